@@ -1,0 +1,428 @@
+// Exchange of memory with the rest of Python.
+#include "binding/interchange.h"
+
+#include <cstring>
+
+#include "binding/casters.h"
+#include "binding/dlpack.h"
+#include "core/base/error.h"
+#include "core/cpu/convert.h"
+#include "core/ops/copy.h"
+#include "core/ops/create.h"
+
+namespace tw::binding {
+
+namespace {
+
+// struct-module letters, in the order of DType; bfloat16 has none.
+constexpr const char* kFormats[kDTypes] = {"?", "b", "h", "i", "q", "B", "H", "I",
+                                           "Q", "e", nullptr, "f", "d", "Zf"};
+
+// The type behind a buffer's format letter, by kind and size, so that 'l' means int64 or int32 as the
+// platform has it.
+DType dtype_of_format(const char* format, Py_ssize_t item_bytes) {
+  std::string_view text = format ? format : "B";
+  if (!text.empty() && (text[0] == '<' || text[0] == '=' || text[0] == '@' || text[0] == '|'))
+    text.remove_prefix(1);
+  if (text == "Zf" || text == "F") return DType::complex64;
+  if (text.size() == 1) {
+    const char c = text[0];
+    for (int i = 0; i < kDTypes; ++i) {
+      const DType type = static_cast<DType>(i);
+      if (size_of(type) != static_cast<std::size_t>(item_bytes)) continue;
+      if (c == '?' && is_bool(type)) return type;
+      if (std::strchr("bhilqn", c) && is_signed_int(type)) return type;
+      if (std::strchr("BHILQNc", c) && is_unsigned_int(type)) return type;
+      if (std::strchr("efd", c) && is_floating(type) && type != DType::bfloat16) return type;
+    }
+  }
+  fail(ErrorKind::type, "no dtype for buffer format '", format ? format : "",
+       "' (byte order must be native); convert the array first");
+}
+
+void release_view(void* owner) {
+  if (!Py_IsInitialized()) return;
+  nb::gil_scoped_acquire lock;
+  auto* view = static_cast<Py_buffer*>(owner);
+  PyBuffer_Release(view);
+  delete view;
+}
+
+struct BufferView {
+  std::unique_ptr<Py_buffer> view = std::make_unique<Py_buffer>();
+  bool held = false;
+  explicit BufferView(PyObject* object) {
+    if (PyObject_GetBuffer(object, view.get(), PyBUF_FULL_RO) < 0) throw nb::python_error();
+    held = true;
+  }
+  ~BufferView() {
+    if (held) PyBuffer_Release(view.get());
+  }
+  Ref<Storage> into_storage() {
+    held = false;
+    Py_buffer* raw = view.release();
+    return Storage::borrow(raw->buf, static_cast<std::size_t>(raw->len), !raw->readonly, raw,
+                           release_view);
+  }
+};
+
+// Copies element by element where strides are not whole elements (packed records).
+Tensor tensor_over_buffer(PyObject* object) {
+  BufferView buffer(object);
+  const Py_buffer& view = *buffer.view;
+  const DType dtype = dtype_of_format(view.format, view.itemsize);
+  Shape shape;
+  Strides strides;
+  bool whole = true;
+  for (int i = 0; i < view.ndim; ++i) {
+    shape.push_back(view.shape[i]);
+    const Py_ssize_t step = view.strides ? view.strides[i] : 0;
+    whole &= step % view.itemsize == 0;
+    strides.push_back(step / view.itemsize);
+  }
+  if (!view.strides) strides = contiguous_strides(shape);
+  if (view.suboffsets || !whole)
+    fail(ErrorKind::buffer, "the array's strides are not whole elements; copy it first");
+  return Tensor::over(buffer.into_storage(), 0, shape, strides, dtype);
+}
+
+// ---- nested lists ----
+
+void find_shape(PyObject* object, Shape& shape) {
+  while (PyList_Check(object) || PyTuple_Check(object)) {
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(object);
+    shape.push_back(n);
+    if (n == 0) return;
+    object = PySequence_Fast_GET_ITEM(object, 0);
+  }
+}
+
+// Elements in order; checks that every level has the extent of the first.
+void flatten(PyObject* object, const Shape& shape, int depth, std::vector<PyObject*>& out) {
+  const bool sequence = PyList_Check(object) || PyTuple_Check(object);
+  if (depth == shape.rank()) {
+    if (sequence) fail(ErrorKind::value, "asarray: nested lists of different depths");
+    return out.push_back(object);
+  }
+  if (!sequence || PySequence_Fast_GET_SIZE(object) != shape[depth])
+    fail(ErrorKind::value, "asarray: nested lists of different lengths do not make a tensor");
+  for (Py_ssize_t i = 0; i < shape[depth]; ++i)
+    flatten(PySequence_Fast_GET_ITEM(object, i), shape, depth + 1, out);
+}
+
+Scalar element_value(PyObject* object) {
+  Scalar value(0);
+  if (read_scalar(object, value)) return value;
+  if (is_tensor(object) || is_array(object)) {
+    const Tensor x = is_tensor(object) ? raw_tensor(object) : as_tensor(object);
+    if (x.count() == 1 && read_scalar(nb::steal(item_of(x)).ptr(), value)) return value;
+  }
+  fail(ErrorKind::type, "asarray: cannot make a tensor of ", Py_TYPE(object)->tp_name);
+}
+
+Tensor tensor_of_list(PyObject* object) {
+  Shape shape;
+  find_shape(object, shape);
+  std::vector<PyObject*> elements;
+  flatten(object, shape, 0, elements);
+  std::vector<Scalar> values;
+  values.reserve(elements.size());
+  auto kind = elements.empty() ? Scalar::Kind::floating : Scalar::Kind::boolean;
+  for (PyObject* element : elements) {
+    values.push_back(element_value(element));
+    kind = std::max(kind, values.back().kind);
+  }
+  Scalar sample(0);
+  sample.kind = kind;
+  const DType dtype = sample.natural_dtype();
+  Tensor y = Tensor::empty(shape, dtype);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i].store(dtype, y.bytes() + i * y.item_bytes(), "asarray");
+  return y;
+}
+
+// ---- elements as Python objects ----
+
+PyObject* python_number(DType dtype, const void* item) {
+  switch (dtype) {
+    case DType::bool_: return PyBool_FromLong(*static_cast<const bool*>(item));
+    case DType::uint64: return PyLong_FromUnsignedLongLong(*static_cast<const std::uint64_t*>(item));
+    case DType::complex64: {
+      const auto& z = *static_cast<const Complex64*>(item);
+      return PyComplex_FromDoubles(z.re, z.im);
+    }
+    default: break;
+  }
+  if (is_integer(dtype)) {
+    std::int64_t value;
+    convert_elements(dtype, DType::int64, 1, item, 0, &value, 0);
+    return PyLong_FromLongLong(value);
+  }
+  double value;
+  convert_elements(dtype, DType::float64, 1, item, 0, &value, 0);
+  return PyFloat_FromDouble(value);
+}
+
+PyObject* list_from(const Tensor& x, int axis, const char* at) {
+  if (axis == x.rank()) return python_number(x.dtype(), at);
+  PyObject* list = PyList_New(x.size(axis));
+  if (!list) throw nb::python_error();
+  const std::int64_t step = x.strides()[axis] * static_cast<std::int64_t>(x.item_bytes());
+  for (std::int64_t i = 0; i < x.size(axis); ++i)
+    PyList_SET_ITEM(list, i, list_from(x, axis + 1, at + i * step));
+  return list;
+}
+
+void refuse_graph(const Tensor& x, const char* what) {
+  if (x.requires_grad())
+    fail(ErrorKind::runtime, what, ": the tensor requires grad; use detach() first");
+}
+
+// ---- DLPack ----
+
+dlpack::DataType dlpack_type(DType dtype) {
+  const auto bits = static_cast<std::uint8_t>(8 * size_of(dtype));
+  if (is_bool(dtype)) return {dlpack::code_bool, bits, 1};
+  if (is_signed_int(dtype)) return {dlpack::code_int, bits, 1};
+  if (is_unsigned_int(dtype)) return {dlpack::code_uint, bits, 1};
+  if (is_complex(dtype)) return {dlpack::code_complex, bits, 1};
+  return {dtype == DType::bfloat16 ? dlpack::code_bfloat : dlpack::code_float, bits, 1};
+}
+
+DType dtype_of_dlpack(dlpack::DataType type) {
+  for (int i = 0; i < kDTypes; ++i) {
+    const dlpack::DataType ours = dlpack_type(static_cast<DType>(i));
+    if (ours.code == type.code && ours.bits == type.bits && type.lanes == 1)
+      return static_cast<DType>(i);
+  }
+  fail(ErrorKind::buffer, "from_dlpack: no dtype for DLPack type code ", int(type.code), " with ",
+       int(type.bits), " bits and ", type.lanes, " lanes");
+}
+
+// What an exported tensor keeps alive.
+template <class M> struct Export {
+  M managed;
+  Tensor tensor;
+  Shape shape;
+  Strides strides;
+};
+
+template <class M> PyObject* export_capsule(const Tensor& x, bool copied, const char* name) {
+  auto* out = new Export<M>{{}, x, x.shape(), x.strides()};
+  out->managed.tensor = {x.bytes(), {dlpack::kCpu, 0}, x.rank(), dlpack_type(x.dtype()),
+                         const_cast<std::int64_t*>(out->shape.begin()),
+                         const_cast<std::int64_t*>(out->strides.begin()), 0};
+  out->managed.manager = out;
+  out->managed.deleter = [](M* managed) {
+    nb::gil_scoped_acquire lock;  // the consumer may be on any thread
+    delete static_cast<Export<M>*>(managed->manager);
+  };
+  if constexpr (std::is_same_v<M, dlpack::ManagedVersioned>) {
+    out->managed.version = {1, 0};
+    out->managed.flags = (x->storage->writable ? 0 : dlpack::kReadOnly) | (copied ? dlpack::kCopied : 0);
+  }
+  // A capsule that nobody consumed still has its own name and frees the export.
+  return PyCapsule_New(&out->managed, name, [](PyObject* capsule) {
+    const char* current = PyCapsule_GetName(capsule);
+    if (!current || std::strncmp(current, "dltensor", 8) != 0) return;
+    auto* managed = static_cast<M*>(PyCapsule_GetPointer(capsule, current));
+    managed->deleter(managed);
+  });
+}
+
+PyObject* to_dlpack(const Tensor& x_in, nb::handle max_version, nb::handle device, nb::handle copy_arg) {
+  refuse_graph(x_in, "__dlpack__");
+  if (!device.is_none() && nb::cast<int>(device[0]) != dlpack::kCpu)
+    fail(ErrorKind::buffer, "__dlpack__: only CPU memory can be exported");
+  const bool copied = copy_arg.is(nb::handle(Py_True));
+  const Tensor x = copied ? copy(x_in) : x_in;
+  if (!max_version.is_none() && nb::cast<int>(max_version[0]) >= 1)
+    return export_capsule<dlpack::ManagedVersioned>(x, copied, "dltensor_versioned");
+  if (!x->storage->writable)
+    fail(ErrorKind::buffer, "__dlpack__: read-only memory needs a consumer of DLPack 1.0");
+  return export_capsule<dlpack::Managed>(x, copied, "dltensor");
+}
+
+template <class M> Tensor import_capsule(PyObject* capsule, const char* name, const char* used) {
+  auto* managed = static_cast<M*>(PyCapsule_GetPointer(capsule, name));
+  if (!managed) throw nb::python_error();
+  const dlpack::TensorView& view = managed->tensor;
+  if (view.device.type != dlpack::kCpu)
+    fail(ErrorKind::buffer, "from_dlpack: memory of device type ", view.device.type,
+         " is not on the CPU; move it there first");
+  const DType dtype = dtype_of_dlpack(view.dtype);
+  Shape shape;
+  for (int i = 0; i < view.ndim; ++i) shape.push_back(view.shape[i]);
+  Strides strides = contiguous_strides(shape);
+  for (int i = 0; view.strides && i < view.ndim; ++i) strides[i] = view.strides[i];
+  bool writable = true;
+  if constexpr (std::is_same_v<M, dlpack::ManagedVersioned>)
+    writable = (managed->flags & dlpack::kReadOnly) == 0;
+  PyCapsule_SetName(capsule, used);
+  Ref<Storage> storage = Storage::borrow(
+      static_cast<char*>(view.data) + view.byte_offset, 0, writable, managed, [](void* owner) {
+        if (!Py_IsInitialized()) return;
+        auto* m = static_cast<M*>(owner);
+        if (m->deleter) m->deleter(m);
+      });
+  return Tensor::over(std::move(storage), 0, shape, strides, dtype);
+}
+
+}  // namespace
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
+  try {
+    const Tensor x = raw_tensor(self);
+    refuse_graph(x, "buffer");
+    const char* format = kFormats[index_of(x.dtype())];
+    if (!format)
+      fail(ErrorKind::buffer, "bfloat16 has no buffer format; use astype(float32), or DLPack");
+    if ((flags & PyBUF_WRITABLE) && !x->storage->writable)
+      fail(ErrorKind::buffer, "the tensor's memory is read-only");
+    const bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+    if (!wants_strides && !x.contiguous())
+      fail(ErrorKind::buffer, "the tensor is not contiguous; use copy()");
+    auto* dims = new Py_ssize_t[static_cast<std::size_t>(2 * x.rank() + 1)];
+    for (int i = 0; i < x.rank(); ++i) {
+      dims[i] = x.size(i);
+      dims[x.rank() + i] = x.strides()[i] * static_cast<std::int64_t>(x.item_bytes());
+    }
+    view->buf = x.bytes();
+    view->obj = Py_NewRef(self);
+    view->len = x.count() * static_cast<std::int64_t>(x.item_bytes());
+    view->itemsize = static_cast<Py_ssize_t>(x.item_bytes());
+    view->readonly = !x->storage->writable;
+    view->ndim = x.rank();
+    view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
+    view->shape = (flags & PyBUF_ND) ? dims : nullptr;
+    view->strides = wants_strides ? dims + x.rank() : nullptr;
+    view->suboffsets = nullptr;
+    view->internal = dims;
+    return 0;
+  } catch (const Error& error) {
+    PyErr_SetString(PyExc_BufferError, error.what());
+    view->obj = nullptr;
+    return -1;
+  } catch (...) {
+    raise_current();
+    view->obj = nullptr;
+    return -1;
+  }
+}
+
+void release_buffer(PyObject*, Py_buffer* view) noexcept {
+  delete[] static_cast<Py_ssize_t*>(view->internal);
+}
+
+bool is_array(PyObject* object) {
+  if (PyObject_CheckBuffer(object))
+    return !PyBytes_Check(object) && !PyByteArray_Check(object);
+  return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__dlpack__");
+}
+
+Tensor as_tensor(PyObject* object) {
+  if (is_tensor(object)) return unwrap(object);
+  if (PyObject_CheckBuffer(object)) return tensor_over_buffer(object);
+  if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__dlpack__"))
+    return from_dlpack(object, nb::none(), nb::none());
+  if (PyObject_HasAttrString(object, "__array__"))
+    return tensor_over_buffer(nb::handle(object).attr("__array__")().ptr());
+  if (PyRange_Check(object)) return tensor_of_list(nb::list(nb::handle(object)).ptr());
+  return tensor_of_list(object);
+}
+
+Tensor from_buffer(nb::handle source, DType dtype, std::optional<Shape> shape, std::int64_t offset) {
+  BufferView buffer(source.ptr());
+  if (!PyBuffer_IsContiguous(buffer.view.get(), 'C'))
+    fail(ErrorKind::value, "frombuffer: the buffer is not contiguous");
+  const std::int64_t available = buffer.view->len - offset;
+  const auto item = static_cast<std::int64_t>(size_of(dtype));
+  if (offset < 0 || available < 0)
+    fail(ErrorKind::value, "frombuffer: offset ", offset, " is outside a buffer of ", buffer.view->len,
+         " bytes");
+  if (!shape) {
+    if (available % item)
+      fail(ErrorKind::value, "frombuffer: ", available, " bytes are not a multiple of ", item,
+           " bytes an element");
+    shape = Shape{available / item};
+  }
+  if (element_count(*shape) > available / item)
+    fail(ErrorKind::value, "frombuffer: shape ", *shape, " needs ", element_count(*shape) * item,
+         " bytes, the buffer has ", available);
+  return Tensor::over(buffer.into_storage(), offset, *shape, contiguous_strides(*shape), dtype);
+}
+
+Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy_arg) {
+  if (!device.is_none() && !nb::isinstance<nb::str>(device))
+    fail(ErrorKind::type, "from_dlpack: device must be 'cpu'");
+  nb::object capsule;
+  try {
+    nb::dict options;
+    options["max_version"] = nb::make_tuple(1, 0);
+    if (!copy_arg.is_none()) options["copy"] = copy_arg;
+    capsule = object.attr("__dlpack__")(**options);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_TypeError)) throw;  // a producer older than DLPack 1.0
+    capsule = object.attr("__dlpack__")();
+  }
+  if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned"))
+    return import_capsule<dlpack::ManagedVersioned>(capsule.ptr(), "dltensor_versioned",
+                                                    "used_dltensor_versioned");
+  const Tensor x = import_capsule<dlpack::Managed>(capsule.ptr(), "dltensor", "used_dltensor");
+  return copy_arg.is(nb::handle(Py_True)) ? copy(x) : x;
+}
+
+PyObject* item_of(const Tensor& x) {
+  if (x.count() != 1)
+    fail(ErrorKind::value, "item: a tensor of shape ", x.shape(), " is not a single number");
+  PyObject* number = python_number(x.dtype(), x.bytes());
+  if (!number) throw nb::python_error();
+  return number;
+}
+
+PyObject* list_of(const Tensor& x) { return list_from(x, 0, x.bytes()); }
+
+namespace {
+
+Tensor asarray(nb::object source, std::optional<DType> dtype, nb::handle device, std::optional<bool> copy_arg) {
+  if (!device.is_none() && !nb::isinstance<nb::str>(device))
+    fail(ErrorKind::type, "asarray: device must be a name such as 'cpu'");
+  if (!device.is_none() && nb::cast<std::string>(device) != "cpu")
+    fail(ErrorKind::value, "asarray: no device '", nb::cast<std::string>(device), "'; this build has 'cpu'");
+  const bool shares = is_tensor(source.ptr()) || is_array(source.ptr()) ||
+                      PyObject_HasAttrString(source.ptr(), "__array__");
+  Tensor x = as_tensor(source.ptr());
+  const bool converts = dtype && *dtype != x.dtype();
+  if (copy_arg == false && (converts || !shares))
+    fail(ErrorKind::value, "asarray: a copy is needed here, but copy=False was given");
+  if (converts && !shares) {
+    // Numbers go straight to the type asked for: a float64 keeps its digits.
+    Tensor y = Tensor::empty(x.shape(), *dtype);
+    std::vector<PyObject*> elements;
+    flatten(source.ptr(), x.shape(), 0, elements);
+    for (std::size_t i = 0; i < elements.size(); ++i)
+      element_value(elements[i]).store(*dtype, y.bytes() + i * y.item_bytes(), "asarray");
+    return y;
+  }
+  if (converts) return astype(x, *dtype);
+  return shares && copy_arg == true ? copy(x) : x;
+}
+
+}  // namespace
+
+void bind_interchange(nb::module_& m) {
+  using namespace nb::literals;
+  m.def("asarray", asarray, "obj"_a, "dtype"_a = nb::none(), "device"_a = nb::none(),
+        "copy"_a = nb::none(),
+        "A tensor from nested lists, numbers, or anything with the buffer protocol or DLPack, whose\n"
+        "memory is shared where no conversion is needed and copy is not True.");
+  m.def("frombuffer", from_buffer, "buffer"_a, "dtype"_a, "shape"_a = nb::none(), "offset"_a = 0,
+        "A tensor over the bytes of a buffer, without a copy; offset in bytes.");
+  m.def("from_dlpack", from_dlpack, "x"_a, nb::kw_only(), "device"_a = nb::none(),
+        "copy"_a = nb::none(), "A tensor over the memory of an object with __dlpack__.");
+  m.def("_to_dlpack", [](const Tensor& x, nb::object version, nb::object device, nb::object copy_arg) {
+    return nb::steal(to_dlpack(x, version, device, copy_arg));
+  }, "x"_a, "max_version"_a.none(), "dl_device"_a.none(), "copy"_a.none());
+}
+
+}  // namespace tw::binding

@@ -1,0 +1,31 @@
+// The extension module: types first, then every part's functions.
+#include "binding/module.h"
+
+#include "core/cpu/matmul.h"
+#include "core/runtime/profile.h"
+
+namespace tw::binding {
+
+namespace {
+
+void* release_lock() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
+void acquire_lock(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+
+}  // namespace
+
+}  // namespace tw::binding
+
+NB_MODULE(_core, m) {
+  using namespace tw::binding;
+  nb::set_leak_warnings(false);  // the Tensor type and its methods live as long as the process
+  tw::frontend_lock = {release_lock, acquire_lock};
+  create_error_types(m);
+  create_tensor_type(m);
+  create_dtypes(m);
+  bind_interchange(m);
+  bind_pointwise(m);
+  bind_ops(m);
+  bind_tensor_methods(m);
+  bind_autograd(m);
+  bind_runtime(m);
+}

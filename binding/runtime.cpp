@@ -1,0 +1,140 @@
+// Threads, instruction sets, the kernel registry, observation, and memory figures.
+#include "binding/module.h"
+#include "core/base/cpu_info.h"
+#include "core/base/env.h"
+#include "core/base/error.h"
+#include "core/cpu/isa.h"
+#include "core/memory/pool.h"
+#include "core/runtime/profile.h"
+#include "core/runtime/thread_pool.h"
+
+namespace tw::binding {
+
+using namespace nb::literals;
+
+namespace {
+
+std::vector<std::string> available_isas() {
+  std::vector<std::string> names;
+  for (int i = 0; i < kIsas; ++i)
+    if (kernels_of(static_cast<Isa>(i))) names.push_back(name_of(static_cast<Isa>(i)));
+  return names;
+}
+
+Isa read_isa(const std::string& name) {
+  for (int i = 0; i < kIsas; ++i)
+    if (name == name_of(static_cast<Isa>(i))) return static_cast<Isa>(i);
+  std::string known;
+  for (const std::string& isa : available_isas()) known += (known.empty() ? "" : ", ") + isa;
+  fail(ErrorKind::value, "no instruction set '", name, "'; this machine has: ", known);
+}
+
+nb::dict cpu_dictionary() {
+  const CpuInfo& info = cpu_info();
+  nb::dict out;
+  out["features"] = nb::cast(info.features);
+  out["l1d_bytes"] = info.l1d_bytes;
+  out["l2_bytes"] = info.l2_bytes;
+  out["l3_bytes"] = info.l3_bytes;
+  out["logical_processors"] = info.logical_processors;
+  out["usable_processors"] = info.usable_processors;
+  out["isas"] = nb::cast(available_isas());
+  out["active_isa"] = name_of(active_isa());
+  return out;
+}
+
+nb::dict describe_kernel(const Kernel& kernel) {
+  constexpr const char* kPrecisions[] = {"ieee", "fp32", "reduced"};
+  nb::dict out;
+  out["op"] = kernel.op;
+  out["name"] = kernel.name;
+  out["device"] = kernel.device;
+  out["precision"] = kPrecisions[static_cast<int>(kernel.precision)];
+  out["help"] = kernel.help;
+  return out;
+}
+
+nb::dict describe(const Observation& seen) {
+  nb::dict out;
+  out["op"] = seen.op;
+  out["kernel"] = seen.kernel;
+  out["isa"] = seen.isa;
+  out["problem"] = seen.problem;
+  out["ns"] = seen.ns;
+  out["flops"] = seen.flops;
+  out["bytes"] = seen.bytes;
+  nb::list list;
+  for (const Candidate& candidate : seen.candidates) {
+    nb::dict entry;
+    entry["name"] = candidate.kernel->name;
+    entry["accepted"] = candidate.accepted;
+    entry["reason"] = candidate.reason;
+    entry["cost_ns"] = candidate.accepted ? nb::object(nb::float_(candidate.cost_ns)) : nb::none();
+    entry["chosen"] = candidate.chosen;
+    list.append(entry);
+  }
+  out["candidates"] = list;
+  return out;
+}
+
+// Observers nest: the inner one's records are added to the outer one's when it ends.
+nb::list stop_observing(std::vector<Observation>* outer) {
+  std::vector<Observation>* mine = observations;
+  observations = outer;
+  nb::list out;
+  for (const Observation& seen : *mine) out.append(describe(seen));
+  if (outer) outer->insert(outer->end(), mine->begin(), mine->end());
+  delete mine;
+  return out;
+}
+
+nb::dict memory_dictionary() {
+  const PoolStats stats = pool_stats();
+  nb::dict out;
+  out["live_bytes"] = stats.live_bytes;
+  out["peak_live_bytes"] = stats.peak_live_bytes;
+  out["reserved_bytes"] = stats.reserved_bytes;
+  out["peak_reserved_bytes"] = stats.peak_reserved_bytes;
+  out["allocations"] = stats.allocations;
+  out["reuses"] = stats.reuses;
+  out["releases"] = stats.releases;
+  return out;
+}
+
+}  // namespace
+
+void bind_runtime(nb::module_& m) {
+  m.def("get_num_threads", num_threads, "Threads that parallel kernels use, the caller included.");
+  m.def("set_num_threads", set_num_threads, "count"_a, "Sets the number of threads (1 to 1024).");
+  m.def("cpu_info", cpu_dictionary, "What the processor can do and what of it is in use.");
+  m.def("set_isa", [](const std::string& name) { set_isa(read_isa(name)); }, "name"_a,
+        "Uses the kernels of one instruction set.");
+  m.def("active_isa", [] { return name_of(active_isa()); }, "Instruction set of the kernels in use.");
+  m.def("kernel_ops", ops_with_kernels, "Ops that have registered kernels.");
+  m.def("kernels_of_op", [](const std::string& op) {
+    nb::list out;
+    for (const Kernel* kernel : kernels_of_op(op)) out.append(describe_kernel(*kernel));
+    return out;
+  }, "op"_a, "Kernels of an op in ladder order.");
+  m.def("force_kernel", force_kernel, "op"_a, "name"_a, "Forces a kernel by name; '' lifts it.");
+  m.def("forced_kernel", forced_kernel, "op"_a, "Name of the forced kernel, or ''.");
+  m.def("_start_observing", [] {
+    auto* outer = observations;
+    observations = new std::vector<Observation>;
+    return reinterpret_cast<std::uintptr_t>(outer);
+  });
+  m.def("_stop_observing", [](std::uintptr_t outer) {
+    return stop_observing(reinterpret_cast<std::vector<Observation>*>(outer));
+  });
+  m.def("memory_stats", memory_dictionary, "Figures of the memory pool, in bytes and counts.");
+  m.def("memory_trim", [] { return pool_trim(); }, "Gives unused memory back to the system; returns bytes.");
+  m.def("memory_reset_peaks", pool_reset_peaks, "Starts the peak figures anew.");
+  m.def("env_variables", [] {
+    nb::dict out;
+    for (const EnvVariable& variable : env_variables())
+      out[(std::string("TILEWRIGHT_") + variable.name).c_str()] = variable.help;
+    return out;
+  }, "Environment variables that the engine reads, with their meaning.");
+}
+
+}  // namespace tw::binding

@@ -1,0 +1,425 @@
+// The type object, its number and sequence slots, and conversions between Python objects and operands.
+#include "binding/tensor_type.h"
+
+#include <structmember.h>
+
+#include "binding/casters.h"
+#include "binding/interchange.h"
+#include "core/autograd/backward.h"
+#include "core/ops/copy.h"
+#include "core/ops/matmul.h"
+#include "core/ops/pointwise.h"
+
+namespace tw::binding {
+
+PyTypeObject* tensor_type = nullptr;
+
+namespace {
+
+// Objects of the exact type are recycled: creating one is a pointer swap.
+constexpr int kKept = 256;
+TensorObject* kept[kKept];
+int kept_count = 0;
+
+TensorObject* allocate_object() {
+  if (kept_count > 0) {
+    TensorObject* object = kept[--kept_count];
+    PyObject_Init(reinterpret_cast<PyObject*>(object), tensor_type);
+    return object;
+  }
+  return reinterpret_cast<TensorObject*>(PyType_GenericAlloc(tensor_type, 0));
+}
+
+TensorObject* as_object(PyObject* object) { return reinterpret_cast<TensorObject*>(object); }
+
+void drop_header(TensorObject* object) {
+  TensorHeader* header = std::exchange(object->header, nullptr);
+  if (!header) return;
+  if (header->wrapper == object) header->wrapper = nullptr;
+  Ref<TensorHeader>::adopt(header);
+}
+
+void deallocate(PyObject* self) {
+  TensorObject* object = as_object(self);
+  if (object->weak_references) PyObject_ClearWeakRefs(self);
+  drop_header(object);
+  PyTypeObject* type = Py_TYPE(self);
+  if (type == tensor_type && kept_count < kKept) {
+    kept[kept_count++] = object;
+  } else {
+    type->tp_free(self);
+  }
+  Py_DECREF(type);
+}
+
+// Tensor(x): another object over the header of x; what Python subclasses such as Parameter build on.
+PyObject* construct(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* source = nullptr;
+  if (!PyArg_ParseTuple(args, "O", &source)) return nullptr;
+  try {
+    Tensor x = is_tensor(source) ? detach(raw_tensor(source)) : as_tensor(source);
+    PyObject* self = type->tp_alloc(type, 0);
+    if (!self) return nullptr;
+    x->is_view = false;
+    x->wrapper = self;
+    as_object(self)->header = Ref<TensorHeader>(x.get()).leak();
+    return self;
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+bool read_pair(PyObject* a, PyObject* b, Operand* out) {
+  return read_operand(a, out[0]) && read_operand(b, out[1]);
+}
+
+template <PointwiseOp op> PyObject* unary_slot(PyObject* self) {
+  try {
+    const Operand x = unwrap(self);
+    return wrap(pointwise(op, &x));
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+template <PointwiseOp op> PyObject* binary_slot(PyObject* a, PyObject* b) {
+  try {
+    Operand operands[] = {0, 0};
+    if (!read_pair(a, b, operands)) Py_RETURN_NOTIMPLEMENTED;
+    return wrap(pointwise(op, operands));
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+template <PointwiseOp op> PyObject* power_slot(PyObject* a, PyObject* b, PyObject*) {
+  return binary_slot<op>(a, b);
+}
+
+template <PointwiseOp op> PyObject* in_place_slot(PyObject* self, PyObject* other) {
+  try {
+    Operand operands[] = {raw_tensor(self), 0};
+    if (!read_operand(other, operands[1])) Py_RETURN_NOTIMPLEMENTED;
+    pointwise_in_place(op, operands);
+    rebind(self, operands[0].tensor);
+    return Py_NewRef(self);
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+// & | ^ are logical on bool and bitwise on integers.
+template <PointwiseOp logical, PointwiseOp bitwise> PyObject* bits_slot(PyObject* a, PyObject* b) {
+  try {
+    Operand operands[] = {0, 0};
+    if (!read_pair(a, b, operands)) Py_RETURN_NOTIMPLEMENTED;
+    const auto is_truth = [](const Operand& x) {
+      return x.is_tensor() ? is_bool(x.tensor.dtype()) : x.scalar.kind == Scalar::Kind::boolean;
+    };
+    return wrap(pointwise(is_truth(operands[0]) && is_truth(operands[1]) ? logical : bitwise, operands));
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+PyObject* invert_slot(PyObject* self) {
+  try {
+    const Tensor x = unwrap(self);
+    if (is_bool(x.dtype())) return wrap(logical_not(x));
+    if (!is_integer(x.dtype()))
+      fail(ErrorKind::type, "bitwise_invert: no kernel for ", name_of(x.dtype()));
+    return wrap(is_signed_int(x.dtype()) ? bitwise_xor(x, -1) : negative(x) - 1);
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+PyObject* matmul_slot(PyObject* a, PyObject* b) {
+  try {
+    Operand operands[] = {0, 0};
+    if (!read_pair(a, b, operands) || !operands[0].is_tensor() || !operands[1].is_tensor())
+      Py_RETURN_NOTIMPLEMENTED;
+    return wrap(matmul(operands[0].tensor, operands[1].tensor));
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+PyObject* compare_slot(PyObject* a, PyObject* b, int comparison) {
+  constexpr PointwiseOp kOps[] = {PointwiseOp::less,      PointwiseOp::less_equal,
+                                  PointwiseOp::equal,     PointwiseOp::not_equal,
+                                  PointwiseOp::greater,   PointwiseOp::greater_equal};
+  try {
+    Operand operands[] = {0, 0};
+    if (!read_pair(a, b, operands)) Py_RETURN_NOTIMPLEMENTED;
+    return wrap(pointwise(kOps[comparison], operands));
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+const Tensor& check_single(const Tensor& x, const char* what) {
+  if (x.count() != 1)
+    fail(is_bool(x.dtype()) || std::string_view(what) == "bool" ? ErrorKind::value : ErrorKind::type,
+         what, ": a tensor of shape ", x.shape(), " is not a single number",
+         std::string_view(what) == "bool" ? "; use any() or all()" : "");
+  return x;
+}
+
+int truth_slot(PyObject* self) {
+  try {
+    const Tensor x = check_single(raw_tensor(self), "bool");
+    return PyObject_IsTrue(nb::steal(item_of(x)).ptr());
+  } catch (...) {
+    raise_current();
+    return -1;
+  }
+}
+
+template <PyObject* (*convert)(PyObject*)> PyObject* number_slot(PyObject* self) {
+  try {
+    const nb::object item = nb::steal(item_of(check_single(raw_tensor(self), "number")));
+    return convert(item.ptr());
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+PyObject* index_slot(PyObject* self) {
+  try {
+    const Tensor x = raw_tensor(self);
+    if (x.count() != 1 || !is_integer(x.dtype()))
+      fail(ErrorKind::type, "only a single integer can be used as an index, got ", describe(x));
+    return item_of(x);
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+Py_ssize_t length_slot(PyObject* self) {
+  const TensorHeader* header = as_object(self)->header;
+  if (header->shape.rank() == 0) {
+    PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
+    return -1;
+  }
+  return header->shape[0];
+}
+
+PyObject* subscript_slot(PyObject* self, PyObject* key) {
+  try {
+    return wrap(index(unwrap(self), read_index(key)));
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+int assign_subscript_slot(PyObject* self, PyObject* key, PyObject* value) {
+  try {
+    if (!value) fail(ErrorKind::type, "elements of a tensor cannot be deleted");
+    Operand operand = 0;
+    if (!read_operand(value, operand)) operand = as_tensor(value);
+    Tensor x = raw_tensor(self);
+    index_assign(x, read_index(key), operand);
+    rebind(self, x);
+    return 0;
+  } catch (...) {
+    raise_current();
+    return -1;
+  }
+}
+
+PyObject* iterate_slot(PyObject* self) {
+  if (length_slot(self) < 0) {
+    PyErr_SetString(PyExc_TypeError, "iteration over a 0-d tensor");
+    return nullptr;
+  }
+  return PySeqIter_New(self);
+}
+
+PyObject* item_slot(PyObject* self, Py_ssize_t i) {
+  try {
+    IndexItem item{.kind = IndexItem::Kind::integer, .integer = i};
+    return wrap(index(unwrap(self), {item}));
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+PyObject* display_slot(PyObject* self) {
+  try {
+    const nb::object display = nb::module_::import_("tilewright.display").attr("display");
+    return display(nb::handle(self)).release().ptr();
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+Py_hash_t identity_hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<std::uintptr_t>(self) >> 4); }
+
+template <class F> void* slot(F* function) { return reinterpret_cast<void*>(function); }
+
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weak_references), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+#define TW_BINARY_SLOTS(nb_slot, op) \
+  {Py_nb_##nb_slot, slot(binary_slot<PointwiseOp::op>)},   \
+  {Py_nb_inplace_##nb_slot, slot(in_place_slot<PointwiseOp::op>)}
+
+PyType_Slot slots[] = {
+    {Py_tp_doc, const_cast<char*>("Tensor(x)\n--\n\nAn n-dimensional array that takes part in autograd.")},
+    {Py_tp_new, slot(construct)},
+    {Py_tp_dealloc, slot(deallocate)},
+    {Py_tp_members, members},
+    {Py_tp_repr, slot(display_slot)},
+    {Py_tp_hash, slot(identity_hash)},
+    {Py_tp_richcompare, slot(compare_slot)},
+    {Py_tp_iter, slot(iterate_slot)},
+    {Py_nb_negative, slot(unary_slot<PointwiseOp::negative>)},
+    {Py_nb_positive, slot(unary_slot<PointwiseOp::positive>)},
+    {Py_nb_absolute, slot(unary_slot<PointwiseOp::abs>)},
+    {Py_nb_invert, slot(invert_slot)},
+    TW_BINARY_SLOTS(add, add),
+    TW_BINARY_SLOTS(subtract, subtract),
+    TW_BINARY_SLOTS(multiply, multiply),
+    TW_BINARY_SLOTS(true_divide, divide),
+    TW_BINARY_SLOTS(floor_divide, floor_divide),
+    TW_BINARY_SLOTS(remainder, remainder),
+    {Py_nb_power, slot(power_slot<PointwiseOp::pow>)},
+    {Py_nb_and, slot(bits_slot<PointwiseOp::logical_and, PointwiseOp::bitwise_and>)},
+    {Py_nb_or, slot(bits_slot<PointwiseOp::logical_or, PointwiseOp::bitwise_or>)},
+    {Py_nb_xor, slot(bits_slot<PointwiseOp::logical_xor, PointwiseOp::bitwise_xor>)},
+    {Py_nb_matrix_multiply, slot(matmul_slot)},
+    {Py_nb_bool, slot(truth_slot)},
+    {Py_nb_float, slot(number_slot<PyNumber_Float>)},
+    {Py_nb_int, slot(number_slot<PyNumber_Long>)},
+    {Py_nb_index, slot(index_slot)},
+    {Py_mp_length, slot(length_slot)},
+    {Py_mp_subscript, slot(subscript_slot)},
+    {Py_mp_ass_subscript, slot(assign_subscript_slot)},
+    {Py_sq_item, slot(item_slot)},
+    {Py_bf_getbuffer, slot(get_buffer)},
+    {Py_bf_releasebuffer, slot(release_buffer)},
+    {0, nullptr}};
+
+PyType_Spec spec = {"tilewright.Tensor", sizeof(TensorObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+
+}  // namespace
+
+Tensor raw_tensor(PyObject* object) { return Tensor(Ref<TensorHeader>(as_object(object)->header)); }
+
+Tensor unwrap(PyObject* object) {
+  Tensor x = raw_tensor(object);
+  if (x->extras && !x->extras->forward_hooks.empty()) return apply_forward_hooks(x);
+  return x;
+}
+
+PyObject* wrap(const Tensor& tensor) {
+  if (!tensor) Py_RETURN_NONE;
+  if (tensor->wrapper) return Py_NewRef(static_cast<PyObject*>(tensor->wrapper));
+  TensorObject* object = allocate_object();
+  if (!object) return nullptr;
+  object->weak_references = nullptr;
+  object->header = Ref<TensorHeader>(tensor.get()).leak();
+  tensor->wrapper = object;
+  return reinterpret_cast<PyObject*>(object);
+}
+
+void rebind(PyObject* self, const Tensor& tensor) {
+  TensorObject* object = as_object(self);
+  if (object->header == tensor.get()) return;
+  drop_header(object);
+  object->header = Ref<TensorHeader>(tensor.get()).leak();
+  tensor->wrapper = object;
+}
+
+bool read_scalar(PyObject* object, Scalar& out) {
+  if (PyFloat_Check(object)) {
+    out = Scalar(PyFloat_AS_DOUBLE(object));
+  } else if (PyBool_Check(object)) {
+    out = Scalar(object == Py_True);
+  } else if (PyLong_Check(object)) {
+    const long long value = PyLong_AsLongLong(object);
+    if (value == -1 && PyErr_Occurred()) {
+      PyErr_Clear();
+      fail(ErrorKind::overflow, "integer is too large for 64 bits");
+    }
+    out = Scalar(static_cast<std::int64_t>(value));
+  } else if (PyComplex_Check(object)) {
+    out = Scalar(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool read_operand(PyObject* object, Operand& out) {
+  if (is_tensor(object)) {
+    out.tensor = unwrap(object);
+    return true;
+  }
+  if (read_scalar(object, out.scalar)) return true;
+  if (!is_array(object)) return false;
+  out.tensor = as_tensor(object);
+  return true;
+}
+
+namespace {
+
+std::optional<std::int64_t> read_bound(PyObject* object) {
+  if (object == Py_None) return std::nullopt;
+  const Py_ssize_t value = PyNumber_AsSsize_t(object, nullptr);  // clamps
+  if (value == -1 && PyErr_Occurred()) throw nb::python_error();
+  return value;
+}
+
+IndexItem read_index_item(PyObject* object) {
+  using Kind = IndexItem::Kind;
+  if (object == Py_None) return {.kind = Kind::new_axis};
+  if (object == Py_Ellipsis) return {.kind = Kind::ellipsis};
+  if (PySlice_Check(object)) {
+    const auto* s = reinterpret_cast<PySliceObject*>(object);
+    return {.kind = Kind::slice,
+            .start = read_bound(s->start),
+            .stop = read_bound(s->stop),
+            .step = read_bound(s->step)};
+  }
+  if (PyLong_Check(object) && !PyBool_Check(object))
+    return {.kind = Kind::integer, .integer = read_bound(object).value()};
+  if (is_tensor(object)) {
+    const Tensor x = raw_tensor(object);
+    if (x.rank() == 0 && is_integer(x.dtype()))
+      return {.kind = Kind::integer, .integer = nb::cast<std::int64_t>(nb::steal(item_of(x)))};
+    return {.kind = Kind::tensor, .tensor = x};
+  }
+  if (is_array(object) || PyList_Check(object)) {
+    Tensor x = as_tensor(object);
+    if (x.count() == 0) x = astype(x, DType::int64);
+    return {.kind = Kind::tensor, .tensor = x};
+  }
+  if (!PyBool_Check(object) && PyIndex_Check(object))
+    return {.kind = Kind::integer, .integer = read_bound(object).value()};
+  fail(ErrorKind::index,
+       "index: only integers, slices, ellipsis, None, and integer or bool arrays are allowed, got ",
+       Py_TYPE(object)->tp_name);
+}
+
+}  // namespace
+
+std::vector<IndexItem> read_index(PyObject* key) {
+  if (!PyTuple_Check(key)) return {read_index_item(key)};
+  std::vector<IndexItem> items;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
+    items.push_back(read_index_item(PyTuple_GET_ITEM(key, i)));
+  return items;
+}
+
+void create_tensor_type(nb::module_& module) {
+  PyObject* type = PyType_FromSpec(&spec);
+  if (!type) throw nb::python_error();
+  tensor_type = reinterpret_cast<PyTypeObject*>(type);
+  module.attr("Tensor") = nb::borrow(type);
+}
+
+}  // namespace tw::binding

@@ -1,0 +1,45 @@
+// The Python type `Tensor`: a pooled object with one pointer to the core's header. Its number slots go
+// straight to the ops; everything that is not on a hot path is attached through nanobind.
+#pragma once
+#include <nanobind/nanobind.h>
+
+#include "core/base/error.h"
+#include "core/ops/index.h"
+#include "core/ops/operand.h"
+
+namespace nb = nanobind;
+
+namespace tw::binding {
+
+struct TensorObject {
+  PyObject_HEAD
+  TensorHeader* header;  // owns one reference
+  PyObject* weak_references;
+};
+
+extern PyTypeObject* tensor_type;
+void create_tensor_type(nb::module_& module);
+
+inline bool is_tensor(PyObject* object) { return PyObject_TypeCheck(object, tensor_type); }
+// Borrowed handle of a Tensor object; the object must be one. Its forward hooks are not applied.
+Tensor raw_tensor(PyObject* object);
+// The same with its forward hooks applied: what ops use.
+Tensor unwrap(PyObject* object);
+// New reference; the same object for the same header. Empty tensors become None.
+PyObject* wrap(const Tensor& tensor);
+// Makes `object` stand for another header (after a recorded in-place change).
+void rebind(PyObject* object, const Tensor& tensor);
+
+// Reads a tensor or anything convertible (numbers stay weak; arrays with the buffer protocol or DLPack
+// become tensors). False, without an error set, where `object` is none of these.
+bool read_operand(PyObject* object, Operand& out);
+// Numbers alone.
+bool read_scalar(PyObject* object, Scalar& out);
+std::vector<IndexItem> read_index(PyObject* key);
+
+// Turns the C++ exception in flight into a Python one; returns null for use in `return`.
+PyObject* raise_current() noexcept;
+void set_error(const Error& error);
+void create_error_types(nb::module_& module);
+
+}  // namespace tw::binding

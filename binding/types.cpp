@@ -1,0 +1,197 @@
+// dtype objects, shapes as tuples, and the family of error types.
+#include <cstring>
+
+#include "binding/casters.h"
+#include "core/base/error.h"
+
+namespace tw::binding {
+
+namespace {
+
+struct DTypeObject {
+  DType type;
+};
+
+PyObject* dtype_objects[kDTypes];
+
+struct ErrorType {
+  const char* name;
+  PyObject** base;
+};
+// In the order of ErrorKind.
+const ErrorType kErrorTypes[] = {
+    {"InvalidValueError", &PyExc_ValueError},     {"InvalidTypeError", &PyExc_TypeError},
+    {"InvalidIndexError", &PyExc_IndexError},     {"OutOfMemoryError", &PyExc_MemoryError},
+    {"StateError", &PyExc_RuntimeError},          {"NumberTooLargeError", &PyExc_OverflowError},
+    {"UnsupportedError", &PyExc_NotImplementedError}, {"ExchangeError", &PyExc_BufferError},
+    {"FileError", &PyExc_OSError}};
+PyObject* error_types[std::size(kErrorTypes)];
+
+}  // namespace
+
+void create_error_types(nb::module_& m) {
+  PyObject* family = PyErr_NewExceptionWithDoc(
+      "tilewright.Error", "Base of all errors that Tilewright raises itself.", PyExc_Exception, nullptr);
+  m.attr("Error") = nb::borrow(family);
+  for (std::size_t i = 0; i < std::size(kErrorTypes); ++i) {
+    const ErrorType& type = kErrorTypes[i];
+    const nb::object bases = nb::make_tuple(nb::borrow(family), nb::borrow(*type.base));
+    const std::string name = std::string("tilewright.") + type.name;
+    error_types[i] = PyErr_NewException(name.c_str(), bases.ptr(), nullptr);
+    if (!error_types[i]) throw nb::python_error();
+    m.attr(type.name) = nb::borrow(error_types[i]);
+  }
+  nb::register_exception_translator([](const std::exception_ptr& current, void*) {
+    try {
+      std::rethrow_exception(current);
+    } catch (const Error& error) {
+      set_error(error);
+    }
+  });
+}
+
+void set_error(const Error& error) {
+  PyErr_SetString(error_types[static_cast<int>(error.kind)], error.what());
+}
+
+PyObject* raise_current() noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    set_error(error);
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "unknown C++ exception");
+  }
+  return nullptr;
+}
+
+void create_dtypes(nb::module_& m) {
+  nb::class_<DTypeObject>(m, "dtype", "An element type.")
+      .def_prop_ro("name", [](const DTypeObject& t) { return name_of(t.type); })
+      .def_prop_ro("itemsize", [](const DTypeObject& t) { return size_of(t.type); }, "Bytes an element.")
+      .def("__repr__", [](const DTypeObject& t) { return std::string("tilewright.") + name_of(t.type); })
+      .def("__str__", [](const DTypeObject& t) { return name_of(t.type); })
+      .def("__hash__", [](const DTypeObject& t) { return index_of(t.type); })
+      .def("__eq__", [](const DTypeObject& a, nb::object b) -> nb::object {
+        if (!nb::isinstance<DTypeObject>(b)) return nb::borrow(Py_NotImplemented);
+        return nb::bool_(a.type == nb::cast<DTypeObject&>(b).type);
+      })
+      .def("__reduce__", [](const DTypeObject& t) {
+        return nb::make_tuple(nb::module_::import_("tilewright._core").attr("_dtype_named"),
+                              nb::make_tuple(name_of(t.type)));
+      });
+  for (int i = 0; i < kDTypes; ++i) {
+    const DType type = static_cast<DType>(i);
+    nb::object object = nb::cast(DTypeObject{type});
+    dtype_objects[i] = nb::borrow(object).release().ptr();
+    m.attr(name_of(type)) = object;
+  }
+  m.def("_dtype_named", [](DType type) { return type; });
+}
+
+PyObject* wrap_dtype(DType dtype) { return Py_NewRef(dtype_objects[index_of(dtype)]); }
+
+namespace {
+
+bool read_dtype_name(const char* name, DType& out) {
+  for (int i = 0; i < kDTypes; ++i) {
+    if (std::strcmp(name, name_of(static_cast<DType>(i))) != 0) continue;
+    out = static_cast<DType>(i);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool read_dtype(PyObject* object, DType& out) {
+  const nb::handle handle(object);
+  if (nb::isinstance<DTypeObject>(handle)) {
+    out = nb::inst_ptr<DTypeObject>(handle)->type;
+    return true;
+  }
+  if (PyUnicode_Check(object)) return read_dtype_name(PyUnicode_AsUTF8(object), out);
+  const std::pair<PyTypeObject*, DType> kPython[] = {{&PyBool_Type, DType::bool_},
+                                                     {&PyLong_Type, DType::int64},
+                                                     {&PyFloat_Type, DType::float32},
+                                                     {&PyComplex_Type, DType::complex64}};
+  for (const auto& [type, dtype] : kPython) {
+    if (object != reinterpret_cast<PyObject*>(type)) continue;
+    out = dtype;
+    return true;
+  }
+  for (const char* attribute : {"name", "__name__"}) {
+    if (!PyObject_HasAttrString(object, attribute)) continue;
+    const nb::object name = handle.attr(attribute);
+    if (nb::isinstance<nb::str>(name) && read_dtype_name(nb::cast<nb::str>(name).c_str(), out))
+      return true;
+  }
+  return false;
+}
+
+bool read_tensor(PyObject* object, Tensor& out) noexcept {
+  if (!is_tensor(object)) return false;
+  try {
+    out = unwrap(object);
+  } catch (...) {
+    raise_current();
+    PyErr_Clear();
+    return false;
+  }
+  return true;
+}
+
+bool try_read_operand(PyObject* object, Operand& out) noexcept {
+  try {
+    return read_operand(object, out);
+  } catch (...) {
+    raise_current();
+    PyErr_Clear();
+    return false;
+  }
+}
+
+namespace {
+
+bool read_extent(PyObject* object, std::int64_t& out) {
+  if (PyBool_Check(object) || !PyIndex_Check(object)) return false;
+  const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+  if (value == -1 && PyErr_Occurred()) {
+    PyErr_Clear();
+    return false;
+  }
+  out = value;
+  return true;
+}
+
+}  // namespace
+
+bool read_shape(PyObject* object, Shape& out) {
+  out = Shape();
+  std::int64_t extent;
+  if (!is_tensor(object) && read_extent(object, extent)) {
+    out.push_back(extent);
+    return true;
+  }
+  if (!PyList_Check(object) && !PyTuple_Check(object)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+    if (!read_extent(PySequence_Fast_GET_ITEM(object, i), extent)) return false;
+    out.push_back(extent);
+  }
+  return true;
+}
+
+PyObject* wrap_dims(const Dims& dims) {
+  PyObject* tuple = PyTuple_New(dims.rank());
+  for (int i = 0; tuple && i < dims.rank(); ++i)
+    PyTuple_SET_ITEM(tuple, i, PyLong_FromLongLong(dims[i]));
+  return tuple;
+}
+
+}  // namespace tw::binding

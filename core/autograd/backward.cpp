@@ -1,0 +1,272 @@
+// Nodes wait in a heap ordered by sequence number, newest first; a node is taken when every consumer
+// has been, so its gradient is complete.
+#include "core/autograd/backward.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace tw {
+
+namespace {
+
+GradientArithmetic arithmetic;
+constexpr int kFewInputs = 4;
+
+bool unique_memory(const Tensor& g) {
+  return g->references == 1 && g->storage->references == 1 && g.contiguous() && !g->storage->owner;
+}
+
+void accumulate(Tensor& into, Tensor g) {
+  if (!into) {
+    into = std::move(g);
+  } else if (!grad_mode && unique_memory(into) && into.dtype() == g.dtype()) {
+    arithmetic.add_in_place(into, g);
+  } else {
+    into = arithmetic.add(into, g);
+  }
+}
+
+Tensor run_hooks(const std::vector<HookEntry>& hooks, Tensor g, const char* op) {
+  const std::vector<HookEntry> snapshot = hooks;  // a hook may remove itself
+  for (const HookEntry& hook : snapshot) {
+    Tensor replaced = hook.call(g);
+    if (!replaced) continue;
+    if (!(replaced.shape() == g.shape()))
+      fail(ErrorKind::value, op, ": a hook returned shape ", replaced.shape(),
+           " for a gradient of shape ", g.shape());
+    g = replaced;
+  }
+  return g;
+}
+
+class Walk {
+ public:
+  explicit Walk(BackwardOptions options) : options_(options), pass_(++last_pass()) {}
+  ~Walk() {
+    for (Node* node : touched_) node->pending = Tensor();
+  }
+
+  // Restricts the walk to paths that end in `inputs` and collects their gradients.
+  void capture(const std::vector<Tensor>& roots, const std::vector<Tensor>& inputs) {
+    capturing_ = true;
+    captured.resize(inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const void* key = inputs[i].is_leaf() ? static_cast<const void*>(inputs[i].get())
+                                            : node_of(inputs[i]);
+      captures_[key].push_back(i);
+    }
+    for (const Tensor& root : roots) mark_useful(root);
+  }
+
+  void seed(const Tensor& root, Tensor g) { deliver(Edge::of(root), std::move(g)); }
+
+  void run() {
+    GradModeGuard mode(options_.create_graph);
+    while (!heap_.empty()) {
+      std::pop_heap(heap_.begin(), heap_.end(), older);
+      Node* node = heap_.back();
+      heap_.pop_back();
+      visit(*node);
+    }
+  }
+
+  std::vector<Tensor> captured;
+
+ private:
+  static std::uint64_t& last_pass() {
+    static std::uint64_t pass = 0;
+    return pass;
+  }
+  static Node* node_of(const Tensor& x) { return static_cast<Node*>(x->grad_fn.get()); }
+  static bool older(const Node* a, const Node* b) { return a->sequence < b->sequence; }
+
+  void visit(Node& node) {
+    Tensor g = std::move(node.pending);
+    node.pending = Tensor();
+    if (node.hooks) g = run_hooks(*node.hooks, std::move(g), node.op);
+    if (node.retainer) keep(*node.retainer, g);
+    if (capturing_) collect(&node, g);
+    if (capturing_ && !useful_.contains(&node)) return;
+    Tensor few[kFewInputs];
+    std::vector<Tensor> many(node.inputs > kFewInputs ? node.inputs : 0);
+    Tensor* grads = many.empty() ? few : many.data();
+    node.apply(g, grads);
+    g = Tensor();
+    if (!options_.retain_graph && !options_.create_graph) node.release();
+    for (int i = 0; i < node.inputs; ++i)
+      if (grads[i]) deliver(node.edges[i], std::move(grads[i]));
+  }
+
+  void deliver(const Edge& edge, Tensor g) {
+    if (edge.leaf) return arrive(edge.leaf, std::move(g));
+    if (!edge.node) return;
+    Node* node = static_cast<Node*>(edge.node.get());
+    if (capturing_ && !useful_.contains(node) && !captures_.contains(node)) return;
+    if (node->pass != pass_) {
+      if (node->pending)
+        fail(ErrorKind::runtime, node->op, ": backward was called from a hook of the same graph");
+      node->pass = pass_;
+      touched_.push_back(node);
+      heap_.push_back(node);
+      std::push_heap(heap_.begin(), heap_.end(), older);
+    }
+    accumulate(node->pending, std::move(g));
+  }
+
+  void arrive(const Tensor& leaf, Tensor g) {
+    if (leaf->extras && !leaf->extras->backward_hooks.empty())
+      g = run_hooks(leaf->extras->backward_hooks, std::move(g), "leaf");
+    if (capturing_) return collect(leaf.get(), g);
+    Tensor& into = leaf.extras().grad;
+    if (into || options_.create_graph || unique_memory(g)) return accumulate(into, std::move(g));
+    into = arithmetic.copy(g);
+  }
+
+  void collect(const void* key, const Tensor& g) {
+    const auto found = captures_.find(key);
+    if (found == captures_.end()) return;
+    for (std::size_t i : found->second) accumulate(captured[i], g);
+  }
+
+  static void keep(TensorHeader& header, const Tensor& g) {
+    accumulate(Tensor(Ref<TensorHeader>(&header)).extras().grad, g);
+  }
+
+  // Depth-first without recursion: a node is useful when an edge leads to a capture or a useful node.
+  void mark_useful(const Tensor& root) {
+    if (root.is_leaf()) return;
+    std::vector<Node*> order, stack = {node_of(root)};
+    std::unordered_map<Node*, bool> seen;
+    while (!stack.empty()) {
+      Node* node = stack.back();
+      stack.pop_back();
+      if (std::exchange(seen[node], true)) continue;
+      order.push_back(node);
+      for (int i = 0; i < node->inputs; ++i)
+        if (node->edges[i].node) stack.push_back(static_cast<Node*>(node->edges[i].node.get()));
+    }
+    std::sort(order.begin(), order.end(), older);  // producers first
+    for (Node* node : order)
+      for (int i = 0; i < node->inputs; ++i) {
+        const Edge& edge = node->edges[i];
+        Node* next = static_cast<Node*>(edge.node.get());
+        if ((edge.leaf && captures_.contains(edge.leaf.get())) ||
+            (next && (captures_.contains(next) || useful_.contains(next))))
+          useful_[node] = true;
+      }
+  }
+
+  BackwardOptions options_;
+  std::uint64_t pass_;
+  std::vector<Node*> heap_, touched_;
+  bool capturing_ = false;
+  std::unordered_map<const void*, std::vector<std::size_t>> captures_;
+  std::unordered_map<const Node*, bool> useful_;
+};
+
+Tensor seed_for(const Tensor& root, const Tensor& seed) {
+  if (!root.requires_grad())
+    fail(ErrorKind::runtime, "backward: ", describe(root),
+         " has no graph: no input of it requires grad, or it was made under no_grad");
+  if (!seed) {
+    if (root.count() != 1)
+      fail(ErrorKind::runtime, "backward: ", describe(root),
+           " is not a single number; give the gradient to start from: backward(gradient)");
+    return arithmetic.ones_like(root);
+  }
+  if (!(seed.shape() == root.shape()))
+    fail(ErrorKind::value, "backward: gradient of shape ", seed.shape(), " for a tensor of shape ",
+         root.shape());
+  if (seed.dtype() != root.dtype())
+    fail(ErrorKind::type, "backward: gradient of type ", name_of(seed.dtype()),
+         " for a tensor of type ", name_of(root.dtype()));
+  return seed;
+}
+
+void start(Walk& walk, const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds) {
+  if (!seeds.empty() && seeds.size() != roots.size())
+    fail(ErrorKind::value, "backward: ", seeds.size(), " gradients for ", roots.size(), " tensors");
+  std::vector<Tensor> checked;
+  for (std::size_t i = 0; i < roots.size(); ++i)
+    checked.push_back(seed_for(roots[i], seeds.empty() ? Tensor() : seeds[i]));
+  for (std::size_t i = 0; i < roots.size(); ++i) walk.seed(roots[i], std::move(checked[i]));
+}
+
+std::uint64_t next_hook_id() {
+  static std::uint64_t last = 0;
+  return ++last;
+}
+
+void erase_hook(std::vector<HookEntry>& hooks, std::uint64_t id) {
+  std::erase_if(hooks, [id](const HookEntry& hook) { return hook.id == id; });
+}
+
+}  // namespace
+
+void set_gradient_arithmetic(const GradientArithmetic& table) { arithmetic = table; }
+
+void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
+              BackwardOptions options) {
+  Walk walk(options);
+  GradModeGuard mode(options.create_graph);
+  start(walk, roots, seeds);
+  walk.run();
+}
+
+std::vector<Tensor> gradients(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
+                              const std::vector<Tensor>& inputs, BackwardOptions options) {
+  for (const Tensor& x : inputs)
+    if (!x.requires_grad())
+      fail(ErrorKind::runtime, "grad: input ", describe(x), " does not require grad");
+  Walk walk(options);
+  GradModeGuard mode(options.create_graph);
+  walk.capture(roots, inputs);
+  start(walk, roots, seeds);
+  walk.run();
+  return walk.captured;
+}
+
+std::uint64_t register_hook(const Tensor& x, Hook hook) {
+  if (!x.requires_grad())
+    fail(ErrorKind::runtime, "register_hook: ", describe(x), " does not require grad");
+  const std::uint64_t id = next_hook_id();
+  if (x.is_leaf()) {
+    x.extras().backward_hooks.push_back({id, std::move(hook)});
+    return id;
+  }
+  Node& node = static_cast<Node&>(*x->grad_fn);
+  if (!node.hooks) node.hooks = std::make_unique<std::vector<HookEntry>>();
+  node.hooks->push_back({id, std::move(hook)});
+  return id;
+}
+
+std::uint64_t register_forward_hook(const Tensor& x, Hook hook) {
+  const std::uint64_t id = next_hook_id();
+  x.extras().forward_hooks.push_back({id, std::move(hook)});
+  return id;
+}
+
+void remove_hook(const Tensor& x, std::uint64_t id) {
+  if (x->extras) {
+    erase_hook(x->extras->backward_hooks, id);
+    erase_hook(x->extras->forward_hooks, id);
+  }
+  Node* node = static_cast<Node*>(x->grad_fn.get());
+  if (node && node->hooks) erase_hook(*node->hooks, id);
+}
+
+void retain_grad(const Tensor& x) {
+  if (!x.requires_grad())
+    fail(ErrorKind::runtime, "retain_grad: ", describe(x), " does not require grad");
+  if (!x.is_leaf()) x->grad_fn->retainer = x.get();
+}
+
+Tensor apply_forward_hooks(const Tensor& x) {
+  Tensor value = x;
+  const std::vector<HookEntry> snapshot = x->extras->forward_hooks;
+  for (const HookEntry& hook : snapshot)
+    if (Tensor replaced = hook.call(value)) value = replaced;
+  return value;
+}
+
+}  // namespace tw

@@ -1,0 +1,37 @@
+// Saved values and the errors that protect them.
+#include "core/autograd/node.h"
+
+namespace tw {
+
+thread_local bool grad_mode __attribute__((tls_model("initial-exec"))) = true;
+
+Tensor detach(const Tensor& x) {
+  Tensor y = Tensor::over(x->storage, x->offset_bytes, x.shape(), x.strides(), x.dtype());
+  y->is_view = true;
+  return y;
+}
+
+SavedTensor SavedTensor::result(const Tensor& y) {
+  SavedTensor saved(detach(y));
+  saved.is_result_ = true;
+  return saved;
+}
+
+Tensor SavedTensor::get(const Node& node, const char* what) const {
+  if (tensor_.version() != version_)
+    fail(ErrorKind::runtime, node.op, ": backward needs its ", what, " ", describe(tensor_),
+         ", which was changed in place since (version ", tensor_.version(), ", expected ", version_,
+         "); change a copy() instead");
+  if (!is_result_ || !grad_mode) return tensor_;
+  Tensor y = detach(tensor_);
+  attach(y, const_cast<Node*>(&node));
+  return y;
+}
+
+void fail_released(const Node& node) {
+  fail(ErrorKind::runtime, node.op,
+       ": backward through this op a second time, but its saved values were released by the first; "
+       "call backward(retain_graph=True) the first time");
+}
+
+}  // namespace tw

@@ -1,0 +1,119 @@
+// The tape: one node for each recorded op, with edges to the nodes or leaves its inputs came from.
+#pragma once
+#include <array>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/autograd/mode.h"
+#include "core/base/error.h"
+#include "core/base/free_list.h"
+#include "core/tensor/tensor.h"
+
+namespace tw {
+
+// Where the gradient of an input goes: on to the node that made it, into a leaf, or nowhere.
+struct Edge {
+  Ref<NodeBase> node;
+  Tensor leaf;
+  bool wanted() const { return node || leaf; }
+  static Edge of(const Tensor& x) {
+    if (!x || !x.requires_grad()) return {};
+    return x.is_leaf() ? Edge{nullptr, x} : Edge{x->grad_fn, Tensor()};
+  }
+};
+
+// An op has one result, so a node receives one gradient. Sequence numbers grow with creation:
+// a consumer's is always larger than its producers', which is all the order the walk needs.
+struct Node : NodeBase {
+  const char* op;
+  std::uint64_t sequence;
+  Edge* edges = nullptr;
+  int inputs = 0;
+  bool released = false;  // its saved values are gone
+  std::unique_ptr<std::vector<HookEntry>> hooks;
+  // State of the running pass.
+  Tensor pending;
+  std::uint64_t pass = 0;
+
+  explicit Node(const char* op) : op(op), sequence(next_sequence()) {}
+  bool wants(int input) const { return edges[input].wanted(); }
+  // Writes the gradients of the wanted inputs, given the gradient `g` of the result.
+  virtual void apply(const Tensor& g, Tensor* input_grads) = 0;
+  // Drops saved values; a later apply raises.
+  virtual void release() = 0;
+
+  static std::uint64_t next_sequence() {
+    static std::uint64_t last = 0;
+    return ++last;
+  }
+};
+
+// A value that a gradient needs, with the version it had.
+class SavedTensor {
+ public:
+  SavedTensor() = default;
+  explicit SavedTensor(const Tensor& x) : tensor_(x), version_(x.version()) {}
+  // An op's own result is saved without its place in the graph, which would be a cycle.
+  static SavedTensor result(const Tensor& y);
+  // Raises RuntimeError when the value was changed in place since; `what` names it in the message.
+  Tensor get(const Node& node, const char* what) const;
+
+ private:
+  Tensor tensor_;
+  std::uint32_t version_ = 0;
+  bool is_result_ = false;
+};
+
+[[noreturn]] void fail_released(const Node& node);
+
+// A node whose gradient is a function object: f(node, g, input_grads). Captures hold the saved values.
+template <class F, class Edges> struct FunctionNode final : Node {
+  Edges storage;
+  std::optional<F> function;
+
+  FunctionNode(const char* op, Edges edges_in, F f)
+      : Node(op), storage(std::move(edges_in)), function(std::move(f)) {
+    edges = storage.data();
+    inputs = static_cast<int>(storage.size());
+  }
+  void apply(const Tensor& g, Tensor* input_grads) override {
+    if (!function) fail_released(*this);
+    (*function)(*this, g, input_grads);
+  }
+  void release() override {
+    function.reset();
+    released = true;
+  }
+  static void* operator new(std::size_t) { return FreeList<FunctionNode>::take(); }
+  static void operator delete(void* memory) { FreeList<FunctionNode>::give(memory); }
+};
+
+inline bool records(const Tensor& x) { return x && x.requires_grad(); }
+template <class... Tensors> bool should_record(const Tensors&... inputs) {
+  return grad_mode && (records(inputs) || ...);
+}
+
+inline void attach(const Tensor& y, Node* node) {
+  y->requires_grad = true;
+  y->grad_fn = Ref<NodeBase>(node);
+}
+
+// Makes `y` the result of `op` on `inputs` in the graph. Call only where should_record(...) holds.
+template <class F, class... Inputs>
+void record(const Tensor& y, const char* op, F gradient, const Inputs&... inputs) {
+  using Edges = std::array<Edge, sizeof...(Inputs)>;
+  attach(y, new FunctionNode<F, Edges>(op, Edges{Edge::of(inputs)...}, std::move(gradient)));
+}
+template <class F>
+void record_many(const Tensor& y, const char* op, F gradient, const std::vector<Tensor>& inputs) {
+  std::vector<Edge> edges;
+  for (const Tensor& x : inputs) edges.push_back(Edge::of(x));
+  attach(y, new FunctionNode<F, std::vector<Edge>>(op, std::move(edges), std::move(gradient)));
+}
+
+// A header over the same memory outside the graph.
+Tensor detach(const Tensor& x);
+
+}  // namespace tw

@@ -1,0 +1,36 @@
+#include "core/base/env.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "core/base/error.h"
+
+namespace tw {
+
+const std::vector<EnvVariable>& env_variables() {
+  static const std::vector<EnvVariable> kVariables = {
+      {"THREADS", "number of threads (default: processors this process may use)"},
+      {"ISA", "instruction set of the kernels: scalar, avx2, avx512 or neon (default: best)"},
+      {"MATMUL", "forces one rung of the matmul ladder by name"},
+  };
+  return kVariables;
+}
+
+std::string env_text(const char* name) {
+  bool listed = false;
+  for (const EnvVariable& variable : env_variables()) listed |= !std::strcmp(variable.name, name);
+  if (!listed) fail(ErrorKind::runtime, "environment variable ", name, " is not in the list");
+  const char* value = std::getenv(("TILEWRIGHT_" + std::string(name)).c_str());
+  return value ? value : "";
+}
+
+std::int64_t env_integer(const char* name, std::int64_t fallback) {
+  const std::string text = env_text(name);
+  if (text.empty()) return fallback;
+  char* end = nullptr;
+  const long long value = std::strtoll(text.c_str(), &end, 10);
+  if (*end) fail(ErrorKind::value, "TILEWRIGHT_", name, ": not a whole number: '", text, "'");
+  return value;
+}
+
+}  // namespace tw

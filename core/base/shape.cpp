@@ -1,0 +1,98 @@
+#include "core/base/shape.h"
+
+#include <sstream>
+
+#include "core/base/error.h"
+
+namespace tw {
+
+namespace {
+
+void check_rank(int rank) {
+  if (rank > kMaxRank)
+    fail(ErrorKind::value, "a tensor has at most ", kMaxRank, " dimensions, got ", rank);
+}
+
+}  // namespace
+
+Dims::Dims(std::initializer_list<std::int64_t> values) {
+  for (std::int64_t value : values) push_back(value);
+}
+
+Dims::Dims(int rank, std::int64_t fill) : rank_(rank) {
+  check_rank(rank);
+  for (int i = 0; i < rank; ++i) values_[i] = fill;
+}
+
+void Dims::push_back(std::int64_t value) {
+  check_rank(rank_ + 1);
+  values_[rank_++] = value;
+}
+
+void Dims::insert(int at, std::int64_t value) {
+  check_rank(rank_ + 1);
+  for (int i = rank_; i > at; --i) values_[i] = values_[i - 1];
+  values_[at] = value;
+  ++rank_;
+}
+
+void Dims::erase(int at) {
+  --rank_;
+  for (int i = at; i < rank_; ++i) values_[i] = values_[i + 1];
+}
+
+std::int64_t element_count(const Shape& shape) {
+  std::int64_t count = 1;
+  bool overflow = false;
+  for (std::int64_t extent : shape) {
+    if (extent == 0) return 0;
+    overflow |= __builtin_mul_overflow(count, extent, &count);
+  }
+  if (overflow) fail(ErrorKind::value, "shape ", shape, " has more elements than 64 bits can count");
+  return count;
+}
+
+Strides contiguous_strides(const Shape& shape) {
+  Strides strides(shape.rank(), 1);
+  std::int64_t step = 1;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    strides[i] = step;
+    step *= shape[i] > 0 ? shape[i] : 1;
+  }
+  return strides;
+}
+
+Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op) {
+  const int rank = a.rank() > b.rank() ? a.rank() : b.rank();
+  Shape out(rank, 1);
+  for (int i = 0; i < rank; ++i) {
+    const int ia = i - (rank - a.rank()), ib = i - (rank - b.rank());
+    const std::int64_t ea = ia < 0 ? 1 : a[ia], eb = ib < 0 ? 1 : b[ib];
+    if (ea != eb && ea != 1 && eb != 1)
+      fail(ErrorKind::value, op, ": shapes do not broadcast: ", a, " and ", b);
+    out[i] = ea == 1 ? eb : ea;
+  }
+  return out;
+}
+
+int normalize_axis(std::int64_t axis, int rank, const char* op) {
+  const std::int64_t mapped = axis < 0 ? axis + rank : axis;
+  if (mapped < 0 || mapped >= rank)
+    fail(ErrorKind::index, op, ": axis ", axis, " is out of range for ", rank, " dimension",
+         rank == 1 ? "" : "s");
+  return static_cast<int>(mapped);
+}
+
+std::ostream& operator<<(std::ostream& out, const Dims& dims) {
+  out << '(';
+  for (int i = 0; i < dims.rank(); ++i) out << (i ? ", " : "") << dims[i];
+  return out << (dims.rank() == 1 ? ",)" : ")");
+}
+
+std::string to_string(const Dims& dims) {
+  std::ostringstream out;
+  out << dims;
+  return out.str();
+}
+
+}  // namespace tw

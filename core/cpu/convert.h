@@ -1,0 +1,45 @@
+// Element conversion between all dtypes, and copies of any strided array into any other.
+#pragma once
+#include <cstdint>
+
+#include "core/base/dtype.h"
+#include "core/base/shape.h"
+
+namespace tw {
+
+// Strides in bytes, zero and negative allowed; x and y do not overlap. Floating to integer truncates
+// (out of range unspecified), anything to bool is x != 0, complex to real drops the imaginary part,
+// narrowing to a floating type rounds to nearest even.
+using ConvertFunction = void (*)(std::int64_t n, const void* x, std::int64_t x_stride_bytes,
+                                 void* y, std::int64_t y_stride_bytes);
+// y[j][i] = x[i][j] for i < rows, j < cols; elements contiguous along j in x and along i in y.
+// `stream`: y is too large to be read back from a cache, so write around them.
+using TransposeFunction = void (*)(std::int64_t rows, std::int64_t cols, const void* x,
+                                   std::int64_t x_row_bytes, void* y, std::int64_t y_row_bytes,
+                                   bool stream);
+
+struct ConvertTable {
+  ConvertFunction convert[kDTypes][kDTypes];  // [from][to]
+  TransposeFunction transpose[4];             // by log2 of the element size
+};
+
+// n elements on the calling thread, with the instruction set in use.
+void convert_elements(DType from, DType to, std::int64_t n, const void* x,
+                      std::int64_t x_stride_bytes, void* y, std::int64_t y_stride_bytes);
+
+// y[i...] = x[i...] over `shape`, strides in elements (x: any; y: any without overlap). Orders the
+// loops by stride, transposes through registers and shares large work between threads.
+void copy_strided(DType from, DType to, const Shape& shape, const void* x, const Strides& x_strides,
+                  void* y, const Strides& y_strides);
+
+// What the registered kernels of op "copy" take.
+struct CopyProblem {
+  DType from, to;
+  Shape shape;
+  const void* x;
+  Strides x_strides;
+  void* y;
+  Strides y_strides;
+};
+
+}  // namespace tw

@@ -1,0 +1,150 @@
+// Collects the tables that build_isa.cpp compiled and picks the set in use.
+#include "core/cpu/isa.h"
+
+#include "core/base/env.h"
+#include "core/base/error.h"
+
+// Which rows of isa.inc this build compiled, defined by CMake: TW_BUILT_avx2 and so on.
+#ifndef TW_BUILT_neon
+#define TW_BUILT_neon 0
+#endif
+#ifndef TW_BUILT_avx2
+#define TW_BUILT_avx2 0
+#endif
+#ifndef TW_BUILT_avx512
+#define TW_BUILT_avx512 0
+#endif
+#define TW_BUILT_scalar 1
+
+namespace tw {
+
+#define TW_FAMILY(name, Table, header) extern const Table name##_table;
+namespace scalar {
+#include "core/cpu/families.inc"
+}
+#if TW_BUILT_neon
+namespace neon {
+#include "core/cpu/families.inc"
+}
+#endif
+#if TW_BUILT_avx2
+namespace avx2 {
+#include "core/cpu/families.inc"
+}
+#endif
+#if TW_BUILT_avx512
+namespace avx512 {
+#include "core/cpu/families.inc"
+}
+#endif
+#undef TW_FAMILY
+
+namespace {
+
+#define TW_FAMILY(name, Table, header) &name##_table,
+IsaKernels scalar_kernels() {
+  using namespace scalar;
+  return {
+#include "core/cpu/families.inc"
+  };
+}
+#if TW_BUILT_neon
+IsaKernels neon_kernels() {
+  using namespace neon;
+  return {
+#include "core/cpu/families.inc"
+  };
+}
+#endif
+#if TW_BUILT_avx2
+IsaKernels avx2_kernels() {
+  using namespace avx2;
+  return {
+#include "core/cpu/families.inc"
+  };
+}
+#endif
+#if TW_BUILT_avx512
+IsaKernels avx512_kernels() {
+  using namespace avx512;
+  return {
+#include "core/cpu/families.inc"
+  };
+}
+#endif
+#undef TW_FAMILY
+
+struct Built {
+  bool present[kIsas] = {};
+  IsaKernels kernels[kIsas] = {};
+
+  Built() {
+    add(Isa::scalar, scalar_kernels());
+#if TW_BUILT_neon
+    add(Isa::neon, neon_kernels());
+#endif
+#if TW_BUILT_avx2
+    add(Isa::avx2, avx2_kernels());
+#endif
+#if TW_BUILT_avx512
+    add(Isa::avx512, avx512_kernels());
+#endif
+  }
+  void add(Isa isa, const IsaKernels& table) {
+    present[static_cast<int>(isa)] = cpu_supports(isa);
+    kernels[static_cast<int>(isa)] = table;
+  }
+};
+
+const Built& built() {
+  static const Built instance;
+  return instance;
+}
+
+Isa initial_isa() {
+  const std::string wanted = env_text("ISA");
+  Isa best = Isa::scalar;
+  for (int i = 0; i < kIsas; ++i) {
+    const Isa isa = static_cast<Isa>(i);
+    if (built().present[i]) best = isa;
+    if (wanted == name_of(isa)) {
+      if (!built().present[i])
+        fail(ErrorKind::value, "TILEWRIGHT_ISA: this machine or build has no '", wanted, "'");
+      return isa;
+    }
+  }
+  if (!wanted.empty())
+    fail(ErrorKind::value, "TILEWRIGHT_ISA: unknown instruction set '", wanted,
+         "'; choose from scalar, neon, avx2, avx512");
+  return best;
+}
+
+struct Active {
+  Isa isa;
+  const IsaKernels* kernels;
+};
+Active& active() {
+  static Active instance = [] {
+    const Isa isa = initial_isa();
+    return Active{isa, kernels_of(isa)};
+  }();
+  return instance;
+}
+
+}  // namespace
+
+const IsaKernels* kernels_of(Isa isa) {
+  const int i = static_cast<int>(isa);
+  return built().present[i] ? &built().kernels[i] : nullptr;
+}
+
+Isa active_isa() { return active().isa; }
+const IsaKernels& active_kernels() { return *active().kernels; }
+
+void set_isa(Isa isa) {
+  const IsaKernels* kernels = kernels_of(isa);
+  if (!kernels) fail(ErrorKind::value, "this machine or build has no '", name_of(isa), "' kernels");
+  active() = {isa, kernels};
+}
+
+}  // namespace tw

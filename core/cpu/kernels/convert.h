@@ -1,0 +1,310 @@
+// Conversion of elements between all dtypes, and transposition of blocks through registers.
+#pragma once
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+#include "core/cpu/convert.h"
+#include "core/cpu/kernels/lanes.h"
+
+namespace tw::TW_ISA_NAME {
+namespace {
+
+using std::int64_t;
+using std::uint16_t;
+using std::uint32_t;
+using std::uint64_t;
+
+template <class To, class From> TW_INLINE To bits_as(From x) {
+  static_assert(sizeof(To) == sizeof(From));
+  return __builtin_bit_cast(To, x);
+}
+
+// Any dtype to float or double without loss (except int64: to double, nearest).
+TW_INLINE float widen(float x) { return x; }
+TW_INLINE float widen(BFloat16 x) { return bits_as<float>((uint32_t)x.bits << 16); }
+// Moves exponent and fraction into place, then corrects the exponent's bias by a multiplication, which
+// makes denormals right as well; infinities and NaN get their exponent set.
+TW_INLINE float widen(Half x) {
+  const uint32_t magnitude = (uint32_t)(x.bits & 0x7fff) << 13;
+  const uint32_t special = magnitude >= 0x7c00u << 13 ? 0x7f800000u : 0;
+  const uint32_t scaled = bits_as<uint32_t>(bits_as<float>(magnitude) * 0x1p112f);
+  return bits_as<float>(scaled | special | (uint32_t)(x.bits & 0x8000) << 16);
+}
+template <class T> TW_INLINE double widen(T x) { return (double)x; }
+
+// Nearest even; a denormal result is rounded by adding a constant whose last place is 2^-24.
+TW_INLINE Half to_half(float x) {
+  const uint32_t all = bits_as<uint32_t>(x), magnitude = all & 0x7fffffffu;
+  const uint32_t special = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
+  const uint32_t denormal = bits_as<uint32_t>(bits_as<float>(magnitude) + 0.5f) - 0x3f000000u;
+  const uint32_t odd = magnitude >> 13 & 1;
+  const uint32_t normal = (magnitude - (112u << 23) + 0xfff + odd) >> 13;
+  const uint32_t finite = magnitude < 113u << 23 ? denormal : normal;
+  return {(uint16_t)((magnitude >= 143u << 23 ? special : finite) | (all >> 16 & 0x8000u))};
+}
+TW_INLINE BFloat16 to_bfloat16(float x) {
+  const uint32_t all = bits_as<uint32_t>(x);
+  const uint32_t rounded = (all + 0x7fff + (all >> 16 & 1)) >> 16;
+  const uint32_t quiet = all >> 16 | 0x40;
+  return {(uint16_t)((all & 0x7fffffffu) > 0x7f800000u ? quiet : rounded)};
+}
+// Rounds to odd, so that a second rounding to fewer bits gives the nearest of the double.
+TW_INLINE float to_odd_float(double x) {
+  const float nearest = (float)x;
+  const double back = nearest;
+  const uint32_t away = (back > x) == (x > 0) ? 1 : 0;
+  const uint32_t odd = (bits_as<uint32_t>(nearest) - away) | 1;
+  return (back != x) & (back == back) ? bits_as<float>(odd) : nearest;
+}
+TW_INLINE float to_odd_float(float x) { return x; }
+
+// Clamps to [low, high], NaN to low, so that the truncation after it is defined.
+template <class F> TW_INLINE F clamped(F x, F low, F high) {
+  x = x > low ? x : low;
+  return x < high ? x : high;
+}
+TW_INLINE std::int32_t truncate32(float x) {
+  return (std::int32_t)clamped(x, -0x1p31f, 0x1.fffffep30f);
+}
+TW_INLINE std::int32_t truncate32(double x) {
+  return (std::int32_t)clamped(x, -0x1p31, 0x1.fffffffcp30);
+}
+TW_INLINE int64_t truncate64(float x) { return (int64_t)clamped(x, -0x1p63f, 0x1.fffffep62f); }
+TW_INLINE int64_t truncate64(double x) {
+  return (int64_t)clamped(x, -0x1p63, 0x1.fffffffffffffp62);
+}
+
+template <class To> struct Cast;
+template <class To>
+  requires std::is_integral_v<To>
+struct Cast<To> {
+  template <class From> static TW_INLINE To from(From x) {
+    if constexpr (std::is_integral_v<From>) {
+      return (To)x;
+    } else {
+      const auto wide = widen(x);
+      if constexpr (std::is_same_v<To, uint64_t>) {
+        const bool large = wide >= 0x1p63f;
+        const uint64_t low = (uint64_t)truncate64(large ? wide - 0x1p63f : wide);
+        return low + ((uint64_t)large << 63);
+      } else if constexpr (sizeof(To) == 8 || std::is_same_v<To, uint32_t>) {
+        return (To)truncate64(wide);
+      } else {
+        return (To)truncate32(wide);
+      }
+    }
+  }
+};
+template <> struct Cast<bool> {
+  template <class From> static TW_INLINE unsigned char from(From x) {
+    if constexpr (std::is_integral_v<From>)
+      return x != 0;
+    else
+      return widen(x) != 0;
+  }
+  static TW_INLINE unsigned char from(Complex64 x) { return (x.re != 0) | (x.im != 0); }
+};
+template <> struct Cast<float> {
+  template <class From> static TW_INLINE float from(From x) {
+    if constexpr (std::is_integral_v<From>)
+      return (float)x;
+    else
+      return (float)widen(x);
+  }
+};
+template <> struct Cast<double> {
+  template <class From> static TW_INLINE double from(From x) { return (double)widen(x); }
+};
+template <> struct Cast<Half> {
+  template <class From> static TW_INLINE Half from(From x) { return to_half(to_odd_float(widen(x))); }
+};
+template <> struct Cast<BFloat16> {
+  template <class From> static TW_INLINE BFloat16 from(From x) {
+    return to_bfloat16(to_odd_float(widen(x)));
+  }
+};
+template <> struct Cast<Complex64> {
+  template <class From> static TW_INLINE Complex64 from(From x) {
+    return {Cast<float>::from(x), 0};
+  }
+};
+
+template <class To, class From> TW_INLINE void convert_one(const void* x, void* y) {
+  From in;
+  __builtin_memcpy(&in, x, sizeof in);
+  const auto out = Cast<To>::from(in);
+  __builtin_memcpy(y, &out, sizeof out);
+}
+
+// Elements of a step of the contiguous loop: a constant, so that the compiler makes plain vector code
+// of it without prologue and epilogue, which would be most of this file's 196 conversions.
+inline constexpr int kStep = 32;
+
+template <class To> using Stored = decltype(Cast<To>::from(0));
+
+template <class To, class From>
+TW_INLINE void convert_step(const From* __restrict x, Stored<To>* __restrict y) {
+#pragma GCC ivdep
+  for (int i = 0; i < kStep; ++i) y[i] = Cast<To>::from(x[i]);
+}
+#ifdef __F16C__
+template <> TW_INLINE void convert_step<float, Half>(const Half* __restrict x, float* __restrict y) {
+  for (int i = 0; i < kStep; i += 8)
+    _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)(x + i))));
+}
+template <> TW_INLINE void convert_step<Half, float>(const float* __restrict x, Half* __restrict y) {
+  for (int i = 0; i < kStep; i += 8)
+    _mm_storeu_si128((__m128i*)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), 0));
+}
+#endif
+
+template <class To, class From>
+void convert_array(int64_t n, const void* x, int64_t xs, void* y, int64_t ys) {
+  auto* in = (const char*)x;
+  auto* out = (char*)y;
+  if (xs == sizeof(From) && ys == sizeof(To)) {
+    for (; n >= kStep; n -= kStep, in += kStep * sizeof(From), out += kStep * sizeof(To))
+      convert_step<To, From>((const From*)in, (Stored<To>*)out);
+  }
+#pragma GCC unroll 1
+  for (; n > 0; --n, in += xs, out += ys) convert_one<To, From>(in, out);
+}
+
+template <int bytes> void copy_array(int64_t n, const void* x, int64_t xs, void* y, int64_t ys) {
+  auto* in = (const char*)x;
+  auto* out = (char*)y;
+  if (xs == bytes && ys == bytes) {
+    __builtin_memcpy(y, x, n * bytes);
+    return;
+  }
+#pragma GCC unroll 4
+  for (; n > 0; --n, in += xs, out += ys) __builtin_memcpy(out, in, bytes);
+}
+template <int bytes> void fill_or_copy(int64_t n, const void* x, int64_t xs, void* y, int64_t ys) {
+  using T = typename IntOfSize<bytes>::type;
+  if (xs != 0 || ys != bytes) return copy_array<bytes>(n, x, xs, y, ys);
+  T value;
+  __builtin_memcpy(&value, x, bytes);
+  auto* out = (T*)y;
+  const Vec<T> all(value);
+  for (; n >= kLanes<T>; n -= kLanes<T>, out += kLanes<T>) all.store(out);
+  for (; n > 0; --n) *out++ = value;
+}
+
+// The function for a pair: pairs that differ in the sign of an integer only share one.
+template <class From, class To> constexpr ConvertFunction function_for() {
+  constexpr bool integers = std::is_integral_v<From> && std::is_integral_v<To>;
+  if constexpr (std::is_same_v<From, To>) {
+    return fill_or_copy<sizeof(To)>;
+  } else if constexpr (std::is_same_v<From, bool>) {
+    return function_for<std::uint8_t, To>();
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return convert_array<To, From>;
+  } else if constexpr (integers && sizeof(From) == sizeof(To)) {
+    return fill_or_copy<sizeof(To)>;
+  } else if constexpr (integers) {
+    return convert_array<IntLike<To>, From>;
+  } else if constexpr (std::is_same_v<From, Complex64>) {
+    return convert_array<To, float>;  // the real part comes first, the strides are the caller's
+  } else if constexpr (std::is_integral_v<To> && sizeof(To) < 4) {
+    return convert_array<IntLike<To>, From>;
+  } else {
+    return convert_array<To, From>;
+  }
+}
+
+template <class T> inline constexpr int kSide =
+    kVectorBytes / (int)sizeof(T) < kRegisters / 2
+        ? (kVectorBytes > (int)sizeof(T) ? kVectorBytes / (int)sizeof(T) : 1)
+        : kRegisters / 2;
+template <class T> struct BlockRow {
+  typedef T type __attribute__((vector_size(kSide<T> * sizeof(T))));
+};
+
+// Whole cache lines only: half-written lines cost more than they save.
+template <class V> TW_INLINE void stream_row(void* p, V v) {
+#ifdef __AVX512F__
+  if constexpr (sizeof(V) == 64) return _mm512_stream_si512((__m512i*)p, (__m512i)v);
+#endif
+  __builtin_memcpy(p, &v, sizeof v);
+}
+
+template <class T, bool stream>
+TW_INLINE void transpose_block(const char* x, int64_t x_row, char* y, int64_t y_row) {
+  constexpr int n = kSide<T>;
+  typename BlockRow<T>::type rows[n];
+#pragma GCC unroll 16
+  for (int i = 0; i < n; ++i) __builtin_memcpy(&rows[i], x + i * x_row, sizeof rows[i]);
+  transpose_lanes<1, n>(rows);
+#pragma GCC unroll 16
+  for (int i = 0; i < n; ++i) {
+    if (stream)
+      stream_row(y + i * y_row, rows[i]);
+    else
+      __builtin_memcpy(y + i * y_row, &rows[i], sizeof rows[i]);
+  }
+}
+template <class T>
+void transpose_edge(int64_t rows, int64_t cols, const char* x, int64_t x_row, char* y,
+                    int64_t y_row) {
+  for (int64_t j = 0; j < cols; ++j)
+#pragma GCC unroll 1
+    for (int64_t i = 0; i < rows; ++i)
+      __builtin_memcpy(y + j * y_row + i * sizeof(T), x + i * x_row + j * sizeof(T), sizeof(T));
+}
+
+template <class T, bool stream>
+void transpose_tile(int64_t rows, int64_t cols, const char* x, int64_t x_row, char* y,
+                    int64_t y_row) {
+  constexpr int n = kSide<T>;
+  const int64_t whole_rows = rows / n * n, whole_cols = cols / n * n;
+  for (int64_t j = 0; j < whole_cols; j += n)
+    for (int64_t i = 0; i < whole_rows; i += n)
+      transpose_block<T, stream>(x + i * x_row + j * sizeof(T), x_row,
+                                 y + j * y_row + i * sizeof(T), y_row);
+  transpose_edge<T>(rows, cols - whole_cols, x + whole_cols * sizeof(T), x_row,
+                    y + whole_cols * y_row, y_row);
+  transpose_edge<T>(rows - whole_rows, whole_cols, x + whole_rows * x_row, x_row,
+                    y + whole_rows * sizeof(T), y_row);
+}
+
+// Within a tile of 64 x 64 elements every cache line and page is used up soon after its first touch;
+// 32 and 256 measured the same within noise.
+template <class T>
+void transpose(int64_t rows, int64_t cols, const void* x, int64_t x_row, void* y, int64_t y_row,
+               bool stream) {
+  constexpr int64_t tile = 64;
+  const auto run = stream ? transpose_tile<T, true> : transpose_tile<T, false>;
+  for (int64_t i = 0; i < rows; i += tile)
+    for (int64_t j = 0; j < cols; j += tile)
+      run(rows - i < tile ? rows - i : tile, cols - j < tile ? cols - j : tile,
+          (const char*)x + i * x_row + j * sizeof(T), x_row,
+          (char*)y + j * y_row + i * sizeof(T), y_row);
+#ifdef __AVX512F__
+  if (stream) _mm_sfence();  // other threads may read y next
+#endif
+}
+
+template <class From> constexpr void fill_row(ConvertFunction (&row)[kDTypes]) {
+#define TW_ROW(To, id, text) row[index_of(DType::id)] = function_for<From, To>();
+  TW_DTYPES(TW_ROW)
+#undef TW_ROW
+}
+constexpr ConvertTable make_table() {
+  ConvertTable table = {};
+#define TW_ROW(From, id, text) fill_row<From>(table.convert[index_of(DType::id)]);
+  TW_DTYPES(TW_ROW)
+#undef TW_ROW
+  table.transpose[0] = transpose<std::uint8_t>;
+  table.transpose[1] = transpose<uint16_t>;
+  table.transpose[2] = transpose<uint32_t>;
+  table.transpose[3] = transpose<uint64_t>;
+  return table;
+}
+
+}  // namespace
+
+extern const ConvertTable convert_table;
+const ConvertTable convert_table = make_table();
+
+}  // namespace tw::TW_ISA_NAME

@@ -1,0 +1,34 @@
+// Matrix products: the ladder of kernels, from the definition to what runs at the machine's limit.
+// Each rung is one file and adds one idea; read them in the order of the includes.
+#pragma once
+#include <utility>
+
+#include "core/cpu/matmul.h"
+// clang-format off
+#include "core/cpu/kernels/matmul/naive.h"
+#include "core/cpu/kernels/matmul/tiled.h"
+#include "core/cpu/kernels/matmul/tile.h"
+#include "core/cpu/kernels/matmul/pack.h"
+#include "core/cpu/kernels/matmul/simd.h"
+#include "core/cpu/kernels/matmul/packed.h"
+#include "core/cpu/kernels/matmul/direct.h"
+// clang-format on
+
+namespace tw::TW_ISA_NAME {
+
+extern const MatmulTable matmul_table;
+const MatmulTable matmul_table = {
+    .naive = {
+#define TW_ROW(type, id, text) naive<type>,
+        TW_DTYPES(TW_ROW)
+#undef TW_ROW
+    },
+    .floating = {{tiled<float>, simd<float>, packed<float>, direct<float>},
+                 {tiled<double>, simd<double>, packed<double>, direct<double>}},
+    .lanes = {kLanes<float>, kLanes<double>},
+    .tile_vectors = kTileVectors,
+    .max_tile_rows = kMaxTileRows,
+    .masked_access = kMaskedAccess,
+};
+
+}  // namespace tw::TW_ISA_NAME

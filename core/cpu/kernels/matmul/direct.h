@@ -1,0 +1,124 @@
+// Rung 5, direct: nothing is packed. Small operands are in cache already, so the micro-kernel reads B
+// where it lies; products of rows with columns that are contiguous along k are taken as dot products.
+#pragma once
+
+namespace tw::TW_ISA_NAME {
+namespace {
+
+// B has unit column stride. Panels outside, rows inside: a narrow stripe of B stays in L1.
+template <class T>
+inline void direct_tiles(const MatmulProblem& p, const MatmulBlocks& blocks, const T* a, const T* b,
+                         T* c) {
+  const EvenSplit panels(vectors_of<T>(p.n), kTileVectors);
+  for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc) {
+    const std::int64_t k = p.k - l < blocks.kc ? p.k - l : blocks.kc;
+    const Update<T> update{(T)p.alpha, l == 0 ? (T)p.beta : T(1)};
+    std::int64_t j = 0;
+    for (std::int64_t i = 0; i < panels.pieces; ++i) {
+      const int vectors = panels.at(i);
+      const std::int64_t width = vectors * kLanes<T>;
+      const int last = p.n - j < width ? last_lanes<T>(p.n) : kLanes<T>;
+      const auto& by_rows =
+          kMaskedAccess ? tiles<T, kMaskedAccess>.at[vectors - 1] : tiles<T, false>.at[vectors - 1];
+      const EvenSplit rows(p.m, tile_rows(vectors));
+      for (std::int64_t r = 0, row = 0; r < rows.pieces; ++r) {
+        const int height = rows.at(r);
+        by_rows[height - 1](k, a + l * p.a_col + row * p.a_row, p.a_row, p.a_col,
+                            b + l * p.b_row + j, p.b_row, c + row * p.c_row + j * p.c_col, p.c_row,
+                            p.c_col, last, update);
+        row += height;
+      }
+      j += width;
+    }
+  }
+}
+
+template <class T> TW_INLINE T sum_of_lanes(typename Vec<T>::Raw v) {
+  T lanes[kLanes<T>];
+  __builtin_memcpy(lanes, &v, sizeof v);
+#pragma GCC unroll 4
+  for (int half = kLanes<T> / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  return lanes[0];
+}
+
+// rows x columns dot products at once. Each has its own vector of partial sums: the result does not
+// depend on its neighbours.
+template <class T, int rows, int columns>
+void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::int64_t b_col, T* c,
+              std::int64_t c_row, std::int64_t c_col, const Update<T>& update) {
+  constexpr int lanes = kLanes<T>;
+  using V = Vec<T>;
+  typename V::Raw sums[rows][columns] = {};
+  const auto step = [&](std::int64_t p, auto load) __attribute__((always_inline)) {
+    typename V::Raw y[columns];
+#pragma GCC unroll 4
+    for (int j = 0; j < columns; ++j) y[j] = load(b + p + j * b_col);
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; ++i) {
+      const typename V::Raw x = load(a + p + i * a_row);
+#pragma GCC unroll 4
+      for (int j = 0; j < columns; ++j) sums[i][j] += x * y[j];
+    }
+  };
+  std::int64_t p = 0;
+  for (; p + lanes <= k; p += lanes)
+    step(p, [](const T* x) __attribute__((always_inline)) { return V::load(x).v; });
+  if (p < k) {
+    const int rest = (int)(k - p);
+    step(p, [rest](const T* x) __attribute__((always_inline)) { return V::load(x, rest).v; });
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < rows; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < columns; ++j) {
+      T sum = sum_of_lanes<T>(sums[i][j]) * update.alpha;
+      T& out = c[i * c_row + j * c_col];
+      if (update.beta != 0) sum += update.beta * out;
+      out = sum;
+    }
+}
+
+inline constexpr int kDotTile = 4;  // 16 sums, 4 + 1 operands: within 32 registers, 8 chains and more
+
+template <class T>
+using DotFunction = void (*)(std::int64_t k, const T* a, std::int64_t a_row, const T* b,
+                             std::int64_t b_col, T* c, std::int64_t c_row,
+                             std::int64_t c_col, const Update<T>& update);
+template <class T>
+constexpr DotFunction<T> kDotTiles[kDotTile][kDotTile] = {
+    {dot_tile<T, 1, 1>, dot_tile<T, 1, 2>, dot_tile<T, 1, 3>, dot_tile<T, 1, 4>},
+    {dot_tile<T, 2, 1>, dot_tile<T, 2, 2>, dot_tile<T, 2, 3>, dot_tile<T, 2, 4>},
+    {dot_tile<T, 3, 1>, dot_tile<T, 3, 2>, dot_tile<T, 3, 3>, dot_tile<T, 3, 4>},
+    {dot_tile<T, 4, 1>, dot_tile<T, 4, 2>, dot_tile<T, 4, 3>, dot_tile<T, 4, 4>}};
+
+// A has unit column stride, B unit row stride.
+template <class T> inline void direct_dots(const MatmulProblem& p, const T* a, const T* b, T* c) {
+  const Update<T> update{(T)p.alpha, (T)p.beta};
+  for (std::int64_t i = 0; i < p.m; i += kDotTile)
+    for (std::int64_t j = 0; j < p.n; j += kDotTile) {
+      const std::int64_t rows = p.m - i < kDotTile ? p.m - i : kDotTile;
+      const std::int64_t columns = p.n - j < kDotTile ? p.n - j : kDotTile;
+      kDotTiles<T>[rows - 1][columns - 1](p.k, a + i * p.a_row, p.a_row, b + j * p.b_col, p.b_col,
+                                          c + i * p.c_row + j * p.c_col, p.c_row, p.c_col,
+                                          update);
+    }
+}
+
+// B has unit column stride, or with blocks.dots A has and B has unit row stride.
+template <class T> void direct(const MatmulProblem& p, const MatmulBlocks& blocks, void*) {
+  for (std::int64_t i = 0; i < p.batch; ++i) {
+    const T* a = (const T*)p.a + i * p.a_batch;
+    const T* b = (const T*)p.b + i * p.b_batch;
+    T* c = (T*)p.c + i * p.c_batch;
+    if (blocks.dots) {
+      direct_dots(p, a, b, c);
+    } else {
+      direct_tiles(p, blocks, a, b, c);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tw::TW_ISA_NAME

@@ -1,0 +1,195 @@
+// The micro-kernel: a tile of C that stays in registers for one run along k. Each step loads one vector
+// per tile column block and broadcasts one element per tile row, so that rows x vectors multiply-adds
+// cost rows + vectors loads.
+#pragma once
+
+namespace tw::TW_ISA_NAME {
+namespace {
+
+#ifdef TW_HAS_MASKED_ACCESS
+inline constexpr bool kMaskedAccess = true;
+#else
+inline constexpr bool kMaskedAccess = false;
+#endif
+
+// A full tile is this many vectors wide: 6 x 4 with 32 registers, 6 x 2 with 16. Both keep all but a
+// few registers as accumulators, more than the 8 chains (2 ports x 4 cycles) that hide the latency.
+inline constexpr int kTileVectors = kRegisters / 8;
+// Narrow tiles are bound by loads: beyond 8 chains more rows gain nothing (8 x 2 and 8 x 3 beat 12 x 2).
+inline constexpr int kMaxTileRows = 8;
+
+// Rows of a tile `vectors` wide: registers hold rows * vectors sums, one row of B and one element of A.
+constexpr int fitting_rows(int vectors) {
+  const int rows = (kRegisters - 1 - vectors) / vectors;
+  return rows < kMaxTileRows ? rows : kMaxTileRows;
+}
+constexpr int kTileRows[] = {fitting_rows(1), fitting_rows(2), fitting_rows(3), fitting_rows(4)};
+constexpr int tile_rows(int vectors) { return kTileRows[vectors - 1]; }
+
+// What becomes of the sums: C = alpha * sums + beta * C; beta == 0 does not read C.
+template <class T> struct Update {
+  T alpha, beta;
+};
+
+// Transposes a square of lanes x lanes in registers: log2(lanes) rounds of perfect shuffles.
+template <class Raw, int... lane>
+TW_INLINE Raw interleave_low(Raw x, Raw y, std::integer_sequence<int, lane...>) {
+  constexpr int lanes = sizeof...(lane);
+  return __builtin_shufflevector(x, y, (lane / 2 + (lane % 2) * lanes)...);
+}
+template <class Raw, int... lane>
+TW_INLINE Raw interleave_high(Raw x, Raw y, std::integer_sequence<int, lane...>) {
+  constexpr int lanes = sizeof...(lane);
+  return __builtin_shufflevector(x, y, (lane / 2 + lanes / 2 + (lane % 2) * lanes)...);
+}
+template <class T> TW_INLINE void transpose(typename Vec<T>::Raw (&rows)[kLanes<T>]) {
+  constexpr int lanes = kLanes<T>;
+  using Order = std::make_integer_sequence<int, lanes>;
+#pragma GCC unroll 4
+  for (int round = 1; round < lanes; round *= 2) {
+    typename Vec<T>::Raw next[lanes];
+#pragma GCC unroll 16
+    for (int i = 0; i < lanes / 2; ++i) {
+      next[2 * i] = interleave_low(rows[i], rows[i + lanes / 2], Order());
+      next[2 * i + 1] = interleave_high(rows[i], rows[i + lanes / 2], Order());
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < lanes; ++i) rows[i] = next[i];
+  }
+}
+
+template <class T> TW_INLINE void update_vector(T* c, int count, Vec<T> sum, T beta) {
+  if (beta != 0) sum = sum + Vec<T>(beta) * Vec<T>::load(c, count);
+  sum.store(c, count);
+}
+
+// Stores a tile whose columns, not rows, are contiguous in C (c_row == 1), or neither.
+// `sums` has whole vectors of columns, `columns` of them are C's.
+template <class T>
+[[gnu::noinline]] void store_strided(int rows, int columns, const T* sums, int sums_row, T* c,
+                                     std::int64_t c_row, std::int64_t c_col, T beta) {
+  constexpr int lanes = kLanes<T>;
+  if (c_row != 1) {
+    for (int r = 0; r < rows; ++r)
+      for (int j = 0; j < columns; ++j)
+        update_vector(c + r * c_row + j * c_col, 1, Vec<T>(sums[r * sums_row + j]), beta);
+    return;
+  }
+  for (int j = 0; j < columns; j += lanes)
+    for (int r = 0; r < rows; r += lanes) {
+      typename Vec<T>::Raw square[lanes];
+#pragma GCC unroll 16
+      for (int i = 0; i < lanes; ++i)
+        square[i] = Vec<T>::load(sums + (r + i < rows ? r + i : r) * sums_row + j).v;
+      transpose<T>(square);
+      const int height = rows - r < lanes ? rows - r : lanes;
+#pragma GCC unroll 16
+      for (int i = 0; i < lanes; ++i)
+        if (j + i < columns)
+          update_vector(c + r + (j + i) * c_col, height, Vec<T>(square[i]), beta);
+    }
+}
+
+// Each element is one chain of multiply-adds in the order of k, whatever the tile: a result does not
+// depend on where the tile's borders fall. `last` is the number of lanes used of the last vector; with
+// `mask_b` B is not read beyond them, without it B's rows are readable up to whole vectors.
+template <class T, int rows, int vectors, bool mask_b>
+void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, const T* b,
+          std::int64_t b_row, T* c, std::int64_t c_row, std::int64_t c_col, int last,
+          const Update<T>& update) {
+  constexpr int lanes = kLanes<T>;
+  using V = Vec<T>;
+  typename V::Raw sums[rows][vectors] = {};
+  for (std::int64_t p = 0; p < k; ++p) {
+    typename V::Raw row[vectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; ++v)
+      row[v] = mask_b && v == vectors - 1 ? V::load(b + v * lanes, last).v
+                                          : V::load(b + v * lanes).v;
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) {
+      const typename V::Raw x = V(a[r * a_row]).v;
+#pragma GCC unroll 8
+      for (int v = 0; v < vectors; ++v) sums[r][v] += x * row[v];
+    }
+    a += a_col;
+    b += b_row;
+  }
+  if (update.alpha != 1) {
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < vectors; ++v) sums[r][v] *= V(update.alpha).v;
+  }
+  if (c_col != 1) [[unlikely]] {
+    alignas(64) T out[rows][vectors * lanes];
+    __builtin_memcpy(out, sums, sizeof sums);
+    return store_strided(rows, (vectors - 1) * lanes + last, out[0], vectors * lanes, c, c_row, c_col,
+                         update.beta);
+  }
+  const bool whole = last == lanes;
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r) {
+    T* out = c + r * c_row;
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; ++v, out += lanes) {
+      V sum(sums[r][v]);
+      if (v < vectors - 1 || whole) {
+        if (update.beta != 0) sum = sum + V(update.beta) * V::load(out);
+        sum.store(out);
+      } else {
+        update_vector(out, last, sum, update.beta);
+      }
+    }
+  }
+}
+
+template <class T>
+using TileFunction = void (*)(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col,
+                              const T* b, std::int64_t b_row, T* c, std::int64_t c_row,
+                              std::int64_t c_col, int last, const Update<T>& update);
+
+// tiles<T, mask_b>.at[vectors - 1][rows - 1], for each size that fits the registers.
+template <class T, bool mask_b> struct Tiles {
+  TileFunction<T> at[kTileVectors][kMaxTileRows];
+
+  template <int vectors, int rows> constexpr void fill_rows() {
+    if constexpr (rows <= tile_rows(vectors)) {
+      at[vectors - 1][rows - 1] = tile<T, rows, vectors, mask_b>;
+      fill_rows<vectors, rows + 1>();
+    }
+  }
+  template <int vectors = 1> constexpr void fill() {
+    if constexpr (vectors <= kTileVectors) {
+      fill_rows<vectors, 1>();
+      fill<vectors + 1>();
+    }
+  }
+  constexpr Tiles() : at{} { fill(); }
+};
+template <class T, bool mask_b> constexpr Tiles<T, mask_b> tiles;
+
+// Cuts `count` into the fewest pieces of at most `limit` and makes them as equal as possible, so that
+// no thin piece at the end runs at half the rate: 16 rows by 6 are 6, 5, 5 rather than 6, 6, 4.
+struct EvenSplit {
+  std::int64_t pieces, size, longer;  // the first `longer` pieces have one more
+  EvenSplit(std::int64_t count, std::int64_t limit) : pieces(count > 0), size(count), longer(0) {
+    if (count <= limit) return;  // spares small products the divisions
+    pieces = (count + limit - 1) / limit;
+    size = count / pieces;
+    longer = count - size * pieces;
+  }
+  int at(std::int64_t piece) const { return (int)(size + (piece < longer)); }
+};
+
+// Whole or partial vectors that cover n columns.
+template <class T> constexpr std::int64_t vectors_of(std::int64_t n) {
+  return (n + kLanes<T> - 1) / kLanes<T>;
+}
+// Lanes used of the last vector of a row of n columns.
+template <class T> constexpr int last_lanes(std::int64_t n) {
+  return n % kLanes<T> ? (int)(n % kLanes<T>) : kLanes<T>;
+}
+
+}  // namespace
+}  // namespace tw::TW_ISA_NAME

@@ -1,0 +1,170 @@
+// The loop that every pointwise row is compiled into, and the rows as types.
+#pragma once
+#include "core/cpu/math.h"
+#include "core/cpu/pointwise.h"
+
+namespace tw::TW_ISA_NAME {
+namespace {
+
+struct None {};
+inline constexpr None none;
+
+template <class T> TW_INLINE void store_lanes(void* y, std::int64_t at, Vec<T> v, int count) {
+  if (count == kLanes<T>) return v.store(static_cast<T*>(y) + at);
+  v.store(static_cast<T*>(y) + at, count);
+}
+template <class T> TW_INLINE void store_lanes(void* y, std::int64_t at, Mask<T> m, int count) {
+  m.store_bytes_01(static_cast<std::uint8_t*>(y) + at, count);
+}
+
+// Applies f(const Vec<T> (&)[N]) to each vector of N inputs.
+template <class T, int N, class F>
+TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* inputs, const int* step, F f) {
+  constexpr int L = kLanes<T>;
+  const T* p[N];
+  std::int64_t advance[N];
+  for (int k = 0; k < N; ++k) {
+    p[k] = static_cast<const T*>(inputs[k]);
+    advance[k] = step[k] * L;
+  }
+  Vec<T> v[N];
+  std::int64_t at = 0;
+  for (; at + L <= n; at += L) {
+    for (int k = 0; k < N; ++k) {
+      v[k] = Vec<T>::load(p[k]);
+      p[k] += advance[k];
+    }
+    store_lanes<T>(y, at, f(v), L);
+  }
+  const int rest = static_cast<int>(n - at);
+  if (rest == 0) return;
+  for (int k = 0; k < N; ++k) v[k] = Vec<T>::load(p[k], rest);
+  store_lanes<T>(y, at, f(v), rest);
+}
+
+// A formula need not read every argument.
+#define TW_UNREAD [[maybe_unused]]
+
+// Each row: how many inputs, the formula, and its gradients.
+#define TW_UNARY(name, types, result, formula, gradient, help)                   \
+  struct name##_row {                                                            \
+    static constexpr int kinds = kind::types;                                    \
+    template <class V> static TW_INLINE auto value(const V (&in)[1]) {           \
+      TW_UNREAD const V x = in[0];                                        \
+      return formula;                                                            \
+    }                                                                            \
+    template <int input, class V>                                                \
+    static TW_INLINE auto grad(TW_UNREAD V g, TW_UNREAD V x, V, V, TW_UNREAD V y) { \
+      return gradient;                                                           \
+    }                                                                            \
+  };
+#define TW_BINARY(name, types, result, formula, gradient_a, gradient_b, help)    \
+  struct name##_row {                                                            \
+    static constexpr int kinds = kind::types;                                    \
+    template <class V> static TW_INLINE auto value(const V (&in)[2]) {           \
+      const V a = in[0], b = in[1];                                              \
+      return formula;                                                            \
+    }                                                                            \
+    template <int input, class V>                                                \
+    static TW_INLINE auto grad(TW_UNREAD V g, TW_UNREAD V a, TW_UNREAD V b, V,   \
+                               TW_UNREAD V y) { \
+      if constexpr (input == 0) return gradient_a;                               \
+      else return gradient_b;                                                    \
+    }                                                                            \
+  };
+#define TW_TERNARY(name, types, result, formula, gradient_a, gradient_b, gradient_c, help) \
+  struct name##_row {                                                            \
+    static constexpr int kinds = kind::types;                                    \
+    template <class V> static TW_INLINE auto value(const V (&in)[3]) {           \
+      const V a = in[0], b = in[1], c = in[2];                                   \
+      return formula;                                                            \
+    }                                                                            \
+    template <int input, class V>                                                \
+    static TW_INLINE auto grad(TW_UNREAD V g, TW_UNREAD V a, TW_UNREAD V b,      \
+                               TW_UNREAD V c, TW_UNREAD V y) { \
+      if constexpr (input == 0) return gradient_a;                               \
+      else if constexpr (input == 1) return gradient_b;                          \
+      else return gradient_c;                                                    \
+    }                                                                            \
+  };
+#include "core/ops/pointwise.inc"
+#undef TW_UNARY
+#undef TW_BINARY
+#undef TW_TERNARY
+
+template <class T> constexpr int kind_of() {
+  if constexpr (std::is_same_v<T, Complex64>) return kind::c;
+  else if constexpr (std::is_same_v<T, std::uint8_t>) return kind::i | kind::b;
+  else if constexpr (std::is_integral_v<T>) return kind::i;
+  else return kind::f;
+}
+
+template <class Row, class T, int N>
+void value_kernel(std::int64_t n, void* y, const void* const* inputs, const int* step) {
+  for_each_vector<T, N>(n, y, inputs, step,
+                        [](const Vec<T>(&in)[N]) TW_LAMBDA_INLINE { return Row::value(in); });
+}
+
+template <class Row, class T, int N> constexpr PointwiseFn value_function() {
+  if constexpr ((Row::kinds & kind_of<T>()) != 0) return value_kernel<Row, T, N>;
+  else return nullptr;
+}
+
+// Which of a, b, c, y a gradient formula reads. A unary row's input x stands in the place of a.
+struct Reads {
+  bool a, b, c, y;
+  constexpr int count() const { return a + b + c + y; }
+};
+constexpr Reads reads_of(std::string_view text) {
+  return {mentions(text, "a") || mentions(text, "x"), mentions(text, "b"), mentions(text, "c"),
+          mentions(text, "y")};
+}
+
+template <class Row, class T, int input, Reads reads>
+void gradient_kernel(std::int64_t n, void* dx, const void* const* inputs, const int* step) {
+  constexpr int N = 1 + reads.count();
+  for_each_vector<T, N>(n, dx, inputs, step, [](const Vec<T>(&in)[N]) TW_LAMBDA_INLINE {
+    constexpr int b = 1 + reads.a, c = b + reads.b, y = c + reads.c;
+    const Vec<T> unread = in[0];
+    return Vec<T>(Row::template grad<input>(in[0], reads.a ? in[1] : unread,
+                                            reads.b ? in[b] : unread, reads.c ? in[c] : unread,
+                                            reads.y ? in[y] : unread));
+  });
+}
+
+template <class Row, class T, int input, Reads reads, bool exists>
+constexpr PointwiseFn gradient_function() {
+  if constexpr (exists) return gradient_kernel<Row, T, input, reads>;
+  else return nullptr;
+}
+#define TW_GRADIENT(name, input, text)                                                      \
+  gradient_function<name##_row, T, input, reads_of(text),                                   \
+                    (kind::f & name##_row::kinds) != 0 && !mentions(text, "none")>()
+
+template <class T> constexpr PointwiseTable make_pointwise_table() {
+  return {
+      {
+#define TW_UNARY(name, ...) value_function<name##_row, T, 1>(),
+#define TW_BINARY(name, ...) value_function<name##_row, T, 2>(),
+#define TW_TERNARY(name, ...) value_function<name##_row, T, 3>(),
+#include "core/ops/pointwise.inc"
+#undef TW_UNARY
+#undef TW_BINARY
+#undef TW_TERNARY
+      },
+      {
+#define TW_UNARY(name, types, result, formula, gradient, help) {TW_GRADIENT(name, 0, #gradient)},
+#define TW_BINARY(name, types, result, formula, ga, gb, help) \
+  {TW_GRADIENT(name, 0, #ga), TW_GRADIENT(name, 1, #gb)},
+#define TW_TERNARY(name, types, result, formula, ga, gb, gc, help) \
+  {TW_GRADIENT(name, 0, #ga), TW_GRADIENT(name, 1, #gb), TW_GRADIENT(name, 2, #gc)},
+#include "core/ops/pointwise.inc"
+#undef TW_UNARY
+#undef TW_BINARY
+#undef TW_TERNARY
+      }};
+}
+#undef TW_GRADIENT
+
+}  // namespace
+}  // namespace tw::TW_ISA_NAME

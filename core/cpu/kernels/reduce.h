@@ -1,0 +1,259 @@
+// Sums, products, extrema and their positions along rows and down columns.
+#pragma once
+#include "core/cpu/kernels/lanes.h"
+#include "core/cpu/reduce.h"
+
+namespace tw::TW_ISA_NAME {
+namespace {
+
+using std::int64_t;
+using std::uint64_t;
+using std::uint8_t;
+
+template <class T> struct AccumulatorOf { using type = T; };
+template <> struct AccumulatorOf<float> { using type = double; };
+template <class T> TW_INLINE bool is_nan(T x) { return x != x; }
+
+// What one vector of partial results is, for each way to combine.
+template <class T> struct Sum {
+  using Accumulator = typename AccumulatorOf<T>::type;
+  static constexpr T identity = 0;
+  Vec<T> total = identity;
+  TW_INLINE void add(Vec<T> x) { total += x; }
+  TW_INLINE void merge(Sum other) { total += other.total; }
+  TW_INLINE T value() const { return sum_of_lanes(total); }
+  static TW_INLINE Vec<T> join(Vec<T> a, Vec<T> b) { return a + b; }
+  static TW_INLINE Accumulator one(Accumulator a, Accumulator b) { return a + b; }
+};
+
+template <class T> constexpr T lowest() {
+  if constexpr (std::is_floating_point_v<T>) return -(T)__builtin_inf();
+  else return std::is_signed_v<T> ? (T)((T)1 << (sizeof(T) * 8 - 1)) : (T)0;
+}
+template <class T> constexpr T highest() {
+  if constexpr (std::is_floating_point_v<T>) return (T)__builtin_inf();
+  else return (T)~lowest<T>();
+}
+
+// NaN goes beside the extremum: `x > best ? x : best` is one instruction, and drops NaN.
+template <class T, bool largest> struct Extremum {
+  using Accumulator = T;
+  static constexpr T identity = largest ? lowest<T>() : highest<T>();
+  Vec<T> best = identity, nan = (T)0;
+  static TW_INLINE bool better(T a, T b) { return largest ? a > b : a < b; }
+  static TW_INLINE Vec<T> better_of(Vec<T> a, Vec<T> b) {
+    return largest ? where(a > b, a, b) : where(a < b, a, b);
+  }
+  TW_INLINE void add(Vec<T> x) {
+    best = better_of(x, best);
+    if constexpr (std::is_floating_point_v<T>) nan = where(x != x, x, nan);
+  }
+  TW_INLINE void merge(Extremum other) {
+    best = better_of(best, other.best);
+    if constexpr (std::is_floating_point_v<T>) nan = nan + other.nan;
+  }
+  TW_INLINE T value() const {
+    const T result = largest ? max_of_lanes(best) : min_of_lanes(best);
+    if constexpr (std::is_floating_point_v<T>) {
+      const T bad = sum_of_lanes(nan);
+      return is_nan(bad) ? bad : result;
+    }
+    return result;
+  }
+  static TW_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
+    const Vec<T> best = better_of(a, b);  // b where either is NaN
+    if constexpr (std::is_floating_point_v<T>) return where(a != a, a, best);
+    return best;
+  }
+  static TW_INLINE T one(T a, T b) { return is_nan(a) || better(a, b) ? a : b; }
+};
+template <class T> using Max = Extremum<T, true>;
+template <class T> using Min = Extremum<T, false>;
+
+// Four vectors in flight hide the latency of an addition (4 cycles, two a cycle, half of it spent on
+// loads from the second-level cache). Each lane takes 16 terms at most, as
+// in NumPy; blocks are then added pairwise.
+inline constexpr int kChains = 4;
+template <class T> inline constexpr int64_t kBlock = 16 * kChains * kLanes<T>;
+
+template <class Op, class T> TW_INLINE T block_of_row(int64_t n, const T* x) {
+  constexpr int L = kLanes<T>;
+  Op chain[kChains];
+  int64_t at = 0;
+  for (; at + kChains * L <= n; at += kChains * L)
+#pragma GCC unroll 4
+    for (int c = 0; c < kChains; ++c) chain[c].add(Vec<T>::load(x + at + c * L));
+  chain[0].merge(chain[1]);
+  chain[2].merge(chain[3]);
+  chain[0].merge(chain[2]);
+  for (; at + L <= n; at += L) chain[0].add(Vec<T>::load(x + at));
+  if (at < n) {
+    const int rest = (int)(n - at);
+    chain[0].add(fill_after(Vec<T>::load(x + at, rest), rest, Op::identity));
+  }
+  return chain[0].value();
+}
+template <class Op, class T>
+typename Op::Accumulator long_row(int64_t n, const T* x) {
+  if (n <= kBlock<T>) return block_of_row<Op, T>(n, x);
+  const int64_t half = (n / 2 + kBlock<T> - 1) / kBlock<T> * kBlock<T>;
+  return Op::one(long_row<Op, T>(half, x), long_row<Op, T>(n - half, x + half));
+}
+template <class Op, class T>
+void rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
+  auto* a = (typename Op::Accumulator*)acc;
+  for (int64_t i = 0; i < m; ++i) {
+    const auto* row = (const T*)((const char*)x + i * row_bytes);
+    a[i] = Op::one(a[i], n <= kBlock<T> ? block_of_row<Op, T>(n, row) : long_row<Op, T>(n, row));
+  }
+}
+
+TW_INLINE void add_to(double* acc, Vec<float> x, int count) {
+  float lanes[kLanes<float>];
+  x.store(lanes);
+#pragma GCC ivdep
+  for (int i = 0; i < count; ++i) acc[i] += (double)lanes[i];
+}
+template <class Op, class T> TW_INLINE void add_into(typename Op::Accumulator* acc, Vec<T> x, int count) {
+  constexpr int L = kLanes<T>;
+  if constexpr (!std::is_same_v<typename Op::Accumulator, T>)
+    count == L ? add_to(acc, x, L) : add_to(acc, x, count);
+  else if (count == L)
+    Op::join(Vec<T>::load(acc), x).store(acc);
+  else
+    Op::join(Vec<T>::load(acc, count), x).store(acc, count);
+}
+// Eight rows at once: eight streams for the prefetcher, and one visit to the accumulators for all.
+inline constexpr int kRowsAtOnce = 8;
+template <class Op, class T, int m>
+TW_INLINE void join_rows(int64_t n, const char* x, int64_t row_bytes, typename Op::Accumulator* acc) {
+  constexpr int L = kLanes<T>;
+  const auto join = [&](auto load, int64_t at, int count) TW_LAMBDA_INLINE {
+    Vec<T> v[m];
+#pragma GCC unroll 8
+    for (int i = 0; i < m; ++i) v[i] = load((const T*)(x + i * row_bytes) + at);
+#pragma GCC unroll 3
+    for (int d = 1; d < m; d *= 2)
+#pragma GCC unroll 4
+      for (int i = 0; i + d < m; i += 2 * d) v[i] = Op::join(v[i], v[i + d]);
+    add_into<Op, T>(acc + at, v[0], count);
+  };
+  int64_t at = 0;
+  for (; at + L <= n; at += L) join([](const T* p) TW_LAMBDA_INLINE { return Vec<T>::load(p); }, at, L);
+  const int rest = (int)(n - at);
+  if (rest > 0)
+    join([=](const T* p) TW_LAMBDA_INLINE { return Vec<T>::load(p, rest); }, at, rest);
+}
+template <class Op, class T>
+void columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
+  auto* a = (typename Op::Accumulator*)acc;
+  auto* row = (const char*)x;
+  for (; m >= kRowsAtOnce; m -= kRowsAtOnce, row += kRowsAtOnce * row_bytes)
+    join_rows<Op, T, kRowsAtOnce>(n, row, row_bytes, a);
+  for (; m > 0; --m, row += row_bytes) join_rows<Op, T, 1>(n, row, row_bytes, a);
+}
+
+// One factor after the other: lanes of their own could overflow where the whole product does not.
+template <class T>
+void prod_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
+  using A = typename AccumulatorOf<T>::type;
+  for (int64_t i = 0; i < m; ++i) {
+    const auto* row = (const T*)((const char*)x + i * row_bytes);
+    A product = ((A*)acc)[i];
+#pragma GCC unroll 1
+    for (int64_t j = 0; j < n; ++j) product *= (A)row[j];
+    ((A*)acc)[i] = product;
+  }
+}
+template <class T>
+void prod_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
+  using A = typename AccumulatorOf<T>::type;
+  for (int64_t i = 0; i < m; ++i) {
+    const auto* row = (const T*)((const char*)x + i * row_bytes);
+#pragma GCC ivdep
+    for (int64_t j = 0; j < n; ++j) ((A*)acc)[j] *= (A)row[j];
+  }
+}
+
+// Whether x, found later, replaces best.
+template <bool largest, class T> TW_INLINE bool replaces(T x, T best) {
+  return (largest ? x > best : x < best) | (is_nan(x) & !is_nan(best));
+}
+// First the extremum of a block, by vectors; only where it is better is its place looked for, in the
+// first-level cache.
+template <class T, bool largest>
+void arg_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, int64_t base, void* best,
+              int64_t* index) {
+  using Op = Extremum<T, largest>;
+  constexpr int64_t block = 4096 / sizeof(T);
+  for (int64_t i = 0; i < m; ++i) {
+    const auto* row = (const T*)((const char*)x + i * row_bytes);
+    T top = ((T*)best)[i];
+    for (int64_t at = 0; at < n; at += block) {
+      const int64_t count = n - at < block ? n - at : block;
+      const T here = block_of_row<Op, T>(count, row + at);
+      if (index[i] >= 0 && !replaces<largest>(here, top)) continue;
+      int64_t place = at;
+      while (is_nan(here) ? !is_nan(row[place]) : row[place] != here) ++place;
+      top = here;
+      index[i] = base + place;
+    }
+    ((T*)best)[i] = top;
+  }
+}
+template <class T, bool largest>
+void arg_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, int64_t base, void* best,
+                 int64_t* index) {
+  auto* __restrict top = (T*)best;
+  auto* __restrict where_top = index;
+  for (int64_t i = 0; i < m; ++i) {
+    const auto* __restrict row = (const T*)((const char*)x + i * row_bytes);
+#pragma GCC ivdep
+    for (int64_t j = 0; j < n; ++j) {
+      const T here = row[j], old = top[j];
+      const bool take = (where_top[j] < 0) | replaces<largest>(here, old);
+      top[j] = take ? here : old;
+      where_top[j] = take ? base + i : where_top[j];
+    }
+  }
+}
+
+template <class T> constexpr void fill_type(ReduceTable& table, ReduceType type) {
+  const int t = (int)type;
+  if constexpr (sizeof(T) > 1) {
+    table.rows[(int)Combine::sum][t] = rows<Sum<T>, T>;
+    table.columns[(int)Combine::sum][t] = columns<Sum<T>, T>;
+    table.rows[(int)Combine::prod][t] = prod_rows<T>;
+    table.columns[(int)Combine::prod][t] = prod_columns<T>;
+  }
+  table.rows[(int)Combine::max][t] = rows<Max<T>, T>;
+  table.columns[(int)Combine::max][t] = columns<Max<T>, T>;
+  table.rows[(int)Combine::min][t] = rows<Min<T>, T>;
+  table.columns[(int)Combine::min][t] = columns<Min<T>, T>;
+  table.arg_rows[0][t] = arg_rows<T, true>;
+  table.arg_rows[1][t] = arg_rows<T, false>;
+  table.arg_columns[0][t] = arg_columns<T, true>;
+  table.arg_columns[1][t] = arg_columns<T, false>;
+}
+// Wrapping sums and products of signed integers are those of unsigned ones.
+constexpr ReduceTable make_table() {
+  ReduceTable table = {};
+  fill_type<float>(table, ReduceType::f32);
+  fill_type<double>(table, ReduceType::f64);
+  fill_type<int64_t>(table, ReduceType::i64);
+  fill_type<uint64_t>(table, ReduceType::u64);
+  fill_type<uint8_t>(table, ReduceType::u8);
+  const int i64 = (int)ReduceType::i64, u64 = (int)ReduceType::u64;
+  for (int c = 0; c < 2; ++c) {
+    table.rows[c][i64] = table.rows[c][u64];
+    table.columns[c][i64] = table.columns[c][u64];
+  }
+  return table;
+}
+
+}  // namespace
+
+extern const ReduceTable reduce_table;
+const ReduceTable reduce_table = make_table();
+
+}  // namespace tw::TW_ISA_NAME

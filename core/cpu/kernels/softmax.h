@@ -1,0 +1,317 @@
+// Softmax and its relatives along rows and down columns: maximum, sum of exponentials, scaling.
+#pragma once
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+#include "core/cpu/kernels/lanes.h"
+#include "core/cpu/math.h"
+#include "core/cpu/softmax.h"
+
+namespace tw::TW_ISA_NAME {
+namespace {
+
+using std::int64_t;
+
+// Calls f(at, count) for each vector of a row; count is a constant but for the last.
+template <class T, class F> TW_INLINE void each_vector(int64_t n, F f) {
+  constexpr int L = kLanes<T>;
+  int64_t at = 0;
+  for (; at + L <= n; at += L) f(at, L);
+  if (at < n) f(at, (int)(n - at));
+}
+template <class T> TW_INLINE Vec<T> load_some(const T* p, int count) {
+  return count == kLanes<T> ? Vec<T>::load(p) : Vec<T>::load(p, count);
+}
+template <class T> TW_INLINE void store_some(T* p, Vec<T> v, int count) {
+  count == kLanes<T> ? v.store(p) : v.store(p, count);
+}
+template <bool stream, class T> TW_INLINE void put(T* p, Vec<T> v, int count) {
+#ifdef __AVX512F__
+  if constexpr (stream)
+    if (count == kLanes<T>) return _mm512_stream_si512((__m512i*)p, (__m512i)v.v);
+#endif
+  store_some(p, v, count);
+}
+template <class T> TW_INLINE Vec<T> larger(Vec<T> a, Vec<T> b) { return a.v > b.v ? a.v : b.v; }
+template <class T> TW_INLINE T log_of(T x) { return log(Vec<T>(x))[0]; }
+
+// NaN is passed over: it comes back with the sum of the exponentials.
+template <class T> TW_INLINE T max_of_row(int64_t n, const T* x) {
+  constexpr int L = kLanes<T>;
+  if (n < L) return max_of_lanes(fill_after(Vec<T>::load(x, (int)n), (int)n, (T)-kInfinity));
+  Vec<T> best[4];
+  for (auto& b : best) b = Vec<T>((T)-kInfinity);
+  int64_t at = 0;
+  for (; at + 4 * L <= n; at += 4 * L)
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; ++c) best[c] = larger(Vec<T>::load(x + at + c * L), best[c]);
+  for (; at + L <= n; at += L) best[0] = larger(Vec<T>::load(x + at), best[0]);
+  best[1] = larger(Vec<T>::load(x + n - L), best[1]);
+  return max_of_lanes(larger(larger(best[0], best[1]), larger(best[2], best[3])));
+}
+
+// Sum of the vectors term(at, count), whose lanes from count on do not count. A lane takes 64 terms at
+// most in T, then goes to double.
+template <class T, class F> TW_INLINE double sum_of_row(int64_t n, F term) {
+  constexpr int L = kLanes<T>;
+  double total = 0;
+  int64_t at = 0;
+  while (at + L <= n) {
+    const int64_t past = n - at > 128 * L ? at + 128 * L : n;
+    Vec<T> a = (T)0, b = (T)0;
+    for (; at + 2 * L <= past; at += 2 * L) {
+      a += term(at, L);
+      b += term(at + L, L);
+    }
+    if (at + L <= past) {
+      a += term(at, L);
+      at += L;
+    }
+    total += sum_of_lanes(a + b);
+  }
+  if (at < n) {
+    const int rest = (int)(n - at);
+    total += sum_of_lanes(fill_after(term(at, rest), rest, (T)0));
+  }
+  return total;
+}
+
+template <class T> TW_INLINE T exp_sum_of_row(int64_t n, const T* x, T top) {
+  return (T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+    return exp(load_some(x + at, count) - top);
+  });
+}
+
+// Exponentials go to `e`, which is y itself or, where y is written around the caches, a buffer.
+template <class T, bool stream> TW_INLINE void softmax_row(int64_t n, const T* x, T* e, T* y) {
+  const T top = max_of_row(n, x);
+  const T sum = (T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+    const Vec<T> v = exp(load_some(x + at, count) - top);
+    store_some(e + at, v, count);
+    return v;
+  });
+  const Vec<T> scale = 1 / sum;
+  each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+    put<stream>(y + at, load_some(e + at, count) * scale, count);
+  });
+}
+template <class T> TW_INLINE void short_softmax_row(int count, const T* x, T* y) {
+  const Vec<T> v = fill_after(Vec<T>::load(x, count), count, (T)-kInfinity);
+  const Vec<T> e = exp(v - max_of_lanes(v));
+  (e * (1 / sum_of_lanes(e))).store(y, count);
+}
+// Longest row whose exponentials stay in the first-level cache beside the row itself.
+template <class T> inline constexpr int64_t kBuffered = 16384 / sizeof(T);
+
+template <class T>
+void softmax_rows(int64_t rows, int64_t n, const void* x, void* y, bool stream) {
+  auto* in = (const T*)x;
+  auto* out = (T*)y;
+  alignas(64) T e[kBuffered<T>];
+  stream = stream && n <= kBuffered<T>;
+  for (int64_t i = 0; i < rows; ++i, in += n, out += n) {
+    if (n <= kLanes<T>)
+      short_softmax_row((int)n, in, out);
+    else if (stream)
+      softmax_row<T, true>(n, in, e, out);
+    else
+      softmax_row<T, false>(n, in, out, out);
+  }
+#ifdef __AVX512F__
+  if (stream) _mm_sfence();  // other threads may read y next
+#endif
+}
+
+template <class T, bool stream> TW_INLINE void log_softmax_row(int64_t n, const T* x, T* y) {
+  const T top = max_of_row(n, x);
+  const T log_sum = log_of(exp_sum_of_row(n, x, top));
+  each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+    put<stream>(y + at, load_some(x + at, count) - top - log_sum, count);
+  });
+}
+template <class T> TW_INLINE void short_log_softmax_row(int count, const T* x, T* y) {
+  const Vec<T> v = fill_after(Vec<T>::load(x, count), count, (T)-kInfinity);
+  const T top = max_of_lanes(v);
+  (v - top - log_of(sum_of_lanes(exp(v - top)))).store(y, count);
+}
+template <class T>
+void log_softmax_rows(int64_t rows, int64_t n, const void* x, void* y, bool stream) {
+  auto* in = (const T*)x;
+  auto* out = (T*)y;
+  for (int64_t i = 0; i < rows; ++i, in += n, out += n) {
+    if (n <= kLanes<T>)
+      short_log_softmax_row((int)n, in, out);
+    else if (stream)
+      log_softmax_row<T, true>(n, in, out);
+    else
+      log_softmax_row<T, false>(n, in, out);
+  }
+#ifdef __AVX512F__
+  if (stream) _mm_sfence();
+#endif
+}
+
+// An infinite maximum is the result itself, unless there is a NaN, which the sum then is.
+template <class T> void logsumexp_rows(int64_t rows, int64_t n, const void* x, void* y, bool) {
+  auto* in = (const T*)x;
+  for (int64_t i = 0; i < rows; ++i, in += n) {
+    const T top = max_of_row(n, in), shift = __builtin_isinf(top) ? 0 : top;
+    ((T*)y)[i] = log_of(exp_sum_of_row(n, in, shift)) + shift;
+  }
+}
+
+template <class T>
+void softmax_backward_rows(int64_t rows, int64_t n, const void* y, const void* g, void* dx) {
+  for (int64_t i = 0; i < rows; ++i) {
+    auto *yi = (const T*)y + i * n, *gi = (const T*)g + i * n;
+    auto* di = (T*)dx + i * n;
+    const Vec<T> dot = (T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+      return load_some(yi + at, count) * load_some(gi + at, count);
+    });
+    each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+      store_some(di + at, load_some(yi + at, count) * (load_some(gi + at, count) - dot), count);
+    });
+  }
+}
+template <class T>
+void log_softmax_backward_rows(int64_t rows, int64_t n, const void* y, const void* g, void* dx) {
+  for (int64_t i = 0; i < rows; ++i) {
+    auto *yi = (const T*)y + i * n, *gi = (const T*)g + i * n;
+    auto* di = (T*)dx + i * n;
+    const Vec<T> sum = (T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+      return load_some(gi + at, count);
+    });
+    each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+      const Vec<T> p = exp(load_some(yi + at, count));
+      store_some(di + at, load_some(gi + at, count) - p * sum, count);
+    });
+  }
+}
+
+// Columns: one vector of them at a time, from the first row to the last.
+
+template <class T, class F> TW_INLINE Vec<T> sum_of_columns(int64_t n, F term) {
+  Vec<T> total = (T)0;
+  for (int64_t i = 0; i < n;) {
+    const int64_t past = n - i > 64 ? i + 64 : n;  // bounds the rounding error as in rows
+    Vec<T> block = (T)0;
+    for (; i < past; ++i) block += term(i);
+    total += block;
+  }
+  return total;
+}
+template <class T> TW_INLINE Vec<T> max_of_columns(int64_t n, int64_t inner, const T* x, int count) {
+  Vec<T> top = (T)-kInfinity;
+  for (int64_t i = 0; i < n; ++i) top = larger(load_some(x + i * inner, count), top);
+  return top;
+}
+
+template <class T>
+void softmax_columns(int64_t n, int64_t width, int64_t inner, const void* x, void* y) {
+  each_vector<T>(width, [=](int64_t j, int count) TW_LAMBDA_INLINE {
+    auto* in = (const T*)x + j;
+    auto* out = (T*)y + j;
+    const Vec<T> top = max_of_columns(n, inner, in, count);
+    const Vec<T> sum = sum_of_columns<T>(n, [=](int64_t i) TW_LAMBDA_INLINE {
+      const Vec<T> e = exp(load_some(in + i * inner, count) - top);
+      store_some(out + i * inner, e, count);
+      return e;
+    });
+    const Vec<T> scale = 1 / sum;
+    for (int64_t i = 0; i < n; ++i)
+      store_some(out + i * inner, load_some(out + i * inner, count) * scale, count);
+  });
+}
+template <class T>
+TW_INLINE Vec<T> exp_sum_of_columns(int64_t n, int64_t inner, const T* x, Vec<T> top, int count) {
+  return sum_of_columns<T>(n, [=](int64_t i) TW_LAMBDA_INLINE {
+    return exp(load_some(x + i * inner, count) - top);
+  });
+}
+template <class T>
+void log_softmax_columns(int64_t n, int64_t width, int64_t inner, const void* x, void* y) {
+  each_vector<T>(width, [=](int64_t j, int count) TW_LAMBDA_INLINE {
+    auto* in = (const T*)x + j;
+    auto* out = (T*)y + j;
+    const Vec<T> top = max_of_columns(n, inner, in, count);
+    const Vec<T> log_sum = log(exp_sum_of_columns(n, inner, in, top, count));
+    for (int64_t i = 0; i < n; ++i)
+      store_some(out + i * inner, load_some(in + i * inner, count) - top - log_sum, count);
+  });
+}
+template <class T>
+void logsumexp_columns(int64_t n, int64_t width, int64_t inner, const void* x, void* y) {
+  each_vector<T>(width, [=](int64_t j, int count) TW_LAMBDA_INLINE {
+    auto* in = (const T*)x + j;
+    const Vec<T> top = max_of_columns(n, inner, in, count);
+    const Vec<T> shift = where(isinf(top), 0, top);
+    const Vec<T> sum = exp_sum_of_columns(n, inner, in, shift, count);
+    store_some((T*)y + j, log(sum) + shift, count);
+  });
+}
+template <class T>
+void softmax_backward_columns(int64_t n, int64_t width, int64_t inner, const void* y,
+                              const void* g, void* dx) {
+  each_vector<T>(width, [=](int64_t j, int count) TW_LAMBDA_INLINE {
+    auto *yj = (const T*)y + j, *gj = (const T*)g + j;
+    const Vec<T> dot = sum_of_columns<T>(n, [=](int64_t i) TW_LAMBDA_INLINE {
+      return load_some(yj + i * inner, count) * load_some(gj + i * inner, count);
+    });
+    for (int64_t i = 0; i < n; ++i) {
+      const Vec<T> d = load_some(gj + i * inner, count) - dot;
+      store_some((T*)dx + j + i * inner, load_some(yj + i * inner, count) * d, count);
+    }
+  });
+}
+template <class T>
+void log_softmax_backward_columns(int64_t n, int64_t width, int64_t inner, const void* y,
+                                  const void* g, void* dx) {
+  each_vector<T>(width, [=](int64_t j, int count) TW_LAMBDA_INLINE {
+    auto *yj = (const T*)y + j, *gj = (const T*)g + j;
+    const Vec<T> sum = sum_of_columns<T>(
+        n, [=](int64_t i) TW_LAMBDA_INLINE { return load_some(gj + i * inner, count); });
+    for (int64_t i = 0; i < n; ++i) {
+      const Vec<T> p = exp(load_some(yj + i * inner, count));
+      store_some((T*)dx + j + i * inner, load_some(gj + i * inner, count) - p * sum, count);
+    }
+  });
+}
+
+template <class T>
+void cross_entropy_backward_rows(const CrossEntropyProblem& problem, int64_t first, int64_t past,
+                                 const void* lse, const void* g, int64_t g_step, void* dx) {
+  const int64_t n = problem.classes;
+  for (int64_t i = first; i < past; ++i) {
+    auto* x = (const T*)problem.x + i * n;
+    auto* d = (T*)dx + i * n;
+    const int64_t target = problem.targets[i];
+    const bool ignored = target == problem.ignore_index;
+    const T shift = ((const T*)lse)[i], scale = ((const T*)g)[i * g_step];
+    each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+      const Vec<T> p = exp(load_some(x + at, count) - shift);
+      store_some(d + at, ignored ? Vec<T>((T)0) : p * scale, count);
+    });
+    if (!ignored) d[target] -= scale;
+  }
+}
+
+template <class T> constexpr SoftmaxLoops loops() {
+  return {softmax_rows<T>,
+          log_softmax_rows<T>,
+          logsumexp_rows<T>,
+          softmax_columns<T>,
+          log_softmax_columns<T>,
+          logsumexp_columns<T>,
+          softmax_backward_rows<T>,
+          log_softmax_backward_rows<T>,
+          softmax_backward_columns<T>,
+          log_softmax_backward_columns<T>,
+          cross_entropy_backward_rows<T>};
+}
+
+}  // namespace
+
+extern const SoftmaxTable softmax_table;
+const SoftmaxTable softmax_table = {loops<float>(), loops<double>()};
+
+}  // namespace tw::TW_ISA_NAME

@@ -1,0 +1,137 @@
+// Signs, rounding, classification, extremes, roots and division with Python's rounding.
+#pragma once
+#include "core/cpu/math/lanes.h"
+
+namespace tw::TW_ISA_NAME {
+namespace {
+
+template <Floating T> TW_INLINE Bits<T> sign_bit() { return bit_cast<IntLike<T>>(Vec<T>(-0.0)); }
+template <Integer T> TW_INLINE Vec<T> abs(Vec<T> x) { return where(x < 0, 0 - x, x); }
+template <Floating T> TW_INLINE Vec<T> abs(Vec<T> x) {
+  return Vec<T>((typename Vec<T>::Raw)(bit_cast<IntLike<T>>(x).v & ~sign_bit<T>().v));
+}
+template <Floating T> TW_INLINE Vec<T> copysign(Vec<T> magnitude, Same<T> sign) {
+  const Bits<T> s = bit_cast<IntLike<T>>(sign) & sign_bit<T>();
+  return bit_cast<T>(bit_cast<IntLike<T>>(abs(magnitude)) | s);
+}
+template <Floating T> TW_INLINE Mask<T> signbit(Vec<T> x) {
+  return {bit_cast<IntLike<T>>(x).v < 0};
+}
+template <class T> TW_INLINE Vec<T> sign(Vec<T> x) {
+  return where(x > 0, 1, where(x < 0, -1, x));
+}
+
+template <Floating T> TW_INLINE Mask<T> isnan(Vec<T> x) { return x != x; }
+template <Floating T> TW_INLINE Mask<T> isinf(Vec<T> x) { return abs(x) == kInfinity; }
+template <Floating T> TW_INLINE Mask<T> isfinite(Vec<T> x) { return abs(x) < kInfinity; }
+template <Integer T> TW_INLINE Mask<T> isnan(Vec<T> x) { return x != x; }
+template <Integer T> TW_INLINE Mask<T> isinf(Vec<T> x) { return x != x; }
+template <Integer T> TW_INLINE Mask<T> isfinite(Vec<T> x) { return x == x; }
+
+// NaN where either is NaN, as in NumPy; b where equal, so that maximum(-0.0, 0) is 0. The comparison
+// is one instruction, which gives b where either is NaN.
+template <class T> TW_INLINE Vec<T> maximum(Vec<T> a, Same<T> b) {
+  const Vec<T> y = a.v > b.v ? a.v : b.v;
+  if constexpr (Integer<T>) return y;
+  return where(a != a, a, y);
+}
+template <class T> TW_INLINE Vec<T> minimum(Vec<T> a, Same<T> b) {
+  const Vec<T> y = a.v < b.v ? a.v : b.v;
+  if constexpr (Integer<T>) return y;
+  return where(a != a, a, y);
+}
+
+#define TW_ROUNDING(name, builtin)                                                              \
+  TW_INLINE Vec<float> name(Vec<float> x) {                                                     \
+    return each_lane(x, [](float t) TW_LAMBDA_INLINE { return __builtin_##builtin##f(t); });    \
+  }                                                                                             \
+  TW_INLINE Vec<double> name(Vec<double> x) {                                                   \
+    return each_lane(x, [](double t) TW_LAMBDA_INLINE { return __builtin_##builtin(t); });      \
+  }                                                                                             \
+  template <Integer T> TW_INLINE Vec<T> name(Vec<T> x) { return x; }
+TW_ROUNDING(floor, floor)
+TW_ROUNDING(ceil, ceil)
+TW_ROUNDING(trunc, trunc)
+TW_ROUNDING(round, rint)  // halves to even
+#undef TW_ROUNDING
+
+// Correctly rounded.
+TW_INLINE Vec<float> sqrt(Vec<float> x) {
+  return each_lane(x, [](float t) TW_LAMBDA_INLINE { return __builtin_sqrtf(t); });
+}
+TW_INLINE Vec<double> sqrt(Vec<double> x) {
+  return each_lane(x, [](double t) TW_LAMBDA_INLINE { return __builtin_sqrt(t); });
+}
+// 1.5 ulp in float.
+template <Floating T> TW_INLINE Vec<T> rsqrt(Vec<T> x) { return 1 / sqrt(x); }
+
+// In double, where no float's square overflows. 0.51 ulp.
+TW_INLINE Vec<float> hypot(Vec<float> a, Vec<float> b) {
+  const Vec<float> y = through_double(a, b, [](Vec<double> p, Vec<double> q) TW_LAMBDA_INLINE {
+    return sqrt(p * p + q * q);
+  });
+  return where(isinf(a) | isinf(b), kInfinity, y);
+}
+TW_INLINE Vec<double> hypot(Vec<double> a, Vec<double> b) {
+  return call_each_lane(a, b, [](double p, double q) { return __builtin_hypot(p, q); });
+}
+
+template <Floating T> struct FloorDivision {
+  T quotient, remainder;
+};
+// Python's divmod, zero divisors apart: those give a / b and NaN. The remainder has the sign of b.
+template <Floating T> TW_INLINE FloorDivision<T> floor_division(T a, T b) {
+  T r = (T)(sizeof(T) == 4 ? __builtin_fmodf((float)a, (float)b) : __builtin_fmod(a, b));
+  if (b == 0) return {a / b, r};
+  T q = (a - r) / b;
+  if (r == 0) {
+    r = (T)__builtin_copysign(0, b);
+  } else if ((r < 0) != (b < 0)) {
+    r += b;
+    q -= 1;
+  }
+  if (q == 0) return {(T)__builtin_copysign(0, a / b), r};
+  const T whole = (T)__builtin_floor(q);
+  return {q - whole > (T)0.5 ? whole + 1 : whole, r};
+}
+
+TW_INLINE Vec<double> floor_divide(Vec<double> a, Vec<double> b) {
+  return call_each_lane(a, b, [](double p, double q) { return floor_division(p, q).quotient; });
+}
+TW_INLINE Vec<double> remainder(Vec<double> a, Vec<double> b) {
+  return call_each_lane(a, b, [](double p, double q) { return floor_division(p, q).remainder; });
+}
+
+// Lanes where a - floor(a / b) * b is not exact in double: the product needs 24 bits more than the
+// quotient has; and infinities and NaN.
+TW_INLINE Mask<float> needs_fmod(Vec<float> a, Vec<float> b) {
+  return (!(abs(a / b) < 0x1p28f)) | isinf(b);
+}
+// The quotient in double may have been rounded up to a whole number: then the remainder shows it.
+TW_INLINE Mask<double> too_large(Vec<double> r, Vec<double> b) {
+  return (r != 0) & ((r < 0) ^ (b < 0));
+}
+
+TW_INLINE Vec<float> floor_divide(Vec<float> a, Vec<float> b) {
+  const Vec<float> y = through_double(a, b, [](Vec<double> p, Vec<double> q) TW_LAMBDA_INLINE {
+    const Vec<double> whole = floor(p / q);
+    return where(too_large(p - whole * q, q), whole - 1, whole);
+  });
+  const Mask<float> rare = needs_fmod(a, b);
+  if (!any(rare)) [[likely]] return y;
+  return replace_lanes(y, rare, a, b,
+                       [](float p, float q) { return floor_division(p, q).quotient; });
+}
+TW_INLINE Vec<float> remainder(Vec<float> a, Vec<float> b) {
+  const Vec<float> y = through_double(a, b, [](Vec<double> p, Vec<double> q) TW_LAMBDA_INLINE {
+    const Vec<double> r = p - floor(p / q) * q;
+    return where(r == 0, copysign(r, q), where(too_large(r, q), r + q, r));
+  });
+  const Mask<float> rare = needs_fmod(a, b);
+  if (!any(rare)) [[likely]] return y;
+  return replace_lanes(y, rare, a, b,
+                       [](float p, float q) { return floor_division(p, q).remainder; });
+}
+
+}  // namespace
+}  // namespace tw::TW_ISA_NAME

@@ -1,0 +1,282 @@
+// The matmul ladder in the registry: which rung accepts which problem, what it costs, and how the work
+// is cut over threads.
+#include "core/cpu/matmul.h"
+
+#include <algorithm>
+
+#include "core/cpu/isa.h"
+#include "core/memory/pool.h"
+#include "core/runtime/registry.h"
+#include "core/runtime/thread_pool.h"
+
+namespace tw {
+namespace {
+
+const MatmulProblem& problem_of(const void* problem) {
+  return *static_cast<const MatmulProblem*>(problem);
+}
+bool is_vectorised(DType t) { return t == DType::float32 || t == DType::float64; }
+const MatmulTable::Ladder& ladder_of(DType t) {
+  return active_kernels().matmul->floating[t == DType::float64];
+}
+
+// A stride along an extent of one element is never used: it may as well be the convenient one.
+bool is_unit(std::int64_t stride, std::int64_t extent) { return stride == 1 || extent <= 1; }
+// The micro-kernel reads rows of B as vectors where they lie.
+bool reads_b_rows(const MatmulProblem& p) { return is_unit(p.b_col, p.n); }
+
+// C^T = B^T A^T.
+MatmulProblem transposed(const MatmulProblem& p) {
+  return {p.dtype,   p.batch, p.n,     p.m,     p.k,       p.b,     p.b_batch, p.b_col, p.b_row, p.a,
+          p.a_batch, p.a_col, p.a_row, p.c,     p.c_batch, p.c_col, p.c_row,   p.alpha, p.beta};
+}
+
+double flops_of(const MatmulProblem& p) {
+  return 2.0 * double(p.m) * double(p.n) * double(p.k);
+}
+int lanes_of(DType t) { return active_kernels().matmul->lanes[t == DType::float64]; }
+
+// Vector multiply-adds, half-filled vectors counted whole.
+double vector_steps(std::int64_t m, std::int64_t n, std::int64_t k, int lanes) {
+  return double(m) * double(k) * double((n + lanes - 1) / lanes);
+}
+// Cycles to transpose a tile on its way to C, and to transpose B while packing, per element.
+constexpr double kTransposedStore = 0.8, kTransposedPack = 0.5;
+
+// Whether C^T = B^T A^T is the better way round for a C with contiguous columns: where B^T is A's
+// transpose, readable as it lies, and either saves vectors that C's narrow rows would leave empty, or
+// spares packing.
+bool flips_rows(const MatmulProblem& p) {
+  if (p.a_row != 1 || p.m == 1) return false;
+  const double stores = kTransposedStore * double(p.m) * double(p.n);
+  if (!reads_b_rows(p)) return stores < kTransposedPack * double(p.k) * double(p.n);
+  const int lanes = lanes_of(p.dtype);
+  return p.n < 4 * lanes && vector_steps(p.n, p.m, p.k, lanes) + 2 * stores <
+                                vector_steps(p.m, p.n, p.k, lanes);
+}
+bool flips(const MatmulProblem& p) {
+  if (is_unit(p.c_col, p.n) || !is_unit(p.c_row, p.m)) return flips_rows(p);
+  return !flips_rows(transposed(p));
+}
+MatmulProblem oriented(const MatmulProblem& p) { return flips(p) ? transposed(p) : p; }
+
+// Whole rows of a batch that shares B are rows of one product.
+void fold_batch(MatmulProblem& p) {
+  if (p.batch == 1 || p.m == 1 || p.b_batch != 0) return;
+  if (p.a_batch != p.m * p.a_row || p.c_batch != p.m * p.c_row) return;
+  p.m *= p.batch;
+  p.batch = 1;
+}
+
+// ---- how a problem is cut ----
+
+std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
+
+// The packed block of B takes 5/8 of a 2 MiB L2; A, C and the next panel pass through the rest. Of
+// (kc, nc) float32, (1024, 320) and (512, 640) were the fastest; the long run saves passes over C but
+// sums more terms in one go (error 5.8e-7 against 4.0e-7), hence only where it leaves few runs.
+constexpr std::int64_t kBlockBytes = 1024 * 320 * 4;
+constexpr std::int64_t kLongRunBytes = 4096, kShortRunBytes = 2048;
+
+// Depends on k alone, so that neither threads nor a batch change the order of additions.
+std::int64_t run_of(std::int64_t k, std::int64_t element_bytes) {
+  if (k * element_bytes <= kLongRunBytes) return k > 0 ? k : 1;
+  const std::int64_t limit = (k <= 2048 ? kLongRunBytes : kShortRunBytes) / element_bytes;
+  const std::int64_t runs = (k + limit - 1) / limit;
+  return (k + runs - 1) / runs;
+}
+
+// Columns of a full tile.
+std::int64_t tile_columns(DType t) {
+  const MatmulTable& table = *active_kernels().matmul;
+  return is_vectorised(t) ? table.tile_vectors * table.lanes[t == DType::float64] : 1;
+}
+
+MatmulBlocks blocks_of(const MatmulProblem& p) {
+  const std::int64_t element = size_of(p.dtype), tile = tile_columns(p.dtype);
+  const std::int64_t kc = run_of(p.k, element);
+  const std::int64_t columns = std::max(kBlockBytes / (element * kc) / tile, std::int64_t{1}) * tile;
+  return {kc, std::min(columns, round_up(p.n, tile)), false};
+}
+
+// Bytes for a block of B, a row of tiles of A, and a vector beyond it.
+std::size_t scratch_bytes(const MatmulBlocks& blocks, std::int64_t element) {
+  return (blocks.kc * (blocks.nc + active_kernels().matmul->max_tile_rows)) * element + 64;
+}
+
+// Less work than this for a thread (about 10 us) is not worth waking it.
+constexpr double kFlopsPerPart = 2e6;
+
+struct Grid {
+  std::int64_t batch, m, n;  // parts along each
+};
+bool is_worth_parting(const MatmulProblem& p) {
+  return flops_of(p) * double(p.batch) >= 2 * kFlopsPerPart && num_threads() > 1;
+}
+
+// Columns first: parts along n share no packing. Two parts a thread even out an unlucky one.
+Grid grid_of(const MatmulProblem& p, const MatmulBlocks& blocks, std::int64_t tile) {
+  const std::int64_t threads = num_threads();
+  const double all = flops_of(p) * double(p.batch);
+  const std::int64_t parts = std::min<std::int64_t>(2 * threads, std::int64_t(all / kFlopsPerPart));
+  if (p.batch >= 2 * threads) return {std::min(p.batch, parts), 1, 1};
+  const std::int64_t each = std::max<std::int64_t>(parts / p.batch, 1);
+  if (p.n >= threads * tile) {
+    const std::int64_t blocks_n = (p.n + blocks.nc - 1) / blocks.nc;
+    const std::int64_t even = each >= threads ? round_up(std::max(blocks_n, threads), threads) : each;
+    return {p.batch, 1, std::min(even, p.n / tile)};
+  }
+  return {p.batch, std::clamp<std::int64_t>(each, 1, std::max<std::int64_t>(p.m / 8, 1)), 1};
+}
+
+const void* moved(const void* base, std::int64_t elements, std::int64_t element_bytes) {
+  return static_cast<const char*>(base) + elements * element_bytes;
+}
+
+// The sub-problem of batch entries, rows and columns [from, to).
+struct Range {
+  std::int64_t from, to;
+};
+// Part `i` of `parts` equal ones of [0, count), cut at multiples of `unit`.
+Range part_of(std::int64_t count, std::int64_t parts, std::int64_t i, std::int64_t unit) {
+  const std::int64_t units = (count + unit - 1) / unit;
+  return {std::min(units * i / parts * unit, count), std::min(units * (i + 1) / parts * unit, count)};
+}
+MatmulProblem cut(const MatmulProblem& p, Range batch, Range rows, Range columns) {
+  const std::int64_t size = size_of(p.dtype);
+  MatmulProblem part = p;
+  part.batch = batch.to - batch.from;
+  part.m = rows.to - rows.from;
+  part.n = columns.to - columns.from;
+  part.a = moved(p.a, batch.from * p.a_batch + rows.from * p.a_row, size);
+  part.b = moved(p.b, batch.from * p.b_batch + columns.from * p.b_col, size);
+  part.c = const_cast<void*>(
+      moved(p.c, batch.from * p.c_batch + rows.from * p.c_row + columns.from * p.c_col, size));
+  return part;
+}
+
+bool is_empty(const MatmulProblem& p) { return p.batch == 0 || p.m == 0 || p.n == 0; }
+
+// Runs `run` on every part of the grid, each with scratch of its own.
+void run_parts(const MatmulProblem& p, const MatmulBlocks& blocks, MatmulTable::Run run,
+               std::size_t scratch) {
+  const auto run_part = [&](const MatmulProblem& part) {
+    if (scratch == 0) return run(part, blocks, nullptr);
+    const Scratch memory(scratch);
+    run(part, blocks, memory.as<void>());
+  };
+  if (!is_worth_parting(p)) return run_part(p);
+  const std::int64_t tile = tile_columns(p.dtype);
+  const Grid grid = grid_of(p, blocks, tile);
+  parallel_chunks(grid.batch * grid.m * grid.n, [&](std::int64_t i) {
+    const MatmulProblem part =
+        cut(p, part_of(p.batch, grid.batch, i / (grid.m * grid.n), 1),
+            part_of(p.m, grid.m, i / grid.n % grid.m, 1), part_of(p.n, grid.n, i % grid.n, tile));
+    if (!is_empty(part)) run_part(part);
+  });
+}
+
+// ---- rungs ----
+
+void run_naive(const void* problem) {
+  const MatmulProblem& p = problem_of(problem);
+  if (is_empty(p)) return;
+  run_parts(p, {p.k, p.n, false}, active_kernels().matmul->naive[index_of(p.dtype)], 0);
+}
+
+void run_tiled(const void* problem) {
+  const MatmulProblem& p = problem_of(problem);
+  if (!is_empty(p)) run_parts(p, {p.k, p.n, false}, ladder_of(p.dtype).tiled, 0);
+}
+
+void run_simd(const void* problem) {
+  const MatmulProblem p = oriented(problem_of(problem));
+  if (is_empty(p)) return;
+  const std::size_t panel = p.k * tile_columns(p.dtype) * size_of(p.dtype);
+  run_parts(p, {p.k, p.n, false}, ladder_of(p.dtype).simd, std::max<std::size_t>(panel, 1));
+}
+
+void run_packed(const void* problem) {
+  MatmulProblem p = oriented(problem_of(problem));
+  if (is_empty(p)) return;
+  fold_batch(p);
+  const MatmulBlocks blocks = blocks_of(p);
+  run_parts(p, blocks, ladder_of(p.dtype).packed, scratch_bytes(blocks, size_of(p.dtype)));
+}
+
+// Rows of A and columns of B that are contiguous along k make dot products. They read each vector for
+// few sums, which pays only where packing B would cost more: for a handful of rows or columns.
+constexpr std::int64_t kFewDots = 4;
+bool prefers_dots(const MatmulProblem& p) {
+  if (!is_unit(p.a_col, p.k) || !is_unit(p.b_row, p.k)) return false;
+  return p.n == 1 || (!reads_b_rows(p) && (p.m <= kFewDots || p.n <= kFewDots));
+}
+
+void run_direct(const void* problem) {
+  MatmulProblem p = oriented(problem_of(problem));
+  if (is_empty(p)) return;
+  const bool dots = prefers_dots(p);  // before folding: a batch must not change it
+  fold_batch(p);
+  const MatmulBlocks blocks{run_of(p.k, size_of(p.dtype)), p.n, dots};
+  run_parts(p, blocks, ladder_of(p.dtype).direct, 0);
+}
+
+bool refuse(std::string* reason, const char* text) {
+  if (reason) *reason = text;
+  return false;
+}
+
+bool accepts_any(const void*, std::string*) { return true; }
+bool accepts_floating(const void* problem, std::string* reason) {
+  return is_vectorised(problem_of(problem).dtype) ||
+         refuse(reason, "only float32 and float64 have vector kernels");
+}
+bool accepts_direct(const void* problem, std::string* reason) {
+  if (!accepts_floating(problem, reason)) return false;
+  const MatmulProblem& given = problem_of(problem);
+  const auto fits = [reason](const MatmulProblem& p) {
+    if (prefers_dots(p)) return true;
+    if (!reads_b_rows(p))
+      return refuse(reason, "the columns of b are not contiguous: they must be packed");
+    return active_kernels().matmul->masked_access || p.n % lanes_of(p.dtype) == 0 ||
+           refuse(reason, "n is no multiple of a vector, and this instruction set has no masks");
+  };
+  return flips(given) ? fits(transposed(given)) : fits(given);
+}
+
+double cost_naive(const void* problem) {
+  return 1.5 * flops_of(problem_of(problem)) * double(problem_of(problem).batch);
+}
+double cost_tiled(const void* problem) {
+  return 40 + 0.2 * flops_of(problem_of(problem)) * double(problem_of(problem).batch);
+}
+double cost_simd(const void* problem) {
+  return 100 + 0.02 * flops_of(problem_of(problem)) * double(problem_of(problem).batch);
+}
+double cost_packed(const void* problem) {
+  return 100 + 0.005 * flops_of(problem_of(problem)) * double(problem_of(problem).batch);
+}
+double cost_direct(const void* problem) {
+  return 10 + 0.005 * flops_of(problem_of(problem)) * double(problem_of(problem).batch);
+}
+
+constexpr Kernel kLadder[] = {
+    {"matmul", "naive", "cpu", Precision::ieee, "the definition: three loops, any type", accepts_any,
+     cost_naive, run_naive},
+    {"matmul", "tiled", "cpu", Precision::ieee, "blocks that stay in cache", accepts_floating,
+     cost_tiled, run_tiled},
+    {"matmul", "simd", "cpu", Precision::ieee, "tiles in registers, panels of b packed", accepts_floating,
+     cost_simd, run_simd},
+    {"matmul", "packed", "cpu", Precision::ieee, "cache blocks around register tiles", accepts_floating,
+     cost_packed, run_packed},
+    {"matmul", "direct", "cpu", Precision::ieee, "small operands, nothing packed", accepts_direct,
+     cost_direct, run_direct},
+};
+
+}  // namespace
+
+void register_matmul_kernels() {
+  for (const Kernel& kernel : kLadder) register_kernel(&kernel);
+}
+
+}  // namespace tw

@@ -1,0 +1,49 @@
+// Matrix products on raw pointers: the problem every rung of the ladder solves, and the table of one
+// instruction set's functions.
+#pragma once
+#include <cstdint>
+
+#include "core/base/dtype.h"
+
+namespace tw {
+
+// C[b] = alpha * A[b] @ B[b] + beta * C[b] for b in [0, batch), all of one dtype, strides in elements
+// (zero and negative allowed for A and B). beta == 0: C is not read, so it may be uninitialised.
+// k == 0 gives beta * C. C never overlaps A or B and its elements are distinct. For integers alpha and
+// beta are whole numbers; for bool the product is "or" of "and".
+struct MatmulProblem {
+  DType dtype;
+  std::int64_t batch, m, n, k;
+  const void* a;
+  std::int64_t a_batch, a_row, a_col;  // A is m x k
+  const void* b;
+  std::int64_t b_batch, b_row, b_col;  // B is k x n
+  void* c;
+  std::int64_t c_batch, c_row, c_col;  // C is m x n
+  double alpha = 1, beta = 0;
+};
+
+// Decided once for the whole problem, before it is cut over threads, so that cutting changes no bit.
+struct MatmulBlocks {
+  std::int64_t kc;  // k is added up in runs of at most this
+  std::int64_t nc;  // columns of B packed at a time, a multiple of a vector
+  bool dots;        // direct: contiguous along k on both sides, taken as dot products
+};
+
+struct MatmulTable {  // filled in by kernels/matmul.h for each instruction set
+  using Run = void (*)(const MatmulProblem& problem, const MatmulBlocks& blocks, void* scratch);
+  struct Ladder {
+    Run tiled, simd, packed, direct;
+  };
+  Run naive[kDTypes];
+  Ladder floating[2];  // float32, float64
+  int lanes[2];        // of a vector
+  int tile_vectors;    // width of a full tile
+  int max_tile_rows;
+  bool masked_access;  // partial vectors cost no more than whole ones
+};
+
+// Puts the ladder naive, tiled, simd, packed, direct into the kernel registry as op "matmul".
+void register_matmul_kernels();
+
+}  // namespace tw

@@ -1,0 +1,435 @@
+// Reductions of any strided array: axes sorted and merged, work cut into panels (one kept by one reduced
+// axis) for the row and column loops, conversion and gathering of what those cannot read in place.
+#include "core/cpu/reduce.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "core/cpu/convert.h"
+#include "core/cpu/isa.h"
+#include "core/memory/pool.h"
+#include "core/runtime/registry.h"
+#include "core/runtime/thread_pool.h"
+
+namespace tw {
+namespace {
+
+using std::int64_t;
+
+// Elements of a piece of work: about 10 us, long against handing it to another thread.
+constexpr int64_t kChunk = 64 << 10;
+// Most pieces that one result may be cut into, each with partial results of its own.
+constexpr int64_t kMaxSegments = 64;
+// Bound on the partial results, so that they stay in the second-level cache.
+constexpr int64_t kPartialBytes = 1 << 20;
+// Columns taken at once: their accumulators (16 KiB) stay in the first-level cache.
+constexpr int64_t kStrip = 2048;
+// Elements converted at once, 8 to 16 KiB: they stay in the first-level cache.
+constexpr int64_t kStage = 2048;
+constexpr int64_t kStageRows = 8, kStageColumns = kStage / kStageRows;
+
+struct Axis {
+  int64_t count, x_bytes;
+  int64_t y_step;  // of kept axes: elements of y
+};
+
+struct Axes {
+  Axis axis[kMaxRank + 1];
+  int rank = 0;
+
+  Axis& last() { return axis[rank - 1]; }
+  const Axis& last() const { return axis[rank - 1]; }
+  void append(Axis a) { axis[rank++] = a; }
+  void insert_by_stride(Axis a) {
+    int at = rank++;
+    for (; at > 0 && std::llabs(a.x_bytes) > std::llabs(axis[at - 1].x_bytes); --at)
+      axis[at] = axis[at - 1];
+    axis[at] = a;
+  }
+  void merge() {
+    int last = 0;
+    for (int i = 1; i < rank; ++i) {
+      Axis& outer = axis[last];
+      const Axis& inner = axis[i];
+      if (outer.x_bytes == inner.count * inner.x_bytes &&
+          outer.y_step == inner.count * inner.y_step)
+        outer = {outer.count * inner.count, inner.x_bytes, inner.y_step};
+      else
+        axis[++last] = inner;
+    }
+    rank = rank == 0 ? 0 : last + 1;
+    if (rank == 0) append({1, 0, 0});
+  }
+  int64_t count(int from, int to) const {
+    int64_t product = 1;
+    for (int i = from; i < to; ++i) product *= axis[i].count;
+    return product;
+  }
+  int64_t count() const { return count(0, rank); }
+  // Byte offset of point `index` of axes [0, to).
+  int64_t offset(int64_t index, int to) const {
+    int64_t bytes = 0;
+    for (int i = to - 1; i >= 0; --i) {
+      bytes += index % axis[i].count * axis[i].x_bytes;
+      index /= axis[i].count;
+    }
+    return bytes;
+  }
+};
+
+bool is_arg(ReduceOp op) { return op == ReduceOp::argmax || op == ReduceOp::argmin; }
+bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all; }
+bool is_additive(ReduceOp op) {
+  return op == ReduceOp::sum || op == ReduceOp::mean || op == ReduceOp::prod;
+}
+
+Combine combine_of(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+    case ReduceOp::mean: return Combine::sum;
+    case ReduceOp::prod: return Combine::prod;
+    case ReduceOp::max:
+    case ReduceOp::argmax:
+    case ReduceOp::any: return Combine::max;
+    default: return Combine::min;
+  }
+}
+
+ReduceType type_of(ReduceOp op, DType in, DType out) {
+  if (is_logic(op) || (is_bool(in) && !is_additive(op))) return ReduceType::u8;
+  if (is_additive(op) && (in == DType::float64 || out == DType::float64)) return ReduceType::f64;
+  if (in == DType::float64) return ReduceType::f64;
+  if (is_floating(in)) return ReduceType::f32;
+  if (is_additive(op) && is_floating(out) && op != ReduceOp::mean) return ReduceType::f64;
+  return is_unsigned_int(in) ? ReduceType::u64 : ReduceType::i64;
+}
+// The dtype that the loops of a type read, and that their accumulators have.
+DType element_of(ReduceType type) {
+  constexpr DType kElements[] = {DType::float32, DType::float64, DType::int64, DType::uint64,
+                                 DType::bool_};
+  return kElements[static_cast<int>(type)];
+}
+DType accumulator_of(ReduceOp op, ReduceType type) {
+  return type == ReduceType::f32 && is_additive(op) ? DType::float64 : element_of(type);
+}
+
+void fill(DType dtype, int64_t n, void* acc, double value) {
+  convert_elements(DType::float64, dtype, 1, &value, 0, acc, 0);
+  if (n > 1)
+    convert_elements(dtype, dtype, n - 1, acc, 0, static_cast<char*>(acc) + size_of(dtype),
+                     size_of(dtype));
+}
+// Extrema start from the end of the type's range; that of floating types is an infinity.
+void fill_identity(ReduceOp op, DType dtype, int64_t n, void* acc) {
+  const Combine combine = combine_of(op);
+  if (combine == Combine::sum) return fill(dtype, n, acc, 0);
+  if (combine == Combine::prod) return fill(dtype, n, acc, 1);
+  const bool largest = combine == Combine::max;
+  if (is_floating(dtype)) return fill(dtype, n, acc, largest ? -__builtin_inf() : __builtin_inf());
+  if (is_bool(dtype)) return fill(dtype, n, acc, largest ? 0 : 1);
+  int64_t edge = largest ? INT64_MIN : INT64_MAX;
+  if (dtype == DType::uint64) edge = largest ? 0 : -1;
+  convert_elements(dtype, dtype, n, &edge, 0, acc, sizeof edge);
+}
+
+// Accumulators for some kept points: values, and positions where those are asked for.
+struct Results {
+  char* values;
+  int64_t* positions;
+};
+
+class Reduction {
+ public:
+  Reduction(const ReduceProblem& p, ReduceType type);
+  void run(const ReduceProblem& p) const;
+
+ private:
+  void sort_axes(const ReduceProblem& p);
+  void cut(int64_t points, int64_t terms);
+  void work(const char* x, int64_t begin, int64_t end, int64_t segment, Results results) const;
+  void panel(const char* x, int64_t a, int64_t b, int64_t position, Results results) const;
+  void stage_rows(const char* x, int64_t a, int64_t b, int64_t position, Results results) const;
+  void stage_columns(const char* x, int64_t a, int64_t b, int64_t position, Results results) const;
+  void call(int64_t m, int64_t n, const void* x, int64_t row_bytes, int64_t position,
+            Results results) const;
+  void join_segments(int64_t points, Results results) const;
+  void deliver(const ReduceProblem& p, int64_t points, Results results) const;
+  Results at(Results r, int64_t i) const {
+    return {r.values + i * acc_bytes_, r.positions ? r.positions + i : nullptr};
+  }
+
+  ReduceOp op_;
+  DType in_, element_, acc_;
+  int64_t in_bytes_, element_bytes_, acc_bytes_;
+  Axes kept_, reduced_;
+  bool by_rows_;                 // else by columns
+  bool direct_;                  // the loops can read x in place
+  int64_t strip_, strips_;       // of the last kept axis
+  int64_t segment_, segments_;   // of the first reduced axis
+  ReduceFunction loop_, join_;
+  ArgFunction arg_loop_;
+};
+
+Reduction::Reduction(const ReduceProblem& p, ReduceType type)
+    : op_(p.op), in_(p.in), element_(element_of(type)), acc_(accumulator_of(p.op, type)),
+      in_bytes_(size_of(in_)), element_bytes_(size_of(element_)), acc_bytes_(size_of(acc_)) {
+  sort_axes(p);
+  const Axis &kept = kept_.last(), &reduced = reduced_.last();
+  by_rows_ = kept.count == 1 ||
+             (reduced.count > 1 && std::llabs(reduced.x_bytes) <= std::llabs(kept.x_bytes));
+  const Axis& inner = by_rows_ ? reduced : kept;
+  direct_ = in_ == element_ && (inner.x_bytes == in_bytes_ || inner.count == 1);
+  cut(kept_.count(), reduced_.count());
+
+  const ReduceTable& table = *active_kernels().reduce;
+  const int combine = static_cast<int>(combine_of(op_)), t = static_cast<int>(type);
+  const int joined = static_cast<int>(acc_ == DType::float64 ? ReduceType::f64 : type);
+  loop_ = (by_rows_ ? table.rows : table.columns)[combine][t];
+  join_ = table.columns[combine][joined];
+  arg_loop_ = (by_rows_ ? table.arg_rows : table.arg_columns)[op_ == ReduceOp::argmin][t];
+}
+
+// Sizes follow from the problem alone, so that results do not depend on the number of threads.
+void Reduction::cut(int64_t points, int64_t terms) {
+  const int64_t width = kept_.last().count, wanted = by_rows_ ? kChunk / (terms + 1) + 1 : kStrip;
+  strip_ = wanted < width ? wanted : width;
+  strips_ = strip_ == 0 ? 0 : (width + strip_ - 1) / strip_;
+  const int64_t first = reduced_.axis[0].count;
+  segments_ = 1;
+  if (points * terms >= 4 * kChunk && points / strip_ < 16) {
+    segments_ = points * terms / kChunk;
+    const int64_t fitting = kPartialBytes / (points * acc_bytes_) + 1;
+    for (const int64_t bound : {kMaxSegments, fitting, first})
+      segments_ = segments_ < bound ? segments_ : bound;
+  }
+  segment_ = (first + segments_ - 1) / segments_;
+  if (segment_ > 64) segment_ = (segment_ + 63) / 64 * 64;  // whole groups of rows and vectors
+  segments_ = segment_ == 0 ? 1 : (first + segment_ - 1) / segment_;
+}
+
+void Reduction::sort_axes(const ReduceProblem& p) {
+  int64_t y_step = 1;
+  Axes given;
+  for (int i = p.kept.rank() - 1; i >= 0; --i) {
+    if (p.kept[i] != 1) given.append({p.kept[i], p.kept_strides[i] * in_bytes_, y_step});
+    y_step *= p.kept[i];
+  }
+  for (int i = given.rank - 1; i >= 0; --i) kept_.insert_by_stride(given.axis[i]);
+  for (int i = 0; i < p.reduced.rank(); ++i) {
+    const Axis a = {p.reduced[i], p.reduced_strides[i] * in_bytes_, 0};
+    if (a.count == 1) continue;
+    is_arg(op_) ? reduced_.append(a) : reduced_.insert_by_stride(a);
+  }
+  kept_.merge();
+  reduced_.merge();
+}
+
+void Reduction::run(const ReduceProblem& p) const {
+  const int64_t points = kept_.count(), terms = reduced_.count();
+  if (points == 0) return;
+  const bool in_place = segments_ == 1 && acc_ == p.out && op_ != ReduceOp::mean &&
+                        !is_arg(op_) && kept_.rank == 1;
+  const Scratch values(in_place ? 0 : segments_ * points * acc_bytes_);
+  const Scratch positions(is_arg(op_) ? segments_ * points * sizeof(int64_t) : 0);
+  const Results all = {in_place ? static_cast<char*>(p.y) : values.as<char>(),
+                       is_arg(op_) ? positions.as<int64_t>() : nullptr};
+  fill_identity(op_, acc_, segments_ * points, all.values);
+  if (all.positions) std::memset(all.positions, 0xff, segments_ * points * sizeof(int64_t));
+  if (terms > 0) {
+    const int64_t strips = kept_.count(0, kept_.rank - 1) * strips_;
+    const int64_t grain = kChunk / (strip_ * terms / segments_ + 1) + 1;
+    const int64_t pieces = (strips + grain - 1) / grain;
+    parallel_chunks(pieces * segments_, [&](int64_t chunk) {
+      const int64_t begin = chunk % pieces * grain, segment = chunk / pieces;
+      work(static_cast<const char*>(p.x), begin, begin + grain < strips ? begin + grain : strips,
+           segment, at(all, segment * points));
+    });
+  }
+  if (segments_ > 1) join_segments(points, all);
+  if (!in_place) deliver(p, points, all);
+}
+
+// Strips [begin, end) over one segment of the terms.
+void Reduction::work(const char* x, int64_t begin, int64_t end, int64_t segment,
+                     Results results) const {
+  const Axis &kept = kept_.last(), &reduced = reduced_.last();
+  const int64_t first = segment * segment_, count = reduced_.axis[0].count;
+  const int64_t past = first + segment_ < count ? first + segment_ : count;
+  const int64_t inner = reduced_.rank == 1 ? 1 : reduced_.count(1, reduced_.rank - 1);
+  for (int64_t strip = begin; strip < end; ++strip) {
+    const int64_t row = strip / strips_, column = strip % strips_ * strip_;
+    const int64_t a = kept.count - column < strip_ ? kept.count - column : strip_;
+    const char* here = x + kept_.offset(row, kept_.rank - 1) + column * kept.x_bytes;
+    const Results r = at(results, row * kept.count + column);
+    if (reduced_.rank == 1) {
+      panel(here + first * reduced.x_bytes, a, past - first, first, r);
+    } else {
+      for (int64_t q = first * inner; q < past * inner; ++q)
+        panel(here + reduced_.offset(q, reduced_.rank - 1), a, reduced.count, q * reduced.count, r);
+    }
+  }
+}
+
+// a kept points by b terms, from x; `position` is that of the first term.
+void Reduction::panel(const char* x, int64_t a, int64_t b, int64_t position, Results r) const {
+  if (!direct_) return by_rows_ ? stage_rows(x, a, b, position, r) : stage_columns(x, a, b, position, r);
+  if (by_rows_)
+    call(a, b, x, kept_.last().x_bytes, position, r);
+  else
+    call(b, a, x, reduced_.last().x_bytes, position, r);
+}
+
+void Reduction::call(int64_t m, int64_t n, const void* x, int64_t row_bytes, int64_t position,
+                     Results r) const {
+  if (r.positions)
+    arg_loop_(m, n, x, row_bytes, position, r.values, r.positions);
+  else
+    loop_(m, n, x, row_bytes, r.values);
+}
+
+void Reduction::stage_rows(const char* x, int64_t a, int64_t b, int64_t position,
+                           Results r) const {
+  alignas(64) char stage[kStage * 8];
+  const int64_t kept = kept_.last().x_bytes, step = reduced_.last().x_bytes;
+  if (kept == b * step && b <= kStage) {  // several rows at once
+    const int64_t together = kStage / b;
+    for (int64_t i = 0; i < a; i += together) {
+      const int64_t m = a - i < together ? a - i : together;
+      convert_elements(in_, element_, m * b, x + i * kept, step, stage, element_bytes_);
+      call(m, b, stage, b * element_bytes_, position, at(r, i));
+    }
+    return;
+  }
+  for (int64_t i = 0; i < a; ++i) {
+    for (int64_t j = 0; j < b; j += kStage) {
+      const int64_t n = b - j < kStage ? b - j : kStage;
+      convert_elements(in_, element_, n, x + i * kept + j * step, step, stage, element_bytes_);
+      call(1, n, stage, 0, position + j, at(r, i));
+    }
+  }
+}
+
+void Reduction::stage_columns(const char* x, int64_t a, int64_t b, int64_t position,
+                              Results r) const {
+  alignas(64) char stage[kStage * 8];
+  const int64_t kept = kept_.last().x_bytes, step = reduced_.last().x_bytes;
+  const int64_t row_bytes = kStageColumns * element_bytes_;
+  for (int64_t i = 0; i < b; i += kStageRows) {
+    const int64_t m = b - i < kStageRows ? b - i : kStageRows;
+    for (int64_t j = 0; j < a; j += kStageColumns) {
+      const int64_t n = a - j < kStageColumns ? a - j : kStageColumns;
+      for (int64_t k = 0; k < m; ++k)
+        convert_elements(in_, element_, n, x + (i + k) * step + j * kept, kept,
+                         stage + k * row_bytes, element_bytes_);
+      call(m, n, stage, row_bytes, position + i, at(r, j));
+    }
+  }
+}
+
+template <class T> bool replaces(ReduceOp op, T later, T best) {
+  if (later != later) return best == best;
+  return op == ReduceOp::argmax ? later > best : later < best;
+}
+template <class T>
+void join_positions(ReduceOp op, int64_t points, int64_t segments, Results r) {
+  T* values = reinterpret_cast<T*>(r.values);
+  for (int64_t i = points; i < segments * points; ++i) {
+    const int64_t to = i % points;
+    if (!replaces(op, values[i], values[to])) continue;
+    values[to] = values[i];
+    r.positions[to] = r.positions[i];
+  }
+}
+void Reduction::join_segments(int64_t points, Results r) const {
+  if (!r.positions)
+    return join_(segments_ - 1, points, at(r, points).values, points * acc_bytes_, r.values);
+  switch (element_) {
+    case DType::float32: return join_positions<float>(op_, points, segments_, r);
+    case DType::float64: return join_positions<double>(op_, points, segments_, r);
+    case DType::int64: return join_positions<int64_t>(op_, points, segments_, r);
+    case DType::uint64: return join_positions<std::uint64_t>(op_, points, segments_, r);
+    default: return join_positions<std::uint8_t>(op_, points, segments_, r);
+  }
+}
+
+// Brings the results into y's dtype and order.
+void Reduction::deliver(const ReduceProblem& p, int64_t points, Results r) const {
+  Shape shape;
+  Strides strides;
+  for (int i = 0; i < kept_.rank; ++i) {
+    shape.push_back(kept_.axis[i].count);
+    strides.push_back(kept_.axis[i].y_step);
+  }
+  const Strides from = contiguous_strides(shape);
+  if (r.positions) return copy_strided(DType::int64, p.out, shape, r.positions, from, p.y, strides);
+  if (op_ != ReduceOp::mean) return copy_strided(acc_, p.out, shape, r.values, from, p.y, strides);
+  const Scratch means(points * sizeof(double));
+  double* mean = means.as<double>();
+  convert_elements(acc_, DType::float64, points, r.values, acc_bytes_, mean, sizeof(double));
+  const double terms = static_cast<double>(reduced_.count());
+  for (int64_t i = 0; i < points; ++i) mean[i] /= terms;
+  copy_strided(DType::float64, p.out, shape, mean, from, p.y, strides);
+}
+
+// A complex sum is that of its two parts: one more kept axis.
+ReduceProblem in_parts(ReduceProblem p) {
+  for (int i = 0; i < p.kept.rank(); ++i) p.kept_strides[i] *= 2;
+  for (int i = 0; i < p.reduced.rank(); ++i) p.reduced_strides[i] *= 2;
+  p.kept.push_back(2);
+  p.kept_strides.push_back(1);
+  p.in = p.out = DType::float32;
+  return p;
+}
+
+void complex_product(const ReduceProblem& p) {
+  Axes kept, reduced;
+  for (int i = 0; i < p.kept.rank(); ++i)
+    kept.append({p.kept[i], p.kept_strides[i] * int64_t(sizeof(Complex64)), 0});
+  for (int i = 0; i < p.reduced.rank(); ++i)
+    reduced.append({p.reduced[i], p.reduced_strides[i] * int64_t(sizeof(Complex64)), 0});
+  for (int64_t i = 0; i < kept.count(); ++i) {
+    double re = 1, im = 0;
+    const char* x = static_cast<const char*>(p.x) + kept.offset(i, kept.rank);
+    for (int64_t j = 0; j < reduced.count(); ++j) {
+      const auto& z = *reinterpret_cast<const Complex64*>(x + reduced.offset(j, reduced.rank));
+      const double real = re * z.re - im * z.im;
+      im = re * z.im + im * z.re;
+      re = real;
+    }
+    static_cast<Complex64*>(p.y)[i] = {static_cast<float>(re), static_cast<float>(im)};
+  }
+}
+
+void run_reduce(const void* problem) { reduce(*static_cast<const ReduceProblem*>(problem)); }
+bool accepts_reduce(const void*, std::string*) { return true; }
+double reduce_cost_ns(const void* problem) {
+  const auto& p = *static_cast<const ReduceProblem*>(problem);
+  constexpr double bytes_per_ns = 16;  // one core reading memory
+  return 100 + double(element_count(p.kept)) * element_count(p.reduced) * size_of(p.in) / bytes_per_ns;
+}
+#define TW_REDUCTION(op)                                                                   \
+  constexpr Kernel op##_kernel = {                                                         \
+      #op, "vector", "cpu", Precision::ieee, "rows and columns, fixed blocks added pairwise", \
+      accepts_reduce, reduce_cost_ns, run_reduce};                                         \
+  [[maybe_unused]] const bool op##_registered = (register_kernel(&op##_kernel), true);
+TW_REDUCTION(sum)
+TW_REDUCTION(mean)
+TW_REDUCTION(prod)
+TW_REDUCTION(max)
+TW_REDUCTION(min)
+TW_REDUCTION(argmax)
+TW_REDUCTION(argmin)
+TW_REDUCTION(any)
+TW_REDUCTION(all)
+#undef TW_REDUCTION
+
+}  // namespace
+
+void reduce(const ReduceProblem& p) {
+  if (is_complex(p.in) && p.op == ReduceOp::prod) return complex_product(p);
+  const ReduceProblem real = is_complex(p.in) && is_additive(p.op) ? in_parts(p) : p;
+  Reduction(real, type_of(real.op, real.in, real.out)).run(real);
+}
+
+}  // namespace tw

@@ -1,0 +1,60 @@
+// Reductions on raw pointers: the problem, and the table of one instruction set's loops.
+#pragma once
+#include <cstdint>
+
+#include "core/base/dtype.h"
+#include "core/base/shape.h"
+
+namespace tw {
+
+enum class ReduceOp : std::uint8_t { sum, mean, prod, max, min, argmax, argmin, any, all };
+
+// y[kept...] = op over `reduced` of x[kept..., reduced...]; strides of x in elements, any sign or zero;
+// y is contiguous over the kept axes in their order. Axes may come in any order, except that argmax and
+// argmin count positions row-major over `reduced` as given. What is computed:
+//   sum, mean, prod  in the wider of in and out; float16, bfloat16 and float32 sums accumulate in
+//                    float32 blocks that are added up in float64; integers in 64 bits, wrapping
+//   max, min         NaN where there is one; out has in's dtype (any wider one works)
+//   argmax, argmin   out int64; first of equals, first NaN
+//   any, all         out bool; x != 0
+// complex64: sum, mean, prod, any, all. Over no elements: sum 0, prod 1, any false, all true, mean NaN;
+// the others must not be asked. The result does not depend on the number of threads.
+struct ReduceProblem {
+  ReduceOp op;
+  DType in, out;
+  Shape kept;
+  Strides kept_strides;
+  Shape reduced;
+  Strides reduced_strides;
+  const void* x;
+  void* y;
+};
+
+void reduce(const ReduceProblem& problem);
+
+// Types that the loops exist for; others are converted block by block.
+enum class ReduceType : std::uint8_t { f32, f64, i64, u64, u8 };
+inline constexpr int kReduceTypes = 5;
+// What a loop combines with; any and all are max and min of bytes.
+enum class Combine : std::uint8_t { sum, prod, max, min };
+inline constexpr int kCombines = 4;
+
+// Row i of x starts at x + i * row_bytes, its elements are contiguous. Accumulators have x's type,
+// except that f32 sums and products have double.
+//   rows:    acc[i] = acc[i] op x[i][0] op ... op x[i][n-1], i < m
+//   columns: acc[j] = acc[j] op x[0][j] op ... op x[m-1][j], j < n
+using ReduceFunction = void (*)(std::int64_t m, std::int64_t n, const void* x,
+                                std::int64_t row_bytes, void* acc);
+// The same for positions: `base` is the position of row element 0 (rows) or of row 0 (columns);
+// index < 0 means that there is no best yet.
+using ArgFunction = void (*)(std::int64_t m, std::int64_t n, const void* x, std::int64_t row_bytes,
+                             std::int64_t base, void* best, std::int64_t* index);
+
+struct ReduceTable {
+  ReduceFunction rows[kCombines][kReduceTypes];     // null for sum and prod of u8
+  ReduceFunction columns[kCombines][kReduceTypes];
+  ArgFunction arg_rows[2][kReduceTypes];            // [0] largest, [1] smallest
+  ArgFunction arg_columns[2][kReduceTypes];
+};
+
+}  // namespace tw

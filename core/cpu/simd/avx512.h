@@ -1,0 +1,20 @@
+// AVX-512 F, BW, DQ, VL: 512-bit vectors, 32 registers, masked loads and stores for the tails.
+#pragma once
+#include <immintrin.h>
+#define TW_ISA_NAME avx512
+#define TW_HAS_MASKED_ACCESS 1
+
+namespace tw::avx512 {
+namespace {
+inline constexpr int kVectorBytes = 64;
+inline constexpr int kRegisters = 32;
+
+// First `bytes` bytes (0..64) at `p`; the rest reads as zero. Nothing beyond them is touched.
+template <class Raw> inline Raw load_bytes(const void* p, int bytes) {
+  return (Raw)_mm512_maskz_loadu_epi8(_bzhi_u64(~0ull, bytes), p);
+}
+template <class Raw> inline void store_bytes(void* p, Raw v, int bytes) {
+  _mm512_mask_storeu_epi8(p, _bzhi_u64(~0ull, bytes), (__m512i)v);
+}
+}  // namespace
+}  // namespace tw::avx512

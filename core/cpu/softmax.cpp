@@ -1,0 +1,136 @@
+// Shares softmax and its relatives between threads, by rows or by strips of columns.
+#include "core/cpu/softmax.h"
+
+#include "core/cpu/isa.h"
+#include "core/runtime/thread_pool.h"
+
+namespace tw {
+namespace {
+
+using std::int64_t;
+
+// Elements of a piece of work, about 30 us with an exponential each.
+constexpr int64_t kPiece = 32 << 10;
+// Columns taken at once: whole cache lines, and pages of a strip stay in the TLB.
+constexpr int64_t kStrip = 256;
+// Results beyond this do not stay in the second-level cache (2 MiB), so they are written around it.
+constexpr int64_t kStreamBytes = 8 << 20;
+
+const SoftmaxLoops& loops_of(DType dtype) {
+  const SoftmaxTable& table = *active_kernels().softmax;
+  return dtype == DType::float64 ? table.float64 : table.float32;
+}
+
+int64_t pieces_of(int64_t n) { return n < kPiece ? kPiece / (n + 1) + 1 : 1; }
+
+struct Span {
+  int64_t start, group;  // first element of [outer, n, inner], and of [outer, inner]
+  int64_t count;         // rows, or columns of the strip
+};
+// Calls body for runs of rows (inner == 1) or strips of columns; `width` is 1 per row.
+template <class F> void each_span(const SoftmaxShape& s, F&& body) {
+  if (s.inner == 1)
+    return parallel_ranges(s.outer, pieces_of(s.n), [&](int64_t begin, int64_t end) {
+      body(Span{begin * s.n, begin, end - begin});
+    });
+  const int64_t strips = (s.inner + kStrip - 1) / kStrip;
+  const int64_t wide = s.inner < kStrip ? s.inner : kStrip;
+  parallel_ranges(s.outer * strips, pieces_of(s.n * wide), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t outer = i / strips, at = i % strips * kStrip;
+      const int64_t count = s.inner - at < kStrip ? s.inner - at : kStrip;
+      body(Span{outer * s.n * s.inner + at, outer * s.inner + at, count});
+    }
+  });
+}
+
+struct Elements {
+  explicit Elements(DType dtype) : bytes(size_of(dtype)) {}
+  const void* at(const void* p, int64_t i) const { return static_cast<const char*>(p) + i * bytes; }
+  void* at(void* p, int64_t i) const { return static_cast<char*>(p) + i * bytes; }
+  int64_t bytes;
+};
+
+using Row = SoftmaxLoops::Row;
+using Column = SoftmaxLoops::Column;
+void forward(const SoftmaxShape& s, const void* x, void* y, Row row, Column column, bool grouped) {
+  const Elements e(s.dtype);
+  const bool aligned =
+      reinterpret_cast<std::uintptr_t>(y) % 64 == 0 && s.n * e.bytes % 64 == 0 && x != y;
+  const bool stream = aligned && s.outer * s.n * e.bytes > kStreamBytes;
+  each_span(s, [&](Span span) {
+    const void* from = e.at(x, span.start);
+    void* to = e.at(y, grouped ? span.group : span.start);
+    if (s.inner == 1)
+      row(span.count, s.n, from, to, stream);
+    else
+      column(s.n, span.count, s.inner, from, to);
+  });
+}
+void backward(const SoftmaxShape& s, const void* y, const void* g, void* dx,
+              SoftmaxLoops::RowBackward row, SoftmaxLoops::ColumnBackward column) {
+  const Elements e(s.dtype);
+  each_span(s, [&](Span span) {
+    const void *ys = e.at(y, span.start), *gs = e.at(g, span.start);
+    void* ds = e.at(dx, span.start);
+    if (s.inner == 1)
+      row(span.count, s.n, ys, gs, ds);
+    else
+      column(s.n, span.count, s.inner, ys, gs, ds);
+  });
+}
+
+template <class T> void losses_from_lse(const CrossEntropyProblem& p, const T* lse, T* loss) {
+  const T* x = static_cast<const T*>(p.x);
+  for (int64_t i = 0; i < p.rows; ++i) {
+    const int64_t target = p.targets[i];
+    loss[i] = target == p.ignore_index ? 0 : lse[i] - x[i * p.classes + target];
+  }
+}
+
+}  // namespace
+
+void softmax(const SoftmaxShape& s, const void* x, void* y) {
+  const SoftmaxLoops& loops = loops_of(s.dtype);
+  forward(s, x, y, loops.softmax, loops.softmax_columns, false);
+}
+void log_softmax(const SoftmaxShape& s, const void* x, void* y) {
+  const SoftmaxLoops& loops = loops_of(s.dtype);
+  forward(s, x, y, loops.log_softmax, loops.log_softmax_columns, false);
+}
+void logsumexp(const SoftmaxShape& s, const void* x, void* y) {
+  const SoftmaxLoops& loops = loops_of(s.dtype);
+  forward(s, x, y, loops.logsumexp, loops.logsumexp_columns, true);
+}
+void softmax_backward(const SoftmaxShape& s, const void* y, const void* g, void* dx) {
+  const SoftmaxLoops& loops = loops_of(s.dtype);
+  backward(s, y, g, dx, loops.softmax_backward, loops.softmax_backward_columns);
+}
+void log_softmax_backward(const SoftmaxShape& s, const void* y, const void* g, void* dx) {
+  const SoftmaxLoops& loops = loops_of(s.dtype);
+  backward(s, y, g, dx, loops.log_softmax_backward, loops.log_softmax_backward_columns);
+}
+
+int64_t first_bad_target(const CrossEntropyProblem& p) {
+  for (int64_t i = 0; i < p.rows; ++i) {
+    const int64_t target = p.targets[i];
+    if ((target < 0 || target >= p.classes) && target != p.ignore_index) return i;
+  }
+  return -1;
+}
+void cross_entropy(const CrossEntropyProblem& p, void* loss, void* lse) {
+  logsumexp({p.dtype, p.rows, p.classes, 1}, p.x, lse);
+  if (p.dtype == DType::float64)
+    losses_from_lse(p, static_cast<const double*>(lse), static_cast<double*>(loss));
+  else
+    losses_from_lse(p, static_cast<const float*>(lse), static_cast<float*>(loss));
+}
+void cross_entropy_backward(const CrossEntropyProblem& p, const void* lse, const void* g,
+                            int64_t g_step, void* dx) {
+  const SoftmaxLoops& loops = loops_of(p.dtype);
+  parallel_ranges(p.rows, pieces_of(p.classes), [&](int64_t begin, int64_t end) {
+    loops.cross_entropy_backward(p, begin, end, lse, g, g_step, dx);
+  });
+}
+
+}  // namespace tw

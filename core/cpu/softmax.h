@@ -1,0 +1,64 @@
+// Softmax, log-softmax, log-sum-exp, their gradients, and cross-entropy over class indices.
+#pragma once
+#include <cstdint>
+
+#include "core/base/dtype.h"
+
+namespace tw {
+
+// All arrays are contiguous [outer, n, inner] of float32 or float64 and the op runs over n; the same
+// array may be input and output. Per-group arrays are [outer, inner]. n == 0: nothing is written, except
+// that logsumexp gives -inf. A group of -inf only gives NaN (logsumexp: -inf), as does one with +inf
+// (logsumexp: +inf); NaN makes its whole group NaN.
+struct SoftmaxShape {
+  DType dtype;
+  std::int64_t outer, n, inner;
+};
+
+void softmax(const SoftmaxShape& shape, const void* x, void* y);
+void log_softmax(const SoftmaxShape& shape, const void* x, void* y);
+void logsumexp(const SoftmaxShape& shape, const void* x, void* y);
+// From the op's result y and the gradient g: dx = y * (g - sum(y * g)), and dx = g - exp(y) * sum(g).
+void softmax_backward(const SoftmaxShape& shape, const void* y, const void* g, void* dx);
+void log_softmax_backward(const SoftmaxShape& shape, const void* y, const void* g, void* dx);
+
+// Cross-entropy of logits x [rows, classes] with one class index a row; rows whose target is
+// `ignore_index` give loss 0 and gradient 0. Targets must be checked first.
+struct CrossEntropyProblem {
+  DType dtype;
+  std::int64_t rows, classes;
+  const void* x;
+  const std::int64_t* targets;
+  std::int64_t ignore_index;
+};
+// The first row whose target is neither in [0, classes) nor ignored, or -1.
+std::int64_t first_bad_target(const CrossEntropyProblem& problem);
+// loss[row] = lse[row] - x[row][target], lse[row] = log sum exp x[row]; both [rows], of dtype.
+void cross_entropy(const CrossEntropyProblem& problem, void* loss, void* lse);
+// dx = (exp(x - lse) - onehot(target)) * g[row * g_step]; g_step 0: one gradient for all rows.
+void cross_entropy_backward(const CrossEntropyProblem& problem, const void* lse, const void* g,
+                            std::int64_t g_step, void* dx);
+
+// The loops over one element type. Rows are contiguous; columns are `inner` elements apart down n, and
+// `width` of them are taken. `stream`: y is too large for the caches and its rows are 64-byte aligned.
+struct SoftmaxLoops {
+  using Row = void (*)(std::int64_t rows, std::int64_t n, const void* x, void* y, bool stream);
+  using Column = void (*)(std::int64_t n, std::int64_t width, std::int64_t inner, const void* x,
+                          void* y);
+  Row softmax, log_softmax, logsumexp;
+  Column softmax_columns, log_softmax_columns, logsumexp_columns;
+  using RowBackward = void (*)(std::int64_t rows, std::int64_t n, const void* y, const void* g,
+                               void* dx);
+  using ColumnBackward = void (*)(std::int64_t n, std::int64_t width, std::int64_t inner,
+                                  const void* y, const void* g, void* dx);
+  RowBackward softmax_backward, log_softmax_backward;
+  ColumnBackward softmax_backward_columns, log_softmax_backward_columns;
+  void (*cross_entropy_backward)(const CrossEntropyProblem& problem, std::int64_t first,
+                                 std::int64_t past, const void* lse, const void* g,
+                                 std::int64_t g_step, void* dx);
+};
+struct SoftmaxTable {
+  SoftmaxLoops float32, float64;
+};
+
+}  // namespace tw

@@ -1,0 +1,45 @@
+// Where every tensor's bytes come from: size classes, per-thread caches, 64-byte alignment, huge
+// pages for large blocks, no page faults on reuse. Thread-safe.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace tw {
+
+inline constexpr std::size_t kAlignment = 64;
+
+// Two ideas kept apart: live bytes are checked out, reserved bytes are held from the system (live
+// + kept for reuse).
+struct PoolStats {
+  std::int64_t live_bytes, peak_live_bytes;
+  std::int64_t reserved_bytes, peak_reserved_bytes;
+  std::int64_t allocations;  // blocks handed out since the start
+  std::int64_t reuses;       // of those, served from memory already reserved
+  std::int64_t releases;
+};
+
+// Returns at least `bytes` bytes, 64-byte aligned, contents unspecified; never null (0 bytes give
+// a valid unique block). Raises MemoryError with the sizes in the text when the system refuses.
+void* pool_allocate(std::size_t bytes);
+// `bytes` must equal what was asked for.
+void pool_release(void* block, std::size_t bytes) noexcept;
+PoolStats pool_stats();
+void pool_reset_peaks();
+// Gives unused memory back to the system; returns the bytes given back.
+std::int64_t pool_trim();
+
+// Temporary memory of a kernel, given back at the end of scope.
+class Scratch {
+ public:
+  explicit Scratch(std::size_t bytes) : bytes_(bytes), data_(pool_allocate(bytes)) {}
+  ~Scratch() { pool_release(data_, bytes_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  template <class T> T* as() const { return static_cast<T*>(data_); }
+
+ private:
+  std::size_t bytes_;
+  void* data_;
+};
+
+}  // namespace tw

@@ -1,0 +1,396 @@
+// Indexing: basic parts become a view; index arrays then gather from it, or scatter into it.
+#include "core/ops/index.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/autograd/node.h"
+#include "core/cpu/gather.h"
+#include "core/ops/copy.h"
+#include "core/ops/create.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
+#include "core/ops/view.h"
+#include "core/runtime/profile.h"
+
+namespace tw {
+
+namespace {
+
+using Kind = IndexItem::Kind;
+
+Range resolve_slice(const IndexItem& item, std::int64_t extent) {
+  const std::int64_t step = item.step.value_or(1);
+  if (step == 0) fail(ErrorKind::value, "index: slice step is 0");
+  const auto clamp = [&](std::int64_t i, std::int64_t low, std::int64_t high) {
+    return std::clamp(i < 0 ? i + extent : i, low, high);
+  };
+  const std::int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
+  const std::int64_t start = item.start ? clamp(*item.start, low, high) : (step > 0 ? low : high);
+  const std::int64_t stop = item.stop ? clamp(*item.stop, low, high) : (step > 0 ? high : low);
+  const std::int64_t span = step > 0 ? stop - start : start - stop;
+  const std::int64_t stride = step > 0 ? step : -step;
+  return {start, step, span > 0 ? (span + stride - 1) / stride : 0};
+}
+
+std::int64_t resolve_integer(std::int64_t i, std::int64_t extent, int axis) {
+  if (i < -extent || i >= extent)
+    fail(ErrorKind::index, "index: ", i, " is out of range for axis ", axis, " with size ", extent);
+  return i < 0 ? i + extent : i;
+}
+
+// What an index comes down to: ranges for every axis of x, then dropped and new axes, then arrays.
+struct Plan {
+  std::vector<Range> ranges;
+  Shape view_shape;                 // after dropping integer axes and adding new ones
+  std::vector<int> axes;            // of the view that arrays index
+  std::vector<Tensor> arrays;       // int64
+};
+
+bool any_array(const std::vector<IndexItem>& items) {
+  return std::any_of(items.begin(), items.end(),
+                     [](const IndexItem& item) { return item.kind == Kind::tensor; });
+}
+
+int consumed_axes(const IndexItem& item) {
+  if (item.kind == Kind::ellipsis || item.kind == Kind::new_axis) return 0;
+  return item.kind == Kind::tensor && is_bool(item.tensor.dtype()) ? item.tensor.rank() : 1;
+}
+
+class Planner {
+ public:
+  Planner(const Tensor& x, const std::vector<IndexItem>& items)
+      : x_(x), arrays_present_(any_array(items)) {
+    int consumed = 0, ellipses = 0;
+    for (const IndexItem& item : items) {
+      consumed += consumed_axes(item);
+      ellipses += item.kind == Kind::ellipsis;
+    }
+    if (ellipses > 1) fail(ErrorKind::index, "index: more than one ellipsis");
+    if (consumed > x.rank())
+      fail(ErrorKind::index, "index: ", consumed, " indices for ", x.rank(), " dimension",
+           x.rank() == 1 ? "" : "s");
+    for (const IndexItem& item : items) {
+      if (item.kind == Kind::ellipsis) keep(x.rank() - consumed);
+      else add(item);
+    }
+    keep(x.rank() - axis_);
+  }
+  Plan plan;
+
+ private:
+  void keep(int axes) {
+    for (int i = 0; i < axes; ++i) push_range({0, 1, x_.size(axis_)});
+  }
+  void push_range(Range range) {
+    plan.ranges.push_back(range);
+    plan.view_shape.push_back(range.count);
+    ++axis_;
+  }
+  void push_array(const Tensor& indices) {
+    plan.axes.push_back(plan.view_shape.rank());
+    plan.arrays.push_back(indices);
+    push_range({0, 1, x_.size(axis_)});
+  }
+  void add(const IndexItem& item) {
+    switch (item.kind) {
+      case Kind::new_axis: return plan.view_shape.push_back(1);
+      case Kind::slice: return push_range(resolve_slice(item, x_.size(axis_)));
+      case Kind::integer: return add_integer(item.integer);
+      case Kind::tensor: return add_tensor(item.tensor);
+      case Kind::ellipsis: return;
+    }
+  }
+  void add_integer(std::int64_t i) {
+    const std::int64_t at = resolve_integer(i, x_.size(axis_), axis_);
+    if (arrays_present_) return push_array(full(Shape(), Scalar(at), DType::int64));
+    plan.ranges.push_back({at, 1, 1});
+    ++axis_;
+  }
+  void add_tensor(const Tensor& indices) {
+    if (is_integer(indices.dtype())) return push_array(wrap(indices));
+    if (!is_bool(indices.dtype()))
+      fail(ErrorKind::index, "index: arrays must be integer or bool, got ", name_of(indices.dtype()));
+    for (int i = 0; i < indices.rank(); ++i)
+      if (indices.size(i) != x_.size(axis_ + i))
+        fail(ErrorKind::index, "index: mask of shape ", indices.shape(), " does not match ", x_.shape(),
+             " at axis ", axis_ + i);
+    if (indices.rank() == 0)
+      fail(ErrorKind::index, "index: 0-d masks are not supported; use where");
+    for (const Tensor& positions : nonzero(indices)) push_array(positions);
+  }
+  // Checked, negative indices counted from the end.
+  Tensor wrap(const Tensor& indices) const {
+    const Tensor y = copy(astype(indices, DType::int64));
+    std::int64_t* p = y.data<std::int64_t>();
+    for (std::int64_t i = 0; i < y.count(); ++i) p[i] = resolve_integer(p[i], x_.size(axis_), axis_);
+    return y;
+  }
+
+  const Tensor& x_;
+  bool arrays_present_;
+  int axis_ = 0;
+};
+
+bool takes_everything(const Tensor& x, const std::vector<Range>& ranges) {
+  for (int i = 0; i < x.rank(); ++i) {
+    const Range& r = ranges[static_cast<std::size_t>(i)];
+    if (r.start != 0 || r.step != 1 || r.count != x.size(i)) return false;
+  }
+  return true;
+}
+
+Tensor basic_view(const Tensor& x, const Plan& plan) {
+  const Tensor window = takes_everything(x, plan.ranges) ? x : slice(x, plan.ranges);
+  return window.shape() == plan.view_shape ? window : reshape(window, plan.view_shape, false);
+}
+
+// Element offsets of every index tuple into a tensor whose leading axes the arrays index.
+struct Offsets {
+  Shape shape;  // of the index arrays, broadcast
+  std::vector<std::int64_t> values;
+};
+
+Offsets offsets_of(const std::vector<Tensor>& arrays, const Strides& strides) {
+  Offsets out;
+  for (const Tensor& a : arrays) out.shape = broadcast_shapes(out.shape, a.shape(), "index");
+  out.values.assign(static_cast<std::size_t>(element_count(out.shape)), 0);
+  for (std::size_t k = 0; k < arrays.size(); ++k) {
+    const Tensor indices = contiguous(broadcast_to(arrays[k], out.shape));
+    const std::int64_t stride = strides[static_cast<int>(k)];
+    for (std::size_t i = 0; i < out.values.size(); ++i)
+      out.values[i] += indices.data<std::int64_t>()[i] * stride;
+  }
+  return out;
+}
+
+Shape rest_of(const Tensor& x, std::size_t indexed) {
+  Shape rest;
+  for (int i = static_cast<int>(indexed); i < x.rank(); ++i) rest.push_back(x.size(i));
+  return rest;
+}
+
+Shape joined(Shape a, const Shape& b) {
+  for (std::int64_t extent : b) a.push_back(extent);
+  return a;
+}
+
+// Rows of `x` are contiguous behind the indexed axes: the condition of the row kernels.
+bool rows_contiguous(const Tensor& x, std::size_t indexed) {
+  std::int64_t step = 1;
+  for (int i = x.rank() - 1; i >= static_cast<int>(indexed); --i) {
+    if (x.size(i) != 1 && x.strides()[i] != step) return false;
+    step *= x.size(i);
+  }
+  return true;
+}
+
+Tensor scatter_add(const Tensor& g, const std::vector<Tensor>& arrays, const Shape& shape);
+
+// x[arrays[0], arrays[1], ...] on the leading axes; result: broadcast index shape, then the rest.
+Tensor gather(const Tensor& x_in, const std::vector<Tensor>& arrays) {
+  const Tensor x = rows_contiguous(x_in, arrays.size()) ? x_in : copy(x_in);
+  const Offsets offsets = offsets_of(arrays, x.strides());
+  const Shape rest = rest_of(x, arrays.size());
+  Tensor y = Tensor::empty(joined(offsets.shape, rest), x.dtype());
+  const auto rows = static_cast<std::int64_t>(offsets.values.size());
+  const double bytes = 2.0 * static_cast<double>(y.count()) * static_cast<double>(y.item_bytes());
+  dispatch(
+      0, bytes,
+      [&] {
+        gather_rows(x.dtype(), rows, element_count(rest), x.bytes(), offsets.values.data(), y.bytes());
+      },
+      [&](Observation& seen) {
+        seen.op = "take";
+        seen.kernel = "rows";
+        seen.problem = std::string(name_of(x.dtype())) + " " + to_string(y.shape());
+      });
+  if (should_record(x_in))
+    record(
+        y, "take",
+        [arrays, shape = x_in.shape()](Node&, const Tensor& g, Tensor* dx) {
+          dx[0] = scatter_add(g, arrays, shape);
+        },
+        x_in);
+  return y;
+}
+
+// zeros(shape) with the rows of g added at the indices: the gradient of gather.
+Tensor scatter_add(const Tensor& g, const std::vector<Tensor>& arrays, const Shape& shape) {
+  const bool half = size_of(g.dtype()) == 2 && is_floating(g.dtype());
+  const Tensor rows = contiguous(half ? astype(g, DType::float32) : g);
+  Tensor y = zeros(shape, rows.dtype());
+  const Offsets offsets = offsets_of(arrays, y.strides());
+  scatter_add_rows(rows.dtype(), static_cast<std::int64_t>(offsets.values.size()),
+                   element_count(rest_of(y, arrays.size())), rows.bytes(), offsets.values.data(),
+                   y.bytes());
+  y = astype(y, g.dtype());
+  if (should_record(g))
+    record(y, "scatter_add",
+           [arrays](Node&, const Tensor& gg, Tensor* dx) { dx[0] = gather(gg, arrays); }, g);
+  return y;
+}
+
+// Axis order with the axes that arrays index in front.
+std::vector<std::int64_t> indexed_first(int rank, const std::vector<int>& axes) {
+  std::vector<std::int64_t> order(axes.begin(), axes.end());
+  for (int i = 0; i < rank; ++i)
+    if (std::find(axes.begin(), axes.end(), i) == axes.end()) order.push_back(i);
+  return order;
+}
+// NumPy: adjacent index axes are replaced in place by the index shape, others move it to the front.
+bool are_adjacent(const std::vector<int>& axes) {
+  return axes.back() - axes.front() + 1 == static_cast<int>(axes.size());
+}
+
+// Axis order that puts the index shape (first `index_rank` axes) at position `at`.
+std::vector<std::int64_t> index_moved_to(int rank, int index_rank, int at) {
+  std::vector<std::int64_t> order;
+  for (int i = 0; i < at; ++i) order.push_back(index_rank + i);
+  for (int i = 0; i < index_rank; ++i) order.push_back(i);
+  for (int i = index_rank + at; i < rank; ++i) order.push_back(i);
+  return order;
+}
+
+Shape index_shape(const Plan& plan) {
+  Shape shape;
+  for (const Tensor& a : plan.arrays) shape = broadcast_shapes(shape, a.shape(), "index");
+  return shape;
+}
+
+Tensor front(const Tensor& view, const Plan& plan) {
+  return plan.axes.front() == 0 && are_adjacent(plan.axes)
+             ? view
+             : permute_dims(view, indexed_first(view.rank(), plan.axes));
+}
+
+}  // namespace
+
+Tensor index(const Tensor& x, const std::vector<IndexItem>& items) {
+  const Plan plan = Planner(x, items).plan;
+  const Tensor view = basic_view(x, plan);
+  if (plan.arrays.empty()) return view.is(x) ? reshape(x, x.shape()) : view;
+  const Tensor y = gather(front(view, plan), plan.arrays);
+  const int at = are_adjacent(plan.axes) ? plan.axes.front() : 0;
+  if (at == 0) return y;
+  return permute_dims(y, index_moved_to(y.rank(), index_shape(plan).rank(), at));
+}
+
+namespace {
+
+// Writes `value` (of the shape of x[arrays]) into the memory of x.
+void scatter(const Tensor& x, const std::vector<Tensor>& arrays, const Tensor& value) {
+  if (rows_contiguous(x, arrays.size())) {
+    const Offsets offsets = offsets_of(arrays, x.strides());
+    return scatter_rows(x.dtype(), static_cast<std::int64_t>(offsets.values.size()),
+                        element_count(rest_of(x, arrays.size())), value.bytes(), offsets.values.data(),
+                        x.bytes());
+  }
+  Tensor whole = copy(x);
+  scatter(whole, arrays, value);
+  Tensor target = x;
+  GradModeGuard off(false);
+  assign(target, whole);
+}
+
+// The part of x[items] that `value` must fill, as a shape.
+Shape target_shape(const Tensor& view, const Plan& plan) {
+  if (plan.arrays.empty()) return view.shape();
+  Shape rest;
+  for (int i = 0; i < view.rank(); ++i)
+    if (std::find(plan.axes.begin(), plan.axes.end(), i) == plan.axes.end()) rest.push_back(view.size(i));
+  const Shape indices = index_shape(plan);
+  const int at = are_adjacent(plan.axes) ? plan.axes.front() : 0;
+  Shape shape;
+  for (int i = 0; i < at; ++i) shape.push_back(rest[i]);
+  for (std::int64_t extent : indices) shape.push_back(extent);
+  for (int i = at; i < rest.rank(); ++i) shape.push_back(rest[i]);
+  return shape;
+}
+
+void write(const Tensor& x, const Plan& plan, const Tensor& value) {
+  GradModeGuard off(false);
+  Tensor view = basic_view(x, plan);
+  const Shape shape = target_shape(view, plan);
+  Tensor source = value;
+  while (source.rank() > shape.rank() && source.size(0) == 1) source = squeeze(source, {0});
+  if (source.rank() > shape.rank() ||
+      !(broadcast_shapes(source.shape(), shape, "index assignment") == shape))
+    fail(ErrorKind::value, "index assignment: shape ", source.shape(), " does not fit ", shape);
+  if (plan.arrays.empty()) return assign(view, source);
+  source = broadcast_to(astype(source, x.dtype()), shape);
+  const int index_rank = index_shape(plan).rank();
+  const int at = are_adjacent(plan.axes) ? plan.axes.front() : 0;
+  std::vector<std::int64_t> order;  // brings the index axes to the front
+  for (int i = 0; i < index_rank; ++i) order.push_back(at + i);
+  for (int i = 0; i < at; ++i) order.push_back(i);
+  for (int i = at + index_rank; i < source.rank(); ++i) order.push_back(i);
+  source = copy(permute_dims(source, order));
+  x.touch("index assignment");
+  scatter(front(view, plan), plan.arrays, source);
+}
+
+}  // namespace
+
+void index_assign(Tensor& x, const std::vector<IndexItem>& items, const Operand& value) {
+  const bool recorded = should_record(x) || should_record(value.tensor);
+  if (recorded) check_recorded_change(x, "index assignment");
+  Tensor v = value.is_tensor() ? value.tensor : full(Shape(), value.scalar, x.dtype());
+  if (is_complex(v.dtype()) && !is_complex(x.dtype()))
+    fail(ErrorKind::type, "index assignment: complex64 into ", name_of(x.dtype()));
+  if (v->storage == x->storage) v = copy(v);
+  const Plan plan = Planner(x, items).plan;
+  write(x, plan, v);
+  if (!recorded) return;
+  Tensor y = moved_header(x);
+  record(
+      y, "index assignment",
+      [items, plan, shape = v.shape(), dtype = v.dtype()](Node& node, const Tensor& g, Tensor* dx) {
+        if (node.wants(0)) {
+          dx[0] = copy(g);
+          index_assign(dx[0], items, Scalar(0));
+        }
+        if (node.wants(1)) dx[1] = astype(sum_to(index(g, items), shape), dtype);
+      },
+      x, v);
+  x = y;
+}
+
+Tensor take(const Tensor& x, const Tensor& indices, std::int64_t axis_in) {
+  const int axis = normalize_axis(axis_in, x.rank(), "take");
+  if (!is_integer(indices.dtype()))
+    fail(ErrorKind::index, "take: indices must be integers, got ", name_of(indices.dtype()));
+  std::vector<IndexItem> items(static_cast<std::size_t>(axis), {.kind = Kind::slice});
+  items.push_back({.kind = Kind::tensor, .tensor = indices});
+  return index(x, items);
+}
+
+std::vector<Tensor> nonzero(const Tensor& x_in) {
+  const Tensor x = contiguous(is_bool(x_in.dtype()) ? x_in : not_equal(x_in, 0));
+  const bool* p = x.data<bool>();
+  const std::int64_t found = std::count(p, p + x.count(), true);
+  const int rank = std::max(1, x.rank());
+  std::vector<Tensor> out;
+  for (int axis = 0; axis < rank; ++axis) out.push_back(Tensor::empty({found}, DType::int64));
+  std::int64_t at = 0;
+  for (std::int64_t i = 0; i < x.count(); ++i) {
+    if (!p[i]) continue;
+    std::int64_t rest = i;
+    for (int axis = x.rank() - 1; axis >= 0; --axis) {
+      out[static_cast<std::size_t>(axis)].data<std::int64_t>()[at] = rest % x.size(axis);
+      rest /= x.size(axis);
+    }
+    if (x.rank() == 0) out[0].data<std::int64_t>()[at] = 0;
+    ++at;
+  }
+  return out;
+}
+
+Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype) {
+  if (!is_integer(indices.dtype()))
+    fail(ErrorKind::type, "one_hot: indices must be integers, got ", name_of(indices.dtype()));
+  const Tensor places = arange(0, Scalar(classes), 1, DType::int64);
+  return astype(equal(expand_dims(astype(indices, DType::int64), -1), places), dtype);
+}
+
+}  // namespace tw

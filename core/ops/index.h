@@ -1,0 +1,30 @@
+// Indexing by NumPy's rules: integers, slices, ellipsis, None, boolean masks and integer arrays.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "core/ops/operand.h"
+
+namespace tw {
+
+struct IndexItem {
+  enum class Kind { integer, slice, ellipsis, new_axis, tensor };
+  Kind kind;
+  std::int64_t integer = 0;
+  std::optional<std::int64_t> start = {}, stop = {}, step = {};
+  Tensor tensor = {};  // bool or integer
+};
+
+// A view where there are only integers, slices, ellipsis and None; else a copy. Raises IndexError.
+Tensor index(const Tensor& x, const std::vector<IndexItem>& items);
+// x[items] = value, broadcast and converted.
+void index_assign(Tensor& x, const std::vector<IndexItem>& items, const Operand& value);
+
+// Elements along `axis` at integer `indices` of any shape, which replaces the axis in the result.
+Tensor take(const Tensor& x, const Tensor& indices, std::int64_t axis);
+// One int64 vector of positions for each axis, in row-major order.
+std::vector<Tensor> nonzero(const Tensor& x);
+// 1 at the index, else 0, along a new last axis of extent `classes`.
+Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype);
+
+}  // namespace tw

@@ -1,0 +1,225 @@
+// Matrix products: checks, shapes, types, choice of the kernel, gradients.
+#include "core/ops/matmul.h"
+
+#include "core/autograd/node.h"
+#include "core/cpu/isa.h"
+#include "core/cpu/matmul.h"
+#include "core/ops/copy.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
+#include "core/ops/view.h"
+#include "core/runtime/profile.h"
+
+namespace tw {
+
+namespace {
+
+std::string problem_text(const MatmulProblem& p) {
+  std::string text = std::string(name_of(p.dtype)) + " ";
+  if (p.batch != 1) text += std::to_string(p.batch) + "x";
+  return text + std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k);
+}
+
+void solve(const MatmulProblem& p) {
+  static OpKernels* const kernels = find_op("matmul");
+  const Kernel& kernel = choose_kernel(kernels, &p);
+  const double size = static_cast<double>(size_of(p.dtype));
+  const double batch = static_cast<double>(p.batch), m = static_cast<double>(p.m),
+               n = static_cast<double>(p.n), k = static_cast<double>(p.k);
+  const double flops = 2 * batch * m * n * k;
+  // The lock is given away by work, not by bytes: about 20 us at 100 flops a nanosecond.
+  Unlocked unlocked(flops > 2e6 ? 2e6 : 0);
+  dispatch(
+      flops, observations ? batch * (m * k + k * n + m * n) * size : 0, [&] { kernel.run(&p); },
+      [&](Observation& seen) {
+        seen.op = "matmul";
+        seen.kernel = kernel.name;
+        seen.isa = name_of(active_isa());
+        seen.problem = problem_text(p);
+        seen.candidates = candidates(kernels, &p);
+      });
+}
+
+// Batch axes of a, b and c merged into one stride each where possible; the rest is walked.
+struct Batches {
+  Shape shape;
+  Strides a, b, c;
+
+  // Appends an axis, merged with the one before where all three allow.
+  void push(std::int64_t n, std::int64_t sa, std::int64_t sb, std::int64_t sc) {
+    if (n == 1) return;
+    const int last = shape.rank() - 1;
+    if (last >= 0 && a[last] == n * sa && b[last] == n * sb && c[last] == n * sc) {
+      shape[last] *= n;
+      a[last] = sa;
+      b[last] = sb;
+      c[last] = sc;
+      return;
+    }
+    shape.push_back(n);
+    a.push_back(sa);
+    b.push_back(sb);
+    c.push_back(sc);
+  }
+};
+
+std::int64_t batch_stride(const Tensor& x, int axis_from_end) {
+  const int axis = x.rank() - 3 - axis_from_end;
+  return axis < 0 || x.size(axis) == 1 ? 0 : x.strides()[axis];
+}
+
+void solve_batches(const Tensor& a, const Tensor& b, const Tensor& c) {
+  const int rank = c.rank();
+  MatmulProblem p;
+  p.dtype = c.dtype();
+  p.m = a.size(a.rank() - 2);
+  p.k = a.size(a.rank() - 1);
+  p.n = b.size(b.rank() - 1);
+  p.a_row = a.strides()[a.rank() - 2];
+  p.a_col = a.strides()[a.rank() - 1];
+  p.b_row = b.strides()[b.rank() - 2];
+  p.b_col = b.strides()[b.rank() - 1];
+  p.c_row = c.strides()[rank - 2];
+  p.c_col = c.strides()[rank - 1];
+  Batches batches;
+  for (int axis = 0; axis < rank - 2; ++axis) {
+    const int from_end = rank - 3 - axis;
+    batches.push(c.size(axis), batch_stride(a, from_end), batch_stride(b, from_end),
+                 c.strides()[axis]);
+  }
+  const int outer_axes = batches.shape.rank() - 1;
+  p.batch = outer_axes >= 0 ? batches.shape[outer_axes] : 1;
+  p.a_batch = outer_axes >= 0 ? batches.a[outer_axes] : 0;
+  p.b_batch = outer_axes >= 0 ? batches.b[outer_axes] : 0;
+  p.c_batch = outer_axes >= 0 ? batches.c[outer_axes] : 0;
+  std::int64_t outer = 1;
+  for (int axis = 0; axis < outer_axes; ++axis) outer *= batches.shape[axis];
+  const auto bytes = static_cast<std::int64_t>(c.item_bytes());
+  for (std::int64_t index = 0; index < outer; ++index) {
+    std::int64_t rest = index, at_a = 0, at_b = 0, at_c = 0;
+    for (int axis = outer_axes - 1; axis >= 0; --axis) {
+      const std::int64_t i = rest % batches.shape[axis];
+      rest /= batches.shape[axis];
+      at_a += i * batches.a[axis];
+      at_b += i * batches.b[axis];
+      at_c += i * batches.c[axis];
+    }
+    p.a = a.bytes() + at_a * bytes;
+    p.b = b.bytes() + at_b * bytes;
+    p.c = c.bytes() + at_c * bytes;
+    solve(p);
+  }
+}
+
+// Half types are computed in float32; everything else in its own type.
+DType compute_dtype(DType dtype) {
+  if (is_bool(dtype)) fail(ErrorKind::type, "matmul: no product of bool matrices; convert with astype");
+  return is_floating(dtype) && size_of(dtype) == 2 ? DType::float32 : dtype;
+}
+
+// Both of rank 2 or more and of one type.
+Tensor multiply_matrices(const Tensor& a, const Tensor& b) {
+  Shape shape, batch_a, batch_b;
+  for (int i = 0; i < a.rank() - 2; ++i) batch_a.push_back(a.size(i));
+  for (int i = 0; i < b.rank() - 2; ++i) batch_b.push_back(b.size(i));
+  shape = batch_a == batch_b ? batch_a : broadcast_shapes(batch_a, batch_b, "matmul");
+  shape.push_back(a.size(a.rank() - 2));
+  shape.push_back(b.size(b.rank() - 1));
+  const DType wide = compute_dtype(a.dtype());
+  Tensor c = Tensor::empty(shape, wide);
+  if (c.count() > 0) solve_batches(astype(a, wide), astype(b, wide), c);
+  return astype(c, a.dtype());
+}
+
+Tensor transposed(const Tensor& x) { return swap_axes(x, x.rank() - 2, x.rank() - 1); }
+
+Tensor recorded_product(const Tensor& a, const Tensor& b) {
+  Tensor c;
+  {
+    GradModeGuard off(false);
+    c = multiply_matrices(a, b);
+  }
+  if (!should_record(a, b) || !is_floating(c.dtype())) return c;
+  const bool needs_a = b.requires_grad(), needs_b = a.requires_grad();
+  record(
+      c, "matmul",
+      [a = needs_a ? SavedTensor(a) : SavedTensor(), b = needs_b ? SavedTensor(b) : SavedTensor(),
+       shape_a = a.shape(), shape_b = b.shape()](Node& node, const Tensor& g, Tensor* dx) {
+        if (node.wants(0)) dx[0] = sum_to(matmul(g, transposed(b.get(node, "second input"))), shape_a);
+        if (node.wants(1)) dx[1] = sum_to(matmul(transposed(a.get(node, "first input")), g), shape_b);
+      },
+      a, b);
+  return c;
+}
+
+void check(const Tensor& a, const Tensor& b) {
+  if (a.rank() == 0 || b.rank() == 0)
+    fail(ErrorKind::value, "matmul: needs at least 1 dimension: ", a.shape(), " @ ", b.shape(),
+         "; use * for numbers");
+  const std::int64_t inner_b = b.rank() == 1 ? b.size(0) : b.size(b.rank() - 2);
+  if (a.size(a.rank() - 1) != inner_b)
+    fail(ErrorKind::value, "matmul: inner sizes differ: ", a.shape(), " @ ", b.shape());
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a_in, const Tensor& b_in) {
+  check(a_in, b_in);
+  Tensor a = a_in, b = b_in;
+  if (a.dtype() != b.dtype()) {
+    const DType common = promote(a.dtype(), b.dtype());
+    a = astype(a, common);
+    b = astype(b, common);
+  }
+  if (a_in.rank() == 1) a = expand_dims(a, 0);
+  if (b_in.rank() == 1) b = expand_dims(b, 1);
+  Tensor c;
+  if (a.rank() > 2 && b.rank() == 2 && can_view_as(a, {-1, a.size(a.rank() - 1)}) && a.count() > 0) {
+    // One tall product instead of a batch of them.
+    Shape shape = a.shape();
+    shape[shape.rank() - 1] = b.size(1);
+    c = reshape(recorded_product(reshape(a, {-1, a.size(a.rank() - 1)}), b), shape);
+  } else {
+    c = recorded_product(a, b);
+  }
+  if (b_in.rank() == 1) c = squeeze(c, {c.rank() - 1});
+  if (a_in.rank() == 1) c = squeeze(c, {b_in.rank() == 1 ? c.rank() - 1 : c.rank() - 2});
+  return c;
+}
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (weight.rank() != 2 || x.rank() == 0 || x.size(x.rank() - 1) != weight.size(1))
+    fail(ErrorKind::value, "linear: input ", x.shape(), " does not fit weight ", weight.shape(),
+         "; the last extents must agree");
+  if (bias && !(bias.shape() == Shape{weight.size(0)}))
+    fail(ErrorKind::value, "linear: bias ", bias.shape(), " does not fit weight ", weight.shape());
+  const bool plain = x.rank() == 2 && x.dtype() == weight.dtype() &&
+                     (!bias || bias.dtype() == x.dtype()) && is_floating(x.dtype());
+  if (!plain) {
+    const Tensor y = matmul(x, transposed(weight));
+    return bias ? add(y, bias) : y;
+  }
+  Tensor y;
+  {
+    GradModeGuard off(false);
+    y = multiply_matrices(x, transposed(weight));
+    if (bias) {
+      Operand operands[] = {y, bias};
+      pointwise_in_place(PointwiseOp::add, operands);
+    }
+  }
+  if (!should_record(x, weight, bias)) return y;
+  const bool needs_x = weight.requires_grad(), needs_weight = x.requires_grad();
+  record(
+      y, "linear",
+      [x = needs_x ? SavedTensor(x) : SavedTensor(),
+       w = needs_weight ? SavedTensor(weight) : SavedTensor()](Node& node, const Tensor& g, Tensor* dx) {
+        if (node.wants(0)) dx[0] = matmul(g, w.get(node, "weight"));
+        if (node.wants(1)) dx[1] = matmul(transposed(g), x.get(node, "input"));
+        if (node.wants(2)) dx[2] = sum(g, {0}, false);
+      },
+      x, weight, bias);
+  return y;
+}
+
+}  // namespace tw

@@ -1,0 +1,43 @@
+// What an op accepts where users may write a tensor or a plain number.
+#pragma once
+#include "core/tensor/tensor.h"
+
+namespace tw {
+
+// A Python-like number. Weak in promotion: it takes the tensors' type where its kind allows.
+struct Scalar {
+  enum class Kind : std::uint8_t { boolean, integer, floating, complex };
+  Kind kind;
+  std::int64_t i;  // boolean and integer
+  double re, im;
+
+  Scalar() = default;  // uninitialised, for arrays
+  Scalar(bool value) : kind(Kind::boolean), i(value), re(value), im(0) {}
+  Scalar(int value) : Scalar(static_cast<std::int64_t>(value)) {}
+  Scalar(std::int64_t value)
+      : kind(Kind::integer), i(value), re(static_cast<double>(value)), im(0) {}
+  Scalar(double value) : kind(Kind::floating), i(0), re(value), im(0) {}
+  Scalar(double re, double im) : kind(Kind::complex), i(0), re(re), im(im) {}
+  // Type of a tensor made from this number alone.
+  DType natural_dtype() const;
+  // Writes the value as `dtype` to `out`; raises ValueError when an integer type cannot hold it.
+  void store(DType dtype, void* out, const char* op) const;
+};
+
+class Operand {
+ public:
+  Operand(const Tensor& x) : tensor(x) {}
+  Operand(const Scalar& value) : scalar(value) {}
+  Operand(int value) : scalar(value) {}
+  Operand(double value) : scalar(value) {}
+  bool is_tensor() const { return static_cast<bool>(tensor); }
+  Tensor tensor;
+  Scalar scalar;
+};
+
+// Common type of tensors and weak scalars: scalars only decide where their kind is above the tensors'.
+DType weak_promote(DType tensors, const Scalar& scalar);
+// Floating types stay; integers and bool become the default floating type, float32.
+DType floating_dtype(DType dtype);
+
+}  // namespace tw

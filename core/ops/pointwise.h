@@ -1,0 +1,47 @@
+// The pointwise ops as functions and operators on tensors, one for each row of pointwise.inc.
+#pragma once
+#include "core/cpu/pointwise.h"
+#include "core/ops/operand.h"
+
+namespace tw {
+
+// Broadcasts, promotes, computes and records. Raises TypeError for element types the row is not for,
+// ValueError for shapes that do not broadcast.
+Tensor pointwise(PointwiseOp op, const Operand* operands);
+// The same, written into operands[0]'s memory; the handle gets a new place in the graph where the op is
+// recorded. Raises where the result's shape or kind does not fit, for leaves that require grad, and for
+// recorded changes of a view.
+void pointwise_in_place(PointwiseOp op, Operand* operands);
+
+#define TW_UNARY(name, ...) \
+  inline Tensor name(const Operand& x) { return pointwise(PointwiseOp::name, &x); }
+#define TW_BINARY(name, ...)                                  \
+  inline Tensor name(const Operand& a, const Operand& b) {    \
+    const Operand operands[] = {a, b};                        \
+    return pointwise(PointwiseOp::name, operands);            \
+  }
+#define TW_TERNARY(name, ...)                                                  \
+  inline Tensor name(const Operand& a, const Operand& b, const Operand& c) {   \
+    const Operand operands[] = {a, b, c};                                      \
+    return pointwise(PointwiseOp::name, operands);                             \
+  }
+#include "core/ops/pointwise.inc"
+#undef TW_UNARY
+#undef TW_BINARY
+#undef TW_TERNARY
+
+inline Tensor operator+(const Operand& a, const Operand& b) { return add(a, b); }
+inline Tensor operator-(const Operand& a, const Operand& b) { return subtract(a, b); }
+inline Tensor operator*(const Operand& a, const Operand& b) { return multiply(a, b); }
+inline Tensor operator/(const Operand& a, const Operand& b) { return divide(a, b); }
+inline Tensor operator-(const Tensor& x) { return negative(x); }
+inline Tensor operator<(const Operand& a, const Operand& b) { return less(a, b); }
+inline Tensor operator>(const Operand& a, const Operand& b) { return greater(a, b); }
+inline Tensor operator<=(const Operand& a, const Operand& b) { return less_equal(a, b); }
+inline Tensor operator>=(const Operand& a, const Operand& b) { return greater_equal(a, b); }
+inline Tensor operator==(const Operand& a, const Operand& b) { return equal(a, b); }
+inline Tensor operator!=(const Operand& a, const Operand& b) { return not_equal(a, b); }
+inline Tensor operator&(const Operand& a, const Operand& b) { return logical_and(a, b); }
+inline Tensor operator|(const Operand& a, const Operand& b) { return logical_or(a, b); }
+
+}  // namespace tw

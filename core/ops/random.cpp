@@ -1,0 +1,137 @@
+// Random tensors.
+#include "core/ops/random.h"
+
+#include <numeric>
+#include <random>
+
+#include "core/autograd/mode.h"
+#include "core/base/error.h"
+#include "core/cpu/random.h"
+#include "core/memory/pool.h"
+#include "core/ops/copy.h"
+#include "core/ops/pointwise.h"
+#include "core/runtime/thread_pool.h"
+
+namespace tw {
+
+Generator& default_generator() {
+  static Generator generator = {std::random_device{}()};
+  return generator;
+}
+
+namespace {
+
+constexpr std::int64_t kGrain = 16384;
+
+// `count` words of the stream, which moves on to the next multiple of 4.
+class Words {
+ public:
+  Words(Generator& generator, std::int64_t count)
+      : scratch_(static_cast<std::size_t>(count) * sizeof(std::uint32_t)) {
+    philox_words(generator.seed, generator.position, count, data());
+    generator.position += static_cast<std::uint64_t>((count + 3) / 4 * 4);
+  }
+  std::uint32_t* data() const { return scratch_.as<std::uint32_t>(); }
+  std::uint64_t pair(std::int64_t i) const {
+    return static_cast<std::uint64_t>(data()[2 * i]) << 32 | data()[2 * i + 1];
+  }
+
+ private:
+  Scratch scratch_;
+};
+
+void check_shape(const Shape& shape, const char* op) {
+  for (std::int64_t extent : shape)
+    if (extent < 0) fail(ErrorKind::value, op, ": shape ", shape, " has a negative extent");
+}
+
+void check_floating(DType dtype, const char* op) {
+  if (!is_floating(dtype))
+    fail(ErrorKind::type, op, ": needs a floating-point dtype, got ", name_of(dtype));
+}
+
+// Uniform in [0, 1), float32 or float64.
+Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide) {
+  Tensor y = Tensor::empty(shape, wide ? DType::float64 : DType::float32);
+  const std::int64_t count = y.count();
+  const Words words(generator, wide ? 2 * count : count);
+  parallel_ranges(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (wide) y.data<double>()[i] = static_cast<double>(words.pair(i) >> 11) * 0x1p-53;
+      else y.data<float>()[i] = static_cast<float>(words.data()[i] >> 8) * 0x1p-24f;
+    }
+  });
+  return y;
+}
+
+}  // namespace
+
+Tensor uniform(Generator& generator, const Shape& shape, double low, double high, DType dtype) {
+  check_shape(shape, "uniform");
+  check_floating(dtype, "uniform");
+  GradModeGuard off(false);
+  const Tensor u = unit_uniform(generator, shape, dtype == DType::float64);
+  if (low == 0 && high == 1) return astype(u, dtype);
+  return astype(u * (high - low) + low, dtype);
+}
+
+Tensor normal(Generator& generator, const Shape& shape, double mean, double deviation, DType dtype) {
+  check_shape(shape, "normal");
+  check_floating(dtype, "normal");
+  if (!(deviation >= 0)) fail(ErrorKind::value, "normal: standard deviation is negative: ", deviation);
+  GradModeGuard off(false);
+  const bool wide = dtype == DType::float64;
+  const Tensor u = unit_uniform(generator, shape, wide), v = unit_uniform(generator, shape, wide);
+  // 1 - u lies in (0, 1], where the logarithm is finite.
+  const Tensor y = sqrt(log(1.0 - u) * -2.0) * cos(v * 6.283185307179586);
+  return astype(mean == 0 && deviation == 1 ? y : y * deviation + mean, dtype);
+}
+
+Tensor randint(Generator& generator, const Shape& shape, std::int64_t low, std::int64_t high,
+               DType dtype) {
+  check_shape(shape, "randint");
+  if (low >= high) fail(ErrorKind::value, "randint: empty range from ", low, " to ", high);
+  Tensor y = Tensor::empty(shape, DType::int64);
+  const Words words(generator, 2 * y.count());
+  const auto span = static_cast<unsigned __int128>(static_cast<std::uint64_t>(high) -
+                                                   static_cast<std::uint64_t>(low));
+  // The high half of a 64 x 64 bit product: bias below span / 2^64.
+  for (std::int64_t i = 0; i < y.count(); ++i)
+    y.data<std::int64_t>()[i] = low + static_cast<std::int64_t>(words.pair(i) * span >> 64);
+  return astype(y, dtype);
+}
+
+Tensor bernoulli(Generator& generator, const Shape& shape, double p, DType dtype) {
+  if (!(p >= 0 && p <= 1)) fail(ErrorKind::value, "bernoulli: p = ", p, " is not in [0, 1]");
+  GradModeGuard off(false);
+  return astype(uniform(generator, shape, 0, 1, DType::float32) < p, dtype);
+}
+
+Tensor randperm(Generator& generator, std::int64_t n) {
+  if (n < 0) fail(ErrorKind::value, "randperm: n is negative: ", n);
+  Tensor y = Tensor::empty({n}, DType::int64);
+  std::int64_t* p = y.data<std::int64_t>();
+  std::iota(p, p + n, 0);
+  const Words words(generator, 2 * n);
+  for (std::int64_t i = n - 1; i > 0; --i) {
+    const auto span = static_cast<unsigned __int128>(i + 1);
+    std::swap(p[i], p[static_cast<std::int64_t>(words.pair(i) * span >> 64)]);
+  }
+  return y;
+}
+
+Tensor dropout(Generator& generator, const Tensor& x, double p) {
+  if (!(p >= 0 && p <= 1)) fail(ErrorKind::value, "dropout: p = ", p, " is not in [0, 1]");
+  if (!is_floating(x.dtype()))
+    fail(ErrorKind::type, "dropout: needs a floating-point input, got ", name_of(x.dtype()));
+  if (p == 0) return x;
+  Tensor mask;
+  {
+    GradModeGuard off(false);
+    mask = bernoulli(generator, x.shape(), 1 - p, x.dtype());
+    if (p < 1) mask = mask * (1 / (1 - p));
+  }
+  return x * mask;
+}
+
+}  // namespace tw

@@ -1,0 +1,31 @@
+// Reductions over all or some axes. `axes` empty means all of them.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "core/tensor/tensor.h"
+
+namespace tw {
+
+using Axes = std::vector<std::int64_t>;
+
+// Sum and product of integers are int64 (uint64 for unsigned), unless `dtype` says otherwise.
+Tensor sum(const Tensor& x, const Axes& axes, bool keepdims, std::optional<DType> dtype = {});
+Tensor prod(const Tensor& x, const Axes& axes, bool keepdims, std::optional<DType> dtype = {});
+Tensor mean(const Tensor& x, const Axes& axes, bool keepdims);
+// Variance with `correction` degrees of freedom taken off; std is its square root.
+Tensor var(const Tensor& x, const Axes& axes, double correction, bool keepdims);
+// NaN where there is one; ValueError over no elements. Ties share the gradient evenly.
+Tensor max(const Tensor& x, const Axes& axes, bool keepdims);
+Tensor min(const Tensor& x, const Axes& axes, bool keepdims);
+// Index (int64) of the first largest or smallest element, or of the first NaN.
+Tensor argmax(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims);
+Tensor argmin(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims);
+Tensor any(const Tensor& x, const Axes& axes, bool keepdims);
+Tensor all(const Tensor& x, const Axes& axes, bool keepdims);
+Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims);
+
+// Sums the axes that broadcasting added or stretched, so that the result has `shape`.
+Tensor sum_to(const Tensor& x, const Shape& shape);
+
+}  // namespace tw

@@ -1,0 +1,32 @@
+// Other shapes and strides over the same memory. No copies, except where reshape cannot avoid one.
+#pragma once
+#include <vector>
+
+#include "core/tensor/tensor.h"
+
+namespace tw {
+
+// One axis of a slice: `count` elements from `start`, `step` apart (negative steps run backwards).
+struct Range {
+  std::int64_t start, step, count;
+};
+
+// One extent may be -1: what remains. A view where strides allow, else a copy (or ValueError where
+// `copy_allowed` is false).
+Tensor reshape(const Tensor& x, const Shape& shape, bool copy_allowed = true);
+// Whether reshape would be a view.
+bool can_view_as(const Tensor& x, const Shape& shape);
+Tensor permute_dims(const Tensor& x, const std::vector<std::int64_t>& axes);
+Tensor swap_axes(const Tensor& x, int a, int b);
+// Repeats axes of extent 1 and adds leading axes, with stride 0.
+Tensor broadcast_to(const Tensor& x, const Shape& shape);
+Tensor expand_dims(const Tensor& x, std::int64_t axis);
+// Drops the given axes, which must have extent 1.
+Tensor squeeze(const Tensor& x, const std::vector<std::int64_t>& axes);
+// One range for each axis.
+Tensor slice(const Tensor& x, const std::vector<Range>& ranges);
+// The gradient of slice: zeros of `shape` with `x` at the ranges.
+Tensor unslice(const Tensor& x, const Shape& shape, const std::vector<Range>& ranges);
+Tensor flip(const Tensor& x, const std::vector<std::int64_t>& axes);
+
+}  // namespace tw

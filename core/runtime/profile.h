@@ -1,0 +1,62 @@
+// The seam beside the dispatcher: while someone observes, every op leaves a record of what ran.
+#pragma once
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "core/runtime/registry.h"
+
+namespace tw {
+
+struct Observation {
+  std::string op, kernel, isa, problem;  // problem: shapes and types as text
+  std::vector<Candidate> candidates;
+  double ns = 0, flops = 0, bytes = 0;
+};
+
+// Null while nobody observes, which is one load on the eager path.
+extern std::vector<Observation>* observations;
+
+// Frees the frontend's lock around long kernels; the binding installs the two functions.
+struct FrontendLock {
+  void* (*release)();
+  void (*acquire)(void* state);
+};
+extern FrontendLock frontend_lock;
+
+class Unlocked {
+ public:
+  // Giving the lock away costs about 50 ns: worth it from about 20 us of work.
+  explicit Unlocked(double work_bytes)
+      : state_(work_bytes > 1e6 && frontend_lock.release ? frontend_lock.release() : nullptr) {}
+  ~Unlocked() {
+    if (state_) frontend_lock.acquire(state_);
+  }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  void* state_;
+};
+
+// Runs `run()` as the computation of one op. `describe(observation)` fills in the record's texts and
+// is called only while somebody observes.
+template <class Run, class Describe>
+inline void dispatch(double flops, double bytes, Run&& run, Describe&& describe) {
+  if (!observations) [[likely]] {
+    Unlocked unlocked(bytes);
+    run();
+    return;
+  }
+  Observation seen;
+  seen.flops = flops;
+  seen.bytes = bytes;
+  describe(seen);
+  const auto start = std::chrono::steady_clock::now();
+  run();
+  const auto stop = std::chrono::steady_clock::now();
+  seen.ns = std::chrono::duration<double, std::nano>(stop - start).count();
+  if (observations) observations->push_back(std::move(seen));
+}
+
+}  // namespace tw

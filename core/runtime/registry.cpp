@@ -1,0 +1,214 @@
+// The list of kernels per op and the choice among them. Entries live for the whole process, so
+// that a caller may keep a pointer to one.
+#include "core/runtime/registry.h"
+
+#include <atomic>
+#include <cctype>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <mutex>
+
+#include "core/base/env.h"
+#include "core/base/error.h"
+
+namespace tw {
+
+struct OpKernels {
+  explicit OpKernels(std::string_view op) : op(op) {}
+  const std::string op;
+  std::vector<const Kernel*> kernels;  // grows while modules load, before other threads choose
+  // In force: null for a free choice, or kUndecided until the environment was read.
+  mutable std::atomic<const Kernel*> forced;
+};
+
+namespace {
+
+constexpr Kernel kUndecided{};
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<OpKernels>> ops;  // in order of registration
+};
+
+// Never destroyed: plug-ins and other static objects may register and choose at any time.
+Registry& registry() {
+  static Registry* const instance = new Registry;
+  return *instance;
+}
+
+OpKernels* find_existing(std::string_view op) {
+  for (const auto& entry : registry().ops)
+    if (entry->op == op) return entry.get();
+  return nullptr;
+}
+
+OpKernels* find_or_add(std::string_view op) {
+  if (OpKernels* entry = find_existing(op)) return entry;
+  auto& added = registry().ops.emplace_back(std::make_unique<OpKernels>(op));
+  added->forced.store(&kUndecided, std::memory_order_relaxed);
+  return added.get();
+}
+
+std::string names_of(const OpKernels& entry) {
+  std::string names;
+  for (const Kernel* kernel : entry.kernels)
+    names += (names.empty() ? "" : ", ") + std::string(kernel->name);
+  return names;
+}
+
+const Kernel* find_kernel(const OpKernels& entry, const std::string& name, const char* who) {
+  for (const Kernel* kernel : entry.kernels)
+    if (name == kernel->name) return kernel;
+  fail(ErrorKind::value, who, ": ", entry.op, " has no kernel '", name, "'; choose from ",
+       names_of(entry));
+}
+
+// The variable of an op is its name in capitals, where env.cpp lists it.
+const Kernel* forced_by_environment(const OpKernels& entry) {
+  std::string variable;
+  for (char c : entry.op)
+    variable += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (const EnvVariable& listed : env_variables()) {
+    if (variable != listed.name) continue;
+    const std::string name = env_text(listed.name);
+    if (!name.empty()) return find_kernel(entry, name, ("TILEWRIGHT_" + variable).c_str());
+  }
+  return nullptr;
+}
+
+// An unknown name in the environment raises at each use until it is mended or overruled.
+[[gnu::noinline, gnu::cold]] const Kernel* decide(const OpKernels& entry) {
+  const Kernel* kernel = forced_by_environment(entry);
+  const Kernel* before = &kUndecided;
+  return entry.forced.compare_exchange_strong(before, kernel) ? kernel : before;
+}
+
+const Kernel* forced_of(const OpKernels& entry) {
+  const Kernel* forced = entry.forced.load(std::memory_order_relaxed);
+  return forced == &kUndecided ? decide(entry) : forced;
+}
+
+double cost_of(const Kernel& kernel, const void* problem) {
+  return kernel.cost_ns ? kernel.cost_ns(problem) : kInfinity;
+}
+
+// Null when none accepts. Costs are asked for only where there is a choice; the first of equals
+// wins.
+const Kernel* cheapest(const OpKernels& entry, const void* problem) {
+  const Kernel* best = nullptr;
+  double best_cost = -1;  // not asked for yet
+  for (const Kernel* kernel : entry.kernels) {
+    if (!kernel->accepts(problem, nullptr)) continue;
+    if (!best) {
+      best = kernel;
+      continue;
+    }
+    if (best_cost < 0) best_cost = cost_of(*best, problem);
+    const double cost = cost_of(*kernel, problem);
+    if (cost < best_cost) {
+      best = kernel;
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+[[noreturn, gnu::noinline, gnu::cold]] void fail_forced(const Kernel& kernel,
+                                                        const void* problem) {
+  std::string reason;
+  kernel.accepts(problem, &reason);
+  fail(ErrorKind::value, kernel.op, ": the forced kernel '", kernel.name,
+       "' does not accept this problem: ", reason);
+}
+
+[[noreturn, gnu::noinline, gnu::cold]] void fail_all(const OpKernels& entry, const void* problem) {
+  if (entry.kernels.empty())
+    fail(ErrorKind::not_implemented, entry.op, ": no kernel is registered");
+  std::string reasons;
+  for (const Kernel* kernel : entry.kernels) {
+    std::string reason;
+    kernel->accepts(problem, &reason);
+    reasons += (reasons.empty() ? "" : "; ") + std::string(kernel->name) + ": " + reason;
+  }
+  fail(ErrorKind::not_implemented, entry.op, ": no kernel accepts this problem (", reasons, ")");
+}
+
+[[gnu::noinline]] const Kernel& choose_forced(const Kernel& kernel, const void* problem) {
+  if (!kernel.accepts(problem, nullptr)) fail_forced(kernel, problem);
+  return kernel;
+}
+
+}  // namespace
+
+void register_kernel(const Kernel* kernel) {
+  std::lock_guard lock(registry().mutex);
+  OpKernels& entry = *find_or_add(kernel->op);
+  for (const Kernel* other : entry.kernels)
+    if (!std::strcmp(other->name, kernel->name))
+      fail(ErrorKind::value, "register_kernel: ", kernel->op, " has a kernel '", kernel->name,
+           "' already");
+  entry.kernels.push_back(kernel);
+}
+
+const std::vector<const Kernel*>& kernels_of_op(std::string_view op) {
+  static const auto* const kNone = new std::vector<const Kernel*>;
+  std::lock_guard lock(registry().mutex);
+  const OpKernels* entry = find_existing(op);
+  return entry ? entry->kernels : *kNone;
+}
+
+std::vector<std::string> ops_with_kernels() {
+  std::lock_guard lock(registry().mutex);
+  std::vector<std::string> names;
+  for (const auto& entry : registry().ops)
+    if (!entry->kernels.empty()) names.push_back(entry->op);
+  return names;
+}
+
+void force_kernel(const std::string& op, const std::string& name) {
+  std::lock_guard lock(registry().mutex);
+  OpKernels* entry = find_existing(op);
+  if (!entry || entry->kernels.empty())
+    fail(ErrorKind::value, "force_kernel: no op '", op, "' with kernels");
+  const Kernel* kernel = name.empty() ? &kUndecided : find_kernel(*entry, name, "force_kernel");
+  entry->forced.store(kernel, std::memory_order_relaxed);
+}
+
+std::string forced_kernel(const std::string& op) {
+  std::lock_guard lock(registry().mutex);
+  const OpKernels* entry = find_existing(op);
+  const Kernel* forced = entry ? forced_of(*entry) : nullptr;
+  return forced ? forced->name : "";
+}
+
+OpKernels* find_op(std::string_view op) {
+  std::lock_guard lock(registry().mutex);
+  return find_or_add(op);
+}
+
+const Kernel& choose_kernel(const OpKernels* op, const void* problem) {
+  if (const Kernel* forced = forced_of(*op)) [[unlikely]] return choose_forced(*forced, problem);
+  if (const Kernel* best = cheapest(*op, problem)) [[likely]] return *best;
+  fail_all(*op, problem);
+}
+
+std::vector<Candidate> candidates(const OpKernels* op, const void* problem) {
+  const Kernel* forced = forced_of(*op);
+  const Kernel* chosen = forced ? forced : cheapest(*op, problem);
+  std::vector<Candidate> list;
+  for (const Kernel* kernel : op->kernels) {
+    Candidate& candidate = list.emplace_back(Candidate{kernel, false, "", kInfinity, false});
+    candidate.accepted = kernel->accepts(problem, &candidate.reason);
+    if (!candidate.accepted) continue;
+    candidate.cost_ns = cost_of(*kernel, problem);
+    candidate.chosen = kernel == chosen;
+    candidate.reason.clear();
+    if (forced && kernel != forced)
+      candidate.reason = "'" + std::string(forced->name) + "' is forced";
+  }
+  return list;
+}
+
+}  // namespace tw

@@ -1,0 +1,55 @@
+// The kernel registry: the only way to compute. `explain`, forcing, benchmarks and the tests that
+// hold every kernel against the reference read this one list.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/cpu_info.h"
+
+namespace tw {
+
+// ieee: the order of multiply-adds may differ, nothing else. fp32: another algorithm, error
+// measured and no worse than ieee's. reduced: fewer bits.
+enum class Precision : std::uint8_t { ieee, fp32, reduced };
+
+// A problem is the op's own struct (MatmulProblem, ReduceProblem, ...), behind a plain pointer.
+struct Kernel {
+  const char* op;
+  const char* name;  // unique within the op; for a ladder: the rung
+  const char* device;
+  Precision precision;
+  const char* help;
+  // Whether this kernel can solve the problem; where not and `reason` is given, why, in a few
+  // words.
+  bool (*accepts)(const void* problem, std::string* reason);
+  double (*cost_ns)(const void* problem);  // estimate, for the choice
+  void (*run)(const void* problem);        // on the active instruction set
+};
+
+// Kernels of an op in ladder order (order of registration).
+const std::vector<const Kernel*>& kernels_of_op(std::string_view op);
+std::vector<std::string> ops_with_kernels();
+void register_kernel(const Kernel* kernel);
+
+// Forces kernel `name` for `op`; "" lifts it. Raises ValueError that lists the names when unknown.
+void force_kernel(const std::string& op, const std::string& name);
+std::string forced_kernel(const std::string& op);
+
+// Forced, else the cheapest estimate among those that accept. A forced kernel that refuses raises
+// ValueError with its reason. `slot` caches the op's entry: make it a static of the caller.
+struct OpKernels;
+OpKernels* find_op(std::string_view op);
+const Kernel& choose_kernel(const OpKernels* op, const void* problem);
+
+// What choose_kernel weighs, in ladder order, with its verdict; for `explain`, so it may be slow.
+struct Candidate {
+  const Kernel* kernel;
+  bool accepted;
+  std::string reason;  // why it refuses, or that another one is forced; else empty
+  double cost_ns;      // estimate; infinity where refused or unknown
+  bool chosen;         // at most one
+};
+std::vector<Candidate> candidates(const OpKernels* op, const void* problem);
+
+}  // namespace tw

@@ -1,0 +1,379 @@
+// Workers that spin, then park on a futex. A job's chunks are claimed through one counter by
+// whoever runs: the caller never waits for a worker that has not started.
+#include "core/runtime/thread_pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <string>
+
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include "core/base/cpu_info.h"
+#include "core/base/env.h"
+#include "core/base/error.h"
+
+namespace tw {
+
+namespace {
+
+using Word = std::atomic<std::uint32_t>;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kMaxThreads = 1024;
+// Longer than the gap between the kernels of an eager step, shorter than a scheduler's tick: what
+// a woken thread costs (about 20 us) is the most that spinning may waste.
+constexpr auto kSpin = std::chrono::microseconds(40);
+// Whoever starts wakes this many others, so that waking 64 workers takes three steps, not 64.
+constexpr int kFanOut = 4;
+
+inline void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+// Waits for done() without leaving the processor; false when the time is up.
+template <class Done> bool spin_until(bool allowed, Done&& done) {
+  if (done()) return true;
+  if (!allowed) return false;
+  const auto end = Clock::now() + kSpin;
+  do {
+    for (int i = 0; i < 8; ++i) {  // a look at the clock costs as much as one pause or two
+      pause();
+      if (done()) return true;
+    }
+  } while (Clock::now() < end);
+  return false;
+}
+
+void park_while(Word& word, std::uint32_t value) {
+#ifdef __linux__
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+#else
+  word.wait(value);
+#endif
+}
+
+void unpark(Word& word) {
+#ifdef __linux__
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+#else
+  word.notify_one();
+#endif
+}
+
+// Where workers may run. A woken thread tends to land on its waker's processor and to wait there
+// until the waker sleeps (270 us and up to 5 ms were measured), so its mask leaves that one out
+// until it runs.
+class Placement {
+ public:
+#ifdef __linux__
+  Placement() { valid_ = sched_getaffinity(0, sizeof all_, &all_) == 0 && CPU_COUNT(&all_) > 1; }
+  void keep_away(pid_t thread) const {
+    const int here = sched_getcpu();
+    if (!valid_ || here < 0 || here >= CPU_SETSIZE) return;
+    cpu_set_t others = all_;
+    CPU_CLR(here, &others);
+    if (CPU_COUNT(&others)) sched_setaffinity(thread, sizeof others, &others);
+  }
+  // A worker that stays bound loses half its speed beside a foreign spinner.
+  void let_roam() const {
+    if (valid_) sched_setaffinity(0, sizeof all_, &all_);
+  }
+  using Thread = pid_t;
+  static Thread self() { return static_cast<pid_t>(syscall(SYS_gettid)); }
+
+ private:
+  cpu_set_t all_;
+  bool valid_ = false;
+#else
+  using Thread = int;
+  void keep_away(Thread) const {}
+  void let_roam() const {}
+  static Thread self() { return 0; }
+#endif
+};
+
+enum Signal : std::uint32_t { kIdle, kWork, kParked, kMoved, kStop };
+
+struct alignas(128) Worker {  // two cache lines: the neighbour is fetched along
+  Word signal{kIdle};
+  std::atomic<Placement::Thread> thread{0};
+  int index;
+  pthread_t handle;
+};
+
+struct Job {
+  std::int64_t chunks;
+  ChunkBody body;
+  void* context;
+  int helpers;  // workers 1 .. helpers are asked to help
+  std::exception_ptr error;
+};
+
+thread_local int this_worker = 0;
+thread_local bool inside_body = false;
+
+class ThreadPool {
+ public:
+  void run(std::int64_t chunks, ChunkBody body, void* context, int threads);
+  // Sole use of the workers until the guard goes out of scope; false where another thread has it.
+  class Turn {
+   public:
+    explicit Turn(ThreadPool& pool)
+        : pool_(pool), mine_(!pool.busy_.exchange(true, std::memory_order_acquire)) {}
+    ~Turn() {
+      if (mine_) pool_.busy_.store(false, std::memory_order_release);
+    }
+    Turn(const Turn&) = delete;
+    explicit operator bool() const { return mine_; }
+
+   private:
+    ThreadPool& pool_;
+    const bool mine_;
+  };
+  void resize(int workers);
+  void forget_after_fork();
+  int workers() const { return started_; }
+
+ private:
+  static constexpr std::uint32_t kOpen = 1u << 31, kWaiting = 1u << 30, kInside = kWaiting - 1;
+
+  static void* main_of(void* worker);
+  void serve(Worker& self);
+  std::uint32_t next_signal(Worker& self);
+  bool start(int index);
+  void stop(Worker& worker);
+  void wake(Worker& worker);
+  void wake_children(int parent);
+  void work();
+  void close_and_wait();
+  void leave_gate();
+
+  std::unique_ptr<Worker> workers_[kMaxThreads];  // [0] stays empty: the caller
+  int started_ = 0;                               // workers 1 .. started_ exist
+  std::atomic<bool> spin_{false};
+  std::unique_ptr<Placement> placement_;
+  Job job_;
+  alignas(128) std::atomic<bool> busy_{false};
+  // Open while a job may be joined; counts the workers inside, who alone may read job_.
+  alignas(128) Word gate_{0};
+  alignas(128) std::atomic<std::int64_t> next_{0};
+  std::atomic<bool> failed_{false};
+};
+
+std::atomic<int> thread_count{0};  // 0: not asked for yet
+
+// Never destroyed: workers may still spin while the process exits.
+ThreadPool& pool() {
+  static ThreadPool* const instance = [] {
+    auto* created = new ThreadPool;
+    pthread_atfork(nullptr, nullptr, [] { pool().forget_after_fork(); });
+    return created;
+  }();
+  return *instance;
+}
+
+// Only the forking thread lives on in the child. The workers' objects are used again.
+void ThreadPool::forget_after_fork() {
+  started_ = 0;
+  gate_.store(0, std::memory_order_relaxed);
+  busy_.store(false, std::memory_order_relaxed);
+  inside_body = false;
+  this_worker = 0;
+}
+
+bool ThreadPool::start(int index) {
+  if (!workers_[index]) workers_[index] = std::make_unique<Worker>();
+  Worker& worker = *workers_[index];
+  worker.index = index;
+  worker.signal.store(kIdle, std::memory_order_relaxed);
+  worker.thread.store(0, std::memory_order_relaxed);
+  sigset_t all, before;  // the new thread inherits the mask: signals belong to the user's threads
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const bool created = pthread_create(&worker.handle, nullptr, main_of, &worker) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return created;
+}
+
+void ThreadPool::stop(Worker& worker) {
+  worker.signal.store(kStop, std::memory_order_release);
+  unpark(worker.signal);
+  pthread_join(worker.handle, nullptr);
+}
+
+// Where the system refuses more threads, fewer do the work and num_threads() tells so.
+void ThreadPool::resize(int workers) {
+  if (!placement_) placement_ = std::make_unique<Placement>();
+  while (started_ > workers) stop(*workers_[started_--]);
+  while (started_ < workers && start(started_ + 1)) ++started_;
+  if (started_ < workers) thread_count.store(started_ + 1, std::memory_order_relaxed);
+  spin_.store(started_ < cpu_info().usable_processors, std::memory_order_relaxed);
+}
+
+void ThreadPool::wake(Worker& worker) {
+  std::uint32_t seen = worker.signal.load(std::memory_order_acquire);
+  if (seen == kWork || seen == kMoved) return;  // on its way
+  if (seen == kIdle &&
+      worker.signal.compare_exchange_strong(seen, kWork, std::memory_order_acq_rel))
+    return;
+  placement_->keep_away(worker.thread.load(std::memory_order_relaxed));
+  worker.signal.store(kMoved, std::memory_order_release);
+  unpark(worker.signal);
+}
+
+void ThreadPool::wake_children(int parent) {
+  const int first = parent * kFanOut + 1, last = std::min(first + kFanOut - 1, job_.helpers);
+  for (int i = first; i <= last; ++i) wake(*workers_[i]);
+}
+
+// Claims chunks until none is left. After an exception the rest is dropped.
+void ThreadPool::work() {
+  const Job& job = job_;
+  try {
+    for (;;) {
+      const std::int64_t chunk = next_.fetch_add(1, std::memory_order_relaxed);
+      if (chunk >= job.chunks) return;
+      job.body(job.context, chunk);
+    }
+  } catch (...) {
+    next_.store(job.chunks, std::memory_order_relaxed);
+    if (!failed_.exchange(true, std::memory_order_relaxed)) job_.error = std::current_exception();
+  }
+}
+
+void ThreadPool::leave_gate() {
+  const std::uint32_t before = gate_.fetch_sub(1, std::memory_order_acq_rel);
+  if ((before & kInside) == 1 && (before & kWaiting)) unpark(gate_);
+}
+
+// After this no worker reads job_: those inside have left and latecomers find the gate shut.
+void ThreadPool::close_and_wait() {
+  gate_.fetch_and(~kOpen, std::memory_order_acq_rel);
+  const auto empty = [&] { return !(gate_.load(std::memory_order_acquire) & kInside); };
+  if (spin_until(spin_.load(std::memory_order_relaxed), empty)) return;
+  gate_.fetch_or(kWaiting, std::memory_order_acq_rel);
+  for (;;) {
+    const std::uint32_t seen = gate_.load(std::memory_order_acquire);
+    if (!(seen & kInside)) break;
+    park_while(gate_, seen);
+  }
+  gate_.fetch_and(~kWaiting, std::memory_order_relaxed);
+}
+
+void ThreadPool::run(std::int64_t chunks, ChunkBody body, void* context, int threads) {
+  if (started_ != threads - 1) resize(threads - 1);
+  const auto helpers = static_cast<int>(std::min<std::int64_t>(started_, chunks - 1));
+  job_ = {chunks, body, context, helpers, nullptr};
+  next_.store(0, std::memory_order_relaxed);
+  failed_.store(false, std::memory_order_relaxed);
+  gate_.fetch_or(kOpen, std::memory_order_release);
+  wake_children(0);
+  inside_body = true;
+  work();
+  inside_body = false;
+  close_and_wait();
+  if (job_.error) std::rethrow_exception(std::exchange(job_.error, nullptr));
+}
+
+void* ThreadPool::main_of(void* argument) {
+  Worker& self = *static_cast<Worker*>(argument);
+  this_worker = self.index;
+  inside_body = true;  // what a body starts runs inline
+  self.thread.store(Placement::self(), std::memory_order_relaxed);
+#ifdef __linux__
+  pthread_setname_np(pthread_self(), ("tilewright-" + std::to_string(self.index)).c_str());
+#endif
+  pool().serve(self);
+  return nullptr;
+}
+
+// Takes the next signal; spins for it, then parks.
+std::uint32_t ThreadPool::next_signal(Worker& self) {
+  const auto given = [&] { return self.signal.load(std::memory_order_relaxed) != kIdle; };
+  if (!spin_until(spin_.load(std::memory_order_relaxed), given)) {
+    std::uint32_t expected = kIdle;
+    self.signal.compare_exchange_strong(expected, kParked, std::memory_order_release,
+                                        std::memory_order_relaxed);
+    while (self.signal.load(std::memory_order_relaxed) == kParked)
+      park_while(self.signal, kParked);
+  }
+  return self.signal.exchange(kIdle, std::memory_order_acq_rel);
+}
+
+void ThreadPool::serve(Worker& self) {
+  for (;;) {
+    const std::uint32_t signal = next_signal(self);
+    if (signal == kStop) return;
+    if (gate_.fetch_add(1, std::memory_order_acq_rel) & kOpen) {
+      wake_children(self.index);
+      work();
+    }
+    leave_gate();
+    if (signal == kMoved) placement_->let_roam();
+  }
+}
+
+int checked_count(std::int64_t count, const char* who) {
+  if (count < 1 || count > kMaxThreads)
+    fail(ErrorKind::value, who, ": the number of threads must be in [1, ", kMaxThreads, "], got ",
+         count);
+  return static_cast<int>(count);
+}
+
+int default_count() {
+  const std::int64_t usable = std::min(cpu_info().usable_processors, kMaxThreads);
+  return checked_count(env_integer("THREADS", usable), "TILEWRIGHT_THREADS");
+}
+
+[[gnu::noinline, gnu::cold]] int first_count() {
+  int unset = 0;
+  thread_count.compare_exchange_strong(unset, default_count(), std::memory_order_relaxed);
+  return thread_count.load(std::memory_order_relaxed);
+}
+
+void run_inline(std::int64_t chunks, ChunkBody body, void* context) {
+  for (std::int64_t i = 0; i < chunks; ++i) body(context, i);
+}
+
+}  // namespace
+
+int num_threads() {
+  const int count = thread_count.load(std::memory_order_relaxed);
+  return count ? count : first_count();
+}
+
+void set_num_threads(int count) {
+  thread_count.store(checked_count(count, "set_num_threads"), std::memory_order_relaxed);
+  // Surplus workers end now when none can be at work, else before the next parallel run.
+  if (inside_body) return;
+  const ThreadPool::Turn turn(pool());
+  if (turn && pool().workers() >= count) pool().resize(count - 1);
+}
+
+int worker_index() { return this_worker; }
+
+// While another thread of the user's has the workers, a caller does its chunks alone: it makes
+// progress and the processors are busy already.
+void run_chunks(std::int64_t chunks, ChunkBody body, void* context) {
+  const int threads = num_threads();
+  if (chunks <= 1 || threads == 1 || inside_body) return run_inline(chunks, body, context);
+  if (const ThreadPool::Turn turn(pool()); turn) return pool().run(chunks, body, context, threads);
+  run_inline(chunks, body, context);
+}
+
+}  // namespace tw

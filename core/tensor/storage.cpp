@@ -1,0 +1,36 @@
+#include "core/tensor/storage.h"
+
+#include "core/base/free_list.h"
+#include "core/memory/pool.h"
+
+namespace tw {
+
+Ref<Storage> Storage::allocate(std::size_t bytes) {
+  void* data = pool_allocate(bytes);  // may throw: before the header exists
+  auto* storage = new (FreeList<Storage>::take()) Storage();
+  storage->data = data;
+  storage->bytes = bytes;
+  return Ref<Storage>(storage);
+}
+
+Ref<Storage> Storage::borrow(void* data, std::size_t bytes, bool writable, void* owner,
+                             void (*give_back)(void*)) {
+  auto* storage = new (FreeList<Storage>::take()) Storage();
+  storage->data = data;
+  storage->bytes = bytes;
+  storage->writable = writable;
+  storage->owner = owner;
+  storage->give_back = give_back;
+  return Ref<Storage>(storage);
+}
+
+void Storage::destroy(Storage* storage) noexcept {
+  if (storage->give_back) {
+    storage->give_back(storage->owner);
+  } else {
+    pool_release(storage->data, storage->bytes);
+  }
+  FreeList<Storage>::give(storage);
+}
+
+}  // namespace tw

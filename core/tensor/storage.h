@@ -1,0 +1,26 @@
+// A run of bytes that tensors share: owned by the pool, or borrowed from another library.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/ref.h"
+
+namespace tw {
+
+struct Storage : Counted {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  // Counts in-place changes; autograd compares it with what it saved.
+  std::uint32_t version = 0;
+  bool writable = true;
+  // For borrowed memory: gives it back to its owner. Null: the bytes belong to the pool.
+  void (*give_back)(void* owner) = nullptr;
+  void* owner = nullptr;
+
+  static Ref<Storage> allocate(std::size_t bytes);
+  static Ref<Storage> borrow(void* data, std::size_t bytes, bool writable, void* owner,
+                             void (*give_back)(void*));
+  static void destroy(Storage* storage) noexcept;
+};
+
+}  // namespace tw

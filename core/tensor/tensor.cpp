@@ -1,0 +1,102 @@
+#include "core/tensor/tensor.h"
+
+#include "core/base/error.h"
+#include "core/base/free_list.h"
+
+namespace tw {
+
+namespace {
+
+bool is_contiguous(const Shape& shape, const Strides& strides) {
+  std::int64_t step = 1;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    if (shape[i] == 0) return true;
+    if (shape[i] != 1 && strides[i] != step) return false;
+    step *= shape[i];
+  }
+  return true;
+}
+
+}  // namespace
+
+Tensor Tensor::empty(const Shape& shape, DType dtype) {
+  const std::int64_t count = element_count(shape);
+  std::int64_t bytes;
+  if (__builtin_mul_overflow(count, static_cast<std::int64_t>(size_of(dtype)), &bytes))
+    fail(ErrorKind::memory, "a ", name_of(dtype), " tensor of shape ", shape, " is too large");
+  Ref<Storage> storage = Storage::allocate(static_cast<std::size_t>(bytes));
+  auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
+  header->storage = std::move(storage);
+  header->count = count;
+  header->dtype = dtype;
+  header->shape = shape;
+  header->strides = contiguous_strides(shape);
+  return Tensor(Ref<TensorHeader>(header));
+}
+
+Tensor Tensor::empty_like(const Tensor& x, DType dtype) {
+  if (!x.contiguous()) return empty(x.shape(), dtype);
+  Ref<Storage> storage = Storage::allocate(static_cast<std::size_t>(x.count()) * size_of(dtype));
+  auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
+  header->storage = std::move(storage);
+  header->count = x.count();
+  header->dtype = dtype;
+  header->shape = x.shape();
+  header->strides = x.strides();
+  return Tensor(Ref<TensorHeader>(header));
+}
+
+Tensor Tensor::over(Ref<Storage> storage, std::int64_t offset_bytes, const Shape& shape,
+                    const Strides& strides, DType dtype) {
+  const std::int64_t count = element_count(shape);
+  auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
+  header->storage = std::move(storage);
+  header->offset_bytes = offset_bytes;
+  header->count = count;
+  header->dtype = dtype;
+  header->shape = shape;
+  header->strides = strides;
+  header->contiguous = is_contiguous(shape, strides);
+  return Tensor(Ref<TensorHeader>(header));
+}
+
+void NodeBase::destroy(NodeBase* node) noexcept {
+  static bool taking_apart = false;
+  static std::vector<NodeBase*> waiting;
+  if (taking_apart) return waiting.push_back(node);
+  taking_apart = true;
+  for (delete node; !waiting.empty();) {
+    node = waiting.back();
+    waiting.pop_back();
+    delete node;
+  }
+  taking_apart = false;
+}
+
+void TensorHeader::destroy(TensorHeader* header) noexcept {
+  if (header->grad_fn && header->grad_fn->retainer == header) header->grad_fn->retainer = nullptr;
+  header->~TensorHeader();
+  FreeList<TensorHeader>::give(header);
+}
+
+void Tensor::touch(const char* op) const {
+  Storage& storage = *header_->storage;
+  if (!storage.writable)
+    fail(ErrorKind::value, op, ": the tensor's memory is read-only; copy() it first");
+  ++storage.version;
+}
+
+TensorExtras& Tensor::extras() const {
+  if (!header_->extras) header_->extras = std::make_unique<TensorExtras>();
+  return *header_->extras;
+}
+
+Tensor Tensor::grad() const { return header_->extras ? header_->extras->grad : Tensor(); }
+
+std::string describe(const Tensor& x) {
+  std::string text;
+  if (x->extras && !x->extras->name.empty()) text = "'" + x->extras->name + "' ";
+  return text + name_of(x.dtype()) + " " + to_string(x.shape());
+}
+
+}  // namespace tw

@@ -1,0 +1,47 @@
+// Runs the core's tests: all, or those whose name contains the first argument.
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+
+#include "core/tests/check.h"
+
+namespace tw::test {
+
+namespace {
+std::atomic<int> failures{0};
+}
+
+std::vector<Test>& tests() {
+  static std::vector<Test> all;
+  return all;
+}
+
+void report_failure(const char* file, int line, const std::string& text) {
+  ++failures;
+  std::printf("%s:%d: %s\n", file, line, text.c_str());
+}
+
+// Whether the test passed.
+static bool run(const Test& test) {
+  failures = 0;
+  try {
+    test.run();
+  } catch (const std::exception& error) {
+    report_failure(test.name, 0, std::string("unexpected error: ") + error.what());
+  }
+  std::printf("%s %s\n", failures ? "FAILED" : "passed", test.name);
+  std::fflush(stdout);
+  return !failures;
+}
+
+}  // namespace tw::test
+
+int main(int argc, char** argv) {
+  int passed = 0, failed = 0;
+  for (const tw::test::Test& test : tw::test::tests()) {
+    if (argc > 1 && !std::strstr(test.name, argv[1])) continue;
+    ++(tw::test::run(test) ? passed : failed);
+  }
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed ? 1 : 0;
+}

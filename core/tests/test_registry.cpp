@@ -1,0 +1,124 @@
+// The kernel registry: ladder order, choice by cost, refusals, forcing by call and by environment.
+#include "core/runtime/registry.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include "core/tests/check.h"
+
+namespace tw {
+
+namespace {
+
+struct Problem {
+  int size;
+};
+
+bool any(const void*, std::string*) { return true; }
+bool never(const void*, std::string* reason) {
+  if (reason) *reason = "never does";
+  return false;
+}
+bool even_only(const void* problem, std::string* reason) {
+  const int size = static_cast<const Problem*>(problem)->size;
+  if (size % 2 == 0) return true;
+  if (reason) *reason = "size " + std::to_string(size) + " is odd";
+  return false;
+}
+double by_size(const void* problem) { return static_cast<const Problem*>(problem)->size; }
+double ten(const void*) { return 10; }
+void nothing(const void*) {}
+
+constexpr Kernel kPlain{"test_op", "plain", "cpu", Precision::ieee, "", any, by_size, nothing};
+constexpr Kernel kEven{"test_op", "even", "cpu", Precision::ieee, "", even_only, ten, nothing};
+constexpr Kernel kLater{"test_op", "later", "cpu", Precision::ieee, "", any, nullptr, nothing};
+constexpr Kernel kNever{"test_refusal", "never", "cpu", Precision::ieee, "", never, ten, nothing};
+constexpr Kernel kRung{"matmul", "rung", "cpu", Precision::ieee, "", never, ten, nothing};
+
+OpKernels* test_op() {
+  static OpKernels* const op = [] {
+    for (const Kernel* kernel : {&kPlain, &kEven, &kLater, &kNever}) register_kernel(kernel);
+    return find_op("test_op");
+  }();
+  return op;
+}
+
+std::string chosen(int size) {
+  const Problem problem{size};
+  return choose_kernel(test_op(), &problem).name;
+}
+
+}  // namespace
+
+TW_TEST(registry_keeps_ladder_order) {
+  test_op();
+  std::string names;
+  for (const Kernel* kernel : kernels_of_op("test_op")) names += std::string(kernel->name) + " ";
+  CHECK_EQ(names, "plain even later ");
+  CHECK(kernels_of_op("no_such_op").empty());
+  CHECK_THROWS(ErrorKind::value, register_kernel(&kPlain), "test_op has a kernel 'plain' already");
+}
+
+TW_TEST(registry_chooses_the_cheapest_that_accepts) {
+  CHECK_EQ(chosen(4), "plain");
+  CHECK_EQ(chosen(40), "even");
+  CHECK_EQ(chosen(41), "plain");
+  CHECK_EQ(chosen(10), "plain");  // equal estimates: the earlier rung
+}
+
+TW_TEST(registry_forces_by_call) {
+  test_op();
+  force_kernel("test_op", "later");
+  CHECK_EQ(chosen(4), "later");
+  CHECK_EQ(forced_kernel("test_op"), "later");
+  force_kernel("test_op", "even");
+  CHECK_THROWS(ErrorKind::value, chosen(3),
+               "test_op: the forced kernel 'even' does not accept this problem: size 3 is odd");
+  CHECK_THROWS(ErrorKind::value, force_kernel("test_op", "odd"),
+               "test_op has no kernel 'odd'; choose from plain, even, later");
+  CHECK_EQ(forced_kernel("test_op"), "even");
+  force_kernel("test_op", "");
+  CHECK_EQ(forced_kernel("test_op"), "");
+  CHECK_EQ(chosen(4), "plain");
+  CHECK_THROWS(ErrorKind::value, force_kernel("no_such_op", "x"), "no op 'no_such_op'");
+}
+
+TW_TEST(registry_says_why_nothing_accepts) {
+  test_op();
+  const Problem problem{1};
+  CHECK_THROWS(ErrorKind::not_implemented, choose_kernel(find_op("test_refusal"), &problem),
+               "test_refusal: no kernel accepts this problem (never: never does)");
+  CHECK_THROWS(ErrorKind::not_implemented, choose_kernel(find_op("test_empty"), &problem),
+               "test_empty: no kernel is registered");
+}
+
+TW_TEST(registry_lists_candidates_with_reasons) {
+  const Problem problem{7};
+  auto list = candidates(test_op(), &problem);
+  CHECK_EQ(list.size(), 3u);
+  CHECK(list[0].chosen && list[0].accepted && list[0].cost_ns == 7);
+  CHECK(!list[1].accepted && list[1].reason == "size 7 is odd" && std::isinf(list[1].cost_ns));
+  CHECK(list[2].accepted && !list[2].chosen && std::isinf(list[2].cost_ns));
+  force_kernel("test_op", "later");
+  list = candidates(test_op(), &problem);
+  CHECK(list[2].chosen && !list[0].chosen);
+  CHECK_EQ(list[0].reason, "'later' is forced");
+  force_kernel("test_op", "");
+}
+
+TW_TEST(registry_reads_the_environment_once) {
+  if (kernels_of_op("matmul").empty()) register_kernel(&kRung);
+  const std::string last = kernels_of_op("matmul").back()->name;
+  force_kernel("matmul", "");  // forgets what was read before
+  setenv("TILEWRIGHT_MATMUL", "no_such_rung", 1);
+  CHECK_THROWS(ErrorKind::value, forced_kernel("matmul"),
+               "TILEWRIGHT_MATMUL: matmul has no kernel 'no_such_rung'; choose from ");
+  setenv("TILEWRIGHT_MATMUL", last.c_str(), 1);
+  CHECK_EQ(forced_kernel("matmul"), last);
+  unsetenv("TILEWRIGHT_MATMUL");
+  CHECK_EQ(forced_kernel("matmul"), last);
+  force_kernel("matmul", "");
+  CHECK_EQ(forced_kernel("matmul"), "");
+}
+
+}  // namespace tw

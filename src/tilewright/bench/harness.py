@@ -1,0 +1,114 @@
+"""Interleaved timing: contenders take turns, so that a noisy machine disturbs them alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from timeit import Timer
+from typing import Any
+
+OURS = "tilewright"
+# A sample this long is far above the clock's resolution and a thread's wake-up, and short enough
+# that other work on the machine rarely hits all contenders' samples alike.
+_SAMPLE_SECONDS = 2e-3
+# Longer than the 5 ms for which libgomp's and OpenBLAS's threads spin after a call.
+_SETTLE_SECONDS = 8e-3
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Time of one call over all samples."""
+
+    median_s: float
+    p95_s: float
+    samples: int
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of a benchmark: the same work by each contender, ours first.
+
+    `work` counts what one call does, in `unit` (such as GFLOP), for rates; 0 where there is no
+    rate.
+    """
+
+    name: str
+    contenders: Mapping[str, Timer]
+    work: float = 0.0
+    unit: str = ""
+    rounds: int = 25
+
+
+@dataclass(frozen=True)
+class Result:
+    """A case with its timings."""
+
+    name: str
+    timings: dict[str, Timing]
+    work: float
+    unit: str
+
+    @property
+    def best_peer(self) -> str | None:
+        """The fastest contender besides ours."""
+        peers = [name for name in self.timings if name != OURS]
+        return min(peers, key=lambda name: self.timings[name].median_s, default=None)
+
+    @property
+    def ratio(self) -> float:
+        """Best peer's median over ours: above 1 we are faster; NaN without a peer."""
+        if self.best_peer is None:
+            return float("nan")
+        return self.timings[self.best_peer].median_s / self.timings[OURS].median_s
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "best_peer": self.best_peer, "ratio": self.ratio}
+
+
+def statement(text: str, **names: Any) -> Timer:
+    """Times a statement itself, without the cost of a function call around it."""
+    return Timer(text, globals=names)
+
+
+def compare(contenders: Mapping[str, Timer], rounds: int, settle: bool) -> dict[str, Timing]:
+    """Times contenders in turn; `settle` waits before each until a peer's threads sleep."""
+    calls = {name: _calls_per_sample(timer) for name, timer in contenders.items()}
+    samples: dict[str, list[float]] = {name: [] for name in contenders}
+    names = list(contenders)
+    for i in range(rounds):
+        # The order turns, so that nobody always runs behind the same neighbour.
+        for name in names[i % len(names) :] + names[: i % len(names)]:
+            if settle:
+                time.sleep(_SETTLE_SECONDS)
+            contenders[name].timeit(1)  # brings data and threads back
+            samples[name].append(contenders[name].timeit(calls[name]) / calls[name])
+    return {name: _timing(values) for name, values in samples.items()}
+
+
+def run_cases(
+    cases: Iterable[Case], settle: bool, on_case: Callable[[Result], None] | None = None
+) -> Iterator[Result]:
+    """Runs cases one by one; data of a case is freed before the next is built."""
+    for case in cases:
+        result = Result(
+            case.name, compare(case.contenders, case.rounds, settle), case.work, case.unit
+        )
+        if on_case:
+            on_case(result)
+        yield result
+
+
+def _calls_per_sample(timer: Timer) -> int:
+    timer.timeit(1)
+    calls = 1
+    while (seconds := timer.timeit(calls)) < _SAMPLE_SECONDS / 2:
+        calls *= 2 if seconds > _SAMPLE_SECONDS / 20 else 10
+    return max(1, round(calls * _SAMPLE_SECONDS / seconds))
+
+
+def _timing(samples: list[float]) -> Timing:
+    ordered = sorted(samples)
+    last = len(ordered) - 1
+    return Timing(ordered[last // 2], ordered[round(0.95 * last)], len(ordered))

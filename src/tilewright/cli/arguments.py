@@ -1,0 +1,76 @@
+"""Argument types and options that commands share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+import tilewright as tw
+
+Subparsers = Any  # argparse keeps the class of add_subparsers() private
+
+
+def add_parser(
+    commands: Subparsers, name: str, run: Callable[[argparse.Namespace], int], text: str
+) -> argparse.ArgumentParser:
+    """A command's parser with what every command has; `text` becomes its help and description."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=text, description=text[0].upper() + text[1:] + "."
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help="write the results as JSON to FILE, or to standard output instead of the tables",
+    )
+    return parser
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    """--threads, for commands that compute."""
+    parser.add_argument(
+        "--threads",
+        type=positive,
+        metavar="N",
+        help=f"threads to compute with (default: {tw.get_num_threads()})",
+    )
+
+
+def add_plot(parser: argparse.ArgumentParser) -> None:
+    """--plot, for commands that have something to draw."""
+    parser.add_argument(
+        "--plot", metavar="FILE", help="draw the results (png, svg or pdf; needs matplotlib)"
+    )
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text!r}")
+    return value
+
+
+def positive_real(text: str) -> float:
+    """A finite number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    return value
+
+
+def shape(text: str) -> tuple[int, ...]:
+    """Sizes such as 512x512x512; 0 is allowed."""
+    parts = text.lower().split("x")
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise argparse.ArgumentTypeError(f"expected sizes such as 512x512, got {text!r}")
+    return tuple(map(int, parts))

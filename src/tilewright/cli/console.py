@@ -1,0 +1,151 @@
+"""Output of commands: tables, progress and JSON; with rich where installed, else plain."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from tilewright.extras import available, require
+
+_REFRESH_SECONDS = 0.1
+
+
+class Console:
+    """Where a command writes; with JSON on standard output the rest goes to standard error."""
+
+    def __init__(self, json_target: str | None = None) -> None:
+        self.json_target = json_target
+
+    @property
+    def stream(self) -> TextIO:
+        """Looked up each time: a progress bar puts itself in front of a terminal's streams."""
+        return sys.stderr if self.json_target == "-" else sys.stdout
+
+    def line(self, text: str = "") -> None:
+        """One line of plain text."""
+        print(text, file=self.stream, flush=True)
+
+    def table(
+        self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], text: bool = False
+    ) -> None:
+        """A table; the first column stands left, the others right, or left where they hold text."""
+        self.line(title)
+        if self.stream.isatty() and available("rich"):
+            self._rich_table(columns, rows, text)
+        else:
+            self._plain_table(columns, rows, text)
+
+    def json(self, results: Any) -> None:
+        """Writes the results where --json says; does nothing without it."""
+        if self.json_target is None:
+            return
+        text = json.dumps(_plain(results), indent=2, allow_nan=False) + "\n"
+        if self.json_target == "-":
+            sys.stdout.write(text)
+        else:
+            with open(self.json_target, "w", encoding="utf-8") as file:
+                file.write(text)
+
+    def _rich_table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], text: bool
+    ) -> None:
+        rich, box, tables = (
+            require(f"rich.{part}", purpose="tables", install="rich")
+            for part in ("console", "box", "table")
+        )
+        table = tables.Table(box=box.SIMPLE)
+        for i, column in enumerate(columns):
+            table.add_column(column, justify="right" if i and not text else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*row)
+        rich.Console(file=self.stream, markup=False, highlight=False).print(table)
+
+    def _plain_table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], text: bool
+    ) -> None:
+        lines = [columns, *rows]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+        for line in lines:
+            cells = [
+                cell.rjust(width) if i and not text else cell.ljust(width)
+                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ]
+            self.line("  " + "  ".join(cells).rstrip())
+        self.line()
+
+
+class Bar:
+    """A progress bar; redraws at most every tenth of a second, so that it costs next to nothing."""
+
+    def __init__(self, progress: Any) -> None:
+        self._progress = progress
+        self._next_draw = 0.0
+        self._task = progress.add_task("", total=1) if progress else None
+
+    def update(self, done: int, total: int, text: str) -> None:
+        """Shows `done` of `total`, with a text behind the bar."""
+        now = time.perf_counter()
+        if self._progress is None or (now < self._next_draw and done < total):
+            return
+        self._next_draw = now + _REFRESH_SECONDS
+        self._progress.update(self._task, completed=done, total=total, description=text)
+        self._progress.refresh()
+
+
+@contextmanager
+def progress_bar() -> Iterator[Bar]:
+    """A bar on standard error; draws nothing where that is no terminal or rich is missing."""
+    if not sys.stderr.isatty() or not available("rich"):
+        yield Bar(None)
+        return
+    rich = require("rich.progress", purpose="the progress bar", install="rich")
+    console = require("rich.console", purpose="the progress bar", install="rich").Console(
+        stderr=True, no_color="NO_COLOR" in os.environ
+    )
+    columns = (
+        rich.BarColumn(),
+        rich.TaskProgressColumn(),
+        rich.TextColumn("{task.description}", markup=False),
+    )
+    # No refresh thread: it would take a processor from the work.
+    with rich.Progress(
+        *columns,
+        console=console,
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=sys.stdout.isatty(),
+    ) as progress:
+        yield Bar(progress)
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity: both become null."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
+    return value
+
+
+def format_bytes(count: float) -> str:
+    """For people: 1536 gives 1.5 KiB."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            return f"{count:.0f} {unit}" if count == int(count) else f"{count:.1f} {unit}"
+        count /= 1024
+    raise AssertionError
+
+
+def format_seconds(seconds: float) -> str:
+    """For people, with three digits: ns, µs, ms or s."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"

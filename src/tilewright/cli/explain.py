@@ -1,0 +1,82 @@
+"""`tilewright explain`: which kernel runs for an op and a shape, and why."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+import tilewright as tw
+from tilewright.cli import arguments
+from tilewright.cli.console import Console
+
+_DTYPES = ("float32", "float64", "float16", "bfloat16")
+
+
+def add_parser(commands: arguments.Subparsers) -> None:
+    """Adds the command."""
+    parser = arguments.add_parser(
+        commands, "explain", run, "run an op once and say which kernel did it, and why"
+    )
+    parser.add_argument(
+        "op", help="matmul, or an op of one or two tensors, such as exp, add or sum"
+    )
+    parser.add_argument(
+        "shape", type=arguments.shape, help="matmul: MxKxN; otherwise the tensor's sizes"
+    )
+    parser.add_argument("--dtype", choices=_DTYPES, default="float32", help="default: float32")
+    parser.add_argument(
+        "--transpose-a", action="store_true", help="matmul: the first matrix lies transposed"
+    )
+    parser.add_argument(
+        "--transpose-b", action="store_true", help="matmul: the second matrix lies transposed"
+    )
+    parser.add_argument("--kernel", metavar="NAME", help="force a kernel of this op")
+    arguments.add_threads(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the op twice, so that memory and threads are warm, and prints the second report."""
+    console = Console(args.json)
+    if args.threads:
+        tw.set_num_threads(args.threads)
+    call = _matmul(args) if args.op == "matmul" else _other(args)
+    forced = {args.op: args.kernel} if args.kernel else {}
+    with tw.kernels.use(**forced):
+        call()
+        with tw.explain() as report:
+            call()
+    console.line(str(report))
+    console.json(report.as_dict())
+    return 0
+
+
+def _matmul(args: argparse.Namespace) -> Callable[[], Any]:
+    if len(args.shape) != 3:
+        raise ValueError(f"matmul needs three sizes MxKxN, got {'x'.join(map(str, args.shape))}")
+    m, k, n = args.shape
+    x = _operand(m, k, args.transpose_a, args.dtype)
+    y = _operand(k, n, args.transpose_b, args.dtype)
+    return lambda: x @ y
+
+
+def _operand(rows: int, columns: int, transposed: bool, dtype: str) -> tw.Tensor:
+    if transposed:
+        return _random((columns, rows), dtype).T
+    return _random((rows, columns), dtype)
+
+
+def _other(args: argparse.Namespace) -> Callable[[], Any]:
+    op = getattr(tw, args.op, None)
+    if args.op.startswith("_") or not callable(op) or isinstance(op, type):
+        raise ValueError(f"no op {args.op!r}")
+    x, y = _random(args.shape, args.dtype), _random(args.shape, args.dtype)
+    try:
+        op(x)
+    except TypeError:
+        return lambda: op(x, y)
+    return lambda: op(x)
+
+
+def _random(shape: tuple[int, ...], dtype: str) -> tw.Tensor:
+    return tw.randn(*shape).astype(getattr(tw, dtype))

@@ -1,0 +1,54 @@
+"""Parses arguments, runs a command and turns errors of the user's making into one line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+import tilewright as tw
+from tilewright.cli import bench, doctor, explain, info, train
+
+COMMANDS = (info, train, bench, explain, doctor)
+
+# What bad input, missing files, missing packages and a full memory raise. Anything else is a bug
+# and keeps its traceback.
+_USER_ERRORS = (ValueError, TypeError, OSError, ImportError, MemoryError)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with all commands."""
+    parser = argparse.ArgumentParser(
+        prog="tilewright",
+        description="A glass-box tensor engine: see which kernel runs, force it, measure it.",
+        epilog="Set NO_COLOR to get plain text. Exit codes: 0 done, 1 failed, 2 wrong usage.",
+    )
+    parser.add_argument("--version", action="version", version=f"tilewright {tw.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        command.add_parser(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns the exit code."""
+    arguments = build_parser().parse_args(argv)
+    try:
+        code: int = arguments.run(arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader, such as `head`, has enough; keep the interpreter from flushing into it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print("tilewright: interrupted", file=sys.stderr)
+        return 130
+    except _USER_ERRORS as error:
+        print(f"tilewright {arguments.command}: {_one_line(error)}", file=sys.stderr)
+        return 1
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

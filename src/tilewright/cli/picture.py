@@ -1,0 +1,64 @@
+"""Pictures of results, drawn with matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.extras import require
+
+# One hue for bars keeps the eye on lengths.
+_COLOUR = "#2a6f97"
+# Beyond this ratio short bars vanish on a linear axis.
+_LOGARITHMIC_FROM = 30
+
+
+def check_plot(path: str | None) -> None:
+    """Raises early what would fail at a long command's end: no matplotlib, unknown format."""
+    if path is None:
+        return
+    figure = _pyplot().Figure()
+    known = figure.canvas.get_supported_filetypes()
+    ending = path.rpartition(".")[2].lower()
+    if ending not in known:
+        raise ValueError(f"--plot: no picture format {ending!r}; known: {', '.join(sorted(known))}")
+
+
+def bars(
+    path: str,
+    title: str,
+    unit: str,
+    labels: Sequence[str],
+    values: Sequence[float],
+    mark: float | None = None,
+) -> None:
+    """Horizontal bars, first label on top, with their values written out; a line at `mark`.
+
+    Bars of very different lengths get a logarithmic axis.
+    """
+    figure = _pyplot().Figure(figsize=(7, 1.2 + 0.42 * len(labels)), layout="constrained")
+    axes = figure.subplots()
+    drawn = axes.barh(labels, values, color=_COLOUR)
+    axes.bar_label(drawn, labels=[_number(value) for value in values], padding=3)
+    if max(values) > _LOGARITHMIC_FROM * min(values):
+        # A decade below the shortest bar, so that it too has a length.
+        axes.set_xscale("log")
+        axes.set_xlim(min(values) / 10, max(values) * 4)
+    else:
+        axes.set_xlim(0, max(values) * 1.15)
+    if mark is not None:
+        axes.axvline(mark, color="black", linewidth=0.8, linestyle="--")
+    axes.invert_yaxis()
+    axes.set_xlabel(unit)
+    axes.set_title(title, loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=150)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def _pyplot() -> Any:
+    # The figure module alone needs no display.
+    return require("matplotlib.figure", purpose="--plot", install="tilewright[plot]")

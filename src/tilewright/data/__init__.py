@@ -1,0 +1,8 @@
+"""Data sets and the loader that gathers batches natively."""
+
+from tilewright.data.digits import Digits, digits
+from tilewright.data.idx import read_idx
+from tilewright.data.loader import DataLoader, TensorDataset
+from tilewright.data.mnist import Mnist, mnist
+
+__all__ = ["DataLoader", "Digits", "Mnist", "TensorDataset", "digits", "mnist", "read_idx"]

@@ -1,0 +1,267 @@
+"""Tensors in files: the safetensors format, written atomically.
+
+Source of the format: https://github.com/huggingface/safetensors (8 bytes length, a JSON header,
+the elements). It is read and written here rather than by the safetensors package so that tensors
+of every dtype, bfloat16 and complex64 included, go between file and tensor memory without a copy
+and without NumPy.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+import stat
+import struct
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, Any, NamedTuple
+
+import tilewright as tw
+from tilewright import Tensor
+
+_CODES = {
+    "bool": "BOOL",
+    "int8": "I8",
+    "int16": "I16",
+    "int32": "I32",
+    "int64": "I64",
+    "uint8": "U8",
+    "uint16": "U16",
+    "uint32": "U32",
+    "uint64": "U64",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "float32": "F32",
+    "float64": "F64",
+    "complex64": "C64",
+}
+_NAMES = {code: name for name, code in _CODES.items()}
+# The format's own limit on headers; a longer one is damage, and must not be read into memory.
+_LARGEST_HEADER_BYTES = 100_000_000
+TEMPORARY_SUFFIX = ".tilewright-tmp"
+
+
+class _Entry(NamedTuple):
+    """One tensor of a file: bytes [start, end) after the header."""
+
+    name: str
+    dtype: Any
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+
+def save(
+    tensors: Mapping[str, Tensor],
+    path: str | os.PathLike[str],
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Writes named tensors, such as a module's `state_dict()`, as a safetensors file.
+
+    The file appears whole or not at all: after a failure or a kill an older file of that name is
+    intact. Raises TypeError for anything but named tensors and OSError where the file cannot be
+    written.
+
+    >>> import tempfile, tilewright as tw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tw.save({"x": tw.asarray([1.0, 2.0])}, f"{folder}/x.safetensors")
+    ...     tw.load(f"{folder}/x.safetensors")["x"].tolist()
+    [1.0, 2.0]
+    """
+    _check_tensors(tensors)
+    _check_metadata(metadata)
+    # Largest elements first keeps every tensor aligned to its element size.
+    names = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
+    header = _header({name: tensors[name] for name in names}, metadata)
+    with _atomic_writer(path) as file:
+        file.write(header)
+        for name in names:
+            if tensors[name].size:
+                file.write(tensors[name].detach().contiguous())
+
+
+def load(path: str | os.PathLike[str]) -> dict[str, Tensor]:
+    """Reads all tensors of a safetensors file.
+
+    Raises FileNotFoundError, ValueError that says what is wrong with a damaged or truncated file,
+    and TypeError for element types that Tilewright does not have.
+    """
+    with open(path, "rb") as file:
+        entries, _, first = _read_header(file, os.fspath(path))
+        return {entry.name: _read_tensor(file, first, entry, path) for entry in entries}
+
+
+def load_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The texts that were saved beside the tensors."""
+    with open(path, "rb") as file:
+        return _read_header(file, os.fspath(path))[1]
+
+
+def _check_tensors(tensors: Any) -> None:
+    if not isinstance(tensors, Mapping):
+        raise TypeError(
+            f"save: expected a dict of tensors, such as model.state_dict(), "
+            f"got {type(tensors).__name__}"
+        )
+    for name, tensor in tensors.items():
+        if not isinstance(name, str) or name == "__metadata__":
+            raise TypeError(f"save: {name!r} cannot name a tensor")
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"save: {name!r} is a {type(tensor).__name__}, not a tensor")
+
+
+def _check_metadata(metadata: Mapping[str, str] | None) -> None:
+    for key, value in (metadata or {}).items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError(f"save: metadata maps text to text; {key!r}: {value!r} does not")
+
+
+def _header(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None) -> bytes:
+    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
+    end = 0
+    for name, tensor in tensors.items():
+        start, end = end, end + tensor.nbytes
+        header[name] = {
+            "dtype": _CODES[tensor.dtype.name],
+            "shape": list(tensor.shape),
+            "data_offsets": [start, end],
+        }
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text
+
+
+@contextmanager
+def _atomic_writer(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file that takes the place of `path` when the block ends without an exception."""
+    target = os.path.realpath(path)
+    mode = _mode_of_regular_file(target)
+    temporary = f"{target}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
+    try:
+        with _create(temporary, target) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if mode is not None:
+            os.chmod(temporary, mode)
+        os.replace(temporary, target)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+    _sync_folder(os.path.dirname(target))
+
+
+def _mode_of_regular_file(target: str) -> int | None:
+    """Permissions of the file to replace, None where there is none."""
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"save: {target} is a folder")
+    if not stat.S_ISREG(mode):
+        raise OSError(f"save: {target} is not a regular file; it cannot be replaced atomically")
+    return stat.S_IMODE(mode)
+
+
+def _create(temporary: str, target: str) -> IO[bytes]:
+    try:
+        return open(temporary, "xb")
+    except OSError as error:
+        # The user knows the target, not the temporary name.
+        raise type(error)(error.errno, f"save: {error.strerror}", target) from None
+
+
+def _sync_folder(folder: str) -> None:
+    """Makes the rename itself survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _read_header(file: IO[bytes], path: str) -> tuple[list[_Entry], dict[str, str], int]:
+    """Checked entries, metadata, and where the tensors' bytes start."""
+    file_bytes = os.fstat(file.fileno()).st_size
+    if file_bytes < 8:
+        raise ValueError(f"{path}: not a safetensors file: {file_bytes} bytes are no header")
+    (length,) = struct.unpack("<Q", file.read(8))
+    if length > min(file_bytes - 8, _LARGEST_HEADER_BYTES):
+        raise ValueError(
+            f"{path}: truncated or not a safetensors file: it promises a header of {length} bytes "
+            f"and has {file_bytes - 8}"
+        )
+    header = _parse_json(file.read(length), path)
+    metadata = header.pop("__metadata__", {})
+    if not isinstance(metadata, dict):
+        raise ValueError(f"{path}: metadata is not a table of texts")
+    entries = [_parse_entry(name, value, path) for name, value in header.items()]
+    _check_layout(entries, file_bytes - 8 - length, path)
+    return entries, metadata, 8 + length
+
+
+def _parse_json(text: bytes, path: str) -> dict[str, Any]:
+    try:
+        header = json.loads(text, object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: not a safetensors file: damaged header: {error}") from None
+    if not isinstance(header, dict):
+        raise ValueError(f"{path}: not a safetensors file: the header is no table")
+    return header
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        raise ValueError("a name stands there twice")
+    return table
+
+
+def _parse_entry(name: str, value: Any, path: str) -> _Entry:
+    try:
+        code, shape, (start, end) = value["dtype"], tuple(value["shape"]), value["data_offsets"]
+    except (TypeError, KeyError, ValueError):
+        raise ValueError(f"{path}: tensor {name!r}: damaged header entry") from None
+    if not all(type(number) is int and number >= 0 for number in (*shape, start, end)):
+        raise ValueError(f"{path}: tensor {name!r}: sizes and offsets must be whole and positive")
+    if code not in _NAMES:
+        raise TypeError(
+            f"{path}: tensor {name!r} has element type {code}, which Tilewright does not have; "
+            f"known: {', '.join(_NAMES)}"
+        )
+    dtype = getattr(tw, _NAMES[code])
+    if math.prod(shape) * dtype.itemsize != end - start:
+        raise ValueError(
+            f"{path}: tensor {name!r}: shape {shape} of {code} does not fill {end - start} bytes"
+        )
+    return _Entry(name, dtype, shape, start, end)
+
+
+def _check_layout(entries: list[_Entry], data_bytes: int, path: str) -> None:
+    """Tensors must follow one another and fill the file: neither holes nor overlaps nor a cut."""
+    position = 0
+    for entry in sorted(entries, key=lambda entry: (entry.start, entry.end)):
+        if entry.start != position:
+            raise ValueError(
+                f"{path}: tensor {entry.name!r}: starts at {entry.start}, not {position}"
+            )
+        position = entry.end
+    if position > data_bytes:
+        raise ValueError(f"{path}: truncated: {position} bytes of tensors, {data_bytes} are there")
+    if position < data_bytes:
+        raise ValueError(f"{path}: {data_bytes - position} bytes too many after the last tensor")
+
+
+def _read_tensor(
+    file: IO[bytes], first: int, entry: _Entry, path: str | os.PathLike[str]
+) -> Tensor:
+    tensor = tw.empty(entry.shape, dtype=entry.dtype)
+    if tensor.size:
+        file.seek(first + entry.start)
+        if file.readinto(tensor) != tensor.nbytes:  # type: ignore[attr-defined]
+            raise ValueError(f"{os.fspath(path)}: truncated while reading tensor {entry.name!r}")
+    return tensor

@@ -1,0 +1,64 @@
+"""The kernel registry: what there is, and forcing a choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tilewright import _core
+
+
+def ops() -> list[str]:
+    """Ops that have registered kernels."""
+    return list(_core.kernel_ops())
+
+
+def names(op: str) -> list[str]:
+    """Kernels of an op, in ladder order.
+
+    >>> import tilewright as tw
+    >>> tw.kernels.names("matmul")[:2]
+    ['naive', 'tiled']
+    """
+    return [kernel["name"] for kernel in describe(op)]
+
+
+def describe(op: str) -> list[dict[str, Any]]:
+    """Records of an op's kernels: name, device, precision class, help.
+
+    Raises ValueError for an op without kernels.
+    """
+    kernels = list(_core.kernels_of_op(op))
+    if not kernels:
+        raise ValueError(f"no kernels for op {op!r}; ops with kernels: {', '.join(ops())}")
+    return kernels
+
+
+def isas() -> list[str]:
+    """Instruction sets that this machine can run, slowest first."""
+    return list(_core.cpu_info()["isas"])
+
+
+@contextmanager
+def use(*, isa: str | None = None, **forced: str) -> Iterator[None]:
+    """Forces kernels by op, and the instruction set of all kernels, within a `with` block.
+
+    Raises ValueError for unknown names; what was in force before is restored.
+
+    >>> import tilewright as tw
+    >>> with tw.kernels.use(matmul="tiled"):
+    ...     y = tw.ones((4, 4)) @ tw.ones((4, 4))
+    """
+    before = {op: _core.forced_kernel(op) for op in forced}
+    isa_before = _core.active_isa()
+    try:
+        if isa is not None:
+            _core.set_isa(isa)
+        for op, name in forced.items():
+            _core.force_kernel(op, name)
+        yield
+    finally:
+        for op, name in before.items():
+            _core.force_kernel(op, name)
+        _core.set_isa(isa_before)

@@ -1,0 +1,37 @@
+"""The layer that joins axes."""
+
+from __future__ import annotations
+
+import math
+
+from tilewright import Tensor
+from tilewright.nn.module import Module
+
+
+class Flatten(Module):
+    """Joins the axes from `start_axis` to `end_axis`; by default all but the first.
+
+    >>> import tilewright as tw
+    >>> tw.nn.Flatten()(tw.zeros((5, 2, 3))).shape
+    (5, 6)
+    """
+
+    def __init__(self, start_axis: int = 1, end_axis: int = -1) -> None:
+        self.start_axis = start_axis
+        self.end_axis = end_axis
+
+    def forward(self, x: Tensor) -> Tensor:
+        start = self._axis(self.start_axis, x)
+        end = self._axis(self.end_axis, x)
+        if start > end:
+            raise ValueError(f"Flatten: start axis {start} lies behind end axis {end}: {x.shape}")
+        joined = math.prod(x.shape[start : end + 1])
+        return x.reshape((*x.shape[:start], joined, *x.shape[end + 1 :]))
+
+    def _axis(self, axis: int, x: Tensor) -> int:
+        if not -x.ndim <= axis < x.ndim:
+            raise IndexError(f"Flatten: axis {axis} is out of range for shape {x.shape}")
+        return axis % x.ndim
+
+    def extra_repr(self) -> str:
+        return f"start_axis={self.start_axis}, end_axis={self.end_axis}"

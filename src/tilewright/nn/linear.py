@@ -1,0 +1,57 @@
+"""The fully connected layer."""
+
+from __future__ import annotations
+
+import math
+
+import tilewright as tw
+from tilewright import Generator, Tensor
+from tilewright.nn import init
+from tilewright.nn.module import Module
+from tilewright.nn.parameter import Parameter
+
+
+class Linear(Module):
+    """y = x @ weight.T + bias; x is (..., in_features), y is (..., out_features).
+
+    Weight and bias start uniform within ±1/sqrt(in_features), as PyTorch's do.
+
+    >>> import tilewright as tw
+    >>> tw.nn.Linear(3, 2)(tw.ones((5, 3))).shape
+    (5, 2)
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        *,
+        dtype: tw.dtype | None = None,
+        generator: Generator | None = None,
+    ) -> None:
+        if in_features < 0 or out_features < 0:
+            raise ValueError(f"Linear: negative number of features: {in_features}, {out_features}")
+        self.in_features = in_features
+        self.out_features = out_features
+        dtype = dtype or tw.float32
+        self.weight = Parameter(tw.empty((out_features, in_features), dtype=dtype))
+        self.bias = Parameter(tw.empty((out_features,), dtype=dtype)) if bias else None
+        self.reset_parameters(generator)
+
+    def reset_parameters(self, generator: Generator | None = None) -> None:
+        """Draws new weights and biases."""
+        # With a = sqrt(5) Kaiming's bound is 1/sqrt(in_features).
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5), generator=generator)
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_features) if self.in_features else 0.0
+            init.uniform_(self.bias, -bound, bound, generator=generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return tw.linear(x, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"{self.in_features}, {self.out_features}, bias={self.bias is not None}"

@@ -1,0 +1,206 @@
+"""The base of layers and models: finds parameters, buffers and submodules in its attributes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import tilewright as tw
+from tilewright import Tensor
+from tilewright.nn.parameter import Parameter
+
+M = TypeVar("M", bound="Module")
+
+
+class KeyDifferences(NamedTuple):
+    """Names that a loaded state lacks, and names that the module lacks."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class Module:
+    """A layer or model: assign parameters and submodules as attributes, define `forward`.
+
+    >>> import tilewright as tw
+    >>> model = tw.nn.Sequential(tw.nn.Linear(4, 3), tw.nn.ReLU())
+    >>> [name for name, _ in model.named_parameters()]
+    ['0.weight', '0.bias']
+    """
+
+    training: bool = True
+    _buffer_names: tuple[str, ...] = ()
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}: define forward()")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.forward(*args, **kwargs)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # A plain tensor in a parameter's place would silently stop training it.
+        fits = value is None or isinstance(value, Parameter)
+        if not fits and isinstance(self.__dict__.get(name), Parameter):
+            raise TypeError(
+                f"{type(self).__name__}.{name}: is a Parameter, got {type(value).__name__}; "
+                "assign a Parameter, or use copy_() to change its values"
+            )
+        object.__setattr__(self, name, value)
+
+    def register_buffer(self, name: str, tensor: Tensor) -> None:
+        """Sets a tensor that is saved with the module but not trained."""
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"buffer {name!r}: expected a tensor, got {type(tensor).__name__}")
+        if hasattr(self, name) and name not in self._buffer_names:
+            raise ValueError(f"buffer {name!r}: {type(self).__name__} has that attribute already")
+        if name not in self._buffer_names:
+            self._buffer_names = (*self._buffer_names, name)
+        setattr(self, name, tensor)
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """Direct submodules in order of assignment."""
+        for name, value in vars(self).items():
+            if isinstance(value, Module):
+                yield name, value
+
+    def children(self) -> Iterator[Module]:
+        """Direct submodules."""
+        for _, child in self.named_children():
+            yield child
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """This module ('' or `prefix`) and all below it, each once, parents first."""
+        seen: set[int] = set()
+        for name, module in self._walk(prefix):
+            if id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it, each once."""
+        for _, module in self.named_modules():
+            yield module
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """All parameters with dotted names, each once even where shared."""
+        seen: set[int] = set()
+        for name, value in self._named_tensors():
+            if isinstance(value, Parameter) and id(value) not in seen:
+                seen.add(id(value))
+                yield name, value
+
+    def parameters(self) -> Iterator[Parameter]:
+        """All parameters, each once."""
+        for _, parameter in self.named_parameters():
+            yield parameter
+
+    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        """All buffers with dotted names."""
+        for name, value in self._named_tensors():
+            if not isinstance(value, Parameter):
+                yield name, value
+
+    def buffers(self) -> Iterator[Tensor]:
+        """All buffers."""
+        for _, buffer in self.named_buffers():
+            yield buffer
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Parameters and buffers by dotted name; they share memory and carry no gradient."""
+        return {name: value.detach() for name, value in self._named_tensors()}
+
+    def load_state_dict(self, state: Mapping[str, Tensor], strict: bool = True) -> KeyDifferences:
+        """Copies values in by name; dtypes are converted.
+
+        Raises ValueError that lists missing and unexpected names (when strict) and shapes that
+        differ; the module is then unchanged.
+        """
+        own = self.state_dict()
+        keys = KeyDifferences(
+            [name for name in own if name not in state],
+            [name for name in state if name not in own],
+        )
+        problems = _key_problems(keys) if strict else []
+        problems += _value_problems(own, state)
+        if problems:
+            raise ValueError(f"load_state_dict: {type(self).__name__}: " + "; ".join(problems))
+        with tw.no_grad():
+            for name, value in own.items():
+                if name in state:
+                    value.copy_(state[name])
+        return keys
+
+    def train(self: M, mode: bool = True) -> M:
+        """Sets training mode here and below; Dropout acts only in training mode."""
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self: M) -> M:
+        """Sets evaluation mode here and below."""
+        return self.train(False)
+
+    def requires_grad_(self: M, requires_grad: bool = True) -> M:
+        """Sets whether the parameters record gradients; False freezes the module."""
+        for parameter in self.parameters():
+            parameter.requires_grad = requires_grad
+        return self
+
+    def zero_grad(self) -> None:
+        """Drops every parameter's gradient."""
+        tw._core.zero_grad(list(self.parameters()))
+
+    def apply(self: M, function: Callable[[Module], object]) -> M:
+        """Calls `function` on every module below, then on this one."""
+        for child in self.children():
+            child.apply(function)
+        function(self)
+        return self
+
+    def extra_repr(self) -> str:
+        """What stands between the brackets of `repr`: the layer's settings."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [f"({name}): {child!r}" for name, child in self.named_children()]
+        head = f"{type(self).__name__}({self.extra_repr()}"
+        if not lines:
+            return head + ")"
+        return head + "\n" + textwrap.indent("\n".join(lines), "  ") + "\n)"
+
+    def _walk(self, name: str) -> Iterator[tuple[str, Module]]:
+        yield name, self
+        for key, child in self.named_children():
+            yield from child._walk(_join(name, key))
+
+    def _named_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        for prefix, module in self._walk(""):
+            for key, value in vars(module).items():
+                if isinstance(value, Parameter) or key in module._buffer_names:
+                    yield _join(prefix, key), value
+
+
+def _join(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name
+
+
+def _key_problems(keys: KeyDifferences) -> list[str]:
+    problems = []
+    if keys.missing_keys:
+        problems.append("missing: " + ", ".join(keys.missing_keys))
+    if keys.unexpected_keys:
+        problems.append("unexpected: " + ", ".join(keys.unexpected_keys))
+    return problems
+
+
+def _value_problems(own: Mapping[str, Tensor], state: Mapping[str, Any]) -> list[str]:
+    problems = []
+    for name, value in own.items():
+        if name not in state:
+            continue
+        if not isinstance(state[name], Tensor):
+            problems.append(f"{name}: expected a tensor, got {type(state[name]).__name__}")
+        elif state[name].shape != value.shape:
+            problems.append(f"{name}: shape {state[name].shape} does not fit {value.shape}")
+    return problems

@@ -1,0 +1,60 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import tilewright as tw
+from tilewright import Tensor
+from tilewright.optim.optimizer import Group, Optimizer, check_not_negative
+
+
+class Adagrad(Optimizer):
+    """x -= lr · g / (sqrt(sum of g²) + eps).
+
+    Source: Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and
+    stochastic optimization", JMLR 12 (2011).
+
+    >>> import tilewright as tw
+    >>> x = tw.asarray([1.0], dtype=tw.float32); x.requires_grad = True
+    >>> (x * x).sum().backward()
+    >>> tw.optim.Adagrad([x], lr=0.5).step(); round(x.item(), 4)
+    0.5
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Tensor] | Iterable[Group],
+        lr: float = 1e-2,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10,
+    ) -> None:
+        defaults = {
+            "lr": lr,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "eps": eps,
+        }
+        super().__init__(params, defaults)
+
+    def check_group(self, group: Group) -> None:
+        names = ("lr", "weight_decay", "initial_accumulator_value", "eps")
+        check_not_negative("Adagrad", group, *names)
+
+    def state_names(self, group: Group) -> tuple[str, ...]:
+        return ("sum",)
+
+    def new_state(self, name: str, group: Group, param: Tensor) -> Tensor:
+        return tw.full_like(param, group["initial_accumulator_value"])
+
+    def update(
+        self, group: Group, params: list[Tensor], state: dict[str, list[Tensor]], step: int
+    ) -> None:
+        tw._core.adagrad_step(
+            params,
+            state["sum"],
+            lr=group["lr"],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+        )

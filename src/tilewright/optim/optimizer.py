@@ -1,0 +1,187 @@
+"""The base of optimisers: parameter groups, state, and which parameters a step touches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import tilewright as tw
+from tilewright import Tensor
+
+Group = dict[str, Any]
+
+
+class Slots:
+    """State of one group, aligned with its parameters: steps done, and tensors by state name."""
+
+    def __init__(self, size: int) -> None:
+        self.steps = [0] * size
+        self.tensors: list[dict[str, Tensor]] = [{} for _ in range(size)]
+
+
+class Optimizer:
+    """Base class: give a list of tensors, or dicts with "params" and settings of their own.
+
+    A subclass sets its defaults, checks a group's settings, names its state and updates a list of
+    parameters that have all done the same number of steps. Parameters without a gradient are left
+    alone.
+    """
+
+    param_groups: list[Group]
+
+    def __init__(self, params: Iterable[Tensor] | Iterable[Group], defaults: Group) -> None:
+        self.defaults = defaults
+        self.param_groups = []
+        self._slots: list[Slots] = []
+        items: list[Any] = [params] if isinstance(params, Mapping) else list(params)
+        if not items:
+            raise ValueError(f"{type(self).__name__}: no parameters to optimise")
+        groups = items if isinstance(items[0], Mapping) else [{"params": items}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, group: Mapping[str, Any]) -> None:
+        """Adds parameters with settings of their own; settings left out take the defaults."""
+        params = group["params"]
+        params = [params] if isinstance(params, Tensor) else list(params)
+        unknown = sorted(set(group) - set(self.defaults) - {"params"})
+        if unknown:
+            raise ValueError(f"{type(self).__name__}: unknown settings: {', '.join(unknown)}")
+        full = {**self.defaults, **group, "params": params}
+        self._check_params(params)
+        self.check_group(full)
+        self.param_groups.append(full)
+        self._slots.append(Slots(len(params)))
+
+    def check_group(self, group: Group) -> None:
+        """Raises ValueError where a setting makes no sense."""
+
+    def state_names(self, group: Group) -> tuple[str, ...]:
+        """Names of the state tensors that each parameter of the group needs."""
+        return ()
+
+    def new_state(self, name: str, group: Group, param: Tensor) -> Tensor:
+        """A parameter's first state tensor."""
+        return tw.zeros_like(param)
+
+    def update(
+        self, group: Group, params: list[Tensor], state: dict[str, list[Tensor]], step: int
+    ) -> None:
+        """Changes `params` and `state` in place; `step` counts from 1."""
+        raise NotImplementedError
+
+    def step(self) -> None:
+        """Updates every parameter that has a gradient."""
+        for group, slots in zip(self.param_groups, self._slots, strict=True):
+            params = group["params"]
+            for step, indices in _with_gradient(params, slots.steps).items():
+                state = self._state(group, slots, indices)
+                self.update(group, [params[i] for i in indices], state, step + 1)
+                for i in indices:
+                    slots.steps[i] = step + 1
+
+    def zero_grad(self) -> None:
+        """Drops the gradients of all parameters."""
+        for group in self.param_groups:
+            tw._core.zero_grad(group["params"])
+
+    def state_dict(self) -> dict[str, Any]:
+        """Settings and state by parameter number: {"state": {...}, "param_groups": [...]}.
+
+        State tensors are shared with the optimiser, not copied.
+        """
+        state: dict[int, dict[str, Any]] = {}
+        groups = []
+        first = 0
+        for group, slots in zip(self.param_groups, self._slots, strict=True):
+            numbers = range(first, first + len(group["params"]))
+            first = numbers.stop
+            for number, steps, tensors in zip(numbers, slots.steps, slots.tensors, strict=True):
+                if steps:
+                    state[number] = {"step": steps, **tensors}
+            groups.append({**group, "params": list(numbers)})
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Takes settings and copies of the state.
+
+        Raises ValueError where something does not fit; the optimiser is then unchanged.
+        """
+        groups = state_dict["param_groups"]
+        sizes = [len(group["params"]) for group in groups]
+        own_sizes = [len(group["params"]) for group in self.param_groups]
+        if sizes != own_sizes:
+            raise ValueError(
+                f"{type(self).__name__}: load_state_dict: groups of {sizes} parameters do not fit "
+                f"groups of {own_sizes}"
+            )
+        merged = [
+            {**own, **new, "params": own["params"]}
+            for own, new in zip(self.param_groups, groups, strict=True)
+        ]
+        slots = [
+            self._load_slots(group, [state_dict["state"].get(n, {}) for n in new["params"]])
+            for group, new in zip(merged, groups, strict=True)
+        ]
+        for own, new in zip(self.param_groups, merged, strict=True):
+            own.update(new)
+        self._slots = slots
+
+    def __repr__(self) -> str:
+        groups = [
+            ", ".join(f"{key}={value!r}" for key, value in group.items() if key != "params")
+            + f", {len(group['params'])} parameters"
+            for group in self.param_groups
+        ]
+        return f"{type(self).__name__}(" + "; ".join(groups) + ")"
+
+    def _check_params(self, params: list[Any]) -> None:
+        name = type(self).__name__
+        seen = {id(p) for group in self.param_groups for p in group["params"]}
+        for i, param in enumerate(params):
+            if not isinstance(param, Tensor):
+                raise TypeError(f"{name}: parameter {i} is a {type(param).__name__}, not a tensor")
+            if id(param) in seen:
+                raise ValueError(f"{name}: parameter {i}, shape {param.shape}, is given twice")
+            seen.add(id(param))
+
+    def _state(self, group: Group, slots: Slots, indices: list[int]) -> dict[str, list[Tensor]]:
+        state = {}
+        for name in self.state_names(group):
+            for i in indices:
+                if name not in slots.tensors[i]:
+                    slots.tensors[i][name] = self.new_state(name, group, group["params"][i])
+            state[name] = [slots.tensors[i][name] for i in indices]
+        return state
+
+    def _load_slots(self, group: Group, states: list[Mapping[str, Any]]) -> Slots:
+        slots = Slots(len(states))
+        for i, (param, state) in enumerate(zip(group["params"], states, strict=True)):
+            slots.steps[i] = int(state.get("step", 0))
+            for name in self.state_names(group) if slots.steps[i] else ():
+                slots.tensors[i][name] = self._checked_copy(name, state.get(name), i, param)
+        return slots
+
+    def _checked_copy(self, name: str, value: Any, i: int, param: Tensor) -> Tensor:
+        where = f"{type(self).__name__}: load_state_dict: {name} of parameter {i}"
+        if not isinstance(value, Tensor):
+            raise ValueError(f"{where} is missing")
+        if value.shape != param.shape:
+            raise ValueError(f"{where}: shape {value.shape} does not fit {param.shape}")
+        return value.detach().copy()
+
+
+def _with_gradient(params: list[Tensor], steps: list[int]) -> dict[int, list[int]]:
+    """Indices of the parameters that have a gradient, by the steps they have done."""
+    by_step: dict[int, list[int]] = {}
+    for i, param in enumerate(params):
+        if param.grad is not None:
+            by_step.setdefault(steps[i], []).append(i)
+    return by_step
+
+
+def check_not_negative(optimizer: str, group: Group, *names: str) -> None:
+    """Raises ValueError naming the first setting below zero (or NaN)."""
+    for name in names:
+        if not group[name] >= 0:
+            raise ValueError(f"{optimizer}: {name} must not be negative, got {group[name]}")

@@ -1,0 +1,63 @@
+"""Stochastic gradient descent, with momentum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import tilewright as tw
+from tilewright import Tensor
+from tilewright.optim.optimizer import Group, Optimizer, check_not_negative
+
+
+class SGD(Optimizer):
+    """x -= lr · v, v = momentum · v + (1 - dampening) · (g + weight_decay · x); first v = g.
+
+    Source of the Nesterov form: Sutskever et al., "On the importance of initialization and
+    momentum in deep learning", ICML 2013.
+
+    >>> import tilewright as tw
+    >>> x = tw.asarray([1.0], dtype=tw.float32); x.requires_grad = True
+    >>> (x * x).sum().backward()
+    >>> tw.optim.SGD([x], lr=0.25).step(); x.tolist()
+    [0.5]
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Tensor] | Iterable[Group],
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+    ) -> None:
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+        }
+        super().__init__(params, defaults)
+
+    def check_group(self, group: Group) -> None:
+        check_not_negative("SGD", group, "lr", "momentum", "weight_decay")
+        if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
+            raise ValueError("SGD: nesterov needs a momentum above 0 and no dampening")
+
+    def state_names(self, group: Group) -> tuple[str, ...]:
+        return ("momentum_buffer",) if group["momentum"] else ()
+
+    def update(
+        self, group: Group, params: list[Tensor], state: dict[str, list[Tensor]], step: int
+    ) -> None:
+        tw._core.sgd_step(
+            params,
+            state.get("momentum_buffer"),
+            lr=group["lr"],
+            momentum=group["momentum"],
+            dampening=group["dampening"],
+            weight_decay=group["weight_decay"],
+            nesterov=group["nesterov"],
+            first_step=step == 1,
+        )

@@ -1,0 +1,260 @@
+"""The command line: results, JSON, exit codes, and errors in one line."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tilewright as tw
+from tilewright import train as job
+from tilewright.cli import main
+from tilewright.data.mnist import missing_files
+
+QUICK = ["train", "digits", "--epochs", "2", "--hidden", "16"]
+
+
+def run_json(capsys, *arguments):
+    """Exit code and what --json printed."""
+    code = main([*arguments, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def real_mnist():
+    """The folder of the real files, where this machine has them."""
+    for folder in (os.environ.get("TILEWRIGHT_DATA"), "../shared/data"):
+        if folder and not missing_files(Path(folder)):
+            return folder
+    pytest.skip("no MNIST here: set TILEWRIGHT_DATA to the folder of its files")
+
+
+@pytest.fixture(autouse=True)
+def keep_threads():
+    before = tw.get_num_threads()
+    yield
+    tw.set_num_threads(before)
+
+
+class TestTrain:
+    def test_digits_reach_their_accuracy(self, capsys):
+        code, results = run_json(capsys, "train", "digits")
+        assert code == 0
+        (run,) = results["runs"]
+        assert len(run["epochs"]) == 50
+        assert run["accuracy"] >= 0.95
+
+    def test_mnist_learns(self, capsys):
+        folder = real_mnist()
+        code, results = run_json(capsys, "train", "mnist", "--data", folder, "--epochs", "1")
+        assert code == 0
+        # After one epoch; three give the 95 % that the README states.
+        assert results["runs"][0]["accuracy"] >= 0.90
+
+    def test_the_same_seed_gives_the_same_losses(self, capsys):
+        runs = [run_json(capsys, *QUICK, "--seed", "5")[1]["runs"][0] for _ in range(2)]
+        losses = [[epoch["loss"] for epoch in run["epochs"]] for run in runs]
+        assert losses[0] == losses[1]
+
+    def test_output_for_people(self, capsys):
+        assert main(QUICK) == 0
+        out = capsys.readouterr().out
+        assert "digits: 64-16-10, 1,437 training and 360 test images" in out
+        assert "epoch  2/2" in out
+        assert "images/s" in out
+
+    @pytest.mark.parametrize("optimizer", list(job.LEARNING_RATES))
+    def test_optimizers_learn(self, capsys, optimizer):
+        _, results = run_json(capsys, *QUICK, "--optimizer", optimizer)
+        losses = [epoch["loss"] for epoch in results["runs"][0]["epochs"]]
+        assert losses[1] < losses[0]
+
+    def test_the_ladder_agrees_on_every_rung(self, capsys):
+        code, results = run_json(capsys, *QUICK, "--ladder")
+        assert code == 0
+        runs = [run for run in results["runs"] if run["epochs"]]
+        names = [run["options"]["kernel"] for run in results["runs"]]
+        assert names == [*tw.kernels.names("matmul"), "auto"]
+        assert len(runs) >= 2
+        accuracies = [run["accuracy"] for run in runs]
+        # Rounding differs between rungs; 0.01 is three of the 360 test images.
+        assert max(accuracies) - min(accuracies) <= 0.01
+
+    def test_a_refused_rung_is_a_row_not_an_end(self, monkeypatch):
+        def refuse(task, options, *callbacks):
+            raise ValueError("direct: too large")
+
+        monkeypatch.setattr(job, "train", refuse)
+        runs = job.ladder(empty_task(), job.Options())
+        assert all(run.error == "direct: too large" for run in runs)
+
+    def test_a_forced_kernel(self, capsys):
+        kernel = tw.kernels.names("matmul")[0]
+        _, results = run_json(capsys, *QUICK, "--kernel", kernel)
+        assert results["runs"][0]["options"]["kernel"] == kernel
+
+    def test_json_to_a_file(self, tmp_path, capsys):
+        target = tmp_path / "run.json"
+        assert main([*QUICK, "--json", str(target)]) == 0
+        assert json.loads(target.read_text())["runs"][0]["task"] == "digits"
+        assert "epoch" in capsys.readouterr().out
+
+    def test_a_picture(self, tmp_path, capsys):
+        pytest.importorskip("matplotlib")
+        target = tmp_path / "ladder.png"
+        assert main([*QUICK, "--plot", str(target)]) == 0
+        assert target.read_bytes().startswith(b"\x89PNG")
+
+    def test_a_picture_without_matplotlib_fails_before_the_work(self, monkeypatch, capsys):
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        assert main([*QUICK, "--plot", "x.png"]) == 1
+        captured = capsys.readouterr()
+        assert "pip install 'tilewright[plot]'" in captured.err
+        assert captured.out == ""
+
+    def test_an_unknown_picture_format(self, capsys):
+        pytest.importorskip("matplotlib")
+        assert main([*QUICK, "--plot", "x.docx"]) == 1
+        assert "no picture format 'docx'" in capsys.readouterr().err
+
+    def test_missing_data(self, tmp_path, capsys):
+        assert main(["train", "mnist", "--data", str(tmp_path)]) == 1
+        error = capsys.readouterr().err
+        assert "no train-images-idx3-ubyte[.gz]" in error
+        assert error.count("\n") == 1
+
+    @pytest.mark.parametrize(
+        ("arguments", "text"),
+        [
+            (["train"], "required: task"),
+            (["train", "cifar"], "invalid choice: 'cifar'"),
+            (["train", "digits", "--epochs", "0"], "at least 1, got '0'"),
+            (["train", "digits", "--lr", "-1"], "above 0, got '-1'"),
+            (["train", "digits", "--kernel", "magic"], "invalid choice: 'magic'"),
+            (["train", "digits", "--kernel", "auto", "--ladder"], "not allowed with"),
+            (["explain", "matmul", "12y"], "expected sizes such as 512x512"),
+            (["bench", "matmul", "--peers", "excel"], "no peer 'excel'"),
+            (["bench", "matmul", "--sizes", "16,x"], "at least 1, got 'x'"),
+            ([], "required: COMMAND"),
+        ],
+    )
+    def test_wrong_usage(self, capsys, arguments, text):
+        with pytest.raises(SystemExit) as caught:
+            main(arguments)
+        assert caught.value.code == 2
+        assert text in capsys.readouterr().err
+
+
+def empty_task():
+    return job.Task("digits", *[tw.zeros((1, 1))] * 4)
+
+
+class TestInfo:
+    def test_facts(self, capsys):
+        code, facts = run_json(capsys, "info")
+        assert code == 0
+        assert facts["version"] == tw.__version__
+        assert facts["kernels"]["matmul"] == list(tw.kernels.names("matmul"))
+        assert facts["threads"] >= 1
+
+    def test_measured_facts(self, capsys):
+        _, facts = run_json(capsys, "info", "--measure", "--threads", "1")
+        assert facts["threads"] == 1
+        assert facts["matmul_flops_per_s"] > 0
+        assert facts["bandwidth_bytes_per_s"] > 0
+
+    def test_for_people(self, capsys):
+        assert main(["info"]) == 0
+        out = capsys.readouterr().out
+        assert "instruction set" in out
+        assert "matmul" in out
+
+
+class TestExplain:
+    @pytest.mark.parametrize(
+        "extra", [[], ["--transpose-a"], ["--transpose-b", "--dtype", "float64"]]
+    )
+    def test_matmul(self, capsys, extra):
+        assert main(["explain", "matmul", "32x16x8", *extra]) == 0
+        out = capsys.readouterr().out
+        assert "matmul" in out
+
+    def test_forced(self, capsys):
+        kernel = tw.kernels.names("matmul")[0]
+        assert main(["explain", "matmul", "32x16x8", "--kernel", kernel]) == 0
+        assert kernel in capsys.readouterr().out
+
+    def test_other_ops(self, capsys):
+        for op in ("exp", "add", "sum"):
+            assert main(["explain", op, "64x64"]) == 0
+            capsys.readouterr()
+
+    @pytest.mark.parametrize(
+        ("arguments", "text"),
+        [
+            (["explain", "matmul", "32x16"], "three sizes MxKxN, got 32x16"),
+            (["explain", "frobnicate", "3"], "no op 'frobnicate'"),
+            (["explain", "matmul", "4x4x4", "--kernel", "magic"], "magic"),
+        ],
+    )
+    def test_errors(self, capsys, arguments, text):
+        assert main(arguments) == 1
+        error = capsys.readouterr().err
+        assert text in error
+        assert error.count("\n") == 1
+
+
+class TestBench:
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["matmul", "--sizes", "8,16"],
+            ["pointwise", "--sizes", "16"],
+            ["ladder", "--sizes", "32"],
+            ["overhead"],
+        ],
+    )
+    def test_rows_have_timings(self, capsys, arguments):
+        code, report = run_json(capsys, "bench", *arguments, "--peers", "numpy", "--threads", "1")
+        assert code == 0
+        assert report["machine"]["threads"] == 1
+        assert report["machine"]["isa"]
+        for result in report["results"]:
+            timing = result["timings"]["tilewright"]
+            assert 0 < timing["median_s"] <= timing["p95_s"]
+
+
+class TestDoctor:
+    def test_findings(self, capsys):
+        code, report = run_json(capsys, "doctor")
+        statuses = {finding["what"]: finding["status"] for finding in report["findings"]}
+        assert statuses["engine"] == "ok"
+        assert code == ("problem" in statuses.values())
+
+    def test_too_many_threads_are_a_problem(self, capsys):
+        tw.set_num_threads(tw._core.cpu_info()["usable_processors"] + 1)
+        assert main(["doctor"]) == 1
+        assert "TILEWRIGHT_THREADS=" in capsys.readouterr().out
+
+
+class TestProcess:
+    def test_module_runs_and_plain_text_has_no_escapes(self):
+        environment = {**os.environ, "NO_COLOR": "1"}
+        command = [sys.executable, "-m", "tilewright", "info"]
+        result = subprocess.run(
+            command, capture_output=True, text=True, env=environment, check=True
+        )
+        assert "\x1b" not in result.stdout
+
+    def test_version(self, capsys):
+        with pytest.raises(SystemExit) as caught:
+            main(["--version"])
+        assert caught.value.code == 0
+        assert capsys.readouterr().out.strip() == f"tilewright {tw.__version__}"
+
+    def test_a_closed_pipe_is_no_traceback(self):
+        command = f"{sys.executable} -m tilewright info | true"
+        result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+        assert "Traceback" not in result.stderr

@@ -1,0 +1,236 @@
+"""Data sets and the loader: right content, damaged and missing files, batches and their order."""
+
+import gzip
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tilewright as tw
+from tilewright import data
+from tilewright.data.mnist import missing_files
+
+NAMES = {
+    "train-images-idx3-ubyte": (0, "images"),
+    "train-labels-idx1-ubyte": (0, "labels"),
+    "t10k-images-idx3-ubyte": (1, "images"),
+    "t10k-labels-idx1-ubyte": (1, "labels"),
+}
+COUNTS = (5, 3)
+
+
+def idx(sizes, payload=None, code=8):
+    count = 1
+    for size in sizes:
+        count *= size
+    payload = bytes(i % 10 for i in range(count)) if payload is None else payload
+    return struct.pack(f">HBB{len(sizes)}I", 0, code, len(sizes), *sizes) + payload
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Four small files of the right form."""
+    for name, (split, kind) in NAMES.items():
+        sizes = (COUNTS[split], 28, 28) if kind == "images" else (COUNTS[split],)
+        (tmp_path / name).write_bytes(idx(sizes))
+    return tmp_path
+
+
+class TestMnist:
+    def test_reads_plain_files(self, folder):
+        mnist = data.mnist(folder)
+        assert [t.shape for t in mnist] == [(5, 28, 28), (5,), (3, 28, 28), (3,)]
+        assert mnist.train_labels.tolist() == [0, 1, 2, 3, 4]
+        assert mnist.test_images.dtype == tw.uint8
+        assert mnist.train_images[0, 0, :4].tolist() == [0, 1, 2, 3]
+
+    def test_reads_compressed_files(self, folder):
+        for name in NAMES:
+            path = folder / name
+            path.with_name(name + ".gz").write_bytes(gzip.compress(path.read_bytes()))
+            path.unlink()
+        assert data.mnist(folder).train_labels.tolist() == [0, 1, 2, 3, 4]
+
+    def test_the_real_files(self):
+        folders = [os.environ.get("TILEWRIGHT_DATA"), "../shared/data"]
+        folder = next((f for f in folders if f and not missing_files(Path(f))), None)
+        if folder is None:
+            pytest.skip("no MNIST here: set TILEWRIGHT_DATA to the folder of its files")
+        mnist = data.mnist(folder)
+        assert [t.shape[0] for t in mnist] == [60000, 60000, 10000, 10000]
+        assert mnist.train_labels[:5].tolist() == [5, 0, 4, 1, 9]
+        assert mnist.test_labels[:5].tolist() == [7, 2, 1, 0, 4]
+
+    def test_finds_a_subfolder_and_the_environment_variable(self, folder, monkeypatch):
+        inner = folder / "mnist"
+        inner.mkdir()
+        for name in NAMES:
+            (folder / name).rename(inner / name)
+        assert data.mnist(folder).test_labels.tolist() == [0, 1, 2]
+        monkeypatch.setenv("TILEWRIGHT_DATA", str(folder))
+        assert data.mnist().test_labels.tolist() == [0, 1, 2]
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_a_missing_file_is_named_with_a_remedy(self, folder, name):
+        (folder / name).unlink()
+        with pytest.raises(FileNotFoundError, match=rf"no {name}\[\.gz\].*--data DIR"):
+            data.mnist(folder)
+
+    def test_a_missing_folder(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere"):
+            data.mnist(tmp_path / "nowhere")
+
+    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize(
+        ("damage", "text"),
+        [
+            (lambda b: b"", "truncated: 0 bytes are no IDX header"),
+            (lambda b: b[:3], "truncated: 3 bytes"),
+            (lambda b: b[:6], "truncated: the header"),
+            (lambda b: b[:-1], "truncated: .* need"),
+            (lambda b: b + b"x", "1 bytes too many"),
+            (lambda b: b"\x00\x01" + b[2:], "not an IDX file"),
+            (lambda b: b"<html>" + b, "not an IDX file"),
+            (lambda b: b"\x00\x00\x0d" + b[3:], "elements are float32, expected uint8"),
+            (lambda b: b"\x00\x00\x08\x02" + b[4:], "sizes are .*, expected n|truncated"),
+            (lambda b: gzip.compress(b)[:-20], "truncated: the gzip stream"),
+            (lambda b: gzip.compress(b)[:-8] + bytes(8), "damaged gzip data"),
+            (lambda b: b"\x1f\x8b" + bytes(30), "damaged gzip data"),
+        ],
+    )
+    def test_damage_is_described_with_the_file(self, folder, name, damage, text):
+        path = folder / name
+        path.write_bytes(damage(path.read_bytes()))
+        with pytest.raises(ValueError, match=f"{name}: ({text})"):
+            data.mnist(folder)
+
+    def test_sizes_that_would_fill_memory_are_refused(self, folder):
+        huge = struct.pack(">HBBIII", 0, 8, 3, 0xFFFFFFFF, 28, 28)
+        (folder / "train-images-idx3-ubyte").write_bytes(huge)
+        with pytest.raises(ValueError, match="truncated: 4294967295 x 28 x 28"):
+            data.mnist(folder)
+
+    def test_images_of_another_size(self, folder):
+        (folder / "t10k-images-idx3-ubyte").write_bytes(idx((3, 8, 8)))
+        with pytest.raises(ValueError, match="sizes are 3 x 8 x 8, expected n x 28 x 28"):
+            data.mnist(folder)
+
+    def test_images_and_labels_must_match(self, folder):
+        (folder / "train-labels-idx1-ubyte").write_bytes(idx((4,)))
+        with pytest.raises(ValueError, match=r"5 images, .* 4 labels"):
+            data.mnist(folder)
+
+    def test_labels_beyond_nine(self, folder):
+        (folder / "t10k-labels-idx1-ubyte").write_bytes(idx((3,), b"\x00\x0a\x01"))
+        with pytest.raises(ValueError, match="labels go from 0 to 9, found 10"):
+            data.mnist(folder)
+
+    def test_download_without_pooch_says_what_to_install(self, folder, monkeypatch):
+        monkeypatch.setitem(sys.modules, "pooch", None)
+        (folder / "t10k-labels-idx1-ubyte").unlink()
+        with pytest.raises(ImportError, match=r"pip install 'tilewright\[data\]'"):
+            data.mnist(folder, download=True)
+
+
+class TestDigits:
+    def test_content(self):
+        images, labels = data.digits()
+        assert images.shape == (1797, 8, 8)
+        assert labels.shape == (1797,)
+        assert images.dtype == labels.dtype == tw.uint8
+        # Facts of the published set: grey levels to 16, their sum, and the counts of each digit.
+        assert images.max().item() == 16
+        assert images.astype(tw.int64).sum().item() == 561718
+        counts = [labels.tolist().count(digit) for digit in range(10)]
+        assert counts == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
+
+    def test_equals_scikit_learns_copy(self):
+        datasets = pytest.importorskip("sklearn.datasets")
+        theirs = datasets.load_digits()
+        images, labels = data.digits()
+        assert (images.numpy() == theirs.images).all()
+        assert (labels.numpy() == theirs.target).all()
+
+
+class TestDataLoader:
+    def test_batches_in_order(self):
+        x, y = tw.arange(10).reshape((5, 2)), tw.arange(5)
+        loader = data.DataLoader((x, y), batch_size=2)
+        assert len(loader) == 3
+        batches = [(a.tolist(), b.tolist()) for a, b in loader]
+        assert batches[0] == ([[0, 1], [2, 3]], [0, 1])
+        assert batches[2] == ([[8, 9]], [4])
+
+    def test_drop_last(self):
+        loader = data.DataLoader(tw.arange(5), batch_size=2, drop_last=True)
+        assert len(loader) == 2
+        assert [batch.tolist() for batch in loader] == [[0, 1], [2, 3]]
+
+    def test_an_epoch_has_every_row_once_and_rows_stay_together(self):
+        x = tw.arange(101)
+        loader = data.DataLoader((x, x * 3), batch_size=10, shuffle=True, seed=1)
+        rows = [(a, b) for xs, ys in loader for a, b in zip(xs.tolist(), ys.tolist(), strict=True)]
+        assert sorted(a for a, _ in rows) == list(range(101))
+        assert all(b == 3 * a for a, b in rows)
+        assert [a for a, _ in rows] != list(range(101))
+
+    def test_each_epoch_has_an_order_of_its_own(self):
+        loader = data.DataLoader(tw.arange(50), batch_size=50, shuffle=True, seed=1)
+        (first,), (second,) = list(loader), list(loader)
+        assert first.tolist() != second.tolist()
+
+    def test_a_seed_gives_the_same_epochs_again(self):
+        def epochs():
+            loader = data.DataLoader(tw.arange(50), batch_size=7, shuffle=True, seed=3)
+            tw.rand((3,))  # other draws do not matter
+            return [[batch.tolist() for batch in loader] for _ in range(2)]
+
+        assert epochs() == epochs()
+
+    def test_without_a_seed_manual_seed_decides(self):
+        def order():
+            tw.manual_seed(4)
+            return [b.tolist() for b in data.DataLoader(tw.arange(20), 20, shuffle=True)]
+
+        assert order() == order()
+
+    def test_a_dataset(self):
+        dataset = data.TensorDataset(tw.arange(4), tw.arange(4) * 2)
+        assert [item.item() for item in dataset[3]] == [3, 6]
+        assert len(list(data.DataLoader(dataset, 3))) == 2
+
+    def test_no_rows(self):
+        loader = data.DataLoader(tw.zeros((0, 3)), 4, shuffle=True)
+        assert len(loader) == 0
+        assert list(loader) == []
+
+    @pytest.mark.parametrize(
+        ("make", "error", "text"),
+        [
+            (lambda: data.DataLoader(tw.arange(3), 0), ValueError, "at least 1, got 0"),
+            (lambda: data.DataLoader((tw.arange(3), tw.arange(4))), ValueError, r"\(3,\), \(4,\)"),
+            (lambda: data.DataLoader(()), ValueError, "no tensors"),
+            (lambda: data.DataLoader(([1, 2],)), TypeError, "item 0 is a list"),
+            (lambda: data.DataLoader(tw.asarray(1.0)), ValueError, "no axis"),
+            (
+                lambda: data.DataLoader(tw.arange(3), seed=1, generator=tw.Generator(1)),
+                ValueError,
+                "not both",
+            ),
+        ],
+    )
+    def test_errors(self, make, error, text):
+        with pytest.raises(error, match=text):
+            make()
+
+
+def test_importing_data_loads_no_third_party_package():
+    program = (
+        "import sys, tilewright as tw; tw.data, tw.nn, tw.optim, tw.save; "
+        "loaded = {'numpy', 'rich', 'pooch', 'platformdirs', 'safetensors'} & set(sys.modules); "
+        "sys.exit(str(loaded) if loaded else 0)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

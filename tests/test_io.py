@@ -1,0 +1,256 @@
+"""Files: round trips, exchange with the safetensors package, damage, full disks and kills."""
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+import pytest
+
+import tilewright as tw
+
+DTYPES = [
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+]
+
+
+def tensor_of(name):
+    return tw.asarray([[0, 1, 2], [3, 0, 1]]).astype(getattr(tw, name))
+
+
+def write(path, header, data=b""):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def entry(dtype="F32", shape=(2,), offsets=(0, 8)):
+    return {"dtype": dtype, "shape": list(shape), "data_offsets": list(offsets)}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.safetensors"
+
+
+class TestRoundTrip:
+    def test_every_dtype(self, path):
+        tensors = {name: tensor_of(name) for name in DTYPES}
+        tw.save(tensors, path)
+        loaded = tw.load(path)
+        assert set(loaded) == set(tensors)
+        for name, tensor in tensors.items():
+            assert loaded[name].dtype == tensor.dtype
+            assert loaded[name].tolist() == tensor.tolist()
+
+    @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (2, 3, 4)])
+    def test_shapes(self, path, shape):
+        x = tw.randn(shape)
+        tw.save({"x": x}, path)
+        loaded = tw.load(path)["x"]
+        assert loaded.shape == shape
+        assert loaded.tolist() == x.tolist()
+
+    def test_views_and_gradients(self, path):
+        x = tw.arange(12).reshape((3, 4)).astype(tw.float32)
+        x.requires_grad = True
+        tw.save({"t": x.T, "rows": x[::2], "back": x[::-1]}, path)
+        loaded = tw.load(path)
+        assert loaded["t"].tolist() == x.T.tolist()
+        assert loaded["rows"].tolist() == x[::2].tolist()
+        assert loaded["back"].tolist() == x[::-1].tolist()
+        assert not loaded["t"].requires_grad
+
+    def test_a_model(self, path):
+        model, copy = tw.nn.Linear(5, 3), tw.nn.Linear(5, 3)
+        tw.save(model.state_dict(), path)
+        copy.load_state_dict(tw.load(path))
+        assert copy.weight.tolist() == model.weight.tolist()
+
+    def test_metadata(self, path):
+        tw.save({}, path, metadata={"epoch": "3", "note": "für später"})
+        assert tw.io.load_metadata(path) == {"epoch": "3", "note": "für später"}
+        assert tw.load(path) == {}
+
+    def test_names_of_any_text(self, path):
+        tensors = {name: tw.ones((1,)) for name in ('a "b"', "", "schön.0", "a/b")}
+        tw.save(tensors, path)
+        assert set(tw.load(path)) == set(tensors)
+
+    def test_equal_content_gives_equal_files(self, tmp_path):
+        x, y = tw.ones((2,)), tw.zeros((3,))
+        tw.save({"x": x, "y": y}, tmp_path / "a")
+        tw.save({"y": y, "x": x}, tmp_path / "b")
+        assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+class TestExchange:
+    def test_the_safetensors_package_reads_ours(self, path):
+        theirs = pytest.importorskip("safetensors.numpy")
+        names = [name for name in DTYPES if name != "bfloat16"]
+        tw.save({name: tensor_of(name) for name in names}, path, metadata={"a": "b"})
+        loaded = theirs.load_file(path)
+        for name in names:
+            assert loaded[name].dtype.name == name
+            assert loaded[name].tolist() == tensor_of(name).tolist()
+
+    def test_we_read_the_safetensors_packages(self, path):
+        theirs = pytest.importorskip("safetensors.numpy")
+        names = [name for name in DTYPES if name != "bfloat16"]
+        theirs.save_file({name: tensor_of(name).numpy() for name in names}, path, {"a": "b"})
+        loaded = tw.load(path)
+        assert tw.io.load_metadata(path) == {"a": "b"}
+        for name in names:
+            assert loaded[name].dtype == getattr(tw, name)
+            assert loaded[name].tolist() == tensor_of(name).tolist()
+
+    def test_bfloat16_through_pytorch(self, path):
+        pytest.importorskip("torch")
+        theirs = pytest.importorskip("safetensors.torch")
+        tw.save({"x": tensor_of("bfloat16")}, path)
+        loaded = theirs.load_file(path)["x"]
+        assert str(loaded.dtype) == "torch.bfloat16"
+        assert loaded.tolist() == tensor_of("bfloat16").tolist()
+
+
+class TestDamage:
+    @pytest.mark.parametrize("size", range(0, 120, 7))
+    def test_truncation_anywhere(self, path, size):
+        tw.save({"x": tw.ones((3,)), "y": tw.zeros((2,))}, path)
+        content = path.read_bytes()
+        assert size < len(content)
+        path.write_bytes(content[:size])
+        with pytest.raises(
+            ValueError, match=r"model\.safetensors: .*(truncated|not a safetensors)"
+        ):
+            tw.load(path)
+
+    @pytest.mark.parametrize(
+        ("header", "data", "text"),
+        [
+            (b"{", b"", "damaged header"),
+            (b"[1]", b"", "the header is no table"),
+            (b"\xff\xfe{}", b"", "damaged header"),
+            (b'{"x":1,"x":2}', b"", "stands there twice"),
+            (b"[" * 100_000, b"", "damaged header"),
+            ({"x": 3}, b"", "'x': damaged header entry"),
+            ({"x": {"dtype": "F32"}}, b"", "'x': damaged header entry"),
+            ({"x": entry(shape=(-1, -2))}, bytes(8), "whole and positive"),
+            ({"x": entry(shape=(2.0,))}, bytes(8), "whole and positive"),
+            ({"x": entry(shape=(3,))}, bytes(8), r"shape \(3,\) of F32 does not fill 8 bytes"),
+            ({"x": entry(offsets=(8, 0))}, bytes(8), "does not fill"),
+            ({"x": entry()}, bytes(7), "truncated: 8 bytes of tensors, 7 are there"),
+            ({"x": entry()}, bytes(9), "1 bytes too many"),
+            ({"x": entry(offsets=(4, 12))}, bytes(12), "starts at 4, not 0"),
+            ({"x": entry(), "y": entry()}, bytes(8), "starts at 0, not 8"),
+            ({"__metadata__": 3}, b"", "metadata is not a table"),
+        ],
+    )
+    def test_damaged_headers(self, path, header, data, text):
+        write(path, header, data)
+        with pytest.raises(ValueError, match=text):
+            tw.load(path)
+
+    def test_foreign_element_types(self, path):
+        write(path, {"x": entry("F8_E4M3", (2,), (0, 2))}, bytes(2))
+        with pytest.raises(TypeError, match="'x' has element type F8_E4M3"):
+            tw.load(path)
+
+    def test_garbage(self, path):
+        path.write_bytes(bytes(range(256)) * 40)
+        with pytest.raises(ValueError, match="not a safetensors file"):
+            tw.load(path)
+
+    def test_missing(self, path):
+        with pytest.raises(FileNotFoundError):
+            tw.load(path)
+
+
+class TestRefusedSaves:
+    @pytest.mark.parametrize(
+        ("tensors", "text"),
+        [
+            ([tw.ones((1,))], "expected a dict of tensors"),
+            ({"x": [1.0]}, "'x' is a list, not a tensor"),
+            ({3: tw.ones((1,))}, "3 cannot name a tensor"),
+            ({"__metadata__": tw.ones((1,))}, "cannot name a tensor"),
+        ],
+    )
+    def test_what_is_no_dict_of_tensors(self, path, tensors, text):
+        path.write_bytes(b"old")
+        with pytest.raises(TypeError, match=text):
+            tw.save(tensors, path)
+        assert path.read_bytes() == b"old"
+
+    def test_metadata_must_be_text(self, path):
+        with pytest.raises(TypeError, match="metadata maps text to text"):
+            tw.save({}, path, metadata={"epoch": 3})
+        assert not path.exists()
+
+    def test_places_that_cannot_hold_a_file(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match=r"nowhere/x"):
+            tw.save({}, tmp_path / "nowhere" / "x")
+        with pytest.raises(IsADirectoryError, match="is a folder"):
+            tw.save({}, tmp_path)
+        if os.path.exists("/dev/full"):
+            with pytest.raises(OSError, match="not a regular file"):
+                tw.save({}, "/dev/full")
+
+
+class TestAtomicity:
+    def test_replacing_keeps_mode_and_link(self, tmp_path):
+        target, link = tmp_path / "target", tmp_path / "link"
+        tw.save({"x": tw.ones((1,))}, target)
+        target.chmod(0o640)
+        link.symlink_to(target)
+        tw.save({"y": tw.ones((1,))}, link)
+        assert link.is_symlink()
+        assert list(tw.load(target)) == ["y"]
+        assert target.stat().st_mode & 0o777 == 0o640
+
+    def test_a_full_disk_leaves_the_old_file_and_no_rest(self, path):
+        tw.save({"old": tw.ones((4,))}, path)
+        program = (
+            "import resource, signal, sys, tilewright as tw\n"
+            "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+            "try: tw.save({'new': tw.ones((1_000_000,))}, sys.argv[1])\n"
+            "except OSError: sys.exit(7)\n"
+        )
+        command = [sys.executable, "-c", program, str(path)]
+        assert subprocess.run(command, check=False).returncode == 7
+        assert tw.load(path)["old"].tolist() == [1.0] * 4
+        assert os.listdir(path.parent) == [path.name]
+
+    @pytest.mark.parametrize("delay", [0.0, 0.002, 0.01, 0.03])
+    def test_a_kill_leaves_a_whole_file(self, path, delay):
+        tw.save({"x": tw.full((200_000,), -1.0)}, path)
+        program = (
+            "import sys, tilewright as tw\n"
+            "print('go', flush=True)\n"
+            "for i in range(10_000): tw.save({'x': tw.full((200_000,), float(i))}, sys.argv[1])\n"
+        )
+        command = [sys.executable, "-c", program, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            process.stdout.readline()
+            time.sleep(delay)
+            process.send_signal(signal.SIGKILL)
+        x = tw.load(path)["x"]
+        assert x.min().item() == x.max().item()
+        rest = [name for name in os.listdir(path.parent) if name != path.name]
+        assert all(name.endswith(tw.io.TEMPORARY_SUFFIX) for name in rest)

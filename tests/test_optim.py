@@ -1,0 +1,274 @@
+"""Optimisers against their published formulas, and against PyTorch where it is installed."""
+
+import math
+
+import pytest
+
+import tilewright as tw
+from tilewright import nn, optim
+
+STEPS = 6
+
+
+def start_values():
+    return [[0.5, -1.25, 2.0, 0.0], [3.0, -0.125]]
+
+
+def gradients(step):
+    return [[0.1 * step, -0.2, 0.3, -1.0 * step], [0.5, 1.5 - step]]
+
+
+def as_parameter(values):
+    tensor = tw.asarray(values, dtype=tw.float64)
+    tensor.requires_grad = True
+    return tensor
+
+
+def run_ours(make):
+    params = [as_parameter(values) for values in start_values()]
+    optimizer = make(params)
+    for step in range(STEPS):
+        for param, gradient in zip(params, gradients(step), strict=True):
+            param.grad = tw.asarray(gradient, dtype=tw.float64)
+        optimizer.step()
+    return [param.tolist() for param in params]
+
+
+def by_formula(update):
+    """`update(x, g, state, step)` gives the new x of one element; `state` is a dict of its own."""
+    results = []
+    for i, values in enumerate(start_values()):
+        row = []
+        for j, x in enumerate(values):
+            state, now = {}, x
+            for step in range(STEPS):
+                now = update(now, gradients(step)[i][j], state, step + 1)
+            row.append(now)
+        results.append(row)
+    return results
+
+
+def sgd(x, g, state, step, momentum=0.0, dampening=0.0, decay=0.0, nesterov=False):
+    g += decay * x
+    if momentum:
+        state["v"] = g if step == 1 else momentum * state["v"] + (1 - dampening) * g
+        g = g + momentum * state["v"] if nesterov else state["v"]
+    return x - 0.1 * g
+
+
+def adam(x, g, state, step, decay=0.0, decoupled=False):
+    if decoupled:
+        x -= 0.1 * decay * x
+    else:
+        g += decay * x
+    state["m"] = 0.9 * state.get("m", 0.0) + 0.1 * g
+    state["v"] = 0.99 * state.get("v", 0.0) + 0.01 * g * g
+    mean, square = state["m"] / (1 - 0.9**step), state["v"] / (1 - 0.99**step)
+    return x - 0.1 * mean / (math.sqrt(square) + 1e-8)
+
+
+def adagrad(x, g, state, step):
+    g += 0.05 * x
+    state["s"] = state.get("s", 0.5) + g * g
+    return x - 0.1 * g / (math.sqrt(state["s"]) + 1e-10)
+
+
+# Name, class, settings (ours and PyTorch's are the same), formula.
+CASES = {
+    "sgd": ("SGD", {}, sgd),
+    "sgd-decay": ("SGD", {"weight_decay": 0.05}, lambda *a: sgd(*a, decay=0.05)),
+    "momentum": ("SGD", {"momentum": 0.9}, lambda *a: sgd(*a, momentum=0.9)),
+    "dampening": (
+        "SGD",
+        {"momentum": 0.9, "dampening": 0.5, "weight_decay": 0.05},
+        lambda *a: sgd(*a, momentum=0.9, dampening=0.5, decay=0.05),
+    ),
+    "nesterov": (
+        "SGD",
+        {"momentum": 0.9, "nesterov": True},
+        lambda *a: sgd(*a, momentum=0.9, nesterov=True),
+    ),
+    "adam": ("Adam", {"betas": (0.9, 0.99)}, adam),
+    "adam-decay": (
+        "Adam",
+        {"betas": (0.9, 0.99), "weight_decay": 0.05},
+        lambda *a: adam(*a, decay=0.05),
+    ),
+    "adamw": (
+        "AdamW",
+        {"betas": (0.9, 0.99), "weight_decay": 0.05},
+        lambda *a: adam(*a, decay=0.05, decoupled=True),
+    ),
+    "adagrad": ("Adagrad", {"weight_decay": 0.05, "initial_accumulator_value": 0.5}, adagrad),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_steps_follow_the_formula(name):
+    kind, settings, formula = CASES[name]
+    ours = run_ours(lambda params: getattr(optim, kind)(params, lr=0.1, **settings))
+    for got, want in zip(ours, by_formula(formula), strict=True):
+        assert got == pytest.approx(want, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_steps_follow_pytorch(name):
+    torch = pytest.importorskip("torch")
+    kind, settings, _ = CASES[name]
+    params = [torch.tensor(values, dtype=torch.float64) for values in start_values()]
+    optimizer = getattr(torch.optim, kind)(params, lr=0.1, **settings)
+    for step in range(STEPS):
+        for param, gradient in zip(params, gradients(step), strict=True):
+            param.grad = torch.tensor(gradient, dtype=torch.float64)
+        optimizer.step()
+    ours = run_ours(lambda own: getattr(optim, kind)(own, lr=0.1, **settings))
+    for got, want in zip(ours, params, strict=True):
+        assert got == pytest.approx(want.tolist(), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 15, 16, 17, 63, 1000, 100_003])
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "Adagrad"])
+def test_every_element_of_every_length(kind, size):
+    """Equal elements must stay equal: vector bodies and remainders compute alike."""
+    param = tw.ones((size,), requires_grad=True)
+    optimizer = getattr(optim, kind)([param], lr=0.1)
+    for _ in range(2):
+        param.grad = tw.full((size,), 0.5)
+        optimizer.step()
+    if size:
+        assert param.min().item() == param.max().item() != 1.0
+
+
+class TestWhichParameters:
+    def test_parameters_without_gradient_stay(self):
+        used, unused = as_parameter([1.0]), as_parameter([1.0])
+        optimizer = optim.Adam([used, unused], lr=0.1)
+        used.grad = tw.asarray([1.0], dtype=tw.float64)
+        optimizer.step()
+        assert used.item() != 1.0
+        assert unused.item() == 1.0
+
+    @pytest.mark.parametrize(
+        ("kind", "settings"),
+        [("Adam", {}), ("SGD", {"momentum": 0.9, "dampening": 0.5}), ("Adagrad", {})],
+    )
+    def test_a_late_parameter_starts_at_its_own_first_step(self, kind, settings):
+        late, fresh = as_parameter([1.0]), as_parameter([1.0])
+        first = as_parameter([1.0])
+        optimizer = getattr(optim, kind)([first, late], lr=0.1, **settings)
+        for _ in range(5):
+            first.grad = tw.asarray([1.0], dtype=tw.float64)
+            optimizer.step()
+        alone = getattr(optim, kind)([fresh], lr=0.1, **settings)
+        for param in (late, fresh):
+            param.grad = tw.asarray([1.0], dtype=tw.float64)
+        optimizer.step()
+        alone.step()
+        assert late.item() == fresh.item()
+
+    def test_gradients_of_a_model(self):
+        tw.manual_seed(0)
+        model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+        optimizer = optim.Adam(model.parameters(), lr=0.01)
+        x, y = tw.randn((16, 3)), tw.randn((16, 1))
+        losses = []
+        for _ in range(20):
+            loss = tw.mse_loss(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        assert losses[-1] < losses[0]
+
+    def test_zero_grad(self):
+        param = as_parameter([1.0])
+        param.grad = tw.asarray([1.0], dtype=tw.float64)
+        optim.SGD([param], lr=0.1).zero_grad()
+        assert param.grad is None
+
+    def test_groups_have_settings_of_their_own(self):
+        slow, quick = as_parameter([1.0]), as_parameter([1.0])
+        optimizer = optim.SGD([{"params": [slow]}, {"params": [quick], "lr": 0.5}], lr=0.1)
+        for param in (slow, quick):
+            param.grad = tw.asarray([1.0], dtype=tw.float64)
+        optimizer.step()
+        assert (slow.item(), quick.item()) == (0.9, 0.5)
+
+    def test_a_changed_learning_rate_counts_at_the_next_step(self):
+        param = as_parameter([1.0])
+        optimizer = optim.SGD([param], lr=0.1)
+        optimizer.param_groups[0]["lr"] = 0.5
+        param.grad = tw.asarray([1.0], dtype=tw.float64)
+        optimizer.step()
+        assert param.item() == 0.5
+
+
+class TestState:
+    def test_resuming_equals_going_on(self):
+        params = [as_parameter(values) for values in start_values()]
+        resumed_params = [as_parameter(values) for values in start_values()]
+        optimizer, resumed = optim.Adam(params, lr=0.1), optim.Adam(resumed_params, lr=0.7)
+        self._advance(optimizer, params, range(3))
+        resumed.load_state_dict(optimizer.state_dict())
+        for target, source in zip(resumed_params, params, strict=True):
+            target.detach().copy_(source.detach())
+        self._advance(optimizer, params, range(3, 6))
+        self._advance(resumed, resumed_params, range(3, 6))
+        assert [p.tolist() for p in resumed_params] == [p.tolist() for p in params]
+
+    def test_state_has_pytorchs_form(self):
+        params = [as_parameter(values) for values in start_values()]
+        optimizer = optim.SGD(params, lr=0.1, momentum=0.9)
+        self._advance(optimizer, params, range(1))
+        state = optimizer.state_dict()
+        assert state["param_groups"][0]["params"] == [0, 1]
+        assert state["state"][0]["momentum_buffer"].shape == (4,)
+        assert state["state"][0]["step"] == 1
+
+    def test_what_does_not_fit_changes_nothing(self):
+        optimizer = optim.Adam([as_parameter([1.0])], lr=0.1)
+        with pytest.raises(ValueError, match=r"groups of \[2\] parameters do not fit"):
+            optimizer.load_state_dict(
+                optim.Adam([as_parameter([1.0]), as_parameter([1.0])]).state_dict()
+            )
+        other = optim.Adam([param := as_parameter([1.0, 2.0])], lr=0.9)
+        self._advance(other, [param], range(1), [[1.0, 1.0]])
+        with pytest.raises(ValueError, match=r"exp_avg of parameter 0: shape \(2,\)"):
+            optimizer.load_state_dict(other.state_dict())
+        assert optimizer.param_groups[0]["lr"] == 0.1
+
+    @staticmethod
+    def _advance(optimizer, params, steps, fixed=None):
+        for step in steps:
+            for param, gradient in zip(params, fixed or gradients(step), strict=True):
+                param.grad = tw.asarray(gradient, dtype=tw.float64)
+            optimizer.step()
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("make", "text"),
+        [
+            (lambda p: optim.SGD(p, lr=-1.0), "SGD: lr must not be negative"),
+            (lambda p: optim.SGD(p, lr=float("nan")), "SGD: lr must not be negative"),
+            (lambda p: optim.SGD(p, nesterov=True), "nesterov needs a momentum"),
+            (lambda p: optim.Adam(p, betas=(1.0, 0.9)), r"Adam: betas lie in \[0, 1\)"),
+            (lambda p: optim.AdamW(p, eps=-1.0), "AdamW: eps must not be negative"),
+            (lambda p: optim.Adagrad(p, weight_decay=-1.0), "weight_decay must not be"),
+            (lambda p: optim.SGD([]), "no parameters"),
+            (lambda p: optim.SGD([*p, *p]), "given twice"),
+            (lambda p: optim.SGD([{"params": p, "speed": 1}]), "unknown settings: speed"),
+        ],
+    )
+    def test_settings(self, make, text):
+        with pytest.raises(ValueError, match=text):
+            make([as_parameter([1.0])])
+
+    def test_parameters_must_be_tensors(self):
+        with pytest.raises(TypeError, match="parameter 0 is a float, not a tensor"):
+            optim.SGD([1.0])
+
+    def test_repr_shows_settings(self):
+        text = repr(optim.SGD([as_parameter([1.0])], lr=0.5))
+        assert text.startswith("SGD(lr=0.5, momentum=0.0")
+        assert text.endswith("1 parameters)")
