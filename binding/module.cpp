@@ -19,6 +19,7 @@ NB_MODULE(_core, m) {
   using namespace tw::binding;
   nb::set_leak_warnings(false);  // the Tensor type and its methods live as long as the process
   tw::frontend_lock = {release_lock, acquire_lock};
+  tw::register_matmul_kernels();
   create_error_types(m);
   create_tensor_type(m);
   create_dtypes(m);
@@ -27,5 +28,6 @@ NB_MODULE(_core, m) {
   bind_ops(m);
   bind_tensor_methods(m);
   bind_autograd(m);
+  bind_optimizer(m);
   bind_runtime(m);
 }

@@ -10,6 +10,7 @@ void bind_pointwise(nb::module_& module);
 void bind_ops(nb::module_& module);
 void bind_tensor_methods(nb::module_& module);
 void bind_autograd(nb::module_& module);
+void bind_optimizer(nb::module_& module);
 void bind_runtime(nb::module_& module);
 
 // Attaches a nanobind function to the Tensor type as a method.

@@ -7,6 +7,7 @@
 
 #include "core/cpu/convert.h"
 #include "core/cpu/isa.h"
+#include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -221,6 +222,19 @@ void run_units(const Plan& plan, std::int64_t piece, std::int64_t pieces, std::i
     row.run(lanes, std::min(piece, inner - from));
   }
 }
+
+// Every row is an op of the registry, with this one kernel.
+[[maybe_unused]] const bool registered = [] {
+  static Kernel kernels[kPointwiseOps];
+  for (int i = 0; i < kPointwiseOps; ++i) {
+    kernels[i] = {kPointwiseRows[i].name, "vector", "cpu", Precision::ieee,
+                  "the table row's formula over the vectors of the instruction set",
+                  [](const void*, std::string*) { return true; }, nullptr,
+                  [](const void* problem) { run_pointwise(*static_cast<const PointwiseProblem*>(problem)); }};
+    register_kernel(&kernels[i]);
+  }
+  return true;
+}();
 
 }  // namespace
 

@@ -42,11 +42,11 @@ template <class T, bool largest> struct Extremum {
   Vec<T> best = identity, nan = (T)0;
   static TW_INLINE bool better(T a, T b) { return largest ? a > b : a < b; }
   static TW_INLINE Vec<T> better_of(Vec<T> a, Vec<T> b) {
-    return largest ? where(a > b, a, b) : where(a < b, a, b);
+    return largest ? (a.v > b.v ? a.v : b.v) : (a.v < b.v ? a.v : b.v);
   }
   TW_INLINE void add(Vec<T> x) {
     best = better_of(x, best);
-    if constexpr (std::is_floating_point_v<T>) nan = where(x != x, x, nan);
+    if constexpr (std::is_floating_point_v<T>) nan = x.v == x.v ? nan.v : x.v;
   }
   TW_INLINE void merge(Extremum other) {
     best = better_of(best, other.best);
@@ -108,20 +108,36 @@ void rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
   }
 }
 
-TW_INLINE void add_to(double* acc, Vec<float> x, int count) {
-  float lanes[kLanes<float>];
-  x.store(lanes);
-#pragma GCC ivdep
-  for (int i = 0; i < count; ++i) acc[i] += (double)lanes[i];
+template <int n> TW_INLINE void add_lanes(double* acc, typename Lanes<float, n>::type x) {
+  typedef typename Lanes<double, n>::type Wide;
+  Wide sum;
+  __builtin_memcpy(&sum, acc, sizeof sum);
+  sum += __builtin_convertvector(x, Wide);
+  __builtin_memcpy(acc, &sum, sizeof sum);
 }
-template <class Op, class T> TW_INLINE void add_into(typename Op::Accumulator* acc, Vec<T> x, int count) {
+template <class T> TW_INLINE void add_to(double* acc, Vec<T> x) {
+  if constexpr (kLanes<T> == 1) {
+    acc[0] += (double)x[0];
+  } else {
+    constexpr int half = kLanes<T> / 2;
+    using Half = typename CountTo<half>::type;
+    add_lanes<half>(acc, half_of<T, 2 * half>(x.v, Half(), false));
+    add_lanes<half>(acc + half, half_of<T, 2 * half>(x.v, Half(), true));
+  }
+}
+template <class Op, class T>
+TW_INLINE void add_into(typename Op::Accumulator* acc, Vec<T> x, int count) {
   constexpr int L = kLanes<T>;
-  if constexpr (!std::is_same_v<typename Op::Accumulator, T>)
-    count == L ? add_to(acc, x, L) : add_to(acc, x, count);
-  else if (count == L)
-    Op::join(Vec<T>::load(acc), x).store(acc);
-  else
-    Op::join(Vec<T>::load(acc, count), x).store(acc, count);
+  if constexpr (std::is_same_v<typename Op::Accumulator, T>) {
+    if (count == L)
+      Op::join(Vec<T>::load(acc), x).store(acc);
+    else
+      Op::join(Vec<T>::load(acc, count), x).store(acc, count);
+  } else if (count == L) {
+    add_to(acc, x);
+  } else {
+    for (int i = 0; i < count; ++i) acc[i] += (double)x[i];
+  }
 }
 // Eight rows at once: eight streams for the prefetcher, and one visit to the accumulators for all.
 inline constexpr int kRowsAtOnce = 8;

@@ -35,6 +35,15 @@ template <bool stream, class T> TW_INLINE void put(T* p, Vec<T> v, int count) {
 template <class T> TW_INLINE Vec<T> larger(Vec<T> a, Vec<T> b) { return a.v > b.v ? a.v : b.v; }
 template <class T> TW_INLINE T log_of(T x) { return log(Vec<T>(x))[0]; }
 
+// e^x for x <= 0 (or NaN), and 0 where it is below the smallest normal number: a denormal result can cost
+// a hundred cycles, and beside a sum that is at least 1 it is nothing.
+template <class T> TW_INLINE Vec<T> exp_below(Vec<T> x) {
+  constexpr T lowest = std::is_same_v<T, float> ? -87.33654f : -708.396418532264;
+  const auto [n, r] = reduce_exp(at_least(x, lowest));
+  const Vec<T> y = exp_reduced(r) * two_to(n);
+  return x.v < lowest ? Vec<T>((T)0).v : y.v;
+}
+
 // NaN is passed over: it comes back with the sum of the exponentials.
 template <class T> TW_INLINE T max_of_row(int64_t n, const T* x) {
   constexpr int L = kLanes<T>;
@@ -76,17 +85,11 @@ template <class T, class F> TW_INLINE double sum_of_row(int64_t n, F term) {
   return total;
 }
 
-template <class T> TW_INLINE T exp_sum_of_row(int64_t n, const T* x, T top) {
-  return (T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
-    return exp(load_some(x + at, count) - top);
-  });
-}
-
 // Exponentials go to `e`, which is y itself or, where y is written around the caches, a buffer.
 template <class T, bool stream> TW_INLINE void softmax_row(int64_t n, const T* x, T* e, T* y) {
   const T top = max_of_row(n, x);
   const T sum = (T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
-    const Vec<T> v = exp(load_some(x + at, count) - top);
+    const Vec<T> v = exp_below(load_some(x + at, count) - top);
     store_some(e + at, v, count);
     return v;
   });
@@ -97,7 +100,7 @@ template <class T, bool stream> TW_INLINE void softmax_row(int64_t n, const T* x
 }
 template <class T> TW_INLINE void short_softmax_row(int count, const T* x, T* y) {
   const Vec<T> v = fill_after(Vec<T>::load(x, count), count, (T)-kInfinity);
-  const Vec<T> e = exp(v - max_of_lanes(v));
+  const Vec<T> e = exp_below(v - max_of_lanes(v));
   (e * (1 / sum_of_lanes(e))).store(y, count);
 }
 // Longest row whose exponentials stay in the first-level cache beside the row itself.
@@ -124,7 +127,9 @@ void softmax_rows(int64_t rows, int64_t n, const void* x, void* y, bool stream) 
 
 template <class T, bool stream> TW_INLINE void log_softmax_row(int64_t n, const T* x, T* y) {
   const T top = max_of_row(n, x);
-  const T log_sum = log_of(exp_sum_of_row(n, x, top));
+  const T log_sum = log_of((T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+    return exp_below(load_some(x + at, count) - top);
+  }));
   each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
     put<stream>(y + at, load_some(x + at, count) - top - log_sum, count);
   });
@@ -132,7 +137,7 @@ template <class T, bool stream> TW_INLINE void log_softmax_row(int64_t n, const 
 template <class T> TW_INLINE void short_log_softmax_row(int count, const T* x, T* y) {
   const Vec<T> v = fill_after(Vec<T>::load(x, count), count, (T)-kInfinity);
   const T top = max_of_lanes(v);
-  (v - top - log_of(sum_of_lanes(exp(v - top)))).store(y, count);
+  (v - top - log_of(sum_of_lanes(exp_below(v - top)))).store(y, count);
 }
 template <class T>
 void log_softmax_rows(int64_t rows, int64_t n, const void* x, void* y, bool stream) {
@@ -151,12 +156,23 @@ void log_softmax_rows(int64_t rows, int64_t n, const void* x, void* y, bool stre
 #endif
 }
 
-// An infinite maximum is the result itself, unless there is a NaN, which the sum then is.
+// From the maximum and the sum of e^(x - shift_of(top)). An infinite maximum is the result itself, unless
+// the sum shows that there is a NaN.
+template <class T> TW_INLINE Vec<T> shift_of(Vec<T> top) { return where(isinf(top), 0, top); }
+template <class T> TW_INLINE Vec<T> lse_of(Vec<T> top, Vec<T> sum) {
+  const Mask<T> plain = {~isinf(top).v | (sum != sum).v};
+  return where(plain, log(sum) + top, top);
+}
+template <class T> TW_INLINE Vec<T> exp_at_most_one(Vec<T> x) { return exp_below(at_most(x, (T)0)); }
+
 template <class T> void logsumexp_rows(int64_t rows, int64_t n, const void* x, void* y, bool) {
   auto* in = (const T*)x;
   for (int64_t i = 0; i < rows; ++i, in += n) {
-    const T top = max_of_row(n, in), shift = __builtin_isinf(top) ? 0 : top;
-    ((T*)y)[i] = log_of(exp_sum_of_row(n, in, shift)) + shift;
+    const Vec<T> top = max_of_row(n, in), shift = shift_of(top);
+    const Vec<T> sum = (T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+      return exp_at_most_one(load_some(in + at, count) - shift);
+    });
+    ((T*)y)[i] = lse_of(top, sum)[0];
   }
 }
 
@@ -182,7 +198,7 @@ void log_softmax_backward_rows(int64_t rows, int64_t n, const void* y, const voi
       return load_some(gi + at, count);
     });
     each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
-      const Vec<T> p = exp(load_some(yi + at, count));
+      const Vec<T> p = exp_below(load_some(yi + at, count));
       store_some(di + at, load_some(gi + at, count) - p * sum, count);
     });
   }
@@ -213,7 +229,7 @@ void softmax_columns(int64_t n, int64_t width, int64_t inner, const void* x, voi
     auto* out = (T*)y + j;
     const Vec<T> top = max_of_columns(n, inner, in, count);
     const Vec<T> sum = sum_of_columns<T>(n, [=](int64_t i) TW_LAMBDA_INLINE {
-      const Vec<T> e = exp(load_some(in + i * inner, count) - top);
+      const Vec<T> e = exp_below(load_some(in + i * inner, count) - top);
       store_some(out + i * inner, e, count);
       return e;
     });
@@ -223,18 +239,14 @@ void softmax_columns(int64_t n, int64_t width, int64_t inner, const void* x, voi
   });
 }
 template <class T>
-TW_INLINE Vec<T> exp_sum_of_columns(int64_t n, int64_t inner, const T* x, Vec<T> top, int count) {
-  return sum_of_columns<T>(n, [=](int64_t i) TW_LAMBDA_INLINE {
-    return exp(load_some(x + i * inner, count) - top);
-  });
-}
-template <class T>
 void log_softmax_columns(int64_t n, int64_t width, int64_t inner, const void* x, void* y) {
   each_vector<T>(width, [=](int64_t j, int count) TW_LAMBDA_INLINE {
     auto* in = (const T*)x + j;
     auto* out = (T*)y + j;
     const Vec<T> top = max_of_columns(n, inner, in, count);
-    const Vec<T> log_sum = log(exp_sum_of_columns(n, inner, in, top, count));
+    const Vec<T> log_sum = log(sum_of_columns<T>(n, [=](int64_t i) TW_LAMBDA_INLINE {
+      return exp_below(load_some(in + i * inner, count) - top);
+    }));
     for (int64_t i = 0; i < n; ++i)
       store_some(out + i * inner, load_some(in + i * inner, count) - top - log_sum, count);
   });
@@ -244,9 +256,11 @@ void logsumexp_columns(int64_t n, int64_t width, int64_t inner, const void* x, v
   each_vector<T>(width, [=](int64_t j, int count) TW_LAMBDA_INLINE {
     auto* in = (const T*)x + j;
     const Vec<T> top = max_of_columns(n, inner, in, count);
-    const Vec<T> shift = where(isinf(top), 0, top);
-    const Vec<T> sum = exp_sum_of_columns(n, inner, in, shift, count);
-    store_some((T*)y + j, log(sum) + shift, count);
+    const Vec<T> shift = shift_of(top);
+    const Vec<T> sum = sum_of_columns<T>(n, [=](int64_t i) TW_LAMBDA_INLINE {
+      return exp_at_most_one(load_some(in + i * inner, count) - shift);
+    });
+    store_some((T*)y + j, lse_of(top, sum), count);
   });
 }
 template <class T>
@@ -271,7 +285,7 @@ void log_softmax_backward_columns(int64_t n, int64_t width, int64_t inner, const
     const Vec<T> sum = sum_of_columns<T>(
         n, [=](int64_t i) TW_LAMBDA_INLINE { return load_some(gj + i * inner, count); });
     for (int64_t i = 0; i < n; ++i) {
-      const Vec<T> p = exp(load_some(yj + i * inner, count));
+      const Vec<T> p = exp_below(load_some(yj + i * inner, count));
       store_some((T*)dx + j + i * inner, load_some(gj + i * inner, count) - p * sum, count);
     }
   });
@@ -288,7 +302,7 @@ void cross_entropy_backward_rows(const CrossEntropyProblem& problem, int64_t fir
     const bool ignored = target == problem.ignore_index;
     const T shift = ((const T*)lse)[i], scale = ((const T*)g)[i * g_step];
     each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
-      const Vec<T> p = exp(load_some(x + at, count) - shift);
+      const Vec<T> p = exp_below(load_some(x + at, count) - shift);
       store_some(d + at, ignored ? Vec<T>((T)0) : p * scale, count);
     });
     if (!ignored) d[target] -= scale;

@@ -28,8 +28,8 @@ template <Integer T> TW_INLINE Mask<T> isnan(Vec<T> x) { return x != x; }
 template <Integer T> TW_INLINE Mask<T> isinf(Vec<T> x) { return x != x; }
 template <Integer T> TW_INLINE Mask<T> isfinite(Vec<T> x) { return x == x; }
 
-// NaN where either is NaN, as in NumPy; b where equal, so that maximum(-0.0, 0) is 0. The comparison
-// is one instruction, which gives b where either is NaN.
+// NaN where either is NaN, as in NumPy; b where equal, so that maximum(-0.0, 0) is 0. The
+// comparison is one instruction, which gives b where either is NaN.
 template <class T> TW_INLINE Vec<T> maximum(Vec<T> a, Same<T> b) {
   const Vec<T> y = a.v > b.v ? a.v : b.v;
   if constexpr (Integer<T>) return y;

@@ -27,7 +27,7 @@ template <> struct Format<double> {
 };
 inline constexpr double kInfinity = __builtin_inf(), kNan = __builtin_nan("");
 
-// c0 + c1 x + c2 x^2 and so on, by Horner's rule. Coefficients in this folder are minimax fits (Remez);
+// c0 + c1 x + c2 x^2 and so on, by Horner's rule. Coefficients here are minimax fits (Remez);
 // each was rounded to the format and the later ones fitted again.
 template <class T> TW_INLINE Vec<T> polynomial(Vec<T>, double c0) { return c0; }
 template <class T, class... C> TW_INLINE Vec<T> polynomial(Vec<T> x, double c0, C... rest) {

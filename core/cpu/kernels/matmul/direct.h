@@ -18,8 +18,8 @@ inline void direct_tiles(const MatmulProblem& p, const MatmulBlocks& blocks, con
       const int vectors = panels.at(i);
       const std::int64_t width = vectors * kLanes<T>;
       const int last = p.n - j < width ? last_lanes<T>(p.n) : kLanes<T>;
-      const auto& by_rows =
-          kMaskedAccess ? tiles<T, kMaskedAccess>.at[vectors - 1] : tiles<T, false>.at[vectors - 1];
+      const TileFunction<T>* by_rows = tiles<T, false>.at[vectors - 1];
+      if (kMaskedAccess && last < kLanes<T>) by_rows = tiles<T, kMaskedAccess>.at[vectors - 1];
       const EvenSplit rows(p.m, tile_rows(vectors));
       for (std::int64_t r = 0, row = 0; r < rows.pieces; ++r) {
         const int height = rows.at(r);

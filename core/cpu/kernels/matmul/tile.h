@@ -90,22 +90,26 @@ template <class T>
     }
 }
 
-// Each element is one chain of multiply-adds in the order of k, whatever the tile: a result does not
-// depend on where the tile's borders fall. `last` is the number of lanes used of the last vector; with
-// `mask_b` B is not read beyond them, without it B's rows are readable up to whole vectors.
-template <class T, int rows, int vectors, bool mask_b>
-void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, const T* b,
-          std::int64_t b_row, T* c, std::int64_t c_row, std::int64_t c_col, int last,
-          const Update<T>& update) {
+// The next rows of B are asked for this many steps ahead: 8 % where a block of B streams from L2, and
+// no loss where it lies in L1.
+inline constexpr int kPrefetchSteps = 8;
+
+// sums += A[:, 0:k] B[0:k, :], where the last vector of B's rows is read up to `last` lanes if masked.
+template <class T, int rows, int vectors, bool masked>
+TW_INLINE void multiply_add(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col,
+                            const T* b, std::int64_t b_row, int last,
+                            typename Vec<T>::Raw (&sums)[rows][vectors]) {
   constexpr int lanes = kLanes<T>;
   using V = Vec<T>;
-  typename V::Raw sums[rows][vectors] = {};
   for (std::int64_t p = 0; p < k; ++p) {
     typename V::Raw row[vectors];
 #pragma GCC unroll 8
-    for (int v = 0; v < vectors; ++v)
-      row[v] = mask_b && v == vectors - 1 ? V::load(b + v * lanes, last).v
-                                          : V::load(b + v * lanes).v;
+    for (int v = 0; v < vectors; ++v) {
+      const T* from = b + v * lanes;
+      if (!masked && v * lanes * sizeof(T) % 64 == 0)
+        __builtin_prefetch(from + kPrefetchSteps * b_row);
+      row[v] = masked && v == vectors - 1 ? V::load(from, last).v : V::load(from).v;
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
       const typename V::Raw x = V(a[r * a_row]).v;
@@ -115,32 +119,68 @@ void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, co
     a += a_col;
     b += b_row;
   }
-  if (update.alpha != 1) {
+}
+
+template <class T, int rows, int vectors, bool accumulate>
+TW_INLINE void store_tile(const typename Vec<T>::Raw (&sums)[rows][vectors], T* c,
+                          std::int64_t c_row, int last, T beta) {
+  constexpr int lanes = kLanes<T>;
+  using V = Vec<T>;
+  const bool whole = !kMaskedAccess && last == lanes;
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r, c += c_row)
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; ++v) {
+      T* out = c + v * lanes;
+      V sum(sums[r][v]);
+      if (v < vectors - 1 || whole) {
+        if (accumulate) sum = sum + V(beta) * V::load(out);
+        sum.store(out);
+      } else {
+        if (accumulate) sum = sum + V(beta) * V::load(out, last);
+        sum.store(out, last);
+      }
+    }
+}
+
+// Each element is one chain of multiply-adds in the order of k, whatever the tile: a result does not
+// depend on where the tile's borders fall. `last` is the number of lanes used of the last vector; with
+// `mask_b` nothing beyond B's last element is read, without it B's rows are readable up to whole
+// vectors.
+template <class T, int rows, int vectors, bool mask_b>
+void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, const T* b,
+          std::int64_t b_row, T* c, std::int64_t c_row, std::int64_t c_col, int last,
+          const Update<T>& update) {
+  constexpr int lanes = kLanes<T>;
+  using V = Vec<T>;
+  typename V::Raw sums[rows][vectors] = {};
+  if constexpr (mask_b) {
+    // A masked load takes a slot of a multiply-add port. All rows but the last can do without: what
+    // they read too much is the start of the next row, and those lanes are never stored.
+    const std::int64_t whole = k > 0 && b_row >= lanes - last ? k - 1 : 0;
+    multiply_add<T, rows, vectors, false>(whole, a, a_row, a_col, b, b_row, last, sums);
+    multiply_add<T, rows, vectors, true>(k - whole, a + whole * a_col, a_row, a_col,
+                                         b + whole * b_row, b_row, last, sums);
+  } else {
+    multiply_add<T, rows, vectors, false>(k, a, a_row, a_col, b, b_row, last, sums);
+  }
+  const T alpha = update.alpha, beta = update.beta;
+  if (alpha != 1) {
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 8
-      for (int v = 0; v < vectors; ++v) sums[r][v] *= V(update.alpha).v;
+      for (int v = 0; v < vectors; ++v) sums[r][v] *= V(alpha).v;
   }
   if (c_col != 1) [[unlikely]] {
     alignas(64) T out[rows][vectors * lanes];
     __builtin_memcpy(out, sums, sizeof sums);
     return store_strided(rows, (vectors - 1) * lanes + last, out[0], vectors * lanes, c, c_row, c_col,
-                         update.beta);
+                         beta);
   }
-  const bool whole = last == lanes;
-#pragma GCC unroll 16
-  for (int r = 0; r < rows; ++r) {
-    T* out = c + r * c_row;
-#pragma GCC unroll 8
-    for (int v = 0; v < vectors; ++v, out += lanes) {
-      V sum(sums[r][v]);
-      if (v < vectors - 1 || whole) {
-        if (update.beta != 0) sum = sum + V(update.beta) * V::load(out);
-        sum.store(out);
-      } else {
-        update_vector(out, last, sum, update.beta);
-      }
-    }
+  if (beta == 0) {
+    store_tile<T, rows, vectors, false>(sums, c, c_row, last, beta);
+  } else {
+    store_tile<T, rows, vectors, true>(sums, c, c_row, last, beta);
   }
 }
 

@@ -1,0 +1,80 @@
+# Everything a fresh machine needs: `make demo` and `make test` set themselves up (Python >= 3.10, g++).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find core binding -type f) CMakeLists.txt pyproject.toml \
+  $(shell find src -name '*.py' -o -name '*.pyi' -o -name '*.gz')
+# PyTorch is an outside judge in the tests and the peer of the benchmarks; the CPU build suffices.
+TORCH ?= torch>=2.4
+CXX_FILES = $(shell git ls-files 'core/*.h' 'core/*.cpp' 'binding/*.h' 'binding/*.cpp')
+PY_FILES = src tests tools examples benches
+
+.PHONY: help build demo test test-core test-python bench lint format stub clean
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+# Build tools live in the environment, so that builds are incremental.
+$(VENV)/.tools: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.26' ninja
+	@touch $@
+
+$(VENV)/.built: $(SOURCES) $(VENV)/.tools
+	$(BIN)/python -m pip install --no-build-isolation '.[plot]'
+	@touch $@
+
+build: $(VENV)/.built  ## create .venv, compile and install the package
+
+demo: build  ## train with each rung of the matmul ladder
+	$(BIN)/tilewright train digits --ladder --plot outputs/digits-ladder.png
+	@if [ -n "$$TILEWRIGHT_DATA" ]; then \
+	  $(BIN)/tilewright train mnist --data "$$TILEWRIGHT_DATA" --epochs 1 --ladder \
+	    --plot outputs/mnist-ladder.png; \
+	fi
+
+$(VENV)/.test: pyproject.toml | $(VENV)/.built
+	$(BIN)/python -m pip install --quiet '.[test]' --no-build-isolation
+	-$(BIN)/python -m pip install --quiet torch==2.13.0 expecttest
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet 'ruff>=0.8' 'mypy>=1.13' 'clang-format>=18,<23'
+	@touch $@
+
+test: test-core test-python  ## all tests: the C++ core under sanitizers, then the Python package
+
+test-core: $(VENV)/.tools  ## the C++ core alone, under address and undefined-behaviour sanitizers
+	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B build/sanitize -G Ninja -DTW_SANITIZE=address,undefined \
+	  -DTW_BUILD_MODULE=OFF -DTW_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=Sanitize >/dev/null
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/sanitize
+	build/sanitize/tilewright_tests
+
+test-python: build $(VENV)/.test  ## the Python tests
+	$(BIN)/python -m pytest
+
+bench: build  ## compare with the peers that are installed
+	$(BIN)/python -m pip install --quiet '.[bench]' --no-build-isolation
+	$(BIN)/tilewright bench matmul
+	$(BIN)/tilewright bench train
+	$(BIN)/tilewright bench overhead
+
+lint: $(VENV)/.dev  ## formatters in check mode, linters, types
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
+	$(BIN)/ruff format --check $(PY_FILES)
+	$(BIN)/ruff check $(PY_FILES)
+	$(BIN)/mypy
+
+format: $(VENV)/.dev  ## rewrite all sources in the project's format
+	$(BIN)/clang-format -i $(CXX_FILES)
+	$(BIN)/ruff format $(PY_FILES)
+	$(BIN)/ruff check --fix $(PY_FILES)
+
+stub: build  ## regenerate the type stub of the native module
+	$(BIN)/python tools/make_stub.py
+
+clean:  ## remove what was built
+	rm -rf build $(VENV) dist outputs

@@ -1,0 +1,75 @@
+// Cuts the parameters of an optimizer step into pieces of equal size and shares them between threads.
+#include "core/cpu/optimizer.h"
+
+#include <cmath>
+
+#include "core/cpu/isa.h"
+#include "core/runtime/thread_pool.h"
+
+namespace tw {
+namespace {
+
+using std::int64_t;
+
+// Elements of a piece, over all parameters: about 10 us of memory traffic, long against handing it to
+// another thread; a model smaller than that stays on the caller's.
+constexpr int64_t kPiece = 32 << 10;
+
+const OptimizerLoops& loops_of(DType dtype) {
+  const OptimizerTable& table = *active_kernels().optimizer;
+  return dtype == DType::float64 ? table.float64 : table.float32;
+}
+
+ParameterSlice part(const ParameterSlice& p, int64_t begin, int64_t n, int64_t bytes) {
+  const auto moved = [&](void* array) {
+    return array ? static_cast<char*>(array) + begin * bytes : nullptr;
+  };
+  return {moved(p.param), static_cast<const char*>(p.grad) + begin * bytes, moved(p.state1),
+          moved(p.state2), n};
+}
+
+// Calls body(slice) for all parameters laid end to end, cut every kPiece elements.
+template <class F>
+void each_slice(DType dtype, const ParameterSlice* parameters, int64_t count, F&& body) {
+  int64_t total = 0;
+  for (int64_t i = 0; i < count; ++i) total += parameters[i].n;
+  const int64_t bytes = size_of(dtype);
+  parallel_ranges(total, kPiece, [&](int64_t begin, int64_t end) {
+    int64_t first = 0;  // position of parameters[i]
+    for (int64_t i = 0; i < count && first < end; first += parameters[i++].n) {
+      const int64_t from = begin > first ? begin - first : 0;
+      const int64_t past = end - first < parameters[i].n ? end - first : parameters[i].n;
+      if (from < past) body(part(parameters[i], from, past - from, bytes));
+    }
+  });
+}
+
+}  // namespace
+
+void sgd_step(DType dtype, const SgdArgs& args, const ParameterSlice* parameters, int64_t count) {
+  const auto loop = loops_of(dtype).sgd;
+  each_slice(dtype, parameters, count, [&](const ParameterSlice& s) { loop(args, s); });
+}
+
+void adam_step(DType dtype, const AdamArgs& args, const ParameterSlice* parameters, int64_t count) {
+  const double step = static_cast<double>(args.step);
+  const AdamFactors factors = {args.decoupled ? 1 - args.lr * args.weight_decay : 1,
+                               args.decoupled ? 0 : args.weight_decay,
+                               args.beta1,
+                               args.beta2,
+                               args.eps,
+                               args.lr / (1 - std::pow(args.beta1, step)),
+                               std::sqrt(1 - std::pow(args.beta2, step))};
+  const auto loop = loops_of(dtype).adam;
+  each_slice(dtype, parameters, count, [&](const ParameterSlice& s) { loop(factors, s); });
+}
+
+void adagrad_step(DType dtype, const AdagradArgs& args, const ParameterSlice* parameters,
+                  int64_t count) {
+  const AdagradFactors factors = {args.lr / (1 + static_cast<double>(args.step - 1) * args.lr_decay),
+                                  args.weight_decay, args.eps};
+  const auto loop = loops_of(dtype).adagrad;
+  each_slice(dtype, parameters, count, [&](const ParameterSlice& s) { loop(factors, s); });
+}
+
+}  // namespace tw
