@@ -24,6 +24,9 @@ bool try_read_operand(PyObject* object, Operand& out) noexcept;
 bool read_shape(PyObject* object, Shape& out);
 PyObject* wrap_dims(const Dims& dims);
 
+// A tensor as it is: what is no op takes it without the replacement that its forward hooks make.
+struct Itself : Tensor {};
+
 // Python's axis argument: None, an int or a tuple of ints.
 struct AxisArgument {
   std::vector<std::int64_t> axes;
@@ -42,6 +45,15 @@ template <> struct type_caster<tw::Tensor> {
   }
   static handle from_cpp(const tw::Tensor& tensor, rv_policy, cleanup_list*) noexcept {
     return tw::binding::wrap(tensor);
+  }
+};
+
+template <> struct type_caster<tw::binding::Itself> {
+  NB_TYPE_CASTER(tw::binding::Itself, const_name("Tensor"))
+  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
+    if (!tw::binding::is_tensor(source.ptr())) return false;
+    static_cast<tw::Tensor&>(value) = tw::binding::raw_tensor(source.ptr());
+    return true;
   }
 };
 

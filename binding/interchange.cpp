@@ -275,7 +275,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     const Tensor x = raw_tensor(self);
     refuse_graph(x, "buffer");
     const char* format = kFormats[index_of(x.dtype())];
-    if (!format)
+    if (!format && (flags & PyBUF_FORMAT))
       fail(ErrorKind::buffer, "bfloat16 has no buffer format; use astype(float32), or DLPack");
     if ((flags & PyBUF_WRITABLE) && !x->storage->writable)
       fail(ErrorKind::buffer, "the tensor's memory is read-only");
@@ -420,6 +420,11 @@ void bind_interchange(nb::module_& m) {
         "A tensor over the bytes of a buffer, without a copy; offset in bytes.");
   m.def("from_dlpack", from_dlpack, "x"_a, nb::kw_only(), "device"_a = nb::none(),
         "copy"_a = nb::none(), "A tensor over the memory of an object with __dlpack__.");
+  m.def("_as_bytes", [](const Itself& x) {
+    if (!x.contiguous()) fail(ErrorKind::value, "_as_bytes: the tensor is not contiguous");
+    const std::int64_t bytes = x.count() * static_cast<std::int64_t>(x.item_bytes());
+    return Tensor::over(x->storage, x->offset_bytes, {bytes}, {1}, DType::uint8);
+  }, "x"_a, "The memory of a row-major tensor of any dtype as uint8.");
   m.def("_to_dlpack", [](const Tensor& x, nb::object version, nb::object device, nb::object copy_arg) {
     return nb::steal(to_dlpack(x, version, device, copy_arg));
   }, "x"_a, "max_version"_a.none(), "dl_device"_a.none(), "copy"_a.none());

@@ -32,7 +32,7 @@ Tensor transpose_last(const Tensor& x) {
   return swap_axes(x, x.rank() - 2, x.rank() - 1);
 }
 
-void set_requires_grad(const Tensor& x, bool value) {
+void set_requires_grad(const Itself& x, bool value) {
   if (value && !is_floating(x.dtype()))
     fail(ErrorKind::type, "only floating-point tensors can require grad, got ", name_of(x.dtype()));
   if (!x.is_leaf() && !value)
@@ -40,7 +40,7 @@ void set_requires_grad(const Tensor& x, bool value) {
   x->requires_grad = value;
 }
 
-void set_grad(const Tensor& x, std::optional<Tensor> grad) {
+void set_grad(const Itself& x, std::optional<Tensor> grad) {
   if (grad && !(grad->shape() == x.shape()))
     fail(ErrorKind::value, "grad of shape ", grad->shape(), " for a tensor of shape ", x.shape());
   if (grad && grad->dtype() != x.dtype())
@@ -50,14 +50,14 @@ void set_grad(const Tensor& x, std::optional<Tensor> grad) {
 }
 
 void bind_properties() {
-  property("shape", [](const Tensor& x) { return x.shape(); }, "Extents, a tuple of ints.");
-  property("strides", [](const Tensor& x) { return x.strides(); }, "Steps between elements, in elements.");
-  property("dtype", [](const Tensor& x) { return x.dtype(); }, "Element type.");
+  property("shape", [](const Itself& x) { return x.shape(); }, "Extents, a tuple of ints.");
+  property("strides", [](const Itself& x) { return x.strides(); }, "Steps between elements, in elements.");
+  property("dtype", [](const Itself& x) { return x.dtype(); }, "Element type.");
   property("device", [](const Tensor&) { return "cpu"; }, "Where the memory is: 'cpu'.");
-  property("ndim", [](const Tensor& x) { return x.rank(); }, "Number of dimensions.");
-  property("size", [](const Tensor& x) { return x.count(); }, "Number of elements.");
-  property("itemsize", [](const Tensor& x) { return x.item_bytes(); }, "Bytes an element.");
-  property("nbytes", [](const Tensor& x) { return x.count() * static_cast<std::int64_t>(x.item_bytes()); },
+  property("ndim", [](const Itself& x) { return x.rank(); }, "Number of dimensions.");
+  property("size", [](const Itself& x) { return x.count(); }, "Number of elements.");
+  property("itemsize", [](const Itself& x) { return x.item_bytes(); }, "Bytes an element.");
+  property("nbytes", [](const Itself& x) { return x.count() * static_cast<std::int64_t>(x.item_bytes()); },
            "Bytes of all elements.");
   property("T", [](const Tensor& x) {
     if (x.rank() != 2)
@@ -65,26 +65,26 @@ void bind_properties() {
     return transpose_last(x);
   }, "The transpose of a matrix, as a view.");
   property("mT", transpose_last, "The last two axes swapped, as a view.");
-  property("is_leaf", [](const Tensor& x) { return x.is_leaf(); }, "Whether no recorded op made it.");
-  property("is_contiguous", [](const Tensor& x) { return x.contiguous(); }, "Whether row-major without gaps.");
-  property("version", [](const Tensor& x) { return x.version(); }, "How often its memory was changed in place.");
-  property("data_ptr", [](const Tensor& x) { return reinterpret_cast<std::uintptr_t>(x.bytes()); },
+  property("is_leaf", [](const Itself& x) { return x.is_leaf(); }, "Whether no recorded op made it.");
+  property("is_contiguous", [](const Itself& x) { return x.contiguous(); }, "Whether row-major without gaps.");
+  property("version", [](const Itself& x) { return x.version(); }, "How often its memory was changed in place.");
+  property("data_ptr", [](const Itself& x) { return reinterpret_cast<std::uintptr_t>(x.bytes()); },
            "Address of the first element.");
-  property("op", [](const Tensor& x) -> nb::object {
+  property("op", [](const Itself& x) -> nb::object {
     if (x.is_leaf()) return nb::none();
     return nb::str(static_cast<Node&>(*x->grad_fn).op);
   }, "Name of the recorded op that made it, or None.");
-  property("requires_grad", [](const Tensor& x) { return x.requires_grad(); }, set_requires_grad,
+  property("requires_grad", [](const Itself& x) { return x.requires_grad(); }, set_requires_grad,
            "Whether ops on it are recorded.");
-  property("grad", [](const Tensor& x) { return x.grad(); }, set_grad, "Gradient added up by backward, or None.");
-  property("name", [](const Tensor& x) { return x->extras ? x->extras->name : std::string(); },
-           [](const Tensor& x, const std::string& name) { x.extras().name = name; },
+  property("grad", [](const Itself& x) { return x.grad(); }, set_grad, "Gradient added up by backward, or None.");
+  property("name", [](const Itself& x) { return x->extras ? x->extras->name : std::string(); },
+           [](const Itself& x, const std::string& name) { x.extras().name = name; },
            "Shown in error messages.");
 }
 
 void bind_conversions() {
-  method("item", [](const Tensor& x) { return nb::steal(item_of(x)); }, "The only element as a number.");
-  method("tolist", [](const Tensor& x) { return nb::steal(list_of(x)); }, "Nested lists of numbers.");
+  method("item", [](const Itself& x) { return nb::steal(item_of(x)); }, "The only element as a number.");
+  method("tolist", [](const Itself& x) { return nb::steal(list_of(x)); }, "Nested lists of numbers.");
   method("astype", [](const Tensor& x, DType dtype) { return astype(x, dtype); }, "dtype"_a,
          "Converted to another dtype; itself where it has it.");
   method("copy", copy, "The same values in fresh row-major memory.");
@@ -100,7 +100,7 @@ void bind_conversions() {
     return nb::module_::import_("tilewright._core").attr("_to_dlpack")(self, version, device, copy_arg);
   }, nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(), "dl_device"_a = nb::none(),
      "copy"_a = nb::none());
-  method("__dlpack_device__", [](const Tensor&) { return nb::make_tuple(1, 0); });
+  method("__dlpack_device__", [](const Itself&) { return nb::make_tuple(1, 0); });
   method("__reduce_ex__", [](nb::object self, int protocol) {
     return nb::module_::import_("tilewright.pickling").attr("reduce")(self, protocol);
   }, "protocol"_a);
@@ -172,13 +172,13 @@ void bind_in_place() {
 }
 
 void bind_graph() {
-  method("detach", detach, "The same memory outside the graph.");
+  method("detach", [](const Itself& x) { return detach(x); }, "The same memory outside the graph.");
   method("requires_grad_", [](nb::object self, bool value) {
-    set_requires_grad(raw_tensor(self.ptr()), value);
+    set_requires_grad({raw_tensor(self.ptr())}, value);
     return self;
   }, "requires_grad"_a = true, "Sets requires_grad and returns the tensor.");
-  method("retain_grad", retain_grad, "Keeps the gradient of a result in its grad.");
-  method("backward", [](const Tensor& x, std::optional<Tensor> gradient, bool retain_graph, bool create_graph) {
+  method("retain_grad", [](const Itself& x) { retain_grad(x); }, "Keeps the gradient of a result in its grad.");
+  method("backward", [](const Itself& x, std::optional<Tensor> gradient, bool retain_graph, bool create_graph) {
     backward({x}, gradient ? std::vector<Tensor>{*gradient} : std::vector<Tensor>{},
              {retain_graph, create_graph});
   }, "gradient"_a = nb::none(), "retain_graph"_a = false, "create_graph"_a = false,

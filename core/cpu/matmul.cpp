@@ -76,6 +76,7 @@ std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / t
 // (kc, nc) float32, (1024, 320) and (512, 640) were the fastest; the long run saves passes over C but
 // sums more terms in one go (error 5.8e-7 against 4.0e-7), hence only where it leaves few runs.
 constexpr std::int64_t kBlockBytes = 1024 * 320 * 4;
+constexpr std::int64_t kSmallBytesOfA = 512 * 1024;
 constexpr std::int64_t kLongRunBytes = 4096, kShortRunBytes = 2048;
 
 // Depends on k alone, so that neither threads nor a batch change the order of additions.
@@ -95,13 +96,16 @@ std::int64_t tile_columns(DType t) {
 MatmulBlocks blocks_of(const MatmulProblem& p) {
   const std::int64_t element = size_of(p.dtype), tile = tile_columns(p.dtype);
   const std::int64_t kc = run_of(p.k, element);
+  // A few rows of A stay in L2 themselves: then one panel of B at a time, used up while still warm.
+  if (p.a_col == 1 && p.m * kc * element <= kSmallBytesOfA) return {kc, tile, false};
   const std::int64_t columns = std::max(kBlockBytes / (element * kc) / tile, std::int64_t{1}) * tile;
   return {kc, std::min(columns, round_up(p.n, tile)), false};
 }
 
-// Bytes for a block of B, a row of tiles of A, and a vector beyond it.
+// A block of B, then rows of A with a vector (64 bytes at most) of room behind each.
 std::size_t scratch_bytes(const MatmulBlocks& blocks, std::int64_t element) {
-  return (blocks.kc * (blocks.nc + active_kernels().matmul->max_tile_rows)) * element + 64;
+  const std::int64_t rows = active_kernels().matmul->packed_rows;
+  return blocks.kc * (blocks.nc + rows) * element + rows * 64;
 }
 
 // Less work than this for a thread (about 10 us) is not worth waking it.

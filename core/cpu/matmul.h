@@ -39,7 +39,7 @@ struct MatmulTable {  // filled in by kernels/matmul.h for each instruction set
   Ladder floating[2];  // float32, float64
   int lanes[2];        // of a vector
   int tile_vectors;    // width of a full tile
-  int max_tile_rows;
+  int packed_rows;     // of A, at a time, where its rows are not contiguous
   bool masked_access;  // partial vectors cost no more than whole ones
 };
 

@@ -2,8 +2,10 @@
 #include "core/cpu/optimizer.h"
 
 #include <cmath>
+#include <string>
 
 #include "core/cpu/isa.h"
+#include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -71,5 +73,32 @@ void adagrad_step(DType dtype, const AdagradArgs& args, const ParameterSlice* pa
   const auto loop = loops_of(dtype).adagrad;
   each_slice(dtype, parameters, count, [&](const ParameterSlice& s) { loop(factors, s); });
 }
+
+namespace {
+
+bool accepts_step(const void*, std::string*) { return true; }
+template <class Args> double step_cost_ns(const void* problem) {
+  const auto& p = *static_cast<const StepProblem<Args>*>(problem);
+  double elements = 0;
+  for (int64_t i = 0; i < p.count; ++i) elements += static_cast<double>(p.parameters[i].n);
+  constexpr double bytes_per_ns = 16, arrays = 4;  // one core, from and to memory
+  return 100 + elements * arrays * size_of(p.dtype) / bytes_per_ns;
+}
+template <class Args, void (*step)(DType, const Args&, const ParameterSlice*, int64_t)>
+void run_step(const void* problem) {
+  const auto& p = *static_cast<const StepProblem<Args>*>(problem);
+  step(p.dtype, p.args, p.parameters, p.count);
+}
+#define TW_STEP(op, Args)                                                                \
+  constexpr Kernel op##_kernel = {#op, "fused", "cpu", Precision::ieee,                  \
+                                  "every array read and written once, all parameters",   \
+                                  accepts_step, step_cost_ns<Args>, run_step<Args, op>}; \
+  [[maybe_unused]] const bool op##_registered = (register_kernel(&op##_kernel), true);
+TW_STEP(sgd_step, SgdArgs)
+TW_STEP(adam_step, AdamArgs)
+TW_STEP(adagrad_step, AdagradArgs)
+#undef TW_STEP
+
+}  // namespace
 
 }  // namespace tw

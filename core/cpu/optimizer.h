@@ -34,19 +34,28 @@ struct ParameterSlice {
 
 // dtype is float32 or float64. Shared between threads in fixed pieces: the result does not depend on
 // their number.
-void sgd_step(DType dtype, const SgdArgs& args, const ParameterSlice* parameters, std::int64_t count);
+void sgd_step(DType dtype, const SgdArgs& args, const ParameterSlice* parameters,
+              std::int64_t count);
 void adam_step(DType dtype, const AdamArgs& args, const ParameterSlice* parameters,
                std::int64_t count);
 void adagrad_step(DType dtype, const AdagradArgs& args, const ParameterSlice* parameters,
                   std::int64_t count);
 
+// What the registered kernels of ops sgd_step, adam_step and adagrad_step take.
+template <class Args> struct StepProblem {
+  DType dtype;
+  Args args;
+  const ParameterSlice* parameters;
+  std::int64_t count;
+};
+
 // What the loops need of AdamArgs and AdagradArgs, once a step.
 struct AdamFactors {
-  double decay;      // multiplies the parameter
-  double grad_decay; // times the parameter joins the gradient
+  double decay;       // multiplies the parameter
+  double grad_decay;  // times the parameter joins the gradient
   double beta1, beta2, eps;
-  double step_size;          // lr / (1 - beta1^step)
-  double root_correction;    // sqrt(1 - beta2^step)
+  double step_size;        // lr / (1 - beta1^step)
+  double root_correction;  // sqrt(1 - beta2^step)
 };
 struct AdagradFactors {
   double lr, grad_decay, eps;

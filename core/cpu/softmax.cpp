@@ -1,7 +1,10 @@
 // Shares softmax and its relatives between threads, by rows or by strips of columns.
 #include "core/cpu/softmax.h"
 
+#include <string>
+
 #include "core/cpu/isa.h"
+#include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -132,5 +135,29 @@ void cross_entropy_backward(const CrossEntropyProblem& p, const void* lse, const
     loops.cross_entropy_backward(p, begin, end, lse, g, g_step, dx);
   });
 }
+
+namespace {
+
+bool accepts_softmax(const void*, std::string*) { return true; }
+double softmax_cost_ns(const void* problem) {
+  const SoftmaxShape& s = static_cast<const SoftmaxProblem*>(problem)->shape;
+  constexpr double elements_per_ns = 2;
+  return 100 + double(s.outer) * s.n * s.inner / elements_per_ns;
+}
+template <void (*op)(const SoftmaxShape&, const void*, void*)> void run_softmax(const void* problem) {
+  const auto& p = *static_cast<const SoftmaxProblem*>(problem);
+  op(p.shape, p.x, p.y);
+}
+#define TW_SOFTMAX(op)                                                                         \
+  constexpr Kernel op##_kernel = {#op, "vector", "cpu", Precision::ieee,                       \
+                                  "maximum, sum of exponentials, scaling; a row stays in cache", \
+                                  accepts_softmax, softmax_cost_ns, run_softmax<op>};          \
+  [[maybe_unused]] const bool op##_registered = (register_kernel(&op##_kernel), true);
+TW_SOFTMAX(softmax)
+TW_SOFTMAX(log_softmax)
+TW_SOFTMAX(logsumexp)
+#undef TW_SOFTMAX
+
+}  // namespace
 
 }  // namespace tw

@@ -7,7 +7,8 @@
 namespace tw {
 
 // All arrays are contiguous [outer, n, inner] of float32 or float64 and the op runs over n; the same
-// array may be input and output. Per-group arrays are [outer, inner]. n == 0: nothing is written, except
+// array may be input and output. Per-group arrays are [outer, inner]. Exponentials below the smallest
+// normal number count as 0. n == 0: nothing is written, except
 // that logsumexp gives -inf. A group of -inf only gives NaN (logsumexp: -inf), as does one with +inf
 // (logsumexp: +inf); NaN makes its whole group NaN.
 struct SoftmaxShape {
@@ -21,6 +22,13 @@ void logsumexp(const SoftmaxShape& shape, const void* x, void* y);
 // From the op's result y and the gradient g: dx = y * (g - sum(y * g)), and dx = g - exp(y) * sum(g).
 void softmax_backward(const SoftmaxShape& shape, const void* y, const void* g, void* dx);
 void log_softmax_backward(const SoftmaxShape& shape, const void* y, const void* g, void* dx);
+
+// What the registered kernels of ops softmax, log_softmax and logsumexp take.
+struct SoftmaxProblem {
+  SoftmaxShape shape;
+  const void* x;
+  void* y;
+};
 
 // Cross-entropy of logits x [rows, classes] with one class index a row; rows whose target is
 // `ignore_index` give loss 0 and gradient 0. Targets must be checked first.

@@ -9,6 +9,7 @@
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "core/runtime/profile.h"
+#include "core/runtime/warning.h"
 
 namespace tw {
 
@@ -20,6 +21,15 @@ std::string problem_text(const MatmulProblem& p) {
   return text + std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k);
 }
 
+// Types without a fast rung fall back to three plain loops, a hundred times slower than float32.
+void warn_of_slow_path(const Kernel& kernel, DType dtype, double flops) {
+  constexpr double kNoticeable = 2e7;  // about 10 ms
+  if (flops < kNoticeable || is_floating(dtype) || std::string_view(kernel.name) != "naive") return;
+  warn_once(std::string("matmul ") + name_of(dtype),
+            std::string("matmul: no fast kernel for ") + name_of(dtype) +
+                ", the naive one runs; where the values allow, convert with astype(float32) or float64");
+}
+
 void solve(const MatmulProblem& p) {
   static OpKernels* const kernels = find_op("matmul");
   const Kernel& kernel = choose_kernel(kernels, &p);
@@ -27,10 +37,11 @@ void solve(const MatmulProblem& p) {
   const double batch = static_cast<double>(p.batch), m = static_cast<double>(p.m),
                n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double flops = 2 * batch * m * n * k;
+  warn_of_slow_path(kernel, p.dtype, flops);
   // The lock is given away by work, not by bytes: about 20 us at 100 flops a nanosecond.
   Unlocked unlocked(flops > 2e6 ? 2e6 : 0);
   dispatch(
-      flops, observations ? batch * (m * k + k * n + m * n) * size : 0, [&] { kernel.run(&p); },
+      flops, dispatch_state.observations ? batch * (m * k + k * n + m * n) * size : 0, [&] { kernel.run(&p); },
       [&](Observation& seen) {
         seen.op = "matmul";
         seen.kernel = kernel.name;

@@ -357,7 +357,7 @@ bool is_plain(const PointwiseRow& row, const Operand* operands) {
 constexpr std::int64_t kPlainElements = 32768;
 
 bool try_plain(PointwiseOp op, const PointwiseRow& row, const Operand* operands, Tensor& y) {
-  if (observations || !is_plain(row, operands)) return false;
+  if (!dispatch_state.plain || !is_plain(row, operands)) return false;
   const Tensor& a = operands[0].tensor;
   if (a.count() > kPlainElements) return false;
   const DType type = row.result == PointwiseResult::truth ? DType::bool_ : a.dtype();

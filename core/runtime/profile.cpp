@@ -3,7 +3,7 @@
 
 namespace tw {
 
-std::vector<Observation>* observations = nullptr;
+DispatchState dispatch_state;
 FrontendLock frontend_lock = {nullptr, nullptr};
 
 }  // namespace tw

@@ -2,8 +2,10 @@
 #pragma once
 #include <chrono>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "core/runtime/device.h"
 #include "core/runtime/registry.h"
 
 namespace tw {
@@ -14,8 +16,14 @@ struct Observation {
   double ns = 0, flops = 0, bytes = 0;
 };
 
-// Null while nobody observes, which is one load on the eager path.
-extern std::vector<Observation>* observations;
+// What makes dispatch leave its short path.
+struct DispatchState {
+  std::vector<Observation>* observations = nullptr;  // null while nobody observes
+  const Device* device = &cpu_device;
+  bool plain = true;  // neither observed nor on another device: one load on the eager path
+  void update() { plain = !observations && device == &cpu_device; }
+};
+extern DispatchState dispatch_state;
 
 // Frees the frontend's lock around long kernels; the binding installs the two functions.
 struct FrontendLock {
@@ -43,20 +51,26 @@ class Unlocked {
 // is called only while somebody observes.
 template <class Run, class Describe>
 inline void dispatch(double flops, double bytes, Run&& run, Describe&& describe) {
-  if (!observations) [[likely]] {
+  if (dispatch_state.plain) [[likely]] {
     Unlocked unlocked(bytes);
     run();
     return;
   }
+  const auto launch = [&] {
+    active_device().launch([](void* f) { (*static_cast<std::remove_reference_t<Run>*>(f))(); },
+                           const_cast<void*>(static_cast<const void*>(&run)));
+    active_device().synchronize();
+  };
+  if (!dispatch_state.observations) return launch();
   Observation seen;
   seen.flops = flops;
   seen.bytes = bytes;
   describe(seen);
   const auto start = std::chrono::steady_clock::now();
-  run();
+  launch();
   const auto stop = std::chrono::steady_clock::now();
   seen.ns = std::chrono::duration<double, std::nano>(stop - start).count();
-  if (observations) observations->push_back(std::move(seen));
+  if (dispatch_state.observations) dispatch_state.observations->push_back(std::move(seen));
 }
 
 }  // namespace tw

@@ -94,13 +94,19 @@ double cost_of(const Kernel& kernel, const void* problem) {
   return kernel.cost_ns ? kernel.cost_ns(problem) : kInfinity;
 }
 
+MatmulPrecision limit = MatmulPrecision::highest;
+
+bool within_limit(const Kernel& kernel) {
+  return kernel.precision != Precision::reduced || limit != MatmulPrecision::highest;
+}
+
 // Null when none accepts. Costs are asked for only where there is a choice; the first of equals
 // wins.
 const Kernel* cheapest(const OpKernels& entry, const void* problem) {
   const Kernel* best = nullptr;
   double best_cost = -1;  // not asked for yet
   for (const Kernel* kernel : entry.kernels) {
-    if (!kernel->accepts(problem, nullptr)) continue;
+    if (!within_limit(*kernel) || !kernel->accepts(problem, nullptr)) continue;
     if (!best) {
       best = kernel;
       continue;
@@ -141,6 +147,9 @@ const Kernel* cheapest(const OpKernels& entry, const void* problem) {
 }
 
 }  // namespace
+
+void set_precision_limit(MatmulPrecision new_limit) { limit = new_limit; }
+MatmulPrecision precision_limit() { return limit; }
 
 void register_kernel(const Kernel* kernel) {
   std::lock_guard lock(registry().mutex);
@@ -205,6 +214,8 @@ std::vector<Candidate> candidates(const OpKernels* op, const void* problem) {
     candidate.cost_ns = cost_of(*kernel, problem);
     candidate.chosen = kernel == chosen;
     candidate.reason.clear();
+    if (!forced && !within_limit(*kernel))
+      candidate.reason = "less exact than the precision setting 'highest' allows";
     if (forced && kernel != forced)
       candidate.reason = "'" + std::string(forced->name) + "' is forced";
   }

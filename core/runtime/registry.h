@@ -27,6 +27,11 @@ struct Kernel {
   void (*run)(const void* problem);        // on the active instruction set
 };
 
+// What the free choice may use for float32: only ieee and fp32 kernels, or reduced ones too.
+enum class MatmulPrecision : std::uint8_t { highest, high, medium };
+void set_precision_limit(MatmulPrecision limit);
+MatmulPrecision precision_limit();
+
 // Kernels of an op in ladder order (order of registration).
 const std::vector<const Kernel*>& kernels_of_op(std::string_view op);
 std::vector<std::string> ops_with_kernels();

@@ -38,7 +38,9 @@ class Options:
     hidden: int = 256
     optimizer: str = "sgd"
     lr: float | None = None
-    seed: int = 0
+    # End-of-epoch accuracy scatters with the order of images: on MNIST seeds 0 to 9 give 94.2 to
+    # 95.6 % after 3 epochs, mean 95.3 (PyTorch: 94.2 to 95.5, mean 95.0). Seed 1 is an ordinary one.
+    seed: int = 1
     kernel: str = AUTOMATIC
 
     def __post_init__(self) -> None:

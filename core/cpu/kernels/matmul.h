@@ -27,7 +27,7 @@ const MatmulTable matmul_table = {
                  {tiled<double>, simd<double>, packed<double>, direct<double>}},
     .lanes = {kLanes<float>, kLanes<double>},
     .tile_vectors = kTileVectors,
-    .max_tile_rows = kMaxTileRows,
+    .packed_rows = kMaxTileRows * kPackTiles,
     .masked_access = kMaskedAccess,
 };
 

@@ -33,7 +33,6 @@ template <bool stream, class T> TW_INLINE void put(T* p, Vec<T> v, int count) {
   store_some(p, v, count);
 }
 template <class T> TW_INLINE Vec<T> larger(Vec<T> a, Vec<T> b) { return a.v > b.v ? a.v : b.v; }
-template <class T> TW_INLINE T log_of(T x) { return log(Vec<T>(x))[0]; }
 
 // e^x for x <= 0 (or NaN), and 0 where it is below the smallest normal number: a denormal result can cost
 // a hundred cycles, and beside a sum that is at least 1 it is nothing.
@@ -125,31 +124,43 @@ void softmax_rows(int64_t rows, int64_t n, const void* x, void* y, bool stream) 
 #endif
 }
 
-template <class T, bool stream> TW_INLINE void log_softmax_row(int64_t n, const T* x, T* y) {
-  const T top = max_of_row(n, x);
-  const T log_sum = log_of((T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
-    return exp_below(load_some(x + at, count) - top);
-  }));
-  each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
-    put<stream>(y + at, load_some(x + at, count) - top - log_sum, count);
-  });
+// Of rows that fit, so many are taken together that one vector logarithm serves all of them.
+template <class T> TW_INLINE int rows_together(int64_t n, int64_t rows) {
+  constexpr int64_t in_cache = 4096;  // elements
+  const int64_t m = n * kLanes<T> <= in_cache ? kLanes<T> : 1;
+  return (int)(m < rows ? m : rows);
 }
-template <class T> TW_INLINE void short_log_softmax_row(int count, const T* x, T* y) {
-  const Vec<T> v = fill_after(Vec<T>::load(x, count), count, (T)-kInfinity);
-  const T top = max_of_lanes(v);
-  (v - top - log_of(sum_of_lanes(exp_below(v - top)))).store(y, count);
+template <class T, bool stream>
+TW_INLINE void log_softmax_rows_together(int m, int64_t n, const T* x, T* y) {
+  T top[kLanes<T>], log_sum[kLanes<T>] = {};
+  for (int i = 0; i < m; ++i) {
+    const T* row = x + i * n;
+    const Vec<T> shift = top[i] = max_of_row(n, row);
+    log_sum[i] = (T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+      return exp_below(load_some(row + at, count) - shift);
+    });
+  }
+  log(Vec<T>::load(log_sum)).store(log_sum);
+  for (int i = 0; i < m; ++i) {
+    const T* row = x + i * n;
+    T* out = y + i * n;
+    const Vec<T> first = top[i], second = log_sum[i];
+    each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+      put<stream>(out + at, load_some(row + at, count) - first - second, count);
+    });
+  }
 }
 template <class T>
 void log_softmax_rows(int64_t rows, int64_t n, const void* x, void* y, bool stream) {
-  auto* in = (const T*)x;
-  auto* out = (T*)y;
-  for (int64_t i = 0; i < rows; ++i, in += n, out += n) {
-    if (n <= kLanes<T>)
-      short_log_softmax_row((int)n, in, out);
-    else if (stream)
-      log_softmax_row<T, true>(n, in, out);
+  for (int64_t i = 0; i < rows;) {
+    const int m = rows_together<T>(n, rows - i);
+    auto* in = (const T*)x + i * n;
+    auto* out = (T*)y + i * n;
+    if (stream)
+      log_softmax_rows_together<T, true>(m, n, in, out);
     else
-      log_softmax_row<T, false>(n, in, out);
+      log_softmax_rows_together<T, false>(m, n, in, out);
+    i += m;
   }
 #ifdef __AVX512F__
   if (stream) _mm_sfence();
@@ -166,13 +177,19 @@ template <class T> TW_INLINE Vec<T> lse_of(Vec<T> top, Vec<T> sum) {
 template <class T> TW_INLINE Vec<T> exp_at_most_one(Vec<T> x) { return exp_below(at_most(x, (T)0)); }
 
 template <class T> void logsumexp_rows(int64_t rows, int64_t n, const void* x, void* y, bool) {
-  auto* in = (const T*)x;
-  for (int64_t i = 0; i < rows; ++i, in += n) {
-    const Vec<T> top = max_of_row(n, in), shift = shift_of(top);
-    const Vec<T> sum = (T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
-      return exp_at_most_one(load_some(in + at, count) - shift);
-    });
-    ((T*)y)[i] = lse_of(top, sum)[0];
+  for (int64_t i = 0; i < rows;) {
+    const int m = rows_together<T>(n, rows - i);
+    T top[kLanes<T>] = {}, sum[kLanes<T>] = {};
+    for (int k = 0; k < m; ++k) {
+      auto* row = (const T*)x + (i + k) * n;
+      top[k] = max_of_row(n, row);
+      const Vec<T> shift = __builtin_isinf(top[k]) ? 0 : top[k];
+      sum[k] = (T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+        return exp_at_most_one(load_some(row + at, count) - shift);
+      });
+    }
+    store_some((T*)y + i, lse_of(Vec<T>::load(top), Vec<T>::load(sum)), m);
+    i += m;
   }
 }
 

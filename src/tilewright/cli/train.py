@@ -36,7 +36,7 @@ def add_parser(commands: arguments.Subparsers) -> None:
     )
     parser.add_argument("--optimizer", choices=tuple(job.LEARNING_RATES), help="default: sgd")
     parser.add_argument("--lr", type=arguments.positive_real, metavar="X", help=_lr_help())
-    parser.add_argument("--seed", type=int, metavar="N", help="default: 0")
+    parser.add_argument("--seed", type=int, metavar="N", help="default: 1")
     rungs = parser.add_mutually_exclusive_group()
     kernels = (*tw.kernels.names("matmul"), job.AUTOMATIC)
     rungs.add_argument("--kernel", choices=kernels, help="matmul kernel to force (default: auto)")

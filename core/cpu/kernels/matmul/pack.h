@@ -5,26 +5,39 @@
 namespace tw::TW_ISA_NAME {
 namespace {
 
-// One vector of columns, `width` of them used, from a source whose columns are contiguous along k.
+// One square of B[0:depth, 0:width] from a source whose columns are contiguous along k.
 template <class T>
-inline void pack_vector_of_columns(std::int64_t k, int width, const T* b, std::int64_t b_col, T* out,
-                                   std::int64_t out_row) {
+TW_INLINE void pack_square(int depth, int width, const T* b, std::int64_t b_col, T* out,
+                           std::int64_t out_row) {
   constexpr int lanes = kLanes<T>;
-  for (std::int64_t p = 0; p < k; p += lanes) {
-    const int depth = k - p < lanes ? (int)(k - p) : lanes;
-    typename Vec<T>::Raw square[lanes];
-    if (width == lanes && depth == lanes) {
+  typename Vec<T>::Raw square[lanes];
+  if (width == lanes && depth == lanes) {
 #pragma GCC unroll 16
-      for (int j = 0; j < lanes; ++j) square[j] = Vec<T>::load(b + p + j * b_col).v;
-    } else {
+    for (int j = 0; j < lanes; ++j) square[j] = Vec<T>::load(b + j * b_col).v;
+  } else {
 #pragma GCC unroll 16
-      for (int j = 0; j < lanes; ++j)
-        square[j] = Vec<T>::load(b + p + (j < width ? j * b_col : 0), j < width ? depth : 0).v;
-    }
-    transpose<T>(square);
+    for (int j = 0; j < lanes; ++j)
+      square[j] = Vec<T>::load(b + (j < width ? j * b_col : 0), j < width ? depth : 0).v;
+  }
+  transpose<T>(square);
 #pragma GCC unroll 16
-    for (int i = 0; i < lanes; ++i)
-      if (i < depth) Vec<T>(square[i]).store(out + (p + i) * out_row);
+  for (int i = 0; i < lanes; ++i)
+    if (i < depth) Vec<T>(square[i]).store(out + i * out_row);
+}
+
+// Runs of this many rows at a time, so that the lines written stay in L1 until all columns are there.
+inline constexpr std::int64_t kPackRun = 64;
+
+template <class T>
+inline void pack_columns(std::int64_t k, std::int64_t n, const T* b, std::int64_t b_col, T* out,
+                         std::int64_t out_row) {
+  constexpr int lanes = kLanes<T>;
+  for (std::int64_t run = 0; run < k; run += kPackRun) {
+    const std::int64_t end = run + kPackRun < k ? run + kPackRun : k;
+    for (std::int64_t j = 0; j < n; j += lanes)
+      for (std::int64_t p = run; p < end; p += lanes)
+        pack_square(end - p < lanes ? (int)(end - p) : lanes, n - j < lanes ? (int)(n - j) : lanes,
+                    b + p + j * b_col, b_col, out + p * out_row + j, out_row);
   }
 }
 
@@ -43,9 +56,7 @@ inline void pack_panel(std::int64_t k, std::int64_t n, const T* b, std::int64_t 
       Vec<T>::load(b + tail, last).store(out + tail);
     }
   } else if (b_row == 1) {
-    for (std::int64_t v = 0; v < vectors; ++v)
-      pack_vector_of_columns(k, v < vectors - 1 ? lanes : last, b + v * lanes * b_col, b_col,
-                             out + v * lanes, out_row);
+    pack_columns(k, n, b, b_col, out, out_row);
   } else {
     for (std::int64_t p = 0; p < k; ++p)
       for (std::int64_t j = 0; j < out_row; ++j)
@@ -53,17 +64,31 @@ inline void pack_panel(std::int64_t k, std::int64_t n, const T* b, std::int64_t 
   }
 }
 
-// A[0:rows, 0:k] column after column; `out` holds rows * k elements and one vector more.
+// Tiles of A packed together: 4 tiles of 6 rows use up most of each cache line of a column.
+inline constexpr int kPackTiles = 4;
+
+// Elements from one packed tile to the next: room for the tile and a vector stored past its end.
+template <class T> constexpr std::int64_t packed_tile_stride(std::int64_t k) {
+  return k * kMaxTileRows + kLanes<T>;
+}
+
+// Rows of A, `heights[t]` of them for tile t, each tile column after column.
 template <class T>
-inline void pack_rows(int rows, std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col,
-                      T* out) {
-  if (kMaskedAccess && a_row == 1 && rows <= kLanes<T>) {
-    // Whole vectors are stored; the next column overwrites the lanes beyond `rows`.
-    for (std::int64_t p = 0; p < k; ++p) Vec<T>::load(a + p * a_col, rows).store(out + p * rows);
-    return;
+inline void pack_tiles(int count, const int (&heights)[kPackTiles], std::int64_t k, const T* a,
+                       std::int64_t a_row, std::int64_t a_col, T* out) {
+  for (std::int64_t p = 0; p < k; ++p) {
+    const T* from = a + p * a_col;
+    for (int t = 0; t < count; ++t) {
+      T* to = out + t * packed_tile_stride<T>(k) + p * heights[t];
+      if (kMaskedAccess && a_row == 1 && kMaxTileRows <= kLanes<T>) {
+        // A whole vector is stored; the next column overwrites the lanes beyond the tile.
+        Vec<T>::load(from, heights[t]).store(to);
+      } else {
+        for (int r = 0; r < heights[t]; ++r) to[r] = from[r * a_row];
+      }
+      from += heights[t] * a_row;
+    }
   }
-  for (std::int64_t p = 0; p < k; ++p)
-    for (int r = 0; r < rows; ++r) out[p * rows + r] = a[p * a_col + r * a_row];
 }
 
 }  // namespace

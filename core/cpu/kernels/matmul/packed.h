@@ -43,16 +43,18 @@ inline void rows_over_block(const MatmulProblem& p, const BlockOfB<T>& block, co
   // A strided row has one element in a cache line, and with a stride of a power of two few cache sets.
   const bool pack_a = p.a_col != 1 && block.k > 1;
   const EvenSplit rows(p.m, tile_rows(block.panels.at(0)));
-  for (std::int64_t i = 0; i < rows.pieces; ++i) {
-    const int height = rows.at(i);
-    if (pack_a) {
-      pack_rows(height, block.k, a, p.a_row, p.a_col, packed_a);
-      tiles_along_row(block, height, packed_a, 1, height, c, p.c_row, p.c_col, update);
-    } else {
-      tiles_along_row(block, height, a, p.a_row, p.a_col, c, p.c_row, p.c_col, update);
+  for (std::int64_t i = 0; i < rows.pieces; i += kPackTiles) {
+    const int count = rows.pieces - i < kPackTiles ? (int)(rows.pieces - i) : kPackTiles;
+    int heights[kPackTiles] = {};
+    for (int t = 0; t < count; ++t) heights[t] = rows.at(i + t);
+    if (pack_a) pack_tiles(count, heights, block.k, a, p.a_row, p.a_col, packed_a);
+    for (int t = 0; t < count; ++t) {
+      const T* tile_a = pack_a ? packed_a + t * packed_tile_stride<T>(block.k) : a;
+      tiles_along_row(block, heights[t], tile_a, pack_a ? 1 : p.a_row, pack_a ? heights[t] : p.a_col,
+                      c, p.c_row, p.c_col, update);
+      a += heights[t] * p.a_row;
+      c += heights[t] * p.c_row;
     }
-    a += height * p.a_row;
-    c += height * p.c_row;
   }
 }
 
@@ -76,8 +78,7 @@ inline void packed_one(const MatmulProblem& p, const MatmulBlocks& blocks, const
   }
 }
 
-// `scratch` holds a block of B, rounded up to whole vectors, then kc * kMaxTileRows elements and one
-// vector of A.
+// `scratch` holds a block of B, rounded up to whole vectors, then kPackTiles tiles of A
 template <class T> void packed(const MatmulProblem& p, const MatmulBlocks& blocks, void* scratch) {
   for (std::int64_t i = 0; i < p.batch; ++i)
     packed_one(p, blocks, (const T*)p.a + i * p.a_batch, (const T*)p.b + i * p.b_batch,

@@ -1,0 +1,50 @@
+"""Tensors in pickles and copies: elements as one buffer, out of band where the protocol has that."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+from tilewright import _core
+
+_FIRST_PROTOCOL_WITH_BUFFERS = 5
+
+
+def reduce(tensor: _core.Tensor, protocol: int) -> tuple[Any, ...]:
+    """What `Tensor.__reduce_ex__` returns: dtype, shape, elements, requires_grad, class, name.
+
+    From protocol 5 on the elements travel as a `pickle.PickleBuffer` (PEP 574), without a copy. The
+    result of a recorded op is stored as a value, without the graph that it came from.
+    """
+    elements = _core._as_bytes(tensor.detach().contiguous())
+    buffer = (
+        pickle.PickleBuffer(elements)
+        if protocol >= _FIRST_PROTOCOL_WITH_BUFFERS
+        else bytes(memoryview(elements))
+    )
+    requires_grad = tensor.requires_grad and tensor.is_leaf
+    arguments = (
+        type(tensor), buffer, tensor.dtype.name, tensor.shape, requires_grad, tensor.name
+    )  # fmt: skip
+    state = getattr(tensor, "__dict__", None)
+    return (rebuild, arguments, dict(state)) if state else (rebuild, arguments)
+
+
+def rebuild(
+    cls: type[_core.Tensor],
+    buffer: Any,
+    dtype: str,
+    shape: tuple[int, ...],
+    requires_grad: bool,
+    name: str,
+) -> _core.Tensor:
+    """The tensor over `buffer`, or over a copy of it where that cannot be written to."""
+    view = memoryview(buffer)
+    elements = _core.frombuffer(view, dtype=_core._dtype_named(dtype), shape=shape)
+    if view.readonly:
+        elements = elements.copy()
+    tensor = elements if cls is _core.Tensor else _core.Tensor.__new__(cls, elements)
+    tensor.requires_grad = requires_grad
+    if name:
+        tensor.name = name
+    return tensor

@@ -1,0 +1,56 @@
+"""What all tests share: one printed seed, and every instruction set as a parameter."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--seed", type=int, default=20240229, help="seed of all random test data")
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    return [
+        f"tilewright: {tw.__file__}",
+        f"seed: {config.getoption('--seed')} (change with --seed); "
+        f"instruction sets: {', '.join(tw.kernels.isas())}",
+    ]
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> list[int]:
+    """Differs between tests and depends on nothing but --seed and the test's name."""
+    value = [request.config.getoption("--seed"), zlib.crc32(request.node.nodeid.encode())]
+    print(f"seed: {value}")  # pytest shows it when the test fails
+    return value
+
+
+@pytest.fixture
+def rng(seed: list[int]) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture(autouse=True)
+def _seeded_engine(request: pytest.FixtureRequest) -> None:
+    tw.manual_seed(request.config.getoption("--seed"))
+
+
+@pytest.fixture(params=tw.kernels.isas())
+def isa(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Runs the test once on each instruction set that this machine has."""
+    with tw.kernels.use(isa=request.param):
+        yield request.param
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    """Puts the number of threads back afterwards."""
+    before = tw.get_num_threads()
+    yield
+    tw.set_num_threads(before)
