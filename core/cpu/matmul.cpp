@@ -93,19 +93,26 @@ std::int64_t tile_columns(DType t) {
   return is_vectorised(t) ? table.tile_vectors * table.lanes[t == DType::float64] : 1;
 }
 
+// Rows of A that are not contiguous are packed, for a whole run along k, up to this many: 16 MiB.
+constexpr std::int64_t kPackedRows = 3072;
+bool packs_rows(const MatmulProblem& p) { return p.a_col != 1 && p.k > 1; }
+
 MatmulBlocks blocks_of(const MatmulProblem& p) {
   const std::int64_t element = size_of(p.dtype), tile = tile_columns(p.dtype);
   const std::int64_t kc = run_of(p.k, element);
   // A few rows of A stay in L2 themselves: then one panel of B at a time, used up while still warm.
-  if (p.a_col == 1 && p.m * kc * element <= kSmallBytesOfA) return {kc, tile, false};
+  if (p.a_col == 1 && p.m * kc * element <= kSmallBytesOfA) return {kc, tile, p.m, false};
   const std::int64_t columns = std::max(kBlockBytes / (element * kc) / tile, std::int64_t{1}) * tile;
-  return {kc, std::min(columns, round_up(p.n, tile)), false};
+  const std::int64_t nc = std::min(columns, round_up(p.n, tile));
+  return {kc, nc, packs_rows(p) ? std::min(p.m, kPackedRows) : p.m, false};
 }
 
-// A block of B, then rows of A with a vector (64 bytes at most) of room behind each.
-std::size_t scratch_bytes(const MatmulBlocks& blocks, std::int64_t element) {
-  const std::int64_t rows = active_kernels().matmul->packed_rows;
-  return blocks.kc * (blocks.nc + rows) * element + rows * 64;
+// A block of B, then tiles of A with a vector (64 bytes at most) of room behind each.
+std::size_t scratch_bytes(const MatmulProblem& p, const MatmulBlocks& blocks) {
+  const MatmulTable& table = *active_kernels().matmul;
+  const std::int64_t element = size_of(p.dtype);
+  const std::int64_t tiles = packs_rows(p) ? blocks.mc / table.tile_rows + 1 : 0;
+  return blocks.kc * blocks.nc * element + tiles * (blocks.kc * table.max_tile_rows * element + 64);
 }
 
 // Less work than this for a thread (about 10 us) is not worth waking it.
@@ -114,23 +121,25 @@ constexpr double kFlopsPerPart = 2e6;
 struct Grid {
   std::int64_t batch, m, n;  // parts along each
 };
-bool is_worth_parting(const MatmulProblem& p) {
+bool has_work_for_threads(const MatmulProblem& p) {
   return flops_of(p) * double(p.batch) >= 2 * kFlopsPerPart && num_threads() > 1;
 }
 
 // Columns first: parts along n share no packing. Two parts a thread even out an unlucky one.
 Grid grid_of(const MatmulProblem& p, const MatmulBlocks& blocks, std::int64_t tile) {
+  const std::int64_t rows = (p.m + blocks.mc - 1) / blocks.mc;
+  if (!has_work_for_threads(p)) return {1, rows, 1};
   const std::int64_t threads = num_threads();
   const double all = flops_of(p) * double(p.batch);
   const std::int64_t parts = std::min<std::int64_t>(2 * threads, std::int64_t(all / kFlopsPerPart));
-  if (p.batch >= 2 * threads) return {std::min(p.batch, parts), 1, 1};
+  if (p.batch >= 2 * threads) return {std::min(p.batch, parts), rows, 1};
   const std::int64_t each = std::max<std::int64_t>(parts / p.batch, 1);
   if (p.n >= threads * tile) {
-    const std::int64_t blocks_n = (p.n + blocks.nc - 1) / blocks.nc;
-    const std::int64_t even = each >= threads ? round_up(std::max(blocks_n, threads), threads) : each;
-    return {p.batch, 1, std::min(even, p.n / tile)};
+    // As many parts as blocks of B within reason, shared evenly.
+    const std::int64_t blocks_n = std::min((p.n + blocks.nc - 1) / blocks.nc, 4 * threads);
+    return {p.batch, rows, std::min(each < threads ? each : round_up(blocks_n, threads), p.n / tile)};
   }
-  return {p.batch, std::clamp<std::int64_t>(each, 1, std::max<std::int64_t>(p.m / 8, 1)), 1};
+  return {p.batch, std::clamp(each, rows, std::max(p.m / 8, rows)), 1};
 }
 
 const void* moved(const void* base, std::int64_t elements, std::int64_t element_bytes) {
@@ -169,7 +178,7 @@ void run_parts(const MatmulProblem& p, const MatmulBlocks& blocks, MatmulTable::
     const Scratch memory(scratch);
     run(part, blocks, memory.as<void>());
   };
-  if (!is_worth_parting(p)) return run_part(p);
+  if (p.m <= blocks.mc && !has_work_for_threads(p)) return run_part(p);
   const std::int64_t tile = tile_columns(p.dtype);
   const Grid grid = grid_of(p, blocks, tile);
   parallel_chunks(grid.batch * grid.m * grid.n, [&](std::int64_t i) {
@@ -185,19 +194,19 @@ void run_parts(const MatmulProblem& p, const MatmulBlocks& blocks, MatmulTable::
 void run_naive(const void* problem) {
   const MatmulProblem& p = problem_of(problem);
   if (is_empty(p)) return;
-  run_parts(p, {p.k, p.n, false}, active_kernels().matmul->naive[index_of(p.dtype)], 0);
+  run_parts(p, {p.k, p.n, p.m, false}, active_kernels().matmul->naive[index_of(p.dtype)], 0);
 }
 
 void run_tiled(const void* problem) {
   const MatmulProblem& p = problem_of(problem);
-  if (!is_empty(p)) run_parts(p, {p.k, p.n, false}, ladder_of(p.dtype).tiled, 0);
+  if (!is_empty(p)) run_parts(p, {p.k, p.n, p.m, false}, ladder_of(p.dtype).tiled, 0);
 }
 
 void run_simd(const void* problem) {
   const MatmulProblem p = oriented(problem_of(problem));
   if (is_empty(p)) return;
   const std::size_t panel = p.k * tile_columns(p.dtype) * size_of(p.dtype);
-  run_parts(p, {p.k, p.n, false}, ladder_of(p.dtype).simd, std::max<std::size_t>(panel, 1));
+  run_parts(p, {p.k, p.n, p.m, false}, ladder_of(p.dtype).simd, std::max<std::size_t>(panel, 1));
 }
 
 void run_packed(const void* problem) {
@@ -205,7 +214,7 @@ void run_packed(const void* problem) {
   if (is_empty(p)) return;
   fold_batch(p);
   const MatmulBlocks blocks = blocks_of(p);
-  run_parts(p, blocks, ladder_of(p.dtype).packed, scratch_bytes(blocks, size_of(p.dtype)));
+  run_parts(p, blocks, ladder_of(p.dtype).packed, scratch_bytes(p, blocks));
 }
 
 // Rows of A and columns of B that are contiguous along k make dot products. They read each vector for
@@ -221,7 +230,7 @@ void run_direct(const void* problem) {
   if (is_empty(p)) return;
   const bool dots = prefers_dots(p);  // before folding: a batch must not change it
   fold_batch(p);
-  const MatmulBlocks blocks{run_of(p.k, size_of(p.dtype)), p.n, dots};
+  const MatmulBlocks blocks{run_of(p.k, size_of(p.dtype)), p.n, p.m, dots};
   run_parts(p, blocks, ladder_of(p.dtype).direct, 0);
 }
 

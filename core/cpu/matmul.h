@@ -26,7 +26,8 @@ struct MatmulProblem {
 // Decided once for the whole problem, before it is cut over threads, so that cutting changes no bit.
 struct MatmulBlocks {
   std::int64_t kc;  // k is added up in runs of at most this
-  std::int64_t nc;  // columns of B packed at a time, a multiple of a vector
+  std::int64_t nc;  // columns of B packed at a time, whole tiles
+  std::int64_t mc;  // rows of A packed at a time, where its rows are not contiguous
   bool dots;        // direct: contiguous along k on both sides, taken as dot products
 };
 
@@ -37,10 +38,10 @@ struct MatmulTable {  // filled in by kernels/matmul.h for each instruction set
   };
   Run naive[kDTypes];
   Ladder floating[2];  // float32, float64
-  int lanes[2];        // of a vector
-  int tile_vectors;    // width of a full tile
-  int packed_rows;     // of A, at a time, where its rows are not contiguous
-  bool masked_access;  // partial vectors cost no more than whole ones
+  int lanes[2];                 // of a vector
+  int tile_rows, tile_vectors;  // of a full tile
+  int max_tile_rows;            // of a narrow one
+  bool masked_access;           // partial vectors cost no more than whole ones
 };
 
 // Puts the ladder naive, tiled, simd, packed, direct into the kernel registry as op "matmul".

@@ -213,13 +213,9 @@ template <class From, class To> constexpr ConvertFunction function_for() {
   }
 }
 
-template <class T> inline constexpr int kSide =
-    kVectorBytes / (int)sizeof(T) < kRegisters / 2
-        ? (kVectorBytes > (int)sizeof(T) ? kVectorBytes / (int)sizeof(T) : 1)
-        : kRegisters / 2;
-template <class T> struct BlockRow {
-  typedef T type __attribute__((vector_size(kSide<T> * sizeof(T))));
-};
+// Side of the square block that is transposed in registers: a whole vector, half of the registers.
+template <class T>
+inline constexpr int kSide = kLanes<T> < kRegisters / 2 ? kLanes<T> : kRegisters / 2;
 
 // Whole cache lines only: half-written lines cost more than they save.
 template <class V> TW_INLINE void stream_row(void* p, V v) {
@@ -229,10 +225,9 @@ template <class V> TW_INLINE void stream_row(void* p, V v) {
   __builtin_memcpy(p, &v, sizeof v);
 }
 
-template <class T, bool stream>
+template <class T, int n, bool stream>
 TW_INLINE void transpose_block(const char* x, int64_t x_row, char* y, int64_t y_row) {
-  constexpr int n = kSide<T>;
-  typename BlockRow<T>::type rows[n];
+  typename Lanes<T, n>::type rows[n];
 #pragma GCC unroll 16
   for (int i = 0; i < n; ++i) __builtin_memcpy(&rows[i], x + i * x_row, sizeof rows[i]);
   transpose_lanes<1, n>(rows);
@@ -253,14 +248,13 @@ void transpose_edge(int64_t rows, int64_t cols, const char* x, int64_t x_row, ch
       __builtin_memcpy(y + j * y_row + i * sizeof(T), x + i * x_row + j * sizeof(T), sizeof(T));
 }
 
-template <class T, bool stream>
+template <class T, int n, bool stream>
 void transpose_tile(int64_t rows, int64_t cols, const char* x, int64_t x_row, char* y,
                     int64_t y_row) {
-  constexpr int n = kSide<T>;
   const int64_t whole_rows = rows / n * n, whole_cols = cols / n * n;
   for (int64_t j = 0; j < whole_cols; j += n)
     for (int64_t i = 0; i < whole_rows; i += n)
-      transpose_block<T, stream>(x + i * x_row + j * sizeof(T), x_row,
+      transpose_block<T, n, stream>(x + i * x_row + j * sizeof(T), x_row,
                                  y + j * y_row + i * sizeof(T), y_row);
   transpose_edge<T>(rows, cols - whole_cols, x + whole_cols * sizeof(T), x_row,
                     y + whole_cols * y_row, y_row);
@@ -274,7 +268,13 @@ template <class T>
 void transpose(int64_t rows, int64_t cols, const void* x, int64_t x_row, void* y, int64_t y_row,
                bool stream) {
   constexpr int64_t tile = 64;
-  const auto run = stream ? transpose_tile<T, true> : transpose_tile<T, false>;
+  // Where rows are not whole cache lines, every 64-byte access would touch two of them; of 32-byte ones
+  // half do, which measured 1.3 times as fast.
+  constexpr int side = kSide<T>, narrow = side * sizeof(T) == 64 ? side / 2 : side;
+  const bool whole_lines = ((x_row | y_row | (int64_t)x | (int64_t)y) & 63) == 0;
+  const auto run = stream        ? transpose_tile<T, side, true>
+                   : whole_lines ? transpose_tile<T, side, false>
+                                 : transpose_tile<T, narrow, false>;
   for (int64_t i = 0; i < rows; i += tile)
     for (int64_t j = 0; j < cols; j += tile)
       run(rows - i < tile ? rows - i : tile, cols - j < tile ? cols - j : tile,

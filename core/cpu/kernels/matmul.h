@@ -26,8 +26,9 @@ const MatmulTable matmul_table = {
     .floating = {{tiled<float>, simd<float>, packed<float>, direct<float>},
                  {tiled<double>, simd<double>, packed<double>, direct<double>}},
     .lanes = {kLanes<float>, kLanes<double>},
+    .tile_rows = kTileRows[kTileVectors - 1],
     .tile_vectors = kTileVectors,
-    .packed_rows = kMaxTileRows * kPackTiles,
+    .max_tile_rows = kMaxTileRows,
     .masked_access = kMaskedAccess,
 };
 

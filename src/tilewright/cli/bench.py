@@ -120,7 +120,7 @@ def _draw(console: Console, args: argparse.Namespace, results: list[Result]) -> 
     if not args.plot or not compared:
         return
     labels = [f"{result.name} / {result.best_peer}" for result in compared]
-    unit = "best peer's time over ours (above 1: Tilewright is faster)"
+    unit = "best peer's time over ours"
     bars(args.plot, f"bench {args.what}", unit, labels, [result.ratio for result in compared], 1.0)
     console.line(f"picture: {args.plot}")
 

@@ -64,8 +64,9 @@ inline void pack_panel(std::int64_t k, std::int64_t n, const T* b, std::int64_t 
   }
 }
 
-// Tiles of A packed together: 4 tiles of 6 rows use up most of each cache line of a column.
-inline constexpr int kPackTiles = 4;
+// Tiles of A packed together: with 16 tiles of 6 rows each visit to a column, often a page of its own,
+// takes 6 whole cache lines.
+inline constexpr int kPackTiles = 16;
 
 // Elements from one packed tile to the next: room for the tile and a vector stored past its end.
 template <class T> constexpr std::int64_t packed_tile_stride(std::int64_t k) {

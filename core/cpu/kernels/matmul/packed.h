@@ -37,52 +37,86 @@ inline void tiles_along_row(const BlockOfB<T>& block, int rows, const T* a, std:
   });
 }
 
-template <class T>
-inline void rows_over_block(const MatmulProblem& p, const BlockOfB<T>& block, const T* a, T* c,
-                            T* packed_a, const Update<T>& update) {
-  // A strided row has one element in a cache line, and with a stride of a power of two few cache sets.
-  const bool pack_a = p.a_col != 1 && block.k > 1;
-  const EvenSplit rows(p.m, tile_rows(block.panels.at(0)));
-  for (std::int64_t i = 0; i < rows.pieces; i += kPackTiles) {
-    const int count = rows.pieces - i < kPackTiles ? (int)(rows.pieces - i) : kPackTiles;
-    int heights[kPackTiles] = {};
-    for (int t = 0; t < count; ++t) heights[t] = rows.at(i + t);
-    if (pack_a) pack_tiles(count, heights, block.k, a, p.a_row, p.a_col, packed_a);
-    for (int t = 0; t < count; ++t) {
-      const T* tile_a = pack_a ? packed_a + t * packed_tile_stride<T>(block.k) : a;
-      tiles_along_row(block, heights[t], tile_a, pack_a ? 1 : p.a_row, pack_a ? heights[t] : p.a_col,
-                      c, p.c_row, p.c_col, update);
-      a += heights[t] * p.a_row;
-      c += heights[t] * p.c_row;
+// The rows of A for one run along k, cut into tiles: where they lie, or packed.
+template <class T> struct RowsOfA {
+  const T* data;
+  std::int64_t row, col;  // strides; where packed, those of a tile come from its height
+  T* packed;              // null where not
+  std::int64_t k;
+  EvenSplit tiles;
+
+  RowsOfA(const MatmulProblem& p, const T* a, std::int64_t k, int most_rows, T* scratch)
+      : data(a), row(p.a_row), col(p.a_col), packed(nullptr), k(k), tiles(p.m, most_rows) {
+    // A strided row has one element in a cache line, and with a stride of a power of two few sets.
+    if (p.a_col != 1 && k > 1) pack(scratch);
+  }
+  void pack(T* scratch) {
+    packed = scratch;
+    const T* from = data;
+    for (std::int64_t i = 0; i < tiles.pieces; i += kPackTiles) {
+      const int count = tiles.pieces - i < kPackTiles ? (int)(tiles.pieces - i) : kPackTiles;
+      int heights[kPackTiles];
+      for (int t = 0; t < count; ++t) heights[t] = tiles.at(i + t);
+      pack_tiles(count, heights, k, from, row, col, scratch + i * packed_tile_stride<T>(k));
+      for (int t = 0; t < count; ++t) from += heights[t] * row;
     }
+  }
+};
+
+template <class T>
+inline void rows_over_block(const RowsOfA<T>& rows, const BlockOfB<T>& block, T* c,
+                            std::int64_t c_row, std::int64_t c_col, const Update<T>& update) {
+  const T* a = rows.data;
+  for (std::int64_t i = 0; i < rows.tiles.pieces; ++i) {
+    const int height = rows.tiles.at(i);
+    if (rows.packed) {
+      tiles_along_row(block, height, rows.packed + i * packed_tile_stride<T>(rows.k), 1, height, c,
+                      c_row, c_col, update);
+    } else {
+      tiles_along_row(block, height, a, rows.row, rows.col, c, c_row, c_col, update);
+    }
+    a += height * rows.row;
+    c += height * c_row;
   }
 }
 
+// One run along k: A is packed once, if at all, then each block of B passes under it.
 template <class T>
-inline void packed_one(const MatmulProblem& p, const MatmulBlocks& blocks, const T* a, const T* b,
-                       T* c, T* scratch) {
+inline void packed_run(const MatmulProblem& p, const MatmulBlocks& blocks, std::int64_t k, const T* a,
+                       const T* b, T* c, T* scratch, const Update<T>& update) {
   constexpr std::int64_t tile_width = kTileVectors * kLanes<T>;
-  const EvenSplit columns((p.n + tile_width - 1) / tile_width, blocks.nc / tile_width);
-  for (std::int64_t i = 0, j = 0; i < columns.pieces; ++i) {
-    const std::int64_t width = columns.at(i) * tile_width, n = p.n - j < width ? p.n - j : width;
-    for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc) {
-      const BlockOfB<T> block(scratch, p.k - l < blocks.kc ? p.k - l : blocks.kc, n);
-      block.each_panel([&](T* panel, std::int64_t first, int vectors, int last) {
-        pack_panel(block.k, (vectors - 1) * kLanes<T> + last,
-                   b + l * p.b_row + (j + first) * p.b_col, p.b_row, p.b_col, panel);
-      });
-      rows_over_block(p, block, a + l * p.a_col, c + j * p.c_col, scratch + width * blocks.kc,
-                      Update<T>{(T)p.alpha, l == 0 ? (T)p.beta : T(1)});
-    }
-    j += width;
+  // Blocks of several panels are whole panels wide; single panels are made equally wide.
+  const std::int64_t unit = blocks.nc > tile_width ? tile_width : kLanes<T>;
+  const EvenSplit columns((p.n + unit - 1) / unit, blocks.nc / unit);
+  const auto block_at = [&](std::int64_t i, std::int64_t j) {
+    const std::int64_t width = columns.at(i) * unit;
+    return BlockOfB<T>(scratch, k, p.n - j < width ? p.n - j : width);
+  };
+  const RowsOfA<T> rows(p, a, k, tile_rows(block_at(0, 0).panels.at(0)),
+                        scratch + blocks.kc * blocks.nc);
+  std::int64_t j = 0;
+  for (std::int64_t i = 0; i < columns.pieces; ++i) {
+    const BlockOfB<T> block = block_at(i, j);
+    block.each_panel([&](T* panel, std::int64_t first, int vectors, int last) {
+      pack_panel(k, (vectors - 1) * kLanes<T> + last, b + (j + first) * p.b_col, p.b_row, p.b_col,
+                 panel);
+    });
+    rows_over_block(rows, block, c + j * p.c_col, p.c_row, p.c_col, update);
+    j += columns.at(i) * unit;
   }
 }
 
-// `scratch` holds a block of B, rounded up to whole vectors, then kPackTiles tiles of A
+// `scratch` holds a block of B, rounded up to whole tiles, and the packed tiles of all rows of A.
 template <class T> void packed(const MatmulProblem& p, const MatmulBlocks& blocks, void* scratch) {
-  for (std::int64_t i = 0; i < p.batch; ++i)
-    packed_one(p, blocks, (const T*)p.a + i * p.a_batch, (const T*)p.b + i * p.b_batch,
-               (T*)p.c + i * p.c_batch, (T*)scratch);
+  for (std::int64_t i = 0; i < p.batch; ++i) {
+    const T* a = (const T*)p.a + i * p.a_batch;
+    const T* b = (const T*)p.b + i * p.b_batch;
+    T* c = (T*)p.c + i * p.c_batch;
+    for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc)
+      packed_run(p, blocks, p.k - l < blocks.kc ? p.k - l : blocks.kc, a + l * p.a_col,
+                 b + l * p.b_row, c, (T*)scratch,
+                 Update<T>{(T)p.alpha, l == 0 ? (T)p.beta : T(1)});
+  }
 }
 
 }  // namespace

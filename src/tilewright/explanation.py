@@ -1,0 +1,217 @@
+"""`tw.explain`: which kernel ran for each op, why, and how close it came to the machine's limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from types import TracebackType
+from typing import Any, overload
+
+from tilewright import _core
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel that was weighed: `reason` says why it was refused, `cost_ns` what it would take.
+
+    `cost_ns` is the estimate that the choice is made by, None where the kernel was refused.
+    """
+
+    name: str
+    accepted: bool
+    reason: str
+    cost_ns: float | None
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One op that ran. `ns`: the kernel's time; `flops`, `bytes`: what the op has to do.
+
+    `roofline_percent`: the share of the speed that the machine's arithmetic (`bound` is
+    "compute") or its memory ("memory") would allow; above 100 where data came from a cache. None
+    for an op that neither computes nor moves anything. Source: Williams, Waterman and Patterson,
+    Roofline, CACM 52(4), 2009.
+    """
+
+    op: str
+    kernel: str
+    isa: str
+    problem: str
+    candidates: tuple[Candidate, ...]
+    ns: float
+    flops: float
+    bytes: float
+    threads: int
+    roofline_percent: float | None = None
+    bound: str | None = None
+
+    @property
+    def gflops(self) -> float:
+        """Arithmetic rate, 10^9 FLOP a second."""
+        return self.flops / self.ns if self.ns else 0.0
+
+    @property
+    def gbs(self) -> float:
+        """Memory rate, 10^9 bytes a second."""
+        return self.bytes / self.ns if self.ns else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "gflops": self.gflops, "gbs": self.gbs}
+
+
+class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a function)
+    """Records every op within a `with` block; a sequence of entries once the block has ended.
+
+    Observers nest: an outer one has the inner one's entries as well. The peaks that shares of the
+    roofline refer to are measured when an entry is first looked at, once a process, instruction
+    set and thread count.
+
+    >>> import tilewright as tw
+    >>> with tw.explain() as report:
+    ...     y = tw.ones((4, 4)) @ tw.ones((4, 4))
+    >>> report[-1].op
+    'matmul'
+    """
+
+    def __init__(self) -> None:
+        self._recorded: list[Entry] = []
+        self._entries: list[Entry] | None = None
+        self._outer: list[int] = []
+
+    def __enter__(self) -> explain:
+        self._outer.append(_core._start_observing())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        threads = _core.get_num_threads()
+        for seen in _core._stop_observing(self._outer.pop()):
+            candidates = tuple(Candidate(**candidate) for candidate in seen.pop("candidates"))
+            self._recorded.append(Entry(**seen, candidates=candidates, threads=threads))
+        self._entries = None
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The ops in the order in which they ran."""
+        if self._entries is None:
+            self._entries = [_with_roofline(entry) for entry in self._recorded]
+        return self._entries
+
+    @overload
+    def __getitem__(self, at: int) -> Entry: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Entry]: ...
+    def __getitem__(self, at: int | slice) -> Entry | list[Entry]:
+        return self.entries[at]
+
+    def __len__(self) -> int:
+        return len(self._recorded)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All entries, as JSON has them."""
+        return {"entries": [entry.as_dict() for entry in self.entries]}
+
+    def __rich__(self) -> Any:
+        """A table for rich's print; rich calls this."""
+        from rich.table import Table  # noqa: PLC0415
+
+        table = Table(*_COLUMNS)
+        for entry in self.entries:
+            table.add_row(*_row(entry))
+        return table
+
+    def __repr__(self) -> str:
+        return f"<explain: {len(self)} op{'' if len(self) == 1 else 's'}>"
+
+    def __str__(self) -> str:
+        if not self._recorded:
+            return "no op ran"
+        rows = [_COLUMNS, *(_row(entry) for entry in self.entries)]
+        parts = ["\n".join(_aligned(rows)), *_choices(self.entries), _legend(self.entries)]
+        return "\n\n".join(parts)
+
+
+_COLUMNS = ("op", "problem", "kernel", "time", "GFLOP/s", "GB/s", "roofline")
+
+
+def _with_roofline(entry: Entry) -> Entry:
+    if not entry.ns or not (entry.flops or entry.bytes):
+        return entry
+    # Loaded here: a report that nobody reads needs no measurement.
+    from tilewright.bench.machine import quick_peaks  # noqa: PLC0415
+
+    peaks = quick_peaks(entry.problem.partition(" ")[0])
+    compute_ns = 1e9 * entry.flops / peaks.flops_per_s
+    memory_ns = 1e9 * entry.bytes / peaks.bytes_per_s
+    bound = "compute" if compute_ns > memory_ns else "memory"
+    share = 100 * max(compute_ns, memory_ns) / entry.ns
+    return replace(entry, roofline_percent=share, bound=bound)
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    share = "" if entry.roofline_percent is None else f"{entry.roofline_percent:.0f}% {entry.bound}"
+    kernel = f"{entry.kernel} ({entry.isa})" if entry.isa else entry.kernel
+    return (
+        entry.op, entry.problem, kernel, _time(entry.ns), _rate(entry.gflops), _rate(entry.gbs),
+        share,
+    )  # fmt: skip
+
+
+def _aligned(rows: Sequence[Sequence[str]], left: int = 3) -> Iterator[str]:
+    """Lines with columns of one width: the first `left` stand left, the others right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()
+
+
+def _choices(entries: Iterable[Entry]) -> Iterator[str]:
+    """For each problem that kernels competed for, once: what each would cost or why it could not."""
+    told = set()
+    for entry in entries:
+        problem = (entry.op, entry.problem, entry.candidates)
+        if not entry.candidates or problem in told:
+            continue
+        told.add(problem)
+        rows = [_verdict(candidate) for candidate in entry.candidates]
+        yield "\n".join([f"{entry.op} {entry.problem}: choice of kernel", *_aligned(rows, left=4)])
+
+
+def _verdict(candidate: Candidate) -> tuple[str, str, str, str]:
+    mark = "->" if candidate.chosen else "  "
+    if not candidate.accepted:
+        return (mark, candidate.name, "refused", candidate.reason)
+    cost = "" if candidate.cost_ns is None else f"about {_time(candidate.cost_ns)}"
+    return (mark, candidate.name, "chosen" if candidate.chosen else "", cost or candidate.reason)
+
+
+def _legend(entries: Iterable[Entry]) -> str:
+    threads = ", ".join(map(str, sorted({entry.threads for entry in entries})))
+    return (
+        f"{threads} thread{'' if threads == '1' else 's'}. Roofline: share of the speed that this "
+        "machine's arithmetic (compute) or memory allows,\nas measured in this process; data in a "
+        "cache can come faster than memory allows."
+    )
+
+
+def _time(ns: float) -> str:
+    for unit, scale in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= scale:
+            return f"{ns / scale:.3g} {unit}"
+    return f"{ns:.3g} ns"
+
+
+def _rate(value: float) -> str:
+    return f"{value:.1f}" if value else ""

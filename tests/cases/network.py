@@ -1,0 +1,134 @@
+"""Records of linear and the losses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import tilewright as tw
+from cases.arrays import FLOATS
+from cases.pointwise import same, values
+from cases.record import Arrays, ErrorInput, OpCase
+from cases.softmax import log_softmax
+
+REDUCTIONS = ({}, {"reduction": "sum"}, {"reduction": "none"}, {"reduction": "mean"})
+
+
+def reduced(losses: np.ndarray, reduction: str = "mean") -> Any:
+    return losses if reduction == "none" else getattr(np, reduction)(losses)
+
+
+def mse(x: np.ndarray, y: np.ndarray, reduction: str = "mean") -> Any:
+    return reduced((x - y) ** 2, reduction)
+
+
+def mse_scale(x: np.ndarray, y: np.ndarray, reduction: str = "mean") -> Any:
+    return reduced((np.abs(x) + np.abs(y)) ** 2, reduction)
+
+
+def mse_arguments(rng: np.random.Generator, dtype: str) -> list[Arrays]:
+    return [
+        (values(rng, dtype, (-3, 3), shape), values(rng, dtype, (-3, 3), shape))
+        for shape in ((67,), (5, 33), (2, 3, 4))
+    ]
+
+
+def cross_entropy(
+    x: np.ndarray, t: np.ndarray, reduction: str = "mean", ignore_index: int = -100
+) -> Any:
+    counted = t != ignore_index
+    losses = np.where(counted, -log_softmax(x, 1)[np.arange(t.size), np.where(counted, t, 0)], 0)
+    if reduction == "mean":
+        return losses.sum() / counted.sum()
+    return reduced(losses, reduction)
+
+
+def cross_entropy_scale(x: np.ndarray, t: np.ndarray, **options: Any) -> Any:
+    rows = np.abs(x).max(axis=1) + 1 + np.log(x.shape[1])
+    return rows if options.get("reduction") == "none" else rows.sum()
+
+
+def targets(rng: np.random.Generator, rows: int, classes: int) -> np.ndarray:
+    t = rng.integers(0, classes, rows)
+    t[-1] = 0  # so that ignore_index=3 below never ignores all rows
+    return t
+
+
+def cross_entropy_arguments(rng: np.random.Generator, dtype: str) -> list[Arrays]:
+    return [
+        (values(rng, dtype, (-9, 9), shape), targets(rng, *shape))
+        for shape in ((5, 10), (33, 4), (1, 5), (3, 67))
+    ]
+
+
+def cross_entropy_smooth(rng: np.random.Generator) -> list[Arrays]:
+    return [(rng.normal(size=shape), targets(rng, *shape)) for shape in ((3, 4), (1, 5), (5, 4))]
+
+
+def refused(call: Any, logits: tuple[int, ...], t: Any, expected: type[Exception], text: str) -> ErrorInput:
+    return ErrorInput(lambda: call(tw.ones(logits), tw.asarray(t)), expected, text)
+
+
+def linear(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> Any:
+    return x @ w.T + b
+
+
+def linear_scale(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> Any:
+    return np.abs(x) @ np.abs(w.T) + np.abs(b)
+
+
+LINEAR_SHAPES = (((3, 7), (5, 7)), ((1, 1), (1, 1)), ((7,), (5, 7)), ((2, 3, 7), (5, 7)), ((0, 7), (5, 7)))
+
+
+def linear_arguments(rng: np.random.Generator, dtype: str) -> list[Arrays]:
+    return [
+        tuple(values(rng, dtype, (-3, 3), s) for s in (x, w, w[:1])) for x, w in (*LINEAR_SHAPES, ((17, 65), (33, 65)))
+    ]
+
+
+def linear_smooth(rng: np.random.Generator) -> list[Arrays]:
+    return [tuple(rng.normal(size=s) for s in (x, w, w[:1])) for x, w in LINEAR_SHAPES[:4]]
+
+
+RECORDS = (
+    OpCase(
+        "linear", tw.linear, linear, linear_arguments,
+        {"float16": 1.6, "bfloat16": 1.6, "float32": 34.0, "float64": 34.0}, same, linear_scale,
+        signed_zero=False, differentiable=(0, 1, 2), smooth=linear_smooth, gradient_tolerance=16,
+        errors=(
+            ErrorInput(lambda: tw.linear(tw.ones((3, 4)), tw.ones((5, 6))), ValueError,
+                       "linear: input (3, 4) does not fit weight (5, 6)"),
+            ErrorInput(lambda: tw.linear(tw.ones((3, 4)), tw.ones((5, 4)), tw.ones((4,))), ValueError,
+                       "linear: bias (4,) does not fit weight (5, 4)"),
+        ),
+    ),
+    OpCase(
+        "mse_loss", tw.mse_loss, mse, mse_arguments,
+        {"float16": 3.0, "bfloat16": 3.0, "float32": 16.0, "float64": 16.0}, same, mse_scale, REDUCTIONS,
+        differentiable=(0, 1), smooth=lambda rng: [(rng.normal(size=(2, 3)), rng.normal(size=(2, 3)))],
+        gradient_tolerance=8,
+        errors=(
+            ErrorInput(lambda: tw.mse_loss(tw.ones((2,)), tw.ones((3,))), ValueError,
+                       "mse_loss: shapes differ: (2,) and (3,)"),
+            ErrorInput(lambda: tw.mse_loss(tw.ones((2,)), tw.ones((2,)), reduction="max"), ValueError,
+                       "mse_loss: reduction must be 'mean', 'sum' or 'none', got 'max'"),
+        ),
+    ),
+    OpCase(
+        "cross_entropy", tw.cross_entropy, cross_entropy, cross_entropy_arguments,
+        dict.fromkeys(FLOATS[:2], 1.0) | {"float32": 8.0, "float64": 8.0}, same, cross_entropy_scale,
+        (*REDUCTIONS, {"ignore_index": 3}, {"ignore_index": 3, "reduction": "none"}),
+        signed_zero=False, differentiable=(0,), smooth=cross_entropy_smooth, gradient_tolerance=8,
+        errors=(
+            refused(tw.cross_entropy, (2, 3), [0, 3], IndexError,
+                    "cross_entropy: target 3 in row 1 is out of range for 3 classes"),
+            refused(tw.cross_entropy, (2, 3), [-1, 0], IndexError, "cross_entropy: target -1 in row 0"),
+            refused(tw.cross_entropy, (2, 3), [0], ValueError, "cross_entropy: expected logits (n, classes)"),
+            refused(tw.cross_entropy, (3,), [0], ValueError, "got (3,) and (1,)"),
+            refused(tw.cross_entropy, (2, 3), [0.5, 1.0], TypeError, "targets must be class indices"),
+            ErrorInput(lambda: tw.cross_entropy(tw.ones((1, 2), dtype=tw.int32), tw.asarray([0])), TypeError,
+                       "cross_entropy: logits must be floating-point, got int32"),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,400 @@
+"""Records of the pointwise ops: one for each row of core/ops/pointwise.inc.
+
+Tolerances in float32 and float64 are the bounds that core/cpu/math states, rounded up. The 16-bit
+types are computed in float32 and rounded once: half a unit and a little.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+import tilewright as tw
+from cases import arrays
+from cases.arrays import FLOATS, INTEGERS, rounded
+from cases.record import Arrays, ErrorInput, OpCase
+
+Domain = tuple[float, float]
+COUNT = 67  # four vectors of 16 and a tail
+ONCE_ROUNDED = 0.51
+
+
+def floats(single: float, double: float) -> dict[str, float]:
+    return {
+        "float16": ONCE_ROUNDED, "bfloat16": ONCE_ROUNDED, "float32": single, "float64": double,
+    }  # fmt: skip
+
+
+def exact(*dtypes: str) -> dict[str, float]:
+    return dict.fromkeys(dtypes, 0.0)
+
+
+EXACT_FLOATS = exact(*FLOATS)
+WHOLE = exact(*INTEGERS)
+
+
+def promoted(single: float) -> dict[str, float]:
+    """Whole numbers and bool become float32 first."""
+    return dict.fromkeys(("bool", *INTEGERS), single)
+
+
+def same(dtype: str) -> str:
+    return dtype
+
+
+def floating(dtype: str) -> str:
+    return "float32" if dtype == "bool" or dtype in INTEGERS else dtype
+
+
+def truth(_: str) -> str:
+    return "bool"
+
+
+def values(
+    rng: np.random.Generator, dtype: str, domain: Domain, shape: tuple[int, ...] = (COUNT,)
+) -> np.ndarray:
+    """Random values of a dtype within a domain, whole ones for integers."""
+    low, high = domain
+    if dtype == "bool":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype == "complex64":
+        pair = rng.uniform(low, high, (2, *shape))
+        return (pair[0] + 1j * pair[1]).astype(np.complex64)
+    if dtype in FLOATS:
+        return rounded(rng.uniform(low, high, shape), dtype)
+    info = np.iinfo(dtype)
+    first, last = max(math.ceil(low), info.min), min(math.floor(high), info.max)
+    return rng.integers(first, last, shape, dtype=dtype, endpoint=True)
+
+
+def ordinary(dtype: str) -> list[float]:
+    """The values at which formulas break."""
+    big, tiny = arrays.largest(dtype), arrays.smallest(dtype)
+    return [
+        0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, math.inf, -math.inf, math.nan, big, -big,
+        tiny, -tiny, tiny / arrays.eps(dtype), -tiny / arrays.eps(dtype),
+    ]  # fmt: skip
+
+
+def special_values(arity: int) -> Callable[[str], list[Arrays]]:
+    def arguments(dtype: str) -> list[Arrays]:
+        columns = zip(*product(ordinary(dtype), repeat=arity), strict=True)
+        return [tuple(rounded(np.array(column), dtype) for column in columns)]
+
+    return arguments
+
+
+def generator(domains: tuple[Domain, ...], whole: tuple[Domain, ...]) -> Any:
+    def arguments(rng: np.random.Generator, dtype: str) -> list[Arrays]:
+        chosen = whole if dtype in INTEGERS else domains
+        return [
+            tuple(values(rng, dtype, domain, shape) for domain in chosen)
+            for shape in ((COUNT,), (3, 5), (1,), (2, 0, 3))
+        ] + [tuple(values(rng, dtype, domain, (1,)).reshape(()) for domain in chosen)]
+
+    return arguments
+
+
+def away_from(points: tuple[float, ...], domains: tuple[Domain, ...], apart: bool = False) -> Any:
+    """Points inside the domains, at least 0.05 away from kinks, and from each other if `apart`."""
+
+    def arguments(rng: np.random.Generator) -> list[Arrays]:
+        found = []
+        for shapes in _smooth_shapes(len(domains)):
+            made = [rng.uniform(low, high, s) for (low, high), s in zip(domains, shapes, strict=True)]
+            for x in made:
+                for point in points:
+                    x[np.abs(x - point) < 0.05] += 0.1
+            if apart:
+                made[1] = made[1] + np.where(np.abs(made[0] - made[1]) < 0.05, 0.1, 0)
+            found.append(tuple(made))
+        return found
+
+    return arguments
+
+
+def _smooth_shapes(arity: int) -> list[tuple[tuple[int, ...], ...]]:
+    alike = ((2, 3),) * arity
+    if arity == 1:
+        return [alike, ((),)]
+    broadcast = {2: ((2, 3), (3,)), 3: ((2, 1), (3,), (1, 3))}[arity]
+    return [alike, broadcast]
+
+
+def refuses(name: str, dtype: str, arity: int) -> ErrorInput:
+    """The op has no meaning for this dtype."""
+
+    def call() -> object:
+        return getattr(tw, name)(*(tw.ones((2,), dtype=getattr(tw, dtype)) for _ in range(arity)))
+
+    return ErrorInput(call, TypeError, f"{name}: no kernel for {dtype}")
+
+
+def common_errors(name: str, arity: int) -> tuple[ErrorInput, ...]:
+    call = getattr(tw, name)
+    x = [tw.ones((2, 3)) for _ in range(arity)]
+    plural = "" if arity == 1 else "s"
+    wrong = [
+        ErrorInput(lambda: call(), TypeError, f"takes {arity} argument{plural}, got 0"),
+        ErrorInput(lambda: call(*x, *x), TypeError, f"{name}() takes {arity} argument{plural}"),
+        ErrorInput(lambda: call(*x[1:], "a"), TypeError, f"{name}: expected a tensor or a number, got str"),
+    ]
+    if arity > 1:
+        mixed = [tw.ones((2, 3)), *(tw.ones((4,)) for _ in range(arity - 1))]
+        wrong.append(ErrorInput(lambda: call(*mixed), ValueError, f"{name}: "))
+    return tuple(wrong)
+
+
+def make(
+    name: str,
+    reference: Callable[..., Any],
+    domains: tuple[Domain, ...],
+    tolerance: Mapping[str, float],
+    result: Callable[[str], str],
+    *,
+    whole: tuple[Domain, ...] | None = None,
+    kinks: tuple[float, ...] = (),
+    apart: bool = False,
+    smooth: tuple[Domain, ...] | None = None,
+    gradient_tolerance: float | None = None,
+    differentiable: tuple[int, ...] | None = None,
+    signed_zero: bool = True,
+    special: Callable[[str], list[Arrays]] | None = None,
+    no_errors: bool = False,
+) -> OpCase:
+    arity = len(domains)
+    has_gradient = gradient_tolerance is not None
+    refused = [d for d in ("bool", "int32", "complex64") if d not in tolerance]
+    return OpCase(
+        name=name,
+        call=getattr(tw, name),
+        reference=reference,
+        arguments=generator(domains, whole or domains),
+        tolerance=tolerance,
+        result=result,
+        special=special or special_values(arity),
+        signed_zero=signed_zero,
+        differentiable=(tuple(range(arity)) if differentiable is None else differentiable)
+        if has_gradient
+        else (),
+        smooth=away_from(kinks, smooth or domains, apart) if has_gradient else None,
+        gradient_tolerance=gradient_tolerance,
+        elementwise=True,
+        errors=()
+        if no_errors
+        else common_errors(name, arity) + tuple(refuses(name, d, arity) for d in refused),
+    )
+
+
+# ---- references that NumPy lacks ----
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def erf(x: np.ndarray) -> np.ndarray:
+    return _erf(x.astype(np.float64))
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    t = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1, t) / (1 + t)
+
+
+def softplus(x: np.ndarray) -> np.ndarray:
+    return np.where(np.isnan(x), x, np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))))
+
+
+def silu(x: np.ndarray) -> np.ndarray:
+    return x * sigmoid(x)
+
+
+def elu(x: np.ndarray) -> np.ndarray:
+    return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
+
+
+def hypot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.hypot(a, b)
+
+
+def logical_or_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.logical_or(a, b) if a.dtype == bool else np.add(a, b)
+
+
+def logical_and_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.logical_and(a, b) if a.dtype == bool else np.multiply(a, b)
+
+
+def square(x: np.ndarray) -> np.ndarray:
+    return x * x
+
+
+def clip(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    return np.minimum(np.maximum(x, low), high)
+
+
+# ---- the records ----
+
+LINE = (-4.0, 4.0)
+WIDE = (-1e4, 1e4)
+POSITIVE = (0.05, 9.0)
+FULL = (-(2.0**63), 2.0**63)  # every whole number of a type: results wrap around
+DIGITS = (-9.0, 9.0)
+COMPLEX = {"complex64": 0.0}
+REAL = {**EXACT_FLOATS, **WHOLE}
+ANY = {**REAL, **COMPLEX, "bool": 0.0}
+
+
+def transcendental(
+    name: str, reference: Any, domain: Domain, single: float, double: float, **options: Any
+) -> OpCase:
+    whole = options.pop("whole", (max(domain[0], -9), min(domain[1], 9)))
+    return make(
+        name, reference, (domain,), {**floats(single, double), **promoted(single)}, floating,
+        whole=(whole,), gradient_tolerance=options.pop("gradient_tolerance", 8), **options,
+    )  # fmt: skip
+
+
+UNARY = (
+    make("negative", np.negative, (WIDE,), {**REAL, **COMPLEX}, same, whole=(FULL,), gradient_tolerance=0),
+    make("positive", np.positive, (WIDE,), {**REAL, **COMPLEX}, same, whole=(FULL,), gradient_tolerance=0),
+    make("abs", np.abs, (WIDE,), REAL, same, whole=(FULL,), kinks=(0,), smooth=(LINE,), gradient_tolerance=0),
+    make("sign", lambda x: np.where(x == 0, x, np.sign(x)), (WIDE,), REAL, same, whole=(FULL,),
+         kinks=(0,), smooth=(LINE,), gradient_tolerance=0),
+    make("square", square, (LINE,), {**floats(0.5, 0.5), **WHOLE, "complex64": 2.0}, same,
+         whole=(FULL,), gradient_tolerance=1),
+    transcendental("sqrt", np.sqrt, POSITIVE, 0.5, 0.5, whole=(0, 100)),
+    transcendental("rsqrt", lambda x: 1 / np.sqrt(x), POSITIVE, 1.5, 1.5, whole=(1, 100)),
+    transcendental("reciprocal", lambda x: 1 / x, POSITIVE, 0.5, 0.5, whole=(1, 100)),
+    transcendental("exp", np.exp, (-20, 20), 1.2, 1.2, smooth=(LINE,)),
+    transcendental("exp2", np.exp2, (-20, 20), 1.2, 1.2, smooth=(LINE,)),
+    transcendental("expm1", np.expm1, (-3, 3), 1.7, 2.0),
+    transcendental("log", np.log, (0.01, 50), 1.0, 1.0, whole=(1, 100), smooth=(POSITIVE,),
+                   gradient_tolerance=8),
+    transcendental("log2", np.log2, (0.01, 50), 1.6, 1.6, whole=(1, 100), smooth=(POSITIVE,)),
+    transcendental("log10", np.log10, (0.01, 50), 1.9, 2.0, whole=(1, 100), smooth=(POSITIVE,)),
+    transcendental("log1p", np.log1p, (-0.9, 9), 1.0, 1.0, whole=(0, 100)),
+    transcendental("sin", np.sin, (-50, 50), 1.6, 1.6),
+    transcendental("cos", np.cos, (-50, 50), 1.6, 1.7),
+    transcendental("tan", np.tan, (-50, 50), 1.0, 1.0, smooth=((-1.2, 1.2),), gradient_tolerance=16),
+    transcendental("asin", np.arcsin, (-1, 1), 2.1, 1.0, smooth=((-0.9, 0.9),), whole=(-1, 1)),
+    transcendental("acos", np.arccos, (-1, 1), 1.2, 1.0, smooth=((-0.9, 0.9),), whole=(-1, 1)),
+    transcendental("atan", np.arctan, (-9, 9), 1.5, 1.0),
+    transcendental("sinh", np.sinh, (-9, 9), 1.6, 2.1, smooth=(LINE,)),
+    transcendental("cosh", np.cosh, (-9, 9), 1.6, 1.5, smooth=(LINE,)),
+    transcendental("tanh", np.tanh, (-9, 9), 1.5, 1.8),
+    transcendental("asinh", np.arcsinh, (-9, 9), 0.51, 1.0),
+    transcendental("acosh", np.arccosh, (1, 9), 0.51, 1.0, smooth=((1.2, 9),)),
+    transcendental("atanh", np.arctanh, (-0.99, 0.99), 0.51, 1.0, smooth=((-0.9, 0.9),), whole=(0, 0),
+                   gradient_tolerance=16),
+    transcendental("erf", erf, LINE, 1.2, 1.5),
+    transcendental("sigmoid", sigmoid, (-20, 20), 2.3, 2.0),
+    transcendental("softplus", softplus, (-20, 20), 2.5, 2.5),
+    transcendental("elu", elu, (-9, 9), 1.7, 2.0, kinks=(0,)),
+    transcendental("silu", silu, (-20, 20), 3.0, 3.0, smooth=(LINE,)),
+    make("relu", lambda x: np.maximum(x, 0), (WIDE,), REAL, same, whole=(FULL,), kinks=(0,),
+         smooth=(LINE,), gradient_tolerance=0, signed_zero=False),
+    make("floor", np.floor, (WIDE,), REAL, same, whole=(FULL,), smooth=((0.1, 0.9),), gradient_tolerance=0),
+    make("ceil", np.ceil, (WIDE,), REAL, same, whole=(FULL,), smooth=((0.1, 0.9),), gradient_tolerance=0),
+    make("trunc", np.trunc, (WIDE,), REAL, same, whole=(FULL,), smooth=((0.1, 0.9),), gradient_tolerance=0),
+    make("round", np.rint, ((-9, 9),), REAL, same, whole=(FULL,), smooth=((0.6, 1.4),), gradient_tolerance=0),
+    make("isnan", np.isnan, (WIDE,), {**REAL, **COMPLEX}, truth, whole=(FULL,)),
+    make("isinf", np.isinf, (WIDE,), {**REAL, **COMPLEX}, truth, whole=(FULL,)),
+    make("isfinite", np.isfinite, (WIDE,), {**REAL, **COMPLEX}, truth, whole=(FULL,)),
+    make("signbit", np.signbit, (WIDE,), {**EXACT_FLOATS, **promoted(0)}, truth, whole=(FULL,)),
+    make("logical_not", np.logical_not, ((-1.0, 1.0),), ANY, truth),
+)  # fmt: skip
+
+PAIR = (WIDE, WIDE)
+BITS = {**WHOLE, "bool": 0.0}
+DIVISION = ((-50.0, 50.0), (-9.0, 9.0))
+
+
+def comparison(name: str, reference: Any, dtypes: Mapping[str, float]) -> OpCase:
+    return make(name, reference, ((-2.0, 2.0),) * 2, dtypes, truth)
+
+
+ORDERED = {**REAL, "bool": 0.0}
+BINARY = (
+    make("add", logical_or_sum, PAIR, {**floats(0.5, 0.5), **WHOLE, "complex64": 0.8, "bool": 0.0}, same,
+         whole=(FULL, FULL), gradient_tolerance=0),
+    make("subtract", np.subtract, PAIR, {**floats(0.5, 0.5), **WHOLE, "complex64": 0.8}, same,
+         whole=(FULL, FULL), gradient_tolerance=0),
+    make("multiply", logical_and_product, ((-90.0, 90.0),) * 2,
+         {**floats(0.5, 0.5), **WHOLE, "complex64": 2.0, "bool": 0.0}, same,
+         whole=(FULL, FULL), smooth=(LINE, LINE), gradient_tolerance=0),
+    make("divide", np.divide, (LINE, POSITIVE), {**floats(0.5, 0.5), **promoted(0.5), "complex64": 4.0},
+         floating, whole=((-99, 99), (1, 99)), smooth=(LINE, (0.5, 4)), gradient_tolerance=8),
+    make("floor_divide", np.floor_divide, DIVISION, REAL, same, whole=(FULL, DIGITS),
+         smooth=((0.1, 0.4), (0.5, 0.9)), gradient_tolerance=0),
+    make("remainder", np.remainder, DIVISION, {**floats(0.5, 0.5), **WHOLE}, same, whole=(FULL, DIGITS),
+         smooth=((1.1, 1.4), (0.5, 0.54)), gradient_tolerance=0),
+    make("pow", np.power, ((0.1, 6.0), LINE), {**floats(0.51, 1.0), **WHOLE}, same,
+         whole=(DIGITS, (0, 40)), smooth=((0.5, 3.0), LINE), gradient_tolerance=32),
+    make("maximum", np.maximum, PAIR, REAL, same, whole=(FULL, FULL), smooth=(LINE, LINE), apart=True,
+         gradient_tolerance=0, signed_zero=False),
+    make("minimum", np.minimum, PAIR, REAL, same, whole=(FULL, FULL), smooth=(LINE, LINE), apart=True,
+         gradient_tolerance=0, signed_zero=False),
+    make("atan2", np.arctan2, (LINE, LINE), {**floats(1.5, 1.0), **promoted(1.5)}, floating,
+         smooth=((0.5, 4.0), LINE), gradient_tolerance=8),
+    make("hypot", hypot, (LINE, LINE), {**floats(0.51, 1.0), **promoted(0.51)}, floating,
+         smooth=((0.5, 4.0), LINE), gradient_tolerance=8),
+    make("copysign", np.copysign, PAIR, {**EXACT_FLOATS, **promoted(0.0)}, floating, whole=(DIGITS, DIGITS),
+         kinks=(0,), smooth=(LINE, LINE), gradient_tolerance=0),
+    comparison("equal", np.equal, ANY),
+    comparison("not_equal", np.not_equal, ANY),
+    comparison("less", np.less, ORDERED),
+    comparison("less_equal", np.less_equal, ORDERED),
+    comparison("greater", np.greater, ORDERED),
+    comparison("greater_equal", np.greater_equal, ORDERED),
+    comparison("logical_and", np.logical_and, ANY),
+    comparison("logical_or", np.logical_or, ANY),
+    comparison("logical_xor", np.logical_xor, ANY),
+    make("bitwise_and", np.bitwise_and, (FULL, FULL), BITS, same),
+    make("bitwise_or", np.bitwise_or, (FULL, FULL), BITS, same),
+    make("bitwise_xor", np.bitwise_xor, (FULL, FULL), BITS, same),
+)  # fmt: skip
+
+
+def where_arguments(rng: np.random.Generator, dtype: str) -> list[Arrays]:
+    shapes = (((COUNT,),) * 3, ((4, 1), (3,), (1, 3)), ((0,), (0,), ()), ((), (), ()))
+    return [
+        (
+            np.asarray(rng.integers(0, 2, chosen[0]).astype(bool)),
+            *(np.asarray(values(rng, dtype, WIDE, (*shape, 1))[..., 0]) for shape in chosen[1:]),
+        )
+        for chosen in shapes
+    ]
+
+
+def where_special(dtype: str) -> list[Arrays]:
+    x = rounded(np.array(ordinary(dtype)), dtype)
+    return [(np.arange(x.size) % 2 == 0, x, x[::-1].copy())]
+
+
+def where_smooth(rng: np.random.Generator) -> list[Arrays]:
+    condition = rng.integers(0, 2, (2, 3)).astype(bool)
+    return [
+        (condition, rng.normal(size=(2, 3)), rng.normal(size=(2, 3))),
+        (condition, rng.normal(size=(3,)), rng.normal(size=())),
+    ]
+
+
+TERNARY = (
+    OpCase(
+        name="where", call=tw.where, reference=np.where, arguments=where_arguments, tolerance=ANY,
+        result=same, special=where_special, differentiable=(1, 2), smooth=where_smooth,
+        gradient_tolerance=0, elementwise=True, errors=common_errors("where", 3),
+    ),
+    # tw.clip takes optional bounds, hence its own error texts.
+    make("clip", clip, (LINE, (-2.0, 0.0), (0.0, 2.0)), REAL, same,
+         whole=(FULL, (-20, 0), (0, 20)), special=lambda dtype: [
+             tuple(a for a in np.broadcast_arrays(rounded(np.array(ordinary(dtype)), dtype),
+                                                  rounded(-1.5, dtype), rounded(2.0, dtype)))],
+         smooth=((-3.0, 3.0), (-1.6, -1.5), (1.5, 1.6)), kinks=(), gradient_tolerance=0, no_errors=True),
+)  # fmt: skip
+
+RECORDS = (*UNARY, *BINARY, *TERNARY)
