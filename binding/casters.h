@@ -14,12 +14,13 @@ namespace tw::binding {
 // `dtype` objects; also accepted: Python's bool, int, float, complex, names, and anything whose `name`
 // is one of ours (NumPy's dtypes). False, without an error set, for everything else.
 bool read_dtype(PyObject* object, DType& out);
+// The same, but raises TypeError that lists the names for text and types that name no dtype.
+bool require_dtype(PyObject* object, DType& out);
 PyObject* wrap_dtype(DType dtype);  // new reference
 void create_dtypes(nb::module_& module);
 
 // The same for use where exceptions cannot pass; one in flight is dropped.
 bool read_tensor(PyObject* object, Tensor& out) noexcept;
-bool try_read_operand(PyObject* object, Operand& out) noexcept;
 
 bool read_shape(PyObject* object, Shape& out);
 PyObject* wrap_dims(const Dims& dims);
@@ -57,54 +58,75 @@ template <> struct type_caster<tw::binding::Itself> {
   }
 };
 
-template <> struct type_caster<tw::Operand> {
-  using Value = tw::Operand;
-  static constexpr auto Name = const_name("Tensor | bool | int | float | complex");
-  template <typename T> using Cast = movable_cast_t<T>;
-  template <typename T> static constexpr bool can_cast() { return true; }
-  tw::Operand value = tw::Operand(0);
-  explicit operator tw::Operand*() { return &value; }
-  explicit operator tw::Operand&() { return value; }
-  explicit operator tw::Operand&&() { return (tw::Operand&&)value; }
-  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
-    return tw::binding::try_read_operand(source.ptr(), value);
+// A caster whose errors carry a message: reading must not raise, so the error waits in the caster until
+// the argument is handed to the function. `read(handle, value)` says whether the type is right at all.
+#define TW_RAISING_CASTER(Type, text, read, initial)                             \
+  using Value = Type;                                                            \
+  static constexpr auto Name = const_name(text);                                 \
+  template <typename T> using Cast = movable_cast_t<T>;                          \
+  template <typename T> static constexpr bool can_cast() { return true; }        \
+  Type value = initial;                                                          \
+  std::exception_ptr error;                                                      \
+  Type& checked() {                                                              \
+    if (error) std::rethrow_exception(error);                                    \
+    return value;                                                                \
+  }                                                                              \
+  explicit operator Type*() { return &checked(); }                               \
+  explicit operator Type&() { return checked(); }                                \
+  explicit operator Type&&() { return static_cast<Type&&>(checked()); }          \
+  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {             \
+    try {                                                                        \
+      return read(source.ptr(), value);                                          \
+    } catch (...) {                                                              \
+      error = std::current_exception();                                          \
+      return true;                                                               \
+    }                                                                            \
   }
+
+template <> struct type_caster<tw::Operand> {
+  TW_RAISING_CASTER(tw::Operand, "Tensor | bool | int | float | complex", tw::binding::read_operand,
+                    tw::Operand(0))
 };
 
 template <> struct type_caster<tw::Scalar> {
-  NB_TYPE_CASTER(tw::Scalar, const_name("bool | int | float | complex"))
-  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
-    try {
-      return tw::binding::read_scalar(source.ptr(), value);
-    } catch (...) {
-      return false;
-    }
-  }
+  TW_RAISING_CASTER(tw::Scalar, "bool | int | float | complex", tw::binding::read_scalar, tw::Scalar(0))
 };
 
 template <> struct type_caster<tw::DType> {
-  NB_TYPE_CASTER(tw::DType, const_name("dtype"))
-  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
-    return tw::binding::read_dtype(source.ptr(), value);
-  }
+  TW_RAISING_CASTER(tw::DType, "dtype", tw::binding::require_dtype, tw::DType::float32)
   static handle from_cpp(tw::DType dtype, rv_policy, cleanup_list*) noexcept {
     return tw::binding::wrap_dtype(dtype);
   }
 };
 
 template <> struct type_caster<tw::Dims> {
-  NB_TYPE_CASTER(tw::Dims, const_name("int | collections.abc.Sequence[int]"))
-  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
-    try {
-      return tw::binding::read_shape(source.ptr(), value);
-    } catch (...) {
-      return false;
-    }
-  }
+  TW_RAISING_CASTER(tw::Dims, "int | collections.abc.Sequence[int]", tw::binding::read_shape, tw::Dims())
   static handle from_cpp(const tw::Dims& dims, rv_policy, cleanup_list*) noexcept {
     return tw::binding::wrap_dims(dims);
   }
 };
+
+// nanobind's own caster of std::optional reads where nothing may raise, so these have their own.
+template <class T, bool (*read)(PyObject*, T&)>
+bool read_optional(PyObject* object, std::optional<T>& out) {
+  out.reset();
+  if (object == Py_None) return true;
+  if constexpr (std::is_same_v<T, tw::Operand>) {
+    return read(object, out.emplace(0));
+  } else {
+    return read(object, out.emplace());
+  }
+}
+#define TW_OPTIONAL_CASTER(Type, text, read)                                                     \
+  template <> struct type_caster<std::optional<Type>> {                                          \
+    using Optional = std::optional<Type>;                                                        \
+    static constexpr auto read_value = read_optional<Type, read>;                                \
+    TW_RAISING_CASTER(Optional, text " | None", read_value, Optional())                          \
+  };
+TW_OPTIONAL_CASTER(tw::Operand, "Tensor | bool | int | float | complex", tw::binding::read_operand)
+TW_OPTIONAL_CASTER(tw::Scalar, "bool | int | float | complex", tw::binding::read_scalar)
+TW_OPTIONAL_CASTER(tw::DType, "dtype", tw::binding::require_dtype)
+TW_OPTIONAL_CASTER(tw::Dims, "int | collections.abc.Sequence[int]", tw::binding::read_shape)
 
 template <> struct type_caster<tw::binding::AxisArgument> {
   NB_TYPE_CASTER(tw::binding::AxisArgument,

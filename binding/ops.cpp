@@ -34,18 +34,19 @@ template <class F> Tensor created(nb::handle device, bool requires_grad, F make)
 }
 
 void bind_creation(nb::module_& m) {
-  const auto dtype_default = "dtype"_a = DType::float32;
-  m.def("empty", [](const Shape& shape, DType dtype, nb::handle device, bool requires_grad) {
+  const auto dtype_default = "dtype"_a = nb::none();
+  const auto or_default = [](std::optional<DType> dtype) { return dtype.value_or(DType::float32); };
+  m.def("empty", [=](const Shape& shape, std::optional<DType> dtype, nb::handle device, bool requires_grad) {
     for (std::int64_t extent : shape)
       if (extent < 0) fail(ErrorKind::value, "empty: shape ", shape, " has a negative extent");
-    return created(device, requires_grad, [&] { return Tensor::empty(shape, dtype); });
+    return created(device, requires_grad, [&] { return Tensor::empty(shape, or_default(dtype)); });
   }, "shape"_a, dtype_default, "device"_a = nb::none(), "requires_grad"_a = false,
      "A tensor with unspecified contents.");
-  m.def("zeros", [](const Shape& shape, DType dtype, nb::handle device, bool requires_grad) {
-    return created(device, requires_grad, [&] { return zeros(shape, dtype); });
+  m.def("zeros", [=](const Shape& shape, std::optional<DType> dtype, nb::handle device, bool requires_grad) {
+    return created(device, requires_grad, [&] { return zeros(shape, or_default(dtype)); });
   }, "shape"_a, dtype_default, "device"_a = nb::none(), "requires_grad"_a = false, "A tensor of zeros.");
-  m.def("ones", [](const Shape& shape, DType dtype, nb::handle device, bool requires_grad) {
-    return created(device, requires_grad, [&] { return full(shape, 1, dtype); });
+  m.def("ones", [=](const Shape& shape, std::optional<DType> dtype, nb::handle device, bool requires_grad) {
+    return created(device, requires_grad, [&] { return full(shape, 1, or_default(dtype)); });
   }, "shape"_a, dtype_default, "device"_a = nb::none(), "requires_grad"_a = false, "A tensor of ones.");
   m.def("full", [](const Shape& shape, const Scalar& value, std::optional<DType> dtype, nb::handle device,
                    bool requires_grad) {
@@ -76,14 +77,14 @@ void bind_creation(nb::module_& m) {
     });
   }, "start"_a, "stop"_a = nb::none(), "step"_a = 1, "dtype"_a = nb::none(), "device"_a = nb::none(),
      "requires_grad"_a = false, "start, start + step, ... up to but without stop.");
-  m.def("linspace", [](double start, double stop, std::int64_t num, DType dtype, nb::handle device,
+  m.def("linspace", [=](double start, double stop, std::int64_t num, std::optional<DType> dtype, nb::handle device,
                        bool endpoint) {
-    return created(device, false, [&] { return linspace(start, stop, num, endpoint, dtype); });
+    return created(device, false, [&] { return linspace(start, stop, num, endpoint, or_default(dtype)); });
   }, "start"_a, "stop"_a, "num"_a, dtype_default, "device"_a = nb::none(), "endpoint"_a = true,
      "num evenly spaced numbers from start to stop.");
-  m.def("eye", [](std::int64_t rows, std::optional<std::int64_t> columns, std::int64_t k, DType dtype,
-                  nb::handle device) {
-    return created(device, false, [&] { return eye(rows, columns.value_or(rows), k, dtype); });
+  m.def("eye", [=](std::int64_t rows, std::optional<std::int64_t> columns, std::int64_t k,
+                   std::optional<DType> dtype, nb::handle device) {
+    return created(device, false, [&] { return eye(rows, columns.value_or(rows), k, or_default(dtype)); });
   }, "n_rows"_a, "n_cols"_a = nb::none(), "k"_a = 0, dtype_default, "device"_a = nb::none(),
      "Ones on the k-th diagonal, zeros elsewhere.");
   m.def("tril", tril, "x"_a, "k"_a = 0, "The part of the last two axes on and below diagonal k.");

@@ -162,6 +162,8 @@ void bind_runtime(nb::module_& m) {
   m.def("memory_stats", memory_dictionary, "Figures of the memory pool, in bytes and counts.");
   m.def("memory_trim", [] { return pool_trim(); }, "Gives unused memory back to the system; returns bytes.");
   m.def("memory_reset_peaks", pool_reset_peaks, "Starts the peak figures anew.");
+  m.def("env_text", [](const std::string& name) { return env_text(name.c_str()); }, "name"_a,
+        "Value of TILEWRIGHT_<name>, or '' where unset.");
   m.def("env_variables", [] {
     nb::dict out;
     for (const EnvVariable& variable : env_variables())

@@ -174,6 +174,7 @@ void bind_in_place() {
 void bind_graph() {
   method("detach", [](const Itself& x) { return detach(x); }, "The same memory outside the graph.");
   method("requires_grad_", [](nb::object self, bool value) {
+    if (!is_tensor(self.ptr())) fail(ErrorKind::type, "expected a Tensor");
     set_requires_grad({raw_tensor(self.ptr())}, value);
     return self;
   }, "requires_grad"_a = true, "Sets requires_grad and returns the tensor.");

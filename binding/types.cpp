@@ -82,10 +82,8 @@ void create_dtypes(nb::module_& m) {
         if (!nb::isinstance<DTypeObject>(b)) return nb::borrow(Py_NotImplemented);
         return nb::bool_(a.type == nb::cast<DTypeObject&>(b).type);
       })
-      .def("__reduce__", [](const DTypeObject& t) {
-        return nb::make_tuple(nb::module_::import_("tilewright._core").attr("_dtype_named"),
-                              nb::make_tuple(name_of(t.type)));
-      });
+      // A name: pickle looks the object up in the module, and finds this very one.
+      .def("__reduce__", [](const DTypeObject& t) { return name_of(t.type); });
   for (int i = 0; i < kDTypes; ++i) {
     const DType type = static_cast<DType>(i);
     nb::object object = nb::cast(DTypeObject{type});
@@ -147,14 +145,12 @@ bool read_tensor(PyObject* object, Tensor& out) noexcept {
   return true;
 }
 
-bool try_read_operand(PyObject* object, Operand& out) noexcept {
-  try {
-    return read_operand(object, out);
-  } catch (...) {
-    raise_current();
-    PyErr_Clear();
-    return false;
-  }
+bool require_dtype(PyObject* object, DType& out) {
+  if (read_dtype(object, out)) return true;
+  std::string known;
+  for (int i = 0; i < kDTypes; ++i) known += (i ? ", " : "") + std::string(name_of(static_cast<DType>(i)));
+  fail(ErrorKind::type, "no dtype ", nb::cast<std::string>(nb::repr(nb::handle(object))),
+       "; choose from ", known);
 }
 
 namespace {

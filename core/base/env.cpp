@@ -11,6 +11,7 @@ const std::vector<EnvVariable>& env_variables() {
   static const std::vector<EnvVariable> kVariables = {
       {"THREADS", "number of threads (default: processors this process may use)"},
       {"ISA", "instruction set of the kernels: scalar, avx2, avx512 or neon (default: best)"},
+      {"DATA", "folder of data sets, such as the four MNIST files"},
       {"MATMUL", "forces one rung of the matmul ladder by name"},
   };
   return kVariables;

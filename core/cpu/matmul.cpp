@@ -42,6 +42,8 @@ double vector_steps(std::int64_t m, std::int64_t n, std::int64_t k, int lanes) {
 }
 // Cycles to transpose a tile on its way to C, and to transpose B while packing, per element.
 constexpr double kTransposedStore = 0.8, kTransposedPack = 0.5;
+// What a tile one or two vectors wide over strided rows of A loses against a full one.
+constexpr double kNarrowTile = 1.4;
 
 // Whether C^T = B^T A^T is the better way round for a C with contiguous columns: where B^T is A's
 // transpose, readable as it lies, and either saves vectors that C's narrow rows would leave empty, or
@@ -51,8 +53,8 @@ bool flips_rows(const MatmulProblem& p) {
   const double stores = kTransposedStore * double(p.m) * double(p.n);
   if (!reads_b_rows(p)) return stores < kTransposedPack * double(p.k) * double(p.n);
   const int lanes = lanes_of(p.dtype);
-  return p.n < 4 * lanes && vector_steps(p.n, p.m, p.k, lanes) + 2 * stores <
-                                vector_steps(p.m, p.n, p.k, lanes);
+  return p.n <= 2 * lanes && vector_steps(p.n, p.m, p.k, lanes) + 2 * stores <
+                                 kNarrowTile * vector_steps(p.m, p.n, p.k, lanes);
 }
 bool flips(const MatmulProblem& p) {
   if (is_unit(p.c_col, p.n) || !is_unit(p.c_row, p.m)) return flips_rows(p);
@@ -257,20 +259,47 @@ bool accepts_direct(const void* problem, std::string* reason) {
   return flips(given) ? fits(transposed(given)) : fits(given);
 }
 
-double cost_naive(const void* problem) {
-  return 1.5 * flops_of(problem_of(problem)) * double(problem_of(problem).batch);
+// Estimates of one thread's time, for the order of the rungs more than for the value; measured on
+// AVX-512 at 3.8 GHz by the matmul rungs of `tilewright bench`. All grow with the batch alike, so that
+// the choice does not depend on it.
+struct Rates {
+  double overhead_ns, ns_per_flop;
+};
+constexpr Rates kNaive{10, 1.5}, kTiled{40, 0.2}, kSimd{90, 0.02}, kPacked{60, 0.0047},
+    kDirect{20, 0.0047};
+constexpr double kPackRowsNs = 0.10, kPackColumnsNs = 0.15;  // per element of B, by its layout
+constexpr double kPackStridedNs = 0.25;                      // per element of A, or of B otherwise
+constexpr double kColdBytes = 1.2e6;      // B beyond this falls out of L2 between rows of tiles
+constexpr double kColdElementNs = 0.064;  // and costs this each time it is read again
+// Strided rows of A beyond 1 MiB, or at a stride of whole pages, miss L1 and the TLB at every step.
+constexpr double kColdStepNs = 1.6;
+constexpr std::int64_t kPageBytes = 4096;
+
+double simple_cost(const void* problem, Rates rates) {
+  const MatmulProblem& p = problem_of(problem);
+  return double(p.batch) * (rates.overhead_ns + rates.ns_per_flop * flops_of(p));
 }
-double cost_tiled(const void* problem) {
-  return 40 + 0.2 * flops_of(problem_of(problem)) * double(problem_of(problem).batch);
-}
-double cost_simd(const void* problem) {
-  return 100 + 0.02 * flops_of(problem_of(problem)) * double(problem_of(problem).batch);
-}
+double cost_naive(const void* problem) { return simple_cost(problem, kNaive); }
+double cost_tiled(const void* problem) { return simple_cost(problem, kTiled); }
+double cost_simd(const void* problem) { return simple_cost(problem, kSimd); }
+
 double cost_packed(const void* problem) {
-  return 100 + 0.005 * flops_of(problem_of(problem)) * double(problem_of(problem).batch);
+  const MatmulProblem& p = problem_of(problem);
+  const double b = double(p.k) * double(p.n), a = double(p.m) * double(p.k);
+  const double pack_b = p.b_col == 1 ? kPackRowsNs : p.b_row == 1 ? kPackColumnsNs : kPackStridedNs;
+  const double pack_a = p.a_col == 1 ? 0 : kPackStridedNs;
+  return simple_cost(problem, kPacked) + double(p.batch) * (pack_b * b + pack_a * a);
 }
+
 double cost_direct(const void* problem) {
-  return 10 + 0.005 * flops_of(problem_of(problem)) * double(problem_of(problem).batch);
+  const MatmulProblem& p = problem_of(problem);
+  const double element = double(size_of(p.dtype)), b = double(p.k) * double(p.n);
+  double extra = 0;
+  if (b * element > kColdBytes) extra += kColdElementNs * b * double((p.m + 5) / 6);
+  const double span = double(p.a_col) * double(p.k) * element;
+  if (p.a_col != 1 && (span >= 1 << 20 || p.a_col * std::int64_t(element) % kPageBytes == 0))
+    extra += kColdStepNs * double(p.m) / 6 * double(p.n) / 64 * double(p.k);
+  return simple_cost(problem, kDirect) + double(p.batch) * extra;
 }
 
 constexpr Kernel kLadder[] = {

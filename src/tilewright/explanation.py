@@ -192,9 +192,10 @@ def _choices(entries: Iterable[Entry]) -> Iterator[str]:
 def _verdict(candidate: Candidate) -> tuple[str, str, str, str]:
     mark = "->" if candidate.chosen else "  "
     if not candidate.accepted:
-        return (mark, candidate.name, "refused", candidate.reason)
+        return (mark, candidate.name, "", f"refused: {candidate.reason}")
     cost = "" if candidate.cost_ns is None else f"about {_time(candidate.cost_ns)}"
-    return (mark, candidate.name, "chosen" if candidate.chosen else "", cost or candidate.reason)
+    verdict = "chosen" if candidate.chosen else candidate.reason or "costs more"
+    return (mark, candidate.name, cost, verdict)
 
 
 def _legend(entries: Iterable[Entry]) -> str:

@@ -40,7 +40,7 @@ class Options:
     optimizer: str = "sgd"
     lr: float | None = None
     # End-of-epoch accuracy scatters with the order of images: on MNIST seeds 0 to 9 give 94.2 to
-    # 95.6 % after 3 epochs, mean 95.3 (PyTorch: 94.2 to 95.5, mean 95.0); 0 happens to be the lowest.
+    # 95.6 % after 3 epochs, mean 95.3 (PyTorch: 94.2 to 95.5, mean 95.0); 0 is the lowest.
     seed: int = 1
     kernel: str = AUTOMATIC
 

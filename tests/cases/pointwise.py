@@ -134,9 +134,9 @@ def refuses(name: str, dtype: str, arity: int) -> ErrorInput:
     return ErrorInput(call, TypeError, f"{name}: no kernel for {dtype}")
 
 
-def common_errors(name: str, arity: int) -> tuple[ErrorInput, ...]:
-    call = getattr(tw, name)
-    x = [tw.ones((2, 3)) for _ in range(arity)]
+def common_errors(name: str, arity: int, dtype: str = "float32") -> tuple[ErrorInput, ...]:
+    call, taken = getattr(tw, name), getattr(tw, dtype)
+    x = [tw.ones((2, 3), dtype=taken) for _ in range(arity)]
     plural = "" if arity == 1 else "s"
     wrong = [
         ErrorInput(lambda: call(), TypeError, f"takes {arity} argument{plural}, got 0"),
@@ -144,7 +144,7 @@ def common_errors(name: str, arity: int) -> tuple[ErrorInput, ...]:
         ErrorInput(lambda: call(*x[1:], "a"), TypeError, f"{name}: expected a tensor or a number, got str"),
     ]
     if arity > 1:
-        mixed = [tw.ones((2, 3)), *(tw.ones((4,)) for _ in range(arity - 1))]
+        mixed = [x[0], *(tw.ones((4,), dtype=taken) for _ in range(arity - 1))]
         wrong.append(ErrorInput(lambda: call(*mixed), ValueError, f"{name}: "))
     return tuple(wrong)
 
@@ -168,7 +168,7 @@ def make(
 ) -> OpCase:
     arity = len(domains)
     has_gradient = gradient_tolerance is not None
-    refused = [d for d in ("bool", "int32", "complex64") if d not in tolerance]
+    refused = [d for d in ("bool", "float32", "int32", "complex64") if d not in tolerance]
     return OpCase(
         name=name,
         call=getattr(tw, name),
@@ -186,7 +186,8 @@ def make(
         elementwise=True,
         errors=()
         if no_errors
-        else common_errors(name, arity) + tuple(refuses(name, d, arity) for d in refused),
+        else common_errors(name, arity, "float32" if "float32" in tolerance else "int32")
+        + tuple(refuses(name, d, arity) for d in refused),
     )
 
 
@@ -213,11 +214,12 @@ def silu(x: np.ndarray) -> np.ndarray:
 
 
 def elu(x: np.ndarray) -> np.ndarray:
-    return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
+    return np.where(x > 0, x, np.expm1(np.where(x > 0, 0, x)))
 
 
-def hypot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.hypot(a, b)
+def whole_unchanged(function: Any) -> Any:
+    """NumPy before 2.1 takes whole numbers through float64."""
+    return lambda x: x if x.dtype.kind in "iu" else function(x)
 
 
 def logical_or_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -286,9 +288,9 @@ UNARY = (
     transcendental("sinh", np.sinh, (-9, 9), 1.6, 2.1, smooth=(LINE,)),
     transcendental("cosh", np.cosh, (-9, 9), 1.6, 1.5, smooth=(LINE,)),
     transcendental("tanh", np.tanh, (-9, 9), 1.5, 1.8),
-    transcendental("asinh", np.arcsinh, (-9, 9), 0.51, 1.0),
-    transcendental("acosh", np.arccosh, (1, 9), 0.51, 1.0, smooth=((1.2, 9),)),
-    transcendental("atanh", np.arctanh, (-0.99, 0.99), 0.51, 1.0, smooth=((-0.9, 0.9),), whole=(0, 0),
+    transcendental("asinh", np.arcsinh, (-9, 9), 0.51, 2.0),
+    transcendental("acosh", np.arccosh, (1, 9), 0.51, 2.0, smooth=((1.2, 9),)),
+    transcendental("atanh", np.arctanh, (-0.99, 0.99), 0.51, 2.0, smooth=((-0.9, 0.9),), whole=(0, 0),
                    gradient_tolerance=16),
     transcendental("erf", erf, LINE, 1.2, 1.5),
     transcendental("sigmoid", sigmoid, (-20, 20), 2.3, 2.0),
@@ -297,10 +299,10 @@ UNARY = (
     transcendental("silu", silu, (-20, 20), 3.0, 3.0, smooth=(LINE,)),
     make("relu", lambda x: np.maximum(x, 0), (WIDE,), REAL, same, whole=(FULL,), kinks=(0,),
          smooth=(LINE,), gradient_tolerance=0, signed_zero=False),
-    make("floor", np.floor, (WIDE,), REAL, same, whole=(FULL,), smooth=((0.1, 0.9),), gradient_tolerance=0),
-    make("ceil", np.ceil, (WIDE,), REAL, same, whole=(FULL,), smooth=((0.1, 0.9),), gradient_tolerance=0),
-    make("trunc", np.trunc, (WIDE,), REAL, same, whole=(FULL,), smooth=((0.1, 0.9),), gradient_tolerance=0),
-    make("round", np.rint, ((-9, 9),), REAL, same, whole=(FULL,), smooth=((0.6, 1.4),), gradient_tolerance=0),
+    make("floor", whole_unchanged(np.floor), (WIDE,), REAL, same, whole=(FULL,), smooth=((0.1, 0.9),), gradient_tolerance=0),
+    make("ceil", whole_unchanged(np.ceil), (WIDE,), REAL, same, whole=(FULL,), smooth=((0.1, 0.9),), gradient_tolerance=0),
+    make("trunc", whole_unchanged(np.trunc), (WIDE,), REAL, same, whole=(FULL,), smooth=((0.1, 0.9),), gradient_tolerance=0),
+    make("round", whole_unchanged(np.rint), ((-9, 9),), REAL, same, whole=(FULL,), smooth=((0.6, 1.4),), gradient_tolerance=0),
     make("isnan", np.isnan, (WIDE,), {**REAL, **COMPLEX}, truth, whole=(FULL,)),
     make("isinf", np.isinf, (WIDE,), {**REAL, **COMPLEX}, truth, whole=(FULL,)),
     make("isfinite", np.isfinite, (WIDE,), {**REAL, **COMPLEX}, truth, whole=(FULL,)),
@@ -325,10 +327,10 @@ BINARY = (
          whole=(FULL, FULL), gradient_tolerance=0),
     make("multiply", logical_and_product, ((-90.0, 90.0),) * 2,
          {**floats(0.5, 0.5), **WHOLE, "complex64": 2.0, "bool": 0.0}, same,
-         whole=(FULL, FULL), smooth=(LINE, LINE), gradient_tolerance=0),
+         whole=(FULL, FULL), smooth=(LINE, LINE), gradient_tolerance=4),
     make("divide", np.divide, (LINE, POSITIVE), {**floats(0.5, 0.5), **promoted(0.5), "complex64": 4.0},
          floating, whole=((-99, 99), (1, 99)), smooth=(LINE, (0.5, 4)), gradient_tolerance=8),
-    make("floor_divide", np.floor_divide, DIVISION, REAL, same, whole=(FULL, DIGITS),
+    make("floor_divide", np.floor_divide, DIVISION, {**floats(0.51, 0.51), **WHOLE}, same, whole=(FULL, DIGITS),
          smooth=((0.1, 0.4), (0.5, 0.9)), gradient_tolerance=0),
     make("remainder", np.remainder, DIVISION, {**floats(0.5, 0.5), **WHOLE}, same, whole=(FULL, DIGITS),
          smooth=((1.1, 1.4), (0.5, 0.54)), gradient_tolerance=0),
@@ -340,7 +342,7 @@ BINARY = (
          gradient_tolerance=0, signed_zero=False),
     make("atan2", np.arctan2, (LINE, LINE), {**floats(1.5, 1.0), **promoted(1.5)}, floating,
          smooth=((0.5, 4.0), LINE), gradient_tolerance=8),
-    make("hypot", hypot, (LINE, LINE), {**floats(0.51, 1.0), **promoted(0.51)}, floating,
+    make("hypot", np.hypot, (LINE, LINE), {**floats(0.51, 1.0), **promoted(0.51)}, floating,
          smooth=((0.5, 4.0), LINE), gradient_tolerance=8),
     make("copysign", np.copysign, PAIR, {**EXACT_FLOATS, **promoted(0.0)}, floating, whole=(DIGITS, DIGITS),
          kinks=(0,), smooth=(LINE, LINE), gradient_tolerance=0),

@@ -146,7 +146,8 @@ def logsumexp_reference(x: np.ndarray, **options: Any) -> np.ndarray:
 
 
 def logsumexp_scale(x: np.ndarray, **options: Any) -> np.ndarray:
-    return np.abs(np.max(np.abs(x), **options)) + 1
+    finite = np.where(np.isfinite(x), np.abs(x), 0)
+    return np.max(finite, **options) + 1 + np.abs(logsumexp_reference(x, **options))
 
 
 # Partial sums of up to 129 terms: half a unit each at worst, far less by the tree of lanes.

@@ -35,11 +35,12 @@ def spread(x: np.ndarray, axis: int = -1) -> np.ndarray:
     """The exponents' size: rounding x - max is what limits both."""
     if x.size == 0:
         return x
-    return np.broadcast_to(np.abs(x).max(axis=axis, keepdims=True) + 1, x.shape)
+    finite = np.where(np.isfinite(x), np.abs(x), 0)
+    return finite.max(axis=axis, keepdims=True) + 1 + np.abs(log_softmax(x, axis))
 
 
 def relative_spread(x: np.ndarray, axis: int = -1) -> np.ndarray:
-    return softmax(x, axis) * np.maximum(spread(x, axis), 1)
+    return softmax(x, axis) * spread(x, axis)
 
 
 def arguments(rng: np.random.Generator, dtype: str) -> list[Arrays]:

@@ -174,7 +174,7 @@ template <int bytes> void copy_array(int64_t n, const void* x, int64_t xs, void*
   auto* in = (const char*)x;
   auto* out = (char*)y;
   if (xs == bytes && ys == bytes) {
-    __builtin_memcpy(y, x, n * bytes);
+    if (n > 0) __builtin_memcpy(y, x, n * bytes);  // null pointers are legal for no elements
     return;
   }
 #pragma GCC unroll 4

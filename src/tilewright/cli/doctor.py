@@ -152,7 +152,7 @@ def check_cache_folder() -> list[Finding]:
 
 def check_data() -> list[Finding]:
     """Whether MNIST is where the commands look for it."""
-    if not available("platformdirs") and "TILEWRIGHT_DATA" not in os.environ:
+    if not available("platformdirs") and not tw._core.env_text("DATA"):
         return []
     folder = default_folder()
     missing = missing_files(folder)

@@ -30,8 +30,8 @@ def run(args: argparse.Namespace) -> int:
         tw.set_num_threads(args.threads)
     facts = collect(args.measure)
     console.table("Tilewright", ("what", "value"), _machine_rows(facts), text=True)
-    rows = [(op, ", ".join(names)) for op, names in facts["kernels"].items()]
-    console.table("Kernels, slowest rung first", ("op", "kernels"), rows, text=True)
+    rows = _kernel_rows(facts["kernels"])
+    console.table("Kernels, slowest rung first", ("kernels", "ops"), rows, text=True)
     console.json(facts)
     return 0
 
@@ -50,6 +50,14 @@ def collect(measure: bool) -> dict[str, Any]:
         facts["matmul_flops_per_s"] = matmul_flops()
         facts["bandwidth_bytes_per_s"] = add_bandwidth()
     return facts
+
+
+def _kernel_rows(kernels: dict[str, list[str]]) -> list[tuple[str, str]]:
+    """Ops with the same kernels share a row."""
+    ops_of: dict[str, list[str]] = {}
+    for op, names in kernels.items():
+        ops_of.setdefault(", ".join(names), []).append(op)
+    return [(names, " ".join(sorted(ops))) for names, ops in sorted(ops_of.items())]
 
 
 def _machine_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:

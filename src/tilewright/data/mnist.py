@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tilewright import Tensor
+from tilewright import Tensor, _core
 from tilewright.data.idx import read_idx
 from tilewright.extras import require
 
@@ -53,7 +53,7 @@ def mnist(path: str | os.PathLike[str] | None = None, download: bool = False) ->
 
 def default_folder() -> Path:
     """TILEWRIGHT_DATA where set, else the user's cache folder for MNIST."""
-    named = os.environ.get("TILEWRIGHT_DATA")
+    named = _core.env_text("DATA")
     return Path(named) if named else cache_folder() / "mnist"
 
 

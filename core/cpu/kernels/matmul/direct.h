@@ -5,6 +5,25 @@
 namespace tw::TW_ISA_NAME {
 namespace {
 
+// One row of C: twice as wide a tile as usual, for as many chains as hide the latency.
+template <class T>
+inline void direct_row(const MatmulProblem& p, std::int64_t k, const Update<T>& update, const T* a,
+                       const T* b, T* c) {
+  constexpr std::int64_t lanes = kLanes<T>, vectors = 2 * kTileVectors;
+  std::int64_t j = 0;
+  for (; j + vectors * lanes <= p.n; j += vectors * lanes)
+    tile<T, 1, vectors, false>(k, a, 0, p.a_col, b + j, p.b_row, c + j * p.c_col, 0, p.c_col,
+                               (int)lanes, update);
+  while (j < p.n) {
+    const std::int64_t left = vectors_of<T>(p.n - j), width = left < kTileVectors ? left : kTileVectors;
+    const int last = p.n - j < width * lanes ? last_lanes<T>(p.n) : (int)lanes;
+    const bool masked = kMaskedAccess && last < lanes;
+    (masked ? tiles<T, kMaskedAccess>.at[width - 1][0] : tiles<T, false>.at[width - 1][0])(
+        k, a, 0, p.a_col, b + j, p.b_row, c + j * p.c_col, 0, p.c_col, last, update);
+    j += width * lanes;
+  }
+}
+
 // B has unit column stride. Panels outside, rows inside: a narrow stripe of B stays in L1.
 template <class T>
 inline void direct_tiles(const MatmulProblem& p, const MatmulBlocks& blocks, const T* a, const T* b,
@@ -13,6 +32,10 @@ inline void direct_tiles(const MatmulProblem& p, const MatmulBlocks& blocks, con
   for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc) {
     const std::int64_t k = p.k - l < blocks.kc ? p.k - l : blocks.kc;
     const Update<T> update{(T)p.alpha, l == 0 ? (T)p.beta : T(1)};
+    if (p.m == 1) {
+      direct_row(p, k, update, a + l * p.a_col, b + l * p.b_row, c);
+      continue;
+    }
     std::int64_t j = 0;
     for (std::int64_t i = 0; i < panels.pieces; ++i) {
       const int vectors = panels.at(i);

@@ -73,21 +73,35 @@ template <class T> constexpr std::int64_t packed_tile_stride(std::int64_t k) {
   return k * kMaxTileRows + kLanes<T>;
 }
 
-// Rows of A, `heights[t]` of them for tile t, each tile column after column.
+// One tile's rows of A, column after column. `wide`: kMaxTileRows rows are readable, so that a column
+// is one short vector; the next column overwrites what it stores beyond `height`.
 template <class T>
-inline void pack_tiles(int count, const int (&heights)[kPackTiles], std::int64_t k, const T* a,
-                       std::int64_t a_row, std::int64_t a_col, T* out) {
-  for (std::int64_t p = 0; p < k; ++p) {
-    const T* from = a + p * a_col;
+inline void pack_tile(int height, bool wide, std::int64_t k, const T* a, std::int64_t a_row,
+                      std::int64_t a_col, T* out) {
+  struct Column {
+    T rows[kMaxTileRows];
+  };
+  if (wide && a_row == 1) {
+    for (std::int64_t p = 0; p < k; ++p) __builtin_memcpy(out + p * height, a + p * a_col, sizeof(Column));
+    return;
+  }
+  for (std::int64_t p = 0; p < k; ++p)
+    for (int r = 0; r < height; ++r) out[p * height + r] = a[p * a_col + r * a_row];
+}
+
+// `m` rows of A, cut as `tiles` from tile `first` on, `count` of them.
+template <class T>
+inline void pack_tiles(const EvenSplit& tiles, std::int64_t first, int count, std::int64_t m,
+                       std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, T* out) {
+  constexpr std::int64_t run = 16;  // columns at a time: their lines stay in L1 for all tiles
+  for (std::int64_t p = 0; p < k; p += run) {
+    std::int64_t row = tiles.start(first);
     for (int t = 0; t < count; ++t) {
-      T* to = out + t * packed_tile_stride<T>(k) + p * heights[t];
-      if (kMaskedAccess && a_row == 1 && kMaxTileRows <= kLanes<T>) {
-        // A whole vector is stored; the next column overwrites the lanes beyond the tile.
-        Vec<T>::load(from, heights[t]).store(to);
-      } else {
-        for (int r = 0; r < heights[t]; ++r) to[r] = from[r * a_row];
-      }
-      from += heights[t] * a_row;
+      const int height = tiles.at(first + t);
+      pack_tile(height, m - row >= kMaxTileRows, k - p < run ? k - p : run,
+                a + row * a_row + p * a_col, a_row, a_col,
+                out + (first + t) * packed_tile_stride<T>(k) + p * height);
+      row += height;
     }
   }
 }

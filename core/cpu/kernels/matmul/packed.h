@@ -48,17 +48,13 @@ template <class T> struct RowsOfA {
   RowsOfA(const MatmulProblem& p, const T* a, std::int64_t k, int most_rows, T* scratch)
       : data(a), row(p.a_row), col(p.a_col), packed(nullptr), k(k), tiles(p.m, most_rows) {
     // A strided row has one element in a cache line, and with a stride of a power of two few sets.
-    if (p.a_col != 1 && k > 1) pack(scratch);
+    if (p.a_col != 1 && k > 1) pack(p.m, scratch);
   }
-  void pack(T* scratch) {
+  void pack(std::int64_t m, T* scratch) {
     packed = scratch;
-    const T* from = data;
     for (std::int64_t i = 0; i < tiles.pieces; i += kPackTiles) {
       const int count = tiles.pieces - i < kPackTiles ? (int)(tiles.pieces - i) : kPackTiles;
-      int heights[kPackTiles];
-      for (int t = 0; t < count; ++t) heights[t] = tiles.at(i + t);
-      pack_tiles(count, heights, k, from, row, col, scratch + i * packed_tile_stride<T>(k));
-      for (int t = 0; t < count; ++t) from += heights[t] * row;
+      pack_tiles(tiles, i, count, m, k, data, row, col, scratch);
     }
   }
 };

@@ -220,6 +220,9 @@ struct EvenSplit {
     longer = count - size * pieces;
   }
   int at(std::int64_t piece) const { return (int)(size + (piece < longer)); }
+  std::int64_t start(std::int64_t piece) const {
+    return piece * size + (piece < longer ? piece : longer);
+  }
 };
 
 // Whole or partial vectors that cover n columns.

@@ -1,0 +1,374 @@
+"""Every rung of the matmul ladder on every instruction set, against float64, over awkward shapes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from functools import cache
+
+import numpy as np
+import pytest
+from cases import arrays
+from cases.arrays import INTEGERS
+
+import tilewright as tw
+
+LADDER = tw.kernels.names("matmul")
+SIZES = (1, 2, 3, 5, 31, 63, 64, 65, 96, 127, 257)
+# A Latin square: every pair of sizes occurs for (m, n), (m, k) and (n, k).
+SQUARE = [
+    (m, n, SIZES[(i + j) % len(SIZES)]) for i, m in enumerate(SIZES) for j, n in enumerate(SIZES)
+]
+EXTREMES = [
+    (1000, 3, 7), (3, 1000, 7), (3, 7, 1000), (1, 1500, 1), (1500, 1, 1), (1, 1, 3000), (513, 2, 1025),
+    (2, 513, 1025), (7, 130, 2500), (0, 5, 3), (5, 0, 3), (0, 0, 0), (5, 3, 0), (1, 1, 0),
+]  # fmt: skip
+# Layouts of a matrix, each a view with the same shape and values. 'rows' repeats one row.
+LAYOUTS = ("plain", "transposed", "strided", "column strided", "negative", "flipped", "rows", "columns")
+
+
+@pytest.fixture(params=LADDER)
+def rung(request: pytest.FixtureRequest):
+    with tw.kernels.use(matmul=request.param):
+        yield request.param
+
+
+@cache
+def operands(m: int, n: int, k: int, dtype: str):
+    """Random operands, their product in float64 and the product of their magnitudes."""
+    rng = np.random.default_rng([m, n, k])
+    if dtype in INTEGERS:
+        info = np.iinfo(dtype)
+        a, b = (rng.integers(info.min, info.max, s, dtype, endpoint=True) for s in ((m, k), (k, n)))
+        return a, b, (a.astype(np.int64) @ b.astype(np.int64)).astype(dtype), None
+    a, b = rng.uniform(-1, 1, (m, k)), rng.uniform(-1, 1, (k, n))
+    if dtype == "complex64":
+        a = (a + 1j * rng.uniform(-1, 1, (m, k))).astype(dtype)
+        b = (b + 1j * rng.uniform(-1, 1, (k, n))).astype(dtype)
+        wide_a, wide_b = a.astype(complex), b.astype(complex)
+    else:
+        a, b = arrays.rounded(a, dtype), arrays.rounded(b, dtype)
+        wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+    return a, b, wide_a @ wide_b, np.abs(wide_a) @ np.abs(wide_b)
+
+
+def bound(k: int, dtype: str, magnitude: np.ndarray, product: np.ndarray) -> np.ndarray:
+    """Higham, Accuracy and Stability, (3.5): k u |A||B| for any order of additions, u = eps / 2.
+
+    Twice that for float64, whose reference is no better; 16-bit types add in float32 and round once;
+    a complex term is two real products of each part.
+    """
+    if dtype in arrays.HALVES:
+        summed = (k + 1) * arrays.eps("float32") / 2 * magnitude
+        return summed + 0.51 * arrays.eps(dtype) * np.abs(product) + arrays.smallest(dtype)
+    terms = {"float32": k, "float64": 2 * k, "complex64": 4 * k}[dtype]
+    return (terms + 1) * arrays.eps(dtype) / 2 * magnitude
+
+
+def assert_product(c: tw.Tensor, want: np.ndarray, magnitude, k: int, dtype: str, note: object) -> None:
+    assert str(c.dtype) == dtype
+    assert c.shape == want.shape, note
+    got = arrays.array(c)
+    if dtype in INTEGERS:
+        np.testing.assert_array_equal(got, want, str(note))
+        return
+    error = np.abs(got.astype(want.dtype) - want)
+    allowed = bound(k, dtype, magnitude, want)
+    assert (error <= allowed).all(), (
+        f"{note}: {dtype} off by {float((error - allowed).max()):.3g} beyond the bound at "
+        f"{np.unravel_index(np.argmax(error - allowed), error.shape)}"
+    )
+
+
+def refused(kernel: str, dtype: str) -> bool:
+    """Only the definition takes types without vectors."""
+    return kernel != "naive" and dtype not in ("float32", "float64", *arrays.HALVES)
+
+
+def multiply(a: tw.Tensor, b: tw.Tensor, rung: str):
+    """The product, or None where the forced rung refuses; then it says why."""
+    try:
+        return a @ b
+    except tw.InvalidValueError as error:
+        assert f"'{rung}'" in str(error)  # noqa: PT017
+        assert rung == "direct", error  # noqa: PT017
+        return None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_all_pairs_of_sizes(rung: str, isa: str, dtype: str) -> None:
+    solved = 0
+    for m, n, k in (*SQUARE, *EXTREMES):
+        a, b, want, magnitude = operands(m, n, k, dtype)
+        c = multiply(arrays.tensor(a, dtype), arrays.tensor(b, dtype), rung)
+        if c is not None:
+            assert_product(c, want, magnitude, k, dtype, f"{m}x{n}x{k}")
+            solved += 1
+    assert solved == len(SQUARE) + len(EXTREMES) or rung == "direct"
+    assert solved > len(SQUARE) / 8
+
+
+def laid_out(x: np.ndarray, layout: str, dtype: str) -> tuple[tw.Tensor, np.ndarray]:
+    """A tensor of that layout, and the matrix it is (rows and columns repeat the first one)."""
+    if layout == "rows":
+        return tw.broadcast_to(arrays.tensor(x[:1], dtype), x.shape), np.broadcast_to(x[:1], x.shape)
+    if layout == "columns":
+        one = arrays.tensor(x[:, :1], dtype)
+        return tw.broadcast_to(one, x.shape), np.broadcast_to(x[:, :1], x.shape)
+    rows, columns = x.shape
+    if layout == "transposed":
+        return arrays.tensor(x.T, dtype).mT, x
+    row, column = {
+        "plain": (1, 1), "strided": (2, 1), "column strided": (1, 3), "negative": (-1, 1), "flipped": (-1, -2),
+    }[layout]  # fmt: skip
+    odd = np.nan if dtype in arrays.FLOATS else 7  # between the elements: must never be read
+    space = np.full((rows * abs(row), columns * abs(column)), odd, dtype=x.dtype)
+    space[::row, ::column] = x
+    return arrays.tensor(space, dtype)[::row, ::column], x
+
+
+@pytest.mark.parametrize("shape", [(5, 7, 9), (1, 65, 33), (65, 1, 33), (33, 31, 1), (67, 66, 130)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_layouts(rung: str, isa: str, dtype: str, shape: tuple[int, int, int]) -> None:
+    m, n, k = shape
+    a, b, _, _ = operands(m, n, k, dtype)
+    for layout_a in LAYOUTS:
+        for layout_b in LAYOUTS:
+            x, left = laid_out(a, layout_a, dtype)
+            y, right = laid_out(b, layout_b, dtype)
+            left, right = left.astype(np.float64), right.astype(np.float64)
+            c = multiply(x, y, rung)
+            if c is not None:
+                want, magnitude = left @ right, np.abs(left) @ np.abs(right)
+                assert_product(c, want, magnitude, k, dtype, f"{layout_a} @ {layout_b}")
+
+
+BATCHES = [
+    ((3,), (3,)), ((3,), ()), ((), (3,)), ((2, 1), (3,)), ((2, 3), (1, 3)), ((5, 1, 2), (4, 1)), ((0,), (1,)),
+    ((2, 3), (2, 3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [(2, 3, 4), (17, 33, 9), (1, 65, 40)])
+@pytest.mark.parametrize(("batch_a", "batch_b"), BATCHES)
+def test_batches(rung: str, isa: str, batch_a, batch_b, size, rng) -> None:
+    m, n, k = size
+    a = rng.uniform(-1, 1, (*batch_a, m, k)).astype(np.float32)
+    b = rng.uniform(-1, 1, (*batch_b, k, n)).astype(np.float32)
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    magnitude = np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
+    swapped = tw.asarray(np.ascontiguousarray(np.swapaxes(a, -1, -2)))
+    for x in (tw.asarray(a), swapped.mT, tw.flip(tw.asarray(np.flip(a).copy()))):
+        c = multiply(x, tw.asarray(b), rung)
+        if c is not None:
+            assert_product(c, want, magnitude, k, "float32", (batch_a, batch_b))
+
+
+@pytest.mark.parametrize("dtype", [*arrays.HALVES, *INTEGERS, "complex64"])
+def test_other_dtypes(rung: str, isa: str, dtype: str) -> None:
+    if refused(rung, dtype):
+        with pytest.raises(ValueError, match=f"'{rung}'"):
+            tw.matmul(tw.ones((2, 2), dtype=getattr(tw, dtype)), tw.ones((2, 2), dtype=getattr(tw, dtype)))
+        return
+    for m, n, k in ((1, 1, 1), (5, 3, 31), (17, 64, 65), (2, 0, 3), (3, 2, 0), (33, 7, 127)):
+        a, b, want, magnitude = operands(m, n, k, dtype)
+        c = multiply(arrays.tensor(a, dtype), arrays.tensor(b, dtype), rung)
+        if c is not None:
+            assert_product(c, want, magnitude, k, dtype, f"{m}x{n}x{k}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [(3, 5, 7), (33, 65, 40), (70, 130, 600)])
+def test_infinities_and_nan_reach_their_rows_and_columns_only(rung, isa, dtype, size) -> None:
+    m, n, k = size
+    for odd in (np.inf, -np.inf, np.nan):
+        for row, inner, column in ((0, 0, 0), (m - 1, k - 1, n - 1), (m // 2, k // 2, n // 2)):
+            a, b, _, _ = operands(m, n, k, dtype)
+            a, b = a.copy(), b.copy()
+            a[row, inner], b[inner, (column + 1) % n] = odd, 0  # infinity times zero is NaN
+            b[k - 1 - inner, column] = odd
+            with np.errstate(invalid="ignore"):
+                want = a.astype(np.float64) @ b.astype(np.float64)
+            c = multiply(arrays.tensor(a, dtype), arrays.tensor(b, dtype), rung)
+            if c is None:
+                continue
+            got = arrays.array(c)
+            np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+            np.testing.assert_array_equal(got[np.isinf(want)], want[np.isinf(want)])
+            assert np.isfinite(got[np.isfinite(want)]).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_denormals_and_overflow(rung: str, isa: str, dtype: str) -> None:
+    tiny, big = arrays.smallest(dtype), arrays.largest(dtype)
+    for m, n, k in ((2, 3, 4), (18, 70, 33)):
+        ones = tw.ones((k, n), dtype=getattr(tw, dtype))
+        small = multiply(tw.full((m, k), tiny, dtype=getattr(tw, dtype)), ones, rung)
+        assert small is None or (arrays.array(small) == tiny * k).all()
+        large = multiply(tw.full((m, k), big, dtype=getattr(tw, dtype)), ones, rung)
+        assert large is None or np.isposinf(arrays.array(large)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_zero_terms_give_zeros(rung: str, isa: str, dtype: str) -> None:
+    """k = 0, into memory that held other values before."""
+    chosen = getattr(tw, dtype)
+    for m, n in ((3, 5), (64, 65)):
+        full = [tw.full((m, n), np.nan, dtype=chosen) for _ in range(3)]
+        del full  # the pool hands these blocks out again
+        c = multiply(tw.ones((m, 0), dtype=chosen), tw.ones((0, n), dtype=chosen), rung)
+        assert c is None or not arrays.array(c).any()
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(257, 257, 257), (1024, 200, 64), (64, 1030, 130), (3, 3000, 700), (3000, 3, 700), (130, 131, 2100)],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_threads_change_no_bit(rung: str, isa: str, dtype: str, shape, threads) -> None:
+    if rung == "naive" and isa != tw.kernels.isas()[-1]:
+        pytest.skip("the definition is slow and the same on every instruction set")
+    m, n, k = shape
+    a, b, want, magnitude = operands(m, n, k, dtype)
+    results = []
+    for count in (1, 2, 3):
+        tw.set_num_threads(count)
+        c = multiply(arrays.tensor(a, dtype), arrays.tensor(b, dtype), rung)
+        if c is None:
+            return
+        assert_product(c, want, magnitude, k, dtype, count)
+        results.append(arrays.array(c))
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+
+
+def test_threads_change_no_bit_of_a_batch(rung: str, isa: str, threads, rng) -> None:
+    a = tw.asarray(rng.normal(size=(40, 33, 65)).astype(np.float32))
+    b = tw.asarray(rng.normal(size=(40, 65, 63)).astype(np.float32))
+    results = []
+    for count in (1, 2):
+        tw.set_num_threads(count)
+        c = multiply(a, b, rung)
+        if c is None:
+            return
+        results.append(arrays.array(c))
+    np.testing.assert_array_equal(*results)
+
+
+def test_a_row_of_a_batch_is_the_same_alone(rung: str, isa: str, rng) -> None:
+    """The order of additions depends on k alone, as architecture.md promises for the batch size."""
+    a = tw.asarray(rng.normal(size=(64, 700)).astype(np.float32))
+    b = tw.asarray(rng.normal(size=(6, 700, 96)).astype(np.float32))
+    batch = multiply(tw.broadcast_to(a, (6, 64, 700)), b, rung)
+    alone = multiply(a, b[3], rung)
+    if batch is not None and alone is not None:
+        np.testing.assert_array_equal(arrays.array(batch[3]), arrays.array(alone))
+
+
+# ---- forcing ----
+
+
+def test_the_ladder_is_in_order() -> None:
+    assert LADDER[:5] == ["naive", "tiled", "simd", "packed", "direct"]
+
+
+def test_use_forces_and_restores() -> None:
+    a = tw.ones((40, 40))
+    for name in LADDER:
+        with tw.kernels.use(matmul=name), tw.explain() as report:
+            a @ a
+        assert [entry.kernel for entry in report] == [name]
+    assert tw._core.forced_kernel("matmul") == ""
+
+
+def test_use_nests_and_restores_after_an_exception() -> None:
+    with tw.kernels.use(matmul="naive"):
+        with pytest.raises(KeyError), tw.kernels.use(matmul="tiled"):
+            raise KeyError
+        assert tw._core.forced_kernel("matmul") == "naive"
+    assert tw._core.forced_kernel("matmul") == ""
+
+
+def test_unknown_names_are_refused_with_the_list() -> None:
+    with pytest.raises(ValueError, match=r"no kernel 'fastest'; choose from naive, tiled, simd, packed, direct"):
+        with tw.kernels.use(matmul="fastest"):
+            pass
+    with pytest.raises(ValueError, match="no instruction set 'mmx'; this machine has: scalar"):
+        with tw.kernels.use(isa="mmx"):
+            pass
+    assert tw._core.forced_kernel("matmul") == ""
+
+
+def test_a_forced_kernel_that_cannot_run_says_why() -> None:
+    x = tw.ones((3, 3), dtype=tw.int32)
+    with tw.kernels.use(matmul="packed"), pytest.raises(ValueError, match="only float32 and float64"):
+        x @ x
+
+
+REPORT = """
+import tilewright as tw
+with tw.explain() as report:
+    try:
+        tw.ones((40, 40)) @ tw.ones((40, 40))
+    except ValueError as error:
+        print(error)
+print([entry.kernel for entry in report])
+with tw.kernels.use(matmul="simd"), tw.explain() as report:
+    tw.ones((40, 40)) @ tw.ones((40, 40))
+print([entry.kernel for entry in report])
+"""
+
+
+def run_with(**variables: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", REPORT], env={**os.environ, **variables},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_the_environment_forces_and_use_overrules_it() -> None:
+    assert run_with(TILEWRIGHT_MATMUL="tiled") == ["['tiled']", "['simd']"]
+
+
+def test_an_unknown_name_in_the_environment_is_refused_with_the_list() -> None:
+    lines = run_with(TILEWRIGHT_MATMUL="fastest")
+    assert "TILEWRIGHT_MATMUL" in lines[0]
+    assert "no kernel 'fastest'; choose from naive, tiled, simd, packed, direct" in lines[0]
+    assert lines[-1] == "['simd']"
+
+
+def test_an_unknown_instruction_set_in_the_environment_is_refused() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import tilewright as tw; tw.ones((4,)) + 1"],
+        env={**os.environ, "TILEWRIGHT_ISA": "mmx"}, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, "killed by a signal" if done.returncode < 0 else done.stdout
+    assert "TILEWRIGHT_ISA: unknown instruction set 'mmx'" in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(tw, "SlowPathWarning"), reason="no warning of slow paths yet")
+@pytest.mark.parametrize("dtype", ["int32", "complex64"])
+def test_a_slow_path_warns_once(dtype: str) -> None:
+    code = (
+        "import warnings, tilewright as tw\n"
+        "with warnings.catch_warnings(record=True) as seen:\n"
+        "    warnings.simplefilter('always')\n"
+        f"    x = tw.ones((512, 512), dtype=tw.{dtype})\n"
+        "    x @ x; x @ x\n"
+        "print([w.category.__name__ for w in seen])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.strip() == "['SlowPathWarning']"
+
+
+def test_gradients_on_every_rung(rung: str, rng) -> None:
+    a = tw.asarray(rng.normal(size=(5, 7))).requires_grad_()
+    b = tw.asarray(rng.normal(size=(7, 3))).requires_grad_()
+    try:
+        assert tw.gradcheck(tw.matmul, (a, b))
+    except tw.InvalidValueError as error:
+        assert rung == "direct"  # noqa: PT017
+        assert "'direct'" in str(error)  # noqa: PT017
