@@ -205,6 +205,25 @@ def test_special_values(case: OpCase, isa: str) -> None:
                     assert_signs_of_zeros(case, y, want, dtype)
 
 
+def bit_patterns(rng: np.random.Generator, dtype: str, count: int) -> np.ndarray:
+    """Numbers of every magnitude and sign, infinities, NaN and denormals among them."""
+    unsigned = {"float16": np.uint16, "bfloat16": np.uint16, "float32": np.uint32, "float64": np.uint64}
+    bits = rng.integers(0, np.iinfo(unsigned[dtype]).max, count, unsigned[dtype], endpoint=True)
+    if dtype == "bfloat16":
+        return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return bits.view(dtype)
+
+
+@per([case for case in RECORDS if case.elementwise and case.name != "where"])
+def test_the_whole_range_of_the_floating_types(case: OpCase, isa: str, rng) -> None:
+    """Tolerances hold for any bits, not only in the record's domain."""
+    arity = len(case.arguments(rng, next(iter(case.tolerance)))[0])
+    for dtype in arrays.FLOATS:
+        if dtype in case.tolerance:
+            args = tuple(bit_patterns(rng, dtype, 3001) for _ in range(arity))
+            check(case, args, dtype, {}, "bit patterns")
+
+
 # ---- registered kernels ----
 
 

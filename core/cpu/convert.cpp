@@ -15,7 +15,8 @@ using std::int64_t;
 // Bytes a chunk of work moves: long against the cost of handing it to a thread (about 1 us), short
 // enough to balance; also the size below which a copy stays on the calling thread.
 constexpr int64_t kChunkBytes = 256 << 10;
-// Results larger than this do not fit the 2 MiB second-level cache beside their source: write around it.
+// Results larger than this do not fit the 2 MiB second-level cache beside their source: write
+// around it.
 constexpr int64_t kStreamBytes = 4 << 20;
 
 struct Loop {
@@ -126,15 +127,15 @@ void copy_rows(const Copy& copy, const Nest& outer, Loop row, Position start) {
     return;
   }
   parallel_ranges(rows, at_least_one(piece / row.count), [&](int64_t begin, int64_t end) {
-    walk(outer, start, begin, end, [&](Position p) {
-      copy.convert(row.count, p.x, row.x_bytes, p.y, row.y_bytes);
-    });
+    walk(outer, start, begin, end,
+         [&](Position p) { copy.convert(row.count, p.x, row.x_bytes, p.y, row.y_bytes); });
   });
 }
 
 int log2_size(int64_t bytes) { return bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3; }
 
-// `along_x` is contiguous in x, `along_y` in y; every point of `outer` is one transpose, cut into bands.
+// `along_x` is contiguous in x, `along_y` in y; every point of `outer` is one transpose, cut into
+// bands.
 void copy_transposed(const Copy& copy, const Nest& outer, Loop along_x, Loop along_y,
                      Position start) {
   const int64_t size = copy.element_bytes, batch = outer.count();
@@ -153,8 +154,9 @@ void copy_transposed(const Copy& copy, const Nest& outer, Loop along_x, Loop alo
               along_x.y_bytes, stream);
   };
   if (bands > 1) {
-    parallel_chunks(batch * bands,
-                    [&](int64_t chunk) { run(at(outer, start, chunk / bands), chunk % bands * band); });
+    parallel_chunks(batch * bands, [&](int64_t chunk) {
+      run(at(outer, start, chunk / bands), chunk % bands * band);
+    });
     return;
   }
   parallel_ranges(batch, at_least_one(kChunkBytes / (rows * cols * size)),
@@ -169,21 +171,23 @@ void convert_transposed(const Copy& copy, Nest outer, Loop along_x, Loop along_y
   const int64_t across = (along_x.count + side - 1) / side;
   const int64_t down = (along_y.count + side - 1) / side;
   const int64_t squares = across * down;
-  parallel_ranges(outer.count() * squares, kChunkBytes / (side * side * copy.element_bytes),
-                  [&](int64_t begin, int64_t end) {
-    for (int64_t square = begin; square < end; ++square) {
-      const Position p = at(outer, start, square / squares);
-      const int64_t i = square % squares % down * side, j = square % squares / down * side;
-      const int64_t rows = along_y.count - i < side ? along_y.count - i : side;
-      const int64_t cols = along_x.count - j < side ? along_x.count - j : side;
-      for (int64_t k = j; k < j + cols; ++k)
-        copy.convert(rows, p.x + i * along_y.x_bytes + k * along_x.x_bytes, along_y.x_bytes,
-                     p.y + i * along_y.y_bytes + k * along_x.y_bytes, along_y.y_bytes);
-    }
-  });
+  parallel_ranges(
+      outer.count() * squares, kChunkBytes / (side * side * copy.element_bytes),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t square = begin; square < end; ++square) {
+          const Position p = at(outer, start, square / squares);
+          const int64_t i = square % squares % down * side, j = square % squares / down * side;
+          const int64_t rows = along_y.count - i < side ? along_y.count - i : side;
+          const int64_t cols = along_x.count - j < side ? along_x.count - j : side;
+          for (int64_t k = j; k < j + cols; ++k)
+            copy.convert(rows, p.x + i * along_y.x_bytes + k * along_x.x_bytes, along_y.x_bytes,
+                         p.y + i * along_y.y_bytes + k * along_x.y_bytes, along_y.y_bytes);
+        }
+      });
 }
 
-// The loop other than the innermost in which x is densest, where that beats the innermost; -1: none.
+// The loop other than the innermost in which x is densest, where that beats the innermost; -1:
+// none.
 int transposed_loop(const Nest& nest) {
   int best = nest.rank - 1;
   for (int i = 0; i < nest.rank; ++i) {
@@ -203,9 +207,14 @@ double copy_cost_ns(const void* problem) {
   constexpr double bytes_per_ns = 10;  // one core, reading and writing memory
   return 50 + element_count(p.shape) * double(size_of(p.from) + size_of(p.to)) / bytes_per_ns;
 }
-constexpr Kernel copy_kernel = {"copy", "vector", "cpu", Precision::ieee,
+constexpr Kernel copy_kernel = {"copy",
+                                "vector",
+                                "cpu",
+                                Precision::ieee,
                                 "loops ordered by stride, transposes through registers",
-                                accepts_copy, copy_cost_ns, run_copy};
+                                accepts_copy,
+                                copy_cost_ns,
+                                run_copy};
 [[maybe_unused]] const bool registered = (register_kernel(&copy_kernel), true);
 
 }  // namespace
@@ -216,8 +225,8 @@ void convert_elements(DType from, DType to, int64_t n, const void* x, int64_t x_
                                                                   y_stride_bytes);
 }
 
-void copy_strided(DType from, DType to, const Shape& shape, const void* x,
-                  const Strides& x_strides, void* y, const Strides& y_strides) {
+void copy_strided(DType from, DType to, const Shape& shape, const void* x, const Strides& x_strides,
+                  void* y, const Strides& y_strides) {
   const int64_t x_size = size_of(from), y_size = size_of(to);
   Nest nest;
   for (int i = 0; i < shape.rank(); ++i) {

@@ -7,9 +7,9 @@
 
 namespace tw {
 
-// Strides in bytes, zero and negative allowed; x and y do not overlap. Floating to integer truncates
-// (out of range unspecified), anything to bool is x != 0, complex to real drops the imaginary part,
-// narrowing to a floating type rounds to nearest even.
+// Strides in bytes, zero and negative allowed; x and y do not overlap. Floating to integer
+// truncates (out of range unspecified), anything to bool is x != 0, complex to real drops the
+// imaginary part, narrowing to a floating type rounds to nearest even.
 using ConvertFunction = void (*)(std::int64_t n, const void* x, std::int64_t x_stride_bytes,
                                  void* y, std::int64_t y_stride_bytes);
 // y[j][i] = x[i][j] for i < rows, j < cols; elements contiguous along j in x and along i in y.

@@ -41,7 +41,7 @@ double vector_steps(std::int64_t m, std::int64_t n, std::int64_t k, int lanes) {
   return double(m) * double(k) * double((n + lanes - 1) / lanes);
 }
 // Cycles to transpose a tile on its way to C, and to transpose B while packing, per element.
-constexpr double kTransposedStore = 0.8, kTransposedPack = 0.5;
+constexpr double kTransposedStore = 0.5, kTransposedPack = 0.5;
 // What a tile one or two vectors wide over strided rows of A loses against a full one.
 constexpr double kNarrowTile = 1.4;
 

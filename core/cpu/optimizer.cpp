@@ -1,4 +1,5 @@
-// Cuts the parameters of an optimizer step into pieces of equal size and shares them between threads.
+// Cuts the parameters of an optimizer step into pieces of equal size and shares them between
+// threads.
 #include "core/cpu/optimizer.h"
 
 #include <cmath>
@@ -13,8 +14,8 @@ namespace {
 
 using std::int64_t;
 
-// Elements of a piece, over all parameters: about 10 us of memory traffic, long against handing it to
-// another thread; a model smaller than that stays on the caller's.
+// Elements of a piece, over all parameters: about 10 us of memory traffic, long against handing it
+// to another thread; a model smaller than that stays on the caller's.
 constexpr int64_t kPiece = 32 << 10;
 
 const OptimizerLoops& loops_of(DType dtype) {
@@ -68,8 +69,9 @@ void adam_step(DType dtype, const AdamArgs& args, const ParameterSlice* paramete
 
 void adagrad_step(DType dtype, const AdagradArgs& args, const ParameterSlice* parameters,
                   int64_t count) {
-  const AdagradFactors factors = {args.lr / (1 + static_cast<double>(args.step - 1) * args.lr_decay),
-                                  args.weight_decay, args.eps};
+  const AdagradFactors factors = {
+      args.lr / (1 + static_cast<double>(args.step - 1) * args.lr_decay), args.weight_decay,
+      args.eps};
   const auto loop = loops_of(dtype).adagrad;
   each_slice(dtype, parameters, count, [&](const ParameterSlice& s) { loop(factors, s); });
 }
@@ -89,10 +91,15 @@ void run_step(const void* problem) {
   const auto& p = *static_cast<const StepProblem<Args>*>(problem);
   step(p.dtype, p.args, p.parameters, p.count);
 }
-#define TW_STEP(op, Args)                                                                \
-  constexpr Kernel op##_kernel = {#op, "fused", "cpu", Precision::ieee,                  \
-                                  "every array read and written once, all parameters",   \
-                                  accepts_step, step_cost_ns<Args>, run_step<Args, op>}; \
+#define TW_STEP(op, Args)                                                              \
+  constexpr Kernel op##_kernel = {#op,                                                 \
+                                  "fused",                                             \
+                                  "cpu",                                               \
+                                  Precision::ieee,                                     \
+                                  "every array read and written once, all parameters", \
+                                  accepts_step,                                        \
+                                  step_cost_ns<Args>,                                  \
+                                  run_step<Args, op>};                                 \
   [[maybe_unused]] const bool op##_registered = (register_kernel(&op##_kernel), true);
 TW_STEP(sgd_step, SgdArgs)
 TW_STEP(adam_step, AdamArgs)

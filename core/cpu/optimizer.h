@@ -21,9 +21,9 @@ struct AdagradArgs {
   std::int64_t step;  // 1 for the first
 };
 
-// One parameter: n contiguous elements of each array, which do not overlap. States, all updated in place:
-// sgd state1 = momentum buffer (null without momentum), adam state1 = average of the gradient and state2
-// = of its square, adagrad state1 = sum of squares.
+// One parameter: n contiguous elements of each array, which do not overlap. States, all updated in
+// place: sgd state1 = momentum buffer (null without momentum), adam state1 = average of the
+// gradient and state2 = of its square, adagrad state1 = sum of squares.
 struct ParameterSlice {
   void* param;
   const void* grad;
@@ -32,8 +32,8 @@ struct ParameterSlice {
   std::int64_t n;
 };
 
-// dtype is float32 or float64. Shared between threads in fixed pieces: the result does not depend on
-// their number.
+// dtype is float32 or float64. Shared between threads in fixed pieces: the result does not depend
+// on their number.
 void sgd_step(DType dtype, const SgdArgs& args, const ParameterSlice* parameters,
               std::int64_t count);
 void adam_step(DType dtype, const AdamArgs& args, const ParameterSlice* parameters,

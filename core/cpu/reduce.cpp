@@ -1,5 +1,6 @@
-// Reductions of any strided array: axes sorted and merged, work cut into panels (one kept by one reduced
-// axis) for the row and column loops, conversion and gathering of what those cannot read in place.
+// Reductions of any strided array: axes sorted and merged, work cut into panels (one kept by one
+// reduced axis) for the row and column loops, conversion and gathering of what those cannot read in
+// place.
 #include "core/cpu/reduce.h"
 
 #include <cstdlib>
@@ -163,17 +164,22 @@ class Reduction {
   DType in_, element_, acc_;
   int64_t in_bytes_, element_bytes_, acc_bytes_;
   Axes kept_, reduced_;
-  bool by_rows_;                 // else by columns
-  bool direct_;                  // the loops can read x in place
-  int64_t strip_, strips_;       // of the last kept axis
-  int64_t segment_, segments_;   // of the first reduced axis
+  bool by_rows_;                // else by columns
+  bool direct_;                 // the loops can read x in place
+  int64_t strip_, strips_;      // of the last kept axis
+  int64_t segment_, segments_;  // of the first reduced axis
   ReduceFunction loop_, join_;
   ArgFunction arg_loop_;
 };
 
 Reduction::Reduction(const ReduceProblem& p, ReduceType type)
-    : op_(p.op), in_(p.in), element_(element_of(type)), acc_(accumulator_of(p.op, type)),
-      in_bytes_(size_of(in_)), element_bytes_(size_of(element_)), acc_bytes_(size_of(acc_)) {
+    : op_(p.op),
+      in_(p.in),
+      element_(element_of(type)),
+      acc_(accumulator_of(p.op, type)),
+      in_bytes_(size_of(in_)),
+      element_bytes_(size_of(element_)),
+      acc_bytes_(size_of(acc_)) {
   sort_axes(p);
   const Axis &kept = kept_.last(), &reduced = reduced_.last();
   by_rows_ = kept.count == 1 ||
@@ -228,8 +234,8 @@ void Reduction::sort_axes(const ReduceProblem& p) {
 void Reduction::run(const ReduceProblem& p) const {
   const int64_t points = kept_.count(), terms = reduced_.count();
   if (points == 0) return;
-  const bool in_place = segments_ == 1 && acc_ == p.out && op_ != ReduceOp::mean &&
-                        !is_arg(op_) && kept_.rank == 1;
+  const bool in_place =
+      segments_ == 1 && acc_ == p.out && op_ != ReduceOp::mean && !is_arg(op_) && kept_.rank == 1;
   const Scratch values(in_place ? 0 : segments_ * points * acc_bytes_);
   const Scratch positions(is_arg(op_) ? segments_ * points * sizeof(int64_t) : 0);
   const Results all = {in_place ? static_cast<char*>(p.y) : values.as<char>(),
@@ -273,7 +279,8 @@ void Reduction::work(const char* x, int64_t begin, int64_t end, int64_t segment,
 
 // a kept points by b terms, from x; `position` is that of the first term.
 void Reduction::panel(const char* x, int64_t a, int64_t b, int64_t position, Results r) const {
-  if (!direct_) return by_rows_ ? stage_rows(x, a, b, position, r) : stage_columns(x, a, b, position, r);
+  if (!direct_)
+    return by_rows_ ? stage_rows(x, a, b, position, r) : stage_columns(x, a, b, position, r);
   if (by_rows_)
     call(a, b, x, kept_.last().x_bytes, position, r);
   else
@@ -288,8 +295,7 @@ void Reduction::call(int64_t m, int64_t n, const void* x, int64_t row_bytes, int
     loop_(m, n, x, row_bytes, r.values);
 }
 
-void Reduction::stage_rows(const char* x, int64_t a, int64_t b, int64_t position,
-                           Results r) const {
+void Reduction::stage_rows(const char* x, int64_t a, int64_t b, int64_t position, Results r) const {
   alignas(64) char stage[kStage * 8];
   const int64_t kept = kept_.last().x_bytes, step = reduced_.last().x_bytes;
   if (kept == b * step && b <= kStage) {  // several rows at once
@@ -331,8 +337,7 @@ template <class T> bool replaces(ReduceOp op, T later, T best) {
   if (later != later) return best == best;
   return op == ReduceOp::argmax ? later > best : later < best;
 }
-template <class T>
-void join_positions(ReduceOp op, int64_t points, int64_t segments, Results r) {
+template <class T> void join_positions(ReduceOp op, int64_t points, int64_t segments, Results r) {
   T* values = reinterpret_cast<T*>(r.values);
   for (int64_t i = points; i < segments * points; ++i) {
     const int64_t to = i % points;
@@ -406,12 +411,18 @@ bool accepts_reduce(const void*, std::string*) { return true; }
 double reduce_cost_ns(const void* problem) {
   const auto& p = *static_cast<const ReduceProblem*>(problem);
   constexpr double bytes_per_ns = 16;  // one core reading memory
-  return 100 + double(element_count(p.kept)) * element_count(p.reduced) * size_of(p.in) / bytes_per_ns;
+  return 100 +
+         double(element_count(p.kept)) * element_count(p.reduced) * size_of(p.in) / bytes_per_ns;
 }
-#define TW_REDUCTION(op)                                                                   \
-  constexpr Kernel op##_kernel = {                                                         \
-      #op, "vector", "cpu", Precision::ieee, "rows and columns, fixed blocks added pairwise", \
-      accepts_reduce, reduce_cost_ns, run_reduce};                                         \
+#define TW_REDUCTION(op)                                                           \
+  constexpr Kernel op##_kernel = {#op,                                             \
+                                  "vector",                                        \
+                                  "cpu",                                           \
+                                  Precision::ieee,                                 \
+                                  "rows and columns, fixed blocks added pairwise", \
+                                  accepts_reduce,                                  \
+                                  reduce_cost_ns,                                  \
+                                  run_reduce};                                     \
   [[maybe_unused]] const bool op##_registered = (register_kernel(&op##_kernel), true);
 TW_REDUCTION(sum)
 TW_REDUCTION(mean)

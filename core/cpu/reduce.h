@@ -9,16 +9,16 @@ namespace tw {
 
 enum class ReduceOp : std::uint8_t { sum, mean, prod, max, min, argmax, argmin, any, all };
 
-// y[kept...] = op over `reduced` of x[kept..., reduced...]; strides of x in elements, any sign or zero;
-// y is contiguous over the kept axes in their order. Axes may come in any order, except that argmax and
-// argmin count positions row-major over `reduced` as given. What is computed:
+// y[kept...] = op over `reduced` of x[kept..., reduced...]; strides of x in elements, any sign or
+// zero; y is contiguous over the kept axes in their order. Axes may come in any order, except that
+// argmax and argmin count positions row-major over `reduced` as given. What is computed:
 //   sum, mean, prod  in the wider of in and out; float16, bfloat16 and float32 sums accumulate in
 //                    float32 blocks that are added up in float64; integers in 64 bits, wrapping
 //   max, min         NaN where there is one; out has in's dtype (any wider one works)
 //   argmax, argmin   out int64; first of equals, first NaN
 //   any, all         out bool; x != 0
-// complex64: sum, mean, prod, any, all. Over no elements: sum 0, prod 1, any false, all true, mean NaN;
-// the others must not be asked. The result does not depend on the number of threads.
+// complex64: sum, mean, prod, any, all. Over no elements: sum 0, prod 1, any false, all true, mean
+// NaN; the others must not be asked. The result does not depend on the number of threads.
 struct ReduceProblem {
   ReduceOp op;
   DType in, out;
@@ -51,9 +51,9 @@ using ArgFunction = void (*)(std::int64_t m, std::int64_t n, const void* x, std:
                              std::int64_t base, void* best, std::int64_t* index);
 
 struct ReduceTable {
-  ReduceFunction rows[kCombines][kReduceTypes];     // null for sum and prod of u8
+  ReduceFunction rows[kCombines][kReduceTypes];  // null for sum and prod of u8
   ReduceFunction columns[kCombines][kReduceTypes];
-  ArgFunction arg_rows[2][kReduceTypes];            // [0] largest, [1] smallest
+  ArgFunction arg_rows[2][kReduceTypes];  // [0] largest, [1] smallest
   ArgFunction arg_columns[2][kReduceTypes];
 };
 

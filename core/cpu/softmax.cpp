@@ -144,14 +144,20 @@ double softmax_cost_ns(const void* problem) {
   constexpr double elements_per_ns = 2;
   return 100 + double(s.outer) * s.n * s.inner / elements_per_ns;
 }
-template <void (*op)(const SoftmaxShape&, const void*, void*)> void run_softmax(const void* problem) {
+template <void (*op)(const SoftmaxShape&, const void*, void*)>
+void run_softmax(const void* problem) {
   const auto& p = *static_cast<const SoftmaxProblem*>(problem);
   op(p.shape, p.x, p.y);
 }
-#define TW_SOFTMAX(op)                                                                         \
-  constexpr Kernel op##_kernel = {#op, "vector", "cpu", Precision::ieee,                       \
+#define TW_SOFTMAX(op)                                                                           \
+  constexpr Kernel op##_kernel = {#op,                                                           \
+                                  "vector",                                                      \
+                                  "cpu",                                                         \
+                                  Precision::ieee,                                               \
                                   "maximum, sum of exponentials, scaling; a row stays in cache", \
-                                  accepts_softmax, softmax_cost_ns, run_softmax<op>};          \
+                                  accepts_softmax,                                               \
+                                  softmax_cost_ns,                                               \
+                                  run_softmax<op>};                                              \
   [[maybe_unused]] const bool op##_registered = (register_kernel(&op##_kernel), true);
 TW_SOFTMAX(softmax)
 TW_SOFTMAX(log_softmax)

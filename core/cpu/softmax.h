@@ -6,11 +6,11 @@
 
 namespace tw {
 
-// All arrays are contiguous [outer, n, inner] of float32 or float64 and the op runs over n; the same
-// array may be input and output. Per-group arrays are [outer, inner]. Exponentials below the smallest
-// normal number count as 0. n == 0: nothing is written, except
-// that logsumexp gives -inf. A group of -inf only gives NaN (logsumexp: -inf), as does one with +inf
-// (logsumexp: +inf); NaN makes its whole group NaN.
+// All arrays are contiguous [outer, n, inner] of float32 or float64 and the op runs over n; the
+// same array may be input and output. Per-group arrays are [outer, inner]. Exponentials below the
+// smallest normal number count as 0. n == 0: nothing is written, except that logsumexp gives -inf.
+// A group of -inf only gives NaN (logsumexp: -inf), as does one with +inf (logsumexp: +inf); NaN
+// makes its whole group NaN.
 struct SoftmaxShape {
   DType dtype;
   std::int64_t outer, n, inner;
@@ -19,7 +19,8 @@ struct SoftmaxShape {
 void softmax(const SoftmaxShape& shape, const void* x, void* y);
 void log_softmax(const SoftmaxShape& shape, const void* x, void* y);
 void logsumexp(const SoftmaxShape& shape, const void* x, void* y);
-// From the op's result y and the gradient g: dx = y * (g - sum(y * g)), and dx = g - exp(y) * sum(g).
+// From the op's result y and the gradient g: dx = y * (g - sum(y * g)), and dx = g - exp(y) *
+// sum(g).
 void softmax_backward(const SoftmaxShape& shape, const void* y, const void* g, void* dx);
 void log_softmax_backward(const SoftmaxShape& shape, const void* y, const void* g, void* dx);
 
@@ -47,8 +48,9 @@ void cross_entropy(const CrossEntropyProblem& problem, void* loss, void* lse);
 void cross_entropy_backward(const CrossEntropyProblem& problem, const void* lse, const void* g,
                             std::int64_t g_step, void* dx);
 
-// The loops over one element type. Rows are contiguous; columns are `inner` elements apart down n, and
-// `width` of them are taken. `stream`: y is too large for the caches and its rows are 64-byte aligned.
+// The loops over one element type. Rows are contiguous; columns are `inner` elements apart down n,
+// and `width` of them are taken. `stream`: y is too large for the caches and its rows are 64-byte
+// aligned.
 struct SoftmaxLoops {
   using Row = void (*)(std::int64_t rows, std::int64_t n, const void* x, void* y, bool stream);
   using Column = void (*)(std::int64_t n, std::int64_t width, std::int64_t inner, const void* x,

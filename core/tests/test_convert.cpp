@@ -1,5 +1,5 @@
-// Conversions: every pair of dtypes, rounding of the short formats, strided and transposed copies, on
-// each instruction set of the machine.
+// Conversions: every pair of dtypes, rounding of the short formats, strided and transposed copies,
+// on each instruction set of the machine.
 #include "core/cpu/convert.h"
 
 #include <cmath>
@@ -40,7 +40,8 @@ void check_pair(DType from, DType to) {
   }
 }
 
-void check_copy(DType dtype, const Shape& shape, const Strides& x_strides, const Strides& y_strides) {
+void check_copy(DType dtype, const Shape& shape, const Strides& x_strides,
+                const Strides& y_strides) {
   const int64_t size = size_of(dtype), room = 1 << 16;
   std::vector<char> x(room * size), y(room * size, 1);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<char>(i * 37 % 101);
@@ -121,7 +122,7 @@ TW_TEST(copy_strided_matches_a_loop) {
       check_copy(dtype, {}, {}, {});
       check_copy(dtype, {0, 4}, {4, 1}, {4, 1});
       check_copy(dtype, {100, 101}, {101, 1}, {101, 1});
-      check_copy(dtype, {100, 101}, {1, 100}, {101, 1});     // transpose
+      check_copy(dtype, {100, 101}, {1, 100}, {101, 1});  // transpose
       check_copy(dtype, {64, 128}, {1, 64}, {128, 1});
       check_copy(dtype, {3, 40, 50}, {2000, 1, 40}, {2000, 50, 1});
       check_copy(dtype, {5, 6, 7}, {1, 5, 30}, {42, 7, 1});  // reversed axes

@@ -106,8 +106,10 @@ template <class T> void check_adagrad(AdagradArgs args) {
 
 TW_TEST(optimizer_sgd) {
   test::on_each_isa([] {
-    for (const SgdArgs& args : {SgdArgs{0.1, 0, 0, 0, false, false}, {0.1, 0, 0, 0.01, false, false},
-                                {0.1, 0.9, 0.1, 0.01, false, false}, {0.1, 0.9, 0, 0, true, false}}) {
+    for (const SgdArgs& args : {SgdArgs{0.1, 0, 0, 0, false, false},
+                                {0.1, 0, 0, 0.01, false, false},
+                                {0.1, 0.9, 0.1, 0.01, false, false},
+                                {0.1, 0.9, 0, 0, true, false}}) {
       check_sgd<float>(args);
       check_sgd<double>(args);
     }

@@ -1,5 +1,5 @@
-// Reductions against plain loops in double: axes, strides, dtypes, NaN, ties, empty ones, and results
-// that do not depend on the number of threads.
+// Reductions against plain loops in double: axes, strides, dtypes, NaN, ties, empty ones, and
+// results that do not depend on the number of threads.
 #include "core/cpu/reduce.h"
 
 #include <cmath>
@@ -108,23 +108,18 @@ void check_case(ReduceOp op, DType in, const Case& c, const std::vector<double>&
 }
 
 const Case kCases[] = {
-    {{}, {}, {1000}, {1}},
-    {{}, {}, {333}, {-2}},
-    {{7}, {300}, {300}, {1}},
-    {{300}, {1}, {7}, {300}},
-    {{50}, {2}, {9}, {150}},
-    {{4, 5}, {100, 1}, {6}, {7}},
-    {{5, 4}, {1, 100}, {6}, {7}},      // kept axes against the order of x
-    {{6}, {40}, {3, 10}, {300, 2}},
-    {{3, 6}, {600, 1}, {10, 4}, {60, 6}},
-    {{5}, {0}, {8}, {3}},
-    {{5}, {3}, {8}, {0}},
-    {{1}, {1}, {1}, {1}},
-    {{40}, {1}, {1}, {1}},
+    {{}, {}, {1000}, {1}},          {{}, {}, {333}, {-2}},
+    {{7}, {300}, {300}, {1}},       {{300}, {1}, {7}, {300}},
+    {{50}, {2}, {9}, {150}},        {{4, 5}, {100, 1}, {6}, {7}},
+    {{5, 4}, {1, 100}, {6}, {7}},  // kept axes against the order of x
+    {{6}, {40}, {3, 10}, {300, 2}}, {{3, 6}, {600, 1}, {10, 4}, {60, 6}},
+    {{5}, {0}, {8}, {3}},           {{5}, {3}, {8}, {0}},
+    {{1}, {1}, {1}, {1}},           {{40}, {1}, {1}, {1}},
     {{0}, {1}, {3}, {1}},
 };
-constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::mean,   ReduceOp::max,    ReduceOp::min, ReduceOp::prod,
-                             ReduceOp::any, ReduceOp::argmax, ReduceOp::argmin, ReduceOp::all};
+constexpr ReduceOp kOps[] = {ReduceOp::sum,    ReduceOp::mean,   ReduceOp::max,
+                             ReduceOp::min,    ReduceOp::prod,   ReduceOp::any,
+                             ReduceOp::argmax, ReduceOp::argmin, ReduceOp::all};
 
 std::vector<double> random_values(double low, double high, bool whole) {
   std::mt19937 generator(1);
@@ -158,7 +153,8 @@ TW_TEST(reduce_every_length_and_nan) {
         auto with_nan = values;
         with_nan[kRoom / 2 + n * 5 / 7] = NAN;
         with_nan[kRoom / 2 + n - 1] = n % 2 ? INFINITY : NAN;
-        for (const ReduceOp op : {ReduceOp::max, ReduceOp::min, ReduceOp::argmax, ReduceOp::argmin}) {
+        for (const ReduceOp op :
+             {ReduceOp::max, ReduceOp::min, ReduceOp::argmax, ReduceOp::argmin}) {
           check_case(op, in, {{}, {}, {n}, {1}}, values);
           check_case(op, in, {{}, {}, {n}, {1}}, with_nan);
           check_case(op, in, {{n}, {1}, {5}, {n + 3}}, with_nan);
@@ -171,8 +167,8 @@ TW_TEST(reduce_of_nothing) {
   test::on_each_isa([] {
     float y[2] = {7, 7};
     bool truth = true;
-    const ReduceProblem none = {ReduceOp::sum, DType::float32, DType::float32, {2}, {1},
-                                {0},           {2},            nullptr,        y};
+    const ReduceProblem none = {
+        ReduceOp::sum, DType::float32, DType::float32, {2}, {1}, {0}, {2}, nullptr, y};
     reduce(none);
     CHECK(y[0] == 0 && y[1] == 0);
     ReduceProblem other = none;
@@ -210,7 +206,15 @@ TW_TEST(reduce_is_exact_enough_and_independent_of_threads) {
     float y[2];
     for (int threads = 1; threads <= 2; ++threads) {
       set_num_threads(threads);
-      reduce({ReduceOp::sum, DType::float32, DType::float32, {}, {}, {n}, {1}, x.data(), &y[threads - 1]});
+      reduce({ReduceOp::sum,
+              DType::float32,
+              DType::float32,
+              {},
+              {},
+              {n},
+              {1},
+              x.data(),
+              &y[threads - 1]});
     }
     CHECK_EQ(y[0], y[1]);
     CHECK(std::abs(y[0] - want) < 3e-7 * want);

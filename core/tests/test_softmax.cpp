@@ -86,7 +86,8 @@ TW_TEST(softmax_rows_and_columns) {
 TW_TEST(softmax_special_values) {
   test::on_each_isa([] {
     const float inf = INFINITY;
-    const std::vector<float> rows[] = {{-inf, -inf, -inf}, {0, inf, 1}, {0, NAN, inf}, {-inf, 0, 0}};
+    const std::vector<float> rows[] = {
+        {-inf, -inf, -inf}, {0, inf, 1}, {0, NAN, inf}, {-inf, 0, 0}};
     const float lse[] = {-inf, inf, NAN, std::log(2.0f)};
     for (int i = 0; i < 4; ++i)
       for (int64_t inner : {1, 2}) {

@@ -22,8 +22,8 @@ template <class To, class From> TW_INLINE To bits_as(From x) {
 // Any dtype to float or double without loss (except int64: to double, nearest).
 TW_INLINE float widen(float x) { return x; }
 TW_INLINE float widen(BFloat16 x) { return bits_as<float>((uint32_t)x.bits << 16); }
-// Moves exponent and fraction into place, then corrects the exponent's bias by a multiplication, which
-// makes denormals right as well; infinities and NaN get their exponent set.
+// Moves exponent and fraction into place, then corrects the exponent's bias by a multiplication,
+// which makes denormals right as well; infinities and NaN get their exponent set.
 TW_INLINE float widen(Half x) {
   const uint32_t magnitude = (uint32_t)(x.bits & 0x7fff) << 13;
   const uint32_t special = magnitude >= 0x7c00u << 13 ? 0x7f800000u : 0;
@@ -116,7 +116,9 @@ template <> struct Cast<double> {
   template <class From> static TW_INLINE double from(From x) { return (double)widen(x); }
 };
 template <> struct Cast<Half> {
-  template <class From> static TW_INLINE Half from(From x) { return to_half(to_odd_float(widen(x))); }
+  template <class From> static TW_INLINE Half from(From x) {
+    return to_half(to_odd_float(widen(x)));
+  }
 };
 template <> struct Cast<BFloat16> {
   template <class From> static TW_INLINE BFloat16 from(From x) {
@@ -136,8 +138,8 @@ template <class To, class From> TW_INLINE void convert_one(const void* x, void* 
   __builtin_memcpy(y, &out, sizeof out);
 }
 
-// Elements of a step of the contiguous loop: a constant, so that the compiler makes plain vector code
-// of it without prologue and epilogue, which would be most of this file's 196 conversions.
+// Elements of a step of the contiguous loop: a constant, so that the compiler makes plain vector
+// code of it without prologue and epilogue, which would be most of this file's 196 conversions.
 inline constexpr int kStep = 32;
 
 template <class To> using Stored = decltype(Cast<To>::from(0));
@@ -148,11 +150,13 @@ TW_INLINE void convert_step(const From* __restrict x, Stored<To>* __restrict y) 
   for (int i = 0; i < kStep; ++i) y[i] = Cast<To>::from(x[i]);
 }
 #ifdef __F16C__
-template <> TW_INLINE void convert_step<float, Half>(const Half* __restrict x, float* __restrict y) {
+template <>
+TW_INLINE void convert_step<float, Half>(const Half* __restrict x, float* __restrict y) {
   for (int i = 0; i < kStep; i += 8)
     _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)(x + i))));
 }
-template <> TW_INLINE void convert_step<Half, float>(const float* __restrict x, Half* __restrict y) {
+template <>
+TW_INLINE void convert_step<Half, float>(const float* __restrict x, Half* __restrict y) {
   for (int i = 0; i < kStep; i += 8)
     _mm_storeu_si128((__m128i*)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), 0));
 }
@@ -214,8 +218,8 @@ template <class From, class To> constexpr ConvertFunction function_for() {
 }
 
 // Side of the square block that is transposed in registers: a whole vector, half of the registers.
-template <class T>
-inline constexpr int kSide = kLanes<T> < kRegisters / 2 ? kLanes<T> : kRegisters / 2;
+template <class T> inline constexpr int kSide =
+    kLanes<T> < kRegisters / 2 ? kLanes<T> : kRegisters / 2;
 
 // Whole cache lines only: half-written lines cost more than they save.
 template <class V> TW_INLINE void stream_row(void* p, V v) {
@@ -239,37 +243,35 @@ TW_INLINE void transpose_block(const char* x, int64_t x_row, char* y, int64_t y_
       __builtin_memcpy(y + i * y_row, &rows[i], sizeof rows[i]);
   }
 }
-template <class T>
-void transpose_edge(int64_t rows, int64_t cols, const char* x, int64_t x_row, char* y,
-                    int64_t y_row) {
+template <class T> void transpose_edge(int64_t rows, int64_t cols, const char* x, int64_t x_row,
+                                       char* y, int64_t y_row) {
   for (int64_t j = 0; j < cols; ++j)
 #pragma GCC unroll 1
     for (int64_t i = 0; i < rows; ++i)
       __builtin_memcpy(y + j * y_row + i * sizeof(T), x + i * x_row + j * sizeof(T), sizeof(T));
 }
 
-template <class T, int n, bool stream>
-void transpose_tile(int64_t rows, int64_t cols, const char* x, int64_t x_row, char* y,
-                    int64_t y_row) {
+template <class T, int n, bool stream> void transpose_tile(int64_t rows, int64_t cols,
+                                                           const char* x, int64_t x_row, char* y,
+                                                           int64_t y_row) {
   const int64_t whole_rows = rows / n * n, whole_cols = cols / n * n;
   for (int64_t j = 0; j < whole_cols; j += n)
     for (int64_t i = 0; i < whole_rows; i += n)
       transpose_block<T, n, stream>(x + i * x_row + j * sizeof(T), x_row,
-                                 y + j * y_row + i * sizeof(T), y_row);
+                                    y + j * y_row + i * sizeof(T), y_row);
   transpose_edge<T>(rows, cols - whole_cols, x + whole_cols * sizeof(T), x_row,
                     y + whole_cols * y_row, y_row);
   transpose_edge<T>(rows - whole_rows, whole_cols, x + whole_rows * x_row, x_row,
                     y + whole_rows * sizeof(T), y_row);
 }
 
-// Within a tile of 64 x 64 elements every cache line and page is used up soon after its first touch;
-// 32 and 256 measured the same within noise.
-template <class T>
-void transpose(int64_t rows, int64_t cols, const void* x, int64_t x_row, void* y, int64_t y_row,
-               bool stream) {
+// Within a tile of 64 x 64 elements every cache line and page is used up soon after its first
+// touch; 32 and 256 measured the same within noise.
+template <class T> void transpose(int64_t rows, int64_t cols, const void* x, int64_t x_row, void* y,
+                                  int64_t y_row, bool stream) {
   constexpr int64_t tile = 64;
-  // Where rows are not whole cache lines, every 64-byte access would touch two of them; of 32-byte ones
-  // half do, which measured 1.3 times as fast.
+  // Where rows are not whole cache lines, every 64-byte access would touch two of them; of 32-byte
+  // ones half do, which measured 1.3 times as fast.
   constexpr int side = kSide<T>, narrow = side * sizeof(T) == 64 ? side / 2 : side;
   const bool whole_lines = ((x_row | y_row | (int64_t)x | (int64_t)y) & 63) == 0;
   const auto run = stream        ? transpose_tile<T, side, true>
@@ -278,8 +280,8 @@ void transpose(int64_t rows, int64_t cols, const void* x, int64_t x_row, void* y
   for (int64_t i = 0; i < rows; i += tile)
     for (int64_t j = 0; j < cols; j += tile)
       run(rows - i < tile ? rows - i : tile, cols - j < tile ? cols - j : tile,
-          (const char*)x + i * x_row + j * sizeof(T), x_row,
-          (char*)y + j * y_row + i * sizeof(T), y_row);
+          (const char*)x + i * x_row + j * sizeof(T), x_row, (char*)y + j * y_row + i * sizeof(T),
+          y_row);
 #ifdef __AVX512F__
   if (stream) _mm_sfence();  // other threads may read y next
 #endif

@@ -7,7 +7,9 @@ namespace {
 
 template <int... i> struct Indices {};
 template <int n, int... i> struct CountTo : CountTo<n - 1, n - 1, i...> {};
-template <int... i> struct CountTo<0, i...> { using type = Indices<i...>; };
+template <int... i> struct CountTo<0, i...> {
+  using type = Indices<i...>;
+};
 
 // Exchanges the off-diagonal d x d blocks of two rows that are d apart.
 template <int d, int n, class V, int... i> TW_INLINE void exchange(V& a, V& b, Indices<i...>) {
@@ -31,11 +33,11 @@ template <class T, int n> struct Lanes {
 template <class T, int n, int... i>
 TW_INLINE typename Lanes<T, n / 2>::type half_of(typename Lanes<T, n>::type v, Indices<i...>,
                                                  bool upper) {
-  return upper ? __builtin_shufflevector(v, v, (i + n / 2)...) : __builtin_shufflevector(v, v, i...);
+  return upper ? __builtin_shufflevector(v, v, (i + n / 2)...)
+               : __builtin_shufflevector(v, v, i...);
 }
 // f over all lanes, by halves; `f` takes two vectors of any width.
-template <class T, int n, class F>
-TW_INLINE T fold_lanes(typename Lanes<T, n>::type v, F f) {
+template <class T, int n, class F> TW_INLINE T fold_lanes(typename Lanes<T, n>::type v, F f) {
   if constexpr (n == 1) {
     return v[0];
   } else {

@@ -1,4 +1,5 @@
-// One step of SGD, Adam and Adagrad over a slice of a parameter: each array is read and written once.
+// One step of SGD, Adam and Adagrad over a slice of a parameter: each array is read and written
+// once.
 #pragma once
 #include "core/cpu/math.h"
 #include "core/cpu/optimizer.h"

@@ -10,8 +10,12 @@ using std::int64_t;
 using std::uint64_t;
 using std::uint8_t;
 
-template <class T> struct AccumulatorOf { using type = T; };
-template <> struct AccumulatorOf<float> { using type = double; };
+template <class T> struct AccumulatorOf {
+  using type = T;
+};
+template <> struct AccumulatorOf<float> {
+  using type = double;
+};
 template <class T> TW_INLINE bool is_nan(T x) { return x != x; }
 
 // What one vector of partial results is, for each way to combine.
@@ -27,12 +31,16 @@ template <class T> struct Sum {
 };
 
 template <class T> constexpr T lowest() {
-  if constexpr (std::is_floating_point_v<T>) return -(T)__builtin_inf();
-  else return std::is_signed_v<T> ? (T)((T)1 << (sizeof(T) * 8 - 1)) : (T)0;
+  if constexpr (std::is_floating_point_v<T>)
+    return -(T)__builtin_inf();
+  else
+    return std::is_signed_v<T> ? (T)((T)1 << (sizeof(T) * 8 - 1)) : (T)0;
 }
 template <class T> constexpr T highest() {
-  if constexpr (std::is_floating_point_v<T>) return (T)__builtin_inf();
-  else return (T)~lowest<T>();
+  if constexpr (std::is_floating_point_v<T>)
+    return (T)__builtin_inf();
+  else
+    return (T)~lowest<T>();
 }
 
 // NaN goes beside the extremum: `x > best ? x : best` is one instruction, and drops NaN.
@@ -70,9 +78,9 @@ template <class T, bool largest> struct Extremum {
 template <class T> using Max = Extremum<T, true>;
 template <class T> using Min = Extremum<T, false>;
 
-// Four vectors in flight hide the latency of an addition (4 cycles, two a cycle, half of it spent on
-// loads from the second-level cache). Each lane takes 16 terms at most, as
-// in NumPy; blocks are then added pairwise.
+// Four vectors in flight hide the latency of an addition (4 cycles, two a cycle, half of it spent
+// on loads from the second-level cache). Each lane takes 16 terms at most, as in NumPy; blocks are
+// then added pairwise.
 inline constexpr int kChains = 4;
 template <class T> inline constexpr int64_t kBlock = 16 * kChains * kLanes<T>;
 
@@ -93,8 +101,7 @@ template <class Op, class T> TW_INLINE T block_of_row(int64_t n, const T* x) {
   }
   return chain[0].value();
 }
-template <class Op, class T>
-typename Op::Accumulator long_row(int64_t n, const T* x) {
+template <class Op, class T> typename Op::Accumulator long_row(int64_t n, const T* x) {
   if (n <= kBlock<T>) return block_of_row<Op, T>(n, x);
   const int64_t half = (n / 2 + kBlock<T> - 1) / kBlock<T> * kBlock<T>;
   return Op::one(long_row<Op, T>(half, x), long_row<Op, T>(n - half, x + half));
@@ -141,8 +148,9 @@ TW_INLINE void add_into(typename Op::Accumulator* acc, Vec<T> x, int count) {
 }
 // Eight rows at once: eight streams for the prefetcher, and one visit to the accumulators for all.
 inline constexpr int kRowsAtOnce = 8;
-template <class Op, class T, int m>
-TW_INLINE void join_rows(int64_t n, const char* x, int64_t row_bytes, typename Op::Accumulator* acc) {
+template <class Op, class T, int m> TW_INLINE void join_rows(int64_t n, const char* x,
+                                                             int64_t row_bytes,
+                                                             typename Op::Accumulator* acc) {
   constexpr int L = kLanes<T>;
   const auto join = [&](auto load, int64_t at, int count) TW_LAMBDA_INLINE {
     Vec<T> v[m];
@@ -155,10 +163,10 @@ TW_INLINE void join_rows(int64_t n, const char* x, int64_t row_bytes, typename O
     add_into<Op, T>(acc + at, v[0], count);
   };
   int64_t at = 0;
-  for (; at + L <= n; at += L) join([](const T* p) TW_LAMBDA_INLINE { return Vec<T>::load(p); }, at, L);
+  for (; at + L <= n; at += L)
+    join([](const T* p) TW_LAMBDA_INLINE { return Vec<T>::load(p); }, at, L);
   const int rest = (int)(n - at);
-  if (rest > 0)
-    join([=](const T* p) TW_LAMBDA_INLINE { return Vec<T>::load(p, rest); }, at, rest);
+  if (rest > 0) join([=](const T* p) TW_LAMBDA_INLINE { return Vec<T>::load(p, rest); }, at, rest);
 }
 template <class Op, class T>
 void columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
@@ -195,11 +203,11 @@ void prod_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* 
 template <bool largest, class T> TW_INLINE bool replaces(T x, T best) {
   return (largest ? x > best : x < best) | (is_nan(x) & !is_nan(best));
 }
-// First the extremum of a block, by vectors; only where it is better is its place looked for, in the
-// first-level cache.
-template <class T, bool largest>
-void arg_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, int64_t base, void* best,
-              int64_t* index) {
+// First the extremum of a block, by vectors; only where it is better is its place looked for, in
+// the first-level cache.
+template <class T, bool largest> void arg_rows(int64_t m, int64_t n, const void* x,
+                                               int64_t row_bytes, int64_t base, void* best,
+                                               int64_t* index) {
   using Op = Extremum<T, largest>;
   constexpr int64_t block = 4096 / sizeof(T);
   for (int64_t i = 0; i < m; ++i) {
@@ -217,9 +225,9 @@ void arg_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, int64_t ba
     ((T*)best)[i] = top;
   }
 }
-template <class T, bool largest>
-void arg_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, int64_t base, void* best,
-                 int64_t* index) {
+template <class T, bool largest> void arg_columns(int64_t m, int64_t n, const void* x,
+                                                  int64_t row_bytes, int64_t base, void* best,
+                                                  int64_t* index) {
   auto* __restrict top = (T*)best;
   auto* __restrict where_top = index;
   for (int64_t i = 0; i < m; ++i) {

@@ -34,8 +34,8 @@ template <bool stream, class T> TW_INLINE void put(T* p, Vec<T> v, int count) {
 }
 template <class T> TW_INLINE Vec<T> larger(Vec<T> a, Vec<T> b) { return a.v > b.v ? a.v : b.v; }
 
-// e^x for x <= 0 (or NaN), and 0 where it is below the smallest normal number: a denormal result can cost
-// a hundred cycles, and beside a sum that is at least 1 it is nothing.
+// e^x for x <= 0 (or NaN), and 0 where it is below the smallest normal number: a denormal result
+// can cost a hundred cycles, and beside a sum that is at least 1 it is nothing.
 template <class T> TW_INLINE Vec<T> exp_below(Vec<T> x) {
   constexpr T lowest = std::is_same_v<T, float> ? -87.33654f : -708.396418532264;
   const auto [n, r] = reduce_exp(at_least(x, lowest));
@@ -58,8 +58,8 @@ template <class T> TW_INLINE T max_of_row(int64_t n, const T* x) {
   return max_of_lanes(larger(larger(best[0], best[1]), larger(best[2], best[3])));
 }
 
-// Sum of the vectors term(at, count), whose lanes from count on do not count. A lane takes 64 terms at
-// most in T, then goes to double.
+// Sum of the vectors term(at, count), whose lanes from count on do not count. A lane takes 64 terms
+// at most in T, then goes to double.
 template <class T, class F> TW_INLINE double sum_of_row(int64_t n, F term) {
   constexpr int L = kLanes<T>;
   double total = 0;
@@ -105,8 +105,7 @@ template <class T> TW_INLINE void short_softmax_row(int count, const T* x, T* y)
 // Longest row whose exponentials stay in the first-level cache beside the row itself.
 template <class T> inline constexpr int64_t kBuffered = 16384 / sizeof(T);
 
-template <class T>
-void softmax_rows(int64_t rows, int64_t n, const void* x, void* y, bool stream) {
+template <class T> void softmax_rows(int64_t rows, int64_t n, const void* x, void* y, bool stream) {
   auto* in = (const T*)x;
   auto* out = (T*)y;
   alignas(64) T e[kBuffered<T>];
@@ -167,14 +166,16 @@ void log_softmax_rows(int64_t rows, int64_t n, const void* x, void* y, bool stre
 #endif
 }
 
-// From the maximum and the sum of e^(x - shift_of(top)). An infinite maximum is the result itself, unless
-// the sum shows that there is a NaN.
+// From the maximum and the sum of e^(x - shift_of(top)). An infinite maximum is the result itself,
+// unless the sum shows that there is a NaN.
 template <class T> TW_INLINE Vec<T> shift_of(Vec<T> top) { return where(isinf(top), 0, top); }
 template <class T> TW_INLINE Vec<T> lse_of(Vec<T> top, Vec<T> sum) {
   const Mask<T> plain = {~isinf(top).v | (sum != sum).v};
   return where(plain, log(sum) + top, top);
 }
-template <class T> TW_INLINE Vec<T> exp_at_most_one(Vec<T> x) { return exp_below(at_most(x, (T)0)); }
+template <class T> TW_INLINE Vec<T> exp_at_most_one(Vec<T> x) {
+  return exp_below(at_most(x, (T)0));
+}
 
 template <class T> void logsumexp_rows(int64_t rows, int64_t n, const void* x, void* y, bool) {
   for (int64_t i = 0; i < rows;) {
@@ -211,9 +212,8 @@ void log_softmax_backward_rows(int64_t rows, int64_t n, const void* y, const voi
   for (int64_t i = 0; i < rows; ++i) {
     auto *yi = (const T*)y + i * n, *gi = (const T*)g + i * n;
     auto* di = (T*)dx + i * n;
-    const Vec<T> sum = (T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
-      return load_some(gi + at, count);
-    });
+    const Vec<T> sum = (T)sum_of_row<T>(
+        n, [=](int64_t at, int count) TW_LAMBDA_INLINE { return load_some(gi + at, count); });
     each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
       const Vec<T> p = exp_below(load_some(yi + at, count));
       store_some(di + at, load_some(gi + at, count) - p * sum, count);
@@ -233,7 +233,8 @@ template <class T, class F> TW_INLINE Vec<T> sum_of_columns(int64_t n, F term) {
   }
   return total;
 }
-template <class T> TW_INLINE Vec<T> max_of_columns(int64_t n, int64_t inner, const T* x, int count) {
+template <class T>
+TW_INLINE Vec<T> max_of_columns(int64_t n, int64_t inner, const T* x, int count) {
   Vec<T> top = (T)-kInfinity;
   for (int64_t i = 0; i < n; ++i) top = larger(load_some(x + i * inner, count), top);
   return top;
@@ -280,9 +281,8 @@ void logsumexp_columns(int64_t n, int64_t width, int64_t inner, const void* x, v
     store_some((T*)y + j, lse_of(top, sum), count);
   });
 }
-template <class T>
-void softmax_backward_columns(int64_t n, int64_t width, int64_t inner, const void* y,
-                              const void* g, void* dx) {
+template <class T> void softmax_backward_columns(int64_t n, int64_t width, int64_t inner,
+                                                 const void* y, const void* g, void* dx) {
   each_vector<T>(width, [=](int64_t j, int count) TW_LAMBDA_INLINE {
     auto *yj = (const T*)y + j, *gj = (const T*)g + j;
     const Vec<T> dot = sum_of_columns<T>(n, [=](int64_t i) TW_LAMBDA_INLINE {
@@ -294,9 +294,8 @@ void softmax_backward_columns(int64_t n, int64_t width, int64_t inner, const voi
     }
   });
 }
-template <class T>
-void log_softmax_backward_columns(int64_t n, int64_t width, int64_t inner, const void* y,
-                                  const void* g, void* dx) {
+template <class T> void log_softmax_backward_columns(int64_t n, int64_t width, int64_t inner,
+                                                     const void* y, const void* g, void* dx) {
   each_vector<T>(width, [=](int64_t j, int count) TW_LAMBDA_INLINE {
     auto *yj = (const T*)y + j, *gj = (const T*)g + j;
     const Vec<T> sum = sum_of_columns<T>(
@@ -308,9 +307,9 @@ void log_softmax_backward_columns(int64_t n, int64_t width, int64_t inner, const
   });
 }
 
-template <class T>
-void cross_entropy_backward_rows(const CrossEntropyProblem& problem, int64_t first, int64_t past,
-                                 const void* lse, const void* g, int64_t g_step, void* dx) {
+template <class T> void cross_entropy_backward_rows(const CrossEntropyProblem& problem,
+                                                    int64_t first, int64_t past, const void* lse,
+                                                    const void* g, int64_t g_step, void* dx) {
   const int64_t n = problem.classes;
   for (int64_t i = first; i < past; ++i) {
     auto* x = (const T*)problem.x + i * n;

@@ -5,22 +5,48 @@
 namespace tw::TW_ISA_NAME {
 namespace {
 
-// One row of C: twice as wide a tile as usual, for as many chains as hide the latency.
+// Sums of one row of C kept in L1 rather than in registers, while four rows of B at a time stream past
+// in the order of memory: a stripe down B would touch a new page, or the same cache set, at each step.
+// 4 KiB of sums, the size of a page.
+template <class T> inline constexpr std::int64_t kRowSums = 4096 / sizeof(T);
+
+// sums[0:n] += x[0:rows] B[0:rows, 0:n], in the order of the rows.
+template <class T, int rows>
+inline void add_rows(std::int64_t n, const T* x, std::int64_t x_step, const T* b, std::int64_t b_row,
+                     T* sums) {
+  constexpr int lanes = kLanes<T>;
+  typename Vec<T>::Raw factors[rows];
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; ++r) factors[r] = Vec<T>(x[r * x_step]).v;
+  for (std::int64_t j = 0; j < n; j += lanes) {
+    const int count = n - j < lanes ? (int)(n - j) : lanes;
+    typename Vec<T>::Raw sum = Vec<T>::load(sums + j).v;
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; ++r) {
+      const T* from = b + r * b_row + j;
+      sum += factors[r] * (count == lanes ? Vec<T>::load(from).v : Vec<T>::load(from, count).v);
+    }
+    Vec<T>(sum).store(sums + j);
+  }
+}
+
+// One row of C, its columns contiguous.
 template <class T>
 inline void direct_row(const MatmulProblem& p, std::int64_t k, const Update<T>& update, const T* a,
                        const T* b, T* c) {
-  constexpr std::int64_t lanes = kLanes<T>, vectors = 2 * kTileVectors;
-  std::int64_t j = 0;
-  for (; j + vectors * lanes <= p.n; j += vectors * lanes)
-    tile<T, 1, vectors, false>(k, a, 0, p.a_col, b + j, p.b_row, c + j * p.c_col, 0, p.c_col,
-                               (int)lanes, update);
-  while (j < p.n) {
-    const std::int64_t left = vectors_of<T>(p.n - j), width = left < kTileVectors ? left : kTileVectors;
-    const int last = p.n - j < width * lanes ? last_lanes<T>(p.n) : (int)lanes;
-    const bool masked = kMaskedAccess && last < lanes;
-    (masked ? tiles<T, kMaskedAccess>.at[width - 1][0] : tiles<T, false>.at[width - 1][0])(
-        k, a, 0, p.a_col, b + j, p.b_row, c + j * p.c_col, 0, p.c_col, last, update);
-    j += width * lanes;
+  constexpr int lanes = kLanes<T>;
+  for (std::int64_t j = 0; j < p.n; j += kRowSums<T>) {
+    const std::int64_t n = p.n - j < kRowSums<T> ? p.n - j : kRowSums<T>;
+    alignas(64) T sums[kRowSums<T>];
+    for (std::int64_t i = 0; i < n; i += lanes) Vec<T>(T(0)).store(sums + i);
+    std::int64_t l = 0;
+    for (; l + 4 <= k; l += 4)
+      add_rows<T, 4>(n, a + l * p.a_col, p.a_col, b + l * p.b_row + j, p.b_row, sums);
+    for (; l < k; ++l) add_rows<T, 1>(n, a + l * p.a_col, p.a_col, b + l * p.b_row + j, p.b_row, sums);
+    for (std::int64_t i = 0; i < n; i += lanes) {
+      const Vec<T> sum = Vec<T>::load(sums + i) * Vec<T>(update.alpha);
+      update_vector(c + j + i, n - i < lanes ? (int)(n - i) : lanes, sum, update.beta);
+    }
   }
 }
 
@@ -32,7 +58,7 @@ inline void direct_tiles(const MatmulProblem& p, const MatmulBlocks& blocks, con
   for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc) {
     const std::int64_t k = p.k - l < blocks.kc ? p.k - l : blocks.kc;
     const Update<T> update{(T)p.alpha, l == 0 ? (T)p.beta : T(1)};
-    if (p.m == 1) {
+    if (p.m == 1 && panels.pieces > 2 && p.c_col == 1) {
       direct_row(p, k, update, a + l * p.a_col, b + l * p.b_row, c);
       continue;
     }
