@@ -322,6 +322,9 @@ bool is_array(PyObject* object) {
 
 Tensor as_tensor(PyObject* object) {
   if (is_tensor(object)) return unwrap(object);
+  if (PyBytes_Check(object) || PyByteArray_Check(object))
+    fail(ErrorKind::type, "asarray: cannot make a tensor of ", Py_TYPE(object)->tp_name,
+         "; use frombuffer(buffer, dtype)");
   if (PyObject_CheckBuffer(object)) return tensor_over_buffer(object);
   if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__dlpack__"))
     return from_dlpack(object, nb::none(), nb::none());
@@ -346,6 +349,8 @@ Tensor from_buffer(nb::handle source, DType dtype, std::optional<Shape> shape, s
            " bytes an element");
     shape = Shape{available / item};
   }
+  for (std::int64_t extent : *shape)
+    if (extent < 0) fail(ErrorKind::value, "frombuffer: shape ", *shape, " has a negative extent");
   if (element_count(*shape) > available / item)
     fail(ErrorKind::value, "frombuffer: shape ", *shape, " needs ", element_count(*shape) * item,
          " bytes, the buffer has ", available);
@@ -412,7 +417,7 @@ Tensor asarray(nb::object source, std::optional<DType> dtype, nb::handle device,
 
 void bind_interchange(nb::module_& m) {
   using namespace nb::literals;
-  m.def("asarray", asarray, "obj"_a, "dtype"_a = nb::none(), "device"_a = nb::none(),
+  m.def("asarray", asarray, "obj"_a.none(), "dtype"_a = nb::none(), "device"_a = nb::none(),
         "copy"_a = nb::none(),
         "A tensor from nested lists, numbers, or anything with the buffer protocol or DLPack, whose\n"
         "memory is shared where no conversion is needed and copy is not True.");

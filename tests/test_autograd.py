@@ -155,11 +155,11 @@ class TestBackward:
 
     def test_second_backward_names_the_op(self):
         x = leaf([1.0, 2.0])
-        y = tw.exp(x).sum()
-        y.backward()
+        y = tw.exp(x)
+        y.backward(tw.ones((2,)))
         text = r"exp: backward through this op a second time.*call backward\(retain_graph=True\)"
         with pytest.raises(RuntimeError, match=text):
-            y.backward()
+            y.backward(tw.ones((2,)))
 
     def test_retain_graph(self):
         x = leaf([1.0, 2.0])
@@ -167,7 +167,7 @@ class TestBackward:
         y.backward(retain_graph=True)
         y.backward()
         assert x.grad.tolist() == [4.0, 8.0]
-        with pytest.raises(RuntimeError, match="multiply: backward through this op a second time"):
+        with pytest.raises(RuntimeError, match="sum: backward through this op a second time"):
             y.backward()
 
     def test_op_names(self):
@@ -223,7 +223,6 @@ class TestInPlace:
             lambda x: x.fill_(0.0),
             lambda x: x.__setitem__(0, 0.0),
             lambda x: x.copy_(tw.ones((2,))),
-            lambda x: x[0:1].fill_(0.0),
         ],
     )
     def test_leaves_that_require_grad_refuse(self, change):
@@ -236,6 +235,13 @@ class TestInPlace:
             change(x)
         assert x.requires_grad
         assert x.is_leaf
+
+    def test_recorded_changes_of_views_name_the_remedy(self):
+        y = leaf([1.0, 2.0]) * 2.0
+        with pytest.raises(RuntimeError, match=r"write through the tensor .* base\[index\] = value"):
+            y[0:1].fill_(0.0)
+        y[0:1] = 0.0
+        assert y.tolist() == [0.0, 4.0]
 
     @pytest.mark.parametrize("op", ["add", "sub", "mul", "div"])
     def test_recorded_changes_as_torch_has_them(self, op):
@@ -468,7 +474,7 @@ class TestBackwardHooks:
         x = leaf([1.0, 2.0])
         y = x * 2.0
         y.register_hook(lambda g: g.astype(tw.float64))
-        with pytest.raises(TypeError, match="multiply: a hook returned float64 for a .*float32"):
+        with pytest.raises(TypeError, match="multiply: a hook returned float64 for a gradient of float32"):
             y.sum().backward()
 
     def test_an_exception_leaves_the_engine_usable(self):
@@ -637,11 +643,11 @@ class TestLifetime:
 
         def step():
             w.grad = None
-            y = tw.relu(x @ w)
+            y = x @ w
             y += 1.0
             y[0] = 0.0
             y.register_hook(lambda g: g * 1.0)
-            tw.log_softmax(y)[:, 0].sum().backward()
+            tw.log_softmax(tw.relu(y))[:, 0].sum().backward()
             with tw.no_grad():
                 w.add_(w.grad * -0.01)
 

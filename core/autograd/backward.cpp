@@ -34,6 +34,9 @@ Tensor run_hooks(const std::vector<HookEntry>& hooks, Tensor g, const char* op) 
     if (!(replaced.shape() == g.shape()))
       fail(ErrorKind::value, op, ": a hook returned shape ", replaced.shape(),
            " for a gradient of shape ", g.shape());
+    if (replaced.dtype() != g.dtype())
+      fail(ErrorKind::type, op, ": a hook returned ", name_of(replaced.dtype()), " for a gradient of ",
+           name_of(g.dtype()));
     g = replaced;
   }
   return g;

@@ -61,6 +61,11 @@ bool flips(const MatmulProblem& p) {
   return !flips_rows(transposed(p));
 }
 MatmulProblem oriented(const MatmulProblem& p) { return flips(p) ? transposed(p) : p; }
+// f(oriented problem), without a copy in the usual case: the choice asks this for every product.
+template <class F> auto with_orientation(const void* problem, F f) {
+  const MatmulProblem& p = problem_of(problem);
+  return flips(p) ? f(transposed(p)) : f(p);
+}
 
 // Whole rows of a batch that shares B are rows of one product.
 void fold_batch(MatmulProblem& p) {
@@ -248,15 +253,13 @@ bool accepts_floating(const void* problem, std::string* reason) {
 }
 bool accepts_direct(const void* problem, std::string* reason) {
   if (!accepts_floating(problem, reason)) return false;
-  const MatmulProblem& given = problem_of(problem);
-  const auto fits = [reason](const MatmulProblem& p) {
+  return with_orientation(problem, [reason](const MatmulProblem& p) {
     if (prefers_dots(p)) return true;
     if (!reads_b_rows(p))
       return refuse(reason, "the columns of b are not contiguous: they must be packed");
     return active_kernels().matmul->masked_access || p.n % lanes_of(p.dtype) == 0 ||
            refuse(reason, "n is no multiple of a vector, and this instruction set has no masks");
-  };
-  return flips(given) ? fits(transposed(given)) : fits(given);
+  });
 }
 
 // Estimates of one thread's time, for the order of the rungs more than for the value; measured on
@@ -273,33 +276,35 @@ constexpr double kColdBytes = 1.2e6;      // B beyond this falls out of L2 betwe
 constexpr double kColdElementNs = 0.064;  // and costs this each time it is read again
 // Strided rows of A beyond 1 MiB, or at a stride of whole pages, miss L1 and the TLB at every step.
 constexpr double kColdStepNs = 1.6;
-constexpr std::int64_t kPageBytes = 4096;
+constexpr std::int64_t kColdSpanBytes = 1 << 20, kPageBytes = 4096;
 
-double simple_cost(const void* problem, Rates rates) {
-  const MatmulProblem& p = problem_of(problem);
+double simple_cost(const MatmulProblem& p, Rates rates) {
   return double(p.batch) * (rates.overhead_ns + rates.ns_per_flop * flops_of(p));
 }
-double cost_naive(const void* problem) { return simple_cost(problem, kNaive); }
-double cost_tiled(const void* problem) { return simple_cost(problem, kTiled); }
-double cost_simd(const void* problem) { return simple_cost(problem, kSimd); }
+double cost_naive(const void* problem) { return simple_cost(problem_of(problem), kNaive); }
+double cost_tiled(const void* problem) { return simple_cost(problem_of(problem), kTiled); }
+double cost_simd(const void* problem) { return simple_cost(problem_of(problem), kSimd); }
 
 double cost_packed(const void* problem) {
-  const MatmulProblem& p = problem_of(problem);
-  const double b = double(p.k) * double(p.n), a = double(p.m) * double(p.k);
-  const double pack_b = p.b_col == 1 ? kPackRowsNs : p.b_row == 1 ? kPackColumnsNs : kPackStridedNs;
-  const double pack_a = p.a_col == 1 ? 0 : kPackStridedNs;
-  return simple_cost(problem, kPacked) + double(p.batch) * (pack_b * b + pack_a * a);
+  return with_orientation(problem, [](const MatmulProblem& p) {
+    const double per_b = p.b_col == 1 ? kPackRowsNs : p.b_row == 1 ? kPackColumnsNs : kPackStridedNs;
+    const double per_a = p.a_col == 1 ? 0 : kPackStridedNs;
+    return simple_cost(p, kPacked) +
+           double(p.batch) * double(p.k) * (per_b * double(p.n) + per_a * double(p.m));
+  });
 }
 
 double cost_direct(const void* problem) {
-  const MatmulProblem& p = problem_of(problem);
-  const double element = double(size_of(p.dtype)), b = double(p.k) * double(p.n);
-  double extra = 0;
-  if (b * element > kColdBytes) extra += kColdElementNs * b * double((p.m + 5) / 6);
-  const double span = double(p.a_col) * double(p.k) * element;
-  if (p.a_col != 1 && (span >= 1 << 20 || p.a_col * std::int64_t(element) % kPageBytes == 0))
-    extra += kColdStepNs * double(p.m) / 6 * double(p.n) / 64 * double(p.k);
-  return simple_cost(problem, kDirect) + double(p.batch) * extra;
+  return with_orientation(problem, [](const MatmulProblem& p) {
+    const std::int64_t element = size_of(p.dtype);
+    double extra = 0;
+    if (double(p.k) * double(p.n) * double(element) > kColdBytes)
+      extra += kColdElementNs * double(p.k) * double(p.n) * double((p.m + 5) / 6);
+    const std::int64_t step = p.a_col * element;
+    if (p.a_col != 1 && (step * p.k >= kColdSpanBytes || step % kPageBytes == 0))
+      extra += kColdStepNs * double(p.m) / 6 * double(p.n) / 64 * double(p.k);
+    return simple_cost(p, kDirect) + double(p.batch) * extra;
+  });
 }
 
 constexpr Kernel kLadder[] = {

@@ -75,6 +75,11 @@ constexpr std::int64_t kStage = 512;
 // Elements a thread takes at a time: large enough to hide the hand-over (about 1 us).
 constexpr std::int64_t kGrain = 32768;
 
+// Results larger than this are written around the caches: reading a line only to overwrite it costs a
+// quarter of an addition's traffic. Smaller ones may still be in the last cache when the next op reads
+// them, which is worth more (measured both ways in docs/notes/pointwise.md).
+constexpr std::int64_t kStreamBytes = 32 << 20;
+
 bool same_representation(DType a, DType b) {
   return a == b || (size_of(a) == 1 && size_of(b) == 1 && !is_signed_int(a) && !is_signed_int(b));
 }
@@ -135,7 +140,8 @@ class Row {
   explicit Row(const PointwiseProblem& p)
       : fn_(p.fn), inputs_(p.inputs), compute_(dtype_of(p.type)),
         result_(p.y_dtype == DType::bool_ && p.type != ComputeType::u8 ? DType::bool_
-                                                                       : compute_) {}
+                                                                       : compute_),
+        stream_(element_count(p.shape) * static_cast<std::int64_t>(size_of(p.y_dtype)) >= kStreamBytes) {}
 
   void run(const Lane* lanes, std::int64_t n) {
     const void* in[kMaxPointwiseInputs];
@@ -152,7 +158,7 @@ class Row {
     }
     const Lane& y = lanes[0];
     const bool y_direct = (y.stride == 1 || n == 1) && same_representation(y.dtype, result_);
-    if (!any_staged && y_direct) return fn_(n, y.data, in, step);
+    if (!any_staged && y_direct) return fn_(n, y.data, in, step, stream_ && is_line(y.data));
     for (std::int64_t at = 0; at < n; at += kStage)
       stage(lanes, at, std::min(kStage, n - at), in, step, staged, y_direct);
   }
@@ -161,6 +167,8 @@ class Row {
   struct alignas(64) Buffer {
     char bytes[kStage * 8];
   };
+
+  static bool is_line(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 == 0; }
 
   const void* repeat(int k, const Lane& x) {
     char* buffer = buffers_[k].bytes;
@@ -187,9 +195,9 @@ class Row {
     }
     const Lane& y = lanes[0];
     char* out = y.data + at * y.step_bytes();
-    if (y_direct) return fn_(n, out, inputs, step);
+    if (y_direct) return fn_(n, out, inputs, step, stream_ && is_line(out));
     char* buffer = buffers_[kMaxPointwiseInputs].bytes;
-    fn_(n, buffer, inputs, step);
+    fn_(n, buffer, inputs, step, false);
     convert_elements(result_, y.dtype, n, buffer, static_cast<std::int64_t>(size_of(result_)), out,
                      y.step_bytes());
   }
@@ -197,6 +205,7 @@ class Row {
   PointwiseFn fn_;
   int inputs_;
   DType compute_, result_;
+  bool stream_;
   Buffer buffers_[kMaxOperands];
 };
 

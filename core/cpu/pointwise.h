@@ -59,8 +59,10 @@ ComputeType compute_type_of(DType dtype);
 DType dtype_of(ComputeType type);
 
 // y[0..n) from inputs of the compute type. step[i] is 1 for an array, 0 for a constant repeated over
-// at least 64 bytes. Truth results are bytes 0 or 1.
-using PointwiseFn = void (*)(std::int64_t n, void* y, const void* const* inputs, const int* step);
+// at least 64 bytes. Truth results are bytes 0 or 1. stream: y is 64-byte aligned and too large for the
+// caches, so writes may go around them.
+using PointwiseFn = void (*)(std::int64_t n, void* y, const void* const* inputs, const int* step,
+                             bool stream);
 
 // Functions of one floating type: values, and gradients whose inputs are g and then those of a, b, c, y
 // that the formula mentions, in this order. Null where a row has none.

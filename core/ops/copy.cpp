@@ -50,7 +50,7 @@ Tensor contiguous(const Tensor& x) { return x.contiguous() ? x : copy(x); }
 
 Tensor astype(const Tensor& x, DType dtype, bool always_copy) {
   if (x.dtype() == dtype) return always_copy ? copy(x) : x;
-  if (is_complex(x.dtype()))
+  if (is_complex(x.dtype()) && !is_bool(dtype))
     fail(ErrorKind::type, "astype: complex64 to ", name_of(dtype),
          " would drop the imaginary part; take real(x) or imag(x)");
   Tensor y = converted("astype", x, dtype);

@@ -177,6 +177,7 @@ Shape joined(Shape a, const Shape& b) {
 
 // Rows of `x` are contiguous behind the indexed axes: the condition of the row kernels.
 bool rows_contiguous(const Tensor& x, std::size_t indexed) {
+  if (x.contiguous()) return true;  // also where an extent is 0
   std::int64_t step = 1;
   for (int i = x.rank() - 1; i >= static_cast<int>(indexed); --i) {
     if (x.size(i) != 1 && x.strides()[i] != step) return false;

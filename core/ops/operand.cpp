@@ -29,9 +29,11 @@ template <class T> void store_integer(std::int64_t value, void* out, DType dtype
 }  // namespace
 
 void Scalar::store(DType dtype, void* out, const char* op) const {
+  if (kind == Kind::complex && !is_complex(dtype))
+    fail(ErrorKind::type, op, ": a complex number does not fit ", name_of(dtype));
   if (is_integer(dtype)) {
     std::int64_t value = i;
-    if (kind == Kind::floating || kind == Kind::complex) {
+    if (kind == Kind::floating) {
       if (!(std::abs(re) < 9.2e18))
         fail(ErrorKind::overflow, op, ": ", re, " does not fit ", name_of(dtype));
       value = static_cast<std::int64_t>(re);

@@ -366,7 +366,7 @@ bool try_plain(PointwiseOp op, const PointwiseRow& row, const Operand* operands,
   for (int i = 0; i < row.arity; ++i) inputs[i] = operands[i].tensor.bytes();
   constexpr int kSteps[kMaxInputs] = {1, 1, 1};
   pointwise_value(op, a.dtype() == DType::float32 ? ComputeType::f32 : ComputeType::f64)(
-      a.count(), y.bytes(), inputs, kSteps);
+      a.count(), y.bytes(), inputs, kSteps, false);
   return true;
 }
 

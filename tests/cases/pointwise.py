@@ -161,6 +161,7 @@ def make(
     apart: bool = False,
     smooth: tuple[Domain, ...] | None = None,
     gradient_tolerance: float | None = None,
+    scale: Callable[..., Any] | None = None,
     differentiable: tuple[int, ...] | None = None,
     signed_zero: bool = True,
     special: Callable[[str], list[Arrays]] | None = None,
@@ -176,6 +177,7 @@ def make(
         arguments=generator(domains, whole or domains),
         tolerance=tolerance,
         result=result,
+        scale=scale,
         special=special or special_values(arity),
         signed_zero=signed_zero,
         differentiable=(tuple(range(arity)) if differentiable is None else differentiable)
@@ -211,6 +213,12 @@ def softplus(x: np.ndarray) -> np.ndarray:
 
 def silu(x: np.ndarray) -> np.ndarray:
     return x * sigmoid(x)
+
+
+def silu_scale(x: np.ndarray) -> np.ndarray:
+    """x times a denormal sigmoid has that one's few digits."""
+    least = 2.0**-1022 if x.dtype == np.longdouble else 2.0**-126
+    return np.abs(x) * np.maximum(sigmoid(x), least)
 
 
 def elu(x: np.ndarray) -> np.ndarray:
@@ -296,7 +304,7 @@ UNARY = (
     transcendental("sigmoid", sigmoid, (-20, 20), 2.3, 2.0),
     transcendental("softplus", softplus, (-20, 20), 2.5, 2.5),
     transcendental("elu", elu, (-9, 9), 1.7, 2.0, kinks=(0,)),
-    transcendental("silu", silu, (-20, 20), 3.0, 3.0, smooth=(LINE,)),
+    transcendental("silu", silu, (-20, 20), 3.0, 3.0, smooth=(LINE,), scale=silu_scale),
     make("relu", lambda x: np.maximum(x, 0), (WIDE,), REAL, same, whole=(FULL,), kinks=(0,),
          smooth=(LINE,), gradient_tolerance=0, signed_zero=False),
     make("floor", whole_unchanged(np.floor), (WIDE,), REAL, same, whole=(FULL,), smooth=((0.1, 0.9),), gradient_tolerance=0),
@@ -330,7 +338,8 @@ BINARY = (
          whole=(FULL, FULL), smooth=(LINE, LINE), gradient_tolerance=4),
     make("divide", np.divide, (LINE, POSITIVE), {**floats(0.5, 0.5), **promoted(0.5), "complex64": 4.0},
          floating, whole=((-99, 99), (1, 99)), smooth=(LINE, (0.5, 4)), gradient_tolerance=8),
-    make("floor_divide", np.floor_divide, DIVISION, {**floats(0.51, 0.51), **WHOLE}, same, whole=(FULL, DIGITS),
+    # Beyond 2^53 the quotient less 1 is rounded twice in float64, as in NumPy.
+    make("floor_divide", np.floor_divide, DIVISION, {**floats(0.51, 1.0), **WHOLE}, same, whole=(FULL, DIGITS),
          smooth=((0.1, 0.4), (0.5, 0.9)), gradient_tolerance=0),
     make("remainder", np.remainder, DIVISION, {**floats(0.5, 0.5), **WHOLE}, same, whole=(FULL, DIGITS),
          smooth=((1.1, 1.4), (0.5, 0.54)), gradient_tolerance=0),

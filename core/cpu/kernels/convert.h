@@ -223,10 +223,11 @@ template <class T> inline constexpr int kSide =
 
 // Whole cache lines only: half-written lines cost more than they save.
 template <class V> TW_INLINE void stream_row(void* p, V v) {
-#ifdef __AVX512F__
-  if constexpr (sizeof(V) == 64) return _mm512_stream_si512((__m512i*)p, (__m512i)v);
-#endif
-  __builtin_memcpy(p, &v, sizeof v);
+  if constexpr (sizeof(V) == 64) {
+    stream_line(p, v);
+  } else {
+    __builtin_memcpy(p, &v, sizeof v);
+  }
 }
 
 template <class T, int n, bool stream>
@@ -282,9 +283,7 @@ template <class T> void transpose(int64_t rows, int64_t cols, const void* x, int
       run(rows - i < tile ? rows - i : tile, cols - j < tile ? cols - j : tile,
           (const char*)x + i * x_row + j * sizeof(T), x_row, (char*)y + j * y_row + i * sizeof(T),
           y_row);
-#ifdef __AVX512F__
-  if (stream) _mm_sfence();  // other threads may read y next
-#endif
+  if (stream) finish_streams();
 }
 
 template <class From> constexpr void fill_row(ConvertFunction (&row)[kDTypes]) {

@@ -1,5 +1,7 @@
 // The loop that every pointwise row is compiled into, and the rows as types.
 #pragma once
+#include <utility>
+
 #include "core/cpu/math.h"
 #include "core/cpu/pointwise.h"
 
@@ -17,16 +19,11 @@ template <class T> TW_INLINE void store_lanes(void* y, std::int64_t at, Mask<T> 
   m.store_bytes_01(static_cast<std::uint8_t*>(y) + at, count);
 }
 
-// Applies f(const Vec<T> (&)[N]) to each vector of N inputs.
-template <class T, int N, class F>
-TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* inputs, const int* step, F f) {
+// Applies f(const Vec<T> (&)[N]) to each vector of N inputs; returns how many elements are done.
+template <bool stream, class T, int N, class F>
+TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[N],
+                                         const std::int64_t (&advance)[N], F f) {
   constexpr int L = kLanes<T>;
-  const T* p[N];
-  std::int64_t advance[N];
-  for (int k = 0; k < N; ++k) {
-    p[k] = static_cast<const T*>(inputs[k]);
-    advance[k] = step[k] * L;
-  }
   Vec<T> v[N];
   std::int64_t at = 0;
   for (; at + L <= n; at += L) {
@@ -34,8 +31,37 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
       v[k] = Vec<T>::load(p[k]);
       p[k] += advance[k];
     }
-    store_lanes<T>(y, at, f(v), L);
+    if constexpr (stream) {
+      f(v).stream(static_cast<T*>(y) + at);
+    } else {
+      store_lanes<T>(y, at, f(v), L);
+    }
   }
+  return at;
+}
+
+template <class T, int N, class F>
+TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* inputs, const int* step,
+                               [[maybe_unused]] bool stream, F f) {
+  constexpr int L = kLanes<T>;
+  const T* p[N];
+  std::int64_t advance[N];
+  for (int k = 0; k < N; ++k) {
+    p[k] = static_cast<const T*>(inputs[k]);
+    advance[k] = step[k] * L;
+  }
+  std::int64_t at = -1;
+#ifdef TW_HAS_STREAMING
+  if constexpr (std::is_same_v<decltype(f(std::declval<const Vec<T>(&)[N]>())), Vec<T>> &&
+                sizeof(Vec<T>) == kVectorBytes) {
+    if (stream) {
+      at = for_whole_vectors<true>(n, y, p, advance, f);
+      finish_streams();
+    }
+  }
+#endif
+  if (at < 0) at = for_whole_vectors<false>(n, y, p, advance, f);
+  Vec<T> v[N];
   const int rest = static_cast<int>(n - at);
   if (rest == 0) return;
   for (int k = 0; k < N; ++k) v[k] = Vec<T>::load(p[k], rest);
@@ -100,8 +126,8 @@ template <class T> constexpr int kind_of() {
 }
 
 template <class Row, class T, int N>
-void value_kernel(std::int64_t n, void* y, const void* const* inputs, const int* step) {
-  for_each_vector<T, N>(n, y, inputs, step,
+void value_kernel(std::int64_t n, void* y, const void* const* inputs, const int* step, bool stream) {
+  for_each_vector<T, N>(n, y, inputs, step, stream,
                         [](const Vec<T>(&in)[N]) TW_LAMBDA_INLINE { return Row::value(in); });
 }
 
@@ -121,9 +147,10 @@ constexpr Reads reads_of(std::string_view text) {
 }
 
 template <class Row, class T, int input, Reads reads>
-void gradient_kernel(std::int64_t n, void* dx, const void* const* inputs, const int* step) {
+void gradient_kernel(std::int64_t n, void* dx, const void* const* inputs, const int* step,
+                     bool stream) {
   constexpr int N = 1 + reads.count();
-  for_each_vector<T, N>(n, dx, inputs, step, [](const Vec<T>(&in)[N]) TW_LAMBDA_INLINE {
+  for_each_vector<T, N>(n, dx, inputs, step, stream, [](const Vec<T>(&in)[N]) TW_LAMBDA_INLINE {
     constexpr int b = 1 + reads.a, c = b + reads.b, y = c + reads.c;
     const Vec<T> unread = in[0];
     return Vec<T>(Row::template grad<input>(in[0], reads.a ? in[1] : unread,

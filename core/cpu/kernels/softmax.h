@@ -1,8 +1,5 @@
 // Softmax and its relatives along rows and down columns: maximum, sum of exponentials, scaling.
 #pragma once
-#ifdef __AVX512F__
-#include <immintrin.h>
-#endif
 #include "core/cpu/kernels/lanes.h"
 #include "core/cpu/math.h"
 #include "core/cpu/softmax.h"
@@ -26,10 +23,8 @@ template <class T> TW_INLINE void store_some(T* p, Vec<T> v, int count) {
   count == kLanes<T> ? v.store(p) : v.store(p, count);
 }
 template <bool stream, class T> TW_INLINE void put(T* p, Vec<T> v, int count) {
-#ifdef __AVX512F__
   if constexpr (stream)
-    if (count == kLanes<T>) return _mm512_stream_si512((__m512i*)p, (__m512i)v.v);
-#endif
+    if (count == kLanes<T>) return v.stream(p);
   store_some(p, v, count);
 }
 template <class T> TW_INLINE Vec<T> larger(Vec<T> a, Vec<T> b) { return a.v > b.v ? a.v : b.v; }
@@ -118,9 +113,7 @@ template <class T> void softmax_rows(int64_t rows, int64_t n, const void* x, voi
     else
       softmax_row<T, false>(n, in, out, out);
   }
-#ifdef __AVX512F__
-  if (stream) _mm_sfence();  // other threads may read y next
-#endif
+  if (stream) finish_streams();
 }
 
 // Of rows that fit, so many are taken together that one vector logarithm serves all of them.
@@ -161,9 +154,7 @@ void log_softmax_rows(int64_t rows, int64_t n, const void* x, void* y, bool stre
       log_softmax_rows_together<T, false>(m, n, in, out);
     i += m;
   }
-#ifdef __AVX512F__
-  if (stream) _mm_sfence();
-#endif
+  if (stream) finish_streams();
 }
 
 // From the maximum and the sum of e^(x - shift_of(top)). An infinite maximum is the result itself,

@@ -3,6 +3,7 @@
 #include <immintrin.h>
 #define TW_ISA_NAME avx512
 #define TW_HAS_MASKED_ACCESS 1
+#define TW_HAS_STREAMING 1
 
 namespace tw::avx512 {
 namespace {
@@ -16,5 +17,11 @@ template <class Raw> inline Raw load_bytes(const void* p, int bytes) {
 template <class Raw> inline void store_bytes(void* p, Raw v, int bytes) {
   _mm512_mask_storeu_epi8(p, _bzhi_u64(~0ull, bytes), (__m512i)v);
 }
+// Writes a whole cache line around the caches; `p` is 64-byte aligned. Before other threads read it,
+// the writer calls finish_streams.
+template <class Raw> inline void stream_line(void* p, Raw v) {
+  _mm512_stream_si512(static_cast<__m512i*>(p), (__m512i)v);
+}
+inline void finish_streams() { _mm_sfence(); }
 }  // namespace
 }  // namespace tw::avx512

@@ -11,6 +11,12 @@
 namespace tw::TW_ISA_NAME {
 namespace {
 
+#ifndef TW_HAS_STREAMING
+// Without stores around the caches, or where a vector is no whole line, streams are plain stores.
+template <class Raw> inline void stream_line(void* p, Raw v) { __builtin_memcpy(p, &v, sizeof v); }
+inline void finish_streams() {}
+#endif
+
 #define TW_INLINE inline __attribute__((always_inline))
 #define TW_LAMBDA_INLINE __attribute__((always_inline))
 
@@ -72,6 +78,8 @@ template <class T> struct Vec {
     return out;
   }
   TW_INLINE void store(T* p) const { __builtin_memcpy(p, &v, sizeof(Raw)); }
+  // Like store, around the caches where the instruction set can; p is aligned to the vector.
+  TW_INLINE void stream(T* p) const { stream_line(p, v); }
   // The first `count` lanes, 0 <= count <= lanes; others read as zero and are not written.
   static TW_INLINE Vec load(const T* p, int count) {
 #ifdef TW_HAS_MASKED_ACCESS

@@ -1,0 +1,166 @@
+"""Processes that fork after computing, and Python threads that compute at the same time."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+
+# A child that hangs is killed after this time, far above what its work takes.
+PATIENCE_SECONDS = 60
+
+
+def train_step(n=192):
+    """Forward and backward that use all threads; True where the gradient is right."""
+    stream = tw.Generator(1)
+    x = tw.normal(0.0, 1.0, (n, n), generator=stream)
+    w = tw.normal(0.0, 1.0, (n, n), generator=stream, requires_grad=True)
+    (x @ w).sum().backward()
+    expected = np.asarray(x).sum(axis=0)[:, None].repeat(n, axis=1)
+    return bool(np.allclose(np.asarray(w.grad), expected, rtol=1e-3, atol=1e-2))
+
+
+def exit_code_of_child(work):
+    """Runs `work` in a fork; its exit code, or an assertion where it hangs or crashes."""
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os._exit(0 if work() else 3)
+        except BaseException as error:
+            os.write(2, repr(error).encode())
+            os._exit(4)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            assert not os.WIFSIGNALED(status), f"killed by signal {os.WTERMSIG(status)}"
+            return os.WEXITSTATUS(status)
+        time.sleep(0.005)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    pytest.fail("the child hangs")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+class TestFork:
+    @pytest.fixture(autouse=True)
+    def _two_threads(self, threads):
+        tw.set_num_threads(2)
+
+    def test_after_backward(self):
+        assert train_step()
+        assert exit_code_of_child(train_step) == 0
+        assert train_step()
+
+    def test_of_a_fork(self):
+        assert train_step()
+        assert exit_code_of_child(lambda: exit_code_of_child(train_step) == 0) == 0
+
+    def test_many_times(self):
+        for _ in range(5):
+            train_step()
+            assert exit_code_of_child(train_step) == 0
+
+    def test_child_changes_the_number_of_threads(self):
+        def work():
+            tw.set_num_threads(3)
+            return train_step()
+
+        train_step()
+        assert exit_code_of_child(work) == 0
+        assert tw.get_num_threads() == 2
+
+    def test_memory_is_the_childs_own(self):
+        x = tw.zeros((1000,))
+
+        def work():
+            x.fill_(1.0)
+            return x.sum().item() == 1000.0
+
+        assert exit_code_of_child(work) == 0
+        assert x.sum().item() == 0.0
+
+    def test_from_another_thread(self):
+        codes = []
+        train_step()
+        thread = threading.Thread(target=lambda: codes.append(exit_code_of_child(train_step)))
+        thread.start()
+        thread.join()
+        assert codes == [0]
+
+
+class TestThreads:
+    def run_all(self, work, count=4):
+        errors = []
+
+        def guarded(i):
+            try:
+                work(i)
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=guarded, args=(i,)) for i in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE_SECONDS)
+            assert not thread.is_alive()
+        assert errors == []
+
+    @pytest.mark.parametrize("n", [8, 300])
+    def test_products_are_right(self, n):
+        data = np.random.default_rng(0).standard_normal((4, n, n)).astype(np.float32)
+        expected = [a @ a for a in data]
+
+        def work(i):
+            a = tw.asarray(data[i])
+            for _ in range(20):
+                np.testing.assert_allclose(np.asarray(a @ a), expected[i], rtol=1e-3, atol=1e-2)
+
+        self.run_all(work)
+
+    def test_training_is_right(self):
+        def work(_):
+            for _ in range(10):
+                assert train_step(96)
+
+        self.run_all(work)
+
+    def test_large_pointwise_and_reductions(self):
+        def work(i):
+            x = tw.full((500_000,), float(i + 1))
+            for _ in range(20):
+                y = x * 2.0 + 1.0
+                assert y.min().item() == y.max().item() == 2.0 * (i + 1) + 1.0
+
+        self.run_all(work)
+
+    def test_modes_belong_to_their_thread(self):
+        started, checked = threading.Event(), threading.Event()
+        seen = []
+
+        def work(i):
+            if i == 0:
+                with tw.no_grad():
+                    started.set()
+                    checked.wait(PATIENCE_SECONDS)
+            else:
+                started.wait(PATIENCE_SECONDS)
+                seen.append(tw.is_grad_enabled())
+                checked.set()
+
+        self.run_all(work, count=2)
+        assert seen == [True]
+
+    def test_tensors_may_end_on_another_thread(self):
+        before = tw.memory.stats()["live_bytes"]
+        kept = [tw.randn(1000, requires_grad=True) * 2.0 for _ in range(50)]
+        self.run_all(lambda i: kept.clear() if i == 0 else None)
+        assert tw.memory.stats()["live_bytes"] == before

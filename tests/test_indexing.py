@@ -1,0 +1,316 @@
+"""Indexing against NumPy: generated indices, read and written, and the errors of wrong ones."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import tilewright as tw
+
+# The seed is hypothesis's own, printed with a failure; deadlines would assert a time.
+checked = settings(
+    deadline=None,
+    max_examples=300,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)
+
+
+def counted(shape):
+    return np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
+
+
+def ours(index):
+    """The same index with our tensors for NumPy's arrays."""
+    if isinstance(index, tuple):
+        return tuple(ours(item) for item in index)
+    return tw.asarray(index) if isinstance(index, np.ndarray) else index
+
+
+@st.composite
+def basic(draw):
+    shape = draw(SHAPES)
+    index = draw(
+        hnp.basic_indices(shape, max_dims=6, allow_newaxis=True, allow_ellipsis=True)
+    )
+    return counted(shape), index
+
+
+@st.composite
+def advanced(draw):
+    """Integers, slices, masks and integer arrays, mixed."""
+    shape = draw(hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=4))
+    index_shape = draw(st.sampled_from([(), (1,), (3,), (2, 3), (2, 1), (0,)]))
+    items = []
+    axis = new_axes = 0
+    while axis < len(shape):
+        kind = draw(st.sampled_from(["slice", "integer", "array", "mask", "stop", "new axis"]))
+        extent = shape[axis]
+        if kind == "stop":
+            break
+        if kind == "new axis":
+            items.append(None)
+            new_axes += 1
+            if new_axes == 3:
+                break
+            continue
+        if kind == "slice":
+            items.append(draw(st.slices(extent)))
+        elif kind == "integer":
+            items.append(draw(st.integers(-extent, extent - 1)))
+        elif kind == "array":
+            elements = st.integers(-extent, extent - 1)
+            items.append(draw(hnp.arrays(np.int64, index_shape, elements=elements)))
+        else:
+            # Several masks, or a mask and arrays, must agree in their number of True.
+            items.append(draw(hnp.arrays(np.bool_, (extent,))))
+        axis += 1
+    if axis < len(shape) and draw(st.booleans()):
+        items.append(...)
+    return counted(shape), tuple(items)
+
+
+def numpy_result(x, index):
+    try:
+        return x[index]
+    except IndexError:
+        assume(False)
+
+
+@checked
+@given(basic())
+def test_basic_indices_read(case):
+    x, index = case
+    expected = x[index]
+    y = tw.asarray(x)[index]
+    assert y.shape == np.shape(expected)
+    np.testing.assert_array_equal(np.asarray(y), expected)
+
+
+@checked
+@given(basic())
+def test_basic_indices_are_views(case):
+    x, index = case
+    t = tw.asarray(x)
+    y = t[index]
+    assume(y.size)
+    y += 1000.0
+    np.testing.assert_array_equal(np.asarray(t), x)
+    assert (x >= 1000.0).sum() == y.size
+
+
+@checked
+@given(basic(), st.booleans())
+def test_basic_indices_written(case, from_array):
+    x, index = case
+    expected = x.copy()
+    t = tw.asarray(x.copy())
+    value = -1.0 - counted(np.shape(x[index])) if from_array else -7.0
+    expected[index] = value
+    t[index] = tw.asarray(value) if from_array else value
+    np.testing.assert_array_equal(np.asarray(t), expected)
+
+
+@checked
+@given(advanced())
+def test_arrays_and_masks_read(case):
+    x, index = case
+    expected = numpy_result(x, index)
+    y = tw.asarray(x)[ours(index)]
+    assert y.shape == np.shape(expected)
+    np.testing.assert_array_equal(np.asarray(y), expected)
+    np.testing.assert_array_equal(np.asarray(tw.asarray(x)[index]), expected)
+
+
+@checked
+@given(advanced(), st.booleans())
+def test_arrays_and_masks_written(case, from_array):
+    x, index = case
+    shape = np.shape(numpy_result(x, index))
+    expected = x.copy()
+    t = tw.asarray(x.copy())
+    value = -1.0 - counted(shape) if from_array else np.float32(-7.0)
+    expected[index] = value
+    t[ours(index)] = tw.asarray(value)
+    np.testing.assert_array_equal(np.asarray(t), expected)
+
+
+@checked
+@given(advanced())
+def test_strided_tensors(case):
+    x, index = case
+    wide = np.repeat(x, 2, axis=-1)[..., ::-2]
+    expected = numpy_result(wide, index)
+    np.testing.assert_array_equal(np.asarray(tw.asarray(wide)[ours(index)]), expected)
+    written = np.repeat(x, 2, axis=-1)[..., ::-2]
+    t = tw.asarray(np.repeat(x, 2, axis=-1))[..., ::-2]
+    written[index] = -1.0
+    t[ours(index)] = -1.0
+    np.testing.assert_array_equal(np.asarray(t), written)
+
+
+@checked
+@given(hnp.arrays(np.bool_, hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4)))
+def test_masks_of_several_axes(mask):
+    x = counted((*mask.shape, 2))
+    np.testing.assert_array_equal(np.asarray(tw.asarray(x)[tw.asarray(mask)]), x[mask])
+    t = tw.asarray(x.copy())
+    t[tw.asarray(mask)] = -1.0
+    x[mask] = -1.0
+    np.testing.assert_array_equal(np.asarray(t), x)
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+     "float32", "float64", "complex64"],
+)  # fmt: skip
+def test_every_dtype(dtype):
+    x = (np.arange(12) % 5).reshape(3, 4).astype(dtype)
+    t = tw.asarray(x.copy())
+    np.testing.assert_array_equal(np.asarray(t[[2, 0], 1:]), x[[2, 0], 1:])
+    t[1, ::2] = t[0, 1::2]
+    t[[0, 2], [1, 1]] = t[1, 0]
+    x[1, ::2] = x[0, 1::2]
+    x[[0, 2], [1, 1]] = x[1, 0]
+    np.testing.assert_array_equal(np.asarray(t), x)
+
+
+def test_bfloat16():
+    t = tw.arange(6, dtype="bfloat16").reshape(2, 3)
+    assert t[[1, 0], [0, 2]].tolist() == [3.0, 2.0]
+    t[t > 3.0] = 0.0
+    assert t.tolist() == [[0.0, 1.0, 2.0], [3.0, 0.0, 0.0]]
+
+
+class TestSpecial:
+    def test_lists_ranges_and_scalars_of_numpy(self):
+        x = counted((4, 3))
+        t = tw.asarray(x)
+        np.testing.assert_array_equal(np.asarray(t[[True, False, True, False]]), x[[0, 2]])
+        np.testing.assert_array_equal(np.asarray(t[np.int64(2)]), x[2])
+        np.testing.assert_array_equal(np.asarray(t[tw.asarray(2)]), x[2])
+        assert t[[]].shape == (0, 3)
+
+    def test_huge_bounds(self):
+        t = tw.arange(4)
+        big = 10**30
+        assert t[-big:big].tolist() == [0, 1, 2, 3]
+        assert t[big:-big:-1].tolist() == [3, 2, 1, 0]
+        assert t[:: 2**62].tolist() == [0]
+        assert t[:: -(2**62)].tolist() == [3]
+
+    def test_values_overlap_what_they_overwrite(self):
+        x = np.arange(6.0, dtype=np.float32)
+        t = tw.asarray(x.copy())
+        t[1:] = t[:-1]
+        x[1:] = x[:-1].copy()
+        np.testing.assert_array_equal(np.asarray(t), x)
+        t[::-1] = t
+        np.testing.assert_array_equal(np.asarray(t), x[::-1])
+
+    def test_values_are_broadcast_and_converted(self):
+        t = tw.zeros((2, 3), dtype=tw.int32)
+        t[:] = tw.asarray([1.75, -1.75, 3.0])
+        assert t.tolist() == [[1, -1, 3]] * 2
+        t[:, 1] = True
+        t[0] = [7, 8, 9]
+        assert t.tolist() == [[7, 8, 9], [1, 1, 3]]
+
+    def test_iteration_and_length(self):
+        t = tw.asarray([[1, 2], [3, 4]])
+        assert [row.tolist() for row in t] == [[1, 2], [3, 4]]
+        assert len(t) == 2
+        assert [1, 2] == list(map(int, t[0]))
+
+    def test_take(self):
+        x = counted((3, 4))
+        for axis in (0, 1, -1):
+            np.testing.assert_array_equal(
+                np.asarray(tw.take(tw.asarray(x), tw.asarray([2, 0, -1]), axis=axis)),
+                np.take(x, [2, 0, -1], axis=axis),
+            )
+
+    def test_nonzero(self):
+        x = np.asarray([[1, 0, 2], [0, 0, 3]])
+        for a, b in zip(tw.nonzero(tw.asarray(x)), np.nonzero(x), strict=True):
+            np.testing.assert_array_equal(np.asarray(a), b)
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("index", "text"),
+        [
+            (3, "index: 3 is out of range for axis 0 with size 3"),
+            (-4, "index: -4 is out of range for axis 0 with size 3"),
+            ((0, 4), "index: 4 is out of range for axis 1 with size 4"),
+            ((0, 0, 0), "index: 3 indices for 2 dimensions"),
+            ((..., ...), "index: more than one ellipsis"),
+            ([0, 3], "index: 3 is out of range for axis 0 with size 3"),
+            ([0.5], "index: arrays must be integer or bool, got float32"),
+            ("row", "got str"),
+            (1.0, "got float"),
+            ([True, False], r"index: mask of shape \(2,\) does not match \(3, 4\) at axis 0"),
+            (slice(0, 1, 0), "index: slice step is 0"),
+            (([0, 1], [0, 1, 2]), r"index: .*\(2,\) and \(3,\)"),
+        ],
+    )
+    def test_wrong_indices(self, index, text):
+        x = tw.asarray(counted((3, 4)))
+        before = x.tolist()
+        expected = IndexError if not _is_value_error(index) else ValueError
+        with pytest.raises(expected, match=text):
+            x[index]
+        with pytest.raises(expected, match=text):
+            x[index] = 1.0
+        assert x.tolist() == before
+
+    @pytest.mark.parametrize(
+        ("index", "value"),
+        [(slice(None), [1.0, 2.0]), (0, np.zeros((2, 4))), ([0, 1], np.zeros((3, 4)))],
+    )
+    def test_wrong_values(self, index, value):
+        x = tw.asarray(counted((3, 4)))
+        before = x.tolist()
+        with pytest.raises(ValueError, match="index assignment"):
+            x[index] = tw.asarray(value)
+        with pytest.raises(TypeError, match="index assignment: complex64 into float32"):
+            x[0] = tw.asarray([1j])
+        with pytest.raises(TypeError, match="cannot make a tensor of str"):
+            x[0] = "text"
+        assert x.tolist() == before
+
+    def test_no_deletion_and_no_axes(self):
+        x = tw.asarray([1.0])
+        with pytest.raises(TypeError, match="cannot be deleted"):
+            del x[0]
+        point = tw.asarray(1.0)
+        with pytest.raises(IndexError, match="1 indices for 0 dimensions"):
+            point[0]
+        with pytest.raises(TypeError, match="0-d"):
+            len(point)
+        with pytest.raises(TypeError, match="0-d"):
+            iter(point)
+
+    def test_read_only_memory(self):
+        x = np.zeros(3, np.float32)
+        x.flags.writeable = False
+        with pytest.raises(ValueError, match="read-only"):
+            tw.asarray(x)[0] = 1.0
+
+    def test_index_arrays_out_of_range_are_numpys_errors_too(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for bad in (5, -5):
+                with pytest.raises(IndexError):
+                    tw.arange(4)[[0, bad]]
+                with pytest.raises(IndexError):
+                    np.arange(4)[[0, bad]]
+
+
+def _is_value_error(index):
+    return isinstance(index, slice)
