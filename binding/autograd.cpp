@@ -10,7 +10,7 @@ using namespace nb::literals;
 
 namespace {
 
-std::vector<Tensor> read_tensors(nb::handle source, const char* what) {
+std::vector<Tensor> read_sequence(nb::handle source, const char* what) {
   if (is_tensor(source.ptr())) return {raw_tensor(source.ptr())};
   if (!nb::isinstance<nb::sequence>(source))
     fail(ErrorKind::type, "grad: ", what, " must be a tensor or a sequence of tensors");
@@ -25,10 +25,10 @@ std::vector<Tensor> read_tensors(nb::handle source, const char* what) {
 
 nb::tuple gradients_of(nb::object outputs, nb::object inputs, nb::object seeds,
                        std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
-  const std::vector<Tensor> in = read_tensors(inputs, "inputs");
+  const std::vector<Tensor> in = read_sequence(inputs, "inputs");
   const std::vector<Tensor> grads =
-      gradients(read_tensors(outputs, "outputs"),
-                seeds.is_none() ? std::vector<Tensor>{} : read_tensors(seeds, "grad_outputs"), in,
+      gradients(read_sequence(outputs, "outputs"),
+                seeds.is_none() ? std::vector<Tensor>{} : read_sequence(seeds, "grad_outputs"), in,
                 {retain_graph.value_or(create_graph), create_graph});
   nb::list out;
   for (std::size_t i = 0; i < grads.size(); ++i) {

@@ -19,14 +19,19 @@ bool require_dtype(PyObject* object, DType& out);
 PyObject* wrap_dtype(DType dtype);  // new reference
 void create_dtypes(nb::module_& module);
 
-// The same for use where exceptions cannot pass; one in flight is dropped.
-bool read_tensor(PyObject* object, Tensor& out) noexcept;
+// Tensors as ops take them: forward hooks run, and may raise.
+bool read_tensor(PyObject* object, Tensor& out);
+bool read_tensors(PyObject* object, std::vector<Tensor>& out);
 
 bool read_shape(PyObject* object, Shape& out);
 PyObject* wrap_dims(const Dims& dims);
 
 // A tensor as it is: what is no op takes it without the replacement that its forward hooks make.
 struct Itself : Tensor {};
+
+// What an optimizer changes, and its state: as they are.
+struct Parameters : std::vector<Tensor> {};
+bool read_parameters(PyObject* object, Parameters& out);
 
 // Python's axis argument: None, an int or a tuple of ints.
 struct AxisArgument {
@@ -37,17 +42,6 @@ struct AxisArgument {
 }  // namespace tw::binding
 
 namespace nanobind::detail {
-
-template <> struct type_caster<tw::Tensor> {
-  NB_TYPE_CASTER(tw::Tensor, const_name("Tensor"))
-  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
-    if (!tw::binding::is_tensor(source.ptr())) return false;
-    return tw::binding::read_tensor(source.ptr(), value);
-  }
-  static handle from_cpp(const tw::Tensor& tensor, rv_policy, cleanup_list*) noexcept {
-    return tw::binding::wrap(tensor);
-  }
-};
 
 template <> struct type_caster<tw::binding::Itself> {
   NB_TYPE_CASTER(tw::binding::Itself, const_name("Tensor"))
@@ -82,6 +76,29 @@ template <> struct type_caster<tw::binding::Itself> {
       return true;                                                               \
     }                                                                            \
   }
+
+template <> struct type_caster<tw::Tensor> {
+  TW_RAISING_CASTER(tw::Tensor, "Tensor", tw::binding::read_tensor, tw::Tensor())
+  static handle from_cpp(const tw::Tensor& tensor, rv_policy, cleanup_list*) noexcept {
+    return tw::binding::wrap(tensor);
+  }
+};
+
+template <> struct type_caster<std::vector<tw::Tensor>> {
+  TW_RAISING_CASTER(std::vector<tw::Tensor>, "collections.abc.Sequence[Tensor]",
+                    tw::binding::read_tensors, {})
+  static handle from_cpp(const std::vector<tw::Tensor>& tensors, rv_policy, cleanup_list*) noexcept {
+    PyObject* list = PyList_New(static_cast<Py_ssize_t>(tensors.size()));
+    for (std::size_t i = 0; list && i < tensors.size(); ++i)
+      PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), tw::binding::wrap(tensors[i]));
+    return list;
+  }
+};
+
+template <> struct type_caster<tw::binding::Parameters> {
+  TW_RAISING_CASTER(tw::binding::Parameters, "collections.abc.Sequence[Tensor]",
+                    tw::binding::read_parameters, {})
+};
 
 template <> struct type_caster<tw::Operand> {
   TW_RAISING_CASTER(tw::Operand, "Tensor | bool | int | float | complex", tw::binding::read_operand,
@@ -123,6 +140,7 @@ bool read_optional(PyObject* object, std::optional<T>& out) {
     static constexpr auto read_value = read_optional<Type, read>;                                \
     TW_RAISING_CASTER(Optional, text " | None", read_value, Optional())                          \
   };
+TW_OPTIONAL_CASTER(tw::Tensor, "Tensor", tw::binding::read_tensor)
 TW_OPTIONAL_CASTER(tw::Operand, "Tensor | bool | int | float | complex", tw::binding::read_operand)
 TW_OPTIONAL_CASTER(tw::Scalar, "bool | int | float | complex", tw::binding::read_scalar)
 TW_OPTIONAL_CASTER(tw::DType, "dtype", tw::binding::require_dtype)

@@ -334,6 +334,15 @@ void rebind(PyObject* self, const Tensor& tensor) {
   tensor->wrapper = object;
 }
 
+static Scalar beyond_int64(PyObject* object) {
+  const unsigned long long value = PyLong_AsUnsignedLongLong(object);
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    fail(ErrorKind::overflow, "integer is too large for 64 bits");
+  }
+  return Scalar::of_uint64(value);
+}
+
 bool read_scalar(PyObject* object, Scalar& out) {
   if (PyFloat_Check(object)) {
     out = Scalar(PyFloat_AS_DOUBLE(object));
@@ -343,9 +352,10 @@ bool read_scalar(PyObject* object, Scalar& out) {
     const long long value = PyLong_AsLongLong(object);
     if (value == -1 && PyErr_Occurred()) {
       PyErr_Clear();
-      fail(ErrorKind::overflow, "integer is too large for 64 bits");
+      out = beyond_int64(object);
+    } else {
+      out = Scalar(static_cast<std::int64_t>(value));
     }
-    out = Scalar(static_cast<std::int64_t>(value));
   } else if (PyComplex_Check(object)) {
     out = Scalar(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object));
   } else {

@@ -133,16 +133,37 @@ bool read_dtype(PyObject* object, DType& out) {
   return false;
 }
 
-bool read_tensor(PyObject* object, Tensor& out) noexcept {
+bool read_tensor(PyObject* object, Tensor& out) {
   if (!is_tensor(object)) return false;
-  try {
-    out = unwrap(object);
-  } catch (...) {
-    raise_current();
+  out = unwrap(object);
+  return true;
+}
+
+namespace {
+
+template <class List, class Read> bool read_list(PyObject* object, List& out, Read read) {
+  const nb::object items = nb::steal(PySequence_Fast(object, ""));
+  if (!items.is_valid()) {
     PyErr_Clear();
     return false;
   }
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
+    if (!read(PySequence_Fast_GET_ITEM(items.ptr(), i), out.emplace_back())) return false;
   return true;
+}
+
+}  // namespace
+
+bool read_tensors(PyObject* object, std::vector<Tensor>& out) {
+  return read_list(object, out, read_tensor);
+}
+
+bool read_parameters(PyObject* object, Parameters& out) {
+  return read_list(object, out, [](PyObject* item, Tensor& x) {
+    if (!is_tensor(item)) return false;
+    x = raw_tensor(item);
+    return true;
+  });
 }
 
 bool require_dtype(PyObject* object, DType& out) {

@@ -121,7 +121,9 @@ class TestModes:
         assert x.grad.tolist() == [2.0]
 
     def test_requires_grad_is_for_floating_leaves(self):
-        with pytest.raises(TypeError, match="only floating-point tensors can require grad, got int64"):
+        with pytest.raises(
+            TypeError, match="only floating-point tensors can require grad, got int64"
+        ):
             tw.arange(3).requires_grad_()
         y = leaf([1.0]) * 2.0
         with pytest.raises(RuntimeError, match=r"cannot be switched off; use detach\(\)"):
@@ -142,9 +144,13 @@ class TestBackward:
 
     def test_seed_is_checked(self):
         y = leaf([1.0, 2.0]) * 2.0
-        with pytest.raises(ValueError, match=r"gradient of shape \(3,\) for a tensor of shape \(2,\)"):
+        with pytest.raises(
+            ValueError, match=r"gradient of shape \(3,\) for a tensor of shape \(2,\)"
+        ):
             y.backward(tw.ones((3,)))
-        with pytest.raises(TypeError, match="gradient of type float64 for a tensor of type float32"):
+        with pytest.raises(
+            TypeError, match="gradient of type float64 for a tensor of type float32"
+        ):
             y.backward(tw.ones((2,), dtype=tw.float64))
         y.backward(tw.ones((2,)))
 
@@ -227,7 +233,10 @@ class TestInPlace:
     )
     def test_leaves_that_require_grad_refuse(self, change):
         x = leaf([1.0, 2.0])
-        with pytest.raises(RuntimeError, match="no_grad|leaf|detach"):
+        with pytest.raises(
+            RuntimeError,
+            match=r"in-place change of .* a leaf that requires grad; do it under no_grad",
+        ):
             change(x)
         assert x.tolist() == [1.0, 2.0]
         assert x.requires_grad
@@ -238,7 +247,9 @@ class TestInPlace:
 
     def test_recorded_changes_of_views_name_the_remedy(self):
         y = leaf([1.0, 2.0]) * 2.0
-        with pytest.raises(RuntimeError, match=r"write through the tensor .* base\[index\] = value"):
+        with pytest.raises(
+            RuntimeError, match=r"write through the tensor .* base\[index\] = value"
+        ):
             y[0:1].fill_(0.0)
         y[0:1] = 0.0
         assert y.tolist() == [0.0, 4.0]
@@ -370,7 +381,7 @@ class TestGrad:
     def test_unused_input(self):
         x, w = leaf([1.0]), leaf([1.0], name="w")
         y = (x * 2.0).sum()
-        with pytest.raises(RuntimeError, match="grad: input 'w' .* was not used.*allow_unused=True"):
+        with pytest.raises(RuntimeError, match=r"grad: input 'w' .* not used.*allow_unused=True"):
             tw.grad(y, (x, w), retain_graph=True)
         dx, dw = tw.grad(y, (x, w), allow_unused=True)
         assert dx.item() == 2.0
@@ -474,7 +485,9 @@ class TestBackwardHooks:
         x = leaf([1.0, 2.0])
         y = x * 2.0
         y.register_hook(lambda g: g.astype(tw.float64))
-        with pytest.raises(TypeError, match="multiply: a hook returned float64 for a gradient of float32"):
+        with pytest.raises(
+            TypeError, match="multiply: a hook returned float64 for a gradient of float32"
+        ):
             y.sum().backward()
 
     def test_an_exception_leaves_the_engine_usable(self):
@@ -525,18 +538,26 @@ class TestForwardHooks:
 
     def test_replaces_with_gradient(self):
         x = leaf([1.0, 2.0])
-        handles = []
-
-        def scaled(v):
-            handles[0].remove()
-            return v * 10.0
-
-        handles.append(x.register_forward_hook(scaled))
+        handle = x.register_forward_hook(lambda v: v * 10.0)
         y = x + 1.0
         assert y.tolist() == [11.0, 21.0]
         y.sum().backward()
         assert x.grad.tolist() == [10.0, 10.0]
+        handle.remove()
         assert (x + 1.0).tolist() == [2.0, 3.0]
+
+    def test_run_in_order_of_registration(self):
+        x = leaf([1.0])
+        x.register_forward_hook(lambda v: v + 1.0)
+        x.register_forward_hook(lambda v: v * 10.0)
+        assert (x + 0.0).tolist() == [20.0]
+
+    def test_optimizers_change_the_tensor_itself(self):
+        x = leaf([1.0])
+        x.register_forward_hook(lambda v: v * 10.0)
+        (x * 1.0).sum().backward()
+        tw.optim.SGD([x], lr=0.25).step()
+        assert x.tolist() == [-1.5]
 
     def test_detached_values_may_be_computed_with_inside(self):
         x = leaf([1.0])

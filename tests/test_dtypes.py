@@ -244,10 +244,10 @@ def test_conversions(source: str, target: str, isa: str) -> None:
 @pytest.mark.parametrize("source", ["float32", "float64"])
 def test_rounding_to_16_bits_of_any_number(source: str, target: str, isa: str, rng) -> None:
     """Bit patterns near every boundary between two neighbours, where a double rounding would show."""
-    high = rng.integers(0, 2**16, 4000, np.uint16).view(np.float16).astype(np.float64)
+    high = rng.integers(0, 2**16, 4000, np.uint16).view(np.float16)
     if target == "bfloat16":
-        high = (rng.integers(0, 2**16, 4000, np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
-    high = high[np.isfinite(high)]
+        high = (rng.integers(0, 2**16, 4000, np.uint32) << np.uint32(16)).view(np.float32)
+    high = high[np.isfinite(high)].astype(np.float64)
     half = high * (1 + arrays.eps(target) / 2)
     x = np.concatenate([high, half, np.nextafter(half, np.inf), np.nextafter(half, -np.inf)])
     with np.errstate(over="ignore"):

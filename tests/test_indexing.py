@@ -34,9 +34,7 @@ def ours(index):
 @st.composite
 def basic(draw):
     shape = draw(SHAPES)
-    index = draw(
-        hnp.basic_indices(shape, max_dims=6, allow_newaxis=True, allow_ellipsis=True)
-    )
+    index = draw(hnp.basic_indices(shape, max_dims=6, allow_newaxis=True, allow_ellipsis=True))
     return counted(shape), index
 
 
@@ -225,7 +223,7 @@ class TestSpecial:
         t = tw.asarray([[1, 2], [3, 4]])
         assert [row.tolist() for row in t] == [[1, 2], [3, 4]]
         assert len(t) == 2
-        assert [1, 2] == list(map(int, t[0]))
+        assert list(map(int, t[0])) == [1, 2]
 
     def test_take(self):
         x = counted((3, 4))

@@ -44,7 +44,7 @@ class TestNumPy:
             lambda x: x[2, 3],
             lambda x: x[:0],
             lambda x: np.broadcast_to(x[0], (3, 6)),
-            lambda x: np.asfortranarray(x),
+            np.asfortranarray,
         ],
     )
     def test_strides_are_kept(self, view):
@@ -175,7 +175,10 @@ class TestBuffers:
         data = np.arange(6, dtype=np.float32).tobytes()
         t = tw.frombuffer(data, dtype=tw.float32)
         assert t.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
-        assert tw.frombuffer(data, tw.float32, (2, 2), offset=8).tolist() == [[2.0, 3.0], [4.0, 5.0]]
+        assert tw.frombuffer(data, tw.float32, (2, 2), offset=8).tolist() == [
+            [2.0, 3.0],
+            [4.0, 5.0],
+        ]
         with pytest.raises(ValueError, match="read-only"):
             t[0] = 1.0
         writable = bytearray(data)
@@ -187,7 +190,10 @@ class TestBuffers:
         ("options", "text"),
         [
             ({"dtype": tw.float64}, "12 bytes are not a multiple of 8 bytes an element"),
-            ({"dtype": tw.float32, "shape": (4,)}, r"shape \(4,\) needs 16 bytes, the buffer has 12"),
+            (
+                {"dtype": tw.float32, "shape": (4,)},
+                r"shape \(4,\) needs 16 bytes, the buffer has 12",
+            ),
             ({"dtype": tw.float32, "offset": 16}, "offset 16 is outside a buffer of 12 bytes"),
             ({"dtype": tw.float32, "offset": -4}, "offset -4 is outside"),
             ({"dtype": tw.float32, "shape": (-1,)}, "shape"),
@@ -321,7 +327,7 @@ class TestTorch:
         assert torch.from_dlpack(t).tolist() == t.tolist()
 
     def test_graphs_do_not_cross(self, torch):
-        with pytest.raises((BufferError, RuntimeError), match="requires grad|require gradient"):
+        with pytest.raises((BufferError, RuntimeError), match=r"requires grad|require gradient"):
             tw.from_dlpack(torch.ones(2, requires_grad=True))
         with pytest.raises(RuntimeError, match=r"requires grad; use detach\(\)"):
             torch.from_dlpack(tw.ones((2,), requires_grad=True))
@@ -364,7 +370,9 @@ class TestLists:
         with pytest.raises(ValueError, match="nested lists of different"):
             tw.asarray(value)
 
-    @pytest.mark.parametrize("value", [None, "text", b"bytes", object(), {1: 2}, ["a"], [None], {1}])
+    @pytest.mark.parametrize(
+        "value", [None, "text", b"bytes", object(), {1: 2}, ["a"], [None], {1}]
+    )
     def test_wrong_types(self, value):
         with pytest.raises(TypeError, match="asarray: cannot make a tensor of"):
             tw.asarray(value)

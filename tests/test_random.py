@@ -126,6 +126,10 @@ def test_uniform_numbers_of_16_bits_stay_below_the_end(dtype: str) -> None:
     assert x.min() >= 0
     assert x.max() < 1
     assert abs(float(x.astype(np.float64).mean()) - 0.5) < 0.01
+    y = arrays.array(tw.uniform(1.0, 2.0, (COUNT,), dtype=getattr(tw, dtype), generator=tw.Generator(0)))
+    assert y.min() >= 1
+    assert y.max() < 2
+    assert abs(float(y.astype(np.float64).mean()) - 1.5) < 0.01
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**63])

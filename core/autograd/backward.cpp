@@ -265,6 +265,13 @@ void retain_grad(const Tensor& x) {
 }
 
 Tensor apply_forward_hooks(const Tensor& x) {
+  // An op on the value within its own hook takes it as it is.
+  static thread_local std::vector<const TensorHeader*> running;
+  if (std::find(running.begin(), running.end(), x.get()) != running.end()) return x;
+  struct Entry {
+    explicit Entry(const Tensor& x) { running.push_back(x.get()); }
+    ~Entry() { running.pop_back(); }
+  } entry(x);
   Tensor value = x;
   const std::vector<HookEntry> snapshot = x->extras->forward_hooks;
   for (const HookEntry& hook : snapshot)

@@ -4,90 +4,48 @@
 #include "core/base/env.h"
 #include "core/base/error.h"
 
-// Which rows of isa.inc this build compiled, defined by CMake: TW_BUILT_avx2 and so on.
-#ifndef TW_BUILT_neon
-#define TW_BUILT_neon 0
+// CMake defines TW_BUILT_<name> for the rows of isa.inc that this build compiled.
+#if TW_BUILT_scalar
+#define TW_ISA_NAME scalar
+#include "core/cpu/isa_tables.inc"
+#undef TW_ISA_NAME
 #endif
-#ifndef TW_BUILT_avx2
-#define TW_BUILT_avx2 0
+#if TW_BUILT_neon
+#define TW_ISA_NAME neon
+#include "core/cpu/isa_tables.inc"
+#undef TW_ISA_NAME
 #endif
-#ifndef TW_BUILT_avx512
-#define TW_BUILT_avx512 0
+#if TW_BUILT_avx2
+#define TW_ISA_NAME avx2
+#include "core/cpu/isa_tables.inc"
+#undef TW_ISA_NAME
 #endif
-#define TW_BUILT_scalar 1
+#if TW_BUILT_avx512
+#define TW_ISA_NAME avx512
+#include "core/cpu/isa_tables.inc"
+#undef TW_ISA_NAME
+#endif
 
 namespace tw {
 
-#define TW_FAMILY(name, Table, header) extern const Table name##_table;
-namespace scalar {
-#include "core/cpu/families.inc"
-}
-#if TW_BUILT_neon
-namespace neon {
-#include "core/cpu/families.inc"
-}
-#endif
-#if TW_BUILT_avx2
-namespace avx2 {
-#include "core/cpu/families.inc"
-}
-#endif
-#if TW_BUILT_avx512
-namespace avx512 {
-#include "core/cpu/families.inc"
-}
-#endif
-#undef TW_FAMILY
-
 namespace {
-
-#define TW_FAMILY(name, Table, header) &name##_table,
-IsaKernels scalar_kernels() {
-  using namespace scalar;
-  return {
-#include "core/cpu/families.inc"
-  };
-}
-#if TW_BUILT_neon
-IsaKernels neon_kernels() {
-  using namespace neon;
-  return {
-#include "core/cpu/families.inc"
-  };
-}
-#endif
-#if TW_BUILT_avx2
-IsaKernels avx2_kernels() {
-  using namespace avx2;
-  return {
-#include "core/cpu/families.inc"
-  };
-}
-#endif
-#if TW_BUILT_avx512
-IsaKernels avx512_kernels() {
-  using namespace avx512;
-  return {
-#include "core/cpu/families.inc"
-  };
-}
-#endif
-#undef TW_FAMILY
 
 struct Built {
   bool present[kIsas] = {};
   IsaKernels kernels[kIsas] = {};
 
   Built() {
-    add(Isa::scalar, scalar_kernels());
+#if TW_BUILT_scalar
+    add(Isa::scalar, scalar::all_kernels());
+#endif
 #if TW_BUILT_neon
-    add(Isa::neon, neon_kernels());
+    add(Isa::neon, neon::all_kernels());
 #endif
 #if TW_BUILT_avx2
-    add(Isa::avx2, avx2_kernels());
+    add(Isa::avx2, avx2::all_kernels());
 #endif
 #if TW_BUILT_avx512
-    add(Isa::avx512, avx512_kernels());
+    add(Isa::avx512, avx512::all_kernels());
 #endif
   }
   void add(Isa isa, const IsaKernels& table) {

@@ -36,29 +36,44 @@ double flops_of(const MatmulProblem& p) {
 }
 int lanes_of(DType t) { return active_kernels().matmul->lanes[t == DType::float64]; }
 
-// Vector multiply-adds, half-filled vectors counted whole.
-double vector_steps(std::int64_t m, std::int64_t n, std::int64_t k, int lanes) {
-  return double(m) * double(k) * double((n + lanes - 1) / lanes);
-}
-// Cycles to transpose a tile on its way to C, and to transpose B while packing, per element.
-constexpr double kTransposedStore = 0.5, kTransposedPack = 0.5;
-// What a tile one or two vectors wide over strided rows of A loses against a full one.
-constexpr double kNarrowTile = 1.4;
+// Cycles per element, measured on AVX-512: to copy rows of B into panels, to do so from columns, to
+// gather strided rows of A, and to transpose a tile on its way to a C in L1 and beyond (it fills lines
+// of C piece by piece).
+constexpr double kPackRows = 0.4, kPackColumns = 0.5, kPackStrided = 0.8;
+constexpr double kTransposedStore = 0.5, kTransposedStoreFar = 2.5, kNearElements = 16384;
+// A tile one vector wide loads nine vectors for eight multiply-adds, with two ports for either.
+constexpr double kNarrowTile = 1.125;
 
-// Whether C^T = B^T A^T is the better way round for a C with contiguous columns: where B^T is A's
-// transpose, readable as it lies, and either saves vectors that C's narrow rows would leave empty, or
-// spares packing.
-bool flips_rows(const MatmulProblem& p) {
-  if (p.a_row != 1 || p.m == 1) return false;
-  const double stores = kTransposedStore * double(p.m) * double(p.n);
-  if (!reads_b_rows(p)) return stores < kTransposedPack * double(p.k) * double(p.n);
-  const int lanes = lanes_of(p.dtype);
-  return p.n <= 2 * lanes && vector_steps(p.n, p.m, p.k, lanes) + 2 * stores <
-                                 kNarrowTile * vector_steps(p.m, p.n, p.k, lanes);
+// One way round of a product: whether A's rows, B's rows, B's columns, C's rows are contiguous.
+struct Way {
+  double m, n;
+  bool a_rows, b_rows, b_columns, c_rows;
+};
+Way way_of(const MatmulProblem& p) {
+  return {double(p.m), double(p.n), is_unit(p.a_col, p.k), is_unit(p.b_col, p.n),
+          is_unit(p.b_row, p.k), is_unit(p.c_col, p.n)};
 }
+Way other_way_of(const MatmulProblem& p) {
+  return {double(p.n), double(p.m), is_unit(p.b_row, p.k), is_unit(p.a_row, p.m),
+          is_unit(p.a_col, p.k), is_unit(p.c_row, p.m)};
+}
+// Estimated cycles: two vector multiply-adds each, half-filled vectors counted whole, and what moves.
+double cycles_of(const Way& way, double k, int lanes) {
+  const double vectors = double((std::int64_t(way.n) + lanes - 1) >> __builtin_ctz(unsigned(lanes)));
+  const double moved_b = way.b_rows ? 0 : way.b_columns ? kPackColumns : kPackStrided;
+  const double store = way.m * way.n <= kNearElements ? kTransposedStore : kTransposedStoreFar;
+  const double moved_c = way.c_rows ? 0 : store * (1 + k / 1024);
+  return way.m * k * vectors / 2 * (vectors > 1 ? 1 : kNarrowTile) +
+         (way.a_rows ? 0 : kPackStrided * way.m * k) + moved_b * k * way.n + moved_c * way.m * way.n;
+}
+
+// Whether C^T = B^T A^T is the better way round: it may spare packing, pack the smaller matrix, or fill
+// vectors that narrow rows of C would leave empty. The bits of the result are the same.
 bool flips(const MatmulProblem& p) {
-  if (is_unit(p.c_col, p.n) || !is_unit(p.c_row, p.m)) return flips_rows(p);
-  return !flips_rows(transposed(p));
+  if (p.a_col == 1 && p.b_col == 1 && p.c_col == 1) return false;  // nothing to gain: the usual case
+  const int lanes = lanes_of(p.dtype);
+  const double k = double(p.k);
+  return cycles_of(other_way_of(p), k, lanes) < cycles_of(way_of(p), k, lanes);
 }
 MatmulProblem oriented(const MatmulProblem& p) { return flips(p) ? transposed(p) : p; }
 // f(oriented problem), without a copy in the usual case: the choice asks this for every product.
@@ -225,11 +240,15 @@ void run_packed(const void* problem) {
 }
 
 // Rows of A and columns of B that are contiguous along k make dot products. They read each vector for
-// few sums, which pays only where packing B would cost more: for a handful of rows or columns.
-constexpr std::int64_t kFewDots = 4;
+// few sums, which pays only where packing B would cost more: for a handful of rows or columns, or with
+// all of B in L1 and sums long enough to make up for adding the lanes.
+constexpr std::int64_t kFewDots = 4, kLongDot = 128, kDotBytes = 24 * 1024;
 bool prefers_dots(const MatmulProblem& p) {
   if (!is_unit(p.a_col, p.k) || !is_unit(p.b_row, p.k)) return false;
-  return p.n == 1 || (!reads_b_rows(p) && (p.m <= kFewDots || p.n <= kFewDots));
+  if (p.n == 1) return true;
+  if (reads_b_rows(p)) return false;
+  return p.m <= kFewDots || p.n <= kFewDots ||
+         (p.k >= kLongDot && p.k * std::min(p.m, p.n) * std::int64_t(size_of(p.dtype)) <= kDotBytes);
 }
 
 void run_direct(const void* problem) {
@@ -268,42 +287,48 @@ bool accepts_direct(const void* problem, std::string* reason) {
 struct Rates {
   double overhead_ns, ns_per_flop;
 };
-constexpr Rates kNaive{10, 1.5}, kTiled{40, 0.2}, kSimd{90, 0.02}, kPacked{60, 0.0047},
+constexpr Rates kNaive{10, 1.5}, kTiled{40, 0.2}, kSimd{90, 0.006}, kPacked{60, 0.0047},
     kDirect{20, 0.0047};
-constexpr double kPackRowsNs = 0.10, kPackColumnsNs = 0.15;  // per element of B, by its layout
-constexpr double kPackStridedNs = 0.25;                      // per element of A, or of B otherwise
-constexpr double kColdBytes = 1.2e6;      // B beyond this falls out of L2 between rows of tiles
-constexpr double kColdElementNs = 0.064;  // and costs this each time it is read again
-// Strided rows of A beyond 1 MiB, or at a stride of whole pages, miss L1 and the TLB at every step.
+constexpr double kNsPerCycle = 0.27;
+// B beyond this falls out of L2 between two rows of tiles; an element read again then costs this much,
+// and more where long columns at a stride of whole pages share a few cache sets.
+constexpr double kColdBytes = 1.2e6, kColdNs = 0.015, kConflictNs = 0.064;
+constexpr std::int64_t kPageBytes = 4096, kLongColumn = 512;
+// Strided rows of A beyond 1 MiB, or at a stride of pages, miss L1 and the TLB in each panel anew.
+constexpr std::int64_t kColdSpanBytes = 1 << 20;
 constexpr double kColdStepNs = 1.6;
-constexpr std::int64_t kColdSpanBytes = 1 << 20, kPageBytes = 4096;
 
-double simple_cost(const MatmulProblem& p, Rates rates) {
-  return double(p.batch) * (rates.overhead_ns + rates.ns_per_flop * flops_of(p));
+double cost_of(const MatmulProblem& p, Rates rates, double extra_ns) {
+  return double(p.batch) * (rates.overhead_ns + rates.ns_per_flop * flops_of(p) + extra_ns);
 }
-double cost_naive(const void* problem) { return simple_cost(problem_of(problem), kNaive); }
-double cost_tiled(const void* problem) { return simple_cost(problem_of(problem), kTiled); }
-double cost_simd(const void* problem) { return simple_cost(problem_of(problem), kSimd); }
-
+double packing_ns(const MatmulProblem& p) {
+  const double per_b = p.b_col == 1 ? kPackRows : p.b_row == 1 ? kPackColumns : kPackStrided;
+  const double per_a = p.a_col == 1 ? 0 : kPackStrided;
+  return kNsPerCycle * double(p.k) * (per_b * double(p.n) + per_a * double(p.m));
+}
+double cost_naive(const void* problem) { return cost_of(problem_of(problem), kNaive, 0); }
+double cost_tiled(const void* problem) { return cost_of(problem_of(problem), kTiled, 0); }
+double cost_simd(const void* problem) {
+  return with_orientation(
+      problem, [](const MatmulProblem& p) { return cost_of(p, kSimd, packing_ns(p)); });
+}
 double cost_packed(const void* problem) {
-  return with_orientation(problem, [](const MatmulProblem& p) {
-    const double per_b = p.b_col == 1 ? kPackRowsNs : p.b_row == 1 ? kPackColumnsNs : kPackStridedNs;
-    const double per_a = p.a_col == 1 ? 0 : kPackStridedNs;
-    return simple_cost(p, kPacked) +
-           double(p.batch) * double(p.k) * (per_b * double(p.n) + per_a * double(p.m));
-  });
+  return with_orientation(
+      problem, [](const MatmulProblem& p) { return cost_of(p, kPacked, packing_ns(p)); });
 }
-
 double cost_direct(const void* problem) {
   return with_orientation(problem, [](const MatmulProblem& p) {
     const std::int64_t element = size_of(p.dtype);
-    double extra = 0;
-    if (double(p.k) * double(p.n) * double(element) > kColdBytes)
-      extra += kColdElementNs * double(p.k) * double(p.n) * double((p.m + 5) / 6);
+    double extra_ns = 0;
+    if (double(p.k) * double(p.n) * double(element) > kColdBytes) {
+      const bool conflicts = p.k > kLongColumn && p.b_row * element % kPageBytes == 0;
+      extra_ns += (conflicts ? kConflictNs : kColdNs) * double(p.k) * double(p.n) *
+                  double((p.m + 5) / 6);
+    }
     const std::int64_t step = p.a_col * element;
     if (p.a_col != 1 && (step * p.k >= kColdSpanBytes || step % kPageBytes == 0))
-      extra += kColdStepNs * double(p.m) / 6 * double(p.n) / 64 * double(p.k);
-    return simple_cost(p, kDirect) + double(p.batch) * extra;
+      extra_ns += kColdStepNs * double(p.k) * double(p.m) / 6 * (double(p.n) / 64 - 0.5);
+    return cost_of(p, kDirect, extra_ns);
   });
 }
 

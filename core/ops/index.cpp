@@ -259,6 +259,17 @@ Shape index_shape(const Plan& plan) {
   return shape;
 }
 
+// Index arrays that do not fit one another are an IndexError, as in NumPy.
+Plan plan_of(const Tensor& x, const std::vector<IndexItem>& items) {
+  Plan plan = Planner(x, items).plan;
+  try {
+    index_shape(plan);
+  } catch (const Error& error) {
+    fail(ErrorKind::index, error.message);
+  }
+  return plan;
+}
+
 Tensor front(const Tensor& view, const Plan& plan) {
   return plan.axes.front() == 0 && are_adjacent(plan.axes)
              ? view
@@ -268,7 +279,7 @@ Tensor front(const Tensor& view, const Plan& plan) {
 }  // namespace
 
 Tensor index(const Tensor& x, const std::vector<IndexItem>& items) {
-  const Plan plan = Planner(x, items).plan;
+  const Plan plan = plan_of(x, items);
   const Tensor view = basic_view(x, plan);
   if (plan.arrays.empty()) return view.is(x) ? reshape(x, x.shape()) : view;
   const Tensor y = gather(front(view, plan), plan.arrays);
@@ -340,7 +351,7 @@ void index_assign(Tensor& x, const std::vector<IndexItem>& items, const Operand&
   if (is_complex(v.dtype()) && !is_complex(x.dtype()))
     fail(ErrorKind::type, "index assignment: complex64 into ", name_of(x.dtype()));
   if (v->storage == x->storage) v = copy(v);
-  const Plan plan = Planner(x, items).plan;
+  const Plan plan = plan_of(x, items);
   write(x, plan, v);
   if (!recorded) return;
   Tensor y = moved_header(x);

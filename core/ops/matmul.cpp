@@ -185,7 +185,7 @@ Tensor matmul(const Tensor& a_in, const Tensor& b_in) {
   if (a_in.rank() == 1) a = expand_dims(a, 0);
   if (b_in.rank() == 1) b = expand_dims(b, 1);
   Tensor c;
-  if (a.rank() > 2 && b.rank() == 2 && can_view_as(a, {-1, a.size(a.rank() - 1)}) && a.count() > 0) {
+  if (a.rank() > 2 && b.rank() == 2 && a.count() > 0 && can_view_as(a, {-1, a.size(a.rank() - 1)})) {
     // One tall product instead of a batch of them.
     Shape shape = a.shape();
     shape[shape.rank() - 1] = b.size(1);

@@ -32,6 +32,13 @@ void Scalar::store(DType dtype, void* out, const char* op) const {
   if (kind == Kind::complex && !is_complex(dtype))
     fail(ErrorKind::type, op, ": a complex number does not fit ", name_of(dtype));
   if (is_integer(dtype)) {
+    if (beyond) {
+      if (dtype != DType::uint64)
+        fail(ErrorKind::overflow, op, ": ", static_cast<std::uint64_t>(i), " does not fit ",
+             name_of(dtype));
+      *static_cast<std::int64_t*>(out) = i;
+      return;
+    }
     std::int64_t value = i;
     if (kind == Kind::floating) {
       if (!(std::abs(re) < 9.2e18))

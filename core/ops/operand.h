@@ -8,16 +8,23 @@ namespace tw {
 struct Scalar {
   enum class Kind : std::uint8_t { boolean, integer, floating, complex };
   Kind kind;
+  bool beyond;     // an integer of 2^63 or more: `i` has the bits of the uint64
   std::int64_t i;  // boolean and integer
   double re, im;
 
   Scalar() = default;  // uninitialised, for arrays
-  Scalar(bool value) : kind(Kind::boolean), i(value), re(value), im(0) {}
+  Scalar(bool value) : kind(Kind::boolean), beyond(false), i(value), re(value), im(0) {}
   Scalar(int value) : Scalar(static_cast<std::int64_t>(value)) {}
   Scalar(std::int64_t value)
-      : kind(Kind::integer), i(value), re(static_cast<double>(value)), im(0) {}
-  Scalar(double value) : kind(Kind::floating), i(0), re(value), im(0) {}
-  Scalar(double re, double im) : kind(Kind::complex), i(0), re(re), im(im) {}
+      : kind(Kind::integer), beyond(false), i(value), re(static_cast<double>(value)), im(0) {}
+  Scalar(double value) : kind(Kind::floating), beyond(false), i(0), re(value), im(0) {}
+  Scalar(double re, double im) : kind(Kind::complex), beyond(false), i(0), re(re), im(im) {}
+  static Scalar of_uint64(std::uint64_t value) {
+    Scalar scalar(static_cast<std::int64_t>(value));
+    scalar.beyond = scalar.i < 0;
+    scalar.re = static_cast<double>(value);
+    return scalar;
+  }
   // Type of a tensor made from this number alone.
   DType natural_dtype() const;
   // Writes the value as `dtype` to `out`; raises ValueError when an integer type cannot hold it.
@@ -26,7 +33,7 @@ struct Scalar {
 
 class Operand {
  public:
-  Operand(const Tensor& x) : tensor(x) {}
+  Operand(const Tensor& x) : tensor(x), scalar(0) {}
   Operand(const Scalar& value) : scalar(value) {}
   Operand(int value) : scalar(value) {}
   Operand(double value) : scalar(value) {}

@@ -1,6 +1,7 @@
 // Random tensors.
 #include "core/ops/random.h"
 
+#include <cmath>
 #include <numeric>
 #include <random>
 
@@ -50,15 +51,17 @@ void check_floating(DType dtype, const char* op) {
     fail(ErrorKind::type, op, ": needs a floating-point dtype, got ", name_of(dtype));
 }
 
-// Uniform in [0, 1), float32 or float64.
-Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide) {
+// Uniform in [0, 1), float32 or float64. In float32 with `bits` random bits: no more than the type that
+// it is meant for has digits, else rounding to that type would give 1.
+Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide, int bits = 24) {
+  const float unit = std::ldexp(1.0f, -bits);
   Tensor y = Tensor::empty(shape, wide ? DType::float64 : DType::float32);
   const std::int64_t count = y.count();
   const Words words(generator, wide ? 2 * count : count);
   parallel_ranges(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       if (wide) y.data<double>()[i] = static_cast<double>(words.pair(i) >> 11) * 0x1p-53;
-      else y.data<float>()[i] = static_cast<float>(words.data()[i] >> 8) * 0x1p-24f;
+      else y.data<float>()[i] = static_cast<float>(words.data()[i] >> (32 - bits)) * unit;
     }
   });
   return y;
@@ -70,9 +73,12 @@ Tensor uniform(Generator& generator, const Shape& shape, double low, double high
   check_shape(shape, "uniform");
   check_floating(dtype, "uniform");
   GradModeGuard off(false);
-  const Tensor u = unit_uniform(generator, shape, dtype == DType::float64);
+  const int bits = dtype == DType::bfloat16 ? 8 : dtype == DType::float16 ? 11 : 24;
+  const Tensor u = unit_uniform(generator, shape, dtype == DType::float64, bits);
   if (low == 0 && high == 1) return astype(u, dtype);
-  return astype(u * (high - low) + low, dtype);
+  const Tensor y = astype(u * (high - low) + low, dtype);
+  // What rounds up to the end belongs to the half interval that `low` lacks.
+  return where(y == Operand(high), Operand(low), y);
 }
 
 Tensor normal(Generator& generator, const Shape& shape, double mean, double deviation, DType dtype) {

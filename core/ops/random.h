@@ -12,7 +12,7 @@ struct Generator {
 };
 Generator& default_generator();
 
-// Uniform in [low, high): 24 random bits in float32 and below, 53 in float64.
+// Uniform in [low, high): as many random bits as the type has digits.
 Tensor uniform(Generator& generator, const Shape& shape, double low, double high, DType dtype);
 // Box-Muller (1958).
 Tensor normal(Generator& generator, const Shape& shape, double mean, double deviation, DType dtype);

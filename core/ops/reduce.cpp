@@ -224,6 +224,8 @@ Tensor all(const Tensor& x, const Axes& axes, bool keepdims) {
 Tensor logsumexp(const Tensor& x_in, const Axes& axes, bool keepdims) {
   check_ordered(x_in, "logsumexp");
   const Tensor x = astype(x_in, floating_dtype(x_in.dtype()));
+  const ReducedAxes reduced = resolve(x, axes, "logsumexp");
+  if (reduced.count == 0) return log(sum(exp(x), axes, keepdims));  // of nothing: -infinity
   Tensor shift;
   {
     GradModeGuard off(false);  // any shift gives the same result, so none needs a gradient
@@ -231,7 +233,7 @@ Tensor logsumexp(const Tensor& x_in, const Axes& axes, bool keepdims) {
     shift = where(isfinite(largest), largest, 0.0);
   }
   const Tensor y = log(sum(exp(x - shift), axes, true)) + shift;
-  return keepdims ? y : reshape(y, resolve(x, axes, "logsumexp").kept_shape);
+  return keepdims ? y : reshape(y, reduced.kept_shape);
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {

@@ -1,13 +1,16 @@
-"""Tilewright: a glass-box tensor engine. Every optimisation is a switch to see, flip and measure."""
+"""Tilewright, a glass-box tensor engine: every optimisation is a switch to see and measure."""
 
 from __future__ import annotations
 
+import builtins as _builtins
 import importlib as _importlib
-from typing import Any as _Any
+import typing as _typing
 
 from tilewright import _core
 from tilewright._core import *  # noqa: F403  (the engine's ops; its stub lists them)
-from tilewright.grad_mode import enable_grad, no_grad, set_grad_enabled
+from tilewright.grad_mode import enable_grad as enable_grad
+from tilewright.grad_mode import no_grad as no_grad
+from tilewright.grad_mode import set_grad_enabled as set_grad_enabled
 
 __version__ = "0.1.0"
 
@@ -31,21 +34,38 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> _Any:
-    if name in _SUBMODULES:
-        return _importlib.import_module(f"tilewright.{name}")
-    if name in _LAZY:
-        value = getattr(_importlib.import_module(_LAZY[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
+if _typing.TYPE_CHECKING:
+    from tilewright import bench as bench
+    from tilewright import cli as cli
+    from tilewright import data as data
+    from tilewright import io as io
+    from tilewright import kernels as kernels
+    from tilewright import memory as memory
+    from tilewright import nn as nn
+    from tilewright import optim as optim
+    from tilewright import train as train
+    from tilewright.explanation import explain as explain
+    from tilewright.gradient_check import gradcheck as gradcheck
+    from tilewright.gradient_check import gradgradcheck as gradgradcheck
+    from tilewright.io import load as load
+    from tilewright.io import save as save
+else:
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name in _SUBMODULES:
+            return _importlib.import_module(f"tilewright.{name}")
+        if name in _LAZY:
+            value = getattr(_importlib.import_module(_LAZY[name]), name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_SUBMODULES, *_LAZY})
 
 
-def rand(*size: int, **options: _Any) -> _core.Tensor:
+def rand(*size: int, **options: _typing.Any) -> _core.Tensor:
     """Uniform numbers in [0, 1) of the given shape.
 
     >>> import tilewright as tw
@@ -55,7 +75,7 @@ def rand(*size: int, **options: _Any) -> _core.Tensor:
     return _core.uniform(0.0, 1.0, _size(size), **options)
 
 
-def randn(*size: int, **options: _Any) -> _core.Tensor:
+def randn(*size: int, **options: _typing.Any) -> _core.Tensor:
     """Normally distributed numbers (mean 0, variance 1) of the given shape.
 
     >>> import tilewright as tw
@@ -65,12 +85,12 @@ def randn(*size: int, **options: _Any) -> _core.Tensor:
     return _core.normal(0.0, 1.0, _size(size), **options)
 
 
-def _size(size: tuple[_Any, ...]) -> _Any:
+def _size(size: tuple[_typing.Any, ...]) -> _typing.Any:
     return size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
 
 
 def tensor(
-    obj: object, dtype: _core.dtype | None = None, requires_grad: bool = False
+    obj: object, dtype: _core.dtype | None = None, requires_grad: _builtins.bool = False
 ) -> _core.Tensor:
     """A tensor with its own copy of the data, PyTorch's way of `asarray(obj, copy=True)`.
 

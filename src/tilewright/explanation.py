@@ -1,4 +1,4 @@
-"""`tw.explain`: which kernel ran for each op, why, and how close it came to the machine's limits."""
+"""`tw.explain`: which kernel ran for each op, why, and how near it came to the machine's limits."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _aligned(rows: Sequence[Sequence[str]], left: int = 3) -> Iterator[str]:
 
 
 def _choices(entries: Iterable[Entry]) -> Iterator[str]:
-    """For each problem that kernels competed for, once: what each would cost or why it could not."""
+    """For each problem that kernels competed for: what each would cost, or why it could not."""
     told = set()
     for entry in entries:
         problem = (entry.op, entry.problem, entry.candidates)

@@ -1,4 +1,4 @@
-"""Tensors in pickles and copies: elements as one buffer, out of band where the protocol has that."""
+"""Tensors in pickles and copies: elements as one buffer, out of band where that is possible."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from timeit import Timer
 from typing import NamedTuple
 
@@ -45,15 +45,15 @@ def add_bandwidth(block_bytes: int = 64 << 20, seconds: float | None = None) -> 
 def quick_peaks(dtype: str = "float32") -> Peaks:
     """Peaks of the active instruction set and thread count, measured once a process.
 
-    Takes about a twentieth of a second the first time. Kernels that are forced have no influence, the
-    random stream stays as it is, and no surrounding `explain` sees the ops. Types other than
+    Takes about a twentieth of a second the first time. Kernels that are forced have no influence,
+    the random stream stays as it is, and no surrounding `explain` sees the ops. Types other than
     float64 are told against float32, in which they are computed.
     """
     computed = "float64" if dtype == "float64" else "float32"
     return _measured(tw.active_isa(), tw.get_num_threads(), computed)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _measured(isa: str, threads: int, dtype: str) -> Peaks:
     outer = tw._core._start_observing()
     # Timing through an observer costs its record, some microseconds in milliseconds.
@@ -64,7 +64,7 @@ def _measured(isa: str, threads: int, dtype: str) -> Peaks:
         tw._core._stop_observing(outer, keep=False)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _quick_bandwidth(_isa: str, _threads: int) -> float:
     return add_bandwidth(_QUICK_BLOCK_BYTES, _QUICK_SECONDS)
 
@@ -77,7 +77,7 @@ def _quick_flops(dtype: str) -> float:
 
 
 def _best_seconds(timer: Timer, budget_s: float | None = None) -> float:
-    """The fastest of some rounds: a fixed number, or as many as fit into the budget (at least 2)."""
+    """The fastest of a fixed number of rounds, or of as many as fit into a budget, at least 2."""
     if budget_s is None:
         return min(timer.repeat(_ROUNDS, 1))
     best = timer.timeit(1)

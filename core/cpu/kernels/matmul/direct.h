@@ -50,36 +50,49 @@ inline void direct_row(const MatmulProblem& p, std::int64_t k, const Update<T>& 
   }
 }
 
-// B has unit column stride. Panels outside, rows inside: a narrow stripe of B stays in L1.
+// One tile of C: `vectors` wide from column j on, `height` rows from row i on.
+template <class T>
+inline void direct_tile(const MatmulProblem& p, std::int64_t k, const Update<T>& update, const T* a,
+                        const T* b, T* c, std::int64_t i, int height, std::int64_t j, int vectors) {
+  const int last = p.n - j < vectors * kLanes<T> ? last_lanes<T>(p.n) : kLanes<T>;
+  const bool masked = kMaskedAccess && last < kLanes<T>;
+  const TileFunction<T>* by_rows =
+      masked ? tiles<T, kMaskedAccess>.at[vectors - 1] : tiles<T, false>.at[vectors - 1];
+  by_rows[height - 1](k, a + i * p.a_row, p.a_row, p.a_col, b + j, p.b_row,
+                      c + i * p.c_row + j * p.c_col, p.c_row, p.c_col, last, update);
+}
+
+// Up to this k writing C takes as long as the sums: C is then written row by row, in the order of memory.
+inline constexpr std::int64_t kShortRun = 64;
+
+// B has unit column stride. Long runs take the panels outside, the rows inside: a narrow stripe of B
+// stays in L1.
+template <class T>
+inline void direct_run(const MatmulProblem& p, std::int64_t k, const Update<T>& update, const T* a,
+                       const T* b, T* c) {
+  const EvenSplit panels(vectors_of<T>(p.n), kTileVectors);
+  if (p.m == 1 && panels.pieces > 2 && p.c_col == 1) return direct_row(p, k, update, a, b, c);
+  const auto column = [&](std::int64_t panel) { return panels.start(panel) * kLanes<T>; };
+  if (k <= kShortRun && panels.pieces > 2) {
+    const EvenSplit rows(p.m, tile_rows(panels.at(0)));
+    for (std::int64_t i = 0; i < rows.pieces; ++i)
+      for (std::int64_t j = 0; j < panels.pieces; ++j)
+        direct_tile(p, k, update, a, b, c, rows.start(i), rows.at(i), column(j), panels.at(j));
+    return;
+  }
+  for (std::int64_t j = 0; j < panels.pieces; ++j) {
+    const EvenSplit rows(p.m, tile_rows(panels.at(j)));
+    for (std::int64_t i = 0; i < rows.pieces; ++i)
+      direct_tile(p, k, update, a, b, c, rows.start(i), rows.at(i), column(j), panels.at(j));
+  }
+}
+
 template <class T>
 inline void direct_tiles(const MatmulProblem& p, const MatmulBlocks& blocks, const T* a, const T* b,
                          T* c) {
-  const EvenSplit panels(vectors_of<T>(p.n), kTileVectors);
-  for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc) {
-    const std::int64_t k = p.k - l < blocks.kc ? p.k - l : blocks.kc;
-    const Update<T> update{(T)p.alpha, l == 0 ? (T)p.beta : T(1)};
-    if (p.m == 1 && panels.pieces > 2 && p.c_col == 1) {
-      direct_row(p, k, update, a + l * p.a_col, b + l * p.b_row, c);
-      continue;
-    }
-    std::int64_t j = 0;
-    for (std::int64_t i = 0; i < panels.pieces; ++i) {
-      const int vectors = panels.at(i);
-      const std::int64_t width = vectors * kLanes<T>;
-      const int last = p.n - j < width ? last_lanes<T>(p.n) : kLanes<T>;
-      const TileFunction<T>* by_rows = tiles<T, false>.at[vectors - 1];
-      if (kMaskedAccess && last < kLanes<T>) by_rows = tiles<T, kMaskedAccess>.at[vectors - 1];
-      const EvenSplit rows(p.m, tile_rows(vectors));
-      for (std::int64_t r = 0, row = 0; r < rows.pieces; ++r) {
-        const int height = rows.at(r);
-        by_rows[height - 1](k, a + l * p.a_col + row * p.a_row, p.a_row, p.a_col,
-                            b + l * p.b_row + j, p.b_row, c + row * p.c_row + j * p.c_col, p.c_row,
-                            p.c_col, last, update);
-        row += height;
-      }
-      j += width;
-    }
-  }
+  for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc)
+    direct_run(p, p.k - l < blocks.kc ? p.k - l : blocks.kc,
+               Update<T>{(T)p.alpha, l == 0 ? (T)p.beta : T(1)}, a + l * p.a_col, b + l * p.b_row, c);
 }
 
 template <class T> TW_INLINE T sum_of_lanes(typename Vec<T>::Raw v) {
@@ -92,6 +105,32 @@ template <class T> TW_INLINE T sum_of_lanes(typename Vec<T>::Raw v) {
   return lanes[0];
 }
 
+// The sum of each vector's lanes. A whole set of `lanes` vectors is folded together, two vectors into
+// one a step, which adds the lanes of each in the same order as above.
+template <class T, int count>
+TW_INLINE void sums_of_lanes(const typename Vec<T>::Raw* vectors, T* out) {
+  constexpr int lanes = kLanes<T>;
+  int done = 0;
+  if constexpr (lanes > 1 && count >= lanes) {
+    using Order = std::make_integer_sequence<int, lanes>;
+#pragma GCC unroll 8
+    for (; done + lanes <= count; done += lanes) {
+      typename Vec<T>::Raw fold[lanes];
+#pragma GCC unroll 16
+      for (int i = 0; i < lanes; ++i) fold[i] = vectors[done + i];
+#pragma GCC unroll 4
+      for (int half = lanes / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+        for (int i = 0; i < half; ++i)
+          fold[i] = interleave_low(fold[i], fold[i + half], Order()) +
+                    interleave_high(fold[i], fold[i + half], Order());
+      Vec<T>(fold[0]).store(out + done);
+    }
+  }
+#pragma GCC unroll 16
+  for (; done < count; ++done) out[done] = sum_of_lanes<T>(vectors[done]);
+}
+
 // rows x columns dot products at once. Each has its own vector of partial sums: the result does not
 // depend on its neighbours.
 template <class T, int rows, int columns>
@@ -102,12 +141,12 @@ void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::i
   typename V::Raw sums[rows][columns] = {};
   const auto step = [&](std::int64_t p, auto load) __attribute__((always_inline)) {
     typename V::Raw y[columns];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int j = 0; j < columns; ++j) y[j] = load(b + p + j * b_col);
 #pragma GCC unroll 4
     for (int i = 0; i < rows; ++i) {
       const typename V::Raw x = load(a + p + i * a_row);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int j = 0; j < columns; ++j) sums[i][j] += x * y[j];
     }
   };
@@ -118,40 +157,53 @@ void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::i
     const int rest = (int)(k - p);
     step(p, [rest](const T* x) __attribute__((always_inline)) { return V::load(x, rest).v; });
   }
+  T results[rows * columns + lanes];  // the last row is read as a whole vector
+  sums_of_lanes<T, rows * columns>(sums[0], results);
+  const T alpha = update.alpha, beta = update.beta;
 #pragma GCC unroll 4
-  for (int i = 0; i < rows; ++i)
-#pragma GCC unroll 4
-    for (int j = 0; j < columns; ++j) {
-      T sum = sum_of_lanes<T>(sums[i][j]) * update.alpha;
-      T& out = c[i * c_row + j * c_col];
-      if (update.beta != 0) sum += update.beta * out;
-      out = sum;
+  for (int i = 0; i < rows; ++i) {
+    const T* row = results + i * columns;
+    if (c_col == 1 && columns <= lanes) {
+      update_vector(c + i * c_row, columns, V::load(row) * V(alpha), beta);
+    } else {
+      for (int j = 0; j < columns; ++j)
+        update_vector(c + i * c_row + j * c_col, 1, V(row[j]) * V(alpha), beta);
     }
+  }
 }
 
-inline constexpr int kDotTile = 4;  // 16 sums, 4 + 1 operands: within 32 registers, 8 chains and more
+// With 32 registers 20 sums, 5 + 1 operands; with 16 registers 8 sums, 2 + 1.
+inline constexpr int kDotRows = 4, kDotColumns = kRegisters >= 32 ? 5 : 2;
 
 template <class T>
 using DotFunction = void (*)(std::int64_t k, const T* a, std::int64_t a_row, const T* b,
-                             std::int64_t b_col, T* c, std::int64_t c_row,
-                             std::int64_t c_col, const Update<T>& update);
-template <class T>
-constexpr DotFunction<T> kDotTiles[kDotTile][kDotTile] = {
-    {dot_tile<T, 1, 1>, dot_tile<T, 1, 2>, dot_tile<T, 1, 3>, dot_tile<T, 1, 4>},
-    {dot_tile<T, 2, 1>, dot_tile<T, 2, 2>, dot_tile<T, 2, 3>, dot_tile<T, 2, 4>},
-    {dot_tile<T, 3, 1>, dot_tile<T, 3, 2>, dot_tile<T, 3, 3>, dot_tile<T, 3, 4>},
-    {dot_tile<T, 4, 1>, dot_tile<T, 4, 2>, dot_tile<T, 4, 3>, dot_tile<T, 4, 4>}};
+                             std::int64_t b_col, T* c, std::int64_t c_row, std::int64_t c_col,
+                             const Update<T>& update);
+// dots<T>.at[rows - 1][columns - 1]
+template <class T> struct Dots {
+  DotFunction<T> at[kDotRows][kDotColumns];
+  template <int rows, int columns> constexpr void fill() {
+    at[rows - 1][columns - 1] = dot_tile<T, rows, columns>;
+    if constexpr (columns > 1) {
+      fill<rows, columns - 1>();
+    } else if constexpr (rows > 1) {
+      fill<rows - 1, kDotColumns>();
+    }
+  }
+  constexpr Dots() : at{} { fill<kDotRows, kDotColumns>(); }
+};
+template <class T> constexpr Dots<T> dots;
 
 // A has unit column stride, B unit row stride.
 template <class T> inline void direct_dots(const MatmulProblem& p, const T* a, const T* b, T* c) {
   const Update<T> update{(T)p.alpha, (T)p.beta};
-  for (std::int64_t i = 0; i < p.m; i += kDotTile)
-    for (std::int64_t j = 0; j < p.n; j += kDotTile) {
-      const std::int64_t rows = p.m - i < kDotTile ? p.m - i : kDotTile;
-      const std::int64_t columns = p.n - j < kDotTile ? p.n - j : kDotTile;
-      kDotTiles<T>[rows - 1][columns - 1](p.k, a + i * p.a_row, p.a_row, b + j * p.b_col, p.b_col,
-                                          c + i * p.c_row + j * p.c_col, p.c_row, p.c_col,
-                                          update);
+  const EvenSplit rows(p.m, kDotRows), columns(p.n, kDotColumns);
+  for (std::int64_t r = 0; r < rows.pieces; ++r)
+    for (std::int64_t s = 0; s < columns.pieces; ++s) {
+      const std::int64_t i = rows.start(r), j = columns.start(s);
+      dots<T>.at[rows.at(r) - 1][columns.at(s) - 1](p.k, a + i * p.a_row, p.a_row, b + j * p.b_col,
+                                                    p.b_col, c + i * p.c_row + j * p.c_col, p.c_row,
+                                                    p.c_col, update);
     }
 }
 

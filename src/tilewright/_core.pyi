@@ -1,0 +1,857 @@
+"""The engine: tensors, ops, gradients, kernels. Made by tools/make_stub.py."""
+
+# ruff: noqa: N801, N802  (the Array API's names)
+# fmt: off
+
+import builtins
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, SupportsIndex, TypeAlias
+
+from typing_extensions import Buffer, Self
+
+_Bool: TypeAlias = builtins.bool
+_Number: TypeAlias = _Bool | int | float | complex
+
+class _Array(Protocol):
+    """Another library's array."""
+
+    def __dlpack_device__(self) -> tuple[Any, Any]: ...
+
+_Operand: TypeAlias = Tensor | _Number | _Array
+
+class dtype:
+    """An element type."""
+
+    def __eq__(self, arg: object, /) -> _Bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> str: ...
+    def __repr__(self) -> str: ...
+    def __str__(self) -> str: ...
+    @property
+    def itemsize(self) -> int:
+        """Bytes an element."""
+    @property
+    def name(self) -> str: ...
+
+_DType: TypeAlias = dtype
+_DTypeLike: TypeAlias = dtype | str | type[Any] | Any
+
+class HookHandle:
+    """A registered hook."""
+
+    def remove(self) -> None:
+        """Removes the hook; a second call does nothing."""
+
+class Generator:
+    """A stream of random numbers: seed and position."""
+
+    def __init__(self, seed: int) -> None: ...
+    def manual_seed(self, seed: int) -> None:
+        """Starts the stream of another seed."""
+    @property
+    def position(self) -> int:
+        """32-bit words already used, a multiple of 4."""
+    @position.setter
+    def position(self, value: int, /) -> None: ...
+    @property
+    def seed(self) -> int: ...
+
+class Tensor:
+    """An n-dimensional array that takes part in autograd."""
+
+    __array_ufunc__: None
+    def __new__(cls, x: Any) -> Self: ...
+    def __add__(self, other: _Operand, /) -> Tensor: ...
+    def __and__(self, other: _Operand, /) -> Tensor: ...
+    def __floordiv__(self, other: _Operand, /) -> Tensor: ...
+    def __matmul__(self, other: _Operand, /) -> Tensor: ...
+    def __mod__(self, other: _Operand, /) -> Tensor: ...
+    def __mul__(self, other: _Operand, /) -> Tensor: ...
+    def __or__(self, other: _Operand, /) -> Tensor: ...
+    def __pow__(self, other: _Operand, /) -> Tensor: ...
+    def __sub__(self, other: _Operand, /) -> Tensor: ...
+    def __truediv__(self, other: _Operand, /) -> Tensor: ...
+    def __xor__(self, other: _Operand, /) -> Tensor: ...
+    def __radd__(self, other: _Operand, /) -> Tensor: ...
+    def __rand__(self, other: _Operand, /) -> Tensor: ...
+    def __rfloordiv__(self, other: _Operand, /) -> Tensor: ...
+    def __rmatmul__(self, other: _Operand, /) -> Tensor: ...
+    def __rmod__(self, other: _Operand, /) -> Tensor: ...
+    def __rmul__(self, other: _Operand, /) -> Tensor: ...
+    def __ror__(self, other: _Operand, /) -> Tensor: ...
+    def __rpow__(self, other: _Operand, /) -> Tensor: ...
+    def __rsub__(self, other: _Operand, /) -> Tensor: ...
+    def __rtruediv__(self, other: _Operand, /) -> Tensor: ...
+    def __rxor__(self, other: _Operand, /) -> Tensor: ...
+    def __iadd__(self, other: _Operand, /) -> Self: ...
+    def __ifloordiv__(self, other: _Operand, /) -> Self: ...
+    def __imod__(self, other: _Operand, /) -> Self: ...
+    def __imul__(self, other: _Operand, /) -> Self: ...
+    def __isub__(self, other: _Operand, /) -> Self: ...
+    def __itruediv__(self, other: _Operand, /) -> Self: ...
+    def __ge__(self, other: _Operand, /) -> Tensor: ...
+    def __gt__(self, other: _Operand, /) -> Tensor: ...
+    def __le__(self, other: _Operand, /) -> Tensor: ...
+    def __lt__(self, other: _Operand, /) -> Tensor: ...
+    def __eq__(self, other: _Operand, /) -> Tensor: ...  # type: ignore[override]
+    def __ne__(self, other: _Operand, /) -> Tensor: ...  # type: ignore[override]
+    def __abs__(self) -> Tensor: ...
+    def __invert__(self) -> Tensor: ...
+    def __neg__(self) -> Tensor: ...
+    def __pos__(self) -> Tensor: ...
+    def __bool__(self) -> _Bool: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __float__(self) -> float: ...
+    def __int__(self) -> int: ...
+    def __index__(self) -> int: ...
+    def __len__(self) -> int: ...
+    def __hash__(self) -> int: ...
+    def __iter__(self) -> Iterator[Tensor]: ...
+    def __getitem__(self, key: Any, /) -> Tensor: ...
+    def __setitem__(self, key: Any, value: Any, /) -> None: ...
+    def __delitem__(self, key: Any, /) -> None: ...
+    @property
+    def T(self) -> Tensor:
+        """The transpose of a matrix, as a view."""
+    def __array__(self, dtype: object=None, copy: object=None) -> Any: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: object=None,
+        max_version: object=None,
+        dl_device: object=None,
+        copy: object=None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]: ...
+    def abs(self) -> Tensor:
+        """Absolute value."""
+    def acos(self) -> Tensor:
+        """Inverse cosine, in radians."""
+    def acosh(self) -> Tensor:
+        """Inverse hyperbolic cosine."""
+    def add_(self, other: _Operand) -> Self:
+        """The operator's result, written in place."""
+    def all(self, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+        """Whether all elements are nonzero."""
+    def any(self, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+        """Whether any element is nonzero."""
+    def argmax(self, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
+        """Index of the first largest element (of the flattened x by default)."""
+    def argmin(self, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
+        """Index of the first smallest element (of the flattened x by default)."""
+    def asin(self) -> Tensor:
+        """Inverse sine, in radians."""
+    def asinh(self) -> Tensor:
+        """Inverse hyperbolic sine."""
+    def astype(self, dtype: _DTypeLike) -> Tensor:
+        """Converted to another dtype; itself where it has it."""
+    def atan(self) -> Tensor:
+        """Inverse tangent, in radians."""
+    def atanh(self) -> Tensor:
+        """Inverse hyperbolic tangent."""
+    def backward(
+        self,
+        gradient: Tensor | None=None,
+        retain_graph: _Bool=False,
+        create_graph: _Bool=False,
+    ) -> None:
+        """Adds the gradient of this tensor to the grad of every leaf it was computed from."""
+    def broadcast_to(self, shape: int | Sequence[int]) -> Tensor:
+        """Axes of extent 1 repeated, as a view."""
+    def ceil(self) -> Tensor:
+        """Smallest whole number not below x."""
+    def contiguous(self) -> Tensor:
+        """Itself where row-major, else a copy."""
+    def copy(self) -> Tensor:
+        """The same values in fresh row-major memory."""
+    def copy_(self, value: _Operand) -> Self:
+        """Overwritten with another tensor's values, broadcast and converted."""
+    def cos(self) -> Tensor:
+        """Cosine; x in radians."""
+    def cosh(self) -> Tensor:
+        """Hyperbolic cosine."""
+    @property
+    def data_ptr(self) -> int:
+        """Address of the first element."""
+    def detach(self) -> Tensor:
+        """The same memory outside the graph."""
+    @property
+    def device(self) -> str:
+        """Where the memory is: 'cpu'."""
+    def div_(self, other: _Operand) -> Self:
+        """The operator's result, written in place."""
+    def dot(self, other: Tensor) -> Tensor:
+        """Matrix product."""
+    @property
+    def dtype(self) -> _DType:
+        """Element type."""
+    def elu(self) -> Tensor:
+        """x where positive, else exp(x) - 1."""
+    def erf(self) -> Tensor:
+        """Error function."""
+    def exp(self) -> Tensor:
+        """e to the power of each element."""
+    def exp2(self) -> Tensor:
+        """2 to the power of each element."""
+    def expand_dims(self, axis: int) -> Tensor:
+        """A new axis of extent 1."""
+    def expm1(self) -> Tensor:
+        """exp(x) - 1, exact near 0."""
+    def fill_(self, value: _Number) -> Self:
+        """Every element set to one number."""
+    def flatten(self, start_axis: int=0, end_axis: int=-1) -> Tensor:
+        """Axes merged into one."""
+    def floor(self) -> Tensor:
+        """Largest whole number not above x."""
+    @property
+    def grad(self) -> Tensor | None:
+        """Gradient added up by backward, or None."""
+    @grad.setter
+    def grad(self, value: Tensor | None, /) -> None: ...
+    @property
+    def is_contiguous(self) -> _Bool:
+        """Whether row-major without gaps."""
+    @property
+    def is_leaf(self) -> _Bool:
+        """Whether no recorded op made it."""
+    def isfinite(self) -> Tensor:
+        """Whether neither infinite nor NaN."""
+    def isinf(self) -> Tensor:
+        """Whether infinite."""
+    def isnan(self) -> Tensor:
+        """Whether not a number."""
+    def item(self) -> Any:
+        """The only element as a number."""
+    @property
+    def itemsize(self) -> int:
+        """Bytes an element."""
+    def log(self) -> Tensor:
+        """Natural logarithm."""
+    def log10(self) -> Tensor:
+        """Logarithm to base 10."""
+    def log1p(self) -> Tensor:
+        """log(1 + x), exact near 0."""
+    def log2(self) -> Tensor:
+        """Logarithm to base 2."""
+    def log_softmax(self, axis: int=-1) -> Tensor:
+        """log(softmax(x)), computed in one pass."""
+    def logical_not(self) -> Tensor:
+        """Whether zero."""
+    def logsumexp(self, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+        """log(sum(exp(x))) without overflow."""
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes swapped, as a view."""
+    def matmul(self, other: Tensor) -> Tensor:
+        """Matrix product."""
+    def max(self, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+        """Largest element; NaN where there is one."""
+    def mean(self, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+        """Mean over all or some axes, in x's floating type."""
+    def min(self, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+        """Smallest element; NaN where there is one."""
+    def mul_(self, other: _Operand) -> Self:
+        """The operator's result, written in place."""
+    @property
+    def name(self) -> str:
+        """Shown in error messages."""
+    @name.setter
+    def name(self, value: str, /) -> None: ...
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+    def negative(self) -> Tensor:
+        """Negative of each element."""
+    def numpy(self) -> Any:
+        """A NumPy array over the same memory."""
+    @property
+    def op(self) -> str | None:
+        """Name of the recorded op that made it, or None."""
+    def permute_dims(self, *args: int | Sequence[int]) -> Tensor:
+        """Axes in another order, as a view."""
+    def positive(self) -> Tensor:
+        """Each element unchanged."""
+    def prod(
+        self,
+        axis: int | Sequence[int] | None=None,
+        keepdims: _Bool=False,
+        dtype: _DTypeLike | None=None,
+    ) -> Tensor:
+        """Product over all or some axes; of integers in 64 bits."""
+    def reciprocal(self) -> Tensor:
+        """One over each element."""
+    def register_forward_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
+        """Calls hook(value) when an op takes the tensor; the op uses a returned tensor ..."""
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
+        """Calls hook(grad) when the gradient is complete; a returned tensor replaces it."""
+    def relu(self) -> Tensor:
+        """Larger of x and 0."""
+    @property
+    def requires_grad(self) -> _Bool:
+        """Whether ops on it are recorded."""
+    @requires_grad.setter
+    def requires_grad(self, value: _Bool, /) -> None: ...
+    def requires_grad_(self, requires_grad: _Bool=True) -> Self:
+        """Sets requires_grad and returns the tensor."""
+    def reshape(self, *args: int | Sequence[int]) -> Tensor:
+        """The same elements in another shape."""
+    def retain_grad(self) -> None:
+        """Keeps the gradient of a result in its grad."""
+    def round(self) -> Tensor:
+        """Nearest whole number, halves to even."""
+    def rsqrt(self) -> Tensor:
+        """One over the square root."""
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents, a tuple of ints."""
+    def sigmoid(self) -> Tensor:
+        """1 / (1 + exp(-x))."""
+    def sign(self) -> Tensor:
+        """-1, 0 or 1 by the sign."""
+    def signbit(self) -> Tensor:
+        """Whether the sign bit is set."""
+    def silu(self) -> Tensor:
+        """x * sigmoid(x), also called swish."""
+    def sin(self) -> Tensor:
+        """Sine; x in radians."""
+    def sinh(self) -> Tensor:
+        """Hyperbolic sine."""
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+    def softmax(self, axis: int=-1) -> Tensor:
+        """exp(x) / sum(exp(x)) along an axis."""
+    def softplus(self) -> Tensor:
+        """log(1 + exp(x)), without overflow."""
+    def sqrt(self) -> Tensor:
+        """Square root."""
+    def square(self) -> Tensor:
+        """Square of each element."""
+    def squeeze(self, axis: int | Sequence[int] | None=None) -> Tensor:
+        """Without the axes of extent 1."""
+    def std(
+        self,
+        axis: int | Sequence[int] | None=None,
+        correction: float=0.0,
+        keepdims: _Bool=False,
+    ) -> Tensor:
+        """Standard deviation."""
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Steps between elements, in elements."""
+    def sub_(self, other: _Operand) -> Self:
+        """The operator's result, written in place."""
+    def sum(
+        self,
+        axis: int | Sequence[int] | None=None,
+        keepdims: _Bool=False,
+        dtype: _DTypeLike | None=None,
+    ) -> Tensor:
+        """Sum over all or some axes; of integers in 64 bits."""
+    def tan(self) -> Tensor:
+        """Tangent; x in radians."""
+    def tanh(self) -> Tensor:
+        """Hyperbolic tangent."""
+    def tolist(self) -> Any:
+        """Nested lists of numbers."""
+    def transpose(self, axis0: int, axis1: int) -> Tensor:
+        """Two axes swapped, as a view."""
+    def trunc(self) -> Tensor:
+        """Whole part, towards zero."""
+    def var(
+        self,
+        axis: int | Sequence[int] | None=None,
+        correction: float=0.0,
+        keepdims: _Bool=False,
+    ) -> Tensor:
+        """Variance."""
+    @property
+    def version(self) -> int:
+        """How often its memory was changed in place."""
+    def zero_(self) -> Self:
+        """Every element set to 0."""
+
+bfloat16: _DType
+bool: _DType
+complex64: _DType
+float16: _DType
+float32: _DType
+float64: _DType
+int16: _DType
+int32: _DType
+int64: _DType
+int8: _DType
+uint16: _DType
+uint32: _DType
+uint64: _DType
+uint8: _DType
+
+class Error(Exception): ...
+class ExchangeError(Error, BufferError): ...
+class FileError(Error, OSError): ...
+class InvalidTypeError(Error, TypeError): ...
+class InvalidValueError(Error, ValueError): ...
+class OutOfMemoryError(Error, MemoryError): ...
+class SlowPathWarning(RuntimeWarning): ...
+class StateError(Error, RuntimeError): ...
+class InvalidIndexError(Error, IndexError): ...
+class NumberTooLargeError(Error, OverflowError): ...
+class UnsupportedError(Error, NotImplementedError): ...
+
+def _as_bytes(x: Tensor) -> Tensor:
+    """The memory of a row-major tensor of any dtype as uint8."""
+def _dtype_named(arg: _DTypeLike, /) -> _DType: ...
+def _set_grad_mode(arg: _Bool, /) -> _Bool: ...
+def _start_observing() -> int: ...
+def _stop_observing(outer: int, keep: _Bool=True) -> list[dict[str, Any]]: ...
+def _to_dlpack(x: Tensor, max_version: object, dl_device: object, copy: object) -> object: ...
+def abs(x: _Operand) -> Tensor:
+    """Absolute value."""
+def acos(x: _Operand) -> Tensor:
+    """Inverse cosine, in radians."""
+def acosh(x: _Operand) -> Tensor:
+    """Inverse hyperbolic cosine."""
+def active_device() -> str:
+    """Device that ops run on."""
+def active_isa() -> str:
+    """Instruction set of the kernels in use."""
+def adagrad_step(
+    params: Sequence[Tensor],
+    sums: Sequence[Tensor],
+    *,
+    lr: float,
+    eps: float=1e-10,
+    weight_decay: float=0.0,
+    lr_decay: float=0.0,
+    step: int=1,
+) -> None:
+    """Adagrad (Duchi, Hazan, Singer, 2011) on all params in place."""
+def adam_step(
+    params: Sequence[Tensor],
+    exp_avgs: Sequence[Tensor],
+    exp_avg_sqs: Sequence[Tensor],
+    *,
+    step: int,
+    lr: float,
+    beta1: float=0.9,
+    beta2: float=0.999,
+    eps: float=1e-08,
+    weight_decay: float=0.0,
+    decoupled: _Bool=False,
+) -> None:
+    """Adam (Kingma and Ba, 2015), or AdamW where decoupled, on all params in place."""
+def add(a: _Operand, b: _Operand) -> Tensor:
+    """Sum of a and b."""
+def all(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    """Whether all elements are nonzero."""
+def any(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    """Whether any element is nonzero."""
+def arange(
+    start: _Number,
+    stop: _Number | None=None,
+    step: _Number=1,
+    dtype: _DTypeLike | None=None,
+    device: object=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
+    """start, start + step, ... up to but without stop."""
+def argmax(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
+    """Index of the first largest element (of the flattened x by default)."""
+def argmin(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
+    """Index of the first smallest element (of the flattened x by default)."""
+def asarray(
+    obj: object,
+    dtype: _DTypeLike | None=None,
+    device: object=None,
+    copy: _Bool | None=None,
+) -> Tensor:
+    """A tensor from nested lists, numbers, or anything with the buffer protocol or ..."""
+def asin(x: _Operand) -> Tensor:
+    """Inverse sine, in radians."""
+def asinh(x: _Operand) -> Tensor:
+    """Inverse hyperbolic sine."""
+def astype(x: Tensor, dtype: _DTypeLike, *, copy: _Bool=True) -> Tensor:
+    """x converted to another dtype."""
+def atan(x: _Operand) -> Tensor:
+    """Inverse tangent, in radians."""
+def atan2(a: _Operand, b: _Operand) -> Tensor:
+    """Angle of the point (b, a), in radians."""
+def atanh(x: _Operand) -> Tensor:
+    """Inverse hyperbolic tangent."""
+def bernoulli(
+    p: float,
+    size: int | Sequence[int],
+    dtype: _DTypeLike=...,
+    generator: Generator | None=None,
+) -> Tensor:
+    """1 with probability p, else 0."""
+def bitwise_and(a: _Operand, b: _Operand) -> Tensor:
+    """Bits set in both."""
+def bitwise_or(a: _Operand, b: _Operand) -> Tensor:
+    """Bits set in either."""
+def bitwise_xor(a: _Operand, b: _Operand) -> Tensor:
+    """Bits set in exactly one."""
+def broadcast_shapes(shapes: Sequence[int | Sequence[int]]) -> tuple[int, ...]: ...
+def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor:
+    """Axes of extent 1 repeated, as a view."""
+def ceil(x: _Operand) -> Tensor:
+    """Smallest whole number not below x."""
+def clip(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
+    """x limited to the range from min to max."""
+def concat(arrays: Sequence[Tensor], *, axis: int | None=0) -> Tensor:
+    """Tensors joined along an existing axis (None: flattened)."""
+def copysign(a: _Operand, b: _Operand) -> Tensor:
+    """Magnitude of a with the sign of b."""
+def cos(x: _Operand) -> Tensor:
+    """Cosine; x in radians."""
+def cosh(x: _Operand) -> Tensor:
+    """Hyperbolic cosine."""
+def cpu_info() -> dict[str, Any]:
+    """What the processor can do and what of it is in use."""
+def cross_entropy(
+    logits: Tensor,
+    targets: Tensor,
+    reduction: str='mean',
+    ignore_index: int=-100,
+) -> Tensor:
+    """Negative log-likelihood of integer targets (n,) under logits (n, classes)."""
+def device_names() -> list[str]:
+    """Devices that ops can run on: 'null' computes nothing."""
+def divide(a: _Operand, b: _Operand) -> Tensor:
+    """Quotient of a and b; whole numbers become floating-point first."""
+def dropout(
+    x: Tensor,
+    p: float=0.5,
+    training: _Bool=True,
+    generator: Generator | None=None,
+) -> Tensor:
+    """Zeroes elements with probability p and scales the rest by 1 / (1 - p), while ..."""
+def elu(x: _Operand) -> Tensor:
+    """x where positive, else exp(x) - 1."""
+def empty(
+    shape: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    device: object=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
+    """A tensor with unspecified contents."""
+def empty_like(x: Tensor, dtype: _DTypeLike | None=None, device: object=None) -> Tensor:
+    """Like empty, shape and dtype from x."""
+def env_text(name: str) -> str:
+    """Value of TILEWRIGHT_<name>, or '' where unset."""
+def env_variables() -> dict[str, str]:
+    """Environment variables that the engine reads, with their meaning."""
+def equal(a: _Operand, b: _Operand) -> Tensor:
+    """Whether a equals b."""
+def erf(x: _Operand) -> Tensor:
+    """Error function."""
+def exp(x: _Operand) -> Tensor:
+    """e to the power of each element."""
+def exp2(x: _Operand) -> Tensor:
+    """2 to the power of each element."""
+def expand_dims(x: Tensor, *, axis: int=0) -> Tensor:
+    """A new axis of extent 1."""
+def expm1(x: _Operand) -> Tensor:
+    """exp(x) - 1, exact near 0."""
+def eye(
+    n_rows: int,
+    n_cols: int | None=None,
+    k: int=0,
+    dtype: _DTypeLike | None=None,
+    device: object=None,
+) -> Tensor:
+    """Ones on the k-th diagonal, zeros elsewhere."""
+def flip(x: Tensor, *, axis: int | Sequence[int] | None=None) -> Tensor:
+    """Order reversed along axes (all by default), as a view."""
+def floor(x: _Operand) -> Tensor:
+    """Largest whole number not above x."""
+def floor_divide(a: _Operand, b: _Operand) -> Tensor:
+    """Largest whole number not above a / b."""
+def force_kernel(op: str, name: str) -> None:
+    """Forces a kernel by name; '' lifts it."""
+def forced_kernel(op: str) -> str:
+    """Name of the forced kernel, or ''."""
+def from_dlpack(x: object, *, device: object=None, copy: object=None) -> Tensor:
+    """A tensor over the memory of an object with __dlpack__."""
+def frombuffer(
+    buffer: Buffer,
+    dtype: _DTypeLike,
+    shape: int | Sequence[int] | None=None,
+    offset: int=0,
+) -> Tensor:
+    """A tensor over the bytes of a buffer, without a copy; offset in bytes."""
+def full(
+    shape: int | Sequence[int],
+    fill_value: _Number,
+    dtype: _DTypeLike | None=None,
+    device: object=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
+    """A tensor of one value."""
+def full_like(
+    x: Tensor,
+    fill_value: _Number,
+    dtype: _DTypeLike | None=None,
+    device: object=None,
+) -> Tensor:
+    """Like full, shape and dtype from x."""
+def get_float32_matmul_precision() -> str:
+    """What float32 matmul may use."""
+def get_num_threads() -> int:
+    """Threads that parallel kernels use, the caller included."""
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None=None,
+    retain_graph: _Bool | None=None,
+    create_graph: _Bool=False,
+    allow_unused: _Bool=False,
+) -> tuple[Tensor, ...]:
+    """Gradients of outputs with respect to inputs, as a tuple; no grad is touched."""
+def greater(a: _Operand, b: _Operand) -> Tensor:
+    """Whether a is above b."""
+def greater_equal(a: _Operand, b: _Operand) -> Tensor:
+    """Whether a is at least b."""
+def hypot(a: _Operand, b: _Operand) -> Tensor:
+    """sqrt(a * a + b * b) without overflow."""
+def is_grad_enabled() -> _Bool:
+    """Whether ops are being recorded."""
+def isfinite(x: _Operand) -> Tensor:
+    """Whether neither infinite nor NaN."""
+def isinf(x: _Operand) -> Tensor:
+    """Whether infinite."""
+def isnan(x: _Operand) -> Tensor:
+    """Whether not a number."""
+def kernel_ops() -> list[str]:
+    """Ops that have registered kernels."""
+def kernels_of_op(op: str) -> list[dict[str, Any]]:
+    """Kernels of an op in ladder order."""
+def less(a: _Operand, b: _Operand) -> Tensor:
+    """Whether a is below b."""
+def less_equal(a: _Operand, b: _Operand) -> Tensor:
+    """Whether a is at most b."""
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None=None) -> Tensor:
+    """x @ weight.T + bias for x (..., in), weight (out, in), bias (out,)."""
+def linspace(
+    start: float,
+    stop: float,
+    num: int,
+    dtype: _DTypeLike | None=None,
+    device: object=None,
+    endpoint: _Bool=True,
+) -> Tensor:
+    """num evenly spaced numbers from start to stop."""
+def log(x: _Operand) -> Tensor:
+    """Natural logarithm."""
+def log10(x: _Operand) -> Tensor:
+    """Logarithm to base 10."""
+def log1p(x: _Operand) -> Tensor:
+    """log(1 + x), exact near 0."""
+def log2(x: _Operand) -> Tensor:
+    """Logarithm to base 2."""
+def log_softmax(x: Tensor, axis: int=-1) -> Tensor:
+    """log(softmax(x)), computed in one pass."""
+def logical_and(a: _Operand, b: _Operand) -> Tensor:
+    """Whether both are nonzero."""
+def logical_not(x: _Operand) -> Tensor:
+    """Whether zero."""
+def logical_or(a: _Operand, b: _Operand) -> Tensor:
+    """Whether either is nonzero."""
+def logical_xor(a: _Operand, b: _Operand) -> Tensor:
+    """Whether exactly one is nonzero."""
+def logsumexp(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    """log(sum(exp(x))) without overflow."""
+def manual_seed(seed: int) -> None:
+    """Seeds the default generator."""
+def matmul(a: Tensor, b: Tensor) -> Tensor:
+    """Matrix product; 1-D operands are vectors, leading axes are broadcast batches."""
+def max(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    """Largest element; NaN where there is one."""
+def maximum(a: _Operand, b: _Operand) -> Tensor:
+    """Larger of a and b; NaN if either is."""
+def mean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    """Mean over all or some axes, in x's floating type."""
+def memory_reset_peaks() -> None:
+    """Starts the peak figures anew."""
+def memory_stats() -> dict[str, int]:
+    """Figures of the memory pool, in bytes and counts."""
+def memory_trim() -> int:
+    """Gives unused memory back to the system; returns bytes."""
+def min(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    """Smallest element; NaN where there is one."""
+def minimum(a: _Operand, b: _Operand) -> Tensor:
+    """Smaller of a and b; NaN if either is."""
+def mse_loss(x: Tensor, y: Tensor, reduction: str='mean') -> Tensor:
+    """Squared differences, averaged by default."""
+def multiply(a: _Operand, b: _Operand) -> Tensor:
+    """Product of a and b."""
+def negative(x: _Operand) -> Tensor:
+    """Negative of each element."""
+def nonzero(x: Tensor) -> tuple[Tensor, ...]:
+    """Positions of the nonzero elements: one int64 tensor for each axis."""
+def normal(
+    mean: float,
+    std: float,
+    size: int | Sequence[int],
+    dtype: _DTypeLike=...,
+    generator: Generator | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
+    """Normally distributed numbers (Box and Muller, 1958)."""
+def not_equal(a: _Operand, b: _Operand) -> Tensor:
+    """Whether a differs from b."""
+def one_hot(indices: Tensor, num_classes: int, dtype: _DTypeLike=...) -> Tensor:
+    """1 at each index along a new last axis."""
+def ones(
+    shape: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    device: object=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
+    """A tensor of ones."""
+def ones_like(x: Tensor, dtype: _DTypeLike | None=None, device: object=None) -> Tensor:
+    """Like ones, shape and dtype from x."""
+def permute_dims(x: Tensor, axes: int | Sequence[int] | None) -> Tensor:
+    """Axes in another order, as a view."""
+def pointwise_table() -> list[dict[str, Any]]:
+    """The rows of the pointwise op table, as dictionaries."""
+def positive(x: _Operand) -> Tensor:
+    """Each element unchanged."""
+def pow(a: _Operand, b: _Operand) -> Tensor:
+    """a to the power of b."""
+def prod(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+) -> Tensor:
+    """Product over all or some axes; of integers in 64 bits."""
+def randint(
+    low: int,
+    high: int,
+    size: int | Sequence[int],
+    dtype: _DTypeLike=...,
+    generator: Generator | None=None,
+) -> Tensor:
+    """Whole numbers in [low, high)."""
+def randperm(n: int, generator: Generator | None=None) -> Tensor:
+    """0 to n - 1 in random order."""
+def reciprocal(x: _Operand) -> Tensor:
+    """One over each element."""
+def relu(x: _Operand) -> Tensor:
+    """Larger of x and 0."""
+def remainder(a: _Operand, b: _Operand) -> Tensor:
+    """a - b * floor(a / b): the sign of b."""
+def reshape(x: Tensor, shape: int | Sequence[int], *, copy: _Bool | None=None) -> Tensor:
+    """The same elements in another shape; one extent may be -1."""
+def result_type(*args: Tensor | _DTypeLike | _Number) -> _DType:
+    """The common type of tensors, dtypes and (weak) numbers."""
+def round(x: _Operand) -> Tensor:
+    """Nearest whole number, halves to even."""
+def rsqrt(x: _Operand) -> Tensor:
+    """One over the square root."""
+def set_device(name: str) -> None:
+    """Runs all ops on one device."""
+def set_float32_matmul_precision(precision: str) -> None:
+    """What float32 matmul may use: 'highest' (as exact as IEEE float32), 'high' or ..."""
+def set_isa(name: str) -> None:
+    """Uses the kernels of one instruction set."""
+def set_num_threads(count: int) -> None:
+    """Sets the number of threads (1 to 1024)."""
+def sgd_step(
+    params: Sequence[Tensor],
+    momentum_buffers: Sequence[Tensor] | None,
+    *,
+    lr: float,
+    momentum: float=0.0,
+    dampening: float=0.0,
+    weight_decay: float=0.0,
+    nesterov: _Bool=False,
+    first_step: _Bool=False,
+) -> None:
+    """Stochastic gradient descent on all params in place, from their grads."""
+def sigmoid(x: _Operand) -> Tensor:
+    """1 / (1 + exp(-x))."""
+def sign(x: _Operand) -> Tensor:
+    """-1, 0 or 1 by the sign."""
+def signbit(x: _Operand) -> Tensor:
+    """Whether the sign bit is set."""
+def silu(x: _Operand) -> Tensor:
+    """x * sigmoid(x), also called swish."""
+def sin(x: _Operand) -> Tensor:
+    """Sine; x in radians."""
+def sinh(x: _Operand) -> Tensor:
+    """Hyperbolic sine."""
+def softmax(x: Tensor, axis: int=-1) -> Tensor:
+    """exp(x) / sum(exp(x)) along an axis."""
+def softplus(x: _Operand) -> Tensor:
+    """log(1 + exp(x)), without overflow."""
+def sqrt(x: _Operand) -> Tensor:
+    """Square root."""
+def square(x: _Operand) -> Tensor:
+    """Square of each element."""
+def squeeze(x: Tensor, axis: int | Sequence[int] | None) -> Tensor:
+    """Drops axes of extent 1."""
+def stack(arrays: Sequence[Tensor], *, axis: int=0) -> Tensor:
+    """Tensors joined along a new axis."""
+def std(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    correction: float=0.0,
+    keepdims: _Bool=False,
+) -> Tensor:
+    """Standard deviation; correction is taken off the number of elements."""
+def subtract(a: _Operand, b: _Operand) -> Tensor:
+    """Difference of a and b."""
+def sum(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+) -> Tensor:
+    """Sum over all or some axes; of integers in 64 bits."""
+def take(x: Tensor, indices: Tensor, *, axis: int=0) -> Tensor:
+    """Elements at integer indices along an axis."""
+def tan(x: _Operand) -> Tensor:
+    """Tangent; x in radians."""
+def tanh(x: _Operand) -> Tensor:
+    """Hyperbolic tangent."""
+def tril(x: Tensor, k: int=0) -> Tensor:
+    """The part of the last two axes on and below diagonal k."""
+def triu(x: Tensor, k: int=0) -> Tensor:
+    """The part of the last two axes on and above diagonal k."""
+def trunc(x: _Operand) -> Tensor:
+    """Whole part, towards zero."""
+def uniform(
+    low: float,
+    high: float,
+    size: int | Sequence[int],
+    dtype: _DTypeLike=...,
+    generator: Generator | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
+    """Uniform numbers in [low, high)."""
+def var(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    correction: float=0.0,
+    keepdims: _Bool=False,
+) -> Tensor:
+    """Variance; correction is taken off the number of elements."""
+def where(a: _Operand, b: _Operand, c: _Operand) -> Tensor:
+    """b where a holds, else c."""
+def zero_grad(params: Sequence[Tensor]) -> None:
+    """Drops the grads of params."""
+def zeros(
+    shape: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    device: object=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
+    """A tensor of zeros."""
+def zeros_like(x: Tensor, dtype: _DTypeLike | None=None, device: object=None) -> Tensor:
+    """Like zeros, shape and dtype from x."""

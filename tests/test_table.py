@@ -1,0 +1,251 @@
+"""Op table, records, stub, docstrings and gradients say the same."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import RECORDS, arrays, pointwise
+from cases.check import tensors
+
+import tilewright as tw
+from tilewright import _core
+
+TABLE = {row["name"]: row for row in _core.pointwise_table()}
+BY_NAME = {case.name: case for case in RECORDS}
+KINDS = {"bool": ("bool",), "integer": arrays.INTEGERS, "floating": arrays.FLOATS, "complex": ("complex64",)}
+ARGUMENTS = {1: ["x"], 2: ["a", "b"], 3: ["a", "b", "c"]}
+# Documented apart from its row: bounds may be left out.
+OWN_SIGNATURE = {"clip": ["x", "min", "max"]}
+
+# Functions of the module that are no ops on tensors, by what tests them.
+NO_OPS = {
+    "creation": """arange asarray empty empty_like eye from_dlpack frombuffer full full_like linspace ones
+        ones_like zeros zeros_like""",
+    "random": "bernoulli dropout manual_seed normal randint randperm uniform",
+    "indexing": "nonzero one_hot broadcast_shapes result_type",
+    "autograd": "grad is_grad_enabled zero_grad",
+    "optimisers": "adagrad_step adam_step sgd_step",
+    "runtime": """active_device active_isa cpu_info device_names env_text env_variables force_kernel
+        forced_kernel get_float32_matmul_precision get_num_threads kernel_ops kernels_of_op
+        memory_reset_peaks memory_stats memory_trim pointwise_table set_device
+        set_float32_matmul_precision set_isa set_num_threads""",
+}
+# Kernels in the registry under another name than the op that uses them.
+KERNELS_OF_OTHER_NAME = {"copy": "astype"}
+
+
+def per_row(rows=TABLE):
+    return pytest.mark.parametrize("name", list(rows))
+
+
+def functions_of_the_module() -> set[str]:
+    return {
+        name
+        for name in dir(_core)
+        if not name.startswith("_") and callable(getattr(_core, name)) and not inspect.isclass(getattr(_core, name))
+    }
+
+
+# ---- records ----
+
+
+def test_every_row_has_a_record_and_every_pointwise_record_a_row() -> None:
+    assert set(TABLE) == {case.name for case in pointwise.RECORDS}
+
+
+def test_every_op_has_a_record() -> None:
+    known = {name for names in NO_OPS.values() for name in names.split()}
+    without = functions_of_the_module() - set(BY_NAME) - known
+    assert not without, "neither a record in tests/cases nor a line in NO_OPS"
+    assert known <= functions_of_the_module(), "NO_OPS names what is not there"
+    assert not known & set(BY_NAME)
+
+
+def test_every_kernel_belongs_to_an_op_with_a_record() -> None:
+    for op in set(tw.kernels.ops()) - set(NO_OPS["optimisers"].split()):
+        assert KERNELS_OF_OTHER_NAME.get(op, op) in BY_NAME, f"kernels of {op!r} have no record"
+
+
+@per_row()
+def test_records_know_the_dtypes_of_the_row(name: str) -> None:
+    row, case = TABLE[name], BY_NAME[name]
+    taken = {dtype for kind in row["kinds"] for dtype in KINDS[kind]}
+    if row["promotes"]:
+        taken |= {"bool", *arrays.INTEGERS}
+    assert set(case.tolerance) == taken
+    for dtype in taken:
+        if row["truth"]:
+            expected = "bool"
+        elif row["promotes"] and dtype in ("bool", *arrays.INTEGERS):
+            expected = "float32"
+        else:
+            expected = dtype
+        assert case.result(dtype) == expected
+
+
+@pytest.mark.parametrize("dtype", arrays.ALL)
+@per_row()
+def test_the_op_takes_exactly_the_dtypes_of_its_record(name: str, dtype: str) -> None:
+    case, arity = BY_NAME[name], TABLE[name]["arity"]
+    x = [tw.ones((2,), dtype=getattr(tw, dtype)) for _ in range(arity)]
+    if dtype in case.tolerance:
+        assert str(case.call(*x).dtype) == case.result(dtype)
+    else:
+        with pytest.raises(TypeError, match="no kernel for"):
+            case.call(*x)
+
+
+# ---- gradients ----
+
+
+@per_row()
+def test_records_know_the_gradients_of_the_row(name: str) -> None:
+    row = TABLE[name]
+    expected = tuple(i for i, gradient in enumerate(row["gradients"]) if gradient != "none")
+    assert BY_NAME[name].differentiable == expected
+    if row["truth"]:
+        assert not expected, "a truth value has no gradient"
+
+
+@pytest.mark.parametrize("case", RECORDS, ids=str)
+def test_ops_are_recorded_where_they_have_gradients(case) -> None:
+    if "float64" not in case.tolerance:
+        assert not case.differentiable
+        return
+    args = (
+        case.smooth(np.random.default_rng(0))[0]
+        if case.differentiable
+        else case.arguments(np.random.default_rng(0), "float64")[0]
+    )
+    for i, x in enumerate(args):
+        if x.dtype.kind != "f":
+            continue
+        inputs = tensors(args, "float64")
+        inputs[i].requires_grad_()
+        y = case.call(*inputs)
+        assert y.requires_grad == (i in case.differentiable), f"argument {i}"
+        with tw.no_grad():
+            assert not case.call(*inputs).requires_grad
+        if y.requires_grad:
+            y.sum().backward()
+            assert inputs[i].grad is not None
+            assert inputs[i].grad.shape == inputs[i].shape
+
+
+@per_row()
+def test_gradients_mention_what_the_row_has(name: str) -> None:
+    row = TABLE[name]
+    inputs = set(ARGUMENTS[row["arity"]])
+    variables = {"x", "a", "b", "c", "g", "y"}
+    assert set(re.findall(r"\b[a-z]\b", row["formula"])) & variables <= inputs
+    for gradient in row["gradients"]:
+        if gradient not in ("none", "0"):
+            assert set(re.findall(r"\b[a-z]\b", gradient)) & variables <= inputs | {"g", "y"}
+            assert "g" in re.findall(r"\b[a-z]\b", gradient)
+
+
+# ---- functions and docstrings ----
+
+
+@per_row()
+def test_the_function_exists_and_documents_its_row(name: str) -> None:
+    row = TABLE[name]
+    function = getattr(tw, name)
+    assert function is getattr(_core, name)
+    doc = function.__doc__
+    if name in OWN_SIGNATURE:
+        assert doc
+        return
+    assert row["help"] in doc
+    assert f"Formula: {row['formula']}" in doc
+    for argument, gradient in zip(ARGUMENTS[row["arity"]], row["gradients"], strict=True):
+        line = f"Gradient of {argument}: {gradient}"
+        assert (line in doc) == (gradient != "none" and not row["truth"])
+    assert ("Result: bool." in doc) == row["truth"]
+
+
+@per_row()
+def test_help_is_a_sentence(name: str) -> None:
+    text = TABLE[name]["help"]
+    assert text[0].isupper() or text[0].isdigit() or text[0] == "-" or text.split("(")[0] in dir(tw) or text[0] in "xeab"
+    assert text.endswith(".")
+
+
+@per_row({name: row for name, row in TABLE.items() if row["arity"] == 1})
+def test_unary_rows_are_methods_as_well(name: str) -> None:
+    x = tw.ones((2,))
+    assert getattr(x, name)().tolist() == getattr(tw, name)(x).tolist()
+
+
+@per_row({name: row for name, row in TABLE.items() if name not in OWN_SIGNATURE})
+def test_arguments_may_be_named(name: str) -> None:
+    arity = TABLE[name]["arity"]
+    dtype = tw.int32 if "integer" in TABLE[name]["kinds"] else tw.float32
+    x = [tw.ones((2,), dtype=dtype) for _ in range(arity)]
+    named = dict(zip(ARGUMENTS[arity], x, strict=True))
+    assert getattr(tw, name)(**named).tolist() == getattr(tw, name)(*x).tolist()
+    with pytest.raises(TypeError, match="unexpected argument 'nonsense'"):
+        getattr(tw, name)(*x[1:], nonsense=x[0])
+
+
+@pytest.mark.parametrize("name", sorted(functions_of_the_module()))
+def test_every_function_has_a_docstring(name: str) -> None:
+    text = getattr(_core, name).__doc__ or ""
+    sentence = text.split("\n\n", 1)[-1].strip() if "\n" in text else ""
+    assert sentence, f"{name} has a signature at most: {text!r}"
+
+
+# ---- the stub ----
+
+
+@pytest.fixture(scope="module")
+def stub() -> ast.Module:
+    path = Path(tw.__file__).with_name("_core.pyi")
+    assert path.exists(), f"no stub {path.name} beside the package"
+    return ast.parse(path.read_text())
+
+
+def stub_functions(body: list[ast.stmt]) -> dict[str, ast.FunctionDef]:
+    return {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+
+
+def test_the_stub_lists_the_module(stub: ast.Module) -> None:
+    functions = set(stub_functions(stub.body))
+    declared = {name for name in functions if not name.startswith("_")}
+    assert declared == functions_of_the_module()
+
+
+def test_the_stub_lists_classes_and_dtypes(stub: ast.Module) -> None:
+    classes = {node.name for node in stub.body if isinstance(node, ast.ClassDef)}
+    actual = {name for name in dir(_core) if not name.startswith("_") and inspect.isclass(getattr(_core, name))}
+    assert {name for name in classes if not name.startswith("_")} == actual
+    named = {
+        target.id
+        for node in stub.body
+        if isinstance(node, ast.AnnAssign) and isinstance(target := node.target, ast.Name)
+    }
+    assert set(arrays.ALL) <= named
+
+
+def test_the_stub_lists_the_tensor(stub: ast.Module) -> None:
+    tensor = next(n for n in stub.body if isinstance(n, ast.ClassDef) and n.name == "Tensor")
+    declared = {n.name for n in tensor.body if isinstance(n, ast.FunctionDef)}
+    declared |= {
+        n.target.id for n in tensor.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
+    }
+    actual = {name for name in vars(tw.Tensor) if not name.startswith("_")}
+    assert {name for name in declared if not name.startswith("_")} == actual
+
+
+@per_row()
+def test_the_stub_has_the_rows_arguments(stub: ast.Module, name: str) -> None:
+    node = stub_functions(stub.body)[name]
+    given = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+    assert given == OWN_SIGNATURE.get(name, ARGUMENTS[TABLE[name]["arity"]])
+    if name not in OWN_SIGNATURE:
+        assert not node.args.posonlyargs, "the engine takes these arguments by name as well"

@@ -1,0 +1,302 @@
+"""Writes the type stub of the extension module, src/tilewright/_core.pyi, from the module itself.
+
+nanobind keeps each function's signature, the pointwise table its rows; what neither knows
+(operators, and types that C++ calls `object`) stands here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tilewright import _core
+
+STUB = Path(__file__).parent.parent / "src" / "tilewright" / "_core.pyi"
+
+HEADER = '''"""The engine: tensors, ops, gradients, kernels. Made by tools/make_stub.py."""
+
+# ruff: noqa: N801, N802  (the Array API's names)
+# fmt: off
+
+import builtins
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, SupportsIndex, TypeAlias
+
+from typing_extensions import Buffer, Self
+
+_Bool: TypeAlias = builtins.bool
+_Number: TypeAlias = _Bool | int | float | complex
+
+class _Array(Protocol):
+    """Another library's array."""
+
+    def __dlpack_device__(self) -> tuple[Any, Any]: ...
+
+_Operand: TypeAlias = Tensor | _Number | _Array
+'''
+
+LINE_WIDTH = 100
+
+# Annotations as nanobind writes them, where Python has a better name. The second column is for
+# results.
+TYPES = {
+    "Tensor | bool | int | float | complex": ("_Operand", "Tensor"),
+    "Tensor | bool | int | float | complex | None": ("_Operand | None", "Tensor | None"),
+    "bool | int | float | complex": ("_Number", "_Number"),
+    "bool | int | float | complex | None": ("_Number | None", "_Number | None"),
+    "bool": ("_Bool", "_Bool"),
+    "bool | None": ("_Bool | None", "_Bool | None"),
+    "dtype": ("_DTypeLike", "_DType"),
+    "dtype | None": ("_DTypeLike | None", "_DType | None"),
+    "int | Sequence[int]": ("int | Sequence[int]", "tuple[int, ...]"),
+    "object | None": ("object", "Any"),
+    "dict": ("dict[str, Any]", "dict[str, Any]"),
+    "list": ("list[Any]", "list[dict[str, Any]]"),
+    "tuple": ("tuple[Any, ...]", "tuple[Any, ...]"),
+}
+
+# What C++ sees as plain objects: types by function and parameter.
+TENSORS = "Tensor | Sequence[Tensor]"
+SPECIAL = {
+    ("grad", "outputs"): TENSORS,
+    ("grad", "inputs"): TENSORS,
+    ("grad", "grad_outputs"): "Tensor | Sequence[Tensor | None] | None",
+    ("grad", "return"): "tuple[Tensor, ...]",
+    ("nonzero", "return"): "tuple[Tensor, ...]",
+    ("env_variables", "return"): "dict[str, str]",
+    ("memory_stats", "return"): "dict[str, int]",
+    ("_stop_observing", "return"): "list[dict[str, Any]]",
+    ("sgd_step", "momentum_buffers"): "Sequence[Tensor] | None",
+    ("frombuffer", "buffer"): "Buffer",
+    ("item", "return"): "Any",
+    ("tolist", "return"): "Any",
+    ("numpy", "return"): "Any",
+    ("op", "return"): "str | None",
+    ("grad", "property"): "Tensor | None",
+    ("__array__", "return"): "Any",
+    ("__dlpack__", "return"): "Any",
+    ("__dlpack_device__", "return"): "tuple[int, int]",
+    ("__reduce_ex__", "return"): "tuple[Any, ...]",
+    ("__reduce_ex__", "protocol"): "SupportsIndex",
+    ("register_hook", "hook"): "Callable[[Tensor], Tensor | None]",
+    ("register_forward_hook", "hook"): "Callable[[Tensor], Tensor | None]",
+    ("__eq__", "return"): "_Bool",
+    ("result_type", "args"): "Tensor | _DTypeLike | _Number",
+    ("reshape", "args"): "int | Sequence[int]",
+    ("permute_dims", "args"): "int | Sequence[int]",
+}
+
+REFLECTED = ("add", "and", "floordiv", "matmul", "mod", "mul", "or", "pow", "sub", "truediv", "xor")
+IN_PLACE = ("iadd", "ifloordiv", "imod", "imul", "isub", "itruediv")
+OPERATORS = [
+    *(f"def __{name}__(self, other: _Operand, /) -> Tensor: ..." for name in REFLECTED),
+    *(f"def __r{name}__(self, other: _Operand, /) -> Tensor: ..." for name in REFLECTED),
+    *(f"def __{name}__(self, other: _Operand, /) -> Self: ..." for name in IN_PLACE),
+    *(
+        f"def __{name}__(self, other: _Operand, /) -> Tensor: ..."
+        for name in ("ge", "gt", "le", "lt")
+    ),
+    "def __eq__(self, other: _Operand, /) -> Tensor: ...  # type: ignore[override]",
+    "def __ne__(self, other: _Operand, /) -> Tensor: ...  # type: ignore[override]",
+    *(f"def __{name}__(self) -> Tensor: ..." for name in ("abs", "invert", "neg", "pos")),
+    "def __bool__(self) -> _Bool: ...",
+    "def __buffer__(self, flags: int, /) -> memoryview: ...",
+    "def __float__(self) -> float: ...",
+    "def __int__(self) -> int: ...",
+    "def __index__(self) -> int: ...",
+    "def __len__(self) -> int: ...",
+    "def __hash__(self) -> int: ...",
+    "def __iter__(self) -> Iterator[Tensor]: ...",
+    "def __getitem__(self, key: Any, /) -> Tensor: ...",
+    "def __setitem__(self, key: Any, value: Any, /) -> None: ...",
+    "def __delitem__(self, key: Any, /) -> None: ...",
+]
+
+
+def main() -> int:
+    """Writes the stub; with --check only says whether it is up to date."""
+    text = make_stub()
+    if "--check" in sys.argv[1:]:
+        return 0 if STUB.exists() and STUB.read_text(encoding="utf-8") == text else 1
+    STUB.write_text(text, encoding="utf-8")
+    return 0
+
+
+def make_stub() -> str:
+    """The whole stub."""
+    names = sorted(vars(_core))
+    lines = [HEADER, *_classes(), *_dtypes(names), *_errors(names), ""]
+    rows = {row["name"]: row for row in _core.pointwise_table()}
+    for name in names:
+        value = getattr(_core, name)
+        if hasattr(value, "__nb_signature__"):
+            lines += _function(value)
+        elif name in rows:
+            lines += _pointwise(rows[name])
+    return "\n".join(lines) + "\n"
+
+
+def _dtypes(names: list[str]) -> list[str]:
+    return [f"{name}: _DType" for name in names if type(getattr(_core, name)) is _core.dtype] + [""]
+
+
+def _errors(names: list[str]) -> Iterator[str]:
+    """Error types, bases first."""
+    types = [getattr(_core, name) for name in names]
+    errors = [t for t in types if isinstance(t, type) and issubclass(t, Exception)]
+    for error in sorted(errors, key=lambda error: (len(error.__mro__), error.__name__)):
+        bases = ", ".join(base.__name__ for base in error.__bases__)
+        yield f"class {error.__name__}({bases}): ..."
+
+
+def _classes() -> list[str]:
+    lines = _class(_core.dtype)
+    lines += [
+        "_DType: TypeAlias = dtype",
+        "_DTypeLike: TypeAlias = dtype | str | type[Any] | Any",
+        "",
+    ]
+    for cls in (_core.HookHandle, _core.Generator):
+        lines += _class(cls)
+    lines += [
+        "class Tensor:",
+        f'    """{_first_line(_core.Tensor.__doc__)}"""',
+        "",
+        "    __array_ufunc__: None",
+        "    def __new__(cls, x: Any) -> Self: ...",
+        *(f"    {operator}" for operator in OPERATORS),
+        *_members(_core.Tensor),
+        "",
+    ]
+    return lines
+
+
+def _class(cls: type) -> list[str]:
+    return [
+        f"class {cls.__name__}:",
+        f'    """{_first_line(cls.__doc__)}"""',
+        "",
+        *_members(cls),
+        "",
+    ]
+
+
+def _members(cls: type) -> Iterator[str]:
+    unary = {row["name"]: row for row in _core.pointwise_table() if row["arity"] == 1}
+    for name, value in sorted(vars(cls).items()):
+        if isinstance(value, property):
+            yield from _property(name, value)
+        elif hasattr(value, "__nb_signature__"):
+            yield from _function(value, method=True)
+        elif name in unary and cls is _core.Tensor:
+            yield from _documented(f"    def {name}(self) -> Tensor:", unary[name]["help"])
+
+
+def _property(name: str, value: property) -> Iterator[str]:
+    (getter,) = _parse(value.fget)
+    result = _type("property", name, ast.unparse(getter.returns), column=1)
+    if (name, "property") in SPECIAL:
+        result = SPECIAL[name, "property"]
+    elif (name, "return") in SPECIAL and name != "grad":
+        result = SPECIAL[name, "return"]
+    yield "    @property"
+    head = f"    def {name}(self) -> {result}:"
+    yield from _documented(head, value.__doc__ or value.fget.__nb_signature__[0][1])
+    if value.fset is not None:
+        (setter,) = _parse(value.fset)
+        arguments = [*setter.args.posonlyargs, *setter.args.args]
+        given = _type(name, "value", ast.unparse(arguments[1].annotation))
+        yield f"    @{name}.setter"
+        yield f"    def {name}(self, value: {given}, /) -> None: ..."
+
+
+def _pointwise(row: dict[str, Any]) -> list[str]:
+    parameters = ["x"] if row["arity"] == 1 else ["a", "b", "c"][: row["arity"]]
+    typed = ", ".join(f"{name}: _Operand" for name in parameters)
+    return list(_documented(f"def {row['name']}({typed}) -> Tensor:", row["help"]))
+
+
+def _function(function: Any, method: bool = False) -> list[str]:
+    lines = []
+    for node, doc in zip(
+        _parse(function), (entry[1] for entry in function.__nb_signature__), strict=True
+    ):
+        arguments = node.args
+        variable = [] if arguments.vararg is None else [arguments.vararg]
+        for argument in (
+            *arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *variable
+        ):  # fmt: skip
+            if argument.arg != "self":
+                told = ast.unparse(argument.annotation) if argument.annotation else "object"
+                argument.annotation = _name(_type(node.name, argument.arg, told))
+        told = ast.unparse(node.returns)
+        if method and told == "object" and node.name.endswith("_") and "__" not in node.name:
+            result = "Self"
+        else:
+            result = _type(node.name, "return", told, column=1)
+        indent = "    " if method else ""
+        head = f"{indent}def {node.name}({ast.unparse(arguments)}) -> {result}:"
+        lines += _documented(head, doc)
+    return lines
+
+
+def _name(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _parse(function: Any) -> list[Any]:
+    """nanobind's signatures as syntax trees, with the defaults put in."""
+    nodes = []
+    for signature, _, defaults in function.__nb_signature__:
+        text = signature
+        # From the last on, so that \\1 is not taken for the start of \\10.
+        for i in reversed(range(len(defaults or ()))):
+            text = text.replace(f"\\{i}", _default(defaults[i]))
+        text = text.replace("def (", "def _(")
+        nodes += ast.parse(f"{text}: ...").body
+    return nodes
+
+
+def _default(value: Any) -> str:
+    return repr(value) if value is None or isinstance(value, (bool, int, float, str)) else "..."
+
+
+def _type(function: str, place: str, told: str, column: int = 0) -> str:
+    if (function, place) in SPECIAL:
+        return SPECIAL[function, place]
+    text = told.replace("collections.abc.", "").replace("tilewright._core.", "")
+    text = text.replace("None | None", "None")
+    return TYPES[text][column] if text in TYPES else text
+
+
+def _documented(head: str, doc: str | None) -> Iterator[str]:
+    """A function's head and the first sentence of its documentation."""
+    indent = head[: len(head) - len(head.lstrip())]
+    told = doc is not None and not doc.startswith("(")  # nanobind's stand-in where there is none
+    end = "" if told else " ..."
+    if len(head) + len(end) <= LINE_WIDTH:
+        yield head + end
+    else:
+        opening, _, rest = head.partition("(")
+        parameters, _, closing = rest.rpartition(") -> ")
+        yield f"{opening}("
+        # Commas within brackets belong to a type.
+        yield from (f"{indent}    {part}," for part in re.split(r", (?![^\[]*\])", parameters))
+        yield f"{indent}) -> {closing}{end}"
+    if told:
+        yield f'{indent}    """{_first_line(doc)}"""'
+
+
+def _first_line(doc: str | None) -> str:
+    """A docstring's first paragraph, on one line."""
+    text = " ".join((doc or "").strip().partition("\n\n")[0].split())
+    return textwrap.shorten(text, LINE_WIDTH - 16, placeholder=" ...")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
