@@ -127,13 +127,16 @@ Tensor tensor_of_list(PyObject* object) {
   flatten(object, shape, 0, elements);
   std::vector<Scalar> values;
   values.reserve(elements.size());
+  bool beyond = false;  // an integer that only uint64 holds
   auto kind = elements.empty() ? Scalar::Kind::floating : Scalar::Kind::boolean;
   for (PyObject* element : elements) {
     values.push_back(element_value(element));
     kind = std::max(kind, values.back().kind);
+    beyond |= values.back().beyond;
   }
   Scalar sample(0);
   sample.kind = kind;
+  sample.beyond = beyond;
   const DType dtype = sample.natural_dtype();
   Tensor y = Tensor::empty(shape, dtype);
   for (std::size_t i = 0; i < values.size(); ++i)

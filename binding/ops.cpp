@@ -164,7 +164,7 @@ void bind_shapes(nb::module_& m) {
     Shape out;
     for (const Shape& shape : shapes) out = broadcast_shapes(out, shape, "broadcast_shapes");
     return out;
-  }, "shapes"_a);
+  }, "shapes"_a, "The shape that all of `shapes` broadcast to.");
   m.def("result_type", [](nb::args args) {
     std::optional<DType> type;
     std::vector<Scalar> scalars;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 import pytest
 from cases import arrays
@@ -25,11 +24,16 @@ TABLE = {
 }
 # bfloat16 and float16 are not in the standard: with each other they need float32 to lose nothing.
 FLOATING = {
-    ("float32", "float64"): "float64", ("float16", "float32"): "float32", ("float16", "float64"): "float64",
-    ("bfloat16", "float32"): "float32", ("bfloat16", "float64"): "float64", ("bfloat16", "float16"): "float32",
-    ("complex64", "float32"): "complex64", ("complex64", "float16"): "complex64",
+    ("float32", "float64"): "float64",
+    ("float16", "float32"): "float32",
+    ("float16", "float64"): "float64",
+    ("bfloat16", "float32"): "float32",
+    ("bfloat16", "float64"): "float64",
+    ("bfloat16", "float16"): "float32",
+    ("complex64", "float32"): "complex64",
+    ("complex64", "float16"): "complex64",
     ("bfloat16", "complex64"): "complex64",
-}  # fmt: skip
+}
 
 
 def dtype(name: str) -> tw.dtype:
@@ -43,7 +47,9 @@ def promoted(a: str, b: str) -> str | None:
         return TABLE[a][ORDER.index(b)]
     if "bool" in (a, b):
         return b if a == "bool" else a
-    if a in INTEGERS or b in INTEGERS:  # undefined in the standard: the floating type, as in PyTorch
+    if (
+        a in INTEGERS or b in INTEGERS
+    ):  # undefined in the standard: the floating type, as in PyTorch
         return b if a in INTEGERS else a
     return FLOATING.get((a, b)) or FLOATING.get((b, a), "undefined")
 
@@ -56,7 +62,12 @@ def test_promotion(a: str, b: str) -> None:
     if expected == "undefined":
         pytest.skip("complex64 with float64: there is no complex128")
     if expected is None:
-        for call in (lambda: x + y, lambda: tw.result_type(x, y), lambda: tw.concat([x, y]), lambda: x < y):
+        for call in (
+            lambda: x + y,
+            lambda: tw.result_type(x, y),
+            lambda: tw.concat([x, y]),
+            lambda: x < y,
+        ):
             with pytest.raises(TypeError, match="no common type for uint64"):
                 call()
         return
@@ -99,11 +110,15 @@ def test_numbers_that_do_not_fit_overflow(name: str) -> None:
     before = x.tolist()
     for number in (int(info.max) + 1, int(info.min) - 1, 2**70, -(2**70)):
         for call in (
-            lambda n=number: x + n, lambda n=number: n * x, lambda n=number: x.fill_(n),
-            lambda n=number: x.__setitem__(0, n), lambda n=number: x.__iadd__(n),
-            lambda n=number: tw.full((2,), n, dtype=x.dtype), lambda n=number: tw.asarray([n], dtype=x.dtype),
+            lambda n=number: x + n,
+            lambda n=number: n * x,
+            lambda n=number: x.fill_(n),
+            lambda n=number: x.__setitem__(0, n),
+            lambda n=number: x.__iadd__(n),
+            lambda n=number: tw.full((2,), n, dtype=x.dtype),
+            lambda n=number: tw.asarray([n], dtype=x.dtype),
             lambda n=number: tw.where(x > 0, x, n),
-        ):  # fmt: skip
+        ):
             with pytest.raises(OverflowError):
                 call()
     assert x.tolist() == before
@@ -167,11 +182,20 @@ def values_of(name: str) -> np.ndarray:
         return np.array([False, True])
     if name in INTEGERS:
         info = np.iinfo(name)
-        return np.array([0, 1, 2, 3, 100, 127, info.min, info.max, info.max - 1, info.max // 2 + 1], name)
+        return np.array(
+            [0, 1, 2, 3, 100, 127, info.min, info.max, info.max - 1, info.max // 2 + 1], name
+        )
     x = [0, -0.0, 1, -1, 0.5, 2.5, -3.75, 100.25, 127, 1e-3, 1 / 3, 2049.5, 65504]
     if name == "complex64":
         return np.array([0, 1, -1j, 2 + 3j, 0.5, 1e-40 + 1e30j], name)
-    odd = [np.inf, -np.inf, np.nan, arrays.smallest(name), arrays.largest(name), -arrays.largest(name)]
+    odd = [
+        np.inf,
+        -np.inf,
+        np.nan,
+        arrays.smallest(name),
+        arrays.largest(name),
+        -arrays.largest(name),
+    ]
     return arrays.rounded(np.array(x + odd), name)
 
 
@@ -189,7 +213,7 @@ def converted(x: np.ndarray, source: str, target: str) -> np.ndarray:
 
 def nearest_bfloat16(value: float) -> float:
     """Among all bfloat16 numbers, by comparison: no double rounding."""
-    if value != value or value in (float("inf"), float("-inf")) or value == 0:
+    if not np.isfinite(np.float64(value)) or value == 0:
         return float(value)
     with np.errstate(over="ignore"):
         near = float(arrays.to_bfloat16(np.float32(value)))
@@ -197,12 +221,15 @@ def nearest_bfloat16(value: float) -> float:
     if np.isfinite(near):
         step = int(np.float32(near).view(np.uint32))
         beside = [np.uint32((step + d) % 2**32) for d in (-0x10000, 0x10000)]
-        candidates += [float(bits.view(np.float32)) for bits in beside if not np.isnan(bits.view(np.float32))]
+        candidates += [
+            float(bits.view(np.float32)) for bits in beside if not np.isnan(bits.view(np.float32))
+        ]
     if not np.isfinite(near):
         return near
     finite = [c for c in candidates if np.isfinite(c)]
     return min(
-        finite, key=lambda c: (abs(int(c) - value if isinstance(value, int) else c - value), is_odd(c))
+        finite,
+        key=lambda c: (abs(int(c) - value if isinstance(value, int) else c - value), is_odd(c)),
     )
 
 
@@ -260,13 +287,21 @@ def test_rounding_to_16_bits_of_any_number(source: str, target: str, isa: str, r
 @pytest.mark.parametrize("name", arrays.HALVES)
 def test_every_16_bit_number_survives_a_round_trip(name: str, isa: str) -> None:
     bits = np.arange(2**16, dtype=np.uint16)
-    x = bits.view(np.float16) if name == "float16" else (bits.astype(np.uint32) << 16).view(np.float32)
+    x = (
+        bits.view(np.float16)
+        if name == "float16"
+        else (bits.astype(np.uint32) << 16).view(np.float32)
+    )
     for wide in (tw.float32, tw.float64):
         y = tw.astype(tw.astype(arrays.tensor(x, name), wide), dtype(name))
         np.testing.assert_array_equal(arrays.array(y), x)
 
 
 def test_default_dtypes() -> None:
+    assert tw.asarray([2**63]).dtype == tw.uint64
+    assert tw.asarray([2**63, 1.0]).tolist() == [2.0**63, 1.0]
+    with pytest.raises(OverflowError, match="-1 does not fit uint64"):
+        tw.asarray([2**63, -1])
     assert tw.asarray([1, 2]).dtype == tw.int64
     assert tw.asarray([1.0, 2]).dtype == tw.float32
     assert tw.asarray([True, False]).dtype == tw.bool
@@ -309,5 +344,3 @@ def test_gradients_pass_conversions(rng) -> None:
         assert g.dtype == tw.float64
         assert g.tolist() == [2.0] * 5
     assert not tw.astype(x, tw.int32).requires_grad
-
-

@@ -21,11 +21,32 @@ SQUARE = [
     (m, n, SIZES[(i + j) % len(SIZES)]) for i, m in enumerate(SIZES) for j, n in enumerate(SIZES)
 ]
 EXTREMES = [
-    (1000, 3, 7), (3, 1000, 7), (3, 7, 1000), (1, 1500, 1), (1500, 1, 1), (1, 1, 3000), (513, 2, 1025),
-    (2, 513, 1025), (7, 130, 2500), (0, 5, 3), (5, 0, 3), (0, 0, 0), (5, 3, 0), (1, 1, 0),
-]  # fmt: skip
+    (1000, 3, 7),
+    (3, 1000, 7),
+    (3, 7, 1000),
+    (1, 1500, 1),
+    (1500, 1, 1),
+    (1, 1, 3000),
+    (513, 2, 1025),
+    (2, 513, 1025),
+    (7, 130, 2500),
+    (0, 5, 3),
+    (5, 0, 3),
+    (0, 0, 0),
+    (5, 3, 0),
+    (1, 1, 0),
+]
 # Layouts of a matrix, each a view with the same shape and values. 'rows' repeats one row.
-LAYOUTS = ("plain", "transposed", "strided", "column strided", "negative", "flipped", "rows", "columns")
+LAYOUTS = (
+    "plain",
+    "transposed",
+    "strided",
+    "column strided",
+    "negative",
+    "flipped",
+    "rows",
+    "columns",
+)
 
 
 @pytest.fixture(params=LADDER)
@@ -66,7 +87,9 @@ def bound(k: int, dtype: str, magnitude: np.ndarray, product: np.ndarray) -> np.
     return (terms + 1) * arrays.eps(dtype) / 2 * magnitude
 
 
-def assert_product(c: tw.Tensor, want: np.ndarray, magnitude, k: int, dtype: str, note: object) -> None:
+def assert_product(
+    c: tw.Tensor, want: np.ndarray, magnitude, k: int, dtype: str, note: object
+) -> None:
     assert str(c.dtype) == dtype
     assert c.shape == want.shape, note
     got = arrays.array(c)
@@ -112,7 +135,9 @@ def test_all_pairs_of_sizes(rung: str, isa: str, dtype: str) -> None:
 def laid_out(x: np.ndarray, layout: str, dtype: str) -> tuple[tw.Tensor, np.ndarray]:
     """A tensor of that layout, and the matrix it is (rows and columns repeat the first one)."""
     if layout == "rows":
-        return tw.broadcast_to(arrays.tensor(x[:1], dtype), x.shape), np.broadcast_to(x[:1], x.shape)
+        return tw.broadcast_to(arrays.tensor(x[:1], dtype), x.shape), np.broadcast_to(
+            x[:1], x.shape
+        )
     if layout == "columns":
         one = arrays.tensor(x[:, :1], dtype)
         return tw.broadcast_to(one, x.shape), np.broadcast_to(x[:, :1], x.shape)
@@ -120,8 +145,12 @@ def laid_out(x: np.ndarray, layout: str, dtype: str) -> tuple[tw.Tensor, np.ndar
     if layout == "transposed":
         return arrays.tensor(x.T, dtype).mT, x
     row, column = {
-        "plain": (1, 1), "strided": (2, 1), "column strided": (1, 3), "negative": (-1, 1), "flipped": (-1, -2),
-    }[layout]  # fmt: skip
+        "plain": (1, 1),
+        "strided": (2, 1),
+        "column strided": (1, 3),
+        "negative": (-1, 1),
+        "flipped": (-1, -2),
+    }[layout]
     odd = np.nan if dtype in arrays.FLOATS else 7  # between the elements: must never be read
     space = np.full((rows * abs(row), columns * abs(column)), odd, dtype=x.dtype)
     space[::row, ::column] = x
@@ -145,9 +174,15 @@ def test_layouts(rung: str, isa: str, dtype: str, shape: tuple[int, int, int]) -
 
 
 BATCHES = [
-    ((3,), (3,)), ((3,), ()), ((), (3,)), ((2, 1), (3,)), ((2, 3), (1, 3)), ((5, 1, 2), (4, 1)), ((0,), (1,)),
+    ((3,), (3,)),
+    ((3,), ()),
+    ((), (3,)),
+    ((2, 1), (3,)),
+    ((2, 3), (1, 3)),
+    ((5, 1, 2), (4, 1)),
+    ((0,), (1,)),
     ((2, 3), (2, 3)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("size", [(2, 3, 4), (17, 33, 9), (1, 65, 40)])
@@ -169,7 +204,9 @@ def test_batches(rung: str, isa: str, batch_a, batch_b, size, rng) -> None:
 def test_other_dtypes(rung: str, isa: str, dtype: str) -> None:
     if refused(rung, dtype):
         with pytest.raises(ValueError, match=f"'{rung}'"):
-            tw.matmul(tw.ones((2, 2), dtype=getattr(tw, dtype)), tw.ones((2, 2), dtype=getattr(tw, dtype)))
+            tw.matmul(
+                tw.ones((2, 2), dtype=getattr(tw, dtype)), tw.ones((2, 2), dtype=getattr(tw, dtype))
+            )
         return
     for m, n, k in ((1, 1, 1), (5, 3, 31), (17, 64, 65), (2, 0, 3), (3, 2, 0), (33, 7, 127)):
         a, b, want, magnitude = operands(m, n, k, dtype)
@@ -223,7 +260,14 @@ def test_zero_terms_give_zeros(rung: str, isa: str, dtype: str) -> None:
 
 @pytest.mark.parametrize(
     "shape",
-    [(257, 257, 257), (1024, 200, 64), (64, 1030, 130), (3, 3000, 700), (3000, 3, 700), (130, 131, 2100)],
+    [
+        (257, 257, 257),
+        (1024, 200, 64),
+        (64, 1030, 130),
+        (3, 3000, 700),
+        (3000, 3, 700),
+        (130, 131, 2100),
+    ],
 )
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_threads_change_no_bit(rung: str, isa: str, dtype: str, shape, threads) -> None:
@@ -291,9 +335,13 @@ def test_use_nests_and_restores_after_an_exception() -> None:
 
 
 def test_unknown_names_are_refused_with_the_list() -> None:
-    with pytest.raises(ValueError, match=r"no kernel 'fastest'; choose from naive, tiled, simd, packed, direct"):
-        with tw.kernels.use(matmul="fastest"):
-            pass
+    with (
+        pytest.raises(
+            ValueError, match=r"no kernel 'fastest'; choose from naive, tiled, simd, packed, direct"
+        ),
+        tw.kernels.use(matmul="fastest"),
+    ):
+        pass
     with pytest.raises(ValueError, match="no instruction set 'mmx'; this machine has: scalar"):
         with tw.kernels.use(isa="mmx"):
             pass
@@ -302,7 +350,10 @@ def test_unknown_names_are_refused_with_the_list() -> None:
 
 def test_a_forced_kernel_that_cannot_run_says_why() -> None:
     x = tw.ones((3, 3), dtype=tw.int32)
-    with tw.kernels.use(matmul="packed"), pytest.raises(ValueError, match="only float32 and float64"):
+    with (
+        tw.kernels.use(matmul="packed"),
+        pytest.raises(ValueError, match="only float32 and float64"),
+    ):
         x @ x
 
 
@@ -322,9 +373,13 @@ print([entry.kernel for entry in report])
 
 def run_with(*, check: bool = True, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-W", "error", "-c", REPORT], env={**os.environ, **variables},
-        capture_output=True, text=True, timeout=60, check=check,
-    )  # fmt: skip
+        [sys.executable, "-W", "error", "-c", REPORT],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=check,
+    )
 
 
 def test_the_environment_forces_and_use_overrules_it() -> None:
@@ -341,8 +396,12 @@ def test_an_unknown_name_in_the_environment_is_refused_with_the_list() -> None:
 def test_an_unknown_instruction_set_in_the_environment_is_refused() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import tilewright as tw; tw.ones((4,)) + 1"],
-        env={**os.environ, "TILEWRIGHT_ISA": "mmx"}, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        env={**os.environ, "TILEWRIGHT_ISA": "mmx"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 1, "killed by a signal" if done.returncode < 0 else done.stdout
     assert "TILEWRIGHT_ISA: unknown instruction set 'mmx'" in done.stderr
 
@@ -358,7 +417,9 @@ def test_a_slow_path_warns_once(dtype: str) -> None:
         "    x @ x; x @ x\n"
         "print([w.category.__name__ for w in seen])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
     assert done.stdout.strip() == "['SlowPathWarning']"
 
 
@@ -368,5 +429,5 @@ def test_gradients_on_every_rung(rung: str, rng) -> None:
     try:
         assert tw.gradcheck(tw.matmul, (a, b))
     except tw.InvalidValueError as error:
-        assert rung == "direct"  # noqa: PT017
+        assert rung == "direct"
         assert "'direct'" in str(error)  # noqa: PT017

@@ -90,7 +90,9 @@ def deviation(function: Callable[..., Any]) -> Callable[..., Any]:
         keepdims = options.pop("keepdim", False)
         if options or x.ndim == 0:
             raise UnsupportedError("options or 0-d")
-        return function(x, axis=None if axis in ((), []) else axis, correction=correction, keepdims=keepdims)
+        return function(
+            x, axis=None if axis in ((), []) else axis, correction=correction, keepdims=keepdims
+        )
 
     return call
 
@@ -172,7 +174,9 @@ def shape_of(args: tuple[Any, ...]) -> Any:
 def expand(x: Any, *sizes: Any) -> Any:
     shape = shape_of(sizes)
     lead = len(shape) - x.ndim
-    return tw.broadcast_to(x, tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(shape)))
+    return tw.broadcast_to(
+        x, tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(shape))
+    )
 
 
 def rounded(x: Any, decimals: int = 0) -> Any:
@@ -206,45 +210,90 @@ def extremum(name: str) -> Callable[..., Any]:
     return call
 
 
-SAME = """abs acos acosh asin asinh atan atan2 atanh bitwise_and bitwise_or bitwise_xor ceil copysign
-    cos cosh erf exp exp2 expm1 floor hypot isfinite isinf isnan log log10 log1p log2 logical_and
-    logical_not logical_or logical_xor maximum minimum positive pow reciprocal remainder rsqrt
-    sigmoid sign signbit sin sinh sqrt square tan tanh trunc""".split()
+SAME = (
+    "abs acos acosh asin asinh atan atan2 atanh bitwise_and bitwise_or bitwise_xor ceil "
+    "copysign cos cosh erf exp exp2 expm1 floor hypot isfinite isinf isnan log log10 log1p "
+    "log2 logical_and logical_not logical_or logical_xor maximum minimum positive pow "
+    "reciprocal remainder rsqrt sigmoid sign signbit sin sinh sqrt square tan tanh trunc"
+).split()  # noqa: SIM905
 
 # PyTorch's name (and variant) -> the call.
 OPS: dict[str, Callable[..., Any]] = {
     **{name: without_options(getattr(tw, name)) for name in SAME},
-    "add": scaled(tw.add), "sub": scaled(tw.subtract), "mul": tw.multiply, "neg": tw.negative,
-    "div.no_rounding_mode": divide, "div.floor_rounding": divide, "div.trunc_rounding": divide,
-    "true_divide": divide, "floor_divide": tw.floor_divide,
-    "eq": tw.equal, "ne": tw.not_equal, "lt": tw.less, "le": tw.less_equal, "gt": tw.greater,
-    "ge": tw.greater_equal, "where": where, "clamp": clamp, "round": rounded,
-    "__radd__": swapped(tw.add), "__rmul__": swapped(tw.multiply), "__rsub__": swapped(tw.subtract),
-    "__rdiv__": swapped(tw.divide), "__rmod__": swapped(tw.remainder), "__rpow__": swapped(tw.pow),
-    "nn.functional.relu": without_options(tw.relu), "nn.functional.silu": without_options(tw.silu),
-    "nn.functional.elu": elu, "nn.functional.softplus": softplus,
-    "sum": reduction(tw.sum), "mean": reduction(tw.mean), "prod": reduction(tw.prod),
-    "amax": reduction(tw.max), "amin": reduction(tw.min), "any": reduction(tw.any), "all": reduction(tw.all),
-    "argmax": reduction(tw.argmax), "argmin": reduction(tw.argmin), "logsumexp": reduction(tw.logsumexp),
-    "max.reduction_no_dim": extremum("max"), "min.reduction_no_dim": extremum("min"),
-    "max.binary": extremum("max"), "min.binary": extremum("min"),
-    "var": deviation(tw.var), "std": deviation(tw.std), "var.unbiased": deviation(tw.var),
+    "add": scaled(tw.add),
+    "sub": scaled(tw.subtract),
+    "mul": tw.multiply,
+    "neg": tw.negative,
+    "div.no_rounding_mode": divide,
+    "div.floor_rounding": divide,
+    "div.trunc_rounding": divide,
+    "true_divide": divide,
+    "floor_divide": tw.floor_divide,
+    "eq": tw.equal,
+    "ne": tw.not_equal,
+    "lt": tw.less,
+    "le": tw.less_equal,
+    "gt": tw.greater,
+    "ge": tw.greater_equal,
+    "where": where,
+    "clamp": clamp,
+    "round": rounded,
+    "__radd__": swapped(tw.add),
+    "__rmul__": swapped(tw.multiply),
+    "__rsub__": swapped(tw.subtract),
+    "__rdiv__": swapped(tw.divide),
+    "__rmod__": swapped(tw.remainder),
+    "__rpow__": swapped(tw.pow),
+    "nn.functional.relu": without_options(tw.relu),
+    "nn.functional.silu": without_options(tw.silu),
+    "nn.functional.elu": elu,
+    "nn.functional.softplus": softplus,
+    "sum": reduction(tw.sum),
+    "mean": reduction(tw.mean),
+    "prod": reduction(tw.prod),
+    "amax": reduction(tw.max),
+    "amin": reduction(tw.min),
+    "any": reduction(tw.any),
+    "all": reduction(tw.all),
+    "argmax": reduction(tw.argmax),
+    "argmin": reduction(tw.argmin),
+    "logsumexp": reduction(tw.logsumexp),
+    "max.reduction_no_dim": extremum("max"),
+    "min.reduction_no_dim": extremum("min"),
+    "max.binary": extremum("max"),
+    "min.binary": extremum("min"),
+    "var": deviation(tw.var),
+    "std": deviation(tw.std),
+    "var.unbiased": deviation(tw.var),
     "std.unbiased": deviation(tw.std),
-    "softmax": with_dim(tw.softmax), "softmax.with_dtype": with_dim(tw.softmax),
-    "log_softmax": with_dim(tw.log_softmax), "log_softmax.with_dtype": with_dim(tw.log_softmax),
-    "matmul": tw.matmul, "mm": tw.matmul, "bmm": tw.matmul, "mv": tw.matmul, "dot": tw.matmul,
-    "nn.functional.linear": tw.linear, "nn.functional.mse_loss": renamed(tw.mse_loss, reduction="reduction"),
+    "softmax": with_dim(tw.softmax),
+    "softmax.with_dtype": with_dim(tw.softmax),
+    "log_softmax": with_dim(tw.log_softmax),
+    "log_softmax.with_dtype": with_dim(tw.log_softmax),
+    "matmul": tw.matmul,
+    "mm": tw.matmul,
+    "bmm": tw.matmul,
+    "mv": tw.matmul,
+    "dot": tw.matmul,
+    "nn.functional.linear": tw.linear,
+    "nn.functional.mse_loss": renamed(tw.mse_loss, reduction="reduction"),
     "nn.functional.cross_entropy": cross_entropy,
-    "reshape": lambda x, *s: tw.reshape(x, tuple(shape_of(s))), "expand": expand, "broadcast_to": expand,
+    "reshape": lambda x, *s: tw.reshape(x, tuple(shape_of(s))),
+    "expand": expand,
+    "broadcast_to": expand,
     "permute": lambda x, *axes: tw.permute_dims(x, tuple(shape_of(axes))),
     "transpose": lambda x, a, b: x.transpose(a, b) if x.ndim else x,
-    "unsqueeze": lambda x, axis: tw.expand_dims(x, axis=axis), "squeeze": squeeze,
-    "squeeze.multiple": squeeze, "flip": lambda x, dims: tw.flip(x, axis=tuple(dims)),
-    "tril": diagonal(tw.tril), "triu": diagonal(tw.triu),
+    "unsqueeze": lambda x, axis: tw.expand_dims(x, axis=axis),
+    "squeeze": squeeze,
+    "squeeze.multiple": squeeze,
+    "flip": lambda x, dims: tw.flip(x, axis=tuple(dims)),
+    "tril": diagonal(tw.tril),
+    "triu": diagonal(tw.triu),
     "cat": cat,
     "stack": lambda parts, dim=0: tw.stack(parts, axis=dim),
-    "index_select": take, "__getitem__": indexed,
-}  # fmt: skip
+    "index_select": take,
+    "__getitem__": indexed,
+}
 
 
 def full_name(op: Any) -> str:
@@ -342,8 +391,9 @@ def compare_gradients(
         close(
             zero if got is None else arrays.array(got),
             zero if expected is None else expected.numpy(),
-            dtype, f"gradient of {note}",
-        )  # fmt: skip
+            dtype,
+            f"gradient of {note}",
+        )
 
 
 @pytest.mark.filterwarnings("ignore")  # of PyTorch's samples

@@ -122,11 +122,15 @@ def test_uniform_numbers(seed: int, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_uniform_numbers_of_16_bits_stay_below_the_end(dtype: str) -> None:
-    x = arrays.array(tw.uniform(0.0, 1.0, (COUNT,), dtype=getattr(tw, dtype), generator=tw.Generator(0)))
+    x = arrays.array(
+        tw.uniform(0.0, 1.0, (COUNT,), dtype=getattr(tw, dtype), generator=tw.Generator(0))
+    )
     assert x.min() >= 0
     assert x.max() < 1
     assert abs(float(x.astype(np.float64).mean()) - 0.5) < 0.01
-    y = arrays.array(tw.uniform(1.0, 2.0, (COUNT,), dtype=getattr(tw, dtype), generator=tw.Generator(0)))
+    y = arrays.array(
+        tw.uniform(1.0, 2.0, (COUNT,), dtype=getattr(tw, dtype), generator=tw.Generator(0))
+    )
     assert y.min() >= 1
     assert y.max() < 2
     assert abs(float(y.astype(np.float64).mean()) - 1.5) < 0.01
@@ -214,14 +218,22 @@ def test_shapes_and_options(shape: tuple[int, ...]) -> None:
 def test_errors() -> None:
     for call, expected, text in (
         (lambda: tw.rand(-1), ValueError, "uniform: shape (-1,) has a negative extent"),
-        (lambda: tw.randn(2, dtype=tw.int32), TypeError, "normal: needs a floating-point dtype, got int32"),
+        (
+            lambda: tw.randn(2, dtype=tw.int32),
+            TypeError,
+            "normal: needs a floating-point dtype, got int32",
+        ),
         (lambda: tw.normal(0.0, -1.0, (2,)), ValueError, "normal: standard deviation is negative"),
         (lambda: tw.randint(3, 3, (2,)), ValueError, "randint: empty range from 3 to 3"),
         (lambda: tw.randperm(-1), ValueError, "randperm: n is negative"),
         (lambda: tw.bernoulli(1.5, (2,)), ValueError, "bernoulli: p = 1.5 is not in [0, 1]"),
         (lambda: tw.bernoulli(0.5, (-2,)), ValueError, "negative extent"),
         (lambda: tw.dropout(tw.ones((2,)), -0.5), ValueError, "dropout: p = -0.5 is not in [0, 1]"),
-        (lambda: tw.dropout(tw.ones((2,), dtype=tw.int32)), TypeError, "dropout: needs a floating-point"),
+        (
+            lambda: tw.dropout(tw.ones((2,), dtype=tw.int32)),
+            TypeError,
+            "dropout: needs a floating-point",
+        ),
     ):
         with pytest.raises(expected) as caught:
             call()

@@ -207,7 +207,12 @@ def test_special_values(case: OpCase, isa: str) -> None:
 
 def bit_patterns(rng: np.random.Generator, dtype: str, count: int) -> np.ndarray:
     """Numbers of every magnitude and sign, infinities, NaN and denormals among them."""
-    unsigned = {"float16": np.uint16, "bfloat16": np.uint16, "float32": np.uint32, "float64": np.uint64}
+    unsigned = {
+        "float16": np.uint16,
+        "bfloat16": np.uint16,
+        "float32": np.uint32,
+        "float64": np.uint64,
+    }
     bits = rng.integers(0, np.iinfo(unsigned[dtype]).max, count, unsigned[dtype], endpoint=True)
     if dtype == "bfloat16":
         x = (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
@@ -251,9 +256,7 @@ def test_every_registered_kernel(case: OpCase, isa: str, rng) -> None:
 ERRORS = [(case, i) for case in RECORDS for i in range(len(case.errors))]
 
 
-@pytest.mark.parametrize(
-    ("case", "number"), ERRORS, ids=[f"{case.name}-{i}" for case, i in ERRORS]
-)
+@pytest.mark.parametrize(("case", "number"), ERRORS, ids=[f"{case.name}-{i}" for case, i in ERRORS])
 def test_errors(case: OpCase, number: int) -> None:
     error = case.errors[number]
     with pytest.raises(error.expected) as caught:
@@ -274,9 +277,7 @@ def gradient_problem(case: OpCase, args, options):
             now[position] = x
         return case.call(*now, **options)
 
-    inputs = tuple(
-        arrays.tensor(args[i], "float64").requires_grad_() for i in case.differentiable
-    )
+    inputs = tuple(arrays.tensor(args[i], "float64").requires_grad_() for i in case.differentiable)
     return function, inputs
 
 
@@ -302,9 +303,7 @@ def test_gradients_through_strided_inputs(case: OpCase, rng) -> None:
     args = case.smooth(rng)[0]
     for layout in ("strided", "negative", "transposed"):
         function, inputs = gradient_problem(case, args, case.variants[0])
-        laid = tuple(
-            LAYOUTS[layout](x.detach()).requires_grad_() if x.ndim else x for x in inputs
-        )
+        laid = tuple(LAYOUTS[layout](x.detach()).requires_grad_() if x.ndim else x for x in inputs)
         assert tw.gradcheck(function, laid), layout
         plain = tw.grad(function(*inputs).sum(), inputs)
         other = tw.grad(function(*laid).sum(), laid)
@@ -354,7 +353,12 @@ def compare_gradients(case: OpCase, args, options, dtype: str) -> None:
         )
 
 
-BINARY = [case for case in RECORDS if case.elementwise and len(case.arguments(np.random.default_rng(0), next(iter(case.tolerance)))[0]) == 2]
+BINARY = [
+    case
+    for case in RECORDS
+    if case.elementwise
+    and len(case.arguments(np.random.default_rng(0), next(iter(case.tolerance)))[0]) == 2
+]
 
 
 @per(BINARY)

@@ -17,7 +17,12 @@ from tilewright import _core
 
 TABLE = {row["name"]: row for row in _core.pointwise_table()}
 BY_NAME = {case.name: case for case in RECORDS}
-KINDS = {"bool": ("bool",), "integer": arrays.INTEGERS, "floating": arrays.FLOATS, "complex": ("complex64",)}
+KINDS = {
+    "bool": ("bool",),
+    "integer": arrays.INTEGERS,
+    "floating": arrays.FLOATS,
+    "complex": ("complex64",),
+}
 ARGUMENTS = {1: ["x"], 2: ["a", "b"], 3: ["a", "b", "c"]}
 # Documented apart from its row: bounds may be left out.
 OWN_SIGNATURE = {"clip": ["x", "min", "max"]}
@@ -47,7 +52,9 @@ def functions_of_the_module() -> set[str]:
     return {
         name
         for name in dir(_core)
-        if not name.startswith("_") and callable(getattr(_core, name)) and not inspect.isclass(getattr(_core, name))
+        if not name.startswith("_")
+        and callable(getattr(_core, name))
+        and not inspect.isclass(getattr(_core, name))
     }
 
 
@@ -172,7 +179,13 @@ def test_the_function_exists_and_documents_its_row(name: str) -> None:
 @per_row()
 def test_help_is_a_sentence(name: str) -> None:
     text = TABLE[name]["help"]
-    assert text[0].isupper() or text[0].isdigit() or text[0] == "-" or text.split("(")[0] in dir(tw) or text[0] in "xeab"
+    assert (
+        text[0].isupper()
+        or text[0].isdigit()
+        or text[0] == "-"
+        or text.split("(")[0] in dir(tw)
+        or text[0] in "xeab"
+    )
     assert text.endswith(".")
 
 
@@ -222,7 +235,11 @@ def test_the_stub_lists_the_module(stub: ast.Module) -> None:
 
 def test_the_stub_lists_classes_and_dtypes(stub: ast.Module) -> None:
     classes = {node.name for node in stub.body if isinstance(node, ast.ClassDef)}
-    actual = {name for name in dir(_core) if not name.startswith("_") and inspect.isclass(getattr(_core, name))}
+    actual = {
+        name
+        for name in dir(_core)
+        if not name.startswith("_") and inspect.isclass(getattr(_core, name))
+    }
     assert {name for name in classes if not name.startswith("_")} == actual
     named = {
         target.id
@@ -236,7 +253,9 @@ def test_the_stub_lists_the_tensor(stub: ast.Module) -> None:
     tensor = next(n for n in stub.body if isinstance(n, ast.ClassDef) and n.name == "Tensor")
     declared = {n.name for n in tensor.body if isinstance(n, ast.FunctionDef)}
     declared |= {
-        n.target.id for n in tensor.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
+        n.target.id
+        for n in tensor.body
+        if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
     }
     actual = {name for name in vars(tw.Tensor) if not name.startswith("_")}
     assert {name for name in declared if not name.startswith("_")} == actual

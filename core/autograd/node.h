@@ -69,7 +69,7 @@ class SavedTensor {
 [[noreturn]] void fail_released(const Node& node);
 
 // A node whose gradient is a function object: f(node, g, input_grads). Captures hold the saved values.
-template <class F, class Edges> struct FunctionNode final : Node {
+template <class F, class Edges, bool saves> struct FunctionNode final : Node {
   Edges storage;
   std::optional<F> function;
 
@@ -83,6 +83,7 @@ template <class F, class Edges> struct FunctionNode final : Node {
     (*function)(*this, g, input_grads);
   }
   void release() override {
+    if constexpr (!saves) return;
     function.reset();
     released = true;
   }
@@ -100,17 +101,24 @@ inline void attach(const Tensor& y, Node* node) {
   y->grad_fn = Ref<NodeBase>(node);
 }
 
-// Makes `y` the result of `op` on `inputs` in the graph. Call only where should_record(...) holds.
+// Makes `y` the result of `op` on `inputs` in the graph, where the gradient needs no saved values: it
+// can be walked again and again. Call only where should_record(...) holds.
 template <class F, class... Inputs>
 void record(const Tensor& y, const char* op, F gradient, const Inputs&... inputs) {
   using Edges = std::array<Edge, sizeof...(Inputs)>;
-  attach(y, new FunctionNode<F, Edges>(op, Edges{Edge::of(inputs)...}, std::move(gradient)));
+  attach(y, new FunctionNode<F, Edges, false>(op, Edges{Edge::of(inputs)...}, std::move(gradient)));
+}
+// The same for a gradient that holds saved values, which go as soon as it has run.
+template <class F, class... Inputs>
+void record_saving(const Tensor& y, const char* op, F gradient, const Inputs&... inputs) {
+  using Edges = std::array<Edge, sizeof...(Inputs)>;
+  attach(y, new FunctionNode<F, Edges, true>(op, Edges{Edge::of(inputs)...}, std::move(gradient)));
 }
 template <class F>
 void record_many(const Tensor& y, const char* op, F gradient, const std::vector<Tensor>& inputs) {
   std::vector<Edge> edges;
   for (const Tensor& x : inputs) edges.push_back(Edge::of(x));
-  attach(y, new FunctionNode<F, std::vector<Edge>>(op, std::move(edges), std::move(gradient)));
+  attach(y, new FunctionNode<F, std::vector<Edge>, false>(op, std::move(edges), std::move(gradient)));
 }
 
 // A header over the same memory outside the graph.

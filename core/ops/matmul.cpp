@@ -152,7 +152,7 @@ Tensor recorded_product(const Tensor& a, const Tensor& b) {
   }
   if (!should_record(a, b) || !is_floating(c.dtype())) return c;
   const bool needs_a = b.requires_grad(), needs_b = a.requires_grad();
-  record(
+  record_saving(
       c, "matmul",
       [a = needs_a ? SavedTensor(a) : SavedTensor(), b = needs_b ? SavedTensor(b) : SavedTensor(),
        shape_a = a.shape(), shape_b = b.shape()](Node& node, const Tensor& g, Tensor* dx) {
@@ -221,7 +221,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   }
   if (!should_record(x, weight, bias)) return y;
   const bool needs_x = weight.requires_grad(), needs_weight = x.requires_grad();
-  record(
+  record_saving(
       y, "linear",
       [x = needs_x ? SavedTensor(x) : SavedTensor(),
        w = needs_weight ? SavedTensor(weight) : SavedTensor()](Node& node, const Tensor& g, Tensor* dx) {

@@ -10,6 +10,7 @@
 namespace tw {
 
 DType Scalar::natural_dtype() const {
+  if (beyond && kind == Kind::integer) return DType::uint64;
   constexpr DType kTypes[] = {DType::bool_, DType::int64, DType::float32, DType::complex64};
   return kTypes[static_cast<int>(kind)];
 }

@@ -149,7 +149,7 @@ Tensor prod(const Tensor& x, const Axes& axes_in, bool keepdims, std::optional<D
   const DType out = sum_dtype(x.dtype(), dtype);
   const Tensor y = run(ReduceOp::prod, x, axes, keepdims, out);
   if (should_record(x) && is_floating(out))
-    record(
+    record_saving(
         y, "prod",
         [x = SavedTensor(x), y = SavedTensor::result(y), axes, from = x.dtype()](
             Node& node, const Tensor& g, Tensor* dx) {
@@ -176,7 +176,7 @@ Tensor extremum(ReduceOp op, const Tensor& x, const Axes& axes_in, bool keepdims
   check_nonempty(x, axes, name);
   const Tensor y = run(op, x, axes, keepdims, x.dtype());
   if (should_record(x))
-    record(
+    record_saving(
         y, name,
         [x = SavedTensor(x), y = SavedTensor::result(y), axes](Node& node, const Tensor& g, Tensor* dx) {
           const Tensor input = x.get(node, "input");

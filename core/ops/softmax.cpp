@@ -77,7 +77,7 @@ Tensor normalised(const Flavour& flavour, const Tensor& x_in, std::int64_t axis_
   observed(flavour.name, x, 2,
            [&] { flavour.forward(shape_for(x, axis), x.bytes(), y.bytes()); });
   if (should_record(x))
-    record(
+    record_saving(
         y, flavour.name,
         [&flavour, axis, y = SavedTensor::result(y)](Node& node, const Tensor& g, Tensor* dx) {
           const Tensor result = y.get(node, "result");
@@ -144,7 +144,7 @@ Tensor row_losses(const Tensor& x, const Tensor& targets, std::int64_t ignore_in
   Tensor lse = Tensor::empty({x.size(0)}, x.dtype());
   observed("cross_entropy", x, 1, [&] { cross_entropy(problem, losses.bytes(), lse.bytes()); });
   if (should_record(x))
-    record(
+    record_saving(
         losses, "cross_entropy",
         [x = SavedTensor(x), targets, lse, ignore_index](Node& node, const Tensor& g, Tensor* dx) {
           const Tensor logits = x.get(node, "logits");

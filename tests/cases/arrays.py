@@ -44,7 +44,9 @@ def to_bfloat16(x: np.ndarray) -> np.ndarray:
     """Rounds float32 numbers to the nearest of bfloat16, ties to even."""
     x = np.asarray(x, np.float32)
     bits = np.atleast_1d(x).view(np.uint32).astype(np.uint64)
-    rounded = ((bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) >> np.uint64(16)) << np.uint64(16)
+    rounded = (
+        (bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) >> np.uint64(16)
+    ) << np.uint64(16)
     y = rounded.astype(np.uint32).view(np.float32).reshape(x.shape)
     return np.where(np.isnan(x), np.float32(np.nan), y)
 

@@ -67,6 +67,8 @@ def assert_signs_of_zeros(case: OpCase, y: tw.Tensor, want: np.ndarray, dtype: s
     )
 
 
-def check(case: OpCase, args: Arrays, dtype: str, options: Mapping[str, Any], note: object = "") -> None:
+def check(
+    case: OpCase, args: Arrays, dtype: str, options: Mapping[str, Any], note: object = ""
+) -> None:
     y = case.call(*tensors(args, dtype), **options)
     assert_close(case, y, expected_values(case, args, dtype, options), dtype, note or options)

@@ -13,11 +13,24 @@ from cases.record import Arrays, ErrorInput, OpCase
 
 # Vectors, matrices, batches that broadcast, and no elements at all.
 SHAPES = (
-    ((7,), (7,)), ((3, 7), (7,)), ((7,), (7, 3)), ((3, 7), (7, 5)), ((1, 1), (1, 1)),
-    ((4, 3, 7), (4, 7, 5)), ((4, 3, 7), (7, 5)), ((3, 7), (4, 7, 5)), ((2, 1, 3, 7), (4, 7, 5)),
-    ((4, 3, 7), (7,)), ((7,), (4, 7, 5)), ((3, 0), (0, 5)), ((0, 7), (7, 5)), ((3, 7), (7, 0)),
-    ((0, 3, 7), (7, 5)), ((0,), (0,)), ((33, 65), (65, 17)),
-)  # fmt: skip
+    ((7,), (7,)),
+    ((3, 7), (7,)),
+    ((7,), (7, 3)),
+    ((3, 7), (7, 5)),
+    ((1, 1), (1, 1)),
+    ((4, 3, 7), (4, 7, 5)),
+    ((4, 3, 7), (7, 5)),
+    ((3, 7), (4, 7, 5)),
+    ((2, 1, 3, 7), (4, 7, 5)),
+    ((4, 3, 7), (7,)),
+    ((7,), (4, 7, 5)),
+    ((3, 0), (0, 5)),
+    ((0, 7), (7, 5)),
+    ((3, 7), (7, 0)),
+    ((0, 3, 7), (7, 5)),
+    ((0,), (0,)),
+    ((33, 65), (65, 17)),
+)
 
 
 def arguments(rng: np.random.Generator, dtype: str) -> list[Arrays]:
@@ -34,18 +47,37 @@ def smooth(rng: np.random.Generator) -> list[Arrays]:
     return [(rng.normal(size=a), rng.normal(size=b)) for a, b in shapes]
 
 
-def refused(a: tuple[int, ...], b: tuple[int, ...], text: str, dtype: str = "float32") -> ErrorInput:
+def refused(
+    a: tuple[int, ...], b: tuple[int, ...], text: str, dtype: str = "float32"
+) -> ErrorInput:
     chosen = getattr(tw, dtype)
     expected = TypeError if dtype == "bool" else ValueError
-    return ErrorInput(lambda: tw.matmul(tw.ones(a, dtype=chosen), tw.ones(b, dtype=chosen)), expected, text)
+    return ErrorInput(
+        lambda: tw.matmul(tw.ones(a, dtype=chosen), tw.ones(b, dtype=chosen)), expected, text
+    )
 
 
 RECORDS = (
     OpCase(
-        "matmul", tw.matmul, np.matmul, arguments,
+        "matmul",
+        tw.matmul,
+        np.matmul,
+        arguments,
         # Of 65 terms; u per addition at worst, units of 2u.
-        {"float16": 1.0, "bfloat16": 1.0, "float32": 33.0, "float64": 33.0, **WHOLE, "complex64": 80.0},
-        same, magnitude, differentiable=(0, 1), smooth=smooth, gradient_tolerance=16, signed_zero=False,
+        {
+            "float16": 1.0,
+            "bfloat16": 1.0,
+            "float32": 33.0,
+            "float64": 33.0,
+            **WHOLE,
+            "complex64": 80.0,
+        },
+        same,
+        magnitude,
+        differentiable=(0, 1),
+        smooth=smooth,
+        gradient_tolerance=16,
+        signed_zero=False,
         errors=(
             refused((3, 4), (5, 6), "matmul: inner sizes differ: (3, 4) @ (5, 6)"),
             refused((3,), (4,), "matmul: inner sizes differ: (3,) @ (4,)"),
@@ -56,4 +88,4 @@ RECORDS = (
             ErrorInput(lambda: tw.ones((2, 2)) @ "a", TypeError, ""),
         ),
     ),
-)  # fmt: skip
+)

@@ -66,7 +66,9 @@ def cross_entropy_smooth(rng: np.random.Generator) -> list[Arrays]:
     return [(rng.normal(size=shape), targets(rng, *shape)) for shape in ((3, 4), (1, 5), (5, 4))]
 
 
-def refused(call: Any, logits: tuple[int, ...], t: Any, expected: type[Exception], text: str) -> ErrorInput:
+def refused(
+    call: Any, logits: tuple[int, ...], t: Any, expected: type[Exception], text: str
+) -> ErrorInput:
     return ErrorInput(lambda: call(tw.ones(logits), tw.asarray(t)), expected, text)
 
 
@@ -78,12 +80,19 @@ def linear_scale(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> Any:
     return np.abs(x) @ np.abs(w.T) + np.abs(b)
 
 
-LINEAR_SHAPES = (((3, 7), (5, 7)), ((1, 1), (1, 1)), ((7,), (5, 7)), ((2, 3, 7), (5, 7)), ((0, 7), (5, 7)))
+LINEAR_SHAPES = (
+    ((3, 7), (5, 7)),
+    ((1, 1), (1, 1)),
+    ((7,), (5, 7)),
+    ((2, 3, 7), (5, 7)),
+    ((0, 7), (5, 7)),
+)
 
 
 def linear_arguments(rng: np.random.Generator, dtype: str) -> list[Arrays]:
     return [
-        tuple(values(rng, dtype, (-3, 3), s) for s in (x, w, w[:1])) for x, w in (*LINEAR_SHAPES, ((17, 65), (33, 65)))
+        tuple(values(rng, dtype, (-3, 3), s) for s in (x, w, w[:1]))
+        for x, w in (*LINEAR_SHAPES, ((17, 65), (33, 65)))
     ]
 
 
@@ -93,42 +102,95 @@ def linear_smooth(rng: np.random.Generator) -> list[Arrays]:
 
 RECORDS = (
     OpCase(
-        "linear", tw.linear, linear, linear_arguments,
-        {"float16": 1.6, "bfloat16": 1.6, "float32": 34.0, "float64": 34.0}, same, linear_scale,
-        signed_zero=False, differentiable=(0, 1, 2), smooth=linear_smooth, gradient_tolerance=16,
+        "linear",
+        tw.linear,
+        linear,
+        linear_arguments,
+        {"float16": 1.6, "bfloat16": 1.6, "float32": 34.0, "float64": 34.0},
+        same,
+        linear_scale,
+        signed_zero=False,
+        differentiable=(0, 1, 2),
+        smooth=linear_smooth,
+        gradient_tolerance=16,
         errors=(
-            ErrorInput(lambda: tw.linear(tw.ones((3, 4)), tw.ones((5, 6))), ValueError,
-                       "linear: input (3, 4) does not fit weight (5, 6)"),
-            ErrorInput(lambda: tw.linear(tw.ones((3, 4)), tw.ones((5, 4)), tw.ones((4,))), ValueError,
-                       "linear: bias (4,) does not fit weight (5, 4)"),
+            ErrorInput(
+                lambda: tw.linear(tw.ones((3, 4)), tw.ones((5, 6))),
+                ValueError,
+                "linear: input (3, 4) does not fit weight (5, 6)",
+            ),
+            ErrorInput(
+                lambda: tw.linear(tw.ones((3, 4)), tw.ones((5, 4)), tw.ones((4,))),
+                ValueError,
+                "linear: bias (4,) does not fit weight (5, 4)",
+            ),
         ),
     ),
     OpCase(
-        "mse_loss", tw.mse_loss, mse, mse_arguments,
-        {"float16": 3.0, "bfloat16": 3.0, "float32": 16.0, "float64": 16.0}, same, mse_scale, REDUCTIONS,
-        differentiable=(0, 1), smooth=lambda rng: [(rng.normal(size=(2, 3)), rng.normal(size=(2, 3)))],
+        "mse_loss",
+        tw.mse_loss,
+        mse,
+        mse_arguments,
+        {"float16": 3.0, "bfloat16": 3.0, "float32": 16.0, "float64": 16.0},
+        same,
+        mse_scale,
+        REDUCTIONS,
+        differentiable=(0, 1),
+        smooth=lambda rng: [(rng.normal(size=(2, 3)), rng.normal(size=(2, 3)))],
         gradient_tolerance=8,
         errors=(
-            ErrorInput(lambda: tw.mse_loss(tw.ones((2,)), tw.ones((3,))), ValueError,
-                       "mse_loss: shapes differ: (2,) and (3,)"),
-            ErrorInput(lambda: tw.mse_loss(tw.ones((2,)), tw.ones((2,)), reduction="max"), ValueError,
-                       "mse_loss: reduction must be 'mean', 'sum' or 'none', got 'max'"),
+            ErrorInput(
+                lambda: tw.mse_loss(tw.ones((2,)), tw.ones((3,))),
+                ValueError,
+                "mse_loss: shapes differ: (2,) and (3,)",
+            ),
+            ErrorInput(
+                lambda: tw.mse_loss(tw.ones((2,)), tw.ones((2,)), reduction="max"),
+                ValueError,
+                "mse_loss: reduction must be 'mean', 'sum' or 'none', got 'max'",
+            ),
         ),
     ),
     OpCase(
-        "cross_entropy", tw.cross_entropy, cross_entropy, cross_entropy_arguments,
-        dict.fromkeys(FLOATS[:2], 1.0) | {"float32": 8.0, "float64": 8.0}, same, cross_entropy_scale,
+        "cross_entropy",
+        tw.cross_entropy,
+        cross_entropy,
+        cross_entropy_arguments,
+        dict.fromkeys(FLOATS[:2], 1.0) | {"float32": 8.0, "float64": 8.0},
+        same,
+        cross_entropy_scale,
         (*REDUCTIONS, {"ignore_index": 3}, {"ignore_index": 3, "reduction": "none"}),
-        signed_zero=False, differentiable=(0,), smooth=cross_entropy_smooth, gradient_tolerance=8,
+        signed_zero=False,
+        differentiable=(0,),
+        smooth=cross_entropy_smooth,
+        gradient_tolerance=8,
         errors=(
-            refused(tw.cross_entropy, (2, 3), [0, 3], IndexError,
-                    "cross_entropy: target 3 in row 1 is out of range for 3 classes"),
-            refused(tw.cross_entropy, (2, 3), [-1, 0], IndexError, "cross_entropy: target -1 in row 0"),
-            refused(tw.cross_entropy, (2, 3), [0], ValueError, "cross_entropy: expected logits (n, classes)"),
+            refused(
+                tw.cross_entropy,
+                (2, 3),
+                [0, 3],
+                IndexError,
+                "cross_entropy: target 3 in row 1 is out of range for 3 classes",
+            ),
+            refused(
+                tw.cross_entropy, (2, 3), [-1, 0], IndexError, "cross_entropy: target -1 in row 0"
+            ),
+            refused(
+                tw.cross_entropy,
+                (2, 3),
+                [0],
+                ValueError,
+                "cross_entropy: expected logits (n, classes)",
+            ),
             refused(tw.cross_entropy, (3,), [0], ValueError, "got (3,) and (1,)"),
-            refused(tw.cross_entropy, (2, 3), [0.5, 1.0], TypeError, "targets must be class indices"),
-            ErrorInput(lambda: tw.cross_entropy(tw.ones((1, 2), dtype=tw.int32), tw.asarray([0])), TypeError,
-                       "cross_entropy: logits must be floating-point, got int32"),
+            refused(
+                tw.cross_entropy, (2, 3), [0.5, 1.0], TypeError, "targets must be class indices"
+            ),
+            ErrorInput(
+                lambda: tw.cross_entropy(tw.ones((1, 2), dtype=tw.int32), tw.asarray([0])),
+                TypeError,
+                "cross_entropy: logits must be floating-point, got int32",
+            ),
         ),
     ),
-)  # fmt: skip
+)

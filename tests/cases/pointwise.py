@@ -25,8 +25,11 @@ ONCE_ROUNDED = 0.51
 
 def floats(single: float, double: float) -> dict[str, float]:
     return {
-        "float16": ONCE_ROUNDED, "bfloat16": ONCE_ROUNDED, "float32": single, "float64": double,
-    }  # fmt: skip
+        "float16": ONCE_ROUNDED,
+        "bfloat16": ONCE_ROUNDED,
+        "float32": single,
+        "float64": double,
+    }
 
 
 def exact(*dtypes: str) -> dict[str, float]:
@@ -75,9 +78,23 @@ def ordinary(dtype: str) -> list[float]:
     """The values at which formulas break."""
     big, tiny = arrays.largest(dtype), arrays.smallest(dtype)
     return [
-        0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, math.inf, -math.inf, math.nan, big, -big,
-        tiny, -tiny, tiny / arrays.eps(dtype), -tiny / arrays.eps(dtype),
-    ]  # fmt: skip
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        -2.5,
+        3.0,
+        math.inf,
+        -math.inf,
+        math.nan,
+        big,
+        -big,
+        tiny,
+        -tiny,
+        tiny / arrays.eps(dtype),
+        -tiny / arrays.eps(dtype),
+    ]
 
 
 def special_values(arity: int) -> Callable[[str], list[Arrays]]:
@@ -105,7 +122,9 @@ def away_from(points: tuple[float, ...], domains: tuple[Domain, ...], apart: boo
     def arguments(rng: np.random.Generator) -> list[Arrays]:
         found = []
         for shapes in _smooth_shapes(len(domains)):
-            made = [rng.uniform(low, high, s) for (low, high), s in zip(domains, shapes, strict=True)]
+            made = [
+                rng.uniform(low, high, s) for (low, high), s in zip(domains, shapes, strict=True)
+            ]
             for x in made:
                 for point in points:
                     x[np.abs(x - point) < 0.05] += 0.1
@@ -139,9 +158,11 @@ def common_errors(name: str, arity: int, dtype: str = "float32") -> tuple[ErrorI
     x = [tw.ones((2, 3), dtype=taken) for _ in range(arity)]
     plural = "" if arity == 1 else "s"
     wrong = [
-        ErrorInput(lambda: call(), TypeError, f"takes {arity} argument{plural}, got 0"),
+        ErrorInput(call, TypeError, f"takes {arity} argument{plural}, got 0"),
         ErrorInput(lambda: call(*x, *x), TypeError, f"{name}() takes {arity} argument{plural}"),
-        ErrorInput(lambda: call(*x[1:], "a"), TypeError, f"{name}: expected a tensor or a number, got str"),
+        ErrorInput(
+            lambda: call(*x[1:], "a"), TypeError, f"{name}: expected a tensor or a number, got str"
+        ),
     ]
     if arity > 1:
         mixed = [x[0], *(tw.ones((4,), dtype=taken) for _ in range(arity - 1))]
@@ -263,33 +284,91 @@ def transcendental(
 ) -> OpCase:
     whole = options.pop("whole", (max(domain[0], -9), min(domain[1], 9)))
     return make(
-        name, reference, (domain,), {**floats(single, double), **promoted(single)}, floating,
-        whole=(whole,), gradient_tolerance=options.pop("gradient_tolerance", 8), **options,
-    )  # fmt: skip
+        name,
+        reference,
+        (domain,),
+        {**floats(single, double), **promoted(single)},
+        floating,
+        whole=(whole,),
+        gradient_tolerance=options.pop("gradient_tolerance", 8),
+        **options,
+    )
 
 
 UNARY = (
-    make("negative", np.negative, (WIDE,), {**REAL, **COMPLEX}, same, whole=(FULL,), gradient_tolerance=0),
-    make("positive", np.positive, (WIDE,), {**REAL, **COMPLEX}, same, whole=(FULL,), gradient_tolerance=0),
-    make("abs", np.abs, (WIDE,), REAL, same, whole=(FULL,), kinks=(0,), smooth=(LINE,), gradient_tolerance=0),
-    make("sign", lambda x: np.where(x == 0, x, np.sign(x)), (WIDE,), REAL, same, whole=(FULL,),
-         kinks=(0,), smooth=(LINE,), gradient_tolerance=0),
-    make("square", square, (LINE,), {**floats(0.5, 0.5), **WHOLE, "complex64": 2.0}, same,
-         whole=(FULL,), gradient_tolerance=1),
+    make(
+        "negative",
+        np.negative,
+        (WIDE,),
+        {**REAL, **COMPLEX},
+        same,
+        whole=(FULL,),
+        gradient_tolerance=0,
+    ),
+    make(
+        "positive",
+        np.positive,
+        (WIDE,),
+        {**REAL, **COMPLEX},
+        same,
+        whole=(FULL,),
+        gradient_tolerance=0,
+    ),
+    make(
+        "abs",
+        np.abs,
+        (WIDE,),
+        REAL,
+        same,
+        whole=(FULL,),
+        kinks=(0,),
+        smooth=(LINE,),
+        gradient_tolerance=0,
+    ),
+    make(
+        "sign",
+        lambda x: np.where(x == 0, x, np.sign(x)),
+        (WIDE,),
+        REAL,
+        same,
+        whole=(FULL,),
+        kinks=(0,),
+        smooth=(LINE,),
+        gradient_tolerance=0,
+    ),
+    make(
+        "square",
+        square,
+        (LINE,),
+        {**floats(0.5, 0.5), **WHOLE, "complex64": 2.0},
+        same,
+        whole=(FULL,),
+        gradient_tolerance=1,
+    ),
     transcendental("sqrt", np.sqrt, POSITIVE, 0.5, 0.5, whole=(0, 100)),
     transcendental("rsqrt", lambda x: 1 / np.sqrt(x), POSITIVE, 1.5, 1.5, whole=(1, 100)),
     transcendental("reciprocal", lambda x: 1 / x, POSITIVE, 0.5, 0.5, whole=(1, 100)),
     transcendental("exp", np.exp, (-20, 20), 1.2, 1.2, smooth=(LINE,)),
     transcendental("exp2", np.exp2, (-20, 20), 1.2, 1.2, smooth=(LINE,)),
     transcendental("expm1", np.expm1, (-3, 3), 1.7, 2.0),
-    transcendental("log", np.log, (0.01, 50), 1.0, 1.0, whole=(1, 100), smooth=(POSITIVE,),
-                   gradient_tolerance=8),
+    transcendental(
+        "log",
+        np.log,
+        (0.01, 50),
+        1.0,
+        1.0,
+        whole=(1, 100),
+        smooth=(POSITIVE,),
+        gradient_tolerance=8,
+    ),
     transcendental("log2", np.log2, (0.01, 50), 1.6, 1.6, whole=(1, 100), smooth=(POSITIVE,)),
     transcendental("log10", np.log10, (0.01, 50), 1.9, 2.0, whole=(1, 100), smooth=(POSITIVE,)),
     transcendental("log1p", np.log1p, (-0.9, 9), 1.0, 1.0, whole=(0, 100)),
     transcendental("sin", np.sin, (-50, 50), 1.6, 1.6),
     transcendental("cos", np.cos, (-50, 50), 1.6, 1.7),
-    transcendental("tan", np.tan, (-50, 50), 1.0, 1.0, smooth=((-1.2, 1.2),), gradient_tolerance=16),
+    transcendental(
+        "tan", np.tan, (-50, 50), 1.0, 1.0, smooth=((-1.2, 1.2),), gradient_tolerance=16
+    ),
     transcendental("asin", np.arcsin, (-1, 1), 2.1, 1.0, smooth=((-0.9, 0.9),), whole=(-1, 1)),
     transcendental("acos", np.arccos, (-1, 1), 1.2, 1.0, smooth=((-0.9, 0.9),), whole=(-1, 1)),
     transcendental("atan", np.arctan, (-9, 9), 1.5, 1.0),
@@ -298,25 +377,79 @@ UNARY = (
     transcendental("tanh", np.tanh, (-9, 9), 1.5, 1.8),
     transcendental("asinh", np.arcsinh, (-9, 9), 0.51, 2.0),
     transcendental("acosh", np.arccosh, (1, 9), 0.51, 2.0, smooth=((1.2, 9),)),
-    transcendental("atanh", np.arctanh, (-0.99, 0.99), 0.51, 2.0, smooth=((-0.9, 0.9),), whole=(0, 0),
-                   gradient_tolerance=16),
+    transcendental(
+        "atanh",
+        np.arctanh,
+        (-0.99, 0.99),
+        0.51,
+        2.0,
+        smooth=((-0.9, 0.9),),
+        whole=(0, 0),
+        gradient_tolerance=16,
+    ),
     transcendental("erf", erf, LINE, 1.2, 1.5),
     transcendental("sigmoid", sigmoid, (-20, 20), 2.3, 2.0),
     transcendental("softplus", softplus, (-20, 20), 2.5, 2.5),
     transcendental("elu", elu, (-9, 9), 1.7, 2.0, kinks=(0,)),
     transcendental("silu", silu, (-20, 20), 3.0, 3.0, smooth=(LINE,), scale=silu_scale),
-    make("relu", lambda x: np.maximum(x, 0), (WIDE,), REAL, same, whole=(FULL,), kinks=(0,),
-         smooth=(LINE,), gradient_tolerance=0, signed_zero=False),
-    make("floor", whole_unchanged(np.floor), (WIDE,), REAL, same, whole=(FULL,), smooth=((0.1, 0.9),), gradient_tolerance=0),
-    make("ceil", whole_unchanged(np.ceil), (WIDE,), REAL, same, whole=(FULL,), smooth=((0.1, 0.9),), gradient_tolerance=0),
-    make("trunc", whole_unchanged(np.trunc), (WIDE,), REAL, same, whole=(FULL,), smooth=((0.1, 0.9),), gradient_tolerance=0),
-    make("round", whole_unchanged(np.rint), ((-9, 9),), REAL, same, whole=(FULL,), smooth=((0.6, 1.4),), gradient_tolerance=0),
+    make(
+        "relu",
+        lambda x: np.maximum(x, 0),
+        (WIDE,),
+        REAL,
+        same,
+        whole=(FULL,),
+        kinks=(0,),
+        smooth=(LINE,),
+        gradient_tolerance=0,
+        signed_zero=False,
+    ),
+    make(
+        "floor",
+        whole_unchanged(np.floor),
+        (WIDE,),
+        REAL,
+        same,
+        whole=(FULL,),
+        smooth=((0.1, 0.9),),
+        gradient_tolerance=0,
+    ),
+    make(
+        "ceil",
+        whole_unchanged(np.ceil),
+        (WIDE,),
+        REAL,
+        same,
+        whole=(FULL,),
+        smooth=((0.1, 0.9),),
+        gradient_tolerance=0,
+    ),
+    make(
+        "trunc",
+        whole_unchanged(np.trunc),
+        (WIDE,),
+        REAL,
+        same,
+        whole=(FULL,),
+        smooth=((0.1, 0.9),),
+        gradient_tolerance=0,
+    ),
+    make(
+        "round",
+        whole_unchanged(np.rint),
+        ((-9, 9),),
+        REAL,
+        same,
+        whole=(FULL,),
+        smooth=((0.6, 1.4),),
+        gradient_tolerance=0,
+    ),
     make("isnan", np.isnan, (WIDE,), {**REAL, **COMPLEX}, truth, whole=(FULL,)),
     make("isinf", np.isinf, (WIDE,), {**REAL, **COMPLEX}, truth, whole=(FULL,)),
     make("isfinite", np.isfinite, (WIDE,), {**REAL, **COMPLEX}, truth, whole=(FULL,)),
     make("signbit", np.signbit, (WIDE,), {**EXACT_FLOATS, **promoted(0)}, truth, whole=(FULL,)),
     make("logical_not", np.logical_not, ((-1.0, 1.0),), ANY, truth),
-)  # fmt: skip
+)
 
 PAIR = (WIDE, WIDE)
 BITS = {**WHOLE, "bool": 0.0}
@@ -329,32 +462,128 @@ def comparison(name: str, reference: Any, dtypes: Mapping[str, float]) -> OpCase
 
 ORDERED = {**REAL, "bool": 0.0}
 BINARY = (
-    make("add", logical_or_sum, PAIR, {**floats(0.5, 0.5), **WHOLE, "complex64": 0.8, "bool": 0.0}, same,
-         whole=(FULL, FULL), gradient_tolerance=0),
-    make("subtract", np.subtract, PAIR, {**floats(0.5, 0.5), **WHOLE, "complex64": 0.8}, same,
-         whole=(FULL, FULL), gradient_tolerance=0),
-    make("multiply", logical_and_product, ((-90.0, 90.0),) * 2,
-         {**floats(0.5, 0.5), **WHOLE, "complex64": 2.0, "bool": 0.0}, same,
-         whole=(FULL, FULL), smooth=(LINE, LINE), gradient_tolerance=4),
-    make("divide", np.divide, (LINE, POSITIVE), {**floats(0.5, 0.5), **promoted(0.5), "complex64": 4.0},
-         floating, whole=((-99, 99), (1, 99)), smooth=(LINE, (0.5, 4)), gradient_tolerance=8),
+    make(
+        "add",
+        logical_or_sum,
+        PAIR,
+        {**floats(0.5, 0.5), **WHOLE, "complex64": 0.8, "bool": 0.0},
+        same,
+        whole=(FULL, FULL),
+        gradient_tolerance=0,
+    ),
+    make(
+        "subtract",
+        np.subtract,
+        PAIR,
+        {**floats(0.5, 0.5), **WHOLE, "complex64": 0.8},
+        same,
+        whole=(FULL, FULL),
+        gradient_tolerance=0,
+    ),
+    make(
+        "multiply",
+        logical_and_product,
+        ((-90.0, 90.0),) * 2,
+        {**floats(0.5, 0.5), **WHOLE, "complex64": 2.0, "bool": 0.0},
+        same,
+        whole=(FULL, FULL),
+        smooth=(LINE, LINE),
+        gradient_tolerance=4,
+    ),
+    make(
+        "divide",
+        np.divide,
+        (LINE, POSITIVE),
+        {**floats(0.5, 0.5), **promoted(0.5), "complex64": 4.0},
+        floating,
+        whole=((-99, 99), (1, 99)),
+        smooth=(LINE, (0.5, 4)),
+        gradient_tolerance=8,
+    ),
     # Beyond 2^53 the quotient less 1 is rounded twice in float64, as in NumPy.
-    make("floor_divide", np.floor_divide, DIVISION, {**floats(0.51, 1.0), **WHOLE}, same, whole=(FULL, DIGITS),
-         smooth=((0.1, 0.4), (0.5, 0.9)), gradient_tolerance=0),
-    make("remainder", np.remainder, DIVISION, {**floats(0.5, 0.5), **WHOLE}, same, whole=(FULL, DIGITS),
-         smooth=((1.1, 1.4), (0.5, 0.54)), gradient_tolerance=0),
-    make("pow", np.power, ((0.1, 6.0), LINE), {**floats(0.51, 1.0), **WHOLE}, same,
-         whole=(DIGITS, (0, 40)), smooth=((0.5, 3.0), LINE), gradient_tolerance=32),
-    make("maximum", np.maximum, PAIR, REAL, same, whole=(FULL, FULL), smooth=(LINE, LINE), apart=True,
-         gradient_tolerance=0, signed_zero=False),
-    make("minimum", np.minimum, PAIR, REAL, same, whole=(FULL, FULL), smooth=(LINE, LINE), apart=True,
-         gradient_tolerance=0, signed_zero=False),
-    make("atan2", np.arctan2, (LINE, LINE), {**floats(1.5, 1.0), **promoted(1.5)}, floating,
-         smooth=((0.5, 4.0), LINE), gradient_tolerance=8),
-    make("hypot", np.hypot, (LINE, LINE), {**floats(0.51, 1.0), **promoted(0.51)}, floating,
-         smooth=((0.5, 4.0), LINE), gradient_tolerance=8),
-    make("copysign", np.copysign, PAIR, {**EXACT_FLOATS, **promoted(0.0)}, floating, whole=(DIGITS, DIGITS),
-         kinks=(0,), smooth=(LINE, LINE), gradient_tolerance=0),
+    make(
+        "floor_divide",
+        np.floor_divide,
+        DIVISION,
+        {**floats(0.51, 1.0), **WHOLE},
+        same,
+        whole=(FULL, DIGITS),
+        smooth=((0.1, 0.4), (0.5, 0.9)),
+        gradient_tolerance=0,
+    ),
+    make(
+        "remainder",
+        np.remainder,
+        DIVISION,
+        {**floats(0.5, 0.5), **WHOLE},
+        same,
+        whole=(FULL, DIGITS),
+        smooth=((1.1, 1.4), (0.5, 0.54)),
+        gradient_tolerance=0,
+    ),
+    make(
+        "pow",
+        np.power,
+        ((0.1, 6.0), LINE),
+        {**floats(0.51, 1.0), **WHOLE},
+        same,
+        whole=(DIGITS, (0, 40)),
+        smooth=((0.5, 3.0), LINE),
+        gradient_tolerance=32,
+    ),
+    make(
+        "maximum",
+        np.maximum,
+        PAIR,
+        REAL,
+        same,
+        whole=(FULL, FULL),
+        smooth=(LINE, LINE),
+        apart=True,
+        gradient_tolerance=0,
+        signed_zero=False,
+    ),
+    make(
+        "minimum",
+        np.minimum,
+        PAIR,
+        REAL,
+        same,
+        whole=(FULL, FULL),
+        smooth=(LINE, LINE),
+        apart=True,
+        gradient_tolerance=0,
+        signed_zero=False,
+    ),
+    make(
+        "atan2",
+        np.arctan2,
+        (LINE, LINE),
+        {**floats(1.5, 1.0), **promoted(1.5)},
+        floating,
+        smooth=((0.5, 4.0), LINE),
+        gradient_tolerance=8,
+    ),
+    make(
+        "hypot",
+        np.hypot,
+        (LINE, LINE),
+        {**floats(0.51, 1.0), **promoted(0.51)},
+        floating,
+        smooth=((0.5, 4.0), LINE),
+        gradient_tolerance=8,
+    ),
+    make(
+        "copysign",
+        np.copysign,
+        PAIR,
+        {**EXACT_FLOATS, **promoted(0.0)},
+        floating,
+        whole=(DIGITS, DIGITS),
+        kinks=(0,),
+        smooth=(LINE, LINE),
+        gradient_tolerance=0,
+    ),
     comparison("equal", np.equal, ANY),
     comparison("not_equal", np.not_equal, ANY),
     comparison("less", np.less, ORDERED),
@@ -367,7 +596,7 @@ BINARY = (
     make("bitwise_and", np.bitwise_and, (FULL, FULL), BITS, same),
     make("bitwise_or", np.bitwise_or, (FULL, FULL), BITS, same),
     make("bitwise_xor", np.bitwise_xor, (FULL, FULL), BITS, same),
-)  # fmt: skip
+)
 
 
 def where_arguments(rng: np.random.Generator, dtype: str) -> list[Arrays]:
@@ -396,16 +625,42 @@ def where_smooth(rng: np.random.Generator) -> list[Arrays]:
 
 TERNARY = (
     OpCase(
-        name="where", call=tw.where, reference=np.where, arguments=where_arguments, tolerance=ANY,
-        result=same, special=where_special, differentiable=(1, 2), smooth=where_smooth,
-        gradient_tolerance=0, elementwise=True, errors=common_errors("where", 3),
+        name="where",
+        call=tw.where,
+        reference=np.where,
+        arguments=where_arguments,
+        tolerance=ANY,
+        result=same,
+        special=where_special,
+        differentiable=(1, 2),
+        smooth=where_smooth,
+        gradient_tolerance=0,
+        elementwise=True,
+        errors=common_errors("where", 3),
     ),
     # tw.clip takes optional bounds, hence its own error texts.
-    make("clip", clip, (LINE, (-2.0, 0.0), (0.0, 2.0)), REAL, same,
-         whole=(FULL, (-20, 0), (0, 20)), special=lambda dtype: [
-             tuple(a for a in np.broadcast_arrays(rounded(np.array(ordinary(dtype)), dtype),
-                                                  rounded(-1.5, dtype), rounded(2.0, dtype)))],
-         smooth=((-3.0, 3.0), (-1.6, -1.5), (1.5, 1.6)), kinks=(), gradient_tolerance=0, no_errors=True),
-)  # fmt: skip
+    make(
+        "clip",
+        clip,
+        (LINE, (-2.0, 0.0), (0.0, 2.0)),
+        REAL,
+        same,
+        whole=(FULL, (-20, 0), (0, 20)),
+        special=lambda dtype: [
+            tuple(
+                a
+                for a in np.broadcast_arrays(
+                    rounded(np.array(ordinary(dtype)), dtype),
+                    rounded(-1.5, dtype),
+                    rounded(2.0, dtype),
+                )
+            )
+        ],
+        smooth=((-3.0, 3.0), (-1.6, -1.5), (1.5, 1.6)),
+        kinks=(),
+        gradient_tolerance=0,
+        no_errors=True,
+    ),
+)
 
 RECORDS = (*UNARY, *BINARY, *TERNARY)

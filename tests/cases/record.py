@@ -56,7 +56,9 @@ class OpCase:
 
     def __post_init__(self) -> None:
         if self.differentiable and (self.smooth is None or self.gradient_tolerance is None):
-            raise ValueError(f"{self.name}: a differentiable op needs smooth points and a tolerance")
+            raise ValueError(
+                f"{self.name}: a differentiable op needs smooth points and a tolerance"
+            )
 
     def __str__(self) -> str:
         return self.name

@@ -34,10 +34,18 @@ def record(
     differentiable: tuple[int, ...] = (0,),
 ) -> OpCase:
     return OpCase(
-        name, call, reference, arguments or of_shapes(*shapes), EVERY, same,
-        differentiable=differentiable, gradient_tolerance=0, errors=errors,
-        smooth=smooth or (lambda rng: [(rng.normal(size=s),) for s in shapes if 0 < np.prod(s) < 30]),
-    )  # fmt: skip
+        name,
+        call,
+        reference,
+        arguments or of_shapes(*shapes),
+        EVERY,
+        same,
+        differentiable=differentiable,
+        gradient_tolerance=0,
+        errors=errors,
+        smooth=smooth
+        or (lambda rng: [(rng.normal(size=s),) for s in shapes if 0 < np.prod(s) < 30]),
+    )
 
 
 def refused(call: Callable[[], object], expected: type[Exception], text: str) -> ErrorInput:
@@ -63,45 +71,135 @@ CUBES = ((2, 3, 4), (1, 17, 33), (3, 0, 2), (5, 1, 1))
 x23 = tw.ones((2, 3))
 
 RECORDS = (
-    record("reshape", lambda x: tw.reshape(x, (-1, x.shape[0])), lambda x: x.reshape(-1, x.shape[0]), CUBES[:2],
-           refused(lambda: tw.reshape(x23, (4, 2)), ValueError, "reshape: cannot view 6 elements of shape (2, 3) as (4, 2)"),
-           refused(lambda: tw.reshape(x23, (-1, -1)), ValueError, "reshape: only one extent may be -1"),
-           refused(lambda: tw.reshape(x23, (-1, 4)), ValueError, "reshape: cannot view"),
-           refused(lambda: tw.reshape(x23, (-2, 3)), ValueError, "reshape: negative extent"),
-           refused(lambda: tw.reshape(tw.reshape(x23, (3, 2)).T, (6,), copy=False), ValueError, "without a copy")),
-    record("permute_dims", lambda x: tw.permute_dims(x, (2, 0, 1)), lambda x: x.transpose(2, 0, 1), CUBES,
-           refused(lambda: tw.permute_dims(x23, (0,)), ValueError, "permute_dims: 1 axes for 2 dimensions"),
-           refused(lambda: tw.permute_dims(x23, (0, 0)), ValueError, "permute_dims: axis 0 is repeated"),
-           refused(lambda: tw.permute_dims(x23, (0, 2)), IndexError, "permute_dims: axis 2")),
-    record("broadcast_to", lambda x: tw.broadcast_to(x, (2, 3, 4)), lambda x: np.broadcast_to(x, (2, 3, 4)),
-           ((4,), (3, 1), (2, 3, 4), (1, 1, 4), (1,)),
-           refused(lambda: tw.broadcast_to(x23, (3,)), ValueError, "broadcast_to: cannot broadcast (2, 3) to (3,)"),
-           refused(lambda: tw.broadcast_to(x23, (2, 4)), ValueError, "broadcast_to")),
-    record("expand_dims", lambda x: tw.expand_dims(x, axis=1), lambda x: np.expand_dims(x, 1), CUBES,
-           refused(lambda: tw.expand_dims(x23, axis=3), IndexError, "expand_dims: axis 3")),
-    record("squeeze", lambda x: tw.squeeze(x, 1), lambda x: np.squeeze(x, 1), ((2, 1, 3), (0, 1), (5, 1)),
-           refused(lambda: tw.squeeze(x23, 0), ValueError, "squeeze: axis 0 of (2, 3) has extent 2, not 1")),
-    record("flip", lambda x: tw.flip(x, axis=(0, -1)), lambda x: np.flip(x, (0, -1)), CUBES,
-           refused(lambda: tw.flip(x23, axis=2), IndexError, "flip: axis 2")),
+    record(
+        "reshape",
+        lambda x: tw.reshape(x, (-1, x.shape[0])),
+        lambda x: x.reshape(-1, x.shape[0]),
+        CUBES[:2],
+        refused(
+            lambda: tw.reshape(x23, (4, 2)),
+            ValueError,
+            "reshape: cannot view 6 elements of shape (2, 3) as (4, 2)",
+        ),
+        refused(
+            lambda: tw.reshape(x23, (-1, -1)), ValueError, "reshape: only one extent may be -1"
+        ),
+        refused(lambda: tw.reshape(x23, (-1, 4)), ValueError, "reshape: cannot view"),
+        refused(lambda: tw.reshape(x23, (-2, 3)), ValueError, "reshape: negative extent"),
+        refused(
+            lambda: tw.reshape(tw.reshape(x23, (3, 2)).T, (6,), copy=False),
+            ValueError,
+            "without a copy",
+        ),
+    ),
+    record(
+        "permute_dims",
+        lambda x: tw.permute_dims(x, (2, 0, 1)),
+        lambda x: x.transpose(2, 0, 1),
+        CUBES,
+        refused(
+            lambda: tw.permute_dims(x23, (0,)), ValueError, "permute_dims: 1 axes for 2 dimensions"
+        ),
+        refused(
+            lambda: tw.permute_dims(x23, (0, 0)), ValueError, "permute_dims: axis 0 is repeated"
+        ),
+        refused(lambda: tw.permute_dims(x23, (0, 2)), IndexError, "permute_dims: axis 2"),
+    ),
+    record(
+        "broadcast_to",
+        lambda x: tw.broadcast_to(x, (2, 3, 4)),
+        lambda x: np.broadcast_to(x, (2, 3, 4)),
+        ((4,), (3, 1), (2, 3, 4), (1, 1, 4), (1,)),
+        refused(
+            lambda: tw.broadcast_to(x23, (3,)),
+            ValueError,
+            "broadcast_to: cannot broadcast (2, 3) to (3,)",
+        ),
+        refused(lambda: tw.broadcast_to(x23, (2, 4)), ValueError, "broadcast_to"),
+    ),
+    record(
+        "expand_dims",
+        lambda x: tw.expand_dims(x, axis=1),
+        lambda x: np.expand_dims(x, 1),
+        CUBES,
+        refused(lambda: tw.expand_dims(x23, axis=3), IndexError, "expand_dims: axis 3"),
+    ),
+    record(
+        "squeeze",
+        lambda x: tw.squeeze(x, 1),
+        lambda x: np.squeeze(x, 1),
+        ((2, 1, 3), (0, 1), (5, 1)),
+        refused(
+            lambda: tw.squeeze(x23, 0), ValueError, "squeeze: axis 0 of (2, 3) has extent 2, not 1"
+        ),
+    ),
+    record(
+        "flip",
+        lambda x: tw.flip(x, axis=(0, -1)),
+        lambda x: np.flip(x, (0, -1)),
+        CUBES,
+        refused(lambda: tw.flip(x23, axis=2), IndexError, "flip: axis 2"),
+    ),
     record("astype", lambda x: tw.astype(x, x.dtype), lambda x: x, CUBES),
-    record("tril", tw.tril, np.tril, ((3, 4), (2, 5, 3), (4, 0)),
-           refused(lambda: tw.tril(tw.ones((3,))), ValueError, "tril: needs at least 2 dimensions")),
-    record("triu", tw.triu, np.triu, ((3, 4), (2, 5, 3), (4, 0)),
-           refused(lambda: tw.triu(tw.ones((3,))), ValueError, "triu: needs at least 2 dimensions")),
-    record("concat", lambda *x: tw.concat(x, axis=1), lambda *x: np.concatenate(x, 1), (),
-           refused(lambda: tw.concat([]), ValueError, "concat: no tensors"),
-           refused(lambda: tw.concat([tw.ones(())]), ValueError, "concat: 0-d tensors have no axis"),
-           refused(lambda: tw.concat([x23, tw.ones((2, 4))]), ValueError,
-                   "concat: shapes differ outside axis 0: (2, 3) and (2, 4)"),
-           refused(lambda: tw.concat([x23], axis=2), IndexError, "concat: axis 2"),
-           arguments=three, differentiable=(0, 1, 2), smooth=lambda rng: three(rng, "float64")[:1]),
-    record("stack", lambda *x: tw.stack(x, axis=-1), lambda *x: np.stack(x, -1), (),
-           refused(lambda: tw.stack([]), ValueError, "stack: no tensors"),
-           refused(lambda: tw.stack([x23, tw.ones((3, 2))]), ValueError, "stack: shapes differ: (2, 3) and (3, 2)"),
-           refused(lambda: tw.stack([x23], axis=3), IndexError, "axis 3"),
-           arguments=three_alike, differentiable=(0, 1, 2), smooth=lambda rng: three_alike(rng, "float64")[:2]),
-    record("take", lambda x, i: tw.take(x, i, axis=0), lambda x, i: np.take(x, i.astype(np.int64), 0), (),
-           refused(lambda: tw.take(x23, tw.asarray([2]), axis=0), IndexError, "2 is out of range for axis 0 with size 2"),
-           refused(lambda: tw.take(x23, tw.asarray([0.5]), axis=0), Exception, ""),
-           arguments=taken, smooth=lambda rng: taken(rng, "float64")),
-)  # fmt: skip
+    record(
+        "tril",
+        tw.tril,
+        np.tril,
+        ((3, 4), (2, 5, 3), (4, 0)),
+        refused(lambda: tw.tril(tw.ones((3,))), ValueError, "tril: needs at least 2 dimensions"),
+    ),
+    record(
+        "triu",
+        tw.triu,
+        np.triu,
+        ((3, 4), (2, 5, 3), (4, 0)),
+        refused(lambda: tw.triu(tw.ones((3,))), ValueError, "triu: needs at least 2 dimensions"),
+    ),
+    record(
+        "concat",
+        lambda *x: tw.concat(x, axis=1),
+        lambda *x: np.concatenate(x, 1),
+        (),
+        refused(lambda: tw.concat([]), ValueError, "concat: no tensors"),
+        refused(lambda: tw.concat([tw.ones(())]), ValueError, "concat: 0-d tensors have no axis"),
+        refused(
+            lambda: tw.concat([x23, tw.ones((2, 4))]),
+            ValueError,
+            "concat: shapes differ outside axis 0: (2, 3) and (2, 4)",
+        ),
+        refused(lambda: tw.concat([x23], axis=2), IndexError, "concat: axis 2"),
+        arguments=three,
+        differentiable=(0, 1, 2),
+        smooth=lambda rng: three(rng, "float64")[:1],
+    ),
+    record(
+        "stack",
+        lambda *x: tw.stack(x, axis=-1),
+        lambda *x: np.stack(x, -1),
+        (),
+        refused(lambda: tw.stack([]), ValueError, "stack: no tensors"),
+        refused(
+            lambda: tw.stack([x23, tw.ones((3, 2))]),
+            ValueError,
+            "stack: shapes differ: (2, 3) and (3, 2)",
+        ),
+        refused(lambda: tw.stack([x23], axis=3), IndexError, "axis 3"),
+        arguments=three_alike,
+        differentiable=(0, 1, 2),
+        smooth=lambda rng: three_alike(rng, "float64")[:2],
+    ),
+    record(
+        "take",
+        lambda x, i: tw.take(x, i, axis=0),
+        lambda x, i: np.take(x, i.astype(np.int64), 0),
+        (),
+        refused(
+            lambda: tw.take(x23, tw.asarray([2]), axis=0),
+            IndexError,
+            "2 is out of range for axis 0 with size 2",
+        ),
+        refused(lambda: tw.take(x23, tw.asarray([0.5]), axis=0), Exception, ""),
+        arguments=taken,
+        smooth=lambda rng: taken(rng, "float64"),
+    ),
+)

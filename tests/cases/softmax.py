@@ -68,17 +68,38 @@ def errors(name: str) -> tuple[ErrorInput, ...]:
     return (
         ErrorInput(lambda: call(tw.ones((2, 3)), axis=2), IndexError, f"{name}: axis 2"),
         ErrorInput(lambda: call(tw.ones((2, 3)), axis=-3), IndexError, f"{name}: axis -3"),
-        ErrorInput(lambda: call(tw.ones((2,), dtype=tw.complex64)), TypeError, f"{name}: no kernel for complex64"),
+        ErrorInput(
+            lambda: call(tw.ones((2,), dtype=tw.complex64)),
+            TypeError,
+            f"{name}: no kernel for complex64",
+        ),
     )
 
 
 def record(name: str, reference: Any, scale: Any) -> OpCase:
     return OpCase(
-        name, getattr(tw, name), reference, arguments,
-        {"float16": 1.0, "bfloat16": 1.0, "float32": 3.0, "float64": 3.0, "int32": 3.0, "uint8": 3.0},
-        floating, scale, AXES, special, signed_zero=False, differentiable=(0,), smooth=smooth,
-        gradient_tolerance=8, errors=errors(name),
-    )  # fmt: skip
+        name,
+        getattr(tw, name),
+        reference,
+        arguments,
+        {
+            "float16": 1.0,
+            "bfloat16": 1.0,
+            "float32": 3.0,
+            "float64": 3.0,
+            "int32": 3.0,
+            "uint8": 3.0,
+        },
+        floating,
+        scale,
+        AXES,
+        special,
+        signed_zero=False,
+        differentiable=(0,),
+        smooth=smooth,
+        gradient_tolerance=8,
+        errors=errors(name),
+    )
 
 
 RECORDS = (
