@@ -165,8 +165,16 @@ class TestBackward:
         y.backward(retain_graph=True)
         y.backward()
         assert x.grad.tolist() == [4.0, 8.0]
-        with pytest.raises(RuntimeError, match="sum: backward through this op a second time"):
+        with pytest.raises(RuntimeError, match="multiply: backward through this op a second time"):
             y.backward()
+
+    def test_ops_that_save_nothing_can_be_walked_again(self):
+        x = leaf([1.0, 2.0])
+        shared = x + 1.0
+        first, second = shared.sum(), (shared + x).sum()
+        first.backward()
+        second.backward()
+        assert x.grad.tolist() == [3.0, 3.0]
 
     def test_op_names(self):
         x = leaf([1.0])

@@ -9,7 +9,7 @@ from cases.arrays import ALL, FLOATS, INTEGERS, SIGNED
 
 import tilewright as tw
 
-# Array API standard 2024.12, section 'Type promotion rules'; rows and columns in the order of TABLE.
+# Array API standard 2024.12, section 'Type promotion rules'; rows and columns in this order.
 ORDER = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 I8, I16, I32, I64, U8, U16, U32, U64 = ORDER
 TABLE = {
@@ -270,7 +270,7 @@ def test_conversions(source: str, target: str, isa: str) -> None:
 @pytest.mark.parametrize("target", ["float16", "bfloat16"])
 @pytest.mark.parametrize("source", ["float32", "float64"])
 def test_rounding_to_16_bits_of_any_number(source: str, target: str, isa: str, rng) -> None:
-    """Bit patterns near every boundary between two neighbours, where a double rounding would show."""
+    """Bit patterns near every boundary between two neighbours, where double rounding would show."""
     high = rng.integers(0, 2**16, 4000, np.uint16).view(np.float16)
     if target == "bfloat16":
         high = (rng.integers(0, 2**16, 4000, np.uint32) << np.uint32(16)).view(np.float32)

@@ -1,4 +1,4 @@
-"""Every rung of the matmul ladder on every instruction set, against float64, over awkward shapes."""
+"""Every rung of the matmul ladder, on every instruction set, against float64: awkward shapes."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def operands(m: int, n: int, k: int, dtype: str):
 
 
 def bound(k: int, dtype: str, magnitude: np.ndarray, product: np.ndarray) -> np.ndarray:
-    """Higham, Accuracy and Stability, (3.5): k u |A||B| for any order of additions, u = eps / 2.
+    """Higham, Accuracy and Stability, (3.5): k u |A||B| for any order of sums, u = eps / 2.
 
-    Twice that for float64, whose reference is no better; 16-bit types add in float32 and round once;
+    Twice that for float64, whose reference is no better; 16-bit types add in float32, round once;
     a complex term is two real products of each part.
     """
     if dtype in arrays.HALVES:
@@ -342,9 +342,9 @@ def test_unknown_names_are_refused_with_the_list() -> None:
         tw.kernels.use(matmul="fastest"),
     ):
         pass
-    with pytest.raises(ValueError, match="no instruction set 'mmx'; this machine has: scalar"):
-        with tw.kernels.use(isa="mmx"):
-            pass
+    refused = pytest.raises(ValueError, match="no instruction set 'mmx'; this machine has: scalar")
+    with refused, tw.kernels.use(isa="mmx"):
+        pass
     assert tw._core.forced_kernel("matmul") == ""
 
 

@@ -210,12 +210,57 @@ def extremum(name: str) -> Callable[..., Any]:
     return call
 
 
-SAME = (
-    "abs acos acosh asin asinh atan atan2 atanh bitwise_and bitwise_or bitwise_xor ceil "
-    "copysign cos cosh erf exp exp2 expm1 floor hypot isfinite isinf isnan log log10 log1p "
-    "log2 logical_and logical_not logical_or logical_xor maximum minimum positive pow "
-    "reciprocal remainder rsqrt sigmoid sign signbit sin sinh sqrt square tan tanh trunc"
-).split()  # noqa: SIM905
+SAME = [
+    "abs",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "ceil",
+    "copysign",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "hypot",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "positive",
+    "pow",
+    "reciprocal",
+    "remainder",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "signbit",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+    "trunc",
+]
 
 # PyTorch's name (and variant) -> the call.
 OPS: dict[str, Callable[..., Any]] = {

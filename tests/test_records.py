@@ -97,7 +97,8 @@ def test_broadcast_inputs(case: OpCase, isa: str, rng) -> None:
             continue
         flat = case.arguments(rng, dtype)[0]
         args = tuple(
-            np.resize(x, (int(np.prod(shape)),)).reshape(shape) for x, shape in zip(flat, shapes)
+            np.resize(x, (int(np.prod(shape)),)).reshape(shape)
+            for x, shape in zip(flat, shapes[: len(flat)], strict=True)
         )
         full = tuple(np.broadcast_to(x, (4, 3, 19)) for x in args)
         repeated = [tw.broadcast_to(x, (4, 3, 19)) for x in tensors(args, dtype)]
@@ -236,7 +237,7 @@ def test_the_whole_range_of_the_floating_types(case: OpCase, isa: str, rng) -> N
 
 @per([case for case in RECORDS if case.name in tw.kernels.ops()])
 def test_every_registered_kernel(case: OpCase, isa: str, rng) -> None:
-    """Each kernel gives the reference's values wherever it accepts the problem, and says so if not."""
+    """Each kernel gives the reference's values where it accepts the problem, and else says so."""
     ran = dict.fromkeys(tw.kernels.names(case.name), 0)
     for name in ran:
         with tw.kernels.use(**{case.name: name}):

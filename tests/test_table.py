@@ -29,8 +29,9 @@ OWN_SIGNATURE = {"clip": ["x", "min", "max"]}
 
 # Functions of the module that are no ops on tensors, by what tests them.
 NO_OPS = {
-    "creation": """arange asarray empty empty_like eye from_dlpack frombuffer full full_like linspace ones
-        ones_like zeros zeros_like""",
+    "creation": """arange asarray empty empty_like eye from_dlpack frombuffer full full_like
+        linspace
+        ones ones_like zeros zeros_like""",
     "random": "bernoulli dropout manual_seed normal randint randperm uniform",
     "indexing": "nonzero one_hot broadcast_shapes result_type",
     "autograd": "grad is_grad_enabled zero_grad",

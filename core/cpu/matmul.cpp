@@ -137,14 +137,19 @@ std::size_t scratch_bytes(const MatmulProblem& p, const MatmulBlocks& blocks) {
   return blocks.kc * blocks.nc * element + tiles * (blocks.kc * table.max_tile_rows * element + 64);
 }
 
-// Less work than this for a thread (about 10 us) is not worth waking it.
-constexpr double kFlopsPerPart = 2e6;
+// Work in multiply-adds' time: an element that is moved once costs about as much as 16 flops.
+double work_of(const MatmulProblem& p) {
+  const double m = double(p.m), n = double(p.n), k = double(p.k);
+  return double(p.batch) * (2 * m * n * k + 16 * (m * k + k * n + m * n));
+}
+// Less than this for a thread (about 10 us) is not worth waking it.
+constexpr double kWorkPerPart = 2e6;
 
 struct Grid {
   std::int64_t batch, m, n;  // parts along each
 };
 bool has_work_for_threads(const MatmulProblem& p) {
-  return flops_of(p) * double(p.batch) >= 2 * kFlopsPerPart && num_threads() > 1;
+  return num_threads() > 1 && work_of(p) >= 2 * kWorkPerPart;
 }
 
 // Columns first: parts along n share no packing. Two parts a thread even out an unlucky one.
@@ -152,8 +157,7 @@ Grid grid_of(const MatmulProblem& p, const MatmulBlocks& blocks, std::int64_t ti
   const std::int64_t rows = (p.m + blocks.mc - 1) / blocks.mc;
   if (!has_work_for_threads(p)) return {1, rows, 1};
   const std::int64_t threads = num_threads();
-  const double all = flops_of(p) * double(p.batch);
-  const std::int64_t parts = std::min<std::int64_t>(2 * threads, std::int64_t(all / kFlopsPerPart));
+  const std::int64_t parts = std::min<std::int64_t>(2 * threads, std::int64_t(work_of(p) / kWorkPerPart));
   if (p.batch >= 2 * threads) return {std::min(p.batch, parts), rows, 1};
   const std::int64_t each = std::max<std::int64_t>(parts / p.batch, 1);
   if (p.n >= threads * tile) {

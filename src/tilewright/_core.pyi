@@ -495,7 +495,8 @@ def bitwise_or(a: _Operand, b: _Operand) -> Tensor:
     """Bits set in either."""
 def bitwise_xor(a: _Operand, b: _Operand) -> Tensor:
     """Bits set in exactly one."""
-def broadcast_shapes(shapes: Sequence[int | Sequence[int]]) -> tuple[int, ...]: ...
+def broadcast_shapes(shapes: Sequence[int | Sequence[int]]) -> tuple[int, ...]:
+    """The shape that all of `shapes` broadcast to."""
 def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor:
     """Axes of extent 1 repeated, as a view."""
 def ceil(x: _Operand) -> Tensor:

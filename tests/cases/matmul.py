@@ -1,4 +1,4 @@
-"""Record of matmul. tests/test_matmul_kernels.py holds every rung against the reference in depth."""
+"""Record of matmul; test_matmul_kernels.py holds every rung against the reference in depth."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 import tilewright as tw
 from cases.arrays import INTEGERS
-from cases.pointwise import WHOLE, same, values
+from cases.generators import WHOLE, same, values
 from cases.record import Arrays, ErrorInput, OpCase
 
 # Vectors, matrices, batches that broadcast, and no elements at all.

@@ -8,7 +8,7 @@ import numpy as np
 
 import tilewright as tw
 from cases.arrays import FLOATS
-from cases.pointwise import same, values
+from cases.generators import same, values
 from cases.record import Arrays, ErrorInput, OpCase
 from cases.softmax import log_softmax
 

@@ -6,142 +6,44 @@ types are computed in float32 and rounded once: half a unit and a little.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from itertools import product
 from typing import Any
 
 import numpy as np
 
 import tilewright as tw
-from cases import arrays
-from cases.arrays import FLOATS, INTEGERS, rounded
+from cases.arrays import rounded
+from cases.formulas import (
+    clip,
+    elu,
+    erf,
+    logical_and_product,
+    logical_or_sum,
+    sigmoid,
+    silu,
+    silu_scale,
+    softplus,
+    square,
+    whole_unchanged,
+)
+from cases.generators import (
+    EXACT_FLOATS,
+    WHOLE,
+    Domain,
+    away_from,
+    floating,
+    floats,
+    generator,
+    ordinary,
+    promoted,
+    same,
+    special_values,
+    truth,
+    where_arguments,
+    where_smooth,
+    where_special,
+)
 from cases.record import Arrays, ErrorInput, OpCase
-
-Domain = tuple[float, float]
-COUNT = 67  # four vectors of 16 and a tail
-ONCE_ROUNDED = 0.51
-
-
-def floats(single: float, double: float) -> dict[str, float]:
-    return {
-        "float16": ONCE_ROUNDED,
-        "bfloat16": ONCE_ROUNDED,
-        "float32": single,
-        "float64": double,
-    }
-
-
-def exact(*dtypes: str) -> dict[str, float]:
-    return dict.fromkeys(dtypes, 0.0)
-
-
-EXACT_FLOATS = exact(*FLOATS)
-WHOLE = exact(*INTEGERS)
-
-
-def promoted(single: float) -> dict[str, float]:
-    """Whole numbers and bool become float32 first."""
-    return dict.fromkeys(("bool", *INTEGERS), single)
-
-
-def same(dtype: str) -> str:
-    return dtype
-
-
-def floating(dtype: str) -> str:
-    return "float32" if dtype == "bool" or dtype in INTEGERS else dtype
-
-
-def truth(_: str) -> str:
-    return "bool"
-
-
-def values(
-    rng: np.random.Generator, dtype: str, domain: Domain, shape: tuple[int, ...] = (COUNT,)
-) -> np.ndarray:
-    """Random values of a dtype within a domain, whole ones for integers."""
-    low, high = domain
-    if dtype == "bool":
-        return rng.integers(0, 2, shape).astype(bool)
-    if dtype == "complex64":
-        pair = rng.uniform(low, high, (2, *shape))
-        return (pair[0] + 1j * pair[1]).astype(np.complex64)
-    if dtype in FLOATS:
-        return rounded(rng.uniform(low, high, shape), dtype)
-    info = np.iinfo(dtype)
-    first, last = max(math.ceil(low), info.min), min(math.floor(high), info.max)
-    return rng.integers(first, last, shape, dtype=dtype, endpoint=True)
-
-
-def ordinary(dtype: str) -> list[float]:
-    """The values at which formulas break."""
-    big, tiny = arrays.largest(dtype), arrays.smallest(dtype)
-    return [
-        0.0,
-        -0.0,
-        1.0,
-        -1.0,
-        0.5,
-        -2.5,
-        3.0,
-        math.inf,
-        -math.inf,
-        math.nan,
-        big,
-        -big,
-        tiny,
-        -tiny,
-        tiny / arrays.eps(dtype),
-        -tiny / arrays.eps(dtype),
-    ]
-
-
-def special_values(arity: int) -> Callable[[str], list[Arrays]]:
-    def arguments(dtype: str) -> list[Arrays]:
-        columns = zip(*product(ordinary(dtype), repeat=arity), strict=True)
-        return [tuple(rounded(np.array(column), dtype) for column in columns)]
-
-    return arguments
-
-
-def generator(domains: tuple[Domain, ...], whole: tuple[Domain, ...]) -> Any:
-    def arguments(rng: np.random.Generator, dtype: str) -> list[Arrays]:
-        chosen = whole if dtype in INTEGERS else domains
-        return [
-            tuple(values(rng, dtype, domain, shape) for domain in chosen)
-            for shape in ((COUNT,), (3, 5), (1,), (2, 0, 3))
-        ] + [tuple(values(rng, dtype, domain, (1,)).reshape(()) for domain in chosen)]
-
-    return arguments
-
-
-def away_from(points: tuple[float, ...], domains: tuple[Domain, ...], apart: bool = False) -> Any:
-    """Points inside the domains, at least 0.05 away from kinks, and from each other if `apart`."""
-
-    def arguments(rng: np.random.Generator) -> list[Arrays]:
-        found = []
-        for shapes in _smooth_shapes(len(domains)):
-            made = [
-                rng.uniform(low, high, s) for (low, high), s in zip(domains, shapes, strict=True)
-            ]
-            for x in made:
-                for point in points:
-                    x[np.abs(x - point) < 0.05] += 0.1
-            if apart:
-                made[1] = made[1] + np.where(np.abs(made[0] - made[1]) < 0.05, 0.1, 0)
-            found.append(tuple(made))
-        return found
-
-    return arguments
-
-
-def _smooth_shapes(arity: int) -> list[tuple[tuple[int, ...], ...]]:
-    alike = ((2, 3),) * arity
-    if arity == 1:
-        return [alike, ((),)]
-    broadcast = {2: ((2, 3), (3,)), 3: ((2, 1), (3,), (1, 3))}[arity]
-    return [alike, broadcast]
 
 
 def refuses(name: str, dtype: str, arity: int) -> ErrorInput:
@@ -212,59 +114,6 @@ def make(
         else common_errors(name, arity, "float32" if "float32" in tolerance else "int32")
         + tuple(refuses(name, d, arity) for d in refused),
     )
-
-
-# ---- references that NumPy lacks ----
-
-_erf = np.vectorize(math.erf, otypes=[np.float64])
-
-
-def erf(x: np.ndarray) -> np.ndarray:
-    return _erf(x.astype(np.float64))
-
-
-def sigmoid(x: np.ndarray) -> np.ndarray:
-    t = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1, t) / (1 + t)
-
-
-def softplus(x: np.ndarray) -> np.ndarray:
-    return np.where(np.isnan(x), x, np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))))
-
-
-def silu(x: np.ndarray) -> np.ndarray:
-    return x * sigmoid(x)
-
-
-def silu_scale(x: np.ndarray) -> np.ndarray:
-    """x times a denormal sigmoid has that one's few digits."""
-    least = 2.0**-1022 if x.dtype == np.longdouble else 2.0**-126
-    return np.abs(x) * np.maximum(sigmoid(x), least)
-
-
-def elu(x: np.ndarray) -> np.ndarray:
-    return np.where(x > 0, x, np.expm1(np.where(x > 0, 0, x)))
-
-
-def whole_unchanged(function: Any) -> Any:
-    """NumPy before 2.1 takes whole numbers through float64."""
-    return lambda x: x if x.dtype.kind in "iu" else function(x)
-
-
-def logical_or_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.logical_or(a, b) if a.dtype == bool else np.add(a, b)
-
-
-def logical_and_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.logical_and(a, b) if a.dtype == bool else np.multiply(a, b)
-
-
-def square(x: np.ndarray) -> np.ndarray:
-    return x * x
-
-
-def clip(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    return np.minimum(np.maximum(x, low), high)
 
 
 # ---- the records ----
@@ -597,30 +446,6 @@ BINARY = (
     make("bitwise_or", np.bitwise_or, (FULL, FULL), BITS, same),
     make("bitwise_xor", np.bitwise_xor, (FULL, FULL), BITS, same),
 )
-
-
-def where_arguments(rng: np.random.Generator, dtype: str) -> list[Arrays]:
-    shapes = (((COUNT,),) * 3, ((4, 1), (3,), (1, 3)), ((0,), (0,), ()), ((), (), ()))
-    return [
-        (
-            np.asarray(rng.integers(0, 2, chosen[0]).astype(bool)),
-            *(np.asarray(values(rng, dtype, WIDE, (*shape, 1))[..., 0]) for shape in chosen[1:]),
-        )
-        for chosen in shapes
-    ]
-
-
-def where_special(dtype: str) -> list[Arrays]:
-    x = rounded(np.array(ordinary(dtype)), dtype)
-    return [(np.arange(x.size) % 2 == 0, x, x[::-1].copy())]
-
-
-def where_smooth(rng: np.random.Generator) -> list[Arrays]:
-    condition = rng.integers(0, 2, (2, 3)).astype(bool)
-    return [
-        (condition, rng.normal(size=(2, 3)), rng.normal(size=(2, 3))),
-        (condition, rng.normal(size=(3,)), rng.normal(size=())),
-    ]
 
 
 TERNARY = (

@@ -22,14 +22,14 @@ class ErrorInput:
 
 @dataclass(frozen=True)
 class OpCase:
-    """One op. Arguments are NumPy arrays; `call` gets them as tensors, `reference` as wide arrays."""
+    """One op. Arguments are NumPy arrays; `call` gets tensors of them, `reference` wide arrays."""
 
     name: str
     # The op on tensors, with the keyword arguments of one variant.
     call: Callable[..., Any]
     # The same on float64 (longdouble for float64), int64/uint64, complex128 or bool arrays.
     reference: Callable[..., Any]
-    # Arguments of a dtype, in the op's domain: (random generator, dtype name) -> lists of arguments.
+    # Arguments of a dtype, in the op's domain: (random generator, dtype name) -> argument lists.
     arguments: Callable[[np.random.Generator, str], list[Arrays]]
     # Largest error by dtype of the arguments, in units in the last place of `scale` in the
     # result's dtype. 0 demands the same bits. The keys are the dtypes that the op takes.

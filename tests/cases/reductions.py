@@ -9,7 +9,7 @@ import numpy as np
 
 import tilewright as tw
 from cases.arrays import INTEGERS, SIGNED, UNSIGNED, largest, rounded, smallest
-from cases.pointwise import EXACT_FLOATS, WHOLE, same, truth, values
+from cases.generators import EXACT_FLOATS, WHOLE, same, truth, values
 from cases.record import Arrays, ErrorInput, OpCase
 
 SHAPES = ((67,), (3, 5, 4), (17, 33), (1, 1), (129, 3), (2, 3, 2, 5))

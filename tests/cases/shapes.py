@@ -9,7 +9,7 @@ import numpy as np
 
 import tilewright as tw
 from cases.arrays import ALL
-from cases.pointwise import exact, same, values
+from cases.generators import exact, same, values
 from cases.record import Arrays, ErrorInput, OpCase
 
 EVERY = exact(*ALL)

@@ -8,7 +8,7 @@ import numpy as np
 
 import tilewright as tw
 from cases.arrays import largest, rounded, smallest
-from cases.pointwise import floating, values
+from cases.generators import floating, values
 from cases.record import Arrays, ErrorInput, OpCase
 
 SHAPES = ((67,), (5, 33), (3, 4, 5), (1, 1), (129, 3), (2, 3, 2, 17), (0, 3), (3, 0), (2, 0, 3))

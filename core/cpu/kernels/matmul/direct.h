@@ -105,30 +105,31 @@ template <class T> TW_INLINE T sum_of_lanes(typename Vec<T>::Raw v) {
   return lanes[0];
 }
 
-// The sum of each vector's lanes. A whole set of `lanes` vectors is folded together, two vectors into
-// one a step, which adds the lanes of each in the same order as above.
+// The sums of each vector's lanes. Up to `lanes` vectors are folded together, two into one a step, which
+// adds the lanes of each in the same order as above. `out` has room for whole vectors.
 template <class T, int count>
-TW_INLINE void sums_of_lanes(const typename Vec<T>::Raw* vectors, T* out) {
+TW_INLINE void sums_of_lanes(const typename Vec<T>::Raw (&vectors)[count], T* out) {
   constexpr int lanes = kLanes<T>;
-  int done = 0;
-  if constexpr (lanes > 1 && count >= lanes) {
-    using Order = std::make_integer_sequence<int, lanes>;
-#pragma GCC unroll 8
-    for (; done + lanes <= count; done += lanes) {
-      typename Vec<T>::Raw fold[lanes];
+  using Order = std::make_integer_sequence<int, lanes>;
 #pragma GCC unroll 16
-      for (int i = 0; i < lanes; ++i) fold[i] = vectors[done + i];
+  for (int start = 0; start < count; start += lanes) {
+    if (count - start < 4) {  // a fold costs as much as the sums of four
 #pragma GCC unroll 4
-      for (int half = lanes / 2; half > 0; half /= 2)
-#pragma GCC unroll 8
-        for (int i = 0; i < half; ++i)
-          fold[i] = interleave_low(fold[i], fold[i + half], Order()) +
-                    interleave_high(fold[i], fold[i + half], Order());
-      Vec<T>(fold[0]).store(out + done);
+      for (int i = start; i < count; ++i) out[i] = sum_of_lanes<T>(vectors[i]);
+      continue;
     }
-  }
+    typename Vec<T>::Raw fold[lanes];
 #pragma GCC unroll 16
-  for (; done < count; ++done) out[done] = sum_of_lanes<T>(vectors[done]);
+    for (int i = 0; i < lanes; ++i)
+      fold[i] = start + i < count ? vectors[start + i] : typename Vec<T>::Raw{};
+#pragma GCC unroll 4
+    for (int half = lanes / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+      for (int i = 0; i < half; ++i)
+        fold[i] = interleave_low(fold[i], fold[i + half], Order()) +
+                  interleave_high(fold[i], fold[i + half], Order());
+    Vec<T>(fold[0]).store(out + start);
+  }
 }
 
 // rows x columns dot products at once. Each has its own vector of partial sums: the result does not
@@ -138,7 +139,7 @@ void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::i
               std::int64_t c_row, std::int64_t c_col, const Update<T>& update) {
   constexpr int lanes = kLanes<T>;
   using V = Vec<T>;
-  typename V::Raw sums[rows][columns] = {};
+  typename V::Raw sums[rows * columns] = {};
   const auto step = [&](std::int64_t p, auto load) __attribute__((always_inline)) {
     typename V::Raw y[columns];
 #pragma GCC unroll 8
@@ -147,7 +148,7 @@ void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::i
     for (int i = 0; i < rows; ++i) {
       const typename V::Raw x = load(a + p + i * a_row);
 #pragma GCC unroll 8
-      for (int j = 0; j < columns; ++j) sums[i][j] += x * y[j];
+      for (int j = 0; j < columns; ++j) sums[i * columns + j] += x * y[j];
     }
   };
   std::int64_t p = 0;
@@ -157,23 +158,22 @@ void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::i
     const int rest = (int)(k - p);
     step(p, [rest](const T* x) __attribute__((always_inline)) { return V::load(x, rest).v; });
   }
-  T results[rows * columns + lanes];  // the last row is read as a whole vector
-  sums_of_lanes<T, rows * columns>(sums[0], results);
+  T results[rows * columns + lanes];
+  sums_of_lanes<T>(sums, results);
   const T alpha = update.alpha, beta = update.beta;
 #pragma GCC unroll 4
-  for (int i = 0; i < rows; ++i) {
-    const T* row = results + i * columns;
-    if (c_col == 1 && columns <= lanes) {
-      update_vector(c + i * c_row, columns, V::load(row) * V(alpha), beta);
-    } else {
-      for (int j = 0; j < columns; ++j)
-        update_vector(c + i * c_row + j * c_col, 1, V(row[j]) * V(alpha), beta);
+  for (int i = 0; i < rows; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < columns; ++j) {
+      T sum = results[i * columns + j] * alpha;
+      T& out = c[i * c_row + j * c_col];
+      if (beta != 0) sum += beta * out;
+      out = sum;
     }
-  }
 }
 
-// With 32 registers 20 sums, 5 + 1 operands; with 16 registers 8 sums, 2 + 1.
-inline constexpr int kDotRows = 4, kDotColumns = kRegisters >= 32 ? 5 : 2;
+// With 32 registers 16 sums and 4 + 1 operands, with 16 registers 8 sums and 2 + 1.
+inline constexpr int kDotRows = 4, kDotColumns = kRegisters >= 32 ? 4 : 2;
 
 template <class T>
 using DotFunction = void (*)(std::int64_t k, const T* a, std::int64_t a_row, const T* b,

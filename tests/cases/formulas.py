@@ -1,0 +1,58 @@
+"""Pointwise functions that NumPy lacks, as formulas over NumPy arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def erf(x: np.ndarray) -> np.ndarray:
+    return _erf(x.astype(np.float64))
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    t = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1, t) / (1 + t)
+
+
+def softplus(x: np.ndarray) -> np.ndarray:
+    return np.where(np.isnan(x), x, np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))))
+
+
+def silu(x: np.ndarray) -> np.ndarray:
+    return x * sigmoid(x)
+
+
+def silu_scale(x: np.ndarray) -> np.ndarray:
+    """x times a denormal sigmoid has that one's few digits."""
+    least = 2.0**-1022 if x.dtype == np.longdouble else 2.0**-126
+    return np.abs(x) * np.maximum(sigmoid(x), least)
+
+
+def elu(x: np.ndarray) -> np.ndarray:
+    return np.where(x > 0, x, np.expm1(np.where(x > 0, 0, x)))
+
+
+def whole_unchanged(function: Any) -> Any:
+    """NumPy before 2.1 takes whole numbers through float64."""
+    return lambda x: x if x.dtype.kind in "iu" else function(x)
+
+
+def logical_or_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.logical_or(a, b) if a.dtype == bool else np.add(a, b)
+
+
+def logical_and_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.logical_and(a, b) if a.dtype == bool else np.multiply(a, b)
+
+
+def square(x: np.ndarray) -> np.ndarray:
+    return x * x
+
+
+def clip(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    return np.minimum(np.maximum(x, low), high)
