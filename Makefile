@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find core binding -type f) CMakeLists.txt pyproject.toml \
   $(shell find src -name '*.py' -o -name '*.pyi' -o -name '*.gz')
-# PyTorch is an outside judge in the tests and the peer of the benchmarks; the CPU build suffices.
-TORCH ?= torch>=2.4
+# PyTorch is an outside judge in the tests and a peer of the benchmarks; its CPU build suffices.
+# `make test TORCH=` leaves it out, and with it the tests that need it.
+TORCH ?= torch==2.13.0 expecttest
 CXX_FILES = $(shell git ls-files 'core/*.h' 'core/*.cpp' 'binding/*.h' 'binding/*.cpp')
 PY_FILES = src tests tools examples benches
 
@@ -38,11 +39,12 @@ demo: build  ## train with each rung of the matmul ladder
 
 $(VENV)/.test: pyproject.toml | $(VENV)/.built
 	$(BIN)/python -m pip install --quiet '.[test]' --no-build-isolation
-	-$(BIN)/python -m pip install --quiet torch==2.13.0 expecttest
+	$(if $(TORCH),$(BIN)/python -m pip install --quiet $(TORCH))
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet 'ruff>=0.8' 'mypy>=1.13' 'clang-format>=18,<23'
+	$(BIN)/python -m pip install --quiet 'ruff>=0.8' 'mypy>=1.13' 'clang-format>=22,<23' \
+	  rich platformdirs
 	@touch $@
 
 test: test-core test-python  ## all tests: the C++ core under sanitizers, then the Python package
@@ -57,10 +59,11 @@ test-python: build $(VENV)/.test  ## the Python tests
 	$(BIN)/python -m pytest
 
 bench: build  ## compare with the peers that are installed
-	$(BIN)/python -m pip install --quiet '.[bench]' --no-build-isolation
+	$(BIN)/python -m pip install --quiet numpy matplotlib $(TORCH)
 	$(BIN)/tilewright bench matmul
 	$(BIN)/tilewright bench train
 	$(BIN)/tilewright bench overhead
+	$(BIN)/tilewright bench pointwise
 
 lint: $(VENV)/.dev  ## formatters in check mode, linters, types
 	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)

@@ -71,12 +71,19 @@ void bind_autograd(nb::module_& m) {
         "Gradients of outputs with respect to inputs, as a tuple; no grad is touched.");
   nb::class_<HookHandle>(m, "HookHandle", "A registered hook.")
       .def("remove", &HookHandle::remove, "Removes the hook; a second call does nothing.");
-  method("register_hook", [](const Itself& x, nb::object hook) {
-    return HookHandle{x, register_hook(x, as_hook(hook))};
-  }, "hook"_a, "Calls hook(grad) when the gradient is complete; a returned tensor replaces it.");
-  method("register_forward_hook", [](const Itself& x, nb::object hook) {
-    return HookHandle{x, register_forward_hook(x, as_hook(hook))};
-  }, "hook"_a, "Calls hook(value) when an op takes the tensor; the op uses a returned tensor instead.");
+  method(
+      "register_hook",
+      [](const Itself& x, nb::object hook) {
+        return HookHandle{x, register_hook(x, as_hook(hook))};
+      },
+      "hook"_a, "Calls hook(grad) when the gradient is complete; a returned tensor replaces it.");
+  method(
+      "register_forward_hook",
+      [](const Itself& x, nb::object hook) {
+        return HookHandle{x, register_forward_hook(x, as_hook(hook))};
+      },
+      "hook"_a,
+      "Calls hook(value) when an op takes the tensor; the op uses a returned tensor instead.");
 }
 
 }  // namespace tw::binding

@@ -11,8 +11,8 @@
 
 namespace tw::binding {
 
-// `dtype` objects; also accepted: Python's bool, int, float, complex, names, and anything whose `name`
-// is one of ours (NumPy's dtypes). False, without an error set, for everything else.
+// `dtype` objects; also accepted: Python's bool, int, float, complex, names, and anything whose
+// `name` is one of ours (NumPy's dtypes). False, without an error set, for everything else.
 bool read_dtype(PyObject* object, DType& out);
 // The same, but raises TypeError that lists the names for text and types that name no dtype.
 bool require_dtype(PyObject* object, DType& out);
@@ -52,29 +52,30 @@ template <> struct type_caster<tw::binding::Itself> {
   }
 };
 
-// A caster whose errors carry a message: reading must not raise, so the error waits in the caster until
-// the argument is handed to the function. `read(handle, value)` says whether the type is right at all.
-#define TW_RAISING_CASTER(Type, text, read, initial)                             \
-  using Value = Type;                                                            \
-  static constexpr auto Name = const_name(text);                                 \
-  template <typename T> using Cast = movable_cast_t<T>;                          \
-  template <typename T> static constexpr bool can_cast() { return true; }        \
-  Type value = initial;                                                          \
-  std::exception_ptr error;                                                      \
-  Type& checked() {                                                              \
-    if (error) std::rethrow_exception(error);                                    \
-    return value;                                                                \
-  }                                                                              \
-  explicit operator Type*() { return &checked(); }                               \
-  explicit operator Type&() { return checked(); }                                \
-  explicit operator Type&&() { return static_cast<Type&&>(checked()); }          \
-  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {             \
-    try {                                                                        \
-      return read(source.ptr(), value);                                          \
-    } catch (...) {                                                              \
-      error = std::current_exception();                                          \
-      return true;                                                               \
-    }                                                                            \
+// A caster whose errors carry a message: reading must not raise, so the error waits in the caster
+// until the argument is handed to the function. `read(handle, value)` says whether the type is
+// right at all.
+#define TW_RAISING_CASTER(Type, text, read, initial)                      \
+  using Value = Type;                                                     \
+  static constexpr auto Name = const_name(text);                          \
+  template <typename T> using Cast = movable_cast_t<T>;                   \
+  template <typename T> static constexpr bool can_cast() { return true; } \
+  Type value = initial;                                                   \
+  std::exception_ptr error;                                               \
+  Type& checked() {                                                       \
+    if (error) std::rethrow_exception(error);                             \
+    return value;                                                         \
+  }                                                                       \
+  explicit operator Type*() { return &checked(); }                        \
+  explicit operator Type&() { return checked(); }                         \
+  explicit operator Type&&() { return static_cast<Type&&>(checked()); }   \
+  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {      \
+    try {                                                                 \
+      return read(source.ptr(), value);                                   \
+    } catch (...) {                                                       \
+      error = std::current_exception();                                   \
+      return true;                                                        \
+    }                                                                     \
   }
 
 template <> struct type_caster<tw::Tensor> {
@@ -87,7 +88,8 @@ template <> struct type_caster<tw::Tensor> {
 template <> struct type_caster<std::vector<tw::Tensor>> {
   TW_RAISING_CASTER(std::vector<tw::Tensor>, "collections.abc.Sequence[Tensor]",
                     tw::binding::read_tensors, {})
-  static handle from_cpp(const std::vector<tw::Tensor>& tensors, rv_policy, cleanup_list*) noexcept {
+  static handle from_cpp(const std::vector<tw::Tensor>& tensors, rv_policy,
+                         cleanup_list*) noexcept {
     PyObject* list = PyList_New(static_cast<Py_ssize_t>(tensors.size()));
     for (std::size_t i = 0; list && i < tensors.size(); ++i)
       PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), tw::binding::wrap(tensors[i]));
@@ -106,7 +108,8 @@ template <> struct type_caster<tw::Operand> {
 };
 
 template <> struct type_caster<tw::Scalar> {
-  TW_RAISING_CASTER(tw::Scalar, "bool | int | float | complex", tw::binding::read_scalar, tw::Scalar(0))
+  TW_RAISING_CASTER(tw::Scalar, "bool | int | float | complex", tw::binding::read_scalar,
+                    tw::Scalar(0))
 };
 
 template <> struct type_caster<tw::DType> {
@@ -117,7 +120,8 @@ template <> struct type_caster<tw::DType> {
 };
 
 template <> struct type_caster<tw::Dims> {
-  TW_RAISING_CASTER(tw::Dims, "int | collections.abc.Sequence[int]", tw::binding::read_shape, tw::Dims())
+  TW_RAISING_CASTER(tw::Dims, "int | collections.abc.Sequence[int]", tw::binding::read_shape,
+                    tw::Dims())
   static handle from_cpp(const tw::Dims& dims, rv_policy, cleanup_list*) noexcept {
     return tw::binding::wrap_dims(dims);
   }
@@ -134,11 +138,11 @@ bool read_optional(PyObject* object, std::optional<T>& out) {
     return read(object, out.emplace());
   }
 }
-#define TW_OPTIONAL_CASTER(Type, text, read)                                                     \
-  template <> struct type_caster<std::optional<Type>> {                                          \
-    using Optional = std::optional<Type>;                                                        \
-    static constexpr auto read_value = read_optional<Type, read>;                                \
-    TW_RAISING_CASTER(Optional, text " | None", read_value, Optional())                          \
+#define TW_OPTIONAL_CASTER(Type, text, read)                            \
+  template <> struct type_caster<std::optional<Type>> {                 \
+    using Optional = std::optional<Type>;                               \
+    static constexpr auto read_value = read_optional<Type, read>;       \
+    TW_RAISING_CASTER(Optional, text " | None", read_value, Optional()) \
   };
 TW_OPTIONAL_CASTER(tw::Tensor, "Tensor", tw::binding::read_tensor)
 TW_OPTIONAL_CASTER(tw::Operand, "Tensor | bool | int | float | complex", tw::binding::read_operand)

@@ -1,5 +1,5 @@
-// The C structs of DLPack 1.0 (https://dmlc.github.io/dlpack/latest/c_api.html), declared as far as the
-// engine uses them.
+// The C structs of DLPack 1.0 (https://dmlc.github.io/dlpack/latest/c_api.html), declared as far as
+// the engine uses them.
 #pragma once
 #include <cstdint>
 
@@ -18,7 +18,14 @@ struct DataType {
   std::uint8_t bits;
   std::uint16_t lanes;
 };
-enum Code : std::uint8_t { code_int = 0, code_uint = 1, code_float = 2, code_bfloat = 4, code_complex = 5, code_bool = 6 };
+enum Code : std::uint8_t {
+  code_int = 0,
+  code_uint = 1,
+  code_float = 2,
+  code_bfloat = 4,
+  code_complex = 5,
+  code_bool = 6
+};
 
 struct TensorView {
   void* data;

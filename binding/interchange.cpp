@@ -15,11 +15,11 @@ namespace tw::binding {
 namespace {
 
 // struct-module letters, in the order of DType; bfloat16 has none.
-constexpr const char* kFormats[kDTypes] = {"?", "b", "h", "i", "q", "B", "H", "I",
-                                           "Q", "e", nullptr, "f", "d", "Zf"};
+constexpr const char* kFormats[kDTypes] = {"?", "b", "h", "i",     "q", "B", "H",
+                                           "I", "Q", "e", nullptr, "f", "d", "Zf"};
 
-// The type behind a buffer's format letter, by kind and size, so that 'l' means int64 or int32 as the
-// platform has it.
+// The type behind a buffer's format letter, by kind and size, so that 'l' means int64 or int32 as
+// the platform has it.
 DType dtype_of_format(const char* format, Py_ssize_t item_bytes) {
   std::string_view text = format ? format : "B";
   if (!text.empty() && (text[0] == '<' || text[0] == '=' || text[0] == '@' || text[0] == '|'))
@@ -149,7 +149,8 @@ Tensor tensor_of_list(PyObject* object) {
 PyObject* python_number(DType dtype, const void* item) {
   switch (dtype) {
     case DType::bool_: return PyBool_FromLong(*static_cast<const bool*>(item));
-    case DType::uint64: return PyLong_FromUnsignedLongLong(*static_cast<const std::uint64_t*>(item));
+    case DType::uint64:
+      return PyLong_FromUnsignedLongLong(*static_cast<const std::uint64_t*>(item));
     case DType::complex64: {
       const auto& z = *static_cast<const Complex64*>(item);
       return PyComplex_FromDoubles(z.re, z.im);
@@ -212,9 +213,13 @@ template <class M> struct Export {
 
 template <class M> PyObject* export_capsule(const Tensor& x, bool copied, const char* name) {
   auto* out = new Export<M>{{}, x, x.shape(), x.strides()};
-  out->managed.tensor = {x.bytes(), {dlpack::kCpu, 0}, x.rank(), dlpack_type(x.dtype()),
+  out->managed.tensor = {x.bytes(),
+                         {dlpack::kCpu, 0},
+                         x.rank(),
+                         dlpack_type(x.dtype()),
                          const_cast<std::int64_t*>(out->shape.begin()),
-                         const_cast<std::int64_t*>(out->strides.begin()), 0};
+                         const_cast<std::int64_t*>(out->strides.begin()),
+                         0};
   out->managed.manager = out;
   out->managed.deleter = [](M* managed) {
     nb::gil_scoped_acquire lock;  // the consumer may be on any thread
@@ -222,7 +227,8 @@ template <class M> PyObject* export_capsule(const Tensor& x, bool copied, const 
   };
   if constexpr (std::is_same_v<M, dlpack::ManagedVersioned>) {
     out->managed.version = {1, 0};
-    out->managed.flags = (x->storage->writable ? 0 : dlpack::kReadOnly) | (copied ? dlpack::kCopied : 0);
+    out->managed.flags =
+        (x->storage->writable ? 0 : dlpack::kReadOnly) | (copied ? dlpack::kCopied : 0);
   }
   // A capsule that nobody consumed still has its own name and frees the export.
   return PyCapsule_New(&out->managed, name, [](PyObject* capsule) {
@@ -233,7 +239,8 @@ template <class M> PyObject* export_capsule(const Tensor& x, bool copied, const 
   });
 }
 
-PyObject* to_dlpack(const Tensor& x_in, nb::handle max_version, nb::handle device, nb::handle copy_arg) {
+PyObject* to_dlpack(const Tensor& x_in, nb::handle max_version, nb::handle device,
+                    nb::handle copy_arg) {
   refuse_graph(x_in, "__dlpack__");
   if (!device.is_none() && nb::cast<int>(device[0]) != dlpack::kCpu)
     fail(ErrorKind::buffer, "__dlpack__: only CPU memory can be exported");
@@ -262,12 +269,12 @@ template <class M> Tensor import_capsule(PyObject* capsule, const char* name, co
   if constexpr (std::is_same_v<M, dlpack::ManagedVersioned>)
     writable = (managed->flags & dlpack::kReadOnly) == 0;
   PyCapsule_SetName(capsule, used);
-  Ref<Storage> storage = Storage::borrow(
-      static_cast<char*>(view.data) + view.byte_offset, 0, writable, managed, [](void* owner) {
-        if (!Py_IsInitialized()) return;
-        auto* m = static_cast<M*>(owner);
-        if (m->deleter) m->deleter(m);
-      });
+  Ref<Storage> storage = Storage::borrow(static_cast<char*>(view.data) + view.byte_offset, 0,
+                                         writable, managed, [](void* owner) {
+                                           if (!Py_IsInitialized()) return;
+                                           auto* m = static_cast<M*>(owner);
+                                           if (m->deleter) m->deleter(m);
+                                         });
   return Tensor::over(std::move(storage), 0, shape, strides, dtype);
 }
 
@@ -318,8 +325,7 @@ void release_buffer(PyObject*, Py_buffer* view) noexcept {
 }
 
 bool is_array(PyObject* object) {
-  if (PyObject_CheckBuffer(object))
-    return !PyBytes_Check(object) && !PyByteArray_Check(object);
+  if (PyObject_CheckBuffer(object)) return !PyBytes_Check(object) && !PyByteArray_Check(object);
   return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__dlpack__");
 }
 
@@ -337,15 +343,16 @@ Tensor as_tensor(PyObject* object) {
   return tensor_of_list(object);
 }
 
-Tensor from_buffer(nb::handle source, DType dtype, std::optional<Shape> shape, std::int64_t offset) {
+Tensor from_buffer(nb::handle source, DType dtype, std::optional<Shape> shape,
+                   std::int64_t offset) {
   BufferView buffer(source.ptr());
   if (!PyBuffer_IsContiguous(buffer.view.get(), 'C'))
     fail(ErrorKind::value, "frombuffer: the buffer is not contiguous");
   const std::int64_t available = buffer.view->len - offset;
   const auto item = static_cast<std::int64_t>(size_of(dtype));
   if (offset < 0 || available < 0)
-    fail(ErrorKind::value, "frombuffer: offset ", offset, " is outside a buffer of ", buffer.view->len,
-         " bytes");
+    fail(ErrorKind::value, "frombuffer: offset ", offset, " is outside a buffer of ",
+         buffer.view->len, " bytes");
   if (!shape) {
     if (available % item)
       fail(ErrorKind::value, "frombuffer: ", available, " bytes are not a multiple of ", item,
@@ -392,11 +399,13 @@ PyObject* list_of(const Tensor& x) { return list_from(x, 0, x.bytes()); }
 
 namespace {
 
-Tensor asarray(nb::object source, std::optional<DType> dtype, nb::handle device, std::optional<bool> copy_arg) {
+Tensor asarray(nb::object source, std::optional<DType> dtype, nb::handle device,
+               std::optional<bool> copy_arg) {
   if (!device.is_none() && !nb::isinstance<nb::str>(device))
     fail(ErrorKind::type, "asarray: device must be a name such as 'cpu'");
   if (!device.is_none() && nb::cast<std::string>(device) != "cpu")
-    fail(ErrorKind::value, "asarray: no device '", nb::cast<std::string>(device), "'; this build has 'cpu'");
+    fail(ErrorKind::value, "asarray: no device '", nb::cast<std::string>(device),
+         "'; this build has 'cpu'");
   const bool shares = is_tensor(source.ptr()) || is_array(source.ptr()) ||
                       PyObject_HasAttrString(source.ptr(), "__array__");
   Tensor x = as_tensor(source.ptr());
@@ -420,22 +429,29 @@ Tensor asarray(nb::object source, std::optional<DType> dtype, nb::handle device,
 
 void bind_interchange(nb::module_& m) {
   using namespace nb::literals;
-  m.def("asarray", asarray, "obj"_a.none(), "dtype"_a = nb::none(), "device"_a = nb::none(),
-        "copy"_a = nb::none(),
-        "A tensor from nested lists, numbers, or anything with the buffer protocol or DLPack, whose\n"
-        "memory is shared where no conversion is needed and copy is not True.");
+  m.def(
+      "asarray", asarray, "obj"_a.none(), "dtype"_a = nb::none(), "device"_a = nb::none(),
+      "copy"_a = nb::none(),
+      "A tensor from nested lists, numbers, or anything with the buffer protocol or DLPack, whose\n"
+      "memory is shared where no conversion is needed and copy is not True.");
   m.def("frombuffer", from_buffer, "buffer"_a, "dtype"_a, "shape"_a = nb::none(), "offset"_a = 0,
         "A tensor over the bytes of a buffer, without a copy; offset in bytes.");
   m.def("from_dlpack", from_dlpack, "x"_a, nb::kw_only(), "device"_a = nb::none(),
         "copy"_a = nb::none(), "A tensor over the memory of an object with __dlpack__.");
-  m.def("_as_bytes", [](const Itself& x) {
-    if (!x.contiguous()) fail(ErrorKind::value, "_as_bytes: the tensor is not contiguous");
-    const std::int64_t bytes = x.count() * static_cast<std::int64_t>(x.item_bytes());
-    return Tensor::over(x->storage, x->offset_bytes, {bytes}, {1}, DType::uint8);
-  }, "x"_a, "The memory of a row-major tensor of any dtype as uint8.");
-  m.def("_to_dlpack", [](const Tensor& x, nb::object version, nb::object device, nb::object copy_arg) {
-    return nb::steal(to_dlpack(x, version, device, copy_arg));
-  }, "x"_a, "max_version"_a.none(), "dl_device"_a.none(), "copy"_a.none());
+  m.def(
+      "_as_bytes",
+      [](const Itself& x) {
+        if (!x.contiguous()) fail(ErrorKind::value, "_as_bytes: the tensor is not contiguous");
+        const std::int64_t bytes = x.count() * static_cast<std::int64_t>(x.item_bytes());
+        return Tensor::over(x->storage, x->offset_bytes, {bytes}, {1}, DType::uint8);
+      },
+      "x"_a, "The memory of a row-major tensor of any dtype as uint8.");
+  m.def(
+      "_to_dlpack",
+      [](const Tensor& x, nb::object version, nb::object device, nb::object copy_arg) {
+        return nb::steal(to_dlpack(x, version, device, copy_arg));
+      },
+      "x"_a, "max_version"_a.none(), "dl_device"_a.none(), "copy"_a.none());
 }
 
 }  // namespace tw::binding

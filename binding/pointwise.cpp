@@ -55,7 +55,8 @@ std::string documentation(const PointwiseRow& row) {
   if (row.result == PointwiseResult::truth) return text + "\nResult: bool.";
   for (int i = 0; i < row.arity; ++i)
     if (std::string_view(row.gradients[i]) != "none")
-      text += std::string("\nGradient of ") + kArgumentNames[row.arity - 1][i] + ": " + row.gradients[i];
+      text += std::string("\nGradient of ") + kArgumentNames[row.arity - 1][i] + ": " +
+              row.gradients[i];
   return text;
 }
 
@@ -109,19 +110,24 @@ void bind_pointwise(nb::module_& m) {
   for (int i = 0; i < kPointwiseOps; ++i) {
     const PointwiseRow& row = kPointwiseRows[i];
     documentations[i] = documentation(row);
-    function_definitions[i] = {row.name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(kFunctions[i])),
-                               METH_FASTCALL | METH_KEYWORDS, documentations[i].c_str()};
-    m.attr(row.name) = nb::steal(PyCFunction_NewEx(&function_definitions[i], nullptr, module_name.ptr()));
+    function_definitions[i] = {
+        row.name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(kFunctions[i])),
+        METH_FASTCALL | METH_KEYWORDS, documentations[i].c_str()};
+    m.attr(row.name) =
+        nb::steal(PyCFunction_NewEx(&function_definitions[i], nullptr, module_name.ptr()));
     if (!kMethods[i]) continue;
     method_definitions[i] = {row.name, kMethods[i], METH_NOARGS, row.help};
     nb::setattr(nb::handle(reinterpret_cast<PyObject*>(tensor_type)), row.name,
                 nb::steal(PyDescr_NewMethod(tensor_type, &method_definitions[i])));
   }
-  m.def("pointwise_table", [] {
-    nb::list rows;
-    for (const PointwiseRow& row : kPointwiseRows) rows.append(describe_row(row));
-    return rows;
-  }, "The rows of the pointwise op table, as dictionaries.");
+  m.def(
+      "pointwise_table",
+      [] {
+        nb::list rows;
+        for (const PointwiseRow& row : kPointwiseRows) rows.append(describe_row(row));
+        return rows;
+      },
+      "The rows of the pointwise op table, as dictionaries.");
 }
 
 }  // namespace tw::binding

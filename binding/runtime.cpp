@@ -79,8 +79,8 @@ nb::dict describe(const Observation& seen) {
   return out;
 }
 
-// Observers nest: the inner one's records are added to the outer one's when it ends, unless they are
-// measurements of our own.
+// Observers nest: the inner one's records are added to the outer one's when it ends, unless they
+// are measurements of our own.
 nb::list stop_observing(std::vector<Observation>* outer, bool keep) {
   std::vector<Observation>* mine = dispatch_state.observations;
   dispatch_state.observations = outer;
@@ -122,32 +122,39 @@ nb::dict memory_dictionary() {
 }  // namespace
 
 void bind_runtime(nb::module_& m) {
-  slow_path_warning = PyErr_NewExceptionWithDoc("tilewright.SlowPathWarning",
-                                                "An op runs on a slow kernel for want of a better one.",
-                                                PyExc_RuntimeWarning, nullptr);
+  slow_path_warning = PyErr_NewExceptionWithDoc(
+      "tilewright.SlowPathWarning", "An op runs on a slow kernel for want of a better one.",
+      PyExc_RuntimeWarning, nullptr);
   m.attr("SlowPathWarning") = nb::borrow(slow_path_warning);
   set_warning_sink(warn);
   m.def("get_num_threads", num_threads, "Threads that parallel kernels use, the caller included.");
   m.def("set_num_threads", set_num_threads, "count"_a, "Sets the number of threads (1 to 1024).");
   m.def("cpu_info", cpu_dictionary, "What the processor can do and what of it is in use.");
-  m.def("set_isa", [](const std::string& name) { set_isa(read_isa(name)); }, "name"_a,
-        "Uses the kernels of one instruction set.");
-  m.def("active_isa", [] { return name_of(active_isa()); }, "Instruction set of the kernels in use.");
+  m.def(
+      "set_isa", [](const std::string& name) { set_isa(read_isa(name)); }, "name"_a,
+      "Uses the kernels of one instruction set.");
+  m.def(
+      "active_isa", [] { return name_of(active_isa()); }, "Instruction set of the kernels in use.");
   m.def("device_names", device_names, "Devices that ops can run on: 'null' computes nothing.");
   m.def("active_device", [] { return active_device().name; }, "Device that ops run on.");
   m.def("set_device", set_device, "name"_a, "Runs all ops on one device.");
-  m.def("set_float32_matmul_precision", [](const std::string& name) {
-    set_precision_limit(read_precision(name));
-  }, "precision"_a, "What float32 matmul may use: 'highest' (as exact as IEEE float32), 'high' or 'medium'.");
-  m.def("get_float32_matmul_precision", [] {
-    return kPrecisionNames[static_cast<int>(precision_limit())];
-  }, "What float32 matmul may use.");
+  m.def(
+      "set_float32_matmul_precision",
+      [](const std::string& name) { set_precision_limit(read_precision(name)); }, "precision"_a,
+      "What float32 matmul may use: 'highest' (as exact as IEEE float32), 'high' or 'medium'.");
+  m.def(
+      "get_float32_matmul_precision",
+      [] { return kPrecisionNames[static_cast<int>(precision_limit())]; },
+      "What float32 matmul may use.");
   m.def("kernel_ops", ops_with_kernels, "Ops that have registered kernels.");
-  m.def("kernels_of_op", [](const std::string& op) {
-    nb::list out;
-    for (const Kernel* kernel : kernels_of_op(op)) out.append(describe_kernel(*kernel));
-    return out;
-  }, "op"_a, "Kernels of an op in ladder order.");
+  m.def(
+      "kernels_of_op",
+      [](const std::string& op) {
+        nb::list out;
+        for (const Kernel* kernel : kernels_of_op(op)) out.append(describe_kernel(*kernel));
+        return out;
+      },
+      "op"_a, "Kernels of an op in ladder order.");
   m.def("force_kernel", force_kernel, "op"_a, "name"_a, "Forces a kernel by name; '' lifts it.");
   m.def("forced_kernel", forced_kernel, "op"_a, "Name of the forced kernel, or ''.");
   m.def("_start_observing", [] {
@@ -156,20 +163,29 @@ void bind_runtime(nb::module_& m) {
     dispatch_state.update();
     return reinterpret_cast<std::uintptr_t>(outer);
   });
-  m.def("_stop_observing", [](std::uintptr_t outer, bool keep) {
-    return stop_observing(reinterpret_cast<std::vector<Observation>*>(outer), keep);
-  }, "outer"_a, "keep"_a = true);
+  m.def(
+      "_stop_observing",
+      [](std::uintptr_t outer, bool keep) {
+        return stop_observing(reinterpret_cast<std::vector<Observation>*>(outer), keep);
+      },
+      "outer"_a, "keep"_a = true);
   m.def("memory_stats", memory_dictionary, "Figures of the memory pool, in bytes and counts.");
-  m.def("memory_trim", [] { return pool_trim(); }, "Gives unused memory back to the system; returns bytes.");
+  m.def(
+      "memory_trim", [] { return pool_trim(); },
+      "Gives unused memory back to the system; returns bytes.");
   m.def("memory_reset_peaks", pool_reset_peaks, "Starts the peak figures anew.");
-  m.def("env_text", [](const std::string& name) { return env_text(name.c_str()); }, "name"_a,
-        "Value of TILEWRIGHT_<name>, or '' where unset.");
-  m.def("env_variables", [] {
-    nb::dict out;
-    for (const EnvVariable& variable : env_variables())
-      out[(std::string("TILEWRIGHT_") + variable.name).c_str()] = variable.help;
-    return out;
-  }, "Environment variables that the engine reads, with their meaning.");
+  m.def(
+      "env_text", [](const std::string& name) { return env_text(name.c_str()); }, "name"_a,
+      "Value of TILEWRIGHT_<name>, or '' where unset.");
+  m.def(
+      "env_variables",
+      [] {
+        nb::dict out;
+        for (const EnvVariable& variable : env_variables())
+          out[(std::string("TILEWRIGHT_") + variable.name).c_str()] = variable.help;
+        return out;
+      },
+      "Environment variables that the engine reads, with their meaning.");
 }
 
 }  // namespace tw::binding

@@ -21,7 +21,8 @@ Shape read_varargs(nb::args args, const char* what) {
   nb::handle source = args;
   if (args.size() == 1) source = args[0];
   if (!read_shape(source.ptr(), shape))
-    fail(ErrorKind::type, what, ": expected integers, got ", nb::cast<std::string>(nb::repr(source)));
+    fail(ErrorKind::type, what, ": expected integers, got ",
+         nb::cast<std::string>(nb::repr(source)));
   return shape;
 }
 
@@ -51,92 +52,150 @@ void set_grad(const Itself& x, std::optional<Tensor> grad) {
 
 void bind_properties() {
   property("shape", [](const Itself& x) { return x.shape(); }, "Extents, a tuple of ints.");
-  property("strides", [](const Itself& x) { return x.strides(); }, "Steps between elements, in elements.");
+  property(
+      "strides", [](const Itself& x) { return x.strides(); },
+      "Steps between elements, in elements.");
   property("dtype", [](const Itself& x) { return x.dtype(); }, "Element type.");
   property("device", [](const Tensor&) { return "cpu"; }, "Where the memory is: 'cpu'.");
   property("ndim", [](const Itself& x) { return x.rank(); }, "Number of dimensions.");
   property("size", [](const Itself& x) { return x.count(); }, "Number of elements.");
   property("itemsize", [](const Itself& x) { return x.item_bytes(); }, "Bytes an element.");
-  property("nbytes", [](const Itself& x) { return x.count() * static_cast<std::int64_t>(x.item_bytes()); },
-           "Bytes of all elements.");
-  property("T", [](const Tensor& x) {
-    if (x.rank() != 2)
-      fail(ErrorKind::value, "T: needs 2 dimensions, got ", x.shape(), "; use mT or permute_dims");
-    return transpose_last(x);
-  }, "The transpose of a matrix, as a view.");
+  property(
+      "nbytes",
+      [](const Itself& x) { return x.count() * static_cast<std::int64_t>(x.item_bytes()); },
+      "Bytes of all elements.");
+  property(
+      "T",
+      [](const Tensor& x) {
+        if (x.rank() != 2)
+          fail(ErrorKind::value, "T: needs 2 dimensions, got ", x.shape(),
+               "; use mT or permute_dims");
+        return transpose_last(x);
+      },
+      "The transpose of a matrix, as a view.");
   property("mT", transpose_last, "The last two axes swapped, as a view.");
-  property("is_leaf", [](const Itself& x) { return x.is_leaf(); }, "Whether no recorded op made it.");
-  property("is_contiguous", [](const Itself& x) { return x.contiguous(); }, "Whether row-major without gaps.");
-  property("version", [](const Itself& x) { return x.version(); }, "How often its memory was changed in place.");
-  property("data_ptr", [](const Itself& x) { return reinterpret_cast<std::uintptr_t>(x.bytes()); },
-           "Address of the first element.");
-  property("op", [](const Itself& x) -> nb::object {
-    if (x.is_leaf()) return nb::none();
-    return nb::str(static_cast<Node&>(*x->grad_fn).op);
-  }, "Name of the recorded op that made it, or None.");
-  property("requires_grad", [](const Itself& x) { return x.requires_grad(); }, set_requires_grad,
-           "Whether ops on it are recorded.");
-  property("grad", [](const Itself& x) { return x.grad(); }, set_grad, "Gradient added up by backward, or None.");
-  property("name", [](const Itself& x) { return x->extras ? x->extras->name : std::string(); },
-           [](const Itself& x, const std::string& name) { x.extras().name = name; },
-           "Shown in error messages.");
+  property(
+      "is_leaf", [](const Itself& x) { return x.is_leaf(); }, "Whether no recorded op made it.");
+  property(
+      "is_contiguous", [](const Itself& x) { return x.contiguous(); },
+      "Whether row-major without gaps.");
+  property(
+      "version", [](const Itself& x) { return x.version(); },
+      "How often its memory was changed in place.");
+  property(
+      "data_ptr", [](const Itself& x) { return reinterpret_cast<std::uintptr_t>(x.bytes()); },
+      "Address of the first element.");
+  property(
+      "op",
+      [](const Itself& x) -> nb::object {
+        if (x.is_leaf()) return nb::none();
+        return nb::str(static_cast<Node&>(*x->grad_fn).op);
+      },
+      "Name of the recorded op that made it, or None.");
+  property(
+      "requires_grad", [](const Itself& x) { return x.requires_grad(); }, set_requires_grad,
+      "Whether ops on it are recorded.");
+  property(
+      "grad", [](const Itself& x) { return x.grad(); }, set_grad,
+      "Gradient added up by backward, or None.");
+  property(
+      "name", [](const Itself& x) { return x->extras ? x->extras->name : std::string(); },
+      [](const Itself& x, const std::string& name) { x.extras().name = name; },
+      "Shown in error messages.");
 }
 
 void bind_conversions() {
-  method("item", [](const Itself& x) { return nb::steal(item_of(x)); }, "The only element as a number.");
-  method("tolist", [](const Itself& x) { return nb::steal(list_of(x)); }, "Nested lists of numbers.");
-  method("astype", [](const Tensor& x, DType dtype) { return astype(x, dtype); }, "dtype"_a,
-         "Converted to another dtype; itself where it has it.");
+  method(
+      "item", [](const Itself& x) { return nb::steal(item_of(x)); },
+      "The only element as a number.");
+  method(
+      "tolist", [](const Itself& x) { return nb::steal(list_of(x)); }, "Nested lists of numbers.");
+  method(
+      "astype", [](const Tensor& x, DType dtype) { return astype(x, dtype); }, "dtype"_a,
+      "Converted to another dtype; itself where it has it.");
   method("copy", copy, "The same values in fresh row-major memory.");
   method("contiguous", contiguous, "Itself where row-major, else a copy.");
-  method("numpy", [](nb::object self) { return nb::module_::import_("numpy").attr("asarray")(nb::memoryview(self)); },
-         "A NumPy array over the same memory.");
-  method("__array__", [](nb::object self, nb::object dtype, nb::object copy_arg) {
-    const nb::object numpy = nb::module_::import_("numpy");
-    const bool copies = copy_arg.is(nb::handle(Py_True));
-    return numpy.attr(copies ? "array" : "asarray")(nb::memoryview(self), dtype);
-  }, "dtype"_a = nb::none(), "copy"_a = nb::none());
-  method("__dlpack__", [](nb::object self, nb::object, nb::object version, nb::object device, nb::object copy_arg) {
-    return nb::module_::import_("tilewright._core").attr("_to_dlpack")(self, version, device, copy_arg);
-  }, nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(), "dl_device"_a = nb::none(),
-     "copy"_a = nb::none());
+  method(
+      "numpy",
+      [](nb::object self) {
+        return nb::module_::import_("numpy").attr("asarray")(nb::memoryview(self));
+      },
+      "A NumPy array over the same memory.");
+  method(
+      "__array__",
+      [](nb::object self, nb::object dtype, nb::object copy_arg) {
+        const nb::object numpy = nb::module_::import_("numpy");
+        const bool copies = copy_arg.is(nb::handle(Py_True));
+        return numpy.attr(copies ? "array" : "asarray")(nb::memoryview(self), dtype);
+      },
+      "dtype"_a = nb::none(), "copy"_a = nb::none());
+  method(
+      "__dlpack__",
+      [](nb::object self, nb::object, nb::object version, nb::object device, nb::object copy_arg) {
+        return nb::module_::import_("tilewright._core")
+            .attr("_to_dlpack")(self, version, device, copy_arg);
+      },
+      nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(),
+      "dl_device"_a = nb::none(), "copy"_a = nb::none());
   method("__dlpack_device__", [](const Itself&) { return nb::make_tuple(1, 0); });
-  method("__reduce_ex__", [](nb::object self, int protocol) {
-    return nb::module_::import_("tilewright.pickling").attr("reduce")(self, protocol);
-  }, "protocol"_a);
+  method(
+      "__reduce_ex__",
+      [](nb::object self, int protocol) {
+        return nb::module_::import_("tilewright.pickling").attr("reduce")(self, protocol);
+      },
+      "protocol"_a);
   nb::handle type(reinterpret_cast<PyObject*>(tensor_type));
   // NumPy's arrays leave mixed operators to us.
   nb::setattr(type, "__array_ufunc__", nb::none());
 }
 
 void bind_views() {
-  method("reshape", [](const Tensor& x, nb::args shape) { return reshape(x, read_varargs(shape, "reshape")); },
-         "The same elements in another shape.");
-  method("permute_dims", [](const Tensor& x, nb::args axes) {
-    return permute_dims(x, as_vector(read_varargs(axes, "permute_dims")));
-  }, "Axes in another order, as a view.");
-  method("transpose", [](const Tensor& x, int a, int b) {
-    return swap_axes(x, normalize_axis(a, x.rank(), "transpose"), normalize_axis(b, x.rank(), "transpose"));
-  }, "axis0"_a, "axis1"_a, "Two axes swapped, as a view.");
+  method(
+      "reshape",
+      [](const Tensor& x, nb::args shape) { return reshape(x, read_varargs(shape, "reshape")); },
+      "The same elements in another shape.");
+  method(
+      "permute_dims",
+      [](const Tensor& x, nb::args axes) {
+        return permute_dims(x, as_vector(read_varargs(axes, "permute_dims")));
+      },
+      "Axes in another order, as a view.");
+  method(
+      "transpose",
+      [](const Tensor& x, int a, int b) {
+        return swap_axes(x, normalize_axis(a, x.rank(), "transpose"),
+                         normalize_axis(b, x.rank(), "transpose"));
+      },
+      "axis0"_a, "axis1"_a, "Two axes swapped, as a view.");
   method("broadcast_to", broadcast_to, "shape"_a, "Axes of extent 1 repeated, as a view.");
   method("expand_dims", expand_dims, "axis"_a, "A new axis of extent 1.");
-  method("squeeze", [](const Tensor& x, const AxisArgument& axis) {
-    std::vector<std::int64_t> axes = axis.axes;
-    for (int i = 0; axis.none && i < x.rank(); ++i)
-      if (x.size(i) == 1) axes.push_back(i);
-    return squeeze(x, axes);
-  }, "axis"_a = nb::none(), "Without the axes of extent 1.");
-  method("flatten", [](const Tensor& x, int start, int end) {
-    if (x.rank() == 0) return reshape(x, {1});
-    const int first = normalize_axis(start, x.rank(), "flatten"), last = normalize_axis(end, x.rank(), "flatten");
-    if (first > last) fail(ErrorKind::value, "flatten: start axis ", start, " is behind end axis ", end);
-    Shape shape;
-    for (int i = 0; i < x.rank(); ++i) {
-      if (i > first && i <= last) shape[first] *= x.size(i);
-      else shape.push_back(x.size(i));
-    }
-    return reshape(x, shape);
-  }, "start_axis"_a = 0, "end_axis"_a = -1, "Axes merged into one.");
+  method(
+      "squeeze",
+      [](const Tensor& x, const AxisArgument& axis) {
+        std::vector<std::int64_t> axes = axis.axes;
+        for (int i = 0; axis.none && i < x.rank(); ++i)
+          if (x.size(i) == 1) axes.push_back(i);
+        return squeeze(x, axes);
+      },
+      "axis"_a = nb::none(), "Without the axes of extent 1.");
+  method(
+      "flatten",
+      [](const Tensor& x, int start, int end) {
+        if (x.rank() == 0) return reshape(x, {1});
+        const int first = normalize_axis(start, x.rank(), "flatten"),
+                  last = normalize_axis(end, x.rank(), "flatten");
+        if (first > last)
+          fail(ErrorKind::value, "flatten: start axis ", start, " is behind end axis ", end);
+        Shape shape;
+        for (int i = 0; i < x.rank(); ++i) {
+          if (i > first && i <= last)
+            shape[first] *= x.size(i);
+          else
+            shape.push_back(x.size(i));
+        }
+        return reshape(x, shape);
+      },
+      "start_axis"_a = 0, "end_axis"_a = -1, "Axes merged into one.");
 }
 
 // Runs an in-place change on the tensor behind `self` and lets the object stand for the result.
@@ -149,41 +208,59 @@ template <class F> nb::object changed(nb::object self, F change) {
 }
 
 void bind_in_place() {
-  method("copy_", [](nb::object self, const Operand& value) {
-    return changed(self, [&](Tensor& x) { assign(x, value); });
-  }, "value"_a, "Overwritten with another tensor's values, broadcast and converted.");
-  method("fill_", [](nb::object self, const Scalar& value) {
-    return changed(self, [&](Tensor& x) { assign(x, value); });
-  }, "value"_a, "Every element set to one number.");
-  method("zero_", [](nb::object self) { return changed(self, [&](Tensor& x) { assign(x, 0); }); },
-         "Every element set to 0.");
+  method(
+      "copy_",
+      [](nb::object self, const Operand& value) {
+        return changed(self, [&](Tensor& x) { assign(x, value); });
+      },
+      "value"_a, "Overwritten with another tensor's values, broadcast and converted.");
+  method(
+      "fill_",
+      [](nb::object self, const Scalar& value) {
+        return changed(self, [&](Tensor& x) { assign(x, value); });
+      },
+      "value"_a, "Every element set to one number.");
+  method(
+      "zero_", [](nb::object self) { return changed(self, [&](Tensor& x) { assign(x, 0); }); },
+      "Every element set to 0.");
   constexpr std::pair<const char*, PointwiseOp> kOps[] = {{"add_", PointwiseOp::add},
                                                           {"sub_", PointwiseOp::subtract},
                                                           {"mul_", PointwiseOp::multiply},
                                                           {"div_", PointwiseOp::divide}};
   for (const auto& [name, op] : kOps)
-    method(name, [op](nb::object self, const Operand& other) {
-      return changed(self, [&](Tensor& x) {
-        Operand operands[] = {x, other};
-        pointwise_in_place(op, operands);
-        x = operands[0].tensor;
-      });
-    }, "other"_a, "The operator's result, written in place.");
+    method(
+        name,
+        [op](nb::object self, const Operand& other) {
+          return changed(self, [&](Tensor& x) {
+            Operand operands[] = {x, other};
+            pointwise_in_place(op, operands);
+            x = operands[0].tensor;
+          });
+        },
+        "other"_a, "The operator's result, written in place.");
 }
 
 void bind_graph() {
   method("detach", [](const Itself& x) { return detach(x); }, "The same memory outside the graph.");
-  method("requires_grad_", [](nb::object self, bool value) {
-    if (!is_tensor(self.ptr())) fail(ErrorKind::type, "expected a Tensor");
-    set_requires_grad({raw_tensor(self.ptr())}, value);
-    return self;
-  }, "requires_grad"_a = true, "Sets requires_grad and returns the tensor.");
-  method("retain_grad", [](const Itself& x) { retain_grad(x); }, "Keeps the gradient of a result in its grad.");
-  method("backward", [](const Itself& x, std::optional<Tensor> gradient, bool retain_graph, bool create_graph) {
-    backward({x}, gradient ? std::vector<Tensor>{*gradient} : std::vector<Tensor>{},
-             {retain_graph, create_graph});
-  }, "gradient"_a = nb::none(), "retain_graph"_a = false, "create_graph"_a = false,
-     "Adds the gradient of this tensor to the grad of every leaf it was computed from.");
+  method(
+      "requires_grad_",
+      [](nb::object self, bool value) {
+        if (!is_tensor(self.ptr())) fail(ErrorKind::type, "expected a Tensor");
+        set_requires_grad({raw_tensor(self.ptr())}, value);
+        return self;
+      },
+      "requires_grad"_a = true, "Sets requires_grad and returns the tensor.");
+  method(
+      "retain_grad", [](const Itself& x) { retain_grad(x); },
+      "Keeps the gradient of a result in its grad.");
+  method(
+      "backward",
+      [](const Itself& x, std::optional<Tensor> gradient, bool retain_graph, bool create_graph) {
+        backward({x}, gradient ? std::vector<Tensor>{*gradient} : std::vector<Tensor>{},
+                 {retain_graph, create_graph});
+      },
+      "gradient"_a = nb::none(), "retain_graph"_a = false, "create_graph"_a = false,
+      "Adds the gradient of this tensor to the grad of every leaf it was computed from.");
   method("matmul", matmul, "other"_a, "Matrix product.");
   method("dot", matmul, "other"_a, "Matrix product.");
 }

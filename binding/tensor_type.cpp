@@ -1,4 +1,5 @@
-// The type object, its number and sequence slots, and conversions between Python objects and operands.
+// The type object, its number and sequence slots, and conversions between Python objects and
+// operands.
 #include "binding/tensor_type.h"
 
 #include <structmember.h>
@@ -52,7 +53,8 @@ void deallocate(PyObject* self) {
   Py_DECREF(type);
 }
 
-// Tensor(x): another object over the header of x; what Python subclasses such as Parameter build on.
+// Tensor(x): another object over the header of x; what Python subclasses such as Parameter build
+// on.
 PyObject* construct(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* source = nullptr;
   if (!PyArg_ParseTuple(args, "O", &source)) return nullptr;
@@ -116,7 +118,8 @@ template <PointwiseOp logical, PointwiseOp bitwise> PyObject* bits_slot(PyObject
     const auto is_truth = [](const Operand& x) {
       return x.is_tensor() ? is_bool(x.tensor.dtype()) : x.scalar.kind == Scalar::Kind::boolean;
     };
-    return wrap(pointwise(is_truth(operands[0]) && is_truth(operands[1]) ? logical : bitwise, operands));
+    return wrap(
+        pointwise(is_truth(operands[0]) && is_truth(operands[1]) ? logical : bitwise, operands));
   } catch (...) {
     return raise_current();
   }
@@ -146,9 +149,9 @@ PyObject* matmul_slot(PyObject* a, PyObject* b) {
 }
 
 PyObject* compare_slot(PyObject* a, PyObject* b, int comparison) {
-  constexpr PointwiseOp kOps[] = {PointwiseOp::less,      PointwiseOp::less_equal,
-                                  PointwiseOp::equal,     PointwiseOp::not_equal,
-                                  PointwiseOp::greater,   PointwiseOp::greater_equal};
+  constexpr PointwiseOp kOps[] = {PointwiseOp::less,    PointwiseOp::less_equal,
+                                  PointwiseOp::equal,   PointwiseOp::not_equal,
+                                  PointwiseOp::greater, PointwiseOp::greater_equal};
   try {
     Operand operands[] = {0, 0};
     if (!read_pair(a, b, operands)) Py_RETURN_NOTIMPLEMENTED;
@@ -160,9 +163,10 @@ PyObject* compare_slot(PyObject* a, PyObject* b, int comparison) {
 
 const Tensor& check_single(const Tensor& x, const char* what) {
   if (x.count() != 1)
-    fail(is_bool(x.dtype()) || std::string_view(what) == "bool" ? ErrorKind::value : ErrorKind::type,
-         what, ": a tensor of shape ", x.shape(), " is not a single number",
-         std::string_view(what) == "bool" ? "; use any() or all()" : "");
+    fail(
+        is_bool(x.dtype()) || std::string_view(what) == "bool" ? ErrorKind::value : ErrorKind::type,
+        what, ": a tensor of shape ", x.shape(), " is not a single number",
+        std::string_view(what) == "bool" ? "; use any() or all()" : "");
   return x;
 }
 
@@ -254,7 +258,9 @@ PyObject* display_slot(PyObject* self) {
   }
 }
 
-Py_hash_t identity_hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<std::uintptr_t>(self) >> 4); }
+Py_hash_t identity_hash(PyObject* self) {
+  return static_cast<Py_hash_t>(reinterpret_cast<std::uintptr_t>(self) >> 4);
+}
 
 template <class F> void* slot(F* function) { return reinterpret_cast<void*>(function); }
 
@@ -262,12 +268,14 @@ PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weak_references), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
-#define TW_BINARY_SLOTS(nb_slot, op) \
-  {Py_nb_##nb_slot, slot(binary_slot<PointwiseOp::op>)},   \
-  {Py_nb_inplace_##nb_slot, slot(in_place_slot<PointwiseOp::op>)}
+#define TW_BINARY_SLOTS(nb_slot, op)                              \
+  {Py_nb_##nb_slot, slot(binary_slot<PointwiseOp::op>)}, {        \
+    Py_nb_inplace_##nb_slot, slot(in_place_slot<PointwiseOp::op>) \
+  }
 
 PyType_Slot slots[] = {
-    {Py_tp_doc, const_cast<char*>("Tensor(x)\n--\n\nAn n-dimensional array that takes part in autograd.")},
+    {Py_tp_doc,
+     const_cast<char*>("Tensor(x)\n--\n\nAn n-dimensional array that takes part in autograd.")},
     {Py_tp_new, slot(construct)},
     {Py_tp_dealloc, slot(deallocate)},
     {Py_tp_members, members},

@@ -1,5 +1,5 @@
-// The Python type `Tensor`: a pooled object with one pointer to the core's header. Its number slots go
-// straight to the ops; everything that is not on a hot path is attached through nanobind.
+// The Python type `Tensor`: a pooled object with one pointer to the core's header. Its number slots
+// go straight to the ops; everything that is not on a hot path is attached through nanobind.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -12,8 +12,7 @@ namespace nb = nanobind;
 namespace tw::binding {
 
 struct TensorObject {
-  PyObject_HEAD
-  TensorHeader* header;  // owns one reference
+  PyObject_HEAD TensorHeader* header;  // owns one reference
   PyObject* weak_references;
 };
 
@@ -30,8 +29,8 @@ PyObject* wrap(const Tensor& tensor);
 // Makes `object` stand for another header (after a recorded in-place change).
 void rebind(PyObject* object, const Tensor& tensor);
 
-// Reads a tensor or anything convertible (numbers stay weak; arrays with the buffer protocol or DLPack
-// become tensors). False, without an error set, where `object` is none of these.
+// Reads a tensor or anything convertible (numbers stay weak; arrays with the buffer protocol or
+// DLPack become tensors). False, without an error set, where `object` is none of these.
 bool read_operand(PyObject* object, Operand& out);
 // Numbers alone.
 bool read_scalar(PyObject* object, Scalar& out);

@@ -19,19 +19,23 @@ struct ErrorType {
   PyObject** base;
 };
 // In the order of ErrorKind.
-const ErrorType kErrorTypes[] = {
-    {"InvalidValueError", &PyExc_ValueError},     {"InvalidTypeError", &PyExc_TypeError},
-    {"InvalidIndexError", &PyExc_IndexError},     {"OutOfMemoryError", &PyExc_MemoryError},
-    {"StateError", &PyExc_RuntimeError},          {"NumberTooLargeError", &PyExc_OverflowError},
-    {"UnsupportedError", &PyExc_NotImplementedError}, {"ExchangeError", &PyExc_BufferError},
-    {"FileError", &PyExc_OSError}};
+const ErrorType kErrorTypes[] = {{"InvalidValueError", &PyExc_ValueError},
+                                 {"InvalidTypeError", &PyExc_TypeError},
+                                 {"InvalidIndexError", &PyExc_IndexError},
+                                 {"OutOfMemoryError", &PyExc_MemoryError},
+                                 {"StateError", &PyExc_RuntimeError},
+                                 {"NumberTooLargeError", &PyExc_OverflowError},
+                                 {"UnsupportedError", &PyExc_NotImplementedError},
+                                 {"ExchangeError", &PyExc_BufferError},
+                                 {"FileError", &PyExc_OSError}};
 PyObject* error_types[std::size(kErrorTypes)];
 
 }  // namespace
 
 void create_error_types(nb::module_& m) {
-  PyObject* family = PyErr_NewExceptionWithDoc(
-      "tilewright.Error", "Base of all errors that Tilewright raises itself.", PyExc_Exception, nullptr);
+  PyObject* family = PyErr_NewExceptionWithDoc("tilewright.Error",
+                                               "Base of all errors that Tilewright raises itself.",
+                                               PyExc_Exception, nullptr);
   m.attr("Error") = nb::borrow(family);
   for (std::size_t i = 0; i < std::size(kErrorTypes); ++i) {
     const ErrorType& type = kErrorTypes[i];
@@ -74,14 +78,17 @@ PyObject* raise_current() noexcept {
 void create_dtypes(nb::module_& m) {
   nb::class_<DTypeObject>(m, "dtype", "An element type.")
       .def_prop_ro("name", [](const DTypeObject& t) { return name_of(t.type); })
-      .def_prop_ro("itemsize", [](const DTypeObject& t) { return size_of(t.type); }, "Bytes an element.")
-      .def("__repr__", [](const DTypeObject& t) { return std::string("tilewright.") + name_of(t.type); })
+      .def_prop_ro(
+          "itemsize", [](const DTypeObject& t) { return size_of(t.type); }, "Bytes an element.")
+      .def("__repr__",
+           [](const DTypeObject& t) { return std::string("tilewright.") + name_of(t.type); })
       .def("__str__", [](const DTypeObject& t) { return name_of(t.type); })
       .def("__hash__", [](const DTypeObject& t) { return index_of(t.type); })
-      .def("__eq__", [](const DTypeObject& a, nb::object b) -> nb::object {
-        if (!nb::isinstance<DTypeObject>(b)) return nb::borrow(Py_NotImplemented);
-        return nb::bool_(a.type == nb::cast<DTypeObject&>(b).type);
-      })
+      .def("__eq__",
+           [](const DTypeObject& a, nb::object b) -> nb::object {
+             if (!nb::isinstance<DTypeObject>(b)) return nb::borrow(Py_NotImplemented);
+             return nb::bool_(a.type == nb::cast<DTypeObject&>(b).type);
+           })
       // A name: pickle looks the object up in the module, and finds this very one.
       .def("__reduce__", [](const DTypeObject& t) { return name_of(t.type); });
   for (int i = 0; i < kDTypes; ++i) {
@@ -169,7 +176,8 @@ bool read_parameters(PyObject* object, Parameters& out) {
 bool require_dtype(PyObject* object, DType& out) {
   if (read_dtype(object, out)) return true;
   std::string known;
-  for (int i = 0; i < kDTypes; ++i) known += (i ? ", " : "") + std::string(name_of(static_cast<DType>(i)));
+  for (int i = 0; i < kDTypes; ++i)
+    known += (i ? ", " : "") + std::string(name_of(static_cast<DType>(i)));
   fail(ErrorKind::type, "no dtype ", nb::cast<std::string>(nb::repr(nb::handle(object))),
        "; choose from ", known);
 }

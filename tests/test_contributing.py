@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-# What the recipe promises, as a C++ test of the copy: the new op computes and has two gradients, and a
-# registered kernel is listed, explained and forced by its name.
+# What the recipe promises, as a C++ test of the copy: the new op computes and has two gradients,
+# and a registered kernel is listed, explained and forced by its name.
 RECIPE_TEST = r"""
 #include "core/autograd/backward.h"
 #include "core/ops/create.h"

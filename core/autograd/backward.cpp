@@ -1,5 +1,5 @@
-// Nodes wait in a heap ordered by sequence number, newest first; a node is taken when every consumer
-// has been, so its gradient is complete.
+// Nodes wait in a heap ordered by sequence number, newest first; a node is taken when every
+// consumer has been, so its gradient is complete.
 #include "core/autograd/backward.h"
 
 #include <algorithm>
@@ -35,8 +35,8 @@ Tensor run_hooks(const std::vector<HookEntry>& hooks, Tensor g, const char* op) 
       fail(ErrorKind::value, op, ": a hook returned shape ", replaced.shape(),
            " for a gradient of shape ", g.shape());
     if (replaced.dtype() != g.dtype())
-      fail(ErrorKind::type, op, ": a hook returned ", name_of(replaced.dtype()), " for a gradient of ",
-           name_of(g.dtype()));
+      fail(ErrorKind::type, op, ": a hook returned ", name_of(replaced.dtype()),
+           " for a gradient of ", name_of(g.dtype()));
     g = replaced;
   }
   return g;
@@ -54,8 +54,8 @@ class Walk {
     capturing_ = true;
     captured.resize(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const void* key = inputs[i].is_leaf() ? static_cast<const void*>(inputs[i].get())
-                                            : node_of(inputs[i]);
+      const void* key =
+          inputs[i].is_leaf() ? static_cast<const void*>(inputs[i].get()) : node_of(inputs[i]);
       captures_[key].push_back(i);
     }
     for (const Tensor& root : roots) mark_useful(root);
@@ -135,7 +135,8 @@ class Walk {
     accumulate(Tensor(Ref<TensorHeader>(&header)).extras().grad, g);
   }
 
-  // Depth-first without recursion: a node is useful when an edge leads to a capture or a useful node.
+  // Depth-first without recursion: a node is useful when an edge leads to a capture or a useful
+  // node.
   void mark_useful(const Tensor& root) {
     if (root.is_leaf()) return;
     std::vector<Node*> order, stack = {node_of(root)};

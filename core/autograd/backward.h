@@ -8,9 +8,9 @@ namespace tw {
 
 // What the walk needs from the ops floor above: registered once by core/ops.
 struct GradientArithmetic {
-  Tensor (*add)(const Tensor& a, const Tensor& b);            // recorded when grad mode is on
+  Tensor (*add)(const Tensor& a, const Tensor& b);  // recorded when grad mode is on
   void (*add_in_place)(const Tensor& into, const Tensor& x);
-  Tensor (*copy)(const Tensor& x);                             // contiguous, recorded
+  Tensor (*copy)(const Tensor& x);  // contiguous, recorded
   Tensor (*ones_like)(const Tensor& x);
 };
 void set_gradient_arithmetic(const GradientArithmetic& arithmetic);
@@ -20,19 +20,20 @@ struct BackwardOptions {
   bool create_graph = false;  // implies retain_graph
 };
 
-// Adds the gradients of `roots` with respect to all leaves into the leaves' grad. A missing seed stands
-// for 1 and needs a one-element root. Raises RuntimeError for roots outside the graph, wrong seeds
-// (ValueError for a wrong shape), released or changed saved values; leaves no partial pass state behind.
+// Adds the gradients of `roots` with respect to all leaves into the leaves' grad. A missing seed
+// stands for 1 and needs a one-element root. Raises RuntimeError for roots outside the graph, wrong
+// seeds (ValueError for a wrong shape), released or changed saved values; leaves no partial pass
+// state behind.
 void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
               BackwardOptions options);
 
-// Gradients of `roots` with respect to `inputs`, without touching any grad. Empty tensors where an input
-// does not take part.
+// Gradients of `roots` with respect to `inputs`, without touching any grad. Empty tensors where an
+// input does not take part.
 std::vector<Tensor> gradients(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
                               const std::vector<Tensor>& inputs, BackwardOptions options);
 
-// Backward hook: called with the gradient of `x`, whose result (if any) replaces it. Returns an id for
-// remove_hook.
+// Backward hook: called with the gradient of `x`, whose result (if any) replaces it. Returns an id
+// for remove_hook.
 std::uint64_t register_hook(const Tensor& x, Hook hook);
 std::uint64_t register_forward_hook(const Tensor& x, Hook hook);
 void remove_hook(const Tensor& x, std::uint64_t id);

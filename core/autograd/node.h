@@ -68,7 +68,8 @@ class SavedTensor {
 
 [[noreturn]] void fail_released(const Node& node);
 
-// A node whose gradient is a function object: f(node, g, input_grads). Captures hold the saved values.
+// A node whose gradient is a function object: f(node, g, input_grads). Captures hold the saved
+// values.
 template <class F, class Edges, bool saves> struct FunctionNode final : Node {
   Edges storage;
   std::optional<F> function;
@@ -101,8 +102,8 @@ inline void attach(const Tensor& y, Node* node) {
   y->grad_fn = Ref<NodeBase>(node);
 }
 
-// Makes `y` the result of `op` on `inputs` in the graph, where the gradient needs no saved values: it
-// can be walked again and again. Call only where should_record(...) holds.
+// Makes `y` the result of `op` on `inputs` in the graph, where the gradient needs no saved values:
+// it can be walked again and again. Call only where should_record(...) holds.
 template <class F, class... Inputs>
 void record(const Tensor& y, const char* op, F gradient, const Inputs&... inputs) {
   using Edges = std::array<Edge, sizeof...(Inputs)>;
@@ -118,7 +119,8 @@ template <class F>
 void record_many(const Tensor& y, const char* op, F gradient, const std::vector<Tensor>& inputs) {
   std::vector<Edge> edges;
   for (const Tensor& x : inputs) edges.push_back(Edge::of(x));
-  attach(y, new FunctionNode<F, std::vector<Edge>, false>(op, std::move(edges), std::move(gradient)));
+  attach(y,
+         new FunctionNode<F, std::vector<Edge>, false>(op, std::move(edges), std::move(gradient)));
 }
 
 // A header over the same memory outside the graph.

@@ -26,9 +26,9 @@ namespace {
 // Register state the operating system must save for a feature to be usable (bits of XCR0).
 enum State : std::uint64_t {
   kNone = 0,
-  kYmm = 0x6,        // SSE and AVX
-  kZmm = 0xe6,       // and opmask, upper halves, zmm16-31
-  kTile = 0x60000,   // AMX tile configuration and data
+  kYmm = 0x6,       // SSE and AVX
+  kZmm = 0xe6,      // and opmask, upper halves, zmm16-31
+  kTile = 0x60000,  // AMX tile configuration and data
 };
 enum Register { kEax, kEbx, kEcx, kEdx };
 
@@ -133,8 +133,7 @@ std::int64_t parse_size(const std::string& text) {
 
 void read_caches_from_sysfs(std::int64_t (&bytes)[4]) {
   for (int i = 0; i < 8; ++i) {
-    const std::string folder =
-        "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/";
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/";
     const int level = std::atoi(first_word(folder + "level").c_str());
     if (level < 1 || level > 3 || first_word(folder + "type") == "Instruction") continue;
     bytes[level] = parse_size(first_word(folder + "size"));
@@ -219,8 +218,7 @@ CpuInfo read_cpu_info() {
   info.l3_bytes = caches[3];
   info.logical_processors = std::max(1u, std::thread::hardware_concurrency());
 #ifdef __linux__
-  info.logical_processors =
-      std::max<int>(info.logical_processors, sysconf(_SC_NPROCESSORS_ONLN));
+  info.logical_processors = std::max<int>(info.logical_processors, sysconf(_SC_NPROCESSORS_ONLN));
 #endif
   info.usable_processors = affinity_processors(info.logical_processors);
   if (const int quota = cgroup_processors())

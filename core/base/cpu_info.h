@@ -19,10 +19,10 @@ inline constexpr int kIsas = 0
 const char* name_of(Isa isa);
 
 struct CpuInfo {
-  std::vector<std::string> features;  // e.g. "avx2", "fma", "avx512f", "amx_bf16"
+  std::vector<std::string> features;           // e.g. "avx2", "fma", "avx512f", "amx_bf16"
   std::int64_t l1d_bytes, l2_bytes, l3_bytes;  // 0 where unknown
-  int logical_processors;             // of the machine
-  int usable_processors;              // min(affinity mask, cgroup quota), at least 1
+  int logical_processors;                      // of the machine
+  int usable_processors;                       // min(affinity mask, cgroup quota), at least 1
 };
 const CpuInfo& cpu_info();
 // Whether this machine can run kernels compiled for `isa` (the operating system's support

@@ -16,8 +16,10 @@ const char* name_of(DType t) {
 namespace {
 
 DType signed_of_size(std::size_t bytes) {
-  return bytes == 1 ? DType::int8 : bytes == 2 ? DType::int16 : bytes == 4 ? DType::int32
-                                                                           : DType::int64;
+  return bytes == 1   ? DType::int8
+         : bytes == 2 ? DType::int16
+         : bytes == 4 ? DType::int32
+                      : DType::int64;
 }
 
 DType promote_integers(DType a, DType b) {

@@ -7,26 +7,32 @@
 namespace tw {
 
 // C++ type, name. The order is the promotion order within a kind.
-#define TW_DTYPES(ROW)           \
-  ROW(bool, bool_, "bool")       \
-  ROW(std::int8_t, int8, "int8") \
-  ROW(std::int16_t, int16, "int16") \
-  ROW(std::int32_t, int32, "int32") \
-  ROW(std::int64_t, int64, "int64") \
-  ROW(std::uint8_t, uint8, "uint8") \
+#define TW_DTYPES(ROW)                 \
+  ROW(bool, bool_, "bool")             \
+  ROW(std::int8_t, int8, "int8")       \
+  ROW(std::int16_t, int16, "int16")    \
+  ROW(std::int32_t, int32, "int32")    \
+  ROW(std::int64_t, int64, "int64")    \
+  ROW(std::uint8_t, uint8, "uint8")    \
   ROW(std::uint16_t, uint16, "uint16") \
   ROW(std::uint32_t, uint32, "uint32") \
   ROW(std::uint64_t, uint64, "uint64") \
-  ROW(Half, float16, "float16") \
-  ROW(BFloat16, bfloat16, "bfloat16") \
-  ROW(float, float32, "float32") \
-  ROW(double, float64, "float64") \
+  ROW(Half, float16, "float16")        \
+  ROW(BFloat16, bfloat16, "bfloat16")  \
+  ROW(float, float32, "float32")       \
+  ROW(double, float64, "float64")      \
   ROW(Complex64, complex64, "complex64")
 
 // Storage types without arithmetic of their own; kernels widen them to float.
-struct Half { std::uint16_t bits; };
-struct BFloat16 { std::uint16_t bits; };
-struct Complex64 { float re, im; };
+struct Half {
+  std::uint16_t bits;
+};
+struct BFloat16 {
+  std::uint16_t bits;
+};
+struct Complex64 {
+  float re, im;
+};
 
 enum class DType : std::uint8_t {
 #define TW_ROW(type, id, text) id,
@@ -44,8 +50,10 @@ inline constexpr std::uint8_t kDTypeSize[kDTypes] = {
 };
 
 template <class T> struct DTypeOf;
-#define TW_ROW(type, id, text) \
-  template <> struct DTypeOf<type> { static constexpr DType value = DType::id; };
+#define TW_ROW(type, id, text)                \
+  template <> struct DTypeOf<type> {          \
+    static constexpr DType value = DType::id; \
+  };
 TW_DTYPES(TW_ROW)
 #undef TW_ROW
 
@@ -60,15 +68,16 @@ constexpr bool is_integer(DType t) { return t >= DType::int8 && t <= DType::uint
 constexpr bool is_floating(DType t) { return t >= DType::float16 && t <= DType::float64; }
 constexpr bool is_complex(DType t) { return t == DType::complex64; }
 
-// The Array API's table, extended where it is silent: integer with floating gives the floating type,
-// float16 with bfloat16 gives float32, float64 with complex64 gives complex64 (no complex128 yet).
-// uint64 with a signed integer has no common type: raises TypeError.
+// The Array API's table, extended where it is silent: integer with floating gives the floating
+// type, float16 with bfloat16 gives float32, float64 with complex64 gives complex64 (no complex128
+// yet). uint64 with a signed integer has no common type: raises TypeError.
 DType promote(DType a, DType b);
 
 // Calls `f` with a value-initialised object of the C++ type behind `t`.
 template <class F> decltype(auto) visit(DType t, F&& f) {
   switch (t) {
-#define TW_ROW(type, id, text) case DType::id: return f(type{});
+#define TW_ROW(type, id, text) \
+  case DType::id: return f(type{});
     TW_DTYPES(TW_ROW)
 #undef TW_ROW
   }

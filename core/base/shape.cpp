@@ -48,7 +48,8 @@ std::int64_t element_count(const Shape& shape) {
     if (extent == 0) return 0;
     overflow |= __builtin_mul_overflow(count, extent, &count);
   }
-  if (overflow) fail(ErrorKind::value, "shape ", shape, " has more elements than 64 bits can count");
+  if (overflow)
+    fail(ErrorKind::value, "shape ", shape, " has more elements than 64 bits can count");
   return count;
 }
 

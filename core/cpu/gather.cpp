@@ -14,9 +14,8 @@ namespace {
 // Bytes a thread moves at a time: large enough to hide the hand-over.
 constexpr std::int64_t kGrainBytes = 1 << 18;
 
-template <class T>
-void gather_items(std::int64_t begin, std::int64_t end, const void* x, const std::int64_t* offsets,
-                  void* y) {
+template <class T> void gather_items(std::int64_t begin, std::int64_t end, const void* x,
+                                     const std::int64_t* offsets, void* y) {
   for (std::int64_t i = begin; i < end; ++i)
     static_cast<T*>(y)[i] = static_cast<const T*>(x)[offsets[i]];
 }
@@ -28,7 +27,8 @@ void gather_range(std::size_t item, std::int64_t row_count, std::int64_t begin, 
   const std::size_t row_bytes = static_cast<std::size_t>(row_count) * item;
   for (std::int64_t i = begin; i < end; ++i)
     std::memcpy(static_cast<char*>(y) + i * static_cast<std::int64_t>(row_bytes),
-                static_cast<const char*>(x) + offsets[i] * static_cast<std::int64_t>(item), row_bytes);
+                static_cast<const char*>(x) + offsets[i] * static_cast<std::int64_t>(item),
+                row_bytes);
 }
 
 }  // namespace
@@ -48,8 +48,8 @@ void scatter_rows(DType dtype, std::int64_t rows, std::int64_t row_count, const 
   const std::int64_t item = static_cast<std::int64_t>(size_of(dtype));
   const std::int64_t row_bytes = row_count * item;
   for (std::int64_t i = 0; i < rows; ++i)
-    std::memcpy(static_cast<char*>(y) + offsets[i] * item, static_cast<const char*>(x) + i * row_bytes,
-                static_cast<std::size_t>(row_bytes));
+    std::memcpy(static_cast<char*>(y) + offsets[i] * item,
+                static_cast<const char*>(x) + i * row_bytes, static_cast<std::size_t>(row_bytes));
 }
 
 void scatter_add_rows(DType dtype, std::int64_t rows, std::int64_t row_count, const void* x,

@@ -90,8 +90,6 @@ void fold_batch(MatmulProblem& p) {
   p.batch = 1;
 }
 
-// ---- how a problem is cut ----
-
 std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
 
 // The packed block of B takes 5/8 of a 2 MiB L2; A, C and the next panel pass through the rest. Of
@@ -214,8 +212,6 @@ void run_parts(const MatmulProblem& p, const MatmulBlocks& blocks, MatmulTable::
     if (!is_empty(part)) run_part(part);
   });
 }
-
-// ---- rungs ----
 
 void run_naive(const void* problem) {
   const MatmulProblem& p = problem_of(problem);

@@ -1,5 +1,6 @@
-// Feeds pointwise kernels, which know only contiguous runs and constants: merges axes, walks the rest,
-// and stages operands of other strides or element types through buffers that stay in the L1 cache.
+// Feeds pointwise kernels, which know only contiguous runs and constants: merges axes, walks the
+// rest, and stages operands of other strides or element types through buffers that stay in the L1
+// cache.
 #include "core/cpu/pointwise.h"
 
 #include <algorithm>
@@ -75,9 +76,9 @@ constexpr std::int64_t kStage = 512;
 // Elements a thread takes at a time: large enough to hide the hand-over (about 1 us).
 constexpr std::int64_t kGrain = 32768;
 
-// Results larger than this are written around the caches: reading a line only to overwrite it costs a
-// quarter of an addition's traffic. Smaller ones may still be in the last cache when the next op reads
-// them, which is worth more (measured both ways in docs/notes/pointwise.md).
+// Results larger than this are written around the caches: reading a line only to overwrite it costs
+// a quarter of an addition's traffic. Smaller ones may still be in the last cache when the next op
+// reads them, which is worth more (measured both ways in docs/notes/pointwise.md).
 constexpr std::int64_t kStreamBytes = 32 << 20;
 
 bool same_representation(DType a, DType b) {
@@ -126,8 +127,7 @@ struct Plan {
   }
 
   Lane lane(int operand) const {
-    if (operand == 0)
-      return {static_cast<char*>(problem.y), problem.y_dtype, stride[0][rank - 1]};
+    if (operand == 0) return {static_cast<char*>(problem.y), problem.y_dtype, stride[0][rank - 1]};
     const PointwiseOperand& input = problem.input[operand - 1];
     return {static_cast<char*>(const_cast<void*>(input.data)), input.dtype,
             stride[operand][rank - 1]};
@@ -138,10 +138,12 @@ struct Plan {
 class Row {
  public:
   explicit Row(const PointwiseProblem& p)
-      : fn_(p.fn), inputs_(p.inputs), compute_(dtype_of(p.type)),
-        result_(p.y_dtype == DType::bool_ && p.type != ComputeType::u8 ? DType::bool_
-                                                                       : compute_),
-        stream_(element_count(p.shape) * static_cast<std::int64_t>(size_of(p.y_dtype)) >= kStreamBytes) {}
+      : fn_(p.fn),
+        inputs_(p.inputs),
+        compute_(dtype_of(p.type)),
+        result_(p.y_dtype == DType::bool_ && p.type != ComputeType::u8 ? DType::bool_ : compute_),
+        stream_(element_count(p.shape) * static_cast<std::int64_t>(size_of(p.y_dtype)) >=
+                kStreamBytes) {}
 
   void run(const Lane* lanes, std::int64_t n) {
     const void* in[kMaxPointwiseInputs];
@@ -236,10 +238,15 @@ void run_units(const Plan& plan, std::int64_t piece, std::int64_t pieces, std::i
 [[maybe_unused]] const bool registered = [] {
   static Kernel kernels[kPointwiseOps];
   for (int i = 0; i < kPointwiseOps; ++i) {
-    kernels[i] = {kPointwiseRows[i].name, "vector", "cpu", Precision::ieee,
-                  "the table row's formula over the vectors of the instruction set",
-                  [](const void*, std::string*) { return true; }, nullptr,
-                  [](const void* problem) { run_pointwise(*static_cast<const PointwiseProblem*>(problem)); }};
+    kernels[i] = {
+        kPointwiseRows[i].name,
+        "vector",
+        "cpu",
+        Precision::ieee,
+        "the table row's formula over the vectors of the instruction set",
+        [](const void*, std::string*) { return true; },
+        nullptr,
+        [](const void* problem) { run_pointwise(*static_cast<const PointwiseProblem*>(problem)); }};
     register_kernel(&kernels[i]);
   }
   return true;

@@ -1,5 +1,5 @@
-// Pointwise kernels: the rows of ops/pointwise.inc as functions over contiguous runs, and the driver
-// that feeds them operands of any shape, stride and element type.
+// Pointwise kernels: the rows of ops/pointwise.inc as functions over contiguous runs, and the
+// driver that feeds them operands of any shape, stride and element type.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -58,14 +58,14 @@ enum class ComputeType : std::uint8_t { f32, f64, i32, i64, u64, u8, c64 };
 ComputeType compute_type_of(DType dtype);
 DType dtype_of(ComputeType type);
 
-// y[0..n) from inputs of the compute type. step[i] is 1 for an array, 0 for a constant repeated over
-// at least 64 bytes. Truth results are bytes 0 or 1. stream: y is 64-byte aligned and too large for the
-// caches, so writes may go around them.
+// y[0..n) from inputs of the compute type. step[i] is 1 for an array, 0 for a constant repeated
+// over at least 64 bytes. Truth results are bytes 0 or 1. stream: y is 64-byte aligned and too
+// large for the caches, so writes may go around them.
 using PointwiseFn = void (*)(std::int64_t n, void* y, const void* const* inputs, const int* step,
                              bool stream);
 
-// Functions of one floating type: values, and gradients whose inputs are g and then those of a, b, c, y
-// that the formula mentions, in this order. Null where a row has none.
+// Functions of one floating type: values, and gradients whose inputs are g and then those of a, b,
+// c, y that the formula mentions, in this order. Null where a row has none.
 struct PointwiseTable {
   PointwiseFn value[kPointwiseOps];
   PointwiseFn gradient[kPointwiseOps][3];

@@ -1,5 +1,5 @@
-// Counter-based random bits (Philox 4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as
-// easy as 1, 2, 3", SC 2011): number i of a stream depends on seed and i alone, not on threads.
+// Counter-based random bits (Philox 4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers:
+// as easy as 1, 2, 3", SC 2011): number i of a stream depends on seed and i alone, not on threads.
 #pragma once
 #include <cstdint>
 

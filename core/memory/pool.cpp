@@ -346,9 +346,7 @@ void Central::trim_class(int size_class) {
   std::unordered_map<std::uintptr_t, int> free_blocks;
   if (c.fresh_blocks) free_blocks[span_of(c.fresh)] += c.fresh_blocks;
   for (void* block : c.blocks) ++free_blocks[span_of(block)];
-  const auto idle = [&](void* p) {
-    return free_blocks[span_of(p)] == blocks_per_span(size_class);
-  };
+  const auto idle = [&](void* p) { return free_blocks[span_of(p)] == blocks_per_span(size_class); };
   std::erase_if(c.blocks, idle);
   if (c.fresh_blocks && idle(c.fresh)) c.fresh_blocks = 0;
   for (const auto& [span, count] : free_blocks) {
@@ -405,7 +403,8 @@ inline void* hand_out(Cache& cache, int size_class, [[maybe_unused]] std::size_t
   const std::int64_t live = cache.live.add(kClasses.bytes[size_class]);
   if (live > cache.peak_live.get()) {
     cache.peak_live.set(live);
-    if (live > kReportBytes) [[unlikely]] central().report(cache);
+    if (live > kReportBytes) [[unlikely]]
+      central().report(cache);
   }
   unpoison(block, bytes);
   return block;
@@ -433,7 +432,8 @@ void* pool_allocate(std::size_t bytes) {
 
 void pool_release(void* block, std::size_t bytes) noexcept {
   Cache& cache = cache_of_thread();
-  if (bytes > kLargestSmallBlock) [[unlikely]] return central().release_large(cache, block);
+  if (bytes > kLargestSmallBlock) [[unlikely]]
+    return central().release_large(cache, block);
   const int size_class = size_class_of(bytes);
   const std::uint32_t limit = kClasses.limit[size_class];
   poison(block, kClasses.bytes[size_class]);
@@ -442,7 +442,8 @@ void pool_release(void* block, std::size_t bytes) noexcept {
   cache.push(size_class, block);
   cache.counts.releases.add(1);
   const std::int64_t live = cache.live.add(-static_cast<std::int64_t>(kClasses.bytes[size_class]));
-  if (live < -kReportBytes) [[unlikely]] central().report(cache);
+  if (live < -kReportBytes) [[unlikely]]
+    central().report(cache);
 }
 
 PoolStats pool_stats() { return central().stats(); }

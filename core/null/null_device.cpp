@@ -5,7 +5,9 @@
 namespace tw {
 
 const Device null_device = {
-    "null", pool_allocate, pool_release,
+    "null",
+    pool_allocate,
+    pool_release,
     [](void*, const void*, std::size_t) {},
     [](void (*)(void*), void*) {},
     [] {},

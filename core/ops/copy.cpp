@@ -41,8 +41,7 @@ Tensor converted(const char* op, const Tensor& x, DType dtype) {
 
 Tensor copy(const Tensor& x) {
   Tensor y = converted("copy", x, x.dtype());
-  if (should_record(x))
-    record(y, "copy", [](Node&, const Tensor& g, Tensor* dx) { dx[0] = g; }, x);
+  if (should_record(x)) record(y, "copy", [](Node&, const Tensor& g, Tensor* dx) { dx[0] = g; }, x);
   return y;
 }
 
@@ -55,8 +54,9 @@ Tensor astype(const Tensor& x, DType dtype, bool always_copy) {
          " would drop the imaginary part; take real(x) or imag(x)");
   Tensor y = converted("astype", x, dtype);
   if (should_record(x) && is_floating(dtype))
-    record(y, "astype", [from = x.dtype()](Node&, const Tensor& g, Tensor* dx) { dx[0] = astype(g, from); },
-           x);
+    record(
+        y, "astype",
+        [from = x.dtype()](Node&, const Tensor& g, Tensor* dx) { dx[0] = astype(g, from); }, x);
   return y;
 }
 
@@ -82,7 +82,8 @@ void assign(Tensor& into, const Operand& value) {
   if (is_complex(x.dtype()) && !is_complex(into.dtype()))
     fail(ErrorKind::type, "assign: complex64 into ", name_of(into.dtype()));
   while (x.rank() > into.rank() && x.size(0) == 1) x = squeeze(x, {0});
-  if (x.rank() > into.rank() || !(broadcast_shapes(x.shape(), into.shape(), "assign") == into.shape()))
+  if (x.rank() > into.rank() ||
+      !(broadcast_shapes(x.shape(), into.shape(), "assign") == into.shape()))
     fail(ErrorKind::value, "assign: shape ", x.shape(), " does not broadcast into ", into.shape());
   if (x->storage == into->storage) x = copy(x);
   const Tensor source = broadcast_to(x, into.shape());

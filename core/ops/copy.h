@@ -15,11 +15,11 @@ Tensor astype(const Tensor& x, DType dtype, bool always_copy = false);
 // broadcast into it and the errors of check_recorded_change where the change is recorded.
 void assign(Tensor& into, const Operand& value);
 
-// What every recorded in-place change asks first. Raises RuntimeError for a leaf that requires grad and
-// for views, whose base would not learn of the change.
+// What every recorded in-place change asks first. Raises RuntimeError for a leaf that requires grad
+// and for views, whose base would not learn of the change.
 void check_recorded_change(const Tensor& x, const char* op);
-// A new header over the memory of `x` that takes over its hooks and name: in-place ops put it into the
-// graph, while nodes that saved the old header keep the old place.
+// A new header over the memory of `x` that takes over its hooks and name: in-place ops put it into
+// the graph, while nodes that saved the old header keep the old place.
 Tensor moved_header(const Tensor& x);
 
 }  // namespace tw

@@ -49,10 +49,11 @@ Tensor arange(const Scalar& start, const Scalar& stop, const Scalar& step, DType
   const double length = std::ceil((stop.re - start.re) / step.re);
   if (!(length < 9.2e18)) fail(ErrorKind::value, "arange: the range is not finite");
   const auto count = static_cast<std::int64_t>(std::max(0.0, length));
-  if (is_integer(dtype) && start.kind == Scalar::Kind::integer && step.kind == Scalar::Kind::integer)
+  if (is_integer(dtype) && start.kind == Scalar::Kind::integer &&
+      step.kind == Scalar::Kind::integer)
     return filled<std::int64_t>(count, dtype, [&](std::int64_t i) { return start.i + i * step.i; });
-  return filled<double>(count, dtype,
-                        [&](std::int64_t i) { return start.re + static_cast<double>(i) * step.re; });
+  return filled<double>(
+      count, dtype, [&](std::int64_t i) { return start.re + static_cast<double>(i) * step.re; });
 }
 
 Tensor linspace(double start, double stop, std::int64_t count, bool endpoint, DType dtype) {

@@ -42,9 +42,9 @@ std::int64_t resolve_integer(std::int64_t i, std::int64_t extent, int axis) {
 // What an index comes down to: ranges for every axis of x, then dropped and new axes, then arrays.
 struct Plan {
   std::vector<Range> ranges;
-  Shape view_shape;                 // after dropping integer axes and adding new ones
-  std::vector<int> axes;            // of the view that arrays index
-  std::vector<Tensor> arrays;       // int64
+  Shape view_shape;            // after dropping integer axes and adding new ones
+  std::vector<int> axes;       // of the view that arrays index
+  std::vector<Tensor> arrays;  // int64
 };
 
 bool any_array(const std::vector<IndexItem>& items) {
@@ -71,8 +71,10 @@ class Planner {
       fail(ErrorKind::index, "index: ", consumed, " indices for ", x.rank(), " dimension",
            x.rank() == 1 ? "" : "s");
     for (const IndexItem& item : items) {
-      if (item.kind == Kind::ellipsis) keep(x.rank() - consumed);
-      else add(item);
+      if (item.kind == Kind::ellipsis)
+        keep(x.rank() - consumed);
+      else
+        add(item);
     }
     keep(x.rank() - axis_);
   }
@@ -110,11 +112,12 @@ class Planner {
   void add_tensor(const Tensor& indices) {
     if (is_integer(indices.dtype())) return push_array(wrap(indices));
     if (!is_bool(indices.dtype()))
-      fail(ErrorKind::index, "index: arrays must be integer or bool, got ", name_of(indices.dtype()));
+      fail(ErrorKind::index, "index: arrays must be integer or bool, got ",
+           name_of(indices.dtype()));
     for (int i = 0; i < indices.rank(); ++i)
       if (indices.size(i) != x_.size(axis_ + i))
-        fail(ErrorKind::index, "index: mask of shape ", indices.shape(), " does not match ", x_.shape(),
-             " at axis ", axis_ + i);
+        fail(ErrorKind::index, "index: mask of shape ", indices.shape(), " does not match ",
+             x_.shape(), " at axis ", axis_ + i);
     if (indices.rank() == 0)
       fail(ErrorKind::index, "index: 0-d masks are not supported; use where");
     for (const Tensor& positions : nonzero(indices)) push_array(positions);
@@ -123,7 +126,8 @@ class Planner {
   Tensor wrap(const Tensor& indices) const {
     const Tensor y = copy(astype(indices, DType::int64));
     std::int64_t* p = y.data<std::int64_t>();
-    for (std::int64_t i = 0; i < y.count(); ++i) p[i] = resolve_integer(p[i], x_.size(axis_), axis_);
+    for (std::int64_t i = 0; i < y.count(); ++i)
+      p[i] = resolve_integer(p[i], x_.size(axis_), axis_);
     return y;
   }
 
@@ -199,7 +203,8 @@ Tensor gather(const Tensor& x_in, const std::vector<Tensor>& arrays) {
   dispatch(
       0, bytes,
       [&] {
-        gather_rows(x.dtype(), rows, element_count(rest), x.bytes(), offsets.values.data(), y.bytes());
+        gather_rows(x.dtype(), rows, element_count(rest), x.bytes(), offsets.values.data(),
+                    y.bytes());
       },
       [&](Observation& seen) {
         seen.op = "take";
@@ -227,8 +232,9 @@ Tensor scatter_add(const Tensor& g, const std::vector<Tensor>& arrays, const Sha
                    y.bytes());
   y = astype(y, g.dtype());
   if (should_record(g))
-    record(y, "scatter_add",
-           [arrays](Node&, const Tensor& gg, Tensor* dx) { dx[0] = gather(gg, arrays); }, g);
+    record(
+        y, "scatter_add",
+        [arrays](Node&, const Tensor& gg, Tensor* dx) { dx[0] = gather(gg, arrays); }, g);
   return y;
 }
 
@@ -295,8 +301,8 @@ void scatter(const Tensor& x, const std::vector<Tensor>& arrays, const Tensor& v
   if (rows_contiguous(x, arrays.size())) {
     const Offsets offsets = offsets_of(arrays, x.strides());
     return scatter_rows(x.dtype(), static_cast<std::int64_t>(offsets.values.size()),
-                        element_count(rest_of(x, arrays.size())), value.bytes(), offsets.values.data(),
-                        x.bytes());
+                        element_count(rest_of(x, arrays.size())), value.bytes(),
+                        offsets.values.data(), x.bytes());
   }
   Tensor whole = copy(x);
   scatter(whole, arrays, value);
@@ -310,7 +316,8 @@ Shape target_shape(const Tensor& view, const Plan& plan) {
   if (plan.arrays.empty()) return view.shape();
   Shape rest;
   for (int i = 0; i < view.rank(); ++i)
-    if (std::find(plan.axes.begin(), plan.axes.end(), i) == plan.axes.end()) rest.push_back(view.size(i));
+    if (std::find(plan.axes.begin(), plan.axes.end(), i) == plan.axes.end())
+      rest.push_back(view.size(i));
   const Shape indices = index_shape(plan);
   const int at = are_adjacent(plan.axes) ? plan.axes.front() : 0;
   Shape shape;

@@ -21,8 +21,8 @@ void check_alike(const Tensor& first, const Tensor& x, int axis) {
   bool alike = x.rank() == first.rank();
   for (int i = 0; alike && i < x.rank(); ++i) alike = i == axis || x.size(i) == first.size(i);
   if (!alike)
-    fail(ErrorKind::value, "concat: shapes differ outside axis ", axis, ": ", first.shape(), " and ",
-         x.shape());
+    fail(ErrorKind::value, "concat: shapes differ outside axis ", axis, ": ", first.shape(),
+         " and ", x.shape());
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ class Operand {
   Scalar scalar;
 };
 
-// Common type of tensors and weak scalars: scalars only decide where their kind is above the tensors'.
+// Common type of tensors and weak scalars: scalars only decide where their kind is above the
+// tensors'.
 DType weak_promote(DType tensors, const Scalar& scalar);
 // Floating types stay; integers and bool become the default floating type, float32.
 DType floating_dtype(DType dtype);

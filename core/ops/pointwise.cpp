@@ -65,22 +65,22 @@ Tensor as_tensor(int) { return Tensor(); }
 
 using TensorGradient = Tensor (*)(int input, const Tensor& g, const Tensor& a, const Tensor& b,
                                   const Tensor& c, const Tensor& y);
-#define TW_UNARY(name, types, result, formula, gradient, help)                                  \
+#define TW_UNARY(name, types, result, formula, gradient, help)                                    \
   Tensor name##_gradient(int, [[maybe_unused]] const Tensor& g, [[maybe_unused]] const Tensor& x, \
-                         const Tensor&, const Tensor&, [[maybe_unused]] const Tensor& y) {      \
-    return as_tensor(gradient);                                                                 \
+                         const Tensor&, const Tensor&, [[maybe_unused]] const Tensor& y) {        \
+    return as_tensor(gradient);                                                                   \
   }
-#define TW_BINARY(name, types, result, formula, ga, gb, help)                                   \
-  Tensor name##_gradient(int input, [[maybe_unused]] const Tensor& g,                           \
-                         [[maybe_unused]] const Tensor& a, [[maybe_unused]] const Tensor& b,    \
-                         const Tensor&, [[maybe_unused]] const Tensor& y) {                     \
-    return input == 0 ? as_tensor(ga) : as_tensor(gb);                                          \
+#define TW_BINARY(name, types, result, formula, ga, gb, help)                                \
+  Tensor name##_gradient(int input, [[maybe_unused]] const Tensor& g,                        \
+                         [[maybe_unused]] const Tensor& a, [[maybe_unused]] const Tensor& b, \
+                         const Tensor&, [[maybe_unused]] const Tensor& y) {                  \
+    return input == 0 ? as_tensor(ga) : as_tensor(gb);                                       \
   }
-#define TW_TERNARY(name, types, result, formula, ga, gb, gc, help)                              \
-  Tensor name##_gradient(int input, [[maybe_unused]] const Tensor& g,                           \
-                         [[maybe_unused]] const Tensor& a, [[maybe_unused]] const Tensor& b,    \
-                         [[maybe_unused]] const Tensor& c, [[maybe_unused]] const Tensor& y) {  \
-    return input == 0 ? as_tensor(ga) : input == 1 ? as_tensor(gb) : as_tensor(gc);             \
+#define TW_TERNARY(name, types, result, formula, ga, gb, gc, help)                             \
+  Tensor name##_gradient(int input, [[maybe_unused]] const Tensor& g,                          \
+                         [[maybe_unused]] const Tensor& a, [[maybe_unused]] const Tensor& b,   \
+                         [[maybe_unused]] const Tensor& c, [[maybe_unused]] const Tensor& y) { \
+    return input == 0 ? as_tensor(ga) : input == 1 ? as_tensor(gb) : as_tensor(gc);            \
   }
 #include "core/ops/pointwise.inc"
 #undef TW_UNARY
@@ -107,8 +107,10 @@ std::string list_types(const Operand* operands, int arity) {
 }
 
 bool row_takes(const PointwiseRow& row, DType type) {
-  const int kind = is_bool(type) ? kind::b : is_integer(type) ? kind::i
-                   : is_complex(type) ? kind::c : kind::f;
+  const int kind = is_bool(type)      ? kind::b
+                   : is_integer(type) ? kind::i
+                   : is_complex(type) ? kind::c
+                                      : kind::f;
   return (row.kinds & kind) != 0;
 }
 
@@ -140,8 +142,10 @@ Shape common_shape(const PointwiseRow& row, const Operand* operands) {
   for (int i = 0; i < row.arity; ++i) {
     if (!operands[i].is_tensor()) continue;
     const Shape& other = operands[i].tensor.shape();
-    if (!any) shape = other;
-    else if (!(shape == other)) shape = broadcast_shapes(shape, other, row.name);
+    if (!any)
+      shape = other;
+    else if (!(shape == other))
+      shape = broadcast_shapes(shape, other, row.name);
     any = true;
   }
   return shape;
@@ -239,7 +243,8 @@ struct PointwiseNode final : Node {
     }
   }
 
-  // Saves what the wanted gradients read; `old_first` stands for a first input about to be overwritten.
+  // Saves what the wanted gradients read; `old_first` stands for a first input about to be
+  // overwritten.
   void save(const Operand* operands, const Tensor& y) {
     const std::uint8_t reads = wanted_reads();
     for (int i = 0; i < inputs; ++i)
@@ -381,7 +386,8 @@ Tensor pointwise(PointwiseOp op, const Operand* operands) {
                       row.result == PointwiseResult::truth ? DType::bool_ : type);
     compute(op, operands, type, y);
   }
-  if (wants_recording(row, operands) && differentiable(row, y.dtype())) attach_node(op, operands, y);
+  if (wants_recording(row, operands) && differentiable(row, y.dtype()))
+    attach_node(op, operands, y);
   return y;
 }
 
@@ -391,12 +397,14 @@ void check_in_place(const PointwiseRow& row, const Operand* operands, DType type
   const Tensor& a = operands[0].tensor;
   const Shape shape = common_shape(row, operands);
   if (!(shape == a.shape()))
-    fail(ErrorKind::value, row.name, ": a result of shape ", shape, " cannot be written in place into ",
-         a.shape());
-  const auto rank = [](DType t) { return is_bool(t) ? 0 : is_integer(t) ? 1 : is_floating(t) ? 2 : 3; };
+    fail(ErrorKind::value, row.name, ": a result of shape ", shape,
+         " cannot be written in place into ", a.shape());
+  const auto rank = [](DType t) {
+    return is_bool(t) ? 0 : is_integer(t) ? 1 : is_floating(t) ? 2 : 3;
+  };
   if (row.result == PointwiseResult::truth || rank(type) > rank(a.dtype()))
-    fail(ErrorKind::type, row.name, ": a ", name_of(type), " result cannot be written in place into ",
-         name_of(a.dtype()));
+    fail(ErrorKind::type, row.name, ": a ", name_of(type),
+         " result cannot be written in place into ", name_of(a.dtype()));
   if (recorded) check_recorded_change(a, row.name);
 }
 

@@ -5,25 +5,25 @@
 
 namespace tw {
 
-// Broadcasts, promotes, computes and records. Raises TypeError for element types the row is not for,
-// ValueError for shapes that do not broadcast.
+// Broadcasts, promotes, computes and records. Raises TypeError for element types the row is not
+// for, ValueError for shapes that do not broadcast.
 Tensor pointwise(PointwiseOp op, const Operand* operands);
-// The same, written into operands[0]'s memory; the handle gets a new place in the graph where the op is
-// recorded. Raises where the result's shape or kind does not fit, for leaves that require grad, and for
-// recorded changes of a view.
+// The same, written into operands[0]'s memory; the handle gets a new place in the graph where the
+// op is recorded. Raises where the result's shape or kind does not fit, for leaves that require
+// grad, and for recorded changes of a view.
 void pointwise_in_place(PointwiseOp op, Operand* operands);
 
 #define TW_UNARY(name, ...) \
   inline Tensor name(const Operand& x) { return pointwise(PointwiseOp::name, &x); }
-#define TW_BINARY(name, ...)                                  \
-  inline Tensor name(const Operand& a, const Operand& b) {    \
-    const Operand operands[] = {a, b};                        \
-    return pointwise(PointwiseOp::name, operands);            \
+#define TW_BINARY(name, ...)                               \
+  inline Tensor name(const Operand& a, const Operand& b) { \
+    const Operand operands[] = {a, b};                     \
+    return pointwise(PointwiseOp::name, operands);         \
   }
-#define TW_TERNARY(name, ...)                                                  \
-  inline Tensor name(const Operand& a, const Operand& b, const Operand& c) {   \
-    const Operand operands[] = {a, b, c};                                      \
-    return pointwise(PointwiseOp::name, operands);                             \
+#define TW_TERNARY(name, ...)                                                \
+  inline Tensor name(const Operand& a, const Operand& b, const Operand& c) { \
+    const Operand operands[] = {a, b, c};                                    \
+    return pointwise(PointwiseOp::name, operands);                           \
   }
 #include "core/ops/pointwise.inc"
 #undef TW_UNARY

@@ -51,8 +51,8 @@ void check_floating(DType dtype, const char* op) {
     fail(ErrorKind::type, op, ": needs a floating-point dtype, got ", name_of(dtype));
 }
 
-// Uniform in [0, 1), float32 or float64. In float32 with `bits` random bits: no more than the type that
-// it is meant for has digits, else rounding to that type would give 1.
+// Uniform in [0, 1), float32 or float64. In float32 with `bits` random bits: no more than the type
+// that it is meant for has digits, else rounding to that type would give 1.
 Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide, int bits = 24) {
   const float unit = std::ldexp(1.0f, -bits);
   Tensor y = Tensor::empty(shape, wide ? DType::float64 : DType::float32);
@@ -60,8 +60,10 @@ Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide, int bit
   const Words words(generator, wide ? 2 * count : count);
   parallel_ranges(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      if (wide) y.data<double>()[i] = static_cast<double>(words.pair(i) >> 11) * 0x1p-53;
-      else y.data<float>()[i] = static_cast<float>(words.data()[i] >> (32 - bits)) * unit;
+      if (wide)
+        y.data<double>()[i] = static_cast<double>(words.pair(i) >> 11) * 0x1p-53;
+      else
+        y.data<float>()[i] = static_cast<float>(words.data()[i] >> (32 - bits)) * unit;
     }
   });
   return y;
@@ -81,10 +83,12 @@ Tensor uniform(Generator& generator, const Shape& shape, double low, double high
   return where(y == Operand(high), Operand(low), y);
 }
 
-Tensor normal(Generator& generator, const Shape& shape, double mean, double deviation, DType dtype) {
+Tensor normal(Generator& generator, const Shape& shape, double mean, double deviation,
+              DType dtype) {
   check_shape(shape, "normal");
   check_floating(dtype, "normal");
-  if (!(deviation >= 0)) fail(ErrorKind::value, "normal: standard deviation is negative: ", deviation);
+  if (!(deviation >= 0))
+    fail(ErrorKind::value, "normal: standard deviation is negative: ", deviation);
   GradModeGuard off(false);
   const bool wide = dtype == DType::float64;
   const Tensor u = unit_uniform(generator, shape, wide), v = unit_uniform(generator, shape, wide);

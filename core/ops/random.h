@@ -17,7 +17,8 @@ Tensor uniform(Generator& generator, const Shape& shape, double low, double high
 // Box-Muller (1958).
 Tensor normal(Generator& generator, const Shape& shape, double mean, double deviation, DType dtype);
 // Whole numbers in [low, high).
-Tensor randint(Generator& generator, const Shape& shape, std::int64_t low, std::int64_t high, DType dtype);
+Tensor randint(Generator& generator, const Shape& shape, std::int64_t low, std::int64_t high,
+               DType dtype);
 // 1 with probability p, else 0.
 Tensor bernoulli(Generator& generator, const Shape& shape, double p, DType dtype);
 // 0 .. n-1 in random order (Fisher-Yates).

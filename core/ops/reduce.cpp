@@ -18,8 +18,8 @@ namespace {
 
 struct ReducedAxes {
   bool reduced[kMaxRank] = {};
-  Shape kept_shape;       // without the reduced axes
-  Shape keepdims_shape;   // with them as extent 1
+  Shape kept_shape;        // without the reduced axes
+  Shape keepdims_shape;    // with them as extent 1
   std::int64_t count = 1;  // elements that go into one result
 };
 
@@ -32,14 +32,17 @@ ReducedAxes resolve(const Tensor& x, const Axes& axes, const char* op) {
   }
   for (int i = 0; i < x.rank(); ++i) {
     if (axes.empty()) out.reduced[i] = true;
-    if (out.reduced[i]) out.count *= x.size(i);
-    else out.kept_shape.push_back(x.size(i));
+    if (out.reduced[i])
+      out.count *= x.size(i);
+    else
+      out.kept_shape.push_back(x.size(i));
     out.keepdims_shape.push_back(out.reduced[i] ? 1 : x.size(i));
   }
   return out;
 }
 
-constexpr const char* kNames[] = {"sum", "mean", "prod", "max", "min", "argmax", "argmin", "any", "all"};
+constexpr const char* kNames[] = {"sum",    "mean",   "prod", "max", "min",
+                                  "argmax", "argmin", "any",  "all"};
 
 Tensor run(ReduceOp op, const Tensor& x, const ReducedAxes& axes, bool keepdims, DType out) {
   const char* name = kNames[static_cast<int>(op)];
@@ -102,10 +105,8 @@ Tensor sum(const Tensor& x, const Axes& axes_in, bool keepdims, std::optional<DT
   if (should_record(x) && is_floating(out))
     record(
         y, "sum",
-        [shape = x.shape(), kept = axes.keepdims_shape, from = x.dtype()](Node&, const Tensor& g,
-                                                                          Tensor* dx) {
-          dx[0] = astype(spread(g, kept, shape), from);
-        },
+        [shape = x.shape(), kept = axes.keepdims_shape, from = x.dtype()](
+            Node&, const Tensor& g, Tensor* dx) { dx[0] = astype(spread(g, kept, shape), from); },
         x);
   return y;
 }
@@ -128,7 +129,8 @@ Tensor mean(const Tensor& x, const Axes& axes_in, bool keepdims) {
 namespace {
 
 // Product of all elements but one, for each: exact where elements are zero.
-Tensor product_gradient(const Tensor& g, const Tensor& x, const Tensor& y, const ReducedAxes& axes) {
+Tensor product_gradient(const Tensor& g, const Tensor& x, const Tensor& y,
+                        const ReducedAxes& axes) {
   const Tensor zero = x == 0;
   std::vector<std::int64_t> list;
   for (int i = 0; i < x.rank(); ++i)
@@ -137,8 +139,8 @@ Tensor product_gradient(const Tensor& g, const Tensor& x, const Tensor& y, const
   const Tensor zeros_here = sum(zero, list, true);
   const Tensor nonzero_product = prod(where(zero, 1.0, x), list, true);
   const Tensor whole = reshape(y, axes.keepdims_shape);
-  const Tensor others = where(zero, where(zeros_here == 1, nonzero_product, 0.0),
-                              whole / where(zero, 1.0, x));
+  const Tensor others =
+      where(zero, where(zeros_here == 1, nonzero_product, 0.0), whole / where(zero, 1.0, x));
   return reshape(g, axes.keepdims_shape) * others;
 }
 
@@ -153,7 +155,8 @@ Tensor prod(const Tensor& x, const Axes& axes_in, bool keepdims, std::optional<D
         y, "prod",
         [x = SavedTensor(x), y = SavedTensor::result(y), axes, from = x.dtype()](
             Node& node, const Tensor& g, Tensor* dx) {
-          dx[0] = astype(product_gradient(g, x.get(node, "input"), y.get(node, "result"), axes), from);
+          dx[0] =
+              astype(product_gradient(g, x.get(node, "input"), y.get(node, "result"), axes), from);
         },
         x);
   return y;
@@ -178,12 +181,14 @@ Tensor extremum(ReduceOp op, const Tensor& x, const Axes& axes_in, bool keepdims
   if (should_record(x))
     record_saving(
         y, name,
-        [x = SavedTensor(x), y = SavedTensor::result(y), axes](Node& node, const Tensor& g, Tensor* dx) {
+        [x = SavedTensor(x), y = SavedTensor::result(y), axes](Node& node, const Tensor& g,
+                                                               Tensor* dx) {
           const Tensor input = x.get(node, "input");
           std::vector<std::int64_t> list;
           for (int i = 0; i < input.rank(); ++i)
             if (axes.reduced[i]) list.push_back(i);
-          const Tensor best = astype(input == reshape(y.get(node, "result"), axes.keepdims_shape), g.dtype());
+          const Tensor best =
+              astype(input == reshape(y.get(node, "result"), axes.keepdims_shape), g.dtype());
           const Tensor ties = list.empty() ? best : sum(best, list, true);
           dx[0] = best / ties * reshape(g, axes.keepdims_shape);
         },

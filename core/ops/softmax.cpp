@@ -58,9 +58,8 @@ constexpr Flavour kLogSoftmax = {"log_softmax", log_softmax, log_softmax_backwar
 Tensor kernel_gradient(const Flavour& flavour, const Tensor& y, const Tensor& g_in, int axis) {
   const Tensor g = contiguous(g_in);
   Tensor dx = Tensor::empty_like(y);
-  observed(flavour.name, y, 3, [&] {
-    flavour.backward(shape_for(y, axis), y.bytes(), g.bytes(), dx.bytes());
-  });
+  observed(flavour.name, y, 3,
+           [&] { flavour.backward(shape_for(y, axis), y.bytes(), g.bytes(), dx.bytes()); });
   return dx;
 }
 
@@ -74,8 +73,7 @@ Tensor normalised(const Flavour& flavour, const Tensor& x_in, std::int64_t axis_
   const int axis = normalize_axis(axis_in, x_in.rank(), flavour.name);
   const Tensor x = contiguous(x_in);
   Tensor y = Tensor::empty_like(x);
-  observed(flavour.name, x, 2,
-           [&] { flavour.forward(shape_for(x, axis), x.bytes(), y.bytes()); });
+  observed(flavour.name, x, 2, [&] { flavour.forward(shape_for(x, axis), x.bytes(), y.bytes()); });
   if (should_record(x))
     record_saving(
         y, flavour.name,
@@ -112,8 +110,8 @@ CrossEntropyProblem problem_for(const Tensor& x, const Tensor& targets, std::int
 }
 
 // Gradient of the losses `g` (rows,) with respect to the logits, in one fused pass.
-Tensor losses_gradient(const Tensor& x, const Tensor& targets, const Tensor& lse, const Tensor& g_in,
-                       std::int64_t ignore_index) {
+Tensor losses_gradient(const Tensor& x, const Tensor& targets, const Tensor& lse,
+                       const Tensor& g_in, std::int64_t ignore_index) {
   const bool one_for_all = g_in.strides()[0] == 0;
   const Tensor g = one_for_all ? g_in : contiguous(g_in);
   Tensor dx = Tensor::empty_like(x);

@@ -15,14 +15,14 @@ namespace {
 Tensor view_of(const Tensor& x, const Shape& shape, const Strides& strides,
                std::int64_t offset_elements = 0) {
   Tensor y = Tensor::over(
-      x->storage, x->offset_bytes + offset_elements * static_cast<std::int64_t>(x.item_bytes()), shape,
-      strides, x.dtype());
+      x->storage, x->offset_bytes + offset_elements * static_cast<std::int64_t>(x.item_bytes()),
+      shape, strides, x.dtype());
   y->is_view = true;
   return y;
 }
 
-// Strides of `x` seen as `shape`, by matching runs of axes with equal element counts; false where a run
-// of several old axes is not evenly spaced.
+// Strides of `x` seen as `shape`, by matching runs of axes with equal element counts; false where a
+// run of several old axes is not evenly spaced.
 bool strides_as(const Tensor& x, const Shape& shape, Strides& out) {
   out = contiguous_strides(shape);
   if (x.contiguous() || x.count() == 0) return true;
@@ -33,16 +33,20 @@ bool strides_as(const Tensor& x, const Shape& shape, Strides& out) {
     std::int64_t new_count = to < new_rank ? shape[to] : 1;
     int old_end = from + 1, new_end = to + 1;
     while (old_count != new_count) {
-      if (old_count < new_count) old_count *= x.size(old_end++);
-      else new_count *= shape[new_end++];
+      if (old_count < new_count)
+        old_count *= x.size(old_end++);
+      else
+        new_count *= shape[new_end++];
     }
     old_end = std::min(old_end, old_rank);
     new_end = std::min(new_end, new_rank);
     std::int64_t step = 0, span = 1;  // of the run's innermost axis that has more than one element
     for (int i = old_end - 1; i >= from; --i) {
       if (x.size(i) == 1) continue;
-      if (span == 1) step = x.strides()[i];
-      else if (x.strides()[i] != step * span) return false;
+      if (span == 1)
+        step = x.strides()[i];
+      else if (x.strides()[i] != step * span)
+        return false;
       span *= x.size(i);
     }
     for (int i = new_end - 1; i >= to; --i) {
@@ -70,8 +74,8 @@ Shape resolve(const Tensor& x, Shape shape) {
   }
   if (open >= 0 && known > 0 && x.count() % known == 0) shape[open] = x.count() / known;
   if ((open >= 0 && shape[open] < 0) || element_count(shape) != x.count())
-    fail(ErrorKind::value, "reshape: cannot view ", x.count(), " elements of shape ", x.shape(), " as ",
-         shape);
+    fail(ErrorKind::value, "reshape: cannot view ", x.count(), " elements of shape ", x.shape(),
+         " as ", shape);
   return shape;
 }
 
@@ -93,8 +97,9 @@ Tensor reshape(const Tensor& x, const Shape& wanted, bool copy_allowed) {
   }
   Tensor y = view_of(x, shape, strides);
   if (should_record(x))
-    record(y, "reshape",
-           [old = x.shape()](Node&, const Tensor& g, Tensor* dx) { dx[0] = reshape(g, old); }, x);
+    record(
+        y, "reshape",
+        [old = x.shape()](Node&, const Tensor& g, Tensor* dx) { dx[0] = reshape(g, old); }, x);
   return y;
 }
 
@@ -115,8 +120,9 @@ Tensor permute_dims(const Tensor& x, const std::vector<std::int64_t>& axes) {
   }
   Tensor y = view_of(x, shape, strides);
   if (should_record(x))
-    record(y, "permute_dims",
-           [inverse](Node&, const Tensor& g, Tensor* dx) { dx[0] = permute_dims(g, inverse); }, x);
+    record(
+        y, "permute_dims",
+        [inverse](Node&, const Tensor& g, Tensor* dx) { dx[0] = permute_dims(g, inverse); }, x);
   return y;
 }
 
@@ -127,7 +133,9 @@ Tensor swap_axes(const Tensor& x, int a, int b) {
   std::swap(strides[a], strides[b]);
   Tensor y = view_of(x, shape, strides);
   if (should_record(x))
-    record(y, "swap_axes", [a, b](Node&, const Tensor& g, Tensor* dx) { dx[0] = swap_axes(g, a, b); }, x);
+    record(
+        y, "swap_axes", [a, b](Node&, const Tensor& g, Tensor* dx) { dx[0] = swap_axes(g, a, b); },
+        x);
   return y;
 }
 
@@ -141,8 +149,9 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
     strides[lead + i] = x.size(i) == 1 && shape[lead + i] != 1 ? 0 : x.strides()[i];
   Tensor y = view_of(x, shape, strides);
   if (should_record(x))
-    record(y, "broadcast_to",
-           [old = x.shape()](Node&, const Tensor& g, Tensor* dx) { dx[0] = sum_to(g, old); }, x);
+    record(
+        y, "broadcast_to",
+        [old = x.shape()](Node&, const Tensor& g, Tensor* dx) { dx[0] = sum_to(g, old); }, x);
   return y;
 }
 
@@ -203,7 +212,9 @@ Tensor unslice(const Tensor& x, const Shape& shape, const std::vector<Range>& ra
   copy_strided(x.dtype(), x.dtype(), x.shape(), x.bytes(), x.strides(), window.bytes(),
                window.strides());
   if (should_record(x))
-    record(y, "unslice", [ranges](Node&, const Tensor& g, Tensor* dx) { dx[0] = slice(g, ranges); }, x);
+    record(
+        y, "unslice", [ranges](Node&, const Tensor& g, Tensor* dx) { dx[0] = slice(g, ranges); },
+        x);
   return y;
 }
 

@@ -18,7 +18,8 @@ struct Device {
 };
 
 extern const Device cpu_device;
-// Computes nothing: memory is real, results are unspecified. What remains is the engine's own overhead.
+// Computes nothing: memory is real, results are unspecified. What remains is the engine's own
+// overhead.
 extern const Device null_device;
 
 // Where ops launch their kernels. One for the process.

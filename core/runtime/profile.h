@@ -47,8 +47,8 @@ class Unlocked {
   void* state_;
 };
 
-// Runs `run()` as the computation of one op. `describe(observation)` fills in the record's texts and
-// is called only while somebody observes.
+// Runs `run()` as the computation of one op. `describe(observation)` fills in the record's texts
+// and is called only while somebody observes.
 template <class Run, class Describe>
 inline void dispatch(double flops, double bytes, Run&& run, Describe&& describe) {
   if (dispatch_state.plain) [[likely]] {

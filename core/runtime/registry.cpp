@@ -121,8 +121,7 @@ const Kernel* cheapest(const OpKernels& entry, const void* problem) {
   return best;
 }
 
-[[noreturn, gnu::noinline, gnu::cold]] void fail_forced(const Kernel& kernel,
-                                                        const void* problem) {
+[[noreturn, gnu::noinline, gnu::cold]] void fail_forced(const Kernel& kernel, const void* problem) {
   std::string reason;
   kernel.accepts(problem, &reason);
   fail(ErrorKind::value, kernel.op, ": the forced kernel '", kernel.name,
@@ -188,8 +187,8 @@ void force_kernel(const std::string& op, const std::string& name) {
 std::string forced_kernel(const std::string& op) {
   std::lock_guard lock(registry().mutex);
   const OpKernels* entry = find_existing(op);
-  const Kernel* forced = entry ? forced_of(*entry) : nullptr;
-  return forced ? forced->name : "";
+  const Kernel* forced = entry ? entry->forced.load(std::memory_order_relaxed) : nullptr;
+  return forced && forced != &kUndecided ? forced->name : "";
 }
 
 OpKernels* find_op(std::string_view op) {
@@ -198,8 +197,10 @@ OpKernels* find_op(std::string_view op) {
 }
 
 const Kernel& choose_kernel(const OpKernels* op, const void* problem) {
-  if (const Kernel* forced = forced_of(*op)) [[unlikely]] return choose_forced(*forced, problem);
-  if (const Kernel* best = cheapest(*op, problem)) [[likely]] return *best;
+  if (const Kernel* forced = forced_of(*op)) [[unlikely]]
+    return choose_forced(*forced, problem);
+  if (const Kernel* best = cheapest(*op, problem)) [[likely]]
+    return *best;
   fail_all(*op, problem);
 }
 

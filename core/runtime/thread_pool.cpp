@@ -309,8 +309,7 @@ std::uint32_t ThreadPool::next_signal(Worker& self) {
     std::uint32_t expected = kIdle;
     self.signal.compare_exchange_strong(expected, kParked, std::memory_order_release,
                                         std::memory_order_relaxed);
-    while (self.signal.load(std::memory_order_relaxed) == kParked)
-      park_while(self.signal, kParked);
+    while (self.signal.load(std::memory_order_relaxed) == kParked) park_while(self.signal, kParked);
   }
   return self.signal.exchange(kIdle, std::memory_order_acq_rel);
 }

@@ -1,4 +1,5 @@
-// Tensor: a counted header (shape, strides, dtype, place in the autograd graph) over shared storage.
+// Tensor: a counted header (shape, strides, dtype, place in the autograd graph) over shared
+// storage.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -39,7 +40,7 @@ struct TensorHeader : Counted {
   std::int64_t offset_bytes = 0;
   std::int64_t count = 0;  // elements
   DType dtype = DType::float32;
-  bool contiguous = true;     // row-major without gaps
+  bool contiguous = true;      // row-major without gaps
   bool requires_grad = false;  // set for leaves and for results of recorded ops
   bool is_view = false;        // shares its storage with the tensor it was made from
   Ref<NodeBase> grad_fn;       // the op that made this; null for leaves
@@ -79,9 +80,7 @@ class Tensor {
   bool requires_grad() const { return header_->requires_grad; }
   bool is_leaf() const { return !header_->grad_fn; }
   std::size_t item_bytes() const { return size_of(header_->dtype); }
-  char* bytes() const {
-    return static_cast<char*>(header_->storage->data) + header_->offset_bytes;
-  }
+  char* bytes() const { return static_cast<char*>(header_->storage->data) + header_->offset_bytes; }
   template <class T> T* data() const { return reinterpret_cast<T*>(bytes()); }
   std::uint32_t version() const { return header_->storage->version; }
   // Call before every in-place write: refuses read-only memory, then counts the change.

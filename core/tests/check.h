@@ -28,15 +28,15 @@ void check_equal(const A& a, const B& b, const char* text, const char* file, int
   report_failure(file, line, out.str());
 }
 
-template <class F>
-void check_throws(ErrorKind kind, F&& f, const char* expected, const char* text, const char* file,
-                  int line) {
+template <class F> void check_throws(ErrorKind kind, F&& f, const char* expected, const char* text,
+                                     const char* file, int line) {
   try {
     f();
   } catch (const Error& error) {
     if (error.kind != kind) report_failure(file, line, std::string(text) + ": kind of error");
     if (error.message.find(expected) == std::string::npos)
-      report_failure(file, line, std::string(text) + ": no '" + expected + "' in: " + error.message);
+      report_failure(file, line,
+                     std::string(text) + ": no '" + expected + "' in: " + error.message);
     return;
   }
   report_failure(file, line, std::string(text) + ": no error");
@@ -44,8 +44,8 @@ void check_throws(ErrorKind kind, F&& f, const char* expected, const char* text,
 
 }  // namespace tw::test
 
-#define TW_TEST(name)                                                        \
-  static void test_##name();                                                 \
+#define TW_TEST(name)                                                          \
+  static void test_##name();                                                   \
   static const tw::test::Registration registration_##name(#name, test_##name); \
   static void test_##name()
 
@@ -53,6 +53,6 @@ void check_throws(ErrorKind kind, F&& f, const char* expected, const char* text,
   ((condition) ? void() : tw::test::report_failure(__FILE__, __LINE__, #condition))
 #define CHECK_EQ(a, b) tw::test::check_equal(a, b, #a " == " #b, __FILE__, __LINE__)
 // The expression raises tw::Error of this kind with `part` in its text.
-#define CHECK_THROWS(kind, expression, part)                                              \
-  tw::test::check_throws(                                                                 \
+#define CHECK_THROWS(kind, expression, part) \
+  tw::test::check_throws(                    \
       kind, [&] { static_cast<void>(expression); }, part, #expression, __FILE__, __LINE__)

@@ -97,7 +97,8 @@ TW_TEST(second_backward_is_refused) {
   const Tensor y = sum(exp(x), {}, false);
   backward({y}, {}, {.retain_graph = true});
   backward({y}, {}, {});
-  CHECK_THROWS(ErrorKind::runtime, backward({y}, {}, {}), "exp: backward through this op a second time");
+  CHECK_THROWS(ErrorKind::runtime, backward({y}, {}, {}),
+               "exp: backward through this op a second time");
 }
 
 TW_TEST(change_of_a_saved_value_is_noticed) {

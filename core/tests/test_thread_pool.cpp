@@ -94,10 +94,13 @@ TW_TEST(threads_rethrow_a_body_s_exception) {
   const ThreadCount count(4);
   for (int round = 0; round < 50; ++round) {
     std::atomic<int> runs{0};
-    CHECK_THROWS(ErrorKind::value, parallel_chunks(1000, [&](std::int64_t i) {
-      ++runs;
-      if (i == 3) fail(ErrorKind::value, "chunk ", i);
-    }), "chunk 3");
+    CHECK_THROWS(ErrorKind::value,
+                 parallel_chunks(1000,
+                                 [&](std::int64_t i) {
+                                   ++runs;
+                                   if (i == 3) fail(ErrorKind::value, "chunk ", i);
+                                 }),
+                 "chunk 3");
     CHECK(runs.load() >= 1);
     check_each_once(20);
   }
@@ -206,14 +209,20 @@ TW_TEST(threads_fork_while_another_thread_computes) {
     while (!stop) sum_to(10);
   });
   for (int round = 0; round < 20; ++round)
-    CHECK_EQ(status_of_child([] { if (sum_to(10) != 45) _exit(1); }, _exit), 0);
+    CHECK_EQ(status_of_child(
+                 [] {
+                   if (sum_to(10) != 45) _exit(1);
+                 },
+                 _exit),
+             0);
   stop = true;
   busy.join();
 }
 
 TW_TEST(threads_do_not_hold_up_exit) {
   const ThreadCount count(4);
-  // quick_exit would skip static destructors, exit runs them with workers spinning, parked, working.
+  // quick_exit would skip static destructors, exit runs them with workers spinning, parked,
+  // working.
   CHECK_EQ(status_of_child([] { sum_to(10); }, std::exit), 0);
   CHECK_EQ(status_of_child([] { sum_to(10), sleep_ms(20); }, std::exit), 0);
   const auto running = [] {

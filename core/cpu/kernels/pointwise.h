@@ -72,46 +72,50 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
 #define TW_UNREAD [[maybe_unused]]
 
 // Each row: how many inputs, the formula, and its gradients.
-#define TW_UNARY(name, types, result, formula, gradient, help)                   \
-  struct name##_row {                                                            \
-    static constexpr int kinds = kind::types;                                    \
-    template <class V> static TW_INLINE auto value(const V (&in)[1]) {           \
-      TW_UNREAD const V x = in[0];                                        \
-      return formula;                                                            \
-    }                                                                            \
-    template <int input, class V>                                                \
+#define TW_UNARY(name, types, result, formula, gradient, help)                      \
+  struct name##_row {                                                               \
+    static constexpr int kinds = kind::types;                                       \
+    template <class V> static TW_INLINE auto value(const V (&in)[1]) {              \
+      TW_UNREAD const V x = in[0];                                                  \
+      return formula;                                                               \
+    }                                                                               \
+    template <int input, class V>                                                   \
     static TW_INLINE auto grad(TW_UNREAD V g, TW_UNREAD V x, V, V, TW_UNREAD V y) { \
-      return gradient;                                                           \
-    }                                                                            \
+      return gradient;                                                              \
+    }                                                                               \
   };
-#define TW_BINARY(name, types, result, formula, gradient_a, gradient_b, help)    \
-  struct name##_row {                                                            \
-    static constexpr int kinds = kind::types;                                    \
-    template <class V> static TW_INLINE auto value(const V (&in)[2]) {           \
-      const V a = in[0], b = in[1];                                              \
-      return formula;                                                            \
-    }                                                                            \
-    template <int input, class V>                                                \
-    static TW_INLINE auto grad(TW_UNREAD V g, TW_UNREAD V a, TW_UNREAD V b, V,   \
-                               TW_UNREAD V y) { \
-      if constexpr (input == 0) return gradient_a;                               \
-      else return gradient_b;                                                    \
-    }                                                                            \
+#define TW_BINARY(name, types, result, formula, gradient_a, gradient_b, help)                   \
+  struct name##_row {                                                                           \
+    static constexpr int kinds = kind::types;                                                   \
+    template <class V> static TW_INLINE auto value(const V (&in)[2]) {                          \
+      const V a = in[0], b = in[1];                                                             \
+      return formula;                                                                           \
+    }                                                                                           \
+    template <int input, class V>                                                               \
+    static TW_INLINE auto grad(TW_UNREAD V g, TW_UNREAD V a, TW_UNREAD V b, V, TW_UNREAD V y) { \
+      if constexpr (input == 0)                                                                 \
+        return gradient_a;                                                                      \
+      else                                                                                      \
+        return gradient_b;                                                                      \
+    }                                                                                           \
   };
 #define TW_TERNARY(name, types, result, formula, gradient_a, gradient_b, gradient_c, help) \
-  struct name##_row {                                                            \
-    static constexpr int kinds = kind::types;                                    \
-    template <class V> static TW_INLINE auto value(const V (&in)[3]) {           \
-      const V a = in[0], b = in[1], c = in[2];                                   \
-      return formula;                                                            \
-    }                                                                            \
-    template <int input, class V>                                                \
-    static TW_INLINE auto grad(TW_UNREAD V g, TW_UNREAD V a, TW_UNREAD V b,      \
-                               TW_UNREAD V c, TW_UNREAD V y) { \
-      if constexpr (input == 0) return gradient_a;                               \
-      else if constexpr (input == 1) return gradient_b;                          \
-      else return gradient_c;                                                    \
-    }                                                                            \
+  struct name##_row {                                                                      \
+    static constexpr int kinds = kind::types;                                              \
+    template <class V> static TW_INLINE auto value(const V (&in)[3]) {                     \
+      const V a = in[0], b = in[1], c = in[2];                                             \
+      return formula;                                                                      \
+    }                                                                                      \
+    template <int input, class V> static TW_INLINE auto grad(TW_UNREAD V g, TW_UNREAD V a, \
+                                                             TW_UNREAD V b, TW_UNREAD V c, \
+                                                             TW_UNREAD V y) {              \
+      if constexpr (input == 0)                                                            \
+        return gradient_a;                                                                 \
+      else if constexpr (input == 1)                                                       \
+        return gradient_b;                                                                 \
+      else                                                                                 \
+        return gradient_c;                                                                 \
+    }                                                                                      \
   };
 #include "core/ops/pointwise.inc"
 #undef TW_UNARY
@@ -119,21 +123,28 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
 #undef TW_TERNARY
 
 template <class T> constexpr int kind_of() {
-  if constexpr (std::is_same_v<T, Complex64>) return kind::c;
-  else if constexpr (std::is_same_v<T, std::uint8_t>) return kind::i | kind::b;
-  else if constexpr (std::is_integral_v<T>) return kind::i;
-  else return kind::f;
+  if constexpr (std::is_same_v<T, Complex64>)
+    return kind::c;
+  else if constexpr (std::is_same_v<T, std::uint8_t>)
+    return kind::i | kind::b;
+  else if constexpr (std::is_integral_v<T>)
+    return kind::i;
+  else
+    return kind::f;
 }
 
-template <class Row, class T, int N>
-void value_kernel(std::int64_t n, void* y, const void* const* inputs, const int* step, bool stream) {
+template <class Row, class T, int N> void value_kernel(std::int64_t n, void* y,
+                                                       const void* const* inputs, const int* step,
+                                                       bool stream) {
   for_each_vector<T, N>(n, y, inputs, step, stream,
                         [](const Vec<T>(&in)[N]) TW_LAMBDA_INLINE { return Row::value(in); });
 }
 
 template <class Row, class T, int N> constexpr PointwiseFn value_function() {
-  if constexpr ((Row::kinds & kind_of<T>()) != 0) return value_kernel<Row, T, N>;
-  else return nullptr;
+  if constexpr ((Row::kinds & kind_of<T>()) != 0)
+    return value_kernel<Row, T, N>;
+  else
+    return nullptr;
 }
 
 // Which of a, b, c, y a gradient formula reads. A unary row's input x stands in the place of a.
@@ -161,16 +172,17 @@ void gradient_kernel(std::int64_t n, void* dx, const void* const* inputs, const 
 
 template <class Row, class T, int input, Reads reads, bool exists>
 constexpr PointwiseFn gradient_function() {
-  if constexpr (exists) return gradient_kernel<Row, T, input, reads>;
-  else return nullptr;
+  if constexpr (exists)
+    return gradient_kernel<Row, T, input, reads>;
+  else
+    return nullptr;
 }
-#define TW_GRADIENT(name, input, text)                                                      \
-  gradient_function<name##_row, T, input, reads_of(text),                                   \
+#define TW_GRADIENT(name, input, text)                    \
+  gradient_function<name##_row, T, input, reads_of(text), \
                     (kind::f & name##_row::kinds) != 0 && !mentions(text, "none")>()
 
 template <class T> constexpr PointwiseTable make_pointwise_table() {
-  return {
-      {
+  return {{
 #define TW_UNARY(name, ...) value_function<name##_row, T, 1>(),
 #define TW_BINARY(name, ...) value_function<name##_row, T, 2>(),
 #define TW_TERNARY(name, ...) value_function<name##_row, T, 3>(),
@@ -178,8 +190,8 @@ template <class T> constexpr PointwiseTable make_pointwise_table() {
 #undef TW_UNARY
 #undef TW_BINARY
 #undef TW_TERNARY
-      },
-      {
+          },
+          {
 #define TW_UNARY(name, types, result, formula, gradient, help) {TW_GRADIENT(name, 0, #gradient)},
 #define TW_BINARY(name, types, result, formula, ga, gb, help) \
   {TW_GRADIENT(name, 0, #ga), TW_GRADIENT(name, 1, #gb)},
@@ -189,7 +201,7 @@ template <class T> constexpr PointwiseTable make_pointwise_table() {
 #undef TW_UNARY
 #undef TW_BINARY
 #undef TW_TERNARY
-      }};
+          }};
 }
 #undef TW_GRADIENT
 

@@ -18,10 +18,10 @@ template <class T> constexpr IntegerFunctions integer_functions() {
 }
 constexpr PointwiseIntegerTable make_integer_table() {
   PointwiseIntegerTable table = {};
-  const IntegerFunctions types[5] = {integer_functions<std::int32_t>(),
-                                     integer_functions<std::int64_t>(),
-                                     integer_functions<std::uint64_t>(),
-                                     integer_functions<std::uint8_t>(), integer_functions<Complex64>()};
+  const IntegerFunctions types[5] = {
+      integer_functions<std::int32_t>(), integer_functions<std::int64_t>(),
+      integer_functions<std::uint64_t>(), integer_functions<std::uint8_t>(),
+      integer_functions<Complex64>()};
   for (int t = 0; t < 5; ++t)
     for (int op = 0; op < kPointwiseOps; ++op) table.value[t][op] = types[t].value[op];
   return table;

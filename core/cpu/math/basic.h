@@ -17,9 +17,7 @@ template <Floating T> TW_INLINE Vec<T> copysign(Vec<T> magnitude, Same<T> sign) 
 template <Floating T> TW_INLINE Mask<T> signbit(Vec<T> x) {
   return {bit_cast<IntLike<T>>(x).v < 0};
 }
-template <class T> TW_INLINE Vec<T> sign(Vec<T> x) {
-  return where(x > 0, 1, where(x < 0, -1, x));
-}
+template <class T> TW_INLINE Vec<T> sign(Vec<T> x) { return where(x > 0, 1, where(x < 0, -1, x)); }
 
 template <Floating T> TW_INLINE Mask<T> isnan(Vec<T> x) { return x != x; }
 template <Floating T> TW_INLINE Mask<T> isinf(Vec<T> x) { return abs(x) == kInfinity; }
@@ -41,13 +39,13 @@ template <class T> TW_INLINE Vec<T> minimum(Vec<T> a, Same<T> b) {
   return where(a != a, a, y);
 }
 
-#define TW_ROUNDING(name, builtin)                                                              \
-  TW_INLINE Vec<float> name(Vec<float> x) {                                                     \
-    return each_lane(x, [](float t) TW_LAMBDA_INLINE { return __builtin_##builtin##f(t); });    \
-  }                                                                                             \
-  TW_INLINE Vec<double> name(Vec<double> x) {                                                   \
-    return each_lane(x, [](double t) TW_LAMBDA_INLINE { return __builtin_##builtin(t); });      \
-  }                                                                                             \
+#define TW_ROUNDING(name, builtin)                                                           \
+  TW_INLINE Vec<float> name(Vec<float> x) {                                                  \
+    return each_lane(x, [](float t) TW_LAMBDA_INLINE { return __builtin_##builtin##f(t); }); \
+  }                                                                                          \
+  TW_INLINE Vec<double> name(Vec<double> x) {                                                \
+    return each_lane(x, [](double t) TW_LAMBDA_INLINE { return __builtin_##builtin(t); });   \
+  }                                                                                          \
   template <Integer T> TW_INLINE Vec<T> name(Vec<T> x) { return x; }
 TW_ROUNDING(floor, floor)
 TW_ROUNDING(ceil, ceil)
@@ -67,9 +65,8 @@ template <Floating T> TW_INLINE Vec<T> rsqrt(Vec<T> x) { return 1 / sqrt(x); }
 
 // In double, where no float's square overflows. 0.51 ulp.
 TW_INLINE Vec<float> hypot(Vec<float> a, Vec<float> b) {
-  const Vec<float> y = through_double(a, b, [](Vec<double> p, Vec<double> q) TW_LAMBDA_INLINE {
-    return sqrt(p * p + q * q);
-  });
+  const Vec<float> y = through_double(
+      a, b, [](Vec<double> p, Vec<double> q) TW_LAMBDA_INLINE { return sqrt(p * p + q * q); });
   return where(isinf(a) | isinf(b), kInfinity, y);
 }
 TW_INLINE Vec<double> hypot(Vec<double> a, Vec<double> b) {
@@ -118,7 +115,8 @@ TW_INLINE Vec<float> floor_divide(Vec<float> a, Vec<float> b) {
     return where(too_large(p - whole * q, q), whole - 1, whole);
   });
   const Mask<float> rare = needs_fmod(a, b);
-  if (!any(rare)) [[likely]] return y;
+  if (!any(rare)) [[likely]]
+    return y;
   return replace_lanes(y, rare, a, b,
                        [](float p, float q) { return floor_division(p, q).quotient; });
 }
@@ -128,7 +126,8 @@ TW_INLINE Vec<float> remainder(Vec<float> a, Vec<float> b) {
     return where(r == 0, copysign(r, q), where(too_large(r, q), r + q, r));
   });
   const Mask<float> rare = needs_fmod(a, b);
-  if (!any(rare)) [[likely]] return y;
+  if (!any(rare)) [[likely]]
+    return y;
   return replace_lanes(y, rare, a, b,
                        [](float p, float q) { return floor_division(p, q).remainder; });
 }

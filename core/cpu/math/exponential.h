@@ -123,8 +123,10 @@ TW_INLINE Vec<float> reciprocal(Vec<float> x) {
 // 1.4 ulp.
 TW_INLINE Vec<float> tanh(Vec<float> x) {
   const Vec<float> size = abs(x), z = size * size;
-  const Vec<float> small = polynomial(z, -0.333332986, 0.133319363, -0.0537847169, 0.0207986254,
-                                      -0.00589796621) * z * size + size;
+  const Vec<float> small =
+      polynomial(z, -0.333332986, 0.133319363, -0.0537847169, 0.0207986254, -0.00589796621) * z *
+          size +
+      size;
   // Beyond 10 the result is 1.
   const auto [n, r] = reduce_exp(at_most(size, 10.f) * 2);
   const Vec<float> large = 1 - 2 * reciprocal(exp_reduced(r) * two_to(n) + 1);
@@ -162,7 +164,9 @@ TW_INLINE Vec<double> sinh(Vec<double> x) {
 TW_INLINE Vec<float> erf(Vec<float> x) {
   const Vec<float> size = abs(x), z = size * size, t = at_most(size, 4.f);
   const Vec<float> small = polynomial(z, 0.128379166, -0.376126289, 0.112836257, -0.0268557314,
-                                      0.00519240508, -0.000804976968, 7.99664995e-05) * size + size;
+                                      0.00519240508, -0.000804976968, 7.99664995e-05) *
+                               size +
+                           size;
   const Vec<float> q = polynomial(t, 0.128519952, 0.635699391, 0.105286792, -0.0229059681,
                                   0.00321994815, -0.000214590706);
   const auto [n, r] = reduce_exp(-(t * q + t));

@@ -26,7 +26,7 @@ template <Floating T> TW_INLINE Exponent<T> decompose(Vec<T> x) {
   // Denormals are scaled by 2^mantissa_bits first. The exponent is read as a whole number below
   // 2^mantissa_bits, by placing it in the mantissa of that power of two: no conversion is needed.
   constexpr int shift = Format<T>::mantissa_bits;
-  using U = std::make_unsigned_t<IntLike<T>>;
+  using U = std::make_unsigned_t<IntLike<T> >;
   using UnsignedBits = Vec<U>;
   constexpr T power = (T)((U)1 << shift);
   const Mask<T> denormal = x < Format<T>::smallest_normal;
@@ -43,17 +43,17 @@ template <Floating T> TW_INLINE Exponent<T> decompose(Vec<T> x) {
 // log(1 + f) - f for f in [-0.25, 0.5]. float: f^3 p(f) - f^2 / 2, polynomial good to 2^-27.7.
 TW_INLINE Vec<float> log_tail(Vec<float> f) {
   const Vec<float> p =
-      polynomial(f, 0.333333403, -0.250001639, 0.199996054, -0.166552976, 0.142762423,
-                 -0.127277792, 0.117006332, -0.0911612511, 0.037672475);
+      polynomial(f, 0.333333403, -0.250001639, 0.199996054, -0.166552976, 0.142762423, -0.127277792,
+                 0.117006332, -0.0911612511, 0.037672475);
   const Vec<float> z = f * f;
   return z * (f * p) - z * 0.5f;
 }
 // double: 2 atanh(s) with s = f / (2 + f), arranged as in FreeBSD's e_log.c; polynomial 2^-62.
 TW_INLINE Vec<double> log_tail(Vec<double> f) {
   const Vec<double> s = f / (f + 2), z = s * s, half_square = f * f * 0.5;
-  const Vec<double> p = polynomial(z, 0.666666666666666, 0.4000000000005668, 0.2857142855582561,
-                                   0.222222242970303, 0.18181665827318672, 0.15391113973671552,
-                                   0.131735583816222, 0.13843358666765113);
+  const Vec<double> p =
+      polynomial(z, 0.666666666666666, 0.4000000000005668, 0.2857142855582561, 0.222222242970303,
+                 0.18181665827318672, 0.15391113973671552, 0.131735583816222, 0.13843358666765113);
   return s * (z * p + half_square) - half_square;
 }
 
@@ -103,9 +103,8 @@ template <Floating T> TW_INLINE Vec<T> log1p(Vec<T> x) {
 inline constexpr float kNearZero = 0x1p-10f;
 
 TW_INLINE Vec<float> asinh(Vec<float> x) {
-  const Vec<float> y = through_double(abs(x), [](Vec<double> t) TW_LAMBDA_INLINE {
-    return log(t + sqrt(t * t + 1));
-  });
+  const Vec<float> y = through_double(
+      abs(x), [](Vec<double> t) TW_LAMBDA_INLINE { return log(t + sqrt(t * t + 1)); });
   const Vec<float> size = abs(x);
   return copysign(where(size < kNearZero, size - size * size * size * (1 / 6.0), y), x);
 }
@@ -115,14 +114,13 @@ TW_INLINE Vec<float> acosh(Vec<float> x) {
   });
 }
 TW_INLINE Vec<float> atanh(Vec<float> x) {
-  const Vec<float> y = through_double(x, [](Vec<double> t) TW_LAMBDA_INLINE {
-    return log((1 + t) / (1 - t)) * 0.5;
-  });
+  const Vec<float> y = through_double(
+      x, [](Vec<double> t) TW_LAMBDA_INLINE { return log((1 + t) / (1 - t)) * 0.5; });
   return where(abs(x) < kNearZero, x + x * x * x * (1 / 3.0), y);
 }
 #define TW_LIBM(name)                                                       \
   TW_INLINE Vec<double> name(Vec<double> x) {                               \
-    return call_each_lane(x, [](double t) { return __builtin_##name(t); });      \
+    return call_each_lane(x, [](double t) { return __builtin_##name(t); }); \
   }
 TW_LIBM(asinh)
 TW_LIBM(acosh)
@@ -133,9 +131,8 @@ TW_LIBM(atanh)
 // 0.51 ulp.
 TW_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) {
   const Vec<float> size = abs(a), whole = trunc(b), half = b * 0.5f;
-  const Vec<float> y = through_double(size, b, [](Vec<double> p, Vec<double> q) TW_LAMBDA_INLINE {
-    return exp(q * log(p));
-  });
+  const Vec<float> y = through_double(
+      size, b, [](Vec<double> p, Vec<double> q) TW_LAMBDA_INLINE { return exp(q * log(p)); });
   const Mask<float> is_whole = whole == b, odd = is_whole & (trunc(half) != half);
   const Vec<float> signed_y = where(signbit(a) & odd, -y, y);
   const Mask<float> undefined = (a < 0) & (a > -kInfinity) & (b == b) & !is_whole;

@@ -55,13 +55,15 @@ TW_INLINE Vec<double> sin_reduced(Vec<double> r) {
   const Vec<double> z = r * r;
   return polynomial(z, -0.16666666666666666, 0.00833333333333305, -0.0001984126984098033,
                     2.7557319086656483e-06, -2.505207496396944e-08, 1.6054905808078692e-10,
-                    -7.422265376697687e-13) * z * r + r;
+                    -7.422265376697687e-13) *
+             z * r +
+         r;
 }
 TW_INLINE Vec<double> cos_reduced(Vec<double> r) {
   const Vec<double> z = r * r, half = z * 0.5, head = 1 - half;
-  const Vec<double> p = polynomial(z, 0.041666666666666574, -0.0013888888888869768,
-                                   2.480158728677984e-05, -2.7557313576473926e-07,
-                                   2.087561844037236e-09, -1.1354251666373761e-11);
+  const Vec<double> p =
+      polynomial(z, 0.041666666666666574, -0.0013888888888869768, 2.480158728677984e-05,
+                 -2.7557313576473926e-07, 2.087561844037236e-09, -1.1354251666373761e-11);
   return head + (((1 - head) - half) + p * (z * z));
 }
 
@@ -74,20 +76,20 @@ template <Floating T> TW_INLINE Vec<T> sin_turned(Vec<T> x, IntLike<T> turns) {
   const Bits<T> flip = Bits<T>(q.v << (8 * (int)sizeof(T) - 2)) & sign_bit<T>();
   return bit_cast<T>(bit_cast<IntLike<T>>(where(odd, c, s)) ^ flip);
 }
-template <Floating T> TW_INLINE Mask<T> irreducible(Vec<T> x) {
-  return !(abs(x) <= kReducible<T>);
-}
+template <Floating T> TW_INLINE Mask<T> irreducible(Vec<T> x) { return !(abs(x) <= kReducible<T>); }
 
 // 1.6, 1.4 ulp.
 template <Floating T> TW_INLINE Vec<T> sin(Vec<T> x) {
   const Vec<T> y = where(abs(x) < Format<T>::smallest_normal, x, sin_turned(x, 0));
-  if (!any(irreducible(x))) [[likely]] return y;
+  if (!any(irreducible(x))) [[likely]]
+    return y;
   return replace_lanes(y, irreducible(x), x, [](T t) { return (T)__builtin_sin(t); });
 }
 // 1.6, 1.7 ulp.
 template <Floating T> TW_INLINE Vec<T> cos(Vec<T> x) {
   const Vec<T> y = sin_turned(x, 1);
-  if (!any(irreducible(x))) [[likely]] return y;
+  if (!any(irreducible(x))) [[likely]]
+    return y;
   return replace_lanes(y, irreducible(x), x, [](T t) { return (T)__builtin_cos(t); });
 }
 // In double throughout: a quotient of two rounded floats would be off by 3 ulp.
@@ -104,7 +106,8 @@ TW_INLINE Vec<float> tan(Vec<float> x) {
     return where(odd, -c, s) / where(odd, s, c);
   });
   const Vec<float> y = where(abs(x) < Format<float>::smallest_normal, x, quotient);
-  if (!any(irreducible(x))) [[likely]] return y;
+  if (!any(irreducible(x))) [[likely]]
+    return y;
   return replace_lanes(y, irreducible(x), x, [](float t) { return (float)__builtin_tan(t); });
 }
 
@@ -112,7 +115,9 @@ TW_INLINE Vec<float> tan(Vec<float> x) {
 TW_INLINE Vec<float> atan_unit(Vec<float> t) {
   const Vec<float> z = t * t;
   return polynomial(z, -0.333332986, 0.199985296, -0.142640159, 0.109508783, -0.0839928538,
-                    0.0578806438, -0.0310957152, 0.0108676478, -0.00178249436) * z * t + t;
+                    0.0578806438, -0.0310957152, 0.0108676478, -0.00178249436) *
+             z * t +
+         t;
 }
 // 1.5 ulp.
 TW_INLINE Vec<float> atan(Vec<float> x) {
@@ -159,7 +164,7 @@ TW_INLINE Vec<float> acos(Vec<float> x) {
 
 #define TW_LIBM(name)                                                       \
   TW_INLINE Vec<double> name(Vec<double> x) {                               \
-    return call_each_lane(x, [](double t) { return __builtin_##name(t); });      \
+    return call_each_lane(x, [](double t) { return __builtin_##name(t); }); \
   }
 TW_LIBM(tan)
 TW_LIBM(asin)

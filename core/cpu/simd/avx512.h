@@ -17,8 +17,8 @@ template <class Raw> inline Raw load_bytes(const void* p, int bytes) {
 template <class Raw> inline void store_bytes(void* p, Raw v, int bytes) {
   _mm512_mask_storeu_epi8(p, _bzhi_u64(~0ull, bytes), (__m512i)v);
 }
-// Writes a whole cache line around the caches; `p` is 64-byte aligned. Before other threads read it,
-// the writer calls finish_streams.
+// Writes a whole cache line around the caches; `p` is 64-byte aligned. Before other threads read
+// it, the writer calls finish_streams.
 template <class Raw> inline void stream_line(void* p, Raw v) {
   _mm512_stream_si512(static_cast<__m512i*>(p), (__m512i)v);
 }

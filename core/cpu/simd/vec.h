@@ -1,7 +1,8 @@
 // The vector type that every CPU kernel is written over: Vec<T> of kLanes<T> lanes and its Mask<T>.
-// Included after one ISA header, which fixes the width; all names have internal linkage, so that code
-// of one instruction set can never replace another's at link time. Compiler vectors, no intrinsics.
-// Hazard: include no header with inline functions (std containers, algorithms, <cmath>) in ISA units.
+// Included after one ISA header, which fixes the width; all names have internal linkage, so that
+// code of one instruction set can never replace another's at link time. Compiler vectors, no
+// intrinsics. Hazard: include no header with inline functions (std containers, algorithms, <cmath>)
+// in ISA units.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -21,10 +22,18 @@ inline void finish_streams() {}
 #define TW_LAMBDA_INLINE __attribute__((always_inline))
 
 template <int bytes> struct IntOfSize;
-template <> struct IntOfSize<1> { using type = std::int8_t; };
-template <> struct IntOfSize<2> { using type = std::int16_t; };
-template <> struct IntOfSize<4> { using type = std::int32_t; };
-template <> struct IntOfSize<8> { using type = std::int64_t; };
+template <> struct IntOfSize<1> {
+  using type = std::int8_t;
+};
+template <> struct IntOfSize<2> {
+  using type = std::int16_t;
+};
+template <> struct IntOfSize<4> {
+  using type = std::int32_t;
+};
+template <> struct IntOfSize<8> {
+  using type = std::int64_t;
+};
 template <class T> using IntLike = typename IntOfSize<sizeof(T)>::type;
 
 template <class T>
