@@ -218,7 +218,7 @@ std::vector<Candidate> candidates(const OpKernels* op, const void* problem) {
     if (!forced && !within_limit(*kernel))
       candidate.reason = "less exact than the precision setting 'highest' allows";
     if (forced && kernel != forced)
-      candidate.reason = "'" + std::string(forced->name) + "' is forced";
+      candidate.reason.append("'").append(forced->name).append("' is forced");
   }
   return list;
 }
