@@ -31,6 +31,7 @@ $(VENV)/.built: $(SOURCES) $(VENV)/.tools
 build: $(VENV)/.built  ## create .venv, compile and install the package
 
 demo: build  ## train with each rung of the matmul ladder
+	@mkdir -p outputs
 	$(BIN)/tilewright train digits --ladder --plot outputs/digits-ladder.png
 	@if [ -n "$$TILEWRIGHT_DATA" ]; then \
 	  $(BIN)/tilewright train mnist --data "$$TILEWRIGHT_DATA" --epochs 1 --ladder \

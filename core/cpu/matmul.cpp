@@ -1,5 +1,5 @@
-// The matmul ladder in the registry: which rung accepts which problem, what it costs, and how the work
-// is cut over threads.
+// The matmul ladder in the registry: which rung accepts which problem, what it costs, and how the
+// work is cut over threads.
 #include "core/cpu/matmul.h"
 
 #include <algorithm>
@@ -27,18 +27,16 @@ bool reads_b_rows(const MatmulProblem& p) { return is_unit(p.b_col, p.n); }
 
 // C^T = B^T A^T.
 MatmulProblem transposed(const MatmulProblem& p) {
-  return {p.dtype,   p.batch, p.n,     p.m,     p.k,       p.b,     p.b_batch, p.b_col, p.b_row, p.a,
-          p.a_batch, p.a_col, p.a_row, p.c,     p.c_batch, p.c_col, p.c_row,   p.alpha, p.beta};
+  return {p.dtype,   p.batch, p.n,     p.m, p.k,       p.b,     p.b_batch, p.b_col, p.b_row, p.a,
+          p.a_batch, p.a_col, p.a_row, p.c, p.c_batch, p.c_col, p.c_row,   p.alpha, p.beta};
 }
 
-double flops_of(const MatmulProblem& p) {
-  return 2.0 * double(p.m) * double(p.n) * double(p.k);
-}
+double flops_of(const MatmulProblem& p) { return 2.0 * double(p.m) * double(p.n) * double(p.k); }
 int lanes_of(DType t) { return active_kernels().matmul->lanes[t == DType::float64]; }
 
 // Cycles per element, measured on AVX-512: to copy rows of B into panels, to do so from columns, to
-// gather strided rows of A, and to transpose a tile on its way to a C in L1 and beyond (it fills lines
-// of C piece by piece).
+// gather strided rows of A, and to transpose a tile on its way to a C in L1 and beyond (it fills
+// lines of C piece by piece).
 constexpr double kPackRows = 0.4, kPackColumns = 0.5, kPackStrided = 0.8;
 constexpr double kTransposedStore = 0.5, kTransposedStoreFar = 2.5, kNearElements = 16384;
 // A tile one vector wide loads nine vectors for eight multiply-adds, with two ports for either.
@@ -50,27 +48,31 @@ struct Way {
   bool a_rows, b_rows, b_columns, c_rows;
 };
 Way way_of(const MatmulProblem& p) {
-  return {double(p.m), double(p.n), is_unit(p.a_col, p.k), is_unit(p.b_col, p.n),
-          is_unit(p.b_row, p.k), is_unit(p.c_col, p.n)};
+  return {double(p.m),           double(p.n),           is_unit(p.a_col, p.k),
+          is_unit(p.b_col, p.n), is_unit(p.b_row, p.k), is_unit(p.c_col, p.n)};
 }
 Way other_way_of(const MatmulProblem& p) {
-  return {double(p.n), double(p.m), is_unit(p.b_row, p.k), is_unit(p.a_row, p.m),
-          is_unit(p.a_col, p.k), is_unit(p.c_row, p.m)};
+  return {double(p.n),           double(p.m),           is_unit(p.b_row, p.k),
+          is_unit(p.a_row, p.m), is_unit(p.a_col, p.k), is_unit(p.c_row, p.m)};
 }
-// Estimated cycles: two vector multiply-adds each, half-filled vectors counted whole, and what moves.
+// Estimated cycles: two vector multiply-adds each, half-filled vectors counted whole, and what
+// moves.
 double cycles_of(const Way& way, double k, int lanes) {
-  const double vectors = double((std::int64_t(way.n) + lanes - 1) >> __builtin_ctz(unsigned(lanes)));
+  const double vectors =
+      double((std::int64_t(way.n) + lanes - 1) >> __builtin_ctz(unsigned(lanes)));
   const double moved_b = way.b_rows ? 0 : way.b_columns ? kPackColumns : kPackStrided;
   const double store = way.m * way.n <= kNearElements ? kTransposedStore : kTransposedStoreFar;
   const double moved_c = way.c_rows ? 0 : store * (1 + k / 1024);
   return way.m * k * vectors / 2 * (vectors > 1 ? 1 : kNarrowTile) +
-         (way.a_rows ? 0 : kPackStrided * way.m * k) + moved_b * k * way.n + moved_c * way.m * way.n;
+         (way.a_rows ? 0 : kPackStrided * way.m * k) + moved_b * k * way.n +
+         moved_c * way.m * way.n;
 }
 
-// Whether C^T = B^T A^T is the better way round: it may spare packing, pack the smaller matrix, or fill
-// vectors that narrow rows of C would leave empty. The bits of the result are the same.
+// Whether C^T = B^T A^T is the better way round: it may spare packing, pack the smaller matrix, or
+// fill vectors that narrow rows of C would leave empty. The bits of the result are the same.
 bool flips(const MatmulProblem& p) {
-  if (p.a_col == 1 && p.b_col == 1 && p.c_col == 1) return false;  // nothing to gain: the usual case
+  if (p.a_col == 1 && p.b_col == 1 && p.c_col == 1)
+    return false;  // nothing to gain: the usual case
   const int lanes = lanes_of(p.dtype);
   const double k = double(p.k);
   return cycles_of(other_way_of(p), k, lanes) < cycles_of(way_of(p), k, lanes);
@@ -93,8 +95,8 @@ void fold_batch(MatmulProblem& p) {
 std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
 
 // The packed block of B takes 5/8 of a 2 MiB L2; A, C and the next panel pass through the rest. Of
-// (kc, nc) float32, (1024, 320) and (512, 640) were the fastest; the long run saves passes over C but
-// sums more terms in one go (error 5.8e-7 against 4.0e-7), hence only where it leaves few runs.
+// (kc, nc) float32, (1024, 320) and (512, 640) were the fastest; the long run saves passes over C
+// but sums more terms in one go (error 5.8e-7 against 4.0e-7), hence only where it leaves few runs.
 constexpr std::int64_t kBlockBytes = 1024 * 320 * 4;
 constexpr std::int64_t kSmallBytesOfA = 512 * 1024;
 constexpr std::int64_t kLongRunBytes = 4096, kShortRunBytes = 2048;
@@ -122,7 +124,8 @@ MatmulBlocks blocks_of(const MatmulProblem& p) {
   const std::int64_t kc = run_of(p.k, element);
   // A few rows of A stay in L2 themselves: then one panel of B at a time, used up while still warm.
   if (p.a_col == 1 && p.m * kc * element <= kSmallBytesOfA) return {kc, tile, p.m, false};
-  const std::int64_t columns = std::max(kBlockBytes / (element * kc) / tile, std::int64_t{1}) * tile;
+  const std::int64_t columns =
+      std::max(kBlockBytes / (element * kc) / tile, std::int64_t{1}) * tile;
   const std::int64_t nc = std::min(columns, round_up(p.n, tile));
   return {kc, nc, packs_rows(p) ? std::min(p.m, kPackedRows) : p.m, false};
 }
@@ -155,13 +158,15 @@ Grid grid_of(const MatmulProblem& p, const MatmulBlocks& blocks, std::int64_t ti
   const std::int64_t rows = (p.m + blocks.mc - 1) / blocks.mc;
   if (!has_work_for_threads(p)) return {1, rows, 1};
   const std::int64_t threads = num_threads();
-  const std::int64_t parts = std::min<std::int64_t>(2 * threads, std::int64_t(work_of(p) / kWorkPerPart));
+  const std::int64_t parts =
+      std::min<std::int64_t>(2 * threads, std::int64_t(work_of(p) / kWorkPerPart));
   if (p.batch >= 2 * threads) return {std::min(p.batch, parts), rows, 1};
   const std::int64_t each = std::max<std::int64_t>(parts / p.batch, 1);
   if (p.n >= threads * tile) {
     // As many parts as blocks of B within reason, shared evenly.
     const std::int64_t blocks_n = std::min((p.n + blocks.nc - 1) / blocks.nc, 4 * threads);
-    return {p.batch, rows, std::min(each < threads ? each : round_up(blocks_n, threads), p.n / tile)};
+    return {p.batch, rows,
+            std::min(each < threads ? each : round_up(blocks_n, threads), p.n / tile)};
   }
   return {p.batch, std::clamp(each, rows, std::max(p.m / 8, rows)), 1};
 }
@@ -177,7 +182,8 @@ struct Range {
 // Part `i` of `parts` equal ones of [0, count), cut at multiples of `unit`.
 Range part_of(std::int64_t count, std::int64_t parts, std::int64_t i, std::int64_t unit) {
   const std::int64_t units = (count + unit - 1) / unit;
-  return {std::min(units * i / parts * unit, count), std::min(units * (i + 1) / parts * unit, count)};
+  return {std::min(units * i / parts * unit, count),
+          std::min(units * (i + 1) / parts * unit, count)};
 }
 MatmulProblem cut(const MatmulProblem& p, Range batch, Range rows, Range columns) {
   const std::int64_t size = size_of(p.dtype);
@@ -239,16 +245,17 @@ void run_packed(const void* problem) {
   run_parts(p, blocks, ladder_of(p.dtype).packed, scratch_bytes(p, blocks));
 }
 
-// Rows of A and columns of B that are contiguous along k make dot products. They read each vector for
-// few sums, which pays only where packing B would cost more: for a handful of rows or columns, or with
-// all of B in L1 and sums long enough to make up for adding the lanes.
+// Rows of A and columns of B that are contiguous along k make dot products. They read each vector
+// for few sums, which pays only where packing B would cost more: for a handful of rows or columns,
+// or with all of B in L1 and sums long enough to make up for adding the lanes.
 constexpr std::int64_t kFewDots = 4, kLongDot = 128, kDotBytes = 24 * 1024;
 bool prefers_dots(const MatmulProblem& p) {
   if (!is_unit(p.a_col, p.k) || !is_unit(p.b_row, p.k)) return false;
   if (p.n == 1) return true;
   if (reads_b_rows(p)) return false;
   return p.m <= kFewDots || p.n <= kFewDots ||
-         (p.k >= kLongDot && p.k * std::min(p.m, p.n) * std::int64_t(size_of(p.dtype)) <= kDotBytes);
+         (p.k >= kLongDot &&
+          p.k * std::min(p.m, p.n) * std::int64_t(size_of(p.dtype)) <= kDotBytes);
 }
 
 void run_direct(const void* problem) {
@@ -282,16 +289,16 @@ bool accepts_direct(const void* problem, std::string* reason) {
 }
 
 // Estimates of one thread's time, for the order of the rungs more than for the value; measured on
-// AVX-512 at 3.8 GHz by the matmul rungs of `tilewright bench`. All grow with the batch alike, so that
-// the choice does not depend on it.
+// AVX-512 at 3.8 GHz by the matmul rungs of `tilewright bench`. All grow with the batch alike, so
+// that the choice does not depend on it.
 struct Rates {
   double overhead_ns, ns_per_flop;
 };
 constexpr Rates kNaive{10, 1.5}, kTiled{40, 0.2}, kSimd{90, 0.006}, kPacked{60, 0.0047},
     kDirect{20, 0.0047};
 constexpr double kNsPerCycle = 0.27;
-// B beyond this falls out of L2 between two rows of tiles; an element read again then costs this much,
-// and more where long columns at a stride of whole pages share a few cache sets.
+// B beyond this falls out of L2 between two rows of tiles; an element read again then costs this
+// much, and more where long columns at a stride of whole pages share a few cache sets.
 constexpr double kColdBytes = 1.2e6, kColdNs = 0.015, kConflictNs = 0.064;
 constexpr std::int64_t kPageBytes = 4096, kLongColumn = 512;
 // Strided rows of A beyond 1 MiB, or at a stride of pages, miss L1 and the TLB in each panel anew.
@@ -309,8 +316,8 @@ double packing_ns(const MatmulProblem& p) {
 double cost_naive(const void* problem) { return cost_of(problem_of(problem), kNaive, 0); }
 double cost_tiled(const void* problem) { return cost_of(problem_of(problem), kTiled, 0); }
 double cost_simd(const void* problem) {
-  return with_orientation(
-      problem, [](const MatmulProblem& p) { return cost_of(p, kSimd, packing_ns(p)); });
+  return with_orientation(problem,
+                          [](const MatmulProblem& p) { return cost_of(p, kSimd, packing_ns(p)); });
 }
 double cost_packed(const void* problem) {
   return with_orientation(
@@ -322,8 +329,8 @@ double cost_direct(const void* problem) {
     double extra_ns = 0;
     if (double(p.k) * double(p.n) * double(element) > kColdBytes) {
       const bool conflicts = p.k > kLongColumn && p.b_row * element % kPageBytes == 0;
-      extra_ns += (conflicts ? kConflictNs : kColdNs) * double(p.k) * double(p.n) *
-                  double((p.m + 5) / 6);
+      extra_ns +=
+          (conflicts ? kConflictNs : kColdNs) * double(p.k) * double(p.n) * double((p.m + 5) / 6);
     }
     const std::int64_t step = p.a_col * element;
     if (p.a_col != 1 && (step * p.k >= kColdSpanBytes || step % kPageBytes == 0))
@@ -333,14 +340,14 @@ double cost_direct(const void* problem) {
 }
 
 constexpr Kernel kLadder[] = {
-    {"matmul", "naive", "cpu", Precision::ieee, "the definition: three loops, any type", accepts_any,
-     cost_naive, run_naive},
+    {"matmul", "naive", "cpu", Precision::ieee, "the definition: three loops, any type",
+     accepts_any, cost_naive, run_naive},
     {"matmul", "tiled", "cpu", Precision::ieee, "blocks that stay in cache", accepts_floating,
      cost_tiled, run_tiled},
-    {"matmul", "simd", "cpu", Precision::ieee, "tiles in registers, panels of b packed", accepts_floating,
-     cost_simd, run_simd},
-    {"matmul", "packed", "cpu", Precision::ieee, "cache blocks around register tiles", accepts_floating,
-     cost_packed, run_packed},
+    {"matmul", "simd", "cpu", Precision::ieee, "tiles in registers, panels of b packed",
+     accepts_floating, cost_simd, run_simd},
+    {"matmul", "packed", "cpu", Precision::ieee, "cache blocks around register tiles",
+     accepts_floating, cost_packed, run_packed},
     {"matmul", "direct", "cpu", Precision::ieee, "small operands, nothing packed", accepts_direct,
      cost_direct, run_direct},
 };

@@ -1,5 +1,5 @@
-// Matrix products on raw pointers: the problem every rung of the ladder solves, and the table of one
-// instruction set's functions.
+// Matrix products on raw pointers: the problem every rung of the ladder solves, and the table of
+// one instruction set's functions.
 #pragma once
 #include <cstdint>
 
@@ -7,10 +7,10 @@
 
 namespace tw {
 
-// C[b] = alpha * A[b] @ B[b] + beta * C[b] for b in [0, batch), all of one dtype, strides in elements
-// (zero and negative allowed for A and B). beta == 0: C is not read, so it may be uninitialised.
-// k == 0 gives beta * C. C never overlaps A or B and its elements are distinct. For integers alpha and
-// beta are whole numbers; for bool the product is "or" of "and".
+// C[b] = alpha * A[b] @ B[b] + beta * C[b] for b in [0, batch), all of one dtype, strides in
+// elements (zero and negative allowed for A and B). beta == 0: C is not read, so it may be
+// uninitialised. k == 0 gives beta * C. C never overlaps A or B and its elements are distinct. For
+// integers alpha and beta are whole numbers; for bool the product is "or" of "and".
 struct MatmulProblem {
   DType dtype;
   std::int64_t batch, m, n, k;
@@ -23,7 +23,8 @@ struct MatmulProblem {
   double alpha = 1, beta = 0;
 };
 
-// Decided once for the whole problem, before it is cut over threads, so that cutting changes no bit.
+// Decided once for the whole problem, before it is cut over threads, so that cutting changes no
+// bit.
 struct MatmulBlocks {
   std::int64_t kc;  // k is added up in runs of at most this
   std::int64_t nc;  // columns of B packed at a time, whole tiles
@@ -37,7 +38,7 @@ struct MatmulTable {  // filled in by kernels/matmul.h for each instruction set
     Run tiled, simd, packed, direct;
   };
   Run naive[kDTypes];
-  Ladder floating[2];  // float32, float64
+  Ladder floating[2];           // float32, float64
   int lanes[2];                 // of a vector
   int tile_rows, tile_vectors;  // of a full tile
   int max_tile_rows;            // of a narrow one

@@ -187,8 +187,8 @@ void force_kernel(const std::string& op, const std::string& name) {
 std::string forced_kernel(const std::string& op) {
   std::lock_guard lock(registry().mutex);
   const OpKernels* entry = find_existing(op);
-  const Kernel* forced = entry ? entry->forced.load(std::memory_order_relaxed) : nullptr;
-  return forced && forced != &kUndecided ? forced->name : "";
+  const Kernel* forced = entry ? forced_of(*entry) : nullptr;
+  return forced ? forced->name : "";
 }
 
 OpKernels* find_op(std::string_view op) {

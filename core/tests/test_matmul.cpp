@@ -1,5 +1,5 @@
-// Every rung of the matmul ladder, on every instruction set of this machine, against the definition in
-// float64.
+// Every rung of the matmul ladder, on every instruction set of this machine, against the definition
+// in float64.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -28,8 +28,9 @@ struct Random {  // xorshift: the same numbers on every machine
 
 // How a matrix lies in memory.
 enum class Layout { rows, columns, padded, reversed, spaced, one_row, one_column };
-constexpr Layout kAnyLayout[] = {Layout::rows,   Layout::columns, Layout::padded, Layout::reversed,
-                                 Layout::spaced, Layout::one_row, Layout::one_column};
+constexpr Layout kAnyLayout[] = {Layout::rows,      Layout::columns, Layout::padded,
+                                 Layout::reversed,  Layout::spaced,  Layout::one_row,
+                                 Layout::one_column};
 constexpr Layout kResultLayout[] = {Layout::rows, Layout::rows, Layout::columns, Layout::padded,
                                     Layout::spaced};
 
@@ -41,7 +42,9 @@ template <class T> struct Matrix {
       case Layout::rows: break;
       case Layout::columns: row = 1, column = m; break;
       case Layout::padded: row = n + 5; break;
-      case Layout::reversed: row = -n, column = -1, origin = std::max<std::int64_t>(m * n - 1, 0); break;
+      case Layout::reversed:
+        row = -n, column = -1, origin = std::max<std::int64_t>(m * n - 1, 0);
+        break;
       case Layout::spaced: row = 6 * n + 4, column = 3; break;
       case Layout::one_row: row = 0; break;
       case Layout::one_column: row = 1, column = 0; break;
@@ -57,8 +60,9 @@ template <class T> struct Matrix {
 
 template <class T>
 MatmulProblem problem(Matrix<T>& a, Matrix<T>& b, Matrix<T>& c, double alpha = 1, double beta = 0) {
-  return {DTypeOf<T>::value, 1, a.rows, b.columns, a.columns, a.data(), 0, a.row, a.column,
-          b.data(), 0, b.row, b.column, c.data(), 0, c.row, c.column, alpha, beta};
+  return {DTypeOf<T>::value, 1,        a.rows, b.columns, a.columns, a.data(), 0, a.row,
+          a.column,          b.data(), 0,      b.row,     b.column,  c.data(), 0, c.row,
+          c.column,          alpha,    beta};
 }
 
 const std::vector<const Kernel*>& ladder() {
@@ -92,8 +96,8 @@ template <class T> void fill(Matrix<T>& x, Random& random) {
 }
 
 // |error| <= k ulps of the sum of magnitudes, the bound of any order of summation.
-template <class T>
-bool is_close(Matrix<T>& a, Matrix<T>& b, Matrix<T>& before, Matrix<T>& c, double alpha, double beta) {
+template <class T> bool is_close(Matrix<T>& a, Matrix<T>& b, Matrix<T>& before, Matrix<T>& c,
+                                 double alpha, double beta) {
   for (std::int64_t i = 0; i < c.rows; ++i)
     for (std::int64_t j = 0; j < c.columns; ++j) {
       double sum = 0, magnitude = 0;
@@ -116,9 +120,10 @@ bool is_close(Matrix<T>& a, Matrix<T>& b, Matrix<T>& before, Matrix<T>& c, doubl
 
 std::string describe(const Kernel& kernel, const MatmulProblem& p) {
   std::ostringstream text;
-  text << kernel.name << " on " << name_of(active_isa()) << ", " << name_of(p.dtype) << " " << p.m << " "
-       << p.n << " " << p.k << ", strides a " << p.a_row << " " << p.a_col << ", b " << p.b_row << " "
-       << p.b_col << ", c " << p.c_row << " " << p.c_col << ", alpha " << p.alpha << ", beta " << p.beta;
+  text << kernel.name << " on " << name_of(active_isa()) << ", " << name_of(p.dtype) << " " << p.m
+       << " " << p.n << " " << p.k << ", strides a " << p.a_row << " " << p.a_col << ", b "
+       << p.b_row << " " << p.b_col << ", c " << p.c_row << " " << p.c_col << ", alpha " << p.alpha
+       << ", beta " << p.beta;
   return text.str();
 }
 
@@ -162,8 +167,9 @@ TW_TEST(matmul_rungs_agree_with_float64) {
 }
 
 TW_TEST(matmul_rungs_agree_beyond_one_block) {
-  constexpr std::int64_t shapes[][3] = {{1, 1500, 40}, {1500, 1, 40},   {20, 20, 2300}, {7, 700, 1100},
-                                        {700, 9, 70},  {130, 400, 300}, {3, 3, 5000},   {257, 66, 129}};
+  constexpr std::int64_t shapes[][3] = {{1, 1500, 40},  {1500, 1, 40}, {20, 20, 2300},
+                                        {7, 700, 1100}, {700, 9, 70},  {130, 400, 300},
+                                        {3, 3, 5000},   {257, 66, 129}};
   Random random;
   on_every_isa([&] {
     for (const auto& s : shapes)
@@ -181,7 +187,8 @@ template <class T> void check_wrapping(Random& random) {
   for (std::int64_t i = 0; i < 5; ++i)
     for (std::int64_t j = 0; j < 7; ++j) {
       std::uint64_t sum = 0;
-      for (std::int64_t l = 0; l < 9; ++l) sum += std::uint64_t(a.at(i, l)) * std::uint64_t(b.at(l, j));
+      for (std::int64_t l = 0; l < 9; ++l)
+        sum += std::uint64_t(a.at(i, l)) * std::uint64_t(b.at(l, j));
       CHECK(c.at(i, j) == T(sum));
     }
 }
@@ -227,8 +234,10 @@ TW_TEST(matmul_infinity_and_nan_propagate) {
       for (std::int64_t i = 0; i < 33; ++i)
         for (std::int64_t j = 0; j < 48; ++j) {
           const float expected = c.at(i, j);
-          if (i == 3) CHECK(std::isinf(expected) && (expected > 0) == (b.at(7, j) > 0));
-          else CHECK(std::isnan(expected) == (i == 9));
+          if (i == 3)
+            CHECK(std::isinf(expected) && (expected > 0) == (b.at(7, j) > 0));
+          else
+            CHECK(std::isnan(expected) == (i == 9));
         }
     }
   });
@@ -236,7 +245,8 @@ TW_TEST(matmul_infinity_and_nan_propagate) {
 
 TW_TEST(matmul_bits_do_not_depend_on_threads) {
   Random random;
-  constexpr std::int64_t shapes[][3] = {{128, 256, 300}, {257, 300, 1300}, {1000, 40, 200}, {64, 600, 500}};
+  constexpr std::int64_t shapes[][3] = {
+      {128, 256, 300}, {257, 300, 1300}, {1000, 40, 200}, {64, 600, 500}};
   on_every_isa([&] {
     for (const auto& s : shapes)
       for (Layout la : {Layout::rows, Layout::columns})
@@ -265,8 +275,8 @@ TW_TEST(matmul_of_a_batch_equals_its_parts) {
   for (float& x : b) x = float(random.real());
   for (std::int64_t b_batch : {k * n, std::int64_t{0}})
     for (const Kernel* kernel : ladder()) {
-      MatmulProblem p{DType::float32, batch, m, n, k, a.data(), m * k, k, 1, b.data(), b_batch, n, 1,
-                      c.data(), m * n, n, 1};
+      MatmulProblem p{DType::float32, batch,   m, n, k,        a.data(), m * k, k, 1,
+                      b.data(),       b_batch, n, 1, c.data(), m * n,    n,     1};
       if (!kernel->accepts(&p, nullptr)) continue;
       kernel->run(&p);
       for (std::int64_t i = 0; i < batch; ++i) {
@@ -284,15 +294,16 @@ TW_TEST(matmul_of_a_batch_equals_its_parts) {
 TW_TEST(matmul_choice_fits_the_problem) {
   ladder();
   const auto chosen = [](DType t, std::int64_t m, std::int64_t n, std::int64_t k) {
-    const MatmulProblem p{t,       1, m, n, k, nullptr, 0, k, 1, nullptr, 0, n, 1,
-                          nullptr, 0, n, 1};
+    const MatmulProblem p{t, 1, m, n, k, nullptr, 0, k, 1, nullptr, 0, n, 1, nullptr, 0, n, 1};
     return std::string(choose_kernel(find_op("matmul"), &p).name);
   };
-  if (kernels_of(active_isa())->matmul->masked_access) CHECK_EQ(chosen(DType::float32, 10, 10, 10), "direct");
+  if (kernels_of(active_isa())->matmul->masked_access)
+    CHECK_EQ(chosen(DType::float32, 10, 10, 10), "direct");
   CHECK_EQ(chosen(DType::float32, 64, 64, 64), "direct");
   CHECK_EQ(chosen(DType::float32, 2048, 2048, 2048), "packed");
   CHECK_EQ(chosen(DType::int32, 64, 64, 64), "naive");
-  const MatmulProblem p{DType::int32, 1, 2, 2, 2, nullptr, 0, 2, 1, nullptr, 0, 2, 1, nullptr, 0, 2, 1};
+  const MatmulProblem p{DType::int32, 1, 2, 2, 2,       nullptr, 0, 2, 1,
+                        nullptr,      0, 2, 1, nullptr, 0,       2, 1};
   std::string reason;
   CHECK(!rung("packed").accepts(&p, &reason));
   CHECK_EQ(reason, "only float32 and float64 have vector kernels");

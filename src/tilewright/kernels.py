@@ -40,6 +40,14 @@ def isas() -> list[str]:
     return list(_core.cpu_info()["isas"])
 
 
+def _forced(op: str) -> str:
+    """Name of the forced kernel; a wrong name in the environment counts as none, to be overruled."""
+    try:
+        return _core.forced_kernel(op)
+    except ValueError:
+        return ""
+
+
 @contextmanager
 def use(*, isa: str | None = None, **forced: str) -> Iterator[None]:
     """Forces kernels by op, and the instruction set of all kernels, within a `with` block.
@@ -50,7 +58,7 @@ def use(*, isa: str | None = None, **forced: str) -> Iterator[None]:
     >>> with tw.kernels.use(matmul="tiled"):
     ...     y = tw.ones((4, 4)) @ tw.ones((4, 4))
     """
-    before = {op: _core.forced_kernel(op) for op in forced}
+    before = {op: _forced(op) for op in forced}
     isa_before = _core.active_isa()
     try:
         if isa is not None:

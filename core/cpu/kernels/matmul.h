@@ -18,11 +18,12 @@ namespace tw::TW_ISA_NAME {
 
 extern const MatmulTable matmul_table;
 const MatmulTable matmul_table = {
-    .naive = {
+    .naive =
+        {
 #define TW_ROW(type, id, text) naive<type>,
-        TW_DTYPES(TW_ROW)
+            TW_DTYPES(TW_ROW)
 #undef TW_ROW
-    },
+        },
     .floating = {{tiled<float>, simd<float>, packed<float>, direct<float>},
                  {tiled<double>, simd<double>, packed<double>, direct<double>}},
     .lanes = {kLanes<float>, kLanes<double>},

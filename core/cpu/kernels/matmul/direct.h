@@ -1,19 +1,19 @@
-// Rung 5, direct: nothing is packed. Small operands are in cache already, so the micro-kernel reads B
-// where it lies; products of rows with columns that are contiguous along k are taken as dot products.
+// Rung 5, direct: nothing is packed. Small operands are in cache already, so the micro-kernel reads
+// B where it lies; products of rows with columns that are contiguous along k are taken as dot
+// products.
 #pragma once
 
 namespace tw::TW_ISA_NAME {
 namespace {
 
-// Sums of one row of C kept in L1 rather than in registers, while four rows of B at a time stream past
-// in the order of memory: a stripe down B would touch a new page, or the same cache set, at each step.
-// 4 KiB of sums, the size of a page.
+// Sums of one row of C kept in L1 rather than in registers, while four rows of B at a time stream
+// past in the order of memory: a stripe down B would touch a new page, or the same cache set, at
+// each step. 4 KiB of sums, the size of a page.
 template <class T> inline constexpr std::int64_t kRowSums = 4096 / sizeof(T);
 
 // sums[0:n] += x[0:rows] B[0:rows, 0:n], in the order of the rows.
-template <class T, int rows>
-inline void add_rows(std::int64_t n, const T* x, std::int64_t x_step, const T* b, std::int64_t b_row,
-                     T* sums) {
+template <class T, int rows> inline void add_rows(std::int64_t n, const T* x, std::int64_t x_step,
+                                                  const T* b, std::int64_t b_row, T* sums) {
   constexpr int lanes = kLanes<T>;
   typename Vec<T>::Raw factors[rows];
 #pragma GCC unroll 4
@@ -31,9 +31,8 @@ inline void add_rows(std::int64_t n, const T* x, std::int64_t x_step, const T* b
 }
 
 // One row of C, its columns contiguous.
-template <class T>
-inline void direct_row(const MatmulProblem& p, std::int64_t k, const Update<T>& update, const T* a,
-                       const T* b, T* c) {
+template <class T> inline void direct_row(const MatmulProblem& p, std::int64_t k,
+                                          const Update<T>& update, const T* a, const T* b, T* c) {
   constexpr int lanes = kLanes<T>;
   for (std::int64_t j = 0; j < p.n; j += kRowSums<T>) {
     const std::int64_t n = p.n - j < kRowSums<T> ? p.n - j : kRowSums<T>;
@@ -42,7 +41,8 @@ inline void direct_row(const MatmulProblem& p, std::int64_t k, const Update<T>& 
     std::int64_t l = 0;
     for (; l + 4 <= k; l += 4)
       add_rows<T, 4>(n, a + l * p.a_col, p.a_col, b + l * p.b_row + j, p.b_row, sums);
-    for (; l < k; ++l) add_rows<T, 1>(n, a + l * p.a_col, p.a_col, b + l * p.b_row + j, p.b_row, sums);
+    for (; l < k; ++l)
+      add_rows<T, 1>(n, a + l * p.a_col, p.a_col, b + l * p.b_row + j, p.b_row, sums);
     for (std::int64_t i = 0; i < n; i += lanes) {
       const Vec<T> sum = Vec<T>::load(sums + i) * Vec<T>(update.alpha);
       update_vector(c + j + i, n - i < lanes ? (int)(n - i) : lanes, sum, update.beta);
@@ -62,14 +62,14 @@ inline void direct_tile(const MatmulProblem& p, std::int64_t k, const Update<T>&
                       c + i * p.c_row + j * p.c_col, p.c_row, p.c_col, last, update);
 }
 
-// Up to this k writing C takes as long as the sums: C is then written row by row, in the order of memory.
+// Up to this k writing C takes as long as the sums: C is then written row by row, in the order of
+// memory.
 inline constexpr std::int64_t kShortRun = 64;
 
-// B has unit column stride. Long runs take the panels outside, the rows inside: a narrow stripe of B
-// stays in L1.
-template <class T>
-inline void direct_run(const MatmulProblem& p, std::int64_t k, const Update<T>& update, const T* a,
-                       const T* b, T* c) {
+// B has unit column stride. Long runs take the panels outside, the rows inside: a narrow stripe of
+// B stays in L1.
+template <class T> inline void direct_run(const MatmulProblem& p, std::int64_t k,
+                                          const Update<T>& update, const T* a, const T* b, T* c) {
   const EvenSplit panels(vectors_of<T>(p.n), kTileVectors);
   if (p.m == 1 && panels.pieces > 2 && p.c_col == 1) return direct_row(p, k, update, a, b, c);
   const auto column = [&](std::int64_t panel) { return panels.start(panel) * kLanes<T>; };
@@ -87,12 +87,12 @@ inline void direct_run(const MatmulProblem& p, std::int64_t k, const Update<T>& 
   }
 }
 
-template <class T>
-inline void direct_tiles(const MatmulProblem& p, const MatmulBlocks& blocks, const T* a, const T* b,
-                         T* c) {
+template <class T> inline void direct_tiles(const MatmulProblem& p, const MatmulBlocks& blocks,
+                                            const T* a, const T* b, T* c) {
   for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc)
     direct_run(p, p.k - l < blocks.kc ? p.k - l : blocks.kc,
-               Update<T>{(T)p.alpha, l == 0 ? (T)p.beta : T(1)}, a + l * p.a_col, b + l * p.b_row, c);
+               Update<T>{(T)p.alpha, l == 0 ? (T)p.beta : T(1)}, a + l * p.a_col, b + l * p.b_row,
+               c);
 }
 
 template <class T> TW_INLINE T sum_of_lanes(typename Vec<T>::Raw v) {
@@ -105,8 +105,8 @@ template <class T> TW_INLINE T sum_of_lanes(typename Vec<T>::Raw v) {
   return lanes[0];
 }
 
-// The sums of each vector's lanes. Up to `lanes` vectors are folded together, two into one a step, which
-// adds the lanes of each in the same order as above. `out` has room for whole vectors.
+// The sums of each vector's lanes. Up to `lanes` vectors are folded together, two into one a step,
+// which adds the lanes of each in the same order as above. `out` has room for whole vectors.
 template <class T, int count>
 TW_INLINE void sums_of_lanes(const typename Vec<T>::Raw (&vectors)[count], T* out) {
   constexpr int lanes = kLanes<T>;
@@ -175,10 +175,10 @@ void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::i
 // With 32 registers 16 sums and 4 + 1 operands, with 16 registers 8 sums and 2 + 1.
 inline constexpr int kDotRows = 4, kDotColumns = kRegisters >= 32 ? 4 : 2;
 
-template <class T>
-using DotFunction = void (*)(std::int64_t k, const T* a, std::int64_t a_row, const T* b,
-                             std::int64_t b_col, T* c, std::int64_t c_row, std::int64_t c_col,
-                             const Update<T>& update);
+template <class T> using DotFunction = void (*)(std::int64_t k, const T* a, std::int64_t a_row,
+                                                const T* b, std::int64_t b_col, T* c,
+                                                std::int64_t c_row, std::int64_t c_col,
+                                                const Update<T>& update);
 // dots<T>.at[rows - 1][columns - 1]
 template <class T> struct Dots {
   DotFunction<T> at[kDotRows][kDotColumns];

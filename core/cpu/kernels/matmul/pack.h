@@ -6,9 +6,8 @@ namespace tw::TW_ISA_NAME {
 namespace {
 
 // One square of B[0:depth, 0:width] from a source whose columns are contiguous along k.
-template <class T>
-TW_INLINE void pack_square(int depth, int width, const T* b, std::int64_t b_col, T* out,
-                           std::int64_t out_row) {
+template <class T> TW_INLINE void pack_square(int depth, int width, const T* b, std::int64_t b_col,
+                                              T* out, std::int64_t out_row) {
   constexpr int lanes = kLanes<T>;
   typename Vec<T>::Raw square[lanes];
   if (width == lanes && depth == lanes) {
@@ -25,12 +24,12 @@ TW_INLINE void pack_square(int depth, int width, const T* b, std::int64_t b_col,
     if (i < depth) Vec<T>(square[i]).store(out + i * out_row);
 }
 
-// Runs of this many rows at a time, so that the lines written stay in L1 until all columns are there.
+// Runs of this many rows at a time, so that the lines written stay in L1 until all columns are
+// there.
 inline constexpr std::int64_t kPackRun = 64;
 
-template <class T>
-inline void pack_columns(std::int64_t k, std::int64_t n, const T* b, std::int64_t b_col, T* out,
-                         std::int64_t out_row) {
+template <class T> inline void pack_columns(std::int64_t k, std::int64_t n, const T* b,
+                                            std::int64_t b_col, T* out, std::int64_t out_row) {
   constexpr int lanes = kLanes<T>;
   for (std::int64_t run = 0; run < k; run += kPackRun) {
     const std::int64_t end = run + kPackRun < k ? run + kPackRun : k;
@@ -43,15 +42,15 @@ inline void pack_columns(std::int64_t k, std::int64_t n, const T* b, std::int64_
 
 // B[0:k, 0:n] as a panel of whole vectors, row after row; lanes beyond n are zero. `out` holds
 // k * vectors_of(n) vectors.
-template <class T>
-inline void pack_panel(std::int64_t k, std::int64_t n, const T* b, std::int64_t b_row,
-                       std::int64_t b_col, T* out) {
+template <class T> inline void pack_panel(std::int64_t k, std::int64_t n, const T* b,
+                                          std::int64_t b_row, std::int64_t b_col, T* out) {
   constexpr int lanes = kLanes<T>;
   const std::int64_t vectors = vectors_of<T>(n), out_row = vectors * lanes;
   const int last = last_lanes<T>(n);
   if (b_col == 1) {
     for (std::int64_t p = 0; p < k; ++p, b += b_row, out += out_row) {
-      for (std::int64_t v = 0; v < vectors - 1; ++v) Vec<T>::load(b + v * lanes).store(out + v * lanes);
+      for (std::int64_t v = 0; v < vectors - 1; ++v)
+        Vec<T>::load(b + v * lanes).store(out + v * lanes);
       const std::int64_t tail = (vectors - 1) * lanes;
       Vec<T>::load(b + tail, last).store(out + tail);
     }
@@ -64,8 +63,8 @@ inline void pack_panel(std::int64_t k, std::int64_t n, const T* b, std::int64_t 
   }
 }
 
-// Tiles of A packed together: with 16 tiles of 6 rows each visit to a column, often a page of its own,
-// takes 6 whole cache lines.
+// Tiles of A packed together: with 16 tiles of 6 rows each visit to a column, often a page of its
+// own, takes 6 whole cache lines.
 inline constexpr int kPackTiles = 16;
 
 // Elements from one packed tile to the next: room for the tile and a vector stored past its end.
@@ -73,16 +72,16 @@ template <class T> constexpr std::int64_t packed_tile_stride(std::int64_t k) {
   return k * kMaxTileRows + kLanes<T>;
 }
 
-// One tile's rows of A, column after column. `wide`: kMaxTileRows rows are readable, so that a column
-// is one short vector; the next column overwrites what it stores beyond `height`.
-template <class T>
-inline void pack_tile(int height, bool wide, std::int64_t k, const T* a, std::int64_t a_row,
-                      std::int64_t a_col, T* out) {
+// One tile's rows of A, column after column. `wide`: kMaxTileRows rows are readable, so that a
+// column is one short vector; the next column overwrites what it stores beyond `height`.
+template <class T> inline void pack_tile(int height, bool wide, std::int64_t k, const T* a,
+                                         std::int64_t a_row, std::int64_t a_col, T* out) {
   struct Column {
     T rows[kMaxTileRows];
   };
   if (wide && a_row == 1) {
-    for (std::int64_t p = 0; p < k; ++p) __builtin_memcpy(out + p * height, a + p * a_col, sizeof(Column));
+    for (std::int64_t p = 0; p < k; ++p)
+      __builtin_memcpy(out + p * height, a + p * a_col, sizeof(Column));
     return;
   }
   for (std::int64_t p = 0; p < k; ++p)
@@ -90,9 +89,9 @@ inline void pack_tile(int height, bool wide, std::int64_t k, const T* a, std::in
 }
 
 // `m` rows of A, cut as `tiles` from tile `first` on, `count` of them.
-template <class T>
-inline void pack_tiles(const EvenSplit& tiles, std::int64_t first, int count, std::int64_t m,
-                       std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, T* out) {
+template <class T> inline void pack_tiles(const EvenSplit& tiles, std::int64_t first, int count,
+                                          std::int64_t m, std::int64_t k, const T* a,
+                                          std::int64_t a_row, std::int64_t a_col, T* out) {
   constexpr std::int64_t run = 16;  // columns at a time: their lines stay in L1 for all tiles
   for (std::int64_t p = 0; p < k; p += run) {
     std::int64_t row = tiles.start(first);

@@ -1,7 +1,8 @@
 // Rung 4, packed: cache blocks around the register blocks, after Goto and van de Geijn, "Anatomy of
-// high-performance matrix multiplication" (2008), and BLIS. A block of B (kc x nc) is packed into panels
-// and stays in L2 while all rows of A pass over it. A is broadcast straight from its rows where these
-// are contiguous (packing it cost 3-15 %), else the rows of one tile are packed just in time.
+// high-performance matrix multiplication" (2008), and BLIS. A block of B (kc x nc) is packed into
+// panels and stays in L2 while all rows of A pass over it. A is broadcast straight from its rows
+// where these are contiguous (packing it cost 3-15 %), else the rows of one tile are packed just in
+// time.
 #pragma once
 
 namespace tw::TW_ISA_NAME {
@@ -27,10 +28,10 @@ template <class T> struct BlockOfB {
 };
 
 // One row of tiles: the rows of A stay in L1 while the panels of B stream past.
-template <class T>
-inline void tiles_along_row(const BlockOfB<T>& block, int rows, const T* a, std::int64_t a_row,
-                            std::int64_t a_col, T* c, std::int64_t c_row, std::int64_t c_col,
-                            const Update<T>& update) {
+template <class T> inline void tiles_along_row(const BlockOfB<T>& block, int rows, const T* a,
+                                               std::int64_t a_row, std::int64_t a_col, T* c,
+                                               std::int64_t c_row, std::int64_t c_col,
+                                               const Update<T>& update) {
   block.each_panel([&](const T* panel, std::int64_t j, int vectors, int last) {
     tiles<T, false>.at[vectors - 1][rows - 1](block.k, a, a_row, a_col, panel, vectors * kLanes<T>,
                                               c + j * c_col, c_row, c_col, last, update);
@@ -59,9 +60,9 @@ template <class T> struct RowsOfA {
   }
 };
 
-template <class T>
-inline void rows_over_block(const RowsOfA<T>& rows, const BlockOfB<T>& block, T* c,
-                            std::int64_t c_row, std::int64_t c_col, const Update<T>& update) {
+template <class T> inline void rows_over_block(const RowsOfA<T>& rows, const BlockOfB<T>& block,
+                                               T* c, std::int64_t c_row, std::int64_t c_col,
+                                               const Update<T>& update) {
   const T* a = rows.data;
   for (std::int64_t i = 0; i < rows.tiles.pieces; ++i) {
     const int height = rows.tiles.at(i);
@@ -77,9 +78,9 @@ inline void rows_over_block(const RowsOfA<T>& rows, const BlockOfB<T>& block, T*
 }
 
 // One run along k: A is packed once, if at all, then each block of B passes under it.
-template <class T>
-inline void packed_run(const MatmulProblem& p, const MatmulBlocks& blocks, std::int64_t k, const T* a,
-                       const T* b, T* c, T* scratch, const Update<T>& update) {
+template <class T> inline void packed_run(const MatmulProblem& p, const MatmulBlocks& blocks,
+                                          std::int64_t k, const T* a, const T* b, T* c, T* scratch,
+                                          const Update<T>& update) {
   constexpr std::int64_t tile_width = kTileVectors * kLanes<T>;
   // Blocks of several panels are whole panels wide; single panels are made equally wide.
   const std::int64_t unit = blocks.nc > tile_width ? tile_width : kLanes<T>;
@@ -110,8 +111,7 @@ template <class T> void packed(const MatmulProblem& p, const MatmulBlocks& block
     T* c = (T*)p.c + i * p.c_batch;
     for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc)
       packed_run(p, blocks, p.k - l < blocks.kc ? p.k - l : blocks.kc, a + l * p.a_col,
-                 b + l * p.b_row, c, (T*)scratch,
-                 Update<T>{(T)p.alpha, l == 0 ? (T)p.beta : T(1)});
+                 b + l * p.b_row, c, (T*)scratch, Update<T>{(T)p.alpha, l == 0 ? (T)p.beta : T(1)});
   }
 }
 

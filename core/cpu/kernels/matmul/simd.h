@@ -1,15 +1,17 @@
-// Rung 3, simd: register blocks. One panel of B at a time is packed for the whole of k, then every tile
-// of C under it is computed in registers. C is touched once, but a long panel falls out of cache.
+// Rung 3, simd: register blocks. One panel of B at a time is packed for the whole of k, then every
+// tile of C under it is computed in registers. C is touched once, but a long panel falls out of
+// cache.
 #pragma once
 
 namespace tw::TW_ISA_NAME {
 namespace {
 
 // All rows of C under one packed panel of `vectors` vectors.
-template <class T>
-inline void rows_under_panel(std::int64_t m, std::int64_t k, std::int64_t vectors, int last,
-                             const T* a, std::int64_t a_row, std::int64_t a_col, const T* panel, T* c,
-                             std::int64_t c_row, std::int64_t c_col, const Update<T>& update) {
+template <class T> inline void rows_under_panel(std::int64_t m, std::int64_t k,
+                                                std::int64_t vectors, int last, const T* a,
+                                                std::int64_t a_row, std::int64_t a_col,
+                                                const T* panel, T* c, std::int64_t c_row,
+                                                std::int64_t c_col, const Update<T>& update) {
   const EvenSplit rows(m, tile_rows((int)vectors));
   for (std::int64_t i = 0; i < rows.pieces; ++i) {
     const int height = rows.at(i);
@@ -20,7 +22,8 @@ inline void rows_under_panel(std::int64_t m, std::int64_t k, std::int64_t vector
   }
 }
 
-template <class T> inline void simd_one(const MatmulProblem& p, const T* a, const T* b, T* c, T* panel) {
+template <class T>
+inline void simd_one(const MatmulProblem& p, const T* a, const T* b, T* c, T* panel) {
   const Update<T> update{(T)p.alpha, (T)p.beta};
   const EvenSplit panels(vectors_of<T>(p.n), kTileVectors);
   std::int64_t j = 0;

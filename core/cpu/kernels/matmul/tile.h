@@ -1,6 +1,6 @@
-// The micro-kernel: a tile of C that stays in registers for one run along k. Each step loads one vector
-// per tile column block and broadcasts one element per tile row, so that rows x vectors multiply-adds
-// cost rows + vectors loads.
+// The micro-kernel: a tile of C that stays in registers for one run along k. Each step loads one
+// vector per tile column block and broadcasts one element per tile row, so that rows x vectors
+// multiply-adds cost rows + vectors loads.
 #pragma once
 
 namespace tw::TW_ISA_NAME {
@@ -12,13 +12,16 @@ inline constexpr bool kMaskedAccess = true;
 inline constexpr bool kMaskedAccess = false;
 #endif
 
-// A full tile is this many vectors wide: 6 x 4 with 32 registers, 6 x 2 with 16. Both keep all but a
-// few registers as accumulators, more than the 8 chains (2 ports x 4 cycles) that hide the latency.
+// A full tile is this many vectors wide: 6 x 4 with 32 registers, 6 x 2 with 16. Both keep all but
+// a few registers as accumulators, more than the 8 chains (2 ports x 4 cycles) that hide the
+// latency.
 inline constexpr int kTileVectors = kRegisters / 8;
-// Narrow tiles are bound by loads: beyond 8 chains more rows gain nothing (8 x 2 and 8 x 3 beat 12 x 2).
+// Narrow tiles are bound by loads: beyond 8 chains more rows gain nothing (8 x 2 and 8 x 3 beat 12
+// x 2).
 inline constexpr int kMaxTileRows = 8;
 
-// Rows of a tile `vectors` wide: registers hold rows * vectors sums, one row of B and one element of A.
+// Rows of a tile `vectors` wide: registers hold rows * vectors sums, one row of B and one element
+// of A.
 constexpr int fitting_rows(int vectors) {
   const int rows = (kRegisters - 1 - vectors) / vectors;
   return rows < kMaxTileRows ? rows : kMaxTileRows;
@@ -65,9 +68,9 @@ template <class T> TW_INLINE void update_vector(T* c, int count, Vec<T> sum, T b
 
 // Stores a tile whose columns, not rows, are contiguous in C (c_row == 1), or neither.
 // `sums` has whole vectors of columns, `columns` of them are C's.
-template <class T>
-[[gnu::noinline]] void store_strided(int rows, int columns, const T* sums, int sums_row, T* c,
-                                     std::int64_t c_row, std::int64_t c_col, T beta) {
+template <class T> [[gnu::noinline]] void store_strided(int rows, int columns, const T* sums,
+                                                        int sums_row, T* c, std::int64_t c_row,
+                                                        std::int64_t c_col, T beta) {
   constexpr int lanes = kLanes<T>;
   if (c_row != 1) {
     for (int r = 0; r < rows; ++r)
@@ -90,11 +93,12 @@ template <class T>
     }
 }
 
-// The next rows of B are asked for this many steps ahead: 8 % where a block of B streams from L2, and
-// no loss where it lies in L1.
+// The next rows of B are asked for this many steps ahead: 8 % where a block of B streams from L2,
+// and no loss where it lies in L1.
 inline constexpr int kPrefetchSteps = 8;
 
-// sums += A[:, 0:k] B[0:k, :], where the last vector of B's rows is read up to `last` lanes if masked.
+// sums += A[:, 0:k] B[0:k, :], where the last vector of B's rows is read up to `last` lanes if
+// masked.
 template <class T, int rows, int vectors, bool masked>
 TW_INLINE void multiply_add(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col,
                             const T* b, std::int64_t b_row, int last,
@@ -143,10 +147,10 @@ TW_INLINE void store_tile(const typename Vec<T>::Raw (&sums)[rows][vectors], T* 
     }
 }
 
-// Each element is one chain of multiply-adds in the order of k, whatever the tile: a result does not
-// depend on where the tile's borders fall. `last` is the number of lanes used of the last vector; with
-// `mask_b` nothing beyond B's last element is read, without it B's rows are readable up to whole
-// vectors.
+// Each element is one chain of multiply-adds in the order of k, whatever the tile: a result does
+// not depend on where the tile's borders fall. `last` is the number of lanes used of the last
+// vector; with `mask_b` nothing beyond B's last element is read, without it B's rows are readable
+// up to whole vectors.
 template <class T, int rows, int vectors, bool mask_b>
 void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, const T* b,
           std::int64_t b_row, T* c, std::int64_t c_row, std::int64_t c_col, int last,
@@ -174,8 +178,8 @@ void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, co
   if (c_col != 1) [[unlikely]] {
     alignas(64) T out[rows][vectors * lanes];
     __builtin_memcpy(out, sums, sizeof sums);
-    return store_strided(rows, (vectors - 1) * lanes + last, out[0], vectors * lanes, c, c_row, c_col,
-                         beta);
+    return store_strided(rows, (vectors - 1) * lanes + last, out[0], vectors * lanes, c, c_row,
+                         c_col, beta);
   }
   if (beta == 0) {
     store_tile<T, rows, vectors, false>(sums, c, c_row, last, beta);
@@ -184,10 +188,10 @@ void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, co
   }
 }
 
-template <class T>
-using TileFunction = void (*)(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col,
-                              const T* b, std::int64_t b_row, T* c, std::int64_t c_row,
-                              std::int64_t c_col, int last, const Update<T>& update);
+template <class T> using TileFunction = void (*)(std::int64_t k, const T* a, std::int64_t a_row,
+                                                 std::int64_t a_col, const T* b, std::int64_t b_row,
+                                                 T* c, std::int64_t c_row, std::int64_t c_col,
+                                                 int last, const Update<T>& update);
 
 // tiles<T, mask_b>.at[vectors - 1][rows - 1], for each size that fits the registers.
 template <class T, bool mask_b> struct Tiles {
@@ -209,8 +213,9 @@ template <class T, bool mask_b> struct Tiles {
 };
 template <class T, bool mask_b> constexpr Tiles<T, mask_b> tiles;
 
-// Cuts `count` into the fewest pieces of at most `limit` and makes them as equal as possible, so that
-// no thin piece at the end runs at half the rate: 16 rows by 6 are 6, 5, 5 rather than 6, 6, 4.
+// Cuts `count` into the fewest pieces of at most `limit` and makes them as equal as possible, so
+// that no thin piece at the end runs at half the rate: 16 rows by 6 are 6, 5, 5 rather than 6,
+// 6, 4.
 struct EvenSplit {
   std::int64_t pieces, size, longer;  // the first `longer` pieces have one more
   EvenSplit(std::int64_t count, std::int64_t limit) : pieces(count > 0), size(count), longer(0) {

@@ -1,5 +1,5 @@
-// Rung 2, tiled: the same loops cut into blocks that stay in cache, the innermost along a row of C, so
-// that a compiler may turn it into vector code. Any strides.
+// Rung 2, tiled: the same loops cut into blocks that stay in cache, the innermost along a row of C,
+// so that a compiler may turn it into vector code. Any strides.
 #pragma once
 
 namespace tw::TW_ISA_NAME {
@@ -9,9 +9,9 @@ namespace {
 inline constexpr std::int64_t kTiledBlock = 64;
 
 // C[0:n] += x * B[0:n].
-template <class T>
-inline void add_scaled_row(std::int64_t n, T x, const T* __restrict__ b, std::int64_t b_col,
-                           T* __restrict__ c, std::int64_t c_col) {
+template <class T> inline void add_scaled_row(std::int64_t n, T x, const T* __restrict__ b,
+                                              std::int64_t b_col, T* __restrict__ c,
+                                              std::int64_t c_col) {
   if (b_col == 1 && c_col == 1) {
     for (std::int64_t j = 0; j < n; ++j) c[j] += x * b[j];
   } else {
