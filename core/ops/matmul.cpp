@@ -30,8 +30,13 @@ void warn_of_slow_path(const Kernel& kernel, DType dtype, double flops) {
                 ", the naive one runs; where the values allow, convert with astype(float32) or float64");
 }
 
-void solve(const MatmulProblem& p) {
+OpKernels* matmul_kernels() {
   static OpKernels* const kernels = find_op("matmul");
+  return kernels;
+}
+
+void solve(const MatmulProblem& p) {
+  OpKernels* const kernels = matmul_kernels();
   const Kernel& kernel = choose_kernel(kernels, &p);
   const double size = static_cast<double>(size_of(p.dtype));
   const double batch = static_cast<double>(p.batch), m = static_cast<double>(p.m),
@@ -103,6 +108,9 @@ void solve_batches(const Tensor& a, const Tensor& b, const Tensor& c) {
   p.a_batch = outer_axes >= 0 ? batches.a[outer_axes] : 0;
   p.b_batch = outer_axes >= 0 ? batches.b[outer_axes] : 0;
   p.c_batch = outer_axes >= 0 ? batches.c[outer_axes] : 0;
+  // A forced kernel that cannot read views gets copies; the free choice weighs layouts itself.
+  if (!forced_kernel_accepts(matmul_kernels(), &p) && !(a.contiguous() && b.contiguous()))
+    return solve_batches(contiguous(a), contiguous(b), c);
   std::int64_t outer = 1;
   for (int axis = 0; axis < outer_axes; ++axis) outer *= batches.shape[axis];
   const auto bytes = static_cast<std::int64_t>(c.item_bytes());

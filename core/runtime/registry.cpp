@@ -204,6 +204,11 @@ const Kernel& choose_kernel(const OpKernels* op, const void* problem) {
   fail_all(*op, problem);
 }
 
+bool forced_kernel_accepts(const OpKernels* op, const void* problem) {
+  const Kernel* forced = forced_of(*op);
+  return !forced || forced->accepts(problem, nullptr);
+}
+
 std::vector<Candidate> candidates(const OpKernels* op, const void* problem) {
   const Kernel* forced = forced_of(*op);
   const Kernel* chosen = forced ? forced : cheapest(*op, problem);

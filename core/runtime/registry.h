@@ -47,6 +47,8 @@ std::string forced_kernel(const std::string& op);
 struct OpKernels;
 OpKernels* find_op(std::string_view op);
 const Kernel& choose_kernel(const OpKernels* op, const void* problem);
+// False where a forced kernel refuses the problem.
+bool forced_kernel_accepts(const OpKernels* op, const void* problem);
 
 // What choose_kernel weighs, in ladder order, with its verdict; for `explain`, so it may be slow.
 struct Candidate {

@@ -10,13 +10,20 @@ inline constexpr std::int64_t kTiledBlock = 64;
 
 // C[0:n] += x * B[0:n].
 template <class T> inline void add_scaled_row(std::int64_t n, T x, const T* __restrict__ b,
-                                              std::int64_t b_col, T* __restrict__ c,
-                                              std::int64_t c_col) {
-  if (b_col == 1 && c_col == 1) {
+                                              T* __restrict__ c, std::int64_t c_col) {
+  if (c_col == 1) {
     for (std::int64_t j = 0; j < n; ++j) c[j] += x * b[j];
   } else {
-    for (std::int64_t j = 0; j < n; ++j) c[j * c_col] += x * b[j * b_col];
+    for (std::int64_t j = 0; j < n; ++j) c[j * c_col] += x * b[j];
   }
+}
+
+// A block whose rows are not contiguous (a transposed B) is copied once and used for all rows of A.
+template <class T> inline void copy_block(std::int64_t rows, std::int64_t columns, const T* b,
+                                          std::int64_t b_row, std::int64_t b_col, T* copy) {
+  for (std::int64_t j = 0; j < columns; ++j)
+    for (std::int64_t l = 0; l < rows; ++l)
+      copy[l * kTiledBlock + j] = b[l * b_row + j * b_col];
 }
 
 template <class T> inline void scale_result(const MatmulProblem& p, T* c) {
@@ -32,13 +39,22 @@ template <class T> inline void tiled_one(const MatmulProblem& p, const T* a, con
     return from + kTiledBlock < limit ? from + kTiledBlock : limit;
   };
   scale_result(p, c);
+  alignas(64) T copy[kTiledBlock * kTiledBlock];
   for (std::int64_t l0 = 0; l0 < p.k; l0 += kTiledBlock)
-    for (std::int64_t j0 = 0; j0 < p.n; j0 += kTiledBlock)
+    for (std::int64_t j0 = 0; j0 < p.n; j0 += kTiledBlock) {
+      const std::int64_t l1 = end(l0, p.k), columns = end(j0, p.n) - j0;
+      const T* block = b + l0 * p.b_row + j0 * p.b_col;
+      std::int64_t row = p.b_row;
+      if (p.b_col != 1) {
+        copy_block(l1 - l0, columns, block, p.b_row, p.b_col, copy);
+        block = copy;
+        row = kTiledBlock;
+      }
       for (std::int64_t i = 0; i < p.m; ++i)
-        for (std::int64_t l = l0; l < end(l0, p.k); ++l)
-          add_scaled_row(end(j0, p.n) - j0, (T)p.alpha * a[i * p.a_row + l * p.a_col],
-                         b + l * p.b_row + j0 * p.b_col, p.b_col, c + i * p.c_row + j0 * p.c_col,
-                         p.c_col);
+        for (std::int64_t l = l0; l < l1; ++l)
+          add_scaled_row(columns, (T)p.alpha * a[i * p.a_row + l * p.a_col],
+                         block + (l - l0) * row, c + i * p.c_row + j0 * p.c_col, p.c_col);
+    }
 }
 
 template <class T> void tiled(const MatmulProblem& p, const MatmulBlocks&, void*) {
