@@ -127,16 +127,16 @@ Tensor tensor_of_list(PyObject* object) {
   flatten(object, shape, 0, elements);
   std::vector<Scalar> values;
   values.reserve(elements.size());
-  bool beyond = false;  // an integer that only uint64 holds
+  auto reach = Scalar::Reach::int64;
   auto kind = elements.empty() ? Scalar::Kind::floating : Scalar::Kind::boolean;
   for (PyObject* element : elements) {
     values.push_back(element_value(element));
     kind = std::max(kind, values.back().kind);
-    beyond |= values.back().beyond;
+    reach = std::max(reach, values.back().reach);
   }
   Scalar sample(0);
   sample.kind = kind;
-  sample.beyond = beyond;
+  sample.reach = reach;
   const DType dtype = sample.natural_dtype();
   Tensor y = Tensor::empty(shape, dtype);
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -227,8 +227,8 @@ template <class M> PyObject* export_capsule(const Tensor& x, bool copied, const 
   };
   if constexpr (std::is_same_v<M, dlpack::ManagedVersioned>) {
     out->managed.version = {1, 0};
-    out->managed.flags =
-        (x->storage->writable ? 0 : dlpack::kReadOnly) | (copied ? dlpack::kCopied : 0);
+    out->managed.flags = (x->storage->writable && !shares_elements(x) ? 0 : dlpack::kReadOnly) |
+                         (copied ? dlpack::kCopied : 0);
   }
   // A capsule that nobody consumed still has its own name and frees the export.
   return PyCapsule_New(&out->managed, name, [](PyObject* capsule) {
@@ -287,7 +287,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     const char* format = kFormats[index_of(x.dtype())];
     if (!format && (flags & PyBUF_FORMAT))
       fail(ErrorKind::buffer, "bfloat16 has no buffer format; use astype(float32), or DLPack");
-    if ((flags & PyBUF_WRITABLE) && !x->storage->writable)
+    if ((flags & PyBUF_WRITABLE) && (!x->storage->writable || shares_elements(x)))
       fail(ErrorKind::buffer, "the tensor's memory is read-only");
     const bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
     if (!wants_strides && !x.contiguous())
@@ -301,7 +301,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     view->obj = Py_NewRef(self);
     view->len = x.count() * static_cast<std::int64_t>(x.item_bytes());
     view->itemsize = static_cast<Py_ssize_t>(x.item_bytes());
-    view->readonly = !x->storage->writable;
+    view->readonly = !x->storage->writable || shares_elements(x);
     view->ndim = x.rank();
     view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
     view->shape = (flags & PyBUF_ND) ? dims : nullptr;

@@ -1,5 +1,6 @@
 // Functions of the ops that are not pointwise rows.
 #include "binding/module.h"
+#include "core/autograd/node.h"
 #include "core/base/error.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
@@ -30,7 +31,7 @@ template <class F> Tensor created(nb::handle device, bool requires_grad, F make)
   Tensor y = make();
   if (requires_grad && !is_floating(y.dtype()))
     fail(ErrorKind::type, "only floating-point tensors can require grad, got ", name_of(y.dtype()));
-  y->requires_grad = requires_grad;
+  set_requires_grad(y, requires_grad);
   return y;
 }
 

@@ -38,7 +38,7 @@ void set_requires_grad(const Itself& x, bool value) {
     fail(ErrorKind::type, "only floating-point tensors can require grad, got ", name_of(x.dtype()));
   if (!x.is_leaf() && !value)
     fail(ErrorKind::runtime, "requires_grad of a result cannot be switched off; use detach()");
-  x->requires_grad = value;
+  tw::set_requires_grad(x, value);
 }
 
 void set_grad(const Itself& x, std::optional<Tensor> grad) {

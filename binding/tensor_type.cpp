@@ -346,7 +346,10 @@ static Scalar beyond_int64(PyObject* object) {
   const unsigned long long value = PyLong_AsUnsignedLongLong(object);
   if (PyErr_Occurred()) {
     PyErr_Clear();
-    fail(ErrorKind::overflow, "integer is too large for 64 bits");
+    const double wide = PyLong_AsDouble(object);
+    if (!PyErr_Occurred()) return Scalar::of_wider_integer(wide);
+    PyErr_Clear();
+    fail(ErrorKind::overflow, "the integer is too large, even for float64");
   }
   return Scalar::of_uint64(value);
 }

@@ -8,7 +8,14 @@ thread_local bool grad_mode __attribute__((tls_model("initial-exec"))) = true;
 Tensor detach(const Tensor& x) {
   Tensor y = Tensor::over(x->storage, x->offset_bytes, x.shape(), x.strides(), x.dtype());
   y->is_view = true;
+  y->recorded_seen = kUntracked;
   return y;
+}
+
+void fail_stale(const Tensor& view) {
+  fail(ErrorKind::runtime, "the view ", describe(view),
+       " was taken before its base was changed in place, and its graph lacks that change; take the "
+       "view again");
 }
 
 SavedTensor SavedTensor::result(const Tensor& y) {

@@ -92,13 +92,32 @@ template <class F, class Edges, bool saves> struct FunctionNode final : Node {
   static void operator delete(void* memory) { FreeList<FunctionNode>::give(memory); }
 };
 
-inline bool records(const Tensor& x) { return x && x.requires_grad(); }
+// A view shows the values of a recorded change made after it was taken, but has no part in its
+// graph.
+[[noreturn]] void fail_stale(const Tensor& view);
+inline bool is_stale(const Tensor& x) {
+  return x->is_view && x->recorded_seen != kUntracked &&
+         x->recorded_seen != x->storage->recorded_changes;
+}
+
+// Whether `x` takes part in the graph; raises RuntimeError for stale views.
+inline bool records(const Tensor& x) {
+  if (!x) return false;
+  if (is_stale(x)) [[unlikely]]
+    fail_stale(x);
+  return x.requires_grad();
+}
 template <class... Tensors> bool should_record(const Tensors&... inputs) {
-  return grad_mode && (records(inputs) || ...);
+  return grad_mode && (records(inputs) | ...);  // all are asked: each may be stale
+}
+
+inline void set_requires_grad(const Tensor& x, bool value) {
+  x->requires_grad = value;
+  x->storage->in_graph |= value;
 }
 
 inline void attach(const Tensor& y, Node* node) {
-  y->requires_grad = true;
+  set_requires_grad(y, true);
   y->grad_fn = Ref<NodeBase>(node);
 }
 

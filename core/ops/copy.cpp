@@ -69,7 +69,15 @@ void check_recorded_change(const Tensor& x, const char* op) {
          "; write through the tensor it was taken from instead: base[index] = value");
 }
 
+void check_unrecorded_change(const Tensor& x, const char* op) {
+  if (grad_mode && x->is_view && x->recorded_seen != kUntracked && x->storage->in_graph)
+    fail(ErrorKind::runtime, op, ": in-place change of ", describe(x),
+         ", a view of a tensor in the graph; write through that tensor: base[index] = value, or "
+         "under no_grad()");
+}
+
 Tensor moved_header(const Tensor& x) {
+  ++x->storage->recorded_changes;
   Tensor y = Tensor::over(x->storage, x->offset_bytes, x.shape(), x.strides(), x.dtype());
   y->extras = std::move(x->extras);
   return y;
@@ -77,7 +85,7 @@ Tensor moved_header(const Tensor& x) {
 
 void assign(Tensor& into, const Operand& value) {
   const bool recorded = should_record(into) || should_record(value.tensor);
-  if (recorded) check_recorded_change(into, "assign");
+  recorded ? check_recorded_change(into, "assign") : check_unrecorded_change(into, "assign");
   Tensor x = value.is_tensor() ? value.tensor : full(Shape(), value.scalar, into.dtype());
   if (is_complex(x.dtype()) && !is_complex(into.dtype()))
     fail(ErrorKind::type, "assign: complex64 into ", name_of(into.dtype()));

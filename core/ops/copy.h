@@ -18,6 +18,9 @@ void assign(Tensor& into, const Operand& value);
 // What every recorded in-place change asks first. Raises RuntimeError for a leaf that requires grad
 // and for views, whose base would not learn of the change.
 void check_recorded_change(const Tensor& x, const char* op);
+// What every other in-place change asks: raises RuntimeError, while recording is on, for a view of
+// memory that a graph uses, which would not learn of the change.
+void check_unrecorded_change(const Tensor& x, const char* op);
 // A new header over the memory of `x` that takes over its hooks and name: in-place ops put it into
 // the graph, while nodes that saved the old header keep the old place.
 Tensor moved_header(const Tensor& x);

@@ -125,9 +125,14 @@ class Planner {
   // Checked, negative indices counted from the end.
   Tensor wrap(const Tensor& indices) const {
     const Tensor y = copy(astype(indices, DType::int64));
+    const bool wraps = indices.dtype() == DType::uint64;  // beyond int64 they would look negative
     std::int64_t* p = y.data<std::int64_t>();
-    for (std::int64_t i = 0; i < y.count(); ++i)
+    for (std::int64_t i = 0; i < y.count(); ++i) {
+      if (wraps && p[i] < 0)
+        fail(ErrorKind::index, "index: ", static_cast<std::uint64_t>(p[i]),
+             " is out of range for axis ", axis_, " with size ", x_.size(axis_));
       p[i] = resolve_integer(p[i], x_.size(axis_), axis_);
+    }
     return y;
   }
 
@@ -352,8 +357,10 @@ void write(const Tensor& x, const Plan& plan, const Tensor& value) {
 }  // namespace
 
 void index_assign(Tensor& x, const std::vector<IndexItem>& items, const Operand& value) {
+  x.check_writable("index assignment");
   const bool recorded = should_record(x) || should_record(value.tensor);
-  if (recorded) check_recorded_change(x, "index assignment");
+  recorded ? check_recorded_change(x, "index assignment")
+           : check_unrecorded_change(x, "index assignment");
   Tensor v = value.is_tensor() ? value.tensor : full(Shape(), value.scalar, x.dtype());
   if (is_complex(v.dtype()) && !is_complex(x.dtype()))
     fail(ErrorKind::type, "index assignment: complex64 into ", name_of(x.dtype()));

@@ -42,7 +42,8 @@ Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis_in) {
     check_alike(first, x, axis);
     dtype = promote(dtype, x.dtype());
     dtypes.push_back(x.dtype());
-    shape[axis] += x.size(axis);
+    if (__builtin_add_overflow(shape[axis], x.size(axis), &shape[axis]))
+      fail(ErrorKind::value, "concat: the result has more elements than 64 bits can count");
     recorded |= should_record(x);
   }
   Tensor y = Tensor::empty(shape, dtype);

@@ -25,9 +25,10 @@ std::string problem_text(const MatmulProblem& p) {
 void warn_of_slow_path(const Kernel& kernel, DType dtype, double flops) {
   constexpr double kNoticeable = 2e7;  // about 10 ms
   if (flops < kNoticeable || is_floating(dtype) || std::string_view(kernel.name) != "naive") return;
-  warn_once(std::string("matmul ") + name_of(dtype),
-            std::string("matmul: no fast kernel for ") + name_of(dtype) +
-                ", the naive one runs; where the values allow, convert with astype(float32) or float64");
+  warn_once(
+      std::string("matmul ") + name_of(dtype),
+      std::string("matmul: no fast kernel for ") + name_of(dtype) +
+          ", the naive one runs; where the values allow, convert with astype(float32) or float64");
 }
 
 OpKernels* matmul_kernels() {
@@ -46,7 +47,8 @@ void solve(const MatmulProblem& p) {
   // The lock is given away by work, not by bytes: about 20 us at 100 flops a nanosecond.
   Unlocked unlocked(flops > 2e6 ? 2e6 : 0);
   dispatch(
-      flops, dispatch_state.observations ? batch * (m * k + k * n + m * n) * size : 0, [&] { kernel.run(&p); },
+      flops, dispatch_state.observations ? batch * (m * k + k * n + m * n) * size : 0,
+      [&] { kernel.run(&p); },
       [&](Observation& seen) {
         seen.op = "matmul";
         seen.kernel = kernel.name;
@@ -132,7 +134,8 @@ void solve_batches(const Tensor& a, const Tensor& b, const Tensor& c) {
 
 // Half types are computed in float32; everything else in its own type.
 DType compute_dtype(DType dtype) {
-  if (is_bool(dtype)) fail(ErrorKind::type, "matmul: no product of bool matrices; convert with astype");
+  if (is_bool(dtype))
+    fail(ErrorKind::type, "matmul: no product of bool matrices; convert with astype");
   return is_floating(dtype) && size_of(dtype) == 2 ? DType::float32 : dtype;
 }
 
@@ -164,8 +167,10 @@ Tensor recorded_product(const Tensor& a, const Tensor& b) {
       c, "matmul",
       [a = needs_a ? SavedTensor(a) : SavedTensor(), b = needs_b ? SavedTensor(b) : SavedTensor(),
        shape_a = a.shape(), shape_b = b.shape()](Node& node, const Tensor& g, Tensor* dx) {
-        if (node.wants(0)) dx[0] = sum_to(matmul(g, transposed(b.get(node, "second input"))), shape_a);
-        if (node.wants(1)) dx[1] = sum_to(matmul(transposed(a.get(node, "first input")), g), shape_b);
+        if (node.wants(0))
+          dx[0] = sum_to(matmul(g, transposed(b.get(node, "second input"))), shape_a);
+        if (node.wants(1))
+          dx[1] = sum_to(matmul(transposed(a.get(node, "first input")), g), shape_b);
       },
       a, b);
   return c;
@@ -193,7 +198,8 @@ Tensor matmul(const Tensor& a_in, const Tensor& b_in) {
   if (a_in.rank() == 1) a = expand_dims(a, 0);
   if (b_in.rank() == 1) b = expand_dims(b, 1);
   Tensor c;
-  if (a.rank() > 2 && b.rank() == 2 && a.count() > 0 && can_view_as(a, {-1, a.size(a.rank() - 1)})) {
+  if (a.rank() > 2 && b.rank() == 2 && a.count() > 0 &&
+      can_view_as(a, {-1, a.size(a.rank() - 1)})) {
     // One tall product instead of a batch of them.
     Shape shape = a.shape();
     shape[shape.rank() - 1] = b.size(1);
@@ -232,7 +238,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   record_saving(
       y, "linear",
       [x = needs_x ? SavedTensor(x) : SavedTensor(),
-       w = needs_weight ? SavedTensor(weight) : SavedTensor()](Node& node, const Tensor& g, Tensor* dx) {
+       w = needs_weight ? SavedTensor(weight) : SavedTensor()](Node& node, const Tensor& g,
+                                                               Tensor* dx) {
         if (node.wants(0)) dx[0] = matmul(g, w.get(node, "weight"));
         if (node.wants(1)) dx[1] = matmul(transposed(g), x.get(node, "input"));
         if (node.wants(2)) dx[2] = sum(g, {0}, false);

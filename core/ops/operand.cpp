@@ -10,7 +10,10 @@
 namespace tw {
 
 DType Scalar::natural_dtype() const {
-  if (beyond && kind == Kind::integer) return DType::uint64;
+  if (kind == Kind::integer && reach == Reach::wider)
+    fail(ErrorKind::overflow,
+         "an integer beyond 64 bits needs a floating dtype; write it as a float");
+  if (kind == Kind::integer && reach == Reach::uint64) return DType::uint64;
   constexpr DType kTypes[] = {DType::bool_, DType::int64, DType::float32, DType::complex64};
   return kTypes[static_cast<int>(kind)];
 }
@@ -33,7 +36,9 @@ void Scalar::store(DType dtype, void* out, const char* op) const {
   if (kind == Kind::complex && !is_complex(dtype))
     fail(ErrorKind::type, op, ": a complex number does not fit ", name_of(dtype));
   if (is_integer(dtype)) {
-    if (beyond) {
+    if (reach == Reach::wider)
+      fail(ErrorKind::overflow, op, ": the integer ", re, " does not fit ", name_of(dtype));
+    if (reach == Reach::uint64) {
       if (dtype != DType::uint64)
         fail(ErrorKind::overflow, op, ": ", static_cast<std::uint64_t>(i), " does not fit ",
              name_of(dtype));
@@ -58,7 +63,7 @@ void Scalar::store(DType dtype, void* out, const char* op) const {
     return;
   }
   if (kind == Kind::integer && dtype == DType::bool_) {
-    *static_cast<bool*>(out) = i != 0;
+    *static_cast<bool*>(out) = re != 0;
     return;
   }
   convert_elements(DType::float64, dtype, 1, &re, 0, out, 0);

@@ -8,21 +8,29 @@ namespace tw {
 struct Scalar {
   enum class Kind : std::uint8_t { boolean, integer, floating, complex };
   Kind kind;
-  bool beyond;     // an integer of 2^63 or more: `i` has the bits of the uint64
+  // Which types hold an integer: from 2^63 on `i` has the bits of the uint64, and of wider ones
+  // only `re` tells.
+  enum class Reach : std::uint8_t { int64, uint64, wider } reach;
   std::int64_t i;  // boolean and integer
   double re, im;
 
   Scalar() = default;  // uninitialised, for arrays
-  Scalar(bool value) : kind(Kind::boolean), beyond(false), i(value), re(value), im(0) {}
+  Scalar(bool value) : kind(Kind::boolean), reach(Reach::int64), i(value), re(value), im(0) {}
   Scalar(int value) : Scalar(static_cast<std::int64_t>(value)) {}
   Scalar(std::int64_t value)
-      : kind(Kind::integer), beyond(false), i(value), re(static_cast<double>(value)), im(0) {}
-  Scalar(double value) : kind(Kind::floating), beyond(false), i(0), re(value), im(0) {}
-  Scalar(double re, double im) : kind(Kind::complex), beyond(false), i(0), re(re), im(im) {}
+      : kind(Kind::integer), reach(Reach::int64), i(value), re(static_cast<double>(value)), im(0) {}
+  Scalar(double value) : kind(Kind::floating), reach(Reach::int64), i(0), re(value), im(0) {}
+  Scalar(double re, double im) : kind(Kind::complex), reach(Reach::int64), i(0), re(re), im(im) {}
   static Scalar of_uint64(std::uint64_t value) {
     Scalar scalar(static_cast<std::int64_t>(value));
-    scalar.beyond = scalar.i < 0;
+    if (scalar.i < 0) scalar.reach = Reach::uint64;
     scalar.re = static_cast<double>(value);
+    return scalar;
+  }
+  static Scalar of_wider_integer(double value) {
+    Scalar scalar(0);
+    scalar.reach = Reach::wider;
+    scalar.re = value;
     return scalar;
   }
   // Type of a tensor made from this number alone.

@@ -335,9 +335,9 @@ bool differentiable(const PointwiseRow& row, DType type) {
 
 bool wants_recording(const PointwiseRow& row, const Operand* operands) {
   if (!grad_mode) return false;
-  for (int i = 0; i < row.arity; ++i)
-    if (records(operands[i].tensor)) return true;
-  return false;
+  bool any = false;  // all are asked: each may be a stale view
+  for (int i = 0; i < row.arity; ++i) any |= records(operands[i].tensor);
+  return any;
 }
 
 void attach_node(PointwiseOp op, const Operand* operands, const Tensor& y) {
@@ -405,7 +405,7 @@ void check_in_place(const PointwiseRow& row, const Operand* operands, DType type
   if (row.result == PointwiseResult::truth || rank(type) > rank(a.dtype()))
     fail(ErrorKind::type, row.name, ": a ", name_of(type),
          " result cannot be written in place into ", name_of(a.dtype()));
-  if (recorded) check_recorded_change(a, row.name);
+  recorded ? check_recorded_change(a, row.name) : check_unrecorded_change(a, row.name);
 }
 
 bool overlaps_partly(const Tensor& a, const Tensor& b) {

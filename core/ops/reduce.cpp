@@ -81,6 +81,13 @@ DType sum_dtype(DType in, std::optional<DType> asked) {
   return is_unsigned_int(in) ? DType::uint64 : in;
 }
 
+// The terms converted to the type asked for, before they are combined.
+Tensor cast_terms(const Tensor& x, std::optional<DType> dtype, const char* op) {
+  if (!dtype) return x;
+  if (is_bool(*dtype)) fail(ErrorKind::type, op, ": dtype bool cannot hold it; use any or all");
+  return astype(x, *dtype);
+}
+
 void check_floating(const Tensor& x, const char* op) {
   if (!is_floating(x.dtype()) && !is_complex(x.dtype()))
     fail(ErrorKind::type, op, ": needs a floating-point input, got ", name_of(x.dtype()),
@@ -98,7 +105,8 @@ void check_nonempty(const Tensor& x, const ReducedAxes& axes, const char* op) {
 
 }  // namespace
 
-Tensor sum(const Tensor& x, const Axes& axes_in, bool keepdims, std::optional<DType> dtype) {
+Tensor sum(const Tensor& x_in, const Axes& axes_in, bool keepdims, std::optional<DType> dtype) {
+  const Tensor x = cast_terms(x_in, dtype, "sum");
   const ReducedAxes axes = resolve(x, axes_in, "sum");
   const DType out = sum_dtype(x.dtype(), dtype);
   const Tensor y = run(ReduceOp::sum, x, axes, keepdims, out);
@@ -146,7 +154,8 @@ Tensor product_gradient(const Tensor& g, const Tensor& x, const Tensor& y,
 
 }  // namespace
 
-Tensor prod(const Tensor& x, const Axes& axes_in, bool keepdims, std::optional<DType> dtype) {
+Tensor prod(const Tensor& x_in, const Axes& axes_in, bool keepdims, std::optional<DType> dtype) {
+  const Tensor x = cast_terms(x_in, dtype, "prod");
   const ReducedAxes axes = resolve(x, axes_in, "prod");
   const DType out = sum_dtype(x.dtype(), dtype);
   const Tensor y = run(ReduceOp::prod, x, axes, keepdims, out);

@@ -39,7 +39,8 @@ void register_kernel(const Kernel* kernel);
 
 // Forces kernel `name` for `op`; "" lifts it. Raises ValueError that lists the names when unknown.
 void force_kernel(const std::string& op, const std::string& name);
-// By call or environment; empty where none is. Raises ValueError for an unknown name in the environment.
+// By call or environment; empty where none is. Raises ValueError for an unknown name in the
+// environment.
 std::string forced_kernel(const std::string& op);
 
 // Forced, else the cheapest estimate among those that accept. A forced kernel that refuses raises

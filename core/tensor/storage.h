@@ -12,6 +12,9 @@ struct Storage : Counted {
   std::size_t bytes = 0;
   // Counts in-place changes; autograd compares it with what it saved.
   std::uint32_t version = 0;
+  // Recorded in-place changes: views taken before the last one show its values, but not its graph.
+  std::uint32_t recorded_changes = 0;
+  bool in_graph = false;  // some tensor over these bytes has required grad
   bool writable = true;
   // For borrowed memory: gives it back to its owner. Null: the bytes belong to the pool.
   void (*give_back)(void* owner) = nullptr;

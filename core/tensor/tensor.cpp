@@ -50,6 +50,7 @@ Tensor Tensor::over(Ref<Storage> storage, std::int64_t offset_bytes, const Shape
                     const Strides& strides, DType dtype) {
   const std::int64_t count = element_count(shape);
   auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
+  header->recorded_seen = storage->recorded_changes;
   header->storage = std::move(storage);
   header->offset_bytes = offset_bytes;
   header->count = count;
@@ -79,11 +80,24 @@ void TensorHeader::destroy(TensorHeader* header) noexcept {
   FreeList<TensorHeader>::give(header);
 }
 
-void Tensor::touch(const char* op) const {
-  Storage& storage = *header_->storage;
-  if (!storage.writable)
+void Tensor::check_writable(const char* op) const {
+  if (!header_->storage->writable)
     fail(ErrorKind::value, op, ": the tensor's memory is read-only; copy() it first");
-  ++storage.version;
+  if (shares_elements(*this))
+    fail(ErrorKind::value, op, ": elements of a broadcast tensor ", describe(*this),
+         " share memory; copy() it first");
+}
+
+void Tensor::touch(const char* op) const {
+  check_writable(op);
+  ++header_->storage->version;
+}
+
+bool shares_elements(const Tensor& x) {
+  if (x.count() == 0) return false;
+  for (int i = 0; i < x.rank(); ++i)
+    if (x.strides()[i] == 0 && x.size(i) > 1) return true;
+  return false;
 }
 
 TensorExtras& Tensor::extras() const {

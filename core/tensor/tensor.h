@@ -43,7 +43,10 @@ struct TensorHeader : Counted {
   bool contiguous = true;      // row-major without gaps
   bool requires_grad = false;  // set for leaves and for results of recorded ops
   bool is_view = false;        // shares its storage with the tensor it was made from
-  Ref<NodeBase> grad_fn;       // the op that made this; null for leaves
+  // The storage's recorded_changes when this header was made; kUntracked for headers outside any
+  // graph.
+  std::uint32_t recorded_seen = 0;
+  Ref<NodeBase> grad_fn;  // the op that made this; null for leaves
   Shape shape;
   Strides strides;  // in elements
   std::unique_ptr<TensorExtras> extras;
@@ -83,7 +86,9 @@ class Tensor {
   char* bytes() const { return static_cast<char*>(header_->storage->data) + header_->offset_bytes; }
   template <class T> T* data() const { return reinterpret_cast<T*>(bytes()); }
   std::uint32_t version() const { return header_->storage->version; }
-  // Call before every in-place write: refuses read-only memory, then counts the change.
+  // Raises ValueError for read-only memory and for tensors whose elements share memory.
+  void check_writable(const char* op) const;
+  // Call before every in-place write: checks, then counts the change.
   void touch(const char* op) const;
 
   TensorExtras& extras() const;  // created on first use
@@ -92,6 +97,11 @@ class Tensor {
  private:
   Ref<TensorHeader> header_;
 };
+
+inline constexpr std::uint32_t kUntracked = 0xffffffffu;
+
+// Whether several elements lie in one place, as broadcasting makes it.
+bool shares_elements(const Tensor& x);
 
 struct TensorExtras {
   Tensor grad;

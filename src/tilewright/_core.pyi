@@ -571,7 +571,7 @@ def flip(x: Tensor, *, axis: int | Sequence[int] | None=None) -> Tensor:
 def floor(x: _Operand) -> Tensor:
     """Largest whole number not above x."""
 def floor_divide(a: _Operand, b: _Operand) -> Tensor:
-    """Largest whole number not above a / b."""
+    """Largest whole number not above a / b; 0 for whole numbers over 0."""
 def force_kernel(op: str, name: str) -> None:
     """Forces a kernel by name; '' lifts it."""
 def forced_kernel(op: str) -> str:
@@ -746,7 +746,7 @@ def reciprocal(x: _Operand) -> Tensor:
 def relu(x: _Operand) -> Tensor:
     """Larger of x and 0."""
 def remainder(a: _Operand, b: _Operand) -> Tensor:
-    """a - b * floor(a / b): the sign of b."""
+    """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0."""
 def reshape(x: Tensor, shape: int | Sequence[int], *, copy: _Bool | None=None) -> Tensor:
     """The same elements in another shape; one extent may be -1."""
 def result_type(*args: Tensor | _DTypeLike | _Number) -> _DType:

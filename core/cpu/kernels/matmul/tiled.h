@@ -22,8 +22,7 @@ template <class T> inline void add_scaled_row(std::int64_t n, T x, const T* __re
 template <class T> inline void copy_block(std::int64_t rows, std::int64_t columns, const T* b,
                                           std::int64_t b_row, std::int64_t b_col, T* copy) {
   for (std::int64_t j = 0; j < columns; ++j)
-    for (std::int64_t l = 0; l < rows; ++l)
-      copy[l * kTiledBlock + j] = b[l * b_row + j * b_col];
+    for (std::int64_t l = 0; l < rows; ++l) copy[l * kTiledBlock + j] = b[l * b_row + j * b_col];
 }
 
 template <class T> inline void scale_result(const MatmulProblem& p, T* c) {
@@ -52,8 +51,8 @@ template <class T> inline void tiled_one(const MatmulProblem& p, const T* a, con
       }
       for (std::int64_t i = 0; i < p.m; ++i)
         for (std::int64_t l = l0; l < l1; ++l)
-          add_scaled_row(columns, (T)p.alpha * a[i * p.a_row + l * p.a_col],
-                         block + (l - l0) * row, c + i * p.c_row + j0 * p.c_col, p.c_col);
+          add_scaled_row(columns, (T)p.alpha * a[i * p.a_row + l * p.a_col], block + (l - l0) * row,
+                         c + i * p.c_row + j0 * p.c_col, p.c_col);
     }
 }
 
