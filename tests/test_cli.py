@@ -119,6 +119,35 @@ class TestTrain:
         assert main([*QUICK, "--plot", "x.docx"]) == 1
         assert "no picture format 'docx'" in capsys.readouterr().err
 
+    @pytest.mark.parametrize("command", [QUICK, ["bench", "overhead", "--peers", "numpy"]])
+    @pytest.mark.parametrize("option", ["--json", "--plot"])
+    def test_a_missing_folder_fails_before_the_work(self, tmp_path, capsys, command, option):
+        if option == "--plot":
+            pytest.importorskip("matplotlib")
+        target = tmp_path / "nowhere" / "x.png"
+        assert main([*command, option, str(target)]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert f"{option}: cannot write {target}" in captured.err
+        assert f"create the folder {target.parent} first" in captured.err
+        assert captured.err.count("\n") == 1
+
+    def test_a_folder_is_no_file(self, tmp_path, capsys):
+        assert main([*QUICK, "--json", str(tmp_path)]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert f"--json: cannot write {tmp_path}" in captured.err
+
+    def test_a_later_failure_leaves_the_named_file_as_it_was(self, tmp_path, capsys):
+        fresh, held = tmp_path / "fresh.json", tmp_path / "held.json"
+        held.write_text("old")
+        for target in (fresh, held):
+            command = ["train", "mnist", "--data", str(tmp_path), "--json", str(target)]
+            assert main(command) == 1
+        assert "no train-images" in capsys.readouterr().err
+        assert not fresh.exists()
+        assert held.read_text() == "old"
+
     def test_missing_data(self, tmp_path, capsys):
         assert main(["train", "mnist", "--data", str(tmp_path)]) == 1
         error = capsys.readouterr().err
@@ -134,7 +163,11 @@ class TestTrain:
             (["train", "digits", "--lr", "-1"], "above 0, got '-1'"),
             (["train", "digits", "--kernel", "magic"], "invalid choice: 'magic'"),
             (["train", "digits", "--kernel", "auto", "--ladder"], "not allowed with"),
-            (["explain", "matmul", "12y"], "expected sizes such as 512x512"),
+            (["explain", "matmul", "12y"], "expected sizes of at least 1, such as 512x512"),
+            (["explain", "matmul", "0x0x0"], "sizes of at least 1, such as 512x512, got '0x0x0'"),
+            (["explain", "matmul", "4xx4"], "sizes of at least 1"),
+            (["explain", "matmul", "99999999999999999999x1x1"], "no memory holds a tensor"),
+            (["explain", "exp", "9" * 5000], "no memory holds a tensor"),
             (["bench", "matmul", "--peers", "excel"], "no peer 'excel'"),
             (["bench", "matmul", "--sizes", "16,x"], "at least 1, got 'x'"),
             ([], "required: COMMAND"),

@@ -123,6 +123,13 @@ class TestMnist:
         with pytest.raises(ValueError, match=r"5 images, .* 4 labels"):
             data.mnist(folder)
 
+    @pytest.mark.parametrize("split", ["train", "t10k"])
+    def test_files_without_images(self, folder, split):
+        (folder / f"{split}-images-idx3-ubyte").write_bytes(idx((0, 28, 28)))
+        (folder / f"{split}-labels-idx1-ubyte").write_bytes(idx((0,)))
+        with pytest.raises(ValueError, match=f"{split}-images-idx3-ubyte: holds 0 images"):
+            data.mnist(folder)
+
     def test_labels_beyond_nine(self, folder):
         (folder / "t10k-labels-idx1-ubyte").write_bytes(idx((3,), b"\x00\x0a\x01"))
         with pytest.raises(ValueError, match="labels go from 0 to 9, found 10"):
@@ -211,6 +218,21 @@ class TestDataLoader:
         ("make", "error", "text"),
         [
             (lambda: data.DataLoader(tw.arange(3), 0), ValueError, "at least 1, got 0"),
+            (lambda: data.DataLoader(tw.arange(3), -2), ValueError, "at least 1, got -2"),
+            (
+                lambda: data.DataLoader(tw.arange(3), True),
+                TypeError,
+                "batch_size is a whole number",
+            ),
+            (lambda: data.DataLoader(tw.arange(3), 2.0), TypeError, "batch_size is a whole number"),
+            (lambda: data.DataLoader(tw.arange(3), "2"), TypeError, "whole number, got '2'"),
+            (lambda: data.DataLoader(tw.arange(3), seed=-1), ValueError, "seed must be at least 0"),
+            (lambda: data.DataLoader(tw.arange(3), seed=2**64), ValueError, "seed must be below"),
+            (lambda: data.DataLoader(tw.arange(3), seed="a"), TypeError, "seed is a whole number"),
+            (lambda: data.DataLoader(tw.arange(3), seed=True), TypeError, "seed is a whole number"),
+            (lambda: data.DataLoader(tw.arange(3), generator=3), TypeError, "generator is a int"),
+            (lambda: data.DataLoader(None), TypeError, "TensorDataset, got NoneType"),
+            (lambda: data.DataLoader({"x": tw.arange(3)}), TypeError, "TensorDataset, got dict"),
             (lambda: data.DataLoader((tw.arange(3), tw.arange(4))), ValueError, r"\(3,\), \(4,\)"),
             (lambda: data.DataLoader(()), ValueError, "no tensors"),
             (lambda: data.DataLoader(([1, 2],)), TypeError, "item 0 is a list"),

@@ -1,5 +1,6 @@
 """Files: round trips, exchange with the safetensors package, damage, full disks and kills."""
 
+import errno
 import json
 import os
 import signal
@@ -87,6 +88,14 @@ class TestRoundTrip:
         assert tw.io.load_metadata(path) == {"epoch": "3", "note": "für später"}
         assert tw.load(path) == {}
 
+    def test_paths_of_bytes(self, path):
+        tw.save({"x": tw.ones((1,))}, os.fsencode(path), metadata={"a": "b"})
+        assert tw.load(os.fsencode(path))["x"].tolist() == [1.0]
+        assert tw.io.load_metadata(os.fsencode(path)) == {"a": "b"}
+        path.write_bytes(b"")
+        with pytest.raises(ValueError, match=f"^{path}: not a safetensors file"):
+            tw.load(os.fsencode(path))
+
     def test_names_of_any_text(self, path):
         tensors = {name: tw.ones((1,)) for name in ('a "b"', "", "schön.0", "a/b")}
         tw.save(tensors, path)
@@ -159,11 +168,25 @@ class TestDamage:
             ({"x": entry(offsets=(4, 12))}, bytes(12), "starts at 4, not 0"),
             ({"x": entry(), "y": entry()}, bytes(8), "starts at 0, not 8"),
             ({"__metadata__": 3}, b"", "metadata is not a table"),
+            ({"__metadata__": {"epoch": 3}}, b"", "metadata is not a table of texts"),
+            ({"x": entry(dtype=["F32"])}, bytes(8), "'x': damaged header entry"),
+            ({"x": entry(dtype=None)}, bytes(8), "'x': damaged header entry"),
+            ({"x": entry(shape=("a",))}, bytes(8), "'x': sizes and offsets must be whole"),
+            ({"x": entry(shape=(True, 2))}, bytes(8), "'x': sizes and offsets must be whole"),
+            ({"x": entry(shape=(10**30, 0), offsets=(0, 0))}, b"", "'x': shape .* 64 bits"),
+            ({"x": entry(shape=(2**62, 4, 0), offsets=(0, 0))}, b"", "'x': shape .* 64 bits"),
+            ({"x": entry(shape=(1,) * 8 + (2,))}, bytes(8), "'x': shape .* more than 8 axes"),
+            ({"x": entry(shape=(10**30,), offsets=(0, 4 * 10**30))}, b"", "'x': shape"),
+            (b'{"x":' + b"9" * 5000 + b"}", b"", "damaged header"),
+            (b'{"\\ud800":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}', bytes(4), "no text"),
+            ('{"x":1}'.encode("utf-16"), b"", "damaged header"),
+            ({"x": entry("BOOL", (3,), (0, 3))}, b"\x00\x01\x02", "'x': a BOOL byte is neither"),
+            ({"x": entry("BOOL", (), (0, 1))}, b"\xff", "'x': a BOOL byte is neither"),
         ],
     )
     def test_damaged_headers(self, path, header, data, text):
         write(path, header, data)
-        with pytest.raises(ValueError, match=text):
+        with pytest.raises(ValueError, match=rf"model\.safetensors: .*{text}"):
             tw.load(path)
 
     def test_foreign_element_types(self, path):
@@ -197,10 +220,22 @@ class TestRefusedSaves:
             tw.save(tensors, path)
         assert path.read_bytes() == b"old"
 
+    def test_names_that_no_file_can_hold(self, path):
+        with pytest.raises(ValueError, match=r"'\\ud800' cannot name a tensor: .*surrogate"):
+            tw.save({"\ud800": tw.ones((1,))}, path)
+        with pytest.raises(ValueError, match=r"metadata 'a': .* lone surrogate"):
+            tw.save({}, path, metadata={"a": "\udfff"})
+        assert not path.exists()
+
     def test_metadata_must_be_text(self, path):
         with pytest.raises(TypeError, match="metadata maps text to text"):
             tw.save({}, path, metadata={"epoch": 3})
         assert not path.exists()
+
+    def test_a_path_is_no_number(self):
+        for call in (lambda: tw.save({}, 3), lambda: tw.load(0), lambda: tw.io.load_metadata(None)):
+            with pytest.raises(TypeError, match="expected str, bytes or os"):
+                call()
 
     def test_places_that_cannot_hold_a_file(self, tmp_path):
         with pytest.raises(FileNotFoundError, match=r"nowhere/x"):
@@ -230,10 +265,12 @@ class TestAtomicity:
             "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
             "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
             "try: tw.save({'new': tw.ones((1_000_000,))}, sys.argv[1])\n"
-            "except OSError: sys.exit(7)\n"
+            "except OSError as e: print(e.errno, e.filename); sys.exit(7)\n"
         )
         command = [sys.executable, "-c", program, str(path)]
-        assert subprocess.run(command, check=False).returncode == 7
+        result = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert result.returncode == 7
+        assert result.stdout == f"{errno.EFBIG} {path}\n"
         assert tw.load(path)["old"].tolist() == [1.0] * 4
         assert os.listdir(path.parent) == [path.name]
 

@@ -126,8 +126,99 @@ class TestStateDict:
         with pytest.raises(ValueError, match=r"0\.bias: expected a tensor, got list"):
             small_model().load_state_dict({"0.bias": [1.0, 2.0, 3.0]}, strict=False)
 
+    @pytest.mark.parametrize("state", [None, [("0.bias", 1)], 3])
+    def test_a_state_is_a_dict(self, state):
+        with pytest.raises(TypeError, match="expected a dict of tensors by name, got"):
+            small_model().load_state_dict(state)
+
+    def test_names_are_text(self):
+        with pytest.raises(TypeError, match="3 cannot name a tensor"):
+            small_model().load_state_dict({3: tw.zeros((1,))}, strict=False)
+
+    def test_complex_values_do_not_load_into_real_ones_and_nothing_changes(self):
+        model = small_model()
+        values = {name: value.tolist() for name, value in model.state_dict().items()}
+        state = {name: tw.zeros_like(value) for name, value in model.state_dict().items()}
+        state["2.weight"] = tw.zeros((2, 3), dtype=tw.complex64)
+        with pytest.raises(ValueError, match=r"2\.weight: complex64 does not fit float32"):
+            model.load_state_dict(state)
+        assert {name: value.tolist() for name, value in model.state_dict().items()} == values
+
+    @pytest.mark.parametrize("dtype", [tw.float32, tw.bfloat16])
+    @pytest.mark.parametrize("transposed", [False, True])
+    def test_read_only_parameters_are_named_and_nothing_changes(self, dtype, transposed):
+        module = nn.Module()
+        module.first = nn.Parameter(tw.ones((2,)))
+        fixed = tw.frombuffer(bytes(6 * dtype.itemsize), dtype=dtype, shape=(2, 3))
+        module.fixed = nn.Parameter(fixed.T if transposed else fixed)
+        state = {name: value + 5 for name, value in module.state_dict().items()}
+        with pytest.raises(ValueError, match="fixed: the module's tensor is read-only"):
+            module.load_state_dict(state)
+        assert module.first.tolist() == [1.0, 1.0]
+
+    def test_scalars_and_empty_tensors_load(self):
+        module = nn.Module()
+        module.scale = nn.Parameter(tw.ones(()))
+        module.empty = nn.Parameter(tw.frombuffer(b"", dtype=tw.float32, shape=(3, 0)))
+        module.load_state_dict({"scale": tw.asarray(4), "empty": tw.zeros((3, 0))})
+        assert module.scale.item() == 4.0
+
+
+class TestCycles:
+    @pytest.fixture
+    def parent(self):
+        module = nn.Module()
+        module.child = nn.Linear(2, 1)
+        module.child.parent = module
+        return module
+
+    def test_names_end_where_a_module_returns(self, parent):
+        names = ["child.weight", "child.bias"]
+        assert [name for name, _ in parent.named_parameters()] == names
+        assert list(parent.state_dict()) == names
+        assert [name for name, _ in parent.named_modules()] == ["", "child"]
+        assert list(parent.child.state_dict()) == ["weight", "bias"]
+
+    def test_walks_end(self, parent):
+        seen = []
+        parent.eval().requires_grad_(False).apply(seen.append)
+        assert seen == [parent.child, parent]
+        assert not parent.child.training
+        parent.load_state_dict(parent.state_dict())
+
+    def test_repr_ends(self, parent):
+        assert "(parent): ..." in repr(parent)
+
+    def test_a_module_that_is_its_own_attribute(self):
+        layer = nn.Linear(2, 1)
+        layer.me = layer
+        assert list(layer.state_dict()) == ["weight", "bias"]
+
+    def test_a_list_cannot_hold_itself(self):
+        for stack in (nn.Sequential(nn.ReLU()), nn.ModuleList()):
+            before = len(stack)
+            with pytest.raises(ValueError, match="cannot hold itself"):
+                stack.append(stack)
+            assert len(stack) == before
+
 
 class TestLayers:
+    @pytest.mark.parametrize("sizes", [("a", 2), (2, None), (2.0, 2), (True, 2)])
+    def test_linear_sizes_are_whole_numbers(self, sizes):
+        with pytest.raises(TypeError, match=r"Linear: (in|out)_features is a whole number, got"):
+            nn.Linear(*sizes)
+
+    @pytest.mark.parametrize("x", [[1.0, 2.0], None, 3.0, b"ab"])
+    def test_linear_says_what_it_got(self, x):
+        with pytest.raises(TypeError, match=rf"\(\.\.\., 2\), got {type(x).__name__};"):
+            nn.Linear(2, 2)(x)
+
+    def test_settings_of_another_type(self):
+        with pytest.raises(TypeError, match="Dropout: probability is a number, got 'a'"):
+            nn.Dropout("a")
+        with pytest.raises(TypeError, match="Flatten: axes are whole numbers, got 'a'"):
+            nn.Flatten("a")
+
     def test_linear_is_x_weight_transposed_plus_bias(self):
         layer = nn.Linear(2, 1)
         layer.weight.detach().copy_(tw.asarray([[2.0, 3.0]]))

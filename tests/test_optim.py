@@ -237,6 +237,73 @@ class TestState:
             optimizer.load_state_dict(other.state_dict())
         assert optimizer.param_groups[0]["lr"] == 0.1
 
+    @pytest.mark.parametrize(
+        ("damage", "text"),
+        [
+            (lambda s: s.pop("state"), "'state' is missing"),
+            (lambda s: s.pop("param_groups"), "'param_groups' is missing"),
+            (lambda s: s.update(state=[]), "'state' is missing or has another form"),
+            (lambda s: s["param_groups"][0].pop("params"), "group 0 has no list 'params'"),
+            (lambda s: s["param_groups"][0].update(params=["a", "b"]), "numbers of parameters"),
+            (lambda s: s["param_groups"][0].update(params=[0, 0]), "a parameter twice"),
+            (lambda s: s["param_groups"][0].update(lr=-1.0), "lr must not be negative"),
+            (lambda s: s["param_groups"][0].update(lr=float("nan")), "lr must be finite"),
+            (lambda s: s["param_groups"][0].update(betas=(0.9, 1.0)), r"betas lie in \[0, 1\)"),
+            (lambda s: s["param_groups"][0].update(betas=3), "betas are two numbers"),
+            (lambda s: s["param_groups"][0].update(speed=3), "unknown settings: speed"),
+            (lambda s: s["state"].update({7: {}}), "state of 7: no such parameter"),
+            (lambda s: s["state"].update({1: 3}), "state of 1: .*no dict"),
+            (lambda s: s["state"][1].update(step=-1), "step of parameter 1 .*got -1"),
+            (lambda s: s["state"][1].update(step=1.5), "step of parameter 1 .*got 1.5"),
+            (lambda s: s["state"][1].update(step=float("nan")), "step of parameter 1"),
+            (lambda s: s["state"][1].update(step=2**64), "step of parameter 1"),
+            (lambda s: s["state"][1].update(step="3"), "step of parameter 1 .*got '3'"),
+            (lambda s: s["state"][1].pop("exp_avg"), "exp_avg of parameter 1 is missing"),
+            (
+                lambda s: s["state"][1].update(exp_avg=tw.zeros((2,))),
+                "exp_avg of parameter 1: float32 does not fit float64",
+            ),
+            (
+                lambda s: s["state"][1].update(exp_avg_sq=tw.zeros((3,), dtype=tw.float64)),
+                r"exp_avg_sq of parameter 1: shape \(3,\)",
+            ),
+        ],
+    )
+    def test_a_damaged_state_changes_nothing(self, damage, text):
+        params = [as_parameter(values) for values in start_values()]
+        optimizer = optim.Adam(params, lr=0.1)
+        self._advance(optimizer, params, range(1))
+        state, before = optimizer.state_dict(), self._as_lists(optimizer)
+        state["param_groups"][0]["lr"] = 0.7
+        state["state"][0]["step"] = 9
+        damage(state)
+        with pytest.raises(ValueError, match=text):
+            optimizer.load_state_dict(state)
+        assert self._as_lists(optimizer) == before
+
+    @pytest.mark.parametrize("state", [None, [], 3])
+    def test_a_state_is_a_dict(self, state):
+        with pytest.raises(TypeError, match="load_state_dict: expected a dict, got"):
+            optim.SGD([as_parameter([1.0])]).load_state_dict(state)
+
+    def test_steps_may_be_tensors_as_pytorchs_are(self):
+        params = [as_parameter([1.0])]
+        optimizer = optim.Adam(params)
+        self._advance(optimizer, params, range(1), [[1.0]])
+        state = optimizer.state_dict()
+        state["state"][0]["step"] = tw.asarray(4.0)
+        optimizer.load_state_dict(state)
+        assert optimizer.state_dict()["state"][0]["step"] == 4
+
+    @staticmethod
+    def _as_lists(optimizer):
+        state = optimizer.state_dict()
+        lists = {
+            number: {key: v.tolist() if isinstance(v, tw.Tensor) else v for key, v in held.items()}
+            for number, held in state["state"].items()
+        }
+        return state["param_groups"], lists
+
     @staticmethod
     def _advance(optimizer, params, steps, fixed=None):
         for step in steps:
@@ -250,7 +317,14 @@ class TestErrors:
         ("make", "text"),
         [
             (lambda p: optim.SGD(p, lr=-1.0), "SGD: lr must not be negative"),
-            (lambda p: optim.SGD(p, lr=float("nan")), "SGD: lr must not be negative"),
+            (lambda p: optim.SGD(p, lr=float("nan")), "SGD: lr must be finite, got nan"),
+            (lambda p: optim.Adam(p, lr=float("inf")), "Adam: lr must be finite, got inf"),
+            (lambda p: optim.SGD(p, lr=10**400), "SGD: lr must be finite"),
+            (lambda p: optim.SGD(p, dampening=float("nan")), "dampening must be finite"),
+            (lambda p: optim.Adam(p, betas=(0.9, 0.9, 0.9)), "betas are two numbers"),
+            (lambda p: optim.SGD([{"lr": 0.1}]), "a group needs 'params'"),
+            (lambda p: optim.SGD([p[0] * 2]), r"parameter 0, shape \(1,\), is the result of"),
+            (lambda p: optim.SGD([tw.zeros((2, 3)).T]), "not contiguous"),
             (lambda p: optim.SGD(p, nesterov=True), "nesterov needs a momentum"),
             (lambda p: optim.Adam(p, betas=(1.0, 0.9)), r"Adam: betas lie in \[0, 1\)"),
             (lambda p: optim.AdamW(p, eps=-1.0), "AdamW: eps must not be negative"),
@@ -267,6 +341,36 @@ class TestErrors:
     def test_parameters_must_be_tensors(self):
         with pytest.raises(TypeError, match="parameter 0 is a float, not a tensor"):
             optim.SGD([1.0])
+
+    @pytest.mark.parametrize(
+        ("make", "text"),
+        [
+            (lambda p: optim.SGD(p, lr="a"), "SGD: lr must be a number, got 'a'"),
+            (lambda p: optim.SGD(p, lr=None), "SGD: lr must be a number, got None"),
+            (lambda p: optim.Adagrad(p, lr=True), "Adagrad: lr must be a number, got True"),
+            (lambda p: optim.Adam(p, betas=("a", 0.9)), "Adam: betas must be a number"),
+            (lambda p: optim.SGD(p, nesterov=1), "nesterov is True or False"),
+            (lambda p: optim.SGD(None), "expected a list of tensors.* got NoneType"),
+            (lambda p: optim.SGD(p[0]), "expected a list of tensors.* got Tensor"),
+            (lambda p: optim.SGD(set(p)), "expected a list of tensors.* got set"),
+            (lambda p: optim.SGD([{"params": p}, 3]), "a group is a dict, not int"),
+        ],
+    )
+    def test_types_of_settings(self, make, text):
+        with pytest.raises(TypeError, match=text):
+            make([as_parameter([1.0])])
+
+    @pytest.mark.parametrize("dtype", ["int64", "bool", "float16", "bfloat16", "complex64"])
+    def test_dtypes_that_the_kernels_do_not_take(self, dtype):
+        param = tw.zeros((2,), dtype=getattr(tw, dtype))
+        with pytest.raises(TypeError, match=f"{dtype}; the fused kernels take float32 and float64"):
+            optim.SGD([param])
+
+    def test_a_refused_group_is_not_added(self):
+        optimizer = optim.SGD([as_parameter([1.0])])
+        with pytest.raises(ValueError, match="lr must not be negative"):
+            optimizer.add_param_group({"params": as_parameter([1.0]), "lr": -1.0})
+        assert len(optimizer.param_groups) == 1
 
     def test_repr_shows_settings(self):
         text = repr(optim.SGD([as_parameter([1.0])], lr=0.5))

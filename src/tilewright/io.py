@@ -8,6 +8,7 @@ and without NumPy.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -40,7 +41,12 @@ _CODES = {
 _NAMES = {code: name for name, code in _CODES.items()}
 # The format's own limit on headers; a longer one is damage, and must not be read into memory.
 _LARGEST_HEADER_BYTES = 100_000_000
+# The engine's own limit on axes.
+_LARGEST_RANK = 8
 TEMPORARY_SUFFIX = ".tilewright-tmp"
+
+
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
 class _Entry(NamedTuple):
@@ -55,14 +61,14 @@ class _Entry(NamedTuple):
 
 def save(
     tensors: Mapping[str, Tensor],
-    path: str | os.PathLike[str],
+    path: Path,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
     """Writes named tensors, such as a module's `state_dict()`, as a safetensors file.
 
     The file appears whole or not at all: after a failure or a kill an older file of that name is
-    intact. Raises TypeError for anything but named tensors and OSError where the file cannot be
-    written.
+    intact. Raises TypeError for anything but named tensors, ValueError for a name that is no valid
+    Unicode and OSError, with the path, where the file cannot be written.
 
     >>> import tempfile, tilewright as tw
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -75,28 +81,30 @@ def save(
     # Largest elements first keeps every tensor aligned to its element size.
     names = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
     header = _header({name: tensors[name] for name in names}, metadata)
-    with _atomic_writer(path) as file:
+    with _atomic_writer(os.fsdecode(path)) as file:
         file.write(header)
         for name in names:
             if tensors[name].size:
                 file.write(tensors[name].detach().contiguous())
 
 
-def load(path: str | os.PathLike[str]) -> dict[str, Tensor]:
+def load(path: Path) -> dict[str, Tensor]:
     """Reads all tensors of a safetensors file.
 
     Raises FileNotFoundError, ValueError that says what is wrong with a damaged or truncated file,
     and TypeError for element types that Tilewright does not have.
     """
+    path = os.fsdecode(path)
     with open(path, "rb") as file:
-        entries, _, first = _read_header(file, os.fspath(path))
+        entries, _, first = _read_header(file, path)
         return {entry.name: _read_tensor(file, first, entry, path) for entry in entries}
 
 
-def load_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
+def load_metadata(path: Path) -> dict[str, str]:
     """The texts that were saved beside the tensors."""
+    path = os.fsdecode(path)
     with open(path, "rb") as file:
-        return _read_header(file, os.fspath(path))[1]
+        return _read_header(file, path)[1]
 
 
 def _check_tensors(tensors: Any) -> None:
@@ -108,6 +116,8 @@ def _check_tensors(tensors: Any) -> None:
     for name, tensor in tensors.items():
         if not isinstance(name, str) or name == "__metadata__":
             raise TypeError(f"save: {name!r} cannot name a tensor")
+        if not _is_unicode(name):
+            raise ValueError(f"save: {name!r} cannot name a tensor: it holds a lone surrogate")
         if not isinstance(tensor, Tensor):
             raise TypeError(f"save: {name!r} is a {type(tensor).__name__}, not a tensor")
 
@@ -116,6 +126,17 @@ def _check_metadata(metadata: Mapping[str, str] | None) -> None:
     for key, value in (metadata or {}).items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise TypeError(f"save: metadata maps text to text; {key!r}: {value!r} does not")
+        if not _is_unicode(key + value):
+            raise ValueError(f"save: metadata {key!r}: {value!r} holds a lone surrogate")
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether UTF-8 can hold it; JSON's escapes and file names can bring lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _header(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None) -> bytes:
@@ -134,22 +155,24 @@ def _header(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None) -
 
 
 @contextmanager
-def _atomic_writer(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def _atomic_writer(path: str) -> Iterator[IO[bytes]]:
     """A file that takes the place of `path` when the block ends without an exception."""
     target = os.path.realpath(path)
     mode = _mode_of_regular_file(target)
     temporary = f"{target}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
     try:
-        with _create(temporary, target) as file:
+        with open(temporary, "xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         if mode is not None:
             os.chmod(temporary, mode)
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         if os.path.exists(temporary):
             os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise _named(error, target) from None
         raise
     _sync_folder(os.path.dirname(target))
 
@@ -161,18 +184,16 @@ def _mode_of_regular_file(target: str) -> int | None:
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(mode):
-        raise IsADirectoryError(f"save: {target} is a folder")
+        raise IsADirectoryError(errno.EISDIR, "save: is a folder", target)
     if not stat.S_ISREG(mode):
-        raise OSError(f"save: {target} is not a regular file; it cannot be replaced atomically")
+        text = "save: not a regular file, it cannot be replaced atomically"
+        raise OSError(errno.EINVAL, text, target)
     return stat.S_IMODE(mode)
 
 
-def _create(temporary: str, target: str) -> IO[bytes]:
-    try:
-        return open(temporary, "xb")
-    except OSError as error:
-        # The user knows the target, not the temporary name.
-        raise type(error)(error.errno, f"save: {error.strerror}", target) from None
+def _named(error: OSError, target: str) -> OSError:
+    """The same error about the target: the user does not know the temporary name."""
+    return OSError(error.errno, f"save: {error.strerror}", target)
 
 
 def _sync_folder(folder: str) -> None:
@@ -197,7 +218,7 @@ def _read_header(file: IO[bytes], path: str) -> tuple[list[_Entry], dict[str, st
         )
     header = _parse_json(file.read(length), path)
     metadata = header.pop("__metadata__", {})
-    if not isinstance(metadata, dict):
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise ValueError(f"{path}: metadata is not a table of texts")
     entries = [_parse_entry(name, value, path) for name, value in header.items()]
     _check_layout(entries, file_bytes - 8 - length, path)
@@ -206,7 +227,7 @@ def _read_header(file: IO[bytes], path: str) -> tuple[list[_Entry], dict[str, st
 
 def _parse_json(text: bytes, path: str) -> dict[str, Any]:
     try:
-        header = json.loads(text, object_pairs_hook=_unique)
+        header = json.loads(text.decode(), object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not a safetensors file: damaged header: {error}") from None
     if not isinstance(header, dict):
@@ -226,6 +247,10 @@ def _parse_entry(name: str, value: Any, path: str) -> _Entry:
         code, shape, (start, end) = value["dtype"], tuple(value["shape"]), value["data_offsets"]
     except (TypeError, KeyError, ValueError):
         raise ValueError(f"{path}: tensor {name!r}: damaged header entry") from None
+    if not isinstance(code, str) or not _is_unicode(name):
+        raise ValueError(
+            f"{path}: tensor {name!r}: damaged header entry: no text where one must be"
+        )
     if not all(type(number) is int and number >= 0 for number in (*shape, start, end)):
         raise ValueError(f"{path}: tensor {name!r}: sizes and offsets must be whole and positive")
     if code not in _NAMES:
@@ -234,6 +259,11 @@ def _parse_entry(name: str, value: Any, path: str) -> _Entry:
             f"known: {', '.join(_NAMES)}"
         )
     dtype = getattr(tw, _NAMES[code])
+    if len(shape) > _LARGEST_RANK or math.prod(filter(None, shape)) * dtype.itemsize >= 2**63:
+        raise ValueError(
+            f"{path}: tensor {name!r}: shape {shape} has more than {_LARGEST_RANK} axes or more "
+            "bytes than 64 bits count"
+        )
     if math.prod(shape) * dtype.itemsize != end - start:
         raise ValueError(
             f"{path}: tensor {name!r}: shape {shape} of {code} does not fill {end - start} bytes"
@@ -256,12 +286,16 @@ def _check_layout(entries: list[_Entry], data_bytes: int, path: str) -> None:
         raise ValueError(f"{path}: {data_bytes - position} bytes too many after the last tensor")
 
 
-def _read_tensor(
-    file: IO[bytes], first: int, entry: _Entry, path: str | os.PathLike[str]
-) -> Tensor:
+def _read_tensor(file: IO[bytes], first: int, entry: _Entry, path: str) -> Tensor:
     tensor = tw.empty(entry.shape, dtype=entry.dtype)
     if tensor.size:
         file.seek(first + entry.start)
         if file.readinto(tensor) != tensor.nbytes:  # type: ignore[attr-defined]
-            raise ValueError(f"{os.fspath(path)}: truncated while reading tensor {entry.name!r}")
+            raise ValueError(f"{path}: truncated while reading tensor {entry.name!r}")
+        if entry.dtype == tw.bool and _largest_byte(tensor) > 1:
+            raise ValueError(f"{path}: tensor {entry.name!r}: a BOOL byte is neither 0 nor 1")
     return tensor
+
+
+def _largest_byte(tensor: Tensor) -> int:
+    return int(tw.frombuffer(memoryview(tensor), dtype=tw.uint8).max().item())

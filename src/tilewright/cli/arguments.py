@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
 from typing import Any
 
 import tilewright as tw
 
 Subparsers = Any  # argparse keeps the class of add_subparsers() private
+# 10^15 elements of one byte are a petabyte; far longer numbers would not fit 64 bits either.
+_LARGEST_SIZE_DIGITS = 15
 
 
 def add_parser(
@@ -69,8 +72,34 @@ def positive_real(text: str) -> float:
 
 
 def shape(text: str) -> tuple[int, ...]:
-    """Sizes such as 512x512x512; 0 is allowed."""
+    """Sizes such as 512x512x512, each at least 1."""
     parts = text.lower().split("x")
-    if not all(part.isascii() and part.isdigit() for part in parts):
-        raise argparse.ArgumentTypeError(f"expected sizes such as 512x512, got {text!r}")
+    if not all(part.isascii() and part.isdigit() and part.strip("0") for part in parts):
+        raise argparse.ArgumentTypeError(
+            f"expected sizes of at least 1, such as 512x512, got {text!r}"
+        )
+    if any(len(part) > _LARGEST_SIZE_DIGITS for part in parts):
+        raise argparse.ArgumentTypeError(f"no memory holds a tensor of these sizes: {text!r}")
     return tuple(map(int, parts))
+
+
+def check_target(option: str, path: str) -> None:
+    """Raises early what would fail at a long command's end: a file that cannot be written."""
+    existed = os.path.lexists(path)
+    if existed and not os.path.isdir(path) and not os.path.isfile(path):
+        return  # a device or a pipe: opening it could wait or have an effect
+    try:
+        with open(path, "ab"):
+            pass
+    except OSError as error:
+        reason = f"{option}: cannot write {path}: {error.strerror}; {_remedy(path)}"
+        raise type(error)(reason) from None
+    if not existed:
+        os.unlink(path)
+
+
+def _remedy(path: str) -> str:
+    folder = os.path.dirname(path)
+    if folder and not os.path.isdir(folder):
+        return f"create the folder {folder} first"
+    return "name a file that you may write"

@@ -10,15 +10,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from tilewright.cli.arguments import check_target
 from tilewright.extras import available, require
 
 _REFRESH_SECONDS = 0.1
 
 
 class Console:
-    """Where a command writes; with JSON on standard output the rest goes to standard error."""
+    """Where a command writes; with JSON on standard output the rest goes to standard error.
+
+    Raises OSError at once where the JSON file cannot be written.
+    """
 
     def __init__(self, json_target: str | None = None) -> None:
+        if json_target not in (None, "-"):
+            check_target("--json", json_target)
         self.json_target = json_target
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tilewright.cli.arguments import check_target
 from tilewright.extras import require
 
 # One hue for bars keeps the eye on lengths.
@@ -14,7 +15,7 @@ _LOGARITHMIC_FROM = 30
 
 
 def check_plot(path: str | None) -> None:
-    """Raises early what would fail at a long command's end: no matplotlib, unknown format."""
+    """Raises early what would fail at a long command's end: no matplotlib, format, place."""
     if path is None:
         return
     figure = _pyplot().Figure()
@@ -22,6 +23,7 @@ def check_plot(path: str | None) -> None:
     ending = path.rpartition(".")[2].lower()
     if ending not in known:
         raise ValueError(f"--plot: no picture format {ending!r}; known: {', '.join(sorted(known))}")
+    check_target("--plot", path)
 
 
 def bars(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -61,15 +62,15 @@ class DataLoader:
         seed: int | None = None,
         generator: Generator | None = None,
     ) -> None:
-        if batch_size < 1:
-            raise ValueError(f"DataLoader: batch_size must be at least 1, got {batch_size}")
+        self.batch_size = _whole("batch_size", batch_size, 1)
         if seed is not None and generator is not None:
             raise ValueError("DataLoader: give a seed or a generator, not both")
+        if generator is not None and not isinstance(generator, Generator):
+            raise TypeError(f"DataLoader: generator is a {type(generator).__name__}")
         self.dataset = _as_dataset(data)
-        self.batch_size = batch_size
         self.shuffle = shuffle
         self.drop_last = drop_last
-        self.generator = tw.Generator(seed) if seed is not None else generator
+        self.generator = generator if seed is None else _seeded(seed)
         self._single = isinstance(data, Tensor)
 
     def __len__(self) -> int:
@@ -101,4 +102,26 @@ class DataLoader:
 def _as_dataset(data: Tensor | TensorDataset | Sequence[Tensor]) -> TensorDataset:
     if isinstance(data, TensorDataset):
         return data
-    return TensorDataset(data) if isinstance(data, Tensor) else TensorDataset(*data)
+    if isinstance(data, Tensor):
+        return TensorDataset(data)
+    if not isinstance(data, Sequence):
+        raise TypeError(
+            "DataLoader: expected a tensor, a sequence of tensors or a TensorDataset, "
+            f"got {type(data).__name__}"
+        )
+    return TensorDataset(*data)
+
+
+def _whole(name: str, value: int, smallest: int) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"DataLoader: {name} is a whole number, got {value!r}")
+    if value < smallest:
+        raise ValueError(f"DataLoader: {name} must be at least {smallest}, got {value}")
+    return operator.index(value)
+
+
+def _seeded(seed: int) -> Generator:
+    seed = _whole("seed", seed, 0)
+    if seed >= 2**64:
+        raise ValueError(f"DataLoader: seed must be below 2**64, got {seed}")
+    return tw.Generator(seed)

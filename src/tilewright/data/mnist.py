@@ -94,7 +94,9 @@ def _read_split(folder: Path, split: str, download: bool) -> tuple[Tensor, Tenso
             f"mnist: {image_path} has {images.shape[0]} images, "
             f"{label_path} {labels.shape[0]} labels"
         )
-    if labels.size and (largest := int(labels.max().item())) > 9:
+    if images.shape[0] == 0:
+        raise ValueError(f"{image_path}: holds 0 images")
+    if (largest := int(labels.max().item())) > 9:
         raise ValueError(f"{label_path}: labels go from 0 to 9, found {largest}")
     return images, labels
 

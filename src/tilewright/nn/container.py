@@ -22,11 +22,13 @@ class _Stack(Module):
         yield from ((str(i), layer) for i, layer in enumerate(self._layers))
 
     def append(self: S, module: Module) -> S:
-        """Adds a module at the end."""
+        """Adds a module at the end; ValueError for itself, which would never end."""
         if not isinstance(module, Module):
             raise TypeError(
                 f"{type(self).__name__}: expected a Module, got {type(module).__name__}"
             )
+        if module is self:
+            raise ValueError(f"{type(self).__name__}: cannot hold itself")
         self._layers.append(module)
         return self
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.nn.module import Module
@@ -19,9 +21,11 @@ class Dropout(Module):
     """
 
     def __init__(self, p: float = 0.5) -> None:
+        if not isinstance(p, numbers.Real):
+            raise TypeError(f"Dropout: probability is a number, got {p!r}")
         if not 0 <= p <= 1:
             raise ValueError(f"Dropout: probability lies between 0 and 1, got {p}")
-        self.p = p
+        self.p: float = p
 
     def forward(self, x: Tensor) -> Tensor:
         return tw.dropout(x, self.p, training=self.training)

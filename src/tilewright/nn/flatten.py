@@ -17,6 +17,9 @@ class Flatten(Module):
     """
 
     def __init__(self, start_axis: int = 1, end_axis: int = -1) -> None:
+        for axis in (start_axis, end_axis):
+            if isinstance(axis, bool) or not isinstance(axis, int):
+                raise TypeError(f"Flatten: axes are whole numbers, got {axis!r}")
         self.start_axis = start_axis
         self.end_axis = end_axis
 

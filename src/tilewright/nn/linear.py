@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 
 import tilewright as tw
 from tilewright import Generator, Tensor
@@ -33,13 +34,11 @@ class Linear(Module):
         dtype: tw.dtype | None = None,
         generator: Generator | None = None,
     ) -> None:
-        if in_features < 0 or out_features < 0:
-            raise ValueError(f"Linear: negative number of features: {in_features}, {out_features}")
-        self.in_features = in_features
-        self.out_features = out_features
+        self.in_features = _features("in_features", in_features)
+        self.out_features = _features("out_features", out_features)
         dtype = dtype or tw.float32
-        self.weight = Parameter(tw.empty((out_features, in_features), dtype=dtype))
-        self.bias = Parameter(tw.empty((out_features,), dtype=dtype)) if bias else None
+        self.weight = Parameter(tw.empty((self.out_features, self.in_features), dtype=dtype))
+        self.bias = Parameter(tw.empty((self.out_features,), dtype=dtype)) if bias else None
         self.reset_parameters(generator)
 
     def reset_parameters(self, generator: Generator | None = None) -> None:
@@ -51,7 +50,20 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound, generator=generator)
 
     def forward(self, x: Tensor) -> Tensor:
+        if not isinstance(x, Tensor):
+            raise TypeError(
+                f"Linear: expected a Tensor of shape (..., {self.in_features}), "
+                f"got {type(x).__name__}; tw.asarray() makes one"
+            )
         return tw.linear(x, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"{self.in_features}, {self.out_features}, bias={self.bias is not None}"
+
+
+def _features(name: str, value: int) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"Linear: {name} is a whole number, got {value!r}")
+    if value < 0:
+        raise ValueError(f"Linear: negative number of features: {name}={value}")
+    return operator.index(value)

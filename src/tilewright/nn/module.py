@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import reprlib
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import tilewright as tw
@@ -71,11 +72,7 @@ class Module:
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """This module ('' or `prefix`) and all below it, each once, parents first."""
-        seen: set[int] = set()
-        for name, module in self._walk(prefix):
-            if id(module) not in seen:
-                seen.add(id(module))
-                yield name, module
+        yield from self._walk_once(prefix, set())
 
     def modules(self) -> Iterator[Module]:
         """This module and all below it, each once."""
@@ -85,7 +82,7 @@ class Module:
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
         """All parameters with dotted names, each once even where shared."""
         seen: set[int] = set()
-        for name, value in self._named_tensors():
+        for name, value in _tensors_of(self.named_modules()):
             if isinstance(value, Parameter) and id(value) not in seen:
                 seen.add(id(value))
                 yield name, value
@@ -107,15 +104,20 @@ class Module:
             yield buffer
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Parameters and buffers by dotted name; they share memory and carry no gradient."""
+        """Parameters and buffers by dotted name; they share memory and carry no gradient.
+
+        What is shared stands under each of its names; a way back to a module above ends there.
+        """
         return {name: value.detach() for name, value in self._named_tensors()}
 
     def load_state_dict(self, state: Mapping[str, Tensor], strict: bool = True) -> KeyDifferences:
         """Copies values in by name; dtypes are converted.
 
-        Raises ValueError that lists missing and unexpected names (when strict) and shapes that
-        differ; the module is then unchanged.
+        Raises TypeError where `state` is no dict with text as keys, and ValueError that lists
+        missing and unexpected names (when strict) and values that do not fit (shape, complex into
+        real, read-only memory here); the module is then unchanged.
         """
+        _check_is_state(type(self).__name__, state)
         own = self.state_dict()
         keys = KeyDifferences(
             [name for name in own if name not in state],
@@ -127,7 +129,7 @@ class Module:
             raise ValueError(f"load_state_dict: {type(self).__name__}: " + "; ".join(problems))
         with tw.no_grad():
             for name, value in own.items():
-                if name in state:
+                if name in state and value.size:
                     value.copy_(state[name])
         return keys
 
@@ -152,16 +154,16 @@ class Module:
         tw._core.zero_grad(list(self.parameters()))
 
     def apply(self: M, function: Callable[[Module], object]) -> M:
-        """Calls `function` on every module below, then on this one."""
-        for child in self.children():
-            child.apply(function)
-        function(self)
+        """Calls `function` on every module below, each once, then on this one."""
+        for module in self._children_first(set()):
+            function(module)
         return self
 
     def extra_repr(self) -> str:
         """What stands between the brackets of `repr`: the layer's settings."""
         return ""
 
+    @reprlib.recursive_repr("...")
     def __repr__(self) -> str:
         lines = [f"({name}): {child!r}" for name, child in self.named_children()]
         head = f"{type(self).__name__}({self.extra_repr()}"
@@ -169,20 +171,54 @@ class Module:
             return head + ")"
         return head + "\n" + textwrap.indent("\n".join(lines), "  ") + "\n)"
 
-    def _walk(self, name: str) -> Iterator[tuple[str, Module]]:
+    def _walk_once(self, name: str, seen: set[int]) -> Iterator[tuple[str, Module]]:
+        """Parents first, each module under the first of its names."""
+        if id(self) in seen:
+            return
+        seen.add(id(self))
         yield name, self
         for key, child in self.named_children():
-            yield from child._walk(_join(name, key))
+            yield from child._walk_once(_join(name, key), seen)
+
+    def _walk_names(self, name: str, above: tuple[Module, ...]) -> Iterator[tuple[str, Module]]:
+        """Parents first, under all names that lead through no module twice."""
+        yield name, self
+        above = (*above, self)
+        for key, child in self.named_children():
+            if not any(child is module for module in above):
+                yield from child._walk_names(_join(name, key), above)
+
+    def _children_first(self, seen: set[int]) -> Iterator[Module]:
+        seen.add(id(self))
+        for child in self.children():
+            if id(child) not in seen:
+                yield from child._children_first(seen)
+        yield self
 
     def _named_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        for prefix, module in self._walk(""):
-            for key, value in vars(module).items():
-                if isinstance(value, Parameter) or key in module._buffer_names:
-                    yield _join(prefix, key), value
+        return _tensors_of(self._walk_names("", ()))
+
+
+def _tensors_of(modules: Iterable[tuple[str, Module]]) -> Iterator[tuple[str, Tensor]]:
+    for prefix, module in modules:
+        for key, value in vars(module).items():
+            if isinstance(value, Parameter) or key in module._buffer_names:
+                yield _join(prefix, key), value
 
 
 def _join(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
+
+
+def _check_is_state(module: str, state: Any) -> None:
+    if not isinstance(state, Mapping):
+        raise TypeError(
+            f"load_state_dict: {module}: expected a dict of tensors by name, "
+            f"got {type(state).__name__}"
+        )
+    for name in state:
+        if not isinstance(name, str):
+            raise TypeError(f"load_state_dict: {module}: {name!r} cannot name a tensor")
 
 
 def _key_problems(keys: KeyDifferences) -> list[str]:
@@ -203,4 +239,23 @@ def _value_problems(own: Mapping[str, Tensor], state: Mapping[str, Any]) -> list
             problems.append(f"{name}: expected a tensor, got {type(state[name]).__name__}")
         elif state[name].shape != value.shape:
             problems.append(f"{name}: shape {state[name].shape} does not fit {value.shape}")
+        elif not _converts(state[name].dtype, value.dtype):
+            problems.append(f"{name}: {state[name].dtype.name} does not fit {value.dtype.name}")
+        elif _is_read_only(value):
+            problems.append(f"{name}: the module's tensor is read-only; give it a copy() first")
     return problems
+
+
+def _converts(source: tw.dtype, target: tw.dtype) -> bool:
+    try:
+        tw.empty((0,), dtype=target).copy_(tw.empty((0,), dtype=source))
+    except TypeError:
+        return False
+    return True
+
+
+def _is_read_only(x: Tensor) -> bool:
+    if not x.size:
+        return False
+    # One element, as only row-major tensors give their bytes.
+    return memoryview(tw._core._as_bytes(x[(0,) * x.ndim] if x.ndim else x)).readonly

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Group, Optimizer, check_not_negative
+from tilewright.optim.optimizer import Group, Optimizer, check_not_negative, check_number
 
 
 class Adam(Optimizer):
@@ -37,9 +37,13 @@ class Adam(Optimizer):
 
     def check_group(self, group: Group) -> None:
         check_not_negative(type(self).__name__, group, "lr", "eps", "weight_decay")
-        beta1, beta2 = group["betas"]
-        if not (0 <= beta1 < 1 and 0 <= beta2 < 1):
-            raise ValueError(f"{type(self).__name__}: betas lie in [0, 1), got {(beta1, beta2)}")
+        name, betas = type(self).__name__, group["betas"]
+        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+            raise ValueError(f"{name}: betas are two numbers, got {betas!r}")
+        for beta in betas:
+            check_number(name, "betas", beta)
+            if not 0 <= beta < 1:
+                raise ValueError(f"{name}: betas lie in [0, 1), got {tuple(betas)}")
 
     def state_names(self, group: Group) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq")

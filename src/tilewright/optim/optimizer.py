@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,6 +11,10 @@ import tilewright as tw
 from tilewright import Tensor
 
 Group = dict[str, Any]
+# What the fused kernels compute in.
+_DTYPES = (tw.float32, tw.float64)
+# The kernels count steps in 64 bits with a sign.
+_MOST_STEPS = 2**63 - 2
 
 
 class Slots:
@@ -25,6 +31,10 @@ class Optimizer:
     A subclass sets its defaults, checks a group's settings, names its state and updates a list of
     parameters that have all done the same number of steps. Parameters without a gradient are left
     alone.
+
+    Raises TypeError for parameters that are no float32 or float64 tensors and for settings that are
+    no numbers, ValueError for other parameters that it cannot update in place (results of recorded
+    ops, not contiguous, given twice) and for settings that make no sense.
     """
 
     param_groups: list[Group]
@@ -33,7 +43,7 @@ class Optimizer:
         self.defaults = defaults
         self.param_groups = []
         self._slots: list[Slots] = []
-        items: list[Any] = [params] if isinstance(params, Mapping) else list(params)
+        items = [params] if isinstance(params, Mapping) else self._as_list(params)
         if not items:
             raise ValueError(f"{type(self).__name__}: no parameters to optimise")
         groups = items if isinstance(items[0], Mapping) else [{"params": items}]
@@ -42,11 +52,13 @@ class Optimizer:
 
     def add_param_group(self, group: Mapping[str, Any]) -> None:
         """Adds parameters with settings of their own; settings left out take the defaults."""
+        if not isinstance(group, Mapping):
+            raise TypeError(f"{type(self).__name__}: a group is a dict, not {type(group).__name__}")
+        if "params" not in group:
+            raise ValueError(f"{type(self).__name__}: a group needs 'params'")
         params = group["params"]
-        params = [params] if isinstance(params, Tensor) else list(params)
-        unknown = sorted(set(group) - set(self.defaults) - {"params"})
-        if unknown:
-            raise ValueError(f"{type(self).__name__}: unknown settings: {', '.join(unknown)}")
+        params = [params] if isinstance(params, Tensor) else self._as_list(params)
+        self._check_settings(group)
         full = {**self.defaults, **group, "params": params}
         self._check_params(params)
         self.check_group(full)
@@ -107,7 +119,7 @@ class Optimizer:
 
         Raises ValueError where something does not fit; the optimiser is then unchanged.
         """
-        groups = state_dict["param_groups"]
+        groups, states = self._parts(state_dict)
         sizes = [len(group["params"]) for group in groups]
         own_sizes = [len(group["params"]) for group in self.param_groups]
         if sizes != own_sizes:
@@ -119,8 +131,11 @@ class Optimizer:
             {**own, **new, "params": own["params"]}
             for own, new in zip(self.param_groups, groups, strict=True)
         ]
+        for group in merged:
+            self._check_settings(group)
+            self.check_group(group)
         slots = [
-            self._load_slots(group, [state_dict["state"].get(n, {}) for n in new["params"]])
+            self._load_slots(group, [states.get(number, {}) for number in new["params"]])
             for group, new in zip(merged, groups, strict=True)
         ]
         for own, new in zip(self.param_groups, merged, strict=True):
@@ -135,14 +150,40 @@ class Optimizer:
         ]
         return f"{type(self).__name__}(" + "; ".join(groups) + ")"
 
+    def _as_list(self, params: Any) -> list[Any]:
+        # A tensor would give its rows, a set an order that no other run repeats.
+        if isinstance(params, (Tensor, set, frozenset)) or not isinstance(params, Iterable):
+            raise TypeError(
+                f"{type(self).__name__}: expected a list of tensors, such as model.parameters(), "
+                f"got {type(params).__name__}"
+            )
+        return list(params)
+
+    def _check_settings(self, group: Mapping[str, Any]) -> None:
+        unknown = sorted(str(name) for name in set(group) - set(self.defaults) - {"params"})
+        if unknown:
+            raise ValueError(f"{type(self).__name__}: unknown settings: {', '.join(unknown)}")
+
     def _check_params(self, params: list[Any]) -> None:
         name = type(self).__name__
         seen = {id(p) for group in self.param_groups for p in group["params"]}
         for i, param in enumerate(params):
             if not isinstance(param, Tensor):
                 raise TypeError(f"{name}: parameter {i} is a {type(param).__name__}, not a tensor")
+            where = f"{name}: parameter {i}, shape {param.shape}"
+            if param.dtype not in _DTYPES:
+                raise TypeError(
+                    f"{where}, is {param.dtype.name}; the fused kernels take float32 and float64"
+                )
+            if not param.is_leaf:
+                raise ValueError(
+                    f"{where}, is the result of a recorded op; give the tensor it was made from, "
+                    "or detach() it"
+                )
+            if not param.is_contiguous:
+                raise ValueError(f"{where}, is not contiguous; make it with contiguous()")
             if id(param) in seen:
-                raise ValueError(f"{name}: parameter {i}, shape {param.shape}, is given twice")
+                raise ValueError(f"{where}, is given twice")
             seen.add(id(param))
 
     def _state(self, group: Group, slots: Slots, indices: list[int]) -> dict[str, list[Tensor]]:
@@ -154,13 +195,47 @@ class Optimizer:
             state[name] = [slots.tensors[i][name] for i in indices]
         return state
 
+    def _parts(self, state_dict: Any) -> tuple[list[Mapping[str, Any]], Mapping[Any, Any]]:
+        """Groups and states of a saved state, checked for their form."""
+        where = f"{type(self).__name__}: load_state_dict"
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"{where}: expected a dict, got {type(state_dict).__name__}")
+        for key, kind in (("param_groups", (list, tuple)), ("state", Mapping)):
+            if not isinstance(state_dict.get(key), kind):
+                raise ValueError(f"{where}: {key!r} is missing or has another form")
+        groups, states = state_dict["param_groups"], state_dict["state"]
+        for i, group in enumerate(groups):
+            if not isinstance(group, Mapping) or not isinstance(group.get("params"), (list, tuple)):
+                raise ValueError(f"{where}: group {i} has no list 'params'")
+        numbers_of_all = [number for group in groups for number in group["params"]]
+        if not all(type(number) is int for number in numbers_of_all):
+            raise ValueError(f"{where}: 'params' lists numbers of parameters")
+        known = set(numbers_of_all)
+        if len(known) != len(numbers_of_all):
+            raise ValueError(f"{where}: 'params' lists a parameter twice")
+        for number, state in states.items():
+            if number not in known or not isinstance(state, Mapping):
+                raise ValueError(f"{where}: state of {number!r}: no such parameter, or no dict")
+        return groups, states
+
     def _load_slots(self, group: Group, states: list[Mapping[str, Any]]) -> Slots:
         slots = Slots(len(states))
         for i, (param, state) in enumerate(zip(group["params"], states, strict=True)):
-            slots.steps[i] = int(state.get("step", 0))
+            slots.steps[i] = self._checked_steps(state.get("step", 0), i)
             for name in self.state_names(group) if slots.steps[i] else ():
                 slots.tensors[i][name] = self._checked_copy(name, state.get(name), i, param)
         return slots
+
+    def _checked_steps(self, value: Any, i: int) -> int:
+        # PyTorch keeps its steps as tensors of one float.
+        number = value.item() if isinstance(value, Tensor) and value.size == 1 else value
+        whole = type(number) is int or (isinstance(number, float) and number.is_integer())
+        if not whole or not 0 <= number <= _MOST_STEPS:
+            raise ValueError(
+                f"{type(self).__name__}: load_state_dict: step of parameter {i} is a whole number "
+                f"from 0, got {value!r}"
+            )
+        return int(number)
 
     def _checked_copy(self, name: str, value: Any, i: int, param: Tensor) -> Tensor:
         where = f"{type(self).__name__}: load_state_dict: {name} of parameter {i}"
@@ -168,6 +243,8 @@ class Optimizer:
             raise ValueError(f"{where} is missing")
         if value.shape != param.shape:
             raise ValueError(f"{where}: shape {value.shape} does not fit {param.shape}")
+        if value.dtype != param.dtype:
+            raise ValueError(f"{where}: {value.dtype.name} does not fit {param.dtype.name}")
         return value.detach().copy()
 
 
@@ -181,7 +258,24 @@ def _with_gradient(params: list[Tensor], steps: list[int]) -> dict[int, list[int
 
 
 def check_not_negative(optimizer: str, group: Group, *names: str) -> None:
-    """Raises ValueError naming the first setting below zero (or NaN)."""
+    """Raises TypeError or ValueError for the first setting that is no finite number from 0."""
+    check_finite(optimizer, group, *names)
     for name in names:
-        if not group[name] >= 0:
+        if group[name] < 0:
             raise ValueError(f"{optimizer}: {name} must not be negative, got {group[name]}")
+
+
+def check_finite(optimizer: str, group: Group, *names: str) -> None:
+    """Raises TypeError for the first setting that is no number, ValueError for inf and NaN."""
+    for name in names:
+        check_number(optimizer, name, group[name])
+
+
+def check_number(optimizer: str, name: str, value: Any) -> None:
+    """Raises TypeError where a setting is no number, ValueError where it is not finite."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{optimizer}: {name} must be a number, got {value!r}")
+    size: Any = abs(value)
+    # Python compares whole numbers of any length with a float; converting them would overflow.
+    if not size <= sys.float_info.max:
+        raise ValueError(f"{optimizer}: {name} must be finite, got {value}")

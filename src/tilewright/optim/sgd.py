@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Group, Optimizer, check_not_negative
+from tilewright.optim.optimizer import Group, Optimizer, check_finite, check_not_negative
 
 
 class SGD(Optimizer):
@@ -42,6 +42,9 @@ class SGD(Optimizer):
 
     def check_group(self, group: Group) -> None:
         check_not_negative("SGD", group, "lr", "momentum", "weight_decay")
+        check_finite("SGD", group, "dampening")
+        if not isinstance(group["nesterov"], bool):
+            raise TypeError(f"SGD: nesterov is True or False, got {group['nesterov']!r}")
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ValueError("SGD: nesterov needs a momentum above 0 and no dampening")
 
