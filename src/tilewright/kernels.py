@@ -41,7 +41,7 @@ def isas() -> list[str]:
 
 
 def _forced(op: str) -> str:
-    """Name of the forced kernel; a wrong name in the environment counts as none, to be overruled."""
+    """Name of the forced kernel; a wrong name in the environment counts as none."""
     try:
         return _core.forced_kernel(op)
     except ValueError:
