@@ -8,7 +8,7 @@ SOURCES := $(shell find core binding -type f) CMakeLists.txt pyproject.toml \
 # `make test TORCH=` leaves it out, and with it the tests that need it.
 TORCH ?= torch==2.13.0 expecttest
 CXX_FILES = $(shell git ls-files 'core/*.h' 'core/*.cpp' 'binding/*.h' 'binding/*.cpp')
-PY_FILES = src tests tools examples benches
+PY_FILES = src tests tools examples
 
 .PHONY: help build demo test test-core test-python bench lint format stub clean
 
