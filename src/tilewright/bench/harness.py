@@ -12,8 +12,8 @@ OURS = "tilewright"
 # A sample this long is far above the clock's resolution and a thread's wake-up, and short enough
 # that other work on the machine rarely hits all contenders' samples alike.
 _SAMPLE_SECONDS = 2e-3
-# Longer than the 5 ms for which libgomp's and OpenBLAS's threads spin after a call.
-_SETTLE_SECONDS = 8e-3
+# Longer than peers' threads spin after a call: libgomp's 5 ms, OpenBLAS's 2^26 clock ticks (30 ms).
+_SETTLE_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
