@@ -246,7 +246,7 @@ def test_every_registered_kernel(case: OpCase, isa: str, rng) -> None:
                     try:
                         check(case, args, dtype, case.variants[0], name)
                     except tw.InvalidValueError as error:
-                        assert f"'{name}'" in str(error), error  # noqa: PT017
+                        assert f"'{name}'" in str(error), error  # noqa: PT017  (either outcome is right)
                         continue
                     ran[name] += 1
     assert all(ran.values()), f"kernels that never ran: {ran}"

@@ -122,7 +122,7 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
 
     def __rich__(self) -> Any:
         """A table for rich's print; rich calls this."""
-        from rich.table import Table  # noqa: PLC0415
+        from rich.table import Table  # noqa: PLC0415  (imported on use)
 
         table = Table(*_COLUMNS)
         for entry in self.entries:
@@ -147,7 +147,7 @@ def _with_roofline(entry: Entry) -> Entry:
     if not entry.ns or not (entry.flops or entry.bytes):
         return entry
     # Loaded here: a report that nobody reads needs no measurement.
-    from tilewright.bench.machine import quick_peaks  # noqa: PLC0415
+    from tilewright.bench.machine import quick_peaks  # noqa: PLC0415  (imported on use)
 
     peaks = quick_peaks(entry.problem.partition(" ")[0])
     compute_ns = 1e9 * entry.flops / peaks.flops_per_s
