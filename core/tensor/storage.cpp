@@ -5,7 +5,22 @@
 
 namespace tw {
 
+namespace {
+
+[[gnu::noinline]] Ref<Storage> allocate_from(BlockSource& source, std::size_t bytes) {
+  Block* block = source.allocate(bytes);
+  auto* storage = new (FreeList<Storage>::take()) Storage();
+  storage->data = block->data;
+  storage->bytes = bytes;
+  storage->block = block;
+  return Ref<Storage>(storage);
+}
+
+}  // namespace
+
 Ref<Storage> Storage::allocate(std::size_t bytes) {
+  if (block_source) [[unlikely]]
+    return allocate_from(*block_source, bytes);
   void* data = pool_allocate(bytes);  // may throw: before the header exists
   auto* storage = new (FreeList<Storage>::take()) Storage();
   storage->data = data;
@@ -24,8 +39,15 @@ Ref<Storage> Storage::borrow(void* data, std::size_t bytes, bool writable, void*
   return Ref<Storage>(storage);
 }
 
+void Storage::use_block() {
+  block->source->use(*block);
+  data = block->data;
+}
+
 void Storage::destroy(Storage* storage) noexcept {
-  if (storage->give_back) {
+  if (storage->block) {
+    storage->block->source->release(storage->block);
+  } else if (storage->give_back) {
     storage->give_back(storage->owner);
   } else {
     pool_release(storage->data, storage->bytes);

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/base/ref.h"
+#include "core/memory/block.h"
 
 namespace tw {
 
@@ -19,11 +20,31 @@ struct Storage : Counted {
   // For borrowed memory: gives it back to its owner. Null: the bytes belong to the pool.
   void (*give_back)(void* owner) = nullptr;
   void* owner = nullptr;
+  // For memory that is not the default pool's own: asked before every use of `data`.
+  Block* block = nullptr;
 
   static Ref<Storage> allocate(std::size_t bytes);
   static Ref<Storage> borrow(void* data, std::size_t bytes, bool writable, void* owner,
                              void (*give_back)(void*));
   static void destroy(Storage* storage) noexcept;
+  // Where the bytes are, brought back first where they lie elsewhere. Valid until the op that is
+  // being prepared or run has ended.
+  void* use() {
+    if (block) [[unlikely]]
+      use_block();
+    return data;
+  }
+  // Pinned bytes stay where they are.
+  void pin() {
+    if (block) block->source->pin(*block);
+    data = use();
+  }
+  void unpin() noexcept {
+    if (block) block->source->unpin(*block);
+  }
+
+ private:
+  void use_block();
 };
 
 }  // namespace tw

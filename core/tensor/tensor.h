@@ -83,7 +83,9 @@ class Tensor {
   bool requires_grad() const { return header_->requires_grad; }
   bool is_leaf() const { return !header_->grad_fn; }
   std::size_t item_bytes() const { return size_of(header_->dtype); }
-  char* bytes() const { return static_cast<char*>(header_->storage->data) + header_->offset_bytes; }
+  char* bytes() const {
+    return static_cast<char*>(header_->storage->use()) + header_->offset_bytes;
+  }
   template <class T> T* data() const { return reinterpret_cast<T*>(bytes()); }
   std::uint32_t version() const { return header_->storage->version; }
   // Raises ValueError for read-only memory and for tensors whose elements share memory.
