@@ -16,6 +16,9 @@ struct PoolStats {
   std::int64_t allocations;  // blocks handed out since the start
   std::int64_t reuses;       // of those, served from memory already reserved
   std::int64_t releases;
+  // Of the reserved bytes not live: all of them, those in free ranges of large blocks, and the
+  // largest of these. A wide gap between the last two is fragmentation.
+  std::int64_t free_bytes, free_range_bytes, largest_free_bytes;
 };
 
 // Returns at least `bytes` bytes, 64-byte aligned, contents unspecified; never null (0 bytes give

@@ -83,16 +83,35 @@ TW_TEST(pool_figures_are_exact) {
   CHECK(now.peak_reserved_bytes >= now.reserved_bytes);
 }
 
-TW_TEST(pool_serves_large_requests_from_near_sizes_only) {
+TW_TEST(pool_splits_large_blocks_and_joins_them_again) {
   pool_trim();
-  void* block = pool_allocate(16 << 20);
-  pool_release(block, 16 << 20);
-  void* near = pool_allocate(15 << 20);
-  CHECK_EQ(near, block);
-  pool_release(near, 15 << 20);
-  void* far = pool_allocate(8 << 20);
-  CHECK(far != block);
-  pool_release(far, 8 << 20);
+  constexpr std::size_t kMiB = 1 << 20;
+  char* whole = static_cast<char*>(pool_allocate(16 * kMiB));
+  const std::int64_t reserved = pool_stats().reserved_bytes;
+  pool_release(whole, 16 * kMiB);
+  std::vector<char*> parts;
+  for (int i = 0; i < 8; ++i) parts.push_back(static_cast<char*>(pool_allocate(2 * kMiB)));
+  for (char* part : parts) {
+    CHECK(part >= whole && part + 2 * kMiB <= whole + 16 * kMiB);
+    for (char* other : parts)
+      CHECK(other == part || other - part >= 2 << 20 || part - other >= 2 << 20);
+    fill(part, 2 * kMiB, 5);
+  }
+  CHECK_EQ(pool_stats().reserved_bytes, reserved);
+  for (int i : {1, 3, 5, 7}) pool_release(parts[i], 2 * kMiB);
+  const PoolStats holes = pool_stats();
+  CHECK_EQ(holes.largest_free_bytes, 2 << 20);
+  CHECK_EQ(holes.free_range_bytes, 8 << 20);
+  CHECK_EQ(pool_trim(), 8 << 20);  // the pages of the holes go, the parts between them stay
+  CHECK_EQ(pool_stats().reserved_bytes, reserved - (8 << 20));
+  for (int i : {0, 2, 4, 6}) CHECK(holds(parts[i], 2 * kMiB, 5));
+  for (int i : {0, 2, 4, 6}) pool_release(parts[i], 2 * kMiB);
+  CHECK_EQ(pool_stats().largest_free_bytes, 16 << 20);
+  char* again = static_cast<char*>(pool_allocate(16 * kMiB));
+  CHECK(again == whole);
+  CHECK_EQ(pool_stats().reserved_bytes, reserved);
+  pool_release(again, 16 * kMiB);
+  pool_trim();
 }
 
 TW_TEST(pool_keeps_a_bounded_surplus) {
