@@ -207,13 +207,14 @@ DType dtype_of_dlpack(dlpack::DataType type) {
 template <class M> struct Export {
   M managed;
   Tensor tensor;
+  Pinned pinned;
   Shape shape;
   Strides strides;
 };
 
 template <class M> PyObject* export_capsule(const Tensor& x, bool copied, const char* name) {
-  auto* out = new Export<M>{{}, x, x.shape(), x.strides()};
-  out->managed.tensor = {x.bytes(),
+  auto* out = new Export<M>{{}, x, Pinned(x->storage), x.shape(), x.strides()};
+  out->managed.tensor = {x.pinned_bytes(),
                          {dlpack::kCpu, 0},
                          x.rank(),
                          dlpack_type(x.dtype()),
@@ -278,6 +279,14 @@ template <class M> Tensor import_capsule(PyObject* capsule, const char* name, co
   return Tensor::over(std::move(storage), 0, shape, strides, dtype);
 }
 
+// What a buffer's consumer holds: its shape and strides, and the bytes in their place.
+struct BufferExport {
+  explicit BufferExport(const Tensor& x)
+      : pinned(x->storage), dims(static_cast<std::size_t>(2 * x.rank() + 1)) {}
+  Pinned pinned;
+  std::vector<Py_ssize_t> dims;
+};
+
 }  // namespace
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
@@ -292,12 +301,13 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     const bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
     if (!wants_strides && !x.contiguous())
       fail(ErrorKind::buffer, "the tensor is not contiguous; use copy()");
-    auto* dims = new Py_ssize_t[static_cast<std::size_t>(2 * x.rank() + 1)];
+    auto* exported = new BufferExport(x);
+    Py_ssize_t* const dims = exported->dims.data();
     for (int i = 0; i < x.rank(); ++i) {
       dims[i] = x.size(i);
       dims[x.rank() + i] = x.strides()[i] * static_cast<std::int64_t>(x.item_bytes());
     }
-    view->buf = x.bytes();
+    view->buf = x.pinned_bytes();
     view->obj = Py_NewRef(self);
     view->len = x.count() * static_cast<std::int64_t>(x.item_bytes());
     view->itemsize = static_cast<Py_ssize_t>(x.item_bytes());
@@ -307,7 +317,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     view->shape = (flags & PyBUF_ND) ? dims : nullptr;
     view->strides = wants_strides ? dims + x.rank() : nullptr;
     view->suboffsets = nullptr;
-    view->internal = dims;
+    view->internal = exported;
     return 0;
   } catch (const Error& error) {
     PyErr_SetString(PyExc_BufferError, error.what());
@@ -321,7 +331,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
 }
 
 void release_buffer(PyObject*, Py_buffer* view) noexcept {
-  delete[] static_cast<Py_ssize_t*>(view->internal);
+  delete static_cast<BufferExport*>(view->internal);
 }
 
 bool is_array(PyObject* object) {
@@ -390,12 +400,16 @@ Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy_arg) {
 PyObject* item_of(const Tensor& x) {
   if (x.count() != 1)
     fail(ErrorKind::value, "item: a tensor of shape ", x.shape(), " is not a single number");
-  PyObject* number = python_number(x.dtype(), x.bytes());
+  const Pinned pinned(x->storage);
+  PyObject* number = python_number(x.dtype(), x.pinned_bytes());
   if (!number) throw nb::python_error();
   return number;
 }
 
-PyObject* list_of(const Tensor& x) { return list_from(x, 0, x.bytes()); }
+PyObject* list_of(const Tensor& x) {
+  const Pinned pinned(x->storage);
+  return list_from(x, 0, x.pinned_bytes());
+}
 
 namespace {
 

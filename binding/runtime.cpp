@@ -1,10 +1,9 @@
-// Threads, instruction sets, the kernel registry, observation, and memory figures.
+// Threads, instruction sets, the kernel registry and observation.
 #include "binding/module.h"
 #include "core/base/cpu_info.h"
 #include "core/base/env.h"
 #include "core/base/error.h"
 #include "core/cpu/isa.h"
-#include "core/memory/pool.h"
 #include "core/runtime/profile.h"
 #include "core/runtime/device.h"
 #include "core/runtime/thread_pool.h"
@@ -106,19 +105,6 @@ void warn(const std::string& text) {
   if (PyErr_WarnEx(slow_path_warning, text.c_str(), 1) < 0) throw nb::python_error();
 }
 
-nb::dict memory_dictionary() {
-  const PoolStats stats = pool_stats();
-  nb::dict out;
-  out["live_bytes"] = stats.live_bytes;
-  out["peak_live_bytes"] = stats.peak_live_bytes;
-  out["reserved_bytes"] = stats.reserved_bytes;
-  out["peak_reserved_bytes"] = stats.peak_reserved_bytes;
-  out["allocations"] = stats.allocations;
-  out["reuses"] = stats.reuses;
-  out["releases"] = stats.releases;
-  return out;
-}
-
 }  // namespace
 
 void bind_runtime(nb::module_& m) {
@@ -169,11 +155,6 @@ void bind_runtime(nb::module_& m) {
         return stop_observing(reinterpret_cast<std::vector<Observation>*>(outer), keep);
       },
       "outer"_a, "keep"_a = true);
-  m.def("memory_stats", memory_dictionary, "Figures of the memory pool, in bytes and counts.");
-  m.def(
-      "memory_trim", [] { return pool_trim(); },
-      "Gives unused memory back to the system; returns bytes.");
-  m.def("memory_reset_peaks", pool_reset_peaks, "Starts the peak figures anew.");
   m.def(
       "env_text", [](const std::string& name) { return env_text(name.c_str()); }, "name"_a,
       "Value of TILEWRIGHT_<name>, or '' where unset.");

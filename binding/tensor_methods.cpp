@@ -83,7 +83,11 @@ void bind_properties() {
       "version", [](const Itself& x) { return x.version(); },
       "How often its memory was changed in place.");
   property(
-      "data_ptr", [](const Itself& x) { return reinterpret_cast<std::uintptr_t>(x.bytes()); },
+      "data_ptr",
+      [](const Itself& x) {
+        x->storage->pin();  // for good: nobody tells when the address is no longer used
+        return reinterpret_cast<std::uintptr_t>(x.pinned_bytes());
+      },
       "Address of the first element.");
   property(
       "op",

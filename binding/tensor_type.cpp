@@ -10,6 +10,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
+#include "core/runtime/profile.h"
 
 namespace tw::binding {
 
@@ -324,6 +325,8 @@ Tensor unwrap(PyObject* object) {
 }
 
 PyObject* wrap(const Tensor& tensor) {
+  if (dispatch_state.blocks_move) [[unlikely]]
+    end_op();
   if (!tensor) Py_RETURN_NONE;
   if (tensor->wrapper) return Py_NewRef(static_cast<PyObject*>(tensor->wrapper));
   TensorObject* object = allocate_object();

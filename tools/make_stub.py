@@ -25,6 +25,7 @@ HEADER = '''"""The engine: tensors, ops, gradients, kernels. Made by tools/make_
 
 import builtins
 from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
 from typing import Any, Protocol, SupportsIndex, TypeAlias
 
 from typing_extensions import Buffer, Self
@@ -69,7 +70,13 @@ SPECIAL = {
     ("grad", "return"): "tuple[Tensor, ...]",
     ("nonzero", "return"): "tuple[Tensor, ...]",
     ("env_variables", "return"): "dict[str, str]",
-    ("memory_stats", "return"): "dict[str, int]",
+    ("memory_stats", "return"): "dict[str, float]",
+    ("_stop_memory_log", "return"): "tuple[list[dict[str, Any]], int]",
+    ("figures", "return"): "dict[str, int]",
+    ("quota_bytes", "property"): "int | None",
+    ("on_pressure", "callback"): "Callable[[int], object]",
+    ("__enter__", "return"): "Self",
+    ("__init__", "spill_dir"): "str | PathLike[str] | _Bool | None",
     ("_stop_observing", "return"): "list[dict[str, Any]]",
     ("sgd_step", "momentum_buffers"): "Sequence[Tensor] | None",
     ("frombuffer", "buffer"): "Buffer",
@@ -118,6 +125,23 @@ OPERATORS = [
 ]
 
 
+# A CPython type of its own, like Tensor.
+BLOCK = '''class Block:
+    """Memory of a pool, with the buffer protocol: memoryview(block)."""
+
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __len__(self) -> int: ...
+    @property
+    def address(self) -> int:
+        """Where the block is; it stays there from now on."""
+    @property
+    def nbytes(self) -> int:
+        """Bytes asked for; 0 after free()."""
+    def free(self) -> None:
+        """Gives the memory back now; BufferError while a memoryview is over it."""
+'''
+
+
 def main() -> int:
     """Writes the stub; with --check only says whether it is up to date."""
     text = make_stub()
@@ -161,9 +185,11 @@ def _classes() -> list[str]:
         "_DTypeLike: TypeAlias = dtype | str | type[Any] | Any",
         "",
     ]
-    for cls in (_core.HookHandle, _core.Generator):
-        lines += _class(cls)
+    for _, cls in sorted(vars(_core).items()):
+        if type(cls) is type(_core.dtype) and cls is not _core.dtype:
+            lines += _class(cls)
     lines += [
+        BLOCK,
         "class Tensor:",
         f'    """{_first_line(_core.Tensor.__doc__)}"""',
         "",

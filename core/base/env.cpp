@@ -12,6 +12,8 @@ const std::vector<EnvVariable>& env_variables() {
       {"THREADS", "number of threads (default: processors this process may use)"},
       {"ISA", "instruction set of the kernels: scalar, avx2, avx512 or neon (default: best)"},
       {"DATA", "folder of data sets, such as the four MNIST files"},
+      {"SPILL_DIR", "folder for the files of spilled blocks (default: for temporary files)"},
+      {"NATIVE_RUNTIME", "0: pool bookkeeping and scheduler in pure Python, for debugging"},
       {"MATMUL", "forces one rung of the matmul ladder by name"},
   };
   return kVariables;

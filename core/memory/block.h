@@ -2,6 +2,7 @@
 // may spill blocks to a file, or the arena of a planned backward pass.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 namespace tw {
 
@@ -25,6 +26,8 @@ class BlockSource {
   // While a block is pinned (its address is known outside the engine) it keeps its place.
   virtual void pin(Block& block) = 0;
   virtual void unpin(Block& block) noexcept = 0;
+  // An op that used the block has ended; see op_uses.h. The block may have been released since.
+  virtual void end_use(Block*, std::uint64_t /*life*/) noexcept {}
 };
 
 // Where this thread's new storages come from; null: the default pool. initial-exec: read by every

@@ -22,7 +22,8 @@ void check_extents(const Shape& shape) {
 // Fills by index in float64 or int64, converted to the type asked for.
 template <class T, class F> Tensor filled(std::int64_t count, DType dtype, F value) {
   Tensor values = Tensor::empty({count}, DTypeOf<T>::value);
-  for (std::int64_t i = 0; i < count; ++i) values.data<T>()[i] = value(i);
+  T* const out = values.data<T>();
+  for (std::int64_t i = 0; i < count; ++i) out[i] = value(i);
   return astype(values, dtype);
 }
 

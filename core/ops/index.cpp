@@ -166,9 +166,9 @@ Offsets offsets_of(const std::vector<Tensor>& arrays, const Strides& strides) {
   out.values.assign(static_cast<std::size_t>(element_count(out.shape)), 0);
   for (std::size_t k = 0; k < arrays.size(); ++k) {
     const Tensor indices = contiguous(broadcast_to(arrays[k], out.shape));
+    const std::int64_t* const index = indices.data<std::int64_t>();
     const std::int64_t stride = strides[static_cast<int>(k)];
-    for (std::size_t i = 0; i < out.values.size(); ++i)
-      out.values[i] += indices.data<std::int64_t>()[i] * stride;
+    for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] += index[i] * stride;
   }
   return out;
 }
@@ -398,15 +398,17 @@ std::vector<Tensor> nonzero(const Tensor& x_in) {
   const int rank = std::max(1, x.rank());
   std::vector<Tensor> out;
   for (int axis = 0; axis < rank; ++axis) out.push_back(Tensor::empty({found}, DType::int64));
+  std::vector<std::int64_t*> columns;
+  for (const Tensor& column : out) columns.push_back(column.data<std::int64_t>());
   std::int64_t at = 0;
   for (std::int64_t i = 0; i < x.count(); ++i) {
     if (!p[i]) continue;
     std::int64_t rest = i;
     for (int axis = x.rank() - 1; axis >= 0; --axis) {
-      out[static_cast<std::size_t>(axis)].data<std::int64_t>()[at] = rest % x.size(axis);
+      columns[static_cast<std::size_t>(axis)][at] = rest % x.size(axis);
       rest /= x.size(axis);
     }
-    if (x.rank() == 0) out[0].data<std::int64_t>()[at] = 0;
+    if (x.rank() == 0) columns[0][at] = 0;
     ++at;
   }
   return out;

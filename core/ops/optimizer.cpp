@@ -13,8 +13,11 @@ namespace {
 // A step's operands, checked before anything changes.
 struct Group {
   const char* op;
-  std::vector<Tensor> params, grads;
-  std::vector<ParameterSlice> slices[2];  // float32, float64
+  struct Operands {
+    Tensor param, grad;
+    const Tensor *state1, *state2;
+  };
+  std::vector<Operands> operands;
   double bytes = 0;
 
   explicit Group(const char* op) : op(op) {}
@@ -25,14 +28,9 @@ struct Group {
       fail(ErrorKind::type, op, ": parameters must be float32 or float64, got ", describe(param));
     if (!param.contiguous())
       fail(ErrorKind::value, op, ": parameter ", describe(param), " is not contiguous");
-    const Tensor grad = contiguous(param.grad());
     for (const Tensor* state : {state1, state2})
       if (state) check_state(param, *state);
-    ParameterSlice slice{param.bytes(), grad.bytes(), state1 ? state1->bytes() : nullptr,
-                         state2 ? state2->bytes() : nullptr, param.count()};
-    slices[param.dtype() == DType::float64].push_back(slice);
-    params.push_back(param);
-    grads.push_back(grad);
+    operands.push_back({param, contiguous(param.grad()), state1, state2});
     bytes += static_cast<double>(param.count()) * static_cast<double>(param.item_bytes()) *
              (3 + (state1 ? 2 : 0) + (state2 ? 2 : 0));
   }
@@ -44,7 +42,13 @@ struct Group {
   }
 
   template <class Step> void run(Step step) {
-    for (const Tensor& param : params) param.touch(op);
+    // Addresses hold until an op ends: they are taken when no copy of a gradient is left to make.
+    std::vector<ParameterSlice> slices[2];  // float32, float64
+    for (const auto& [param, grad, state1, state2] : operands)
+      slices[param.dtype() == DType::float64].push_back(
+          {param.bytes(), grad.bytes(), state1 ? state1->bytes() : nullptr,
+           state2 ? state2->bytes() : nullptr, param.count()});
+    for (const Operands& each : operands) each.param.touch(op);
     dispatch(
         0, bytes,
         [&] {
@@ -57,7 +61,7 @@ struct Group {
           seen.op = op;
           seen.kernel = "vector";
           seen.isa = name_of(active_isa());
-          seen.problem = std::to_string(params.size()) + " tensors";
+          seen.problem = std::to_string(operands.size()) + " tensors";
         });
   }
 };

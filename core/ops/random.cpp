@@ -58,12 +58,14 @@ Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide, int bit
   Tensor y = Tensor::empty(shape, wide ? DType::float64 : DType::float32);
   const std::int64_t count = y.count();
   const Words words(generator, wide ? 2 * count : count);
+  char* const out = y.bytes();
   parallel_ranges(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       if (wide)
-        y.data<double>()[i] = static_cast<double>(words.pair(i) >> 11) * 0x1p-53;
+        reinterpret_cast<double*>(out)[i] = static_cast<double>(words.pair(i) >> 11) * 0x1p-53;
       else
-        y.data<float>()[i] = static_cast<float>(words.data()[i] >> (32 - bits)) * unit;
+        reinterpret_cast<float*>(out)[i] =
+            static_cast<float>(words.data()[i] >> (32 - bits)) * unit;
     }
   });
   return y;
@@ -106,8 +108,9 @@ Tensor randint(Generator& generator, const Shape& shape, std::int64_t low, std::
   const auto span = static_cast<unsigned __int128>(static_cast<std::uint64_t>(high) -
                                                    static_cast<std::uint64_t>(low));
   // The high half of a 64 x 64 bit product: bias below span / 2^64.
+  std::int64_t* const out = y.data<std::int64_t>();
   for (std::int64_t i = 0; i < y.count(); ++i)
-    y.data<std::int64_t>()[i] = low + static_cast<std::int64_t>(words.pair(i) * span >> 64);
+    out[i] = low + static_cast<std::int64_t>(words.pair(i) * span >> 64);
   return astype(y, dtype);
 }
 

@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/memory/events.h"
+#include "core/memory/op_uses.h"
 #include "core/runtime/device.h"
 #include "core/runtime/registry.h"
 
@@ -20,8 +22,11 @@ struct Observation {
 struct DispatchState {
   std::vector<Observation>* observations = nullptr;  // null while nobody observes
   const Device* device = &cpu_device;
-  bool plain = true;  // neither observed nor on another device: one load on the eager path
-  void update() { plain = !observations && device == &cpu_device; }
+  bool blocks_move = false;  // ops tell the memory floor when they end
+  bool plain = true;         // nothing of these: one load on the eager path
+  void update() {
+    plain = !observations && device == &cpu_device && !blocks_move && !memory_log_on;
+  }
 };
 extern DispatchState dispatch_state;
 
@@ -47,6 +52,11 @@ class Unlocked {
   void* state_;
 };
 
+// Tells the memory floor that an op has ended, also where it fails.
+struct OpEnd {
+  ~OpEnd() { end_op(); }
+};
+
 // Runs `run()` as the computation of one op. `describe(observation)` fills in the record's texts
 // and is called only while somebody observes.
 template <class Run, class Describe>
@@ -56,16 +66,20 @@ inline void dispatch(double flops, double bytes, Run&& run, Describe&& describe)
     run();
     return;
   }
+  const OpEnd end;
   const auto launch = [&] {
+    const Unlocked unlocked(dispatch_state.observations ? 0 : bytes);
     active_device().launch([](void* f) { (*static_cast<std::remove_reference_t<Run>*>(f))(); },
                            const_cast<void*>(static_cast<const void*>(&run)));
     active_device().synchronize();
   };
-  if (!dispatch_state.observations) return launch();
+  if (!dispatch_state.observations && !memory_log_on) return launch();
   Observation seen;
   seen.flops = flops;
   seen.bytes = bytes;
   describe(seen);
+  if (memory_log_on) note_op(seen.op);
+  if (!dispatch_state.observations) return launch();
   const auto start = std::chrono::steady_clock::now();
   launch();
   const auto stop = std::chrono::steady_clock::now();

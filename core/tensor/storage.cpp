@@ -1,6 +1,7 @@
 #include "core/tensor/storage.h"
 
 #include "core/base/free_list.h"
+#include "core/memory/events.h"
 #include "core/memory/pool.h"
 
 namespace tw {
@@ -16,16 +17,27 @@ namespace {
   return Ref<Storage>(storage);
 }
 
+[[gnu::noinline, gnu::cold]] void log_event(MemoryEventKind kind, const Storage* storage) {
+  const void* id = storage->block ? static_cast<const void*>(storage->block) : storage;
+  note_memory(kind, id, storage->bytes);
+}
+
 }  // namespace
 
 Ref<Storage> Storage::allocate(std::size_t bytes) {
-  if (block_source) [[unlikely]]
-    return allocate_from(*block_source, bytes);
-  void* data = pool_allocate(bytes);  // may throw: before the header exists
-  auto* storage = new (FreeList<Storage>::take()) Storage();
-  storage->data = data;
-  storage->bytes = bytes;
-  return Ref<Storage>(storage);
+  Ref<Storage> out;
+  if (block_source) [[unlikely]] {
+    out = allocate_from(*block_source, bytes);
+  } else {
+    void* data = pool_allocate(bytes);  // may throw: before the header exists
+    auto* storage = new (FreeList<Storage>::take()) Storage();
+    storage->data = data;
+    storage->bytes = bytes;
+    out = Ref<Storage>(storage);
+  }
+  if (memory_log_on) [[unlikely]]
+    log_event(MemoryEventKind::allocate, out.get());
+  return out;
 }
 
 Ref<Storage> Storage::borrow(void* data, std::size_t bytes, bool writable, void* owner,
@@ -45,6 +57,8 @@ void Storage::use_block() {
 }
 
 void Storage::destroy(Storage* storage) noexcept {
+  if (memory_log_on && !storage->give_back) [[unlikely]]
+    log_event(MemoryEventKind::release, storage);
   if (storage->block) {
     storage->block->source->release(storage->block);
   } else if (storage->give_back) {

@@ -34,10 +34,11 @@ struct Storage : Counted {
       use_block();
     return data;
   }
-  // Pinned bytes stay where they are.
+  // Pinned bytes stay where they are: for addresses that outlast an op.
   void pin() {
-    if (block) block->source->pin(*block);
-    data = use();
+    if (!block) return;
+    block->source->pin(*block);
+    data = block->data;
   }
   void unpin() noexcept {
     if (block) block->source->unpin(*block);
@@ -45,6 +46,18 @@ struct Storage : Counted {
 
  private:
   void use_block();
+};
+
+// Keeps bytes in place for a scope.
+class Pinned {
+ public:
+  explicit Pinned(Ref<Storage> storage) : storage_(std::move(storage)) { storage_->pin(); }
+  ~Pinned() { storage_->unpin(); }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+
+ private:
+  const Ref<Storage> storage_;
 };
 
 }  // namespace tw

@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/free_list.h"
+#include "core/memory/events.h"
 
 namespace tw {
 
@@ -17,6 +18,10 @@ bool is_contiguous(const Shape& shape, const Strides& strides) {
   return true;
 }
 
+[[gnu::noinline, gnu::cold]] void log_tensor(const Shape& shape, DType dtype) {
+  note_tensor(std::string(name_of(dtype)) + " " + to_string(shape));
+}
+
 }  // namespace
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
@@ -25,6 +30,8 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
   if (__builtin_mul_overflow(count, static_cast<std::int64_t>(size_of(dtype)), &bytes))
     fail(ErrorKind::memory, "a ", name_of(dtype), " tensor of shape ", shape, " is too large");
   Ref<Storage> storage = Storage::allocate(static_cast<std::size_t>(bytes));
+  if (memory_log_on) [[unlikely]]
+    log_tensor(shape, dtype);
   auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
   header->storage = std::move(storage);
   header->count = count;
@@ -37,6 +44,8 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
 Tensor Tensor::empty_like(const Tensor& x, DType dtype) {
   if (!x.contiguous()) return empty(x.shape(), dtype);
   Ref<Storage> storage = Storage::allocate(static_cast<std::size_t>(x.count()) * size_of(dtype));
+  if (memory_log_on) [[unlikely]]
+    log_tensor(x.shape(), dtype);
   auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
   header->storage = std::move(storage);
   header->count = x.count();

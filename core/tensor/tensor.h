@@ -86,6 +86,10 @@ class Tensor {
   char* bytes() const {
     return static_cast<char*>(header_->storage->use()) + header_->offset_bytes;
   }
+  // The same for bytes that are pinned, without counting as used by the op at work.
+  char* pinned_bytes() const {
+    return static_cast<char*>(header_->storage->data) + header_->offset_bytes;
+  }
   template <class T> T* data() const { return reinterpret_cast<T*>(bytes()); }
   std::uint32_t version() const { return header_->storage->version; }
   // Raises ValueError for read-only memory and for tensors whose elements share memory.

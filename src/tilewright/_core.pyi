@@ -5,6 +5,7 @@
 
 import builtins
 from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
 from typing import Any, Protocol, SupportsIndex, TypeAlias
 
 from typing_extensions import Buffer, Self
@@ -36,12 +37,6 @@ class dtype:
 _DType: TypeAlias = dtype
 _DTypeLike: TypeAlias = dtype | str | type[Any] | Any
 
-class HookHandle:
-    """A registered hook."""
-
-    def remove(self) -> None:
-        """Removes the hook; a second call does nothing."""
-
 class Generator:
     """A stream of random numbers: seed and position."""
 
@@ -55,6 +50,71 @@ class Generator:
     def position(self, value: int, /) -> None: ...
     @property
     def seed(self) -> int: ...
+
+class HookHandle:
+    """A registered hook."""
+
+    def remove(self) -> None:
+        """Removes the hook; a second call does nothing."""
+
+class Pool:
+    """Memory with a quota of its own."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *args: object) -> None: ...
+    def __init__(
+        self,
+        quota_bytes: int | None=None,
+        spill_dir: str | PathLike[str] | _Bool | None=None,
+    ) -> None: ...
+    def allocate(self, nbytes: int, zero: _Bool=False) -> Block:
+        """A block of this pool; with zero=True its bytes are 0, else unspecified."""
+    def on_pressure(self, level: float, callback: Callable[[int], object]) -> None:
+        """Calls callback(live_bytes) before live bytes rise to level * quota_bytes: what ..."""
+    @property
+    def quota_bytes(self) -> int | None:
+        """The quota, or None."""
+    def reset_peaks(self) -> None:
+        """Starts the peak figures anew."""
+    def spill(self) -> int:
+        """Writes out every block that is not in use, pinned or small; returns bytes."""
+    @property
+    def spill_folder(self) -> str:
+        """Where the files of spilled blocks are; '' while there are none."""
+    def stats(self) -> dict[str, Any]:
+        """Figures in bytes and counts."""
+    def trim(self) -> int:
+        """Gives memory kept for reuse back to the system; returns bytes."""
+
+class _Ledger:
+    """The native ledger, as tilewright.memory.reference."""
+
+    def __init__(self, quota_bytes: int, may_spill: _Bool) -> None: ...
+    def add(self, arg0: int, arg1: int, /) -> None: ...
+    def cold(self) -> list[int]: ...
+    def figures(self) -> dict[str, int]: ...
+    def make_room(self, arg: int, /) -> list[int]: ...
+    def pin(self, arg: int, /) -> None: ...
+    def remove(self, arg: int, /) -> None: ...
+    def reset_peaks(self) -> None: ...
+    def restore(self, arg: int, /) -> None: ...
+    def spill(self, arg: int, /) -> None: ...
+    def unpin(self, arg: int, /) -> None: ...
+    def use(self, arg: int, /) -> None: ...
+
+class Block:
+    """Memory of a pool, with the buffer protocol: memoryview(block)."""
+
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __len__(self) -> int: ...
+    @property
+    def address(self) -> int:
+        """Where the block is; it stays there from now on."""
+    @property
+    def nbytes(self) -> int:
+        """Bytes asked for; 0 after free()."""
+    def free(self) -> None:
+        """Gives the memory back now; BufferError while a memoryview is over it."""
 
 class Tensor:
     """An n-dimensional array that takes part in autograd."""
@@ -402,11 +462,17 @@ class InvalidIndexError(Error, IndexError): ...
 class NumberTooLargeError(Error, OverflowError): ...
 class UnsupportedError(Error, NotImplementedError): ...
 
+def _allocate(nbytes: int, zero: _Bool=False) -> Block:
+    """A block of the pool in force; with zero=True its bytes are 0, else unspecified."""
 def _as_bytes(x: Tensor) -> Tensor:
     """The memory of a row-major tensor of any dtype as uint8."""
 def _dtype_named(arg: _DTypeLike, /) -> _DType: ...
+def _faults_left() -> int: ...
+def _set_faults_after(arg: int, /) -> None: ...
 def _set_grad_mode(arg: _Bool, /) -> _Bool: ...
+def _start_memory_log(arg: int, /) -> None: ...
 def _start_observing() -> int: ...
+def _stop_memory_log() -> tuple[list[dict[str, Any]], int]: ...
 def _stop_observing(outer: int, keep: _Bool=True) -> list[dict[str, Any]]: ...
 def _to_dlpack(x: Tensor, max_version: object, dl_device: object, copy: object) -> object: ...
 def abs(x: _Operand) -> Tensor:
@@ -678,7 +744,7 @@ def mean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False
     """Mean over all or some axes, in x's floating type."""
 def memory_reset_peaks() -> None:
     """Starts the peak figures anew."""
-def memory_stats() -> dict[str, int]:
+def memory_stats() -> dict[str, float]:
     """Figures of the memory pool, in bytes and counts."""
 def memory_trim() -> int:
     """Gives unused memory back to the system; returns bytes."""

@@ -1,0 +1,519 @@
+// Memory in users' hands: figures, pools with a quota, plain blocks, and the log of events.
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <unordered_map>
+
+#include "binding/casters.h"
+#include "binding/module.h"
+#include "core/base/env.h"
+#include "core/base/error.h"
+#include "core/base/fault.h"
+#include "core/memory/events.h"
+#include "core/memory/pool.h"
+#include "core/memory/quota_pool.h"
+#include "core/runtime/profile.h"
+
+namespace tw::binding {
+
+using namespace nb::literals;
+
+namespace {
+
+nb::dict heap_dictionary(const PoolStats& stats) {
+  nb::dict out;
+  out["live_bytes"] = stats.live_bytes;
+  out["peak_live_bytes"] = stats.peak_live_bytes;
+  out["reserved_bytes"] = stats.reserved_bytes;
+  out["peak_reserved_bytes"] = stats.peak_reserved_bytes;
+  out["allocations"] = stats.allocations;
+  out["reuses"] = stats.reuses;
+  out["releases"] = stats.releases;
+  out["free_bytes"] = stats.free_bytes;
+  out["largest_free_bytes"] = stats.largest_free_bytes;
+  const auto ranges = static_cast<double>(stats.free_range_bytes);
+  const auto largest = static_cast<double>(stats.largest_free_bytes);
+  out["fragmentation"] = ranges > 0 ? 1 - largest / ranges : 0.0;
+  return out;
+}
+
+// ---- blocks ----
+
+// Bytes without a tensor around them. Like a tensor's object it goes straight to the pool.
+struct BlockObject {
+  PyObject_HEAD Storage* storage;  // owns one reference; null after free()
+};
+
+PyTypeObject* block_type;
+constexpr int kKept = 1024;
+BlockObject* kept[kKept];
+int kept_count = 0;
+
+BlockObject* as_block(PyObject* self) { return reinterpret_cast<BlockObject*>(self); }
+
+PyObject* new_block(std::size_t bytes, bool zero) {
+  Ref<Storage> storage = Storage::allocate(bytes);
+  if (zero) std::memset(storage->use(), 0, bytes);
+  if (dispatch_state.blocks_move) end_op();
+  BlockObject* object;
+  if (kept_count > 0) {
+    object = kept[--kept_count];
+    PyObject_Init(reinterpret_cast<PyObject*>(object), block_type);
+  } else {
+    object = PyObject_New(BlockObject, block_type);
+    if (!object) throw nb::python_error();
+  }
+  object->storage = storage.leak();
+  return reinterpret_cast<PyObject*>(object);
+}
+
+void drop(BlockObject* object) {
+  if (Storage* storage = std::exchange(object->storage, nullptr)) Ref<Storage>::adopt(storage);
+}
+
+void deallocate_block(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  drop(as_block(self));
+  if (kept_count < kKept) {
+    kept[kept_count++] = as_block(self);
+  } else {
+    PyObject_Free(self);
+  }
+  Py_DECREF(type);
+}
+
+Storage& storage_of(PyObject* self) {
+  Storage* storage = as_block(self)->storage;
+  if (!storage) fail(ErrorKind::value, "the block was freed");
+  return *storage;
+}
+
+PyObject* free_block(PyObject* self, PyObject*) {
+  if (as_block(self)->storage && as_block(self)->storage->references > 1) {
+    PyErr_SetString(PyExc_BufferError, "free: a buffer over the block is still in use");
+    return nullptr;
+  }
+  drop(as_block(self));
+  Py_RETURN_NONE;
+}
+
+Py_ssize_t block_length(PyObject* self) {
+  const Storage* storage = as_block(self)->storage;
+  return storage ? static_cast<Py_ssize_t>(storage->bytes) : 0;
+}
+
+PyObject* block_bytes(PyObject* self, void*) { return PyLong_FromSsize_t(block_length(self)); }
+
+PyObject* block_address(PyObject* self, void*) {
+  try {
+    Storage& storage = storage_of(self);
+    storage.pin();  // for good: nobody tells when the address is no longer used
+    return PyLong_FromVoidPtr(storage.data);
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+int get_block_buffer(PyObject* self, Py_buffer* view, int flags) {
+  try {
+    Storage& storage = storage_of(self);
+    auto* pinned = new Pinned(Ref<Storage>(&storage));
+    if (PyBuffer_FillInfo(view, self, storage.data, static_cast<Py_ssize_t>(storage.bytes), 0,
+                          flags) < 0) {
+      delete pinned;
+      return -1;
+    }
+    view->internal = pinned;
+    return 0;
+  } catch (...) {
+    raise_current();
+    view->obj = nullptr;
+    return -1;
+  }
+}
+
+void release_block_buffer(PyObject*, Py_buffer* view) {
+  delete static_cast<Pinned*>(view->internal);
+}
+
+PyObject* display_block(PyObject* self) {
+  const Storage* storage = as_block(self)->storage;
+  if (!storage) return PyUnicode_FromString("<Block, freed>");
+  return PyUnicode_FromFormat("<Block of %zu bytes>", storage->bytes);
+}
+
+PyMethodDef block_methods[] = {
+    {"free", free_block, METH_NOARGS,
+     "free($self, /)\n--\n\nGives the memory back now; BufferError while a memoryview is over it."},
+    {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef block_properties[] = {
+    {"nbytes", block_bytes, nullptr, "Bytes asked for; 0 after free().", nullptr},
+    {"address", block_address, nullptr, "Where the block is; it stays there from now on.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+template <class F> void* slot(F* function) { return reinterpret_cast<void*>(function); }
+PyType_Slot block_slots[] = {
+    {Py_tp_doc,
+     const_cast<char*>("Memory of a pool, with the buffer protocol: memoryview(block).")},
+    {Py_tp_dealloc, slot(deallocate_block)},
+    {Py_tp_methods, block_methods},
+    {Py_tp_getset, block_properties},
+    {Py_tp_repr, slot(display_block)},
+    {Py_sq_length, slot(block_length)},
+    {Py_bf_getbuffer, slot(get_block_buffer)},
+    {Py_bf_releasebuffer, slot(release_block_buffer)},
+    {0, nullptr}};
+PyType_Spec block_spec = {"tilewright.memory.Block", sizeof(BlockObject), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, block_slots};
+
+std::size_t checked_bytes(Py_ssize_t bytes) {
+  if (bytes < 0) fail(ErrorKind::value, "allocate: nbytes is negative: ", bytes);
+  return static_cast<std::size_t>(bytes);
+}
+
+// ---- ledgers ----
+
+nb::dict ledger_dictionary(const LedgerFigures& figures) {
+  nb::dict out;
+  out["live_bytes"] = figures.live_bytes;
+  out["peak_live_bytes"] = figures.peak_live_bytes;
+  out["spilled_bytes"] = figures.spilled_bytes;
+  out["peak_spilled_bytes"] = figures.peak_spilled_bytes;
+  out["pinned_bytes"] = figures.pinned_bytes;
+  out["allocations"] = figures.allocations;
+  out["releases"] = figures.releases;
+  out["spills"] = figures.spills;
+  out["restores"] = figures.restores;
+  return out;
+}
+
+// The native ledger under the interface of the Python one, for the tests that compare them.
+class LedgerFace {
+ public:
+  LedgerFace(std::int64_t quota_bytes, bool may_spill)
+      : ledger_(make_ledger(quota_bytes, may_spill)) {}
+  std::vector<std::uint64_t> make_room(std::int64_t bytes) {
+    return keys(ledger_->make_room(bytes));
+  }
+  std::vector<std::uint64_t> cold() { return keys(ledger_->cold()); }
+  void add(std::uint64_t key, std::int64_t bytes) {
+    Entry& entry = *entries_.emplace(key, std::make_unique<Entry>()).first->second;
+    static_cast<LedgerEntry&>(entry) = {bytes};
+    entry.key = key;
+    ledger_->add(entry);
+  }
+  void use(std::uint64_t key) { ledger_->use(of(key)); }
+  void pin(std::uint64_t key) { ledger_->pin(of(key)); }
+  void unpin(std::uint64_t key) { ledger_->unpin(of(key)); }
+  void spill(std::uint64_t key) { ledger_->spill(of(key)); }
+  void restore(std::uint64_t key) { ledger_->restore(of(key)); }
+  void remove(std::uint64_t key) {
+    ledger_->remove(of(key));
+    entries_.erase(key);
+  }
+  void reset_peaks() { ledger_->reset_peaks(); }
+  nb::dict figures() const { return ledger_dictionary(ledger_->figures()); }
+
+ private:
+  struct Entry : LedgerEntry {
+    std::uint64_t key;
+  };
+  LedgerEntry& of(std::uint64_t key) { return *entries_.at(key); }
+  static std::vector<std::uint64_t> keys(const std::vector<LedgerEntry*>& blocks) {
+    std::vector<std::uint64_t> out;
+    for (const LedgerEntry* block : blocks) out.push_back(static_cast<const Entry*>(block)->key);
+    return out;
+  }
+  const std::unique_ptr<Ledger> ledger_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Entry>> entries_;
+};
+
+// A ledger written in Python; a block's key there is the address of its entry.
+class PythonLedger final : public Ledger {
+ public:
+  explicit PythonLedger(nb::object ledger) : ledger_(std::move(ledger)) {}
+  ~PythonLedger() override {
+    nb::gil_scoped_acquire lock;
+    ledger_.reset();
+  }
+  std::vector<LedgerEntry*> make_room(std::int64_t bytes) override {
+    nb::gil_scoped_acquire lock;
+    try {
+      return blocks(ledger_.attr("make_room")(bytes));
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_MemoryError)) throw;
+      fail(ErrorKind::memory, nb::str(error.value()).c_str());
+    }
+  }
+  std::vector<LedgerEntry*> cold() override {
+    nb::gil_scoped_acquire lock;
+    return blocks(ledger_.attr("cold")());
+  }
+  void add(LedgerEntry& block) override { call("add", block, block.bytes); }
+  void use(LedgerEntry& block) override { call("use", block); }
+  void pin(LedgerEntry& block) override {
+    ++block.pins;
+    call("pin", block);
+  }
+  void unpin(LedgerEntry& block) override {
+    --block.pins;
+    call("unpin", block);
+  }
+  void spill(LedgerEntry& block) override { call("spill", block); }
+  void restore(LedgerEntry& block) override { call("restore", block); }
+  void remove(LedgerEntry& block) override { call("remove", block); }
+  LedgerFigures figures() const override {
+    nb::gil_scoped_acquire lock;
+    const nb::object f = ledger_.attr("figures")();
+    const auto get = [&](const char* name) { return nb::cast<std::int64_t>(f[name]); };
+    return {get("live_bytes"),         get("peak_live_bytes"), get("spilled_bytes"),
+            get("peak_spilled_bytes"), get("pinned_bytes"),    get("allocations"),
+            get("releases"),           get("spills"),          get("restores")};
+  }
+  void reset_peaks() override {
+    nb::gil_scoped_acquire lock;
+    ledger_.attr("reset_peaks")();
+  }
+  bool gives_way() override {
+    if (PyGILState_Check()) {
+      nb::gil_scoped_release others;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+ private:
+  static std::uint64_t key_of(const LedgerEntry& block) {
+    return reinterpret_cast<std::uint64_t>(&block);
+  }
+  static std::vector<LedgerEntry*> blocks(const nb::object& keys) {
+    std::vector<LedgerEntry*> out;
+    for (nb::handle key : keys)
+      out.push_back(reinterpret_cast<LedgerEntry*>(nb::cast<std::uint64_t>(key)));
+    return out;
+  }
+  template <class... Arguments>
+  void call(const char* name, const LedgerEntry& block, Arguments... arguments) {
+    nb::gil_scoped_acquire lock;
+    ledger_.attr(name)(key_of(block), arguments...);
+  }
+  nb::object ledger_;
+};
+
+// ---- pools ----
+
+class Pool {
+ public:
+  Pool(std::optional<std::int64_t> quota_bytes, nb::object spill_dir) {
+    if (quota_bytes && *quota_bytes <= 0)
+      fail(ErrorKind::value, "Pool: quota_bytes must be positive, got ", *quota_bytes);
+    const std::int64_t quota = quota_bytes.value_or(-1);
+    const std::string parent = spill_parent(spill_dir);
+    std::unique_ptr<Ledger> ledger;
+    if (env_integer("NATIVE_RUNTIME", 1)) {
+      ledger = make_ledger(quota, !parent.empty());
+    } else {
+      const nb::object type = nb::module_::import_("tilewright.memory.reference").attr("Ledger");
+      ledger = std::make_unique<PythonLedger>(type(quota, !parent.empty()));
+    }
+    pool_ = QuotaPool::create(quota, parent, std::move(ledger));
+    dispatch_state.blocks_move = true;  // from now on blocks may move when no op uses them
+    dispatch_state.update();
+  }
+
+  void enter() {
+    entered().push_back({this, block_source});
+    block_source = pool_.get();
+  }
+  void leave() {
+    if (entered().empty() || entered().back().pool != this)
+      fail(ErrorKind::runtime, "Pool: left in another order, or on another thread, than entered");
+    block_source = entered().back().before;
+    entered().pop_back();
+  }
+  PyObject* allocate(Py_ssize_t bytes, bool zero) {
+    const BlockSourceGuard guard(pool_.get());
+    return new_block(checked_bytes(bytes), zero);
+  }
+  nb::dict stats() {
+    nb::dict out = heap_dictionary(pool_->heap_figures());
+    out.update(ledger_dictionary(pool_->figures()));
+    out["quota_bytes"] = quota();
+    return out;
+  }
+  nb::object quota() const {
+    return pool_->quota_bytes() < 0 ? nb::object(nb::none()) : nb::int_(pool_->quota_bytes());
+  }
+  void on_pressure(double level, nb::object call) {
+    if (!(level > 0 && level <= 1))
+      fail(ErrorKind::value, "on_pressure: level must be in (0, 1], got ", level);
+    if (pool_->quota_bytes() < 0)
+      fail(ErrorKind::value, "on_pressure: a pool without quota_bytes has no pressure");
+    if (!PyCallable_Check(call.ptr())) fail(ErrorKind::type, "on_pressure: not callable");
+    pool_->on_pressure(level, [call](std::int64_t live_bytes) {
+      nb::gil_scoped_acquire lock;
+      try {
+        call(live_bytes);
+      } catch (nb::python_error& error) {
+        error.discard_as_unraisable("on_pressure");  // the allocation itself is sound
+      }
+    });
+  }
+  QuotaPool& core() { return *pool_; }
+
+ private:
+  struct Entered {
+    const Pool* pool;
+    BlockSource* before;
+  };
+  static std::vector<Entered>& entered() {
+    static thread_local std::vector<Entered> stack;
+    return stack;
+  }
+  // Where files go: None says the default, False that nothing is spilled.
+  static std::string spill_parent(nb::handle spill_dir) {
+    if (spill_dir.is(nb::handle(Py_False))) return "";
+    if (!spill_dir.is_none())
+      return nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(spill_dir));
+    const std::string chosen = env_text("SPILL_DIR");
+    if (!chosen.empty()) return chosen;
+    return nb::cast<std::string>(nb::module_::import_("tempfile").attr("gettempdir")());
+  }
+
+  std::shared_ptr<QuotaPool> pool_;
+};
+
+// ---- events ----
+
+nb::dict describe(const MemoryEvent& event) {
+  nb::dict out;
+  out["kind"] = name_of(event.kind);
+  out["ns"] = event.ns;
+  out["block"] = event.block;
+  out["bytes"] = event.bytes;
+  out["live_bytes"] = event.live_bytes;
+  out["op"] = event.op;
+  out["tensor"] = event.tensor;
+  out["source"] = event.source;
+  return out;
+}
+
+// The innermost line of the running Python program that is not the package's own.
+std::string python_position() {
+  if (!PyGILState_Check()) return "";
+  static const nb::object* const find =
+      new nb::object(nb::module_::import_("tilewright.memory.timeline").attr("source_position"));
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);  // memory is also released while an error is on its way
+  std::string text;
+  try {
+    text = nb::cast<std::string>((*find)());
+  } catch (...) {
+    PyErr_Clear();
+  }
+  PyErr_Restore(type, value, trace);
+  return text;
+}
+
+void bind_pool(nb::module_& m) {
+  nb::class_<Pool>(m, "Pool",
+                   "Memory with a quota of its own.\n\n"
+                   "Tensors made inside `with pool:` live in it. Where they would exceed\n"
+                   "quota_bytes, those unused for longest are written to files in spill_dir and\n"
+                   "brought back when an op needs them. spill_dir: default TILEWRIGHT_SPILL_DIR,\n"
+                   "else the system's folder for temporary files; False: never spill. Raises\n"
+                   "MemoryError where a block does not fit, OSError where a file fails.")
+      .def(nb::init<std::optional<std::int64_t>, nb::object>(), "quota_bytes"_a = nb::none(),
+           "spill_dir"_a = nb::none())
+      .def("__enter__",
+           [](nb::handle self) {
+             nb::cast<Pool&>(self).enter();
+             return nb::borrow(self);
+           })
+      .def("__exit__", [](Pool& pool, nb::args) { pool.leave(); })
+      .def(
+          "allocate",
+          [](Pool& pool, Py_ssize_t nbytes, bool zero) {
+            return nb::steal(pool.allocate(nbytes, zero));
+          },
+          "nbytes"_a, "zero"_a = false,
+          nb::sig("def allocate(self, nbytes: int, zero: bool = False) -> Block"),
+          "A block of this pool; with zero=True its bytes are 0, else unspecified.")
+      .def("stats", &Pool::stats, "Figures in bytes and counts.")
+      .def(
+          "reset_peaks", [](Pool& pool) { pool.core().reset_peaks(); },
+          "Starts the peak figures anew.")
+      .def(
+          "trim", [](Pool& pool) { return pool.core().trim(); },
+          "Gives memory kept for reuse back to the system; returns bytes.")
+      .def(
+          "spill", [](Pool& pool) { return pool.core().spill_all(); },
+          "Writes out every block that is not in use, pinned or small; returns bytes.")
+      .def("on_pressure", &Pool::on_pressure, "level"_a, "callback"_a,
+           "Calls callback(live_bytes) before live bytes rise to level * quota_bytes: what it "
+           "frees\n"
+           "need not be spilled. Called again after they fell below.")
+      .def_prop_ro("quota_bytes", &Pool::quota, "The quota, or None.")
+      .def_prop_ro(
+          "spill_folder", [](Pool& pool) { return pool.core().spill_path(); },
+          "Where the files of spilled blocks are; '' while there are none.");
+}
+
+void bind_ledger(nb::module_& m) {
+  nb::class_<LedgerFace>(m, "_Ledger", "The native ledger, as tilewright.memory.reference.")
+      .def(nb::init<std::int64_t, bool>(), "quota_bytes"_a, "may_spill"_a)
+      .def("make_room", &LedgerFace::make_room)
+      .def("cold", &LedgerFace::cold)
+      .def("add", &LedgerFace::add)
+      .def("use", &LedgerFace::use)
+      .def("pin", &LedgerFace::pin)
+      .def("unpin", &LedgerFace::unpin)
+      .def("spill", &LedgerFace::spill)
+      .def("restore", &LedgerFace::restore)
+      .def("remove", &LedgerFace::remove)
+      .def("reset_peaks", &LedgerFace::reset_peaks)
+      .def("figures", &LedgerFace::figures);
+}
+
+}  // namespace
+
+void bind_memory(nb::module_& m) {
+  PyObject* type = PyType_FromSpec(&block_spec);
+  if (!type) throw nb::python_error();
+  block_type = reinterpret_cast<PyTypeObject*>(type);
+  m.attr("Block") = nb::borrow(type);
+  bind_pool(m);
+  bind_ledger(m);
+  source_position = python_position;
+  m.def(
+      "_allocate",
+      [](Py_ssize_t nbytes, bool zero) {
+        return nb::steal(new_block(checked_bytes(nbytes), zero));
+      },
+      "nbytes"_a, "zero"_a = false,
+      nb::sig("def _allocate(nbytes: int, zero: bool = False) -> Block"),
+      "A block of the pool in force; with zero=True its bytes are 0, else unspecified.");
+  m.def(
+      "memory_stats", [] { return heap_dictionary(pool_stats()); },
+      "Figures of the memory pool, in bytes and counts.");
+  m.def(
+      "memory_trim", [] { return pool_trim(); },
+      "Gives unused memory back to the system; returns bytes.");
+  m.def("memory_reset_peaks", pool_reset_peaks, "Starts the peak figures anew.");
+  m.def("_start_memory_log", [](std::size_t capacity) {
+    start_memory_log(capacity);
+    dispatch_state.update();
+  });
+  m.def("_stop_memory_log", [] {
+    std::int64_t dropped = 0;
+    const std::deque<MemoryEvent> events = stop_memory_log(dropped);
+    dispatch_state.update();
+    nb::list out;
+    for (const MemoryEvent& event : events) out.append(describe(event));
+    return nb::make_tuple(out, dropped);
+  });
+  m.def("_set_faults_after", [](std::int64_t points) { faults_after = points; });
+  m.def("_faults_left", [] { return faults_after.load(); });
+}
+
+}  // namespace tw::binding

@@ -1,0 +1,379 @@
+// Blocks are written and read under the pool's lock, except for one that is brought back aside
+// because it is expected next.
+#include "core/memory/quota_pool.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/fault.h"
+#include "core/memory/background.h"
+#include "core/memory/events.h"
+#include "core/memory/op_uses.h"
+
+namespace tw {
+
+struct QuotaPool::Managed : Block, LedgerEntry {
+  // Where the contents are while they are not in memory. Kept here too, because a forked child goes
+  // on with a folder of its own.
+  std::shared_ptr<SpillFolder> folder;
+  std::uint64_t file = 0;
+  std::uint64_t life = 0;  // counts the blocks that this record stood for
+  std::uint64_t op = 0;    // that used it last
+  Managed *left_before = nullptr, *left_after = nullptr;  // neighbours among the spilled
+  Managed* next_spare = nullptr;
+
+  bool may_spill() const { return LedgerEntry::bytes >= static_cast<std::int64_t>(kSmallestSpill); }
+  std::size_t asked() const { return Block::bytes; }
+  void note(MemoryEventKind kind) const {
+    if (memory_log_on) note_memory(kind, static_cast<const Block*>(this), asked());
+  }
+  std::int64_t charged() const { return LedgerEntry::bytes; }
+};
+
+// Takes the pool's lock; gives way meanwhile where the ledger needs what the caller holds.
+class QuotaPool::Lock : public std::unique_lock<std::mutex> {
+ public:
+  explicit Lock(QuotaPool& pool) : std::unique_lock<std::mutex>(pool.mutex_, std::try_to_lock) {
+    while (!owns_lock())
+      if (pool.ledger_->gives_way())
+        try_lock();
+      else
+        lock();
+  }
+};
+
+namespace {
+
+// Pools of this process, so that a fork finds their locks free.
+struct Pools {
+  std::mutex mutex;
+  std::vector<QuotaPool*> list;
+};
+Pools& pools() {
+  static Pools* const instance = new Pools;
+  return *instance;
+}
+
+}  // namespace
+
+std::shared_ptr<QuotaPool> QuotaPool::create(std::int64_t quota_bytes, std::string spill_parent,
+                                             std::unique_ptr<Ledger> ledger) {
+  static const bool guarded = (guard_forks(), true);
+  static_cast<void>(guarded);
+  std::shared_ptr<QuotaPool> pool(
+      new QuotaPool(quota_bytes, std::move(spill_parent), std::move(ledger)));
+  std::lock_guard guard(pools().mutex);
+  pools().list.push_back(pool.get());
+  return pool;
+}
+
+QuotaPool::QuotaPool(std::int64_t quota_bytes, std::string spill_parent,
+                     std::unique_ptr<Ledger> ledger)
+    : quota_(quota_bytes),
+      spill_parent_(std::move(spill_parent)),
+      heap_(quota_bytes < 0 ? std::numeric_limits<std::int64_t>::max() : quota_bytes),
+      cache_(heap_.attach()),
+      ledger_(std::move(ledger)) {}
+
+QuotaPool::~QuotaPool() {
+  {
+    std::lock_guard guard(pools().mutex);
+    std::erase(pools().list, this);
+  }
+  while (spare_) delete std::exchange(spare_, spare_->next_spare);
+  heap_.detach(cache_);
+}
+
+// A child has the forking thread only: what another one was bringing back has to be fetched anew.
+void QuotaPool::guard_forks() {
+  pthread_atfork(
+      [] {
+        pools().mutex.lock();
+        for (QuotaPool* pool : pools().list) pool->mutex_.lock();
+      },
+      [] {
+        for (QuotaPool* pool : pools().list) pool->mutex_.unlock();
+        pools().mutex.unlock();
+      },
+      [] {
+        for (QuotaPool* pool : pools().list) {
+          pool->forget_after_fork();
+          pool->mutex_.unlock();
+        }
+        pools().mutex.unlock();
+      });
+}
+
+void QuotaPool::forget_after_fork() {
+  if (Managed* block = std::exchange(arriving_, nullptr)) {
+    heap_.release(*cache_, std::exchange(block->data, nullptr), block->asked());
+    ledger_->unpin(*block);
+    ledger_->spill(*block);
+  }
+}
+
+QuotaPool::Managed& QuotaPool::managed(Block& block) { return static_cast<Managed&>(block); }
+
+QuotaPool::Managed* QuotaPool::new_block() {
+  if (!spare_) return new Managed;
+  Managed* block = std::exchange(spare_, spare_->next_spare);
+  block->next_spare = nullptr;
+  return block;
+}
+
+// ---- allocation ----
+
+Block* QuotaPool::allocate(std::size_t bytes) {
+  if (bytes > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) / 2)
+    fail(ErrorKind::memory, "pool: cannot allocate ", bytes, " bytes");
+  const auto charged = static_cast<std::int64_t>(charged_bytes(bytes));
+  if (!pressure_.empty()) [[unlikely]]
+    tell_pressure(charged);
+  Lock lock(*this);
+  if (fault_point()) fail(ErrorKind::memory, "pool: cannot allocate ", bytes, " bytes (a test)");
+  make_room(charged);
+  Managed* block = new_block();
+  try {
+    block->data = heap_.allocate(*cache_, bytes);
+  } catch (...) {
+    block->next_spare = std::exchange(spare_, block);
+    throw;
+  }
+  block->source = this;
+  block->Block::bytes = bytes;
+  static_cast<LedgerEntry&>(*block) = {charged};
+  block->op = 0;
+  ledger_->add(*block);
+  if (live_blocks_++ == 0) self_ = shared_from_this();
+  if (block->may_spill()) keep_for_op(*block);
+  return block;
+}
+
+// The block keeps its place until the op at work on this thread ends.
+void QuotaPool::keep_for_op(Managed& block) {
+  if (block.op == current_op()) return;
+  block.op = current_op();
+  ledger_->pin(block);
+  note_use({shared_from_this(), &block, block.life});
+}
+
+void QuotaPool::end_use(Block* used, std::uint64_t life) noexcept {
+  Lock lock(*this);
+  Managed& block = managed(*used);
+  if (block.life == life) ledger_->unpin(block);
+}
+
+void QuotaPool::make_room(std::int64_t bytes) {
+  if (quota_ < 0) return;
+  for (LedgerEntry* leaving : ledger_->make_room(bytes)) spill(static_cast<Managed&>(*leaving));
+}
+
+void QuotaPool::release(Block* released) noexcept {
+  std::shared_ptr<QuotaPool> last;  // the pool may end with this block, after the lock is free
+  Managed& block = managed(*released);
+  Lock lock(*this);
+  wait_for(lock, block);
+  ledger_->remove(block);
+  if (block.data) heap_.release(*cache_, block.data, block.asked());
+  if (block.folder) {
+    delist(block);
+    forget_file(block);
+  }
+  ++block.life;
+  block.next_spare = std::exchange(spare_, &block);
+  if (--live_blocks_ == 0) last = std::move(self_);
+  if (streaming_) prefetch();
+}
+
+// ---- use ----
+
+void QuotaPool::use(Block& used) {
+  Managed& block = managed(used);
+  if (!block.may_spill()) return;
+  Lock lock(*this);
+  wait_for(lock, block);
+  if (!block.data)
+    restore(block);
+  else if (block.op != current_op())
+    ledger_->use(block);
+  keep_for_op(block);
+}
+
+void QuotaPool::pin(Block& pinned) {
+  Lock lock(*this);
+  Managed& block = managed(pinned);
+  wait_for(lock, block);
+  if (!block.data) restore(block);
+  ledger_->pin(block);
+}
+
+void QuotaPool::unpin(Block& pinned) noexcept {
+  Lock lock(*this);
+  ledger_->unpin(managed(pinned));
+}
+
+void QuotaPool::wait_for(Lock& lock, Managed& block) {
+  while (arriving_ == &block) arrived_.wait(lock);
+}
+
+// ---- leaving and coming back ----
+
+void QuotaPool::spill(Managed& block) {
+  if (!folder_ || !folder_->is_own()) folder_ = SpillFolder::create(spill_parent_);
+  block.file = folder_->write(block.data, block.asked());
+  block.folder = folder_;
+  heap_.release(*cache_, std::exchange(block.data, nullptr), block.asked());
+  ledger_->spill(block);
+  enlist(block);
+  block.note(MemoryEventKind::spill);
+}
+
+void QuotaPool::restore(Managed& block) {
+  make_room(block.charged());
+  void* memory = heap_.allocate(*cache_, block.asked());
+  try {
+    block.folder->read(block.file, memory, block.asked());
+  } catch (...) {
+    heap_.release(*cache_, memory, block.asked());
+    throw;
+  }
+  block.data = memory;
+  ledger_->restore(block);
+  note_restored(block);
+  prefetch();
+}
+
+void QuotaPool::forget_file(Managed& block) {
+  block.folder->remove(block.file);
+  block.folder = nullptr;
+}
+
+void QuotaPool::enlist(Managed& block) {
+  block.left_before = last_spilled_;
+  block.left_after = nullptr;
+  (last_spilled_ ? last_spilled_->left_after : first_spilled_) = &block;
+  last_spilled_ = &block;
+}
+
+void QuotaPool::delist(Managed& block) {
+  if (expected_ == &block) expected_ = forward_ ? block.left_after : block.left_before;
+  (block.left_before ? block.left_before->left_after : first_spilled_) = block.left_after;
+  (block.left_after ? block.left_after->left_before : last_spilled_) = block.left_before;
+}
+
+// Blocks come back in the order they left (data, epoch after epoch) or the other way round (a
+// backward pass). A block that came as expected says that the stream goes on.
+void QuotaPool::note_restored(Managed& block) {
+  streaming_ = expected_ == &block;
+  if (!streaming_) forward_ = block.left_before == nullptr && block.left_after != nullptr;
+  expected_ = forward_ ? block.left_after : block.left_before;
+  delist(block);
+  forget_file(block);
+  block.note(MemoryEventKind::restore);
+}
+
+// Starts to bring back the block expected next, where it fits without driving another one out.
+void QuotaPool::prefetch() {
+  Managed* block = expected_;
+  if (!run_in_background || ledger_->gives_way()) return;
+  if (!streaming_ || !block || arriving_) return;
+  if (ledger_->figures().live_bytes + block->charged() > quota_) return;
+  try {
+    block->data = heap_.allocate(*cache_, block->asked());
+  } catch (const Error&) {
+    return;  // it can come when it is needed
+  }
+  ledger_->restore(*block);
+  ledger_->pin(*block);
+  arriving_ = block;
+  struct Job {
+    std::shared_ptr<QuotaPool> pool;
+    Managed* block;
+  };
+  run_in_background(
+      [](void* argument) {
+        const std::unique_ptr<Job> job(static_cast<Job*>(argument));
+        job->pool->finish_prefetch(*job->block);
+      },
+      new Job{shared_from_this(), block});
+}
+
+void QuotaPool::finish_prefetch(Managed& block) {
+  bool came = true;
+  try {
+    block.folder->read(block.file, block.data, block.asked());
+  } catch (const Error&) {
+    came = false;  // whoever needs it will meet the error
+  }
+  Lock lock(*this);
+  arriving_ = nullptr;
+  ledger_->unpin(block);
+  if (came) {
+    note_restored(block);
+  } else {
+    heap_.release(*cache_, std::exchange(block.data, nullptr), block.asked());
+    ledger_->spill(block);
+    streaming_ = false;
+    expected_ = nullptr;
+  }
+  arrived_.notify_all();
+}
+
+std::int64_t QuotaPool::spill_all() {
+  Lock lock(*this);
+  const std::int64_t before = ledger_->figures().live_bytes;
+  for (LedgerEntry* block : ledger_->cold()) spill(static_cast<Managed&>(*block));
+  return before - ledger_->figures().live_bytes;
+}
+
+// ---- figures ----
+
+void QuotaPool::on_pressure(double level, PressureCall call) {
+  Lock lock(*this);
+  pressure_.push_back({level, std::move(call)});
+}
+
+void QuotaPool::tell_pressure(std::int64_t bytes) {
+  std::vector<PressureCall> calls;
+  std::int64_t live;
+  {
+    Lock lock(*this);
+    live = ledger_->figures().live_bytes + bytes;
+    for (Pressure& pressure : pressure_) {
+      const bool above = static_cast<double>(live) >= pressure.level * static_cast<double>(quota_);
+      if (above && !pressure.above) calls.push_back(pressure.call);
+      pressure.above = above;
+    }
+  }
+  for (const PressureCall& call : calls) call(live);
+}
+
+PoolStats QuotaPool::heap_figures() {
+  Lock lock(*this);
+  return heap_.stats();
+}
+
+LedgerFigures QuotaPool::figures() {
+  Lock lock(*this);
+  return ledger_->figures();
+}
+
+void QuotaPool::reset_peaks() {
+  Lock lock(*this);
+  ledger_->reset_peaks();
+  heap_.reset_peaks();
+}
+
+std::int64_t QuotaPool::trim() {
+  Lock lock(*this);
+  return heap_.trim(*cache_);
+}
+
+std::string QuotaPool::spill_path() {
+  Lock lock(*this);
+  return folder_ ? folder_->path() : "";
+}
+
+}  // namespace tw

@@ -1,0 +1,94 @@
+// A pool with a heap and a quota of its own. Over the quota it spills cold blocks to files, least
+// recently used first, and brings them back when they are used. Thread-safe.
+#pragma once
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/memory/block.h"
+#include "core/memory/heap.h"
+#include "core/memory/ledger.h"
+#include "core/memory/spill.h"
+
+namespace tw {
+
+class QuotaPool final : public BlockSource, public std::enable_shared_from_this<QuotaPool> {
+ public:
+  // `quota_bytes` < 0: no bound. `spill_parent`: where the folder of files is made at the first
+  // spill; empty: nothing is ever spilled.
+  static std::shared_ptr<QuotaPool> create(std::int64_t quota_bytes, std::string spill_parent,
+                                           std::unique_ptr<Ledger> ledger);
+  ~QuotaPool() override;
+
+  Block* allocate(std::size_t bytes) override;
+  void release(Block* block) noexcept override;
+  void use(Block& block) override;
+  void pin(Block& block) override;
+  void unpin(Block& block) noexcept override;
+  void end_use(Block* block, std::uint64_t life) noexcept override;
+
+  PoolStats heap_figures();
+  LedgerFigures figures();
+  void reset_peaks();
+  std::int64_t trim();
+  // Writes out every block that is not in use or pinned; returns the bytes that left.
+  std::int64_t spill_all();
+  // Called on the allocating thread, outside locks, before live bytes rise to `level` of the quota:
+  // what it frees need not be spilled.
+  using PressureCall = std::function<void(std::int64_t live_bytes)>;
+  void on_pressure(double level, PressureCall call);
+
+  std::int64_t quota_bytes() const { return quota_; }
+  std::string spill_path();  // empty while there is no folder
+
+ private:
+  struct Managed;
+  struct Pressure {
+    double level;
+    PressureCall call;
+    bool above = false;
+  };
+  class Lock;
+
+  QuotaPool(std::int64_t quota_bytes, std::string spill_parent, std::unique_ptr<Ledger> ledger);
+  static Managed& managed(Block& block);
+  Managed* new_block();
+  void* obtain(std::size_t bytes);
+  void make_room(std::int64_t bytes);
+  void spill(Managed& block);
+  void restore(Managed& block);
+  void keep_for_op(Managed& block);
+  void wait_for(Lock& lock, Managed& block);
+  void forget_file(Managed& block);
+  void note_restored(Managed& block);
+  void prefetch();
+  void finish_prefetch(Managed& block);
+  void enlist(Managed& block);
+  void delist(Managed& block);
+  void tell_pressure(std::int64_t bytes);
+  static void guard_forks();
+  void forget_after_fork();
+
+  std::mutex mutex_;  // guards everything below
+  std::condition_variable arrived_;
+  const std::int64_t quota_;
+  const std::string spill_parent_;
+  Heap heap_;
+  Cache* const cache_;
+  const std::unique_ptr<Ledger> ledger_;
+  std::shared_ptr<SpillFolder> folder_;
+  Managed* spare_ = nullptr;                                    // recycled
+  Managed *first_spilled_ = nullptr, *last_spilled_ = nullptr;  // in the order they left
+  // Foresight: the block that comes next if the stream of the last ones goes on, and the one that
+  // is being brought back aside.
+  Managed *expected_ = nullptr, *arriving_ = nullptr;
+  bool forward_ = false, streaming_ = false;
+  std::int64_t live_blocks_ = 0;
+  std::shared_ptr<QuotaPool> self_;  // held while blocks are live
+  std::vector<Pressure> pressure_;
+};
+
+}  // namespace tw
