@@ -161,7 +161,7 @@ def _classes() -> list[str]:
         "_DTypeLike: TypeAlias = dtype | str | type[Any] | Any",
         "",
     ]
-    for cls in (_core.HookHandle, _core.Generator):
+    for cls in (_core.HookHandle, _core.Generator, _core.SourceFile, _core.TransferEvent):
         lines += _class(cls)
     lines += [
         "class Tensor:",
