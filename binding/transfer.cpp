@@ -245,13 +245,13 @@ void bind_transfer(nb::module_& m) {
   m.def("_transfer_gather", start_gather, "file"_a, "out"_a, "indices"_a, "rows"_a,
         "offset_bytes"_a, "priority"_a = 0,
         "Fills a tensor with rows of a file, which has `rows` of them from offset_bytes on.");
-  m.def("transfer_stats", transfer_stats, "Figures of transfers by queue and by task.");
+  m.def("_transfer_stats", transfer_stats, "Figures of transfers by queue and by task.");
   m.def(
-      "transfer_set_in_flight",
+      "_transfer_set_in_flight",
       [](const std::string& queue, int limit) { transfers().set_in_flight(queue, limit); },
       "queue"_a, "limit"_a, "Sets how many transfers of a queue may run at once.");
   m.def(
-      "transfer_cancel_task", [](std::uint64_t task) { return transfers().cancel_task(task); },
+      "_transfer_cancel_task", [](std::uint64_t task) { return transfers().cancel_task(task); },
       "task"_a, "Cancels a task's transfers; returns how many there were.");
   m.def(
       "_transfer_wait_idle",
