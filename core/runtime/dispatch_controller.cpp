@@ -198,19 +198,19 @@ void* DispatchController::main_of(void* controller) {
   return nullptr;
 }
 
+// Whoever is up first takes a wake, meant for it or for one still on its way; that one then sleeps
+// in its place, and the counts stay right.
 void DispatchController::serve() {
   Guard guard(mutex_);
-  --wakes_;
   for (;;) {
-    if (const JobRef job = take_next()) {
+    work_ready_.wait(guard, [this] { return wakes_ > 0; });
+    --wakes_;
+    while (const JobRef job = take_next()) {
       guard.unlock();
       run(job);
       guard.lock();
-      continue;
     }
     ++idle_;
-    work_ready_.wait(guard, [this] { return wakes_ > 0; });
-    --wakes_;
   }
 }
 

@@ -228,11 +228,13 @@ TW_TEST(transfer_limits_jobs_in_flight) {
     for (int i = 0; i < 40; ++i)
       events.push_back(transfers().submit(
           "read",
-          [&](const JobControl&) {
+          [&, limit](const JobControl&) {
             const int now = ++inside;
             for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
             }
-            std::this_thread::sleep_for(milliseconds(2));
+            for (int i = 0; most < limit && i < 10'000; ++i)
+              std::this_thread::sleep_for(milliseconds(1));
+            std::this_thread::sleep_for(milliseconds(1));
             --inside;
             return std::int64_t{5};
           },
@@ -245,7 +247,7 @@ TW_TEST(transfer_limits_jobs_in_flight) {
     CHECK_EQ(figures.completed, 40);
     CHECK_EQ(figures.bytes, 200);
     CHECK_EQ(figures.running + figures.waiting + figures.failed + figures.cancelled, 0);
-    CHECK(figures.busy_ns >= 40 * 2'000'000 && figures.waiting_ns > 0);
+    CHECK(figures.busy_ns >= 40 * 1'000'000 && figures.waiting_ns > 0);
   }
 }
 
@@ -394,6 +396,18 @@ TW_TEST(transfer_serves_many_threads) {
   CHECK_EQ(after.submitted - before.submitted, 800);
   CHECK_EQ(after.completed + after.cancelled - before.completed - before.cancelled, 800);
   CHECK_EQ(after.waiting + after.running, 0);
+}
+
+// Threads that go to sleep while others are woken or started: no job may be left behind.
+TW_TEST(transfer_leaves_no_job_behind) {
+  std::vector<std::thread> callers;
+  for (const char* queue : {"read", "write", "copy", "background", "write", "read"})
+    callers.emplace_back([queue] {
+      const auto nothing = [](const JobControl&) { return std::int64_t{0}; };
+      for (int round = 0; round < 3000; ++round)
+        CHECK(transfers().submit(queue, nothing, 0, 0).wait(milliseconds(20'000)));
+    });
+  for (std::thread& caller : callers) caller.join();
 }
 
 TW_TEST(transfer_runs_the_memory_floor_s_work) {
