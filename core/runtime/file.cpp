@@ -138,6 +138,26 @@ void SourceFile::read_pieces(std::int64_t offset, std::vector<iovec>& pieces) {
   }
 }
 
+bool SourceFile::in_memory(std::int64_t offset) {
+#ifdef RWF_NOWAIT
+  char byte;
+  const iovec piece = {&byte, 1};
+  return ::preadv2(opened().descriptor, &piece, 1, offset, RWF_NOWAIT) >= 0;
+#else
+  static_cast<void>(offset);
+  return true;
+#endif
+}
+
+// Advice: where the system does not take it, reading still works.
+void SourceFile::announce(std::int64_t offset, std::int64_t bytes) {
+#ifdef POSIX_FADV_WILLNEED
+  static_cast<void>(::posix_fadvise(opened().descriptor, offset, bytes, POSIX_FADV_WILLNEED));
+#else
+  static_cast<void>(offset), static_cast<void>(bytes);
+#endif
+}
+
 // The kernel sets the time of change before it stores new bytes, so a look after reading suffices.
 void SourceFile::refuse_change() {
   const Opened& then = opened();

@@ -25,6 +25,10 @@ class SourceFile {
   void read(std::int64_t offset, void* to, std::int64_t bytes, const JobControl& control);
   // Fills the pieces in turn from `offset` on; they are used up.
   void read_pieces(std::int64_t offset, std::vector<iovec>& pieces);
+  // Whether the byte at `offset` could be read without waiting for a disk.
+  bool in_memory(std::int64_t offset);
+  // Lets the system fetch bytes that will be read soon.
+  void announce(std::int64_t offset, std::int64_t bytes);
   // Raises OSError where the file has been written to or cut since it was opened.
   void refuse_change();
 

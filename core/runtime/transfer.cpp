@@ -55,24 +55,43 @@ void collect_pieces(const Row* begin, const Row* end, std::int64_t row_bytes, ch
   }
 }
 
-// In file order, so that disks go forward; rows that follow one another need one call.
-void gather(SourceFile& file, const FileRows& layout, const std::vector<std::int64_t>& indices,
-            char* to, const JobControl& control) {
-  if (layout.row_bytes == 0) return;
-  const std::vector<Row> rows = rows_in_file_order(indices);
-  std::vector<iovec> pieces;
+// Rows that follow one another in the file.
+struct Run {
+  const Row *begin, *end;
+  std::int64_t offset, bytes;
+};
+
+std::vector<Run> runs_of(const std::vector<Row>& rows, const FileRows& layout) {
+  std::vector<Run> runs;
   const Row* const end = rows.data() + rows.size();
   for (const Row* first = rows.data(); first != end;) {
     const Row* last = first + 1;
     while (last != end && last->index == last[-1].index + 1) ++last;
-    collect_pieces(first, last, layout.row_bytes, to, pieces);
-    const std::int64_t offset = layout.offset_bytes + first->index * layout.row_bytes;
-    control.stop_if_cancelled();
-    if (pieces.size() == 1)
-      file.read(offset, pieces[0].iov_base, static_cast<std::int64_t>(pieces[0].iov_len), control);
-    else
-      file.read_pieces(offset, pieces);
+    runs.push_back({first, last, layout.offset_bytes + first->index * layout.row_bytes,
+                    (last - first) * layout.row_bytes});
     first = last;
+  }
+  return runs;
+}
+
+// In file order, so that disks go forward, with one call for a run. A disk that knows all runs
+// before the first is waited for fetches them at the same time: 64 rows of 3 KiB took a quarter of
+// the time. From memory, telling it would cost a tenth, so the first run says whether to.
+void gather(SourceFile& file, const FileRows& layout, const std::vector<std::int64_t>& indices,
+            char* to, const JobControl& control) {
+  if (layout.row_bytes == 0) return;
+  const std::vector<Row> rows = rows_in_file_order(indices);
+  const std::vector<Run> runs = runs_of(rows, layout);
+  if (runs.size() > 1 && !file.in_memory(runs[0].offset))
+    for (const Run& run : runs) file.announce(run.offset, run.bytes);
+  std::vector<iovec> pieces;
+  for (const Run& run : runs) {
+    control.stop_if_cancelled();
+    collect_pieces(run.begin, run.end, layout.row_bytes, to, pieces);
+    if (pieces.size() == 1)
+      file.read(run.offset, pieces[0].iov_base, run.bytes, control);
+    else
+      file.read_pieces(run.offset, pieces);
   }
   file.refuse_change();
 }
