@@ -31,4 +31,5 @@ NB_MODULE(_core, m) {
   bind_optimizer(m);
   bind_memory(m);
   bind_runtime(m);
+  bind_transfer(m);
 }

@@ -54,7 +54,18 @@ void create_error_types(nb::module_& m) {
   });
 }
 
+// Python picks FileNotFoundError, PermissionError and their like by errno.
+static void set_system_error(const SystemFault& fault) {
+  const nb::object path =
+      nb::steal(PyUnicode_DecodeFSDefaultAndSize(fault.path.data(), std::ssize(fault.path)));
+  if (!path.is_valid()) return;
+  const nb::object error =
+      nb::borrow(PyExc_OSError)(fault.code, nb::str(fault.fact.c_str(), fault.fact.size()), path);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+}
+
 void set_error(const Error& error) {
+  if (error.fault) return set_system_error(*error.fault);
   PyErr_SetString(error_types[static_cast<int>(error.kind)], error.what());
 }
 

@@ -86,6 +86,27 @@ class Pool:
     def trim(self) -> int:
         """Gives memory kept for reuse back to the system; returns bytes."""
 
+class SourceFile:
+    """A file to gather rows from, opened on first use."""
+
+    def __init__(self, arg: object, /) -> None: ...
+    @property
+    def size_bytes(self) -> int:
+        """When opened."""
+
+class TransferEvent:
+    """A transfer on its way; it keeps its tensors alive until it is done."""
+
+    def cancel(self) -> None:
+        """Keeps a waiting transfer from starting and stops a running one; the target's ..."""
+    def done(self) -> _Bool:
+        """Whether it has completed, failed or been cancelled."""
+    @property
+    def state(self) -> str:
+        """'waiting', 'running', 'completed', 'failed' or 'cancelled'."""
+    def wait(self, timeout: float | None=None) -> None:
+        """Returns when the transfer has completed; timeout in seconds."""
+
 class _Ledger:
     """The native ledger, as tilewright.memory.reference."""
 
@@ -475,6 +496,29 @@ def _start_observing() -> int: ...
 def _stop_memory_log() -> tuple[list[dict[str, Any]], int]: ...
 def _stop_observing(outer: int, keep: _Bool=True) -> list[dict[str, Any]]: ...
 def _to_dlpack(x: Tensor, max_version: object, dl_device: object, copy: object) -> object: ...
+def _transfer_cancel_task(task: int) -> int:
+    """Cancels a task's transfers; returns how many there were."""
+def _transfer_copy(src: Tensor, dst: Tensor, priority: int) -> TransferEvent:
+    """Copies between tensors."""
+def _transfer_gather(
+    file: SourceFile,
+    out: Tensor,
+    indices: Tensor,
+    rows: int,
+    offset_bytes: int,
+    priority: int=0,
+) -> TransferEvent:
+    """Fills a tensor with rows of a file, which has `rows` of them from offset_bytes on."""
+def _transfer_read(path: object, out: Tensor, offset_bytes: int, priority: int) -> TransferEvent:
+    """Fills a tensor from a file."""
+def _transfer_set_in_flight(queue: str, limit: int) -> None:
+    """Sets how many transfers of a queue may run at once."""
+def _transfer_stats() -> dict[str, Any]:
+    """Figures of transfers by queue and by task."""
+def _transfer_wait_idle(queue: str, timeout: float) -> _Bool:
+    """Whether nothing is under way in a queue, within the timeout."""
+def _transfer_write(path: object, x: Tensor, offset_bytes: int, priority: int) -> TransferEvent:
+    """Writes a tensor's bytes to a file."""
 def abs(x: _Operand) -> Tensor:
     """Absolute value."""
 def acos(x: _Operand) -> Tensor:

@@ -107,6 +107,21 @@ def load_metadata(path: Path) -> dict[str, str]:
         return _read_header(file, path)[1]
 
 
+def locate(path: Path, name: str) -> tuple[tuple[int, ...], Any, int]:
+    """Shape, dtype and first byte of one tensor in a safetensors file.
+
+    Raises KeyError, with the names there are, for another name, and what `load` raises.
+    """
+    path = os.fsdecode(path)
+    with open(path, "rb") as file:
+        entries, _, first = _read_header(file, path)
+    for entry in entries:
+        if entry.name == name:
+            return entry.shape, entry.dtype, first + entry.start
+    known = ", ".join(repr(entry.name) for entry in entries) or "none"
+    raise KeyError(f"{path}: no tensor {name!r}; there are: {known}")
+
+
 def _check_tensors(tensors: Any) -> None:
     if not isinstance(tensors, Mapping):
         raise TypeError(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import tilewright as tw
-from tilewright.bench import matmul, overhead, pointwise, train
+from tilewright.bench import loader, matmul, overhead, pointwise, train
 from tilewright.bench.harness import OURS, Case, Result, Timing, run_cases
 from tilewright.bench.peers import PEERS, load_peers, versions
 from tilewright.cli import arguments
@@ -18,6 +18,7 @@ from tilewright.train import default_options, load_task
 _ABOUT = {
     "matmul": "square products, 16 to 2048",
     "train": "an epoch of the main job",
+    "loader": "batches from files and from memory",
     "overhead": "calls on tiny tensors",
     "pointwise": "add, relu, exp, sum up to 4096x4096",
     "ladder": "the rungs of the matmul ladder among themselves",
@@ -38,7 +39,9 @@ def add_parser(commands: arguments.Subparsers) -> None:
         "--peers", metavar="A,B", type=_peers, default=PEERS, help="default: torch,numpy,jax"
     )
     parser.add_argument(
-        "--data", metavar="DIR", help="train: MNIST's folder; without it the embedded digits"
+        "--data",
+        metavar="DIR",
+        help="train, loader: MNIST's folder; without it the embedded digits",
     )
     arguments.add_threads(parser)
     arguments.add_plot(parser)
@@ -80,6 +83,8 @@ def _cases(args: argparse.Namespace, peers: dict[str, Any]) -> Iterator[Case]:
     if args.what == "overhead":
         return overhead.overhead_cases(peers)
     name = "mnist" if args.data else "digits"
+    if args.what == "loader":
+        return loader.loader_cases(peers, load_task(name, args.data))
     return train.train_cases(peers, load_task(name, args.data), default_options(name))
 
 

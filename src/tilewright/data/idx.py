@@ -58,7 +58,7 @@ def parse_idx(
     data: bytes, name: str, *, offset: int = 0, shape: tuple[int | None, ...] | None = None
 ) -> tuple[Tensor, int]:
     """The array that starts at `offset`, and where it ends; `name` stands in errors."""
-    sizes, first = _parse_header(data, name, offset)
+    sizes, first = parse_header(data, name, offset)
     if shape is not None and not _fits(sizes, shape):
         expected = " x ".join("n" if size is None else str(size) for size in shape)
         raise ValueError(f"{name}: sizes are {_text(sizes)}, expected {expected}")
@@ -71,7 +71,7 @@ def parse_idx(
     return tw.asarray(memoryview(data)[first:end], copy=True).reshape(sizes), end
 
 
-def _parse_header(data: bytes, name: str, offset: int) -> tuple[tuple[int, ...], int]:
+def parse_header(data: bytes, name: str, offset: int) -> tuple[tuple[int, ...], int]:
     """Sizes, and the position of the first element."""
     if len(data) - offset < 4:
         raise ValueError(f"{name}: truncated: {len(data) - offset} bytes are no IDX header")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from tilewright import _core
 from tilewright._core import Block as Block
 from tilewright._core import Pool as Pool
-from tilewright._core import _allocate as allocate
+from tilewright._core import _allocate
 from tilewright.memory.timeline import Timeline as Timeline
 from tilewright.memory.timeline import record as record
+
+allocate = _allocate
 
 
 def stats() -> dict[str, float]:
