@@ -321,6 +321,9 @@ class Pool {
     dispatch_state.update();
   }
 
+  ~Pool() { end_op(); }  // which would keep the pool until this thread's next one
+  Pool(const Pool&) = delete;
+
   void enter() {
     entered().push_back({this, block_source});
     block_source = pool_.get();

@@ -3,6 +3,7 @@
 
 #include "binding/casters.h"
 #include "core/base/error.h"
+#include "core/memory/op_uses.h"
 
 namespace tw::binding {
 
@@ -65,6 +66,7 @@ static void set_system_error(const SystemFault& fault) {
 }
 
 void set_error(const Error& error) {
+  end_op();  // a failed op uses nothing any more
   if (error.fault) return set_system_error(*error.fault);
   PyErr_SetString(error_types[static_cast<int>(error.kind)], error.what());
 }

@@ -30,6 +30,11 @@ thread_local Op op;
 
 void note_use(OpUse use) { op.uses.push_back(std::move(use)); }
 void end_op() { op.end(); }
+NestedOps::NestedOps() : outer_(std::exchange(op.uses, {})) { op.id = next_op(); }
+NestedOps::~NestedOps() {
+  end_op();
+  op.uses = std::move(outer_);
+}
 std::uint64_t current_op() { return op.id; }
 
 }  // namespace tw

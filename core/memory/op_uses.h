@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "core/memory/block.h"
 
@@ -16,6 +17,16 @@ void note_use(OpUse use);
 // Ends the op: source->end_use(...) for each use noted on this thread since the last call. Whoever
 // runs ops calls this after each while blocks may move.
 void end_op();
+// Sets the uses of the op at work aside, while a callback may run ops of its own.
+class NestedOps {
+ public:
+  NestedOps();
+  ~NestedOps();
+  NestedOps(const NestedOps&) = delete;
+
+ private:
+  std::vector<OpUse> outer_;
+};
 // Differs between ops and between threads.
 std::uint64_t current_op();
 

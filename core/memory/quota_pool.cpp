@@ -347,6 +347,8 @@ void QuotaPool::tell_pressure(std::int64_t bytes) {
       pressure.above = above;
     }
   }
+  if (calls.empty()) return;
+  const NestedOps nested;
   for (const PressureCall& call : calls) call(live);
 }
 
