@@ -341,6 +341,7 @@ class Pool {
   nb::dict stats() {
     nb::dict out = heap_dictionary(pool_->heap_figures());
     out.update(ledger_dictionary(pool_->figures()));
+    out["foreseen"] = pool_->foreseen();
     out["quota_bytes"] = quota();
     return out;
   }

@@ -311,7 +311,9 @@ void QuotaPool::finish_prefetch(Managed& block) {
   arriving_ = nullptr;
   ledger_->unpin(block);
   if (came) {
+    ++foreseen_;
     note_restored(block);
+    prefetch();
   } else {
     heap_.release(*cache_, std::exchange(block.data, nullptr), block.asked());
     ledger_->spill(block);
@@ -371,6 +373,11 @@ void QuotaPool::reset_peaks() {
 std::int64_t QuotaPool::trim() {
   Lock lock(*this);
   return heap_.trim(*cache_);
+}
+
+std::int64_t QuotaPool::foreseen() {
+  Lock lock(*this);
+  return foreseen_;
 }
 
 std::string QuotaPool::spill_path() {

@@ -41,6 +41,8 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
   using PressureCall = std::function<void(std::int64_t live_bytes)>;
   void on_pressure(double level, PressureCall call);
 
+  // Blocks that came back aside, before they were asked for.
+  std::int64_t foreseen();
   std::int64_t quota_bytes() const { return quota_; }
   std::string spill_path();  // empty while there is no folder
 
@@ -86,6 +88,7 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
   // is being brought back aside.
   Managed *expected_ = nullptr, *arriving_ = nullptr;
   bool forward_ = false, streaming_ = false;
+  std::int64_t foreseen_ = 0;
   std::int64_t live_blocks_ = 0;
   std::shared_ptr<QuotaPool> self_;  // held while blocks are live
   std::vector<Pressure> pressure_;

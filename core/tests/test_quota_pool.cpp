@@ -1,0 +1,166 @@
+// Pools with a quota: blocks leave, come back and keep their contents, from many threads.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "core/memory/op_uses.h"
+#include "core/memory/quota_pool.h"
+#include "core/runtime/transfer.h"
+#include "core/tests/check.h"
+
+namespace tw {
+
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t kMiB = 1 << 20;
+
+// A folder of the test's own, removed with it.
+struct Folder {
+  std::string path = (fs::temp_directory_path() / "tilewright-test-XXXXXX").string();
+  Folder() { CHECK(mkdtemp(path.data())); }
+  ~Folder() { fs::remove_all(path); }
+};
+
+std::shared_ptr<QuotaPool> make_pool(std::int64_t quota, const std::string& folder) {
+  return QuotaPool::create(quota, folder, make_ledger(quota, !folder.empty()));
+}
+
+void fill(QuotaPool& pool, Block* block, int value) {
+  pool.use(*block);
+  std::memset(block->data, value, block->bytes);
+  end_op();
+}
+bool holds(QuotaPool& pool, Block* block, int value) {
+  pool.use(*block);
+  const auto* bytes = static_cast<const unsigned char*>(block->data);
+  bool same = true;
+  for (std::size_t i = 0; i < block->bytes; i += 511) same &= bytes[i] == value;
+  end_op();
+  return same;
+}
+std::vector<Block*> filled_blocks(QuotaPool& pool, int count, std::size_t bytes) {
+  std::vector<Block*> blocks;
+  for (int i = 0; i < count; ++i) {
+    blocks.push_back(pool.allocate(bytes));
+    fill(pool, blocks.back(), i);
+  }
+  return blocks;
+}
+
+}  // namespace
+
+TW_TEST(quota_pool_blocks_come_back_as_they_left) {
+  const Folder folder;
+  const auto pool = make_pool(4 * kMiB, folder.path);
+  const std::vector<Block*> blocks = filled_blocks(*pool, 12, kMiB);
+  for (int round = 0; round < 3; ++round)
+    for (int i = 0; i < 12; ++i) CHECK(holds(*pool, blocks[i], i));
+  CHECK(pool->figures().peak_live_bytes <= static_cast<std::int64_t>(4 * kMiB));
+  CHECK(pool->figures().restores >= 30);
+  for (Block* block : blocks) pool->release(block);
+  CHECK_EQ(pool->figures().live_bytes, 0);
+  CHECK_EQ(pool->figures().spilled_bytes, 0);
+}
+
+TW_TEST(quota_pool_keeps_what_an_op_uses) {
+  const Folder folder;
+  const auto pool = make_pool(3 * kMiB, folder.path);
+  Block* a = pool->allocate(kMiB);
+  Block* b = pool->allocate(kMiB);
+  void* const at = a->data;
+  Block* c = pool->allocate(kMiB);
+  CHECK_THROWS(ErrorKind::memory, pool->allocate(kMiB), "raise quota_bytes");
+  CHECK(a->data == at);
+  end_op();
+  Block* d = pool->allocate(kMiB);
+  CHECK(!a->data);
+  end_op();
+  for (Block* block : {a, b, c, d}) pool->release(block);
+}
+
+TW_TEST(quota_pool_uses_of_released_blocks_are_forgotten) {
+  const Folder folder;
+  const auto pool = make_pool(2 * kMiB, folder.path);
+  Block* a = pool->allocate(kMiB);  // noted as used by this op
+  pool->release(a);
+  Block* b = pool->allocate(kMiB);  // the same record, used by the same op
+  pool->pin(*b);
+  end_op();
+  CHECK_EQ(pool->figures().pinned_bytes, static_cast<std::int64_t>(kMiB));
+  pool->unpin(*b);
+  CHECK_EQ(pool->figures().pinned_bytes, 0);
+  pool->release(b);
+}
+
+TW_TEST(quota_pool_foresees_a_backward_pass) {
+  const Folder folder;
+  const auto pool = make_pool(8 * kMiB, folder.path);
+  const std::vector<Block*> blocks = filled_blocks(*pool, 32, kMiB);
+  for (int i = 31; i >= 0; --i) {
+    CHECK(holds(*pool, blocks[i], i));
+    pool->release(blocks[i]);
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
+  }
+  CHECK(pool->foreseen() > 0);
+  CHECK_EQ(pool->figures().live_bytes, 0);
+}
+
+TW_TEST(quota_pool_serves_many_threads) {
+  const Folder folder;
+  const auto pool = make_pool(24 * kMiB, folder.path);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      std::vector<std::pair<Block*, int>> mine;
+      for (int i = 0; i < 150; ++i) {
+        const std::size_t bytes = i % 3 == 0 ? 1000 : kMiB / 2 + i * 64;
+        mine.push_back({pool->allocate(bytes), (t * 50 + i) & 255});
+        fill(*pool, mine.back().first, mine.back().second);
+        const auto [block, value] = mine[static_cast<std::size_t>(i * 7919) % mine.size()];
+        CHECK(holds(*pool, block, value));
+        if (i % 40 == 39) {
+          static_cast<void>(pool->figures());
+          pool->trim();
+        }
+        if (mine.size() < 30) continue;
+        std::swap(mine[static_cast<std::size_t>(i) % mine.size()], mine.back());
+        pool->release(mine.back().first);
+        mine.pop_back();
+      }
+      for (const auto& [block, value] : mine) {
+        CHECK(holds(*pool, block, value));
+        pool->release(block);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK_EQ(pool->figures().live_bytes, 0);
+  CHECK_EQ(pool->figures().allocations, 600);
+  CHECK(pool->figures().spills > 0);
+}
+
+TW_TEST(quota_pool_outlives_its_owner_while_blocks_live) {
+  const Folder folder;
+  auto pool = make_pool(2 * kMiB, folder.path);
+  QuotaPool* const raw = pool.get();
+  const std::vector<Block*> blocks = filled_blocks(*pool, 4, kMiB);
+  pool.reset();
+  for (int i = 0; i < 4; ++i) CHECK(holds(*raw, blocks[i], i));
+  for (Block* block : blocks) raw->release(block);
+  end_op();
+  CHECK(fs::is_empty(folder.path));
+}
+
+TW_TEST(quota_pool_without_a_quota_never_spills) {
+  const auto pool = make_pool(-1, "");
+  const std::vector<Block*> blocks = filled_blocks(*pool, 20, kMiB);
+  CHECK_EQ(pool->figures().spills, 0);
+  for (Block* block : blocks) pool->release(block);
+  CHECK(pool->trim() >= static_cast<std::int64_t>(20 * kMiB));
+}
+
+}  // namespace tw
