@@ -8,9 +8,10 @@ SOURCES := $(shell find core binding -type f) CMakeLists.txt pyproject.toml \
 # `make test TORCH=` leaves it out, and with it the tests that need it.
 TORCH ?= torch==2.13.0 expecttest
 CXX_FILES = $(shell git ls-files 'core/*.h' 'core/*.cpp' 'binding/*.h' 'binding/*.cpp')
+comma := ,
 PY_FILES = src tests tools examples
 
-.PHONY: help build demo test test-core test-python bench lint format stub clean
+.PHONY: help build demo test test-core test-races test-python bench lint format stub clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -48,13 +49,23 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	  rich platformdirs
 	@touch $@
 
-test: test-core test-python  ## all tests: the C++ core under sanitizers, then the Python package
+test: test-core test-races test-python  ## all tests: the C++ core under sanitizers, then the package
+
+# $(1): sanitizers, $(2): build folder
+build_core_tests = \
+	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B $(2) -G Ninja -DTW_SANITIZE=$(1) \
+	  -DTW_BUILD_MODULE=OFF -DTW_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=Sanitize >/dev/null && \
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build $(2)
 
 test-core: $(VENV)/.tools  ## the C++ core alone, under address and undefined-behaviour sanitizers
-	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B build/sanitize -G Ninja -DTW_SANITIZE=address,undefined \
-	  -DTW_BUILD_MODULE=OFF -DTW_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=Sanitize >/dev/null
-	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/sanitize
+	$(call build_core_tests,address$(comma)undefined,build/sanitize)
 	build/sanitize/tilewright_tests
+
+test-races: $(VENV)/.tools  ## the core's memory, threads, transfers and scheduler under the thread sanitizer
+	$(call build_core_tests,thread,build/races)
+	build/races/tilewright_tests pool
+	build/races/tilewright_tests threads
+	build/races/tilewright_tests transfer
 
 test-python: build $(VENV)/.test  ## the Python tests
 	$(BIN)/python -m pytest

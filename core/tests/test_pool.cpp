@@ -194,6 +194,34 @@ TW_TEST(pool_survives_many_threads) {
   CHECK_EQ(pool_stats().live_bytes, live);
 }
 
+TW_TEST(pool_does_not_grow_over_a_million_operations) {
+  const auto run = [] {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([t] {
+        std::vector<std::pair<void*, std::size_t>> mine(64, {nullptr, 0});
+        std::uint64_t random = 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(t);
+        for (int i = 0; i < 125'000; ++i) {
+          random = random * 6364136223846793005u + 1442695040888963407u;
+          auto& [block, bytes] = mine[random >> 58];
+          if (block) pool_release(block, bytes);
+          bytes = (random >> 20) % (i % 64 == 0 ? 4 << 20 : 20'000);
+          block = pool_allocate(bytes);
+        }
+        for (const auto& [block, bytes] : mine)
+          if (block) pool_release(block, bytes);
+      });
+    for (std::thread& thread : threads) thread.join();
+  };
+  const std::int64_t live = pool_stats().live_bytes;
+  run();  // a million operations; the second million needs no more than the first left
+  const std::int64_t reserved = pool_stats().reserved_bytes;
+  run();
+  CHECK_EQ(pool_stats().live_bytes, live);
+  CHECK(pool_stats().reserved_bytes <= reserved + reserved / 4 + (64 << 20));
+  pool_trim();
+}
+
 TW_TEST(pool_drains_the_caches_of_ended_threads) {
   pool_trim();
   std::thread([] { pool_release(pool_allocate(48 << 10), 48 << 10); }).join();
