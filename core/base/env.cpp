@@ -13,6 +13,7 @@ const std::vector<EnvVariable>& env_variables() {
       {"ISA", "instruction set of the kernels: scalar, avx2, avx512 or neon (default: best)"},
       {"DATA", "folder of data sets, such as the four MNIST files"},
       {"MATMUL", "forces one rung of the matmul ladder by name"},
+      {"NATIVE_RUNTIME", "0 runs the task scheduler on its pure-Python reference"},
   };
   return kVariables;
 }

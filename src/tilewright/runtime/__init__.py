@@ -1,0 +1,5 @@
+"""Tasks within a memory budget: `Scheduler`, the tasks it makes, and the one that runs here."""
+
+from tilewright.runtime.scheduler import Scheduler, Task, current_task
+
+__all__ = ["Scheduler", "Task", "current_task"]
