@@ -1,210 +1,12 @@
-// The scheduler's type: submission, the worker's side, and figures.
-#include <cmath>
-
+// The scheduler's bookkeeping as a Python type: the workers' side, and figures.
 #include "binding/module.h"
-#include "binding/task_type.h"
+#include "binding/submission.h"
 
 namespace tw::binding {
 
 namespace {
 
-// ---- the options of submit ----
-
-enum Option {
-  kMemory,
-  kPriority,
-  kExpected,
-  kAfter,
-  kQuality,
-  kGroup,
-  kShare,
-  kTimeout,
-  kName,
-  kKwargs,
-  kPool,
-  kOptions
-};
-const char* const kOptionNames[kOptions] = {"memory_bytes", "priority", "expected_s", "after",
-                                            "quality",      "group",    "share",      "timeout_s",
-                                            "name",         "kwargs",   "pool"};
-PyObject* option_keys[kOptions];  // interned, so that a comparison of pointers nearly always does
-constexpr const char* kQualities[] = {"guaranteed", "burstable", "best_effort"};
 constexpr const char* kPolicies[] = {"fifo", "shortest", "priority"};
-constexpr double kLongest_s = 4e9;  // 127 years: nanoseconds of it fit 62 bits
-
-int option_of(PyObject* key) {
-  for (int i = 0; i < kOptions; ++i)
-    if (key == option_keys[i]) return i;
-  for (int i = 0; i < kOptions; ++i)
-    if (PyUnicode_Compare(key, option_keys[i]) == 0) return i;
-  std::string known;
-  for (const char* name : kOptionNames) known += (known.empty() ? "" : ", ") + std::string(name);
-  fail(ErrorKind::type, "submit: no option '", PyUnicode_AsUTF8(key), "'; known: ", known,
-       "; keywords of the function itself go into kwargs={...}");
-}
-
-template <std::size_t n>
-int choice_of(PyObject* value, const char* const (&names)[n], const char* what) {
-  std::string known;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (PyUnicode_Check(value) && PyUnicode_CompareWithASCIIString(value, names[i]) == 0) return i;
-    known += (known.empty() ? "" : ", ") + std::string(names[i]);
-  }
-  fail(ErrorKind::value, what, " is one of ", known, "; got ", nb::repr(nb::handle(value)).c_str());
-}
-
-std::int64_t read_integer(PyObject* value, const char* what) {
-  const nb::object number = nb::steal(PyNumber_Index(value));
-  if (!number.is_valid()) throw nb::python_error();
-  const long long out = PyLong_AsLongLong(number.ptr());
-  if (out == -1 && PyErr_Occurred()) {
-    PyErr_Clear();
-    fail(ErrorKind::value, what, " does not fit 64 bits: ", nb::repr(number).c_str());
-  }
-  return out;
-}
-
-double read_real(PyObject* value) {
-  const double out = PyFloat_AsDouble(value);
-  if (out == -1.0 && PyErr_Occurred()) throw nb::python_error();
-  return out;
-}
-
-std::int64_t read_seconds(PyObject* value, const char* what) {
-  const double seconds = read_real(value);
-  if (!(seconds >= 0 && seconds <= kLongest_s))
-    fail(ErrorKind::value, what, " must be from 0 to ", kLongest_s, " seconds, got ", seconds);
-  return static_cast<std::int64_t>(seconds * 1e9);
-}
-
-std::string_view read_text(PyObject* value, const char* what) {
-  Py_ssize_t size = 0;
-  if (!PyUnicode_Check(value))
-    fail(ErrorKind::type, "submit: ", what, " must be text, got ", Py_TYPE(value)->tp_name);
-  const char* text = PyUnicode_AsUTF8AndSize(value, &size);
-  if (!text) throw nb::python_error();
-  return {text, static_cast<std::size_t>(size)};
-}
-
-// What a submission says besides its function and arguments.
-struct Request {
-  TaskSpec spec;
-  std::vector<TaskId> after;
-  PyObject *name = nullptr, *keywords = nullptr, *pool = nullptr;
-};
-
-// A task that is done needs no record: its outcome stands in the object.
-void read_dependency(SchedulerObject* self, PyObject* value, Request& request) {
-  if (!PyObject_TypeCheck(value, reinterpret_cast<PyTypeObject*>(task_classes.task)))
-    fail(ErrorKind::type, "submit: after takes tasks, got ", Py_TYPE(value)->tp_name);
-  const TaskObject* task = as_task(value);
-  if (task->scheduler != self)
-    fail(ErrorKind::value, "submit: after: task ", task->id, " belongs to another scheduler");
-  if (!task->settled) {
-    request.after.push_back(task->id);
-  } else if (task->state != TaskState::completed && !request.spec.lost_dependency) {
-    request.spec.lost_dependency = task->id;
-  }
-}
-
-void read_dependencies(SchedulerObject* self, PyObject* value, Request& request) {
-  if (PyObject_TypeCheck(value, reinterpret_cast<PyTypeObject*>(task_classes.task)))
-    return read_dependency(self, value, request);
-  for (nb::handle item : nb::borrow(value)) read_dependency(self, item.ptr(), request);
-  request.spec.after = request.after;
-}
-
-void read_option(SchedulerObject* self, PyObject* key, PyObject* value, Request& request) {
-  TaskSpec& spec = request.spec;
-  const int option = option_of(key);
-  if (value == Py_None) return;  // None stands for the default of each
-  switch (option) {
-    case kMemory: spec.estimate_bytes = read_integer(value, "submit: memory_bytes"); break;
-    case kPriority: {
-      const std::int64_t priority = read_integer(value, "submit: priority");
-      spec.priority =
-          static_cast<int>(std::clamp<std::int64_t>(priority, -kMaxPriority - 1, kMaxPriority + 1));
-      break;
-    }
-    case kExpected: spec.expected_ns = read_seconds(value, "submit: expected_s"); break;
-    case kAfter: read_dependencies(self, value, request); break;
-    case kQuality:
-      spec.quality = static_cast<TaskQuality>(choice_of(value, kQualities, "submit: quality"));
-      break;
-    case kGroup: spec.group = read_text(value, "group"); break;
-    case kShare: spec.share = read_real(value); break;
-    case kTimeout:
-      spec.timeout_ns = read_seconds(value, "submit: timeout_s");
-      if (spec.timeout_ns == 0) fail(ErrorKind::value, "submit: timeout_s must be above 0");
-      break;
-    case kName:
-      spec.name = read_text(value, "name");
-      request.name = value;
-      break;
-    case kKwargs:
-      if (!PyDict_Check(value)) fail(ErrorKind::type, "submit: kwargs must be a dict");
-      request.keywords = value;
-      break;
-    case kPool: request.pool = value; break;
-  }
-}
-
-PyObject* tuple_of(PyObject* const* items, Py_ssize_t count) {
-  PyObject* tuple = PyTuple_New(count);
-  if (!tuple) throw nb::python_error();
-  for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SET_ITEM(tuple, i, Py_NewRef(items[i]));
-  return tuple;
-}
-
-TaskObject* make_task(SchedulerObject* scheduler, PyObject* function, PyObject* const* args,
-                      Py_ssize_t count, const Request& request) {
-  // Not tracked by the garbage collector until it is settled: it would look at each of thousands of
-  // waiting tasks, and none can be garbage.
-  auto* task = PyObject_GC_New(TaskObject, reinterpret_cast<PyTypeObject*>(task_classes.task));
-  if (!task) throw nb::python_error();
-  task->scheduler = scheduler;
-  Py_INCREF(scheduler);
-  task->id = 0;
-  task->function = Py_NewRef(function);
-  task->keywords = Py_XNewRef(request.keywords);
-  task->pool = Py_XNewRef(request.pool);
-  task->name = Py_XNewRef(request.name);
-  task->value = task->error = task->callbacks = task->arguments = nullptr;
-  task->state = TaskState::pending;
-  task->settled = false;
-  if (count) task->arguments = tuple_of(args, count);
-  return task;
-}
-
-// submit(function, *arguments, **options) -> task. Every nanosecond counts here.
-PyObject* submit(PyObject* object, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  SchedulerObject* self = as_scheduler(object);
-  return guarded([&]() -> PyObject* {
-    if (count == 0 || !PyCallable_Check(args[0])) {
-      PyErr_SetString(PyExc_TypeError, "submit: the first argument must be callable");
-      return nullptr;
-    }
-    Request request;
-    const Py_ssize_t options = names ? PyTuple_GET_SIZE(names) : 0;
-    for (Py_ssize_t i = 0; i < options; ++i)
-      read_option(self, PyTuple_GET_ITEM(names, i), args[count + i], request);
-    request.spec.after = request.after;
-    request.spec.probed = request.pool != nullptr;
-    if (!read_clock(self)) return nullptr;
-    nb::object task = nb::steal(
-        reinterpret_cast<PyObject*>(make_task(self, args[0], args + 1, count - 1, request)));
-    request.spec.payload = task.ptr();
-    TaskEnds ends;
-    as_task(task.ptr())->id = self->core->submit(request.spec, ends);
-    Py_INCREF(task.ptr());  // the core's
-    if (!ends.empty() && !settle_ends(ends)) return nullptr;
-    if (request.spec.timeout_ns && self->watcher) {
-      const nb::object watcher = nb::steal(std::exchange(self->watcher, nullptr));
-      watcher(nb::handle(object));
-    }
-    return task.release().ptr();
-  });
-}
 
 // ---- the workers' side ----
 
@@ -411,20 +213,15 @@ void deallocate(PyObject* self) {
   Py_DECREF(type);
 }
 
-template <class F> PyCFunction function(F* f) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(f));
-}
-
 PyMethodDef methods[] = {
-    {"submit", function(submit), METH_FASTCALL | METH_KEYWORDS,
-     "Hands over a call; its task is the outcome."},
-    {"take", function(take), METH_FASTCALL, "The next task, now running; waits for one."},
-    {"finish", function(finish), METH_FASTCALL, "Ends a taken task without a call."},
+    {"submit", method_slot(submit), METH_FASTCALL | METH_KEYWORDS, kSubmitHelp},
+    {"take", method_slot(take), METH_FASTCALL, "The next task, now running; waits for one."},
+    {"finish", method_slot(finish), METH_FASTCALL, "Ends a taken task without a call."},
     {"expire", expire, METH_NOARGS, "Ends what has passed its time limit; how many."},
     {"await_deadline", await_deadline, METH_NOARGS, "Sleeps until a time limit passes."},
     {"close", close, METH_O, "Takes no more submissions; cancels what is left where told."},
     {"await_idle", await_idle, METH_O, "Waits until nothing is pending or running."},
-    {"set_use", function(set_use), METH_FASTCALL, "Tells a running task's real use."},
+    {"set_use", method_slot(set_use), METH_FASTCALL, "Tells a running task's real use."},
     {"records", records, METH_NOARGS, "The kept records, oldest first."},
     {"figures", figures, METH_NOARGS, "Figures of the whole scheduler."},
     {nullptr, nullptr, 0, nullptr}};
@@ -462,7 +259,7 @@ PyObject* figures_dictionary(const TaskFigures& f) {
   out["id"] = f.id;
   out["name"] = nb::str(f.name.data(), f.name.size());
   out["state"] = name_of(f.state);
-  out["quality"] = kQualities[static_cast<int>(f.quality)];
+  out["quality"] = kTaskQualities[static_cast<int>(f.quality)];
   out["worker"] = f.worker < 0 ? nb::none() : nb::object(nb::int_(f.worker));
   out["submitted_ns"] = f.submitted_ns;
   out["started_ns"] = past(f.started_ns);
@@ -476,11 +273,11 @@ PyObject* figures_dictionary(const TaskFigures& f) {
 }
 
 void bind_scheduler(nb::module_& m) {
-  for (int i = 0; i < kOptions; ++i) option_keys[i] = PyUnicode_InternFromString(kOptionNames[i]);
   m.attr("_Task") = nb::borrow(reinterpret_cast<PyObject*>(create_task_type()));
   PyObject* type = PyType_FromSpec(&spec);
   if (!type) throw nb::python_error();
   m.attr("_Scheduler") = nb::steal(type);
+  m.attr("_Submitter") = create_submitter_type(reinterpret_cast<PyTypeObject*>(type));
   m.def(
       "_set_task_classes",
       [](nb::object task, nb::object cancelled, nb::object ended_error, nb::object run_in_pool) {

@@ -68,6 +68,9 @@ template <class F> PyObject* guarded(F&& body) {
     return nullptr;
   }
 }
+template <class F> PyCFunction method_slot(F* function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+}
 template <class F> void* task_slot(F* function) { return reinterpret_cast<void*>(function); }
 
 }  // namespace tw::binding

@@ -10,12 +10,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import CancelledError
 from types import SimpleNamespace
 from typing import Any
 
 from tilewright import _core
 from tilewright.runtime.reference_book import POLICIES, QUALITIES, End, ReferenceBook
-from tilewright.runtime.task import CancelledError, TaskInterface, ended_error, run_in_pool
+from tilewright.runtime.task import TaskInterface, ended_error, run_in_pool
 
 _LONGEST_SECONDS = 4e9
 _PROBE_SECONDS = 0.01
@@ -49,25 +50,25 @@ class ReferenceTask(TaskInterface):
         self._lock = threading.Lock()
 
     @property
-    def state(self) -> str:  # type: ignore[override]
+    def state(self) -> str:
         """pending, running, completed, failed or cancelled."""
         return self._settled or self.scheduler.state(self.id)
 
-    def done(self) -> bool:  # type: ignore[override]
+    def done(self) -> bool:
         """Whether the outcome is known."""
         return self._settled is not None
 
-    def cancel(self) -> bool:  # type: ignore[override]
+    def cancel(self) -> bool:
         """Ends a pending task and asks a running one to stop; False when it is done already."""
         return not self.done() and self.scheduler.cancel(self.id)
 
-    def check(self) -> None:  # type: ignore[override]
+    def check(self) -> None:
         """Raises where the task was asked to stop."""
         cause = self.scheduler.stop_cause(self.id)
         if cause != "none":
             raise ended_error(self, cause, 0)
 
-    def add_done_callback(self, callback: Callable[[Any], object]) -> None:  # type: ignore[override]
+    def add_done_callback(self, callback: Callable[[Any], object]) -> None:
         """Calls a function with the task when it is done, or now when it is done already."""
         if not callable(callback):
             raise TypeError(f"add_done_callback: {callback!r} is not callable")
@@ -88,7 +89,7 @@ class ReferenceTask(TaskInterface):
         for callback in callbacks:
             self._call_back(callback)
 
-    def _figures(self) -> dict[str, Any]:  # type: ignore[override]
+    def _figures(self) -> dict[str, Any]:
         return self.scheduler.task_figures(self.id)
 
     def _run(self) -> None:

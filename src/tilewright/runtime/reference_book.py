@@ -214,9 +214,7 @@ class ReferenceBook:
                 self._end_pending(record, "failed", "timeout", now, ends)
             elif record.state == "running":
                 record.cause = "timeout"
-                ends.append(
-                    End(record.id, record.payload, "failed", "timeout", running=True)
-                )
+                ends.append(End(record.id, record.payload, "failed", "timeout", running=True))
                 self._orphan(record, now, ends)
         self._forget()
         return ends

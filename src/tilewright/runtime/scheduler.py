@@ -7,12 +7,12 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 from tilewright import _core
-from tilewright.runtime.task import Task, TaskInterface
+from tilewright.runtime import task as _task_classes  # noqa: F401  (tells the core its classes)
 
 # Records of ended tasks that statistics and timelines look back on: about 4 MB.
 _HISTORY = 16384
@@ -22,7 +22,7 @@ _INTERRUPTIBLE_SECONDS = 0.1
 _EXIT_SECONDS = 0.5
 
 
-class Scheduler:
+class Scheduler(_core._Submitter):
     """Runs calls on worker threads, as many side by side as `memory_bytes` and `workers` allow.
 
     `memory_bytes` None: no limit. `workers` None: one a processor. `policy` is "fifo", "shortest"
@@ -54,8 +54,6 @@ class Scheduler:
         self.workers: int = count
         self._threads: list[threading.Thread] = []
         self._core = make_core(memory_bytes, policy, aging_s)
-        # The bound native function itself: saves a Python frame for each submission.
-        self.submit = self._core.submit  # type: ignore[method-assign]
         # At the interpreter's exit _close_all does more than this.
         weakref.finalize(self, _abandon, self._core, self._threads).atexit = False
         _live.add(self)
@@ -72,51 +70,6 @@ class Scheduler:
             )
             self._threads.append(thread)
             thread.start()
-
-    def submit(
-        self,
-        fn: Callable[..., Any],
-        /,
-        *args: Any,
-        memory_bytes: int = 0,
-        priority: int = 0,
-        expected_s: float | None = None,
-        after: TaskInterface | Iterable[TaskInterface] = (),
-        quality: str = "burstable",
-        group: str | None = None,
-        share: float = 1.0,
-        timeout_s: float | None = None,
-        name: str | None = None,
-        kwargs: dict[str, Any] | None = None,
-        pool: Any = None,
-    ) -> Any:
-        """Hands over `fn(*args, **kwargs)`; returns its `Task`.
-
-        `memory_bytes` is what it will need. `quality` says what it counts while it runs:
-        "guaranteed" that estimate, "burstable" the estimate or its real use where that is larger,
-        "best_effort" its real use, so that it starts as soon as anything is free. Real use is known
-        of tasks with a `pool` (a `tw.memory.Pool`), which the function runs in. `after`: tasks that
-        must complete first; when one does not, this one is cancelled. Tasks of a `group` with a
-        `share` below 1 run one at a time and take at most that share of the time. `timeout_s`
-        counts from now; then waiters get TimeoutError and the function is asked to stop, which
-        `current_task().check()` tells it.
-
-        Raises ValueError for what can never run, such as an estimate above the whole budget, and
-        RuntimeError when closed or in a forked child.
-
-        >>> import tilewright as tw
-        >>> with tw.runtime.Scheduler() as scheduler:
-        ...     first = scheduler.submit(sum, [1, 2, 3])
-        ...     scheduler.submit(print, "after", first.result(), after=first).result()
-        after 6
-        """
-        # Each instance shadows this by its core's function, which reads the same options.
-        options = {
-            "memory_bytes": memory_bytes, "priority": priority, "expected_s": expected_s,
-            "after": after, "quality": quality, "group": group, "share": share,
-            "timeout_s": timeout_s, "name": name, "kwargs": kwargs, "pool": pool,
-        }  # fmt: skip
-        return self._core.submit(fn, *args, **options)
 
     def close(self, cancel: bool = False) -> None:
         """Takes no more submissions and waits for the rest, which `cancel` cancels or asks to stop.
@@ -137,7 +90,9 @@ class Scheduler:
         """
         pending = self._core.figures()["pending"]
         if pending and not self._threads:
-            raise RuntimeError(f"wait: {pending} tasks are pending and no worker runs; call start()")
+            raise RuntimeError(
+                f"wait: {pending} tasks are pending and no worker runs; call start()"
+            )
         deadline = float("inf") if timeout is None else time.monotonic() + timeout
         while not self._core.await_idle(_step(deadline)):
             if time.monotonic() >= deadline:

@@ -45,7 +45,7 @@ class TaskInterface:
         try:
             raise self._error
         finally:
-            self = None  # type: ignore[assignment]  # breaks the cycle error-traceback-task
+            del self  # breaks the cycle from the error over its traceback to the task
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """What `result` would raise, None where the task completed; waits like `result`.
@@ -105,7 +105,7 @@ class Task(TaskInterface, _core._Task):
 
     __slots__ = ()
 
-    def __new__(cls, *_: object) -> NoReturn:  # type: ignore[misc]
+    def __new__(cls, *_: object) -> NoReturn:
         """Refused: a task belongs to a scheduler."""
         raise TypeError("Task: made by Scheduler.submit")
 
