@@ -247,6 +247,7 @@ class TestBench:
             ["pointwise", "--sizes", "16"],
             ["ladder", "--sizes", "32"],
             ["overhead"],
+            ["scheduler"],
         ],
     )
     def test_rows_have_timings(self, capsys, arguments):

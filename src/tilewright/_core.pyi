@@ -379,8 +379,9 @@ class _Task:
     """The outcome of a submission, native part."""
 
     id: int
-    state: str
     name: str
+    @property
+    def state(self) -> str: ...
     _value: Any
     _error: BaseException | None
     def done(self) -> _Bool: ...

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import tilewright as tw
-from tilewright.bench import matmul, overhead, pointwise, train
+from tilewright.bench import matmul, overhead, pointwise, scheduler, train
 from tilewright.bench.harness import OURS, Case, Result, Timing, run_cases
 from tilewright.bench.peers import PEERS, load_peers, versions
 from tilewright.cli import arguments
@@ -20,6 +20,7 @@ _ABOUT = {
     "train": "an epoch of the main job",
     "overhead": "calls on tiny tensors",
     "pointwise": "add, relu, exp, sum up to 4096x4096",
+    "scheduler": "10,000 tasks against the reference and Python's own executor",
     "ladder": "the rungs of the matmul ladder among themselves",
 }
 
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if args.threads:
         tw.set_num_threads(args.threads)
     threads = tw.get_num_threads()
-    peers = load_peers(() if args.what == "ladder" else args.peers, threads)
+    peers = load_peers(() if args.what in ("ladder", "scheduler") else args.peers, threads)
     machine = {
         "isa": tw._core.cpu_info()["active_isa"],
         "threads": threads,
@@ -77,6 +78,8 @@ def _cases(args: argparse.Namespace, peers: dict[str, Any]) -> Iterator[Case]:
         return matmul.ladder_cases(**sizes)
     if args.what == "pointwise":
         return pointwise.pointwise_cases(peers, **sizes)
+    if args.what == "scheduler":
+        return scheduler.scheduler_cases()
     if args.what == "overhead":
         return overhead.overhead_cases(peers)
     name = "mnist" if args.data else "digits"

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright import _core
 
@@ -18,7 +18,6 @@ class TaskInterface:
 
     # What the native and the reference task provide.
     id: int
-    state: str
     name: str
     _value: Any
     _error: BaseException | None
@@ -27,6 +26,12 @@ class TaskInterface:
     check: Callable[[], None]
     add_done_callback: Callable[[Callable[[Any], object]], None]
     _figures: Callable[[], dict[str, Any]]
+
+    if TYPE_CHECKING:
+
+        @property
+        def state(self) -> str:
+            """pending, running, completed, failed or cancelled."""
 
     def result(self, timeout: float | None = None) -> Any:
         """What the function returned; waits up to `timeout` seconds for it.
