@@ -66,6 +66,7 @@ test-races: $(VENV)/.tools  ## the core's memory, threads, transfers and schedul
 	build/races/tilewright_tests pool
 	build/races/tilewright_tests threads
 	build/races/tilewright_tests transfer
+	build/races/tilewright_tests scheduler
 
 test-python: build $(VENV)/.test  ## the Python tests
 	$(BIN)/python -m pytest

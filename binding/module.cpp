@@ -32,4 +32,5 @@ NB_MODULE(_core, m) {
   bind_memory(m);
   bind_runtime(m);
   bind_transfer(m);
+  bind_scheduler(m);
 }

@@ -248,6 +248,7 @@ class TestBench:
             ["ladder", "--sizes", "32"],
             ["overhead"],
             ["loader"],
+            ["scheduler"],
         ],
     )
     def test_rows_have_timings(self, capsys, arguments):

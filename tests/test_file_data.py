@@ -12,8 +12,8 @@ import pytest
 from safetensors.numpy import save_file
 
 import tilewright as tw
-from tilewright import transfer
 from tilewright.data import DataLoader, FileTensor, TensorDataset
+from tilewright.runtime import transfer
 
 PATIENCE_SECONDS = 60
 DTYPES = [

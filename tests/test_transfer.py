@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright import transfer
+from tilewright.runtime import transfer
 
 # A transfer that hangs fails its test after this time, far above what any takes.
 PATIENCE_SECONDS = 60
@@ -154,7 +154,8 @@ class TestWrite:
     def test_a_program_that_ends_waits_for_its_writes(self, tmp_path):
         program = (
             "import sys, tilewright as tw\n"
-            "for i in range(20): tw.transfer.write(f'{sys.argv[1]}/{i}', tw.ones(500_000))\n"
+            "for i in range(20):\n"
+            " tw.runtime.transfer.write(f'{sys.argv[1]}/{i}', tw.ones(500_000))\n"
         )
         subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)
         assert [(tmp_path / str(i)).stat().st_size for i in range(20)] == [2_000_000] * 20
@@ -219,16 +220,16 @@ class TestEvent:
         high = transfer.read(path, targets[1], priority=7)
         high.wait()
         low.wait()
-        before = tw.transfer.stats()["queues"]["read"]
+        before = tw.runtime.transfer.stats()["queues"]["read"]
         assert before["waiting"] == before["running"] == 0
 
     def test_waiting_lets_other_threads_run_and_ends_with_a_signal(self, tmp_path):
         program = (
             "import os, signal, threading, tilewright as tw\n"
-            "tw.transfer.set_in_flight('read', 1)\n"
+            "tw.runtime.transfer.set_in_flight('read', 1)\n"
             "x = tw.empty(256 << 20, dtype=tw.uint8)\n"
             "with open('large', 'wb') as file: file.truncate(256 << 20)\n"
-            "for _ in range(500): event = tw.transfer.read('large', x)\n"
+            "for _ in range(500): event = tw.runtime.transfer.read('large', x)\n"
             "threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
             "try: event.wait()\n"
             "except KeyboardInterrupt: os._exit(7)\n"

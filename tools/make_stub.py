@@ -140,6 +140,70 @@ BLOCK = '''class Block:
     def free(self) -> None:
         """Gives the memory back now; BufferError while a memoryview is over it."""
 '''
+# The scheduler's types are CPython's own and carry no signatures.
+SCHEDULER = '''class _Task:
+    """The outcome of a submission, native part."""
+
+    id: int
+    name: str
+    @property
+    def state(self) -> str: ...
+    _value: Any
+    _error: BaseException | None
+    def done(self) -> _Bool: ...
+    def cancel(self) -> _Bool: ...
+    def check(self) -> None: ...
+    def add_done_callback(self, callback: Callable[[Any], object], /) -> None: ...
+    def _figures(self) -> dict[str, Any]: ...
+    def _run(self) -> None: ...
+
+class _Scheduler:
+    """The scheduler's bookkeeping."""
+
+    def __new__(
+        cls,
+        memory_bytes: int | None,
+        policy: str,
+        aging_s: float | None,
+        history: int,
+        clock: Callable[[], int] | None,
+        watcher: Callable[[Any], None],
+        /,
+    ) -> Self: ...
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Any: ...
+    def take(self, worker: int, timeout_s: float | None = None, /) -> Any: ...
+    def finish(self, task: Any, state: str, /) -> None: ...
+    def expire(self) -> int: ...
+    def await_deadline(self) -> _Bool: ...
+    def close(self, cancel: _Bool, /) -> None: ...
+    def await_idle(self, timeout_s: float, /) -> _Bool: ...
+    def set_use(self, task: Any, use_bytes: int, /) -> None: ...
+    def records(self) -> list[dict[str, Any]]: ...
+    def figures(self) -> dict[str, Any]: ...
+
+class _Submitter:
+    """Native part of Scheduler."""
+
+    _core: Any
+    def submit(
+        self,
+        fn: Callable[..., Any],
+        /,
+        *args: Any,
+        memory_bytes: int = 0,
+        priority: int = 0,
+        expected_s: float | None = None,
+        after: Any = (),
+        quality: str = "burstable",
+        group: str | None = None,
+        share: float = 1.0,
+        timeout_s: float | None = None,
+        name: str | None = None,
+        kwargs: dict[str, Any] | None = None,
+        pool: Any = None,
+    ) -> Any:
+        """Hands over `fn(*args, **kwargs)`; returns its `Task`."""
+'''.splitlines()
 
 
 def main() -> int:
@@ -197,6 +261,8 @@ def _classes() -> list[str]:
         "    def __new__(cls, x: Any) -> Self: ...",
         *(f"    {operator}" for operator in OPERATORS),
         *_members(_core.Tensor),
+        "",
+        *SCHEDULER,
         "",
     ]
     return lines

@@ -23,7 +23,7 @@ pi = 3.141592653589793
 
 # Loaded on first use, to keep the import fast.
 _SUBMODULES = (
-    "bench", "cli", "data", "io", "kernels", "memory", "nn", "optim", "train", "transfer",
+    "bench", "cli", "data", "io", "kernels", "memory", "nn", "optim", "runtime", "train",
 )  # fmt: skip
 _LAZY = {
     "explain": "tilewright.explanation",
@@ -43,8 +43,8 @@ if _typing.TYPE_CHECKING:
     from tilewright import memory as memory
     from tilewright import nn as nn
     from tilewright import optim as optim
+    from tilewright import runtime as runtime
     from tilewright import train as train
-    from tilewright import transfer as transfer
     from tilewright.explanation import explain as explain
     from tilewright.gradient_check import gradcheck as gradcheck
     from tilewright.gradient_check import gradgradcheck as gradgradcheck

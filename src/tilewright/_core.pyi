@@ -456,6 +456,69 @@ class Tensor:
     def zero_(self) -> Self:
         """Every element set to 0."""
 
+class _Task:
+    """The outcome of a submission, native part."""
+
+    id: int
+    name: str
+    @property
+    def state(self) -> str: ...
+    _value: Any
+    _error: BaseException | None
+    def done(self) -> _Bool: ...
+    def cancel(self) -> _Bool: ...
+    def check(self) -> None: ...
+    def add_done_callback(self, callback: Callable[[Any], object], /) -> None: ...
+    def _figures(self) -> dict[str, Any]: ...
+    def _run(self) -> None: ...
+
+class _Scheduler:
+    """The scheduler's bookkeeping."""
+
+    def __new__(
+        cls,
+        memory_bytes: int | None,
+        policy: str,
+        aging_s: float | None,
+        history: int,
+        clock: Callable[[], int] | None,
+        watcher: Callable[[Any], None],
+        /,
+    ) -> Self: ...
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Any: ...
+    def take(self, worker: int, timeout_s: float | None = None, /) -> Any: ...
+    def finish(self, task: Any, state: str, /) -> None: ...
+    def expire(self) -> int: ...
+    def await_deadline(self) -> _Bool: ...
+    def close(self, cancel: _Bool, /) -> None: ...
+    def await_idle(self, timeout_s: float, /) -> _Bool: ...
+    def set_use(self, task: Any, use_bytes: int, /) -> None: ...
+    def records(self) -> list[dict[str, Any]]: ...
+    def figures(self) -> dict[str, Any]: ...
+
+class _Submitter:
+    """Native part of Scheduler."""
+
+    _core: Any
+    def submit(
+        self,
+        fn: Callable[..., Any],
+        /,
+        *args: Any,
+        memory_bytes: int = 0,
+        priority: int = 0,
+        expected_s: float | None = None,
+        after: Any = (),
+        quality: str = "burstable",
+        group: str | None = None,
+        share: float = 1.0,
+        timeout_s: float | None = None,
+        name: str | None = None,
+        kwargs: dict[str, Any] | None = None,
+        pool: Any = None,
+    ) -> Any:
+        """Hands over `fn(*args, **kwargs)`; returns its `Task`."""
+
 bfloat16: _DType
 bool: _DType
 complex64: _DType
@@ -487,10 +550,19 @@ def _allocate(nbytes: int, zero: _Bool=False) -> Block:
     """A block of the pool in force; with zero=True its bytes are 0, else unspecified."""
 def _as_bytes(x: Tensor) -> Tensor:
     """The memory of a row-major tensor of any dtype as uint8."""
+def _current_task() -> object:
+    """The task that this thread runs, or None."""
 def _dtype_named(arg: _DTypeLike, /) -> _DType: ...
 def _faults_left() -> int: ...
 def _set_faults_after(arg: int, /) -> None: ...
 def _set_grad_mode(arg: _Bool, /) -> _Bool: ...
+def _set_task_classes(
+    task: object,
+    cancelled: object,
+    ended_error: object,
+    run_in_pool: object,
+) -> None:
+    """What submissions are made of: once, before the first scheduler."""
 def _start_memory_log(arg: int, /) -> None: ...
 def _start_observing() -> int: ...
 def _stop_memory_log() -> tuple[list[dict[str, Any]], int]: ...

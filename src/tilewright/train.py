@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -15,6 +16,8 @@ from tilewright import Tensor, data, nn, optim
 # Learning rates at which the plain task converges within its default epochs.
 LEARNING_RATES = {"sgd": 0.1, "momentum": 0.02, "adam": 1e-3}
 AUTOMATIC = "auto"
+# The default generator is everybody's: trainings on other threads must not draw in between.
+_FIRST_WEIGHTS = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -159,9 +162,10 @@ def train(
     Raises ValueError when the forced kernel cannot do a multiplication of this network.
     """
     run = Run(task.name, options, tw.get_num_threads())
-    tw.manual_seed(options.seed)
     with forced(options.kernel):
-        training = _Training(task, options, on_batch)
+        with _FIRST_WEIGHTS:
+            tw.manual_seed(options.seed)
+            training = _Training(task, options, on_batch)
         for number in range(1, options.epochs + 1):
             run.epochs.append(training.epoch(number))
             if on_epoch:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tilewright as tw
-from tilewright.bench import loader, matmul, overhead, pointwise, train
+from tilewright.bench import loader, matmul, overhead, pointwise, scheduler, train
 from tilewright.bench.harness import OURS, Case, Result, Timing, run_cases
 from tilewright.bench.peers import PEERS, load_peers, versions
 from tilewright.cli import arguments
@@ -21,6 +21,7 @@ _ABOUT = {
     "loader": "batches from files and from memory",
     "overhead": "calls on tiny tensors",
     "pointwise": "add, relu, exp, sum up to 4096x4096",
+    "scheduler": "10,000 tasks against the reference and Python's own executor",
     "ladder": "the rungs of the matmul ladder among themselves",
 }
 
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     if args.threads:
         tw.set_num_threads(args.threads)
     threads = tw.get_num_threads()
-    peers = load_peers(() if args.what == "ladder" else args.peers, threads)
+    peers = load_peers(() if args.what in ("ladder", "scheduler") else args.peers, threads)
     machine = {
         "isa": tw._core.cpu_info()["active_isa"],
         "threads": threads,
@@ -74,18 +75,19 @@ def run(args: argparse.Namespace) -> int:
 
 def _cases(args: argparse.Namespace, peers: dict[str, Any]) -> Iterator[Case]:
     sizes = {"sizes": args.sizes} if args.sizes else {}
-    if args.what == "matmul":
-        return matmul.matmul_cases(peers, **sizes)
-    if args.what == "ladder":
-        return matmul.ladder_cases(**sizes)
-    if args.what == "pointwise":
-        return pointwise.pointwise_cases(peers, **sizes)
-    if args.what == "overhead":
-        return overhead.overhead_cases(peers)
     name = "mnist" if args.data else "digits"
-    if args.what == "loader":
-        return loader.loader_cases(peers, load_task(name, args.data))
-    return train.train_cases(peers, load_task(name, args.data), default_options(name))
+    makers: dict[str, Callable[[], Iterator[Case]]] = {
+        "matmul": lambda: matmul.matmul_cases(peers, **sizes),
+        "ladder": lambda: matmul.ladder_cases(**sizes),
+        "pointwise": lambda: pointwise.pointwise_cases(peers, **sizes),
+        "overhead": lambda: overhead.overhead_cases(peers),
+        "scheduler": scheduler.scheduler_cases,
+        "loader": lambda: loader.loader_cases(peers, load_task(name, args.data)),
+        "train": lambda: train.train_cases(
+            peers, load_task(name, args.data), default_options(name)
+        ),
+    }
+    return makers[args.what]()
 
 
 def _progress(result: Result) -> str:

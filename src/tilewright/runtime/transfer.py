@@ -22,7 +22,7 @@ def read(path: Path, out: Tensor, offset_bytes: int = 0, priority: int = 0) -> E
     OSError, with the path, where the file cannot be read or ends early.
 
     >>> import tempfile, tilewright as tw
-    >>> from tilewright import transfer
+    >>> from tilewright.runtime import transfer
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     transfer.write(file.name, tw.arange(4)).wait()
     ...     x = tw.zeros(2, dtype=tw.int64)
@@ -50,7 +50,7 @@ def copy(src: Tensor, dst: Tensor, priority: int = 0) -> Event:
     Raises ValueError for tensors that differ in shape or dtype, share memory or are not contiguous.
 
     >>> import tilewright as tw
-    >>> from tilewright import transfer
+    >>> from tilewright.runtime import transfer
     >>> x, y = tw.ones(3), tw.zeros(3)
     >>> transfer.copy(x, y).wait()
     >>> y.tolist()
@@ -64,7 +64,7 @@ def stats() -> dict[str, dict[Any, dict[str, int]]]:
 
     Counts, `bytes` moved, `busy_ns` on a thread, `waiting_ns` before the start, `peak_in_flight`.
 
-    >>> from tilewright import transfer
+    >>> from tilewright.runtime import transfer
     >>> sorted(transfer.stats()["queues"])
     ['background', 'copy', 'read', 'write']
     """
