@@ -361,6 +361,21 @@ class TestMemory:
         core.finish(large, "completed")
         core.close(True)
 
+    def test_waiting_for_a_dependency_does_not_age(self):
+        now = 0
+        core = module.make_core(100, "fifo", 10.0, clock=lambda: now)
+        first, busy = core.submit(int), core.submit(int, memory_bytes=60)
+        large = core.submit(int, memory_bytes=100, after=first)
+        assert [core.take(0, 0.0), core.take(0, 0.0)] == [first, busy]
+        now = 10 * 10**9
+        core.finish(first, "completed")
+        small = core.submit(int, memory_bytes=10)
+        assert core.take(0, 0.0) is small  # the large one waits for its turn only since now
+        core.finish(small, "completed")
+        core.finish(busy, "completed")
+        assert core.take(0, 0.0) is large
+        core.finish(large, "completed")
+
     def test_a_group_keeps_its_share(self):
         now = 0
         core = module.make_core(None, "fifo", None, clock=lambda: now)

@@ -303,8 +303,12 @@ class ReferenceBook:
         for id in after:
             if id not in self.records:
                 _refuse(f"after: no task {id}; it never was or is forgotten")
-        # Only a paced group remembers its share.
-        shares = {r.share for r in self._unfinished() if group and r.group == group and r.share < 1}
+        if group:
+            self._check_share(group, share)
+
+    def _check_share(self, group: str, share: float) -> None:
+        """Only a paced group remembers its share."""
+        shares = {r.share for r in self._unfinished() if r.group == group and r.share < 1}
         if shares - {share}:
             _refuse(
                 f"group '{group}' has share {shares.pop():g} while its tasks are unfinished, "
