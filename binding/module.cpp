@@ -30,4 +30,5 @@ NB_MODULE(_core, m) {
   bind_autograd(m);
   bind_optimizer(m);
   bind_runtime(m);
+  bind_gradient_memory(m);
 }

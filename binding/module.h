@@ -12,6 +12,7 @@ void bind_tensor_methods(nb::module_& module);
 void bind_autograd(nb::module_& module);
 void bind_optimizer(nb::module_& module);
 void bind_runtime(nb::module_& module);
+void bind_gradient_memory(nb::module_& module);
 
 // Attaches a nanobind function to the Tensor type as a method.
 template <class F, class... Extra> void method(const char* name, F&& f, const Extra&... extra) {

@@ -18,6 +18,9 @@ void set_gradient_arithmetic(const GradientArithmetic& arithmetic);
 struct BackwardOptions {
   bool retain_graph = false;
   bool create_graph = false;  // implies retain_graph
+  // A dry walk first finds the lifetimes of all gradients; the pass takes their memory from one
+  // arena. Not with create_graph: ValueError.
+  bool plan = false;
 };
 
 // Adds the gradients of `roots` with respect to all leaves into the leaves' grad. A missing seed

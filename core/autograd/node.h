@@ -50,18 +50,35 @@ struct Node : NodeBase {
   }
 };
 
+// While a checkpointed function runs, what is saved stays in its frame (checkpoint.h) instead.
+class CheckpointFrame;
+struct SavedPlace;
+struct SavedPlaceDeleter {
+  void operator()(SavedPlace* place) const noexcept;
+};
+extern thread_local CheckpointFrame* checkpoint_frame __attribute__((tls_model("initial-exec")));
+// Null where the value is to be kept as usual.
+SavedPlace* place_in_frame(const Tensor& x);
+Tensor value_of(const SavedPlace& place);
+
 // A value that a gradient needs, with the version it had.
 class SavedTensor {
  public:
   SavedTensor() = default;
-  explicit SavedTensor(const Tensor& x) : tensor_(x), version_(x.version()) {}
+  explicit SavedTensor(const Tensor& x) : version_(x.version()) {
+    if (checkpoint_frame) [[unlikely]]
+      place_.reset(place_in_frame(x));
+    if (!place_) tensor_ = x;
+  }
   // An op's own result is saved without its place in the graph, which would be a cycle.
   static SavedTensor result(const Tensor& y);
   // Raises RuntimeError when the value was changed in place since; `what` names it in the message.
   Tensor get(const Node& node, const char* what) const;
+  Tensor get(const char* op, const char* what) const;
 
  private:
   Tensor tensor_;
+  std::unique_ptr<SavedPlace, SavedPlaceDeleter> place_;  // instead of a tensor
   std::uint32_t version_ = 0;
   bool is_result_ = false;
 };

@@ -15,6 +15,7 @@
 
 #include "core/base/error.h"
 #include "core/memory/pages.h"
+#include "core/memory/scratch.h"
 #include "core/memory/size_class.h"
 
 namespace tw {
@@ -448,6 +449,6 @@ void pool_release(void* block, std::size_t bytes) noexcept {
 
 PoolStats pool_stats() { return central().stats(); }
 void pool_reset_peaks() { central().reset_peaks(); }
-std::int64_t pool_trim() { return central().trim(cache_of_thread()); }
+std::int64_t pool_trim() { return central().trim(cache_of_thread()) + scratch_trim(); }
 
 }  // namespace tw

@@ -155,8 +155,9 @@ class Tensor:
         gradient: Tensor | None=None,
         retain_graph: _Bool=False,
         create_graph: _Bool=False,
+        plan: _Bool=False,
     ) -> None:
-        """Adds the gradient of this tensor to the grad of every leaf it was computed from."""
+        """Adds the gradient of this tensor to the grad of every leaf it was computed from; ..."""
     def broadcast_to(self, shape: int | Sequence[int]) -> Tensor:
         """Axes of extent 1 repeated, as a view."""
     def ceil(self) -> Tensor:
@@ -404,7 +405,11 @@ class UnsupportedError(Error, NotImplementedError): ...
 
 def _as_bytes(x: Tensor) -> Tensor:
     """The memory of a row-major tensor of any dtype as uint8."""
+def _checkpoint(function: object, inputs: list[Any]) -> object: ...
 def _dtype_named(arg: _DTypeLike, /) -> _DType: ...
+def _last_plan() -> dict[str, int]: ...
+def _scratch_reset_peaks() -> None: ...
+def _scratch_stats() -> dict[str, int]: ...
 def _set_grad_mode(arg: _Bool, /) -> _Bool: ...
 def _start_observing() -> int: ...
 def _stop_observing(outer: int, keep: _Bool=True) -> list[dict[str, Any]]: ...
@@ -611,6 +616,7 @@ def grad(
     retain_graph: _Bool | None=None,
     create_graph: _Bool=False,
     allow_unused: _Bool=False,
+    plan: _Bool=False,
 ) -> tuple[Tensor, ...]:
     """Gradients of outputs with respect to inputs, as a tuple; no grad is touched."""
 def greater(a: _Operand, b: _Operand) -> Tensor:

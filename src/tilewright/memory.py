@@ -8,11 +8,13 @@ from tilewright import _core
 def stats() -> dict[str, int]:
     """Bytes and counts: live (checked out) and reserved (held for reuse) are kept apart.
 
+    The temporary memory of kernels is no part of the pool and has figures of its own.
+
     >>> import tilewright as tw
     >>> sorted(tw.memory.stats())[:2]
     ['allocations', 'live_bytes']
     """
-    return dict(_core.memory_stats())
+    return {**_core.memory_stats(), **_core._scratch_stats()}
 
 
 def trim() -> int:
@@ -23,3 +25,20 @@ def trim() -> int:
 def reset_peaks() -> None:
     """Starts the peak figures anew from the current ones."""
     _core.memory_reset_peaks()
+    _core._scratch_reset_peaks()
+
+
+def last_plan() -> dict[str, int]:
+    """Figures of the last `backward(plan=True)`; zeros before the first.
+
+    Bytes: the arena, the sum of the gradients that lie in it, the lower bound (most of them alive
+    at one time), and most alive at one time with those that outlive the pass (survivors). Counts:
+    allocations planned, survivors, and fallbacks, which did not follow the plan.
+
+    >>> import tilewright as tw
+    >>> x = tw.ones((3,), requires_grad=True)
+    >>> tw.exp(x * 2.0).sum().backward(plan=True)
+    >>> tw.memory.last_plan()["fallbacks"]
+    0
+    """
+    return dict(_core._last_plan())
