@@ -1,5 +1,6 @@
 // Checkpointed functions, plans of backward passes, and temporary memory.
 #include "binding/module.h"
+#include "core/autograd/backward.h"
 #include "core/autograd/checkpoint.h"
 #include "core/autograd/planner.h"
 #include "core/memory/scratch.h"
@@ -59,6 +60,11 @@ nb::dict scratch_dictionary() {
 
 void bind_gradient_memory(nb::module_& m) {
   m.def("_checkpoint", checkpoint, "function"_a, "inputs"_a);
+  m.def("_leaves", [](const Itself& x) {
+    nb::list out;
+    for (const Tensor& leaf : leaves_of(x)) out.append(nb::steal(wrap(leaf)));
+    return out;
+  });
   m.def("_last_plan", plan_dictionary);
   m.def("_scratch_stats", scratch_dictionary);
   m.def("_scratch_reset_peaks", scratch_reset_peaks);

@@ -71,6 +71,8 @@ SPECIAL = {
     ("env_variables", "return"): "dict[str, str]",
     ("memory_stats", "return"): "dict[str, int]",
     ("_stop_observing", "return"): "list[dict[str, Any]]",
+    ("_checkpoint", "return"): "Any",
+    ("_leaves", "return"): "list[Tensor]",
     ("_last_plan", "return"): "dict[str, int]",
     ("_scratch_stats", "return"): "dict[str, int]",
     ("sgd_step", "momentum_buffers"): "Sequence[Tensor] | None",

@@ -293,6 +293,25 @@ std::vector<Tensor> gradients(const std::vector<Tensor>& roots, const std::vecto
   return run_walk(roots, seeds, &inputs, options);
 }
 
+std::vector<Tensor> leaves_of(const Tensor& root) {
+  std::vector<Tensor> leaves;
+  std::unordered_map<const void*, bool> seen;
+  std::vector<Edge> stack = {Edge::of(root)};
+  while (!stack.empty()) {
+    const Edge edge = std::move(stack.back());
+    stack.pop_back();
+    const void* key = edge.leaf ? static_cast<const void*>(edge.leaf.get()) : edge.node.get();
+    if (!key || std::exchange(seen[key], true)) continue;
+    if (edge.leaf) {
+      leaves.push_back(edge.leaf);
+      continue;
+    }
+    const Node& node = static_cast<const Node&>(*edge.node);
+    stack.insert(stack.end(), node.edges, node.edges + node.inputs);
+  }
+  return leaves;
+}
+
 std::uint64_t register_hook(const Tensor& x, Hook hook) {
   if (!x.requires_grad())
     fail(ErrorKind::runtime, "register_hook: ", describe(x), " does not require grad");

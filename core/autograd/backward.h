@@ -35,6 +35,9 @@ void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds
 std::vector<Tensor> gradients(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
                               const std::vector<Tensor>& inputs, BackwardOptions options);
 
+// The leaves that a backward pass from `root` would give gradients to, each once.
+std::vector<Tensor> leaves_of(const Tensor& root);
+
 // Backward hook: called with the gradient of `x`, whose result (if any) replaces it. Returns an id
 // for remove_hook.
 std::uint64_t register_hook(const Tensor& x, Hook hook);

@@ -41,7 +41,7 @@ def checkpoint(function: Callable[..., _T], *args: Any, **kwargs: Any) -> _T:
         positional, named = _joined(places, values)
         return function(*positional, **named)
 
-    return _core._checkpoint(run, tensors)  # type: ignore[no-any-return]
+    return _core._checkpoint(run, tensors)  # type: ignore[no-any-return]  # run's result
 
 
 def checkpoint_sequential(model: Sequential, segments: int, x: Any) -> Any:
