@@ -18,7 +18,7 @@ struct SavedPlace {
   }
 };
 
-void SavedPlaceDeleter::operator()(SavedPlace* place) const noexcept { delete place; }
+void destroy(SavedPlace* place) noexcept { delete place; }
 
 SavedPlace* place_in_frame(const Tensor& x) {
   // The edge to a leaf keeps it anyway.

@@ -25,7 +25,8 @@ SavedTensor SavedTensor::result(const Tensor& y) {
 }
 
 Tensor SavedTensor::get(const char* op, const char* what) const {
-  const Tensor x = place_ ? value_of(*place_) : tensor_;
+  const Tensor x = in_frame_ ? value_of(*static_cast<SavedPlace*>(held_))
+                             : Tensor(Ref<TensorHeader>(static_cast<TensorHeader*>(held_)));
   if (x.version() != version_)
     fail(ErrorKind::runtime, op, ": backward needs its ", what, " ", describe(x),
          ", which was changed in place since (version ", x.version(), ", expected ", version_,

@@ -109,7 +109,12 @@ Registry& registry() {
   return *instance;
 }
 
+#ifdef __GLIBC__
+// One load for the small reductions that take scratch (see pool.cpp).
+thread_local Stack* own_stack __attribute__((tls_model("initial-exec"))) = nullptr;
+#else
 thread_local Stack* own_stack = nullptr;
+#endif
 pthread_key_t exit_key;
 
 // Runs after C++'s thread-local destructors, and again if a later one takes scratch.
@@ -147,11 +152,13 @@ std::size_t rounded(std::size_t bytes) {
 
 }  // namespace
 
-Scratch::Scratch(std::size_t bytes)
-    : bytes_(rounded(bytes)), data_(bytes ? stack_of_thread().push(bytes_) : nullptr) {}
-Scratch::~Scratch() {
-  if (bytes_) own_stack->pop(data_, bytes_);
+void Scratch::take(std::size_t bytes) {
+  const std::size_t whole = rounded(bytes);
+  data_ = stack_of_thread().push(whole);
+  bytes_ = whole;
 }
+
+void Scratch::give() noexcept { own_stack->pop(data_, bytes_); }
 
 ScratchStats scratch_stats() {
   ScratchStats stats{};

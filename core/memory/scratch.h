@@ -20,15 +20,21 @@ std::int64_t scratch_trim();
 // reverse order of creation, by the thread that took it. Raises MemoryError.
 class Scratch {
  public:
-  explicit Scratch(std::size_t bytes);
-  ~Scratch();
+  explicit Scratch(std::size_t bytes) {
+    if (bytes) take(bytes);
+  }
+  ~Scratch() {
+    if (bytes_) give();
+  }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   template <class T> T* as() const { return static_cast<T*>(data_); }
 
  private:
-  std::size_t bytes_;  // rounded up
-  void* data_;
+  void take(std::size_t bytes);
+  void give() noexcept;
+  std::size_t bytes_ = 0;  // rounded up
+  void* data_ = nullptr;
 };
 
 }  // namespace tw
