@@ -24,12 +24,13 @@ std::vector<Tensor> read_sequence(nb::handle source, const char* what) {
 }
 
 nb::tuple gradients_of(nb::object outputs, nb::object inputs, nb::object seeds,
-                       std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
+                       std::optional<bool> retain_graph, bool create_graph, bool allow_unused,
+                       bool plan) {
   const std::vector<Tensor> in = read_sequence(inputs, "inputs");
   const std::vector<Tensor> grads =
       gradients(read_sequence(outputs, "outputs"),
                 seeds.is_none() ? std::vector<Tensor>{} : read_sequence(seeds, "grad_outputs"), in,
-                {retain_graph.value_or(create_graph), create_graph});
+                {retain_graph.value_or(create_graph), create_graph, plan});
   nb::list out;
   for (std::size_t i = 0; i < grads.size(); ++i) {
     if (!grads[i] && !allow_unused)
@@ -68,6 +69,7 @@ void bind_autograd(nb::module_& m) {
   m.def("_set_grad_mode", [](bool enabled) { return std::exchange(grad_mode, enabled); });
   m.def("grad", gradients_of, "outputs"_a, "inputs"_a, "grad_outputs"_a = nb::none(),
         "retain_graph"_a = nb::none(), "create_graph"_a = false, "allow_unused"_a = false,
+        "plan"_a = false,
         "Gradients of outputs with respect to inputs, as a tuple; no grad is touched.");
   nb::class_<HookHandle>(m, "HookHandle", "A registered hook.")
       .def("remove", &HookHandle::remove, "Removes the hook; a second call does nothing.");

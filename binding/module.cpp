@@ -33,4 +33,5 @@ NB_MODULE(_core, m) {
   bind_runtime(m);
   bind_transfer(m);
   bind_scheduler(m);
+  bind_gradient_memory(m);
 }

@@ -259,12 +259,15 @@ void bind_graph() {
       "Keeps the gradient of a result in its grad.");
   method(
       "backward",
-      [](const Itself& x, std::optional<Tensor> gradient, bool retain_graph, bool create_graph) {
+      [](const Itself& x, std::optional<Tensor> gradient, bool retain_graph, bool create_graph,
+         bool plan) {
         backward({x}, gradient ? std::vector<Tensor>{*gradient} : std::vector<Tensor>{},
-                 {retain_graph, create_graph});
+                 {retain_graph, create_graph, plan});
       },
       "gradient"_a = nb::none(), "retain_graph"_a = false, "create_graph"_a = false,
-      "Adds the gradient of this tensor to the grad of every leaf it was computed from.");
+      "plan"_a = false,
+      "Adds the gradient of this tensor to the grad of every leaf it was computed from; with plan "
+      "its memory is one arena, laid out beforehand.");
   method("matmul", matmul, "other"_a, "Matrix product.");
   method("dot", matmul, "other"_a, "Matrix product.");
 }

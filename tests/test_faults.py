@@ -64,7 +64,8 @@ def test_each_point_fails_once(tmp_path):
         _core._set_faults_after(-1)
         gc.collect()
         assert pool.stats()["live_bytes"] == pool.stats()["spilled_bytes"] == 0
-        assert tw.memory.stats()["live_bytes"] == live
+        assert tw.memory.stats()["live_bytes"] <= live  # what other tests left may go meanwhile
+        live = tw.memory.stats()["live_bytes"]
         assert list(tmp_path.glob("*/*.bin")) == []
         del pool
         assert list(tmp_path.iterdir()) == []

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/autograd/planner.h"
+
 namespace tw {
 
 namespace {
@@ -27,7 +29,12 @@ void accumulate(Tensor& into, Tensor g) {
 }
 
 Tensor run_hooks(const std::vector<HookEntry>& hooks, Tensor g, const char* op) {
+  if (DryRun* dry = DryRun::running()) {
+    dry->expose(g);
+    return g;
+  }
   const std::vector<HookEntry> snapshot = hooks;  // a hook may remove itself
+  const BlockSourceGuard source(PlannedPass::source_outside());
   for (const HookEntry& hook : snapshot) {
     Tensor replaced = hook.call(g);
     if (!replaced) continue;
@@ -44,7 +51,9 @@ Tensor run_hooks(const std::vector<HookEntry>& hooks, Tensor g, const char* op) 
 
 class Walk {
  public:
-  explicit Walk(BackwardOptions options) : options_(options), pass_(++last_pass()) {}
+  // `planned` is told of each node before it is visited.
+  explicit Walk(BackwardOptions options, PlannedPass* planned = nullptr)
+      : options_(options), pass_(++last_pass()), dry_(DryRun::running()), planned_(planned) {}
   ~Walk() {
     for (Node* node : touched_) node->pending = Tensor();
   }
@@ -84,6 +93,8 @@ class Walk {
   static bool older(const Node* a, const Node* b) { return a->sequence < b->sequence; }
 
   void visit(Node& node) {
+    if (dry_) dry_->begin_step();
+    if (planned_) planned_->begin_step();
     Tensor g = std::move(node.pending);
     node.pending = Tensor();
     if (node.hooks) g = run_hooks(*node.hooks, std::move(g), node.op);
@@ -95,7 +106,7 @@ class Walk {
     Tensor* grads = many.empty() ? few : many.data();
     node.apply(g, grads);
     g = Tensor();
-    if (!options_.retain_graph && !options_.create_graph) node.release();
+    if (!dry_ && !options_.retain_graph && !options_.create_graph) node.release();
     for (int i = 0; i < node.inputs; ++i)
       if (grads[i]) deliver(node.edges[i], std::move(grads[i]));
   }
@@ -120,7 +131,8 @@ class Walk {
     if (leaf->extras && !leaf->extras->backward_hooks.empty())
       g = run_hooks(leaf->extras->backward_hooks, std::move(g), "leaf");
     if (capturing_) return collect(leaf.get(), g);
-    Tensor& into = leaf.extras().grad;
+    if (dry_ && is_added_in_place(*leaf.get(), g)) return;
+    Tensor& into = grad_of(*leaf.get());
     if (into || options_.create_graph || unique_memory(g)) return accumulate(into, std::move(g));
     into = arithmetic.copy(g);
   }
@@ -131,8 +143,23 @@ class Walk {
     for (std::size_t i : found->second) accumulate(captured[i], g);
   }
 
-  static void keep(TensorHeader& header, const Tensor& g) {
-    accumulate(Tensor(Ref<TensorHeader>(&header)).extras().grad, g);
+  void keep(TensorHeader& header, const Tensor& g) {
+    if (dry_ && is_added_in_place(header, g)) return;
+    accumulate(grad_of(header), g);
+  }
+
+  // Where the gradient of a tensor adds up: a dry walk has grads of its own.
+  Tensor& grad_of(TensorHeader& header) {
+    if (!dry_) return Tensor(Ref<TensorHeader>(&header)).extras().grad;
+    const auto [found, is_new] = dry_grads_.try_emplace(&header);
+    if (is_new && header.extras) found->second = header.extras->grad;
+    return found->second;
+  }
+  // Whether the walk would only write into a grad that is there already.
+  bool is_added_in_place(const TensorHeader& header, const Tensor& g) const {
+    if (!header.extras || dry_grads_.contains(&header)) return false;
+    const Tensor& grad = header.extras->grad;
+    return grad && unique_memory(grad) && grad.dtype() == g.dtype();
   }
 
   // Depth-first without recursion: a node is useful when an edge leads to a capture or a useful
@@ -162,6 +189,9 @@ class Walk {
 
   BackwardOptions options_;
   std::uint64_t pass_;
+  DryRun* dry_;
+  PlannedPass* planned_;
+  std::unordered_map<const TensorHeader*, Tensor> dry_grads_;
   std::vector<Node*> heap_, touched_;
   bool capturing_ = false;
   std::unordered_map<const void*, std::vector<std::size_t>> captures_;
@@ -209,12 +239,50 @@ void erase_hook(std::vector<HookEntry>& hooks, std::uint64_t id) {
 
 void set_gradient_arithmetic(const GradientArithmetic& table) { arithmetic = table; }
 
-void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
-              BackwardOptions options) {
-  Walk walk(options);
-  GradModeGuard mode(options.create_graph);
+namespace {
+
+// Runs one walk of the tape: from `roots` to all leaves, or to `inputs` where those are given,
+// whose gradients it returns.
+std::vector<Tensor> walk_once(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
+                              const std::vector<Tensor>* inputs, BackwardOptions options,
+                              PlannedPass* planned) {
+  Walk walk(options, planned);
+  const GradModeGuard mode(options.create_graph);
+  if (inputs) walk.capture(roots, *inputs);
   start(walk, roots, seeds);
   walk.run();
+  if (DryRun* dry = DryRun::running()) dry->end();
+  return std::move(walk.captured);
+}
+
+// What fails in the dry walk fails in the real one as well, which then follows the plan so far.
+ArenaPlan plan_walk(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
+                    const std::vector<Tensor>* inputs, BackwardOptions options) {
+  DryRun dry;
+  try {
+    walk_once(roots, seeds, inputs, options, nullptr);
+  } catch (const Error&) {
+    dry.end();
+  }
+  return dry.plan();
+}
+
+std::vector<Tensor> run_walk(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
+                             const std::vector<Tensor>* inputs, BackwardOptions options) {
+  if (!options.plan) return walk_once(roots, seeds, inputs, options, nullptr);
+  if (options.create_graph)
+    fail(ErrorKind::value,
+         "backward: plan=True with create_graph=True: gradients that are part of a graph outlive "
+         "the pass; use one of the two");
+  PlannedPass planned(plan_walk(roots, seeds, inputs, options));
+  return walk_once(roots, seeds, inputs, options, &planned);
+}
+
+}  // namespace
+
+void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
+              BackwardOptions options) {
+  run_walk(roots, seeds, nullptr, options);
 }
 
 std::vector<Tensor> gradients(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
@@ -222,12 +290,26 @@ std::vector<Tensor> gradients(const std::vector<Tensor>& roots, const std::vecto
   for (const Tensor& x : inputs)
     if (!x.requires_grad())
       fail(ErrorKind::runtime, "grad: input ", describe(x), " does not require grad");
-  Walk walk(options);
-  GradModeGuard mode(options.create_graph);
-  walk.capture(roots, inputs);
-  start(walk, roots, seeds);
-  walk.run();
-  return walk.captured;
+  return run_walk(roots, seeds, &inputs, options);
+}
+
+std::vector<Tensor> leaves_of(const Tensor& root) {
+  std::vector<Tensor> leaves;
+  std::unordered_map<const void*, bool> seen;
+  std::vector<Edge> stack = {Edge::of(root)};
+  while (!stack.empty()) {
+    const Edge edge = std::move(stack.back());
+    stack.pop_back();
+    const void* key = edge.leaf ? static_cast<const void*>(edge.leaf.get()) : edge.node.get();
+    if (!key || std::exchange(seen[key], true)) continue;
+    if (edge.leaf) {
+      leaves.push_back(edge.leaf);
+      continue;
+    }
+    const Node& node = static_cast<const Node&>(*edge.node);
+    stack.insert(stack.end(), node.edges, node.edges + node.inputs);
+  }
+  return leaves;
 }
 
 std::uint64_t register_hook(const Tensor& x, Hook hook) {

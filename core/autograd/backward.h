@@ -18,6 +18,9 @@ void set_gradient_arithmetic(const GradientArithmetic& arithmetic);
 struct BackwardOptions {
   bool retain_graph = false;
   bool create_graph = false;  // implies retain_graph
+  // A dry walk first finds the lifetimes of all gradients; the pass takes their memory from one
+  // arena. Not with create_graph: ValueError.
+  bool plan = false;
 };
 
 // Adds the gradients of `roots` with respect to all leaves into the leaves' grad. A missing seed
@@ -31,6 +34,9 @@ void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds
 // input does not take part.
 std::vector<Tensor> gradients(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
                               const std::vector<Tensor>& inputs, BackwardOptions options);
+
+// The leaves that a backward pass from `root` would give gradients to, each once.
+std::vector<Tensor> leaves_of(const Tensor& root);
 
 // Backward hook: called with the gradient of `x`, whose result (if any) replaces it. Returns an id
 // for remove_hook.

@@ -24,13 +24,20 @@ SavedTensor SavedTensor::result(const Tensor& y) {
   return saved;
 }
 
-Tensor SavedTensor::get(const Node& node, const char* what) const {
-  if (tensor_.version() != version_)
-    fail(ErrorKind::runtime, node.op, ": backward needs its ", what, " ", describe(tensor_),
-         ", which was changed in place since (version ", tensor_.version(), ", expected ", version_,
+Tensor SavedTensor::get(const char* op, const char* what) const {
+  const Tensor x = in_frame_ ? value_of(*static_cast<SavedPlace*>(held_))
+                             : Tensor(Ref<TensorHeader>(static_cast<TensorHeader*>(held_)));
+  if (x.version() != version_)
+    fail(ErrorKind::runtime, op, ": backward needs its ", what, " ", describe(x),
+         ", which was changed in place since (version ", x.version(), ", expected ", version_,
          "); change a copy() instead");
-  if (!is_result_ || !grad_mode) return tensor_;
-  Tensor y = detach(tensor_);
+  return x;
+}
+
+Tensor SavedTensor::get(const Node& node, const char* what) const {
+  const Tensor x = get(node.op, what);
+  if (!is_result_ || !grad_mode) return x;
+  Tensor y = detach(x);
   attach(y, const_cast<Node*>(&node));
   return y;
 }

@@ -50,20 +50,53 @@ struct Node : NodeBase {
   }
 };
 
+// While a checkpointed function runs, what is saved stays in its frame (checkpoint.h) instead.
+class CheckpointFrame;
+struct SavedPlace;
+extern thread_local CheckpointFrame* checkpoint_frame __attribute__((tls_model("initial-exec")));
+// Null where the value is to be kept as usual.
+SavedPlace* place_in_frame(const Tensor& x);
+Tensor value_of(const SavedPlace& place);
+void destroy(SavedPlace* place) noexcept;
+
 // A value that a gradient needs, with the version it had.
 class SavedTensor {
  public:
   SavedTensor() = default;
-  explicit SavedTensor(const Tensor& x) : tensor_(x), version_(x.version()) {}
+  explicit SavedTensor(const Tensor& x) : version_(x.version()) {
+    if (checkpoint_frame) [[unlikely]]
+      in_frame_ = (held_ = place_in_frame(x)) != nullptr;
+    if (!held_) held_ = Ref<TensorHeader>(x.get()).leak();
+  }
+  SavedTensor(SavedTensor&& other) noexcept
+      : held_(std::exchange(other.held_, nullptr)),
+        version_(other.version_),
+        is_result_(other.is_result_),
+        in_frame_(other.in_frame_) {}
+  SavedTensor& operator=(SavedTensor&& other) noexcept {
+    std::swap(held_, other.held_);
+    std::swap(version_, other.version_);
+    std::swap(is_result_, other.is_result_);
+    std::swap(in_frame_, other.in_frame_);
+    return *this;
+  }
+  ~SavedTensor() {
+    if (!held_) return;
+    if (in_frame_) [[unlikely]]
+      destroy(static_cast<SavedPlace*>(held_));
+    else
+      Ref<TensorHeader>::adopt(static_cast<TensorHeader*>(held_));
+  }
   // An op's own result is saved without its place in the graph, which would be a cycle.
   static SavedTensor result(const Tensor& y);
   // Raises RuntimeError when the value was changed in place since; `what` names it in the message.
   Tensor get(const Node& node, const char* what) const;
+  Tensor get(const char* op, const char* what) const;
 
  private:
-  Tensor tensor_;
+  void* held_ = nullptr;  // a TensorHeader or, where in_frame_, a SavedPlace
   std::uint32_t version_ = 0;
-  bool is_result_ = false;
+  bool is_result_ = false, in_frame_ = false;
 };
 
 [[noreturn]] void fail_released(const Node& node);

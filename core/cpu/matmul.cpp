@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/cpu/isa.h"
-#include "core/memory/pool.h"
+#include "core/memory/scratch.h"
 #include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
 

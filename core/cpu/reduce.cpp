@@ -9,7 +9,7 @@
 
 #include "core/cpu/convert.h"
 #include "core/cpu/isa.h"
-#include "core/memory/pool.h"
+#include "core/memory/scratch.h"
 #include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
 

@@ -17,7 +17,8 @@ struct Block {
 class BlockSource {
  public:
   virtual ~BlockSource() = default;
-  // 64-byte aligned, contents unspecified. Raises MemoryError.
+  // 64-byte aligned, contents unspecified. Raises MemoryError. A block without a source is memory
+  // of the default pool, which the storage takes over; its header stays with the source.
   virtual Block* allocate(std::size_t bytes) = 0;
   virtual void release(Block* block) noexcept = 0;
   // Makes `data` valid until the op that is being prepared or run has ended; raises OSError where

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "core/memory/heap.h"
+#include "core/memory/scratch.h"
 
 namespace tw {
 
@@ -64,6 +65,6 @@ void pool_release(void* block, std::size_t bytes) noexcept {
 
 PoolStats pool_stats() { return heap().stats(); }
 void pool_reset_peaks() { heap().reset_peaks(); }
-std::int64_t pool_trim() { return heap().trim(*cache_of_thread()); }
+std::int64_t pool_trim() { return heap().trim(*cache_of_thread()) + scratch_trim(); }
 
 }  // namespace tw

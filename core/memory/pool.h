@@ -28,21 +28,7 @@ void* pool_allocate(std::size_t bytes);
 void pool_release(void* block, std::size_t bytes) noexcept;
 PoolStats pool_stats();
 void pool_reset_peaks();
-// Gives unused memory back to the system; returns the bytes given back.
+// Gives unused memory, this thread's scratch too, back to the system; returns the bytes given back.
 std::int64_t pool_trim();
-
-// Temporary memory of a kernel, given back at the end of scope.
-class Scratch {
- public:
-  explicit Scratch(std::size_t bytes) : bytes_(bytes), data_(pool_allocate(bytes)) {}
-  ~Scratch() { pool_release(data_, bytes_); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  template <class T> T* as() const { return static_cast<T*>(data_); }
-
- private:
-  std::size_t bytes_;
-  void* data_;
-};
 
 }  // namespace tw

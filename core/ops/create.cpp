@@ -9,6 +9,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/view.h"
+#include "core/runtime/profile.h"
 
 namespace tw {
 
@@ -34,14 +35,16 @@ Tensor full(const Shape& shape, const Scalar& value, DType dtype) {
   alignas(8) char item[16];
   value.store(dtype, item, "full");
   Tensor y = Tensor::empty(shape, dtype);
-  copy_strided(dtype, dtype, shape, item, Strides(shape.rank(), 0), y.bytes(), y.strides());
+  launch([&] {
+    copy_strided(dtype, dtype, shape, item, Strides(shape.rank(), 0), y.bytes(), y.strides());
+  });
   return y;
 }
 
 Tensor zeros(const Shape& shape, DType dtype) {
   check_extents(shape);
   Tensor y = Tensor::empty(shape, dtype);
-  std::memset(y.bytes(), 0, static_cast<std::size_t>(y.count()) * y.item_bytes());
+  launch([&] { std::memset(y.bytes(), 0, static_cast<std::size_t>(y.count()) * y.item_bytes()); });
   return y;
 }
 

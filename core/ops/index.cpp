@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/autograd/node.h"
+#include "core/cpu/convert.h"
 #include "core/cpu/gather.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
@@ -154,23 +155,29 @@ Tensor basic_view(const Tensor& x, const Plan& plan) {
   return window.shape() == plan.view_shape ? window : reshape(window, plan.view_shape, false);
 }
 
-// Element offsets of every index tuple into a tensor whose leading axes the arrays index.
-struct Offsets {
-  Shape shape;  // of the index arrays, broadcast
-  std::vector<std::int64_t> values;
-};
+Shape index_shape(const std::vector<Tensor>& arrays) {
+  Shape shape;
+  for (const Tensor& a : arrays) shape = broadcast_shapes(shape, a.shape(), "index");
+  return shape;
+}
 
-Offsets offsets_of(const std::vector<Tensor>& arrays, const Strides& strides) {
-  Offsets out;
-  for (const Tensor& a : arrays) out.shape = broadcast_shapes(out.shape, a.shape(), "index");
-  out.values.assign(static_cast<std::size_t>(element_count(out.shape)), 0);
+// Element offsets of every index tuple into a tensor whose leading axes the arrays index. They need
+// no tensors of their own, so a pass that computes nothing has them too.
+std::vector<std::int64_t> offsets_of(const std::vector<Tensor>& arrays, const Strides& strides) {
+  const Shape shape = index_shape(arrays);
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(element_count(shape)), 0);
+  std::vector<std::int64_t> values(offsets.size());
+  const Strides steps = contiguous_strides(shape);
   for (std::size_t k = 0; k < arrays.size(); ++k) {
-    const Tensor indices = contiguous(broadcast_to(arrays[k], out.shape));
-    const std::int64_t* const index = indices.data<std::int64_t>();
+    const Tensor& a = arrays[k];
+    Strides from(shape.rank(), 0);
+    const int lead = shape.rank() - a.rank();
+    for (int i = 0; i < a.rank(); ++i) from[lead + i] = a.size(i) == 1 ? 0 : a.strides()[i];
+    copy_strided(DType::int64, DType::int64, shape, a.bytes(), from, values.data(), steps);
     const std::int64_t stride = strides[static_cast<int>(k)];
-    for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] += index[i] * stride;
+    for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] += values[i] * stride;
   }
-  return out;
+  return offsets;
 }
 
 Shape rest_of(const Tensor& x, std::size_t indexed) {
@@ -200,16 +207,15 @@ Tensor scatter_add(const Tensor& g, const std::vector<Tensor>& arrays, const Sha
 // x[arrays[0], arrays[1], ...] on the leading axes; result: broadcast index shape, then the rest.
 Tensor gather(const Tensor& x_in, const std::vector<Tensor>& arrays) {
   const Tensor x = rows_contiguous(x_in, arrays.size()) ? x_in : copy(x_in);
-  const Offsets offsets = offsets_of(arrays, x.strides());
+  const std::vector<std::int64_t> offsets = offsets_of(arrays, x.strides());
   const Shape rest = rest_of(x, arrays.size());
-  Tensor y = Tensor::empty(joined(offsets.shape, rest), x.dtype());
-  const auto rows = static_cast<std::int64_t>(offsets.values.size());
+  Tensor y = Tensor::empty(joined(index_shape(arrays), rest), x.dtype());
+  const auto rows = static_cast<std::int64_t>(offsets.size());
   const double bytes = 2.0 * static_cast<double>(y.count()) * static_cast<double>(y.item_bytes());
   dispatch(
       0, bytes,
       [&] {
-        gather_rows(x.dtype(), rows, element_count(rest), x.bytes(), offsets.values.data(),
-                    y.bytes());
+        gather_rows(x.dtype(), rows, element_count(rest), x.bytes(), offsets.data(), y.bytes());
       },
       [&](Observation& seen) {
         seen.op = "take";
@@ -231,10 +237,12 @@ Tensor scatter_add(const Tensor& g, const std::vector<Tensor>& arrays, const Sha
   const bool half = size_of(g.dtype()) == 2 && is_floating(g.dtype());
   const Tensor rows = contiguous(half ? astype(g, DType::float32) : g);
   Tensor y = zeros(shape, rows.dtype());
-  const Offsets offsets = offsets_of(arrays, y.strides());
-  scatter_add_rows(rows.dtype(), static_cast<std::int64_t>(offsets.values.size()),
-                   element_count(rest_of(y, arrays.size())), rows.bytes(), offsets.values.data(),
-                   y.bytes());
+  launch([&] {
+    const std::vector<std::int64_t> offsets = offsets_of(arrays, y.strides());
+    scatter_add_rows(rows.dtype(), static_cast<std::int64_t>(offsets.size()),
+                     element_count(rest_of(y, arrays.size())), rows.bytes(), offsets.data(),
+                     y.bytes());
+  });
   y = astype(y, g.dtype());
   if (should_record(g))
     record(
@@ -264,17 +272,11 @@ std::vector<std::int64_t> index_moved_to(int rank, int index_rank, int at) {
   return order;
 }
 
-Shape index_shape(const Plan& plan) {
-  Shape shape;
-  for (const Tensor& a : plan.arrays) shape = broadcast_shapes(shape, a.shape(), "index");
-  return shape;
-}
-
 // Index arrays that do not fit one another are an IndexError, as in NumPy.
 Plan plan_of(const Tensor& x, const std::vector<IndexItem>& items) {
   Plan plan = Planner(x, items).plan;
   try {
-    index_shape(plan);
+    index_shape(plan.arrays);
   } catch (const Error& error) {
     fail(ErrorKind::index, error.message);
   }
@@ -289,25 +291,26 @@ Tensor front(const Tensor& view, const Plan& plan) {
 
 }  // namespace
 
-Tensor index(const Tensor& x, const std::vector<IndexItem>& items) {
-  const Plan plan = plan_of(x, items);
+namespace {
+
+Tensor read(const Tensor& x, const Plan& plan) {
   const Tensor view = basic_view(x, plan);
   if (plan.arrays.empty()) return view.is(x) ? reshape(x, x.shape()) : view;
   const Tensor y = gather(front(view, plan), plan.arrays);
   const int at = are_adjacent(plan.axes) ? plan.axes.front() : 0;
   if (at == 0) return y;
-  return permute_dims(y, index_moved_to(y.rank(), index_shape(plan).rank(), at));
+  return permute_dims(y, index_moved_to(y.rank(), index_shape(plan.arrays).rank(), at));
 }
-
-namespace {
 
 // Writes `value` (of the shape of x[arrays]) into the memory of x.
 void scatter(const Tensor& x, const std::vector<Tensor>& arrays, const Tensor& value) {
   if (rows_contiguous(x, arrays.size())) {
-    const Offsets offsets = offsets_of(arrays, x.strides());
-    return scatter_rows(x.dtype(), static_cast<std::int64_t>(offsets.values.size()),
-                        element_count(rest_of(x, arrays.size())), value.bytes(),
-                        offsets.values.data(), x.bytes());
+    return launch([&] {
+      const std::vector<std::int64_t> offsets = offsets_of(arrays, x.strides());
+      scatter_rows(x.dtype(), static_cast<std::int64_t>(offsets.size()),
+                   element_count(rest_of(x, arrays.size())), value.bytes(), offsets.data(),
+                   x.bytes());
+    });
   }
   Tensor whole = copy(x);
   scatter(whole, arrays, value);
@@ -323,7 +326,7 @@ Shape target_shape(const Tensor& view, const Plan& plan) {
   for (int i = 0; i < view.rank(); ++i)
     if (std::find(plan.axes.begin(), plan.axes.end(), i) == plan.axes.end())
       rest.push_back(view.size(i));
-  const Shape indices = index_shape(plan);
+  const Shape indices = index_shape(plan.arrays);
   const int at = are_adjacent(plan.axes) ? plan.axes.front() : 0;
   Shape shape;
   for (int i = 0; i < at; ++i) shape.push_back(rest[i]);
@@ -343,7 +346,7 @@ void write(const Tensor& x, const Plan& plan, const Tensor& value) {
     fail(ErrorKind::value, "index assignment: shape ", source.shape(), " does not fit ", shape);
   if (plan.arrays.empty()) return assign(view, source);
   source = broadcast_to(astype(source, x.dtype()), shape);
-  const int index_rank = index_shape(plan).rank();
+  const int index_rank = index_shape(plan.arrays).rank();
   const int at = are_adjacent(plan.axes) ? plan.axes.front() : 0;
   std::vector<std::int64_t> order;  // brings the index axes to the front
   for (int i = 0; i < index_rank; ++i) order.push_back(at + i);
@@ -355,6 +358,10 @@ void write(const Tensor& x, const Plan& plan, const Tensor& value) {
 }
 
 }  // namespace
+
+Tensor index(const Tensor& x, const std::vector<IndexItem>& items) {
+  return read(x, plan_of(x, items));
+}
 
 void index_assign(Tensor& x, const std::vector<IndexItem>& items, const Operand& value) {
   x.check_writable("index assignment");
@@ -374,9 +381,12 @@ void index_assign(Tensor& x, const std::vector<IndexItem>& items, const Operand&
       [items, plan, shape = v.shape(), dtype = v.dtype()](Node& node, const Tensor& g, Tensor* dx) {
         if (node.wants(0)) {
           dx[0] = copy(g);
-          index_assign(dx[0], items, Scalar(0));
+          if (grad_mode)
+            index_assign(dx[0], items, Scalar(0));
+          else
+            write(dx[0], plan, zeros(Shape(), g.dtype()));
         }
-        if (node.wants(1)) dx[1] = astype(sum_to(index(g, items), shape), dtype);
+        if (node.wants(1)) dx[1] = astype(sum_to(read(g, plan), shape), dtype);
       },
       x, v);
   x = y;

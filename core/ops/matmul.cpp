@@ -24,6 +24,7 @@ std::string problem_text(const MatmulProblem& p) {
 // Types without a fast rung fall back to three plain loops, a hundred times slower than float32.
 void warn_of_slow_path(const Kernel& kernel, DType dtype, double flops) {
   constexpr double kNoticeable = 2e7;  // about 10 ms
+  if (dispatch_state.device != &cpu_device) return;
   if (flops < kNoticeable || is_floating(dtype) || std::string_view(kernel.name) != "naive") return;
   warn_once(
       std::string("matmul ") + name_of(dtype),

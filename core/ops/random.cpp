@@ -8,7 +8,7 @@
 #include "core/autograd/mode.h"
 #include "core/base/error.h"
 #include "core/cpu/random.h"
-#include "core/memory/pool.h"
+#include "core/memory/scratch.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
 #include "core/runtime/thread_pool.h"
@@ -22,6 +22,40 @@ Generator& default_generator() {
 
 namespace {
 
+thread_local DrawScope* draw_scope = nullptr;
+
+}  // namespace
+
+DrawScope::DrawScope(DrawLog& log, Mode mode)
+    : log_(log), mode_(mode), outer_(std::exchange(draw_scope, this)) {}
+DrawScope::~DrawScope() { draw_scope = outer_; }
+
+DrawLog::Draw DrawScope::draw(Generator& generator, std::int64_t words) {
+  return take(draw_scope, generator, words);
+}
+
+DrawLog::Draw DrawScope::take(DrawScope* scope, Generator& generator, std::int64_t words) {
+  if (scope) return scope->next(generator, words);
+  const DrawLog::Draw from = {generator.seed, generator.position, words};
+  generator.position += static_cast<std::uint64_t>((words + 3) / 4 * 4);
+  return from;
+}
+
+DrawLog::Draw DrawScope::next(Generator& generator, std::int64_t words) {
+  if (mode_ == Mode::repeat) {
+    if (at_ >= log_.draws.size() || log_.draws[at_].words != words)
+      fail(ErrorKind::runtime,
+           "checkpoint: the function is not deterministic: run again, it drew other random "
+           "numbers");
+    return log_.draws[at_++];
+  }
+  const DrawLog::Draw from = take(outer_, generator, words);
+  log_.draws.push_back(from);
+  return from;
+}
+
+namespace {
+
 constexpr std::int64_t kGrain = 16384;
 
 // `count` words of the stream, which moves on to the next multiple of 4.
@@ -29,8 +63,8 @@ class Words {
  public:
   Words(Generator& generator, std::int64_t count)
       : scratch_(static_cast<std::size_t>(count) * sizeof(std::uint32_t)) {
-    philox_words(generator.seed, generator.position, count, data());
-    generator.position += static_cast<std::uint64_t>((count + 3) / 4 * 4);
+    const DrawLog::Draw from = DrawScope::draw(generator, count);
+    philox_words(from.seed, from.position, count, data());
   }
   std::uint32_t* data() const { return scratch_.as<std::uint32_t>(); }
   std::uint64_t pair(std::int64_t i) const {

@@ -7,6 +7,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/reduce.h"
+#include "core/runtime/profile.h"
 
 namespace tw {
 
@@ -209,8 +210,10 @@ Tensor slice(const Tensor& x, const std::vector<Range>& ranges) {
 Tensor unslice(const Tensor& x, const Shape& shape, const std::vector<Range>& ranges) {
   Tensor y = zeros(shape, x.dtype());
   const Tensor window = slice_view(y, ranges);
-  copy_strided(x.dtype(), x.dtype(), x.shape(), x.bytes(), x.strides(), window.bytes(),
-               window.strides());
+  launch([&] {
+    copy_strided(x.dtype(), x.dtype(), x.shape(), x.bytes(), x.strides(), window.bytes(),
+                 window.strides());
+  });
   if (should_record(x))
     record(
         y, "unslice", [ranges](Node&, const Tensor& g, Tensor* dx) { dx[0] = slice(g, ranges); },

@@ -57,6 +57,16 @@ struct OpEnd {
   ~OpEnd() { end_op(); }
 };
 
+// Runs `run()` on the active device without a record of its own: memory set to a constant, rows
+// moved. Whatever touches a tensor's memory in a gradient goes through here or through dispatch.
+template <class Run> inline void launch(Run&& run) {
+  if (dispatch_state.device == &cpu_device) [[likely]]
+    return run();
+  active_device().launch([](void* f) { (*static_cast<std::remove_reference_t<Run>*>(f))(); },
+                         const_cast<void*>(static_cast<const void*>(&run)));
+  active_device().synchronize();
+}
+
 // Runs `run()` as the computation of one op. `describe(observation)` fills in the record's texts
 // and is called only while somebody observes.
 template <class Run, class Describe>
@@ -67,21 +77,18 @@ inline void dispatch(double flops, double bytes, Run&& run, Describe&& describe)
     return;
   }
   const OpEnd end;
-  const auto launch = [&] {
-    const Unlocked unlocked(dispatch_state.observations ? 0 : bytes);
-    active_device().launch([](void* f) { (*static_cast<std::remove_reference_t<Run>*>(f))(); },
-                           const_cast<void*>(static_cast<const void*>(&run)));
-    active_device().synchronize();
-  };
-  if (!dispatch_state.observations && !memory_log_on) return launch();
+  if (!dispatch_state.observations && !memory_log_on) {
+    const Unlocked unlocked(bytes);
+    return launch(run);
+  }
   Observation seen;
   seen.flops = flops;
   seen.bytes = bytes;
   describe(seen);
   if (memory_log_on) note_op(seen.op);
-  if (!dispatch_state.observations) return launch();
+  if (!dispatch_state.observations) return launch(run);
   const auto start = std::chrono::steady_clock::now();
-  launch();
+  launch(run);
   const auto stop = std::chrono::steady_clock::now();
   seen.ns = std::chrono::duration<double, std::nano>(stop - start).count();
   if (dispatch_state.observations) dispatch_state.observations->push_back(std::move(seen));

@@ -13,7 +13,7 @@ namespace {
   auto* storage = new (FreeList<Storage>::take()) Storage();
   storage->data = block->data;
   storage->bytes = bytes;
-  storage->block = block;
+  if (block->source) storage->block = block;
   return Ref<Storage>(storage);
 }
 

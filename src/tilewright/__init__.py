@@ -26,6 +26,8 @@ _SUBMODULES = (
     "bench", "cli", "data", "io", "kernels", "memory", "nn", "optim", "runtime", "train",
 )  # fmt: skip
 _LAZY = {
+    "checkpoint": "tilewright.checkpointing",
+    "checkpoint_sequential": "tilewright.checkpointing",
     "explain": "tilewright.explanation",
     "gradcheck": "tilewright.gradient_check",
     "gradgradcheck": "tilewright.gradient_check",
@@ -45,6 +47,8 @@ if _typing.TYPE_CHECKING:
     from tilewright import optim as optim
     from tilewright import runtime as runtime
     from tilewright import train as train
+    from tilewright.checkpointing import checkpoint as checkpoint
+    from tilewright.checkpointing import checkpoint_sequential as checkpoint_sequential
     from tilewright.explanation import explain as explain
     from tilewright.gradient_check import gradcheck as gradcheck
     from tilewright.gradient_check import gradgradcheck as gradgradcheck

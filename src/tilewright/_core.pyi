@@ -236,8 +236,9 @@ class Tensor:
         gradient: Tensor | None=None,
         retain_graph: _Bool=False,
         create_graph: _Bool=False,
+        plan: _Bool=False,
     ) -> None:
-        """Adds the gradient of this tensor to the grad of every leaf it was computed from."""
+        """Adds the gradient of this tensor to the grad of every leaf it was computed from; ..."""
     def broadcast_to(self, shape: int | Sequence[int]) -> Tensor:
         """Axes of extent 1 repeated, as a view."""
     def ceil(self) -> Tensor:
@@ -550,10 +551,15 @@ def _allocate(nbytes: int, zero: _Bool=False) -> Block:
     """A block of the pool in force; with zero=True its bytes are 0, else unspecified."""
 def _as_bytes(x: Tensor) -> Tensor:
     """The memory of a row-major tensor of any dtype as uint8."""
+def _checkpoint(function: object, inputs: list[Any]) -> Any: ...
 def _current_task() -> object:
     """The task that this thread runs, or None."""
 def _dtype_named(arg: _DTypeLike, /) -> _DType: ...
 def _faults_left() -> int: ...
+def _last_plan() -> dict[str, int]: ...
+def _leaves(arg: Tensor, /) -> list[Tensor]: ...
+def _scratch_reset_peaks() -> None: ...
+def _scratch_stats() -> dict[str, int]: ...
 def _set_faults_after(arg: int, /) -> None: ...
 def _set_grad_mode(arg: _Bool, /) -> _Bool: ...
 def _set_task_classes(
@@ -793,6 +799,7 @@ def grad(
     retain_graph: _Bool | None=None,
     create_graph: _Bool=False,
     allow_unused: _Bool=False,
+    plan: _Bool=False,
 ) -> tuple[Tensor, ...]:
     """Gradients of outputs with respect to inputs, as a tuple; no grad is touched."""
 def greater(a: _Operand, b: _Operand) -> Tensor:
@@ -860,7 +867,7 @@ def mean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False
     """Mean over all or some axes, in x's floating type."""
 def memory_reset_peaks() -> None:
     """Starts the peak figures anew."""
-def memory_stats() -> dict[str, float]:
+def memory_stats() -> dict[str, Any]:
     """Figures of the memory pool, in bytes and counts."""
 def memory_trim() -> int:
     """Gives unused memory back to the system; returns bytes."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import tilewright as tw
-from tilewright.bench import loader, matmul, overhead, pointwise, scheduler, train
+from tilewright.bench import loader, matmul, memory, overhead, pointwise, scheduler, train
 from tilewright.bench.harness import OURS, Case, Result, Timing, run_cases
 from tilewright.bench.peers import PEERS, load_peers, versions
 from tilewright.cli import arguments
@@ -22,6 +22,7 @@ _ABOUT = {
     "overhead": "calls on tiny tensors",
     "pointwise": "add, relu, exp, sum up to 4096x4096",
     "scheduler": "10,000 tasks against the reference and Python's own executor",
+    "memory": "a training step of a deep network, in processes of their own",
     "ladder": "the rungs of the matmul ladder among themselves",
 }
 
@@ -56,6 +57,8 @@ def run(args: argparse.Namespace) -> int:
         tw.set_num_threads(args.threads)
     threads = tw.get_num_threads()
     peers = load_peers(() if args.what in ("ladder", "scheduler") else args.peers, threads)
+    if args.what == "memory":
+        return memory.run(console)
     machine = {
         "isa": tw._core.cpu_info()["active_isa"],
         "threads": threads,

@@ -1,0 +1,73 @@
+// Checkpointed functions, plans of backward passes, and temporary memory.
+#include "binding/module.h"
+#include "core/autograd/backward.h"
+#include "core/autograd/checkpoint.h"
+#include "core/autograd/planner.h"
+#include "core/memory/scratch.h"
+#include "core/ops/random.h"
+
+namespace tw::binding {
+
+using namespace nb::literals;
+
+namespace {
+
+nb::object call(const nb::object& function, const std::vector<Tensor>& inputs) {
+  nb::list values;
+  for (const Tensor& x : inputs) values.append(nb::steal(wrap(x)));
+  return function(values);
+}
+
+// Calls function(inputs) such that what its ops save is computed again in backward.
+nb::object checkpoint(nb::object function, nb::list tensors) {
+  std::vector<Tensor> inputs;
+  for (nb::handle x : tensors) inputs.push_back(raw_tensor(x.ptr()));
+  const auto draws = std::make_shared<DrawLog>();
+  const Ref<CheckpointFrame> frame(new CheckpointFrame(
+      [function, draws](const std::vector<Tensor>& same) {
+        const DrawScope scope(*draws, DrawScope::Mode::repeat);
+        call(function, same);
+      },
+      inputs));
+  const CheckpointFrame::Recording recording(*frame);
+  const DrawScope scope(*draws, DrawScope::Mode::log);
+  return function(tensors);
+}
+
+nb::dict plan_dictionary() {
+  const PlanFigures& figures = last_plan();
+  nb::dict out;
+  out["allocations"] = figures.allocations;
+  out["arena_bytes"] = figures.arena_bytes;
+  out["sum_bytes"] = figures.sum_bytes;
+  out["lower_bound_bytes"] = figures.lower_bound_bytes;
+  out["live_bytes"] = figures.live_bytes;
+  out["survivors"] = figures.survivors;
+  out["fallbacks"] = figures.fallbacks;
+  return out;
+}
+
+nb::dict scratch_dictionary() {
+  const ScratchStats stats = scratch_stats();
+  nb::dict out;
+  out["temporary_live_bytes"] = stats.live_bytes;
+  out["temporary_peak_live_bytes"] = stats.peak_live_bytes;
+  out["temporary_reserved_bytes"] = stats.reserved_bytes;
+  return out;
+}
+
+}  // namespace
+
+void bind_gradient_memory(nb::module_& m) {
+  m.def("_checkpoint", checkpoint, "function"_a, "inputs"_a);
+  m.def("_leaves", [](const Itself& x) {
+    nb::list out;
+    for (const Tensor& leaf : leaves_of(x)) out.append(nb::steal(wrap(leaf)));
+    return out;
+  });
+  m.def("_last_plan", plan_dictionary);
+  m.def("_scratch_stats", scratch_dictionary);
+  m.def("_scratch_reset_peaks", scratch_reset_peaks);
+}
+
+}  // namespace tw::binding

@@ -1,0 +1,113 @@
+// Frames: places for saved values, and the rerun that fills them.
+#include "core/autograd/checkpoint.h"
+
+#include "core/autograd/planner.h"
+
+namespace tw {
+
+thread_local CheckpointFrame* checkpoint_frame __attribute__((tls_model("initial-exec"))) = nullptr;
+
+// Where a frame keeps a value. The place of the function's own run owns the value; nodes of a rerun
+// find it there as long as it is kept.
+struct SavedPlace {
+  Ref<CheckpointFrame> frame;
+  std::uint32_t index;
+  bool owner;
+  ~SavedPlace() {
+    if (owner) frame->drop(index);
+  }
+};
+
+void destroy(SavedPlace* place) noexcept { delete place; }
+
+SavedPlace* place_in_frame(const Tensor& x) {
+  // The edge to a leaf keeps it anyway.
+  if (x.requires_grad() && x.is_leaf()) return nullptr;
+  return checkpoint_frame->place(x);
+}
+
+Tensor value_of(const SavedPlace& place) { return place.frame->value(place.index); }
+
+namespace {
+
+[[noreturn]] void fail_different(const std::string& difference) {
+  fail(ErrorKind::runtime, "checkpoint: the function is not deterministic: run again, it saved ",
+       difference, "; a checkpointed function must do the same each time");
+}
+
+}  // namespace
+
+CheckpointFrame::CheckpointFrame(Rerun rerun, const std::vector<Tensor>& inputs)
+    : rerun_(std::move(rerun)) {
+  // Within another frame they are saved in that one.
+  for (const Tensor& x : inputs) inputs_.emplace_back(x);
+}
+
+CheckpointFrame::Recording::Recording(CheckpointFrame& frame)
+    : frame_(frame), outer_(std::exchange(checkpoint_frame, &frame)) {
+  frame_.state_ = State::recording;
+}
+CheckpointFrame::Recording::~Recording() {
+  frame_.state_ = State::idle;
+  checkpoint_frame = outer_;
+}
+
+SavedPlace* CheckpointFrame::place(const Tensor& x) {
+  const Ref<CheckpointFrame> self(this);
+  if (state_ == State::rerunning) return new SavedPlace{self, match(x), false};
+  entries_.push_back({x.shape(), x.strides(), x.dtype(), x.version()});
+  return new SavedPlace{self, static_cast<std::uint32_t>(entries_.size() - 1), true};
+}
+
+std::uint32_t CheckpointFrame::match(const Tensor& x) {
+  const std::uint32_t index = next_++;
+  if (index >= entries_.size())
+    fail_different("more than the " + std::to_string(entries_.size()) + " values of the first run");
+  Entry& entry = entries_[index];
+  if (!(entry.shape == x.shape()) || entry.dtype != x.dtype())
+    fail_different(describe(x) + " instead of " + name_of(entry.dtype) + " " +
+                   to_string(entry.shape));
+  if (entry.version != x.version())
+    fail(ErrorKind::runtime, "checkpoint: ", describe(x),
+         ", which the function reads, was changed in place since (version ", x.version(),
+         ", expected ", entry.version, "); change a copy() instead");
+  if (entry.wanted) entry.value = x;
+  return index;
+}
+
+Tensor CheckpointFrame::value(std::uint32_t index) {
+  if (!entries_[index].value) {
+    const Entry& entry = entries_[index];
+    if (DryRun::running())
+      return DryRun::placeholder(entry.shape, entry.strides, entry.dtype, entry.version);
+    if (state_ != State::idle)
+      fail(
+          ErrorKind::runtime,
+          "checkpoint: backward ran inside the checkpointed function on values that it saves; call "
+          "it outside");
+    run_again();
+  }
+  return entries_[index].value;
+}
+
+void CheckpointFrame::run_again() {
+  std::vector<Tensor> inputs;
+  for (const SavedTensor& x : inputs_) inputs.push_back(x.get("checkpoint", "input"));
+  const Ref<CheckpointFrame> self(this);
+  const BlockSourceGuard source(PlannedPass::source_outside());
+  const GradModeGuard mode(true);
+  const Recording scope(*this);
+  state_ = State::rerunning;
+  next_ = 0;
+  rerun_(inputs);
+  if (next_ != entries_.size())
+    fail_different(std::to_string(next_) + " values instead of " + std::to_string(entries_.size()));
+}
+
+void CheckpointFrame::drop(std::uint32_t index) noexcept {
+  entries_[index].wanted = false;
+  const Tensor value = std::move(entries_[index].value);
+  entries_[index].value = Tensor();
+}
+
+}  // namespace tw

@@ -1,0 +1,60 @@
+// Gradient checkpointing (Chen et al., "Training deep nets with sublinear memory cost", 2016):
+// values that ops save inside a checkpointed function are not kept; the first one that a backward
+// pass asks for runs the function again, which brings back all of them.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "core/autograd/node.h"
+
+namespace tw {
+
+// One call of a checkpointed function. Alive while some node has a saved value in it.
+class CheckpointFrame : public Counted {
+ public:
+  // `rerun` computes the same as the function did, from the same inputs.
+  using Rerun = std::function<void(const std::vector<Tensor>& inputs)>;
+  CheckpointFrame(Rerun rerun, const std::vector<Tensor>& inputs);
+  static void destroy(CheckpointFrame* frame) noexcept { delete frame; }
+
+  // The function's own run: what it saves from here on belongs to this frame.
+  class Recording {
+   public:
+    explicit Recording(CheckpointFrame& frame);
+    ~Recording();
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+
+   private:
+    CheckpointFrame& frame_;
+    CheckpointFrame* outer_;
+  };
+
+  // A place for a value that is being saved. Raises RuntimeError where a rerun saves another one
+  // than the run did.
+  SavedPlace* place(const Tensor& x);
+  // The value, after a rerun where it is not there.
+  Tensor value(std::uint32_t place);
+  void drop(std::uint32_t place) noexcept;
+
+ private:
+  enum class State : std::uint8_t { recording, idle, rerunning };
+  struct Entry {
+    Shape shape;
+    Strides strides;
+    DType dtype;
+    std::uint32_t version;
+    bool wanted = true;  // its node has not been released
+    Tensor value = {};
+  };
+  void run_again();
+  std::uint32_t match(const Tensor& x);
+
+  Rerun rerun_;
+  std::vector<SavedTensor> inputs_;
+  std::vector<Entry> entries_;
+  std::uint32_t next_ = 0;  // of a rerun
+  State state_ = State::idle;
+};
+
+}  // namespace tw

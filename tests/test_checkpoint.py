@@ -1,0 +1,363 @@
+"""Checkpointed functions: the gradients of the plain ones, with less kept in between."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+
+
+def leaf(*shape, dtype=tw.float32):
+    return tw.randn(*shape, dtype=dtype).requires_grad_()
+
+
+def gradients(loss, leaves, **options):
+    for x in leaves:
+        x.grad = None
+    loss.backward(**options)
+    return [x.grad.numpy().copy() for x in leaves]
+
+
+def check(build, leaves, **options):
+    """`build(checkpoint)` gives the same gradients with and without checkpoints."""
+
+    def plain(function, *args, **kwargs):
+        return function(*args, **kwargs)
+
+    stream = tw.randint(0, 1 << 30, (1,)).item()
+    tw.manual_seed(stream)
+    expected = gradients(build(plain), leaves)
+    tw.manual_seed(stream)
+    got = gradients(build(tw.checkpoint), leaves, **options)
+    for a, b in zip(expected, got, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+PLANS = pytest.mark.parametrize("plan", [False, True])
+
+
+@PLANS
+class TestGradients:
+    def test_function_of_an_input_and_a_closure(self, plan):
+        x, w = leaf(4, 5), leaf(5, 3)
+        check(lambda cp: cp(lambda v: tw.tanh(v @ w).exp(), x).sum(), [x, w], plan=plan)
+
+    def test_several_outputs_and_keywords(self, plan):
+        x, w = leaf(4, 5), leaf(5, 5)
+
+        def parts(v, *, pair, scale=1.0):
+            h = tw.sigmoid(v @ pair["w"]) * scale
+            return {"a": tw.exp(h), "b": [h * h, pair["other"][0] * v]}
+
+        def build(cp):
+            out = cp(parts, x, pair={"w": w, "other": [x * 2.0]}, scale=0.5)
+            return (out["a"] * out["b"][0]).sum() + out["b"][1].mean()
+
+        check(build, [x, w], plan=plan)
+
+    def test_nested(self, plan):
+        x, w, v = leaf(4, 4), leaf(4, 4), leaf(4, 4)
+
+        def build(cp):
+            def inner(h):
+                return tw.tanh(h @ w) * h
+
+            def outer(h):
+                h = cp(inner, tw.exp(h * 0.1))
+                return cp(inner, h @ v) + tw.sin(h)
+
+            return cp(outer, cp(outer, x * 1.0)).sum()
+
+        check(build, [x, w, v], plan=plan)
+
+    def test_one_after_another(self, plan):
+        x, w = leaf(4, 4), leaf(4, 4)
+
+        def build(cp):
+            h = x
+            for _ in range(5):
+                h = cp(lambda v: tw.tanh(v @ w), h)
+            return (h * h).sum()
+
+        check(build, [x, w], plan=plan)
+
+    def test_dropout_has_the_same_mask(self, plan):
+        x = leaf(40, 30)
+        drop = tw.nn.Dropout(0.4)
+
+        def build(cp):
+            h = cp(lambda v: tw.exp(drop(v) * 0.3) * tw.randn(30), x)
+            return (h * tw.rand(30)).sum()
+
+        check(build, [x], plan=plan)
+
+    def test_reductions_softmax_and_losses(self, plan):
+        x = leaf(6, 5)
+        t = tw.randint(0, 5, (6,))
+
+        def body(v):
+            h = tw.softmax(v, axis=1) * v.max(axis=0) + v.T.reshape(6, 5).prod(
+                axis=1, keepdims=True
+            )
+            return tw.cross_entropy(h[[0, 1, 1, 5]], t[:4])
+
+        check(lambda cp: cp(body, x), [x], plan=plan)
+
+    def test_in_place_ops_inside(self, plan):
+        x = leaf(6, 5)
+
+        def body(v):
+            h = tw.exp(v)
+            y = h * 2.0
+            y += v
+            y *= h
+            return y
+
+        check(lambda cp: cp(body, x).sum(), [x], plan=plan)
+
+    def test_inputs_without_a_gradient(self, plan):
+        w, data = leaf(5, 3), tw.randn(4, 5)
+        check(lambda cp: tw.exp(cp(lambda v: tw.tanh(v @ w), data)).sum(), [w], plan=plan)
+
+    def test_retained_graph(self, plan):
+        x, runs = leaf(3, 3), []
+
+        def body(v):
+            runs.append(1)
+            return tw.exp(v).sin()
+
+        y = tw.checkpoint(body, x).sum()
+        first = gradients(y, [x], retain_graph=True, plan=plan)
+        second = gradients(y, [x], plan=plan)
+        np.testing.assert_array_equal(first[0], second[0])
+        assert len(runs) == 2
+        with pytest.raises(RuntimeError, match="a second time"):
+            y.backward()
+
+    def test_hooks(self, plan):
+        x, seen = leaf(3, 3), []
+
+        def build(cp):
+            def body(v):
+                h = tw.exp(v)
+                h.register_hook(lambda g: seen.append(g.numpy().copy()))
+                return h * h
+
+            y = cp(body, x)
+            y.register_hook(lambda g: g * 3.0)
+            return y.sum()
+
+        check(build, [x], plan=plan)
+        assert len(seen) == 2
+        np.testing.assert_array_equal(*seen)
+
+
+class TestRuns:
+    def test_once_forward_and_once_backward(self):
+        x, runs = leaf(3), []
+
+        def body(v):
+            runs.append(tw.is_grad_enabled())
+            return tw.exp(tw.exp(v * 0.1))
+
+        loss = tw.checkpoint(body, x).sum()
+        assert runs == [True]
+        loss.backward(plan=True)
+        assert runs == [True, True]
+
+    def test_without_recording_it_is_a_plain_call(self):
+        x = leaf(3)
+        with tw.no_grad():
+            y = tw.checkpoint(tw.exp, x)
+        assert not y.requires_grad
+
+    def test_grad_of_chosen_inputs(self):
+        x, w = leaf(3, 3), leaf(3, 3)
+        (expected,) = tw.grad(tw.tanh(x @ w).sum(), [w])
+        (got,) = tw.grad(tw.checkpoint(lambda v: tw.tanh(v @ w), x).sum(), [w])
+        np.testing.assert_array_equal(expected.numpy(), got.numpy())
+        assert x.grad is None
+
+    def test_gradients_of_gradients(self):
+        x = leaf(3, 3, dtype=tw.float64)
+        w = leaf(3, 3, dtype=tw.float64)
+
+        def function(a, b):
+            return tw.checkpoint(lambda v: tw.exp(tw.tanh(v @ b) * v), a)
+
+        assert tw.gradcheck(function, (x, w))
+        assert tw.gradgradcheck(function, (x, w))
+
+    def test_random_state_goes_on_as_if_run_once(self):
+        x = leaf(50)
+        loss = tw.checkpoint(lambda v: tw.dropout(v, 0.5) * v, x).sum()
+        position = tw.rand(3).tolist()
+        tw.manual_seed(0)
+        loss.backward()
+        after = tw.rand(3).tolist()
+        tw.manual_seed(0)
+        assert after == tw.rand(3).tolist()
+        assert position != after
+
+    def test_generators_of_ones_own(self):
+        x, stream = leaf(50), tw.Generator(9)
+        loss = tw.checkpoint(lambda v: tw.exp(tw.dropout(v, 0.5, generator=stream)), x).sum()
+        position = stream.position
+        loss.backward()
+        assert stream.position == position
+        mask = x.grad.numpy() != 0
+        again = tw.dropout(tw.ones((50,)), 0.5, generator=tw.Generator(9)).numpy() != 0
+        np.testing.assert_array_equal(mask, again)
+
+
+class TestMemory:
+    def live(self):
+        gc.collect()
+        return tw.memory.stats()["live_bytes"]
+
+    def kept(self, cp):
+        """Bytes alive between forward and backward of a chain of 20, and after it."""
+        x = leaf(64, 64)
+        before = self.live()
+
+        def body(v):
+            for _ in range(20):
+                v = tw.sin(v)
+            return v
+
+        loss = cp(body, x * 1.0).sum()
+        between = self.live() - before
+        loss.backward(plan=True)
+        del loss
+        x.grad = None
+        return between, self.live() - before
+
+    def test_activations_are_not_kept(self):
+        block = 64 * 64 * 4
+        plain, _ = self.kept(lambda f, v: f(v))
+        checkpointed, after = self.kept(tw.checkpoint)
+        assert plain >= 20 * block
+        assert checkpointed <= 2 * block
+        assert after == 0
+
+    def test_inputs_of_inner_checkpoints_are_not_kept(self):
+        x = leaf(64, 64)
+        before = self.live()
+
+        def outer(v):
+            for _ in range(10):
+                v = tw.checkpoint(lambda h: tw.sin(tw.cos(h)), v)
+            return v
+
+        loss = tw.checkpoint(outer, x).sum()
+        assert self.live() - before <= 2 * 64 * 64 * 4
+        loss.backward()
+        del loss, x
+        assert self.live() <= before
+
+    def test_nothing_stays_when_the_graph_is_dropped(self):
+        x = leaf(64, 64)
+        before = self.live()
+        y = tw.checkpoint(lambda v: tw.exp(tw.sin(v)), x)
+        y.sum().backward(retain_graph=True)
+        x.grad = None
+        del y
+        assert self.live() == before
+
+
+class TestErrors:
+    @PLANS
+    def test_changed_input(self, plan):
+        w, data = leaf(3, 3), tw.randn(3, 3)
+        loss = tw.checkpoint(lambda v: tw.tanh(v @ w), data).sum()
+        data += 1.0
+        with pytest.raises(RuntimeError, match=r"checkpoint: backward needs its input.*changed in"):
+            loss.backward(plan=plan)
+
+    def test_changed_value_of_the_closure(self):
+        x, data = leaf(3, 3), tw.randn(3, 3)
+        loss = tw.checkpoint(lambda v: v * data, x).sum()
+        data += 1.0
+        with pytest.raises(RuntimeError, match=r"checkpoint: .* was changed in place since"):
+            loss.backward()
+
+    def test_changed_parameter(self):
+        x, w = leaf(3, 3), leaf(3, 3)
+        loss = tw.checkpoint(lambda v: tw.tanh(v @ w), x).sum()
+        with tw.no_grad():
+            w += 1.0
+        with pytest.raises(RuntimeError, match="changed in place"):
+            loss.backward()
+
+    @pytest.mark.parametrize(
+        ("first", "then", "text"),
+        [
+            (tw.exp, lambda v: tw.exp(tw.exp(v)), "more than the 1 values"),
+            (lambda v: tw.exp(tw.exp(v)), tw.exp, "1 values instead of 2"),
+            (
+                lambda v: tw.exp(v).sum(),
+                lambda v: tw.exp(v[:1]).sum(),
+                r"float32 \(1, 3\) instead of float32 \(3, 3\)",
+            ),
+            (
+                lambda v: tw.exp(v) * 1.0,
+                lambda v: tw.exp(v) * tw.rand(3),
+                "drew other random numbers",
+            ),
+        ],
+    )
+    @PLANS
+    def test_not_deterministic(self, first, then, text, plan):
+        runs = [first, then]
+
+        def body(v):
+            return runs.pop(0)(v)
+
+        loss = tw.checkpoint(body, leaf(3, 3)).sum()
+        with pytest.raises(RuntimeError, match=f"not deterministic.*{text}"):
+            loss.backward(plan=plan)
+
+    def test_error_in_the_second_run(self):
+        x, runs = leaf(3), []
+
+        def body(v):
+            runs.append(1)
+            if len(runs) == 2:
+                raise KeyError("second")
+            return tw.exp(v)
+
+        loss = tw.checkpoint(body, x).sum()
+        with pytest.raises(KeyError, match="second"):
+            loss.backward(plan=True)
+        assert tw.is_grad_enabled()
+        loss.backward()
+        np.testing.assert_allclose(x.grad.numpy(), np.exp(x.detach().numpy()), rtol=1e-6)
+
+    def test_backward_inside(self):
+        def body(v):
+            tw.exp(v).sum().backward()
+            return v
+
+        with pytest.raises(RuntimeError, match="backward ran inside the checkpointed function"):
+            tw.checkpoint(body, leaf(3))
+
+
+class TestSequential:
+    @pytest.mark.parametrize("segments", [1, 2, 3, 5])
+    def test_same_gradients(self, segments):
+        model = tw.nn.Sequential(
+            tw.nn.Linear(6, 8), tw.nn.Tanh(), tw.nn.Dropout(0.2), tw.nn.Linear(8, 8), tw.nn.ReLU()
+        )
+        leaves, x = list(model.parameters()), tw.randn(4, 6)
+        tw.manual_seed(2)
+        expected = gradients(model(x).sum(), leaves)
+        tw.manual_seed(2)
+        got = gradients(tw.checkpoint_sequential(model, segments, x).sum(), leaves)
+        for a, b in zip(expected, got, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+    def test_segments_are_checked(self):
+        model = tw.nn.Sequential(tw.nn.Linear(2, 2))
+        with pytest.raises(ValueError, match="2 segments for 1 modules"):
+            tw.checkpoint_sequential(model, 2, tw.ones((1, 2)))
