@@ -1,10 +1,9 @@
 // Memory in users' hands: figures, pools with a quota, plain blocks, and the log of events.
 #include <cstring>
 #include <memory>
-#include <thread>
-#include <unordered_map>
 
 #include "binding/casters.h"
+#include "binding/ledger.h"
 #include "binding/module.h"
 #include "core/base/env.h"
 #include "core/base/error.h"
@@ -171,135 +170,6 @@ std::size_t checked_bytes(Py_ssize_t bytes) {
   return static_cast<std::size_t>(bytes);
 }
 
-// ---- ledgers ----
-
-nb::dict ledger_dictionary(const LedgerFigures& figures) {
-  nb::dict out;
-  out["live_bytes"] = figures.live_bytes;
-  out["peak_live_bytes"] = figures.peak_live_bytes;
-  out["spilled_bytes"] = figures.spilled_bytes;
-  out["peak_spilled_bytes"] = figures.peak_spilled_bytes;
-  out["pinned_bytes"] = figures.pinned_bytes;
-  out["allocations"] = figures.allocations;
-  out["releases"] = figures.releases;
-  out["spills"] = figures.spills;
-  out["restores"] = figures.restores;
-  return out;
-}
-
-// The native ledger under the interface of the Python one, for the tests that compare them.
-class LedgerFace {
- public:
-  LedgerFace(std::int64_t quota_bytes, bool may_spill)
-      : ledger_(make_ledger(quota_bytes, may_spill)) {}
-  std::vector<std::uint64_t> make_room(std::int64_t bytes) {
-    return keys(ledger_->make_room(bytes));
-  }
-  std::vector<std::uint64_t> cold() { return keys(ledger_->cold()); }
-  void add(std::uint64_t key, std::int64_t bytes) {
-    Entry& entry = *entries_.emplace(key, std::make_unique<Entry>()).first->second;
-    static_cast<LedgerEntry&>(entry) = {bytes};
-    entry.key = key;
-    ledger_->add(entry);
-  }
-  void use(std::uint64_t key) { ledger_->use(of(key)); }
-  void pin(std::uint64_t key) { ledger_->pin(of(key)); }
-  void unpin(std::uint64_t key) { ledger_->unpin(of(key)); }
-  void spill(std::uint64_t key) { ledger_->spill(of(key)); }
-  void restore(std::uint64_t key) { ledger_->restore(of(key)); }
-  void remove(std::uint64_t key) {
-    ledger_->remove(of(key));
-    entries_.erase(key);
-  }
-  void reset_peaks() { ledger_->reset_peaks(); }
-  nb::dict figures() const { return ledger_dictionary(ledger_->figures()); }
-
- private:
-  struct Entry : LedgerEntry {
-    std::uint64_t key;
-  };
-  LedgerEntry& of(std::uint64_t key) { return *entries_.at(key); }
-  static std::vector<std::uint64_t> keys(const std::vector<LedgerEntry*>& blocks) {
-    std::vector<std::uint64_t> out;
-    for (const LedgerEntry* block : blocks) out.push_back(static_cast<const Entry*>(block)->key);
-    return out;
-  }
-  const std::unique_ptr<Ledger> ledger_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Entry>> entries_;
-};
-
-// A ledger written in Python; a block's key there is the address of its entry.
-class PythonLedger final : public Ledger {
- public:
-  explicit PythonLedger(nb::object ledger) : ledger_(std::move(ledger)) {}
-  ~PythonLedger() override {
-    nb::gil_scoped_acquire lock;
-    ledger_.reset();
-  }
-  std::vector<LedgerEntry*> make_room(std::int64_t bytes) override {
-    nb::gil_scoped_acquire lock;
-    try {
-      return blocks(ledger_.attr("make_room")(bytes));
-    } catch (nb::python_error& error) {
-      if (!error.matches(PyExc_MemoryError)) throw;
-      fail(ErrorKind::memory, nb::str(error.value()).c_str());
-    }
-  }
-  std::vector<LedgerEntry*> cold() override {
-    nb::gil_scoped_acquire lock;
-    return blocks(ledger_.attr("cold")());
-  }
-  void add(LedgerEntry& block) override { call("add", block, block.bytes); }
-  void use(LedgerEntry& block) override { call("use", block); }
-  void pin(LedgerEntry& block) override {
-    ++block.pins;
-    call("pin", block);
-  }
-  void unpin(LedgerEntry& block) override {
-    --block.pins;
-    call("unpin", block);
-  }
-  void spill(LedgerEntry& block) override { call("spill", block); }
-  void restore(LedgerEntry& block) override { call("restore", block); }
-  void remove(LedgerEntry& block) override { call("remove", block); }
-  LedgerFigures figures() const override {
-    nb::gil_scoped_acquire lock;
-    const nb::object f = ledger_.attr("figures")();
-    const auto get = [&](const char* name) { return nb::cast<std::int64_t>(f[name]); };
-    return {get("live_bytes"),         get("peak_live_bytes"), get("spilled_bytes"),
-            get("peak_spilled_bytes"), get("pinned_bytes"),    get("allocations"),
-            get("releases"),           get("spills"),          get("restores")};
-  }
-  void reset_peaks() override {
-    nb::gil_scoped_acquire lock;
-    ledger_.attr("reset_peaks")();
-  }
-  bool gives_way() override {
-    if (PyGILState_Check()) {
-      nb::gil_scoped_release others;
-      std::this_thread::yield();
-    }
-    return true;
-  }
-
- private:
-  static std::uint64_t key_of(const LedgerEntry& block) {
-    return reinterpret_cast<std::uint64_t>(&block);
-  }
-  static std::vector<LedgerEntry*> blocks(const nb::object& keys) {
-    std::vector<LedgerEntry*> out;
-    for (nb::handle key : keys)
-      out.push_back(reinterpret_cast<LedgerEntry*>(nb::cast<std::uint64_t>(key)));
-    return out;
-  }
-  template <class... Arguments>
-  void call(const char* name, const LedgerEntry& block, Arguments... arguments) {
-    nb::gil_scoped_acquire lock;
-    ledger_.attr(name)(key_of(block), arguments...);
-  }
-  nb::object ledger_;
-};
-
 // ---- pools ----
 
 class Pool {
@@ -308,16 +178,10 @@ class Pool {
     if (quota_bytes && *quota_bytes <= 0)
       fail(ErrorKind::value, "Pool: quota_bytes must be positive, got ", *quota_bytes);
     const std::int64_t quota = quota_bytes.value_or(-1);
-    const std::string parent = spill_parent(spill_dir);
-    std::unique_ptr<Ledger> ledger;
-    if (env_integer("NATIVE_RUNTIME", 1)) {
-      ledger = make_ledger(quota, !parent.empty());
-    } else {
-      const nb::object type = nb::module_::import_("tilewright.memory.reference").attr("Ledger");
-      ledger = std::make_unique<PythonLedger>(type(quota, !parent.empty()));
-    }
-    pool_ = QuotaPool::create(quota, parent, std::move(ledger));
-    dispatch_state.blocks_move = true;  // from now on blocks may move when no op uses them
+    const std::string parent = spill_parent(spill_dir, quota >= 0);
+    pool_ = QuotaPool::create(quota, parent, choose_ledger(quota, !parent.empty()));
+    if (parent.empty()) return;
+    dispatch_state.blocks_move = true;  // from now on blocks may leave when no op uses them
     dispatch_state.update();
   }
 
@@ -374,11 +238,15 @@ class Pool {
     static thread_local std::vector<Entered> stack;
     return stack;
   }
-  // Where files go: None says the default, False that nothing is spilled.
-  static std::string spill_parent(nb::handle spill_dir) {
+  // Where files go: None says the default, False that nothing is spilled. Without a quota nothing
+  // ever has to leave.
+  static std::string spill_parent(nb::handle spill_dir, bool bounded) {
     if (spill_dir.is(nb::handle(Py_False))) return "";
-    if (!spill_dir.is_none())
-      return nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(spill_dir));
+    if (!spill_dir.is_none()) {
+      const nb::object path = nb::module_::import_("os").attr("fspath")(spill_dir);
+      return bounded ? nb::cast<std::string>(path) : "";
+    }
+    if (!bounded) return "";
     const std::string chosen = env_text("SPILL_DIR");
     if (!chosen.empty()) return chosen;
     return nb::cast<std::string>(nb::module_::import_("tempfile").attr("gettempdir")());
@@ -461,22 +329,6 @@ void bind_pool(nb::module_& m) {
       .def_prop_ro(
           "spill_folder", [](Pool& pool) { return pool.core().spill_path(); },
           "Where the files of spilled blocks are; '' while there are none.");
-}
-
-void bind_ledger(nb::module_& m) {
-  nb::class_<LedgerFace>(m, "_Ledger", "The native ledger, as tilewright.memory.reference.")
-      .def(nb::init<std::int64_t, bool>(), "quota_bytes"_a, "may_spill"_a)
-      .def("make_room", &LedgerFace::make_room)
-      .def("cold", &LedgerFace::cold)
-      .def("add", &LedgerFace::add)
-      .def("use", &LedgerFace::use)
-      .def("pin", &LedgerFace::pin)
-      .def("unpin", &LedgerFace::unpin)
-      .def("spill", &LedgerFace::spill)
-      .def("restore", &LedgerFace::restore)
-      .def("remove", &LedgerFace::remove)
-      .def("reset_peaks", &LedgerFace::reset_peaks)
-      .def("figures", &LedgerFace::figures);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ void bind_autograd(nb::module_& module);
 void bind_optimizer(nb::module_& module);
 void bind_runtime(nb::module_& module);
 void bind_memory(nb::module_& module);
+void bind_ledger(nb::module_& module);
 void bind_transfer(nb::module_& module);
 void bind_scheduler(nb::module_& module);
 void bind_gradient_memory(nb::module_& module);

@@ -249,6 +249,7 @@ class TestBench:
             ["overhead"],
             ["loader"],
             ["scheduler"],
+            ["memory"],
         ],
     )
     def test_rows_have_timings(self, capsys, arguments):

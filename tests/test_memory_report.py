@@ -71,7 +71,7 @@ class TestBench:
         assert peak.peak_bytes - peak.start_bytes > 96 * MIB
 
     def test_step_report(self):
-        report = memory.step_report(batch=8, width=32, depth=2)
+        report = memory.step_report(False, (8, 32, 2))
         assert {"eager", "planned"} <= set(report)
 
 

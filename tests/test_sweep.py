@@ -152,6 +152,19 @@ class TestSweeps:
         assert main(["sweep", "--config", config(TWO), "--plot", str(target)]) == 0
         assert target.read_bytes().startswith(b"\x89PNG")
 
+    @pytest.mark.parametrize("name", ["trace.json", "trace.svg"])
+    def test_a_timeline(self, config, capsys, tmp_path, name):
+        target = tmp_path / name
+        code, rows, _ = sweep(capsys, "--config", config(TWO), "--trace", str(target))
+        assert code == 0
+        text = target.read_text()
+        assert all(row["name"] in text for row in rows)
+
+    def test_a_timeline_without_a_place(self, config, capsys, tmp_path):
+        target = str(tmp_path / "no" / "trace.json")
+        assert main(["sweep", "--config", config(TWO), "--trace", target]) == 1
+        assert "--trace" in capsys.readouterr().err
+
     def test_the_example(self, capsys):
         example = os.path.join(os.path.dirname(__file__), "..", "examples", "sweep.toml")
         assert len(read_configurations(example)) == 10

@@ -25,8 +25,9 @@ template <class T> class FreeList {
   struct Link {
     Link* next;
   };
-  // Enough for the tape of a step of a deep network; beyond it memory goes back to the heap.
-  static constexpr int kLimit = 4096;
+  // Enough for the tape of a deep network, at about a megabyte a type. Beyond it memory goes back
+  // to the C library, which takes several times as long for each of thousands that come at once.
+  static constexpr int kLimit = 16384;
   static inline Link* head_ = nullptr;
   static inline int kept_ = 0;
 };

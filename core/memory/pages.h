@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/fault.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #define TW_ASAN 1
 #elif defined(__has_feature)
@@ -33,6 +35,7 @@ inline void unpoison([[maybe_unused]] void* block, [[maybe_unused]] std::size_t 
 }
 
 inline char* map_pages(std::size_t bytes) {
+  if (fault_point()) return nullptr;
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
 }

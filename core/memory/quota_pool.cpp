@@ -16,15 +16,14 @@ namespace tw {
 
 struct QuotaPool::Managed : Block, LedgerEntry {
   // Where the contents are while they are not in memory. Kept here too, because a forked child goes
-  // on with a folder of its own.
-  std::shared_ptr<SpillFolder> folder;
-  std::uint64_t file = 0;
+  // on with a tier of its own.
+  std::shared_ptr<SpillTier> tier;
+  std::uint64_t copy = 0;
   std::uint64_t life = 0;  // counts the blocks that this record stood for
   std::uint64_t op = 0;    // that used it last
   Managed *left_before = nullptr, *left_after = nullptr;  // neighbours among the spilled
   Managed* next_spare = nullptr;
 
-  bool may_spill() const { return LedgerEntry::bytes >= static_cast<std::int64_t>(kSmallestSpill); }
   std::size_t asked() const { return Block::bytes; }
   void note(MemoryEventKind kind) const {
     if (memory_log_on) note_memory(kind, static_cast<const Block*>(this), asked());
@@ -116,6 +115,10 @@ void QuotaPool::forget_after_fork() {
 
 QuotaPool::Managed& QuotaPool::managed(Block& block) { return static_cast<Managed&>(block); }
 
+bool QuotaPool::may_leave(const Managed& block) const {
+  return !spill_parent_.empty() && block.charged() >= static_cast<std::int64_t>(kSmallestSpill);
+}
+
 QuotaPool::Managed* QuotaPool::new_block() {
   if (!spare_) return new Managed;
   Managed* block = std::exchange(spare_, spare_->next_spare);
@@ -147,7 +150,7 @@ Block* QuotaPool::allocate(std::size_t bytes) {
   block->op = 0;
   ledger_->add(*block);
   if (live_blocks_++ == 0) self_ = shared_from_this();
-  if (block->may_spill()) keep_for_op(*block);
+  if (may_leave(*block)) keep_for_op(*block);
   return block;
 }
 
@@ -177,9 +180,9 @@ void QuotaPool::release(Block* released) noexcept {
   wait_for(lock, block);
   ledger_->remove(block);
   if (block.data) heap_.release(*cache_, block.data, block.asked());
-  if (block.folder) {
+  if (block.tier) {
     delist(block);
-    forget_file(block);
+    forget_copy(block);
   }
   ++block.life;
   block.next_spare = std::exchange(spare_, &block);
@@ -191,7 +194,7 @@ void QuotaPool::release(Block* released) noexcept {
 
 void QuotaPool::use(Block& used) {
   Managed& block = managed(used);
-  if (!block.may_spill()) return;
+  if (!may_leave(block)) return;
   Lock lock(*this);
   wait_for(lock, block);
   if (!block.data)
@@ -221,9 +224,9 @@ void QuotaPool::wait_for(Lock& lock, Managed& block) {
 // ---- leaving and coming back ----
 
 void QuotaPool::spill(Managed& block) {
-  if (!folder_ || !folder_->is_own()) folder_ = SpillFolder::create(spill_parent_);
-  block.file = folder_->write(block.data, block.asked());
-  block.folder = folder_;
+  if (!tier_ || !tier_->is_own()) tier_ = SpillFolder::create(spill_parent_);
+  block.copy = tier_->write(block.data, block.asked());
+  block.tier = tier_;
   heap_.release(*cache_, std::exchange(block.data, nullptr), block.asked());
   ledger_->spill(block);
   enlist(block);
@@ -234,7 +237,7 @@ void QuotaPool::restore(Managed& block) {
   make_room(block.charged());
   void* memory = heap_.allocate(*cache_, block.asked());
   try {
-    block.folder->read(block.file, memory, block.asked());
+    block.tier->read(block.copy, memory, block.asked());
   } catch (...) {
     heap_.release(*cache_, memory, block.asked());
     throw;
@@ -245,9 +248,9 @@ void QuotaPool::restore(Managed& block) {
   prefetch();
 }
 
-void QuotaPool::forget_file(Managed& block) {
-  block.folder->remove(block.file);
-  block.folder = nullptr;
+void QuotaPool::forget_copy(Managed& block) {
+  block.tier->remove(block.copy);
+  block.tier = nullptr;
 }
 
 void QuotaPool::enlist(Managed& block) {
@@ -270,7 +273,7 @@ void QuotaPool::note_restored(Managed& block) {
   if (!streaming_) forward_ = block.left_before == nullptr && block.left_after != nullptr;
   expected_ = forward_ ? block.left_after : block.left_before;
   delist(block);
-  forget_file(block);
+  forget_copy(block);
   block.note(MemoryEventKind::restore);
 }
 
@@ -303,7 +306,7 @@ void QuotaPool::prefetch() {
 void QuotaPool::finish_prefetch(Managed& block) {
   bool came = true;
   try {
-    block.folder->read(block.file, block.data, block.asked());
+    block.tier->read(block.copy, block.data, block.asked());
   } catch (const Error&) {
     came = false;  // whoever needs it will meet the error
   }
@@ -382,7 +385,7 @@ std::int64_t QuotaPool::foreseen() {
 
 std::string QuotaPool::spill_path() {
   Lock lock(*this);
-  return folder_ ? folder_->path() : "";
+  return tier_ ? tier_->path() : "";
 }
 
 }  // namespace tw

@@ -57,6 +57,7 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
 
   QuotaPool(std::int64_t quota_bytes, std::string spill_parent, std::unique_ptr<Ledger> ledger);
   static Managed& managed(Block& block);
+  bool may_leave(const Managed& block) const;
   Managed* new_block();
   void* obtain(std::size_t bytes);
   void make_room(std::int64_t bytes);
@@ -64,7 +65,7 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
   void restore(Managed& block);
   void keep_for_op(Managed& block);
   void wait_for(Lock& lock, Managed& block);
-  void forget_file(Managed& block);
+  void forget_copy(Managed& block);
   void note_restored(Managed& block);
   void prefetch();
   void finish_prefetch(Managed& block);
@@ -81,7 +82,7 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
   Heap heap_;
   Cache* const cache_;
   const std::unique_ptr<Ledger> ledger_;
-  std::shared_ptr<SpillFolder> folder_;
+  std::shared_ptr<SpillTier> tier_;
   Managed* spare_ = nullptr;                                    // recycled
   Managed *first_spilled_ = nullptr, *last_spilled_ = nullptr;  // in the order they left
   // Foresight: the block that comes next if the stream of the last ones goes on, and the one that

@@ -1,5 +1,5 @@
-// The tier below memory: a folder of files, one for each block that left. The folder is locked
-// while its process lives, so that what a killed process left behind is found and removed.
+// Tiers below a pool's memory. The one there is: a folder of files, one for each block that left.
+// It is locked while its process lives, so that what a killed process left is found and removed.
 #pragma once
 #include <sys/types.h>
 
@@ -10,27 +10,40 @@
 
 namespace tw {
 
-class SpillFolder {
+// Where blocks go that a pool has no room for: files below the processor's memory; for a device's
+// pool that will be pinned memory, with files below it in turn.
+class SpillTier {
+ public:
+  virtual ~SpillTier() = default;
+  // Keeps a copy and returns its number. Raises OSError and leaves nothing behind.
+  virtual std::uint64_t write(const void* from, std::size_t bytes) = 0;
+  // Raises OSError where the copy is gone, short or unreadable.
+  virtual void read(std::uint64_t number, void* to, std::size_t bytes) const = 0;
+  virtual void remove(std::uint64_t number) const noexcept = 0;
+  // False in a child of the process that made it, which may read but not change it.
+  virtual bool is_own() const = 0;
+  // Where it is, for people.
+  virtual const std::string& path() const = 0;
+};
+
+class SpillFolder final : public SpillTier {
  public:
   // Makes tilewright-spill-<process>-<random> in `parent`, after removing those of processes that
   // are gone. Raises OSError.
   static std::shared_ptr<SpillFolder> create(const std::string& parent);
-  ~SpillFolder();
+  ~SpillFolder() override;
   SpillFolder(const SpillFolder&) = delete;
   SpillFolder& operator=(const SpillFolder&) = delete;
 
-  // Writes a new file and returns its number. Raises OSError and leaves no file behind.
-  std::uint64_t write(const void* from, std::size_t bytes);
-  // Raises OSError where the file is gone, short or unreadable.
-  void read(std::uint64_t number, void* to, std::size_t bytes) const;
-  void remove(std::uint64_t number) const noexcept;
-  const std::string& path() const { return path_; }
-  // False in a child of the process that made it, which may read but not change it.
-  bool is_own() const;
-  std::string path_of(std::uint64_t number) const;
+  std::uint64_t write(const void* from, std::size_t bytes) override;
+  void read(std::uint64_t number, void* to, std::size_t bytes) const override;
+  void remove(std::uint64_t number) const noexcept override;
+  bool is_own() const override;
+  const std::string& path() const override { return path_; }
 
  private:
   SpillFolder(std::string path, int lock);
+  std::string path_of(std::uint64_t number) const;
   void clear() const noexcept;
   static void clear_all() noexcept;
 

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/base/fault.h"
 
 namespace tw {
 
@@ -33,7 +34,11 @@ std::string place(const char* what, std::int64_t wanted, std::int64_t offset, st
 
 // Repeats a system call that a signal interrupted.
 template <class Call> auto uninterrupted(Call&& call) {
-  decltype(call()) result;
+  decltype(call()) result = -1;
+  if (fault_point()) {
+    errno = EIO;
+    return result;
+  }
   do {
     result = call();
   } while (result < 0 && errno == EINTR);

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright import train as job
+from tilewright.memory import Pool
 from tilewright.runtime import Scheduler, current_task
 
 _SWEEP_KEYS = ("data", "epochs")
@@ -167,9 +168,11 @@ class Sweep:
         workers: int | None = None,
         memory_bytes: int | None = None,
         on_tick: Callable[[], None] = lambda: None,
+        trace: str | os.PathLike[str] | None = None,
     ) -> list[Row]:
         """Trains what is left; the rows, best accuracy first. `on_tick` is called ten times a
-        second on this thread. A configuration that fails is a row with its error.
+        second on this thread. A configuration that fails is a row with its error. `trace` names a
+        file for the timeline of the trainings: a picture, or Chrome's trace format for .json.
         """
         with Scheduler(memory_bytes, workers) as scheduler:
             for row in self.rows:
@@ -178,6 +181,9 @@ class Sweep:
             while not scheduler.wait(_TICK_SECONDS):
                 on_tick()
         on_tick()
+        if trace is not None:
+            write = scheduler.trace if Path(trace).suffix == ".json" else scheduler.plot
+            write(trace)
         ordered = sorted(self.rows, key=lambda row: -row.accuracy if row.epochs else 1.0)
         if self.out is not None:
             _write_json(self.out / "results.json", [row.as_dict() for row in ordered])
@@ -189,7 +195,12 @@ class Sweep:
             row.total_epochs = options.epochs
             row.estimate_bytes = estimate_bytes(self.task, options)
             scheduler.submit(
-                self._train, row, options, memory_bytes=row.estimate_bytes, name=row.name
+                self._train,
+                row,
+                options,
+                memory_bytes=row.estimate_bytes,
+                name=row.name,
+                pool=Pool(),  # tells the scheduler what the training really holds
             )
         except (ValueError, TypeError) as error:
             self._end(row, "failed", error)

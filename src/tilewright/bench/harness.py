@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from timeit import Timer
 from typing import Any
 
@@ -30,7 +30,8 @@ class Case:
     """One row of a benchmark: the same work by each contender, ours first.
 
     `work` counts what one call does, in `unit` (such as GFLOP), for rates; 0 where there is no
-    rate.
+    rate. `once`: each call needs the timer's setup anew, so a sample is a single call. `published`
+    holds seconds that others measured elsewhere: shown beside ours, never compared.
     """
 
     name: str
@@ -38,6 +39,8 @@ class Case:
     work: float = 0.0
     unit: str = ""
     rounds: int = 25
+    once: bool = False
+    published: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Result:
     timings: dict[str, Timing]
     work: float
     unit: str
+    published: dict[str, float]
 
     @property
     def best_peer(self) -> str | None:
@@ -72,12 +76,15 @@ def statement(text: str, **names: Any) -> Timer:
     return Timer(text, globals=names)
 
 
-def compare(contenders: Mapping[str, Timer], rounds: int, settle: bool) -> dict[str, Timing]:
+def compare(case: Case, settle: bool) -> dict[str, Timing]:
     """Times contenders in turn; `settle` waits before each until a peer's threads sleep."""
-    calls = {name: _calls_per_sample(timer) for name, timer in contenders.items()}
+    contenders = case.contenders
+    calls = {
+        name: 1 if case.once else _calls_per_sample(timer) for name, timer in contenders.items()
+    }
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     names = list(contenders)
-    for i in range(rounds):
+    for i in range(case.rounds):
         # The order turns, so that nobody always runs behind the same neighbour.
         for name in names[i % len(names) :] + names[: i % len(names)]:
             if settle:
@@ -92,9 +99,8 @@ def run_cases(
 ) -> Iterator[Result]:
     """Runs cases one by one; data of a case is freed before the next is built."""
     for case in cases:
-        result = Result(
-            case.name, compare(case.contenders, case.rounds, settle), case.work, case.unit
-        )
+        timings = compare(case, settle)
+        result = Result(case.name, timings, case.work, case.unit, dict(case.published))
         if on_case:
             on_case(result)
         yield result

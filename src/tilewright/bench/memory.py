@@ -1,30 +1,98 @@
-"""What a training step of a deep network needs: peak resident memory in processes of their own."""
+"""What memory costs: ten thousand allocations and frees, and the peak of a deep network's training
+in processes of their own.
+"""
 
 from __future__ import annotations
 
 import importlib
 import json
+import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from timeit import Timer
 from typing import TYPE_CHECKING, Any
 
 import tilewright as tw
-from tilewright.extras import available
+from tilewright.bench.harness import OURS, Case
 from tilewright.memory.breakdown import MemoryReport
 
 if TYPE_CHECKING:
     from tilewright.cli.console import Console
 
 # The network of the comparison: hidden layers of one width, trained by SGD.
-DEPTH, WIDTH, INPUT, CLASSES, BATCH = 12, 1024, 1024, 10, 512
+SIZES = (512, 1024, 12)  # batch, width, hidden layers
+INPUT, CLASSES = 1024, 10
 # The second step finds gradients in place: the peak of training is reached.
 STEPS = 3
 SEGMENTS = 5
 WAYS = ("eager", "planned", "checkpointed", "torch")
+
+_Make = Callable[[int], Any]
+_ALLOCATIONS, _BLOCK_BYTES = 10_000, 4096
+# Of a GPU runtime whose pool keeps books without memory behind them; its authors' machine.
+_PUBLISHED = {"native": 3.05e-3, "pure Python": 41e-3}
+
+
+def pool_cases(peers: dict[str, Any]) -> Iterator[Case]:
+    """Allocations alone, then frees alone: the default pool beside what Python and PyTorch have for
+    bytes, and a pool with a quota beside its reference in pure Python.
+    """
+    plain: dict[str, _Make] = {OURS: tw.memory.allocate, "bytearray": bytearray}
+    if "torch" in peers:
+        plain["torch"] = peers["torch"].UntypedStorage
+    quota = {OURS: _pool("1").allocate, "reference": _pool("0").allocate}
+    for what, published in (("allocations", _PUBLISHED), ("frees", {})):
+        name = f"{_ALLOCATIONS:,} {what} of 4 KiB"
+        yield _case(name, what, plain, {})
+        yield _case(f"{name}, with a quota", what, quota, published)
+
+
+def _case(
+    name: str, what: str, makers: Mapping[str, _Make], published: Mapping[str, float]
+) -> Case:
+    timers = {of: getattr(_Blocks(make), what)() for of, make in makers.items()}
+    return Case(name, timers, _ALLOCATIONS, "blocks", once=True, published=published)
+
+
+class _Blocks:
+    """Makes and drops many blocks of one kind; one of the two is outside the time."""
+
+    def __init__(self, make: _Make) -> None:
+        self.make = make
+        self.blocks: list[Any] = []
+
+    def allocations(self) -> Timer:
+        """A timer of the making."""
+        return Timer(self.allocate, self.free)
+
+    def frees(self) -> Timer:
+        """A timer of the dropping."""
+        return Timer(self.free, self.allocate)
+
+    def allocate(self) -> None:
+        make = self.make
+        self.blocks = [make(_BLOCK_BYTES) for _ in range(_ALLOCATIONS)]
+
+    def free(self) -> None:
+        self.blocks.clear()
+
+
+def _pool(native: str) -> tw.memory.Pool:
+    """A pool that never reaches its quota, with native or Python's bookkeeping."""
+    name = "TILEWRIGHT_NATIVE_RUNTIME"
+    before = os.environ.get(name)
+    os.environ[name] = native
+    try:
+        return tw.memory.Pool(quota_bytes=4 * _ALLOCATIONS * _BLOCK_BYTES)
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 @dataclass(frozen=True)
@@ -44,11 +112,9 @@ class Peak:
         return self.peak_bytes - self.start_bytes
 
 
-def peaks(ways: tuple[str, ...] = WAYS) -> Iterator[Peak]:
-    """Trains for a few steps in each way, in a fresh process; torch where it is installed."""
+def peaks(ways: tuple[str, ...]) -> Iterator[Peak]:
+    """Trains for a few steps in each way, in a fresh process."""
     for way in ways:
-        if way == "torch" and not available("torch"):
-            continue
         done = subprocess.run(
             [sys.executable, "-m", "tilewright.bench.memory", way],
             capture_output=True,
@@ -58,34 +124,34 @@ def peaks(ways: tuple[str, ...] = WAYS) -> Iterator[Peak]:
         yield Peak(**json.loads(done.stdout))
 
 
-def step_report(batch: int = BATCH, width: int = WIDTH, depth: int = DEPTH) -> MemoryReport:
-    """The memory report of one step of the same network, PyTorch's beside it where installed."""
-    model, x, t = _network(tw, (batch, width, depth))
+def step_report(with_torch: bool, sizes: tuple[int, int, int] = SIZES) -> MemoryReport:
+    """The memory report of one step of the same network, PyTorch's beside it."""
+    model, x, t = _network(tw, sizes)
     theirs: Callable[[], Any] | None = None
-    if available("torch"):
+    if with_torch:
         torch = importlib.import_module("torch")
-        other, their_x, their_t = _network(torch, (batch, width, depth))
+        other, their_x, their_t = _network(torch, sizes)
         theirs = lambda: torch.nn.functional.cross_entropy(other(their_x), their_t)  # noqa: E731
     return tw.memory.report(lambda: tw.cross_entropy(model(x), t), torch=theirs)
 
 
-def run(console: Console) -> int:
-    """Reports both; the command `tilewright bench memory`."""
+def report_peaks(console: Console, peers: dict[str, Any]) -> dict[str, Any]:
+    """Measures and prints both; what `tilewright bench memory` adds to the pool's cases."""
+    ways = WAYS if "torch" in peers else WAYS[:-1]
     found = []
-    for peak in peaks():
+    for peak in peaks(ways):
         found.append(peak)
         console.line(f"{peak.way}: {peak.peak_bytes / 2**20:,.0f} MiB")
     torch = next((peak for peak in found if peak.way == "torch"), None)
     rows = [[peak.way, *_cells(peak, torch)] for peak in found]
     console.table(
-        f"peak resident memory: {DEPTH} layers of {WIDTH}, batch {BATCH}, SGD",
+        "peak resident memory: {2} layers of {1}, batch {0}, SGD".format(*SIZES),
         ["way", "MiB", "of torch's", "above start, MiB", "of torch's"],
         rows,
     )
-    report = step_report()
+    report = step_report("torch" in peers)
     console.table("memory of one step", report.columns(), report.rows())
-    console.json({"peaks": [vars(peak) for peak in found], "step": dict(report)})
-    return 0
+    return {"peaks": [vars(peak) for peak in found], "step": dict(report)}
 
 
 def _cells(peak: Peak, torch: Peak | None) -> list[str]:
@@ -97,7 +163,7 @@ def _cells(peak: Peak, torch: Peak | None) -> list[str]:
     return cells
 
 
-def _network(m: Any, sizes: tuple[int, int, int] = (BATCH, WIDTH, DEPTH)) -> tuple[Any, Any, Any]:
+def _network(m: Any, sizes: tuple[int, int, int] = SIZES) -> tuple[Any, Any, Any]:
     """Model, inputs and targets, of Tilewright or PyTorch."""
     batch, width, depth = sizes
     layers: list[Any] = [m.nn.Linear(INPUT, width), m.nn.ReLU()]

@@ -16,6 +16,8 @@ from tilewright.runtime.scheduler import Scheduler
 _SUBMISSIONS = 10_000
 _REFERENCE = "reference"
 _EXECUTOR = "ThreadPoolExecutor"
+# Of a GPU runtime whose scheduler is a simulation; its authors' machine.
+_PUBLISHED = {"native": 9.27e-3, "pure Python": 44.6e-3}
 # Far above what ten thousand submits take; the last executor holds up the exit for the rest of it.
 _LONGEST_SECONDS = 2
 
@@ -28,9 +30,18 @@ def scheduler_cases() -> Iterator[Case]:
         _EXECUTOR: _Blocked(),
     }
     timers = {name: Timer(each.submit_all, each.renew) for name, each in alone.items()}
-    yield Case("10,000 submits, no free worker", timers, _SUBMISSIONS, "tasks", rounds=9)
+    yield Case(
+        "10,000 submits, no free worker",
+        timers,
+        _SUBMISSIONS,
+        "tasks",
+        rounds=9,
+        once=True,
+        published=_PUBLISHED,
+    )
     through = {OURS: Timer(_run_ours), _EXECUTOR: Timer(_run_executor)}
-    yield Case("10,000 tasks, submit to result, 1 worker", through, _SUBMISSIONS, "tasks", rounds=9)
+    name = "10,000 tasks, submit to result, 1 worker"
+    yield Case(name, through, _SUBMISSIONS, "tasks", rounds=9, once=True)
 
 
 def _work() -> None:

@@ -22,7 +22,7 @@ _ABOUT = {
     "overhead": "calls on tiny tensors",
     "pointwise": "add, relu, exp, sum up to 4096x4096",
     "scheduler": "10,000 tasks against the reference and Python's own executor",
-    "memory": "a training step of a deep network, in processes of their own",
+    "memory": "10,000 allocations and frees; the peak of a deep network's training",
     "ladder": "the rungs of the matmul ladder among themselves",
 }
 
@@ -57,8 +57,6 @@ def run(args: argparse.Namespace) -> int:
         tw.set_num_threads(args.threads)
     threads = tw.get_num_threads()
     peers = load_peers(() if args.what in ("ladder", "scheduler") else args.peers, threads)
-    if args.what == "memory":
-        return memory.run(console)
     machine = {
         "isa": tw._core.cpu_info()["active_isa"],
         "threads": threads,
@@ -71,7 +69,10 @@ def run(args: argparse.Namespace) -> int:
         results.append(result)
         console.line(_progress(result))
     console.table(f"bench {args.what}", *_table(results))
-    console.json({"machine": machine, "results": [result.as_dict() for result in results]})
+    report = {"machine": machine, "results": [result.as_dict() for result in results]}
+    if args.what == "memory":
+        report |= memory.report_peaks(console, peers)
+    console.json(report)
     _draw(console, args, results)
     return 0
 
@@ -85,6 +86,7 @@ def _cases(args: argparse.Namespace, peers: dict[str, Any]) -> Iterator[Case]:
         "pointwise": lambda: pointwise.pointwise_cases(peers, **sizes),
         "overhead": lambda: overhead.overhead_cases(peers),
         "scheduler": scheduler.scheduler_cases,
+        "memory": lambda: memory.pool_cases(peers),
         "loader": lambda: loader.loader_cases(peers, load_task(name, args.data)),
         "train": lambda: train.train_cases(
             peers, load_task(name, args.data), default_options(name)
@@ -102,12 +104,14 @@ def _progress(result: Result) -> str:
 
 def _table(results: list[Result]) -> tuple[list[str], list[list[str]]]:
     names = list(dict.fromkeys(name for result in results for name in result.timings))
+    published = list(dict.fromkeys(name for result in results for name in result.published))
     unit = next((result.unit for result in results if result.unit), "")
     columns = [
         "case",
         *(f"{name} (p95)" for name in names),
         *([f"{unit}/s"] if unit else []),
         "ratio",
+        *(f"published: {name}" for name in published),
     ]
     rows = []
     for result in results:
@@ -115,6 +119,9 @@ def _table(results: list[Result]) -> tuple[list[str], list[list[str]]]:
         if unit:
             cells.append(f"{result.work / result.timings[OURS].median_s:,.4g}")
         cells.append("" if result.best_peer is None else f"{result.ratio:.2f}x")
+        for name in published:
+            known = result.published.get(name)
+            cells.append("-" if known is None else format_seconds(known))
         rows.append([result.name, *cells])
     return columns, rows
 

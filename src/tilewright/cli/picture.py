@@ -14,7 +14,7 @@ _COLOUR = "#2a6f97"
 _LOGARITHMIC_FROM = 30
 
 
-def check_plot(path: str | None) -> None:
+def check_plot(path: str | None, option: str = "--plot") -> None:
     """Raises early what would fail at a long command's end: no matplotlib, format, place."""
     if path is None:
         return
@@ -22,8 +22,10 @@ def check_plot(path: str | None) -> None:
     known = figure.canvas.get_supported_filetypes()
     ending = path.rpartition(".")[2].lower()
     if ending not in known:
-        raise ValueError(f"--plot: no picture format {ending!r}; known: {', '.join(sorted(known))}")
-    check_target("--plot", path)
+        raise ValueError(
+            f"{option}: no picture format {ending!r}; known: {', '.join(sorted(known))}"
+        )
+    check_target(option, path)
 
 
 def bars(

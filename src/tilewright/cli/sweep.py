@@ -41,6 +41,11 @@ def add_parser(commands: arguments.Subparsers) -> None:
     parser.add_argument(
         "--data", metavar="DIR", help="folder of the MNIST files (see also TILEWRIGHT_DATA)"
     )
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="timeline of the trainings: .json for ui.perfetto.dev, else a picture",
+    )
     arguments.add_threads(parser)
     arguments.add_plot(parser)
 
@@ -48,6 +53,10 @@ def add_parser(commands: arguments.Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Trains and reports; 1 where a configuration failed."""
     check_plot(args.plot)
+    if args.trace and args.trace.endswith(".json"):
+        arguments.check_target("--trace", args.trace)
+    else:
+        check_plot(args.trace, "--trace")
     console = Console(args.json)
     if args.threads:
         tw.set_num_threads(args.threads)
@@ -57,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     budget = "no limit" if args.memory is None else format_bytes(args.memory)
     console.line(f"{len(sweep.rows)} configurations on {task.name}, memory: {budget}")
     with _view(console, sweep.rows) as on_tick:
-        rows = sweep.run(args.workers, args.memory, on_tick)
+        rows = sweep.run(args.workers, args.memory, on_tick, args.trace)
     console.table(f"Sweep on {task.name}", _COLUMNS, [_cells(row) for row in rows])
     failed = [row for row in rows if row.state != "completed"]
     for row in failed:

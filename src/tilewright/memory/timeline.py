@@ -54,12 +54,12 @@ class Timeline:
         pictures = require("matplotlib.figure", purpose="the picture", install="tilewright[plot]")
         figure = pictures.Figure(figsize=(9, 4), layout="constrained")
         axes = figure.subplots()
-        seconds = [event["ns"] / 1e6 for event in self.events]
+        times = [event["ns"] / 1e6 for event in self.events]
         live = [event["live_bytes"] / 2**20 for event in self.events]
-        axes.step(seconds, live, where="post", label="live")
-        axes.fill_between(seconds, live, step="post", alpha=0.25)
+        axes.step(times, live, where="post", label="live")
+        axes.fill_between(times, live, step="post", alpha=0.25)
         if any(event["kind"] == "spill" for event in self.events):
-            axes.step(seconds, self._spilled_mib(), where="post", label="spilled")
+            axes.step(times, self._spilled_mib(), where="post", label="spilled")
         axes.set_xlabel("milliseconds")
         axes.set_ylabel("MiB")
         axes.set_ylim(bottom=0)

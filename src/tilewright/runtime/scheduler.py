@@ -128,6 +128,15 @@ class Scheduler(_core._Submitter):
 
         write_timeline(self.tasks(), path)
 
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draws the timeline of the kept records: a row a worker, waiting tasks above them.
+
+        Needs matplotlib (the `plot` extra).
+        """
+        from tilewright.runtime.timeline import draw_timeline  # noqa: PLC0415  (rarely needed)
+
+        draw_timeline(self.tasks(), path)
+
     def __enter__(self) -> Scheduler:
         return self
 
