@@ -7,7 +7,7 @@
 
 namespace tw {
 
-inline constexpr std::size_t kLargestSmallBlock = 1 << 20;  // above: a mapping of its own
+inline constexpr std::size_t kLargestSmallBlock = 1 << 20;  // above: ranges of regions
 inline constexpr int kSizeClasses = 52;  // 4 up to 256 bytes, 4 for each of 12 powers
 
 // Class of a request of at most kLargestSmallBlock bytes.
