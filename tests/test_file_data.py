@@ -5,17 +5,16 @@ import os
 import pickle
 import signal
 import struct
-import threading
 
 import numpy as np
 import pytest
+from cases.threads import PATIENCE_SECONDS, run_all
 from safetensors.numpy import save_file
 
 import tilewright as tw
 from tilewright.data import DataLoader, FileTensor, TensorDataset
 from tilewright.runtime import transfer
 
-PATIENCE_SECONDS = 60
 DTYPES = [
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "float32", "float64", "complex64",
@@ -393,23 +392,12 @@ class TestAtOnce:
     def test_several_threads_iterate(self, pair):
         files, memory = pair
         expected = epochs(memory, batch_size=7, shuffle=True, seed=1)
-        errors = []
 
-        def work():
-            try:
-                for _ in range(5):
-                    ours = epochs(files, batch_size=7, shuffle=True, seed=1)
-                    assert_same_epochs(ours, expected)
-            except BaseException as error:
-                errors.append(error)
+        def work(_):
+            for _ in range(5):
+                assert_same_epochs(epochs(files, batch_size=7, shuffle=True, seed=1), expected)
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(PATIENCE_SECONDS)
-            assert not thread.is_alive()
-        assert errors == []
+        run_all(work)
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
     @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

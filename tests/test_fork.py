@@ -8,11 +8,11 @@ import time
 
 import numpy as np
 import pytest
+from cases.threads import PATIENCE_SECONDS, run_all
 
 import tilewright as tw
 
 # A child that hangs is killed after this time, far above what its work takes.
-PATIENCE_SECONDS = 60
 
 
 def train_step(n=192):
@@ -97,23 +97,6 @@ class TestFork:
 
 
 class TestThreads:
-    def run_all(self, work, count=4):
-        errors = []
-
-        def guarded(i):
-            try:
-                work(i)
-            except BaseException as error:
-                errors.append(error)
-
-        threads = [threading.Thread(target=guarded, args=(i,)) for i in range(count)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(PATIENCE_SECONDS)
-            assert not thread.is_alive()
-        assert errors == []
-
     @pytest.mark.parametrize("n", [8, 300])
     def test_products_are_right(self, n):
         data = np.random.default_rng(0).standard_normal((4, n, n)).astype(np.float32)
@@ -124,14 +107,14 @@ class TestThreads:
             for _ in range(20):
                 np.testing.assert_allclose(np.asarray(a @ a), expected[i], rtol=1e-3, atol=1e-2)
 
-        self.run_all(work)
+        run_all(work)
 
     def test_training_is_right(self):
         def work(_):
             for _ in range(10):
                 assert train_step(96)
 
-        self.run_all(work)
+        run_all(work)
 
     def test_large_pointwise_and_reductions(self):
         def work(i):
@@ -140,7 +123,7 @@ class TestThreads:
                 y = x * 2.0 + 1.0
                 assert y.min().item() == y.max().item() == 2.0 * (i + 1) + 1.0
 
-        self.run_all(work)
+        run_all(work)
 
     def test_modes_belong_to_their_thread(self):
         started, checked = threading.Event(), threading.Event()
@@ -156,11 +139,11 @@ class TestThreads:
                 seen.append(tw.is_grad_enabled())
                 checked.set()
 
-        self.run_all(work, count=2)
+        run_all(work, count=2)
         assert seen == [True]
 
     def test_tensors_may_end_on_another_thread(self):
         before = tw.memory.stats()["live_bytes"]
         kept = [tw.randn(1000, requires_grad=True) * 2.0 for _ in range(50)]
-        self.run_all(lambda i: kept.clear() if i == 0 else None)
+        run_all(lambda i: kept.clear() if i == 0 else None)
         assert tw.memory.stats()["live_bytes"] == before

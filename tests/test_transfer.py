@@ -5,18 +5,17 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
+from cases.threads import PATIENCE_SECONDS, run_all
 
 import tilewright as tw
 from tilewright.runtime import transfer
 
 # A transfer that hangs fails its test after this time, far above what any takes.
-PATIENCE_SECONDS = 60
 
 DTYPES = [
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -300,26 +299,16 @@ class TestFigures:
 
 def test_many_threads(tmp_path, rng):
     data = rng.integers(0, 1 << 40, (8, 1000))
-    errors = []
 
     def work(i):
-        try:
-            file = tmp_path / str(i)
-            for _ in range(30):
-                transfer.write(file, tw.asarray(data[i])).wait()
-                x = tw.empty(1000, dtype=tw.int64)
-                transfer.read(file, x).wait()
-                assert (np.asarray(x) == data[i]).all()
-        except BaseException as error:
-            errors.append(error)
+        file = tmp_path / str(i)
+        for _ in range(30):
+            transfer.write(file, tw.asarray(data[i])).wait()
+            x = tw.empty(1000, dtype=tw.int64)
+            transfer.read(file, x).wait()
+            assert (np.asarray(x) == data[i]).all()
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE_SECONDS)
-        assert not thread.is_alive()
-    assert errors == []
+    run_all(work, 8)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

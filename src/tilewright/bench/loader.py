@@ -12,6 +12,7 @@ from typing import Any
 import tilewright as tw
 from tilewright import train as job
 from tilewright.bench.harness import OURS, Case
+from tilewright.bench.train import run_epoch
 from tilewright.data import DataLoader, FileTensor
 
 # An epoch takes a large part of a second: few rounds, each a sample of its own.
@@ -64,16 +65,7 @@ def _training(task: job.Task, shuffle: bool, data: _Source, ahead: int) -> Calla
     model = job.build_model(task, options)
     optimizer = job.build_optimizer(model, options)
     loader = DataLoader(data, _BATCH, shuffle, seed=0, prefetch=ahead)
-
-    def epoch() -> None:
-        for x, y in loader:
-            loss = tw.cross_entropy(model(x), y)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            loss.item()
-
-    return epoch
+    return partial(run_epoch, model, optimizer, loader)
 
 
 def _loading(shuffle: bool, data: _Source, ahead: int) -> Callable[[], None]:
