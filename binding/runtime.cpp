@@ -4,6 +4,7 @@
 #include "core/base/env.h"
 #include "core/base/error.h"
 #include "core/cpu/isa.h"
+#include "core/cpu/matmul/rungs.h"
 #include "core/runtime/profile.h"
 #include "core/runtime/device.h"
 #include "core/runtime/thread_pool.h"
@@ -132,6 +133,13 @@ void bind_runtime(nb::module_& m) {
       "get_float32_matmul_precision",
       [] { return kPrecisionNames[static_cast<int>(precision_limit())]; },
       "What float32 matmul may use.");
+  m.def(
+      "_set_strassen_extent",
+      [](std::int64_t extent) {
+        if (extent < 2) fail(ErrorKind::value, "strassen extent must be at least 2, got ", extent);
+        return std::exchange(strassen_extent, extent);
+      },
+      "extent"_a, "Smallest extent that is halved; returns the one before.");
   m.def("kernel_ops", ops_with_kernels, "Ops that have registered kernels.");
   m.def(
       "kernels_of_op",

@@ -5,6 +5,7 @@
 
 #include "core/cpu/matmul/layout.h"
 #include "core/cpu/matmul/parts.h"
+#include "core/cpu/matmul/rungs.h"
 #include "core/runtime/registry.h"
 
 namespace tw {
@@ -30,13 +31,7 @@ void run_simd(const void* problem) {
   run_parts(p, {p.k, p.n, p.m, false}, ladder_of(p.dtype).simd, std::max<std::size_t>(panel, 1));
 }
 
-void run_packed(const void* problem) {
-  MatmulProblem p = oriented(problem_of(problem));
-  if (is_empty(p)) return;
-  fold_batch(p);
-  const MatmulBlocks blocks = blocks_of(p);
-  run_parts(p, blocks, ladder_of(p.dtype).packed, scratch_bytes(p, blocks));
-}
+void run_packed(const void* problem) { tw::run_packed(problem_of(problem)); }
 
 // Rows of A and columns of B that are contiguous along k make dot products. They read each vector
 // for few sums, which pays only where packing B would cost more: for a handful of rows or columns,
@@ -112,10 +107,7 @@ double cost_simd(const void* problem) {
   return with_orientation(problem,
                           [](const MatmulProblem& p) { return cost_of(p, kSimd, packing_ns(p)); });
 }
-double cost_packed(const void* problem) {
-  return with_orientation(
-      problem, [](const MatmulProblem& p) { return cost_of(p, kPacked, packing_ns(p)); });
-}
+double cost_packed(const void* problem) { return packed_ns(problem_of(problem)); }
 double cost_direct(const void* problem) {
   return with_orientation(problem, [](const MatmulProblem& p) {
     const std::int64_t element = size_of(p.dtype);
@@ -132,6 +124,9 @@ double cost_direct(const void* problem) {
   });
 }
 
+double cost_strassen(const void* problem) { return strassen_ns(problem_of(problem)); }
+void run_strassen(const void* problem) { tw::run_strassen(problem_of(problem)); }
+
 constexpr Kernel kLadder[] = {
     {"matmul", "naive", "cpu", Precision::ieee, "the definition: three loops, any type",
      accepts_any, cost_naive, run_naive},
@@ -143,9 +138,24 @@ constexpr Kernel kLadder[] = {
      accepts_floating, cost_packed, run_packed},
     {"matmul", "direct", "cpu", Precision::ieee, "small operands, nothing packed", accepts_direct,
      cost_direct, run_direct},
+    {"matmul", "strassen", "cpu", Precision::reduced, "seven half products for eight, large sizes",
+     accepts_floating, cost_strassen, run_strassen},
 };
 
 }  // namespace
+
+void run_packed(const MatmulProblem& given) {
+  MatmulProblem p = oriented(given);
+  if (is_empty(p)) return;
+  fold_batch(p);
+  const MatmulBlocks blocks = blocks_of(p);
+  run_parts(p, blocks, ladder_of(p.dtype).packed, scratch_bytes(p, blocks));
+}
+
+double packed_ns(const MatmulProblem& problem) {
+  return with_orientation(
+      &problem, [](const MatmulProblem& p) { return cost_of(p, kPacked, packing_ns(p)); });
+}
 
 void register_matmul_kernels() {
   for (const Kernel& kernel : kLadder) register_kernel(&kernel);

@@ -37,15 +37,29 @@ struct MatmulTable {  // filled in by kernels/matmul.h for each instruction set
   struct Ladder {
     Run tiled, simd, packed, direct;
   };
+  // The sums of Strassen's recursion over rows whose elements are contiguous; strides in elements.
+  template <class T> struct Sums {
+    using Two = void (*)(std::int64_t rows, std::int64_t n, const T* x, std::int64_t x_row,
+                         const T* y, std::int64_t y_row, T* out, std::int64_t out_row);
+    Two add, subtract;  // out = x + y, x - y
+    void (*join)(std::int64_t rows, std::int64_t n, T* c11, T* c12, T* c21, T* c22,
+                 std::int64_t row);
+    // c = x + beta * c
+    void (*blend)(std::int64_t rows, std::int64_t n, const T* x, std::int64_t x_row, double beta,
+                  T* c, std::int64_t c_row);
+  };
   Run naive[kDTypes];
-  Ladder floating[2];           // float32, float64
+  Ladder floating[2];  // float32, float64
+  Sums<float> sums32;
+  Sums<double> sums64;
   int lanes[2];                 // of a vector
   int tile_rows, tile_vectors;  // of a full tile
   int max_tile_rows;            // of a narrow one
   bool masked_access;           // partial vectors cost no more than whole ones
 };
 
-// Puts the ladder naive, tiled, simd, packed, direct into the kernel registry as op "matmul".
+// Puts the ladder naive, tiled, simd, packed, direct, strassen into the kernel registry as op
+// "matmul".
 void register_matmul_kernels();
 
 }  // namespace tw

@@ -12,6 +12,7 @@
 #include "core/cpu/kernels/matmul/simd.h"
 #include "core/cpu/kernels/matmul/packed.h"
 #include "core/cpu/kernels/matmul/direct.h"
+#include "core/cpu/kernels/matmul/strassen.h"
 // clang-format on
 
 namespace tw::TW_ISA_NAME {
@@ -26,6 +27,8 @@ const MatmulTable matmul_table = {
         },
     .floating = {{tiled<float>, simd<float>, packed<float>, direct<float>},
                  {tiled<double>, simd<double>, packed<double>, direct<double>}},
+    .sums32 = {sum_rows<float, 1>, sum_rows<float, -1>, join_rows<float>, blend_rows<float>},
+    .sums64 = {sum_rows<double, 1>, sum_rows<double, -1>, join_rows<double>, blend_rows<double>},
     .lanes = {kLanes<float>, kLanes<double>},
     .tile_rows = kTileRows[kTileVectors - 1],
     .tile_vectors = kTileVectors,
