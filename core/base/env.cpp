@@ -10,6 +10,7 @@ namespace tw {
 const std::vector<EnvVariable>& env_variables() {
   static const std::vector<EnvVariable> kVariables = {
       {"THREADS", "number of threads (default: processors this process may use)"},
+      {"PIN_THREADS", "1: binds each worker thread to one processor (default: they roam)"},
       {"ISA", "instruction set of the kernels: scalar, avx2, avx512 or neon (default: best)"},
       {"DATA", "folder of data sets, such as the four MNIST files"},
       {"SPILL_DIR", "folder for the files of spilled blocks (default: for temporary files)"},

@@ -93,6 +93,19 @@ class Placement {
   void let_roam() const {
     if (valid_) sched_setaffinity(0, sizeof all_, &all_);
   }
+  // Binds this thread to one processor; the first is left to the caller.
+  void bind(int worker) const {
+    if (!valid_) return;
+    int left = worker % CPU_COUNT(&all_);
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (!CPU_ISSET(cpu, &all_) || left-- > 0) continue;
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(cpu, &one);
+      sched_setaffinity(0, sizeof one, &one);
+      return;
+    }
+  }
   using Thread = pid_t;
   static Thread self() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
@@ -103,6 +116,7 @@ class Placement {
   using Thread = int;
   void keep_away(Thread) const {}
   void let_roam() const {}
+  void bind(int) const {}
   static Thread self() { return 0; }
 #endif
 };
@@ -146,6 +160,7 @@ class ThreadPool {
     const bool mine_;
   };
   void resize(int workers);
+  bool fits(int workers) const;
   void forget_after_fork();
   int workers() const { return started_; }
 
@@ -166,6 +181,7 @@ class ThreadPool {
   std::unique_ptr<Worker> workers_[kMaxThreads];  // [0] stays empty: the caller
   int started_ = 0;                               // workers 1 .. started_ exist
   std::atomic<bool> spin_{false};
+  bool bound_ = false;  // each worker to a processor; changes while there are none
   std::unique_ptr<Placement> placement_;
   Job job_;
   alignas(128) std::atomic<bool> busy_{false};
@@ -176,6 +192,8 @@ class ThreadPool {
 };
 
 std::atomic<int> thread_count{0};  // 0: not asked for yet
+constexpr int kUnknown = -1;
+std::atomic<int> pinning{kUnknown};
 
 // Never destroyed: workers may still spin while the process exits.
 ThreadPool& pool() {
@@ -216,10 +234,16 @@ void ThreadPool::stop(Worker& worker) {
   pthread_join(worker.handle, nullptr);
 }
 
+bool ThreadPool::fits(int workers) const {
+  return started_ == workers && bound_ == thread_pinning();
+}
+
 // Where the system refuses more threads, fewer do the work and num_threads() tells so.
 void ThreadPool::resize(int workers) {
   if (!placement_) placement_ = std::make_unique<Placement>();
-  while (started_ > workers) stop(*workers_[started_--]);
+  const int kept = bound_ == thread_pinning() ? workers : 0;
+  while (started_ > kept) stop(*workers_[started_--]);
+  bound_ = thread_pinning();
   while (started_ < workers && start(started_ + 1)) ++started_;
   if (started_ < workers) thread_count.store(started_ + 1, std::memory_order_relaxed);
   spin_.store(started_ < cpu_info().usable_processors, std::memory_order_relaxed);
@@ -231,7 +255,7 @@ void ThreadPool::wake(Worker& worker) {
   if (seen == kIdle &&
       worker.signal.compare_exchange_strong(seen, kWork, std::memory_order_acq_rel))
     return;
-  placement_->keep_away(worker.thread.load(std::memory_order_relaxed));
+  if (!bound_) placement_->keep_away(worker.thread.load(std::memory_order_relaxed));
   worker.signal.store(kMoved, std::memory_order_release);
   unpark(worker.signal);
 }
@@ -276,7 +300,7 @@ void ThreadPool::close_and_wait() {
 }
 
 void ThreadPool::run(std::int64_t chunks, ChunkBody body, void* context, int threads) {
-  if (started_ != threads - 1) resize(threads - 1);
+  if (!fits(threads - 1)) resize(threads - 1);
   const auto helpers = static_cast<int>(std::min<std::int64_t>(started_, chunks - 1));
   job_ = {chunks, body, context, helpers, nullptr};
   next_.store(0, std::memory_order_relaxed);
@@ -315,6 +339,7 @@ std::uint32_t ThreadPool::next_signal(Worker& self) {
 }
 
 void ThreadPool::serve(Worker& self) {
+  if (bound_) placement_->bind(self.index);
   for (;;) {
     const std::uint32_t signal = next_signal(self);
     if (signal == kStop) return;
@@ -323,7 +348,7 @@ void ThreadPool::serve(Worker& self) {
       work();
     }
     leave_gate();
-    if (signal == kMoved) placement_->let_roam();
+    if (signal == kMoved && !bound_) placement_->let_roam();
   }
 }
 
@@ -363,6 +388,16 @@ void set_num_threads(int count) {
   const ThreadPool::Turn turn(pool());
   if (turn && pool().workers() >= count) pool().resize(count - 1);
 }
+
+bool thread_pinning() {
+  const int known = pinning.load(std::memory_order_relaxed);
+  if (known != kUnknown) return known;
+  int unset = kUnknown;
+  pinning.compare_exchange_strong(unset, env_integer("PIN_THREADS", 0) != 0);
+  return pinning.load(std::memory_order_relaxed);
+}
+
+void set_thread_pinning(bool on) { pinning.store(on, std::memory_order_relaxed); }
 
 int worker_index() { return this_worker; }
 

@@ -12,6 +12,10 @@ namespace tw {
 int num_threads();
 // Raises ValueError outside [1, 1024].
 void set_num_threads(int count);
+// Whether workers are bound to one processor each, the first of the mask left to the caller.
+// Default: TILEWRIGHT_PIN_THREADS, else they roam. Takes effect with the next parallel work.
+bool thread_pinning();
+void set_thread_pinning(bool on);
 // 0 on a calling thread, 1 .. num_threads()-1 on workers: the index for per-thread scratch.
 int worker_index();
 

@@ -1,10 +1,12 @@
 // The thread pool: each chunk once, nesting, exceptions, several callers, resizing, fork, exit.
 #include "core/runtime/thread_pool.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <numeric>
@@ -53,6 +55,30 @@ TW_TEST(threads_stay_correct_back_to_back_and_after_pauses) {
   for (int round = 0; round < 3000; ++round) expected += 1 + round % 64;
   CHECK_EQ(std::accumulate(plain, plain + 64, std::int64_t{0}), expected);
 }
+
+#ifdef __linux__
+TW_TEST(threads_are_bound_where_asked) {
+  const ThreadCount count(3);
+  const auto most_processors = [] {
+    std::atomic<int> most{0};
+    parallel_chunks(64, [&](std::int64_t) {
+      cpu_set_t mask;
+      CHECK_EQ(sched_getaffinity(0, sizeof mask, &mask), 0);
+      if (worker_index() > 0) most = std::max(most.load(), CPU_COUNT(&mask));
+      sleep_ms(1);  // so that every worker gets some
+    });
+    return most.load();
+  };
+  cpu_set_t all;
+  CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  set_thread_pinning(true);
+  CHECK(most_processors() <= 1);
+  check_each_once(1000);
+  set_thread_pinning(false);
+  sleep_ms(5);
+  CHECK(most_processors() >= CPU_COUNT(&all) - 1);  // a woken worker first keeps off one
+}
+#endif
 
 TW_TEST(threads_index_scratch_without_clashes) {
   const ThreadCount count(4);

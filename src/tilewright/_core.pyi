@@ -794,6 +794,8 @@ def get_float32_matmul_precision() -> str:
     """What float32 matmul may use."""
 def get_num_threads() -> int:
     """Threads that parallel kernels use, the caller included."""
+def get_thread_pinning() -> _Bool:
+    """Whether workers are bound to a processor each."""
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
@@ -954,6 +956,8 @@ def set_isa(name: str) -> None:
     """Uses the kernels of one instruction set."""
 def set_num_threads(count: int) -> None:
     """Sets the number of threads (1 to 1024)."""
+def set_thread_pinning(on: _Bool) -> None:
+    """Binds each worker to one processor, the first left to the caller, from the next ..."""
 def sgd_step(
     params: Sequence[Tensor],
     momentum_buffers: Sequence[Tensor] | None,
