@@ -431,3 +431,12 @@ def test_gradients_on_every_rung(rung: str, rng) -> None:
     except tw.InvalidValueError as error:
         assert rung == "direct"
         assert "'direct'" in str(error)  # noqa: PT017  (either outcome is right)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("m", "n", "k"), [(1500, 2048, 3), (1100, 2080, 1), (1030, 2050, 5)])
+def test_large_results_of_few_terms(isa: str, m: int, n: int, k: int, dtype: str) -> None:
+    """Written around the caches where rows begin on lines; (…, 2050, …) they do not."""
+    a, b, want, magnitude = operands(m, n, k, dtype)
+    c = arrays.tensor(a, dtype) @ arrays.tensor(b, dtype)
+    assert_product(c, want, magnitude, k, dtype, f"{m}x{n}x{k}")

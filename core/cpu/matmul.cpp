@@ -16,19 +16,20 @@ double flops_of(const MatmulProblem& p) { return 2.0 * double(p.m) * double(p.n)
 void run_naive(const void* problem) {
   const MatmulProblem& p = problem_of(problem);
   if (is_empty(p)) return;
-  run_parts(p, {p.k, p.n, p.m, false}, active_kernels().matmul->naive[index_of(p.dtype)], 0);
+  run_parts(p, {p.k, p.n, p.m, false, false}, active_kernels().matmul->naive[index_of(p.dtype)], 0);
 }
 
 void run_tiled(const void* problem) {
   const MatmulProblem& p = problem_of(problem);
-  if (!is_empty(p)) run_parts(p, {p.k, p.n, p.m, false}, ladder_of(p.dtype).tiled, 0);
+  if (!is_empty(p)) run_parts(p, {p.k, p.n, p.m, false, false}, ladder_of(p.dtype).tiled, 0);
 }
 
 void run_simd(const void* problem) {
   const MatmulProblem p = oriented(problem_of(problem));
   if (is_empty(p)) return;
   const std::size_t panel = p.k * tile_columns(p.dtype) * size_of(p.dtype);
-  run_parts(p, {p.k, p.n, p.m, false}, ladder_of(p.dtype).simd, std::max<std::size_t>(panel, 1));
+  run_parts(p, {p.k, p.n, p.m, false, false}, ladder_of(p.dtype).simd,
+            std::max<std::size_t>(panel, 1));
 }
 
 void run_packed(const void* problem) { tw::run_packed(problem_of(problem)); }
@@ -46,12 +47,24 @@ bool prefers_dots(const MatmulProblem& p) {
           p.k * std::min(p.m, p.n) * std::int64_t(size_of(p.dtype)) <= kDotBytes);
 }
 
+// With few terms a sum, a product is as fast as C can be written.
+constexpr std::int64_t kFewTerms = 64;
+constexpr std::int64_t kLineBytes = 64, kStreamBytes = 8 << 20;
+bool streams_result(const MatmulProblem& p) {
+  const std::int64_t size = size_of(p.dtype);
+  return p.k <= kFewTerms && p.beta == 0 && p.c_col == 1 && p.c_row * size % kLineBytes == 0 &&
+         p.c_batch * size % kLineBytes == 0 &&
+         reinterpret_cast<std::uintptr_t>(p.c) % kLineBytes == 0 &&
+         p.batch * p.m * p.n * size >= kStreamBytes;
+}
+
 void run_direct(const void* problem) {
   MatmulProblem p = oriented(problem_of(problem));
   if (is_empty(p)) return;
   const bool dots = prefers_dots(p);  // before folding: a batch must not change it
   fold_batch(p);
-  const MatmulBlocks blocks{run_of(p.k, size_of(p.dtype)), p.n, p.m, dots};
+  const MatmulBlocks blocks{run_of(p.k, size_of(p.dtype)), p.n, p.m, dots,
+                            !dots && streams_result(p)};
   run_parts(p, blocks, ladder_of(p.dtype).direct, 0);
 }
 

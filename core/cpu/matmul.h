@@ -30,6 +30,7 @@ struct MatmulBlocks {
   std::int64_t nc;  // columns of B packed at a time, whole tiles
   std::int64_t mc;  // rows of A packed at a time, where its rows are not contiguous
   bool dots;        // direct: contiguous along k on both sides, taken as dot products
+  bool streams;     // C is too large for the caches, lies on lines and is written once
 };
 
 struct MatmulTable {  // filled in by kernels/matmul.h for each instruction set

@@ -105,11 +105,11 @@ MatmulBlocks blocks_of(const MatmulProblem& p) {
   const std::int64_t element = size_of(p.dtype), tile = tile_columns(p.dtype);
   const std::int64_t kc = run_of(p.k, element);
   // A few rows of A stay in L2 themselves: then one panel of B at a time, used up while still warm.
-  if (p.a_col == 1 && p.m * kc * element <= kSmallBytesOfA) return {kc, tile, p.m, false};
+  if (p.a_col == 1 && p.m * kc * element <= kSmallBytesOfA) return {kc, tile, p.m, false, false};
   const std::int64_t columns =
       std::max(kBlockBytes / (element * kc) / tile, std::int64_t{1}) * tile;
   const std::int64_t nc = std::min(columns, round_up(p.n, tile));
-  return {kc, nc, packs_rows(p) ? std::min(p.m, kPackedRows) : p.m, false};
+  return {kc, nc, packs_rows(p) ? std::min(p.m, kPackedRows) : p.m, false, false};
 }
 
 // A block of B, then tiles of A with a vector (64 bytes at most) of room behind each.

@@ -91,8 +91,9 @@ template <class T> inline void direct_tiles(const MatmulProblem& p, const Matmul
                                             const T* a, const T* b, T* c) {
   for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc)
     direct_run(p, p.k - l < blocks.kc ? p.k - l : blocks.kc,
-               Update<T>{(T)p.alpha, l == 0 ? (T)p.beta : T(1)}, a + l * p.a_col, b + l * p.b_row,
-               c);
+               Update<T>{(T)p.alpha, l == 0 ? (T)p.beta : T(1), blocks.streams}, a + l * p.a_col,
+               b + l * p.b_row, c);
+  if (blocks.streams) finish_streams();
 }
 
 template <class T> TW_INLINE T sum_of_lanes(typename Vec<T>::Raw v) {

@@ -12,6 +12,12 @@ inline constexpr bool kMaskedAccess = true;
 inline constexpr bool kMaskedAccess = false;
 #endif
 
+#ifdef TW_HAS_STREAMING
+inline constexpr bool kStreams = true;
+#else
+inline constexpr bool kStreams = false;
+#endif
+
 // A full tile is this many vectors wide: 6 x 4 with 32 registers, 6 x 2 with 16. Both keep all but
 // a few registers as accumulators, more than the 8 chains (2 ports x 4 cycles) that hide the
 // latency.
@@ -29,10 +35,13 @@ constexpr int fitting_rows(int vectors) {
 constexpr int kTileRows[] = {fitting_rows(1), fitting_rows(2), fitting_rows(3), fitting_rows(4)};
 constexpr int tile_rows(int vectors) { return kTileRows[vectors - 1]; }
 
-// What becomes of the sums: C = alpha * sums + beta * C; beta == 0 does not read C.
+// What becomes of the sums: C = alpha * sums + beta * C; beta == 0 does not read C. `streams`: C is
+// written around the caches, which spares reading each line before it is overwritten.
 template <class T> struct Update {
   T alpha, beta;
+  bool streams = false;
 };
+enum class Store { write, accumulate, stream };
 
 // Transposes a square of lanes x lanes in registers: log2(lanes) rounds of perfect shuffles.
 template <class Raw, int... lane>
@@ -125,7 +134,7 @@ TW_INLINE void multiply_add(std::int64_t k, const T* a, std::int64_t a_row, std:
   }
 }
 
-template <class T, int rows, int vectors, bool accumulate>
+template <class T, int rows, int vectors, Store how>
 TW_INLINE void store_tile(const typename Vec<T>::Raw (&sums)[rows][vectors], T* c,
                           std::int64_t c_row, int last, T beta) {
   constexpr int lanes = kLanes<T>;
@@ -138,11 +147,11 @@ TW_INLINE void store_tile(const typename Vec<T>::Raw (&sums)[rows][vectors], T* 
       T* out = c + v * lanes;
       V sum(sums[r][v]);
       if (v < vectors - 1 || whole) {
-        if (accumulate) sum = sum + V(beta) * V::load(out);
-        sum.store(out);
+        if (how == Store::accumulate) sum = sum + V(beta) * V::load(out);
+        how == Store::stream ? sum.stream(out) : sum.store(out);
       } else {
-        if (accumulate) sum = sum + V(beta) * V::load(out, last);
-        sum.store(out, last);
+        if (how == Store::accumulate) sum = sum + V(beta) * V::load(out, last);
+        how == Store::stream&& last == lanes ? sum.stream(out) : sum.store(out, last);
       }
     }
 }
@@ -181,10 +190,12 @@ void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, co
     return store_strided(rows, (vectors - 1) * lanes + last, out[0], vectors * lanes, c, c_row,
                          c_col, beta);
   }
-  if (beta == 0) {
-    store_tile<T, rows, vectors, false>(sums, c, c_row, last, beta);
+  if (beta != 0) {
+    store_tile<T, rows, vectors, Store::accumulate>(sums, c, c_row, last, beta);
+  } else if (kStreams && update.streams) {
+    store_tile<T, rows, vectors, Store::stream>(sums, c, c_row, last, beta);
   } else {
-    store_tile<T, rows, vectors, true>(sums, c, c_row, last, beta);
+    store_tile<T, rows, vectors, Store::write>(sums, c, c_row, last, beta);
   }
 }
 
