@@ -141,7 +141,8 @@ void bind_runtime(nb::module_& m) {
   m.def(
       "_set_strassen_extent",
       [](std::int64_t extent) {
-        if (extent < 2) fail(ErrorKind::value, "strassen extent must be at least 2, got ", extent);
+        if (extent < 32)
+          fail(ErrorKind::value, "strassen extent must be at least 32, got ", extent);
         return std::exchange(strassen_extent, extent);
       },
       "extent"_a, "Smallest extent that is halved; returns the one before.");

@@ -133,6 +133,27 @@ def test_whole_numbers_are_exact(extent, rng) -> None:
         np.testing.assert_array_equal(np.asarray(tw.asarray(a) @ tw.asarray(b)), a @ b)
 
 
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
+@pytest.mark.parametrize("where", ["a", "b", "both"])
+def test_values_that_are_not_finite(extent, rng, value, where) -> None:
+    """Infinite and NaN where the definition has them, and nowhere else."""
+    a, b = (rng.uniform(-1, 1, (130, 130)).astype(np.float32) for _ in range(2))
+    if where != "b":
+        a[3, 100] = value
+    if where != "a":
+        b[77, 5] = value
+    with np.errstate(all="ignore"):
+        want = a.astype(np.float64) @ b.astype(np.float64)
+        want = want.astype(np.float32)
+    with tw.kernels.use(matmul="strassen"):
+        got = np.asarray(tw.asarray(a) @ tw.asarray(b))
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+    np.testing.assert_array_equal(np.isinf(got), np.isinf(want))
+    fine = np.isfinite(want)
+    scale = np.abs(want[fine]).max()
+    np.testing.assert_allclose(got[fine], want[fine], rtol=1e-4, atol=1e-4 * min(scale, 100))
+
+
 def test_below_the_extent_it_is_packed(rng) -> None:
     a, b = (tw.asarray(rng.uniform(-1, 1, (300, 300)).astype(np.float32)) for _ in range(2))
     with tw.kernels.use(matmul="strassen"):

@@ -48,6 +48,7 @@ struct MatmulTable {  // filled in by kernels/matmul.h for each instruction set
     // c = x + beta * c
     void (*blend)(std::int64_t rows, std::int64_t n, const T* x, std::int64_t x_row, double beta,
                   T* c, std::int64_t c_row);
+    bool (*finite)(std::int64_t rows, std::int64_t n, const T* x, std::int64_t row);
   };
   Run naive[kDTypes];
   Ladder floating[2];  // float32, float64

@@ -2,6 +2,7 @@
 // level, sums of B in another, products in the quadrants of C; with the products that are added to
 // C at the end this is the whole of the memory: a third of A, B and C together, whatever the depth.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -74,6 +75,17 @@ template <class T> class Winograd {
     const View<T> product{memory, e.n + kRowPad, 1};
     one_level(a, b, product, e, levels, memory + padded(e.m, e.n));
     add(product, into == Into::add ? 1 : -1, c, e.m, e.n);
+  }
+
+  // Nothing infinite or NaN in it. A sum may overflow, and infinities may cancel, where the product
+  // as defined is finite; either shows in the result, since each sum enters some part of it.
+  static bool is_finite(View<T> x, std::int64_t m, std::int64_t n) {
+    std::atomic<bool> finite{true};
+    each_band<T>(m, n, [&](std::int64_t i, std::int64_t count) {
+      if (!sums<T>().finite(count, n, x.data + i * x.row, x.row))
+        finite.store(false, std::memory_order_relaxed);
+    });
+    return finite.load(std::memory_order_relaxed);
   }
 
   // c = x + beta * c.
@@ -180,25 +192,27 @@ Extent even_part(const MatmulProblem& p, int levels) {
   return {p.m / step * step, p.n / wide * wide, p.k / step * step};
 }
 
+// False, with C as it was or to be overwritten, where the result is not finite.
+template <class T>
+bool run_even_part(const MatmulProblem& p, Extent e, int levels, View<T> a, View<T> b, View<T> c) {
+  const Winograd<T> winograd(p, p.alpha);
+  const bool adds = p.beta != 0;
+  const std::int64_t whole = adds ? e.m * (e.n + kRowPad) : 0;
+  const Scratch memory((whole + Winograd<T>::scratch(e, levels, false)) * sizeof(T));
+  T* const scratch = memory.as<T>();
+  const View<T> product = adds ? View<T>{scratch, e.n + kRowPad, 1} : c;
+  winograd.multiply(a, b, product, e, levels, Into::overwrite, scratch + whole);
+  if (!Winograd<T>::is_finite(product, e.m, e.n)) return false;
+  if (adds) Winograd<T>::blend(product, p.beta, c, e.m, e.n);
+  return true;
+}
+
 template <class T> void run_one(const MatmulProblem& p, int levels) {
   const Extent e = even_part(p, levels);
   const View<T> a{static_cast<T*>(const_cast<void*>(p.a)), p.a_row, p.a_col};
   const View<T> b{static_cast<T*>(const_cast<void*>(p.b)), p.b_row, p.b_col};
   const View<T> c{static_cast<T*>(p.c), p.c_row, p.c_col};
-  const Winograd<T> winograd(p, p.alpha);
-  const bool adds = p.beta != 0;
-  {
-    const std::int64_t whole = adds ? e.m * (e.n + kRowPad) : 0;
-    const Scratch memory((whole + Winograd<T>::scratch(e, levels, false)) * sizeof(T));
-    T* scratch = memory.as<T>();
-    if (adds) {
-      const View<T> product{scratch, e.n + kRowPad, 1};
-      winograd.multiply(a, b, product, e, levels, Into::overwrite, scratch + whole);
-      Winograd<T>::blend(product, p.beta, c, e.m, e.n);
-    } else {
-      winograd.multiply(a, b, c, e, levels, Into::overwrite, scratch);
-    }
-  }
+  if (!run_even_part(p, e, levels, a, b, c)) return run_packed(p);
   // What the even part leaves: the rest of k, then rows below and columns beside.
   MatmulProblem rest = p;
   rest.m = e.m, rest.n = e.n, rest.k = p.k - e.k;

@@ -48,5 +48,18 @@ template <class T> inline void blend_rows(std::int64_t rows, std::int64_t n, con
     }
 }
 
+// Whether no element is infinite or NaN: the difference to itself of any other is 0.
+template <class T>
+inline bool finite_rows(std::int64_t rows, std::int64_t n, const T* x, std::int64_t row) {
+  constexpr int lanes = kLanes<T>;
+  Vec<T> zero(T(0));
+  for (std::int64_t i = 0; i < rows; ++i, x += row)
+    for (std::int64_t j = 0; j < n; j += lanes) {
+      const Vec<T> v = Vec<T>::load(x + j, n - j < lanes ? (int)(n - j) : lanes);
+      zero = zero + (v - v);
+    }
+  return sum_of_lanes<T>(zero.v) == 0;
+}
+
 }  // namespace
 }  // namespace tw::TW_ISA_NAME
