@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import shutil
 import struct
 import subprocess
@@ -125,7 +124,7 @@ def _report(program: list[str], code: int, words: tuple[int, ...], console: Cons
     computed = words[2 * len(SYMBOLS) :]
     kernels = dict(zip(tw.kernels.names("matmul"), computed, strict=False))
     console.table(
-        f"Calls of {shlex.join(program)}",
+        f"Calls of {program[0]}",
         ("symbol", "calls", "flops"),
         [(name, f"{s['calls']:,}", f"{s['flops']:,}") for name, s in symbols.items() if s["calls"]],
     )
