@@ -73,10 +73,11 @@ ARM64_RUN ?= qemu-aarch64 -L /usr/aarch64-linux-gnu
 cross_arm64 = -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
   -DCMAKE_CXX_COMPILER=$(ARM64_CXX) -DCMAKE_BUILD_TYPE=Release
 
-# The emulator neither forks a process with threads nor reserves the addresses that arenas ask for.
+# The emulator can neither fork a process with threads, as the tests of fork and exit do, nor reserve the
+# addresses that arenas ask for.
 test-arm64: $(VENV)/.tools  ## the C++ core built for arm64, its tests on NEON kernels in an emulator
 	$(call build_core_tests,$(cross_arm64),build/arm64)
-	$(ARM64_RUN) build/arm64/tilewright_tests -fork -arena
+	$(ARM64_RUN) build/arm64/tilewright_tests -fork -exit -arena
 
 test-python: build $(VENV)/.test  ## the Python tests
 	$(BIN)/python -m pytest
