@@ -1,3 +1,4 @@
+// Error routines of the program or its libraries, found as weak references; else standard error.
 #include "blas/argument_error.h"
 
 #include <cstddef>

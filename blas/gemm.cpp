@@ -2,6 +2,7 @@
 // product. Whole numbers have 32 bits (LP64), as in Debian's libblas and most programs.
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "blas/argument_error.h"
 #include "blas/product.h"

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string_view>
+#include <vector>
 
 #include "blas/tally.h"
 #include "core/base/cpu_info.h"

@@ -1,3 +1,4 @@
+// The shared file of counts: mapped once, added to with atomic operations.
 #include "blas/tally.h"
 
 #include <fcntl.h>

@@ -20,7 +20,7 @@ SYMBOLS = ("sgemm_", "dgemm_", "cblas_sgemm", "cblas_dgemm")
 # calls computed by each kernel of the ladder.
 _TALLY = struct.Struct(f"={2 * len(SYMBOLS) + 24}Q")
 _NOTE = """\
-It takes the place of four symbols of a shared BLAS whose whole numbers have 32 bits; everything
+The library takes the place of four symbols of a shared BLAS whose whole numbers have 32 bits; all
 else of a BLAS stays the program's own. Programs that bring an OpenBLAS under other names, such as
 the wheels of NumPy and SciPy (scipy_openblas64_), are not reached; NumPy of a Linux distribution
 is. The variables TILEWRIGHT_MATMUL, TILEWRIGHT_ISA and TILEWRIGHT_THREADS apply."""
