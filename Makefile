@@ -2,19 +2,20 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find core binding -type f) CMakeLists.txt pyproject.toml \
+SOURCES := $(shell find core binding blas -type f) CMakeLists.txt pyproject.toml \
   $(shell find src -name '*.py' -o -name '*.pyi' -o -name '*.gz')
 # PyTorch is an outside judge in the tests and a peer of the benchmarks; its CPU build suffices.
 # `make test TORCH=` leaves it out, and with it the tests that need it.
 TORCH ?= torch==2.13.0 expecttest
-CXX_FILES = $(shell git ls-files 'core/*.h' 'core/*.cpp' 'binding/*.h' 'binding/*.cpp')
+CXX_FILES = $(shell git ls-files 'core/*.h' 'core/*.cpp' 'binding/*.h' 'binding/*.cpp' \
+  'blas/*.h' 'blas/*.cpp')
 comma := ,
 PY_FILES = src tests tools examples
 
-.PHONY: help build demo test test-core test-races test-python bench lint format stub clean
+.PHONY: help build demo test test-core test-races test-python test-arm64 bench lint format stub clean
 
 help:  ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -51,22 +52,32 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 
 test: test-core test-races test-python  ## all tests: the C++ core under sanitizers, then the package
 
-# $(1): sanitizers, $(2): build folder
+# $(1): options, $(2): build folder
 build_core_tests = \
-	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B $(2) -G Ninja -DTW_SANITIZE=$(1) \
-	  -DTW_BUILD_MODULE=OFF -DTW_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=Sanitize >/dev/null && \
+	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B $(2) -G Ninja $(1) \
+	  -DTW_BUILD_MODULE=OFF -DTW_BUILD_TESTS=ON >/dev/null && \
 	PATH="$(abspath $(BIN)):$$PATH" cmake --build $(2)
+sanitize = -DTW_SANITIZE=$(1) -DCMAKE_BUILD_TYPE=Sanitize
 
 test-core: $(VENV)/.tools  ## the C++ core alone, under address and undefined-behaviour sanitizers
-	$(call build_core_tests,address$(comma)undefined,build/sanitize)
+	$(call build_core_tests,$(call sanitize,address$(comma)undefined),build/sanitize)
 	build/sanitize/tilewright_tests
 
 test-races: $(VENV)/.tools  ## the core's memory, threads, transfers and scheduler under the thread sanitizer
-	$(call build_core_tests,thread,build/races)
-	build/races/tilewright_tests pool
-	build/races/tilewright_tests threads
-	build/races/tilewright_tests transfer
-	build/races/tilewright_tests scheduler
+	$(call build_core_tests,$(call sanitize,thread),build/races)
+	build/races/tilewright_tests pool threads transfer scheduler
+
+# A cross compiler and an emulator of another processor; Debian: g++-aarch64-linux-gnu, qemu-user.
+ARM64_CXX ?= aarch64-linux-gnu-g++
+ARM64_RUN ?= qemu-aarch64 -L /usr/aarch64-linux-gnu
+cross_arm64 = -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
+  -DCMAKE_CXX_COMPILER=$(ARM64_CXX) -DCMAKE_BUILD_TYPE=Release
+
+# The emulator can neither fork a process with threads, as the tests of fork and exit do, nor reserve the
+# addresses that arenas ask for.
+test-arm64: $(VENV)/.tools  ## the C++ core built for arm64, its tests on NEON kernels in an emulator
+	$(call build_core_tests,$(cross_arm64),build/arm64)
+	$(ARM64_RUN) build/arm64/tilewright_tests -fork -exit -arena
 
 test-python: build $(VENV)/.test  ## the Python tests
 	$(BIN)/python -m pytest

@@ -37,8 +37,8 @@ def test_every_source_is_in_the_tree(folder: str) -> None:
 
 
 def test_every_folder_is_in_the_tree() -> None:
-    for top in ("core", "binding", "src/tilewright"):
-        for path in (ROOT / top).rglob("*"):
+    for top in ("core", "binding", "blas", "src/tilewright"):
+        for path in (ROOT / top, *(ROOT / top).rglob("*")):
             if path.is_dir() and path.name != "__pycache__" and sources(path):
                 assert str(path.relative_to(ROOT)) in tree()
 
@@ -52,6 +52,6 @@ def test_a_floor_knows_only_the_floors_below(floor: str) -> None:
 
 
 def test_the_core_knows_no_python() -> None:
-    for file in (ROOT / "core").rglob("*.[hc]*"):
+    for file in (*(ROOT / "core").rglob("*.[hc]*"), *(ROOT / "blas").glob("*.[hc]*")):
         assert "Python.h" not in file.read_text()
         assert "nanobind" not in file.read_text()

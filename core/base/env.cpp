@@ -16,6 +16,8 @@ const std::vector<EnvVariable>& env_variables() {
       {"SPILL_DIR", "folder for the files of spilled blocks (default: for temporary files)"},
       {"NATIVE_RUNTIME", "0: pool bookkeeping and scheduler in pure Python, for debugging"},
       {"MATMUL", "forces one rung of the matmul ladder by name"},
+      {"BLAS_COUNT",
+       "file in which the BLAS library counts calls (tilewright blas --count sets it)"},
   };
   return kVariables;
 }

@@ -4,6 +4,11 @@
 #include "core/base/env.h"
 #include "core/base/error.h"
 
+// A library that links few families has this weak: the tables of the others are null there.
+#ifndef TW_TABLE_LINKAGE
+#define TW_TABLE_LINKAGE
+#endif
+
 // CMake defines TW_BUILT_<name> for the rows of isa.inc that this build compiled.
 #if TW_BUILT_scalar
 #define TW_ISA_NAME scalar
@@ -81,8 +86,11 @@ struct Active {
   Isa isa;
   const IsaKernels* kernels;
 };
+// Set before the environment was asked: a caller may overrule a wrong TILEWRIGHT_ISA.
+Active given{};
 Active& active() {
   static Active instance = [] {
+    if (given.kernels) return given;
     const Isa isa = initial_isa();
     return Active{isa, kernels_of(isa)};
   }();
@@ -102,7 +110,8 @@ const IsaKernels& active_kernels() { return *active().kernels; }
 void set_isa(Isa isa) {
   const IsaKernels* kernels = kernels_of(isa);
   if (!kernels) fail(ErrorKind::value, "this machine or build has no '", name_of(isa), "' kernels");
-  active() = {isa, kernels};
+  given = {isa, kernels};
+  active() = given;
 }
 
 }  // namespace tw

@@ -199,6 +199,10 @@ OpKernels* find_op(std::string_view op) {
 const Kernel& choose_kernel(const OpKernels* op, const void* problem) {
   if (const Kernel* forced = forced_of(*op)) [[unlikely]]
     return choose_forced(*forced, problem);
+  return choose_freely(op, problem);
+}
+
+const Kernel& choose_freely(const OpKernels* op, const void* problem) {
   if (const Kernel* best = cheapest(*op, problem)) [[likely]]
     return *best;
   fail_all(*op, problem);

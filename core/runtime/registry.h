@@ -48,6 +48,8 @@ std::string forced_kernel(const std::string& op);
 struct OpKernels;
 OpKernels* find_op(std::string_view op);
 const Kernel& choose_kernel(const OpKernels* op, const void* problem);
+// The cheapest estimate among those that accept, whatever is forced.
+const Kernel& choose_freely(const OpKernels* op, const void* problem);
 // False where a forced kernel refuses the problem.
 bool forced_kernel_accepts(const OpKernels* op, const void* problem);
 

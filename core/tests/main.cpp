@@ -1,4 +1,5 @@
-// Runs the core's tests: all, or those whose name contains the first argument.
+// Runs the core's tests: all, or those whose name contains one of the arguments. An argument -PART
+// leaves out those whose name contains PART.
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -34,12 +35,24 @@ static bool run(const Test& test) {
   return !failures;
 }
 
+static bool is_wanted(const char* name, char** first, char** last) {
+  bool named = false, any = false;
+  for (; first != last; ++first) {
+    const bool leaves_out = **first == '-';
+    const bool found = std::strstr(name, *first + leaves_out);
+    if (leaves_out && found) return false;
+    any |= !leaves_out;
+    named |= !leaves_out && found;
+  }
+  return named || !any;
+}
+
 }  // namespace tw::test
 
 int main(int argc, char** argv) {
   int passed = 0, failed = 0;
   for (const tw::test::Test& test : tw::test::tests()) {
-    if (argc > 1 && !std::strstr(test.name, argv[1])) continue;
+    if (!tw::test::is_wanted(test.name, argv + 1, argv + argc)) continue;
     ++(tw::test::run(test) ? passed : failed);
   }
   std::printf("%d passed, %d failed\n", passed, failed);

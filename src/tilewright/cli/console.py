@@ -19,18 +19,20 @@ _REFRESH_SECONDS = 0.1
 class Console:
     """Where a command writes; with JSON on standard output the rest goes to standard error.
 
-    Raises OSError at once where the JSON file cannot be written.
+    So it does beside a program, to which standard output belongs. Raises OSError at once where the
+    JSON file cannot be written.
     """
 
-    def __init__(self, json_target: str | None = None) -> None:
+    def __init__(self, json_target: str | None = None, beside_a_program: bool = False) -> None:
         if json_target not in (None, "-"):
             check_target("--json", json_target)
         self.json_target = json_target
+        self._to_errors = json_target == "-" or beside_a_program
 
     @property
     def stream(self) -> TextIO:
         """Looked up each time: a progress bar puts itself in front of a terminal's streams."""
-        return sys.stderr if self.json_target == "-" else sys.stdout
+        return sys.stderr if self._to_errors else sys.stdout
 
     def line(self, text: str = "") -> None:
         """One line of plain text."""
