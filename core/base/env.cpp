@@ -14,6 +14,9 @@ const std::vector<EnvVariable>& env_variables() {
       {"DATA", "folder of data sets, such as the four MNIST files"},
       {"SPILL_DIR", "folder for the files of spilled blocks (default: for temporary files)"},
       {"NATIVE_RUNTIME", "0: pool bookkeeping and scheduler in pure Python, for debugging"},
+      {"CACHE_DIR",
+       "folder for downloads and the table of `tilewright tune` (default: the user's)"},
+      {"TUNE", "0: ignores the table that `tilewright tune` has written"},
       {"MATMUL", "forces one rung of the matmul ladder by name"},
   };
   return kVariables;
