@@ -859,6 +859,8 @@ def manual_seed(seed: int) -> None:
     """Seeds the default generator."""
 def matmul(a: Tensor, b: Tensor) -> Tensor:
     """Matrix product; 1-D operands are vectors, leading axes are broadcast batches."""
+def matmul_tunables() -> list[dict[str, Any]]:
+    """Numbers of the matmul ladder that depend on the machine: in force, default, limits."""
 def max(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Largest element; NaN where there is one."""
 def maximum(a: _Operand, b: _Operand) -> Tensor:
@@ -950,6 +952,8 @@ def set_float32_matmul_precision(precision: str) -> None:
     """What float32 matmul may use: 'highest' (as exact as IEEE float32), 'high' or ..."""
 def set_isa(name: str) -> None:
     """Uses the kernels of one instruction set."""
+def set_matmul_tuning(name: str, value: float) -> None:
+    """Sets one of these numbers; raises ValueError for what its limits do not allow."""
 def set_num_threads(count: int) -> None:
     """Sets the number of threads (1 to 1024)."""
 def sgd_step(

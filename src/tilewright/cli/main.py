@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 
 import tilewright as tw
-from tilewright.cli import bench, doctor, explain, info, sweep, train
+from tilewright.cli import bench, doctor, explain, info, sweep, train, tune
 
-COMMANDS = (info, train, sweep, bench, explain, doctor)
+COMMANDS = (info, train, sweep, bench, explain, tune, doctor)
 
 # What bad input, missing files, missing packages and a full memory raise. Anything else is a bug
 # and keeps its traceback.
