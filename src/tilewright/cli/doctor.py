@@ -152,6 +152,18 @@ def check_cache_folder() -> list[Finding]:
     return [Finding("cache folder", PROBLEM, f"{existing} is not writable", remedy)]
 
 
+def check_tuning() -> list[Finding]:
+    """Whether the table of `tilewright tune`, if there is one, counts on this machine."""
+    try:
+        state = tw.tune.table.state()
+    except ImportError:
+        return []
+    if state.startswith("ignored"):
+        remedy = f"measure anew with `tilewright tune`, or delete {tw.tune.path()}"
+        return [Finding("tuning", NOTE, state, remedy)]
+    return [Finding("tuning", OK, tw.tune.source())]
+
+
 def check_data() -> list[Finding]:
     """Whether MNIST is where the commands look for it."""
     try:
@@ -180,5 +192,6 @@ CHECKS: tuple[Callable[[], list[Finding]], ...] = (
     check_memory,
     check_packages,
     check_cache_folder,
+    check_tuning,
     check_data,
 )

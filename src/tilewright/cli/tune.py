@@ -82,7 +82,8 @@ def _run(console: Console, args: argparse.Namespace) -> None:
 
 
 def _show(console: Console, args: argparse.Namespace) -> None:
-    console.line(f"table: {tune.path()} ({_state()})")
+    state = tables.state()
+    console.line(f"table: {tune.path()} ({state})")
     console.line(f"in force: {tune.source()}")
     usual = tune.defaults()
     rows = [
@@ -93,7 +94,7 @@ def _show(console: Console, args: argparse.Namespace) -> None:
     console.json(
         {
             "path": tune.path(),
-            "state": _state(),
+            "state": state,
             "source": tune.source(),
             "machine": tables.machine(),
             "current": tune.current(),
@@ -128,19 +129,6 @@ def _clear(console: Console, args: argparse.Namespace) -> None:
     removed = tune.clear()
     console.line(f"deleted: {tune.path()}" if removed else f"no table at {tune.path()}")
     console.json({"path": tune.path(), "deleted": removed})
-
-
-def _state() -> str:
-    """How it stands with the table, in a few words."""
-    try:
-        table = tables.held()
-    except FileNotFoundError:
-        return "none"
-    except (OSError, ValueError) as error:
-        return f"ignored: {error}"
-    if tw._core.env_text("TUNE") == "0":
-        return "ignored: TILEWRIGHT_TUNE is 0"
-    return f"{len(table.values)} number(s), {table.date[:10]}"
 
 
 def _helps() -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timezone
 from functools import partial
-from statistics import median
+from statistics import fmean, median
 from typing import NamedTuple
 
 import tilewright as tw
@@ -20,6 +20,8 @@ Values = Mapping[str, float]
 _LEAST_GAIN = 1.02
 # It must also win by this many times what the default "won" against itself in the same rounds.
 _NOISE_FACTOR = 2.0
+# And in this share of the rounds: a few slow rounds of the default can move its median by chance.
+_LEAST_STEADINESS = 0.75
 _LEAST_ROUNDS, _MOST_ROUNDS = 5, 31
 # Of a step's time; the rest is for measuring the winner once more, or it would be who was lucky.
 _FIRST_SHARE = 0.65
@@ -82,15 +84,15 @@ THREAD_STEPS = (
         _times(0.25, 0.5, 2, 4),
         _on("", *(Work(n, n, n) for n in (96, 128, 160, 192, 256)), _MNIST, threads=0),
     ),
-    Step(
-        "parts_per_thread",
-        lambda value: tuple(float(n) for n in (1, 2, 3, 4) if n != value),
-        _on("", *_SQUARES, _TALL, _WIDE, threads=0),
-    ),
     # Two threads that share one core's vector units may be slower than one.
     Step(
         "most_threads",
         lambda _: tuple(float(n) for n in _fewer_threads(tw.get_num_threads())),
+        _on("", *_SQUARES, _TALL, _WIDE, threads=0),
+    ),
+    Step(
+        "parts_per_thread",
+        lambda value: tuple(float(n) for n in (1, 2, 3, 4) if n != value),
         _on("", *_SQUARES, _TALL, _WIDE, threads=0),
     ),
 )
@@ -137,7 +139,7 @@ class Search:
         for i, step in enumerate(steps):
             left = self._start + self._seconds - self._clock.now()
             outcome = step(left / (len(steps) - i))
-            table._set(outcome.values)  # the next steps build on it
+            table.set_values(outcome.values)  # the next steps build on it
             self._clock.forget()
             yield outcome
 
@@ -190,17 +192,19 @@ class Search:
             return Outcome(name, {}, math.nan, math.nan, "no time left")
         noise, *wins = gains
         best = max(range(len(wins)), key=wins.__getitem__)
-        if not _is_clear(wins[best], noise):
-            return Outcome(name, {}, wins[best], noise, "within the noise")
+        first = wins[best]
+        if not first.is_clear(noise):
+            return Outcome(name, {}, first.share, noise.share, "within the noise")
         again = self._gains(name, [candidates[best]], works, seconds * (1 - _FIRST_SHARE))
-        if again is None or not _is_clear(again[1], again[0]):
-            return Outcome(name, {}, wins[best], noise, "did not win again")
-        return Outcome(name, dict(candidates[best]), min(wins[best], again[1]), again[0])
+        if again is None or not again[1].is_clear(again[0]):
+            return Outcome(name, {}, first.share, noise.share, "did not win again")
+        gain = min(first.share, again[1].share)
+        return Outcome(name, dict(candidates[best]), gain, again[0].share)
 
     def _gains(
         self, name: str, candidates: Sequence[Values], works: Sequence[Work], seconds: float
-    ) -> list[float] | None:
-        """Shares of time won against the values in force: by themselves (noise), by each candidate.
+    ) -> list[_Gain] | None:
+        """What is won against the values in force: by themselves (noise), by each candidate.
 
         None where the time does not suffice for the fewest rounds of a single product.
         """
@@ -248,17 +252,27 @@ class Search:
         self._on_progress(min(done, 1.0), f"{name}  {work}")
 
 
-def _gain(usual: list[list[float]], other: list[list[float]]) -> float:
-    """Share of time won: the geometric mean over products of the median over paired rounds."""
+class _Gain(NamedTuple):
+    """Share of time won, and the share of the paired rounds in which some was."""
+
+    share: float
+    steadiness: float
+
+    def is_clear(self, noise: _Gain) -> bool:
+        """Whether it is more than chance: large, larger than what the default won, and steady."""
+        least = max(_LEAST_GAIN - 1, _NOISE_FACTOR * abs(noise.share))
+        return self.share > least and self.steadiness >= _LEAST_STEADINESS
+
+
+def _gain(usual: list[list[float]], other: list[list[float]]) -> _Gain:
+    """From times by product and round: the geometric mean over products of the median of ratios."""
     logs = [
-        math.log(median(a / b for a, b in zip(mine, its, strict=True)))
+        [math.log(a / b) for a, b in zip(mine, its, strict=True)]
         for mine, its in zip(usual, other, strict=True)
     ]
-    return math.exp(sum(logs) / len(logs)) - 1
-
-
-def _is_clear(gain: float, noise: float) -> bool:
-    return gain > max(_LEAST_GAIN - 1, _NOISE_FACTOR * abs(noise))
+    share = math.exp(fmean(map(median, logs))) - 1
+    won = [sum(of_round) > 0 for of_round in zip(*logs, strict=True)]
+    return _Gain(share, sum(won) / len(won))
 
 
 @contextmanager

@@ -98,13 +98,13 @@ def differences(table: Table) -> dict[str, tuple[float, float]]:
 
 def apply(table: Table) -> None:
     """Puts a table's values into force, and the defaults for all others."""
-    _set(defaults() | table.values)
+    set_values(defaults() | table.values)
     _InForce.table = table
 
 
 def reset() -> None:
     """Puts the defaults into force."""
-    _set(defaults())
+    set_values(defaults())
     _InForce.table = None
 
 
@@ -119,14 +119,14 @@ def use(**values: float) -> Iterator[None]:
     ...     y = tw.ones((4, 4)) @ tw.ones((4, 4))
     """
     before = current()
-    _set(values)
+    set_values(values)
     try:
         yield
     finally:
-        _set(before)
+        set_values(before)
 
 
-def _set(values: Mapping[str, float]) -> None:
+def set_values(values: Mapping[str, float]) -> None:
     before = current()
     try:
         for name, value in values.items():
@@ -209,6 +209,19 @@ def held() -> Table:
         raise FileNotFoundError(text) from None
 
 
+def state() -> str:
+    """How it stands with this machine's table, in a few words; never an error."""
+    try:
+        table = held()
+    except FileNotFoundError:
+        return "none"
+    except (OSError, ValueError) as error:
+        return f"ignored: {_reason(error)}"
+    if _core.env_text("TUNE") == "0":
+        return "ignored: TILEWRIGHT_TUNE is 0"
+    return f"{len(table.values)} number(s), {table.date[:10]}"
+
+
 def apply_at_start() -> None:
     """Takes over this machine's table; one that does not count costs one notice, never an error."""
     try:
@@ -218,6 +231,11 @@ def apply_at_start() -> None:
         _notice(
             f"{path()} is ignored: {reason[:_LONGEST_REASON]}; `tilewright tune` makes a new one"
         )
+
+
+def _reason(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) else str(error)
+    return (text or "")[:_LONGEST_REASON]
 
 
 def _notice(text: str) -> None:
