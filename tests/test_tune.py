@@ -291,10 +291,10 @@ class TestWhatDoesNotCount:
         elif what == "pipe":
             os.mkfifo(file)
         else:
-            if os.geteuid() == 0:
-                pytest.skip("root may read everything")
             file.write_bytes(changed())
             file.chmod(0)
+            if os.access(file, os.R_OK):
+                pytest.skip("this user may read everything")
         values, _, errors = report()
         assert values == tune.defaults()
         assert errors.count("is ignored") == 1
@@ -314,9 +314,9 @@ class TestWhatDoesNotCount:
         assert clock.samples == 0
 
     def test_a_folder_that_may_not_be_written(self, folder):
-        if os.geteuid() == 0:
-            pytest.skip("root may write everything")
         folder.mkdir(mode=0o500)
+        if os.access(folder, os.W_OK):
+            pytest.skip("this user may write everywhere")
         with pytest.raises(PermissionError, match="tune: cannot write the table"):
             tune.save(made())
         assert report()[2] == ""

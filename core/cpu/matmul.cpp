@@ -95,9 +95,6 @@ Cost cost_of(const MatmulProblem& p, double overhead_ns, double ns_per_flop) {
   return {overhead_ns, ns_per_flop * flops_of(p), 0, 0};
 }
 constexpr double kNsPerCycle = 0.27;
-// An element of B that is read again from beyond L2 costs this much, and more where long columns at
-// a stride of whole pages share a few cache sets.
-constexpr double kColdNs = 0.015, kConflictNs = 0.064;
 constexpr std::int64_t kPageBytes = 4096, kLongColumn = 512;
 // Strided rows of A beyond 1 MiB, or at a stride of pages, miss L1 and the TLB in each panel anew.
 constexpr std::int64_t kColdSpanBytes = 1 << 20;
@@ -113,7 +110,8 @@ double misses_ns(const MatmulProblem& p) {
   double ns = 0;
   if (p.k * p.n * element > matmul_tuning().cold_bytes) {
     const bool conflicts = p.k > kLongColumn && p.b_row * element % kPageBytes == 0;
-    ns += (conflicts ? kConflictNs : kColdNs) * double(p.k) * double(p.n) * double((p.m + 5) / 6);
+    ns += (conflicts ? matmul_tuning().conflict_ns : matmul_tuning().cold_ns) * double(p.k) *
+          double(p.n) * double((p.m + 5) / 6);
   }
   const std::int64_t step = p.a_col * element;
   if (p.a_col != 1 && (step * p.k >= kColdSpanBytes || step % kPageBytes == 0))

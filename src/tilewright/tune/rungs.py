@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from statistics import median
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from statistics import fmean, median
 from typing import NamedTuple
 
 import tilewright as tw
@@ -18,9 +19,23 @@ Values = Mapping[str, float]
 _LEAST_ROUNDS, _MOST_ROUNDS = 3, 15
 # A rung whose estimate is this many times the cheapest is no rival, however wrong the estimate.
 _HOPELESS = 30.0
-# What the choice may lose, on average over the products, before a value is worth its change.
-_LEAST_REGRET = 0.002
-_ATTEMPTS = (0.6, 0.8, 0.9, 0.95, 1.05, 1.1, 1.25, 1.6)
+# What a value must save on average over the products, as a share of time, to be worth its change.
+_LEAST_SAVING = 0.002
+# Estimates should come near the times as well, but choosing rightly counts this many times as much.
+_CHOICE_WEIGHT = 10.0
+# What no line fits, such as tiny products that wait for partial vectors, must not outweigh others.
+_MOST_REGRET, _MOST_ERROR = math.log(1.5), math.log(2)
+# Least squares fit a line; these shifts of a rung's rates mend the order of rungs where it matters.
+_SHIFTS = {
+    "overhead_ns": (0.5, 0.7, 1.4, 2.0),
+    "ns_per_flop": (0.9, 0.95, 1.05, 1.1),
+}
+# Tried in place of the numbers that are no rates: factors of the values in force.
+_MISSES = {
+    "cold_bytes": (1.0, 2.0, 4.0),
+    "cold_ns": (1.0, 0.25, 0.5, 2.0),
+    "conflict_ns": (1.0, 0.5, 2.0),
+}
 _FEWEST_PRODUCTS = 3
 _EMPTY = Work(1, 1, 1, kernel="naive")
 
@@ -101,23 +116,36 @@ def measure(clock: Clock, seconds: float, tell: Callable[[Work], None]) -> Times
 
 
 def fitted(times: Times) -> dict[str, float]:
-    """Rates with which the choices lose least against the fastest rungs; empty: the present ones.
+    """Values with which the choices lose least against the fastest rungs; empty: those in force.
 
-    Least squares of relative errors give a start; then one value after another is tried.
+    What a cache miss costs is tried, and for each attempt the rates follow by least squares of
+    relative errors; then one rate after another is shifted a little.
     """
     best: dict[str, float] = {}
-    least = regret(times, best)
-    start = {name: value for rung in _names(times) for name, value in _fit(rung, times).items()}
-    if (attempt := regret(times, start)) < least:
-        best, least = start, attempt
-    numbers = [*(f"{rung}_ns_per_flop" for rung in _names(times)), "cold_bytes"]
-    for name in numbers:
-        value = best.get(name, table.current()[name])
-        for factor in _ATTEMPTS:
-            tried = {**best, name: _rounded(name, value * factor)}
-            if (attempt := regret(times, tried)) < least - _LEAST_REGRET:
-                best, least = tried, attempt
-    return best
+    least = _loss(times, best)
+    for misses in _miss_values():
+        with table.use(**misses):
+            rates = {name: x for rung in _names(times) for name, x in _fit(rung, times).items()}
+        if (loss := _loss(times, {**misses, **rates})) < least - _LEAST_SAVING:
+            best, least = {**misses, **rates}, loss
+    for rung, (rate, factors) in product(_names(times), _SHIFTS.items()):
+        name = f"{rung}_{rate}"
+        middle = best.get(name, table.current()[name])
+        for factor in factors:
+            tried = {**best, name: _rounded(name, middle * factor)}
+            if (loss := _loss(times, tried)) < least - _LEAST_SAVING:
+                best, least = tried, loss
+    now = table.current()
+    return {name: value for name, value in best.items() if value != now[name]}
+
+
+def _miss_values() -> Iterator[dict[str, float]]:
+    now = table.current()
+    for factors in product(*_MISSES.values()):
+        yield {
+            name: _rounded(name, now[name] * factor)
+            for name, factor in zip(_MISSES, factors, strict=True)
+        }
 
 
 def changed_choices(times: Times, values: Values) -> list[Work]:
@@ -127,17 +155,28 @@ def changed_choices(times: Times, values: Values) -> list[Work]:
         return [work for work in times if _chosen(work) != before[work]]
 
 
-def regret(times: Times, values: Values) -> float:
-    """Mean over products of log(time of the chosen rung / time of the fastest), with values."""
+def _loss(times: Times, values: Values) -> float:
+    """What the choices lose against the fastest rungs, and how far the estimates are off.
+
+    Means of logarithms over products; the first weighs more.
+    """
     if not times:
         return 0.0
-    total = 0.0
+    losses, errors = [], []
     with table.use(**values):
         for work, measured in times.items():
-            # A rung that was too slow to be measured loses by more than any that was.
-            chosen = measured.get(_chosen(work), max(measured.values()) * _HOPELESS)
-            total += math.log(chosen / min(measured.values()))
-    return total / len(times)
+            rivals = estimates(work)
+            losses.append(min(_regret(measured, rivals), _MOST_REGRET))
+            for name, ns in measured.items():
+                errors.append(min(abs(math.log(max(rivals[name].ns, 1) / ns)), _MOST_ERROR))
+    return fmean(losses) + fmean(errors) / _CHOICE_WEIGHT
+
+
+def _regret(measured: Mapping[str, float], rivals: Mapping[str, Estimate]) -> float:
+    chosen = next(name for name, rival in rivals.items() if rival.chosen)
+    # A rung that was too slow to be measured loses by more than any that was.
+    ns = measured.get(chosen, max(measured.values()) * _HOPELESS)
+    return math.log(ns / min(measured.values()))
 
 
 def _chosen(work: Work) -> str:
