@@ -4,7 +4,7 @@
 #include "core/base/env.h"
 #include "core/base/error.h"
 #include "core/cpu/isa.h"
-#include "core/cpu/matmul/rungs.h"
+#include "core/cpu/matmul/tuning.h"
 #include "core/runtime/profile.h"
 #include "core/runtime/device.h"
 #include "core/runtime/thread_pool.h"
@@ -73,9 +73,30 @@ nb::dict describe(const Observation& seen) {
     entry["reason"] = candidate.reason;
     entry["cost_ns"] = candidate.accepted ? nb::object(nb::float_(candidate.cost_ns)) : nb::none();
     entry["chosen"] = candidate.chosen;
+    nb::list terms;
+    for (const CostTerm& term : candidate.terms) terms.append(nb::make_tuple(term.name, term.ns));
+    entry["terms"] = nb::tuple(terms);
     list.append(entry);
   }
   out["candidates"] = list;
+  return out;
+}
+
+nb::list list_tunables() {
+  nb::list out;
+  for (const TunableRow& row : matmul_tunables()) {
+    const auto number = [&row](double value) {
+      return row.whole ? nb::object(nb::int_(std::int64_t(value))) : nb::object(nb::float_(value));
+    };
+    nb::dict entry;
+    entry["name"] = row.name;
+    entry["help"] = row.help;
+    entry["value"] = number(row.value);
+    entry["default"] = number(row.fallback);
+    entry["least"] = number(row.least);
+    entry["most"] = number(row.most);
+    out.append(entry);
+  }
   return out;
 }
 
@@ -138,14 +159,6 @@ void bind_runtime(nb::module_& m) {
       "get_float32_matmul_precision",
       [] { return kPrecisionNames[static_cast<int>(precision_limit())]; },
       "What float32 matmul may use.");
-  m.def(
-      "_set_strassen_extent",
-      [](std::int64_t extent) {
-        if (extent < 32)
-          fail(ErrorKind::value, "strassen extent must be at least 32, got ", extent);
-        return std::exchange(strassen_extent, extent);
-      },
-      "extent"_a, "Smallest extent that is halved; returns the one before.");
   m.def("kernel_ops", ops_with_kernels, "Ops that have registered kernels.");
   m.def(
       "kernels_of_op",
@@ -157,6 +170,10 @@ void bind_runtime(nb::module_& m) {
       "op"_a, "Kernels of an op in ladder order.");
   m.def("force_kernel", force_kernel, "op"_a, "name"_a, "Forces a kernel by name; '' lifts it.");
   m.def("forced_kernel", forced_kernel, "op"_a, "Name of the forced kernel, or ''.");
+  m.def("matmul_tunables", list_tunables,
+        "Numbers of the matmul ladder that depend on the machine: in force, default, limits.");
+  m.def("set_matmul_tuning", set_matmul_tuning, "name"_a, "value"_a,
+        "Sets one of these numbers; raises ValueError for what its limits do not allow.");
   m.def("_start_observing", [] {
     auto* outer = dispatch_state.observations;
     dispatch_state.observations = new std::vector<Observation>;

@@ -16,9 +16,10 @@ EPS = {"float32": 2.0**-24, "float64": 2.0**-53}  # unit roundoff
 @pytest.fixture
 def extent() -> Iterator[int]:
     """Halves down to 16, so that small products recurse as deeply as large ones."""
-    before = _core._set_strassen_extent(32)
+    before = tw.tune.current()["strassen_extent"]
+    _core.set_matmul_tuning("strassen_extent", 32)
     yield 32
-    _core._set_strassen_extent(before)
+    _core.set_matmul_tuning("strassen_extent", before)
 
 
 def bound(m: int, n: int, k: int, levels: int, dtype: str) -> float:

@@ -40,7 +40,7 @@ NO_OPS = {
         forced_kernel get_float32_matmul_precision get_num_threads kernel_ops kernels_of_op
         memory_reset_peaks memory_stats memory_trim pointwise_table set_device
         set_float32_matmul_precision set_isa set_num_threads
-        get_thread_pinning set_thread_pinning""",
+        get_thread_pinning set_thread_pinning matmul_tunables set_matmul_tuning""",
 }
 # Kernels in the registry under another name than the op that uses them.
 KERNELS_OF_OTHER_NAME = {"copy": "astype"}

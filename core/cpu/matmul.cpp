@@ -6,6 +6,7 @@
 #include "core/cpu/matmul/layout.h"
 #include "core/cpu/matmul/parts.h"
 #include "core/cpu/matmul/rungs.h"
+#include "core/cpu/matmul/tuning.h"
 #include "core/runtime/registry.h"
 
 namespace tw {
@@ -37,14 +38,14 @@ void run_packed(const void* problem) { tw::run_packed(problem_of(problem)); }
 // Rows of A and columns of B that are contiguous along k make dot products. They read each vector
 // for few sums, which pays only where packing B would cost more: for a handful of rows or columns,
 // or with all of B in L1 and sums long enough to make up for adding the lanes.
-constexpr std::int64_t kFewDots = 4, kLongDot = 128, kDotBytes = 24 * 1024;
+constexpr std::int64_t kFewDots = 4, kLongDot = 128;
 bool prefers_dots(const MatmulProblem& p) {
   if (!is_unit(p.a_col, p.k) || !is_unit(p.b_row, p.k)) return false;
   if (p.n == 1) return true;
   if (reads_b_rows(p)) return false;
   return p.m <= kFewDots || p.n <= kFewDots ||
          (p.k >= kLongDot &&
-          p.k * std::min(p.m, p.n) * std::int64_t(size_of(p.dtype)) <= kDotBytes);
+          p.k * std::min(p.m, p.n) * std::int64_t(size_of(p.dtype)) <= matmul_tuning().dot_bytes);
 }
 
 // With few terms a sum, a product is as fast as C can be written.
@@ -90,69 +91,108 @@ bool accepts_direct(const void* problem, std::string* reason) {
 }
 
 // Estimates of one thread's time, for the order of the rungs more than for the value; measured on
-// AVX-512 at 3.8 GHz by the matmul rungs of `tilewright bench`. All grow with the batch alike, so
-// that the choice does not depend on it.
-struct Rates {
-  double overhead_ns, ns_per_flop;
+// AVX-512 at 3.8 GHz by the matmul rungs of `tilewright bench`, and on this machine by `tilewright
+// tune`. All terms grow with the batch alike, so that the choice does not depend on it.
+struct Cost {  // of one product of the batch, in ns
+  double overhead, arithmetic, packing, misses;
+  double total(const MatmulProblem& p) const {
+    return double(p.batch) * (overhead + arithmetic + packing + misses);
+  }
 };
-constexpr Rates kNaive{10, 1.5}, kTiled{40, 0.2}, kSimd{90, 0.006}, kPacked{60, 0.0047},
-    kDirect{20, 0.0047};
+Cost cost_of(const MatmulProblem& p, double overhead_ns, double ns_per_flop) {
+  return {overhead_ns, ns_per_flop * flops_of(p), 0, 0};
+}
 constexpr double kNsPerCycle = 0.27;
-// B beyond this falls out of L2 between two rows of tiles; an element read again then costs this
-// much, and more where long columns at a stride of whole pages share a few cache sets.
-constexpr double kColdBytes = 1.2e6, kColdNs = 0.015, kConflictNs = 0.064;
 constexpr std::int64_t kPageBytes = 4096, kLongColumn = 512;
 // Strided rows of A beyond 1 MiB, or at a stride of pages, miss L1 and the TLB in each panel anew.
 constexpr std::int64_t kColdSpanBytes = 1 << 20;
 constexpr double kColdStepNs = 1.6;
 
-double cost_of(const MatmulProblem& p, Rates rates, double extra_ns) {
-  return double(p.batch) * (rates.overhead_ns + rates.ns_per_flop * flops_of(p) + extra_ns);
-}
 double packing_ns(const MatmulProblem& p) {
   const double per_b = p.b_col == 1 ? kPackRows : p.b_row == 1 ? kPackColumns : kPackStrided;
   const double per_a = p.a_col == 1 ? 0 : kPackStrided;
   return kNsPerCycle * double(p.k) * (per_b * double(p.n) + per_a * double(p.m));
 }
-double cost_naive(const void* problem) { return cost_of(problem_of(problem), kNaive, 0); }
-double cost_tiled(const void* problem) { return cost_of(problem_of(problem), kTiled, 0); }
-double cost_simd(const void* problem) {
-  return with_orientation(problem,
-                          [](const MatmulProblem& p) { return cost_of(p, kSimd, packing_ns(p)); });
+double misses_ns(const MatmulProblem& p) {
+  const std::int64_t element = size_of(p.dtype);
+  double ns = 0;
+  if (p.k * p.n * element > matmul_tuning().cold_bytes) {
+    const bool conflicts = p.k > kLongColumn && p.b_row * element % kPageBytes == 0;
+    ns += (conflicts ? matmul_tuning().conflict_ns : matmul_tuning().cold_ns) * double(p.k) *
+          double(p.n) * double((p.m + 5) / 6);
+  }
+  const std::int64_t step = p.a_col * element;
+  if (p.a_col != 1 && (step * p.k >= kColdSpanBytes || step % kPageBytes == 0))
+    ns += kColdStepNs * double(p.k) * double(p.m) / 6 * (double(p.n) / 64 - 0.5);
+  return ns;
 }
-double cost_packed(const void* problem) { return packed_ns(problem_of(problem)); }
-double cost_direct(const void* problem) {
+
+// What each rung costs, the problem being oriented as the rung takes it.
+Cost cost_naive(const MatmulProblem& p) {
+  return cost_of(p, matmul_tuning().naive_overhead_ns, matmul_tuning().naive_ns_per_flop);
+}
+Cost cost_tiled(const MatmulProblem& p) {
+  return cost_of(p, matmul_tuning().tiled_overhead_ns, matmul_tuning().tiled_ns_per_flop);
+}
+Cost cost_simd(const MatmulProblem& p) {
+  Cost cost = cost_of(p, matmul_tuning().simd_overhead_ns, matmul_tuning().simd_ns_per_flop);
+  cost.packing = packing_ns(p);
+  return cost;
+}
+Cost cost_packed(const MatmulProblem& p) {
+  Cost cost = cost_of(p, matmul_tuning().packed_overhead_ns, matmul_tuning().packed_ns_per_flop);
+  cost.packing = packing_ns(p);
+  return cost;
+}
+Cost cost_direct(const MatmulProblem& p) {
+  Cost cost = cost_of(p, matmul_tuning().direct_overhead_ns, matmul_tuning().direct_ns_per_flop);
+  cost.misses = misses_ns(p);
+  return cost;
+}
+
+using CostOf = Cost (*)(const MatmulProblem&);
+template <CostOf cost> double estimate(const void* problem) {
+  return with_orientation(problem, [](const MatmulProblem& p) { return cost(p).total(p); });
+}
+// For rungs to which the orientation makes no difference.
+template <CostOf cost> double plain_estimate(const void* problem) {
+  const MatmulProblem& p = problem_of(problem);
+  return cost(p).total(p);
+}
+template <CostOf cost> std::vector<CostTerm> terms(const void* problem) {
   return with_orientation(problem, [](const MatmulProblem& p) {
-    const std::int64_t element = size_of(p.dtype);
-    double extra_ns = 0;
-    if (double(p.k) * double(p.n) * double(element) > kColdBytes) {
-      const bool conflicts = p.k > kLongColumn && p.b_row * element % kPageBytes == 0;
-      extra_ns +=
-          (conflicts ? kConflictNs : kColdNs) * double(p.k) * double(p.n) * double((p.m + 5) / 6);
-    }
-    const std::int64_t step = p.a_col * element;
-    if (p.a_col != 1 && (step * p.k >= kColdSpanBytes || step % kPageBytes == 0))
-      extra_ns += kColdStepNs * double(p.k) * double(p.m) / 6 * (double(p.n) / 64 - 0.5);
-    return cost_of(p, kDirect, extra_ns);
+    const Cost c = cost(p);
+    const double batch = double(p.batch);
+    return std::vector<CostTerm>{{"overhead", batch * c.overhead},
+                                 {"arithmetic", batch * c.arithmetic},
+                                 {"packing", batch * c.packing},
+                                 {"cache misses", batch * c.misses}};
   });
 }
 
-double cost_strassen(const void* problem) { return strassen_ns(problem_of(problem)); }
+double cost_strassen(const void* problem) {
+  const StrassenCost cost = strassen_cost(problem_of(problem));
+  return cost.products_ns + cost.sums_ns;
+}
+std::vector<CostTerm> strassen_terms(const void* problem) {
+  const StrassenCost cost = strassen_cost(problem_of(problem));
+  return {{"products", cost.products_ns}, {"sums", cost.sums_ns}};
+}
 void run_strassen(const void* problem) { tw::run_strassen(problem_of(problem)); }
 
 constexpr Kernel kLadder[] = {
     {"matmul", "naive", "cpu", Precision::ieee, "the definition: three loops, any type",
-     accepts_any, cost_naive, run_naive},
+     accepts_any, plain_estimate<cost_naive>, run_naive, terms<cost_naive>},
     {"matmul", "tiled", "cpu", Precision::ieee, "blocks that stay in cache", accepts_floating,
-     cost_tiled, run_tiled},
+     plain_estimate<cost_tiled>, run_tiled, terms<cost_tiled>},
     {"matmul", "simd", "cpu", Precision::ieee, "tiles in registers, panels of b packed",
-     accepts_floating, cost_simd, run_simd},
+     accepts_floating, estimate<cost_simd>, run_simd, terms<cost_simd>},
     {"matmul", "packed", "cpu", Precision::ieee, "cache blocks around register tiles",
-     accepts_floating, cost_packed, run_packed},
+     accepts_floating, estimate<cost_packed>, run_packed, terms<cost_packed>},
     {"matmul", "direct", "cpu", Precision::ieee, "small operands, nothing packed", accepts_direct,
-     cost_direct, run_direct},
+     estimate<cost_direct>, run_direct, terms<cost_direct>},
     {"matmul", "strassen", "cpu", Precision::reduced, "seven half products for eight, large sizes",
-     accepts_floating, cost_strassen, run_strassen},
+     accepts_floating, cost_strassen, run_strassen, strassen_terms},
 };
 
 }  // namespace
@@ -165,10 +205,7 @@ void run_packed(const MatmulProblem& given) {
   run_parts(p, blocks, ladder_of(p.dtype).packed, scratch_bytes(p, blocks));
 }
 
-double packed_ns(const MatmulProblem& problem) {
-  return with_orientation(
-      &problem, [](const MatmulProblem& p) { return cost_of(p, kPacked, packing_ns(p)); });
-}
+double packed_ns(const MatmulProblem& problem) { return estimate<cost_packed>(&problem); }
 
 void register_matmul_kernels() {
   for (const Kernel& kernel : kLadder) register_kernel(&kernel);

@@ -222,6 +222,7 @@ std::vector<Candidate> candidates(const OpKernels* op, const void* problem) {
     candidate.accepted = kernel->accepts(problem, &candidate.reason);
     if (!candidate.accepted) continue;
     candidate.cost_ns = cost_of(*kernel, problem);
+    if (kernel->cost_terms) candidate.terms = kernel->cost_terms(problem);
     candidate.chosen = kernel == chosen;
     candidate.reason.clear();
     if (!forced && !within_limit(*kernel))

@@ -13,6 +13,12 @@ namespace tw {
 // measured and no worse than ieee's. reduced: fewer bits.
 enum class Precision : std::uint8_t { ieee, fp32, reduced };
 
+// A part of a cost estimate.
+struct CostTerm {
+  const char* name;
+  double ns;
+};
+
 // A problem is the op's own struct (MatmulProblem, ReduceProblem, ...), behind a plain pointer.
 struct Kernel {
   const char* op;
@@ -25,6 +31,8 @@ struct Kernel {
   bool (*accepts)(const void* problem, std::string* reason);
   double (*cost_ns)(const void* problem);  // estimate, for the choice
   void (*run)(const void* problem);        // on the active instruction set
+  // What the estimate is the sum of, for `explain`; null where it is a single figure.
+  std::vector<CostTerm> (*cost_terms)(const void* problem) = nullptr;
 };
 
 // What the free choice may use for float32: only ieee and fp32 kernels, or reduced ones too.
@@ -57,9 +65,10 @@ bool forced_kernel_accepts(const OpKernels* op, const void* problem);
 struct Candidate {
   const Kernel* kernel;
   bool accepted;
-  std::string reason;  // why it refuses, or that another one is forced; else empty
-  double cost_ns;      // estimate; infinity where refused or unknown
-  bool chosen;         // at most one
+  std::string reason;                // why it refuses, or that another one is forced; else empty
+  double cost_ns;                    // estimate; infinity where refused or unknown
+  bool chosen;                       // at most one
+  std::vector<CostTerm> terms = {};  // of the estimate, where the kernel tells them
 };
 std::vector<Candidate> candidates(const OpKernels* op, const void* problem);
 

@@ -30,7 +30,6 @@ namespace {
 using Word = std::atomic<std::uint32_t>;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kMaxThreads = 1024;
 // Longer than the gap between the kernels of an eager step, shorter than a scheduler's tick: what
 // a woken thread costs (about 20 us) is the most that spinning may waste.
 constexpr auto kSpin = std::chrono::microseconds(40);
@@ -143,7 +142,8 @@ thread_local bool inside_body = false;
 
 class ThreadPool {
  public:
-  void run(std::int64_t chunks, ChunkBody body, void* context, int threads);
+  // Of the pool's `threads` at most `most` take part.
+  void run(std::int64_t chunks, ChunkBody body, void* context, int threads, int most);
   // Sole use of the workers until the guard goes out of scope; false where another thread has it.
   class Turn {
    public:
@@ -178,8 +178,8 @@ class ThreadPool {
   void close_and_wait();
   void leave_gate();
 
-  std::unique_ptr<Worker> workers_[kMaxThreads];  // [0] stays empty: the caller
-  int started_ = 0;                               // workers 1 .. started_ exist
+  std::unique_ptr<Worker> workers_[kMostThreads];  // [0] stays empty: the caller
+  int started_ = 0;                                // workers 1 .. started_ exist
   std::atomic<bool> spin_{false};
   bool bound_ = false;  // each worker to a processor; changes while there are none
   std::unique_ptr<Placement> placement_;
@@ -299,9 +299,10 @@ void ThreadPool::close_and_wait() {
   gate_.fetch_and(~kWaiting, std::memory_order_relaxed);
 }
 
-void ThreadPool::run(std::int64_t chunks, ChunkBody body, void* context, int threads) {
+void ThreadPool::run(std::int64_t chunks, ChunkBody body, void* context, int threads, int most) {
   if (!fits(threads - 1)) resize(threads - 1);
-  const auto helpers = static_cast<int>(std::min<std::int64_t>(started_, chunks - 1));
+  const auto helpers =
+      static_cast<int>(std::min({std::int64_t(started_), chunks - 1, std::int64_t(most) - 1}));
   job_ = {chunks, body, context, helpers, nullptr};
   next_.store(0, std::memory_order_relaxed);
   failed_.store(false, std::memory_order_relaxed);
@@ -353,14 +354,14 @@ void ThreadPool::serve(Worker& self) {
 }
 
 int checked_count(std::int64_t count, const char* who) {
-  if (count < 1 || count > kMaxThreads)
-    fail(ErrorKind::value, who, ": the number of threads must be in [1, ", kMaxThreads, "], got ",
+  if (count < 1 || count > kMostThreads)
+    fail(ErrorKind::value, who, ": the number of threads must be in [1, ", kMostThreads, "], got ",
          count);
   return static_cast<int>(count);
 }
 
 int default_count() {
-  const std::int64_t usable = std::min(cpu_info().usable_processors, kMaxThreads);
+  const std::int64_t usable = std::min(cpu_info().usable_processors, kMostThreads);
   return checked_count(env_integer("THREADS", usable), "TILEWRIGHT_THREADS");
 }
 
@@ -403,10 +404,12 @@ int worker_index() { return this_worker; }
 
 // While another thread of the user's has the workers, a caller does its chunks alone: it makes
 // progress and the processors are busy already.
-void run_chunks(std::int64_t chunks, ChunkBody body, void* context) {
+void run_chunks(std::int64_t chunks, ChunkBody body, void* context, int most_threads) {
   const int threads = num_threads();
-  if (chunks <= 1 || threads == 1 || inside_body) return run_inline(chunks, body, context);
-  if (const ThreadPool::Turn turn(pool()); turn) return pool().run(chunks, body, context, threads);
+  if (chunks <= 1 || threads == 1 || most_threads <= 1 || inside_body)
+    return run_inline(chunks, body, context);
+  if (const ThreadPool::Turn turn(pool()); turn)
+    return pool().run(chunks, body, context, threads, most_threads);
   run_inline(chunks, body, context);
 }
 

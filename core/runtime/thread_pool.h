@@ -21,17 +21,21 @@ int worker_index();
 
 using ChunkBody = void (*)(void* context, std::int64_t chunk);
 // Runs body(context, i) for each i in [0, chunks), in any order on any thread; returns when all
-// are done. An exception thrown by a body is rethrown here after all chunks have finished or been
-// dropped.
-void run_chunks(std::int64_t chunks, ChunkBody body, void* context);
+// are done. No more than `most_threads` are woken for it, the caller included. An exception thrown
+// by a body is rethrown here after all chunks have finished or been dropped.
+inline constexpr int kMostThreads = 1024;
+void run_chunks(std::int64_t chunks, ChunkBody body, void* context,
+                int most_threads = kMostThreads);
 
-template <class F> void parallel_chunks(std::int64_t chunks, F&& body) {
+template <class F>
+void parallel_chunks(std::int64_t chunks, F&& body, int most_threads = kMostThreads) {
   if (chunks == 1 || num_threads() == 1) {
     for (std::int64_t i = 0; i < chunks; ++i) body(i);
     return;
   }
   using Body = std::remove_reference_t<F>;
-  run_chunks(chunks, [](void* f, std::int64_t i) { (*static_cast<Body*>(f))(i); }, &body);
+  run_chunks(
+      chunks, [](void* f, std::int64_t i) { (*static_cast<Body*>(f))(i); }, &body, most_threads);
 }
 
 // Splits [0, count) into pieces of `grain` (the last may be shorter), independent of the number of

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/cpu/matmul/rungs.h"
+#include "core/cpu/matmul/tuning.h"
 #include "core/tests/check.h"
 #include "core/tests/each_isa.h"
 
@@ -11,9 +12,9 @@ namespace tw {
 namespace {
 
 struct Depth {  // for the length of a test
-  explicit Depth(std::int64_t extent) : before(strassen_extent) { strassen_extent = extent; }
-  ~Depth() { strassen_extent = before; }
-  const std::int64_t before;
+  explicit Depth(double extent) { set_matmul_tuning("strassen_extent", extent); }
+  ~Depth() { set_matmul_tuning("strassen_extent", before); }
+  const double before = double(std::int64_t(matmul_tuning().strassen_extent));
 };
 
 template <class T> struct Matrix {

@@ -44,6 +44,17 @@ TW_TEST(threads_run_each_chunk_once) {
   }
 }
 
+TW_TEST(threads_may_be_limited_for_a_job) {
+  const ThreadCount count(4);
+  for (int most : {1, 2, 3, 4, 1000}) {
+    std::vector<std::atomic<int>> runs(100);
+    parallel_chunks(100, [&](std::int64_t i) { ++runs[i]; }, most);
+    for (const auto& run : runs) CHECK_EQ(run.load(), 1);
+  }
+  parallel_chunks(100, [&](std::int64_t) { CHECK_EQ(worker_index(), 0); }, 1);
+  CHECK_EQ(num_threads(), 4);
+}
+
 TW_TEST(threads_stay_correct_back_to_back_and_after_pauses) {
   const ThreadCount count(4);
   std::int64_t plain[64] = {};  // not atomic: the sanitizer sees a missing order between runs

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import builtins as _builtins
 import importlib as _importlib
+import os as _os
 import typing as _typing
 
 from tilewright import _core
+from tilewright import cache as _cache
 from tilewright._core import *  # noqa: F403  (the engine's ops; its stub lists them)
 from tilewright.grad_mode import enable_grad as enable_grad
 from tilewright.grad_mode import no_grad as no_grad
@@ -24,6 +26,7 @@ pi = 3.141592653589793
 # Loaded on first use, to keep the import fast.
 _SUBMODULES = (
     "bench", "cli", "data", "io", "kernels", "memory", "nn", "optim", "runtime", "train",
+    "tune",
 )  # fmt: skip
 _LAZY = {
     "checkpoint": "tilewright.checkpointing",
@@ -47,6 +50,7 @@ if _typing.TYPE_CHECKING:
     from tilewright import optim as optim
     from tilewright import runtime as runtime
     from tilewright import train as train
+    from tilewright import tune as tune
     from tilewright.checkpointing import checkpoint as checkpoint
     from tilewright.checkpointing import checkpoint_sequential as checkpoint_sequential
     from tilewright.explanation import explain as explain
@@ -104,3 +108,16 @@ def tensor(
     True
     """
     return _core.asarray(obj, dtype=dtype, copy=True).requires_grad_(requires_grad)
+
+
+def _apply_tuning() -> None:
+    """Takes over what `tilewright tune` has measured here; without a table, one look for a file."""
+    try:
+        there = _core.env_text("TUNE") != "0" and _os.path.lexists(_cache.tuning_path())
+    except ImportError:  # a system whose cache folder takes platformdirs to find
+        there = False
+    if there:
+        _importlib.import_module("tilewright.tune.table").apply_at_start()
+
+
+_apply_tuning()

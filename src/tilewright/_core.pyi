@@ -562,8 +562,6 @@ def _scratch_reset_peaks() -> None: ...
 def _scratch_stats() -> dict[str, int]: ...
 def _set_faults_after(arg: int, /) -> None: ...
 def _set_grad_mode(arg: _Bool, /) -> _Bool: ...
-def _set_strassen_extent(extent: int) -> int:
-    """Smallest extent that is halved; returns the one before."""
 def _set_task_classes(
     task: object,
     cancelled: object,
@@ -863,6 +861,8 @@ def manual_seed(seed: int) -> None:
     """Seeds the default generator."""
 def matmul(a: Tensor, b: Tensor) -> Tensor:
     """Matrix product; 1-D operands are vectors, leading axes are broadcast batches."""
+def matmul_tunables() -> list[dict[str, Any]]:
+    """Numbers of the matmul ladder that depend on the machine: in force, default, limits."""
 def max(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Largest element; NaN where there is one."""
 def maximum(a: _Operand, b: _Operand) -> Tensor:
@@ -954,6 +954,8 @@ def set_float32_matmul_precision(precision: str) -> None:
     """What float32 matmul may use: 'highest' (as exact as IEEE float32), 'high' or ..."""
 def set_isa(name: str) -> None:
     """Uses the kernels of one instruction set."""
+def set_matmul_tuning(name: str, value: float) -> None:
+    """Sets one of these numbers; raises ValueError for what its limits do not allow."""
 def set_num_threads(count: int) -> None:
     """Sets the number of threads (1 to 1024)."""
 def set_thread_pinning(on: _Bool) -> None:

@@ -14,7 +14,8 @@ from tilewright import _core
 class Candidate:
     """A kernel that was weighed: `reason` says why it was refused, `cost_ns` what it would take.
 
-    `cost_ns` is the estimate that the choice is made by, None where the kernel was refused.
+    `cost_ns` is the estimate that the choice is made by, None where the kernel was refused;
+    `terms` are the parts it is the sum of, name and ns, where the kernel tells them.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Candidate:
     reason: str
     cost_ns: float | None
     chosen: bool
+    terms: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -117,8 +119,11 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
         return iter(self.entries)
 
     def as_dict(self) -> dict[str, Any]:
-        """All entries, as JSON has them."""
-        return {"entries": [entry.as_dict() for entry in self.entries]}
+        """All entries, and where the estimates' numbers come from, as JSON has them."""
+        return {
+            "entries": [entry.as_dict() for entry in self.entries],
+            "estimates": _estimates_source(),
+        }
 
     def __rich__(self) -> Any:
         """A table for rich's print; rich calls this."""
@@ -194,16 +199,32 @@ def _verdict(candidate: Candidate) -> tuple[str, str, str, str]:
     if not candidate.accepted:
         return (mark, candidate.name, "", f"refused: {candidate.reason}")
     cost = "" if candidate.cost_ns is None else f"about {_time(candidate.cost_ns)}"
-    verdict = "chosen" if candidate.chosen else candidate.reason or "costs more"
-    return (mark, candidate.name, cost, verdict)
+    if candidate.chosen:
+        return (mark, candidate.name, cost, f"chosen{_sum(candidate.terms)}")
+    return (mark, candidate.name, cost, candidate.reason or "costs more")
+
+
+def _sum(terms: Iterable[tuple[str, float]]) -> str:
+    """What makes up an estimate: parts that are none are left out."""
+    parts = [f"{name} {_time(ns)}" for name, ns in terms if ns]
+    return f": {' + '.join(parts)}" if parts else ""
+
+
+def _estimates_source() -> str:
+    from tilewright.tune.table import source  # noqa: PLC0415  (imported on use)
+
+    return source()
 
 
 def _legend(entries: Iterable[Entry]) -> str:
+    entries = list(entries)
     threads = ", ".join(map(str, sorted({entry.threads for entry in entries})))
+    rated = any(candidate.terms for entry in entries for candidate in entry.candidates)
+    estimates = f"\nEstimates: {_estimates_source()}." if rated else ""
     return (
         f"{threads} thread{'' if threads == '1' else 's'}. Roofline: share of the speed that this "
         "machine's arithmetic (compute) or memory allows,\nas measured in this process; data in a "
-        "cache can come faster than memory allows."
+        f"cache can come faster than memory allows.{estimates}"
     )
 
 

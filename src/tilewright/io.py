@@ -81,7 +81,7 @@ def save(
     # Largest elements first keeps every tensor aligned to its element size.
     names = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
     header = _header({name: tensors[name] for name in names}, metadata)
-    with _atomic_writer(os.fsdecode(path)) as file:
+    with atomic_writer(os.fsdecode(path), "save") as file:
         file.write(header)
         for name in names:
             if tensors[name].size:
@@ -170,10 +170,13 @@ def _header(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None) -
 
 
 @contextmanager
-def _atomic_writer(path: str) -> Iterator[IO[bytes]]:
-    """A file that takes the place of `path` when the block ends without an exception."""
+def atomic_writer(path: str, who: str) -> Iterator[IO[bytes]]:
+    """A file that takes the place of `path` when the block ends without an exception.
+
+    Raises OSError that starts with `who`, the function that the user called.
+    """
     target = os.path.realpath(path)
-    mode = _mode_of_regular_file(target)
+    mode = _mode_of_regular_file(target, who)
     temporary = f"{target}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
     try:
         with open(temporary, "xb") as file:
@@ -187,28 +190,28 @@ def _atomic_writer(path: str) -> Iterator[IO[bytes]]:
         if os.path.exists(temporary):
             os.unlink(temporary)
         if isinstance(error, OSError):
-            raise _named(error, target) from None
+            raise _named(error, target, who) from None
         raise
     _sync_folder(os.path.dirname(target))
 
 
-def _mode_of_regular_file(target: str) -> int | None:
+def _mode_of_regular_file(target: str, who: str) -> int | None:
     """Permissions of the file to replace, None where there is none."""
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, "save: is a folder", target)
+        raise IsADirectoryError(errno.EISDIR, f"{who}: is a folder", target)
     if not stat.S_ISREG(mode):
-        text = "save: not a regular file, it cannot be replaced atomically"
+        text = f"{who}: not a regular file, it cannot be replaced atomically"
         raise OSError(errno.EINVAL, text, target)
     return stat.S_IMODE(mode)
 
 
-def _named(error: OSError, target: str) -> OSError:
+def _named(error: OSError, target: str, who: str) -> OSError:
     """The same error about the target: the user does not know the temporary name."""
-    return OSError(error.errno, f"save: {error.strerror}", target)
+    return OSError(error.errno, f"{who}: {error.strerror}", target)
 
 
 def _sync_folder(folder: str) -> None:

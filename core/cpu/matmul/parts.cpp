@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/cpu/matmul/layout.h"
+#include "core/cpu/matmul/tuning.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"
 
@@ -12,13 +13,6 @@ namespace {
 
 std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
 
-// The packed block of B takes 5/8 of a 2 MiB L2; A, C and the next panel pass through the rest. Of
-// (kc, nc) float32, (1024, 320) and (512, 640) were the fastest; the long run saves passes over C
-// but sums more terms in one go (error 5.8e-7 against 4.0e-7), hence only where it leaves few runs.
-constexpr std::int64_t kBlockBytes = 1024 * 320 * 4;
-constexpr std::int64_t kSmallBytesOfA = 512 * 1024;
-constexpr std::int64_t kLongRunBytes = 4096, kShortRunBytes = 2048;
-
 // Rows of A that are not contiguous are packed, for a whole run along k, up to this many: 16 MiB.
 constexpr std::int64_t kPackedRows = 3072;
 
@@ -27,33 +21,35 @@ double work_of(const MatmulProblem& p) {
   const double m = double(p.m), n = double(p.n), k = double(p.k);
   return double(p.batch) * (2 * m * n * k + 16 * (m * k + k * n + m * n));
 }
-// Less than this for a thread (about 10 us) is not worth waking it.
-constexpr double kWorkPerPart = 2e6;
-
+std::int64_t threads_of_a_product() {
+  const std::int64_t most = matmul_tuning().most_threads;
+  return most > 0 ? std::min<std::int64_t>(most, num_threads()) : num_threads();
+}
 struct Grid {
   std::int64_t batch, m, n;  // parts along each
 };
 bool has_work_for_threads(const MatmulProblem& p) {
-  return num_threads() > 1 && work_of(p) >= 2 * kWorkPerPart;
+  return threads_of_a_product() > 1 && work_of(p) >= 2 * matmul_tuning().work_per_part;
 }
 
 // Tall products are halved: a thread that loses its processor for a while then leaves the others
 // less to wait for (p95 at 1024^2 down by a quarter), for packing B twice (2 %).
 constexpr std::int64_t kTallRows = 512;
 
-// Columns first: parts along n share no packing. Two parts a thread even out an unlucky one.
+// Columns first: parts along n share no packing. Several parts a thread even out an unlucky one.
 Grid grid_of(const MatmulProblem& p, const MatmulBlocks& blocks, std::int64_t tile) {
   const std::int64_t passes = (p.m + blocks.mc - 1) / blocks.mc;
   if (!has_work_for_threads(p)) return {1, passes, 1};
   const std::int64_t rows = std::max<std::int64_t>(passes, p.m >= kTallRows ? 2 : 1);
-  const std::int64_t threads = num_threads();
+  const std::int64_t threads = threads_of_a_product();
+  const std::int64_t most = matmul_tuning().parts_per_thread * threads;
   const std::int64_t parts =
-      std::min<std::int64_t>(2 * threads, std::int64_t(work_of(p) / kWorkPerPart));
-  if (p.batch >= 2 * threads) return {std::min(p.batch, parts), rows, 1};
+      std::min(most, std::int64_t(work_of(p) / matmul_tuning().work_per_part));
+  if (p.batch >= most) return {std::min(p.batch, parts), rows, 1};
   const std::int64_t each = std::max<std::int64_t>(parts / p.batch, 1);
   if (p.n >= threads * tile) {
     // As many parts as blocks of B within reason, shared evenly.
-    const std::int64_t blocks_n = std::min((p.n + blocks.nc - 1) / blocks.nc, 4 * threads);
+    const std::int64_t blocks_n = std::min((p.n + blocks.nc - 1) / blocks.nc, 2 * most);
     return {p.batch, rows,
             std::min(each < threads ? each : round_up(blocks_n, threads), p.n / tile)};
   }
@@ -90,8 +86,10 @@ MatmulProblem cut(const MatmulProblem& p, Range batch, Range rows, Range columns
 }  // namespace
 
 std::int64_t run_of(std::int64_t k, std::int64_t element_bytes) {
-  if (k * element_bytes <= kLongRunBytes) return k > 0 ? k : 1;
-  const std::int64_t limit = (k <= 2048 ? kLongRunBytes : kShortRunBytes) / element_bytes;
+  const MatmulTuning& tuning = matmul_tuning();
+  if (k * element_bytes <= tuning.long_run_bytes) return k > 0 ? k : 1;
+  const std::int64_t limit =
+      (k <= 2048 ? tuning.long_run_bytes : tuning.short_run_bytes) / element_bytes;
   const std::int64_t runs = (k + limit - 1) / limit;
   return (k + runs - 1) / runs;
 }
@@ -105,9 +103,10 @@ MatmulBlocks blocks_of(const MatmulProblem& p) {
   const std::int64_t element = size_of(p.dtype), tile = tile_columns(p.dtype);
   const std::int64_t kc = run_of(p.k, element);
   // A few rows of A stay in L2 themselves: then one panel of B at a time, used up while still warm.
-  if (p.a_col == 1 && p.m * kc * element <= kSmallBytesOfA) return {kc, tile, p.m, false, false};
+  if (p.a_col == 1 && p.m * kc * element <= matmul_tuning().small_bytes_of_a)
+    return {kc, tile, p.m, false, false};
   const std::int64_t columns =
-      std::max(kBlockBytes / (element * kc) / tile, std::int64_t{1}) * tile;
+      std::max(matmul_tuning().block_bytes / (element * kc) / tile, std::int64_t{1}) * tile;
   const std::int64_t nc = std::min(columns, round_up(p.n, tile));
   return {kc, nc, packs_rows(p) ? std::min(p.m, kPackedRows) : p.m, false, false};
 }
@@ -130,12 +129,13 @@ void run_parts(const MatmulProblem& p, const MatmulBlocks& blocks, MatmulTable::
   if (p.m <= blocks.mc && !has_work_for_threads(p)) return run_part(p);
   const std::int64_t tile = tile_columns(p.dtype);
   const Grid grid = grid_of(p, blocks, tile);
-  parallel_chunks(grid.batch * grid.m * grid.n, [&](std::int64_t i) {
+  auto run_chunk = [&](std::int64_t i) {
     const MatmulProblem part =
         cut(p, part_of(p.batch, grid.batch, i / (grid.m * grid.n), 1),
             part_of(p.m, grid.m, i / grid.n % grid.m, 1), part_of(p.n, grid.n, i % grid.n, tile));
     if (!is_empty(part)) run_part(part);
-  });
+  };
+  parallel_chunks(grid.batch * grid.m * grid.n, run_chunk, int(threads_of_a_product()));
 }
 
 }  // namespace tw

@@ -1,7 +1,5 @@
 // What the rungs that stand on others share with the ladder's table.
 #pragma once
-#include <cstdint>
-
 #include "core/cpu/matmul.h"
 
 namespace tw {
@@ -12,10 +10,10 @@ void run_packed(const MatmulProblem& p);
 double packed_ns(const MatmulProblem& p);
 
 // ---- strassen ----
-// A level is taken where no extent is smaller: halves of 1024 still run at the packed rung's full
-// rate, and moving their sums costs less than the eighth of the multiplications it spares.
-extern std::int64_t strassen_extent;
-double strassen_ns(const MatmulProblem& p);
+struct StrassenCost {
+  double products_ns, sums_ns;
+};
+StrassenCost strassen_cost(const MatmulProblem& p);
 void run_strassen(const MatmulProblem& p);
 
 }  // namespace tw

@@ -9,6 +9,7 @@
 #include "core/cpu/isa.h"
 #include "core/cpu/matmul/layout.h"
 #include "core/cpu/matmul/rungs.h"
+#include "core/cpu/matmul/tuning.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"
 
@@ -21,8 +22,6 @@ constexpr int kMostLevels = 3;
 // Rows of a temporary begin this far apart beyond their length: a stride of a power of two would
 // put them all into a few sets of the L1 cache.
 constexpr std::int64_t kRowPad = 32;
-// An element that a sum reads or writes, in nanoseconds: 20 GB/s.
-constexpr double kNsPerStreamed = 0.2;
 // A thread's share of a sum: long enough to be worth a chunk, short enough to even out.
 constexpr std::int64_t kChunkBytes = 1 << 18;
 
@@ -182,7 +181,7 @@ int levels_of(const MatmulProblem& p) {
     return 0;
   const std::int64_t smallest = std::min({p.m, p.n, p.k});
   int levels = 0;
-  while (levels < kMostLevels && (smallest >> levels) >= strassen_extent) ++levels;
+  while (levels < kMostLevels && (smallest >> levels) >= matmul_tuning().strassen_extent) ++levels;
   return levels;
 }
 
@@ -231,11 +230,9 @@ template <class T> void run_one(const MatmulProblem& p, int levels) {
 
 }  // namespace
 
-std::int64_t strassen_extent = 2048;
-
-double strassen_ns(const MatmulProblem& p) {
+StrassenCost strassen_cost(const MatmulProblem& p) {
   // The precision setting is about float32; the free choice leaves float64 exact.
-  if (p.dtype != DType::float32) return std::numeric_limits<double>::infinity();
+  if (p.dtype != DType::float32) return {std::numeric_limits<double>::infinity(), 0};
   const int levels = levels_of(p);
   const double m = double(p.m), n = double(p.n), k = double(p.k);
   double products = 1, sums = 0;
@@ -248,7 +245,8 @@ double strassen_ns(const MatmulProblem& p) {
   MatmulProblem leaf = p;
   leaf.batch = 1;
   leaf.m >>= levels, leaf.n >>= levels, leaf.k >>= levels;
-  return double(p.batch) * (products * packed_ns(leaf) + kNsPerStreamed * sums);
+  const double batch = double(p.batch);
+  return {batch * products * packed_ns(leaf), batch * sums * matmul_tuning().strassen_ns_per_sum};
 }
 
 void run_strassen(const MatmulProblem& given) {

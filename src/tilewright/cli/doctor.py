@@ -11,9 +11,10 @@ from importlib import metadata
 from pathlib import Path
 
 import tilewright as tw
+from tilewright.cache import cache_folder
 from tilewright.cli import arguments
 from tilewright.cli.console import Console, format_bytes
-from tilewright.data.mnist import cache_folder, default_folder, missing_files
+from tilewright.data.mnist import default_folder, missing_files
 from tilewright.extras import available
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
@@ -139,22 +140,36 @@ def check_packages() -> list[Finding]:
 
 
 def check_cache_folder() -> list[Finding]:
-    """Whether downloads have a place."""
-    if not available("platformdirs"):
+    """Whether downloads and measurements have a place."""
+    try:
+        folder = Path(cache_folder())
+    except ImportError:
         return []
-    folder = cache_folder()
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if os.access(existing, os.W_OK | os.X_OK):
         return [Finding("cache folder", OK, str(folder))]
-    remedy = "make it writable, or set XDG_CACHE_HOME to a folder that is"
+    remedy = "make it writable, or set TILEWRIGHT_CACHE_DIR to a folder that is"
     return [Finding("cache folder", PROBLEM, f"{existing} is not writable", remedy)]
+
+
+def check_tuning() -> list[Finding]:
+    """Whether the table of `tilewright tune`, if there is one, counts on this machine."""
+    try:
+        state = tw.tune.table.state()
+    except ImportError:
+        return []
+    if state.startswith("ignored"):
+        remedy = f"measure anew with `tilewright tune`, or delete {tw.tune.path()}"
+        return [Finding("tuning", NOTE, state, remedy)]
+    return [Finding("tuning", OK, tw.tune.source())]
 
 
 def check_data() -> list[Finding]:
     """Whether MNIST is where the commands look for it."""
-    if not available("platformdirs") and not tw._core.env_text("DATA"):
+    try:
+        folder = default_folder()
+    except ImportError:
         return []
-    folder = default_folder()
     missing = missing_files(folder)
     if not missing:
         return [Finding("MNIST", OK, str(folder))]
@@ -177,5 +192,6 @@ CHECKS: tuple[Callable[[], list[Finding]], ...] = (
     check_memory,
     check_packages,
     check_cache_folder,
+    check_tuning,
     check_data,
 )

@@ -44,6 +44,7 @@ def collect(measure: bool) -> dict[str, Any]:
         "platform": f"{platform.system()} {platform.machine()}",
         "threads": tw.get_num_threads(),
         **tw._core.cpu_info(),
+        "tuning": tw.tune.source(),
         "kernels": {op: list(tw.kernels.names(op)) for op in tw.kernels.ops()},
     }
     if measure:
@@ -69,6 +70,7 @@ def _machine_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("caches", _caches(facts)),
         ("processors", f"{facts['logical_processors']}, {facts['usable_processors']} usable"),
         ("threads", str(facts["threads"])),
+        ("matmul's numbers", facts["tuning"]),
     ]
     if "matmul_flops_per_s" in facts:
         rows.append(("matmul 1024, float32", f"{facts['matmul_flops_per_s'] / 1e9:.1f} GFLOP/s"))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tilewright import Tensor, _core
+from tilewright.cache import cache_folder
 from tilewright.data.idx import read_idx
 from tilewright.extras import require
 
@@ -54,15 +55,7 @@ def mnist(path: str | os.PathLike[str] | None = None, download: bool = False) ->
 def default_folder() -> Path:
     """TILEWRIGHT_DATA where set, else the user's cache folder for MNIST."""
     named = _core.env_text("DATA")
-    return Path(named) if named else cache_folder() / "mnist"
-
-
-def cache_folder() -> Path:
-    """Where downloaded data is kept."""
-    platformdirs = require(
-        "platformdirs", purpose="finding the cache folder", install="platformdirs"
-    )
-    return Path(platformdirs.user_cache_dir("tilewright"))
+    return Path(named) if named else Path(cache_folder()) / "mnist"
 
 
 def missing_files(folder: Path) -> list[str]:
