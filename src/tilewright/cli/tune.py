@@ -148,7 +148,7 @@ def _outcome_row(outcome: Outcome) -> Sequence[str]:
     gain, noise = (
         "" if isnan(share) else f"{100 * share:+.1f}%" for share in (outcome.gain, outcome.noise)
     )
-    return (outcome.name, gain, noise, outcome.note or "replaces the default")
+    return (outcome.name, gain, noise, outcome.note)
 
 
 def _number(value: float) -> str:

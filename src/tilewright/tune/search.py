@@ -43,7 +43,8 @@ class Outcome(NamedTuple):
     """What a step found: `values` are the new ones, empty where the default stays.
 
     `gain`: the best candidate's, `noise`: what the default won or lost against itself, as shares
-    of time; NaN where nothing was measured. `note` says why the default stays.
+    of time; NaN where nothing was measured. `note` says why the default stays, or what the
+    products it was tried on gained.
     """
 
     name: str
@@ -204,7 +205,8 @@ class Search:
         if again is None or not again[1].is_clear(again[0]):
             return Outcome(name, {}, first.share, noise.share, "did not win again")
         gain = min(first.share, again[1].share)
-        return Outcome(name, dict(candidates[best]), gain, again[0].share)
+        note = f"replaces the default: {again[1].least:+.1%} to {again[1].most:+.1%} by product"
+        return Outcome(name, dict(candidates[best]), gain, again[0].share, note)
 
     def _gains(
         self, name: str, candidates: Sequence[Values], works: Sequence[Work], seconds: float
@@ -258,9 +260,14 @@ class Search:
 
 
 class _Gain(NamedTuple):
-    """Share of time won, and the share of the paired rounds in which some was."""
+    """Share of time won over all products and by the extremes among them.
+
+    `steadiness`: the share of the paired rounds in which some was won.
+    """
 
     share: float
+    least: float
+    most: float
     steadiness: float
 
     def is_clear(self, noise: _Gain) -> bool:
@@ -275,9 +282,10 @@ def _gain(usual: list[list[float]], other: list[list[float]]) -> _Gain:
         [math.log(a / b) for a, b in zip(mine, its, strict=True)]
         for mine, its in zip(usual, other, strict=True)
     ]
-    share = math.exp(fmean(map(median, logs))) - 1
+    medians = [median(of_product) for of_product in logs]
+    mean, least, most = map(math.expm1, (fmean(medians), min(medians), max(medians)))
     won = [sum(of_round) > 0 for of_round in zip(*logs, strict=True)]
-    return _Gain(share, sum(won) / len(won))
+    return _Gain(mean, least, most, sum(won) / len(won))
 
 
 @contextmanager
