@@ -5,6 +5,7 @@
 
 #include "core/cpu/matmul/layout.h"
 #include "core/cpu/matmul/parts.h"
+#include "core/cpu/matmul/split.h"
 #include "core/runtime/registry.h"
 
 namespace tw {
@@ -28,14 +29,6 @@ void run_simd(const void* problem) {
   if (is_empty(p)) return;
   const std::size_t panel = p.k * tile_columns(p.dtype) * size_of(p.dtype);
   run_parts(p, {p.k, p.n, p.m, false}, ladder_of(p.dtype).simd, std::max<std::size_t>(panel, 1));
-}
-
-void run_packed(const void* problem) {
-  MatmulProblem p = oriented(problem_of(problem));
-  if (is_empty(p)) return;
-  fold_batch(p);
-  const MatmulBlocks blocks = blocks_of(p);
-  run_parts(p, blocks, ladder_of(p.dtype).packed, scratch_bytes(p, blocks));
 }
 
 // Rows of A and columns of B that are contiguous along k make dot products. They read each vector
@@ -149,6 +142,7 @@ constexpr Kernel kLadder[] = {
 
 void register_matmul_kernels() {
   for (const Kernel& kernel : kLadder) register_kernel(&kernel);
+  for (const Kernel& kernel : split_kernels) register_kernel(&kernel);
 }
 
 }  // namespace tw

@@ -10,8 +10,9 @@
 namespace tw {
 
 // ieee: the order of multiply-adds may differ, nothing else. fp32: another algorithm, error
-// measured and no worse than ieee's. reduced: fewer bits.
-enum class Precision : std::uint8_t { ieee, fp32, reduced };
+// measured and no worse than ieee's. high: 16 bits or so of float32's 24. medium: 8.
+enum class Precision : std::uint8_t { ieee, fp32, high, medium };
+inline constexpr const char* kPrecisionNames[] = {"ieee", "fp32", "high", "medium"};
 
 // A problem is the op's own struct (MatmulProblem, ReduceProblem, ...), behind a plain pointer.
 struct Kernel {
@@ -25,10 +26,14 @@ struct Kernel {
   bool (*accepts)(const void* problem, std::string* reason);
   double (*cost_ns)(const void* problem);  // estimate, for the choice
   void (*run)(const void* problem);        // on the active instruction set
+  // Problems whose operands have no more bits than the kernel keeps: free to choose whatever the
+  // limit. Null: none.
+  bool (*keeps_all_bits)(const void* problem) = nullptr;
 };
 
-// What the free choice may use for float32: only ieee and fp32 kernels, or reduced ones too.
+// The least exact kernels that the free choice may use for float32: fp32, high or medium.
 enum class MatmulPrecision : std::uint8_t { highest, high, medium };
+inline constexpr const char* kMatmulPrecisionNames[] = {"highest", "high", "medium"};
 void set_precision_limit(MatmulPrecision limit);
 MatmulPrecision precision_limit();
 

@@ -1,0 +1,99 @@
+// Rung split in the registry: which machine can, which problems it takes, and what they cost.
+#include "core/base/cpu_info.h"
+#include "core/cpu/isa.h"
+#include "core/cpu/matmul/layout.h"
+#include "core/cpu/matmul/split.h"
+
+namespace tw {
+
+#if TW_BUILT_amx
+namespace amx {
+extern const SplitTable split_table;
+}
+#endif
+#if TW_BUILT_avx512_bf16
+namespace avx512_bf16 {
+extern const SplitTable split_table;
+}
+#endif
+
+namespace {
+
+// Estimates of one thread's time. A flop is one of 2 m n k, however many partial products it takes.
+struct Rates {
+  double pack_ns[3], ns_per_flop[3];  // by parts; an element packed, both operands alike
+};
+// Tile registers: 310, 460 and 1200 GFLOP/s at 2048 and above, packing included. Only compiled
+// where this was written: figures of a study with the same blocks.
+constexpr Rates kTileRates{{0.15, 0.25, 0.35}, {1 / 1250.0, 1 / 480.0, 1 / 325.0}};
+// Vectors: twice the multiply-adds of float32, so six products cost three times float32's time.
+constexpr Rates kVectorRates{{0.15, 0.25, 0.35}, {1 / 420.0, 1 / 145.0, 1 / 73.0}};
+constexpr double kOverheadNs = 1500;
+
+struct Backend {
+  const SplitTable* table = nullptr;
+  Rates rates{};
+};
+const Backend& best_backend() {
+  static const Backend best = []() -> Backend {
+#if TW_BUILT_amx
+    if (has_features({"amx_bf16"}) && may_use_tiles()) return {&amx::split_table, kTileRates};
+#endif
+#if TW_BUILT_avx512_bf16
+    if (has_features({"avx512_bf16"})) return {&avx512_bf16::split_table, kVectorRates};
+#endif
+    return {};
+  }();
+  return best;
+}
+
+bool refuse(std::string* reason, const char* text) {
+  if (reason) *reason = text;
+  return false;
+}
+
+template <int parts> bool accepts(const void* problem, std::string* reason) {
+  const DType dtype = problem_of(problem).dtype;
+  if (parts == 1 && dtype != DType::float32 && dtype != DType::bfloat16)
+    return refuse(reason, "only float32 and bfloat16 are multiplied as bfloat16");
+  if (parts > 1 && dtype != DType::float32)
+    return refuse(reason, "only float32 is split into bfloat16 parts");
+  if (!best_backend().table)
+    return refuse(reason, "this machine has no dot products of bfloat16 (AVX512_BF16 or AMX)");
+  return split_backend() ||
+         refuse(reason, "the instruction set in use has no dot products of bfloat16: use avx512");
+}
+
+std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
+
+template <int parts> double cost(const void* problem) {
+  const MatmulProblem& p = problem_of(problem);
+  const Backend& backend = best_backend();
+  const double m = double(round_up(p.m, backend.table->tile_rows)),
+               n = double(round_up(p.n, kSplitLines)), k = double(round_up(p.k, kSplitTerms));
+  return double(p.batch) * (kOverheadNs + backend.rates.pack_ns[parts - 1] * (m + n) * k +
+                            backend.rates.ns_per_flop[parts - 1] * 2 * m * n * k);
+}
+
+template <int parts> void run(const void* problem) {
+  run_split(*split_backend(), parts, problem_of(problem));
+}
+
+bool is_bfloat16(const void* problem) { return problem_of(problem).dtype == DType::bfloat16; }
+
+}  // namespace
+
+const SplitTable* split_backend() {
+  return active_isa() == Isa::avx512 ? best_backend().table : nullptr;
+}
+
+const Kernel split_kernels[kSplitKernels] = {
+    {"matmul", "bf16x6", "cpu", Precision::fp32,
+     "three bfloat16 parts, six products: float32's error", accepts<3>, cost<3>, run<3>},
+    {"matmul", "bf16x3", "cpu", Precision::high, "two bfloat16 parts, three products: 16 bits",
+     accepts<2>, cost<2>, run<2>},
+    {"matmul", "bf16", "cpu", Precision::medium, "operands rounded to bfloat16, summed in float32",
+     accepts<1>, cost<1>, run<1>, is_bfloat16},
+};
+
+}  // namespace tw
