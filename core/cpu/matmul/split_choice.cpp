@@ -25,10 +25,12 @@ struct Rates {
 };
 // Tile registers: 310, 460 and 1200 GFLOP/s at 2048 and above, packing included. Only compiled
 // where this was written: figures of a study with the same blocks.
-constexpr Rates kTileRates{{0.15, 0.25, 0.35}, {1 / 1250.0, 1 / 480.0, 1 / 325.0}};
+constexpr Rates kTileRates{{0.1, 0.17, 0.25}, {1 / 1250.0, 1 / 480.0, 1 / 325.0}};
 // Vectors: twice the multiply-adds of float32, so six products cost three times float32's time.
-constexpr Rates kVectorRates{{0.15, 0.25, 0.35}, {1 / 420.0, 1 / 145.0, 1 / 73.0}};
-constexpr double kOverheadNs = 1500;
+constexpr Rates kVectorRates{{0.1, 0.17, 0.25}, {1 / 420.0, 1 / 145.0, 1 / 73.0}};
+constexpr double kOverheadNs = 400;
+// To pack an operand that lies the other way round, and one without contiguous elements.
+constexpr double kTransposedNs = 0.2, kGatheredNs = 1;
 
 struct Backend {
   const SplitTable* table = nullptr;
@@ -66,13 +68,19 @@ template <int parts> bool accepts(const void* problem, std::string* reason) {
 
 std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
 
+// An element of an operand with these strides: what packing wants contiguous, and the other one.
+double pack_ns(double plain, std::int64_t wanted, std::int64_t other) {
+  return wanted == 1 ? plain : plain + (other == 1 ? kTransposedNs : kGatheredNs);
+}
+
 template <int parts> double cost(const void* problem) {
   const MatmulProblem& p = problem_of(problem);
-  const Backend& backend = best_backend();
-  const double m = double(round_up(p.m, backend.table->tile_rows)),
-               n = double(round_up(p.n, kSplitLines)), k = double(round_up(p.k, kSplitTerms));
-  return double(p.batch) * (kOverheadNs + backend.rates.pack_ns[parts - 1] * (m + n) * k +
-                            backend.rates.ns_per_flop[parts - 1] * 2 * m * n * k);
+  const auto& [table, rates] = best_backend();
+  const double m = double(round_up(p.m, table->tile_rows)), n = double(round_up(p.n, kSplitLines)),
+               k = double(round_up(p.k, kSplitTerms));
+  const double packing = m * k * pack_ns(rates.pack_ns[parts - 1], p.a_col, p.a_row) +
+                         n * k * pack_ns(rates.pack_ns[parts - 1], p.b_col, p.b_row);
+  return double(p.batch) * (kOverheadNs + packing + rates.ns_per_flop[parts - 1] * 2 * m * n * k);
 }
 
 template <int parts> void run(const void* problem) {
