@@ -22,6 +22,7 @@ const SplitTable split_table = {
     .name = TW_SPLIT_NAME,
     .tile_rows = kSplitTileRows,
     .tile_columns = kSplitTileColumns,
+    .run_terms = {kSplitRunOfOne, kSplitRun, kSplitRun},
     .pack_rows = pack_rows,
     .pack_columns = pack_columns,
     .multiply = multiply,

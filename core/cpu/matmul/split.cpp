@@ -103,9 +103,6 @@ class SharedRange {
 
 // ---- blocks ----
 
-// Terms added up in one go: a panel of A for one part (32 x 512 bfloat16) is 32 KiB and stays in
-// L1.
-constexpr std::int64_t kRunTerms = 512;
 // Packed operands beyond this are made in turns; within it they stay in L3, or nearly so.
 constexpr std::int64_t kPackedBytes = 16 << 20;
 // Lines packed by one thread at a time.
@@ -119,9 +116,8 @@ struct Blocks {
 // Of L2 a block of B takes three eighths; panels of A and C pass through the rest.
 Blocks blocks_for(const SplitTable& backend, int parts, std::int64_t k) {
   const std::int64_t l2 = cpu_info().l2_bytes > 0 ? cpu_info().l2_bytes : 1 << 20;
-  const std::int64_t kc = k <= kRunTerms
-                              ? std::max<std::int64_t>(round_up(k, kSplitTerms), kSplitTerms)
-                              : round_up(ceil_divide(k, ceil_divide(k, kRunTerms)), kSplitTerms);
+  const std::int64_t runs = std::max<std::int64_t>(ceil_divide(k, backend.run_terms[parts - 1]), 1);
+  const std::int64_t kc = round_up(std::max<std::int64_t>(ceil_divide(k, runs), 1), kSplitTerms);
   const std::int64_t line_bytes = kc * parts * 2, unit = backend.tile_columns;
   const std::int64_t nc = std::max<std::int64_t>(l2 * 3 / 8 / line_bytes / unit, 1) * unit;
   return {kc, nc, round_up(kPackedBytes / line_bytes, nc * 2)};

@@ -49,6 +49,7 @@ struct SplitProduct {
 struct SplitTable {
   const char* name;
   int tile_rows, tile_columns;  // of the micro-kernel
+  int run_terms[3];             // added up in one go, for one to three parts
   // Each line of a block: 32 terms. Each line of a block of columns: a pair of terms of 16 columns.
   void (*pack_rows)(const SplitSource& source, std::uint16_t* out, SplitRange* range);
   void (*pack_columns)(const SplitSource& source, std::uint16_t* out, SplitRange* range);

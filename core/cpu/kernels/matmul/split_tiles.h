@@ -8,6 +8,8 @@ namespace tw::TW_ISA_NAME {
 namespace {
 
 inline constexpr int kSplitTileRows = 32, kSplitTileColumns = 32;
+// A panel of A, 32 rows of one part, takes 32 KiB and stays in L1.
+inline constexpr int kSplitRun = 512, kSplitRunOfOne = 512;
 inline constexpr int kLineBytes = kSplitTerms * 2;
 
 template <int parts> inline constexpr PartialProduct kOrder[] = {{0, 0}};
