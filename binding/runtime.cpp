@@ -124,7 +124,9 @@ void bind_runtime(nb::module_& m) {
   m.def(
       "set_float32_matmul_precision",
       [](const std::string& name) { set_precision_limit(read_precision(name)); }, "precision"_a,
-      "What float32 matmul may use: 'highest' (as exact as IEEE float32), 'high' or 'medium'.");
+      "The least exact kernels that float32 matmul chooses freely: 'highest' (as exact as IEEE "
+      "float32, the default), 'high' (about 16 bits, 'bf16x3') or 'medium' (8 bits, 'bf16'). "
+      "Raises ValueError for other names.");
   m.def(
       "get_float32_matmul_precision",
       [] { return kMatmulPrecisionNames[static_cast<int>(precision_limit())]; },

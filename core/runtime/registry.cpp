@@ -96,13 +96,11 @@ double cost_of(const Kernel& kernel, const void* problem) {
 
 MatmulPrecision limit = MatmulPrecision::highest;
 
-Precision least_allowed() {
-  return limit == MatmulPrecision::highest ? Precision::fp32
-         : limit == MatmulPrecision::high  ? Precision::high
-                                           : Precision::medium;
-}
+// The settings allow one class less exact each: highest fp32, high high, medium medium.
 bool within_limit(const Kernel& kernel, const void* problem) {
-  return kernel.precision <= least_allowed() ||
+  static_assert(static_cast<int>(Precision::fp32) ==
+                static_cast<int>(MatmulPrecision::highest) + 1);
+  return static_cast<int>(kernel.precision) <= static_cast<int>(limit) + 1 ||
          (kernel.keeps_all_bits && kernel.keeps_all_bits(problem));
 }
 

@@ -27,6 +27,7 @@ struct Rates {
 // where this was written: figures of a study with the same blocks.
 constexpr Rates kTileRates{{0.1, 0.17, 0.25}, {1 / 1250.0, 1 / 480.0, 1 / 325.0}};
 // Vectors: twice the multiply-adds of float32, so six products cost three times float32's time.
+// Measured where two such instructions start in a cycle (docs/notes/matmul.md).
 constexpr Rates kVectorRates{{0.1, 0.17, 0.25}, {1 / 420.0, 1 / 145.0, 1 / 73.0}};
 constexpr double kOverheadNs = 400;
 // To pack an operand that lies the other way round, and one without contiguous elements.
@@ -60,24 +61,26 @@ template <int parts> bool accepts(const void* problem, std::string* reason) {
     return refuse(reason, "only float32 and bfloat16 are multiplied as bfloat16");
   if (parts > 1 && dtype != DType::float32)
     return refuse(reason, "only float32 is split into bfloat16 parts");
-  if (!best_backend().table)
-    return refuse(reason, "this machine has no dot products of bfloat16 (AVX512_BF16 or AMX)");
-  return split_backend() ||
-         refuse(reason, "the instruction set in use has no dot products of bfloat16: use avx512");
+  if (split_backend()) return true;
+  return refuse(reason,
+                best_backend().table
+                    ? "the instruction set in use has no dot products of bfloat16: use avx512"
+                    : "this machine has no dot products of bfloat16 (AVX512_BF16 or AMX)");
 }
-
-std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
 
 // An element of an operand with these strides: what packing wants contiguous, and the other one.
 double pack_ns(double plain, std::int64_t wanted, std::int64_t other) {
   return wanted == 1 ? plain : plain + (other == 1 ? kTransposedNs : kGatheredNs);
 }
 
+// Rounded up to a power of two's multiple.
+double whole(std::int64_t x, std::int64_t unit) { return double((x + unit - 1) & -unit); }
+
 template <int parts> double cost(const void* problem) {
   const MatmulProblem& p = problem_of(problem);
-  const auto& [table, rates] = best_backend();
-  const double m = double(round_up(p.m, table->tile_rows)), n = double(round_up(p.n, kSplitLines)),
-               k = double(round_up(p.k, kSplitTerms));
+  const Rates& rates = best_backend().rates;
+  const double m = whole(p.m, kSplitLines), n = whole(p.n, kSplitLines),
+               k = whole(p.k, kSplitTerms);
   const double packing = m * k * pack_ns(rates.pack_ns[parts - 1], p.a_col, p.a_row) +
                          n * k * pack_ns(rates.pack_ns[parts - 1], p.b_col, p.b_row);
   return double(p.batch) * (kOverheadNs + packing + rates.ns_per_flop[parts - 1] * 2 * m * n * k);
