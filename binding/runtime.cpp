@@ -46,12 +46,11 @@ nb::dict cpu_dictionary() {
 }
 
 nb::dict describe_kernel(const Kernel& kernel) {
-  constexpr const char* kPrecisions[] = {"ieee", "fp32", "reduced"};
   nb::dict out;
   out["op"] = kernel.op;
   out["name"] = kernel.name;
   out["device"] = kernel.device;
-  out["precision"] = kPrecisions[static_cast<int>(kernel.precision)];
+  out["precision"] = kPrecisionNames[static_cast<int>(kernel.precision)];
   out["help"] = kernel.help;
   return out;
 }
@@ -113,11 +112,9 @@ nb::list stop_observing(std::vector<Observation>* outer, bool keep) {
   return out;
 }
 
-constexpr const char* kPrecisionNames[] = {"highest", "high", "medium"};
-
 MatmulPrecision read_precision(const std::string& name) {
   for (int i = 0; i < 3; ++i)
-    if (name == kPrecisionNames[i]) return static_cast<MatmulPrecision>(i);
+    if (name == kMatmulPrecisionNames[i]) return static_cast<MatmulPrecision>(i);
   fail(ErrorKind::value, "precision must be 'highest', 'high' or 'medium', got '", name, "'");
 }
 
@@ -154,10 +151,12 @@ void bind_runtime(nb::module_& m) {
   m.def(
       "set_float32_matmul_precision",
       [](const std::string& name) { set_precision_limit(read_precision(name)); }, "precision"_a,
-      "What float32 matmul may use: 'highest' (as exact as IEEE float32), 'high' or 'medium'.");
+      "The least exact kernels that float32 matmul chooses freely: 'highest' (as exact as IEEE "
+      "float32, the default), 'high' (about 16 bits, 'bf16x3') or 'medium' (8 bits, 'bf16'). "
+      "Raises ValueError for other names.");
   m.def(
       "get_float32_matmul_precision",
-      [] { return kPrecisionNames[static_cast<int>(precision_limit())]; },
+      [] { return kMatmulPrecisionNames[static_cast<int>(precision_limit())]; },
       "What float32 matmul may use.");
   m.def("kernel_ops", ops_with_kernels, "Ops that have registered kernels.");
   m.def(

@@ -24,6 +24,11 @@ needs_netlib = pytest.mark.skipif(
     NETLIB is None, reason="no tests of netlib here: apt-get install libblas-test"
 )
 RUNGS = tw.kernels.names("matmul")
+# What netlib's bounds are for; at these sizes strassen is the packed rung.
+EXACT = (
+    "strassen",
+    *(k["name"] for k in tw.kernels.describe("matmul") if k["precision"] in ("ieee", "fp32")),
+)
 ROWS, COLUMNS = 101, 102
 PLAIN, TRANSPOSED, CONJUGATED = 111, 112, 113
 
@@ -76,7 +81,7 @@ class TestNetlib:
         if rung:
             assert ran == {rung} or "does not accept" in done.stderr
 
-    @pytest.mark.parametrize("rung", ["", *RUNGS])
+    @pytest.mark.parametrize("rung", ["", *EXACT])
     @pytest.mark.parametrize("letter", "sd")
     def test_fortran(self, tmp_path, letter, rung):
         choice = ["--rung", rung] if rung else []
@@ -89,7 +94,7 @@ class TestNetlib:
         assert facts["symbols"][f"{letter}gemm_"]["calls"] >= 17_496
         self.rung_ran(done, facts, rung)
 
-    @pytest.mark.parametrize("rung", ["", *RUNGS])
+    @pytest.mark.parametrize("rung", ["", *EXACT])
     @pytest.mark.parametrize("letter", "sd")
     def test_c(self, tmp_path, letter, rung):
         choice = ["--rung", rung] if rung else []

@@ -213,4 +213,4 @@ class TestChoice:
 
     def test_explain_tells_the_class(self) -> None:
         (record,) = (r for r in tw.kernels.describe("matmul") if r["name"] == "strassen")
-        assert record["precision"] == "reduced"
+        assert record["precision"] == "high"

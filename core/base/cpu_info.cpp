@@ -14,6 +14,7 @@
 #endif
 #ifdef __linux__
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #endif
 
@@ -226,13 +227,6 @@ CpuInfo read_cpu_info() {
   return info;
 }
 
-bool has_all(std::initializer_list<const char*> names) {
-  const std::vector<std::string>& features = cpu_info().features;
-  return std::all_of(names.begin(), names.end(), [&](const char* name) {
-    return std::find(features.begin(), features.end(), name) != features.end();
-  });
-}
-
 }  // namespace
 
 const char* name_of(Isa isa) {
@@ -249,15 +243,35 @@ const CpuInfo& cpu_info() {
   return info;
 }
 
+bool has_features(std::initializer_list<const char*> names) {
+  const std::vector<std::string>& features = cpu_info().features;
+  return std::all_of(names.begin(), names.end(), [&](const char* name) {
+    return std::find(features.begin(), features.end(), name) != features.end();
+  });
+}
+
+bool may_use_tiles() {
+#if defined(__linux__) && defined(__x86_64__)
+  static const bool allowed = [] {
+    constexpr long kRequestPermission = 0x1023, kTileData = 18;
+    return has_features({"amx_tile"}) &&
+           syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  }();
+  return allowed;
+#else
+  return false;
+#endif
+}
+
 bool cpu_supports(Isa isa) {
   switch (isa) {
     case Isa::scalar: return true;
-    case Isa::neon: return has_all({"neon"});
+    case Isa::neon: return has_features({"neon"});
     // All that a compiler may use for x86-64-v3 and -v4, not only what the kernels ask for.
-    case Isa::avx2: return has_all({"avx2", "fma", "f16c", "bmi1", "bmi2", "lzcnt", "movbe"});
+    case Isa::avx2: return has_features({"avx2", "fma", "f16c", "bmi1", "bmi2", "lzcnt", "movbe"});
     case Isa::avx512:
       return cpu_supports(Isa::avx2) &&
-             has_all({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
+             has_features({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
   }
   return false;
 }

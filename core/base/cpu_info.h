@@ -1,6 +1,7 @@
 // What the processor can do, read from CPUID feature bits and sysfs, never from a model name.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,13 @@ struct CpuInfo {
   int usable_processors;                       // min(affinity mask, cgroup quota), at least 1
 };
 const CpuInfo& cpu_info();
+// Whether all of these features are there, by their names in CpuInfo.
+bool has_features(std::initializer_list<const char*> names);
 // Whether this machine can run kernels compiled for `isa` (the operating system's support
 // included).
 bool cpu_supports(Isa isa);
+// Asks the operating system, once, for the tile registers' room in this process; false where the
+// processor has none or the system refuses. Linux: arch_prctl(2), ARCH_REQ_XCOMP_PERM.
+bool may_use_tiles();
 
 }  // namespace tw

@@ -5,7 +5,8 @@
 
 #include "core/cpu/matmul/layout.h"
 #include "core/cpu/matmul/parts.h"
-#include "core/cpu/matmul/rungs.h"
+#include "core/cpu/matmul/strassen.h"
+#include "core/cpu/matmul/split.h"
 #include "core/cpu/matmul/tuning.h"
 #include "core/runtime/registry.h"
 
@@ -191,24 +192,17 @@ constexpr Kernel kLadder[] = {
      accepts_floating, estimate<cost_packed>, run_packed, terms<cost_packed>},
     {"matmul", "direct", "cpu", Precision::ieee, "small operands, nothing packed", accepts_direct,
      estimate<cost_direct>, run_direct, terms<cost_direct>},
-    {"matmul", "strassen", "cpu", Precision::reduced, "seven half products for eight, large sizes",
+    {"matmul", "strassen", "cpu", Precision::high, "seven half products for eight, large sizes",
      accepts_floating, cost_strassen, run_strassen, strassen_terms},
 };
 
 }  // namespace
 
-void run_packed(const MatmulProblem& given) {
-  MatmulProblem p = oriented(given);
-  if (is_empty(p)) return;
-  fold_batch(p);
-  const MatmulBlocks blocks = blocks_of(p);
-  run_parts(p, blocks, ladder_of(p.dtype).packed, scratch_bytes(p, blocks));
-}
-
 double packed_ns(const MatmulProblem& problem) { return estimate<cost_packed>(&problem); }
 
 void register_matmul_kernels() {
   for (const Kernel& kernel : kLadder) register_kernel(&kernel);
+  for (const Kernel& kernel : split_kernels) register_kernel(&kernel);
 }
 
 }  // namespace tw

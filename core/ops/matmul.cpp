@@ -133,10 +133,46 @@ void solve_batches(const Tensor& a, const Tensor& b, const Tensor& c) {
   }
 }
 
-// Half types are computed in float32; everything else in its own type.
-DType compute_dtype(DType dtype) {
+// Whether a kernel multiplies bfloat16 as it is sooner than another one copies in float32. A forced
+// kernel decides by what it accepts.
+bool stays_bfloat16(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != DType::bfloat16 || a.count() == 0 || b.count() == 0) return false;
+  const std::int64_t m = a.size(a.rank() - 2), k = a.size(a.rank() - 1), n = b.size(b.rank() - 1);
+  MatmulProblem p{DType::bfloat16,
+                  1,
+                  m,
+                  n,
+                  k,
+                  nullptr,
+                  0,
+                  a.strides()[a.rank() - 2],
+                  a.strides()[a.rank() - 1],
+                  nullptr,
+                  0,
+                  b.strides()[b.rank() - 2],
+                  b.strides()[b.rank() - 1],
+                  nullptr,
+                  0,
+                  n,
+                  1};
+  OpKernels* const kernels = matmul_kernels();
+  if (!forced_kernel_accepts(kernels, &p)) return false;
+  const double narrow_ns = choose_kernel(kernels, &p).cost_ns(&p);
+  p.dtype = DType::float32;
+  if (!forced_kernel_accepts(kernels, &p)) return true;
+  constexpr double kNsPerCopy = 100, kNsPerElement = 0.15;
+  const double copies_ns =
+      3 * kNsPerCopy +
+      kNsPerElement * (double(m) * double(k) + double(k) * double(n) + double(m) * double(n));
+  return narrow_ns < choose_kernel(kernels, &p).cost_ns(&p) + copies_ns;
+}
+
+// Half types are computed in float32 unless bfloat16 has a kernel; everything else in its own type.
+DType compute_dtype(const Tensor& a, const Tensor& b) {
+  const DType dtype = a.dtype();
   if (is_bool(dtype))
     fail(ErrorKind::type, "matmul: no product of bool matrices; convert with astype");
+  if (stays_bfloat16(a, b)) return dtype;
   return is_floating(dtype) && size_of(dtype) == 2 ? DType::float32 : dtype;
 }
 
@@ -148,7 +184,7 @@ Tensor multiply_matrices(const Tensor& a, const Tensor& b) {
   shape = batch_a == batch_b ? batch_a : broadcast_shapes(batch_a, batch_b, "matmul");
   shape.push_back(a.size(a.rank() - 2));
   shape.push_back(b.size(b.rank() - 1));
-  const DType wide = compute_dtype(a.dtype());
+  const DType wide = compute_dtype(a, b);
   Tensor c = Tensor::empty(shape, wide);
   if (c.count() > 0) solve_batches(astype(a, wide), astype(b, wide), c);
   return astype(c, a.dtype());

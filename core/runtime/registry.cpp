@@ -96,8 +96,12 @@ double cost_of(const Kernel& kernel, const void* problem) {
 
 MatmulPrecision limit = MatmulPrecision::highest;
 
-bool within_limit(const Kernel& kernel) {
-  return kernel.precision != Precision::reduced || limit != MatmulPrecision::highest;
+// The settings allow one class less exact each: highest fp32, high high, medium medium.
+bool within_limit(const Kernel& kernel, const void* problem) {
+  static_assert(static_cast<int>(Precision::fp32) ==
+                static_cast<int>(MatmulPrecision::highest) + 1);
+  return static_cast<int>(kernel.precision) <= static_cast<int>(limit) + 1 ||
+         (kernel.keeps_all_bits && kernel.keeps_all_bits(problem));
 }
 
 // Null when none accepts. Costs are asked for only where there is a choice; the first of equals
@@ -106,7 +110,7 @@ const Kernel* cheapest(const OpKernels& entry, const void* problem) {
   const Kernel* best = nullptr;
   double best_cost = -1;  // not asked for yet
   for (const Kernel* kernel : entry.kernels) {
-    if (!within_limit(*kernel) || !kernel->accepts(problem, nullptr)) continue;
+    if (!within_limit(*kernel, problem) || !kernel->accepts(problem, nullptr)) continue;
     if (!best) {
       best = kernel;
       continue;
@@ -225,8 +229,9 @@ std::vector<Candidate> candidates(const OpKernels* op, const void* problem) {
     if (kernel->cost_terms) candidate.terms = kernel->cost_terms(problem);
     candidate.chosen = kernel == chosen;
     candidate.reason.clear();
-    if (!forced && !within_limit(*kernel))
-      candidate.reason = "less exact than the precision setting 'highest' allows";
+    if (!forced && !within_limit(*kernel, problem))
+      candidate.reason = std::string("less exact than the precision setting '") +
+                         kMatmulPrecisionNames[static_cast<int>(limit)] + "' allows";
     if (forced && kernel != forced)
       candidate.reason.append("'").append(forced->name).append("' is forced");
   }

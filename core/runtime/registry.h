@@ -10,8 +10,9 @@
 namespace tw {
 
 // ieee: the order of multiply-adds may differ, nothing else. fp32: another algorithm, error
-// measured and no worse than ieee's. reduced: fewer bits.
-enum class Precision : std::uint8_t { ieee, fp32, reduced };
+// measured and no worse than ieee's. high: 16 bits or so of float32's 24. medium: 8.
+enum class Precision : std::uint8_t { ieee, fp32, high, medium };
+inline constexpr const char* kPrecisionNames[] = {"ieee", "fp32", "high", "medium"};
 
 // A part of a cost estimate.
 struct CostTerm {
@@ -33,10 +34,14 @@ struct Kernel {
   void (*run)(const void* problem);        // on the active instruction set
   // What the estimate is the sum of, for `explain`; null where it is a single figure.
   std::vector<CostTerm> (*cost_terms)(const void* problem) = nullptr;
+  // Problems whose operands have no more bits than the kernel keeps: free to choose whatever the
+  // limit. Null: none.
+  bool (*keeps_all_bits)(const void* problem) = nullptr;
 };
 
-// What the free choice may use for float32: only ieee and fp32 kernels, or reduced ones too.
+// The least exact kernels that the free choice may use for float32: fp32, high or medium.
 enum class MatmulPrecision : std::uint8_t { highest, high, medium };
+inline constexpr const char* kMatmulPrecisionNames[] = {"highest", "high", "medium"};
 void set_precision_limit(MatmulPrecision limit);
 MatmulPrecision precision_limit();
 

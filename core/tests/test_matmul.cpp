@@ -67,7 +67,13 @@ MatmulProblem problem(Matrix<T>& a, Matrix<T>& b, Matrix<T>& c, double alpha = 1
 
 const std::vector<const Kernel*>& ladder() {
   if (kernels_of_op("matmul").empty()) register_matmul_kernels();
-  return kernels_of_op("matmul");
+  static const std::vector<const Kernel*> exact = [] {
+    std::vector<const Kernel*> list;  // of float32's own precision
+    for (const Kernel* kernel : kernels_of_op("matmul"))
+      if (kernel->precision <= Precision::fp32) list.push_back(kernel);
+    return list;
+  }();
+  return exact;
 }
 const Kernel& rung(const std::string& name) {
   for (const Kernel* kernel : ladder())

@@ -83,6 +83,39 @@ TW_TEST(registry_forces_by_call) {
   CHECK_THROWS(ErrorKind::value, force_kernel("no_such_op", "x"), "no op 'no_such_op'");
 }
 
+TW_TEST(registry_heeds_the_precision_limit) {
+  static constexpr Kernel kExact{"test_limit", "exact", "cpu",   Precision::fp32,
+                                 "",           any,     by_size, nothing};
+  static constexpr Kernel kHigh{
+      "test_limit", "high", "cpu", Precision::high, "", any, [](const void*) { return 5.0; },
+      nothing};
+  static constexpr Kernel kMedium{
+      "test_limit",
+      "medium",
+      "cpu",
+      Precision::medium,
+      "",
+      any,
+      [](const void*) { return 1.0; },
+      nothing,
+      [](const void* problem) { return static_cast<const Problem*>(problem)->size == 8; }};
+  for (const Kernel* kernel : {&kExact, &kHigh, &kMedium}) register_kernel(kernel);
+  const auto chosen_within = [](MatmulPrecision limit, int size) {
+    set_precision_limit(limit);
+    const Problem problem{size};
+    const std::string name = choose_kernel(find_op("test_limit"), &problem).name;
+    set_precision_limit(MatmulPrecision::highest);
+    return name;
+  };
+  CHECK_EQ(chosen_within(MatmulPrecision::highest, 9), "exact");
+  CHECK_EQ(chosen_within(MatmulPrecision::high, 9), "high");
+  CHECK_EQ(chosen_within(MatmulPrecision::medium, 9), "medium");
+  CHECK_EQ(chosen_within(MatmulPrecision::highest, 8), "medium");  // which loses nothing there
+  const Problem problem{9};
+  CHECK_EQ(candidates(find_op("test_limit"), &problem)[1].reason,
+           "less exact than the precision setting 'highest' allows");
+}
+
 TW_TEST(registry_says_why_nothing_accepts) {
   test_op();
   const Problem problem{1};

@@ -2,7 +2,7 @@
 // very values of the definition, for any alpha, beta, layout and depth.
 #include <vector>
 
-#include "core/cpu/matmul/rungs.h"
+#include "core/cpu/matmul/strassen.h"
 #include "core/cpu/matmul/tuning.h"
 #include "core/tests/check.h"
 #include "core/tests/each_isa.h"

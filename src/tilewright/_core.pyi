@@ -951,7 +951,7 @@ def rsqrt(x: _Operand) -> Tensor:
 def set_device(name: str) -> None:
     """Runs all ops on one device."""
 def set_float32_matmul_precision(precision: str) -> None:
-    """What float32 matmul may use: 'highest' (as exact as IEEE float32), 'high' or ..."""
+    """The least exact kernels that float32 matmul chooses freely: 'highest' (as exact ..."""
 def set_isa(name: str) -> None:
     """Uses the kernels of one instruction set."""
 def set_matmul_tuning(name: str, value: float) -> None:

@@ -27,6 +27,11 @@ def names(op: str) -> list[str]:
 def describe(op: str) -> list[dict[str, Any]]:
     """Records of an op's kernels: name, device, precision class, help.
 
+    Classes, the most exact first: `ieee` (multiply-adds in some order), `fp32` (another algorithm,
+    no less exact), `high` (about 16 bits of float32's 24) and `medium` (8). Those that the free
+    choice may use are set by `tw.set_float32_matmul_precision`: 'highest' allows `fp32`, 'high'
+    and 'medium' the class of their name, each what comes before.
+
     Raises ValueError for an op without kernels.
     """
     kernels = list(_core.kernels_of_op(op))

@@ -138,4 +138,12 @@ void run_parts(const MatmulProblem& p, const MatmulBlocks& blocks, MatmulTable::
   parallel_chunks(grid.batch * grid.m * grid.n, run_chunk, int(threads_of_a_product()));
 }
 
+void run_packed(const MatmulProblem& problem) {
+  MatmulProblem p = oriented(problem);
+  if (is_empty(p)) return;
+  fold_batch(p);
+  const MatmulBlocks blocks = blocks_of(p);
+  run_parts(p, blocks, ladder_of(p.dtype).packed, scratch_bytes(p, blocks));
+}
+
 }  // namespace tw

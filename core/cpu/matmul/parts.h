@@ -18,4 +18,7 @@ std::size_t scratch_bytes(const MatmulProblem& p, const MatmulBlocks& blocks);
 void run_parts(const MatmulProblem& p, const MatmulBlocks& blocks, MatmulTable::Run run,
                std::size_t scratch);
 
+// The packed rung on a MatmulProblem of float32 or float64, for rungs that leave some to it.
+void run_packed(const MatmulProblem& problem);
+
 }  // namespace tw

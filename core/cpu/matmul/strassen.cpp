@@ -1,6 +1,8 @@
 // Strassen's recursion in Winograd's form, over the packed rung. Sums of A lie in one buffer a
 // level, sums of B in another, products in the quadrants of C; with the products that are added to
 // C at the end this is the whole of the memory: a third of A, B and C together, whatever the depth.
+#include "core/cpu/matmul/strassen.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -8,7 +10,7 @@
 
 #include "core/cpu/isa.h"
 #include "core/cpu/matmul/layout.h"
-#include "core/cpu/matmul/rungs.h"
+#include "core/cpu/matmul/parts.h"
 #include "core/cpu/matmul/tuning.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"
