@@ -131,6 +131,15 @@ TW_TEST(split_errors) {
     }
 }
 
+TW_TEST(split_emulates_tiles_to_the_bit) {
+  if (!split_backend() || std::string(split_backend()->name) != "amx") return;
+  for (int parts : {1, 2, 3}) {
+    Product p(70, 50, 1100);
+    const std::vector<float> emulated = p.split(amx_emulated::split_table, parts);
+    CHECK(p.split(*split_backend(), parts) == emulated);
+  }
+}
+
 TW_TEST(split_of_any_shape_and_layout) {
   constexpr std::int64_t sizes[] = {0, 1, 2, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 65, 100};
   Random random;

@@ -107,8 +107,8 @@ class SharedRange {
 constexpr std::int64_t kPackedBytes = 16 << 20;
 // Lines packed by one thread at a time.
 constexpr std::int64_t kPackLines = 128;
-// Rows of one task, in whole micro-tiles of every backend.
-constexpr std::int64_t kTaskRows = 96;
+// Rows of one task are whole micro-tiles of every backend.
+constexpr std::int64_t kTaskRows = 32;
 
 struct Blocks {
   std::int64_t kc, nc, lines;  // along k, columns of B in L2, lines packed at a time
@@ -258,17 +258,18 @@ class Solver {
   // Columns of B that fit L2, and rows so that threads have enough tasks to share.
   void multiply(const SplitProduct& whole) const {
     const std::int64_t across = ceil_divide(whole.n, blocks_.nc);
+    const std::int64_t width = round_up(ceil_divide(whole.n, across), backend_.tile_columns);
     const std::int64_t wanted = threads_ ? ceil_divide(4 * num_threads(), across) : 1;
     const std::int64_t height = round_up(ceil_divide(whole.m, wanted), kTaskRows);
     const std::int64_t down = ceil_divide(whole.m, height),
                        line = whole.blocks * kSplitTerms * parts_;
     each(across * down, threads_, [&](std::int64_t task) {
-      const std::int64_t i = task % down * height, j = task / down * blocks_.nc;
+      const std::int64_t i = task % down * height, j = task / down * width;
       SplitProduct part = whole;
       part.a += i * line;
       part.b += j * line;
       part.m = std::min(height, whole.m - i);
-      part.n = std::min(blocks_.nc, whole.n - j);
+      part.n = std::min(width, whole.n - j);
       part.result = from(whole.result, i, j);
       backend_.multiply(part);
     });
