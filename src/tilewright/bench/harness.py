@@ -14,6 +14,9 @@ OURS = "tilewright"
 _SAMPLE_SECONDS = 2e-3
 # Longer than peers' threads spin after a call: libgomp's 5 ms, OpenBLAS's 2^26 clock ticks (30 ms).
 _SETTLE_SECONDS = 0.1
+# What is slow takes part in at least so many rounds; a call this long needs no warming.
+_FEWEST_SAMPLES = 3
+_LONG_CALL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,8 @@ class Case:
 
     `work` counts what one call does, in `unit` (such as GFLOP), for rates; 0 where there is no
     rate. `once`: each call needs the timer's setup anew, so a sample is a single call. `published`
-    holds seconds that others measured elsewhere: shown beside ours, never compared.
+    holds seconds that others measured elsewhere: shown beside ours, never compared. A contender
+    whose samples have taken `budget_s` drops out of the later rounds.
     """
 
     name: str
@@ -41,6 +45,7 @@ class Case:
     rounds: int = 25
     once: bool = False
     published: Mapping[str, float] = field(default_factory=dict)
+    budget_s: float = float("inf")
 
 
 @dataclass(frozen=True)
@@ -61,10 +66,22 @@ class Result:
 
     @property
     def ratio(self) -> float:
-        """Best peer's median over ours: above 1 we are faster; NaN without a peer."""
-        if self.best_peer is None:
+        """Best peer's median over ours: above 1 we are faster; NaN without a peer or ours."""
+        if self.best_peer is None or OURS not in self.timings:
             return float("nan")
         return self.timings[self.best_peer].median_s / self.timings[OURS].median_s
+
+    @property
+    def ratios(self) -> dict[str, float]:
+        """The same for each peer; empty where ours is missing."""
+        if OURS not in self.timings:
+            return {}
+        ours = self.timings[OURS].median_s
+        return {name: t.median_s / ours for name, t in self.timings.items() if name != OURS}
+
+    def rate(self, name: str) -> float:
+        """Work a second of a contender, in the case's unit."""
+        return self.work / self.timings[name].median_s
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -84,13 +101,19 @@ def compare(case: Case, settle: bool) -> dict[str, Timing]:
     }
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     names = list(contenders)
+    spent = dict.fromkeys(names, 0.0)
     for i in range(case.rounds):
         # The order turns, so that nobody always runs behind the same neighbour.
         for name in names[i % len(names) :] + names[: i % len(names)]:
+            if spent[name] > case.budget_s and len(samples[name]) >= _FEWEST_SAMPLES:
+                continue
             if settle:
                 time.sleep(_SETTLE_SECONDS)
-            contenders[name].timeit(1)  # brings data and threads back
-            samples[name].append(contenders[name].timeit(calls[name]) / calls[name])
+            if not samples[name] or samples[name][-1] < _LONG_CALL_SECONDS:
+                contenders[name].timeit(1)  # brings data and threads back
+            seconds = contenders[name].timeit(calls[name])
+            samples[name].append(seconds / calls[name])
+            spent[name] += seconds
     return {name: _timing(values) for name, values in samples.items()}
 
 

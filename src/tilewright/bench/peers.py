@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import tilewright as tw
 from tilewright.extras import available, require
 
 PEERS = ("torch", "numpy", "jax")
@@ -32,6 +33,31 @@ def load_peers(names: Sequence[str], threads: int) -> dict[str, Any]:
 def versions(peers: dict[str, Any]) -> dict[str, str]:
     """Versions for the report."""
     return {name: str(module.__version__) for name, module in peers.items()}
+
+
+def conditions(peers: dict[str, Any]) -> dict[str, Any]:
+    """What a figure depends on: instruction set, threads and versions."""
+    return {
+        "isa": tw.active_isa(),
+        "threads": tw.get_num_threads(),
+        "tilewright": tw.__version__,
+        **versions(peers),
+    }
+
+
+def thread_setters(peers: dict[str, Any]) -> dict[str, Callable[[int], object]]:
+    """What changes the threads of those peers that can change them while they run.
+
+    NumPy's library needs threadpoolctl for it; JAX keeps what it started with.
+    """
+    setters: dict[str, Callable[[int], object]] = {}
+    if "torch" in peers:
+        setters["torch"] = peers["torch"].set_num_threads
+    if "numpy" in peers and available("threadpoolctl"):
+        control = require("threadpoolctl", purpose="threads", install="tilewright[bench]")
+        blas = control.ThreadpoolController().select(user_api="blas")
+        setters["numpy"] = lambda threads: blas.limit(limits=threads)
+    return setters
 
 
 def _limit_threads(threads: int) -> None:
