@@ -93,6 +93,11 @@ def statement(text: str, **names: Any) -> Timer:
     return Timer(text, globals=names)
 
 
+def wait_for_peers() -> None:
+    """Until the threads of what ran before sleep."""
+    time.sleep(_SETTLE_SECONDS)
+
+
 def compare(case: Case, settle: bool) -> dict[str, Timing]:
     """Times contenders in turn; `settle` waits before each until a peer's threads sleep."""
     contenders = case.contenders
@@ -108,7 +113,7 @@ def compare(case: Case, settle: bool) -> dict[str, Timing]:
             if spent[name] > case.budget_s and len(samples[name]) >= _FEWEST_SAMPLES:
                 continue
             if settle:
-                time.sleep(_SETTLE_SECONDS)
+                wait_for_peers()
             if not samples[name] or samples[name][-1] < _LONG_CALL_SECONDS:
                 contenders[name].timeit(1)  # brings data and threads back
             seconds = contenders[name].timeit(calls[name])

@@ -6,7 +6,7 @@ Each part first says what is to be checked, then what is to be timed: nothing wr
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from timeit import Timer
 from typing import Any
@@ -37,11 +37,15 @@ def _nothing() -> None:
 
 @dataclass(frozen=True)
 class Contender:
-    """One product as one library writes it; `prepare` runs before, outside the time taken."""
+    """One product as one library writes it; `prepare` runs before, outside the time taken.
+
+    `kernel` is the one that the engine chose, for ours.
+    """
 
     text: str
     names: Mapping[str, Any]
     precision: str = "ieee"
+    kernel: str = ""
     prepare: Callable[[], object] = _nothing
 
     def timer(self) -> Timer:
@@ -62,12 +66,19 @@ def ours(shape: Shape, dtype: tw.dtype) -> Contender:
     """Our product by the kernel that the engine chooses."""
     x, y = shape.operands(dtype)
     kinds = {kernel["name"]: kernel["precision"] for kernel in tw.kernels.describe("matmul")}
-    return Contender("x @ y", {"x": x, "y": y}, kinds[chosen_kernel(x, y)])
+    kernel = chosen_kernel(shape, dtype)
+    return Contender("x @ y", {"x": x, "y": y}, kinds[kernel], kernel, _forcing(""))
 
 
-def chosen_kernel(x: tw.Tensor, y: tw.Tensor) -> str:
-    """The kernel that the engine takes by itself."""
-    with tw.explain() as report:
+def chosen_kernel(shape: Shape, dtype: tw.dtype) -> str:
+    """The kernel that the engine takes by itself; finding it out costs a product, once."""
+    return _chosen(shape, dtype, tw.get_num_threads())
+
+
+@cache
+def _chosen(shape: Shape, dtype: tw.dtype, _threads: int) -> str:
+    x, y = shape.operands(dtype)
+    with free_choice(), tw.explain() as report:
         x @ y
     return report[-1].kernel
 
@@ -77,7 +88,7 @@ def rungs(shape: Shape, dtype: tw.dtype) -> Contenders:
     x, y = shape.operands(dtype)
     return {
         kernel["name"]: Contender(
-            "x @ y", {"x": x, "y": y}, kernel["precision"], _forcing(kernel["name"])
+            "x @ y", {"x": x, "y": y}, kernel["precision"], prepare=_forcing(kernel["name"])
         )
         for kernel in tw.kernels.describe("matmul")
     }
@@ -93,15 +104,16 @@ def against_peers(shape: Shape, dtype: tw.dtype, peers: Mapping[str, Any]) -> Co
     return contenders
 
 
-def with_threads(shape: Shape, dtype: tw.dtype, peers: dict[str, Any], threads: int) -> Contenders:
-    """Ours and those peers that can change their threads, with `threads` of them."""
+def with_threads(
+    shape: Shape, dtype: tw.dtype, peers: dict[str, Any], counts: Sequence[int]
+) -> Contenders:
+    """Ours and those peers that can change their threads, with each number of them."""
     setters = {OURS: tw.set_num_threads, **thread_setters(peers)}
     return {
-        thread_label(name, threads): Contender(
-            each.text, each.names, each.precision, _setting(setters[name], threads)
-        )
+        thread_label(name, threads): replace(each, prepare=_setting(setters[name], threads))
         for name, each in against_peers(shape, dtype, peers).items()
         if name in setters
+        for threads in counts
     }
 
 
@@ -117,9 +129,7 @@ def thread_counts(most: int) -> list[int]:
     return sorted({2**i for i in range(most.bit_length())} | {most})
 
 
-def check_rungs(
-    sizes: Iterable[int], dtype: tw.dtype, on_check: Callable[[Check], None]
-) -> Iterator[Check]:
+def check_rungs(sizes: Iterable[int], dtype: tw.dtype) -> Iterator[Check]:
     """Each rung at each size; those that would take too long are skipped."""
     for shape in map(square, sizes):
         reference = Reference(*shape.operands(dtype))
@@ -127,68 +137,54 @@ def check_rungs(
             seconds = _estimate(name, dtype, shape.m)
             if seconds > LONGEST_CALL_SECONDS:
                 reason = f"at least {seconds:,.0f} s a call; the limit is {LONGEST_CALL_SECONDS:g} s"
-                check = Check(shape.name, name, rung.precision, SKIPPED, reason)
+                yield Check(shape.name, name, rung.precision, SKIPPED, reason)
             else:
-                with free_choice():
-                    check = reference.check(
-                        shape.name, name, rung.precision, shape.k, rung.product
-                    )
-            on_check(check)
-            yield check
+                yield _check(reference, shape, name, rung)
 
 
 def check_shapes(
-    shapes: Iterable[Shape],
-    dtype: tw.dtype,
-    contenders_of: Callable[[Shape], Contenders],
-    on_check: Callable[[Check], None],
+    shapes: Iterable[Shape], dtype: tw.dtype, contenders_of: Callable[[Shape], Contenders]
 ) -> Iterator[Check]:
     """Each contender at each shape."""
     for shape in shapes:
         reference = Reference(*shape.operands(dtype))
         for name, each in contenders_of(shape).items():
-            check = reference.check(shape.name, name, each.precision, shape.k, each.product)
-            on_check(check)
-            yield check
+            yield _check(reference, shape, name, each)
 
 
-def ladder_cases(
-    sizes: Sequence[int], dtype: tw.dtype, checks: Iterable[Check]
-) -> Iterator[Case]:
+def _check(reference: Reference, shape: Shape, name: str, each: Contender) -> Check:
+    with free_choice():
+        check = reference.check(shape.name, name, each.precision, shape.k, each.product)
+    return replace(check, kernel=each.kernel)
+
+
+def ladder_cases(sizes: Iterable[int], dtype: tw.dtype, checks: Iterable[Check]) -> Iterator[Case]:
     """The rungs that passed, beside the engine's own choice as `tilewright`."""
     passed = passing(checks)
     for shape in map(square, sizes):
-        own = ours(shape, dtype)
-        x, y = own.names["x"], own.names["y"]
-        found = rungs(shape, dtype)
-        if (shape.name, chosen_kernel(x, y)) in passed:
-            free = Contender(own.text, own.names, own.precision, _forcing(""))
-            found = {OURS: free, **found}
-        timers = {
-            name: each.timer()
-            for name, each in found.items()
-            if name == OURS or (shape.name, name) in passed
-        }
-        if timers:
-            yield _case(shape, timers, _RUNG_ROUNDS, _RUNG_BUDGET_SECONDS)
+        found = {name: each for name, each in rungs(shape, dtype).items() if (shape.name, name) in passed}
+        if chosen_kernel(shape, dtype) in found:
+            found[OURS] = ours(shape, dtype)
+        if found:
+            yield _case(shape, found, _RUNG_ROUNDS, _RUNG_BUDGET_SECONDS)
 
 
 def shape_cases(
     shapes: Iterable[Shape],
     contenders_of: Callable[[Shape], Contenders],
     checks: Iterable[Check],
-    rounds: int = 25,
+    rounds: int,
 ) -> Iterator[Case]:
     """Those contenders that passed; a shape where ours did not is left out."""
     passed = passing(checks)
     for shape in shapes:
-        timers = {
-            name: each.timer()
+        found = {
+            name: each
             for name, each in contenders_of(shape).items()
             if (shape.name, name) in passed
         }
-        if OURS in timers:
-            yield _case(shape, timers, rounds)
+        if OURS in found:
+            yield _case(shape, found, rounds)
 
 
 def passing(checks: Iterable[Check]) -> Collection[tuple[str, str]]:
@@ -197,8 +193,9 @@ def passing(checks: Iterable[Check]) -> Collection[tuple[str, str]]:
 
 
 def _case(
-    shape: Shape, timers: Mapping[str, Timer], rounds: int, budget_s: float = float("inf")
+    shape: Shape, contenders: Contenders, rounds: int, budget_s: float = float("inf")
 ) -> Case:
+    timers = {name: each.timer() for name, each in contenders.items()}
     return Case(shape.name, timers, 1e-9 * shape.flops, "GFLOP", rounds, budget_s=budget_s)
 
 

@@ -40,7 +40,10 @@ class Error(NamedTuple):
 
 @dataclass(frozen=True)
 class Check:
-    """What became of one contender: its error against float64, or why there is none."""
+    """What became of one contender: its error against float64, or why there is none.
+
+    `kernel` is the engine's choice, where it had one.
+    """
 
     name: str
     contender: str
@@ -49,6 +52,7 @@ class Check:
     reason: str = ""
     error: Error | None = None
     bound: Error | None = None
+    kernel: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
