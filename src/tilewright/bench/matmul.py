@@ -136,7 +136,9 @@ def check_rungs(sizes: Iterable[int], dtype: tw.dtype) -> Iterator[Check]:
         for name, rung in rungs(shape, dtype).items():
             seconds = _estimate(name, dtype, shape.m)
             if seconds > LONGEST_CALL_SECONDS:
-                reason = f"at least {seconds:,.0f} s a call; the limit is {LONGEST_CALL_SECONDS:g} s"
+                reason = (
+                    f"at least {seconds:,.0f} s a call; the limit is {LONGEST_CALL_SECONDS:g} s"
+                )
                 yield Check(shape.name, name, rung.precision, SKIPPED, reason)
             else:
                 yield _check(reference, shape, name, rung)
@@ -162,7 +164,9 @@ def ladder_cases(sizes: Iterable[int], dtype: tw.dtype, checks: Iterable[Check])
     """The rungs that passed, beside the engine's own choice as `tilewright`."""
     passed = passing(checks)
     for shape in map(square, sizes):
-        found = {name: each for name, each in rungs(shape, dtype).items() if (shape.name, name) in passed}
+        found = {
+            name: each for name, each in rungs(shape, dtype).items() if (shape.name, name) in passed
+        }
         if chosen_kernel(shape, dtype) in found:
             found[OURS] = ours(shape, dtype)
         if found:

@@ -6,11 +6,13 @@ import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import tilewright as tw
 from tilewright.extras import available
 
+CLASSES = frozenset(("ieee", "fp32", "reduced"))
 PASSED, FAILING, REFUSED, SKIPPED = "passed", "failing", "refused", "skipped"
 
 _ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
@@ -103,9 +105,9 @@ class Reference:
         """Runs a contender and holds its product against its class's bound."""
         try:
             found = product()
-        except ValueError as reason:
-            text = str(reason).partition("does not accept this problem: ")
-            return Check(name, contender, precision, REFUSED, text[2] or text[0])
+        except ValueError as refusal:
+            text = str(refusal).rpartition("does not accept this problem: ")[2]
+            return Check(name, contender, precision, REFUSED, text)
         error, bound = self.error(found), bound_of(precision, found.dtype, k)
         right = error.max <= bound.max and error.rms <= bound.rms
         reason = "" if right else _verdict(error, bound)
@@ -143,7 +145,7 @@ def _sample(count: int, flops_each: float) -> tw.Tensor:
     bands = min(count, max(_FEWEST, int(budget / max(flops_each, 1.0))))
     draw = random.Random(count)
     edges = [band * count // bands for band in range(bands + 1)]
-    return tw.tensor([draw.randrange(low, high) for low, high in zip(edges, edges[1:], strict=False)])
+    return tw.tensor([draw.randrange(low, high) for low, high in pairwise(edges)])
 
 
 def _product64(x: tw.Tensor, y: tw.Tensor) -> tw.Tensor:

@@ -141,4 +141,3 @@ def _draw(console: Console, args: argparse.Namespace, results: list[Result]) -> 
     unit = "best peer's time over ours"
     bars(args.plot, f"bench {args.what}", unit, labels, [result.ratio for result in compared], 1.0)
     console.line(f"picture: {args.plot}")
-

@@ -6,7 +6,7 @@ import argparse
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tilewright as tw
@@ -20,8 +20,8 @@ from tilewright.cli import arguments, matmul_report, picture_matmul
 from tilewright.cli.console import Bar, Console, progress_bar
 from tilewright.cli.picture import check_plot
 
-# Long enough for the best of several rounds on a machine that others use too.
-_PEAK_SECONDS = 1.0
+# Past every start-up cost. The time is enough for one round that others do not disturb.
+_PEAK_SIZES, _PEAK_SECONDS = (512, 1024), 1.0
 # Ours, one set a peer, and copies in float64 while they are checked.
 _MATRICES = 12
 # Threads and the picture of the ladder are measured at this size, or the nearest there is.
@@ -109,6 +109,7 @@ class _Part:
     # Peers' threads spin for a while after a call.
     settle: bool
     tell: Callable[[list[Check], list[Result]], None]
+    line: Callable[[Result], str] = matmul_report.progress
 
 
 class _Session:
@@ -131,11 +132,13 @@ class _Session:
         """First every validation, then the timings; 1 where a product of ours was wrong."""
         checks = {part.name: self._validate(part) for part in parts}
         wait_for_peers()
-        self.peak = matmul_flops(dtype=self.dtype, seconds=_PEAK_SECONDS)
-        self.console.line(f"peak, the best 1024 product: {self.peak / 1e9:,.1f} GFLOP/s")
+        self.peak = max(matmul_flops(n, self.dtype, _PEAK_SECONDS) for n in _PEAK_SIZES)
+        self.console.line(f"peak, the best of our products: {self.peak / 1e9:,.1f} GFLOP/s")
         self.report["peak_flops_per_s"] = self.peak
         self.report["checks"] = [
-            {"part": name, **check.as_dict()} for name, of_part in checks.items() for check in of_part
+            {"part": name, **check.as_dict()}
+            for name, of_part in checks.items()
+            for check in of_part
         ]
         for part in parts:
             part.tell(checks[part.name], self._time(part, checks[part.name]))
@@ -169,7 +172,7 @@ class _Session:
         with matmul.free_choice():
             for result in run_cases(part.cases(checks), part.settle):
                 results.append(result)
-                text = f"{part.name}: {matmul_report.progress(result)}"
+                text = f"{part.name}: {part.line(result)}"
                 self.bar.update(len(results), len(part.shapes), text)
                 self.console.line(text)
         tw.set_num_threads(self.threads)
@@ -179,9 +182,7 @@ class _Session:
         """The rungs among themselves."""
 
         def tell(checks: list[Check], results: list[Result]) -> None:
-            chosen = {
-                square(n).name: matmul.chosen_kernel(square(n), self.dtype) for n in sizes
-            }
+            chosen = {square(n).name: matmul.chosen_kernel(square(n), self.dtype) for n in sizes}
             rows = matmul_report.ladder_rows(checks, results, chosen, self.peak)
             for table in matmul_report.ladder_tables(rows, self.dtype.name):
                 self.console.table(*table)
@@ -257,7 +258,8 @@ class _Session:
                 )
             self._draw("threads", picture_matmul.draw_threads, rows)
 
-        return self._compared("threads", [square(n)], contenders, _THREAD_ROUNDS, tell)
+        part = self._compared("threads", [square(n)], contenders, _THREAD_ROUNDS, tell)
+        return replace(part, line=matmul_report.rates)
 
     def _against_peers(self, name: str, shapes: Sequence[Shape], rounds: int, tell: _Tell) -> _Part:
         def contenders(shape: Shape) -> matmul.Contenders:

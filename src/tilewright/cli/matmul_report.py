@@ -1,4 +1,4 @@
-"""Rows and tables of `tilewright bench matmul`. A row is what JSON has and pictures are drawn from."""
+"""Rows and tables of `tilewright bench matmul`: a row is what JSON has and pictures show."""
 
 from __future__ import annotations
 
@@ -24,13 +24,18 @@ def verdict(check: Check) -> str:
 
 
 def progress(result: Result) -> str:
-    """One line while it runs."""
+    """One line for a finished case: ours beside the best of the others."""
     if OURS not in result.timings:
         return f"{result.name}: the engine's choice was not timed"
     ours = f"{format_seconds(result.timings[OURS].median_s)}, {result.rate(OURS):,.4g} GFLOP/s"
     if result.best_peer is None:
         return f"{result.name}: {ours}"
     return f"{result.name}: {ours}, {result.ratio:.2f}x {result.best_peer}"
+
+
+def rates(result: Result) -> str:
+    """One line for a finished case: everybody's rate."""
+    return ", ".join(f"{name} {result.rate(name):,.4g} GFLOP/s" for name in result.timings)
 
 
 def facts(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,7 +160,8 @@ def size_table(rows: Iterable[Row], dtype: str, peers: Sequence[str]) -> Table:
         timings = [_timing(row, name) for name in names]
         share = "-" if row["peak_share"] is None else f"{row['peak_share']:.0%}"
         cells.append(
-            [str(row["m"]), *timings, _rate(row), share, *(_ratio(row, peer) for peer in peers)]
+            [str(row["m"]), *timings, _rate(row), share]
+            + [_ratio(row, peer) for peer in peers]
             + [_error(row["errors"].get(OURS)), row["kernel"], "; ".join(row["not_timed"])]
         )
     return f"squares, {dtype}: a peer's time over ours", columns, cells
@@ -192,7 +198,7 @@ def thread_rows(
     results: Iterable[Result], names: Sequence[str], counts: Sequence[int]
 ) -> list[Row]:
     """A row for each contender and number of threads."""
-    rows = []
+    rows: list[Row] = []
     for result in results:
         for name in names:
             alone = result.timings.get(thread_label(name, 1))
@@ -200,7 +206,8 @@ def thread_rows(
                 timing = result.timings.get(thread_label(name, threads))
                 if timing is None:
                     continue
-                row = {"contender": name, "threads": threads, **asdict(timing)}
+                row: Row = {"name": result.name, "contender": name, "threads": threads}
+                row |= asdict(timing)
                 row["gflops"] = result.work / timing.median_s
                 row["speedup"] = alone.median_s / timing.median_s if alone else None
                 rows.append(row)

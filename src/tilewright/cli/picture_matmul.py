@@ -24,6 +24,10 @@ _COLOUR_MAP, _FULL_COLOUR = "RdBu", 4.0
 # What is lost by more than the noise of a shared machine is drawn bold.
 _CLEAR_LOSS = 0.95
 _DPI = 150
+_GRID = "#eceef0"
+_PEAK = {"color": "black", "linewidth": 1, "linestyle": "--"}
+_SMALL = {"fontsize": 9, "color": "#555555"}
+_LINE_POINTS = 13.0  # a line of text
 _Label = tuple[float, str, str]
 
 
@@ -59,7 +63,7 @@ def draw_ladder(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
     axes.set_xscale("log")
     axes.set_xlim(start, high * (high / start) ** 0.45)
     axes.invert_yaxis()
-    _peak_line(axes.axvline, facts)
+    axes.axvline(facts["peak_gflops"], **_PEAK)
     axes.annotate(
         f"peak {facts['peak_gflops']:,.3g}",
         (facts["peak_gflops"], 1.0),
@@ -69,6 +73,7 @@ def draw_ladder(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
         ha="center",
         fontsize=9,
     )
+    axes.xaxis.set_major_formatter(lambda rate, _: f"{rate:,g}")
     axes.set_xlabel("GFLOP/s (logarithmic)")
     n = rows[0]["m"]
     _title(figure, f"The matmul ladder at {n} x {n} x {n}", facts)
@@ -79,43 +84,45 @@ def draw_sizes(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
     """Rates against size below the peak; underneath, each peer's time over ours."""
     names = _names(rows)
     peers = [name for name in names if name != OURS]
-    figure = pyplot().Figure(figsize=(8.5, 7.5 if peers else 5), layout="constrained")
-    grid = figure.subplots(2 if peers else 1, 1, sharex=True, squeeze=False, height_ratios=(3, 2)[: 1 + bool(peers)])
-    rates = grid[0][0]
+    panels = 2 if peers else 1
+    figure = pyplot().Figure(figsize=(8.5, 2.5 + 2.5 * panels), layout="constrained")
+    axes = list(
+        figure.subplots(panels, 1, sharex=True, squeeze=False, height_ratios=(3, 2)[:panels]).flat
+    )
     sizes = [row["m"] for row in rows]
-    _lines(rates, rows, sizes, names, lambda row, name: row["gflops"].get(name))
+    labels = [_lines(axes[0], rows, sizes, names, lambda row, name: row["gflops"].get(name))]
+    _draw_peak(axes[0], rows, facts)
+    axes[0].set_ylabel("GFLOP/s")
+    if peers:
+        labels.append(
+            _lines(axes[1], rows, sizes, peers, lambda row, name: row["ratios"].get(name))
+        )
+        _ratio_axis(axes[1].yaxis, rows)
+        axes[1].axhline(1.0, color="black", linewidth=1)
+        axes[1].set_ylabel("peer's time / ours")
+        axes[1].set_title("above 1 Tilewright is faster", loc="left", **_SMALL)
+    axes[-1].set_xticks(sizes, [str(n) for n in sizes])
+    axes[-1].minorticks_off()
+    axes[-1].set_xlabel("n of an n x n x n product (logarithmic)")
+    _title(figure, "Matrix products against size", facts)
+    figure.draw_without_rendering()  # places of labels need the final axes
+    for each, of_axes in zip(axes, labels, strict=True):
+        _end_labels(each, sizes[-1], of_axes)
+    _save(figure, path)
+
+
+def _draw_peak(axes: Any, rows: Sequence[Row], facts: Mapping[str, Any]) -> None:
     peak = facts["peak_gflops"]
-    _peak_line(rates.axhline, facts)
-    rates.annotate(
-        f"peak {peak:,.3g} GFLOP/s (best 1024 product)",
+    axes.axhline(peak, **_PEAK)
+    axes.annotate(
+        f"peak {peak:,.3g}: our best product",
         (0.0, peak),
         (4, 4),
         xycoords=("axes fraction", "data"),
         textcoords="offset points",
         fontsize=9,
     )
-    top = max([peak, *(rate for row in rows for rate in row["gflops"].values())])
-    rates.set_ylim(0, 1.12 * top)
-    rates.set_ylabel("GFLOP/s")
-    last = rates
-    if peers:
-        last = grid[1][0]
-        _lines(last, rows, sizes, peers, lambda row, name: row["ratios"].get(name))
-        _ratio_axis(last.yaxis, [value for row in rows for value in row["ratios"].values()])
-        last.axhline(1.0, color="black", linewidth=1)
-        last.set_ylabel("peer's time / ours")
-        last.annotate(
-            "above 1: Tilewright is faster",
-            (0.01, 0.97),
-            xycoords="axes fraction",
-            va="top",
-            fontsize=9,
-        )
-    last.set_xticks(sizes, [str(n) for n in sizes])
-    last.minorticks_off()
-    last.set_xlabel("n of an n x n x n product (logarithmic)")
-    _title(figure, "Matrix products against size", facts)
-    _save(figure, path)
+    axes.set_ylim(0, 1.12 * max([peak, *(rate for row in rows for rate in row["gflops"].values())]))
 
 
 def draw_threads(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
@@ -128,17 +135,17 @@ def draw_threads(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
         own = [row for row in rows if row["contender"] == name and row["speedup"]]
         if not own:
             continue
-        axes.plot(
-            [row["threads"] for row in own], [row["speedup"] for row in own], **_style(name)
-        )
+        axes.plot([row["threads"] for row in own], [row["speedup"] for row in own], **_style(name))
         text = f"{name} {own[-1]['speedup']:.2f}x, {own[-1]['gflops']:,.3g} GFLOP/s"
         labels.append((own[-1]["speedup"], text, _colour(name)))
     axes.set_xticks(counts)
     axes.set_ylim(0, None)
-    _end_labels(axes, counts[-1], labels)
     axes.set_xlabel("threads")
     axes.set_ylabel("speed, relative to one thread")
-    _title(figure, "One product on more threads", facts)
+    axes.grid(axis="y", color=_GRID)
+    _title(figure, f"{rows[0]['name'].partition(' ')[0]} on 1 to {counts[-1]} threads", facts)
+    figure.draw_without_rendering()
+    _end_labels(axes, counts[-1], labels)
     _save(figure, path)
 
 
@@ -150,9 +157,9 @@ def draw_map(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
     cell = 0.62
     width = min(len(depths), 3)
     height = -(-len(depths) // width)
-    side = cell * len(sides) + 0.9
+    side = cell * len(sides) + 0.6
     figure = pyplot().Figure(
-        figsize=(max(7.0, width * side + 1.4), height * (side + 0.3) + 0.9), layout="constrained"
+        figsize=(max(7.0, width * side + 1.6), height * (side + 0.4) + 0.6), layout="constrained"
     )
     norm = colours.LogNorm(1 / _FULL_COLOUR, _FULL_COLOUR)
     panels = figure.subplots(height, width, squeeze=False)
@@ -190,7 +197,9 @@ def draw_shapes(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
     figure, axes = _figure(8.5, 2.0 + 0.27 * len(rows))
     for y, row in enumerate(rows):
         worst = min(row["ratios"].values())
-        axes.plot([worst, 1.0], [y, y], color=_LOSS if worst < 1 else _FAINT, linewidth=1.5, zorder=1)
+        axes.plot(
+            [worst, 1.0], [y, y], color=_LOSS if worst < 1 else _FAINT, linewidth=1.5, zorder=1
+        )
         axes.annotate(
             f"{worst:.2f}",
             (1.01, y),
@@ -209,17 +218,18 @@ def draw_shapes(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
             color=_colour(name),
             marker=_MARKERS.get(name, "o"),
             s=34,
-            label=f"{name}'s time / ours",
+            label=name,
             zorder=2,
         )
-    axes.axvline(1.0, color="black", linewidth=1, zorder=0)
-    _ratio_axis(axes.xaxis, [value for row in rows for value in row["ratios"].values()])
+    axes.axvline(1.0, color="black", linewidth=1, zorder=1)
+    _ratio_axis(axes.xaxis, rows)
     axes.set_yticks(range(len(rows)), [row["name"] for row in rows], fontsize=8.5)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
-    axes.grid(axis="x", color="#eceef0", zorder=-1)
+    axes.grid(axis="x", color=_GRID)
+    axes.set_axisbelow(True)
     axes.set_xlabel("peer's time / ours (logarithmic): right of 1 Tilewright is faster")
-    axes.legend(loc="lower right", frameon=True, framealpha=1, edgecolor="none", fontsize=9)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, frameon=False, handletextpad=0)
     _title(
         figure,
         "Products of other shapes, m x n x k, against the peers",
@@ -263,7 +273,8 @@ def _lines(
     x: Sequence[int],
     names: Sequence[str],
     value_of: Callable[[Row, str], float | None],
-) -> None:
+) -> list[_Label]:
+    """Draws a line for each contender; gives the names for their ends."""
     axes.set_xscale("log", base=2)
     labels = []
     for name in names:
@@ -271,30 +282,25 @@ def _lines(
         points = [(n, value) for n, value in zip(x, values, strict=True) if value is not None]
         axes.plot([n for n, _ in points], [value for _, value in points], **_style(name))
         labels.append((points[-1][1], name, _colour(name)))
-    axes.grid(axis="y", color="#eceef0")
-    _end_labels(axes, x[-1], labels)
+    axes.grid(axis="y", color=_GRID)
+    return labels
 
 
 def _end_labels(axes: Any, x: float, labels: Sequence[_Label]) -> None:
     """Names at the ends of lines, moved apart where they would cover each other."""
-    figure = axes.figure
-    figure.canvas.draw()
-    low_apart = 13.0  # points: a line of text
-    height = axes.get_window_extent().height * 72 / figure.dpi
-    scale = axes.transAxes.inverted()
-    placed = []
-    below = -math.inf
+    points = 72 / axes.figure.dpi
+    moved, below = [], -math.inf
     for value, text, colour in sorted(labels):
-        at = scale.transform(axes.transData.transform((x, value)))[1] * height
-        below = max(at, below + low_apart)
-        placed.append((value, text, colour, below - at))
-    # Half of what the topmost was pushed up is taken back by all, so that none is far from its end.
-    back = placed[-1][3] / 2 if placed else 0.0
-    for value, text, colour, moved in placed:
+        at = axes.transData.transform((x, value))[1] * points
+        below = max(at, below + _LINE_POINTS)
+        moved.append((value, text, colour, below - at))
+    # Half of the largest move is taken back by all, so that none is far from its line.
+    back = max((up for *_, up in moved), default=0.0) / 2
+    for value, text, colour, up in moved:
         axes.annotate(
             text,
             (x, value),
-            (9, moved - back),
+            (9, up - back),
             textcoords="offset points",
             va="center",
             color=colour,
@@ -303,23 +309,18 @@ def _end_labels(axes: Any, x: float, labels: Sequence[_Label]) -> None:
         )
 
 
-def _ratio_axis(axis: Any, values: Sequence[float]) -> None:
+def _ratio_axis(axis: Any, rows: Sequence[Row]) -> None:
     """A logarithmic axis about 1 whose ticks are ratios people think in."""
-    low = min([*values, 0.9]) / 1.06
-    high = max([*values, 1.1]) * 1.06
-    scale = axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale
-    limits = axis.axes.set_xlim if axis.axis_name == "x" else axis.axes.set_ylim
-    scale("log")
-    limits(low, high)
-    fine = (0.1, 0.2, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100)
-    coarse = (0.01, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)
-    ticks = [tick for tick in (fine if high / low < 4 else coarse) if low <= tick <= high]
+    values = [value for row in rows for value in row["ratios"].values()]
+    low, high = min([*values, 0.9]) / 1.06, max([*values, 1.1]) * 1.06
+    axis.axes.set(**{f"{axis.axis_name}scale": "log", f"{axis.axis_name}lim": (low, high)})
+    steps = (1, 2, 5) if high / low < 1000 else (1,)
+    ticks = [step * 10.0**power for power in range(-3, 6) for step in steps]
+    if high / low < 4:
+        ticks += [0.6, 0.7, 0.8, 0.9, 1.1, 1.2, 1.5]
+    ticks = sorted(tick for tick in ticks if low <= tick <= high)
     axis.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
     axis.set_ticks([], minor=True)
-
-
-def _peak_line(line: Callable[..., Any], facts: Mapping[str, Any]) -> None:
-    line(facts["peak_gflops"], color="black", linewidth=1, linestyle="--")
 
 
 def _style(name: str) -> dict[str, Any]:
@@ -343,14 +344,19 @@ def _figure(width: float, height: float) -> tuple[Any, Any]:
 
 
 def _title(figure: Any, text: str, facts: Mapping[str, Any], more: str = "") -> None:
-    """The title in bold, the conditions below it in small print."""
-    figure.suptitle(text, x=0.012, ha="left", fontsize=13, fontweight="bold")
+    """The title in bold; the conditions in small print at the foot."""
     below = "; ".join(part for part in (facts["conditions"], more) if part)
-    # The topmost row of axes leaves room for its own title: the small print goes there.
-    figure.axes[0].set_title(below, loc="left", fontsize=9, color="#555555", pad=16)
+    figure.suptitle(text, ha="left", fontsize=13, fontweight="bold")
+    figure.supxlabel(below, ha="left", **_SMALL)
 
 
 def _save(figure: Any, path: str) -> None:
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
+    # Title and conditions begin where the axes do, which the layout finds in two steps.
+    for _ in range(2):
+        figure.draw_without_rendering()
+        start = figure.axes[0].get_position().x0
+        for text in (figure._suptitle, figure._supxlabel):
+            text.set_x(start)
     figure.savefig(path, dpi=_DPI)
