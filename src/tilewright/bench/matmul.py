@@ -16,6 +16,7 @@ from tilewright.bench.harness import OURS, Case
 from tilewright.bench.peers import thread_setters
 from tilewright.bench.shapes import Shape, square
 from tilewright.bench.validation import PASSED, SKIPPED, Check, Reference
+from tilewright.extras import require
 
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 DTYPES = ("float32", "float64")
@@ -28,7 +29,10 @@ _RUNG_ROUNDS = 15
 # less surely, the more caches lie between: near the limit it is asked at twice the size, and so on.
 _ESTIMATE_SIZE = 128
 _SURELY_SHORT = 1 / 20
-_LAYOUTS_WITHOUT_COPY = {"torch": "ntps", "numpy": "ntps", "jax": "nt"}
+# What a contender may take at one shape: 8192 takes seconds a call.
+_SHAPE_BUDGET_SECONDS = 10.0
+# The layouts that a peer's operands can have: JAX has no views, but can be told to transpose.
+_PEER_LAYOUTS = {"torch": "ntps", "numpy": "ntps", "jax": "nt"}
 
 
 def _nothing() -> None:
@@ -72,15 +76,20 @@ def ours(shape: Shape, dtype: tw.dtype) -> Contender:
 
 def chosen_kernel(shape: Shape, dtype: tw.dtype) -> str:
     """The kernel that the engine takes by itself; finding it out costs a product, once."""
-    return _chosen(shape, dtype, tw.get_num_threads())
+    return _chosen(shape, dtype, _circumstances())
 
 
 @cache
-def _chosen(shape: Shape, dtype: tw.dtype, _threads: int) -> str:
+def _chosen(shape: Shape, dtype: tw.dtype, _circumstances: tuple[object, ...]) -> str:
     x, y = shape.operands(dtype)
     with free_choice(), tw.explain() as report:
         x @ y
     return report[-1].kernel
+
+
+def _circumstances() -> tuple[object, ...]:
+    """What a choice and a time depend on besides the problem."""
+    return tw.active_isa(), tw.get_num_threads(), tw.get_float32_matmul_precision()
 
 
 def rungs(shape: Shape, dtype: tw.dtype) -> Contenders:
@@ -99,7 +108,7 @@ def against_peers(shape: Shape, dtype: tw.dtype, peers: Mapping[str, Any]) -> Co
     own = ours(shape, dtype)
     contenders = {OURS: own}
     for name, peer in peers.items():
-        if set(shape.layout) <= set(_LAYOUTS_WITHOUT_COPY[name]):
+        if set(shape.layout) <= set(_PEER_LAYOUTS[name]):
             contenders[name] = _peer(name, peer, shape, own.names["x"], own.names["y"])
     return contenders
 
@@ -115,6 +124,12 @@ def with_threads(
         if name in setters
         for threads in counts
     }
+
+
+def set_threads(peers: dict[str, Any], threads: int) -> None:
+    """Ours and those of all peers that can change theirs."""
+    for setter in (tw.set_num_threads, *thread_setters(peers).values()):
+        setter(threads)
 
 
 def thread_label(name: str, threads: int) -> str:
@@ -188,7 +203,7 @@ def shape_cases(
             if (shape.name, name) in passed
         }
         if OURS in found:
-            yield _case(shape, found, rounds)
+            yield _case(shape, found, rounds, _SHAPE_BUDGET_SECONDS)
 
 
 def passing(checks: Iterable[Check]) -> Collection[tuple[str, str]]:
@@ -196,9 +211,7 @@ def passing(checks: Iterable[Check]) -> Collection[tuple[str, str]]:
     return {(check.name, check.contender) for check in checks if check.status == PASSED}
 
 
-def _case(
-    shape: Shape, contenders: Contenders, rounds: int, budget_s: float = float("inf")
-) -> Case:
+def _case(shape: Shape, contenders: Contenders, rounds: int, budget_s: float) -> Case:
     timers = {name: each.timer() for name, each in contenders.items()}
     return Case(shape.name, timers, 1e-9 * shape.flops, "GFLOP", rounds, budget_s=budget_s)
 
@@ -220,7 +233,7 @@ def _estimate(kernel: str, dtype: tw.dtype, n: int) -> float:
     """Seconds of an n x n product; 0 where the kernel refuses small ones: it is made for large."""
     estimate, size = 0.0, _ESTIMATE_SIZE
     while size < n:
-        estimate = _seconds_at(kernel, dtype, size, tw.get_num_threads()) * (n / size) ** 3
+        estimate = _seconds_at(kernel, dtype, size, _circumstances()) * (n / size) ** 3
         if not LONGEST_CALL_SECONDS * _SURELY_SHORT < estimate <= LONGEST_CALL_SECONDS:
             break
         size *= 2
@@ -228,7 +241,9 @@ def _estimate(kernel: str, dtype: tw.dtype, n: int) -> float:
 
 
 @cache
-def _seconds_at(kernel: str, dtype: tw.dtype, size: int, _threads: int) -> float:
+def _seconds_at(
+    kernel: str, dtype: tw.dtype, size: int, _circumstances: tuple[object, ...]
+) -> float:
     with free_choice():
         try:
             return min(rungs(square(size), dtype)[kernel].timer().repeat(2, 1))
@@ -266,5 +281,4 @@ def _jax(jax: Any, shape: Shape, x: tw.Tensor, y: tw.Tensor) -> Contender:
 def _to_numpy(result: Any) -> Any:
     if hasattr(result, "numpy"):
         return result.numpy()
-    numpy = __import__("numpy")
-    return numpy.array(result)
+    return require("numpy", purpose="the comparison", install="tilewright[bench]").array(result)

@@ -63,6 +63,7 @@ def thread_setters(peers: dict[str, Any]) -> dict[str, Callable[[int], object]]:
 def _limit_threads(threads: int) -> None:
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)
+    os.environ["PJRT_NPROC"] = str(threads)  # JAX's pool; read when its first array is made
     if threads == 1:
         os.environ.setdefault(
             "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"

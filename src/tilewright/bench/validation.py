@@ -26,9 +26,9 @@ _REDUCED_RMS = 2.0**-6
 # Of millions of elements the worst lies five or six deviations out, further where rows are short.
 _MAX_OVER_RMS = 16.0
 
-# What the true rows and columns may cost: all of a 1024 product by NumPy's threads and vectors, or
-# a tenth of a second of the naive kernel.
-_NUMPY_FLOPS, _NAIVE_FLOPS = 2.2e9, 1e8
+# What the true rows and columns may cost: all of a 1024 product by NumPy's threads and vectors, a
+# tenth of a second of the naive kernel, or of NumPy's plain loops over wider numbers.
+_NUMPY_FLOPS, _NAIVE_FLOPS, _WIDE_FLOPS = 2.2e9, 1e8, 2e7
 _FEWEST = 2
 _BATCHES = 3
 
@@ -81,7 +81,8 @@ class Reference:
     """True values of x @ y: of all of it where that is cheap, else of rows and columns at random.
 
     One row is drawn from each of equal bands, and so are columns: every tile of a fair size is met.
-    NumPy's float64 product is the reference, or the naive kernel's where NumPy is missing.
+    The reference of float32 is NumPy's float64 product, that of float64 NumPy's in long double,
+    rounded; where NumPy is missing it is the naive kernel's in float64.
     """
 
     def __init__(self, x: tw.Tensor, y: tw.Tensor) -> None:
@@ -131,28 +132,42 @@ def _matrix(x: tw.Tensor, at: int) -> tw.Tensor:
 
 def _true_parts(x: tw.Tensor, y: tw.Tensor, at: int) -> Iterator[_Part]:
     (m, k), n = x.shape, y.shape[1]
+    multiply, flops = _true_product(x.dtype)
     x64, y64 = x.astype(tw.float64), y.astype(tw.float64)
-    rows = _sample(m, 2.0 * k * n)
-    yield lambda c: _matrix(c, at)[rows], _product64(x64[rows], y64)
+    rows = _sample(m, flops / (2.0 * k * n))
+    yield lambda c: _matrix(c, at)[rows], multiply(x64[rows], y64)
     if len(rows) < m:
-        columns = _sample(n, 2.0 * k * m)
-        yield lambda c: _matrix(c, at)[:, columns], _product64(x64, y64[:, columns])
+        columns = _sample(n, flops / (2.0 * k * m))
+        yield lambda c: _matrix(c, at)[:, columns], multiply(x64, y64[:, columns])
 
 
-def _sample(count: int, flops_each: float) -> tw.Tensor:
-    """Positions below `count`, one from each of as many equal bands as the budget allows."""
-    budget = _NUMPY_FLOPS if available("numpy") else _NAIVE_FLOPS
-    bands = min(count, max(_FEWEST, int(budget / max(flops_each, 1.0))))
+def _sample(count: int, affordable: float) -> tw.Tensor:
+    """Positions below `count`, one from each of as many equal bands as can be afforded."""
+    bands = min(count, max(_FEWEST, int(affordable)))
     draw = random.Random(count)
     edges = [band * count // bands for band in range(bands + 1)]
     return tw.tensor([draw.randrange(low, high) for low, high in pairwise(edges)])
 
 
-def _product64(x: tw.Tensor, y: tw.Tensor) -> tw.Tensor:
-    if available("numpy"):
-        return tw.asarray(x.numpy() @ y.numpy())
+def _true_product(dtype: tw.dtype) -> tuple[Callable[[tw.Tensor, tw.Tensor], tw.Tensor], float]:
+    """What multiplies float64 matrices as they would be without rounding, and for how many FLOP."""
+    if not available("numpy"):
+        return _by_naive, _NAIVE_FLOPS
+    return (_by_long_double, _WIDE_FLOPS) if dtype == tw.float64 else (_by_numpy, _NUMPY_FLOPS)
+
+
+def _by_naive(x: tw.Tensor, y: tw.Tensor) -> tw.Tensor:
     with tw.kernels.use(matmul="naive"):
         return x @ y
+
+
+def _by_numpy(x: tw.Tensor, y: tw.Tensor) -> tw.Tensor:
+    return tw.asarray(x.numpy() @ y.numpy())
+
+
+def _by_long_double(x: tw.Tensor, y: tw.Tensor) -> tw.Tensor:
+    wide = [t.numpy().astype("longdouble") for t in (x, y)]
+    return tw.asarray((wide[0] @ wide[1]).astype("float64"))
 
 
 def _mean_square(parts: list[tw.Tensor]) -> float:

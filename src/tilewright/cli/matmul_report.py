@@ -154,7 +154,7 @@ def size_table(rows: Iterable[Row], dtype: str, peers: Sequence[str]) -> Table:
     """Squares against the peers."""
     names = [OURS, *peers]
     columns = ["n", *(f"{name} (p95)" for name in names), "GFLOP/s", "of peak"]
-    columns += [f"/ {peer}" for peer in peers] + ["error rms", "kernel", ""]
+    columns += [f"/ {peer}" for peer in peers] + ["error rms", "best peer's", "kernel", ""]
     cells = []
     for row in rows:
         timings = [_timing(row, name) for name in names]
@@ -162,9 +162,14 @@ def size_table(rows: Iterable[Row], dtype: str, peers: Sequence[str]) -> Table:
         cells.append(
             [str(row["m"]), *timings, _rate(row), share]
             + [_ratio(row, peer) for peer in peers]
-            + [_error(row["errors"].get(OURS)), row["kernel"], "; ".join(row["not_timed"])]
+            + [_error(row["errors"].get(OURS)), _error(_least_error(row)), row["kernel"]]
+            + ["; ".join(row["not_timed"])]
         )
     return f"squares, {dtype}: a peer's time over ours", columns, cells
+
+
+def _least_error(row: Row) -> float | None:
+    return min((error for name, error in row["errors"].items() if name != OURS), default=None)
 
 
 def worst_first(rows: Iterable[Row]) -> list[Row]:

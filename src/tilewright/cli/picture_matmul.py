@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilewright.bench.harness import OURS
+from tilewright.cli.matmul_report import Row
 from tilewright.cli.picture import pyplot
 from tilewright.extras import require
 
-Row = dict[str, Any]
 Draw = Callable[[str, list[Row], Mapping[str, Any]], None]
 
 # Of Okabe and Ito's palette, which people with any kind of colour vision can tell apart.
