@@ -169,9 +169,9 @@ class _Session:
         with matmul.free_choice():
             for result in run_cases(part.cases(checks), part.settle):
                 results.append(result)
-                text = f"{part.name}: {part.line(result)}"
-                self.bar.update(len(results), len(part.shapes), text)
-                self.console.line(text)
+                name = f"{part.name}: {result.name}"
+                self.bar.update(len(results), len(part.shapes), name)
+                self.console.line(f"{name}: {part.line(result)}")
         matmul.set_threads(self.peers, self.threads)
         return results
 

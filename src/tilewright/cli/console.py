@@ -158,6 +158,11 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds / 1e-9:.3g} ns"
 
 
+def format_number(value: float) -> str:
+    """For people, with three digits, or all before the point."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
 def format_timing(timing: Timing | None) -> str:
     """Median and, in brackets, the 95th percentile; a dash where nothing was timed."""
     if timing is None:

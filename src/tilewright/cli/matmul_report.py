@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tilewright.bench.harness import OURS, Result, Timing
+from tilewright.bench.harness import OURS, Result
 from tilewright.bench.matmul import thread_label
-from tilewright.bench.shapes import Shape, square
+from tilewright.bench.shapes import Shape
 from tilewright.bench.validation import FAILING, PASSED, Check
-from tilewright.cli.console import format_seconds, format_timing
+from tilewright.cli.console import format_number, format_seconds
 
 Row = dict[str, Any]
 Table = tuple[str, list[str], list[list[str]]]
@@ -24,18 +24,18 @@ def verdict(check: Check) -> str:
 
 
 def progress(result: Result) -> str:
-    """One line for a finished case: ours beside the best of the others."""
+    """A finished case in short: ours beside the best of the others."""
     if OURS not in result.timings:
-        return f"{result.name}: the engine's choice was not timed"
-    ours = f"{format_seconds(result.timings[OURS].median_s)}, {result.rate(OURS):,.4g} GFLOP/s"
-    if result.best_peer is None:
-        return f"{result.name}: {ours}"
-    return f"{result.name}: {ours}, {result.ratio:.2f}x {result.best_peer}"
+        return "the engine's choice was not timed"
+    ours = f"{format_seconds(result.timings[OURS].median_s)}, {format_number(result.rate(OURS))} GFLOP/s"
+    return ours if result.best_peer is None else f"{ours}, {result.ratio:.2f}x {result.best_peer}"
 
 
 def rates(result: Result) -> str:
-    """One line for a finished case: everybody's rate."""
-    return ", ".join(f"{name} {result.rate(name):,.4g} GFLOP/s" for name in result.timings)
+    """A finished case in short: everybody's rate."""
+    return ", ".join(
+        f"{name} {format_number(result.rate(name))} GFLOP/s" for name in result.timings
+    )
 
 
 def facts(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,12 +85,12 @@ def _rung_row(check: Check, result: Result | None, chosen: str, peak: float) -> 
 
 def ladder_tables(rows: Iterable[Row], dtype: str) -> Iterator[Table]:
     """A table for each size."""
-    columns = ["rung", "class", "median", "p95", "GFLOP/s", "of peak", "error rms", "max", ""]
+    columns = ["rung", "median", "p95", "GFLOP/s", "peak", "error", ""]
     of_size: dict[int, list[list[str]]] = {}
     for row in rows:
         of_size.setdefault(row["m"], []).append(_rung_cells(row))
     for n, cells in of_size.items():
-        yield f"ladder, {n} x {n} x {n}, {dtype}", columns, cells
+        yield f"ladder, {n} x {n} x {n}, {dtype}; error: rms against float64", columns, cells
 
 
 def _rung_cells(row: Row) -> list[str]:
@@ -99,19 +99,18 @@ def _rung_cells(row: Row) -> list[str]:
         timed = [
             format_seconds(row["median_s"]),
             format_seconds(row["p95_s"]),
-            f"{row['gflops']:,.4g}",
-            f"{row['peak_share']:.0%}",
+            format_number(row["gflops"]),
+            _share(row),
         ]
-    errors = [_error(row["error_rms"]), _error(row["error_max"])]
-    return [row["rung"], row["precision"], *timed, *errors, _remark(row)]
+    return [row["rung"], *timed, _error(row["error_rms"]), _remark(row)]
 
 
 def _remark(row: Row) -> str:
     if row["status"] != PASSED:
         status = row["status"].upper() if row["status"] == FAILING else row["status"]
         return f"{status}: {row['reason']}"
-    marks = ["fastest"] * row["winner"] + ["engine's choice"] * row["chosen"]
-    return ", ".join(marks)
+    marks = [row["precision"]] if row["precision"] != "ieee" else []
+    return ", ".join(marks + ["fastest"] * row["winner"] + ["chosen"] * row["chosen"])
 
 
 def shape_rows(
@@ -150,26 +149,26 @@ def _shape_row(shape: Shape, checks: list[Check], result: Result | None, peak: f
     }
 
 
-def size_table(rows: Iterable[Row], dtype: str, peers: Sequence[str]) -> Table:
+def size_table(rows: Sequence[Row], dtype: str, peers: Sequence[str]) -> Table:
     """Squares against the peers."""
-    names = [OURS, *peers]
-    columns = ["n", *(f"{name} (p95)" for name in names), "GFLOP/s", "of peak"]
-    columns += [f"/ {peer}" for peer in peers] + ["error rms", "best peer's", "kernel", ""]
+    columns = ["n", OURS, *peers, "peak", *(f"/ {peer}" for peer in peers)]
     cells = []
     for row in rows:
-        timings = [_timing(row, name) for name in names]
-        share = "-" if row["peak_share"] is None else f"{row['peak_share']:.0%}"
-        cells.append(
-            [str(row["m"]), *timings, _rate(row), share]
-            + [_ratio(row, peer) for peer in peers]
-            + [_error(row["errors"].get(OURS)), _error(_least_error(row)), row["kernel"]]
-            + ["; ".join(row["not_timed"])]
-        )
-    return f"squares, {dtype}: a peer's time over ours", columns, cells
+        rates = [_rate(row, name) for name in (OURS, *peers)]
+        ratios = [_ratio(row, peer) for peer in peers]
+        cells.append([str(row["m"]), *rates, _share(row), *ratios])
+    title = f"squares, {dtype}: GFLOP/s, our share of the peak, a peer's time over ours"
+    return title, *_with_kernel_and_remark(columns, cells, rows)
 
 
-def _least_error(row: Row) -> float | None:
-    return min((error for name, error in row["errors"].items() if name != OURS), default=None)
+def _with_kernel_and_remark(
+    columns: list[str], cells: list[list[str]], rows: Sequence[Row]
+) -> tuple[list[str], list[list[str]]]:
+    """The remark says what was not timed: a column only where there is such a thing."""
+    remarked = any(row["not_timed"] for row in rows)
+    ends = [[row["kernel"], *["; ".join(row["not_timed"])] * remarked] for row in rows]
+    lines = [line + end for line, end in zip(cells, ends, strict=True)]
+    return [*columns, "kernel", *["not timed"] * remarked], lines
 
 
 def worst_first(rows: Iterable[Row]) -> list[Row]:
@@ -177,16 +176,15 @@ def worst_first(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: min(row["ratios"].values(), default=0.0))
 
 
-def map_table(rows: Iterable[Row], dtype: str, peers: Sequence[str]) -> Table:
+def map_table(rows: Sequence[Row], dtype: str, peers: Sequence[str]) -> Table:
     """Shapes against the peers."""
-    columns = ["m x n x k", "kernel", "median", "GFLOP/s", *(f"/ {peer}" for peer in peers), ""]
+    columns = ["m x n x k", "median", "GFLOP/s", *(f"/ {peer}" for peer in peers)]
     cells = [
-        [row["name"], row["kernel"], _median(row), _rate(row)]
-        + [_ratio(row, peer) for peer in peers]
-        + ["; ".join(row["not_timed"])]
+        [row["name"], _median(row), _rate(row, OURS), *(_ratio(row, peer) for peer in peers)]
         for row in rows
     ]
-    return f"shapes, {dtype}, worst first: a peer's time over ours", columns, cells
+    title = f"shapes, {dtype}, worst first: a peer's time over ours"
+    return title, *_with_kernel_and_remark(columns, cells, rows)
 
 
 def map_summary(rows: Iterable[Row]) -> str:
@@ -219,28 +217,20 @@ def thread_rows(
     return rows
 
 
-def thread_table(rows: Sequence[Row], dtype: str, n: int) -> Table:
-    """Threads downwards, contenders to the right."""
-    names = list(dict.fromkeys(row["contender"] for row in rows))
-    at = {(row["contender"], row["threads"]): row for row in rows}
-    columns = ["threads"]
-    for name in names:
-        columns += [f"{name}, GFLOP/s", "/ 1 thread"]
-    cells = []
-    for threads in sorted({row["threads"] for row in rows}):
-        line = [str(threads)]
-        for name in names:
-            row = at.get((name, threads))
-            speedup = row and row["speedup"]
-            line.append(f"{row['gflops']:,.4g}" if row else "-")
-            line.append(f"{speedup:.2f}x" if speedup else "-")
-        cells.append(line)
-    return f"threads, {square(n).name}, {dtype}", columns, cells
-
-
-def _timing(row: Row, name: str) -> str:
-    timing = row["timings"].get(name)
-    return format_timing(Timing(**timing) if timing else None)
+def thread_table(rows: Iterable[Row], dtype: str, n: int) -> Table:
+    """One contender after the other."""
+    columns = ["contender", "threads", "median", "GFLOP/s", "/ 1 thread"]
+    cells = [
+        [
+            row["contender"],
+            str(row["threads"]),
+            format_seconds(row["median_s"]),
+            format_number(row["gflops"]),
+            f"{row['speedup']:.2f}x" if row["speedup"] else "-",
+        ]
+        for row in rows
+    ]
+    return f"threads, {n} x {n} x {n}, {dtype}", columns, cells
 
 
 def _median(row: Row) -> str:
@@ -248,8 +238,13 @@ def _median(row: Row) -> str:
     return "-" if timing is None else format_seconds(timing["median_s"])
 
 
-def _rate(row: Row) -> str:
-    return f"{row['gflops'][OURS]:,.4g}" if row["gflops"] else "-"
+def _rate(row: Row, name: str) -> str:
+    rate = row["gflops"].get(name)
+    return "-" if rate is None else format_number(rate)
+
+
+def _share(row: Row) -> str:
+    return "-" if row["peak_share"] is None else f"{row['peak_share']:.0%}"
 
 
 def _ratio(row: Row, peer: str) -> str:

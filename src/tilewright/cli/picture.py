@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.cli.arguments import check_target
+from tilewright.cli.console import format_number
 from tilewright.extras import require
 
 # One hue for bars keeps the eye on lengths.
@@ -43,7 +44,7 @@ def bars(
     figure = pyplot().Figure(figsize=(7, 1.2 + 0.42 * len(labels)), layout="constrained")
     axes = figure.subplots()
     drawn = axes.barh(labels, values, color=COLOUR)
-    axes.bar_label(drawn, labels=[number(value) for value in values], padding=3)
+    axes.bar_label(drawn, labels=[format_number(value) for value in values], padding=3)
     if max(values) > _LOGARITHMIC_FROM * min(values):
         # A decade below the shortest bar, so that it too has a length.
         axes.set_xscale("log")
@@ -57,11 +58,6 @@ def bars(
     axes.set_title(title, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)
-
-
-def number(value: float) -> str:
-    """Three digits, or all before the point."""
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def pyplot() -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilewright.bench.harness import OURS
+from tilewright.cli.console import format_number
 from tilewright.cli.matmul_report import Row
 from tilewright.cli.picture import pyplot
 from tilewright.extras import require
@@ -27,6 +28,8 @@ _DPI = 150
 _GRID = "#eceef0"
 _PEAK = {"color": "black", "linewidth": 1, "linestyle": "--"}
 _SMALL = {"fontsize": 9, "color": "#555555"}
+# Ratios beyond these stand at the edge, so that one disturbed peer does not flatten the others.
+_RATIO_LIMITS = (0.05, 20.0)
 _LINE_POINTS = 13.0  # a line of text
 _Label = tuple[float, str, str]
 
@@ -47,10 +50,10 @@ def draw_ladder(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
     for y, row in enumerate(rows):
         colour = _COLOURS[OURS] if row["chosen"] else _OTHER
         axes.barh(y, row["gflops"] - start, left=start, height=0.66, color=colour)
-        times = "" if y == 0 else f"  {row['gflops'] / slowest:,.3g}x {rows[0]['rung']}"
+        times = "" if y == 0 else f"  {format_number(row['gflops'] / slowest)}x {rows[0]['rung']}"
         note = "  engine's choice" if row["chosen"] else ""
         axes.annotate(
-            f"{row['gflops']:,.3g}{times}{note}",
+            f"{format_number(row['gflops'])}{times}{note}",
             (row["gflops"], y),
             (5, 0),
             textcoords="offset points",
@@ -65,7 +68,7 @@ def draw_ladder(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
     axes.invert_yaxis()
     axes.axvline(facts["peak_gflops"], **_PEAK)
     axes.annotate(
-        f"peak {facts['peak_gflops']:,.3g}",
+        f"peak {format_number(facts['peak_gflops'])}",
         (facts["peak_gflops"], 1.0),
         (0, 3),
         xycoords=("data", "axes fraction"),
@@ -97,7 +100,11 @@ def draw_sizes(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
         labels.append(
             _lines(axes[1], rows, sizes, peers, lambda row, name: row["ratios"].get(name))
         )
-        _ratio_axis(axes[1].yaxis, rows)
+        _, high = _ratio_axis(axes[1].yaxis, rows)
+        for row in rows:
+            for name, ratio in row["ratios"].items():
+                if ratio > high:
+                    _mark_beyond(axes[1], row["m"], high, f"{ratio:,.0f}x", _colour(name))
         axes[1].axhline(1.0, color="black", linewidth=1)
         axes[1].set_ylabel("peer's time / ours")
         axes[1].set_title("above 1 Tilewright is faster", loc="left", **_SMALL)
@@ -115,7 +122,7 @@ def _draw_peak(axes: Any, rows: Sequence[Row], facts: Mapping[str, Any]) -> None
     peak = facts["peak_gflops"]
     axes.axhline(peak, **_PEAK)
     axes.annotate(
-        f"peak {peak:,.3g}: our best product",
+        f"peak {format_number(peak)}: our best product",
         (0.0, peak),
         (4, 4),
         xycoords=("axes fraction", "data"),
@@ -136,7 +143,7 @@ def draw_threads(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
         if not own:
             continue
         axes.plot([row["threads"] for row in own], [row["speedup"] for row in own], **_style(name))
-        text = f"{name} {own[-1]['speedup']:.2f}x, {own[-1]['gflops']:,.3g} GFLOP/s"
+        text = f"{name} {own[-1]['speedup']:.2f}x, {format_number(own[-1]['gflops'])} GFLOP/s"
         labels.append((own[-1]["speedup"], text, _colour(name)))
     axes.set_xticks(counts)
     axes.set_ylim(0, None)
@@ -195,10 +202,15 @@ def draw_shapes(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
     """A line for each shape with a mark for each peer's time over ours, the worst on top."""
     peers = [name for name in _names(rows) if name in {p for row in rows for p in row["ratios"]}]
     figure, axes = _figure(8.5, 2.0 + 0.27 * len(rows))
+    low, high = _ratio_axis(axes.xaxis, rows)
     for y, row in enumerate(rows):
         worst = min(row["ratios"].values())
         axes.plot(
-            [worst, 1.0], [y, y], color=_LOSS if worst < 1 else _FAINT, linewidth=1.5, zorder=1
+            [min(worst, high), 1.0],
+            [y, y],
+            color=_LOSS if worst < 1 else _FAINT,
+            linewidth=1.5,
+            zorder=1,
         )
         axes.annotate(
             f"{worst:.2f}",
@@ -213,16 +225,16 @@ def draw_shapes(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
     for name in peers:
         points = [(row["ratios"][name], y) for y, row in enumerate(rows) if name in row["ratios"]]
         axes.scatter(
-            [x for x, _ in points],
+            [min(max(x, low), high) for x, _ in points],
             [y for _, y in points],
             color=_colour(name),
             marker=_MARKERS.get(name, "o"),
             s=34,
             label=name,
             zorder=2,
+            clip_on=False,
         )
     axes.axvline(1.0, color="black", linewidth=1, zorder=1)
-    _ratio_axis(axes.xaxis, rows)
     axes.set_yticks(range(len(rows)), [row["name"] for row in rows], fontsize=8.5)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
@@ -309,18 +321,34 @@ def _end_labels(axes: Any, x: float, labels: Sequence[_Label]) -> None:
         )
 
 
-def _ratio_axis(axis: Any, rows: Sequence[Row]) -> None:
-    """A logarithmic axis about 1 whose ticks are ratios people think in."""
-    values = [value for row in rows for value in row["ratios"].values()]
+def _mark_beyond(axes: Any, x: float, edge: float, text: str, colour: str) -> None:
+    axes.annotate(
+        text,
+        (x, edge),
+        (6, -1),
+        textcoords="offset points",
+        va="top",
+        fontsize=8.5,
+        color=colour,
+    )
+
+
+def _ratio_axis(axis: Any, rows: Sequence[Row]) -> tuple[float, float]:
+    """A logarithmic axis about 1 whose ticks are ratios people think in; gives its ends."""
+    values = [min(max(v, _RATIO_LIMITS[0]), _RATIO_LIMITS[1]) for v in _ratios(rows)]
     low, high = min([*values, 0.9]) / 1.06, max([*values, 1.1]) * 1.06
     axis.axes.set(**{f"{axis.axis_name}scale": "log", f"{axis.axis_name}lim": (low, high)})
-    steps = (1, 2, 5) if high / low < 1000 else (1,)
-    ticks = [step * 10.0**power for power in range(-3, 6) for step in steps]
+    ticks = [step * 10.0**power for power in (-2, -1, 0, 1) for step in (1, 2, 5)]
     if high / low < 4:
         ticks += [0.6, 0.7, 0.8, 0.9, 1.1, 1.2, 1.5]
     ticks = sorted(tick for tick in ticks if low <= tick <= high)
     axis.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
     axis.set_ticks([], minor=True)
+    return low, high
+
+
+def _ratios(rows: Sequence[Row]) -> list[float]:
+    return [value for row in rows for value in row["ratios"].values()]
 
 
 def _style(name: str) -> dict[str, Any]:
@@ -353,6 +381,7 @@ def _title(figure: Any, text: str, facts: Mapping[str, Any], more: str = "") -> 
 def _save(figure: Any, path: str) -> None:
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
+    figure.set_dpi(_DPI)  # the layout depends on it
     # Title and conditions begin where the axes do, which the layout finds in two steps.
     for _ in range(2):
         figure.draw_without_rendering()
