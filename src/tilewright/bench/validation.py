@@ -106,7 +106,7 @@ class Reference:
         """Runs a contender and holds its product against its class's bound."""
         try:
             found = product()
-        except ValueError as refusal:
+        except (ValueError, MemoryError) as refusal:
             text = str(refusal).rpartition("does not accept this problem: ")[2]
             return Check(name, contender, precision, REFUSED, text)
         error, bound = self.error(found), bound_of(precision, found.dtype, k)

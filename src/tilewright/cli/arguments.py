@@ -43,11 +43,10 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_plot(parser: argparse.ArgumentParser) -> None:
-    """--plot, for commands that have something to draw."""
-    parser.add_argument(
-        "--plot", metavar="FILE", help="draw the results (png, svg or pdf; needs matplotlib)"
-    )
+def add_plot(parser: argparse.ArgumentParser, more: str = "") -> None:
+    """--plot, for commands that have something to draw; `more` is added to its help."""
+    text = f"draw the results (png, svg or pdf; needs matplotlib){more}"
+    parser.add_argument("--plot", metavar="FILE", help=text)
 
 
 def positive(text: str) -> int:

@@ -56,7 +56,7 @@ def _add_comparison(comparisons: arguments.Subparsers, name: str, text: str) -> 
         help="with whom, where peers take part (default: torch,numpy,jax)",
     )
     arguments.add_threads(parser)
-    arguments.add_plot(parser)
+    arguments.add_plot(parser, bench_matmul.PLOT_HELP if name in _PRODUCTS else "")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -30,6 +30,8 @@ _ROUNDS = 25
 # A round has every thread count of every peer.
 _THREAD_ROUNDS = 15
 
+PLOT_HELP = ", a picture for each part: a.png gives a-ladder.png and so on"
+
 _Tell = Callable[[list[Check], list[Result]], None]
 
 

@@ -27,7 +27,8 @@ def progress(result: Result) -> str:
     """A finished case in short: ours beside the best of the others."""
     if OURS not in result.timings:
         return "the engine's choice was not timed"
-    ours = f"{format_seconds(result.timings[OURS].median_s)}, {format_number(result.rate(OURS))} GFLOP/s"
+    seconds = format_seconds(result.timings[OURS].median_s)
+    ours = f"{seconds}, {format_number(result.rate(OURS))} GFLOP/s"
     return ours if result.best_peer is None else f"{ours}, {result.ratio:.2f}x {result.best_peer}"
 
 
