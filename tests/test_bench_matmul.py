@@ -163,12 +163,18 @@ class TestVerdicts:
         assert refused["median_s"] is None
 
     def test_a_slow_rung_is_skipped_unchecked(self, run, monkeypatch):
-        monkeypatch.setattr(matmul, "LONGEST_CALL_SECONDS", 1e-12)
-        code, report = run("ladder", "--sizes", "8,130", "--threads", "1")
+        seconds = {"naive": 4000.0, "direct": None}
+        monkeypatch.setattr(matmul, "_estimate", lambda name, *_: seconds.get(name, 900.0))
+        code, report = run("ladder", "--sizes", "8", "--threads", "1")
         assert code == 0
-        for row in report["ladder"]:
-            assert row["status"] == (PASSED if row["m"] == 8 else SKIPPED)
-        assert "the limit is" in report["ladder"][-1]["reason"]
+        (naive,) = (row for row in report["ladder"] if row["rung"] == "naive")
+        assert (naive["status"], naive["error_rms"]) == (SKIPPED, None)
+        assert naive["reason"] == "at least 4,000 s a call; the limit is 3600 s"
+        assert {row["status"] for row in report["ladder"] if row["rung"] != "naive"} == {PASSED}
+
+    def test_estimates(self):
+        assert matmul._estimate("naive", tw.float32, 128) == 0
+        assert matmul._estimate("naive", tw.float32, 130) > 0
 
 
 @pytest.mark.usefixtures("quick")

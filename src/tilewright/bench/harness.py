@@ -101,9 +101,12 @@ def wait_for_peers() -> None:
 def compare(case: Case, settle: bool) -> dict[str, Timing]:
     """Times contenders in turn; `settle` waits before each until a peer's threads sleep."""
     contenders = case.contenders
-    calls = {
-        name: 1 if case.once else _calls_per_sample(timer) for name, timer in contenders.items()
+    found = {
+        name: (1, 0.0) if case.once else _calls_per_sample(timer)
+        for name, timer in contenders.items()
     }
+    calls = {name: count for name, (count, _) in found.items()}
+    call_seconds = {name: seconds for name, (_, seconds) in found.items()}
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     names = list(contenders)
     spent = dict.fromkeys(names, 0.0)
@@ -114,10 +117,11 @@ def compare(case: Case, settle: bool) -> dict[str, Timing]:
                 continue
             if settle:
                 wait_for_peers()
-            if not samples[name] or samples[name][-1] < _LONG_CALL_SECONDS:
+            if call_seconds[name] < _LONG_CALL_SECONDS:
                 contenders[name].timeit(1)  # brings data and threads back
             seconds = contenders[name].timeit(calls[name])
-            samples[name].append(seconds / calls[name])
+            call_seconds[name] = seconds / calls[name]
+            samples[name].append(call_seconds[name])
             spent[name] += seconds
     return {name: _timing(values) for name, values in samples.items()}
 
@@ -134,12 +138,13 @@ def run_cases(
         yield result
 
 
-def _calls_per_sample(timer: Timer) -> int:
+def _calls_per_sample(timer: Timer) -> tuple[int, float]:
+    """How many calls fill a sample, and the seconds of one."""
     timer.timeit(1)
     calls = 1
     while (seconds := timer.timeit(calls)) < _SAMPLE_SECONDS / 2:
         calls *= 2 if seconds > _SAMPLE_SECONDS / 20 else 10
-    return max(1, round(calls * _SAMPLE_SECONDS / seconds))
+    return max(1, round(calls * _SAMPLE_SECONDS / seconds)), seconds / calls
 
 
 def _timing(samples: list[float]) -> Timing:

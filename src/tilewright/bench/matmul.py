@@ -20,8 +20,9 @@ from tilewright.extras import require
 
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 DTYPES = ("float32", "float64")
-# A rung that would take longer for one product is left out; naive takes some seconds at 1024.
-LONGEST_CALL_SECONDS = 5.0
+# A rung that would take longer for one product, and much longer than the fastest, is left out;
+# naive takes some seconds at 1024.
+LONGEST_CALL_SECONDS, _MUCH_LONGER = 5.0, 4.0
 # What the samples of one rung at one size may take before it drops out of the later rounds.
 _RUNG_BUDGET_SECONDS = 2.0
 _RUNG_ROUNDS = 15
@@ -148,12 +149,14 @@ def check_rungs(sizes: Iterable[int], dtype: tw.dtype) -> Iterator[Check]:
     """Each rung at each size; those that would take too long are skipped."""
     for shape in map(square, sizes):
         reference = Reference(*shape.operands(dtype))
-        for name, rung in rungs(shape, dtype).items():
-            seconds = _estimate(name, dtype, shape.m)
-            if seconds > LONGEST_CALL_SECONDS:
-                reason = (
-                    f"at least {seconds:,.0f} s a call; the limit is {LONGEST_CALL_SECONDS:g} s"
-                )
+        found = rungs(shape, dtype)
+        seconds = {name: _estimate(name, dtype, shape.m) for name in found}
+        known = [estimate for estimate in seconds.values() if estimate is not None]
+        limit = max(LONGEST_CALL_SECONDS, _MUCH_LONGER * min(known, default=0.0))
+        for name, rung in found.items():
+            estimate = seconds[name]
+            if estimate is not None and estimate > limit:
+                reason = f"at least {estimate:,.0f} s a call; the limit is {limit:.0f} s"
                 yield Check(shape.name, name, rung.precision, SKIPPED, reason)
             else:
                 yield _check(reference, shape, name, rung)
@@ -229,11 +232,14 @@ def free_choice() -> Any:
     return tw.kernels.use(matmul="")
 
 
-def _estimate(kernel: str, dtype: tw.dtype, n: int) -> float:
-    """Seconds of an n x n product; 0 where the kernel refuses small ones: it is made for large."""
+def _estimate(kernel: str, dtype: tw.dtype, n: int) -> float | None:
+    """Seconds of an n x n product, or less; None for a kernel that refuses smaller ones."""
     estimate, size = 0.0, _ESTIMATE_SIZE
     while size < n:
-        estimate = _seconds_at(kernel, dtype, size, _circumstances()) * (n / size) ** 3
+        seconds = _seconds_at(kernel, dtype, size, _circumstances())
+        if seconds is None:
+            return None
+        estimate = seconds * (n / size) ** 3
         if not LONGEST_CALL_SECONDS * _SURELY_SHORT < estimate <= LONGEST_CALL_SECONDS:
             break
         size *= 2
@@ -243,12 +249,12 @@ def _estimate(kernel: str, dtype: tw.dtype, n: int) -> float:
 @cache
 def _seconds_at(
     kernel: str, dtype: tw.dtype, size: int, _circumstances: tuple[object, ...]
-) -> float:
+) -> float | None:
     with free_choice():
         try:
             return min(rungs(square(size), dtype)[kernel].timer().repeat(2, 1))
         except ValueError:
-            return 0.0
+            return None
 
 
 def _peer(name: str, peer: Any, shape: Shape, x: tw.Tensor, y: tw.Tensor) -> Contender:

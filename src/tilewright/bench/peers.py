@@ -36,10 +36,12 @@ def versions(peers: dict[str, Any]) -> dict[str, str]:
 
 
 def conditions(peers: dict[str, Any]) -> dict[str, Any]:
-    """What a figure depends on: instruction set, threads and versions."""
+    """What a figure depends on: instruction set, threads, other work (load average), versions."""
+    load = {"load": round(os.getloadavg()[0], 1)} if hasattr(os, "getloadavg") else {}
     return {
         "isa": tw.active_isa(),
         "threads": tw.get_num_threads(),
+        **load,
         "tilewright": tw.__version__,
         **versions(peers),
     }

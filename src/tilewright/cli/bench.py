@@ -31,7 +31,7 @@ _PRODUCTS = ("matmul", "ladder")
 def add_parser(commands: arguments.Subparsers) -> None:
     """Adds the command, with a command below it for each comparison."""
     about = "compare with PyTorch, NumPy and JAX, as far as they are installed"
-    parser = commands.add_parser("bench", help=about, description=f"{about.capitalize()}.")
+    parser = commands.add_parser("bench", help=about, description=f"{about[0].upper()}{about[1:]}.")
     comparisons = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
     for name, text in _ABOUT.items():
         _add_comparison(comparisons, name, text)

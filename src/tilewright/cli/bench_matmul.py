@@ -24,7 +24,8 @@ from tilewright.cli.picture import check_plot
 _PEAK_SIZES, _PEAK_SECONDS = (512, 1024), 1.0
 # Ours, one set a peer, and copies in float64 while they are checked.
 _MATRICES = 12
-# Threads and the picture of the ladder are measured at this size, or the nearest there is.
+# Threads are measured at this size or the largest below it; the picture of the ladder is of the
+# nearest.
 _TYPICAL_SIZE = 1024
 _ROUNDS = 25
 # A round has every thread count of every peer.
@@ -75,7 +76,8 @@ def _parts(session: _Session, args: argparse.Namespace) -> list[_Part]:
         return [session.ladder(sizes, alone=True)]
     parts = [session.ladder(sizes, alone=False), session.squares(sizes)]
     if session.threads > 1:
-        parts.append(session.scaling(nearest(sizes, _TYPICAL_SIZE)))
+        small = [n for n in sizes if n <= _TYPICAL_SIZE]
+        parts.append(session.scaling(max(small, default=_TYPICAL_SIZE)))
     return parts
 
 
