@@ -46,11 +46,11 @@ def draw_ladder(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
     rates = [row["gflops"] for row in rows]
     low, high = min(rates), max([*rates, facts["peak_gflops"]])
     start = 10 ** math.floor(math.log10(low) - 0.3)
-    slowest = rows[0]["gflops"]
+    first = rows[0]
     for y, row in enumerate(rows):
         colour = _COLOURS[OURS] if row["chosen"] else _OTHER
         axes.barh(y, row["gflops"] - start, left=start, height=0.66, color=colour)
-        times = "" if y == 0 else f"  {format_number(row['gflops'] / slowest)}x {rows[0]['rung']}"
+        times = f"  {format_number(row['gflops'] / first['gflops'])}x {first['rung']}" if y else ""
         note = "  engine's choice" if row["chosen"] else ""
         axes.annotate(
             f"{format_number(row['gflops'])}{times}{note}",
@@ -62,7 +62,11 @@ def draw_ladder(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
             fontweight="bold" if row["chosen"] else "normal",
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
         )
-    axes.set_yticks(range(len(rows)), [row["rung"] for row in rows])
+    labels = [
+        row["rung"] if row["precision"] == "ieee" else f"{row['rung']} ({row['precision']})"
+        for row in rows
+    ]
+    axes.set_yticks(range(len(rows)), labels)
     axes.set_xscale("log")
     axes.set_xlim(start, high * (high / start) ** 0.45)
     axes.invert_yaxis()
