@@ -12,17 +12,22 @@ from typing import Any, NamedTuple
 import tilewright as tw
 from tilewright.extras import available
 
-CLASSES = frozenset(("ieee", "fp32", "reduced"))
 PASSED, FAILING, REFUSED, SKIPPED = "passed", "failing", "refused", "skipped"
 
 _ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
 # n roundings of independent sign grow as the root of n. The worst of the ladder, one running sum,
 # has a root mean square of sqrt(k / 6) roundoffs; this leaves a factor of ten.
 _ROUNDINGS = 4.0
-# Strassen's form multiplies the error by about three a level; three levels and room.
-_FP32_FACTOR = 32.0
-# Operands cut to bfloat16's 8 bits: half a unit each, and room for blocks that were scaled.
-_REDUCED_RMS = 2.0**-6
+# By precision class: how many times more roundings another algorithm may have (Strassen's form
+# triples the error a level), and what operands of fewer bits add: 16 bits, or bfloat16's 8, each
+# rounded by half a unit at most, with a factor of four to spare.
+_CLASSES = {
+    "ieee": (1.0, 0.0),
+    "fp32": (4.0, 0.0),
+    "high": (4.0, 2.0**-14),
+    "medium": (4.0, 2.0**-6),
+    "reduced": (4.0, 2.0**-6),
+}
 # Of millions of elements the worst lies five or six deviations out, further where rows are short.
 _MAX_OVER_RMS = 16.0
 
@@ -69,11 +74,8 @@ def bound_of(precision: str, dtype: tw.dtype, k: int) -> Error:
 
     Random operands of mean 0 are assumed.
     """
-    rms = _ROUNDINGS * _ROUNDOFF[dtype.name] * (math.sqrt(k) + 1)
-    if precision == "fp32":
-        rms *= _FP32_FACTOR
-    if precision == "reduced":
-        rms += _REDUCED_RMS
+    more, cut = _CLASSES[precision]
+    rms = more * _ROUNDINGS * _ROUNDOFF[dtype.name] * (math.sqrt(k) + 1) + cut
     return Error(_MAX_OVER_RMS * rms, rms)
 
 
