@@ -14,6 +14,9 @@ OURS = "tilewright"
 _SAMPLE_SECONDS = 2e-3
 # Longer than peers' threads spin after a call: libgomp's 5 ms, OpenBLAS's 2^26 clock ticks (30 ms).
 _SETTLE_SECONDS = 0.1
+# What is slow takes part in at least so many rounds; a call this long needs no warming.
+_FEWEST_SAMPLES = 3
+_LONG_CALL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,8 @@ class Case:
 
     `work` counts what one call does, in `unit` (such as GFLOP), for rates; 0 where there is no
     rate. `once`: each call needs the timer's setup anew, so a sample is a single call. `published`
-    holds seconds that others measured elsewhere: shown beside ours, never compared.
+    holds seconds that others measured elsewhere: shown beside ours, never compared. A contender
+    whose samples have taken `budget_s` drops out of the later rounds.
     """
 
     name: str
@@ -41,6 +45,7 @@ class Case:
     rounds: int = 25
     once: bool = False
     published: Mapping[str, float] = field(default_factory=dict)
+    budget_s: float = float("inf")
 
 
 @dataclass(frozen=True)
@@ -61,10 +66,22 @@ class Result:
 
     @property
     def ratio(self) -> float:
-        """Best peer's median over ours: above 1 we are faster; NaN without a peer."""
-        if self.best_peer is None:
+        """Best peer's median over ours: above 1 we are faster; NaN without a peer or ours."""
+        if self.best_peer is None or OURS not in self.timings:
             return float("nan")
         return self.timings[self.best_peer].median_s / self.timings[OURS].median_s
+
+    @property
+    def ratios(self) -> dict[str, float]:
+        """The same for each peer; empty where ours is missing."""
+        if OURS not in self.timings:
+            return {}
+        ours = self.timings[OURS].median_s
+        return {name: t.median_s / ours for name, t in self.timings.items() if name != OURS}
+
+    def rate(self, name: str) -> float:
+        """Work a second of a contender, in the case's unit."""
+        return self.work / self.timings[name].median_s
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -76,21 +93,36 @@ def statement(text: str, **names: Any) -> Timer:
     return Timer(text, globals=names)
 
 
+def wait_for_peers() -> None:
+    """Until the threads of what ran before sleep."""
+    time.sleep(_SETTLE_SECONDS)
+
+
 def compare(case: Case, settle: bool) -> dict[str, Timing]:
     """Times contenders in turn; `settle` waits before each until a peer's threads sleep."""
     contenders = case.contenders
-    calls = {
-        name: 1 if case.once else _calls_per_sample(timer) for name, timer in contenders.items()
+    found = {
+        name: (1, 0.0) if case.once else _calls_per_sample(timer)
+        for name, timer in contenders.items()
     }
+    calls = {name: count for name, (count, _) in found.items()}
+    call_seconds = {name: seconds for name, (_, seconds) in found.items()}
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     names = list(contenders)
+    spent = dict.fromkeys(names, 0.0)
     for i in range(case.rounds):
         # The order turns, so that nobody always runs behind the same neighbour.
         for name in names[i % len(names) :] + names[: i % len(names)]:
+            if spent[name] > case.budget_s and len(samples[name]) >= _FEWEST_SAMPLES:
+                continue
             if settle:
-                time.sleep(_SETTLE_SECONDS)
-            contenders[name].timeit(1)  # brings data and threads back
-            samples[name].append(contenders[name].timeit(calls[name]) / calls[name])
+                wait_for_peers()
+            if call_seconds[name] < _LONG_CALL_SECONDS:
+                contenders[name].timeit(1)  # brings data and threads back
+            seconds = contenders[name].timeit(calls[name])
+            call_seconds[name] = seconds / calls[name]
+            samples[name].append(call_seconds[name])
+            spent[name] += seconds
     return {name: _timing(values) for name, values in samples.items()}
 
 
@@ -106,12 +138,13 @@ def run_cases(
         yield result
 
 
-def _calls_per_sample(timer: Timer) -> int:
+def _calls_per_sample(timer: Timer) -> tuple[int, float]:
+    """How many calls fill a sample, and the seconds of one."""
     timer.timeit(1)
     calls = 1
     while (seconds := timer.timeit(calls)) < _SAMPLE_SECONDS / 2:
         calls *= 2 if seconds > _SAMPLE_SECONDS / 20 else 10
-    return max(1, round(calls * _SAMPLE_SECONDS / seconds))
+    return max(1, round(calls * _SAMPLE_SECONDS / seconds)), seconds / calls
 
 
 def _timing(samples: list[float]) -> Timing:

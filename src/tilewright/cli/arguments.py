@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tilewright as tw
+from tilewright.bench.peers import PEERS
 
 Subparsers = Any  # argparse keeps the class of add_subparsers() private
 # 10^15 elements of one byte are a petabyte; far longer numbers would not fit 64 bits either.
@@ -42,11 +43,10 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_plot(parser: argparse.ArgumentParser) -> None:
-    """--plot, for commands that have something to draw."""
-    parser.add_argument(
-        "--plot", metavar="FILE", help="draw the results (png, svg or pdf; needs matplotlib)"
-    )
+def add_plot(parser: argparse.ArgumentParser, more: str = "") -> None:
+    """--plot, for commands that have something to draw; `more` is added to its help."""
+    text = f"draw the results (png, svg or pdf; needs matplotlib){more}"
+    parser.add_argument("--plot", metavar="FILE", help=text)
 
 
 def positive(text: str) -> int:
@@ -69,6 +69,20 @@ def positive_real(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
     return value
+
+
+def sizes(text: str) -> tuple[int, ...]:
+    """Sizes such as 256,512, each at least 1."""
+    return tuple(positive(part) for part in text.split(","))
+
+
+def peers(text: str) -> tuple[str, ...]:
+    """Names of peers such as torch,numpy; an empty text names none."""
+    names = tuple(text.split(",")) if text else ()
+    for name in names:
+        if name not in PEERS:
+            raise argparse.ArgumentTypeError(f"no peer {name!r}; known: {', '.join(PEERS)}")
+    return names
 
 
 def shape(text: str) -> tuple[int, ...]:

@@ -7,46 +7,56 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import tilewright as tw
-from tilewright.bench import loader, matmul, memory, overhead, pointwise, scheduler, train
-from tilewright.bench.harness import OURS, Case, Result, Timing, run_cases
-from tilewright.bench.peers import PEERS, load_peers, versions
-from tilewright.cli import arguments
-from tilewright.cli.console import Console, format_seconds
+from tilewright.bench import loader, memory, overhead, pointwise, scheduler, train
+from tilewright.bench.harness import OURS, Case, Result, run_cases
+from tilewright.bench.peers import PEERS, conditions, load_peers
+from tilewright.cli import arguments, bench_matmul
+from tilewright.cli.console import Console, format_seconds, format_timing
 from tilewright.cli.picture import bars, check_plot
-from tilewright.train import default_options, load_task
+from tilewright.train import Task, default_options, load_task
 
 _ABOUT = {
-    "matmul": "square products, 16 to 2048",
+    "matmul": "products: the ladder, sizes against the peers, threads, and a map of shapes",
+    "ladder": "the rungs of the matmul ladder among themselves",
     "train": "an epoch of the main job",
     "loader": "batches from files and from memory",
     "overhead": "calls on tiny tensors",
     "pointwise": "add, relu, exp, sum up to 4096x4096",
     "scheduler": "10,000 tasks against the reference and Python's own executor",
     "memory": "10,000 allocations and frees; the peak of a deep network's training",
-    "ladder": "the rungs of the matmul ladder among themselves",
 }
+_PRODUCTS = ("matmul", "ladder")
 
 
 def add_parser(commands: arguments.Subparsers) -> None:
-    """Adds the command."""
-    parser = arguments.add_parser(
-        commands, "bench", run, "compare with PyTorch, NumPy and JAX, as far as they are installed"
-    )
-    about = "; ".join(f"{name}: {text}" for name, text in _ABOUT.items())
-    parser.add_argument("what", choices=tuple(_ABOUT), help=about)
+    """Adds the command, with a command below it for each comparison."""
+    about = "compare with PyTorch, NumPy and JAX, as far as they are installed"
+    parser = commands.add_parser("bench", help=about, description=f"{about[0].upper()}{about[1:]}.")
+    comparisons = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+    for name, text in _ABOUT.items():
+        _add_comparison(comparisons, name, text)
+
+
+def _add_comparison(comparisons: arguments.Subparsers, name: str, text: str) -> None:
+    command = bench_matmul.run if name in _PRODUCTS else run
+    parser = arguments.add_parser(comparisons, name, command, text)
+    if name in _PRODUCTS:
+        bench_matmul.add_options(parser, name)
+    if name == "pointwise":
+        parser.add_argument("--sizes", metavar="N,N", type=arguments.sizes, help="sides of squares")
+    if name in ("train", "loader"):
+        parser.add_argument(
+            "--data", metavar="DIR", help="MNIST's folder; without it the embedded digits"
+        )
     parser.add_argument(
-        "--sizes", metavar="N,N", type=_sizes, help="for matmul, ladder and pointwise"
-    )
-    parser.add_argument(
-        "--peers", metavar="A,B", type=_peers, default=PEERS, help="default: torch,numpy,jax"
-    )
-    parser.add_argument(
-        "--data",
-        metavar="DIR",
-        help="train, loader: MNIST's folder; without it the embedded digits",
+        "--peers",
+        metavar="A,B",
+        type=arguments.peers,
+        default=PEERS,
+        help="with whom, where peers take part (default: torch,numpy,jax)",
     )
     arguments.add_threads(parser)
-    arguments.add_plot(parser)
+    arguments.add_plot(parser, bench_matmul.PLOT_HELP if name in _PRODUCTS else "")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,13 +66,8 @@ def run(args: argparse.Namespace) -> int:
     if args.threads:
         tw.set_num_threads(args.threads)
     threads = tw.get_num_threads()
-    peers = load_peers(() if args.what in ("ladder", "scheduler") else args.peers, threads)
-    machine = {
-        "isa": tw._core.cpu_info()["active_isa"],
-        "threads": threads,
-        "tilewright": tw.__version__,
-        **versions(peers),
-    }
+    peers = load_peers(() if args.what == "scheduler" else args.peers, threads)
+    machine = conditions(peers)
     console.line(", ".join(f"{key} {value}" for key, value in machine.items()))
     results = []
     for result in run_cases(_cases(args, peers), settle=threads > 1):
@@ -78,21 +83,23 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _cases(args: argparse.Namespace, peers: dict[str, Any]) -> Iterator[Case]:
-    sizes = {"sizes": args.sizes} if args.sizes else {}
-    name = "mnist" if args.data else "digits"
     makers: dict[str, Callable[[], Iterator[Case]]] = {
-        "matmul": lambda: matmul.matmul_cases(peers, **sizes),
-        "ladder": lambda: matmul.ladder_cases(**sizes),
-        "pointwise": lambda: pointwise.pointwise_cases(peers, **sizes),
+        "pointwise": lambda: pointwise.pointwise_cases(peers, args.sizes or pointwise.SIZES),
         "overhead": lambda: overhead.overhead_cases(peers),
         "scheduler": scheduler.scheduler_cases,
         "memory": lambda: memory.pool_cases(peers),
-        "loader": lambda: loader.loader_cases(peers, load_task(name, args.data)),
-        "train": lambda: train.train_cases(
-            peers, load_task(name, args.data), default_options(name)
-        ),
+        "loader": lambda: loader.loader_cases(peers, _task(args)),
+        "train": lambda: train.train_cases(peers, _task(args), default_options(_task_name(args))),
     }
     return makers[args.what]()
+
+
+def _task_name(args: argparse.Namespace) -> str:
+    return "mnist" if args.data else "digits"
+
+
+def _task(args: argparse.Namespace) -> Task:
+    return load_task(_task_name(args), args.data)
 
 
 def _progress(result: Result) -> str:
@@ -115,7 +122,7 @@ def _table(results: list[Result]) -> tuple[list[str], list[list[str]]]:
     ]
     rows = []
     for result in results:
-        cells = [_cell(result.timings.get(name)) for name in names]
+        cells = [format_timing(result.timings.get(name)) for name in names]
         if unit:
             cells.append(f"{result.work / result.timings[OURS].median_s:,.4g}")
         cells.append("" if result.best_peer is None else f"{result.ratio:.2f}x")
@@ -126,12 +133,6 @@ def _table(results: list[Result]) -> tuple[list[str], list[list[str]]]:
     return columns, rows
 
 
-def _cell(timing: Timing | None) -> str:
-    if timing is None:
-        return "-"
-    return f"{format_seconds(timing.median_s)} ({format_seconds(timing.p95_s)})"
-
-
 def _draw(console: Console, args: argparse.Namespace, results: list[Result]) -> None:
     compared = [result for result in results if result.best_peer]
     if not args.plot or not compared:
@@ -140,15 +141,3 @@ def _draw(console: Console, args: argparse.Namespace, results: list[Result]) -> 
     unit = "best peer's time over ours"
     bars(args.plot, f"bench {args.what}", unit, labels, [result.ratio for result in compared], 1.0)
     console.line(f"picture: {args.plot}")
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(arguments.positive(part) for part in text.split(","))
-
-
-def _peers(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(",")) if text else ()
-    for name in names:
-        if name not in PEERS:
-            raise argparse.ArgumentTypeError(f"no peer {name!r}; known: {', '.join(PEERS)}")
-    return names

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from tilewright.bench.harness import Timing
 from tilewright.cli.arguments import check_target
 from tilewright.extras import available, require
 
@@ -157,3 +158,15 @@ def format_seconds(seconds: float) -> str:
         if seconds >= scale:
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds / 1e-9:.3g} ns"
+
+
+def format_number(value: float) -> str:
+    """For people, with three digits, or all before the point."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def format_timing(timing: Timing | None) -> str:
+    """Median and, in brackets, the 95th percentile; a dash where nothing was timed."""
+    if timing is None:
+        return "-"
+    return f"{format_seconds(timing.median_s)} ({format_seconds(timing.p95_s)})"

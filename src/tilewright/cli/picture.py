@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.cli.arguments import check_target
+from tilewright.cli.console import format_number
 from tilewright.extras import require
 
 # One hue for bars keeps the eye on lengths.
-_COLOUR = "#2a6f97"
+COLOUR = "#2a6f97"
 # Beyond this ratio short bars vanish on a linear axis.
 _LOGARITHMIC_FROM = 30
 
@@ -18,7 +19,7 @@ def check_plot(path: str | None, option: str = "--plot") -> None:
     """Raises early what would fail at a long command's end: no matplotlib, format, place."""
     if path is None:
         return
-    figure = _pyplot().Figure()
+    figure = pyplot().Figure()
     known = figure.canvas.get_supported_filetypes()
     ending = path.rpartition(".")[2].lower()
     if ending not in known:
@@ -40,10 +41,10 @@ def bars(
 
     Bars of very different lengths get a logarithmic axis.
     """
-    figure = _pyplot().Figure(figsize=(7, 1.2 + 0.42 * len(labels)), layout="constrained")
+    figure = pyplot().Figure(figsize=(7, 1.2 + 0.42 * len(labels)), layout="constrained")
     axes = figure.subplots()
-    drawn = axes.barh(labels, values, color=_COLOUR)
-    axes.bar_label(drawn, labels=[_number(value) for value in values], padding=3)
+    drawn = axes.barh(labels, values, color=COLOUR)
+    axes.bar_label(drawn, labels=[format_number(value) for value in values], padding=3)
     if max(values) > _LOGARITHMIC_FROM * min(values):
         # A decade below the shortest bar, so that it too has a length.
         axes.set_xscale("log")
@@ -59,10 +60,7 @@ def bars(
     figure.savefig(path, dpi=150)
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-
-
-def _pyplot() -> Any:
+def pyplot() -> Any:
+    """What figures are made by; raises ImportError that says how to get it."""
     # The figure module alone needs no display.
     return require("matplotlib.figure", purpose="--plot", install="tilewright[plot]")

@@ -1,0 +1,303 @@
+"""`tilewright bench matmul` and `bench ladder`: validates, measures, reports."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import tilewright as tw
+from tilewright.bench import matmul
+from tilewright.bench.harness import OURS, Case, Result, run_cases, wait_for_peers
+from tilewright.bench.machine import matmul_flops
+from tilewright.bench.peers import PEERS, conditions, load_peers
+from tilewright.bench.shapes import FULL, QUICK, Plan, Shape, square
+from tilewright.bench.validation import FAILING, PASSED, Check
+from tilewright.cli import arguments, matmul_report, picture_matmul
+from tilewright.cli.console import Bar, Console, progress_bar
+from tilewright.cli.picture import check_plot
+
+# Past every start-up cost. The time is enough for one round that others do not disturb.
+_PEAK_SIZES, _PEAK_SECONDS = (512, 1024), 1.0
+# Ours, one set a peer, and copies in float64 while they are checked.
+_MATRICES = 12
+# Threads are measured at this size or the largest below it; the picture of the ladder is of the
+# nearest.
+_TYPICAL_SIZE = 1024
+_ROUNDS = 25
+# A round has every thread count of every peer.
+_THREAD_ROUNDS = 15
+
+PLOT_HELP = ", a picture for each part: a.png gives a-ladder.png and so on"
+
+_Tell = Callable[[list[Check], list[Result]], None]
+
+
+def add_options(parser: argparse.ArgumentParser, what: str) -> None:
+    """The options of `matmul` and `ladder` beside those of all comparisons."""
+    parser.add_argument(
+        "--sizes", metavar="N,N", type=arguments.sizes, help="sides of squares (default: 8 to 2048)"
+    )
+    parser.add_argument(
+        "--dtype", choices=matmul.DTYPES, default="float32", help="default: float32"
+    )
+    if what == "ladder":
+        parser.set_defaults(map=False, full=False)
+        return
+    parser.add_argument(
+        "--map", action="store_true", help="compare many shapes instead: a minute or two"
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="with --map: several hundred shapes, half an hour"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Validates, measures and reports; 1 where one of our products was wrong."""
+    _check_arguments(args)
+    for picture in _pictures(args) if args.plot else ():
+        check_plot(picture_matmul.path_of(args.plot, picture))
+    console = Console(args.json)
+    if args.threads:
+        tw.set_num_threads(args.threads)
+    with progress_bar() as bar:
+        session = _Session(args, console, bar)
+        return session.run(_parts(session, args))
+
+
+def _parts(session: _Session, args: argparse.Namespace) -> list[_Part]:
+    if args.map:
+        return [session.map(FULL if args.full else QUICK)]
+    sizes = sorted(set(args.sizes or matmul.SIZES))
+    if args.what == "ladder":
+        return [session.ladder(sizes, alone=True)]
+    parts = [session.ladder(sizes, alone=False), session.squares(sizes)]
+    if session.threads > 1:
+        small = [n for n in sizes if n <= _TYPICAL_SIZE]
+        parts.append(session.scaling(max(small, default=_TYPICAL_SIZE)))
+    return parts
+
+
+def _pictures(args: argparse.Namespace) -> tuple[str, ...]:
+    if args.map:
+        return ("map", "shapes")
+    return ("ladder",) if args.what == "ladder" else ("ladder", "sizes", "threads")
+
+
+def _check_arguments(args: argparse.Namespace) -> None:
+    if args.full and not args.map:
+        raise ValueError("--full: only with --map, whose shapes it extends")
+    if args.map and args.sizes:
+        raise ValueError("--sizes: not with --map, which has shapes of its own")
+    largest = max(args.sizes or (1,))
+    needed = _MATRICES * largest**2 * getattr(tw, args.dtype).itemsize
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > memory:
+        raise ValueError(
+            f"--sizes: {largest} needs about {needed / 2**30:,.0f} GiB, "
+            f"and this machine has {memory / 2**30:,.0f} GiB"
+        )
+
+
+@dataclass
+class _Part:
+    """One comparison: what is checked, then timed, told and drawn."""
+
+    name: str
+    shapes: Sequence[Shape]
+    validate: Callable[[], Iterator[Check]]
+    cases: Callable[[list[Check]], Iterator[Case]]
+    # Peers' threads spin for a while after a call.
+    settle: bool
+    tell: _Tell
+    line: Callable[[Result], str] = matmul_report.progress
+
+
+class _Session:
+    """What the parts share: conditions, progress, and the report that grows."""
+
+    def __init__(self, args: argparse.Namespace, console: Console, bar: Bar) -> None:
+        self.console, self.bar, self.plot = console, bar, args.plot
+        self.dtype: tw.dtype = getattr(tw, args.dtype)
+        self.threads, self.peak = tw.get_num_threads(), 0.0
+        wanted = () if args.what == "ladder" else args.peers
+        self.peers = load_peers(wanted, self.threads)
+        machine = conditions(self.peers) | {"precision": tw.get_float32_matmul_precision()}
+        self.report: dict[str, Any] = {"machine": machine, "dtype": args.dtype, "results": []}
+        console.line(", ".join(f"{key} {value}" for key, value in machine.items()))
+        missing = [name for name in wanted if name not in self.peers]
+        if missing:
+            console.line(f"left out, as not installed: {', '.join(missing)}")
+
+    def run(self, parts: Sequence[_Part]) -> int:
+        """First every validation, then the timings; 1 where a product of ours was wrong."""
+        checks = {part.name: self._validate(part) for part in parts}
+        wait_for_peers()
+        self.peak = max(matmul_flops(n, self.dtype, _PEAK_SECONDS) for n in _PEAK_SIZES)
+        self.console.line(f"peak, the best of our products: {self.peak / 1e9:,.1f} GFLOP/s")
+        self.report["peak_flops_per_s"] = self.peak
+        self.report["checks"] = [
+            {"part": name, **check.as_dict()}
+            for name, of_part in checks.items()
+            for check in of_part
+        ]
+        for part in parts:
+            part.tell(checks[part.name], self._time(part, checks[part.name]))
+        self.console.json(self.report)
+        failing = [
+            check for of_part in checks.values() for check in of_part if _is_our_fault(check)
+        ]
+        return int(bool(failing))
+
+    def _validate(self, part: _Part) -> list[Check]:
+        places = {shape.name: i for i, shape in enumerate(part.shapes)}
+        checks = []
+        for check in part.validate():
+            checks.append(check)
+            self.bar.update(places[check.name], len(places), f"{part.name}: {check.name} checked")
+            if check.status != PASSED:
+                self.console.line(f"{check.name}: {matmul_report.verdict(check)}")
+        matmul.set_threads(self.peers, self.threads)
+        errors = [check.error.rms for check in checks if check.error]
+        self.console.line(
+            f"{part.name}: {len(errors)} products held against float64, "
+            f"rms error up to {max(errors, default=0.0):.1e}"
+        )
+        return checks
+
+    def _time(self, part: _Part, checks: list[Check]) -> list[Result]:
+        results = []
+        with matmul.free_choice():
+            for result in run_cases(part.cases(checks), part.settle):
+                results.append(result)
+                name = f"{part.name}: {result.name}"
+                self.bar.update(len(results), len(part.shapes), name)
+                self.console.line(f"{name}: {part.line(result)}")
+        matmul.set_threads(self.peers, self.threads)
+        return results
+
+    def ladder(self, sizes: Sequence[int], alone: bool) -> _Part:
+        """The rungs among themselves."""
+
+        def tell(checks: list[Check], results: list[Result]) -> None:
+            chosen = {square(n).name: matmul.chosen_kernel(square(n), self.dtype) for n in sizes}
+            rows = matmul_report.ladder_rows(checks, results, chosen, self.peak)
+            for table in matmul_report.ladder_tables(rows, self.dtype.name):
+                self.console.table(*table)
+            self.report["ladder"] = rows
+            if alone:
+                self.report["results"] = [result.as_dict() for result in results]
+            timed = [row["m"] for row in rows if row["gflops"]]
+            if timed:
+                n = nearest(timed, _TYPICAL_SIZE)
+                at_n = [row for row in rows if row["m"] == n and row["gflops"]]
+                self._draw("ladder", picture_matmul.draw_ladder, at_n)
+
+        return _Part(
+            "ladder",
+            [square(n) for n in sizes],
+            lambda: matmul.check_rungs(sizes, self.dtype),
+            lambda checks: matmul.ladder_cases(sizes, self.dtype, checks),
+            # Nobody but us runs.
+            settle=False,
+            tell=tell,
+        )
+
+    def squares(self, sizes: Sequence[int]) -> _Part:
+        """Squares against the peers."""
+        shapes = [square(n) for n in sizes]
+
+        def tell(checks: list[Check], results: list[Result]) -> None:
+            rows = matmul_report.shape_rows(shapes, checks, results, self.peak)
+            self.report["results"] = rows
+            self.console.table(*matmul_report.size_table(rows, self.dtype.name, list(self.peers)))
+            self._draw("sizes", picture_matmul.draw_sizes, [r for r in rows if r["gflops"]])
+
+        return self._against_peers("sizes", shapes, _ROUNDS, tell)
+
+    def map(self, plan: Plan) -> _Part:
+        """Many shapes against the peers, the worst first."""
+        shapes = plan.shapes()
+
+        def tell(checks: list[Check], results: list[Result]) -> None:
+            rows = matmul_report.worst_first(
+                matmul_report.shape_rows(shapes, checks, results, self.peak)
+            )
+            self.report["results"] = rows
+            self.console.table(*matmul_report.map_table(rows, self.dtype.name, list(self.peers)))
+            self.console.line(matmul_report.map_summary(rows))
+            compared = [row for row in rows if row["ratios"]]
+            grid = {shape.name for shape in plan.grid()}
+            self._draw("map", picture_matmul.draw_map, [r for r in compared if r["name"] in grid])
+            others = {shape.name for shape in plan.others}
+            self._draw(
+                "shapes", picture_matmul.draw_shapes, [r for r in compared if r["name"] in others]
+            )
+
+        return self._against_peers("map", shapes, plan.rounds, tell)
+
+    def scaling(self, n: int) -> _Part:
+        """1 to all threads, ours and the peers'."""
+        counts = matmul.thread_counts(self.threads)
+
+        def contenders(shape: Shape) -> matmul.Contenders:
+            return matmul.with_threads(shape, self.dtype, self.peers, counts)
+
+        def tell(_: list[Check], results: list[Result]) -> None:
+            rows = matmul_report.thread_rows(results, [OURS, *self.peers], counts)
+            self.report["threads"] = rows
+            if rows:
+                self.console.table(*matmul_report.thread_table(rows, self.dtype.name, n))
+            fixed = set(self.peers) - {row["contender"] for row in rows}
+            if fixed:
+                self.console.line(
+                    f"cannot change threads while running: {', '.join(sorted(fixed))}"
+                    + (" (numpy can with threadpoolctl)" if "numpy" in fixed else "")
+                )
+            self._draw("threads", picture_matmul.draw_threads, rows)
+
+        part = self._compared("threads", [square(n)], contenders, _THREAD_ROUNDS, tell)
+        return replace(part, line=matmul_report.rates)
+
+    def _against_peers(self, name: str, shapes: Sequence[Shape], rounds: int, tell: _Tell) -> _Part:
+        def contenders(shape: Shape) -> matmul.Contenders:
+            return matmul.against_peers(shape, self.dtype, self.peers)
+
+        return self._compared(name, shapes, contenders, rounds, tell)
+
+    def _compared(
+        self,
+        name: str,
+        shapes: Sequence[Shape],
+        contenders: Callable[[Shape], matmul.Contenders],
+        rounds: int,
+        tell: _Tell,
+    ) -> _Part:
+        return _Part(
+            name,
+            shapes,
+            lambda: matmul.check_shapes(shapes, self.dtype, contenders),
+            lambda checks: matmul.shape_cases(shapes, contenders, checks, rounds),
+            settle=self.threads > 1 and bool(self.peers),
+            tell=tell,
+        )
+
+    def _draw(self, name: str, draw: picture_matmul.Draw, rows: list[matmul_report.Row]) -> None:
+        if not self.plot or not rows:
+            return
+        path = picture_matmul.path_of(self.plot, name)
+        draw(path, rows, matmul_report.facts(self.report))
+        self.console.line(f"picture: {path}")
+
+
+def _is_our_fault(check: Check) -> bool:
+    # A contender of several threads is called `torch, 2 threads`.
+    return check.status == FAILING and check.contender.partition(",")[0] not in PEERS
+
+
+def nearest(sizes: Sequence[int], wanted: int) -> int:
+    """The size that differs least from the wanted one, as a ratio."""
+    return min(sizes, key=lambda n: abs(math.log(n / wanted)))
