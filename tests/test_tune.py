@@ -95,13 +95,13 @@ class TestNumbers:
     )
     def test_what_the_limits_do_not_allow_changes_nothing(self, values, text):
         before = tune.current()
-        with pytest.raises(ValueError, match=text), tune.use(long_run_bytes=128, **values):
+        with pytest.raises(ValueError, match=text), tune.use(run_bytes=128, **values):
             pass
         assert tune.current() == before
 
     def test_a_table_with_a_wrong_value_changes_nothing(self):
         with pytest.raises(ValueError, match="must be in"):
-            tune.apply(made(long_run_bytes=128, block_bytes=1))
+            tune.apply(made(run_bytes=128, block_bytes=1))
         assert tune.current() == tune.defaults()
 
 
@@ -377,7 +377,7 @@ class TestSearch:
         assert table.read(tune.path()) == found
 
     @pytest.mark.parametrize("factor", [0.5, 1.5])
-    @pytest.mark.parametrize("name", ["block_bytes", "long_run_bytes", "small_bytes_of_a"])
+    @pytest.mark.parametrize("name", ["block_bytes", "run_bytes", "small_bytes_of_a"])
     def test_finds_what_a_machine_likes(self, name, factor):
         usual = tune.defaults()[name]
         tried = next(step for step in search.STEPS if step.name == name).candidates(usual)
@@ -450,7 +450,7 @@ class TestSearch:
         assert {outcome.note for outcome in outcomes.values()} <= {"no time left", "nothing to try"}
 
     def test_an_interrupt_leaves_no_table(self, folder):
-        clock = Machine(best={"long_run_bytes": 2048})
+        clock = Machine(best={"run_bytes": 2048})
 
         def interrupted(work):
             if clock.samples > 500:
@@ -504,10 +504,10 @@ class TestSearch:
 
 
 EXTREMES = [
-    {"block_bytes": 4096, "long_run_bytes": 64, "short_run_bytes": 64, "small_bytes_of_a": 0},
-    {"block_bytes": 1 << 26, "long_run_bytes": 1 << 16, "short_run_bytes": 1 << 16},
+    {"block_bytes": 4096, "run_bytes": 64, "small_bytes_of_a": 0},
+    {"block_bytes": 1 << 26, "run_bytes": 1 << 16},
     {"small_bytes_of_a": 1 << 26, "dot_bytes": 1 << 20, "cold_bytes": 0},
-    {"dot_bytes": 0, "cold_bytes": 1 << 30, "long_run_bytes": 100, "short_run_bytes": 68},
+    {"dot_bytes": 0, "cold_bytes": 1 << 30, "run_bytes": 100},
     {"work_per_part": 1e4, "parts_per_thread": 16},
     {"work_per_part": 1e4, "parts_per_thread": 1, "most_threads": 1},
     {"work_per_part": 1e4, "most_threads": 2, "block_bytes": 4096},

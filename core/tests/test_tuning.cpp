@@ -32,8 +32,7 @@ TW_TEST(tuning_defaults_where_they_were_measured) {
     for (std::int64_t l2 : {std::int64_t{0}, 2 * kMiB}) {
       CHECK_EQ(default_of("block_bytes", l1, l2), 1310720);
       CHECK_EQ(default_of("small_bytes_of_a", l1, l2), 524288);
-      CHECK_EQ(default_of("long_run_bytes", l1, l2), 4096);
-      CHECK_EQ(default_of("short_run_bytes", l1, l2), 2048);
+      CHECK_EQ(default_of("run_bytes", l1, l2), 4096);
       CHECK_EQ(default_of("dot_bytes", l1, l2), 24576);
       CHECK_EQ(default_of("cold_bytes", l1, l2), 1200000);
     }
@@ -44,8 +43,8 @@ TW_TEST(tuning_defaults_follow_the_caches) {
   CHECK_EQ(default_of("block_bytes", 0, 512 * kKiB), 327680);
   CHECK_EQ(default_of("block_bytes", 0, 64 * kMiB), default_of("block_bytes", 0, 4 * kMiB));
   CHECK_EQ(default_of("block_bytes", 0, 1), default_of("block_bytes", 0, 256 * kKiB));
-  CHECK(default_of("long_run_bytes", 32 * kKiB, 0) < 4096);
-  CHECK(default_of("long_run_bytes", 64 * kKiB, 0) > 4096);
+  CHECK(default_of("run_bytes", 32 * kKiB, 0) < 4096);
+  CHECK(default_of("run_bytes", 64 * kKiB, 0) > 4096);
 }
 
 TW_TEST(tuning_defaults_lie_within_their_limits) {
@@ -87,8 +86,7 @@ TW_TEST(tuning_refuses_what_its_limits_do_not_allow) {
 TW_TEST(tuning_run_lengths_cover_k) {
   const Restored restored;
   for (double bytes : {64.0, 100.0, 4096.0, 65536.0}) {
-    set_matmul_tuning("long_run_bytes", bytes);
-    set_matmul_tuning("short_run_bytes", bytes == 64 ? 65536 : 64);
+    set_matmul_tuning("run_bytes", bytes);
     for (std::int64_t k : {0, 1, 7, 16, 17, 1024, 2048, 2049, 10000})
       for (std::int64_t element : {4, 8}) {
         const std::int64_t kc = run_of(k, element);

@@ -86,10 +86,8 @@ MatmulProblem cut(const MatmulProblem& p, Range batch, Range rows, Range columns
 }  // namespace
 
 std::int64_t run_of(std::int64_t k, std::int64_t element_bytes) {
-  const MatmulTuning& tuning = matmul_tuning();
-  if (k * element_bytes <= tuning.long_run_bytes) return k > 0 ? k : 1;
-  const std::int64_t limit =
-      (k <= 2048 ? tuning.long_run_bytes : tuning.short_run_bytes) / element_bytes;
+  const std::int64_t limit = std::max<std::int64_t>(matmul_tuning().run_bytes / element_bytes, 1);
+  if (k <= limit) return k > 0 ? k : 1;
   const std::int64_t runs = (k + limit - 1) / limit;
   return (k + runs - 1) / runs;
 }

@@ -65,8 +65,7 @@ def _on(kernel: str, *works: Work, threads: int = 1) -> tuple[Work, ...]:
 # The order matters: what later steps are measured with is what earlier ones have found. A rung with
 # a number of its own gets a row here.
 STEPS = (
-    Step("long_run_bytes", _times(0.5, 0.75, 1.5, 2), _on("packed", *_SQUARES[1:], _TALL, _WIDE)),
-    Step("short_run_bytes", _times(0.5, 1.5, 2), _on("packed", _DEEP, Work(512, 3072, 512))),
+    Step("run_bytes", _times(0.5, 0.75, 1.5, 2), _on("packed", *_SQUARES[1:], _TALL, _WIDE, _DEEP)),
     Step("block_bytes", _times(0.5, 0.75, 1.25, 1.5), _on("packed", *_SQUARES[1:], _TALL, _WIDE)),
     Step(
         "small_bytes_of_a",

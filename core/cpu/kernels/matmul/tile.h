@@ -156,7 +156,11 @@ TW_INLINE void store_tile(const typename Vec<T>::Raw (&sums)[rows][vectors], T* 
     }
 }
 
-// Each element is one chain of multiply-adds in the order of k, whatever the tile: a result does
+// So many terms are added up in one chain, then the chains: rounding errors grow with the length of
+// a chain, and a run may be as long as the caches like. A break costs a percent of a chain's time.
+inline constexpr std::int64_t kChain = 256;
+
+// Each element is made of the same chains of multiply-adds, whatever the tile: a result does
 // not depend on where the tile's borders fall. `last` is the number of lanes used of the last
 // vector; with `mask_b` nothing beyond B's last element is read, without it B's rows are readable
 // up to whole vectors.
@@ -167,15 +171,43 @@ void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, co
   constexpr int lanes = kLanes<T>;
   using V = Vec<T>;
   typename V::Raw sums[rows][vectors] = {};
-  if constexpr (mask_b) {
-    // A masked load takes a slot of a multiply-add port. All rows but the last can do without: what
-    // they read too much is the start of the next row, and those lanes are never stored.
-    const std::int64_t whole = k > 0 && b_row >= lanes - last ? k - 1 : 0;
-    multiply_add<T, rows, vectors, false>(whole, a, a_row, a_col, b, b_row, last, sums);
-    multiply_add<T, rows, vectors, true>(k - whole, a + whole * a_col, a_row, a_col,
-                                         b + whole * b_row, b_row, last, sums);
-  } else {
-    multiply_add<T, rows, vectors, false>(k, a, a_row, a_col, b, b_row, last, sums);
+  const auto add_terms = [&](std::int64_t count) TW_LAMBDA_INLINE {
+    if constexpr (mask_b) {
+      // A masked load takes a slot of a multiply-add port. All rows but the last can do without:
+      // what they read too much is the start of the next row, and those lanes are never stored.
+      const std::int64_t whole = b_row < lanes - last ? 0 : count - (count > 0 && count == k);
+      multiply_add<T, rows, vectors, false>(whole, a, a_row, a_col, b, b_row, last, sums);
+      multiply_add<T, rows, vectors, true>(count - whole, a + whole * a_col, a_row, a_col,
+                                           b + whole * b_row, b_row, last, sums);
+    } else {
+      multiply_add<T, rows, vectors, false>(count, a, a_row, a_col, b, b_row, last, sums);
+    }
+  };
+  if (k > kChain && c_col == 1) {
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < vectors; ++v) __builtin_prefetch(c + r * c_row + v * lanes, 1);
+  }
+  add_terms(k < kChain ? k : kChain);
+  if (k > kChain) [[unlikely]] {
+    typename V::Raw total[rows][vectors];
+    __builtin_memcpy(total, sums, sizeof sums);
+    do {
+      k -= kChain;
+      a += kChain * a_col;
+      b += kChain * b_row;
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; ++v) sums[r][v] = typename V::Raw{};
+      add_terms(k < kChain ? k : kChain);
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; ++v) total[r][v] += sums[r][v];
+    } while (k > kChain);
+    __builtin_memcpy(sums, total, sizeof sums);
   }
   const T alpha = update.alpha, beta = update.beta;
   if (alpha != 1) {
