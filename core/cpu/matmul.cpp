@@ -49,17 +49,6 @@ bool prefers_dots(const MatmulProblem& p) {
           p.k * std::min(p.m, p.n) * std::int64_t(size_of(p.dtype)) <= matmul_tuning().dot_bytes);
 }
 
-// With few terms a sum, a product is as fast as C can be written.
-constexpr std::int64_t kFewTerms = 64;
-constexpr std::int64_t kLineBytes = 64, kStreamBytes = 8 << 20;
-bool streams_result(const MatmulProblem& p) {
-  const std::int64_t size = size_of(p.dtype);
-  return p.k <= kFewTerms && p.beta == 0 && p.c_col == 1 && p.c_row * size % kLineBytes == 0 &&
-         p.c_batch * size % kLineBytes == 0 &&
-         reinterpret_cast<std::uintptr_t>(p.c) % kLineBytes == 0 &&
-         p.batch * p.m * p.n * size >= kStreamBytes;
-}
-
 void run_direct(const void* problem) {
   MatmulProblem p = oriented(problem_of(problem));
   if (is_empty(p)) return;

@@ -25,6 +25,8 @@ std::int64_t threads_of_a_product() {
   const std::int64_t most = matmul_tuning().most_threads;
   return most > 0 ? std::min<std::int64_t>(most, num_threads()) : num_threads();
 }
+constexpr std::int64_t kFewTerms = 64, kLineBytes = 64, kStreamBytes = 8 << 20;
+
 struct Grid {
   std::int64_t batch, m, n;  // parts along each
 };
@@ -97,16 +99,24 @@ std::int64_t tile_columns(DType t) {
   return is_vectorised(t) ? table.tile_vectors * table.lanes[t == DType::float64] : 1;
 }
 
+bool streams_result(const MatmulProblem& p) {
+  const std::int64_t size = size_of(p.dtype);
+  return p.k <= kFewTerms && p.beta == 0 && p.c_col == 1 && p.c_row * size % kLineBytes == 0 &&
+         p.c_batch * size % kLineBytes == 0 &&
+         reinterpret_cast<std::uintptr_t>(p.c) % kLineBytes == 0 &&
+         p.batch * p.m * p.n * size >= kStreamBytes;
+}
+
 MatmulBlocks blocks_of(const MatmulProblem& p) {
   const std::int64_t element = size_of(p.dtype), tile = tile_columns(p.dtype);
   const std::int64_t kc = run_of(p.k, element);
   // A few rows of A stay in L2 themselves: then one panel of B at a time, used up while still warm.
   if (p.a_col == 1 && p.m * kc * element <= matmul_tuning().small_bytes_of_a)
-    return {kc, tile, p.m, false, false};
+    return {kc, tile, p.m, false, streams_result(p)};
   const std::int64_t columns =
       std::max(matmul_tuning().block_bytes / (element * kc) / tile, std::int64_t{1}) * tile;
   const std::int64_t nc = std::min(columns, round_up(p.n, tile));
-  return {kc, nc, packs_rows(p) ? std::min(p.m, kPackedRows) : p.m, false, false};
+  return {kc, nc, packs_rows(p) ? std::min(p.m, kPackedRows) : p.m, false, streams_result(p)};
 }
 
 // A block of B, then tiles of A with a vector (64 bytes at most) of room behind each.

@@ -10,6 +10,9 @@ namespace tw {
 std::int64_t run_of(std::int64_t k, std::int64_t element_bytes);
 // Columns of a full tile.
 std::int64_t tile_columns(DType t);
+// Whether C is best written around the caches: it is large, and with few terms a sum writing it is
+// all that takes time.
+bool streams_result(const MatmulProblem& p);
 // For the packed rung: the blocks, and the scratch one part needs.
 MatmulBlocks blocks_of(const MatmulProblem& p);
 std::size_t scratch_bytes(const MatmulProblem& p, const MatmulBlocks& blocks);

@@ -8,8 +8,8 @@ namespace {
 
 // Sums of one row of C kept in L1 rather than in registers, while four rows of B at a time stream
 // past in the order of memory: a stripe down B would touch a new page, or the same cache set, at
-// each step. 4 KiB of sums, the size of a page.
-template <class T> inline constexpr std::int64_t kRowSums = 4096 / sizeof(T);
+// each step. 16 KiB of sums, a third of L1 or half.
+template <class T> inline constexpr std::int64_t kRowSums = 16384 / sizeof(T);
 
 // sums[0:n] += x[0:rows] B[0:rows, 0:n], in the order of the rows.
 template <class T, int rows> inline void add_rows(std::int64_t n, const T* x, std::int64_t x_step,
@@ -145,7 +145,7 @@ void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::i
     typename V::Raw y[columns];
 #pragma GCC unroll 8
     for (int j = 0; j < columns; ++j) y[j] = load(b + p + j * b_col);
-#pragma GCC unroll 4
+#pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
       const typename V::Raw x = load(a + p + i * a_row);
 #pragma GCC unroll 8
@@ -162,7 +162,7 @@ void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::i
   T results[rows * columns + lanes];
   sums_of_lanes<T>(sums, results);
   const T alpha = update.alpha, beta = update.beta;
-#pragma GCC unroll 4
+#pragma GCC unroll 16
   for (int i = 0; i < rows; ++i)
 #pragma GCC unroll 4
     for (int j = 0; j < columns; ++j) {
@@ -175,6 +175,12 @@ void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::i
 
 // With 32 registers 16 sums and 4 + 1 operands, with 16 registers 8 sums and 2 + 1.
 inline constexpr int kDotRows = 4, kDotColumns = kRegisters >= 32 ? 4 : 2;
+
+// Rows against a single column: as many as a fold of lanes takes together, where registers allow.
+// Long rows go four at a time: so many streams are more than memory likes (1000 x 1000: 0.85).
+inline constexpr std::int64_t kLongColumn = 128;
+template <class T> inline constexpr int kColumnRows =
+    kLanes<T> < kRegisters / 2 ? kLanes<T> : kRegisters / 2;
 
 template <class T> using DotFunction = void (*)(std::int64_t k, const T* a, std::int64_t a_row,
                                                 const T* b, std::int64_t b_col, T* c,
@@ -195,13 +201,55 @@ template <class T> struct Dots {
 };
 template <class T> constexpr Dots<T> dots;
 
+// A column of sums so short that adding up lanes would be all the work: one sum a row, many rows
+// side by side. With `packed` A's rows follow each other, which a compiler can load as whole
+// vectors.
+template <class T, int terms, bool packed>
+void short_dots(const MatmulProblem& p, const T* __restrict__ a, const T* b, T* __restrict__ c) {
+  T y[terms];
+  for (int l = 0; l < terms; ++l) y[l] = (T)p.alpha * b[l * p.b_row];
+  const std::int64_t step = packed ? terms : p.a_row;
+  if (p.beta == 0 && p.c_row == 1) {
+    for (std::int64_t i = 0; i < p.m; ++i) {
+      T sum = a[i * step] * y[0];
+#pragma GCC unroll 8
+      for (int l = 1; l < terms; ++l) sum += a[i * step + l] * y[l];
+      c[i] = sum;
+    }
+    return;
+  }
+  const T beta = (T)p.beta;
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    T sum = a[i * step] * y[0];
+#pragma GCC unroll 8
+    for (int l = 1; l < terms; ++l) sum += a[i * step + l] * y[l];
+    T& out = c[i * p.c_row];
+    out = beta == 0 ? sum : sum + beta * out;
+  }
+}
+
+inline constexpr int kShortDot = 8;
+template <class T> using ShortDots = void (*)(const MatmulProblem& p, const T* a, const T* b, T* c);
+// short_of<T>[terms - 1][whether A's rows follow each other]
+template <class T, class = std::make_integer_sequence<int, kShortDot>> constexpr int short_of = 0;
+template <class T, int... term>
+constexpr ShortDots<T> short_of<T, std::integer_sequence<int, term...>>[kShortDot][2] = {
+    {short_dots<T, term + 1, false>, short_dots<T, term + 1, true>}...};
+
 // A has unit column stride, B unit row stride.
 template <class T> inline void direct_dots(const MatmulProblem& p, const T* a, const T* b, T* c) {
+  if (p.n == 1 && p.k > 0 && p.k <= kShortDot)
+    return short_of<T>[p.k - 1][p.a_row == p.k](p, a, b, c);
   const Update<T> update{(T)p.alpha, (T)p.beta};
-  const EvenSplit rows(p.m, kDotRows), columns(p.n, kDotColumns);
+  std::int64_t first = 0;
+  if (p.n == 1 && p.k <= kLongColumn)
+    for (; first + kColumnRows<T> <= p.m; first += kColumnRows<T>)
+      dot_tile<T, kColumnRows<T>, 1>(p.k, a + first * p.a_row, p.a_row, b, p.b_col,
+                                     c + first * p.c_row, p.c_row, p.c_col, update);
+  const EvenSplit rows(p.m - first, kDotRows), columns(p.n, kDotColumns);
   for (std::int64_t r = 0; r < rows.pieces; ++r)
     for (std::int64_t s = 0; s < columns.pieces; ++s) {
-      const std::int64_t i = rows.start(r), j = columns.start(s);
+      const std::int64_t i = first + rows.start(r), j = columns.start(s);
       dots<T>.at[rows.at(r) - 1][columns.at(s) - 1](p.k, a + i * p.a_row, p.a_row, b + j * p.b_col,
                                                     p.b_col, c + i * p.c_row + j * p.c_col, p.c_row,
                                                     p.c_col, update);

@@ -111,8 +111,10 @@ template <class T> void packed(const MatmulProblem& p, const MatmulBlocks& block
     T* c = (T*)p.c + i * p.c_batch;
     for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc)
       packed_run(p, blocks, p.k - l < blocks.kc ? p.k - l : blocks.kc, a + l * p.a_col,
-                 b + l * p.b_row, c, (T*)scratch, Update<T>{(T)p.alpha, l == 0 ? (T)p.beta : T(1)});
+                 b + l * p.b_row, c, (T*)scratch,
+                 Update<T>{(T)p.alpha, l == 0 ? (T)p.beta : T(1), blocks.streams});
   }
+  if (blocks.streams) finish_streams();
 }
 
 }  // namespace
