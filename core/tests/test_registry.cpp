@@ -98,6 +98,7 @@ TW_TEST(registry_heeds_the_precision_limit) {
       any,
       [](const void*) { return 1.0; },
       nothing,
+      nullptr,
       [](const void* problem) { return static_cast<const Problem*>(problem)->size == 8; }};
   for (const Kernel* kernel : {&kExact, &kHigh, &kMedium}) register_kernel(kernel);
   const auto chosen_within = [](MatmulPrecision limit, int size) {
