@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -58,3 +59,12 @@ def threads() -> Iterator[None]:
     before = tw.get_num_threads()
     yield
     tw.set_num_threads(before)
+
+
+@pytest.fixture
+def tuning_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: None) -> Iterator[Path]:
+    """A cache folder of its own, and the default tuning before and after."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    tw.tune.reset()
+    yield tmp_path / "cache"
+    tw.tune.reset()

@@ -10,6 +10,7 @@
 #include "core/memory/scratch.h"
 #include "core/runtime/registry.h"
 #include "core/tests/check.h"
+#include "core/tests/random.h"
 #include "core/tests/each_isa.h"
 
 extern "C" {
@@ -44,16 +45,7 @@ template <class... Arguments> void by_rows(double, Arguments... arguments) {
   cblas_dgemm(kRowMajor, arguments...);
 }
 
-struct Random {  // xorshift: the same numbers on every machine
-  std::uint64_t state = 88172645463325252u;
-  std::uint64_t next() {
-    state ^= state << 13;
-    state ^= state >> 7;
-    return state ^= state << 17;
-  }
-  int below(int n) { return int(next() % std::uint64_t(n)); }
-  double real() { return double(std::int64_t(next() >> 11)) / double(1ll << 52) - 1; }
-};
+using test::Random;
 
 // A matrix by columns whose columns lie `lead` elements apart.
 template <class T> struct Matrix {

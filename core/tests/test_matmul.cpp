@@ -11,20 +11,12 @@
 #include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
 #include "core/tests/check.h"
+#include "core/tests/random.h"
 
 namespace tw {
 namespace {
 
-struct Random {  // xorshift: the same numbers on every machine
-  std::uint64_t state = 88172645463325252u;
-  std::uint64_t next() {
-    state ^= state << 13;
-    state ^= state >> 7;
-    return state ^= state << 17;
-  }
-  std::int64_t below(std::int64_t n) { return std::int64_t(next() % std::uint64_t(n)); }
-  double real() { return double(std::int64_t(next() >> 11)) / double(1ll << 52) - 1; }  // [-1, 1)
-};
+using test::Random;
 
 // How a matrix lies in memory.
 enum class Layout { rows, columns, padded, reversed, spaced, one_row, one_column };

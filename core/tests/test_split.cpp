@@ -13,6 +13,7 @@
 #include "core/cpu/matmul/split.h"
 #include "core/runtime/thread_pool.h"
 #include "core/tests/check.h"
+#include "core/tests/random.h"
 
 namespace tw::amx_emulated {
 extern const SplitTable split_table;
@@ -31,16 +32,7 @@ std::vector<const SplitTable*> backends() {
   return list;
 }
 
-struct Random {  // xorshift: the same numbers on every machine
-  std::uint64_t state = 88172645463325252u;
-  std::uint64_t next() {
-    state ^= state << 13;
-    state ^= state >> 7;
-    return state ^= state << 17;
-  }
-  std::int64_t below(std::int64_t n) { return std::int64_t(next() % std::uint64_t(n)); }
-  float real() { return float(std::int64_t(next() >> 11)) / float(1ll << 52) - 1; }  // [-1, 1)
-};
+using test::Random;
 
 struct Product {
   std::int64_t m, n, k;
@@ -48,8 +40,8 @@ struct Product {
   Product(std::int64_t m, std::int64_t n, std::int64_t k, std::uint64_t seed = 1)
       : m(m), n(n), k(k), a(m * k), b(k * n), c(m * n, kNan) {
     Random random{88172645463325252u + seed};
-    for (float& x : a) x = random.real();
-    for (float& x : b) x = random.real();
+    for (float& x : a) x = float(random.real());
+    for (float& x : b) x = float(random.real());
   }
   MatmulProblem problem() {
     return {DType::float32, 1, m, n, k, a.data(), 0, k, 1, b.data(), 0, n, 1, c.data(), 0, n, 1};
@@ -96,7 +88,7 @@ TW_TEST(split_parts_add_up_to_the_number) {
   for (const SplitTable* backend : backends())
     for (int i = 0; i < 50; ++i) {
       std::vector<float> x(kSplitBlock);
-      for (float& value : x) value = std::ldexp(random.real(), int(random.below(200)) - 90);
+      for (float& value : x) value = std::ldexp(float(random.real()), int(random.below(200)) - 90);
       const bool columns = i % 2, swapped = i % 4 > 1;
       const SplitSource source{x.data(), 16, 32, swapped ? 1 : 32, swapped ? 16 : 1, false, 3, 1};
       alignas(64) std::uint16_t out[3 * kSplitBlock];
@@ -283,8 +275,8 @@ TW_TEST(split_of_bfloat16_rounds_once) {
       for (float scale : {1.0f, 1e-37f}) {
         Random random;
         std::vector<std::uint16_t> a(batch * m * k + 1), b(k * n + 1), c(batch * m * n);
-        for (auto& x : a) x = narrow(random.real() * scale);
-        for (auto& x : b) x = narrow(random.real());
+        for (auto& x : a) x = narrow(float(random.real()) * scale);
+        for (auto& x : b) x = narrow(float(random.real()));
         const MatmulProblem p{DType::bfloat16, batch, m, n, k,        a.data(), m * k, k, 1,
                               b.data(),        0,     n, 1, c.data(), m * n,    n,     1};
         run_split(*backend, 1, p);
