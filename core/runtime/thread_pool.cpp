@@ -126,6 +126,7 @@ struct alignas(128) Worker {  // two cache lines: the neighbour is fetched along
   Word signal{kIdle};
   std::atomic<Placement::Thread> thread{0};
   int index;
+  bool bound;  // to a processor; as long as the thread lives
   pthread_t handle;
 };
 
@@ -181,7 +182,7 @@ class ThreadPool {
   std::unique_ptr<Worker> workers_[kMostThreads];  // [0] stays empty: the caller
   int started_ = 0;                                // workers 1 .. started_ exist
   std::atomic<bool> spin_{false};
-  bool bound_ = false;  // each worker to a processor; changes while there are none
+  bool bound_ = false;  // whether workers are; for whoever has the turn
   std::unique_ptr<Placement> placement_;
   Job job_;
   alignas(128) std::atomic<bool> busy_{false};
@@ -218,6 +219,7 @@ bool ThreadPool::start(int index) {
   if (!workers_[index]) workers_[index] = std::make_unique<Worker>();
   Worker& worker = *workers_[index];
   worker.index = index;
+  worker.bound = bound_;
   worker.signal.store(kIdle, std::memory_order_relaxed);
   worker.thread.store(0, std::memory_order_relaxed);
   sigset_t all, before;  // the new thread inherits the mask: signals belong to the user's threads
@@ -255,7 +257,7 @@ void ThreadPool::wake(Worker& worker) {
   if (seen == kIdle &&
       worker.signal.compare_exchange_strong(seen, kWork, std::memory_order_acq_rel))
     return;
-  if (!bound_) placement_->keep_away(worker.thread.load(std::memory_order_relaxed));
+  if (!worker.bound) placement_->keep_away(worker.thread.load(std::memory_order_relaxed));
   worker.signal.store(kMoved, std::memory_order_release);
   unpark(worker.signal);
 }
@@ -340,7 +342,7 @@ std::uint32_t ThreadPool::next_signal(Worker& self) {
 }
 
 void ThreadPool::serve(Worker& self) {
-  if (bound_) placement_->bind(self.index);
+  if (self.bound) placement_->bind(self.index);
   for (;;) {
     const std::uint32_t signal = next_signal(self);
     if (signal == kStop) return;
@@ -349,7 +351,7 @@ void ThreadPool::serve(Worker& self) {
       work();
     }
     leave_gate();
-    if (signal == kMoved && !bound_) placement_->let_roam();
+    if (signal == kMoved && !self.bound) placement_->let_roam();
   }
 }
 
