@@ -18,10 +18,14 @@ template <> inline constexpr PartialProduct kOrder<2>[] = {{0, 1}, {1, 0}, {0, 0
 template <>
 inline constexpr PartialProduct kOrder<3>[] = {{0, 2}, {2, 0}, {1, 1}, {0, 1}, {1, 0}, {0, 0}};
 
+// The largest products of a sum as exact as float32's are added up in chains of so many blocks (256
+// terms), as the packed rung's are.
+template <int parts> inline constexpr std::int64_t kSplitChain = 1 << 20;
+template <> inline constexpr std::int64_t kSplitChain<3> = 256 / kSplitTerms;
+
 template <int parts, int vectors>
-TW_INLINE void add_product(const std::uint16_t* a, const std::uint16_t* b, std::int64_t blocks,
-                           __m512 (&sums)[kSplitTileRows][vectors]) {
-  const std::int64_t panel = blocks * parts * kSplitBlock;
+TW_INLINE void add_product(const std::uint16_t* a, const std::uint16_t* b, std::int64_t panel,
+                           std::int64_t blocks, __m512 (&sums)[kSplitTileRows][vectors]) {
   for (std::int64_t block = 0; block < blocks; ++block) {
 #pragma GCC unroll 1
     for (int pair = 0; pair < kSplitTerms / 2; ++pair) {
@@ -40,21 +44,43 @@ TW_INLINE void add_product(const std::uint16_t* a, const std::uint16_t* b, std::
   }
 }
 
-template <int parts, int vectors>
-void split_tile(const std::uint16_t* a, const std::uint16_t* b, std::int64_t blocks, float* out) {
-  __m512 sums[kSplitTileRows][vectors];
+template <int vectors> TW_INLINE void clear(__m512 (&sums)[kSplitTileRows][vectors]) {
 #pragma GCC unroll 8
   for (int r = 0; r < kSplitTileRows; ++r)
 #pragma GCC unroll 3
     for (int v = 0; v < vectors; ++v) sums[r][v] = _mm512_setzero_ps();
-  for (const PartialProduct product : kOrder<parts>)
-    add_product<parts, vectors>(a + product.a * kSplitBlock, b + product.b * kSplitBlock, blocks,
-                                sums);
+}
+
+template <int vectors>
+TW_INLINE void put(__m512 (&sums)[kSplitTileRows][vectors], bool add, float* out) {
 #pragma GCC unroll 8
   for (int r = 0; r < kSplitTileRows; ++r)
 #pragma GCC unroll 3
-    for (int v = 0; v < vectors; ++v)
-      _mm512_store_ps(out + r * kSplitTileColumns + v * kSplitLines, sums[r][v]);
+    for (int v = 0; v < vectors; ++v) {
+      float* to = out + r * kSplitTileColumns + v * kSplitLines;
+      _mm512_store_ps(to, add ? _mm512_add_ps(_mm512_load_ps(to), sums[r][v]) : sums[r][v]);
+    }
+}
+
+template <int parts, int vectors>
+void split_tile(const std::uint16_t* a, const std::uint16_t* b, std::int64_t blocks, float* out) {
+  const std::int64_t panel = blocks * parts * kSplitBlock;
+  __m512 sums[kSplitTileRows][vectors];
+  clear<vectors>(sums);
+  constexpr int kLast = int(sizeof kOrder<parts> / sizeof(PartialProduct)) - 1;
+  for (int i = 0; i < kLast; ++i)
+    add_product<parts, vectors>(a + kOrder<parts>[i].a * kSplitBlock,
+                                b + kOrder<parts>[i].b * kSplitBlock, panel, blocks, sums);
+  a += kOrder<parts>[kLast].a * kSplitBlock;
+  b += kOrder<parts>[kLast].b * kSplitBlock;
+  for (std::int64_t block = 0;; block += kSplitChain<parts>) {
+    const std::int64_t left = blocks - block;
+    add_product<parts, vectors>(a + block * parts * kSplitBlock, b + block * parts * kSplitBlock,
+                                panel, left < kSplitChain<parts> ? left : kSplitChain<parts>, sums);
+    put<vectors>(sums, block > 0, out);
+    if (left <= kSplitChain<parts>) return;
+    clear<vectors>(sums);
+  }
 }
 
 template <int parts> void multiply_parts(const SplitProduct& p) {
