@@ -168,21 +168,19 @@ class Solver {
     return lines_of(extent) * blocks_.kc * parts_ * 2;
   }
   SplitSource rows(std::int64_t i, std::int64_t l, int scale) const {
-    return {moved(p_.a, i * p_.a_row + l * p_.a_col, p_.dtype),
-            std::min(blocks_.lines, p_.m - i),
-            std::min(blocks_.kc, p_.k - l),
-            p_.a_row,
-            p_.a_col,
-            p_.dtype == DType::bfloat16,
-            parts_,
-            std::ldexp(1.0f, scale)};
+    return lines(p_.a, i, p_.m, p_.a_row, p_.a_col, l, scale);
   }
   SplitSource columns(std::int64_t j, std::int64_t l, int scale) const {
-    return {moved(p_.b, j * p_.b_col + l * p_.b_row, p_.dtype),
-            std::min(blocks_.lines, p_.n - j),
+    return lines(p_.b, j, p_.n, p_.b_col, p_.b_row, l, scale);
+  }
+  // From line `first` of `extent` and term l on.
+  SplitSource lines(const void* matrix, std::int64_t first, std::int64_t extent, std::int64_t line,
+                    std::int64_t term, std::int64_t l, int scale) const {
+    return {moved(matrix, first * line + l * term, p_.dtype),
+            std::min(blocks_.lines, extent - first),
             std::min(blocks_.kc, p_.k - l),
-            p_.b_col,
-            p_.b_row,
+            line,
+            term,
             p_.dtype == DType::bfloat16,
             parts_,
             std::ldexp(1.0f, scale)};

@@ -126,13 +126,17 @@ def peaks(ways: tuple[str, ...]) -> Iterator[Peak]:
 
 def step_report(with_torch: bool, sizes: tuple[int, int, int] = SIZES) -> MemoryReport:
     """The memory report of one step of the same network, PyTorch's beside it."""
-    model, x, t = _network(tw, sizes)
-    theirs: Callable[[], Any] | None = None
-    if with_torch:
-        torch = importlib.import_module("torch")
-        other, their_x, their_t = _network(torch, sizes)
-        theirs = lambda: torch.nn.functional.cross_entropy(other(their_x), their_t)  # noqa: E731
-    return tw.memory.report(lambda: tw.cross_entropy(model(x), t), torch=theirs)
+    ours = _loss_of(tw, tw.cross_entropy, sizes)
+    if not with_torch:
+        return tw.memory.report(ours)
+    torch = importlib.import_module("torch")
+    theirs = _loss_of(torch, torch.nn.functional.cross_entropy, sizes)
+    return tw.memory.report(ours, torch=theirs)
+
+
+def _loss_of(m: Any, loss: Callable[..., Any], sizes: tuple[int, int, int]) -> Callable[[], Any]:
+    model, x, t = _network(m, sizes)
+    return lambda: loss(model(x), t)
 
 
 def report_peaks(console: Console, peers: dict[str, Any]) -> dict[str, Any]:
