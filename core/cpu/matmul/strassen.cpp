@@ -1,6 +1,7 @@
 // Strassen's recursion in Winograd's form, over the packed rung. Sums of A lie in one buffer a
 // level, sums of B in another, products in the quadrants of C; with the products that are added to
 // C at the end this is the whole of the memory: a third of A, B and C together, whatever the depth.
+// With beta there is the product itself besides.
 #include "core/cpu/matmul/strassen.h"
 
 #include <algorithm>

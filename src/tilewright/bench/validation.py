@@ -23,10 +23,9 @@ _ROUNDINGS = 4.0
 # rounded by half a unit at most, with a factor of four to spare.
 _CLASSES = {
     "ieee": (1.0, 0.0),
-    "fp32": (4.0, 0.0),
+    "fp32": (1.0, 0.0),
     "high": (4.0, 2.0**-14),
     "medium": (4.0, 2.0**-6),
-    "reduced": (4.0, 2.0**-6),
 }
 # Of millions of elements the worst lies five or six deviations out, further where rows are short.
 _MAX_OVER_RMS = 16.0
