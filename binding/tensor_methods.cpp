@@ -3,6 +3,7 @@
 #include "core/autograd/backward.h"
 #include "core/base/error.h"
 #include "core/ops/copy.h"
+#include "core/ops/matmul.h"
 #include "core/ops/create.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
@@ -242,6 +243,13 @@ void bind_in_place() {
           });
         },
         "other"_a, "The operator's result, written in place.");
+  method(
+      "addmm_",
+      [](nb::object self, const Tensor& a, const Tensor& b, double beta, double alpha) {
+        return changed(self, [&](Tensor& x) { addmm_in_place(x, a, b, beta, alpha); });
+      },
+      "mat1"_a, "mat2"_a, nb::kw_only(), "beta"_a = 1.0, "alpha"_a = 1.0,
+      "beta * self + alpha * (mat1 @ mat2), written in place.");
 }
 
 void bind_graph() {

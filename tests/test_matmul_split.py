@@ -78,24 +78,29 @@ DISTRIBUTIONS = {
 SIZES = [(64, 64, 64), (100, 90, 256), (129, 257, 513), (300, 200, 1500), (70, 65, 4096)]
 
 
-def errors(c: np.ndarray, want: np.ndarray, scale: np.ndarray) -> tuple[float, float]:
-    """Root mean square and largest, in units of the sum of magnitudes of the terms."""
-    off = (c.astype(np.float64) - want) / scale
-    return float(np.sqrt(np.mean(off**2))), float(np.abs(off).max())
+def errors_of(rung: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """In units of the sum of magnitudes of the terms."""
+    return (product(rung, a, b) - exact(a, b)) / magnitude(a, b)
+
+
+def tail_of(errors: np.ndarray) -> np.ndarray:
+    """Root mean square, the size that one in a thousand exceeds, and the largest."""
+    sizes = np.abs(errors)
+    return np.array([np.sqrt(np.mean(sizes**2)), np.quantile(sizes, 0.999), sizes.max()])
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_six_products_are_as_exact_as_float32(rng, distribution: str, size) -> None:
     m, n, k = size
-    make = DISTRIBUTIONS[distribution]
-    a, b = (make(rng, s).astype(np.float32) for s in ((m, k), (k, n)))
-    want, scale = exact(a, b), magnitude(a, b)
-    rms, largest = errors(product("bf16x6", a, b), want, scale)
-    rms_ieee, largest_ieee = errors(product("packed", a, b), want, scale)
-    assert rms <= 1.1 * rms_ieee
-    # The largest of some thousand errors scatters more than their mean.
-    assert largest <= max(1.1 * largest_ieee, 1.5 * 2.0**-24)
+    errors: dict[str, list[np.ndarray]] = {"bf16x6": [], "packed": []}
+    for _ in range(6):  # samples enough that their largest says something
+        a, b = (DISTRIBUTIONS[distribution](rng, s).astype(np.float32) for s in ((m, k), (k, n)))
+        for rung, list_of in errors.items():
+            list_of.append(errors_of(rung, a, b))
+    split, ieee = (tail_of(np.stack(list_of)) for list_of in errors.values())
+    # Single errors scatter where a few terms are all of a sum ("far"), their mean does not.
+    assert (split <= ieee * (1.0, 1.1, 1.4)).all(), split / ieee
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -277,9 +282,8 @@ def test_small_operands_keep_all_bits(rng) -> None:
     a, b = operands(rng)
     for scale_a, scale_b in ((2.0**-115, 1), (2.0**-125, 2.0**60), (2.0**-60, 2.0**-60)):
         x, y = (a * scale_a).astype(np.float32), (b * scale_b).astype(np.float32)
-        rms, _ = errors(product("bf16x6", x, y), exact(x, y), magnitude(x, y))
-        rms_ieee, _ = errors(product("packed", x, y), exact(x, y), magnitude(x, y))
-        assert rms <= 1.1 * rms_ieee
+        split, ieee = (tail_of(errors_of(rung, x, y)) for rung in ("bf16x6", "packed"))
+        assert (split <= ieee).all()
 
 
 def test_huge_and_tiny_in_one_operand(rng, rung: str) -> None:

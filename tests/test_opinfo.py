@@ -320,6 +320,7 @@ OPS: dict[str, Callable[..., Any]] = {
     "bmm": tw.matmul,
     "mv": tw.matmul,
     "dot": tw.matmul,
+    "addmm": tw.addmm,
     "nn.functional.linear": tw.linear,
     "nn.functional.mse_loss": renamed(tw.mse_loss, reduction="reduction"),
     "nn.functional.cross_entropy": cross_entropy,

@@ -18,7 +18,10 @@ namespace {
 std::string problem_text(const MatmulProblem& p) {
   std::string text = std::string(name_of(p.dtype)) + " ";
   if (p.batch != 1) text += std::to_string(p.batch) + "x";
-  return text + std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k);
+  text += std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k);
+  if (p.beta != 0) text += " + c";
+  if (p.finish.bias) text += " + bias";
+  return p.finish.relu ? text + ", relu" : text;
 }
 
 // Types without a fast rung fall back to three plain loops, a hundred times slower than float32.
@@ -48,7 +51,9 @@ void solve(const MatmulProblem& p) {
   // The lock is given away by work, not by bytes: about 20 us at 100 flops a nanosecond.
   Unlocked unlocked(flops > 2e6 ? 2e6 : 0);
   dispatch(
-      flops, dispatch_state.observations ? batch * (m * k + k * n + m * n) * size : 0,
+      flops,
+      dispatch_state.observations ? batch * (m * k + k * n + (p.beta != 0 ? 2 : 1) * m * n) * size
+                                  : 0,
       [&] { kernel.run(&p); },
       [&](Observation& seen) {
         seen.op = "matmul";
@@ -87,9 +92,24 @@ std::int64_t batch_stride(const Tensor& x, int axis_from_end) {
   return axis < 0 || x.size(axis) == 1 ? 0 : x.strides()[axis];
 }
 
-void solve_batches(const Tensor& a, const Tensor& b, const Tensor& c) {
+// What a product is, besides its operands.
+struct Extras {
+  double alpha = 1, beta = 0;
+  Tensor bias;  // (n,) or (m, 1), or none
+  bool relu = false;
+};
+MatmulFinish finish_of(const Extras& extras) {
+  const Tensor& bias = extras.bias;
+  if (!bias) return {nullptr, 0, 0, extras.relu};
+  return {bias.bytes(), bias.rank() == 2, bias.rank() == 1, extras.relu};
+}
+
+void solve_batches(const Tensor& a, const Tensor& b, const Tensor& c, const Extras& extras) {
   const int rank = c.rank();
   MatmulProblem p;
+  p.alpha = extras.alpha;
+  p.beta = extras.beta;
+  p.finish = finish_of(extras);
   p.dtype = c.dtype();
   p.m = a.size(a.rank() - 2);
   p.k = a.size(a.rank() - 1);
@@ -113,7 +133,7 @@ void solve_batches(const Tensor& a, const Tensor& b, const Tensor& c) {
   p.c_batch = outer_axes >= 0 ? batches.c[outer_axes] : 0;
   // A forced kernel that cannot read views gets copies; the free choice weighs layouts itself.
   if (!forced_kernel_accepts(matmul_kernels(), &p) && !(a.contiguous() && b.contiguous()))
-    return solve_batches(contiguous(a), contiguous(b), c);
+    return solve_batches(contiguous(a), contiguous(b), c, extras);
   std::int64_t outer = 1;
   for (int axis = 0; axis < outer_axes; ++axis) outer *= batches.shape[axis];
   const auto bytes = static_cast<std::int64_t>(c.item_bytes());
@@ -176,8 +196,20 @@ DType compute_dtype(const Tensor& a, const Tensor& b) {
   return is_floating(dtype) && size_of(dtype) == 2 ? DType::float32 : dtype;
 }
 
-// Both of rank 2 or more and of one type.
-Tensor multiply_matrices(const Tensor& a, const Tensor& b) {
+// After a product whose kernel does not finish it: of a half type, or of integers.
+void finish_apart(Tensor& c, const Extras& extras) {
+  if (extras.bias) {
+    Operand operands[] = {c, extras.bias};
+    pointwise_in_place(PointwiseOp::add, operands);
+  }
+  if (extras.relu) {
+    Operand operand = c;
+    pointwise_in_place(PointwiseOp::relu, &operand);
+  }
+}
+
+// Both of rank 2 or more and of one type, which is that of a bias.
+Tensor multiply_matrices(const Tensor& a, const Tensor& b, const Extras& extras = {}) {
   Shape shape, batch_a, batch_b;
   for (int i = 0; i < a.rank() - 2; ++i) batch_a.push_back(a.size(i));
   for (int i = 0; i < b.rank() - 2; ++i) batch_b.push_back(b.size(i));
@@ -186,8 +218,28 @@ Tensor multiply_matrices(const Tensor& a, const Tensor& b) {
   shape.push_back(b.size(b.rank() - 1));
   const DType wide = compute_dtype(a, b);
   Tensor c = Tensor::empty(shape, wide);
-  if (c.count() > 0) solve_batches(astype(a, wide), astype(b, wide), c);
+  if (c.count() == 0) return astype(c, a.dtype());
+  const bool fused = wide == DType::float32 || wide == DType::float64;
+  Extras used = extras;
+  if (!fused) {
+    used.bias = Tensor();
+    used.relu = false;
+  } else if (used.bias) {
+    used.bias = contiguous(astype(used.bias, wide));
+  }
+  solve_batches(astype(a, wide), astype(b, wide), c, used);
+  if (!fused) finish_apart(c, extras);
   return astype(c, a.dtype());
+}
+
+// c = beta * c + alpha * a @ b for matrices of one floating type, in the memory of c, which holds
+// neither a nor b.
+void add_product(Tensor& c, const Tensor& a, const Tensor& b, double beta, double alpha) {
+  if (c.count() == 0) return;
+  const DType wide = compute_dtype(a, b) == DType::float64 ? DType::float64 : DType::float32;
+  Tensor sums = astype(c, wide);
+  solve_batches(astype(a, wide), astype(b, wide), sums, {alpha, beta, Tensor(), false});
+  if (wide != c.dtype()) assign(c, sums);
 }
 
 Tensor transposed(const Tensor& x) { return swap_axes(x, x.rank() - 2, x.rank() - 1); }
@@ -249,31 +301,38 @@ Tensor matmul(const Tensor& a_in, const Tensor& b_in) {
   return c;
 }
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool with_relu) {
   if (weight.rank() != 2 || x.rank() == 0 || x.size(x.rank() - 1) != weight.size(1))
     fail(ErrorKind::value, "linear: input ", x.shape(), " does not fit weight ", weight.shape(),
          "; the last extents must agree");
   if (bias && !(bias.shape() == Shape{weight.size(0)}))
     fail(ErrorKind::value, "linear: bias ", bias.shape(), " does not fit weight ", weight.shape());
-  const bool plain = x.rank() == 2 && x.dtype() == weight.dtype() &&
-                     (!bias || bias.dtype() == x.dtype()) && is_floating(x.dtype());
-  if (!plain) {
-    const Tensor y = matmul(x, transposed(weight));
-    return bias ? add(y, bias) : y;
+  if (x.dtype() != weight.dtype() || (bias && bias.dtype() != x.dtype()) ||
+      !is_floating(x.dtype()) || x.rank() == 1) {
+    const Tensor product = matmul(x, transposed(weight));
+    const Tensor y = bias ? add(product, bias) : product;
+    return with_relu ? relu(y) : y;
+  }
+  if (x.rank() > 2) {
+    Shape shape = x.shape();
+    shape[shape.rank() - 1] = weight.size(0);
+    std::int64_t rows = 1;
+    for (int i = 0; i < x.rank() - 1; ++i) rows *= x.size(i);
+    const Tensor flat = reshape(x, {rows, weight.size(1)});
+    return reshape(linear(flat, weight, bias, with_relu), shape);
   }
   Tensor y;
   {
     GradModeGuard off(false);
-    y = multiply_matrices(x, transposed(weight));
-    if (bias) {
-      Operand operands[] = {y, bias};
-      pointwise_in_place(PointwiseOp::add, operands);
-    }
+    y = multiply_matrices(x, transposed(weight), {1, 0, bias, with_relu});
   }
   if (!should_record(x, weight, bias)) return y;
+  // Two nodes for one product: what the relu's gradient reads is its result, so the sum before it,
+  // which never was in memory, only has a place in the graph.
+  const Tensor sum_before = with_relu ? detach(y) : y;
   const bool needs_x = weight.requires_grad(), needs_weight = x.requires_grad();
   record_saving(
-      y, "linear",
+      sum_before, "linear",
       [x = needs_x ? SavedTensor(x) : SavedTensor(),
        w = needs_weight ? SavedTensor(weight) : SavedTensor()](Node& node, const Tensor& g,
                                                                Tensor* dx) {
@@ -282,7 +341,93 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
         if (node.wants(2)) dx[2] = sum(g, {0}, false);
       },
       x, weight, bias);
+  if (with_relu) {
+    const Operand operand = sum_before;
+    record_pointwise(PointwiseOp::relu, &operand, y);
+  }
   return y;
+}
+
+namespace {
+
+void check_addmm(const Tensor& input, const Tensor& a, const Tensor& b, const char* op) {
+  if (a.rank() != 2 || b.rank() != 2 || a.size(1) != b.size(0))
+    fail(ErrorKind::value, op, ": needs two matrices whose inner sizes agree: ", a.shape(), " @ ",
+         b.shape());
+  for (const Tensor* x : {&input, &a, &b})
+    if (!is_floating(x->dtype()))
+      fail(ErrorKind::type, op, ": floating point only, got ", name_of(x->dtype()),
+           "; write beta * input + alpha * (mat1 @ mat2)");
+}
+
+// The gradients of beta * input + alpha * a @ b.
+void record_addmm(const Tensor& y, const char* op, const Tensor& input, const Tensor& a,
+                  const Tensor& b, double beta, double alpha) {
+  const auto scaled = [](const Tensor& x, double factor) {
+    return factor == 1 ? x : multiply(x, Scalar(factor));
+  };
+  record_saving(
+      y, op,
+      [a = b.requires_grad() ? SavedTensor(a) : SavedTensor(),
+       b = a.requires_grad() ? SavedTensor(b) : SavedTensor(), shape = input.shape(), beta, alpha,
+       scaled](Node& node, const Tensor& g, Tensor* dx) {
+        if (node.wants(0)) dx[0] = scaled(sum_to(g, shape), beta);
+        if (node.wants(1)) dx[1] = scaled(matmul(g, transposed(b.get(node, "mat2"))), alpha);
+        if (node.wants(2)) dx[2] = scaled(matmul(transposed(a.get(node, "mat1")), g), alpha);
+      },
+      input, a, b);
+}
+
+// One value for each column or for each row: the kernel adds it as it stores the result.
+bool is_bias(const Tensor& x, std::int64_t m, std::int64_t n) {
+  return x.shape() == Shape{n} || (x.shape() == Shape{m, 1} && n != 1);
+}
+
+}  // namespace
+
+Tensor addmm(const Tensor& input_in, const Tensor& a_in, const Tensor& b_in, double beta,
+             double alpha) {
+  check_addmm(input_in, a_in, b_in, "addmm");
+  const DType dtype = promote(input_in.dtype(), promote(a_in.dtype(), b_in.dtype()));
+  const Tensor input = astype(input_in, dtype), a = astype(a_in, dtype), b = astype(b_in, dtype);
+  const Shape shape{a.size(0), b.size(1)};
+  if (!(broadcast_shapes(input.shape(), shape, "addmm") == shape))
+    fail(ErrorKind::value, "addmm: input ", input.shape(), " does not fit the product ", shape);
+  Tensor y;
+  {
+    GradModeGuard off(false);
+    if (beta == 1 && is_bias(input, shape[0], shape[1])) {
+      y = multiply_matrices(a, b, {alpha, 0, input, false});
+    } else {
+      y = Tensor::empty(shape, dtype);
+      if (beta != 0) assign(y, input);
+      add_product(y, a, b, beta, alpha);
+    }
+  }
+  if (should_record(input, a, b)) record_addmm(y, "addmm", input, a, b, beta, alpha);
+  return y;
+}
+
+void addmm_in_place(Tensor& x, const Tensor& a_in, const Tensor& b_in, double beta, double alpha) {
+  check_addmm(x, a_in, b_in, "addmm_");
+  if (!(x.shape() == Shape{a_in.size(0), b_in.size(1)}))
+    fail(ErrorKind::value, "addmm_: a product of shape ", Shape{a_in.size(0), b_in.size(1)},
+         " cannot be added in place to ", x.shape());
+  if (a_in.dtype() != x.dtype() || b_in.dtype() != x.dtype())
+    fail(ErrorKind::type, "addmm_: needs matrices of ", name_of(x.dtype()), ", got ",
+         name_of(a_in.dtype()), " and ", name_of(b_in.dtype()));
+  const bool recorded = should_record(x, a_in, b_in);
+  recorded ? check_recorded_change(x, "addmm_") : check_unrecorded_change(x, "addmm_");
+  const auto apart = [&](const Tensor& y) { return y->storage == x->storage ? copy(y) : y; };
+  const Tensor a = apart(a_in), b = apart(b_in), before = x;
+  x.touch("addmm_");
+  {
+    GradModeGuard off(false);
+    add_product(x, a, b, beta, alpha);
+  }
+  if (!recorded) return;
+  x = moved_header(x);
+  record_addmm(x, "addmm_", before, a, b, beta, alpha);
 }
 
 }  // namespace tw

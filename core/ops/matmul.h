@@ -7,7 +7,14 @@ namespace tw {
 // NumPy's rules: 1-D operands are vectors, leading axes of N-D ones are broadcast batches.
 // Raises ValueError for inner sizes that differ, 0-d operands and batches that do not broadcast.
 Tensor matmul(const Tensor& a, const Tensor& b);
-// x @ weight.T + bias for x (..., in), weight (out, in), bias (out,) or empty.
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
+// x @ weight.T + bias for x (..., in), weight (out, in), bias (out,) or empty, then relu where
+// asked for: one kernel where all are of one floating type.
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool with_relu = false);
+// beta * input + alpha * a @ b for matrices a and b; input broadcasts to the product. beta == 0
+// does not read input. Raises ValueError for shapes that do not fit, TypeError for what is no
+// floating type.
+Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha);
+// The same in the memory of x, which has the product's shape and the matrices' type.
+void addmm_in_place(Tensor& x, const Tensor& a, const Tensor& b, double beta, double alpha);
 
 }  // namespace tw

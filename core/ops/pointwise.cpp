@@ -340,12 +340,6 @@ bool wants_recording(const PointwiseRow& row, const Operand* operands) {
   return any;
 }
 
-void attach_node(PointwiseOp op, const Operand* operands, const Tensor& y) {
-  auto* node = new PointwiseNode(op, operands);
-  node->save(operands, y);
-  attach(y, node);
-}
-
 // The common case, checked first: floating tensors of one type, shape and row-major layout.
 bool is_plain(const PointwiseRow& row, const Operand* operands) {
   const Tensor& a = operands[0].tensor;
@@ -377,6 +371,12 @@ bool try_plain(PointwiseOp op, const PointwiseRow& row, const Operand* operands,
 
 }  // namespace
 
+void record_pointwise(PointwiseOp op, const Operand* operands, const Tensor& y) {
+  auto* node = new PointwiseNode(op, operands);
+  node->save(operands, y);
+  attach(y, node);
+}
+
 Tensor pointwise(PointwiseOp op, const Operand* operands) {
   const PointwiseRow& row = row_of(op);
   Tensor y;
@@ -387,7 +387,7 @@ Tensor pointwise(PointwiseOp op, const Operand* operands) {
     compute(op, operands, type, y);
   }
   if (wants_recording(row, operands) && differentiable(row, y.dtype()))
-    attach_node(op, operands, y);
+    record_pointwise(op, operands, y);
   return y;
 }
 

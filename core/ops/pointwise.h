@@ -13,6 +13,9 @@ Tensor pointwise(PointwiseOp op, const Operand* operands);
 // grad, and for recorded changes of a view.
 void pointwise_in_place(PointwiseOp op, Operand* operands);
 
+// Gives y, computed elsewhere, the place in the graph that `op` of these operands has.
+void record_pointwise(PointwiseOp op, const Operand* operands, const Tensor& y);
+
 #define TW_UNARY(name, ...) \
   inline Tensor name(const Operand& x) { return pointwise(PointwiseOp::name, &x); }
 #define TW_BINARY(name, ...)                               \

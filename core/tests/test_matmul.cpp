@@ -8,6 +8,7 @@
 
 #include "core/cpu/isa.h"
 #include "core/cpu/matmul.h"
+#include "core/cpu/matmul/tuning.h"
 #include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
 #include "core/tests/check.h"
@@ -50,11 +51,11 @@ template <class T> struct Matrix {
   T& at(std::int64_t i, std::int64_t j) { return data()[i * row + j * column]; }
 };
 
-template <class T>
-MatmulProblem problem(Matrix<T>& a, Matrix<T>& b, Matrix<T>& c, double alpha = 1, double beta = 0) {
+template <class T> MatmulProblem problem(Matrix<T>& a, Matrix<T>& b, Matrix<T>& c, double alpha = 1,
+                                         double beta = 0, MatmulFinish finish = {}) {
   return {DTypeOf<T>::value, 1,        a.rows, b.columns, a.columns, a.data(), 0, a.row,
           a.column,          b.data(), 0,      b.row,     b.column,  c.data(), 0, c.row,
-          c.column,          alpha,    beta};
+          c.column,          alpha,    beta,   finish};
 }
 
 const std::vector<const Kernel*>& ladder() {
@@ -95,7 +96,7 @@ template <class T> void fill(Matrix<T>& x, Random& random) {
 
 // |error| <= k ulps of the sum of magnitudes, the bound of any order of summation.
 template <class T> bool is_close(Matrix<T>& a, Matrix<T>& b, Matrix<T>& before, Matrix<T>& c,
-                                 double alpha, double beta) {
+                                 double alpha, double beta, const MatmulFinish& finish) {
   for (std::int64_t i = 0; i < c.rows; ++i)
     for (std::int64_t j = 0; j < c.columns; ++j) {
       double sum = 0, magnitude = 0;
@@ -110,7 +111,13 @@ template <class T> bool is_close(Matrix<T>& a, Matrix<T>& b, Matrix<T>& before, 
         sum += beta * double(before.at(i, j));
         magnitude += std::fabs(beta * double(before.at(i, j)));
       }
-      const double bound = std::numeric_limits<T>::epsilon() * magnitude * (double(a.columns) + 3);
+      if (finish.bias) {
+        const double bias = static_cast<const T*>(finish.bias)[i * finish.row + j * finish.col];
+        sum += bias;
+        magnitude += std::fabs(bias);
+      }
+      if (finish.relu) sum = std::max(sum, 0.0);
+      const double bound = std::numeric_limits<T>::epsilon() * magnitude * (double(a.columns) + 4);
       if (!(std::fabs(double(c.at(i, j)) - sum) <= bound)) return false;
     }
   return true;
@@ -121,7 +128,11 @@ std::string describe(const Kernel& kernel, const MatmulProblem& p) {
   text << kernel.name << " on " << name_of(active_isa()) << ", " << name_of(p.dtype) << " " << p.m
        << " " << p.n << " " << p.k << ", strides a " << p.a_row << " " << p.a_col << ", b "
        << p.b_row << " " << p.b_col << ", c " << p.c_row << " " << p.c_col << ", alpha " << p.alpha
-       << ", beta " << p.beta;
+       << ", beta " << p.beta << ", bias along "
+       << (!p.finish.bias ? "nothing"
+           : p.finish.row ? "rows"
+                          : "columns")
+       << ", relu " << p.finish.relu;
   return text.str();
 }
 
@@ -134,15 +145,24 @@ void check_all_rungs(std::int64_t m, std::int64_t n, std::int64_t k, Random& ran
   fill(a, random);
   fill(b, random);
   fill(before, random);
+  Matrix<T> bias(1, std::max({m, n, std::int64_t{1}}), Layout::rows);
+  fill(bias, random);
+  const MatmulFinish finishes[] = {{},
+                                   {},
+                                   {bias.data(), 0, 1, false},
+                                   {bias.data(), 1, 0, true},
+                                   {bias.data(), 0, 1, true},
+                                   {nullptr, 0, 0, true}};
+  const MatmulFinish& finish = finishes[random.below(6)];
   for (const Kernel* kernel : ladder()) {
     Matrix<T> c = before;
     if (beta == 0)  // C may be uninitialised: what it held must not leak
       for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t j = 0; j < n; ++j) c.at(i, j) = std::numeric_limits<T>::quiet_NaN();
-    const MatmulProblem p = problem(a, b, c, alpha, beta);
+    const MatmulProblem p = problem(a, b, c, alpha, beta, finish);
     if (!kernel->accepts(&p, nullptr)) continue;
     kernel->run(&p);
-    if (!is_close(a, b, before, c, alpha, beta))
+    if (!is_close(a, b, before, c, alpha, beta, finish))
       test::report_failure(__FILE__, __LINE__, describe(*kernel, p));
     for (std::int64_t i = 0; i < m; ++i)  // nothing between the elements was touched
       for (std::int64_t j = 0; j < n; ++j) c.at(i, j) = before.at(i, j);
@@ -265,6 +285,41 @@ TW_TEST(matmul_bits_do_not_depend_on_threads) {
   });
 }
 
+// Each rung, whatever its precision, adds the bias to what it gives without one.
+TW_TEST(matmul_finish_follows_the_product) {
+  Random random;
+  ladder();
+  const double extent = double(std::int64_t(matmul_tuning().strassen_extent));
+  set_matmul_tuning("strassen_extent", 32);
+  constexpr std::int64_t shapes[][3] = {{3, 5, 4},      {1, 300, 20}, {300, 1, 6},
+                                        {65, 130, 300}, {513, 70, 9}, {40, 33, 1300},
+                                        {150, 150, 150}};
+  on_every_isa([&] {
+    for (const auto& s : shapes)
+      for (Layout layout : {Layout::rows, Layout::columns, Layout::spaced})
+        for (const Kernel* kernel : kernels_of_op("matmul")) {
+          Matrix<float> a(s[0], s[2], Layout::rows), b(s[2], s[1], Layout::columns);
+          Matrix<float> plain(s[0], s[1], layout), c(s[0], s[1], layout);
+          Matrix<float> bias(1, std::max(s[0], s[1]), Layout::rows);
+          fill(a, random);
+          fill(b, random);
+          fill(bias, random);
+          const MatmulProblem p = problem(a, b, plain);
+          if (!kernel->accepts(&p, nullptr)) continue;
+          kernel->run(&p);
+          const bool by_rows = random.below(2);
+          const MatmulProblem q = problem(a, b, c, 1, 0, {bias.data(), by_rows, !by_rows, true});
+          with_threads(1 + int(random.below(2)), [&] { kernel->run(&q); });
+          bool same = true;
+          for (std::int64_t i = 0; i < s[0]; ++i)
+            for (std::int64_t j = 0; j < s[1]; ++j)
+              same &= c.at(i, j) == std::max(plain.at(i, j) + bias.memory[by_rows ? i : j], 0.0f);
+          if (!same) test::report_failure(__FILE__, __LINE__, describe(*kernel, q));
+        }
+  });
+  set_matmul_tuning("strassen_extent", extent);
+}
+
 TW_TEST(matmul_of_a_batch_equals_its_parts) {
   Random random;
   constexpr std::int64_t batch = 5, m = 6, n = 33, k = 40;
@@ -275,6 +330,8 @@ TW_TEST(matmul_of_a_batch_equals_its_parts) {
     for (const Kernel* kernel : ladder()) {
       MatmulProblem p{DType::float32, batch,   m, n, k,        a.data(), m * k, k, 1,
                       b.data(),       b_batch, n, 1, c.data(), m * n,    n,     1};
+      const bool by_rows = random.below(2);
+      p.finish = {a.data(), by_rows, !by_rows, true};  // whatever numbers, for a bias
       if (!kernel->accepts(&p, nullptr)) continue;
       kernel->run(&p);
       for (std::int64_t i = 0; i < batch; ++i) {

@@ -213,6 +213,8 @@ class Tensor:
         """Inverse hyperbolic cosine."""
     def add_(self, other: _Operand) -> Self:
         """The operator's result, written in place."""
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: float=1.0, alpha: float=1.0) -> Self:
+        """beta * self + alpha * (mat1 @ mat2), written in place."""
     def all(self, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Whether all elements are nonzero."""
     def any(self, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
@@ -634,6 +636,15 @@ def adam_step(
     """Adam (Kingma and Ba, 2015), or AdamW where decoupled, on all params in place."""
 def add(a: _Operand, b: _Operand) -> Tensor:
     """Sum of a and b."""
+def addmm(
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: float=1.0,
+    alpha: float=1.0,
+) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product and is not ..."""
 def all(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Whether all elements are nonzero."""
 def any(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
@@ -826,8 +837,14 @@ def less(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is below b."""
 def less_equal(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is at most b."""
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None=None) -> Tensor:
-    """x @ weight.T + bias for x (..., in), weight (out, in), bias (out,)."""
+def linear(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None=None,
+    *,
+    activation: str | None=None,
+) -> Tensor:
+    """x @ weight.T + bias for x (..., in), weight (out, in), bias (out,); with ..."""
 def linspace(
     start: float,
     stop: float,

@@ -1,4 +1,4 @@
-"""Records of linear and the losses."""
+"""Records of linear, addmm and the losses."""
 
 from __future__ import annotations
 
@@ -72,12 +72,45 @@ def refused(
     return ErrorInput(lambda: call(tw.ones(logits), tw.asarray(t)), expected, text)
 
 
-def linear(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> Any:
-    return x @ w.T + b
+def linear(x: np.ndarray, w: np.ndarray, b: np.ndarray, activation: str | None = None) -> Any:
+    y = x @ w.T + b
+    return y if activation is None else np.maximum(y, 0)
 
 
-def linear_scale(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> Any:
+def linear_scale(x: np.ndarray, w: np.ndarray, b: np.ndarray, **options: Any) -> Any:
     return np.abs(x) @ np.abs(w.T) + np.abs(b)
+
+
+def addmm(x: np.ndarray, a: np.ndarray, b: np.ndarray, beta: float = 1, alpha: float = 1) -> Any:
+    return (0 if beta == 0 else beta * x) + alpha * (a @ b)
+
+
+def addmm_scale(
+    x: np.ndarray, a: np.ndarray, b: np.ndarray, beta: float = 1, alpha: float = 1
+) -> Any:
+    return addmm(np.abs(x), np.abs(a), np.abs(b), abs(beta), abs(alpha))
+
+
+ADDMM_SHAPES = (
+    ((5, 7), (5, 3), (3, 7)),
+    ((7,), (5, 3), (3, 7)),
+    ((5, 1), (5, 3), (3, 7)),
+    ((1,), (5, 3), (3, 1)),
+    ((), (1, 1), (1, 1)),
+    ((4, 7), (4, 0), (0, 7)),
+    ((0, 7), (0, 3), (3, 7)),
+)
+
+
+def addmm_arguments(rng: np.random.Generator, dtype: str) -> list[Arrays]:
+    return [
+        tuple(values(rng, dtype, (-3, 3), s) for s in shapes)
+        for shapes in (*ADDMM_SHAPES, ((33,), (65, 40), (40, 33)), ((65, 33), (65, 40), (40, 33)))
+    ]
+
+
+def addmm_smooth(rng: np.random.Generator) -> list[Arrays]:
+    return [tuple(rng.normal(size=s) for s in shapes) for shapes in ADDMM_SHAPES[:5]]
 
 
 LINEAR_SHAPES = (
@@ -109,6 +142,7 @@ RECORDS = (
         {"float16": 1.6, "bfloat16": 1.6, "float32": 34.0, "float64": 34.0},
         same,
         linear_scale,
+        variants=({}, {"activation": "relu"}),
         signed_zero=False,
         differentiable=(0, 1, 2),
         smooth=linear_smooth,
@@ -123,6 +157,51 @@ RECORDS = (
                 lambda: tw.linear(tw.ones((3, 4)), tw.ones((5, 4)), tw.ones((4,))),
                 ValueError,
                 "linear: bias (4,) does not fit weight (5, 4)",
+            ),
+            ErrorInput(
+                lambda: tw.linear(tw.ones((3, 4)), tw.ones((5, 4)), activation="tanh"),
+                ValueError,
+                "linear: activation must be None or 'relu', got 'tanh'",
+            ),
+        ),
+    ),
+    OpCase(
+        "addmm",
+        tw.addmm,
+        addmm,
+        addmm_arguments,
+        {"float16": 2.6, "bfloat16": 2.6, "float32": 34.0, "float64": 34.0},
+        same,
+        addmm_scale,
+        variants=({}, {"beta": 0.0}, {"alpha": -2.0}, {"beta": 0.5, "alpha": 0.25}),
+        signed_zero=False,
+        differentiable=(0, 1, 2),
+        smooth=addmm_smooth,
+        gradient_tolerance=16,
+        errors=(
+            ErrorInput(
+                lambda: tw.addmm(tw.ones((3, 4)), tw.ones((3, 5)), tw.ones((6, 4))),
+                ValueError,
+                "addmm: needs two matrices whose inner sizes agree: (3, 5) @ (6, 4)",
+            ),
+            ErrorInput(
+                lambda: tw.addmm(tw.ones((3,)), tw.ones((3, 5)), tw.ones((5, 4))),
+                ValueError,
+                "addmm",
+            ),
+            ErrorInput(
+                lambda: tw.addmm(tw.ones((2, 3, 4)), tw.ones((3, 5)), tw.ones((5, 4))),
+                ValueError,
+                "addmm: input (2, 3, 4) does not fit the product (3, 4)",
+            ),
+            ErrorInput(
+                lambda: tw.addmm(
+                    tw.ones((2, 2), dtype=tw.int32),
+                    tw.ones((2, 2), dtype=tw.int32),
+                    tw.ones((2, 2), dtype=tw.int32),
+                ),
+                TypeError,
+                "addmm: floating point only, got int32",
             ),
         ),
     ),

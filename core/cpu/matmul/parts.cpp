@@ -82,6 +82,9 @@ MatmulProblem cut(const MatmulProblem& p, Range batch, Range rows, Range columns
   part.b = moved(p.b, batch.from * p.b_batch + columns.from * p.b_col, size);
   part.c = const_cast<void*>(
       moved(p.c, batch.from * p.c_batch + rows.from * p.c_row + columns.from * p.c_col, size));
+  if (p.finish.bias)
+    part.finish.bias =
+        moved(p.finish.bias, rows.from * p.finish.row + columns.from * p.finish.col, size);
   return part;
 }
 
@@ -144,6 +147,16 @@ void run_parts(const MatmulProblem& p, const MatmulBlocks& blocks, MatmulTable::
     if (!is_empty(part)) run_part(part);
   };
   parallel_chunks(grid.batch * grid.m * grid.n, run_chunk, int(threads_of_a_product()));
+}
+
+void finish_product(const MatmulProblem& p) {
+  if (!p.finish.bias && !p.finish.relu) return;
+  constexpr std::int64_t kBand = 1 << 16;  // elements
+  const std::int64_t bands = (p.m * p.n + kBand - 1) / kBand;
+  parallel_chunks(p.batch * bands, [&](std::int64_t i) {
+    ladder_of(p.dtype).finish(cut(p, part_of(p.batch, p.batch, i / bands, 1),
+                                  part_of(p.m, bands, i % bands, 1), {0, p.n}));
+  });
 }
 
 void run_packed(const MatmulProblem& problem) {

@@ -257,14 +257,16 @@ void run_strassen(const MatmulProblem& given) {
   const int levels = is_empty(p) ? 0 : levels_of(p);
   if (levels == 0) return run_packed(p);
   const std::int64_t size = size_of(p.dtype);
+  MatmulProblem one = p;
+  one.finish = {};
   for (std::int64_t i = 0; i < p.batch; ++i) {
-    MatmulProblem one = p;
     one.batch = 1;
     one.a = static_cast<const char*>(p.a) + i * p.a_batch * size;
     one.b = static_cast<const char*>(p.b) + i * p.b_batch * size;
     one.c = static_cast<char*>(p.c) + i * p.c_batch * size;
     p.dtype == DType::float32 ? run_one<float>(one, levels) : run_one<double>(one, levels);
   }
+  finish_product(p);
 }
 
 }  // namespace tw

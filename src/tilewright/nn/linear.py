@@ -15,7 +15,9 @@ from tilewright.nn.parameter import Parameter
 class Linear(Module):
     """y = x @ weight.T + bias; x is (..., in_features), y is (..., out_features).
 
-    Weight and bias start uniform within ±1/sqrt(in_features), as PyTorch's do.
+    With activation="relu" what is negative in y becomes 0, in the product's own kernel: the same
+    numbers and gradients as a ReLU behind the layer, without its pass over y. Weight and bias start
+    uniform within ±1/sqrt(in_features), as PyTorch's do. Raises ValueError for other activations.
 
     >>> import tilewright as tw
     >>> tw.nn.Linear(3, 2)(tw.ones((5, 3))).shape
@@ -24,6 +26,7 @@ class Linear(Module):
 
     weight: Parameter
     bias: Parameter | None
+    activation: str | None
 
     def __init__(
         self,
@@ -31,9 +34,13 @@ class Linear(Module):
         out_features: int,
         bias: bool = True,
         *,
+        activation: str | None = None,
         dtype: tw.dtype | None = None,
         generator: Generator | None = None,
     ) -> None:
+        if activation not in (None, "relu"):
+            raise ValueError(f"Linear: activation must be None or 'relu', got {activation!r}")
+        self.activation = activation
         self.in_features = _features("in_features", in_features)
         self.out_features = _features("out_features", out_features)
         dtype = dtype or tw.float32
@@ -55,10 +62,11 @@ class Linear(Module):
                 f"Linear: expected a Tensor of shape (..., {self.in_features}), "
                 f"got {type(x).__name__}; tw.asarray() makes one"
             )
-        return tw.linear(x, self.weight, self.bias)
+        return tw.linear(x, self.weight, self.bias, activation=self.activation)
 
     def extra_repr(self) -> str:
-        return f"{self.in_features}, {self.out_features}, bias={self.bias is not None}"
+        text = f"{self.in_features}, {self.out_features}, bias={self.bias is not None}"
+        return text if self.activation is None else f"{text}, activation={self.activation!r}"
 
 
 def _features(name: str, value: int) -> int:

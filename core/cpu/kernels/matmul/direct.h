@@ -47,6 +47,7 @@ template <class T> inline void direct_row(const MatmulProblem& p, std::int64_t k
       const Vec<T> sum = Vec<T>::load(sums + i) * Vec<T>(update.alpha);
       update_vector(c + j + i, n - i < lanes ? (int)(n - i) : lanes, sum, update.beta);
     }
+    if (update.finish) finish_block(1, n, c + j, p.c_row, 1, moved<T>(*update.finish, 0, j));
   }
 }
 
@@ -58,8 +59,9 @@ inline void direct_tile(const MatmulProblem& p, std::int64_t k, const Update<T>&
   const bool masked = kMaskedAccess && last < kLanes<T>;
   const TileFunction<T>* by_rows =
       masked ? tiles<T, kMaskedAccess>.at[vectors - 1] : tiles<T, false>.at[vectors - 1];
+  typename Update<T>::Room room;
   by_rows[height - 1](k, a + i * p.a_row, p.a_row, p.a_col, b + j, p.b_row,
-                      c + i * p.c_row + j * p.c_col, p.c_row, p.c_col, last, update);
+                      c + i * p.c_row + j * p.c_col, p.c_row, p.c_col, last, update.at(i, j, room));
 }
 
 // Up to this k writing C takes as long as the sums: C is then written row by row, in the order of
@@ -91,8 +93,8 @@ template <class T> inline void direct_tiles(const MatmulProblem& p, const Matmul
                                             const T* a, const T* b, T* c) {
   for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc)
     direct_run(p, p.k - l < blocks.kc ? p.k - l : blocks.kc,
-               Update<T>{(T)p.alpha, l == 0 ? (T)p.beta : T(1), blocks.streams}, a + l * p.a_col,
-               b + l * p.b_row, c);
+               update_of<T>(p, l, l + blocks.kc, blocks.streams), a + l * p.a_col, b + l * p.b_row,
+               c);
   if (blocks.streams) finish_streams();
 }
 
@@ -240,7 +242,7 @@ constexpr ShortDots<T> short_of<T, std::integer_sequence<int, term...>>[kShortDo
 template <class T> inline void direct_dots(const MatmulProblem& p, const T* a, const T* b, T* c) {
   if (p.n == 1 && p.k > 0 && p.k <= kShortDot)
     return short_of<T>[p.k - 1][p.a_row == p.k](p, a, b, c);
-  const Update<T> update{(T)p.alpha, (T)p.beta};
+  const Update<T> update{(T)p.alpha, (T)p.beta, false, nullptr};  // finished by the caller
   std::int64_t first = 0;
   if (p.n == 1 && p.k <= kLongColumn)
     for (; first + kColumnRows<T> <= p.m; first += kColumnRows<T>)
@@ -264,6 +266,7 @@ template <class T> void direct(const MatmulProblem& p, const MatmulBlocks& block
     T* c = (T*)p.c + i * p.c_batch;
     if (blocks.dots) {
       direct_dots(p, a, b, c);
+      finish_block(p.m, p.n, c, p.c_row, p.c_col, p.finish);
     } else {
       direct_tiles(p, blocks, a, b, c);
     }

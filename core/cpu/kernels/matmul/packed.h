@@ -32,9 +32,11 @@ template <class T> inline void tiles_along_row(const BlockOfB<T>& block, int row
                                                std::int64_t a_row, std::int64_t a_col, T* c,
                                                std::int64_t c_row, std::int64_t c_col,
                                                const Update<T>& update) {
+  typename Update<T>::Room room;
   block.each_panel([&](const T* panel, std::int64_t j, int vectors, int last) {
     tiles<T, false>.at[vectors - 1][rows - 1](block.k, a, a_row, a_col, panel, vectors * kLanes<T>,
-                                              c + j * c_col, c_row, c_col, last, update);
+                                              c + j * c_col, c_row, c_col, last,
+                                              update.at(0, j, room));
   });
 }
 
@@ -64,13 +66,15 @@ template <class T> inline void rows_over_block(const RowsOfA<T>& rows, const Blo
                                                T* c, std::int64_t c_row, std::int64_t c_col,
                                                const Update<T>& update) {
   const T* a = rows.data;
+  typename Update<T>::Room room;
   for (std::int64_t i = 0; i < rows.tiles.pieces; ++i) {
     const int height = rows.tiles.at(i);
+    const Update<T>& here = update.at(rows.tiles.start(i), 0, room);
     if (rows.packed) {
       tiles_along_row(block, height, rows.packed + i * packed_tile_stride<T>(rows.k), 1, height, c,
-                      c_row, c_col, update);
+                      c_row, c_col, here);
     } else {
-      tiles_along_row(block, height, a, rows.row, rows.col, c, c_row, c_col, update);
+      tiles_along_row(block, height, a, rows.row, rows.col, c, c_row, c_col, here);
     }
     a += height * rows.row;
     c += height * c_row;
@@ -91,6 +95,7 @@ template <class T> inline void packed_run(const MatmulProblem& p, const MatmulBl
   };
   const RowsOfA<T> rows(p, a, k, tile_rows(block_at(0, 0).panels.at(0)),
                         scratch + blocks.kc * blocks.nc);
+  typename Update<T>::Room room;
   std::int64_t j = 0;
   for (std::int64_t i = 0; i < columns.pieces; ++i) {
     const BlockOfB<T> block = block_at(i, j);
@@ -98,7 +103,7 @@ template <class T> inline void packed_run(const MatmulProblem& p, const MatmulBl
       pack_panel(k, (vectors - 1) * kLanes<T> + last, b + (j + first) * p.b_col, p.b_row, p.b_col,
                  panel);
     });
-    rows_over_block(rows, block, c + j * p.c_col, p.c_row, p.c_col, update);
+    rows_over_block(rows, block, c + j * p.c_col, p.c_row, p.c_col, update.at(0, j, room));
     j += columns.at(i) * unit;
   }
 }
@@ -112,7 +117,7 @@ template <class T> void packed(const MatmulProblem& p, const MatmulBlocks& block
     for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc)
       packed_run(p, blocks, p.k - l < blocks.kc ? p.k - l : blocks.kc, a + l * p.a_col,
                  b + l * p.b_row, c, (T*)scratch,
-                 Update<T>{(T)p.alpha, l == 0 ? (T)p.beta : T(1), blocks.streams});
+                 update_of<T>(p, l, l + blocks.kc, blocks.streams));
   }
   if (blocks.streams) finish_streams();
 }

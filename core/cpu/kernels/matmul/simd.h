@@ -13,10 +13,12 @@ template <class T> inline void rows_under_panel(std::int64_t m, std::int64_t k,
                                                 const T* panel, T* c, std::int64_t c_row,
                                                 std::int64_t c_col, const Update<T>& update) {
   const EvenSplit rows(m, tile_rows((int)vectors));
+  typename Update<T>::Room room;
   for (std::int64_t i = 0; i < rows.pieces; ++i) {
     const int height = rows.at(i);
     tiles<T, false>.at[vectors - 1][height - 1](k, a, a_row, a_col, panel, vectors * kLanes<T>, c,
-                                                c_row, c_col, last, update);
+                                                c_row, c_col, last,
+                                                update.at(rows.start(i), 0, room));
     a += height * a_row;
     c += height * c_row;
   }
@@ -24,7 +26,8 @@ template <class T> inline void rows_under_panel(std::int64_t m, std::int64_t k,
 
 template <class T>
 inline void simd_one(const MatmulProblem& p, const T* a, const T* b, T* c, T* panel) {
-  const Update<T> update{(T)p.alpha, (T)p.beta};
+  const Update<T> update = update_of<T>(p, 0, p.k);
+  typename Update<T>::Room room;
   const EvenSplit panels(vectors_of<T>(p.n), kTileVectors);
   std::int64_t j = 0;
   for (std::int64_t i = 0; i < panels.pieces; ++i) {
@@ -32,7 +35,7 @@ inline void simd_one(const MatmulProblem& p, const T* a, const T* b, T* c, T* pa
     const std::int64_t used = p.n - j < width ? p.n - j : width;
     pack_panel(p.k, used, b + j * p.b_col, p.b_row, p.b_col, panel);
     rows_under_panel(p.m, p.k, vectors, last_lanes<T>(used), a, p.a_row, p.a_col, panel,
-                     c + j * p.c_col, p.c_row, p.c_col, update);
+                     c + j * p.c_col, p.c_row, p.c_col, update.at(0, j, room));
     j += width;
   }
 }

@@ -18,10 +18,12 @@ template <> inline constexpr PartialProduct kOrder<2>[] = {{0, 1}, {1, 0}, {0, 0
 template <>
 inline constexpr PartialProduct kOrder<3>[] = {{0, 2}, {2, 0}, {1, 1}, {0, 1}, {1, 0}, {0, 0}};
 
-// The largest products of a sum as exact as float32's are added up in chains of so many blocks (256
-// terms), as the packed rung's are.
-template <int parts> inline constexpr std::int64_t kSplitChain = 1 << 20;
-template <> inline constexpr std::int64_t kSplitChain<3> = 256 / kSplitTerms;
+// Blocks whose largest products are added up in one chain, where the sum is to be as exact as
+// float32's: 32 terms of a short sum, 64 of a longer one, near the square root of a run, which
+// keeps both the chains and their sum short. A break costs two percent of a chain's time.
+template <int parts> TW_INLINE std::int64_t chain_of(std::int64_t blocks) {
+  return parts < 3 ? blocks : blocks > 4 ? 2 : 1;
+}
 
 template <int parts, int vectors>
 TW_INLINE void add_product(const std::uint16_t* a, const std::uint16_t* b, std::int64_t panel,
@@ -73,12 +75,13 @@ void split_tile(const std::uint16_t* a, const std::uint16_t* b, std::int64_t blo
                                 b + kOrder<parts>[i].b * kSplitBlock, panel, blocks, sums);
   a += kOrder<parts>[kLast].a * kSplitBlock;
   b += kOrder<parts>[kLast].b * kSplitBlock;
-  for (std::int64_t block = 0;; block += kSplitChain<parts>) {
+  const std::int64_t chain = chain_of<parts>(blocks);
+  for (std::int64_t block = 0;; block += chain) {
     const std::int64_t left = blocks - block;
     add_product<parts, vectors>(a + block * parts * kSplitBlock, b + block * parts * kSplitBlock,
-                                panel, left < kSplitChain<parts> ? left : kSplitChain<parts>, sums);
+                                panel, left < chain ? left : chain, sums);
     put<vectors>(sums, block > 0, out);
-    if (left <= kSplitChain<parts>) return;
+    if (left <= chain) return;
     clear<vectors>(sums);
   }
 }

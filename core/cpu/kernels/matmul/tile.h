@@ -35,12 +35,35 @@ constexpr int fitting_rows(int vectors) {
 constexpr int kTileRows[] = {fitting_rows(1), fitting_rows(2), fitting_rows(3), fitting_rows(4)};
 constexpr int tile_rows(int vectors) { return kTileRows[vectors - 1]; }
 
-// What becomes of the sums: C = alpha * sums + beta * C; beta == 0 does not read C. `streams`: C is
-// written around the caches, which spares reading each line before it is overwritten.
+// What becomes of the sums of one run along k: C = finish(alpha * sums + beta * C); beta == 0 does
+// not read C. `streams`: C is written around the caches, which spares reading each line before it
+// is overwritten.
 template <class T> struct Update {
   T alpha, beta;
-  bool streams = false;
+  bool streams;
+  const MatmulFinish* finish;  // null: nothing
+
+  struct Room;
+  // For what begins at element (i, j): itself in the usual case, else a copy in `room`.
+  TW_INLINE const Update& at(std::int64_t i, std::int64_t j, Room& room) const;
 };
+template <class T> struct Update<T>::Room {
+  Update update;
+  MatmulFinish finish;
+};
+template <class T>
+TW_INLINE const Update<T>& Update<T>::at(std::int64_t i, std::int64_t j, Room& room) const {
+  if (!finish) return *this;
+  room.finish = moved<T>(*finish, i, j);
+  room.update = {alpha, beta, streams, &room.finish};
+  return room.update;
+}
+// Of terms [from, to) of a product.
+template <class T> TW_INLINE Update<T> update_of(const MatmulProblem& p, std::int64_t from,
+                                                 std::int64_t to, bool streams = false) {
+  const bool finishes = to >= p.k && (p.finish.bias || p.finish.relu);
+  return {(T)p.alpha, from == 0 ? (T)p.beta : T(1), streams, finishes ? &p.finish : nullptr};
+}
 enum class Store { write, accumulate, stream };
 
 // Transposes a square of lanes x lanes in registers: log2(lanes) rounds of perfect shuffles.
@@ -75,12 +98,17 @@ template <class T> TW_INLINE void update_vector(T* c, int count, Vec<T> sum, T b
   sum.store(c, count);
 }
 
-// Stores a tile whose columns, not rows, are contiguous in C (c_row == 1), or neither.
-// `sums` has whole vectors of columns, `columns` of them are C's.
-template <class T> [[gnu::noinline]] void store_strided(int rows, int columns, const T* sums,
-                                                        int sums_row, T* c, std::int64_t c_row,
-                                                        std::int64_t c_col, T beta) {
+// A tile from memory to a C of any strides.
+template <class T> inline void store_strided(int rows, int columns, const T* sums, int sums_row,
+                                             T* c, std::int64_t c_row, std::int64_t c_col, T beta) {
   constexpr int lanes = kLanes<T>;
+  if (c_col == 1) {
+    for (int r = 0; r < rows; ++r)
+      for (int j = 0; j < columns; j += lanes)
+        update_vector(c + r * c_row + j, columns - j < lanes ? columns - j : lanes,
+                      Vec<T>::load(sums + r * sums_row + j), beta);
+    return;
+  }
   if (c_row != 1) {
     for (int r = 0; r < rows; ++r)
       for (int j = 0; j < columns; ++j)
@@ -100,6 +128,20 @@ template <class T> [[gnu::noinline]] void store_strided(int rows, int columns, c
         if (j + i < columns)
           update_vector(c + r + (j + i) * c_col, height, Vec<T>(square[i]), beta);
     }
+}
+
+// A tile that has more to go through than its registers' way to C: other strides, a bias, a relu.
+// `sums` has whole vectors of columns, `columns` of them are C's.
+template <class T> [[gnu::noinline]] void store_apart(int rows, int columns, T* sums, int sums_row,
+                                                      T* c, std::int64_t c_row, std::int64_t c_col,
+                                                      const Update<T>& update) {
+  const MatmulFinish* const finish = update.finish;
+  if (finish && update.beta == 0) {
+    if (c_col == 1) return finish_rows(rows, columns, sums, sums_row, c, c_row, *finish);
+    finish_rows(rows, columns, sums, sums_row, sums, sums_row, *finish);
+  }
+  store_strided(rows, columns, sums, sums_row, c, c_row, c_col, update.beta);
+  if (finish && update.beta != 0) finish_block(rows, columns, c, c_row, c_col, *finish);
 }
 
 // The next rows of B are asked for this many steps ahead: 8 % where a block of B streams from L2,
@@ -216,11 +258,11 @@ void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, co
 #pragma GCC unroll 8
       for (int v = 0; v < vectors; ++v) sums[r][v] *= V(alpha).v;
   }
-  if (c_col != 1) [[unlikely]] {
+  if (c_col != 1 || update.finish) [[unlikely]] {
     alignas(64) T out[rows][vectors * lanes];
     __builtin_memcpy(out, sums, sizeof sums);
-    return store_strided(rows, (vectors - 1) * lanes + last, out[0], vectors * lanes, c, c_row,
-                         c_col, beta);
+    return store_apart(rows, (vectors - 1) * lanes + last, out[0], vectors * lanes, c, c_row, c_col,
+                       update);
   }
   if (beta != 0) {
     store_tile<T, rows, vectors, Store::accumulate>(sums, c, c_row, last, beta);
