@@ -3,6 +3,7 @@
 
 #include "core/base/env.h"
 #include "core/base/error.h"
+#include "core/runtime/registry.h"
 
 // A library that links few families has this weak: the tables of the others are null there.
 #ifndef TW_TABLE_LINKAGE
@@ -112,6 +113,7 @@ void set_isa(Isa isa) {
   if (!kernels) fail(ErrorKind::value, "this machine or build has no '", name_of(isa), "' kernels");
   given = {isa, kernels};
   active() = given;
+  forget_choices();
 }
 
 }  // namespace tw

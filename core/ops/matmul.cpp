@@ -1,6 +1,8 @@
 // Matrix products: checks, shapes, types, choice of the kernel, gradients.
 #include "core/ops/matmul.h"
 
+#include <memory>
+
 #include "core/autograd/node.h"
 #include "core/cpu/isa.h"
 #include "core/cpu/matmul.h"
@@ -40,9 +42,18 @@ OpKernels* matmul_kernels() {
   return kernels;
 }
 
+const Kernel& choose(const MatmulProblem& p) {
+  // On the heap: a library that is loaded late finds little room for what is a thread's own.
+  thread_local std::unique_ptr<ChoiceCache<10>> cache;
+  if (!cache) [[unlikely]]
+    cache = std::make_unique<ChoiceCache<10>>();
+  return cache->choose(matmul_kernels(), &p,
+                       {static_cast<std::int64_t>(p.dtype), p.m, p.n, p.k, p.a_row, p.a_col,
+                        p.b_row, p.b_col, p.c_row, p.c_col});
+}
+
 void solve(const MatmulProblem& p) {
-  OpKernels* const kernels = matmul_kernels();
-  const Kernel& kernel = choose_kernel(kernels, &p);
+  const Kernel& kernel = choose(p);
   const double size = static_cast<double>(size_of(p.dtype));
   const double batch = static_cast<double>(p.batch), m = static_cast<double>(p.m),
                n = static_cast<double>(p.n), k = static_cast<double>(p.k);
@@ -60,7 +71,7 @@ void solve(const MatmulProblem& p) {
         seen.kernel = kernel.name;
         seen.isa = name_of(active_isa());
         seen.problem = problem_text(p);
-        seen.candidates = candidates(kernels, &p);
+        seen.candidates = candidates(matmul_kernels(), &p);
       });
 }
 
@@ -177,14 +188,14 @@ bool stays_bfloat16(const Tensor& a, const Tensor& b) {
                   1};
   OpKernels* const kernels = matmul_kernels();
   if (!forced_kernel_accepts(kernels, &p)) return false;
-  const double narrow_ns = choose_kernel(kernels, &p).cost_ns(&p);
+  const double narrow_ns = choose(p).cost_ns(&p);
   p.dtype = DType::float32;
   if (!forced_kernel_accepts(kernels, &p)) return true;
   constexpr double kNsPerCopy = 100, kNsPerElement = 0.15;
   const double copies_ns =
       3 * kNsPerCopy +
       kNsPerElement * (double(m) * double(k) + double(k) * double(n) + double(m) * double(n));
-  return narrow_ns < choose_kernel(kernels, &p).cost_ns(&p) + copies_ns;
+  return narrow_ns < choose(p).cost_ns(&p) + copies_ns;
 }
 
 // Half types are computed in float32 unless bfloat16 has a kernel; everything else in its own type.

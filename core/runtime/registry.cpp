@@ -144,14 +144,12 @@ const Kernel* cheapest(const OpKernels& entry, const void* problem) {
   fail(ErrorKind::not_implemented, entry.op, ": no kernel accepts this problem (", reasons, ")");
 }
 
-[[gnu::noinline]] const Kernel& choose_forced(const Kernel& kernel, const void* problem) {
-  if (!kernel.accepts(problem, nullptr)) fail_forced(kernel, problem);
-  return kernel;
-}
-
 }  // namespace
 
-void set_precision_limit(MatmulPrecision new_limit) { limit = new_limit; }
+void set_precision_limit(MatmulPrecision new_limit) {
+  limit = new_limit;
+  forget_choices();
+}
 MatmulPrecision precision_limit() { return limit; }
 
 void register_kernel(const Kernel* kernel) {
@@ -162,6 +160,7 @@ void register_kernel(const Kernel* kernel) {
       fail(ErrorKind::value, "register_kernel: ", kernel->op, " has a kernel '", kernel->name,
            "' already");
   entry.kernels.push_back(kernel);
+  forget_choices();
 }
 
 const std::vector<const Kernel*>& kernels_of_op(std::string_view op) {
@@ -200,10 +199,18 @@ OpKernels* find_op(std::string_view op) {
   return find_or_add(op);
 }
 
+void forget_choices() { choice_epoch.fetch_add(1, std::memory_order_relaxed); }
+
+const Kernel* choose_forced(const OpKernels* op, const void* problem) {
+  const Kernel* forced = forced_of(*op);
+  if (forced && !forced->accepts(problem, nullptr)) [[unlikely]]
+    fail_forced(*forced, problem);
+  return forced;
+}
+
 const Kernel& choose_kernel(const OpKernels* op, const void* problem) {
-  if (const Kernel* forced = forced_of(*op)) [[unlikely]]
-    return choose_forced(*forced, problem);
-  return choose_freely(op, problem);
+  const Kernel* forced = choose_forced(op, problem);
+  return forced ? *forced : choose_freely(op, problem);
 }
 
 const Kernel& choose_freely(const OpKernels* op, const void* problem) {

@@ -1,6 +1,8 @@
 // The kernel registry: the only way to compute. `explain`, forcing, benchmarks and the tests that
 // hold every kernel against the reference read this one list.
 #pragma once
+#include <array>
+#include <atomic>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,8 +63,43 @@ std::string forced_kernel(const std::string& op);
 struct OpKernels;
 OpKernels* find_op(std::string_view op);
 const Kernel& choose_kernel(const OpKernels* op, const void* problem);
+// The kernel in force, having accepted the problem; null for a free choice.
+const Kernel* choose_forced(const OpKernels* op, const void* problem);
 // The cheapest estimate among those that accept, whatever is forced.
 const Kernel& choose_freely(const OpKernels* op, const void* problem);
+// To be called after a change that free choices depend on: of kernels, the precision limit, the
+// instruction set, the numbers in cost estimates.
+void forget_choices();
+inline std::atomic<std::uint32_t> choice_epoch{1};
+
+// The free choices for the last few problems of one thread, found again by `words` numbers that say
+// all of a problem that a choice depends on. Small products take longer to choose than to compute.
+template <int words> class ChoiceCache {
+ public:
+  using Key = std::array<std::int64_t, words>;
+  const Kernel& choose(const OpKernels* op, const void* problem, const Key& key) {
+    if (const Kernel* forced = choose_forced(op, problem)) return *forced;
+    const std::uint32_t epoch = choice_epoch.load(std::memory_order_relaxed);
+    Entry& entry = entries_[place_of(key)];
+    if (entry.epoch != epoch || entry.key != key) entry = {key, &choose_freely(op, problem), epoch};
+    return *entry.kernel;
+  }
+
+ private:
+  static constexpr int kPlaces = 32;
+  struct Entry {
+    Key key;
+    const Kernel* kernel;
+    std::uint32_t epoch;  // 0: empty
+  };
+  static std::size_t place_of(const Key& key) {
+    std::uint64_t mixed = 0;
+    for (std::int64_t word : key) mixed = mixed * 31 + static_cast<std::uint64_t>(word);
+    return mixed * 0x9e3779b97f4a7c15u >> 59;
+  }
+  Entry entries_[kPlaces] = {};
+};
+
 // False where a forced kernel refuses the problem.
 bool forced_kernel_accepts(const OpKernels* op, const void* problem);
 

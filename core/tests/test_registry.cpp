@@ -25,7 +25,11 @@ bool even_only(const void* problem, std::string* reason) {
   if (reason) *reason = "size " + std::to_string(size) + " is odd";
   return false;
 }
-double by_size(const void* problem) { return static_cast<const Problem*>(problem)->size; }
+int asked = 0;
+double by_size(const void* problem) {
+  ++asked;
+  return static_cast<const Problem*>(problem)->size;
+}
 double ten(const void*) { return 10; }
 void nothing(const void*) {}
 
@@ -49,6 +53,30 @@ std::string chosen(int size) {
 }
 
 }  // namespace
+
+TW_TEST(registry_cache_asks_again_when_something_changed) {
+  ChoiceCache<1> cache;
+  const auto cached = [&](int size) {
+    const Problem problem{size};
+    return std::string(cache.choose(test_op(), &problem, {size}).name);
+  };
+  for (int size = 0; size < 100; ++size)  // more than it has room for
+    CHECK_EQ(cached(size), chosen(size));
+  CHECK_EQ(cached(12), "even");
+  asked = 0;
+  CHECK_EQ(cached(12), "even");
+  CHECK_EQ(asked, 0);
+  force_kernel("test_op", "plain");
+  CHECK_EQ(cached(12), "plain");
+  force_kernel("test_op", "even");
+  CHECK_THROWS(ErrorKind::value, cached(13), "size 13 is odd");
+  force_kernel("test_op", "");
+  CHECK_EQ(cached(12), "even");
+  CHECK_EQ(asked, 0);
+  set_precision_limit(precision_limit());
+  CHECK_EQ(cached(12), "even");
+  CHECK_EQ(asked, 1);
+}
 
 TW_TEST(registry_keeps_ladder_order) {
   test_op();

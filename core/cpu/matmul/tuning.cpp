@@ -6,6 +6,7 @@
 
 #include "core/base/cpu_info.h"
 #include "core/base/error.h"
+#include "core/runtime/registry.h"
 
 namespace tw {
 
@@ -83,7 +84,8 @@ void set_matmul_tuning(const std::string& name, double value) {
 #define TW_TUNABLE(type, field, fallback, least, most, help) \
   if (name == #field) {                                      \
     check(*row, value);                                      \
-    return matmul_tuning_in_force.field.set(type(value));    \
+    matmul_tuning_in_force.field.set(type(value));           \
+    return forget_choices();                                 \
   }                                                          \
   ++row;
 #include "core/cpu/matmul/tuning.inc"
