@@ -248,6 +248,7 @@ class TestBench:
             ["ladder", "--sizes", "32"],
             ["overhead"],
             ["loader"],
+            ["threads", "--sizes", "32"],
             ["scheduler"],
             ["memory"],
         ],

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import tilewright as tw
-from tilewright.bench import loader, memory, overhead, pointwise, scheduler, train
+from tilewright.bench import loader, memory, overhead, pointwise, scheduler, threads, train
 from tilewright.bench.harness import OURS, Case, Result, run_cases
 from tilewright.bench.peers import PEERS, conditions, load_peers
 from tilewright.cli import arguments, bench_matmul
@@ -22,6 +22,7 @@ _ABOUT = {
     "loader": "batches from files and from memory",
     "overhead": "calls on tiny tensors",
     "pointwise": "add, relu, exp, sum up to 4096x4096",
+    "threads": "products after a rest, behind another library's threads, beside other processes",
     "scheduler": "10,000 tasks against the reference and Python's own executor",
     "memory": "10,000 allocations and frees; the peak of a deep network's training",
 }
@@ -42,7 +43,7 @@ def _add_comparison(comparisons: arguments.Subparsers, name: str, text: str) -> 
     parser = arguments.add_parser(comparisons, name, command, text)
     if name in _PRODUCTS:
         bench_matmul.add_options(parser, name)
-    if name == "pointwise":
+    if name in ("pointwise", "threads"):
         parser.add_argument("--sizes", metavar="N,N", type=arguments.sizes, help="sides of squares")
     if name in ("train", "loader"):
         parser.add_argument(
@@ -65,12 +66,12 @@ def run(args: argparse.Namespace) -> int:
     console = Console(args.json)
     if args.threads:
         tw.set_num_threads(args.threads)
-    threads = tw.get_num_threads()
-    peers = load_peers(() if args.what == "scheduler" else args.peers, threads)
+    count = tw.get_num_threads()
+    peers = load_peers(() if args.what == "scheduler" else args.peers, count)
     machine = conditions(peers)
     console.line(", ".join(f"{key} {value}" for key, value in machine.items()))
     results = []
-    for result in run_cases(_cases(args, peers), settle=threads > 1):
+    for result in run_cases(_cases(args, peers), settle=count > 1):
         results.append(result)
         console.line(_progress(result))
     console.table(f"bench {args.what}", *_table(results))
@@ -86,6 +87,7 @@ def _cases(args: argparse.Namespace, peers: dict[str, Any]) -> Iterator[Case]:
     makers: dict[str, Callable[[], Iterator[Case]]] = {
         "pointwise": lambda: pointwise.pointwise_cases(peers, args.sizes or pointwise.SIZES),
         "overhead": lambda: overhead.overhead_cases(peers),
+        "threads": lambda: threads.thread_cases(peers, args.sizes or threads.SIZES),
         "scheduler": scheduler.scheduler_cases,
         "memory": lambda: memory.pool_cases(peers),
         "loader": lambda: loader.loader_cases(peers, _task(args)),
