@@ -1,5 +1,7 @@
-// Workers that spin, then park on a futex. A job's chunks are claimed through one counter by
-// whoever runs: the caller never waits for a worker that has not started.
+// Workers that spin, then park on a futex. Each has chunks of a job that it claims first, the same
+// ones in job after job, whose data its caches may still hold; then it helps with the others'. So
+// the caller never waits for a worker that has not started. After Markatos and LeBlanc, "Using
+// processor affinity in loop scheduling on shared-memory multiprocessors" (1994).
 #include "core/runtime/thread_pool.h"
 
 #include <pthread.h>
@@ -130,8 +132,13 @@ struct alignas(128) Worker {  // two cache lines: the neighbour is fetched along
   pthread_t handle;
 };
 
+// Chunks that one thread claims first; a cache line pair of its own.
+struct alignas(128) Share {
+  std::atomic<std::int64_t> next{0};
+  std::int64_t end = 0;
+};
+
 struct Job {
-  std::int64_t chunks;
   ChunkBody body;
   void* context;
   int helpers;  // workers 1 .. helpers are asked to help
@@ -175,7 +182,8 @@ class ThreadPool {
   void stop(Worker& worker);
   void wake(Worker& worker);
   void wake_children(int parent);
-  void work();
+  void share_out(std::int64_t chunks, int threads);
+  void work(int share);
   void close_and_wait();
   void leave_gate();
 
@@ -188,7 +196,7 @@ class ThreadPool {
   alignas(128) std::atomic<bool> busy_{false};
   // Open while a job may be joined; counts the workers inside, who alone may read job_.
   alignas(128) Word gate_{0};
-  alignas(128) std::atomic<std::int64_t> next_{0};
+  std::unique_ptr<Share[]> shares_;  // of the caller and the workers
   std::atomic<bool> failed_{false};
 };
 
@@ -246,6 +254,7 @@ void ThreadPool::resize(int workers) {
   const int kept = bound_ == thread_pinning() ? workers : 0;
   while (started_ > kept) stop(*workers_[started_--]);
   bound_ = thread_pinning();
+  shares_ = std::make_unique<Share[]>(workers + 1);
   while (started_ < workers && start(started_ + 1)) ++started_;
   if (started_ < workers) thread_count.store(started_ + 1, std::memory_order_relaxed);
   spin_.store(started_ < cpu_info().usable_processors, std::memory_order_relaxed);
@@ -267,17 +276,30 @@ void ThreadPool::wake_children(int parent) {
   for (int i = first; i <= last; ++i) wake(*workers_[i]);
 }
 
-// Claims chunks until none is left. After an exception the rest is dropped.
-void ThreadPool::work() {
+void ThreadPool::share_out(std::int64_t chunks, int threads) {
+  for (int i = 0; i < threads; ++i) {
+    shares_[i].next.store(chunks * i / threads, std::memory_order_relaxed);
+    shares_[i].end = chunks * (i + 1) / threads;
+  }
+}
+
+// Claims chunks until none is left, those of one share first. After an exception the rest is
+// dropped.
+void ThreadPool::work(int share) {
   const Job& job = job_;
+  const int shares = job.helpers + 1;
   try {
-    for (;;) {
-      const std::int64_t chunk = next_.fetch_add(1, std::memory_order_relaxed);
-      if (chunk >= job.chunks) return;
-      job.body(job.context, chunk);
+    for (int i = 0; i < shares; ++i) {
+      Share& from = shares_[(share + i) % shares];
+      for (;;) {
+        const std::int64_t chunk = from.next.fetch_add(1, std::memory_order_relaxed);
+        if (chunk >= from.end) break;
+        job.body(job.context, chunk);
+      }
     }
   } catch (...) {
-    next_.store(job.chunks, std::memory_order_relaxed);
+    for (int i = 0; i < shares; ++i)
+      shares_[i].next.store(shares_[i].end, std::memory_order_relaxed);
     if (!failed_.exchange(true, std::memory_order_relaxed)) job_.error = std::current_exception();
   }
 }
@@ -305,13 +327,13 @@ void ThreadPool::run(std::int64_t chunks, ChunkBody body, void* context, int thr
   if (!fits(threads - 1)) resize(threads - 1);
   const auto helpers =
       static_cast<int>(std::min({std::int64_t(started_), chunks - 1, std::int64_t(most) - 1}));
-  job_ = {chunks, body, context, helpers, nullptr};
-  next_.store(0, std::memory_order_relaxed);
+  job_ = {body, context, helpers, nullptr};
+  share_out(chunks, helpers + 1);
   failed_.store(false, std::memory_order_relaxed);
   gate_.fetch_or(kOpen, std::memory_order_release);
   wake_children(0);
   inside_body = true;
-  work();
+  work(0);
   inside_body = false;
   close_and_wait();
   if (job_.error) std::rethrow_exception(std::exchange(job_.error, nullptr));
@@ -348,7 +370,7 @@ void ThreadPool::serve(Worker& self) {
     if (signal == kStop) return;
     if (gate_.fetch_add(1, std::memory_order_acq_rel) & kOpen) {
       wake_children(self.index);
-      work();
+      work(self.index);
     }
     leave_gate();
     if (signal == kMoved && !self.bound) placement_->let_roam();
