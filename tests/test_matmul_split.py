@@ -99,8 +99,9 @@ def test_six_products_are_as_exact_as_float32(rng, distribution: str, size) -> N
         for rung, list_of in errors.items():
             list_of.append(errors_of(rung, a, b))
     split, ieee = (tail_of(np.stack(list_of)) for list_of in errors.values())
-    # Single errors scatter where a few terms are all of a sum ("far"), their mean does not.
-    assert (split <= ieee * (1.0, 1.1, 1.4)).all(), split / ieee
+    # Over 24 decades a few terms are all of a sum, so single errors scatter; tiles round once more.
+    most = (1.1, 1.2, 1.5) if distribution == "far" else (1.0, 1.0, 1.2)
+    assert (split <= ieee * np.array(most)).all(), split / ieee
 
 
 @pytest.mark.parametrize("size", SIZES)

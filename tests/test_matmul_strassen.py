@@ -208,7 +208,8 @@ class TestChoice:
         assert self.chosen(2048) != "strassen"
         tw.set_float32_matmul_precision("high")
         assert self.chosen(256) != "strassen"
-        assert self.chosen(2048) == "strassen"
+        # Where tile registers make bf16x3 the faster one, that is chosen.
+        assert self.chosen(2048) in ("strassen", "bf16x3")
         assert self.chosen(2048, tw.float64) != "strassen"
 
     def test_explain_tells_the_class(self) -> None:

@@ -62,17 +62,23 @@ struct Product {
     run_packed(p);
     return out;
   }
-  double exact(std::int64_t i, std::int64_t j) const {
-    double sum = 0;
-    for (std::int64_t l = 0; l < k; ++l) sum += double(a[i * k + l]) * double(b[l * n + j]);
-    return sum;
+  // Of one element, and the sum of its terms' magnitudes.
+  std::pair<double, double> exact(std::int64_t i, std::int64_t j) const {
+    double sum = 0, magnitude = 0;
+    for (std::int64_t l = 0; l < k; ++l) {
+      const double term = double(a[i * k + l]) * double(b[l * n + j]);
+      sum += term;
+      magnitude += std::fabs(term);
+    }
+    return {sum, magnitude};
   }
-  // Root of the mean square of errors.
-  double error(const std::vector<float>& result) const {
+  // Root of the mean square of errors, in units of the magnitudes where `relative`.
+  double error(const std::vector<float>& result, bool relative = false) const {
     double sum = 0;
     for (std::int64_t i = 0; i < m; ++i)
       for (std::int64_t j = 0; j < n; ++j) {
-        const double off = double(result[i * n + j]) - exact(i, j);
+        const auto [value, magnitude] = exact(i, j);
+        const double off = (double(result[i * n + j]) - value) / (relative ? magnitude : 1);
         sum += off * off;
       }
     return std::sqrt(sum / double(m * n));
@@ -116,11 +122,12 @@ TW_TEST(split_parts_add_up_to_the_number) {
     }
 }
 
-void expect_as_exact(Product& p, const SplitTable& backend, int line) {
-  const double split = p.error(p.split(backend, 3)), ieee = p.error(p.ieee());
-  expect(split <= ieee,
-         named(backend, 3) + ", k " + std::to_string(p.k) + ": " + std::to_string(split / ieee),
-         line);
+void expect_as_exact(Product& p, const SplitTable& backend, double most, int line) {
+  const double ratio = p.error(p.split(backend, 3), true) / p.error(p.ieee(), true);
+  expect(
+      ratio <= most,
+      named(backend, 3) + ", k " + std::to_string(p.k) + ", error / ieee " + std::to_string(ratio),
+      line);
 }
 
 // Six products are as exact as float32's own sums, whatever the numbers; fewer have a bound.
@@ -130,13 +137,19 @@ TW_TEST(split_errors) {
     for (const auto& s : shapes) {
       Product p(s[0], s[1], s[2]);
       const double scale = std::sqrt(double(p.k)) / 3;
-      expect_as_exact(p, *backend, __LINE__);
+      expect_as_exact(p, *backend, 1.0, __LINE__);
       expect(p.error(p.split(*backend, 2)) <= 1e-5 * scale, named(*backend, 2), __LINE__);
       expect(p.error(p.split(*backend, 1)) <= 4e-3 * scale, named(*backend, 1), __LINE__);
       p.change([](float x, Random&) { return std::fabs(x); });
-      expect_as_exact(p, *backend, __LINE__);
-      p.change([](float x, Random& random) { return std::ldexp(x, int(random.below(35)) - 17); });
-      expect_as_exact(p, *backend, __LINE__);
+      expect_as_exact(p, *backend, 1.0, __LINE__);
+      // Over 24 decades a few terms are all of a sum: a few roundings here and there, and in tiles
+      // one more where the two halves of a block meet.
+      for (const auto& [bits, most] : {std::pair{34, 1.0}, std::pair{80, 1.1}}) {
+        p.change([range = bits](float, Random& random) {
+          return std::ldexp(float(random.real()), int(random.below(range)) - range / 2);
+        });
+        expect_as_exact(p, *backend, most, __LINE__);
+      }
     }
 }
 
@@ -275,7 +288,7 @@ TW_TEST(split_adds_to_c_when_it_falls_back) {
     run_split(*backend, 3, q);
     for (std::int64_t j = 0; j < 6; ++j) {
       CHECK(std::isinf(p.c[j]));
-      CHECK(std::fabs(double(p.c[6 + j]) - (0.5 * p.exact(1, j) + 6)) < 1e-5);
+      CHECK(std::fabs(double(p.c[6 + j]) - (0.5 * p.exact(1, j).first + 6)) < 1e-5);
     }
   }
 }
