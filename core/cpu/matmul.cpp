@@ -93,7 +93,8 @@ Cost cost_of(const MatmulProblem& p, double overhead_ns, double ns_per_flop) {
   return {overhead_ns, ns_per_flop * flops_of(p), 0, 0};
 }
 constexpr double kNsPerCycle = 0.27;
-constexpr std::int64_t kPageBytes = 4096, kLongColumn = 512;
+// Rows of B whole pages apart share one set of L1 for each of their lines: few of them fit it.
+constexpr std::int64_t kPageBytes = 4096, kL1Ways = 12, kLongColumn = 512;
 // Strided rows of A beyond 1 MiB, or at a stride of pages, miss L1 and the TLB in each panel anew.
 constexpr std::int64_t kColdSpanBytes = 1 << 20;
 constexpr double kColdStepNs = 1.6;
@@ -105,12 +106,15 @@ double packing_ns(const MatmulProblem& p) {
 }
 double misses_ns(const MatmulProblem& p) {
   const std::int64_t element = size_of(p.dtype);
-  double ns = 0;
-  if (p.k * p.n * element > matmul_tuning().cold_bytes) {
-    const bool conflicts = p.k > kLongColumn && p.b_row * element % kPageBytes == 0;
-    ns += (conflicts ? matmul_tuning().conflict_ns : matmul_tuning().cold_ns) * double(p.k) *
-          double(p.n) * double((p.m + 5) / 6);
-  }
+  const MatmulTuning& tuning = matmul_tuning();
+  const std::int64_t b_bytes = p.k * p.n * element;
+  const bool aliased = p.k > kL1Ways && p.b_row * element % kPageBytes == 0;
+  double each = 0;
+  if (b_bytes > 2 * tuning.dot_bytes) each += tuning.miss_ns;  // more than L1 holds
+  if (aliased) each += tuning.alias_ns;
+  if (b_bytes > tuning.cold_bytes)
+    each += double(aliased && p.k > kLongColumn ? tuning.conflict_ns : tuning.cold_ns);
+  double ns = each * double(p.k) * double(p.n) * double((p.m + 5) / 6) * double(element) / 4;
   const std::int64_t step = p.a_col * element;
   if (p.a_col != 1 && (step * p.k >= kColdSpanBytes || step % kPageBytes == 0))
     ns += kColdStepNs * double(p.k) * double(p.m) / 6 * (double(p.n) / 64 - 0.5);

@@ -84,19 +84,19 @@ void Heap::refill(Cache& cache, int size_class) {
   std::lock_guard lock(mutex);
   SizeClass& from = classes_[size_class];
   if (from.blocks.empty() && !from.fresh_blocks) carve(cache, size_class);
-  const std::size_t bytes = class_bytes(size_class);
-  for (std::uint32_t wanted = (cache_limit(size_class) + 1) / 2; wanted; --wanted) {
-    if (!from.blocks.empty()) {
-      cache.push(size_class, from.blocks.back());
-      from.blocks.pop_back();
-    } else if (from.fresh_blocks) {
-      cache.push(size_class, from.fresh);
-      from.fresh += bytes;
-      --from.fresh_blocks;
-    } else {
-      return;
-    }
+  std::uint32_t wanted = (cache_limit(size_class) + 1) / 2;
+  for (; wanted && !from.blocks.empty(); --wanted) {
+    cache.push(size_class, from.blocks.back());
+    from.blocks.pop_back();
   }
+  if (!wanted || !from.fresh_blocks) return;
+  for (; wanted && from.fresh_blocks; --wanted, --from.fresh_blocks) {
+    cache.push(size_class, from.fresh);
+    from.fresh += class_bytes(size_class);
+  }
+  // A vector may reach beyond a block's end with lanes that are masked off. In a page that was
+  // never touched they cost 150 ns a time, so the page behind these blocks comes now, not later.
+  if (from.fresh_blocks) touch(from.fresh);
 }
 
 void Heap::carve(Cache& cache, int size_class) {

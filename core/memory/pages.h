@@ -34,6 +34,13 @@ inline void unpoison([[maybe_unused]] void* block, [[maybe_unused]] std::size_t 
 #endif
 }
 
+// Makes the system provide the page of memory that was mapped and not used yet: it is zero.
+inline void touch([[maybe_unused]] char* fresh) {
+#ifndef TW_ASAN
+  *static_cast<volatile char*>(fresh) = 0;
+#endif
+}
+
 inline char* map_pages(std::size_t bytes) {
   if (fault_point()) return nullptr;
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

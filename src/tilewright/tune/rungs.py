@@ -35,6 +35,7 @@ _MISSES = {
     "cold_bytes": (1.0, 2.0, 4.0),
     "cold_ns": (1.0, 0.25, 0.5, 2.0),
     "conflict_ns": (1.0, 0.5, 2.0),
+    "alias_ns": (1.0, 0.3, 2.0),
 }
 _FEWEST_PRODUCTS = 3
 _EMPTY = Work(1, 1, 1, kernel="naive")
@@ -47,6 +48,7 @@ WORKS = (
     Work(64, 256, 10, transposed=True),
     Work(2048, 256, 64),
     Work(64, 256, 2048),
+    Work(128, 128, 1024),
     Work(128, 1024, 1024),
 )
 
