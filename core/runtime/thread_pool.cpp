@@ -13,6 +13,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 
 #ifdef __linux__
 #include <linux/futex.h>
@@ -94,19 +95,22 @@ class Placement {
   void let_roam() const {
     if (valid_) sched_setaffinity(0, sizeof all_, &all_);
   }
-  // Binds this thread to one processor; the first is left to the caller.
-  void bind(int worker) const {
-    if (!valid_) return;
-    int left = worker % CPU_COUNT(&all_);
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (!CPU_ISSET(cpu, &all_) || left-- > 0) continue;
-      cpu_set_t one;
-      CPU_ZERO(&one);
-      CPU_SET(cpu, &one);
-      sched_setaffinity(0, sizeof one, &one);
-      return;
-    }
+  // The processor of one thread, in turn; the first is the caller's. -1 where there is no choice.
+  int processor(int index) const {
+    if (!valid_) return -1;
+    int left = index % CPU_COUNT(&all_);
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &all_) && left-- == 0) return cpu;
+    return -1;
   }
+  void bind(pid_t thread, int processor) const {
+    if (processor < 0) return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    sched_setaffinity(thread, sizeof one, &one);
+  }
+  static int here() { return sched_getcpu(); }
   using Thread = pid_t;
   static Thread self() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
@@ -117,7 +121,9 @@ class Placement {
   using Thread = int;
   void keep_away(Thread) const {}
   void let_roam() const {}
-  void bind(int) const {}
+  int processor(int) const { return -1; }
+  void bind(Thread, int) const {}
+  static int here() { return -1; }
   static Thread self() { return 0; }
 #endif
 };
@@ -128,7 +134,8 @@ struct alignas(128) Worker {  // two cache lines: the neighbour is fetched along
   Word signal{kIdle};
   std::atomic<Placement::Thread> thread{0};
   int index;
-  bool bound;  // to a processor; as long as the thread lives
+  bool bound;  // to `processor`; as long as the thread lives
+  std::atomic<int> processor;
   pthread_t handle;
 };
 
@@ -181,6 +188,7 @@ class ThreadPool {
   bool start(int index);
   void stop(Worker& worker);
   void wake(Worker& worker);
+  void make_room();
   void wake_children(int parent);
   void share_out(std::int64_t chunks, int threads);
   void work(int share);
@@ -191,6 +199,7 @@ class ThreadPool {
   int started_ = 0;                                // workers 1 .. started_ exist
   std::atomic<bool> spin_{false};
   bool bound_ = false;  // whether workers are; for whoever has the turn
+  int spare_ = -1;      // the processor that no worker is bound to
   std::unique_ptr<Placement> placement_;
   Job job_;
   alignas(128) std::atomic<bool> busy_{false};
@@ -228,6 +237,7 @@ bool ThreadPool::start(int index) {
   Worker& worker = *workers_[index];
   worker.index = index;
   worker.bound = bound_;
+  worker.processor = placement_->processor(index);
   worker.signal.store(kIdle, std::memory_order_relaxed);
   worker.thread.store(0, std::memory_order_relaxed);
   sigset_t all, before;  // the new thread inherits the mask: signals belong to the user's threads
@@ -254,6 +264,7 @@ void ThreadPool::resize(int workers) {
   const int kept = bound_ == thread_pinning() ? workers : 0;
   while (started_ > kept) stop(*workers_[started_--]);
   bound_ = thread_pinning();
+  if (kept == 0) spare_ = placement_->processor(0);
   shares_ = std::make_unique<Share[]>(workers + 1);
   while (started_ < workers && start(started_ + 1)) ++started_;
   if (started_ < workers) thread_count.store(started_ + 1, std::memory_order_relaxed);
@@ -269,6 +280,20 @@ void ThreadPool::wake(Worker& worker) {
   if (!worker.bound) placement_->keep_away(worker.thread.load(std::memory_order_relaxed));
   worker.signal.store(kMoved, std::memory_order_release);
   unpark(worker.signal);
+}
+
+// A worker that is bound to the processor the caller runs on would wait for the caller's chunks: it
+// takes the place that the caller has left.
+void ThreadPool::make_room() {
+  const int here = Placement::here();
+  if (here == spare_) return;
+  for (int i = 1; i <= started_; ++i) {
+    Worker& worker = *workers_[i];
+    if (worker.processor != here) continue;
+    worker.processor = std::exchange(spare_, here);
+    if (const auto thread = worker.thread.load()) placement_->bind(thread, worker.processor);
+    return;
+  }
 }
 
 void ThreadPool::wake_children(int parent) {
@@ -331,6 +356,7 @@ void ThreadPool::run(std::int64_t chunks, ChunkBody body, void* context, int thr
   share_out(chunks, helpers + 1);
   failed_.store(false, std::memory_order_relaxed);
   gate_.fetch_or(kOpen, std::memory_order_release);
+  if (bound_) make_room();
   wake_children(0);
   inside_body = true;
   work(0);
@@ -343,7 +369,7 @@ void* ThreadPool::main_of(void* argument) {
   Worker& self = *static_cast<Worker*>(argument);
   this_worker = self.index;
   inside_body = true;  // what a body starts runs inline
-  self.thread.store(Placement::self(), std::memory_order_relaxed);
+  self.thread.store(Placement::self());
 #ifdef __linux__
   pthread_setname_np(pthread_self(), ("tilewright-" + std::to_string(self.index)).c_str());
 #endif
@@ -364,7 +390,7 @@ std::uint32_t ThreadPool::next_signal(Worker& self) {
 }
 
 void ThreadPool::serve(Worker& self) {
-  if (self.bound) placement_->bind(self.index);
+  if (self.bound) placement_->bind(self.thread, self.processor);
   for (;;) {
     const std::uint32_t signal = next_signal(self);
     if (signal == kStop) return;
