@@ -353,19 +353,22 @@ void bind_network(nb::module_& m) {
   m.def(
       "linear",
       [](const Tensor& x, const Tensor& w, std::optional<Tensor> bias,
-         std::optional<std::string> activation) {
-        if (activation && *activation != "relu")
-          fail(ErrorKind::value, "linear: activation must be None or 'relu', got '", *activation,
-               "'");
-        return linear(x, w, bias.value_or(Tensor()), activation.has_value());
+         const nb::object& activation) {
+        const bool relu = !activation.is_none();
+        if (relu &&
+            !(nb::isinstance<nb::str>(activation) && nb::cast<std::string>(activation) == "relu"))
+          fail(ErrorKind::value, "linear: activation must be None or 'relu', got ",
+               nb::cast<std::string>(nb::repr(activation)));
+        return linear(x, w, bias.value_or(Tensor()), relu);
       },
       "x"_a, "weight"_a, "bias"_a = nb::none(), nb::kw_only(), "activation"_a = nb::none(),
       "x @ weight.T + bias for x (..., in), weight (out, in), bias (out,); with activation='relu' "
       "what is negative becomes 0 as the product is stored.");
   m.def("addmm", addmm, "input"_a, "mat1"_a, "mat2"_a, nb::kw_only(), "beta"_a = 1.0,
         "alpha"_a = 1.0,
-        "beta * input + alpha * (mat1 @ mat2); input broadcasts to the product and is not read "
-        "where beta is 0.");
+        "beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 (k, n), "
+        "input broadcasts to (m, n) and is not read where beta is 0. Raises ValueError for shapes "
+        "that do not fit, TypeError for other types.");
   m.def("softmax", softmax, "x"_a, "axis"_a = -1, "exp(x) / sum(exp(x)) along an axis.");
   m.def("log_softmax", log_softmax, "x"_a, "axis"_a = -1, "log(softmax(x)), computed in one pass.");
   method("softmax", softmax, "axis"_a = -1, "exp(x) / sum(exp(x)) along an axis.");

@@ -3,7 +3,6 @@
 #include "core/autograd/backward.h"
 #include "core/base/error.h"
 #include "core/ops/copy.h"
-#include "core/ops/matmul.h"
 #include "core/ops/create.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"

@@ -53,6 +53,32 @@ class TestInPlace:
         t.addmm_(t, t.T)
         np.testing.assert_allclose(np.asarray(t), wide(x) + wide(x) @ wide(x).T, 1e-5, 1e-5)
 
+    def test_memory_shared_through_numpy(self):
+        x = normal(100, 100)
+        t = tw.asarray(x.copy())
+        other = tw.asarray(t.numpy())
+        assert other.data_ptr == t.data_ptr
+        t.addmm_(other, other.T)
+        np.testing.assert_allclose(np.asarray(t), wide(x) + wide(x) @ wide(x).T, 1e-4, 1e-4)
+
+    def test_blocks_of_one_matrix(self):
+        x = normal(60, 60)
+        t = tw.asarray(x.copy())
+        t[30:, 30:].addmm_(t[30:, :30], t[:30, 30:], alpha=-1.0)
+        expected = wide(x)
+        expected[30:, 30:] -= wide(x)[30:, :30] @ wide(x)[:30, 30:]
+        np.testing.assert_allclose(np.asarray(t), expected, 1e-4, 1e-4)
+
+    def test_a_refused_call_leaves_no_trace(self):
+        x = tw.asarray(normal(5, 5)).astype(tw.float64)
+        p = tw.ones((5, 5), dtype=tw.float64, requires_grad=True)
+        z = p * x
+        ones = tw.ones((5, 5), dtype=tw.float64)
+        with tw.kernels.use(matmul="bf16x6"), pytest.raises(ValueError, match="does not accept"):
+            x.addmm_(ones, ones)
+        z.sum().backward()  # x counts as unchanged
+        assert np.array_equal(np.asarray(p.grad), np.asarray(x))
+
     def test_half_types(self):
         x = normal(6, 7)
         t = tw.asarray(x).astype(tw.bfloat16)
@@ -101,9 +127,33 @@ class TestInPlace:
     def test_read_only_memory_is_refused(self):
         x = np.ones((3, 3), np.float32)
         x.flags.writeable = False
-        with pytest.raises((ValueError, RuntimeError)):
+        with pytest.raises(ValueError, match="read-only"):
             tw.asarray(x, copy=False).addmm_(tw.ones((3, 3)), tw.ones((3, 3)))
         assert np.array_equal(x, np.ones((3, 3)))
+
+
+@pytest.mark.parametrize("dtype", [tw.float16, tw.bfloat16])
+def test_half_types_add_what_they_add_whatever_its_shape(dtype):
+    a, b = (tw.asarray(normal(*s)).astype(dtype) for s in ((64, 512), (512, 48)))
+    row = tw.asarray(normal(48, seed=3)).astype(dtype) * 20
+    whole = tw.addmm(tw.broadcast_to(row, (64, 48)), a, b)
+    for bias in (row, tw.reshape(row, (1, 48))):
+        assert np.array_equal(
+            np.asarray(tw.addmm(bias, a, b).astype(tw.float32)),
+            np.asarray(whole.astype(tw.float32)),
+        )
+
+
+class TestResult:
+    @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4), (2, 1, 3, 4)])
+    def test_may_be_changed_in_place(self, shape):
+        layer = tw.nn.Linear(4, 4)
+        x = tw.asarray(normal(*shape))
+        y = layer(x)
+        y += x
+        y[0] = 0.0
+        y.sum().backward()
+        assert layer.bias.grad is not None
 
 
 class TestActivation:

@@ -63,6 +63,7 @@ def outcome(process: subprocess.Popen[str]) -> tuple[int, str]:
         text, _ = process.communicate(timeout=PATIENCE_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
+        process.wait()
         pytest.fail("the process hangs")
     assert process.returncode == 0
     threads, found = text.split()

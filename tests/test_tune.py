@@ -222,7 +222,7 @@ DAMAGED = {
     "other threads": (changed(machine={**MACHINE, "threads": 999}), "threads 999, here"),
     "other caches": (changed(machine={**MACHINE, "l2_bytes": 7}), "l2_bytes 7, here"),
     "no machine": (changed(machine=None), "for which machine"),
-    "other format": (changed(format=99), "format 99, expected 1"),
+    "other format": (changed(format=99), "format 99, expected 2"),
     "no format": (without("format"), "format None"),
     "no version": (without("tilewright"), "'tilewright' is no text"),
     "no date": (changed(date=7), "'date' is no text"),

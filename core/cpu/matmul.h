@@ -9,14 +9,14 @@ namespace tw {
 
 // What follows a product, for float32 and float64: relu(x + bias[i * row + j * col]) for element
 // (i, j) of each matrix of the batch; row and col are 0 or 1.
-struct MatmulFinish {
+struct MatmulEpilogue {
   const void* bias = nullptr;  // null: nothing is added
   std::int64_t row = 0, col = 0;
   bool relu = false;
 };
 
-// C[b] = finish(alpha * A[b] @ B[b] + beta * C[b]) for b in [0, batch), all of one dtype, strides
-// in elements (zero and negative allowed for A and B). beta == 0: C is not read, so it may be
+// C[b] = epilogue(alpha * A[b] @ B[b] + beta * C[b]) for b in [0, batch), all of one dtype, strides
+// in elements (negative allowed, zero only for A and B). beta == 0: C is not read, so it may be
 // uninitialised. k == 0 gives beta * C. C never overlaps A or B and its elements are distinct. For
 // integers alpha and beta are whole numbers; for bool the product is "or" of "and".
 struct MatmulProblem {
@@ -29,7 +29,7 @@ struct MatmulProblem {
   void* c;
   std::int64_t c_batch, c_row, c_col;  // C is m x n
   double alpha = 1, beta = 0;
-  MatmulFinish finish{};
+  MatmulEpilogue epilogue{};
 };
 
 // Decided once for the whole problem, before it is cut over threads, so that cutting changes no
@@ -46,7 +46,7 @@ struct MatmulTable {  // filled in by kernels/matmul.h for each instruction set
   using Run = void (*)(const MatmulProblem& problem, const MatmulBlocks& blocks, void* scratch);
   struct Ladder {
     Run tiled, simd, packed, direct;
-    void (*finish)(const MatmulProblem& problem);  // of a product that is there but for it
+    void (*epilogue)(const MatmulProblem& problem);  // on a C that lacks nothing else
   };
   // The sums of Strassen's recursion over rows whose elements are contiguous; strides in elements.
   template <class T> struct Sums {

@@ -22,8 +22,8 @@ std::string problem_text(const MatmulProblem& p) {
   if (p.batch != 1) text += std::to_string(p.batch) + "x";
   text += std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k);
   if (p.beta != 0) text += " + c";
-  if (p.finish.bias) text += " + bias";
-  return p.finish.relu ? text + ", relu" : text;
+  if (p.epilogue.bias) text += " + bias";
+  return p.epilogue.relu ? text + ", relu" : text;
 }
 
 // Types without a fast rung fall back to three plain loops, a hundred times slower than float32.
@@ -44,12 +44,15 @@ OpKernels* matmul_kernels() {
 
 const Kernel& choose(const MatmulProblem& p) {
   // On the heap: a library that is loaded late finds little room for what is a thread's own.
-  thread_local std::unique_ptr<ChoiceCache<10>> cache;
+  thread_local std::unique_ptr<ChoiceCache<11>> cache;
   if (!cache) [[unlikely]]
-    cache = std::make_unique<ChoiceCache<10>>();
+    cache = std::make_unique<ChoiceCache<11>>();
+  // All of a problem but its pointers and its batch, with which every estimate grows alike.
+  const std::int64_t extras = (p.beta != 0) | (p.epilogue.bias != nullptr) << 1 |
+                              int(p.epilogue.relu) << 2 | p.epilogue.row << 3;
   return cache->choose(matmul_kernels(), &p,
                        {static_cast<std::int64_t>(p.dtype), p.m, p.n, p.k, p.a_row, p.a_col,
-                        p.b_row, p.b_col, p.c_row, p.c_col});
+                        p.b_row, p.b_col, p.c_row, p.c_col, extras});
 }
 
 void solve(const MatmulProblem& p) {
@@ -106,13 +109,15 @@ std::int64_t batch_stride(const Tensor& x, int axis_from_end) {
 // What a product is, besides its operands.
 struct Extras {
   double alpha = 1, beta = 0;
-  Tensor bias;  // (n,) or (m, 1), or none
+  Tensor bias;  // one value a column, or a row where its shape is (m, 1), or none
   bool relu = false;
+  const char* changes = nullptr;  // the op, where what c held is the caller's own
 };
-MatmulFinish finish_of(const Extras& extras) {
+MatmulEpilogue epilogue_of(const Extras& extras) {
   const Tensor& bias = extras.bias;
   if (!bias) return {nullptr, 0, 0, extras.relu};
-  return {bias.bytes(), bias.rank() == 2, bias.rank() == 1, extras.relu};
+  const bool by_rows = bias.rank() == 2 && bias.size(1) == 1 && bias.size(0) != 1;
+  return {bias.bytes(), by_rows, !by_rows, extras.relu};
 }
 
 void solve_batches(const Tensor& a, const Tensor& b, const Tensor& c, const Extras& extras) {
@@ -120,7 +125,7 @@ void solve_batches(const Tensor& a, const Tensor& b, const Tensor& c, const Extr
   MatmulProblem p;
   p.alpha = extras.alpha;
   p.beta = extras.beta;
-  p.finish = finish_of(extras);
+  p.epilogue = epilogue_of(extras);
   p.dtype = c.dtype();
   p.m = a.size(a.rank() - 2);
   p.k = a.size(a.rank() - 1);
@@ -145,6 +150,10 @@ void solve_batches(const Tensor& a, const Tensor& b, const Tensor& c, const Extr
   // A forced kernel that cannot read views gets copies; the free choice weighs layouts itself.
   if (!forced_kernel_accepts(matmul_kernels(), &p) && !(a.contiguous() && b.contiguous()))
     return solve_batches(contiguous(a), contiguous(b), c, extras);
+  if (extras.changes) {
+    choose(p);  // a kernel that refuses does so before anything is changed
+    c.touch(extras.changes);
+  }
   std::int64_t outer = 1;
   for (int axis = 0; axis < outer_axes; ++axis) outer *= batches.shape[axis];
   const auto bytes = static_cast<std::int64_t>(c.item_bytes());
@@ -207,8 +216,11 @@ DType compute_dtype(const Tensor& a, const Tensor& b) {
   return is_floating(dtype) && size_of(dtype) == 2 ? DType::float32 : dtype;
 }
 
-// After a product whose kernel does not finish it: of a half type, or of integers.
-void finish_apart(Tensor& c, const Extras& extras) {
+// Whether kernels of this type add a bias and take a relu themselves.
+bool is_fused(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
+
+// After a product whose kernel has no epilogue: of bfloat16 that is multiplied as it is.
+void apply_epilogue_apart(Tensor& c, const Extras& extras) {
   if (extras.bias) {
     Operand operands[] = {c, extras.bias};
     pointwise_in_place(PointwiseOp::add, operands);
@@ -230,7 +242,7 @@ Tensor multiply_matrices(const Tensor& a, const Tensor& b, const Extras& extras 
   const DType wide = compute_dtype(a, b);
   Tensor c = Tensor::empty(shape, wide);
   if (c.count() == 0) return astype(c, a.dtype());
-  const bool fused = wide == DType::float32 || wide == DType::float64;
+  const bool fused = is_fused(wide);
   Extras used = extras;
   if (!fused) {
     used.bias = Tensor();
@@ -239,18 +251,21 @@ Tensor multiply_matrices(const Tensor& a, const Tensor& b, const Extras& extras 
     used.bias = contiguous(astype(used.bias, wide));
   }
   solve_batches(astype(a, wide), astype(b, wide), c, used);
-  if (!fused) finish_apart(c, extras);
+  if (!fused) apply_epilogue_apart(c, extras);
   return astype(c, a.dtype());
 }
 
 // c = beta * c + alpha * a @ b for matrices of one floating type, in the memory of c, which holds
-// neither a nor b.
-void add_product(Tensor& c, const Tensor& a, const Tensor& b, double beta, double alpha) {
+// neither a nor b. `changes`: the op's name, where c is the caller's own.
+void add_product(Tensor& c, const Tensor& a, const Tensor& b, double beta, double alpha,
+                 const char* changes) {
   if (c.count() == 0) return;
   const DType wide = compute_dtype(a, b) == DType::float64 ? DType::float64 : DType::float32;
+  const bool direct = wide == c.dtype();
   Tensor sums = astype(c, wide);
-  solve_batches(astype(a, wide), astype(b, wide), sums, {alpha, beta, Tensor(), false});
-  if (wide != c.dtype()) assign(c, sums);
+  solve_batches(astype(a, wide), astype(b, wide), sums,
+                {alpha, beta, Tensor(), false, direct ? changes : nullptr});
+  if (!direct) assign(c, sums);
 }
 
 Tensor transposed(const Tensor& x) { return swap_axes(x, x.rank() - 2, x.rank() - 1); }
@@ -324,18 +339,21 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool wi
     const Tensor y = bias ? add(product, bias) : product;
     return with_relu ? relu(y) : y;
   }
-  if (x.rank() > 2) {
-    Shape shape = x.shape();
-    shape[shape.rank() - 1] = weight.size(0);
+  const auto as_rows = [](const Tensor& t) {
     std::int64_t rows = 1;
-    for (int i = 0; i < x.rank() - 1; ++i) rows *= x.size(i);
-    const Tensor flat = reshape(x, {rows, weight.size(1)});
-    return reshape(linear(flat, weight, bias, with_relu), shape);
-  }
+    for (int i = 0; i < t.rank() - 1; ++i) rows *= t.size(i);
+    return t.rank() == 2 ? t : reshape(t, {rows, t.size(t.rank() - 1)});
+  };
   Tensor y;
   {
     GradModeGuard off(false);
-    y = multiply_matrices(x, transposed(weight), {1, 0, bias, with_relu});
+    y = multiply_matrices(as_rows(x), transposed(weight), {1, 0, bias, with_relu});
+    if (x.rank() > 2) {  // a tensor of its own, not a view of the rows
+      Shape shape = x.shape();
+      shape[shape.rank() - 1] = weight.size(0);
+      const Tensor view = reshape(y, shape);
+      y = Tensor::over(view->storage, view->offset_bytes, shape, view.strides(), view.dtype());
+    }
   }
   if (!should_record(x, weight, bias)) return y;
   // Two nodes for one product: what the relu's gradient reads is its result, so the sum before it,
@@ -345,10 +363,14 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool wi
   record_saving(
       sum_before, "linear",
       [x = needs_x ? SavedTensor(x) : SavedTensor(),
-       w = needs_weight ? SavedTensor(weight) : SavedTensor()](Node& node, const Tensor& g,
-                                                               Tensor* dx) {
-        if (node.wants(0)) dx[0] = matmul(g, w.get(node, "weight"));
-        if (node.wants(1)) dx[1] = matmul(transposed(g), x.get(node, "input"));
+       w = needs_weight ? SavedTensor(weight) : SavedTensor(), shape = x.shape(),
+       as_rows](Node& node, const Tensor& g_in, Tensor* dx) {
+        const Tensor g = as_rows(g_in);
+        if (node.wants(0)) {
+          const Tensor rows = matmul(g, w.get(node, "weight"));
+          dx[0] = shape.rank() == 2 ? rows : reshape(rows, shape);
+        }
+        if (node.wants(1)) dx[1] = matmul(transposed(g), as_rows(x.get(node, "input")));
         if (node.wants(2)) dx[2] = sum(g, {0}, false);
       },
       x, weight, bias);
@@ -389,9 +411,34 @@ void record_addmm(const Tensor& y, const char* op, const Tensor& input, const Te
       input, a, b);
 }
 
+// Whether `from` broadcasts to `to`.
+bool fits_into(const Shape& from, const Shape& to) {
+  if (from.rank() > to.rank()) return false;
+  for (int i = 1; i <= from.rank(); ++i) {
+    const std::int64_t size = from[from.rank() - i];
+    if (size != 1 && size != to[to.rank() - i]) return false;
+  }
+  return true;
+}
+
 // One value for each column or for each row: the kernel adds it as it stores the result.
 bool is_bias(const Tensor& x, std::int64_t m, std::int64_t n) {
-  return x.shape() == Shape{n} || (x.shape() == Shape{m, 1} && n != 1);
+  return x.shape() == Shape{n} || x.shape() == Shape{1, n} || x.shape() == Shape{m, 1};
+}
+
+// Whether any byte from the first to the last element of one lies between those of the other.
+bool may_overlap(const Tensor& x, const Tensor& y) {
+  const auto range = [](const Tensor& t) {
+    std::int64_t low = 0, high = t.item_bytes();
+    for (int i = 0; i < t.rank(); ++i) {
+      const std::int64_t reach = (t.size(i) - 1) * t.strides()[i] * t.item_bytes();
+      (reach < 0 ? low : high) += reach;
+    }
+    return std::pair{t.bytes() + low, t.bytes() + high};
+  };
+  const auto [x_low, x_high] = range(x);
+  const auto [y_low, y_high] = range(y);
+  return x.count() > 0 && y.count() > 0 && x_low < y_high && y_low < x_high;
 }
 
 }  // namespace
@@ -402,17 +449,17 @@ Tensor addmm(const Tensor& input_in, const Tensor& a_in, const Tensor& b_in, dou
   const DType dtype = promote(input_in.dtype(), promote(a_in.dtype(), b_in.dtype()));
   const Tensor input = astype(input_in, dtype), a = astype(a_in, dtype), b = astype(b_in, dtype);
   const Shape shape{a.size(0), b.size(1)};
-  if (!(broadcast_shapes(input.shape(), shape, "addmm") == shape))
+  if (!fits_into(input.shape(), shape))
     fail(ErrorKind::value, "addmm: input ", input.shape(), " does not fit the product ", shape);
   Tensor y;
   {
     GradModeGuard off(false);
-    if (beta == 1 && is_bias(input, shape[0], shape[1])) {
+    if (beta == 1 && is_bias(input, shape[0], shape[1]) && is_fused(compute_dtype(a, b))) {
       y = multiply_matrices(a, b, {alpha, 0, input, false});
     } else {
       y = Tensor::empty(shape, dtype);
       if (beta != 0) assign(y, input);
-      add_product(y, a, b, beta, alpha);
+      add_product(y, a, b, beta, alpha, nullptr);
     }
   }
   if (should_record(input, a, b)) record_addmm(y, "addmm", input, a, b, beta, alpha);
@@ -429,12 +476,11 @@ void addmm_in_place(Tensor& x, const Tensor& a_in, const Tensor& b_in, double be
          name_of(a_in.dtype()), " and ", name_of(b_in.dtype()));
   const bool recorded = should_record(x, a_in, b_in);
   recorded ? check_recorded_change(x, "addmm_") : check_unrecorded_change(x, "addmm_");
-  const auto apart = [&](const Tensor& y) { return y->storage == x->storage ? copy(y) : y; };
+  const auto apart = [&](const Tensor& y) { return may_overlap(x, y) ? copy(y) : y; };
   const Tensor a = apart(a_in), b = apart(b_in), before = x;
-  x.touch("addmm_");
   {
     GradModeGuard off(false);
-    add_product(x, a, b, beta, alpha);
+    add_product(x, a, b, beta, alpha, "addmm_");
   }
   if (!recorded) return;
   x = moved_header(x);

@@ -8,7 +8,7 @@ namespace tw {
 // Raises ValueError for inner sizes that differ, 0-d operands and batches that do not broadcast.
 Tensor matmul(const Tensor& a, const Tensor& b);
 // x @ weight.T + bias for x (..., in), weight (out, in), bias (out,) or empty, then relu where
-// asked for: one kernel where all are of one floating type.
+// asked for. For matrices of float32 or float64, one kernel does all of it.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool with_relu = false);
 // beta * input + alpha * a @ b for matrices a and b; input broadcasts to the product. beta == 0
 // does not read input. Raises ValueError for shapes that do not fit, TypeError for what is no

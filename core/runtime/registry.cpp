@@ -199,7 +199,7 @@ OpKernels* find_op(std::string_view op) {
   return find_or_add(op);
 }
 
-void forget_choices() { choice_epoch.fetch_add(1, std::memory_order_relaxed); }
+void forget_choices() { choice_epoch.fetch_add(1, std::memory_order_release); }
 
 const Kernel* choose_forced(const OpKernels* op, const void* problem) {
   const Kernel* forced = forced_of(*op);

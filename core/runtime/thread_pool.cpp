@@ -205,7 +205,7 @@ class ThreadPool {
   alignas(128) std::atomic<bool> busy_{false};
   // Open while a job may be joined; counts the workers inside, who alone may read job_.
   alignas(128) Word gate_{0};
-  std::unique_ptr<Share[]> shares_;  // of the caller and the workers
+  alignas(128) std::unique_ptr<Share[]> shares_;  // of the caller and the workers
   std::atomic<bool> failed_{false};
 };
 
@@ -312,19 +312,19 @@ void ThreadPool::share_out(std::int64_t chunks, int threads) {
 // dropped.
 void ThreadPool::work(int share) {
   const Job& job = job_;
+  Share* const all = shares_.get();
   const int shares = job.helpers + 1;
   try {
     for (int i = 0; i < shares; ++i) {
-      Share& from = shares_[(share + i) % shares];
-      for (;;) {
+      Share& from = all[(share + i) % shares];
+      while (from.next.load(std::memory_order_relaxed) < from.end) {
         const std::int64_t chunk = from.next.fetch_add(1, std::memory_order_relaxed);
         if (chunk >= from.end) break;
         job.body(job.context, chunk);
       }
     }
   } catch (...) {
-    for (int i = 0; i < shares; ++i)
-      shares_[i].next.store(shares_[i].end, std::memory_order_relaxed);
+    for (int i = 0; i < shares; ++i) all[i].next.store(all[i].end, std::memory_order_relaxed);
     if (!failed_.exchange(true, std::memory_order_relaxed)) job_.error = std::current_exception();
   }
 }

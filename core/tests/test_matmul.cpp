@@ -52,10 +52,10 @@ template <class T> struct Matrix {
 };
 
 template <class T> MatmulProblem problem(Matrix<T>& a, Matrix<T>& b, Matrix<T>& c, double alpha = 1,
-                                         double beta = 0, MatmulFinish finish = {}) {
+                                         double beta = 0, MatmulEpilogue epilogue = {}) {
   return {DTypeOf<T>::value, 1,        a.rows, b.columns, a.columns, a.data(), 0, a.row,
           a.column,          b.data(), 0,      b.row,     b.column,  c.data(), 0, c.row,
-          c.column,          alpha,    beta,   finish};
+          c.column,          alpha,    beta,   epilogue};
 }
 
 const std::vector<const Kernel*>& ladder() {
@@ -96,7 +96,7 @@ template <class T> void fill(Matrix<T>& x, Random& random) {
 
 // |error| <= k ulps of the sum of magnitudes, the bound of any order of summation.
 template <class T> bool is_close(Matrix<T>& a, Matrix<T>& b, Matrix<T>& before, Matrix<T>& c,
-                                 double alpha, double beta, const MatmulFinish& finish) {
+                                 double alpha, double beta, const MatmulEpilogue& epilogue) {
   for (std::int64_t i = 0; i < c.rows; ++i)
     for (std::int64_t j = 0; j < c.columns; ++j) {
       double sum = 0, magnitude = 0;
@@ -111,12 +111,13 @@ template <class T> bool is_close(Matrix<T>& a, Matrix<T>& b, Matrix<T>& before, 
         sum += beta * double(before.at(i, j));
         magnitude += std::fabs(beta * double(before.at(i, j)));
       }
-      if (finish.bias) {
-        const double bias = static_cast<const T*>(finish.bias)[i * finish.row + j * finish.col];
+      if (epilogue.bias) {
+        const double bias =
+            static_cast<const T*>(epilogue.bias)[i * epilogue.row + j * epilogue.col];
         sum += bias;
         magnitude += std::fabs(bias);
       }
-      if (finish.relu) sum = std::max(sum, 0.0);
+      if (epilogue.relu) sum = std::max(sum, 0.0);
       const double bound = std::numeric_limits<T>::epsilon() * magnitude * (double(a.columns) + 4);
       if (!(std::fabs(double(c.at(i, j)) - sum) <= bound)) return false;
     }
@@ -129,10 +130,10 @@ std::string describe(const Kernel& kernel, const MatmulProblem& p) {
        << " " << p.n << " " << p.k << ", strides a " << p.a_row << " " << p.a_col << ", b "
        << p.b_row << " " << p.b_col << ", c " << p.c_row << " " << p.c_col << ", alpha " << p.alpha
        << ", beta " << p.beta << ", bias along "
-       << (!p.finish.bias ? "nothing"
-           : p.finish.row ? "rows"
-                          : "columns")
-       << ", relu " << p.finish.relu;
+       << (!p.epilogue.bias ? "nothing"
+           : p.epilogue.row ? "rows"
+                            : "columns")
+       << ", relu " << p.epilogue.relu;
   return text.str();
 }
 
@@ -147,22 +148,22 @@ void check_all_rungs(std::int64_t m, std::int64_t n, std::int64_t k, Random& ran
   fill(before, random);
   Matrix<T> bias(1, std::max({m, n, std::int64_t{1}}), Layout::rows);
   fill(bias, random);
-  const MatmulFinish finishes[] = {{},
-                                   {},
-                                   {bias.data(), 0, 1, false},
-                                   {bias.data(), 1, 0, true},
-                                   {bias.data(), 0, 1, true},
-                                   {nullptr, 0, 0, true}};
-  const MatmulFinish& finish = finishes[random.below(6)];
+  const MatmulEpilogue epilogues[] = {{},
+                                      {},
+                                      {bias.data(), 0, 1, false},
+                                      {bias.data(), 1, 0, true},
+                                      {bias.data(), 0, 1, true},
+                                      {nullptr, 0, 0, true}};
+  const MatmulEpilogue& epilogue = epilogues[random.below(6)];
   for (const Kernel* kernel : ladder()) {
     Matrix<T> c = before;
     if (beta == 0)  // C may be uninitialised: what it held must not leak
       for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t j = 0; j < n; ++j) c.at(i, j) = std::numeric_limits<T>::quiet_NaN();
-    const MatmulProblem p = problem(a, b, c, alpha, beta, finish);
+    const MatmulProblem p = problem(a, b, c, alpha, beta, epilogue);
     if (!kernel->accepts(&p, nullptr)) continue;
     kernel->run(&p);
-    if (!is_close(a, b, before, c, alpha, beta, finish))
+    if (!is_close(a, b, before, c, alpha, beta, epilogue))
       test::report_failure(__FILE__, __LINE__, describe(*kernel, p));
     for (std::int64_t i = 0; i < m; ++i)  // nothing between the elements was touched
       for (std::int64_t j = 0; j < n; ++j) c.at(i, j) = before.at(i, j);
@@ -286,7 +287,7 @@ TW_TEST(matmul_bits_do_not_depend_on_threads) {
 }
 
 // Each rung, whatever its precision, adds the bias to what it gives without one.
-TW_TEST(matmul_finish_follows_the_product) {
+TW_TEST(matmul_epilogue_follows_the_product) {
   Random random;
   ladder();
   const double extent = double(std::int64_t(matmul_tuning().strassen_extent));
@@ -331,7 +332,7 @@ TW_TEST(matmul_of_a_batch_equals_its_parts) {
       MatmulProblem p{DType::float32, batch,   m, n, k,        a.data(), m * k, k, 1,
                       b.data(),       b_batch, n, 1, c.data(), m * n,    n,     1};
       const bool by_rows = random.below(2);
-      p.finish = {a.data(), by_rows, !by_rows, true};  // whatever numbers, for a bias
+      p.epilogue = {a.data(), by_rows, !by_rows, true};  // whatever numbers, for a bias
       if (!kernel->accepts(&p, nullptr)) continue;
       kernel->run(&p);
       for (std::int64_t i = 0; i < batch; ++i) {

@@ -89,6 +89,39 @@ TW_TEST(threads_are_bound_where_asked) {
   sleep_ms(5);
   CHECK(most_processors() >= CPU_COUNT(&all) - 1);  // a woken worker first keeps off one
 }
+
+TW_TEST(threads_bound_leave_the_caller_its_processor) {
+  cpu_set_t all;
+  CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  if (CPU_COUNT(&all) < 2) return;
+  const ThreadCount count(2);
+  set_thread_pinning(true);
+  std::vector<int> shared;  // processors of the caller where a worker was bound as well
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &all)) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    std::atomic<bool> clash{false};
+    std::atomic<int> bound{0};
+    parallel_chunks(2, [](std::int64_t) {});  // workers exist before the caller's mask is cut
+    CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    parallel_chunks(16, [&](std::int64_t) {
+      cpu_set_t mask;
+      sched_getaffinity(0, sizeof mask, &mask);
+      if (worker_index() > 0) {
+        ++bound;
+        if (CPU_ISSET(cpu, &mask)) clash = true;
+      }
+      sleep_ms(1);
+    });
+    CHECK_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+    CHECK(bound > 0);
+    if (clash) shared.push_back(cpu);
+  }
+  set_thread_pinning(false);
+  CHECK(shared.empty());
+}
 #endif
 
 TW_TEST(threads_index_scratch_without_clashes) {

@@ -644,7 +644,7 @@ def addmm(
     beta: float=1.0,
     alpha: float=1.0,
 ) -> Tensor:
-    """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product and is not ..."""
+    """beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 ..."""
 def all(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Whether all elements are nonzero."""
 def any(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
@@ -842,7 +842,7 @@ def linear(
     weight: Tensor,
     bias: Tensor | None=None,
     *,
-    activation: str | None=None,
+    activation: object=None,
 ) -> Tensor:
     """x @ weight.T + bias for x (..., in), weight (out, in), bias (out,); with ..."""
 def linspace(

@@ -187,7 +187,7 @@ RECORDS = (
             ErrorInput(
                 lambda: tw.addmm(tw.ones((3,)), tw.ones((3, 5)), tw.ones((5, 4))),
                 ValueError,
-                "addmm",
+                "addmm: input (3,) does not fit the product (3, 4)",
             ),
             ErrorInput(
                 lambda: tw.addmm(tw.ones((2, 3, 4)), tw.ones((3, 5)), tw.ones((5, 4))),

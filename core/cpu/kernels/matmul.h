@@ -5,7 +5,7 @@
 
 #include "core/cpu/matmul.h"
 // clang-format off
-#include "core/cpu/kernels/matmul/finish.h"
+#include "core/cpu/kernels/matmul/epilogue.h"
 #include "core/cpu/kernels/matmul/naive.h"
 #include "core/cpu/kernels/matmul/tiled.h"
 #include "core/cpu/kernels/matmul/tile.h"
@@ -26,9 +26,10 @@ const MatmulTable matmul_table = {
             TW_DTYPES(TW_ROW)
 #undef TW_ROW
         },
-    .floating = {{tiled<float>, simd<float>, packed<float>, direct<float>, finish_result<float>},
+    .floating = {{tiled<float>, simd<float>, packed<float>, direct<float>,
+                  epilogue_of_result<float>},
                  {tiled<double>, simd<double>, packed<double>, direct<double>,
-                  finish_result<double>}},
+                  epilogue_of_result<double>}},
     .sums32 = {sum_rows<float, 1>, sum_rows<float, -1>, join_rows<float>, blend_rows<float>,
                finite_rows<float>},
     .sums64 = {sum_rows<double, 1>, sum_rows<double, -1>, join_rows<double>, blend_rows<double>,

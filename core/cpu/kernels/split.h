@@ -6,7 +6,7 @@
 
 #include "core/cpu/matmul/split.h"
 // clang-format off
-#include "core/cpu/kernels/matmul/finish.h"
+#include "core/cpu/kernels/matmul/epilogue.h"
 #include "core/cpu/kernels/matmul/tile.h"
 #include "core/cpu/kernels/matmul/split.h"
 #ifdef TW_SPLIT_TILES

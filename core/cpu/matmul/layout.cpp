@@ -39,11 +39,16 @@ double cycles_of(const Way& way, double k, int lanes) {
 }  // namespace
 
 MatmulProblem transposed(const MatmulProblem& p) {
-  return {p.dtype, p.batch, p.n,       p.m,
-          p.k,     p.b,     p.b_batch, p.b_col,
-          p.b_row, p.a,     p.a_batch, p.a_col,
-          p.a_row, p.c,     p.c_batch, p.c_col,
-          p.c_row, p.alpha, p.beta,    {p.finish.bias, p.finish.col, p.finish.row, p.finish.relu}};
+  return {p.dtype,   p.batch,
+          p.n,       p.m,
+          p.k,       p.b,
+          p.b_batch, p.b_col,
+          p.b_row,   p.a,
+          p.a_batch, p.a_col,
+          p.a_row,   p.c,
+          p.c_batch, p.c_col,
+          p.c_row,   p.alpha,
+          p.beta,    {p.epilogue.bias, p.epilogue.col, p.epilogue.row, p.epilogue.relu}};
 }
 
 bool flips(const MatmulProblem& p) {
@@ -54,7 +59,7 @@ bool flips(const MatmulProblem& p) {
   return cycles_of(other_way_of(p), k, lanes) < cycles_of(way_of(p), k, lanes);
 }
 void fold_batch(MatmulProblem& p) {
-  if (p.batch == 1 || p.m == 1 || p.b_batch != 0 || p.finish.row != 0) return;
+  if (p.batch == 1 || p.m == 1 || p.b_batch != 0 || p.epilogue.row != 0) return;
   if (p.a_batch != p.m * p.a_row || p.c_batch != p.m * p.c_row) return;
   p.m *= p.batch;
   p.batch = 1;

@@ -82,9 +82,9 @@ MatmulProblem cut(const MatmulProblem& p, Range batch, Range rows, Range columns
   part.b = moved(p.b, batch.from * p.b_batch + columns.from * p.b_col, size);
   part.c = const_cast<void*>(
       moved(p.c, batch.from * p.c_batch + rows.from * p.c_row + columns.from * p.c_col, size));
-  if (p.finish.bias)
-    part.finish.bias =
-        moved(p.finish.bias, rows.from * p.finish.row + columns.from * p.finish.col, size);
+  if (p.epilogue.bias)
+    part.epilogue.bias =
+        moved(p.epilogue.bias, rows.from * p.epilogue.row + columns.from * p.epilogue.col, size);
   return part;
 }
 
@@ -149,14 +149,17 @@ void run_parts(const MatmulProblem& p, const MatmulBlocks& blocks, MatmulTable::
   parallel_chunks(grid.batch * grid.m * grid.n, run_chunk, int(threads_of_a_product()));
 }
 
-void finish_product(const MatmulProblem& p) {
-  if (!p.finish.bias && !p.finish.relu) return;
+void apply_epilogue(const MatmulProblem& p) {
+  if (!p.epilogue.bias && !p.epilogue.relu) return;
   constexpr std::int64_t kBand = 1 << 16;  // elements
   const std::int64_t bands = (p.m * p.n + kBand - 1) / kBand;
-  parallel_chunks(p.batch * bands, [&](std::int64_t i) {
-    ladder_of(p.dtype).finish(cut(p, part_of(p.batch, p.batch, i / bands, 1),
-                                  part_of(p.m, bands, i % bands, 1), {0, p.n}));
-  });
+  parallel_chunks(
+      p.batch * bands,
+      [&](std::int64_t i) {
+        ladder_of(p.dtype).epilogue(cut(p, part_of(p.batch, p.batch, i / bands, 1),
+                                        part_of(p.m, bands, i % bands, 1), {0, p.n}));
+      },
+      int(threads_of_a_product()));
 }
 
 void run_packed(const MatmulProblem& problem) {

@@ -21,8 +21,8 @@ std::size_t scratch_bytes(const MatmulProblem& p, const MatmulBlocks& blocks);
 void run_parts(const MatmulProblem& p, const MatmulBlocks& blocks, MatmulTable::Run run,
                std::size_t scratch);
 
-// On all threads, for rungs that do not finish their products themselves.
-void finish_product(const MatmulProblem& p);
+// The epilogue on a C that lacks nothing else, on all threads.
+void apply_epilogue(const MatmulProblem& p);
 
 // The packed rung on a MatmulProblem of float32 or float64, for rungs that leave some to it.
 void run_packed(const MatmulProblem& problem);

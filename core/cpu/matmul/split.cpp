@@ -322,11 +322,11 @@ void run_split(const SplitTable& backend, int parts, const MatmulProblem& proble
   MatmulProblem p = problem.c_col != 1 && problem.c_row == 1 ? transposed(problem) : problem;
   if (is_empty(p)) return;
   const MatmulProblem whole = p;
-  p.finish = {};
+  p.epilogue = {};
   fold_batch(p);
   const auto solve_entry = [&](std::int64_t i) { Solver(backend, parts, entry_of(p, i)).solve(); };
   each(p.batch, p.batch >= 2 * num_threads(), solve_entry);  // nested, threads run one entry each
-  finish_product(whole);
+  apply_epilogue(whole);
 }
 
 }  // namespace tw

@@ -258,7 +258,7 @@ void run_strassen(const MatmulProblem& given) {
   if (levels == 0) return run_packed(p);
   const std::int64_t size = size_of(p.dtype);
   MatmulProblem one = p;
-  one.finish = {};
+  one.epilogue = {};
   for (std::int64_t i = 0; i < p.batch; ++i) {
     one.batch = 1;
     one.a = static_cast<const char*>(p.a) + i * p.a_batch * size;
@@ -266,7 +266,7 @@ void run_strassen(const MatmulProblem& given) {
     one.c = static_cast<char*>(p.c) + i * p.c_batch * size;
     p.dtype == DType::float32 ? run_one<float>(one, levels) : run_one<double>(one, levels);
   }
-  finish_product(p);
+  apply_epilogue(p);
 }
 
 }  // namespace tw

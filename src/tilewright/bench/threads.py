@@ -16,7 +16,7 @@ from tilewright.bench.harness import OURS, Case
 SIZES = (256, 1024)
 _REST_SECONDS = 0.01
 _ROUNDS = 25
-# What runs beside: a product of half a second's arithmetic over and over, or nothing but a loop.
+# What runs beside: products of 1024 x 1024 one after the other, or nothing but a loop.
 _COMPANY = {
     "another process multiplies": (
         "import sys, tilewright as tw\n"
@@ -55,7 +55,9 @@ def _operands(n: int, peers: Mapping[str, Any]) -> dict[str, Any]:
 def _case(name: str, operands: Mapping[str, Any], setup: str, once: bool = True) -> Case:
     contenders = {}
     for library, x in operands.items():
-        other = next((y for theirs, y in operands.items() if theirs not in (library, OURS)), x)
+        # A peer where there is another one: it is their threads that spin.
+        others = [y for theirs, y in operands.items() if theirs != library]
+        other = others[-1] if others else None
         names = {"x": x, "other": other, "rest": _REST_SECONDS}
         contenders[library] = Timer("x @ x", f"from time import sleep; {setup}", globals=names)
     return Case(name, contenders, rounds=_ROUNDS, once=once)
@@ -67,7 +69,8 @@ def _company(program: str) -> Iterator[None]:
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
-            process.stdout.readline()  # it runs
+            if not process.stdout.readline():
+                raise RuntimeError(f"the process beside ended at once, exit {process.wait()}")
             yield
         finally:
             process.kill()

@@ -26,7 +26,7 @@ class Linear(Module):
 
     weight: Parameter
     bias: Parameter | None
-    activation: str | None
+    activation: str | None = None
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ import tilewright as tw
 from tilewright import _core
 from tilewright.cache import tuning_path
 
-_FORMAT = 1
+_FORMAT = 2
 # A table has some dozens of short lines; whatever is larger is none and is not read.
 _LARGEST_BYTES = 64 * 1024
 # Beyond any limit, and small enough for every whole number up to it to be a float as well.

@@ -47,7 +47,7 @@ template <class T> inline void direct_row(const MatmulProblem& p, std::int64_t k
       const Vec<T> sum = Vec<T>::load(sums + i) * Vec<T>(update.alpha);
       update_vector(c + j + i, n - i < lanes ? (int)(n - i) : lanes, sum, update.beta);
     }
-    if (update.finish) finish_block(1, n, c + j, p.c_row, 1, moved<T>(*update.finish, 0, j));
+    if (update.epilogue) apply_epilogue(1, n, c + j, p.c_row, 1, moved<T>(*update.epilogue, 0, j));
   }
 }
 
@@ -266,7 +266,7 @@ template <class T> void direct(const MatmulProblem& p, const MatmulBlocks& block
     T* c = (T*)p.c + i * p.c_batch;
     if (blocks.dots) {
       direct_dots(p, a, b, c);
-      finish_block(p.m, p.n, c, p.c_row, p.c_col, p.finish);
+      apply_epilogue(p.m, p.n, c, p.c_row, p.c_col, p.epilogue);
     } else {
       direct_tiles(p, blocks, a, b, c);
     }

@@ -85,7 +85,8 @@ template <class T> inline void naive_one(const MatmulProblem& p, const T* a, con
       if (p.beta != 0) sum = S::multiply_add(beta, S::load(out), sum);
       out = S::store(sum);
     }
-  if constexpr (std::is_floating_point_v<T>) finish_block(p.m, p.n, c, p.c_row, p.c_col, p.finish);
+  if constexpr (std::is_floating_point_v<T>)
+    apply_epilogue(p.m, p.n, c, p.c_row, p.c_col, p.epilogue);
 }
 
 template <class T> void naive(const MatmulProblem& p, const MatmulBlocks&, void*) {

@@ -19,8 +19,8 @@ template <>
 inline constexpr PartialProduct kOrder<3>[] = {{0, 2}, {2, 0}, {1, 1}, {0, 1}, {1, 0}, {0, 0}};
 
 // Blocks whose largest products are added up in one chain, where the sum is to be as exact as
-// float32's: 32 terms of a short sum, 64 of a longer one, near the square root of a run, which
-// keeps both the chains and their sum short. A break costs two percent of a chain's time.
+// float32's: 32 terms of a short sum, 64 of a longer one (docs/notes/matmul.md has the errors of
+// others). A break costs two percent of a chain's time.
 template <int parts> TW_INLINE std::int64_t chain_of(std::int64_t blocks) {
   return parts < 3 ? blocks : blocks > 4 ? 2 : 1;
 }

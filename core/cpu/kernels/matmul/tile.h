@@ -35,13 +35,13 @@ constexpr int fitting_rows(int vectors) {
 constexpr int kTileRows[] = {fitting_rows(1), fitting_rows(2), fitting_rows(3), fitting_rows(4)};
 constexpr int tile_rows(int vectors) { return kTileRows[vectors - 1]; }
 
-// What becomes of the sums of one run along k: C = finish(alpha * sums + beta * C); beta == 0 does
-// not read C. `streams`: C is written around the caches, which spares reading each line before it
-// is overwritten.
+// What becomes of the sums of one run along k: C = epilogue(alpha * sums + beta * C); beta == 0
+// does not read C. `streams`: C is written around the caches where there is no epilogue, which
+// spares reading each line before it is overwritten.
 template <class T> struct Update {
   T alpha, beta;
   bool streams;
-  const MatmulFinish* finish;  // null: nothing
+  const MatmulEpilogue* epilogue;  // null: nothing
 
   struct Room;
   // For what begins at element (i, j): itself in the usual case, else a copy in `room`.
@@ -49,20 +49,20 @@ template <class T> struct Update {
 };
 template <class T> struct Update<T>::Room {
   Update update;
-  MatmulFinish finish;
+  MatmulEpilogue epilogue;
 };
 template <class T>
 TW_INLINE const Update<T>& Update<T>::at(std::int64_t i, std::int64_t j, Room& room) const {
-  if (!finish) return *this;
-  room.finish = moved<T>(*finish, i, j);
-  room.update = {alpha, beta, streams, &room.finish};
+  if (!epilogue) return *this;
+  room.epilogue = moved<T>(*epilogue, i, j);
+  room.update = {alpha, beta, streams, &room.epilogue};
   return room.update;
 }
 // Of terms [from, to) of a product.
 template <class T> TW_INLINE Update<T> update_of(const MatmulProblem& p, std::int64_t from,
                                                  std::int64_t to, bool streams = false) {
-  const bool finishes = to >= p.k && (p.finish.bias || p.finish.relu);
-  return {(T)p.alpha, from == 0 ? (T)p.beta : T(1), streams, finishes ? &p.finish : nullptr};
+  const bool has_epilogue = to >= p.k && (p.epilogue.bias || p.epilogue.relu);
+  return {(T)p.alpha, from == 0 ? (T)p.beta : T(1), streams, has_epilogue ? &p.epilogue : nullptr};
 }
 enum class Store { write, accumulate, stream };
 
@@ -135,13 +135,13 @@ template <class T> inline void store_strided(int rows, int columns, const T* sum
 template <class T> [[gnu::noinline]] void store_apart(int rows, int columns, T* sums, int sums_row,
                                                       T* c, std::int64_t c_row, std::int64_t c_col,
                                                       const Update<T>& update) {
-  const MatmulFinish* const finish = update.finish;
-  if (finish && update.beta == 0) {
-    if (c_col == 1) return finish_rows(rows, columns, sums, sums_row, c, c_row, *finish);
-    finish_rows(rows, columns, sums, sums_row, sums, sums_row, *finish);
+  const MatmulEpilogue* const epilogue = update.epilogue;
+  if (epilogue && update.beta == 0) {
+    if (c_col == 1) return epilogue_rows(rows, columns, sums, sums_row, c, c_row, *epilogue);
+    epilogue_rows(rows, columns, sums, sums_row, sums, sums_row, *epilogue);
   }
   store_strided(rows, columns, sums, sums_row, c, c_row, c_col, update.beta);
-  if (finish && update.beta != 0) finish_block(rows, columns, c, c_row, c_col, *finish);
+  if (epilogue && update.beta != 0) apply_epilogue(rows, columns, c, c_row, c_col, *epilogue);
 }
 
 // The next rows of B are asked for this many steps ahead: 8 % where a block of B streams from L2,
@@ -258,7 +258,7 @@ void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, co
 #pragma GCC unroll 8
       for (int v = 0; v < vectors; ++v) sums[r][v] *= V(alpha).v;
   }
-  if (c_col != 1 || update.finish) [[unlikely]] {
+  if (c_col != 1 || update.epilogue) [[unlikely]] {
     alignas(64) T out[rows][vectors * lanes];
     __builtin_memcpy(out, sums, sizeof sums);
     return store_apart(rows, (vectors - 1) * lanes + last, out[0], vectors * lanes, c, c_row, c_col,

@@ -54,7 +54,7 @@ template <class T> inline void tiled_one(const MatmulProblem& p, const T* a, con
           add_scaled_row(columns, (T)p.alpha * a[i * p.a_row + l * p.a_col], block + (l - l0) * row,
                          c + i * p.c_row + j0 * p.c_col, p.c_col);
     }
-  finish_block(p.m, p.n, c, p.c_row, p.c_col, p.finish);
+  apply_epilogue(p.m, p.n, c, p.c_row, p.c_col, p.epilogue);
 }
 
 template <class T> void tiled(const MatmulProblem& p, const MatmulBlocks&, void*) {
