@@ -109,15 +109,15 @@ std::int64_t batch_stride(const Tensor& x, int axis_from_end) {
 // What a product is, besides its operands.
 struct Extras {
   double alpha = 1, beta = 0;
-  Tensor bias;  // one value a column, or a row where its shape is (m, 1), or none
+  Tensor bias;  // contiguous, one or two axes that broadcast to the result's, or none
   bool relu = false;
   const char* changes = nullptr;  // the op, where what c held is the caller's own
 };
 MatmulEpilogue epilogue_of(const Extras& extras) {
   const Tensor& bias = extras.bias;
   if (!bias) return {nullptr, 0, 0, extras.relu};
-  const bool by_rows = bias.rank() == 2 && bias.size(1) == 1 && bias.size(0) != 1;
-  return {bias.bytes(), by_rows, !by_rows, extras.relu};
+  const bool by_rows = bias.rank() == 2 && bias.size(0) > 1;
+  return {bias.bytes(), by_rows, bias.size(bias.rank() - 1) > 1, extras.relu};
 }
 
 void solve_batches(const Tensor& a, const Tensor& b, const Tensor& c, const Extras& extras) {

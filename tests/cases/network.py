@@ -95,7 +95,10 @@ ADDMM_SHAPES = (
     ((5, 7), (5, 3), (3, 7)),
     ((7,), (5, 3), (3, 7)),
     ((5, 1), (5, 3), (3, 7)),
+    ((1, 7), (5, 3), (3, 7)),
     ((1,), (5, 3), (3, 1)),
+    ((1, 1), (5, 3), (3, 1)),
+    ((1, 1), (1, 3), (3, 7)),
     ((), (1, 1), (1, 1)),
     ((4, 7), (4, 0), (0, 7)),
     ((0, 7), (0, 3), (3, 7)),
@@ -110,7 +113,7 @@ def addmm_arguments(rng: np.random.Generator, dtype: str) -> list[Arrays]:
 
 
 def addmm_smooth(rng: np.random.Generator) -> list[Arrays]:
-    return [tuple(rng.normal(size=s) for s in shapes) for shapes in ADDMM_SHAPES[:5]]
+    return [tuple(rng.normal(size=s) for s in shapes) for shapes in ADDMM_SHAPES[:7]]
 
 
 LINEAR_SHAPES = (
