@@ -150,10 +150,16 @@ class TestResult:
         layer = tw.nn.Linear(4, 4)
         x = tw.asarray(normal(*shape))
         y = layer(x)
+        z = x @ layer.weight
         y += x
+        z += x
         y[0] = 0.0
-        y.sum().backward()
-        assert layer.bias.grad is not None
+        z[0] = 0.0
+        (y.sum() + z.sum()).backward()
+        changed = np.zeros((4, 4))
+        rows = wide(np.asarray(x))[1:].reshape(-1, 4)
+        changed += np.ones((4, 1)) * rows.sum(axis=0) + rows.sum(axis=0)[:, None]
+        np.testing.assert_allclose(np.asarray(layer.weight.grad), changed, 1e-4, 1e-5)
 
 
 class TestActivation:

@@ -178,23 +178,13 @@ void solve_batches(const Tensor& a, const Tensor& b, const Tensor& c, const Extr
 bool stays_bfloat16(const Tensor& a, const Tensor& b) {
   if (a.dtype() != DType::bfloat16 || a.count() == 0 || b.count() == 0) return false;
   const std::int64_t m = a.size(a.rank() - 2), k = a.size(a.rank() - 1), n = b.size(b.rank() - 1);
-  MatmulProblem p{DType::bfloat16,
-                  1,
-                  m,
-                  n,
-                  k,
-                  nullptr,
-                  0,
-                  a.strides()[a.rank() - 2],
-                  a.strides()[a.rank() - 1],
-                  nullptr,
-                  0,
-                  b.strides()[b.rank() - 2],
-                  b.strides()[b.rank() - 1],
-                  nullptr,
-                  0,
-                  n,
-                  1};
+  MatmulProblem p{};
+  p.dtype = DType::bfloat16;
+  p.batch = 1;
+  p.m = m, p.n = n, p.k = k;
+  p.a_row = a.strides()[a.rank() - 2], p.a_col = a.strides()[a.rank() - 1];
+  p.b_row = b.strides()[b.rank() - 2], p.b_col = b.strides()[b.rank() - 1];
+  p.c_row = n, p.c_col = 1;
   OpKernels* const kernels = matmul_kernels();
   if (!forced_kernel_accepts(kernels, &p)) return false;
   const double narrow_ns = choose(p).cost_ns(&p);
@@ -291,6 +281,44 @@ Tensor recorded_product(const Tensor& a, const Tensor& b) {
   return c;
 }
 
+// A stack of matrices as one of all their rows.
+Tensor as_rows(const Tensor& x) {
+  if (x.rank() == 2) return x;
+  std::int64_t rows = 1;
+  for (int i = 0; i < x.rank() - 1; ++i) rows *= x.size(i);
+  return reshape(x, {rows, x.size(x.rank() - 1)});
+}
+// The same for a fresh result, the other way: a tensor of its own, not a view.
+Tensor as_stack(const Tensor& rows, const Shape& like) {
+  if (like.rank() == 2) return rows;
+  Shape shape = like;
+  shape[shape.rank() - 1] = rows.size(1);
+  const Tensor view = reshape(rows, shape);
+  return Tensor::over(view->storage, view->offset_bytes, shape, view.strides(), view.dtype());
+}
+
+// One tall product instead of a batch of them.
+Tensor recorded_stack(const Tensor& a, const Tensor& b) {
+  Tensor c;
+  {
+    GradModeGuard off(false);
+    c = as_stack(multiply_matrices(as_rows(a), b), a.shape());
+  }
+  if (!should_record(a, b) || !is_floating(c.dtype())) return c;
+  const bool needs_a = b.requires_grad(), needs_b = a.requires_grad();
+  record_saving(
+      c, "matmul",
+      [a = needs_a ? SavedTensor(a) : SavedTensor(), b = needs_b ? SavedTensor(b) : SavedTensor(),
+       shape = a.shape()](Node& node, const Tensor& g_in, Tensor* dx) {
+        const Tensor g = as_rows(g_in);
+        if (node.wants(0))
+          dx[0] = reshape(matmul(g, transposed(b.get(node, "second input"))), shape);
+        if (node.wants(1)) dx[1] = matmul(transposed(as_rows(a.get(node, "first input"))), g);
+      },
+      a, b);
+  return c;
+}
+
 void check(const Tensor& a, const Tensor& b) {
   if (a.rank() == 0 || b.rank() == 0)
     fail(ErrorKind::value, "matmul: needs at least 1 dimension: ", a.shape(), " @ ", b.shape(),
@@ -312,16 +340,9 @@ Tensor matmul(const Tensor& a_in, const Tensor& b_in) {
   }
   if (a_in.rank() == 1) a = expand_dims(a, 0);
   if (b_in.rank() == 1) b = expand_dims(b, 1);
-  Tensor c;
-  if (a.rank() > 2 && b.rank() == 2 && a.count() > 0 &&
-      can_view_as(a, {-1, a.size(a.rank() - 1)})) {
-    // One tall product instead of a batch of them.
-    Shape shape = a.shape();
-    shape[shape.rank() - 1] = b.size(1);
-    c = reshape(recorded_product(reshape(a, {-1, a.size(a.rank() - 1)}), b), shape);
-  } else {
-    c = recorded_product(a, b);
-  }
+  const bool tall =
+      a.rank() > 2 && b.rank() == 2 && a.count() > 0 && can_view_as(a, {-1, a.size(a.rank() - 1)});
+  Tensor c = tall ? recorded_stack(a, b) : recorded_product(a, b);
   if (b_in.rank() == 1) c = squeeze(c, {c.rank() - 1});
   if (a_in.rank() == 1) c = squeeze(c, {b_in.rank() == 1 ? c.rank() - 1 : c.rank() - 2});
   return c;
@@ -339,21 +360,11 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool wi
     const Tensor y = bias ? add(product, bias) : product;
     return with_relu ? relu(y) : y;
   }
-  const auto as_rows = [](const Tensor& t) {
-    std::int64_t rows = 1;
-    for (int i = 0; i < t.rank() - 1; ++i) rows *= t.size(i);
-    return t.rank() == 2 ? t : reshape(t, {rows, t.size(t.rank() - 1)});
-  };
   Tensor y;
   {
     GradModeGuard off(false);
-    y = multiply_matrices(as_rows(x), transposed(weight), {1, 0, bias, with_relu});
-    if (x.rank() > 2) {  // a tensor of its own, not a view of the rows
-      Shape shape = x.shape();
-      shape[shape.rank() - 1] = weight.size(0);
-      const Tensor view = reshape(y, shape);
-      y = Tensor::over(view->storage, view->offset_bytes, shape, view.strides(), view.dtype());
-    }
+    y = as_stack(multiply_matrices(as_rows(x), transposed(weight), {1, 0, bias, with_relu}),
+                 x.shape());
   }
   if (!should_record(x, weight, bias)) return y;
   // Two nodes for one product: what the relu's gradient reads is its result, so the sum before it,
@@ -363,8 +374,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool wi
   record_saving(
       sum_before, "linear",
       [x = needs_x ? SavedTensor(x) : SavedTensor(),
-       w = needs_weight ? SavedTensor(weight) : SavedTensor(), shape = x.shape(),
-       as_rows](Node& node, const Tensor& g_in, Tensor* dx) {
+       w = needs_weight ? SavedTensor(weight) : SavedTensor(),
+       shape = x.shape()](Node& node, const Tensor& g_in, Tensor* dx) {
         const Tensor g = as_rows(g_in);
         if (node.wants(0)) {
           const Tensor rows = matmul(g, w.get(node, "weight"));
