@@ -14,7 +14,6 @@
 #include "core/runtime/warning.h"
 
 namespace tw {
-
 namespace {
 
 std::string problem_text(const MatmulProblem& p) {
