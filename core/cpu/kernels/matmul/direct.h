@@ -175,6 +175,24 @@ void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::i
     }
 }
 
+// A single dot product: four chains, since one would wait four cycles for each of its sums.
+template <class T> inline void single_dot(const MatmulProblem& p, const T* a, const T* b, T* c) {
+  constexpr int lanes = kLanes<T>, chains = 4;
+  using V = Vec<T>;
+  typename V::Raw sums[chains] = {};
+  std::int64_t l = 0;
+  for (; l + chains * lanes <= p.k; l += chains * lanes)
+#pragma GCC unroll 4
+    for (int i = 0; i < chains; ++i)
+      sums[i] += V::load(a + l + i * lanes).v * V::load(b + l + i * lanes).v;
+  for (; l < p.k; l += lanes) {
+    const int count = p.k - l < lanes ? (int)(p.k - l) : lanes;
+    sums[0] += V::load(a + l, count).v * V::load(b + l, count).v;
+  }
+  const T sum = (T)p.alpha * sum_of_lanes<T>((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  *c = p.beta == 0 ? sum : sum + (T)p.beta * *c;
+}
+
 // With 32 registers 16 sums and 4 + 1 operands, with 16 registers 8 sums and 2 + 1.
 inline constexpr int kDotRows = 4, kDotColumns = kRegisters >= 32 ? 4 : 2;
 
@@ -242,6 +260,7 @@ constexpr ShortDots<T> short_of<T, std::integer_sequence<int, term...>>[kShortDo
 template <class T> inline void direct_dots(const MatmulProblem& p, const T* a, const T* b, T* c) {
   if (p.n == 1 && p.k > 0 && p.k <= kShortDot)
     return short_of<T>[p.k - 1][p.a_row == p.k](p, a, b, c);
+  if (p.m == 1 && p.n == 1) return single_dot(p, a, b, c);
   const Update<T> update{(T)p.alpha, (T)p.beta, false, nullptr};  // finished by the caller
   std::int64_t first = 0;
   if (p.n == 1 && p.k <= kLongColumn)
