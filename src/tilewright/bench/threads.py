@@ -55,9 +55,9 @@ def _operands(n: int, peers: Mapping[str, Any]) -> dict[str, Any]:
 def _case(name: str, operands: Mapping[str, Any], setup: str, once: bool = True) -> Case:
     contenders = {}
     for library, x in operands.items():
-        # A peer where there is another one: it is their threads that spin.
-        others = [y for theirs, y in operands.items() if theirs != library]
-        other = others[-1] if others else None
+        # A peer where there is another one, since it is their threads that spin.
+        others = [name for name in (*list(operands)[1:], OURS) if name != library]
+        other = operands[others[0]] if others else None
         names = {"x": x, "other": other, "rest": _REST_SECONDS}
         contenders[library] = Timer("x @ x", f"from time import sleep; {setup}", globals=names)
     return Case(name, contenders, rounds=_ROUNDS, once=once)
