@@ -18,20 +18,19 @@ double flops_of(const MatmulProblem& p) { return 2.0 * double(p.m) * double(p.n)
 void run_naive(const void* problem) {
   const MatmulProblem& p = problem_of(problem);
   if (is_empty(p)) return;
-  run_parts(p, {p.k, p.n, p.m, false, false}, active_kernels().matmul->naive[index_of(p.dtype)], 0);
+  run_parts(p, {p.k, p.n, p.m, false}, active_kernels().matmul->naive[index_of(p.dtype)], 0);
 }
 
 void run_tiled(const void* problem) {
   const MatmulProblem& p = problem_of(problem);
-  if (!is_empty(p)) run_parts(p, {p.k, p.n, p.m, false, false}, ladder_of(p.dtype).tiled, 0);
+  if (!is_empty(p)) run_parts(p, {p.k, p.n, p.m, false}, ladder_of(p.dtype).tiled, 0);
 }
 
 void run_simd(const void* problem) {
   const MatmulProblem p = oriented(problem_of(problem));
   if (is_empty(p)) return;
   const std::size_t panel = p.k * tile_columns(p.dtype) * size_of(p.dtype);
-  run_parts(p, {p.k, p.n, p.m, false, false}, ladder_of(p.dtype).simd,
-            std::max<std::size_t>(panel, 1));
+  run_parts(p, {p.k, p.n, p.m, false}, ladder_of(p.dtype).simd, std::max<std::size_t>(panel, 1));
 }
 
 void run_packed(const void* problem) { tw::run_packed(problem_of(problem)); }
@@ -49,14 +48,34 @@ bool prefers_dots(const MatmulProblem& p) {
           p.k * std::min(p.m, p.n) * std::int64_t(size_of(p.dtype)) <= matmul_tuning().dot_bytes);
 }
 
+// Rows of C that are long or fit a vector, and terms that fit the registers. A B that must be
+// copied and one that is loaded ahead ask for some rows that use it.
+constexpr std::int64_t kEnoughRows = 16;
+bool is_of_few_terms(const MatmulProblem& p) {
+  const MatmulTable& table = *active_kernels().matmul;
+  const int lanes = lanes_of(p.dtype);
+  if (p.k == 0 || p.n == 1 || p.c_col != 1) return false;
+  if (!table.masked_access && p.n % lanes != 0) return false;
+  if (p.n <= lanes) return p.k <= table.short_row_terms && p.m >= kEnoughRows;
+  return p.k <= table.long_row_terms && p.n > 2 * tile_columns(p.dtype) &&
+         p.m >= (reads_b_rows(p) ? 2 : kEnoughRows);
+}
+
+// The ways differ in the order of additions where B's columns are contiguous.
+DirectWay direct_way(const MatmulProblem& p) {
+  if (is_of_few_terms(p)) return DirectWay::few_terms;
+  return prefers_dots(p) ? DirectWay::dots : DirectWay::tiles;
+}
+
 void run_direct(const void* problem) {
   MatmulProblem p = oriented(problem_of(problem));
   if (is_empty(p)) return;
-  const bool dots = prefers_dots(p);  // before folding: a batch must not change it
+  DirectWay way = direct_way(p);  // before folding: a batch must not change a bit
   fold_batch(p);
-  const MatmulBlocks blocks{run_of(p.k, size_of(p.dtype)), p.n, p.m, dots,
-                            !dots && streams_result(p)};
-  run_parts(p, blocks, ladder_of(p.dtype).direct, 0);
+  if (way == DirectWay::tiles && is_of_few_terms(p)) way = DirectWay::few_terms;
+  const bool streams = way != DirectWay::dots && streams_result(p);
+  run_parts(p, {run_of(p.k, size_of(p.dtype)), p.n, p.m, streams, way}, ladder_of(p.dtype).direct,
+            0);
 }
 
 bool refuse(std::string* reason, const char* text) {
@@ -72,7 +91,7 @@ bool accepts_floating(const void* problem, std::string* reason) {
 bool accepts_direct(const void* problem, std::string* reason) {
   if (!accepts_floating(problem, reason)) return false;
   return with_orientation(problem, [reason](const MatmulProblem& p) {
-    if (prefers_dots(p)) return true;
+    if (direct_way(p) != DirectWay::tiles) return true;
     if (!reads_b_rows(p))
       return refuse(reason, "the columns of b are not contiguous: they must be packed");
     return active_kernels().matmul->masked_access || p.n % lanes_of(p.dtype) == 0 ||

@@ -32,14 +32,21 @@ struct MatmulProblem {
   MatmulEpilogue epilogue{};
 };
 
+// How the direct rung reads its operands.
+enum class DirectWay {
+  tiles,      // rows of B where they lie
+  dots,       // contiguous along k on both sides: dot products
+  few_terms,  // so short along k that loading and storing is most of the work
+};
+
 // Decided once for the whole problem, before it is cut over threads, so that cutting changes no
 // bit.
 struct MatmulBlocks {
   std::int64_t kc;  // k is added up in runs of at most this
   std::int64_t nc;  // columns of B packed at a time, whole tiles
   std::int64_t mc;  // rows of A packed at a time, where its rows are not contiguous
-  bool dots;        // direct: contiguous along k on both sides, taken as dot products
   bool streams;     // C is too large for the caches, lies on lines and is written once
+  DirectWay way = DirectWay::tiles;
 };
 
 struct MatmulTable {  // filled in by kernels/matmul.h for each instruction set
@@ -67,6 +74,8 @@ struct MatmulTable {  // filled in by kernels/matmul.h for each instruction set
   int lanes[2];                 // of a vector
   int tile_rows, tile_vectors;  // of a full tile
   int max_tile_rows;            // of a narrow one
+  int long_row_terms;           // few_terms: at most, for rows of more than two full tiles
+  int short_row_terms;          // and for rows of at most a vector
   bool masked_access;           // partial vectors cost no more than whole ones
 };
 

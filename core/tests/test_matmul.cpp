@@ -197,6 +197,21 @@ TW_TEST(matmul_rungs_agree_beyond_one_block) {
   });
 }
 
+// Rows from end to end, and rows no wider than a vector: paths of their own.
+TW_TEST(matmul_rungs_agree_on_few_terms) {
+  constexpr std::int64_t widths[] = {1, 2, 3, 4, 7, 8, 13, 16, 129, 300, 2100};
+  Random random;
+  on_every_isa([&] {
+    for (std::int64_t n : widths)
+      for (std::int64_t k = 1; k <= 18; ++k)
+        for (int i = 0; i < 4; ++i) {
+          const std::int64_t m = n > 16 ? 1 + random.below(9) : 12 + random.below(40);
+          check_all_rungs<float>(m, n, k, random);
+          check_all_rungs<double>(m, n, k, random);
+        }
+  });
+}
+
 template <class T> void check_wrapping(Random& random) {
   Matrix<T> a(5, 9, Layout::columns), b(9, 7, Layout::reversed), c(5, 7, Layout::rows);
   for (T& x : a.memory) x = T(random.next());

@@ -12,6 +12,7 @@
 #include "core/cpu/kernels/matmul/pack.h"
 #include "core/cpu/kernels/matmul/simd.h"
 #include "core/cpu/kernels/matmul/packed.h"
+#include "core/cpu/kernels/matmul/few_terms.h"
 #include "core/cpu/kernels/matmul/direct.h"
 #include "core/cpu/kernels/matmul/strassen.h"
 // clang-format on
@@ -38,6 +39,8 @@ const MatmulTable matmul_table = {
     .tile_rows = kTileRows[kTileVectors - 1],
     .tile_vectors = kTileVectors,
     .max_tile_rows = kMaxTileRows,
+    .long_row_terms = kLongRowTerms,
+    .short_row_terms = kShortRowTerms,
     .masked_access = kMaskedAccess,
 };
 

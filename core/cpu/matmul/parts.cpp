@@ -25,7 +25,10 @@ std::int64_t threads_of_a_product() {
   const std::int64_t most = matmul_tuning().most_threads;
   return most > 0 ? std::min<std::int64_t>(most, num_threads()) : num_threads();
 }
-constexpr std::int64_t kFewTerms = 64, kLineBytes = 64, kStreamBytes = 8 << 20;
+// From these sizes on a C of so few terms is faster written around the caches, on 32 MiB of L3.
+constexpr std::int64_t kFewTerms = 64, kStreamBytes = 8 << 20;
+constexpr std::int64_t kVeryFewTerms = 4, kCachedBytes = 12 << 20;
+constexpr std::int64_t kLineBytes = 64;
 
 struct Grid {
   std::int64_t batch, m, n;  // parts along each
@@ -107,7 +110,7 @@ bool streams_result(const MatmulProblem& p) {
   return p.k <= kFewTerms && p.beta == 0 && p.c_col == 1 && p.c_row * size % kLineBytes == 0 &&
          p.c_batch * size % kLineBytes == 0 &&
          reinterpret_cast<std::uintptr_t>(p.c) % kLineBytes == 0 &&
-         p.batch * p.m * p.n * size >= kStreamBytes;
+         p.batch * p.m * p.n * size >= (p.k <= kVeryFewTerms ? kCachedBytes : kStreamBytes);
 }
 
 MatmulBlocks blocks_of(const MatmulProblem& p) {
@@ -115,11 +118,11 @@ MatmulBlocks blocks_of(const MatmulProblem& p) {
   const std::int64_t kc = run_of(p.k, element);
   // A few rows of A stay in L2 themselves: then one panel of B at a time, used up while still warm.
   if (p.a_col == 1 && p.m * kc * element <= matmul_tuning().small_bytes_of_a)
-    return {kc, tile, p.m, false, streams_result(p)};
+    return {kc, tile, p.m, streams_result(p)};
   const std::int64_t columns =
       std::max(matmul_tuning().block_bytes / (element * kc) / tile, std::int64_t{1}) * tile;
   const std::int64_t nc = std::min(columns, round_up(p.n, tile));
-  return {kc, nc, packs_rows(p) ? std::min(p.m, kPackedRows) : p.m, false, streams_result(p)};
+  return {kc, nc, packs_rows(p) ? std::min(p.m, kPackedRows) : p.m, streams_result(p)};
 }
 
 // A block of B, then tiles of A with a vector (64 bytes at most) of room behind each.

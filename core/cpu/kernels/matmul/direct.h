@@ -277,17 +277,18 @@ template <class T> inline void direct_dots(const MatmulProblem& p, const T* a, c
     }
 }
 
-// B has unit column stride, or with blocks.dots A has and B has unit row stride.
+// B has unit column stride, for dots A has and B has unit row stride, for few terms B has any strides.
 template <class T> void direct(const MatmulProblem& p, const MatmulBlocks& blocks, void*) {
   for (std::int64_t i = 0; i < p.batch; ++i) {
     const T* a = (const T*)p.a + i * p.a_batch;
     const T* b = (const T*)p.b + i * p.b_batch;
     T* c = (T*)p.c + i * p.c_batch;
-    if (blocks.dots) {
-      direct_dots(p, a, b, c);
-      apply_epilogue(p.m, p.n, c, p.c_row, p.c_col, p.epilogue);
-    } else {
-      direct_tiles(p, blocks, a, b, c);
+    switch (blocks.way) {
+      case DirectWay::tiles: direct_tiles(p, blocks, a, b, c); break;
+      case DirectWay::few_terms: few_terms(p, blocks.streams, a, b, c); break;
+      case DirectWay::dots:
+        direct_dots(p, a, b, c);
+        apply_epilogue(p.m, p.n, c, p.c_row, p.c_col, p.epilogue);
     }
   }
 }

@@ -15,19 +15,23 @@ TW_INLINE MatmulEpilogue moved(const MatmulEpilogue& epilogue, std::int64_t i, s
   return out;
 }
 
+// max(v, floor); NaN stays NaN.
+template <class T> TW_INLINE Vec<T> at_least(Vec<T> v, Vec<T> floor) {
+  return Vec<T>(v.v <= floor.v ? floor.v : v.v);
+}
+
 template <class T, class Bias>
 TW_INLINE void epilogue_row(std::int64_t n, const T* x, T* out, Vec<T> floor, Bias bias) {
   constexpr int lanes = kLanes<T>;
-  const auto above_floor = [floor](Vec<T> v) { return Vec<T>(v.v <= floor.v ? floor.v : v.v); };
   std::int64_t j = 0;
   for (; j + lanes <= n; j += lanes)
-    above_floor(Vec<T>::load(x + j) + bias(j, lanes)).store(out + j);
+    at_least(Vec<T>::load(x + j) + bias(j, lanes), floor).store(out + j);
   if (j == n) return;
   const int rest = (int)(n - j);
-  above_floor(Vec<T>::load(x + j, rest) + bias(j, rest)).store(out + j, rest);
+  at_least(Vec<T>::load(x + j, rest) + bias(j, rest), floor).store(out + j, rest);
 }
 
-// out = relu(x + bias) row by row; out may be x. NaN stays NaN.
+// out = relu(x + bias) row by row; out may be x.
 template <class T>
 [[gnu::noinline]] void epilogue_rows(std::int64_t m, std::int64_t n, const T* x, std::int64_t x_row,
                                      T* out, std::int64_t out_row, const MatmulEpilogue& epilogue) {
