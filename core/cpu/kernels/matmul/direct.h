@@ -277,7 +277,8 @@ template <class T> inline void direct_dots(const MatmulProblem& p, const T* a, c
     }
 }
 
-// B has unit column stride, for dots A has and B has unit row stride, for few terms B has any strides.
+// B has unit column stride, for dots A has and B has unit row stride, for few terms B has any
+// strides.
 template <class T> void direct(const MatmulProblem& p, const MatmulBlocks& blocks, void*) {
   for (std::int64_t i = 0; i < p.batch; ++i) {
     const T* a = (const T*)p.a + i * p.a_batch;

@@ -1,13 +1,13 @@
 // Products of few terms. Loading and storing is most of their work, so the micro-kernel's square
-// tiles are the wrong shape: long rows of C are written two at a time from end to end; for rows no
-// wider than a vector, B stays in registers and A streams past it. B may have any strides.
+// tiles are the wrong shape: long rows of C are written one or two at a time from end to end; for
+// rows no wider than a vector, B stays in registers and A streams past it. B may have any strides.
 #pragma once
 
 namespace tw::TW_ISA_NAME {
 namespace {
 
-// Six rows side by side, as in a tile, are more streams than memory likes: two are 1.3-4 times as
-// fast with a C of 8 MiB, and up to so many terms never slower.
+// Six rows side by side, as in a tile, are more streams than memory likes: two (with one or two
+// terms one) are 1.3-4 times as fast with a C of 8 MiB, and up to so many terms never slower.
 inline constexpr int kLongRowTerms = 8;
 // B takes half of the registers.
 inline constexpr int kShortRowTerms = kRegisters / 2;
@@ -85,9 +85,9 @@ void long_rows(const MatmulProblem& p, const Update<T>& update, const T* a, cons
       row = vectors_of<T>(n) * kLanes<T>;
     }
     std::int64_t i = 0;
-    for (; i + 2 <= p.m; i += 2)
+    for (; terms > 2 && i + 2 <= p.m; i += 2)
       rows_of_block<T, terms, 2, how>(p, update, a, rows, row, c, i, j, n);
-    if (i < p.m) rows_of_block<T, terms, 1, how>(p, update, a, rows, row, c, i, j, n);
+    for (; i < p.m; ++i) rows_of_block<T, terms, 1, how>(p, update, a, rows, row, c, i, j, n);
   }
 }
 
