@@ -1,14 +1,17 @@
 """`tilewright bench matmul`: what it checks, times, stores and draws. No time is asserted."""
 
+import hashlib
 import json
+import threading
 from dataclasses import replace
+from pathlib import Path
 from timeit import Timer
 
 import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.bench import matmul, validation
+from tilewright.bench import harness, matmul, validation
 from tilewright.bench.harness import OURS, Case, compare
 from tilewright.bench.shapes import FULL, LAYOUTS, QUICK, Plan, Shape, square
 from tilewright.bench.validation import FAILING, PASSED, REFUSED, SKIPPED, Reference, bound_of
@@ -326,3 +329,15 @@ def test_thread_counts():
 def test_what_was_not_compared_comes_first():
     rows = [{"ratios": {"a": 2.0, "b": 0.5}}, {"ratios": {}}, {"ratios": {"a": 0.4}}]
     assert matmul_report.worst_first(rows) == [rows[1], rows[2], rows[0]]
+
+
+def test_peers_are_waited_for_while_their_threads_spin() -> None:
+    """OpenBLAS's do so for a tenth of a second: whoever came next shared a processor with them."""
+    if not Path("/proc/self/task").is_dir():
+        pytest.skip("only Linux tells what threads do")
+    busy = threading.Thread(target=hashlib.pbkdf2_hmac, args=("sha256", b"", b"", 2_000_000))
+    busy.start()  # outside the interpreter's lock
+    seen = any(harness._other_threads_run() for _ in iter(busy.is_alive, False))
+    busy.join()
+    assert seen
+    assert not all(harness._other_threads_run() for _ in range(1000))
