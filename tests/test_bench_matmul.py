@@ -3,6 +3,7 @@
 import hashlib
 import json
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from timeit import Timer
@@ -340,4 +341,4 @@ def test_peers_are_waited_for_while_their_threads_spin() -> None:
     seen = any(harness._other_threads_run() for _ in iter(busy.is_alive, False))
     busy.join()
     assert seen
-    assert not all(harness._other_threads_run() for _ in range(1000))
+    assert any(not harness._other_threads_run() or time.sleep(0.01) for _ in range(500))

@@ -14,8 +14,8 @@ OURS = "tilewright"
 # A sample this long is far above the clock's resolution and a thread's wake-up, and short enough
 # that other work on the machine rarely hits all contenders' samples alike.
 _SAMPLE_SECONDS = 2e-3
-# A peer's threads may spin after a call: libgomp's 5 ms, OpenBLAS's 2^26 or 2^28 clock ticks (103 ms
-# at 2.6 GHz). Whoever comes next would share a processor with them.
+# A peer's threads may spin after a call: libgomp's 5 ms, OpenBLAS's 2^26 or 2^28 clock ticks (103
+# ms at 2.6 GHz). Whoever comes next would share a processor with them.
 _SETTLE_SECONDS, _LONGEST_SETTLE_SECONDS = 0.1, 0.25
 # What is slow takes part in at least so many rounds; a call this long needs no warming.
 _FEWEST_SAMPLES = 3
