@@ -139,10 +139,16 @@ TW_INLINE void pack_block(const SplitSource& source, std::int64_t line, std::int
   const std::int64_t lines = source.lines - line, terms = source.terms - term;
   const bool whole = lines >= kSplitLines && terms >= kSplitTerms;
   const bool across = whole && source.line == 1 && source.term != 1;
-  if (across) {
-    pack_across<T, parts>(x, source.term, source.scale, out, watch);
-  } else if (whole && source.term == 1) {
-    pack_along<T, parts>(x, source.line, source.scale, out, watch);
+  if (whole && (across || source.term == 1)) {
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      if (source.scale == 1) {
+        across ? copy_across(x, source.term, out, watch) : copy_along(x, source.line, out, watch);
+        if (across != columns) transpose_block(out);
+        return;
+      }
+    }
+    across ? pack_across<T, parts>(x, source.term, source.scale, out, watch)
+           : pack_along<T, parts>(x, source.line, source.scale, out, watch);
   } else {
     T gathered[kSplitBlock] = {};
     for (std::int64_t i = 0; i < lines && i < kSplitLines; ++i)
