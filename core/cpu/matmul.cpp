@@ -37,10 +37,12 @@ void run_packed(const void* problem) { tw::run_packed(problem_of(problem)); }
 
 // Rows of A and columns of B that are contiguous along k make dot products. They read each vector
 // for few sums, which pays only where packing B would cost more: for a handful of rows or columns,
-// or with all of B in L1 and sums long enough to make up for adding the lanes.
+// or with all of B in L1 and sums long enough to make up for adding the lanes. A few long columns
+// are worth a copy that makes them contiguous.
 constexpr std::int64_t kFewDots = 4, kLongDot = 128;
 bool prefers_dots(const MatmulProblem& p) {
-  if (!is_unit(p.a_col, p.k) || !is_unit(p.b_row, p.k)) return false;
+  if (!is_unit(p.a_col, p.k)) return false;
+  if (!is_unit(p.b_row, p.k)) return copies_for_dots(p.n, p.k);
   if (p.n == 1) return true;
   if (reads_b_rows(p)) return false;
   return p.m <= kFewDots || p.n <= kFewDots ||
@@ -74,8 +76,9 @@ void run_direct(const void* problem) {
   fold_batch(p);
   if (way == DirectWay::tiles && is_of_few_terms(p)) way = DirectWay::few_terms;
   const bool streams = way != DirectWay::dots && streams_result(p);
+  const bool copies = way == DirectWay::dots && !is_unit(p.b_row, p.k);
   run_parts(p, {run_of(p.k, size_of(p.dtype)), p.n, p.m, streams, way}, ladder_of(p.dtype).direct,
-            0);
+            copies ? p.k * p.n * size_of(p.dtype) : 0);
 }
 
 bool refuse(std::string* reason, const char* text) {

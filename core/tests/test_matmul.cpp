@@ -212,6 +212,19 @@ TW_TEST(matmul_rungs_agree_on_few_terms) {
   });
 }
 
+// Dot products, with columns of B copied or not.
+TW_TEST(matmul_rungs_agree_on_few_columns) {
+  Random random;
+  on_every_isa([&] {
+    for (std::int64_t n = 1; n <= 9; ++n)
+      for (std::int64_t k : {16, 31, 48, 64, 127, 128, 144, 300})
+        for (int i = 0; i < 4; ++i) {
+          check_all_rungs<float>(1 + random.below(40), n, k, random);
+          check_all_rungs<double>(n, 1 + random.below(40), k, random);
+        }
+  });
+}
+
 template <class T> void check_wrapping(Random& random) {
   Matrix<T> a(5, 9, Layout::columns), b(9, 7, Layout::reversed), c(5, 7, Layout::rows);
   for (T& x : a.memory) x = T(random.next());

@@ -7,6 +7,8 @@ namespace {
 // Cycles per element to transpose a tile on its way to a C in L1 and beyond (it fills lines of C
 // piece by piece).
 constexpr double kTransposedStore = 0.5, kTransposedStoreFar = 2.5, kNearElements = 16384;
+// To copy an element of a column.
+constexpr double kCopiedColumn = 1;
 // A tile one vector wide loads nine vectors for eight multiply-adds, with two ports for either.
 constexpr double kNarrowTile = 1.125;
 
@@ -31,6 +33,9 @@ double cycles_of(const Way& way, double k, int lanes) {
   const double moved_b = way.b_rows ? 0 : way.b_columns ? kPackColumns : kPackStrided;
   const double store = way.m * way.n <= kNearElements ? kTransposedStore : kTransposedStoreFar;
   const double moved_c = way.c_rows ? 0 : store * (1 + k / 1024);
+  if (way.a_rows && copies_for_dots(std::int64_t(way.n), std::int64_t(k)))
+    return way.m * k * way.n / lanes + (way.b_columns ? 0 : kCopiedColumn * k * way.n) +
+           moved_c * way.m * way.n;
   return way.m * k * vectors / 2 * (vectors > 1 ? 1 : kNarrowTile) +
          (way.a_rows ? 0 : kPackStrided * way.m * k) + moved_b * k * way.n +
          moved_c * way.m * way.n;

@@ -25,6 +25,10 @@ inline bool packs_rows(const MatmulProblem& p) { return p.a_col != 1 && p.k > 1;
 // gather strided rows of A.
 inline constexpr double kPackRows = 0.4, kPackColumns = 0.5, kPackStrided = 0.8;
 
+// Whether B's columns are copied one after the other, for dot products: a few of them would leave
+// vectors of C empty (8 columns and fewer half of each), and long ones make up for adding lanes.
+inline bool copies_for_dots(std::int64_t n, std::int64_t k) { return n <= 8 && k >= 16 * n; }
+
 // C^T = B^T A^T.
 MatmulProblem transposed(const MatmulProblem& p);
 // Whether C^T = B^T A^T is the better way round: it may spare packing, pack the smaller matrix, or

@@ -256,8 +256,15 @@ template <class T, int... term>
 constexpr ShortDots<T> short_of<T, std::integer_sequence<int, term...>>[kShortDot][2] = {
     {short_dots<T, term + 1, false>, short_dots<T, term + 1, true>}...};
 
-// A has unit column stride, B unit row stride.
-template <class T> inline void direct_dots(const MatmulProblem& p, const T* a, const T* b, T* c) {
+// A has unit column stride. `copy` has room for B where its columns are not contiguous.
+template <class T> inline void direct_dots(MatmulProblem p, const T* a, const T* b, T* c, T* copy) {
+  if (p.b_row != 1 && p.k > 1) {
+    for (std::int64_t j = 0; j < p.n; ++j)
+      for (std::int64_t l = 0; l < p.k; ++l) copy[j * p.k + l] = b[l * p.b_row + j * p.b_col];
+    b = copy;
+    p.b_row = 1;
+    p.b_col = p.k;
+  }
   if (p.n == 1 && p.k > 0 && p.k <= kShortDot)
     return short_of<T>[p.k - 1][p.a_row == p.k](p, a, b, c);
   if (p.m == 1 && p.n == 1) return single_dot(p, a, b, c);
@@ -279,7 +286,7 @@ template <class T> inline void direct_dots(const MatmulProblem& p, const T* a, c
 
 // B has unit column stride, for dots A has and B has unit row stride, for few terms B has any
 // strides.
-template <class T> void direct(const MatmulProblem& p, const MatmulBlocks& blocks, void*) {
+template <class T> void direct(const MatmulProblem& p, const MatmulBlocks& blocks, void* scratch) {
   for (std::int64_t i = 0; i < p.batch; ++i) {
     const T* a = (const T*)p.a + i * p.a_batch;
     const T* b = (const T*)p.b + i * p.b_batch;
@@ -288,7 +295,7 @@ template <class T> void direct(const MatmulProblem& p, const MatmulBlocks& block
       case DirectWay::tiles: direct_tiles(p, blocks, a, b, c); break;
       case DirectWay::few_terms: few_terms(p, blocks.streams, a, b, c); break;
       case DirectWay::dots:
-        direct_dots(p, a, b, c);
+        direct_dots(p, a, b, c, (T*)scratch);
         apply_epilogue(p.m, p.n, c, p.c_row, p.c_col, p.epilogue);
     }
   }
