@@ -42,7 +42,7 @@ void run_packed(const void* problem) { tw::run_packed(problem_of(problem)); }
 constexpr std::int64_t kFewDots = 4, kLongDot = 128;
 bool prefers_dots(const MatmulProblem& p) {
   if (!is_unit(p.a_col, p.k)) return false;
-  if (!is_unit(p.b_row, p.k)) return copies_for_dots(p.n, p.k);
+  if (!is_unit(p.b_row, p.k)) return copies_for_dots(p.m, p.n, p.k);
   if (p.n == 1) return true;
   if (reads_b_rows(p)) return false;
   return p.m <= kFewDots || p.n <= kFewDots ||
@@ -127,6 +127,7 @@ double packing_ns(const MatmulProblem& p) {
   return kNsPerCycle * double(p.k) * (per_b * double(p.n) + per_a * double(p.m));
 }
 double misses_ns(const MatmulProblem& p) {
+  if (p.m == 1) return 0;  // B is read once, as packing would
   const std::int64_t element = size_of(p.dtype);
   const MatmulTuning& tuning = matmul_tuning();
   const std::int64_t b_bytes = p.k * p.n * element;
@@ -160,9 +161,16 @@ Cost cost_packed(const MatmulProblem& p) {
   cost.packing = packing_ns(p);
   return cost;
 }
+// To add up the lanes of a dot product, a sixteenth of what a fold of 16 takes. Tiles of narrower
+// rows waste as much.
+constexpr double kFoldCycles = 4;
+
 Cost cost_direct(const MatmulProblem& p) {
   Cost cost = cost_of(p, matmul_tuning().direct_overhead_ns, matmul_tuning().direct_ns_per_flop);
-  cost.misses = misses_ns(p);
+  const DirectWay way = direct_way(p);
+  if (way == DirectWay::tiles) cost.misses = misses_ns(p);
+  if (way == DirectWay::dots && p.n >= lanes_of(p.dtype))
+    cost.arithmetic += kFoldCycles * kNsPerCycle * double(p.m) * double(p.n);
   return cost;
 }
 

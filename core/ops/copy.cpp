@@ -47,6 +47,14 @@ Tensor copy(const Tensor& x) {
 
 Tensor contiguous(const Tensor& x) { return x.contiguous() ? x : copy(x); }
 
+Tensor with_lines(const Tensor& x) {
+  const auto is_line = [&x](int axis) {
+    const std::int64_t stride = x.strides()[axis];
+    return stride == 1 || stride == 0 || x.size(axis) == 1;
+  };
+  return is_line(x.rank() - 1) || is_line(x.rank() - 2) ? x : copy(x);
+}
+
 Tensor astype(const Tensor& x, DType dtype, bool always_copy) {
   if (x.dtype() == dtype) return always_copy ? copy(x) : x;
   if (is_complex(x.dtype()) && !is_bool(dtype))

@@ -8,6 +8,9 @@ namespace tw {
 Tensor copy(const Tensor& x);
 // `x` itself where it is row-major already.
 Tensor contiguous(const Tensor& x);
+// `x` itself where the rows or the columns of its last two axes are contiguous or repeated: kernels
+// would gather anything else element by element, and panel after panel.
+Tensor with_lines(const Tensor& x);
 // Converted to `dtype`; `x` itself when it has it and `always_copy` is false. Floating to integer
 // truncates; anything to bool is x != 0. Raises TypeError from complex to real types.
 Tensor astype(const Tensor& x, DType dtype, bool always_copy = false);

@@ -239,7 +239,7 @@ Tensor multiply_matrices(const Tensor& a, const Tensor& b, const Extras& extras 
   } else if (used.bias) {
     used.bias = contiguous(astype(used.bias, wide));
   }
-  solve_batches(astype(a, wide), astype(b, wide), c, used);
+  solve_batches(with_lines(astype(a, wide)), with_lines(astype(b, wide)), c, used);
   if (!fused) apply_epilogue_apart(c, extras);
   return astype(c, a.dtype());
 }
@@ -252,7 +252,7 @@ void add_product(Tensor& c, const Tensor& a, const Tensor& b, double beta, doubl
   const DType wide = compute_dtype(a, b) == DType::float64 ? DType::float64 : DType::float32;
   const bool direct = wide == c.dtype();
   Tensor sums = astype(c, wide);
-  solve_batches(astype(a, wide), astype(b, wide), sums,
+  solve_batches(with_lines(astype(a, wide)), with_lines(astype(b, wide)), sums,
                 {alpha, beta, Tensor(), false, direct ? changes : nullptr});
   if (!direct) assign(c, sums);
 }

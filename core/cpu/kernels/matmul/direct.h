@@ -18,16 +18,19 @@ template <class T, int rows> inline void add_rows(std::int64_t n, const T* x, st
   typename Vec<T>::Raw factors[rows];
 #pragma GCC unroll 4
   for (int r = 0; r < rows; ++r) factors[r] = Vec<T>(x[r * x_step]).v;
-  for (std::int64_t j = 0; j < n; j += lanes) {
-    const int count = n - j < lanes ? (int)(n - j) : lanes;
+  const auto add = [&](std::int64_t j, auto load) TW_LAMBDA_INLINE {
     typename Vec<T>::Raw sum = Vec<T>::load(sums + j).v;
 #pragma GCC unroll 4
-    for (int r = 0; r < rows; ++r) {
-      const T* from = b + r * b_row + j;
-      sum += factors[r] * (count == lanes ? Vec<T>::load(from).v : Vec<T>::load(from, count).v);
-    }
+    for (int r = 0; r < rows; ++r) sum += factors[r] * load(b + r * b_row + j);
     Vec<T>(sum).store(sums + j);
-  }
+  };
+  std::int64_t j = 0;
+#pragma GCC unroll 4
+  for (; j + lanes <= n; j += lanes)
+    add(j, [](const T* from) TW_LAMBDA_INLINE { return Vec<T>::load(from).v; });
+  const int rest = (int)(n - j);
+  if (rest > 0)
+    add(j, [rest](const T* from) TW_LAMBDA_INLINE { return Vec<T>::load(from, rest).v; });
 }
 
 // One row of C, its columns contiguous.
@@ -49,6 +52,50 @@ template <class T> inline void direct_row(const MatmulProblem& p, std::int64_t k
     }
     if (update.epilogue) apply_epilogue(1, n, c + j, p.c_row, 1, moved<T>(*update.epilogue, 0, j));
   }
+}
+
+// One row of C, at most two vectors wide: its chains of kChain terms side by side, where one after
+// the other would wait four cycles for each term. The bits are those of a tile.
+template <class T, int vectors, int chains>
+void chains_of_row(std::int64_t k, const T* a, std::int64_t a_col, const T* b, std::int64_t b_row,
+                   T* c, int last, const Update<T>& update) {
+  constexpr int lanes = kLanes<T>;
+  using V = Vec<T>;
+  typename V::Raw sums[chains][vectors] = {};
+  const auto add_terms = [&](std::int64_t from, std::int64_t to, auto count) TW_LAMBDA_INLINE {
+    for (std::int64_t l = from; l < to; ++l)
+#pragma GCC unroll 4
+      for (int i = 0; i < decltype(count)::value; ++i) {
+        const typename V::Raw x = V(a[(l + i * kChain) * a_col]).v;
+        const T* y = b + (l + i * kChain) * b_row;
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; ++v)
+          sums[i][v] +=
+              x * (v < vectors - 1 ? V::load(y + v * lanes).v : V::load(y + v * lanes, last).v);
+      }
+  };
+  const std::int64_t rest = k - (chains - 1) * kChain;  // terms of the last chain
+  add_terms(0, rest, std::integral_constant<int, chains>());
+  add_terms(rest, kChain, std::integral_constant<int, chains - 1>());
+  alignas(64) T out[vectors * lanes];
+#pragma GCC unroll 2
+  for (int v = 0; v < vectors; ++v) {
+#pragma GCC unroll 4
+    for (int i = 1; i < chains; ++i) sums[0][v] += sums[i][v];
+    (V(sums[0][v]) * V(update.alpha)).store(out + v * lanes);
+  }
+  store_apart(1, (vectors - 1) * lanes + last, out, vectors * lanes, c, 0, 1, update);
+}
+
+template <class T, int vectors>
+inline bool takes_chains_of_row(std::int64_t k, const T* a, std::int64_t a_col, const T* b,
+                                std::int64_t b_row, T* c, int last, const Update<T>& update) {
+  if (k <= kChain || k > 4 * kChain) return false;
+  const auto run = k <= 2 * kChain   ? chains_of_row<T, vectors, 2>
+                   : k <= 3 * kChain ? chains_of_row<T, vectors, 3>
+                                     : chains_of_row<T, vectors, 4>;
+  run(k, a, a_col, b, b_row, c, last, update);
+  return true;
 }
 
 // One tile of C: `vectors` wide from column j on, `height` rows from row i on.
@@ -74,6 +121,11 @@ template <class T> inline void direct_run(const MatmulProblem& p, std::int64_t k
                                           const Update<T>& update, const T* a, const T* b, T* c) {
   const EvenSplit panels(vectors_of<T>(p.n), kTileVectors);
   if (p.m == 1 && panels.pieces > 2 && p.c_col == 1) return direct_row(p, k, update, a, b, c);
+  if (p.m == 1 && p.c_col == 1 && p.n <= 2 * kLanes<T>) {
+    const bool one = p.n <= kLanes<T>;
+    const auto takes = one ? takes_chains_of_row<T, 1> : takes_chains_of_row<T, 2>;
+    if (takes(k, a, p.a_col, b, p.b_row, c, last_lanes<T>(p.n), update)) return;
+  }
   const auto column = [&](std::int64_t panel) { return panels.start(panel) * kLanes<T>; };
   if (k <= kShortRun && panels.pieces > 2) {
     const EvenSplit rows(p.m, tile_rows(panels.at(0)));
