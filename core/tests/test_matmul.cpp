@@ -292,8 +292,9 @@ TW_TEST(matmul_infinity_and_nan_propagate) {
 
 TW_TEST(matmul_bits_do_not_depend_on_threads) {
   Random random;
-  constexpr std::int64_t shapes[][3] = {
-      {128, 256, 300}, {257, 300, 1300}, {1000, 40, 200}, {64, 600, 500}};
+  constexpr std::int64_t shapes[][3] = {{128, 256, 300}, {257, 300, 1300}, {1000, 40, 200},
+                                        {64, 600, 500},  {60000, 8, 5},    {600, 2100, 4},
+                                        {9000, 4, 100}};
   on_every_isa([&] {
     for (const auto& s : shapes)
       for (Layout la : {Layout::rows, Layout::columns})

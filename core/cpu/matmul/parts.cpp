@@ -27,8 +27,8 @@ std::int64_t threads_of_a_product() {
   return most > 0 ? std::min<std::int64_t>(most, num_threads()) : num_threads();
 }
 constexpr std::int64_t kFewTerms = 64, kLineBytes = 64;
-// From this size on a C of few terms is faster written around the caches. Of at most four terms
-// (16 MiB with 32 MiB of L3: 179 us, around the caches 412) it is so only beyond half of L3.
+// From this size on a C of few terms is faster written around the caches; of at most four terms
+// only where L3 hardly holds it (32 MiB of L3: 16 MiB 179 us, around it 412; 20 MiB the same).
 std::int64_t stream_bytes(std::int64_t k) {
   constexpr std::int64_t kVeryFewTerms = 4, kLeast = 8 << 20, kMost = 20 << 20;
   if (k > kVeryFewTerms) return kLeast;

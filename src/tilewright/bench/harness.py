@@ -110,8 +110,8 @@ def _other_threads_run() -> bool:
     try:
         threads = [task for task in Path("/proc/self/task").iterdir() if task.name != own]
         states = [(task / "stat").read_text().rpartition(")")[2].split()[0] for task in threads]
-    except OSError:  # no such file system, or a thread that has just ended
-        return not Path("/proc/self/task").is_dir()
+    except OSError:  # a thread that has just ended: look again; or the system does not tell
+        return True
     return "R" in states
 
 

@@ -67,11 +67,12 @@ void chains_of_row(std::int64_t k, const T* a, std::int64_t a_col, const T* b, s
 #pragma GCC unroll 4
       for (int i = 0; i < decltype(count)::value; ++i) {
         const typename V::Raw x = V(a[(l + i * kChain) * a_col]).v;
-        const T* y = b + (l + i * kChain) * b_row;
+        const T* const y = b + (l + i * kChain) * b_row;
 #pragma GCC unroll 2
-        for (int v = 0; v < vectors; ++v)
-          sums[i][v] +=
-              x * (v < vectors - 1 ? V::load(y + v * lanes).v : V::load(y + v * lanes, last).v);
+        for (int v = 0; v < vectors; ++v) {
+          const bool whole = !kMaskedAccess || v < vectors - 1;
+          sums[i][v] += x * (whole ? V::load(y + v * lanes).v : V::load(y + v * lanes, last).v);
+        }
       }
   };
   const std::int64_t rest = k - (chains - 1) * kChain;  // terms of the last chain

@@ -1,6 +1,7 @@
 // Products of few terms. Loading and storing is most of their work, so the micro-kernel's square
 // tiles are the wrong shape: long rows of C are written one or two at a time from end to end; for
-// rows no wider than a vector, B stays in registers and A streams past it. B may have any strides.
+// rows no wider than a vector, B stays in registers and A streams past it. B may have any strides;
+// without masked access C's rows are whole vectors.
 #pragma once
 
 namespace tw::TW_ISA_NAME {
@@ -20,10 +21,13 @@ TW_INLINE void finish_sums(Vec<T> sums, T* c, int count, const Update<T>& update
                            const MatmulEpilogue& epilogue, std::int64_t i, std::int64_t j) {
   using V = Vec<T>;
   if (how == Finish::update) {
-    if (update.beta != 0) sums = sums + V(update.beta) * V::load(c, count);
+    const auto load = [count](const T* p) TW_LAMBDA_INLINE {
+      return kMaskedAccess ? V::load(p, count) : V::load(p);
+    };
+    if (update.beta != 0) sums = sums + V(update.beta) * load(c);
     if (epilogue.bias) {
       const T* bias = (const T*)epilogue.bias + i * epilogue.row + j * epilogue.col;
-      sums = sums + (epilogue.col ? V::load(bias, count) : V(*bias));
+      sums = sums + (epilogue.col ? load(bias) : V(*bias));
     }
     if (epilogue.relu) sums = at_least(sums, V(T(0)));
   }
