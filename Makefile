@@ -63,9 +63,9 @@ test-core: $(VENV)/.tools  ## the C++ core alone, under address and undefined-be
 	$(call build_core_tests,$(call sanitize,address$(comma)undefined),build/sanitize)
 	build/sanitize/tilewright_tests
 
-test-races: $(VENV)/.tools  ## the core's memory, threads, transfers and scheduler under the thread sanitizer
+test-races: $(VENV)/.tools  ## the core's memory, threads, modes, transfers and scheduler under the thread sanitizer
 	$(call build_core_tests,$(call sanitize,thread),build/races)
-	build/races/tilewright_tests pool threads transfer scheduler
+	build/races/tilewright_tests pool threads transfer scheduler modes
 
 # A cross compiler and an emulator of another processor; Debian: g++-aarch64-linux-gnu, qemu-user.
 ARM64_CXX ?= aarch64-linux-gnu-g++
@@ -83,7 +83,7 @@ test-python: build $(VENV)/.test  ## the Python tests
 	$(BIN)/python -m pytest
 
 bench: build  ## compare with the peers that are installed
-	$(BIN)/python -m pip install --quiet numpy matplotlib $(TORCH)
+	$(BIN)/python -m pip install --quiet numpy matplotlib threadpoolctl jax $(TORCH)
 	$(BIN)/tilewright bench matmul
 	$(BIN)/tilewright bench train
 	$(BIN)/tilewright bench overhead

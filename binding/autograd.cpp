@@ -1,4 +1,6 @@
 // Gradients, modes and hooks.
+#include "binding/cycles.h"
+#include "binding/function.h"
 #include "binding/module.h"
 #include "core/autograd/backward.h"
 #include "core/autograd/mode.h"
@@ -11,14 +13,15 @@ using namespace nb::literals;
 namespace {
 
 std::vector<Tensor> read_sequence(nb::handle source, const char* what) {
-  if (is_tensor(source.ptr())) return {raw_tensor(source.ptr())};
+  if (is_tensor(source.ptr())) return {current_tensor(source.ptr())};
   if (!nb::isinstance<nb::sequence>(source))
-    fail(ErrorKind::type, "grad: ", what, " must be a tensor or a sequence of tensors");
+    fail(ErrorKind::type, "grad: ", what, " must be a tensor or a sequence of tensors, got ",
+         told(source.ptr()));
   std::vector<Tensor> out;
   for (nb::handle item : source) {
     if (!item.is_none() && !is_tensor(item.ptr()))
-      fail(ErrorKind::type, "grad: ", what, " must be tensors");
-    out.push_back(item.is_none() ? Tensor() : raw_tensor(item.ptr()));
+      fail(ErrorKind::type, "grad: ", what, " must be tensors, got ", told(item.ptr()));
+    out.push_back(item.is_none() ? Tensor() : current_tensor(item.ptr()));
   }
   return out;
 }
@@ -41,50 +44,46 @@ nb::tuple gradients_of(nb::object outputs, nb::object inputs, nb::object seeds,
   return nb::tuple(out);
 }
 
-// A Python function as a hook: None keeps the value.
-Hook as_hook(nb::object function) {
-  if (!PyCallable_Check(function.ptr())) fail(ErrorKind::type, "a hook must be callable");
-  return [function](const Tensor& x) {
-    const nb::object result = function(nb::steal(wrap(x)));
-    if (result.is_none()) return Tensor();
-    if (!is_tensor(result.ptr())) fail(ErrorKind::type, "a hook must return a tensor or None");
-    return raw_tensor(result.ptr());
-  };
-}
-
-// What registering a hook returns: the tensor and the hook's number, removable once.
+// What registering a hook returns. It does not keep the tensor.
 struct HookHandle {
-  Tensor tensor;
   std::uint64_t id;
-  void remove() {
-    if (tensor) remove_hook(tensor, id);
-    tensor = Tensor();
-  }
 };
+
+HookHandle add_hook(const Tensor& x, nb::object function,
+                    std::uint64_t (*add)(const Tensor& x, Hook hook)) {
+  if (!PyCallable_Check(function.ptr()))
+    fail(ErrorKind::type, "a hook must be callable, got ", told(function.ptr()));
+  const HookHandle handle{add(x, PythonHook{function})};
+  if (x->wrapper) watch(static_cast<TensorObject*>(x->wrapper));
+  watch_closure(function.ptr());
+  return handle;
+}
 
 }  // namespace
 
 void bind_autograd(nb::module_& m) {
-  m.def("is_grad_enabled", [] { return grad_mode; }, "Whether ops are being recorded.");
-  m.def("_set_grad_mode", [](bool enabled) { return std::exchange(grad_mode, enabled); });
-  m.def("grad", gradients_of, "outputs"_a, "inputs"_a, "grad_outputs"_a = nb::none(),
+  m.def("is_grad_enabled", [] { return modes.grad; }, "Whether this thread's ops are recorded.");
+  m.def("grad", gradients_of, "outputs"_a.none(), "inputs"_a.none(), "grad_outputs"_a = nb::none(),
         "retain_graph"_a = nb::none(), "create_graph"_a = false, "allow_unused"_a = false,
         "plan"_a = false,
         "Gradients of outputs with respect to inputs, as a tuple; no grad is touched.");
   nb::class_<HookHandle>(m, "HookHandle", "A registered hook.")
-      .def("remove", &HookHandle::remove, "Removes the hook; a second call does nothing.");
+      .def("__repr__",
+           [](const HookHandle& handle) {
+             return "<HookHandle: hook " + std::to_string(handle.id) + ">";
+           })
+      .def(
+          "remove", [](const HookHandle& handle) { HookList::remove(handle.id); },
+          "Removes the hook; a second call does nothing.");
   method(
       "register_hook",
-      [](const Itself& x, nb::object hook) {
-        return HookHandle{x, register_hook(x, as_hook(hook))};
-      },
-      "hook"_a, "Calls hook(grad) when the gradient is complete; a returned tensor replaces it.");
+      [](const Itself& x, nb::object hook) { return add_hook(x, hook, register_hook); },
+      "hook"_a.none(),
+      "Calls hook(grad) when the gradient is complete; a returned tensor replaces it.");
   method(
       "register_forward_hook",
-      [](const Itself& x, nb::object hook) {
-        return HookHandle{x, register_forward_hook(x, as_hook(hook))};
-      },
-      "hook"_a,
+      [](const Itself& x, nb::object hook) { return add_hook(x, hook, register_forward_hook); },
+      "hook"_a.none(),
       "Calls hook(value) when an op takes the tensor; the op uses a returned tensor instead.");
 }
 

@@ -23,6 +23,11 @@ void create_dtypes(nb::module_& module);
 bool read_tensor(PyObject* object, Tensor& out);
 bool read_tensors(PyObject* object, std::vector<Tensor>& out);
 
+// False, without an error set, for what is no whole number of 64 bits, and for bool.
+bool read_integer(PyObject* object, std::int64_t& out);
+// Raises for all but None and 'cpu'.
+void check_device(nb::handle device);
+
 bool read_shape(PyObject* object, Shape& out);
 PyObject* wrap_dims(const Dims& dims);
 
@@ -47,7 +52,7 @@ template <> struct type_caster<tw::binding::Itself> {
   NB_TYPE_CASTER(tw::binding::Itself, const_name("Tensor"))
   bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
     if (!tw::binding::is_tensor(source.ptr())) return false;
-    static_cast<tw::Tensor&>(value) = tw::binding::raw_tensor(source.ptr());
+    static_cast<tw::Tensor&>(value) = tw::binding::current_tensor(source.ptr());
     return true;
   }
 };
@@ -149,6 +154,18 @@ TW_OPTIONAL_CASTER(tw::Operand, "Tensor | bool | int | float | complex", tw::bin
 TW_OPTIONAL_CASTER(tw::Scalar, "bool | int | float | complex", tw::binding::read_scalar)
 TW_OPTIONAL_CASTER(tw::DType, "dtype", tw::binding::require_dtype)
 TW_OPTIONAL_CASTER(tw::Dims, "int | collections.abc.Sequence[int]", tw::binding::read_shape)
+
+// Whole numbers of arguments: anything with __index__ but bool, which is no number of axes, of
+// elements or of anything else.
+template <> struct type_caster<std::int64_t> {
+  NB_TYPE_CASTER(std::int64_t, const_name("int"))
+  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
+    return tw::binding::read_integer(source.ptr(), value);
+  }
+  static handle from_cpp(std::int64_t value, rv_policy, cleanup_list*) noexcept {
+    return PyLong_FromLongLong(value);
+  }
+};
 
 template <> struct type_caster<tw::binding::AxisArgument> {
   NB_TYPE_CASTER(tw::binding::AxisArgument,

@@ -1,4 +1,5 @@
 // Checkpointed functions, plans of backward passes, and temporary memory.
+#include "binding/cycles.h"
 #include "binding/module.h"
 #include "core/autograd/backward.h"
 #include "core/autograd/checkpoint.h"
@@ -12,23 +13,12 @@ using namespace nb::literals;
 
 namespace {
 
-nb::object call(const nb::object& function, const std::vector<Tensor>& inputs) {
-  nb::list values;
-  for (const Tensor& x : inputs) values.append(nb::steal(wrap(x)));
-  return function(values);
-}
-
 // Calls function(inputs) such that what its ops save is computed again in backward.
 nb::object checkpoint(nb::object function, nb::list tensors) {
   std::vector<Tensor> inputs;
-  for (nb::handle x : tensors) inputs.push_back(raw_tensor(x.ptr()));
+  for (nb::handle x : tensors) inputs.push_back(current_tensor(x.ptr()));
   const auto draws = std::make_shared<DrawLog>();
-  const Ref<CheckpointFrame> frame(new CheckpointFrame(
-      [function, draws](const std::vector<Tensor>& same) {
-        const DrawScope scope(*draws, DrawScope::Mode::repeat);
-        call(function, same);
-      },
-      inputs));
+  const Ref<CheckpointFrame> frame(new CheckpointFrame(PythonRerun{function, draws}, inputs));
   const CheckpointFrame::Recording recording(*frame);
   const DrawScope scope(*draws, DrawScope::Mode::log);
   return function(tensors);
@@ -57,6 +47,13 @@ nb::dict scratch_dictionary() {
 }
 
 }  // namespace
+
+void PythonRerun::operator()(const std::vector<Tensor>& inputs) const {
+  const DrawScope scope(*draws, DrawScope::Mode::repeat);
+  nb::list values;
+  for (const Tensor& x : inputs) values.append(nb::steal(wrap(x)));
+  function(values);
+}
 
 void bind_gradient_memory(nb::module_& m) {
   m.def("_checkpoint", checkpoint, "function"_a, "inputs"_a);

@@ -5,10 +5,13 @@
 
 #include "binding/casters.h"
 #include "binding/dlpack.h"
+#include "binding/function.h"
+#include "core/autograd/node.h"
 #include "core/base/error.h"
 #include "core/cpu/convert.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
+#include "core/tensor/access.h"
 
 namespace tw::binding {
 
@@ -66,8 +69,25 @@ struct BufferView {
   }
 };
 
-// Copies element by element where strides are not whole elements (packed records).
-Tensor tensor_over_buffer(PyObject* object) {
+// Says where the memory lies that an importing tensor shows: others may show it as well.
+Tensor sharing(const Tensor& x) {
+  const ByteRange range = byte_range(x);
+  const char* data = static_cast<const char*>(x->storage->data);
+  x->storage->share(data + range.low, data + range.high);
+  return x;
+}
+
+// Foreign memory under the engine's promise that truth values are bytes 0 or 1.
+Tensor adopted(const Tensor& x, bool copy_allowed) {
+  if (!is_bool(x.dtype())) return x;
+  const Tensor y = with_truth_values(x);
+  if (!y.is(x) && !copy_allowed)
+    fail(ErrorKind::value,
+         "bool bytes other than 0 and 1 need a copy, but copy=False was given; use x != 0 first");
+  return y;
+}
+
+Tensor tensor_over_buffer(PyObject* object, bool copy_allowed) {
   BufferView buffer(object);
   const Py_buffer& view = *buffer.view;
   const DType dtype = dtype_of_format(view.format, view.itemsize);
@@ -83,7 +103,8 @@ Tensor tensor_over_buffer(PyObject* object) {
   if (!view.strides) strides = contiguous_strides(shape);
   if (view.suboffsets || !whole)
     fail(ErrorKind::buffer, "the array's strides are not whole elements; copy it first");
-  return Tensor::over(buffer.into_storage(), 0, shape, strides, dtype);
+  return adopted(sharing(Tensor::over(buffer.into_storage(), 0, shape, strides, dtype)),
+                 copy_allowed);
 }
 
 // ---- nested lists ----
@@ -98,39 +119,40 @@ void find_shape(PyObject* object, Shape& shape) {
 }
 
 // Elements in order; checks that every level has the extent of the first.
-void flatten(PyObject* object, const Shape& shape, int depth, std::vector<PyObject*>& out) {
+void flatten(PyObject* object, const Shape& shape, int depth, std::vector<PyObject*>& out,
+             const char* op) {
   const bool sequence = PyList_Check(object) || PyTuple_Check(object);
   if (depth == shape.rank()) {
-    if (sequence) fail(ErrorKind::value, "asarray: nested lists of different depths");
+    if (sequence) fail(ErrorKind::value, op, ": nested lists of different depths");
     return out.push_back(object);
   }
   if (!sequence || PySequence_Fast_GET_SIZE(object) != shape[depth])
-    fail(ErrorKind::value, "asarray: nested lists of different lengths do not make a tensor");
+    fail(ErrorKind::value, op, ": nested lists of different lengths do not make a tensor");
   for (Py_ssize_t i = 0; i < shape[depth]; ++i)
-    flatten(PySequence_Fast_GET_ITEM(object, i), shape, depth + 1, out);
+    flatten(PySequence_Fast_GET_ITEM(object, i), shape, depth + 1, out, op);
 }
 
-Scalar element_value(PyObject* object) {
+Scalar element_value(PyObject* object, const char* op) {
   Scalar value(0);
   if (read_scalar(object, value)) return value;
   if (is_tensor(object) || is_array(object)) {
-    const Tensor x = is_tensor(object) ? raw_tensor(object) : as_tensor(object);
+    const Tensor x = is_tensor(object) ? raw_tensor(object) : as_tensor(object, op);
     if (x.count() == 1 && read_scalar(nb::steal(item_of(x)).ptr(), value)) return value;
   }
-  fail(ErrorKind::type, "asarray: cannot make a tensor of ", Py_TYPE(object)->tp_name);
+  fail(ErrorKind::type, op, ": cannot make a tensor of ", Py_TYPE(object)->tp_name);
 }
 
-Tensor tensor_of_list(PyObject* object) {
+Tensor tensor_of_list(PyObject* object, const char* op) {
   Shape shape;
   find_shape(object, shape);
   std::vector<PyObject*> elements;
-  flatten(object, shape, 0, elements);
+  flatten(object, shape, 0, elements, op);
   std::vector<Scalar> values;
   values.reserve(elements.size());
   auto reach = Scalar::Reach::int64;
   auto kind = elements.empty() ? Scalar::Kind::floating : Scalar::Kind::boolean;
   for (PyObject* element : elements) {
-    values.push_back(element_value(element));
+    values.push_back(element_value(element, op));
     kind = std::max(kind, values.back().kind);
     reach = std::max(reach, values.back().reach);
   }
@@ -139,8 +161,10 @@ Tensor tensor_of_list(PyObject* object) {
   sample.reach = reach;
   const DType dtype = sample.natural_dtype();
   Tensor y = Tensor::empty(shape, dtype);
+  Access at;
+  char* const first = at(y);
   for (std::size_t i = 0; i < values.size(); ++i)
-    values[i].store(dtype, y.bytes() + i * y.item_bytes(), "asarray");
+    values[i].store(dtype, first + i * y.item_bytes(), op);
   return y;
 }
 
@@ -177,10 +201,14 @@ PyObject* list_from(const Tensor& x, int axis, const char* at) {
   return list;
 }
 
+}  // namespace
+
 void refuse_graph(const Tensor& x, const char* what) {
   if (x.requires_grad())
     fail(ErrorKind::runtime, what, ": the tensor requires grad; use detach() first");
 }
+
+namespace {
 
 // ---- DLPack ----
 
@@ -207,13 +235,13 @@ DType dtype_of_dlpack(dlpack::DataType type) {
 template <class M> struct Export {
   M managed;
   Tensor tensor;
-  Pinned pinned;
+  Lent lent;
   Shape shape;
   Strides strides;
 };
 
 template <class M> PyObject* export_capsule(const Tensor& x, bool copied, const char* name) {
-  auto* out = new Export<M>{{}, x, Pinned(x->storage), x.shape(), x.strides()};
+  auto* out = new Export<M>{{}, x, Lent(x->storage), x.shape(), x.strides()};
   out->managed.tensor = {x.pinned_bytes(),
                          {dlpack::kCpu, 0},
                          x.rank(),
@@ -276,14 +304,14 @@ template <class M> Tensor import_capsule(PyObject* capsule, const char* name, co
                                            auto* m = static_cast<M*>(owner);
                                            if (m->deleter) m->deleter(m);
                                          });
-  return Tensor::over(std::move(storage), 0, shape, strides, dtype);
+  return sharing(Tensor::over(std::move(storage), 0, shape, strides, dtype));
 }
 
 // What a buffer's consumer holds: its shape and strides, and the bytes in their place.
 struct BufferExport {
   explicit BufferExport(const Tensor& x)
-      : pinned(x->storage), dims(static_cast<std::size_t>(2 * x.rank() + 1)) {}
-  Pinned pinned;
+      : lent(x->storage), dims(static_cast<std::size_t>(2 * x.rank() + 1)) {}
+  Lent lent;
   std::vector<Py_ssize_t> dims;
 };
 
@@ -339,22 +367,26 @@ bool is_array(PyObject* object) {
   return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__dlpack__");
 }
 
-Tensor as_tensor(PyObject* object) {
+Tensor as_tensor(PyObject* object, const char* op, bool copy_allowed) {
   if (is_tensor(object)) return unwrap(object);
   if (PyBytes_Check(object) || PyByteArray_Check(object))
-    fail(ErrorKind::type, "asarray: cannot make a tensor of ", Py_TYPE(object)->tp_name,
+    fail(ErrorKind::type, op, ": cannot make a tensor of ", Py_TYPE(object)->tp_name,
          "; use frombuffer(buffer, dtype)");
-  if (PyObject_CheckBuffer(object)) return tensor_over_buffer(object);
+  if (PyObject_CheckBuffer(object)) return tensor_over_buffer(object, copy_allowed);
   if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__dlpack__"))
-    return from_dlpack(object, nb::none(), nb::none());
+    return from_dlpack(object, nb::none(),
+                       copy_allowed ? nb::object(nb::none()) : nb::object(nb::bool_(false)));
   if (PyObject_HasAttrString(object, "__array__"))
-    return tensor_over_buffer(nb::handle(object).attr("__array__")().ptr());
-  if (PyRange_Check(object)) return tensor_of_list(nb::list(nb::handle(object)).ptr());
-  return tensor_of_list(object);
+    return tensor_over_buffer(nb::handle(object).attr("__array__")().ptr(), copy_allowed);
+  if (PyRange_Check(object)) return tensor_of_list(nb::list(nb::handle(object)).ptr(), op);
+  return tensor_of_list(object, op);
 }
 
 Tensor from_buffer(nb::handle source, DType dtype, std::optional<Shape> shape,
                    std::int64_t offset) {
+  if (!PyObject_CheckBuffer(source.ptr()))
+    fail(ErrorKind::type, "frombuffer: buffer must have the buffer protocol, as bytes has, got ",
+         told(source.ptr()));
   BufferView buffer(source.ptr());
   if (!PyBuffer_IsContiguous(buffer.view.get(), 'C'))
     fail(ErrorKind::value, "frombuffer: the buffer is not contiguous");
@@ -374,12 +406,16 @@ Tensor from_buffer(nb::handle source, DType dtype, std::optional<Shape> shape,
   if (element_count(*shape) > available / item)
     fail(ErrorKind::value, "frombuffer: shape ", *shape, " needs ", element_count(*shape) * item,
          " bytes, the buffer has ", available);
-  return Tensor::over(buffer.into_storage(), offset, *shape, contiguous_strides(*shape), dtype);
+  return adopted(sharing(Tensor::over(buffer.into_storage(), offset, *shape,
+                                      contiguous_strides(*shape), dtype)),
+                 true);
 }
 
 Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy_arg) {
   if (!device.is_none() && !nb::isinstance<nb::str>(device))
     fail(ErrorKind::type, "from_dlpack: device must be 'cpu'");
+  if (!nb::hasattr(object, "__dlpack__"))
+    fail(ErrorKind::type, "from_dlpack: x must have __dlpack__, got ", told(object.ptr()));
   nb::object capsule;
   try {
     nb::dict options;
@@ -390,11 +426,13 @@ Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy_arg) {
     if (!error.matches(PyExc_TypeError)) throw;  // a producer older than DLPack 1.0
     capsule = object.attr("__dlpack__")();
   }
+  const bool copy_allowed = !copy_arg.is(nb::handle(Py_False));
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned"))
-    return import_capsule<dlpack::ManagedVersioned>(capsule.ptr(), "dltensor_versioned",
-                                                    "used_dltensor_versioned");
+    return adopted(import_capsule<dlpack::ManagedVersioned>(capsule.ptr(), "dltensor_versioned",
+                                                            "used_dltensor_versioned"),
+                   copy_allowed);
   const Tensor x = import_capsule<dlpack::Managed>(capsule.ptr(), "dltensor", "used_dltensor");
-  return copy_arg.is(nb::handle(Py_True)) ? copy(x) : x;
+  return adopted(copy_arg.is(nb::handle(Py_True)) ? copy(x) : x, copy_allowed);
 }
 
 PyObject* item_of(const Tensor& x) {
@@ -415,14 +453,10 @@ namespace {
 
 Tensor asarray(nb::object source, std::optional<DType> dtype, nb::handle device,
                std::optional<bool> copy_arg) {
-  if (!device.is_none() && !nb::isinstance<nb::str>(device))
-    fail(ErrorKind::type, "asarray: device must be a name such as 'cpu'");
-  if (!device.is_none() && nb::cast<std::string>(device) != "cpu")
-    fail(ErrorKind::value, "asarray: no device '", nb::cast<std::string>(device),
-         "'; this build has 'cpu'");
+  check_device(device);
   const bool shares = is_tensor(source.ptr()) || is_array(source.ptr()) ||
                       PyObject_HasAttrString(source.ptr(), "__array__");
-  Tensor x = as_tensor(source.ptr());
+  Tensor x = as_tensor(source.ptr(), "asarray", copy_arg != false);
   const bool converts = dtype && *dtype != x.dtype();
   if (copy_arg == false && (converts || !shares))
     fail(ErrorKind::value, "asarray: a copy is needed here, but copy=False was given");
@@ -430,9 +464,11 @@ Tensor asarray(nb::object source, std::optional<DType> dtype, nb::handle device,
     // Numbers go straight to the type asked for: a float64 keeps its digits.
     Tensor y = Tensor::empty(x.shape(), *dtype);
     std::vector<PyObject*> elements;
-    flatten(source.ptr(), x.shape(), 0, elements);
+    flatten(source.ptr(), x.shape(), 0, elements, "asarray");
+    Access at;
+    char* const first = at(y);
     for (std::size_t i = 0; i < elements.size(); ++i)
-      element_value(elements[i]).store(*dtype, y.bytes() + i * y.item_bytes(), "asarray");
+      element_value(elements[i], "asarray").store(*dtype, first + i * y.item_bytes(), "asarray");
     return y;
   }
   if (converts) return astype(x, *dtype);
@@ -447,9 +483,28 @@ void bind_interchange(nb::module_& m) {
       "asarray", asarray, "obj"_a.none(), "dtype"_a = nb::none(), "device"_a = nb::none(),
       "copy"_a = nb::none(),
       "A tensor from nested lists, numbers, or anything with the buffer protocol or DLPack, whose\n"
-      "memory is shared where no conversion is needed and copy is not True.");
-  m.def("frombuffer", from_buffer, "buffer"_a, "dtype"_a, "shape"_a = nb::none(), "offset"_a = 0,
-        "A tensor over the bytes of a buffer, without a copy; offset in bytes.");
+      "memory is shared where no conversion is needed and copy is not True; bool bytes other than "
+      "0\n"
+      "and 1 need one.");
+  m.def(
+      "tensor",
+      [](nb::object obj, std::optional<DType> dtype, nb::handle device, bool requires_grad) {
+        const Tensor x = asarray(obj, dtype, device, true);
+        // A tensor asked for is a leaf of its own, whatever it was made from.
+        const Tensor y = x.requires_grad() ? detach(x) : x;
+        if (requires_grad && !is_floating(y.dtype()))
+          fail(ErrorKind::type, "only floating-point tensors can require grad, got ",
+               name_of(y.dtype()));
+        if (requires_grad) set_requires_grad(y, true);
+        return y;
+      },
+      "obj"_a.none(), "dtype"_a = nb::none(), "device"_a = nb::none(), "requires_grad"_a = false,
+      "A tensor with its own copy of the data, as asarray(obj, copy=True), outside any graph.");
+  m.def("frombuffer", from_buffer, "buffer"_a.none(), "dtype"_a, "shape"_a = nb::none(),
+        "offset"_a = 0,
+        "A tensor over the bytes of a buffer; offset in bytes. Without a copy, except that bool "
+        "bytes\n"
+        "other than 0 and 1 are copied, as 1.");
   m.def("from_dlpack", from_dlpack, "x"_a, nb::kw_only(), "device"_a = nb::none(),
         "copy"_a = nb::none(), "A tensor over the memory of an object with __dlpack__.");
   m.def(

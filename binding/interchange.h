@@ -16,13 +16,18 @@ void release_buffer(PyObject* self, Py_buffer* view) noexcept;
 // Whether `object` offers its memory: buffer protocol (bytes excepted) or DLPack.
 bool is_array(PyObject* object);
 // Shares memory where the object offers it; nested lists of numbers and single numbers are copied.
-// Raises TypeError for anything else, ValueError for ragged lists.
-Tensor as_tensor(PyObject* object);
+// Raises TypeError for anything else, ValueError for ragged lists, in the name of `op`.
+// Truth values whose bytes are not all 0 or 1 are copied too; ValueError where `copy_allowed` is
+// false.
+Tensor as_tensor(PyObject* object, const char* op = "asarray", bool copy_allowed = true);
 // Shares the object's memory through the buffer protocol, flat bytes seen as `dtype`.
 Tensor from_buffer(nb::handle buffer, DType dtype, std::optional<Shape> shape,
                    std::int64_t offset_bytes);
 // Shares memory through DLPack. Raises BufferError for devices or types the engine does not have.
 Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy);
+
+// Raises RuntimeError where the graph would not learn of what NumPy does with the memory.
+void refuse_graph(const Tensor& x, const char* what);
 
 PyObject* item_of(const Tensor& x);  // Python number from a single element; new reference
 PyObject* list_of(const Tensor& x);  // nested lists; new reference

@@ -52,8 +52,10 @@ BlockObject* as_block(PyObject* self) { return reinterpret_cast<BlockObject*>(se
 
 PyObject* new_block(std::size_t bytes, bool zero) {
   Ref<Storage> storage = Storage::allocate(bytes);
-  if (zero) std::memset(storage->use(), 0, bytes);
-  if (dispatch_state.blocks_move) end_op();
+  if (zero) {
+    const Pinned pinned(storage);
+    std::memset(storage->place(), 0, bytes);
+  }
   BlockObject* object;
   if (kept_count > 0) {
     object = kept[--kept_count];
@@ -107,7 +109,7 @@ PyObject* block_address(PyObject* self, void*) {
   try {
     Storage& storage = storage_of(self);
     storage.pin();  // for good: nobody tells when the address is no longer used
-    return PyLong_FromVoidPtr(storage.data);
+    return PyLong_FromVoidPtr(storage.place());
   } catch (...) {
     return raise_current();
   }
@@ -117,7 +119,7 @@ int get_block_buffer(PyObject* self, Py_buffer* view, int flags) {
   try {
     Storage& storage = storage_of(self);
     auto* pinned = new Pinned(Ref<Storage>(&storage));
-    if (PyBuffer_FillInfo(view, self, storage.data, static_cast<Py_ssize_t>(storage.bytes), 0,
+    if (PyBuffer_FillInfo(view, self, storage.place(), static_cast<Py_ssize_t>(storage.bytes), 0,
                           flags) < 0) {
       delete pinned;
       return -1;
@@ -180,22 +182,16 @@ class Pool {
     const std::int64_t quota = quota_bytes.value_or(-1);
     const std::string parent = spill_parent(spill_dir, quota >= 0);
     pool_ = QuotaPool::create(quota, parent, choose_ledger(quota, !parent.empty()));
-    if (parent.empty()) return;
-    dispatch_state.blocks_move = true;  // from now on blocks may leave when no op uses them
-    dispatch_state.update();
   }
-
-  ~Pool() { end_op(); }  // which would keep the pool until this thread's next one
-  Pool(const Pool&) = delete;
 
   void enter() {
-    entered().push_back({this, block_source});
-    block_source = pool_.get();
+    entered().push_back({pool_, modes.source});
+    modes.source = pool_.get();
   }
   void leave() {
-    if (entered().empty() || entered().back().pool != this)
+    if (entered().empty() || entered().back().pool != pool_)
       fail(ErrorKind::runtime, "Pool: left in another order, or on another thread, than entered");
-    block_source = entered().back().before;
+    modes.source = entered().back().before;
     entered().pop_back();
   }
   PyObject* allocate(Py_ssize_t bytes, bool zero) {
@@ -218,20 +214,32 @@ class Pool {
     if (pool_->quota_bytes() < 0)
       fail(ErrorKind::value, "on_pressure: a pool without quota_bytes has no pressure");
     if (!PyCallable_Check(call.ptr())) fail(ErrorKind::type, "on_pressure: not callable");
-    pool_->on_pressure(level, [call](std::int64_t live_bytes) {
+    const auto held = std::make_shared<nb::object>(std::move(call));
+    calls_.push_back(held);
+    pool_->on_pressure(level, [held](std::int64_t live_bytes) {
       nb::gil_scoped_acquire lock;
+      const nb::object function = *held;
+      if (!function.is_valid()) return;
       try {
-        call(live_bytes);
+        function(live_bytes);
       } catch (nb::python_error& error) {
         error.discard_as_unraisable("on_pressure");  // the allocation itself is sound
       }
     });
   }
   QuotaPool& core() { return *pool_; }
+  // Only a pool that can be entered meets pressure, so its calls are this object's.
+  int visit_calls(visitproc visit, void* arg) const {
+    for (const auto& call : calls_) Py_VISIT(call->ptr());
+    return 0;
+  }
+  void drop_calls() {
+    for (const auto& call : calls_) call->reset();
+  }
 
  private:
   struct Entered {
-    const Pool* pool;
+    std::shared_ptr<QuotaPool> pool;  // which stays while it is in force, whoever drops it
     BlockSource* before;
   };
   static std::vector<Entered>& entered() {
@@ -253,7 +261,19 @@ class Pool {
   }
 
   std::shared_ptr<QuotaPool> pool_;
+  std::vector<std::shared_ptr<nb::object>> calls_;  // of on_pressure; shared with the core's
 };
+
+int traverse_pool(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return nb::inst_ready(self) ? nb::inst_ptr<Pool>(self)->visit_calls(visit, arg) : 0;
+}
+int clear_pool(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<Pool>(self)->drop_calls();
+  return 0;
+}
+PyType_Slot pool_slots[] = {
+    {Py_tp_traverse, slot(traverse_pool)}, {Py_tp_clear, slot(clear_pool)}, {0, nullptr}};
 
 // ---- events ----
 
@@ -288,9 +308,10 @@ std::string python_position() {
 }
 
 void bind_pool(nb::module_& m) {
-  nb::class_<Pool>(m, "Pool",
+  nb::class_<Pool>(m, "Pool", nb::type_slots(pool_slots),
                    "Memory with a quota of its own.\n\n"
-                   "Tensors made inside `with pool:` live in it. Where they would exceed\n"
+                   "Tensors that this thread makes inside `with pool:` live in it, and those of\n"
+                   "tasks that it submits inside. Where they would exceed\n"
                    "quota_bytes, those unused for longest are written to files in spill_dir and\n"
                    "brought back when an op needs them. spill_dir: default TILEWRIGHT_SPILL_DIR,\n"
                    "else the system's folder for temporary files; False: never spill. Raises\n"
@@ -326,6 +347,13 @@ void bind_pool(nb::module_& m) {
            "frees\n"
            "need not be spilled. Called again after they fell below.")
       .def_prop_ro("quota_bytes", &Pool::quota, "The quota, or None.")
+      .def("__repr__",
+           [](Pool& pool) {
+             const auto figures = pool.stats();
+             return nb::str(nb::str("<Pool: {} bytes live, {} spilled, quota {}>")
+                                .attr("format")(figures["live_bytes"], figures["spilled_bytes"],
+                                                pool.quota()));
+           })
       .def_prop_ro(
           "spill_folder", [](Pool& pool) { return pool.core().spill_path(); },
           "Where the files of spilled blocks are; '' while there are none.");
@@ -356,14 +384,10 @@ void bind_memory(nb::module_& m) {
       "memory_trim", [] { return pool_trim(); },
       "Gives unused memory back to the system; returns bytes.");
   m.def("memory_reset_peaks", pool_reset_peaks, "Starts the peak figures anew.");
-  m.def("_start_memory_log", [](std::size_t capacity) {
-    start_memory_log(capacity);
-    dispatch_state.update();
-  });
+  m.def("_start_memory_log", start_memory_log);
   m.def("_stop_memory_log", [] {
     std::int64_t dropped = 0;
     const std::deque<MemoryEvent> events = stop_memory_log(dropped);
-    dispatch_state.update();
     nb::list out;
     for (const MemoryEvent& event : events) out.append(describe(event));
     return nb::make_tuple(out, dropped);

@@ -1,6 +1,7 @@
 // The extension module: types first, then every part's functions.
 #include "binding/module.h"
 
+#include "binding/function.h"
 #include "core/cpu/matmul.h"
 #include "core/runtime/profile.h"
 
@@ -27,6 +28,7 @@ NB_MODULE(_core, m) {
   bind_pointwise(m);
   bind_ops(m);
   bind_tensor_methods(m);
+  bind_tensor_spellings(m);
   bind_autograd(m);
   bind_optimizer(m);
   bind_memory(m);
@@ -34,4 +36,7 @@ NB_MODULE(_core, m) {
   bind_transfer(m);
   bind_scheduler(m);
   bind_gradient_memory(m);
+  bind_cycles(m);
+  create_function_types();
+  present_functions(m);
 }

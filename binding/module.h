@@ -9,6 +9,7 @@ namespace tw::binding {
 void bind_pointwise(nb::module_& module);
 void bind_ops(nb::module_& module);
 void bind_tensor_methods(nb::module_& module);
+void bind_tensor_spellings(nb::module_& module);
 void bind_autograd(nb::module_& module);
 void bind_optimizer(nb::module_& module);
 void bind_runtime(nb::module_& module);
@@ -17,6 +18,7 @@ void bind_ledger(nb::module_& module);
 void bind_transfer(nb::module_& module);
 void bind_scheduler(nb::module_& module);
 void bind_gradient_memory(nb::module_& module);
+void bind_cycles(nb::module_& module);
 
 // Attaches a nanobind function to the Tensor type as a method.
 template <class F, class... Extra> void method(const char* name, F&& f, const Extra&... extra) {

@@ -2,9 +2,11 @@
 #include "binding/module.h"
 #include "core/autograd/node.h"
 #include "core/base/error.h"
+#include "core/ops/clip.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/join.h"
+#include "core/ops/loss.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/random.h"
@@ -17,14 +19,6 @@ namespace tw::binding {
 using namespace nb::literals;
 
 namespace {
-
-void check_device(nb::handle device) {
-  if (device.is_none()) return;
-  if (!nb::isinstance<nb::str>(device))
-    fail(ErrorKind::type, "device must be a name such as 'cpu'");
-  const auto name = nb::cast<std::string>(device);
-  if (name != "cpu") fail(ErrorKind::value, "no device '", name, "'; this build has 'cpu'");
-}
 
 template <class F> Tensor created(nb::handle device, bool requires_grad, F make) {
   check_device(device);
@@ -147,6 +141,11 @@ void bind_random(nb::module_& m) {
       .def(
           "manual_seed", [](Generator& g, std::uint64_t seed) { g = {seed}; }, "seed"_a,
           "Starts the stream of another seed.")
+      .def("__repr__",
+           [](const Generator& g) {
+             return "<Generator: seed " + std::to_string(g.seed) + ", position " +
+                    std::to_string(g.position) + ">";
+           })
       .def_prop_ro("seed", [](const Generator& g) { return g.seed; })
       .def_rw("position", &Generator::position, "32-bit words already used, a multiple of 4.");
   m.def(
@@ -155,36 +154,54 @@ void bind_random(nb::module_& m) {
   const auto size = "size"_a;
   const auto generator = "generator"_a = nb::none();
   const auto dtype_default = "dtype"_a = DType::float32;
+  const auto device = "device"_a = nb::none();
   m.def(
       "uniform",
-      [](double low, double high, const Shape& shape, DType dtype, Generator* g, bool rg) {
-        return created(nb::none(), rg, [&] { return uniform(stream(g), shape, low, high, dtype); });
+      [](double low, double high, const Shape& shape, DType dtype, Generator* g, bool rg,
+         nb::handle device) {
+        return created(device, rg, [&] { return uniform(stream(g), shape, low, high, dtype); });
       },
-      "low"_a, "high"_a, size, dtype_default, generator, "requires_grad"_a = false,
+      "low"_a, "high"_a, size, dtype_default, generator, "requires_grad"_a = false, device,
       "Uniform numbers in [low, high).");
   m.def(
       "normal",
-      [](double mean, double std, const Shape& shape, DType dtype, Generator* g, bool rg) {
-        return created(nb::none(), rg, [&] { return normal(stream(g), shape, mean, std, dtype); });
+      [](double mean, double std, const Shape& shape, DType dtype, Generator* g, bool rg,
+         nb::handle device) {
+        return created(device, rg, [&] { return normal(stream(g), shape, mean, std, dtype); });
       },
-      "mean"_a, "std"_a, size, dtype_default, generator, "requires_grad"_a = false,
+      "mean"_a, "std"_a, size, dtype_default, generator, "requires_grad"_a = false, device,
       "Normally distributed numbers (Box and Muller, 1958).");
+  const auto standard = [&](const char* name, auto draw, const char* help) {
+    m.def(
+        name,
+        [draw](const Shape& shape, DType dtype, Generator* g, nb::handle device, bool rg) {
+          return created(device, rg, [&] { return draw(stream(g), shape, 0, 1, dtype); });
+        },
+        "size"_a = nb::make_tuple(), nb::kw_only(), dtype_default, generator, device,
+        "requires_grad"_a = false, help);
+  };
+  standard("rand", uniform, "Uniform numbers in [0, 1).");
+  standard("randn", normal, "Normally distributed numbers of mean 0 and variance 1.");
   m.def(
       "randint",
-      [](std::int64_t low, std::int64_t high, const Shape& shape, DType dtype, Generator* g) {
-        return randint(stream(g), shape, low, high, dtype);
+      [](std::int64_t low, std::int64_t high, const Shape& shape, DType dtype, Generator* g,
+         nb::handle device) {
+        return created(device, false, [&] { return randint(stream(g), shape, low, high, dtype); });
       },
-      "low"_a, "high"_a, size, "dtype"_a = DType::int64, generator,
+      "low"_a, "high"_a, size, "dtype"_a = DType::int64, generator, device,
       "Whole numbers in [low, high).");
   m.def(
-      "randperm", [](std::int64_t n, Generator* g) { return randperm(stream(g), n); }, "n"_a,
-      generator, "0 to n - 1 in random order.");
+      "randperm",
+      [](std::int64_t n, Generator* g, nb::handle device) {
+        return created(device, false, [&] { return randperm(stream(g), n); });
+      },
+      "n"_a, generator, device, "0 to n - 1 in random order.");
   m.def(
       "bernoulli",
-      [](double p, const Shape& shape, DType dtype, Generator* g) {
-        return bernoulli(stream(g), shape, p, dtype);
+      [](double p, const Shape& shape, DType dtype, Generator* g, nb::handle device) {
+        return created(device, false, [&] { return bernoulli(stream(g), shape, p, dtype); });
       },
-      "p"_a, size, dtype_default, generator, "1 with probability p, else 0.");
+      "p"_a, size, dtype_default, generator, device, "1 with probability p, else 0.");
   m.def(
       "dropout",
       [](const Tensor& x, double p, bool training, Generator* g) {
@@ -208,7 +225,7 @@ void bind_shapes(nb::module_& m) {
       [](const Tensor& x, const AxisArgument& axes) { return permute_dims(x, axes.axes); }, "x"_a,
       "axes"_a, "Axes in another order, as a view.");
   m.def("broadcast_to", broadcast_to, "x"_a, "shape"_a, "Axes of extent 1 repeated, as a view.");
-  m.def("expand_dims", expand_dims, "x"_a, nb::kw_only(), "axis"_a = 0, "A new axis of extent 1.");
+  m.def("expand_dims", expand_dims, "x"_a, "axis"_a = 0, "A new axis of extent 1.");
   m.def(
       "squeeze", [](const Tensor& x, const AxisArgument& axes) { return squeeze(x, axes.axes); },
       "x"_a, "axis"_a, "Drops axes of extent 1.");
@@ -219,8 +236,7 @@ void bind_shapes(nb::module_& m) {
         for (int i = 0; axis.none && i < x.rank(); ++i) axes.push_back(i);
         return flip(x, axes);
       },
-      "x"_a, nb::kw_only(), "axis"_a = nb::none(),
-      "Order reversed along axes (all by default), as a view.");
+      "x"_a, "axis"_a = nb::none(), "Order reversed along axes (all by default), as a view.");
   m.def(
       "concat",
       [](const std::vector<Tensor>& tensors, std::optional<std::int64_t> axis) {
@@ -229,15 +245,13 @@ void bind_shapes(nb::module_& m) {
         for (const Tensor& x : tensors) flat.push_back(reshape(x, {-1}));
         return concat(flat, 0);
       },
-      "arrays"_a, nb::kw_only(), "axis"_a = 0,
-      "Tensors joined along an existing axis (None: flattened).");
-  m.def("stack", stack, "arrays"_a, nb::kw_only(), "axis"_a = 0,
-        "Tensors joined along a new axis.");
+      "arrays"_a, "axis"_a = 0, "Tensors joined along an existing axis (None: flattened).");
+  m.def("stack", stack, "arrays"_a, "axis"_a = 0, "Tensors joined along a new axis.");
   m.def(
       "astype",
       [](const Tensor& x, DType dtype, bool always_copy) { return astype(x, dtype, always_copy); },
       "x"_a, "dtype"_a, nb::kw_only(), "copy"_a = true, "x converted to another dtype.");
-  m.def("take", take, "x"_a, "indices"_a, nb::kw_only(), "axis"_a = 0,
+  m.def("take", take, "x"_a, "indices"_a, "axis"_a = 0,
         "Elements at integer indices along an axis.");
   m.def(
       "nonzero", [](const Tensor& x) { return nb::tuple(nb::cast(nonzero(x))); }, "x"_a,
@@ -250,7 +264,12 @@ void bind_shapes(nb::module_& m) {
       "broadcast_shapes",
       [](const std::vector<Shape>& shapes) {
         Shape out;
-        for (const Shape& shape : shapes) out = broadcast_shapes(out, shape, "broadcast_shapes");
+        for (const Shape& shape : shapes) {
+          for (std::int64_t extent : shape)
+            if (extent < 0)
+              fail(ErrorKind::value, "broadcast_shapes: shape ", shape, " has a negative extent");
+          out = broadcast_shapes(out, shape, "broadcast_shapes");
+        }
         return out;
       },
       "shapes"_a, "The shape that all of `shapes` broadcast to.");
@@ -278,17 +297,12 @@ void bind_shapes(nb::module_& m) {
       "The common type of tensors, dtypes and (weak) numbers.");
 }
 
-// axis=() reduces nothing: the same as reducing an added axis of extent 1.
-template <class F>
-Tensor reduce_call(F function, const Tensor& x, const AxisArgument& axis, bool keepdims) {
-  if (axis.none || !axis.axes.empty()) return function(x, axis.axes, keepdims);
-  return function(expand_dims(x, -1), Axes{-1}, false);
-}
+Axes axes_of(const AxisArgument& axis) { return axis.none ? Axes() : Axes(axis.axes); }
 
 template <class F>
 void bind_reduction(nb::module_& m, const char* name, F function, const char* doc) {
   const auto call = [function](const Tensor& x, const AxisArgument& axis, bool keepdims) {
-    return reduce_call(function, x, axis, keepdims);
+    return function(x, axes_of(axis), keepdims);
   };
   m.def(name, call, "x"_a, "axis"_a = nb::none(), "keepdims"_a = false, doc);
   method(name, call, "axis"_a = nb::none(), "keepdims"_a = false, doc);
@@ -297,9 +311,7 @@ void bind_reduction(nb::module_& m, const char* name, F function, const char* do
 template <class F> void bind_sum(nb::module_& m, const char* name, F function, const char* doc) {
   const auto call = [function](const Tensor& x, const AxisArgument& axis, bool keepdims,
                                std::optional<DType> dtype) {
-    return reduce_call([&](const Tensor& t, const Axes& axes,
-                           bool keep) { return function(t, axes, keep, dtype); },
-                       x, axis, keepdims);
+    return function(x, axes_of(axis), keepdims, dtype);
   };
   m.def(name, call, "x"_a, "axis"_a = nb::none(), "keepdims"_a = false, "dtype"_a = nb::none(),
         doc);
@@ -325,10 +337,10 @@ void bind_reductions(nb::module_& m) {
   bind_arg(m, "argmin", argmin,
            "Index of the first smallest element (of the flattened x by default).");
   const auto variance = [](const Tensor& x, const AxisArgument& axis, double correction,
-                           bool keepdims) { return var(x, axis.axes, correction, keepdims); };
+                           bool keepdims) { return var(x, axes_of(axis), correction, keepdims); };
   const auto deviation = [](const Tensor& x, const AxisArgument& axis, double correction,
                             bool keepdims) {
-    return sqrt(var(x, axis.axes, correction, keepdims));
+    return standard_deviation(x, axes_of(axis), correction, keepdims);
   };
   m.def("var", variance, "x"_a, "axis"_a = nb::none(), "correction"_a = 0.0, "keepdims"_a = false,
         "Variance; correction is taken off the number of elements.");
@@ -386,22 +398,16 @@ void bind_network(nb::module_& m) {
       "mse_loss",
       [](const Tensor& x, const Tensor& y, const std::string& reduction) {
         const Reduction how = read_reduction(reduction, "mse_loss");
-        if (!(x.shape() == y.shape()))
-          fail(ErrorKind::value, "mse_loss: shapes differ: ", x.shape(), " and ", y.shape());
-        const Tensor squares = square(x - y);
-        if (how == Reduction::none) return squares;
-        return how == Reduction::mean ? mean(squares, {}, false) : sum(squares, {}, false);
+        return mse_loss(x, y, how);
       },
       "x"_a, "y"_a, "reduction"_a = "mean", "Squared differences, averaged by default.");
   nb::delattr(m, "clip");  // the table's row, which this one adds optional bounds to
-  m.def(
-      "clip",
-      [](const Tensor& x, std::optional<Operand> low, std::optional<Operand> high) {
-        if (low && high) return clip(x, *low, *high);
-        if (low) return maximum(x, *low);
-        return high ? minimum(x, *high) : copy(x);
-      },
-      "x"_a, "min"_a = nb::none(), "max"_a = nb::none(), "x limited to the range from min to max.");
+  const auto limited = [](const Tensor& x, std::optional<Operand> low,
+                          std::optional<Operand> high) { return clip_between(x, low, high); };
+  m.def("clip", limited, "x"_a, "min"_a = nb::none(), "max"_a = nb::none(),
+        "x limited to the range from min to max.");
+  method("clip", limited, "min"_a = nb::none(), "max"_a = nb::none(),
+         "Limited to the range from min to max.");
 }
 
 }  // namespace

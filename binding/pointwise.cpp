@@ -1,5 +1,7 @@
 // One Python function and, for unary rows, one method for each row of the pointwise table.
+#include "binding/function.h"
 #include "binding/module.h"
+#include "binding/spellings.h"
 #include "core/base/error.h"
 #include "core/ops/pointwise.h"
 
@@ -9,27 +11,55 @@ namespace {
 
 constexpr const char* kArgumentNames[3][3] = {{"x"}, {"a", "b"}, {"a", "b", "c"}};
 
+std::string list_arguments(const PointwiseRow& row) {
+  std::string text = row.arity == 1 ? "1 argument (" : std::to_string(row.arity) + " arguments (";
+  for (int i = 0; i < row.arity; ++i)
+    text += (i ? ", " : "") + std::string(kArgumentNames[row.arity - 1][i]);
+  return text + ")";
+}
+
+// The place of a named argument, by our names or other libraries'; the arity where there is none.
+int place_of(const PointwiseRow& row, std::string_view keyword) {
+  const char* const* names = kArgumentNames[row.arity - 1];
+  for (int i = 0; i < row.arity; ++i)
+    if (keyword == names[i]) return i;
+  for (const Alias& alias : keyword_aliases())
+    for (int i = 0; keyword == alias.other && i < row.arity; ++i)
+      if (std::string_view(alias.ours) == names[i]) return i;
+  return row.arity;
+}
+
+[[gnu::cold, gnu::noinline]] void refuse_value(const PointwiseRow& row, int i, PyObject* value) {
+  const bool listed = PyList_Check(value) || PyTuple_Check(value);
+  fail(ErrorKind::type, row.name, ": ", kArgumentNames[row.arity - 1][i],
+       " must be a tensor or a number, got ", told(value),
+       listed ? "; make one with tilewright.asarray" : "");
+}
+
 // The operands of a call with at most `arity` positional and keyword arguments.
 void read_arguments(const PointwiseRow& row, PyObject* const* args, Py_ssize_t count,
                     PyObject* keywords, Operand* out) {
   PyObject* given[3] = {};
-  const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-  if (count + named != row.arity)
-    fail(ErrorKind::type, row.name, "() takes ", row.arity, " argument", row.arity == 1 ? "" : "s",
-         ", got ", count + named);
+  if (count > row.arity)
+    fail(ErrorKind::type, row.name, ": takes ", list_arguments(row), ", got ", count);
   for (Py_ssize_t i = 0; i < count; ++i) given[i] = args[i];
-  for (Py_ssize_t i = 0; i < named; ++i) {
+  for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i) {
     const char* keyword = PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, i));
-    int at = 0;
-    while (at < row.arity && std::string_view(kArgumentNames[row.arity - 1][at]) != keyword) ++at;
-    if (at == row.arity || given[at])
-      fail(ErrorKind::type, row.name, "() got an unexpected argument '", keyword, "'");
+    const int at = place_of(row, keyword);
+    if (at == row.arity)
+      fail(ErrorKind::type, row.name, ": unexpected argument '", keyword, "'; it takes ",
+           list_arguments(row));
+    if (given[at])
+      fail(ErrorKind::type, row.name, ": argument '", kArgumentNames[row.arity - 1][at],
+           "' given twice");
     given[at] = args[count + i];
   }
-  for (int i = 0; i < row.arity; ++i)
-    if (!read_operand(given[i], out[i]))
-      fail(ErrorKind::type, row.name, ": expected a tensor or a number, got ",
-           Py_TYPE(given[i])->tp_name);
+  for (int i = 0; i < row.arity; ++i) {
+    if (!given[i])
+      fail(ErrorKind::type, row.name, ": missing argument '", kArgumentNames[row.arity - 1][i],
+           "': a tensor or a number");
+    if (!read_operand(given[i], out[i])) refuse_value(row, i, given[i]);
+  }
 }
 
 template <PointwiseOp op>

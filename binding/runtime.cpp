@@ -7,6 +7,7 @@
 #include "core/cpu/matmul/tuning.h"
 #include "core/runtime/profile.h"
 #include "core/runtime/device.h"
+#include "core/runtime/mode_changes.h"
 #include "core/runtime/thread_pool.h"
 #include "core/runtime/warning.h"
 
@@ -99,17 +100,59 @@ nb::list list_tunables() {
   return out;
 }
 
-// Observers nest: the inner one's records are added to the outer one's when it ends, unless they
-// are measurements of our own.
-nb::list stop_observing(std::vector<Observation>* outer, bool keep) {
-  std::vector<Observation>* mine = dispatch_state.observations;
-  dispatch_state.observations = outer;
-  dispatch_state.update();
-  nb::list out;
-  for (const Observation& seen : *mine) out.append(describe(seen));
-  if (outer && keep) outer->insert(outer->end(), mine->begin(), mine->end());
-  delete mine;
-  return out;
+// An observer of the thread that made it.
+class Observing {
+ public:
+  explicit Observing(bool alone) : observer_(std::make_shared<Observer>(alone)) {
+    observe(observer_);
+  }
+  // On any thread; on the one that observes, ops cost nothing more at once.
+  nb::list stop() {
+    stop_observing(observer_.get());
+    nb::list out;
+    for (const Observation& seen : observer_->stop()) out.append(describe(seen));
+    return out;
+  }
+
+ private:
+  std::shared_ptr<Observer> observer_;
+};
+
+// The modes of the thread that made it, for others to run under. Entered and left by Python code:
+// a daemon thread that ends at the interpreter's exit must not unwind through a call from here.
+class CapturedModes {
+ public:
+  CapturedModes() : modes_(inherited_modes()) {}
+  void enter() const { entered().push_back(std::make_unique<ModesGuard>(modes_.get())); }
+  static void leave() {
+    if (entered().empty()) fail(ErrorKind::runtime, "no modes to leave on this thread");
+    entered().pop_back();
+  }
+
+ private:
+  static std::vector<std::unique_ptr<ModesGuard>>& entered() {
+    static thread_local std::vector<std::unique_ptr<ModesGuard>> stack;
+    return stack;
+  }
+  std::shared_ptr<const InheritedModes> modes_;
+};
+
+// A block's owner is named by its address, as Python's id() gives it.
+const void* owner_of(nb::handle block) { return block.ptr(); }
+
+void enter_kernels(nb::handle block, std::optional<std::string> isa, nb::dict forced) {
+  ModeChanges changes;
+  if (isa) changes.isa = find_isa(read_isa(*isa));
+  for (const auto& [op, name] : forced)
+    changes.forced.push_back(find_forced(nb::cast<std::string>(op), nb::cast<std::string>(name)));
+  enter_modes(owner_of(block), changes);
+}
+
+void leave(nb::handle block) {
+  if (!leave_modes(owner_of(block)))
+    fail(ErrorKind::runtime,
+         "a block of modes ended on a thread that did not enter it; modes belong to a thread: "
+         "enter and leave no_grad(), set_grad_enabled() and kernels.use() on the same one");
 }
 
 MatmulPrecision read_precision(const std::string& name) {
@@ -133,7 +176,8 @@ void bind_runtime(nb::module_& m) {
   m.attr("SlowPathWarning") = nb::borrow(slow_path_warning);
   set_warning_sink(warn);
   m.def("get_num_threads", num_threads, "Threads that parallel kernels use, the caller included.");
-  m.def("set_num_threads", set_num_threads, "count"_a, "Sets the number of threads (1 to 1024).");
+  m.def("set_num_threads", set_num_threads, "count"_a,
+        "Sets the number of threads (1 to 1024), for the whole process.");
   m.def("get_thread_pinning", thread_pinning, "Whether workers are bound to a processor each.");
   m.def("set_thread_pinning", set_thread_pinning, "on"_a,
         "Binds each worker to one processor, the first left to the caller, from the next parallel "
@@ -142,18 +186,23 @@ void bind_runtime(nb::module_& m) {
   m.def("cpu_info", cpu_dictionary, "What the processor can do and what of it is in use.");
   m.def(
       "set_isa", [](const std::string& name) { set_isa(read_isa(name)); }, "name"_a,
-      "Uses the kernels of one instruction set.");
+      "Uses the kernels of one instruction set on this thread.");
   m.def(
-      "active_isa", [] { return name_of(active_isa()); }, "Instruction set of the kernels in use.");
+      "active_isa", [] { return name_of(active_isa()); },
+      "Instruction set of the kernels that this thread uses.");
   m.def("device_names", device_names, "Devices that ops can run on: 'null' computes nothing.");
-  m.def("active_device", [] { return active_device().name; }, "Device that ops run on.");
-  m.def("set_device", set_device, "name"_a, "Runs all ops on one device.");
+  m.def(
+      "active_device", [] { return active_device().name; },
+      "Device that this thread's ops run on.");
+  m.def("set_device", set_device, "name"_a,
+        "Runs this thread's ops on one device. Other threads keep theirs; a new thread starts with "
+        "'cpu', a task of a scheduler with its submitter's.");
   m.def(
       "set_float32_matmul_precision",
       [](const std::string& name) { set_precision_limit(read_precision(name)); }, "precision"_a,
       "The least exact kernels that float32 matmul chooses freely: 'highest' (as exact as IEEE "
       "float32, the default), 'high' (about 16 bits, 'bf16x3') or 'medium' (8 bits, 'bf16'). "
-      "Raises ValueError for other names.");
+      "One setting for all threads, as in PyTorch. Raises ValueError for other names.");
   m.def(
       "get_float32_matmul_precision",
       [] { return kMatmulPrecisionNames[static_cast<int>(precision_limit())]; },
@@ -167,24 +216,28 @@ void bind_runtime(nb::module_& m) {
         return out;
       },
       "op"_a, "Kernels of an op in ladder order.");
-  m.def("force_kernel", force_kernel, "op"_a, "name"_a, "Forces a kernel by name; '' lifts it.");
-  m.def("forced_kernel", forced_kernel, "op"_a, "Name of the forced kernel, or ''.");
+  m.def("force_kernel", force_kernel, "op"_a, "name"_a,
+        "Forces a kernel by name on this thread; '' lifts it.");
+  m.def("forced_kernel", forced_kernel, "op"_a, "Name of the kernel forced on this thread, or ''.");
   m.def("matmul_tunables", list_tunables,
         "Numbers of the matmul ladder that depend on the machine: in force, default, limits.");
   m.def("set_matmul_tuning", set_matmul_tuning, "name"_a, "value"_a,
         "Sets one of these numbers; raises ValueError for what its limits do not allow.");
-  m.def("_start_observing", [] {
-    auto* outer = dispatch_state.observations;
-    dispatch_state.observations = new std::vector<Observation>;
-    dispatch_state.update();
-    return reinterpret_cast<std::uintptr_t>(outer);
-  });
+  nb::class_<Observing>(m, "_Observing", "Observes the ops of the thread that makes it.")
+      .def(nb::init<bool>(), "alone"_a = false)
+      .def("stop", &Observing::stop, "Ends it, on any thread; what was observed.");
+  nb::class_<CapturedModes>(m, "_Modes", "This thread's modes, for other threads to run under.")
+      .def(nb::init<>())
+      .def("enter", &CapturedModes::enter, "The calling thread runs under them until leave().")
+      .def(
+          "leave", [](const CapturedModes&) { CapturedModes::leave(); },
+          "Ends the calling thread's last enter(), and what changed since.");
   m.def(
-      "_stop_observing",
-      [](std::uintptr_t outer, bool keep) {
-        return stop_observing(reinterpret_cast<std::vector<Observation>*>(outer), keep);
-      },
-      "outer"_a, "keep"_a = true);
+      "_enter_grad_mode",
+      [](nb::handle block, bool enabled) { enter_modes(owner_of(block), {.grad = enabled}); },
+      "block"_a, "enabled"_a);
+  m.def("_enter_kernels", enter_kernels, "block"_a, "isa"_a.none(), "forced"_a);
+  m.def("_leave_modes", leave, "block"_a);
   m.def(
       "env_text", [](const std::string& name) { return env_text(name.c_str()); }, "name"_a,
       "Value of TILEWRIGHT_<name>, or '' where unset.");

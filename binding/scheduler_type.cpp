@@ -10,20 +10,10 @@ constexpr const char* kPolicies[] = {"fifo", "shortest", "priority"};
 
 // ---- the workers' side ----
 
-// Without Python's lock, and without a destructor that takes it again: at the interpreter's exit a
-// daemon thread ends inside that call, which a destructor must not let through.
+// Without Python's lock.
 template <class F> auto unlocked(F&& body) {
-  PyThreadState* state = PyEval_SaveThread();
-  decltype(body()) result{};
-  std::exception_ptr error;
-  try {
-    result = body();
-  } catch (const std::exception&) {
-    error = std::current_exception();
-  }
-  PyEval_RestoreThread(state);
-  if (error) std::rethrow_exception(error);
-  return result;
+  const nb::gil_scoped_release others;
+  return body();
 }
 
 // take(worker, timeout_s=None) -> task or None

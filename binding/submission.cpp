@@ -141,9 +141,11 @@ TaskObject* make_task(SchedulerObject* scheduler, PyObject* function, PyObject* 
   task->keywords = Py_XNewRef(request.keywords);
   task->pool = Py_XNewRef(request.pool);
   task->name = Py_XNewRef(request.name);
+  task->modes = nullptr;
   task->value = task->error = task->callbacks = task->arguments = nullptr;
   task->state = TaskState::pending;
   task->settled = false;
+  task->modes = inherited_modes().release();
   if (count) task->arguments = tuple_of(args, count);
   return task;
 }

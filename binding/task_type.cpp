@@ -29,6 +29,7 @@ void drop_call(TaskObject* task) {
   Py_CLEAR(task->arguments);
   Py_CLEAR(task->keywords);
   Py_CLEAR(task->pool);
+  delete std::exchange(task->modes, nullptr);
 }
 
 int clear(PyObject* self) {
@@ -61,7 +62,9 @@ void call_back(PyObject* callback, TaskObject* task) {
   Py_XDECREF(result);
 }
 
+// Under the submitter's modes; nothing that the function changes stays with the worker.
 PyObject* call(TaskObject* task) {
+  const ModesGuard modes(task->modes);
   if (task->pool) {
     const auto part = [](PyObject* x) { return x ? x : Py_None; };
     return PyObject_CallFunctionObjArgs(task_classes.run_in_pool, task->pool, task->function,

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <vector>
 
+#include "core/runtime/mode_changes.h"
 #include "core/runtime/scheduler.h"
 
 namespace nb = nanobind;
@@ -28,7 +29,8 @@ struct TaskObject {
   TaskId id;
   PyObject *function, *arguments, *keywords, *pool;  // dropped when it is settled
   PyObject *name, *value, *error, *callbacks;
-  TaskState state;  // once settled
+  const InheritedModes* modes;  // the submitter's, owned; null: the defaults
+  TaskState state;              // once settled
   bool settled;
 };
 
@@ -57,8 +59,7 @@ inline SchedulerObject* as_scheduler(PyObject* object) {
 }
 inline TaskObject* as_task(PyObject* object) { return reinterpret_cast<TaskObject*>(object); }
 
-// Errors of the core as Python's. It lets what is no std::exception pass: a daemon thread that dies
-// at the interpreter's exit unwinds through here.
+// Errors of the core as Python's.
 void raise_error(const std::exception& error);
 template <class F> PyObject* guarded(F&& body) {
   try {

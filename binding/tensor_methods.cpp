@@ -15,17 +15,6 @@ using namespace nb::literals;
 
 namespace {
 
-// Axes or extents given one by one or as one tuple: x.reshape(2, 3), x.reshape((2, 3)).
-Shape read_varargs(nb::args args, const char* what) {
-  Shape shape;
-  nb::handle source = args;
-  if (args.size() == 1) source = args[0];
-  if (!read_shape(source.ptr(), shape))
-    fail(ErrorKind::type, what, ": expected integers, got ",
-         nb::cast<std::string>(nb::repr(source)));
-  return shape;
-}
-
 std::vector<std::int64_t> as_vector(const Dims& dims) { return {dims.begin(), dims.end()}; }
 
 Tensor transpose_last(const Tensor& x) {
@@ -38,6 +27,10 @@ void set_requires_grad(const Itself& x, bool value) {
     fail(ErrorKind::type, "only floating-point tensors can require grad, got ", name_of(x.dtype()));
   if (!x.is_leaf() && !value)
     fail(ErrorKind::runtime, "requires_grad of a result cannot be switched off; use detach()");
+  if (value && !x.requires_grad() && x->is_view) {  // a leaf of its own from here on
+    x->family.reset();
+    x->recorded_seen = x->storage->recorded_changes;
+  }
   tw::set_requires_grad(x, value);
 }
 
@@ -122,12 +115,14 @@ void bind_conversions() {
   method(
       "numpy",
       [](nb::object self) {
+        refuse_graph(raw_tensor(self.ptr()), "numpy");
         return nb::module_::import_("numpy").attr("asarray")(nb::memoryview(self));
       },
       "A NumPy array over the same memory.");
   method(
       "__array__",
       [](nb::object self, nb::object dtype, nb::object copy_arg) {
+        refuse_graph(raw_tensor(self.ptr()), "numpy");
         const nb::object numpy = nb::module_::import_("numpy");
         const bool copies = copy_arg.is(nb::handle(Py_True));
         return numpy.attr(copies ? "array" : "asarray")(nb::memoryview(self), dtype);
@@ -148,21 +143,22 @@ void bind_conversions() {
         return nb::module_::import_("tilewright.pickling").attr("reduce")(self, protocol);
       },
       "protocol"_a);
-  nb::handle type(reinterpret_cast<PyObject*>(tensor_type));
-  // NumPy's arrays leave mixed operators to us.
-  nb::setattr(type, "__array_ufunc__", nb::none());
+  method(
+      "__array_ufunc__",
+      [](nb::object, nb::object function, nb::str kind, nb::args inputs, nb::kwargs options) {
+        return nb::module_::import_("tilewright.numpy_functions")
+            .attr("call")(function, kind, inputs, options);
+      },
+      "function"_a, "kind"_a, "inputs"_a, "options"_a);
 }
 
 void bind_views() {
   method(
-      "reshape",
-      [](const Tensor& x, nb::args shape) { return reshape(x, read_varargs(shape, "reshape")); },
+      "reshape", [](const Tensor& x, const Shape& shape) { return reshape(x, shape); }, "shape"_a,
       "The same elements in another shape.");
   method(
       "permute_dims",
-      [](const Tensor& x, nb::args axes) {
-        return permute_dims(x, as_vector(read_varargs(axes, "permute_dims")));
-      },
+      [](const Tensor& x, const Dims& axes) { return permute_dims(x, as_vector(axes)); }, "axes"_a,
       "Axes in another order, as a view.");
   method(
       "transpose",
@@ -202,12 +198,11 @@ void bind_views() {
       "start_axis"_a = 0, "end_axis"_a = -1, "Axes merged into one.");
 }
 
-// Runs an in-place change on the tensor behind `self` and lets the object stand for the result.
+// Runs an in-place change on the tensor behind `self`.
 template <class F> nb::object changed(nb::object self, F change) {
   if (!is_tensor(self.ptr())) fail(ErrorKind::type, "expected a Tensor");
   Tensor x = raw_tensor(self.ptr());
   change(x);
-  rebind(self.ptr(), x);
   return self;
 }
 
@@ -238,7 +233,6 @@ void bind_in_place() {
           return changed(self, [&](Tensor& x) {
             Operand operands[] = {x, other};
             pointwise_in_place(op, operands);
-            x = operands[0].tensor;
           });
         },
         "other"_a, "The operator's result, written in place.");
@@ -257,7 +251,7 @@ void bind_graph() {
       "requires_grad_",
       [](nb::object self, bool value) {
         if (!is_tensor(self.ptr())) fail(ErrorKind::type, "expected a Tensor");
-        set_requires_grad({raw_tensor(self.ptr())}, value);
+        set_requires_grad({current_tensor(self.ptr())}, value);
         return self;
       },
       "requires_grad"_a = true, "Sets requires_grad and returns the tensor.");
@@ -270,6 +264,9 @@ void bind_graph() {
          bool plan) {
         backward({x}, gradient ? std::vector<Tensor>{*gradient} : std::vector<Tensor>{},
                  {retain_graph, create_graph, plan});
+        if (create_graph)
+          for (const Tensor& leaf : leaves_of(x))
+            if (!leaf->wrapper) drop_recorded_grad(*leaf.get());
       },
       "gradient"_a = nb::none(), "retain_graph"_a = false, "create_graph"_a = false,
       "plan"_a = false,

@@ -5,6 +5,7 @@
 #include <structmember.h>
 
 #include "binding/casters.h"
+#include "binding/cycles.h"
 #include "binding/interchange.h"
 #include "core/autograd/backward.h"
 #include "core/ops/copy.h"
@@ -18,7 +19,8 @@ PyTypeObject* tensor_type = nullptr;
 
 namespace {
 
-// Objects of the exact type are recycled: creating one is a pointer swap.
+// Objects of the exact type are recycled: creating one is a pointer swap. They are unknown to the
+// garbage collector until they are watched.
 constexpr int kKept = 256;
 TensorObject* kept[kKept];
 int kept_count = 0;
@@ -29,7 +31,9 @@ TensorObject* allocate_object() {
     PyObject_Init(reinterpret_cast<PyObject*>(object), tensor_type);
     return object;
   }
-  return reinterpret_cast<TensorObject*>(PyType_GenericAlloc(tensor_type, 0));
+  TensorObject* object = PyObject_GC_New(TensorObject, tensor_type);
+  if (object) object->watched = 0;
+  return object;
 }
 
 TensorObject* as_object(PyObject* object) { return reinterpret_cast<TensorObject*>(object); }
@@ -37,12 +41,20 @@ TensorObject* as_object(PyObject* object) { return reinterpret_cast<TensorObject
 void drop_header(TensorObject* object) {
   TensorHeader* header = std::exchange(object->header, nullptr);
   if (!header) return;
-  if (header->wrapper == object) header->wrapper = nullptr;
+  if (header->wrapper == object) {
+    header->wrapper = nullptr;
+    if (header->extras) [[unlikely]]
+      drop_recorded_grad(*header);
+  }
   Ref<TensorHeader>::adopt(header);
 }
 
 void deallocate(PyObject* self) {
   TensorObject* object = as_object(self);
+  if (object->watched || Py_TYPE(self) != tensor_type) [[unlikely]] {
+    PyObject_GC_UnTrack(self);
+    unwatch(object);
+  }
   if (object->weak_references) PyObject_ClearWeakRefs(self);
   drop_header(object);
   PyTypeObject* type = Py_TYPE(self);
@@ -56,14 +68,19 @@ void deallocate(PyObject* self) {
 
 // Tensor(x): another object over the header of x; what Python subclasses such as Parameter build
 // on.
-PyObject* construct(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject* source = nullptr;
-  if (!PyArg_ParseTuple(args, "O", &source)) return nullptr;
+PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   try {
-    Tensor x = is_tensor(source) ? detach(raw_tensor(source)) : as_tensor(source);
+    // Keywords are for the __init__ of a subclass.
+    const bool named = type == tensor_type && keywords && PyDict_Size(keywords) > 0;
+    if (PyTuple_GET_SIZE(args) != 1 || named)
+      fail(ErrorKind::type, "Tensor: takes 1 argument (x), got ",
+           PyTuple_GET_SIZE(args) + (named ? PyDict_Size(keywords) : 0),
+           "; dtype and requires_grad are arguments of tilewright.tensor");
+    PyObject* const source = PyTuple_GET_ITEM(args, 0);
+    Tensor x = is_tensor(source) ? detach(raw_tensor(source)) : as_tensor(source, "Tensor");
     PyObject* self = type->tp_alloc(type, 0);
     if (!self) return nullptr;
-    x->is_view = false;
+    if (type == tensor_type) PyObject_GC_UnTrack(self);
     x->wrapper = self;
     as_object(self)->header = Ref<TensorHeader>(x.get()).leak();
     return self;
@@ -95,35 +112,71 @@ template <PointwiseOp op> PyObject* binary_slot(PyObject* a, PyObject* b) {
   }
 }
 
-template <PointwiseOp op> PyObject* power_slot(PyObject* a, PyObject* b, PyObject*) {
+PyObject* divmod_slot(PyObject* a, PyObject* b) {
+  try {
+    Operand operands[] = {0, 0};
+    if (!read_pair(a, b, operands)) Py_RETURN_NOTIMPLEMENTED;
+    const nb::object quotient = nb::steal(wrap(pointwise(PointwiseOp::floor_divide, operands)));
+    const nb::object rest = nb::steal(wrap(pointwise(PointwiseOp::remainder, operands)));
+    return PyTuple_Pack(2, quotient.ptr(), rest.ptr());
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+template <PointwiseOp op> PyObject* power_slot(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) {
+    PyErr_SetString(PyExc_TypeError, "pow: tensors take no modulus; use (a ** b) % modulus");
+    return nullptr;
+  }
   return binary_slot<op>(a, b);
 }
 
-template <PointwiseOp op> PyObject* in_place_slot(PyObject* self, PyObject* other) {
+// self = change(self, other), in self's memory. The core lets the object stand for the tensor's new
+// place in the graph, where it gets one.
+template <class Change> PyObject* change_slot(PyObject* self, PyObject* other, Change change) {
   try {
     Operand operands[] = {raw_tensor(self), 0};
     if (!read_operand(other, operands[1])) Py_RETURN_NOTIMPLEMENTED;
-    pointwise_in_place(op, operands);
-    rebind(self, operands[0].tensor);
+    change(operands);
     return Py_NewRef(self);
   } catch (...) {
     return raise_current();
   }
 }
 
+template <PointwiseOp op> PyObject* in_place_slot(PyObject* self, PyObject* other) {
+  return change_slot(self, other, [](Operand* operands) { pointwise_in_place(op, operands); });
+}
+
+template <PointwiseOp op>
+PyObject* in_place_power_slot(PyObject* self, PyObject* other, PyObject*) {
+  return in_place_slot<op>(self, other);
+}
+
 // & | ^ are logical on bool and bitwise on integers.
+PointwiseOp logical_or_bitwise(PointwiseOp logical, PointwiseOp bitwise, const Operand* operands) {
+  const auto is_truth = [](const Operand& x) {
+    return x.is_tensor() ? is_bool(x.tensor.dtype()) : x.scalar.kind == Scalar::Kind::boolean;
+  };
+  return is_truth(operands[0]) && is_truth(operands[1]) ? logical : bitwise;
+}
+
 template <PointwiseOp logical, PointwiseOp bitwise> PyObject* bits_slot(PyObject* a, PyObject* b) {
   try {
     Operand operands[] = {0, 0};
     if (!read_pair(a, b, operands)) Py_RETURN_NOTIMPLEMENTED;
-    const auto is_truth = [](const Operand& x) {
-      return x.is_tensor() ? is_bool(x.tensor.dtype()) : x.scalar.kind == Scalar::Kind::boolean;
-    };
-    return wrap(
-        pointwise(is_truth(operands[0]) && is_truth(operands[1]) ? logical : bitwise, operands));
+    return wrap(pointwise(logical_or_bitwise(logical, bitwise, operands), operands));
   } catch (...) {
     return raise_current();
   }
+}
+
+template <PointwiseOp logical, PointwiseOp bitwise>
+PyObject* in_place_bits_slot(PyObject* self, PyObject* other) {
+  return change_slot(self, other, [](Operand* operands) {
+    pointwise_in_place(logical_or_bitwise(logical, bitwise, operands), operands);
+  });
 }
 
 PyObject* invert_slot(PyObject* self) {
@@ -144,6 +197,18 @@ PyObject* matmul_slot(PyObject* a, PyObject* b) {
     if (!read_pair(a, b, operands) || !operands[0].is_tensor() || !operands[1].is_tensor())
       Py_RETURN_NOTIMPLEMENTED;
     return wrap(matmul(operands[0].tensor, operands[1].tensor));
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+PyObject* in_place_matmul_slot(PyObject* self, PyObject* other) {
+  try {
+    Tensor x = raw_tensor(self);
+    Operand operand = 0;
+    if (!read_operand(other, operand) || !operand.is_tensor()) Py_RETURN_NOTIMPLEMENTED;
+    matmul_in_place(x, operand.tensor);
+    return Py_NewRef(self);
   } catch (...) {
     return raise_current();
   }
@@ -222,10 +287,9 @@ int assign_subscript_slot(PyObject* self, PyObject* key, PyObject* value) {
   try {
     if (!value) fail(ErrorKind::type, "elements of a tensor cannot be deleted");
     Operand operand = 0;
-    if (!read_operand(value, operand)) operand = as_tensor(value);
+    if (!read_operand(value, operand)) operand = as_tensor(value, "index assignment");
     Tensor x = raw_tensor(self);
     index_assign(x, read_index(key), operand);
-    rebind(self, x);
     return 0;
   } catch (...) {
     raise_current();
@@ -274,11 +338,18 @@ PyMemberDef members[] = {
     Py_nb_inplace_##nb_slot, slot(in_place_slot<PointwiseOp::op>) \
   }
 
+#define TW_BITS_SLOTS(name)                                                                    \
+  {Py_nb_##name, slot(bits_slot<PointwiseOp::logical_##name, PointwiseOp::bitwise_##name>)}, { \
+    Py_nb_inplace_##name,                                                                      \
+        slot(in_place_bits_slot<PointwiseOp::logical_##name, PointwiseOp::bitwise_##name>)     \
+  }
+
 PyType_Slot slots[] = {
     {Py_tp_doc,
      const_cast<char*>("Tensor(x)\n--\n\nAn n-dimensional array that takes part in autograd.")},
     {Py_tp_new, slot(construct)},
     {Py_tp_dealloc, slot(deallocate)},
+    {Py_tp_traverse, slot(traverse_tensor)},
     {Py_tp_members, members},
     {Py_tp_repr, slot(display_slot)},
     {Py_tp_hash, slot(identity_hash)},
@@ -294,11 +365,16 @@ PyType_Slot slots[] = {
     TW_BINARY_SLOTS(true_divide, divide),
     TW_BINARY_SLOTS(floor_divide, floor_divide),
     TW_BINARY_SLOTS(remainder, remainder),
+    TW_BINARY_SLOTS(lshift, bitwise_left_shift),
+    TW_BINARY_SLOTS(rshift, bitwise_right_shift),
+    {Py_nb_divmod, slot(divmod_slot)},
     {Py_nb_power, slot(power_slot<PointwiseOp::pow>)},
-    {Py_nb_and, slot(bits_slot<PointwiseOp::logical_and, PointwiseOp::bitwise_and>)},
-    {Py_nb_or, slot(bits_slot<PointwiseOp::logical_or, PointwiseOp::bitwise_or>)},
-    {Py_nb_xor, slot(bits_slot<PointwiseOp::logical_xor, PointwiseOp::bitwise_xor>)},
+    {Py_nb_inplace_power, slot(in_place_power_slot<PointwiseOp::pow>)},
+    TW_BITS_SLOTS(and),
+    TW_BITS_SLOTS(or),
+    TW_BITS_SLOTS(xor),
     {Py_nb_matrix_multiply, slot(matmul_slot)},
+    {Py_nb_inplace_matrix_multiply, slot(in_place_matmul_slot)},
     {Py_nb_bool, slot(truth_slot)},
     {Py_nb_float, slot(number_slot<PyNumber_Float>)},
     {Py_nb_int, slot(number_slot<PyNumber_Long>)},
@@ -312,7 +388,7 @@ PyType_Slot slots[] = {
     {0, nullptr}};
 
 PyType_Spec spec = {"tilewright.Tensor", sizeof(TensorObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
 
 }  // namespace
 
@@ -325,8 +401,6 @@ Tensor unwrap(PyObject* object) {
 }
 
 PyObject* wrap(const Tensor& tensor) {
-  if (dispatch_state.blocks_move) [[unlikely]]
-    end_op();
   if (!tensor) Py_RETURN_NONE;
   if (tensor->wrapper) return Py_NewRef(static_cast<PyObject*>(tensor->wrapper));
   TensorObject* object = allocate_object();
@@ -334,15 +408,22 @@ PyObject* wrap(const Tensor& tensor) {
   object->weak_references = nullptr;
   object->header = Ref<TensorHeader>(tensor.get()).leak();
   tensor->wrapper = object;
+  if (held_functions && (tensor->grad_fn || tensor->extras)) [[unlikely]]
+    watch(object);
   return reinterpret_cast<PyObject*>(object);
 }
 
-void rebind(PyObject* self, const Tensor& tensor) {
-  TensorObject* object = as_object(self);
-  if (object->header == tensor.get()) return;
+static void rebind(void* wrapper, const Tensor& tensor) {
+  TensorObject* object = static_cast<TensorObject*>(wrapper);
   drop_header(object);
   object->header = Ref<TensorHeader>(tensor.get()).leak();
   tensor->wrapper = object;
+}
+
+Tensor current_tensor(PyObject* object) {
+  const Tensor x = raw_tensor(object);
+  if (x->family && is_stale(x)) renew(x);
+  return x;
 }
 
 static Scalar beyond_int64(PyObject* object) {
@@ -418,8 +499,9 @@ IndexItem read_index_item(PyObject* object) {
     return {.kind = Kind::tensor, .tensor = x};
   }
   if (is_array(object) || PyList_Check(object)) {
-    Tensor x = as_tensor(object);
-    if (x.count() == 0) x = astype(x, DType::int64);
+    Tensor x = as_tensor(object, "index");
+    // A list without numbers has no type of its own.
+    if (PyList_Check(object) && x.count() == 0) x = astype(x, DType::int64);
     return {.kind = Kind::tensor, .tensor = x};
   }
   if (!PyBool_Check(object) && PyIndex_Check(object))
@@ -443,6 +525,7 @@ void create_tensor_type(nb::module_& module) {
   PyObject* type = PyType_FromSpec(&spec);
   if (!type) throw nb::python_error();
   tensor_type = reinterpret_cast<PyTypeObject*>(type);
+  rebind_wrapper = rebind;
   module.attr("Tensor") = nb::borrow(type);
 }
 

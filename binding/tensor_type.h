@@ -14,6 +14,7 @@ namespace tw::binding {
 struct TensorObject {
   PyObject_HEAD TensorHeader* header;  // owns one reference
   PyObject* weak_references;
+  std::size_t watched;  // the garbage collector looks at it; see cycles.h
 };
 
 extern PyTypeObject* tensor_type;
@@ -22,12 +23,13 @@ void create_tensor_type(nb::module_& module);
 inline bool is_tensor(PyObject* object) { return PyObject_TypeCheck(object, tensor_type); }
 // Borrowed handle of a Tensor object; the object must be one. Its forward hooks are not applied.
 Tensor raw_tensor(PyObject* object);
-// The same with its forward hooks applied: what ops use.
+// The same where its place in the graph is asked for: that of a view takes in what happened to its
+// base since.
+Tensor current_tensor(PyObject* object);
+// Borrowed handle with its forward hooks applied: what ops use.
 Tensor unwrap(PyObject* object);
 // New reference; the same object for the same header. Empty tensors become None.
 PyObject* wrap(const Tensor& tensor);
-// Makes `object` stand for another header (after a recorded in-place change).
-void rebind(PyObject* object, const Tensor& tensor);
 
 // Reads a tensor or anything convertible (numbers stay weak; arrays with the buffer protocol or
 // DLPack become tensors). False, without an error set, where `object` is none of these.
@@ -39,6 +41,8 @@ std::vector<IndexItem> read_index(PyObject* key);
 // Turns the C++ exception in flight into a Python one; returns null for use in `return`.
 PyObject* raise_current() noexcept;
 void set_error(const Error& error);
+// Whether an exception type is one that set_error raises.
+bool is_own_error(PyObject* type);
 void create_error_types(nb::module_& module);
 
 }  // namespace tw::binding

@@ -10,6 +10,8 @@
 #include "core/autograd/node.h"
 #include "core/base/error.h"
 #include "core/ops/copy.h"
+#include "core/ops/in_place.h"
+#include "core/tensor/access.h"
 
 namespace tw::binding {
 
@@ -86,8 +88,7 @@ void take_target(const Tensor& x, const char* op) {
          " is not contiguous; use contiguous()");
   if (should_record(x))
     fail(ErrorKind::runtime, op, ": the target ", describe(x), " requires grad; use no_grad()");
-  check_unrecorded_change(x, op);
-  x.touch(op);
+  InPlaceChange(op, x).begin();
 }
 
 // Bytes of a file are any; those of a bool are 0 and 1.
@@ -135,7 +136,8 @@ std::vector<std::int64_t> indices_of(const Tensor& x) {
   if (x.dtype() != DType::int64 || x.rank() != 1)
     fail(ErrorKind::type, "gather: indices must be int64 of one axis, got ", describe(x));
   const Tensor row_major = contiguous(x);
-  const std::int64_t* first = row_major.data<std::int64_t>();
+  Access at;
+  const std::int64_t* const first = at.as<std::int64_t>(row_major);
   return {first, first + row_major.count()};
 }
 
@@ -240,6 +242,10 @@ void bind_event(nb::module_& m) {
           "cancel", [](const PendingTransfer& self) { self.event.cancel(); },
           "Keeps a waiting transfer from starting and stops a running one; the target's contents "
           "are\nunspecified.")
+      .def("__repr__",
+           [](const PendingTransfer& self) {
+             return std::string("<TransferEvent: ") + state_name(self) + ">";
+           })
       .def_prop_ro("state", state_name,
                    "'waiting', 'running', 'completed', 'failed' or 'cancelled'.");
 }
@@ -251,6 +257,10 @@ void bind_transfer(nb::module_& m) {
   nb::class_<SourceFile>(m, "SourceFile", "A file to gather rows from, opened on first use.")
       .def("__init__",
            [](SourceFile* self, nb::object path) { new (self) SourceFile(path_of(path)); })
+      .def("__repr__",
+           [](SourceFile& file) {
+             return "<SourceFile: " + std::to_string(file.size_bytes()) + " bytes>";
+           })
       .def_prop_ro("size_bytes", &SourceFile::size_bytes, "When opened.");
   m.def("_transfer_read", start_read, "path"_a, "out"_a, "offset_bytes"_a, "priority"_a,
         "Fills a tensor from a file.");

@@ -1,9 +1,10 @@
 // dtype objects, shapes as tuples, and the family of error types.
+#include <algorithm>
 #include <cstring>
 
 #include "binding/casters.h"
+#include "binding/function.h"
 #include "core/base/error.h"
-#include "core/memory/op_uses.h"
 
 namespace tw::binding {
 
@@ -66,9 +67,12 @@ static void set_system_error(const SystemFault& fault) {
 }
 
 void set_error(const Error& error) {
-  end_op();  // a failed op uses nothing any more
   if (error.fault) return set_system_error(*error.fault);
   PyErr_SetString(error_types[static_cast<int>(error.kind)], error.what());
+}
+
+bool is_own_error(PyObject* type) {
+  return std::find(std::begin(error_types), std::end(error_types), type) != std::end(error_types);
 }
 
 PyObject* raise_current() noexcept {
@@ -97,11 +101,13 @@ void create_dtypes(nb::module_& m) {
            [](const DTypeObject& t) { return std::string("tilewright.") + name_of(t.type); })
       .def("__str__", [](const DTypeObject& t) { return name_of(t.type); })
       .def("__hash__", [](const DTypeObject& t) { return index_of(t.type); })
-      .def("__eq__",
-           [](const DTypeObject& a, nb::object b) -> nb::object {
-             if (!nb::isinstance<DTypeObject>(b)) return nb::borrow(Py_NotImplemented);
-             return nb::bool_(a.type == nb::cast<DTypeObject&>(b).type);
-           })
+      .def(
+          "__eq__",
+          [](const DTypeObject& a, nb::object b) -> nb::object {
+            if (!nb::isinstance<DTypeObject>(b)) return nb::borrow(Py_NotImplemented);
+            return nb::bool_(a.type == nb::cast<DTypeObject&>(b).type);
+          },
+          nb::arg().none())
       // A name: pickle looks the object up in the module, and finds this very one.
       .def("__reduce__", [](const DTypeObject& t) { return name_of(t.type); });
   for (int i = 0; i < kDTypes; ++i) {
@@ -195,9 +201,7 @@ bool require_dtype(PyObject* object, DType& out) {
        "; choose from ", known);
 }
 
-namespace {
-
-bool read_extent(PyObject* object, std::int64_t& out) {
+bool read_integer(PyObject* object, std::int64_t& out) {
   if (PyBool_Check(object) || !PyIndex_Check(object)) return false;
   const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_OverflowError);
   if (value == -1 && PyErr_Occurred()) {
@@ -208,21 +212,27 @@ bool read_extent(PyObject* object, std::int64_t& out) {
   return true;
 }
 
-}  // namespace
-
 bool read_shape(PyObject* object, Shape& out) {
   out = Shape();
   std::int64_t extent;
-  if (!is_tensor(object) && read_extent(object, extent)) {
+  if (!is_tensor(object) && read_integer(object, extent)) {
     out.push_back(extent);
     return true;
   }
   if (!PyList_Check(object) && !PyTuple_Check(object)) return false;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
-    if (!read_extent(PySequence_Fast_GET_ITEM(object, i), extent)) return false;
+    if (!read_integer(PySequence_Fast_GET_ITEM(object, i), extent)) return false;
     out.push_back(extent);
   }
   return true;
+}
+
+void check_device(nb::handle device) {
+  if (device.is_none()) return;
+  if (!nb::isinstance<nb::str>(device))
+    fail(ErrorKind::type, "device must be a name such as 'cpu', got ", told(device.ptr()));
+  const auto name = nb::cast<std::string>(device);
+  if (name != "cpu") fail(ErrorKind::value, "no device '", name, "'; this build has 'cpu'");
 }
 
 PyObject* wrap_dims(const Dims& dims) {

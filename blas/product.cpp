@@ -53,7 +53,7 @@ Isa best_isa() {
 const Ladder& ladder() {
   static const Ladder prepared = [] {
     if (kernels_of_op("matmul").empty()) register_matmul_kernels();
-    mended([] { active_isa(); }, "the best one is used", [] { set_isa(best_isa()); });
+    mended([] { active_isa(); }, "the best one is used", [] { set_default_isa(best_isa()); });
     mended([] { num_threads(); }, "one thread for each processor computes",
            [] { set_num_threads(std::min(cpu_info().usable_processors, 1024)); });
     const bool wrong_rung =

@@ -18,6 +18,8 @@ import tilewright as tw
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=20240229, help="seed of all random test data")
+    parser.addoption("--programs", type=int, default=3000, help="how many random programs to run")
+    parser.addoption("--program-seed", type=int, default=None, help="one random program to run")
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

@@ -245,12 +245,22 @@ class TestInPlace:
         assert x.requires_grad
         assert x.is_leaf
 
-    def test_recorded_changes_of_views_name_the_remedy(self):
+    def test_recorded_changes_of_views_reach_the_tensor(self):
+        x = leaf([1.0, 2.0])
+        y = x * 2.0
+        y[0:1].fill_(0.0)
+        assert y.tolist() == [0.0, 4.0]
+        y.sum().backward()
+        assert x.grad.tolist() == [0.0, 2.0]
+
+    def test_recorded_changes_of_views_taken_without_grad_name_the_remedy(self):
         y = leaf([1.0, 2.0]) * 2.0
+        with tw.no_grad():
+            view = y[0:1]
         with pytest.raises(
             RuntimeError, match=r"write through the tensor .* base\[index\] = value"
         ):
-            y[0:1].fill_(0.0)
+            view *= y[1:]
         y[0:1] = 0.0
         assert y.tolist() == [0.0, 4.0]
 

@@ -123,6 +123,42 @@ class TestReport:
         batched = next(row for row in rows if row["batch"] == 3 and row["layout"] == "sn")
         assert (batched["m"], batched["n"], batched["k"]) == (4, 4, 4)
 
+    def test_of_three_runs_of_the_map_the_median_counts(self, run, tmp_path):
+        target = tmp_path / "map.json"
+        options = ["--rounds", "3", "--brief", str(target)]
+        code, report = run("matmul", "--map", *options, "--threads", "1")
+        assert code == 0
+        for row in report["results"]:
+            assert len(row["runs"]) == 3
+            assert row["ratio"] == sorted(row["runs"])[1] == min(row["ratios"].values())
+        brief = json.loads(target.read_text())
+        assert [row["name"] for row in brief["shapes"]] == [r["name"] for r in report["results"]]
+        assert brief["runs"] == 3
+        assert {kernel["peer"] for kernel in brief["machine"]["kernels"]} == {"numpy"}
+        assert target.read_text().count("\n") == len(brief["shapes"]) + 2
+
+    def test_one_rung_under_a_setting(self, run):
+        options = ["--parts", "sizes", "--rung", "packed", "--precision", "high"]
+        code, report = run("matmul", "--sizes", "64", *options, "--threads", "1")
+        assert code == 0
+        assert [row["kernel"] for row in report["results"]] == ["packed"]
+        assert report["machine"]["precision"] == "high"
+        assert tw.get_float32_matmul_precision() == "highest"
+        assert {check["part"] for check in report["checks"]} == {"sizes"}
+
+    def test_bfloat16_against_pytorch(self, capsys):
+        pytest.importorskip("torch")
+        options = ["--dtype", "bfloat16", "--parts", "sizes", "--peers", "torch,numpy"]
+        assert main(["bench", "matmul", "--sizes", "32", *options, "--threads", "1", "--json"]) == 0
+        (row,) = json.loads(capsys.readouterr().out)["results"]
+        assert set(row["timings"]) == {OURS, "torch"}
+
+    def test_the_kernels_of_peers_are_stored(self, run):
+        _, report = run("matmul", "--sizes", "8", "--threads", "1")
+        kernels = report["machine"]["kernels"]
+        assert {kernel["peer"] for kernel in kernels} == {"numpy"}
+        assert all(kernel["library"] and kernel["runs"] for kernel in kernels)
+
     def test_without_peers(self, capsys):
         assert main(["bench", "matmul", "--map", "--peers", "", "--threads", "1"]) == 0
         assert "no peer" in capsys.readouterr().out
@@ -204,6 +240,8 @@ class TestArguments:
         [
             (["matmul", "--full"], "--full: only with --map"),
             (["matmul", "--map", "--sizes", "8"], "--sizes: not with --map"),
+            (["matmul", "--rounds", "3"], "--rounds: only with --map"),
+            (["matmul", "--brief", "x.json"], "--brief: only with --map"),
             (["matmul", "--sizes", "10000000"], "GiB"),
             (["matmul", "--plot", "nowhere/at/all.png"], "create the folder"),
             (["matmul", "--plot", "name.xyz"], "no picture format"),
@@ -224,6 +262,7 @@ class TestArguments:
             ["matmul", "--sizes", "0"],
             ["matmul", "--dtype", "int8"],
             ["matmul", "--peers", "fortran"],
+            ["matmul", "--parts", "sizes,none"],
             ["ladder", "--map"],
             ["overhead", "--sizes", "8"],
             ["nothing"],

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -161,6 +162,20 @@ class TestTrain:
             (["train", "cifar"], "invalid choice: 'cifar'"),
             (["train", "digits", "--epochs", "0"], "at least 1, got '0'"),
             (["train", "digits", "--lr", "-1"], "above 0, got '-1'"),
+            (["train", "digits", "--lr", "nan"], "above 0, got 'nan'"),
+            (["train", "digits", "--lr", "inf"], "above 0, got 'inf'"),
+            (["train", "digits", "--lr", "x"], "above 0, got 'x'"),
+            (["train", "digits", "--seed", "-1"], "whole number of at least 0, got '-1'"),
+            (["train", "digits", "--seed", "x"], "whole number of at least 0, got 'x'"),
+            (["train", "digits", "--seed", "1.5"], "whole number of at least 0, got '1.5'"),
+            (["train", "digits", "--seed", str(2**64)], f"at most {2**64 - 1}, got '{2**64}'"),
+            (["train", "digits", "--epochs", "9" * 30], "whole number of at most"),
+            (["train", "digits", "--hidden", "9" * 5000], "whole number of at least 1"),
+            (["train", "digits", "--threads", "0"], "at least 1, got '0'"),
+            (["info", "--threads", "1025"], "at most 1024, got '1025'"),
+            (["sweep", "--config", "x", "--memory", "9" * 30], "no machine has that much memory"),
+            (["sweep", "--config", "x", "--workers", "-2"], "at least 1, got '-2'"),
+            (["tune", "--seconds", "-1"], "above 0, got '-1'"),
             (["train", "digits", "--kernel", "magic"], "invalid choice: 'magic'"),
             (["train", "digits", "--kernel", "auto", "--ladder"], "not allowed with"),
             (["explain", "matmul", "12y"], "expected sizes of at least 1, such as 512x512"),
@@ -230,6 +245,8 @@ class TestExplain:
             (["explain", "matmul", "32x16"], "three sizes MxKxN, got 32x16"),
             (["explain", "frobnicate", "3"], "no op 'frobnicate'"),
             (["explain", "matmul", "4x4x4", "--kernel", "magic"], "magic"),
+            (["explain", "exp", "4", "--transpose-a"], "are of matmul, not of exp"),
+            (["explain", "save", "3"], "is no op of one or two float32 tensors"),
         ],
     )
     def test_errors(self, capsys, arguments, text):
@@ -276,7 +293,160 @@ class TestDoctor:
         assert "TILEWRIGHT_THREADS=" in capsys.readouterr().out
 
 
+EVERY_COMMAND = [
+    ["info"],
+    QUICK,
+    [*QUICK, "--ladder"],
+    ["explain", "matmul", "8x8x8"],
+    ["tune", "show"],
+    ["bench", "overhead", "--peers", "numpy", "--threads", "1"],
+    ["blas"],
+    ["doctor"],
+]
+
+
+class TestOutput:
+    """Where results go: tables or JSON on standard output, JSON in a file beside the tables."""
+
+    @pytest.mark.parametrize("command", EVERY_COMMAND, ids=" ".join)
+    def test_json_takes_the_place_of_the_tables(self, capsys, command):
+        if command == ["blas"] and not sys.platform.startswith("linux"):
+            pytest.skip("the BLAS library needs Linux")
+        assert main(command) == 0
+        plain = capsys.readouterr()
+        tables = [line for line in plain.out.splitlines() if is_table(line)]
+        assert tables or command[0] in ("train", "blas")
+        assert main([*command, "--json"]) == 0
+        captured = capsys.readouterr()
+        json.loads(captured.out)
+        told = captured.err.splitlines()
+        assert not [line for line in told if is_table(line)]
+        if command[0] not in ("train", "bench"):  # those tell how far they are
+            assert captured.err == ""
+
+    @pytest.mark.parametrize("command", EVERY_COMMAND, ids=" ".join)
+    def test_json_in_a_file_leaves_the_tables_where_they_are(self, capsys, tmp_path, command):
+        target = tmp_path / "results.json"
+        assert main([*command, "--json", str(target)]) == 0
+        captured = capsys.readouterr()
+        assert captured.out
+        assert captured.err == ""
+        json.loads(target.read_text())
+        assert os.listdir(tmp_path) == ["results.json"]
+
+    @pytest.mark.parametrize("command", EVERY_COMMAND, ids=" ".join)
+    def test_help_says_so(self, capsys, command):
+        words = command[:2] if command[0] == "bench" else command[:1]
+        with pytest.raises(SystemExit) as caught:
+            main([*words, "--help"])
+        assert caught.value.code == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert "to FILE, beside the tables on standard output; without FILE to" in text
+
+    def test_a_file_that_may_not_be_written(self, capsys, tmp_path, monkeypatch):
+        held = tmp_path / "held.json"
+        held.write_text("old")
+        monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everything
+        assert main(["info", "--json", str(held)]) == 1
+        captured = capsys.readouterr()
+        assert f"--json: cannot write {held}: Permission denied" in captured.err
+        assert captured.out == ""
+        assert held.read_text() == "old"
+
+    def test_a_failed_write_leaves_the_old_file(self, capsys, tmp_path, monkeypatch):
+        held = tmp_path / "held.json"
+        held.write_text("old")
+
+        def fail(_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", fail)
+        assert main(["info", "--json", str(held)]) == 1
+        assert "No space left on device" in capsys.readouterr().err
+        assert held.read_text() == "old"
+        assert os.listdir(tmp_path) == ["held.json"]
+
+    def test_a_device(self, capsys):
+        assert main(["info", "--json", os.devnull]) == 0
+
+
+def is_table(line):
+    """Two columns or more behind an indent, as tables and no lines of progress have."""
+    return line.startswith("  ") and len(line.split("  ")) > 2
+
+
 class TestProcess:
+    @pytest.mark.parametrize("arguments", [["info"], ["info", "--json"]])
+    def test_a_full_disk_is_one_line(self, arguments):
+        if not os.path.exists("/dev/full"):
+            pytest.skip("no /dev/full here")
+        with open("/dev/full", "w") as full:
+            command = [sys.executable, "-m", "tilewright", *arguments]
+            done = subprocess.run(
+                command, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        assert done.returncode == 1
+        assert done.stderr == "tilewright info: [Errno 28] No space left on device\n"
+
+    @pytest.mark.skipif(not hasattr(signal, "SIGINT"), reason="no SIGINT here")
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["train", "digits", "--epochs", "1000000"],
+            ["train", "digits", "--epochs", "1000000", "--json"],
+            ["sweep", "--config", "sweep.json", "--out", "out"],
+            ["tune", "--seconds", "600"],
+            [
+                "blas",
+                "--",
+                sys.executable,
+                "-c",
+                "import time; print(1, flush=True); time.sleep(99)",
+            ],
+        ],
+        ids=lambda arguments: " ".join(arguments[:2]),
+    )
+    def test_an_interrupt_ends_with_130_and_one_line(self, tmp_path, arguments):
+        if arguments[0] == "blas" and not sys.platform.startswith("linux"):
+            pytest.skip("the BLAS library needs Linux")
+        tables = {"sweep": {"epochs": 10**6}, "grid": {"hidden": [64, 65]}}
+        (tmp_path / "sweep.json").write_text(json.dumps(tables))
+        process = subprocess.Popen(
+            [sys.executable, "-u", "-m", "tilewright", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "TILEWRIGHT_CACHE_DIR": str(tmp_path / "cache")},
+        )
+        told = process.stderr if "--json" in arguments else process.stdout
+        told.readline()  # it has begun
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        # Where the interrupt falls into text that Python compiles (a dataclass being made), CPython
+        # ends the process by the signal itself, which shells call 130 as well.
+        assert process.returncode in (130, -signal.SIGINT)
+        assert err.endswith("tilewright: interrupted\n")
+        assert "Traceback" not in out + err
+        assert not [path for path in tmp_path.rglob("*") if path.suffix.endswith("tmp")]
+
+    @pytest.mark.skipif(not hasattr(signal, "SIGINT"), reason="no SIGINT here")
+    def test_an_interrupt_while_commands_load(self):
+        program = (
+            "import builtins, sys\n"
+            "load = builtins.__import__\n"
+            "def interrupted(name, *rest):\n"
+            "    if name == 'tilewright.cli.commands': raise KeyboardInterrupt\n"
+            "    return load(name, *rest)\n"
+            "from tilewright.cli import main\n"
+            "builtins.__import__ = interrupted\n"
+            "sys.exit(main(['info']))\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (130, "tilewright: interrupted\n")
+
     def test_module_runs_and_plain_text_has_no_escapes(self):
         environment = {**os.environ, "NO_COLOR": "1"}
         command = [sys.executable, "-m", "tilewright", "info"]

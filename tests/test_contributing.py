@@ -18,6 +18,7 @@ RECIPE_TEST = r"""
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/runtime/registry.h"
+#include "core/tensor/access.h"
 #include "core/tests/check.h"
 
 using namespace tw;
@@ -26,11 +27,11 @@ TW_TEST(recipe_of_an_op) {
   const Tensor x = full({3}, 2, DType::float64);
   x->requires_grad = true;
   const Tensor y = sum(cube(x), {}, false);
-  CHECK_EQ(*y.data<double>(), 24.0);
+  CHECK_EQ(*Access().as<double>(y), 24.0);
   const Tensor first = gradients({y}, {}, {x}, {.create_graph = true})[0];
   const Tensor second = gradients({sum(first, {}, false)}, {}, {x}, {})[0];
-  CHECK_EQ(*first.data<double>(), 12.0);
-  CHECK_EQ(*second.data<double>(), 12.0);
+  CHECK_EQ(*Access().as<double>(first), 12.0);
+  CHECK_EQ(*Access().as<double>(second), 12.0);
 }
 
 TW_TEST(recipe_of_a_kernel) {

@@ -6,7 +6,9 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import tilewright as tw
@@ -246,6 +248,184 @@ class TestDataLoader:
     )
     def test_errors(self, make, error, text):
         with pytest.raises(error, match=text):
+            make()
+
+
+class Squares:
+    """A data set of the kind that PyTorch's users write."""
+
+    def __init__(self, length, make):
+        self.length, self.make, self.read = length, make, []
+
+    def __len__(self):
+        return self.length
+
+    def __getitem__(self, row):
+        self.read.append(row)
+        return self.make(row)
+
+
+class Point(NamedTuple):
+    x: Any
+    label: int
+
+
+class TestArrays:
+    def test_numpy_arrays_are_tensors_over_their_memory(self):
+        x, y = np.arange(12.0).reshape(6, 2), np.arange(6, dtype=np.int32)
+        batches = list(data.DataLoader((x, y), batch_size=4))
+        assert [batch.shape for batch in batches[1]] == [(2, 2), (2,)]
+        assert batches[0][0].dtype == tw.float64
+        assert batches[0][1].dtype == tw.int32
+        x[0, 0] = 99.0
+        assert batches[0][0][0, 0].item() == 99.0
+
+    def test_one_array_gives_tensors(self):
+        (batch,) = data.DataLoader(np.arange(3), batch_size=8)
+        assert batch.tolist() == [0, 1, 2]
+
+    @pytest.mark.parametrize("shuffle", [False, True])
+    def test_shuffled_rows_stay_together(self, shuffle):
+        x = np.asfortranarray(np.arange(40).reshape(20, 2)[:, ::-1])
+        x.flags.writeable = False
+        rows = []
+        for xs, ys in data.DataLoader([x, tw.arange(20)], 6, shuffle, seed=2):
+            rows += zip(xs.tolist(), ys.tolist(), strict=True)
+        assert sorted(y for _, y in rows) == list(range(20))
+        assert all(pair == [2 * y + 1, 2 * y] for pair, y in rows)
+
+    def test_torch_tensors(self):
+        torch = pytest.importorskip("torch")
+        (batch,) = data.DataLoader((torch.ones(2, 3, dtype=torch.bfloat16),), 2)
+        assert (batch[0].dtype, batch[0].shape) == (tw.bfloat16, (2, 3))
+
+    @pytest.mark.parametrize(
+        ("array", "text"),
+        [
+            (np.array(["a"]), "item 0: cannot read a ndarray of <U1"),
+            (np.array([None]), "item 0: cannot read a ndarray of object"),
+            (np.array([1], ">i4"), "item 0: cannot read a ndarray of >i4: .*native"),
+        ],
+    )
+    def test_arrays_without_a_dtype_of_ours(self, array, text):
+        with pytest.raises(TypeError, match=text):
+            data.DataLoader(array)
+
+    def test_an_array_without_rows(self):
+        with pytest.raises(ValueError, match="tensor 0 has no axis"):
+            data.DataLoader(np.array(3.0))
+
+
+class TestItems:
+    def test_tuples_of_arrays_and_numbers(self):
+        items = Squares(5, lambda i: (np.full(3, i, np.float32), i * i))
+        loader = data.DataLoader(items, batch_size=2)
+        assert len(loader) == 3
+        batches = list(loader)
+        assert isinstance(batches[0], tuple)
+        assert [x.tolist() for x, _ in batches][2] == [[4.0, 4.0, 4.0]]
+        assert [y.tolist() for _, y in batches] == [[0, 1], [4, 9], [16]]
+        assert batches[0][0].dtype == tw.float32
+        assert batches[0][1].dtype == tw.int64
+        assert items.read == [0, 1, 2, 3, 4]
+
+    def test_shuffled_and_without_the_last(self):
+        def epochs():
+            items = Squares(11, lambda i: i)
+            loader = data.DataLoader(items, 4, shuffle=True, drop_last=True, seed=5)
+            return [[batch.tolist() for batch in loader] for _ in range(2)]
+
+        first, second = epochs()
+        assert [len(batch) for batch in first] == [4, 4]
+        rows = [row for batch in first for row in batch]
+        assert len(set(rows)) == 8
+        assert set(rows) < set(range(11))
+        assert first != second
+        assert epochs() == [first, second]
+
+    @pytest.mark.parametrize(
+        ("make", "check"),
+        [
+            (lambda i: i, lambda b: (b.dtype, b.tolist()) == (tw.int64, [0, 1, 2])),
+            (lambda i: i / 2, lambda b: (b.dtype, b.tolist()) == (tw.float32, [0.0, 0.5, 1.0])),
+            (lambda i: i > 0, lambda b: (b.dtype, b.tolist()) == (tw.bool, [False, True, True])),
+            (np.float64, lambda b: b.dtype == tw.float64),
+            (lambda i: tw.arange(2) + i, lambda b: b.tolist() == [[0, 1], [1, 2], [2, 3]]),
+            (lambda i: f"text {i}", lambda b: b == ["text 0", "text 1", "text 2"]),
+            (lambda i: {"x": i, "y": [i, str(i)]}, lambda b: b["y"][1] == ["0", "1", "2"]),
+            (lambda i: {"x": i}, lambda b: b["x"].tolist() == [0, 1, 2]),
+            (lambda i: [i, (i, i)], lambda b: type(b) is list and type(b[1]) is tuple),
+            (lambda i: Point(i, 1), lambda b: type(b) is Point and b.label.tolist() == [1, 1, 1]),
+        ],
+    )
+    def test_collate(self, make, check):
+        (batch,) = data.DataLoader(Squares(3, make), 3)
+        assert check(batch)
+
+    def test_a_list_of_items(self):
+        (batch,) = data.DataLoader([(1, 2.0), (3, 4.0)], 2)
+        assert [part.tolist() for part in batch] == [[1, 3], [2.0, 4.0]]
+
+    def test_data_sets_of_pytorch(self):
+        torch = pytest.importorskip("torch")
+        items = torch.utils.data.TensorDataset(torch.arange(6).reshape(3, 2), torch.arange(3))
+        x, y = next(iter(data.DataLoader(items, 3)))
+        assert (x.tolist(), y.tolist()) == ([[0, 1], [2, 3], [4, 5]], [0, 1, 2])
+
+    def test_a_collate_of_ones_own(self):
+        loader = data.DataLoader(Squares(4, lambda i: [i] * i), 2, collate=lambda items: items)
+        assert list(loader) == [[[], [1]], [[2, 2], [3, 3, 3]]]
+        pairs = data.DataLoader((tw.arange(2), tw.arange(2)), 2, collate=len)
+        assert list(pairs) == [2]
+        single = data.DataLoader(tw.arange(3), 3, collate=lambda items: [x.item() for x in items])
+        assert list(single) == [[0, 1, 2]]
+
+    @pytest.mark.parametrize(
+        ("make", "error", "text"),
+        [
+            (
+                lambda i: np.zeros(2 + (i == 3)),
+                ValueError,
+                r"item 3 has shape \(3,\), that of item 2 \(2,\); pad them, or give DataLoader a",
+            ),
+            (lambda i: {"x": (i, np.zeros(i))}, ValueError, r"item 1\['x'\]\[1\] has shape \(1,\)"),
+            (
+                lambda i: np.zeros(2, "f4" if i else "f8"),
+                TypeError,
+                "item 1 is float32, .* float64",
+            ),
+            (lambda i: None, TypeError, "item 0 is a NoneType; give DataLoader a collate"),
+            (lambda i: None if i else 0, TypeError, "item 1 is a NoneType, that of item 0 a int"),
+            (lambda i: (1,) * (i + 1), ValueError, "item 1 has 2 parts, that of item 0 1"),
+            (lambda i: {i: 1}, ValueError, r"item 1 has keys \[1\], that of item 0 \[0\]"),
+            (lambda i: np.array(["a"]), TypeError, "item 0: cannot read a ndarray of <U1"),
+        ],
+    )
+    def test_items_that_make_no_batch(self, make, error, text):
+        with pytest.raises(error, match=f"DataLoader: {text}"):
+            list(data.DataLoader(Squares(6, make), 2))
+
+    def test_an_error_of_the_data_set_says_which_item(self):
+        loader = data.DataLoader(Squares(3, lambda i: 1 // (2 - i)), 1)
+        with pytest.raises(ZeroDivisionError) as caught:
+            list(loader)
+        if sys.version_info >= (3, 11):
+            assert caught.value.__notes__ == ["DataLoader: while reading item 2"]
+
+    @pytest.mark.parametrize(
+        ("make", "text"),
+        [
+            (lambda: data.DataLoader(iter([1])), "__getitem__ and __len__ .* got list_iterator"),
+            (lambda: data.DataLoader({1, 2}), "got set"),
+            (lambda: data.DataLoader("abc"), "got str"),
+            (lambda: data.DataLoader([tw.arange(2), 3]), "item 1 is a int, not a tensor"),
+            (lambda: data.DataLoader(tw.arange(2), collate=3), "collate is a function, got int"),
+            (lambda: data.DataLoader(tw.arange(2), shuffle="no"), "shuffle is True or False"),
+            (lambda: data.DataLoader(tw.arange(2), drop_last=1), "drop_last is True or False"),
+        ],
+    )
+    def test_what_is_no_data_set(self, make, text):
+        with pytest.raises(TypeError, match=text):
             make()
 
 

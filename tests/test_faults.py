@@ -18,7 +18,7 @@ from tilewright import _core
 KIB = 1 << 10
 # Each says what was refused and, for a file, which.
 CLEAR = re.compile(
-    r"pool: |cannot allocate \d+ bytes|\[Errno 5\] .* Input/output error: '.*\.npy'$"
+    r"pool: |(\w+: )?cannot allocate \d+ bytes|\[Errno 5\] .* Input/output error: '.*\.npy'$"
 )
 
 

@@ -19,6 +19,33 @@ class TestBackwardHooks:
         assert seen == [[4.0]]
         assert x.grad.tolist() == [8.0]
 
+    @pytest.mark.parametrize("plan", [False, True])
+    def test_observes_the_complete_gradient_of_a_leaf_once(self, plan):
+        x = leaf([1.0, 2.0])
+        seen = []
+        x.register_hook(lambda g: seen.append(g.tolist()))
+        y = tw.stack([x, x]) * 3.0
+        ((x * x).sum() + y.sum() + x[0] * 4.0).backward(plan=plan)
+        assert seen == [[12.0, 10.0]]
+        assert x.grad.tolist() == [12.0, 10.0]
+
+    @pytest.mark.parametrize("plan", [False, True])
+    def test_replaces_the_complete_gradient_of_a_leaf(self, plan):
+        x = leaf([3.0])
+        x.register_hook(lambda g: g * g)
+        (x + x).sum().backward(plan=plan)
+        assert x.grad.tolist() == [4.0]
+        (x * 5.0).sum().backward(plan=plan)
+        assert x.grad.tolist() == [29.0]
+        assert tw.grad((x + x * 2.0).sum(), [x])[0].tolist() == [9.0]
+
+    def test_of_a_leaf_that_is_not_asked_for_is_not_called(self):
+        x, other = leaf([1.0]), leaf([2.0])
+        seen = []
+        other.register_hook(lambda g: seen.append("other"))
+        assert tw.grad((x * other).sum(), [x])[0].tolist() == [2.0]
+        assert not seen
+
     def test_replaces_on_results_and_leaves(self):
         x = leaf([1.0])
         y = x * 2.0

@@ -312,3 +312,34 @@ class TestErrors:
 
 def _is_value_error(index):
     return isinstance(index, slice)
+
+
+EMPTY = {
+    "mask of one axis": (np.zeros((0, 3)), np.zeros(0, bool)),
+    "mask of both axes": (np.zeros((0, 3)), np.zeros((0, 3), bool)),
+    "mask of the last axis": (np.zeros((2, 0)), (slice(None), np.zeros(0, bool))),
+    "mask of an empty last axis": (np.zeros((2, 0)), np.zeros((2, 0), bool)),
+    "integers": (np.zeros((2, 3)), np.zeros(0, int)),
+    "list": (np.zeros((2, 3)), []),
+    "list of an empty list": (np.zeros((2, 3)), [[]]),
+}
+
+
+@pytest.mark.parametrize("case", EMPTY)
+def test_empty_index_arrays(case):
+    x, index = EMPTY[case]
+    t = tw.asarray(x.copy())
+    assert t[index].shape == x[index].shape
+    t[index] = 1
+    np.testing.assert_array_equal(np.asarray(t), x)
+
+
+@pytest.mark.parametrize(
+    "index", [np.zeros(0, bool), np.zeros((0, 3), bool), np.zeros(0)], ids=repr
+)
+def test_empty_arrays_that_are_no_index(index):
+    t = tw.ones((2, 3))
+    with pytest.raises(IndexError):
+        t[index]
+    with pytest.raises(IndexError):
+        t[index] = 1

@@ -116,10 +116,14 @@ class TestNumPy:
         (np.asarray([4.0, 5.0], np.float32) * t).sum().backward()
         assert t.grad.tolist() == [4.0, 5.0]
 
-    def test_in_place_into_an_array_is_refused(self):
-        x = np.zeros(2, np.float32)
-        with pytest.raises(TypeError):
-            np.add(x, tw.ones((2,)))
+    def test_in_place_into_an_array(self):
+        x = before = np.zeros(2, np.float32)
+        x += tw.ones((2,))
+        assert x is before
+        assert x.tolist() == [1.0, 1.0]
+        with pytest.raises(RuntimeError, match="requires grad; use detach"):
+            x += tw.ones((2,), requires_grad=True)
+        assert x.tolist() == [1.0, 1.0]
 
     def test_array_protocol(self):
         t = tw.asarray([1.5, 2.5])
@@ -420,3 +424,49 @@ class TestLists:
             t.item()
         with pytest.raises(TypeError, match="only a single integer can be used as an index"):
             range(5)[tw.asarray(1.0)]
+
+
+class TestTruthValues:
+    """A bool tensor's bytes are 0 or 1: kernels add and compare them as they are."""
+
+    BYTES = bytes([0, 1, 2, 255, 128, 0] * 11)
+
+    def readers(self):
+        raw = np.frombuffer(self.BYTES, np.uint8)
+        yield tw.frombuffer(self.BYTES, tw.bool)
+        yield tw.frombuffer(b"\x07" + self.BYTES, tw.bool, offset=1)
+        yield tw.asarray(raw.view(bool))
+        yield tw.asarray(raw.copy().view(bool).reshape(6, 11).T)
+        yield tw.from_dlpack(raw.copy().view(bool))
+        yield tw.from_dlpack(raw.copy().view(bool), copy=True)
+
+    def test_other_bytes_become_1(self):
+        for x in self.readers():
+            expected = np.asarray(tw.astype(x, tw.int32)) != 0
+            assert int(np.asarray(x).view(np.uint8).max()) == 1
+            assert int(x.sum()) == int(expected.sum()) == 44
+            np.testing.assert_array_equal(np.asarray(x == tw.ones_like(x)), expected)
+            np.testing.assert_array_equal(np.asarray(tw.logical_xor(x, x)), False)
+            assert tw.max(x).item() is True
+
+    def test_clean_memory_is_shared(self):
+        x = np.array([True, False, True])
+        for t in (tw.asarray(x), tw.from_dlpack(x), tw.frombuffer(x, tw.bool)):
+            x[1] = not x[1]
+            assert t[1].item() == x[1]
+        assert tw.frombuffer(b"", tw.bool).shape == (0,)
+
+    def test_a_copy_that_was_ruled_out_is_refused(self):
+        x = np.array([0, 2], np.uint8).view(bool)
+        for read in (tw.asarray, tw.from_dlpack):
+            with pytest.raises(ValueError, match="bool bytes other than 0 and 1 need a copy"):
+                read(x, copy=False)
+        clean = np.array([True])
+        assert tw.asarray(clean, copy=False).item() is True
+
+    def test_masks_and_operands_from_numpy(self):
+        mask = np.array([0, 2, 255], np.uint8).view(bool)
+        x = tw.asarray([1.0, 2.0, 3.0])
+        assert x[mask].tolist() == [2, 3]
+        assert tw.where(mask, x, 0).tolist() == [0, 2, 3]
+        assert (tw.asarray([True, True, False]) & mask).tolist() == [False, True, False]

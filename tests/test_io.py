@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import signal
 import struct
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import tilewright as tw
@@ -106,6 +108,118 @@ class TestRoundTrip:
         tw.save({"x": x, "y": y}, tmp_path / "a")
         tw.save({"y": y, "x": x}, tmp_path / "b")
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def same(x, y):
+    """Equal in value and type, all the way down; NaN equals NaN."""
+    if isinstance(x, tw.Tensor):
+        return isinstance(y, tw.Tensor) and x.dtype == y.dtype and same(x.tolist(), y.tolist())
+    if type(x) is not type(y):
+        return False
+    if isinstance(x, dict):
+        return list(x) == list(y) and all(same(value, y[key]) for key, value in x.items())
+    if isinstance(x, (list, tuple)):
+        return len(x) == len(y) and all(map(same, x, y))
+    return x == y or (isinstance(x, float) and math.isnan(x) and math.isnan(y))
+
+
+TREES = {
+    "scalars": {"i": -3, "big": 2**80, "f": 0.1, "t": "für \u2028", "yes": True, "none": None},
+    "special floats": {"inf": math.inf, "low": -math.inf, "nan": math.nan, "zero": -0.0},
+    "sequences": {"list": [1, [2, ()], {}], "tuple": (0.9, 0.999), "empty": [], "none": ()},
+    "whole numbers as keys": {"a": {0: tw.ones((2,)), "0": tw.zeros((3,)), -1: "x"}},
+    "names that meet": {"a.b": tw.ones((1,)), "a": {"b": tw.zeros((2,)), "b'": 1}, "": {"": 2}},
+    "words of the format": {
+        "tensor": "tensor", "dict": {"dict": {"tensor": tw.ones((1,))}}, "items": [["a", 1]],
+        "inner": {"__metadata__": tw.ones((1,)), "float": {"float": "inf"}},
+    },
+    "tensors in lists": {"x": [tw.arange(3), (tw.asarray(2.5), tw.zeros((0, 2)))]},
+}  # fmt: skip
+
+
+class TestNested:
+    @pytest.mark.parametrize("name", TREES)
+    def test_round_trip(self, path, name):
+        tw.save(TREES[name], path, metadata={"note": "kept"})
+        assert same(tw.load(path), TREES[name])
+        assert tw.io.load_metadata(path) == {"note": "kept"}
+
+    def test_every_dtype(self, path):
+        tree = {"x": {name: tensor_of(name) for name in DTYPES}}
+        tw.save(tree, path)
+        assert same(tw.load(path), tree)
+
+    @pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "Adagrad"])
+    def test_a_checkpoint_goes_on_as_if_never_stopped(self, path, kind):
+        def start():
+            tw.manual_seed(3)
+            model = tw.nn.Sequential(tw.nn.Linear(4, 3), tw.nn.Tanh(), tw.nn.Linear(3, 2))
+            settings = {"momentum": 0.9} if kind == "SGD" else {}
+            return model, getattr(tw.optim, kind)(model.parameters(), lr=0.05, **settings)
+
+        def steps(model, optimizer):
+            for x in tw.arange(40).astype(tw.float32).reshape((5, 2, 4)):
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+
+        (model, optimizer), (other, resumed) = start(), start()
+        steps(model, optimizer)
+        state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 1}
+        tw.save(state, path)
+        loaded = tw.load(path)
+        assert same(loaded, state)
+        other.load_state_dict(loaded["model"])
+        resumed.load_state_dict(loaded["optimizer"])
+        steps(model, optimizer)
+        steps(other, resumed)
+        assert same(other.state_dict(), model.state_dict())
+        assert same(resumed.state_dict(), optimizer.state_dict())
+
+    def test_others_read_the_tensors_by_dotted_names(self, path):
+        theirs = pytest.importorskip("safetensors.numpy")
+        tw.save({"model": {"0": {"weight": tw.ones((2, 3))}}, "lr": 0.1}, path)
+        loaded = theirs.load_file(path)
+        assert {name: array.shape for name, array in loaded.items()} == {"model.0.weight": (2, 3)}
+        rows = tw.data.FileTensor.from_safetensors(path, "model.0.weight")
+        assert rows[1].tolist() == [1.0, 1.0, 1.0]
+
+    def test_a_flat_dict_gives_the_same_bytes_as_ever(self, path):
+        tw.save({"b": tw.asarray([1, 2], dtype=tw.uint8), "a": tw.asarray([1.0])}, path)
+        header = (
+            b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},'
+            b'"b":{"dtype":"U8","shape":[2],"data_offsets":[4,6]}}'
+        )
+        header += b" " * (-len(header) % 8)
+        content = struct.pack("<Q", len(header)) + header + struct.pack("<f", 1.0) + b"\x01\x02"
+        assert path.read_bytes() == content
+
+    @pytest.mark.parametrize(
+        ("structure", "text"),
+        [
+            ("{", "no JSON with a version and a root"),
+            ("3", "no JSON with a version and a root"),
+            ('{"version":2,"root":{"dict":{}}}', "structure of version 2; this Tilewright reads 1"),
+            ('{"version":1,"root":3}', "the root is no dict"),
+            ('{"version":1,"root":{"list":[]}}', "the root is no dict"),
+            ('{"version":1,"root":{"dict":{"a":[]}}}', "a list without its kind"),
+            ('{"version":1,"root":{"dict":{"a":{}}}}', "nothing known"),
+            ('{"version":1,"root":{"dict":{"a":{"set":[]}}}}', "a part of kind 'set'"),
+            ('{"version":1,"root":{"dict":{"a":{"list":"x"}}}}', "a list that is no list"),
+            ('{"version":1,"root":{"dict":{"a":{"tensor":"y"}}}}', "no tensor 'y'"),
+            ('{"version":1,"root":{"dict":{"a":{"tensor":[]}}}}', r"no tensor \[\]"),
+            ('{"version":1,"root":{"dict":{"a":{"float":"much"}}}}', "float"),
+            ('{"version":1,"root":{"items":[[[],1]]}}', "of another form"),
+            ('{"version":1,"root":{"items":[[1]]}}', "unpack"),
+            ('{"version":1,"root":{"dict":{}}}', "tensor 'x' has no place in it"),
+            ('{"version":1,"root":' + '{"list":[' * 5000, "no JSON"),
+        ],
+    )
+    def test_damaged_structures(self, path, structure, text):
+        header = {"__metadata__": {"tilewright:structure": structure}, "x": entry()}
+        write(path, header, bytes(8))
+        with pytest.raises(ValueError, match=rf"model\.safetensors: .*{text}"):
+            tw.load(path)
 
 
 class TestExchange:
@@ -209,7 +323,11 @@ class TestRefusedSaves:
         ("tensors", "text"),
         [
             ([tw.ones((1,))], "expected a dict of tensors"),
-            ({"x": [1.0]}, "'x' is a list, not a tensor"),
+            ({"x": {1.0}}, "'x' is a set, not a tensor, dict, list"),
+            ({"a": {"b": [0, b"x"]}}, r"'a\.b\.1' is a bytes, not a tensor"),
+            ({"a": np.zeros(2)}, r"'a' is a ndarray, not .* tw\.asarray\(\)"),
+            ({"a": {None: 1}}, "'a' has the key None; keys are texts or whole numbers"),
+            ({"a": {True: 1}}, "'a' has the key True"),
             ({3: tw.ones((1,))}, "3 cannot name a tensor"),
             ({"__metadata__": tw.ones((1,))}, "cannot name a tensor"),
         ],
@@ -225,6 +343,21 @@ class TestRefusedSaves:
             tw.save({"\ud800": tw.ones((1,))}, path)
         with pytest.raises(ValueError, match=r"metadata 'a': .* lone surrogate"):
             tw.save({}, path, metadata={"a": "\udfff"})
+        assert not path.exists()
+
+    def test_values_that_no_file_can_hold(self, path):
+        endless = {}
+        endless["again"] = endless
+        for tree, text in [
+            (endless, "nested more than 100 deep, or holds itself"),
+            ({"a": "\udfff"}, "'a': .* lone surrogate"),
+            ({"a": {"\udfff": 1}}, "'a': .* lone surrogate"),
+            ({"a": 10**5000}, "'a' is a whole number of 16610 bits"),
+        ]:
+            with pytest.raises(ValueError, match=text):
+                tw.save(tree, path)
+        with pytest.raises(ValueError, match=r"metadata 'tilewright:structure' is the name"):
+            tw.save({}, path, metadata={"tilewright:structure": "x"})
         assert not path.exists()
 
     def test_metadata_must_be_text(self, path):

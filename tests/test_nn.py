@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import tilewright as tw
@@ -155,6 +156,54 @@ class TestStateDict:
         with pytest.raises(ValueError, match="fixed: the module's tensor is read-only"):
             module.load_state_dict(state)
         assert module.first.tolist() == [1.0, 1.0]
+
+    @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
+    def test_the_state_of_a_pytorch_module(self, dtype):
+        torch = pytest.importorskip("torch")
+        theirs = torch.nn.Sequential(
+            torch.nn.Linear(4, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2, bias=False)
+        ).to(getattr(torch, dtype))
+        ours = nn.Sequential(
+            nn.Linear(4, 3, dtype=getattr(tw, dtype)),
+            nn.ReLU(),
+            nn.Linear(3, 2, bias=False, dtype=getattr(tw, dtype)),
+        )
+        for state in (theirs.state_dict(), dict(theirs.named_parameters())):
+            for parameter in ours.parameters():
+                nn.init.constant_(parameter, 0.0)
+            ours.load_state_dict(state)
+            for name, value in theirs.state_dict().items():
+                assert ours.state_dict()[name].tolist() == value.tolist()
+        # A copy: what happens to the one does not reach the other.
+        ours[0].weight.detach().fill_(7.0)
+        assert 7.0 not in theirs[0].weight.flatten().tolist()
+
+    def test_arrays_of_numpy_and_conversion(self):
+        weight = np.arange(12.0).reshape(4, 3).T  # float64, column-major
+        layer = nn.Linear(4, 3)
+        layer.load_state_dict({"weight": weight, "bias": np.array([1, 2, 3])})
+        assert layer.weight.tolist() == weight.tolist()
+        assert layer.bias.tolist() == [1.0, 2.0, 3.0]
+
+    def test_bfloat16_of_numpy(self):
+        ml_dtypes = pytest.importorskip("ml_dtypes")
+        values = np.array([[1.5, -2.25]]).astype(ml_dtypes.bfloat16)
+        layer = nn.Linear(2, 1, bias=False, dtype=tw.bfloat16)
+        layer.load_state_dict({"weight": values})
+        assert layer.weight.tolist() == [[1.5, -2.25]]
+
+    def test_foreign_problems_are_listed_and_nothing_changes(self):
+        torch = pytest.importorskip("torch")
+        layer = nn.Linear(2, 2)
+        before = {name: value.tolist() for name, value in layer.state_dict().items()}
+        state = {"weight": torch.ones(2, 2).to_sparse(), "bias": np.array(["a", "b"]), "x": None}
+        with pytest.raises(ValueError, match="unexpected: x") as caught:
+            layer.load_state_dict(state)
+        assert "weight: cannot read a Tensor of torch.float32" in str(caught.value)
+        assert "bias: cannot read a ndarray of <U1" in str(caught.value)
+        with pytest.raises(ValueError, match=r"bias: shape \(3,\) does not fit \(2,\)"):
+            layer.load_state_dict({"weight": torch.ones(2, 2), "bias": torch.ones(3)})
+        assert {name: value.tolist() for name, value in layer.state_dict().items()} == before
 
     def test_scalars_and_empty_tensors_load(self):
         module = nn.Module()

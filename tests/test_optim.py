@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import tilewright as tw
@@ -137,6 +138,113 @@ def test_every_element_of_every_length(kind, size):
         optimizer.step()
     if size:
         assert param.min().item() == param.max().item() != 1.0
+
+
+# Significant bits: rounding to nearest changes a number by at most 2^-bits of its size.
+HALF_BITS = {"float16": 11, "bfloat16": 8}
+
+
+class TestHalfPrecision:
+    @pytest.mark.parametrize("dtype", HALF_BITS)
+    @pytest.mark.parametrize("size", [4, 1023, 1024, 1025, 70_001])
+    @pytest.mark.parametrize("name", CASES)
+    def test_each_step_is_the_formula_rounded_once(self, name, dtype, size):
+        kind, settings, formula = CASES[name]
+        rng = np.random.default_rng(size)
+        # An element in every stage and piece, and both ends.
+        watched = sorted({0, 1, size // 2, size - 1, *range(0, size, max(1, size // 97))})
+        param = tw.asarray(rng.standard_normal(size)).astype(getattr(tw, dtype)).requires_grad_()
+        optimizer = getattr(optim, kind)([param], lr=0.1, **settings)
+        states = {i: {} for i in watched}
+        for step in range(1, 4):
+            before = param.detach().astype(tw.float64).tolist()
+            param.grad = tw.asarray(rng.standard_normal(size)).astype(param.dtype)
+            gradient = param.grad.astype(tw.float64).tolist()
+            optimizer.step()
+            after = param.detach().astype(tw.float64).tolist()
+            for i in watched:
+                exact = formula(before[i], gradient[i], states[i], step)
+                half_place = abs(exact) * 2.0 ** -HALF_BITS[dtype]
+                # 1e-6: what float32 rounds on the way, and the steps of float16's denormals.
+                assert abs(after[i] - exact) <= 1.001 * half_place + 1e-6
+
+    @pytest.mark.parametrize("dtype", HALF_BITS)
+    @pytest.mark.parametrize(
+        ("kind", "settings"),
+        [("Adam", {}), ("AdamW", {}), ("Adagrad", {}), ("SGD", {"momentum": 0.9})],
+    )
+    def test_state_is_float32_and_resumes_from_a_file(self, kind, settings, dtype, tmp_path):
+        def start():
+            param = tw.full((9,), 0.5, dtype=getattr(tw, dtype), requires_grad=True)
+            return param, getattr(optim, kind)([param], lr=0.01, **settings)
+
+        def advance(param, optimizer):
+            param.grad = tw.full((9,), 0.25, dtype=param.dtype)
+            optimizer.step()
+
+        (param, optimizer), (resumed, other) = start(), start()
+        advance(param, optimizer)
+        held = optimizer.state_dict()["state"][0]
+        assert {v.dtype for v in held.values() if isinstance(v, tw.Tensor)} == {tw.float32}
+        tw.save({"param": param, "optimizer": optimizer.state_dict()}, tmp_path / "checkpoint")
+        loaded = tw.load(tmp_path / "checkpoint")
+        resumed.detach().copy_(loaded["param"])
+        other.load_state_dict(loaded["optimizer"])
+        for each in ((param, optimizer), (resumed, other)):
+            advance(*each)
+        assert resumed.tolist() == param.tolist()
+
+    def test_a_mean_square_goes_on_below_the_last_place_of_bfloat16(self):
+        """0.999 of a bfloat16 rounds back to it: kept so, the mean would never fall."""
+        param = tw.ones((3,), dtype=tw.bfloat16, requires_grad=True)
+        optimizer = optim.Adam([param], lr=0.0)
+        squares = []
+        for gradient in (1.0, 0.0, 0.0):
+            param.grad = tw.full((3,), gradient, dtype=tw.bfloat16)
+            optimizer.step()
+            squares.append(optimizer.state_dict()["state"][0]["exp_avg_sq"][0].item())
+        assert squares == pytest.approx([1e-3, 0.999e-3, 0.999**2 * 1e-3], rel=1e-5)
+
+    def test_types_mix_in_a_group(self):
+        params = [
+            tw.ones((5,), dtype=getattr(tw, name), requires_grad=True)
+            for name in ("float16", "bfloat16", "float32", "float64")
+        ]
+        optimizer = optim.SGD(params, lr=0.25)
+        for param in params:
+            param.grad = tw.ones((5,), dtype=param.dtype)
+        optimizer.step()
+        assert [param.tolist() for param in params] == [[0.75] * 5] * 4
+
+    @pytest.mark.parametrize("dtype", HALF_BITS)
+    def test_a_model_learns(self, dtype):
+        tw.manual_seed(0)
+        model = nn.Sequential(nn.Linear(3, 8, dtype=getattr(tw, dtype)), nn.Tanh())
+        optimizer = optim.Adam(model.parameters(), lr=0.05)
+        x = tw.randn((32, 3)).astype(getattr(tw, dtype))
+        losses = []
+        for _ in range(30):
+            loss = ((model(x) - 0.5) ** 2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        assert losses[-1] < 0.25 * losses[0]
+
+    def test_state_of_pytorchs_bfloat16_optimiser_loads(self):
+        torch = pytest.importorskip("torch")
+        theirs = torch.nn.Parameter(torch.ones(4, dtype=torch.bfloat16))
+        optimizer = torch.optim.Adam([theirs], lr=0.01)
+        theirs.grad = torch.full((4,), 0.5, dtype=torch.bfloat16)
+        optimizer.step()
+        ours = optim.Adam([tw.ones((4,), dtype=tw.bfloat16, requires_grad=True)])
+        state = ours.state_dict()
+        state["state"] = optimizer.state_dict()["state"]
+        ours.load_state_dict(state)
+        held = ours.state_dict()["state"][0]
+        assert held["step"] == 1
+        assert held["exp_avg"].dtype == tw.float32
+        assert held["exp_avg"].tolist() == state["state"][0]["exp_avg"].float().tolist()
 
 
 class TestWhichParameters:
@@ -281,6 +389,39 @@ class TestState:
             optimizer.load_state_dict(state)
         assert self._as_lists(optimizer) == before
 
+    @pytest.mark.parametrize("name", CASES)
+    def test_going_on_from_pytorchs_state(self, name):
+        torch = pytest.importorskip("torch")
+        kind, settings, _ = CASES[name]
+        theirs = [torch.tensor(values, dtype=torch.float64) for values in start_values()]
+        optimizer = getattr(torch.optim, kind)(theirs, lr=0.1, **settings)
+        ours = [as_parameter(values) for values in start_values()]
+        resumed = getattr(optim, kind)(ours, lr=0.7)
+
+        def step_theirs(number):
+            for param, gradient in zip(theirs, gradients(number), strict=True):
+                param.grad = torch.tensor(gradient, dtype=torch.float64)
+            optimizer.step()
+
+        for number in range(3):
+            step_theirs(number)
+        resumed.load_state_dict(optimizer.state_dict())
+        for target, source in zip(ours, theirs, strict=True):
+            target.detach().copy_(tw.asarray(source))
+        step_theirs(3)
+        self._advance(resumed, ours, range(3, 4))
+        for got, want in zip(ours, theirs, strict=True):
+            assert got.tolist() == pytest.approx(want.tolist(), rel=1e-12, abs=1e-12)
+
+    @pytest.mark.parametrize("variant", [{"amsgrad": True}, {"maximize": True}])
+    def test_variants_of_pytorch_are_refused(self, variant):
+        optimizer = optim.Adam([as_parameter([1.0])])
+        state = optimizer.state_dict()
+        state["param_groups"][0].update(variant, lr=0.7)
+        with pytest.raises(ValueError, match=f"unknown settings: {next(iter(variant))}"):
+            optimizer.load_state_dict(state)
+        assert optimizer.param_groups[0]["lr"] == 1e-3
+
     @pytest.mark.parametrize("state", [None, [], 3])
     def test_a_state_is_a_dict(self, state):
         with pytest.raises(TypeError, match="load_state_dict: expected a dict, got"):
@@ -360,10 +501,10 @@ class TestErrors:
         with pytest.raises(TypeError, match=text):
             make([as_parameter([1.0])])
 
-    @pytest.mark.parametrize("dtype", ["int64", "bool", "float16", "bfloat16", "complex64"])
+    @pytest.mark.parametrize("dtype", ["int64", "bool", "complex64"])
     def test_dtypes_that_the_kernels_do_not_take(self, dtype):
         param = tw.zeros((2,), dtype=getattr(tw, dtype))
-        with pytest.raises(TypeError, match=f"{dtype}; the fused kernels take float32 and float64"):
+        with pytest.raises(TypeError, match=f"{dtype}; the fused kernels take float16, bfloat16"):
             optim.SGD([param])
 
     def test_a_refused_group_is_not_added(self):

@@ -217,11 +217,11 @@ def test_shapes_and_options(shape: tuple[int, ...]) -> None:
 
 def test_errors() -> None:
     for call, expected, text in (
-        (lambda: tw.rand(-1), ValueError, "uniform: shape (-1,) has a negative extent"),
+        (lambda: tw.rand(-1), ValueError, "rand: shape (-1,) has a negative extent"),
         (
             lambda: tw.randn(2, dtype=tw.int32),
             TypeError,
-            "normal: needs a floating-point dtype, got int32",
+            "randn: needs a floating-point dtype, got int32",
         ),
         (lambda: tw.normal(0.0, -1.0, (2,)), ValueError, "normal: standard deviation is negative"),
         (lambda: tw.randint(3, 3, (2,)), ValueError, "randint: empty range from 3 to 3"),

@@ -1,18 +1,94 @@
-"""Every Python snippet of the README runs."""
+"""Every Python snippet of the README runs, and its samples have the form of what is printed."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+import tilewright as tw
+from tilewright.cli import main
+
 README = (Path(__file__).parents[1] / "README.md").read_text()
-SNIPPETS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+FENCES = re.findall(r"^```(\w*)\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
+SNIPPETS = [text for language, text in FENCES if language == "python"]
+# What stands in fences without a language.
+SAMPLES = [text for language, text in FENCES if not language]
+LADDERS = [sample for sample in SAMPLES if sample.startswith("The ladder on ")]
+(REPORT,) = (sample for sample in SAMPLES if sample.startswith("op "))
+
+NUMBER = r"\d[\d,]*(?:\.\d+)?"
+TIME = rf"{NUMBER} (?:ns|µs|ms|s)"
 
 
 def test_there_are_snippets() -> None:
     assert len(SNIPPETS) >= 2
+    assert len(LADDERS) == 2
+    assert len(LADDERS) + 1 == len(SAMPLES), "a sample that no test holds"
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS)
 def test_snippet_runs(snippet: str) -> None:
     exec(compile(snippet, "README.md", "exec"), {})
+
+
+def form(line: str) -> str:
+    """The line with its times and numbers blanked, but not those in names; one space each."""
+    line = re.sub(rf"\b{TIME}\b", "TIME", line)
+    return " ".join(re.sub(rf"(?<![\w.]){NUMBER}(?=x?\b|%)", "#", line).split())
+
+
+@pytest.mark.parametrize("sample", LADDERS)
+def test_ladders_are_printed_like_this(sample: str, capsys: pytest.CaptureFixture[str]) -> None:
+    title, columns, *rows = sample.rstrip().splitlines()
+    arguments = ["train", "digits", "--ladder", "--epochs", "1", "--hidden", "8"]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    printed_title, printed_columns, *printed = (
+        out[out.index("The ladder on") :].rstrip().split("\n")
+    )
+    assert title in (printed_title, printed_title.replace("digits", "mnist"))
+    assert columns.split() == printed_columns.split()
+    names = [row.split()[0] for row in rows]
+    printed_names = [row.split()[0] for row in printed]
+    assert printed_names == [*tw.kernels.names("matmul"), "auto"]
+    # The sample's machine has every rung; this one has those that its processor can run.
+    assert [name for name in names if name in printed_names] == printed_names
+    without_names = {re.sub(r"^\s*\S+", "", form(row)) for row in rows}
+    assert without_names == {" TIME TIME # #% #x"}
+    assert {re.sub(r"^\s*\S+", "", form(row)) for row in printed} == without_names
+
+
+def test_the_names_of_kernels_are_printed_like_this() -> None:
+    (told,) = re.findall(r'names\("matmul"\)\)  # \[(.*), \.\.\.\]', README)
+    names = [name.strip("'") for name in told.split(", ")]
+    assert tw.kernels.names("matmul")[: len(names)] == names
+
+
+def test_the_report_is_printed_like_this() -> None:
+    x = tw.randn(512, 512)
+    with tw.explain() as report:
+        x @ x
+    for text in (REPORT, str(report)):
+        entries, choice, _ = text.rstrip().split("\n\n")
+        columns, entry = entries.splitlines()
+        assert columns.split() == ["op", "problem", "kernel", "time", "GFLOP/s", "GB/s", "roofline"]
+        ran = r"matmul float32 512x512x512 \w+ \(\w+\) TIME # # #% (compute|memory)"
+        assert re.fullmatch(ran, form(entry))
+        head, *verdicts = choice.splitlines()
+        assert head == "matmul float32 512x512x512: choice of kernel"
+        for line in verdicts:
+            assert re.fullmatch(
+                r"-> \w+ about TIME chosen: \w+ TIME( \+ \w+ TIME)*|"
+                r"\w+ about TIME (costs more|less exact than the precision setting '\w+' allows)|"
+                r"\w+ refused: .*",
+                form(line),
+            ), line
+        assert sum(line.startswith("->") for line in verdicts) == 1
+    told = [line.removeprefix("->").split()[0] for line in REPORT.split("\n\n")[1].splitlines()[1:]]
+    printed = [candidate.name for candidate in report[-1].candidates]
+    assert [name for name in told if name in printed] == printed
+    legends = [form(text.split("\n\n")[2]) for text in (REPORT, str(report))]
+    assert legends[0].replace("# thread.", "# threads.") in (
+        legends[1],
+        legends[1].replace("# thread.", "# threads."),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import RECORDS, arrays
+from cases import RECORDS, arrays, reductions
 from cases.check import (
     assert_close,
     assert_signs_of_zeros,
@@ -13,6 +13,7 @@ from cases.check import (
     expected_values,
     tensors,
 )
+from cases.derivatives import OF_REDUCTIONS
 from cases.record import OpCase
 
 import tilewright as tw
@@ -300,6 +301,91 @@ def test_second_gradients(case: OpCase, rng) -> None:
         for options in case.variants:
             function, inputs = gradient_problem(case, args, options)
             assert tw.gradgradcheck(function, inputs), (options, [x.shape for x in args])
+
+
+# ---- gradients where formulas break ----
+
+
+def gradients(y: tw.Tensor, inputs: list[tw.Tensor], **options) -> list[np.ndarray | tw.Tensor]:
+    """Of the sum of y, zeros where y does not depend on an input."""
+    if not y.requires_grad:
+        return [tw.zeros_like(x) for x in inputs]
+    found = tw.grad(y.sum(), inputs, allow_unused=True, **options)
+    return [tw.zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
+
+
+def assert_derivative(got: tw.Tensor, formula, args, dtype: str, absolute, note) -> None:
+    with np.errstate(all="ignore"):
+        exact = np.asarray(formula(*args))
+        want = np.broadcast_to(exact, got.shape).astype(np.longdouble)
+        beyond = np.abs(want) > arrays.largest(dtype)
+        loss = absolute(*args) if callable(absolute) else absolute
+    found = arrays.array(got).astype(np.longdouble)
+    # What leaves the range on the way to a second derivative may do so as NaN.
+    allowed = np.isnan(want) | (beyond & ~np.isfinite(found))
+    want = np.where(beyond, np.nan, want)
+    least = arrays.smallest(dtype) / arrays.eps(dtype)  # denormal results have fewer digits
+    bound = arrays.eps(dtype) * (32 * np.abs(want) + loss) + 4 * least
+    with np.errstate(invalid="ignore"):
+        allowed |= np.abs(found - want) <= bound
+    wrong = np.flatnonzero(~allowed)
+    assert wrong.size == 0, f"{note} of {dtype} at " + "; ".join(
+        f"{tuple(float(x.reshape(-1)[i]) for x in args)}: {found[i]!s}, expected {want[i]!s}"
+        for i in wrong[:6]
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@per([case for case in DIFFERENTIABLE if case.elementwise])
+def test_derivatives_where_formulas_break(case: OpCase, dtype: str, isa: str) -> None:
+    """By kernels, and by recorded formulas whose gradients are taken once more."""
+    known = case.derivatives
+    points = np.array(known.points, np.longdouble).T
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = points.astype(dtype)
+    kept = (narrow == points).all(axis=0)
+    args = [x[kept] for x in narrow]
+    wide = [x[kept] for x in points]
+    made = [arrays.tensor(x, dtype) for x in args]
+    inputs = [made[i].requires_grad_() for i in case.differentiable]
+    y = case.call(*made)
+    recorded = gradients(y, inputs, create_graph=True)
+    by_kernels = gradients(y, inputs, retain_graph=True)
+    for i, formula in enumerate(known.first):
+        for got, how in ((by_kernels[i], "kernel"), (recorded[i].detach(), "formula")):
+            note = f"{case.name}: derivative {i} by {how}"
+            assert_derivative(got, formula, wide, dtype, known.absolute, note)
+        second = gradients(recorded[i], inputs, retain_graph=True)
+        for j, row in enumerate(known.second[i]):
+            note = f"{case.name}: derivative {i}, {j}"
+            assert_derivative(second[j], row, wide, dtype, known.absolute, note)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@per([case for case in reductions.RECORDS if case.differentiable])
+def test_derivatives_of_reductions_where_formulas_break(case: OpCase, dtype: str) -> None:
+    known = OF_REDUCTIONS[case.name]
+    for row in known.rows:
+        wide = np.array(row, np.longdouble)
+        with np.errstate(over="ignore", under="ignore"):
+            x = wide.astype(dtype)
+        if (x != wide).any():
+            continue
+        t = arrays.tensor(x, dtype).requires_grad_()
+        y = case.call(t)
+        (recorded,) = gradients(y, [t], create_graph=True)
+        for got in (*gradients(y, [t], retain_graph=True), recorded.detach()):
+            assert_derivative(got, known.first, (wide,), dtype, known.absolute, (case.name, row))
+        for i in range(x.size):
+            (second,) = gradients(recorded[i], [t], retain_graph=True)
+            assert_derivative(
+                second,
+                lambda x, i=i: known.second(x)[i],
+                (wide,),
+                dtype,
+                known.absolute,
+                (case.name, row, "second", i),
+            )
 
 
 @per(DIFFERENTIABLE)

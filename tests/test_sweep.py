@@ -1,6 +1,7 @@
 """`tilewright sweep`: configurations, results, going on after a kill, failures beside successes."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -11,7 +12,16 @@ import pytest
 
 from tilewright import train as job
 from tilewright.cli import main
-from tilewright.sweep import Configuration, Sweep, estimate_bytes, read_configurations
+from tilewright.cli.picture_sweep import sweep_figure
+from tilewright.sweep import (
+    Configuration,
+    Row,
+    Sweep,
+    earlier_records,
+    estimate_bytes,
+    read_configurations,
+)
+from tilewright.sweep_file import _json_lines
 
 PATIENCE = 60
 TWO = {"sweep": {"epochs": 2}, "grid": {"hidden": [8, 16]}, "runs": [{"hidden": 8, "lr": 0.3}]}
@@ -85,6 +95,82 @@ class TestConfigurations:
         assert text in error
         assert error.count("\n") == 1
 
+    @pytest.mark.parametrize(
+        ("key", "value", "text"),
+        [
+            ("lr", "much", "lr must be a number, got 'much'"),
+            ("lr", 0, "lr must be a finite number above 0, got 0"),
+            ("lr", -0.1, "lr must be a finite number above 0, got -0.1"),
+            ("lr", math.nan, "lr must be a finite number above 0, got nan"),
+            ("lr", math.inf, "lr must be a finite number above 0, got inf"),
+            ("lr", True, "lr must be a number, got True"),
+            ("hidden", 0, "hidden must be at least 1, got 0"),
+            ("hidden", 2.5, "hidden must be a whole number, got 2.5"),
+            ("hidden", 2**31, "hidden must be at most 2147483647"),
+            ("batch_size", -4, "batch must be at least 1, got -4"),
+            ("batch_size", [8], r"batch must be a whole number, got \[8\]"),
+            ("epochs", True, "epochs must be a whole number, got True"),
+            ("seed", -1, "seed must be at least 0, got -1"),
+            ("seed", 2**64, "seed must be at most 18446744073709551615"),
+            ("optimizer", "magic", "optimizer is one of sgd, momentum, adam; got 'magic'"),
+            ("optimizer", 3, "optimizer is one of sgd, momentum, adam; got 3"),
+        ],
+    )
+    def test_values_are_refused_with_file_line_and_key(self, config, key, value, text):
+        good = {"lr": 0.1, "optimizer": "sgd"}.get(key, 8)
+        written = json.dumps(value)
+        path = config(f'{{"runs": [{{"{key}": {json.dumps(good)}}},\n{{\n"{key}": {written}}}]}}')
+        with pytest.raises(ValueError, match=rf"^{path}:3: \[\[runs\]\] {key}: {text}"):
+            read_configurations(path)
+        grid = config(json.dumps({"grid": {key: [good, value]}}, indent=1), "grid.json")
+        with pytest.raises(ValueError, match=rf"^{grid}:\d+: \[grid\] {key}: {text}"):
+            read_configurations(grid)
+
+    @pytest.mark.skipif(sys.version_info < (3, 11), reason="no tomllib before Python 3.11")
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("[sweep]\nepochs = 0\n[[runs]]\n", r":2: \[sweep\] epochs: epochs must be at least 1"),
+            ("[sweep]\ndata = 'cifar'\n", r":2: \[sweep\] data is digits or mnist"),
+            ("# note\n[grid]\nlr = [1.0, -1.0]\n", r":3: \[grid\] lr: lr must be a finite"),
+            ("grid.lr = [0.1]\ngrid.seed = ['a']\n", r":2: \[grid\] seed: seed must be a whole"),
+            ("[[runs]]\nlr = 1\n\n[[runs]]\n\nlr = nan\n", r":6: \[\[runs\]\] lr: lr must be"),
+            ("runs = [{lr = 1},\n{lr = 'x'}]", r":1: \[\[runs\]\] lr: lr must be a number"),
+            ("[grid]\nrate = [1]\n", r":2: \[grid\]: unknown key 'rate'"),
+            ("\n[[runs]]\n'rate' = 1\n", r":3: \[\[runs\]\]: unknown key 'rate'"),
+            ("a = 1\n[sweep]\n", r":1: unknown key 'a'; known: sweep, grid, runs"),
+            ("[grid]\nlr = 0.1\n", r":2: \[grid\] lr must be a list of values, got 0.1"),
+            ("grid = 3\n", ":1: grid must be a table, got 3"),
+        ],
+    )
+    def test_lines_of_toml(self, config, text, expected):
+        path = config(text, "sweep.toml")
+        with pytest.raises(ValueError, match=f"^{path}{expected}"):
+            read_configurations(path)
+
+    def test_lines_of_json(self, config):
+        text = """{
+          "sweep": {"epochs": 1, "data": "digits"},
+          "grid": {"hidden": [8,
+                              [], 16, "\\\\", {"a": [1, {"b": 2}]},
+                              0]},
+          "runs": [{}, {"lr": 1},
+                   {"seed": 3,
+                    "lr": {"x": 1}}]
+        }"""
+        lines = dict(_json_lines(text))
+        expected = {
+            ("sweep",): 2, ("sweep", "epochs"): 2, ("sweep", "data"): 2, ("grid",): 3,
+            ("grid", "hidden"): 3, ("grid", "hidden", 0): 3, ("grid", "hidden", 1): 4,
+            ("grid", "hidden", 2): 4, ("grid", "hidden", 3): 4, ("grid", "hidden", 4): 4,
+            ("grid", "hidden", 4, "a"): 4, ("grid", "hidden", 4, "a", 0): 4,
+            ("grid", "hidden", 4, "a", 1): 4, ("grid", "hidden", 4, "a", 1, "b"): 4,
+            ("grid", "hidden", 5): 5, ("runs",): 6, ("runs", 0): 6, ("runs", 1): 6,
+            ("runs", 1, "lr"): 6, ("runs", 2): 7, ("runs", 2, "seed"): 7, ("runs", 2, "lr"): 8,
+            ("runs", 2, "lr", "x"): 8,
+        }  # fmt: skip
+        assert lines == expected
+
     @pytest.mark.parametrize("size", ["0", "x", "5 parsec", "-1"])
     def test_sizes(self, capsys, size):
         with pytest.raises(SystemExit):
@@ -123,14 +209,20 @@ class TestSweeps:
         for result in results:
             assert json.loads((out / f"{result['digest']}.json").read_text()) == result
 
-    def test_a_failure_is_a_row(self, config, capsys, tmp_path):
-        runs = [{"hidden": 8}, {"hidden": 0}, {"hidden": 8, "optimizer": "magic"}, {"lr": "much"}]
-        path = config({"sweep": {"epochs": 1}, "runs": runs})
-        code, results, told = sweep(capsys, "--config", path, "--out", str(tmp_path / "out"))
+    def test_a_failure_is_a_row(self, config, capsys, tmp_path, monkeypatch):
+        train = job.train
+
+        def sometimes(task, options, *callbacks):
+            if options.hidden == 9:
+                raise ValueError("nine is refused")
+            return train(task, options, *callbacks)
+
+        monkeypatch.setattr(job, "train", sometimes)
+        path = config({"sweep": {"epochs": 1}, "grid": {"hidden": [8, 9]}})
+        code, results, _ = sweep(capsys, "--config", path, "--out", str(tmp_path / "out"))
         assert code == 1
-        assert [result["state"] for result in results] == ["completed"] + ["failed"] * 3
-        assert "ValueError: train: hidden must be at least 1, got 0" in told
-        assert "optimizer is one of sgd, momentum, adam; got 'magic'" in told
+        assert [result["state"] for result in results] == ["completed", "failed"]
+        assert results[1]["error"] == "ValueError: nine is refused"
 
     def test_what_exceeds_the_budget_fails_alone(self, config, capsys):
         path = config({"sweep": {"epochs": 1}, "grid": {"hidden": [8, 4096]}})
@@ -138,6 +230,7 @@ class TestSweeps:
         assert code == 1
         assert [result["state"] for result in results] == ["completed", "failed"]
         assert "the scheduler has 204800" in told
+        assert "the scheduler has 204800" in results[1]["error"]
 
     def test_for_people(self, config, capsys):
         assert main(["sweep", "--config", config(TWO), "--memory", "1GB"]) == 0
@@ -151,6 +244,35 @@ class TestSweeps:
         target = tmp_path / "sweep.png"
         assert main(["sweep", "--config", config(TWO), "--plot", str(target)]) == 0
         assert target.read_bytes().startswith(b"\x89PNG")
+
+    def test_the_picture_ranks_the_runs_and_shows_each_setting(self, digits):
+        settings = [
+            {"lr": lr, "hidden": hidden, "seed": seed, "epochs": 1}
+            for lr in (0.01, 0.1)
+            for hidden in (4, 8)
+            for seed in range(12)
+        ]
+        rows = [Row(Configuration("digits", each), f"run {i}") for i, each in enumerate(settings)]
+        for i, row in enumerate(rows):
+            row.epochs = [{"loss": 1.0, "accuracy": 0.5 + i / 100}]
+        rows.append(Row(Configuration("digits", {"lr": 9.0}), "failed"))
+        figure = sweep_figure(rows)
+        assert "48 runs, 1 without a result; best 97.00 % with run 47" in figure.get_suptitle()
+        ranking, *panels = figure.axes
+        labels = [label.get_text() for label in ranking.get_yticklabels()]
+        assert labels[0] == "run 47"
+        assert labels[19:22] == ["run 28", "... 22 runs between ...", "run 5"]
+        assert labels[-1] == "run 0"
+        drawn = [x for line in ranking.get_lines()[:3] for x in line.get_xdata()]
+        assert sorted(drawn) == pytest.approx([50 + i for i in range(48)])
+        assert [axes.get_title(loc="left") for axes in panels] == ["lr", "hidden", "seed"]
+        for axes in panels:
+            assert sum(len(line.get_ydata()) for line in axes.get_lines()) == 48
+        lr = panels[0]
+        assert [label.get_text() for label in lr.get_xticklabels()] == ["0.01", "0.1"]
+        medians = [float(c.get_segments()[0][0][1]) for c in lr.collections]
+        assert medians == pytest.approx([61.5, 85.5])
+        assert lr.get_yticklabels()[0].get_text().endswith(" %")
 
     @pytest.mark.parametrize("name", ["trace.json", "trace.svg"])
     def test_a_timeline(self, config, capsys, tmp_path, name):
@@ -181,6 +303,50 @@ class TestResuming:
         assert len(by_digest) == 4
         for result in first:
             assert by_digest[result["digest"]]["epochs"] == result["epochs"]
+
+    def test_the_timeline_of_a_resumed_sweep_has_all_runs(self, config, capsys, tmp_path):
+        out, trace = str(tmp_path / "out"), tmp_path / "trace.json"
+        sweep(capsys, "--config", config(TWO), "--out", out)
+        wider = {**TWO, "grid": {"hidden": [8, 16, 24]}}
+        for states in (["earlier"] * 3 + ["completed"], ["earlier"] * 4):
+            sweep(capsys, "--config", config(wider), "--out", out, "--trace", str(trace))
+            events = [e for e in json.loads(trace.read_text())["traceEvents"] if e["ph"] == "X"]
+            assert sorted(event["cat"] for event in events) == sorted(states)
+            assert all(event["ts"] >= 0 and event["dur"] > 0 for event in events)
+        ends = {}
+        for event in sorted(events, key=lambda event: event["ts"]):  # none over another
+            assert event["ts"] >= ends.get(event["tid"], 0)
+            ends[event["tid"]] = event["ts"] + event["dur"]
+        picture = tmp_path / "trace.svg"
+        sweep(capsys, "--config", config(wider), "--out", out, "--trace", str(picture))
+        assert "hidden 24" in picture.read_text()
+
+    def test_results_without_times_stand_one_after_another(self, digits):
+        rows = [Row(Configuration("digits", {"seed": i}), f"run {i}") for i in range(3)]
+        for row in rows:
+            row.resumed, row.state, row.seconds = True, "completed", 2.0
+            row.epochs = [{"loss": 1.0, "accuracy": 0.5}]
+        spans = [(r["started_ns"], r["ended_ns"]) for r in earlier_records(rows)]
+        assert spans == [(0, 2 * 10**9), (2 * 10**9, 4 * 10**9), (4 * 10**9, 6 * 10**9)]
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"epochs": []},
+            {"epochs": [{"loss": "x", "accuracy": 0.5}]},
+            {"epochs": [{"loss": 0.5, "accuracy": 7}]},
+            {"seconds": "long"},
+            {"estimate_bytes": None},
+        ],
+    )
+    def test_results_of_another_form_are_trained_again(self, config, capsys, tmp_path, change):
+        out = tmp_path / "out"
+        path = config({"sweep": {"epochs": 1}, "runs": [{"hidden": 4}]})
+        (first,) = sweep(capsys, "--config", path, "--out", str(out))[1]
+        (out / f"{first['digest']}.json").write_text(json.dumps({**first, **change}))
+        second, told = sweep(capsys, "--config", path, "--out", str(out))[1:]
+        assert "taken over" not in told
+        assert second[0]["epochs"][0]["loss"] == first["epochs"][0]["loss"]
 
     @pytest.mark.parametrize("damage", ["{", "{}", '{"state": "completed"}', "[]"])
     def test_damaged_results_are_trained_again(self, config, capsys, tmp_path, damage):

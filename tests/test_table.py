@@ -29,10 +29,11 @@ OWN_SIGNATURE = {"clip": ["x", "min", "max"]}
 
 # Functions of the module that are no ops on tensors, by what tests them.
 NO_OPS = {
-    "creation": """arange asarray empty empty_like eye from_dlpack frombuffer full full_like
+    "creation": """arange asarray empty empty_like eye from_dlpack frombuffer full full_like tensor
         linspace
         ones ones_like zeros zeros_like""",
-    "random": "bernoulli dropout manual_seed normal randint randperm uniform",
+    "random": "bernoulli dropout manual_seed normal rand randint randn randperm uniform",
+    "other names of ops": "cat clamp concatenate permute unsqueeze",
     "indexing": "nonzero one_hot broadcast_shapes result_type",
     "autograd": "grad is_grad_enabled zero_grad",
     "optimisers": "adagrad_step adam_step sgd_step",

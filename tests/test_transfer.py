@@ -96,7 +96,7 @@ class TestRead:
             (lambda: tw.asarray(np.frombuffer(b"abcd", np.uint8)), ValueError, "read-only"),
             (lambda: tw.zeros(3, requires_grad=True), RuntimeError, r"requires grad; use no_grad"),
             (lambda: tw.zeros(3, dtype=tw.bool), TypeError, "read as uint8"),
-            (lambda: [0.0], TypeError, "incompatible"),
+            (lambda: [0.0], TypeError, r"out must be a tensor, got \[0\.0\]"),
         ],
     )
     def test_targets_that_cannot_be_filled(self, path, target, error, text):

@@ -26,11 +26,14 @@ HEADER = '''"""The engine: tensors, ops, gradients, kernels. Made by tools/make_
 import builtins
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
-from typing import Any, Protocol, SupportsIndex, TypeAlias
+from typing import Any, Protocol, SupportsIndex, TypeAlias, overload
 
 from typing_extensions import Buffer, Self
 
 _Bool: TypeAlias = builtins.bool
+# Tensor has methods of these names.
+_Int: TypeAlias = builtins.int
+_Float: TypeAlias = builtins.float
 _Number: TypeAlias = _Bool | int | float | complex
 
 class _Array(Protocol):
@@ -98,16 +101,24 @@ SPECIAL = {
     ("register_forward_hook", "hook"): "Callable[[Tensor], Tensor | None]",
     ("__eq__", "return"): "_Bool",
     ("result_type", "args"): "Tensor | _DTypeLike | _Number",
-    ("reshape", "args"): "int | Sequence[int]",
-    ("permute_dims", "args"): "int | Sequence[int]",
+    ("__array_ufunc__", "return"): "Any",
+    ("__format__", "specification"): "str",
+    ("__format__", "return"): "str",
+    ("to", "target"): "Tensor | _DTypeLike | None",
+    ("to", "device"): "str | None",
 }
 
-REFLECTED = ("add", "and", "floordiv", "matmul", "mod", "mul", "or", "pow", "sub", "truediv", "xor")
-IN_PLACE = ("iadd", "ifloordiv", "imod", "imul", "isub", "itruediv")
+# Each also reflected and in place.
+BINARY = (
+    *("add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow", "rshift"),
+    *("sub", "truediv", "xor"),
+)
 OPERATORS = [
-    *(f"def __{name}__(self, other: _Operand, /) -> Tensor: ..." for name in REFLECTED),
-    *(f"def __r{name}__(self, other: _Operand, /) -> Tensor: ..." for name in REFLECTED),
-    *(f"def __{name}__(self, other: _Operand, /) -> Self: ..." for name in IN_PLACE),
+    *(f"def __{name}__(self, other: _Operand, /) -> Tensor: ..." for name in BINARY),
+    *(f"def __r{name}__(self, other: _Operand, /) -> Tensor: ..." for name in BINARY),
+    *(f"def __i{name}__(self, other: _Operand, /) -> Self: ..." for name in BINARY),
+    "def __divmod__(self, other: _Operand, /) -> tuple[Tensor, Tensor]: ...",
+    "def __rdivmod__(self, other: _Operand, /) -> tuple[Tensor, Tensor]: ...",
     *(
         f"def __{name}__(self, other: _Operand, /) -> Tensor: ..."
         for name in ("ge", "gt", "le", "lt")
@@ -261,15 +272,22 @@ def _classes() -> list[str]:
         "class Tensor:",
         f'    """{_first_line(_core.Tensor.__doc__)}"""',
         "",
-        "    __array_ufunc__: None",
         "    def __new__(cls, x: Any) -> Self: ...",
-        *(f"    {operator}" for operator in OPERATORS),
-        *_members(_core.Tensor),
+        *(_without_shadows(f"    {operator}") for operator in OPERATORS),
+        *map(_without_shadows, _members(_core.Tensor)),
         "",
         *SCHEDULER,
         "",
     ]
     return lines
+
+
+def _without_shadows(line: str) -> str:
+    """A line of the class with int and float by names that no method hides."""
+    if line.lstrip().startswith('"""'):
+        return line
+    line = re.sub(r"(?<!def )\bint\b", "_Int", line)
+    return re.sub(r"(?<!def )\bfloat\b", "_Float", line)
 
 
 def _class(cls: type) -> list[str]:
@@ -319,11 +337,13 @@ def _pointwise(row: dict[str, Any]) -> list[str]:
 
 def _function(function: Any, method: bool = False) -> list[str]:
     lines = []
+    indent = "    " if method else ""
+    extents_at = getattr(function, "extents_at", None)
     for node, doc in zip(
         _parse(function), (entry[1] for entry in function.__nb_signature__), strict=True
     ):
         arguments = node.args
-        variable = [] if arguments.vararg is None else [arguments.vararg]
+        variable = [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
         for argument in (
             *arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *variable
         ):  # fmt: skip
@@ -335,10 +355,28 @@ def _function(function: Any, method: bool = False) -> list[str]:
             result = "Self"
         else:
             result = _type(node.name, "return", told, column=1)
-        indent = "    " if method else ""
-        head = f"{indent}def {node.name}({ast.unparse(arguments)}) -> {result}:"
-        lines += _documented(head, doc)
+        # A function may stand under other libraries' names as well; setters have no name.
+        name = node.name if node.name.startswith("__") else function.__name__
+        head = f"{indent}def {name}({ast.unparse(arguments)}) -> {result}:"
+        if extents_at is None:
+            lines += _documented(head, doc)
+            continue
+        lines += [f"{indent}@overload", *_documented(head, doc), f"{indent}@overload"]
+        _spread(arguments, extents_at)
+        head = f"{indent}def {name}({ast.unparse(arguments)}) -> {result}:"
+        lines += _documented(head, None)
     return lines
+
+
+def _spread(arguments: ast.arguments, at: int) -> None:
+    """The extents one by one, and what follows them by name alone."""
+    arguments.vararg = ast.arg(arguments.args[at].arg, _name("int"))
+    behind = arguments.args[at + 1 :]
+    defaults = arguments.defaults[len(arguments.defaults) - len(behind) :] if behind else []
+    arguments.kwonlyargs = [*behind, *arguments.kwonlyargs]
+    arguments.kw_defaults = [*defaults, *arguments.kw_defaults]
+    arguments.args = arguments.args[:at]
+    arguments.defaults = []
 
 
 def _name(text: str) -> ast.expr:
@@ -365,6 +403,8 @@ def _default(value: Any) -> str:
 def _type(function: str, place: str, told: str, column: int = 0) -> str:
     if (function, place) in SPECIAL:
         return SPECIAL[function, place]
+    if place == "device" and column == 0:
+        return "str | None"
     text = told.replace("collections.abc.", "").replace("tilewright._core.", "")
     text = text.replace("None | None", "None")
     return TYPES[text][column] if text in TYPES else text

@@ -21,19 +21,19 @@ bool unique_memory(const Tensor& g) {
 void accumulate(Tensor& into, Tensor g) {
   if (!into) {
     into = std::move(g);
-  } else if (!grad_mode && unique_memory(into) && into.dtype() == g.dtype()) {
+  } else if (!modes.grad && unique_memory(into) && into.dtype() == g.dtype()) {
     arithmetic.add_in_place(into, g);
   } else {
     into = arithmetic.add(into, g);
   }
 }
 
-Tensor run_hooks(const std::vector<HookEntry>& hooks, Tensor g, const char* op) {
+Tensor run_hooks(const HookList& hooks, Tensor g, const char* op) {
   if (DryRun* dry = DryRun::running()) {
     dry->expose(g);
     return g;
   }
-  const std::vector<HookEntry> snapshot = hooks;  // a hook may remove itself
+  const std::vector<HookEntry> snapshot = hooks.entries();  // a hook may remove itself
   const BlockSourceGuard source(PlannedPass::source_outside());
   for (const HookEntry& hook : snapshot) {
     Tensor replaced = hook.call(g);
@@ -80,6 +80,10 @@ class Walk {
       heap_.pop_back();
       visit(*node);
     }
+    for (auto& [leaf, g] : hooked_) {
+      begin_step();
+      add_to(leaf, run_hooks(leaf->extras->backward_hooks, std::move(g), "leaf"));
+    }
   }
 
   std::vector<Tensor> captured;
@@ -92,9 +96,13 @@ class Walk {
   static Node* node_of(const Tensor& x) { return static_cast<Node*>(x->grad_fn.get()); }
   static bool older(const Node* a, const Node* b) { return a->sequence < b->sequence; }
 
-  void visit(Node& node) {
+  void begin_step() {
     if (dry_) dry_->begin_step();
     if (planned_) planned_->begin_step();
+  }
+
+  void visit(Node& node) {
+    begin_step();
     Tensor g = std::move(node.pending);
     node.pending = Tensor();
     if (node.hooks) g = run_hooks(*node.hooks, std::move(g), node.op);
@@ -104,11 +112,28 @@ class Walk {
     Tensor few[kFewInputs];
     std::vector<Tensor> many(node.inputs > kFewInputs ? node.inputs : 0);
     Tensor* grads = many.empty() ? few : many.data();
-    node.apply(g, grads);
+    run_gradient(node, g, grads);
     g = Tensor();
     if (!dry_ && !options_.retain_graph && !options_.create_graph) node.release();
     for (int i = 0; i < node.inputs; ++i)
       if (grads[i]) deliver(node.edges[i], std::move(grads[i]));
+  }
+
+  // Kernels of a gradient may run without the frontend's lock. A pass of another thread would then
+  // find the node at work, and release what it reads.
+  static void run_gradient(Node& node, const Tensor& g, Tensor* grads) {
+    if (node.running) fail_two_passes(node);
+    struct Running {
+      explicit Running(Node& node) : node(node) { node.running = true; }
+      ~Running() { node.running = false; }
+      Node& node;
+    } running(node);
+    node.apply(g, grads);
+  }
+  [[noreturn]] static void fail_two_passes(const Node& node) {
+    fail(ErrorKind::runtime, node.op,
+         ": backward was called from a hook of the same graph, or by another thread meanwhile; one "
+         "pass at a time may go through a graph");
   }
 
   void deliver(const Edge& edge, Tensor g) {
@@ -117,8 +142,7 @@ class Walk {
     Node* node = static_cast<Node*>(edge.node.get());
     if (capturing_ && !useful_.contains(node) && !captures_.contains(node)) return;
     if (node->pass != pass_) {
-      if (node->pending)
-        fail(ErrorKind::runtime, node->op, ": backward was called from a hook of the same graph");
+      if (node->pending) fail_two_passes(*node);
       node->pass = pass_;
       touched_.push_back(node);
       heap_.push_back(node);
@@ -128,10 +152,23 @@ class Walk {
   }
 
   void arrive(const Tensor& leaf, Tensor g) {
-    if (leaf->extras && !leaf->extras->backward_hooks.empty())
-      g = run_hooks(leaf->extras->backward_hooks, std::move(g), "leaf");
+    if (leaf->extras && !leaf->extras->backward_hooks.empty()) [[unlikely]]
+      return wait(leaf, std::move(g));
+    add_to(leaf, std::move(g));
+  }
+
+  // A leaf may have consumers anywhere on the tape: its gradient is complete when the walk ends.
+  void wait(const Tensor& leaf, Tensor g) {
+    if (capturing_ && !captures_.contains(leaf.get())) return;
+    const auto [found, is_new] = hooked_index_.try_emplace(leaf.get(), hooked_.size());
+    if (is_new) hooked_.emplace_back(leaf, Tensor());
+    accumulate(hooked_[found->second].second, std::move(g));
+  }
+
+  void add_to(const Tensor& leaf, Tensor g) {
     if (capturing_) return collect(leaf.get(), g);
     if (dry_ && is_added_in_place(*leaf.get(), g)) return;
+    const LockKept kept;  // passes of several threads may end in one leaf
     Tensor& into = grad_of(*leaf.get());
     if (into || options_.create_graph || unique_memory(g)) return accumulate(into, std::move(g));
     into = arithmetic.copy(g);
@@ -145,6 +182,7 @@ class Walk {
 
   void keep(TensorHeader& header, const Tensor& g) {
     if (dry_ && is_added_in_place(header, g)) return;
+    const LockKept kept;
     accumulate(grad_of(header), g);
   }
 
@@ -193,6 +231,9 @@ class Walk {
   PlannedPass* planned_;
   std::unordered_map<const TensorHeader*, Tensor> dry_grads_;
   std::vector<Node*> heap_, touched_;
+  // Leaves with hooks in order of arrival, with what has arrived.
+  std::vector<std::pair<Tensor, Tensor>> hooked_;
+  std::unordered_map<const TensorHeader*, std::size_t> hooked_index_;
   bool capturing_ = false;
   std::unordered_map<const void*, std::vector<std::size_t>> captures_;
   std::unordered_map<const Node*, bool> useful_;
@@ -224,15 +265,6 @@ void start(Walk& walk, const std::vector<Tensor>& roots, const std::vector<Tenso
   for (std::size_t i = 0; i < roots.size(); ++i)
     checked.push_back(seed_for(roots[i], seeds.empty() ? Tensor() : seeds[i]));
   for (std::size_t i = 0; i < roots.size(); ++i) walk.seed(roots[i], std::move(checked[i]));
-}
-
-std::uint64_t next_hook_id() {
-  static std::uint64_t last = 0;
-  return ++last;
-}
-
-void erase_hook(std::vector<HookEntry>& hooks, std::uint64_t id) {
-  std::erase_if(hooks, [id](const HookEntry& hook) { return hook.id == id; });
 }
 
 }  // namespace
@@ -315,30 +347,20 @@ std::vector<Tensor> leaves_of(const Tensor& root) {
 std::uint64_t register_hook(const Tensor& x, Hook hook) {
   if (!x.requires_grad())
     fail(ErrorKind::runtime, "register_hook: ", describe(x), " does not require grad");
-  const std::uint64_t id = next_hook_id();
-  if (x.is_leaf()) {
-    x.extras().backward_hooks.push_back({id, std::move(hook)});
-    return id;
-  }
+  if (x.is_leaf()) return x.extras().backward_hooks.add(std::move(hook));
   Node& node = static_cast<Node&>(*x->grad_fn);
-  if (!node.hooks) node.hooks = std::make_unique<std::vector<HookEntry>>();
-  node.hooks->push_back({id, std::move(hook)});
-  return id;
+  if (!node.hooks) node.hooks = std::make_unique<HookList>();
+  return node.hooks->add(std::move(hook));
 }
 
 std::uint64_t register_forward_hook(const Tensor& x, Hook hook) {
-  const std::uint64_t id = next_hook_id();
-  x.extras().forward_hooks.push_back({id, std::move(hook)});
-  return id;
+  return x.extras().forward_hooks.add(std::move(hook));
 }
 
-void remove_hook(const Tensor& x, std::uint64_t id) {
-  if (x->extras) {
-    erase_hook(x->extras->backward_hooks, id);
-    erase_hook(x->extras->forward_hooks, id);
-  }
-  Node* node = static_cast<Node*>(x->grad_fn.get());
-  if (node && node->hooks) erase_hook(*node->hooks, id);
+void drop_recorded_grad(TensorHeader& header) {
+  if (!header.extras || !header.extras->grad || header.extras->grad.is_leaf()) return;
+  const Tensor ends_last = std::move(header.extras->grad);
+  header.extras->grad = Tensor();
 }
 
 void retain_grad(const Tensor& x) {
@@ -356,7 +378,7 @@ Tensor apply_forward_hooks(const Tensor& x) {
     ~Entry() { running.pop_back(); }
   } entry(x);
   Tensor value = x;
-  const std::vector<HookEntry> snapshot = x->extras->forward_hooks;
+  const std::vector<HookEntry> snapshot = x->extras->forward_hooks.entries();
   for (const HookEntry& hook : snapshot)
     if (Tensor replaced = hook.call(value)) value = replaced;
   return value;

@@ -39,10 +39,12 @@ std::vector<Tensor> gradients(const std::vector<Tensor>& roots, const std::vecto
 std::vector<Tensor> leaves_of(const Tensor& root);
 
 // Backward hook: called with the gradient of `x`, whose result (if any) replaces it. Returns an id
-// for remove_hook.
+// for HookList::remove.
 std::uint64_t register_hook(const Tensor& x, Hook hook);
 std::uint64_t register_forward_hook(const Tensor& x, Hook hook);
-void remove_hook(const Tensor& x, std::uint64_t id);
+// Frees a grad that is part of a graph, where its tensor can no longer be asked for it: the graph
+// leads back to the tensor, and counting references alone would keep both for ever.
+void drop_recorded_grad(TensorHeader& header);
 // Keeps the gradient of a non-leaf in its grad.
 void retain_grad(const Tensor& x);
 // The value an op should use for `x`: its forward hooks' result.

@@ -1,11 +1,11 @@
 // Frames: places for saved values, and the rerun that fills them.
 #include "core/autograd/checkpoint.h"
 
+#include <unordered_map>
+
 #include "core/autograd/planner.h"
 
 namespace tw {
-
-thread_local CheckpointFrame* checkpoint_frame __attribute__((tls_model("initial-exec"))) = nullptr;
 
 // Where a frame keeps a value. The place of the function's own run owns the value; nodes of a rerun
 // find it there as long as it is kept.
@@ -23,10 +23,11 @@ void destroy(SavedPlace* place) noexcept { delete place; }
 SavedPlace* place_in_frame(const Tensor& x) {
   // The edge to a leaf keeps it anyway.
   if (x.requires_grad() && x.is_leaf()) return nullptr;
-  return checkpoint_frame->place(x);
+  return modes.checkpoint->place(x);
 }
 
 Tensor value_of(const SavedPlace& place) { return place.frame->value(place.index); }
+CheckpointFrame* frame_of(const SavedPlace& place) { return place.frame.get(); }
 
 namespace {
 
@@ -35,21 +36,50 @@ namespace {
        difference, "; a checkpointed function must do the same each time");
 }
 
+// Never destroyed: frames may end later.
+std::unordered_map<std::uint64_t, CheckpointFrame*>& frames() {
+  static auto& instance = *new std::unordered_map<std::uint64_t, CheckpointFrame*>;
+  return instance;
+}
+
+std::uint64_t next_id() {
+  static std::uint64_t last = 0;
+  return ++last;
+}
+
 }  // namespace
 
 CheckpointFrame::CheckpointFrame(Rerun rerun, const std::vector<Tensor>& inputs)
-    : rerun_(std::move(rerun)) {
+    : id_(next_id()), rerun_(std::move(rerun)) {
   // Within another frame they are saved in that one.
   for (const Tensor& x : inputs) inputs_.emplace_back(x);
+  frames()[id_] = this;
+  ++held_functions;
+}
+CheckpointFrame::~CheckpointFrame() {
+  frames().erase(id_);
+  --held_functions;
+}
+
+void CheckpointFrame::each_held(void (*visit)(void*, const SavedTensor*, const Tensor*),
+                                void* context) const {
+  for (const SavedTensor& x : inputs_) visit(context, &x, nullptr);
+  for (const Entry& entry : entries_) visit(context, nullptr, &entry.value);
+}
+
+void CheckpointFrame::forget_function(std::uint64_t id) {
+  const auto found = frames().find(id);
+  if (found == frames().end()) return;
+  const Rerun ends_last = std::exchange(found->second->rerun_, nullptr);
 }
 
 CheckpointFrame::Recording::Recording(CheckpointFrame& frame)
-    : frame_(frame), outer_(std::exchange(checkpoint_frame, &frame)) {
+    : frame_(frame), outer_(std::exchange(modes.checkpoint, &frame)) {
   frame_.state_ = State::recording;
 }
 CheckpointFrame::Recording::~Recording() {
   frame_.state_ = State::idle;
-  checkpoint_frame = outer_;
+  modes.checkpoint = outer_;
 }
 
 SavedPlace* CheckpointFrame::place(const Tensor& x) {

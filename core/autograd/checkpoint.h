@@ -15,6 +15,7 @@ class CheckpointFrame : public Counted {
   // `rerun` computes the same as the function did, from the same inputs.
   using Rerun = std::function<void(const std::vector<Tensor>& inputs)>;
   CheckpointFrame(Rerun rerun, const std::vector<Tensor>& inputs);
+  ~CheckpointFrame();
   static void destroy(CheckpointFrame* frame) noexcept { delete frame; }
 
   // The function's own run: what it saves from here on belongs to this frame.
@@ -37,6 +38,14 @@ class CheckpointFrame : public Counted {
   Tensor value(std::uint32_t place);
   void drop(std::uint32_t place) noexcept;
 
+  // For whoever looks for cycles: the frame's number, its function, and all tensors it holds.
+  std::uint64_t id() const { return id_; }
+  const Rerun& rerun() const { return rerun_; }
+  void each_held(void (*visit)(void* context, const SavedTensor* saved, const Tensor* value),
+                 void* context) const;
+  // Frees the function of a frame that nobody can reach any more, where it still exists.
+  static void forget_function(std::uint64_t id);
+
  private:
   enum class State : std::uint8_t { recording, idle, rerunning };
   struct Entry {
@@ -50,11 +59,14 @@ class CheckpointFrame : public Counted {
   void run_again();
   std::uint32_t match(const Tensor& x);
 
+  const std::uint64_t id_;
   Rerun rerun_;
   std::vector<SavedTensor> inputs_;
   std::vector<Entry> entries_;
   std::uint32_t next_ = 0;  // of a rerun
   State state_ = State::idle;
 };
+
+CheckpointFrame* frame_of(const SavedPlace& place);
 
 }  // namespace tw

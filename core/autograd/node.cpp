@@ -3,19 +3,38 @@
 
 namespace tw {
 
-thread_local bool grad_mode __attribute__((tls_model("initial-exec"))) = true;
-
 Tensor detach(const Tensor& x) {
-  Tensor y = Tensor::over(x->storage, x->offset_bytes, x.shape(), x.strides(), x.dtype());
-  y->is_view = true;
-  y->recorded_seen = kUntracked;
+  return Tensor::over(x->storage, x->offset_bytes, x.shape(), x.strides(), x.dtype());
+}
+
+void (*renew_view)(const Tensor& view) = nullptr;
+
+void renew(const Tensor& view) {
+  if (!view->family)
+    fail(ErrorKind::runtime, "the view ", describe(view),
+         " was taken while recording was off, before its base was changed in place by a recorded "
+         "op, and its graph lacks that change; take the view again");
+  renew_view(view);
+}
+
+namespace {
+
+// The same place over the same memory, but no view: a view's header may move on to places that need
+// the node that holds this one, which would be a cycle. Edges go to leaves themselves.
+Tensor without_family(const Tensor& x) {
+  if (!x->is_view || !x->family || (x.is_leaf() && x.requires_grad())) return x;
+  Tensor y = detach(x);
+  y->requires_grad = x.requires_grad();
+  y->grad_fn = x->grad_fn;
   return y;
 }
 
-void fail_stale(const Tensor& view) {
-  fail(ErrorKind::runtime, "the view ", describe(view),
-       " was taken before its base was changed in place, and its graph lacks that change; take the "
-       "view again");
+}  // namespace
+
+void SavedTensor::hold_apart(const Tensor& x_in) {
+  const Tensor x = without_family(x_in);
+  if (modes.checkpoint) in_frame_ = (held_ = place_in_frame(x)) != nullptr;
+  if (!held_) held_ = Ref<TensorHeader>(x.get()).leak();
 }
 
 SavedTensor SavedTensor::result(const Tensor& y) {
@@ -36,7 +55,7 @@ Tensor SavedTensor::get(const char* op, const char* what) const {
 
 Tensor SavedTensor::get(const Node& node, const char* what) const {
   const Tensor x = get(node.op, what);
-  if (!is_result_ || !grad_mode) return x;
+  if (!is_result_ || !modes.grad) return x;
   Tensor y = detach(x);
   attach(y, const_cast<Node*>(&node));
   return y;

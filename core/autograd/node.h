@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "core/autograd/mode.h"
@@ -24,6 +25,8 @@ struct Edge {
   }
 };
 
+class SavedTensor;
+
 // An op has one result, so a node receives one gradient. Sequence numbers grow with creation:
 // a consumer's is always larger than its producers', which is all the order the walk needs.
 struct Node : NodeBase {
@@ -32,7 +35,8 @@ struct Node : NodeBase {
   Edge* edges = nullptr;
   int inputs = 0;
   bool released = false;  // its saved values are gone
-  std::unique_ptr<std::vector<HookEntry>> hooks;
+  bool running = false;   // its gradients are being computed
+  std::unique_ptr<HookList> hooks;
   // State of the running pass.
   Tensor pending;
   std::uint64_t pass = 0;
@@ -43,6 +47,10 @@ struct Node : NodeBase {
   virtual void apply(const Tensor& g, Tensor* input_grads) = 0;
   // Drops saved values; a later apply raises.
   virtual void release() = 0;
+  // Shows the saved values that the node holds, each once: those it does not show count as held
+  // from outside the graph when cycles are looked for (cycles.h).
+  using SavedVisitor = void (*)(void* context, const SavedTensor& saved);
+  virtual void each_saved(SavedVisitor, void*) const {}
 
   static std::uint64_t next_sequence() {
     static std::uint64_t last = 0;
@@ -53,7 +61,6 @@ struct Node : NodeBase {
 // While a checkpointed function runs, what is saved stays in its frame (checkpoint.h) instead.
 class CheckpointFrame;
 struct SavedPlace;
-extern thread_local CheckpointFrame* checkpoint_frame __attribute__((tls_model("initial-exec")));
 // Null where the value is to be kept as usual.
 SavedPlace* place_in_frame(const Tensor& x);
 Tensor value_of(const SavedPlace& place);
@@ -64,9 +71,10 @@ class SavedTensor {
  public:
   SavedTensor() = default;
   explicit SavedTensor(const Tensor& x) : version_(x.version()) {
-    if (checkpoint_frame) [[unlikely]]
-      in_frame_ = (held_ = place_in_frame(x)) != nullptr;
-    if (!held_) held_ = Ref<TensorHeader>(x.get()).leak();
+    if (modes.checkpoint || (x->is_view && x->family)) [[unlikely]]
+      hold_apart(x);
+    else
+      held_ = Ref<TensorHeader>(x.get()).leak();
   }
   SavedTensor(SavedTensor&& other) noexcept
       : held_(std::exchange(other.held_, nullptr)),
@@ -92,8 +100,14 @@ class SavedTensor {
   // Raises RuntimeError when the value was changed in place since; `what` names it in the message.
   Tensor get(const Node& node, const char* what) const;
   Tensor get(const char* op, const char* what) const;
+  // Where the value is: the one or the other, or neither.
+  TensorHeader* header() const { return in_frame_ ? nullptr : static_cast<TensorHeader*>(held_); }
+  const SavedPlace* place() const { return in_frame_ ? static_cast<SavedPlace*>(held_) : nullptr; }
 
  private:
+  // In a checkpoint's frame, or without the family of a view.
+  void hold_apart(const Tensor& x);
+
   void* held_ = nullptr;  // a TensorHeader or, where in_frame_, a SavedPlace
   std::uint32_t version_ = 0;
   bool is_result_ = false, in_frame_ = false;
@@ -101,13 +115,24 @@ class SavedTensor {
 
 [[noreturn]] void fail_released(const Node& node);
 
-// A node whose gradient is a function object: f(node, g, input_grads). Captures hold the saved
-// values.
+// A gradient with the values that it reads: f(node, g, input_grads, saved...).
+template <class F, std::size_t count> struct SavingGradient {
+  F gradient;
+  std::array<SavedTensor, count> saved;
+  void operator()(Node& node, const Tensor& g, Tensor* input_grads) const {
+    std::apply([&](const auto&... s) { gradient(node, g, input_grads, s...); }, saved);
+  }
+};
+template <class F, class... Saved> auto with_saved(F gradient, Saved... saved) {
+  return SavingGradient<F, sizeof...(Saved)>{std::move(gradient), {std::move(saved)...}};
+}
+
+// A node whose gradient is a function object: f(node, g, input_grads).
 template <class F, class Edges, bool saves> struct FunctionNode final : Node {
   Edges storage;
   std::optional<F> function;
 
-  FunctionNode(const char* op, Edges edges_in, F f)
+  FunctionNode(const char* op, Edges&& edges_in, F&& f)
       : Node(op), storage(std::move(edges_in)), function(std::move(f)) {
     edges = storage.data();
     inputs = static_cast<int>(storage.size());
@@ -121,27 +146,35 @@ template <class F, class Edges, bool saves> struct FunctionNode final : Node {
     function.reset();
     released = true;
   }
+  void each_saved(SavedVisitor visit, void* context) const override {
+    if constexpr (requires { function->saved; })
+      if (function)
+        for (const SavedTensor& s : function->saved) visit(context, s);
+  }
   static void* operator new(std::size_t) { return FreeList<FunctionNode>::take(); }
   static void operator delete(void* memory) { FreeList<FunctionNode>::give(memory); }
 };
 
-// A view shows the values of a recorded change made after it was taken, but has no part in its
-// graph.
-[[noreturn]] void fail_stale(const Tensor& view);
+// Whether a view shows the values of a recorded change in which its place in the graph has no part.
 inline bool is_stale(const Tensor& x) {
-  return x->is_view && x->recorded_seen != kUntracked &&
-         x->recorded_seen != x->storage->recorded_changes;
+  return x->is_view &&
+         x->recorded_seen != (x->family ? x->family->changes : x->storage->recorded_changes);
 }
+// Gives a stale view of a family the place in the graph that its base has now. Installed by the ops
+// floor.
+extern void (*renew_view)(const Tensor& view);
+// The same for any stale view: raises RuntimeError for one without a family.
+void renew(const Tensor& view);
 
-// Whether `x` takes part in the graph; raises RuntimeError for stale views.
+// Whether `x` takes part in the graph; raises RuntimeError for stale views that cannot be renewed.
 inline bool records(const Tensor& x) {
   if (!x) return false;
   if (is_stale(x)) [[unlikely]]
-    fail_stale(x);
+    renew(x);
   return x.requires_grad();
 }
 template <class... Tensors> bool should_record(const Tensors&... inputs) {
-  return grad_mode && (records(inputs) | ...);  // all are asked: each may be stale
+  return modes.grad && (records(inputs) | ...);  // all are asked: each may be stale
 }
 
 inline void set_requires_grad(const Tensor& x, bool value) {
@@ -161,7 +194,7 @@ void record(const Tensor& y, const char* op, F gradient, const Inputs&... inputs
   using Edges = std::array<Edge, sizeof...(Inputs)>;
   attach(y, new FunctionNode<F, Edges, false>(op, Edges{Edge::of(inputs)...}, std::move(gradient)));
 }
-// The same for a gradient that holds saved values, which go as soon as it has run.
+// The same for a gradient `with_saved` values, which go as soon as it has run.
 template <class F, class... Inputs>
 void record_saving(const Tensor& y, const char* op, F gradient, const Inputs&... inputs) {
   using Edges = std::array<Edge, sizeof...(Inputs)>;

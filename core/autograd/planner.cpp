@@ -5,7 +5,6 @@ namespace tw {
 
 namespace {
 
-thread_local DryRun* dry_run = nullptr;
 thread_local PlannedPass* planned_pass = nullptr;
 PlanFigures figures;
 
@@ -13,21 +12,17 @@ PlanFigures figures;
 
 const PlanFigures& last_plan() { return figures; }
 
-DryRun* DryRun::running() { return dry_run; }
-
 DryRun::DryRun()
-    : outer_(dry_run), lock_(frontend_lock), dispatch_(dispatch_state), source_(&recorder_) {
-  dry_run = this;
-  frontend_lock = {nullptr, nullptr};
-  dispatch_state.observations = nullptr;
-  dispatch_state.device = &null_device;
-  dispatch_state.update();
+    : outer_(std::exchange(modes.dry_run, this)),
+      observers_(std::exchange(modes.observers, nullptr)),
+      source_(&recorder_) {
+  modes.update_plain();
 }
 
 DryRun::~DryRun() {
-  dispatch_state = dispatch_;
-  frontend_lock = lock_;
-  dry_run = outer_;
+  modes.dry_run = outer_;
+  modes.observers = observers_;
+  modes.update_plain();
 }
 
 Tensor DryRun::placeholder(const Shape& shape, const Strides& strides, DType dtype,
@@ -40,8 +35,8 @@ Tensor DryRun::placeholder(const Shape& shape, const Strides& strides, DType dty
 
 PlannedPass::PlannedPass(ArenaPlan plan)
     : outer_(planned_pass),
-      source_before_(block_source),
-      arena_(Arena::open(std::move(plan), block_source)),
+      source_before_(modes.source),
+      arena_(Arena::open(std::move(plan), modes.source)),
       source_(arena_) {
   planned_pass = this;
 }
@@ -55,8 +50,8 @@ PlannedPass::~PlannedPass() {
 }
 
 BlockSource* PlannedPass::source_outside() {
-  const bool planned = planned_pass && block_source == planned_pass->arena_;
-  return planned ? planned_pass->source_before_ : block_source;
+  const bool planned = planned_pass && modes.source == planned_pass->arena_;
+  return planned ? planned_pass->source_before_ : modes.source;
 }
 
 }  // namespace tw

@@ -20,8 +20,7 @@ struct PlanFigures {
 // Of this process's last planned pass; zeros before the first.
 const PlanFigures& last_plan();
 
-// While it lives, kernels go nowhere and allocations are recorded. Holds the frontend's lock
-// throughout, so that no other thread runs an op meanwhile.
+// While it lives, this thread's kernels are not run and its allocations are recorded.
 class DryRun {
  public:
   DryRun();
@@ -29,7 +28,7 @@ class DryRun {
   DryRun(const DryRun&) = delete;
   DryRun& operator=(const DryRun&) = delete;
 
-  static DryRun* running();  // null outside a dry run
+  static DryRun* running() { return modes.dry_run; }  // null outside a dry run
   void begin_step() { recorder_.begin_step(); }
   void expose(const Tensor& x) { recorder_.expose(x->storage->block); }
   void end() { recorder_.end(); }
@@ -39,9 +38,9 @@ class DryRun {
                             std::uint32_t version);
 
  private:
-  DryRun* outer_;
-  FrontendLock lock_;
-  DispatchState dispatch_;
+  DryRun* const outer_;
+  Observers* const observers_;
+  const LockKept lock_;
   ArenaRecorder recorder_;
   BlockSourceGuard source_;
 };

@@ -84,6 +84,15 @@ int normalize_axis(std::int64_t axis, int rank, const char* op) {
   return static_cast<int>(mapped);
 }
 
+void mark_axes(const std::vector<std::int64_t>& axes, int rank, const char* op,
+               bool (&marks)[kMaxRank]) {
+  for (std::int64_t axis : axes) {
+    const int i = normalize_axis(axis, rank, op);
+    if (marks[i]) fail(ErrorKind::value, op, ": axis ", axis, " is repeated");
+    marks[i] = true;
+  }
+}
+
 std::ostream& operator<<(std::ostream& out, const Dims& dims) {
   out << '(';
   for (int i = 0; i < dims.rank(); ++i) out << (i ? ", " : "") << dims[i];

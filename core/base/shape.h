@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <ostream>
 #include <string>
+#include <vector>
 
 namespace tw {
 
@@ -54,6 +55,10 @@ Strides contiguous_strides(const Shape& shape);
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op);
 // Maps a possibly negative axis into [0, rank); raises IndexError.
 int normalize_axis(std::int64_t axis, int rank, const char* op);
+// Sets marks[i] for each axis of the list; raises IndexError for axes out of range and ValueError
+// for repeated ones.
+void mark_axes(const std::vector<std::int64_t>& axes, int rank, const char* op,
+               bool (&marks)[kMaxRank]);
 
 std::ostream& operator<<(std::ostream& out, const Dims& dims);  // (2, 3), (4,), ()
 std::string to_string(const Dims& dims);

@@ -1,6 +1,8 @@
 // Collects the tables that build_isa.cpp compiled and picks the set in use.
 #include "core/cpu/isa.h"
 
+#include <atomic>
+
 #include "core/base/env.h"
 #include "core/base/error.h"
 #include "core/runtime/registry.h"
@@ -36,9 +38,11 @@ namespace tw {
 
 namespace {
 
+// Never moved: records point at tables.
 struct Built {
   bool present[kIsas] = {};
   IsaKernels kernels[kIsas] = {};
+  ActiveIsa records[kIsas] = {};
 
   Built() {
 #if TW_BUILT_scalar
@@ -57,6 +61,7 @@ struct Built {
   void add(Isa isa, const IsaKernels& table) {
     present[static_cast<int>(isa)] = cpu_supports(isa);
     kernels[static_cast<int>(isa)] = table;
+    records[static_cast<int>(isa)] = {isa, &kernels[static_cast<int>(isa)]};
   }
 };
 
@@ -83,20 +88,8 @@ Isa initial_isa() {
   return best;
 }
 
-struct Active {
-  Isa isa;
-  const IsaKernels* kernels;
-};
-// Set before the environment was asked: a caller may overrule a wrong TILEWRIGHT_ISA.
-Active given{};
-Active& active() {
-  static Active instance = [] {
-    if (given.kernels) return given;
-    const Isa isa = initial_isa();
-    return Active{isa, kernels_of(isa)};
-  }();
-  return instance;
-}
+// Null until the environment was asked, or a caller overruled it.
+std::atomic<const ActiveIsa*> chosen_by_default{nullptr};
 
 }  // namespace
 
@@ -105,14 +98,29 @@ const IsaKernels* kernels_of(Isa isa) {
   return built().present[i] ? &built().kernels[i] : nullptr;
 }
 
-Isa active_isa() { return active().isa; }
-const IsaKernels& active_kernels() { return *active().kernels; }
+const ActiveIsa* find_isa(Isa isa) {
+  const int i = static_cast<int>(isa);
+  if (!built().present[i])
+    fail(ErrorKind::value, "this machine or build has no '", name_of(isa), "' kernels");
+  return &built().records[i];
+}
+
+const ActiveIsa& default_isa() {
+  const ActiveIsa* chosen = chosen_by_default.load(std::memory_order_acquire);
+  if (chosen) [[likely]]
+    return *chosen;
+  const ActiveIsa* const initial = find_isa(initial_isa());
+  return chosen_by_default.compare_exchange_strong(chosen, initial) ? *initial : *chosen;
+}
 
 void set_isa(Isa isa) {
-  const IsaKernels* kernels = kernels_of(isa);
-  if (!kernels) fail(ErrorKind::value, "this machine or build has no '", name_of(isa), "' kernels");
-  given = {isa, kernels};
-  active() = given;
+  Choice choice = current_choice();
+  choice.isa = find_isa(isa);
+  modes.choice = interned(choice);
+}
+
+void set_default_isa(Isa isa) {
+  chosen_by_default.store(find_isa(isa), std::memory_order_release);
   forget_choices();
 }
 

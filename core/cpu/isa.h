@@ -1,6 +1,6 @@
 // The kernels of each instruction set as tables of functions, and the set in use.
 #pragma once
-#include "core/base/cpu_info.h"
+#include "core/runtime/choice.h"
 
 namespace tw {
 
@@ -21,10 +21,19 @@ struct IsaKernels {
 // Null where `isa` was not compiled in or this machine cannot run it.
 const IsaKernels* kernels_of(Isa isa);
 
-// The set in use: the best of the machine, TILEWRIGHT_ISA, or what set_isa chose.
-Isa active_isa();
-const IsaKernels& active_kernels();
-// Raises ValueError when this machine cannot run `isa`.
+// The process's default: the best of the machine, TILEWRIGHT_ISA, or what set_default_isa chose.
+const ActiveIsa& default_isa();
+// The set in use on this thread.
+inline const ActiveIsa& isa_in_force() {
+  const Choice* choice = modes.choice;
+  return choice && choice->isa ? *choice->isa : default_isa();
+}
+inline Isa active_isa() { return isa_in_force().isa; }
+inline const IsaKernels& active_kernels() { return *isa_in_force().kernels; }
+// The record of a set. Raises ValueError when this machine cannot run it.
+const ActiveIsa* find_isa(Isa isa);
+// For this thread, and for all that have not chosen. Both raise as find_isa does.
 void set_isa(Isa isa);
+void set_default_isa(Isa isa);
 
 }  // namespace tw

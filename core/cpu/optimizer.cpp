@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "core/cpu/convert.h"
 #include "core/cpu/isa.h"
 #include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
@@ -23,35 +24,73 @@ const OptimizerLoops& loops_of(DType dtype) {
   return dtype == DType::float64 ? table.float64 : table.float32;
 }
 
-ParameterSlice part(const ParameterSlice& p, int64_t begin, int64_t n, int64_t bytes) {
+// Elements of a stage: two buffers of them stay in the L1 cache.
+constexpr int64_t kStage = 1024;
+
+ParameterSlice part(DType dtype, const ParameterSlice& p, int64_t begin, int64_t n) {
+  const int64_t bytes = size_of(dtype), state_bytes = size_of(state_type(dtype));
   const auto moved = [&](void* array) {
-    return array ? static_cast<char*>(array) + begin * bytes : nullptr;
+    return array ? static_cast<char*>(array) + begin * state_bytes : nullptr;
   };
-  return {moved(p.param), static_cast<const char*>(p.grad) + begin * bytes, moved(p.state1),
-          moved(p.state2), n};
+  return {static_cast<char*>(p.param) + begin * bytes,
+          static_cast<const char*>(p.grad) + begin * bytes, moved(p.state1), moved(p.state2), n};
 }
+
+// Runs a loop of float32 on parameters of float16 or bfloat16: a stage of them and of their
+// gradients is widened, and the parameters are rounded to nearest on their way back.
+struct Staged {
+  DType dtype;
+  ConvertFunction widen, narrow;
+
+  explicit Staged(DType dtype) : dtype(dtype) {
+    const auto& convert = active_kernels().convert->convert;
+    widen = convert[index_of(dtype)][index_of(DType::float32)];
+    narrow = convert[index_of(DType::float32)][index_of(dtype)];
+  }
+  template <class Loop> void operator()(const ParameterSlice& slice, Loop&& loop) const {
+    const auto bytes = static_cast<int64_t>(size_of(dtype));
+    alignas(64) float param[kStage], grad[kStage];
+    for (int64_t at = 0; at < slice.n; at += kStage) {
+      const int64_t n = slice.n - at < kStage ? slice.n - at : kStage;
+      ParameterSlice stage = part(dtype, slice, at, n);
+      void* const target = stage.param;
+      widen(n, target, bytes, param, sizeof(float));
+      widen(n, stage.grad, bytes, grad, sizeof(float));
+      stage.param = param;
+      stage.grad = grad;
+      loop(stage);
+      narrow(n, param, sizeof(float), target, bytes);
+    }
+  }
+};
 
 // Calls body(slice) for all parameters laid end to end, cut every kPiece elements.
 template <class F>
 void each_slice(DType dtype, const ParameterSlice* parameters, int64_t count, F&& body) {
   int64_t total = 0;
   for (int64_t i = 0; i < count; ++i) total += parameters[i].n;
-  const int64_t bytes = size_of(dtype);
   parallel_ranges(total, kPiece, [&](int64_t begin, int64_t end) {
     int64_t first = 0;  // position of parameters[i]
     for (int64_t i = 0; i < count && first < end; first += parameters[i++].n) {
       const int64_t from = begin > first ? begin - first : 0;
       const int64_t past = end - first < parameters[i].n ? end - first : parameters[i].n;
-      if (from < past) body(part(parameters[i], from, past - from, bytes));
+      if (from < past) body(part(dtype, parameters[i], from, past - from));
     }
   });
+}
+
+template <class Loop>
+void each_wide_slice(DType dtype, const ParameterSlice* parameters, int64_t count, Loop&& loop) {
+  if (dtype == state_type(dtype)) return each_slice(dtype, parameters, count, loop);
+  const Staged staged(dtype);
+  each_slice(dtype, parameters, count, [&](const ParameterSlice& s) { staged(s, loop); });
 }
 
 }  // namespace
 
 void sgd_step(DType dtype, const SgdArgs& args, const ParameterSlice* parameters, int64_t count) {
   const auto loop = loops_of(dtype).sgd;
-  each_slice(dtype, parameters, count, [&](const ParameterSlice& s) { loop(args, s); });
+  each_wide_slice(dtype, parameters, count, [&](const ParameterSlice& s) { loop(args, s); });
 }
 
 void adam_step(DType dtype, const AdamArgs& args, const ParameterSlice* parameters, int64_t count) {
@@ -64,7 +103,7 @@ void adam_step(DType dtype, const AdamArgs& args, const ParameterSlice* paramete
                                args.lr / (1 - std::pow(args.beta1, step)),
                                std::sqrt(1 - std::pow(args.beta2, step))};
   const auto loop = loops_of(dtype).adam;
-  each_slice(dtype, parameters, count, [&](const ParameterSlice& s) { loop(factors, s); });
+  each_wide_slice(dtype, parameters, count, [&](const ParameterSlice& s) { loop(factors, s); });
 }
 
 void adagrad_step(DType dtype, const AdagradArgs& args, const ParameterSlice* parameters,
@@ -73,7 +112,7 @@ void adagrad_step(DType dtype, const AdagradArgs& args, const ParameterSlice* pa
       args.lr / (1 + static_cast<double>(args.step - 1) * args.lr_decay), args.weight_decay,
       args.eps};
   const auto loop = loops_of(dtype).adagrad;
-  each_slice(dtype, parameters, count, [&](const ParameterSlice& s) { loop(factors, s); });
+  each_wide_slice(dtype, parameters, count, [&](const ParameterSlice& s) { loop(factors, s); });
 }
 
 namespace {

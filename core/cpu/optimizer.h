@@ -23,7 +23,8 @@ struct AdagradArgs {
 
 // One parameter: n contiguous elements of each array, which do not overlap. States, all updated in
 // place: sgd state1 = momentum buffer (null without momentum), adam state1 = average of the
-// gradient and state2 = of its square, adagrad state1 = sum of squares.
+// gradient and state2 = of its square, adagrad state1 = sum of squares. States have state_type()'s
+// elements.
 struct ParameterSlice {
   void* param;
   const void* grad;
@@ -32,8 +33,14 @@ struct ParameterSlice {
   std::int64_t n;
 };
 
-// dtype is float32 or float64. Shared between threads in fixed pieces: the result does not depend
-// on their number.
+// What a step on parameters of this type is computed in and keeps its states in: a float16 or
+// bfloat16 sum would soon stop growing, because what is added to it falls below its last place.
+constexpr DType state_type(DType param) {
+  return param == DType::float64 ? DType::float64 : DType::float32;
+}
+
+// dtype is the parameters', any floating one. Shared between threads in fixed pieces: the result
+// does not depend on their number.
 void sgd_step(DType dtype, const SgdArgs& args, const ParameterSlice* parameters,
               std::int64_t count);
 void adam_step(DType dtype, const AdamArgs& args, const ParameterSlice* parameters,

@@ -256,10 +256,7 @@ Arena* Arena::open(ArenaPlan plan, BlockSource* outer) {
 void Arena::reserve() {
   if (plan_.arena_bytes > 0) {
     memory_ = take_outside(plan_.arena_bytes);
-    if (memory_->source) {
-      memory_->source->pin(*memory_);
-      memory_->source->use(*memory_);
-    }
+    if (memory_->source) memory_->source->pin(*memory_);
     poison(memory_->data, plan_.arena_bytes);
   }
   for (std::size_t i = 0; i < slots_.size(); ++i)

@@ -39,7 +39,7 @@ class ArenaRecorder final : public BlockSource {
   ~ArenaRecorder() override;
   Block* allocate(std::size_t bytes) override;
   void release(Block* block) noexcept override;
-  void use(Block&) override {}
+  bool use(Block&) override { return false; }
   void pin(Block&) override {}
   void unpin(Block&) noexcept override {}
 
@@ -77,7 +77,7 @@ class Arena final : public BlockSource {
 
   Block* allocate(std::size_t bytes) override;
   void release(Block* block) noexcept override;
-  void use(Block&) override {}
+  bool use(Block&) override { return false; }
   void pin(Block&) override {}
   void unpin(Block&) noexcept override {}
 

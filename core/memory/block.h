@@ -3,6 +3,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+
+#include "core/base/modes.h"
 
 namespace tw {
 
@@ -21,29 +24,22 @@ class BlockSource {
   // of the default pool, which the storage takes over; its header stays with the source.
   virtual Block* allocate(std::size_t bytes) = 0;
   virtual void release(Block* block) noexcept = 0;
-  // Makes `data` valid until the op that is being prepared or run has ended; raises OSError where
-  // the contents cannot be brought back.
-  virtual void use(Block& block) = 0;
-  // While a block is pinned (its address is known outside the engine) it keeps its place.
+  // Makes `data` valid for a launch and counts as use of the block. True where the launch holds a
+  // pin now, which it owes an unpin at its end; blocks that never move need none. Raises OSError
+  // where the contents cannot be brought back.
+  virtual bool use(Block& block) = 0;
+  // While a block is pinned it keeps its place.
   virtual void pin(Block& block) = 0;
   virtual void unpin(Block& block) noexcept = 0;
-  // An op that used the block has ended; see op_uses.h. The block may have been released since.
-  virtual void end_use(Block*, std::uint64_t /*life*/) noexcept {}
+  // For tasks that take this source on; null where it is no longer than a scope.
+  virtual std::shared_ptr<BlockSource> share() { return nullptr; }
 };
 
-// Where this thread's new storages come from; null: the default pool. initial-exec: read by every
-// eager op.
-#ifdef __GLIBC__
-extern thread_local BlockSource* block_source __attribute__((tls_model("initial-exec")));
-#else
-extern thread_local BlockSource* block_source;
-#endif
-
-// Puts a source in force for a scope.
+// Where this thread's new storages come from, for a scope.
 class BlockSourceGuard {
  public:
-  explicit BlockSourceGuard(BlockSource* source) : before_(block_source) { block_source = source; }
-  ~BlockSourceGuard() { block_source = before_; }
+  explicit BlockSourceGuard(BlockSource* source) : before_(modes.source) { modes.source = source; }
+  ~BlockSourceGuard() { modes.source = before_; }
   BlockSourceGuard(const BlockSourceGuard&) = delete;
   BlockSourceGuard& operator=(const BlockSourceGuard&) = delete;
 

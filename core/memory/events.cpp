@@ -8,7 +8,7 @@
 
 namespace tw {
 
-bool memory_log_on = false;
+std::atomic<bool> memory_log_on{false};
 std::string (*source_position)() = nullptr;
 
 namespace {
@@ -64,7 +64,7 @@ void note_memory(MemoryEventKind kind, const void* block, std::size_t bytes) {
   const std::string source = source_position ? source_position() : "";
   Log& l = log();
   std::lock_guard lock(l.mutex);
-  if (!memory_log_on) return;
+  if (!logs_memory()) return;
   const auto charged = static_cast<std::int64_t>(charged_bytes(bytes));
   const bool grows = kind == MemoryEventKind::allocate || kind == MemoryEventKind::restore;
   l.live_bytes += grows ? charged : -charged;

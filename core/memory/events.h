@@ -1,6 +1,7 @@
 // A log of what happens to the memory of tensors: what was allocated, released, spilled and brought
 // back, when, by which op, for which line of the user's program. Bounded: the oldest go first.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -19,8 +20,9 @@ struct MemoryEvent {
   std::string op, tensor, source;  // empty where unknown
 };
 
-// Read by every allocation of a tensor.
-extern bool memory_log_on;
+// Read by every allocation of a tensor, on any thread.
+extern std::atomic<bool> memory_log_on;
+inline bool logs_memory() { return memory_log_on.load(std::memory_order_relaxed); }
 
 // Starts an empty log of at most `capacity` events; the running one ends.
 void start_memory_log(std::size_t capacity);

@@ -10,7 +10,6 @@
 #include "core/base/fault.h"
 #include "core/memory/background.h"
 #include "core/memory/events.h"
-#include "core/memory/op_uses.h"
 
 namespace tw {
 
@@ -19,14 +18,12 @@ struct QuotaPool::Managed : Block, LedgerEntry {
   // on with a tier of its own.
   std::shared_ptr<SpillTier> tier;
   std::uint64_t copy = 0;
-  std::uint64_t life = 0;  // counts the blocks that this record stood for
-  std::uint64_t op = 0;    // that used it last
   Managed *left_before = nullptr, *left_after = nullptr;  // neighbours among the spilled
   Managed* next_spare = nullptr;
 
   std::size_t asked() const { return Block::bytes; }
   void note(MemoryEventKind kind) const {
-    if (memory_log_on) note_memory(kind, static_cast<const Block*>(this), asked());
+    if (logs_memory()) note_memory(kind, static_cast<const Block*>(this), asked());
   }
   std::int64_t charged() const { return LedgerEntry::bytes; }
 };
@@ -147,25 +144,9 @@ Block* QuotaPool::allocate(std::size_t bytes) {
   block->source = this;
   block->Block::bytes = bytes;
   static_cast<LedgerEntry&>(*block) = {charged};
-  block->op = 0;
   ledger_->add(*block);
   if (live_blocks_++ == 0) self_ = shared_from_this();
-  if (may_leave(*block)) keep_for_op(*block);
   return block;
-}
-
-// The block keeps its place until the op at work on this thread ends.
-void QuotaPool::keep_for_op(Managed& block) {
-  if (block.op == current_op()) return;
-  block.op = current_op();
-  ledger_->pin(block);
-  note_use({shared_from_this(), &block, block.life});
-}
-
-void QuotaPool::end_use(Block* used, std::uint64_t life) noexcept {
-  Lock lock(*this);
-  Managed& block = managed(*used);
-  if (block.life == life) ledger_->unpin(block);
 }
 
 void QuotaPool::make_room(std::int64_t bytes) {
@@ -184,7 +165,6 @@ void QuotaPool::release(Block* released) noexcept {
     delist(block);
     forget_copy(block);
   }
-  ++block.life;
   block.next_spare = std::exchange(spare_, &block);
   if (--live_blocks_ == 0) last = std::move(self_);
   if (streaming_) prefetch();
@@ -192,16 +172,17 @@ void QuotaPool::release(Block* released) noexcept {
 
 // ---- use ----
 
-void QuotaPool::use(Block& used) {
+bool QuotaPool::use(Block& used) {
   Managed& block = managed(used);
-  if (!may_leave(block)) return;
+  if (!may_leave(block)) return false;
   Lock lock(*this);
   wait_for(lock, block);
-  if (!block.data)
-    restore(block);
-  else if (block.op != current_op())
+  if (block.data)
     ledger_->use(block);
-  keep_for_op(block);
+  else
+    restore(block);
+  ledger_->pin(block);
+  return true;
 }
 
 void QuotaPool::pin(Block& pinned) {
@@ -353,7 +334,6 @@ void QuotaPool::tell_pressure(std::int64_t bytes) {
     }
   }
   if (calls.empty()) return;
-  const NestedOps nested;
   for (const PressureCall& call : calls) call(live);
 }
 

@@ -25,10 +25,10 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
 
   Block* allocate(std::size_t bytes) override;
   void release(Block* block) noexcept override;
-  void use(Block& block) override;
+  bool use(Block& block) override;
   void pin(Block& block) override;
   void unpin(Block& block) noexcept override;
-  void end_use(Block* block, std::uint64_t life) noexcept override;
+  std::shared_ptr<BlockSource> share() override { return shared_from_this(); }
 
   PoolStats heap_figures();
   LedgerFigures figures();
@@ -63,7 +63,6 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
   void make_room(std::int64_t bytes);
   void spill(Managed& block);
   void restore(Managed& block);
-  void keep_for_op(Managed& block);
   void wait_for(Lock& lock, Managed& block);
   void forget_copy(Managed& block);
   void note_restored(Managed& block);

@@ -4,11 +4,14 @@
 #include "core/autograd/backward.h"
 #include "core/cpu/convert.h"
 #include "core/cpu/isa.h"
+#include "core/cpu/reduce.h"
 #include "core/ops/create.h"
+#include "core/ops/in_place.h"
 #include "core/ops/pointwise.h"
-#include "core/ops/view.h"
 #include "core/ops/reduce.h"
+#include "core/ops/view.h"
 #include "core/runtime/profile.h"
+#include "core/tensor/access.h"
 
 namespace tw {
 
@@ -17,11 +20,12 @@ namespace {
 void copy_elements(const char* op, const Tensor& x, const Strides& x_strides, const Tensor& y) {
   const double count = static_cast<double>(y.count());
   const double bytes = count * static_cast<double>(x.item_bytes() + y.item_bytes());
+  Access at;
+  const char* const from = at(x);
+  char* const to = at(y);
   dispatch(
       0, bytes,
-      [&] {
-        copy_strided(x.dtype(), y.dtype(), y.shape(), x.bytes(), x_strides, y.bytes(), y.strides());
-      },
+      [&] { copy_strided(x.dtype(), y.dtype(), y.shape(), from, x_strides, to, y.strides()); },
       [&](Observation& seen) {
         seen.op = op;
         seen.kernel = "copy";
@@ -32,6 +36,8 @@ void copy_elements(const char* op, const Tensor& x, const Strides& x_strides, co
 }
 
 Tensor converted(const char* op, const Tensor& x, DType dtype) {
+  Access at;
+  at(x);  // stays while memory for the result is found
   Tensor y = Tensor::empty(x.shape(), dtype);
   copy_elements(op, x, x.strides(), y);
   return y;
@@ -42,6 +48,27 @@ Tensor converted(const char* op, const Tensor& x, DType dtype) {
 Tensor copy(const Tensor& x) {
   Tensor y = converted("copy", x, x.dtype());
   if (should_record(x)) record(y, "copy", [](Node&, const Tensor& g, Tensor* dx) { dx[0] = g; }, x);
+  return y;
+}
+
+Tensor with_truth_values(const Tensor& x) {
+  std::uint8_t largest = 0;
+  const Pinned pinned(x->storage);
+  if (x.count() > 0)
+    reduce({ReduceOp::max,
+            x.dtype(),
+            x.dtype(),
+            {},
+            {},
+            x.shape(),
+            x.strides(),
+            x.pinned_bytes(),
+            &largest});
+  if (largest <= 1) return x;
+  Tensor y = Tensor::empty(x.shape(), DType::bool_);
+  const Pinned result(y->storage);
+  copy_strided(DType::uint8, DType::bool_, x.shape(), x.pinned_bytes(), x.strides(),
+               y.pinned_bytes(), y.strides());
   return y;
 }
 
@@ -59,7 +86,7 @@ Tensor astype(const Tensor& x, DType dtype, bool always_copy) {
   if (x.dtype() == dtype) return always_copy ? copy(x) : x;
   if (is_complex(x.dtype()) && !is_bool(dtype))
     fail(ErrorKind::type, "astype: complex64 to ", name_of(dtype),
-         " would drop the imaginary part; take real(x) or imag(x)");
+         " would drop the imaginary part; x.numpy().real keeps one of the two");
   Tensor y = converted("astype", x, dtype);
   if (should_record(x) && is_floating(dtype))
     record(
@@ -68,32 +95,8 @@ Tensor astype(const Tensor& x, DType dtype, bool always_copy) {
   return y;
 }
 
-void check_recorded_change(const Tensor& x, const char* op) {
-  if (x.requires_grad() && x.is_leaf())
-    fail(ErrorKind::runtime, op, ": in-place change of ", describe(x),
-         ", a leaf that requires grad; do it under no_grad() or on a copy()");
-  if (x->is_view)
-    fail(ErrorKind::runtime, op, ": recorded in-place change of a view ", describe(x),
-         "; write through the tensor it was taken from instead: base[index] = value");
-}
-
-void check_unrecorded_change(const Tensor& x, const char* op) {
-  if (grad_mode && x->is_view && x->recorded_seen != kUntracked && x->storage->in_graph)
-    fail(ErrorKind::runtime, op, ": in-place change of ", describe(x),
-         ", a view of a tensor in the graph; write through that tensor: base[index] = value, or "
-         "under no_grad()");
-}
-
-Tensor moved_header(const Tensor& x) {
-  ++x->storage->recorded_changes;
-  Tensor y = Tensor::over(x->storage, x->offset_bytes, x.shape(), x.strides(), x.dtype());
-  y->extras = std::move(x->extras);
-  return y;
-}
-
 void assign(Tensor& into, const Operand& value) {
-  const bool recorded = should_record(into) || should_record(value.tensor);
-  recorded ? check_recorded_change(into, "assign") : check_unrecorded_change(into, "assign");
+  const InPlaceChange change("assign", into, value.tensor);
   Tensor x = value.is_tensor() ? value.tensor : full(Shape(), value.scalar, into.dtype());
   if (is_complex(x.dtype()) && !is_complex(into.dtype()))
     fail(ErrorKind::type, "assign: complex64 into ", name_of(into.dtype()));
@@ -101,21 +104,22 @@ void assign(Tensor& into, const Operand& value) {
   if (x.rank() > into.rank() ||
       !(broadcast_shapes(x.shape(), into.shape(), "assign") == into.shape()))
     fail(ErrorKind::value, "assign: shape ", x.shape(), " does not broadcast into ", into.shape());
-  if (x->storage == into->storage) x = copy(x);
-  const Tensor source = broadcast_to(x, into.shape());
-  into.touch("assign");
+  if (change.changes_nothing(x)) return;
+  x = change.before(x);
+  const Tensor source = broadcast_operand(x, into.shape());
+  change.begin();
   copy_elements("assign", source, source.strides(), into);
-  if (!recorded) return;
+  if (!change.recorded()) return;
   // The old values are gone: their gradient is zero.
-  Tensor y = moved_header(into);
-  record(
-      y, "assign",
-      [dtype = x.dtype(), shape = x.shape()](Node& node, const Tensor& g, Tensor* dx) {
-        if (node.wants(0)) dx[0] = zeros(g.shape(), g.dtype());
-        if (node.wants(1)) dx[1] = astype(sum_to(g, shape), dtype);
-      },
-      into, x);
-  into = y;
+  change.join_graph(into, [&](const Tensor& y) {
+    record(
+        y, "assign",
+        [dtype = x.dtype(), shape = x.shape()](Node& node, const Tensor& g, Tensor* dx) {
+          if (node.wants(0)) dx[0] = zeros(g.shape(), g.dtype());
+          if (node.wants(1)) dx[1] = astype(sum_to(g, shape), dtype);
+        },
+        into, x);
+  });
 }
 
 namespace {

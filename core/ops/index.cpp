@@ -9,10 +9,12 @@
 #include "core/cpu/gather.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
+#include "core/ops/in_place.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "core/runtime/profile.h"
+#include "core/tensor/access.h"
 
 namespace tw {
 
@@ -127,7 +129,8 @@ class Planner {
   Tensor wrap(const Tensor& indices) const {
     const Tensor y = copy(astype(indices, DType::int64));
     const bool wraps = indices.dtype() == DType::uint64;  // beyond int64 they would look negative
-    std::int64_t* p = y.data<std::int64_t>();
+    Access at;
+    std::int64_t* const p = at.as<std::int64_t>(y);
     for (std::int64_t i = 0; i < y.count(); ++i) {
       if (wraps && p[i] < 0)
         fail(ErrorKind::index, "index: ", static_cast<std::uint64_t>(p[i]),
@@ -173,7 +176,8 @@ std::vector<std::int64_t> offsets_of(const std::vector<Tensor>& arrays, const St
     Strides from(shape.rank(), 0);
     const int lead = shape.rank() - a.rank();
     for (int i = 0; i < a.rank(); ++i) from[lead + i] = a.size(i) == 1 ? 0 : a.strides()[i];
-    copy_strided(DType::int64, DType::int64, shape, a.bytes(), from, values.data(), steps);
+    const Pinned pinned(a->storage);
+    copy_strided(DType::int64, DType::int64, shape, a.pinned_bytes(), from, values.data(), steps);
     const std::int64_t stride = strides[static_cast<int>(k)];
     for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] += values[i] * stride;
   }
@@ -209,14 +213,15 @@ Tensor gather(const Tensor& x_in, const std::vector<Tensor>& arrays) {
   const Tensor x = rows_contiguous(x_in, arrays.size()) ? x_in : copy(x_in);
   const std::vector<std::int64_t> offsets = offsets_of(arrays, x.strides());
   const Shape rest = rest_of(x, arrays.size());
+  Access at;
+  const char* const from = at(x);
   Tensor y = Tensor::empty(joined(index_shape(arrays), rest), x.dtype());
   const auto rows = static_cast<std::int64_t>(offsets.size());
   const double bytes = 2.0 * static_cast<double>(y.count()) * static_cast<double>(y.item_bytes());
+  char* const to = at(y);
   dispatch(
       0, bytes,
-      [&] {
-        gather_rows(x.dtype(), rows, element_count(rest), x.bytes(), offsets.data(), y.bytes());
-      },
+      [&] { gather_rows(x.dtype(), rows, element_count(rest), from, offsets.data(), to); },
       [&](Observation& seen) {
         seen.op = "take";
         seen.kernel = "rows";
@@ -237,11 +242,13 @@ Tensor scatter_add(const Tensor& g, const std::vector<Tensor>& arrays, const Sha
   const bool half = size_of(g.dtype()) == 2 && is_floating(g.dtype());
   const Tensor rows = contiguous(half ? astype(g, DType::float32) : g);
   Tensor y = zeros(shape, rows.dtype());
+  Access at;
+  const char* const from = at(rows);
+  char* const to = at(y);
   launch([&] {
     const std::vector<std::int64_t> offsets = offsets_of(arrays, y.strides());
     scatter_add_rows(rows.dtype(), static_cast<std::int64_t>(offsets.size()),
-                     element_count(rest_of(y, arrays.size())), rows.bytes(), offsets.data(),
-                     y.bytes());
+                     element_count(rest_of(y, arrays.size())), from, offsets.data(), to);
   });
   y = astype(y, g.dtype());
   if (should_record(g))
@@ -299,17 +306,19 @@ Tensor read(const Tensor& x, const Plan& plan) {
   const Tensor y = gather(front(view, plan), plan.arrays);
   const int at = are_adjacent(plan.axes) ? plan.axes.front() : 0;
   if (at == 0) return y;
-  return permute_dims(y, index_moved_to(y.rank(), index_shape(plan.arrays).rank(), at));
+  return owned(permute_dims(y, index_moved_to(y.rank(), index_shape(plan.arrays).rank(), at)));
 }
 
 // Writes `value` (of the shape of x[arrays]) into the memory of x.
 void scatter(const Tensor& x, const std::vector<Tensor>& arrays, const Tensor& value) {
   if (rows_contiguous(x, arrays.size())) {
+    Access at;
+    const char* const from = at(value);
+    char* const to = at(x);
     return launch([&] {
       const std::vector<std::int64_t> offsets = offsets_of(arrays, x.strides());
       scatter_rows(x.dtype(), static_cast<std::int64_t>(offsets.size()),
-                   element_count(rest_of(x, arrays.size())), value.bytes(), offsets.data(),
-                   x.bytes());
+                   element_count(rest_of(x, arrays.size())), from, offsets.data(), to);
     });
   }
   Tensor whole = copy(x);
@@ -335,6 +344,17 @@ Shape target_shape(const Tensor& view, const Plan& plan) {
   return shape;
 }
 
+// Whether `value` is x[plan] itself: what `y[0] += 1` assigns in the end, when its change of the
+// view y[0] has been made.
+bool is_own_part(const Tensor& x, const Plan& plan, const Tensor& value, bool recorded) {
+  if (value->storage != x->storage || !plan.arrays.empty()) return false;
+  if (recorded && !(value->family && value->family == x->family)) return false;
+  GradModeGuard off(false);
+  const Tensor part = basic_view(x, plan);
+  return value.dtype() == x.dtype() && value->offset_bytes == part->offset_bytes &&
+         value.shape() == part.shape() && value.strides() == part.strides();
+}
+
 void write(const Tensor& x, const Plan& plan, const Tensor& value) {
   GradModeGuard off(false);
   Tensor view = basic_view(x, plan);
@@ -345,7 +365,7 @@ void write(const Tensor& x, const Plan& plan, const Tensor& value) {
       !(broadcast_shapes(source.shape(), shape, "index assignment") == shape))
     fail(ErrorKind::value, "index assignment: shape ", source.shape(), " does not fit ", shape);
   if (plan.arrays.empty()) return assign(view, source);
-  source = broadcast_to(astype(source, x.dtype()), shape);
+  source = broadcast_operand(astype(source, x.dtype()), shape);
   const int index_rank = index_shape(plan.arrays).rank();
   const int at = are_adjacent(plan.axes) ? plan.axes.front() : 0;
   std::vector<std::int64_t> order;  // brings the index axes to the front
@@ -363,33 +383,36 @@ Tensor index(const Tensor& x, const std::vector<IndexItem>& items) {
   return read(x, plan_of(x, items));
 }
 
-void index_assign(Tensor& x, const std::vector<IndexItem>& items, const Operand& value) {
-  x.check_writable("index assignment");
-  const bool recorded = should_record(x) || should_record(value.tensor);
-  recorded ? check_recorded_change(x, "index assignment")
-           : check_unrecorded_change(x, "index assignment");
+namespace {
+
+// x[plan] = value; the plan's arrays are copies of the caller's, who may change those later.
+void assign_planned(Tensor& x, const Plan& plan, const Operand& value) {
+  const InPlaceChange change("index assignment", x, value.tensor);
   Tensor v = value.is_tensor() ? value.tensor : full(Shape(), value.scalar, x.dtype());
   if (is_complex(v.dtype()) && !is_complex(x.dtype()))
     fail(ErrorKind::type, "index assignment: complex64 into ", name_of(x.dtype()));
-  if (v->storage == x->storage) v = copy(v);
-  const Plan plan = plan_of(x, items);
+  if (is_own_part(x, plan, v, change.recorded())) return;
+  v = change.before(v);
   write(x, plan, v);
-  if (!recorded) return;
-  Tensor y = moved_header(x);
-  record(
-      y, "index assignment",
-      [items, plan, shape = v.shape(), dtype = v.dtype()](Node& node, const Tensor& g, Tensor* dx) {
-        if (node.wants(0)) {
-          dx[0] = copy(g);
-          if (grad_mode)
-            index_assign(dx[0], items, Scalar(0));
-          else
-            write(dx[0], plan, zeros(Shape(), g.dtype()));
-        }
-        if (node.wants(1)) dx[1] = astype(sum_to(read(g, plan), shape), dtype);
-      },
-      x, v);
-  x = y;
+  if (!change.recorded()) return;
+  change.join_graph(x, [&](const Tensor& y) {
+    record(
+        y, "index assignment",
+        [plan, shape = v.shape(), dtype = v.dtype()](Node& node, const Tensor& g, Tensor* dx) {
+          if (node.wants(0)) {
+            dx[0] = copy(g);
+            assign_planned(dx[0], plan, Scalar(0));
+          }
+          if (node.wants(1)) dx[1] = astype(sum_to(read(g, plan), shape), dtype);
+        },
+        x, v);
+  });
+}
+
+}  // namespace
+
+void index_assign(Tensor& x, const std::vector<IndexItem>& items, const Operand& value) {
+  assign_planned(x, plan_of(x, items), value);
 }
 
 Tensor take(const Tensor& x, const Tensor& indices, std::int64_t axis_in) {
@@ -402,14 +425,16 @@ Tensor take(const Tensor& x, const Tensor& indices, std::int64_t axis_in) {
 }
 
 std::vector<Tensor> nonzero(const Tensor& x_in) {
+  if (x_in.rank() == 0)
+    fail(ErrorKind::value, "nonzero: a 0-d tensor has no positions; use reshape((1,)) first");
   const Tensor x = contiguous(is_bool(x_in.dtype()) ? x_in : not_equal(x_in, 0));
-  const bool* p = x.data<bool>();
+  Access access;
+  const bool* const p = access.as<bool>(x);
   const std::int64_t found = std::count(p, p + x.count(), true);
-  const int rank = std::max(1, x.rank());
   std::vector<Tensor> out;
-  for (int axis = 0; axis < rank; ++axis) out.push_back(Tensor::empty({found}, DType::int64));
+  for (int axis = 0; axis < x.rank(); ++axis) out.push_back(Tensor::empty({found}, DType::int64));
   std::vector<std::int64_t*> columns;
-  for (const Tensor& column : out) columns.push_back(column.data<std::int64_t>());
+  for (const Tensor& column : out) columns.push_back(access.as<std::int64_t>(column));
   std::int64_t at = 0;
   for (std::int64_t i = 0; i < x.count(); ++i) {
     if (!p[i]) continue;
@@ -418,7 +443,6 @@ std::vector<Tensor> nonzero(const Tensor& x_in) {
       columns[static_cast<std::size_t>(axis)][at] = rest % x.size(axis);
       rest /= x.size(axis);
     }
-    if (x.rank() == 0) columns[0][at] = 0;
     ++at;
   }
   return out;
@@ -427,8 +451,18 @@ std::vector<Tensor> nonzero(const Tensor& x_in) {
 Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype) {
   if (!is_integer(indices.dtype()))
     fail(ErrorKind::type, "one_hot: indices must be integers, got ", name_of(indices.dtype()));
+  if (classes < 0) fail(ErrorKind::value, "one_hot: num_classes is negative: ", classes);
+  const Tensor wide = contiguous(astype(indices, DType::int64));
+  Access at;
+  const std::int64_t* const p = at.as<std::int64_t>(wide);
+  launch([&] {
+    for (std::int64_t i = 0; i < wide.count(); ++i)
+      if (p[i] < 0 || p[i] >= classes)
+        fail(ErrorKind::index, "one_hot: index ", p[i], " is out of range for ", classes,
+             " classes");
+  });
   const Tensor places = arange(0, Scalar(classes), 1, DType::int64);
-  return astype(equal(expand_dims(astype(indices, DType::int64), -1), places), dtype);
+  return astype(equal(expand_dims(wide, -1), places), dtype);
 }
 
 }  // namespace tw

@@ -6,6 +6,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
 #include "core/runtime/profile.h"
+#include "core/tensor/access.h"
 
 namespace tw {
 
@@ -51,8 +52,10 @@ Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis_in) {
   std::vector<std::vector<Range>> places;
   std::int64_t at = 0;
   for (const Tensor& x : tensors) {
-    copy_strided(x.dtype(), dtype, x.shape(), x.bytes(), x.strides(),
-                 y.bytes() + at * y.strides()[axis] * bytes, y.strides());
+    Access access;
+    const char* const from = access(x);
+    copy_strided(x.dtype(), dtype, x.shape(), from, x.strides(),
+                 access(y) + at * y.strides()[axis] * bytes, y.strides());
     places.push_back(all_of(x.shape()));
     places.back()[static_cast<std::size_t>(axis)].start = at;
     at += x.size(axis);

@@ -7,11 +7,13 @@
 #include "core/cpu/isa.h"
 #include "core/cpu/matmul.h"
 #include "core/ops/copy.h"
+#include "core/ops/in_place.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "core/runtime/profile.h"
 #include "core/runtime/warning.h"
+#include "core/tensor/access.h"
 
 namespace tw {
 namespace {
@@ -28,7 +30,7 @@ std::string problem_text(const MatmulProblem& p) {
 // Types without a fast rung fall back to three plain loops, a hundred times slower than float32.
 void warn_of_slow_path(const Kernel& kernel, DType dtype, double flops) {
   constexpr double kNoticeable = 2e7;  // about 10 ms
-  if (dispatch_state.device != &cpu_device) return;
+  if (modes.device || modes.dry_run) return;
   if (flops < kNoticeable || is_floating(dtype) || std::string_view(kernel.name) != "naive") return;
   warn_once(
       std::string("matmul ") + name_of(dtype),
@@ -64,9 +66,7 @@ void solve(const MatmulProblem& p) {
   // The lock is given away by work, not by bytes: about 20 us at 100 flops a nanosecond.
   Unlocked unlocked(flops > 2e6 ? 2e6 : 0);
   dispatch(
-      flops,
-      dispatch_state.observations ? batch * (m * k + k * n + (p.beta != 0 ? 2 : 1) * m * n) * size
-                                  : 0,
+      flops, modes.observers ? batch * (m * k + k * n + (p.beta != 0 ? 2 : 1) * m * n) * size : 0,
       [&] { kernel.run(&p); },
       [&](Observation& seen) {
         seen.op = "matmul";
@@ -110,13 +110,13 @@ struct Extras {
   double alpha = 1, beta = 0;
   Tensor bias;  // contiguous, one or two axes that broadcast to the result's, or none
   bool relu = false;
-  const char* changes = nullptr;  // the op, where what c held is the caller's own
+  const InPlaceChange* change = nullptr;  // where what c held is the caller's own
 };
-MatmulEpilogue epilogue_of(const Extras& extras) {
+MatmulEpilogue epilogue_of(Access& at, const Extras& extras) {
   const Tensor& bias = extras.bias;
   if (!bias) return {nullptr, 0, 0, extras.relu};
   const bool by_rows = bias.rank() == 2 && bias.size(0) > 1;
-  return {bias.bytes(), by_rows, bias.size(bias.rank() - 1) > 1, extras.relu};
+  return {at(bias), by_rows, bias.size(bias.rank() - 1) > 1, extras.relu};
 }
 
 void solve_batches(const Tensor& a, const Tensor& b, const Tensor& c, const Extras& extras) {
@@ -124,7 +124,8 @@ void solve_batches(const Tensor& a, const Tensor& b, const Tensor& c, const Extr
   MatmulProblem p;
   p.alpha = extras.alpha;
   p.beta = extras.beta;
-  p.epilogue = epilogue_of(extras);
+  Access at;
+  p.epilogue = epilogue_of(at, extras);
   p.dtype = c.dtype();
   p.m = a.size(a.rank() - 2);
   p.k = a.size(a.rank() - 1);
@@ -149,10 +150,12 @@ void solve_batches(const Tensor& a, const Tensor& b, const Tensor& c, const Extr
   // A forced kernel that cannot read views gets copies; the free choice weighs layouts itself.
   if (!forced_kernel_accepts(matmul_kernels(), &p) && !(a.contiguous() && b.contiguous()))
     return solve_batches(contiguous(a), contiguous(b), c, extras);
-  if (extras.changes) {
+  if (extras.change) {
     choose(p);  // a kernel that refuses does so before anything is changed
-    c.touch(extras.changes);
+    extras.change->begin();
   }
+  const char *const first_a = at(a), *const first_b = at(b);
+  char* const first_c = at(c);
   std::int64_t outer = 1;
   for (int axis = 0; axis < outer_axes; ++axis) outer *= batches.shape[axis];
   const auto bytes = static_cast<std::int64_t>(c.item_bytes());
@@ -165,9 +168,9 @@ void solve_batches(const Tensor& a, const Tensor& b, const Tensor& c, const Extr
       at_b += i * batches.b[axis];
       at_c += i * batches.c[axis];
     }
-    p.a = a.bytes() + at_a * bytes;
-    p.b = b.bytes() + at_b * bytes;
-    p.c = c.bytes() + at_c * bytes;
+    p.a = first_a + at_a * bytes;
+    p.b = first_b + at_b * bytes;
+    p.c = first_c + at_c * bytes;
     solve(p);
   }
 }
@@ -245,15 +248,15 @@ Tensor multiply_matrices(const Tensor& a, const Tensor& b, const Extras& extras 
 }
 
 // c = beta * c + alpha * a @ b for matrices of one floating type, in the memory of c, which holds
-// neither a nor b. `changes`: the op's name, where c is the caller's own.
+// neither a nor b. `change`: where c is the caller's own.
 void add_product(Tensor& c, const Tensor& a, const Tensor& b, double beta, double alpha,
-                 const char* changes) {
+                 const InPlaceChange* change) {
   if (c.count() == 0) return;
   const DType wide = compute_dtype(a, b) == DType::float64 ? DType::float64 : DType::float32;
   const bool direct = wide == c.dtype();
   Tensor sums = astype(c, wide);
   solve_batches(with_lines(astype(a, wide)), with_lines(astype(b, wide)), sums,
-                {alpha, beta, Tensor(), false, direct ? changes : nullptr});
+                {alpha, beta, Tensor(), false, direct ? change : nullptr});
   if (!direct) assign(c, sums);
 }
 
@@ -269,13 +272,15 @@ Tensor recorded_product(const Tensor& a, const Tensor& b) {
   const bool needs_a = b.requires_grad(), needs_b = a.requires_grad();
   record_saving(
       c, "matmul",
-      [a = needs_a ? SavedTensor(a) : SavedTensor(), b = needs_b ? SavedTensor(b) : SavedTensor(),
-       shape_a = a.shape(), shape_b = b.shape()](Node& node, const Tensor& g, Tensor* dx) {
-        if (node.wants(0))
-          dx[0] = sum_to(matmul(g, transposed(b.get(node, "second input"))), shape_a);
-        if (node.wants(1))
-          dx[1] = sum_to(matmul(transposed(a.get(node, "first input")), g), shape_b);
-      },
+      with_saved(
+          [shape_a = a.shape(), shape_b = b.shape()](Node& node, const Tensor& g, Tensor* dx,
+                                                     const SavedTensor& a, const SavedTensor& b) {
+            if (node.wants(0))
+              dx[0] = sum_to(matmul(g, transposed(b.get(node, "second input"))), shape_a);
+            if (node.wants(1))
+              dx[1] = sum_to(matmul(transposed(a.get(node, "first input")), g), shape_b);
+          },
+          needs_a ? SavedTensor(a) : SavedTensor(), needs_b ? SavedTensor(b) : SavedTensor()),
       a, b);
   return c;
 }
@@ -307,13 +312,15 @@ Tensor recorded_stack(const Tensor& a, const Tensor& b) {
   const bool needs_a = b.requires_grad(), needs_b = a.requires_grad();
   record_saving(
       c, "matmul",
-      [a = needs_a ? SavedTensor(a) : SavedTensor(), b = needs_b ? SavedTensor(b) : SavedTensor(),
-       shape = a.shape()](Node& node, const Tensor& g_in, Tensor* dx) {
-        const Tensor g = as_rows(g_in);
-        if (node.wants(0))
-          dx[0] = reshape(matmul(g, transposed(b.get(node, "second input"))), shape);
-        if (node.wants(1)) dx[1] = matmul(transposed(as_rows(a.get(node, "first input"))), g);
-      },
+      with_saved(
+          [shape = a.shape()](Node& node, const Tensor& g_in, Tensor* dx, const SavedTensor& a,
+                              const SavedTensor& b) {
+            const Tensor g = as_rows(g_in);
+            if (node.wants(0))
+              dx[0] = reshape(matmul(g, transposed(b.get(node, "second input"))), shape);
+            if (node.wants(1)) dx[1] = matmul(transposed(as_rows(a.get(node, "first input"))), g);
+          },
+          needs_a ? SavedTensor(a) : SavedTensor(), needs_b ? SavedTensor(b) : SavedTensor()),
       a, b);
   return c;
 }
@@ -342,8 +349,8 @@ Tensor matmul(const Tensor& a_in, const Tensor& b_in) {
   const bool tall =
       a.rank() > 2 && b.rank() == 2 && a.count() > 0 && can_view_as(a, {-1, a.size(a.rank() - 1)});
   Tensor c = tall ? recorded_stack(a, b) : recorded_product(a, b);
-  if (b_in.rank() == 1) c = squeeze(c, {c.rank() - 1});
-  if (a_in.rank() == 1) c = squeeze(c, {b_in.rank() == 1 ? c.rank() - 1 : c.rank() - 2});
+  if (b_in.rank() == 1) c = owned(squeeze(c, {c.rank() - 1}));
+  if (a_in.rank() == 1) c = owned(squeeze(c, {b_in.rank() == 1 ? c.rank() - 1 : c.rank() - 2}));
   return c;
 }
 
@@ -370,20 +377,22 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool wi
   // which never was in memory, only has a place in the graph.
   const Tensor sum_before = with_relu ? detach(y) : y;
   const bool needs_x = weight.requires_grad(), needs_weight = x.requires_grad();
-  record_saving(
-      sum_before, "linear",
-      [x = needs_x ? SavedTensor(x) : SavedTensor(),
-       w = needs_weight ? SavedTensor(weight) : SavedTensor(),
-       shape = x.shape()](Node& node, const Tensor& g_in, Tensor* dx) {
-        const Tensor g = as_rows(g_in);
-        if (node.wants(0)) {
-          const Tensor rows = matmul(g, w.get(node, "weight"));
-          dx[0] = shape.rank() == 2 ? rows : reshape(rows, shape);
-        }
-        if (node.wants(1)) dx[1] = matmul(transposed(g), as_rows(x.get(node, "input")));
-        if (node.wants(2)) dx[2] = sum(g, {0}, false);
-      },
-      x, weight, bias);
+  record_saving(sum_before, "linear",
+                with_saved(
+                    [shape = x.shape()](Node& node, const Tensor& g_in, Tensor* dx,
+                                        const SavedTensor& x, const SavedTensor& w) {
+                      const Tensor g = as_rows(g_in);
+                      if (node.wants(0)) {
+                        const Tensor rows = matmul(g, w.get(node, "weight"));
+                        dx[0] = shape.rank() == 2 ? rows : reshape(rows, shape);
+                      }
+                      if (node.wants(1))
+                        dx[1] = matmul(transposed(g), as_rows(x.get(node, "input")));
+                      if (node.wants(2)) dx[2] = sum(g, {0}, false);
+                    },
+                    needs_x ? SavedTensor(x) : SavedTensor(),
+                    needs_weight ? SavedTensor(weight) : SavedTensor()),
+                x, weight, bias);
   if (with_relu) {
     const Operand operand = sum_before;
     record_pointwise(PointwiseOp::relu, &operand, y);
@@ -411,13 +420,15 @@ void record_addmm(const Tensor& y, const char* op, const Tensor& input, const Te
   };
   record_saving(
       y, op,
-      [a = b.requires_grad() ? SavedTensor(a) : SavedTensor(),
-       b = a.requires_grad() ? SavedTensor(b) : SavedTensor(), shape = input.shape(), beta, alpha,
-       scaled](Node& node, const Tensor& g, Tensor* dx) {
-        if (node.wants(0)) dx[0] = scaled(sum_to(g, shape), beta);
-        if (node.wants(1)) dx[1] = scaled(matmul(g, transposed(b.get(node, "mat2"))), alpha);
-        if (node.wants(2)) dx[2] = scaled(matmul(transposed(a.get(node, "mat1")), g), alpha);
-      },
+      with_saved(
+          [shape = input.shape(), beta, alpha, scaled](Node& node, const Tensor& g, Tensor* dx,
+                                                       const SavedTensor& a, const SavedTensor& b) {
+            if (node.wants(0)) dx[0] = scaled(sum_to(g, shape), beta);
+            if (node.wants(1)) dx[1] = scaled(matmul(g, transposed(b.get(node, "mat2"))), alpha);
+            if (node.wants(2)) dx[2] = scaled(matmul(transposed(a.get(node, "mat1")), g), alpha);
+          },
+          b.requires_grad() ? SavedTensor(a) : SavedTensor(),
+          a.requires_grad() ? SavedTensor(b) : SavedTensor()),
       input, a, b);
 }
 
@@ -434,21 +445,6 @@ bool fits_into(const Shape& from, const Shape& to) {
 // One value for each column or for each row: the kernel adds it as it stores the result.
 bool is_bias(const Tensor& x, std::int64_t m, std::int64_t n) {
   return x.shape() == Shape{n} || x.shape() == Shape{1, n} || x.shape() == Shape{m, 1};
-}
-
-// Whether any byte from the first to the last element of one lies between those of the other.
-bool may_overlap(const Tensor& x, const Tensor& y) {
-  const auto range = [](const Tensor& t) {
-    std::int64_t low = 0, high = t.item_bytes();
-    for (int i = 0; i < t.rank(); ++i) {
-      const std::int64_t reach = (t.size(i) - 1) * t.strides()[i] * t.item_bytes();
-      (reach < 0 ? low : high) += reach;
-    }
-    return std::pair{t.bytes() + low, t.bytes() + high};
-  };
-  const auto [x_low, x_high] = range(x);
-  const auto [y_low, y_high] = range(y);
-  return x.count() > 0 && y.count() > 0 && x_low < y_high && y_low < x_high;
 }
 
 }  // namespace
@@ -484,17 +480,26 @@ void addmm_in_place(Tensor& x, const Tensor& a_in, const Tensor& b_in, double be
   if (a_in.dtype() != x.dtype() || b_in.dtype() != x.dtype())
     fail(ErrorKind::type, "addmm_: needs matrices of ", name_of(x.dtype()), ", got ",
          name_of(a_in.dtype()), " and ", name_of(b_in.dtype()));
-  const bool recorded = should_record(x, a_in, b_in);
-  recorded ? check_recorded_change(x, "addmm_") : check_unrecorded_change(x, "addmm_");
-  const auto apart = [&](const Tensor& y) { return may_overlap(x, y) ? copy(y) : y; };
-  const Tensor a = apart(a_in), b = apart(b_in), before = x;
+  const InPlaceChange change("addmm_", x, a_in, b_in);
+  const Tensor a = change.before(a_in), b = change.before(b_in);
   {
     GradModeGuard off(false);
-    add_product(x, a, b, beta, alpha, "addmm_");
+    add_product(x, a, b, beta, alpha, &change);
   }
-  if (!recorded) return;
-  x = moved_header(x);
-  record_addmm(x, "addmm_", before, a, b, beta, alpha);
+  if (!change.recorded()) return;
+  change.join_graph(x, [&](const Tensor& y) { record_addmm(y, "addmm_", x, a, b, beta, alpha); });
+}
+
+void matmul_in_place(Tensor& x, const Tensor& b) {
+  const InPlaceChange change("matmul", x, b);
+  // The product's gradients read what it is about to overwrite.
+  const bool saves_x = change.recorded() && b.requires_grad();
+  const Tensor product = matmul(saves_x ? copy(x) : x, change.recorded() ? change.before(b) : b);
+  if (!(product.shape() == x.shape()))
+    fail(ErrorKind::value, "matmul: a product of shape ", product.shape(),
+         " cannot be written in place into ", x.shape());
+  check_kind_in_place("matmul", product.dtype(), x);
+  assign(x, product);
 }
 
 }  // namespace tw

@@ -16,5 +16,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool wi
 Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha);
 // The same in the memory of x, which has the product's shape and the matrices' type.
 void addmm_in_place(Tensor& x, const Tensor& a, const Tensor& b, double beta, double alpha);
+// x @ b in the memory of x, whose shape and type the product has.
+void matmul_in_place(Tensor& x, const Tensor& b);
 
 }  // namespace tw

@@ -73,6 +73,10 @@ DType floating_dtype(DType dtype) {
   return is_floating(dtype) || is_complex(dtype) ? dtype : DType::float32;
 }
 
+DType working_dtype(DType dtype) {
+  return is_floating(dtype) && size_of(dtype) == 2 ? DType::float32 : dtype;
+}
+
 DType weak_promote(DType tensors, const Scalar& scalar) {
   switch (scalar.kind) {
     case Scalar::Kind::boolean: return tensors;

@@ -55,5 +55,8 @@ class Operand {
 DType weak_promote(DType tensors, const Scalar& scalar);
 // Floating types stay; integers and bool become the default floating type, float32.
 DType floating_dtype(DType dtype);
+// What several ops in a row are computed in: 16-bit floating numbers become float32, as they would
+// overflow on the way and be rounded at every step.
+DType working_dtype(DType dtype);
 
 }  // namespace tw

@@ -4,7 +4,9 @@
 #include "core/base/error.h"
 #include "core/cpu/isa.h"
 #include "core/ops/copy.h"
+#include "core/ops/in_place.h"
 #include "core/runtime/profile.h"
+#include "core/tensor/access.h"
 
 namespace tw {
 
@@ -24,37 +26,50 @@ struct Group {
 
   void add(const Tensor& param, const Tensor* state1, const Tensor* state2) {
     if (!param.grad()) return;
-    if (param.dtype() != DType::float32 && param.dtype() != DType::float64)
-      fail(ErrorKind::type, op, ": parameters must be float32 or float64, got ", describe(param));
+    if (!is_floating(param.dtype()))
+      fail(ErrorKind::type, op, ": parameters must be of a floating type, got ", describe(param));
     if (!param.contiguous())
       fail(ErrorKind::value, op, ": parameter ", describe(param), " is not contiguous");
+    const GradModeGuard off(false);
+    Tensor grad = contiguous(param.grad());
+    for (const Tensor* target : {&param, state1, state2})
+      if (target) grad = InPlaceChange(op, *target).apart(grad);
     for (const Tensor* state : {state1, state2})
       if (state) check_state(param, *state);
-    operands.push_back({param, contiguous(param.grad()), state1, state2});
-    bytes += static_cast<double>(param.count()) * static_cast<double>(param.item_bytes()) *
-             (3 + (state1 ? 2 : 0) + (state2 ? 2 : 0));
+    operands.push_back({param, grad, state1, state2});
+    // Parameters and states are read and written, gradients read.
+    const double state_bytes = static_cast<double>(size_of(state_type(param.dtype())));
+    bytes +=
+        static_cast<double>(param.count()) * (3 * static_cast<double>(param.item_bytes()) +
+                                              state_bytes * ((state1 ? 2 : 0) + (state2 ? 2 : 0)));
   }
 
   void check_state(const Tensor& param, const Tensor& state) const {
-    if (!(state.shape() == param.shape()) || state.dtype() != param.dtype() || !state.contiguous())
+    const DType type = state_type(param.dtype());
+    if (!(state.shape() == param.shape()) || state.dtype() != type || !state.contiguous())
       fail(ErrorKind::value, op, ": state ", describe(state), " does not fit parameter ",
-           describe(param));
+           describe(param), ", whose states are contiguous ", name_of(type));
   }
 
   template <class Step> void run(Step step) {
-    // Addresses hold until an op ends: they are taken when no copy of a gradient is left to make.
-    std::vector<ParameterSlice> slices[2];  // float32, float64
+    Access at;
+    std::vector<ParameterSlice> slices[kDTypes];
     for (const auto& [param, grad, state1, state2] : operands)
-      slices[param.dtype() == DType::float64].push_back(
-          {param.bytes(), grad.bytes(), state1 ? state1->bytes() : nullptr,
-           state2 ? state2->bytes() : nullptr, param.count()});
-    for (const Operands& each : operands) each.param.touch(op);
+      slices[index_of(param.dtype())].push_back({at(param), at(grad),
+                                                 state1 ? at(*state1) : nullptr,
+                                                 state2 ? at(*state2) : nullptr, param.count()});
+    for (const auto& [param, grad, state1, state2] : operands) {
+      param.touch(op);
+      for (const Tensor* state : {state1, state2})
+        if (state) state->touch(op);
+    }
     dispatch(
         0, bytes,
         [&] {
-          for (const DType type : {DType::float32, DType::float64}) {
-            const auto& list = slices[type == DType::float64];
-            if (!list.empty()) step(type, list.data(), static_cast<std::int64_t>(list.size()));
+          for (int type = 0; type < kDTypes; ++type) {
+            const auto& list = slices[type];
+            if (!list.empty())
+              step(static_cast<DType>(type), list.data(), static_cast<std::int64_t>(list.size()));
           }
         },
         [&](Observation& seen) {

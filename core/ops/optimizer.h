@@ -8,9 +8,10 @@
 namespace tw {
 
 // Each updates `params` in place from their grad, outside the graph; parameters without one are
-// left alone. States (momentum buffers, averages, sums) have the parameters' shapes and types;
-// `momentum` may be empty for SGD without momentum. Raises ValueError for lists of different
-// lengths or shapes, TypeError for types other than float32 and float64; then nothing has changed.
+// left alone. States (momentum buffers, averages, sums) have the parameters' shapes and the types
+// that state_type() says; `momentum` may be empty for SGD without momentum. Raises ValueError for
+// lists of different lengths or shapes, TypeError for parameters that are not floating; then
+// nothing has changed.
 void sgd_step(const SgdArgs& args, const std::vector<Tensor>& params,
               const std::vector<Tensor>& momentum);
 void adam_step(const AdamArgs& args, const std::vector<Tensor>& params,

@@ -3,15 +3,22 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <optional>
+#include <utility>
 
 #include "core/autograd/node.h"
 #include "core/base/error.h"
+#include "core/cpu/convert.h"
 #include "core/cpu/isa.h"
+#include "core/cpu/reduce.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
+#include "core/ops/in_place.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "core/runtime/profile.h"
+#include "core/tensor/access.h"
 
 namespace tw {
 
@@ -56,6 +63,23 @@ constexpr GradientRule kRules[kPointwiseOps] = {
 };
 
 // ---- the gradient formulas over tensors, for gradients of gradients ----
+
+// The formulas' functions that are no rows; core/cpu/math has them for vectors.
+Tensor quotient_or_0(const Tensor& a, const Tensor& b) {
+  const Tensor zero = b == 0;
+  return where(zero, 0, a / where(zero, 1, b));
+}
+// Where b is 0 as b a^b / a, whose derivatives are those of b a^(b - 1) without its powers of 1 /
+// a.
+Tensor power_slope(const Tensor& a, const Tensor& b) {
+  const Tensor zero = b == 0;
+  const Tensor base = where(zero & (a != 0) & (a == a), a, 1);
+  return where(zero, b * pow(base, where(zero, b, 0)) / base, b * pow(where(zero, 1, a), b - 1));
+}
+Tensor over_squared_length(const Tensor& x, const Tensor& a, const Tensor& b) {
+  const Tensor length = hypot(a, b);
+  return quotient_or_0(quotient_or_0(x, length), length);
+}
 
 struct None {};
 constexpr None none;
@@ -151,6 +175,40 @@ Shape common_shape(const PointwiseRow& row, const Operand* operands) {
   return shape;
 }
 
+// ---- comparisons with numbers that the tensor's type does not hold ----
+
+// -1 below the type's least value, 1 above its greatest, 0 where the type holds the number.
+int side_of(const Scalar& number, DType type) {
+  if (number.reach == Scalar::Reach::wider) return number.re < 0 ? -1 : 1;
+  if (number.reach == Scalar::Reach::uint64) return type == DType::uint64 ? 0 : 1;
+  return visit(type, [&](auto sample) {
+    using T = decltype(sample);
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      if (std::cmp_less(number.i, std::numeric_limits<T>::min())) return -1;
+      if (std::cmp_greater(number.i, std::numeric_limits<T>::max())) return 1;
+    }
+    return 0;
+  });
+}
+
+// What `a op b` is for every element where one side is a number beyond the type: its value alone
+// decides, as in NumPy.
+std::optional<bool> decided(PointwiseOp op, const Operand* operands, DType type) {
+  if (op < PointwiseOp::equal || op > PointwiseOp::greater_equal || !is_integer(type)) return {};
+  const bool left = !operands[0].is_tensor();
+  const Operand& number = operands[left ? 0 : 1];
+  const int side = number.is_tensor() ? 0 : side_of(number.scalar, type);
+  if (side == 0) return {};
+  const int order = left ? side : -side;  // of a against b
+  switch (op) {
+    case PointwiseOp::equal: return false;
+    case PointwiseOp::not_equal: return true;
+    case PointwiseOp::less:
+    case PointwiseOp::less_equal: return order < 0;
+    default: return order > 0;
+  }
+}
+
 // bool has no arithmetic: its sum and product are the logical ones.
 PointwiseOp op_for(PointwiseOp op, DType type) {
   if (!is_bool(type)) return op;
@@ -169,17 +227,17 @@ Strides broadcast_strides(const Tensor& x, const Shape& shape) {
   return strides;
 }
 
-PointwiseOperand as_operand(const Tensor& x, const Shape& shape) {
-  return {x.bytes(), x.dtype(), broadcast_strides(x, shape)};
+PointwiseOperand as_operand(Access& at, const Tensor& x, const Shape& shape) {
+  return {at(x), x.dtype(), broadcast_strides(x, shape)};
 }
 
 // Memory for numbers that take part as operands.
 struct ScalarSlots {
   alignas(8) char bytes[kMaxInputs][16];
 };
-PointwiseOperand as_operand(const Operand& operand, const Shape& shape, DType type, void* slot,
-                            const char* op) {
-  if (operand.is_tensor()) return as_operand(operand.tensor, shape);
+PointwiseOperand as_operand(Access& at, const Operand& operand, const Shape& shape, DType type,
+                            void* slot, const char* op) {
+  if (operand.is_tensor()) return as_operand(at, operand.tensor, shape);
   operand.scalar.store(type, slot, op);
   return {slot, type, Strides(shape.rank(), 0)};
 }
@@ -200,6 +258,32 @@ void run_described(const PointwiseProblem& problem, const char* op) {
       });
 }
 
+std::int64_t lowest(const Tensor& x) {
+  std::int64_t found = 0;
+  Access at;
+  const void* const first = at(x);
+  launch([&] {
+    char item[8];
+    reduce({ReduceOp::min, x.dtype(), x.dtype(), {}, {}, x.shape(), x.strides(), first, item});
+    convert_elements(x.dtype(), DType::int64, 1, item, 0, &found, 0);
+  });
+  return found;
+}
+
+// Whole numbers have no fractions: pow(2, -1) of integers would be 0.
+void check_exponents(PointwiseOp op, const Operand* operands, DType type) {
+  if (op != PointwiseOp::pow || !is_signed_int(type)) return;
+  const Operand& exponent = operands[1];
+  std::int64_t power = exponent.scalar.i;
+  if (exponent.is_tensor()) {
+    const Tensor& x = exponent.tensor;
+    power = is_signed_int(x.dtype()) && x.count() > 0 ? lowest(x) : 0;
+  }
+  if (power < 0)
+    fail(ErrorKind::value, "pow: integers to the negative power ", power,
+         " are no integers; convert with astype(float32) first");
+}
+
 void compute(PointwiseOp op, const Operand* operands, DType type, const Tensor& y) {
   const PointwiseRow& row = row_of(op);
   PointwiseProblem problem;
@@ -208,9 +292,10 @@ void compute(PointwiseOp op, const Operand* operands, DType type, const Tensor& 
   problem.shape = y.shape();
   problem.inputs = row.arity;
   ScalarSlots slots;
+  Access at;
   for (int i = 0; i < row.arity; ++i)
-    problem.input[i] = as_operand(operands[i], y.shape(), type, slots.bytes[i], row.name);
-  problem.y = y.bytes();
+    problem.input[i] = as_operand(at, operands[i], y.shape(), type, slots.bytes[i], row.name);
+  problem.y = at(y);
   problem.y_dtype = y.dtype();
   problem.y_strides = y.strides();
   run_described(problem, row.name);
@@ -243,8 +328,7 @@ struct PointwiseNode final : Node {
     }
   }
 
-  // Saves what the wanted gradients read; `old_first` stands for a first input about to be
-  // overwritten.
+  // Saves what the wanted gradients read.
   void save(const Operand* operands, const Tensor& y) {
     const std::uint8_t reads = wanted_reads();
     for (int i = 0; i < inputs; ++i)
@@ -274,6 +358,10 @@ struct PointwiseNode final : Node {
     saved_y = SavedTensor();
     released = true;
   }
+  void each_saved(SavedVisitor visit, void* context) const override {
+    for (const SavedTensor& s : saved) visit(context, s);
+    visit(context, saved_y);
+  }
 
   Tensor raw_gradient(int input, const Tensor& g) {
     switch (kRules[static_cast<int>(row)].form[input]) {
@@ -282,7 +370,7 @@ struct PointwiseNode final : Node {
       case Form::pass: return g;
       case Form::formula: break;
     }
-    return grad_mode ? formula_gradient(input, g) : kernel_gradient(input, g);
+    return modes.grad ? formula_gradient(input, g) : kernel_gradient(input, g);
   }
 
   Tensor saved_input(int i, const Tensor& g) const {
@@ -306,19 +394,23 @@ struct PointwiseNode final : Node {
     problem.fn = pointwise_gradient(row, input, problem.type);
     problem.shape = g.shape();
     problem.inputs = 0;
-    problem.input[problem.inputs++] = as_operand(g, g.shape());
+    // Saved values first: a checkpoint may run again for one.
+    Tensor in[kMaxInputs], y;
+    for (int i = 0; i < inputs; ++i)
+      if ((reads >> i & 1) && !is_number[i]) in[i] = saved[i].get(*this, kArgumentNames[i]);
+    if (reads & reads_y) y = saved_y.get(*this, "result");
+    Access at;
+    problem.input[problem.inputs++] = as_operand(at, g, g.shape());
     ScalarSlots slots;
     for (int i = 0; i < inputs; ++i) {
       if (!(reads >> i & 1)) continue;
-      const Operand operand =
-          is_number[i] ? Operand(scalars[i]) : Operand(saved[i].get(*this, kArgumentNames[i]));
+      const Operand operand = is_number[i] ? Operand(scalars[i]) : Operand(in[i]);
       problem.input[problem.inputs++] =
-          as_operand(operand, g.shape(), dtype_of(problem.type), slots.bytes[i], op);
+          as_operand(at, operand, g.shape(), dtype_of(problem.type), slots.bytes[i], op);
     }
-    if (reads & reads_y)
-      problem.input[problem.inputs++] = as_operand(saved_y.get(*this, "result"), g.shape());
+    if (y) problem.input[problem.inputs++] = as_operand(at, y, g.shape());
     Tensor dx = Tensor::empty_like(g);
-    problem.y = dx.bytes();
+    problem.y = at(dx);
     problem.y_dtype = dx.dtype();
     problem.y_strides = dx.strides();
     run_described(problem, (std::string(op) + " gradient").c_str());
@@ -334,7 +426,7 @@ bool differentiable(const PointwiseRow& row, DType type) {
 }
 
 bool wants_recording(const PointwiseRow& row, const Operand* operands) {
-  if (!grad_mode) return false;
+  if (!modes.grad) return false;
   bool any = false;  // all are asked: each may be a stale view
   for (int i = 0; i < row.arity; ++i) any |= records(operands[i].tensor);
   return any;
@@ -356,16 +448,17 @@ bool is_plain(const PointwiseRow& row, const Operand* operands) {
 constexpr std::int64_t kPlainElements = 32768;
 
 bool try_plain(PointwiseOp op, const PointwiseRow& row, const Operand* operands, Tensor& y) {
-  if (!dispatch_state.plain || !is_plain(row, operands)) return false;
+  if (!modes.plain || logs_memory() || !is_plain(row, operands)) return false;
   const Tensor& a = operands[0].tensor;
   if (a.count() > kPlainElements) return false;
   const DType type = row.result == PointwiseResult::truth ? DType::bool_ : a.dtype();
-  y = Tensor::empty_like(a, type);
+  Access at;
   const void* inputs[kMaxInputs];
-  for (int i = 0; i < row.arity; ++i) inputs[i] = operands[i].tensor.bytes();
+  for (int i = 0; i < row.arity; ++i) inputs[i] = at(operands[i].tensor);
+  y = Tensor::empty_like(a, type);
   constexpr int kSteps[kMaxInputs] = {1, 1, 1};
   pointwise_value(op, a.dtype() == DType::float32 ? ComputeType::f32 : ComputeType::f64)(
-      a.count(), y.bytes(), inputs, kSteps, false);
+      a.count(), at(y), inputs, kSteps, false);
   return true;
 }
 
@@ -382,6 +475,13 @@ Tensor pointwise(PointwiseOp op, const Operand* operands) {
   Tensor y;
   if (!try_plain(op, row, operands, y)) {
     const DType type = common_dtype(row, operands);
+    if (row.result == PointwiseResult::truth) [[unlikely]]
+      if (const std::optional<bool> known = decided(op, operands, type))
+        return full(common_shape(row, operands), *known, DType::bool_);
+    check_exponents(op, operands, type);
+    Access at;  // inputs stay while memory for the result is found
+    for (int i = 0; i < row.arity; ++i)
+      if (operands[i].is_tensor()) at(operands[i].tensor);
     y = Tensor::empty(common_shape(row, operands),
                       row.result == PointwiseResult::truth ? DType::bool_ : type);
     compute(op, operands, type, y);
@@ -393,24 +493,16 @@ Tensor pointwise(PointwiseOp op, const Operand* operands) {
 
 namespace {
 
-void check_in_place(const PointwiseRow& row, const Operand* operands, DType type, bool recorded) {
+void check_in_place(const PointwiseRow& row, const Operand* operands, DType type) {
   const Tensor& a = operands[0].tensor;
   const Shape shape = common_shape(row, operands);
   if (!(shape == a.shape()))
     fail(ErrorKind::value, row.name, ": a result of shape ", shape,
          " cannot be written in place into ", a.shape());
-  const auto rank = [](DType t) {
-    return is_bool(t) ? 0 : is_integer(t) ? 1 : is_floating(t) ? 2 : 3;
-  };
-  if (row.result == PointwiseResult::truth || rank(type) > rank(a.dtype()))
-    fail(ErrorKind::type, row.name, ": a ", name_of(type),
-         " result cannot be written in place into ", name_of(a.dtype()));
-  recorded ? check_recorded_change(a, row.name) : check_unrecorded_change(a, row.name);
-}
-
-bool overlaps_partly(const Tensor& a, const Tensor& b) {
-  return b && b->storage == a->storage &&
-         !(b.bytes() == a.bytes() && b.strides() == a.strides() && b.shape() == a.shape());
+  check_kind_in_place(row.name, row.result == PointwiseResult::truth ? DType::bool_ : type, a);
+  ScalarSlots slots;  // numbers that do not fit are refused before the change is counted
+  for (int i = 0; i < row.arity; ++i)
+    if (!operands[i].is_tensor()) operands[i].scalar.store(type, slots.bytes[i], row.name);
 }
 
 }  // namespace
@@ -418,22 +510,29 @@ bool overlaps_partly(const Tensor& a, const Tensor& b) {
 void pointwise_in_place(PointwiseOp op, Operand* operands) {
   const PointwiseRow& row = row_of(op);
   const DType type = common_dtype(row, operands);
-  const bool recorded = wants_recording(row, operands);
-  check_in_place(row, operands, type, recorded);
+  check_in_place(row, operands, type);
+  check_exponents(op, operands, type);
   Tensor& a = operands[0].tensor;
+  static const Tensor none;
+  const InPlaceChange change(row.name, a, row.arity > 1 ? operands[1].tensor : none,
+                             row.arity > 2 ? operands[2].tensor : none);
   for (int i = 1; i < row.arity; ++i)
-    if (overlaps_partly(a, operands[i].tensor)) operands[i] = copy(operands[i].tensor);
-  PointwiseNode* node = recorded ? new PointwiseNode(op, operands) : nullptr;
+    if (change.overwrites(operands[i].tensor))
+      operands[i].tensor = change.apart(operands[i].tensor);
+  PointwiseNode* node = change.recorded() ? new PointwiseNode(op, operands) : nullptr;
   const Ref<NodeBase> owner(node);
   Operand before[kMaxInputs] = {operands[0], row.arity > 1 ? operands[1] : operands[0],
                                 row.arity > 2 ? operands[2] : operands[0]};
-  if (node && (node->wanted_reads() & reads_a)) before[0] = copy(a);
-  a.touch(row.name);
+  for (int i = 0; node && i < row.arity; ++i)
+    if ((node->wanted_reads() >> i & 1) && change.overwrites(before[i].tensor))
+      before[i].tensor = copy(before[i].tensor);
+  change.begin();
   compute(op, operands, type, a);
   if (!node) return;
-  a = moved_header(a);
-  node->save(before, a);
-  attach(a, node);
+  change.join_graph(a, [&](const Tensor& y) {
+    node->save(before, y);
+    attach(y, node);
+  });
 }
 
 }  // namespace tw

@@ -1,7 +1,9 @@
 // Random tensors.
 #include "core/ops/random.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -12,6 +14,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
 #include "core/runtime/thread_pool.h"
+#include "core/tensor/access.h"
 
 namespace tw {
 
@@ -92,7 +95,8 @@ Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide, int bit
   Tensor y = Tensor::empty(shape, wide ? DType::float64 : DType::float32);
   const std::int64_t count = y.count();
   const Words words(generator, wide ? 2 * count : count);
-  char* const out = y.bytes();
+  Access at;
+  char* const out = at(y);
   parallel_ranges(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       if (wide)
@@ -110,6 +114,8 @@ Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide, int bit
 Tensor uniform(Generator& generator, const Shape& shape, double low, double high, DType dtype) {
   check_shape(shape, "uniform");
   check_floating(dtype, "uniform");
+  if (!std::isfinite(high - low))
+    fail(ErrorKind::value, "uniform: the range from ", low, " to ", high, " is not finite");
   GradModeGuard off(false);
   const int bits = dtype == DType::bfloat16 ? 8 : dtype == DType::float16 ? 11 : 24;
   const Tensor u = unit_uniform(generator, shape, dtype == DType::float64, bits);
@@ -133,18 +139,40 @@ Tensor normal(Generator& generator, const Shape& shape, double mean, double devi
   return astype(mean == 0 && deviation == 1 ? y : y * deviation + mean, dtype);
 }
 
+namespace {
+
+// Whether conversion keeps every whole number of [low, high).
+bool holds(DType dtype, std::int64_t low, std::int64_t high) {
+  if (is_complex(dtype)) return false;
+  const double most = std::max(std::abs(static_cast<double>(low)), std::abs(high - 1.0));
+  if (is_floating(dtype)) return dtype != DType::float16 || most < 65520;  // rounds to 65504
+  if (is_bool(dtype)) return low >= 0 && high <= 2;
+  const int bits = 8 * static_cast<int>(size_of(dtype)) - is_signed_int(dtype);
+  const std::int64_t top =
+      bits > 62 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << bits) - 1;
+  return low >= (is_signed_int(dtype) ? -top - 1 : 0) && high - 1 <= top;
+}
+
+}  // namespace
+
 Tensor randint(Generator& generator, const Shape& shape, std::int64_t low, std::int64_t high,
                DType dtype) {
   check_shape(shape, "randint");
   if (low >= high) fail(ErrorKind::value, "randint: empty range from ", low, " to ", high);
+  if (!holds(dtype, low, high))
+    fail(ErrorKind::value, "randint: ", name_of(dtype), " does not hold the numbers from ", low,
+         " to ", high, " - 1");
   Tensor y = Tensor::empty(shape, DType::int64);
   const Words words(generator, 2 * y.count());
   const auto span = static_cast<unsigned __int128>(static_cast<std::uint64_t>(high) -
                                                    static_cast<std::uint64_t>(low));
   // The high half of a 64 x 64 bit product: bias below span / 2^64.
-  std::int64_t* const out = y.data<std::int64_t>();
-  for (std::int64_t i = 0; i < y.count(); ++i)
-    out[i] = low + static_cast<std::int64_t>(words.pair(i) * span >> 64);
+  {
+    Access at;
+    std::int64_t* const out = at.as<std::int64_t>(y);
+    for (std::int64_t i = 0; i < y.count(); ++i)
+      out[i] = low + static_cast<std::int64_t>(words.pair(i) * span >> 64);
+  }
   return astype(y, dtype);
 }
 
@@ -157,7 +185,8 @@ Tensor bernoulli(Generator& generator, const Shape& shape, double p, DType dtype
 Tensor randperm(Generator& generator, std::int64_t n) {
   if (n < 0) fail(ErrorKind::value, "randperm: n is negative: ", n);
   Tensor y = Tensor::empty({n}, DType::int64);
-  std::int64_t* p = y.data<std::int64_t>();
+  Access at;
+  std::int64_t* const p = at.as<std::int64_t>(y);
   std::iota(p, p + n, 0);
   const Words words(generator, 2 * n);
   for (std::int64_t i = n - 1; i > 0; --i) {

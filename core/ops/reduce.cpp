@@ -8,9 +8,11 @@
 #include "core/cpu/reduce.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
+#include "core/ops/join.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/view.h"
 #include "core/runtime/profile.h"
+#include "core/tensor/access.h"
 
 namespace tw {
 
@@ -21,17 +23,20 @@ struct ReducedAxes {
   Shape kept_shape;        // without the reduced axes
   Shape keepdims_shape;    // with them as extent 1
   std::int64_t count = 1;  // elements that go into one result
+
+  Axes axes() const {
+    Axes out = std::vector<std::int64_t>();
+    for (int i = 0; i < keepdims_shape.rank(); ++i)
+      if (reduced[i]) out.list.push_back(i);
+    return out;
+  }
 };
 
 ReducedAxes resolve(const Tensor& x, const Axes& axes, const char* op) {
   ReducedAxes out;
-  for (std::int64_t axis : axes) {
-    const int i = normalize_axis(axis, x.rank(), op);
-    if (out.reduced[i]) fail(ErrorKind::value, op, ": axis ", axis, " is repeated");
-    out.reduced[i] = true;
-  }
+  mark_axes(axes.list, x.rank(), op, out.reduced);
   for (int i = 0; i < x.rank(); ++i) {
-    if (axes.empty()) out.reduced[i] = true;
+    if (axes.all) out.reduced[i] = true;
     if (out.reduced[i])
       out.count *= x.size(i);
     else
@@ -54,9 +59,10 @@ Tensor run(ReduceOp op, const Tensor& x, const ReducedAxes& axes, bool keepdims,
     (axes.reduced[i] ? problem.reduced : problem.kept).push_back(x.size(i));
     (axes.reduced[i] ? problem.reduced_strides : problem.kept_strides).push_back(x.strides()[i]);
   }
+  Access at;
+  problem.x = at(x);
   Tensor y = Tensor::empty(keepdims ? axes.keepdims_shape : axes.kept_shape, out);
-  problem.x = x.bytes();
-  problem.y = y.bytes();
+  problem.y = at(y);
   const double count = static_cast<double>(x.count());
   dispatch(
       count, count * static_cast<double>(x.item_bytes()), [&] { reduce(problem); },
@@ -72,7 +78,7 @@ Tensor run(ReduceOp op, const Tensor& x, const ReducedAxes& axes, bool keepdims,
 
 // Gradient `g` of a reduction's result, seen in the shape of its input.
 Tensor spread(const Tensor& g, const Shape& keepdims_shape, const Shape& shape) {
-  return broadcast_to(reshape(g, keepdims_shape), shape);
+  return broadcast_operand(reshape(g, keepdims_shape), shape);
 }
 
 DType sum_dtype(DType in, std::optional<DType> asked) {
@@ -128,7 +134,9 @@ Tensor mean(const Tensor& x, const Axes& axes_in, bool keepdims) {
         y, "mean",
         [shape = x.shape(), kept = axes.keepdims_shape, count = axes.count](Node&, const Tensor& g,
                                                                             Tensor* dx) {
-          dx[0] = spread(g / static_cast<double>(count), kept, shape);
+          // float16 does not count beyond 65504.
+          const Tensor share = astype(g, working_dtype(g.dtype())) / static_cast<double>(count);
+          dx[0] = spread(astype(share, g.dtype()), kept, shape);
         },
         x);
   return y;
@@ -136,20 +144,44 @@ Tensor mean(const Tensor& x, const Axes& axes_in, bool keepdims) {
 
 namespace {
 
-// Product of all elements but one, for each: exact where elements are zero.
-Tensor product_gradient(const Tensor& g, const Tensor& x, const Tensor& y,
-                        const ReducedAxes& axes) {
-  const Tensor zero = x == 0;
-  std::vector<std::int64_t> list;
-  for (int i = 0; i < x.rank(); ++i)
-    if (axes.reduced[i]) list.push_back(i);
-  if (list.empty()) return reshape(g, x.shape());
-  const Tensor zeros_here = sum(zero, list, true);
-  const Tensor nonzero_product = prod(where(zero, 1.0, x), list, true);
-  const Tensor whole = reshape(y, axes.keepdims_shape);
-  const Tensor others =
-      where(zero, where(zeros_here == 1, nonzero_product, 0.0), whole / where(zero, 1.0, x));
-  return reshape(g, axes.keepdims_shape) * others;
+Tensor part_of(const Tensor& x, std::int64_t start, std::int64_t count) {
+  std::vector<Range> ranges;
+  for (std::int64_t extent : x.shape()) ranges.push_back({0, 1, extent});
+  ranges.back() = {start, 1, count};
+  return slice(x, ranges);
+}
+
+// For each element of the last axis, the product of the others: of pairs, then within each pair.
+// No division, so zeros, infinities and products out of range need no care, in any derivative.
+Tensor products_of_others(const Tensor& x) {
+  const std::int64_t count = x.size(x.rank() - 1), half = count / 2;
+  if (count < 2) return full(x.shape(), 1, x.dtype());
+  const Tensor a = part_of(x, 0, half), b = part_of(x, half, half);
+  const Tensor odd = part_of(x, 2 * half, count % 2);
+  const Tensor others = products_of_others(concat({a * b, odd}, -1));
+  const Tensor of_pairs = part_of(others, 0, half);
+  return concat({of_pairs * b, of_pairs * a, part_of(others, half, count % 2)}, -1);
+}
+
+// The type whose range holds every partial product that the forward kernel's accumulators hold.
+DType product_dtype(DType dtype) {
+  return dtype == DType::float32 ? DType::float64 : working_dtype(dtype);
+}
+
+Tensor product_gradient(const Tensor& g, const Tensor& x, const ReducedAxes& axes) {
+  if (axes.axes().list.empty()) return reshape(g, x.shape());
+  std::vector<std::int64_t> order;  // kept axes, then reduced ones
+  for (const bool reduced : {false, true})
+    for (int i = 0; i < x.rank(); ++i)
+      if (axes.reduced[i] == reduced) order.push_back(i);
+  std::vector<std::int64_t> back(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  const Tensor moved = permute_dims(astype(x, product_dtype(x.dtype())), order);
+  Shape rows = axes.kept_shape;
+  rows.push_back(axes.count);
+  const Tensor others = reshape(products_of_others(reshape(moved, rows)), moved.shape());
+  return reshape(g, axes.keepdims_shape) * permute_dims(others, back);
 }
 
 }  // namespace
@@ -160,23 +192,59 @@ Tensor prod(const Tensor& x_in, const Axes& axes_in, bool keepdims, std::optiona
   const DType out = sum_dtype(x.dtype(), dtype);
   const Tensor y = run(ReduceOp::prod, x, axes, keepdims, out);
   if (should_record(x) && is_floating(out))
-    record_saving(
-        y, "prod",
-        [x = SavedTensor(x), y = SavedTensor::result(y), axes, from = x.dtype()](
-            Node& node, const Tensor& g, Tensor* dx) {
-          dx[0] =
-              astype(product_gradient(g, x.get(node, "input"), y.get(node, "result"), axes), from);
-        },
-        x);
+    record_saving(y, "prod",
+                  with_saved(
+                      [axes, from = x.dtype()](Node& node, const Tensor& g, Tensor* dx,
+                                               const SavedTensor& x) {
+                        dx[0] = astype(product_gradient(g, x.get(node, "input"), axes), from);
+                      },
+                      SavedTensor(x)),
+                  x);
   return y;
 }
 
-Tensor var(const Tensor& x, const Axes& axes_in, double correction, bool keepdims) {
-  check_floating(x, "var");
-  const ReducedAxes axes = resolve(x, axes_in, "var");
-  const Tensor centred = x - mean(x, axes_in, true);
+namespace {
+
+// The real (0) or imaginary part (1) of complex numbers, in the same memory.
+Tensor part(const Tensor& x, int which) {
+  Strides strides = x.strides();
+  for (int i = 0; i < x.rank(); ++i) strides[i] *= 2;
+  const auto offset = x->offset_bytes + which * static_cast<std::int64_t>(sizeof(float));
+  return Tensor::over(x->storage, offset, x.shape(), strides, DType::float32);
+}
+
+Tensor squared_magnitude(const Tensor& x) {
+  return is_complex(x.dtype()) ? square(part(x, 0)) + square(part(x, 1)) : x * x;
+}
+
+// Variance in the working type.
+Tensor variance(const Tensor& x_in, const ReducedAxes& axes, double correction, bool keepdims) {
+  const Tensor x = astype(x_in, working_dtype(x_in.dtype()));
+  const Tensor squares = squared_magnitude(x - mean(x, axes.axes(), true));
   const double degrees = static_cast<double>(axes.count) - correction;
-  return sum(centred * centred, axes_in, keepdims) / std::max(degrees, 0.0);
+  return sum(squares, axes.axes(), keepdims) / std::max(degrees, 0.0);
+}
+
+DType real_dtype(DType dtype) { return is_complex(dtype) ? DType::float32 : dtype; }
+
+// The root, with gradient 0 instead of NaN where all elements are equal, as in PyTorch.
+Tensor deviation(const Tensor& variance) {
+  const Tensor zero = variance == 0;
+  return where(zero, 0, sqrt(where(zero, 1, variance)));
+}
+
+}  // namespace
+
+Tensor var(const Tensor& x, const Axes& axes, double correction, bool keepdims) {
+  check_floating(x, "var");
+  const ReducedAxes reduced = resolve(x, axes, "var");
+  return astype(variance(x, reduced, correction, keepdims), real_dtype(x.dtype()));
+}
+
+Tensor standard_deviation(const Tensor& x, const Axes& axes, double correction, bool keepdims) {
+  check_floating(x, "std");
+  const ReducedAxes reduced = resolve(x, axes, "std");
+  return astype(deviation(variance(x, reduced, correction, keepdims)), real_dtype(x.dtype()));
 }
 
 namespace {
@@ -188,27 +256,25 @@ Tensor extremum(ReduceOp op, const Tensor& x, const Axes& axes_in, bool keepdims
   check_nonempty(x, axes, name);
   const Tensor y = run(op, x, axes, keepdims, x.dtype());
   if (should_record(x))
-    record_saving(
-        y, name,
-        [x = SavedTensor(x), y = SavedTensor::result(y), axes](Node& node, const Tensor& g,
-                                                               Tensor* dx) {
-          const Tensor input = x.get(node, "input");
-          std::vector<std::int64_t> list;
-          for (int i = 0; i < input.rank(); ++i)
-            if (axes.reduced[i]) list.push_back(i);
-          const Tensor best =
-              astype(input == reshape(y.get(node, "result"), axes.keepdims_shape), g.dtype());
-          const Tensor ties = list.empty() ? best : sum(best, list, true);
-          dx[0] = best / ties * reshape(g, axes.keepdims_shape);
-        },
-        x);
+    record_saving(y, name,
+                  with_saved(
+                      [axes](Node& node, const Tensor& g, Tensor* dx, const SavedTensor& x,
+                             const SavedTensor& y) {
+                        const Tensor result = reshape(y.get(node, "result"), axes.keepdims_shape);
+                        const Tensor best =
+                            astype(x.get(node, "input") == result, working_dtype(g.dtype()));
+                        const Tensor share = best / sum(best, axes.axes(), true);
+                        dx[0] = astype(share * reshape(g, axes.keepdims_shape), g.dtype());
+                      },
+                      SavedTensor(x), SavedTensor::result(y)),
+                  x);
   return y;
 }
 
 Tensor arg_extremum(ReduceOp op, const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
   const char* name = kNames[static_cast<int>(op)];
   check_ordered(x, name);
-  const ReducedAxes axes = resolve(x, axis ? Axes{*axis} : Axes{}, name);
+  const ReducedAxes axes = resolve(x, axis ? Axes{*axis} : Axes(), name);
   check_nonempty(x, axes, name);
   return run(op, x, axes, keepdims, DType::int64);
 }
@@ -237,23 +303,24 @@ Tensor all(const Tensor& x, const Axes& axes, bool keepdims) {
 
 Tensor logsumexp(const Tensor& x_in, const Axes& axes, bool keepdims) {
   check_ordered(x_in, "logsumexp");
-  const Tensor x = astype(x_in, floating_dtype(x_in.dtype()));
+  const DType result = floating_dtype(x_in.dtype());
+  const Tensor x = astype(x_in, working_dtype(result));
   const ReducedAxes reduced = resolve(x, axes, "logsumexp");
-  if (reduced.count == 0) return log(sum(exp(x), axes, keepdims));  // of nothing: -infinity
-  Tensor shift;
-  {
+  const Shape shape = keepdims ? reduced.keepdims_shape : reduced.kept_shape;
+  Tensor shift = zeros(Shape(), x.dtype());  // of nothing: log(0) is -infinity
+  if (reduced.count > 0) {
     GradModeGuard off(false);  // any shift gives the same result, so none needs a gradient
     const Tensor largest = max(x, axes, true);
     shift = where(isfinite(largest), largest, 0.0);
   }
   const Tensor y = log(sum(exp(x - shift), axes, true)) + shift;
-  return keepdims ? y : reshape(y, reduced.kept_shape);
+  return astype(owned(reshape(y, shape)), result);
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   const int lead = x.rank() - shape.rank();
-  Axes axes;
+  std::vector<std::int64_t> axes;
   for (int i = 0; i < x.rank(); ++i)
     if (i < lead || (shape[i - lead] == 1 && x.size(i) != 1)) axes.push_back(i);
   const Tensor y = axes.empty() ? x : sum(x, axes, true);

@@ -1,5 +1,6 @@
-// Reductions over all or some axes. `axes` empty means all of them.
+// Reductions over all or some axes.
 #pragma once
+#include <initializer_list>
 #include <optional>
 #include <vector>
 
@@ -7,14 +8,24 @@
 
 namespace tw {
 
-using Axes = std::vector<std::int64_t>;
+// All axes ({}), or those listed: an empty list reduces nothing.
+struct Axes {
+  bool all = true;
+  std::vector<std::int64_t> list;
+
+  Axes() = default;
+  Axes(std::initializer_list<std::int64_t> axes) : all(false), list(axes) {}
+  Axes(std::vector<std::int64_t> axes) : all(false), list(std::move(axes)) {}
+};
 
 // Sum and product of integers are int64 (uint64 for unsigned), unless `dtype` says otherwise.
 Tensor sum(const Tensor& x, const Axes& axes, bool keepdims, std::optional<DType> dtype = {});
 Tensor prod(const Tensor& x, const Axes& axes, bool keepdims, std::optional<DType> dtype = {});
 Tensor mean(const Tensor& x, const Axes& axes, bool keepdims);
-// Variance with `correction` degrees of freedom taken off; std is its square root.
+// Variance with `correction` degrees of freedom taken off, and its square root, whose gradient is 0
+// where it is 0. Of complex numbers: of their distances from the mean, a real number.
 Tensor var(const Tensor& x, const Axes& axes, double correction, bool keepdims);
+Tensor standard_deviation(const Tensor& x, const Axes& axes, double correction, bool keepdims);
 // NaN where there is one; ValueError over no elements. Ties share the gradient evenly.
 Tensor max(const Tensor& x, const Axes& axes, bool keepdims);
 Tensor min(const Tensor& x, const Axes& axes, bool keepdims);

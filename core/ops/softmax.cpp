@@ -1,6 +1,8 @@
 // Softmax, log-softmax and cross-entropy: checks, layout for the kernels, gradients.
 #include "core/ops/softmax.h"
 
+#include <algorithm>
+
 #include "core/autograd/node.h"
 #include "core/cpu/isa.h"
 #include "core/cpu/softmax.h"
@@ -11,6 +13,7 @@
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "core/runtime/profile.h"
+#include "core/tensor/access.h"
 
 namespace tw {
 
@@ -57,9 +60,11 @@ constexpr Flavour kLogSoftmax = {"log_softmax", log_softmax, log_softmax_backwar
 
 Tensor kernel_gradient(const Flavour& flavour, const Tensor& y, const Tensor& g_in, int axis) {
   const Tensor g = contiguous(g_in);
+  Access at;
+  const char *const y_at = at(y), *const g_at = at(g);
   Tensor dx = Tensor::empty_like(y);
-  observed(flavour.name, y, 3,
-           [&] { flavour.backward(shape_for(y, axis), y.bytes(), g.bytes(), dx.bytes()); });
+  char* const dx_at = at(dx);
+  observed(flavour.name, y, 3, [&] { flavour.backward(shape_for(y, axis), y_at, g_at, dx_at); });
   return dx;
 }
 
@@ -69,19 +74,25 @@ Tensor normalised(const Flavour& flavour, const Tensor& x_in, std::int64_t axis_
     const DType result = floating_dtype(x_in.dtype());
     return astype(normalised(flavour, astype(x_in, DType::float32), axis_in), result);
   }
-  if (x_in.rank() == 0) return reshape(normalised(flavour, reshape(x_in, {1}), axis_in), Shape());
+  if (x_in.rank() == 0)
+    return owned(reshape(normalised(flavour, reshape(x_in, {1}), axis_in), Shape()));
   const int axis = normalize_axis(axis_in, x_in.rank(), flavour.name);
   const Tensor x = contiguous(x_in);
+  Access at;
+  const char* const x_at = at(x);
   Tensor y = Tensor::empty_like(x);
-  observed(flavour.name, x, 2, [&] { flavour.forward(shape_for(x, axis), x.bytes(), y.bytes()); });
+  char* const y_at = at(y);
+  observed(flavour.name, x, 2, [&] { flavour.forward(shape_for(x, axis), x_at, y_at); });
   if (should_record(x))
     record_saving(
         y, flavour.name,
-        [&flavour, axis, y = SavedTensor::result(y)](Node& node, const Tensor& g, Tensor* dx) {
-          const Tensor result = y.get(node, "result");
-          dx[0] = grad_mode ? flavour.gradient(result, g, axis)
-                            : kernel_gradient(flavour, result, g, axis);
-        },
+        with_saved(
+            [&flavour, axis](Node& node, const Tensor& g, Tensor* dx, const SavedTensor& y) {
+              const Tensor result = y.get(node, "result");
+              dx[0] = modes.grad ? flavour.gradient(result, g, axis)
+                                 : kernel_gradient(flavour, result, g, axis);
+            },
+            SavedTensor::result(y)),
         x);
   return y;
 }
@@ -105,8 +116,9 @@ void check_cross_entropy(const Tensor& logits, const Tensor& targets) {
          name_of(logits.dtype()));
 }
 
-CrossEntropyProblem problem_for(const Tensor& x, const Tensor& targets, std::int64_t ignore_index) {
-  return {x.dtype(), x.size(0), x.size(1), x.bytes(), targets.data<std::int64_t>(), ignore_index};
+CrossEntropyProblem problem_for(Access& at, const Tensor& x, const Tensor& targets,
+                                std::int64_t ignore_index) {
+  return {x.dtype(), x.size(0), x.size(1), at(x), at.as<std::int64_t>(targets), ignore_index};
 }
 
 // Gradient of the losses `g` (rows,) with respect to the logits, in one fused pass.
@@ -114,11 +126,13 @@ Tensor losses_gradient(const Tensor& x, const Tensor& targets, const Tensor& lse
                        const Tensor& g_in, std::int64_t ignore_index) {
   const bool one_for_all = g_in.strides()[0] == 0;
   const Tensor g = one_for_all ? g_in : contiguous(g_in);
+  Access at;
+  const CrossEntropyProblem problem = problem_for(at, x, targets, ignore_index);
+  const char *const lse_at = at(lse), *const g_at = at(g);
   Tensor dx = Tensor::empty_like(x);
-  observed("cross_entropy", x, 2, [&] {
-    cross_entropy_backward(problem_for(x, targets, ignore_index), lse.bytes(), g.bytes(),
-                           one_for_all ? 0 : 1, dx.bytes());
-  });
+  char* const dx_at = at(dx);
+  observed("cross_entropy", x, 2,
+           [&] { cross_entropy_backward(problem, lse_at, g_at, one_for_all ? 0 : 1, dx_at); });
   return dx;
 }
 
@@ -133,24 +147,39 @@ Tensor recorded_losses_gradient(const Tensor& x, const Tensor& targets, const Te
 
 // Losses (rows,) of contiguous float32 or float64 logits.
 Tensor row_losses(const Tensor& x, const Tensor& targets, std::int64_t ignore_index) {
-  const CrossEntropyProblem problem = problem_for(x, targets, ignore_index);
+  Access at;
+  const CrossEntropyProblem problem = problem_for(at, x, targets, ignore_index);
   const std::int64_t bad = first_bad_target(problem);
   if (bad >= 0)
     fail(ErrorKind::index, "cross_entropy: target ", problem.targets[bad], " in row ", bad,
          " is out of range for ", x.size(1), " classes");
   Tensor losses = Tensor::empty({x.size(0)}, x.dtype());
   Tensor lse = Tensor::empty({x.size(0)}, x.dtype());
-  observed("cross_entropy", x, 1, [&] { cross_entropy(problem, losses.bytes(), lse.bytes()); });
+  char *const losses_at = at(losses), *const lse_at = at(lse);
+  observed("cross_entropy", x, 1, [&] { cross_entropy(problem, losses_at, lse_at); });
   if (should_record(x))
-    record_saving(
-        losses, "cross_entropy",
-        [x = SavedTensor(x), targets, lse, ignore_index](Node& node, const Tensor& g, Tensor* dx) {
-          const Tensor logits = x.get(node, "logits");
-          dx[0] = grad_mode ? recorded_losses_gradient(logits, targets, g, ignore_index)
-                            : losses_gradient(logits, targets, lse, g, ignore_index);
-        },
-        x);
+    record_saving(losses, "cross_entropy",
+                  with_saved(
+                      [targets, lse, ignore_index](Node& node, const Tensor& g, Tensor* dx,
+                                                   const SavedTensor& x) {
+                        const Tensor logits = x.get(node, "logits");
+                        dx[0] = modes.grad
+                                    ? recorded_losses_gradient(logits, targets, g, ignore_index)
+                                    : losses_gradient(logits, targets, lse, g, ignore_index);
+                      },
+                      SavedTensor(x)),
+                  x);
   return losses;
+}
+
+}  // namespace
+
+namespace {
+
+std::int64_t count_targets(const Tensor& targets, std::int64_t ignore_index) {
+  Access at;
+  const std::int64_t* const first = at.as<std::int64_t>(targets);
+  return targets.count() - std::count(first, first + targets.count(), ignore_index);
 }
 
 }  // namespace
@@ -166,9 +195,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets_in, Reduction r
   Tensor y = losses;
   if (reduction == Reduction::sum) y = sum(losses, {}, false);
   if (reduction == Reduction::mean) {
-    const std::int64_t* t = targets.data<std::int64_t>();
-    std::int64_t counted = 0;
-    for (std::int64_t i = 0; i < targets.count(); ++i) counted += t[i] != ignore_index;
+    const std::int64_t counted = count_targets(targets, ignore_index);
     y = counted == targets.count() ? mean(losses, {}, false)
                                    : sum(losses, {}, false) / static_cast<double>(counted);
   }

@@ -8,6 +8,7 @@
 #include "core/ops/create.h"
 #include "core/ops/reduce.h"
 #include "core/runtime/profile.h"
+#include "core/tensor/access.h"
 
 namespace tw {
 
@@ -19,6 +20,10 @@ Tensor view_of(const Tensor& x, const Shape& shape, const Strides& strides,
       x->storage, x->offset_bytes + offset_elements * static_cast<std::int64_t>(x.item_bytes()),
       shape, strides, x.dtype());
   y->is_view = true;
+  if (x->is_view && !x->family)
+    y->recorded_seen = x->recorded_seen;
+  else if (modes.grad && is_floating(x.dtype()))
+    ViewFamily::join(*x.get(), *y.get());
   return y;
 }
 
@@ -87,6 +92,12 @@ bool can_view_as(const Tensor& x, const Shape& shape) {
   return strides_as(x, resolve(x, shape), strides);
 }
 
+Tensor owned(Tensor view) {
+  view->is_view = false;
+  view->family = Ref<ViewFamily>();
+  return view;
+}
+
 Tensor reshape(const Tensor& x, const Shape& wanted, bool copy_allowed) {
   const Shape shape = resolve(x, wanted);
   Strides strides;
@@ -94,7 +105,7 @@ Tensor reshape(const Tensor& x, const Shape& wanted, bool copy_allowed) {
     if (!copy_allowed)
       fail(ErrorKind::value, "reshape: shape ", x.shape(), " with strides ", x.strides(),
            " cannot become ", shape, " without a copy");
-    return reshape(copy(x), shape);
+    return owned(reshape(copy(x), shape));
   }
   Tensor y = view_of(x, shape, strides);
   if (should_record(x))
@@ -140,9 +151,14 @@ Tensor swap_axes(const Tensor& x, int a, int b) {
   return y;
 }
 
+Tensor broadcast_operand(const Tensor& x, const Shape& shape) {
+  return x.shape() == shape ? x : broadcast_to(x, shape);
+}
+
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
-  if (x.shape() == shape) return x;
   const int lead = shape.rank() - x.rank();
+  for (std::int64_t extent : shape)
+    if (extent < 0) fail(ErrorKind::value, "broadcast_to: negative extent in ", shape);
   if (lead < 0 || !(broadcast_shapes(x.shape(), shape, "broadcast_to") == shape))
     fail(ErrorKind::value, "broadcast_to: cannot broadcast ", x.shape(), " to ", shape);
   Strides strides(shape.rank(), 0);
@@ -165,16 +181,15 @@ Tensor expand_dims(const Tensor& x, std::int64_t axis) {
 
 Tensor squeeze(const Tensor& x, const std::vector<std::int64_t>& axes) {
   bool drop[kMaxRank] = {};
-  for (std::int64_t axis : axes) {
-    const int i = normalize_axis(axis, x.rank(), "squeeze");
-    if (x.size(i) != 1)
-      fail(ErrorKind::value, "squeeze: axis ", axis, " of ", x.shape(), " has extent ", x.size(i),
-           ", not 1");
-    drop[i] = true;
-  }
+  mark_axes(axes, x.rank(), "squeeze", drop);
   Shape shape;
-  for (int i = 0; i < x.rank(); ++i)
-    if (!drop[i]) shape.push_back(x.size(i));
+  for (int i = 0; i < x.rank(); ++i) {
+    if (!drop[i])
+      shape.push_back(x.size(i));
+    else if (x.size(i) != 1)
+      fail(ErrorKind::value, "squeeze: axis ", i, " of ", x.shape(), " has extent ", x.size(i),
+           ", not 1");
+  }
   return reshape(x, shape);
 }
 
@@ -210,9 +225,11 @@ Tensor slice(const Tensor& x, const std::vector<Range>& ranges) {
 Tensor unslice(const Tensor& x, const Shape& shape, const std::vector<Range>& ranges) {
   Tensor y = zeros(shape, x.dtype());
   const Tensor window = slice_view(y, ranges);
+  Access at;
+  const char* const from = at(x);
+  char* const to = at(window);
   launch([&] {
-    copy_strided(x.dtype(), x.dtype(), x.shape(), x.bytes(), x.strides(), window.bytes(),
-                 window.strides());
+    copy_strided(x.dtype(), x.dtype(), x.shape(), from, x.strides(), to, window.strides());
   });
   if (should_record(x))
     record(
@@ -222,12 +239,11 @@ Tensor unslice(const Tensor& x, const Shape& shape, const std::vector<Range>& ra
 }
 
 Tensor flip(const Tensor& x, const std::vector<std::int64_t>& axes) {
+  bool flipped[kMaxRank] = {};
+  mark_axes(axes, x.rank(), "flip", flipped);
   std::vector<Range> ranges;
-  for (int i = 0; i < x.rank(); ++i) ranges.push_back({0, 1, x.size(i)});
-  for (std::int64_t axis : axes) {
-    const int i = normalize_axis(axis, x.rank(), "flip");
-    ranges[static_cast<std::size_t>(i)] = {x.size(i) - 1, -1, x.size(i)};
-  }
+  for (int i = 0; i < x.rank(); ++i)
+    ranges.push_back(flipped[i] ? Range{x.size(i) - 1, -1, x.size(i)} : Range{0, 1, x.size(i)});
   return slice(x, ranges);
 }
 

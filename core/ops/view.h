@@ -14,12 +14,16 @@ struct Range {
 // One extent may be -1: what remains. A view where strides allow, else a copy (or ValueError where
 // `copy_allowed` is false).
 Tensor reshape(const Tensor& x, const Shape& shape, bool copy_allowed = true);
+// A view of a fresh result that nobody else holds, as a tensor of its own.
+Tensor owned(Tensor view);
 // Whether reshape would be a view.
 bool can_view_as(const Tensor& x, const Shape& shape);
 Tensor permute_dims(const Tensor& x, const std::vector<std::int64_t>& axes);
 Tensor swap_axes(const Tensor& x, int a, int b);
 // Repeats axes of extent 1 and adds leading axes, with stride 0.
 Tensor broadcast_to(const Tensor& x, const Shape& shape);
+// x itself where it has the shape: for what is only read.
+Tensor broadcast_operand(const Tensor& x, const Shape& shape);
 Tensor expand_dims(const Tensor& x, std::int64_t axis);
 // Drops the given axes, which must have extent 1.
 Tensor squeeze(const Tensor& x, const std::vector<std::int64_t>& axes);

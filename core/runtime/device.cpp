@@ -5,7 +5,6 @@
 
 #include "core/base/error.h"
 #include "core/memory/pool.h"
-#include "core/runtime/profile.h"
 
 namespace tw {
 
@@ -24,14 +23,11 @@ const Device* const devices[] = {&cpu_device, &null_device};
 
 }  // namespace
 
-const Device& active_device() { return *dispatch_state.device; }
-
 void set_device(const std::string& name) {
   for (const Device* device : devices) {
     if (name != device->name) continue;
-    dispatch_state.device = device;
-    dispatch_state.update();
-    return;
+    modes.device = device == &cpu_device ? nullptr : device;
+    return modes.update_plain();
   }
   fail(ErrorKind::value, "no device '", name, "'; this build has: cpu, null");
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/modes.h"
+
 namespace tw {
 
 struct Device {
@@ -22,9 +24,9 @@ extern const Device cpu_device;
 // overhead.
 extern const Device null_device;
 
-// Where ops launch their kernels. One for the process.
-const Device& active_device();
-// Raises ValueError for an unknown name.
+// Where this thread's ops launch their kernels.
+inline const Device& active_device() { return modes.device ? *modes.device : cpu_device; }
+// For this thread. Raises ValueError for an unknown name.
 void set_device(const std::string& name);
 std::vector<std::string> device_names();
 

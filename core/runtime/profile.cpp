@@ -1,9 +1,8 @@
-// State of the observation seam.
+// What the frontend installs.
 #include "core/runtime/profile.h"
 
 namespace tw {
 
-DispatchState dispatch_state;
 FrontendLock frontend_lock = {nullptr, nullptr};
 
 }  // namespace tw

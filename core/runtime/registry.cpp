@@ -18,7 +18,7 @@ struct OpKernels {
   explicit OpKernels(std::string_view op) : op(op) {}
   const std::string op;
   std::vector<const Kernel*> kernels;  // grows while modules load, before other threads choose
-  // In force: null for a free choice, or kUndecided until the environment was read.
+  // By the environment: null for a free choice, or kUndecided until it was read.
   mutable std::atomic<const Kernel*> forced;
 };
 
@@ -86,6 +86,8 @@ const Kernel* forced_by_environment(const OpKernels& entry) {
 }
 
 const Kernel* forced_of(const OpKernels& entry) {
+  if (modes.choice)
+    if (const Kernel* own = modes.choice->forced_for(&entry)) return own;
   const Kernel* forced = entry.forced.load(std::memory_order_relaxed);
   return forced == &kUndecided ? decide(entry) : forced;
 }
@@ -94,13 +96,13 @@ double cost_of(const Kernel& kernel, const void* problem) {
   return kernel.cost_ns ? kernel.cost_ns(problem) : kInfinity;
 }
 
-MatmulPrecision limit = MatmulPrecision::highest;
+std::atomic<MatmulPrecision> limit{MatmulPrecision::highest};
 
 // The settings allow one class less exact each: highest fp32, high high, medium medium.
 bool within_limit(const Kernel& kernel, const void* problem) {
   static_assert(static_cast<int>(Precision::fp32) ==
                 static_cast<int>(MatmulPrecision::highest) + 1);
-  return static_cast<int>(kernel.precision) <= static_cast<int>(limit) + 1 ||
+  return static_cast<int>(kernel.precision) <= static_cast<int>(precision_limit()) + 1 ||
          (kernel.keeps_all_bits && kernel.keeps_all_bits(problem));
 }
 
@@ -147,10 +149,10 @@ const Kernel* cheapest(const OpKernels& entry, const void* problem) {
 }  // namespace
 
 void set_precision_limit(MatmulPrecision new_limit) {
-  limit = new_limit;
+  limit.store(new_limit, std::memory_order_relaxed);
   forget_choices();
 }
-MatmulPrecision precision_limit() { return limit; }
+MatmulPrecision precision_limit() { return limit.load(std::memory_order_relaxed); }
 
 void register_kernel(const Kernel* kernel) {
   std::lock_guard lock(registry().mutex);
@@ -178,13 +180,21 @@ std::vector<std::string> ops_with_kernels() {
   return names;
 }
 
-void force_kernel(const std::string& op, const std::string& name) {
+std::pair<const OpKernels*, const Kernel*> find_forced(const std::string& op,
+                                                       const std::string& name) {
   std::lock_guard lock(registry().mutex);
-  OpKernels* entry = find_existing(op);
+  const OpKernels* entry = find_existing(op);
   if (!entry || entry->kernels.empty())
     fail(ErrorKind::value, "force_kernel: no op '", op, "' with kernels");
-  const Kernel* kernel = name.empty() ? &kUndecided : find_kernel(*entry, name, "force_kernel");
-  entry->forced.store(kernel, std::memory_order_relaxed);
+  return {entry, name.empty() ? nullptr : find_kernel(*entry, name, "force_kernel")};
+}
+
+void force_kernel(const std::string& op, const std::string& name) {
+  const auto [entry, kernel] = find_forced(op, name);
+  if (!kernel) entry->forced.store(&kUndecided, std::memory_order_relaxed);
+  Choice choice = current_choice();
+  choice.force(entry, kernel);
+  modes.choice = interned(choice);
 }
 
 std::string forced_kernel(const std::string& op) {
@@ -238,7 +248,7 @@ std::vector<Candidate> candidates(const OpKernels* op, const void* problem) {
     candidate.reason.clear();
     if (!forced && !within_limit(*kernel, problem))
       candidate.reason = std::string("less exact than the precision setting '") +
-                         kMatmulPrecisionNames[static_cast<int>(limit)] + "' allows";
+                         kMatmulPrecisionNames[static_cast<int>(precision_limit())] + "' allows";
     if (forced && kernel != forced)
       candidate.reason.append("'").append(forced->name).append("' is forced");
   }

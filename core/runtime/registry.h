@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/cpu_info.h"
+#include "core/runtime/choice.h"
 
 namespace tw {
 
@@ -41,7 +42,8 @@ struct Kernel {
   bool (*keeps_all_bits)(const void* problem) = nullptr;
 };
 
-// The least exact kernels that the free choice may use for float32: fp32, high or medium.
+// The least exact kernels that the free choice may use for float32: fp32, high or medium. One
+// setting for the process.
 enum class MatmulPrecision : std::uint8_t { highest, high, medium };
 inline constexpr const char* kMatmulPrecisionNames[] = {"highest", "high", "medium"};
 void set_precision_limit(MatmulPrecision limit);
@@ -52,10 +54,14 @@ const std::vector<const Kernel*>& kernels_of_op(std::string_view op);
 std::vector<std::string> ops_with_kernels();
 void register_kernel(const Kernel* kernel);
 
-// Forces kernel `name` for `op`; "" lifts it. Raises ValueError that lists the names when unknown.
+// Forces kernel `name` for `op` on this thread; "" lifts it, so that the environment's holds, which
+// is read anew. Raises ValueError that lists the names when unknown.
 void force_kernel(const std::string& op, const std::string& name);
-// By call or environment; empty where none is. Raises ValueError for an unknown name in the
-// environment.
+// The op and its kernel of this name; a null kernel for "". Raises as force_kernel does.
+std::pair<const OpKernels*, const Kernel*> find_forced(const std::string& op,
+                                                       const std::string& name);
+// By this thread or the environment; empty where none is. Raises ValueError for an unknown name in
+// the environment.
 std::string forced_kernel(const std::string& op);
 
 // Forced, else the cheapest estimate among those that accept. A forced kernel that refuses raises
@@ -67,8 +73,8 @@ const Kernel& choose_kernel(const OpKernels* op, const void* problem);
 const Kernel* choose_forced(const OpKernels* op, const void* problem);
 // The cheapest estimate among those that accept, whatever is forced.
 const Kernel& choose_freely(const OpKernels* op, const void* problem);
-// To be called after a change that free choices depend on: of kernels, the precision limit, the
-// instruction set, the numbers in cost estimates.
+// To be called after a change that free choices of all threads depend on: of kernels, the precision
+// limit, the numbers in cost estimates.
 void forget_choices();
 inline std::atomic<std::uint32_t> choice_epoch{1};
 
@@ -81,7 +87,8 @@ template <int words> class ChoiceCache {
     if (const Kernel* forced = choose_forced(op, problem)) return *forced;
     const std::uint32_t epoch = choice_epoch.load(std::memory_order_acquire);
     Entry& entry = entries_[place_of(key)];
-    if (entry.epoch != epoch || entry.key != key) entry = {key, &choose_freely(op, problem), epoch};
+    if (entry.epoch != epoch || entry.choice != modes.choice || entry.key != key)
+      entry = {key, &choose_freely(op, problem), modes.choice, epoch};
     return *entry.kernel;
   }
 
@@ -90,7 +97,8 @@ template <int words> class ChoiceCache {
   struct Entry {
     Key key;
     const Kernel* kernel;
-    std::uint32_t epoch;  // 0: empty
+    const Choice* choice;  // the instruction set in force
+    std::uint32_t epoch;   // 0: empty
   };
   static std::size_t place_of(const Key& key) {
     std::uint64_t mixed = 0;

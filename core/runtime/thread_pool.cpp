@@ -25,6 +25,7 @@
 #include "core/base/cpu_info.h"
 #include "core/base/env.h"
 #include "core/base/error.h"
+#include "core/base/modes.h"
 
 namespace tw {
 
@@ -148,7 +149,8 @@ struct alignas(128) Share {
 struct Job {
   ChunkBody body;
   void* context;
-  int helpers;  // workers 1 .. helpers are asked to help
+  int helpers;           // workers 1 .. helpers are asked to help
+  const Choice* choice;  // the caller's: kernels ask for the instruction set as they run
   std::exception_ptr error;
 };
 
@@ -352,7 +354,7 @@ void ThreadPool::run(std::int64_t chunks, ChunkBody body, void* context, int thr
   if (!fits(threads - 1)) resize(threads - 1);
   const auto helpers =
       static_cast<int>(std::min({std::int64_t(started_), chunks - 1, std::int64_t(most) - 1}));
-  job_ = {body, context, helpers, nullptr};
+  job_ = {body, context, helpers, modes.choice, nullptr};
   share_out(chunks, helpers + 1);
   failed_.store(false, std::memory_order_relaxed);
   gate_.fetch_or(kOpen, std::memory_order_release);
@@ -396,6 +398,7 @@ void ThreadPool::serve(Worker& self) {
     if (signal == kStop) return;
     if (gate_.fetch_add(1, std::memory_order_acq_rel) & kOpen) {
       wake_children(self.index);
+      modes.choice = job_.choice;
       work(self.index);
     }
     leave_gate();

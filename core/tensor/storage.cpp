@@ -1,5 +1,7 @@
 #include "core/tensor/storage.h"
 
+#include <vector>
+
 #include "core/base/free_list.h"
 #include "core/memory/events.h"
 #include "core/memory/pool.h"
@@ -11,9 +13,11 @@ namespace {
 [[gnu::noinline]] Ref<Storage> allocate_from(BlockSource& source, std::size_t bytes) {
   Block* block = source.allocate(bytes);
   auto* storage = new (FreeList<Storage>::take()) Storage();
-  storage->data = block->data;
   storage->bytes = bytes;
-  if (block->source) storage->block = block;
+  if (block->source)
+    storage->block = block;
+  else
+    storage->data = block->data;
   return Ref<Storage>(storage);
 }
 
@@ -22,12 +26,30 @@ namespace {
   note_memory(kind, id, storage->bytes);
 }
 
+// Memory that several storages may show. Whoever holds references holds the frontend's lock, which
+// guards this list as well.
+struct SharedMemory {
+  Storage* storage;
+  const char *low, *high;
+  std::uint32_t holders;
+};
+std::vector<SharedMemory> shared_memory;
+
+void forget_shared(std::uint32_t entry) noexcept {
+  shared_memory[entry - 1].storage->shared_at = 0;
+  if (entry != shared_memory.size()) {
+    shared_memory[entry - 1] = shared_memory.back();
+    shared_memory[entry - 1].storage->shared_at = entry;
+  }
+  shared_memory.pop_back();
+}
+
 }  // namespace
 
 Ref<Storage> Storage::allocate(std::size_t bytes) {
   Ref<Storage> out;
-  if (block_source) [[unlikely]] {
-    out = allocate_from(*block_source, bytes);
+  if (modes.source) [[unlikely]] {
+    out = allocate_from(*modes.source, bytes);
   } else {
     void* data = pool_allocate(bytes);  // may throw: before the header exists
     auto* storage = new (FreeList<Storage>::take()) Storage();
@@ -35,7 +57,7 @@ Ref<Storage> Storage::allocate(std::size_t bytes) {
     storage->bytes = bytes;
     out = Ref<Storage>(storage);
   }
-  if (memory_log_on) [[unlikely]]
+  if (logs_memory()) [[unlikely]]
     log_event(MemoryEventKind::allocate, out.get());
   return out;
 }
@@ -51,13 +73,32 @@ Ref<Storage> Storage::borrow(void* data, std::size_t bytes, bool writable, void*
   return Ref<Storage>(storage);
 }
 
-void Storage::use_block() {
-  block->source->use(*block);
-  data = block->data;
+void Storage::share(const char* low, const char* high) {
+  if (!shared_at) {
+    shared_memory.push_back({this, low, high, 0});
+    shared_at = static_cast<std::uint32_t>(shared_memory.size());
+  }
+  SharedMemory& entry = shared_memory[shared_at - 1];
+  if (low < entry.low) entry.low = low;
+  if (high > entry.high) entry.high = high;
+  ++entry.holders;
+}
+
+void Storage::unshare() noexcept {
+  if (--shared_memory[shared_at - 1].holders == 0) forget_shared(shared_at);
+}
+
+void Storage::count_shared_change() {
+  const SharedMemory& self = shared_memory[shared_at - 1];
+  for (const SharedMemory& other : shared_memory)
+    if (other.storage != this && other.low < self.high && self.low < other.high)
+      ++other.storage->version;
 }
 
 void Storage::destroy(Storage* storage) noexcept {
-  if (memory_log_on && !storage->give_back) [[unlikely]]
+  if (storage->shared_at) [[unlikely]]
+    forget_shared(storage->shared_at);
+  if (logs_memory() && !storage->give_back) [[unlikely]]
     log_event(MemoryEventKind::release, storage);
   if (storage->block) {
     storage->block->source->release(storage->block);

@@ -30,7 +30,7 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
   if (__builtin_mul_overflow(count, static_cast<std::int64_t>(size_of(dtype)), &bytes))
     fail(ErrorKind::memory, "a ", name_of(dtype), " tensor of shape ", shape, " is too large");
   Ref<Storage> storage = Storage::allocate(static_cast<std::size_t>(bytes));
-  if (memory_log_on) [[unlikely]]
+  if (logs_memory()) [[unlikely]]
     log_tensor(shape, dtype);
   auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
   header->storage = std::move(storage);
@@ -44,7 +44,7 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
 Tensor Tensor::empty_like(const Tensor& x, DType dtype) {
   if (!x.contiguous()) return empty(x.shape(), dtype);
   Ref<Storage> storage = Storage::allocate(static_cast<std::size_t>(x.count()) * size_of(dtype));
-  if (memory_log_on) [[unlikely]]
+  if (logs_memory()) [[unlikely]]
     log_tensor(x.shape(), dtype);
   auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
   header->storage = std::move(storage);
@@ -83,8 +83,35 @@ void NodeBase::destroy(NodeBase* node) noexcept {
   taking_apart = false;
 }
 
+void (*rebind_wrapper)(void* wrapper, const Tensor& to) = [](void*, const Tensor&) {};
+
+void ViewFamily::destroy(ViewFamily* family) noexcept {
+  family->~ViewFamily();
+  FreeList<ViewFamily>::give(family);
+}
+
+void ViewFamily::join(TensorHeader& x, TensorHeader& view) {
+  if (!x.family) x.family = Ref<ViewFamily>(new (FreeList<ViewFamily>::take()) ViewFamily(&x));
+  view.family = x.family;
+  view.recorded_seen = x.family->changes;
+}
+
+namespace {
+
+// The last handle of a base leaves it to its views, where there are some.
+bool left_to_views(TensorHeader* header) noexcept {
+  const Ref<ViewFamily> family = std::move(header->family);
+  if (family->base != header || family->references == 1) return false;
+  header->extras.reset();
+  family->kept = Ref<TensorHeader>(header);
+  return true;
+}
+
+}  // namespace
+
 void TensorHeader::destroy(TensorHeader* header) noexcept {
   if (header->grad_fn && header->grad_fn->retainer == header) header->grad_fn->retainer = nullptr;
+  if (header->family && left_to_views(header)) return;
   header->~TensorHeader();
   FreeList<TensorHeader>::give(header);
 }
@@ -99,7 +126,19 @@ void Tensor::check_writable(const char* op) const {
 
 void Tensor::touch(const char* op) const {
   check_writable(op);
-  ++header_->storage->version;
+  header_->storage->count_change();
+}
+
+ByteRange byte_range(const Tensor& x) {
+  const auto item = static_cast<std::int64_t>(x.item_bytes());
+  ByteRange range{x->offset_bytes, x->offset_bytes};
+  if (x.count() == 0) return range;
+  range.high += item;
+  for (int i = 0; i < x.rank(); ++i) {
+    const std::int64_t reach = (x.size(i) - 1) * x.strides()[i] * item;
+    (reach < 0 ? range.low : range.high) += reach;
+  }
+  return range;
 }
 
 bool shares_elements(const Tensor& x) {

@@ -2,7 +2,6 @@
 // storage.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,12 +9,14 @@
 #include "core/base/dtype.h"
 #include "core/base/ref.h"
 #include "core/base/shape.h"
+#include "core/tensor/hooks.h"
 #include "core/tensor/storage.h"
 
 namespace tw {
 
 class Tensor;
 struct TensorHeader;
+struct ViewFamily;
 
 // The tensor floor's view of an autograd node: something counted that a result keeps alive.
 struct NodeBase : Counted {
@@ -23,13 +24,6 @@ struct NodeBase : Counted {
   virtual ~NodeBase() = default;
   // Long chains are taken apart in a loop, not by recursion.
   static void destroy(NodeBase* node) noexcept;
-};
-
-// Called with a value or gradient; a non-empty result replaces it.
-using Hook = std::function<Tensor(const Tensor&)>;
-struct HookEntry {
-  std::uint64_t id;
-  Hook call;
 };
 
 // What few tensors need, kept out of the header.
@@ -43,10 +37,11 @@ struct TensorHeader : Counted {
   bool contiguous = true;      // row-major without gaps
   bool requires_grad = false;  // set for leaves and for results of recorded ops
   bool is_view = false;        // shares its storage with the tensor it was made from
-  // The storage's recorded_changes when this header was made; kUntracked for headers outside any
-  // graph.
+  // Of a view: how many recorded in-place changes (its family's, or the storage's where it has
+  // none) its place in the graph takes in.
   std::uint32_t recorded_seen = 0;
-  Ref<NodeBase> grad_fn;  // the op that made this; null for leaves
+  Ref<NodeBase> grad_fn;   // the op that made this; null for leaves
+  Ref<ViewFamily> family;  // of a tensor and the views of it
   Shape shape;
   Strides strides;  // in elements
   std::unique_ptr<TensorExtras> extras;
@@ -54,6 +49,23 @@ struct TensorHeader : Counted {
 
   static void destroy(TensorHeader* header) noexcept;
 };
+
+// A tensor (the base) and its recordable views, which have a place in the graph each and one memory
+// in common: a recorded in-place change of one moves the places of all. Views taken while recording
+// was off have no family: their changes cannot be recorded.
+struct ViewFamily : Counted {
+  TensorHeader* base;         // its header now; weak
+  Ref<TensorHeader> kept;     // the same, once the views alone hold it
+  std::uint32_t changes = 0;  // recorded ones
+
+  explicit ViewFamily(TensorHeader* base) : base(base) {}
+  static void destroy(ViewFamily* family) noexcept;
+  // Makes `view` one more view of what `x` shows. `x` is no view, or one with a family.
+  static void join(TensorHeader& x, TensorHeader& view);
+};
+
+// Makes the frontend's object behind a header stand for another one; installed by the binding.
+extern void (*rebind_wrapper)(void* wrapper, const Tensor& to);
 
 class Tensor {
  public:
@@ -83,14 +95,10 @@ class Tensor {
   bool requires_grad() const { return header_->requires_grad; }
   bool is_leaf() const { return !header_->grad_fn; }
   std::size_t item_bytes() const { return size_of(header_->dtype); }
-  char* bytes() const {
-    return static_cast<char*>(header_->storage->use()) + header_->offset_bytes;
-  }
-  // The same for bytes that are pinned, without counting as used by the op at work.
+  // The first element of bytes that are pinned; Access yields addresses of any others.
   char* pinned_bytes() const {
-    return static_cast<char*>(header_->storage->data) + header_->offset_bytes;
+    return static_cast<char*>(header_->storage->place()) + header_->offset_bytes;
   }
-  template <class T> T* data() const { return reinterpret_cast<T*>(bytes()); }
   std::uint32_t version() const { return header_->storage->version; }
   // Raises ValueError for read-only memory and for tensors whose elements share memory.
   void check_writable(const char* op) const;
@@ -104,14 +112,18 @@ class Tensor {
   Ref<TensorHeader> header_;
 };
 
-inline constexpr std::uint32_t kUntracked = 0xffffffffu;
-
 // Whether several elements lie in one place, as broadcasting makes it.
 bool shares_elements(const Tensor& x);
 
+// The bytes from a tensor's first to its last element, from the start of its storage's memory.
+struct ByteRange {
+  std::int64_t low, high;
+};
+ByteRange byte_range(const Tensor& x);
+
 struct TensorExtras {
   Tensor grad;
-  std::vector<HookEntry> forward_hooks, backward_hooks;
+  HookList forward_hooks, backward_hooks;
   std::string name;  // shown in errors
 };
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/modes.h"
 #include "core/tests/check.h"
 
 namespace tw::test {
@@ -25,11 +26,13 @@ void report_failure(const char* file, int line, const std::string& text) {
 // Whether the test passed.
 static bool run(const Test& test) {
   failures = 0;
+  const Choice* const before = modes.choice;
   try {
     test.run();
   } catch (const std::exception& error) {
     report_failure(test.name, 0, std::string("unexpected error: ") + error.what());
   }
+  modes.choice = before;  // kernels and instruction set that it chose end with it
   std::printf("%s %s\n", failures ? "FAILED" : "passed", test.name);
   std::fflush(stdout);
   return !failures;

@@ -192,7 +192,7 @@ class Counting final : public BlockSource {
     pool_release(block->data, block->bytes);
     delete block;
   }
-  void use(Block&) override {}
+  bool use(Block&) override { return false; }
   void pin(Block&) override { ++pins; }
   void unpin(Block&) noexcept override { --pins; }
   int allocations = 0, live = 0, pins = 0;

@@ -13,6 +13,7 @@
 #include "core/ops/reduce.h"
 #include "core/ops/softmax.h"
 #include "core/ops/view.h"
+#include "core/tensor/access.h"
 #include "core/tests/check.h"
 
 using namespace tw;
@@ -24,7 +25,7 @@ namespace {
 Tensor numbers(const Shape& shape, double first = 1, double step = 1) {
   Tensor x = Tensor::empty(shape, DType::float64);
   for (std::int64_t i = 0; i < x.count(); ++i)
-    x.data<double>()[i] = first + step * static_cast<double>(i);
+    Access().as<double>(x)[i] = first + step * static_cast<double>(i);
   return x;
 }
 
@@ -33,7 +34,7 @@ Tensor leaf(Tensor x) {
   return x;
 }
 
-double at(const Tensor& x, std::int64_t i) { return contiguous(x).data<double>()[i]; }
+double at(const Tensor& x, std::int64_t i) { return Access().as<double>(contiguous(x))[i]; }
 
 bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * (1 + std::abs(b)); }
 

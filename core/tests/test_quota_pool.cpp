@@ -7,9 +7,10 @@
 #include <thread>
 #include <vector>
 
-#include "core/memory/op_uses.h"
 #include "core/memory/quota_pool.h"
+#include "core/ops/create.h"
 #include "core/runtime/transfer.h"
+#include "core/tensor/access.h"
 #include "core/tests/check.h"
 
 namespace tw {
@@ -33,14 +34,14 @@ std::shared_ptr<QuotaPool> make_pool(std::int64_t quota, const std::string& fold
 void fill(QuotaPool& pool, Block* block, int value) {
   pool.use(*block);
   std::memset(block->data, value, block->bytes);
-  end_op();
+  pool.unpin(*block);
 }
 bool holds(QuotaPool& pool, Block* block, int value) {
   pool.use(*block);
   const auto* bytes = static_cast<const unsigned char*>(block->data);
   bool same = true;
   for (std::size_t i = 0; i < block->bytes; i += 511) same &= bytes[i] == value;
-  end_op();
+  pool.unpin(*block);
   return same;
 }
 std::vector<Block*> filled_blocks(QuotaPool& pool, int count, std::size_t bytes) {
@@ -67,34 +68,40 @@ TW_TEST(quota_pool_blocks_come_back_as_they_left) {
   CHECK_EQ(pool->figures().spilled_bytes, 0);
 }
 
-TW_TEST(quota_pool_keeps_what_an_op_uses) {
+TW_TEST(quota_pool_keeps_what_a_launch_uses) {
   const Folder folder;
   const auto pool = make_pool(3 * kMiB, folder.path);
-  Block* a = pool->allocate(kMiB);
-  Block* b = pool->allocate(kMiB);
-  void* const at = a->data;
-  Block* c = pool->allocate(kMiB);
+  std::vector<Block*> blocks = filled_blocks(*pool, 3, kMiB);
+  void* const at = blocks[0]->data;
+  for (Block* block : blocks) CHECK(pool->use(*block));
   CHECK_THROWS(ErrorKind::memory, pool->allocate(kMiB), "raise quota_bytes");
-  CHECK(a->data == at);
-  end_op();
-  Block* d = pool->allocate(kMiB);
-  CHECK(!a->data);
-  end_op();
-  for (Block* block : {a, b, c, d}) pool->release(block);
+  CHECK(blocks[0]->data == at);
+  for (Block* block : blocks) pool->unpin(*block);
+  blocks.push_back(pool->allocate(kMiB));
+  CHECK(!blocks[0]->data);
+  for (Block* block : blocks) pool->release(block);
 }
 
-TW_TEST(quota_pool_uses_of_released_blocks_are_forgotten) {
+// Other launches, whose own pins end meanwhile, do not end those of an outer one.
+TW_TEST(quota_pool_launches_nest) {
   const Folder folder;
-  const auto pool = make_pool(2 * kMiB, folder.path);
-  Block* a = pool->allocate(kMiB);  // noted as used by this op
-  pool->release(a);
-  Block* b = pool->allocate(kMiB);  // the same record, used by the same op
-  pool->pin(*b);
-  end_op();
+  const auto pool = make_pool(3 * kMiB, folder.path);
+  const BlockSourceGuard source(pool.get());
+  constexpr std::int64_t kCount = kMiB / 4;
+  std::vector<Tensor> tensors;
+  for (int i = 0; i < 6; ++i) tensors.push_back(full({kCount}, i, DType::float32));
+  Access outer;
+  const float* const first = outer.as<float>(tensors[0]);
+  for (int round = 0; round < 3; ++round)
+    for (int i = 1; i < 6; ++i) {
+      Access inner;
+      CHECK_EQ(inner.as<float>(tensors[0]), first);
+      CHECK_EQ(inner.as<float>(tensors[static_cast<std::size_t>(i)])[7], static_cast<float>(i));
+      CHECK_EQ(first[7], 0.0f);
+    }
+  tensors.clear();
+  CHECK_EQ(first[7], 0.0f);  // also without its tensor
   CHECK_EQ(pool->figures().pinned_bytes, static_cast<std::int64_t>(kMiB));
-  pool->unpin(*b);
-  CHECK_EQ(pool->figures().pinned_bytes, 0);
-  pool->release(b);
 }
 
 TW_TEST(quota_pool_foresees_a_backward_pass) {
@@ -151,7 +158,6 @@ TW_TEST(quota_pool_outlives_its_owner_while_blocks_live) {
   pool.reset();
   for (int i = 0; i < 4; ++i) CHECK(holds(*raw, blocks[i], i));
   for (Block* block : blocks) raw->release(block);
-  end_op();
   CHECK(fs::is_empty(folder.path));
 }
 

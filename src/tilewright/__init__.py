@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins as _builtins
 import importlib as _importlib
 import os as _os
 import typing as _typing
@@ -72,42 +71,6 @@ else:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_SUBMODULES, *_LAZY})
-
-
-def rand(*size: int, **options: _typing.Any) -> _core.Tensor:
-    """Uniform numbers in [0, 1) of the given shape.
-
-    >>> import tilewright as tw
-    >>> tw.rand(2, 3).shape
-    (2, 3)
-    """
-    return _core.uniform(0.0, 1.0, _size(size), **options)
-
-
-def randn(*size: int, **options: _typing.Any) -> _core.Tensor:
-    """Normally distributed numbers (mean 0, variance 1) of the given shape.
-
-    >>> import tilewright as tw
-    >>> tw.randn(2, 3).shape
-    (2, 3)
-    """
-    return _core.normal(0.0, 1.0, _size(size), **options)
-
-
-def _size(size: tuple[_typing.Any, ...]) -> _typing.Any:
-    return size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
-
-
-def tensor(
-    obj: object, dtype: _core.dtype | None = None, requires_grad: _builtins.bool = False
-) -> _core.Tensor:
-    """A tensor with its own copy of the data, PyTorch's way of `asarray(obj, copy=True)`.
-
-    >>> import tilewright as tw
-    >>> tw.tensor([1.0, 2.0], requires_grad=True).requires_grad
-    True
-    """
-    return _core.asarray(obj, dtype=dtype, copy=True).requires_grad_(requires_grad)
 
 
 def _apply_tuning() -> None:

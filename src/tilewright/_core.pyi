@@ -6,11 +6,14 @@
 import builtins
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
-from typing import Any, Protocol, SupportsIndex, TypeAlias
+from typing import Any, Protocol, SupportsIndex, TypeAlias, overload
 
 from typing_extensions import Buffer, Self
 
 _Bool: TypeAlias = builtins.bool
+# Tensor has methods of these names.
+_Int: TypeAlias = builtins.int
+_Float: TypeAlias = builtins.float
 _Number: TypeAlias = _Bool | int | float | complex
 
 class _Array(Protocol):
@@ -41,6 +44,7 @@ class Generator:
     """A stream of random numbers: seed and position."""
 
     def __init__(self, seed: int) -> None: ...
+    def __repr__(self) -> str: ...
     def manual_seed(self, seed: int) -> None:
         """Starts the stream of another seed."""
     @property
@@ -54,6 +58,7 @@ class Generator:
 class HookHandle:
     """A registered hook."""
 
+    def __repr__(self) -> str: ...
     def remove(self) -> None:
         """Removes the hook; a second call does nothing."""
 
@@ -67,6 +72,7 @@ class Pool:
         quota_bytes: int | None=None,
         spill_dir: str | PathLike[str] | _Bool | None=None,
     ) -> None: ...
+    def __repr__(self) -> str: ...
     def allocate(self, nbytes: int, zero: _Bool=False) -> Block:
         """A block of this pool; with zero=True its bytes are 0, else unspecified."""
     def on_pressure(self, level: float, callback: Callable[[int], object]) -> None:
@@ -90,6 +96,7 @@ class SourceFile:
     """A file to gather rows from, opened on first use."""
 
     def __init__(self, arg: object, /) -> None: ...
+    def __repr__(self) -> str: ...
     @property
     def size_bytes(self) -> int:
         """When opened."""
@@ -97,6 +104,7 @@ class SourceFile:
 class TransferEvent:
     """A transfer on its way; it keeps its tensors alive until it is done."""
 
+    def __repr__(self) -> str: ...
     def cancel(self) -> None:
         """Keeps a waiting transfer from starting and stops a running one; the target's ..."""
     def done(self) -> _Bool:
@@ -123,6 +131,22 @@ class _Ledger:
     def unpin(self, arg: int, /) -> None: ...
     def use(self, arg: int, /) -> None: ...
 
+class _Modes:
+    """This thread's modes, for other threads to run under."""
+
+    def __init__(self) -> None: ...
+    def enter(self) -> None:
+        """The calling thread runs under them until leave()."""
+    def leave(self) -> None:
+        """Ends the calling thread's last enter(), and what changed since."""
+
+class _Observing:
+    """Observes the ops of the thread that makes it."""
+
+    def __init__(self, alone: _Bool=False) -> None: ...
+    def stop(self) -> list[dict[str, Any]]:
+        """Ends it, on any thread; what was observed."""
+
 class Block:
     """Memory of a pool, with the buffer protocol: memoryview(block)."""
 
@@ -140,36 +164,48 @@ class Block:
 class Tensor:
     """An n-dimensional array that takes part in autograd."""
 
-    __array_ufunc__: None
     def __new__(cls, x: Any) -> Self: ...
     def __add__(self, other: _Operand, /) -> Tensor: ...
     def __and__(self, other: _Operand, /) -> Tensor: ...
     def __floordiv__(self, other: _Operand, /) -> Tensor: ...
+    def __lshift__(self, other: _Operand, /) -> Tensor: ...
     def __matmul__(self, other: _Operand, /) -> Tensor: ...
     def __mod__(self, other: _Operand, /) -> Tensor: ...
     def __mul__(self, other: _Operand, /) -> Tensor: ...
     def __or__(self, other: _Operand, /) -> Tensor: ...
     def __pow__(self, other: _Operand, /) -> Tensor: ...
+    def __rshift__(self, other: _Operand, /) -> Tensor: ...
     def __sub__(self, other: _Operand, /) -> Tensor: ...
     def __truediv__(self, other: _Operand, /) -> Tensor: ...
     def __xor__(self, other: _Operand, /) -> Tensor: ...
     def __radd__(self, other: _Operand, /) -> Tensor: ...
     def __rand__(self, other: _Operand, /) -> Tensor: ...
     def __rfloordiv__(self, other: _Operand, /) -> Tensor: ...
+    def __rlshift__(self, other: _Operand, /) -> Tensor: ...
     def __rmatmul__(self, other: _Operand, /) -> Tensor: ...
     def __rmod__(self, other: _Operand, /) -> Tensor: ...
     def __rmul__(self, other: _Operand, /) -> Tensor: ...
     def __ror__(self, other: _Operand, /) -> Tensor: ...
     def __rpow__(self, other: _Operand, /) -> Tensor: ...
+    def __rrshift__(self, other: _Operand, /) -> Tensor: ...
     def __rsub__(self, other: _Operand, /) -> Tensor: ...
     def __rtruediv__(self, other: _Operand, /) -> Tensor: ...
     def __rxor__(self, other: _Operand, /) -> Tensor: ...
     def __iadd__(self, other: _Operand, /) -> Self: ...
+    def __iand__(self, other: _Operand, /) -> Self: ...
     def __ifloordiv__(self, other: _Operand, /) -> Self: ...
+    def __ilshift__(self, other: _Operand, /) -> Self: ...
+    def __imatmul__(self, other: _Operand, /) -> Self: ...
     def __imod__(self, other: _Operand, /) -> Self: ...
     def __imul__(self, other: _Operand, /) -> Self: ...
+    def __ior__(self, other: _Operand, /) -> Self: ...
+    def __ipow__(self, other: _Operand, /) -> Self: ...
+    def __irshift__(self, other: _Operand, /) -> Self: ...
     def __isub__(self, other: _Operand, /) -> Self: ...
     def __itruediv__(self, other: _Operand, /) -> Self: ...
+    def __ixor__(self, other: _Operand, /) -> Self: ...
+    def __divmod__(self, other: _Operand, /) -> tuple[Tensor, Tensor]: ...
+    def __rdivmod__(self, other: _Operand, /) -> tuple[Tensor, Tensor]: ...
     def __ge__(self, other: _Operand, /) -> Tensor: ...
     def __gt__(self, other: _Operand, /) -> Tensor: ...
     def __le__(self, other: _Operand, /) -> Tensor: ...
@@ -181,12 +217,12 @@ class Tensor:
     def __neg__(self) -> Tensor: ...
     def __pos__(self) -> Tensor: ...
     def __bool__(self) -> _Bool: ...
-    def __buffer__(self, flags: int, /) -> memoryview: ...
-    def __float__(self) -> float: ...
-    def __int__(self) -> int: ...
-    def __index__(self) -> int: ...
-    def __len__(self) -> int: ...
-    def __hash__(self) -> int: ...
+    def __buffer__(self, flags: _Int, /) -> memoryview: ...
+    def __float__(self) -> _Float: ...
+    def __int__(self) -> _Int: ...
+    def __index__(self) -> _Int: ...
+    def __len__(self) -> _Int: ...
+    def __hash__(self) -> _Int: ...
     def __iter__(self) -> Iterator[Tensor]: ...
     def __getitem__(self, key: Any, /) -> Tensor: ...
     def __setitem__(self, key: Any, value: Any, /) -> None: ...
@@ -195,6 +231,13 @@ class Tensor:
     def T(self) -> Tensor:
         """The transpose of a matrix, as a view."""
     def __array__(self, dtype: object=None, copy: object=None) -> Any: ...
+    def __array_ufunc__(
+        self,
+        function: object,
+        kind: str,
+        *inputs: object,
+        **options: object,
+    ) -> Any: ...
     def __dlpack__(
         self,
         *,
@@ -203,25 +246,29 @@ class Tensor:
         dl_device: object=None,
         copy: object=None,
     ) -> Any: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __dlpack_device__(self) -> tuple[_Int, _Int]: ...
+    def __format__(self, specification: str) -> str: ...
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]: ...
+    def __round__(self, ndigits: _Int | None=None) -> Tensor: ...
     def abs(self) -> Tensor:
         """Absolute value."""
     def acos(self) -> Tensor:
         """Inverse cosine, in radians."""
     def acosh(self) -> Tensor:
         """Inverse hyperbolic cosine."""
+    def add(self, other: _Operand) -> Tensor:
+        """Sum of a and b."""
     def add_(self, other: _Operand) -> Self:
         """The operator's result, written in place."""
-    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: float=1.0, alpha: float=1.0) -> Self:
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: _Float=1.0, alpha: _Float=1.0) -> Self:
         """beta * self + alpha * (mat1 @ mat2), written in place."""
-    def all(self, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    def all(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Whether all elements are nonzero."""
-    def any(self, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    def any(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Whether any element is nonzero."""
-    def argmax(self, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
+    def argmax(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Index of the first largest element (of the flattened x by default)."""
-    def argmin(self, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
+    def argmin(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Index of the first smallest element (of the flattened x by default)."""
     def asin(self) -> Tensor:
         """Inverse sine, in radians."""
@@ -231,6 +278,8 @@ class Tensor:
         """Converted to another dtype; itself where it has it."""
     def atan(self) -> Tensor:
         """Inverse tangent, in radians."""
+    def atan2(self, other: _Operand) -> Tensor:
+        """Angle of the point (b, a), in radians."""
     def atanh(self) -> Tensor:
         """Inverse hyperbolic tangent."""
     def backward(
@@ -241,10 +290,27 @@ class Tensor:
         plan: _Bool=False,
     ) -> None:
         """Adds the gradient of this tensor to the grad of every leaf it was computed from; ..."""
-    def broadcast_to(self, shape: int | Sequence[int]) -> Tensor:
+    def bfloat16(self) -> Tensor:
+        """As bfloat16; itself where it is one."""
+    def bool(self) -> Tensor:
+        """As bool; itself where it is one."""
+    @overload
+    def broadcast_to(self, shape: _Int | Sequence[_Int]) -> Tensor:
         """Axes of extent 1 repeated, as a view."""
+    @overload
+    def broadcast_to(self, *shape: _Int) -> Tensor: ...
+    def byte(self) -> Tensor:
+        """As uint8; itself where it is one."""
     def ceil(self) -> Tensor:
         """Smallest whole number not below x."""
+    def char(self) -> Tensor:
+        """As int8; itself where it is one."""
+    def clamp(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
+        """Limited to the range from min to max."""
+    def clip(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
+        """Limited to the range from min to max."""
+    def clone(self) -> Tensor:
+        """The same values in fresh row-major memory."""
     def contiguous(self) -> Tensor:
         """Itself where row-major, else a copy."""
     def copy(self) -> Tensor:
@@ -255,47 +321,86 @@ class Tensor:
         """Cosine; x in radians."""
     def cosh(self) -> Tensor:
         """Hyperbolic cosine."""
+    def cpu(self) -> Tensor:
+        """Itself: memory is the CPU's."""
     @property
-    def data_ptr(self) -> int:
+    def data_ptr(self) -> _Int:
         """Address of the first element."""
     def detach(self) -> Tensor:
         """The same memory outside the graph."""
     @property
     def device(self) -> str:
         """Where the memory is: 'cpu'."""
+    def dim(self) -> _Int:
+        """Number of dimensions, as `ndim`."""
+    def div(self, other: _Operand) -> Tensor:
+        """Quotient of a and b; whole numbers become floating-point first."""
     def div_(self, other: _Operand) -> Self:
         """The operator's result, written in place."""
+    def divide(self, other: _Operand) -> Tensor:
+        """Quotient of a and b; whole numbers become floating-point first."""
     def dot(self, other: Tensor) -> Tensor:
         """Matrix product."""
+    def double(self) -> Tensor:
+        """As float64; itself where it is one."""
     @property
     def dtype(self) -> _DType:
         """Element type."""
+    def element_size(self) -> _Int:
+        """Bytes an element."""
     def elu(self) -> Tensor:
         """x where positive, else exp(x) - 1."""
+    def eq(self, other: _Operand) -> Tensor:
+        """Whether a equals b."""
     def erf(self) -> Tensor:
         """Error function."""
     def exp(self) -> Tensor:
         """e to the power of each element."""
     def exp2(self) -> Tensor:
         """2 to the power of each element."""
-    def expand_dims(self, axis: int) -> Tensor:
+    @overload
+    def expand(self, shape: _Int | Sequence[_Int]) -> Tensor:
+        """Axes of extent 1 repeated, as a view; -1 keeps an axis as it is."""
+    @overload
+    def expand(self, *shape: _Int) -> Tensor: ...
+    def expand_as(self, other: Tensor) -> Tensor:
+        """Axes of extent 1 repeated to the shape of another tensor, as a view."""
+    def expand_dims(self, axis: _Int) -> Tensor:
         """A new axis of extent 1."""
     def expm1(self) -> Tensor:
         """exp(x) - 1, exact near 0."""
     def fill_(self, value: _Number) -> Self:
         """Every element set to one number."""
-    def flatten(self, start_axis: int=0, end_axis: int=-1) -> Tensor:
+    def flatten(self, start_axis: _Int=0, end_axis: _Int=-1) -> Tensor:
         """Axes merged into one."""
+    def float(self) -> Tensor:
+        """As float32; itself where it is one."""
     def floor(self) -> Tensor:
         """Largest whole number not above x."""
+    def floor_divide(self, other: _Operand) -> Tensor:
+        """Largest whole number not above a / b; 0 for whole numbers over 0."""
+    def ge(self, other: _Operand) -> Tensor:
+        """Whether a is at least b."""
     @property
     def grad(self) -> Tensor | None:
         """Gradient added up by backward, or None."""
     @grad.setter
     def grad(self, value: Tensor | None, /) -> None: ...
+    def greater(self, other: _Operand) -> Tensor:
+        """Whether a is above b."""
+    def greater_equal(self, other: _Operand) -> Tensor:
+        """Whether a is at least b."""
+    def gt(self, other: _Operand) -> Tensor:
+        """Whether a is above b."""
+    def half(self) -> Tensor:
+        """As float16; itself where it is one."""
+    def int(self) -> Tensor:
+        """As int32; itself where it is one."""
     @property
     def is_contiguous(self) -> _Bool:
         """Whether row-major without gaps."""
+    def is_floating_point(self) -> _Bool:
+        """Whether its dtype is a floating one."""
     @property
     def is_leaf(self) -> _Bool:
         """Whether no recorded op made it."""
@@ -308,8 +413,14 @@ class Tensor:
     def item(self) -> Any:
         """The only element as a number."""
     @property
-    def itemsize(self) -> int:
+    def itemsize(self) -> _Int:
         """Bytes an element."""
+    def le(self, other: _Operand) -> Tensor:
+        """Whether a is at most b."""
+    def less(self, other: _Operand) -> Tensor:
+        """Whether a is below b."""
+    def less_equal(self, other: _Operand) -> Tensor:
+        """Whether a is at most b."""
     def log(self) -> Tensor:
         """Natural logarithm."""
     def log10(self) -> Tensor:
@@ -318,50 +429,82 @@ class Tensor:
         """log(1 + x), exact near 0."""
     def log2(self) -> Tensor:
         """Logarithm to base 2."""
-    def log_softmax(self, axis: int=-1) -> Tensor:
+    def log_softmax(self, axis: _Int=-1) -> Tensor:
         """log(softmax(x)), computed in one pass."""
     def logical_not(self) -> Tensor:
         """Whether zero."""
-    def logsumexp(self, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    def logsumexp(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """log(sum(exp(x))) without overflow."""
+    def long(self) -> Tensor:
+        """As int64; itself where it is one."""
+    def lt(self, other: _Operand) -> Tensor:
+        """Whether a is below b."""
     @property
     def mT(self) -> Tensor:
         """The last two axes swapped, as a view."""
     def matmul(self, other: Tensor) -> Tensor:
         """Matrix product."""
-    def max(self, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    def max(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Largest element; NaN where there is one."""
-    def mean(self, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    def maximum(self, other: _Operand) -> Tensor:
+        """Larger of a and b; NaN if either is."""
+    def mean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Mean over all or some axes, in x's floating type."""
-    def min(self, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    def min(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Smallest element; NaN where there is one."""
+    def minimum(self, other: _Operand) -> Tensor:
+        """Smaller of a and b; NaN if either is."""
+    def mul(self, other: _Operand) -> Tensor:
+        """Product of a and b."""
     def mul_(self, other: _Operand) -> Self:
         """The operator's result, written in place."""
+    def multiply(self, other: _Operand) -> Tensor:
+        """Product of a and b."""
     @property
     def name(self) -> str:
         """Shown in error messages."""
     @name.setter
     def name(self, value: str, /) -> None: ...
     @property
-    def nbytes(self) -> int:
+    def nbytes(self) -> _Int:
         """Bytes of all elements."""
     @property
-    def ndim(self) -> int:
+    def ndim(self) -> _Int:
         """Number of dimensions."""
+    def ndimension(self) -> _Int:
+        """Number of dimensions, as `ndim`."""
+    def ne(self, other: _Operand) -> Tensor:
+        """Whether a differs from b."""
     def negative(self) -> Tensor:
         """Negative of each element."""
+    def nelement(self) -> _Int:
+        """Number of elements, as `size`."""
+    def not_equal(self, other: _Operand) -> Tensor:
+        """Whether a differs from b."""
+    def numel(self) -> _Int:
+        """Number of elements, as `size`."""
     def numpy(self) -> Any:
         """A NumPy array over the same memory."""
     @property
     def op(self) -> str | None:
         """Name of the recorded op that made it, or None."""
-    def permute_dims(self, *args: int | Sequence[int]) -> Tensor:
+    @overload
+    def permute(self, axes: _Int | Sequence[_Int]) -> Tensor:
         """Axes in another order, as a view."""
+    @overload
+    def permute(self, *axes: _Int) -> Tensor: ...
+    @overload
+    def permute_dims(self, axes: _Int | Sequence[_Int]) -> Tensor:
+        """Axes in another order, as a view."""
+    @overload
+    def permute_dims(self, *axes: _Int) -> Tensor: ...
     def positive(self) -> Tensor:
         """Each element unchanged."""
+    def pow(self, other: _Operand) -> Tensor:
+        """a to the power of b."""
     def prod(
         self,
-        axis: int | Sequence[int] | None=None,
+        axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
     ) -> Tensor:
@@ -374,6 +517,8 @@ class Tensor:
         """Calls hook(grad) when the gradient is complete; a returned tensor replaces it."""
     def relu(self) -> Tensor:
         """Larger of x and 0."""
+    def remainder(self, other: _Operand) -> Tensor:
+        """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0."""
     @property
     def requires_grad(self) -> _Bool:
         """Whether ops on it are recorded."""
@@ -381,8 +526,13 @@ class Tensor:
     def requires_grad(self, value: _Bool, /) -> None: ...
     def requires_grad_(self, requires_grad: _Bool=True) -> Self:
         """Sets requires_grad and returns the tensor."""
-    def reshape(self, *args: int | Sequence[int]) -> Tensor:
+    @overload
+    def reshape(self, shape: _Int | Sequence[_Int]) -> Tensor:
         """The same elements in another shape."""
+    @overload
+    def reshape(self, *shape: _Int) -> Tensor: ...
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """The same elements in the shape of another tensor."""
     def retain_grad(self) -> None:
         """Keeps the gradient of a result in its grad."""
     def round(self) -> Tensor:
@@ -390,12 +540,14 @@ class Tensor:
     def rsqrt(self) -> Tensor:
         """One over the square root."""
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[_Int, ...]:
         """Extents, a tuple of ints."""
+    def short(self) -> Tensor:
+        """As int16; itself where it is one."""
     def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-x))."""
     def sign(self) -> Tensor:
-        """-1, 0 or 1 by the sign."""
+        """-1, 0 or 1 by the sign; 0 for -0.0."""
     def signbit(self) -> Tensor:
         """Whether the sign bit is set."""
     def silu(self) -> Tensor:
@@ -405,9 +557,9 @@ class Tensor:
     def sinh(self) -> Tensor:
         """Hyperbolic sine."""
     @property
-    def size(self) -> int:
+    def size(self) -> _Int:
         """Number of elements."""
-    def softmax(self, axis: int=-1) -> Tensor:
+    def softmax(self, axis: _Int=-1) -> Tensor:
         """exp(x) / sum(exp(x)) along an axis."""
     def softplus(self) -> Tensor:
         """log(1 + exp(x)), without overflow."""
@@ -415,47 +567,77 @@ class Tensor:
         """Square root."""
     def square(self) -> Tensor:
         """Square of each element."""
-    def squeeze(self, axis: int | Sequence[int] | None=None) -> Tensor:
+    def squeeze(self, axis: _Int | Sequence[_Int] | None=None) -> Tensor:
         """Without the axes of extent 1."""
     def std(
         self,
-        axis: int | Sequence[int] | None=None,
-        correction: float=0.0,
+        axis: _Int | Sequence[_Int] | None=None,
+        correction: _Float=0.0,
         keepdims: _Bool=False,
     ) -> Tensor:
         """Standard deviation."""
+    def stride(self) -> tuple[_Int, ...]:
+        """Steps between elements, in elements, as `strides`."""
     @property
-    def strides(self) -> tuple[int, ...]:
+    def strides(self) -> tuple[_Int, ...]:
         """Steps between elements, in elements."""
+    def sub(self, other: _Operand) -> Tensor:
+        """Difference of a and b."""
     def sub_(self, other: _Operand) -> Self:
         """The operator's result, written in place."""
+    def subtract(self, other: _Operand) -> Tensor:
+        """Difference of a and b."""
     def sum(
         self,
-        axis: int | Sequence[int] | None=None,
+        axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
     ) -> Tensor:
         """Sum over all or some axes; of integers in 64 bits."""
+    def swapaxes(self, axis0: _Int, axis1: _Int) -> Tensor:
+        """Two axes swapped, as a view."""
+    def t(self) -> Tensor:
+        """The transpose of a matrix, as a view; itself below 2 dimensions."""
     def tan(self) -> Tensor:
         """Tangent; x in radians."""
     def tanh(self) -> Tensor:
         """Hyperbolic tangent."""
+    def to(
+        self,
+        target: Tensor | _DTypeLike | None=None,
+        dtype: _DTypeLike | None=None,
+        device: str | None=None,
+        copy: _Bool=False,
+        non_blocking: _Bool=False,
+    ) -> Tensor:
+        """In another dtype, or that of another tensor, or on a device, which is 'cpu'; ..."""
     def tolist(self) -> Any:
         """Nested lists of numbers."""
-    def transpose(self, axis0: int, axis1: int) -> Tensor:
+    def transpose(self, axis0: _Int, axis1: _Int) -> Tensor:
         """Two axes swapped, as a view."""
     def trunc(self) -> Tensor:
         """Whole part, towards zero."""
+    def type_as(self, other: Tensor) -> Tensor:
+        """In the dtype of another tensor; itself where it has it."""
+    def unsqueeze(self, axis: _Int) -> Tensor:
+        """A new axis of extent 1."""
     def var(
         self,
-        axis: int | Sequence[int] | None=None,
-        correction: float=0.0,
+        axis: _Int | Sequence[_Int] | None=None,
+        correction: _Float=0.0,
         keepdims: _Bool=False,
     ) -> Tensor:
         """Variance."""
     @property
-    def version(self) -> int:
+    def version(self) -> _Int:
         """How often its memory was changed in place."""
+    @overload
+    def view(self, shape: _Int | Sequence[_Int]) -> Tensor:
+        """The same memory in another shape; ValueError where that takes a copy."""
+    @overload
+    def view(self, *shape: _Int) -> Tensor: ...
+    def view_as(self, other: Tensor) -> Tensor:
+        """The same memory in the shape of another tensor."""
     def zero_(self) -> Self:
         """Every element set to 0."""
 
@@ -557,13 +739,16 @@ def _checkpoint(function: object, inputs: list[Any]) -> Any: ...
 def _current_task() -> object:
     """The task that this thread runs, or None."""
 def _dtype_named(arg: _DTypeLike, /) -> _DType: ...
+def _enter_grad_mode(block: object, enabled: _Bool) -> None: ...
+def _enter_kernels(block: object, isa: str | None, forced: dict[str, Any]) -> None: ...
 def _faults_left() -> int: ...
 def _last_plan() -> dict[str, int]: ...
+def _leave_modes(block: object) -> None: ...
 def _leaves(arg: Tensor, /) -> list[Tensor]: ...
+def _on_collection(arg0: str, arg1: dict[str, Any], /) -> None: ...
 def _scratch_reset_peaks() -> None: ...
 def _scratch_stats() -> dict[str, int]: ...
 def _set_faults_after(arg: int, /) -> None: ...
-def _set_grad_mode(arg: _Bool, /) -> _Bool: ...
 def _set_task_classes(
     task: object,
     cancelled: object,
@@ -572,9 +757,7 @@ def _set_task_classes(
 ) -> None:
     """What submissions are made of: once, before the first scheduler."""
 def _start_memory_log(arg: int, /) -> None: ...
-def _start_observing() -> int: ...
 def _stop_memory_log() -> tuple[list[dict[str, Any]], int]: ...
-def _stop_observing(outer: int, keep: _Bool=True) -> list[dict[str, Any]]: ...
 def _to_dlpack(x: Tensor, max_version: object, dl_device: object, copy: object) -> object: ...
 def _transfer_cancel_task(task: int) -> int:
     """Cancels a task's transfers; returns how many there were."""
@@ -606,9 +789,9 @@ def acos(x: _Operand) -> Tensor:
 def acosh(x: _Operand) -> Tensor:
     """Inverse hyperbolic cosine."""
 def active_device() -> str:
-    """Device that ops run on."""
+    """Device that this thread's ops run on."""
 def active_isa() -> str:
-    """Instruction set of the kernels in use."""
+    """Instruction set of the kernels that this thread uses."""
 def adagrad_step(
     params: Sequence[Tensor],
     sums: Sequence[Tensor],
@@ -654,7 +837,7 @@ def arange(
     stop: _Number | None=None,
     step: _Number=1,
     dtype: _DTypeLike | None=None,
-    device: object=None,
+    device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor:
     """start, start + step, ... up to but without stop."""
@@ -665,7 +848,7 @@ def argmin(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
 def asarray(
     obj: object,
     dtype: _DTypeLike | None=None,
-    device: object=None,
+    device: str | None=None,
     copy: _Bool | None=None,
 ) -> Tensor:
     """A tensor from nested lists, numbers, or anything with the buffer protocol or ..."""
@@ -686,23 +869,37 @@ def bernoulli(
     size: int | Sequence[int],
     dtype: _DTypeLike=...,
     generator: Generator | None=None,
+    device: str | None=None,
 ) -> Tensor:
     """1 with probability p, else 0."""
 def bitwise_and(a: _Operand, b: _Operand) -> Tensor:
     """Bits set in both."""
+def bitwise_left_shift(a: _Operand, b: _Operand) -> Tensor:
+    """a with its bits moved up by b places; none are left from the type's width on."""
 def bitwise_or(a: _Operand, b: _Operand) -> Tensor:
     """Bits set in either."""
+def bitwise_right_shift(a: _Operand, b: _Operand) -> Tensor:
+    """a with its bits moved down by b places; the sign stays."""
 def bitwise_xor(a: _Operand, b: _Operand) -> Tensor:
     """Bits set in exactly one."""
 def broadcast_shapes(shapes: Sequence[int | Sequence[int]]) -> tuple[int, ...]:
     """The shape that all of `shapes` broadcast to."""
+@overload
 def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor:
     """Axes of extent 1 repeated, as a view."""
+@overload
+def broadcast_to(x: Tensor, *shape: int) -> Tensor: ...
+def cat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
+    """Tensors joined along an existing axis (None: flattened)."""
 def ceil(x: _Operand) -> Tensor:
     """Smallest whole number not below x."""
+def clamp(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
+    """x limited to the range from min to max."""
 def clip(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
     """x limited to the range from min to max."""
-def concat(arrays: Sequence[Tensor], *, axis: int | None=0) -> Tensor:
+def concat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
+    """Tensors joined along an existing axis (None: flattened)."""
+def concatenate(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
     """Tensors joined along an existing axis (None: flattened)."""
 def copysign(a: _Operand, b: _Operand) -> Tensor:
     """Magnitude of a with the sign of b."""
@@ -732,14 +929,22 @@ def dropout(
     """Zeroes elements with probability p and scales the rest by 1 / (1 - p), while ..."""
 def elu(x: _Operand) -> Tensor:
     """x where positive, else exp(x) - 1."""
+@overload
 def empty(
     shape: int | Sequence[int],
     dtype: _DTypeLike | None=None,
-    device: object=None,
+    device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor:
     """A tensor with unspecified contents."""
-def empty_like(x: Tensor, dtype: _DTypeLike | None=None, device: object=None) -> Tensor:
+@overload
+def empty(
+    *shape: int,
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
+def empty_like(x: Tensor, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
     """Like empty, shape and dtype from x."""
 def env_text(name: str) -> str:
     """Value of TILEWRIGHT_<name>, or '' where unset."""
@@ -753,7 +958,7 @@ def exp(x: _Operand) -> Tensor:
     """e to the power of each element."""
 def exp2(x: _Operand) -> Tensor:
     """2 to the power of each element."""
-def expand_dims(x: Tensor, *, axis: int=0) -> Tensor:
+def expand_dims(x: Tensor, axis: int=0) -> Tensor:
     """A new axis of extent 1."""
 def expm1(x: _Operand) -> Tensor:
     """exp(x) - 1, exact near 0."""
@@ -762,20 +967,20 @@ def eye(
     n_cols: int | None=None,
     k: int=0,
     dtype: _DTypeLike | None=None,
-    device: object=None,
+    device: str | None=None,
 ) -> Tensor:
     """Ones on the k-th diagonal, zeros elsewhere."""
-def flip(x: Tensor, *, axis: int | Sequence[int] | None=None) -> Tensor:
+def flip(x: Tensor, axis: int | Sequence[int] | None=None) -> Tensor:
     """Order reversed along axes (all by default), as a view."""
 def floor(x: _Operand) -> Tensor:
     """Largest whole number not above x."""
 def floor_divide(a: _Operand, b: _Operand) -> Tensor:
     """Largest whole number not above a / b; 0 for whole numbers over 0."""
 def force_kernel(op: str, name: str) -> None:
-    """Forces a kernel by name; '' lifts it."""
+    """Forces a kernel by name on this thread; '' lifts it."""
 def forced_kernel(op: str) -> str:
-    """Name of the forced kernel, or ''."""
-def from_dlpack(x: object, *, device: object=None, copy: object=None) -> Tensor:
+    """Name of the kernel forced on this thread, or ''."""
+def from_dlpack(x: object, *, device: str | None=None, copy: object=None) -> Tensor:
     """A tensor over the memory of an object with __dlpack__."""
 def frombuffer(
     buffer: Buffer,
@@ -783,12 +988,12 @@ def frombuffer(
     shape: int | Sequence[int] | None=None,
     offset: int=0,
 ) -> Tensor:
-    """A tensor over the bytes of a buffer, without a copy; offset in bytes."""
+    """A tensor over the bytes of a buffer; offset in bytes. Without a copy, except ..."""
 def full(
     shape: int | Sequence[int],
     fill_value: _Number,
     dtype: _DTypeLike | None=None,
-    device: object=None,
+    device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor:
     """A tensor of one value."""
@@ -796,7 +1001,7 @@ def full_like(
     x: Tensor,
     fill_value: _Number,
     dtype: _DTypeLike | None=None,
-    device: object=None,
+    device: str | None=None,
 ) -> Tensor:
     """Like full, shape and dtype from x."""
 def get_float32_matmul_precision() -> str:
@@ -822,7 +1027,7 @@ def greater_equal(a: _Operand, b: _Operand) -> Tensor:
 def hypot(a: _Operand, b: _Operand) -> Tensor:
     """sqrt(a * a + b * b) without overflow."""
 def is_grad_enabled() -> _Bool:
-    """Whether ops are being recorded."""
+    """Whether this thread's ops are recorded."""
 def isfinite(x: _Operand) -> Tensor:
     """Whether neither infinite nor NaN."""
 def isinf(x: _Operand) -> Tensor:
@@ -850,7 +1055,7 @@ def linspace(
     stop: float,
     num: int,
     dtype: _DTypeLike | None=None,
-    device: object=None,
+    device: str | None=None,
     endpoint: _Bool=True,
 ) -> Tensor:
     """num evenly spaced numbers from start to stop."""
@@ -911,23 +1116,40 @@ def normal(
     dtype: _DTypeLike=...,
     generator: Generator | None=None,
     requires_grad: _Bool=False,
+    device: str | None=None,
 ) -> Tensor:
     """Normally distributed numbers (Box and Muller, 1958)."""
 def not_equal(a: _Operand, b: _Operand) -> Tensor:
     """Whether a differs from b."""
 def one_hot(indices: Tensor, num_classes: int, dtype: _DTypeLike=...) -> Tensor:
     """1 at each index along a new last axis."""
+@overload
 def ones(
     shape: int | Sequence[int],
     dtype: _DTypeLike | None=None,
-    device: object=None,
+    device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor:
     """A tensor of ones."""
-def ones_like(x: Tensor, dtype: _DTypeLike | None=None, device: object=None) -> Tensor:
+@overload
+def ones(
+    *shape: int,
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
+def ones_like(x: Tensor, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
     """Like ones, shape and dtype from x."""
+@overload
+def permute(x: Tensor, axes: int | Sequence[int] | None) -> Tensor:
+    """Axes in another order, as a view."""
+@overload
+def permute(x: Tensor, *axes: int) -> Tensor: ...
+@overload
 def permute_dims(x: Tensor, axes: int | Sequence[int] | None) -> Tensor:
     """Axes in another order, as a view."""
+@overload
+def permute_dims(x: Tensor, *axes: int) -> Tensor: ...
 def pointwise_table() -> list[dict[str, Any]]:
     """The rows of the pointwise op table, as dictionaries."""
 def positive(x: _Operand) -> Tensor:
@@ -941,15 +1163,52 @@ def prod(
     dtype: _DTypeLike | None=None,
 ) -> Tensor:
     """Product over all or some axes; of integers in 64 bits."""
+@overload
+def rand(
+    size: int | Sequence[int]=...,
+    *,
+    dtype: _DTypeLike=...,
+    generator: Generator | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
+    """Uniform numbers in [0, 1)."""
+@overload
+def rand(
+    *size: int,
+    dtype: _DTypeLike=...,
+    generator: Generator | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
 def randint(
     low: int,
     high: int,
     size: int | Sequence[int],
     dtype: _DTypeLike=...,
     generator: Generator | None=None,
+    device: str | None=None,
 ) -> Tensor:
     """Whole numbers in [low, high)."""
-def randperm(n: int, generator: Generator | None=None) -> Tensor:
+@overload
+def randn(
+    size: int | Sequence[int]=...,
+    *,
+    dtype: _DTypeLike=...,
+    generator: Generator | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
+    """Normally distributed numbers of mean 0 and variance 1."""
+@overload
+def randn(
+    *size: int,
+    dtype: _DTypeLike=...,
+    generator: Generator | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
+def randperm(n: int, generator: Generator | None=None, device: str | None=None) -> Tensor:
     """0 to n - 1 in random order."""
 def reciprocal(x: _Operand) -> Tensor:
     """One over each element."""
@@ -957,8 +1216,11 @@ def relu(x: _Operand) -> Tensor:
     """Larger of x and 0."""
 def remainder(a: _Operand, b: _Operand) -> Tensor:
     """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0."""
+@overload
 def reshape(x: Tensor, shape: int | Sequence[int], *, copy: _Bool | None=None) -> Tensor:
     """The same elements in another shape; one extent may be -1."""
+@overload
+def reshape(x: Tensor, *shape: int, copy: _Bool | None=None) -> Tensor: ...
 def result_type(*args: Tensor | _DTypeLike | _Number) -> _DType:
     """The common type of tensors, dtypes and (weak) numbers."""
 def round(x: _Operand) -> Tensor:
@@ -966,15 +1228,15 @@ def round(x: _Operand) -> Tensor:
 def rsqrt(x: _Operand) -> Tensor:
     """One over the square root."""
 def set_device(name: str) -> None:
-    """Runs all ops on one device."""
+    """Runs this thread's ops on one device. Other threads keep theirs; a new thread ..."""
 def set_float32_matmul_precision(precision: str) -> None:
     """The least exact kernels that float32 matmul chooses freely: 'highest' (as exact ..."""
 def set_isa(name: str) -> None:
-    """Uses the kernels of one instruction set."""
+    """Uses the kernels of one instruction set on this thread."""
 def set_matmul_tuning(name: str, value: float) -> None:
     """Sets one of these numbers; raises ValueError for what its limits do not allow."""
 def set_num_threads(count: int) -> None:
-    """Sets the number of threads (1 to 1024)."""
+    """Sets the number of threads (1 to 1024), for the whole process."""
 def set_thread_pinning(on: _Bool) -> None:
     """Binds each worker to one processor, the first left to the caller, from the next ..."""
 def sgd_step(
@@ -992,7 +1254,7 @@ def sgd_step(
 def sigmoid(x: _Operand) -> Tensor:
     """1 / (1 + exp(-x))."""
 def sign(x: _Operand) -> Tensor:
-    """-1, 0 or 1 by the sign."""
+    """-1, 0 or 1 by the sign; 0 for -0.0."""
 def signbit(x: _Operand) -> Tensor:
     """Whether the sign bit is set."""
 def silu(x: _Operand) -> Tensor:
@@ -1011,7 +1273,7 @@ def square(x: _Operand) -> Tensor:
     """Square of each element."""
 def squeeze(x: Tensor, axis: int | Sequence[int] | None) -> Tensor:
     """Drops axes of extent 1."""
-def stack(arrays: Sequence[Tensor], *, axis: int=0) -> Tensor:
+def stack(arrays: Sequence[Tensor], axis: int=0) -> Tensor:
     """Tensors joined along a new axis."""
 def std(
     x: Tensor,
@@ -1029,12 +1291,19 @@ def sum(
     dtype: _DTypeLike | None=None,
 ) -> Tensor:
     """Sum over all or some axes; of integers in 64 bits."""
-def take(x: Tensor, indices: Tensor, *, axis: int=0) -> Tensor:
+def take(x: Tensor, indices: Tensor, axis: int=0) -> Tensor:
     """Elements at integer indices along an axis."""
 def tan(x: _Operand) -> Tensor:
     """Tangent; x in radians."""
 def tanh(x: _Operand) -> Tensor:
     """Hyperbolic tangent."""
+def tensor(
+    obj: object,
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
+    """A tensor with its own copy of the data, as asarray(obj, copy=True), outside any ..."""
 def tril(x: Tensor, k: int=0) -> Tensor:
     """The part of the last two axes on and below diagonal k."""
 def triu(x: Tensor, k: int=0) -> Tensor:
@@ -1048,8 +1317,11 @@ def uniform(
     dtype: _DTypeLike=...,
     generator: Generator | None=None,
     requires_grad: _Bool=False,
+    device: str | None=None,
 ) -> Tensor:
     """Uniform numbers in [low, high)."""
+def unsqueeze(x: Tensor, axis: int=0) -> Tensor:
+    """A new axis of extent 1."""
 def var(
     x: Tensor,
     axis: int | Sequence[int] | None=None,
@@ -1061,12 +1333,20 @@ def where(a: _Operand, b: _Operand, c: _Operand) -> Tensor:
     """b where a holds, else c."""
 def zero_grad(params: Sequence[Tensor]) -> None:
     """Drops the grads of params."""
+@overload
 def zeros(
     shape: int | Sequence[int],
     dtype: _DTypeLike | None=None,
-    device: object=None,
+    device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor:
     """A tensor of zeros."""
-def zeros_like(x: Tensor, dtype: _DTypeLike | None=None, device: object=None) -> Tensor:
+@overload
+def zeros(
+    *shape: int,
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
+def zeros_like(x: Tensor, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
     """Like zeros, shape and dtype from x."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from types import TracebackType
@@ -64,11 +65,13 @@ class Entry:
 
 
 class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a function)
-    """Records every op within a `with` block; a sequence of entries once the block has ended.
+    """Records this thread's ops within a `with` block; a sequence of entries once it has ended.
 
-    Observers nest: an outer one has the inner one's entries as well. The peaks that shares of the
-    roofline refer to are measured when an entry is first looked at, once a process, instruction
-    set and thread count.
+    Tasks that were submitted to a `Scheduler` inside are recorded as well, other threads' ops are
+    not. Observers nest, and may end in any order, on any thread: each has what ran while it was
+    there. One report may be used for several blocks, also by threads side by side. The peaks that
+    shares of the roofline refer to are measured when an entry is first looked at, once a process,
+    instruction set and thread count.
 
     >>> import tilewright as tw
     >>> with tw.explain() as report:
@@ -78,12 +81,13 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
     """
 
     def __init__(self) -> None:
+        self._lock = threading.RLock()  # garbage collection may end a block within a block
         self._recorded: list[Entry] = []
-        self._entries: list[Entry] | None = None
-        self._outer: list[int] = []
+        self._entries: list[Entry] = []  # of the first of those, with their share of the roofline
+        self._open: list[tuple[int, _core._Observing]] = []  # by thread
 
     def __enter__(self) -> explain:
-        self._outer.append(_core._start_observing())
+        self._open.append((threading.get_ident(), _core._Observing()))
         return self
 
     def __exit__(
@@ -93,17 +97,23 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
         traceback: TracebackType | None,
     ) -> None:
         threads = _core.get_num_threads()
-        for seen in _core._stop_observing(self._outer.pop()):
+        with self._lock:
+            me = threading.get_ident()
+            here = [i for i, (thread, _) in enumerate(self._open) if thread == me]
+            _, observing = self._open.pop(here[-1] if here else -1)
+        entries = []
+        for seen in observing.stop():
             candidates = tuple(Candidate(**candidate) for candidate in seen.pop("candidates"))
-            self._recorded.append(Entry(**seen, candidates=candidates, threads=threads))
-        self._entries = None
+            entries.append(Entry(**seen, candidates=candidates, threads=threads))
+        self._recorded.extend(entries)
 
     @property
     def entries(self) -> list[Entry]:
         """The ops in the order in which they ran."""
-        if self._entries is None:
-            self._entries = [_with_roofline(entry) for entry in self._recorded]
-        return self._entries
+        with self._lock:
+            for entry in self._recorded[len(self._entries) :]:
+                self._entries.append(_with_roofline(entry))
+            return self._entries
 
     @overload
     def __getitem__(self, at: int) -> Entry: ...

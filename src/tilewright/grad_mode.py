@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, TypeVar
-
 from tilewright import _core
+from tilewright.modes import ModeBlock
 
-_F = TypeVar("_F", bound=Callable[..., Any])
 
-
-class set_grad_enabled:  # noqa: N801  (PyTorch's name)
-    """Context manager and decorator: ops inside are recorded, or not.
+class set_grad_enabled(ModeBlock):  # noqa: N801  (PyTorch's name)
+    """Context manager and decorator: this thread's ops inside are recorded, or not.
 
     >>> import tilewright as tw
     >>> with tw.set_grad_enabled(False):
@@ -22,25 +17,13 @@ class set_grad_enabled:  # noqa: N801  (PyTorch's name)
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
-        self._before: list[bool] = []
 
-    def __enter__(self) -> None:
-        self._before.append(_core._set_grad_mode(self.enabled))
-
-    def __exit__(self, *exception: object) -> None:
-        _core._set_grad_mode(self._before.pop())
-
-    def __call__(self, function: _F) -> _F:
-        @wraps(function)
-        def wrapped(*args: Any, **options: Any) -> Any:
-            with set_grad_enabled(self.enabled):
-                return function(*args, **options)
-
-        return wrapped  # type: ignore[return-value]  # wraps keeps the signature
+    def _enter(self) -> None:
+        _core._enter_grad_mode(self, self.enabled)
 
 
 class no_grad(set_grad_enabled):  # noqa: N801  (PyTorch's name)
-    """Context manager and decorator: ops inside are not recorded."""
+    """Context manager and decorator: this thread's ops inside are not recorded."""
 
     def __init__(self) -> None:
         super().__init__(False)

@@ -1,4 +1,4 @@
-"""Tensors in files: the safetensors format, written atomically.
+"""Tensors in files, alone or in nested dictionaries: safetensors, written atomically.
 
 Source of the format: https://github.com/huggingface/safetensors (8 bytes length, a JSON header,
 the elements). It is read and written here rather than by the safetensors package so that tensors
@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
 import tilewright as tw
-from tilewright import Tensor
+from tilewright import Tensor, nesting
 
 _CODES = {
     "bool": "BOOL",
@@ -44,6 +44,8 @@ _LARGEST_HEADER_BYTES = 100_000_000
 # The engine's own limit on axes.
 _LARGEST_RANK = 8
 TEMPORARY_SUFFIX = ".tilewright-tmp"
+# The text of a nested structure, among the metadata; other readers see the flat tensors.
+_STRUCTURE = "tilewright:structure"
 
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
@@ -60,24 +62,31 @@ class _Entry(NamedTuple):
 
 
 def save(
-    tensors: Mapping[str, Tensor],
+    tensors: Mapping[str, Any],
     path: Path,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
     """Writes named tensors, such as a module's `state_dict()`, as a safetensors file.
 
+    Values may be dicts, lists, tuples, texts, numbers, bools and None as well, so that a whole
+    checkpoint is one file: tensors get dotted names, the rest stands as JSON in the metadata.
+
     The file appears whole or not at all: after a failure or a kill an older file of that name is
-    intact. Raises TypeError for anything but named tensors, ValueError for a name that is no valid
-    Unicode and OSError, with the path, where the file cannot be written.
+    intact. Raises TypeError for what is neither, ValueError for a name that is no valid Unicode and
+    OSError, with the path, where the file cannot be written.
 
     >>> import tempfile, tilewright as tw
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     tw.save({"x": tw.asarray([1.0, 2.0])}, f"{folder}/x.safetensors")
-    ...     tw.load(f"{folder}/x.safetensors")["x"].tolist()
-    [1.0, 2.0]
+    ...     tw.save({"model": {"x": tw.asarray([1.0, 2.0])}, "epoch": 3}, f"{folder}/x.safetensors")
+    ...     held = tw.load(f"{folder}/x.safetensors")
+    ...     held["model"]["x"].tolist(), held["epoch"]
+    ([1.0, 2.0], 3)
     """
-    _check_tensors(tensors)
+    _check_names(tensors)
     _check_metadata(metadata)
+    if not nesting.is_flat(tensors):
+        tensors, structure = nesting.flatten(tensors)
+        metadata = {**(metadata or {}), _STRUCTURE: structure}
     # Largest elements first keeps every tensor aligned to its element size.
     names = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
     header = _header({name: tensors[name] for name in names}, metadata)
@@ -88,23 +97,31 @@ def save(
                 file.write(tensors[name].detach().contiguous())
 
 
-def load(path: Path) -> dict[str, Tensor]:
-    """Reads all tensors of a safetensors file.
+def load(path: Path) -> dict[str, Any]:
+    """Reads all tensors of a safetensors file, in the nested structure in which they were saved.
 
     Raises FileNotFoundError, ValueError that says what is wrong with a damaged or truncated file,
     and TypeError for element types that Tilewright does not have.
     """
     path = os.fsdecode(path)
     with open(path, "rb") as file:
-        entries, _, first = _read_header(file, path)
-        return {entry.name: _read_tensor(file, first, entry, path) for entry in entries}
+        entries, metadata, first = _read_header(file, path)
+        tensors = {entry.name: _read_tensor(file, first, entry, path) for entry in entries}
+    if _STRUCTURE not in metadata:
+        return tensors
+    try:
+        return nesting.restore(metadata[_STRUCTURE], tensors)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def load_metadata(path: Path) -> dict[str, str]:
     """The texts that were saved beside the tensors."""
     path = os.fsdecode(path)
     with open(path, "rb") as file:
-        return _read_header(file, path)[1]
+        metadata = _read_header(file, path)[1]
+    metadata.pop(_STRUCTURE, None)
+    return metadata
 
 
 def locate(path: Path, name: str) -> tuple[tuple[int, ...], Any, int]:
@@ -122,25 +139,25 @@ def locate(path: Path, name: str) -> tuple[tuple[int, ...], Any, int]:
     raise KeyError(f"{path}: no tensor {name!r}; there are: {known}")
 
 
-def _check_tensors(tensors: Any) -> None:
+def _check_names(tensors: Any) -> None:
     if not isinstance(tensors, Mapping):
         raise TypeError(
             f"save: expected a dict of tensors, such as model.state_dict(), "
             f"got {type(tensors).__name__}"
         )
-    for name, tensor in tensors.items():
+    for name in tensors:
         if not isinstance(name, str) or name == "__metadata__":
             raise TypeError(f"save: {name!r} cannot name a tensor")
         if not _is_unicode(name):
             raise ValueError(f"save: {name!r} cannot name a tensor: it holds a lone surrogate")
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"save: {name!r} is a {type(tensor).__name__}, not a tensor")
 
 
 def _check_metadata(metadata: Mapping[str, str] | None) -> None:
     for key, value in (metadata or {}).items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise TypeError(f"save: metadata maps text to text; {key!r}: {value!r} does not")
+        if key == _STRUCTURE:
+            raise ValueError(f"save: metadata {key!r} is the name of the nested structure's text")
         if not _is_unicode(key + value):
             raise ValueError(f"save: metadata {key!r}: {value!r} holds a lone surrogate")
 
@@ -166,6 +183,11 @@ def _header(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None) -
         }
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
+    if len(text) > _LARGEST_HEADER_BYTES:
+        raise ValueError(
+            f"save: names and values beside the tensors take {len(text)} bytes, the format allows "
+            f"{_LARGEST_HEADER_BYTES}; make tensors of long lists"
+        )
     return struct.pack("<Q", len(text)) + text
 
 
@@ -193,6 +215,20 @@ def atomic_writer(path: str, who: str) -> Iterator[IO[bytes]]:
             raise _named(error, target, who) from None
         raise
     _sync_folder(os.path.dirname(target))
+
+
+def write_whole(path: Path, content: bytes, who: str) -> None:
+    """Writes a file that appears whole or not at all; to a device or a pipe, as it is.
+
+    Raises OSError that starts with `who`.
+    """
+    name = os.fsdecode(path)
+    if os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name):
+        with open(name, "wb") as file:
+            file.write(content)
+        return
+    with atomic_writer(name, who) as file:
+        file.write(content)
 
 
 def _mode_of_regular_file(target: str, who: str) -> int | None:

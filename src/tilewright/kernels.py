@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from tilewright import _core
+from tilewright.modes import ModeBlock
 
 
 def ops() -> list[str]:
@@ -21,7 +20,7 @@ def names(op: str) -> list[str]:
     >>> tw.kernels.names("matmul")[:2]
     ['naive', 'tiled']
     """
-    return [kernel["name"] for kernel in describe(op)]
+    return [kernel["name"] for kernel in _described(op, "names")]
 
 
 def describe(op: str) -> list[dict[str, Any]]:
@@ -34,9 +33,16 @@ def describe(op: str) -> list[dict[str, Any]]:
 
     Raises ValueError for an op without kernels.
     """
+    return _described(op, "describe")
+
+
+def _described(op: str, caller: str) -> list[dict[str, Any]]:
+    if not isinstance(op, str):
+        raise TypeError(f"kernels.{caller}: op must be a str, got {op!r}")
     kernels = list(_core.kernels_of_op(op))
     if not kernels:
-        raise ValueError(f"no kernels for op {op!r}; ops with kernels: {', '.join(ops())}")
+        known = ", ".join(ops())
+        raise ValueError(f"kernels.{caller}: no kernels for op {op!r}; ops with kernels: {known}")
     return kernels
 
 
@@ -53,25 +59,21 @@ def _forced(op: str) -> str:
         return ""
 
 
-@contextmanager
-def use(*, isa: str | None = None, **forced: str) -> Iterator[None]:
-    """Forces kernels by op, and the instruction set of all kernels, within a `with` block.
+class use(ModeBlock):  # noqa: N801  (a context manager, used like a function)
+    """Forces kernels by op, and the instruction set of all kernels, on this thread within a block.
 
-    Raises ValueError for unknown names; what was in force before is restored.
+    Raises ValueError for unknown names; what was in force before is restored. Other threads keep
+    what they have; a new one starts with what the environment forces, a task of a `Scheduler` with
+    its submitter's.
 
     >>> import tilewright as tw
     >>> with tw.kernels.use(matmul="tiled"):
     ...     y = tw.ones((4, 4)) @ tw.ones((4, 4))
     """
-    before = {op: _forced(op) for op in forced}
-    isa_before = _core.active_isa()
-    try:
-        if isa is not None:
-            _core.set_isa(isa)
-        for op, name in forced.items():
-            _core.force_kernel(op, name)
-        yield
-    finally:
-        for op, name in before.items():
-            _core.force_kernel(op, name)
-        _core.set_isa(isa_before)
+
+    def __init__(self, *, isa: str | None = None, **forced: str) -> None:
+        self.isa = isa
+        self.forced = forced
+
+    def _enter(self) -> None:
+        _core._enter_kernels(self, self.isa, self.forced)

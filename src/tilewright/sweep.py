@@ -2,57 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
-import itertools
 import json
+import math
 import os
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tilewright import train as job
+from tilewright.io import write_whole
 from tilewright.memory import Pool
 from tilewright.runtime import Scheduler, current_task
+from tilewright.runtime.timeline import EARLIER, draw_timeline, write_timeline
+from tilewright.sweep_file import KEYS, Configuration, read_configurations
 
-_SWEEP_KEYS = ("data", "epochs")
-# The configuration's word to the training's.
-_OPTIONS = {
-    "lr": "lr", "hidden": "hidden", "batch_size": "batch", "optimizer": "optimizer", "seed": "seed",
-    "epochs": "epochs",
-}  # fmt: skip
+__all__ = ["Configuration", "Row", "Sweep", "estimate_bytes", "read_configurations"]
+
 _FLOAT32_BYTES = 4
 # Buffers as large as the parameters that each optimiser keeps.
 _STATE_BUFFERS = {"sgd": 0, "momentum": 1, "adam": 2}
 _TICK_SECONDS = 0.1
-
-
-@dataclass(frozen=True)
-class Configuration:
-    """One training of a sweep: the data's name and what differs from its default options."""
-
-    data: str
-    settings: Mapping[str, Any]
-
-    @property
-    def digest(self) -> str:
-        """Names the result: equal for equal configurations, in whatever order they are written."""
-        told = json.dumps({"data": self.data, **self.settings}, sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
-
-    def options(self) -> job.Options:
-        """The training's options; raises ValueError or TypeError for values that cannot be."""
-        given = {_OPTIONS[key]: value for key, value in self.settings.items()}
-        for name in ("epochs", "batch", "hidden", "seed"):
-            if type(given.get(name, 0)) is not int:
-                raise TypeError(f"sweep: {name} must be a whole number, got {given[name]!r}")
-        if not (given.get("lr") is None or 0 < given["lr"] < float("inf")):
-            raise ValueError(f"sweep: lr must be a number above 0, got {given['lr']!r}")
-        return replace(job.default_options(self.data), **given)
 
 
 @dataclass
@@ -68,6 +40,9 @@ class Row:
     seconds: float = 0.0
     error: str | None = None
     resumed: bool = False
+    # Where and when it ran: worker, and submitted_ns, started_ns and ended_ns since session_ns, the
+    # start of its sweep since 1970. None before, and in results of earlier versions.
+    timing: dict[str, int] | None = None
 
     @property
     def done(self) -> bool:
@@ -97,30 +72,9 @@ class Row:
             "seconds": self.seconds,
             "estimate_bytes": self.estimate_bytes,
             "epochs": self.epochs,
+            "timing": self.timing,
             "error": self.error,
         }
-
-
-def read_configurations(path: str | os.PathLike[str]) -> list[Configuration]:
-    """The configurations of a TOML or JSON file, each once, in the order of the file.
-
-    `[sweep]` has `data` ("digits" or "mnist") and `epochs`; `[grid]` a list for each option, of
-    which all combinations are trained; `[[runs]]` single ones. Raises ValueError for unknown keys,
-    with those that are known, and for a file that holds no configuration.
-    """
-    tables = _parse(Path(path))
-    _check_keys(tables, ("sweep", "grid", "runs"), f"{path}")
-    common = _table(tables, "sweep", path)
-    _check_keys(common, _SWEEP_KEYS, f"{path}: [sweep]")
-    data = common.get("data", "digits")
-    if data not in ("digits", "mnist"):
-        raise ValueError(f"{path}: [sweep] data is digits or mnist, got {data!r}")
-    shared = {"epochs": common["epochs"]} if "epochs" in common else {}
-    found = [*_grid(_table(tables, "grid", path), path), *_runs(tables.get("runs", []), path)]
-    configurations = [Configuration(data, {**shared, **settings}) for settings in found]
-    if not configurations:
-        raise ValueError(f"{path}: no configuration; write a [grid] or [[runs]]")
-    return list({each.digest: each for each in configurations}.values())
 
 
 def estimate_bytes(task: job.Task, options: job.Options) -> int:
@@ -174,6 +128,7 @@ class Sweep:
         second on this thread. A configuration that fails is a row with its error. `trace` names a
         file for the timeline of the trainings: a picture, or Chrome's trace format for .json.
         """
+        self._session_ns, self._clock_ns = time.time_ns(), time.monotonic_ns()
         with Scheduler(memory_bytes, workers) as scheduler:
             for row in self.rows:
                 if not row.done:
@@ -182,8 +137,10 @@ class Sweep:
                 on_tick()
         on_tick()
         if trace is not None:
-            write = scheduler.trace if Path(trace).suffix == ".json" else scheduler.plot
-            write(trace)
+            records = earlier_records(self.rows)
+            end = max((record["ended_ns"] for record in records), default=0)
+            records += [_shifted(record, end - self._clock_ns) for record in scheduler.tasks()]
+            (write_timeline if Path(trace).suffix == ".json" else draw_timeline)(records, trace)
         ordered = sorted(self.rows, key=lambda row: -row.accuracy if row.epochs else 1.0)
         if self.out is not None:
             _write_json(self.out / "results.json", [row.as_dict() for row in ordered])
@@ -217,7 +174,10 @@ class Sweep:
             current_task().check()
 
         try:
-            job.train(self.task, options, on_batch, on_epoch)
+            try:
+                job.train(self.task, options, on_batch, on_epoch)
+            finally:
+                row.timing = self._timing(current_task().stats())
         except CancelledError as error:
             row.state, row.error = "cancelled", str(error)
             raise
@@ -225,6 +185,15 @@ class Sweep:
             self._end(row, "failed", error)
         else:
             self._end(row, "completed", None)
+
+    def _timing(self, stats: Mapping[str, Any]) -> dict[str, int]:
+        times = {name: int(stats[name]) for name in ("submitted_ns", "started_ns")}
+        times["ended_ns"] = time.monotonic_ns()
+        return {
+            "session_ns": self._session_ns,
+            "worker": int(stats["worker"]),
+            **{name: value - self._clock_ns for name, value in times.items()},
+        }
 
     def _end(self, row: Row, state: str, error: Exception | None) -> None:
         row.error = None if error is None else f"{type(error).__name__}: {error}"
@@ -238,60 +207,10 @@ class Sweep:
         return self.out / f"{row.configuration.digest}.json"
 
 
-def _parse(path: Path) -> dict[str, Any]:
-    text = path.read_text(encoding="utf-8")
-    try:
-        tables = json.loads(text) if path.suffix == ".json" else _toml().loads(text)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    if not isinstance(tables, dict):
-        raise ValueError(f"{path}: expected tables, got {type(tables).__name__}")
-    return tables
-
-
-def _toml() -> Any:
-    if sys.version_info < (3, 11):
-        raise ImportError("reading TOML needs Python 3.11; write the configuration as .json")
-    import tomllib  # noqa: PLC0415  (not there before Python 3.11)
-
-    return tomllib
-
-
-def _table(tables: Mapping[str, Any], name: str, path: object) -> dict[str, Any]:
-    table = tables.get(name, {})
-    if not isinstance(table, dict):
-        raise ValueError(f"{path}: {name} must be a table, got {table!r}")
-    return table
-
-
-def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:
-    for key in table:
-        if key not in known:
-            raise ValueError(f"{place}: unknown key {key!r}; known: {', '.join(known)}")
-
-
-def _grid(table: dict[str, Any], path: object) -> Iterator[dict[str, Any]]:
-    _check_keys(table, tuple(_OPTIONS), f"{path}: [grid]")
-    for key, values in table.items():
-        if not isinstance(values, list) or not values:
-            raise ValueError(f"{path}: [grid] {key} must be a list of values, got {values!r}")
-    if table:
-        for values in itertools.product(*table.values()):
-            yield dict(zip(table, values, strict=True))
-
-
-def _runs(runs: Any, path: object) -> Iterator[dict[str, Any]]:
-    if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
-        raise ValueError(f"{path}: runs must be tables, each headed [[runs]]")
-    for run in runs:
-        _check_keys(run, tuple(_OPTIONS), f"{path}: [[runs]]")
-        yield run
-
-
 def _names(configurations: list[Configuration]) -> list[str]:
     """What tells each from the others."""
-    keys = [key for key in _OPTIONS if len({_shown(c, key) for c in configurations}) > 1]
-    keys = keys or [key for key in _OPTIONS if _shown(configurations[0], key)]
+    keys = [key for key in KEYS if len({_shown(c, key) for c in configurations}) > 1]
+    keys = keys or [key for key in KEYS if _shown(configurations[0], key)]
     told = [", ".join(filter(None, (_shown(c, key) for key in keys))) for c in configurations]
     return [text or "defaults" for text in told]
 
@@ -307,18 +226,68 @@ def _take_over(row: Row, path: Path) -> None:
         held = json.loads(path.read_text(encoding="utf-8"))
         same = held["configuration"] == dict(row.configuration.settings)
         if same and held["data"] == row.configuration.data and held["state"] == "completed":
-            row.epochs, row.seconds = held["epochs"], held["seconds"]
-            row.estimate_bytes = held["estimate_bytes"]
-            row.total_epochs, row.resumed, row.state = len(row.epochs), True, "completed"
-    except (OSError, ValueError, KeyError, TypeError):
+            epochs, seconds = held["epochs"], held["seconds"]
+            loss, accuracy = float(epochs[-1]["loss"]), float(epochs[-1]["accuracy"])
+            memory, timing = int(held["estimate_bytes"]), _checked_timing(held.get("timing"))
+            if not math.isnan(loss) and 0 <= accuracy <= 1 and seconds >= 0:
+                row.epochs, row.seconds, row.timing = epochs, seconds, timing
+                row.estimate_bytes = memory
+                row.total_epochs, row.resumed, row.state = len(row.epochs), True, "completed"
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
         return
+
+
+def _checked_timing(held: Any) -> dict[str, int] | None:
+    names = ("session_ns", "worker", "submitted_ns", "started_ns", "ended_ns")
+    if not isinstance(held, dict):
+        return None
+    timing = {name: held.get(name) for name in names}
+    if not all(type(value) is int and value >= 0 for value in timing.values()):
+        return None
+    return timing  # type: ignore[return-value]  # checked above
+
+
+def earlier_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """What the taken over rows did, as `Scheduler.tasks` tells it: sessions laid end to end."""
+    records: list[dict[str, Any]] = []
+    sessions: dict[int, list[Row]] = {}
+    for row in rows:
+        if row.resumed:
+            sessions.setdefault(row.timing["session_ns"] if row.timing else 0, []).append(row)
+    for session in sorted(sessions):
+        begin = max((record["ended_ns"] for record in records), default=0)
+        at = begin  # of rows that do not tell when they ran: one after another
+        for row in sessions[session]:
+            length = int(1e9 * row.seconds)
+            untold = {"worker": 0, "submitted_ns": 0, "started_ns": at - begin}
+            timing = row.timing or {**untold, "ended_ns": at - begin + length}
+            at += length
+            records.append(
+                _shifted(
+                    {
+                        **timing,
+                        "id": -1 - len(records),
+                        "name": row.name,
+                        "state": EARLIER,
+                        "quality": None,
+                        "estimate_bytes": row.estimate_bytes,
+                        "peak_use_bytes": None,
+                    },
+                    begin,
+                )
+            )
+    return records
+
+
+def _shifted(record: Mapping[str, Any], by_ns: int) -> dict[str, Any]:
+    moved = {
+        name: record[name] + by_ns
+        for name in ("submitted_ns", "started_ns", "ended_ns")
+        if record[name] is not None
+    }
+    return {**record, **moved}
 
 
 def _write_json(path: Path, value: Any) -> None:
     """The file appears whole or not at all."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
-    with open(temporary, "w", encoding="utf-8") as file:
-        json.dump(value, file, indent=2)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    write_whole(path, json.dumps(value, indent=2).encode(), "sweep")

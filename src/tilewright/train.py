@@ -16,6 +16,8 @@ from tilewright import Tensor, data, nn, optim
 # Learning rates at which the plain task converges within its default epochs.
 LEARNING_RATES = {"sgd": 0.1, "momentum": 0.02, "adam": 1e-3}
 AUTOMATIC = "auto"
+# Seeds have 64 bits; sizes are multiplied in 64 bits further down.
+_LARGEST = {"epochs": 2**31 - 1, "batch": 2**31 - 1, "hidden": 2**31 - 1, "seed": 2**64 - 1}
 # The default generator is everybody's: trainings on other threads must not draw in between.
 _FIRST_WEIGHTS = threading.Lock()
 
@@ -48,12 +50,22 @@ class Options:
     kernel: str = AUTOMATIC
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "hidden"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"train: {name} must be at least 1, got {getattr(self, name)}")
-        if self.optimizer not in LEARNING_RATES:
+        for name, smallest in (("epochs", 1), ("batch", 1), ("hidden", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"train: {name} must be a whole number, got {value!r}")
+            if value < smallest:
+                raise ValueError(f"train: {name} must be at least {smallest}, got {value}")
+            if value > (largest := _LARGEST[name]):
+                raise ValueError(f"train: {name} must be at most {largest}, got {value}")
+        if not isinstance(self.optimizer, str) or self.optimizer not in LEARNING_RATES:
             known = ", ".join(LEARNING_RATES)
             raise ValueError(f"train: optimizer is one of {known}; got {self.optimizer!r}")
+        if self.lr is not None:
+            if isinstance(self.lr, bool) or not isinstance(self.lr, (int, float)):
+                raise TypeError(f"train: lr must be a number, got {self.lr!r}")
+            if not 0 < self.lr < float("inf"):
+                raise ValueError(f"train: lr must be a finite number above 0, got {self.lr!r}")
 
 
 @dataclass(frozen=True)
@@ -103,7 +115,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a training stands, told after each batch."""
+    """Where a training stands, told after each batch: `loss` is the epoch's mean so far."""
 
     kernel: str
     epoch: int
@@ -111,6 +123,12 @@ class Progress:
     batches: int
     loss: float
     images_per_second: float
+    batch_loss: float = float("nan")
+
+    @property
+    def epochs_done(self) -> float:
+        """Epochs up to here, with the share of the present one."""
+        return self.epoch - 1 + self.batch / self.batches
 
 
 OnBatch = Callable[[Progress], None]
@@ -229,11 +247,12 @@ class _Training:
         for i, (x, y) in enumerate(self.loader, 1):
             rows = x.shape[0]
             images += rows
-            loss_sum += self._step(x, y) * rows
+            loss = self._step(x, y)
+            loss_sum += loss * rows
             if self.on_batch:
                 rate = images / (time.perf_counter() - start)
                 place = (self.kernel, number, i, len(self.loader))
-                self.on_batch(Progress(*place, loss_sum / images, rate))
+                self.on_batch(Progress(*place, loss_sum / images, rate, loss))
         seconds = time.perf_counter() - start
         self.model.eval()
         hits = accuracy(self.model, self.task.test_images, self.task.test_labels)

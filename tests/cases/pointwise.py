@@ -13,6 +13,7 @@ import numpy as np
 
 import tilewright as tw
 from cases.arrays import rounded
+from cases.derivatives import OF_ROWS
 from cases.formulas import (
     clip,
     elu,
@@ -58,13 +59,11 @@ def refuses(name: str, dtype: str, arity: int) -> ErrorInput:
 def common_errors(name: str, arity: int, dtype: str = "float32") -> tuple[ErrorInput, ...]:
     call, taken = getattr(tw, name), getattr(tw, dtype)
     x = [tw.ones((2, 3), dtype=taken) for _ in range(arity)]
-    plural = "" if arity == 1 else "s"
+    plural, first = ("", "x") if arity == 1 else ("s", "a")
     wrong = [
-        ErrorInput(call, TypeError, f"takes {arity} argument{plural}, got 0"),
-        ErrorInput(lambda: call(*x, *x), TypeError, f"{name}() takes {arity} argument{plural}"),
-        ErrorInput(
-            lambda: call(*x[1:], "a"), TypeError, f"{name}: expected a tensor or a number, got str"
-        ),
+        ErrorInput(call, TypeError, f"{name}: missing argument '{first}': a tensor or a number"),
+        ErrorInput(lambda: call(*x, *x), TypeError, f"{name}: takes {arity} argument{plural} ("),
+        ErrorInput(lambda: call(*x[1:], "a"), TypeError, "must be a tensor or a number, got 'a'"),
     ]
     if arity > 1:
         mixed = [x[0], *(tw.ones((4,), dtype=taken) for _ in range(arity - 1))]
@@ -108,6 +107,7 @@ def make(
         else (),
         smooth=away_from(kinks, smooth or domains, apart) if has_gradient else None,
         gradient_tolerance=gradient_tolerance,
+        derivatives=OF_ROWS.get(name),
         elementwise=True,
         errors=()
         if no_errors
@@ -176,7 +176,7 @@ UNARY = (
     ),
     make(
         "sign",
-        lambda x: np.where(x == 0, x, np.sign(x)),
+        lambda x: np.where(x == 0, 0, np.sign(x)),
         (WIDE,),
         REAL,
         same,
@@ -445,6 +445,8 @@ BINARY = (
     make("bitwise_and", np.bitwise_and, (FULL, FULL), BITS, same),
     make("bitwise_or", np.bitwise_or, (FULL, FULL), BITS, same),
     make("bitwise_xor", np.bitwise_xor, (FULL, FULL), BITS, same),
+    make("bitwise_left_shift", np.left_shift, (FULL, (0.0, 70.0)), WHOLE, same),
+    make("bitwise_right_shift", np.right_shift, (FULL, (0.0, 70.0)), WHOLE, same),
 )
 
 
@@ -460,6 +462,7 @@ TERNARY = (
         differentiable=(1, 2),
         smooth=where_smooth,
         gradient_tolerance=0,
+        derivatives=OF_ROWS["where"],
         elementwise=True,
         errors=common_errors("where", 3),
     ),

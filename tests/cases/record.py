@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from cases.derivatives import Derivatives
+
 Arrays = tuple[Any, ...]
 
 
@@ -50,6 +52,8 @@ class OpCase:
     smooth: Callable[[np.random.Generator], list[Arrays]] | None = None
     # Largest error of a float32 gradient in units of eps * max(1, |gradient|), against float64.
     gradient_tolerance: float | None = None
+    # Exact first and second derivatives where formulas break; required of elementwise ops.
+    derivatives: Derivatives | None = None
     # Elements of the result depend on elements at the same place only.
     elementwise: bool = False
     errors: tuple[ErrorInput, ...] = field(default=())
@@ -59,6 +63,8 @@ class OpCase:
             raise ValueError(
                 f"{self.name}: a differentiable op needs smooth points and a tolerance"
             )
+        if self.differentiable and self.elementwise and self.derivatives is None:
+            raise ValueError(f"{self.name}: a differentiable row needs its derivatives")
 
     def __str__(self) -> str:
         return self.name

@@ -17,7 +17,10 @@ template <Floating T> TW_INLINE Vec<T> copysign(Vec<T> magnitude, Same<T> sign) 
 template <Floating T> TW_INLINE Mask<T> signbit(Vec<T> x) {
   return {bit_cast<IntLike<T>>(x).v < 0};
 }
-template <class T> TW_INLINE Vec<T> sign(Vec<T> x) { return where(x > 0, 1, where(x < 0, -1, x)); }
+// 0 for -0.0, which x + 0 makes of it, as the Array API has it.
+template <class T> TW_INLINE Vec<T> sign(Vec<T> x) {
+  return where(x > 0, 1, where(x < 0, -1, x + 0));
+}
 
 template <Floating T> TW_INLINE Mask<T> isnan(Vec<T> x) { return x != x; }
 template <Floating T> TW_INLINE Mask<T> isinf(Vec<T> x) { return abs(x) == kInfinity; }
@@ -71,6 +74,15 @@ TW_INLINE Vec<float> hypot(Vec<float> a, Vec<float> b) {
 }
 TW_INLINE Vec<double> hypot(Vec<double> a, Vec<double> b) {
   return call_each_lane(a, b, [](double p, double q) { return __builtin_hypot(p, q); });
+}
+
+template <Floating T> TW_INLINE Vec<T> quotient_or_0(Vec<T> a, Vec<T> b) {
+  return where(b == 0, 0, a / b);
+}
+// x / (a^2 + b^2) without overflow or underflow of the squares; 0 where both are 0.
+template <Floating T> TW_INLINE Vec<T> over_squared_length(Vec<T> x, Vec<T> a, Vec<T> b) {
+  const Vec<T> size = maximum(abs(a), abs(b)), p = a / size, q = b / size;
+  return where(size == 0, 0, x / size / (p * p + q * q) / size);
 }
 
 template <Floating T> struct FloorDivision {

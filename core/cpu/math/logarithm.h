@@ -142,6 +142,10 @@ TW_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) {
 TW_INLINE Vec<double> pow(Vec<double> a, Vec<double> b) {
   return call_each_lane(a, b, [](double p, double q) { return __builtin_pow(p, q); });
 }
+// b a^(b - 1), the derivative of a^b by a: 0 for b = 0 also where a^-1 is infinite.
+template <Floating T> TW_INLINE Vec<T> power_slope(Vec<T> a, Vec<T> b) {
+  return where(b == 0, 0, b * pow(a, b - 1));
+}
 
 }  // namespace
 }  // namespace tw::TW_ISA_NAME

@@ -60,6 +60,8 @@ struct SplitTable {
 
 // The best of the machine for the instruction set in use, or null.
 const SplitTable* split_backend();
+// Whether this machine's parts are multiplied on tile registers (AMX), else on vectors.
+bool splits_on_tiles();
 // `parts` 3, 2 or 1: six, three or one partial product. float32 or bfloat16 problems.
 void run_split(const SplitTable& backend, int parts, const MatmulProblem& problem);
 

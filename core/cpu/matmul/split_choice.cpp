@@ -3,6 +3,7 @@
 #include "core/cpu/isa.h"
 #include "core/cpu/matmul/layout.h"
 #include "core/cpu/matmul/split.h"
+#include "core/cpu/matmul/tuning.h"
 
 namespace tw {
 
@@ -20,16 +21,21 @@ extern const SplitTable split_table;
 namespace {
 
 // Estimates of one thread's time. A flop is one of 2 m n k, however many partial products it takes.
+// The rate of six products is a row of tuning.inc, since `tilewright tune` weighs it against
+// float32's; the others come into question only where the precision setting allows them.
 struct Rates {
-  double pack_ns[3], ns_per_flop[3];  // by parts; an element packed, both operands alike
+  double pack_ns[3], ns_per_flop[2];  // by parts; an element packed, both operands alike
 };
-// Tile registers: 310, 460 and 1200 GFLOP/s at 2048 and above, packing included. Only compiled
-// where this was written: figures of a study with the same blocks.
-constexpr Rates kTileRates{{0.1, 0.17, 0.25}, {1 / 1250.0, 1 / 480.0, 1 / 325.0}};
-// Vectors: twice the multiply-adds of float32, so six products cost three times float32's time.
+// Tile registers: medians of a shared machine, relative to the packed rung's
+// (docs/notes/matmul.md).
+constexpr Rates kTileRates{{0.1, 0.17, 0.25}, {1 / 580.0, 1 / 270.0}};
+// Vectors: twice the multiply-adds of float32, so three products cost 1.5 times float32's time.
 // Measured where two such instructions start in a cycle (docs/notes/matmul.md).
-constexpr Rates kVectorRates{{0.1, 0.17, 0.25}, {1 / 420.0, 1 / 145.0, 1 / 73.0}};
+constexpr Rates kVectorRates{{0.1, 0.17, 0.25}, {1 / 420.0, 1 / 145.0}};
 constexpr double kOverheadNs = 400;
+template <int parts> double overhead_ns() {
+  return parts == 3 ? double(matmul_tuning().bf16x6_overhead_ns) : kOverheadNs;
+}
 // To pack an operand that lies the other way round, and one without contiguous elements.
 constexpr double kTransposedNs = 0.2, kGatheredNs = 1;
 
@@ -40,7 +46,7 @@ struct Backend {
 const Backend& best_backend() {
   static const Backend best = []() -> Backend {
 #if TW_BUILT_amx
-    if (has_features({"amx_bf16"}) && may_use_tiles()) return {&amx::split_table, kTileRates};
+    if (splits_on_tiles()) return {&amx::split_table, kTileRates};
 #endif
 #if TW_BUILT_avx512_bf16
     if (has_features({"avx512_bf16"})) return {&avx512_bf16::split_table, kVectorRates};
@@ -68,6 +74,13 @@ template <int parts> bool accepts(const void* problem, std::string* reason) {
                     : "this machine has no dot products of bfloat16 (AVX512_BF16 or AMX)");
 }
 
+template <int parts> double flop_ns(const Rates& rates) {
+  if constexpr (parts == 3)
+    return matmul_tuning().bf16x6_ns_per_flop;
+  else
+    return rates.ns_per_flop[parts - 1];
+}
+
 // An element of an operand with these strides: what packing wants contiguous, and the other one.
 double pack_ns(double plain, std::int64_t wanted, std::int64_t other) {
   return wanted == 1 ? plain : plain + (other == 1 ? kTransposedNs : kGatheredNs);
@@ -85,20 +98,20 @@ template <int parts> Cost cost_of(const MatmulProblem& p) {
                k = whole(p.k, kSplitTerms);
   return {m * k * pack_ns(rates.pack_ns[parts - 1], p.a_col, p.a_row) +
               n * k * pack_ns(rates.pack_ns[parts - 1], p.b_col, p.b_row),
-          rates.ns_per_flop[parts - 1] * 2 * m * n * k};
+          flop_ns<parts>(rates) * 2 * m * n * k};
 }
 template <int parts> double cost(const void* problem) {
   const MatmulProblem& p = problem_of(problem);
   const Cost one = cost_of<parts>(p);
-  return double(p.batch) * (kOverheadNs + one.packing + one.products);
+  return double(p.batch) * (overhead_ns<parts>() + one.packing + one.products);
 }
 template <int parts> std::vector<CostTerm> terms(const void* problem) {
   const MatmulProblem& p = problem_of(problem);
   const Cost one = cost_of<parts>(p);
   const double batch = double(p.batch);
-  return {{"overhead", batch * kOverheadNs},
+  return {{"overhead", batch * overhead_ns<parts>()},
           {"packing", batch * one.packing},
-          {"products", batch * one.products}};
+          {"arithmetic", batch * one.products}};
 }
 
 template <int parts> void run(const void* problem) {
@@ -108,6 +121,14 @@ template <int parts> void run(const void* problem) {
 bool is_bfloat16(const void* problem) { return problem_of(problem).dtype == DType::bfloat16; }
 
 }  // namespace
+
+bool splits_on_tiles() {
+#if TW_BUILT_amx
+  return has_features({"amx_bf16"}) && may_use_tiles();
+#else
+  return false;
+#endif
+}
 
 const SplitTable* split_backend() {
   return active_isa() == Isa::avx512 ? best_backend().table : nullptr;

@@ -6,6 +6,7 @@
 
 #include "core/base/cpu_info.h"
 #include "core/base/error.h"
+#include "core/cpu/matmul/split.h"
 #include "core/runtime/registry.h"
 
 namespace tw {
@@ -38,6 +39,9 @@ struct Row {
 std::vector<Row> rows_for(Caches caches) {
   const auto of_l1 = [=](int64 bytes) { return bytes * caches.l1 / kL1Bytes & -kLineBytes; };
   const auto of_l2 = [=](int64 bytes) { return bytes * caches.l2 / kL2Bytes & -kLineBytes; };
+  const auto of_split = [](double tiles, double vectors) {
+    return splits_on_tiles() ? tiles : vectors;
+  };
   return {
 #define TW_TUNABLE(type, name, fallback, least, most, help) \
   {#name, std::is_same_v<type, int64>, double(fallback), double(least), double(most), help},

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from timeit import Timer
 from typing import Any
@@ -60,6 +60,8 @@ class Result:
     work: float
     unit: str
     published: dict[str, float]
+    # The ratios of all runs where this is the median one of several.
+    runs: tuple[float, ...] = ()
 
     @property
     def best_peer(self) -> str | None:
@@ -88,7 +90,19 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {**asdict(self), "best_peer": self.best_peer, "ratio": self.ratio}
+        return {
+            **asdict(self),
+            "best_peer": self.best_peer,
+            "ratio": self.ratio,
+            "ratios": self.ratios,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Result:
+        """What another process wrote as JSON."""
+        timings = {name: Timing(**timing) for name, timing in values["timings"].items()}
+        rest = {name: values[name] for name in ("name", "work", "unit", "published")}
+        return cls(timings=timings, **rest)
 
 
 def statement(text: str, **names: Any) -> Timer:
@@ -153,6 +167,12 @@ def run_cases(
         if on_case:
             on_case(result)
         yield result
+
+
+def median_run(runs: Sequence[Result]) -> Result:
+    """Of one case measured several times, the run with the median ratio; the lower of two."""
+    ordered = sorted(runs, key=lambda run: run.ratio)
+    return replace(ordered[(len(ordered) - 1) // 2], runs=tuple(run.ratio for run in runs))
 
 
 def _calls_per_sample(timer: Timer) -> tuple[int, float]:

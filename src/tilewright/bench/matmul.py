@@ -19,7 +19,7 @@ from tilewright.bench.validation import PASSED, SKIPPED, Check, Reference
 from tilewright.extras import require
 
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
-DTYPES = ("float32", "float64")
+DTYPES = ("float32", "float64", "bfloat16")
 # A rung that would take longer for one product, and much longer than the fastest, is left out;
 # naive takes some seconds at 1024.
 LONGEST_CALL_SECONDS, _MUCH_LONGER = 5.0, 4.0
@@ -34,6 +34,8 @@ _SURELY_SHORT = 1 / 20
 _SHAPE_BUDGET_SECONDS = 10.0
 # The layouts that a peer's operands can have: JAX has no views, but can be told to transpose.
 _PEER_LAYOUTS = {"torch": "ntps", "numpy": "ntps", "jax": "nt"}
+# What a setting of float32 products allows the peers, as a class of kernels.
+_ALLOWED = {"highest": "ieee", "high": "high", "medium": "medium"}
 
 
 def _nothing() -> None:
@@ -67,12 +69,12 @@ class Contender:
 Contenders = dict[str, Contender]
 
 
-def ours(shape: Shape, dtype: tw.dtype) -> Contender:
-    """Our product by the kernel that the engine chooses."""
+def ours(shape: Shape, dtype: tw.dtype, rung: str = "") -> Contender:
+    """Our product by the kernel that the engine chooses, or by one rung."""
     x, y = shape.operands(dtype)
     kinds = {kernel["name"]: kernel["precision"] for kernel in tw.kernels.describe("matmul")}
-    kernel = chosen_kernel(shape, dtype)
-    return Contender("x @ y", {"x": x, "y": y}, kinds[kernel], kernel, _forcing(""))
+    kernel = rung or chosen_kernel(shape, dtype)
+    return Contender("x @ y", {"x": x, "y": y}, kinds[kernel], kernel, _forcing(rung))
 
 
 def chosen_kernel(shape: Shape, dtype: tw.dtype) -> str:
@@ -104,30 +106,39 @@ def rungs(shape: Shape, dtype: tw.dtype) -> Contenders:
     }
 
 
-def against_peers(shape: Shape, dtype: tw.dtype, peers: Mapping[str, Any]) -> Contenders:
+def against_peers(
+    shape: Shape, dtype: tw.dtype, peers: Mapping[str, Any], rung: str = ""
+) -> Contenders:
     """Ours, and each peer that can take the same operands without copying them."""
-    own = ours(shape, dtype)
+    own = ours(shape, dtype, rung)
     contenders = {OURS: own}
     for name, peer in peers.items():
+        if name == "numpy" and dtype == tw.bfloat16:
+            continue  # has no such type
         if set(shape.layout) <= set(_PEER_LAYOUTS[name]):
             contenders[name] = _peer(name, peer, shape, own.names["x"], own.names["y"])
     return contenders
 
 
 def with_threads(
-    shape: Shape, dtype: tw.dtype, peers: dict[str, Any], counts: Sequence[int]
+    contenders: Mapping[str, Contender], peers: Mapping[str, Any], counts: Sequence[int]
 ) -> Contenders:
-    """Ours and those peers that can change their threads, with each number of them."""
+    """Of one shape, ours and those peers that can change their threads, with each number of them.
+
+    The kernel of ours is forced, or left to the engine, before each call.
+    """
     setters = {OURS: tw.set_num_threads, **thread_setters(peers)}
     return {
-        thread_label(name, threads): replace(each, prepare=_setting(setters[name], threads))
-        for name, each in against_peers(shape, dtype, peers).items()
+        thread_label(name, threads): replace(
+            each, prepare=_both(each.prepare, _setting(setters[name], threads))
+        )
+        for name, each in contenders.items()
         if name in setters
         for threads in counts
     }
 
 
-def set_threads(peers: dict[str, Any], threads: int) -> None:
+def set_threads(peers: Mapping[str, Any], threads: int) -> None:
     """Ours and those of all peers that can change theirs."""
     for setter in (tw.set_num_threads, *thread_setters(peers).values()):
         setter(threads)
@@ -227,6 +238,10 @@ def _setting(setter: Callable[[int], object], threads: int) -> Callable[[], obje
     return lambda: setter(threads)
 
 
+def _both(first: Callable[[], object], then: Callable[[], object]) -> Callable[[], object]:
+    return lambda: (first(), then())
+
+
 def free_choice() -> Any:
     """A `with` block after which no rung of a benchmark is in force any more."""
     return tw.kernels.use(matmul="")
@@ -258,33 +273,42 @@ def _seconds_at(
 
 
 def _peer(name: str, peer: Any, shape: Shape, x: tw.Tensor, y: tw.Tensor) -> Contender:
+    allowed = _ALLOWED[tw.get_float32_matmul_precision()]
+    precision = "medium" if x.dtype == tw.bfloat16 else allowed
     if name == "jax":
-        return _jax(peer, shape, x, y)
-    a, b = x.numpy(), y.numpy()
-    if name == "torch":
-        a, b = peer.from_numpy(a), peer.from_numpy(b)
-    return Contender("x @ y", {"x": a, "y": b})
+        text, names = "f(x, y).block_until_ready()", _jax_names(peer, shape, x, y)
+    elif name == "torch":
+        text, names = "x @ y", {"x": peer.from_dlpack(x), "y": peer.from_dlpack(y)}
+    else:
+        text, names = "x @ y", {"x": x.numpy(), "y": y.numpy()}
+    return Contender(text, names, precision)
 
 
-def _jax(jax: Any, shape: Shape, x: tw.Tensor, y: tw.Tensor) -> Contender:
+def _jax_names(jax: Any, shape: Shape, x: tw.Tensor, y: tw.Tensor) -> dict[str, Any]:
     """JAX has no views: what lies transposed is handed over as it lies."""
     if x.dtype == tw.float64:
         jax.config.update("jax_enable_x64", True)
     flips = [letter == "t" for letter in shape.layout]
-    names = {
-        name: jax.numpy.asarray((tensor.mT if flip else tensor).numpy())
-        for name, tensor, flip in zip("xy", (x, y), flips, strict=True)
-    }
-    if not any(flips):
-        return Contender("(x @ y).block_until_ready()", names)
+    names = {}
+    for name, tensor, flip in zip("xy", (x, y), flips, strict=True):
+        lying = tensor.mT if flip else tensor
+        # NumPy has no bfloat16, and every bfloat16 is a float32.
+        plain = lying.astype(tw.float32) if lying.dtype == tw.bfloat16 else lying
+        names[name] = jax.numpy.asarray(plain.numpy(), dtype=x.dtype.name)
+    return {**names, "f": _jax_product(jax, *flips)}
 
+
+@cache
+def _jax_product(jax: Any, flip_x: bool, flip_y: bool) -> Any:
     def multiply(x: Any, y: Any) -> Any:
-        return (x.mT if flips[0] else x) @ (y.mT if flips[1] else y)
+        return (x.mT if flip_x else x) @ (y.mT if flip_y else y)
 
-    return Contender("f(x, y).block_until_ready()", {**names, "f": jax.jit(multiply)})
+    return jax.jit(multiply)
 
 
 def _to_numpy(result: Any) -> Any:
+    if str(result.dtype).endswith("bfloat16"):
+        result = result.float() if hasattr(result, "float") else result.astype("float32")
     if hasattr(result, "numpy"):
         return result.numpy()
     return require("numpy", purpose="the comparison", install="tilewright[bench]").array(result)

@@ -14,7 +14,8 @@ from tilewright.extras import available
 
 PASSED, FAILING, REFUSED, SKIPPED = "passed", "failing", "refused", "skipped"
 
-_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
+# bfloat16 is summed in float32.
+_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53, "bfloat16": 2.0**-24}
 # n roundings of independent sign grow as the root of n. The worst of the ladder, one running sum,
 # has a root mean square of sqrt(k / 6) roundoffs; this leaves a factor of ten.
 _ROUNDINGS = 4.0
@@ -71,9 +72,9 @@ class Check:
 def bound_of(precision: str, dtype: tw.dtype, k: int) -> Error:
     """The error that a kernel of a precision class may have for sums of k products.
 
-    Random operands of mean 0 are assumed.
+    Random operands of mean 0 are assumed. A product that is rounded to bfloat16 has its error.
     """
-    more, cut = _CLASSES[precision]
+    more, cut = _CLASSES["medium" if dtype == tw.bfloat16 else precision]
     rms = more * _ROUNDINGS * _ROUNDOFF[dtype.name] * (math.sqrt(k) + 1) + cut
     return Error(_MAX_OVER_RMS * rms, rms)
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
+import secrets
 from collections.abc import Callable
 from typing import Any
 
 import tilewright as tw
 from tilewright.bench.peers import PEERS
+from tilewright.io import TEMPORARY_SUFFIX
 
 Subparsers = Any  # argparse keeps the class of add_subparsers() private
 # 10^15 elements of one byte are a petabyte; far longer numbers would not fit 64 bits either.
 _LARGEST_SIZE_DIGITS = 15
+# The engine's own limits.
+_MOST_THREADS = 1024
+_LARGEST_SEED = 2**64 - 1
+# Counts are C's 64-bit numbers further down, and are multiplied there.
+_LARGEST_COUNT = 2**31 - 1
 
 
 def add_parser(
@@ -28,7 +36,8 @@ def add_parser(
         nargs="?",
         const="-",
         metavar="FILE",
-        help="write the results as JSON to FILE, or to standard output instead of the tables",
+        help="write the results as JSON: to FILE, beside the tables on standard output; without "
+        "FILE to standard output, instead of the tables (progress then goes to standard error)",
     )
     return parser
 
@@ -37,7 +46,7 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
     """--threads, for commands that compute."""
     parser.add_argument(
         "--threads",
-        type=positive,
+        type=threads,
         metavar="N",
         help=f"threads to compute with (default: {tw.get_num_threads()})",
     )
@@ -51,12 +60,32 @@ def add_plot(parser: argparse.ArgumentParser, more: str = "") -> None:
 
 def positive(text: str) -> int:
     """A whole number of at least 1."""
+    return _whole(text, 1, _LARGEST_COUNT)
+
+
+def threads(text: str) -> int:
+    """A number of threads that the engine can start."""
+    return _whole(text, 1, _MOST_THREADS)
+
+
+def seed(text: str) -> int:
+    """A whole number of 64 bits without a sign."""
+    return _whole(text, 0, _LARGEST_SEED)
+
+
+def _whole(text: str, smallest: int, largest: int) -> int:
     try:
         value = int(text)
     except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text!r}")
+        value = smallest - 1
+    if value < smallest:
+        raise argparse.ArgumentTypeError(
+            f"expected a whole number of at least {smallest}, got {text!r}"
+        )
+    if value > largest:
+        raise argparse.ArgumentTypeError(
+            f"expected a whole number of at most {largest}, got {text!r}"
+        )
     return value
 
 
@@ -99,17 +128,22 @@ def shape(text: str) -> tuple[int, ...]:
 
 def check_target(option: str, path: str) -> None:
     """Raises early what would fail at a long command's end: a file that cannot be written."""
-    existed = os.path.lexists(path)
-    if existed and not os.path.isdir(path) and not os.path.isfile(path):
+    target = os.path.realpath(path)
+    there = os.path.exists(target)
+    if there and not os.path.isdir(target) and not os.path.isfile(target):
         return  # a device or a pipe: opening it could wait or have an effect
     try:
-        with open(path, "ab"):
-            pass
+        if os.path.isdir(target):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if there and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        # Results are written beside the file and take its place when they are whole.
+        beside = f"{target}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
+        with open(beside, "xb"):
+            os.unlink(beside)
     except OSError as error:
         reason = f"{option}: cannot write {path}: {error.strerror}; {_remedy(path)}"
         raise type(error)(reason) from None
-    if not existed:
-        os.unlink(path)
 
 
 def _remedy(path: str) -> str:

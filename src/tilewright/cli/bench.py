@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import tilewright as tw
-from tilewright.bench import loader, memory, overhead, pointwise, scheduler, threads, train
+from tilewright.bench import (
+    allocation,
+    loader,
+    memory,
+    overhead,
+    pointwise,
+    scheduler,
+    threads,
+    train,
+)
 from tilewright.bench.harness import OURS, Case, Result, run_cases
-from tilewright.bench.peers import PEERS, conditions, load_peers
+from tilewright.bench.peers import PEERS, Peers, load_peers
 from tilewright.cli import arguments, bench_matmul
 from tilewright.cli.console import Console, format_seconds, format_timing
 from tilewright.cli.picture import bars, check_plot
@@ -21,12 +30,23 @@ _ABOUT = {
     "train": "an epoch of the main job",
     "loader": "batches from files and from memory",
     "overhead": "calls on tiny tensors",
-    "pointwise": "add, relu, exp, sum up to 4096x4096",
+    "pointwise": "add, relu, exp and sums up to 4096x4096",
     "threads": "products after a rest, behind another library's threads, beside other processes",
     "scheduler": "10,000 tasks against the reference and Python's own executor",
     "memory": "10,000 allocations and frees; the peak of a deep network's training",
 }
 _PRODUCTS = ("matmul", "ladder")
+# Who has something to compare with; a peer that takes no part is not loaded.
+_TAKE_PART: dict[str, tuple[str, ...]] = {
+    "train": ("torch", "jax"),
+    "loader": ("torch",),
+    "overhead": ("torch", "numpy"),
+    "pointwise": PEERS,
+    "threads": ("torch", "numpy"),
+    "scheduler": (),
+    "memory": ("torch",),
+}
+_ALLOCATION_OF = {"pointwise": allocation.BOTH, "train": allocation.DEFAULT}
 
 
 def add_parser(commands: arguments.Subparsers) -> None:
@@ -49,6 +69,15 @@ def _add_comparison(comparisons: arguments.Subparsers, name: str, text: str) -> 
         parser.add_argument(
             "--data", metavar="DIR", help="MNIST's folder; without it the embedded digits"
         )
+    if name in _ALLOCATION_OF:
+        default = _ALLOCATION_OF[name]
+        parser.add_argument(
+            "--allocation",
+            choices=allocation.ALLOCATIONS,
+            default=default,
+            help="memory of large results from the system each time, kept by malloc "
+            f"(tuned, a fresh process), or both one after the other (default: {default})",
+        )
     parser.add_argument(
         "--peers",
         metavar="A,B",
@@ -67,20 +96,56 @@ def run(args: argparse.Namespace) -> int:
     if args.threads:
         tw.set_num_threads(args.threads)
     count = tw.get_num_threads()
-    peers = load_peers(() if args.what == "scheduler" else args.peers, count)
-    machine = conditions(peers)
-    console.line(", ".join(f"{key} {value}" for key, value in machine.items()))
+    chosen = getattr(args, "allocation", allocation.DEFAULT)
+    names = [name for name in args.peers if name in _TAKE_PART[args.what]]
+    peers = load_peers(names, count, allocation.start_of(chosen), args.whole_process)
+    for line in peers.heading():
+        console.line(line)
     results = []
-    for result in run_cases(_cases(args, peers), settle=count > 1):
+    for result in run_cases(_cases(args, peers.modules), settle=count > 1):
         results.append(result)
         console.line(_progress(result))
-    console.table(f"bench {args.what}", *_table(results))
-    report = {"machine": machine, "results": [result.as_dict() for result in results]}
+    report: dict[str, Any] = {"machine": peers.conditions(), "allocation": chosen}
+    tuned = _tuned(args, console, peers) if chosen == allocation.BOTH else {}
+    _tell(console, f"bench {args.what}", peers, results, tuned)
+    report["results"] = [
+        result.as_dict() | ({"tuned": tuned[result.name].as_dict()} if tuned else {})
+        for result in results
+    ]
+    if tuned:
+        _tell(console, f"bench {args.what}, allocation tuned", peers, list(tuned.values()), {})
     if args.what == "memory":
-        report |= memory.report_peaks(console, peers)
+        report |= memory.report_peaks(console, peers.modules)
     console.json(report)
     _draw(console, args, results)
     return 0
+
+
+def _tuned(args: argparse.Namespace, console: Console, peers: Peers) -> dict[str, Result]:
+    """The same in a fresh process in which malloc keeps its memory; nothing where it cannot."""
+    if not allocation.can_be_tuned() or not peers.modules:
+        return {}
+    console.line("the same with tuned allocation, in a fresh process")
+    options = ["--threads", str(peers.threads), "--peers", ",".join(peers.modules)]
+    if getattr(args, "sizes", None):
+        options += ["--sizes", ",".join(map(str, args.sizes))]
+    if getattr(args, "data", None):
+        options += ["--data", args.data]
+    found = allocation.run_tuned([args.what, *options])["results"]
+    return {each["name"]: Result.from_dict(each) for each in found}
+
+
+def _tell(
+    console: Console,
+    title: str,
+    peers: Peers,
+    results: list[Result],
+    tuned: Mapping[str, Result],
+) -> None:
+    console.table(title, *_table(results, peers.label, tuned))
+    for line in peers.footing():
+        console.line(line)
+    console.line()
 
 
 def _cases(args: argparse.Namespace, peers: dict[str, Any]) -> Iterator[Case]:
@@ -111,28 +176,41 @@ def _progress(result: Result) -> str:
     return f"{result.name}: {ours}, {result.ratio:.2f}x {result.best_peer}"
 
 
-def _table(results: list[Result]) -> tuple[list[str], list[list[str]]]:
+def _table(
+    results: list[Result], label: Callable[[str], str], tuned: Mapping[str, Result]
+) -> tuple[list[str], list[list[str]]]:
+    """A row for each case; `tuned` holds the same cases with the other allocation."""
     names = list(dict.fromkeys(name for result in results for name in result.timings))
+    peers = [name for name in names if name != OURS]
     published = list(dict.fromkeys(name for result in results for name in result.published))
     unit = next((result.unit for result in results if result.unit), "")
     columns = [
         "case",
-        *(f"{name} (p95)" for name in names),
+        *(f"{label(name)} (p95)" for name in names),
         *([f"{unit}/s"] if unit else []),
-        "ratio",
+        *(f"/ {label(name)}" for name in peers),
+        "best",
+        *(["best, tuned"] if tuned else []),
         *(f"published: {name}" for name in published),
     ]
     rows = []
     for result in results:
         cells = [format_timing(result.timings.get(name)) for name in names]
         if unit:
-            cells.append(f"{result.work / result.timings[OURS].median_s:,.4g}")
-        cells.append("" if result.best_peer is None else f"{result.ratio:.2f}x")
+            cells.append(f"{result.rate(OURS):,.4g}")
+        cells += [_ratio(result.ratios.get(name)) for name in peers]
+        cells.append(_ratio(result.ratio if result.best_peer else None))
+        if tuned:
+            cells.append(_ratio(tuned[result.name].ratio if result.name in tuned else None))
         for name in published:
             known = result.published.get(name)
             cells.append("-" if known is None else format_seconds(known))
         rows.append([result.name, *cells])
     return columns, rows
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}x"
 
 
 def _draw(console: Console, args: argparse.Namespace, results: list[Result]) -> None:

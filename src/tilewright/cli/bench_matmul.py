@@ -5,15 +5,23 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import tilewright as tw
 from tilewright.bench import matmul
-from tilewright.bench.harness import OURS, Case, Result, run_cases, wait_for_peers
+from tilewright.bench.harness import (
+    OURS,
+    Case,
+    Result,
+    median_run,
+    run_cases,
+    wait_for_peers,
+)
 from tilewright.bench.machine import matmul_flops
-from tilewright.bench.peers import PEERS, conditions, load_peers
+from tilewright.bench.peers import PEERS, Peers, load_peers
 from tilewright.bench.shapes import FULL, QUICK, Plan, Shape, square
 from tilewright.bench.validation import FAILING, PASSED, Check
 from tilewright.cli import arguments, matmul_report, picture_matmul
@@ -33,6 +41,9 @@ _THREAD_ROUNDS = 15
 
 PLOT_HELP = ", a picture for each part: a.png gives a-ladder.png and so on"
 
+_PARTS = ("ladder", "sizes", "threads")
+_PRECISIONS = ("highest", "high", "medium")
+
 _Tell = Callable[[list[Check], list[Result]], None]
 
 
@@ -44,15 +55,52 @@ def add_options(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument(
         "--dtype", choices=matmul.DTYPES, default="float32", help="default: float32"
     )
+    parser.add_argument(
+        "--precision",
+        choices=_PRECISIONS,
+        default="highest",
+        help="set_float32_matmul_precision, PyTorch's as well as ours (default: highest)",
+    )
     if what == "ladder":
-        parser.set_defaults(map=False, full=False)
+        parser.set_defaults(map=False, full=False, rounds=1, brief=None, rung="", parts=("ladder",))
         return
+    parser.add_argument(
+        "--parts",
+        metavar="A,B",
+        type=_part_names,
+        default=_PARTS,
+        help=f"without --map (default: {','.join(_PARTS)}; threads only with several)",
+    )
+    parser.add_argument(
+        "--rung",
+        choices=tw.kernels.names("matmul"),
+        default="",
+        help="compare this rung with the peers (default: what the engine chooses)",
+    )
     parser.add_argument(
         "--map", action="store_true", help="compare many shapes instead: a minute or two"
     )
     parser.add_argument(
-        "--full", action="store_true", help="with --map: several hundred shapes, half an hour"
+        "--full", action="store_true", help="with --map: several hundred shapes, five times as long"
     )
+    parser.add_argument(
+        "--rounds",
+        type=arguments.positive,
+        default=1,
+        metavar="N",
+        help="with --map: go through all shapes N times; each shape's median run counts",
+    )
+    parser.add_argument(
+        "--brief", metavar="FILE", help="with --map: JSON with a line for each shape"
+    )
+
+
+def _part_names(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    for name in names:
+        if name not in _PARTS:
+            raise argparse.ArgumentTypeError(f"no part {name!r}; known: {', '.join(_PARTS)}")
+    return names
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,36 +108,65 @@ def run(args: argparse.Namespace) -> int:
     _check_arguments(args)
     for picture in _pictures(args) if args.plot else ():
         check_plot(picture_matmul.path_of(args.plot, picture))
+    if args.brief:
+        arguments.check_target("--brief", args.brief)
     console = Console(args.json)
     if args.threads:
         tw.set_num_threads(args.threads)
-    with progress_bar() as bar:
-        session = _Session(args, console, bar)
+    wanted = () if args.what == "ladder" else args.peers
+    peers = load_peers(wanted, tw.get_num_threads(), program=args.whole_process)
+    with progress_bar() as bar, _precision(args.precision, peers.modules):
+        session = _Session(args, console, bar, peers)
         return session.run(_parts(session, args))
+
+
+@contextmanager
+def _precision(setting: str, modules: Mapping[str, Any]) -> Iterator[None]:
+    """The same setting for all that have it."""
+    own = (tw.get_float32_matmul_precision, tw.set_float32_matmul_precision)
+    torch = modules.get("torch")
+    theirs = (
+        (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision) if torch else own
+    )
+    before = own[0](), theirs[0]()
+    try:
+        for _, setter in (own, theirs):
+            setter(setting)
+        yield
+    finally:
+        for (_, setter), value in zip((own, theirs), before, strict=True):
+            setter(value)
 
 
 def _parts(session: _Session, args: argparse.Namespace) -> list[_Part]:
     if args.map:
-        return [session.map(FULL if args.full else QUICK)]
+        return [session.map(FULL if args.full else QUICK, args.rounds)]
     sizes = sorted(set(args.sizes or matmul.SIZES))
     if args.what == "ladder":
         return [session.ladder(sizes, alone=True)]
-    parts = [session.ladder(sizes, alone=False), session.squares(sizes)]
-    if session.threads > 1:
-        small = [n for n in sizes if n <= _TYPICAL_SIZE]
-        parts.append(session.scaling(max(small, default=_TYPICAL_SIZE)))
-    return parts
+    small = max((n for n in sizes if n <= _TYPICAL_SIZE), default=_TYPICAL_SIZE)
+    makers: dict[str, Callable[[], _Part]] = {
+        "ladder": lambda: session.ladder(sizes, alone=False),
+        "sizes": lambda: session.squares(sizes),
+        "threads": lambda: session.scaling(small),
+    }
+    found = [name for name in makers if name in args.parts]
+    return [makers[name]() for name in found if name != "threads" or session.threads > 1]
 
 
 def _pictures(args: argparse.Namespace) -> tuple[str, ...]:
     if args.map:
         return ("map", "shapes")
-    return ("ladder",) if args.what == "ladder" else ("ladder", "sizes", "threads")
+    return tuple(args.parts)
 
 
 def _check_arguments(args: argparse.Namespace) -> None:
     if args.full and not args.map:
         raise ValueError("--full: only with --map, whose shapes it extends")
+    if args.rounds > 1 and not args.map:
+        raise ValueError("--rounds: only with --map")
+    if args.brief and not args.map:
+        raise ValueError("--brief: only with --map")
     if args.map and args.sizes:
         raise ValueError("--sizes: not with --map, which has shapes of its own")
     largest = max(args.sizes or (1,))
@@ -114,23 +191,28 @@ class _Part:
     settle: bool
     tell: _Tell
     line: Callable[[Result], str] = matmul_report.progress
+    # Times through all cases; of each case the median run is told.
+    runs: int = 1
 
 
 class _Session:
     """What the parts share: conditions, progress, and the report that grows."""
 
-    def __init__(self, args: argparse.Namespace, console: Console, bar: Bar) -> None:
-        self.console, self.bar, self.plot = console, bar, args.plot
+    def __init__(self, args: argparse.Namespace, console: Console, bar: Bar, peers: Peers) -> None:
+        self.console, self.bar, self.loaded = console, bar, peers
+        self.plot, self.brief, self.rung = args.plot, args.brief, args.rung
         self.dtype: tw.dtype = getattr(tw, args.dtype)
-        self.threads, self.peak = tw.get_num_threads(), 0.0
-        wanted = () if args.what == "ladder" else args.peers
-        self.peers = load_peers(wanted, self.threads)
-        machine = conditions(self.peers) | {"precision": tw.get_float32_matmul_precision()}
-        self.report: dict[str, Any] = {"machine": machine, "dtype": args.dtype, "results": []}
-        console.line(", ".join(f"{key} {value}" for key, value in machine.items()))
-        missing = [name for name in wanted if name not in self.peers]
-        if missing:
-            console.line(f"left out, as not installed: {', '.join(missing)}")
+        self.threads, self.peers, self.peak = peers.threads, peers.modules, 0.0
+        precision = tw.get_float32_matmul_precision()
+        self.report: dict[str, Any] = {
+            "machine": peers.conditions() | {"precision": precision},
+            "dtype": args.dtype,
+            "rung": args.rung or "as chosen",
+            "runs": args.rounds,
+            "results": [],
+        }
+        for line in (*peers.heading(), f"precision {precision}"):
+            console.line(line)
 
     def run(self, parts: Sequence[_Part]) -> int:
         """First every validation, then the timings; 1 where a product of ours was wrong."""
@@ -169,15 +251,28 @@ class _Session:
         return checks
 
     def _time(self, part: _Part, checks: list[Check]) -> list[Result]:
-        results = []
+        runs: dict[str, list[Result]] = {}
+        done, total = 0, part.runs * len(part.shapes)
         with matmul.free_choice():
-            for result in run_cases(part.cases(checks), part.settle):
-                results.append(result)
-                name = f"{part.name}: {result.name}"
-                self.bar.update(len(results), len(part.shapes), name)
-                self.console.line(f"{name}: {part.line(result)}")
+            for run in range(part.runs):
+                for result in run_cases(part.cases(checks), part.settle):
+                    runs.setdefault(result.name, []).append(result)
+                    done += 1
+                    name = f"{part.name}: {result.name}"
+                    self.bar.update(done, total, name)
+                    of_runs = f"run {run + 1}, " if part.runs > 1 else ""
+                    self.console.line(f"{of_runs}{name}: {part.line(result)}")
         matmul.set_threads(self.peers, self.threads)
-        return results
+        if part.runs == 1:
+            return [result for results in runs.values() for result in results]
+        return [median_run(results) for results in runs.values()]
+
+    def _table(self, title: str, columns: list[str], cells: list[list[str]]) -> None:
+        """One in which peers stand: with their kernels below."""
+        self.console.table(title, columns, cells)
+        for line in self.loaded.footing():
+            self.console.line(line)
+        self.console.line()
 
     def ladder(self, sizes: Sequence[int], alone: bool) -> _Part:
         """The rungs among themselves."""
@@ -213,12 +308,13 @@ class _Session:
         def tell(checks: list[Check], results: list[Result]) -> None:
             rows = matmul_report.shape_rows(shapes, checks, results, self.peak)
             self.report["results"] = rows
-            self.console.table(*matmul_report.size_table(rows, self.dtype.name, list(self.peers)))
+            names = list(self.peers)
+            self._table(*matmul_report.size_table(rows, self.dtype.name, names, self.loaded.label))
             self._draw("sizes", picture_matmul.draw_sizes, [r for r in rows if r["gflops"]])
 
         return self._against_peers("sizes", shapes, _ROUNDS, tell)
 
-    def map(self, plan: Plan) -> _Part:
+    def map(self, plan: Plan, runs: int) -> _Part:
         """Many shapes against the peers, the worst first."""
         shapes = plan.shapes()
 
@@ -227,8 +323,12 @@ class _Session:
                 matmul_report.shape_rows(shapes, checks, results, self.peak)
             )
             self.report["results"] = rows
-            self.console.table(*matmul_report.map_table(rows, self.dtype.name, list(self.peers)))
+            names = list(self.peers)
+            self._table(*matmul_report.map_table(rows, self.dtype.name, names, self.loaded.label))
             self.console.line(matmul_report.map_summary(rows))
+            if self.brief:
+                with open(self.brief, "w", encoding="utf-8") as file:
+                    file.write(matmul_report.brief(self.report))
             compared = [row for row in rows if row["ratios"]]
             grid = {shape.name for shape in plan.grid()}
             self._draw("map", picture_matmul.draw_map, [r for r in compared if r["name"] in grid])
@@ -237,20 +337,23 @@ class _Session:
                 "shapes", picture_matmul.draw_shapes, [r for r in compared if r["name"] in others]
             )
 
-        return self._against_peers("map", shapes, plan.rounds, tell)
+        return replace(self._against_peers("map", shapes, plan.rounds, tell), runs=runs)
 
     def scaling(self, n: int) -> _Part:
         """1 to all threads, ours and the peers'."""
         counts = matmul.thread_counts(self.threads)
 
         def contenders(shape: Shape) -> matmul.Contenders:
-            return matmul.with_threads(shape, self.dtype, self.peers, counts)
+            own = matmul.against_peers(shape, self.dtype, self.peers, self.rung)
+            return matmul.with_threads(own, self.peers, counts)
 
         def tell(_: list[Check], results: list[Result]) -> None:
             rows = matmul_report.thread_rows(results, [OURS, *self.peers], counts)
             self.report["threads"] = rows
             if rows:
-                self.console.table(*matmul_report.thread_table(rows, self.dtype.name, n))
+                self._table(
+                    *matmul_report.thread_table(rows, self.dtype.name, n, self.loaded.label)
+                )
             fixed = set(self.peers) - {row["contender"] for row in rows}
             if fixed:
                 self.console.line(
@@ -264,7 +367,7 @@ class _Session:
 
     def _against_peers(self, name: str, shapes: Sequence[Shape], rounds: int, tell: _Tell) -> _Part:
         def contenders(shape: Shape) -> matmul.Contenders:
-            return matmul.against_peers(shape, self.dtype, self.peers)
+            return matmul.against_peers(shape, self.dtype, self.peers, self.rung)
 
         return self._compared(name, shapes, contenders, rounds, tell)
 

@@ -51,7 +51,7 @@ def add_parser(commands: arguments.Subparsers) -> None:
         "--count",
         action="store_true",
         help="then print on standard error how many calls came and which rungs computed them "
-        "(--json implies it)",
+        "(--json implies it, and without FILE puts JSON there in their place)",
     )
     parser.add_argument("program", nargs=argparse.REMAINDER, help="the program and its arguments")
 
@@ -65,8 +65,8 @@ def run(args: argparse.Namespace) -> int:
     if args.program or args.rung or args.isa or args.threads or args.count:
         raise ValueError("no program to run; name it last: tilewright blas --count -- ./program")
     path = library()
-    console.line(f"{path}\nexports {', '.join(SYMBOLS)}.\n\n{_NOTE}\n")
-    console.line(f"tilewright blas --rung tiled --count -- ./program\nLD_PRELOAD={path} ./program")
+    console.text(f"{path}\nexports {', '.join(SYMBOLS)}.\n\n{_NOTE}\n")
+    console.text(f"tilewright blas --rung tiled --count -- ./program\nLD_PRELOAD={path} ./program")
     console.json({"library": str(path), "symbols": SYMBOLS})
     return 0
 
@@ -129,7 +129,7 @@ def _report(program: list[str], code: int, words: tuple[int, ...], console: Cons
         [(name, f"{s['calls']:,}", f"{s['flops']:,}") for name, s in symbols.items() if s["calls"]],
     )
     if not any(s["calls"] for s in symbols.values()):
-        console.line("None: does it call another BLAS, or under other names? See --help.")
+        console.text("None: does it call another BLAS, or under other names? See --help.")
     rungs = [(name, f"{calls:,}") for name, calls in kernels.items() if calls]
     if rungs:
         console.table("Computed by (the rest had nothing to multiply)", ("rung", "calls"), rungs)

@@ -13,15 +13,17 @@ from typing import Any, TextIO
 from tilewright.bench.harness import Timing
 from tilewright.cli.arguments import check_target
 from tilewright.extras import available, require
+from tilewright.io import write_whole
 
 _REFRESH_SECONDS = 0.1
 
 
 class Console:
-    """Where a command writes; with JSON on standard output the rest goes to standard error.
+    """Where a command writes.
 
-    So it does beside a program, to which standard output belongs. Raises OSError at once where the
-    JSON file cannot be written.
+    Results (`table`, `text`) are not printed where JSON on standard output holds them. Progress and
+    notes (`line`) are, on standard error. Beside a program, to which standard output belongs, all
+    goes to standard error. Raises OSError at once where the JSON file cannot be written.
     """
 
     def __init__(self, json_target: str | None = None, beside_a_program: bool = False) -> None:
@@ -29,6 +31,7 @@ class Console:
             check_target("--json", json_target)
         self.json_target = json_target
         self._to_errors = json_target == "-" or beside_a_program
+        self._json_to_errors = beside_a_program
 
     @property
     def stream(self) -> TextIO:
@@ -36,13 +39,20 @@ class Console:
         return sys.stderr if self._to_errors else sys.stdout
 
     def line(self, text: str = "") -> None:
-        """One line of plain text."""
+        """One line of progress, or a note."""
         print(text, file=self.stream, flush=True)
+
+    def text(self, text: str = "") -> None:
+        """Lines of results."""
+        if self.json_target != "-":
+            self.line(text)
 
     def table(
         self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], text: bool = False
     ) -> None:
         """A table; the first column stands left, the others right, or left where they hold text."""
+        if self.json_target == "-":
+            return
         self.line(title)
         if self.stream.isatty() and available("rich"):
             self._rich_table(columns, rows, text)
@@ -55,10 +65,9 @@ class Console:
             return
         text = json.dumps(_plain(results), indent=2, allow_nan=False) + "\n"
         if self.json_target == "-":
-            sys.stdout.write(text)
+            (sys.stderr if self._json_to_errors else sys.stdout).write(text)
         else:
-            with open(self.json_target, "w", encoding="utf-8") as file:
-                file.write(text)
+            write_whole(self.json_target, text.encode(), "--json")
 
     def _rich_table(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], text: bool

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     console.table("tilewright doctor", ("what", "status", "detail"), rows, text=True)
     for finding in findings:
         if finding.remedy:
-            console.line(f"{finding.what}: {finding.remedy}")
+            console.text(f"{finding.what}: {finding.remedy}")
     console.json({"findings": [asdict(finding) for finding in findings]})
     return 1 if any(finding.status == PROBLEM for finding in findings) else 0
 

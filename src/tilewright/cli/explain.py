@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import tilewright as tw
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         call()
         with tw.explain() as report:
             call()
-    console.line(str(report))
+    console.text(str(report))
     console.json(report.as_dict())
     return 0
 
@@ -67,15 +68,19 @@ def _operand(rows: int, columns: int, transposed: bool, dtype: str) -> tw.Tensor
 
 
 def _other(args: argparse.Namespace) -> Callable[[], Any]:
+    if args.transpose_a or args.transpose_b:
+        raise ValueError(f"--transpose-a and --transpose-b are of matmul, not of {args.op}")
     op = getattr(tw, args.op, None)
     if args.op.startswith("_") or not callable(op) or isinstance(op, type):
         raise ValueError(f"no op {args.op!r}")
     x, y = _random(args.shape, args.dtype), _random(args.shape, args.dtype)
-    try:
-        op(x)
-    except TypeError:
-        return lambda: op(x, y)
-    return lambda: op(x)
+    for operands in ((x,), (x, y)):
+        try:
+            op(*operands)
+        except TypeError:
+            continue
+        return partial(op, *operands)
+    raise ValueError(f"{args.op} is no op of one or two {args.dtype} tensors")
 
 
 def _random(shape: tuple[int, ...], dtype: str) -> tw.Tensor:

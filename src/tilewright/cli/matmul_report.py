@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +16,9 @@ from tilewright.cli.console import format_number, format_seconds
 
 Row = dict[str, Any]
 Table = tuple[str, list[str], list[list[str]]]
+# How a table calls a contender.
+Label = Callable[[str], str]
+_LOST = 0.95
 
 
 def verdict(check: Check) -> str:
@@ -43,11 +47,15 @@ def facts(report: Mapping[str, Any]) -> dict[str, Any]:
     """What pictures say of the conditions."""
     machine = report["machine"]
     threads = machine["threads"]
+    peers = {kernel["peer"]: kernel for kernel in reversed(machine.get("kernels", ()))}
+    beside = ", ".join(
+        f"{name} {kernel['runs']}" for name, kernel in peers.items() if kernel["isa"]
+    )
     return {
         "dtype": report["dtype"],
         "peak_gflops": 1e-9 * report["peak_flops_per_s"],
         "conditions": f"{report['dtype']}, {machine['isa']}, "
-        f"{threads} thread{'' if threads == 1 else 's'}",
+        f"{threads} thread{'' if threads == 1 else 's'}" + (f"; peers: {beside}" if beside else ""),
     }
 
 
@@ -150,9 +158,10 @@ def _shape_row(shape: Shape, checks: list[Check], result: Result | None, peak: f
     }
 
 
-def size_table(rows: Sequence[Row], dtype: str, peers: Sequence[str]) -> Table:
+def size_table(rows: Sequence[Row], dtype: str, peers: Sequence[str], label: Label = str) -> Table:
     """Squares against the peers."""
-    columns = ["n", OURS, *peers, "peak", *(f"/ {peer}" for peer in peers)]
+    labels = [label(peer) for peer in peers]
+    columns = ["n", OURS, *labels, "peak", *(f"/ {peer}" for peer in labels)]
     cells = []
     for row in rows:
         rates = [_rate(row, name) for name in (OURS, *peers)]
@@ -177,25 +186,63 @@ def worst_first(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: min(row["ratios"].values(), default=0.0))
 
 
-def map_table(rows: Sequence[Row], dtype: str, peers: Sequence[str]) -> Table:
+def map_table(rows: Sequence[Row], dtype: str, peers: Sequence[str], label: Label = str) -> Table:
     """Shapes against the peers."""
-    columns = ["m x n x k", "median", "GFLOP/s", *(f"/ {peer}" for peer in peers)]
+    runs = max((len(row.get("runs", ())) for row in rows), default=0)
+    columns = [
+        "m x n x k",
+        "median",
+        "GFLOP/s",
+        *(f"/ {label(peer)}" for peer in peers),
+        *["all runs"] * (runs > 1),
+    ]
     cells = [
-        [row["name"], _median(row), _rate(row, OURS), *(_ratio(row, peer) for peer in peers)]
+        [
+            row["name"],
+            _median(row),
+            _rate(row, OURS),
+            *(_ratio(row, peer) for peer in peers),
+            *[" ".join(f"{ratio:.2f}" for ratio in row.get("runs", ()))] * (runs > 1),
+        ]
         for row in rows
     ]
-    title = f"shapes, {dtype}, worst first: a peer's time over ours"
+    of_runs = f", the median of {runs} runs" if runs > 1 else ""
+    title = f"shapes, {dtype}, worst first: a peer's time over ours{of_runs}"
     return title, *_with_kernel_and_remark(columns, cells, rows)
 
 
 def map_summary(rows: Iterable[Row]) -> str:
-    """How many shapes are lost, and by how much."""
-    best = [min(row["ratios"].values()) for row in rows if row["ratios"]]
+    """How many shapes are lost, by how much, and which."""
+    best = {row["name"]: min(row["ratios"].values()) for row in rows if row["ratios"]}
     if not best:
         return "no peer to compare with"
-    mean = math.exp(sum(map(math.log, best)) / len(best))
-    lost = ", ".join(f"{sum(r < limit for r in best)} below {limit}" for limit in (1.0, 0.95, 0.8))
-    return f"{len(best)} shapes against the best peer: geometric mean {mean:.2f}x; {lost}"
+    ratios = best.values()
+    mean = math.exp(sum(map(math.log, ratios)) / len(best))
+    counts = (f"{sum(r < limit for r in ratios)} below {limit}" for limit in (1.0, _LOST, 0.8))
+    worst = min(best, key=lambda name: best[name])
+    text = f"{len(best)} shapes against the best peer: geometric mean {mean:.2f}x; "
+    text += f"{', '.join(counts)}; worst {worst} {best[worst]:.2f}x"
+    lost = [f"{name} {ratio:.2f}x" for name, ratio in best.items() if ratio < _LOST]
+    return text + (f"\nbelow {_LOST}: {', '.join(lost)}" if lost else "")
+
+
+def brief(report: Mapping[str, Any]) -> str:
+    """JSON of a map with a line for each shape: short enough to be published."""
+    facts = {name: report[name] for name in ("machine", "dtype", "runs", "peak_flops_per_s")}
+    lines = [json.dumps(_brief_row(row)) for row in report["results"]]
+    head = json.dumps(facts)[1:-1]
+    return "{" + head + ', "shapes": [\n' + ",\n".join(lines) + "\n]}\n"
+
+
+def _brief_row(row: Row) -> Row:
+    kept = ("name", "m", "n", "k", "batch", "layout", "kernel")
+    return {name: row[name] for name in kept} | {
+        "median_us": {
+            name: round(1e6 * timing["median_s"], 3) for name, timing in row["timings"].items()
+        },
+        "ratio": round(min(row["ratios"].values()), 3) if row["ratios"] else None,
+        "runs": [round(ratio, 3) for ratio in row.get("runs", ())],
+    }
 
 
 def thread_rows(
@@ -218,12 +265,12 @@ def thread_rows(
     return rows
 
 
-def thread_table(rows: Iterable[Row], dtype: str, n: int) -> Table:
+def thread_table(rows: Iterable[Row], dtype: str, n: int, label: Label = str) -> Table:
     """One contender after the other."""
     columns = ["contender", "threads", "median", "GFLOP/s", "/ 1 thread"]
     cells = [
         [
-            row["contender"],
+            label(row["contender"]),
             str(row["threads"]),
             format_seconds(row["median_s"]),
             format_number(row["gflops"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tilewright import pictures
 from tilewright.cli.arguments import check_target
 from tilewright.cli.console import format_number
 from tilewright.extras import require
@@ -41,9 +42,25 @@ def bars(
 
     Bars of very different lengths get a logarithmic axis.
     """
-    figure = pyplot().Figure(figsize=(7, 1.2 + 0.42 * len(labels)), layout="constrained")
+    figure = pictures.figure(7, 1.2 + 0.42 * len(labels))
     axes = figure.subplots()
-    drawn = axes.barh(labels, values, color=COLOUR)
+    draw_bars(axes, unit, labels, values)
+    if mark is not None:
+        axes.axvline(mark, color="black", linewidth=0.8, linestyle="--")
+    axes.set_title(title, loc="left")
+    pictures.save(figure, path)
+
+
+def draw_bars(
+    axes: Any,
+    unit: str,
+    labels: Sequence[str],
+    values: Sequence[float],
+    colours: Sequence[str] | str = COLOUR,
+) -> None:
+    """The bars of `bars`, on axes of a larger picture."""
+    drawn = axes.barh(range(len(labels)), values, color=colours)
+    axes.set_yticks(range(len(labels)), labels)
     axes.bar_label(drawn, labels=[format_number(value) for value in values], padding=3)
     if max(values) > _LOGARITHMIC_FROM * min(values):
         # A decade below the shortest bar, so that it too has a length.
@@ -51,13 +68,10 @@ def bars(
         axes.set_xlim(min(values) / 10, max(values) * 4)
     else:
         axes.set_xlim(0, max(values) * 1.15)
-    if mark is not None:
-        axes.axvline(mark, color="black", linewidth=0.8, linestyle="--")
+    pictures.in_units(axes.xaxis)
     axes.invert_yaxis()
     axes.set_xlabel(unit)
-    axes.set_title(title, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150)
 
 
 def pyplot() -> Any:

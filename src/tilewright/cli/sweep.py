@@ -12,7 +12,8 @@ from typing import Any
 import tilewright as tw
 from tilewright.cli import arguments
 from tilewright.cli.console import Console, format_bytes, format_seconds
-from tilewright.cli.picture import bars, check_plot
+from tilewright.cli.picture import check_plot
+from tilewright.cli.picture_sweep import draw_sweep
 from tilewright.extras import available, require
 from tilewright.sweep import Row, Sweep, read_configurations
 from tilewright.train import load_task
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     console.table(f"Sweep on {task.name}", _COLUMNS, [_cells(row) for row in rows])
     failed = [row for row in rows if row.state != "completed"]
     for row in failed:
-        console.line(f"{row.name}: {row.state}: {row.error}")
+        console.text(f"{row.name}: {row.state}: {row.error}")
     console.json({"data": task.name, "results": [row.as_dict() for row in rows]})
     _draw(console, args, rows)
     return 1 if failed else 0
@@ -128,12 +129,14 @@ def _line(row: Row) -> str:
 
 
 def _draw(console: Console, args: argparse.Namespace, rows: Sequence[Row]) -> None:
-    finished = [row for row in rows if row.epochs]
-    if not args.plot or not finished:
+    if args.trace:
+        console.line(f"timeline: {args.trace}")
+    if not args.plot:
         return
-    values = [100 * row.accuracy for row in finished]
-    names = [row.name for row in finished]
-    bars(args.plot, f"Sweep on {rows[0].configuration.data}", "test accuracy, %", names, values)
+    if not any(row.epochs for row in rows):
+        console.line("no picture: no configuration gave a result")
+        return
+    draw_sweep(args.plot, rows)
     console.line(f"picture: {args.plot}")
 
 
@@ -142,4 +145,6 @@ def _size(text: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]?i?)b?", text.strip().lower())
     if not match or match[2] not in _UNITS or float(match[1]) * _UNITS[match[2]] < 1:
         raise argparse.ArgumentTypeError(f"expected a size such as 500MB or 2GiB, got {text!r}")
+    if float(match[1]) * _UNITS[match[2]] >= 2**63:
+        raise argparse.ArgumentTypeError(f"no machine has that much memory: {text!r}")
     return int(float(match[1]) * _UNITS[match[2]])

@@ -9,9 +9,10 @@ from functools import partial
 
 import tilewright as tw
 from tilewright import train as job
-from tilewright.cli import arguments
+from tilewright.cli import arguments, picture_train
 from tilewright.cli.console import Bar, Console, format_seconds, progress_bar
-from tilewright.cli.picture import bars, check_plot
+from tilewright.cli.picture import check_plot
+from tilewright.cli.picture_train import Losses
 
 _OVERRIDES = ("epochs", "batch", "hidden", "optimizer", "lr", "seed", "kernel")
 
@@ -36,7 +37,7 @@ def add_parser(commands: arguments.Subparsers) -> None:
     )
     parser.add_argument("--optimizer", choices=tuple(job.LEARNING_RATES), help="default: sgd")
     parser.add_argument("--lr", type=arguments.positive_real, metavar="X", help=_lr_help())
-    parser.add_argument("--seed", type=int, metavar="N", help="default: 1")
+    parser.add_argument("--seed", type=arguments.seed, metavar="N", help="default: 1")
     rungs = parser.add_mutually_exclusive_group()
     kernels = (*tw.kernels.names("matmul"), job.AUTOMATIC)
     rungs.add_argument("--kernel", choices=kernels, help="matmul kernel to force (default: auto)")
@@ -55,13 +56,20 @@ def run(args: argparse.Namespace) -> int:
     options = replace(job.default_options(args.task), **given)
     task = job.load_task(args.task, args.data)
     console.line(_headline(task, options))
+    losses = Losses()
     with progress_bar() as bar:
-        on_batch = partial(_show_batch, bar, options.epochs)
+
+        def on_batch(now: job.Progress) -> None:
+            losses.add(now)
+            _show_batch(bar, options.epochs, now)
+
         if args.ladder:
             runs = job.ladder(task, options, on_batch, on_run=partial(_show_run, console))
         else:
             runs = [job.train(task, options, on_batch, partial(_show_epoch, console))]
     _report(console, runs, args)
+    if args.plot:
+        _draw(console, args, runs, losses)
     return 0
 
 
@@ -109,20 +117,23 @@ def _show_run(console: Console, run: job.Run) -> None:
 
 
 def _report(console: Console, runs: Sequence[job.Run], args: argparse.Namespace) -> None:
-    finished = [run for run in runs if run.epochs]
     if args.ladder:
         columns = ("kernel", "epoch", "total", "images/s", "accuracy", "speed-up")
         console.table(f"The ladder on {args.task}", columns, _ladder_rows(runs))
     console.json({"runs": [run.as_dict() for run in runs]})
-    if args.plot and finished:
-        bars(
-            args.plot,
-            f"Training {args.task}, {finished[0].threads} thread(s)",
-            "images a second",
-            [run.options.kernel for run in finished],
-            [_rate(run) for run in finished],
-        )
-        console.line(f"picture: {args.plot}")
+
+
+def _draw(
+    console: Console, args: argparse.Namespace, runs: Sequence[job.Run], losses: Losses
+) -> None:
+    if not any(run.epochs for run in runs):
+        console.line("no picture: no rung took the training")
+        return
+    if args.ladder:
+        picture_train.draw_ladder(args.plot, args.task, runs)
+    else:
+        picture_train.draw_training(args.plot, runs[0], losses)
+    console.line(f"picture: {args.plot}")
 
 
 def _ladder_rows(runs: Sequence[job.Run]) -> list[list[str]]:

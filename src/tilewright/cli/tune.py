@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import isnan
 from typing import TYPE_CHECKING
 
@@ -76,15 +77,15 @@ def _run(console: Console, args: argparse.Namespace) -> None:
     rows = [_outcome_row(outcome) for outcome in outcomes]
     console.table("What was tried", ("what", "gain", "noise", "result"), rows)
     _table_of_changes(console, table)
-    console.line(f"written: {tune.path()} ({format_seconds(table.seconds)} of measuring)")
+    console.text(f"written: {tune.path()} ({format_seconds(table.seconds)} of measuring)")
     told = [outcome._asdict() for outcome in outcomes]
     console.json({"path": tune.path(), "table": table.as_dict(), "steps": told})
 
 
 def _show(console: Console, args: argparse.Namespace) -> None:
     state = tables.state()
-    console.line(f"table: {tune.path()} ({state})")
-    console.line(f"in force: {tune.source()}")
+    console.text(f"table: {tune.path()} ({state})")
+    console.text(f"in force: {tune.source()}")
     usual = tune.defaults()
     rows = [
         (name, _number(value), "" if value == usual[name] else _number(usual[name]), help_text)
@@ -104,7 +105,8 @@ def _show(console: Console, args: argparse.Namespace) -> None:
 
 
 def _diff(console: Console, args: argparse.Namespace) -> None:
-    table = tables.read(args.file) if args.file else tables.held()
+    with _naming(args.file):
+        table = tables.read(args.file) if args.file else tables.held()
     _table_of_changes(console, table)
     changes = {
         name: {"default": usual, "value": value}
@@ -115,19 +117,29 @@ def _diff(console: Console, args: argparse.Namespace) -> None:
 
 def _export(console: Console, args: argparse.Namespace) -> None:
     tune.export(args.file)
-    console.line(f"written: {args.file}")
+    console.text(f"written: {args.file}")
     console.json({"written": args.file})
 
 
 def _import(console: Console, args: argparse.Namespace) -> None:
-    table = tune.import_(args.file)
-    console.line(f"taken over: {len(table.values)} number(s) measured on {table.date[:10]}")
+    with _naming(args.file):
+        table = tune.import_(args.file)
+    console.text(f"taken over: {len(table.values)} number(s) measured on {table.date[:10]}")
     console.json({"path": tune.path(), "table": table.as_dict()})
+
+
+@contextmanager
+def _naming(file: str | None) -> Iterator[None]:
+    """Says which file an error is about."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}" if file else str(error)) from None
 
 
 def _clear(console: Console, args: argparse.Namespace) -> None:
     removed = tune.clear()
-    console.line(f"deleted: {tune.path()}" if removed else f"no table at {tune.path()}")
+    console.text(f"deleted: {tune.path()}" if removed else f"no table at {tune.path()}")
     console.json({"path": tune.path(), "deleted": removed})
 
 
@@ -138,7 +150,7 @@ def _helps() -> list[str]:
 def _table_of_changes(console: Console, table: tune.Table) -> None:
     changes = tune.differences(table)
     if not changes:
-        console.line("the defaults stay: nothing was faster beyond the noise")
+        console.text("the defaults stay: nothing was faster beyond the noise")
         return
     rows = [(name, _number(usual), _number(value)) for name, (usual, value) in changes.items()]
     console.table("What the table changes", ("name", "default", "value"), rows)

@@ -1,5 +1,6 @@
 """Data sets and the loader that gathers batches natively."""
 
+from tilewright.data.collate import collate
 from tilewright.data.digits import Digits, digits
 from tilewright.data.file import FileTensor
 from tilewright.data.idx import read_idx
@@ -12,6 +13,7 @@ __all__ = [
     "FileTensor",
     "Mnist",
     "TensorDataset",
+    "collate",
     "digits",
     "mnist",
     "read_idx",

@@ -53,13 +53,37 @@ def measure(
     function: Callable[[], Tensor], torch_function: Callable[[], Any] | None = None
 ) -> MemoryReport:
     """The report of one step; see `tilewright.memory.breakdown`."""
+    for name, value in (("function", function), ("torch", torch_function)):
+        if not callable(value) and (value is not None or name == "function"):
+            raise TypeError(
+                f"memory.report: {name} must be a function that builds a loss, "
+                f"got {type(value).__name__}"
+            )
     report = MemoryReport()
-    with _grads_set_aside(function()):
+    with _grads_set_aside(_checked_loss(function())):
         report["eager"] = _measured(function, plan=False)
         report["planned"] = _measured(function, plan=True)
     if torch_function is not None and available("torch"):
         report["torch"] = _measured_torch(torch_function)
     return report
+
+
+def _checked_loss(loss: Any) -> Tensor:
+    if not isinstance(loss, Tensor):
+        raise TypeError(
+            f"memory.report: function() must return its loss, a tensor, got {type(loss).__name__}"
+        )
+    if not loss.requires_grad:
+        raise ValueError(
+            "memory.report: the loss of function() records no gradient; does a leaf of it have "
+            "requires_grad=True?"
+        )
+    if loss.size != 1:
+        raise ValueError(
+            f"memory.report: the loss of function() has shape {loss.shape}; reduce it to one "
+            "number, such as with sum() or mean()"
+        )
+    return loss
 
 
 def _mebibytes(count: int | None) -> str:

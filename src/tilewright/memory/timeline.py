@@ -7,19 +7,21 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
-from tilewright import _core
-from tilewright.extras import require
+from tilewright import _core, pictures
+from tilewright.io import write_whole
 
 # Lines in here are not the user's.
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
+# Rows of a printed log; the op with the most bytes first.
+_MOST_ROWS = 20
 
 
 class Timeline:
-    """The memory events of a `with tw.memory.record()` block, once it has ended.
+    """The memory events of a `with tw.memory.record()` block, once it has ended; printed, a table.
 
     `events` holds dicts with kind ('allocate', 'release', 'spill', 'restore'), ns since the start,
     block (equal for all events of one block), bytes, live_bytes afterwards, op, tensor (type and
@@ -34,6 +36,31 @@ class Timeline:
     def __len__(self) -> int:
         return len(self.events)
 
+    def __repr__(self) -> str:
+        dropped = f", {self.dropped} dropped" if self.dropped else ""
+        return f"<Timeline: {len(self)} events{dropped}>"
+
+    def __str__(self) -> str:
+        if not self.events:
+            return "no memory event"
+        totals = self.by_op()
+        rows = [
+            (op or "(no op)", f"{figures['allocations']:,}", f"{figures['bytes'] / 2**20:,.2f}")
+            for op, figures in list(totals.items())[:_MOST_ROWS]
+        ]
+        table = [("op", "allocations", "MiB"), *rows]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            f"{op.ljust(widths[0])}  {count.rjust(widths[1])}  {size.rjust(widths[2])}"
+            for op, count, size in table
+        ]
+        if len(totals) > _MOST_ROWS:
+            lines.append(f"and {len(totals) - _MOST_ROWS} more ops: see by_op()")
+        peak = max(event["live_bytes"] for event in self.events)
+        dropped = f"; the oldest {self.dropped:,} events are dropped" if self.dropped else ""
+        lines.append(f"at most {peak / 2**20:,.2f} MiB live at one time{dropped}")
+        return "\n".join(lines)
+
     def by_op(self) -> dict[str, dict[str, int]]:
         """Allocations and their bytes for each op, largest first."""
         totals: dict[str, dict[str, int]] = defaultdict(lambda: {"allocations": 0, "bytes": 0})
@@ -47,27 +74,38 @@ class Timeline:
         """Writes Chrome's trace format (open it in ui.perfetto.dev): a counter of live bytes, and
         a span for the life of each tensor with its op, bytes and source line.
         """
-        Path(path).write_text(json.dumps({"traceEvents": list(self._trace_events())}))
+        text = json.dumps({"traceEvents": list(self._trace_events())})
+        write_whole(path, text.encode(), "trace")
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draws live and spilled bytes over time; needs matplotlib (the `plot` extra)."""
-        pictures = require("matplotlib.figure", purpose="the picture", install="tilewright[plot]")
-        figure = pictures.Figure(figsize=(9, 4), layout="constrained")
-        axes = figure.subplots()
-        times = [event["ns"] / 1e6 for event in self.events]
-        live = [event["live_bytes"] / 2**20 for event in self.events]
-        axes.step(times, live, where="post", label="live")
-        axes.fill_between(times, live, step="post", alpha=0.25)
-        if any(event["kind"] == "spill" for event in self.events):
-            axes.step(times, self._spilled_mib(), where="post", label="spilled")
-        axes.set_xlabel("milliseconds")
-        axes.set_ylabel("MiB")
-        axes.set_ylim(bottom=0)
-        axes.set_title("memory of tensors")
-        axes.legend(loc="upper left")
-        figure.savefig(path)
+        pictures.save(self.figure(), path)
 
-    def _spilled_mib(self) -> list[float]:
+    def figure(self) -> Any:
+        """The picture of `plot`, a matplotlib figure."""
+        figure = pictures.figure(9, 4, "the picture")
+        axes = pictures.plain(figure.subplots())
+        live = [event["live_bytes"] for event in self.events]
+        spilled = self._spilled_bytes()
+        span = (self.events[-1]["ns"] - self.events[0]["ns"]) / 1e9 if self.events else 0.0
+        per_second, unit = pictures.time_scale(span)
+        per_unit, bytes_unit = pictures.byte_scale(max([*live, *spilled], default=0))
+        times = [event["ns"] / 1e9 * per_second for event in self.events]
+        live = [count / per_unit for count in live]
+        axes.step(times, live, where="post", color=pictures.BLUE, label="live")
+        axes.fill_between(times, live, step="post", color=pictures.BLUE, alpha=0.2)
+        if any(spilled):
+            away = [count / per_unit for count in spilled]
+            axes.step(times, away, where="post", color=pictures.ORANGE, label="spilled to files")
+            axes.legend(frameon=False, loc="upper left")
+        axes.set_xlabel(f"time since the log began, {unit}")
+        axes.set_ylabel(f"tensors, {bytes_unit}")
+        axes.set_ylim(bottom=0)
+        peak = f"{max(live):.3g} {bytes_unit} at most" if live else "no event"
+        pictures.title(axes, f"Memory of tensors: {peak}")
+        return figure
+
+    def _spilled_bytes(self) -> list[int]:
         away: set[int] = set()
         spilled, out = 0, []
         for event in self.events:
@@ -77,7 +115,7 @@ class Timeline:
             elif event["block"] in away and event["kind"] in ("restore", "release"):
                 away.discard(event["block"])
                 spilled -= event["bytes"]
-            out.append(spilled / 2**20)
+            out.append(spilled)
         return out
 
     def _trace_events(self) -> Iterator[dict[str, Any]]:
@@ -106,11 +144,12 @@ class Timeline:
                     yield {**span, "ph": "n", "args": {"event": event["kind"]}, **time}
 
 
-@contextmanager
-def record(capacity: int = 100_000) -> Iterator[Timeline]:
+class record:  # noqa: N801  (a context manager, used like a function)
     """Logs what happens to the memory of tensors inside the block, at most `capacity` events.
 
-    Logs do not nest: an inner one ends the outer one.
+    The block gets the `Timeline`, of what all threads of the process do. Logs do not nest: an inner
+    one ends the outer one. Raises ValueError for a capacity below 1, TypeError for one that is no
+    whole number.
 
     >>> import tilewright as tw
     >>> with tw.memory.record() as timeline:
@@ -118,14 +157,31 @@ def record(capacity: int = 100_000) -> Iterator[Timeline]:
     >>> [event["op"] for event in timeline.events if event["kind"] == "allocate"][-1]
     'add'
     """
-    if capacity < 1:
-        raise ValueError(f"record: capacity must be at least 1, got {capacity}")
-    timeline = Timeline(capacity)
-    _core._start_memory_log(capacity)
-    try:
-        yield timeline
-    finally:
-        timeline.events, timeline.dropped = _core._stop_memory_log()
+
+    def __init__(self, capacity: int = 100_000) -> None:
+        if isinstance(capacity, bool) or not isinstance(capacity, int):
+            raise TypeError(f"record: capacity is a whole number, got {capacity!r}")
+        if capacity < 1:
+            raise ValueError(f"record: capacity must be at least 1, got {capacity}")
+        self.capacity = capacity
+        self._timeline: Timeline | None = None
+
+    def __enter__(self) -> Timeline:
+        self._timeline = Timeline(self.capacity)
+        _core._start_memory_log(self.capacity)
+        return self._timeline
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._timeline is not None:
+            self._timeline.events, self._timeline.dropped = _core._stop_memory_log()
+
+    def __repr__(self) -> str:
+        return f"<memory.record: with tw.memory.record({self.capacity}) as timeline: ...>"
 
 
 def source_position() -> str:

@@ -28,7 +28,7 @@ def calculate_gain(nonlinearity: str, param: float = 0.01) -> float:
     """
     if nonlinearity == "leaky_relu":
         return math.sqrt(2 / (1 + param**2))
-    if nonlinearity not in _GAINS:
+    if not isinstance(nonlinearity, str) or nonlinearity not in _GAINS:
         names = ", ".join([*_GAINS, "leaky_relu"])
         raise ValueError(f"calculate_gain: no gain for {nonlinearity!r}; known: {names}")
     return _GAINS[nonlinearity]
@@ -38,6 +38,7 @@ def uniform_(
     tensor: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Fills with values uniform in [low, high)."""
+    _check("uniform_", tensor, low=low, high=high)
     with tw.no_grad():
         return tensor.copy_(tw.uniform(low, high, tensor.shape, generator=generator))
 
@@ -46,12 +47,14 @@ def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Fills with values from a normal distribution."""
+    _check("normal_", tensor, mean=mean, std=std)
     with tw.no_grad():
         return tensor.copy_(tw.normal(mean, std, tensor.shape, generator=generator))
 
 
 def constant_(tensor: Tensor, value: float) -> Tensor:
     """Fills with one value."""
+    _check("constant_", tensor, value=value)
     with tw.no_grad():
         return tensor.fill_(value)
 
@@ -65,7 +68,7 @@ def kaiming_uniform_(
     generator: Generator | None = None,
 ) -> Tensor:
     """Uniform within ±gain·sqrt(3/fan); `a` is leaky_relu's slope, `mode` fan_in or fan_out."""
-    bound = math.sqrt(3) * _kaiming_std(tensor, a, mode, nonlinearity)
+    bound = math.sqrt(3) * _kaiming_std("kaiming_uniform_", tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator=generator)
 
 
@@ -78,7 +81,7 @@ def kaiming_normal_(
     generator: Generator | None = None,
 ) -> Tensor:
     """Normal with standard deviation gain/sqrt(fan)."""
-    std = _kaiming_std(tensor, a, mode, nonlinearity)
+    std = _kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity)
     return normal_(tensor, 0.0, std, generator=generator)
 
 
@@ -86,7 +89,7 @@ def xavier_uniform_(
     tensor: Tensor, gain: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Uniform within ±gain·sqrt(6/(fan_in + fan_out))."""
-    bound = math.sqrt(3) * _xavier_std(tensor, gain)
+    bound = math.sqrt(3) * _xavier_std("xavier_uniform_", tensor, gain)
     return uniform_(tensor, -bound, bound, generator=generator)
 
 
@@ -94,26 +97,36 @@ def xavier_normal_(
     tensor: Tensor, gain: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Normal with standard deviation gain·sqrt(2/(fan_in + fan_out))."""
-    return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator=generator)
+    return normal_(tensor, 0.0, _xavier_std("xavier_normal_", tensor, gain), generator=generator)
 
 
-def _fans(tensor: Tensor) -> tuple[int, int]:
+def _check(function: str, tensor: Tensor, **numbers: float) -> None:
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{function}: tensor must be a tensor, got {type(tensor).__name__}")
+    for name, value in numbers.items():
+        if not isinstance(value, (int, float)):
+            raise TypeError(f"{function}: {name} must be a number, got {value!r}")
+
+
+def _fans(function: str, tensor: Tensor) -> tuple[int, int]:
     """(fan_in, fan_out) of a weight (out, in, *kernel)."""
     if tensor.ndim < 2:
         raise ValueError(
-            f"init: fans need at least 2 axes (out, in, ...), got shape {tensor.shape}"
+            f"{function}: fans need at least 2 axes (out, in, ...), got shape {tensor.shape}"
         )
     kernel_size = math.prod(tensor.shape[2:])
     return tensor.shape[1] * kernel_size, tensor.shape[0] * kernel_size
 
 
-def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+def _kaiming_std(function: str, tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    _check(function, tensor, a=a)
     if mode not in ("fan_in", "fan_out"):
-        raise ValueError(f"init: mode is fan_in or fan_out, got {mode!r}")
-    fan = _fans(tensor)[mode == "fan_out"]
+        raise ValueError(f"{function}: mode is fan_in or fan_out, got {mode!r}")
+    fan = _fans(function, tensor)[mode == "fan_out"]
     return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0
 
 
-def _xavier_std(tensor: Tensor, gain: float) -> float:
-    fans = sum(_fans(tensor))
+def _xavier_std(function: str, tensor: Tensor, gain: float) -> float:
+    _check(function, tensor, gain=gain)
+    fans = sum(_fans(function, tensor))
     return gain * math.sqrt(2 / fans) if fans else 0.0

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright.foreign import as_tensor
 from tilewright.nn.parameter import Parameter
 
 M = TypeVar("M", bound="Module")
@@ -110,12 +111,14 @@ class Module:
         """
         return {name: value.detach() for name, value in self._named_tensors()}
 
-    def load_state_dict(self, state: Mapping[str, Tensor], strict: bool = True) -> KeyDifferences:
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> KeyDifferences:
         """Copies values in by name; dtypes are converted.
 
-        Raises TypeError where `state` is no dict with text as keys, and ValueError that lists
-        missing and unexpected names (when strict) and values that do not fit (shape, complex into
-        real, read-only memory here); the module is then unchanged.
+        Values are tensors or arrays of other libraries, so that the state of a PyTorch module of
+        the same names loads as it is. Raises TypeError where `state` is no dict with text as keys,
+        and ValueError that lists missing and unexpected names (when strict) and values that do not
+        fit (shape, complex into real, read-only memory here) or cannot be read; the module is then
+        unchanged.
         """
         _check_is_state(type(self).__name__, state)
         own = self.state_dict()
@@ -124,13 +127,14 @@ class Module:
             [name for name in state if name not in own],
         )
         problems = _key_problems(keys) if strict else []
-        problems += _value_problems(own, state)
+        values = _readable({name: state[name] for name in own if name in state}, problems)
+        problems += _value_problems(own, values)
         if problems:
             raise ValueError(f"load_state_dict: {type(self).__name__}: " + "; ".join(problems))
         with tw.no_grad():
-            for name, value in own.items():
-                if name in state and value.size:
-                    value.copy_(state[name])
+            for name, value in values.items():
+                if value.size:
+                    own[name].copy_(value)
         return keys
 
     def train(self: M, mode: bool = True) -> M:
@@ -230,14 +234,23 @@ def _key_problems(keys: KeyDifferences) -> list[str]:
     return problems
 
 
-def _value_problems(own: Mapping[str, Tensor], state: Mapping[str, Any]) -> list[str]:
+def _readable(state: Mapping[str, Any], problems: list[str]) -> dict[str, Tensor]:
+    """The values as tensors; those that are none are added to the problems."""
+    values = {}
+    for name, value in state.items():
+        try:
+            values[name] = as_tensor(value)
+        except TypeError as error:
+            problems.append(f"{name}: {error}")
+    return values
+
+
+def _value_problems(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> list[str]:
     problems = []
     for name, value in own.items():
         if name not in state:
             continue
-        if not isinstance(state[name], Tensor):
-            problems.append(f"{name}: expected a tensor, got {type(state[name]).__name__}")
-        elif state[name].shape != value.shape:
+        if state[name].shape != value.shape:
             problems.append(f"{name}: shape {state[name].shape} does not fit {value.shape}")
         elif not _converts(state[name].dtype, value.dtype):
             problems.append(f"{name}: {state[name].dtype.name} does not fit {value.dtype.name}")

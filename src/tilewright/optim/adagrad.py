@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Group, Optimizer, check_not_negative
+from tilewright.optim.optimizer import Group, Optimizer, check_not_negative, state_dtype
 
 
 class Adagrad(Optimizer):
@@ -46,7 +46,8 @@ class Adagrad(Optimizer):
         return ("sum",)
 
     def new_state(self, name: str, group: Group, param: Tensor) -> Tensor:
-        return tw.full_like(param, group["initial_accumulator_value"])
+        value = group["initial_accumulator_value"]
+        return tw.full(param.shape, value, dtype=state_dtype(param))
 
     def update(
         self, group: Group, params: list[Tensor], state: dict[str, list[Tensor]], step: int

@@ -9,10 +9,14 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright.foreign import as_tensor, is_array
 
 Group = dict[str, Any]
-# What the fused kernels compute in.
-_DTYPES = (tw.float32, tw.float64)
+_DTYPES = (tw.float16, tw.bfloat16, tw.float32, tw.float64)
+# What PyTorch's groups hold beside ours: ways of computing, which change no result here, and
+# variants, which may only be off.
+_TORCH_WAYS = frozenset(("foreach", "fused", "capturable", "differentiable"))
+_TORCH_VARIANTS = frozenset(("amsgrad", "maximize", "lr_decay"))
 # The kernels count steps in 64 bits with a sign.
 _MOST_STEPS = 2**63 - 2
 
@@ -32,8 +36,12 @@ class Optimizer:
     parameters that have all done the same number of steps. Parameters without a gradient are left
     alone.
 
-    Raises TypeError for parameters that are no float32 or float64 tensors and for settings that are
-    no numbers, ValueError for other parameters that it cannot update in place (results of recorded
+    Steps on float16 and bfloat16 parameters are computed in float32 and rounded to nearest once, at
+    their end; state is kept in float32, unlike PyTorch's, because in 8 or 11 bits a running mean
+    stops moving. A step smaller than half of a parameter's last place is lost all the same.
+
+    Raises TypeError for parameters that are no floating tensors and for settings that are no
+    numbers, ValueError for other parameters that it cannot update in place (results of recorded
     ops, not contiguous, given twice) and for settings that make no sense.
     """
 
@@ -73,8 +81,8 @@ class Optimizer:
         return ()
 
     def new_state(self, name: str, group: Group, param: Tensor) -> Tensor:
-        """A parameter's first state tensor."""
-        return tw.zeros_like(param)
+        """A parameter's first state tensor, of `state_dtype(param)`."""
+        return tw.zeros(param.shape, dtype=state_dtype(param))
 
     def update(
         self, group: Group, params: list[Tensor], state: dict[str, list[Tensor]], step: int
@@ -115,7 +123,7 @@ class Optimizer:
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Takes settings and copies of the state.
+        """Takes settings and copies of the state, also from the same optimiser of PyTorch.
 
         Raises ValueError where something does not fit; the optimiser is then unchanged.
         """
@@ -128,7 +136,7 @@ class Optimizer:
                 f"groups of {own_sizes}"
             )
         merged = [
-            {**own, **new, "params": own["params"]}
+            {**own, **self._without_torchs(new), "params": own["params"]}
             for own, new in zip(self.param_groups, groups, strict=True)
         ]
         for group in merged:
@@ -173,7 +181,8 @@ class Optimizer:
             where = f"{name}: parameter {i}, shape {param.shape}"
             if param.dtype not in _DTYPES:
                 raise TypeError(
-                    f"{where}, is {param.dtype.name}; the fused kernels take float32 and float64"
+                    f"{where}, is {param.dtype.name}; the fused kernels take "
+                    f"{', '.join(dtype.name for dtype in _DTYPES)}"
                 )
             if not param.is_leaf:
                 raise ValueError(
@@ -194,6 +203,21 @@ class Optimizer:
                     slots.tensors[i][name] = self.new_state(name, group, group["params"][i])
             state[name] = [slots.tensors[i][name] for i in indices]
         return state
+
+    def _without_torchs(self, group: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings without those of PyTorch's that change nothing here."""
+        decoupled = getattr(self, "decoupled", None)
+
+        def changes_nothing(name: str, value: Any) -> bool:
+            if name == "decoupled_weight_decay":
+                return bool(value) is decoupled
+            return name in _TORCH_WAYS or (name in _TORCH_VARIANTS and not value)
+
+        return {
+            name: value
+            for name, value in group.items()
+            if name in self.defaults or not changes_nothing(name, value)
+        }
 
     def _parts(self, state_dict: Any) -> tuple[list[Mapping[str, Any]], Mapping[Any, Any]]:
         """Groups and states of a saved state, checked for their form."""
@@ -221,14 +245,19 @@ class Optimizer:
     def _load_slots(self, group: Group, states: list[Mapping[str, Any]]) -> Slots:
         slots = Slots(len(states))
         for i, (param, state) in enumerate(zip(group["params"], states, strict=True)):
-            slots.steps[i] = self._checked_steps(state.get("step", 0), i)
-            for name in self.state_names(group) if slots.steps[i] else ():
+            names = self.state_names(group)
+            # PyTorch's SGD keeps no count: a momentum buffer says that a first step was done.
+            begun = all(state.get(name) is not None for name in names) if names else False
+            slots.steps[i] = self._checked_steps(state.get("step", int(begun)), i)
+            for name in names if slots.steps[i] else ():
                 slots.tensors[i][name] = self._checked_copy(name, state.get(name), i, param)
         return slots
 
     def _checked_steps(self, value: Any, i: int) -> int:
         # PyTorch keeps its steps as tensors of one float.
-        number = value.item() if isinstance(value, Tensor) and value.size == 1 else value
+        number = value
+        if is_array(value) and (tensor := as_tensor(value)).size == 1:
+            number = tensor.item()
         whole = type(number) is int or (isinstance(number, float) and number.is_integer())
         if not whole or not 0 <= number <= _MOST_STEPS:
             raise ValueError(
@@ -239,13 +268,19 @@ class Optimizer:
 
     def _checked_copy(self, name: str, value: Any, i: int, param: Tensor) -> Tensor:
         where = f"{type(self).__name__}: load_state_dict: {name} of parameter {i}"
-        if not isinstance(value, Tensor):
+        if value is None:
             raise ValueError(f"{where} is missing")
-        if value.shape != param.shape:
-            raise ValueError(f"{where}: shape {value.shape} does not fit {param.shape}")
-        if value.dtype != param.dtype:
-            raise ValueError(f"{where}: {value.dtype.name} does not fit {param.dtype.name}")
-        return value.detach().copy()
+        try:
+            tensor = as_tensor(value)
+        except TypeError as error:
+            raise ValueError(f"{where}: {error}") from None
+        if tensor.shape != param.shape:
+            raise ValueError(f"{where}: shape {tensor.shape} does not fit {param.shape}")
+        own = state_dtype(param)
+        # PyTorch keeps the state of a bfloat16 parameter in bfloat16.
+        if tensor.dtype not in (own, param.dtype):
+            raise ValueError(f"{where}: {tensor.dtype.name} does not fit {own.name}")
+        return tensor.detach().astype(own).copy()
 
 
 def _with_gradient(params: list[Tensor], steps: list[int]) -> dict[int, list[int]]:
@@ -255,6 +290,11 @@ def _with_gradient(params: list[Tensor], steps: list[int]) -> dict[int, list[int
         if param.grad is not None:
             by_step.setdefault(steps[i], []).append(i)
     return by_step
+
+
+def state_dtype(param: Tensor) -> tw.dtype:
+    """The type of a parameter's state: float64 for float64, else float32."""
+    return tw.float64 if param.dtype == tw.float64 else tw.float32
 
 
 def check_not_negative(optimizer: str, group: Group, *names: str) -> None:

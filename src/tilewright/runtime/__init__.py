@@ -1,9 +1,10 @@
-"""Tasks within a memory budget: `Scheduler`, the tasks it makes, and the one that runs here; and
-`transfer`, which moves bytes beside the program.
+"""Tasks within a memory budget: `Scheduler`, the tasks it makes, and the one that runs here;
+`bind_modes` for threads of one's own; and `transfer`, which moves bytes beside the program.
 """
 
+from tilewright.modes import bind_modes
 from tilewright.runtime import transfer as transfer
 from tilewright.runtime.scheduler import Scheduler, current_task
 from tilewright.runtime.task import Task
 
-__all__ = ["Scheduler", "Task", "current_task", "transfer"]
+__all__ = ["Scheduler", "Task", "bind_modes", "current_task", "transfer"]

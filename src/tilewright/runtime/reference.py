@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tilewright import _core
+from tilewright.modes import bind_modes
 from tilewright.runtime.reference_book import POLICIES, QUALITIES, End, ReferenceBook
 from tilewright.runtime.task import TaskInterface, ended_error, run_in_pool
 
@@ -163,6 +164,7 @@ class ReferenceScheduler:
         spec = self._spec(options)
         self._check_process()
 
+        @bind_modes
         def call() -> Any:
             return fn(*args, **kwargs) if pool is None else run_in_pool(pool, fn, args, kwargs)
 

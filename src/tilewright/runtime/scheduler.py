@@ -30,8 +30,13 @@ class Scheduler(_core._Submitter):
     later ones, and until then waiting lifts its rank: by one level of priority for each `aging_s`,
     or by as many seconds as it waited; None: never. `start=False` leaves the workers to `start()`.
 
-    As a context manager it waits for all tasks, or cancels them where the block raised. Tasks left
-    at the interpreter's exit are cancelled. Raises ValueError for limits that are out of range.
+    A task runs under the modes of the thread that submitted it, as they were then: recording,
+    forced kernels, `explain`, device and memory pool. What it changes ends with it.
+
+    As a context manager it waits for all tasks, or cancels them where the block raised. At the
+    interpreter's exit, pending tasks are cancelled and running ones are asked to stop, as by
+    `Task.cancel`; what still runs after half a second, Python code or kernel, ends with the
+    process. Call `close()` before to wait for them. Raises ValueError for limits out of range.
 
     >>> import tilewright as tw
     >>> with tw.runtime.Scheduler(memory_bytes=1 << 30) as scheduler:

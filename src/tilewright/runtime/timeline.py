@@ -10,13 +10,22 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tilewright.extras import require
+from tilewright import pictures
+from tilewright.io import write_whole
 
 _NS_PER_US = 1e3
 _NS_PER_S = 1e9
+# State of a record that an earlier run left behind, such as a result that a sweep took over.
+EARLIER = "earlier"
 _COLOURS = {
-    "completed": "#2a9d8f", "running": "#8ecae6", "failed": "#d62828", "cancelled": "#adb5bd",
+    "completed": "#2a9d8f", EARLIER: "#b7ded8", "running": "#8ecae6", "failed": "#d62828",
+    "cancelled": "#adb5bd",
 }  # fmt: skip
+_WIDTH, _KEY_COLUMN = 10.0, 3.6
+# Names of the key that a picture has room for.
+_MOST_NAMES, _NAMES_A_COLUMN = 120, 40
+_LETTER_INCHES = 0.075
+_LINE_INCHES = 0.155
 
 
 def write_timeline(records: Sequence[dict[str, Any]], path: str | os.PathLike[str]) -> None:
@@ -26,29 +35,111 @@ def write_timeline(records: Sequence[dict[str, Any]], path: str | os.PathLike[st
         events += _waiting(record)
         if record["started_ns"] is not None:
             events.append(_running(record, records))
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump({"traceEvents": events, "displayTimeUnit": "ms"}, file)
+    text = json.dumps({"traceEvents": events, "displayTimeUnit": "ms"})
+    write_whole(path, text.encode(), "trace")
 
 
 def draw_timeline(records: Sequence[dict[str, Any]], path: str | os.PathLike[str]) -> None:
-    """Draws running spans by worker, coloured by outcome, and how many tasks wait above them."""
-    pictures = require("matplotlib.figure", purpose="the picture", install="tilewright[plot]")
-    figure = pictures.Figure(figsize=(10, 5), layout="constrained")
-    above, rows = figure.subplots(2, 1, sharex=True, height_ratios=(1, 2))
+    """Draws running spans by worker, coloured by outcome, and how many tasks wait above them.
+
+    A span carries its name where that fits, else a number, which a key beside it explains.
+    """
+    pictures.save(timeline_figure(records), path)
+
+
+def timeline_figure(records: Sequence[dict[str, Any]]) -> Any:
+    """The picture of `draw_timeline`, not yet written."""
+    ran = [record for record in records if record["started_ns"] is not None]
     origin = min((record["submitted_ns"] for record in records), default=0)
-    _draw_waiting(above, records, origin)
-    for state, colour in _COLOURS.items():
-        spans = [_span(record, records, origin) for record in records if record["state"] == state]
-        for worker, start, length, name in filter(None, spans):
-            rows.barh(worker, length, left=start, height=0.8, color=colour, edgecolor="white")
-            rows.text(start + length / 2, worker, name, ha="center", va="center", clip_on=True)
-    workers = {record["worker"] for record in records if record["worker"] is not None}
-    rows.set_yticks(sorted(workers), [f"worker {worker}" for worker in sorted(workers)])
-    rows.set_xlabel("seconds")
-    figure.savefig(path)
+    spans = [_span(record, records, origin) for record in ran]
+    total = max((start + length for _, start, length, _ in spans), default=0.0)
+    fits = [
+        _LETTER_INCHES * len(name) < _WIDTH * length / (total or 1) for *_, length, name in spans
+    ]
+    named = len(spans) if not all(fits) else 0
+    columns = -(-min(named, _MOST_NAMES) // _NAMES_A_COLUMN)
+    workers = sorted({record["worker"] for record in ran})
+    height = max(3.2 + 0.55 * len(workers), 0.8 + _LINE_INCHES * min(named, _NAMES_A_COLUMN))
+    figure = pictures.figure(_WIDTH + _KEY_COLUMN * columns, height, "the picture")
+    grid = figure.add_gridspec(
+        2, 1 + bool(columns), height_ratios=(1, 2),
+        width_ratios=(_WIDTH, *([_KEY_COLUMN * columns] if columns else [])),
+    )  # fmt: skip
+    above = pictures.plain(figure.add_subplot(grid[0, 0]))
+    rows = pictures.plain(figure.add_subplot(grid[1, 0], sharex=above))
+    scale, unit = pictures.time_scale(total)
+    _draw_waiting(above, records, origin, scale)
+    for number, (record, (worker, start, length, name)) in enumerate(
+        zip(ran, spans, strict=True), 1
+    ):
+        colour = _COLOURS.get(record["state"], "#adb5bd")
+        rows.barh(
+            worker, length * scale, left=start * scale, height=0.8, color=colour, edgecolor="white"
+        )
+        share = _WIDTH * length / (total or 1)
+        label = name if not named else str(number)
+        if _LETTER_INCHES * len(label) < share:
+            middle = (start + length / 2) * scale
+            rows.text(middle, worker, label, ha="center", va="center", fontsize=8, clip_on=True)
+    _mark_resumption(above, rows, records, origin, scale)
+    rows.set_yticks(workers, [f"worker {worker}" for worker in workers])
+    rows.grid(axis="y", visible=False)
+    rows.set_xlabel(f"time since the first was submitted, {unit}")
+    pictures.title(above, _headline(records))
+    _legend(rows, {record["state"] for record in ran})
+    if columns:
+        _draw_key(figure.add_subplot(grid[:, 1]), [name for *_, name in spans], columns)
+    return figure
 
 
-def _draw_waiting(axes: Any, records: Sequence[dict[str, Any]], origin: int) -> None:
+def _headline(records: Sequence[dict[str, Any]]) -> str:
+    states = [record["state"] for record in records]
+    told = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
+    return f"{len(records)} tasks: {', '.join(told)}" if records else "no tasks"
+
+
+def _legend(axes: Any, states: set[str]) -> None:
+    if len(states) > 1:
+        marks = [
+            axes.barh(0, 0, color=colour, label=state)
+            for state, colour in _COLOURS.items()
+            if state in states
+        ]
+        axes.legend(
+            handles=marks, frameon=False, ncols=len(marks), loc="upper right",
+            bbox_to_anchor=(1.0, -0.12),
+        )  # fmt: skip
+
+
+def _draw_key(axes: Any, names: Sequence[str], columns: int) -> None:
+    """The names of the numbered spans, in columns."""
+    axes.set_axis_off()
+    lines = [f"{number}  {name}" for number, name in enumerate(names, 1)]
+    if len(lines) > _MOST_NAMES:
+        left = len(lines) - _MOST_NAMES + 1
+        lines[_MOST_NAMES - 1 :] = [f"and {left} more: see the trace (.json)"]
+    for i, line in enumerate(lines):
+        x, y = divmod(i, _NAMES_A_COLUMN)
+        rows = min(len(lines), _NAMES_A_COLUMN)
+        axes.text(x / columns, 1 - (y + 0.5) / rows, line, va="center", fontsize=7.5)
+
+
+def _mark_resumption(
+    above: Any, rows: Any, records: Sequence[dict[str, Any]], origin: int, scale: float
+) -> None:
+    """A line where what an earlier run did ends and this one begins."""
+    new = [record["submitted_ns"] for record in records if record["state"] != EARLIER]
+    if new and len(new) < len(records):
+        begin = scale * (min(new) - origin) / _NS_PER_S
+        for axes in (above, rows):
+            axes.axvline(begin, color=pictures.GREY, linestyle="--", linewidth=1)
+        above.annotate(
+            "resumed", (begin, 1), (3, -3), xycoords=("data", "axes fraction"),
+            textcoords="offset points", va="top", fontsize=8, color=pictures.GREY,
+        )  # fmt: skip
+
+
+def _draw_waiting(axes: Any, records: Sequence[dict[str, Any]], origin: int, scale: float) -> None:
     changes: list[tuple[int, int]] = []
     for record in records:
         end = record["started_ns"] or record["ended_ns"]
@@ -58,19 +149,20 @@ def _draw_waiting(axes: Any, records: Sequence[dict[str, Any]], origin: int) -> 
     times, counts, waiting = [0.0], [0], 0
     for ns, step in sorted(changes):
         waiting += step
-        times.append((ns - origin) / _NS_PER_S)
+        times.append(scale * (ns - origin) / _NS_PER_S)
         counts.append(waiting)
-    axes.step(times, counts, where="post", color="#5c677d")
+    axes.step(times, counts, where="post", color=pictures.GREY)
+    axes.fill_between(times, counts, step="post", color=pictures.GREY, alpha=0.15)
     axes.set_ylabel("tasks waiting")
     axes.set_ylim(bottom=0)
+    pictures.whole_numbers(axes.yaxis)
+    axes.tick_params(labelbottom=False)
 
 
 def _span(
     record: dict[str, Any], records: Sequence[dict[str, Any]], origin: int
-) -> tuple[int, float, float, str] | None:
-    """Worker, start and length in seconds, name; None for a task that never ran."""
-    if record["started_ns"] is None:
-        return None
+) -> tuple[int, float, float, str]:
+    """Worker, start and length in seconds, name of a task that ran."""
     start = (record["started_ns"] - origin) / _NS_PER_S
     return record["worker"], start, _run_ns(record, records) / _NS_PER_S, _name(record)
 

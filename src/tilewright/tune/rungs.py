@@ -68,14 +68,14 @@ class Estimate(NamedTuple):
 def estimates(work: Work) -> dict[str, Estimate]:
     """The engine's own estimates for the rungs that accept a product; nothing is computed."""
     device = tw.active_device()
-    outer = tw._core._start_observing()
+    observing = tw._core._Observing(alone=True)
     try:
         tw.set_device("null")
         y = tw.empty((work.n, work.k)).T if work.transposed else tw.empty((work.k, work.n))
         tw.empty((work.m, work.k)) @ y
     finally:
         tw.set_device(device)
-        seen = tw._core._stop_observing(outer, keep=False)
+        seen = observing.stop()
     found = {}
     for rung in seen[-1]["candidates"]:
         if rung["accepted"]:

@@ -108,8 +108,10 @@ inline void direct_tile(const MatmulProblem& p, std::int64_t k, const Update<T>&
   const TileFunction<T>* by_rows =
       masked ? tiles<T, kMaskedAccess>.at[vectors - 1] : tiles<T, false>.at[vectors - 1];
   typename Update<T>::Room room;
+  RowsAhead<T> nothing(a);
   by_rows[height - 1](k, a + i * p.a_row, p.a_row, p.a_col, b + j, p.b_row,
-                      c + i * p.c_row + j * p.c_col, p.c_row, p.c_col, last, update.at(i, j, room));
+                      c + i * p.c_row + j * p.c_col, p.c_row, p.c_col, last, update.at(i, j, room),
+                      nothing);
 }
 
 // Up to this k writing C takes as long as the sums: C is then written row by row, in the order of

@@ -15,6 +15,7 @@ template <class T> struct BlockOfB {
 
   BlockOfB(T* data, std::int64_t k, std::int64_t n)
       : data(data), k(k), n(n), panels(vectors_of<T>(n), kTileVectors) {}
+  std::int64_t chains() const { return panels.pieces * ((k + kChain - 1) / kChain); }
   // Calls f(panel data, first column, vectors, lanes used of the last vector).
   template <class F> TW_INLINE void each_panel(F f) const {
     std::int64_t j = 0;
@@ -31,12 +32,12 @@ template <class T> struct BlockOfB {
 template <class T> inline void tiles_along_row(const BlockOfB<T>& block, int rows, const T* a,
                                                std::int64_t a_row, std::int64_t a_col, T* c,
                                                std::int64_t c_row, std::int64_t c_col,
-                                               const Update<T>& update) {
+                                               const Update<T>& update, RowsAhead<T> ahead) {
   typename Update<T>::Room room;
   block.each_panel([&](const T* panel, std::int64_t j, int vectors, int last) {
     tiles<T, false>.at[vectors - 1][rows - 1](block.k, a, a_row, a_col, panel, vectors * kLanes<T>,
                                               c + j * c_col, c_row, c_col, last,
-                                              update.at(0, j, room));
+                                              update.at(0, j, room), ahead);
   });
 }
 
@@ -71,14 +72,31 @@ template <class T> inline void rows_over_block(const RowsOfA<T>& rows, const Blo
     const int height = rows.tiles.at(i);
     const Update<T>& here = update.at(rows.tiles.start(i), 0, room);
     if (rows.packed) {
-      tiles_along_row(block, height, rows.packed + i * packed_tile_stride<T>(rows.k), 1, height, c,
-                      c_row, c_col, here);
+      const T* const packed = rows.packed + i * packed_tile_stride<T>(rows.k);
+      tiles_along_row(block, height, packed, 1, height, c, c_row, c_col, here,
+                      RowsAhead<T>(packed));
     } else {
-      tiles_along_row(block, height, a, rows.row, rows.col, c, c_row, c_col, here);
+      const int next = i + 1 < rows.tiles.pieces ? rows.tiles.at(i + 1) : 0;
+      tiles_along_row(block, height, a, rows.row, rows.col, c, c_row, c_col, here,
+                      RowsAhead<T>(a + height * rows.row, rows.row, next, rows.k, block.chains()));
     }
     a += height * rows.row;
     c += height * c_row;
   }
+}
+
+// Rows of B taken at a time for all panels of a block: the hardware reads ahead along a row, and a
+// panel's share of it alone, four lines, is over before it has begun (2 % at 1024 x 1024).
+inline constexpr std::int64_t kPackRows = 16;
+
+template <class T> inline void pack_block(const BlockOfB<T>& block, const T* b, std::int64_t b_row,
+                                          std::int64_t b_col) {
+  const std::int64_t rows = b_col == 1 ? kPackRows : block.k;
+  for (std::int64_t l = 0; l < block.k; l += rows)
+    block.each_panel([&](T* panel, std::int64_t j, int vectors, int last) {
+      pack_panel(block.k - l < rows ? block.k - l : rows, (vectors - 1) * kLanes<T> + last,
+                 b + l * b_row + j * b_col, b_row, b_col, panel + l * vectors * kLanes<T>);
+    });
 }
 
 // One run along k: A is packed once, if at all, then each block of B passes under it.
@@ -99,10 +117,7 @@ template <class T> inline void packed_run(const MatmulProblem& p, const MatmulBl
   std::int64_t j = 0;
   for (std::int64_t i = 0; i < columns.pieces; ++i) {
     const BlockOfB<T> block = block_at(i, j);
-    block.each_panel([&](T* panel, std::int64_t first, int vectors, int last) {
-      pack_panel(k, (vectors - 1) * kLanes<T> + last, b + (j + first) * p.b_col, p.b_row, p.b_col,
-                 panel);
-    });
+    pack_block(block, b + j * p.b_col, p.b_row, p.b_col);
     rows_over_block(rows, block, c + j * p.c_col, p.c_row, p.c_col, update.at(0, j, room));
     j += columns.at(i) * unit;
   }

@@ -144,24 +144,65 @@ template <class T> [[gnu::noinline]] void store_apart(int rows, int columns, T* 
   if (epilogue && update.beta != 0) apply_epilogue(rows, columns, c, c_row, c_col, *epilogue);
 }
 
+// So many terms are added up in one chain, then the chains: rounding errors grow with the length of
+// a chain, and a run may be as long as the caches like. A break costs a percent of a chain's time.
+inline constexpr std::int64_t kChain = 256;
+
+// The rows of A that the next tiles read. They come from L3 or memory, and no prefetcher of the
+// hardware knows of them, so they are asked for while this row of tiles is computed: one line a
+// step, since in bursts they wait for each other. A chain of steps covers a row, or an equal share
+// of one where there are chains enough. Worth 3 % at 2048 x 2048 (docs/notes/matmul.md).
+template <class T> class RowsAhead {
+ public:
+  explicit RowsAhead(const T* anywhere) : at_(anywhere) {}  // nothing to come
+  // `rows` rows of k elements from `a` on, over `chains` chains.
+  RowsAhead(const T* a, std::int64_t a_row, int rows, std::int64_t k, std::int64_t chains)
+      : at_(a), row_(a_row), rows_left_(rows) {
+    if (rows == 0 || k == 0) return;
+    shares_ = chains > rows ? chains / rows : 1;
+    const std::int64_t most = (k + kChain - 1) / kChain;
+    if (shares_ > most) shares_ = most;
+    step_ = (k + shares_ * kChain - 1) / (shares_ * kChain);
+  }
+  std::int64_t step() const { return step_; }
+  // Where the next chain begins to ask.
+  const T* next() {
+    const T* const from = at_ + share_ * step_ * kChain;
+    if (rows_left_ > 0 && ++share_ == shares_) {
+      share_ = 0;
+      if (--rows_left_ > 0) at_ += row_;
+    }
+    return from;
+  }
+
+ private:
+  const T* at_;
+  std::int64_t row_ = 0, step_ = 0, share_ = 0, shares_ = 1;
+  int rows_left_ = 0;
+};
+
 // The next rows of B are asked for this many steps ahead: 8 % where a block of B streams from L2,
-// and no loss where it lies in L1.
+// and no loss where it lies in L1. One line of two: the processor brings lines in pairs, and asking
+// for both takes 1-2 % of the time that loads have.
 inline constexpr int kPrefetchSteps = 8;
+inline constexpr std::size_t kPrefetchBytes = 128;
 
 // sums += A[:, 0:k] B[0:k, :], where the last vector of B's rows is read up to `last` lanes if
-// masked.
+// masked; asks for a line at `ahead`, `ahead_step` further each step.
 template <class T, int rows, int vectors, bool masked>
 TW_INLINE void multiply_add(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col,
-                            const T* b, std::int64_t b_row, int last,
-                            typename Vec<T>::Raw (&sums)[rows][vectors]) {
+                            const T* b, std::int64_t b_row, int last, const T* ahead,
+                            std::int64_t ahead_step, typename Vec<T>::Raw (&sums)[rows][vectors]) {
   constexpr int lanes = kLanes<T>;
   using V = Vec<T>;
   for (std::int64_t p = 0; p < k; ++p) {
+    if (!masked) __builtin_prefetch(ahead, 0, 2);  // into L2: L1 is full of this tile's rows
+    ahead += ahead_step;
     typename V::Raw row[vectors];
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; ++v) {
       const T* from = b + v * lanes;
-      if (!masked && v * lanes * sizeof(T) % 64 == 0)
+      if (!masked && v * lanes * sizeof(T) % kPrefetchBytes == 0)
         __builtin_prefetch(from + kPrefetchSteps * b_row);
       row[v] = masked && v == vectors - 1 ? V::load(from, last).v : V::load(from).v;
     }
@@ -198,10 +239,6 @@ TW_INLINE void store_tile(const typename Vec<T>::Raw (&sums)[rows][vectors], T* 
     }
 }
 
-// So many terms are added up in one chain, then the chains: rounding errors grow with the length of
-// a chain, and a run may be as long as the caches like. A break costs a percent of a chain's time.
-inline constexpr std::int64_t kChain = 256;
-
 // Each element is made of the same chains of multiply-adds, whatever the tile: a result does
 // not depend on where the tile's borders fall. `last` is the number of lanes used of the last
 // vector; with `mask_b` nothing beyond B's last element is read, without it B's rows are readable
@@ -209,20 +246,24 @@ inline constexpr std::int64_t kChain = 256;
 template <class T, int rows, int vectors, bool mask_b>
 void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, const T* b,
           std::int64_t b_row, T* c, std::int64_t c_row, std::int64_t c_col, int last,
-          const Update<T>& update) {
+          const Update<T>& update, RowsAhead<T>& ahead) {
   constexpr int lanes = kLanes<T>;
   using V = Vec<T>;
   typename V::Raw sums[rows][vectors] = {};
+  const std::int64_t ahead_step = ahead.step();
   const auto add_terms = [&](std::int64_t count) TW_LAMBDA_INLINE {
+    const T* const next = ahead.next();
     if constexpr (mask_b) {
       // A masked load takes a slot of a multiply-add port. All rows but the last can do without:
       // what they read too much is the start of the next row, and those lanes are never stored.
       const std::int64_t whole = b_row < lanes - last ? 0 : count - (count > 0 && count == k);
-      multiply_add<T, rows, vectors, false>(whole, a, a_row, a_col, b, b_row, last, sums);
+      multiply_add<T, rows, vectors, false>(whole, a, a_row, a_col, b, b_row, last, next,
+                                            ahead_step, sums);
       multiply_add<T, rows, vectors, true>(count - whole, a + whole * a_col, a_row, a_col,
-                                           b + whole * b_row, b_row, last, sums);
+                                           b + whole * b_row, b_row, last, next, 0, sums);
     } else {
-      multiply_add<T, rows, vectors, false>(count, a, a_row, a_col, b, b_row, last, sums);
+      multiply_add<T, rows, vectors, false>(count, a, a_row, a_col, b, b_row, last, next,
+                                            ahead_step, sums);
     }
   };
   if (k > kChain && c_col == 1) {
@@ -276,7 +317,8 @@ void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, co
 template <class T> using TileFunction = void (*)(std::int64_t k, const T* a, std::int64_t a_row,
                                                  std::int64_t a_col, const T* b, std::int64_t b_row,
                                                  T* c, std::int64_t c_row, std::int64_t c_col,
-                                                 int last, const Update<T>& update);
+                                                 int last, const Update<T>& update,
+                                                 RowsAhead<T>& ahead);
 
 // tiles<T, mask_b>.at[vectors - 1][rows - 1], for each size that fits the registers.
 template <class T, bool mask_b> struct Tiles {

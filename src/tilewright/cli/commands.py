@@ -31,9 +31,11 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns the exit code."""
+def run(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns the exit code; KeyboardInterrupt is left to the caller."""
     arguments = build_parser().parse_args(argv)
+    # A command may start the process anew where it is all that the process does.
+    arguments.whole_process = argv is None
     try:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
@@ -42,9 +44,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader, such as `head`, has enough; keep the interpreter from flushing into it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except KeyboardInterrupt:
-        print("tilewright: interrupted", file=sys.stderr)
-        return 130
     except _USER_ERRORS as error:
         print(f"tilewright {arguments.command}: {_one_line(error)}", file=sys.stderr)
         return 1

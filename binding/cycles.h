@@ -1,0 +1,30 @@
+// Python's garbage collector and the functions that tensors hold: hooks, checkpointed functions.
+#pragma once
+#include "binding/tensor_type.h"
+#include "core/autograd/checkpoint.h"
+#include "core/ops/random.h"
+
+namespace tw::binding {
+
+// A Python function as a hook: None keeps the value.
+struct PythonHook {
+  nb::object function;
+  Tensor operator()(const Tensor& x) const;
+};
+
+// The function of a checkpoint frame.
+struct PythonRerun {
+  nb::object function;
+  std::shared_ptr<DrawLog> draws;
+  void operator()(const std::vector<Tensor>& inputs) const;
+};
+
+// Lets the collector look at an object from now on: called for every tensor that may be part of a
+// cycle, which none is while `held_functions` is 0.
+void watch(TensorObject* object);
+void unwatch(TensorObject* object);
+// The same for the tensors that a function's closure holds.
+void watch_closure(PyObject* function);
+int traverse_tensor(PyObject* self, visitproc visit, void* arg);
+
+}  // namespace tw::binding

@@ -1,0 +1,374 @@
+// The callable around nanobind's functions, and the wording of their errors.
+#include "binding/function.h"
+
+#include <structmember.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "binding/casters.h"
+#include "binding/spellings.h"
+#include "core/ops/random.h"
+
+namespace tw::binding {
+
+namespace {
+
+struct FunctionObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  vectorcallfunc call;  // of `inner`
+  PyObject* inner;      // nanobind's function
+  PyObject* owner;      // borrowed: the class of a method, else null
+  PyObject* name;       // opens its messages
+  PyObject* qualified_name;
+  const ShapeArgument* shape;  // where extents may be given one by one, else null
+  Keywords* keywords;          // made by the first call with keywords
+};
+
+PyTypeObject *function_type, *method_type;
+vectorcallfunc call_class;  // nanobind's own for its classes
+
+FunctionObject* as_function(PyObject* object) { return reinterpret_cast<FunctionObject*>(object); }
+PyObject* as_object(FunctionObject* function) { return reinterpret_cast<PyObject*>(function); }
+
+nb::object signature_of(nb::handle function) { return function.attr("__nb_signature__")[0]; }
+
+// ---- errors ----
+
+// nanobind's refusal of a call, of which users would have to read C++ signatures.
+bool is_refused_call(PyObject* error) {
+  if (Py_TYPE(error) != reinterpret_cast<PyTypeObject*>(PyExc_TypeError)) return false;
+  const nb::object text = nb::steal(PyObject_Str(error));
+  if (!text.is_valid()) return PyErr_Clear(), false;
+  return nb::cast<std::string>(text).find("incompatible function arguments") != std::string::npos;
+}
+
+nb::object taken_error() {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (trace) PyException_SetTraceback(value, trace);
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  return nb::steal(value);
+}
+
+void put_back(nb::object error) {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+}
+
+// Whether a message opens with the name of what refuses: "sum: ...", "Pool.allocate: ...".
+bool opens_with_name(std::string_view text) {
+  const std::size_t end = text.find_first_of(" :");
+  return end != std::string_view::npos && end > 0 && text[end] == ':';
+}
+
+// What reads an argument does not know for whom, and the parts of a function speak for themselves:
+// here the message gets the name of what was called.
+void name_own_error(const std::string& name, const std::string& inner_name) {
+  nb::object error = taken_error();
+  const std::string text = nb::cast<std::string>(nb::str(error));
+  std::string named = name + ": " + text;
+  if (opens_with_name(text)) {
+    const std::string part = text.substr(0, text.find(':'));
+    if (part == name || !(part == inner_name || is_part_of(part, name)))
+      return put_back(std::move(error));
+    named = name + text.substr(part.size());
+  }
+  PyErr_SetString(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), named.c_str());
+}
+
+void tell_refusal(nb::handle name, nb::handle function, nb::handle owner, PyObject* const* args,
+                  Py_ssize_t count, PyObject* keywords) {
+  nb::list positional;
+  nb::dict named;
+  for (Py_ssize_t i = 0; i < count; ++i) positional.append(nb::handle(args[i]));
+  for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i)
+    named[nb::handle(PyTuple_GET_ITEM(keywords, i))] = nb::handle(args[count + i]);
+  const nb::object error =
+      nb::module_::import_("tilewright.argument_errors")
+          .attr("refusal")(name, signature_of(function), owner, positional, named);
+  put_back(error);
+}
+
+// Rewrites the error that is set, and returns null.
+[[gnu::cold, gnu::noinline]] PyObject* explain(nb::handle name, nb::handle function,
+                                               nb::handle owner, PyObject* const* args,
+                                               Py_ssize_t count, PyObject* keywords) {
+  try {
+    if (is_own_error(PyErr_Occurred())) {
+      name_own_error(nb::cast<std::string>(name), nb::cast<std::string>(function.attr("__name__")));
+    } else if (PyErr_Occurred() == PyExc_TypeError) {
+      nb::object error = taken_error();
+      if (is_refused_call(error.ptr()))
+        tell_refusal(name, function, owner, args, count, keywords);
+      else
+        put_back(std::move(error));
+    }
+  } catch (...) {
+    raise_current();
+  }
+  return nullptr;
+}
+
+// ---- calls ----
+
+PyObject* finish(FunctionObject* self, PyObject* result, PyObject* const* args, std::size_t count,
+                 PyObject* keywords) {
+  if (result) [[likely]]
+    return result;
+  return explain(self->name, self->inner, self->owner ? self->owner : Py_None, args,
+                 static_cast<Py_ssize_t>(count), keywords);
+}
+
+void learn_keywords(FunctionObject* self) {
+  if (self->keywords) return;
+  const auto text = nb::cast<std::string>(signature_of(self->inner)[0]);
+  self->keywords = new Keywords(PyUnicode_AsUTF8(self->name), text);
+}
+
+// The call with its arguments in our spelling.
+PyObject* call_respelled(FunctionObject* self, PyObject* const* args, std::size_t count,
+                         PyObject* keywords) {
+  try {
+    if (keywords) learn_keywords(self);
+    Respelled call(args, count, keywords);
+    if (self->shape) call.gather_extents(*self->shape);
+    if (keywords) call.rename(*self->keywords, PyUnicode_AsUTF8(self->name));
+    PyObject* result = self->call(self->inner, call.args(), call.count(), call.keywords());
+    return finish(self, result, call.args(), call.count(), call.keywords());
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+PyObject* call_function(PyObject* object, PyObject* const* args, std::size_t flagged,
+                        PyObject* keywords) {
+  FunctionObject* self = as_function(object);
+  const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(flagged));
+  if (keywords || (self->shape && self->shape->one_by_one(args, count))) [[unlikely]]
+    return call_respelled(self, args, count, keywords);
+  return finish(self, self->call(self->inner, args, flagged, nullptr), args, count, nullptr);
+}
+
+PyObject* construct(PyObject* type, PyObject* const* args, std::size_t flagged,
+                    PyObject* keywords) {
+  if (PyObject* object = call_class(type, args, flagged, keywords)) return object;
+  try {
+    nb::object error = taken_error();  // attributes are not to be read while one is set
+    const nb::handle cls(type);
+    const nb::object name = cls.attr("__name__");
+    const nb::object init = nb::getattr(cls, "__init__", nb::none());
+    const bool made_by_the_engine = !nb::hasattr(init, "__nb_signature__");
+    if (made_by_the_engine) {
+      PyErr_Format(PyExc_TypeError, "%U: made by the engine, not by calling the class", name.ptr());
+      return nullptr;
+    }
+    put_back(std::move(error));
+    return explain(name, init, nb::none(), args, PyVectorcall_NARGS(flagged), keywords);
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+// ---- what Python may ask ----
+
+void deallocate(PyObject* object) {
+  FunctionObject* self = as_function(object);
+  PyTypeObject* type = Py_TYPE(object);
+  delete self->keywords;
+  Py_XDECREF(self->inner);
+  Py_XDECREF(self->name);
+  Py_XDECREF(self->qualified_name);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyObject* bind_method(PyObject* function, PyObject* object, PyObject*) {
+  return object ? PyMethod_New(function, object) : Py_NewRef(function);
+}
+// With __get__ and unbound, as Python's own built-in functions: help() takes it for a routine.
+PyObject* bind_nothing(PyObject* function, PyObject*, PyObject*) { return Py_NewRef(function); }
+
+PyObject* represent(PyObject* object) {
+  return PyUnicode_FromFormat("<function tilewright.%U>", as_function(object)->qualified_name);
+}
+
+PyObject* get_documentation(PyObject* object, void*) {
+  FunctionObject* self = as_function(object);
+  try {
+    auto text = nb::cast<std::string>(nb::handle(self->inner).attr("__doc__"));
+    const std::string name = PyUnicode_AsUTF8(self->name);
+    if (self->shape)
+      text += "\nExtents may also be given one by one: " + name +
+              (!self->owner && self->shape->at > 0 ? "(x, 2, 3)." : "(2, 3).");
+    learn_keywords(self);
+    const std::string others = self->keywords->list_aliases();
+    if (!others.empty()) text += "\nAlso taken, by PyTorch's or NumPy's name: " + others + ".";
+    return nb::str(text.c_str()).release().ptr();
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+PyObject* get_signature(PyObject* object, void*) {
+  try {
+    return nb::module_::import_("tilewright.argument_errors")
+        .attr("signature")(signature_of(as_function(object)->inner))
+        .release()
+        .ptr();
+  } catch (...) {
+    return raise_current();
+  }
+}
+
+PyObject* get_native_signature(PyObject* object, void*) {
+  return PyObject_GetAttrString(as_function(object)->inner, "__nb_signature__");
+}
+
+PyObject* get_module(PyObject*, void*) { return PyUnicode_FromString("tilewright._core"); }
+
+// A name: pickle and copy find this very object in the module.
+PyObject* reduce(PyObject* object, PyObject*) {
+  return Py_NewRef(as_function(object)->qualified_name);
+}
+
+PyObject* get_name(PyObject* object, void*) {
+  const std::string_view text = PyUnicode_AsUTF8(as_function(object)->qualified_name);
+  return PyUnicode_FromString(text.substr(text.rfind('.') + 1).data());
+}
+
+// The place of the parameter whose numbers may stand one by one, or None.
+PyObject* get_extents_at(PyObject* object, void*) {
+  const ShapeArgument* shape = as_function(object)->shape;
+  return shape ? PyLong_FromSize_t(shape->at) : Py_NewRef(Py_None);
+}
+
+PyGetSetDef attributes[] = {{"__name__", get_name, nullptr, nullptr, nullptr},
+                            {"__doc__", get_documentation, nullptr, nullptr, nullptr},
+                            {"__signature__", get_signature, nullptr, nullptr, nullptr},
+                            {"__nb_signature__", get_native_signature, nullptr, nullptr, nullptr},
+                            {"extents_at", get_extents_at, nullptr, nullptr, nullptr},
+                            {"__module__", get_module, nullptr, nullptr, nullptr},
+                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall), READONLY, nullptr},
+    {"__qualname__", T_OBJECT, offsetof(FunctionObject, qualified_name), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr},
+                         {nullptr, nullptr, 0, nullptr}};
+
+template <class F> void* slot(F* function) { return reinterpret_cast<void*>(function); }
+
+PyTypeObject* make_type(const char* name, unsigned long flags, descrgetfunc bind) {
+  PyType_Slot slots[] = {{Py_tp_dealloc, slot(deallocate)}, {Py_tp_call, slot(PyVectorcall_Call)},
+                         {Py_tp_repr, slot(represent)},     {Py_tp_descr_get, slot(bind)},
+                         {Py_tp_getset, attributes},        {Py_tp_members, members},
+                         {Py_tp_methods, methods},          {0, nullptr}};
+  flags |= Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+  PyType_Spec spec = {name, sizeof(FunctionObject), 0, static_cast<unsigned>(flags), slots};
+  PyObject* type = PyType_FromSpec(&spec);
+  if (!type) throw nb::python_error();
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+// ---- putting it round everything ----
+
+bool is_native(nb::handle value) {
+  return Py_TYPE(value.ptr()) != function_type && Py_TYPE(value.ptr()) != method_type &&
+         nb::hasattr(value, "__nb_signature__");
+}
+
+nb::object presented(nb::handle native, nb::handle owner, const std::string& name,
+                     const std::string& qualified_name) {
+  PyTypeObject* type = owner.is_valid() ? method_type : function_type;
+  FunctionObject* self = reinterpret_cast<FunctionObject*>(PyType_GenericAlloc(type, 0));
+  if (!self) throw nb::python_error();
+  self->vectorcall = call_function;
+  self->call = PyVectorcall_Function(native.ptr());
+  self->inner = Py_NewRef(native.ptr());
+  self->owner = owner.ptr();
+  self->name = nb::str(name.c_str()).release().ptr();
+  self->qualified_name = nb::str(qualified_name.c_str()).release().ptr();
+  self->shape = find_shape_argument(name, owner.is_valid());
+  return nb::steal(as_object(self));
+}
+
+// Setters are told by their attribute's name.
+nb::object presented_property(nb::handle value, nb::handle owner, const std::string& name,
+                              const std::string& qualified_name) {
+  const nb::object setter = value.attr("fset");
+  if (setter.is_none()) return nb::borrow(value);
+  return nb::handle(reinterpret_cast<PyObject*>(&PyProperty_Type))(
+      value.attr("fget"), presented(setter, owner, name, qualified_name), nb::none(),
+      value.attr("__doc__"));
+}
+
+bool is_dunder(const std::string& name) { return name.starts_with("__"); }
+
+void present_class(nb::handle type) {
+  const bool is_tensor_type = type.ptr() == reinterpret_cast<PyObject*>(tensor_type);
+  const std::string class_name = nb::cast<std::string>(type.attr("__name__"));
+  const auto members = nb::cast<nb::dict>(type.attr("__dict__").attr("copy")());
+  for (auto [key, value] : members) {
+    const std::string name = nb::cast<std::string>(key);
+    const std::string qualified = class_name + "." + name;
+    // Tensor's methods are told by their bare names, as the functions of the same ops are.
+    const std::string spoken = is_tensor_type ? name : name == "__init__" ? class_name : qualified;
+    if (PyObject_TypeCheck(value.ptr(), &PyProperty_Type))
+      nb::setattr(type, key, presented_property(value, type, spoken, qualified));
+    else if (is_native(value) && (!is_dunder(name) || name == "__init__"))
+      nb::setattr(type, key, presented(value, type, spoken, qualified));
+  }
+  if (!is_tensor_type) return;
+  for (const Alias& row : method_aliases())
+    nb::setattr(type, row.other,
+                presented(members[row.ours], type, row.other, class_name + "." + row.other));
+}
+
+// How messages call a function that only the package calls: users called its namesake there.
+std::string public_name(const std::string& name) {
+  constexpr std::string_view kTransfer = "_transfer_";
+  if (name.starts_with(kTransfer)) return "transfer." + name.substr(kTransfer.size());
+  return name.starts_with("_") ? name.substr(1) : name;
+}
+
+// A class of nanobind's; calling it goes past its __init__.
+void present_construction(nb::handle type) {
+  auto* cls = reinterpret_cast<PyTypeObject*>(type.ptr());
+  if (!cls->tp_vectorcall) return;
+  call_class = cls->tp_vectorcall;
+  cls->tp_vectorcall = construct;
+}
+
+}  // namespace
+
+void create_function_types() {
+  function_type = make_type("tilewright.Function", 0, bind_nothing);
+  method_type = make_type("tilewright.Method", Py_TPFLAGS_METHOD_DESCRIPTOR, bind_method);
+}
+
+void present_functions(nb::module_& module) {
+  const auto names = nb::cast<nb::dict>(module.attr("__dict__"));
+  PyTypeObject* const metaclass = Py_TYPE(nb::type<Generator>().ptr());
+  const nb::dict copy = nb::steal<nb::dict>(PyDict_Copy(names.ptr()));
+  for (auto [key, value] : copy) {
+    const std::string name = nb::cast<std::string>(key);
+    const bool native_class = Py_TYPE(value.ptr()) == metaclass;
+    if (native_class) present_construction(value);
+    if (native_class || value.ptr() == reinterpret_cast<PyObject*>(tensor_type))
+      present_class(value);
+    else if (is_native(value))
+      names[key] = presented(value, nb::handle(), public_name(name), name);
+  }
+  for (const Alias& row : function_aliases())
+    names[row.other] = presented(copy[row.ours], nb::handle(), row.other, row.other);
+}
+
+std::string told(PyObject* value) {
+  return nb::cast<std::string>(
+      nb::module_::import_("tilewright.argument_errors").attr("told")(nb::handle(value)));
+}
+
+}  // namespace tw::binding

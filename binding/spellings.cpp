@@ -1,0 +1,208 @@
+// The tables of spellings, and the rewriting of calls that use them.
+#include "binding/spellings.h"
+
+#include "core/base/error.h"
+
+namespace tw::binding {
+
+namespace {
+
+constexpr ShapeArgument kShapeArguments[] = {
+    {"empty", false, 0},        {"ones", false, 0},         {"zeros", false, 0},
+    {"rand", false, 0},         {"randn", false, 0},        {"reshape", false, 1},
+    {"permute_dims", false, 1}, {"broadcast_to", false, 1}, {"permute", false, 1},
+    {"reshape", true, 1},       {"view", true, 1},          {"permute_dims", true, 1},
+    {"permute", true, 1},       {"broadcast_to", true, 1},  {"expand", true, 1},
+};
+
+// The same argument under PyTorch's or NumPy's name, for every function that has ours.
+constexpr Alias kAliases[] = {
+    {"dim", "axis"},
+    {"dims", "axis"},
+    {"dims", "axes"},
+    {"keepdim", "keepdims"},
+    {"dim0", "axis0"},
+    {"dim1", "axis1"},
+    {"start_dim", "start_axis"},
+    {"end_dim", "end_axis"},
+    {"ddof", "correction"},
+    {"size", "shape"},
+    {"shape", "size"},
+    {"input", "x"},
+    {"input", "a"},
+    {"other", "b"},
+    {"tensors", "arrays"},
+    {"a_min", "min"},
+    {"a_max", "max"},
+    {"decimals", "ndigits"},
+};
+
+// Where PyTorch's keyword means something else than its place in the table above would make it.
+struct Difference {
+  const char *function, *keyword;
+  const char* unless;  // a keyword beside which nothing differs, or null
+  const char* remedy;
+};
+constexpr char kDivisor[] =
+    "PyTorch divides by n - 1 unless told otherwise, here it is n: write axis=, and correction=1 "
+    "for PyTorch's result";
+constexpr char kUnbiased[] = "write correction=1 for unbiased=True, correction=0 for False";
+constexpr char kLargest[] =
+    "PyTorch returns values and indices, here it is the values alone: write axis=, and "
+    "argmax(axis=) for the indices";
+constexpr char kSmallest[] =
+    "PyTorch returns values and indices, here it is the values alone: write axis=, and "
+    "argmin(axis=) for the indices";
+constexpr Difference kDifferences[] = {
+    {"std", "dim", "correction", kDivisor},  {"var", "dim", "correction", kDivisor},
+    {"std", "unbiased", nullptr, kUnbiased}, {"var", "unbiased", nullptr, kUnbiased},
+    {"max", "dim", nullptr, kLargest},       {"min", "dim", nullptr, kSmallest},
+};
+
+// The same function or method under another library's name.
+constexpr Alias kFunctionNames[] = {
+    {"cat", "concat"},           {"concatenate", "concat"},    {"clamp", "clip"},
+    {"permute", "permute_dims"}, {"unsqueeze", "expand_dims"},
+};
+constexpr Alias kMethodNames[] = {
+    {"clamp", "clip"},           {"clone", "copy"},
+    {"permute", "permute_dims"}, {"unsqueeze", "expand_dims"},
+    {"swapaxes", "transpose"},
+};
+
+// Functions made of another op, whose messages are theirs as well.
+constexpr Alias kParts[] = {
+    {"tensor", "asarray"},
+    {"rand", "uniform"},
+    {"randn", "normal"},
+    {"std", "var"},
+    {"dot", "matmul"},
+    {"view", "reshape"},
+    {"t", "mT"},
+    {"view_as", "reshape"},
+    {"reshape_as", "reshape"},
+    {"expand", "broadcast_to"},
+    {"expand_as", "broadcast_to"},
+    {"clip", "maximum"},
+    {"clip", "minimum"},
+    {"clamp", "maximum"},
+    {"clamp", "minimum"},
+    {"bernoulli", "uniform"},
+    {"zeros_like", "zeros"},
+    {"ones_like", "full"},
+    {"ones", "full"},
+    {"full_like", "full"},
+    {"zeros", "full"},
+    {"zero_", "fill_"},
+    {"set_matmul_tuning", "tune"},
+};
+
+bool is_extent(PyObject* object) {
+  return PyLong_CheckExact(object) || (PyIndex_Check(object) && !PyBool_Check(object));
+}
+
+bool contains(PyObject* keywords, const char* name) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keywords); ++i)
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, i), name) == 0) return true;
+  return false;
+}
+
+void refuse_difference(std::string_view function, std::string_view keyword, PyObject* all) {
+  for (const Difference& row : kDifferences)
+    if (function == row.function && keyword == row.keyword &&
+        !(row.unless && contains(all, row.unless)))
+      fail(ErrorKind::type, function, ": no argument '", keyword, "': ", row.remedy);
+}
+
+}  // namespace
+
+std::span<const Alias> keyword_aliases() { return kAliases; }
+std::span<const Alias> function_aliases() { return kFunctionNames; }
+std::span<const Alias> method_aliases() { return kMethodNames; }
+
+bool is_part_of(std::string_view part, std::string_view function) {
+  for (const Alias& row : kParts)
+    if (part == row.ours && function == row.other) return true;
+  return false;
+}
+
+bool ShapeArgument::one_by_one(PyObject* const* args, std::size_t count) const {
+  return count > at + 1 && is_extent(args[at]) && is_extent(args[at + 1]);
+}
+
+const ShapeArgument* find_shape_argument(std::string_view function, bool method) {
+  for (const ShapeArgument& row : kShapeArguments)
+    if (row.method == method && function == row.function) return &row;
+  return nullptr;
+}
+
+// In a signature such as "def sum(self, axis: int | None = ...)".
+bool Keywords::has(std::string_view parameter) const {
+  for (const char* before : {"(", ", "})
+    if (signature_.find(before + std::string(parameter) + ":") != std::string::npos) return true;
+  return false;
+}
+
+nb::object Keywords::own_name(PyObject* keyword, PyObject* value, PyObject* all) const {
+  const std::string_view given = PyUnicode_AsUTF8(keyword);
+  if (has(given)) return nb::borrow(keyword);
+  refuse_difference(function_, given, all);
+  for (const Alias& row : kAliases)
+    if (given == row.other && has(row.ours)) return nb::steal(PyUnicode_InternFromString(row.ours));
+  // np.sum(x) calls x.sum(axis=None, dtype=None, out=None).
+  const bool from_numpy = given == "out" || (given == "dtype" && has("axis"));
+  if (value == Py_None && from_numpy) return nb::object();
+  return nb::borrow(keyword);
+}
+
+std::string Keywords::list_aliases() const {
+  std::string text;
+  for (const Alias& row : kAliases) {
+    bool differs = has(row.other);
+    for (const Difference& other : kDifferences)
+      differs |= std::string_view(function_) == other.function &&
+                 std::string_view(row.other) == other.keyword;
+    if (has(row.ours) && !differs)
+      text += (text.empty() ? "" : ", ") + std::string(row.other) + " (" + row.ours + ")";
+  }
+  return text;
+}
+
+Respelled::Respelled(PyObject* const* args, std::size_t count, PyObject* keywords)
+    : values_(args, args + count + (keywords ? PyTuple_GET_SIZE(keywords) : 0)),
+      count_(count),
+      keywords_(nb::borrow(keywords)) {}
+
+void Respelled::gather_extents(const ShapeArgument& shape) {
+  if (!shape.one_by_one(args(), count_)) return;
+  std::size_t end = shape.at;
+  while (end < count_ && is_extent(values_[end])) ++end;
+  const auto first = values_.begin() + static_cast<std::ptrdiff_t>(shape.at);
+  const auto last = values_.begin() + static_cast<std::ptrdiff_t>(end);
+  nb::list extents;
+  for (auto it = first; it != last; ++it) extents.append(nb::handle(*it));
+  extents_ = nb::tuple(extents);
+  *first = extents_.ptr();
+  values_.erase(first + 1, last);
+  count_ -= end - shape.at - 1;
+}
+
+void Respelled::rename(const Keywords& names, const char* function) {
+  nb::list own;
+  std::vector<PyObject*> values(values_.begin(), values_.begin() + std::ptrdiff_t(count_));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keywords_.ptr()); ++i) {
+    PyObject* const value = values_[count_ + static_cast<std::size_t>(i)];
+    PyObject* const given = PyTuple_GET_ITEM(keywords_.ptr(), i);
+    const nb::object name = names.own_name(given, value, keywords_.ptr());
+    if (!name.is_valid()) continue;
+    if (PySequence_Contains(own.ptr(), name.ptr()) == 1)
+      fail(ErrorKind::type, function, ": argument '", PyUnicode_AsUTF8(name.ptr()),
+           "' given twice, by two names");
+    own.append(name);
+    values.push_back(value);
+  }
+  values_ = std::move(values);
+  keywords_ = own.size() ? nb::object(nb::tuple(own)) : nb::object();
+}
+
+}  // namespace tw::binding

@@ -1,0 +1,182 @@
+// Tensor methods that other libraries have and that are one of our ops, or a property, by another
+// name. Names that only differ (clone, unsqueeze) stand in spellings.cpp.
+#include <cmath>
+
+#include "binding/module.h"
+#include "core/base/error.h"
+#include "core/ops/copy.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/view.h"
+
+namespace tw::binding {
+
+using namespace nb::literals;
+
+namespace {
+
+// PyTorch's names of the types.
+constexpr std::pair<const char*, DType> kCasts[] = {
+    {"bfloat16", DType::bfloat16}, {"bool", DType::bool_},     {"byte", DType::uint8},
+    {"char", DType::int8},         {"double", DType::float64}, {"float", DType::float32},
+    {"half", DType::float16},      {"int", DType::int32},      {"long", DType::int64},
+    {"short", DType::int16},
+};
+
+// Without `equal`: PyTorch's tells whether all elements are.
+constexpr std::pair<const char*, PointwiseOp> kBinary[] = {
+    {"add", PointwiseOp::add},
+    {"atan2", PointwiseOp::atan2},
+    {"div", PointwiseOp::divide},
+    {"divide", PointwiseOp::divide},
+    {"eq", PointwiseOp::equal},
+    {"floor_divide", PointwiseOp::floor_divide},
+    {"ge", PointwiseOp::greater_equal},
+    {"greater", PointwiseOp::greater},
+    {"greater_equal", PointwiseOp::greater_equal},
+    {"gt", PointwiseOp::greater},
+    {"le", PointwiseOp::less_equal},
+    {"less", PointwiseOp::less},
+    {"less_equal", PointwiseOp::less_equal},
+    {"lt", PointwiseOp::less},
+    {"maximum", PointwiseOp::maximum},
+    {"minimum", PointwiseOp::minimum},
+    {"mul", PointwiseOp::multiply},
+    {"multiply", PointwiseOp::multiply},
+    {"ne", PointwiseOp::not_equal},
+    {"not_equal", PointwiseOp::not_equal},
+    {"pow", PointwiseOp::pow},
+    {"remainder", PointwiseOp::remainder},
+    {"sub", PointwiseOp::subtract},
+    {"subtract", PointwiseOp::subtract},
+};
+
+void bind_casts() {
+  for (const auto& [name, dtype] : kCasts) {
+    const std::string help = std::string("As ") + name_of(dtype) + "; itself where it is one.";
+    method(name, [dtype = dtype](const Tensor& x) { return astype(x, dtype); }, help.c_str());
+  }
+  method(
+      "type_as", [](const Tensor& x, const Itself& other) { return astype(x, other.dtype()); },
+      "other"_a, "In the dtype of another tensor; itself where it has it.");
+  method(
+      "cpu", [](const Itself& x) { return static_cast<Tensor>(x); },
+      "Itself: memory is the CPU's.");
+  method(
+      "to",
+      [](const Tensor& x, nb::handle target, std::optional<DType> dtype, nb::handle device,
+         bool always_copy, bool) {
+        DType type = dtype.value_or(x.dtype());
+        DType named;
+        if (is_tensor(target.ptr()))
+          type = dtype.value_or(raw_tensor(target.ptr()).dtype());
+        else if (!target.is_none() && read_dtype(target.ptr(), named))
+          type = named;
+        else
+          check_device(target);
+        check_device(device);
+        return astype(x, type, always_copy);
+      },
+      "target"_a = nb::none(), "dtype"_a = nb::none(), "device"_a = nb::none(), "copy"_a = false,
+      "non_blocking"_a = false,
+      "In another dtype, or that of another tensor, or on a device, which is 'cpu'; itself where "
+      "nothing changes.");
+}
+
+void bind_arithmetic() {
+  for (const auto& [name, op] : kBinary) {
+    const std::string help = kPointwiseRows[static_cast<int>(op)].help;
+    method(
+        name,
+        [op = op](const Operand& x, const Operand& other) {
+          const Operand operands[] = {x, other};
+          return pointwise(op, operands);
+        },
+        "other"_a, help.c_str());
+  }
+}
+
+// An extent of -1 keeps the axis, as in PyTorch.
+Tensor expand(const Tensor& x, Shape shape) {
+  const int lead = shape.rank() - x.rank();
+  for (int i = 0; i < shape.rank(); ++i)
+    if (shape[i] == -1 && i >= lead) shape[i] = x.size(i - lead);
+  return broadcast_to(x, shape);
+}
+
+void bind_shapes() {
+  method(
+      "view", [](const Tensor& x, const Shape& shape) { return reshape(x, shape, false); },
+      "shape"_a, "The same memory in another shape; ValueError where that takes a copy.");
+  method(
+      "view_as",
+      [](const Tensor& x, const Itself& other) { return reshape(x, other.shape(), false); },
+      "other"_a, "The same memory in the shape of another tensor.");
+  method(
+      "reshape_as", [](const Tensor& x, const Itself& other) { return reshape(x, other.shape()); },
+      "other"_a, "The same elements in the shape of another tensor.");
+  method("expand", expand, "shape"_a,
+         "Axes of extent 1 repeated, as a view; -1 keeps an axis as it is.");
+  method(
+      "expand_as",
+      [](const Tensor& x, const Itself& other) { return broadcast_to(x, other.shape()); },
+      "other"_a, "Axes of extent 1 repeated to the shape of another tensor, as a view.");
+  method(
+      "t",
+      [](const Tensor& x) {
+        if (x.rank() > 2) fail(ErrorKind::value, "t: needs at most 2 dimensions, got ", x.shape());
+        return x.rank() < 2 ? x : swap_axes(x, 0, 1);
+      },
+      "The transpose of a matrix, as a view; itself below 2 dimensions.");
+}
+
+void bind_facts() {
+  for (const char* name : {"numel", "nelement"})
+    method(name, [](const Itself& x) { return x.count(); }, "Number of elements, as `size`.");
+  for (const char* name : {"dim", "ndimension"})
+    method(name, [](const Itself& x) { return x.rank(); }, "Number of dimensions, as `ndim`.");
+  method("element_size", [](const Itself& x) { return x.item_bytes(); }, "Bytes an element.");
+  method(
+      "is_floating_point", [](const Itself& x) { return is_floating(x.dtype()); },
+      "Whether its dtype is a floating one.");
+  method(
+      "stride", [](const Itself& x) { return x.strides(); },
+      "Steps between elements, in elements, as `strides`.");
+}
+
+// format(x, ".2f"), round(x, 2): what Python's own functions ask for.
+void bind_python() {
+  method(
+      "__format__",
+      [](nb::handle self, nb::str specification) {
+        if (nb::len(specification) == 0) return nb::object(nb::str(self));
+        const Tensor x = raw_tensor(self.ptr());
+        if (x.rank() > 0)
+          fail(ErrorKind::type, "format: '", specification.c_str(), "' formats a number, got ",
+               describe(x), "; format its item() or tolist()");
+        return nb::steal(PyObject_Format(nb::steal(item_of(x)).ptr(), specification.ptr()));
+      },
+      "specification"_a);
+  method(
+      "__round__",
+      [](const Tensor& x, std::optional<std::int64_t> digits) {
+        if (!digits || *digits == 0 || (is_integer(x.dtype()) && *digits > 0)) return round(x);
+        const double scale = std::pow(10.0, std::abs(static_cast<double>(*digits)));
+        if (is_integer(x.dtype()))
+          fail(ErrorKind::value, "round: ", *digits, " digits of ", name_of(x.dtype()),
+               "; convert with astype to a floating type first");
+        return *digits > 0 ? round(x * scale) / scale : round(x / scale) * scale;
+      },
+      "ndigits"_a = nb::none());
+}
+
+}  // namespace
+
+void bind_tensor_spellings(nb::module_&) {
+  bind_casts();
+  bind_arithmetic();
+  bind_shapes();
+  bind_facts();
+  bind_python();
+}
+
+}  // namespace tw::binding

@@ -1,0 +1,7 @@
+#include "core/base/modes.h"
+
+namespace tw {
+
+constinit thread_local Modes modes TW_STATIC_TLS;
+
+}  // namespace tw

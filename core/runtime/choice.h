@@ -1,0 +1,42 @@
+// What a thread's choice of kernels depends on, summed up in one word of its modes.
+#pragma once
+#include <utility>
+#include <vector>
+
+#include "core/base/cpu_info.h"
+#include "core/base/modes.h"
+
+namespace tw {
+
+struct IsaKernels;
+struct Kernel;
+struct OpKernels;
+
+struct ActiveIsa {
+  Isa isa;
+  const IsaKernels* kernels;
+};
+
+struct Choice {
+  const ActiveIsa* isa = nullptr;  // null: the process's default
+  std::vector<std::pair<const OpKernels*, const Kernel*>> forced;
+
+  bool operator==(const Choice&) const = default;
+  // Null where none is forced for the op.
+  const Kernel* forced_for(const OpKernels* op) const {
+    for (const auto& [of, kernel] : forced)
+      if (of == op) return kernel;
+    return nullptr;
+  }
+  // Null lifts.
+  void force(const OpKernels* op, const Kernel* kernel);
+};
+
+// The record that equals `choice`, the same for all threads and for as long as the process lives;
+// null for the defaults.
+const Choice* interned(const Choice& choice);
+
+// This thread's, to be changed and interned again.
+inline Choice current_choice() { return modes.choice ? *modes.choice : Choice(); }
+
+}  // namespace tw

@@ -1,0 +1,125 @@
+// A change keeps the value from before; one that is undone out of order hands that value to the
+// change of the same part above it.
+#include "core/runtime/mode_changes.h"
+
+#include <algorithm>
+
+#include "core/memory/block.h"
+
+namespace tw {
+
+namespace {
+
+using Change = ThreadModes::Change;
+using Part = Change::Part;
+
+constexpr bool kOn = true;
+
+// The value of a part as a word.
+const void* value_of(Part part, const OpKernels* op) {
+  switch (part) {
+    case Part::none: return nullptr;
+    case Part::grad: return modes.grad ? &kOn : nullptr;
+    case Part::isa: return modes.choice ? modes.choice->isa : nullptr;
+    case Part::forced: return modes.choice ? modes.choice->forced_for(op) : nullptr;
+  }
+  return nullptr;
+}
+
+void set_value(Part part, const OpKernels* op, const void* value) {
+  if (part == Part::grad) {
+    modes.grad = value != nullptr;
+    return;
+  }
+  if (part == Part::none) return;
+  Choice choice = current_choice();
+  if (part == Part::isa)
+    choice.isa = static_cast<const ActiveIsa*>(value);
+  else
+    choice.force(op, static_cast<const Kernel*>(value));
+  modes.choice = interned(choice);
+}
+
+void change(const void* owner, Part part, const OpKernels* op, const void* value) {
+  ThreadModes& own = thread_modes();
+  own.changes.push_back({owner, own.last_block, part, op, value_of(part, op)});
+  set_value(part, op, value);
+}
+
+void undo(std::vector<Change>& changes, std::size_t index) {
+  const Change undone = changes[index];
+  changes.erase(changes.begin() + static_cast<std::ptrdiff_t>(index));
+  for (std::size_t i = index; i < changes.size(); ++i)
+    if (changes[i].part == undone.part && changes[i].op == undone.op) {
+      changes[i].before = undone.before;
+      return;
+    }
+  set_value(undone.part, undone.op, undone.before);
+}
+
+}  // namespace
+
+ThreadModes& thread_modes() {
+  // What runs as the thread ends has no observers any more.
+  struct Own : ThreadModes {
+    ~Own() {
+      modes.observers = nullptr;
+      modes.update_plain();
+    }
+  };
+  static thread_local Own own;
+  return own;
+}
+
+void ThreadModes::announce() {
+  modes.observers = observers.empty() ? nullptr : &observers;
+  modes.update_plain();
+}
+
+void enter_modes(const void* owner, const ModeChanges& changes) {
+  ++thread_modes().last_block;
+  change(owner, Part::none, nullptr, nullptr);  // also where nothing else changes
+  if (changes.grad) change(owner, Part::grad, nullptr, *changes.grad ? &kOn : nullptr);
+  if (changes.isa) change(owner, Part::isa, nullptr, changes.isa);
+  for (const auto& [op, kernel] : changes.forced) change(owner, Part::forced, op, kernel);
+}
+
+bool leave_modes(const void* owner) {
+  std::vector<Change>& changes = thread_modes().changes;
+  const auto newest = std::find_if(changes.rbegin(), changes.rend(),
+                                   [owner](const Change& each) { return each.owner == owner; });
+  if (newest == changes.rend()) return false;
+  const std::uint64_t block = newest->block;
+  for (std::size_t i = changes.size(); i-- > 0;)
+    if (changes[i].block == block) undo(changes, i);
+  return true;
+}
+
+std::unique_ptr<const InheritedModes> inherited_modes() {
+  if (modes.grad && !modes.choice && !modes.device && !modes.observers && !modes.source)
+    return nullptr;
+  return std::make_unique<const InheritedModes>(InheritedModes{
+      modes.grad, modes.choice, modes.device, modes.observers ? *modes.observers : Observers(),
+      modes.source ? modes.source->share() : nullptr});
+}
+
+ModesGuard::ModesGuard(const InheritedModes* inherited)
+    : before_(std::exchange(modes, Modes())), own_before_(std::move(thread_modes())) {
+  ThreadModes& own = thread_modes();
+  own = {};
+  if (inherited) {
+    modes.grad = inherited->grad;
+    modes.choice = inherited->choice;
+    modes.device = inherited->device;
+    modes.source = inherited->source.get();
+    own.observers = inherited->observers;
+  }
+  own.announce();
+}
+
+ModesGuard::~ModesGuard() {
+  thread_modes() = std::move(own_before_);
+  modes = before_;
+}
+
+}  // namespace tw

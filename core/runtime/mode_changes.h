@@ -1,0 +1,70 @@
+// Changes of a thread's modes that end again: with a block of the user's program, in whatever order
+// blocks end, or with a task that took its submitter's modes on.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/runtime/choice.h"
+#include "core/runtime/observer.h"
+
+namespace tw {
+
+// What a block changes.
+struct ModeChanges {
+  std::optional<bool> grad;
+  const ActiveIsa* isa = nullptr;
+  std::vector<std::pair<const OpKernels*, const Kernel*>> forced;  // null kernel: lifted
+};
+// `owner` names the block to leave_modes(); the same one may be entered again before it is left.
+void enter_modes(const void* owner, const ModeChanges& changes);
+// Undoes the newest change of `owner` on this thread. What blocks inside it changed, and have not
+// left yet, stays in force until they do. False where this thread has none.
+bool leave_modes(const void* owner);
+
+// A thread's modes, for another one to run under. No checkpoint, dry run or planned pass.
+struct InheritedModes {
+  bool grad;
+  const Choice* choice;
+  const Device* device;
+  Observers observers;
+  std::shared_ptr<BlockSource> source;
+};
+// This thread's; null for the defaults.
+std::unique_ptr<const InheritedModes> inherited_modes();
+
+// The part of a thread's modes that owns something, beside the record that ops read.
+class ThreadModes {
+ public:
+  struct Change {
+    const void* owner;
+    std::uint64_t block;  // equal for what one block changed
+    enum class Part : std::uint8_t { none, grad, isa, forced } part;
+    const OpKernels* op;  // of a forced kernel
+    const void* before;
+  };
+  std::vector<Change> changes;
+  std::uint64_t last_block = 0;
+  Observers observers;
+
+  // Tells the record of the observers.
+  void announce();
+};
+ThreadModes& thread_modes();
+
+// Runs under other modes for a scope; none of it is left behind, whatever the scope changed.
+class ModesGuard {
+ public:
+  explicit ModesGuard(const InheritedModes* inherited);  // null: the defaults
+  ~ModesGuard();
+  ModesGuard(const ModesGuard&) = delete;
+  ModesGuard& operator=(const ModesGuard&) = delete;
+
+ private:
+  Modes before_;
+  ThreadModes own_before_;
+};
+
+}  // namespace tw

@@ -1,0 +1,375 @@
+"""First and second derivatives at the points where gradient formulas break: zeros of both signs,
+kinks, ties, bounds, poles, numbers whose squares or exponentials leave the range, infinities.
+
+The references are closed formulas over longdouble, whose range the squares and cubes of float64
+stay within. Where a reference is NaN nothing is asked; where it is infinite, the result must not be
+finite. At a kink they follow the engine's rules: 0 at abs(0) and at the origin, halves at ties of
+two numbers, the whole gradient at a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+Formula = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Derivatives:
+    """`first[i]` is the derivative by argument i, `second[i][j]` that one's derivative by j."""
+
+    points: tuple[tuple[float, ...], ...]  # one tuple of arguments each
+    first: tuple[Formula, ...]
+    second: tuple[tuple[Formula, ...], ...]
+    # Largest error in units of eps, beside the relative one: formulas that subtract lose what is
+    # small against their terms.
+    absolute: float | Formula = 0.0
+
+
+INFINITY = float("inf")
+_SMALL = (0.5, 0.9, 1.0, 1.5, 2.0, 20.0, 50.0, 100.0, 400.0, 800.0)
+# Powers of 2 are the same numbers in float32, where those beyond its range are left out.
+_SCALES = (33, 50, 64, 100, 126, 200, 400, 510, 660, 1000, 1023)
+MAGNITUDES = (
+    *_SMALL,
+    *(2.0**n for n in _SCALES),
+    *(2.0**-n for n in _SCALES),
+    INFINITY,
+)
+LINE = tuple((sign * x,) for x in (0.0, *MAGNITUDES) for sign in (1.0, -1.0))
+
+
+def zero(*x: Any) -> Any:
+    return 0 * sum(np.where(np.isfinite(a), a, 0) for a in x)
+
+
+def constant(value: float) -> Formula:
+    return lambda *x: zero(*x) + value
+
+
+def unary(first: Formula, second: Formula, absolute: float = 0.0) -> Derivatives:
+    return Derivatives(LINE, (first,), ((second,),), absolute)
+
+
+def sigmoid(x: Any) -> Any:
+    t = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1, t) / (1 + t)
+
+
+def bell(x: Any) -> Any:
+    """Derivative of sigmoid."""
+    t = np.exp(-np.abs(x))
+    return t / ((1 + t) * (1 + t))
+
+
+LN2, LN10 = np.log(np.longdouble(2)), np.log(np.longdouble(10))
+TWO_OVER_ROOT_PI = 2 / np.sqrt(np.longdouble("3.14159265358979323846264338327950288"))
+
+
+def circle(x: Any) -> Any:
+    return (1 - x) * (1 + x)
+
+
+def disc(x: Any) -> Any:
+    return np.where(np.abs(x) > 1, np.nan, circle(x))
+
+
+def normal(x: Any) -> Any:
+    return TWO_OVER_ROOT_PI * np.exp(-x * x)
+
+
+STEPS = dict.fromkeys(("sign", "floor", "ceil", "trunc", "round"), unary(zero, zero))
+
+UNARY = {
+    **STEPS,
+    "negative": unary(constant(-1), zero),
+    "positive": unary(constant(1), zero),
+    "abs": unary(lambda x: np.sign(x) + zero(x), zero),
+    "square": unary(lambda x: 2 * x, constant(2)),
+    "sqrt": unary(lambda x: 0.5 / np.sqrt(x), lambda x: -0.25 / (x * np.sqrt(x))),
+    "rsqrt": unary(lambda x: -0.5 / (x * np.sqrt(x)), lambda x: 0.75 / (x * x * np.sqrt(x))),
+    "reciprocal": unary(lambda x: -1 / (x * x), lambda x: 2 / (x * x * x)),
+    "exp": unary(np.exp, np.exp),
+    "exp2": unary(lambda x: LN2 * np.exp2(x), lambda x: LN2 * LN2 * np.exp2(x)),
+    "expm1": unary(np.exp, np.exp, absolute=4),
+    "log": unary(lambda x: 1 / x, lambda x: -1 / (x * x)),
+    "log2": unary(lambda x: 1 / (x * LN2), lambda x: -1 / (x * x * LN2)),
+    "log10": unary(lambda x: 1 / (x * LN10), lambda x: -1 / (x * x * LN10)),
+    "log1p": unary(lambda x: 1 / (1 + x), lambda x: -1 / ((1 + x) * (1 + x))),
+    "sin": unary(np.cos, lambda x: -np.sin(x)),
+    "cos": unary(lambda x: -np.sin(x), lambda x: -np.cos(x)),
+    "tan": unary(
+        lambda x: 1 + np.tan(x) ** 2, lambda x: 2 * np.tan(x) * (1 + np.tan(x) ** 2), absolute=4
+    ),
+    "asin": unary(lambda x: disc(x) ** -0.5, lambda x: x * disc(x) ** -1.5, absolute=4),
+    "acos": unary(lambda x: -(disc(x) ** -0.5), lambda x: -x * disc(x) ** -1.5, absolute=4),
+    "atan": unary(lambda x: 1 / (1 + x * x), lambda x: -2 * x / (1 + x * x) ** 2),
+    "sinh": unary(np.cosh, np.sinh),
+    "cosh": unary(np.sinh, np.cosh),
+    "tanh": unary(
+        lambda x: 1 / np.cosh(x) ** 2, lambda x: -2 * np.tanh(x) / np.cosh(x) ** 2, absolute=4
+    ),
+    "asinh": unary(lambda x: (1 + x * x) ** -0.5, lambda x: -x * (1 + x * x) ** -1.5),
+    "acosh": unary(
+        lambda x: np.where(x < 1, np.nan, -circle(x)) ** -0.5,
+        lambda x: -x * np.where(x < 1, np.nan, -circle(x)) ** -1.5,
+    ),
+    "atanh": unary(lambda x: 1 / circle(x), lambda x: 2 * x / circle(x) ** 2, absolute=4),
+    "erf": unary(normal, lambda x: -2 * x * normal(x)),
+    "sigmoid": unary(bell, lambda x: -bell(x) * np.tanh(x / 2), absolute=4),
+    "softplus": unary(sigmoid, bell, absolute=4),
+    "relu": unary(lambda x: np.where(x > 0, 1, 0) + zero(x), zero),
+    "elu": unary(
+        lambda x: np.exp(np.minimum(x, 0)), lambda x: np.where(x > 0, 0, np.exp(np.minimum(x, 0)))
+    ),
+    # Terms of the size of x * sigmoid'(x) near x = 50 cancel.
+    "silu": unary(
+        lambda x: sigmoid(x) + x * bell(x),
+        lambda x: bell(x) * (2 - x * np.tanh(x / 2)),
+        absolute=256,
+    ),
+}
+
+
+def pairs(*values: float) -> tuple[tuple[float, ...], ...]:
+    return tuple(product(values, repeat=2))
+
+
+PLANE = pairs(0.0, -0.0, 1.0, -1.0, 2.5, -3.0, 2.0**-40, 2.0**40, 2.0**-70, 2.0**70, 2.0**-600)
+
+
+def binary(
+    first: tuple[Formula, Formula],
+    second: tuple[Formula, Formula, Formula],
+    points: tuple[tuple[float, ...], ...] = PLANE,
+    absolute: float | Formula = 0.0,
+) -> Derivatives:
+    """`second` by a and a, a and b, b and b."""
+    aa, ab, bb = second
+    return Derivatives(points, first, ((aa, ab), (ab, bb)), absolute)
+
+
+NO_SECOND = (zero, zero, zero)
+TIES = pairs(0.0, -0.0, 1.0, -1.0, 2.5, INFINITY, -INFINITY)
+
+
+def share(wins: Formula) -> Formula:
+    """1 where the argument is taken, half of it at a tie."""
+    return lambda a, b: np.where(a == b, 0.5, np.where(wins(a, b), 1, 0)) + zero(a, b)
+
+
+def at_origin(formula: Formula) -> Formula:
+    """0 at the origin, where there is no derivative."""
+
+    def call(a: Any, b: Any) -> Any:
+        origin = (a == 0) & (b == 0)
+        return np.where(origin, 0, formula(a, np.where(origin, 1, b)))
+
+    return call
+
+
+def far_from_origin(formula: Formula) -> Formula:
+    """Not asked where the squares of 1 / a and 1 / b leave float32: 0 times those is NaN."""
+
+    def call(a: Any, b: Any) -> Any:
+        near = (np.hypot(a, b) < 2.0**-63) & ((a != 0) | (b != 0))
+        return np.where(near, np.nan, at_origin(formula)(a, b))
+
+    return call
+
+
+def ln(x: Any) -> Any:
+    return np.log(np.where(x > 0, x, np.nan))
+
+
+def tiny(a: Any) -> Any:
+    """Where 1 / a leaves float32, and 0 times it is NaN."""
+    return (a != 0) & (np.abs(a) < 2.0**-126)
+
+
+# Powers of 0: limits, where there is one from the right. Negative bases have none by b.
+POWERS = {
+    "a": lambda a, b: np.where(b == 0, 0, b * np.power(a, b - 1)),
+    "b": lambda a, b: np.where((a == 0) & (b >= 0), 0, np.power(a, b) * ln(a)),
+    "aa": lambda a, b: np.where(
+        (b == 0) | (b == 1), np.where(tiny(a), np.nan, 0), b * (b - 1) * np.power(a, b - 2)
+    ),
+    # Not asked where the power itself leaves float32.
+    "ab": lambda a, b: np.where(
+        np.power(a, b) > 2.0**127,
+        np.nan,
+        np.where((a == 0) & (b > 1), 0, np.power(a, b - 1) * (1 + b * ln(a))),
+    ),
+    "bb": lambda a, b: np.where((a == 0) & (b >= 0), 0, np.power(a, b) * ln(a) ** 2),
+}
+POWER_POINTS = tuple(
+    product(
+        (0.0, 1.0, -1.0, 2.5, -3.0, 2.0**-70, 2.0**70, 2.0**-149, 2.0**-1060),
+        (0.0, 1.0, 2.0, 3.0, 5.0, -1.0, -2.0, 0.5, 2.0**70),
+    )
+)
+
+BINARY = {
+    "add": binary((constant(1), constant(1)), NO_SECOND),
+    "subtract": binary((constant(1), constant(-1)), NO_SECOND),
+    "multiply": binary((lambda a, b: b, lambda a, b: a), (zero, constant(1), zero)),
+    "divide": binary(
+        (lambda a, b: 1 / b, lambda a, b: -a / (b * b)),
+        (zero, lambda a, b: -1 / (b * b), lambda a, b: 2 * a / (b * b * b)),
+    ),
+    "floor_divide": binary((zero, zero), NO_SECOND),
+    "remainder": binary((constant(1), lambda a, b: -np.floor(a / b)), NO_SECOND),
+    "pow": binary(
+        (POWERS["a"], POWERS["b"]), (POWERS["aa"], POWERS["ab"], POWERS["bb"]), POWER_POINTS
+    ),
+    "maximum": binary((share(np.greater), share(np.less)), NO_SECOND, TIES),
+    "minimum": binary((share(np.less), share(np.greater)), NO_SECOND, TIES),
+    "atan2": binary(
+        (
+            at_origin(lambda a, b: b / (a * a + b * b)),
+            at_origin(lambda a, b: -a / (a * a + b * b)),
+        ),
+        (
+            far_from_origin(lambda a, b: -2 * a * b / (a * a + b * b) ** 2),
+            far_from_origin(lambda a, b: (a - b) * (a + b) / (a * a + b * b) ** 2),
+            far_from_origin(lambda a, b: 2 * a * b / (a * a + b * b) ** 2),
+        ),
+        absolute=at_origin(lambda a, b: 16 / (a * a + b * b)),
+    ),
+    "hypot": binary(
+        (
+            at_origin(lambda a, b: a / np.sqrt(a * a + b * b)),
+            at_origin(lambda a, b: b / np.sqrt(a * a + b * b)),
+        ),
+        (
+            at_origin(lambda a, b: b * b / (a * a + b * b) ** 1.5),
+            at_origin(lambda a, b: -a * b / (a * a + b * b) ** 1.5),
+            at_origin(lambda a, b: a * a / (a * a + b * b) ** 1.5),
+        ),
+        absolute=at_origin(lambda a, b: 16 / np.sqrt(a * a + b * b)),
+    ),
+    "copysign": binary(
+        (lambda a, b: np.sign(a) * np.copysign(np.ones_like(a), b) + zero(a, b), zero), NO_SECOND
+    ),
+}
+
+
+def nothing(count: int) -> tuple[tuple[Formula, ...], ...]:
+    return ((zero,) * count,) * count
+
+
+TERNARY = {
+    "where": Derivatives(
+        tuple((c, *pair) for c in (0.0, 1.0) for pair in pairs(0.0, 1.0, INFINITY)),
+        (lambda c, a, b: c + zero(a, b), lambda c, a, b: 1 - c + zero(a, b)),
+        nothing(2),
+    ),
+    "clip": Derivatives(
+        tuple(product((-INFINITY, -1.0, 0.0, 1.0, 2.0, INFINITY), (-1.0, 0.0, 2.0), (0.0, 1.0))),
+        (
+            lambda x, a, b: np.where((x >= a) & (x <= b), 1, 0) + zero(x),
+            lambda x, a, b: np.where((x < a) & (a <= b), 1, 0) + zero(x),
+            lambda x, a, b: np.where((x > b) | (a > b), 1, 0) + zero(x),
+        ),
+        nothing(3),
+    ),
+}
+
+OF_ROWS = {**UNARY, **BINARY, **TERNARY}
+
+
+@dataclass(frozen=True)
+class RowDerivatives:
+    """Of a reduction over a whole row: `first(x)` is a vector, `second(x)` a matrix."""
+
+    rows: tuple[tuple[float, ...], ...]
+    first: Formula
+    second: Formula
+    absolute: float = 4.0
+
+
+def product_without(x: Any, *left_out: int) -> Any:
+    return np.prod(np.delete(x, left_out))
+
+
+def prod_second(x: Any) -> Any:
+    """Unknown where products of pairs leave the range: 0 times infinity is NaN on the way."""
+    y = [
+        [product_without(x, i, j) if i != j else 0 * x[0] for j in range(x.size)]
+        for i in range(x.size)
+    ]
+    return np.where(np.abs(x).max() > 2.0**60, np.nan, np.array(y))
+
+
+def ties(best: Formula) -> Formula:
+    return lambda x: (x == best(x)) / np.sum(x == best(x))
+
+
+def softmax(x: Any) -> Any:
+    t = np.exp(x - x.max())
+    return t / t.sum()
+
+
+def centring(x: Any) -> Any:
+    return np.eye(x.size) - 1 / np.longdouble(x.size)
+
+
+def std_first(x: Any) -> Any:
+    """0 where all elements are equal, as in PyTorch: there is no derivative."""
+    return 0 * x if np.all(x == x[0]) else (x - x.mean()) / (x.size * x.std())
+
+
+def std_second(x: Any) -> Any:
+    if np.all(x == x[0]):
+        return np.zeros((x.size, x.size))
+    slope = std_first(x)
+    return (centring(x) / x.size - np.outer(slope, slope)) / x.std()
+
+
+def no_second(x: Any) -> Any:
+    return np.zeros((x.size, x.size))
+
+
+ROWS = (
+    (0.0, 0.0, 3.0),
+    (0.0, 2.0, 3.0),
+    (0.0, 0.0, 0.0, 5.0),
+    (2.0, 2.0, 2.0),
+    (1.0, 1.0, 0.0, 1.0),
+    (5.0,),
+    (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0),
+    (2.0**13, -(2.0**13), 0.0),
+)
+OF_REDUCTIONS = {
+    "sum": RowDerivatives(ROWS, lambda x: 0 * x + 1, no_second),
+    "mean": RowDerivatives(ROWS, lambda x: 0 * x + 1 / np.longdouble(x.size), no_second),
+    "prod": RowDerivatives(
+        (
+            *ROWS,
+            (2.0**-600, 2.0**-600, 5.0),
+            (2.0**-100, 2.0**-100, 2.0**100),
+            (2.0**100, 2.0**100, 2.0**-100),
+            (INFINITY, 2.0, 3.0),
+            (0.0, INFINITY, 3.0),
+        ),
+        lambda x: np.array([product_without(x, i) for i in range(x.size)]),
+        prod_second,
+        absolute=0,
+    ),
+    "max": RowDerivatives(ROWS, ties(np.max), no_second),
+    "min": RowDerivatives(ROWS, ties(np.min), no_second),
+    "var": RowDerivatives(
+        ROWS, lambda x: 2 * (x - x.mean()) / x.size, lambda x: 2 * centring(x) / x.size
+    ),
+    "std": RowDerivatives(ROWS, std_first, std_second),
+    "logsumexp": RowDerivatives(
+        (*ROWS, (2.0**100, 2.0**100, 1.0), (-(2.0**100), 1.0)),
+        softmax,
+        lambda x: np.diag(softmax(x)) - np.outer(softmax(x), softmax(x)),
+    ),
+}

@@ -1,0 +1,155 @@
+"""Axis arguments of every function that takes some, against NumPy: none, one, several, repeated,
+out of range, and what is no axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+
+SHAPES = ((), (3,), (2, 3), (0, 3), (1, 3, 1), (2, 2, 3))
+REDUCTIONS: dict[str, Callable[..., Any]] = {
+    "sum": np.sum,
+    "prod": np.prod,
+    "mean": np.mean,
+    "var": np.var,
+    "std": np.std,
+    "max": np.max,
+    "min": np.min,
+    "any": np.any,
+    "all": np.all,
+}
+ONE_AXIS: dict[str, Callable[..., Any]] = {"argmax": np.argmax, "argmin": np.argmin}
+AXES = (None, 0, -1, 1, -2, 2, -3, 5, -6, (), (0,), (0, 1), (0, -1), (-1, 0), (0, 0), (0, -2), (5,))
+NO_AXES = (True, False, (True,), 1.0, (1.0,), "0")
+
+
+def values(shape: tuple[int, ...]) -> np.ndarray:
+    return (np.arange(np.prod(shape, dtype=int)).reshape(shape) % 5 - 1.5).astype(np.float64)
+
+
+def outcome(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """The result as an array, or the kind of error."""
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(*args, **options))
+    except (IndexError, ValueError) as error:  # NumPy's axis error is both
+        return IndexError if isinstance(error, IndexError) else ValueError
+
+
+def agree(ours: Any, theirs: Any) -> bool:
+    if isinstance(ours, type) or isinstance(theirs, type):
+        return ours is theirs
+    return ours.shape == theirs.shape and np.allclose(ours, theirs, equal_nan=True)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of means over nothing
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", AXES, ids=str)
+@pytest.mark.parametrize("name", [*REDUCTIONS, *ONE_AXIS])
+def test_reductions_take_the_axes_that_numpy_takes(name: str, axis: Any, keepdims: bool) -> None:
+    if name in ONE_AXIS and isinstance(axis, tuple):
+        pytest.skip("takes one axis")
+    reference = {**REDUCTIONS, **ONE_AXIS}[name]
+    for shape in SHAPES:
+        if shape == () and isinstance(axis, int):
+            continue  # NumPy lets scalars pass as if they had one axis
+        x = values(shape)
+        theirs = outcome(reference, x, axis=axis, keepdims=keepdims)
+        options = {"axis": axis, "keepdims": keepdims}
+        for ours in (getattr(tw, name), lambda t, **o: getattr(t, name)(**o)):
+            got = outcome(ours, tw.asarray(x), **options)
+            assert agree(got, theirs), (shape, got, theirs)
+
+
+@pytest.mark.parametrize("name", ["sum", "var", "std", "max", "logsumexp"])
+def test_no_axes_leave_every_element_its_own_gradient(name: str) -> None:
+    x = tw.asarray([[1.0, 2.0], [3.0, 4.0]], dtype=tw.float64).requires_grad_()
+    y = getattr(tw, name)(x, axis=())
+    assert y.shape == (2, 2)
+    y.sum().backward()
+    expected = 0.0 if name in ("var", "std") else 1.0
+    assert x.grad.tolist() == [[expected] * 2] * 2
+
+
+def test_the_correction_counts_where_nothing_is_reduced() -> None:
+    x = tw.ones((2,), dtype=tw.float64)
+    assert tw.var(x, axis=()).tolist() == [0, 0]
+    assert np.isnan(np.asarray(tw.var(x, axis=(), correction=1))).all()  # 0 / 0, as in NumPy
+
+
+ALONG: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "flip": (tw.flip, np.flip),
+    "squeeze": (tw.squeeze, np.squeeze),
+    "squeeze method": (lambda x, axis: x.squeeze(axis=axis), np.squeeze),
+    "expand_dims": (tw.expand_dims, np.expand_dims),
+    "concat": (
+        lambda x, axis: tw.concat([x, x], axis=axis),
+        lambda x, axis: np.concatenate([x, x], axis=axis),
+    ),
+    "stack": (
+        lambda x, axis: tw.stack([x, x], axis=axis),
+        lambda x, axis: np.stack([x, x], axis=axis),
+    ),
+    "take": (
+        lambda x, axis: tw.take(x, tw.asarray([0, -1]), axis=axis),
+        lambda x, axis: np.take(x, [0, -1], axis=axis),
+    ),
+    "permute_dims": (
+        lambda x, axis: tw.permute_dims(x, axes=axis),
+        lambda x, axis: np.transpose(x, axes=axis),
+    ),
+}
+SEVERAL = ("flip", "squeeze", "squeeze method", "permute_dims")
+
+
+@pytest.mark.parametrize("axis", AXES[1:], ids=str)
+@pytest.mark.parametrize("name", ALONG)
+def test_other_functions_take_the_axes_that_numpy_takes(name: str, axis: Any) -> None:
+    ours, theirs = ALONG[name]
+    if isinstance(axis, tuple) and name not in SEVERAL:
+        pytest.skip("takes one axis")
+    for shape in SHAPES[1:]:
+        x = values(shape)
+        got, expected = outcome(ours, tw.asarray(x), axis=axis), outcome(theirs, x, axis=axis)
+        if isinstance(got, type) and isinstance(expected, type):
+            continue  # which of the two errors comes first is each library's own matter
+        assert agree(got, expected), (shape, got, expected)
+
+
+@pytest.mark.parametrize("axis", NO_AXES, ids=str)
+@pytest.mark.parametrize("name", [*REDUCTIONS, *ONE_AXIS, *ALONG, "softmax", "log_softmax"])
+def test_bools_and_fractions_are_no_axes(name: str, axis: Any) -> None:
+    call = ALONG[name][0] if name in ALONG else getattr(tw, name)
+    with pytest.raises(ValueError if axis == 2**70 else TypeError):
+        call(tw.ones((2, 3)), axis=axis)
+
+
+@pytest.mark.parametrize("axis", [2**70, -(2**70)])
+@pytest.mark.parametrize("name", ["sum", "argmax", "flip", "concat", "softmax"])
+def test_axes_beyond_64_bits_are_out_of_range(name: str, axis: int) -> None:
+    call = ALONG[name][0] if name in ALONG else getattr(tw, name)
+    with pytest.raises(ValueError, match="axis is out of range"):
+        call(tw.ones((2, 3)), axis=axis)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x: tw.flip(x, axis=(0, 0)), "flip: axis 0 is repeated"),
+        (lambda x: tw.flip(x, axis=(0, -2)), "flip: axis -2 is repeated"),
+        (lambda x: tw.squeeze(x, axis=(0, -2)), "squeeze: axis -2 is repeated"),
+        (lambda x: tw.sum(x, axis=(1, 1)), "sum: axis 1 is repeated"),
+        (lambda x: tw.std(x, axis=(1, 1)), "std: axis 1 is repeated"),
+        (lambda x: tw.broadcast_to(x, (-1, 2, 3)), "broadcast_to: negative extent in (-1, 2, 3)"),
+        (lambda _: tw.broadcast_shapes([(-1,)]), "broadcast_shapes: shape (-1,) has a negative"),
+    ],
+)
+def test_refused_axes_and_extents_are_named(call: Callable[..., Any], text: str) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
+        call(tw.ones((1, 3)))
+    assert text in str(caught.value)
