@@ -2,6 +2,7 @@
 #include "core/cpu/matmul.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/cpu/matmul/layout.h"
 #include "core/cpu/matmul/parts.h"
@@ -117,7 +118,13 @@ Cost cost_of(const MatmulProblem& p, double overhead_ns, double ns_per_flop) {
 constexpr double kNsPerCycle = 0.27;
 // Rows of B whole pages apart share one set of L1 for each of their lines: few of them fit it.
 constexpr std::int64_t kPageBytes = 4096, kL1Ways = 12, kLongColumn = 512;
-// Strided rows of A beyond 1 MiB, or at a stride of pages, miss L1 and the TLB in each panel anew.
+// Elements of a row of A at a stride of whole lines share the sets of L1 that the stride leaves.
+constexpr std::int64_t kLineBytes = 64, kL1Sets = 64;
+bool crowds_l1(std::int64_t stride_bytes, std::int64_t count) {
+  if (stride_bytes % kLineBytes != 0) return false;
+  return count > kL1Ways * (kL1Sets / std::gcd(kL1Sets, stride_bytes / kLineBytes));
+}
+// Beyond that, and beyond 1 MiB, they miss L1 and the TLB in each panel anew.
 constexpr std::int64_t kColdSpanBytes = 1 << 20;
 constexpr double kColdStepNs = 1.6;
 
@@ -139,7 +146,7 @@ double misses_ns(const MatmulProblem& p) {
     each += double(aliased && p.k > kLongColumn ? tuning.conflict_ns : tuning.cold_ns);
   double ns = each * double(p.k) * double(p.n) * double((p.m + 5) / 6) * double(element) / 4;
   const std::int64_t step = p.a_col * element;
-  if (p.a_col != 1 && (step * p.k >= kColdSpanBytes || step % kPageBytes == 0))
+  if (p.a_col != 1 && (step * p.k >= kColdSpanBytes || crowds_l1(step, p.k)))
     ns += kColdStepNs * double(p.k) * double(p.m) / 6 * (double(p.n) / 64 - 0.5);
   return ns;
 }

@@ -32,6 +32,10 @@ struct MatmulProblem {
   MatmulEpilogue epilogue{};
 };
 
+// So many terms are added up in one chain, then the chains: rounding errors grow with the length of
+// a chain, and a run may be as long as the caches like. A break costs a percent of a chain's time.
+inline constexpr std::int64_t kMatmulChain = 256;
+
 // How the direct rung reads its operands.
 enum class DirectWay {
   tiles,      // rows of B where they lie

@@ -30,7 +30,7 @@ constexpr std::int64_t kKiB = 1024, kMiB = 1024 * 1024;
 TW_TEST(tuning_defaults_where_they_were_measured) {
   for (std::int64_t l1 : {std::int64_t{0}, 48 * kKiB})
     for (std::int64_t l2 : {std::int64_t{0}, 2 * kMiB}) {
-      CHECK_EQ(default_of("block_bytes", l1, l2), 1310720);
+      CHECK_EQ(default_of("block_bytes", l1, l2), 1048576);
       CHECK_EQ(default_of("small_bytes_of_a", l1, l2), 524288);
       CHECK_EQ(default_of("run_bytes", l1, l2), 4096);
       CHECK_EQ(default_of("dot_bytes", l1, l2), 24576);
@@ -39,8 +39,8 @@ TW_TEST(tuning_defaults_where_they_were_measured) {
 }
 
 TW_TEST(tuning_defaults_follow_the_caches) {
-  CHECK_EQ(default_of("block_bytes", 0, kMiB), 655360);
-  CHECK_EQ(default_of("block_bytes", 0, 512 * kKiB), 327680);
+  CHECK_EQ(default_of("block_bytes", 0, kMiB), 524288);
+  CHECK_EQ(default_of("block_bytes", 0, 512 * kKiB), 262144);
   CHECK_EQ(default_of("block_bytes", 0, 64 * kMiB), default_of("block_bytes", 0, 4 * kMiB));
   CHECK_EQ(default_of("block_bytes", 0, 1), default_of("block_bytes", 0, 256 * kKiB));
   CHECK(default_of("run_bytes", 32 * kKiB, 0) < 4096);

@@ -120,10 +120,14 @@ bool streams_result(const MatmulProblem& p) {
 
 MatmulBlocks blocks_of(const MatmulProblem& p) {
   const std::int64_t element = size_of(p.dtype), tile = tile_columns(p.dtype);
-  const std::int64_t kc = run_of(p.k, element);
-  // A few rows of A stay in L2 themselves: then one panel of B at a time, used up while still warm.
-  if (p.a_col == 1 && p.m * kc * element <= matmul_tuning().small_bytes_of_a)
-    return {kc, tile, p.m, streams_result(p)};
+  std::int64_t kc = run_of(p.k, element);
+  // Where few rows of A and of C stay in L2 themselves, visits to C are cheap, and a run of one
+  // chain makes B's block wide: long pieces of rows are what the hardware reads ahead. The chains
+  // are added up in the same order, so that it changes no bit.
+  const bool adds_in_order = p.alpha == 1 && p.beta == 0 && kc >= p.k;
+  if (adds_in_order && p.c_col == 1 &&
+      p.m * kMatmulChain * element <= matmul_tuning().small_bytes_of_a)
+    kc = std::min(kc, kMatmulChain);
   const std::int64_t columns =
       std::max(matmul_tuning().block_bytes / (element * kc) / tile, std::int64_t{1}) * tile;
   const std::int64_t nc = std::min(columns, round_up(p.n, tile));

@@ -144,9 +144,7 @@ template <class T> [[gnu::noinline]] void store_apart(int rows, int columns, T* 
   if (epilogue && update.beta != 0) apply_epilogue(rows, columns, c, c_row, c_col, *epilogue);
 }
 
-// So many terms are added up in one chain, then the chains: rounding errors grow with the length of
-// a chain, and a run may be as long as the caches like. A break costs a percent of a chain's time.
-inline constexpr std::int64_t kChain = 256;
+inline constexpr std::int64_t kChain = kMatmulChain;
 
 // The rows of A that the next tiles read. They come from L3 or memory, and no prefetcher of the
 // hardware knows of them, so they are asked for while this row of tiles is computed: one line a
