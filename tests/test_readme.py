@@ -55,7 +55,9 @@ def test_ladders_are_printed_like_this(sample: str, capsys: pytest.CaptureFixtur
     assert [name for name in names if name in printed_names] == printed_names
     without_names = {re.sub(r"^\s*\S+", "", form(row)) for row in rows}
     assert without_names == {" TIME TIME # #% #x"}
-    assert {re.sub(r"^\s*\S+", "", form(row)) for row in printed} == without_names
+    # Rungs that need other instructions than this processor has say so.
+    here = [row for row in printed if row.split()[1:] != ["refused"]]
+    assert {re.sub(r"^\s*\S+", "", form(row)) for row in here} == without_names
 
 
 def test_the_names_of_kernels_are_printed_like_this() -> None:

@@ -370,7 +370,8 @@ class TestExplain:
             for batch in ((), (3,)):
                 with tw.explain() as report:
                     tw.ones((*batch, m, k)) @ tw.ones((*batch, k, n))
-                for rung in report._recorded[-1].candidates:
+                candidates = report._recorded[-1].candidates
+                for rung in (rung for rung in candidates if rung.cost_ns is not None):
                     assert sum(ns for _, ns in rung.terms) == pytest.approx(rung.cost_ns)
 
     def test_says_where_the_numbers_come_from(self):

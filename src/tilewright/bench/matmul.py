@@ -87,7 +87,9 @@ def _chosen(shape: Shape, dtype: tw.dtype, _circumstances: tuple[object, ...]) -
     x, y = shape.operands(dtype)
     with free_choice(), tw.explain() as report:
         x @ y
-    return report[-1].kernel
+    # Conversions of operands and results are entries of their own.
+    (kernel,) = {entry.kernel for entry in report if entry.op == "matmul"}
+    return kernel
 
 
 def _circumstances() -> tuple[object, ...]:
