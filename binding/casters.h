@@ -31,7 +31,8 @@ void check_device(nb::handle device);
 bool read_shape(PyObject* object, Shape& out);
 PyObject* wrap_dims(const Dims& dims);
 
-// A tensor as it is: what is no op takes it without the replacement that its forward hooks make.
+// A tensor argument of a function that is no op (backward, hooks, printing): forward hooks, which
+// may replace the value that an op reads, do not run for it.
 struct Itself : Tensor {};
 
 // What an optimizer changes, and its state: as they are.

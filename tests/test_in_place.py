@@ -365,6 +365,19 @@ class TestPlacesOfViews:
         assert view.grad.tolist() == [10.0]
         assert x.grad.tolist() == [2.0, 60.0]
 
+    def test_the_base_sees_what_reaches_it_through_a_changed_view(self) -> None:
+        x = tw.asarray([1.0, 2.0, 3.0]).requires_grad_()
+        y = x * 1
+        y.retain_grad()
+        view = y[:2]
+        view *= 2
+        seen: list[object] = []
+        y.register_hook(lambda g: seen.append(g.tolist()))
+        (view * view).sum().backward()
+        assert y.grad.tolist() == [4.0, 8.0, 0.0]
+        assert seen == [[4.0, 8.0, 0.0]]
+        assert x.grad.tolist() == [8.0, 16.0, 0.0]
+
     def test_memory_whose_elements_share_places(self) -> None:
         array = np.lib.stride_tricks.sliding_window_view(np.arange(4.0), 3, writeable=True)
         windows = tw.asarray(array)

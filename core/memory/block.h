@@ -20,8 +20,9 @@ struct Block {
 class BlockSource {
  public:
   virtual ~BlockSource() = default;
-  // 64-byte aligned, contents unspecified. Raises MemoryError. A block without a source is memory
-  // of the default pool, which the storage takes over; its header stays with the source.
+  // 64-byte aligned, contents unspecified. Raises MemoryError. Where the result's `source` is null,
+  // its `data` is memory of the default pool: the storage then owns that memory as if it had asked
+  // the pool itself, while this source keeps the Block object.
   virtual Block* allocate(std::size_t bytes) = 0;
   virtual void release(Block* block) noexcept = 0;
   // Makes `data` valid for a launch and counts as use of the block. True where the launch holds a

@@ -177,7 +177,9 @@ void write_through(const Tensor& view) {
       },
       base, view);
   if (retained) y->grad_fn->retainer = y.get();
-  view->recorded_seen = family->changes;
+  // From now on the view shows the change through its base, as views taken before do: hooks and
+  // retained gradients of the base see what reaches it through any view. It is renewed when used.
+  view->recorded_seen = family->changes - 1;
   if (y->wrapper || family->kept) return;
   y->family.reset();
   family->kept = Ref<TensorHeader>(y.get());

@@ -44,7 +44,7 @@ OpKernels* matmul_kernels() {
 }
 
 const Kernel& choose(const MatmulProblem& p) {
-  // On the heap: a library that is loaded late finds little room for what is a thread's own.
+  // On the heap: static TLS space is scarce for libraries that are loaded late (dlopen).
   thread_local std::unique_ptr<ChoiceCache<11>> cache;
   if (!cache) [[unlikely]]
     cache = std::make_unique<ChoiceCache<11>>();

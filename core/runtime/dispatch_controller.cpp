@@ -198,8 +198,9 @@ void* DispatchController::main_of(void* controller) {
   return nullptr;
 }
 
-// Whoever is up first takes a wake, meant for it or for one still on its way; that one then sleeps
-// in its place, and the counts stay right.
+// `wakes_` counts threads that were notified and have not started. Any waiting thread may consume
+// such a notification; the one it was meant for then finds none left and waits on, so the number of
+// idle threads stays right.
 void DispatchController::serve() {
   Guard guard(mutex_);
   for (;;) {

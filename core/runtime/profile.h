@@ -1,4 +1,5 @@
-// The seam beside the dispatcher: while someone observes, every op leaves a record of what ran.
+// How ops launch their kernels: on the thread's device, without the frontend's lock where the work
+// is long; while somebody observes, each launch through `dispatch` leaves a record of what ran.
 #pragma once
 #include <chrono>
 #include <type_traits>

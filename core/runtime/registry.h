@@ -1,5 +1,6 @@
-// The kernel registry: the only way to compute. `explain`, forcing, benchmarks and the tests that
-// hold every kernel against the reference read this one list.
+// The kernel registry: the kernels of each op that has several, and the choice among them.
+// `explain`, forcing, benchmarks and the tests that hold every kernel against the reference read
+// this list. Ops with one kernel call it directly.
 #pragma once
 #include <array>
 #include <atomic>

@@ -1,4 +1,4 @@
-// Rung 6, split: float32 products from bfloat16 parts, on instructions that multiply bfloat16
+// Rung 7, split: float32 products from bfloat16 parts, on instructions that multiply bfloat16
 // faster than float32. Compiled apart from the other rungs, once for each kind of such
 // instructions.
 #pragma once

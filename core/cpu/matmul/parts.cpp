@@ -42,8 +42,9 @@ bool has_work_for_threads(const MatmulProblem& p) {
   return threads_of_a_product() > 1 && work_of(p) >= 2 * matmul_tuning().work_per_part;
 }
 
-// Tall products are halved: a thread that loses its processor for a while then leaves the others
-// less to wait for (p95 at 1024^2 down by a quarter), for packing B twice (2 %).
+// Tall products of few columns are halved: a thread that loses its processor for a while then
+// leaves the others less to wait for (p95 at 1024^2 down by a quarter), for packing B twice (2-7
+// %).
 constexpr std::int64_t kTallRows = 512;
 
 // Columns first: parts along n share no packing. Several parts a thread even out an unlucky one.
@@ -60,8 +61,9 @@ Grid grid_of(const MatmulProblem& p, const MatmulBlocks& blocks, std::int64_t ti
   if (p.n >= threads * tile) {
     // As many parts as blocks of B within reason, shared evenly.
     const std::int64_t blocks_n = std::min((p.n + blocks.nc - 1) / blocks.nc, 2 * most);
-    return {p.batch, rows,
-            std::min(each < threads ? each : round_up(blocks_n, threads), p.n / tile)};
+    const std::int64_t columns =
+        std::min(each < threads ? each : round_up(blocks_n, threads), p.n / tile);
+    return {p.batch, columns >= most ? passes : rows, columns};
   }
   return {p.batch, std::clamp(each, rows, std::max(p.m / 8, rows)), 1};
 }

@@ -4,9 +4,6 @@
 
 namespace tw {
 
-// Estimated nanoseconds of the packed rung on one thread.
-double packed_ns(const MatmulProblem& p);
-
 struct StrassenCost {
   double products_ns, sums_ns;
 };

@@ -109,9 +109,10 @@ void short_rows(const MatmulProblem& p, const Update<T>& update, const T* a, con
 #pragma GCC unroll 16
   for (int l = 0; l < terms; ++l) y[l] = V::load(copy + l * kLanes<T>).v;
 
-  // A load has to wait for a store before it that lies at the same place of another page, and the
-  // store of a vector reaches over several rows of C: the rows are taken in the order in which
-  // stores fall behind the loads.
+  // 4K aliasing: the processor compares the low 12 bits of addresses, so a load that follows a
+  // store to the same offset in another page waits for it. The store of a vector here covers
+  // several short rows of C; rows are taken in the direction in which loads move away from those
+  // stores.
   const std::uintptr_t ahead =
       (reinterpret_cast<std::uintptr_t>(c) - reinterpret_cast<std::uintptr_t>(a)) % kPageBytes;
   const std::int64_t step = ahead < kPageBytes / 2 ? -1 : 1, rows = p.m;

@@ -1,4 +1,4 @@
-// Rung 6, split: x = high + middle + low, three bfloat16 of 8 bits each, is exact for a float32 of
+// Rung 7, split: x = high + middle + low, three bfloat16 of 8 bits each, is exact for a float32 of
 // 24 bits. Of the nine products of such sums the six largest leave an error below float32's own
 // rounding; three leave 16 bits. After Henry, Tang and Heinecke, "Leveraging the bfloat16 datatype
 // for higher-precision computations" (2019). This file: splitting while packing, and the store.
