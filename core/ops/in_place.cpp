@@ -69,55 +69,54 @@ struct Window {
   }
 };
 
+// A linear map of gradients, whose own gradient is another one.
+using Map = Tensor (*)(const Tensor& g, const Window& window);
+template <class Value>
+Tensor mapped(const char* op, const Tensor& g, const Window& window, Value value, Map gradient) {
+  Tensor y;
+  {
+    GradModeGuard off(false);
+    y = value();
+  }
+  if (should_record(g))
+    record(
+        y, op,
+        [window, gradient](Node&, const Tensor& gg, Tensor* dx) { dx[0] = gradient(gg, window); },
+        g);
+  return y;
+}
+
 Tensor put_window(const Tensor& g, const Window& window);
 
 // The window's part of a gradient of the base.
 Tensor take_window(const Tensor& g, const Window& window) {
-  Tensor y;
-  {
-    GradModeGuard off(false);
-    y = copy(window.laid_out(g) ? window.window_in(g) : window.window_in(window.filled(g)));
-  }
-  if (should_record(g))
-    record(
-        y, "take_window",
-        [window](Node&, const Tensor& gg, Tensor* dx) { dx[0] = put_window(gg, window); }, g);
-  return y;
+  const auto value = [&] {
+    return copy(window.laid_out(g) ? window.window_in(g) : window.window_in(window.filled(g)));
+  };
+  return mapped("take_window", g, window, value, put_window);
 }
 
 // Its transpose: zeros like the base, with `g` added in the window.
 Tensor put_window(const Tensor& g, const Window& window) {
-  Tensor y;
-  {
-    GradModeGuard off(false);
+  const auto value = [&] {
     const Tensor buffer = window.buffer(g.dtype());
     Tensor all = buffer, places = window.places_in(buffer);
     assign(all, 0);
     assign(places, sum_to(g, window.places()));
-    y = window.base_in(buffer);
-  }
-  if (should_record(g))
-    record(
-        y, "put_window",
-        [window](Node&, const Tensor& gg, Tensor* dx) { dx[0] = take_window(gg, window); }, g);
-  return y;
+    return window.base_in(buffer);
+  };
+  return mapped("put_window", g, window, value, take_window);
 }
 
 // A gradient of the base without the window's part.
 Tensor clear_window(const Tensor& g, const Window& window) {
-  Tensor y;
-  {
-    GradModeGuard off(false);
+  const auto value = [&] {
     const Tensor buffer = window.filled(g);
     Tensor places = window.places_in(buffer);
     assign(places, 0);
-    y = window.base_in(buffer);
-  }
-  if (should_record(g))
-    record(
-        y, "clear_window",
-        [window](Node&, const Tensor& gg, Tensor* dx) { dx[0] = clear_window(gg, window); }, g);
-  return y;
+    return window.base_in(buffer);
+  };
+  return mapped("clear_window", g, window, value, clear_window);
 }
 
 // ---- places in the graph ----
