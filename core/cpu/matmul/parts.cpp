@@ -42,9 +42,8 @@ bool has_work_for_threads(const MatmulProblem& p) {
   return threads_of_a_product() > 1 && work_of(p) >= 2 * matmul_tuning().work_per_part;
 }
 
-// Tall products of few columns are halved: a thread that loses its processor for a while then
-// leaves the others less to wait for (p95 at 1024^2 down by a quarter), for packing B twice (2-7
-// %).
+// Tall products of few columns are halved, for packing B twice (2-7 %): a thread that loses its
+// processor for a while then leaves the others less to wait for (p95 at 1024^2 down by a quarter).
 constexpr std::int64_t kTallRows = 512;
 
 // Columns first: parts along n share no packing. Several parts a thread even out an unlucky one.
