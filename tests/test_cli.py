@@ -377,9 +377,11 @@ def is_table(line):
 
 class TestProcess:
     @pytest.mark.parametrize("arguments", [["info"], ["info", "--json"]])
-    def test_a_full_disk_is_one_line(self, arguments):
+    @pytest.mark.parametrize("buffered", [True, False])
+    def test_a_full_disk_is_one_line(self, arguments, buffered, monkeypatch):
         if not os.path.exists("/dev/full"):
             pytest.skip("no /dev/full here")
+        monkeypatch.setenv("PYTHONUNBUFFERED", "" if buffered else "1")  # empty: as if not set
         with open("/dev/full", "w") as full:
             command = [sys.executable, "-m", "tilewright", *arguments]
             done = subprocess.run(

@@ -40,13 +40,21 @@ def run(argv: Sequence[str] | None = None) -> int:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
-    except BrokenPipeError:
-        # The reader, such as `head`, has enough; keep the interpreter from flushing into it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader, such as `head`, has enough
+        _drop_output()
         return 1
     except _USER_ERRORS as error:
         print(f"tilewright {arguments.command}: {_one_line(error)}", file=sys.stderr)
+        try:
+            sys.stdout.flush()
+        except OSError:  # a full disk is told once
+            _drop_output()
         return 1
+
+
+def _drop_output() -> None:
+    """Keeps the interpreter from writing at its end what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _one_line(error: BaseException) -> str:
