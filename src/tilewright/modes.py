@@ -63,7 +63,7 @@ class ModeBlock:
         if inspect.isgeneratorfunction(function):
             return generated  # type: ignore[return-value]  # wraps keeps the signature
         chosen = awaited if inspect.iscoroutinefunction(function) else called
-        return chosen  # type: ignore[return-value]  # as above
+        return chosen  # type: ignore[return-value]  # wraps keeps the signature
 
     def _steps(
         self, inner: Generator[Any, Any, Any] | Coroutine[Any, Any, Any]
