@@ -1,4 +1,4 @@
-// The callable around nanobind's functions, and the wording of their errors.
+// The callable around records and nanobind's functions, and the wording of their errors.
 #include "binding/function.h"
 
 #include <structmember.h>
@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "binding/casters.h"
+#include "binding/record.h"
 #include "binding/spellings.h"
 #include "core/ops/random.h"
+#include "core/ops/records.h"
 
 namespace tw::binding {
 
@@ -17,8 +19,9 @@ namespace {
 
 struct FunctionObject {
   PyObject_HEAD vectorcallfunc vectorcall;
-  vectorcallfunc call;  // of `inner`
-  PyObject* inner;      // nanobind's function
+  const RecordFunction* record;  // of an op; null for the others:
+  vectorcallfunc call;           // of `inner`
+  PyObject* inner;               // nanobind's function
   PyObject* owner;      // borrowed: the class of a method, else null
   PyObject* name;       // opens its messages
   PyObject* qualified_name;
@@ -33,6 +36,9 @@ FunctionObject* as_function(PyObject* object) { return reinterpret_cast<Function
 PyObject* as_object(FunctionObject* function) { return reinterpret_cast<PyObject*>(function); }
 
 nb::object signature_of(nb::handle function) { return function.attr("__nb_signature__")[0]; }
+nb::object signature_of(FunctionObject* self) {
+  return self->record ? nb::object(self->record->native_signature()) : signature_of(nb::handle(self->inner));
+}
 
 // ---- errors ----
 
@@ -79,7 +85,7 @@ void name_own_error(const std::string& name, const std::string& inner_name) {
   PyErr_SetString(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), named.c_str());
 }
 
-void tell_refusal(nb::handle name, nb::handle function, nb::handle owner, PyObject* const* args,
+void tell_refusal(nb::handle name, nb::handle signature, nb::handle owner, PyObject* const* args,
                   Py_ssize_t count, PyObject* keywords) {
   nb::list positional;
   nb::dict named;
@@ -88,7 +94,7 @@ void tell_refusal(nb::handle name, nb::handle function, nb::handle owner, PyObje
     named[nb::handle(PyTuple_GET_ITEM(keywords, i))] = nb::handle(args[count + i]);
   const nb::object error =
       nb::module_::import_("tilewright.argument_errors")
-          .attr("refusal")(name, signature_of(function), owner, positional, named);
+          .attr("refusal")(name, signature, owner, positional, named);
   put_back(error);
 }
 
@@ -102,7 +108,7 @@ void tell_refusal(nb::handle name, nb::handle function, nb::handle owner, PyObje
     } else if (PyErr_Occurred() == PyExc_TypeError) {
       nb::object error = taken_error();
       if (is_refused_call(error.ptr()))
-        tell_refusal(name, function, owner, args, count, keywords);
+        tell_refusal(name, signature_of(function), owner, args, count, keywords);
       else
         put_back(std::move(error));
     }
@@ -124,8 +130,46 @@ PyObject* finish(FunctionObject* self, PyObject* result, PyObject* const* args, 
 
 void learn_keywords(FunctionObject* self) {
   if (self->keywords) return;
-  const auto text = nb::cast<std::string>(signature_of(self->inner)[0]);
+  const auto text = nb::cast<std::string>(signature_of(self)[0]);
   self->keywords = new Keywords(PyUnicode_AsUTF8(self->name), text);
+}
+
+// ---- calls of records ----
+
+// The arguments do not fit the record's parameters.
+[[gnu::cold, gnu::noinline]] PyObject* refuse(FunctionObject* self, PyObject* const* args,
+                                              std::size_t count, PyObject* keywords) {
+  try {
+    tell_refusal(self->name, signature_of(self), self->owner ? self->owner : Py_None, args,
+                 static_cast<Py_ssize_t>(count), keywords);
+  } catch (...) {
+    raise_current();
+  }
+  return nullptr;
+}
+
+// The exception in flight, told in the function's own name.
+[[gnu::cold, gnu::noinline]] PyObject* raise_named(FunctionObject* self) {
+  raise_current();
+  try {
+    if (is_own_error(PyErr_Occurred()))
+      name_own_error(PyUnicode_AsUTF8(self->name), self->record->op().name);
+  } catch (...) {
+    raise_current();
+  }
+  return nullptr;
+}
+
+PyObject* call_bound(FunctionObject* self, PyObject* const* args, std::size_t count,
+                     PyObject* keywords) {
+  try {
+    PyObject* result;
+    const auto outcome = self->record->call(args, count, keywords, &result);
+    if (outcome == RecordFunction::Outcome::done) return result;
+    return refuse(self, args, count, keywords);
+  } catch (...) {
+    return raise_named(self);
+  }
 }
 
 // The call with its arguments in our spelling.
@@ -136,10 +180,32 @@ PyObject* call_respelled(FunctionObject* self, PyObject* const* args, std::size_
     Respelled call(args, count, keywords);
     if (self->shape) call.gather_extents(*self->shape);
     if (keywords) call.rename(*self->keywords, PyUnicode_AsUTF8(self->name));
+    if (self->record)
+      return call_bound(self, call.args(), call.count(), call.keywords());
     PyObject* result = self->call(self->inner, call.args(), call.count(), call.keywords());
     return finish(self, result, call.args(), call.count(), call.keywords());
   } catch (...) {
     return raise_current();
+  }
+}
+
+PyObject* call_record(PyObject* object, PyObject* const* args, std::size_t flagged,
+                      PyObject* keywords) {
+  FunctionObject* self = as_function(object);
+  const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(flagged));
+  if (self->shape && self->shape->one_by_one(args, count)) [[unlikely]]
+    return call_respelled(self, args, count, keywords);
+  try {
+    PyObject* result;
+    switch (self->record->call(args, count, keywords, &result)) {
+      case RecordFunction::Outcome::done: return result;
+      case RecordFunction::Outcome::unknown_keyword:
+        return call_respelled(self, args, count, keywords);
+      case RecordFunction::Outcome::refused: break;
+    }
+    return refuse(self, args, count, keywords);
+  } catch (...) {
+    return raise_named(self);
   }
 }
 
@@ -178,6 +244,7 @@ void deallocate(PyObject* object) {
   FunctionObject* self = as_function(object);
   PyTypeObject* type = Py_TYPE(object);
   delete self->keywords;
+  delete self->record;
   Py_XDECREF(self->inner);
   Py_XDECREF(self->name);
   Py_XDECREF(self->qualified_name);
@@ -198,7 +265,8 @@ PyObject* represent(PyObject* object) {
 PyObject* get_documentation(PyObject* object, void*) {
   FunctionObject* self = as_function(object);
   try {
-    auto text = nb::cast<std::string>(nb::handle(self->inner).attr("__doc__"));
+    auto text = self->record ? self->record->documentation()
+                             : nb::cast<std::string>(nb::handle(self->inner).attr("__doc__"));
     const std::string name = PyUnicode_AsUTF8(self->name);
     if (self->shape)
       text += "\nExtents may also be given one by one: " + name +
@@ -215,7 +283,7 @@ PyObject* get_documentation(PyObject* object, void*) {
 PyObject* get_signature(PyObject* object, void*) {
   try {
     return nb::module_::import_("tilewright.argument_errors")
-        .attr("signature")(signature_of(as_function(object)->inner))
+        .attr("signature")(signature_of(as_function(object)))
         .release()
         .ptr();
   } catch (...) {
@@ -224,7 +292,13 @@ PyObject* get_signature(PyObject* object, void*) {
 }
 
 PyObject* get_native_signature(PyObject* object, void*) {
-  return PyObject_GetAttrString(as_function(object)->inner, "__nb_signature__");
+  FunctionObject* self = as_function(object);
+  if (!self->record) return PyObject_GetAttrString(self->inner, "__nb_signature__");
+  try {
+    return nb::make_tuple(self->record->native_signature()).release().ptr();
+  } catch (...) {
+    return raise_current();
+  }
 }
 
 PyObject* get_module(PyObject*, void*) { return PyUnicode_FromString("tilewright._core"); }
@@ -280,18 +354,33 @@ bool is_native(nb::handle value) {
          nb::hasattr(value, "__nb_signature__");
 }
 
-nb::object presented(nb::handle native, nb::handle owner, const std::string& name,
-                     const std::string& qualified_name) {
+FunctionObject* make_function(nb::handle owner, const std::string& name,
+                              const std::string& qualified_name) {
   PyTypeObject* type = owner.is_valid() ? method_type : function_type;
   FunctionObject* self = reinterpret_cast<FunctionObject*>(PyType_GenericAlloc(type, 0));
   if (!self) throw nb::python_error();
-  self->vectorcall = call_function;
-  self->call = PyVectorcall_Function(native.ptr());
-  self->inner = Py_NewRef(native.ptr());
   self->owner = owner.ptr();
   self->name = nb::str(name.c_str()).release().ptr();
   self->qualified_name = nb::str(qualified_name.c_str()).release().ptr();
   self->shape = find_shape_argument(name, owner.is_valid());
+  return self;
+}
+
+nb::object presented(nb::handle native, nb::handle owner, const std::string& name,
+                     const std::string& qualified_name) {
+  FunctionObject* self = make_function(owner, name, qualified_name);
+  self->vectorcall = call_function;
+  self->call = PyVectorcall_Function(native.ptr());
+  self->inner = Py_NewRef(native.ptr());
+  return nb::steal(as_object(self));
+}
+
+// Function objects live as long as the module does, and so do their readers.
+nb::object presented(const OpRecord& op, nb::handle owner, const std::string& name,
+                     const std::string& qualified_name) {
+  FunctionObject* self = make_function(owner, name, qualified_name);
+  self->vectorcall = call_record;
+  self->record = new RecordFunction(op, owner.is_valid());
   return nb::steal(as_object(self));
 }
 
@@ -304,6 +393,9 @@ nb::object presented_property(nb::handle value, nb::handle owner, const std::str
       value.attr("fget"), presented(setter, owner, name, qualified_name), nb::none(),
       value.attr("__doc__"));
 }
+
+nb::object alias(nb::handle ours, nb::handle owner, const char* name,
+                 const std::string& qualified_name);
 
 bool is_dunder(const std::string& name) { return name.starts_with("__"); }
 
@@ -324,7 +416,7 @@ void present_class(nb::handle type) {
   if (!is_tensor_type) return;
   for (const Alias& row : method_aliases())
     nb::setattr(type, row.other,
-                presented(members[row.ours], type, row.other, class_name + "." + row.other));
+                alias(members[row.ours], type, row.other, class_name + "." + row.other));
 }
 
 // How messages call a function that only the package calls: users called its namesake there.
@@ -349,7 +441,34 @@ void create_function_types() {
   method_type = make_type("tilewright.Method", Py_TPFLAGS_METHOD_DESCRIPTOR, bind_method);
 }
 
+namespace {
+
+void present_records(nb::module_& module) {
+  const nb::handle type(reinterpret_cast<PyObject*>(tensor_type));
+  for (const OpRecord* op : op_records()) {
+    const std::string name = op->name;
+    if (op->flags & kFunction)
+      nb::setattr(module, op->name, presented(*op, nb::handle(), name, name));
+    if (op->flags & kMethod)
+      nb::setattr(type, op->name, presented(*op, type, name, "Tensor." + name));
+  }
+}
+
+// What stands behind a name: of another library's name for it, ours.
+nb::object alias(nb::handle ours, nb::handle owner, const char* name,
+                 const std::string& qualified_name) {
+  if (Py_TYPE(ours.ptr()) == function_type || Py_TYPE(ours.ptr()) == method_type) {
+    FunctionObject* self = as_function(ours.ptr());
+    if (self->record) return presented(self->record->op(), owner, name, qualified_name);
+    return presented(nb::handle(self->inner), owner, name, qualified_name);
+  }
+  return presented(ours, owner, name, qualified_name);
+}
+
+}  // namespace
+
 void present_functions(nb::module_& module) {
+  present_records(module);
   const auto names = nb::cast<nb::dict>(module.attr("__dict__"));
   PyTypeObject* const metaclass = Py_TYPE(nb::type<Generator>().ptr());
   const nb::dict copy = nb::steal<nb::dict>(PyDict_Copy(names.ptr()));
@@ -363,7 +482,7 @@ void present_functions(nb::module_& module) {
       names[key] = presented(value, nb::handle(), public_name(name), name);
   }
   for (const Alias& row : function_aliases())
-    names[row.other] = presented(copy[row.ours], nb::handle(), row.other, row.other);
+    names[row.other] = alias(copy[row.ours], nb::handle(), row.other, row.other);
 }
 
 std::string told(PyObject* value) {

@@ -1,4 +1,4 @@
-// What users call: nanobind's functions behind a callable of our own, which takes other libraries'
+// What users call: records and nanobind's functions behind a callable of our own, which takes other libraries'
 // spellings of arguments and tells what is wrong with a call in the function's own name.
 #pragma once
 #include <nanobind/nanobind.h>
@@ -9,7 +9,7 @@ namespace tw::binding {
 
 void create_function_types();
 // Puts every nanobind function of the module, and every method and setter of its classes, behind a
-// callable. Runs when all are bound.
+// callable, and makes the functions and methods of all records. Runs when all others are bound.
 void present_functions(nb::module_& module);
 
 // What a message says that it got: the value where it is short, else its type.

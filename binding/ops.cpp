@@ -381,10 +381,6 @@ void bind_network(nb::module_& m) {
         "beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 (k, n), "
         "input broadcasts to (m, n) and is not read where beta is 0. Raises ValueError for shapes "
         "that do not fit, TypeError for other types.");
-  m.def("softmax", softmax, "x"_a, "axis"_a = -1, "exp(x) / sum(exp(x)) along an axis.");
-  m.def("log_softmax", log_softmax, "x"_a, "axis"_a = -1, "log(softmax(x)), computed in one pass.");
-  method("softmax", softmax, "axis"_a = -1, "exp(x) / sum(exp(x)) along an axis.");
-  method("log_softmax", log_softmax, "axis"_a = -1, "log(softmax(x)), computed in one pass.");
   m.def(
       "cross_entropy",
       [](const Tensor& logits, const Tensor& targets, const std::string& reduction,

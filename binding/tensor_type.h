@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/ops/index.h"
-#include "core/ops/operand.h"
+#include "core/tensor/operand.h"
 
 namespace nb = nanobind;
 

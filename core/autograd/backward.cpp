@@ -55,7 +55,8 @@ class Walk {
   explicit Walk(BackwardOptions options, PlannedPass* planned = nullptr)
       : options_(options), pass_(++last_pass()), dry_(DryRun::running()), planned_(planned) {}
   ~Walk() {
-    for (Node* node : touched_) node->pending = Tensor();
+    for (Node* node : touched_)
+      for (int i = 0; i < node->results; ++i) node->places[i].pending = Tensor();
   }
 
   // Restricts the walk to paths that end in `inputs` and collects their gradients.
@@ -63,9 +64,7 @@ class Walk {
     capturing_ = true;
     captured.resize(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const void* key =
-          inputs[i].is_leaf() ? static_cast<const void*>(inputs[i].get()) : node_of(inputs[i]);
-      captures_[key].push_back(i);
+      captures_[key_of(inputs[i])].push_back(i);
     }
     for (const Tensor& root : roots) mark_useful(root);
   }
@@ -94,6 +93,10 @@ class Walk {
     return pass;
   }
   static Node* node_of(const Tensor& x) { return static_cast<Node*>(x->grad_fn.get()); }
+  // What a gradient is collected by: a leaf, or a result's place in its node.
+  static const void* key_of(const Tensor& x) {
+    return x.is_leaf() ? static_cast<const void*>(x.get()) : &place_of(*x.get());
+  }
   static bool older(const Node* a, const Node* b) { return a->sequence < b->sequence; }
 
   void begin_step() {
@@ -103,25 +106,33 @@ class Walk {
 
   void visit(Node& node) {
     begin_step();
-    Tensor g = std::move(node.pending);
-    node.pending = Tensor();
-    if (node.hooks) g = run_hooks(*node.hooks, std::move(g), node.op);
-    if (node.retainer) keep(*node.retainer, g);
-    if (capturing_) collect(&node, g);
+    Tensor g[kMaxResults];
+    for (int i = 0; i < node.results; ++i) g[i] = arrived(node, node.places[i]);
     if (capturing_ && !useful_.contains(&node)) return;
     Tensor few[kFewInputs];
     std::vector<Tensor> many(node.inputs > kFewInputs ? node.inputs : 0);
     Tensor* grads = many.empty() ? few : many.data();
     run_gradient(node, g, grads);
-    g = Tensor();
+    for (int i = 0; i < node.results; ++i) g[i] = Tensor();
     if (!dry_ && !options_.retain_graph && !options_.create_graph) node.release();
     for (int i = 0; i < node.inputs; ++i)
       if (grads[i]) deliver(node.edges[i], std::move(grads[i]));
   }
 
+  // The complete gradient of a result.
+  Tensor arrived(const Node& node, ResultPlace& place) {
+    Tensor g = std::move(place.pending);
+    place.pending = Tensor();
+    if (!g) return g;
+    if (place.hooks) g = run_hooks(*place.hooks, std::move(g), node.op);
+    if (place.retainer) keep(*place.retainer, g);
+    if (capturing_) collect(&place, g);
+    return g;
+  }
+
   // Kernels of a gradient may run without the frontend's lock. A pass of another thread would then
   // find the node at work, and release what it reads.
-  static void run_gradient(Node& node, const Tensor& g, Tensor* grads) {
+  static void run_gradient(Node& node, const Tensor* g, Tensor* grads) {
     if (node.running) fail_two_passes(node);
     struct Running {
       explicit Running(Node& node) : node(node) { node.running = true; }
@@ -140,15 +151,17 @@ class Walk {
     if (edge.leaf) return arrive(edge.leaf, std::move(g));
     if (!edge.node) return;
     Node* node = static_cast<Node*>(edge.node.get());
-    if (capturing_ && !useful_.contains(node) && !captures_.contains(node)) return;
+    ResultPlace& place = node->places[edge.result];
+    if (capturing_ && !useful_.contains(node) && !captures_.contains(&place)) return;
     if (node->pass != pass_) {
-      if (node->pending) fail_two_passes(*node);
+      for (int i = 0; i < node->results; ++i)
+        if (node->places[i].pending) fail_two_passes(*node);
       node->pass = pass_;
       touched_.push_back(node);
       heap_.push_back(node);
       std::push_heap(heap_.begin(), heap_.end(), older);
     }
-    accumulate(node->pending, std::move(g));
+    accumulate(place.pending, std::move(g));
   }
 
   void arrive(const Tensor& leaf, Tensor g) {
@@ -220,7 +233,7 @@ class Walk {
         const Edge& edge = node->edges[i];
         Node* next = static_cast<Node*>(edge.node.get());
         if ((edge.leaf && captures_.contains(edge.leaf.get())) ||
-            (next && (captures_.contains(next) || useful_.contains(next))))
+            (next && (captures_.contains(&next->places[edge.result]) || useful_.contains(next))))
           useful_[node] = true;
       }
   }
@@ -270,6 +283,7 @@ void start(Walk& walk, const std::vector<Tensor>& roots, const std::vector<Tenso
 }  // namespace
 
 void set_gradient_arithmetic(const GradientArithmetic& table) { arithmetic = table; }
+const GradientArithmetic& gradient_arithmetic() { return arithmetic; }
 
 namespace {
 
@@ -348,9 +362,9 @@ std::uint64_t register_hook(const Tensor& x, Hook hook) {
   if (!x.requires_grad())
     fail(ErrorKind::runtime, "register_hook: ", describe(x), " does not require grad");
   if (x.is_leaf()) return x.extras().backward_hooks.add(std::move(hook));
-  Node& node = static_cast<Node&>(*x->grad_fn);
-  if (!node.hooks) node.hooks = std::make_unique<HookList>();
-  return node.hooks->add(std::move(hook));
+  std::unique_ptr<HookList>& hooks = place_of(*x.get()).hooks;
+  if (!hooks) hooks = std::make_unique<HookList>();
+  return hooks->add(std::move(hook));
 }
 
 std::uint64_t register_forward_hook(const Tensor& x, Hook hook) {
@@ -366,7 +380,7 @@ void drop_recorded_grad(TensorHeader& header) {
 void retain_grad(const Tensor& x) {
   if (!x.requires_grad())
     fail(ErrorKind::runtime, "retain_grad: ", describe(x), " does not require grad");
-  if (!x.is_leaf()) x->grad_fn->retainer = x.get();
+  if (!x.is_leaf()) place_of(*x.get()).retainer = x.get();
 }
 
 Tensor apply_forward_hooks(const Tensor& x) {

@@ -12,8 +12,11 @@ struct GradientArithmetic {
   void (*add_in_place)(const Tensor& into, const Tensor& x);
   Tensor (*copy)(const Tensor& x);  // contiguous, recorded
   Tensor (*ones_like)(const Tensor& x);
+  Tensor (*sum_to)(const Tensor& x, const Shape& shape);  // what broadcasting stretched
+  Tensor (*astype)(const Tensor& x, DType dtype);
 };
 void set_gradient_arithmetic(const GradientArithmetic& arithmetic);
+const GradientArithmetic& gradient_arithmetic();
 
 struct BackwardOptions {
   bool retain_graph = false;

@@ -113,7 +113,7 @@ class Search {
       take(static_cast<const Node*>(node.edges[i].node.get()), Kind::node);
       take(node.edges[i].leaf.get(), Kind::header);
     }
-    take(node.pending.get(), Kind::header);
+    for (int i = 0; i < node.results; ++i) take(node.places[i].pending.get(), Kind::header);
     node.each_saved([](void* self, const SavedTensor& s) { static_cast<Search*>(self)->take(s); },
                     this);
   }
@@ -137,7 +137,8 @@ class Search {
         add(header(i).extras->forward_hooks);
         return add(header(i).extras->backward_hooks);
       case Kind::node:
-        if (node(i).hooks) add(*node(i).hooks);
+        for (int r = 0; r < node(i).results; ++r)
+          if (node(i).places[r].hooks) add(*node(i).places[r].hooks);
         return;
       case Kind::frame:
         groups[root_of(i)].functions.push_back({nullptr, &frame(i).rerun(), frame(i).id()});

@@ -26,6 +26,7 @@ Tensor without_family(const Tensor& x) {
   Tensor y = detach(x);
   y->requires_grad = x.requires_grad();
   y->grad_fn = x->grad_fn;
+  y->result = x->result;
   return y;
 }
 
@@ -37,9 +38,9 @@ void SavedTensor::hold_apart(const Tensor& x_in) {
   if (!held_) held_ = Ref<TensorHeader>(x.get()).leak();
 }
 
-SavedTensor SavedTensor::result(const Tensor& y) {
+SavedTensor SavedTensor::result(const Tensor& y, int index) {
   SavedTensor saved(detach(y));
-  saved.is_result_ = true;
+  saved.result_ = static_cast<std::int8_t>(index);
   return saved;
 }
 
@@ -55,9 +56,9 @@ Tensor SavedTensor::get(const char* op, const char* what) const {
 
 Tensor SavedTensor::get(const Node& node, const char* what) const {
   const Tensor x = get(node.op, what);
-  if (!is_result_ || !modes.grad) return x;
+  if (result_ < 0 || !modes.grad) return x;
   Tensor y = detach(x);
-  attach(y, const_cast<Node*>(&node));
+  attach(y, const_cast<Node*>(&node), result_);
   return y;
 }
 

@@ -14,21 +14,28 @@
 
 namespace tw {
 
-// Where the gradient of an input goes: on to the node that made it, into a leaf, or nowhere.
+// Where the gradient of an input goes: on to a result of the node that made it, into a leaf, or
+// nowhere.
 struct Edge {
   Ref<NodeBase> node;
   Tensor leaf;
+  std::uint8_t result = 0;
+  DType dtype = DType::float32;  // of the input
+  std::uint32_t shape_at = 0;    // in an OpNode's words, where the input's shape is kept
   bool wanted() const { return node || leaf; }
   static Edge of(const Tensor& x) {
     if (!x || !x.requires_grad()) return {};
-    return x.is_leaf() ? Edge{nullptr, x} : Edge{x->grad_fn, Tensor()};
+    return x.is_leaf() ? Edge{nullptr, x, 0, x.dtype()}
+                       : Edge{x->grad_fn, Tensor(), x->result, x.dtype()};
   }
 };
 
 class SavedTensor;
 
-// An op has one result, so a node receives one gradient. Sequence numbers grow with creation:
-// a consumer's is always larger than its producers', which is all the order the walk needs.
+inline constexpr int kMaxResults = 4;
+
+// Sequence numbers grow with creation: a consumer's is always larger than its producers', which is
+// all the order the walk needs.
 struct Node : NodeBase {
   const char* op;
   std::uint64_t sequence;
@@ -36,15 +43,13 @@ struct Node : NodeBase {
   int inputs = 0;
   bool released = false;  // its saved values are gone
   bool running = false;   // its gradients are being computed
-  std::unique_ptr<HookList> hooks;
-  // State of the running pass.
-  Tensor pending;
-  std::uint64_t pass = 0;
+  std::uint64_t pass = 0;  // the one that wrote what is pending
 
   explicit Node(const char* op) : op(op), sequence(next_sequence()) {}
   bool wants(int input) const { return edges[input].wanted(); }
-  // Writes the gradients of the wanted inputs, given the gradient `g` of the result.
-  virtual void apply(const Tensor& g, Tensor* input_grads) = 0;
+  // Writes the gradients of the wanted inputs, given those of the results, of which some may be
+  // missing.
+  virtual void apply(const Tensor* g, Tensor* input_grads) = 0;
   // Drops saved values; a later apply raises.
   virtual void release() = 0;
   // Shows the saved values that the node holds, each once: those it does not show count as held
@@ -79,12 +84,12 @@ class SavedTensor {
   SavedTensor(SavedTensor&& other) noexcept
       : held_(std::exchange(other.held_, nullptr)),
         version_(other.version_),
-        is_result_(other.is_result_),
+        result_(other.result_),
         in_frame_(other.in_frame_) {}
   SavedTensor& operator=(SavedTensor&& other) noexcept {
     std::swap(held_, other.held_);
     std::swap(version_, other.version_);
-    std::swap(is_result_, other.is_result_);
+    std::swap(result_, other.result_);
     std::swap(in_frame_, other.in_frame_);
     return *this;
   }
@@ -96,7 +101,7 @@ class SavedTensor {
       Ref<TensorHeader>::adopt(static_cast<TensorHeader*>(held_));
   }
   // An op's own result is saved without its place in the graph, which would be a cycle.
-  static SavedTensor result(const Tensor& y);
+  static SavedTensor result(const Tensor& y, int index = 0);
   // Raises RuntimeError when the value was changed in place since; `what` names it in the message.
   Tensor get(const Node& node, const char* what) const;
   Tensor get(const char* op, const char* what) const;
@@ -110,7 +115,8 @@ class SavedTensor {
 
   void* held_ = nullptr;  // a TensorHeader or, where in_frame_, a SavedPlace
   std::uint32_t version_ = 0;
-  bool is_result_ = false, in_frame_ = false;
+  std::int8_t result_ = -1;  // which of the node's results it is
+  bool in_frame_ = false;
 };
 
 [[noreturn]] void fail_released(const Node& node);
@@ -131,15 +137,17 @@ template <class F, class... Saved> auto with_saved(F gradient, Saved... saved) {
 template <class F, class Edges, bool saves> struct FunctionNode final : Node {
   Edges storage;
   std::optional<F> function;
+  ResultPlace place;
 
   FunctionNode(const char* op, Edges&& edges_in, F&& f)
       : Node(op), storage(std::move(edges_in)), function(std::move(f)) {
     edges = storage.data();
     inputs = static_cast<int>(storage.size());
+    places = &place;
   }
-  void apply(const Tensor& g, Tensor* input_grads) override {
+  void apply(const Tensor* g, Tensor* input_grads) override {
     if (!function) fail_released(*this);
-    (*function)(*this, g, input_grads);
+    (*function)(*this, *g, input_grads);
   }
   void release() override {
     if constexpr (!saves) return;
@@ -182,9 +190,10 @@ inline void set_requires_grad(const Tensor& x, bool value) {
   x->storage->in_graph |= value;
 }
 
-inline void attach(const Tensor& y, Node* node) {
+inline void attach(const Tensor& y, Node* node, int result = 0) {
   set_requires_grad(y, true);
   y->grad_fn = Ref<NodeBase>(node);
+  y->result = static_cast<std::uint8_t>(result);
 }
 
 // Makes `y` the result of `op` on `inputs` in the graph, where the gradient needs no saved values:

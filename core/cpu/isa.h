@@ -21,14 +21,6 @@ struct IsaKernels {
 // Null where `isa` was not compiled in or this machine cannot run it.
 const IsaKernels* kernels_of(Isa isa);
 
-// The process's default: the best of the machine, TILEWRIGHT_ISA, or what set_default_isa chose.
-const ActiveIsa& default_isa();
-// The set in use on this thread.
-inline const ActiveIsa& isa_in_force() {
-  const Choice* choice = modes.choice;
-  return choice && choice->isa ? *choice->isa : default_isa();
-}
-inline Isa active_isa() { return isa_in_force().isa; }
 inline const IsaKernels& active_kernels() { return *isa_in_force().kernels; }
 // The record of a set. Raises ValueError when this machine cannot run it.
 const ActiveIsa* find_isa(Isa isa);

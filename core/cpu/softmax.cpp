@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/cpu/isa.h"
+#include "core/cpu/lowering.h"
 #include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
 
@@ -138,31 +139,56 @@ void cross_entropy_backward(const CrossEntropyProblem& p, const void* lse, const
 
 namespace {
 
-bool accepts_softmax(const void*, std::string*) { return true; }
-double softmax_cost_ns(const void* problem) {
-  const SoftmaxShape& s = static_cast<const SoftmaxProblem*>(problem)->shape;
+// ---- the ops' kernels and lowerings ----
+
+struct Problem {
+  SoftmaxShape shape;
+  void* at[3];  // inputs, then the result
+};
+
+const char* refuses(const Call& call) {
+  for (int i = 0; i < call.inputs; ++i) {
+    if (is_complex(call.in[i].dtype)) return "no kernel for complex64";
+    if (call.in[i].dtype != DType::float32 && call.in[i].dtype != DType::float64)
+      return "kernels are for float32 and float64";
+  }
+  return nullptr;
+}
+void set_up(const Call& call, void* problem) {
+  const Meta& x = call.in[0];
+  const int axis = x.rank() ? normalize_axis(call.words[0], x.rank(), call.op->name) : 0;
+  SoftmaxShape shape{x.dtype, 1, x.rank() ? x.size(axis) : 1, 1};
+  for (int i = 0; i < axis; ++i) shape.outer *= x.size(i);
+  for (int i = axis + 1; i < x.rank(); ++i) shape.inner *= x.size(i);
+  static_cast<Problem*>(problem)->shape = shape;
+}
+template <int arrays> void bind(void* problem, void* const* at) {
+  for (int i = 0; i < arrays; ++i) static_cast<Problem*>(problem)->at[i] = at[i];
+}
+double cost_ns(const void* problem) {
+  const SoftmaxShape& s = static_cast<const Problem*>(problem)->shape;
   constexpr double elements_per_ns = 2;
   return 100 + double(s.outer) * s.n * s.inner / elements_per_ns;
 }
-template <void (*op)(const SoftmaxShape&, const void*, void*)>
-void run_softmax(const void* problem) {
-  const auto& p = *static_cast<const SoftmaxProblem*>(problem);
-  op(p.shape, p.x, p.y);
+template <void (*op)(const SoftmaxShape&, const void*, void*)> void run(const void* problem) {
+  const auto& p = *static_cast<const Problem*>(problem);
+  op(p.shape, p.at[0], p.at[1]);
 }
-#define TW_SOFTMAX(op)                                                                           \
-  constexpr Kernel op##_kernel = {#op,                                                           \
-                                  "vector",                                                      \
-                                  "cpu",                                                         \
-                                  Precision::ieee,                                               \
-                                  "maximum, sum of exponentials, scaling; a row stays in cache", \
-                                  accepts_softmax,                                               \
-                                  softmax_cost_ns,                                               \
-                                  run_softmax<op>};                                              \
-  [[maybe_unused]] const bool op##_registered = (register_kernel(&op##_kernel), true);
-TW_SOFTMAX(softmax)
-TW_SOFTMAX(log_softmax)
-TW_SOFTMAX(logsumexp)
-#undef TW_SOFTMAX
+template <void (*op)(const SoftmaxShape&, const void*, const void*, void*)>
+void run(const void* problem) {
+  const auto& p = *static_cast<const Problem*>(problem);
+  op(p.shape, p.at[0], p.at[1], p.at[2]);
+}
+constexpr char kHelp[] = "maximum, sum of exponentials, scaling; a row stays in cache";
+constexpr char kBackwardHelp[] = "a sum and a scaled difference; a row stays in cache";
+[[maybe_unused]] const bool registered =
+    add_kernel<Problem>("softmax", kHelp, refuses, set_up, bind<2>, cost_ns, run<softmax>, 1) &&
+    add_kernel<Problem>("log_softmax", kHelp, refuses, set_up, bind<2>, cost_ns, run<log_softmax>,
+                        1) &&
+    add_kernel<Problem>("softmax_backward", kBackwardHelp, refuses, set_up, bind<3>, cost_ns,
+                        run<softmax_backward>, 3) &&
+    add_kernel<Problem>("log_softmax_backward", kBackwardHelp, refuses, set_up, bind<3>, cost_ns,
+                        run<log_softmax_backward>, 3);
 
 }  // namespace
 

@@ -24,13 +24,6 @@ void logsumexp(const SoftmaxShape& shape, const void* x, void* y);
 void softmax_backward(const SoftmaxShape& shape, const void* y, const void* g, void* dx);
 void log_softmax_backward(const SoftmaxShape& shape, const void* y, const void* g, void* dx);
 
-// What the registered kernels of ops softmax, log_softmax and logsumexp take.
-struct SoftmaxProblem {
-  SoftmaxShape shape;
-  const void* x;
-  void* y;
-};
-
 // Cross-entropy of logits x [rows, classes] with one class index a row; rows whose target is
 // `ignore_index` give loss 0 and gradient 0. Targets must be checked first.
 struct CrossEntropyProblem {

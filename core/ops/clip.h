@@ -2,7 +2,7 @@
 #pragma once
 #include <optional>
 
-#include "core/ops/operand.h"
+#include "core/tensor/operand.h"
 
 namespace tw {
 

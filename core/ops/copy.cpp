@@ -132,7 +132,8 @@ void add_in_place(const Tensor& into, const Tensor& x) {
 }
 
 [[maybe_unused]] const bool registered = [] {
-  set_gradient_arithmetic({add_tensors, add_in_place, copy, ones_like});
+  set_gradient_arithmetic({add_tensors, add_in_place, copy, ones_like, sum_to,
+                           [](const Tensor& x, DType dtype) { return astype(x, dtype); }});
   return true;
 }();
 

@@ -1,6 +1,6 @@
 // Copies, conversions and whole-tensor writes.
 #pragma once
-#include "core/ops/operand.h"
+#include "core/tensor/operand.h"
 
 namespace tw {
 

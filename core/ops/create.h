@@ -1,6 +1,6 @@
 // Tensors made from nothing but numbers.
 #pragma once
-#include "core/ops/operand.h"
+#include "core/tensor/operand.h"
 
 namespace tw {
 

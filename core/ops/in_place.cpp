@@ -157,8 +157,8 @@ Tensor moved_header(const Tensor& x, ViewFamily* family) {
 }
 
 bool take_retainer(const Tensor& x) {
-  if (!x->grad_fn || x->grad_fn->retainer != x.get()) return false;
-  x->grad_fn->retainer = nullptr;
+  if (!x->grad_fn || place_of(*x.get()).retainer != x.get()) return false;
+  place_of(*x.get()).retainer = nullptr;
   return true;
 }
 
@@ -175,7 +175,7 @@ void write_through(const Tensor& view) {
         if (node.wants(1)) dx[1] = take_window(g, window);
       },
       base, view);
-  if (retained) y->grad_fn->retainer = y.get();
+  if (retained) place_of(*y.get()).retainer = y.get();
   // From now on the view shows the change through its base, as views taken before do: hooks and
   // retained gradients of the base see what reaches it through any view. It is renewed when used.
   view->recorded_seen = family->changes - 1;
@@ -195,7 +195,7 @@ void renew_in_family(const Tensor& view) {
         dx[0] = put_window(g, window);
       },
       base);
-  if (retained) view->grad_fn->retainer = view.get();
+  if (retained) place_of(*view.get()).retainer = view.get();
 }
 
 // How many bytes the storage of `b` starts behind that of `a`. Storages are apart, unless both show
@@ -284,7 +284,7 @@ Tensor InPlaceChange::moved() const {
 bool InPlaceChange::give_up_retainer() const { return take_retainer(target_); }
 
 void InPlaceChange::settle(const Tensor& y, bool retained) const {
-  if (retained) y->grad_fn->retainer = y.get();
+  if (retained) place_of(*y.get()).retainer = y.get();
   if (is_tracked_view(y)) write_through(y);
 }
 

@@ -2,7 +2,7 @@
 // written, what must be saved first, and where the tensor stands in the graph afterwards.
 #pragma once
 #include "core/autograd/node.h"
-#include "core/ops/operand.h"
+#include "core/tensor/operand.h"
 
 namespace tw {
 

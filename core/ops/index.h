@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/ops/operand.h"
+#include "core/tensor/operand.h"
 
 namespace tw {
 

@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/ops/copy.h"
-#include "core/ops/operand.h"
+#include "core/tensor/operand.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 

@@ -311,9 +311,11 @@ struct PointwiseNode final : Node {
   bool is_number[kMaxInputs];
   DType dtypes[kMaxInputs];
   Shape shapes[kMaxInputs];
+  ResultPlace place;
 
   PointwiseNode(PointwiseOp op, const Operand* operands) : Node(row_of(op).name), row(op) {
     edges = storage;
+    places = &place;
     inputs = row_of(op).arity;
     for (int i = 0; i < inputs; ++i) {
       const Operand& x = operands[i];
@@ -343,7 +345,8 @@ struct PointwiseNode final : Node {
     return reads;
   }
 
-  void apply(const Tensor& g, Tensor* dx) override {
+  void apply(const Tensor* gs, Tensor* dx) override {
+    const Tensor& g = *gs;
     if (released && wanted_reads()) fail_released(*this);
     for (int i = 0; i < inputs; ++i) {
       if (!wants(i)) continue;

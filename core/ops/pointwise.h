@@ -1,7 +1,7 @@
 // The pointwise ops as functions and operators on tensors, one for each row of pointwise.inc.
 #pragma once
 #include "core/cpu/pointwise.h"
-#include "core/ops/operand.h"
+#include "core/tensor/operand.h"
 
 namespace tw {
 

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 
-#include "core/autograd/node.h"
+#include "core/autograd/op_node.h"
 #include "core/cpu/isa.h"
 #include "core/cpu/softmax.h"
+#include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
-#include "core/ops/operand.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "core/runtime/profile.h"
@@ -19,14 +20,94 @@ namespace tw {
 
 namespace {
 
-bool computes_natively(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
-
-SoftmaxShape shape_for(const Tensor& x, int axis) {
-  SoftmaxShape shape{x.dtype(), 1, x.size(axis), 1};
-  for (int i = 0; i < axis; ++i) shape.outer *= x.size(i);
-  for (int i = axis + 1; i < x.rank(); ++i) shape.inner *= x.size(i);
-  return shape;
+void infer_same(Call& call, Result* results) {
+  const Meta& x = call.in[0];
+  normalize_axis(call.words[0], std::max(x.rank(), 1), call.op->name);
+  results[0].like = 0;
+  results[0].dtype = floating_dtype(x.dtype);
 }
+// An exponential, a subtraction, a sum and a division for each element.
+Estimate estimate(const Call& call) {
+  const auto count = static_cast<double>(call.in[0].count);
+  return {4 * count, (1 + call.inputs) * count * static_cast<double>(size_of(call.in[0].dtype))};
+}
+
+// The axis in words, of a tensor that is not 0-d: that has one element along any axis.
+Axes axis_of(const Tensor& x, Words words) {
+  return x.rank() ? Axes{words[0]} : Axes(std::vector<std::int64_t>());
+}
+
+void softmax_body(const Operand* in, int, Words words, Tensor* out) {
+  const Tensor& x = in[0].tensor;
+  Tensor top;
+  {
+    const GradModeGuard off(false);  // any shift gives the same result, so none needs a gradient
+    top = x.count() ? max(x, axis_of(x, words), true) : sum(x, axis_of(x, words), true);
+  }
+  const Tensor terms = exp(x - top);
+  out[0] = terms / sum(terms, axis_of(x, words), true);
+}
+void log_softmax_body(const Operand* in, int, Words words, Tensor* out) {
+  const Tensor& x = in[0].tensor;
+  out[0] = x - logsumexp(x, axis_of(x, words), true);
+}
+void softmax_backward_body(const Operand* in, int, Words words, Tensor* out) {
+  const Tensor &y = in[0].tensor, &g = in[1].tensor;
+  out[0] = y * (g - sum(y * g, axis_of(y, words), true));
+}
+void log_softmax_backward_body(const Operand* in, int, Words words, Tensor* out) {
+  const Tensor &y = in[0].tensor, &g = in[1].tensor;
+  out[0] = g - exp(y) * sum(g, axis_of(y, words), true);
+}
+
+}  // namespace
+
+constexpr OpRecord kSoftmaxBackward = {
+    .name = "softmax_backward",
+    .signature = "(y: Tensor, g: Tensor, axis: int) -> Tensor",
+    .help = "The gradient of softmax from its result y: y * (g - sum(y * g)).",
+    .infer = infer_same,
+    .estimate = estimate,
+    .body = softmax_backward_body};
+constexpr OpRecord kLogSoftmaxBackward = {
+    .name = "log_softmax_backward",
+    .signature = "(y: Tensor, g: Tensor, axis: int) -> Tensor",
+    .help = "The gradient of log_softmax from its result y: g - exp(y) * sum(g).",
+    .infer = infer_same,
+    .estimate = estimate,
+    .body = log_softmax_backward_body};
+
+constexpr OpRecord kSoftmax = {
+    .name = "softmax",
+    .signature = "(x: Tensor, axis: int = -1) -> Tensor",
+    .help = "exp(x) / sum(exp(x)) along an axis.",
+    .flags = kFunction | kMethod | kWidensAll,
+    .infer = infer_same,
+    .estimate = estimate,
+    .body = softmax_body,
+    .vjp = [](Vjp& v) { v.give(0, apply(kSoftmaxBackward, {v.out(), v.g()}, v.words())); },
+    .reads = {{.results = 1}}};
+constexpr OpRecord kLogSoftmax = {
+    .name = "log_softmax",
+    .signature = "(x: Tensor, axis: int = -1) -> Tensor",
+    .help = "log(softmax(x)), computed in one pass.",
+    .flags = kFunction | kMethod | kWidensAll,
+    .infer = infer_same,
+    .estimate = estimate,
+    .body = log_softmax_body,
+    .vjp = [](Vjp& v) { v.give(0, apply(kLogSoftmaxBackward, {v.out(), v.g()}, v.words())); },
+    .reads = {{.results = 1}}};
+
+Tensor softmax(const Tensor& x, std::int64_t axis) {
+  return apply(kSoftmax, {x}, WordList(1).set(0, axis));
+}
+Tensor log_softmax(const Tensor& x, std::int64_t axis) {
+  return apply(kLogSoftmax, {x}, WordList(1).set(0, axis));
+}
+
+namespace {
+
+bool computes_natively(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
 
 template <class Run> void observed(const char* op, const Tensor& x, double passes, Run run) {
   const double count = static_cast<double>(x.count());
@@ -39,70 +120,6 @@ template <class Run> void observed(const char* op, const Tensor& x, double passe
         seen.problem = std::string(name_of(x.dtype())) + " " + to_string(x.shape());
       });
 }
-
-// What differs between softmax and log-softmax.
-struct Flavour {
-  const char* name;
-  void (*forward)(const SoftmaxShape&, const void*, void*);
-  void (*backward)(const SoftmaxShape&, const void*, const void*, void*);
-  Tensor (*gradient)(const Tensor& y, const Tensor& g, int axis);  // for gradients of gradients
-};
-
-Tensor softmax_gradient(const Tensor& y, const Tensor& g, int axis) {
-  return y * (g - sum(y * g, {axis}, true));
-}
-Tensor log_softmax_gradient(const Tensor& y, const Tensor& g, int axis) {
-  return g - exp(y) * sum(g, {axis}, true);
-}
-constexpr Flavour kSoftmax = {"softmax", softmax, softmax_backward, softmax_gradient};
-constexpr Flavour kLogSoftmax = {"log_softmax", log_softmax, log_softmax_backward,
-                                 log_softmax_gradient};
-
-Tensor kernel_gradient(const Flavour& flavour, const Tensor& y, const Tensor& g_in, int axis) {
-  const Tensor g = contiguous(g_in);
-  Access at;
-  const char *const y_at = at(y), *const g_at = at(g);
-  Tensor dx = Tensor::empty_like(y);
-  char* const dx_at = at(dx);
-  observed(flavour.name, y, 3, [&] { flavour.backward(shape_for(y, axis), y_at, g_at, dx_at); });
-  return dx;
-}
-
-Tensor normalised(const Flavour& flavour, const Tensor& x_in, std::int64_t axis_in) {
-  if (is_complex(x_in.dtype())) fail(ErrorKind::type, flavour.name, ": no kernel for complex64");
-  if (!computes_natively(x_in.dtype())) {
-    const DType result = floating_dtype(x_in.dtype());
-    return astype(normalised(flavour, astype(x_in, DType::float32), axis_in), result);
-  }
-  if (x_in.rank() == 0)
-    return owned(reshape(normalised(flavour, reshape(x_in, {1}), axis_in), Shape()));
-  const int axis = normalize_axis(axis_in, x_in.rank(), flavour.name);
-  const Tensor x = contiguous(x_in);
-  Access at;
-  const char* const x_at = at(x);
-  Tensor y = Tensor::empty_like(x);
-  char* const y_at = at(y);
-  observed(flavour.name, x, 2, [&] { flavour.forward(shape_for(x, axis), x_at, y_at); });
-  if (should_record(x))
-    record_saving(
-        y, flavour.name,
-        with_saved(
-            [&flavour, axis](Node& node, const Tensor& g, Tensor* dx, const SavedTensor& y) {
-              const Tensor result = y.get(node, "result");
-              dx[0] = modes.grad ? flavour.gradient(result, g, axis)
-                                 : kernel_gradient(flavour, result, g, axis);
-            },
-            SavedTensor::result(y)),
-        x);
-  return y;
-}
-
-}  // namespace
-
-Tensor softmax(const Tensor& x, std::int64_t axis) { return normalised(kSoftmax, x, axis); }
-Tensor log_softmax(const Tensor& x, std::int64_t axis) { return normalised(kLogSoftmax, x, axis); }
-
-namespace {
 
 void check_cross_entropy(const Tensor& logits, const Tensor& targets) {
   if (logits.rank() != 2 || targets.rank() != 1 || targets.size(0) != logits.size(0))

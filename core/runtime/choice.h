@@ -32,6 +32,15 @@ struct Choice {
   void force(const OpKernels* op, const Kernel* kernel);
 };
 
+// The process's default: the best of the machine, TILEWRIGHT_ISA, or what set_default_isa chose.
+const ActiveIsa& default_isa();
+// The set in use on this thread.
+inline const ActiveIsa& isa_in_force() {
+  const Choice* choice = modes.choice;
+  return choice && choice->isa ? *choice->isa : default_isa();
+}
+inline Isa active_isa() { return isa_in_force().isa; }
+
 // The record that equals `choice`, the same for all threads and for as long as the process lives;
 // null for the defaults.
 const Choice* interned(const Choice& choice);

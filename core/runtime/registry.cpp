@@ -14,14 +14,6 @@
 
 namespace tw {
 
-struct OpKernels {
-  explicit OpKernels(std::string_view op) : op(op) {}
-  const std::string op;
-  std::vector<const Kernel*> kernels;  // grows while modules load, before other threads choose
-  // By the environment: null for a free choice, or kUndecided until it was read.
-  mutable std::atomic<const Kernel*> forced;
-};
-
 namespace {
 
 constexpr Kernel kUndecided{};
@@ -163,6 +155,11 @@ void register_kernel(const Kernel* kernel) {
            "' already");
   entry.kernels.push_back(kernel);
   forget_choices();
+}
+
+void register_lowering(const Lowering* lowering) {
+  std::lock_guard lock(registry().mutex);
+  find_or_add(lowering->op)->lowering = lowering;
 }
 
 const std::vector<const Kernel*>& kernels_of_op(std::string_view op) {

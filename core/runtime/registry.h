@@ -10,6 +10,7 @@
 
 #include "core/base/cpu_info.h"
 #include "core/runtime/choice.h"
+#include "core/runtime/op.h"
 
 namespace tw {
 
@@ -54,6 +55,8 @@ MatmulPrecision precision_limit();
 const std::vector<const Kernel*>& kernels_of_op(std::string_view op);
 std::vector<std::string> ops_with_kernels();
 void register_kernel(const Kernel* kernel);
+// How calls of an op become problems for its kernels.
+void register_lowering(const Lowering* lowering);
 
 // Forces kernel `name` for `op` on this thread; "" lifts it, so that the environment's holds, which
 // is read anew. Raises ValueError that lists the names when unknown.
@@ -67,7 +70,14 @@ std::string forced_kernel(const std::string& op);
 
 // Forced, else the cheapest estimate among those that accept. A forced kernel that refuses raises
 // ValueError with its reason. `slot` caches the op's entry: make it a static of the caller.
-struct OpKernels;
+struct OpKernels {
+  explicit OpKernels(std::string_view op) : op(op) {}
+  const std::string op;
+  std::vector<const Kernel*> kernels;  // grows while modules load, before other threads choose
+  const Lowering* lowering = nullptr;
+  // By the environment: null for a free choice, or undecided until it was read.
+  mutable std::atomic<const Kernel*> forced;
+};
 OpKernels* find_op(std::string_view op);
 const Kernel& choose_kernel(const OpKernels* op, const void* problem);
 // The kernel in force, having accepted the problem; null for a free choice.

@@ -110,7 +110,7 @@ bool left_to_views(TensorHeader* header) noexcept {
 }  // namespace
 
 void TensorHeader::destroy(TensorHeader* header) noexcept {
-  if (header->grad_fn && header->grad_fn->retainer == header) header->grad_fn->retainer = nullptr;
+  if (header->grad_fn && place_of(*header).retainer == header) place_of(*header).retainer = nullptr;
   if (header->family && left_to_views(header)) return;
   header->~TensorHeader();
   FreeList<TensorHeader>::give(header);

@@ -18,9 +18,12 @@ class Tensor;
 struct TensorHeader;
 struct ViewFamily;
 
-// The tensor floor's view of an autograd node: something counted that a result keeps alive.
+// The tensor floor's view of an autograd node: something counted that its results keep alive, with
+// a place for what concerns the gradient of each of them.
+struct ResultPlace;
 struct NodeBase : Counted {
-  TensorHeader* retainer = nullptr;  // the result that asked to keep its gradient; weak
+  std::uint8_t results = 1;
+  ResultPlace* places = nullptr;  // by result
   virtual ~NodeBase() = default;
   // Long chains are taken apart in a loop, not by recursion.
   static void destroy(NodeBase* node) noexcept;
@@ -34,9 +37,10 @@ struct TensorHeader : Counted {
   std::int64_t offset_bytes = 0;
   std::int64_t count = 0;  // elements
   DType dtype = DType::float32;
-  bool contiguous = true;      // row-major without gaps
-  bool requires_grad = false;  // set for leaves and for results of recorded ops
-  bool is_view = false;        // shares its storage with the tensor it was made from
+  std::uint8_t result = 0;         // which of its node's results it is
+  bool contiguous : 1 = true;      // row-major without gaps
+  bool requires_grad : 1 = false;  // set for leaves and for results of recorded ops
+  bool is_view : 1 = false;        // shares its storage with the tensor it was made from
   // Of a view: how many recorded in-place changes (its family's, or the storage's where it has
   // none) its place in the graph takes in.
   std::uint32_t recorded_seen = 0;
@@ -120,6 +124,14 @@ struct ByteRange {
   std::int64_t low, high;
 };
 ByteRange byte_range(const Tensor& x);
+
+struct ResultPlace {
+  Tensor pending;                    // the gradient so far, while a pass runs
+  TensorHeader* retainer = nullptr;  // the result that asked to keep its gradient; weak
+  std::unique_ptr<HookList> hooks;
+};
+// The place of a result of a recorded op.
+inline ResultPlace& place_of(const TensorHeader& x) { return x.grad_fn->places[x.result]; }
 
 struct TensorExtras {
   Tensor grad;

@@ -1,16 +1,15 @@
-// What an op accepts where users may write a tensor or a plain number.
+// A Python-like number. Weak in promotion: it takes the tensors' type where its kind allows.
 #pragma once
-#include "core/tensor/tensor.h"
+#include "core/base/dtype.h"
 
 namespace tw {
 
-// A Python-like number. Weak in promotion: it takes the tensors' type where its kind allows.
 struct Scalar {
   enum class Kind : std::uint8_t { boolean, integer, floating, complex };
   Kind kind;
   // Which types hold an integer: from 2^63 on `i` has the bits of the uint64, and of wider ones
   // only `re` tells.
-  enum class Reach : std::uint8_t { int64, uint64, wider } reach;
+  enum class Reach : std::uint8_t { int64, uint64, wider, none } reach;
   std::int64_t i;  // boolean and integer
   double re, im;
 
@@ -33,21 +32,17 @@ struct Scalar {
     scalar.re = value;
     return scalar;
   }
+  // Stands for no number at all.
+  static Scalar none() {
+    Scalar scalar(0);
+    scalar.reach = Reach::none;
+    return scalar;
+  }
+  bool absent() const { return reach == Reach::none; }
   // Type of a tensor made from this number alone.
   DType natural_dtype() const;
   // Writes the value as `dtype` to `out`; raises ValueError when an integer type cannot hold it.
   void store(DType dtype, void* out, const char* op) const;
-};
-
-class Operand {
- public:
-  Operand(const Tensor& x) : tensor(x), scalar(0) {}
-  Operand(const Scalar& value) : scalar(value) {}
-  Operand(int value) : scalar(value) {}
-  Operand(double value) : scalar(value) {}
-  bool is_tensor() const { return static_cast<bool>(tensor); }
-  Tensor tensor;
-  Scalar scalar;
 };
 
 // Common type of tensors and weak scalars: scalars only decide where their kind is above the

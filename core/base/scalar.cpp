@@ -1,11 +1,11 @@
 // Weak promotion and exact storage of plain numbers.
-#include "core/ops/operand.h"
+#include "core/base/scalar.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/cpu/convert.h"
 
 namespace tw {
 
@@ -28,6 +28,24 @@ template <class T> void store_integer(std::int64_t value, void* out, DType dtype
                                value <= static_cast<std::int64_t>(std::numeric_limits<T>::max()));
   if (!fits) fail(ErrorKind::overflow, op, ": ", value, " does not fit ", name_of(dtype));
   *static_cast<T*>(out) = static_cast<T>(value);
+}
+
+// The bits of the nearest number with so many bits of exponent and mantissa, ties to even.
+template <int exponent_bits, int mantissa_bits> std::uint16_t narrowed(double value) {
+  constexpr int kBias = (1 << (exponent_bits - 1)) - 1;
+  constexpr std::uint16_t kInfinity = ((1 << exponent_bits) - 1) << mantissa_bits;
+  const auto sign = static_cast<std::uint16_t>(std::signbit(value) << 15);
+  const double size = std::abs(value);
+  if (std::isnan(size)) return sign | kInfinity | 1 << (mantissa_bits - 1);
+  int exponent;  // of a number in [1, 2); denormals are counted in steps of the least normal one's
+  std::frexp(size, &exponent);
+  exponent = std::max(exponent - 1, 1 - kBias);
+  if (std::isinf(size) || exponent > kBias) return sign | kInfinity;
+  const auto steps =
+      static_cast<std::uint32_t>(std::nearbyint(std::ldexp(size, mantissa_bits - exponent)));
+  // A carry out of the mantissa is one step of the exponent, up to infinity.
+  const std::uint32_t base = static_cast<std::uint32_t>(exponent + kBias - 1) << mantissa_bits;
+  return sign | static_cast<std::uint16_t>(std::min<std::uint32_t>(base + steps, kInfinity));
 }
 
 }  // namespace
@@ -66,7 +84,13 @@ void Scalar::store(DType dtype, void* out, const char* op) const {
     *static_cast<bool*>(out) = re != 0;
     return;
   }
-  convert_elements(DType::float64, dtype, 1, &re, 0, out, 0);
+  switch (dtype) {
+    case DType::bool_: *static_cast<bool*>(out) = re != 0; return;
+    case DType::float16: *static_cast<std::uint16_t*>(out) = narrowed<5, 10>(re); return;
+    case DType::bfloat16: *static_cast<std::uint16_t*>(out) = narrowed<8, 7>(re); return;
+    case DType::float32: *static_cast<float*>(out) = static_cast<float>(re); return;
+    default: *static_cast<double*>(out) = re;
+  }
 }
 
 DType floating_dtype(DType dtype) {

@@ -1,0 +1,264 @@
+// Reading the arguments of records, and showing their signatures.
+#include "binding/record.h"
+
+#include "binding/casters.h"
+#include "core/autograd/node.h"
+#include "core/ops/apply.h"
+#include "core/ops/random.h"
+
+namespace tw::binding {
+
+namespace {
+
+using Kind = ParameterKind;
+
+nb::object evaluated(const std::string& text) {
+  return nb::module_::import_("ast").attr("literal_eval")(text);
+}
+
+// A type as nanobind writes it.
+std::string annotation(const Parameter& p) {
+  std::string text;
+  switch (p.kind) {
+    case Kind::tensor: text = "Tensor"; break;
+    case Kind::operand: text = "Tensor | bool | int | float | complex"; break;
+    case Kind::number: text = "bool | int | float | complex"; break;
+    case Kind::tensors: text = "collections.abc.Sequence[Tensor]"; break;
+    case Kind::integer: text = "int"; break;
+    case Kind::real: text = "float"; break;
+    case Kind::flag:
+    case Kind::grad: text = "bool"; break;
+    case Kind::dtype: text = "dtype"; break;
+    case Kind::shape: text = "int | collections.abc.Sequence[int]"; break;
+    case Kind::axes: text = "int | collections.abc.Sequence[int] | None"; break;
+    case Kind::choice: text = "str"; break;
+    case Kind::generator: text = "Generator"; break;
+    case Kind::device: text = "str"; break;
+  }
+  return p.optional && p.kind != Kind::axes ? text + " | None" : text;
+}
+
+Word default_word(const Parameter& p) {
+  if (!p.has_default || p.default_text == "None") return kNone;
+  switch (p.kind) {
+    case Kind::flag: return p.default_text == "True";
+    case Kind::integer: return std::stoll(p.default_text);
+    case Kind::real: return word_of(std::stod(p.default_text));
+    case Kind::choice:
+      for (std::size_t i = 0; i < p.choices.size(); ++i)
+        if (p.default_text == "'" + p.choices[i] + "'") return static_cast<Word>(i);
+      return kNone;
+    case Kind::dtype:
+      for (int i = 0; i < kDTypes; ++i)
+        if (p.default_text == name_of(static_cast<DType>(i))) return i;
+      return kNone;
+    default: return kNone;
+  }
+}
+
+bool read_real(PyObject* object, double& out) {
+  if (PyFloat_CheckExact(object)) {
+    out = PyFloat_AS_DOUBLE(object);
+    return true;
+  }
+  if (PyUnicode_Check(object)) return false;
+  out = PyFloat_AsDouble(object);
+  if (out == -1 && PyErr_Occurred()) {
+    PyErr_Clear();
+    return false;
+  }
+  return true;
+}
+
+// The alternatives of a parameter that takes one of some words.
+bool read_choice(const OpRecord& op, const Parameter& p, PyObject* object, Word& out) {
+  if (!PyUnicode_Check(object)) return false;
+  const std::string_view text = PyUnicode_AsUTF8(object);
+  for (std::size_t i = 0; i < p.choices.size(); ++i)
+    if (text == p.choices[i]) {
+      out = static_cast<Word>(i);
+      return true;
+    }
+  std::string known;
+  for (std::size_t i = 0; i < p.choices.size(); ++i)
+    known += (i == 0 ? "'" : i + 1 == p.choices.size() ? " or '" : ", '") + p.choices[i] + "'";
+  fail(ErrorKind::value, op.name, ": ", p.name, " must be ", known, ", got '", std::string(text),
+       "'");
+}
+
+bool read_word(const OpRecord& op, const Parameter& p, PyObject* object, WordList& words) {
+  Word word = kNone;
+  if (object == Py_None && (p.optional || p.kind == Kind::axes)) {
+    words.set(p.slot, kNone);
+    return true;
+  }
+  switch (p.kind) {
+    case Kind::integer:
+      if (!read_integer(object, word)) return false;
+      break;
+    case Kind::real: {
+      double value;
+      if (!read_real(object, value)) return false;
+      word = word_of(value);
+      break;
+    }
+    case Kind::flag:
+      if (!PyBool_Check(object)) return false;
+      word = object == Py_True;
+      break;
+    case Kind::dtype: {
+      DType dtype;
+      if (!require_dtype(object, dtype)) return false;
+      word = word_of(dtype);
+      break;
+    }
+    case Kind::axes:
+    case Kind::shape: {
+      Shape values;
+      if (!read_shape(object, values)) return false;
+      words.set_list(p.slot, values);
+      return true;
+    }
+    case Kind::choice:
+      if (!read_choice(op, p, object, word)) return false;
+      break;
+    case Kind::generator:
+      if (!nb::isinstance<Generator>(nb::handle(object))) return false;
+      word = reinterpret_cast<Word>(nb::inst_ptr<Generator>(nb::handle(object)));
+      break;
+    case Kind::device: check_device(object); break;
+    default: return false;
+  }
+  words.set(p.slot, word);
+  return true;
+}
+
+bool read_one(const Parameter& p, PyObject* object, Operand& out) {
+  if (object == Py_None && p.optional) {
+    out = Operand::none();
+    return true;
+  }
+  if (p.kind == Kind::tensor) return read_tensor(object, out.tensor);
+  if (p.kind == Kind::number) return read_scalar(object, out.scalar);
+  return read_operand(object, out);
+}
+
+}  // namespace
+
+RecordFunction::RecordFunction(const OpRecord& op, bool method)
+    : op_(op), signature_(signature_of(op)), method_(method), positional_(0) {
+  defaults_.assign(static_cast<std::size_t>(signature_.words), kNone);
+  for (const Parameter& p : signature_.parameters) {
+    names_.push_back(PyUnicode_InternFromString(p.name.c_str()));
+    positional_ += !p.keyword_only;
+    if (p.is_word()) defaults_[static_cast<std::size_t>(p.slot)] = default_word(p);
+  }
+}
+
+nb::tuple RecordFunction::native_signature() const {
+  std::string text = std::string("def ") + op_.name + "(";
+  nb::list defaults;
+  bool first = true, keywords = false;
+  for (const Parameter& p : signature_.parameters) {
+    if (p.keyword_only && !std::exchange(keywords, true)) text += first ? "*" : ", *", first = false;
+    text += std::exchange(first, false) ? "" : ", ";
+    if (method_ && &p == &signature_.parameters.front()) {
+      text += "self";
+      continue;
+    }
+    text += p.name + ": " + annotation(p);
+    if (!p.has_default) continue;
+    text += " = \\" + std::to_string(defaults.size());
+    DType dtype;
+    const nb::str named(p.default_text.c_str());
+    if (p.kind == Kind::dtype && p.default_text != "None" && read_dtype(named.ptr(), dtype))
+      defaults.append(nb::steal(wrap_dtype(dtype)));
+    else
+      defaults.append(evaluated(p.default_text));
+  }
+  text += ") -> " + signature_.returns;
+  return nb::make_tuple(nb::str(text.c_str()), nb::str(op_.help), nb::tuple(defaults));
+}
+
+std::string RecordFunction::documentation() const {
+  std::string text = std::string(op_.name) + "(";
+  bool first = true, keywords = false;
+  for (const Parameter& p : signature_.parameters) {
+    if (p.keyword_only && !std::exchange(keywords, true)) text += first ? "*" : ", *", first = false;
+    text += std::exchange(first, false) ? "" : ", ";
+    text += method_ && &p == &signature_.parameters.front() ? "self" : p.name + ": " + annotation(p);
+    if (p.has_default) text += " = " + p.default_text;
+  }
+  return text + ") -> " + signature_.returns + "\n\n" + op_.help;
+}
+
+int RecordFunction::place_of(PyObject* keyword) const {
+  const int count = static_cast<int>(names_.size());
+  for (int i = method_; i < count; ++i)
+    if (names_[static_cast<std::size_t>(i)] == keyword) return i;
+  for (int i = method_; i < count; ++i)
+    if (PyUnicode_Compare(names_[static_cast<std::size_t>(i)], keyword) == 0) return i;
+  return -1;
+}
+
+RecordFunction::Outcome RecordFunction::bind(PyObject* const* args, std::size_t count,
+                                             PyObject* keywords, PyObject** given) const {
+  if (count > positional_) return Outcome::refused;
+  std::size_t i = 0;
+  for (; i < count; ++i) given[i] = args[i];
+  for (; i < names_.size(); ++i) given[i] = nullptr;
+  const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  for (Py_ssize_t k = 0; k < named; ++k) {
+    const int place = place_of(PyTuple_GET_ITEM(keywords, k));
+    if (place < 0) return Outcome::unknown_keyword;
+    if (given[place]) return Outcome::refused;
+    given[place] = args[count + static_cast<std::size_t>(k)];
+  }
+  return Outcome::done;
+}
+
+RecordFunction::Outcome RecordFunction::call(PyObject* const* args, std::size_t count,
+                                             PyObject* keywords, PyObject** result) const {
+  PyObject* given[kMaxParameters];
+  const Outcome bound = bind(args, count, keywords, given);
+  if (bound != Outcome::done) return bound;
+  WordList words(signature_.words);
+  for (int i = 0; i < signature_.words; ++i) words.set(i, defaults_[static_cast<std::size_t>(i)]);
+  Operand few[3];
+  std::vector<Tensor> many;
+  bool requires_grad = false;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    const Parameter& p = signature_.parameters[i];
+    if (!given[i]) {
+      if (!p.has_default) return Outcome::refused;
+      continue;
+    }
+    if (p.kind == Kind::tensors) {
+      if (!read_tensors(given[i], many)) return Outcome::refused;
+    } else if (p.is_operand()) {
+      if (!read_one(p, given[i], few[p.slot])) return Outcome::refused;
+    } else if (p.kind == Kind::grad) {
+      if (!PyBool_Check(given[i])) return Outcome::refused;
+      requires_grad = given[i] == Py_True;
+    } else if (!read_word(op_, p, given[i], words)) {
+      return Outcome::refused;
+    }
+  }
+  Tensor out[kMaxResults];
+  if (many.empty()) {
+    apply(op_, few, signature_.operands, words, out);
+  } else {
+    const std::vector<Operand> operands(many.begin(), many.end());
+    apply(op_, operands.data(), static_cast<int>(operands.size()), words, out);
+  }
+  if (requires_grad) {
+    if (!is_floating(out[0].dtype()))
+      fail(ErrorKind::type, "only floating-point tensors can require grad, got ",
+           name_of(out[0].dtype()));
+    set_requires_grad(out[0], true);
+  }
+  *result = wrap(out[0]);
+  return Outcome::done;
+}
+
+}  // namespace tw::binding

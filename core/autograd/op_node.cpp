@@ -1,0 +1,201 @@
+// Nodes of recorded ops: one allocation each, from free lists by size.
+#include "core/autograd/op_node.h"
+
+#include <bit>
+#include <new>
+
+#include "core/autograd/backward.h"
+
+namespace tw {
+
+namespace {
+
+// Free lists of node memory in steps of 64 bytes; not thread-safe, like reference counts.
+constexpr std::uint32_t kStep = 64;
+constexpr int kSizes = 16;
+constexpr int kKept = 16384;  // of each size: the tape of a deep network
+struct Link {
+  Link* next;
+};
+Link* free_nodes[kSizes];
+int kept_nodes[kSizes];
+
+void* take(std::uint32_t bytes) {
+  const std::uint32_t size = bytes / kStep - 1;
+  if (size >= kSizes || !free_nodes[size]) return ::operator new(bytes);
+  Link* const link = free_nodes[size];
+  free_nodes[size] = link->next;
+  --kept_nodes[size];
+  return link;
+}
+
+void give_back(void* memory, std::uint32_t bytes) noexcept {
+  const std::uint32_t size = bytes / kStep - 1;
+  if (size >= kSizes || kept_nodes[size] >= kKept) return ::operator delete(memory);
+  free_nodes[size] = new (memory) Link{free_nodes[size]};
+  ++kept_nodes[size];
+}
+
+// The parts behind a node, in this order.
+struct Layout {
+  std::uint32_t edges, places, saved, scalars, words, bytes;
+  Layout(int inputs, int results, int tensors, int numbers, int word_count) {
+    edges = sizeof(OpNode);
+    places = edges + static_cast<std::uint32_t>(sizeof(Edge)) * inputs;
+    saved = places + static_cast<std::uint32_t>(sizeof(ResultPlace)) * results;
+    scalars = saved + static_cast<std::uint32_t>(sizeof(SavedTensor)) * tensors;
+    words = scalars + static_cast<std::uint32_t>(sizeof(Scalar)) * numbers;
+    bytes = words + static_cast<std::uint32_t>(sizeof(Word)) * word_count;
+    bytes = (bytes + kStep - 1) / kStep * kStep;
+  }
+};
+
+template <class T> T* at(OpNode* node, std::uint32_t offset) {
+  return reinterpret_cast<T*>(reinterpret_cast<char*>(node) + offset);
+}
+
+bool keeps_shape(const OpRecord& record, int input, const Tensor& x, const Shape& result) {
+  if (record.shapes == kAllShapes || (input < 16 && (record.shapes >> input & 1))) return true;
+  return (record.flags & kBroadcasts) && !(x.shape() == result);
+}
+
+Reads reads_of(const OpRecord& record, const Operand* in, int inputs) {
+  Reads reads;
+  for (int i = 0; i < inputs && i < kMaxReads; ++i) {
+    if (!in[i].is_tensor() || !in[i].tensor.requires_grad()) continue;
+    reads.inputs |= record.reads[i].inputs;
+    reads.results |= record.reads[i].results;
+  }
+  return reads;
+}
+
+}  // namespace
+
+OpNode* OpNode::create(const OpRecord& record, const Operand* in, int inputs, Words words,
+                       const Shape& result) {
+  const Reads reads = reads_of(record, in, inputs);
+  std::uint16_t saved = 0, numbers = 0;
+  int shape_words = 0;
+  for (int i = 0; i < inputs; ++i) {
+    const bool read = i < 16 && (reads.inputs >> i & 1);
+    if (in[i].is_tensor()) {
+      if (read) saved |= static_cast<std::uint16_t>(1 << i);
+      if (keeps_shape(record, i, in[i].tensor, result)) shape_words += 1 + in[i].tensor.rank();
+    } else if (read) {
+      numbers |= static_cast<std::uint16_t>(1 << i);
+    }
+  }
+  const Layout layout(inputs, record.results, std::popcount(saved) + std::popcount(reads.results),
+                      std::popcount(numbers), words.count + shape_words);
+  auto* node = new (take(layout.bytes)) OpNode(record, layout.bytes);
+  node->inputs = inputs;
+  node->results = static_cast<std::uint8_t>(record.results);
+  node->edges = at<Edge>(node, layout.edges);
+  node->places = at<ResultPlace>(node, layout.places);
+  node->saved = at<SavedTensor>(node, layout.saved);
+  node->scalars = at<Scalar>(node, layout.scalars);
+  Word* const kept = at<Word>(node, layout.words);
+  node->words = {kept, words.count};
+  node->saved_inputs = saved | numbers;
+  node->saved_results = reads.results;
+  node->numbers = numbers;
+  for (int i = 0; i < words.count; ++i) kept[i] = words.at[i];
+  for (int i = 0; i < record.results; ++i) new (&node->places[i]) ResultPlace();
+  for (int i = 0; i < node->saved_count(); ++i) new (&node->saved[i]) SavedTensor();
+  for (int i = 0; i < inputs; ++i) new (&node->edges[i]) Edge(Edge::of(in[i].tensor));
+  const Ref<NodeBase> owner(node);  // saving raises where a checkpoint runs otherwise than before
+  int end = words.count, tensor = 0, number = 0;
+  for (int i = 0; i < inputs; ++i) {
+    const Tensor& x = in[i].tensor;
+    if (x) {
+      node->edges[i].dtype = x.dtype();
+      if (keeps_shape(record, i, x, result)) {
+        node->edges[i].shape_at = static_cast<std::uint32_t>(end + 1);
+        kept[end++] = x.rank();
+        for (const std::int64_t extent : x.shape()) kept[end++] = extent;
+      }
+    }
+    if (i >= 16) continue;
+    if (saved >> i & 1) node->saved[tensor++] = SavedTensor(x);
+    if (numbers >> i & 1) node->scalars[number++] = in[i].scalar;
+  }
+  ++node->references;
+  return node;
+}
+
+void OpNode::save_results(const Tensor* out) {
+  int at = std::popcount(static_cast<std::uint16_t>(saved_inputs & ~numbers));
+  for (int i = 0; i < results; ++i)
+    if (saved_results >> i & 1) saved[at++] = SavedTensor::result(out[i], i);
+}
+
+void OpNode::record_call(const OpRecord& record, const Operand* in, int inputs, Words words,
+                         const Tensor* out) {
+  OpNode* const node = create(record, in, inputs, words, out[0].shape());
+  const Ref<NodeBase> owner = Ref<NodeBase>::adopt(node);
+  node->save_results(out);
+  for (int i = 0; i < record.results; ++i)
+    if (out[i] && is_floating(out[i].dtype())) attach(out[i], node, i);
+}
+
+int OpNode::saved_count() const {
+  return std::popcount(static_cast<std::uint16_t>(saved_inputs & ~numbers)) +
+         std::popcount(saved_results);
+}
+
+void OpNode::operator delete(OpNode* node, std::destroying_delete_t) noexcept {
+  const std::uint32_t bytes = node->bytes;
+  for (int i = 0; i < node->saved_count(); ++i) node->saved[i].~SavedTensor();
+  for (int i = 0; i < node->results; ++i) node->places[i].~ResultPlace();
+  for (int i = 0; i < node->inputs; ++i) node->edges[i].~Edge();
+  node->~OpNode();
+  give_back(node, bytes);
+}
+
+void OpNode::apply(const Tensor* g, Tensor* dx) {
+  if (released) fail_released(*this);
+  Vjp call(*this, g, dx);
+  record.vjp(call);
+}
+
+// What keeps no values can be walked again and again.
+void OpNode::release() {
+  const int count = saved_count();
+  for (int i = 0; i < count; ++i) saved[i] = SavedTensor();
+  released = count > 0;
+}
+
+void OpNode::each_saved(SavedVisitor visit, void* context) const {
+  for (int i = 0; i < saved_count(); ++i) visit(context, saved[i]);
+}
+
+Operand Vjp::in(int input) const {
+  const auto below = static_cast<std::uint16_t>((1 << input) - 1);
+  if (node_.numbers >> input & 1) return node_.scalars[std::popcount(static_cast<std::uint16_t>(node_.numbers & below))];
+  const auto tensors = static_cast<std::uint16_t>(node_.saved_inputs & ~node_.numbers);
+  return node_.saved[std::popcount(static_cast<std::uint16_t>(tensors & below))].get(
+      node_, parameter_name(node_.record, input));
+}
+
+Tensor Vjp::out(int result) const {
+  const auto tensors = static_cast<std::uint16_t>(node_.saved_inputs & ~node_.numbers);
+  const auto below = static_cast<std::uint16_t>(node_.saved_results & ((1 << result) - 1));
+  return node_.saved[std::popcount(tensors) + std::popcount(below)].get(node_, "result");
+}
+
+Shape Vjp::shape(int input) const {
+  const Word* at = node_.words.at + node_.edges[input].shape_at - 1;
+  Shape shape;
+  for (Word i = 1; i <= at[0]; ++i) shape.push_back(at[i]);
+  return shape;
+}
+
+void Vjp::give(int input, Tensor dx) {
+  if (!dx) return;
+  const Edge& edge = node_.edges[input];
+  if (edge.shape_at) dx = gradient_arithmetic().sum_to(dx, shape(input));
+  if (dx.dtype() != edge.dtype) dx = gradient_arithmetic().astype(dx, edge.dtype);
+  dx_[input] = dx_[input] ? gradient_arithmetic().add(dx_[input], dx) : dx;
+}
+
+}  // namespace tw

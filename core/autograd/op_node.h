@@ -1,0 +1,68 @@
+// The node of a recorded op: its record, its words, the values that its gradient reads, and where
+// the gradients of its inputs go. All of it lies behind the node in one piece of memory.
+#pragma once
+#include "core/autograd/node.h"
+#include "core/runtime/op.h"
+#include "core/tensor/operand.h"
+
+namespace tw {
+
+struct OpNode final : Node {
+  const OpRecord& record;
+  // Bits of inputs and results that are saved; of the inputs, those that are numbers.
+  std::uint16_t saved_inputs = 0, saved_results = 0, numbers = 0;
+  std::uint32_t bytes;  // of the node and what lies behind it
+  SavedTensor* saved;   // inputs that are tensors, then results, in the order of their bits
+  Scalar* scalars;      // inputs that are numbers
+  Words words;          // the call's, then the shapes that edges point to
+
+  // Records that `out` came from `in`; call only where one of them takes part in the graph. Raises
+  // before anything is changed.
+  static void record_call(const OpRecord& record, const Operand* in, int inputs, Words words,
+                          const Tensor* out);
+  // The same in two steps, for in-place calls: what `in` holds is saved before it is overwritten.
+  static OpNode* create(const OpRecord& record, const Operand* in, int inputs, Words words,
+                        const Shape& result);
+  void save_results(const Tensor* out);
+  // The reads of all gradients that are wanted.
+  Reads wanted_reads() const;
+
+  void apply(const Tensor* g, Tensor* dx) override;
+  void release() override;
+  void each_saved(SavedVisitor visit, void* context) const override;
+  static void operator delete(OpNode* node, std::destroying_delete_t) noexcept;
+
+ private:
+  OpNode(const OpRecord& record, std::uint32_t bytes) : Node(record.name), record(record), bytes(bytes) {}
+  ~OpNode() override = default;
+  int saved_count() const;
+};
+
+// One use of a record's gradient rule.
+class Vjp {
+ public:
+  Vjp(const OpNode& node, const Tensor* g, Tensor* dx) : node_(node), g_(g), dx_(dx) {}
+  const OpRecord& record() const { return node_.record; }
+  Words words() const { return node_.words; }
+  int inputs() const { return node_.inputs; }
+  bool wants(int input) const { return node_.edges[input].wanted(); }
+  // The gradient of a result; empty where nothing depends on it.
+  const Tensor& g(int result = 0) const { return g_[result]; }
+  // What was saved, as the record's reads say. RuntimeError where it was changed in place since.
+  Operand in(int input) const;
+  Tensor out(int result = 0) const;
+  // Of any input whose shape the record keeps, and of inputs that are tensors.
+  Shape shape(int input) const;
+  DType dtype(int input) const { return node_.edges[input].dtype; }
+
+  // The gradient of an input. It is summed to the input's shape where broadcasting stretched it,
+  // and converted to its type.
+  void give(int input, Tensor dx);
+
+ private:
+  const OpNode& node_;
+  const Tensor* g_;
+  Tensor* dx_;
+};
+
+}  // namespace tw

@@ -1,0 +1,237 @@
+// How a call runs, step by step.
+#include "core/ops/apply.h"
+
+#include <memory>
+
+#include "core/autograd/op_node.h"
+#include "core/base/error.h"
+#include "core/ops/copy.h"
+#include "core/ops/view.h"
+#include "core/runtime/profile.h"
+#include "core/tensor/access.h"
+
+namespace tw {
+
+namespace {
+
+constexpr int kFew = 6;
+// No kernel works on so few for long enough to give the frontend's lock away.
+constexpr std::int64_t kFewElements = 16384;
+
+// Room for a few, on the heap beyond.
+template <class T> class Few {
+ public:
+  explicit Few(int count) : many_(count > kFew ? new T[count] : nullptr) {}
+  ~Few() { delete[] many_; }
+  Few(const Few&) = delete;
+  Few& operator=(const Few&) = delete;
+  T* data() { return many_ ? many_ : few_; }
+
+ private:
+  T few_[kFew];
+  T* const many_;
+};
+
+const Shape kScalarShape{};
+
+void describe_operand(const Operand& x, DType type, Meta& meta) {
+  if (!x.is_tensor()) {
+    meta = {&kScalarShape, &kScalarShape, 1, type, true, true, x.scalar.absent()};
+    return;
+  }
+  const TensorHeader& header = *x.tensor.get();
+  meta = {&header.shape, &header.strides, header.count, header.dtype, header.contiguous, false,
+          false};
+}
+
+bool wants_recording(const Operand* in, int inputs) {
+  if (!modes.grad) return false;
+  bool any = false;  // all are asked: each may be a stale view
+  for (int i = 0; i < inputs; ++i) any |= records(in[i].tensor);
+  return any;
+}
+
+OpKernels& kernels_for(const OpRecord& op) {
+  if (!op.kernels) [[unlikely]]
+    op.kernels = find_op(op.name);
+  return *op.kernels;
+}
+
+bool is_wide(DType dtype) {
+  return dtype == DType::float32 || dtype == DType::float64 || is_complex(dtype);
+}
+
+// The operands in float32 where kernels take no narrower type, the results in their own.
+void apply_widened(const OpRecord& op, const Operand* in, int inputs, Words words,
+                   const Result* results, Tensor* out) {
+  Few<Operand> wide(inputs);
+  for (int i = 0; i < inputs; ++i) {
+    wide.data()[i] = in[i];
+    const Tensor& x = in[i].tensor;
+    if (x && !is_wide(x.dtype()) && (is_floating(x.dtype()) || (op.flags & kWidensAll)))
+      wide.data()[i].tensor = astype(x, DType::float32);
+  }
+  apply(op, wide.data(), inputs, words, out);
+  for (int i = 0; i < op.results; ++i)
+    if (is_floating(results[i].dtype)) out[i] = astype(out[i], results[i].dtype);
+}
+
+bool can_widen(const OpRecord& op, const Call& call) {
+  if (!(op.flags & (kWidens | kWidensAll))) return false;
+  for (int i = 0; i < call.inputs; ++i) {
+    const Meta& x = call.in[i];
+    if (!x.number && !is_wide(x.dtype) && (is_floating(x.dtype) || (op.flags & kWidensAll)))
+      return true;
+  }
+  return false;
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void fail_refused(const OpRecord& op, const char* why) {
+  fail(ErrorKind::type, op.name, ": ", why);
+}
+
+void make_result(const Result& result, const Operand* in, Tensor& out) {
+  if (result.like >= 0)
+    out = Tensor::empty_like(in[result.like].tensor, result.dtype);
+  else
+    out = Tensor::empty(result.shape, result.dtype);
+}
+
+std::string problem_text(const Call& call) {
+  const Meta& x = call.in[0];
+  const Meta& y = call.out[0];
+  std::string text = std::string(name_of(x.dtype)) + " " + to_string(*x.shape);
+  if (x.dtype != y.dtype) text += std::string(" to ") + name_of(y.dtype);
+  if (!(*x.shape == *y.shape)) text += " to " + to_string(*y.shape);
+  return text;
+}
+
+Estimate estimate_of(const OpRecord& op, const Call& call) {
+  if (op.estimate) return op.estimate(call);
+  Estimate estimate;
+  for (int i = 0; i < call.inputs; ++i)
+    estimate.bytes += static_cast<double>(call.in[i].count) *
+                      static_cast<double>(size_of(call.in[i].dtype));
+  for (int i = 0; i < op.results; ++i) {
+    estimate.flops += static_cast<double>(call.out[i].count);
+    estimate.bytes += static_cast<double>(call.out[i].count) *
+                      static_cast<double>(size_of(call.out[i].dtype));
+  }
+  return estimate;
+}
+
+// Numbers as kernels read them.
+struct NumberSlot {
+  alignas(8) char bytes[16];
+};
+
+// Runs the kernel that is chosen for a call whose operands are as its lowering wants them.
+void launch_call(const OpRecord& op, const Lowering& lowering, const Call& call, const Operand* in,
+                 const Result* results, Tensor* out) {
+  alignas(16) char problem[kMaxProblemBytes];
+  Few<NumberSlot> slots(call.inputs);
+  Few<void*> addresses(call.inputs + op.results);
+  for (int i = 0; i < call.inputs; ++i) {
+    if (!call.in[i].number || call.in[i].absent) continue;
+    in[i].scalar.store(call.type, slots.data()[i].bytes, op.name);
+    addresses.data()[i] = slots.data()[i].bytes;
+  }
+  lowering.set_up(call, problem);
+  const Kernel& kernel = choose_kernel(op.kernels, problem);
+  Access at;
+  for (int i = 0; i < call.inputs; ++i) {
+    if (!call.in[i].number) addresses.data()[i] = at(in[i].tensor);
+    if (call.in[i].absent) addresses.data()[i] = nullptr;
+  }
+  for (int i = 0; i < op.results; ++i) {
+    make_result(results[i], in, out[i]);
+    addresses.data()[call.inputs + i] = at(out[i]);
+  }
+  lowering.bind(problem, addresses.data());
+  if (modes.plain && !logs_memory()) [[likely]] {
+    if (call.in[0].count + call.out[0].count <= kFewElements) [[likely]]
+      return kernel.run(problem);
+  }
+  const Estimate estimate = estimate_of(op, call);
+  dispatch(
+      estimate.flops, estimate.bytes, [&] { kernel.run(problem); },
+      [&](Observation& seen) {
+        seen.op = op.name;
+        seen.kernel = kernel.name;
+        seen.isa = name_of(active_isa());
+        seen.problem = problem_text(call);
+        seen.candidates = candidates(op.kernels, problem);
+      });
+}
+
+// Operands without gaps where kernels need them so.
+struct Packed {
+  Few<Operand> operands;
+  Few<Meta> metas;
+  Packed(const Lowering& lowering, const Operand* in, Call& call)
+      : operands(call.inputs), metas(call.inputs) {
+    const GradModeGuard off(false);
+    for (int i = 0; i < call.inputs; ++i) {
+      operands.data()[i] = in[i];
+      metas.data()[i] = call.in[i];
+      if (call.in[i].contiguous || i >= 32 || !(lowering.contiguous >> i & 1)) continue;
+      operands.data()[i].tensor = copy(in[i].tensor);
+      describe_operand(operands.data()[i], call.type, metas.data()[i]);
+    }
+    call.in = metas.data();
+  }
+};
+
+bool needs_packing(const Lowering& lowering, const Call& call) {
+  for (int i = 0; i < call.inputs && i < 32; ++i)
+    if (!call.in[i].contiguous && (lowering.contiguous >> i & 1)) return true;
+  return false;
+}
+
+void describe_result(const Result& result, const Meta* in, Meta& meta) {
+  const Shape* shape = result.like >= 0 ? in[result.like].shape : &result.shape;
+  const std::int64_t count =
+      result.like >= 0 ? in[result.like].count : element_count(result.shape);
+  meta = {shape, nullptr, count, result.dtype, true, false, false};
+}
+
+}  // namespace
+
+void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
+  if (!op.infer) return op.body(in, inputs, words, out);
+  const bool recorded = wants_recording(in, inputs) && !(op.flags & kConstant);
+  if (recorded && !op.vjp) return op.body(in, inputs, words, out);
+  Few<Meta> metas(inputs);
+  for (int i = 0; i < inputs; ++i) describe_operand(in[i], DType::float32, metas.data()[i]);
+  Result results[kMaxResults];
+  Meta made[kMaxResults];
+  Call call{&op, metas.data(), inputs, made, words};
+  op.infer(call, results);
+  const OpKernels& kernels = kernels_for(op);
+  const Lowering* lowering = kernels.lowering;
+  if (!lowering) return op.body(in, inputs, words, out);
+  for (int i = 0; i < inputs; ++i)
+    if (metas.data()[i].number) metas.data()[i].dtype = call.type;
+  for (int i = 0; i < op.results; ++i) describe_result(results[i], metas.data(), made[i]);
+  if (const char* why = lowering->refuses ? lowering->refuses(call) : nullptr) [[unlikely]] {
+    if (can_widen(op, call)) return apply_widened(op, in, inputs, words, results, out);
+    if (!op.body) fail_refused(op, why);
+    return op.body(in, inputs, words, out);
+  }
+  if (needs_packing(*lowering, call)) [[unlikely]] {
+    Packed packed(*lowering, in, call);
+    launch_call(op, *lowering, call, packed.operands.data(), results, out);
+  } else {
+    launch_call(op, *lowering, call, in, results, out);
+  }
+  if (recorded && is_floating(out[0].dtype()))
+    OpNode::record_call(op, in, inputs, words, out);
+}
+
+Tensor apply(const OpRecord& op, std::initializer_list<Operand> in, Words words) {
+  Tensor out[kMaxResults];
+  apply(op, in.begin(), static_cast<int>(in.size()), words, out);
+  return std::move(out[0]);
+}
+
+}  // namespace tw

@@ -1,0 +1,18 @@
+// The one way in which ops run: infer, choose and prepare, pin, allocate, run, tell, record.
+#pragma once
+#include <initializer_list>
+
+#include "core/runtime/op.h"
+#include "core/tensor/operand.h"
+
+namespace tw {
+
+// Writes the op's results to `out`, one for each that the record has. Raises what infer raises,
+// TypeError where neither a kernel nor a body takes the operands, MemoryError; nothing is changed
+// then.
+void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out);
+
+// The same for ops with one result, or where the first alone is wanted.
+Tensor apply(const OpRecord& op, std::initializer_list<Operand> in, Words words = {});
+
+}  // namespace tw

@@ -1,0 +1,16 @@
+// The list of all ops.
+#pragma once
+#include <vector>
+
+#include "core/runtime/op.h"
+
+namespace tw {
+
+#define TW_OP(record) extern const OpRecord record;
+#include "core/ops/ops.inc"
+#undef TW_OP
+
+// In the order of the tables, then of ops.inc.
+const std::vector<const OpRecord*>& op_records();
+
+}  // namespace tw

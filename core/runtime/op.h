@@ -1,0 +1,181 @@
+// The op as a record: what every floor knows of an op, and one use of it as kernels see it. A
+// record names no kernel and a kernel's lowering no tensor, so that calls can be replayed, moved to
+// another device and described without running them.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "core/base/dtype.h"
+#include "core/base/shape.h"
+
+namespace tw {
+
+class Operand;
+class Tensor;
+class Vjp;
+struct OpKernels;
+struct Signature;
+struct OpRecord;
+
+// ---- words: the attributes of a call ----
+
+// A bool, an integer, a dtype, the bits of a double, or where a list stands: lists follow the
+// attributes, their length first. What is an operand, a number included, is no word: words decide
+// shapes, types and kernels, and do not change between two runs of a captured step.
+using Word = std::int64_t;
+inline constexpr Word kNone = std::numeric_limits<Word>::min();
+
+inline Word word_of(double value) { return std::bit_cast<Word>(value); }
+inline Word word_of(DType dtype) { return static_cast<Word>(dtype); }
+
+struct List {
+  const Word* first = nullptr;
+  int count = 0;
+  const Word* begin() const { return first; }
+  const Word* end() const { return first + count; }
+  Word operator[](int i) const { return first[i]; }
+};
+
+struct Words {
+  const Word* at = nullptr;
+  int count = 0;
+  Word operator[](int i) const { return at[i]; }
+  bool none(int i) const { return at[i] == kNone; }
+  bool flag(int i) const { return at[i] != 0; }
+  double real(int i) const { return std::bit_cast<double>(at[i]); }
+  DType dtype(int i) const { return static_cast<DType>(at[i]); }
+  DType dtype(int i, DType otherwise) const { return none(i) ? otherwise : dtype(i); }
+  List list(int i) const { return {at + at[i] + 1, static_cast<int>(at[at[i]])}; }
+  Dims dims(int i) const;  // raises ValueError for more than kMaxRank
+};
+
+// Builds words: all attributes first, then the lists that some of them are.
+class WordList {
+ public:
+  static constexpr int kCapacity = 96;
+  explicit WordList(int attributes) : count_(attributes) {}
+  WordList& set(int i, Word value) {
+    words_[i] = value;
+    return *this;
+  }
+  template <class Values> WordList& set_list(int i, const Values& values) {
+    words_[i] = count_;
+    const int length = count_++;
+    for (const auto value : values) push(static_cast<Word>(value));
+    words_[length] = count_ - length - 1;
+    return *this;
+  }
+  operator Words() const { return {words_, count_}; }
+
+ private:
+  void push(Word value) {
+    if (count_ == kCapacity) fail_full();
+    words_[count_++] = value;
+  }
+  [[noreturn]] static void fail_full();
+  int count_;
+  Word words_[kCapacity];
+};
+
+// ---- a call ----
+
+// What a call knows of an operand or a result: no address.
+struct Meta {
+  const Shape* shape;
+  const Strides* strides;  // in elements; null for a number
+  std::int64_t count;      // elements
+  DType dtype;
+  bool contiguous;  // row-major without gaps
+  bool number;      // of the caller's program: 0-d, stored as the call's type
+  bool absent;      // an optional operand that was left out
+  int rank() const { return shape->rank(); }
+  std::int64_t size(int axis) const { return (*shape)[axis]; }
+};
+
+// What `infer` says of a result.
+struct Result {
+  int like = -1;   // an input whose shape it has, row-major; else `shape` holds
+  int alias = -1;  // an input whose memory it shows, by `strides` from `offset` on, in elements
+  DType dtype;
+  Shape shape;
+  Strides strides;
+  std::int64_t offset = 0;
+};
+
+struct Call {
+  const OpRecord* op;
+  const Meta* in;
+  int inputs;
+  const Meta* out;  // once inferred
+  Words words;
+  DType type = DType::float32;  // what numbers are stored as, and pointwise rows compute in
+  bool accumulates = false;     // adds to what the result holds
+};
+
+struct Estimate {
+  double flops = 0, bytes = 0;
+};
+
+// ---- records ----
+
+// What the gradient of one input reads: bits of inputs and of results.
+struct Reads {
+  std::uint16_t inputs = 0, results = 0;
+};
+
+enum OpFlags : std::uint16_t {
+  kFunction = 1,     // in the module
+  kMethod = 2,       // of Tensor
+  kWidens = 4,       // 16-bit floats that no kernel takes are computed in float32
+  kWidensAll = 8,    // the same for integers and bool
+  kBroadcasts = 16,  // inputs of fewer or shorter axes are stretched
+  kConstant = 32     // results depend on no input smoothly: they take no part in the graph
+};
+
+inline constexpr int kMaxReads = 4;
+inline constexpr std::uint16_t kAllShapes = 0xffff;
+
+struct OpRecord {
+  const char* name;
+  // "(x: Tensor, axis: int = -1) -> Tensor": operands are the parameters that are tensors or
+  // numbers to compute with, words the others, in order.
+  const char* signature;
+  const char* help;
+  std::uint16_t flags = 0;
+  int results = 1;  // internal ones included, which stand behind those that callers get
+  // Checks and, from metadata alone, says what the results are. Null: the op is its body.
+  void (*infer)(Call& call, Result* results) = nullptr;
+  Estimate (*estimate)(const Call& call) = nullptr;
+  // The op in terms of others: what runs where no kernel does, and what is recorded where the op
+  // has no gradient of its own.
+  void (*body)(const Operand* in, int inputs, Words words, Tensor* out) = nullptr;
+  void (*vjp)(Vjp& call) = nullptr;
+  Reads reads[kMaxReads] = {};  // by input
+  std::uint16_t shapes = 0;     // inputs whose shape the gradient reads
+  const void* row = nullptr;    // of the table that the record was made from
+  mutable OpKernels* kernels = nullptr;       // found on first use
+  mutable const Signature* parsed = nullptr;  // the same
+};
+
+// "x": the name of the parameter that an operand is given by.
+const char* parameter_name(const OpRecord& op, int operand);
+
+// ---- lowerings: from a call to the problem that a device's kernels solve ----
+
+inline constexpr int kMaxProblemBytes = 512;
+
+struct Lowering {
+  const char* op;
+  std::uint32_t problem_bytes;
+  // Null where this device's kernels take the call, else why they do not.
+  const char* (*refuses)(const Call& call);
+  // Fills a zeroed problem with all but addresses, and the addresses in, in the order inputs,
+  // results.
+  void (*set_up)(const Call& call, void* problem);
+  void (*bind)(void* problem, void* const* at);
+  std::uint32_t contiguous = 0;  // inputs that kernels read row-major without gaps
+};
+
+}  // namespace tw

@@ -1,0 +1,42 @@
+// The text of a record's signature, taken apart once: what frontends read arguments by, and what
+// names operands in errors.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/runtime/op.h"
+
+namespace tw {
+
+// How a parameter is written in a signature:
+//   Tensor   Operand (a tensor or a number)   Number   Sequence[Tensor]     operands
+//   int  float  bool  dtype  Shape  Axes (one, several, None for all)       words
+//   'a' | 'b' (the place among the choices is the word)  Generator  Device
+//   grad: whether the results require grad, which frontends see to
+// with `| None` where the argument may be None: an absent operand, or the word kNone.
+enum class ParameterKind : std::uint8_t {
+  tensor, operand, number, tensors, integer, real, flag, dtype, shape, axes, choice, generator,
+  device, grad
+};
+
+struct Parameter {
+  std::string name, type, default_text;
+  ParameterKind kind;
+  bool optional = false;      // takes None
+  bool has_default = false;
+  bool keyword_only = false;
+  int slot = 0;               // among operands, or among words
+  std::vector<std::string> choices;
+  bool is_word() const { return !is_operand() && kind != ParameterKind::grad; }
+  bool is_operand() const { return kind <= ParameterKind::tensors; }
+};
+
+struct Signature {
+  std::vector<Parameter> parameters;
+  std::string returns;
+  int operands = 0, words = 0;
+};
+
+const Signature& signature_of(const OpRecord& op);
+
+}  // namespace tw

@@ -1,0 +1,22 @@
+// What an op accepts where users may write a tensor or a plain number.
+#pragma once
+#include "core/base/scalar.h"
+#include "core/tensor/tensor.h"
+
+namespace tw {
+
+class Operand {
+ public:
+  Operand() : scalar(Scalar::none()) {}
+  Operand(const Tensor& x) : tensor(x), scalar(0) {}
+  Operand(const Scalar& value) : scalar(value) {}
+  Operand(int value) : scalar(value) {}
+  Operand(double value) : scalar(value) {}
+  bool is_tensor() const { return static_cast<bool>(tensor); }
+  // One that was left out.
+  static Operand none() { return Scalar::none(); }
+  Tensor tensor;
+  Scalar scalar;
+};
+
+}  // namespace tw
