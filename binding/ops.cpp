@@ -2,7 +2,6 @@
 #include "binding/module.h"
 #include "core/autograd/node.h"
 #include "core/base/error.h"
-#include "core/ops/clip.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/join.h"
@@ -27,108 +26,6 @@ template <class F> Tensor created(nb::handle device, bool requires_grad, F make)
     fail(ErrorKind::type, "only floating-point tensors can require grad, got ", name_of(y.dtype()));
   set_requires_grad(y, requires_grad);
   return y;
-}
-
-void bind_creation(nb::module_& m) {
-  const auto dtype_default = "dtype"_a = nb::none();
-  const auto or_default = [](std::optional<DType> dtype) { return dtype.value_or(DType::float32); };
-  m.def(
-      "empty",
-      [=](const Shape& shape, std::optional<DType> dtype, nb::handle device, bool requires_grad) {
-        for (std::int64_t extent : shape)
-          if (extent < 0) fail(ErrorKind::value, "empty: shape ", shape, " has a negative extent");
-        return created(device, requires_grad,
-                       [&] { return Tensor::empty(shape, or_default(dtype)); });
-      },
-      "shape"_a, dtype_default, "device"_a = nb::none(), "requires_grad"_a = false,
-      "A tensor with unspecified contents.");
-  m.def(
-      "zeros",
-      [=](const Shape& shape, std::optional<DType> dtype, nb::handle device, bool requires_grad) {
-        return created(device, requires_grad, [&] { return zeros(shape, or_default(dtype)); });
-      },
-      "shape"_a, dtype_default, "device"_a = nb::none(), "requires_grad"_a = false,
-      "A tensor of zeros.");
-  m.def(
-      "ones",
-      [=](const Shape& shape, std::optional<DType> dtype, nb::handle device, bool requires_grad) {
-        return created(device, requires_grad, [&] { return full(shape, 1, or_default(dtype)); });
-      },
-      "shape"_a, dtype_default, "device"_a = nb::none(), "requires_grad"_a = false,
-      "A tensor of ones.");
-  m.def(
-      "full",
-      [](const Shape& shape, const Scalar& value, std::optional<DType> dtype, nb::handle device,
-         bool requires_grad) {
-        return created(device, requires_grad,
-                       [&] { return full(shape, value, dtype.value_or(value.natural_dtype())); });
-      },
-      "shape"_a, "fill_value"_a, "dtype"_a = nb::none(), "device"_a = nb::none(),
-      "requires_grad"_a = false, "A tensor of one value.");
-  m.def(
-      "empty_like",
-      [](const Tensor& x, std::optional<DType> dtype, nb::handle device) {
-        return created(device, false,
-                       [&] { return Tensor::empty(x.shape(), dtype.value_or(x.dtype())); });
-      },
-      "x"_a, "dtype"_a = nb::none(), "device"_a = nb::none(),
-      "Like empty, shape and dtype from x.");
-  m.def(
-      "zeros_like",
-      [](const Tensor& x, std::optional<DType> dtype, nb::handle device) {
-        return created(device, false, [&] { return zeros(x.shape(), dtype.value_or(x.dtype())); });
-      },
-      "x"_a, "dtype"_a = nb::none(), "device"_a = nb::none(),
-      "Like zeros, shape and dtype from x.");
-  m.def(
-      "ones_like",
-      [](const Tensor& x, std::optional<DType> dtype, nb::handle device) {
-        return created(device, false,
-                       [&] { return full(x.shape(), 1, dtype.value_or(x.dtype())); });
-      },
-      "x"_a, "dtype"_a = nb::none(), "device"_a = nb::none(), "Like ones, shape and dtype from x.");
-  m.def(
-      "full_like",
-      [](const Tensor& x, const Scalar& value, std::optional<DType> dtype, nb::handle device) {
-        return created(device, false,
-                       [&] { return full(x.shape(), value, dtype.value_or(x.dtype())); });
-      },
-      "x"_a, "fill_value"_a, "dtype"_a = nb::none(), "device"_a = nb::none(),
-      "Like full, shape and dtype from x.");
-  m.def(
-      "arange",
-      [](const Scalar& start, std::optional<Scalar> stop, const Scalar& step,
-         std::optional<DType> dtype, nb::handle device, bool requires_grad) {
-        const Scalar first = stop ? start : Scalar(0), last = stop ? *stop : start;
-        const bool whole = first.kind <= Scalar::Kind::integer &&
-                           last.kind <= Scalar::Kind::integer && step.kind <= Scalar::Kind::integer;
-        return created(device, requires_grad, [&] {
-          return arange(first, last, step, dtype.value_or(whole ? DType::int64 : DType::float32));
-        });
-      },
-      "start"_a, "stop"_a = nb::none(), "step"_a = 1, "dtype"_a = nb::none(),
-      "device"_a = nb::none(), "requires_grad"_a = false,
-      "start, start + step, ... up to but without stop.");
-  m.def(
-      "linspace",
-      [=](double start, double stop, std::int64_t num, std::optional<DType> dtype,
-          nb::handle device, bool endpoint) {
-        return created(device, false,
-                       [&] { return linspace(start, stop, num, endpoint, or_default(dtype)); });
-      },
-      "start"_a, "stop"_a, "num"_a, dtype_default, "device"_a = nb::none(), "endpoint"_a = true,
-      "num evenly spaced numbers from start to stop.");
-  m.def(
-      "eye",
-      [=](std::int64_t rows, std::optional<std::int64_t> columns, std::int64_t k,
-          std::optional<DType> dtype, nb::handle device) {
-        return created(device, false,
-                       [&] { return eye(rows, columns.value_or(rows), k, or_default(dtype)); });
-      },
-      "n_rows"_a, "n_cols"_a = nb::none(), "k"_a = 0, dtype_default, "device"_a = nb::none(),
-      "Ones on the k-th diagonal, zeros elsewhere.");
-  m.def("tril", tril, "x"_a, "k"_a = 0, "The part of the last two axes on and below diagonal k.");
-  m.def("triu", triu, "x"_a, "k"_a = 0, "The part of the last two axes on and above diagonal k.");
 }
 
 Generator& stream(Generator* generator) { return generator ? *generator : default_generator(); }
@@ -214,30 +111,6 @@ void bind_random(nb::module_& m) {
 
 void bind_shapes(nb::module_& m) {
   m.def(
-      "reshape",
-      [](const Tensor& x, const Shape& shape, std::optional<bool> copy_arg) {
-        return reshape(copy_arg == true ? copy(x) : x, shape, copy_arg != false);
-      },
-      "x"_a, "shape"_a, nb::kw_only(), "copy"_a = nb::none(),
-      "The same elements in another shape; one extent may be -1.");
-  m.def(
-      "permute_dims",
-      [](const Tensor& x, const AxisArgument& axes) { return permute_dims(x, axes.axes); }, "x"_a,
-      "axes"_a, "Axes in another order, as a view.");
-  m.def("broadcast_to", broadcast_to, "x"_a, "shape"_a, "Axes of extent 1 repeated, as a view.");
-  m.def("expand_dims", expand_dims, "x"_a, "axis"_a = 0, "A new axis of extent 1.");
-  m.def(
-      "squeeze", [](const Tensor& x, const AxisArgument& axes) { return squeeze(x, axes.axes); },
-      "x"_a, "axis"_a, "Drops axes of extent 1.");
-  m.def(
-      "flip",
-      [](const Tensor& x, const AxisArgument& axis) {
-        std::vector<std::int64_t> axes = axis.axes;
-        for (int i = 0; axis.none && i < x.rank(); ++i) axes.push_back(i);
-        return flip(x, axes);
-      },
-      "x"_a, "axis"_a = nb::none(), "Order reversed along axes (all by default), as a view.");
-  m.def(
       "concat",
       [](const std::vector<Tensor>& tensors, std::optional<std::int64_t> axis) {
         if (axis) return concat(tensors, *axis);
@@ -247,10 +120,6 @@ void bind_shapes(nb::module_& m) {
       },
       "arrays"_a, "axis"_a = 0, "Tensors joined along an existing axis (None: flattened).");
   m.def("stack", stack, "arrays"_a, "axis"_a = 0, "Tensors joined along a new axis.");
-  m.def(
-      "astype",
-      [](const Tensor& x, DType dtype, bool always_copy) { return astype(x, dtype, always_copy); },
-      "x"_a, "dtype"_a, nb::kw_only(), "copy"_a = true, "x converted to another dtype.");
   m.def("take", take, "x"_a, "indices"_a, "axis"_a = 0,
         "Elements at integer indices along an axis.");
   m.def(
@@ -295,61 +164,6 @@ void bind_shapes(nb::module_& m) {
         return *type;
       },
       "The common type of tensors, dtypes and (weak) numbers.");
-}
-
-Axes axes_of(const AxisArgument& axis) { return axis.none ? Axes() : Axes(axis.axes); }
-
-template <class F>
-void bind_reduction(nb::module_& m, const char* name, F function, const char* doc) {
-  const auto call = [function](const Tensor& x, const AxisArgument& axis, bool keepdims) {
-    return function(x, axes_of(axis), keepdims);
-  };
-  m.def(name, call, "x"_a, "axis"_a = nb::none(), "keepdims"_a = false, doc);
-  method(name, call, "axis"_a = nb::none(), "keepdims"_a = false, doc);
-}
-
-template <class F> void bind_sum(nb::module_& m, const char* name, F function, const char* doc) {
-  const auto call = [function](const Tensor& x, const AxisArgument& axis, bool keepdims,
-                               std::optional<DType> dtype) {
-    return function(x, axes_of(axis), keepdims, dtype);
-  };
-  m.def(name, call, "x"_a, "axis"_a = nb::none(), "keepdims"_a = false, "dtype"_a = nb::none(),
-        doc);
-  method(name, call, "axis"_a = nb::none(), "keepdims"_a = false, "dtype"_a = nb::none(), doc);
-}
-
-template <class F> void bind_arg(nb::module_& m, const char* name, F function, const char* doc) {
-  m.def(name, function, "x"_a, "axis"_a = nb::none(), "keepdims"_a = false, doc);
-  method(name, function, "axis"_a = nb::none(), "keepdims"_a = false, doc);
-}
-
-void bind_reductions(nb::module_& m) {
-  bind_sum(m, "sum", sum, "Sum over all or some axes; of integers in 64 bits.");
-  bind_sum(m, "prod", prod, "Product over all or some axes; of integers in 64 bits.");
-  bind_reduction(m, "mean", mean, "Mean over all or some axes, in x's floating type.");
-  bind_reduction(m, "max", max, "Largest element; NaN where there is one.");
-  bind_reduction(m, "min", min, "Smallest element; NaN where there is one.");
-  bind_reduction(m, "any", any, "Whether any element is nonzero.");
-  bind_reduction(m, "all", all, "Whether all elements are nonzero.");
-  bind_reduction(m, "logsumexp", logsumexp, "log(sum(exp(x))) without overflow.");
-  bind_arg(m, "argmax", argmax,
-           "Index of the first largest element (of the flattened x by default).");
-  bind_arg(m, "argmin", argmin,
-           "Index of the first smallest element (of the flattened x by default).");
-  const auto variance = [](const Tensor& x, const AxisArgument& axis, double correction,
-                           bool keepdims) { return var(x, axes_of(axis), correction, keepdims); };
-  const auto deviation = [](const Tensor& x, const AxisArgument& axis, double correction,
-                            bool keepdims) {
-    return standard_deviation(x, axes_of(axis), correction, keepdims);
-  };
-  m.def("var", variance, "x"_a, "axis"_a = nb::none(), "correction"_a = 0.0, "keepdims"_a = false,
-        "Variance; correction is taken off the number of elements.");
-  m.def("std", deviation, "x"_a, "axis"_a = nb::none(), "correction"_a = 0.0, "keepdims"_a = false,
-        "Standard deviation; correction is taken off the number of elements.");
-  method("var", variance, "axis"_a = nb::none(), "correction"_a = 0.0, "keepdims"_a = false,
-         "Variance.");
-  method("std", deviation, "axis"_a = nb::none(), "correction"_a = 0.0, "keepdims"_a = false,
-         "Standard deviation.");
 }
 
 Reduction read_reduction(const std::string& name, const char* op) {
@@ -397,22 +211,13 @@ void bind_network(nb::module_& m) {
         return mse_loss(x, y, how);
       },
       "x"_a, "y"_a, "reduction"_a = "mean", "Squared differences, averaged by default.");
-  nb::delattr(m, "clip");  // the table's row, which this one adds optional bounds to
-  const auto limited = [](const Tensor& x, std::optional<Operand> low,
-                          std::optional<Operand> high) { return clip_between(x, low, high); };
-  m.def("clip", limited, "x"_a, "min"_a = nb::none(), "max"_a = nb::none(),
-        "x limited to the range from min to max.");
-  method("clip", limited, "min"_a = nb::none(), "max"_a = nb::none(),
-         "Limited to the range from min to max.");
 }
 
 }  // namespace
 
 void bind_ops(nb::module_& m) {
-  bind_creation(m);
   bind_random(m);
   bind_shapes(m);
-  bind_reductions(m);
   bind_network(m);
 }
 

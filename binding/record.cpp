@@ -12,8 +12,23 @@ namespace {
 
 using Kind = ParameterKind;
 
-nb::object evaluated(const std::string& text) {
-  return nb::module_::import_("ast").attr("literal_eval")(text);
+// A default as Python has it.
+nb::object evaluated(const Parameter& p) {
+  const std::string& text = p.default_text;
+  if (text == "None") return nb::none();
+  switch (p.kind) {
+    case Kind::flag:
+    case Kind::grad: return nb::bool_(text == "True");
+    case Kind::real: return nb::float_(std::stod(text));
+    case Kind::choice: return nb::str(text.substr(1, text.size() - 2).c_str());
+    case Kind::shape: return nb::make_tuple();
+    case Kind::dtype: {
+      DType dtype;
+      const nb::str name(text.c_str());
+      return read_dtype(name.ptr(), dtype) ? nb::steal(wrap_dtype(dtype)) : nb::none();
+    }
+    default: return nb::int_(std::stoll(text));
+  }
 }
 
 // A type as nanobind writes it.
@@ -68,6 +83,11 @@ bool read_real(PyObject* object, double& out) {
     return false;
   }
   return true;
+}
+
+// The default of a number: whole ones are all there are.
+Operand defaults_operand(const Parameter& p) {
+  return Scalar(static_cast<std::int64_t>(std::stoll(p.default_text)));
 }
 
 // The alternatives of a parameter that takes one of some words.
@@ -151,6 +171,7 @@ RecordFunction::RecordFunction(const OpRecord& op, bool method)
   for (const Parameter& p : signature_.parameters) {
     names_.push_back(PyUnicode_InternFromString(p.name.c_str()));
     positional_ += !p.keyword_only;
+    variadic_ |= p.kind == Kind::tensors;
     if (p.is_word()) defaults_[static_cast<std::size_t>(p.slot)] = default_word(p);
   }
 }
@@ -169,12 +190,7 @@ nb::tuple RecordFunction::native_signature() const {
     text += p.name + ": " + annotation(p);
     if (!p.has_default) continue;
     text += " = \\" + std::to_string(defaults.size());
-    DType dtype;
-    const nb::str named(p.default_text.c_str());
-    if (p.kind == Kind::dtype && p.default_text != "None" && read_dtype(named.ptr(), dtype))
-      defaults.append(nb::steal(wrap_dtype(dtype)));
-    else
-      defaults.append(evaluated(p.default_text));
+    defaults.append(evaluated(p));
   }
   text += ") -> " + signature_.returns;
   return nb::make_tuple(nb::str(text.c_str()), nb::str(op_.help), nb::tuple(defaults));
@@ -224,13 +240,14 @@ RecordFunction::Outcome RecordFunction::call(PyObject* const* args, std::size_t 
   if (bound != Outcome::done) return bound;
   WordList words(signature_.words);
   for (int i = 0; i < signature_.words; ++i) words.set(i, defaults_[static_cast<std::size_t>(i)]);
-  Operand few[3];
+  Operand few[kMaxOperands];
   std::vector<Tensor> many;
   bool requires_grad = false;
   for (std::size_t i = 0; i < names_.size(); ++i) {
     const Parameter& p = signature_.parameters[i];
     if (!given[i]) {
       if (!p.has_default) return Outcome::refused;
+      if (p.is_operand() && p.default_text != "None") few[p.slot] = defaults_operand(p);
       continue;
     }
     if (p.kind == Kind::tensors) {
@@ -245,7 +262,7 @@ RecordFunction::Outcome RecordFunction::call(PyObject* const* args, std::size_t 
     }
   }
   Tensor out[kMaxResults];
-  if (many.empty()) {
+  if (!variadic_) {
     apply(op_, few, signature_.operands, words, out);
   } else {
     const std::vector<Operand> operands(many.begin(), many.end());

@@ -27,7 +27,7 @@ class RecordFunction {
                PyObject** result) const;
 
  private:
-  static constexpr int kMaxParameters = 12;
+  static constexpr int kMaxParameters = 12, kMaxOperands = 4;
   int place_of(PyObject* keyword) const;
   Outcome bind(PyObject* const* args, std::size_t count, PyObject* keywords,
                PyObject** given) const;
@@ -35,6 +35,7 @@ class RecordFunction {
   const OpRecord& op_;
   const Signature& signature_;
   const bool method_;
+  bool variadic_ = false;  // takes a sequence of tensors
   std::size_t positional_;         // parameters that may be given by place
   std::vector<PyObject*> names_;   // interned, by parameter
   std::vector<Word> defaults_;     // of the words

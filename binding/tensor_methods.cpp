@@ -15,8 +15,6 @@ using namespace nb::literals;
 
 namespace {
 
-std::vector<std::int64_t> as_vector(const Dims& dims) { return {dims.begin(), dims.end()}; }
-
 Tensor transpose_last(const Tensor& x) {
   if (x.rank() < 2) fail(ErrorKind::value, "mT: needs at least 2 dimensions, got ", x.shape());
   return swap_axes(x, x.rank() - 2, x.rank() - 1);
@@ -110,7 +108,6 @@ void bind_conversions() {
   method(
       "astype", [](const Tensor& x, DType dtype) { return astype(x, dtype); }, "dtype"_a,
       "Converted to another dtype; itself where it has it.");
-  method("copy", copy, "The same values in fresh row-major memory.");
   method("contiguous", contiguous, "Itself where row-major, else a copy.");
   method(
       "numpy",
@@ -154,30 +151,12 @@ void bind_conversions() {
 
 void bind_views() {
   method(
-      "reshape", [](const Tensor& x, const Shape& shape) { return reshape(x, shape); }, "shape"_a,
-      "The same elements in another shape.");
-  method(
-      "permute_dims",
-      [](const Tensor& x, const Dims& axes) { return permute_dims(x, as_vector(axes)); }, "axes"_a,
-      "Axes in another order, as a view.");
-  method(
       "transpose",
       [](const Tensor& x, int a, int b) {
         return swap_axes(x, normalize_axis(a, x.rank(), "transpose"),
                          normalize_axis(b, x.rank(), "transpose"));
       },
       "axis0"_a, "axis1"_a, "Two axes swapped, as a view.");
-  method("broadcast_to", broadcast_to, "shape"_a, "Axes of extent 1 repeated, as a view.");
-  method("expand_dims", expand_dims, "axis"_a, "A new axis of extent 1.");
-  method(
-      "squeeze",
-      [](const Tensor& x, const AxisArgument& axis) {
-        std::vector<std::int64_t> axes = axis.axes;
-        for (int i = 0; axis.none && i < x.rank(); ++i)
-          if (x.size(i) == 1) axes.push_back(i);
-        return squeeze(x, axes);
-      },
-      "axis"_a = nb::none(), "Without the axes of extent 1.");
   method(
       "flatten",
       [](const Tensor& x, int start, int end) {

@@ -24,7 +24,8 @@ struct Edge {
   std::uint32_t shape_at = 0;    // in an OpNode's words, where the input's shape is kept
   bool wanted() const { return node || leaf; }
   static Edge of(const Tensor& x) {
-    if (!x || !x.requires_grad()) return {};
+    if (!x) return {};
+    if (!x.requires_grad()) return Edge{nullptr, Tensor(), 0, x.dtype()};
     return x.is_leaf() ? Edge{nullptr, x, 0, x.dtype()}
                        : Edge{x->grad_fn, Tensor(), x->result, x.dtype()};
   }

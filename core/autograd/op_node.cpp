@@ -54,39 +54,49 @@ template <class T> T* at(OpNode* node, std::uint32_t offset) {
   return reinterpret_cast<T*>(reinterpret_cast<char*>(node) + offset);
 }
 
-bool keeps_shape(const OpRecord& record, int input, const Tensor& x, const Shape& result) {
-  if (record.shapes == kAllShapes || (input < 16 && (record.shapes >> input & 1))) return true;
-  return (record.flags & kBroadcasts) && !(x.shape() == result);
+int bits_of(std::uint16_t mask) { return std::popcount(mask); }
+
+// Whether the node keeps the shape of an input.
+bool keeps_shape(const OpRecord& record, int input, const TensorHeader& x, const Shape& result) {
+  if (record.shapes) return record.shapes == kAllShapes || (record.shapes >> input & 1);
+  return (record.flags & kBroadcasts) && !(x.shape == result);
 }
 
-Reads reads_of(const OpRecord& record, const Operand* in, int inputs) {
+// What a node has to keep of a call.
+struct Kept {
+  std::uint16_t tensors = 0, numbers = 0, results = 0;  // bits
+  int shape_words = 0;
+
+  Kept(const OpRecord& record, const Operand* in, int inputs, const Shape& result) {
+    const Reads reads = OpNode::reads_of(record, in, inputs);
+    results = reads.results;
+    for (int i = 0; i < inputs; ++i) {
+      const TensorHeader* x = in[i].tensor.get();
+      if (x && keeps_shape(record, i, *x, result)) shape_words += 1 + x->shape.rank();
+      if (i < 16 && (reads.inputs >> i & 1))
+        (x ? tensors : numbers) |= static_cast<std::uint16_t>(1 << i);
+    }
+  }
+};
+
+}  // namespace
+
+Reads OpNode::reads_of(const OpRecord& record, const Operand* in, int inputs) {
   Reads reads;
   for (int i = 0; i < inputs && i < kMaxReads; ++i) {
-    if (!in[i].is_tensor() || !in[i].tensor.requires_grad()) continue;
+    const TensorHeader* x = in[i].tensor.get();
+    if (!x || !x->requires_grad) continue;
     reads.inputs |= record.reads[i].inputs;
     reads.results |= record.reads[i].results;
   }
   return reads;
 }
 
-}  // namespace
-
-OpNode* OpNode::create(const OpRecord& record, const Operand* in, int inputs, Words words,
-                       const Shape& result) {
-  const Reads reads = reads_of(record, in, inputs);
-  std::uint16_t saved = 0, numbers = 0;
-  int shape_words = 0;
-  for (int i = 0; i < inputs; ++i) {
-    const bool read = i < 16 && (reads.inputs >> i & 1);
-    if (in[i].is_tensor()) {
-      if (read) saved |= static_cast<std::uint16_t>(1 << i);
-      if (keeps_shape(record, i, in[i].tensor, result)) shape_words += 1 + in[i].tensor.rank();
-    } else if (read) {
-      numbers |= static_cast<std::uint16_t>(1 << i);
-    }
-  }
-  const Layout layout(inputs, record.results, std::popcount(saved) + std::popcount(reads.results),
-                      std::popcount(numbers), words.count + shape_words);
+Ref<NodeBase> OpNode::create(const OpRecord& record, const Operand* in, int inputs, Words words,
+                             const Shape& result) {
+  const Kept kept(record, in, inputs, result);
+  const Layout layout(inputs, record.results, bits_of(kept.tensors) + bits_of(kept.results),
+                      bits_of(kept.numbers), words.count + kept.shape_words);
   auto* node = new (take(layout.bytes)) OpNode(record, layout.bytes);
   node->inputs = inputs;
   node->results = static_cast<std::uint8_t>(record.results);
@@ -94,53 +104,56 @@ OpNode* OpNode::create(const OpRecord& record, const Operand* in, int inputs, Wo
   node->places = at<ResultPlace>(node, layout.places);
   node->saved = at<SavedTensor>(node, layout.saved);
   node->scalars = at<Scalar>(node, layout.scalars);
-  Word* const kept = at<Word>(node, layout.words);
-  node->words = {kept, words.count};
-  node->saved_inputs = saved | numbers;
-  node->saved_results = reads.results;
-  node->numbers = numbers;
-  for (int i = 0; i < words.count; ++i) kept[i] = words.at[i];
+  node->saved_inputs = kept.tensors | kept.numbers;
+  node->saved_results = kept.results;
+  node->numbers = kept.numbers;
+  Word* const all_words = at<Word>(node, layout.words);
+  node->words = {all_words, words.count};
+  for (int i = 0; i < words.count; ++i) all_words[i] = words.at[i];
   for (int i = 0; i < record.results; ++i) new (&node->places[i]) ResultPlace();
-  for (int i = 0; i < node->saved_count(); ++i) new (&node->saved[i]) SavedTensor();
   for (int i = 0; i < inputs; ++i) new (&node->edges[i]) Edge(Edge::of(in[i].tensor));
-  const Ref<NodeBase> owner(node);  // saving raises where a checkpoint runs otherwise than before
-  int end = words.count, tensor = 0, number = 0;
-  for (int i = 0; i < inputs; ++i) {
-    const Tensor& x = in[i].tensor;
-    if (x) {
-      node->edges[i].dtype = x.dtype();
-      if (keeps_shape(record, i, x, result)) {
-        node->edges[i].shape_at = static_cast<std::uint32_t>(end + 1);
-        kept[end++] = x.rank();
-        for (const std::int64_t extent : x.shape()) kept[end++] = extent;
-      }
-    }
-    if (i >= 16) continue;
-    if (saved >> i & 1) node->saved[tensor++] = SavedTensor(x);
-    if (numbers >> i & 1) node->scalars[number++] = in[i].scalar;
-  }
-  ++node->references;
-  return node;
+  if (kept.shape_words) node->keep_shapes(in, result);
+  for (int i = 0; i < node->saved_count(); ++i) new (&node->saved[i]) SavedTensor();
+  return Ref<NodeBase>(node);
 }
 
-void OpNode::save_results(const Tensor* out) {
-  int at = std::popcount(static_cast<std::uint16_t>(saved_inputs & ~numbers));
-  for (int i = 0; i < results; ++i)
+void OpNode::keep_shapes(const Operand* in, const Shape& result) {
+  Word* const all_words = const_cast<Word*>(words.at);
+  int end = words.count;
+  for (int i = 0; i < inputs; ++i) {
+    const TensorHeader* x = in[i].tensor.get();
+    if (!x || !keeps_shape(record, i, *x, result)) continue;
+    edges[i].shape_at = static_cast<std::uint32_t>(end + 1);
+    all_words[end++] = x->shape.rank();
+    for (const std::int64_t extent : x->shape) all_words[end++] = extent;
+  }
+}
+
+// Saving raises where a checkpointed function saves other values than before.
+void OpNode::save(const Operand* in, const Tensor* out) {
+  int at = 0, number = 0;
+  for (int i = 0; saved_inputs >> i; ++i) {
+    if (!(saved_inputs >> i & 1)) continue;
+    if (numbers >> i & 1)
+      scalars[number++] = in[i].scalar;
+    else
+      saved[at++] = SavedTensor(in[i].tensor);
+  }
+  for (int i = 0; saved_results >> i; ++i)
     if (saved_results >> i & 1) saved[at++] = SavedTensor::result(out[i], i);
 }
 
 void OpNode::record_call(const OpRecord& record, const Operand* in, int inputs, Words words,
                          const Tensor* out) {
-  OpNode* const node = create(record, in, inputs, words, out[0].shape());
-  const Ref<NodeBase> owner = Ref<NodeBase>::adopt(node);
-  node->save_results(out);
+  const Ref<NodeBase> owner = create(record, in, inputs, words, out[0].shape());
+  OpNode* const node = static_cast<OpNode*>(owner.get());
+  if (node->saved_inputs | node->saved_results) node->save(in, out);
   for (int i = 0; i < record.results; ++i)
-    if (out[i] && is_floating(out[i].dtype())) attach(out[i], node, i);
+    if (is_floating(out[i].dtype())) attach(out[i], node, i);
 }
 
 int OpNode::saved_count() const {
-  return std::popcount(static_cast<std::uint16_t>(saved_inputs & ~numbers)) +
-         std::popcount(saved_results);
+  return bits_of(static_cast<std::uint16_t>(saved_inputs & ~numbers)) + bits_of(saved_results);
 }
 
 void OpNode::operator delete(OpNode* node, std::destroying_delete_t) noexcept {

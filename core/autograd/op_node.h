@@ -20,12 +20,13 @@ struct OpNode final : Node {
   // before anything is changed.
   static void record_call(const OpRecord& record, const Operand* in, int inputs, Words words,
                           const Tensor* out);
-  // The same in two steps, for in-place calls: what `in` holds is saved before it is overwritten.
-  static OpNode* create(const OpRecord& record, const Operand* in, int inputs, Words words,
-                        const Shape& result);
-  void save_results(const Tensor* out);
-  // The reads of all gradients that are wanted.
-  Reads wanted_reads() const;
+  // The same in two steps, for in-place calls: the edges before the write, what is saved behind it,
+  // where `in` has copies of what was overwritten.
+  static Ref<NodeBase> create(const OpRecord& record, const Operand* in, int inputs, Words words,
+                              const Shape& result);
+  void save(const Operand* in, const Tensor* out);
+  // What the gradients of those operands read that take part in the graph.
+  static Reads reads_of(const OpRecord& record, const Operand* in, int inputs);
 
   void apply(const Tensor* g, Tensor* dx) override;
   void release() override;
@@ -36,6 +37,7 @@ struct OpNode final : Node {
   OpNode(const OpRecord& record, std::uint32_t bytes) : Node(record.name), record(record), bytes(bytes) {}
   ~OpNode() override = default;
   int saved_count() const;
+  void keep_shapes(const Operand* in, const Shape& result);
 };
 
 // One use of a record's gradient rule.

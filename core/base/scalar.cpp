@@ -36,6 +36,7 @@ template <int exponent_bits, int mantissa_bits> std::uint16_t narrowed(double va
   constexpr std::uint16_t kInfinity = ((1 << exponent_bits) - 1) << mantissa_bits;
   const auto sign = static_cast<std::uint16_t>(std::signbit(value) << 15);
   const double size = std::abs(value);
+  if (size == 0) return sign;
   if (std::isnan(size)) return sign | kInfinity | 1 << (mantissa_bits - 1);
   int exponent;  // of a number in [1, 2); denormals are counted in steps of the least normal one's
   std::frexp(size, &exponent);

@@ -1,10 +1,14 @@
 // Strided copies: loop order, transposes and sharing between threads, over the kernels of one row.
 #include "core/cpu/convert.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <cstring>
+#include <new>
 
 #include "core/cpu/isa.h"
-#include "core/runtime/registry.h"
+#include "core/cpu/lowering.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -197,25 +201,171 @@ int transposed_loop(const Nest& nest) {
   return best == nest.rank - 1 ? -1 : best;
 }
 
+// ---- the ops' kernels and lowerings ----
+
+struct CopyProblem {
+  DType from, to;
+  Shape shape;
+  Strides x_strides, y_strides;
+  const void* x;
+  void* y;
+};
+
+Strides strides_of(const Meta& y) { return y.strides ? *y.strides : contiguous_strides(*y.shape); }
+
+// From input `which`, which broadcasts to the result.
+template <int which> void set_up_copy(const Call& call, void* problem) {
+  const Meta &x = call.in[which], &y = call.out[0];
+  CopyProblem& p = *new (problem) CopyProblem;
+  p.from = x.dtype;
+  p.to = y.dtype;
+  p.shape = *y.shape;
+  p.y_strides = strides_of(y);
+  const int lead = y.rank() - x.rank();
+  p.x_strides = Strides(y.rank(), 0);
+  for (int i = 0; i < x.rank(); ++i)
+    if (x.size(i) != 1 || y.size(lead + i) == 1) p.x_strides[lead + i] = (*x.strides)[i];
+}
+template <int which, int inputs> void bind_copy(void* problem, void* const* at) {
+  CopyProblem& p = *static_cast<CopyProblem*>(problem);
+  p.x = at[which];
+  p.y = at[inputs];
+}
 void run_copy(const void* problem) {
   const auto& p = *static_cast<const CopyProblem*>(problem);
   copy_strided(p.from, p.to, p.shape, p.x, p.x_strides, p.y, p.y_strides);
 }
-bool accepts_copy(const void*, std::string*) { return true; }
 double copy_cost_ns(const void* problem) {
   const auto& p = *static_cast<const CopyProblem*>(problem);
   constexpr double bytes_per_ns = 10;  // one core, reading and writing memory
   return 50 + element_count(p.shape) * double(size_of(p.from) + size_of(p.to)) / bytes_per_ns;
 }
-constexpr Kernel copy_kernel = {"copy",
-                                "vector",
-                                "cpu",
-                                Precision::ieee,
-                                "loops ordered by stride, transposes through registers",
-                                accepts_copy,
-                                copy_cost_ns,
-                                run_copy};
-[[maybe_unused]] const bool registered = (register_kernel(&copy_kernel), true);
+
+// A run of bytes of one value.
+struct FillProblem {
+  DType dtype;
+  int64_t count;
+  const void* value;
+  void* y;
+};
+void set_up_fill(const Call& call, void* problem) {
+  *static_cast<FillProblem*>(problem) = {call.out[0].dtype, call.out[0].count, nullptr, nullptr};
+}
+void bind_zeros(void* problem, void* const* at) { static_cast<FillProblem*>(problem)->y = at[0]; }
+void bind_full(void* problem, void* const* at) {
+  static_cast<FillProblem*>(problem)->value = at[0];
+  static_cast<FillProblem*>(problem)->y = at[1];
+}
+void run_zeros(const void* problem) {
+  const auto& p = *static_cast<const FillProblem*>(problem);
+  std::memset(p.y, 0, static_cast<std::size_t>(p.count) * size_of(p.dtype));
+}
+void run_full(const void* problem) {
+  const auto& p = *static_cast<const FillProblem*>(problem);
+  copy_strided(p.dtype, p.dtype, Shape{p.count}, p.value, Strides{0}, p.y, Strides{1});
+}
+double fill_cost_ns(const void* problem) {
+  const auto& p = *static_cast<const FillProblem*>(problem);
+  constexpr double bytes_per_ns = 16;  // one core, writing memory
+  return 20 + static_cast<double>(p.count) * size_of(p.dtype) / bytes_per_ns;
+}
+
+// Zeros, and a window of them that is a copy.
+struct UnsliceProblem {
+  FillProblem all;
+  CopyProblem window;
+  int64_t offset_bytes;
+};
+void set_up_unslice(const Call& call, void* problem) {
+  UnsliceProblem& p = *new (problem) UnsliceProblem;
+  const Meta &x = call.in[0], &y = call.out[0];
+  set_up_fill(call, &p.all);
+  p.window.from = p.window.to = x.dtype;
+  p.window.shape = *x.shape;
+  p.window.x_strides = *x.strides;
+  const Strides whole = contiguous_strides(*y.shape);
+  const List ranges = call.words.list(0);
+  int64_t offset = 0;
+  for (int i = 0; i < y.rank(); ++i) {
+    if (x.size(i) > 0) offset += ranges[3 * i] * whole[i];
+    p.window.y_strides.push_back(whole[i] * ranges[3 * i + 1]);
+  }
+  p.offset_bytes = offset * static_cast<int64_t>(size_of(x.dtype));
+}
+void bind_unslice(void* problem, void* const* at) {
+  UnsliceProblem& p = *static_cast<UnsliceProblem*>(problem);
+  p.window.x = at[0];
+  p.all.y = at[1];
+  p.window.y = static_cast<char*>(at[1]) + p.offset_bytes;
+}
+void run_unslice(const void* problem) {
+  const auto& p = *static_cast<const UnsliceProblem*>(problem);
+  run_zeros(&p.all);
+  run_copy(&p.window);
+}
+
+// start, start + step, ..., in int64 or uint64 modulo 2^64, or in float64; then as the result's type.
+// The last one of a range with its end is that end.
+struct SequenceProblem {
+  DType dtype;
+  int64_t count;
+  bool whole, ends, floors;
+  int64_t start, step;
+  double real_start, real_step, real_stop;
+  void* y;
+};
+void set_up_sequence(const Call& call, void* problem) {
+  const Words& w = call.words;
+  *static_cast<SequenceProblem*>(problem) = {call.out[0].dtype, w[0],      w.flag(2), w.flag(3),
+                                             w.flag(4),         w[5],      w[6],      w.real(5),
+                                             w.real(6),         w.real(7), nullptr};
+}
+void bind_sequence(void* problem, void* const* at) {
+  static_cast<SequenceProblem*>(problem)->y = at[0];
+}
+template <class T, class F> void fill_sequence(const SequenceProblem& p, F&& value) {
+  constexpr int64_t kBlock = 512;  // elements staged at once
+  T block[kBlock];
+  const int64_t size = size_of(p.dtype);
+  for (int64_t at = 0; at < p.count; at += kBlock) {
+    const int64_t n = std::min(kBlock, p.count - at);
+    for (int64_t i = 0; i < n; ++i) block[i] = value(at + i);
+    convert_elements(DTypeOf<T>::value, p.dtype, n, block, sizeof(T),
+                     static_cast<char*>(p.y) + at * size, size);
+  }
+}
+void run_sequence(const void* problem) {
+  const auto& p = *static_cast<const SequenceProblem*>(problem);
+  const auto whole = [&](int64_t i) {
+    return static_cast<std::uint64_t>(p.start) +
+           static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(p.step);
+  };
+  if (p.whole && p.dtype == DType::uint64) return fill_sequence<std::uint64_t>(p, whole);
+  if (p.whole)
+    return fill_sequence<int64_t>(p, [&](int64_t i) { return static_cast<int64_t>(whole(i)); });
+  fill_sequence<double>(p, [&](int64_t i) {
+    const bool last = p.ends && i == p.count - 1 && i > 0;
+    const double x = last ? p.real_stop : p.real_start + static_cast<double>(i) * p.real_step;
+    return p.floors ? std::floor(x) : x;
+  });
+}
+
+constexpr char kCopyHelp[] = "loops ordered by stride, transposes through registers";
+[[maybe_unused]] const bool registered =
+    add_kernel<CopyProblem>("copy", kCopyHelp, nullptr, set_up_copy<0>, bind_copy<0, 1>,
+                            copy_cost_ns, run_copy) &&
+    add_kernel<CopyProblem>("astype", kCopyHelp, nullptr, set_up_copy<0>, bind_copy<0, 1>,
+                            copy_cost_ns, run_copy) &&
+    add_kernel<CopyProblem>("assign", kCopyHelp, nullptr, set_up_copy<1>, bind_copy<1, 2>,
+                            copy_cost_ns, run_copy) &&
+    add_kernel<FillProblem>("zeros", "one run of bytes", nullptr, set_up_fill, bind_zeros,
+                            fill_cost_ns, run_zeros) &&
+    add_kernel<FillProblem>("full", "one value in vectors", nullptr, set_up_fill, bind_full,
+                            fill_cost_ns, run_full) &&
+    add_kernel<UnsliceProblem>("unslice", "zeros, then a strided copy", nullptr, set_up_unslice,
+                               bind_unslice, nullptr, run_unslice) &&
+    add_kernel<SequenceProblem>("sequence", "blocks in the first-level cache, converted", nullptr,
+                                set_up_sequence, bind_sequence, nullptr, run_sequence);
 
 }  // namespace
 

@@ -32,14 +32,4 @@ void convert_elements(DType from, DType to, std::int64_t n, const void* x,
 void copy_strided(DType from, DType to, const Shape& shape, const void* x, const Strides& x_strides,
                   void* y, const Strides& y_strides);
 
-// What the registered kernels of op "copy" take.
-struct CopyProblem {
-  DType from, to;
-  Shape shape;
-  const void* x;
-  Strides x_strides;
-  void* y;
-  Strides y_strides;
-};
-
 }  // namespace tw

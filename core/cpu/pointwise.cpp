@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/error.h"
 #include "core/cpu/convert.h"
 #include "core/cpu/isa.h"
-#include "core/runtime/registry.h"
+#include "core/cpu/lowering.h"
+#include "core/cpu/reduce.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -93,57 +95,21 @@ struct Lane {
   std::int64_t step_bytes() const { return stride * static_cast<std::int64_t>(size_of(dtype)); }
 };
 
-// The problem with axes merged: operand 0 is y.
-struct Plan {
-  const PointwiseProblem& problem;
-  int operands;
-  int rank = 0;
-  std::int64_t extent[kMaxRank];
-  std::int64_t stride[kMaxOperands][kMaxRank];
+using Problem = PointwiseProblem;
 
-  explicit Plan(const PointwiseProblem& p) : problem(p), operands(p.inputs + 1) {
-    for (int axis = 0; axis < p.shape.rank(); ++axis) push(axis);
-    if (rank == 0) {
-      extent[0] = 1;
-      for (int k = 0; k < operands; ++k) stride[k][0] = 1;
-      rank = 1;
-    }
-  }
-
-  std::int64_t stride_of(int operand, int axis) const {
-    return operand == 0 ? problem.y_strides[axis] : problem.input[operand - 1].strides[axis];
-  }
-
-  // Appends an axis, merged into the previous one where every operand allows.
-  void push(int axis) {
-    const std::int64_t n = problem.shape[axis];
-    if (n == 1) return;
-    bool merges = rank > 0;
-    for (int k = 0; k < operands && merges; ++k)
-      merges = stride[k][rank - 1] == n * stride_of(k, axis);
-    const int at = merges ? rank - 1 : rank++;
-    extent[at] = merges ? extent[at] * n : n;
-    for (int k = 0; k < operands; ++k) stride[k][at] = stride_of(k, axis);
-  }
-
-  Lane lane(int operand) const {
-    if (operand == 0) return {static_cast<char*>(problem.y), problem.y_dtype, stride[0][rank - 1]};
-    const PointwiseOperand& input = problem.input[operand - 1];
-    return {static_cast<char*>(const_cast<void*>(input.data)), input.dtype,
-            stride[operand][rank - 1]};
-  }
-};
+Lane lane(const Problem& p, int operand) {
+  return {static_cast<char*>(p.data[operand]), p.dtype[operand], p.stride[operand][p.rank - 1]};
+}
 
 // Runs the kernel along one axis.
 class Row {
  public:
-  explicit Row(const PointwiseProblem& p)
+  explicit Row(const Problem& p)
       : fn_(p.fn),
-        inputs_(p.inputs),
+        inputs_(p.operands - 1),
         compute_(dtype_of(p.type)),
-        result_(p.y_dtype == DType::bool_ && p.type != ComputeType::u8 ? DType::bool_ : compute_),
-        stream_(element_count(p.shape) * static_cast<std::int64_t>(size_of(p.y_dtype)) >=
-                kStreamBytes) {}
+        result_(p.dtype[0] == DType::bool_ && p.type != ComputeType::u8 ? DType::bool_ : compute_),
+        stream_(p.count * static_cast<std::int64_t>(size_of(p.dtype[0])) >= kStreamBytes) {}
 
   void run(const Lane* lanes, std::int64_t n) {
     const void* in[kMaxPointwiseInputs];
@@ -212,59 +178,189 @@ class Row {
 };
 
 // Units are pieces of the innermost axis; a unit's number gives its position on the outer axes.
-void run_units(const Plan& plan, std::int64_t piece, std::int64_t pieces, std::int64_t begin,
+void run_units(const Problem& p, std::int64_t piece, std::int64_t pieces, std::int64_t begin,
                std::int64_t end) {
-  Row row(plan.problem);
-  const std::int64_t inner = plan.extent[plan.rank - 1];
+  Row row(p);
+  const std::int64_t inner = p.extent[p.rank - 1];
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t from = unit % pieces * piece;
     Lane lanes[kMaxOperands];
-    for (int k = 0; k < plan.operands; ++k) {
-      Lane lane = plan.lane(k);
-      std::int64_t offset = from * lane.stride;
+    for (int k = 0; k < p.operands; ++k) {
+      Lane moved = lane(p, k);
+      std::int64_t offset = from * moved.stride;
       std::int64_t outer = unit / pieces;
-      for (int axis = plan.rank - 2; axis >= 0; --axis) {
-        offset += outer % plan.extent[axis] * plan.stride[k][axis];
-        outer /= plan.extent[axis];
+      for (int axis = p.rank - 2; axis >= 0; --axis) {
+        offset += outer % p.extent[axis] * p.stride[k][axis];
+        outer /= p.extent[axis];
       }
-      lane.data += offset * static_cast<std::int64_t>(size_of(lane.dtype));
-      lanes[k] = lane;
+      moved.data += offset * static_cast<std::int64_t>(size_of(moved.dtype));
+      lanes[k] = moved;
     }
     row.run(lanes, std::min(piece, inner - from));
   }
 }
 
-// Every row is an op of the registry, with this one kernel.
-[[maybe_unused]] const bool registered = [] {
-  static Kernel kernels[kPointwiseOps];
-  for (int i = 0; i < kPointwiseOps; ++i) {
-    kernels[i] = {
-        kPointwiseRows[i].name,
-        "vector",
-        "cpu",
-        Precision::ieee,
-        "the table row's formula over the vectors of the instruction set",
-        [](const void*, std::string*) { return true; },
-        nullptr,
-        [](const void* problem) { run_pointwise(*static_cast<const PointwiseProblem*>(problem)); }};
-    register_kernel(&kernels[i]);
+// Whole numbers have no fractions: pow(2, -1) of integers would be 0.
+void check_exponents(const Problem& p) {
+  constexpr int kExponent = 2;
+  if (!is_signed_int(p.dtype[kExponent]) || p.count == 0) return;
+  Shape shape;
+  Strides strides;
+  for (int i = 0; i < p.rank; ++i) {
+    const std::int64_t step = p.stride[kExponent][i];
+    shape.push_back(step == 0 ? 1 : p.extent[i]);
+    strides.push_back(step);
+  }
+  char item[8];
+  std::int64_t least;
+  reduce({ReduceOp::min, p.dtype[kExponent], p.dtype[kExponent], {}, {}, shape, strides,
+          p.data[kExponent], item});
+  convert_elements(p.dtype[kExponent], DType::int64, 1, item, 0, &least, 0);
+  if (least < 0)
+    fail(ErrorKind::value, "pow: integers to the negative power ", least,
+         " are no integers; convert with astype(float32) first");
+}
+
+// ---- from calls to problems ----
+
+// Appends an axis, merged into the previous one where every operand allows.
+void push_axis(Problem& p, std::int64_t n, const std::int64_t* strides) {
+  if (n == 1) return;
+  bool merges = p.rank > 0;
+  for (int k = 0; k < p.operands && merges; ++k)
+    merges = p.stride[k][p.rank - 1] == n * strides[k];
+  const int at = merges ? p.rank - 1 : p.rank++;
+  p.extent[at] = merges ? p.extent[at] * n : n;
+  for (int k = 0; k < p.operands; ++k) p.stride[k][at] = strides[k];
+}
+
+// Whether all tensors lie alike, without gaps.
+bool is_one_run(const Call& call) {
+  if (!call.out->contiguous) return false;
+  for (int i = 0; i < call.inputs; ++i) {
+    const Meta& x = call.in[i];
+    if (!x.number && (!x.contiguous || !(*x.shape == *call.out->shape))) return false;
   }
   return true;
-}();
+}
+
+void set_up_axes(const Call& call, Problem& p) {
+  const Shape& shape = *call.out->shape;
+  const int rank = shape.rank();
+  const Strides packed = call.out->strides ? Strides() : contiguous_strides(shape);
+  const Strides& y = call.out->strides ? *call.out->strides : packed;
+  for (int axis = 0; axis < rank; ++axis) {
+    std::int64_t strides[kMaxOperands] = {y[axis]};
+    for (int i = 0; i < call.inputs; ++i) {
+      const Meta& x = call.in[i];
+      const int own = axis - (rank - x.rank());
+      const bool repeats = own < 0 || (x.size(own) == 1 && shape[axis] != 1);
+      strides[i + 1] = repeats ? 0 : (*x.strides)[own];
+    }
+    push_axis(p, shape[axis], strides);
+  }
+}
+
+void set_up(const Call& call, PointwiseFn fn, ComputeType type, void* problem) {
+  Problem& p = *static_cast<Problem*>(problem);
+  p.fn = fn;
+  p.type = type;
+  p.count = call.out->count;
+  p.operands = static_cast<std::int8_t>(call.inputs + 1);
+  p.rank = 0;
+  p.checks_exponents = false;
+  p.dtype[0] = call.out->dtype;
+  for (int i = 0; i < call.inputs; ++i) p.dtype[i + 1] = call.in[i].dtype;
+  if (is_one_run(call)) {
+    std::int64_t strides[kMaxOperands] = {1};
+    for (int i = 0; i < call.inputs; ++i) strides[i + 1] = !call.in[i].number;
+    push_axis(p, p.count, strides);
+  } else {
+    set_up_axes(call, p);
+  }
+  if (p.rank > 0) return;
+  p.rank = 1;
+  p.extent[0] = 1;
+  for (int k = 0; k < p.operands; ++k) p.stride[k][0] = 1;
+}
+
+// bool has no arithmetic: its sum and product are the logical ones.
+PointwiseOp op_for(PointwiseOp op, DType type) {
+  if (!is_bool(type)) return op;
+  if (op == PointwiseOp::add) return PointwiseOp::logical_or;
+  if (op == PointwiseOp::multiply) return PointwiseOp::logical_and;
+  return op;
+}
+
+template <PointwiseOp op> void set_up_value(const Call& call, void* problem) {
+  const ComputeType type = compute_type_of(call.type);
+  set_up(call, pointwise_value(op_for(op, call.type), type), type, problem);
+  static_cast<Problem*>(problem)->checks_exponents =
+      op == PointwiseOp::pow && is_signed_int(call.type);
+}
+template <PointwiseOp op, int input> void set_up_gradient(const Call& call, void* problem) {
+  const ComputeType type = compute_type_of(call.type);
+  set_up(call, pointwise_gradient(op, input, type), type, problem);
+}
+
+void bind(void* problem, void* const* at) {
+  Problem& p = *static_cast<Problem*>(problem);
+  const int inputs = p.operands - 1;
+  p.data[0] = at[inputs];
+  for (int i = 0; i < inputs; ++i) p.data[i + 1] = at[i];
+}
+
+double cost_ns(const void* problem) {
+  const auto& p = *static_cast<const Problem*>(problem);
+  constexpr double bytes_per_ns = 10;  // one core, reading and writing memory
+  double bytes = 0;
+  for (int k = 0; k < p.operands; ++k) bytes += static_cast<double>(size_of(p.dtype[k]));
+  return 30 + bytes * static_cast<double>(p.count) / bytes_per_ns;
+}
+
+void run(const void* problem) { run_pointwise(*static_cast<const Problem*>(problem)); }
+
+constexpr char kHelp[] = "the table row's formula over the vectors of the instruction set";
+bool add_value(const char* op, void (*set_up_op)(const Call&, void*)) {
+  return add_kernel<Problem>(op, kHelp, nullptr, set_up_op, bind, cost_ns, run);
+}
+bool add_gradient(const char* op, bool exists, void (*set_up_op)(const Call&, void*)) {
+  return !exists || add_kernel<Problem>(op, kHelp, nullptr, set_up_op, bind, cost_ns, run);
+}
+constexpr bool is_formula(std::string_view gradient) {
+  return gradient != "none" && gradient != "0" && gradient != "g";
+}
+
+[[maybe_unused]] const bool registered =
+#define TW_ADD(name, input, text)                        \
+  add_gradient(#name "_backward_" #input, is_formula(#text), \
+               set_up_gradient<PointwiseOp::name, input>) &&
+#define TW_UNARY(name, types, result, formula, ga, help) \
+  add_value(#name, set_up_value<PointwiseOp::name>) && TW_ADD(name, 0, ga)
+#define TW_BINARY(name, types, result, formula, ga, gb, help) \
+  add_value(#name, set_up_value<PointwiseOp::name>) && TW_ADD(name, 0, ga) TW_ADD(name, 1, gb)
+#define TW_TERNARY(name, types, result, formula, ga, gb, gc, help)                           \
+  add_value(#name, set_up_value<PointwiseOp::name>) && TW_ADD(name, 0, ga) TW_ADD(name, 1, gb) \
+  TW_ADD(name, 2, gc)
+#include "core/ops/pointwise.inc"
+#undef TW_UNARY
+#undef TW_BINARY
+#undef TW_TERNARY
+#undef TW_ADD
+    true;
 
 }  // namespace
 
-void run_pointwise(const PointwiseProblem& problem) {
-  const std::int64_t count = element_count(problem.shape);
-  if (count == 0) return;
-  const Plan plan(problem);
-  const std::int64_t inner = plan.extent[plan.rank - 1];
+void run_pointwise(const PointwiseProblem& p) {
+  if (p.checks_exponents) check_exponents(p);
+  if (p.count == 0) return;
+  const std::int64_t inner = p.extent[p.rank - 1];
   const std::int64_t piece = std::min(inner, kGrain);
   const std::int64_t pieces = (inner + piece - 1) / piece;
-  const std::int64_t units = count / inner * pieces;
+  const std::int64_t units = p.count / inner * pieces;
   const std::int64_t grain = std::max<std::int64_t>(1, kGrain / piece);
   parallel_ranges(units, grain, [&](std::int64_t begin, std::int64_t end) {
-    run_units(plan, piece, pieces, begin, end);
+    run_units(p, piece, pieces, begin, end);
   });
 }
 

@@ -87,21 +87,19 @@ constexpr bool mentions(std::string_view text, std::string_view name) {
   return false;
 }
 
-struct PointwiseOperand {
-  const void* data;
-  DType dtype;
-  Strides strides;  // in elements, broadcast to the problem's rank (0 on repeated axes)
-};
 inline constexpr int kMaxPointwiseInputs = 5;  // g, a, b, c, y
+// Operand 0 is y, the inputs follow. Neighbouring axes that every operand crosses in even steps are
+// one; strides are in elements, 0 where an operand repeats.
 struct PointwiseProblem {
   PointwiseFn fn;
+  std::int64_t count;  // elements of y
+  void* data[kMaxPointwiseInputs + 1];
   ComputeType type;
-  Shape shape;
-  int inputs;
-  PointwiseOperand input[kMaxPointwiseInputs];
-  void* y;
-  DType y_dtype;
-  Strides y_strides;
+  std::int8_t operands, rank;
+  bool checks_exponents;  // of integers: a negative power is refused
+  DType dtype[kMaxPointwiseInputs + 1];
+  std::int64_t extent[kMaxRank];
+  std::int64_t stride[kMaxPointwiseInputs + 1][kMaxRank];
 };
 // Splits large problems over threads. y may be exactly one of the inputs, but not overlap partly.
 void run_pointwise(const PointwiseProblem& problem);

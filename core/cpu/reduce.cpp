@@ -5,12 +5,12 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <string>
+#include <new>
 
 #include "core/cpu/convert.h"
 #include "core/cpu/isa.h"
+#include "core/cpu/lowering.h"
 #include "core/memory/scratch.h"
-#include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -406,34 +406,45 @@ void complex_product(const ReduceProblem& p) {
   }
 }
 
+template <ReduceOp op> void set_up(const Call& call, void* problem) {
+  const Meta& x = call.in[0];
+  ReduceProblem& p = *new (problem) ReduceProblem;
+  p.op = op;
+  p.in = x.dtype;
+  p.out = call.out[0].dtype;
+  const std::uint32_t reduced = is_arg(op) ? call.words.axis(0, x.rank(), call.op->name)
+                                           : call.words.axes(0, x.rank(), call.op->name);
+  for (int i = 0; i < x.rank(); ++i) {
+    const bool is_reduced = reduced >> i & 1;
+    (is_reduced ? p.reduced : p.kept).push_back(x.size(i));
+    (is_reduced ? p.reduced_strides : p.kept_strides).push_back((*x.strides)[i]);
+  }
+}
+void bind(void* problem, void* const* at) {
+  ReduceProblem& p = *static_cast<ReduceProblem*>(problem);
+  p.x = at[0];
+  p.y = at[1];
+}
 void run_reduce(const void* problem) { reduce(*static_cast<const ReduceProblem*>(problem)); }
-bool accepts_reduce(const void*, std::string*) { return true; }
 double reduce_cost_ns(const void* problem) {
   const auto& p = *static_cast<const ReduceProblem*>(problem);
   constexpr double bytes_per_ns = 16;  // one core reading memory
   return 100 +
          double(element_count(p.kept)) * element_count(p.reduced) * size_of(p.in) / bytes_per_ns;
 }
-#define TW_REDUCTION(op)                                                           \
-  constexpr Kernel op##_kernel = {#op,                                             \
-                                  "vector",                                        \
-                                  "cpu",                                           \
-                                  Precision::ieee,                                 \
-                                  "rows and columns, fixed blocks added pairwise", \
-                                  accepts_reduce,                                  \
-                                  reduce_cost_ns,                                  \
-                                  run_reduce};                                     \
-  [[maybe_unused]] const bool op##_registered = (register_kernel(&op##_kernel), true);
-TW_REDUCTION(sum)
-TW_REDUCTION(mean)
-TW_REDUCTION(prod)
-TW_REDUCTION(max)
-TW_REDUCTION(min)
-TW_REDUCTION(argmax)
-TW_REDUCTION(argmin)
-TW_REDUCTION(any)
-TW_REDUCTION(all)
+// Of sum and prod, whose third attribute is the type that terms are converted to.
+const char* refuses(const Call& call) {
+  if (call.words.none(2) || call.words.dtype(2) == call.in[0].dtype) return nullptr;
+  return "terms are converted before they are combined";
+}
+[[maybe_unused]] const bool registered =
+#define TW_REDUCTION(name, ...)                                                             \
+  add_kernel<ReduceProblem>(#name, "rows and columns, fixed blocks added pairwise",         \
+                            ReduceOp::name == ReduceOp::sum || ReduceOp::name == ReduceOp::prod ? refuses : nullptr,           \
+                            set_up<ReduceOp::name>, bind, reduce_cost_ns, run_reduce) &&
+#include "core/ops/reductions.inc"
 #undef TW_REDUCTION
+    true;
 
 }  // namespace
 

@@ -7,7 +7,11 @@
 
 namespace tw {
 
-enum class ReduceOp : std::uint8_t { sum, mean, prod, max, min, argmax, argmin, any, all };
+enum class ReduceOp : std::uint8_t {
+#define TW_REDUCTION(name, ...) name,
+#include "core/ops/reductions.inc"
+#undef TW_REDUCTION
+};
 
 // y[kept...] = op over `reduced` of x[kept..., reduced...]; strides of x in elements, any sign or
 // zero; y is contiguous over the kept axes in their order. Axes may come in any order, except that

@@ -34,9 +34,18 @@ template <class T> class Few {
 
 const Shape kScalarShape{};
 
-void describe_operand(const Operand& x, DType type, Meta& meta) {
+// A number has the type that a tensor of it alone would have.
+DType weak_dtype(const Scalar& number) {
+  constexpr DType kTypes[] = {DType::bool_, DType::int64, DType::float32, DType::complex64};
+  return number.reach == Scalar::Reach::int64 ? kTypes[static_cast<int>(number.kind)]
+                                              : DType::uint64;
+}
+
+}  // namespace
+
+void describe_operand(const Operand& x, Meta& meta) {
   if (!x.is_tensor()) {
-    meta = {&kScalarShape, &kScalarShape, 1, type, true, true, x.scalar.absent()};
+    meta = {&kScalarShape, &kScalarShape, 1, weak_dtype(x.scalar), true, true, x.scalar.absent()};
     return;
   }
   const TensorHeader& header = *x.tensor.get();
@@ -44,8 +53,10 @@ void describe_operand(const Operand& x, DType type, Meta& meta) {
           false};
 }
 
-bool wants_recording(const Operand* in, int inputs) {
-  if (!modes.grad) return false;
+namespace {
+
+bool wants_recording(const OpRecord& op, const Operand* in, int inputs) {
+  if (!modes.grad || (op.flags & kConstant)) return false;
   bool any = false;  // all are asked: each may be a stale view
   for (int i = 0; i < inputs; ++i) any |= records(in[i].tensor);
   return any;
@@ -98,8 +109,8 @@ void make_result(const Result& result, const Operand* in, Tensor& out) {
 }
 
 std::string problem_text(const Call& call) {
-  const Meta& x = call.in[0];
   const Meta& y = call.out[0];
+  const Meta& x = call.inputs ? call.in[0] : y;
   std::string text = std::string(name_of(x.dtype)) + " " + to_string(*x.shape);
   if (x.dtype != y.dtype) text += std::string(" to ") + name_of(y.dtype);
   if (!(*x.shape == *y.shape)) text += " to " + to_string(*y.shape);
@@ -125,7 +136,8 @@ struct NumberSlot {
   alignas(8) char bytes[16];
 };
 
-// Runs the kernel that is chosen for a call whose operands are as its lowering wants them.
+// Runs the kernel that is chosen for a call whose operands are as its lowering wants them. Null
+// `results`: they are there.
 void launch_call(const OpRecord& op, const Lowering& lowering, const Call& call, const Operand* in,
                  const Result* results, Tensor* out) {
   alignas(16) char problem[kMaxProblemBytes];
@@ -144,12 +156,12 @@ void launch_call(const OpRecord& op, const Lowering& lowering, const Call& call,
     if (call.in[i].absent) addresses.data()[i] = nullptr;
   }
   for (int i = 0; i < op.results; ++i) {
-    make_result(results[i], in, out[i]);
+    if (results) make_result(results[i], in, out[i]);
     addresses.data()[call.inputs + i] = at(out[i]);
   }
   lowering.bind(problem, addresses.data());
   if (modes.plain && !logs_memory()) [[likely]] {
-    if (call.in[0].count + call.out[0].count <= kFewElements) [[likely]]
+    if ((call.inputs ? call.in[0].count : 0) + call.out[0].count <= kFewElements) [[likely]]
       return kernel.run(problem);
   }
   const Estimate estimate = estimate_of(op, call);
@@ -160,7 +172,7 @@ void launch_call(const OpRecord& op, const Lowering& lowering, const Call& call,
         seen.kernel = kernel.name;
         seen.isa = name_of(active_isa());
         seen.problem = problem_text(call);
-        seen.candidates = candidates(op.kernels, problem);
+        if (op.kernels->kernels.size() > 1) seen.candidates = candidates(op.kernels, problem);
       });
 }
 
@@ -176,7 +188,7 @@ struct Packed {
       metas.data()[i] = call.in[i];
       if (call.in[i].contiguous || i >= 32 || !(lowering.contiguous >> i & 1)) continue;
       operands.data()[i].tensor = copy(in[i].tensor);
-      describe_operand(operands.data()[i], call.type, metas.data()[i]);
+      describe_operand(operands.data()[i], metas.data()[i]);
     }
     call.in = metas.data();
   }
@@ -197,35 +209,90 @@ void describe_result(const Result& result, const Meta* in, Meta& meta) {
 
 }  // namespace
 
-void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
-  if (!op.infer) return op.body(in, inputs, words, out);
-  const bool recorded = wants_recording(in, inputs) && !(op.flags & kConstant);
-  if (recorded && !op.vjp) return op.body(in, inputs, words, out);
-  Few<Meta> metas(inputs);
-  for (int i = 0; i < inputs; ++i) describe_operand(in[i], DType::float32, metas.data()[i]);
+namespace {
+
+struct Inferred {
+  Few<Meta> in;
   Result results[kMaxResults];
-  Meta made[kMaxResults];
-  Call call{&op, metas.data(), inputs, made, words};
-  op.infer(call, results);
-  const OpKernels& kernels = kernels_for(op);
-  const Lowering* lowering = kernels.lowering;
-  if (!lowering) return op.body(in, inputs, words, out);
-  for (int i = 0; i < inputs; ++i)
-    if (metas.data()[i].number) metas.data()[i].dtype = call.type;
-  for (int i = 0; i < op.results; ++i) describe_result(results[i], metas.data(), made[i]);
-  if (const char* why = lowering->refuses ? lowering->refuses(call) : nullptr) [[unlikely]] {
-    if (can_widen(op, call)) return apply_widened(op, in, inputs, words, results, out);
-    if (!op.body) fail_refused(op, why);
-    return op.body(in, inputs, words, out);
+  Meta out[kMaxResults];
+  Call call;
+
+  Inferred(const OpRecord& op, const Operand* operands, int inputs, Words words)
+      : in(inputs), call{&op, in.data(), inputs, out, words} {
+    for (int i = 0; i < inputs; ++i) describe_operand(operands[i], in.data()[i]);
+    op.infer(call, results);
+    for (int i = 0; i < inputs; ++i)
+      if (in.data()[i].number) in.data()[i].dtype = call.type;
+    for (int i = 0; i < op.results; ++i) describe_result(results[i], in.data(), out[i]);
   }
-  if (needs_packing(*lowering, call)) [[unlikely]] {
-    Packed packed(*lowering, in, call);
-    launch_call(op, *lowering, call, packed.operands.data(), results, out);
-  } else {
-    launch_call(op, *lowering, call, in, results, out);
+};
+
+void launch_packed(const OpRecord& op, const Lowering& lowering, Call& call, const Operand* in,
+                   const Result* results, Tensor* out) {
+  if (!needs_packing(lowering, call)) [[likely]]
+    return launch_call(op, lowering, call, in, results, out);
+  Packed packed(lowering, in, call);
+  launch_call(op, lowering, call, packed.operands.data(), results, out);
+}
+
+// Runs the body, or a call in wider types, where kernels refuse.
+void run_apart(const OpRecord& op, const Inferred& inferred, const char* why, const Operand* in,
+               Tensor* out) {
+  const Call& call = inferred.call;
+  if (can_widen(op, call))
+    return apply_widened(op, in, call.inputs, call.words, inferred.results, out);
+  if (!op.body) fail_refused(op, why);
+  op.body({op, in, call.inputs, call.words}, out);
+}
+
+}  // namespace
+
+namespace {
+
+// Whether it ran: false where the body did, and recorded itself.
+[[gnu::noinline]] bool run(const OpRecord& op, const Operand* in, int inputs, Words words,
+                           Tensor* out) {
+  Inferred inferred(op, in, inputs, words);
+  if (const Result& view = inferred.results[0]; view.alias >= 0) {
+    out[0] = view_of(in[view.alias].tensor, view.shape, view.strides, view.offset);
+    return true;
+  }
+  const Lowering* lowering = kernels_for(op).lowering;
+  if (!lowering) {
+    op.body({op, in, inputs, words}, out);
+    return false;
+  }
+  if (const char* why = lowering->refuses ? lowering->refuses(inferred.call) : nullptr) [[unlikely]] {
+    run_apart(op, inferred, why, in, out);
+    return false;
+  }
+  launch_packed(op, *lowering, inferred.call, in, inferred.results, out);
+  return true;
+}
+
+}  // namespace
+
+void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
+  const Shortcut shortcut = op.shortcut ? op.shortcut({op, in, inputs, words}, out) : Shortcut::none;
+  if (shortcut == Shortcut::done) return;
+  const bool recorded = wants_recording(op, in, inputs);
+  if (shortcut == Shortcut::none) {
+    if (!op.infer || (recorded && !op.vjp)) return op.body({op, in, inputs, words}, out);
+    if (!run(op, in, inputs, words, out)) return;
   }
   if (recorded && is_floating(out[0].dtype()))
     OpNode::record_call(op, in, inputs, words, out);
+}
+
+void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
+                const Tensor& target) {
+  Inferred inferred(op, in, inputs, words);
+  describe_operand(target, inferred.out[0]);
+  const Lowering* lowering = kernels_for(op).lowering;
+  if (const char* why = lowering->refuses ? lowering->refuses(inferred.call) : nullptr)
+    fail_refused(op, why);
+  Tensor out[kMaxResults] = {target};
+  launch_packed(op, *lowering, inferred.call, in, nullptr, out);
 }
 
 Tensor apply(const OpRecord& op, std::initializer_list<Operand> in, Words words) {

@@ -12,7 +12,14 @@ namespace tw {
 // then.
 void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out);
 
-// The same for ops with one result, or where the first alone is wanted.
+// Writes the result into the memory of `target`, which has its shape, whatever its type and strides
+// are; takes no part in the graph. For kernels that take any strides.
+void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
+                const Tensor& target);
+
+void describe_operand(const Operand& x, Meta& meta);
+
+// The same as apply for ops with one result, or where the first alone is wanted.
 Tensor apply(const OpRecord& op, std::initializer_list<Operand> in, Words words = {});
 
 }  // namespace tw

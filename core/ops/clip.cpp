@@ -1,6 +1,7 @@
-// clip with one bound or none: the same formula and gradient as with two.
+// Bounds of clip that are missing, or that the type does not hold.
 #include "core/ops/clip.h"
 
+#include <bit>
 #include <limits>
 
 #include "core/ops/copy.h"
@@ -10,15 +11,13 @@ namespace tw {
 
 namespace {
 
-using Bound = std::optional<Operand>;
-
 // The type that the row computes in.
-DType clipped_dtype(const Tensor& x, const Bound& low, const Bound& high) {
+DType clipped_dtype(const Tensor& x, const Operand& low, const Operand& high) {
   DType type = x.dtype();
-  for (const Bound* bound : {&low, &high})
-    if (*bound && (*bound)->is_tensor()) type = promote(type, (*bound)->tensor.dtype());
-  for (const Bound* bound : {&low, &high})
-    if (*bound && !(*bound)->is_tensor()) type = weak_promote(type, (*bound)->scalar);
+  for (const Operand* bound : {&low, &high})
+    if (bound->is_tensor()) type = promote(type, bound->tensor.dtype());
+  for (const Operand* bound : {&low, &high})
+    if (!bound->is_tensor() && !bound->absent()) type = weak_promote(type, bound->scalar);
   return type;
 }
 
@@ -40,18 +39,32 @@ bool is_beyond(const Scalar& value, DType type, const Scalar& end, bool highest)
   return !fits && (value.re > 0) == highest;
 }
 
-Operand bound_or_end(const Bound& bound, DType type, bool highest) {
+Operand bound_or_end(const Operand& bound, DType type, bool highest) {
   const Scalar end = end_of_range(type, highest);
-  if (!bound) return end;
-  return !bound->is_tensor() && is_beyond(bound->scalar, type, end, highest) ? end : *bound;
+  if (bound.absent()) return end;
+  return !bound.is_tensor() && is_beyond(bound.scalar, type, end, highest) ? end : bound;
+}
+
+bool is_same(const Operand& a, const Operand& b) {
+  const Scalar &x = a.scalar, &y = b.scalar;
+  return a.tensor.is(b.tensor) && x.kind == y.kind && x.reach == y.reach && x.i == y.i &&
+         std::bit_cast<std::int64_t>(x.re) == std::bit_cast<std::int64_t>(y.re);
 }
 
 }  // namespace
 
-Tensor clip_between(const Tensor& x, const Bound& low, const Bound& high) {
-  if (!low && !high) return copy(x);
-  const DType type = clipped_dtype(x, low, high);
-  return clip(x, bound_or_end(low, type, false), bound_or_end(high, type, true));
+Shortcut settle_bounds(const Use& use, Tensor* out) {
+  const Operand &x = use.in[0], &low = use.in[1], &high = use.in[2];
+  if (low.absent() && high.absent()) {
+    out[0] = copy(x.tensor);
+    return Shortcut::done;
+  }
+  if (!x.is_tensor()) return Shortcut::none;
+  const DType type = clipped_dtype(x.tensor, low, high);
+  const Operand bounds[] = {bound_or_end(low, type, false), bound_or_end(high, type, true)};
+  if (is_same(bounds[0], low) && is_same(bounds[1], high)) return Shortcut::none;
+  out[0] = clip(x, bounds[0], bounds[1]);
+  return Shortcut::done;
 }
 
 }  // namespace tw

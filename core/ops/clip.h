@@ -1,14 +1,11 @@
 // Limits that may be left out.
 #pragma once
-#include <optional>
-
-#include "core/tensor/operand.h"
+#include "core/runtime/op.h"
 
 namespace tw {
 
-// The row `clip` with the end of the type's range in place of a missing bound. Of integers, a
+// Calls the row `clip` with the end of the type's range in place of a missing bound. Of integers, a
 // number beyond the type's range bounds nothing where it lies outside the wanted side.
-Tensor clip_between(const Tensor& x, const std::optional<Operand>& low,
-                    const std::optional<Operand>& high);
+Shortcut settle_bounds(const Use& use, Tensor* out);
 
 }  // namespace tw

@@ -2,77 +2,101 @@
 #include "core/ops/copy.h"
 
 #include "core/autograd/backward.h"
-#include "core/cpu/convert.h"
-#include "core/cpu/isa.h"
-#include "core/cpu/reduce.h"
+#include "core/autograd/op_node.h"
+#include "core/base/error.h"
+#include "core/ops/apply.h"
 #include "core/ops/create.h"
 #include "core/ops/in_place.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
-#include "core/runtime/profile.h"
 #include "core/tensor/access.h"
 
 namespace tw {
 
 namespace {
 
-void copy_elements(const char* op, const Tensor& x, const Strides& x_strides, const Tensor& y) {
-  const double count = static_cast<double>(y.count());
-  const double bytes = count * static_cast<double>(x.item_bytes() + y.item_bytes());
-  Access at;
-  const char* const from = at(x);
-  char* const to = at(y);
-  dispatch(
-      0, bytes,
-      [&] { copy_strided(x.dtype(), y.dtype(), y.shape(), from, x_strides, to, y.strides()); },
-      [&](Observation& seen) {
-        seen.op = op;
-        seen.kernel = "copy";
-        seen.isa = name_of(active_isa());
-        seen.problem = std::string(name_of(x.dtype())) + " to " + name_of(y.dtype()) + " " +
-                       to_string(y.shape());
-      });
+// Words of astype: the type, and whether to copy where x has it.
+Shortcut has_type(const Use& use, Tensor* out) {
+  const Tensor& x = use.in[0].tensor;
+  if (x.dtype() != use.words.dtype(0)) return Shortcut::none;
+  out[0] = use.words.flag(1) ? copy(x) : x;
+  return Shortcut::done;
 }
 
-Tensor converted(const char* op, const Tensor& x, DType dtype) {
-  Access at;
-  at(x);  // stays while memory for the result is found
-  Tensor y = Tensor::empty(x.shape(), dtype);
-  copy_elements(op, x, x.strides(), y);
-  return y;
+void infer_copy(Call& call, Result* results) {
+  results[0].like = 0;
+  results[0].dtype = call.in[0].dtype;
+}
+
+void infer_astype(Call& call, Result* results) {
+  const DType from = call.in[0].dtype, to = call.words.dtype(0);
+  if (is_complex(from) && !is_bool(to))
+    fail(ErrorKind::type, "astype: complex64 to ", name_of(to),
+         " would drop the imaginary part; x.numpy().real keeps one of the two");
+  results[0].like = 0;
+  results[0].dtype = to;
+}
+
+// The target is the result.
+void infer_assign(Call& call, Result* results) {
+  call.type = call.in[0].dtype;
+  results[0].like = 0;
+  results[0].dtype = call.type;
+}
+
+Estimate estimate(const Call& call) {
+  const Meta &x = call.in[call.inputs - 1], &y = call.out[0];
+  return {0, static_cast<double>(y.count) * static_cast<double>(size_of(x.dtype) + size_of(y.dtype))};
 }
 
 }  // namespace
 
-Tensor copy(const Tensor& x) {
-  Tensor y = converted("copy", x, x.dtype());
-  if (should_record(x)) record(y, "copy", [](Node&, const Tensor& g, Tensor* dx) { dx[0] = g; }, x);
-  return y;
-}
+constexpr OpRecord kCopy = {.name = "copy",
+                            .signature = "(x: Tensor) -> Tensor",
+                            .help = "The same values in fresh row-major memory.",
+                            .flags = kMethod,
+                            .infer = infer_copy,
+                            .estimate = estimate,
+                            .vjp = [](Vjp& v) { v.give(0, v.g()); }};
+constexpr OpRecord kAstype = {
+    .name = "astype",
+    .signature = "(x: Tensor, dtype: dtype, *, copy: bool = True) -> Tensor",
+    .help = "x converted to another dtype.\n"
+            "With copy=False, x itself where it has the dtype. Raises TypeError for complex to "
+            "real.",
+    .flags = kFunction,
+    .shortcut = has_type,
+    .infer = infer_astype,
+    .estimate = estimate,
+    .vjp = [](Vjp& v) { v.give(0, v.g()); }};
+// The old values are gone: their gradient is zero.
+constexpr OpRecord kAssign = {
+    .name = "assign",
+    .signature = "(target: Tensor, value: Operand) -> Tensor",
+    .help = "Writes a value, broadcast and converted, over what a tensor holds.",
+    .infer = infer_assign,
+    .estimate = estimate,
+    .vjp =
+        [](Vjp& v) {
+          if (v.wants(0)) v.give(0, zeros(v.g().shape(), v.g().dtype()));
+          if (v.wants(1)) v.give(1, v.g());
+        },
+    .shapes = 2};
 
-Tensor with_truth_values(const Tensor& x) {
-  std::uint8_t largest = 0;
-  const Pinned pinned(x->storage);
-  if (x.count() > 0)
-    reduce({ReduceOp::max,
-            x.dtype(),
-            x.dtype(),
-            {},
-            {},
-            x.shape(),
-            x.strides(),
-            x.pinned_bytes(),
-            &largest});
-  if (largest <= 1) return x;
-  Tensor y = Tensor::empty(x.shape(), DType::bool_);
-  const Pinned result(y->storage);
-  copy_strided(DType::uint8, DType::bool_, x.shape(), x.pinned_bytes(), x.strides(),
-               y.pinned_bytes(), y.strides());
-  return y;
-}
+Tensor copy(const Tensor& x) { return apply(kCopy, {x}); }
 
 Tensor contiguous(const Tensor& x) { return x.contiguous() ? x : copy(x); }
+
+Tensor with_truth_values(const Tensor& x) {
+  if (x.count() == 0) return x;
+  const GradModeGuard off(false);
+  const Tensor bytes = Tensor::over(x->storage, x->offset_bytes, x.shape(), x.strides(), DType::uint8);
+  const Tensor largest = max(bytes, {}, false);
+  Access at;
+  return *at.as<std::uint8_t>(largest) <= 1 ? x : not_equal(bytes, 0);
+}
 
 Tensor with_lines(const Tensor& x) {
   const auto is_line = [&x](int axis) {
@@ -83,43 +107,33 @@ Tensor with_lines(const Tensor& x) {
 }
 
 Tensor astype(const Tensor& x, DType dtype, bool always_copy) {
-  if (x.dtype() == dtype) return always_copy ? copy(x) : x;
-  if (is_complex(x.dtype()) && !is_bool(dtype))
-    fail(ErrorKind::type, "astype: complex64 to ", name_of(dtype),
-         " would drop the imaginary part; x.numpy().real keeps one of the two");
-  Tensor y = converted("astype", x, dtype);
-  if (should_record(x) && is_floating(dtype))
-    record(
-        y, "astype",
-        [from = x.dtype()](Node&, const Tensor& g, Tensor* dx) { dx[0] = astype(g, from); }, x);
-  return y;
+  if (x.dtype() == dtype && !always_copy) return x;
+  return apply(kAstype, {x}, WordList(2).set(0, word_of(dtype)).set(1, always_copy));
 }
 
 void assign(Tensor& into, const Operand& value) {
   const InPlaceChange change("assign", into, value.tensor);
-  Tensor x = value.is_tensor() ? value.tensor : full(Shape(), value.scalar, into.dtype());
-  if (is_complex(x.dtype()) && !is_complex(into.dtype()))
-    fail(ErrorKind::type, "assign: complex64 into ", name_of(into.dtype()));
-  while (x.rank() > into.rank() && x.size(0) == 1) x = squeeze(x, {0});
-  if (x.rank() > into.rank() ||
-      !(broadcast_shapes(x.shape(), into.shape(), "assign") == into.shape()))
-    fail(ErrorKind::value, "assign: shape ", x.shape(), " does not broadcast into ", into.shape());
-  if (change.changes_nothing(x)) return;
-  x = change.before(x);
-  const Tensor source = broadcast_operand(x, into.shape());
+  Operand x = value;
+  if (value.is_tensor()) {
+    if (is_complex(x.tensor.dtype()) && !is_complex(into.dtype()))
+      fail(ErrorKind::type, "assign: complex64 into ", name_of(into.dtype()));
+    while (x.tensor.rank() > into.rank() && x.tensor.size(0) == 1) x = squeeze(x.tensor, {0});
+    const Shape& shape = x.tensor.shape();
+    if (shape.rank() > into.rank() ||
+        !(broadcast_shapes(shape, into.shape(), "assign") == into.shape()))
+      fail(ErrorKind::value, "assign: shape ", shape, " does not broadcast into ", into.shape());
+    if (change.changes_nothing(x.tensor)) return;
+    x = change.before(x.tensor);
+  } else {
+    alignas(8) char slot[16];  // refused before the change is counted
+    x.scalar.store(into.dtype(), slot, "full");
+  }
+  const Operand operands[] = {into, x};
+  Ref<NodeBase> node;
+  if (change.recorded()) node = OpNode::create(kAssign, operands, 2, {}, into.shape());
   change.begin();
-  copy_elements("assign", source, source.strides(), into);
-  if (!change.recorded()) return;
-  // The old values are gone: their gradient is zero.
-  change.join_graph(into, [&](const Tensor& y) {
-    record(
-        y, "assign",
-        [dtype = x.dtype(), shape = x.shape()](Node& node, const Tensor& g, Tensor* dx) {
-          if (node.wants(0)) dx[0] = zeros(g.shape(), g.dtype());
-          if (node.wants(1)) dx[1] = astype(sum_to(g, shape), dtype);
-        },
-        into, x);
-  });
+  apply_into(kAssign, operands, 2, {}, into);
+  if (node) change.join_graph(into, [&](const Tensor& y) { attach(y, static_cast<OpNode*>(node.get())); });
 }
 
 namespace {

@@ -3,58 +3,129 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <optional>
 
 #include "core/base/error.h"
-#include "core/cpu/convert.h"
+#include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/records.h"
 #include "core/ops/view.h"
-#include "core/runtime/profile.h"
-#include "core/tensor/access.h"
 
 namespace tw {
 
 namespace {
 
-void check_extents(const Shape& shape) {
+constexpr DType kDefault = DType::float32;
+
+// A shape of the words; ValueError where it has a negative extent.
+Shape checked_shape(const char* op, Words words, int i) {
+  const Shape shape = words.dims(i);
   for (std::int64_t extent : shape)
-    if (extent < 0) fail(ErrorKind::value, "shape ", shape, " has a negative extent");
+    if (extent < 0) fail(ErrorKind::value, op, ": shape ", shape, " has a negative extent");
+  return shape;
 }
 
-// Fills by index in float64 or int64, converted to the type asked for.
-template <class T, class F> Tensor filled(std::int64_t count, DType dtype, F value) {
-  Tensor values = Tensor::empty({count}, DTypeOf<T>::value);
-  {
-    Access at;
-    T* const out = at.as<T>(values);
-    for (std::int64_t i = 0; i < count; ++i) out[i] = value(i);
-  }
-  return astype(values, dtype);
+// Words: shape, dtype.
+void infer_zeros(Call& call, Result* results) {
+  results[0].shape = checked_shape(call.op->name, call.words, 0);
+  results[0].dtype = call.words.dtype(1, kDefault);
 }
+void infer_full(Call& call, Result* results) {
+  results[0].shape = checked_shape("full", call.words, 0);
+  results[0].dtype = call.type = call.words.dtype(1, call.in[0].dtype);
+}
+// Words: count, dtype, and what core/cpu/convert.cpp says.
+void infer_sequence(Call& call, Result* results) {
+  results[0].shape = {call.words[0]};
+  results[0].dtype = call.words.dtype(1);
+}
+
+WordList words_of(const Shape& shape, DType dtype) {
+  return WordList(3).set_list(0, shape).set(1, word_of(dtype)).set(2, kNone);
+}
+
+// What xs_like ops make is like x, in another type where asked for.
+DType like_dtype(const Use& use) { return use.words.dtype(0, use.in[0].tensor.dtype()); }
 
 }  // namespace
 
+#define TW_MAKES "shape: Shape, dtype: dtype | None = None, device: Device | None = None, " \
+                 "requires_grad: grad = False) -> Tensor"
+#define TW_LIKE "dtype: dtype | None = None, device: Device | None = None) -> Tensor"
+constexpr OpRecord kEmpty = {.name = "empty",
+                             .signature = "(" TW_MAKES,
+                             .help = "A tensor with unspecified contents.",
+                             .flags = kFunction,
+                             .body = [](const Use& use, Tensor* out) {
+                               out[0] = Tensor::empty(checked_shape("empty", use.words, 0),
+                                                      use.words.dtype(1, kDefault));
+                             }};
+constexpr OpRecord kZeros = {.name = "zeros",
+                             .signature = "(" TW_MAKES,
+                             .help = "A tensor of zeros.",
+                             .flags = kFunction,
+                             .infer = infer_zeros};
+constexpr OpRecord kOnes = {.name = "ones",
+                            .signature = "(" TW_MAKES,
+                            .help = "A tensor of ones.",
+                            .flags = kFunction,
+                            .body = [](const Use& use, Tensor* out) {
+                              out[0] = full(checked_shape("ones", use.words, 0), 1,
+                                            use.words.dtype(1, kDefault));
+                            }};
+constexpr OpRecord kFull = {
+    .name = "full",
+    .signature = "(shape: Shape, fill_value: Number, dtype: dtype | None = None, device: Device | "
+                 "None = None, requires_grad: grad = False) -> Tensor",
+    .help = "A tensor of one value, of the number's own type by default.",
+    .flags = kFunction,
+    .infer = infer_full};
+constexpr OpRecord kEmptyLike = {.name = "empty_like",
+                                 .signature = "(x: Tensor, " TW_LIKE,
+                                 .help = "Like empty, shape and dtype from x.",
+                                 .flags = kFunction,
+                                 .body = [](const Use& use, Tensor* out) {
+                                   out[0] = Tensor::empty(use.in[0].tensor.shape(), like_dtype(use));
+                                 }};
+constexpr OpRecord kZerosLike = {.name = "zeros_like",
+                                 .signature = "(x: Tensor, " TW_LIKE,
+                                 .help = "Like zeros, shape and dtype from x.",
+                                 .flags = kFunction,
+                                 .body = [](const Use& use, Tensor* out) {
+                                   out[0] = zeros(use.in[0].tensor.shape(), like_dtype(use));
+                                 }};
+constexpr OpRecord kOnesLike = {.name = "ones_like",
+                                .signature = "(x: Tensor, " TW_LIKE,
+                                .help = "Like ones, shape and dtype from x.",
+                                .flags = kFunction,
+                                .body = [](const Use& use, Tensor* out) {
+                                  out[0] = full(use.in[0].tensor.shape(), 1, like_dtype(use));
+                                }};
+constexpr OpRecord kFullLike = {.name = "full_like",
+                                .signature = "(x: Tensor, fill_value: Number, " TW_LIKE,
+                                .help = "Like full, shape and dtype from x.",
+                                .flags = kFunction,
+                                .body = [](const Use& use, Tensor* out) {
+                                  out[0] = full(use.in[0].tensor.shape(), use.in[1].scalar,
+                                                like_dtype(use));
+                                }};
+#undef TW_MAKES
+#undef TW_LIKE
+constexpr OpRecord kSequence = {
+    .name = "sequence",
+    .signature = "(count: int, dtype: dtype, whole: bool, ends: bool, floors: bool, start: float, "
+                 "step: float, stop: float) -> Tensor",
+    .help = "Evenly spaced numbers.",
+    .infer = infer_sequence};
+
 Tensor full(const Shape& shape, const Scalar& value, DType dtype) {
-  check_extents(shape);
-  alignas(8) char item[16];
-  value.store(dtype, item, "full");
-  Tensor y = Tensor::empty(shape, dtype);
-  Access at;
-  char* const to = at(y);
-  launch(
-      [&] { copy_strided(dtype, dtype, shape, item, Strides(shape.rank(), 0), to, y.strides()); });
-  return y;
+  return apply(kFull, {value}, words_of(shape, dtype));
 }
 
 Tensor zeros(const Shape& shape, DType dtype) {
-  check_extents(shape);
-  Tensor y = Tensor::empty(shape, dtype);
-  Access at;
-  char* const to = at(y);
-  launch([&] { std::memset(to, 0, static_cast<std::size_t>(y.count()) * y.item_bytes()); });
-  return y;
+  return apply(kZeros, {}, words_of(shape, dtype));
 }
 
 namespace {
@@ -69,18 +140,36 @@ Wide whole(const Scalar& x) {
   return x.reach == Scalar::Reach::uint64 ? Wide(static_cast<std::uint64_t>(x.i)) : Wide(x.i);
 }
 
+// Of numbers that are whole: start + i * step modulo 2^64, exact for int64 and uint64 alike.
 Tensor whole_range(Wide start, Wide stop, Wide step, DType dtype) {
   const Wide span = step > 0 ? stop - start : start - stop, stride = step > 0 ? step : -step;
   const Wide count = span > 0 ? (span + stride - 1) / stride : 0;
   if (count > std::numeric_limits<std::int64_t>::max())
     fail(ErrorKind::value, "arange: the range has more elements than 64 bits can count");
-  // Modulo 2^64, which is exact for int64 and uint64 alike.
-  const auto value = [&](std::int64_t i) { return static_cast<std::int64_t>(start + i * step); };
-  if (dtype != DType::uint64)
-    return filled<std::int64_t>(static_cast<std::int64_t>(count), dtype, value);
-  return filled<std::uint64_t>(static_cast<std::int64_t>(count), dtype, [&](std::int64_t i) {
-    return static_cast<std::uint64_t>(value(i));
-  });
+  return apply(kSequence, {},
+               WordList(8)
+                   .set(0, static_cast<Word>(count))
+                   .set(1, word_of(dtype))
+                   .set(2, true)
+                   .set(3, false)
+                   .set(4, false)
+                   .set(5, static_cast<Word>(start))
+                   .set(6, static_cast<Word>(step))
+                   .set(7, 0));
+}
+
+Tensor real_range(double start, double step, std::int64_t count, DType dtype,
+                  std::optional<double> stop, bool floors) {
+  return apply(kSequence, {},
+               WordList(8)
+                   .set(0, count)
+                   .set(1, word_of(dtype))
+                   .set(2, false)
+                   .set(3, stop.has_value())
+                   .set(4, floors)
+                   .set(5, word_of(start))
+                   .set(6, word_of(step))
+                   .set(7, word_of(stop.value_or(0))));
 }
 
 }  // namespace
@@ -95,51 +184,91 @@ Tensor arange(const Scalar& start, const Scalar& stop, const Scalar& step, DType
   const double length = std::ceil((stop.re - start.re) / step.re);
   if (!(length < 9.2e18)) fail(ErrorKind::value, "arange: the range is not finite");
   const auto count = static_cast<std::int64_t>(std::max(0.0, length));
-  return filled<double>(
-      count, dtype, [&](std::int64_t i) { return start.re + static_cast<double>(i) * step.re; });
+  return real_range(start.re, step.re, count, dtype, {}, false);
 }
 
-Tensor linspace(double start, double stop, std::int64_t count, bool endpoint, DType dtype) {
-  if (count < 0) fail(ErrorKind::value, "linspace: count is negative: ", count);
-  const std::int64_t gaps = endpoint ? count - 1 : count;
-  const auto parts = static_cast<double>(std::max<std::int64_t>(gaps, 1));
-  const double span = stop - start;
-  const double step = std::isfinite(span) ? span / parts : stop / parts - start / parts;
-  return filled<double>(count, dtype, [&](std::int64_t i) {
-    const bool last = endpoint && i == count - 1 && i > 0;
-    const double x = last ? stop : start + static_cast<double>(i) * step;
-    return is_integer(dtype) ? std::floor(x) : x;  // as NumPy: evenly on both sides of 0
-  });
-}
-
-Tensor eye(std::int64_t rows, std::int64_t columns, std::int64_t k, DType dtype) {
-  Tensor y = zeros({rows, columns}, dtype);
-  Access at;
-  char* const to = at(y);
-  const Scalar one = 1;
-  k = std::clamp(k, -rows, columns);  // beyond, -k and i + k could overflow
-  for (std::int64_t i = std::max<std::int64_t>(0, -k); i < rows && i + k < columns; ++i)
-    one.store(dtype, to + (i * columns + i + k) * static_cast<std::int64_t>(y.item_bytes()), "eye");
-  return y;
-}
+constexpr OpRecord kArange = {
+    .name = "arange",
+    .signature = "(start: Number, stop: Number | None = None, step: Number = 1, dtype: dtype | None "
+                 "= None, device: Device | None = None, requires_grad: grad = False) -> Tensor",
+    .help = "start, start + step, ... up to but without stop.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      const bool from_0 = use.in[1].absent();
+      const Scalar first = from_0 ? Scalar(0) : use.in[0].scalar;
+      const Scalar last = use.in[from_0 ? 0 : 1].scalar, step = use.in[2].scalar;
+      const bool all_whole = first.kind <= Scalar::Kind::integer &&
+                             last.kind <= Scalar::Kind::integer &&
+                             step.kind <= Scalar::Kind::integer;
+      out[0] = arange(first, last, step, use.words.dtype(0, all_whole ? DType::int64 : kDefault));
+    }};
+constexpr OpRecord kLinspace = {
+    .name = "linspace",
+    .signature = "(start: float, stop: float, num: int, dtype: dtype | None = None, device: Device "
+                 "| None = None, endpoint: bool = True) -> Tensor",
+    .help = "num evenly spaced numbers from start to stop.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      const double start = use.words.real(0), stop = use.words.real(1);
+      const std::int64_t count = use.words[2];
+      const DType dtype = use.words.dtype(3, kDefault);
+      const bool endpoint = use.words.flag(5);
+      if (count < 0) fail(ErrorKind::value, "linspace: count is negative: ", count);
+      const std::int64_t gaps = endpoint ? count - 1 : count;
+      const auto parts = static_cast<double>(std::max<std::int64_t>(gaps, 1));
+      const double span = stop - start;
+      const double step = std::isfinite(span) ? span / parts : stop / parts - start / parts;
+      // Whole numbers as NumPy has them: evenly on both sides of 0.
+      out[0] = real_range(start, step, count, dtype,
+                          endpoint ? std::optional<double>(stop) : std::nullopt, is_integer(dtype));
+    }};
 
 namespace {
 
 // Column index minus row index, broadcast against the last two axes.
-Tensor diagonal_numbers(const Tensor& x, const char* op) {
-  if (x.rank() < 2) fail(ErrorKind::value, op, ": needs at least 2 dimensions, got ", x.shape());
-  const Tensor column = arange(0, x.size(x.rank() - 1), 1, DType::int64);
-  const Tensor row = arange(0, x.size(x.rank() - 2), 1, DType::int64);
+Tensor diagonal_numbers(const Shape& shape, const char* op) {
+  const int rank = shape.rank();
+  if (rank < 2) fail(ErrorKind::value, op, ": needs at least 2 dimensions, got ", shape);
+  const Tensor column = arange(0, shape[rank - 1], 1, DType::int64);
+  const Tensor row = arange(0, shape[rank - 2], 1, DType::int64);
   return column - expand_dims(row, 1);
 }
 
 }  // namespace
 
-Tensor tril(const Tensor& x, std::int64_t k) {
-  return where(diagonal_numbers(x, "tril") <= Operand(Scalar(k)), x, zeros(Shape(), x.dtype()));
-}
-Tensor triu(const Tensor& x, std::int64_t k) {
-  return where(diagonal_numbers(x, "triu") >= Operand(Scalar(k)), x, zeros(Shape(), x.dtype()));
-}
+constexpr OpRecord kTril = {
+    .name = "tril",
+    .signature = "(x: Tensor, k: int = 0) -> Tensor",
+    .help = "The part of the last two axes on and below diagonal k.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& x = use.in[0].tensor;
+      const Tensor below = diagonal_numbers(x.shape(), "tril") <= Operand(Scalar(use.words[0]));
+      out[0] = where(below, x, zeros(Shape(), x.dtype()));
+    }};
+constexpr OpRecord kTriu = {
+    .name = "triu",
+    .signature = "(x: Tensor, k: int = 0) -> Tensor",
+    .help = "The part of the last two axes on and above diagonal k.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& x = use.in[0].tensor;
+      const Tensor above = diagonal_numbers(x.shape(), "triu") >= Operand(Scalar(use.words[0]));
+      out[0] = where(above, x, zeros(Shape(), x.dtype()));
+    }};
+constexpr OpRecord kEye = {
+    .name = "eye",
+    .signature = "(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: dtype | None = None, "
+                 "device: Device | None = None) -> Tensor",
+    .help = "Ones on the k-th diagonal, zeros elsewhere.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      const std::int64_t rows = use.words[0], columns = use.words.none(1) ? rows : use.words[1];
+      const DType dtype = use.words.dtype(3, kDefault);
+      if (rows < 0 || columns < 0)
+        fail(ErrorKind::value, "eye: shape ", Shape{rows, columns}, " has a negative extent");
+      const Tensor numbers = diagonal_numbers({rows, columns}, "eye");
+      out[0] = astype(numbers == Operand(Scalar(use.words[2])), dtype);
+    }};
 
 }  // namespace tw

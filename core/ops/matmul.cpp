@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "core/autograd/node.h"
+#include "core/autograd/op_node.h"
 #include "core/cpu/isa.h"
 #include "core/cpu/matmul.h"
 #include "core/ops/copy.h"
@@ -395,7 +395,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool wi
                 x, weight, bias);
   if (with_relu) {
     const Operand operand = sum_before;
-    record_pointwise(PointwiseOp::relu, &operand, y);
+    OpNode::record_call(record_of(PointwiseOp::relu), &operand, 1, {}, &y);
   }
   return y;
 }

@@ -7,11 +7,11 @@
 #include <optional>
 #include <utility>
 
-#include "core/autograd/node.h"
+#include "core/autograd/op_node.h"
 #include "core/base/error.h"
-#include "core/cpu/convert.h"
 #include "core/cpu/isa.h"
-#include "core/cpu/reduce.h"
+#include "core/ops/apply.h"
+#include "core/ops/clip.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/in_place.h"
@@ -25,13 +25,10 @@ namespace tw {
 namespace {
 
 constexpr int kMaxInputs = 3;
-const char* kArgumentNames[] = {"first input", "second input", "third input"};
-
-const PointwiseRow& row_of(PointwiseOp op) { return kPointwiseRows[static_cast<int>(op)]; }
 
 // ---- what a gradient formula reads, from its text ----
 
-enum Reads : std::uint8_t { reads_a = 1, reads_b = 2, reads_c = 4, reads_y = 8 };
+enum : std::uint8_t { reads_a = 1, reads_b = 2, reads_c = 4, reads_y = 8 };
 constexpr std::uint8_t reads_of(std::string_view text) {
   return (mentions(text, "a") || mentions(text, "x") ? reads_a : 0) |
          (mentions(text, "b") ? reads_b : 0) | (mentions(text, "c") ? reads_c : 0) |
@@ -122,11 +119,13 @@ constexpr TensorGradient kTensorGradients[kPointwiseOps] = {
 
 // ---- types and shapes ----
 
-std::string list_types(const Operand* operands, int arity) {
+const PointwiseRow& row_of(const OpRecord& op) { return *static_cast<const PointwiseRow*>(op.row); }
+
+std::string list_types(const Call& call) {
   std::string text;
-  for (int i = 0; i < arity; ++i)
+  for (int i = 0; i < call.inputs; ++i)
     text += std::string(i ? ", " : "") +
-            (operands[i].is_tensor() ? name_of(operands[i].tensor.dtype()) : "number");
+            (call.in[i].number ? "number" : name_of(call.in[i].dtype));
   return text;
 }
 
@@ -138,41 +137,67 @@ bool row_takes(const PointwiseRow& row, DType type) {
   return (row.kinds & kind) != 0;
 }
 
+// The common type of tensors with a number: numbers decide only where their kind is above.
+DType with_number(DType tensors, DType number) {
+  if (is_bool(number)) return tensors;
+  if (is_integer(number)) return is_bool(tensors) ? DType::int64 : tensors;
+  return is_complex(number) ? DType::complex64 : floating_dtype(tensors);
+}
+
 // The type in which the op is computed.
-DType common_dtype(const PointwiseRow& row, const Operand* operands) {
+DType common_dtype(const PointwiseRow& row, const Call& call) {
   const int first = (row.kinds & kind::condition) ? 1 : 0;
   bool any_tensor = false;
   DType type = DType::bool_;
-  for (int i = first; i < row.arity; ++i) {
-    if (!operands[i].is_tensor()) continue;
-    type = any_tensor ? promote(type, operands[i].tensor.dtype()) : operands[i].tensor.dtype();
+  for (int i = first; i < call.inputs; ++i) {
+    if (call.in[i].number) continue;
+    type = any_tensor ? promote(type, call.in[i].dtype) : call.in[i].dtype;
     any_tensor = true;
   }
-  for (int i = first; i < row.arity; ++i) {
-    if (operands[i].is_tensor()) continue;
-    type = any_tensor ? weak_promote(type, operands[i].scalar)
-                      : promote(type, operands[i].scalar.natural_dtype());
+  for (int i = first; i < call.inputs; ++i) {
+    if (!call.in[i].number) continue;
+    type = any_tensor ? with_number(type, call.in[i].dtype) : promote(type, call.in[i].dtype);
   }
   if (row.kinds & kind::promotes) type = floating_dtype(type);
   if (!row_takes(row, type))
-    fail(ErrorKind::type, row.name, ": no kernel for ", list_types(operands, row.arity),
+    fail(ErrorKind::type, row.name, ": no kernel for ", list_types(call),
          "; convert with astype first");
   return type;
 }
 
-Shape common_shape(const PointwiseRow& row, const Operand* operands) {
-  Shape shape;
-  bool any = false;
-  for (int i = 0; i < row.arity; ++i) {
-    if (!operands[i].is_tensor()) continue;
-    const Shape& other = operands[i].tensor.shape();
-    if (!any)
-      shape = other;
-    else if (!(shape == other))
-      shape = broadcast_shapes(shape, other, row.name);
-    any = true;
+// The shape that all broadcast to: one of theirs, or another one.
+void infer_shape(const Call& call, Result& result) {
+  int first = -1;
+  bool alike = true;
+  for (int i = 0; i < call.inputs; ++i) {
+    if (call.in[i].number) continue;
+    if (first < 0)
+      first = i;
+    else if (!(*call.in[i].shape == *call.in[first].shape))
+      alike = false;
   }
-  return shape;
+  if (first >= 0 && alike) {
+    result.like = first;
+    return;
+  }
+  for (int i = 0; i < call.inputs; ++i)
+    if (!call.in[i].number)
+      result.shape = i == first ? *call.in[i].shape
+                                : broadcast_shapes(result.shape, *call.in[i].shape, call.op->name);
+}
+
+void infer(Call& call, Result* results) {
+  const PointwiseRow& row = row_of(*call.op);
+  call.type = common_dtype(row, call);
+  results[0].dtype = row.result == PointwiseResult::truth ? DType::bool_ : call.type;
+  infer_shape(call, results[0]);
+}
+
+Estimate estimate(const Call& call) {
+  double bytes = static_cast<double>(size_of(call.out->dtype));
+  for (int i = 0; i < call.inputs; ++i) bytes += static_cast<double>(size_of(call.in[i].dtype));
+  const auto count = static_cast<double>(call.out->count);
+  return {count, bytes * count};
 }
 
 // ---- comparisons with numbers that the tensor's type does not hold ----
@@ -209,231 +234,7 @@ std::optional<bool> decided(PointwiseOp op, const Operand* operands, DType type)
   }
 }
 
-// bool has no arithmetic: its sum and product are the logical ones.
-PointwiseOp op_for(PointwiseOp op, DType type) {
-  if (!is_bool(type)) return op;
-  if (op == PointwiseOp::add) return PointwiseOp::logical_or;
-  if (op == PointwiseOp::multiply) return PointwiseOp::logical_and;
-  return op;
-}
-
-// ---- running a kernel ----
-
-Strides broadcast_strides(const Tensor& x, const Shape& shape) {
-  const int lead = shape.rank() - x.rank();
-  Strides strides(shape.rank(), 0);
-  for (int i = 0; i < x.rank(); ++i)
-    strides[lead + i] = x.size(i) == 1 && shape[lead + i] != 1 ? 0 : x.strides()[i];
-  return strides;
-}
-
-PointwiseOperand as_operand(Access& at, const Tensor& x, const Shape& shape) {
-  return {at(x), x.dtype(), broadcast_strides(x, shape)};
-}
-
-// Memory for numbers that take part as operands.
-struct ScalarSlots {
-  alignas(8) char bytes[kMaxInputs][16];
-};
-PointwiseOperand as_operand(Access& at, const Operand& operand, const Shape& shape, DType type,
-                            void* slot, const char* op) {
-  if (operand.is_tensor()) return as_operand(at, operand.tensor, shape);
-  operand.scalar.store(type, slot, op);
-  return {slot, type, Strides(shape.rank(), 0)};
-}
-
-void run_described(const PointwiseProblem& problem, const char* op) {
-  double bytes = static_cast<double>(size_of(problem.y_dtype));
-  for (int i = 0; i < problem.inputs; ++i)
-    bytes += static_cast<double>(size_of(problem.input[i].dtype));
-  double count = 1;
-  for (std::int64_t extent : problem.shape) count *= static_cast<double>(extent);
-  dispatch(
-      count, bytes * count, [&] { run_pointwise(problem); },
-      [&](Observation& seen) {
-        seen.op = op;
-        seen.kernel = "vector";
-        seen.isa = name_of(active_isa());
-        seen.problem = std::string(name_of(problem.y_dtype)) + " " + to_string(problem.shape);
-      });
-}
-
-std::int64_t lowest(const Tensor& x) {
-  std::int64_t found = 0;
-  Access at;
-  const void* const first = at(x);
-  launch([&] {
-    char item[8];
-    reduce({ReduceOp::min, x.dtype(), x.dtype(), {}, {}, x.shape(), x.strides(), first, item});
-    convert_elements(x.dtype(), DType::int64, 1, item, 0, &found, 0);
-  });
-  return found;
-}
-
-// Whole numbers have no fractions: pow(2, -1) of integers would be 0.
-void check_exponents(PointwiseOp op, const Operand* operands, DType type) {
-  if (op != PointwiseOp::pow || !is_signed_int(type)) return;
-  const Operand& exponent = operands[1];
-  std::int64_t power = exponent.scalar.i;
-  if (exponent.is_tensor()) {
-    const Tensor& x = exponent.tensor;
-    power = is_signed_int(x.dtype()) && x.count() > 0 ? lowest(x) : 0;
-  }
-  if (power < 0)
-    fail(ErrorKind::value, "pow: integers to the negative power ", power,
-         " are no integers; convert with astype(float32) first");
-}
-
-void compute(PointwiseOp op, const Operand* operands, DType type, const Tensor& y) {
-  const PointwiseRow& row = row_of(op);
-  PointwiseProblem problem;
-  problem.type = compute_type_of(type);
-  problem.fn = pointwise_value(op_for(op, type), problem.type);
-  problem.shape = y.shape();
-  problem.inputs = row.arity;
-  ScalarSlots slots;
-  Access at;
-  for (int i = 0; i < row.arity; ++i)
-    problem.input[i] = as_operand(at, operands[i], y.shape(), type, slots.bytes[i], row.name);
-  problem.y = at(y);
-  problem.y_dtype = y.dtype();
-  problem.y_strides = y.strides();
-  run_described(problem, row.name);
-}
-
-// ---- the graph ----
-
-struct PointwiseNode final : Node {
-  PointwiseOp row;
-  Edge storage[kMaxInputs];
-  SavedTensor saved[kMaxInputs], saved_y;
-  Scalar scalars[kMaxInputs];  // where the operand is a number
-  bool is_number[kMaxInputs];
-  DType dtypes[kMaxInputs];
-  Shape shapes[kMaxInputs];
-  ResultPlace place;
-
-  PointwiseNode(PointwiseOp op, const Operand* operands) : Node(row_of(op).name), row(op) {
-    edges = storage;
-    places = &place;
-    inputs = row_of(op).arity;
-    for (int i = 0; i < inputs; ++i) {
-      const Operand& x = operands[i];
-      is_number[i] = !x.is_tensor();
-      if (is_number[i]) {
-        scalars[i] = x.scalar;
-        continue;
-      }
-      storage[i] = Edge::of(x.tensor);
-      dtypes[i] = x.tensor.dtype();
-      shapes[i] = x.tensor.shape();
-    }
-  }
-
-  // Saves what the wanted gradients read.
-  void save(const Operand* operands, const Tensor& y) {
-    const std::uint8_t reads = wanted_reads();
-    for (int i = 0; i < inputs; ++i)
-      if ((reads >> i & 1) && !is_number[i]) saved[i] = SavedTensor(operands[i].tensor);
-    if (reads & reads_y) saved_y = SavedTensor::result(y);
-  }
-  std::uint8_t wanted_reads() const {
-    const GradientRule& r = kRules[static_cast<int>(row)];
-    std::uint8_t reads = 0;
-    for (int i = 0; i < inputs; ++i)
-      if (wants(i)) reads |= r.reads[i];
-    return reads;
-  }
-
-  void apply(const Tensor* gs, Tensor* dx) override {
-    const Tensor& g = *gs;
-    if (released && wanted_reads()) fail_released(*this);
-    for (int i = 0; i < inputs; ++i) {
-      if (!wants(i)) continue;
-      Tensor raw = raw_gradient(i, g);
-      if (!raw) continue;
-      if (!(raw.shape() == shapes[i])) raw = sum_to(raw, shapes[i]);
-      dx[i] = raw.dtype() == dtypes[i] ? raw : astype(raw, dtypes[i]);
-    }
-  }
-  void release() override {
-    for (SavedTensor& s : saved) s = SavedTensor();
-    saved_y = SavedTensor();
-    released = true;
-  }
-  void each_saved(SavedVisitor visit, void* context) const override {
-    for (const SavedTensor& s : saved) visit(context, s);
-    visit(context, saved_y);
-  }
-
-  Tensor raw_gradient(int input, const Tensor& g) {
-    switch (kRules[static_cast<int>(row)].form[input]) {
-      case Form::none: return Tensor();
-      case Form::zero: return zeros(g.shape(), g.dtype());
-      case Form::pass: return g;
-      case Form::formula: break;
-    }
-    return modes.grad ? formula_gradient(input, g) : kernel_gradient(input, g);
-  }
-
-  Tensor saved_input(int i, const Tensor& g) const {
-    if (is_number[i]) return full(Shape(), scalars[i], g.dtype());
-    return saved[i].get(*this, kArgumentNames[i]);
-  }
-
-  Tensor formula_gradient(int input, const Tensor& g) {
-    const std::uint8_t reads = kRules[static_cast<int>(row)].reads[input];
-    Tensor in[kMaxInputs], y;
-    for (int i = 0; i < inputs; ++i)
-      if (reads >> i & 1) in[i] = saved_input(i, g);
-    if (reads & reads_y) y = saved_y.get(*this, "result");
-    return kTensorGradients[static_cast<int>(row)](input, g, in[0], in[1], in[2], y);
-  }
-
-  Tensor kernel_gradient(int input, const Tensor& g) {
-    const std::uint8_t reads = kRules[static_cast<int>(row)].reads[input];
-    PointwiseProblem problem;
-    problem.type = compute_type_of(g.dtype());
-    problem.fn = pointwise_gradient(row, input, problem.type);
-    problem.shape = g.shape();
-    problem.inputs = 0;
-    // Saved values first: a checkpoint may run again for one.
-    Tensor in[kMaxInputs], y;
-    for (int i = 0; i < inputs; ++i)
-      if ((reads >> i & 1) && !is_number[i]) in[i] = saved[i].get(*this, kArgumentNames[i]);
-    if (reads & reads_y) y = saved_y.get(*this, "result");
-    Access at;
-    problem.input[problem.inputs++] = as_operand(at, g, g.shape());
-    ScalarSlots slots;
-    for (int i = 0; i < inputs; ++i) {
-      if (!(reads >> i & 1)) continue;
-      const Operand operand = is_number[i] ? Operand(scalars[i]) : Operand(in[i]);
-      problem.input[problem.inputs++] =
-          as_operand(at, operand, g.shape(), dtype_of(problem.type), slots.bytes[i], op);
-    }
-    if (y) problem.input[problem.inputs++] = as_operand(at, y, g.shape());
-    Tensor dx = Tensor::empty_like(g);
-    problem.y = at(dx);
-    problem.y_dtype = dx.dtype();
-    problem.y_strides = dx.strides();
-    run_described(problem, (std::string(op) + " gradient").c_str());
-    return dx;
-  }
-
-  static void* operator new(std::size_t) { return FreeList<PointwiseNode>::take(); }
-  static void operator delete(void* memory) { FreeList<PointwiseNode>::give(memory); }
-};
-
-bool differentiable(const PointwiseRow& row, DType type) {
-  return row.result == PointwiseResult::same && is_floating(type);
-}
-
-bool wants_recording(const PointwiseRow& row, const Operand* operands) {
-  if (!modes.grad) return false;
-  bool any = false;  // all are asked: each may be a stale view
-  for (int i = 0; i < row.arity; ++i) any |= records(operands[i].tensor);
-  return any;
-}
+// ---- small calls ----
 
 // The common case, checked first: floating tensors of one type, shape and row-major layout.
 bool is_plain(const PointwiseRow& row, const Operand* operands) {
@@ -465,76 +266,233 @@ bool try_plain(PointwiseOp op, const PointwiseRow& row, const Operand* operands,
   return true;
 }
 
+Shortcut shortcut(const Use& use, Tensor* out) {
+  const PointwiseRow& row = row_of(use.op);
+  const Operand* const in = use.in;
+  const auto op = static_cast<PointwiseOp>(&row - kPointwiseRows);
+  if (try_plain(op, row, in, out[0])) [[likely]]
+    return Shortcut::computed;
+  if (row.result != PointwiseResult::truth || row.arity != 2) return Shortcut::none;
+  if (in[0].is_tensor() == in[1].is_tensor()) return Shortcut::none;
+  const int tensor = in[0].is_tensor() ? 0 : 1;
+  const Tensor& x = in[tensor].tensor;
+  const std::optional<bool> known = decided(op, in, weak_promote(x.dtype(), in[1 - tensor].scalar));
+  if (!known) return Shortcut::none;
+  out[0] = full(x.shape(), *known, DType::bool_);
+  return Shortcut::done;
+}
+
+// ---- gradients ----
+
+// A formula's op: from the gradient of the result and what the formula reads.
+struct GradientRow {
+  PointwiseOp op;
+  int input;
+};
+const GradientRow& gradient_row(const OpRecord& op) {
+  return *static_cast<const GradientRow*>(op.row);
+}
+std::uint8_t reads_of(const GradientRow& row) {
+  return kRules[static_cast<int>(row.op)].reads[row.input];
+}
+
+void infer_gradient(Call& call, Result* results) {
+  call.type = call.in[0].dtype;
+  results[0].dtype = call.type;
+  results[0].like = 0;
+}
+
+void gradient_body(const Use& use, Tensor* out) {
+  const GradientRow& row = gradient_row(use.op);
+  const Tensor& g = use.in[0].tensor;
+  Tensor values[kMaxInputs + 1];  // a, b, c and the result
+  for (int i = 0, at = 1; i <= kMaxInputs; ++i)
+    if (reads_of(row) >> i & 1) {
+      const Operand& x = use.in[at++];
+      values[i] = x.is_tensor() ? x.tensor : full(Shape(), x.scalar, g.dtype());
+    }
+  out[0] = kTensorGradients[static_cast<int>(row.op)](row.input, g, values[0], values[1],
+                                                      values[2], values[3]);
+}
+
+// The records of all formulas, by op and input; names of the others are null.
+struct GradientRecords {
+  OpRecord records[kPointwiseOps][kMaxInputs];
+  GradientRow rows[kPointwiseOps][kMaxInputs];
+  std::string names[kPointwiseOps][kMaxInputs];
+
+  GradientRecords() {
+    for (int op = 0; op < kPointwiseOps; ++op)
+      for (int input = 0; input < kMaxInputs; ++input)
+        if (kRules[op].form[input] == Form::formula) add(op, input);
+  }
+  void add(int op, int input) {
+    names[op][input] =
+        std::string(kPointwiseRows[op].name) + "_backward_" + std::to_string(input);
+    rows[op][input] = {static_cast<PointwiseOp>(op), input};
+    OpRecord& record = records[op][input];
+    record.name = names[op][input].c_str();
+    record.signature = "(g: Tensor, a: Operand, b: Operand, c: Operand, y: Tensor) -> Tensor";
+    record.help = kPointwiseRows[op].gradients[input];
+    record.infer = infer_gradient;
+    record.estimate = estimate;
+    record.body = gradient_body;
+    record.row = &rows[op][input];
+  }
+};
+const GradientRecords& gradient_records() {
+  static const auto& instance = *new GradientRecords;
+  return instance;
+}
+
+void give_formula(Vjp& v, PointwiseOp op, int input) {
+  const OpRecord& record = gradient_records().records[static_cast<int>(op)][input];
+  const std::uint8_t reads = reads_of(gradient_row(record));
+  Operand operands[kMaxInputs + 2] = {v.g()};
+  int count = 1;
+  for (int i = 0; i < kMaxInputs; ++i)
+    if (reads >> i & 1) operands[count++] = v.in(i);
+  if (reads & reads_y) operands[count++] = v.out();
+  Tensor dx;
+  apply(record, operands, count, {}, &dx);
+  v.give(input, std::move(dx));
+}
+
+void vjp(Vjp& v) {
+  const auto op = static_cast<PointwiseOp>(&row_of(v.record()) - kPointwiseRows);
+  const GradientRule& rule = kRules[static_cast<int>(op)];
+  for (int i = 0; i < v.inputs(); ++i) {
+    if (!v.wants(i)) continue;
+    switch (rule.form[i]) {
+      case Form::none: break;
+      case Form::zero: v.give(i, zeros(v.g().shape(), v.g().dtype())); break;
+      case Form::pass: v.give(i, v.g()); break;
+      case Form::formula: give_formula(v, op, i);
+    }
+  }
+}
+
+constexpr Reads record_reads(std::uint8_t reads) {
+  return {static_cast<std::uint16_t>(reads & 7), static_cast<std::uint16_t>(reads >> 3 & 1)};
+}
+
+constexpr const char* kSignatures[] = {"(x: Operand) -> Tensor",
+                                       "(a: Operand, b: Operand) -> Tensor",
+                                       "(a: Operand, b: Operand, c: Operand) -> Tensor"};
+
+constexpr char kClipSignature[] =
+    "(x: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor";
+
+std::string help_of(const PointwiseRow& row) {
+  std::string text = std::string(row.help) + "\n\nFormula: " + row.formula;
+  if (row.result == PointwiseResult::truth) return text + "\nResult: bool.";
+  constexpr const char* kNames[] = {"x", "a", "b", "c"};
+  for (int i = 0; i < row.arity; ++i)
+    if (std::string_view(row.gradients[i]) != "none")
+      text += std::string("\nGradient of ") + kNames[row.arity == 1 ? 0 : i + 1] + ": " +
+              row.gradients[i];
+  return text;
+}
+
+struct ValueRecords {
+  OpRecord records[kPointwiseOps];
+  std::string help[kPointwiseOps];
+  ValueRecords() {
+    for (int i = 0; i < kPointwiseOps; ++i) {
+      const PointwiseRow& row = kPointwiseRows[i];
+      OpRecord& record = records[i];
+      record.name = row.name;
+      record.signature = kSignatures[row.arity - 1];
+      record.help = (help[i] = help_of(row)).c_str();
+      record.flags = kFunction | kBroadcasts | (row.arity == 1 ? kMethod : 0);
+      if (row.result == PointwiseResult::truth) record.flags |= kConstant;
+      record.shortcut = shortcut;
+      if (static_cast<PointwiseOp>(i) == PointwiseOp::clip) {
+        record.signature = kClipSignature;
+        record.shortcut = settle_bounds;
+        record.flags |= kMethod;
+      }
+      record.infer = infer;
+      record.estimate = estimate;
+      record.vjp = vjp;
+      for (int k = 0; k < row.arity; ++k) record.reads[k] = record_reads(kRules[i].reads[k]);
+      record.row = &row;
+    }
+  }
+};
+
 }  // namespace
 
-void record_pointwise(PointwiseOp op, const Operand* operands, const Tensor& y) {
-  auto* node = new PointwiseNode(op, operands);
-  node->save(operands, y);
-  attach(y, node);
+const OpRecord& record_of(PointwiseOp op) {
+  static const auto& all = *new ValueRecords;
+  return all.records[static_cast<int>(op)];
+}
+
+void append_gradient_records(std::vector<const OpRecord*>& records) {
+  for (const auto& of_op : gradient_records().records)
+    for (const OpRecord& record : of_op)
+      if (record.name) records.push_back(&record);
 }
 
 Tensor pointwise(PointwiseOp op, const Operand* operands) {
-  const PointwiseRow& row = row_of(op);
   Tensor y;
-  if (!try_plain(op, row, operands, y)) {
-    const DType type = common_dtype(row, operands);
-    if (row.result == PointwiseResult::truth) [[unlikely]]
-      if (const std::optional<bool> known = decided(op, operands, type))
-        return full(common_shape(row, operands), *known, DType::bool_);
-    check_exponents(op, operands, type);
-    Access at;  // inputs stay while memory for the result is found
-    for (int i = 0; i < row.arity; ++i)
-      if (operands[i].is_tensor()) at(operands[i].tensor);
-    y = Tensor::empty(common_shape(row, operands),
-                      row.result == PointwiseResult::truth ? DType::bool_ : type);
-    compute(op, operands, type, y);
-  }
-  if (wants_recording(row, operands) && differentiable(row, y.dtype()))
-    record_pointwise(op, operands, y);
+  const OpRecord& record = record_of(op);
+  apply(record, operands, row_of(record).arity, {}, &y);
   return y;
 }
 
 namespace {
 
-void check_in_place(const PointwiseRow& row, const Operand* operands, DType type) {
+// What the result would be, from metadata alone.
+void check_in_place(const OpRecord& op, const Operand* operands) {
+  const PointwiseRow& row = row_of(op);
   const Tensor& a = operands[0].tensor;
-  const Shape shape = common_shape(row, operands);
+  Meta metas[kMaxInputs];
+  for (int i = 0; i < row.arity; ++i) describe_operand(operands[i], metas[i]);
+  Call call{&op, metas, row.arity, nullptr, {}};
+  Result result;
+  infer(call, &result);
+  const Shape& shape = result.like >= 0 ? *metas[result.like].shape : result.shape;
   if (!(shape == a.shape()))
     fail(ErrorKind::value, row.name, ": a result of shape ", shape,
          " cannot be written in place into ", a.shape());
-  check_kind_in_place(row.name, row.result == PointwiseResult::truth ? DType::bool_ : type, a);
-  ScalarSlots slots;  // numbers that do not fit are refused before the change is counted
+  check_kind_in_place(row.name, result.dtype, a);
+  alignas(8) char slot[16];  // numbers that do not fit are refused before the change is counted
   for (int i = 0; i < row.arity; ++i)
-    if (!operands[i].is_tensor()) operands[i].scalar.store(type, slots.bytes[i], row.name);
+    if (!operands[i].is_tensor()) operands[i].scalar.store(call.type, slot, row.name);
 }
 
 }  // namespace
 
 void pointwise_in_place(PointwiseOp op, Operand* operands) {
-  const PointwiseRow& row = row_of(op);
-  const DType type = common_dtype(row, operands);
-  check_in_place(row, operands, type);
-  check_exponents(op, operands, type);
+  const OpRecord& record = record_of(op);
+  const int arity = row_of(record).arity;
+  check_in_place(record, operands);
   Tensor& a = operands[0].tensor;
   static const Tensor none;
-  const InPlaceChange change(row.name, a, row.arity > 1 ? operands[1].tensor : none,
-                             row.arity > 2 ? operands[2].tensor : none);
-  for (int i = 1; i < row.arity; ++i)
+  const InPlaceChange change(record.name, a, arity > 1 ? operands[1].tensor : none,
+                             arity > 2 ? operands[2].tensor : none);
+  for (int i = 1; i < arity; ++i)
     if (change.overwrites(operands[i].tensor))
       operands[i].tensor = change.apart(operands[i].tensor);
-  PointwiseNode* node = change.recorded() ? new PointwiseNode(op, operands) : nullptr;
-  const Ref<NodeBase> owner(node);
-  Operand before[kMaxInputs] = {operands[0], row.arity > 1 ? operands[1] : operands[0],
-                                row.arity > 2 ? operands[2] : operands[0]};
-  for (int i = 0; node && i < row.arity; ++i)
-    if ((node->wanted_reads() >> i & 1) && change.overwrites(before[i].tensor))
-      before[i].tensor = copy(before[i].tensor);
+  Ref<NodeBase> node;
+  Operand before[kMaxInputs];
+  if (change.recorded()) {
+    const Reads reads = OpNode::reads_of(record, operands, arity);
+    for (int i = 0; i < arity; ++i) {
+      before[i] = operands[i];
+      if ((reads.inputs >> i & 1) && change.overwrites(before[i].tensor))
+        before[i].tensor = copy(before[i].tensor);
+    }
+    node = OpNode::create(record, operands, arity, {}, a.shape());
+  }
+  apply_into(record, operands, arity, {}, a);
   change.begin();
-  compute(op, operands, type, a);
   if (!node) return;
   change.join_graph(a, [&](const Tensor& y) {
-    node->save(before, y);
-    attach(y, node);
+    OpNode* const made = static_cast<OpNode*>(node.get());
+    made->save(before, &y);
+    attach(y, made);
   });
 }
 

@@ -1,6 +1,9 @@
 // The pointwise ops as functions and operators on tensors, one for each row of pointwise.inc.
 #pragma once
+#include <vector>
+
 #include "core/cpu/pointwise.h"
+#include "core/runtime/op.h"
 #include "core/tensor/operand.h"
 
 namespace tw {
@@ -13,8 +16,9 @@ Tensor pointwise(PointwiseOp op, const Operand* operands);
 // grad, and for recorded changes of a view.
 void pointwise_in_place(PointwiseOp op, Operand* operands);
 
-// Gives y, computed elsewhere, the place in the graph that `op` of these operands has.
-void record_pointwise(PointwiseOp op, const Operand* operands, const Tensor& y);
+const OpRecord& record_of(PointwiseOp op);
+// Those of the gradient formulas, from the gradient of the result and what the formula reads.
+void append_gradient_records(std::vector<const OpRecord*>& records);
 
 #define TW_UNARY(name, ...) \
   inline Tensor name(const Operand& x) { return pointwise(PointwiseOp::name, &x); }

@@ -62,9 +62,9 @@ namespace {
 constexpr std::int64_t kGrain = 16384;
 
 // `count` words of the stream, which moves on to the next multiple of 4.
-class Words {
+class RandomWords {
  public:
-  Words(Generator& generator, std::int64_t count)
+  RandomWords(Generator& generator, std::int64_t count)
       : scratch_(static_cast<std::size_t>(count) * sizeof(std::uint32_t)) {
     const DrawLog::Draw from = DrawScope::draw(generator, count);
     philox_words(from.seed, from.position, count, data());
@@ -94,7 +94,7 @@ Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide, int bit
   const float unit = std::ldexp(1.0f, -bits);
   Tensor y = Tensor::empty(shape, wide ? DType::float64 : DType::float32);
   const std::int64_t count = y.count();
-  const Words words(generator, wide ? 2 * count : count);
+  const RandomWords words(generator, wide ? 2 * count : count);
   Access at;
   char* const out = at(y);
   parallel_ranges(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
@@ -163,7 +163,7 @@ Tensor randint(Generator& generator, const Shape& shape, std::int64_t low, std::
     fail(ErrorKind::value, "randint: ", name_of(dtype), " does not hold the numbers from ", low,
          " to ", high, " - 1");
   Tensor y = Tensor::empty(shape, DType::int64);
-  const Words words(generator, 2 * y.count());
+  const RandomWords words(generator, 2 * y.count());
   const auto span = static_cast<unsigned __int128>(static_cast<std::uint64_t>(high) -
                                                    static_cast<std::uint64_t>(low));
   // The high half of a 64 x 64 bit product: bias below span / 2^64.
@@ -188,7 +188,7 @@ Tensor randperm(Generator& generator, std::int64_t n) {
   Access at;
   std::int64_t* const p = at.as<std::int64_t>(y);
   std::iota(p, p + n, 0);
-  const Words words(generator, 2 * n);
+  const RandomWords words(generator, 2 * n);
   for (std::int64_t i = n - 1; i > 0; --i) {
     const auto span = static_cast<unsigned __int128>(i + 1);
     std::swap(p[i], p[static_cast<std::int64_t>(words.pair(i) * span >> 64)]);

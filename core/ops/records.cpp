@@ -1,14 +1,35 @@
 // The list of all ops.
 #include "core/ops/records.h"
 
+#include <iterator>
+
+#include "core/ops/pointwise.h"
+
 namespace tw {
 
-const std::vector<const OpRecord*>& op_records() {
-  static const auto* const records = new std::vector<const OpRecord*>{
+namespace {
+
+std::vector<const OpRecord*> listed() {
+  std::vector<const OpRecord*> records;
+  for (int i = 0; i < kPointwiseOps; ++i)
+    records.push_back(&record_of(static_cast<PointwiseOp>(i)));
+  append_gradient_records(records);
+  const OpRecord* const others[] = {
+#define TW_REDUCTION(name, ...) &k_##name,
+#include "core/ops/reductions.inc"
+#undef TW_REDUCTION
 #define TW_OP(record) &record,
 #include "core/ops/ops.inc"
 #undef TW_OP
   };
+  records.insert(records.end(), std::begin(others), std::end(others));
+  return records;
+}
+
+}  // namespace
+
+const std::vector<const OpRecord*>& op_records() {
+  static const auto* const records = new std::vector<const OpRecord*>(listed());
   return *records;
 }
 

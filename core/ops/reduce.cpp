@@ -1,148 +1,117 @@
-// Reductions: checks, shapes, types, gradients.
+// Reductions: the rows of reductions.inc as records, and the ops that are made of them.
 #include "core/ops/reduce.h"
 
 #include <cmath>
 
-#include "core/autograd/node.h"
-#include "core/cpu/isa.h"
-#include "core/cpu/reduce.h"
+#include "core/autograd/op_node.h"
+#include "core/base/error.h"
+#include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/join.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/records.h"
 #include "core/ops/view.h"
-#include "core/runtime/profile.h"
-#include "core/tensor/access.h"
 
 namespace tw {
 
 namespace {
 
-struct ReducedAxes {
-  bool reduced[kMaxRank] = {};
-  Shape kept_shape;        // without the reduced axes
-  Shape keepdims_shape;    // with them as extent 1
-  std::int64_t count = 1;  // elements that go into one result
+// ---- the table's rows ----
 
-  Axes axes() const {
-    Axes out = std::vector<std::int64_t>();
-    for (int i = 0; i < keepdims_shape.rank(); ++i)
-      if (reduced[i]) out.list.push_back(i);
-    return out;
-  }
+enum class Parameters : std::uint8_t { terms, axes, position };
+enum class Outcome : std::uint8_t { same, wide, truth, position };
+namespace types {
+enum : std::uint8_t { any, ordered, inexact };
+}
+
+struct Row {
+  Parameters parameters;
+  std::uint8_t types;
+  Outcome outcome;
+  bool of_none;
+  Tensor (*gradient)(const Tensor& g, const Tensor& x, const Tensor& y, std::uint32_t axes,
+                     double count);
 };
+const Row& row_of(const OpRecord& op) { return *static_cast<const Row*>(op.row); }
 
-ReducedAxes resolve(const Tensor& x, const Axes& axes, const char* op) {
-  ReducedAxes out;
-  mark_axes(axes.list, x.rank(), op, out.reduced);
-  for (int i = 0; i < x.rank(); ++i) {
-    if (axes.all) out.reduced[i] = true;
-    if (out.reduced[i])
-      out.count *= x.size(i);
-    else
-      out.kept_shape.push_back(x.size(i));
-    out.keepdims_shape.push_back(out.reduced[i] ? 1 : x.size(i));
-  }
+std::uint32_t axes_of(const OpRecord& op, Words words, int rank) {
+  return row_of(op).parameters == Parameters::position ? words.axis(0, rank, op.name)
+                                                       : words.axes(0, rank, op.name);
+}
+Shape kept_shape(const Shape& shape, std::uint32_t axes, bool keepdims) {
+  Shape out;
+  for (int i = 0; i < shape.rank(); ++i)
+    if (!(axes >> i & 1))
+      out.push_back(shape[i]);
+    else if (keepdims)
+      out.push_back(1);
   return out;
 }
+// Elements that go into one result.
+std::int64_t count_of(const Shape& shape, std::uint32_t axes) {
+  std::int64_t count = 1;
+  for (int i = 0; i < shape.rank(); ++i)
+    if (axes >> i & 1) count *= shape[i];
+  return count;
+}
+Axes list_of(std::uint32_t axes) {
+  std::vector<std::int64_t> list;
+  for (int i = 0; i < kMaxRank; ++i)
+    if (axes >> i & 1) list.push_back(i);
+  return list;
+}
 
-constexpr const char* kNames[] = {"sum",    "mean",   "prod", "max", "min",
-                                  "argmax", "argmin", "any",  "all"};
+void check_floating(DType dtype, const char* op) {
+  if (!is_floating(dtype) && !is_complex(dtype))
+    fail(ErrorKind::type, op, ": needs a floating-point input, got ", name_of(dtype),
+         "; convert with astype(float32)");
+}
 
-Tensor run(ReduceOp op, const Tensor& x, const ReducedAxes& axes, bool keepdims, DType out) {
-  const char* name = kNames[static_cast<int>(op)];
-  ReduceProblem problem;
-  problem.op = op;
-  problem.in = x.dtype();
-  problem.out = out;
-  for (int i = 0; i < x.rank(); ++i) {
-    (axes.reduced[i] ? problem.reduced : problem.kept).push_back(x.size(i));
-    (axes.reduced[i] ? problem.reduced_strides : problem.kept_strides).push_back(x.strides()[i]);
+void check_ordered(DType dtype, const char* op) {
+  if (is_complex(dtype)) fail(ErrorKind::type, op, ": complex numbers have no order");
+}
+
+DType outcome_of(const Row& row, DType in) {
+  switch (row.outcome) {
+    case Outcome::same: return in;
+    case Outcome::truth: return DType::bool_;
+    case Outcome::position: return DType::int64;
+    case Outcome::wide: break;
   }
-  Access at;
-  problem.x = at(x);
-  Tensor y = Tensor::empty(keepdims ? axes.keepdims_shape : axes.kept_shape, out);
-  problem.y = at(y);
-  const double count = static_cast<double>(x.count());
-  dispatch(
-      count, count * static_cast<double>(x.item_bytes()), [&] { reduce(problem); },
-      [&](Observation& seen) {
-        seen.op = name;
-        seen.kernel = "vector";
-        seen.isa = name_of(active_isa());
-        seen.problem = std::string(name_of(x.dtype())) + " " + to_string(x.shape()) + " to " +
-                       to_string(y.shape());
-      });
-  return y;
-}
-
-// Gradient `g` of a reduction's result, seen in the shape of its input.
-Tensor spread(const Tensor& g, const Shape& keepdims_shape, const Shape& shape) {
-  return broadcast_operand(reshape(g, keepdims_shape), shape);
-}
-
-DType sum_dtype(DType in, std::optional<DType> asked) {
-  if (asked) return *asked;
   if (is_bool(in) || is_signed_int(in)) return DType::int64;
   return is_unsigned_int(in) ? DType::uint64 : in;
 }
 
-// The terms converted to the type asked for, before they are combined.
-Tensor cast_terms(const Tensor& x, std::optional<DType> dtype, const char* op) {
-  if (!dtype) return x;
-  if (is_bool(*dtype)) fail(ErrorKind::type, op, ": dtype bool cannot hold it; use any or all");
-  return astype(x, *dtype);
+void infer(Call& call, Result* results) {
+  const OpRecord& op = *call.op;
+  const Row& row = row_of(op);
+  const Meta& x = call.in[0];
+  if (row.types == types::inexact) check_floating(x.dtype, op.name);
+  if (row.types == types::ordered) check_ordered(x.dtype, op.name);
+  const std::uint32_t axes = axes_of(op, call.words, x.rank());
+  if (!row.of_none && count_of(*x.shape, axes) == 0)
+    fail(ErrorKind::value, op.name, ": no elements along the reduced axes of ", *x.shape);
+  results[0].dtype = outcome_of(row, x.dtype);
+  if (row.parameters == Parameters::terms && !call.words.none(2)) {
+    results[0].dtype = call.words.dtype(2);
+    if (is_bool(results[0].dtype))
+      fail(ErrorKind::type, op.name, ": dtype bool cannot hold it; use any or all");
+  }
+  results[0].shape = kept_shape(*x.shape, axes, call.words.flag(1));
 }
 
-void check_floating(const Tensor& x, const char* op) {
-  if (!is_floating(x.dtype()) && !is_complex(x.dtype()))
-    fail(ErrorKind::type, op, ": needs a floating-point input, got ", name_of(x.dtype()),
-         "; convert with astype(float32)");
+Estimate estimate(const Call& call) {
+  const auto count = static_cast<double>(call.in[0].count);
+  return {count, count * static_cast<double>(size_of(call.in[0].dtype))};
 }
 
-void check_ordered(const Tensor& x, const char* op) {
-  if (is_complex(x.dtype())) fail(ErrorKind::type, op, ": complex numbers have no order");
+// Terms of another type than the one asked for.
+void body(const Use& use, Tensor* out) {
+  out[0] = apply(use.op, {astype(use.in[0].tensor, use.words.dtype(2))}, use.words);
 }
 
-void check_nonempty(const Tensor& x, const ReducedAxes& axes, const char* op) {
-  if (axes.count == 0)
-    fail(ErrorKind::value, op, ": no elements along the reduced axes of ", x.shape());
-}
-
-}  // namespace
-
-Tensor sum(const Tensor& x_in, const Axes& axes_in, bool keepdims, std::optional<DType> dtype) {
-  const Tensor x = cast_terms(x_in, dtype, "sum");
-  const ReducedAxes axes = resolve(x, axes_in, "sum");
-  const DType out = sum_dtype(x.dtype(), dtype);
-  const Tensor y = run(ReduceOp::sum, x, axes, keepdims, out);
-  if (should_record(x) && is_floating(out))
-    record(
-        y, "sum",
-        [shape = x.shape(), kept = axes.keepdims_shape, from = x.dtype()](
-            Node&, const Tensor& g, Tensor* dx) { dx[0] = astype(spread(g, kept, shape), from); },
-        x);
-  return y;
-}
-
-Tensor mean(const Tensor& x, const Axes& axes_in, bool keepdims) {
-  check_floating(x, "mean");
-  const ReducedAxes axes = resolve(x, axes_in, "mean");
-  const Tensor y = run(ReduceOp::mean, x, axes, keepdims, x.dtype());
-  if (should_record(x))
-    record(
-        y, "mean",
-        [shape = x.shape(), kept = axes.keepdims_shape, count = axes.count](Node&, const Tensor& g,
-                                                                            Tensor* dx) {
-          // float16 does not count beyond 65504.
-          const Tensor share = astype(g, working_dtype(g.dtype())) / static_cast<double>(count);
-          dx[0] = spread(astype(share, g.dtype()), kept, shape);
-        },
-        x);
-  return y;
-}
-
-namespace {
+// ---- what gradients are made of: of x's rank, with extent 1 along the reduced axes ----
 
 Tensor part_of(const Tensor& x, std::int64_t start, std::int64_t count) {
   std::vector<Range> ranges;
@@ -168,40 +137,150 @@ DType product_dtype(DType dtype) {
   return dtype == DType::float32 ? DType::float64 : working_dtype(dtype);
 }
 
-Tensor product_gradient(const Tensor& g, const Tensor& x, const ReducedAxes& axes) {
-  if (axes.axes().list.empty()) return reshape(g, x.shape());
+Tensor product_of_others(const Tensor& x, std::uint32_t axes) {
   std::vector<std::int64_t> order;  // kept axes, then reduced ones
   for (const bool reduced : {false, true})
     for (int i = 0; i < x.rank(); ++i)
-      if (axes.reduced[i] == reduced) order.push_back(i);
+      if ((axes >> i & 1) == reduced) order.push_back(i);
   std::vector<std::int64_t> back(order.size());
   for (std::size_t i = 0; i < order.size(); ++i)
     back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
   const Tensor moved = permute_dims(astype(x, product_dtype(x.dtype())), order);
-  Shape rows = axes.kept_shape;
-  rows.push_back(axes.count);
+  Shape rows = kept_shape(x.shape(), axes, false);
+  rows.push_back(count_of(x.shape(), axes));
   const Tensor others = reshape(products_of_others(reshape(moved, rows)), moved.shape());
-  return reshape(g, axes.keepdims_shape) * permute_dims(others, back);
+  return permute_dims(others, back);
+}
+
+// 1 for the one element that the result is, its share of 1 where several are.
+Tensor share_of_equals(const Tensor& x, const Tensor& y, std::uint32_t axes) {
+  const Tensor equal = astype(x == y, working_dtype(x.dtype()));
+  return equal / sum(equal, list_of(axes), true);
+}
+
+struct None {};
+constexpr None none;
+[[maybe_unused]] Tensor operator*(const Tensor&, None) { return Tensor(); }
+Tensor as_tensor(const Tensor& x) { return x; }
+Tensor as_tensor(None) { return Tensor(); }
+
+void vjp(Vjp& v) {
+  const OpRecord& op = v.record();
+  const Shape shape = v.shape(0);
+  const std::uint32_t axes = axes_of(op, v.words(), shape.rank());
+  const Shape keepdims = kept_shape(shape, axes, true);
+  const Tensor g = reshape(astype(v.g(), working_dtype(v.g().dtype())), keepdims);
+  const Reads& reads = op.reads[0];
+  const Tensor x = reads.inputs ? v.in(0).tensor : Tensor();
+  const Tensor y = reads.results ? reshape(v.out(), keepdims) : Tensor();
+  const auto count = static_cast<double>(count_of(shape, axes));
+  const Tensor dx = row_of(op).gradient(g, x, y, axes, count);
+  v.give(0, broadcast_operand(astype(dx, v.g().dtype()), shape));
+}
+
+constexpr Reads reads_of(std::string_view gradient) {
+  return {static_cast<std::uint16_t>(mentions(gradient, "x")),
+          static_cast<std::uint16_t>(mentions(gradient, "y"))};
+}
+
+constexpr const char* kSignatures[] = {
+    "(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: dtype | None = None) -> Tensor",
+    "(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor",
+    "(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor"};
+
+constexpr Row kRows[] = {
+#define TW_REDUCTION(name, parameters, kinds, outcome, of_none, formula, help)                    \
+  {Parameters::parameters, types::kinds, Outcome::outcome, of_none,                               \
+   []([[maybe_unused]] const Tensor& g, [[maybe_unused]] const Tensor& x,                         \
+      [[maybe_unused]] const Tensor& y, [[maybe_unused]] std::uint32_t axes,                      \
+      [[maybe_unused]] double count) { return as_tensor(formula); }},
+#include "core/ops/reductions.inc"
+#undef TW_REDUCTION
+};
+
+enum class Place {
+#define TW_REDUCTION(name, ...) name,
+#include "core/ops/reductions.inc"
+#undef TW_REDUCTION
+};
+
+}  // namespace
+
+#define TW_REDUCTION(op, parameters, kinds, outcome, of_none, formula, text)                      \
+  constexpr OpRecord k_##op = {                                                                   \
+      .name = #op,                                                                                \
+      .signature = kSignatures[static_cast<int>(Parameters::parameters)],                         \
+      .help = text,                                                                               \
+      .flags = kFunction | kMethod | (std::string_view(#formula) == "none" ? kConstant : 0),      \
+      .infer = infer,                                                                             \
+      .estimate = estimate,                                                                       \
+      .body = body, \
+      .vjp = vjp,                                                                                 \
+      .reads = {reads_of(#formula)},                                                              \
+      .shapes = 1,                                                                                \
+      .row = &kRows[static_cast<int>(Place::op)]};
+#include "core/ops/reductions.inc"
+#undef TW_REDUCTION
+
+namespace {
+
+// The axes are the first attribute.
+Tensor reduced_by(const OpRecord& op, const Tensor& x, const Axes& axes, WordList words) {
+  if (axes.all)
+    words.set(0, kNone);
+  else
+    words.set_list(0, axes.list);
+  return apply(op, {x}, words);
+}
+Tensor reduced(const OpRecord& op, const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduced_by(op, x, axes, WordList(2).set(1, keepdims));
+}
+Tensor reduced(const OpRecord& op, const Tensor& x, const Axes& axes, bool keepdims,
+               std::optional<DType> dtype) {
+  return reduced_by(op, x, axes,
+                    WordList(3).set(1, keepdims).set(2, dtype ? word_of(*dtype) : kNone));
+}
+Tensor deviating(const OpRecord& op, const Tensor& x, const Axes& axes, double correction,
+                 bool keepdims) {
+  return reduced_by(op, x, axes, WordList(3).set(1, word_of(correction)).set(2, keepdims));
+}
+
+Tensor position(const OpRecord& op, const Tensor& x, std::optional<std::int64_t> axis,
+                bool keepdims) {
+  return apply(op, {x}, WordList(2).set(0, axis.value_or(kNone)).set(1, keepdims));
 }
 
 }  // namespace
 
-Tensor prod(const Tensor& x_in, const Axes& axes_in, bool keepdims, std::optional<DType> dtype) {
-  const Tensor x = cast_terms(x_in, dtype, "prod");
-  const ReducedAxes axes = resolve(x, axes_in, "prod");
-  const DType out = sum_dtype(x.dtype(), dtype);
-  const Tensor y = run(ReduceOp::prod, x, axes, keepdims, out);
-  if (should_record(x) && is_floating(out))
-    record_saving(y, "prod",
-                  with_saved(
-                      [axes, from = x.dtype()](Node& node, const Tensor& g, Tensor* dx,
-                                               const SavedTensor& x) {
-                        dx[0] = astype(product_gradient(g, x.get(node, "input"), axes), from);
-                      },
-                      SavedTensor(x)),
-                  x);
-  return y;
+Tensor sum(const Tensor& x, const Axes& axes, bool keepdims, std::optional<DType> dtype) {
+  return reduced(k_sum, x, axes, keepdims, dtype);
 }
+Tensor prod(const Tensor& x, const Axes& axes, bool keepdims, std::optional<DType> dtype) {
+  return reduced(k_prod, x, axes, keepdims, dtype);
+}
+Tensor mean(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduced(k_mean, x, axes, keepdims);
+}
+Tensor max(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduced(k_max, x, axes, keepdims);
+}
+Tensor min(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduced(k_min, x, axes, keepdims);
+}
+Tensor any(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduced(k_any, x, axes, keepdims);
+}
+Tensor all(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduced(k_all, x, axes, keepdims);
+}
+Tensor argmax(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
+  return position(k_argmax, x, axis, keepdims);
+}
+Tensor argmin(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
+  return position(k_argmin, x, axis, keepdims);
+}
+
+// ---- ops made of others ----
 
 namespace {
 
@@ -217,12 +296,14 @@ Tensor squared_magnitude(const Tensor& x) {
   return is_complex(x.dtype()) ? square(part(x, 0)) + square(part(x, 1)) : x * x;
 }
 
-// Variance in the working type.
-Tensor variance(const Tensor& x_in, const ReducedAxes& axes, double correction, bool keepdims) {
+// Variance in the working type; words: axis, correction, keepdims.
+Tensor variance(const char* op, const Tensor& x_in, Words words) {
+  check_floating(x_in.dtype(), op);
+  const std::uint32_t axes = words.axes(0, x_in.rank(), op);
   const Tensor x = astype(x_in, working_dtype(x_in.dtype()));
-  const Tensor squares = squared_magnitude(x - mean(x, axes.axes(), true));
-  const double degrees = static_cast<double>(axes.count) - correction;
-  return sum(squares, axes.axes(), keepdims) / std::max(degrees, 0.0);
+  const Tensor squares = squared_magnitude(x - mean(x, list_of(axes), true));
+  const double degrees = static_cast<double>(count_of(x.shape(), axes)) - words.real(1);
+  return sum(squares, list_of(axes), words.flag(2)) / std::max(degrees, 0.0);
 }
 
 DType real_dtype(DType dtype) { return is_complex(dtype) ? DType::float32 : dtype; }
@@ -235,86 +316,58 @@ Tensor deviation(const Tensor& variance) {
 
 }  // namespace
 
+constexpr OpRecord kVar = {
+    .name = "var",
+    .signature = "(x: Tensor, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) "
+                 "-> Tensor",
+    .help = "Variance; correction is taken off the number of elements.\n"
+            "Of complex numbers: of their distances from the mean, a real number.",
+    .flags = kFunction | kMethod,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& x = use.in[0].tensor;
+      out[0] = astype(variance("var", x, use.words), real_dtype(x.dtype()));
+    }};
+constexpr OpRecord kStd = {
+    .name = "std",
+    .signature = "(x: Tensor, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) "
+                 "-> Tensor",
+    .help = "Standard deviation; correction is taken off the number of elements.\n"
+            "Its gradient is 0 where it is 0.",
+    .flags = kFunction | kMethod,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& x = use.in[0].tensor;
+      out[0] = astype(deviation(variance("std", x, use.words)), real_dtype(x.dtype()));
+    }};
+
+constexpr OpRecord kLogsumexp = {
+    .name = "logsumexp",
+    .signature = "(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor",
+    .help = "log(sum(exp(x))) without overflow.",
+    .flags = kFunction | kMethod,
+    .body = [](const Use& use, Tensor* out) {
+      check_ordered(use.in[0].tensor.dtype(), "logsumexp");
+      const DType result = floating_dtype(use.in[0].tensor.dtype());
+      const Tensor x = astype(use.in[0].tensor, working_dtype(result));
+      const std::uint32_t bits = use.words.axes(0, x.rank(), "logsumexp");
+      const Axes axes = list_of(bits);
+      Tensor shift = zeros(Shape(), x.dtype());  // of nothing: log(0) is -infinity
+      if (count_of(x.shape(), bits) > 0) {
+        const GradModeGuard off(false);  // any shift gives the same result: it needs no gradient
+        const Tensor largest = max(x, axes, true);
+        shift = where(isfinite(largest), largest, 0.0);
+      }
+      const Tensor y = log(sum(exp(x - shift), axes, true)) + shift;
+      out[0] = astype(owned(reshape(y, kept_shape(x.shape(), bits, use.words.flag(1)))), result);
+    }};
+
 Tensor var(const Tensor& x, const Axes& axes, double correction, bool keepdims) {
-  check_floating(x, "var");
-  const ReducedAxes reduced = resolve(x, axes, "var");
-  return astype(variance(x, reduced, correction, keepdims), real_dtype(x.dtype()));
+  return deviating(kVar, x, axes, correction, keepdims);
 }
-
 Tensor standard_deviation(const Tensor& x, const Axes& axes, double correction, bool keepdims) {
-  check_floating(x, "std");
-  const ReducedAxes reduced = resolve(x, axes, "std");
-  return astype(deviation(variance(x, reduced, correction, keepdims)), real_dtype(x.dtype()));
+  return deviating(kStd, x, axes, correction, keepdims);
 }
-
-namespace {
-
-Tensor extremum(ReduceOp op, const Tensor& x, const Axes& axes_in, bool keepdims) {
-  const char* name = kNames[static_cast<int>(op)];
-  check_ordered(x, name);
-  const ReducedAxes axes = resolve(x, axes_in, name);
-  check_nonempty(x, axes, name);
-  const Tensor y = run(op, x, axes, keepdims, x.dtype());
-  if (should_record(x))
-    record_saving(y, name,
-                  with_saved(
-                      [axes](Node& node, const Tensor& g, Tensor* dx, const SavedTensor& x,
-                             const SavedTensor& y) {
-                        const Tensor result = reshape(y.get(node, "result"), axes.keepdims_shape);
-                        const Tensor best =
-                            astype(x.get(node, "input") == result, working_dtype(g.dtype()));
-                        const Tensor share = best / sum(best, axes.axes(), true);
-                        dx[0] = astype(share * reshape(g, axes.keepdims_shape), g.dtype());
-                      },
-                      SavedTensor(x), SavedTensor::result(y)),
-                  x);
-  return y;
-}
-
-Tensor arg_extremum(ReduceOp op, const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
-  const char* name = kNames[static_cast<int>(op)];
-  check_ordered(x, name);
-  const ReducedAxes axes = resolve(x, axis ? Axes{*axis} : Axes(), name);
-  check_nonempty(x, axes, name);
-  return run(op, x, axes, keepdims, DType::int64);
-}
-
-}  // namespace
-
-Tensor max(const Tensor& x, const Axes& axes, bool keepdims) {
-  return extremum(ReduceOp::max, x, axes, keepdims);
-}
-Tensor min(const Tensor& x, const Axes& axes, bool keepdims) {
-  return extremum(ReduceOp::min, x, axes, keepdims);
-}
-Tensor argmax(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
-  return arg_extremum(ReduceOp::argmax, x, axis, keepdims);
-}
-Tensor argmin(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
-  return arg_extremum(ReduceOp::argmin, x, axis, keepdims);
-}
-
-Tensor any(const Tensor& x, const Axes& axes, bool keepdims) {
-  return run(ReduceOp::any, x, resolve(x, axes, "any"), keepdims, DType::bool_);
-}
-Tensor all(const Tensor& x, const Axes& axes, bool keepdims) {
-  return run(ReduceOp::all, x, resolve(x, axes, "all"), keepdims, DType::bool_);
-}
-
-Tensor logsumexp(const Tensor& x_in, const Axes& axes, bool keepdims) {
-  check_ordered(x_in, "logsumexp");
-  const DType result = floating_dtype(x_in.dtype());
-  const Tensor x = astype(x_in, working_dtype(result));
-  const ReducedAxes reduced = resolve(x, axes, "logsumexp");
-  const Shape shape = keepdims ? reduced.keepdims_shape : reduced.kept_shape;
-  Tensor shift = zeros(Shape(), x.dtype());  // of nothing: log(0) is -infinity
-  if (reduced.count > 0) {
-    GradModeGuard off(false);  // any shift gives the same result, so none needs a gradient
-    const Tensor largest = max(x, axes, true);
-    shift = where(isfinite(largest), largest, 0.0);
-  }
-  const Tensor y = log(sum(exp(x - shift), axes, true)) + shift;
-  return astype(owned(reshape(y, shape)), result);
+Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduced_by(kLogsumexp, x, axes, WordList(2).set(1, keepdims));
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {

@@ -22,6 +22,7 @@ namespace {
 
 void infer_same(Call& call, Result* results) {
   const Meta& x = call.in[0];
+  if (is_complex(x.dtype)) fail(ErrorKind::type, call.op->name, ": no kernel for complex64");
   normalize_axis(call.words[0], std::max(x.rank(), 1), call.op->name);
   results[0].like = 0;
   results[0].dtype = floating_dtype(x.dtype);
@@ -37,27 +38,27 @@ Axes axis_of(const Tensor& x, Words words) {
   return x.rank() ? Axes{words[0]} : Axes(std::vector<std::int64_t>());
 }
 
-void softmax_body(const Operand* in, int, Words words, Tensor* out) {
-  const Tensor& x = in[0].tensor;
+void softmax_body(const Use& use, Tensor* out) {
+  const Tensor& x = use.in[0].tensor;
   Tensor top;
   {
     const GradModeGuard off(false);  // any shift gives the same result, so none needs a gradient
-    top = x.count() ? max(x, axis_of(x, words), true) : sum(x, axis_of(x, words), true);
+    top = x.count() ? max(x, axis_of(x, use.words), true) : sum(x, axis_of(x, use.words), true);
   }
   const Tensor terms = exp(x - top);
-  out[0] = terms / sum(terms, axis_of(x, words), true);
+  out[0] = terms / sum(terms, axis_of(x, use.words), true);
 }
-void log_softmax_body(const Operand* in, int, Words words, Tensor* out) {
-  const Tensor& x = in[0].tensor;
-  out[0] = x - logsumexp(x, axis_of(x, words), true);
+void log_softmax_body(const Use& use, Tensor* out) {
+  const Tensor& x = use.in[0].tensor;
+  out[0] = x - logsumexp(x, axis_of(x, use.words), true);
 }
-void softmax_backward_body(const Operand* in, int, Words words, Tensor* out) {
-  const Tensor &y = in[0].tensor, &g = in[1].tensor;
-  out[0] = y * (g - sum(y * g, axis_of(y, words), true));
+void softmax_backward_body(const Use& use, Tensor* out) {
+  const Tensor &y = use.in[0].tensor, &g = use.in[1].tensor;
+  out[0] = y * (g - sum(y * g, axis_of(y, use.words), true));
 }
-void log_softmax_backward_body(const Operand* in, int, Words words, Tensor* out) {
-  const Tensor &y = in[0].tensor, &g = in[1].tensor;
-  out[0] = g - exp(y) * sum(g, axis_of(y, words), true);
+void log_softmax_backward_body(const Use& use, Tensor* out) {
+  const Tensor &y = use.in[0].tensor, &g = use.in[1].tensor;
+  out[0] = g - exp(y) * sum(g, axis_of(y, use.words), true);
 }
 
 }  // namespace

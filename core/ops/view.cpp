@@ -1,21 +1,19 @@
-// Views: shape arithmetic, and for each the gradient, which is another view (or a scatter).
+// Views: shape arithmetic, and for each the gradient, which is another view or its transpose.
 #include "core/ops/view.h"
 
-#include "core/autograd/node.h"
+#include <span>
+#include <utility>
+
+#include "core/autograd/op_node.h"
 #include "core/base/error.h"
-#include "core/cpu/convert.h"
+#include "core/ops/apply.h"
 #include "core/ops/copy.h"
-#include "core/ops/create.h"
-#include "core/ops/reduce.h"
-#include "core/runtime/profile.h"
-#include "core/tensor/access.h"
+#include "core/ops/records.h"
 
 namespace tw {
 
-namespace {
-
 Tensor view_of(const Tensor& x, const Shape& shape, const Strides& strides,
-               std::int64_t offset_elements = 0) {
+               std::int64_t offset_elements) {
   Tensor y = Tensor::over(
       x->storage, x->offset_bytes + offset_elements * static_cast<std::int64_t>(x.item_bytes()),
       shape, strides, x.dtype());
@@ -27,11 +25,13 @@ Tensor view_of(const Tensor& x, const Shape& shape, const Strides& strides,
   return y;
 }
 
+namespace {
+
 // Strides of `x` seen as `shape`, by matching runs of axes with equal element counts; false where a
 // run of several old axes is not evenly spaced.
-bool strides_as(const Tensor& x, const Shape& shape, Strides& out) {
+bool strides_as(const Meta& x, const Shape& shape, Strides& out) {
   out = contiguous_strides(shape);
-  if (x.contiguous() || x.count() == 0) return true;
+  if (x.contiguous || x.count == 0) return true;
   int from = 0, to = 0;
   const int old_rank = x.rank(), new_rank = shape.rank();
   while (from < old_rank || to < new_rank) {
@@ -50,8 +50,8 @@ bool strides_as(const Tensor& x, const Shape& shape, Strides& out) {
     for (int i = old_end - 1; i >= from; --i) {
       if (x.size(i) == 1) continue;
       if (span == 1)
-        step = x.strides()[i];
-      else if (x.strides()[i] != step * span)
+        step = (*x.strides)[i];
+      else if ((*x.strides)[i] != step * span)
         return false;
       span *= x.size(i);
     }
@@ -65,7 +65,7 @@ bool strides_as(const Tensor& x, const Shape& shape, Strides& out) {
   return true;
 }
 
-Shape resolve(const Tensor& x, Shape shape) {
+Shape resolve(const Meta& x, Shape shape) {
   int open = -1;
   std::int64_t known = 1;
   for (int i = 0; i < shape.rank(); ++i) {
@@ -78,18 +78,213 @@ Shape resolve(const Tensor& x, Shape shape) {
       known *= shape[i];
     }
   }
-  if (open >= 0 && known > 0 && x.count() % known == 0) shape[open] = x.count() / known;
-  if ((open >= 0 && shape[open] < 0) || element_count(shape) != x.count())
-    fail(ErrorKind::value, "reshape: cannot view ", x.count(), " elements of shape ", x.shape(),
+  if (open >= 0 && known > 0 && x.count % known == 0) shape[open] = x.count / known;
+  if ((open >= 0 && shape[open] < 0) || element_count(shape) != x.count)
+    fail(ErrorKind::value, "reshape: cannot view ", x.count, " elements of shape ", *x.shape,
          " as ", shape);
   return shape;
 }
 
+void infer_reshape(Call& call, Result* results) {
+  const Meta& x = call.in[0];
+  Result& y = results[0];
+  y.shape = resolve(x, call.words.dims(0));
+  y.dtype = x.dtype;
+  const Word copy = call.words[1];
+  if (copy != 1 && strides_as(x, y.shape, y.strides)) {
+    y.alias = 0;
+    return;
+  }
+  if (copy == 0)
+    fail(ErrorKind::value, "reshape: shape ", *x.shape, " with strides ", *x.strides,
+         " cannot become ", y.shape, " without a copy");
+}
+
+// The axis order of a permutation; raises ValueError.
+struct Permutation {
+  int from[kMaxRank], inverse[kMaxRank];
+  Permutation(const Words& words, int rank) {
+    const List axes = words.list(0);
+    if (axes.count != rank)
+      fail(ErrorKind::value, "permute_dims: ", axes.count, " axes for ", rank, " dimensions");
+    bool seen[kMaxRank] = {};
+    for (int i = 0; i < rank; ++i) {
+      from[i] = normalize_axis(axes[i], rank, "permute_dims");
+      if (std::exchange(seen[from[i]], true))
+        fail(ErrorKind::value, "permute_dims: axis ", from[i], " is repeated");
+      inverse[from[i]] = i;
+    }
+  }
+};
+
+void infer_permute(Call& call, Result* results) {
+  const Meta& x = call.in[0];
+  const Permutation order(call.words, x.rank());
+  Result& y = results[0];
+  for (int i = 0; i < x.rank(); ++i) {
+    y.shape.push_back(x.size(order.from[i]));
+    y.strides.push_back((*x.strides)[order.from[i]]);
+  }
+  y.dtype = x.dtype;
+  y.alias = 0;
+}
+
+void infer_broadcast(Call& call, Result* results) {
+  const Meta& x = call.in[0];
+  const Shape shape = call.words.dims(0);
+  const int lead = shape.rank() - x.rank();
+  for (std::int64_t extent : shape)
+    if (extent < 0) fail(ErrorKind::value, "broadcast_to: negative extent in ", shape);
+  if (lead < 0 || !(broadcast_shapes(*x.shape, shape, "broadcast_to") == shape))
+    fail(ErrorKind::value, "broadcast_to: cannot broadcast ", *x.shape, " to ", shape);
+  Result& y = results[0];
+  y.strides = Strides(shape.rank(), 0);
+  for (int i = 0; i < x.rank(); ++i)
+    y.strides[lead + i] = x.size(i) == 1 && shape[lead + i] != 1 ? 0 : (*x.strides)[i];
+  y.shape = shape;
+  y.dtype = x.dtype;
+  y.alias = 0;
+}
+
+// Words of slices: a list of start, step and count for each axis.
+void infer_slice(Call& call, Result* results) {
+  const Meta& x = call.in[0];
+  const List ranges = call.words.list(0);
+  Result& y = results[0];
+  for (int i = 0; i < x.rank(); ++i) {
+    const Word start = ranges[3 * i], step = ranges[3 * i + 1], count = ranges[3 * i + 2];
+    if (count > 0) y.offset += start * (*x.strides)[i];
+    y.shape.push_back(count);
+    y.strides.push_back((*x.strides)[i] * step);
+  }
+  y.dtype = x.dtype;
+  y.alias = 0;
+}
+
+// Zeros of a shape with x in the ranges.
+void infer_unslice(Call& call, Result* results) {
+  results[0].shape = call.words.dims(1);
+  results[0].dtype = call.in[0].dtype;
+}
+
+WordList words_of(const Shape& shape) { return WordList(1).set_list(0, shape); }
+
+WordList words_of(const std::vector<Range>& ranges, const Shape* shape = nullptr) {
+  std::int64_t flat[3 * kMaxRank];
+  int count = 0;
+  for (const Range& range : ranges)
+    for (const std::int64_t value : {range.start, range.step, range.count}) flat[count++] = value;
+  WordList words(shape ? 2 : 1);
+  words.set_list(0, std::span(flat, static_cast<std::size_t>(count)));
+  if (shape) words.set_list(1, *shape);
+  return words;
+}
+
+// The ranges that a slice and its transpose have in their words.
+std::vector<Range> ranges_of(Words words) {
+  std::vector<Range> ranges;
+  const List list = words.list(0);
+  for (int i = 0; i < list.count; i += 3) ranges.push_back({list[i], list[i + 1], list[i + 2]});
+  return ranges;
+}
+
 }  // namespace
+
+constexpr OpRecord kReshape = {
+    .name = "reshape",
+    .signature = "(x: Tensor, shape: Shape, *, copy: bool | None = None) -> Tensor",
+    .help = "The same elements in another shape; one extent may be -1.\n"
+            "A view where strides allow it; copy=True always copies, copy=False never does and "
+            "raises ValueError instead.",
+    .flags = kFunction | kMethod,
+    .infer = infer_reshape,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor x = copy(use.in[0].tensor);
+      out[0] = owned(reshape(x, use.words.dims(0)));
+    },
+    .vjp = [](Vjp& v) { v.give(0, reshape(v.g(), v.shape(0))); },
+    .shapes = 1};
+constexpr OpRecord kPermuteDims = {
+    .name = "permute_dims",
+    .signature = "(x: Tensor, axes: Shape) -> Tensor",
+    .help = "Axes in another order, as a view.",
+    .flags = kFunction | kMethod,
+    .infer = infer_permute,
+    .vjp = [](Vjp& v) {
+      const int rank = v.g().rank();
+      const Permutation order(v.words(), rank);
+      v.give(0, permute_dims(v.g(), {order.inverse, order.inverse + rank}));
+    }};
+constexpr OpRecord kBroadcastTo = {
+    .name = "broadcast_to",
+    .signature = "(x: Tensor, shape: Shape) -> Tensor",
+    .help = "Axes of extent 1 repeated, as a view.",
+    .flags = kFunction | kMethod | kBroadcasts,
+    .infer = infer_broadcast,
+    .vjp = [](Vjp& v) { v.give(0, v.g()); }};
+constexpr OpRecord kSlice = {
+    .name = "slice",
+    .signature = "(x: Tensor, ranges: Shape) -> Tensor",
+    .help = "Some positions of each axis, evenly spaced, as a view.",
+    .infer = infer_slice,
+    .vjp = [](Vjp& v) { v.give(0, unslice(v.g(), v.shape(0), ranges_of(v.words()))); },
+    .shapes = 1};
+constexpr OpRecord kUnslice = {
+    .name = "unslice",
+    .signature = "(x: Tensor, ranges: Shape, shape: Shape) -> Tensor",
+    .help = "Zeros with x at the places that a slice takes: its gradient.",
+    .infer = infer_unslice,
+    .vjp = [](Vjp& v) { v.give(0, slice(v.g(), ranges_of(v.words()))); }};
+constexpr OpRecord kExpandDims = {
+    .name = "expand_dims",
+    .signature = "(x: Tensor, axis: int = 0) -> Tensor",
+    .help = "A new axis of extent 1.",
+    .flags = kFunction | kMethod,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& x = use.in[0].tensor;
+      Shape shape = x.shape();
+      shape.insert(normalize_axis(use.words[0], x.rank() + 1, "expand_dims"), 1);
+      out[0] = reshape(x, shape);
+    }};
+constexpr OpRecord kSqueeze = {
+    .name = "squeeze",
+    .signature = "(x: Tensor, axis: Axes = None) -> Tensor",
+    .help = "Drops axes of extent 1 (all of them by default).",
+    .flags = kFunction | kMethod,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& x = use.in[0].tensor;
+      const std::uint32_t axes = use.words.axes(0, x.rank(), "squeeze");
+      Shape shape;
+      for (int i = 0; i < x.rank(); ++i) {
+        const bool drops = axes >> i & 1;
+        if (!drops || (use.words.none(0) && x.size(i) != 1))
+          shape.push_back(x.size(i));
+        else if (x.size(i) != 1)
+          fail(ErrorKind::value, "squeeze: axis ", i, " of ", x.shape(), " has extent ", x.size(i),
+               ", not 1");
+      }
+      out[0] = reshape(x, shape);
+    }};
+constexpr OpRecord kFlip = {
+    .name = "flip",
+    .signature = "(x: Tensor, axis: Axes = None) -> Tensor",
+    .help = "Order reversed along axes (all by default), as a view.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& x = use.in[0].tensor;
+      const std::uint32_t flipped = use.words.axes(0, x.rank(), "flip");
+      std::vector<Range> ranges;
+      for (int i = 0; i < x.rank(); ++i)
+        ranges.push_back(flipped >> i & 1 ? Range{x.size(i) - 1, -1, x.size(i)}
+                                          : Range{0, 1, x.size(i)});
+      out[0] = slice(x, ranges);
+    }};
 
 bool can_view_as(const Tensor& x, const Shape& shape) {
   Strides strides;
-  return strides_as(x, resolve(x, shape), strides);
+  Meta meta;
+  describe_operand(x, meta);
+  return strides_as(meta, resolve(meta, shape), strides);
 }
 
 Tensor owned(Tensor view) {
@@ -98,153 +293,36 @@ Tensor owned(Tensor view) {
   return view;
 }
 
-Tensor reshape(const Tensor& x, const Shape& wanted, bool copy_allowed) {
-  const Shape shape = resolve(x, wanted);
-  Strides strides;
-  if (!strides_as(x, shape, strides)) {
-    if (!copy_allowed)
-      fail(ErrorKind::value, "reshape: shape ", x.shape(), " with strides ", x.strides(),
-           " cannot become ", shape, " without a copy");
-    return owned(reshape(copy(x), shape));
-  }
-  Tensor y = view_of(x, shape, strides);
-  if (should_record(x))
-    record(
-        y, "reshape",
-        [old = x.shape()](Node&, const Tensor& g, Tensor* dx) { dx[0] = reshape(g, old); }, x);
-  return y;
+Tensor reshape(const Tensor& x, const Shape& shape, bool copy_allowed) {
+  return apply(kReshape, {x}, WordList(2).set_list(0, shape).set(1, copy_allowed ? kNone : 0));
 }
-
 Tensor permute_dims(const Tensor& x, const std::vector<std::int64_t>& axes) {
-  const int rank = x.rank();
-  if (static_cast<int>(axes.size()) != rank)
-    fail(ErrorKind::value, "permute_dims: ", axes.size(), " axes for ", rank, " dimensions");
-  Shape shape(rank, 0);
-  Strides strides(rank, 0);
-  std::vector<std::int64_t> inverse(static_cast<std::size_t>(rank), -1);
-  for (int i = 0; i < rank; ++i) {
-    const int from = normalize_axis(axes[static_cast<std::size_t>(i)], rank, "permute_dims");
-    if (inverse[static_cast<std::size_t>(from)] >= 0)
-      fail(ErrorKind::value, "permute_dims: axis ", from, " is repeated");
-    inverse[static_cast<std::size_t>(from)] = i;
-    shape[i] = x.size(from);
-    strides[i] = x.strides()[from];
-  }
-  Tensor y = view_of(x, shape, strides);
-  if (should_record(x))
-    record(
-        y, "permute_dims",
-        [inverse](Node&, const Tensor& g, Tensor* dx) { dx[0] = permute_dims(g, inverse); }, x);
-  return y;
+  return apply(kPermuteDims, {x}, WordList(1).set_list(0, axes));
 }
-
 Tensor swap_axes(const Tensor& x, int a, int b) {
-  Shape shape = x.shape();
-  Strides strides = x.strides();
-  std::swap(shape[a], shape[b]);
-  std::swap(strides[a], strides[b]);
-  Tensor y = view_of(x, shape, strides);
-  if (should_record(x))
-    record(
-        y, "swap_axes", [a, b](Node&, const Tensor& g, Tensor* dx) { dx[0] = swap_axes(g, a, b); },
-        x);
-  return y;
+  std::int64_t order[kMaxRank];
+  for (int i = 0; i < x.rank(); ++i) order[i] = i;
+  std::swap(order[a], order[b]);
+  return apply(kPermuteDims, {x},
+               WordList(1).set_list(0, std::span(order, static_cast<std::size_t>(x.rank()))));
 }
-
 Tensor broadcast_operand(const Tensor& x, const Shape& shape) {
   return x.shape() == shape ? x : broadcast_to(x, shape);
 }
-
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
-  const int lead = shape.rank() - x.rank();
-  for (std::int64_t extent : shape)
-    if (extent < 0) fail(ErrorKind::value, "broadcast_to: negative extent in ", shape);
-  if (lead < 0 || !(broadcast_shapes(x.shape(), shape, "broadcast_to") == shape))
-    fail(ErrorKind::value, "broadcast_to: cannot broadcast ", x.shape(), " to ", shape);
-  Strides strides(shape.rank(), 0);
-  for (int i = 0; i < x.rank(); ++i)
-    strides[lead + i] = x.size(i) == 1 && shape[lead + i] != 1 ? 0 : x.strides()[i];
-  Tensor y = view_of(x, shape, strides);
-  if (should_record(x))
-    record(
-        y, "broadcast_to",
-        [old = x.shape()](Node&, const Tensor& g, Tensor* dx) { dx[0] = sum_to(g, old); }, x);
-  return y;
+  return apply(kBroadcastTo, {x}, words_of(shape));
 }
-
 Tensor expand_dims(const Tensor& x, std::int64_t axis) {
-  const int at = normalize_axis(axis, x.rank() + 1, "expand_dims");
-  Shape shape = x.shape();
-  shape.insert(at, 1);
-  return reshape(x, shape);
+  return apply(kExpandDims, {x}, WordList(1).set(0, axis));
 }
-
 Tensor squeeze(const Tensor& x, const std::vector<std::int64_t>& axes) {
-  bool drop[kMaxRank] = {};
-  mark_axes(axes, x.rank(), "squeeze", drop);
-  Shape shape;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (!drop[i])
-      shape.push_back(x.size(i));
-    else if (x.size(i) != 1)
-      fail(ErrorKind::value, "squeeze: axis ", i, " of ", x.shape(), " has extent ", x.size(i),
-           ", not 1");
-  }
-  return reshape(x, shape);
+  return apply(kSqueeze, {x}, WordList(1).set_list(0, axes));
 }
-
-namespace {
-
-Tensor slice_view(const Tensor& x, const std::vector<Range>& ranges) {
-  Shape shape = x.shape();
-  Strides strides = x.strides();
-  std::int64_t offset = 0;
-  for (int i = 0; i < x.rank(); ++i) {
-    const Range& range = ranges[static_cast<std::size_t>(i)];
-    if (range.count > 0) offset += range.start * x.strides()[i];
-    shape[i] = range.count;
-    strides[i] = x.strides()[i] * range.step;
-  }
-  return view_of(x, shape, strides, offset);
-}
-
-}  // namespace
-
 Tensor slice(const Tensor& x, const std::vector<Range>& ranges) {
-  Tensor y = slice_view(x, ranges);
-  if (should_record(x))
-    record(
-        y, "slice",
-        [shape = x.shape(), ranges](Node&, const Tensor& g, Tensor* dx) {
-          dx[0] = unslice(g, shape, ranges);
-        },
-        x);
-  return y;
+  return apply(kSlice, {x}, words_of(ranges));
 }
-
 Tensor unslice(const Tensor& x, const Shape& shape, const std::vector<Range>& ranges) {
-  Tensor y = zeros(shape, x.dtype());
-  const Tensor window = slice_view(y, ranges);
-  Access at;
-  const char* const from = at(x);
-  char* const to = at(window);
-  launch([&] {
-    copy_strided(x.dtype(), x.dtype(), x.shape(), from, x.strides(), to, window.strides());
-  });
-  if (should_record(x))
-    record(
-        y, "unslice", [ranges](Node&, const Tensor& g, Tensor* dx) { dx[0] = slice(g, ranges); },
-        x);
-  return y;
-}
-
-Tensor flip(const Tensor& x, const std::vector<std::int64_t>& axes) {
-  bool flipped[kMaxRank] = {};
-  mark_axes(axes, x.rank(), "flip", flipped);
-  std::vector<Range> ranges;
-  for (int i = 0; i < x.rank(); ++i)
-    ranges.push_back(flipped[i] ? Range{x.size(i) - 1, -1, x.size(i)} : Range{0, 1, x.size(i)});
-  return slice(x, ranges);
+  return apply(kUnslice, {x}, words_of(ranges, &shape));
 }
 
 }  // namespace tw

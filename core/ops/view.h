@@ -11,6 +11,10 @@ struct Range {
   std::int64_t start, step, count;
 };
 
+// A header over the memory of x in the family of its views; strides and offset in elements. Takes no
+// place in the graph.
+Tensor view_of(const Tensor& x, const Shape& shape, const Strides& strides,
+               std::int64_t offset_elements = 0);
 // One extent may be -1: what remains. A view where strides allow, else a copy (or ValueError where
 // `copy_allowed` is false).
 Tensor reshape(const Tensor& x, const Shape& shape, bool copy_allowed = true);
@@ -31,6 +35,5 @@ Tensor squeeze(const Tensor& x, const std::vector<std::int64_t>& axes);
 Tensor slice(const Tensor& x, const std::vector<Range>& ranges);
 // The gradient of slice: zeros of `shape` with `x` at the ranges.
 Tensor unslice(const Tensor& x, const Shape& shape, const std::vector<Range>& ranges);
-Tensor flip(const Tensor& x, const std::vector<std::int64_t>& axes);
 
 }  // namespace tw

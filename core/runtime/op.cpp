@@ -11,6 +11,17 @@ Dims Words::dims(int i) const {
   return out;
 }
 
+std::uint32_t Words::axes(int i, int rank, const char* op) const {
+  if (none(i)) return (1u << rank) - 1;
+  std::uint32_t bits = 0;
+  for (const Word axis : list(i)) {
+    const std::uint32_t bit = 1u << normalize_axis(axis, rank, op);
+    if (bits & bit) fail(ErrorKind::value, op, ": axis ", axis, " is repeated");
+    bits |= bit;
+  }
+  return bits;
+}
+
 void WordList::fail_full() {
   fail(ErrorKind::value, "an op takes at most ", kCapacity, " numbers in its lists");
 }

@@ -49,6 +49,13 @@ struct Words {
   DType dtype(int i, DType otherwise) const { return none(i) ? otherwise : dtype(i); }
   List list(int i) const { return {at + at[i] + 1, static_cast<int>(at[at[i]])}; }
   Dims dims(int i) const;  // raises ValueError for more than kMaxRank
+  // Bits of the axes that an attribute lists, of `rank`; all where it is None. Raises IndexError and
+  // ValueError as mark_axes does.
+  std::uint32_t axes(int i, int rank, const char* op) const;
+  // The same of an attribute that is one axis.
+  std::uint32_t axis(int i, int rank, const char* op) const {
+    return none(i) ? (1u << rank) - 1 : 1u << normalize_axis(at[i], rank, op);
+  }
 };
 
 // Builds words: all attributes first, then the lists that some of them are.
@@ -88,7 +95,7 @@ struct Meta {
   std::int64_t count;      // elements
   DType dtype;
   bool contiguous;  // row-major without gaps
-  bool number;      // of the caller's program: 0-d, stored as the call's type
+  bool number;      // of the caller's program: 0-d, weak in promotion, stored as the call's type
   bool absent;      // an optional operand that was left out
   int rank() const { return shape->rank(); }
   std::int64_t size(int axis) const { return (*shape)[axis]; }
@@ -114,6 +121,14 @@ struct Call {
   bool accumulates = false;     // adds to what the result holds
 };
 
+// The same use as ops see it.
+struct Use {
+  const OpRecord& op;
+  const Operand* in;
+  int inputs;
+  Words words;
+};
+
 struct Estimate {
   double flops = 0, bytes = 0;
 };
@@ -137,6 +152,9 @@ enum OpFlags : std::uint16_t {
 inline constexpr int kMaxReads = 4;
 inline constexpr std::uint16_t kAllShapes = 0xffff;
 
+// How far a shortcut got: not at all, to the values of the results, or to their place in the graph.
+enum class Shortcut : std::uint8_t { none, computed, done };
+
 struct OpRecord {
   const char* name;
   // "(x: Tensor, axis: int = -1) -> Tensor": operands are the parameters that are tensors or
@@ -145,12 +163,14 @@ struct OpRecord {
   const char* help;
   std::uint16_t flags = 0;
   int results = 1;  // internal ones included, which stand behind those that callers get
+  // Small calls, and those that the values of numbers decide. Null: there are none.
+  Shortcut (*shortcut)(const Use& use, Tensor* out) = nullptr;
   // Checks and, from metadata alone, says what the results are. Null: the op is its body.
   void (*infer)(Call& call, Result* results) = nullptr;
   Estimate (*estimate)(const Call& call) = nullptr;
   // The op in terms of others: what runs where no kernel does, and what is recorded where the op
   // has no gradient of its own.
-  void (*body)(const Operand* in, int inputs, Words words, Tensor* out) = nullptr;
+  void (*body)(const Use& use, Tensor* out) = nullptr;
   void (*vjp)(Vjp& call) = nullptr;
   Reads reads[kMaxReads] = {};  // by input
   std::uint16_t shapes = 0;     // inputs whose shape the gradient reads
@@ -164,15 +184,14 @@ const char* parameter_name(const OpRecord& op, int operand);
 
 // ---- lowerings: from a call to the problem that a device's kernels solve ----
 
-inline constexpr int kMaxProblemBytes = 512;
+inline constexpr int kMaxProblemBytes = 576;
 
 struct Lowering {
   const char* op;
   std::uint32_t problem_bytes;
   // Null where this device's kernels take the call, else why they do not.
   const char* (*refuses)(const Call& call);
-  // Fills a zeroed problem with all but addresses, and the addresses in, in the order inputs,
-  // results.
+  // Writes a problem with all but addresses, and the addresses into it: inputs, then results.
   void (*set_up)(const Call& call, void* problem);
   void (*bind)(void* problem, void* const* at);
   std::uint32_t contiguous = 0;  // inputs that kernels read row-major without gaps

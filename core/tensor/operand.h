@@ -12,6 +12,7 @@ class Operand {
   Operand(const Scalar& value) : scalar(value) {}
   Operand(int value) : scalar(value) {}
   Operand(double value) : scalar(value) {}
+  bool absent() const { return !tensor && scalar.absent(); }
   bool is_tensor() const { return static_cast<bool>(tensor); }
   // One that was left out.
   static Operand none() { return Scalar::none(); }

@@ -306,9 +306,9 @@ class Tensor:
     def char(self) -> Tensor:
         """As int8; itself where it is one."""
     def clamp(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
-        """Limited to the range from min to max."""
+        """x limited to the range from min to max."""
     def clip(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
-        """Limited to the range from min to max."""
+        """x limited to the range from min to max."""
     def clone(self) -> Tensor:
         """The same values in fresh row-major memory."""
     def contiguous(self) -> Tensor:
@@ -365,7 +365,7 @@ class Tensor:
     def expand(self, *shape: _Int) -> Tensor: ...
     def expand_as(self, other: Tensor) -> Tensor:
         """Axes of extent 1 repeated to the shape of another tensor, as a view."""
-    def expand_dims(self, axis: _Int) -> Tensor:
+    def expand_dims(self, axis: _Int=0) -> Tensor:
         """A new axis of extent 1."""
     def expm1(self) -> Tensor:
         """exp(x) - 1, exact near 0."""
@@ -527,10 +527,10 @@ class Tensor:
     def requires_grad_(self, requires_grad: _Bool=True) -> Self:
         """Sets requires_grad and returns the tensor."""
     @overload
-    def reshape(self, shape: _Int | Sequence[_Int]) -> Tensor:
-        """The same elements in another shape."""
+    def reshape(self, shape: _Int | Sequence[_Int], *, copy: _Bool | None=None) -> Tensor:
+        """The same elements in another shape; one extent may be -1. A view where strides ..."""
     @overload
-    def reshape(self, *shape: _Int) -> Tensor: ...
+    def reshape(self, *shape: _Int, copy: _Bool | None=None) -> Tensor: ...
     def reshape_as(self, other: Tensor) -> Tensor:
         """The same elements in the shape of another tensor."""
     def retain_grad(self) -> None:
@@ -568,14 +568,14 @@ class Tensor:
     def square(self) -> Tensor:
         """Square of each element."""
     def squeeze(self, axis: _Int | Sequence[_Int] | None=None) -> Tensor:
-        """Without the axes of extent 1."""
+        """Drops axes of extent 1 (all of them by default)."""
     def std(
         self,
         axis: _Int | Sequence[_Int] | None=None,
         correction: _Float=0.0,
         keepdims: _Bool=False,
     ) -> Tensor:
-        """Standard deviation."""
+        """Standard deviation; correction is taken off the number of elements. Its gradient ..."""
     def stride(self) -> tuple[_Int, ...]:
         """Steps between elements, in elements, as `strides`."""
     @property
@@ -619,7 +619,7 @@ class Tensor:
         """Whole part, towards zero."""
     def type_as(self, other: Tensor) -> Tensor:
         """In the dtype of another tensor; itself where it has it."""
-    def unsqueeze(self, axis: _Int) -> Tensor:
+    def unsqueeze(self, axis: _Int=0) -> Tensor:
         """A new axis of extent 1."""
     def var(
         self,
@@ -627,7 +627,7 @@ class Tensor:
         correction: _Float=0.0,
         keepdims: _Bool=False,
     ) -> Tensor:
-        """Variance."""
+        """Variance; correction is taken off the number of elements. Of complex numbers: of ..."""
     @property
     def version(self) -> _Int:
         """How often its memory was changed in place."""
@@ -857,7 +857,7 @@ def asin(x: _Operand) -> Tensor:
 def asinh(x: _Operand) -> Tensor:
     """Inverse hyperbolic sine."""
 def astype(x: Tensor, dtype: _DTypeLike, *, copy: _Bool=True) -> Tensor:
-    """x converted to another dtype."""
+    """x converted to another dtype. With copy=False, x itself where it has the dtype. ..."""
 def atan(x: _Operand) -> Tensor:
     """Inverse tangent, in radians."""
 def atan2(a: _Operand, b: _Operand) -> Tensor:
@@ -996,7 +996,7 @@ def full(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor:
-    """A tensor of one value."""
+    """A tensor of one value, of the number's own type by default."""
 def full_like(
     x: Tensor,
     fill_value: _Number,
@@ -1141,12 +1141,12 @@ def ones(
 def ones_like(x: Tensor, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
     """Like ones, shape and dtype from x."""
 @overload
-def permute(x: Tensor, axes: int | Sequence[int] | None) -> Tensor:
+def permute(x: Tensor, axes: int | Sequence[int]) -> Tensor:
     """Axes in another order, as a view."""
 @overload
 def permute(x: Tensor, *axes: int) -> Tensor: ...
 @overload
-def permute_dims(x: Tensor, axes: int | Sequence[int] | None) -> Tensor:
+def permute_dims(x: Tensor, axes: int | Sequence[int]) -> Tensor:
     """Axes in another order, as a view."""
 @overload
 def permute_dims(x: Tensor, *axes: int) -> Tensor: ...
@@ -1218,7 +1218,7 @@ def remainder(a: _Operand, b: _Operand) -> Tensor:
     """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0."""
 @overload
 def reshape(x: Tensor, shape: int | Sequence[int], *, copy: _Bool | None=None) -> Tensor:
-    """The same elements in another shape; one extent may be -1."""
+    """The same elements in another shape; one extent may be -1. A view where strides ..."""
 @overload
 def reshape(x: Tensor, *shape: int, copy: _Bool | None=None) -> Tensor: ...
 def result_type(*args: Tensor | _DTypeLike | _Number) -> _DType:
@@ -1271,8 +1271,8 @@ def sqrt(x: _Operand) -> Tensor:
     """Square root."""
 def square(x: _Operand) -> Tensor:
     """Square of each element."""
-def squeeze(x: Tensor, axis: int | Sequence[int] | None) -> Tensor:
-    """Drops axes of extent 1."""
+def squeeze(x: Tensor, axis: int | Sequence[int] | None=None) -> Tensor:
+    """Drops axes of extent 1 (all of them by default)."""
 def stack(arrays: Sequence[Tensor], axis: int=0) -> Tensor:
     """Tensors joined along a new axis."""
 def std(
@@ -1281,7 +1281,7 @@ def std(
     correction: float=0.0,
     keepdims: _Bool=False,
 ) -> Tensor:
-    """Standard deviation; correction is taken off the number of elements."""
+    """Standard deviation; correction is taken off the number of elements. Its gradient ..."""
 def subtract(a: _Operand, b: _Operand) -> Tensor:
     """Difference of a and b."""
 def sum(
@@ -1328,7 +1328,7 @@ def var(
     correction: float=0.0,
     keepdims: _Bool=False,
 ) -> Tensor:
-    """Variance; correction is taken off the number of elements."""
+    """Variance; correction is taken off the number of elements. Of complex numbers: of ..."""
 def where(a: _Operand, b: _Operand, c: _Operand) -> Tensor:
     """b where a holds, else c."""
 def zero_grad(params: Sequence[Tensor]) -> None:
