@@ -2,7 +2,7 @@
 #include "binding/module.h"
 
 #include "binding/function.h"
-#include "core/cpu/matmul.h"
+#include "core/cpu/families.h"
 #include "core/runtime/profile.h"
 
 namespace tw::binding {
@@ -20,7 +20,7 @@ NB_MODULE(_core, m) {
   using namespace tw::binding;
   nb::set_leak_warnings(false);  // the Tensor type and its methods live as long as the process
   tw::frontend_lock = {release_lock, acquire_lock};
-  tw::register_matmul_kernels();
+  tw::register_cpu_kernels();
   create_error_types(m);
   create_tensor_type(m);
   create_dtypes(m);

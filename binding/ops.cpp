@@ -28,8 +28,6 @@ template <class F> Tensor created(nb::handle device, bool requires_grad, F make)
   return y;
 }
 
-Generator& stream(Generator* generator) { return generator ? *generator : default_generator(); }
-
 void bind_random(nb::module_& m) {
   nb::class_<Generator>(m, "Generator", "A stream of random numbers: seed and position.")
       .def(
@@ -48,65 +46,6 @@ void bind_random(nb::module_& m) {
   m.def(
       "manual_seed", [](std::uint64_t seed) { default_generator() = {seed}; }, "seed"_a,
       "Seeds the default generator.");
-  const auto size = "size"_a;
-  const auto generator = "generator"_a = nb::none();
-  const auto dtype_default = "dtype"_a = DType::float32;
-  const auto device = "device"_a = nb::none();
-  m.def(
-      "uniform",
-      [](double low, double high, const Shape& shape, DType dtype, Generator* g, bool rg,
-         nb::handle device) {
-        return created(device, rg, [&] { return uniform(stream(g), shape, low, high, dtype); });
-      },
-      "low"_a, "high"_a, size, dtype_default, generator, "requires_grad"_a = false, device,
-      "Uniform numbers in [low, high).");
-  m.def(
-      "normal",
-      [](double mean, double std, const Shape& shape, DType dtype, Generator* g, bool rg,
-         nb::handle device) {
-        return created(device, rg, [&] { return normal(stream(g), shape, mean, std, dtype); });
-      },
-      "mean"_a, "std"_a, size, dtype_default, generator, "requires_grad"_a = false, device,
-      "Normally distributed numbers (Box and Muller, 1958).");
-  const auto standard = [&](const char* name, auto draw, const char* help) {
-    m.def(
-        name,
-        [draw](const Shape& shape, DType dtype, Generator* g, nb::handle device, bool rg) {
-          return created(device, rg, [&] { return draw(stream(g), shape, 0, 1, dtype); });
-        },
-        "size"_a = nb::make_tuple(), nb::kw_only(), dtype_default, generator, device,
-        "requires_grad"_a = false, help);
-  };
-  standard("rand", uniform, "Uniform numbers in [0, 1).");
-  standard("randn", normal, "Normally distributed numbers of mean 0 and variance 1.");
-  m.def(
-      "randint",
-      [](std::int64_t low, std::int64_t high, const Shape& shape, DType dtype, Generator* g,
-         nb::handle device) {
-        return created(device, false, [&] { return randint(stream(g), shape, low, high, dtype); });
-      },
-      "low"_a, "high"_a, size, "dtype"_a = DType::int64, generator, device,
-      "Whole numbers in [low, high).");
-  m.def(
-      "randperm",
-      [](std::int64_t n, Generator* g, nb::handle device) {
-        return created(device, false, [&] { return randperm(stream(g), n); });
-      },
-      "n"_a, generator, device, "0 to n - 1 in random order.");
-  m.def(
-      "bernoulli",
-      [](double p, const Shape& shape, DType dtype, Generator* g, nb::handle device) {
-        return created(device, false, [&] { return bernoulli(stream(g), shape, p, dtype); });
-      },
-      "p"_a, size, dtype_default, generator, device, "1 with probability p, else 0.");
-  m.def(
-      "dropout",
-      [](const Tensor& x, double p, bool training, Generator* g) {
-        return training ? dropout(stream(g), x, p) : x;
-      },
-      "x"_a, "p"_a = 0.5, "training"_a = true, generator,
-      "Zeroes elements with probability p and scales the rest by 1 / (1 - p), while training\n"
-      "(Srivastava et al., 2014).");
 }
 
 void bind_shapes(nb::module_& m) {
@@ -174,27 +113,6 @@ Reduction read_reduction(const std::string& name, const char* op) {
 }
 
 void bind_network(nb::module_& m) {
-  m.def("matmul", matmul, "a"_a, "b"_a,
-        "Matrix product; 1-D operands are vectors, leading axes are broadcast batches.");
-  m.def(
-      "linear",
-      [](const Tensor& x, const Tensor& w, std::optional<Tensor> bias,
-         const nb::object& activation) {
-        const bool relu = !activation.is_none();
-        if (relu &&
-            !(nb::isinstance<nb::str>(activation) && nb::cast<std::string>(activation) == "relu"))
-          fail(ErrorKind::value, "linear: activation must be None or 'relu', got ",
-               nb::cast<std::string>(nb::repr(activation)));
-        return linear(x, w, bias.value_or(Tensor()), relu);
-      },
-      "x"_a, "weight"_a, "bias"_a = nb::none(), nb::kw_only(), "activation"_a = nb::none(),
-      "x @ weight.T + bias for x (..., in), weight (out, in), bias (out,); with activation='relu' "
-      "what is negative becomes 0 as the product is stored.");
-  m.def("addmm", addmm, "input"_a, "mat1"_a, "mat2"_a, nb::kw_only(), "beta"_a = 1.0,
-        "alpha"_a = 1.0,
-        "beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 (k, n), "
-        "input broadcasts to (m, n) and is not read where beta is 0. Raises ValueError for shapes "
-        "that do not fit, TypeError for other types.");
   m.def(
       "cross_entropy",
       [](const Tensor& logits, const Tensor& targets, const std::string& reduction,

@@ -13,6 +13,7 @@
 #include "blas/tally.h"
 #include "core/base/cpu_info.h"
 #include "core/base/error.h"
+#include "core/cpu/families.h"
 #include "core/cpu/isa.h"
 #include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
@@ -26,7 +27,7 @@ void say(const char* fact, const char* remedy) {
 }
 
 struct Ladder {
-  OpKernels* op;
+  const OpKernels* op;
   const std::vector<const Kernel*>& kernels;
   bool free;  // no rung is forced, whatever the environment says
 };

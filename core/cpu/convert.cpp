@@ -8,6 +8,7 @@
 #include <new>
 
 #include "core/cpu/isa.h"
+#include "core/cpu/families.h"
 #include "core/cpu/lowering.h"
 #include "core/runtime/thread_pool.h"
 
@@ -351,7 +352,10 @@ void run_sequence(const void* problem) {
 }
 
 constexpr char kCopyHelp[] = "loops ordered by stride, transposes through registers";
-[[maybe_unused]] const bool registered =
+}  // namespace
+
+void register_convert_kernels() {
+  [[maybe_unused]] const bool added =
     add_kernel<CopyProblem>("copy", kCopyHelp, nullptr, set_up_copy<0>, bind_copy<0, 1>,
                             copy_cost_ns, run_copy) &&
     add_kernel<CopyProblem>("astype", kCopyHelp, nullptr, set_up_copy<0>, bind_copy<0, 1>,
@@ -366,8 +370,7 @@ constexpr char kCopyHelp[] = "loops ordered by stride, transposes through regist
                                bind_unslice, nullptr, run_unslice) &&
     add_kernel<SequenceProblem>("sequence", "blocks in the first-level cache, converted", nullptr,
                                 set_up_sequence, bind_sequence, nullptr, run_sequence);
-
-}  // namespace
+}
 
 void convert_elements(DType from, DType to, int64_t n, const void* x, int64_t x_stride_bytes,
                       void* y, int64_t y_stride_bytes) {

@@ -1,4 +1,5 @@
 // The matmul ladder in the registry: which rung accepts which problem, and what it costs.
+#include "core/cpu/families.h"
 #include "core/cpu/matmul.h"
 
 #include <algorithm>

@@ -83,10 +83,6 @@ struct MatmulTable {  // filled in by kernels/matmul.h for each instruction set
   bool masked_access;           // partial vectors cost no more than whole ones
 };
 
-// Puts the ladder into the kernel registry as op "matmul": naive, tiled, simd, packed, direct,
-// strassen, and the three of rung split (bf16x6, bf16x3, bf16).
-void register_matmul_kernels();
-
 // Estimated nanoseconds of the packed rung on one thread: what rungs built on it start from.
 double packed_ns(const MatmulProblem& p);
 

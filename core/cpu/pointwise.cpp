@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/cpu/convert.h"
 #include "core/cpu/isa.h"
+#include "core/cpu/families.h"
 #include "core/cpu/lowering.h"
 #include "core/cpu/reduce.h"
 #include "core/runtime/thread_pool.h"
@@ -331,7 +332,10 @@ constexpr bool is_formula(std::string_view gradient) {
   return gradient != "none" && gradient != "0" && gradient != "g";
 }
 
-[[maybe_unused]] const bool registered =
+}  // namespace
+
+void register_pointwise_kernels() {
+  [[maybe_unused]] const bool added =
 #define TW_ADD(name, input, text)                        \
   add_gradient(#name "_backward_" #input, is_formula(#text), \
                set_up_gradient<PointwiseOp::name, input>) &&
@@ -348,8 +352,7 @@ constexpr bool is_formula(std::string_view gradient) {
 #undef TW_TERNARY
 #undef TW_ADD
     true;
-
-}  // namespace
+}
 
 void run_pointwise(const PointwiseProblem& p) {
   if (p.checks_exponents) check_exponents(p);

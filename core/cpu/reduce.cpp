@@ -9,6 +9,7 @@
 
 #include "core/cpu/convert.h"
 #include "core/cpu/isa.h"
+#include "core/cpu/families.h"
 #include "core/cpu/lowering.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"
@@ -437,7 +438,10 @@ const char* refuses(const Call& call) {
   if (call.words.none(2) || call.words.dtype(2) == call.in[0].dtype) return nullptr;
   return "terms are converted before they are combined";
 }
-[[maybe_unused]] const bool registered =
+}  // namespace
+
+void register_reduce_kernels() {
+  [[maybe_unused]] const bool added =
 #define TW_REDUCTION(name, ...)                                                             \
   add_kernel<ReduceProblem>(#name, "rows and columns, fixed blocks added pairwise",         \
                             ReduceOp::name == ReduceOp::sum || ReduceOp::name == ReduceOp::prod ? refuses : nullptr,           \
@@ -445,8 +449,7 @@ const char* refuses(const Call& call) {
 #include "core/ops/reductions.inc"
 #undef TW_REDUCTION
     true;
-
-}  // namespace
+}
 
 void reduce(const ReduceProblem& p) {
   if (is_complex(p.in) && p.op == ReduceOp::prod) return complex_product(p);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/cpu/isa.h"
+#include "core/cpu/families.h"
 #include "core/cpu/lowering.h"
 #include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
@@ -150,7 +151,7 @@ const char* refuses(const Call& call) {
   for (int i = 0; i < call.inputs; ++i) {
     if (is_complex(call.in[i].dtype)) return "no kernel for complex64";
     if (call.in[i].dtype != DType::float32 && call.in[i].dtype != DType::float64)
-      return "kernels are for float32 and float64";
+      return kTooNarrow;
   }
   return nullptr;
 }
@@ -181,7 +182,10 @@ void run(const void* problem) {
 }
 constexpr char kHelp[] = "maximum, sum of exponentials, scaling; a row stays in cache";
 constexpr char kBackwardHelp[] = "a sum and a scaled difference; a row stays in cache";
-[[maybe_unused]] const bool registered =
+}  // namespace
+
+void register_softmax_kernels() {
+  [[maybe_unused]] const bool added =
     add_kernel<Problem>("softmax", kHelp, refuses, set_up, bind<2>, cost_ns, run<softmax>, 1) &&
     add_kernel<Problem>("log_softmax", kHelp, refuses, set_up, bind<2>, cost_ns, run<log_softmax>,
                         1) &&
@@ -189,7 +193,6 @@ constexpr char kBackwardHelp[] = "a sum and a scaled difference; a row stays in 
                         run<softmax_backward>, 3) &&
     add_kernel<Problem>("log_softmax_backward", kBackwardHelp, refuses, set_up, bind<3>, cost_ns,
                         run<log_softmax_backward>, 3);
-
-}  // namespace
+}
 
 }  // namespace tw

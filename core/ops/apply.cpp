@@ -62,10 +62,14 @@ bool wants_recording(const OpRecord& op, const Operand* in, int inputs) {
   return any;
 }
 
-OpKernels& kernels_for(const OpRecord& op) {
-  if (!op.kernels) [[unlikely]]
-    op.kernels = find_op(op.name);
-  return *op.kernels;
+// Whether it has kernels. The lowering is found last: what reads it sees the kernels too.
+bool find_kernels(const OpRecord& op) {
+  if (op.kernels) [[likely]]
+    return op.lowering;
+  const OpKernels* own = find_op(op.name);
+  op.lowering = own->lowering;
+  op.kernels = op.lowering && op.lowering->kernels ? find_op(op.lowering->kernels) : own;
+  return op.lowering;
 }
 
 bool is_wide(DType dtype) {
@@ -85,16 +89,6 @@ void apply_widened(const OpRecord& op, const Operand* in, int inputs, Words word
   apply(op, wide.data(), inputs, words, out);
   for (int i = 0; i < op.results; ++i)
     if (is_floating(results[i].dtype)) out[i] = astype(out[i], results[i].dtype);
-}
-
-bool can_widen(const OpRecord& op, const Call& call) {
-  if (!(op.flags & (kWidens | kWidensAll))) return false;
-  for (int i = 0; i < call.inputs; ++i) {
-    const Meta& x = call.in[i];
-    if (!x.number && !is_wide(x.dtype) && (is_floating(x.dtype) || (op.flags & kWidensAll)))
-      return true;
-  }
-  return false;
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] void fail_refused(const OpRecord& op, const char* why) {
@@ -136,6 +130,10 @@ struct NumberSlot {
   alignas(8) char bytes[16];
 };
 
+void run_kernel(const Lowering& lowering, const Kernel& kernel, const void* problem) {
+  lowering.run ? lowering.run(kernel, problem) : kernel.run(problem);
+}
+
 // Runs the kernel that is chosen for a call whose operands are as its lowering wants them. Null
 // `results`: they are there.
 void launch_call(const OpRecord& op, const Lowering& lowering, const Call& call, const Operand* in,
@@ -149,7 +147,7 @@ void launch_call(const OpRecord& op, const Lowering& lowering, const Call& call,
     addresses.data()[i] = slots.data()[i].bytes;
   }
   lowering.set_up(call, problem);
-  const Kernel& kernel = choose_kernel(op.kernels, problem);
+  const Kernel& kernel = lowering.choose ? lowering.choose(problem) : choose_kernel(op.kernels, problem);
   Access at;
   for (int i = 0; i < call.inputs; ++i) {
     if (!call.in[i].number) addresses.data()[i] = at(in[i].tensor);
@@ -162,16 +160,18 @@ void launch_call(const OpRecord& op, const Lowering& lowering, const Call& call,
   lowering.bind(problem, addresses.data());
   if (modes.plain && !logs_memory()) [[likely]] {
     if ((call.inputs ? call.in[0].count : 0) + call.out[0].count <= kFewElements) [[likely]]
-      return kernel.run(problem);
+      return run_kernel(lowering, kernel, problem);
   }
   const Estimate estimate = estimate_of(op, call);
+  // The lock is given away by work: 20 us are as many bytes, or 100 times as many operations.
+  Unlocked unlocked(estimate.flops > 2e6 ? 2 * kUnlockedBytes : 0);
   dispatch(
-      estimate.flops, estimate.bytes, [&] { kernel.run(problem); },
+      estimate.flops, estimate.bytes, [&] { run_kernel(lowering, kernel, problem); },
       [&](Observation& seen) {
         seen.op = op.name;
         seen.kernel = kernel.name;
         seen.isa = name_of(active_isa());
-        seen.problem = problem_text(call);
+        seen.problem = lowering.describe ? lowering.describe(problem) : problem_text(call);
         if (op.kernels->kernels.size() > 1) seen.candidates = candidates(op.kernels, problem);
       });
 }
@@ -180,13 +180,13 @@ void launch_call(const OpRecord& op, const Lowering& lowering, const Call& call,
 struct Packed {
   Few<Operand> operands;
   Few<Meta> metas;
-  Packed(const Lowering& lowering, const Operand* in, Call& call)
+  Packed(std::uint32_t copied, const Operand* in, Call& call)
       : operands(call.inputs), metas(call.inputs) {
     const GradModeGuard off(false);
     for (int i = 0; i < call.inputs; ++i) {
       operands.data()[i] = in[i];
       metas.data()[i] = call.in[i];
-      if (call.in[i].contiguous || i >= 32 || !(lowering.contiguous >> i & 1)) continue;
+      if (i >= 32 || !(copied >> i & 1)) continue;
       operands.data()[i].tensor = copy(in[i].tensor);
       describe_operand(operands.data()[i], metas.data()[i]);
     }
@@ -194,10 +194,12 @@ struct Packed {
   }
 };
 
-bool needs_packing(const Lowering& lowering, const Call& call) {
+// Bits of inputs.
+std::uint32_t copied_inputs(const Lowering& lowering, const Call& call) {
+  std::uint32_t copied = lowering.copies ? lowering.copies(call) : 0;
   for (int i = 0; i < call.inputs && i < 32; ++i)
-    if (!call.in[i].contiguous && (lowering.contiguous >> i & 1)) return true;
-  return false;
+    if (!call.in[i].contiguous) copied |= lowering.contiguous & 1u << i;
+  return copied;
 }
 
 void describe_result(const Result& result, const Meta* in, Meta& meta) {
@@ -229,25 +231,33 @@ struct Inferred {
 
 void launch_packed(const OpRecord& op, const Lowering& lowering, Call& call, const Operand* in,
                    const Result* results, Tensor* out) {
-  if (!needs_packing(lowering, call)) [[likely]]
+  const std::uint32_t copied = copied_inputs(lowering, call);
+  if (!copied) [[likely]]
     return launch_call(op, lowering, call, in, results, out);
-  Packed packed(lowering, in, call);
+  Packed packed(copied, in, call);
   launch_call(op, lowering, call, packed.operands.data(), results, out);
 }
 
-// Runs the body, or a call in wider types, where kernels refuse.
-void run_apart(const OpRecord& op, const Inferred& inferred, const char* why, const Operand* in,
-               Tensor* out) {
-  const Call& call = inferred.call;
-  if (can_widen(op, call))
-    return apply_widened(op, in, call.inputs, call.words, inferred.results, out);
-  if (!op.body) fail_refused(op, why);
-  op.body({op, in, call.inputs, call.words}, out);
+// What an op with a gradient of its own is made of takes no place in the graph.
+void run_body(const Use& use, Tensor* out) {
+  const GradModeGuard mode(modes.grad && !use.op.vjp);
+  use.op.body(use, out);
 }
 
-}  // namespace
-
-namespace {
+// Where kernels refuse, runs the body, or the call in a wider type. False where that recorded
+// itself.
+bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, const Operand* in,
+               Tensor* out) {
+  const Call& call = inferred.call;
+  if (why == kTooNarrow) {
+    const GradModeGuard mode(modes.grad && (op.flags & kWidensAll));
+    apply_widened(op, in, call.inputs, call.words, inferred.results, out);
+    return !(op.flags & kWidensAll);
+  }
+  if (!op.body) fail_refused(op, why);
+  run_body({op, in, call.inputs, call.words}, out);
+  return op.vjp;
+}
 
 // Whether it ran: false where the body did, and recorded itself.
 [[gnu::noinline]] bool run(const OpRecord& op, const Operand* in, int inputs, Words words,
@@ -257,16 +267,14 @@ namespace {
     out[0] = view_of(in[view.alias].tensor, view.shape, view.strides, view.offset);
     return true;
   }
-  const Lowering* lowering = kernels_for(op).lowering;
-  if (!lowering) {
-    op.body({op, in, inputs, words}, out);
-    return false;
+  if (!find_kernels(op)) {
+    run_body({op, in, inputs, words}, out);
+    return op.vjp;
   }
-  if (const char* why = lowering->refuses ? lowering->refuses(inferred.call) : nullptr) [[unlikely]] {
-    run_apart(op, inferred, why, in, out);
-    return false;
-  }
-  launch_packed(op, *lowering, inferred.call, in, inferred.results, out);
+  const Lowering& lowering = *op.lowering;
+  if (const char* why = lowering.refuses ? lowering.refuses(inferred.call) : nullptr) [[unlikely]]
+    return run_apart(op, inferred, why, in, out);
+  launch_packed(op, lowering, inferred.call, in, inferred.results, out);
   return true;
 }
 
@@ -288,11 +296,12 @@ void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
                 const Tensor& target) {
   Inferred inferred(op, in, inputs, words);
   describe_operand(target, inferred.out[0]);
-  const Lowering* lowering = kernels_for(op).lowering;
-  if (const char* why = lowering->refuses ? lowering->refuses(inferred.call) : nullptr)
+  find_kernels(op);
+  const Lowering& lowering = *op.lowering;
+  if (const char* why = lowering.refuses ? lowering.refuses(inferred.call) : nullptr)
     fail_refused(op, why);
   Tensor out[kMaxResults] = {target};
-  launch_packed(op, *lowering, inferred.call, in, nullptr, out);
+  launch_packed(op, lowering, inferred.call, in, nullptr, out);
 }
 
 Tensor apply(const OpRecord& op, std::initializer_list<Operand> in, Words words) {

@@ -98,17 +98,14 @@ Tensor with_truth_values(const Tensor& x) {
   return *at.as<std::uint8_t>(largest) <= 1 ? x : not_equal(bytes, 0);
 }
 
-Tensor with_lines(const Tensor& x) {
-  const auto is_line = [&x](int axis) {
-    const std::int64_t stride = x.strides()[axis];
-    return stride == 1 || stride == 0 || x.size(axis) == 1;
-  };
-  return is_line(x.rank() - 1) || is_line(x.rank() - 2) ? x : copy(x);
-}
-
 Tensor astype(const Tensor& x, DType dtype, bool always_copy) {
   if (x.dtype() == dtype && !always_copy) return x;
   return apply(kAstype, {x}, WordList(2).set(0, word_of(dtype)).set(1, always_copy));
+}
+
+void copy_into(const Tensor& target, const Tensor& x) {
+  const Operand operands[] = {target, x};
+  apply_into(kAssign, operands, 2, {}, target);
 }
 
 void assign(Tensor& into, const Operand& value) {

@@ -6,14 +6,13 @@ namespace tw {
 
 // Fresh row-major memory with the same values.
 Tensor copy(const Tensor& x);
-// `x` itself where it is row-major already.
+// Writes x, converted, over what `target` of its shape holds, whatever that is part of.
+void copy_into(const Tensor& target, const Tensor& x);
 // Memory of others as truth values, all bytes of which must be 0 or 1: where some are not, a copy
 // that has 1 for them.
 Tensor with_truth_values(const Tensor& x);
+// `x` itself where it is row-major already.
 Tensor contiguous(const Tensor& x);
-// `x` itself where the rows or the columns of its last two axes are contiguous or repeated: kernels
-// would gather anything else element by element, and panel after panel.
-Tensor with_lines(const Tensor& x);
 // Converted to `dtype`; `x` itself when it has it and `always_copy` is false. Floating to integer
 // truncates; anything to bool is x != 0. Raises TypeError from complex to real types.
 Tensor astype(const Tensor& x, DType dtype, bool always_copy = false);

@@ -428,6 +428,17 @@ const OpRecord& record_of(PointwiseOp op) {
   return all.records[static_cast<int>(op)];
 }
 
+Tensor gradient_of(PointwiseOp op, int input, const Tensor& g,
+                   std::initializer_list<Operand> reads) {
+  const OpRecord& record = gradient_records().records[static_cast<int>(op)][input];
+  Operand operands[kMaxInputs + 2] = {g};
+  int count = 1;
+  for (const Operand& x : reads) operands[count++] = x;
+  Tensor dx;
+  apply(record, operands, count, {}, &dx);
+  return dx;
+}
+
 void append_gradient_records(std::vector<const OpRecord*>& records) {
   for (const auto& of_op : gradient_records().records)
     for (const OpRecord& record : of_op)

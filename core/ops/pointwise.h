@@ -1,5 +1,6 @@
 // The pointwise ops as functions and operators on tensors, one for each row of pointwise.inc.
 #pragma once
+#include <initializer_list>
 #include <vector>
 
 #include "core/cpu/pointwise.h"
@@ -17,6 +18,9 @@ Tensor pointwise(PointwiseOp op, const Operand* operands);
 void pointwise_in_place(PointwiseOp op, Operand* operands);
 
 const OpRecord& record_of(PointwiseOp op);
+// The gradient of an input of a row, from that of the result and what the row's formula reads.
+Tensor gradient_of(PointwiseOp op, int input, const Tensor& g,
+                   std::initializer_list<Operand> reads);
 // Those of the gradient formulas, from the gradient of the result and what the formula reads.
 void append_gradient_records(std::vector<const OpRecord*>& records);
 

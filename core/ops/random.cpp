@@ -4,17 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <random>
 
-#include "core/autograd/mode.h"
+#include "core/autograd/op_node.h"
 #include "core/base/error.h"
-#include "core/cpu/random.h"
-#include "core/memory/scratch.h"
+#include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
-#include "core/runtime/thread_pool.h"
-#include "core/tensor/access.h"
+#include "core/ops/records.h"
+#include "core/runtime/registry.h"
 
 namespace tw {
 
@@ -59,25 +57,6 @@ DrawLog::Draw DrawScope::next(Generator& generator, std::int64_t words) {
 
 namespace {
 
-constexpr std::int64_t kGrain = 16384;
-
-// `count` words of the stream, which moves on to the next multiple of 4.
-class RandomWords {
- public:
-  RandomWords(Generator& generator, std::int64_t count)
-      : scratch_(static_cast<std::size_t>(count) * sizeof(std::uint32_t)) {
-    const DrawLog::Draw from = DrawScope::draw(generator, count);
-    philox_words(from.seed, from.position, count, data());
-  }
-  std::uint32_t* data() const { return scratch_.as<std::uint32_t>(); }
-  std::uint64_t pair(std::int64_t i) const {
-    return static_cast<std::uint64_t>(data()[2 * i]) << 32 | data()[2 * i + 1];
-  }
-
- private:
-  Scratch scratch_;
-};
-
 void check_shape(const Shape& shape, const char* op) {
   for (std::int64_t extent : shape)
     if (extent < 0) fail(ErrorKind::value, op, ": shape ", shape, " has a negative extent");
@@ -88,35 +67,93 @@ void check_floating(DType dtype, const char* op) {
     fail(ErrorKind::type, op, ": needs a floating-point dtype, got ", name_of(dtype));
 }
 
+// ---- keys: where a draw begins in its stream ----
+
+// Words: the generator's address, and how many 32-bit words are drawn.
+struct DrawProblem {
+  Generator* generator;
+  std::int64_t words;
+  std::uint64_t* key;
+};
+void run_draw(const void* problem) {
+  const auto& p = *static_cast<const DrawProblem*>(problem);
+  const DrawLog::Draw from = DrawScope::draw(*p.generator, p.words);
+  p.key[0] = from.seed;
+  p.key[1] = from.position;
+}
+constexpr Kernel kDrawKernel = {
+    .op = "draw",
+    .name = "host",
+    .device = "cpu",
+    .precision = Precision::ieee,
+    .help = "moves a generator on; runs on the host",
+    .accepts = [](const void*, std::string*) { return true; },
+    .cost_ns = nullptr,
+    .run = run_draw};
+constexpr Lowering kDrawLowering = {
+    .op = "draw",
+    .problem_bytes = sizeof(DrawProblem),
+    .refuses = nullptr,
+    .set_up =
+        [](const Call& call, void* problem) {
+          *static_cast<DrawProblem*>(problem) = {reinterpret_cast<Generator*>(call.words[0]),
+                                                 call.words[1], nullptr};
+        },
+    .bind =
+        [](void* problem, void* const* at) {
+          static_cast<DrawProblem*>(problem)->key = static_cast<std::uint64_t*>(at[0]);
+        }};
+[[maybe_unused]] const bool registered =
+    (register_kernel(&kDrawKernel), register_lowering(&kDrawLowering), true);
+
+Tensor draw(Generator& generator, std::int64_t words) {
+  return apply(kDraw, {}, WordList(2).set(0, reinterpret_cast<Word>(&generator)).set(1, words));
+}
+
+// ---- numbers of a key ----
+
+// Words: shape, dtype.
+void infer_made(Call& call, Result* results) {
+  results[0].shape = call.words.dims(0);
+  results[0].dtype = call.words.dtype(1);
+}
+void infer_integers(Call& call, Result* results) {
+  results[0].shape = call.words.dims(0);
+  results[0].dtype = DType::int64;
+}
+void infer_dropout(Call& call, Result* results) {
+  results[0].like = 0;
+  results[0].dtype = call.in[0].dtype;
+}
+
 // Uniform in [0, 1), float32 or float64. In float32 with `bits` random bits: no more than the type
 // that it is meant for has digits, else rounding to that type would give 1.
 Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide, int bits = 24) {
-  const float unit = std::ldexp(1.0f, -bits);
-  Tensor y = Tensor::empty(shape, wide ? DType::float64 : DType::float32);
-  const std::int64_t count = y.count();
-  const RandomWords words(generator, wide ? 2 * count : count);
-  Access at;
-  char* const out = at(y);
-  parallel_ranges(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      if (wide)
-        reinterpret_cast<double*>(out)[i] = static_cast<double>(words.pair(i) >> 11) * 0x1p-53;
-      else
-        reinterpret_cast<float*>(out)[i] =
-            static_cast<float>(words.data()[i] >> (32 - bits)) * unit;
-    }
-  });
-  return y;
+  const std::int64_t count = element_count(shape);
+  return apply(kRandomUniform, {draw(generator, wide ? 2 * count : count)},
+               WordList(3)
+                   .set_list(0, shape)
+                   .set(1, word_of(wide ? DType::float64 : DType::float32))
+                   .set(2, bits));
 }
 
-}  // namespace
+// Whether conversion keeps every whole number of [low, high).
+bool holds(DType dtype, std::int64_t low, std::int64_t high) {
+  if (is_complex(dtype)) return false;
+  const double most = std::max(std::abs(static_cast<double>(low)), std::abs(high - 1.0));
+  if (is_floating(dtype)) return dtype != DType::float16 || most < 65520;  // rounds to 65504
+  if (is_bool(dtype)) return low >= 0 && high <= 2;
+  const int bits = 8 * static_cast<int>(size_of(dtype)) - is_signed_int(dtype);
+  const std::int64_t top =
+      bits > 62 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << bits) - 1;
+  return low >= (is_signed_int(dtype) ? -top - 1 : 0) && high - 1 <= top;
+}
 
 Tensor uniform(Generator& generator, const Shape& shape, double low, double high, DType dtype) {
   check_shape(shape, "uniform");
   check_floating(dtype, "uniform");
   if (!std::isfinite(high - low))
     fail(ErrorKind::value, "uniform: the range from ", low, " to ", high, " is not finite");
-  GradModeGuard off(false);
   const int bits = dtype == DType::bfloat16 ? 8 : dtype == DType::float16 ? 11 : 24;
   const Tensor u = unit_uniform(generator, shape, dtype == DType::float64, bits);
   if (low == 0 && high == 1) return astype(u, dtype);
@@ -131,7 +168,6 @@ Tensor normal(Generator& generator, const Shape& shape, double mean, double devi
   check_floating(dtype, "normal");
   if (!(deviation >= 0))
     fail(ErrorKind::value, "normal: standard deviation is negative: ", deviation);
-  GradModeGuard off(false);
   const bool wide = dtype == DType::float64;
   const Tensor u = unit_uniform(generator, shape, wide), v = unit_uniform(generator, shape, wide);
   // 1 - u lies in (0, 1], where the logarithm is finite.
@@ -139,75 +175,150 @@ Tensor normal(Generator& generator, const Shape& shape, double mean, double devi
   return astype(mean == 0 && deviation == 1 ? y : y * deviation + mean, dtype);
 }
 
-namespace {
+Tensor bernoulli(Generator& generator, const Shape& shape, double p, DType dtype) {
+  if (!(p >= 0 && p <= 1)) fail(ErrorKind::value, "bernoulli: p = ", p, " is not in [0, 1]");
+  return astype(uniform(generator, shape, 0, 1, DType::float32) < p, dtype);
+}
 
-// Whether conversion keeps every whole number of [low, high).
-bool holds(DType dtype, std::int64_t low, std::int64_t high) {
-  if (is_complex(dtype)) return false;
-  const double most = std::max(std::abs(static_cast<double>(low)), std::abs(high - 1.0));
-  if (is_floating(dtype)) return dtype != DType::float16 || most < 65520;  // rounds to 65504
-  if (is_bool(dtype)) return low >= 0 && high <= 2;
-  const int bits = 8 * static_cast<int>(size_of(dtype)) - is_signed_int(dtype);
-  const std::int64_t top =
-      bits > 62 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << bits) - 1;
-  return low >= (is_signed_int(dtype) ? -top - 1 : 0) && high - 1 <= top;
+Generator& generator_of(Words words, int i) {
+  return words.none(i) ? default_generator() : *reinterpret_cast<Generator*>(words[i]);
 }
 
 }  // namespace
 
-Tensor randint(Generator& generator, const Shape& shape, std::int64_t low, std::int64_t high,
-               DType dtype) {
-  check_shape(shape, "randint");
-  if (low >= high) fail(ErrorKind::value, "randint: empty range from ", low, " to ", high);
-  if (!holds(dtype, low, high))
-    fail(ErrorKind::value, "randint: ", name_of(dtype), " does not hold the numbers from ", low,
-         " to ", high, " - 1");
-  Tensor y = Tensor::empty(shape, DType::int64);
-  const RandomWords words(generator, 2 * y.count());
-  const auto span = static_cast<unsigned __int128>(static_cast<std::uint64_t>(high) -
-                                                   static_cast<std::uint64_t>(low));
-  // The high half of a 64 x 64 bit product: bias below span / 2^64.
-  {
-    Access at;
-    std::int64_t* const out = at.as<std::int64_t>(y);
-    for (std::int64_t i = 0; i < y.count(); ++i)
-      out[i] = low + static_cast<std::int64_t>(words.pair(i) * span >> 64);
-  }
-  return astype(y, dtype);
-}
+constexpr OpRecord kDraw = {
+    .name = "draw",
+    .signature = "(generator: Generator, words: int) -> Tensor",
+    .help = "The place in a generator's stream from which numbers are drawn; the generator moves on.",
+    .infer =
+        [](Call&, Result* results) {
+          results[0].shape = {2};
+          results[0].dtype = DType::uint64;
+        }};
+constexpr OpRecord kRandomUniform = {
+    .name = "random_uniform",
+    .signature = "(key: Tensor, shape: Shape, dtype: dtype, bits: int) -> Tensor",
+    .help = "Uniform numbers in [0, 1) of a key.",
+    .infer = infer_made};
+constexpr OpRecord kRandomIntegers = {
+    .name = "random_integers",
+    .signature = "(key: Tensor, shape: Shape, low: int, high: int) -> Tensor",
+    .help = "Whole numbers in [low, high) of a key.",
+    .infer = infer_integers};
+constexpr OpRecord kRandomPermutation = {
+    .name = "random_permutation",
+    .signature = "(key: Tensor, shape: Shape) -> Tensor",
+    .help = "0 to n - 1 in the order of a key.",
+    .infer = infer_integers};
+constexpr OpRecord kDropoutBy = {
+    .name = "dropout_by",
+    .signature = "(x: Tensor, key: Tensor, p: float) -> Tensor",
+    .help = "Zeroes elements with probability p by the numbers of a key and scales the rest.",
+    .infer = infer_dropout,
+    .vjp = [](Vjp& v) { v.give(0, apply(kDropoutBy, {v.g(), v.in(1)}, v.words())); },
+    .reads = {{.inputs = 2}}};
 
-Tensor bernoulli(Generator& generator, const Shape& shape, double p, DType dtype) {
-  if (!(p >= 0 && p <= 1)) fail(ErrorKind::value, "bernoulli: p = ", p, " is not in [0, 1]");
-  GradModeGuard off(false);
-  return astype(uniform(generator, shape, 0, 1, DType::float32) < p, dtype);
-}
-
-Tensor randperm(Generator& generator, std::int64_t n) {
-  if (n < 0) fail(ErrorKind::value, "randperm: n is negative: ", n);
-  Tensor y = Tensor::empty({n}, DType::int64);
-  Access at;
-  std::int64_t* const p = at.as<std::int64_t>(y);
-  std::iota(p, p + n, 0);
-  const RandomWords words(generator, 2 * n);
-  for (std::int64_t i = n - 1; i > 0; --i) {
-    const auto span = static_cast<unsigned __int128>(i + 1);
-    std::swap(p[i], p[static_cast<std::int64_t>(words.pair(i) * span >> 64)]);
-  }
-  return y;
-}
-
-Tensor dropout(Generator& generator, const Tensor& x, double p) {
-  if (!(p >= 0 && p <= 1)) fail(ErrorKind::value, "dropout: p = ", p, " is not in [0, 1]");
-  if (!is_floating(x.dtype()))
-    fail(ErrorKind::type, "dropout: needs a floating-point input, got ", name_of(x.dtype()));
-  if (p == 0) return x;
-  Tensor mask;
-  {
-    GradModeGuard off(false);
-    mask = bernoulli(generator, x.shape(), 1 - p, x.dtype());
-    if (p < 1) mask = mask * (1 / (1 - p));
-  }
-  return x * mask;
-}
+constexpr OpRecord kUniform = {
+    .name = "uniform",
+    .signature = "(low: float, high: float, size: Shape, dtype: dtype = float32, generator: "
+                 "Generator | None = None, requires_grad: grad = False, device: Device | None = "
+                 "None) -> Tensor",
+    .help = "Uniform numbers in [low, high).",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      out[0] = uniform(generator_of(use.words, 4), use.words.dims(2), use.words.real(0),
+                       use.words.real(1), use.words.dtype(3));
+    }};
+constexpr OpRecord kNormal = {
+    .name = "normal",
+    .signature = "(mean: float, std: float, size: Shape, dtype: dtype = float32, generator: "
+                 "Generator | None = None, requires_grad: grad = False, device: Device | None = "
+                 "None) -> Tensor",
+    .help = "Normally distributed numbers (Box and Muller, 1958).",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      out[0] = normal(generator_of(use.words, 4), use.words.dims(2), use.words.real(0),
+                      use.words.real(1), use.words.dtype(3));
+    }};
+#define TW_STANDARD                                                                            \
+  "(size: Shape = (), *, dtype: dtype = float32, generator: Generator | None = None, device: " \
+  "Device | None = None, requires_grad: grad = False) -> Tensor"
+constexpr OpRecord kRand = {.name = "rand",
+                            .signature = TW_STANDARD,
+                            .help = "Uniform numbers in [0, 1).",
+                            .flags = kFunction,
+                            .body = [](const Use& use, Tensor* out) {
+                              out[0] = uniform(generator_of(use.words, 2), use.words.dims(0), 0, 1,
+                                               use.words.dtype(1));
+                            }};
+constexpr OpRecord kRandn = {.name = "randn",
+                             .signature = TW_STANDARD,
+                             .help = "Normally distributed numbers of mean 0 and variance 1.",
+                             .flags = kFunction,
+                             .body = [](const Use& use, Tensor* out) {
+                               out[0] = normal(generator_of(use.words, 2), use.words.dims(0), 0, 1,
+                                               use.words.dtype(1));
+                             }};
+#undef TW_STANDARD
+constexpr OpRecord kRandint = {
+    .name = "randint",
+    .signature = "(low: int, high: int, size: Shape, dtype: dtype = int64, generator: Generator | "
+                 "None = None, device: Device | None = None) -> Tensor",
+    .help = "Whole numbers in [low, high).",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      const Word low = use.words[0], high = use.words[1];
+      const Shape shape = use.words.dims(2);
+      const DType dtype = use.words.dtype(3);
+      check_shape(shape, "randint");
+      if (low >= high) fail(ErrorKind::value, "randint: empty range from ", low, " to ", high);
+      if (!holds(dtype, low, high))
+        fail(ErrorKind::value, "randint: ", name_of(dtype), " does not hold the numbers from ", low,
+             " to ", high, " - 1");
+      const Tensor key = draw(generator_of(use.words, 4), 2 * element_count(shape));
+      out[0] = astype(apply(kRandomIntegers, {key},
+                            WordList(3).set_list(0, shape).set(1, low).set(2, high)),
+                      dtype);
+    }};
+constexpr OpRecord kRandperm = {
+    .name = "randperm",
+    .signature = "(n: int, generator: Generator | None = None, device: Device | None = None) -> Tensor",
+    .help = "0 to n - 1 in random order (Fisher and Yates).",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      const Word n = use.words[0];
+      if (n < 0) fail(ErrorKind::value, "randperm: n is negative: ", n);
+      const Tensor key = draw(generator_of(use.words, 1), 2 * n);
+      out[0] = apply(kRandomPermutation, {key}, WordList(1).set_list(0, Shape{n}));
+    }};
+constexpr OpRecord kBernoulli = {
+    .name = "bernoulli",
+    .signature = "(p: float, size: Shape, dtype: dtype = float32, generator: Generator | None = "
+                 "None, device: Device | None = None) -> Tensor",
+    .help = "1 with probability p, else 0.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      out[0] = bernoulli(generator_of(use.words, 3), use.words.dims(1), use.words.real(0),
+                         use.words.dtype(2));
+    }};
+constexpr OpRecord kDropout = {
+    .name = "dropout",
+    .signature = "(x: Tensor, p: float = 0.5, training: bool = True, generator: Generator | None = "
+                 "None) -> Tensor",
+    .help = "Zeroes elements with probability p and scales the rest by 1 / (1 - p), while training\n"
+            "(Srivastava et al., 2014).",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& x = use.in[0].tensor;
+      const double p = use.words.real(0);
+      out[0] = x;
+      if (!use.words.flag(1)) return;
+      if (!(p >= 0 && p <= 1)) fail(ErrorKind::value, "dropout: p = ", p, " is not in [0, 1]");
+      if (!is_floating(x.dtype()))
+        fail(ErrorKind::type, "dropout: needs a floating-point input, got ", name_of(x.dtype()));
+      if (p == 0) return;
+      const Tensor key = draw(generator_of(use.words, 2), x.count());
+      out[0] = apply(kDropoutBy, {x, key}, WordList(1).set(0, word_of(p)));
+    }};
 
 }  // namespace tw

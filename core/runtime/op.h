@@ -15,6 +15,8 @@ namespace tw {
 class Operand;
 class Tensor;
 class Vjp;
+struct Kernel;
+struct Lowering;
 struct OpKernels;
 struct Signature;
 struct OpRecord;
@@ -143,8 +145,7 @@ struct Reads {
 enum OpFlags : std::uint16_t {
   kFunction = 1,     // in the module
   kMethod = 2,       // of Tensor
-  kWidens = 4,       // 16-bit floats that no kernel takes are computed in float32
-  kWidensAll = 8,    // the same for integers and bool
+  kWidensAll = 4,    // what is too narrow for kernels becomes float32 by ops of its own
   kBroadcasts = 16,  // inputs of fewer or shorter axes are stretched
   kConstant = 32     // results depend on no input smoothly: they take no part in the graph
 };
@@ -175,14 +176,18 @@ struct OpRecord {
   Reads reads[kMaxReads] = {};  // by input
   std::uint16_t shapes = 0;     // inputs whose shape the gradient reads
   const void* row = nullptr;    // of the table that the record was made from
-  mutable OpKernels* kernels = nullptr;       // found on first use
-  mutable const Signature* parsed = nullptr;  // the same
+  mutable const OpKernels* kernels = nullptr;  // this and what follows: found on first use
+  mutable const Lowering* lowering = nullptr;
+  mutable const Signature* parsed = nullptr;
 };
 
 // "x": the name of the parameter that an operand is given by.
 const char* parameter_name(const OpRecord& op, int operand);
 
 // ---- lowerings: from a call to the problem that a device's kernels solve ----
+
+// A reason to refuse a call: the same one in float32 would be taken.
+inline constexpr char kTooNarrow[] = "kernels are for float32 and float64";
 
 inline constexpr int kMaxProblemBytes = 576;
 
@@ -195,6 +200,13 @@ struct Lowering {
   void (*set_up)(const Call& call, void* problem);
   void (*bind)(void* problem, void* const* at);
   std::uint32_t contiguous = 0;  // inputs that kernels read row-major without gaps
+  const char* kernels = nullptr;  // the op whose kernels solve the problem, where another one's do
+  // Inputs that are copied so that kernels can read them: a choice by the call. Null: none.
+  std::uint32_t (*copies)(const Call& call) = nullptr;
+  // Null: choose_kernel, and the kernel's run.
+  const Kernel& (*choose)(const void* problem) = nullptr;
+  void (*run)(const Kernel& kernel, const void* problem) = nullptr;
+  std::string (*describe)(const void* problem) = nullptr;
 };
 
 }  // namespace tw

@@ -201,7 +201,7 @@ std::string forced_kernel(const std::string& op) {
   return forced ? forced->name : "";
 }
 
-OpKernels* find_op(std::string_view op) {
+const OpKernels* find_op(std::string_view op) {
   std::lock_guard lock(registry().mutex);
   return find_or_add(op);
 }

@@ -78,7 +78,8 @@ struct OpKernels {
   // By the environment: null for a free choice, or undecided until it was read.
   mutable std::atomic<const Kernel*> forced;
 };
-OpKernels* find_op(std::string_view op);
+// The entry of an op, empty where it has no kernels yet.
+const OpKernels* find_op(std::string_view op);
 const Kernel& choose_kernel(const OpKernels* op, const void* problem);
 // The kernel in force, having accepted the problem; null for a free choice.
 const Kernel* choose_forced(const OpKernels* op, const void* problem);

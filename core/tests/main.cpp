@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/base/modes.h"
+#include "core/cpu/families.h"
 #include "core/tests/check.h"
 
 namespace tw::test {
@@ -26,6 +27,7 @@ void report_failure(const char* file, int line, const std::string& text) {
 // Whether the test passed.
 static bool run(const Test& test) {
   failures = 0;
+  register_cpu_kernels();
   const Choice* const before = modes.choice;
   try {
     test.run();

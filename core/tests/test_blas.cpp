@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/fault.h"
+#include "core/cpu/families.h"
 #include "core/cpu/matmul.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/registry.h"

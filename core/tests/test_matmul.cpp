@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/cpu/isa.h"
+#include "core/cpu/families.h"
 #include "core/cpu/matmul.h"
 #include "core/cpu/matmul/tuning.h"
 #include "core/runtime/registry.h"

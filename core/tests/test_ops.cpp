@@ -20,7 +20,6 @@ using namespace tw;
 
 namespace {
 
-[[maybe_unused]] const bool ladder_registered = (register_matmul_kernels(), true);
 
 Tensor numbers(const Shape& shape, double first = 1, double step = 1) {
   Tensor x = Tensor::empty(shape, DType::float64);

@@ -39,8 +39,8 @@ constexpr Kernel kLater{"test_op", "later", "cpu", Precision::ieee, "", any, nul
 constexpr Kernel kNever{"test_refusal", "never", "cpu", Precision::ieee, "", never, ten, nothing};
 constexpr Kernel kRung{"matmul", "rung", "cpu", Precision::ieee, "", never, ten, nothing};
 
-OpKernels* test_op() {
-  static OpKernels* const op = [] {
+const OpKernels* test_op() {
+  static const OpKernels* const op = [] {
     for (const Kernel* kernel : {&kPlain, &kEven, &kLater, &kNever}) register_kernel(kernel);
     return find_op("test_op");
   }();

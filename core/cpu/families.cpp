@@ -1,0 +1,18 @@
+#include "core/cpu/families.h"
+
+namespace tw {
+
+void register_cpu_kernels() {
+  [[maybe_unused]] static const bool once = [] {
+    register_pointwise_kernels();
+    register_reduce_kernels();
+    register_softmax_kernels();
+    register_convert_kernels();
+    register_random_kernels();
+    register_matmul_kernels();
+    register_matmul_lowerings();
+    return true;
+  }();
+}
+
+}  // namespace tw
