@@ -1,32 +1,14 @@
-// Functions of the ops that are not pointwise rows.
+// Functions around ops that are no ops themselves, or return other things than tensors.
 #include "binding/module.h"
-#include "core/autograd/node.h"
 #include "core/base/error.h"
-#include "core/ops/copy.h"
-#include "core/ops/create.h"
-#include "core/ops/join.h"
-#include "core/ops/loss.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/index.h"
 #include "core/ops/random.h"
-#include "core/ops/reduce.h"
-#include "core/ops/softmax.h"
-#include "core/ops/view.h"
 
 namespace tw::binding {
 
 using namespace nb::literals;
 
 namespace {
-
-template <class F> Tensor created(nb::handle device, bool requires_grad, F make) {
-  check_device(device);
-  Tensor y = make();
-  if (requires_grad && !is_floating(y.dtype()))
-    fail(ErrorKind::type, "only floating-point tensors can require grad, got ", name_of(y.dtype()));
-  set_requires_grad(y, requires_grad);
-  return y;
-}
 
 void bind_random(nb::module_& m) {
   nb::class_<Generator>(m, "Generator", "A stream of random numbers: seed and position.")
@@ -49,18 +31,6 @@ void bind_random(nb::module_& m) {
 }
 
 void bind_shapes(nb::module_& m) {
-  m.def(
-      "concat",
-      [](const std::vector<Tensor>& tensors, std::optional<std::int64_t> axis) {
-        if (axis) return concat(tensors, *axis);
-        std::vector<Tensor> flat;
-        for (const Tensor& x : tensors) flat.push_back(reshape(x, {-1}));
-        return concat(flat, 0);
-      },
-      "arrays"_a, "axis"_a = 0, "Tensors joined along an existing axis (None: flattened).");
-  m.def("stack", stack, "arrays"_a, "axis"_a = 0, "Tensors joined along a new axis.");
-  m.def("take", take, "x"_a, "indices"_a, "axis"_a = 0,
-        "Elements at integer indices along an axis.");
   m.def(
       "nonzero", [](const Tensor& x) { return nb::tuple(nb::cast(nonzero(x))); }, "x"_a,
       "Positions of the nonzero elements: one int64 tensor for each axis.");
@@ -105,38 +75,11 @@ void bind_shapes(nb::module_& m) {
       "The common type of tensors, dtypes and (weak) numbers.");
 }
 
-Reduction read_reduction(const std::string& name, const char* op) {
-  if (name == "mean") return Reduction::mean;
-  if (name == "sum") return Reduction::sum;
-  if (name == "none") return Reduction::none;
-  fail(ErrorKind::value, op, ": reduction must be 'mean', 'sum' or 'none', got '", name, "'");
-}
-
-void bind_network(nb::module_& m) {
-  m.def(
-      "cross_entropy",
-      [](const Tensor& logits, const Tensor& targets, const std::string& reduction,
-         std::int64_t ignore_index) {
-        return cross_entropy(logits, targets, read_reduction(reduction, "cross_entropy"),
-                             ignore_index);
-      },
-      "logits"_a, "targets"_a, "reduction"_a = "mean", "ignore_index"_a = -100,
-      "Negative log-likelihood of integer targets (n,) under logits (n, classes).");
-  m.def(
-      "mse_loss",
-      [](const Tensor& x, const Tensor& y, const std::string& reduction) {
-        const Reduction how = read_reduction(reduction, "mse_loss");
-        return mse_loss(x, y, how);
-      },
-      "x"_a, "y"_a, "reduction"_a = "mean", "Squared differences, averaged by default.");
-}
-
 }  // namespace
 
 void bind_ops(nb::module_& m) {
   bind_random(m);
   bind_shapes(m);
-  bind_network(m);
 }
 
 }  // namespace tw::binding

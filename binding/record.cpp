@@ -99,7 +99,7 @@ bool read_choice(const OpRecord& op, const Parameter& p, PyObject* object, Word&
       out = static_cast<Word>(i);
       return true;
     }
-  std::string known;
+  std::string known = p.optional ? "None or " : "";
   for (std::size_t i = 0; i < p.choices.size(); ++i)
     known += (i == 0 ? "'" : i + 1 == p.choices.size() ? " or '" : ", '") + p.choices[i] + "'";
   fail(ErrorKind::value, op.name, ": ", p.name, " must be ", known, ", got '", std::string(text),

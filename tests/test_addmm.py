@@ -185,7 +185,7 @@ class TestActivation:
         x, w, b = (tw.asarray(normal(*s)) for s in ((8, 16), (32, 16), (32,)))
         with tw.explain() as report:
             tw.linear(x, w, b, activation="relu")
-        assert [entry.op for entry in report] == ["matmul"]
+        assert [entry.op for entry in report] == ["linear_relu"]
         assert report[0].problem == "float32 8x32x16 + bias, relu"
 
     def test_nan_stays_and_negative_zero_becomes_zero(self):

@@ -355,19 +355,18 @@ constexpr char kCopyHelp[] = "loops ordered by stride, transposes through regist
 }  // namespace
 
 void register_convert_kernels() {
-  [[maybe_unused]] const bool added =
     add_kernel<CopyProblem>("copy", kCopyHelp, nullptr, set_up_copy<0>, bind_copy<0, 1>,
-                            copy_cost_ns, run_copy) &&
+                            copy_cost_ns, run_copy);
     add_kernel<CopyProblem>("astype", kCopyHelp, nullptr, set_up_copy<0>, bind_copy<0, 1>,
-                            copy_cost_ns, run_copy) &&
+                            copy_cost_ns, run_copy);
     add_kernel<CopyProblem>("assign", kCopyHelp, nullptr, set_up_copy<1>, bind_copy<1, 2>,
-                            copy_cost_ns, run_copy) &&
+                            copy_cost_ns, run_copy);
     add_kernel<FillProblem>("zeros", "one run of bytes", nullptr, set_up_fill, bind_zeros,
-                            fill_cost_ns, run_zeros) &&
+                            fill_cost_ns, run_zeros);
     add_kernel<FillProblem>("full", "one value in vectors", nullptr, set_up_fill, bind_full,
-                            fill_cost_ns, run_full) &&
+                            fill_cost_ns, run_full);
     add_kernel<UnsliceProblem>("unslice", "zeros, then a strided copy", nullptr, set_up_unslice,
-                               bind_unslice, nullptr, run_unslice) &&
+                               bind_unslice, nullptr, run_unslice);
     add_kernel<SequenceProblem>("sequence", "blocks in the first-level cache, converted", nullptr,
                                 set_up_sequence, bind_sequence, nullptr, run_sequence);
 }

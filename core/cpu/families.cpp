@@ -8,6 +8,7 @@ void register_cpu_kernels() {
     register_reduce_kernels();
     register_softmax_kernels();
     register_convert_kernels();
+    register_gather_kernels();
     register_random_kernels();
     register_matmul_kernels();
     register_matmul_lowerings();

@@ -2,9 +2,12 @@
 #include "core/cpu/gather.h"
 
 #include <cstring>
+#include <new>
+#include <vector>
 
 #include "core/base/error.h"
-#include "core/cpu/convert.h"
+#include "core/cpu/families.h"
+#include "core/cpu/lowering.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -66,6 +69,132 @@ void scatter_add_rows(DType dtype, std::int64_t rows, std::int64_t row_count, co
       fail(ErrorKind::type, "scatter_add: no kernel for ", name_of(dtype));
     }
   });
+}
+
+// ---- the ops' kernels and lowerings ----
+
+namespace {
+
+using std::int64_t;
+
+struct RowsProblem {
+  DType dtype;
+  int arrays;
+  int64_t rows, row_count;
+  int64_t count;               // of what is filled with zeros first
+  int64_t row_step[kMaxRank];  // elements of the indexed tensor, by array
+  Shape index;
+  int64_t steps[kMaxRank][kMaxRank];  // elements of each array, by axis of the index
+  const int64_t* at[kMaxRank];
+  const void* x;
+  void* y;
+};
+
+// `indexed`: the tensor whose leading axes the arrays index, as row-major strides or its own.
+void set_up_rows(const Call& call, int first, const Shape& indexed, const Strides& strides,
+                 RowsProblem& p) {
+  p.dtype = call.in[0].dtype;
+  p.arrays = call.inputs - first;
+  p.index = Shape();
+  for (int i = first; i < call.inputs; ++i)
+    p.index = broadcast_shapes(p.index, *call.in[i].shape, "index");
+  p.rows = element_count(p.index);
+  p.row_count = 1;
+  for (int i = p.arrays; i < indexed.rank(); ++i) p.row_count *= indexed[i];
+  p.count = call.out[0].count;
+  for (int k = 0; k < p.arrays; ++k) {
+    const Meta& array = call.in[first + k];
+    p.row_step[k] = strides[k];
+    const int lead = p.index.rank() - array.rank();
+    for (int i = 0; i < p.index.rank(); ++i)
+      p.steps[k][i] = i < lead || array.size(i - lead) == 1 ? 0 : (*array.strides)[i - lead];
+  }
+}
+
+// Element offsets of every index tuple.
+std::vector<int64_t> offsets_of(const RowsProblem& p) {
+  std::vector<int64_t> offsets(static_cast<std::size_t>(p.rows), 0);
+  const int rank = p.index.rank();
+  int64_t place[kMaxRank] = {}, at[kMaxRank] = {};
+  for (int64_t i = 0; i < p.rows; ++i) {
+    for (int k = 0; k < p.arrays; ++k)
+      offsets[static_cast<std::size_t>(i)] += p.at[k][at[k]] * p.row_step[k];
+    for (int axis = rank - 1; axis >= 0; --axis) {
+      const bool wraps = ++place[axis] == p.index[axis];
+      for (int k = 0; k < p.arrays; ++k)
+        at[k] += wraps ? -(p.index[axis] - 1) * p.steps[k][axis] : p.steps[k][axis];
+      if (!wraps) break;
+      place[axis] = 0;
+    }
+  }
+  return offsets;
+}
+
+void set_up_gather(const Call& call, void* problem) {
+  RowsProblem& p = *new (problem) RowsProblem;
+  set_up_rows(call, 1, *call.in[0].shape, *call.in[0].strides, p);
+}
+void set_up_scatter_add(const Call& call, void* problem) {
+  RowsProblem& p = *new (problem) RowsProblem;
+  set_up_rows(call, 1, *call.out[0].shape, contiguous_strides(*call.out[0].shape), p);
+}
+void set_up_scatter(const Call& call, void* problem) {
+  RowsProblem& p = *new (problem) RowsProblem;
+  set_up_rows(call, 2, *call.in[0].shape, *call.in[0].strides, p);
+}
+void bind_rows(void* problem, void* const* at) {
+  RowsProblem& p = *static_cast<RowsProblem*>(problem);
+  p.x = at[0];
+  for (int k = 0; k < p.arrays; ++k) p.at[k] = static_cast<const int64_t*>(at[1 + k]);
+  p.y = at[1 + p.arrays];
+}
+void bind_scatter(void* problem, void* const* at) {
+  RowsProblem& p = *static_cast<RowsProblem*>(problem);
+  p.x = at[1];
+  for (int k = 0; k < p.arrays; ++k) p.at[k] = static_cast<const int64_t*>(at[2 + k]);
+  p.y = at[2 + p.arrays];
+}
+
+void run_gather(const void* problem) {
+  const auto& p = *static_cast<const RowsProblem*>(problem);
+  gather_rows(p.dtype, p.rows, p.row_count, p.x, offsets_of(p).data(), p.y);
+}
+void run_scatter_add(const void* problem) {
+  const auto& p = *static_cast<const RowsProblem*>(problem);
+  std::memset(p.y, 0, static_cast<std::size_t>(p.count) * size_of(p.dtype));
+  scatter_add_rows(p.dtype, p.rows, p.row_count, p.x, offsets_of(p).data(), p.y);
+}
+void run_scatter(const void* problem) {
+  const auto& p = *static_cast<const RowsProblem*>(problem);
+  scatter_rows(p.dtype, p.rows, p.row_count, p.x, offsets_of(p).data(), p.y);
+}
+
+// Rows must be contiguous behind the indexed axes.
+std::uint32_t copies_of_gather(const Call& call) {
+  const Meta& x = call.in[0];
+  if (x.contiguous) return 0;
+  int64_t step = 1;
+  for (int i = x.rank() - 1; i >= call.inputs - 1; --i) {
+    if (x.size(i) != 1 && (*x.strides)[i] != step) return 1;
+    step *= x.size(i);
+  }
+  return 0;
+}
+const char* refuses_half(const Call& call) {
+  const DType dtype = call.in[0].dtype;
+  return is_floating(dtype) && size_of(dtype) == 2 ? kTooNarrow : nullptr;
+}
+
+}  // namespace
+
+void register_gather_kernels() {
+  add_kernel<RowsProblem>("gather_rows", "whole rows, shared between threads", nullptr,
+                          set_up_gather, bind_rows, nullptr, run_gather, 0, "rows")
+      .copies = copies_of_gather;
+  add_kernel<RowsProblem>("scatter_add_rows", "whole rows in order", refuses_half,
+                          set_up_scatter_add, bind_rows, nullptr, run_scatter_add, 1, "rows");
+  add_kernel<RowsProblem>("scatter_rows", "whole rows in order", nullptr, set_up_scatter,
+                          bind_scatter, nullptr, run_scatter, 2, "rows");
 }
 
 }  // namespace tw

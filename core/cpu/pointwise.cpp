@@ -322,11 +322,11 @@ double cost_ns(const void* problem) {
 void run(const void* problem) { run_pointwise(*static_cast<const Problem*>(problem)); }
 
 constexpr char kHelp[] = "the table row's formula over the vectors of the instruction set";
-bool add_value(const char* op, void (*set_up_op)(const Call&, void*)) {
-  return add_kernel<Problem>(op, kHelp, nullptr, set_up_op, bind, cost_ns, run);
+void add_value(const char* op, void (*set_up_op)(const Call&, void*)) {
+  add_kernel<Problem>(op, kHelp, nullptr, set_up_op, bind, cost_ns, run);
 }
-bool add_gradient(const char* op, bool exists, void (*set_up_op)(const Call&, void*)) {
-  return !exists || add_kernel<Problem>(op, kHelp, nullptr, set_up_op, bind, cost_ns, run);
+void add_gradient(const char* op, bool exists, void (*set_up_op)(const Call&, void*)) {
+  if (exists) add_kernel<Problem>(op, kHelp, nullptr, set_up_op, bind, cost_ns, run);
 }
 constexpr bool is_formula(std::string_view gradient) {
   return gradient != "none" && gradient != "0" && gradient != "g";
@@ -335,23 +335,22 @@ constexpr bool is_formula(std::string_view gradient) {
 }  // namespace
 
 void register_pointwise_kernels() {
-  [[maybe_unused]] const bool added =
 #define TW_ADD(name, input, text)                        \
   add_gradient(#name "_backward_" #input, is_formula(#text), \
-               set_up_gradient<PointwiseOp::name, input>) &&
+               set_up_gradient<PointwiseOp::name, input>);
 #define TW_UNARY(name, types, result, formula, ga, help) \
-  add_value(#name, set_up_value<PointwiseOp::name>) && TW_ADD(name, 0, ga)
+  add_value(#name, set_up_value<PointwiseOp::name>); TW_ADD(name, 0, ga)
 #define TW_BINARY(name, types, result, formula, ga, gb, help) \
-  add_value(#name, set_up_value<PointwiseOp::name>) && TW_ADD(name, 0, ga) TW_ADD(name, 1, gb)
+  add_value(#name, set_up_value<PointwiseOp::name>); TW_ADD(name, 0, ga) TW_ADD(name, 1, gb)
 #define TW_TERNARY(name, types, result, formula, ga, gb, gc, help)                           \
-  add_value(#name, set_up_value<PointwiseOp::name>) && TW_ADD(name, 0, ga) TW_ADD(name, 1, gb) \
+  add_value(#name, set_up_value<PointwiseOp::name>); TW_ADD(name, 0, ga) TW_ADD(name, 1, gb) \
   TW_ADD(name, 2, gc)
 #include "core/ops/pointwise.inc"
 #undef TW_UNARY
 #undef TW_BINARY
 #undef TW_TERNARY
 #undef TW_ADD
-    true;
+
 }
 
 void run_pointwise(const PointwiseProblem& p) {

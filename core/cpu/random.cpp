@@ -167,13 +167,12 @@ constexpr char kHelp[] = "Philox words in blocks that stay in the first-level ca
 }  // namespace
 
 void register_random_kernels() {
-  [[maybe_unused]] const bool added =
     add_kernel<RandomProblem>(
         "random_uniform", kHelp, nullptr,
         [](const Call& call, void* problem) {
           fresh(call, problem).bits = static_cast<int>(call.words[2]);
         },
-        bind_made, cost_ns, run_uniform, 1) &&
+        bind_made, cost_ns, run_uniform, 1);
     add_kernel<RandomProblem>(
         "random_integers", kHelp, nullptr,
         [](const Call& call, void* problem) {
@@ -181,11 +180,11 @@ void register_random_kernels() {
           p.low = call.words[1];
           p.span = static_cast<std::uint64_t>(call.words[2]) - static_cast<std::uint64_t>(p.low);
         },
-        bind_made, cost_ns, run_integers, 1) &&
+        bind_made, cost_ns, run_integers, 1);
     add_kernel<RandomProblem>(
         "random_permutation", "swaps in order, on one thread", nullptr,
         [](const Call& call, void* problem) { fresh(call, problem); }, bind_made, cost_ns,
-        run_permutation, 1) &&
+        run_permutation, 1);
     add_kernel<RandomProblem>(
         "dropout_by", kHelp, refuses_narrow,
         [](const Call& call, void* problem) {

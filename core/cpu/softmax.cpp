@@ -1,7 +1,10 @@
 // Shares softmax and its relatives between threads, by rows or by strips of columns.
 #include "core/cpu/softmax.h"
 
-#include <string>
+#include <algorithm>
+#include <new>
+
+#include "core/base/error.h"
 
 #include "core/cpu/isa.h"
 #include "core/cpu/families.h"
@@ -184,13 +187,79 @@ constexpr char kHelp[] = "maximum, sum of exponentials, scaling; a row stays in 
 constexpr char kBackwardHelp[] = "a sum and a scaled difference; a row stays in cache";
 }  // namespace
 
+namespace {
+
+struct LossProblem {
+  CrossEntropyProblem rows;
+  const void *lse, *g;
+  void *loss, *lse_out, *counted, *dx;
+  int64_t g_step;
+};
+LossProblem& fresh(const Call& call, void* problem) {
+  LossProblem& p = *new (problem) LossProblem{};
+  const Meta& x = call.in[0];
+  p.rows = {x.dtype, x.size(0), x.size(1), nullptr, nullptr, call.words[0]};
+  return p;
+}
+void set_up_losses(const Call& call, void* problem) { fresh(call, problem); }
+void bind_losses(void* problem, void* const* at) {
+  LossProblem& p = *static_cast<LossProblem*>(problem);
+  p.rows.x = at[0];
+  p.rows.targets = static_cast<const int64_t*>(at[1]);
+  p.loss = at[2];
+  p.lse_out = at[3];
+  p.counted = at[4];
+}
+void run_losses(const void* problem) {
+  const auto& p = *static_cast<const LossProblem*>(problem);
+  const int64_t bad = first_bad_target(p.rows);
+  if (bad >= 0)
+    fail(ErrorKind::index, "cross_entropy: target ", p.rows.targets[bad], " in row ", bad,
+         " is out of range for ", p.rows.classes, " classes");
+  cross_entropy(p.rows, p.loss, p.lse_out);
+  const int64_t ignored =
+      std::count(p.rows.targets, p.rows.targets + p.rows.rows, p.rows.ignore_index);
+  const auto counted = static_cast<double>(p.rows.rows - ignored);
+  if (p.rows.dtype == DType::float64)
+    *static_cast<double*>(p.counted) = counted;
+  else
+    *static_cast<float*>(p.counted) = static_cast<float>(counted);
+}
+// One gradient for all rows, or one for each.
+std::uint32_t copies_of_losses(const Call& call) {
+  const Meta& g = call.in[3];
+  return g.contiguous || (*g.strides)[0] == 0 ? 0 : 1u << 3;
+}
+void set_up_losses_backward(const Call& call, void* problem) {
+  fresh(call, problem).g_step = (*call.in[3].strides)[0] != 0;
+}
+void bind_losses_backward(void* problem, void* const* at) {
+  LossProblem& p = *static_cast<LossProblem*>(problem);
+  p.rows.x = at[0];
+  p.rows.targets = static_cast<const int64_t*>(at[1]);
+  p.lse = at[2];
+  p.g = at[3];
+  p.dx = at[4];
+}
+void run_losses_backward(const void* problem) {
+  const auto& p = *static_cast<const LossProblem*>(problem);
+  cross_entropy_backward(p.rows, p.lse, p.g, p.g_step, p.dx);
+}
+
+}  // namespace
+
 void register_softmax_kernels() {
-  [[maybe_unused]] const bool added =
-    add_kernel<Problem>("softmax", kHelp, refuses, set_up, bind<2>, cost_ns, run<softmax>, 1) &&
+  add_kernel<LossProblem>("cross_entropy_rows", kHelp, nullptr, set_up_losses, bind_losses, nullptr,
+                          run_losses, 3);
+  add_kernel<LossProblem>("cross_entropy_rows_backward", kBackwardHelp, nullptr,
+                          set_up_losses_backward, bind_losses_backward, nullptr,
+                          run_losses_backward, 7)
+      .copies = copies_of_losses;
+    add_kernel<Problem>("softmax", kHelp, refuses, set_up, bind<2>, cost_ns, run<softmax>, 1);
     add_kernel<Problem>("log_softmax", kHelp, refuses, set_up, bind<2>, cost_ns, run<log_softmax>,
-                        1) &&
+                        1);
     add_kernel<Problem>("softmax_backward", kBackwardHelp, refuses, set_up, bind<3>, cost_ns,
-                        run<softmax_backward>, 3) &&
+                        run<softmax_backward>, 3);
     add_kernel<Problem>("log_softmax_backward", kBackwardHelp, refuses, set_up, bind<3>, cost_ns,
                         run<log_softmax_backward>, 3);
 }

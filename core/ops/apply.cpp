@@ -285,8 +285,11 @@ void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tenso
   if (shortcut == Shortcut::done) return;
   const bool recorded = wants_recording(op, in, inputs);
   if (shortcut == Shortcut::none) {
-    if (!op.infer || (recorded && !op.vjp)) return op.body({op, in, inputs, words}, out);
-    if (!run(op, in, inputs, words, out)) return;
+    if (!op.vjp && (recorded || !op.infer)) return op.body({op, in, inputs, words}, out);
+    if (!op.infer)
+      run_body({op, in, inputs, words}, out);
+    else if (!run(op, in, inputs, words, out))
+      return;
   }
   if (recorded && is_floating(out[0].dtype()))
     OpNode::record_call(op, in, inputs, words, out);

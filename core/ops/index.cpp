@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/autograd/node.h"
-#include "core/cpu/convert.h"
-#include "core/cpu/gather.h"
+#include "core/autograd/op_node.h"
+#include "core/base/error.h"
+#include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/in_place.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "core/runtime/profile.h"
@@ -164,26 +165,6 @@ Shape index_shape(const std::vector<Tensor>& arrays) {
   return shape;
 }
 
-// Element offsets of every index tuple into a tensor whose leading axes the arrays index. They need
-// no tensors of their own, so a pass that computes nothing has them too.
-std::vector<std::int64_t> offsets_of(const std::vector<Tensor>& arrays, const Strides& strides) {
-  const Shape shape = index_shape(arrays);
-  std::vector<std::int64_t> offsets(static_cast<std::size_t>(element_count(shape)), 0);
-  std::vector<std::int64_t> values(offsets.size());
-  const Strides steps = contiguous_strides(shape);
-  for (std::size_t k = 0; k < arrays.size(); ++k) {
-    const Tensor& a = arrays[k];
-    Strides from(shape.rank(), 0);
-    const int lead = shape.rank() - a.rank();
-    for (int i = 0; i < a.rank(); ++i) from[lead + i] = a.size(i) == 1 ? 0 : a.strides()[i];
-    const Pinned pinned(a->storage);
-    copy_strided(DType::int64, DType::int64, shape, a.pinned_bytes(), from, values.data(), steps);
-    const std::int64_t stride = strides[static_cast<int>(k)];
-    for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] += values[i] * stride;
-  }
-  return offsets;
-}
-
 Shape rest_of(const Tensor& x, std::size_t indexed) {
   Shape rest;
   for (int i = static_cast<int>(indexed); i < x.rank(); ++i) rest.push_back(x.size(i));
@@ -195,66 +176,61 @@ Shape joined(Shape a, const Shape& b) {
   return a;
 }
 
-// Rows of `x` are contiguous behind the indexed axes: the condition of the row kernels.
-bool rows_contiguous(const Tensor& x, std::size_t indexed) {
-  if (x.contiguous()) return true;  // also where an extent is 0
-  std::int64_t step = 1;
-  for (int i = x.rank() - 1; i >= static_cast<int>(indexed); --i) {
-    if (x.size(i) != 1 && x.strides()[i] != step) return false;
-    step *= x.size(i);
-  }
-  return true;
+std::vector<Operand> with_arrays(std::initializer_list<Tensor> first,
+                                 const std::vector<Tensor>& arrays) {
+  std::vector<Operand> operands(first.begin(), first.end());
+  operands.insert(operands.end(), arrays.begin(), arrays.end());
+  return operands;
 }
 
-Tensor scatter_add(const Tensor& g, const std::vector<Tensor>& arrays, const Shape& shape);
+// The shape that the index arrays of a call broadcast to, from input `first` on.
+Shape index_shape(const Call& call, int first) {
+  Shape shape;
+  for (int i = first; i < call.inputs; ++i)
+    shape = broadcast_shapes(shape, *call.in[i].shape, "index");
+  return shape;
+}
+
+void infer_gather(Call& call, Result* results) {
+  const Meta& x = call.in[0];
+  Shape shape = index_shape(call, 1);
+  for (int i = call.inputs - 1; i < x.rank(); ++i) shape.push_back(x.size(i));
+  results[0].shape = shape;
+  results[0].dtype = x.dtype;
+}
+void infer_scatter_add(Call& call, Result* results) {
+  results[0].shape = call.words.dims(0);
+  results[0].dtype = call.in[0].dtype;
+}
+void infer_scatter(Call& call, Result* results) {
+  results[0].like = 0;
+  results[0].dtype = call.in[0].dtype;
+}
+Estimate estimate_rows(const Call& call) {
+  const Meta& y = call.out[0];
+  return {0, 2 * static_cast<double>(y.count) * static_cast<double>(size_of(y.dtype))};
+}
+
+std::vector<Tensor> arrays_of(const Vjp& v) {
+  std::vector<Tensor> arrays;
+  for (int i = 1; i < v.inputs(); ++i) arrays.push_back(v.in(i).tensor);
+  return arrays;
+}
 
 // x[arrays[0], arrays[1], ...] on the leading axes; result: broadcast index shape, then the rest.
-Tensor gather(const Tensor& x_in, const std::vector<Tensor>& arrays) {
-  const Tensor x = rows_contiguous(x_in, arrays.size()) ? x_in : copy(x_in);
-  const std::vector<std::int64_t> offsets = offsets_of(arrays, x.strides());
-  const Shape rest = rest_of(x, arrays.size());
-  Access at;
-  const char* const from = at(x);
-  Tensor y = Tensor::empty(joined(index_shape(arrays), rest), x.dtype());
-  const auto rows = static_cast<std::int64_t>(offsets.size());
-  const double bytes = 2.0 * static_cast<double>(y.count()) * static_cast<double>(y.item_bytes());
-  char* const to = at(y);
-  dispatch(
-      0, bytes,
-      [&] { gather_rows(x.dtype(), rows, element_count(rest), from, offsets.data(), to); },
-      [&](Observation& seen) {
-        seen.op = "take";
-        seen.kernel = "rows";
-        seen.problem = std::string(name_of(x.dtype())) + " " + to_string(y.shape());
-      });
-  if (should_record(x_in))
-    record(
-        y, "take",
-        [arrays, shape = x_in.shape()](Node&, const Tensor& g, Tensor* dx) {
-          dx[0] = scatter_add(g, arrays, shape);
-        },
-        x_in);
+Tensor gather(const Tensor& x, const std::vector<Tensor>& arrays) {
+  const std::vector<Operand> operands = with_arrays({x}, arrays);
+  Tensor y;
+  apply(kGatherRows, operands.data(), static_cast<int>(operands.size()), {}, &y);
   return y;
 }
 
 // zeros(shape) with the rows of g added at the indices: the gradient of gather.
 Tensor scatter_add(const Tensor& g, const std::vector<Tensor>& arrays, const Shape& shape) {
-  const bool half = size_of(g.dtype()) == 2 && is_floating(g.dtype());
-  const Tensor rows = contiguous(half ? astype(g, DType::float32) : g);
-  Tensor y = zeros(shape, rows.dtype());
-  Access at;
-  const char* const from = at(rows);
-  char* const to = at(y);
-  launch([&] {
-    const std::vector<std::int64_t> offsets = offsets_of(arrays, y.strides());
-    scatter_add_rows(rows.dtype(), static_cast<std::int64_t>(offsets.size()),
-                     element_count(rest_of(y, arrays.size())), from, offsets.data(), to);
-  });
-  y = astype(y, g.dtype());
-  if (should_record(g))
-    record(
-        y, "scatter_add",
-        [arrays](Node&, const Tensor& gg, Tensor* dx) { dx[0] = gather(gg, arrays); }, g);
+  const std::vector<Operand> operands = with_arrays({g}, arrays);
+  Tensor y;
+  apply(kScatterAddRows, operands.data(), static_cast<int>(operands.size()),
+        WordList(1).set_list(0, shape), &y);
   return y;
 }
 
@@ -296,10 +272,6 @@ Tensor front(const Tensor& view, const Plan& plan) {
              : permute_dims(view, indexed_first(view.rank(), plan.axes));
 }
 
-}  // namespace
-
-namespace {
-
 Tensor read(const Tensor& x, const Plan& plan) {
   const Tensor view = basic_view(x, plan);
   if (plan.arrays.empty()) return view.is(x) ? reshape(x, x.shape()) : view;
@@ -309,23 +281,24 @@ Tensor read(const Tensor& x, const Plan& plan) {
   return owned(permute_dims(y, index_moved_to(y.rank(), index_shape(plan.arrays).rank(), at)));
 }
 
+// Whether rows of `x` are contiguous behind the indexed axes: the condition of the row kernels.
+bool rows_contiguous(const Tensor& x, std::size_t indexed) {
+  if (x.contiguous()) return true;  // also where an extent is 0
+  std::int64_t step = 1;
+  for (int i = x.rank() - 1; i >= static_cast<int>(indexed); --i) {
+    if (x.size(i) != 1 && x.strides()[i] != step) return false;
+    step *= x.size(i);
+  }
+  return true;
+}
+
 // Writes `value` (of the shape of x[arrays]) into the memory of x.
 void scatter(const Tensor& x, const std::vector<Tensor>& arrays, const Tensor& value) {
-  if (rows_contiguous(x, arrays.size())) {
-    Access at;
-    const char* const from = at(value);
-    char* const to = at(x);
-    return launch([&] {
-      const std::vector<std::int64_t> offsets = offsets_of(arrays, x.strides());
-      scatter_rows(x.dtype(), static_cast<std::int64_t>(offsets.size()),
-                   element_count(rest_of(x, arrays.size())), from, offsets.data(), to);
-    });
-  }
-  Tensor whole = copy(x);
-  scatter(whole, arrays, value);
-  Tensor target = x;
-  GradModeGuard off(false);
-  assign(target, whole);
+  const bool direct = rows_contiguous(x, arrays.size());
+  const Tensor target = direct ? x : copy(x);
+  const std::vector<Operand> operands = with_arrays({target, value}, arrays);
+  apply_into(kScatterRows, operands.data(), static_cast<int>(operands.size()), {}, target);
+  if (!direct) copy_into(x, target);
 }
 
 // The part of x[items] that `value` must fill, as a shape.
@@ -415,14 +388,43 @@ void index_assign(Tensor& x, const std::vector<IndexItem>& items, const Operand&
   assign_planned(x, plan_of(x, items), value);
 }
 
-Tensor take(const Tensor& x, const Tensor& indices, std::int64_t axis_in) {
-  const int axis = normalize_axis(axis_in, x.rank(), "take");
-  if (!is_integer(indices.dtype()))
-    fail(ErrorKind::index, "take: indices must be integers, got ", name_of(indices.dtype()));
-  std::vector<IndexItem> items(static_cast<std::size_t>(axis), {.kind = Kind::slice});
-  items.push_back({.kind = Kind::tensor, .tensor = indices});
-  return index(x, items);
-}
+constexpr OpRecord kGatherRows = {
+    .name = "gather_rows",
+    .signature = "(x: Tensor, indices: Sequence[Tensor]) -> Tensor",
+    .help = "x[indices[0], indices[1], ...] for index tensors in range.",
+    .infer = infer_gather,
+    .estimate = estimate_rows,
+    .vjp = [](Vjp& v) { v.give(0, scatter_add(v.g(), arrays_of(v), v.shape(0))); },
+    .reads = {{.inputs = 0xfffe}},
+    .shapes = 1};
+constexpr OpRecord kScatterAddRows = {
+    .name = "scatter_add_rows",
+    .signature = "(g: Tensor, indices: Sequence[Tensor], shape: Shape) -> Tensor",
+    .help = "Zeros with rows added at indices: the gradient of gather_rows.",
+    .infer = infer_scatter_add,
+    .estimate = estimate_rows,
+    .vjp = [](Vjp& v) { v.give(0, gather(v.g(), arrays_of(v))); },
+    .reads = {{.inputs = 0xfffe}}};
+constexpr OpRecord kScatterRows = {
+    .name = "scatter_rows",
+    .signature = "(target: Tensor, value: Tensor, indices: Sequence[Tensor]) -> Tensor",
+    .help = "Writes rows at indices of the target; of repeated ones the last stays.",
+    .infer = infer_scatter,
+    .estimate = estimate_rows};
+constexpr OpRecord kTake = {
+    .name = "take",
+    .signature = "(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor",
+    .help = "Elements at integer indices of any shape, which replaces the axis.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor &x = use.in[0].tensor, &indices = use.in[1].tensor;
+      const int axis = normalize_axis(use.words[0], x.rank(), "take");
+      if (!is_integer(indices.dtype()))
+        fail(ErrorKind::index, "take: indices must be integers, got ", name_of(indices.dtype()));
+      std::vector<IndexItem> items(static_cast<std::size_t>(axis), {.kind = Kind::slice});
+      items.push_back({.kind = Kind::tensor, .tensor = indices});
+      out[0] = index(x, items);
+    }};
 
 std::vector<Tensor> nonzero(const Tensor& x_in) {
   if (x_in.rank() == 0)

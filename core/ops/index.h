@@ -20,8 +20,6 @@ Tensor index(const Tensor& x, const std::vector<IndexItem>& items);
 // x[items] = value, broadcast and converted.
 void index_assign(Tensor& x, const std::vector<IndexItem>& items, const Operand& value);
 
-// Elements along `axis` at integer `indices` of any shape, which replaces the axis in the result.
-Tensor take(const Tensor& x, const Tensor& indices, std::int64_t axis);
 // One int64 vector of positions for each axis, in row-major order.
 std::vector<Tensor> nonzero(const Tensor& x);
 // 1 at the index, else 0, along a new last axis of extent `classes`.

@@ -1,12 +1,12 @@
 // Several tensors into one.
 #include "core/ops/join.h"
 
-#include "core/autograd/node.h"
-#include "core/cpu/convert.h"
+#include "core/autograd/op_node.h"
+#include "core/base/error.h"
+#include "core/ops/apply.h"
 #include "core/ops/copy.h"
+#include "core/ops/records.h"
 #include "core/ops/view.h"
-#include "core/runtime/profile.h"
-#include "core/tensor/access.h"
 
 namespace tw {
 
@@ -26,60 +26,95 @@ void check_alike(const Tensor& first, const Tensor& x, int axis) {
          " and ", x.shape());
 }
 
-}  // namespace
 
-Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis_in) {
-  if (tensors.empty()) fail(ErrorKind::value, "concat: no tensors");
-  const Tensor& first = tensors[0];
+// The ranges of one of several tensors along an axis of what they are joined to.
+std::vector<Range> part_of(const Shape& shape, int axis, std::int64_t start) {
+  std::vector<Range> ranges = all_of(shape);
+  ranges[static_cast<std::size_t>(axis)].start = start;
+  return ranges;
+}
+
+// Word: the axis, or none where all are flattened first.
+void concat_body(const Use& use, Tensor* out) {
+  if (use.inputs == 0) fail(ErrorKind::value, "concat: no tensors");
+  const Tensor& first = use.in[0].tensor;
   if (first.rank() == 0)
     fail(ErrorKind::value, "concat: 0-d tensors have no axis to join along; use stack");
-  const int axis = normalize_axis(axis_in, first.rank(), "concat");
+  const int axis = normalize_axis(use.words[0], first.rank(), "concat");
   DType dtype = first.dtype();
   Shape shape = first.shape();
   shape[axis] = 0;
-  bool recorded = false;
-  std::vector<DType> dtypes;
-  for (const Tensor& x : tensors) {
+  for (int i = 0; i < use.inputs; ++i) {
+    const Tensor& x = use.in[i].tensor;
     check_alike(first, x, axis);
     dtype = promote(dtype, x.dtype());
-    dtypes.push_back(x.dtype());
     if (__builtin_add_overflow(shape[axis], x.size(axis), &shape[axis]))
       fail(ErrorKind::value, "concat: the result has more elements than 64 bits can count");
-    recorded |= should_record(x);
   }
-  Tensor y = Tensor::empty(shape, dtype);
-  const auto bytes = static_cast<std::int64_t>(y.item_bytes());
-  std::vector<std::vector<Range>> places;
+  out[0] = Tensor::empty(shape, dtype);
   std::int64_t at = 0;
-  for (const Tensor& x : tensors) {
-    Access access;
-    const char* const from = access(x);
-    copy_strided(x.dtype(), dtype, x.shape(), from, x.strides(),
-                 access(y) + at * y.strides()[axis] * bytes, y.strides());
-    places.push_back(all_of(x.shape()));
-    places.back()[static_cast<std::size_t>(axis)].start = at;
+  for (int i = 0; i < use.inputs; ++i) {
+    const Tensor& x = use.in[i].tensor;
+    copy_into(slice(out[0], part_of(x.shape(), axis, at)), x);
     at += x.size(axis);
   }
-  if (recorded && is_floating(dtype))
-    record_many(
-        y, "concat",
-        [places, dtypes](Node& node, const Tensor& g, Tensor* dx) {
-          for (std::size_t i = 0; i < places.size(); ++i)
-            if (node.wants(static_cast<int>(i))) dx[i] = astype(slice(g, places[i]), dtypes[i]);
-        },
-        tensors);
-  return y;
 }
 
-Tensor stack(const std::vector<Tensor>& tensors, std::int64_t axis) {
-  if (tensors.empty()) fail(ErrorKind::value, "stack: no tensors");
-  std::vector<Tensor> expanded;
-  for (const Tensor& x : tensors) {
-    if (!(x.shape() == tensors[0].shape()))
-      fail(ErrorKind::value, "stack: shapes differ: ", tensors[0].shape(), " and ", x.shape());
-    expanded.push_back(expand_dims(x, axis));
+void concat_vjp(Vjp& v) {
+  const int axis = normalize_axis(v.words()[0], v.g().rank(), "concat");
+  std::int64_t at = 0;
+  for (int i = 0; i < v.inputs(); ++i) {
+    const Shape shape = v.shape(i);
+    if (v.wants(i)) v.give(i, slice(v.g(), part_of(shape, axis, at)));
+    at += shape[axis];
   }
-  return concat(expanded, axis < 0 ? normalize_axis(axis, tensors[0].rank() + 1, "stack") : axis);
+}
+
+// Flat where there is no axis.
+Shortcut flatten(const Use& use, Tensor* out) {
+  if (!use.words.none(0)) return Shortcut::none;
+  std::vector<Operand> flat;
+  for (int i = 0; i < use.inputs; ++i) flat.push_back(reshape(use.in[i].tensor, {-1}));
+  apply(use.op, flat.data(), use.inputs, WordList(1).set(0, 0), out);
+  return Shortcut::done;
+}
+
+}  // namespace
+
+constexpr OpRecord kConcat = {
+    .name = "concat",
+    .signature = "(arrays: Sequence[Tensor], axis: int | None = 0) -> Tensor",
+    .help = "Tensors joined along an existing axis (None: flattened).",
+    .flags = kFunction,
+    .shortcut = flatten,
+    .body = concat_body,
+    .vjp = concat_vjp,
+    .shapes = kAllShapes};
+constexpr OpRecord kStack = {
+    .name = "stack",
+    .signature = "(arrays: Sequence[Tensor], axis: int = 0) -> Tensor",
+    .help = "Tensors joined along a new axis.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      if (use.inputs == 0) fail(ErrorKind::value, "stack: no tensors");
+      const Shape& shape = use.in[0].tensor.shape();
+      const Word axis = use.words[0];
+      std::vector<Operand> expanded;
+      for (int i = 0; i < use.inputs; ++i) {
+        const Tensor& x = use.in[i].tensor;
+        if (!(x.shape() == shape))
+          fail(ErrorKind::value, "stack: shapes differ: ", shape, " and ", x.shape());
+        expanded.push_back(expand_dims(x, axis));
+      }
+      const Word at = axis < 0 ? normalize_axis(axis, shape.rank() + 1, "stack") : axis;
+      apply(kConcat, expanded.data(), use.inputs, WordList(1).set(0, at), out);
+    }};
+
+Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis) {
+  const std::vector<Operand> operands(tensors.begin(), tensors.end());
+  Tensor y;
+  apply(kConcat, operands.data(), static_cast<int>(operands.size()), WordList(1).set(0, axis), &y);
+  return y;
 }
 
 }  // namespace tw

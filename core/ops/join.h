@@ -9,7 +9,5 @@ namespace tw {
 // Along an existing axis; types are promoted. Raises ValueError for no tensors or extents that
 // differ.
 Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis);
-// Along a new axis.
-Tensor stack(const std::vector<Tensor>& tensors, std::int64_t axis);
 
 }  // namespace tw

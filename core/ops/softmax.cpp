@@ -4,8 +4,7 @@
 #include <algorithm>
 
 #include "core/autograd/op_node.h"
-#include "core/cpu/isa.h"
-#include "core/cpu/softmax.h"
+#include "core/base/error.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
@@ -13,8 +12,6 @@
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
-#include "core/runtime/profile.h"
-#include "core/tensor/access.h"
 
 namespace tw {
 
@@ -106,21 +103,9 @@ Tensor log_softmax(const Tensor& x, std::int64_t axis) {
   return apply(kLogSoftmax, {x}, WordList(1).set(0, axis));
 }
 
+// ---- cross-entropy ----
+
 namespace {
-
-bool computes_natively(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
-
-template <class Run> void observed(const char* op, const Tensor& x, double passes, Run run) {
-  const double count = static_cast<double>(x.count());
-  dispatch(
-      // An exponential, a subtraction, a sum and a division for each element.
-      4 * count, passes * count * static_cast<double>(x.item_bytes()), run, [&](Observation& seen) {
-        seen.op = op;
-        seen.kernel = "vector";
-        seen.isa = name_of(active_isa());
-        seen.problem = std::string(name_of(x.dtype())) + " " + to_string(x.shape());
-      });
-}
 
 void check_cross_entropy(const Tensor& logits, const Tensor& targets) {
   if (logits.rank() != 2 || targets.rank() != 1 || targets.size(0) != logits.size(0))
@@ -134,90 +119,77 @@ void check_cross_entropy(const Tensor& logits, const Tensor& targets) {
          name_of(logits.dtype()));
 }
 
-CrossEntropyProblem problem_for(Access& at, const Tensor& x, const Tensor& targets,
-                                std::int64_t ignore_index) {
-  return {x.dtype(), x.size(0), x.size(1), at(x), at.as<std::int64_t>(targets), ignore_index};
+// Losses and log-sums of the rows, and how many rows count.
+void infer_rows(Call& call, Result* results) {
+  for (int i = 0; i < 3; ++i) results[i].dtype = call.in[0].dtype;
+  results[0].shape = results[1].shape = {call.in[0].size(0)};
+}
+void infer_rows_backward(Call& call, Result* results) {
+  results[0].like = 0;
+  results[0].dtype = call.in[0].dtype;
 }
 
-// Gradient of the losses `g` (rows,) with respect to the logits, in one fused pass.
-Tensor losses_gradient(const Tensor& x, const Tensor& targets, const Tensor& lse,
-                       const Tensor& g_in, std::int64_t ignore_index) {
-  const bool one_for_all = g_in.strides()[0] == 0;
-  const Tensor g = one_for_all ? g_in : contiguous(g_in);
-  Access at;
-  const CrossEntropyProblem problem = problem_for(at, x, targets, ignore_index);
-  const char *const lse_at = at(lse), *const g_at = at(g);
-  Tensor dx = Tensor::empty_like(x);
-  char* const dx_at = at(dx);
-  observed("cross_entropy", x, 2,
-           [&] { cross_entropy_backward(problem, lse_at, g_at, one_for_all ? 0 : 1, dx_at); });
-  return dx;
-}
-
-// The same out of recorded ops.
-Tensor recorded_losses_gradient(const Tensor& x, const Tensor& targets, const Tensor& g,
-                                std::int64_t ignore_index) {
-  const Tensor counts = astype(targets != Operand(Scalar(ignore_index)), x.dtype());
+void rows_backward_body(const Use& use, Tensor* out) {
+  const Tensor &x = use.in[0].tensor, &targets = use.in[1].tensor, &g = use.in[3].tensor;
+  const Tensor counts = astype(targets != Operand(Scalar(use.words[0])), x.dtype());
   const Tensor columns = expand_dims(arange(0, Scalar(x.size(1)), 1, DType::int64), 0);
   const Tensor hot = astype(expand_dims(targets, 1) == columns, x.dtype());
-  return (softmax(x, 1) - hot) * expand_dims(g * counts, 1);
+  out[0] = (softmax(x, 1) - hot) * expand_dims(g * counts, 1);
 }
 
-// Losses (rows,) of contiguous float32 or float64 logits.
-Tensor row_losses(const Tensor& x, const Tensor& targets, std::int64_t ignore_index) {
-  Access at;
-  const CrossEntropyProblem problem = problem_for(at, x, targets, ignore_index);
-  const std::int64_t bad = first_bad_target(problem);
-  if (bad >= 0)
-    fail(ErrorKind::index, "cross_entropy: target ", problem.targets[bad], " in row ", bad,
-         " is out of range for ", x.size(1), " classes");
-  Tensor losses = Tensor::empty({x.size(0)}, x.dtype());
-  Tensor lse = Tensor::empty({x.size(0)}, x.dtype());
-  char *const losses_at = at(losses), *const lse_at = at(lse);
-  observed("cross_entropy", x, 1, [&] { cross_entropy(problem, losses_at, lse_at); });
-  if (should_record(x))
-    record_saving(losses, "cross_entropy",
-                  with_saved(
-                      [targets, lse, ignore_index](Node& node, const Tensor& g, Tensor* dx,
-                                                   const SavedTensor& x) {
-                        const Tensor logits = x.get(node, "logits");
-                        dx[0] = modes.grad
-                                    ? recorded_losses_gradient(logits, targets, g, ignore_index)
-                                    : losses_gradient(logits, targets, lse, g, ignore_index);
-                      },
-                      SavedTensor(x)),
-                  x);
-  return losses;
-}
-
-}  // namespace
-
-namespace {
-
-std::int64_t count_targets(const Tensor& targets, std::int64_t ignore_index) {
-  Access at;
-  const std::int64_t* const first = at.as<std::int64_t>(targets);
-  return targets.count() - std::count(first, first + targets.count(), ignore_index);
-}
-
-}  // namespace
-
-Tensor cross_entropy(const Tensor& logits, const Tensor& targets_in, Reduction reduction,
-                     std::int64_t ignore_index) {
-  check_cross_entropy(logits, targets_in);
-  const DType wide = computes_natively(logits.dtype()) ? logits.dtype() : DType::float32;
-  const Tensor x = contiguous(astype(logits, wide));
+// Words: reduction (as it stands in the signature), ignore_index.
+void cross_entropy_body(const Use& use, Tensor* out) {
+  const Tensor& logits = use.in[0].tensor;
+  check_cross_entropy(logits, use.in[1].tensor);
+  const auto reduction = static_cast<Reduction>(use.words[0]);
+  const Tensor x = astype(logits, working_dtype(logits.dtype()));
   // A copy, so that later changes of the targets do not reach backward.
-  const Tensor targets = copy(astype(targets_in, DType::int64));
-  const Tensor losses = row_losses(x, targets, ignore_index);
-  Tensor y = losses;
-  if (reduction == Reduction::sum) y = sum(losses, {}, false);
-  if (reduction == Reduction::mean) {
-    const std::int64_t counted = count_targets(targets, ignore_index);
-    y = counted == targets.count() ? mean(losses, {}, false)
-                                   : sum(losses, {}, false) / static_cast<double>(counted);
-  }
-  return astype(y, logits.dtype());
+  const Tensor targets = astype(use.in[1].tensor, DType::int64, true);
+  Tensor rows[3];
+  const Operand operands[] = {x, targets};
+  apply(kCrossEntropyRows, operands, 2, WordList(1).set(0, use.words[1]), rows);
+  Tensor y = reduction == Reduction::none ? rows[0] : sum(rows[0], {}, false);
+  if (reduction == Reduction::mean) y = y / rows[2];
+  out[0] = astype(y, logits.dtype());
+}
+
+}  // namespace
+
+constexpr OpRecord kCrossEntropyRows = {
+    .name = "cross_entropy_rows",
+    .signature = "(logits: Tensor, targets: Tensor, ignore_index: int) -> Tensor",
+    .help = "Negative log-likelihood of each row, the log-sums of the rows, and how many count.",
+    .results = 3,
+    .infer = infer_rows,
+    .estimate = estimate,
+    .vjp =
+        [](Vjp& v) {
+          v.give(0, apply(kCrossEntropyRowsBackward, {v.in(0), v.in(1), v.out(1), v.g()},
+                          v.words()));
+        },
+    .reads = {{.inputs = 3, .results = 2}}};
+constexpr OpRecord kCrossEntropyRowsBackward = {
+    .name = "cross_entropy_rows_backward",
+    .signature = "(logits: Tensor, targets: Tensor, lse: Tensor, g: Tensor, ignore_index: int) -> "
+                 "Tensor",
+    .help = "(softmax(logits) - onehot(targets)) * g, 0 for rows that do not count.",
+    .infer = infer_rows_backward,
+    .estimate = estimate,
+    .body = rows_backward_body};
+constexpr OpRecord kCrossEntropy = {
+    .name = "cross_entropy",
+    .signature = "(logits: Tensor, targets: Tensor, reduction: 'mean' | 'sum' | 'none' = 'mean', "
+                 "ignore_index: int = -100) -> Tensor",
+    .help = "Negative log-likelihood of integer targets (n,) under logits (n, classes).\n"
+            "Rows whose target is ignore_index count for nothing. Raises IndexError for other "
+            "targets out of range.",
+    .flags = kFunction,
+    .body = cross_entropy_body};
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, Reduction reduction,
+                     std::int64_t ignore_index) {
+  return apply(kCrossEntropy, {logits, targets},
+               WordList(2).set(0, static_cast<Word>(reduction)).set(1, ignore_index));
 }
 
 }  // namespace tw

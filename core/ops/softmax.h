@@ -8,10 +8,10 @@ namespace tw {
 Tensor softmax(const Tensor& x, std::int64_t axis);
 Tensor log_softmax(const Tensor& x, std::int64_t axis);
 
-enum class Reduction : std::uint8_t { none, mean, sum };
-// Negative log-likelihood of class indices `targets` (n,) under logits (n, classes), as one fused
-// op. Rows whose target is `ignore_index` count for nothing. Raises IndexError for targets out of
-// range.
+// As signatures list them.
+enum class Reduction : std::uint8_t { mean, sum, none };
+// Negative log-likelihood of class indices `targets` (n,) under logits (n, classes). Rows whose
+// target is `ignore_index` count for nothing. Raises IndexError for targets out of range.
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, Reduction reduction,
                      std::int64_t ignore_index);
 

@@ -189,7 +189,7 @@ const char* parameter_name(const OpRecord& op, int operand);
 // A reason to refuse a call: the same one in float32 would be taken.
 inline constexpr char kTooNarrow[] = "kernels are for float32 and float64";
 
-inline constexpr int kMaxProblemBytes = 576;
+inline constexpr int kMaxProblemBytes = 1024;
 
 struct Lowering {
   const char* op;

@@ -226,6 +226,8 @@ const Kernel& choose_freely(const OpKernels* op, const void* problem) {
   fail_all(*op, problem);
 }
 
+bool is_forced(const OpKernels* op) { return forced_of(*op); }
+
 bool forced_kernel_accepts(const OpKernels* op, const void* problem) {
   const Kernel* forced = forced_of(*op);
   return !forced || forced->accepts(problem, nullptr);

@@ -120,6 +120,8 @@ template <int words> class ChoiceCache {
   Entry entries_[kPlaces] = {};
 };
 
+// Whether a kernel is in force.
+bool is_forced(const OpKernels* op);
 // False where a forced kernel refuses the problem.
 bool forced_kernel_accepts(const OpKernels* op, const void* problem);
 

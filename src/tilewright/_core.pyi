@@ -915,7 +915,7 @@ def cross_entropy(
     reduction: str='mean',
     ignore_index: int=-100,
 ) -> Tensor:
-    """Negative log-likelihood of integer targets (n,) under logits (n, classes)."""
+    """Negative log-likelihood of integer targets (n,) under logits (n, classes). Rows ..."""
 def device_names() -> list[str]:
     """Devices that ops can run on: 'null' computes nothing."""
 def divide(a: _Operand, b: _Operand) -> Tensor:
@@ -1047,7 +1047,7 @@ def linear(
     weight: Tensor,
     bias: Tensor | None=None,
     *,
-    activation: object=None,
+    activation: str | None=None,
 ) -> Tensor:
     """x @ weight.T + bias for x (..., in), weight (out, in), bias (out,); with ..."""
 def linspace(
@@ -1102,7 +1102,7 @@ def min(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False)
 def minimum(a: _Operand, b: _Operand) -> Tensor:
     """Smaller of a and b; NaN if either is."""
 def mse_loss(x: Tensor, y: Tensor, reduction: str='mean') -> Tensor:
-    """Squared differences, averaged by default."""
+    """Squared differences, averaged by default. 16-bit numbers are squared and added ..."""
 def multiply(a: _Operand, b: _Operand) -> Tensor:
     """Product of a and b."""
 def negative(x: _Operand) -> Tensor:
@@ -1209,7 +1209,7 @@ def randn(
     requires_grad: _Bool=False,
 ) -> Tensor: ...
 def randperm(n: int, generator: Generator | None=None, device: str | None=None) -> Tensor:
-    """0 to n - 1 in random order."""
+    """0 to n - 1 in random order (Fisher and Yates)."""
 def reciprocal(x: _Operand) -> Tensor:
     """One over each element."""
 def relu(x: _Operand) -> Tensor:
@@ -1292,7 +1292,7 @@ def sum(
 ) -> Tensor:
     """Sum over all or some axes; of integers in 64 bits."""
 def take(x: Tensor, indices: Tensor, axis: int=0) -> Tensor:
-    """Elements at integer indices along an axis."""
+    """Elements at integer indices of any shape, which replaces the axis."""
 def tan(x: _Operand) -> Tensor:
     """Tangent; x in radians."""
 def tanh(x: _Operand) -> Tensor:

@@ -40,8 +40,28 @@ const Kernel& choose_rung(const MatmulProblem& p) {
                        {static_cast<int64_t>(p.dtype), p.m, p.n, p.k, p.a_row, p.a_col, p.b_row,
                         p.b_col, p.c_row, p.c_col, extras});
 }
+// Types without a fast rung fall back to three plain loops, a hundred times slower than float32.
+void warn_of_slow_path(const Kernel& kernel, const MatmulProblem& p) {
+  constexpr double kNoticeable = 2e7;  // operations: about 10 ms
+  const double flops = 2.0 * double(p.batch) * double(p.m) * double(p.n) * double(p.k);
+  if (modes.device || modes.dry_run || flops < kNoticeable || is_floating(p.dtype) ||
+      std::string_view(kernel.name) != "naive")
+    return;
+  warn_once(
+      std::string("matmul ") + name_of(p.dtype),
+      std::string("matmul: no fast kernel for ") + name_of(p.dtype) +
+          ", the naive one runs; where the values allow, convert with astype(float32) or float64");
+}
+
+bool is_empty(const MatmulProblem& p) { return p.batch == 0 || p.m == 0 || p.n == 0; }
+
+// Any rung does where there is nothing to compute.
 const Kernel& choose(const void* problem) {
-  return choose_rung(static_cast<const Product*>(problem)->matrices);
+  const MatmulProblem& p = static_cast<const Product*>(problem)->matrices;
+  if (is_empty(p)) return *ladder()->kernels.front();
+  const Kernel& kernel = choose_rung(p);
+  warn_of_slow_path(kernel, p);
+  return kernel;
 }
 
 // Which inputs of an op are what; -1: it has none.
@@ -146,23 +166,10 @@ template <const Roles& roles, int inputs> void bind(void* problem, void* const* 
   if (p.epilogue.bias) p.epilogue.bias = at[roles.bias];
 }
 
-// Types without a fast rung fall back to three plain loops, a hundred times slower than float32.
-void warn_of_slow_path(const Kernel& kernel, const MatmulProblem& p) {
-  constexpr double kNoticeable = 2e7;  // operations: about 10 ms
-  const double flops = 2.0 * double(p.batch) * double(p.m) * double(p.n) * double(p.k);
-  if (flops < kNoticeable || is_floating(p.dtype) || std::string_view(kernel.name) != "naive")
-    return;
-  warn_once(
-      std::string("matmul ") + name_of(p.dtype),
-      std::string("matmul: no fast kernel for ") + name_of(p.dtype) +
-          ", the naive one runs; where the values allow, convert with astype(float32) or float64");
-}
-
 void run(const Kernel& kernel, const void* problem) {
   const auto& q = *static_cast<const Product*>(problem);
   MatmulProblem p = q.matrices;
-  warn_of_slow_path(kernel, p);
-  if (p.batch == 0 || p.m == 0 || p.n == 0) return;
+  if (is_empty(p)) return;
   if (q.outer_axes == 0) return kernel.run(&p);
   const auto bytes = static_cast<int64_t>(size_of(p.dtype));
   for (int64_t index = 0; index < q.outer; ++index) {
@@ -245,6 +252,11 @@ template <const Roles& roles> const char* refuses(const Call& call) {
 template <const Roles& roles> const char* refuses_epilogue(const Call& call) {
   const DType dtype = call.in[roles.a].dtype;
   if (!is_floating(dtype)) return "bias and activation are for floating types";
+  if (roles.b_transposed && is_forced(ladder())) {
+    Product q;
+    set_up_product(call, roles, q);
+    if (!forced_kernel_accepts(ladder(), &q.matrices)) return "the forced kernel refuses";
+  }
   if (size_of(dtype) != 2) return nullptr;
   constexpr Roles plain = {roles.a, roles.b, -1, roles.b_transposed, false, -1, -1};
   return stays_bfloat16(call, plain) ? "bfloat16 is multiplied as it is" : kTooNarrow;
