@@ -22,8 +22,8 @@ struct FunctionObject {
   const RecordFunction* record;  // of an op; null for the others:
   vectorcallfunc call;           // of `inner`
   PyObject* inner;               // nanobind's function
-  PyObject* owner;      // borrowed: the class of a method, else null
-  PyObject* name;       // opens its messages
+  PyObject* owner;               // borrowed: the class of a method, else null
+  PyObject* name;                // opens its messages
   PyObject* qualified_name;
   const ShapeArgument* shape;  // where extents may be given one by one, else null
   Keywords* keywords;          // made by the first call with keywords
@@ -37,7 +37,8 @@ PyObject* as_object(FunctionObject* function) { return reinterpret_cast<PyObject
 
 nb::object signature_of(nb::handle function) { return function.attr("__nb_signature__")[0]; }
 nb::object signature_of(FunctionObject* self) {
-  return self->record ? nb::object(self->record->native_signature()) : signature_of(nb::handle(self->inner));
+  return self->record ? nb::object(self->record->native_signature())
+                      : signature_of(nb::handle(self->inner));
 }
 
 // ---- errors ----
@@ -92,9 +93,8 @@ void tell_refusal(nb::handle name, nb::handle signature, nb::handle owner, PyObj
   for (Py_ssize_t i = 0; i < count; ++i) positional.append(nb::handle(args[i]));
   for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i)
     named[nb::handle(PyTuple_GET_ITEM(keywords, i))] = nb::handle(args[count + i]);
-  const nb::object error =
-      nb::module_::import_("tilewright.argument_errors")
-          .attr("refusal")(name, signature, owner, positional, named);
+  const nb::object error = nb::module_::import_("tilewright.argument_errors")
+                               .attr("refusal")(name, signature, owner, positional, named);
   put_back(error);
 }
 
@@ -180,8 +180,7 @@ PyObject* call_respelled(FunctionObject* self, PyObject* const* args, std::size_
     Respelled call(args, count, keywords);
     if (self->shape) call.gather_extents(*self->shape);
     if (keywords) call.rename(*self->keywords, PyUnicode_AsUTF8(self->name));
-    if (self->record)
-      return call_bound(self, call.args(), call.count(), call.keywords());
+    if (self->record) return call_bound(self, call.args(), call.count(), call.keywords());
     PyObject* result = self->call(self->inner, call.args(), call.count(), call.keywords());
     return finish(self, result, call.args(), call.count(), call.keywords());
   } catch (...) {

@@ -1,5 +1,5 @@
-// What users call: records and nanobind's functions behind a callable of our own, which takes other libraries'
-// spellings of arguments and tells what is wrong with a call in the function's own name.
+// What users call: records and nanobind's functions behind a callable of our own, which takes other
+// libraries' spellings of arguments and tells what is wrong with a call in the function's own name.
 #pragma once
 #include <nanobind/nanobind.h>
 

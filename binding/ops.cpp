@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/ops/index.h"
 #include "core/ops/random.h"
+#include "core/ops/records.h"
 
 namespace tw::binding {
 
@@ -75,10 +76,33 @@ void bind_shapes(nb::module_& m) {
       "The common type of tensors, dtypes and (weak) numbers.");
 }
 
+// What a record says of itself, for tests and tools that walk the list.
+nb::dict describe_record(const OpRecord& op) {
+  nb::dict out;
+  out["name"] = op.name;
+  out["signature"] = op.signature;
+  out["help"] = op.help;
+  out["function"] = (op.flags & kFunction) != 0;
+  out["method"] = (op.flags & kMethod) != 0;
+  out["results"] = op.results;
+  out["infers"] = op.infer != nullptr;
+  out["body"] = op.body != nullptr;
+  out["gradient"] = op.vjp != nullptr;
+  return out;
+}
+
 }  // namespace
 
 void bind_ops(nb::module_& m) {
   bind_random(m);
+  m.def(
+      "_op_records",
+      [] {
+        nb::list records;
+        for (const OpRecord* op : op_records()) records.append(describe_record(*op));
+        return records;
+      },
+      "All ops: name, signature, help, where they are shown, and which parts they have.");
   bind_shapes(m);
 }
 

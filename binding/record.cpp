@@ -86,7 +86,7 @@ bool read_real(PyObject* object, double& out) {
 }
 
 // The default of a number: whole ones are all there are.
-Operand defaults_operand(const Parameter& p) {
+Operand default_operand(const Parameter& p) {
   return Scalar(static_cast<std::int64_t>(std::stoll(p.default_text)));
 }
 
@@ -163,14 +163,26 @@ bool read_one(const Parameter& p, PyObject* object, Operand& out) {
   return read_operand(object, out);
 }
 
+void require_grad(const Tensor& x) {
+  if (!is_floating(x.dtype()))
+    fail(ErrorKind::type, "only floating-point tensors can require grad, got ", name_of(x.dtype()));
+  set_requires_grad(x, true);
+}
+
 }  // namespace
 
 RecordFunction::RecordFunction(const OpRecord& op, bool method)
     : op_(op), signature_(signature_of(op)), method_(method), positional_(0) {
+  is_unary_ = signature_.parameters.size() == 1 && signature_.operands == 1 &&
+              signature_.parameters[0].kind <= Kind::number;
   defaults_.assign(static_cast<std::size_t>(signature_.words), kNone);
   for (const Parameter& p : signature_.parameters) {
     names_.push_back(PyUnicode_InternFromString(p.name.c_str()));
     positional_ += !p.keyword_only;
+    required_ += !p.has_default;
+    numbers_default_ |= p.is_operand() && p.has_default && p.default_text != "None";
+    slots_.push_back({p.kind, static_cast<std::uint8_t>(p.slot),
+                      p.is_operand() && p.has_default && p.default_text != "None"});
     variadic_ |= p.kind == Kind::tensors;
     if (p.is_word()) defaults_[static_cast<std::size_t>(p.slot)] = default_word(p);
   }
@@ -181,7 +193,8 @@ nb::tuple RecordFunction::native_signature() const {
   nb::list defaults;
   bool first = true, keywords = false;
   for (const Parameter& p : signature_.parameters) {
-    if (p.keyword_only && !std::exchange(keywords, true)) text += first ? "*" : ", *", first = false;
+    if (p.keyword_only && !std::exchange(keywords, true))
+      text += first ? "*" : ", *", first = false;
     text += std::exchange(first, false) ? "" : ", ";
     if (method_ && &p == &signature_.parameters.front()) {
       text += "self";
@@ -200,9 +213,11 @@ std::string RecordFunction::documentation() const {
   std::string text = std::string(op_.name) + "(";
   bool first = true, keywords = false;
   for (const Parameter& p : signature_.parameters) {
-    if (p.keyword_only && !std::exchange(keywords, true)) text += first ? "*" : ", *", first = false;
+    if (p.keyword_only && !std::exchange(keywords, true))
+      text += first ? "*" : ", *", first = false;
     text += std::exchange(first, false) ? "" : ", ";
-    text += method_ && &p == &signature_.parameters.front() ? "self" : p.name + ": " + annotation(p);
+    text +=
+        method_ && &p == &signature_.parameters.front() ? "self" : p.name + ": " + annotation(p);
     if (p.has_default) text += " = " + p.default_text;
   }
   return text + ") -> " + signature_.returns + "\n\n" + op_.help;
@@ -217,65 +232,103 @@ int RecordFunction::place_of(PyObject* keyword) const {
   return -1;
 }
 
+// By place and by name; what is missing is null.
 RecordFunction::Outcome RecordFunction::bind(PyObject* const* args, std::size_t count,
                                              PyObject* keywords, PyObject** given) const {
-  if (count > positional_) return Outcome::refused;
-  std::size_t i = 0;
-  for (; i < count; ++i) given[i] = args[i];
-  for (; i < names_.size(); ++i) given[i] = nullptr;
-  const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-  for (Py_ssize_t k = 0; k < named; ++k) {
+  for (std::size_t i = 0; i < names_.size(); ++i) given[i] = i < count ? args[i] : nullptr;
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keywords); ++k) {
     const int place = place_of(PyTuple_GET_ITEM(keywords, k));
     if (place < 0) return Outcome::unknown_keyword;
     if (given[place]) return Outcome::refused;
     given[place] = args[count + static_cast<std::size_t>(k)];
   }
+  for (std::size_t i = 0; i < required_; ++i)
+    if (!given[i]) return Outcome::refused;
+  return Outcome::done;
+}
+
+RecordFunction::Outcome RecordFunction::read(const Given& given, WordList& words, Operand* in,
+                                             bool& requires_grad) const {
+  for (std::size_t i = 0; i < given.count; ++i) {
+    PyObject* const object = given.at[i];
+    if (!object) continue;
+    const Slot slot = slots_[i];
+    if (slot.kind == Kind::tensor && is_tensor(object)) {
+      in[slot.at].tensor = unwrap(object);
+    } else if (slot.kind <= Kind::number) {
+      if (!read_one(signature_.parameters[i], object, in[slot.at])) return Outcome::refused;
+    } else if (slot.kind == Kind::grad) {
+      if (!PyBool_Check(object)) return Outcome::refused;
+      requires_grad = object == Py_True;
+    } else if (slot.kind != Kind::tensors) {
+      if (!read_word(op_, signature_.parameters[i], object, words)) return Outcome::refused;
+    }
+  }
+  if (!numbers_default_) return Outcome::done;
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    if (slots_[i].is_number && (i >= given.count || !given.at[i]))
+      in[slots_[i].at] = default_operand(signature_.parameters[i]);
+  return Outcome::done;
+}
+
+template <int operands> RecordFunction::Outcome RecordFunction::call_few(const Given& given,
+                                                                         WordList& words,
+                                                                         PyObject** result) const {
+  Operand in[operands ? operands : 1];
+  bool requires_grad = false;
+  if (read(given, words, in, requires_grad) != Outcome::done) return Outcome::refused;
+  Tensor out;
+  apply(op_, in, operands, words, &out);
+  if (requires_grad) require_grad(out);
+  *result = wrap(out);
+  return Outcome::done;
+}
+
+RecordFunction::Outcome RecordFunction::call_unary(PyObject* x, PyObject** result) const {
+  Operand in;
+  if (!read_one(signature_.parameters[0], x, in)) return Outcome::refused;
+  Tensor out;
+  apply(op_, &in, 1, {}, &out);
+  *result = wrap(out);
+  return Outcome::done;
+}
+
+RecordFunction::Outcome RecordFunction::call_many(const Given& given, WordList& words,
+                                                  PyObject** result) const {
+  std::vector<Tensor> tensors;
+  bool requires_grad = false;
+  for (std::size_t i = 0; i < given.count; ++i)
+    if (slots_[i].kind == Kind::tensors && given.at[i] && !read_tensors(given.at[i], tensors))
+      return Outcome::refused;
+  if (read(given, words, nullptr, requires_grad) != Outcome::done) return Outcome::refused;
+  const std::vector<Operand> in(tensors.begin(), tensors.end());
+  Tensor out;
+  apply(op_, in.data(), static_cast<int>(in.size()), words, &out);
+  *result = wrap(out);
   return Outcome::done;
 }
 
 RecordFunction::Outcome RecordFunction::call(PyObject* const* args, std::size_t count,
                                              PyObject* keywords, PyObject** result) const {
-  PyObject* given[kMaxParameters];
-  const Outcome bound = bind(args, count, keywords, given);
-  if (bound != Outcome::done) return bound;
-  WordList words(signature_.words);
-  for (int i = 0; i < signature_.words; ++i) words.set(i, defaults_[static_cast<std::size_t>(i)]);
-  Operand few[kMaxOperands];
-  std::vector<Tensor> many;
-  bool requires_grad = false;
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    const Parameter& p = signature_.parameters[i];
-    if (!given[i]) {
-      if (!p.has_default) return Outcome::refused;
-      if (p.is_operand() && p.default_text != "None") few[p.slot] = defaults_operand(p);
-      continue;
-    }
-    if (p.kind == Kind::tensors) {
-      if (!read_tensors(given[i], many)) return Outcome::refused;
-    } else if (p.is_operand()) {
-      if (!read_one(p, given[i], few[p.slot])) return Outcome::refused;
-    } else if (p.kind == Kind::grad) {
-      if (!PyBool_Check(given[i])) return Outcome::refused;
-      requires_grad = given[i] == Py_True;
-    } else if (!read_word(op_, p, given[i], words)) {
-      return Outcome::refused;
-    }
+  if (count == 1 && is_unary_ && !keywords) return call_unary(args[0], result);
+  if (count > positional_) return Outcome::refused;
+  PyObject* bound[kMaxParameters];
+  Given given = {args, count};
+  if (keywords) {
+    const Outcome outcome = bind(args, count, keywords, bound);
+    if (outcome != Outcome::done) return outcome;
+    given = {bound, names_.size()};
+  } else if (count < required_) {
+    return Outcome::refused;
   }
-  Tensor out[kMaxResults];
-  if (!variadic_) {
-    apply(op_, few, signature_.operands, words, out);
-  } else {
-    const std::vector<Operand> operands(many.begin(), many.end());
-    apply(op_, operands.data(), static_cast<int>(operands.size()), words, out);
+  WordList words(defaults_.data(), static_cast<int>(defaults_.size()));
+  if (variadic_) return call_many(given, words, result);
+  switch (signature_.operands) {
+    case 0: return call_few<0>(given, words, result);
+    case 1: return call_few<1>(given, words, result);
+    case 2: return call_few<2>(given, words, result);
+    default: return call_few<3>(given, words, result);
   }
-  if (requires_grad) {
-    if (!is_floating(out[0].dtype()))
-      fail(ErrorKind::type, "only floating-point tensors can require grad, got ",
-           name_of(out[0].dtype()));
-    set_requires_grad(out[0], true);
-  }
-  *result = wrap(out[0]);
-  return Outcome::done;
 }
 
 }  // namespace tw::binding

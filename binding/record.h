@@ -27,18 +27,39 @@ class RecordFunction {
                PyObject** result) const;
 
  private:
-  static constexpr int kMaxParameters = 12, kMaxOperands = 4;
+  // Arguments by parameter, the last ones missing; null: left out.
+  struct Given {
+    PyObject* const* at;
+    std::size_t count;
+  };
+  static constexpr int kMaxParameters = 12;
+  // What reading needs of a parameter, in a few bytes.
+  struct Slot {
+    ParameterKind kind;
+    std::uint8_t at;  // among operands, or among words
+    bool is_number;   // an operand whose default is a number
+  };
   int place_of(PyObject* keyword) const;
+  // Reads all parameters but sequences of tensors.
+  Outcome read(const Given& given, WordList& words, Operand* in, bool& requires_grad) const;
+  template <int operands>
+  Outcome call_few(const Given& given, WordList& words, PyObject** result) const;
+  Outcome call_unary(PyObject* x, PyObject** result) const;
+  Outcome call_many(const Given& given, WordList& words, PyObject** result) const;
   Outcome bind(PyObject* const* args, std::size_t count, PyObject* keywords,
                PyObject** given) const;
 
   const OpRecord& op_;
   const Signature& signature_;
   const bool method_;
-  bool variadic_ = false;  // takes a sequence of tensors
-  std::size_t positional_;         // parameters that may be given by place
-  std::vector<PyObject*> names_;   // interned, by parameter
-  std::vector<Word> defaults_;     // of the words
+  bool is_unary_;                 // one operand and nothing else
+  bool variadic_ = false;         // takes a sequence of tensors
+  std::size_t positional_;        // parameters that may be given by place
+  std::size_t required_ = 0;      // the first ones, which have no default
+  bool numbers_default_ = false;  // an operand has a number as its default
+  std::vector<Slot> slots_;       // by parameter, as
+  std::vector<PyObject*> names_;  // interned
+  std::vector<Word> defaults_;    // of the words
 };
 
 }  // namespace tw::binding

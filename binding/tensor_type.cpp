@@ -19,6 +19,8 @@ PyTypeObject* tensor_type = nullptr;
 
 namespace {
 
+IndexItem read_index_item(PyObject* object);
+
 // Objects of the exact type are recycled: creating one is a pointer swap. They are unknown to the
 // garbage collector until they are watched.
 constexpr int kKept = 256;
@@ -277,6 +279,7 @@ Py_ssize_t length_slot(PyObject* self) {
 
 PyObject* subscript_slot(PyObject* self, PyObject* key) {
   try {
+    if (!PyTuple_Check(key)) return wrap(index(unwrap(self), read_index_item(key)));
     return wrap(index(unwrap(self), read_index(key)));
   } catch (...) {
     return raise_current();
@@ -308,7 +311,7 @@ PyObject* iterate_slot(PyObject* self) {
 PyObject* item_slot(PyObject* self, Py_ssize_t i) {
   try {
     IndexItem item{.kind = IndexItem::Kind::integer, .integer = i};
-    return wrap(index(unwrap(self), {item}));
+    return wrap(index(unwrap(self), item));
   } catch (...) {
     return raise_current();
   }

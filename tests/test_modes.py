@@ -146,8 +146,8 @@ class TestThreads:
         }
 
     def test_reading_a_report_side_by_side(self):
+        x = tw.ones((64, 64))
         with tw.explain() as report:
-            x = tw.ones((64, 64))
             for _ in range(20):
                 x = x @ x * 0.01
 
@@ -308,9 +308,10 @@ class TestOrder:
         block.__exit__(None, None, None)
 
     def test_a_report_may_end_on_another_thread(self):
+        x = tw.ones((2,))
         report = tw.explain()
         report.__enter__()
-        x = tw.ones((2,)) + 1.0
+        x = x + 1.0
         run_in_thread(lambda: report.__exit__(None, None, None))
         x + x
         assert len(report) == 1
@@ -523,9 +524,9 @@ class TestTasks:
     def test_the_python_bookkeeping_does_so_too(self):
         code = """
             import tilewright as tw
+            x = tw.ones((4, 4))
             with tw.runtime.Scheduler(workers=2) as scheduler:
                 with tw.no_grad(), tw.kernels.use(matmul="naive"), tw.explain() as report:
-                    x = tw.ones((4, 4))
                     tasks = [scheduler.submit(lambda: (x @ x, tw.is_grad_enabled())[1])
                              for _ in range(5)]
                     print([task.result() for task in tasks])
@@ -540,9 +541,9 @@ class TestTasks:
         assert done.stdout.splitlines() == [str([False] * 5), "True", str(["naive"] * 5)]
 
     def test_bound_functions_on_other_threads(self):
+        x = tw.ones((4, 4))
         with tw.no_grad(), tw.kernels.use(matmul="naive"), tw.explain() as report:
             bound = tw.runtime.bind_modes(modes)
-            x = tw.ones((4, 4))
             product = tw.runtime.bind_modes(lambda *, y: x @ y)
             with ThreadPoolExecutor(2) as threads:
                 got = list(threads.map(lambda _: bound(), range(8)))

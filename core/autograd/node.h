@@ -42,8 +42,8 @@ struct Node : NodeBase {
   std::uint64_t sequence;
   Edge* edges = nullptr;
   int inputs = 0;
-  bool released = false;  // its saved values are gone
-  bool running = false;   // its gradients are being computed
+  bool released = false;   // its saved values are gone
+  bool running = false;    // its gradients are being computed
   std::uint64_t pass = 0;  // the one that wrote what is pending
 
   explicit Node(const char* op) : op(op), sequence(next_sequence()) {}

@@ -1,7 +1,6 @@
 // Nodes of recorded ops: one allocation each, from free lists by size.
 #include "core/autograd/op_node.h"
 
-#include <bit>
 #include <new>
 
 #include "core/autograd/backward.h"
@@ -54,7 +53,11 @@ template <class T> T* at(OpNode* node, std::uint32_t offset) {
   return reinterpret_cast<T*>(reinterpret_cast<char*>(node) + offset);
 }
 
-int bits_of(std::uint16_t mask) { return std::popcount(mask); }
+int bits_of(std::uint16_t mask) {  // few: without a call on processors' common ground
+  int count = 0;
+  for (; mask; mask &= mask - 1) ++count;
+  return count;
+}
 
 // Whether the node keeps the shape of an input.
 bool keeps_shape(const OpRecord& record, int input, const TensorHeader& x, const Shape& result) {
@@ -70,6 +73,7 @@ struct Kept {
   Kept(const OpRecord& record, const Operand* in, int inputs, const Shape& result) {
     const Reads reads = OpNode::reads_of(record, in, inputs);
     results = reads.results;
+    if (!reads.inputs && !record.shapes && !(record.flags & kBroadcasts)) return;
     for (int i = 0; i < inputs; ++i) {
       const TensorHeader* x = in[i].tensor.get();
       if (x && keeps_shape(record, i, *x, result)) shape_words += 1 + x->shape.rank();
@@ -95,8 +99,9 @@ Reads OpNode::reads_of(const OpRecord& record, const Operand* in, int inputs) {
 Ref<NodeBase> OpNode::create(const OpRecord& record, const Operand* in, int inputs, Words words,
                              const Shape& result) {
   const Kept kept(record, in, inputs, result);
-  const Layout layout(inputs, record.results, bits_of(kept.tensors) + bits_of(kept.results),
-                      bits_of(kept.numbers), words.count + kept.shape_words);
+  const int saved = bits_of(kept.tensors) + bits_of(kept.results);
+  const Layout layout(inputs, record.results, saved, bits_of(kept.numbers),
+                      words.count + kept.shape_words);
   auto* node = new (take(layout.bytes)) OpNode(record, layout.bytes);
   node->inputs = inputs;
   node->results = static_cast<std::uint8_t>(record.results);
@@ -113,7 +118,8 @@ Ref<NodeBase> OpNode::create(const OpRecord& record, const Operand* in, int inpu
   for (int i = 0; i < record.results; ++i) new (&node->places[i]) ResultPlace();
   for (int i = 0; i < inputs; ++i) new (&node->edges[i]) Edge(Edge::of(in[i].tensor));
   if (kept.shape_words) node->keep_shapes(in, result);
-  for (int i = 0; i < node->saved_count(); ++i) new (&node->saved[i]) SavedTensor();
+  node->saved_count = static_cast<std::uint16_t>(saved);
+  for (int i = 0; i < saved; ++i) new (&node->saved[i]) SavedTensor();
   return Ref<NodeBase>(node);
 }
 
@@ -152,13 +158,9 @@ void OpNode::record_call(const OpRecord& record, const Operand* in, int inputs, 
     if (is_floating(out[i].dtype())) attach(out[i], node, i);
 }
 
-int OpNode::saved_count() const {
-  return bits_of(static_cast<std::uint16_t>(saved_inputs & ~numbers)) + bits_of(saved_results);
-}
-
 void OpNode::operator delete(OpNode* node, std::destroying_delete_t) noexcept {
   const std::uint32_t bytes = node->bytes;
-  for (int i = 0; i < node->saved_count(); ++i) node->saved[i].~SavedTensor();
+  for (int i = 0; i < node->saved_count; ++i) node->saved[i].~SavedTensor();
   for (int i = 0; i < node->results; ++i) node->places[i].~ResultPlace();
   for (int i = 0; i < node->inputs; ++i) node->edges[i].~Edge();
   node->~OpNode();
@@ -173,27 +175,27 @@ void OpNode::apply(const Tensor* g, Tensor* dx) {
 
 // What keeps no values can be walked again and again.
 void OpNode::release() {
-  const int count = saved_count();
-  for (int i = 0; i < count; ++i) saved[i] = SavedTensor();
-  released = count > 0;
+  for (int i = 0; i < saved_count; ++i) saved[i] = SavedTensor();
+  released = saved_count > 0;
 }
 
 void OpNode::each_saved(SavedVisitor visit, void* context) const {
-  for (int i = 0; i < saved_count(); ++i) visit(context, saved[i]);
+  for (int i = 0; i < saved_count; ++i) visit(context, saved[i]);
 }
 
 Operand Vjp::in(int input) const {
   const auto below = static_cast<std::uint16_t>((1 << input) - 1);
-  if (node_.numbers >> input & 1) return node_.scalars[std::popcount(static_cast<std::uint16_t>(node_.numbers & below))];
+  if (node_.numbers >> input & 1)
+    return node_.scalars[bits_of(static_cast<std::uint16_t>(node_.numbers & below))];
   const auto tensors = static_cast<std::uint16_t>(node_.saved_inputs & ~node_.numbers);
-  return node_.saved[std::popcount(static_cast<std::uint16_t>(tensors & below))].get(
+  return node_.saved[bits_of(static_cast<std::uint16_t>(tensors & below))].get(
       node_, parameter_name(node_.record, input));
 }
 
 Tensor Vjp::out(int result) const {
   const auto tensors = static_cast<std::uint16_t>(node_.saved_inputs & ~node_.numbers);
   const auto below = static_cast<std::uint16_t>(node_.saved_results & ((1 << result) - 1));
-  return node_.saved[std::popcount(tensors) + std::popcount(below)].get(node_, "result");
+  return node_.saved[bits_of(tensors) + bits_of(below)].get(node_, "result");
 }
 
 Shape Vjp::shape(int input) const {

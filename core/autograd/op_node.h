@@ -11,10 +11,11 @@ struct OpNode final : Node {
   const OpRecord& record;
   // Bits of inputs and results that are saved; of the inputs, those that are numbers.
   std::uint16_t saved_inputs = 0, saved_results = 0, numbers = 0;
-  std::uint32_t bytes;  // of the node and what lies behind it
-  SavedTensor* saved;   // inputs that are tensors, then results, in the order of their bits
-  Scalar* scalars;      // inputs that are numbers
-  Words words;          // the call's, then the shapes that edges point to
+  std::uint16_t saved_count = 0;  // of `saved`
+  std::uint32_t bytes;            // of the node and what lies behind it
+  SavedTensor* saved;  // inputs that are tensors, then results, in the order of their bits
+  Scalar* scalars;     // inputs that are numbers
+  Words words;         // the call's, then the shapes that edges point to
 
   // Records that `out` came from `in`; call only where one of them takes part in the graph. Raises
   // before anything is changed.
@@ -34,9 +35,9 @@ struct OpNode final : Node {
   static void operator delete(OpNode* node, std::destroying_delete_t) noexcept;
 
  private:
-  OpNode(const OpRecord& record, std::uint32_t bytes) : Node(record.name), record(record), bytes(bytes) {}
+  OpNode(const OpRecord& record, std::uint32_t bytes)
+      : Node(record.name), record(record), bytes(bytes) {}
   ~OpNode() override = default;
-  int saved_count() const;
   void keep_shapes(const Operand* in, const Shape& result);
 };
 

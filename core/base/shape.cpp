@@ -15,18 +15,14 @@ void check_rank(int rank) {
 
 }  // namespace
 
-Dims::Dims(std::initializer_list<std::int64_t> values) {
-  for (std::int64_t value : values) push_back(value);
-}
-
 Dims::Dims(int rank, std::int64_t fill) : rank_(rank) {
   check_rank(rank);
   for (int i = 0; i < rank; ++i) values_[i] = fill;
 }
 
-void Dims::push_back(std::int64_t value) {
-  check_rank(rank_ + 1);
-  values_[rank_++] = value;
+void Dims::fail_rank(int rank) {
+  check_rank(rank);
+  __builtin_unreachable();
 }
 
 void Dims::insert(int at, std::int64_t value) {

@@ -14,14 +14,20 @@ inline constexpr int kMaxRank = 8;
 class Dims {
  public:
   Dims() = default;
-  Dims(std::initializer_list<std::int64_t> values);
+  Dims(std::initializer_list<std::int64_t> values) {
+    for (const std::int64_t value : values) push_back(value);
+  }
   Dims(int rank, std::int64_t fill);
   int rank() const { return rank_; }
   std::int64_t& operator[](int i) { return values_[i]; }
   std::int64_t operator[](int i) const { return values_[i]; }
   const std::int64_t* begin() const { return values_; }
   const std::int64_t* end() const { return values_ + rank_; }
-  void push_back(std::int64_t value);
+  void push_back(std::int64_t value) {
+    if (rank_ == kMaxRank) [[unlikely]]
+      fail_rank(rank_ + 1);
+    values_[rank_++] = value;
+  }
   void insert(int at, std::int64_t value);
   void erase(int at);
   bool operator==(const Dims& other) const {
@@ -38,6 +44,7 @@ class Dims {
   }
 
  private:
+  [[noreturn]] static void fail_rank(int rank);
   void copy(const Dims& other) {
     for (int i = 0; i < rank_; ++i) values_[i] = other.values_[i];
   }

@@ -1,5 +1,5 @@
-// What each kernel family puts into the registry. Listed by hand: an object file that only registers
-// itself would be dropped from a static library.
+// What each kernel family puts into the registry. Listed by hand: an object file that only
+// registers itself would be dropped from a static library.
 #pragma once
 
 namespace tw {
@@ -11,8 +11,8 @@ void register_convert_kernels();
 void register_gather_kernels();
 void register_random_kernels();
 void register_optimizer_kernels();
-// The ladder of matrix products: naive, tiled, simd, packed, direct, strassen, and the three of rung
-// split (bf16x6, bf16x3, bf16); and the ops whose calls it solves.
+// The ladder of matrix products: naive, tiled, simd, packed, direct, strassen, and the three of
+// rung split (bf16x6, bf16x3, bf16); and the ops whose calls it solves.
 void register_matmul_kernels();
 void register_matmul_lowerings();
 

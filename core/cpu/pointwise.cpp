@@ -214,8 +214,15 @@ void check_exponents(const Problem& p) {
   }
   char item[8];
   std::int64_t least;
-  reduce({ReduceOp::min, p.dtype[kExponent], p.dtype[kExponent], {}, {}, shape, strides,
-          p.data[kExponent], item});
+  reduce({ReduceOp::min,
+          p.dtype[kExponent],
+          p.dtype[kExponent],
+          {},
+          {},
+          shape,
+          strides,
+          p.data[kExponent],
+          item});
   convert_elements(p.dtype[kExponent], DType::int64, 1, item, 0, &least, 0);
   if (least < 0)
     fail(ErrorKind::value, "pow: integers to the negative power ", least,
@@ -228,8 +235,7 @@ void check_exponents(const Problem& p) {
 void push_axis(Problem& p, std::int64_t n, const std::int64_t* strides) {
   if (n == 1) return;
   bool merges = p.rank > 0;
-  for (int k = 0; k < p.operands && merges; ++k)
-    merges = p.stride[k][p.rank - 1] == n * strides[k];
+  for (int k = 0; k < p.operands && merges; ++k) merges = p.stride[k][p.rank - 1] == n * strides[k];
   const int at = merges ? p.rank - 1 : p.rank++;
   p.extent[at] = merges ? p.extent[at] * n : n;
   for (int k = 0; k < p.operands; ++k) p.stride[k][at] = strides[k];
@@ -335,22 +341,23 @@ constexpr bool is_formula(std::string_view gradient) {
 }  // namespace
 
 void register_pointwise_kernels() {
-#define TW_ADD(name, input, text)                        \
+#define TW_ADD(name, input, text)                            \
   add_gradient(#name "_backward_" #input, is_formula(#text), \
                set_up_gradient<PointwiseOp::name, input>);
 #define TW_UNARY(name, types, result, formula, ga, help) \
-  add_value(#name, set_up_value<PointwiseOp::name>); TW_ADD(name, 0, ga)
+  add_value(#name, set_up_value<PointwiseOp::name>);     \
+  TW_ADD(name, 0, ga)
 #define TW_BINARY(name, types, result, formula, ga, gb, help) \
-  add_value(#name, set_up_value<PointwiseOp::name>); TW_ADD(name, 0, ga) TW_ADD(name, 1, gb)
-#define TW_TERNARY(name, types, result, formula, ga, gb, gc, help)                           \
-  add_value(#name, set_up_value<PointwiseOp::name>); TW_ADD(name, 0, ga) TW_ADD(name, 1, gb) \
-  TW_ADD(name, 2, gc)
+  add_value(#name, set_up_value<PointwiseOp::name>);          \
+  TW_ADD(name, 0, ga) TW_ADD(name, 1, gb)
+#define TW_TERNARY(name, types, result, formula, ga, gb, gc, help) \
+  add_value(#name, set_up_value<PointwiseOp::name>);               \
+  TW_ADD(name, 0, ga) TW_ADD(name, 1, gb) TW_ADD(name, 2, gc)
 #include "core/ops/pointwise.inc"
 #undef TW_UNARY
 #undef TW_BINARY
 #undef TW_TERNARY
 #undef TW_ADD
-
 }
 
 void run_pointwise(const PointwiseProblem& p) {

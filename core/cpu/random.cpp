@@ -11,7 +11,6 @@
 #include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"
 
-
 namespace tw {
 
 namespace {
@@ -54,7 +53,7 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t kBlock = 1024;   // elements whose words are staged at once, in the L1 cache
+constexpr int64_t kBlock = 1024;  // elements whose words are staged at once, in the L1 cache
 
 struct RandomProblem {
   DType dtype;
@@ -160,39 +159,40 @@ const char* refuses_narrow(const Call& call) {
 }
 double cost_ns(const void* problem) {
   constexpr double ns_per_element = 1;
-  return 50 + ns_per_element * static_cast<double>(static_cast<const RandomProblem*>(problem)->count);
+  return 50 +
+         ns_per_element * static_cast<double>(static_cast<const RandomProblem*>(problem)->count);
 }
 
 constexpr char kHelp[] = "Philox words in blocks that stay in the first-level cache";
 }  // namespace
 
 void register_random_kernels() {
-    add_kernel<RandomProblem>(
-        "random_uniform", kHelp, nullptr,
-        [](const Call& call, void* problem) {
-          fresh(call, problem).bits = static_cast<int>(call.words[2]);
-        },
-        bind_made, cost_ns, run_uniform, 1);
-    add_kernel<RandomProblem>(
-        "random_integers", kHelp, nullptr,
-        [](const Call& call, void* problem) {
-          RandomProblem& p = fresh(call, problem);
-          p.low = call.words[1];
-          p.span = static_cast<std::uint64_t>(call.words[2]) - static_cast<std::uint64_t>(p.low);
-        },
-        bind_made, cost_ns, run_integers, 1);
-    add_kernel<RandomProblem>(
-        "random_permutation", "swaps in order, on one thread", nullptr,
-        [](const Call& call, void* problem) { fresh(call, problem); }, bind_made, cost_ns,
-        run_permutation, 1);
-    add_kernel<RandomProblem>(
-        "dropout_by", kHelp, refuses_narrow,
-        [](const Call& call, void* problem) {
-          RandomProblem& p = fresh(call, problem);
-          p.keep = 1 - call.words.real(0);
-          p.scale = p.keep > 0 ? 1 / p.keep : 1;
-        },
-        bind_dropout, cost_ns, run_dropout, 3);
+  add_kernel<RandomProblem>(
+      "random_uniform", kHelp, nullptr,
+      [](const Call& call, void* problem) {
+        fresh(call, problem).bits = static_cast<int>(call.words[2]);
+      },
+      bind_made, cost_ns, run_uniform, 1);
+  add_kernel<RandomProblem>(
+      "random_integers", kHelp, nullptr,
+      [](const Call& call, void* problem) {
+        RandomProblem& p = fresh(call, problem);
+        p.low = call.words[1];
+        p.span = static_cast<std::uint64_t>(call.words[2]) - static_cast<std::uint64_t>(p.low);
+      },
+      bind_made, cost_ns, run_integers, 1);
+  add_kernel<RandomProblem>(
+      "random_permutation", "swaps in order, on one thread", nullptr,
+      [](const Call& call, void* problem) { fresh(call, problem); }, bind_made, cost_ns,
+      run_permutation, 1);
+  add_kernel<RandomProblem>(
+      "dropout_by", kHelp, refuses_narrow,
+      [](const Call& call, void* problem) {
+        RandomProblem& p = fresh(call, problem);
+        p.keep = 1 - call.words.real(0);
+        p.scale = p.keep > 0 ? 1 / p.keep : 1;
+      },
+      bind_dropout, cost_ns, run_dropout, 3);
 }
 
 }  // namespace tw

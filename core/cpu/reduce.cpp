@@ -413,6 +413,11 @@ template <ReduceOp op> void set_up(const Call& call, void* problem) {
   p.op = op;
   p.in = x.dtype;
   p.out = call.out[0].dtype;
+  if (x.contiguous && call.out[0].count == 1 && x.count > 0) {  // one run, whatever its axes
+    p.reduced.push_back(x.count);
+    p.reduced_strides.push_back(1);
+    return;
+  }
   const std::uint32_t reduced = is_arg(op) ? call.words.axis(0, x.rank(), call.op->name)
                                            : call.words.axes(0, x.rank(), call.op->name);
   for (int i = 0; i < x.rank(); ++i) {
@@ -441,16 +446,42 @@ const char* refuses(const Call& call) {
 }  // namespace
 
 void register_reduce_kernels() {
-#define TW_REDUCTION(name, ...)                                                             \
-  add_kernel<ReduceProblem>(#name, "rows and columns, fixed blocks added pairwise",         \
-                            ReduceOp::name == ReduceOp::sum || ReduceOp::name == ReduceOp::prod ? refuses : nullptr,           \
-                            set_up<ReduceOp::name>, bind, reduce_cost_ns, run_reduce);
+#define TW_REDUCTION(name, ...)                                                                \
+  add_kernel<ReduceProblem>(                                                                   \
+      #name, "rows and columns, fixed blocks added pairwise",                                  \
+      ReduceOp::name == ReduceOp::sum || ReduceOp::name == ReduceOp::prod ? refuses : nullptr, \
+      set_up<ReduceOp::name>, bind, reduce_cost_ns, run_reduce);
 #include "core/ops/reductions.inc"
 #undef TW_REDUCTION
-
 }
 
+namespace {
+
+// Small reductions of one run of floating numbers: one call of a loop, with the bits that the
+// general way gives.
+template <class T> bool reduce_run(const ReduceProblem& p, ReduceType type) {
+  const bool one_run = p.kept.rank() == 0 && p.reduced.rank() == 1 && p.reduced_strides[0] == 1 &&
+                       p.reduced[0] > 0 && p.reduced[0] < kChunk;
+  if (!one_run || p.op > ReduceOp::min) return false;
+  const ReduceFunction loop =
+      active_kernels().reduce->rows[static_cast<int>(combine_of(p.op))][static_cast<int>(type)];
+  T* const y = static_cast<T*>(p.y);
+  if (!is_additive(p.op)) {
+    *y = p.op == ReduceOp::max ? -__builtin_inf() : __builtin_inf();
+    loop(1, p.reduced[0], p.x, 0, y);
+    return true;
+  }
+  double sum = p.op == ReduceOp::prod;
+  loop(1, p.reduced[0], p.x, 0, &sum);
+  *y = static_cast<T>(p.op == ReduceOp::mean ? sum / static_cast<double>(p.reduced[0]) : sum);
+  return true;
+}
+
+}  // namespace
+
 void reduce(const ReduceProblem& p) {
+  if (p.in == p.out && p.in == DType::float32 && reduce_run<float>(p, ReduceType::f32)) return;
+  if (p.in == p.out && p.in == DType::float64 && reduce_run<double>(p, ReduceType::f64)) return;
   if (is_complex(p.in) && p.op == ReduceOp::prod) return complex_product(p);
   const ReduceProblem real = is_complex(p.in) && is_additive(p.op) ? in_parts(p) : p;
   Reduction(real, type_of(real.op, real.in, real.out)).run(real);

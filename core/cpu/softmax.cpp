@@ -153,8 +153,7 @@ struct Problem {
 const char* refuses(const Call& call) {
   for (int i = 0; i < call.inputs; ++i) {
     if (is_complex(call.in[i].dtype)) return "no kernel for complex64";
-    if (call.in[i].dtype != DType::float32 && call.in[i].dtype != DType::float64)
-      return kTooNarrow;
+    if (call.in[i].dtype != DType::float32 && call.in[i].dtype != DType::float64) return kTooNarrow;
   }
   return nullptr;
 }
@@ -255,13 +254,12 @@ void register_softmax_kernels() {
                           set_up_losses_backward, bind_losses_backward, nullptr,
                           run_losses_backward, 7)
       .copies = copies_of_losses;
-    add_kernel<Problem>("softmax", kHelp, refuses, set_up, bind<2>, cost_ns, run<softmax>, 1);
-    add_kernel<Problem>("log_softmax", kHelp, refuses, set_up, bind<2>, cost_ns, run<log_softmax>,
-                        1);
-    add_kernel<Problem>("softmax_backward", kBackwardHelp, refuses, set_up, bind<3>, cost_ns,
-                        run<softmax_backward>, 3);
-    add_kernel<Problem>("log_softmax_backward", kBackwardHelp, refuses, set_up, bind<3>, cost_ns,
-                        run<log_softmax_backward>, 3);
+  add_kernel<Problem>("softmax", kHelp, refuses, set_up, bind<2>, cost_ns, run<softmax>, 1);
+  add_kernel<Problem>("log_softmax", kHelp, refuses, set_up, bind<2>, cost_ns, run<log_softmax>, 1);
+  add_kernel<Problem>("softmax_backward", kBackwardHelp, refuses, set_up, bind<3>, cost_ns,
+                      run<softmax_backward>, 3);
+  add_kernel<Problem>("log_softmax_backward", kBackwardHelp, refuses, set_up, bind<3>, cost_ns,
+                      run<log_softmax_backward>, 3);
 }
 
 }  // namespace tw

@@ -1,7 +1,8 @@
 // How a call runs, step by step.
 #include "core/ops/apply.h"
 
-#include <memory>
+#include <new>
+#include <type_traits>
 
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
@@ -49,8 +50,8 @@ void describe_operand(const Operand& x, Meta& meta) {
     return;
   }
   const TensorHeader& header = *x.tensor.get();
-  meta = {&header.shape, &header.strides, header.count, header.dtype, header.contiguous, false,
-          false};
+  meta = {&header.shape,     &header.strides, header.count, header.dtype,
+          header.contiguous, false,           false};
 }
 
 namespace {
@@ -115,12 +116,12 @@ Estimate estimate_of(const OpRecord& op, const Call& call) {
   if (op.estimate) return op.estimate(call);
   Estimate estimate;
   for (int i = 0; i < call.inputs; ++i)
-    estimate.bytes += static_cast<double>(call.in[i].count) *
-                      static_cast<double>(size_of(call.in[i].dtype));
+    estimate.bytes +=
+        static_cast<double>(call.in[i].count) * static_cast<double>(size_of(call.in[i].dtype));
   for (int i = 0; i < op.results; ++i) {
     estimate.flops += static_cast<double>(call.out[i].count);
-    estimate.bytes += static_cast<double>(call.out[i].count) *
-                      static_cast<double>(size_of(call.out[i].dtype));
+    estimate.bytes +=
+        static_cast<double>(call.out[i].count) * static_cast<double>(size_of(call.out[i].dtype));
   }
   return estimate;
 }
@@ -147,7 +148,8 @@ void launch_call(const OpRecord& op, const Lowering& lowering, const Call& call,
     addresses.data()[i] = slots.data()[i].bytes;
   }
   lowering.set_up(call, problem);
-  const Kernel& kernel = lowering.choose ? lowering.choose(problem) : choose_kernel(op.kernels, problem);
+  const Kernel& kernel =
+      lowering.choose ? lowering.choose(problem) : choose_kernel(op.kernels, problem);
   Access at;
   for (int i = 0; i < call.inputs; ++i) {
     if (!call.in[i].number) addresses.data()[i] = at(in[i].tensor);
@@ -204,8 +206,7 @@ std::uint32_t copied_inputs(const Lowering& lowering, const Call& call) {
 
 void describe_result(const Result& result, const Meta* in, Meta& meta) {
   const Shape* shape = result.like >= 0 ? in[result.like].shape : &result.shape;
-  const std::int64_t count =
-      result.like >= 0 ? in[result.like].count : element_count(result.shape);
+  const std::int64_t count = result.like >= 0 ? in[result.like].count : element_count(result.shape);
   meta = {shape, nullptr, count, result.dtype, true, false, false};
 }
 
@@ -215,18 +216,23 @@ namespace {
 
 struct Inferred {
   Few<Meta> in;
-  Result results[kMaxResults];
+  union {
+    Result results[kMaxResults];  // those that the op has
+  };
   Meta out[kMaxResults];
   Call call;
 
   Inferred(const OpRecord& op, const Operand* operands, int inputs, Words words)
       : in(inputs), call{&op, in.data(), inputs, out, words} {
+    for (int i = 0; i < op.results; ++i) new (&results[i]) Result;
     for (int i = 0; i < inputs; ++i) describe_operand(operands[i], in.data()[i]);
     op.infer(call, results);
     for (int i = 0; i < inputs; ++i)
       if (in.data()[i].number) in.data()[i].dtype = call.type;
     for (int i = 0; i < op.results; ++i) describe_result(results[i], in.data(), out[i]);
   }
+  ~Inferred() {}  // results have nothing to give back
+  static_assert(std::is_trivially_destructible_v<Result>);
 };
 
 void launch_packed(const OpRecord& op, const Lowering& lowering, Call& call, const Operand* in,
@@ -281,7 +287,8 @@ bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, co
 }  // namespace
 
 void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
-  const Shortcut shortcut = op.shortcut ? op.shortcut({op, in, inputs, words}, out) : Shortcut::none;
+  const Shortcut shortcut =
+      op.shortcut ? op.shortcut({op, in, inputs, words}, out) : Shortcut::none;
   if (shortcut == Shortcut::done) return;
   const bool recorded = wants_recording(op, in, inputs);
   if (shortcut == Shortcut::none) {
@@ -291,8 +298,7 @@ void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tenso
     else if (!run(op, in, inputs, words, out))
       return;
   }
-  if (recorded && is_floating(out[0].dtype()))
-    OpNode::record_call(op, in, inputs, words, out);
+  if (recorded && is_floating(out[0].dtype())) OpNode::record_call(op, in, inputs, words, out);
 }
 
 void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
@@ -308,9 +314,9 @@ void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
 }
 
 Tensor apply(const OpRecord& op, std::initializer_list<Operand> in, Words words) {
-  Tensor out[kMaxResults];
-  apply(op, in.begin(), static_cast<int>(in.size()), words, out);
-  return std::move(out[0]);
+  Tensor y;
+  apply(op, in.begin(), static_cast<int>(in.size()), words, &y);
+  return y;
 }
 
 }  // namespace tw

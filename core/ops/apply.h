@@ -19,7 +19,7 @@ void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
 
 void describe_operand(const Operand& x, Meta& meta);
 
-// The same as apply for ops with one result, or where the first alone is wanted.
+// The same as apply for ops with one result.
 Tensor apply(const OpRecord& op, std::initializer_list<Operand> in, Words words = {});
 
 }  // namespace tw

@@ -48,7 +48,8 @@ void infer_assign(Call& call, Result* results) {
 
 Estimate estimate(const Call& call) {
   const Meta &x = call.in[call.inputs - 1], &y = call.out[0];
-  return {0, static_cast<double>(y.count) * static_cast<double>(size_of(x.dtype) + size_of(y.dtype))};
+  return {0,
+          static_cast<double>(y.count) * static_cast<double>(size_of(x.dtype) + size_of(y.dtype))};
 }
 
 }  // namespace
@@ -63,9 +64,10 @@ constexpr OpRecord kCopy = {.name = "copy",
 constexpr OpRecord kAstype = {
     .name = "astype",
     .signature = "(x: Tensor, dtype: dtype, *, copy: bool = True) -> Tensor",
-    .help = "x converted to another dtype.\n"
-            "With copy=False, x itself where it has the dtype. Raises TypeError for complex to "
-            "real.",
+    .help =
+        "x converted to another dtype.\n"
+        "With copy=False, x itself where it has the dtype. Raises TypeError for complex to "
+        "real.",
     .flags = kFunction,
     .shortcut = has_type,
     .infer = infer_astype,
@@ -92,7 +94,8 @@ Tensor contiguous(const Tensor& x) { return x.contiguous() ? x : copy(x); }
 Tensor with_truth_values(const Tensor& x) {
   if (x.count() == 0) return x;
   const GradModeGuard off(false);
-  const Tensor bytes = Tensor::over(x->storage, x->offset_bytes, x.shape(), x.strides(), DType::uint8);
+  const Tensor bytes =
+      Tensor::over(x->storage, x->offset_bytes, x.shape(), x.strides(), DType::uint8);
   const Tensor largest = max(bytes, {}, false);
   Access at;
   return *at.as<std::uint8_t>(largest) <= 1 ? x : not_equal(bytes, 0);
@@ -130,7 +133,8 @@ void assign(Tensor& into, const Operand& value) {
   if (change.recorded()) node = OpNode::create(kAssign, operands, 2, {}, into.shape());
   change.begin();
   apply_into(kAssign, operands, 2, {}, into);
-  if (node) change.join_graph(into, [&](const Tensor& y) { attach(y, static_cast<OpNode*>(node.get())); });
+  if (node)
+    change.join_graph(into, [&](const Tensor& y) { attach(y, static_cast<OpNode*>(node.get())); });
 }
 
 namespace {

@@ -3,15 +3,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/memory/events.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
 #include "core/ops/view.h"
+#include "core/tensor/access.h"
 
 namespace tw {
 
@@ -32,6 +35,18 @@ void infer_zeros(Call& call, Result* results) {
   results[0].shape = checked_shape(call.op->name, call.words, 0);
   results[0].dtype = call.words.dtype(1, kDefault);
 }
+// Small ones, without the steps that tell of a call.
+Shortcut small_zeros(const Use& use, Tensor* out) {
+  constexpr std::size_t kSmallBytes = 1 << 14;
+  if (!modes.plain || logs_memory()) return Shortcut::none;
+  const Tensor y =
+      Tensor::empty(checked_shape("zeros", use.words, 0), use.words.dtype(1, kDefault));
+  if (y->storage->bytes > kSmallBytes) return Shortcut::none;
+  Access at;
+  std::memset(at(y), 0, y->storage->bytes);
+  out[0] = y;
+  return Shortcut::done;
+}
 void infer_full(Call& call, Result* results) {
   results[0].shape = checked_shape("full", call.words, 0);
   results[0].dtype = call.type = call.words.dtype(1, call.in[0].dtype);
@@ -42,17 +57,14 @@ void infer_sequence(Call& call, Result* results) {
   results[0].dtype = call.words.dtype(1);
 }
 
-WordList words_of(const Shape& shape, DType dtype) {
-  return WordList(3).set_list(0, shape).set(1, word_of(dtype)).set(2, kNone);
-}
-
 // What xs_like ops make is like x, in another type where asked for.
 DType like_dtype(const Use& use) { return use.words.dtype(0, use.in[0].tensor.dtype()); }
 
 }  // namespace
 
-#define TW_MAKES "shape: Shape, dtype: dtype | None = None, device: Device | None = None, " \
-                 "requires_grad: grad = False) -> Tensor"
+#define TW_MAKES                                                             \
+  "shape: Shape, dtype: dtype | None = None, device: Device | None = None, " \
+  "requires_grad: grad = False) -> Tensor"
 #define TW_LIKE "dtype: dtype | None = None, device: Device | None = None) -> Tensor"
 constexpr OpRecord kEmpty = {.name = "empty",
                              .signature = "(" TW_MAKES,
@@ -66,6 +78,7 @@ constexpr OpRecord kZeros = {.name = "zeros",
                              .signature = "(" TW_MAKES,
                              .help = "A tensor of zeros.",
                              .flags = kFunction,
+                             .shortcut = small_zeros,
                              .infer = infer_zeros};
 constexpr OpRecord kOnes = {.name = "ones",
                             .signature = "(" TW_MAKES,
@@ -77,8 +90,9 @@ constexpr OpRecord kOnes = {.name = "ones",
                             }};
 constexpr OpRecord kFull = {
     .name = "full",
-    .signature = "(shape: Shape, fill_value: Number, dtype: dtype | None = None, device: Device | "
-                 "None = None, requires_grad: grad = False) -> Tensor",
+    .signature =
+        "(shape: Shape, fill_value: Number, dtype: dtype | None = None, device: Device | "
+        "None = None, requires_grad: grad = False) -> Tensor",
     .help = "A tensor of one value, of the number's own type by default.",
     .flags = kFunction,
     .infer = infer_full};
@@ -87,7 +101,8 @@ constexpr OpRecord kEmptyLike = {.name = "empty_like",
                                  .help = "Like empty, shape and dtype from x.",
                                  .flags = kFunction,
                                  .body = [](const Use& use, Tensor* out) {
-                                   out[0] = Tensor::empty(use.in[0].tensor.shape(), like_dtype(use));
+                                   out[0] =
+                                       Tensor::empty(use.in[0].tensor.shape(), like_dtype(use));
                                  }};
 constexpr OpRecord kZerosLike = {.name = "zeros_like",
                                  .signature = "(x: Tensor, " TW_LIKE,
@@ -115,17 +130,18 @@ constexpr OpRecord kFullLike = {.name = "full_like",
 #undef TW_LIKE
 constexpr OpRecord kSequence = {
     .name = "sequence",
-    .signature = "(count: int, dtype: dtype, whole: bool, ends: bool, floors: bool, start: float, "
-                 "step: float, stop: float) -> Tensor",
+    .signature =
+        "(count: int, dtype: dtype, whole: bool, ends: bool, floors: bool, start: float, "
+        "step: float, stop: float) -> Tensor",
     .help = "Evenly spaced numbers.",
     .infer = infer_sequence};
 
 Tensor full(const Shape& shape, const Scalar& value, DType dtype) {
-  return apply(kFull, {value}, words_of(shape, dtype));
+  return apply(kFull, {value}, WordList(3).set_list(0, shape).set(1, word_of(dtype)).set(2, kNone));
 }
 
 Tensor zeros(const Shape& shape, DType dtype) {
-  return apply(kZeros, {}, words_of(shape, dtype));
+  return apply(kZeros, {}, WordList(3).set_list(0, shape).set(1, word_of(dtype)).set(2, kNone));
 }
 
 namespace {
@@ -189,8 +205,9 @@ Tensor arange(const Scalar& start, const Scalar& stop, const Scalar& step, DType
 
 constexpr OpRecord kArange = {
     .name = "arange",
-    .signature = "(start: Number, stop: Number | None = None, step: Number = 1, dtype: dtype | None "
-                 "= None, device: Device | None = None, requires_grad: grad = False) -> Tensor",
+    .signature =
+        "(start: Number, stop: Number | None = None, step: Number = 1, dtype: dtype | None "
+        "= None, device: Device | None = None, requires_grad: grad = False) -> Tensor",
     .help = "start, start + step, ... up to but without stop.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
@@ -204,8 +221,9 @@ constexpr OpRecord kArange = {
     }};
 constexpr OpRecord kLinspace = {
     .name = "linspace",
-    .signature = "(start: float, stop: float, num: int, dtype: dtype | None = None, device: Device "
-                 "| None = None, endpoint: bool = True) -> Tensor",
+    .signature =
+        "(start: float, stop: float, num: int, dtype: dtype | None = None, device: Device "
+        "| None = None, endpoint: bool = True) -> Tensor",
     .help = "num evenly spaced numbers from start to stop.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
@@ -236,30 +254,31 @@ Tensor diagonal_numbers(const Shape& shape, const char* op) {
 
 }  // namespace
 
-constexpr OpRecord kTril = {
-    .name = "tril",
-    .signature = "(x: Tensor, k: int = 0) -> Tensor",
-    .help = "The part of the last two axes on and below diagonal k.",
-    .flags = kFunction,
-    .body = [](const Use& use, Tensor* out) {
-      const Tensor& x = use.in[0].tensor;
-      const Tensor below = diagonal_numbers(x.shape(), "tril") <= Operand(Scalar(use.words[0]));
-      out[0] = where(below, x, zeros(Shape(), x.dtype()));
-    }};
-constexpr OpRecord kTriu = {
-    .name = "triu",
-    .signature = "(x: Tensor, k: int = 0) -> Tensor",
-    .help = "The part of the last two axes on and above diagonal k.",
-    .flags = kFunction,
-    .body = [](const Use& use, Tensor* out) {
-      const Tensor& x = use.in[0].tensor;
-      const Tensor above = diagonal_numbers(x.shape(), "triu") >= Operand(Scalar(use.words[0]));
-      out[0] = where(above, x, zeros(Shape(), x.dtype()));
-    }};
+constexpr OpRecord kTril = {.name = "tril",
+                            .signature = "(x: Tensor, k: int = 0) -> Tensor",
+                            .help = "The part of the last two axes on and below diagonal k.",
+                            .flags = kFunction,
+                            .body = [](const Use& use, Tensor* out) {
+                              const Tensor& x = use.in[0].tensor;
+                              const Tensor below = diagonal_numbers(x.shape(), "tril") <=
+                                                   Operand(Scalar(use.words[0]));
+                              out[0] = where(below, x, zeros(Shape(), x.dtype()));
+                            }};
+constexpr OpRecord kTriu = {.name = "triu",
+                            .signature = "(x: Tensor, k: int = 0) -> Tensor",
+                            .help = "The part of the last two axes on and above diagonal k.",
+                            .flags = kFunction,
+                            .body = [](const Use& use, Tensor* out) {
+                              const Tensor& x = use.in[0].tensor;
+                              const Tensor above = diagonal_numbers(x.shape(), "triu") >=
+                                                   Operand(Scalar(use.words[0]));
+                              out[0] = where(above, x, zeros(Shape(), x.dtype()));
+                            }};
 constexpr OpRecord kEye = {
     .name = "eye",
-    .signature = "(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: dtype | None = None, "
-                 "device: Device | None = None) -> Tensor",
+    .signature =
+        "(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: dtype | None = None, "
+        "device: Device | None = None) -> Tensor",
     .help = "Ones on the k-th diagonal, zeros elsewhere.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {

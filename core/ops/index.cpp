@@ -352,6 +352,17 @@ void write(const Tensor& x, const Plan& plan, const Tensor& value) {
 
 }  // namespace
 
+Tensor index(const Tensor& x, const IndexItem& item) {
+  if (x.rank() == 0 || (item.kind != Kind::integer && item.kind != Kind::slice))
+    return index(x, std::vector<IndexItem>{item});
+  Range ranges[kMaxRank];
+  for (int i = 1; i < x.rank(); ++i) ranges[i] = {0, 1, x.size(i)};
+  const bool is_integer = item.kind == Kind::integer;
+  ranges[0] = is_integer ? Range{resolve_integer(item.integer, x.size(0), 0), 1, 1}
+                         : resolve_slice(item, x.size(0));
+  return slice(x, std::span(ranges, static_cast<std::size_t>(x.rank())), is_integer);
+}
+
 Tensor index(const Tensor& x, const std::vector<IndexItem>& items) {
   return read(x, plan_of(x, items));
 }

@@ -17,6 +17,7 @@ struct IndexItem {
 
 // A view where there are only integers, slices, ellipsis and None; else a copy. Raises IndexError.
 Tensor index(const Tensor& x, const std::vector<IndexItem>& items);
+Tensor index(const Tensor& x, const IndexItem& item);
 // x[items] = value, broadcast and converted.
 void index_assign(Tensor& x, const std::vector<IndexItem>& items, const Operand& value);
 

@@ -26,7 +26,6 @@ void check_alike(const Tensor& first, const Tensor& x, int axis) {
          " and ", x.shape());
 }
 
-
 // The ranges of one of several tensors along an axis of what they are joined to.
 std::vector<Range> part_of(const Shape& shape, int axis, std::int64_t start) {
   std::vector<Range> ranges = all_of(shape);

@@ -10,10 +10,10 @@ namespace tw {
 
 constexpr OpRecord kMseLoss = {
     .name = "mse_loss",
-    .signature =
-        "(x: Tensor, y: Tensor, reduction: 'mean' | 'sum' | 'none' = 'mean') -> Tensor",
-    .help = "Squared differences, averaged by default.\n"
-            "16-bit numbers are squared and added up in float32.",
+    .signature = "(x: Tensor, y: Tensor, reduction: 'mean' | 'sum' | 'none' = 'mean') -> Tensor",
+    .help =
+        "Squared differences, averaged by default.\n"
+        "16-bit numbers are squared and added up in float32.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor &x = use.in[0].tensor, &y = use.in[1].tensor;

@@ -25,8 +25,7 @@ Estimate estimate_product(const Call& call, const Meta& a, const Meta& b) {
   const Meta& c = call.out[0];
   const double k = static_cast<double>(a.size(a.rank() - 1));
   const auto elements = static_cast<double>(a.count + b.count + c.count);
-  return {2 * static_cast<double>(c.count) * k,
-          elements * static_cast<double>(size_of(c.dtype))};
+  return {2 * static_cast<double>(c.count) * k, elements * static_cast<double>(size_of(c.dtype))};
 }
 
 // ---- matmul ----
@@ -60,11 +59,13 @@ void infer_matmul(Call& call, Result* results) {
   const Meta &a = call.in[0], &b = call.in[1];
   if (is_bool(a.dtype))
     fail(ErrorKind::type, "matmul: no product of bool matrices; convert with astype");
-  Shape batch_a, batch_b;
-  for (int i = 0; i < a.rank() - 2; ++i) batch_a.push_back(a.size(i));
-  for (int i = 0; i < b.rank() - 2; ++i) batch_b.push_back(b.size(i));
   Shape& shape = results[0].shape;
-  shape = batch_a == batch_b ? batch_a : broadcast_shapes(batch_a, batch_b, "matmul");
+  if (a.rank() > 2 || b.rank() > 2) {
+    Shape batch_a, batch_b;
+    for (int i = 0; i < a.rank() - 2; ++i) batch_a.push_back(a.size(i));
+    for (int i = 0; i < b.rank() - 2; ++i) batch_b.push_back(b.size(i));
+    shape = batch_a == batch_b ? batch_a : broadcast_shapes(batch_a, batch_b, "matmul");
+  }
   shape.push_back(a.size(a.rank() - 2));
   shape.push_back(b.size(b.rank() - 1));
   results[0].dtype = a.dtype;
@@ -173,8 +174,7 @@ void infer_addmm(Call& call, Result* results) {
 void add_product(const Tensor& c, const Tensor& a, const Tensor& b, double beta, double alpha) {
   if (c.count() == 0) return;
   const Operand operands[] = {c, a, b};
-  apply_into(kMatmulInto, operands, 3,
-             WordList(2).set(0, word_of(beta)).set(1, word_of(alpha)), c);
+  apply_into(kMatmulInto, operands, 3, WordList(2).set(0, word_of(beta)).set(1, word_of(alpha)), c);
 }
 
 void addmm_body(const Use& use, Tensor* out) {
@@ -213,10 +213,12 @@ constexpr OpRecord kMatmul = {
     .shapes = 3};
 constexpr OpRecord kLinear = {
     .name = "linear",
-    .signature = "(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, activation: 'relu' | "
-                 "None = None) -> Tensor",
-    .help = "x @ weight.T + bias for x (..., in), weight (out, in), bias (out,); with "
-            "activation='relu' what is negative becomes 0 as the product is stored.",
+    .signature =
+        "(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, activation: 'relu' | "
+        "None = None) -> Tensor",
+    .help =
+        "x @ weight.T + bias for x (..., in), weight (out, in), bias (out,); with "
+        "activation='relu' what is negative becomes 0 as the product is stored.",
     .flags = kFunction,
     .shortcut = settle_linear,
     .infer = infer_linear,
@@ -237,11 +239,13 @@ constexpr OpRecord kLinearRelu = {
     .shapes = 1};
 constexpr OpRecord kAddmm = {
     .name = "addmm",
-    .signature = "(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = "
-                 "1.0) -> Tensor",
-    .help = "beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 (k, n), "
-            "input broadcasts to (m, n) and is not read where beta is 0. Raises ValueError for "
-            "shapes that do not fit, TypeError for other types.",
+    .signature =
+        "(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = "
+        "1.0) -> Tensor",
+    .help =
+        "beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 (k, n), "
+        "input broadcasts to (m, n) and is not read where beta is 0. Raises ValueError for "
+        "shapes that do not fit, TypeError for other types.",
     .flags = kFunction,
     .shortcut = settle_addmm,
     .infer = infer_addmm,
@@ -252,7 +256,8 @@ constexpr OpRecord kAddmm = {
     .shapes = 1};
 constexpr OpRecord kMatmulInto = {
     .name = "matmul_into",
-    .signature = "(target: Tensor, mat1: Tensor, mat2: Tensor, beta: float, alpha: float) -> Tensor",
+    .signature =
+        "(target: Tensor, mat1: Tensor, mat2: Tensor, beta: float, alpha: float) -> Tensor",
     .help = "beta * target + alpha * (mat1 @ mat2), in the memory of the target.",
     .infer = infer_addmm,
     .estimate = [](const Call& call) { return estimate_product(call, call.in[1], call.in[2]); }};
@@ -274,7 +279,8 @@ void addmm_in_place(Tensor& x, const Tensor& a_in, const Tensor& b_in, double be
          name_of(a_in.dtype()), " and ", name_of(b_in.dtype()));
   const InPlaceChange change("addmm_", x, a_in, b_in);
   const Operand operands[] = {x, change.before(a_in), change.before(b_in)};
-  const WordList words = WordList(2).set(0, word_of(beta)).set(1, word_of(alpha));
+  WordList words(2);
+  words.set(0, word_of(beta)).set(1, word_of(alpha));
   Ref<NodeBase> node;
   if (change.recorded()) node = OpNode::create(kAddmm, operands, 3, words, x.shape());
   {

@@ -124,8 +124,7 @@ const PointwiseRow& row_of(const OpRecord& op) { return *static_cast<const Point
 std::string list_types(const Call& call) {
   std::string text;
   for (int i = 0; i < call.inputs; ++i)
-    text += std::string(i ? ", " : "") +
-            (call.in[i].number ? "number" : name_of(call.in[i].dtype));
+    text += std::string(i ? ", " : "") + (call.in[i].number ? "number" : name_of(call.in[i].dtype));
   return text;
 }
 
@@ -311,8 +310,8 @@ void gradient_body(const Use& use, Tensor* out) {
       const Operand& x = use.in[at++];
       values[i] = x.is_tensor() ? x.tensor : full(Shape(), x.scalar, g.dtype());
     }
-  out[0] = kTensorGradients[static_cast<int>(row.op)](row.input, g, values[0], values[1],
-                                                      values[2], values[3]);
+  out[0] = kTensorGradients[static_cast<int>(row.op)](row.input, g, values[0], values[1], values[2],
+                                                      values[3]);
 }
 
 // The records of all formulas, by op and input; names of the others are null.
@@ -327,8 +326,7 @@ struct GradientRecords {
         if (kRules[op].form[input] == Form::formula) add(op, input);
   }
   void add(int op, int input) {
-    names[op][input] =
-        std::string(kPointwiseRows[op].name) + "_backward_" + std::to_string(input);
+    names[op][input] = std::string(kPointwiseRows[op].name) + "_backward_" + std::to_string(input);
     rows[op][input] = {static_cast<PointwiseOp>(op), input};
     OpRecord& record = records[op][input];
     record.name = names[op][input].c_str();

@@ -81,15 +81,14 @@ void run_draw(const void* problem) {
   p.key[0] = from.seed;
   p.key[1] = from.position;
 }
-constexpr Kernel kDrawKernel = {
-    .op = "draw",
-    .name = "host",
-    .device = "cpu",
-    .precision = Precision::ieee,
-    .help = "moves a generator on; runs on the host",
-    .accepts = [](const void*, std::string*) { return true; },
-    .cost_ns = nullptr,
-    .run = run_draw};
+constexpr Kernel kDrawKernel = {.op = "draw",
+                                .name = "host",
+                                .device = "cpu",
+                                .precision = Precision::ieee,
+                                .help = "moves a generator on; runs on the host",
+                                .accepts = nullptr,
+                                .cost_ns = nullptr,
+                                .run = run_draw};
 constexpr Lowering kDrawLowering = {
     .op = "draw",
     .problem_bytes = sizeof(DrawProblem),
@@ -189,12 +188,12 @@ Generator& generator_of(Words words, int i) {
 constexpr OpRecord kDraw = {
     .name = "draw",
     .signature = "(generator: Generator, words: int) -> Tensor",
-    .help = "The place in a generator's stream from which numbers are drawn; the generator moves on.",
-    .infer =
-        [](Call&, Result* results) {
-          results[0].shape = {2};
-          results[0].dtype = DType::uint64;
-        }};
+    .help =
+        "The place in a generator's stream from which numbers are drawn; the generator moves on.",
+    .infer = [](Call&, Result* results) {
+      results[0].shape = {2};
+      results[0].dtype = DType::uint64;
+    }};
 constexpr OpRecord kRandomUniform = {
     .name = "random_uniform",
     .signature = "(key: Tensor, shape: Shape, dtype: dtype, bits: int) -> Tensor",
@@ -205,11 +204,10 @@ constexpr OpRecord kRandomIntegers = {
     .signature = "(key: Tensor, shape: Shape, low: int, high: int) -> Tensor",
     .help = "Whole numbers in [low, high) of a key.",
     .infer = infer_integers};
-constexpr OpRecord kRandomPermutation = {
-    .name = "random_permutation",
-    .signature = "(key: Tensor, shape: Shape) -> Tensor",
-    .help = "0 to n - 1 in the order of a key.",
-    .infer = infer_integers};
+constexpr OpRecord kRandomPermutation = {.name = "random_permutation",
+                                         .signature = "(key: Tensor, shape: Shape) -> Tensor",
+                                         .help = "0 to n - 1 in the order of a key.",
+                                         .infer = infer_integers};
 constexpr OpRecord kDropoutBy = {
     .name = "dropout_by",
     .signature = "(x: Tensor, key: Tensor, p: float) -> Tensor",
@@ -220,9 +218,10 @@ constexpr OpRecord kDropoutBy = {
 
 constexpr OpRecord kUniform = {
     .name = "uniform",
-    .signature = "(low: float, high: float, size: Shape, dtype: dtype = float32, generator: "
-                 "Generator | None = None, requires_grad: grad = False, device: Device | None = "
-                 "None) -> Tensor",
+    .signature =
+        "(low: float, high: float, size: Shape, dtype: dtype = float32, generator: "
+        "Generator | None = None, requires_grad: grad = False, device: Device | None = "
+        "None) -> Tensor",
     .help = "Uniform numbers in [low, high).",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
@@ -231,9 +230,10 @@ constexpr OpRecord kUniform = {
     }};
 constexpr OpRecord kNormal = {
     .name = "normal",
-    .signature = "(mean: float, std: float, size: Shape, dtype: dtype = float32, generator: "
-                 "Generator | None = None, requires_grad: grad = False, device: Device | None = "
-                 "None) -> Tensor",
+    .signature =
+        "(mean: float, std: float, size: Shape, dtype: dtype = float32, generator: "
+        "Generator | None = None, requires_grad: grad = False, device: Device | None = "
+        "None) -> Tensor",
     .help = "Normally distributed numbers (Box and Muller, 1958).",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
@@ -262,8 +262,9 @@ constexpr OpRecord kRandn = {.name = "randn",
 #undef TW_STANDARD
 constexpr OpRecord kRandint = {
     .name = "randint",
-    .signature = "(low: int, high: int, size: Shape, dtype: dtype = int64, generator: Generator | "
-                 "None = None, device: Device | None = None) -> Tensor",
+    .signature =
+        "(low: int, high: int, size: Shape, dtype: dtype = int64, generator: Generator | "
+        "None = None, device: Device | None = None) -> Tensor",
     .help = "Whole numbers in [low, high).",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
@@ -276,13 +277,14 @@ constexpr OpRecord kRandint = {
         fail(ErrorKind::value, "randint: ", name_of(dtype), " does not hold the numbers from ", low,
              " to ", high, " - 1");
       const Tensor key = draw(generator_of(use.words, 4), 2 * element_count(shape));
-      out[0] = astype(apply(kRandomIntegers, {key},
-                            WordList(3).set_list(0, shape).set(1, low).set(2, high)),
-                      dtype);
+      out[0] = astype(
+          apply(kRandomIntegers, {key}, WordList(3).set_list(0, shape).set(1, low).set(2, high)),
+          dtype);
     }};
 constexpr OpRecord kRandperm = {
     .name = "randperm",
-    .signature = "(n: int, generator: Generator | None = None, device: Device | None = None) -> Tensor",
+    .signature =
+        "(n: int, generator: Generator | None = None, device: Device | None = None) -> Tensor",
     .help = "0 to n - 1 in random order (Fisher and Yates).",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
@@ -293,8 +295,9 @@ constexpr OpRecord kRandperm = {
     }};
 constexpr OpRecord kBernoulli = {
     .name = "bernoulli",
-    .signature = "(p: float, size: Shape, dtype: dtype = float32, generator: Generator | None = "
-                 "None, device: Device | None = None) -> Tensor",
+    .signature =
+        "(p: float, size: Shape, dtype: dtype = float32, generator: Generator | None = "
+        "None, device: Device | None = None) -> Tensor",
     .help = "1 with probability p, else 0.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
@@ -303,10 +306,12 @@ constexpr OpRecord kBernoulli = {
     }};
 constexpr OpRecord kDropout = {
     .name = "dropout",
-    .signature = "(x: Tensor, p: float = 0.5, training: bool = True, generator: Generator | None = "
-                 "None) -> Tensor",
-    .help = "Zeroes elements with probability p and scales the rest by 1 / (1 - p), while training\n"
-            "(Srivastava et al., 2014).",
+    .signature =
+        "(x: Tensor, p: float = 0.5, training: bool = True, generator: Generator | None = "
+        "None) -> Tensor",
+    .help =
+        "Zeroes elements with probability p and scales the rest by 1 / (1 - p), while training\n"
+        "(Srivastava et al., 2014).",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;

@@ -189,10 +189,10 @@ constexpr const char* kSignatures[] = {
     "(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor"};
 
 constexpr Row kRows[] = {
-#define TW_REDUCTION(name, parameters, kinds, outcome, of_none, formula, help)                    \
-  {Parameters::parameters, types::kinds, Outcome::outcome, of_none,                               \
-   []([[maybe_unused]] const Tensor& g, [[maybe_unused]] const Tensor& x,                         \
-      [[maybe_unused]] const Tensor& y, [[maybe_unused]] std::uint32_t axes,                      \
+#define TW_REDUCTION(name, parameters, kinds, outcome, of_none, formula, help) \
+  {Parameters::parameters, types::kinds, Outcome::outcome, of_none,            \
+   []([[maybe_unused]] const Tensor& g, [[maybe_unused]] const Tensor& x,      \
+      [[maybe_unused]] const Tensor& y, [[maybe_unused]] std::uint32_t axes,   \
       [[maybe_unused]] double count) { return as_tensor(formula); }},
 #include "core/ops/reductions.inc"
 #undef TW_REDUCTION
@@ -206,18 +206,18 @@ enum class Place {
 
 }  // namespace
 
-#define TW_REDUCTION(op, parameters, kinds, outcome, of_none, formula, text)                      \
-  constexpr OpRecord k_##op = {                                                                   \
-      .name = #op,                                                                                \
-      .signature = kSignatures[static_cast<int>(Parameters::parameters)],                         \
-      .help = text,                                                                               \
-      .flags = kFunction | kMethod | (std::string_view(#formula) == "none" ? kConstant : 0),      \
-      .infer = infer,                                                                             \
-      .estimate = estimate,                                                                       \
-      .body = body, \
-      .vjp = vjp,                                                                                 \
-      .reads = {reads_of(#formula)},                                                              \
-      .shapes = 1,                                                                                \
+#define TW_REDUCTION(op, parameters, kinds, outcome, of_none, formula, text)                 \
+  constexpr OpRecord k_##op = {                                                              \
+      .name = #op,                                                                           \
+      .signature = kSignatures[static_cast<int>(Parameters::parameters)],                    \
+      .help = text,                                                                          \
+      .flags = kFunction | kMethod | (std::string_view(#formula) == "none" ? kConstant : 0), \
+      .infer = infer,                                                                        \
+      .estimate = estimate,                                                                  \
+      .body = body,                                                                          \
+      .vjp = vjp,                                                                            \
+      .reads = {reads_of(#formula)},                                                         \
+      .shapes = 1,                                                                           \
       .row = &kRows[static_cast<int>(Place::op)]};
 #include "core/ops/reductions.inc"
 #undef TW_REDUCTION
@@ -225,7 +225,7 @@ enum class Place {
 namespace {
 
 // The axes are the first attribute.
-Tensor reduced_by(const OpRecord& op, const Tensor& x, const Axes& axes, WordList words) {
+Tensor reduced_by(const OpRecord& op, const Tensor& x, const Axes& axes, WordList& words) {
   if (axes.all)
     words.set(0, kNone);
   else
@@ -318,10 +318,12 @@ Tensor deviation(const Tensor& variance) {
 
 constexpr OpRecord kVar = {
     .name = "var",
-    .signature = "(x: Tensor, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) "
-                 "-> Tensor",
-    .help = "Variance; correction is taken off the number of elements.\n"
-            "Of complex numbers: of their distances from the mean, a real number.",
+    .signature =
+        "(x: Tensor, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) "
+        "-> Tensor",
+    .help =
+        "Variance; correction is taken off the number of elements.\n"
+        "Of complex numbers: of their distances from the mean, a real number.",
     .flags = kFunction | kMethod,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
@@ -329,10 +331,12 @@ constexpr OpRecord kVar = {
     }};
 constexpr OpRecord kStd = {
     .name = "std",
-    .signature = "(x: Tensor, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) "
-                 "-> Tensor",
-    .help = "Standard deviation; correction is taken off the number of elements.\n"
-            "Its gradient is 0 where it is 0.",
+    .signature =
+        "(x: Tensor, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) "
+        "-> Tensor",
+    .help =
+        "Standard deviation; correction is taken off the number of elements.\n"
+        "Its gradient is 0 where it is 0.",
     .flags = kFunction | kMethod,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;

@@ -164,25 +164,28 @@ constexpr OpRecord kCrossEntropyRows = {
     .estimate = estimate,
     .vjp =
         [](Vjp& v) {
-          v.give(0, apply(kCrossEntropyRowsBackward, {v.in(0), v.in(1), v.out(1), v.g()},
-                          v.words()));
+          v.give(0,
+                 apply(kCrossEntropyRowsBackward, {v.in(0), v.in(1), v.out(1), v.g()}, v.words()));
         },
     .reads = {{.inputs = 3, .results = 2}}};
 constexpr OpRecord kCrossEntropyRowsBackward = {
     .name = "cross_entropy_rows_backward",
-    .signature = "(logits: Tensor, targets: Tensor, lse: Tensor, g: Tensor, ignore_index: int) -> "
-                 "Tensor",
+    .signature =
+        "(logits: Tensor, targets: Tensor, lse: Tensor, g: Tensor, ignore_index: int) -> "
+        "Tensor",
     .help = "(softmax(logits) - onehot(targets)) * g, 0 for rows that do not count.",
     .infer = infer_rows_backward,
     .estimate = estimate,
     .body = rows_backward_body};
 constexpr OpRecord kCrossEntropy = {
     .name = "cross_entropy",
-    .signature = "(logits: Tensor, targets: Tensor, reduction: 'mean' | 'sum' | 'none' = 'mean', "
-                 "ignore_index: int = -100) -> Tensor",
-    .help = "Negative log-likelihood of integer targets (n,) under logits (n, classes).\n"
-            "Rows whose target is ignore_index count for nothing. Raises IndexError for other "
-            "targets out of range.",
+    .signature =
+        "(logits: Tensor, targets: Tensor, reduction: 'mean' | 'sum' | 'none' = 'mean', "
+        "ignore_index: int = -100) -> Tensor",
+    .help =
+        "Negative log-likelihood of integer targets (n,) under logits (n, classes).\n"
+        "Rows whose target is ignore_index count for nothing. Raises IndexError for other "
+        "targets out of range.",
     .flags = kFunction,
     .body = cross_entropy_body};
 

@@ -146,7 +146,7 @@ void infer_broadcast(Call& call, Result* results) {
   y.alias = 0;
 }
 
-// Words of slices: a list of start, step and count for each axis.
+// Words of slices: a list of start, step and count for each axis; bits of axes that are dropped.
 void infer_slice(Call& call, Result* results) {
   const Meta& x = call.in[0];
   const List ranges = call.words.list(0);
@@ -154,30 +154,12 @@ void infer_slice(Call& call, Result* results) {
   for (int i = 0; i < x.rank(); ++i) {
     const Word start = ranges[3 * i], step = ranges[3 * i + 1], count = ranges[3 * i + 2];
     if (count > 0) y.offset += start * (*x.strides)[i];
+    if (call.words[1] >> i & 1) continue;
     y.shape.push_back(count);
     y.strides.push_back((*x.strides)[i] * step);
   }
   y.dtype = x.dtype;
   y.alias = 0;
-}
-
-// Zeros of a shape with x in the ranges.
-void infer_unslice(Call& call, Result* results) {
-  results[0].shape = call.words.dims(1);
-  results[0].dtype = call.in[0].dtype;
-}
-
-WordList words_of(const Shape& shape) { return WordList(1).set_list(0, shape); }
-
-WordList words_of(const std::vector<Range>& ranges, const Shape* shape = nullptr) {
-  std::int64_t flat[3 * kMaxRank];
-  int count = 0;
-  for (const Range& range : ranges)
-    for (const std::int64_t value : {range.start, range.step, range.count}) flat[count++] = value;
-  WordList words(shape ? 2 : 1);
-  words.set_list(0, std::span(flat, static_cast<std::size_t>(count)));
-  if (shape) words.set_list(1, *shape);
-  return words;
 }
 
 // The ranges that a slice and its transpose have in their words.
@@ -188,20 +170,35 @@ std::vector<Range> ranges_of(Words words) {
   return ranges;
 }
 
+void slice_vjp(Vjp& v) {
+  const std::vector<Range> ranges = ranges_of(v.words());
+  Shape window;
+  for (const Range& range : ranges) window.push_back(range.count);
+  v.give(0, unslice(v.words()[1] ? reshape(v.g(), window) : v.g(), v.shape(0), ranges));
+}
+
+// Zeros of a shape with x in the ranges.
+void infer_unslice(Call& call, Result* results) {
+  results[0].shape = call.words.dims(1);
+  results[0].dtype = call.in[0].dtype;
+}
+
 }  // namespace
 
 constexpr OpRecord kReshape = {
     .name = "reshape",
     .signature = "(x: Tensor, shape: Shape, *, copy: bool | None = None) -> Tensor",
-    .help = "The same elements in another shape; one extent may be -1.\n"
-            "A view where strides allow it; copy=True always copies, copy=False never does and "
-            "raises ValueError instead.",
+    .help =
+        "The same elements in another shape; one extent may be -1.\n"
+        "A view where strides allow it; copy=True always copies, copy=False never does and "
+        "raises ValueError instead.",
     .flags = kFunction | kMethod,
     .infer = infer_reshape,
-    .body = [](const Use& use, Tensor* out) {
-      const Tensor x = copy(use.in[0].tensor);
-      out[0] = owned(reshape(x, use.words.dims(0)));
-    },
+    .body =
+        [](const Use& use, Tensor* out) {
+          const Tensor x = copy(use.in[0].tensor);
+          out[0] = owned(reshape(x, use.words.dims(0)));
+        },
     .vjp = [](Vjp& v) { v.give(0, reshape(v.g(), v.shape(0))); },
     .shapes = 1};
 constexpr OpRecord kPermuteDims = {
@@ -215,19 +212,18 @@ constexpr OpRecord kPermuteDims = {
       const Permutation order(v.words(), rank);
       v.give(0, permute_dims(v.g(), {order.inverse, order.inverse + rank}));
     }};
-constexpr OpRecord kBroadcastTo = {
-    .name = "broadcast_to",
-    .signature = "(x: Tensor, shape: Shape) -> Tensor",
-    .help = "Axes of extent 1 repeated, as a view.",
-    .flags = kFunction | kMethod | kBroadcasts,
-    .infer = infer_broadcast,
-    .vjp = [](Vjp& v) { v.give(0, v.g()); }};
+constexpr OpRecord kBroadcastTo = {.name = "broadcast_to",
+                                   .signature = "(x: Tensor, shape: Shape) -> Tensor",
+                                   .help = "Axes of extent 1 repeated, as a view.",
+                                   .flags = kFunction | kMethod | kBroadcasts,
+                                   .infer = infer_broadcast,
+                                   .vjp = [](Vjp& v) { v.give(0, v.g()); }};
 constexpr OpRecord kSlice = {
     .name = "slice",
-    .signature = "(x: Tensor, ranges: Shape) -> Tensor",
-    .help = "Some positions of each axis, evenly spaced, as a view.",
+    .signature = "(x: Tensor, ranges: Shape, dropped: int) -> Tensor",
+    .help = "Some positions of each axis, evenly spaced, as a view; some axes may be dropped.",
     .infer = infer_slice,
-    .vjp = [](Vjp& v) { v.give(0, unslice(v.g(), v.shape(0), ranges_of(v.words()))); },
+    .vjp = slice_vjp,
     .shapes = 1};
 constexpr OpRecord kUnslice = {
     .name = "unslice",
@@ -246,39 +242,38 @@ constexpr OpRecord kExpandDims = {
       shape.insert(normalize_axis(use.words[0], x.rank() + 1, "expand_dims"), 1);
       out[0] = reshape(x, shape);
     }};
-constexpr OpRecord kSqueeze = {
-    .name = "squeeze",
-    .signature = "(x: Tensor, axis: Axes = None) -> Tensor",
-    .help = "Drops axes of extent 1 (all of them by default).",
-    .flags = kFunction | kMethod,
-    .body = [](const Use& use, Tensor* out) {
-      const Tensor& x = use.in[0].tensor;
-      const std::uint32_t axes = use.words.axes(0, x.rank(), "squeeze");
-      Shape shape;
-      for (int i = 0; i < x.rank(); ++i) {
-        const bool drops = axes >> i & 1;
-        if (!drops || (use.words.none(0) && x.size(i) != 1))
-          shape.push_back(x.size(i));
-        else if (x.size(i) != 1)
-          fail(ErrorKind::value, "squeeze: axis ", i, " of ", x.shape(), " has extent ", x.size(i),
-               ", not 1");
-      }
-      out[0] = reshape(x, shape);
-    }};
-constexpr OpRecord kFlip = {
-    .name = "flip",
-    .signature = "(x: Tensor, axis: Axes = None) -> Tensor",
-    .help = "Order reversed along axes (all by default), as a view.",
-    .flags = kFunction,
-    .body = [](const Use& use, Tensor* out) {
-      const Tensor& x = use.in[0].tensor;
-      const std::uint32_t flipped = use.words.axes(0, x.rank(), "flip");
-      std::vector<Range> ranges;
-      for (int i = 0; i < x.rank(); ++i)
-        ranges.push_back(flipped >> i & 1 ? Range{x.size(i) - 1, -1, x.size(i)}
-                                          : Range{0, 1, x.size(i)});
-      out[0] = slice(x, ranges);
-    }};
+constexpr OpRecord kSqueeze = {.name = "squeeze",
+                               .signature = "(x: Tensor, axis: Axes = None) -> Tensor",
+                               .help = "Drops axes of extent 1 (all of them by default).",
+                               .flags = kFunction | kMethod,
+                               .body = [](const Use& use, Tensor* out) {
+                                 const Tensor& x = use.in[0].tensor;
+                                 const std::uint32_t axes = use.words.axes(0, x.rank(), "squeeze");
+                                 Shape shape;
+                                 for (int i = 0; i < x.rank(); ++i) {
+                                   const bool drops = axes >> i & 1;
+                                   if (!drops || (use.words.none(0) && x.size(i) != 1))
+                                     shape.push_back(x.size(i));
+                                   else if (x.size(i) != 1)
+                                     fail(ErrorKind::value, "squeeze: axis ", i, " of ", x.shape(),
+                                          " has extent ", x.size(i), ", not 1");
+                                 }
+                                 out[0] = reshape(x, shape);
+                               }};
+constexpr OpRecord kFlip = {.name = "flip",
+                            .signature = "(x: Tensor, axis: Axes = None) -> Tensor",
+                            .help = "Order reversed along axes (all by default), as a view.",
+                            .flags = kFunction,
+                            .body = [](const Use& use, Tensor* out) {
+                              const Tensor& x = use.in[0].tensor;
+                              const std::uint32_t flipped = use.words.axes(0, x.rank(), "flip");
+                              std::vector<Range> ranges;
+                              for (int i = 0; i < x.rank(); ++i)
+                                ranges.push_back(flipped >> i & 1
+                                                     ? Range{x.size(i) - 1, -1, x.size(i)}
+                                                     : Range{0, 1, x.size(i)});
+                              out[0] = slice(x, ranges);
+                            }};
 
 bool can_view_as(const Tensor& x, const Shape& shape) {
   Strides strides;
@@ -310,7 +305,7 @@ Tensor broadcast_operand(const Tensor& x, const Shape& shape) {
   return x.shape() == shape ? x : broadcast_to(x, shape);
 }
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
-  return apply(kBroadcastTo, {x}, words_of(shape));
+  return apply(kBroadcastTo, {x}, WordList(1).set_list(0, shape));
 }
 Tensor expand_dims(const Tensor& x, std::int64_t axis) {
   return apply(kExpandDims, {x}, WordList(1).set(0, axis));
@@ -318,11 +313,16 @@ Tensor expand_dims(const Tensor& x, std::int64_t axis) {
 Tensor squeeze(const Tensor& x, const std::vector<std::int64_t>& axes) {
   return apply(kSqueeze, {x}, WordList(1).set_list(0, axes));
 }
-Tensor slice(const Tensor& x, const std::vector<Range>& ranges) {
-  return apply(kSlice, {x}, words_of(ranges));
+// The ranges' numbers one after the other.
+static std::span<const std::int64_t> flat(std::span<const Range> ranges) {
+  static_assert(sizeof(Range) == 3 * sizeof(std::int64_t));
+  return {&ranges.data()->start, 3 * ranges.size()};
+}
+Tensor slice(const Tensor& x, std::span<const Range> ranges, std::uint32_t dropped) {
+  return apply(kSlice, {x}, WordList(2).set_list(0, flat(ranges)).set(1, dropped));
 }
 Tensor unslice(const Tensor& x, const Shape& shape, const std::vector<Range>& ranges) {
-  return apply(kUnslice, {x}, words_of(ranges, &shape));
+  return apply(kUnslice, {x}, WordList(2).set_list(0, flat(ranges)).set_list(1, shape));
 }
 
 }  // namespace tw

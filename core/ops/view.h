@@ -1,5 +1,6 @@
 // Other shapes and strides over the same memory. No copies, except where reshape cannot avoid one.
 #pragma once
+#include <span>
 #include <vector>
 
 #include "core/tensor/tensor.h"
@@ -11,8 +12,8 @@ struct Range {
   std::int64_t start, step, count;
 };
 
-// A header over the memory of x in the family of its views; strides and offset in elements. Takes no
-// place in the graph.
+// A header over the memory of x in the family of its views; strides and offset in elements. Takes
+// no place in the graph.
 Tensor view_of(const Tensor& x, const Shape& shape, const Strides& strides,
                std::int64_t offset_elements = 0);
 // One extent may be -1: what remains. A view where strides allow, else a copy (or ValueError where
@@ -31,8 +32,8 @@ Tensor broadcast_operand(const Tensor& x, const Shape& shape);
 Tensor expand_dims(const Tensor& x, std::int64_t axis);
 // Drops the given axes, which must have extent 1.
 Tensor squeeze(const Tensor& x, const std::vector<std::int64_t>& axes);
-// One range for each axis.
-Tensor slice(const Tensor& x, const std::vector<Range>& ranges);
+// One range for each axis; `dropped`: bits of axes, of one element each, that the result lacks.
+Tensor slice(const Tensor& x, std::span<const Range> ranges, std::uint32_t dropped = 0);
 // The gradient of slice: zeros of `shape` with `x` at the ranges.
 Tensor unslice(const Tensor& x, const Shape& shape, const std::vector<Range>& ranges);
 

@@ -51,8 +51,8 @@ struct Words {
   DType dtype(int i, DType otherwise) const { return none(i) ? otherwise : dtype(i); }
   List list(int i) const { return {at + at[i] + 1, static_cast<int>(at[at[i]])}; }
   Dims dims(int i) const;  // raises ValueError for more than kMaxRank
-  // Bits of the axes that an attribute lists, of `rank`; all where it is None. Raises IndexError and
-  // ValueError as mark_axes does.
+  // Bits of the axes that an attribute lists, of `rank`; all where it is None. Raises IndexError
+  // and ValueError as mark_axes does.
   std::uint32_t axes(int i, int rank, const char* op) const;
   // The same of an attribute that is one axis.
   std::uint32_t axis(int i, int rank, const char* op) const {
@@ -65,6 +65,9 @@ class WordList {
  public:
   static constexpr int kCapacity = 96;
   explicit WordList(int attributes) : count_(attributes) {}
+  WordList(const Word* attributes, int count) : count_(count) {
+    for (int i = 0; i < count; ++i) words_[i] = attributes[i];
+  }
   WordList& set(int i, Word value) {
     words_[i] = value;
     return *this;
@@ -173,9 +176,9 @@ struct OpRecord {
   // has no gradient of its own.
   void (*body)(const Use& use, Tensor* out) = nullptr;
   void (*vjp)(Vjp& call) = nullptr;
-  Reads reads[kMaxReads] = {};  // by input
-  std::uint16_t shapes = 0;     // inputs whose shape the gradient reads
-  const void* row = nullptr;    // of the table that the record was made from
+  Reads reads[kMaxReads] = {};                 // by input
+  std::uint16_t shapes = 0;                    // inputs whose shape the gradient reads
+  const void* row = nullptr;                   // of the table that the record was made from
   mutable const OpKernels* kernels = nullptr;  // this and what follows: found on first use
   mutable const Lowering* lowering = nullptr;
   mutable const Signature* parsed = nullptr;
@@ -199,7 +202,7 @@ struct Lowering {
   // Writes a problem with all but addresses, and the addresses into it: inputs, then results.
   void (*set_up)(const Call& call, void* problem);
   void (*bind)(void* problem, void* const* at);
-  std::uint32_t contiguous = 0;  // inputs that kernels read row-major without gaps
+  std::uint32_t contiguous = 0;   // inputs that kernels read row-major without gaps
   const char* kernels = nullptr;  // the op whose kernels solve the problem, where another one's do
   // Inputs that are copied so that kernels can read them: a choice by the call. Null: none.
   std::uint32_t (*copies)(const Call& call) = nullptr;

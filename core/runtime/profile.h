@@ -25,8 +25,9 @@ inline constexpr std::size_t kUnlockedBytes = 1'000'000;
 class Unlocked {
  public:
   explicit Unlocked(double work_bytes)
-      : state_(work_bytes > kUnlockedBytes && modes.unlocks && frontend_lock.release ? frontend_lock.release()
-                                                                          : nullptr) {}
+      : state_(work_bytes > kUnlockedBytes && modes.unlocks && frontend_lock.release
+                   ? frontend_lock.release()
+                   : nullptr) {}
   ~Unlocked() {
     if (state_) frontend_lock.acquire(state_);
   }

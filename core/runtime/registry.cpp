@@ -77,6 +77,14 @@ const Kernel* forced_by_environment(const OpKernels& entry) {
   return entry.forced.compare_exchange_strong(before, kernel) ? kernel : before;
 }
 
+bool accepts(const Kernel& kernel, const void* problem, std::string* reason) {
+  return !kernel.accepts || kernel.accepts(problem, reason);
+}
+// Whether a kernel is for its whole op: no reason to refuse, and exact.
+bool always_accepts(const Kernel& kernel) {
+  return !kernel.accepts && kernel.precision <= Precision::fp32;
+}
+
 const Kernel* forced_of(const OpKernels& entry) {
   if (modes.choice)
     if (const Kernel* own = modes.choice->forced_for(&entry)) return own;
@@ -104,7 +112,7 @@ const Kernel* cheapest(const OpKernels& entry, const void* problem) {
   const Kernel* best = nullptr;
   double best_cost = -1;  // not asked for yet
   for (const Kernel* kernel : entry.kernels) {
-    if (!within_limit(*kernel, problem) || !kernel->accepts(problem, nullptr)) continue;
+    if (!within_limit(*kernel, problem) || !accepts(*kernel, problem, nullptr)) continue;
     if (!best) {
       best = kernel;
       continue;
@@ -121,7 +129,7 @@ const Kernel* cheapest(const OpKernels& entry, const void* problem) {
 
 [[noreturn, gnu::noinline, gnu::cold]] void fail_forced(const Kernel& kernel, const void* problem) {
   std::string reason;
-  kernel.accepts(problem, &reason);
+  accepts(kernel, problem, &reason);
   fail(ErrorKind::value, kernel.op, ": the forced kernel '", kernel.name,
        "' does not accept this problem: ", reason);
 }
@@ -132,7 +140,7 @@ const Kernel* cheapest(const OpKernels& entry, const void* problem) {
   std::string reasons;
   for (const Kernel* kernel : entry.kernels) {
     std::string reason;
-    kernel->accepts(problem, &reason);
+    accepts(*kernel, problem, &reason);
     reasons += (reasons.empty() ? "" : "; ") + std::string(kernel->name) + ": " + reason;
   }
   fail(ErrorKind::not_implemented, entry.op, ": no kernel accepts this problem (", reasons, ")");
@@ -154,6 +162,7 @@ void register_kernel(const Kernel* kernel) {
       fail(ErrorKind::value, "register_kernel: ", kernel->op, " has a kernel '", kernel->name,
            "' already");
   entry.kernels.push_back(kernel);
+  entry.only = entry.kernels.size() == 1 && always_accepts(*kernel) ? kernel : nullptr;
   forget_choices();
 }
 
@@ -210,12 +219,12 @@ void forget_choices() { choice_epoch.fetch_add(1, std::memory_order_release); }
 
 const Kernel* choose_forced(const OpKernels* op, const void* problem) {
   const Kernel* forced = forced_of(*op);
-  if (forced && !forced->accepts(problem, nullptr)) [[unlikely]]
+  if (forced && !accepts(*forced, problem, nullptr)) [[unlikely]]
     fail_forced(*forced, problem);
   return forced;
 }
 
-const Kernel& choose_kernel(const OpKernels* op, const void* problem) {
+const Kernel& choose_among(const OpKernels* op, const void* problem) {
   const Kernel* forced = choose_forced(op, problem);
   return forced ? *forced : choose_freely(op, problem);
 }
@@ -230,7 +239,7 @@ bool is_forced(const OpKernels* op) { return forced_of(*op); }
 
 bool forced_kernel_accepts(const OpKernels* op, const void* problem) {
   const Kernel* forced = forced_of(*op);
-  return !forced || forced->accepts(problem, nullptr);
+  return !forced || accepts(*forced, problem, nullptr);
 }
 
 std::vector<Candidate> candidates(const OpKernels* op, const void* problem) {
@@ -239,7 +248,7 @@ std::vector<Candidate> candidates(const OpKernels* op, const void* problem) {
   std::vector<Candidate> list;
   for (const Kernel* kernel : op->kernels) {
     Candidate& candidate = list.emplace_back(Candidate{kernel, false, "", kInfinity, false});
-    candidate.accepted = kernel->accepts(problem, &candidate.reason);
+    candidate.accepted = accepts(*kernel, problem, &candidate.reason);
     if (!candidate.accepted) continue;
     candidate.cost_ns = cost_of(*kernel, problem);
     if (kernel->cost_terms) candidate.terms = kernel->cost_terms(problem);

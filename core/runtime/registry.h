@@ -33,7 +33,7 @@ struct Kernel {
   Precision precision;
   const char* help;
   // Whether this kernel can solve the problem; where not and `reason` is given, why, in a few
-  // words.
+  // words. Null: any.
   bool (*accepts)(const void* problem, std::string* reason);
   double (*cost_ns)(const void* problem);  // estimate, for the choice
   void (*run)(const void* problem);        // on the active instruction set
@@ -75,12 +75,17 @@ struct OpKernels {
   const std::string op;
   std::vector<const Kernel*> kernels;  // grows while modules load, before other threads choose
   const Lowering* lowering = nullptr;
+  const Kernel* only = nullptr;  // where it has one kernel
   // By the environment: null for a free choice, or undecided until it was read.
   mutable std::atomic<const Kernel*> forced;
 };
 // The entry of an op, empty where it has no kernels yet.
 const OpKernels* find_op(std::string_view op);
-const Kernel& choose_kernel(const OpKernels* op, const void* problem);
+const Kernel& choose_among(const OpKernels* op, const void* problem);
+inline const Kernel& choose_kernel(const OpKernels* op, const void* problem) {
+  const bool free = !modes.choice && !op->forced.load(std::memory_order_relaxed);
+  return free && op->only ? *op->only : choose_among(op, problem);
+}
 // The kernel in force, having accepted the problem; null for a free choice.
 const Kernel* choose_forced(const OpKernels* op, const void* problem);
 // The cheapest estimate among those that accept, whatever is forced.

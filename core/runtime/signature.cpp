@@ -34,12 +34,18 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 ParameterKind kind_of(std::string_view type) {
   constexpr std::pair<const char*, ParameterKind> kKinds[] = {
-      {"Tensor", ParameterKind::tensor},   {"Operand", ParameterKind::operand},
-      {"Number", ParameterKind::number},   {"Sequence[Tensor]", ParameterKind::tensors},
-      {"int", ParameterKind::integer},     {"float", ParameterKind::real},
-      {"bool", ParameterKind::flag},       {"dtype", ParameterKind::dtype},
-      {"Shape", ParameterKind::shape},     {"Axes", ParameterKind::axes},
-      {"Generator", ParameterKind::generator}, {"Device", ParameterKind::device},
+      {"Tensor", ParameterKind::tensor},
+      {"Operand", ParameterKind::operand},
+      {"Number", ParameterKind::number},
+      {"Sequence[Tensor]", ParameterKind::tensors},
+      {"int", ParameterKind::integer},
+      {"float", ParameterKind::real},
+      {"bool", ParameterKind::flag},
+      {"dtype", ParameterKind::dtype},
+      {"Shape", ParameterKind::shape},
+      {"Axes", ParameterKind::axes},
+      {"Generator", ParameterKind::generator},
+      {"Device", ParameterKind::device},
       {"grad", ParameterKind::grad}};
   for (const auto& [name, kind] : kKinds)
     if (type == name) return kind;
@@ -85,7 +91,9 @@ Signature parse(const char* signature) {
       continue;
     }
     Parameter& parameter = out.parameters.emplace_back(parse_parameter(part, keyword_only));
-    parameter.slot = parameter.is_operand() ? out.operands++ : parameter.is_word() ? out.words++ : 0;
+    parameter.slot = parameter.is_operand() ? out.operands++
+                     : parameter.is_word()  ? out.words++
+                                            : 0;
   }
   return out;
 }

@@ -15,17 +15,29 @@ namespace tw {
 //   grad: whether the results require grad, which frontends see to
 // with `| None` where the argument may be None: an absent operand, or the word kNone.
 enum class ParameterKind : std::uint8_t {
-  tensor, operand, number, tensors, integer, real, flag, dtype, shape, axes, choice, generator,
-  device, grad
+  tensor,
+  operand,
+  number,
+  tensors,
+  integer,
+  real,
+  flag,
+  dtype,
+  shape,
+  axes,
+  choice,
+  generator,
+  device,
+  grad
 };
 
 struct Parameter {
   std::string name, type, default_text;
   ParameterKind kind;
-  bool optional = false;      // takes None
+  bool optional = false;  // takes None
   bool has_default = false;
   bool keyword_only = false;
-  int slot = 0;               // among operands, or among words
+  int slot = 0;  // among operands, or among words
   std::vector<std::string> choices;
   bool is_word() const { return !is_operand() && kind != ParameterKind::grad; }
   bool is_operand() const { return kind <= ParameterKind::tensors; }

@@ -8,7 +8,7 @@ namespace tw {
 class Operand {
  public:
   Operand() : scalar(Scalar::none()) {}
-  Operand(const Tensor& x) : tensor(x), scalar(0) {}
+  Operand(const Tensor& x) : tensor(x) { scalar.reach = Scalar::Reach::none; }
   Operand(const Scalar& value) : scalar(value) {}
   Operand(int value) : scalar(value) {}
   Operand(double value) : scalar(value) {}

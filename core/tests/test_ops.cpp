@@ -20,7 +20,6 @@ using namespace tw;
 
 namespace {
 
-
 Tensor numbers(const Shape& shape, double first = 1, double step = 1) {
   Tensor x = Tensor::empty(shape, DType::float64);
   for (std::int64_t i = 0; i < x.count(); ++i)

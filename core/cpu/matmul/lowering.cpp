@@ -168,9 +168,9 @@ template <const Roles& roles, int inputs> void bind(void* problem, void* const* 
 
 void run(const Kernel& kernel, const void* problem) {
   const auto& q = *static_cast<const Product*>(problem);
+  if (is_empty(q.matrices)) return;
+  if (q.outer_axes == 0) return kernel.run(&q.matrices);
   MatmulProblem p = q.matrices;
-  if (is_empty(p)) return;
-  if (q.outer_axes == 0) return kernel.run(&p);
   const auto bytes = static_cast<int64_t>(size_of(p.dtype));
   for (int64_t index = 0; index < q.outer; ++index) {
     int64_t rest = index, at_a = 0, at_b = 0, at_c = 0;
@@ -265,8 +265,8 @@ template <const Roles& roles> const char* refuses_epilogue(const Call& call) {
 const char* refuses_addmm(const Call& call) {
   const Shape& input = *call.in[0].shape;
   const Shape& product = *call.out[0].shape;
-  const bool is_bias = input == Shape{product[1]} || input == Shape{1, product[1]} ||
-                       input == Shape{product[0], 1};
+  const bool is_bias =
+      input == Shape{product[1]} || input == Shape{1, product[1]} || input == Shape{product[0], 1};
   if (call.words.real(0) != 1 || !is_bias) return "the input is no bias";
   return refuses_epilogue<kAddmmRoles>(call);
 }
