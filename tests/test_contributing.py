@@ -14,8 +14,10 @@ ROOT = Path(__file__).parents[1]
 # and a registered kernel is listed, explained and forced by its name.
 RECIPE_TEST = r"""
 #include "core/autograd/backward.h"
+#include "core/ops/apply.h"
 #include "core/ops/create.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/runtime/registry.h"
 #include "core/tensor/access.h"
@@ -34,6 +36,15 @@ TW_TEST(recipe_of_an_op) {
   CHECK_EQ(*Access().as<double>(second), 12.0);
 }
 
+TW_TEST(recipe_of_an_op_made_of_others) {
+  const Tensor a = full({3}, 5, DType::float64), b = full({3}, 2, DType::float64);
+  a->requires_grad = true;
+  const Tensor y = apply(kSquareDistance, {a, b});
+  CHECK_EQ(*Access().as<double>(y), 27.0);
+  CHECK_EQ(*Access().as<double>(gradients({y}, {}, {a}, {})[0]), 6.0);
+  CHECK_EQ(std::string(op_records().back()->name), "square_distance");
+}
+
 TW_TEST(recipe_of_a_kernel) {
   static const Kernel mine = {
       "cube", "mine", "cpu", Precision::ieee, "a test's kernel",
@@ -44,9 +55,9 @@ TW_TEST(recipe_of_a_kernel) {
       nullptr, [](const void*) {}};
   register_kernel(&mine);
   CHECK_EQ(std::string(kernels_of_op("cube").back()->name), "mine");
-  CHECK_EQ(candidates(find_op("cube"), nullptr).back().reason, "only on Sundays");
   force_kernel("cube", "mine");
   CHECK_EQ(forced_kernel("cube"), "mine");
+  CHECK_THROWS(ErrorKind::value, cube(full({2, 3}, 2, DType::int32)), "only on Sundays");
 }
 """
 
@@ -67,6 +78,13 @@ def recipe_row() -> str:
     return match[1]
 
 
+def recipe_file() -> str:
+    """The file that holds the recipe's record."""
+    match = re.search(r"```cpp\n(// Distances.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
+    assert match, "CONTRIBUTING.md has no file with a record"
+    return match[1]
+
+
 def test_add_an_op_and_a_kernel(tmp_path: Path) -> None:
     cmake, ninja = tool("cmake"), tool("ninja")
     for part in ("core", "tools", "CMakeLists.txt"):
@@ -77,6 +95,9 @@ def test_add_an_op_and_a_kernel(tmp_path: Path) -> None:
     table = tmp_path / "core/ops/pointwise.inc"
     rows = table.read_text()
     table.write_text(rows.replace("TW_BINARY(add,", f"{recipe_row()}\nTW_BINARY(add,"))
+    (tmp_path / "core/ops/distance.cpp").write_text(recipe_file())
+    with (tmp_path / "core/ops/ops.inc").open("a") as ops:
+        ops.write("TW_OP(kSquareDistance)\n")
     (tmp_path / "core/tests/test_recipe.cpp").write_text(RECIPE_TEST)
     options = [
         f"-DCMAKE_MAKE_PROGRAM={ninja}",
@@ -87,7 +108,7 @@ def test_add_an_op_and_a_kernel(tmp_path: Path) -> None:
     ]
     run([cmake, "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja", *options])
     run([cmake, "--build", tmp_path / "build"])
-    assert "2 passed, 0 failed" in run([tmp_path / "build/tilewright_tests"])
+    assert "3 passed, 0 failed" in run([tmp_path / "build/tilewright_tests"])
 
 
 def run(command: list[str | Path]) -> str:

@@ -63,14 +63,11 @@ bool wants_recording(const OpRecord& op, const Operand* in, int inputs) {
   return any;
 }
 
-// Whether it has kernels. The lowering is found last: what reads it sees the kernels too.
-bool find_kernels(const OpRecord& op) {
-  if (op.kernels) [[likely]]
-    return op.lowering;
-  const OpKernels* own = find_op(op.name);
-  op.lowering = own->lowering;
-  op.kernels = op.lowering && op.lowering->kernels ? find_op(op.lowering->kernels) : own;
-  return op.lowering;
+const OpKernels& kernels_of(const OpRecord& op) {
+  const OpKernels* known = op.kernels.load(std::memory_order_acquire);
+  if (!known) [[unlikely]]
+    op.kernels.store(known = find_op(op.name), std::memory_order_release);
+  return *known;
 }
 
 bool is_wide(DType dtype) {
@@ -137,8 +134,9 @@ void run_kernel(const Lowering& lowering, const Kernel& kernel, const void* prob
 
 // Runs the kernel that is chosen for a call whose operands are as its lowering wants them. Null
 // `results`: they are there.
-void launch_call(const OpRecord& op, const Lowering& lowering, const Call& call, const Operand* in,
+void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call, const Operand* in,
                  const Result* results, Tensor* out) {
+  const Lowering& lowering = *kernels.lowering;
   alignas(16) char problem[kMaxProblemBytes];
   Few<NumberSlot> slots(call.inputs);
   Few<void*> addresses(call.inputs + op.results);
@@ -149,7 +147,7 @@ void launch_call(const OpRecord& op, const Lowering& lowering, const Call& call,
   }
   lowering.set_up(call, problem);
   const Kernel& kernel =
-      lowering.choose ? lowering.choose(problem) : choose_kernel(op.kernels, problem);
+      lowering.choose ? lowering.choose(problem) : choose_kernel(kernels.solver, problem);
   Access at;
   for (int i = 0; i < call.inputs; ++i) {
     if (!call.in[i].number) addresses.data()[i] = at(in[i].tensor);
@@ -174,7 +172,8 @@ void launch_call(const OpRecord& op, const Lowering& lowering, const Call& call,
         seen.kernel = kernel.name;
         seen.isa = name_of(active_isa());
         seen.problem = lowering.describe ? lowering.describe(problem) : problem_text(call);
-        if (op.kernels->kernels.size() > 1) seen.candidates = candidates(op.kernels, problem);
+        if (kernels.solver->kernels.size() > 1)
+          seen.candidates = candidates(kernels.solver, problem);
       });
 }
 
@@ -235,13 +234,13 @@ struct Inferred {
   static_assert(std::is_trivially_destructible_v<Result>);
 };
 
-void launch_packed(const OpRecord& op, const Lowering& lowering, Call& call, const Operand* in,
+void launch_packed(const OpRecord& op, const OpKernels& kernels, Call& call, const Operand* in,
                    const Result* results, Tensor* out) {
-  const std::uint32_t copied = copied_inputs(lowering, call);
+  const std::uint32_t copied = copied_inputs(*kernels.lowering, call);
   if (!copied) [[likely]]
-    return launch_call(op, lowering, call, in, results, out);
+    return launch_call(op, kernels, call, in, results, out);
   Packed packed(copied, in, call);
-  launch_call(op, lowering, call, packed.operands.data(), results, out);
+  launch_call(op, kernels, call, packed.operands.data(), results, out);
 }
 
 // What an op with a gradient of its own is made of takes no place in the graph.
@@ -273,14 +272,15 @@ bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, co
     out[0] = view_of(in[view.alias].tensor, view.shape, view.strides, view.offset);
     return true;
   }
-  if (!find_kernels(op)) {
+  const OpKernels& kernels = kernels_of(op);
+  if (!kernels.lowering) {
     run_body({op, in, inputs, words}, out);
     return op.vjp;
   }
-  const Lowering& lowering = *op.lowering;
+  const Lowering& lowering = *kernels.lowering;
   if (const char* why = lowering.refuses ? lowering.refuses(inferred.call) : nullptr) [[unlikely]]
     return run_apart(op, inferred, why, in, out);
-  launch_packed(op, lowering, inferred.call, in, inferred.results, out);
+  launch_packed(op, kernels, inferred.call, in, inferred.results, out);
   return true;
 }
 
@@ -305,12 +305,12 @@ void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
                 const Tensor& target) {
   Inferred inferred(op, in, inputs, words);
   describe_operand(target, inferred.out[0]);
-  find_kernels(op);
-  const Lowering& lowering = *op.lowering;
+  const OpKernels& kernels = kernels_of(op);
+  const Lowering& lowering = *kernels.lowering;
   if (const char* why = lowering.refuses ? lowering.refuses(inferred.call) : nullptr)
     fail_refused(op, why);
   Tensor out[kMaxResults] = {target};
-  launch_packed(op, lowering, inferred.call, in, nullptr, out);
+  launch_packed(op, kernels, inferred.call, in, nullptr, out);
 }
 
 Tensor apply(const OpRecord& op, std::initializer_list<Operand> in, Words words) {

@@ -2,6 +2,7 @@
 // record names no kernel and a kernel's lowering no tensor, so that calls can be replayed, moved to
 // another device and described without running them.
 #pragma once
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <limits>
@@ -176,12 +177,13 @@ struct OpRecord {
   // has no gradient of its own.
   void (*body)(const Use& use, Tensor* out) = nullptr;
   void (*vjp)(Vjp& call) = nullptr;
-  Reads reads[kMaxReads] = {};                 // by input
-  std::uint16_t shapes = 0;                    // inputs whose shape the gradient reads
-  const void* row = nullptr;                   // of the table that the record was made from
-  mutable const OpKernels* kernels = nullptr;  // this and what follows: found on first use
-  mutable const Lowering* lowering = nullptr;
-  mutable const Signature* parsed = nullptr;
+  Reads reads[kMaxReads] = {};  // by input
+  std::uint8_t smooth = 1;      // bits of the results that pass gradients on
+  std::uint16_t shapes = 0;     // inputs whose shape the gradient reads
+  const void* row = nullptr;    // of the table that the record was made from
+  // Found on first use, by whatever thread that is.
+  mutable std::atomic<const OpKernels*> kernels = nullptr;
+  mutable std::atomic<const Signature*> parsed = nullptr;
 };
 
 // "x": the name of the parameter that an operand is given by.

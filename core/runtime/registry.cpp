@@ -168,7 +168,9 @@ void register_kernel(const Kernel* kernel) {
 
 void register_lowering(const Lowering* lowering) {
   std::lock_guard lock(registry().mutex);
-  find_or_add(lowering->op)->lowering = lowering;
+  OpKernels& entry = *find_or_add(lowering->op);
+  entry.lowering = lowering;
+  if (lowering->kernels) entry.solver = find_or_add(lowering->kernels);
 }
 
 const std::vector<const Kernel*>& kernels_of_op(std::string_view op) {

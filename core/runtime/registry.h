@@ -75,7 +75,8 @@ struct OpKernels {
   const std::string op;
   std::vector<const Kernel*> kernels;  // grows while modules load, before other threads choose
   const Lowering* lowering = nullptr;
-  const Kernel* only = nullptr;  // where it has one kernel
+  const OpKernels* solver = this;  // whose kernels the lowering's problems are for
+  const Kernel* only = nullptr;    // where it has one kernel
   // By the environment: null for a free choice, or undecided until it was read.
   mutable std::atomic<const Kernel*> forced;
 };

@@ -101,8 +101,13 @@ Signature parse(const char* signature) {
 }  // namespace
 
 const Signature& signature_of(const OpRecord& op) {
-  if (!op.parsed) op.parsed = new Signature(parse(op.signature));  // as long as the record lives
-  return *op.parsed;
+  const Signature* parsed = op.parsed.load(std::memory_order_acquire);
+  if (parsed) [[likely]]
+    return *parsed;
+  auto* const made = new Signature(parse(op.signature));  // as long as the record lives
+  if (op.parsed.compare_exchange_strong(parsed, made)) return *made;
+  delete made;
+  return *parsed;
 }
 
 const char* parameter_name(const OpRecord& op, int operand) {
