@@ -18,7 +18,10 @@ Tensor transposed(const Tensor& x) { return swap_axes(x, x.rank() - 2, x.rank() 
 
 // A stack of matrices as one of all their rows.
 Tensor as_rows(const Tensor& x) {
-  return x.rank() == 2 ? x : reshape(x, {-1, x.size(x.rank() - 1)});
+  if (x.rank() == 2) return x;
+  std::int64_t rows = 1;
+  for (int i = 0; i < x.rank() - 1; ++i) rows *= x.size(i);
+  return reshape(x, {rows, x.size(x.rank() - 1)});
 }
 
 Estimate estimate_product(const Call& call, const Meta& a, const Meta& b) {
