@@ -1,5 +1,5 @@
-// How ops launch their kernels: on the thread's device, without the frontend's lock where the work
-// is long; while somebody observes, each launch through `dispatch` leaves a record of what ran.
+// The end of a launch: on the thread's device, without the frontend's lock where the work is long;
+// while somebody observes, each `dispatch` leaves an observation of what ran.
 #pragma once
 #include <chrono>
 #include <type_traits>

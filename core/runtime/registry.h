@@ -1,6 +1,5 @@
-// The kernel registry: the kernels of each op that has several, and the choice among them.
-// `explain`, forcing, benchmarks and the tests that hold every kernel against the reference read
-// this list. Ops with one kernel call it directly.
+// The kernel registry: the kernels of each op, and the choice among them. `apply`, `explain`,
+// forcing, benchmarks and the tests that hold every kernel against the reference read this list.
 #pragma once
 #include <array>
 #include <atomic>
