@@ -180,47 +180,47 @@ RecordFunction::RecordFunction(const OpRecord& op, bool method)
     names_.push_back(PyUnicode_InternFromString(p.name.c_str()));
     positional_ += !p.keyword_only;
     required_ += !p.has_default;
-    numbers_default_ |= p.is_operand() && p.has_default && p.default_text != "None";
-    slots_.push_back({p.kind, static_cast<std::uint8_t>(p.slot),
-                      p.is_operand() && p.has_default && p.default_text != "None"});
+    const bool is_number = p.is_operand() && p.has_default && p.default_text != "None";
+    slots_.push_back({p.kind, static_cast<std::uint8_t>(p.slot), is_number});
+    numbers_default_ |= is_number;
     variadic_ |= p.kind == Kind::tensors;
     if (p.is_word()) defaults_[static_cast<std::size_t>(p.slot)] = default_word(p);
   }
+  if (signature_.operands > kMaxOperands || names_.size() > kMaxParameters)
+    fail(ErrorKind::runtime, op.name, ": more parameters than its function has room for");
+}
+
+// "name(x: Tensor, *, axis: int = -1) -> Tensor"; `shown` writes a default.
+template <class Shown> std::string RecordFunction::text(Shown shown) const {
+  std::string text = std::string(op_.name) + "(";
+  const char* comma = "";
+  bool keywords = false;
+  for (const Parameter& p : signature_.parameters) {
+    if (p.keyword_only && !std::exchange(keywords, true)) {
+      text += std::string(comma) + "*";
+      comma = ", ";
+    }
+    text += comma;
+    comma = ", ";
+    const bool is_self = method_ && &p == &signature_.parameters.front();
+    text += is_self ? "self" : p.name + ": " + annotation(p);
+    if (p.has_default) text += " = " + shown(p);
+  }
+  return text + ") -> " + signature_.returns;
 }
 
 nb::tuple RecordFunction::native_signature() const {
-  std::string text = std::string("def ") + op_.name + "(";
   nb::list defaults;
-  bool first = true, keywords = false;
-  for (const Parameter& p : signature_.parameters) {
-    if (p.keyword_only && !std::exchange(keywords, true))
-      text += first ? "*" : ", *", first = false;
-    text += std::exchange(first, false) ? "" : ", ";
-    if (method_ && &p == &signature_.parameters.front()) {
-      text += "self";
-      continue;
-    }
-    text += p.name + ": " + annotation(p);
-    if (!p.has_default) continue;
-    text += " = \\" + std::to_string(defaults.size());
+  const std::string signature = text([&](const Parameter& p) {
     defaults.append(evaluated(p));
-  }
-  text += ") -> " + signature_.returns;
-  return nb::make_tuple(nb::str(text.c_str()), nb::str(op_.help), nb::tuple(defaults));
+    return "\\" + std::to_string(defaults.size() - 1);
+  });
+  return nb::make_tuple(nb::str(("def " + signature).c_str()), nb::str(op_.help),
+                        nb::tuple(defaults));
 }
 
 std::string RecordFunction::documentation() const {
-  std::string text = std::string(op_.name) + "(";
-  bool first = true, keywords = false;
-  for (const Parameter& p : signature_.parameters) {
-    if (p.keyword_only && !std::exchange(keywords, true))
-      text += first ? "*" : ", *", first = false;
-    text += std::exchange(first, false) ? "" : ", ";
-    text +=
-        method_ && &p == &signature_.parameters.front() ? "self" : p.name + ": " + annotation(p);
-    if (p.has_default) text += " = " + p.default_text;
-  }
-  return text + ") -> " + signature_.returns + "\n\n" + op_.help;
+  return text([](const Parameter& p) { return p.default_text; }) + "\n\n" + op_.help;
 }
 
 int RecordFunction::place_of(PyObject* keyword) const {
@@ -327,7 +327,7 @@ RecordFunction::Outcome RecordFunction::call(PyObject* const* args, std::size_t 
     case 0: return call_few<0>(given, words, result);
     case 1: return call_few<1>(given, words, result);
     case 2: return call_few<2>(given, words, result);
-    default: return call_few<3>(given, words, result);
+    default: return call_few<kMaxOperands>(given, words, result);
   }
 }
 

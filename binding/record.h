@@ -32,13 +32,14 @@ class RecordFunction {
     PyObject* const* at;
     std::size_t count;
   };
-  static constexpr int kMaxParameters = 12;
+  static constexpr int kMaxParameters = 12, kMaxOperands = 3;
   // What reading needs of a parameter, in a few bytes.
   struct Slot {
     ParameterKind kind;
     std::uint8_t at;  // among operands, or among words
     bool is_number;   // an operand whose default is a number
   };
+  template <class Shown> std::string text(Shown shown) const;
   int place_of(PyObject* keyword) const;
   // Reads all parameters but sequences of tensors.
   Outcome read(const Given& given, WordList& words, Operand* in, bool& requires_grad) const;

@@ -1,7 +1,7 @@
 """Writes the type stub of the extension module, src/tilewright/_core.pyi, from the module itself.
 
-nanobind keeps each function's signature, the pointwise table its rows; what neither knows
-(operators, and types that C++ calls `object`) stands here.
+Functions keep their signatures; what these do not know (operators, and types that C++ calls
+`object`) stands here.
 """
 
 from __future__ import annotations
@@ -234,13 +234,10 @@ def make_stub() -> str:
     """The whole stub."""
     names = sorted(vars(_core))
     lines = [HEADER, *_classes(), *_dtypes(names), *_errors(names), ""]
-    rows = {row["name"]: row for row in _core.pointwise_table()}
     for name in names:
         value = getattr(_core, name)
         if hasattr(value, "__nb_signature__"):
             lines += _function(value)
-        elif name in rows:
-            lines += _pointwise(rows[name])
     return "\n".join(lines) + "\n"
 
 
@@ -301,14 +298,11 @@ def _class(cls: type) -> list[str]:
 
 
 def _members(cls: type) -> Iterator[str]:
-    unary = {row["name"]: row for row in _core.pointwise_table() if row["arity"] == 1}
     for name, value in sorted(vars(cls).items()):
         if isinstance(value, property):
             yield from _property(name, value)
         elif hasattr(value, "__nb_signature__"):
             yield from _function(value, method=True)
-        elif name in unary and cls is _core.Tensor:
-            yield from _documented(f"    def {name}(self) -> Tensor:", unary[name]["help"])
 
 
 def _property(name: str, value: property) -> Iterator[str]:
@@ -327,12 +321,6 @@ def _property(name: str, value: property) -> Iterator[str]:
         given = _type(name, "value", ast.unparse(arguments[1].annotation))
         yield f"    @{name}.setter"
         yield f"    def {name}(self, value: {given}, /) -> None: ..."
-
-
-def _pointwise(row: dict[str, Any]) -> list[str]:
-    parameters = ["x"] if row["arity"] == 1 else ["a", "b", "c"][: row["arity"]]
-    typed = ", ".join(f"{name}: _Operand" for name in parameters)
-    return list(_documented(f"def {row['name']}({typed}) -> Tensor:", row["help"]))
 
 
 def _function(function: Any, method: bool = False) -> list[str]:

@@ -184,9 +184,6 @@ void run(const void* problem) {
 }
 constexpr char kHelp[] = "maximum, sum of exponentials, scaling; a row stays in cache";
 constexpr char kBackwardHelp[] = "a sum and a scaled difference; a row stays in cache";
-}  // namespace
-
-namespace {
 
 struct LossProblem {
   CrossEntropyProblem rows;

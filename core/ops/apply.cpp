@@ -159,7 +159,9 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
   }
   lowering.bind(problem, addresses.data());
   if (modes.plain && !logs_memory()) [[likely]] {
-    if ((call.inputs ? call.in[0].count : 0) + call.out[0].count <= kFewElements) [[likely]]
+    std::int64_t elements = call.out[0].count;
+    for (int i = 0; i < call.inputs; ++i) elements += call.in[i].count;
+    if (elements <= kFewElements) [[likely]]
       return run_kernel(lowering, kernel, problem);
   }
   const Estimate estimate = estimate_of(op, call);
@@ -208,10 +210,6 @@ void describe_result(const Result& result, const Meta* in, Meta& meta) {
   const std::int64_t count = result.like >= 0 ? in[result.like].count : element_count(result.shape);
   meta = {shape, nullptr, count, result.dtype, true, false, false};
 }
-
-}  // namespace
-
-namespace {
 
 struct Inferred {
   Few<Meta> in;

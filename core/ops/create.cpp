@@ -39,12 +39,13 @@ void infer_zeros(Call& call, Result* results) {
 Shortcut small_zeros(const Use& use, Tensor* out) {
   constexpr std::size_t kSmallBytes = 1 << 14;
   if (!modes.plain || logs_memory()) return Shortcut::none;
-  const Tensor y =
-      Tensor::empty(checked_shape("zeros", use.words, 0), use.words.dtype(1, kDefault));
-  if (y->storage->bytes > kSmallBytes) return Shortcut::none;
+  const Shape shape = checked_shape("zeros", use.words, 0);
+  const DType dtype = use.words.dtype(1, kDefault);
+  const auto bytes = static_cast<std::size_t>(element_count(shape)) * size_of(dtype);
+  if (bytes > kSmallBytes) return Shortcut::none;
+  out[0] = Tensor::empty(shape, dtype);
   Access at;
-  std::memset(at(y), 0, y->storage->bytes);
-  out[0] = y;
+  std::memset(at(out[0]), 0, bytes);
   return Shortcut::done;
 }
 void infer_full(Call& call, Result* results) {
