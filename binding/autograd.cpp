@@ -1,4 +1,6 @@
 // Gradients, modes and hooks.
+#include <nanobind/stl/vector.h>
+
 #include "binding/cycles.h"
 #include "binding/function.h"
 #include "binding/module.h"
@@ -59,6 +61,11 @@ HookHandle add_hook(const Tensor& x, nb::object function,
   return handle;
 }
 
+void zero_grad(const std::vector<Itself>& params) {
+  for (const Tensor& param : params)
+    if (param->extras) param->extras->grad = Tensor();
+}
+
 }  // namespace
 
 void bind_autograd(nb::module_& m) {
@@ -67,6 +74,7 @@ void bind_autograd(nb::module_& m) {
         "retain_graph"_a = nb::none(), "create_graph"_a = false, "allow_unused"_a = false,
         "plan"_a = false,
         "Gradients of outputs with respect to inputs, as a tuple; no grad is touched.");
+  m.def("zero_grad", zero_grad, "params"_a, "Drops the grads of params.");
   nb::class_<HookHandle>(m, "HookHandle", "A registered hook.")
       .def("__repr__",
            [](const HookHandle& handle) {

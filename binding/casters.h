@@ -35,9 +35,8 @@ PyObject* wrap_dims(const Dims& dims);
 // may replace the value that an op reads, do not run for it.
 struct Itself : Tensor {};
 
-// What an optimizer changes, and its state: as they are.
-struct Parameters : std::vector<Tensor> {};
-bool read_parameters(PyObject* object, Parameters& out);
+// What an op writes to, such as parameters: as they are.
+bool read_targets(PyObject* object, std::vector<Tensor>& out);
 
 // Python's axis argument: None, an int or a tuple of ints.
 struct AxisArgument {
@@ -101,11 +100,6 @@ template <> struct type_caster<std::vector<tw::Tensor>> {
       PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), tw::binding::wrap(tensors[i]));
     return list;
   }
-};
-
-template <> struct type_caster<tw::binding::Parameters> {
-  TW_RAISING_CASTER(tw::binding::Parameters, "collections.abc.Sequence[Tensor]",
-                    tw::binding::read_parameters, {})
 };
 
 template <> struct type_caster<tw::Operand> {

@@ -30,7 +30,6 @@ NB_MODULE(_core, m) {
   bind_tensor_methods(m);
   bind_tensor_spellings(m);
   bind_autograd(m);
-  bind_optimizer(m);
   bind_memory(m);
   bind_runtime(m);
   bind_transfer(m);

@@ -183,10 +183,9 @@ RecordFunction::RecordFunction(const OpRecord& op, bool method)
     const bool is_number = p.is_operand() && p.has_default && p.default_text != "None";
     slots_.push_back({p.kind, static_cast<std::uint8_t>(p.slot), is_number});
     numbers_default_ |= is_number;
-    variadic_ |= p.kind == Kind::tensors;
     if (p.is_word()) defaults_[static_cast<std::size_t>(p.slot)] = default_word(p);
   }
-  if (signature_.operands > kMaxOperands || names_.size() > kMaxParameters)
+  if (signature_.operands - signature_.sequences > kMaxOperands || names_.size() > kMaxParameters)
     fail(ErrorKind::runtime, op.name, ": more parameters than its function has room for");
 }
 
@@ -293,18 +292,36 @@ RecordFunction::Outcome RecordFunction::call_unary(PyObject* x, PyObject** resul
   return Outcome::done;
 }
 
+// The sequences' tensors stand row by row, all first ones before all second ones, in front of the
+// other operands.
 RecordFunction::Outcome RecordFunction::call_many(const Given& given, WordList& words,
                                                   PyObject** result) const {
-  std::vector<Tensor> tensors;
+  const auto sequences = static_cast<std::size_t>(signature_.sequences);
+  const std::size_t others = static_cast<std::size_t>(signature_.operands) - sequences;
+  const auto read_list = op_.results ? read_tensors : read_targets;
+  std::vector<Operand> in;
+  std::size_t rows = 0;
+  for (std::size_t i = 0; i < given.count; ++i) {
+    if (slots_[i].kind != Kind::tensors || !given.at[i]) continue;
+    std::vector<Tensor> tensors;
+    if (!read_list(given.at[i], tensors)) return Outcome::refused;
+    const std::size_t column = slots_[i].at;
+    if (column == 0) {
+      rows = tensors.size();
+      in.resize(rows * sequences + others);
+    } else if (tensors.size() != rows) {
+      fail(ErrorKind::value, op_.name, ": ", rows, " tensors in ", signature_.parameters[0].name,
+           ", but ", tensors.size(), " in ", signature_.parameters[i].name);
+    }
+    for (std::size_t row = 0; row < rows; ++row)
+      in[row * sequences + column] = std::move(tensors[row]);
+  }
   bool requires_grad = false;
-  for (std::size_t i = 0; i < given.count; ++i)
-    if (slots_[i].kind == Kind::tensors && given.at[i] && !read_tensors(given.at[i], tensors))
-      return Outcome::refused;
-  if (read(given, words, nullptr, requires_grad) != Outcome::done) return Outcome::refused;
-  const std::vector<Operand> in(tensors.begin(), tensors.end());
+  Operand* const numbers = in.data() + rows * sequences - sequences;  // by their slots
+  if (read(given, words, numbers, requires_grad) != Outcome::done) return Outcome::refused;
   Tensor out;
   apply(op_, in.data(), static_cast<int>(in.size()), words, &out);
-  *result = wrap(out);
+  *result = op_.results ? wrap(out) : Py_NewRef(Py_None);
   return Outcome::done;
 }
 
@@ -322,7 +339,7 @@ RecordFunction::Outcome RecordFunction::call(PyObject* const* args, std::size_t 
     return Outcome::refused;
   }
   WordList words(defaults_.data(), static_cast<int>(defaults_.size()));
-  if (variadic_) return call_many(given, words, result);
+  if (signature_.sequences) return call_many(given, words, result);
   switch (signature_.operands) {
     case 0: return call_few<0>(given, words, result);
     case 1: return call_few<1>(given, words, result);

@@ -54,7 +54,6 @@ class RecordFunction {
   const Signature& signature_;
   const bool method_;
   bool is_unary_;                 // one operand and nothing else
-  bool variadic_ = false;         // takes a sequence of tensors
   std::size_t positional_;        // parameters that may be given by place
   std::size_t required_ = 0;      // the first ones, which have no default
   bool numbers_default_ = false;  // an operand has a number as its default

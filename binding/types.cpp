@@ -184,7 +184,7 @@ bool read_tensors(PyObject* object, std::vector<Tensor>& out) {
   return read_list(object, out, read_tensor);
 }
 
-bool read_parameters(PyObject* object, Parameters& out) {
+bool read_targets(PyObject* object, std::vector<Tensor>& out) {
   return read_list(object, out, [](PyObject* item, Tensor& x) {
     if (!is_tensor(item)) return false;
     x = raw_tensor(item);

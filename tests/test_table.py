@@ -39,7 +39,7 @@ NO_OPS = {
     "other names of ops": "cat clamp concatenate permute unsqueeze",
     "indexing": "nonzero one_hot broadcast_shapes result_type",
     "autograd": "grad is_grad_enabled zero_grad",
-    "optimisers": "adagrad_step adam_step sgd_step",
+    "optimisers": "adagrad_step adam_step momentum_step nesterov_step sgd_step",
     "runtime": """active_device active_isa cpu_info device_names env_text env_variables force_kernel
         forced_kernel get_float32_matmul_precision get_num_threads kernel_ops kernels_of_op
         memory_reset_peaks memory_stats memory_trim pointwise_table set_device

@@ -85,7 +85,6 @@ SPECIAL = {
     ("_leaves", "return"): "list[Tensor]",
     ("_last_plan", "return"): "dict[str, int]",
     ("_scratch_stats", "return"): "dict[str, int]",
-    ("sgd_step", "momentum_buffers"): "Sequence[Tensor] | None",
     ("frombuffer", "buffer"): "Buffer",
     ("item", "return"): "Any",
     ("tolist", "return"): "Any",

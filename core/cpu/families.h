@@ -10,7 +10,7 @@ void register_softmax_kernels();
 void register_convert_kernels();
 void register_gather_kernels();
 void register_random_kernels();
-void register_optimizer_kernels();
+void register_update_kernels();
 // The ladder of matrix products: naive, tiled, simd, packed, direct, strassen, and the three of
 // rung split (bf16x6, bf16x3, bf16); and the ops whose calls it solves.
 void register_matmul_kernels();

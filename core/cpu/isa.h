@@ -9,7 +9,7 @@ struct PointwiseIntegerTable;
 struct ConvertTable;
 struct ReduceTable;
 struct SoftmaxTable;
-struct OptimizerTable;
+struct UpdateTable;
 struct MatmulTable;
 
 struct IsaKernels {

@@ -12,7 +12,8 @@ Lowering& add_kernel(const char* op, const char* help, const char* (*refuses)(co
                      std::uint32_t contiguous = 0, const char* name = "vector") {
   static_assert(sizeof(Problem) <= kMaxProblemBytes);
   register_kernel(new Kernel{op, name, "cpu", Precision::ieee, help, nullptr, cost_ns, run});
-  auto* lowering = new Lowering{op, sizeof(Problem), refuses, set_up, bind, contiguous};
+  auto* lowering = new Lowering{op, sizeof(Problem), refuses, set_up, bind};
+  lowering->contiguous = contiguous;
   register_lowering(lowering);
   return *lowering;
 }

@@ -1,6 +1,7 @@
 // How a call runs, step by step.
 #include "core/ops/apply.h"
 
+#include <memory>
 #include <new>
 #include <type_traits>
 
@@ -132,12 +133,20 @@ void run_kernel(const Lowering& lowering, const Kernel& kernel, const void* prob
   lowering.run ? lowering.run(kernel, problem) : kernel.run(problem);
 }
 
+// Memory for a problem that is larger than most.
+char* more_than_few(const Lowering& lowering, const Call& call) {
+  const std::uint32_t bytes = lowering.bytes ? lowering.bytes(call) : 0;
+  return bytes > kMaxProblemBytes ? new char[bytes] : nullptr;
+}
+
 // Runs the kernel that is chosen for a call whose operands are as its lowering wants them. Null
 // `results`: they are there.
 void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call, const Operand* in,
                  const Result* results, Tensor* out) {
   const Lowering& lowering = *kernels.lowering;
-  alignas(16) char problem[kMaxProblemBytes];
+  alignas(16) char few_bytes[kMaxProblemBytes];
+  const std::unique_ptr<char[]> more_bytes(more_than_few(lowering, call));
+  char* const problem = more_bytes ? more_bytes.get() : few_bytes;
   Few<NumberSlot> slots(call.inputs);
   Few<void*> addresses(call.inputs + op.results);
   for (int i = 0; i < call.inputs; ++i) {
@@ -159,7 +168,7 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
   }
   lowering.bind(problem, addresses.data());
   if (modes.plain && !logs_memory()) [[likely]] {
-    std::int64_t elements = call.out[0].count;
+    std::int64_t elements = op.results ? call.out[0].count : 0;
     for (int i = 0; i < call.inputs; ++i) elements += call.in[i].count;
     if (elements <= kFewElements) [[likely]]
       return run_kernel(lowering, kernel, problem);
@@ -299,16 +308,27 @@ void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tenso
   if (recorded && is_floating(out[0].dtype())) OpNode::record_call(op, in, inputs, words, out);
 }
 
-void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
-                const Tensor& target) {
-  Inferred inferred(op, in, inputs, words);
-  describe_operand(target, inferred.out[0]);
+// Launches what kernels must take.
+static void launch_inferred(const OpRecord& op, Inferred& inferred, const Operand* in,
+                            Tensor* out) {
   const OpKernels& kernels = kernels_of(op);
   const Lowering& lowering = *kernels.lowering;
   if (const char* why = lowering.refuses ? lowering.refuses(inferred.call) : nullptr)
     fail_refused(op, why);
-  Tensor out[kMaxResults] = {target};
   launch_packed(op, kernels, inferred.call, in, nullptr, out);
+}
+
+void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
+                const Tensor& target) {
+  Inferred inferred(op, in, inputs, words);
+  describe_operand(target, inferred.out[0]);
+  Tensor out[kMaxResults] = {target};
+  launch_inferred(op, inferred, in, out);
+}
+
+void apply_in_place(const OpRecord& op, const Operand* in, int inputs, Words words) {
+  Inferred inferred(op, in, inputs, words);
+  launch_inferred(op, inferred, in, nullptr);
 }
 
 Tensor apply(const OpRecord& op, std::initializer_list<Operand> in, Words words) {

@@ -17,6 +17,9 @@ void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tenso
 void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
                 const Tensor& target);
 
+// Runs an op whose results are inputs that it writes to, which callers have checked.
+void apply_in_place(const OpRecord& op, const Operand* in, int inputs, Words words);
+
 void describe_operand(const Operand& x, Meta& meta);
 
 // The same as apply for ops with one result.

@@ -18,6 +18,9 @@ std::vector<const OpRecord*> listed() {
 #define TW_REDUCTION(name, ...) &k_##name,
 #include "core/ops/reductions.inc"
 #undef TW_REDUCTION
+#define TW_UPDATE(name, ...) &k_##name,
+#include "core/ops/updates.inc"
+#undef TW_UPDATE
 #define TW_OP(record) &record,
 #include "core/ops/ops.inc"
 #undef TW_OP

@@ -9,6 +9,9 @@ namespace tw {
 #define TW_REDUCTION(name, ...) extern const OpRecord k_##name;
 #include "core/ops/reductions.inc"
 #undef TW_REDUCTION
+#define TW_UPDATE(name, ...) extern const OpRecord k_##name;
+#include "core/ops/updates.inc"
+#undef TW_UPDATE
 #define TW_OP(record) extern const OpRecord record;
 #include "core/ops/ops.inc"
 #undef TW_OP

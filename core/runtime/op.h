@@ -198,12 +198,14 @@ inline constexpr int kMaxProblemBytes = 1024;
 
 struct Lowering {
   const char* op;
-  std::uint32_t problem_bytes;
+  std::uint32_t problem_bytes;  // at most kMaxProblemBytes
   // Null where this device's kernels take the call, else why they do not.
   const char* (*refuses)(const Call& call);
   // Writes a problem with all but addresses, and the addresses into it: inputs, then results.
   void (*set_up)(const Call& call, void* problem);
   void (*bind)(void* problem, void* const* at);
+  // Where the size of a problem follows from the call: any number of bytes. Null: problem_bytes.
+  std::uint32_t (*bytes)(const Call& call) = nullptr;
   std::uint32_t contiguous = 0;   // inputs that kernels read row-major without gaps
   const char* kernels = nullptr;  // the op whose kernels solve the problem, where another one's do
   // Inputs that are copied so that kernels can read them: a choice by the call. Null: none.

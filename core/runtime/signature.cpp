@@ -65,7 +65,11 @@ Parameter parse_parameter(std::string_view text, bool keyword_only) {
     out.default_text = trimmed(type.substr(equals + 1));
     type = type.substr(0, equals);
   }
-  for (const std::string_view part : split(type, '|')) {
+  for (std::string_view part : split(type, '|')) {
+    if (part.back() == '!') {
+      out.written = true;
+      part.remove_suffix(1);
+    }
     if (part == "None") {
       out.optional = true;
       continue;
@@ -94,6 +98,7 @@ Signature parse(const char* signature) {
     parameter.slot = parameter.is_operand() ? out.operands++
                      : parameter.is_word()  ? out.words++
                                             : 0;
+    out.sequences += parameter.kind == ParameterKind::tensors;
   }
   return out;
 }

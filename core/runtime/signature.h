@@ -13,7 +13,8 @@ namespace tw {
 //   int  float  bool  dtype  Shape  Axes (one, several, None for all)       words
 //   'a' | 'b' (the place among the choices is the word)  Generator  Device
 //   grad: whether the results require grad, which frontends see to
-// with `| None` where the argument may be None: an absent operand, or the word kNone.
+// with `!` behind what the op writes to, and `| None` where the argument may be None: an absent
+// operand, or the word kNone.
 enum class ParameterKind : std::uint8_t {
   tensor,
   operand,
@@ -37,7 +38,8 @@ struct Parameter {
   bool optional = false;  // takes None
   bool has_default = false;
   bool keyword_only = false;
-  int slot = 0;  // among operands, or among words
+  bool written = false;  // the op writes to it
+  int slot = 0;          // among operands, or among words
   std::vector<std::string> choices;
   bool is_word() const { return !is_operand() && kind != ParameterKind::grad; }
   bool is_operand() const { return kind <= ParameterKind::tensors; }
@@ -46,7 +48,7 @@ struct Parameter {
 struct Signature {
   std::vector<Parameter> parameters;
   std::string returns;
-  int operands = 0, words = 0;
+  int operands = 0, words = 0, sequences = 0;  // sequences: the first operands
 };
 
 const Signature& signature_of(const OpRecord& op);

@@ -796,22 +796,24 @@ def active_isa() -> str:
     """Instruction set of the kernels that this thread uses."""
 def adagrad_step(
     params: Sequence[Tensor],
+    grads: Sequence[Tensor],
     sums: Sequence[Tensor],
     *,
-    lr: float,
+    step: _Operand,
+    lr: _Operand,
     eps: float=1e-10,
     weight_decay: float=0.0,
     lr_decay: float=0.0,
-    step: int=1,
 ) -> None:
     """Adagrad (Duchi, Hazan, Singer, 2011) on all params in place."""
 def adam_step(
     params: Sequence[Tensor],
+    grads: Sequence[Tensor],
     exp_avgs: Sequence[Tensor],
     exp_avg_sqs: Sequence[Tensor],
     *,
-    step: int,
-    lr: float,
+    step: _Operand,
+    lr: _Operand,
     beta1: float=0.9,
     beta2: float=0.999,
     eps: float=1e-08,
@@ -1103,12 +1105,36 @@ def min(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False)
     """Smallest element; NaN where there is one."""
 def minimum(a: _Operand, b: _Operand) -> Tensor:
     """Smaller of a and b; NaN if either is."""
+def momentum_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    momentum_buffers: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    momentum: float,
+    dampening: float=0.0,
+    weight_decay: float=0.0,
+) -> None:
+    """Stochastic gradient descent with momentum (Polyak, 1964) on all params in place."""
 def mse_loss(x: Tensor, y: Tensor, reduction: str='mean') -> Tensor:
     """Squared differences, averaged by default. 16-bit numbers are squared and added ..."""
 def multiply(a: _Operand, b: _Operand) -> Tensor:
     """Product of a and b."""
 def negative(x: _Operand) -> Tensor:
     """Negative of each element."""
+def nesterov_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    momentum_buffers: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    momentum: float,
+    dampening: float=0.0,
+    weight_decay: float=0.0,
+) -> None:
+    """Stochastic gradient descent with Nesterov's momentum (Sutskever et al., 2013) on ..."""
 def nonzero(x: Tensor) -> tuple[Tensor, ...]:
     """Positions of the nonzero elements: one int64 tensor for each axis."""
 def normal(
@@ -1243,16 +1269,13 @@ def set_thread_pinning(on: _Bool) -> None:
     """Binds each worker to one processor, the first left to the caller, from the next ..."""
 def sgd_step(
     params: Sequence[Tensor],
-    momentum_buffers: Sequence[Tensor] | None,
+    grads: Sequence[Tensor],
     *,
-    lr: float,
-    momentum: float=0.0,
-    dampening: float=0.0,
+    step: _Operand,
+    lr: _Operand,
     weight_decay: float=0.0,
-    nesterov: _Bool=False,
-    first_step: _Bool=False,
 ) -> None:
-    """Stochastic gradient descent on all params in place, from their grads."""
+    """Stochastic gradient descent on all params in place."""
 def sigmoid(x: _Operand) -> Tensor:
     """1 / (1 + exp(-x))."""
 def sign(x: _Operand) -> Tensor:

@@ -123,6 +123,7 @@ template <class T> struct Vec {
   friend TW_INLINE Mask<T> operator==(Vec a, Vec b) { return {a.v == b.v}; }
   friend TW_INLINE Mask<T> operator!=(Vec a, Vec b) { return {a.v != b.v}; }
   TW_INLINE Vec& operator+=(Vec b) { return *this = *this + b; }
+  TW_INLINE Vec& operator-=(Vec b) { return *this = *this - b; }
 };
 
 template <class T>

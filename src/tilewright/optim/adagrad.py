@@ -50,11 +50,18 @@ class Adagrad(Optimizer):
         return tw.full(param.shape, value, dtype=state_dtype(param))
 
     def update(
-        self, group: Group, params: list[Tensor], state: dict[str, list[Tensor]], step: int
+        self,
+        group: Group,
+        params: list[Tensor],
+        grads: list[Tensor],
+        state: dict[str, list[Tensor]],
+        step: int,
     ) -> None:
         tw._core.adagrad_step(
             params,
+            grads,
             state["sum"],
+            step=step,
             lr=group["lr"],
             eps=group["eps"],
             weight_decay=group["weight_decay"],

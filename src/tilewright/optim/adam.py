@@ -49,11 +49,17 @@ class Adam(Optimizer):
         return ("exp_avg", "exp_avg_sq")
 
     def update(
-        self, group: Group, params: list[Tensor], state: dict[str, list[Tensor]], step: int
+        self,
+        group: Group,
+        params: list[Tensor],
+        grads: list[Tensor],
+        state: dict[str, list[Tensor]],
+        step: int,
     ) -> None:
         beta1, beta2 = group["betas"]
         tw._core.adam_step(
             params,
+            grads,
             state["exp_avg"],
             state["exp_avg_sq"],
             step=step,

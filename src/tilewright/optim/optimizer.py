@@ -85,18 +85,25 @@ class Optimizer:
         return tw.zeros(param.shape, dtype=state_dtype(param))
 
     def update(
-        self, group: Group, params: list[Tensor], state: dict[str, list[Tensor]], step: int
+        self,
+        group: Group,
+        params: list[Tensor],
+        grads: list[Tensor],
+        state: dict[str, list[Tensor]],
+        step: int,
     ) -> None:
-        """Changes `params` and `state` in place; `step` counts from 1."""
+        """Changes `params` and `state` in place, from `grads`; `step` counts from 1."""
         raise NotImplementedError
 
     def step(self) -> None:
         """Updates every parameter that has a gradient."""
         for group, slots in zip(self.param_groups, self._slots, strict=True):
             params = group["params"]
-            for step, indices in _with_gradient(params, slots.steps).items():
+            grads = [param.grad for param in params]
+            for step, indices in _with_gradient(grads, slots.steps).items():
                 state = self._state(group, slots, indices)
-                self.update(group, [params[i] for i in indices], state, step + 1)
+                chosen = [params[i] for i in indices], [grads[i] for i in indices]
+                self.update(group, *chosen, state, step + 1)
                 for i in indices:
                     slots.steps[i] = step + 1
 
@@ -283,11 +290,11 @@ class Optimizer:
         return tensor.detach().astype(own).copy()
 
 
-def _with_gradient(params: list[Tensor], steps: list[int]) -> dict[int, list[int]]:
+def _with_gradient(grads: list[Tensor | None], steps: list[int]) -> dict[int, list[int]]:
     """Indices of the parameters that have a gradient, by the steps they have done."""
     by_step: dict[int, list[int]] = {}
-    for i, param in enumerate(params):
-        if param.grad is not None:
+    for i, grad in enumerate(grads):
+        if grad is not None:
             by_step.setdefault(steps[i], []).append(i)
     return by_step
 

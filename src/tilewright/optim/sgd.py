@@ -52,15 +52,22 @@ class SGD(Optimizer):
         return ("momentum_buffer",) if group["momentum"] else ()
 
     def update(
-        self, group: Group, params: list[Tensor], state: dict[str, list[Tensor]], step: int
+        self,
+        group: Group,
+        params: list[Tensor],
+        grads: list[Tensor],
+        state: dict[str, list[Tensor]],
+        step: int,
     ) -> None:
-        tw._core.sgd_step(
+        settings = {"step": step, "lr": group["lr"], "weight_decay": group["weight_decay"]}
+        if not group["momentum"]:
+            return tw._core.sgd_step(params, grads, **settings)
+        update = tw._core.nesterov_step if group["nesterov"] else tw._core.momentum_step
+        update(
             params,
-            state.get("momentum_buffer"),
-            lr=group["lr"],
+            grads,
+            state["momentum_buffer"],
             momentum=group["momentum"],
             dampening=group["dampening"],
-            weight_decay=group["weight_decay"],
-            nesterov=group["nesterov"],
-            first_step=step == 1,
+            **settings,
         )

@@ -1,0 +1,116 @@
+// The rows of updates.inc as records: steps of optimizers on many parameters, in place.
+#include "core/base/error.h"
+#include "core/ops/apply.h"
+#include "core/ops/copy.h"
+#include "core/ops/in_place.h"
+#include "core/ops/records.h"
+
+namespace tw {
+
+namespace {
+
+constexpr int kNumbers = 2;  // step and lr, behind the parameters
+
+// Operands of one parameter: itself, its gradient, its states.
+int operands_of(const OpRecord& op) { return 2 + *static_cast<const int*>(op.row); }
+
+void check_parameter(const char* op, const Tensor& x) {
+  if (!is_floating(x.dtype()))
+    fail(ErrorKind::type, op, ": parameters must be of a floating type, got ", describe(x));
+  if (!x.contiguous())
+    fail(ErrorKind::value, op, ": parameter ", describe(x), " is not contiguous");
+}
+
+// 16-bit sums would soon stop growing, because what is added to them falls below their last place.
+void check_state(const char* op, const Tensor& x, const Tensor& state) {
+  const DType type = working_dtype(x.dtype());
+  if (!(state.shape() == x.shape()) || state.dtype() != type || !state.contiguous())
+    fail(ErrorKind::value, op, ": state ", describe(state), " does not fit parameter ", describe(x),
+         ", whose states are contiguous ", name_of(type));
+}
+
+// The gradient as kernels read it.
+Tensor gradient_for(const char* op, const Operand* at, int operands) {
+  const Tensor &x = at[0].tensor, &g = at[1].tensor;
+  if (!(g.shape() == x.shape()) || g.dtype() != x.dtype())
+    fail(ErrorKind::value, op, ": gradient ", describe(g), " does not fit parameter ", describe(x));
+  Tensor grad = contiguous(g);
+  for (int i = 0; i < operands; ++i)
+    if (i != 1) grad = InPlaceChange(op, at[i].tensor).apart(grad);
+  return grad;
+}
+
+// A number, or a tensor of one.
+void check_number(const char* op, const Operand& number, const char* name) {
+  const Tensor& x = number.tensor;
+  const bool fits = x ? x.count() == 1 && (x.dtype() == DType::float32 ||
+                                           x.dtype() == DType::float64 || x.dtype() == DType::int64)
+                      : number.scalar.kind != Scalar::Kind::complex;
+  if (!fits)
+    fail(ErrorKind::type, op, ": ", name,
+         " must be a number, or a tensor of one of type float32, float64 or int64, got ",
+         x ? describe(x) : "a complex one");
+}
+
+void infer(Call& call, Result*) { call.type = DType::float64; }
+
+Estimate estimate(const Call& call) {
+  const int operands = operands_of(*call.op);
+  Estimate estimate;
+  for (int i = 0; i + kNumbers < call.inputs; ++i) {
+    // The parameter and its states are read and written, the gradient is read.
+    const int times = i % operands == 1 ? 1 : 2;
+    estimate.bytes += static_cast<double>(times * call.in[i].count) *
+                      static_cast<double>(size_of(call.in[i].dtype));
+  }
+  return estimate;
+}
+
+// All at once; in memory that moves, one parameter after the other, so that one at a time is held.
+Shortcut step(const Use& use, Tensor*) {
+  const char* op = use.op.name;
+  const int operands = operands_of(use.op), end = use.inputs - kNumbers;
+  const GradModeGuard off(false);
+  std::vector<Operand> in(use.in, use.in + use.inputs);
+  check_number(op, in[end], "step");
+  check_number(op, in[end + 1], "lr");
+  bool moves = false;
+  for (int at = 0; at < end; at += operands) {
+    check_parameter(op, in[at].tensor);
+    for (int i = 2; i < operands; ++i) check_state(op, in[at].tensor, in[at + i].tensor);
+    in[at + 1].tensor = gradient_for(op, &in[at], operands);
+    moves |= in[at].tensor->storage->block != nullptr;
+  }
+  for (int i = 0; i < end; ++i)
+    if (i % operands != 1) in[i].tensor.touch(op);
+  if (!moves || end == operands) {
+    apply_in_place(use.op, in.data(), use.inputs, use.words);
+    return Shortcut::done;
+  }
+  for (int at = 0; at < end; at += operands) {
+    std::vector<Operand> one(in.begin() + at, in.begin() + at + operands);
+    one.insert(one.end(), in.begin() + end, in.end());
+    apply_in_place(use.op, one.data(), operands + kNumbers, use.words);
+  }
+  return Shortcut::done;
+}
+
+}  // namespace
+
+#define TW_UPDATE(name_, states, tensors, words, help_, factors, update)           \
+  static constexpr int states_of_##name_ = states;                                 \
+  constexpr OpRecord k_##name_ = {                                                 \
+      .name = #name_,                                                              \
+      .signature = "(params: Sequence[Tensor]!, grads: Sequence[Tensor], " tensors \
+                   "*, step: Operand, lr: Operand, " words ") -> None",            \
+      .help = help_,                                                               \
+      .flags = kFunction,                                                          \
+      .results = 0,                                                                \
+      .shortcut = step,                                                            \
+      .infer = infer,                                                              \
+      .estimate = estimate,                                                        \
+      .row = &states_of_##name_};
+#include "core/ops/updates.inc"
+#undef TW_UPDATE
+
+}  // namespace tw

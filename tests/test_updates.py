@@ -1,0 +1,121 @@
+"""Steps of optimisers as ops: settings in tensors, memory under a quota, wrong operands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tilewright as tw
+from tilewright.memory import Pool
+
+OPS = {
+    "sgd_step": (0, {}),
+    "momentum_step": (1, {"momentum": 0.9}),
+    "nesterov_step": (1, {"momentum": 0.9, "weight_decay": 0.1}),
+    "adam_step": (2, {"weight_decay": 0.1}),
+    "adagrad_step": (1, {"lr_decay": 0.1}),
+}
+per_op = pytest.mark.parametrize("name", list(OPS))
+
+
+def columns(states: int, shapes=((3, 4), (70,), ()), dtype=tw.float32) -> list[list[tw.Tensor]]:
+    """Parameters, gradients and states, the same ones at every call."""
+    rng = np.random.default_rng(5)
+    return [
+        [tw.asarray(rng.random(shape), dtype=dtype if i < 2 else tw.float32) for shape in shapes]
+        for i in range(2 + states)
+    ]
+
+
+def numbers(tensors: list[list[tw.Tensor]]) -> list[list[np.ndarray]]:
+    return [[x.astype(tw.float64).numpy().copy() for x in column] for column in tensors]
+
+
+@per_op
+@pytest.mark.parametrize("lr_type", [tw.float32, tw.float64])
+@pytest.mark.parametrize("step_type", [tw.int64, tw.float32])
+def test_step_and_lr_in_tensors_give_the_bits_of_numbers(name, lr_type, step_type):
+    states, settings = OPS[name]
+    by_number, by_tensor = columns(states), columns(states)
+    step = tw.asarray(0, dtype=step_type)
+    lr = tw.asarray(0.0, dtype=lr_type)
+    for number, rate in enumerate((0.5, 0.25, 0.125), 1):
+        getattr(tw, name)(*by_number, step=number, lr=rate, **settings)
+        step += 1
+        lr[...] = rate
+        getattr(tw, name)(*by_tensor, step=step, lr=lr, **settings)
+    for a, b in zip(numbers(by_number), numbers(by_tensor), strict=True):
+        for x, y in zip(a, b, strict=True):
+            assert np.array_equal(x, y)
+
+
+@per_op
+def test_a_quota_for_one_parameter_is_enough(name, tmp_path):
+    states, settings = OPS[name]
+    shapes = [(1 << 18,)] * 4
+    expected, tensors = columns(states, shapes), columns(states, shapes)
+    getattr(tw, name)(*expected, step=1, lr=0.5, **settings)
+    quota = (2 + states) * (1 << 20) + (1 << 18)
+    pool = Pool(quota_bytes=quota, spill_dir=tmp_path)
+    with pool:
+        inside = [[x.copy() for x in column] for column in tensors]
+        getattr(tw, name)(*inside, step=1, lr=0.5, **settings)
+        assert pool.stats()["spills"] > 0
+        for a, b in zip(expected, inside, strict=True):
+            for x, y in zip(a, b, strict=True):
+                assert np.array_equal(x.numpy(), y.tolist())
+
+
+@pytest.mark.parametrize("dtype", [tw.float16, tw.bfloat16, tw.float64])
+def test_parameters_of_several_types_step_together(dtype):
+    apart = columns(0), columns(0, dtype=dtype)
+    for tensors in apart:
+        tw.sgd_step(*tensors, step=1, lr=0.5)
+    a, b = columns(0), columns(0, dtype=dtype)
+    tw.sgd_step(a[0] + b[0], a[1] + b[1], step=1, lr=0.5)
+    for mixed, alone in zip((a, b), apart, strict=True):
+        for x, y in zip(numbers(mixed)[0], numbers(alone)[0], strict=True):
+            assert np.array_equal(x, y)
+
+
+@per_op
+def test_gradients_that_share_memory_with_what_is_written(name):
+    states, settings = OPS[name]
+    memory = tw.arange(12, dtype=tw.float32)
+    expected = columns(states, [(10,)])
+    expected[0], expected[1] = [memory[:10].copy()], [memory[2:].copy()]
+    getattr(tw, name)(*expected, step=1, lr=0.5, **settings)
+    shared = columns(states, [(10,)])
+    shared[0], shared[1] = [memory[:10]], [memory[2:]]
+    getattr(tw, name)(*shared, step=1, lr=0.5, **settings)
+    assert memory[:10].tolist() == expected[0][0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        ({"params": [tw.zeros((2, 3)).T]}, ValueError, "not contiguous"),
+        ({"params": [tw.zeros((3, 2), dtype=tw.int32)]}, TypeError, "floating type, got int32"),
+        ({"grads": [tw.zeros((3,))]}, ValueError, "gradient float32 .3,. does not fit"),
+        ({"grads": [tw.zeros((3, 2), dtype=tw.float64)]}, ValueError, "does not fit parameter"),
+        ({"grads": []}, ValueError, "1 tensors in params, but 0 in grads"),
+        ({"momentum_buffers": [tw.zeros((2, 2))]}, ValueError, "state float32 .2, 2. does not fit"),
+        ({"lr": tw.zeros((2,))}, TypeError, "lr must be a number"),
+        ({"step": tw.zeros((), dtype=tw.bool)}, TypeError, "step must be a number"),
+        ({"lr": 1j}, TypeError, "lr must be a number"),
+        ({"momentum": "much"}, TypeError, "momentum"),
+    ],
+)
+def test_wrong_operands_change_nothing(change, error, text):
+    param, buffer = tw.ones((3, 2)), tw.zeros((3, 2))
+    call = {
+        "params": [param],
+        "grads": [tw.ones((3, 2))],
+        "momentum_buffers": [buffer],
+        "step": 1,
+        "lr": 0.5,
+        "momentum": 0.9,
+    }
+    with pytest.raises(error, match=f"momentum_step: .*{text}"):
+        tw.momentum_step(**{**call, **change})
+    assert param.tolist() == [[1.0, 1.0]] * 3
+    assert buffer.tolist() == [[0.0, 0.0]] * 3
