@@ -5,6 +5,7 @@
 #include "binding/function.h"
 #include "binding/module.h"
 #include "core/autograd/backward.h"
+#include "core/autograd/capture.h"
 #include "core/autograd/mode.h"
 #include "core/base/error.h"
 
@@ -62,8 +63,10 @@ HookHandle add_hook(const Tensor& x, nb::object function,
 }
 
 void zero_grad(const std::vector<Itself>& params) {
-  for (const Tensor& param : params)
+  for (const Tensor& param : params) {
+    if (modes.capture) modes.capture->note_gradient(*param.get());
     if (param->extras) param->extras->grad = Tensor();
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "binding/casters.h"
 #include "binding/dlpack.h"
 #include "binding/function.h"
+#include "core/autograd/capture.h"
 #include "core/autograd/node.h"
 #include "core/base/error.h"
 #include "core/cpu/convert.h"
@@ -165,6 +166,7 @@ Tensor tensor_of_list(PyObject* object, const char* op) {
   char* const first = at(y);
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i].store(dtype, first + i * y.item_bytes(), op);
+  if (modes.capture) modes.capture->note_values(y);
   return y;
 }
 
@@ -241,6 +243,7 @@ template <class M> struct Export {
 };
 
 template <class M> PyObject* export_capsule(const Tensor& x, bool copied, const char* name) {
+  refuse_in_capture("another library gets at the memory");
   auto* out = new Export<M>{{}, x, Lent(x->storage), x.shape(), x.strides()};
   out->managed.tensor = {x.pinned_bytes(),
                          {dlpack::kCpu, 0},
@@ -329,6 +332,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     const bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
     if (!wants_strides && !x.contiguous())
       fail(ErrorKind::buffer, "the tensor is not contiguous; use copy()");
+    refuse_in_capture("another library gets at the memory");
     auto* exported = new BufferExport(x);
     Py_ssize_t* const dims = exported->dims.data();
     for (int i = 0; i < x.rank(); ++i) {
@@ -438,6 +442,7 @@ Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy_arg) {
 PyObject* item_of(const Tensor& x) {
   if (x.count() != 1)
     fail(ErrorKind::value, "item: a tensor of shape ", x.shape(), " is not a single number");
+  refuse_in_capture("item() reads a value");
   const Pinned pinned(x->storage);
   PyObject* number = python_number(x.dtype(), x.pinned_bytes());
   if (!number) throw nb::python_error();
@@ -445,6 +450,7 @@ PyObject* item_of(const Tensor& x) {
 }
 
 PyObject* list_of(const Tensor& x) {
+  refuse_in_capture("tolist() reads values");
   const Pinned pinned(x->storage);
   return list_from(x, 0, x.pinned_bytes());
 }
@@ -469,6 +475,7 @@ Tensor asarray(nb::object source, std::optional<DType> dtype, nb::handle device,
     char* const first = at(y);
     for (std::size_t i = 0; i < elements.size(); ++i)
       element_value(elements[i], "asarray").store(*dtype, first + i * y.item_bytes(), "asarray");
+    if (modes.capture) modes.capture->note_values(y);
     return y;
   }
   if (converts) return astype(x, *dtype);

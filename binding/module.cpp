@@ -30,6 +30,7 @@ NB_MODULE(_core, m) {
   bind_tensor_methods(m);
   bind_tensor_spellings(m);
   bind_autograd(m);
+  bind_capture(m);
   bind_memory(m);
   bind_runtime(m);
   bind_transfer(m);

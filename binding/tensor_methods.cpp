@@ -1,6 +1,7 @@
 // Properties and methods of Tensor that are not on a hot path.
 #include "binding/module.h"
 #include "core/autograd/backward.h"
+#include "core/autograd/capture.h"
 #include "core/base/error.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
@@ -38,6 +39,7 @@ void set_grad(const Itself& x, std::optional<Tensor> grad) {
   if (grad && grad->dtype() != x.dtype())
     fail(ErrorKind::type, "grad of type ", name_of(grad->dtype()), " for a tensor of type ",
          name_of(x.dtype()));
+  if (modes.capture) modes.capture->note_gradient(*x.get());
   x.extras().grad = grad.value_or(Tensor());
 }
 
@@ -76,6 +78,7 @@ void bind_properties() {
   property(
       "data_ptr",
       [](const Itself& x) {
+        refuse_in_capture("data_ptr is asked for");
         x->storage->pin();  // for good: nobody tells when the address is no longer used
         return reinterpret_cast<std::uintptr_t>(x.pinned_bytes());
       },

@@ -7,6 +7,7 @@
 #include <nanobind/stl/shared_ptr.h>
 
 #include "binding/module.h"
+#include "core/autograd/capture.h"
 #include "core/autograd/node.h"
 #include "core/base/error.h"
 #include "core/ops/copy.h"
@@ -83,6 +84,7 @@ std::int64_t bytes_of(const Tensor& x) {
 
 // Refuses what a transfer must not write to, then counts the change.
 void take_target(const Tensor& x, const char* op) {
+  refuse_in_capture("a transfer goes on beside it");
   if (!x.contiguous())
     fail(ErrorKind::value, op, ": the target ", describe(x),
          " is not contiguous; use contiguous()");
@@ -109,6 +111,7 @@ PendingTransfer start_read(nb::object path, const Itself& out, std::int64_t offs
 }
 
 PendingTransfer start_write(nb::object path, const Itself& x, std::int64_t offset, int priority) {
+  refuse_in_capture("a transfer goes on beside it");
   release_finished();
   Held source(contiguous(x));
   Event event =

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/autograd/capture.h"
 #include "core/autograd/planner.h"
 
 namespace tw {
@@ -15,7 +16,9 @@ GradientArithmetic arithmetic;
 constexpr int kFewInputs = 4;
 
 bool unique_memory(const Tensor& g) {
-  return g->references == 1 && g->storage->references == 1 && g.contiguous() && !g->storage->owner;
+  const Storage& storage = *g->storage;
+  const std::uint32_t held = modes.capture && modes.capture->holds(storage);
+  return g->references == 1 && storage.references == 1 + held && g.contiguous() && !storage.owner;
 }
 
 void accumulate(Tensor& into, Tensor g) {
@@ -29,6 +32,7 @@ void accumulate(Tensor& into, Tensor g) {
 }
 
 Tensor run_hooks(const HookList& hooks, Tensor g, const char* op) {
+  refuse_in_capture("a hook runs");
   if (DryRun* dry = DryRun::running()) {
     dry->expose(g);
     return g;
@@ -181,6 +185,8 @@ class Walk {
   void add_to(const Tensor& leaf, Tensor g) {
     if (capturing_) return collect(leaf.get(), g);
     if (dry_ && is_added_in_place(*leaf.get(), g)) return;
+    if (modes.capture) [[unlikely]]
+      modes.capture->note_gradient(*leaf.get());
     const LockKept kept;  // passes of several threads may end in one leaf
     Tensor& into = grad_of(*leaf.get());
     if (into || options_.create_graph || unique_memory(g)) return accumulate(into, std::move(g));
@@ -316,6 +322,7 @@ ArenaPlan plan_walk(const std::vector<Tensor>& roots, const std::vector<Tensor>&
 std::vector<Tensor> run_walk(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
                              const std::vector<Tensor>* inputs, BackwardOptions options) {
   if (!options.plan) return walk_once(roots, seeds, inputs, options, nullptr);
+  refuse_in_capture("it plans a backward pass");
   if (options.create_graph)
     fail(ErrorKind::value,
          "backward: plan=True with create_graph=True: gradients that are part of a graph outlive "
@@ -384,6 +391,7 @@ void retain_grad(const Tensor& x) {
 }
 
 Tensor apply_forward_hooks(const Tensor& x) {
+  refuse_in_capture("a hook runs");
   // An op on the value within its own hook takes it as it is.
   static thread_local std::vector<const TensorHeader*> running;
   if (std::find(running.begin(), running.end(), x.get()) != running.end()) return x;

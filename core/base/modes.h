@@ -7,6 +7,7 @@
 namespace tw {
 
 class BlockSource;
+class Capture;
 class CheckpointFrame;
 class DryRun;
 class Observers;
@@ -15,8 +16,9 @@ struct Device;
 
 // Each floor changes its own part; this one only knows the names.
 struct Modes {
-  bool grad = true;   // ops record themselves
-  bool plain = true;  // no observer, no device but the CPU, no dry run: one load on the eager path
+  bool grad = true;  // ops record themselves
+  bool plain =
+      true;  // no observer, device but the CPU, dry run, capture: one load on the eager path
   bool unlocks = true;                    // long kernels run without the frontend's lock
   const Choice* choice = nullptr;         // instruction set and forced kernels; null: the defaults
   const Device* device = nullptr;         // null: the CPU
@@ -24,9 +26,10 @@ struct Modes {
   DryRun* dry_run = nullptr;              // while it lives, kernels are not run
   BlockSource* source = nullptr;          // of new storages; null: the default pool
   CheckpointFrame* checkpoint = nullptr;  // keeps what is saved
+  Capture* capture = nullptr;             // records calls
 
   // To be called after a change of what it sums up.
-  void update_plain() { plain = !observers && !device && !dry_run; }
+  void update_plain() { plain = !observers && !device && !dry_run && !capture; }
 };
 
 // Read by every eager op: a fixed offset from the thread's pointer, without a check for first use.

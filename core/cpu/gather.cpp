@@ -169,6 +169,40 @@ void run_scatter(const void* problem) {
   scatter_rows(p.dtype, p.rows, p.row_count, p.x, offsets_of(p).data(), p.y);
 }
 
+struct IndexProblem {
+  int64_t count, extent, axis;
+  bool is_uint64;
+  const int64_t* x;
+  int64_t* y;
+};
+void set_up_indices(const Call& call, void* problem) {
+  const Words& w = call.words;
+  *static_cast<IndexProblem*>(problem) = {call.in[0].count, w[0],    w[1],
+                                          w.flag(2),        nullptr, nullptr};
+}
+void bind_indices(void* problem, void* const* at) {
+  IndexProblem& p = *static_cast<IndexProblem*>(problem);
+  p.x = static_cast<const int64_t*>(at[0]);
+  p.y = static_cast<int64_t*>(at[1]);
+}
+[[noreturn]] void fail_index(const IndexProblem& p, int64_t index) {
+  const std::string shown =
+      p.is_uint64 ? std::to_string(static_cast<std::uint64_t>(index)) : std::to_string(index);
+  if (p.axis == kNone)
+    fail(ErrorKind::index, "one_hot: index ", shown, " is out of range for ", p.extent, " classes");
+  fail(ErrorKind::index, "index: ", shown, " is out of range for axis ", p.axis, " with size ",
+       p.extent);
+}
+void run_indices(const void* problem) {
+  const auto& p = *static_cast<const IndexProblem*>(problem);
+  const int64_t low = p.is_uint64 || p.axis == kNone ? 0 : -p.extent;
+  for (int64_t i = 0; i < p.count; ++i) {
+    const int64_t index = p.x[i];
+    if (index < low || index >= p.extent) fail_index(p, index);
+    p.y[i] = index < 0 ? index + p.extent : index;
+  }
+}
+
 // Rows must be contiguous behind the indexed axes.
 std::uint32_t copies_of_gather(const Call& call) {
   const Meta& x = call.in[0];
@@ -188,6 +222,8 @@ const char* refuses_half(const Call& call) {
 }  // namespace
 
 void register_gather_kernels() {
+  add_kernel<IndexProblem>("checked_indices", "one after the other", nullptr, set_up_indices,
+                           bind_indices, nullptr, run_indices, 1);
   add_kernel<RowsProblem>("gather_rows", "whole rows, shared between threads", nullptr,
                           set_up_gather, bind_rows, nullptr, run_gather, 0, "rows")
       .copies = copies_of_gather;

@@ -59,10 +59,10 @@ void run_staged(UpdateTable::Loop loop, const double* factors, const ParameterSl
 // What the kernels run on; the slices of the parameters lie behind it.
 struct Problem {
   int row, count;
-  DType types[2];  // of step and lr
-  const void* numbers[2];
-  int words;
-  Word word[8];
+  DType types[2] = {};  // of step and lr
+  const void* numbers[2] = {};
+  int words = 0;
+  Word word[8] = {};
   ParameterSlice* slices() { return reinterpret_cast<ParameterSlice*>(this + 1); }
   const ParameterSlice* slices() const { return reinterpret_cast<const ParameterSlice*>(this + 1); }
 };

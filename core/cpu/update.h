@@ -22,9 +22,9 @@ inline constexpr int kUpdateOps =
 struct ParameterSlice {
   DType dtype;  // of the parameter and its gradient, any floating one
   std::int64_t n;
-  void* param;
-  const void* grad;
-  void* states[2];
+  void* param = nullptr;
+  const void* grad = nullptr;
+  void* states[2] = {};
 };
 
 inline constexpr int kMaxFactors = 8;

@@ -5,6 +5,7 @@
 #include <new>
 #include <type_traits>
 
+#include "core/autograd/capture.h"
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
 #include "core/ops/copy.h"
@@ -129,14 +130,8 @@ struct NumberSlot {
   alignas(8) char bytes[16];
 };
 
-void run_kernel(const Lowering& lowering, const Kernel& kernel, const void* problem) {
-  lowering.run ? lowering.run(kernel, problem) : kernel.run(problem);
-}
-
-// Memory for a problem that is larger than most.
-char* more_than_few(const Lowering& lowering, const Call& call) {
-  const std::uint32_t bytes = lowering.bytes ? lowering.bytes(call) : 0;
-  return bytes > kMaxProblemBytes ? new char[bytes] : nullptr;
+std::uint32_t problem_bytes(const Lowering& lowering, const Call& call) {
+  return lowering.bytes ? lowering.bytes(call) : lowering.problem_bytes;
 }
 
 // Runs the kernel that is chosen for a call whose operands are as its lowering wants them. Null
@@ -145,8 +140,12 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
                  const Result* results, Tensor* out) {
   const Lowering& lowering = *kernels.lowering;
   alignas(16) char few_bytes[kMaxProblemBytes];
-  const std::unique_ptr<char[]> more_bytes(more_than_few(lowering, call));
-  char* const problem = more_bytes ? more_bytes.get() : few_bytes;
+  std::unique_ptr<char[]> more_bytes;
+  char* problem = few_bytes;
+  if (lowering.bytes && lowering.bytes(call) > kMaxProblemBytes) [[unlikely]] {
+    more_bytes.reset(new char[lowering.bytes(call)]);
+    problem = more_bytes.get();
+  }
   Few<NumberSlot> slots(call.inputs);
   Few<void*> addresses(call.inputs + op.results);
   for (int i = 0; i < call.inputs; ++i) {
@@ -173,11 +172,12 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
     if (elements <= kFewElements) [[likely]]
       return run_kernel(lowering, kernel, problem);
   }
-  const Estimate estimate = estimate_of(op, call);
-  // The lock is given away by work: 20 us are as many bytes, or 100 times as many operations.
-  Unlocked unlocked(estimate.flops > 2e6 ? 2 * kUnlockedBytes : 0);
-  dispatch(
-      estimate.flops, estimate.bytes, [&] { run_kernel(lowering, kernel, problem); },
+  const PreparedCall prepared = {&op, &lowering, &kernel, estimate_of(op, call)};
+  if (modes.capture) [[unlikely]]
+    modes.capture->note(prepared, problem, problem_bytes(lowering, call), call, in, out,
+                        addresses.data());
+  run_prepared(
+      prepared.estimate, [&] { run_kernel(lowering, kernel, problem); },
       [&](Observation& seen) {
         seen.op = op.name;
         seen.kernel = kernel.name;

@@ -2,6 +2,7 @@
 #include "core/ops/copy.h"
 
 #include "core/autograd/backward.h"
+#include "core/autograd/capture.h"
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
@@ -93,6 +94,7 @@ Tensor contiguous(const Tensor& x) { return x.contiguous() ? x : copy(x); }
 
 Tensor with_truth_values(const Tensor& x) {
   if (x.count() == 0) return x;
+  refuse_in_capture("memory of other libraries is checked");
   const GradModeGuard off(false);
   const Tensor bytes =
       Tensor::over(x->storage, x->offset_bytes, x.shape(), x.strides(), DType::uint8);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/autograd/capture.h"
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
@@ -14,7 +15,6 @@
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
-#include "core/runtime/profile.h"
 #include "core/tensor/access.h"
 
 namespace tw {
@@ -41,6 +41,14 @@ std::int64_t resolve_integer(std::int64_t i, std::int64_t extent, int axis) {
   if (i < -extent || i >= extent)
     fail(ErrorKind::index, "index: ", i, " is out of range for axis ", axis, " with size ", extent);
   return i < 0 ? i + extent : i;
+}
+
+// Indices in int64, from 0 to extent - 1: negative ones are counted from the end of the axis; where
+// there is none, they are classes.
+Tensor checked_indices(const Tensor& indices, std::int64_t extent, Word axis) {
+  const bool is_uint64 = indices.dtype() == DType::uint64;  // beyond int64 they look negative
+  return apply(kCheckedIndices, {astype(indices, DType::int64)},
+               WordList(3).set(0, extent).set(1, axis).set(2, is_uint64));
 }
 
 // What an index comes down to: ranges for every axis of x, then dropped and new axes, then arrays.
@@ -128,17 +136,7 @@ class Planner {
   }
   // Checked, negative indices counted from the end.
   Tensor wrap(const Tensor& indices) const {
-    const Tensor y = copy(astype(indices, DType::int64));
-    const bool wraps = indices.dtype() == DType::uint64;  // beyond int64 they would look negative
-    Access at;
-    std::int64_t* const p = at.as<std::int64_t>(y);
-    for (std::int64_t i = 0; i < y.count(); ++i) {
-      if (wraps && p[i] < 0)
-        fail(ErrorKind::index, "index: ", static_cast<std::uint64_t>(p[i]),
-             " is out of range for axis ", axis_, " with size ", x_.size(axis_));
-      p[i] = resolve_integer(p[i], x_.size(axis_), axis_);
-    }
-    return y;
+    return checked_indices(indices, x_.size(axis_), axis_);
   }
 
   const Tensor& x_;
@@ -163,17 +161,6 @@ Shape index_shape(const std::vector<Tensor>& arrays) {
   Shape shape;
   for (const Tensor& a : arrays) shape = broadcast_shapes(shape, a.shape(), "index");
   return shape;
-}
-
-Shape rest_of(const Tensor& x, std::size_t indexed) {
-  Shape rest;
-  for (int i = static_cast<int>(indexed); i < x.rank(); ++i) rest.push_back(x.size(i));
-  return rest;
-}
-
-Shape joined(Shape a, const Shape& b) {
-  for (std::int64_t extent : b) a.push_back(extent);
-  return a;
 }
 
 std::vector<Operand> with_arrays(std::initializer_list<Tensor> first,
@@ -422,6 +409,15 @@ constexpr OpRecord kScatterRows = {
     .help = "Writes rows at indices of the target; of repeated ones the last stays.",
     .infer = infer_scatter,
     .estimate = estimate_rows};
+constexpr OpRecord kCheckedIndices = {
+    .name = "checked_indices",
+    .signature = "(indices: Tensor, extent: int, axis: int | None, is_uint64: bool) -> Tensor",
+    .help = "Indices within the extent of an axis.",
+    .flags = kConstant,
+    .infer = [](Call&, Result* results) {
+      results[0].like = 0;
+      results[0].dtype = DType::int64;
+    }};
 constexpr OpRecord kTake = {
     .name = "take",
     .signature = "(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor",
@@ -440,6 +436,7 @@ constexpr OpRecord kTake = {
 std::vector<Tensor> nonzero(const Tensor& x_in) {
   if (x_in.rank() == 0)
     fail(ErrorKind::value, "nonzero: a 0-d tensor has no positions; use reshape((1,)) first");
+  refuse_in_capture("nonzero's results are as long as the values say");
   const Tensor x = contiguous(is_bool(x_in.dtype()) ? x_in : not_equal(x_in, 0));
   Access access;
   const bool* const p = access.as<bool>(x);
@@ -465,15 +462,7 @@ Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype) {
   if (!is_integer(indices.dtype()))
     fail(ErrorKind::type, "one_hot: indices must be integers, got ", name_of(indices.dtype()));
   if (classes < 0) fail(ErrorKind::value, "one_hot: num_classes is negative: ", classes);
-  const Tensor wide = contiguous(astype(indices, DType::int64));
-  Access at;
-  const std::int64_t* const p = at.as<std::int64_t>(wide);
-  launch([&] {
-    for (std::int64_t i = 0; i < wide.count(); ++i)
-      if (p[i] < 0 || p[i] >= classes)
-        fail(ErrorKind::index, "one_hot: index ", p[i], " is out of range for ", classes,
-             " classes");
-  });
+  const Tensor wide = checked_indices(indices, classes, kNone);
   const Tensor places = arange(0, Scalar(classes), 1, DType::int64);
   return astype(equal(expand_dims(wide, -1), places), dtype);
 }

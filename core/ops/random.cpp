@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "core/autograd/capture.h"
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
@@ -44,6 +45,7 @@ DrawLog::Draw DrawScope::take(DrawScope* scope, Generator& generator, std::int64
 
 DrawLog::Draw DrawScope::next(Generator& generator, std::int64_t words) {
   if (mode_ == Mode::repeat) {
+    refuse_in_capture("a checkpoint draws its random numbers again");
     if (at_ >= log_.draws.size() || log_.draws[at_].words != words)
       fail(ErrorKind::runtime,
            "checkpoint: the function is not deterministic: run again, it drew other random "
@@ -106,6 +108,7 @@ constexpr Lowering kDrawLowering = {
     (register_kernel(&kDrawKernel), register_lowering(&kDrawLowering), true);
 
 Tensor draw(Generator& generator, std::int64_t words) {
+  if (&generator != &default_generator()) refuse_in_capture("a generator of one's own is used");
   return apply(kDraw, {}, WordList(2).set(0, reinterpret_cast<Word>(&generator)).set(1, words));
 }
 

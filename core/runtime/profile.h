@@ -1,5 +1,5 @@
 // The end of a launch: on the thread's device, without the frontend's lock where the work is long;
-// while somebody observes, each `dispatch` leaves an observation of what ran.
+// while somebody observes, an observation of what ran is left.
 #pragma once
 #include <chrono>
 #include <type_traits>
@@ -8,6 +8,7 @@
 #include "core/memory/events.h"
 #include "core/runtime/device.h"
 #include "core/runtime/observer.h"
+#include "core/runtime/op.h"
 
 namespace tw {
 
@@ -19,13 +20,12 @@ struct FrontendLock {
 };
 extern FrontendLock frontend_lock;
 
-// Giving the lock away costs about 50 ns: worth it from about 20 us of work.
-inline constexpr std::size_t kUnlockedBytes = 1'000'000;
-
+// Giving the lock away costs about 50 ns: worth it from about 20 us of work, which are 1 MB, or
+// twice as many operations.
 class Unlocked {
  public:
-  explicit Unlocked(double work_bytes)
-      : state_(work_bytes > kUnlockedBytes && modes.unlocks && frontend_lock.release
+  explicit Unlocked(const Estimate& work)
+      : state_((work.bytes > 1e6 || work.flops > 2e6) && modes.unlocks && frontend_lock.release
                    ? frontend_lock.release()
                    : nullptr) {}
   ~Unlocked() {
@@ -50,37 +50,28 @@ class LockKept {
   const bool before_;
 };
 
-// Runs `run()` on this thread's device without a record of its own: memory set to a constant, rows
-// moved. Whatever touches a tensor's memory in a gradient goes through here or through dispatch.
-template <class Run> inline void launch(Run&& run) {
-  if (modes.dry_run) return;
-  if (!modes.device) return run();
-  active_device().launch([](void* f) { (*static_cast<std::remove_reference_t<Run>*>(f))(); },
-                         const_cast<void*>(static_cast<const void*>(&run)));
-  active_device().synchronize();
-}
-
 // Runs `run()` as the computation of one op. `describe(observation)` fills in the record's texts
 // and is called only while somebody observes.
 template <class Run, class Describe>
-inline void dispatch(double flops, double bytes, Run&& run, Describe&& describe) {
-  if (modes.plain && !logs_memory()) [[likely]] {
-    const Unlocked unlocked(bytes);
-    run();
-    return;
-  }
-  if (!modes.observers && !logs_memory()) {
-    const Unlocked unlocked(bytes);
-    return launch(run);
-  }
+inline void run_prepared(const Estimate& estimate, Run&& run, Describe&& describe) {
+  const Unlocked unlocked(estimate);
+  if (modes.plain && !logs_memory()) [[likely]]
+    return run();
+  const auto launch = [&] {
+    if (modes.dry_run) return;
+    if (!modes.device) return static_cast<void>(run());
+    active_device().launch([](void* f) { (*static_cast<std::remove_reference_t<Run>*>(f))(); },
+                           const_cast<void*>(static_cast<const void*>(&run)));
+    active_device().synchronize();
+  };
+  if (!modes.observers && !logs_memory()) return launch();
   Observation seen;
-  seen.flops = flops;
-  seen.bytes = bytes;
+  seen.flops = estimate.flops;
+  seen.bytes = estimate.bytes;
   describe(seen);
   if (logs_memory()) note_op(seen.op);
-  const Unlocked unlocked(bytes);
   const auto start = std::chrono::steady_clock::now();
-  launch(run);
+  launch();
   const auto stop = std::chrono::steady_clock::now();
   seen.ns = std::chrono::duration<double, std::nano>(stop - start).count();
   if (modes.observers) tell_observers(seen);

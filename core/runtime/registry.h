@@ -86,6 +86,9 @@ inline const Kernel& choose_kernel(const OpKernels* op, const void* problem) {
   const bool free = !modes.choice && !op->forced.load(std::memory_order_relaxed);
   return free && op->only ? *op->only : choose_among(op, problem);
 }
+inline void run_kernel(const Lowering& lowering, const Kernel& kernel, const void* problem) {
+  lowering.run ? lowering.run(kernel, problem) : kernel.run(problem);
+}
 // The kernel in force, having accepted the problem; null for a free choice.
 const Kernel* choose_forced(const OpKernels* op, const void* problem);
 // The cheapest estimate among those that accept, whatever is forced.

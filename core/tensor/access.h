@@ -20,9 +20,9 @@ class Access {
   Access& operator=(const Access&) = delete;
 
   // The first element of `x`.
-  char* operator()(const Tensor& x) {
-    Storage& storage = *x->storage;
-    return static_cast<char*>(storage.block ? pin(storage) : storage.data) + x->offset_bytes;
+  char* operator()(const Tensor& x) { return start_of(*x->storage) + x->offset_bytes; }
+  char* start_of(Storage& storage) {
+    return static_cast<char*>(storage.block ? pin(storage) : storage.data);
   }
   template <class T> T* as(const Tensor& x) { return reinterpret_cast<T*>((*this)(x)); }
 

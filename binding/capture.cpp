@@ -1,0 +1,69 @@
+// Recorded calls, in the private interface: tests and tools use it.
+#include <nanobind/stl/vector.h>
+
+#include "binding/casters.h"
+#include "binding/module.h"
+#include "core/autograd/capture.h"
+#include "core/base/error.h"
+#include "core/runtime/registry.h"
+
+namespace tw::binding {
+
+using namespace nb::literals;
+
+namespace {
+
+std::vector<Tensor> tensors_of(nb::handle result) {
+  std::vector<Tensor> outputs;
+  if (result.is_none()) return outputs;
+  if (is_tensor(result.ptr()))
+    outputs.push_back(raw_tensor(result.ptr()));
+  else if (!read_targets(result.ptr(), outputs))
+    fail(ErrorKind::type, "capture: the function must return tensors, a sequence of them or None");
+  return outputs;
+}
+
+// Calls function(*inputs) and records what this thread runs meanwhile.
+Captured* capture(nb::callable function, const std::vector<Itself>& inputs) {
+  nb::list arguments;
+  for (const Tensor& x : inputs) arguments.append(nb::steal(wrap(x)));
+  Capture recording(std::vector<Tensor>(inputs.begin(), inputs.end()));
+  const nb::object result = function(*arguments);
+  return recording.finish(tensors_of(result)).release();
+}
+
+nb::list calls_of(const Captured& captured) {
+  nb::list calls;
+  for (const PreparedCall& call : captured.calls())
+    calls.append(nb::make_tuple(call.op->name, call.kernel->name));
+  return calls;
+}
+
+nb::dict figures_of(const Captured& captured) {
+  const CaptureFigures& figures = captured.figures();
+  nb::dict out;
+  out["calls"] = figures.calls;
+  out["buffers"] = figures.buffers;
+  out["arena_bytes"] = figures.arena_bytes;
+  out["sum_bytes"] = figures.sum_bytes;
+  out["lower_bound_bytes"] = figures.lower_bound_bytes;
+  return out;
+}
+
+}  // namespace
+
+void bind_capture(nb::module_& m) {
+  nb::class_<Captured>(m, "_Captured", "Recorded calls that run again on other inputs.")
+      .def(
+          "replay",
+          [](Captured& captured, const std::vector<Itself>& inputs) {
+            return captured.replay(std::vector<Tensor>(inputs.begin(), inputs.end()));
+          },
+          "inputs"_a, "What the recorded function would return for these inputs.")
+      .def("calls", calls_of, "Names of the ops and their kernels, in order.")
+      .def("figures", figures_of, "Sizes, in bytes and counts.");
+  m.def("_capture", capture, nb::rv_policy::take_ownership, "function"_a, "inputs"_a,
+        "Calls function(*inputs) and records what ops it runs.");
+}
+
+}  // namespace tw::binding

@@ -1,0 +1,144 @@
+// A recorder of calls, and what runs them again: without the frontend, without choosing kernels,
+// and with no new memory but that of the results.
+#pragma once
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/memory/arena.h"
+#include "core/runtime/op.h"
+#include "core/tensor/access.h"
+#include "core/tensor/operand.h"
+
+namespace tw {
+
+// A call whose kernel is chosen and whose problem is set up.
+struct PreparedCall {
+  const OpRecord* op;
+  const Lowering* lowering;
+  const Kernel* kernel;
+  Estimate estimate;
+};
+
+struct CaptureFigures {
+  std::size_t calls = 0, buffers = 0;
+  std::size_t arena_bytes = 0;        // of memory that one replay leaves to the next
+  std::size_t sum_bytes = 0;          // what it would be if nothing were used twice
+  std::size_t lower_bound_bytes = 0;  // most of it in use at one time
+};
+
+// What was recorded. Tensors that were there before the recording (parameters, states of an
+// optimizer, a learning rate of no dimensions) are read and written where they are; numbers of the
+// caller's program are what they were.
+class Captured {
+ public:
+  // Runs all calls on other inputs, of the shapes, types and strides of the recording, and returns
+  // what the recorded function returned, in memory of its own and outside the graph. Gradients that
+  // the recording left in leaves are set anew. Raises ValueError for inputs that do not fit,
+  // RuntimeError where a gradient that is added to is no longer where it was, and what kernels
+  // raise: as in the recorded function, in-place changes before that have happened then.
+  std::vector<Tensor> replay(const std::vector<Tensor>& inputs);
+  const std::vector<PreparedCall>& calls() const { return calls_; }
+  const CaptureFigures& figures() const { return figures_; }
+
+ private:
+  friend class Capture;
+
+  // Memory by what becomes of it in a replay: that of an input; the very memory of the recording;
+  // fresh; a part of the arena.
+  enum class Role : std::uint8_t { input, kept, result, temporary };
+  struct Buffer {
+    Role role;
+    bool written = false;
+    std::size_t bytes = 0;
+    int input = -1;
+    Ref<Storage> kept = {};
+    std::size_t offset = 0;  // in the arena
+  };
+  // Of an operand: bytes from the start of its buffer. Numbers lie in a list of their own.
+  static constexpr int kNumber = -1, kAbsent = -2;
+  struct Place {
+    int buffer;
+    std::int64_t offset;
+  };
+  // A tensor over a buffer.
+  struct Layout {
+    Place at = {kAbsent, 0};
+    Shape shape;
+    Strides strides;
+    DType dtype = DType::float32;
+  };
+  struct LeafGradient {
+    Tensor leaf;
+    int input = -1;          // the leaf is this input
+    int added_to = kAbsent;  // the buffer of the gradient that was there before
+    bool assigned = false;   // the recording left another one, `left`, or none
+    Layout left;
+  };
+  struct alignas(16) Bytes16 {
+    char bytes[16];
+  };
+  struct Unit {  // where the parts of a call start
+    std::size_t problem, places, count;
+  };
+
+  void check(const std::vector<Tensor>& inputs) const;
+  void run(const std::vector<Tensor>& inputs, const std::vector<Ref<Storage>>& storages);
+  Tensor over(const Layout& layout, const std::vector<Tensor>& inputs,
+              const std::vector<Ref<Storage>>& storages) const;
+
+  std::vector<PreparedCall> calls_;
+  std::vector<Unit> units_;
+  std::vector<Bytes16> problems_, numbers_;
+  std::vector<Place> places_;
+  std::vector<Buffer> buffers_;
+  std::vector<Layout> inputs_, outputs_;
+  std::vector<LeafGradient> gradients_;
+  Ref<Storage> arena_;
+  const Choice* choice_ = nullptr;  // of kernels, in force while they were recorded
+  CaptureFigures figures_;
+  bool running_ = false;
+};
+
+// Records what this thread calls while it lives. Calls run as they would without it. What replays
+// could not repeat is refused with a RuntimeError: reading values in the frontend, hooks, planned
+// backward passes, pools of memory entered inside, generators other than the default one.
+class Capture {
+ public:
+  explicit Capture(std::vector<Tensor> inputs);
+  ~Capture();
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  // `addresses`: of numbers among the inputs. Operands that the op writes to are results, or
+  // marked in its signature.
+  void note(const PreparedCall& call, const void* problem, std::size_t problem_bytes,
+            const Call& described, const Operand* in, const Tensor* out, void* const* addresses);
+  // What the frontend has just written to fresh memory.
+  void note_values(const Tensor& x) { buffer_of(x, false, "a constant"); }
+  // Before a leaf's gradient changes.
+  void note_gradient(TensorHeader& leaf);
+  // Whether it holds a reference to memory that was there before.
+  bool holds(const Storage& storage) const { return kept_.contains(&storage); }
+  // Ends the recording.
+  std::unique_ptr<Captured> finish(const std::vector<Tensor>& outputs);
+
+ private:
+  class Source;
+  int buffer_of(const Tensor& x, bool written, const char* op);
+  int known_buffer_of(const Tensor& x, bool written, const char* op);
+  Captured::Layout layout_of(const Tensor& x, const char* op);
+  void leave();
+
+  std::unique_ptr<Captured> out_;
+  std::vector<Tensor> inputs_;
+  std::unordered_map<const Storage*, int> kept_;  // buffers of what was there before
+  std::vector<const Storage*> gradients_before_;  // of leaves, as in out_->gradients_
+  Source* source_;
+  BlockSource* source_before_;
+};
+
+// Raises RuntimeError while this thread records.
+void refuse_in_capture(const char* what);
+
+}  // namespace tw
