@@ -210,7 +210,7 @@ def test_kernels_are_those_of_the_recording():
     with tw.explain() as report, tw.kernels.use(matmul="naive"):
         (y,) = step.replay([x])
     assert bits(y) == bits(expected)
-    assert [(record.op, record.kernel) for record in report.records] == [("matmul", "tiled")]
+    assert [(record.op, record.kernel) for record in report] == [("matmul", "tiled")]
 
 
 def test_under_a_quota(tmp_path):

@@ -115,6 +115,16 @@ class TransferEvent:
     def wait(self, timeout: float | None=None) -> None:
         """Returns when the transfer has completed; timeout in seconds."""
 
+class _Captured:
+    """Recorded calls that run again on other inputs."""
+
+    def calls(self) -> list[dict[str, Any]]:
+        """Names of the ops and their kernels, in order."""
+    def figures(self) -> dict[str, int]:
+        """Sizes, in bytes and counts."""
+    def replay(self, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
+        """What the recorded function would return for these inputs."""
+
 class _Ledger:
     """The native ledger, as tilewright.memory.reference."""
 
@@ -735,6 +745,8 @@ def _allocate(nbytes: int, zero: _Bool=False) -> Block:
     """A block of the pool in force; with zero=True its bytes are 0, else unspecified."""
 def _as_bytes(x: Tensor) -> Tensor:
     """The memory of a row-major tensor of any dtype as uint8."""
+def _capture(function: Callable, inputs: Sequence[Tensor]) -> _Captured:
+    """Calls function(*inputs) and records what ops it runs."""
 def _checkpoint(function: object, inputs: list[Any]) -> Any: ...
 def _current_task() -> object:
     """The task that this thread runs, or None."""

@@ -1,0 +1,199 @@
+"""What holds for every op, because it is a record: walks the list, so that the next op is covered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+import pytest
+from cases import RECORDS, arrays
+from cases.check import tensors
+from cases.record import OpCase
+
+import tilewright as tw
+from tilewright import _core
+from tilewright.memory import Pool
+
+DIFFERENTIABLE = [case for case in RECORDS if case.differentiable]
+# Ops without operands to vary: names by a call that gives the same result each time.
+MADE = {
+    "arange": lambda: tw.arange(2, 9, 3),
+    "bernoulli": lambda: tw.bernoulli(0.3, (50,)),
+    "empty": lambda: tw.empty((0, 3)),
+    "eye": lambda: tw.eye(4, 5, k=1),
+    "full": lambda: tw.full((3, 2), 2.5),
+    "linspace": lambda: tw.linspace(0.0, 1.0, 7),
+    "normal": lambda: tw.normal(1.0, 2.0, (50,)),
+    "ones": lambda: tw.ones((3,)),
+    "rand": lambda: tw.rand((50,)),
+    "randint": lambda: tw.randint(0, 9, (50,)),
+    "randn": lambda: tw.randn((50,)),
+    "randperm": lambda: tw.randperm(50),
+    "uniform": lambda: tw.uniform(-1.0, 1.0, (50,)),
+    "zeros": lambda: tw.zeros((3, 1)),
+}
+# Results like their operand.
+LIKE = {
+    "copy": tw.Tensor.copy,
+    "dropout": lambda x: tw.dropout(x, 0.3),
+    "empty_like": lambda x: tw.empty_like(x) * 0,
+    "full_like": lambda x: tw.full_like(x, 3),
+    "ones_like": tw.ones_like,
+    "zeros_like": tw.zeros_like,
+}
+ELSEWHERE = "adagrad_step adam_step momentum_step nesterov_step sgd_step"  # test_updates.py
+
+
+def per(cases):
+    return pytest.mark.parametrize("case", cases, ids=str)
+
+
+def bits(x: tw.Tensor) -> bytes:
+    return arrays.array(x.detach()).tobytes()
+
+
+def uses(case: OpCase, seed: int) -> Iterator[tuple[list[tw.Tensor], dict]]:
+    """Operands of the op's first dtype with options that fit them; the shapes are the seeds'."""
+    dtype = next(iter(case.tolerance))
+    for args in case.arguments(np.random.default_rng(seed), dtype):
+        for options in case.variants:
+            if isinstance(options.get("axis"), int) and args[0].ndim == 0:
+                continue
+            yield tensors(args, dtype), dict(options)
+
+
+def smooth_uses(case: OpCase) -> Iterator[tuple[list, dict]]:
+    for options in case.variants:
+        for args in case.smooth(np.random.default_rng(3)):
+            made = [tw.asarray(a, copy=True) if isinstance(a, np.ndarray) else a for a in args]
+            yield made, dict(options)
+
+
+def gradients(case: OpCase, args: list, options: dict, wanted) -> list[tw.Tensor]:
+    """Of the sum of squares, by the operands at the places `wanted`."""
+    args = [x.detach() if isinstance(x, tw.Tensor) else x for x in args]
+    leaves = [args[i].requires_grad_() for i in wanted]
+    y = case.call(*args, **options)
+    return list(tw.grad((y * y).sum(), leaves))
+
+
+def test_every_function_is_under_the_laws() -> None:
+    functions = {op["name"] for op in _core._op_records() if op["function"] or op["method"]}
+    covered = {case.name for case in RECORDS} | set(MADE) | set(LIKE) | set(ELSEWHERE.split())
+    assert functions <= covered
+
+
+# ---- calls can be replayed ----
+
+
+@per(RECORDS)
+def test_replays_give_the_bits_of_eager(case: OpCase) -> None:
+    for (first, options), (others, _) in zip(uses(case, 1), uses(case, 2), strict=True):
+        captured = _core._capture(lambda *x, o=options: case.call(*x, **o), first)
+        (early,) = captured.replay(first)
+        expected = bits(case.call(*first, **options))
+        assert bits(early) == expected
+        assert bits(captured.replay(others)[0]) == bits(case.call(*others, **options))
+        assert bits(early) == expected
+
+
+@per(DIFFERENTIABLE)
+def test_replays_of_gradients_give_the_bits_of_eager(case: OpCase) -> None:
+    for args, options in smooth_uses(case):
+        places = [i for i, x in enumerate(args) if isinstance(x, tw.Tensor)]
+
+        def run(*given, args=args, options=options, places=places):
+            full = list(args)
+            for i, x in zip(places, given, strict=True):
+                full[i] = x
+            return gradients(case, full, options, case.differentiable)
+
+        given = [args[i] for i in places]
+        captured = _core._capture(run, given)
+        # Other values at which the op is smooth: where they were, in another order.
+        others = [x[::-1].copy() if x.ndim == 1 and x.dtype == tw.float64 else x for x in given]
+        for operands in (given, others):
+            for got, want in zip(captured.replay(operands), run(*operands), strict=True):
+                assert bits(got) == bits(want)
+
+
+@pytest.mark.parametrize("name", [*MADE, *LIKE])
+def test_replays_make_and_draw_what_eager_does(name: str) -> None:
+    call = MADE.get(name) or LIKE[name]
+    inputs = [] if name in MADE else [tw.arange(20, dtype=tw.float32)]
+    captured = _core._capture(call, inputs)
+    tw.manual_seed(4)
+    expected = [bits(call(*inputs)) for _ in range(2)]
+    tw.manual_seed(4)
+    assert [bits(captured.replay(inputs)[0]) for _ in range(2)] == expected
+
+
+# ---- what is inferred is what runs; a device that computes nothing ----
+
+
+@per(RECORDS)
+def test_the_null_device_infers_without_touching_data(case: OpCase) -> None:
+    for args, options in uses(case, 1):
+        expected = case.call(*args, **options)
+        before = [bits(x) for x in args]
+        _core.set_device("null")
+        try:
+            y = case.call(*args, **options)
+        finally:
+            _core.set_device("cpu")
+        assert (y.shape, y.dtype, y.strides) == (expected.shape, expected.dtype, expected.strides)
+        assert [bits(x) for x in args] == before
+
+
+# ---- memory ----
+
+
+@per(RECORDS)
+def test_a_quota_that_holds_the_op_alone(case: OpCase, tmp_path) -> None:
+    for args, options in uses(case, 1):
+        expected = bits(case.call(*args, **options))
+        with Pool() as free:
+            inside = [x.copy() for x in args]
+            case.call(*inside, **options)
+        peak = free.stats()["peak_live_bytes"]
+        with Pool(quota_bytes=max(peak, 4096), spill_dir=tmp_path):
+            inside = [x.copy() for x in args]
+            assert bits(case.call(*inside, **options)) == expected
+
+
+@per(DIFFERENTIABLE)
+def test_gradients_under_checkpoint_and_with_hooks(case: OpCase) -> None:
+    for args, options in smooth_uses(case):
+        expected = [bits(g) for g in gradients(case, args, options, case.differentiable)]
+        leaves = [args[i].detach().requires_grad_() for i in case.differentiable]
+        full = list(args)
+        for i, leaf in zip(case.differentiable, leaves, strict=True):
+            full[i] = leaf
+            leaf.register_hook(lambda g: None)
+        y = tw.checkpoint(lambda *x, o=options: case.call(*x, **o), *full)
+        y.register_hook(lambda g: None)
+        got = tw.grad((y * y).sum(), leaves)
+        assert [bits(g) for g in got] == expected
+
+
+# ---- gradients ----
+
+
+@per([case for case in DIFFERENTIABLE if len(case.differentiable) > 1])
+def test_gradients_of_some_operands_are_those_of_all(case: OpCase) -> None:
+    places = case.differentiable
+    for args, options in smooth_uses(case):
+        every = dict(zip(places, gradients(case, args, options, places), strict=True))
+        for count in range(1, len(places)):
+            for wanted in combinations(places, count):
+                got = gradients(case, args, options, wanted)
+                assert [bits(g) for g in got] == [bits(every[i]) for i in wanted]
+
+
+@per(RECORDS)
+def test_twice_the_same_and_operands_untouched(case: OpCase) -> None:
+    for args, options in uses(case, 1):
+        versions = [x.version for x in args]
+        assert bits(case.call(*args, **options)) == bits(case.call(*args, **options))
+        assert [x.version for x in args] == versions
