@@ -55,3 +55,10 @@ def test_the_core_knows_no_python() -> None:
     for file in (*(ROOT / "core").rglob("*.[hc]*"), *(ROOT / "blas").glob("*.[hc]*")):
         assert "Python.h" not in file.read_text()
         assert "nanobind" not in file.read_text()
+
+
+@pytest.mark.parametrize("floor", FLOORS[1:])  # the lowest lists the instruction sets
+def test_ops_know_no_device(floor: str) -> None:
+    """What computes is found in the registry."""
+    for file in (ROOT / "core" / floor).glob("*.[hc]*"):
+        assert '#include "core/cpu' not in file.read_text(), file.name

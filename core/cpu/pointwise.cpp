@@ -16,19 +16,6 @@
 
 namespace tw {
 
-const PointwiseRow kPointwiseRows[kPointwiseOps] = {
-#define TW_UNARY(name, types, result, formula, gradient, help) \
-  {#name, 1, kind::types, PointwiseResult::result, #formula, {#gradient, "none", "none"}, help},
-#define TW_BINARY(name, types, result, formula, ga, gb, help) \
-  {#name, 2, kind::types, PointwiseResult::result, #formula, {#ga, #gb, "none"}, help},
-#define TW_TERNARY(name, types, result, formula, ga, gb, gc, help) \
-  {#name, 3, kind::types, PointwiseResult::result, #formula, {#ga, #gb, #gc}, help},
-#include "core/ops/pointwise.inc"
-#undef TW_UNARY
-#undef TW_BINARY
-#undef TW_TERNARY
-};
-
 ComputeType compute_type_of(DType dtype) {
   switch (dtype) {
     case DType::bool_:
@@ -328,8 +315,15 @@ double cost_ns(const void* problem) {
 void run(const void* problem) { run_pointwise(*static_cast<const Problem*>(problem)); }
 
 constexpr char kHelp[] = "the table row's formula over the vectors of the instruction set";
-void add_value(const char* op, void (*set_up_op)(const Call&, void*)) {
-  add_kernel<Problem>(op, kHelp, nullptr, set_up_op, bind, cost_ns, run);
+template <PointwiseOp op>
+void run_plain(DType type, std::int64_t n, void* y, const void* const* inputs) {
+  constexpr int kSteps[3] = {1, 1, 1};
+  pointwise_value(op, type == DType::float32 ? ComputeType::f32 : ComputeType::f64)(n, y, inputs,
+                                                                                    kSteps, false);
+}
+template <PointwiseOp op> void add_value(const char* name) {
+  add_kernel<Problem>(name, kHelp, nullptr, set_up_value<op>, bind, cost_ns, run).plain =
+      run_plain<op>;
 }
 void add_gradient(const char* op, bool exists, void (*set_up_op)(const Call&, void*)) {
   if (exists) add_kernel<Problem>(op, kHelp, nullptr, set_up_op, bind, cost_ns, run);
@@ -345,13 +339,13 @@ void register_pointwise_kernels() {
   add_gradient(#name "_backward_" #input, is_formula(#text), \
                set_up_gradient<PointwiseOp::name, input>);
 #define TW_UNARY(name, types, result, formula, ga, help) \
-  add_value(#name, set_up_value<PointwiseOp::name>);     \
+  add_value<PointwiseOp::name>(#name);                   \
   TW_ADD(name, 0, ga)
 #define TW_BINARY(name, types, result, formula, ga, gb, help) \
-  add_value(#name, set_up_value<PointwiseOp::name>);          \
+  add_value<PointwiseOp::name>(#name);                        \
   TW_ADD(name, 0, ga) TW_ADD(name, 1, gb)
 #define TW_TERNARY(name, types, result, formula, ga, gb, gc, help) \
-  add_value(#name, set_up_value<PointwiseOp::name>);               \
+  add_value<PointwiseOp::name>(#name);                             \
   TW_ADD(name, 0, ga) TW_ADD(name, 1, gb) TW_ADD(name, 2, gc)
 #include "core/ops/pointwise.inc"
 #undef TW_UNARY

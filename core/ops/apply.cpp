@@ -65,13 +65,6 @@ bool wants_recording(const OpRecord& op, const Operand* in, int inputs) {
   return any;
 }
 
-const OpKernels& kernels_of(const OpRecord& op) {
-  const OpKernels* known = op.kernels.load(std::memory_order_acquire);
-  if (!known) [[unlikely]]
-    op.kernels.store(known = find_op(op.name), std::memory_order_release);
-  return *known;
-}
-
 bool is_wide(DType dtype) {
   return dtype == DType::float32 || dtype == DType::float64 || is_complex(dtype);
 }

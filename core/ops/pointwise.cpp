@@ -9,7 +9,6 @@
 
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
-#include "core/cpu/isa.h"
 #include "core/ops/apply.h"
 #include "core/ops/clip.h"
 #include "core/ops/copy.h"
@@ -18,6 +17,7 @@
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "core/runtime/profile.h"
+#include "core/runtime/registry.h"
 #include "core/tensor/access.h"
 
 namespace tw {
@@ -250,8 +250,9 @@ bool is_plain(const PointwiseRow& row, const Operand* operands) {
 // Below this many elements one thread and one run of the kernel are best.
 constexpr std::int64_t kPlainElements = 32768;
 
-bool try_plain(PointwiseOp op, const PointwiseRow& row, const Operand* operands, Tensor& y) {
+bool try_plain(const OpRecord& op, const PointwiseRow& row, const Operand* operands, Tensor& y) {
   if (!modes.plain || logs_memory() || !is_plain(row, operands)) return false;
+  const auto plain = kernels_of(op).lowering->plain;
   const Tensor& a = operands[0].tensor;
   if (a.count() > kPlainElements) return false;
   const DType type = row.result == PointwiseResult::truth ? DType::bool_ : a.dtype();
@@ -259,22 +260,20 @@ bool try_plain(PointwiseOp op, const PointwiseRow& row, const Operand* operands,
   const void* inputs[kMaxInputs];
   for (int i = 0; i < row.arity; ++i) inputs[i] = at(operands[i].tensor);
   y = Tensor::empty_like(a, type);
-  constexpr int kSteps[kMaxInputs] = {1, 1, 1};
-  pointwise_value(op, a.dtype() == DType::float32 ? ComputeType::f32 : ComputeType::f64)(
-      a.count(), at(y), inputs, kSteps, false);
+  plain(a.dtype(), a.count(), at(y), inputs);
   return true;
 }
 
 Shortcut shortcut(const Use& use, Tensor* out) {
   const PointwiseRow& row = row_of(use.op);
   const Operand* const in = use.in;
-  const auto op = static_cast<PointwiseOp>(&row - kPointwiseRows);
-  if (try_plain(op, row, in, out[0])) [[likely]]
+  if (try_plain(use.op, row, in, out[0])) [[likely]]
     return Shortcut::computed;
   if (row.result != PointwiseResult::truth || row.arity != 2) return Shortcut::none;
   if (in[0].is_tensor() == in[1].is_tensor()) return Shortcut::none;
   const int tensor = in[0].is_tensor() ? 0 : 1;
   const Tensor& x = in[tensor].tensor;
+  const auto op = static_cast<PointwiseOp>(&row - kPointwiseRows);
   const std::optional<bool> known = decided(op, in, weak_promote(x.dtype(), in[1 - tensor].scalar));
   if (!known) return Shortcut::none;
   out[0] = full(x.shape(), *known, DType::bool_);

@@ -3,7 +3,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "core/cpu/pointwise.h"
+#include "core/ops/pointwise_rows.h"
 #include "core/runtime/op.h"
 #include "core/tensor/operand.h"
 

@@ -214,6 +214,8 @@ struct Lowering {
   const Kernel& (*choose)(const void* problem) = nullptr;
   void (*run)(const Kernel& kernel, const void* problem) = nullptr;
   std::string (*describe)(const void* problem) = nullptr;
+  // Pointwise ops: n row-major elements of float32 or float64, for calls too small for a problem.
+  void (*plain)(DType type, std::int64_t n, void* y, const void* const* inputs) = nullptr;
 };
 
 }  // namespace tw

@@ -81,6 +81,13 @@ struct OpKernels {
 };
 // The entry of an op, empty where it has no kernels yet.
 const OpKernels* find_op(std::string_view op);
+// The same, kept in the record.
+inline const OpKernels& kernels_of(const OpRecord& op) {
+  const OpKernels* known = op.kernels.load(std::memory_order_acquire);
+  if (!known) [[unlikely]]
+    op.kernels.store(known = find_op(op.name), std::memory_order_release);
+  return *known;
+}
 const Kernel& choose_among(const OpKernels* op, const void* problem);
 inline const Kernel& choose_kernel(const OpKernels* op, const void* problem) {
   const bool free = !modes.choice && !op->forced.load(std::memory_order_relaxed);
