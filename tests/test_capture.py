@@ -6,6 +6,7 @@ import gc
 
 import numpy as np
 import pytest
+
 import tilewright as tw
 from tilewright import _core
 from tilewright.memory import Pool
@@ -165,7 +166,7 @@ def test_gradients_that_add_up_go_on_adding():
     assert step.replay([tw.full((3,), 4.0)]) == []
     assert w.grad.tolist() == [7.0] * 3
     w.grad = None
-    with pytest.raises(RuntimeError, match="gradient of .* is not the one of the recording"):
+    with pytest.raises(RuntimeError, match=r"gradient of .* is not the one of the recording"):
         step.replay([tw.full((3,), 4.0)])
 
 

@@ -1,4 +1,4 @@
-"""What holds for every op, because it is a record: walks the list, so that the next op is covered."""
+"""What holds for every op, because it is a record: the next one in the list is covered."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ Tensor run_hooks(const HookList& hooks, Tensor g, const char* op) {
   return g;
 }
 
-class Walk {
+class Walk final : public Waiting {
  public:
   // `planned` is told of each node before it is visited.
   explicit Walk(BackwardOptions options, PlannedPass* planned = nullptr)
@@ -87,6 +87,23 @@ class Walk {
       begin_step();
       add_to(leaf, run_hooks(leaf->extras->backward_hooks, std::move(g), "leaf"));
     }
+  }
+
+  // While the kernel runs, perhaps without the frontend's lock, the gradient is this pass's alone.
+  bool add(const Edge& edge, const Use& use) override {
+    Tensor* const place = gradient_at(edge);
+    if (!place || !*place || (*place)->dtype != edge.dtype) return false;
+    Tensor sum = std::exchange(*place, Tensor());
+    bool added = false;
+    try {
+      if (!unique_memory(sum)) sum = arithmetic.copy(sum);
+      added = use.op.add_into(use, sum);
+    } catch (...) {
+      put_back(*place, std::move(sum));
+      throw;
+    }
+    put_back(*place, std::move(sum));
+    return added;
   }
 
   std::vector<Tensor> captured;
@@ -136,14 +153,14 @@ class Walk {
 
   // Kernels of a gradient may run without the frontend's lock. A pass of another thread would then
   // find the node at work, and release what it reads.
-  static void run_gradient(Node& node, const Tensor* g, Tensor* grads) {
+  void run_gradient(Node& node, const Tensor* g, Tensor* grads) {
     if (node.running) fail_two_passes(node);
     struct Running {
       explicit Running(Node& node) : node(node) { node.running = true; }
       ~Running() { node.running = false; }
       Node& node;
     } running(node);
-    node.apply(g, grads);
+    node.apply(g, grads, options_.create_graph ? nullptr : this);
   }
   [[noreturn]] static void fail_two_passes(const Node& node) {
     fail(ErrorKind::runtime, node.op,
@@ -203,6 +220,32 @@ class Walk {
     if (dry_ && is_added_in_place(header, g)) return;
     const LockKept kept;
     accumulate(grad_of(header), g);
+  }
+
+  static void put_back(Tensor& place, Tensor sum) {
+    const LockKept kept;
+    accumulate(place, std::move(sum));
+  }
+  // Where the gradient that an edge leads to has waited so far; null where it does not.
+  Tensor* gradient_at(const Edge& edge) {
+    if (edge.node) {
+      Node* node = static_cast<Node*>(edge.node.get());
+      return node->pass == pass_ ? &node->places[edge.result].pending : nullptr;
+    }
+    TensorHeader* const leaf = edge.leaf.get();
+    if (!leaf) return nullptr;
+    if (leaf->extras && !leaf->extras->backward_hooks.empty()) {
+      const auto found = hooked_index_.find(leaf);
+      return found == hooked_index_.end() ? nullptr : &hooked_[found->second].second;
+    }
+    if (capturing_) {
+      const auto found = captures_.find(leaf);
+      return found == captures_.end() || found->second.size() > 1 ? nullptr
+                                                                  : &captured[found->second[0]];
+    }
+    if (modes.capture) modes.capture->note_gradient(*leaf);
+    if (dry_ && dry_grads_.contains(leaf)) return &dry_grads_[leaf];
+    return leaf->extras ? &leaf->extras->grad : nullptr;
   }
 
   // Where the gradient of a tensor adds up: a dry walk has grads of its own.

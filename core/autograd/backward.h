@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/autograd/node.h"
+#include "core/runtime/op.h"
 
 namespace tw {
 
@@ -14,6 +15,7 @@ struct GradientArithmetic {
   Tensor (*ones_like)(const Tensor& x);
   Tensor (*sum_to)(const Tensor& x, const Shape& shape);  // what broadcasting stretched
   Tensor (*astype)(const Tensor& x, DType dtype);
+  void (*apply)(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out);
 };
 void set_gradient_arithmetic(const GradientArithmetic& arithmetic);
 const GradientArithmetic& gradient_arithmetic();

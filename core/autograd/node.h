@@ -3,8 +3,6 @@
 #include <array>
 #include <initializer_list>
 #include <memory>
-#include <optional>
-#include <tuple>
 #include <vector>
 
 #include "core/autograd/mode.h"
@@ -35,6 +33,18 @@ class SavedTensor;
 
 inline constexpr int kMaxResults = 4;
 
+struct Use;
+// The gradients that a pass has so far.
+class Waiting {
+ public:
+  // Adds the result of an op to the one that waits where `edge` leads. False where none does, or
+  // where no kernel adds as it computes.
+  virtual bool add(const Edge& edge, const Use& use) = 0;
+
+ protected:
+  ~Waiting() = default;
+};
+
 // Sequence numbers grow with creation: a consumer's is always larger than its producers', which is
 // all the order the walk needs.
 struct Node : NodeBase {
@@ -49,8 +59,8 @@ struct Node : NodeBase {
   explicit Node(const char* op) : op(op), sequence(next_sequence()) {}
   bool wants(int input) const { return edges[input].wanted(); }
   // Writes the gradients of the wanted inputs, given those of the results, of which some may be
-  // missing.
-  virtual void apply(const Tensor* g, Tensor* input_grads) = 0;
+  // missing; those that `waiting` (null: none) takes are not written.
+  virtual void apply(const Tensor* g, Tensor* input_grads, Waiting* waiting) = 0;
   // Drops saved values; a later apply raises.
   virtual void release() = 0;
   // Shows the saved values that the node holds, each once: those it does not show count as held
@@ -122,22 +132,10 @@ class SavedTensor {
 
 [[noreturn]] void fail_released(const Node& node);
 
-// A gradient with the values that it reads: f(node, g, input_grads, saved...).
-template <class F, std::size_t count> struct SavingGradient {
-  F gradient;
-  std::array<SavedTensor, count> saved;
-  void operator()(Node& node, const Tensor& g, Tensor* input_grads) const {
-    std::apply([&](const auto&... s) { gradient(node, g, input_grads, s...); }, saved);
-  }
-};
-template <class F, class... Saved> auto with_saved(F gradient, Saved... saved) {
-  return SavingGradient<F, sizeof...(Saved)>{std::move(gradient), {std::move(saved)...}};
-}
-
 // A node whose gradient is a function object: f(node, g, input_grads).
-template <class F, class Edges, bool saves> struct FunctionNode final : Node {
+template <class F, class Edges> struct FunctionNode final : Node {
   Edges storage;
-  std::optional<F> function;
+  F function;
   ResultPlace place;
 
   FunctionNode(const char* op, Edges&& edges_in, F&& f)
@@ -146,20 +144,10 @@ template <class F, class Edges, bool saves> struct FunctionNode final : Node {
     inputs = static_cast<int>(storage.size());
     places = &place;
   }
-  void apply(const Tensor* g, Tensor* input_grads) override {
-    if (!function) fail_released(*this);
-    (*function)(*this, *g, input_grads);
+  void apply(const Tensor* g, Tensor* input_grads, Waiting*) override {
+    function(*this, *g, input_grads);
   }
-  void release() override {
-    if constexpr (!saves) return;
-    function.reset();
-    released = true;
-  }
-  void each_saved(SavedVisitor visit, void* context) const override {
-    if constexpr (requires { function->saved; })
-      if (function)
-        for (const SavedTensor& s : function->saved) visit(context, s);
-  }
+  void release() override {}
   static void* operator new(std::size_t) { return FreeList<FunctionNode>::take(); }
   static void operator delete(void* memory) { FreeList<FunctionNode>::give(memory); }
 };
@@ -202,20 +190,7 @@ inline void attach(const Tensor& y, Node* node, int result = 0) {
 template <class F, class... Inputs>
 void record(const Tensor& y, const char* op, F gradient, const Inputs&... inputs) {
   using Edges = std::array<Edge, sizeof...(Inputs)>;
-  attach(y, new FunctionNode<F, Edges, false>(op, Edges{Edge::of(inputs)...}, std::move(gradient)));
-}
-// The same for a gradient `with_saved` values, which go as soon as it has run.
-template <class F, class... Inputs>
-void record_saving(const Tensor& y, const char* op, F gradient, const Inputs&... inputs) {
-  using Edges = std::array<Edge, sizeof...(Inputs)>;
-  attach(y, new FunctionNode<F, Edges, true>(op, Edges{Edge::of(inputs)...}, std::move(gradient)));
-}
-template <class F>
-void record_many(const Tensor& y, const char* op, F gradient, const std::vector<Tensor>& inputs) {
-  std::vector<Edge> edges;
-  for (const Tensor& x : inputs) edges.push_back(Edge::of(x));
-  attach(y,
-         new FunctionNode<F, std::vector<Edge>, false>(op, std::move(edges), std::move(gradient)));
+  attach(y, new FunctionNode<F, Edges>(op, Edges{Edge::of(inputs)...}, std::move(gradient)));
 }
 
 // A header over the same memory outside the graph.

@@ -167,9 +167,9 @@ void OpNode::operator delete(OpNode* node, std::destroying_delete_t) noexcept {
   give_back(node, bytes);
 }
 
-void OpNode::apply(const Tensor* g, Tensor* dx) {
+void OpNode::apply(const Tensor* g, Tensor* dx, Waiting* waiting) {
   if (released) fail_released(*this);
-  Vjp call(*this, g, dx);
+  Vjp call(*this, g, dx, waiting);
   record.vjp(call);
 }
 
@@ -211,6 +211,14 @@ void Vjp::give(int input, Tensor dx) {
   if (edge.shape_at) dx = gradient_arithmetic().sum_to(dx, shape(input));
   if (dx.dtype() != edge.dtype) dx = gradient_arithmetic().astype(dx, edge.dtype);
   dx_[input] = dx_[input] ? gradient_arithmetic().add(dx_[input], dx) : dx;
+}
+
+void Vjp::give(int input, const OpRecord& op, std::initializer_list<Operand> in, Words words) {
+  const Use use = {op, in.begin(), static_cast<int>(in.size()), words};
+  if (waiting_ && op.add_into && waiting_->add(node_.edges[input], use)) return;
+  Tensor dx;
+  gradient_arithmetic().apply(op, use.in, use.inputs, words, &dx);
+  give(input, std::move(dx));
 }
 
 }  // namespace tw

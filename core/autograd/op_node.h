@@ -29,7 +29,7 @@ struct OpNode final : Node {
   // What the gradients of those operands read that take part in the graph.
   static Reads reads_of(const OpRecord& record, const Operand* in, int inputs);
 
-  void apply(const Tensor* g, Tensor* dx) override;
+  void apply(const Tensor* g, Tensor* dx, Waiting* waiting) override;
   void release() override;
   void each_saved(SavedVisitor visit, void* context) const override;
   static void operator delete(OpNode* node, std::destroying_delete_t) noexcept;
@@ -44,7 +44,8 @@ struct OpNode final : Node {
 // One use of a record's gradient rule.
 class Vjp {
  public:
-  Vjp(const OpNode& node, const Tensor* g, Tensor* dx) : node_(node), g_(g), dx_(dx) {}
+  Vjp(const OpNode& node, const Tensor* g, Tensor* dx, Waiting* waiting)
+      : node_(node), g_(g), dx_(dx), waiting_(waiting) {}
   const OpRecord& record() const { return node_.record; }
   Words words() const { return node_.words; }
   int inputs() const { return node_.inputs; }
@@ -61,11 +62,14 @@ class Vjp {
   // The gradient of an input. It is summed to the input's shape where broadcasting stretched it,
   // and converted to its type.
   void give(int input, Tensor dx);
+  // The same of an op that is yet to run: where a gradient waits, a kernel may add to it.
+  void give(int input, const OpRecord& op, std::initializer_list<Operand> in, Words words = {});
 
  private:
   const OpNode& node_;
   const Tensor* g_;
   Tensor* dx_;
+  Waiting* waiting_;
 };
 
 }  // namespace tw

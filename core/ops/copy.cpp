@@ -150,7 +150,7 @@ void add_in_place(const Tensor& into, const Tensor& x) {
 
 [[maybe_unused]] const bool registered = [] {
   set_gradient_arithmetic({add_tensors, add_in_place, copy, ones_like, sum_to,
-                           [](const Tensor& x, DType dtype) { return astype(x, dtype); }});
+                           [](const Tensor& x, DType dtype) { return astype(x, dtype); }, apply});
   return true;
 }();
 

@@ -77,10 +77,10 @@ void infer_matmul(Call& call, Result* results) {
 void matmul_vjp(Vjp& v) {
   const Tensor& g = v.g();
   const bool tall = v.shape(0).rank() > 2 && v.shape(1).rank() == 2;
-  if (v.wants(0)) v.give(0, matmul(g, transposed(v.in(1).tensor)));
+  if (v.wants(0)) v.give(0, kMatmul, {g, transposed(v.in(1).tensor)});
   if (!v.wants(1)) return;
   const Tensor a = v.in(0).tensor;
-  v.give(1, tall ? matmul(transposed(as_rows(a)), as_rows(g)) : matmul(transposed(a), g));
+  v.give(1, kMatmul, {transposed(tall ? as_rows(a) : a), tall ? as_rows(g) : g});
 }
 
 // ---- linear ----
@@ -130,7 +130,7 @@ void give_linear(Vjp& v, const Tensor& g_in) {
     const Shape shape = v.shape(0);
     v.give(0, shape.rank() == 2 ? rows : reshape(rows, shape));
   }
-  if (v.wants(1)) v.give(1, matmul(transposed(g), as_rows(v.in(0).tensor)));
+  if (v.wants(1)) v.give(1, kMatmul, {transposed(g), as_rows(v.in(0).tensor)});
   if (v.wants(2)) v.give(2, sum(g, {0}, false));
 }
 
@@ -180,6 +180,19 @@ void add_product(const Tensor& c, const Tensor& a, const Tensor& b, double beta,
   apply_into(kMatmulInto, operands, 3, WordList(2).set(0, word_of(beta)).set(1, word_of(alpha)), c);
 }
 
+// Adds a product of matrices to a gradient.
+bool add_to_gradient(const Use& use, const Tensor& target) {
+  const Tensor &a = use.in[0].tensor, &b = use.in[1].tensor;
+  const DType type = target.dtype();
+  if (a.rank() != 2 || b.rank() != 2 || a.dtype() != type || b.dtype() != type ||
+      (type != DType::float32 && type != DType::float64) ||
+      !(target.shape() == Shape{a.size(0), b.size(1)}))
+    return false;
+  target->storage->count_change();
+  if (a.size(1) > 0) add_product(target, a, b, 1, 1);
+  return true;
+}
+
 void addmm_body(const Use& use, Tensor* out) {
   const Tensor &input = use.in[0].tensor, &a = use.in[1].tensor, &b = use.in[2].tensor;
   const double beta = use.words.real(0), alpha = use.words.real(1);
@@ -197,8 +210,11 @@ void addmm_vjp(Vjp& v) {
   const double beta = v.words().real(0), alpha = v.words().real(1);
   const Tensor& g = v.g();
   if (v.wants(0)) v.give(0, scaled(sum_to(g, v.shape(0)), beta));
-  if (v.wants(1)) v.give(1, scaled(matmul(g, transposed(v.in(2).tensor)), alpha));
-  if (v.wants(2)) v.give(2, scaled(matmul(transposed(v.in(1).tensor), g), alpha));
+  const auto give = [&](int input, const Tensor& a, const Tensor& b) {
+    alpha == 1 ? v.give(input, kMatmul, {a, b}) : v.give(input, scaled(matmul(a, b), alpha));
+  };
+  if (v.wants(1)) give(1, g, transposed(v.in(2).tensor));
+  if (v.wants(2)) give(2, transposed(v.in(1).tensor), g);
 }
 
 }  // namespace
@@ -212,6 +228,7 @@ constexpr OpRecord kMatmul = {
     .infer = infer_matmul,
     .estimate = [](const Call& call) { return estimate_product(call, call.in[0], call.in[1]); },
     .vjp = matmul_vjp,
+    .add_into = add_to_gradient,
     .reads = {{.inputs = 2}, {.inputs = 1}},
     .shapes = 3};
 constexpr OpRecord kLinear = {

@@ -124,7 +124,6 @@ struct Call {
   const Meta* out;  // once inferred
   Words words;
   DType type = DType::float32;  // what numbers are stored as, and pointwise rows compute in
-  bool accumulates = false;     // adds to what the result holds
 };
 
 // The same use as ops see it.
@@ -177,6 +176,9 @@ struct OpRecord {
   // has no gradient of its own.
   void (*body)(const Use& use, Tensor* out) = nullptr;
   void (*vjp)(Vjp& call) = nullptr;
+  // Adds the result to what a tensor holds, which is row-major, in one kernel; false where none
+  // does. Null: none.
+  bool (*add_into)(const Use& use, const Tensor& target) = nullptr;
   Reads reads[kMaxReads] = {};  // by input
   std::uint8_t smooth = 1;      // bits of the results that pass gradients on
   std::uint16_t shapes = 0;     // inputs whose shape the gradient reads
