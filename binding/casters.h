@@ -25,8 +25,8 @@ bool read_tensors(PyObject* object, std::vector<Tensor>& out);
 
 // False, without an error set, for what is no whole number of 64 bits, and for bool.
 bool read_integer(PyObject* object, std::int64_t& out);
-// Raises for all but None and 'cpu'.
-void check_device(nb::handle device);
+// False for None. Raises for what names no device.
+bool read_device(nb::handle object, const Device*& out);
 
 bool read_shape(PyObject* object, Shape& out);
 PyObject* wrap_dims(const Dims& dims);

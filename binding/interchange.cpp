@@ -12,6 +12,7 @@
 #include "core/cpu/convert.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
+#include "core/runtime/device.h"
 #include "core/tensor/access.h"
 
 namespace tw::binding {
@@ -244,6 +245,7 @@ template <class M> struct Export {
 
 template <class M> PyObject* export_capsule(const Tensor& x, bool copied, const char* name) {
   refuse_in_capture("another library gets at the memory");
+  check_on_cpu(x, "__dlpack__");
   auto* out = new Export<M>{{}, x, Lent(x->storage), x.shape(), x.strides()};
   out->managed.tensor = {x.pinned_bytes(),
                          {dlpack::kCpu, 0},
@@ -333,6 +335,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     if (!wants_strides && !x.contiguous())
       fail(ErrorKind::buffer, "the tensor is not contiguous; use copy()");
     refuse_in_capture("another library gets at the memory");
+    check_on_cpu(x, "buffer");
     auto* exported = new BufferExport(x);
     Py_ssize_t* const dims = exported->dims.data();
     for (int i = 0; i < x.rank(); ++i) {
@@ -439,7 +442,14 @@ Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy_arg) {
   return adopted(copy_arg.is(nb::handle(Py_True)) ? copy(x) : x, copy_allowed);
 }
 
+void check_on_cpu(const Tensor& x, const char* what) {
+  if (x->elsewhere)
+    fail(ErrorKind::buffer, what, ": the tensor is on device '", x.device()->name,
+         "'; copy it to the CPU first: to('cpu')");
+}
+
 PyObject* item_of(const Tensor& x) {
+  if (x->elsewhere) return item_of(to_device(x, nullptr));
   if (x.count() != 1)
     fail(ErrorKind::value, "item: a tensor of shape ", x.shape(), " is not a single number");
   refuse_in_capture("item() reads a value");
@@ -450,6 +460,7 @@ PyObject* item_of(const Tensor& x) {
 }
 
 PyObject* list_of(const Tensor& x) {
+  if (x->elsewhere) return list_of(to_device(x, nullptr));
   refuse_in_capture("tolist() reads values");
   const Pinned pinned(x->storage);
   return list_from(x, 0, x.pinned_bytes());
@@ -457,9 +468,8 @@ PyObject* list_of(const Tensor& x) {
 
 namespace {
 
-Tensor asarray(nb::object source, std::optional<DType> dtype, nb::handle device,
-               std::optional<bool> copy_arg) {
-  check_device(device);
+Tensor asarray_on_cpu(nb::object source, std::optional<DType> dtype, std::optional<bool> copy_arg) {
+  const DeviceGuard on_cpu(nullptr);
   const bool shares = is_tensor(source.ptr()) || is_array(source.ptr()) ||
                       PyObject_HasAttrString(source.ptr(), "__array__");
   Tensor x = as_tensor(source.ptr(), "asarray", copy_arg != false);
@@ -480,6 +490,16 @@ Tensor asarray(nb::object source, std::optional<DType> dtype, nb::handle device,
   }
   if (converts) return astype(x, *dtype);
   return shares && copy_arg == true ? copy(x) : x;
+}
+
+Tensor asarray(nb::object source, std::optional<DType> dtype, nb::handle device,
+               std::optional<bool> copy_arg) {
+  const Device* to = is_tensor(source.ptr()) ? raw_tensor(source.ptr()).device() : modes.device;
+  read_device(device, to);
+  const Tensor x = asarray_on_cpu(source, dtype, copy_arg);
+  if (copy_arg == false && x.device() != to)
+    fail(ErrorKind::value, "asarray: another device needs a copy, but copy=False was given");
+  return to_device(x, to);
 }
 
 }  // namespace

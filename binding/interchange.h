@@ -29,6 +29,8 @@ Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy);
 // Raises RuntimeError where the graph would not learn of what NumPy does with the memory.
 void refuse_graph(const Tensor& x, const char* what);
 
+// Raises BufferError for memory of other devices.
+void check_on_cpu(const Tensor& x, const char* what);
 PyObject* item_of(const Tensor& x);  // Python number from a single element; new reference
 PyObject* list_of(const Tensor& x);  // nested lists; new reference
 

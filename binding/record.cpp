@@ -4,7 +4,9 @@
 #include "binding/casters.h"
 #include "core/autograd/node.h"
 #include "core/ops/apply.h"
+#include "core/ops/copy.h"
 #include "core/ops/random.h"
+#include "core/runtime/device.h"
 
 namespace tw::binding {
 
@@ -146,7 +148,6 @@ bool read_word(const OpRecord& op, const Parameter& p, PyObject* object, WordLis
       if (!nb::isinstance<Generator>(nb::handle(object))) return false;
       word = reinterpret_cast<Word>(nb::inst_ptr<Generator>(nb::handle(object)));
       break;
-    case Kind::device: check_device(object); break;
     default: return false;
   }
   words.set(p.slot, word);
@@ -247,7 +248,7 @@ RecordFunction::Outcome RecordFunction::bind(PyObject* const* args, std::size_t 
 }
 
 RecordFunction::Outcome RecordFunction::read(const Given& given, WordList& words, Operand* in,
-                                             bool& requires_grad) const {
+                                             Wishes& wishes) const {
   for (std::size_t i = 0; i < given.count; ++i) {
     PyObject* const object = given.at[i];
     if (!object) continue;
@@ -258,7 +259,9 @@ RecordFunction::Outcome RecordFunction::read(const Given& given, WordList& words
       if (!read_one(signature_.parameters[i], object, in[slot.at])) return Outcome::refused;
     } else if (slot.kind == Kind::grad) {
       if (!PyBool_Check(object)) return Outcome::refused;
-      requires_grad = object == Py_True;
+      wishes.requires_grad = object == Py_True;
+    } else if (slot.kind == Kind::device) {
+      wishes.moves = read_device(object, wishes.device);
     } else if (slot.kind != Kind::tensors) {
       if (!read_word(op_, signature_.parameters[i], object, words)) return Outcome::refused;
     }
@@ -270,16 +273,27 @@ RecordFunction::Outcome RecordFunction::read(const Given& given, WordList& words
   return Outcome::done;
 }
 
+PyObject* RecordFunction::run(const Operand* in, int inputs, Words words,
+                              const Wishes& wishes) const {
+  Tensor out;
+  if (wishes.moves) {
+    const DeviceGuard device(wishes.device);
+    apply(op_, in, inputs, words, &out);
+    out = to_device(out, wishes.device);
+  } else {
+    apply(op_, in, inputs, words, &out);
+  }
+  if (wishes.requires_grad) require_grad(out);
+  return op_.results ? wrap(out) : Py_NewRef(Py_None);
+}
+
 template <int operands> RecordFunction::Outcome RecordFunction::call_few(const Given& given,
                                                                          WordList& words,
                                                                          PyObject** result) const {
   Operand in[operands ? operands : 1];
-  bool requires_grad = false;
-  if (read(given, words, in, requires_grad) != Outcome::done) return Outcome::refused;
-  Tensor out;
-  apply(op_, in, operands, words, &out);
-  if (requires_grad) require_grad(out);
-  *result = wrap(out);
+  Wishes wishes;
+  if (read(given, words, in, wishes) != Outcome::done) return Outcome::refused;
+  *result = run(in, operands, words, wishes);
   return Outcome::done;
 }
 
@@ -316,12 +330,10 @@ RecordFunction::Outcome RecordFunction::call_many(const Given& given, WordList& 
     for (std::size_t row = 0; row < rows; ++row)
       in[row * sequences + column] = std::move(tensors[row]);
   }
-  bool requires_grad = false;
+  Wishes wishes;
   Operand* const numbers = in.data() + rows * sequences - sequences;  // by their slots
-  if (read(given, words, numbers, requires_grad) != Outcome::done) return Outcome::refused;
-  Tensor out;
-  apply(op_, in.data(), static_cast<int>(in.size()), words, &out);
-  *result = op_.results ? wrap(out) : Py_NewRef(Py_None);
+  if (read(given, words, numbers, wishes) != Outcome::done) return Outcome::refused;
+  *result = run(in.data(), static_cast<int>(in.size()), words, wishes);
   return Outcome::done;
 }
 

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/base/modes.h"
 #include "core/runtime/signature.h"
 
 namespace nb = nanobind;
@@ -41,8 +42,14 @@ class RecordFunction {
   };
   template <class Shown> std::string text(Shown shown) const;
   int place_of(PyObject* keyword) const;
+  // What frontends see to.
+  struct Wishes {
+    bool requires_grad = false, moves = false;
+    const Device* device = nullptr;  // where it `moves`
+  };
   // Reads all parameters but sequences of tensors.
-  Outcome read(const Given& given, WordList& words, Operand* in, bool& requires_grad) const;
+  Outcome read(const Given& given, WordList& words, Operand* in, Wishes& wishes) const;
+  PyObject* run(const Operand* in, int inputs, Words words, const Wishes& wishes) const;
   template <int operands>
   Outcome call_few(const Given& given, WordList& words, PyObject** result) const;
   Outcome call_unary(PyObject* x, PyObject** result) const;

@@ -1,4 +1,5 @@
 // Properties and methods of Tensor that are not on a hot path.
+#include "binding/interchange.h"
 #include "binding/module.h"
 #include "core/autograd/backward.h"
 #include "core/autograd/capture.h"
@@ -9,6 +10,7 @@
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
+#include "core/runtime/device.h"
 
 namespace tw::binding {
 
@@ -39,6 +41,9 @@ void set_grad(const Itself& x, std::optional<Tensor> grad) {
   if (grad && grad->dtype() != x.dtype())
     fail(ErrorKind::type, "grad of type ", name_of(grad->dtype()), " for a tensor of type ",
          name_of(x.dtype()));
+  if (grad && grad->device() != x.device())
+    fail(ErrorKind::value, "grad ", describe(*grad),
+         " for a tensor on another device: ", describe(x));
   if (modes.capture) modes.capture->note_gradient(*x.get());
   x.extras().grad = grad.value_or(Tensor());
 }
@@ -49,7 +54,9 @@ void bind_properties() {
       "strides", [](const Itself& x) { return x.strides(); },
       "Steps between elements, in elements.");
   property("dtype", [](const Itself& x) { return x.dtype(); }, "Element type.");
-  property("device", [](const Tensor&) { return "cpu"; }, "Where the memory is: 'cpu'.");
+  property(
+      "device", [](const Itself& x) { return x->elsewhere ? x.device()->name : cpu_device.name; },
+      "Name of the device that the memory belongs to.");
   property("ndim", [](const Itself& x) { return x.rank(); }, "Number of dimensions.");
   property("size", [](const Itself& x) { return x.count(); }, "Number of elements.");
   property("itemsize", [](const Itself& x) { return x.item_bytes(); }, "Bytes an element.");
@@ -79,6 +86,7 @@ void bind_properties() {
       "data_ptr",
       [](const Itself& x) {
         refuse_in_capture("data_ptr is asked for");
+        check_on_cpu(x, "data_ptr");
         x->storage->pin();  // for good: nobody tells when the address is no longer used
         return reinterpret_cast<std::uintptr_t>(x.pinned_bytes());
       },

@@ -7,6 +7,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/view.h"
+#include "core/runtime/device.h"
 
 namespace tw::binding {
 
@@ -59,26 +60,30 @@ void bind_casts() {
       "type_as", [](const Tensor& x, const Itself& other) { return astype(x, other.dtype()); },
       "other"_a, "In the dtype of another tensor; itself where it has it.");
   method(
-      "cpu", [](const Itself& x) { return static_cast<Tensor>(x); },
-      "Itself: memory is the CPU's.");
+      "cpu", [](const Tensor& x) { return to_device(x, nullptr); },
+      "In the CPU's memory; itself where it is there.");
   method(
       "to",
       [](const Tensor& x, nb::handle target, std::optional<DType> dtype, nb::handle device,
          bool always_copy, bool) {
         DType type = dtype.value_or(x.dtype());
         DType named;
-        if (is_tensor(target.ptr()))
+        const Device* place = x.device();
+        if (is_tensor(target.ptr())) {
           type = dtype.value_or(raw_tensor(target.ptr()).dtype());
-        else if (!target.is_none() && read_dtype(target.ptr(), named))
+          place = raw_tensor(target.ptr()).device();
+        } else if (!target.is_none() && read_dtype(target.ptr(), named)) {
           type = named;
-        else
-          check_device(target);
-        check_device(device);
-        return astype(x, type, always_copy);
+        } else {
+          read_device(target, place);
+        }
+        read_device(device, place);
+        const bool moves = place != x.device();
+        return to_device(astype(x, type, always_copy && !moves), place);
       },
       "target"_a = nb::none(), "dtype"_a = nb::none(), "device"_a = nb::none(), "copy"_a = false,
       "non_blocking"_a = false,
-      "In another dtype, or that of another tensor, or on a device, which is 'cpu'; itself where "
+      "In another dtype, on another device, or both as another tensor has them; itself where "
       "nothing changes.");
 }
 

@@ -6,6 +6,7 @@
 
 #include <nanobind/stl/shared_ptr.h>
 
+#include "binding/interchange.h"
 #include "binding/module.h"
 #include "core/autograd/capture.h"
 #include "core/autograd/node.h"
@@ -30,7 +31,10 @@ struct Held {
   Tensor tensor;
   std::unique_ptr<Pinned> pinned;
   Held() = default;
-  explicit Held(const Tensor& x) : tensor(x), pinned(std::make_unique<Pinned>(x->storage)) {}
+  explicit Held(const Tensor& x) : tensor(x) {
+    check_on_cpu(x, "transfer");
+    pinned = std::make_unique<Pinned>(x->storage);
+  }
   char* bytes() const { return tensor.pinned_bytes(); }
 };
 

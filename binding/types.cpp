@@ -5,6 +5,7 @@
 #include "binding/casters.h"
 #include "binding/function.h"
 #include "core/base/error.h"
+#include "core/runtime/device.h"
 
 namespace tw::binding {
 
@@ -227,12 +228,12 @@ bool read_shape(PyObject* object, Shape& out) {
   return true;
 }
 
-void check_device(nb::handle device) {
-  if (device.is_none()) return;
-  if (!nb::isinstance<nb::str>(device))
-    fail(ErrorKind::type, "device must be a name such as 'cpu', got ", told(device.ptr()));
-  const auto name = nb::cast<std::string>(device);
-  if (name != "cpu") fail(ErrorKind::value, "no device '", name, "'; this build has 'cpu'");
+bool read_device(nb::handle object, const Device*& out) {
+  if (object.is_none()) return false;
+  if (!nb::isinstance<nb::str>(object))
+    fail(ErrorKind::type, "device must be a name such as 'cpu', got ", told(object.ptr()));
+  out = find_device(nb::cast<std::string>(object));
+  return true;
 }
 
 PyObject* wrap_dims(const Dims& dims) {

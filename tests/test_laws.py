@@ -133,17 +133,33 @@ def test_replays_make_and_draw_what_eager_does(name: str) -> None:
 
 
 @per(RECORDS)
-def test_the_null_device_infers_without_touching_data(case: OpCase) -> None:
+def test_on_the_null_device_results_are_as_inferred(case: OpCase) -> None:
     for args, options in uses(case, 1):
         expected = case.call(*args, **options)
-        before = [bits(x) for x in args]
-        _core.set_device("null")
-        try:
-            y = case.call(*args, **options)
-        finally:
-            _core.set_device("cpu")
-        assert (y.shape, y.dtype, y.strides) == (expected.shape, expected.dtype, expected.strides)
-        assert [bits(x) for x in args] == before
+        y = case.call(*(x.to("null") for x in args), **options)
+        assert (y.device, y.shape, y.dtype) == ("null", expected.shape, expected.dtype)
+        if y.size:
+            assert y.strides == expected.strides
+
+
+@per(DIFFERENTIABLE)
+def test_gradients_on_the_null_device(case: OpCase) -> None:
+    for args, options in smooth_uses(case):
+        there = [x.to("null") if isinstance(x, tw.Tensor) else x for x in args]
+        for g, i in zip(
+            gradients(case, there, options, case.differentiable), case.differentiable, strict=True
+        ):
+            assert (g.device, g.shape, g.dtype) == ("null", args[i].shape, args[i].dtype)
+
+
+@per(RECORDS)
+def test_operands_on_two_devices_are_refused(case: OpCase) -> None:
+    for args, options in uses(case, 1):
+        if len(args) > 1:
+            mixed = [args[0].to("null"), *args[1:]]
+            with pytest.raises(ValueError, match=r"'null'.*'cpu'|'cpu'.*'null'"):
+                case.call(*mixed, **options)
+            return
 
 
 # ---- memory ----

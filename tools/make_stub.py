@@ -81,6 +81,7 @@ SPECIAL = {
     ("__enter__", "return"): "Self",
     ("__init__", "spill_dir"): "str | PathLike[str] | _Bool | None",
     ("_stop_observing", "return"): "list[dict[str, Any]]",
+    ("_capture", "function"): "Callable[..., Any]",
     ("_checkpoint", "return"): "Any",
     ("_leaves", "return"): "list[Tensor]",
     ("_last_plan", "return"): "dict[str, int]",

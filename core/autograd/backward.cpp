@@ -3,10 +3,12 @@
 #include "core/autograd/backward.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "core/autograd/capture.h"
 #include "core/autograd/planner.h"
+#include "core/runtime/device.h"
 
 namespace tw {
 
@@ -92,7 +94,9 @@ class Walk final : public Waiting {
   // While the kernel runs, perhaps without the frontend's lock, the gradient is this pass's alone.
   bool add(const Edge& edge, const Use& use) override {
     Tensor* const place = gradient_at(edge);
-    if (!place || !*place || (*place)->dtype != edge.dtype) return false;
+    if (!place || !*place || place->dtype() != edge.dtype) return false;
+    if (dry_ && edge.leaf && place == &edge.leaf->extras->grad)
+      return add_dry(*edge.leaf.get(), use);
     Tensor sum = std::exchange(*place, Tensor());
     bool added = false;
     try {
@@ -154,6 +158,11 @@ class Walk final : public Waiting {
   // Kernels of a gradient may run without the frontend's lock. A pass of another thread would then
   // find the node at work, and release what it reads.
   void run_gradient(Node& node, const Tensor* g, Tensor* grads) {
+    const Device* device = nullptr;
+    for (int i = 0; i < node.results; ++i)
+      if (g[i] && g[i]->elsewhere) device = g[i].device();
+    std::optional<DeviceGuard> guard;
+    if (device != modes.device) guard.emplace(device);
     if (node.running) fail_two_passes(node);
     struct Running {
       explicit Running(Node& node) : node(node) { node.running = true; }
@@ -222,6 +231,15 @@ class Walk final : public Waiting {
     accumulate(grad_of(header), g);
   }
 
+  // The same in a dry walk for a grad that is there already, which stays as it is.
+  bool add_dry(TensorHeader& leaf, const Use& use) {
+    const Tensor& grad = leaf.extras->grad;
+    if (unique_memory(grad))
+      return use.op.add_into(
+          use, DryRun::placeholder(grad.shape(), grad.strides(), grad.dtype(), grad.version()));
+    const Tensor sum = dry_grads_[&leaf] = arithmetic.copy(grad);
+    return use.op.add_into(use, sum);
+  }
   static void put_back(Tensor& place, Tensor sum) {
     const LockKept kept;
     accumulate(place, std::move(sum));
@@ -314,6 +332,9 @@ Tensor seed_for(const Tensor& root, const Tensor& seed) {
   if (!(seed.shape() == root.shape()))
     fail(ErrorKind::value, "backward: gradient of shape ", seed.shape(), " for a tensor of shape ",
          root.shape());
+  if (seed.device() != root.device())
+    fail(ErrorKind::value, "backward: gradient ", describe(seed), " for ", describe(root),
+         ", which is on another device");
   if (seed.dtype() != root.dtype())
     fail(ErrorKind::type, "backward: gradient of type ", name_of(seed.dtype()),
          " for a tensor of type ", name_of(root.dtype()));

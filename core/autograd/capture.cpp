@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/memory/pool.h"
+#include "core/runtime/device.h"
 #include "core/runtime/profile.h"
 #include "core/runtime/signature.h"
 
@@ -175,6 +176,9 @@ void Capture::note(const PreparedCall& call, const void* problem, std::size_t pr
                    void* const* addresses) {
   const OpRecord& op = *call.op;
   if (modes.dry_run) return;
+  if (modes.device)
+    fail(ErrorKind::runtime, "capture: ", op.name, " runs on '", modes.device->name,
+         "'; capture is for the CPU");
   if (modes.source != source_)
     fail(ErrorKind::runtime, "capture: ", op.name,
          " runs within a pool that was entered inside; enter it before");

@@ -17,11 +17,11 @@ struct Device;
 // Each floor changes its own part; this one only knows the names.
 struct Modes {
   bool grad = true;  // ops record themselves
-  bool plain =
-      true;  // no observer, device but the CPU, dry run, capture: one load on the eager path
+  // No observer, device but the CPU, dry run or capture: one load on the eager path.
+  bool plain = true;
   bool unlocks = true;                    // long kernels run without the frontend's lock
   const Choice* choice = nullptr;         // instruction set and forced kernels; null: the defaults
-  const Device* device = nullptr;         // null: the CPU
+  const Device* device = nullptr;         // of new tensors; null: the CPU
   Observers* observers = nullptr;         // null: nobody observes
   DryRun* dry_run = nullptr;              // while it lives, kernels are not run
   BlockSource* source = nullptr;          // of new storages; null: the default pool

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
+#include "core/runtime/device.h"
 #include "core/runtime/profile.h"
 #include "core/tensor/access.h"
 
@@ -286,7 +287,38 @@ bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, co
 
 }  // namespace
 
-void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
+namespace {
+
+// Whether the operands are where this thread makes new tensors.
+bool is_at_home(const Operand* in, int inputs) {
+  if (modes.device) return false;
+  bool elsewhere = false;
+  for (int i = 0; i < inputs; ++i)
+    if (const TensorHeader* x = in[i].tensor.get()) elsewhere |= x->elsewhere;
+  return !elsewhere;
+}
+
+}  // namespace
+
+static std::string placed(const Tensor& x) {
+  return describe(x) + (x->elsewhere ? "" : " on 'cpu'");
+}
+
+const Device* device_of(const OpRecord& op, const Operand* in, int inputs) {
+  const Tensor* first = nullptr;
+  for (int i = 0; i < inputs; ++i) {
+    const Tensor& x = in[i].tensor;
+    if (!x) continue;
+    if (!first) first = &x;
+    if (x.device() != first->device())
+      fail(ErrorKind::value, op.name, ": operands are on different devices: ", placed(*first),
+           " and ", placed(x), "; move one of them with to(device)");
+  }
+  return first ? first->device() : modes.device;
+}
+
+static void apply_here(const OpRecord& op, const Operand* in, int inputs, Words words,
+                       Tensor* out) {
   const Shortcut shortcut =
       op.shortcut ? op.shortcut({op, in, inputs, words}, out) : Shortcut::none;
   if (shortcut == Shortcut::done) return;
@@ -301,6 +333,19 @@ void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tenso
   if (recorded && is_floating(out[0].dtype())) OpNode::record_call(op, in, inputs, words, out);
 }
 
+// Runs `f` with what it makes where the operands are.
+template <class F>
+static void on_their_device(const OpRecord& op, const Operand* in, int inputs, F f) {
+  if (is_at_home(in, inputs)) [[likely]]
+    return f();
+  const DeviceGuard device(device_of(op, in, inputs));
+  f();
+}
+
+void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
+  on_their_device(op, in, inputs, [&] { apply_here(op, in, inputs, words, out); });
+}
+
 // Launches what kernels must take.
 static void launch_inferred(const OpRecord& op, Inferred& inferred, const Operand* in,
                             Tensor* out) {
@@ -313,15 +358,19 @@ static void launch_inferred(const OpRecord& op, Inferred& inferred, const Operan
 
 void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
                 const Tensor& target) {
-  Inferred inferred(op, in, inputs, words);
-  describe_operand(target, inferred.out[0]);
-  Tensor out[kMaxResults] = {target};
-  launch_inferred(op, inferred, in, out);
+  on_their_device(op, in, inputs, [&] {
+    Inferred inferred(op, in, inputs, words);
+    describe_operand(target, inferred.out[0]);
+    Tensor out[kMaxResults] = {target};
+    launch_inferred(op, inferred, in, out);
+  });
 }
 
 void apply_in_place(const OpRecord& op, const Operand* in, int inputs, Words words) {
-  Inferred inferred(op, in, inputs, words);
-  launch_inferred(op, inferred, in, nullptr);
+  on_their_device(op, in, inputs, [&] {
+    Inferred inferred(op, in, inputs, words);
+    launch_inferred(op, inferred, in, nullptr);
+  });
 }
 
 Tensor apply(const OpRecord& op, std::initializer_list<Operand> in, Words words) {

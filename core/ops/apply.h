@@ -20,6 +20,9 @@ void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
 // Runs an op whose results are inputs that it writes to, which callers have checked.
 void apply_in_place(const OpRecord& op, const Operand* in, int inputs, Words words);
 
+// Where the operands are; null: the CPU. Raises ValueError where they are not on one device.
+const Device* device_of(const OpRecord& op, const Operand* in, int inputs);
+
 void describe_operand(const Operand& x, Meta& meta);
 
 // The same as apply for ops with one result.

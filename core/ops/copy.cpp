@@ -12,6 +12,7 @@
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
+#include "core/runtime/device.h"
 #include "core/tensor/access.h"
 
 namespace tw {
@@ -88,6 +89,28 @@ constexpr OpRecord kAssign = {
         },
     .shapes = 2};
 
+constexpr OpRecord kToDevice = {
+    .name = "to_device",
+    .signature = "(x: Tensor, device: Device, source: Device) -> Tensor",
+    .help = "A copy on another device.",
+    .body =
+        [](const Use& use, Tensor* out) {
+          refuse_in_capture("a tensor moves to another device");
+          const Tensor x = contiguous(use.in[0].tensor);
+          const Device *from = x.device(), *to = device_of_word(use.words[0]);
+          const DeviceGuard guard(to);
+          out[0] = Tensor::empty(x.shape(), x.dtype());
+          Access at;
+          const Device& copier = from ? *from : to ? *to : cpu_device;
+          copier.copy(at(out[0]), at(x), static_cast<std::size_t>(x.count()) * x.item_bytes());
+        },
+    .vjp = [](Vjp& v) { v.give(0, to_device(v.g(), device_of_word(v.words()[1]))); }};
+
+Tensor to_device(const Tensor& x, const Device* device) {
+  if (x.device() == device) return x;
+  return apply(kToDevice, {x}, WordList(2).set(0, word_of(device)).set(1, word_of(x.device())));
+}
+
 Tensor copy(const Tensor& x) { return apply(kCopy, {x}); }
 
 Tensor contiguous(const Tensor& x) { return x.contiguous() ? x : copy(x); }
@@ -141,7 +164,9 @@ void assign(Tensor& into, const Operand& value) {
 
 namespace {
 
-Tensor ones_like(const Tensor& x) { return full(x.shape(), 1, x.dtype()); }
+Tensor ones_like(const Tensor& x) {
+  return apply(kOnesLike, {x}, WordList(2).set(0, kNone).set(1, kNone));
+}
 Tensor add_tensors(const Tensor& a, const Tensor& b) { return add(a, b); }
 void add_in_place(const Tensor& into, const Tensor& x) {
   Operand operands[] = {into, x};

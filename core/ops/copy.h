@@ -12,6 +12,8 @@ void copy_into(const Tensor& target, const Tensor& x);
 // that has 1 for them.
 Tensor with_truth_values(const Tensor& x);
 // `x` itself where it is row-major already.
+// On another device, where it is not there yet.
+Tensor to_device(const Tensor& x, const Device* device);
 Tensor contiguous(const Tensor& x);
 // Converted to `dtype`; `x` itself when it has it and `always_copy` is false. Floating to integer
 // truncates; anything to bool is x != 0. Raises TypeError from complex to real types.

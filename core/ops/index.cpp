@@ -15,6 +15,7 @@
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
+#include "core/runtime/device.h"
 #include "core/tensor/access.h"
 
 namespace tw {
@@ -436,6 +437,12 @@ constexpr OpRecord kTake = {
 std::vector<Tensor> nonzero(const Tensor& x_in) {
   if (x_in.rank() == 0)
     fail(ErrorKind::value, "nonzero: a 0-d tensor has no positions; use reshape((1,)) first");
+  if (x_in->elsewhere) {
+    std::vector<Tensor> columns = nonzero(to_device(x_in, nullptr));
+    for (Tensor& column : columns) column = to_device(column, x_in.device());
+    return columns;
+  }
+  const DeviceGuard on_cpu(nullptr);
   refuse_in_capture("nonzero's results are as long as the values say");
   const Tensor x = contiguous(is_bool(x_in.dtype()) ? x_in : not_equal(x_in, 0));
   Access access;
@@ -462,6 +469,7 @@ Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype) {
   if (!is_integer(indices.dtype()))
     fail(ErrorKind::type, "one_hot: indices must be integers, got ", name_of(indices.dtype()));
   if (classes < 0) fail(ErrorKind::value, "one_hot: num_classes is negative: ", classes);
+  const DeviceGuard device(indices.device());
   const Tensor wide = checked_indices(indices, classes, kNone);
   const Tensor places = arange(0, Scalar(classes), 1, DType::int64);
   return astype(equal(expand_dims(wide, -1), places), dtype);

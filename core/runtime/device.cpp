@@ -23,13 +23,22 @@ const Device* const devices[] = {&cpu_device, &null_device};
 
 }  // namespace
 
+const Device* find_device(const std::string& name) {
+  for (const Device* device : devices)
+    if (name == device->name) return device == &cpu_device ? nullptr : device;
+  fail(ErrorKind::value, "no device '", name, "'; this build has 'cpu' and 'null'");
+}
+
+std::int64_t word_of(const Device* device) {
+  std::int64_t word = 0;
+  while (device && devices[word] != device) ++word;
+  return word;
+}
+const Device* device_of_word(std::int64_t word) { return word == 0 ? nullptr : devices[word]; }
+
 void set_device(const std::string& name) {
-  for (const Device* device : devices) {
-    if (name != device->name) continue;
-    modes.device = device == &cpu_device ? nullptr : device;
-    return modes.update_plain();
-  }
-  fail(ErrorKind::value, "no device '", name, "'; this build has: cpu, null");
+  modes.device = find_device(name);
+  modes.update_plain();
 }
 
 std::vector<std::string> device_names() {

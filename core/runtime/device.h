@@ -2,6 +2,7 @@
 // kernels run.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,32 @@ extern const Device cpu_device;
 // overhead.
 extern const Device null_device;
 
-// Where this thread's ops launch their kernels.
+// Where this thread makes new tensors. While an op runs, that is where its operands are.
 inline const Device& active_device() { return modes.device ? *modes.device : cpu_device; }
-// For this thread. Raises ValueError for an unknown name.
+// For this thread. Raises as find_device does.
 void set_device(const std::string& name);
+// Null for the CPU. Raises ValueError for an unknown name.
+const Device* find_device(const std::string& name);
+
+// Devices as words of calls.
+std::int64_t word_of(const Device* device);
+const Device* device_of_word(std::int64_t word);
+
+// This thread's device for a scope; null: the CPU.
+class DeviceGuard {
+ public:
+  explicit DeviceGuard(const Device* device) : before_(modes.device) { change(device); }
+  ~DeviceGuard() { change(before_); }
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+ private:
+  static void change(const Device* device) {
+    modes.device = device;
+    modes.update_plain();
+  }
+  const Device* const before_;
+};
 std::vector<std::string> device_names();
 
 }  // namespace tw

@@ -5,6 +5,7 @@
 #include "core/base/free_list.h"
 #include "core/memory/events.h"
 #include "core/memory/pool.h"
+#include "core/runtime/device.h"
 
 namespace tw {
 
@@ -18,6 +19,15 @@ namespace {
     storage->block = block;
   else
     storage->data = block->data;
+  return Ref<Storage>(storage);
+}
+
+[[gnu::noinline]] Ref<Storage> allocate_on(const Device& device, std::size_t bytes) {
+  void* data = device.allocate(bytes);
+  auto* storage = new (FreeList<Storage>::take()) Storage();
+  storage->data = data;
+  storage->bytes = bytes;
+  storage->device = &device;
   return Ref<Storage>(storage);
 }
 
@@ -48,7 +58,9 @@ void forget_shared(std::uint32_t entry) noexcept {
 
 Ref<Storage> Storage::allocate(std::size_t bytes) {
   Ref<Storage> out;
-  if (modes.source) [[unlikely]] {
+  if (modes.device) [[unlikely]] {
+    out = allocate_on(*modes.device, bytes);
+  } else if (modes.source) [[unlikely]] {
     out = allocate_from(*modes.source, bytes);
   } else {
     void* data = pool_allocate(bytes);  // may throw: before the header exists
@@ -104,6 +116,8 @@ void Storage::destroy(Storage* storage) noexcept {
     storage->block->source->release(storage->block);
   } else if (storage->give_back) {
     storage->give_back(storage->owner);
+  } else if (storage->device) {
+    storage->device->release(storage->data, storage->bytes);
   } else {
     pool_release(storage->data, storage->bytes);
   }

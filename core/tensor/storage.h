@@ -23,9 +23,11 @@ struct Storage : Counted {
   // For borrowed memory: gives it back to its owner. Null: the bytes belong to the pool.
   void (*give_back)(void* owner) = nullptr;
   void* owner = nullptr;
+  const Device* device = nullptr;  // null: the CPU
   // For memory that is not the default pool's own: its source is asked before every use.
   Block* block = nullptr;
 
+  // On this thread's device.
   static Ref<Storage> allocate(std::size_t bytes);
   static Ref<Storage> borrow(void* data, std::size_t bytes, bool writable, void* owner,
                              void (*give_back)(void*));

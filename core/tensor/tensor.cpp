@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/base/free_list.h"
 #include "core/memory/events.h"
+#include "core/runtime/device.h"
 
 namespace tw {
 
@@ -33,6 +34,7 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
   if (logs_memory()) [[unlikely]]
     log_tensor(shape, dtype);
   auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
+  header->elsewhere = storage->device != nullptr;
   header->storage = std::move(storage);
   header->count = count;
   header->dtype = dtype;
@@ -47,6 +49,7 @@ Tensor Tensor::empty_like(const Tensor& x, DType dtype) {
   if (logs_memory()) [[unlikely]]
     log_tensor(x.shape(), dtype);
   auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
+  header->elsewhere = storage->device != nullptr;
   header->storage = std::move(storage);
   header->count = x.count();
   header->dtype = dtype;
@@ -60,6 +63,7 @@ Tensor Tensor::over(Ref<Storage> storage, std::int64_t offset_bytes, const Shape
   const std::int64_t count = element_count(shape);
   auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
   header->recorded_seen = storage->recorded_changes;
+  header->elsewhere = storage->device != nullptr;
   header->storage = std::move(storage);
   header->offset_bytes = offset_bytes;
   header->count = count;
@@ -158,7 +162,8 @@ Tensor Tensor::grad() const { return header_->extras ? header_->extras->grad : T
 std::string describe(const Tensor& x) {
   std::string text;
   if (x->extras && !x->extras->name.empty()) text = "'" + x->extras->name + "' ";
-  return text + name_of(x.dtype()) + " " + to_string(x.shape());
+  text += name_of(x.dtype()) + (" " + to_string(x.shape()));
+  return x->elsewhere ? text + " on '" + x.device()->name + "'" : text;
 }
 
 }  // namespace tw

@@ -40,6 +40,7 @@ struct TensorHeader : Counted {
   std::uint8_t result = 0;         // which of its node's results it is
   bool contiguous : 1 = true;      // row-major without gaps
   bool requires_grad : 1 = false;  // set for leaves and for results of recorded ops
+  bool elsewhere : 1 = false;      // not on the CPU: its storage says where
   bool is_view : 1 = false;        // shares its storage with the tensor it was made from
   // Of a view: how many recorded in-place changes (its family's, or the storage's where it has
   // none) its place in the graph takes in.
@@ -103,6 +104,7 @@ class Tensor {
   char* pinned_bytes() const {
     return static_cast<char*>(header_->storage->place()) + header_->offset_bytes;
   }
+  const Device* device() const { return header_->storage->device; }  // null: the CPU
   std::uint32_t version() const { return header_->storage->version; }
   // Raises ValueError for read-only memory and for tensors whose elements share memory.
   void check_writable(const char* op) const;

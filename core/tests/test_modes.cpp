@@ -240,7 +240,7 @@ TW_TEST(modes_are_inherited) {
     for (int round = 0; round < 50; ++round) {
       const ModesGuard guard(inherited.get());
       CHECK(!modes.grad && active_isa() == least_isa() && active_device().name == null_device.name);
-      dispatch(1, 1, [] { CHECK(false); }, [](Observation& seen) { seen.op = "test"; });
+      run_prepared({1, 1}, [] { CHECK(false); }, [](Observation& seen) { seen.op = "test"; });
       force_kernel("matmul", "naive");
       enter_modes(&guard, {.grad = true});
       if (thread == 0 && round == 40) static_cast<void>(observer->stop());

@@ -332,7 +332,7 @@ class Tensor:
     def cosh(self) -> Tensor:
         """Hyperbolic cosine."""
     def cpu(self) -> Tensor:
-        """Itself: memory is the CPU's."""
+        """In the CPU's memory; itself where it is there."""
     @property
     def data_ptr(self) -> _Int:
         """Address of the first element."""
@@ -340,7 +340,7 @@ class Tensor:
         """The same memory outside the graph."""
     @property
     def device(self) -> str:
-        """Where the memory is: 'cpu'."""
+        """Name of the device that the memory belongs to."""
     def dim(self) -> _Int:
         """Number of dimensions, as `ndim`."""
     def div(self, other: _Operand) -> Tensor:
@@ -620,7 +620,7 @@ class Tensor:
         copy: _Bool=False,
         non_blocking: _Bool=False,
     ) -> Tensor:
-        """In another dtype, or that of another tensor, or on a device, which is 'cpu'; ..."""
+        """In another dtype, on another device, or both as another tensor has them; itself ..."""
     def tolist(self) -> Any:
         """Nested lists of numbers."""
     def transpose(self, axis0: _Int, axis1: _Int) -> Tensor:
@@ -745,7 +745,7 @@ def _allocate(nbytes: int, zero: _Bool=False) -> Block:
     """A block of the pool in force; with zero=True its bytes are 0, else unspecified."""
 def _as_bytes(x: Tensor) -> Tensor:
     """The memory of a row-major tensor of any dtype as uint8."""
-def _capture(function: Callable, inputs: Sequence[Tensor]) -> _Captured:
+def _capture(function: Callable[..., Any], inputs: Sequence[Tensor]) -> _Captured:
     """Calls function(*inputs) and records what ops it runs."""
 def _checkpoint(function: object, inputs: list[Any]) -> Any: ...
 def _current_task() -> object:
