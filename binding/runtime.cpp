@@ -190,13 +190,13 @@ void bind_runtime(nb::module_& m) {
   m.def(
       "active_isa", [] { return name_of(active_isa()); },
       "Instruction set of the kernels that this thread uses.");
-  m.def("device_names", device_names, "Devices that ops can run on: 'null' computes nothing.");
+  m.def("device_names", device_names, "Devices that tensors can live on: 'null' computes nothing.");
   m.def(
       "active_device", [] { return active_device().name; },
-      "Device that this thread's ops run on.");
+      "Device on which this thread makes tensors.");
   m.def("set_device", set_device, "name"_a,
-        "Runs this thread's ops on one device. Other threads keep theirs; a new thread starts with "
-        "'cpu', a task of a scheduler with its submitter's.");
+        "Where this thread makes tensors; an op runs where its operands are. Other threads keep "
+        "theirs; a new thread starts with 'cpu', a task of a scheduler with its submitter's.");
   m.def(
       "set_float32_matmul_precision",
       [](const std::string& name) { set_precision_limit(read_precision(name)); }, "precision"_a,
