@@ -154,6 +154,19 @@ def test_memory_in_other_hands_keeps_its_place(tmp_path):
         assert float(x[3]) == 8.0
 
 
+def test_tensors_in_other_hands_are_told_apart():
+    with Pool():
+        a, b = tw.ones((4,)), tw.zeros((4,))
+    held = a.numpy(), b.numpy()
+    a[...] = b
+    a += 1
+    assert (a.tolist(), b.tolist()) == ([1.0] * 4, [0.0] * 4)
+    assert (a.version, b.version) == (2, 0)
+    again = tw.asarray(held[0])
+    again += 1
+    assert (a.tolist(), a.version) == ([2.0] * 4, 3)
+
+
 def test_all_pinned_is_refused_clearly(tmp_path):
     pool = Pool(quota_bytes=2 * MIB, spill_dir=tmp_path)
     with pool:

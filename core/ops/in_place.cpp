@@ -203,7 +203,8 @@ void renew_in_family(const Tensor& view) {
 std::optional<std::int64_t> distance(const Tensor& a, const Tensor& b) {
   if (a->storage == b->storage) return 0;
   if (!a->storage->shared_at || !b->storage->shared_at) return std::nullopt;
-  return static_cast<const char*>(b->storage->data) - static_cast<const char*>(a->storage->data);
+  return static_cast<const char*>(b->storage->place()) -
+         static_cast<const char*>(a->storage->place());
 }
 
 [[maybe_unused]] const bool installed = [] {

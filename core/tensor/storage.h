@@ -74,7 +74,7 @@ class Pinned {
 class Lent {
  public:
   explicit Lent(Ref<Storage> storage) : pinned_(storage), storage_(std::move(storage)) {
-    const char* low = static_cast<const char*>(storage_->data);
+    const char* low = static_cast<const char*>(storage_->place());
     storage_->share(low, low + storage_->bytes);
   }
   ~Lent() { storage_->unshare(); }
