@@ -62,6 +62,9 @@ void bind_capture(nb::module_& m) {
           "inputs"_a, "What the recorded function would return for these inputs.")
       .def("calls", calls_of, "Names of the ops and their kernels, in order.")
       .def("figures", figures_of, "Sizes, in bytes and counts.");
+  m.def(
+      "_refuse_in_capture", [](const std::string& what) { refuse_in_capture(what.c_str()); },
+      "what"_a, "Raises RuntimeError while this thread records calls.");
   m.def("_capture", capture, nb::rv_policy::take_ownership, "function"_a, "inputs"_a,
         "Calls function(*inputs) and records what ops it runs.");
 }

@@ -5,6 +5,7 @@
 #include "binding/casters.h"
 #include "binding/ledger.h"
 #include "binding/module.h"
+#include "core/autograd/capture.h"
 #include "core/base/env.h"
 #include "core/base/error.h"
 #include "core/base/fault.h"
@@ -185,10 +186,12 @@ class Pool {
   }
 
   void enter() {
+    refuse_in_capture("a pool is entered");
     entered().push_back({pool_, modes.source});
     modes.source = pool_.get();
   }
   void leave() {
+    refuse_in_capture("a pool is left");
     if (entered().empty() || entered().back().pool != pool_)
       fail(ErrorKind::runtime, "Pool: left in another order, or on another thread, than entered");
     modes.source = entered().back().before;

@@ -1,5 +1,6 @@
 // Functions around ops that are no ops themselves, or return other things than tensors.
 #include "binding/module.h"
+#include "core/autograd/capture.h"
 #include "core/base/error.h"
 #include "core/ops/index.h"
 #include "core/ops/random.h"
@@ -27,8 +28,12 @@ void bind_random(nb::module_& m) {
       .def_prop_ro("seed", [](const Generator& g) { return g.seed; })
       .def_rw("position", &Generator::position, "32-bit words already used, a multiple of 4.");
   m.def(
-      "manual_seed", [](std::uint64_t seed) { default_generator() = {seed}; }, "seed"_a,
-      "Seeds the default generator.");
+      "manual_seed",
+      [](std::uint64_t seed) {
+        refuse_in_capture("random numbers are seeded");
+        default_generator() = {seed};
+      },
+      "seed"_a, "Seeds the default generator.");
 }
 
 void bind_shapes(nb::module_& m) {

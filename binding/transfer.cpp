@@ -142,6 +142,7 @@ PendingTransfer start_copy(const Itself& source, const Itself& target, int prior
 std::vector<std::int64_t> indices_of(const Tensor& x) {
   if (x.dtype() != DType::int64 || x.rank() != 1)
     fail(ErrorKind::type, "gather: indices must be int64 of one axis, got ", describe(x));
+  check_on_cpu(x, "gather");
   const Tensor row_major = contiguous(x);
   Access at;
   const std::int64_t* const first = at.as<std::int64_t>(row_major);

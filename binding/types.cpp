@@ -232,7 +232,9 @@ bool read_device(nb::handle object, const Device*& out) {
   if (object.is_none()) return false;
   if (!nb::isinstance<nb::str>(object))
     fail(ErrorKind::type, "device must be a name such as 'cpu', got ", told(object.ptr()));
-  out = find_device(nb::cast<std::string>(object));
+  const char* name = PyUnicode_AsUTF8(object.ptr());
+  if (!name) throw nb::python_error();
+  out = find_device(name);
   return true;
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -176,3 +178,25 @@ def test_a_failing_kernel_leaves_the_gradient():
     with tw.kernels.use(matmul="bf16x3"), pytest.raises(ValueError, match="bf16x3"):
         loss.backward()
     np.testing.assert_array_equal(w.grad.numpy(), before)
+
+
+def test_other_threads_always_see_the_gradient():
+    w = tw.rand((300, 300)).requires_grad_()
+    x = tw.rand((300, 300))
+    (x @ w).sum().backward()
+    seen, stop = [], threading.Event()
+
+    def watch():
+        while not stop.is_set():
+            seen.append(w.grad is None)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        for _ in range(10):
+            (x @ w).sum().backward()
+    finally:
+        stop.set()
+        thread.join()
+    assert seen
+    assert not any(seen)

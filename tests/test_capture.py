@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 
 import numpy as np
@@ -269,7 +270,7 @@ def test_hooks_and_pools_inside_are_refused():
         with Pool():
             return x + 1
 
-    with pytest.raises(RuntimeError, match="pool that was entered inside"):
+    with pytest.raises(RuntimeError, match="a pool is entered"):
         _core._capture(inside, [x])
     with pytest.raises(RuntimeError, match="plans a backward pass"):
         _core._capture(lambda x: (x * w).sum().backward(plan=True), [x])
@@ -309,7 +310,9 @@ def test_inputs_that_share_memory():
 
     apart = _core._capture(add, [tw.ones((4,)), tw.ones((4,))])
     with pytest.raises(ValueError, match="share memory that is written"):
-        apart.replay([data[:4], data[4:]])
+        apart.replay([data[:4], data[2:6]])
+    assert apart.replay([data[:4], data[4:]])[0].tolist() == [4.0, 6.0, 8.0, 10.0]
+    data = tw.arange(8, dtype=tw.float32)
     shared = _core._capture(add, [data[:4], data[2:6]])
     other = tw.arange(8, dtype=tw.float32)
     expected = add(other[:4].copy(), other[2:6].copy()).tolist()
@@ -318,3 +321,79 @@ def test_inputs_that_share_memory():
         shared.replay([other[:4], other[3:7]])
     with pytest.raises(RuntimeError, match="shares memory with an input"):
         _core._capture(lambda x: x + data[4:], [data[:4]])
+
+
+def test_what_lies_between_the_elements_of_an_input():
+    base = tw.zeros((20,))
+    odd = base[1:19:2]
+    with pytest.raises(RuntimeError, match="shares memory with an input"):
+        _core._capture(lambda x: odd + x[:9], [base[::2]])
+    part = _core._capture(lambda x: x[1:3] * 2, [base[::2]])
+    assert part.replay([tw.arange(20, dtype=tw.float32)[::2]])[0].tolist() == [4.0, 8.0]
+
+
+def test_inputs_that_share_memory_with_states():
+    w = tw.ones((4, 4))
+    step = _core._capture(lambda x: (w.addmm_(x, x), None)[1], [tw.zeros((4, 4))])
+    with pytest.raises(ValueError, match="shares memory that is written to"):
+        step.replay([w])
+    memory = np.arange(10, dtype=np.float32)
+
+    def add(a, b):
+        a += b
+
+    apart = _core._capture(add, [tw.ones((9,)), tw.ones((9,))])
+    with pytest.raises(ValueError, match="share memory that is written to"):
+        apart.replay([tw.asarray(memory[1:]), tw.asarray(memory[:-1])])
+
+
+def test_replays_are_on_the_cpu():
+    state = tw.ones((3,))
+
+    def add(x):
+        state[...] = state + x
+        return state * 2
+
+    step = _core._capture(add, [tw.ones((3,))])
+    with pytest.raises(ValueError, match=r"on 'null'; the recording was on 'cpu'"):
+        step.replay([tw.ones((3,), device="null")])
+    x = tw.ones((3,))
+    tw.set_device("null")
+    try:
+        (y,) = step.replay([x])
+    finally:
+        tw.set_device("cpu")
+    assert (y.device, y.tolist(), state.tolist()) == ("cpu", [6.0] * 3, [3.0] * 3)
+
+
+def test_pools_may_not_end_inside():
+    stack = contextlib.ExitStack()
+    stack.enter_context(Pool())
+    with pytest.raises(RuntimeError, match="a pool is left"):
+        _core._capture(lambda x: stack.close(), [tw.ones((3,))])
+    tw.ones((1000,)).sum()
+
+
+def test_constants_are_returned_fresh():
+    step = _core._capture(lambda x: (x * 1, tw.asarray([1.0, 2.0])), [tw.ones((2,))])
+    for _ in range(2):
+        constant = step.replay([tw.ones((2,))])[1]
+        assert constant.tolist() == [1.0, 2.0]
+        constant += 10
+
+
+def test_inputs_that_get_gradients_want_them():
+    x = tw.ones((2,), requires_grad=True)
+    step = _core._capture(lambda x: (x * x).sum().backward(), [x])
+    with pytest.raises(ValueError, match="must be a leaf that requires grad"):
+        step.replay([tw.ones((2,))])
+
+
+def test_optimizers_and_seeds_are_refused():
+    w = tw.ones((2,), requires_grad=True)
+    w.grad = tw.ones((2,))
+    optimizer = tw.optim.SGD([w], lr=0.1)
+    with pytest.raises(RuntimeError, match="counts its steps in Python"):
+        _core._capture(lambda x: optimizer.step(), [tw.ones((2,))])
+    with pytest.raises(RuntimeError, match="seeded"):
+        _core._capture(lambda x: tw.manual_seed(1), [tw.ones((2,))])

@@ -156,3 +156,28 @@ def test_copies_stay_there_and_files_ask_for_the_cpu(tmp_path):
 def test_capture_is_for_the_cpu():
     with pytest.raises(RuntimeError, match="capture"):
         _core._capture(lambda x: x + 1, [tw.ones((2,), device="null")])
+
+
+def test_what_is_refused_is_not_counted_as_a_change():
+    x, w = tw.ones((3,)), tw.ones((3,), requires_grad=True)
+    y = (x * w).sum()
+    with pytest.raises(ValueError, match="different devices"):
+        x[...] = tw.ones((3,), device="null")
+    with pytest.raises(ValueError, match="different devices"):
+        x[tw.asarray([0], device="null")] = 5.0
+    with pytest.raises(ValueError, match="different devices"):
+        x[tw.asarray([0])] = tw.ones((1,), device="null")
+    y.backward()
+    assert w.grad.tolist() == [1.0] * 3
+
+
+def test_hooks_keep_gradients_where_they_are():
+    w = tw.ones((3,), requires_grad=True)
+    w.register_hook(lambda g: g.to("null"))
+    with pytest.raises(ValueError, match="on another device"):
+        (w * 2).sum().backward()
+
+
+def test_names_that_are_no_text():
+    with pytest.raises(UnicodeEncodeError):
+        tw.ones((3,), device="\ud800")

@@ -120,3 +120,31 @@ def test_wrong_operands_change_nothing(change, error, text):
         tw.momentum_step(**{**call, **change})
     assert param.tolist() == [[1.0, 1.0]] * 3
     assert buffer.tolist() == [[0.0, 0.0]] * 3
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_tensors_that_share_memory_are_refused(threads):
+    before = tw.get_num_threads()
+    tw.set_num_threads(threads)
+    try:
+        memory = tw.zeros((20,))
+        for params in ([memory, memory], [memory[:12], memory[8:]], [memory[8:], memory[:12]]):
+            grads = [tw.ones(p.shape) for p in params]
+            with pytest.raises(ValueError, match="share memory, and both are to be changed"):
+                tw.sgd_step(params, grads, step=1, lr=1.0)
+        assert memory.tolist() == [0.0] * 20
+        tw.sgd_step([memory[:10], memory[10:]], [tw.ones((10,))] * 2, step=1, lr=1.0)
+        assert memory.tolist() == [-1.0] * 20
+    finally:
+        tw.set_num_threads(before)
+
+
+def test_gradients_that_are_other_parameters_are_read_first():
+    p, q = tw.ones((3,)), tw.full((3,), 5.0)
+    tw.sgd_step([p, q], [tw.ones((3,)), p], step=1, lr=1.0)
+    assert (p.tolist(), q.tolist()) == ([0.0] * 3, [4.0] * 3)
+
+
+def test_steps_count_from_one():
+    with pytest.raises(ValueError, match="step counts from 1, got 0"):
+        tw.adam_step(*columns(2), step=0, lr=0.1)

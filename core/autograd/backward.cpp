@@ -47,6 +47,9 @@ Tensor run_hooks(const HookList& hooks, Tensor g, const char* op) {
     if (!(replaced.shape() == g.shape()))
       fail(ErrorKind::value, op, ": a hook returned shape ", replaced.shape(),
            " for a gradient of shape ", g.shape());
+    if (replaced.device() != g.device())
+      fail(ErrorKind::value, op, ": a hook returned ", describe(replaced), " for a gradient ",
+           describe(g), " on another device");
     if (replaced.dtype() != g.dtype())
       fail(ErrorKind::type, op, ": a hook returned ", name_of(replaced.dtype()),
            " for a gradient of ", name_of(g.dtype()));
@@ -91,23 +94,16 @@ class Walk final : public Waiting {
     }
   }
 
-  // While the kernel runs, perhaps without the frontend's lock, the gradient is this pass's alone.
   bool add(const Edge& edge, const Use& use) override {
     Tensor* const place = gradient_at(edge);
     if (!place || !*place || place->dtype() != edge.dtype) return false;
     if (dry_ && edge.leaf && place == &edge.leaf->extras->grad)
       return add_dry(*edge.leaf.get(), use);
-    Tensor sum = std::exchange(*place, Tensor());
-    bool added = false;
-    try {
-      if (!unique_memory(sum)) sum = arithmetic.copy(sum);
-      added = use.op.add_into(use, sum);
-    } catch (...) {
-      put_back(*place, std::move(sum));
-      throw;
-    }
-    put_back(*place, std::move(sum));
-    return added;
+    // Leaves belong to all threads: none may come in between.
+    std::optional<LockKept> kept;
+    if (edge.leaf) kept.emplace();
+    if (!unique_memory(*place)) *place = arithmetic.copy(*place);
+    return use.op.add_into(use, *place);
   }
 
   std::vector<Tensor> captured;
@@ -226,6 +222,7 @@ class Walk final : public Waiting {
   }
 
   void keep(TensorHeader& header, const Tensor& g) {
+    refuse_in_capture("a result keeps its gradient");
     if (dry_ && is_added_in_place(header, g)) return;
     const LockKept kept;
     accumulate(grad_of(header), g);
@@ -239,10 +236,6 @@ class Walk final : public Waiting {
           use, DryRun::placeholder(grad.shape(), grad.strides(), grad.dtype(), grad.version()));
     const Tensor sum = dry_grads_[&leaf] = arithmetic.copy(grad);
     return use.op.add_into(use, sum);
-  }
-  static void put_back(Tensor& place, Tensor sum) {
-    const LockKept kept;
-    accumulate(place, std::move(sum));
   }
   // Where the gradient that an edge leads to has waited so far; null where it does not.
   Tensor* gradient_at(const Edge& edge) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/autograd/backward.h"
 #include "core/base/error.h"
 #include "core/memory/pool.h"
 #include "core/runtime/device.h"
@@ -15,7 +16,32 @@ namespace tw {
 
 namespace {
 
+// Offsets of all elements.
+std::vector<std::int64_t> places_of(const Tensor& x) {
+  std::vector<std::int64_t> places = {x->offset_bytes};
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const std::size_t before = places.size();
+    const std::int64_t step = x.strides()[axis] * static_cast<std::int64_t>(x.item_bytes());
+    for (std::int64_t i = 1; step != 0 && i < x.size(axis); ++i)
+      for (std::size_t k = 0; k < before; ++k) places.push_back(places[k] + i * step);
+  }
+  return places;
+}
+
+// Whether the elements of `x` are elements of `whole`, or parts of them.
 bool lies_within(const Tensor& x, const Tensor& whole) {
+  if (x.count() > 0 && whole.count() > 0 && !whole.contiguous()) {
+    std::vector<std::int64_t> all = places_of(whole);
+    std::sort(all.begin(), all.end());
+    const auto bytes = static_cast<std::int64_t>(x.item_bytes());
+    for (const std::int64_t place : places_of(x)) {
+      const auto above = std::upper_bound(all.begin(), all.end(), place);
+      if (above == all.begin() ||
+          place + bytes > *(above - 1) + static_cast<std::int64_t>(whole.item_bytes()))
+        return false;
+    }
+    return true;
+  }
   const ByteRange part = byte_range(x), all = byte_range(whole);
   return x.count() == 0 || (part.low >= all.low && part.high <= all.high);
 }
@@ -25,6 +51,21 @@ bool same_steps(const Shape& shape, const Strides& a, const Strides& b) {
   for (int i = 0; i < shape.rank(); ++i)
     if (shape[i] > 1 && a[i] != b[i]) return false;
   return true;
+}
+
+struct Memory {
+  const char *low, *high;
+};
+bool overlap(const Memory& a, const Memory& b) { return a.low < b.high && b.low < a.high; }
+// None where blocks lie elsewhere: no two of those share memory.
+Memory memory_of(const Storage& storage) {
+  const char* low = static_cast<const char*>(storage.place());
+  return {low, low ? low + storage.bytes : low};
+}
+Memory memory_of(const Tensor& x) {
+  const char* start = static_cast<const char*>(x->storage->place());
+  const ByteRange range = byte_range(x);
+  return start ? Memory{start + range.low, start + range.high} : Memory{nullptr, nullptr};
 }
 
 // Whether an op without results writes to an input.
@@ -180,8 +221,7 @@ void Capture::note(const PreparedCall& call, const void* problem, std::size_t pr
     fail(ErrorKind::runtime, "capture: ", op.name, " runs on '", modes.device->name,
          "'; capture is for the CPU");
   if (modes.source != source_)
-    fail(ErrorKind::runtime, "capture: ", op.name,
-         " runs within a pool that was entered inside; enter it before");
+    fail(ErrorKind::runtime, "capture: ", op.name, " runs with memory of another source");
   Captured& c = *out_;
   const std::size_t first_place = c.places_.size();
   for (int i = 0; i < described.inputs; ++i) {
@@ -221,11 +261,13 @@ void Capture::note_gradient(TensorHeader& leaf) {
 Captured::Layout Capture::layout_of(const Tensor& x, const char* op) {
   const int index = buffer_of(x, false, op);
   Captured::Buffer& buffer = out_->buffers_[static_cast<std::size_t>(index)];
+  const bool is_constant =
+      buffer.role == Captured::Role::kept && Source::block_of(x, source_) != nullptr;
   if (buffer.role == Captured::Role::temporary) {
     buffer.role = Captured::Role::result;
     source_->plan.blocks[buffer.offset].own = true;
   }
-  return {{index, x->offset_bytes}, x.shape(), x.strides(), x.dtype()};
+  return {{index, x->offset_bytes}, x.shape(), x.strides(), x.dtype(), is_constant};
 }
 
 std::unique_ptr<Captured> Capture::finish(const std::vector<Tensor>& outputs) {
@@ -246,6 +288,7 @@ std::unique_ptr<Captured> Capture::finish(const std::vector<Tensor>& outputs) {
                 plan.lower_bound_bytes};
   leave();
   const BlockSourceGuard default_pool(nullptr);
+  const DeviceGuard on_cpu(nullptr);
   c.arena_ = Storage::allocate(plan.arena_bytes);
   return std::move(out_);
 }
@@ -254,6 +297,9 @@ std::unique_ptr<Captured> Capture::finish(const std::vector<Tensor>& outputs) {
 
 void Captured::check(const std::vector<Tensor>& inputs) const {
   refuse_in_capture("it replays another capture");
+  for (const Tensor& x : inputs)
+    if (x->elsewhere)
+      fail(ErrorKind::value, "replay: ", describe(x), "; the recording was on 'cpu'");
   if (running_) fail(ErrorKind::runtime, "replay: it is at work on another thread");
   if (inputs.size() != inputs_.size())
     fail(ErrorKind::value, "replay: ", inputs.size(), " inputs, but ", inputs_.size(),
@@ -270,10 +316,16 @@ void Captured::check(const std::vector<Tensor>& inputs) const {
     const auto first = static_cast<std::size_t>(buffer.input);
     if (buffer.written) x.check_writable("replay");
     for (std::size_t k = 0; k < i; ++k)
-      if (inputs[k]->storage == x->storage && inputs_[k].at.buffer != recorded.at.buffer &&
+      if (inputs_[k].at.buffer != recorded.at.buffer &&
+          overlap(memory_of(x), memory_of(inputs[k])) &&
           (buffer.written || buffers_[static_cast<std::size_t>(inputs_[k].at.buffer)].written))
         fail(ErrorKind::value, "replay: inputs ", k, " and ", i,
              " share memory that is written to, those of the recording did not");
+    for (const Buffer& kept : buffers_)
+      if (kept.kept && (kept.written || buffer.written) &&
+          overlap(memory_of(x), memory_of(*kept.kept)))
+        fail(ErrorKind::value, "replay: input ", i,
+             " shares memory that is written to with a tensor that the recorded function uses");
     if (!(inputs[first]->storage == x->storage) ||
         x->offset_bytes - inputs[first]->offset_bytes !=
             recorded.at.offset - inputs_[first].at.offset)
@@ -281,6 +333,12 @@ void Captured::check(const std::vector<Tensor>& inputs) const {
            " shared memory in the recording, these do not in the same way");
   }
   for (const LeafGradient& noted : gradients_) {
+    if (noted.input >= 0 && noted.leaf.requires_grad()) {
+      const Tensor& x = inputs[static_cast<std::size_t>(noted.input)];
+      if (!x.requires_grad() || !x.is_leaf())
+        fail(ErrorKind::value, "replay: input ", noted.input,
+             " gets a gradient, so it must be a leaf that requires grad, as in the recording");
+    }
     if (noted.added_to == kAbsent) continue;
     const Tensor grad =
         (noted.input < 0 ? noted.leaf : inputs[static_cast<std::size_t>(noted.input)]).grad();
@@ -345,6 +403,7 @@ Tensor Captured::over(const Layout& layout, const std::vector<Tensor>& inputs,
 
 std::vector<Tensor> Captured::replay(const std::vector<Tensor>& inputs) {
   check(inputs);
+  const DeviceGuard on_cpu(nullptr);
   struct Running {
     explicit Running(Captured& captured)
         : captured(captured), choice(std::exchange(modes.choice, captured.choice_)) {
@@ -376,7 +435,10 @@ std::vector<Tensor> Captured::replay(const std::vector<Tensor>& inputs) {
         noted.left.at.buffer == kAbsent ? Tensor() : over(noted.left, inputs, storages);
   }
   std::vector<Tensor> outputs;
-  for (const Layout& layout : outputs_) outputs.push_back(over(layout, inputs, storages));
+  for (const Layout& layout : outputs_) {
+    outputs.push_back(over(layout, inputs, storages));
+    if (layout.is_constant) outputs.back() = gradient_arithmetic().copy(outputs.back());
+  }
   return outputs;
 }
 

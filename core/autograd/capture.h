@@ -67,6 +67,7 @@ class Captured {
     Shape shape;
     Strides strides;
     DType dtype = DType::float32;
+    bool is_constant = false;  // of the program's values: results are copies
   };
   struct LeafGradient {
     Tensor leaf;

@@ -223,6 +223,12 @@ void check_kind_in_place(const char* op, DType type, const Tensor& target) {
          name_of(target.dtype()));
 }
 
+void InPlaceChange::check_device(const Tensor& source) const {
+  if (source && source.device() != target_.device())
+    fail(ErrorKind::value, op_, ": operands are on different devices: ", describe(target_), " and ",
+         describe(source), "; move one of them with to(device)");
+}
+
 void InPlaceChange::check() const {
   const Tensor& x = target_;
   x.check_writable(op_);

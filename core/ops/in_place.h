@@ -13,7 +13,8 @@ void check_kind_in_place(const char* op, DType type, const Tensor& target);
 class InPlaceChange {
  public:
   // `target` will be overwritten by what is computed from it and `sources`. Raises before anything
-  // is changed: ValueError for memory that is read-only or whose elements share a place;
+  // is changed: ValueError for memory that is read-only, on another device than a source, or whose
+  // elements share a place;
   // RuntimeError, while recording is on, for leaves that require grad, views of them, and views
   // taken while recording was off whose base takes part in the graph.
   template <class... Sources>
@@ -21,6 +22,7 @@ class InPlaceChange {
       : op_(op),
         target_(target),
         recorded_(should_record(target, sources...) && is_floating(target.dtype())) {
+    (check_device(sources), ...);
     check();
   }
   InPlaceChange(const InPlaceChange&) = delete;
@@ -59,6 +61,7 @@ class InPlaceChange {
 
  private:
   void check() const;
+  void check_device(const Tensor& source) const;
   bool may_overlap(const Tensor& x) const;
   Tensor moved() const;
   bool give_up_retainer() const;

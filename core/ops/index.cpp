@@ -334,6 +334,10 @@ void write(const Tensor& x, const Plan& plan, const Tensor& value) {
   for (int i = 0; i < at; ++i) order.push_back(i);
   for (int i = at + index_rank; i < source.rank(); ++i) order.push_back(i);
   source = copy(permute_dims(source, order));
+  for (const Tensor& array : plan.arrays)
+    if (array.device() != x.device())
+      fail(ErrorKind::value, "index assignment: operands are on different devices: ", describe(x),
+           " and ", describe(array), "; move one of them with to(device)");
   x.touch("index assignment");
   scatter(front(view, plan), plan.arrays, source);
 }

@@ -1,4 +1,6 @@
 // The rows of updates.inc as records: steps of optimizers on many parameters, in place.
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
@@ -40,6 +42,32 @@ Tensor gradient_for(const char* op, const Operand* at, int operands) {
   return grad;
 }
 
+// Raises where two of the tensors that are written share memory; gradients that are among them are
+// copied, as all are read before any is written.
+void keep_apart(const char* op, std::vector<Operand>& in, int end, int operands) {
+  std::vector<const Tensor*> written;
+  for (int i = 0; i < end; ++i)
+    if (i % operands != 1 && in[i].tensor.count() > 0) written.push_back(&in[i].tensor);
+  const auto place = [](const Tensor* x) {
+    return std::pair((*x)->storage.get(), (*x)->offset_bytes);
+  };
+  std::sort(written.begin(), written.end(),
+            [&](const Tensor* a, const Tensor* b) { return place(a) < place(b); });
+  for (std::size_t i = 1; i < written.size(); ++i) {
+    const Tensor &a = *written[i - 1], &b = *written[i];
+    if (a->storage == b->storage && byte_range(b).low < byte_range(a).high)
+      fail(ErrorKind::value, op, ": ", describe(a), " and ", describe(b),
+           " share memory, and both are to be changed; give each parameter once");
+  }
+  for (int i = 1; i < end; i += operands) {
+    const Tensor& g = in[i].tensor;
+    const auto at = std::partition_point(written.begin(), written.end(), [&](const Tensor* x) {
+      return (*x)->storage.get() < g->storage.get();
+    });
+    if (at != written.end() && (**at)->storage == g->storage) in[i].tensor = copy(g);
+  }
+}
+
 // A number, or a tensor of one.
 void check_number(const char* op, const Operand& number, const char* name) {
   const Tensor& x = number.tensor;
@@ -74,6 +102,8 @@ Shortcut step(const Use& use, Tensor*) {
   std::vector<Operand> in(use.in, use.in + use.inputs);
   check_number(op, in[end], "step");
   check_number(op, in[end + 1], "lr");
+  if (!in[end].is_tensor() && !(in[end].scalar.re >= 1))
+    fail(ErrorKind::value, op, ": step counts from 1, got ", in[end].scalar.re);
   bool moves = false;
   for (int at = 0; at < end; at += operands) {
     check_parameter(op, in[at].tensor);
@@ -81,6 +111,7 @@ Shortcut step(const Use& use, Tensor*) {
     in[at + 1].tensor = gradient_for(op, &in[at], operands);
     moves |= in[at].tensor->storage->block != nullptr;
   }
+  keep_apart(op, in, end, operands);
   for (int i = 0; i < end; ++i)
     if (i % operands != 1) in[i].tensor.touch(op);
   if (!moves || end == operands) {

@@ -760,6 +760,8 @@ def _leaves(arg: Tensor, /) -> list[Tensor]: ...
 def _on_collection(arg0: str, arg1: dict[str, Any], /) -> None: ...
 def _op_records() -> list[dict[str, Any]]:
     """All ops: name, signature, help, where they are shown, and which parts they have."""
+def _refuse_in_capture(what: str) -> None:
+    """Raises RuntimeError while this thread records calls."""
 def _scratch_reset_peaks() -> None: ...
 def _scratch_stats() -> dict[str, int]: ...
 def _set_faults_after(arg: int, /) -> None: ...
@@ -803,7 +805,7 @@ def acos(x: _Operand) -> Tensor:
 def acosh(x: _Operand) -> Tensor:
     """Inverse hyperbolic cosine."""
 def active_device() -> str:
-    """Device that this thread's ops run on."""
+    """Device on which this thread makes tensors."""
 def active_isa() -> str:
     """Instruction set of the kernels that this thread uses."""
 def adagrad_step(
@@ -933,7 +935,7 @@ def cross_entropy(
 ) -> Tensor:
     """Negative log-likelihood of integer targets (n,) under logits (n, classes). Rows ..."""
 def device_names() -> list[str]:
-    """Devices that ops can run on: 'null' computes nothing."""
+    """Devices that tensors can live on: 'null' computes nothing."""
 def divide(a: _Operand, b: _Operand) -> Tensor:
     """Quotient of a and b; whole numbers become floating-point first."""
 def dropout(
@@ -1268,7 +1270,7 @@ def round(x: _Operand) -> Tensor:
 def rsqrt(x: _Operand) -> Tensor:
     """One over the square root."""
 def set_device(name: str) -> None:
-    """Runs this thread's ops on one device. Other threads keep theirs; a new thread ..."""
+    """Where this thread makes tensors; an op runs where its operands are. Other ..."""
 def set_float32_matmul_precision(precision: str) -> None:
     """The least exact kernels that float32 matmul chooses freely: 'highest' (as exact ..."""
 def set_isa(name: str) -> None:

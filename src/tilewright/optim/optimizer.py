@@ -97,6 +97,7 @@ class Optimizer:
 
     def step(self) -> None:
         """Updates every parameter that has a gradient."""
+        tw._core._refuse_in_capture("an optimizer counts its steps in Python")
         for group, slots in zip(self.param_groups, self._slots, strict=True):
             params = group["params"]
             grads = [param.grad for param in params]
