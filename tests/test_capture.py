@@ -389,6 +389,15 @@ def test_inputs_that_get_gradients_want_them():
         step.replay([tw.ones((2,))])
 
 
+def test_settings_of_a_step_may_be_made_inside():
+    w = tw.zeros((3,))
+    step = _core._capture(
+        lambda g: tw.sgd_step([w], [g], step=1, lr=tw.asarray(0.5)), [tw.ones((3,))]
+    )
+    step.replay([tw.full((3,), 4.0)])
+    assert w.tolist() == [-2.5] * 3
+
+
 def test_optimizers_and_seeds_are_refused():
     w = tw.ones((2,), requires_grad=True)
     w.grad = tw.ones((2,))

@@ -45,6 +45,16 @@ TW_TEST(recipe_of_an_op_made_of_others) {
   CHECK_EQ(std::string(op_records().back()->name), "square_distance");
 }
 
+TW_TEST(recipe_of_an_optimizer) {
+  const Tensor p = full({3}, 1, DType::float64), g = full({3}, 2, DType::float64);
+  const Tensor s = full({3}, 0, DType::float64);
+  const Operand in[] = {p, g, s, 1, 0.5};
+  const Word words[] = {word_of(0.75), word_of(0.0)};
+  apply(k_rmsprop_step, in, 5, {words, 2}, nullptr);
+  CHECK_EQ(*Access().as<double>(s), 1.0);
+  CHECK_EQ(*Access().as<double>(p), 0.0);
+}
+
 TW_TEST(recipe_of_a_kernel) {
   static const Kernel mine = {
       "cube", "mine", "cpu", Precision::ieee, "a test's kernel",
@@ -78,6 +88,13 @@ def recipe_row() -> str:
     return match[1]
 
 
+def recipe_update() -> str:
+    """The row of an optimizer that the recipe adds."""
+    match = re.search(r"```cpp\n(TW_UPDATE.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
+    assert match, "CONTRIBUTING.md has no optimizer to add"
+    return match[1]
+
+
 def recipe_file() -> str:
     """The file that holds the recipe's record."""
     match = re.search(r"```cpp\n(// Distances.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
@@ -96,6 +113,8 @@ def test_add_an_op_and_a_kernel(tmp_path: Path) -> None:
     rows = table.read_text()
     table.write_text(rows.replace("TW_BINARY(add,", f"{recipe_row()}\nTW_BINARY(add,"))
     (tmp_path / "core/ops/distance.cpp").write_text(recipe_file())
+    with (tmp_path / "core/ops/updates.inc").open("a") as updates:
+        updates.write(recipe_update())
     with (tmp_path / "core/ops/ops.inc").open("a") as ops:
         ops.write("TW_OP(kSquareDistance)\n")
     (tmp_path / "core/tests/test_recipe.cpp").write_text(RECIPE_TEST)
@@ -108,7 +127,7 @@ def test_add_an_op_and_a_kernel(tmp_path: Path) -> None:
     ]
     run([cmake, "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja", *options])
     run([cmake, "--build", tmp_path / "build"])
-    assert "3 passed, 0 failed" in run([tmp_path / "build/tilewright_tests"])
+    assert "4 passed, 0 failed" in run([tmp_path / "build/tilewright_tests"])
 
 
 def run(command: list[str | Path]) -> str:

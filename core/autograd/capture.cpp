@@ -68,9 +68,11 @@ Memory memory_of(const Tensor& x) {
   return start ? Memory{start + range.low, start + range.high} : Memory{nullptr, nullptr};
 }
 
-// Whether an op without results writes to an input.
-bool writes_to(const OpRecord& op, int input) {
+// Whether an op without results writes to one of its inputs: rows of the sequences' tensors, then
+// the other operands.
+bool writes_to(const OpRecord& op, int input, int inputs) {
   const Signature& signature = signature_of(op);
+  if (input >= inputs - (signature.operands - signature.sequences)) return false;
   for (const Parameter& p : signature.parameters)
     if (p.written && p.slot == input % signature.sequences) return true;
   return false;
@@ -233,7 +235,7 @@ void Capture::note(const PreparedCall& call, const void* problem, std::size_t pr
     } else {
       const Tensor& x = in[i].tensor;
       // A target is no value that is read.
-      bool is_target = op.results == 0 && writes_to(op, i);
+      bool is_target = op.results == 0 && writes_to(op, i, described.inputs);
       for (int k = 0; k < op.results; ++k) is_target |= out[k]->storage == x->storage;
       c.places_.push_back({buffer_of(x, is_target, op.name), x->offset_bytes});
     }
