@@ -285,10 +285,6 @@ bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, co
   return true;
 }
 
-}  // namespace
-
-namespace {
-
 // Whether the operands are where this thread makes new tensors.
 bool is_at_home(const Operand* in, int inputs) {
   if (modes.device) return false;
@@ -298,11 +294,9 @@ bool is_at_home(const Operand* in, int inputs) {
   return !elsewhere;
 }
 
-}  // namespace
+std::string placed(const Tensor& x) { return describe(x) + (x->elsewhere ? "" : " on 'cpu'"); }
 
-static std::string placed(const Tensor& x) {
-  return describe(x) + (x->elsewhere ? "" : " on 'cpu'");
-}
+}  // namespace
 
 const Device* device_of(const OpRecord& op, const Operand* in, int inputs) {
   const Tensor* first = nullptr;
