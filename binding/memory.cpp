@@ -1,4 +1,4 @@
-// Memory in users' hands: figures, pools with a quota, plain blocks, and the log of events.
+// Memory in users' hands: figures, pools with a quota and plain blocks.
 #include <cstring>
 #include <memory>
 
@@ -9,10 +9,9 @@
 #include "core/base/env.h"
 #include "core/base/error.h"
 #include "core/base/fault.h"
-#include "core/memory/events.h"
 #include "core/memory/pool.h"
 #include "core/memory/quota_pool.h"
-#include "core/runtime/profile.h"
+#include "core/runtime/launch.h"
 
 namespace tw::binding {
 
@@ -280,36 +279,6 @@ PyType_Slot pool_slots[] = {
 
 // ---- events ----
 
-nb::dict describe(const MemoryEvent& event) {
-  nb::dict out;
-  out["kind"] = name_of(event.kind);
-  out["ns"] = event.ns;
-  out["block"] = event.block;
-  out["bytes"] = event.bytes;
-  out["live_bytes"] = event.live_bytes;
-  out["op"] = event.op;
-  out["tensor"] = event.tensor;
-  out["source"] = event.source;
-  return out;
-}
-
-// The innermost line of the running Python program that is not the package's own.
-std::string python_position() {
-  if (!PyGILState_Check()) return "";
-  static const nb::object* const find =
-      new nb::object(nb::module_::import_("tilewright.memory.timeline").attr("source_position"));
-  PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);  // memory is also released while an error is on its way
-  std::string text;
-  try {
-    text = nb::cast<std::string>((*find)());
-  } catch (...) {
-    PyErr_Clear();
-  }
-  PyErr_Restore(type, value, trace);
-  return text;
-}
-
 void bind_pool(nb::module_& m) {
   nb::class_<Pool>(m, "Pool", nb::type_slots(pool_slots),
                    "Memory with a quota of its own.\n\n"
@@ -371,7 +340,6 @@ void bind_memory(nb::module_& m) {
   m.attr("Block") = nb::borrow(type);
   bind_pool(m);
   bind_ledger(m);
-  source_position = python_position;
   m.def(
       "_allocate",
       [](Py_ssize_t nbytes, bool zero) {
@@ -387,14 +355,6 @@ void bind_memory(nb::module_& m) {
       "memory_trim", [] { return pool_trim(); },
       "Gives unused memory back to the system; returns bytes.");
   m.def("memory_reset_peaks", pool_reset_peaks, "Starts the peak figures anew.");
-  m.def("_start_memory_log", start_memory_log);
-  m.def("_stop_memory_log", [] {
-    std::int64_t dropped = 0;
-    const std::deque<MemoryEvent> events = stop_memory_log(dropped);
-    nb::list out;
-    for (const MemoryEvent& event : events) out.append(describe(event));
-    return nb::make_tuple(out, dropped);
-  });
   m.def("_set_faults_after", [](std::int64_t points) { faults_after = points; });
   m.def("_faults_left", [] { return faults_after.load(); });
 }

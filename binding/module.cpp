@@ -3,7 +3,7 @@
 
 #include "binding/function.h"
 #include "core/cpu/families.h"
-#include "core/runtime/profile.h"
+#include "core/runtime/launch.h"
 
 namespace tw::binding {
 
@@ -33,6 +33,7 @@ NB_MODULE(_core, m) {
   bind_capture(m);
   bind_memory(m);
   bind_runtime(m);
+  bind_events(m);
   bind_transfer(m);
   bind_scheduler(m);
   bind_gradient_memory(m);

@@ -1,11 +1,11 @@
-// Threads, instruction sets, the kernel registry and observation.
+// Threads, instruction sets, devices and the kernel registry.
 #include "binding/module.h"
 #include "core/base/cpu_info.h"
 #include "core/base/env.h"
 #include "core/base/error.h"
 #include "core/cpu/isa.h"
 #include "core/cpu/matmul/tuning.h"
-#include "core/runtime/profile.h"
+#include "core/runtime/launch.h"
 #include "core/runtime/device.h"
 #include "core/runtime/mode_changes.h"
 #include "core/runtime/thread_pool.h"
@@ -56,32 +56,6 @@ nb::dict describe_kernel(const Kernel& kernel) {
   return out;
 }
 
-nb::dict describe(const Observation& seen) {
-  nb::dict out;
-  out["op"] = seen.op;
-  out["kernel"] = seen.kernel;
-  out["isa"] = seen.isa;
-  out["problem"] = seen.problem;
-  out["ns"] = seen.ns;
-  out["flops"] = seen.flops;
-  out["bytes"] = seen.bytes;
-  nb::list list;
-  for (const Candidate& candidate : seen.candidates) {
-    nb::dict entry;
-    entry["name"] = candidate.kernel->name;
-    entry["accepted"] = candidate.accepted;
-    entry["reason"] = candidate.reason;
-    entry["cost_ns"] = candidate.accepted ? nb::object(nb::float_(candidate.cost_ns)) : nb::none();
-    entry["chosen"] = candidate.chosen;
-    nb::list terms;
-    for (const CostTerm& term : candidate.terms) terms.append(nb::make_tuple(term.name, term.ns));
-    entry["terms"] = nb::tuple(terms);
-    list.append(entry);
-  }
-  out["candidates"] = list;
-  return out;
-}
-
 nb::list list_tunables() {
   nb::list out;
   for (const TunableRow& row : matmul_tunables()) {
@@ -99,24 +73,6 @@ nb::list list_tunables() {
   }
   return out;
 }
-
-// An observer of the thread that made it.
-class Observing {
- public:
-  explicit Observing(bool alone) : observer_(std::make_shared<Observer>(alone)) {
-    observe(observer_);
-  }
-  // On any thread; on the one that observes, ops cost nothing more at once.
-  nb::list stop() {
-    stop_observing(observer_.get());
-    nb::list out;
-    for (const Observation& seen : observer_->stop()) out.append(describe(seen));
-    return out;
-  }
-
- private:
-  std::shared_ptr<Observer> observer_;
-};
 
 // The modes of the thread that made it, for others to run under. Entered and left by Python code:
 // a daemon thread that ends at the interpreter's exit must not unwind through a call from here.
@@ -223,9 +179,6 @@ void bind_runtime(nb::module_& m) {
         "Numbers of the matmul ladder that depend on the machine: in force, default, limits.");
   m.def("set_matmul_tuning", set_matmul_tuning, "name"_a, "value"_a,
         "Sets one of these numbers; raises ValueError for what its limits do not allow.");
-  nb::class_<Observing>(m, "_Observing", "Observes the ops of the thread that makes it.")
-      .def(nb::init<bool>(), "alone"_a = false)
-      .def("stop", &Observing::stop, "Ends it, on any thread; what was observed.");
   nb::class_<CapturedModes>(m, "_Modes", "This thread's modes, for other threads to run under.")
       .def(nb::init<>())
       .def("enter", &CapturedModes::enter, "The calling thread runs under them until leave().")

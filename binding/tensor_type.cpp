@@ -11,7 +11,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
-#include "core/runtime/profile.h"
+#include "core/runtime/launch.h"
 
 namespace tw::binding {
 

@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/memory/pool.h"
 #include "core/runtime/device.h"
-#include "core/runtime/profile.h"
+#include "core/runtime/launch.h"
 #include "core/runtime/signature.h"
 
 namespace tw {
@@ -380,7 +380,7 @@ void Captured::run(const std::vector<Tensor>& inputs, const std::vector<Ref<Stor
     call.lowering->bind(problem, addresses.data());
     run_prepared(
         call.estimate, [&] { run_kernel(*call.lowering, *call.kernel, problem); },
-        [&](Observation& seen) {
+        [&](Event& seen) {
           seen.op = call.op->name;
           seen.kernel = call.kernel->name;
           seen.isa = name_of(active_isa());

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "core/memory/arena.h"
-#include "core/runtime/profile.h"
+#include "core/runtime/launch.h"
 #include "core/tensor/tensor.h"
 
 namespace tw {

@@ -1,96 +1,184 @@
 #include "core/memory/events.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
-#include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "core/memory/heap.h"
 
 namespace tw {
 
-std::atomic<bool> memory_log_on{false};
+std::atomic<EventKinds> heard_everywhere{0};
 std::string (*source_position)() = nullptr;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+// Where the thread is in the program.
+struct Place {
+  const char* op = "";
+  std::string module;
+  std::string tensor;  // of the next allocation
+  const std::int64_t thread = syscall(SYS_gettid);
+};
+Place& place() {
+  static thread_local Place own;
+  return own;
+}
 
-struct Log {
+struct Everywhere {
   std::mutex mutex;
-  std::size_t capacity = 0;
-  std::deque<MemoryEvent> events;
-  std::size_t unnamed = 0;  // events at the end whose op is not known yet
-  std::int64_t dropped = 0, live_bytes = 0;
-  Clock::time_point began;
-  std::unordered_map<const void*, std::uint64_t> numbers;  // of live blocks
+  Observers observers;
+  // While memory is heard: bytes of all tensors, and the numbers of their blocks.
+  std::int64_t live_bytes = 0;
+  std::unordered_map<const void*, std::uint64_t> numbers;
   std::uint64_t last_number = 0;
+
+  void announce() {
+    const EventKinds kinds = observers.kinds();
+    if ((kinds & kMemoryEvents) && !logs_memory()) {
+      live_bytes = pool_stats().live_bytes;
+      numbers.clear();
+    }
+    heard_everywhere = kinds;
+  }
 };
 
 // Never destroyed: tensors are released while the process exits.
-Log& log() {
-  static Log* const instance = new Log;
+Everywhere& everywhere() {
+  static Everywhere* const instance = new Everywhere;
   return *instance;
+}
+
+void tell_own(const Event& event, bool& alone) {
+  alone = modes.observers->tell(event);
+  if (!modes.observers->empty()) return;
+  modes.observers = nullptr;
+  modes.update_plain();
 }
 
 }  // namespace
 
-const char* name_of(MemoryEventKind kind) {
-  constexpr const char* kNames[] = {"allocate", "release", "spill", "restore"};
-  return kNames[static_cast<int>(kind)];
+std::int64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-void start_memory_log(std::size_t capacity) {
-  Log& l = log();
-  std::lock_guard lock(l.mutex);
-  l.capacity = capacity;
-  l.events.clear();
-  l.numbers.clear();
-  l.unnamed = 0;
-  l.dropped = 0;
-  l.live_bytes = pool_stats().live_bytes;
-  l.began = Clock::now();
-  memory_log_on = true;
+// ---- observers ----
+
+void Observer::hear(const Event& event) {
+  if (!(options.kinds & kinds_of(event.kind))) return;
+  const std::lock_guard lock(mutex_);
+  if (stopped_) return;
+  heard_.push_back(event);
+  if (heard_.size() <= options.capacity) return;
+  heard_.pop_front();
+  ++dropped_;
 }
 
-std::deque<MemoryEvent> stop_memory_log(std::int64_t& dropped) {
-  Log& l = log();
-  std::lock_guard lock(l.mutex);
-  memory_log_on = false;
-  dropped = l.dropped;
-  return std::move(l.events);
+std::deque<Event> Observer::stop() {
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  return std::move(heard_);
 }
 
-void note_memory(MemoryEventKind kind, const void* block, std::size_t bytes) {
-  const std::string source = source_position ? source_position() : "";
-  Log& l = log();
-  std::lock_guard lock(l.mutex);
-  if (!logs_memory()) return;
+bool Observer::stopped() const {
+  const std::lock_guard lock(mutex_);
+  return stopped_;
+}
+
+std::int64_t Observer::dropped() const {
+  const std::lock_guard lock(mutex_);
+  return dropped_;
+}
+
+void Observers::sum_up() {
+  kinds_ = 0;
+  for (const auto& each : list_) kinds_ |= each->options.kinds;
+}
+
+void Observers::add(std::shared_ptr<Observer> observer) {
+  list_.push_back(std::move(observer));
+  sum_up();
+}
+
+void Observers::remove(const Observer* observer) {
+  std::erase_if(list_, [observer](const auto& each) { return each.get() == observer; });
+  sum_up();
+}
+
+bool Observers::tell(const Event& event) {
+  if (std::erase_if(list_, [](const auto& each) { return each->stopped(); })) sum_up();
+  for (auto each = list_.rbegin(); each != list_.rend(); ++each) {
+    (*each)->hear(event);
+    if ((*each)->options.alone) return true;
+  }
+  return false;
+}
+
+void observe_everywhere(std::shared_ptr<Observer> observer) {
+  Everywhere& all = everywhere();
+  const std::lock_guard lock(all.mutex);
+  all.observers.add(std::move(observer));
+  all.announce();
+}
+
+void stop_observing_everywhere(const Observer* observer) {
+  Everywhere& all = everywhere();
+  const std::lock_guard lock(all.mutex);
+  all.observers.remove(observer);
+  all.announce();
+}
+
+// ---- events ----
+
+void publish(Event& event) {
+  const Place& here = place();
+  event.thread = here.thread;
+  event.module = here.module;
+  if (event.source.empty() && source_position) event.source = source_position();
+  bool alone = false;
+  if (modes.observers) tell_own(event, alone);
+  if (alone || !(heard_everywhere & kinds_of(event.kind))) return;
+  Everywhere& all = everywhere();
+  const std::lock_guard lock(all.mutex);
+  all.observers.tell(event);
+}
+
+OpScope::OpScope(const char* op) : before_(std::exchange(place().op, op)) {}
+OpScope::~OpScope() { place().op = before_; }
+
+std::string set_module(std::string path) { return std::exchange(place().module, std::move(path)); }
+
+void announce_tensor(std::string description) { place().tensor = std::move(description); }
+
+void note_memory(EventKind kind, const void* block, std::size_t bytes, const char* device) {
+  Place& here = place();
+  Event event;
+  event.kind = kind;
+  event.device = device;
+  event.thread = here.thread;
+  event.op = here.op;
+  event.module = here.module;
+  if (source_position) event.source = source_position();
+  if (kind == EventKind::allocate) event.tensor = std::exchange(here.tensor, {});
   const auto charged = static_cast<std::int64_t>(charged_bytes(bytes));
-  const bool grows = kind == MemoryEventKind::allocate || kind == MemoryEventKind::restore;
-  l.live_bytes += grows ? charged : -charged;
-  const auto [entry, added] = l.numbers.try_emplace(block, 0);
-  if (added) entry->second = ++l.last_number;
-  const std::chrono::nanoseconds since = Clock::now() - l.began;
-  l.events.push_back({kind, since.count(), entry->second, charged, l.live_bytes, "", "", source});
-  if (kind == MemoryEventKind::release) l.numbers.erase(entry);
-  ++l.unnamed;
-  if (l.events.size() <= l.capacity) return;
-  l.events.pop_front();
-  ++l.dropped;
-}
-
-void note_tensor(std::string description) {
-  Log& l = log();
-  std::lock_guard lock(l.mutex);
-  if (!l.events.empty()) l.events.back().tensor = std::move(description);
-}
-
-void note_op(const std::string& op) {
-  Log& l = log();
-  std::lock_guard lock(l.mutex);
-  const std::size_t count = l.events.size();
-  for (std::size_t i = 0; i < l.unnamed && i < count; ++i) l.events[count - 1 - i].op = op;
-  l.unnamed = 0;
+  const bool grows = kind == EventKind::allocate || kind == EventKind::restore;
+  event.bytes = static_cast<double>(charged);
+  Everywhere& all = everywhere();
+  const std::lock_guard lock(all.mutex);
+  if (!logs_memory()) return;
+  all.live_bytes += grows ? charged : -charged;
+  event.live_bytes = all.live_bytes;
+  const auto [entry, added] = all.numbers.try_emplace(block, 0);
+  if (added) entry->second = ++all.last_number;
+  event.block = entry->second;
+  if (kind == EventKind::release) all.numbers.erase(entry);
+  event.start_ns = now_ns();
+  all.observers.tell(event);
 }
 
 }  // namespace tw

@@ -1,39 +1,160 @@
-// A log of what happens to the memory of tensors: what was allocated, released, spilled and brought
-// back, when, by which op, for which line of the user's program. Bounded: the oldest go first.
+// What happens while a program runs, as one stream of events: ops, tasks, and what happens to the
+// memory of tensors. Observers hear it, of one thread (`explain`) or of all (logs of memory,
+// profiles); while nobody does, nothing is gathered.
 #pragma once
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
+
+#include "core/base/modes.h"
 
 namespace tw {
 
-enum class MemoryEventKind : std::uint8_t { allocate, release, spill, restore };
-const char* name_of(MemoryEventKind kind);
+struct Kernel;
 
-struct MemoryEvent {
-  MemoryEventKind kind;
-  std::int64_t ns;                 // since the log began
-  std::uint64_t block;             // equal for all events of one block while it lives
-  std::int64_t bytes, live_bytes;  // of the block; of all tensors in memory after the event
-  std::string op, tensor, source;  // empty where unknown
+enum class EventKind : std::uint8_t { op, task, allocate, release, spill, restore };
+inline constexpr const char* kEventNames[] = {"op",      "task",  "allocate",
+                                              "release", "spill", "restore"};
+
+using EventKinds = std::uint8_t;  // bits
+constexpr EventKinds kinds_of(EventKind kind) {
+  return static_cast<EventKinds>(1 << static_cast<int>(kind));
+}
+inline constexpr EventKinds kMemoryEvents =
+    kinds_of(EventKind::allocate) | kinds_of(EventKind::release) | kinds_of(EventKind::spill) |
+    kinds_of(EventKind::restore);
+
+// A part of a cost estimate.
+struct CostTerm {
+  const char* name;
+  double ns;
 };
 
-// Read by every allocation of a tensor, on any thread.
-extern std::atomic<bool> memory_log_on;
-inline bool logs_memory() { return memory_log_on.load(std::memory_order_relaxed); }
+// What the choice of a kernel weighs, with its verdict.
+struct Candidate {
+  const Kernel* kernel;
+  bool accepted;
+  std::string reason;                // why it refuses, or that another one is forced; else empty
+  double cost_ns;                    // estimate; infinity where refused or unknown
+  bool chosen;                       // at most one
+  std::vector<CostTerm> terms = {};  // of the estimate, where the kernel tells them
+};
 
-// Starts an empty log of at most `capacity` events; the running one ends.
-void start_memory_log(std::size_t capacity);
-// Ends the log and returns its events; `dropped` counts those that had to go.
-std::deque<MemoryEvent> stop_memory_log(std::int64_t& dropped);
-void note_memory(MemoryEventKind kind, const void* block, std::size_t bytes);
-// The tensor that the newest allocation of this thread's op is for.
-void note_tensor(std::string description);
-// Names the op to which all events since the last call belong.
-void note_op(const std::string& op);
+struct Event {
+  EventKind kind = EventKind::op;
+  std::int64_t start_ns = 0, ns = 0;  // on the steady clock; how long it took
+  std::int64_t thread = 0;            // the system's number of it
+  const char* device = "cpu";
+  std::string op;      // that ran, or in which memory changed; of a task, its name
+  std::string module;  // of the program's model, by its path; empty where none runs
+  std::string source;  // "file:line" of the user's program; empty where unknown
+  double bytes = 0;    // that an op reads and writes; of a block
+
+  // Ops.
+  std::string kernel, isa, problem;  // problem: shapes and types as text
+  double flops = 0;
+  std::vector<Candidate> candidates;
+
+  // Memory.
+  std::uint64_t block = 0;      // equal for all events of one block while it lives
+  std::int64_t live_bytes = 0;  // of all tensors in memory after the event
+  std::string tensor;           // that a block was allocated for: type and shape
+
+  // Tasks.
+  std::uint64_t task = 0;
+  const char* state = "";
+};
+
+// Nanoseconds of the steady clock.
+std::int64_t now_ns();
+
+// Keeps what it hears until it is stopped, on any thread.
+class Observer {
+ public:
+  struct Options {
+    EventKinds kinds = kinds_of(EventKind::op);
+    bool alone = false;  // observers that were there before hear nothing meanwhile
+    std::size_t capacity = static_cast<std::size_t>(-1);  // events; the oldest go first
+  };
+  explicit Observer(const Options& options) : options(options) {}
+  void hear(const Event& event);
+  // What was heard, in the order in which it ended; nothing is heard from then on.
+  std::deque<Event> stop();
+  bool stopped() const;
+  std::int64_t dropped() const;
+
+  const Options options;
+  const std::int64_t began_ns = now_ns();
+
+ private:
+  mutable std::mutex mutex_;
+  std::deque<Event> heard_;
+  std::int64_t dropped_ = 0;
+  bool stopped_ = false;
+};
+
+// Outermost first.
+class Observers {
+ public:
+  void add(std::shared_ptr<Observer> observer);
+  void remove(const Observer* observer);
+  // Whether one heard it that wants to be alone.
+  bool tell(const Event& event);
+  bool empty() const { return list_.empty(); }
+  EventKinds kinds() const { return kinds_; }
+
+ private:
+  void sum_up();
+  std::vector<std::shared_ptr<Observer>> list_;
+  EventKinds kinds_ = 0;
+};
+
+// Those of all threads.
+void observe_everywhere(std::shared_ptr<Observer> observer);
+void stop_observing_everywhere(const Observer* observer);
+extern std::atomic<EventKinds> heard_everywhere;
+
+// Asked by every op and every allocation.
+inline bool observed() {
+  return heard_everywhere.load(std::memory_order_relaxed) || modes.observers;
+}
+inline bool heard(EventKinds kinds) {
+  const EventKinds own = modes.observers ? modes.observers->kinds() : EventKinds{0};
+  return (heard_everywhere.load(std::memory_order_relaxed) | own) & kinds;
+}
+
+// Adds what the thread knows (where it is in the program) and tells who hears the kind.
+void publish(Event& event);
 // Where the user's program is, as "file:line"; installed by the frontend.
 extern std::string (*source_position)();
+
+// ---- what the thread is doing, for the events of a scope; used only while somebody observes ----
+
+class OpScope {
+ public:
+  explicit OpScope(const char* op);
+  ~OpScope();
+  OpScope(const OpScope&) = delete;
+  OpScope& operator=(const OpScope&) = delete;
+
+ private:
+  const char* const before_;
+};
+// The path of the module whose forward runs; returns the one before.
+std::string set_module(std::string path);
+
+// ---- memory: heard by observers of all threads alone, as any thread may release a block ----
+
+inline bool logs_memory() {
+  return heard_everywhere.load(std::memory_order_relaxed) & kMemoryEvents;
+}
+// The tensor that the thread's next allocation is for.
+void announce_tensor(std::string description);
+void note_memory(EventKind kind, const void* block, std::size_t bytes, const char* device = "cpu");
 
 }  // namespace tw

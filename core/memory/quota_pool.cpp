@@ -22,7 +22,7 @@ struct QuotaPool::Managed : Block, LedgerEntry {
   Managed* next_spare = nullptr;
 
   std::size_t asked() const { return Block::bytes; }
-  void note(MemoryEventKind kind) const {
+  void note(EventKind kind) const {
     if (logs_memory()) note_memory(kind, static_cast<const Block*>(this), asked());
   }
   std::int64_t charged() const { return LedgerEntry::bytes; }
@@ -211,7 +211,7 @@ void QuotaPool::spill(Managed& block) {
   heap_.release(*cache_, std::exchange(block.data, nullptr), block.asked());
   ledger_->spill(block);
   enlist(block);
-  block.note(MemoryEventKind::spill);
+  block.note(EventKind::spill);
 }
 
 void QuotaPool::restore(Managed& block) {
@@ -255,7 +255,7 @@ void QuotaPool::note_restored(Managed& block) {
   expected_ = forward_ ? block.left_after : block.left_before;
   delist(block);
   forget_copy(block);
-  block.note(MemoryEventKind::restore);
+  block.note(EventKind::restore);
 }
 
 // Starts to bring back the block expected next, where it fits without driving another one out.

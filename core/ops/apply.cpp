@@ -11,7 +11,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
 #include "core/runtime/device.h"
-#include "core/runtime/profile.h"
+#include "core/runtime/launch.h"
 #include "core/tensor/access.h"
 
 namespace tw {
@@ -160,7 +160,7 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
     addresses.data()[call.inputs + i] = at(out[i]);
   }
   lowering.bind(problem, addresses.data());
-  if (modes.plain && !logs_memory()) [[likely]] {
+  if (modes.plain && !observed()) [[likely]] {
     std::int64_t elements = op.results ? call.out[0].count : 0;
     for (int i = 0; i < call.inputs; ++i) elements += call.in[i].count;
     if (elements <= kFewElements) [[likely]]
@@ -172,7 +172,7 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
                         addresses.data());
   run_prepared(
       prepared.estimate, [&] { run_kernel(lowering, kernel, problem); },
-      [&](Observation& seen) {
+      [&](Event& seen) {
         seen.op = op.name;
         seen.kernel = kernel.name;
         seen.isa = name_of(active_isa());
@@ -327,17 +327,17 @@ static void apply_here(const OpRecord& op, const Operand* in, int inputs, Words 
   if (recorded && is_floating(out[0].dtype())) OpNode::record_call(op, in, inputs, words, out);
 }
 
-// Runs `f` with what it makes where the operands are.
-template <class F>
-static void on_their_device(const OpRecord& op, const Operand* in, int inputs, F f) {
-  if (is_at_home(in, inputs)) [[likely]]
+// Runs `f` with what it makes where the operands are, and named by the op.
+template <class F> static void as_op(const OpRecord& op, const Operand* in, int inputs, F f) {
+  if (is_at_home(in, inputs) && !observed()) [[likely]]
     return f();
+  const OpScope scope(op.name);
   const DeviceGuard device(device_of(op, in, inputs));
   f();
 }
 
 void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
-  on_their_device(op, in, inputs, [&] { apply_here(op, in, inputs, words, out); });
+  as_op(op, in, inputs, [&] { apply_here(op, in, inputs, words, out); });
 }
 
 // Launches what kernels must take.
@@ -352,7 +352,7 @@ static void launch_inferred(const OpRecord& op, Inferred& inferred, const Operan
 
 void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
                 const Tensor& target) {
-  on_their_device(op, in, inputs, [&] {
+  as_op(op, in, inputs, [&] {
     Inferred inferred(op, in, inputs, words);
     describe_operand(target, inferred.out[0]);
     Tensor out[kMaxResults] = {target};
@@ -361,7 +361,7 @@ void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
 }
 
 void apply_in_place(const OpRecord& op, const Operand* in, int inputs, Words words) {
-  on_their_device(op, in, inputs, [&] {
+  as_op(op, in, inputs, [&] {
     Inferred inferred(op, in, inputs, words);
     launch_inferred(op, inferred, in, nullptr);
   });

@@ -38,7 +38,7 @@ void infer_zeros(Call& call, Result* results) {
 // Small ones, without the steps that tell of a call.
 Shortcut small_zeros(const Use& use, Tensor* out) {
   constexpr std::size_t kSmallBytes = 1 << 14;
-  if (!modes.plain || logs_memory()) return Shortcut::none;
+  if (!modes.plain || observed()) return Shortcut::none;
   const Shape shape = checked_shape("zeros", use.words, 0);
   const DType dtype = use.words.dtype(1, kDefault);
   const auto bytes = static_cast<std::size_t>(element_count(shape)) * size_of(dtype);

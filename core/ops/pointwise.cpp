@@ -16,7 +16,7 @@
 #include "core/ops/in_place.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
-#include "core/runtime/profile.h"
+#include "core/runtime/launch.h"
 #include "core/runtime/registry.h"
 #include "core/tensor/access.h"
 
@@ -251,7 +251,7 @@ bool is_plain(const PointwiseRow& row, const Operand* operands) {
 constexpr std::int64_t kPlainElements = 32768;
 
 bool try_plain(const OpRecord& op, const PointwiseRow& row, const Operand* operands, Tensor& y) {
-  if (!modes.plain || logs_memory() || !is_plain(row, operands)) return false;
+  if (!modes.plain || observed() || !is_plain(row, operands)) return false;
   const auto plain = kernels_of(op).lowering->plain;
   const Tensor& a = operands[0].tensor;
   if (a.count() > kPlainElements) return false;

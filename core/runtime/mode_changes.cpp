@@ -95,6 +95,18 @@ bool leave_modes(const void* owner) {
   return true;
 }
 
+void observe(std::shared_ptr<Observer> observer) {
+  ThreadModes& own = thread_modes();
+  own.observers.add(std::move(observer));
+  own.announce();
+}
+
+void stop_observing(const Observer* observer) {
+  ThreadModes& own = thread_modes();
+  own.observers.remove(observer);
+  own.announce();
+}
+
 std::unique_ptr<const InheritedModes> inherited_modes() {
   if (modes.grad && !modes.choice && !modes.device && !modes.observers && !modes.source)
     return nullptr;

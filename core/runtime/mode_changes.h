@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/runtime/choice.h"
-#include "core/runtime/observer.h"
+#include "core/memory/events.h"
 
 namespace tw {
 
@@ -53,6 +53,11 @@ class ThreadModes {
   void announce();
 };
 ThreadModes& thread_modes();
+
+// Adds to, and removes from, this thread's observers. One that another thread stopped goes with the
+// next op that it would have heard of.
+void observe(std::shared_ptr<Observer> observer);
+void stop_observing(const Observer* observer);
 
 // Runs under other modes for a scope; none of it is left behind, whatever the scope changed.
 class ModesGuard {

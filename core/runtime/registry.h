@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/cpu_info.h"
+#include "core/memory/events.h"
 #include "core/runtime/choice.h"
 #include "core/runtime/op.h"
 
@@ -17,12 +18,6 @@ namespace tw {
 // measured and no worse than ieee's. high: 16 bits or so of float32's 24. medium: 8.
 enum class Precision : std::uint8_t { ieee, fp32, high, medium };
 inline constexpr const char* kPrecisionNames[] = {"ieee", "fp32", "high", "medium"};
-
-// A part of a cost estimate.
-struct CostTerm {
-  const char* name;
-  double ns;
-};
 
 // A problem is the op's own struct (MatmulProblem, ReduceProblem, ...), behind a plain pointer.
 struct Kernel {
@@ -140,15 +135,7 @@ bool is_forced(const OpKernels* op);
 // False where a forced kernel refuses the problem.
 bool forced_kernel_accepts(const OpKernels* op, const void* problem);
 
-// What choose_kernel weighs, in ladder order, with its verdict; for `explain`, so it may be slow.
-struct Candidate {
-  const Kernel* kernel;
-  bool accepted;
-  std::string reason;                // why it refuses, or that another one is forced; else empty
-  double cost_ns;                    // estimate; infinity where refused or unknown
-  bool chosen;                       // at most one
-  std::vector<CostTerm> terms = {};  // of the estimate, where the kernel tells them
-};
+// What choose_kernel weighs, in ladder order; for `explain`, so it may be slow.
 std::vector<Candidate> candidates(const OpKernels* op, const void* problem);
 
 }  // namespace tw

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "core/base/error.h"
+#include "core/memory/events.h"
 #include "core/runtime/task_book.h"
 
 namespace tw {
@@ -109,6 +110,15 @@ template <class Impl> Impl& here(Impl* impl) {
   return *impl;
 }
 
+void describe(const TaskFigures& task, TaskState state, std::int64_t now, Event& event) {
+  event.kind = EventKind::task;
+  event.task = task.id;
+  event.op = task.name;
+  event.state = name_of(state);
+  event.ns = now - task.started_ns;
+  event.start_ns = now_ns() - event.ns;  // the scheduler may have a clock of its own
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const SchedulerOptions& options) {
@@ -153,9 +163,17 @@ Scheduler::Taken Scheduler::take(int worker, std::int64_t limit_ns) {
 
 TaskEnds Scheduler::finish(TaskId id, TaskState state) {
   Impl& impl = here(impl_);
-  const Lock lock(impl.mutex);
-  TaskEnds ends = impl.book.finish(id, state, impl.now());
-  impl.tell_of_ends();
+  Event event;
+  TaskEnds ends;
+  {
+    const Lock lock(impl.mutex);
+    const std::int64_t now = impl.now();
+    if (heard(kinds_of(EventKind::task)))
+      describe(impl.book.figures_of(impl.book.known(id, "finish")), state, now, event);
+    ends = impl.book.finish(id, state, now);
+    impl.tell_of_ends();
+  }
+  if (event.task) publish(event);
   return ends;
 }
 

@@ -31,9 +31,9 @@ namespace {
   return Ref<Storage>(storage);
 }
 
-[[gnu::noinline, gnu::cold]] void log_event(MemoryEventKind kind, const Storage* storage) {
+[[gnu::noinline, gnu::cold]] void log_event(EventKind kind, const Storage* storage) {
   const void* id = storage->block ? static_cast<const void*>(storage->block) : storage;
-  note_memory(kind, id, storage->bytes);
+  note_memory(kind, id, storage->bytes, storage->device ? storage->device->name : "cpu");
 }
 
 // Memory that several storages may show. Whoever holds references holds the frontend's lock, which
@@ -70,7 +70,7 @@ Ref<Storage> Storage::allocate(std::size_t bytes) {
     out = Ref<Storage>(storage);
   }
   if (logs_memory()) [[unlikely]]
-    log_event(MemoryEventKind::allocate, out.get());
+    log_event(EventKind::allocate, out.get());
   return out;
 }
 
@@ -111,7 +111,7 @@ void Storage::destroy(Storage* storage) noexcept {
   if (storage->shared_at) [[unlikely]]
     forget_shared(storage->shared_at);
   if (logs_memory() && !storage->give_back) [[unlikely]]
-    log_event(MemoryEventKind::release, storage);
+    log_event(EventKind::release, storage);
   if (storage->block) {
     storage->block->source->release(storage->block);
   } else if (storage->give_back) {

@@ -19,8 +19,8 @@ bool is_contiguous(const Shape& shape, const Strides& strides) {
   return true;
 }
 
-[[gnu::noinline, gnu::cold]] void log_tensor(const Shape& shape, DType dtype) {
-  note_tensor(std::string(name_of(dtype)) + " " + to_string(shape));
+[[gnu::noinline, gnu::cold]] void announce(const Shape& shape, DType dtype) {
+  announce_tensor(std::string(name_of(dtype)) + " " + to_string(shape));
 }
 
 }  // namespace
@@ -30,9 +30,9 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
   std::int64_t bytes;
   if (__builtin_mul_overflow(count, static_cast<std::int64_t>(size_of(dtype)), &bytes))
     fail(ErrorKind::memory, "a ", name_of(dtype), " tensor of shape ", shape, " is too large");
-  Ref<Storage> storage = Storage::allocate(static_cast<std::size_t>(bytes));
   if (logs_memory()) [[unlikely]]
-    log_tensor(shape, dtype);
+    announce(shape, dtype);
+  Ref<Storage> storage = Storage::allocate(static_cast<std::size_t>(bytes));
   auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
   header->elsewhere = storage->device != nullptr;
   header->storage = std::move(storage);
@@ -45,9 +45,9 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
 
 Tensor Tensor::empty_like(const Tensor& x, DType dtype) {
   if (!x.contiguous()) return empty(x.shape(), dtype);
-  Ref<Storage> storage = Storage::allocate(static_cast<std::size_t>(x.count()) * size_of(dtype));
   if (logs_memory()) [[unlikely]]
-    log_tensor(x.shape(), dtype);
+    announce(x.shape(), dtype);
+  Ref<Storage> storage = Storage::allocate(static_cast<std::size_t>(x.count()) * size_of(dtype));
   auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
   header->elsewhere = storage->device != nullptr;
   header->storage = std::move(storage);

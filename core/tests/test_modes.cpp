@@ -14,7 +14,7 @@
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/runtime/mode_changes.h"
-#include "core/runtime/profile.h"
+#include "core/runtime/launch.h"
 #include "core/runtime/thread_pool.h"
 #include "core/tensor/access.h"
 #include "core/tests/check.h"
@@ -79,7 +79,7 @@ void compute_under_own_modes(int thread, int rounds) {
   const Tensor a = full({128, 96}, 0.5, DType::float32), b = full({96, 128}, 2, DType::float32);
   const Tensor large = full({512, 600}, thread, DType::float32);  // the lock is given away for it
   for (int round = 0; round < rounds; ++round) {
-    const auto observer = std::make_shared<Observer>(false);
+    const auto observer = std::make_shared<Observer>(Observer::Options{});
     observe(observer);
     const int block = 0;
     enter_modes(
@@ -90,9 +90,9 @@ void compute_under_own_modes(int thread, int rounds) {
     CHECK_EQ(forced_kernel("matmul"), rung);
     CHECK(leave_modes(&block));
     stop_observing(observer.get());
-    const std::vector<Observation> seen = observer->stop();
+    const std::deque<Event> seen = observer->stop();
     CHECK_EQ(seen.size(), 3u);
-    for (const Observation& each : seen) CHECK_EQ(each.isa, name_of(isa));
+    for (const Event& each : seen) CHECK_EQ(each.isa, name_of(isa));
     CHECK_EQ(seen[0].kernel, rung);
     Access at;
     CHECK_EQ(at.as<float>(c)[77], 96.0f);
@@ -205,8 +205,9 @@ TW_TEST(modes_blocks_end_in_any_order) {
 }
 
 TW_TEST(modes_observers_end_in_any_order_and_on_any_thread) {
-  const auto first = std::make_shared<Observer>(false), second = std::make_shared<Observer>(false);
-  const auto own = std::make_shared<Observer>(true);
+  const auto first = std::make_shared<Observer>(Observer::Options{}),
+             second = std::make_shared<Observer>(Observer::Options{});
+  const auto own = std::make_shared<Observer>(Observer::Options{.alone = true});
   const Tensor x = full({8}, 1, DType::float32);
   const auto run = [&x] { static_cast<void>(x + x); };
   observe(first);
@@ -230,7 +231,7 @@ TW_TEST(modes_observers_end_in_any_order_and_on_any_thread) {
 
 // Observers hear from tasks on several threads while one of them stops listening.
 TW_TEST(modes_are_inherited) {
-  const auto observer = std::make_shared<Observer>(false);
+  const auto observer = std::make_shared<Observer>(Observer::Options{});
   const int block = 0;
   observe(observer);
   enter_modes(&block, {.grad = false, .isa = find_isa(least_isa())});
@@ -240,7 +241,7 @@ TW_TEST(modes_are_inherited) {
     for (int round = 0; round < 50; ++round) {
       const ModesGuard guard(inherited.get());
       CHECK(!modes.grad && active_isa() == least_isa() && active_device().name == null_device.name);
-      run_prepared({1, 1}, [] { CHECK(false); }, [](Observation& seen) { seen.op = "test"; });
+      run_prepared({1, 1}, [] { CHECK(false); }, [](Event& seen) { seen.op = "test"; });
       force_kernel("matmul", "naive");
       enter_modes(&guard, {.grad = true});
       if (thread == 0 && round == 40) static_cast<void>(observer->stop());

@@ -31,6 +31,7 @@ _LAZY = {
     "checkpoint": "tilewright.checkpointing",
     "checkpoint_sequential": "tilewright.checkpointing",
     "explain": "tilewright.explanation",
+    "profile": "tilewright.profiling",
     "gradcheck": "tilewright.gradient_check",
     "gradgradcheck": "tilewright.gradient_check",
     "save": "tilewright.io",
@@ -57,6 +58,7 @@ if _typing.TYPE_CHECKING:
     from tilewright.gradient_check import gradgradcheck as gradgradcheck
     from tilewright.io import load as load
     from tilewright.io import save as save
+    from tilewright.profiling import profile as profile
 else:
 
     def __getattr__(name: str) -> _typing.Any:

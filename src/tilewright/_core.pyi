@@ -151,11 +151,22 @@ class _Modes:
         """Ends the calling thread's last enter(), and what changed since."""
 
 class _Observing:
-    """Observes the ops of the thread that makes it."""
+    """Hears events of some kinds, of the thread that makes it or of all."""
 
-    def __init__(self, alone: _Bool=False) -> None: ...
+    def __init__(
+        self,
+        kinds: Sequence[str]=...,
+        alone: _Bool=False,
+        everywhere: _Bool=False,
+        capacity: int=9223372036854775807,
+    ) -> None: ...
+    @property
+    def began_ns(self) -> int: ...
+    @property
+    def dropped(self) -> int:
+        """Oldest events that did not fit the capacity."""
     def stop(self) -> list[dict[str, Any]]:
-        """Ends it, on any thread; what was observed."""
+        """Ends it, on any thread; what was heard."""
 
 class Block:
     """Memory of a pool, with the buffer protocol: memoryview(block)."""
@@ -757,6 +768,8 @@ def _faults_left() -> int: ...
 def _last_plan() -> dict[str, int]: ...
 def _leave_modes(block: object) -> None: ...
 def _leaves(arg: Tensor, /) -> list[Tensor]: ...
+def _observed() -> _Bool:
+    """Whether anybody hears what this thread does."""
 def _on_collection(arg0: str, arg1: dict[str, Any], /) -> None: ...
 def _op_records() -> list[dict[str, Any]]:
     """All ops: name, signature, help, where they are shown, and which parts they have."""
@@ -765,6 +778,8 @@ def _refuse_in_capture(what: str) -> None:
 def _scratch_reset_peaks() -> None: ...
 def _scratch_stats() -> dict[str, int]: ...
 def _set_faults_after(arg: int, /) -> None: ...
+def _set_module(path: str) -> str:
+    """Names the module whose forward this thread runs; returns the name before."""
 def _set_task_classes(
     task: object,
     cancelled: object,
@@ -772,8 +787,6 @@ def _set_task_classes(
     run_in_pool: object,
 ) -> None:
     """What submissions are made of: once, before the first scheduler."""
-def _start_memory_log(arg: int, /) -> None: ...
-def _stop_memory_log() -> tuple[list[dict[str, Any]], int]: ...
 def _to_dlpack(x: Tensor, max_version: object, dl_device: object, copy: object) -> object: ...
 def _transfer_cancel_task(task: int) -> int:
     """Cancels a task's transfers; returns how many there were."""

@@ -31,6 +31,9 @@ class Candidate:
 class Entry:
     """One op that ran. `ns`: the kernel's time; `flops`, `bytes`: what the op has to do.
 
+    `start_ns` is on the clock of `time.perf_counter_ns`, `thread` a native id, `module` the path of
+    the `nn.Module` whose forward ran, `source` the line of the program as 'file:line'.
+
     `roofline_percent`: the share of the speed that the machine's arithmetic (`bound` is
     "compute") or its memory ("memory") would allow; above 100 where data came from a cache. None
     for an op that neither computes nor moves anything. Source: Williams, Waterman and Patterson,
@@ -46,6 +49,11 @@ class Entry:
     flops: float
     bytes: float
     threads: int
+    start_ns: int = 0
+    thread: int = 0
+    device: str = "cpu"
+    module: str = ""
+    source: str = ""
     roofline_percent: float | None = None
     bound: str | None = None
 
@@ -103,6 +111,7 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
             _, observing = self._open.pop(here[-1] if here else -1)
         entries = []
         for seen in observing.stop():
+            del seen["kind"]
             candidates = tuple(Candidate(**candidate) for candidate in seen.pop("candidates"))
             entries.append(Entry(**seen, candidates=candidates, threads=threads))
         self._recorded.extend(entries)
@@ -151,7 +160,7 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
         if not self._recorded:
             return "no op ran"
         rows = [_COLUMNS, *(_row(entry) for entry in self.entries)]
-        parts = ["\n".join(_aligned(rows)), *_choices(self.entries), _legend(self.entries)]
+        parts = ["\n".join(aligned(rows)), *_choices(self.entries), _legend(self.entries)]
         return "\n\n".join(parts)
 
 
@@ -176,12 +185,12 @@ def _row(entry: Entry) -> tuple[str, ...]:
     share = "" if entry.roofline_percent is None else f"{entry.roofline_percent:.0f}% {entry.bound}"
     kernel = f"{entry.kernel} ({entry.isa})" if entry.isa else entry.kernel
     return (
-        entry.op, entry.problem, kernel, _time(entry.ns), _rate(entry.gflops), _rate(entry.gbs),
+        entry.op, entry.problem, kernel, time_text(entry.ns), _rate(entry.gflops), _rate(entry.gbs),
         share,
     )  # fmt: skip
 
 
-def _aligned(rows: Sequence[Sequence[str]], left: int = 3) -> Iterator[str]:
+def aligned(rows: Sequence[Sequence[str]], left: int = 3) -> Iterator[str]:
     """Lines with columns of one width: the first `left` stand left, the others right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -201,14 +210,14 @@ def _choices(entries: Iterable[Entry]) -> Iterator[str]:
             continue
         told.add(problem)
         rows = [_verdict(candidate) for candidate in entry.candidates]
-        yield "\n".join([f"{entry.op} {entry.problem}: choice of kernel", *_aligned(rows, left=4)])
+        yield "\n".join([f"{entry.op} {entry.problem}: choice of kernel", *aligned(rows, left=4)])
 
 
 def _verdict(candidate: Candidate) -> tuple[str, str, str, str]:
     mark = "->" if candidate.chosen else "  "
     if not candidate.accepted:
         return (mark, candidate.name, "", f"refused: {candidate.reason}")
-    cost = "" if candidate.cost_ns is None else f"about {_time(candidate.cost_ns)}"
+    cost = "" if candidate.cost_ns is None else f"about {time_text(candidate.cost_ns)}"
     if candidate.chosen:
         return (mark, candidate.name, cost, f"chosen{_sum(candidate.terms)}")
     return (mark, candidate.name, cost, candidate.reason or "costs more")
@@ -216,7 +225,7 @@ def _verdict(candidate: Candidate) -> tuple[str, str, str, str]:
 
 def _sum(terms: Iterable[tuple[str, float]]) -> str:
     """What makes up an estimate: parts that are none are left out."""
-    parts = [f"{name} {_time(ns)}" for name, ns in terms if ns]
+    parts = [f"{name} {time_text(ns)}" for name, ns in terms if ns]
     return f": {' + '.join(parts)}" if parts else ""
 
 
@@ -238,7 +247,7 @@ def _legend(entries: Iterable[Entry]) -> str:
     )
 
 
-def _time(ns: float) -> str:
+def time_text(ns: float) -> str:
     for unit, scale in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if ns >= scale:
             return f"{ns / scale:.3g} {unit}"

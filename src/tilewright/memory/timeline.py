@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tilewright import _core, pictures
-from tilewright.io import write_whole
+from tilewright import _core, pictures, trace
 
-# Lines in here are not the user's.
-_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 # Rows of a printed log; the op with the most bytes first.
 _MOST_ROWS = 20
+MEMORY_EVENTS = ["allocate", "release", "spill", "restore"]
 
 
 class Timeline:
@@ -25,7 +20,8 @@ class Timeline:
 
     `events` holds dicts with kind ('allocate', 'release', 'spill', 'restore'), ns since the start,
     block (equal for all events of one block), bytes, live_bytes afterwards, op, tensor (type and
-    shape) and source ('file:line'). `dropped` counts the oldest ones that did not fit `capacity`.
+    shape), source ('file:line'), module, thread and device. `dropped` counts the oldest ones
+    that did not fit `capacity`.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -74,8 +70,7 @@ class Timeline:
         """Writes Chrome's trace format (open it in ui.perfetto.dev): a counter of live bytes, and
         a span for the life of each tensor with its op, bytes and source line.
         """
-        text = json.dumps({"traceEvents": list(self._trace_events())})
-        write_whole(path, text.encode(), "trace")
+        trace.write(self._trace_events(), path)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draws live and spilled bytes over time; needs matplotlib (the `plot` extra)."""
@@ -119,37 +114,27 @@ class Timeline:
         return out
 
     def _trace_events(self) -> Iterator[dict[str, Any]]:
-        process = {"pid": os.getpid(), "tid": 1}
-        open_spans: dict[int, dict[str, Any]] = {}
+        names: dict[int, str] = {}  # of blocks whose life is in the log
         for event in self.events:
-            time = {"ts": event["ns"] / 1e3, **process}
-            yield {
-                "name": "live bytes", "ph": "C", "args": {"bytes": event["live_bytes"]}, **time
-            }  # fmt: skip
+            ns, block = event["ns"], event["block"]
+            yield trace.event("C", "live bytes", ns, 1, args={"bytes": event["live_bytes"]})
             if event["kind"] == "allocate":
-                span = {
-                    "name": f"{event['op'] or 'tensor'} {event['tensor']}".strip(),
-                    "cat": "tensor",
-                    "id": event["block"],
-                }
-                open_spans[event["block"]] = span
+                names[block] = f"{event['op'] or 'tensor'} {event['tensor']}".strip()
                 details = {key: event[key] for key in ("bytes", "op", "tensor", "source")}
-                yield {**span, "ph": "b", "args": details, **time}
-            elif event["block"] in open_spans:
-                span = open_spans[event["block"]]
-                if event["kind"] == "release":
-                    yield {**span, "ph": "e", **time}
-                    del open_spans[event["block"]]
-                else:
-                    yield {**span, "ph": "n", "args": {"event": event["kind"]}, **time}
+                yield trace.event("b", names[block], ns, 1, cat="tensor", id=block, args=details)
+            elif block in names:
+                phase = "e" if event["kind"] == "release" else "n"
+                details = {"event": event["kind"]}
+                yield trace.event(phase, names[block], ns, 1, cat="tensor", id=block, args=details)
+                if phase == "e":
+                    del names[block]
 
 
 class record:  # noqa: N801  (a context manager, used like a function)
     """Logs what happens to the memory of tensors inside the block, at most `capacity` events.
 
-    The block gets the `Timeline`, of what all threads of the process do. Logs do not nest: an inner
-    one ends the outer one. Raises ValueError for a capacity below 1, TypeError for one that is no
-    whole number.
+    The block gets the `Timeline`, of what all threads of the process do. Raises ValueError for
+    a capacity below 1, TypeError for one that is no whole number.
 
     >>> import tilewright as tw
     >>> with tw.memory.record() as timeline:
@@ -164,12 +149,13 @@ class record:  # noqa: N801  (a context manager, used like a function)
         if capacity < 1:
             raise ValueError(f"record: capacity must be at least 1, got {capacity}")
         self.capacity = capacity
-        self._timeline: Timeline | None = None
+        self._open: list[tuple[Timeline, _core._Observing]] = []
 
     def __enter__(self) -> Timeline:
-        self._timeline = Timeline(self.capacity)
-        _core._start_memory_log(self.capacity)
-        return self._timeline
+        timeline = Timeline(self.capacity)
+        observing = _core._Observing(MEMORY_EVENTS, everywhere=True, capacity=self.capacity)
+        self._open.append((timeline, observing))
+        return timeline
 
     def __exit__(
         self,
@@ -177,18 +163,11 @@ class record:  # noqa: N801  (a context manager, used like a function)
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._timeline is not None:
-            self._timeline.events, self._timeline.dropped = _core._stop_memory_log()
+        timeline, observing = self._open.pop()
+        timeline.events = observing.stop()
+        timeline.dropped = observing.dropped
+        for event in timeline.events:
+            event["ns"] = event.pop("start_ns") - observing.began_ns
 
     def __repr__(self) -> str:
         return f"<memory.record: with tw.memory.record({self.capacity}) as timeline: ...>"
-
-
-def source_position() -> str:
-    """The innermost line of the running program outside this package, as 'file:line'."""
-    frame = sys._getframe(0)
-    while frame is not None:
-        if not frame.f_code.co_filename.startswith(_PACKAGE):
-            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]  # the outermost has none
-    return ""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import reprlib
 import textwrap
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 import tilewright as tw
@@ -38,7 +40,10 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__}: define forward()")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.forward(*args, **kwargs)
+        if not tw._core._observed():
+            return self.forward(*args, **kwargs)
+        with _named(self):
+            return self.forward(*args, **kwargs)
 
     def __setattr__(self, name: str, value: Any) -> None:
         # A plain tensor in a parameter's place would silently stop training it.
@@ -201,6 +206,29 @@ class Module:
 
     def _named_tensors(self) -> Iterator[tuple[str, Tensor]]:
         return _tensors_of(self._walk_names("", ()))
+
+
+# The modules whose forward a thread runs, with their paths, outermost first.
+_running = threading.local()
+
+
+@contextmanager
+def _named(module: Module) -> Iterator[None]:
+    """Events inside carry the module's path: "Model.layers.0"."""
+    stack = _running.__dict__.setdefault("stack", [])
+    path = type(module).__name__
+    for above, its_path in reversed(stack):
+        inside = [name for name, each in above.named_modules() if each is module]
+        if inside:
+            path = _join(its_path, inside[0])
+            break
+    stack.append((module, path))
+    before = tw._core._set_module(path)
+    try:
+        yield
+    finally:
+        stack.pop()
+        tw._core._set_module(before)
 
 
 def _tensors_of(modules: Iterable[tuple[str, Module]]) -> Iterator[tuple[str, Tensor]]:

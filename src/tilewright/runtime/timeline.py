@@ -1,19 +1,13 @@
-"""A scheduler's records as a timeline in the Chrome trace format, which Perfetto reads too.
-
-Source of the format: "Trace Event Format", the Chromium project.
-"""
+"""A scheduler's records as a timeline: a trace, and a picture."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tilewright import pictures
-from tilewright.io import write_whole
+from tilewright import pictures, trace
 
-_NS_PER_US = 1e3
 _NS_PER_S = 1e9
 # State of a record that an earlier run left behind, such as a result that a sweep took over.
 EARLIER = "earlier"
@@ -35,8 +29,7 @@ def write_timeline(records: Sequence[dict[str, Any]], path: str | os.PathLike[st
         events += _waiting(record)
         if record["started_ns"] is not None:
             events.append(_running(record, records))
-    text = json.dumps({"traceEvents": events, "displayTimeUnit": "ms"})
-    write_whole(path, text.encode(), "trace")
+    trace.write(events, path)
 
 
 def draw_timeline(records: Sequence[dict[str, Any]], path: str | os.PathLike[str]) -> None:
@@ -177,8 +170,7 @@ def _run_ns(record: dict[str, Any], records: Sequence[dict[str, Any]]) -> int:
 def _rows(records: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     workers = {record["worker"] for record in records if record["worker"] is not None}
     for worker in sorted(workers):
-        name = {"name": f"worker {worker}"}
-        yield {"ph": "M", "name": "thread_name", "pid": 1, "tid": worker, "args": name}
+        yield trace.row_name(worker, f"worker {worker}")
 
 
 def _waiting(record: dict[str, Any]) -> list[dict[str, Any]]:
@@ -187,23 +179,18 @@ def _waiting(record: dict[str, Any]) -> list[dict[str, Any]]:
     end = record["ended_ns"] if end is None else end
     if end is None:
         return []
-    common = {"name": _name(record), "cat": "pending", "id": record["id"], "pid": 1, "tid": 0}
-    times = (("b", record["submitted_ns"]), ("e", end))
-    return [{**common, "ph": phase, "ts": ns / _NS_PER_US} for phase, ns in times]
+    return [
+        trace.event(phase, _name(record), ns, 0, cat="pending", id=record["id"])
+        for phase, ns in (("b", record["submitted_ns"]), ("e", end))
+    ]
 
 
 def _running(record: dict[str, Any], records: Sequence[dict[str, Any]]) -> dict[str, Any]:
     told = ("id", "state", "quality", "estimate_bytes", "peak_use_bytes")
-    return {
-        "ph": "X",
-        "name": _name(record),
-        "cat": record["state"],
-        "pid": 1,
-        "tid": record["worker"],
-        "ts": record["started_ns"] / _NS_PER_US,
-        "dur": _run_ns(record, records) / _NS_PER_US,
-        "args": {key: record[key] for key in told},
-    }
+    args = {key: record[key] for key in told}
+    ns = _run_ns(record, records)
+    start, worker = record["started_ns"], record["worker"]
+    return trace.span(_name(record), start, ns, worker, cat=record["state"], args=args)
 
 
 def _name(record: dict[str, Any]) -> str:

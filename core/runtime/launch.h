@@ -1,13 +1,12 @@
 // The end of a launch: on the thread's device, without the frontend's lock where the work is long;
-// while somebody observes, an observation of what ran is left.
+// who observes hears of what ran.
 #pragma once
-#include <chrono>
 #include <type_traits>
 #include <utility>
 
 #include "core/memory/events.h"
 #include "core/runtime/device.h"
-#include "core/runtime/observer.h"
+#include "core/runtime/registry.h"
 #include "core/runtime/op.h"
 
 namespace tw {
@@ -50,31 +49,31 @@ class LockKept {
   const bool before_;
 };
 
-// Runs `run()` as the computation of one op. `describe(observation)` fills in the record's texts
-// and is called only while somebody observes.
+// Runs `run()` as the computation of one op. `describe(event)` fills in the event's texts and is
+// called only while somebody hears of ops.
 template <class Run, class Describe>
 inline void run_prepared(const Estimate& estimate, Run&& run, Describe&& describe) {
-  const Unlocked unlocked(estimate);
-  if (modes.plain && !logs_memory()) [[likely]]
-    return run();
   const auto launch = [&] {
+    const Unlocked unlocked(estimate);
+    if (modes.plain) [[likely]]
+      return static_cast<void>(run());
     if (modes.dry_run) return;
     if (!modes.device) return static_cast<void>(run());
     active_device().launch([](void* f) { (*static_cast<std::remove_reference_t<Run>*>(f))(); },
                            const_cast<void*>(static_cast<const void*>(&run)));
     active_device().synchronize();
   };
-  if (!modes.observers && !logs_memory()) return launch();
-  Observation seen;
-  seen.flops = estimate.flops;
-  seen.bytes = estimate.bytes;
-  describe(seen);
-  if (logs_memory()) note_op(seen.op);
-  const auto start = std::chrono::steady_clock::now();
+  if (!heard(kinds_of(EventKind::op))) [[likely]]
+    return launch();
+  Event event;
+  event.device = active_device().name;
+  event.flops = estimate.flops;
+  event.bytes = estimate.bytes;
+  describe(event);
+  event.start_ns = now_ns();
   launch();
-  const auto stop = std::chrono::steady_clock::now();
-  seen.ns = std::chrono::duration<double, std::nano>(stop - start).count();
-  if (modes.observers) tell_observers(seen);
+  event.ns = now_ns() - event.start_ns;
+  publish(event);
 }
 
 }  // namespace tw

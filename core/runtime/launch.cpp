@@ -1,5 +1,5 @@
 // What the frontend installs.
-#include "core/runtime/profile.h"
+#include "core/runtime/launch.h"
 
 namespace tw {
 

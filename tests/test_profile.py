@@ -1,0 +1,288 @@
+"""tw.profile and the stream of events behind it: what is heard, from which threads, summed up."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+import pytest
+
+import tilewright as tw
+from tilewright import _core
+from tilewright.cli import main
+
+PROGRAM = """
+import sys
+import tilewright as tw
+x = tw.ones((32, 32))
+print((x @ x).sum().item(), sys.argv[1:], __name__)
+"""
+
+
+def line_of(text: str) -> int:
+    with open(__file__) as file:
+        return next(i for i, line in enumerate(file, 1) if line.strip() == text)
+
+
+class TestEvents:
+    def test_of_ops(self):
+        x = tw.ones((64, 64))
+        before = time.perf_counter_ns()
+        with tw.profile() as report:
+            y = tw.exp(x) @ x
+        after = time.perf_counter_ns()
+        assert y.shape == (64, 64)
+        assert [op["op"] for op in report.ops] == ["exp", "matmul"]
+        exp, matmul = report.ops
+        assert exp["thread"] == threading.get_native_id()
+        assert exp["device"] == "cpu"
+        assert exp["module"] == ""
+        assert exp["source"] == f"{__file__}:{line_of('y = tw.exp(x) @ x')}"
+        assert 0 <= exp["start_ns"] <= exp["start_ns"] + exp["ns"] <= matmul["start_ns"]
+        assert matmul["start_ns"] + matmul["ns"] <= report.wall_ns <= after - before
+        assert matmul["kernel"] in tw.kernels.names("matmul")
+        assert matmul["flops"] == 2 * 64**3
+
+    def test_memory_of_an_op_carries_its_name(self):
+        x = tw.ones((1000,))
+        with tw.profile() as report:
+            y = x + x
+            del y
+        kinds = [(event["kind"], event["op"]) for event in report.events]
+        assert kinds == [("allocate", "add"), ("op", "add"), ("release", "")]
+
+    def test_modules_by_their_path(self):
+        class Model(tw.nn.Module):
+            def __init__(self):
+                self.layers = [tw.nn.Linear(3, 3)]
+                self.body = tw.nn.Sequential(tw.nn.Linear(3, 3), tw.nn.ReLU())
+
+            def forward(self, x):
+                return self.body(tw.exp(self.layers[0](x)))
+
+        model, x = Model(), tw.ones((2, 3))
+        with tw.profile() as report:
+            y = model(x) * 2
+        assert y.shape == (2, 3)
+        modules = {op["op"]: op["module"] for op in report.ops}
+        assert modules["exp"] == "Model"
+        assert modules["relu"] == "Model.body.1"
+        assert modules["multiply"] == ""
+        assert "Model.body.0" in report.by("module")
+        assert "Linear" in report.by("module")  # a list is no module: the layer stands for itself
+
+    def test_a_module_that_raises_ends_its_path(self):
+        layer = tw.nn.Linear(3, 3)
+        with tw.profile() as report:
+            with pytest.raises(ValueError, match="linear"):
+                layer(tw.ones((2, 4)))
+            tw.exp(tw.ones((2,)))
+        assert report.ops[-1]["module"] == ""
+
+    def test_all_threads_and_tasks(self):
+        x = tw.ones((8, 8))
+        with tw.profile() as report, tw.runtime.Scheduler(workers=2) as scheduler:
+            task = scheduler.submit(lambda: tw.exp(x), name="other")
+            other = threading.Thread(target=lambda: tw.log(x))
+            other.start()
+            other.join()
+            task.result()
+        threads = {op["op"]: op["thread"] for op in report.ops}
+        assert len({threads["exp"], threads["log"], threading.get_native_id()}) == 3
+        (told,) = (event for event in report.events if event["kind"] == "task")
+        assert (told["op"], told["state"]) == ("other", "completed")
+        assert told["thread"] == threads["exp"]
+        (exp,) = (op for op in report.ops if op["op"] == "exp")
+        assert told["start_ns"] <= exp["start_ns"]
+        assert told["start_ns"] + told["ns"] >= exp["start_ns"] + exp["ns"]
+
+    def test_devices(self):
+        x = tw.ones((4,), device="null")
+        with tw.profile() as report:
+            tw.exp(x)
+        assert [op["device"] for op in report.ops] == ["null"]
+
+    def test_a_large_op_tells_its_line_too(self):  # it gives Python's lock away
+        x = tw.ones((1 << 20,))
+        with tw.profile() as report:
+            tw.exp(x)
+        assert report.ops[0]["source"].startswith(__file__)
+
+    def test_replays_are_heard(self):
+        x = tw.ones((4,))
+        captured = _core._capture(lambda x: tw.exp(x) + 1, [x])
+        with tw.profile() as report:
+            captured.replay([x])
+        assert [op["op"] for op in report.ops] == ["exp", "add"]
+
+
+class TestObservers:
+    def test_nest_and_overlap(self):
+        x = tw.ones((3,))
+        with tw.profile() as outer, tw.explain() as explained, tw.memory.record() as timeline:
+            x + x
+            with tw.profile() as inner, tw.memory.record() as inside:
+                x * x
+            x - x
+        assert [op["op"] for op in inner.ops] == ["multiply"]
+        assert [op["op"] for op in outer.ops] == ["add", "multiply", "subtract"]
+        assert [entry.op for entry in explained] == ["add", "multiply", "subtract"]
+        assert [event["op"] for event in inside.events] == ["multiply", ""]
+        assert len(timeline.events) == 6
+        assert timeline.events[-1]["live_bytes"] == timeline.events[0]["live_bytes"] - 64
+
+    def test_nothing_is_heard_afterwards(self):
+        with tw.profile() as report:
+            pass
+        tw.exp(tw.ones((3,)))
+        assert report.events == []
+        assert not _core._observed()
+
+    def test_one_that_is_dropped_hears_no_more(self):
+        observing = _core._Observing(["op"], everywhere=True)
+        assert _core._observed()
+        del observing
+        assert not _core._observed()
+
+    def test_bits_are_those_of_unobserved_ops(self):
+        def step():
+            tw.manual_seed(3)
+            w = tw.randn(20, 20, requires_grad=True)
+            x = tw.randn(5, 20)
+            tw.cross_entropy(tw.dropout(x @ w, 0.3), tw.randint(0, 20, (5,))).backward()
+            return w.grad.tolist()
+
+        plain = step()
+        with tw.profile():
+            assert step() == plain
+
+    def test_threads_that_start_and_stop_observing_side_by_side(self):
+        x, wrong = tw.ones((4,)), []
+
+        def work():
+            for _ in range(100):
+                with tw.profile() as report, tw.explain() as own:
+                    x + x
+                me = threading.get_native_id()
+                if [op["op"] for op in report.ops if op["thread"] == me] != ["add"] or len(
+                    own
+                ) != 1:
+                    wrong.append(report.ops)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+        assert not _core._observed()
+
+    def test_misuse(self):
+        with pytest.raises(ValueError, match="capacity must be at least 1"):
+            tw.profile(0)
+        with tw.profile() as report, pytest.raises(RuntimeError, match="is running"):
+            report.__enter__()
+        with pytest.raises(ValueError, match="sums are by op, kernel"):
+            report.by("colour")
+
+
+class TestSums:
+    def test_add_up(self):
+        x = tw.ones((16, 16))
+        with tw.profile() as report:
+            for _ in range(3):
+                x @ x
+            tw.exp(x)
+        totals = report.by("op")
+        assert totals["matmul"].calls == 3
+        assert totals["matmul"].flops == 3 * 2 * 16**3
+        for key in ("op", "kernel", "source", "thread"):
+            assert sum(total.ns for total in report.by(key).values()) == pytest.approx(
+                sum(op["ns"] for op in report.ops)
+            )
+        assert [total.ns for total in totals.values()] == sorted(
+            (total.ns for total in totals.values()), reverse=True
+        )
+
+    def test_printed(self):
+        with tw.profile() as report:
+            tw.nn.Linear(4, 4)(tw.ones((2, 4)))
+        text = str(report)
+        assert "in kernels" in text.splitlines()[0]
+        assert "linear" in text
+        assert "module" in text
+        assert repr(report).startswith("<profile: ")
+        assert str(tw.profile()) == "no op ran"
+
+    def test_the_oldest_go_first(self):
+        x = tw.ones((3,))
+        with tw.profile(capacity=2) as report:
+            for _ in range(5):
+                x += 1
+        assert len(report.events) == 2
+        assert report.dropped == 3
+        assert "the oldest 3 events" in str(report)
+
+
+class TestFiles:
+    def test_a_trace(self, tmp_path):
+        x = tw.ones((3,))
+        with tw.profile() as report:
+            x + x
+        report.trace(tmp_path / "trace.json")
+        events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+        spans = [event for event in events if event["ph"] == "X"]
+        assert [span["name"] for span in spans] == ["add"]
+        assert spans[0]["tid"] == threading.get_native_id()
+        assert spans[0]["dur"] == report.ops[0]["ns"] / 1e3
+        assert [event["ph"] for event in events].count("C") == 2
+        assert all({"name", "ts", "pid", "tid"} <= set(event) for event in events)
+
+    def test_a_picture(self, tmp_path):
+        with tw.profile() as report:
+            tw.ones((3,)) + 1
+        report.plot(tmp_path / "profile.svg")
+        text = (tmp_path / "profile.svg").read_text()
+        assert "in kernels" in text
+        assert "add" in text
+        tw.profile().plot(tmp_path / "empty.png")
+        assert (tmp_path / "empty.png").read_bytes().startswith(b"\x89PNG")
+
+
+class TestCommand:
+    def test_runs_a_program(self, tmp_path, capsys):
+        program = tmp_path / "program.py"
+        program.write_text(PROGRAM)
+        trace, told = tmp_path / "t.json", tmp_path / "told.json"
+        command = ["profile", "--trace", str(trace), "--json", str(told), "--by", "kernel"]
+        assert main([*command, str(program), "--option", "x"]) == 0
+        captured = capsys.readouterr()
+        assert captured.out == "32768.0 ['--option', 'x'] __main__\n"
+        assert "kernel" in captured.err
+        assert "in kernels" in captured.err
+        sums = json.loads(told.read_text())["sums"]
+        assert {entry["op"] for entry in sums["op"]} >= {"matmul", "sum"}
+        assert json.loads(trace.read_text())["traceEvents"]
+
+    def test_the_program_s_end_is_the_command_s(self, tmp_path, capsys):
+        program = tmp_path / "program.py"
+        program.write_text("import sys\nsys.exit(3)")
+        assert main(["profile", str(program)]) == 3
+        program.write_text("import sys\nsys.exit('not today')")
+        assert main(["profile", str(program)]) == 1
+        assert "not today" in capsys.readouterr().err
+        program.write_text("import tilewright as tw\ntw.exp(tw.ones((3,)))\nraise KeyError('x')")
+        with pytest.raises(KeyError):
+            main(["profile", str(program)])
+        assert "exp" in capsys.readouterr().err
+
+    def test_bad_targets_are_told_before_the_program_runs(self, tmp_path, capsys):
+        program = tmp_path / "program.py"
+        program.write_text("print('ran')")
+        assert main(["profile", "--trace", str(tmp_path / "no" / "t.json"), str(program)]) == 1
+        assert main(["profile", str(tmp_path / "none.py")]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert "cannot write" in captured.err
+        assert "no program" in captured.err
