@@ -41,17 +41,17 @@ struct Held {
 struct PendingTransfer;
 void keep_until_done(PendingTransfer&& transfer);
 
-// An event and the tensors whose memory it uses.
+// A future and the tensors whose memory it uses.
 struct PendingTransfer {
-  Event event;
+  Future future;
   Held target, source;
 
-  PendingTransfer(Event event, Held target, Held source)
-      : event(std::move(event)), target(std::move(target)), source(std::move(source)) {}
+  PendingTransfer(Future future, Held target, Held source)
+      : future(std::move(future)), target(std::move(target)), source(std::move(source)) {}
   PendingTransfer(PendingTransfer&& other) noexcept = default;
   PendingTransfer& operator=(PendingTransfer&& other) noexcept = default;
   ~PendingTransfer() {
-    if (event && !event.done()) keep_until_done(std::move(*this));
+    if (future && !future.done()) keep_until_done(std::move(*this));
   }
 };
 
@@ -68,7 +68,7 @@ void release_finished() {
   std::vector<PendingTransfer> finished;  // ends last: what tensors release may come back here
   auto& held = dropped();
   for (std::size_t i = held.size(); i-- > 0;) {
-    if (!held[i].event.done()) continue;
+    if (!held[i].future.done()) continue;
     std::swap(held[i], held.back());
     finished.push_back(std::move(held.back()));
     held.pop_back();
@@ -110,17 +110,17 @@ PendingTransfer start_read(nb::object path, const Itself& out, std::int64_t offs
   refuse_bool(out, "read");
   take_target(out, "read");
   Held target(out);
-  Event event = read_file(file, offset, target.bytes(), bytes_of(out), priority);
-  return {std::move(event), std::move(target), {}};
+  Future future = read_file(file, offset, target.bytes(), bytes_of(out), priority);
+  return {std::move(future), std::move(target), {}};
 }
 
 PendingTransfer start_write(nb::object path, const Itself& x, std::int64_t offset, int priority) {
   refuse_in_capture("a transfer goes on beside it");
   release_finished();
   Held source(contiguous(x));
-  Event event =
+  Future future =
       write_file(path_of(path), offset, source.bytes(), bytes_of(source.tensor), priority);
-  return {std::move(event), {}, std::move(source)};
+  return {std::move(future), {}, std::move(source)};
 }
 
 PendingTransfer start_copy(const Itself& source, const Itself& target, int priority) {
@@ -135,8 +135,8 @@ PendingTransfer start_copy(const Itself& source, const Itself& target, int prior
   if (from.bytes() < to.bytes() + bytes && to.bytes() < from.bytes() + bytes)
     fail(ErrorKind::value, "copy: source and target share memory");
   take_target(target, "copy");
-  Event event = copy_memory(cpu_device, to.bytes(), from.bytes(), bytes, priority);
-  return {std::move(event), std::move(to), std::move(from)};
+  Future future = copy_memory(cpu_device, to.bytes(), from.bytes(), bytes, priority);
+  return {std::move(future), std::move(to), std::move(from)};
 }
 
 std::vector<std::int64_t> indices_of(const Tensor& x) {
@@ -160,13 +160,13 @@ PendingTransfer start_gather(const std::shared_ptr<SourceFile>& file, const Itse
   auto wanted = indices_of(indices);
   take_target(out, "gather");
   Held target(out);
-  Event event = gather_file_rows(file, {offset, row_bytes, rows}, std::move(wanted), target.bytes(),
-                                 priority);
-  return {std::move(event), std::move(target), {}};
+  Future future = gather_file_rows(file, {offset, row_bytes, rows}, std::move(wanted),
+                                   target.bytes(), priority);
+  return {std::move(future), std::move(target), {}};
 }
 
 // Without the lock, in slices, so that signals are seen.
-bool wait_for(const Event& event, double seconds) {
+bool wait_for(const Future& future, double seconds) {
   using Clock = std::chrono::steady_clock;
   const auto limit = std::chrono::duration<double>(std::clamp(seconds, 0.0, kLongestSeconds));
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
@@ -175,7 +175,7 @@ bool wait_for(const Event& event, double seconds) {
     bool done;
     {
       const nb::gil_scoped_release unlocked;
-      done = event.wait(std::min<Clock::duration>(left, kSignalPeriod));
+      done = future.wait(std::min<Clock::duration>(left, kSignalPeriod));
     }
     if (PyErr_CheckSignals() < 0) throw nb::python_error();
     if (done || left == Clock::duration::zero()) return done;
@@ -188,24 +188,24 @@ bool wait_for(const Event& event, double seconds) {
 }
 
 void finish(PendingTransfer& self, std::optional<double> timeout) {
-  const Event& event = self.event;
+  const Future& future = self.future;
   if (timeout && std::isnan(*timeout)) fail(ErrorKind::value, "wait: timeout is nan");
-  if (!event.done() && !wait_for(event, timeout.value_or(kLongestSeconds)))
+  if (!future.done() && !wait_for(future, timeout.value_or(kLongestSeconds)))
     raise(PyExc_TimeoutError, "wait: the transfer is still under way");
   self.target = Held();
   self.source = Held();
-  event.result();
-  if (event.state() == JobState::cancelled)
+  future.result();
+  if (future.state() == JobState::cancelled)
     raise(nb::module_::import_("concurrent.futures").attr("CancelledError").ptr(),
           "wait: the transfer was cancelled");
 }
 
 const char* state_name(const PendingTransfer& transfer) {
   constexpr const char* kNames[] = {"waiting", "running", "completed", "failed", "cancelled"};
-  return kNames[static_cast<int>(transfer.event.state())];
+  return kNames[static_cast<int>(transfer.future.state())];
 }
 
-nb::dict dictionary_of(const DispatchFigures& figures) {
+nb::dict dictionary_of(const JobFigures& figures) {
   nb::dict out;
   out["submitted"] = figures.submitted;
   out["waiting"] = figures.waiting;
@@ -239,7 +239,7 @@ void bind_event(nb::module_& m) {
   nb::class_<PendingTransfer>(m, "TransferEvent",
                               "A transfer on its way; it keeps its tensors alive until it is done.")
       .def(
-          "done", [](const PendingTransfer& self) { return self.event.done(); },
+          "done", [](const PendingTransfer& self) { return self.future.done(); },
           "Whether it has completed, failed or been cancelled.")
       .def("wait", finish, "timeout"_a = nb::none(),
            "Returns when the transfer has completed; timeout in seconds.\n\n"
@@ -247,7 +247,7 @@ void bind_event(nb::module_& m) {
            "such "
            "as\nFileNotFoundError.")
       .def(
-          "cancel", [](const PendingTransfer& self) { self.event.cancel(); },
+          "cancel", [](const PendingTransfer& self) { self.future.cancel(); },
           "Keeps a waiting transfer from starting and stops a running one; the target's contents "
           "are\nunspecified.")
       .def("__repr__",

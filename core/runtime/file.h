@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/runtime/dispatch_controller.h"
+#include "core/runtime/job_queues.h"
 
 namespace tw {
 

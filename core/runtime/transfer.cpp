@@ -1,4 +1,4 @@
-// Each transfer is one job of the dispatch controller.
+// Each transfer is one job of the process's queues.
 #include "core/runtime/transfer.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ void check_range(const char* op, std::int64_t offset, std::int64_t bytes) {
     fail(ErrorKind::value, op, ": ", bytes, " bytes at offset ", offset, " are beyond any file");
 }
 
-Event submit(const char* queue, JobWork work, int priority) {
+Future submit(const char* queue, JobWork work, int priority) {
   return transfers().submit(queue, std::move(work), priority, current_task);
 }
 
@@ -117,20 +117,20 @@ void run_beside(void (*job)(void*), void* argument) {
 
 }  // namespace
 
-DispatchController& transfers() {
-  static DispatchController& controller = []() -> DispatchController& {
-    DispatchController& created = dispatch_controller();
+JobQueues& transfers() {
+  static JobQueues& queues = []() -> JobQueues& {
+    JobQueues& created = job_queues();
     created.add_queue("read", kReads);
     created.add_queue("write", kWrites);
     created.add_queue("copy", kCopies);
     created.add_queue("background", kBackground);
     return created;
   }();
-  return controller;
+  return queues;
 }
 
-Event read_file(std::shared_ptr<SourceFile> file, std::int64_t offset, void* to, std::int64_t bytes,
-                int priority) {
+Future read_file(std::shared_ptr<SourceFile> file, std::int64_t offset, void* to,
+                 std::int64_t bytes, int priority) {
   check_range("read", offset, bytes);
   auto work = [file = std::move(file), offset, to, bytes](const JobControl& control) {
     file->read(offset, to, bytes, control);
@@ -139,8 +139,8 @@ Event read_file(std::shared_ptr<SourceFile> file, std::int64_t offset, void* to,
   return submit("read", std::move(work), priority);
 }
 
-Event write_file(std::string path, std::int64_t offset, const void* from, std::int64_t bytes,
-                 int priority) {
+Future write_file(std::string path, std::int64_t offset, const void* from, std::int64_t bytes,
+                  int priority) {
   check_range("write", offset, bytes);
   auto work = [path = std::move(path), offset, from, bytes](const JobControl& control) {
     write_to_file(path, offset, from, bytes, control);
@@ -149,8 +149,8 @@ Event write_file(std::string path, std::int64_t offset, const void* from, std::i
   return submit("write", std::move(work), priority);
 }
 
-Event copy_memory(const Device& device, void* to, const void* from, std::int64_t bytes,
-                  int priority) {
+Future copy_memory(const Device& device, void* to, const void* from, std::int64_t bytes,
+                   int priority) {
   auto work = [&device, to, from, bytes](const JobControl& control) {
     for (std::int64_t at = 0; at < bytes; at += kPieceBytes) {
       control.stop_if_cancelled();
@@ -162,8 +162,8 @@ Event copy_memory(const Device& device, void* to, const void* from, std::int64_t
   return submit("copy", std::move(work), priority);
 }
 
-Event gather_file_rows(std::shared_ptr<SourceFile> file, FileRows layout,
-                       std::vector<std::int64_t> indices, void* to, int priority) {
+Future gather_file_rows(std::shared_ptr<SourceFile> file, FileRows layout,
+                        std::vector<std::int64_t> indices, void* to, int priority) {
   check_indices(indices, layout.rows);
   auto work = [file = std::move(file), layout, indices = std::move(indices),
                to](const JobControl& control) {

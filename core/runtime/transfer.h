@@ -1,5 +1,5 @@
 // Copies that run beside the program: between files and memory, and between memories. Each returns
-// at once; its memory must stay valid until the Event is done.
+// at once; its memory must stay valid until the Future is done.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "core/runtime/device.h"
-#include "core/runtime/dispatch_controller.h"
+#include "core/runtime/job_queues.h"
 #include "core/runtime/file.h"
 
 namespace tw {
 
-// The dispatch controller with the engine's queues: read, write, copy, background.
-DispatchController& transfers();
+// The process's queues: read, write, copy, background.
+JobQueues& transfers();
 
 // Equal rows that follow one another in a file from `offset_bytes` on.
 struct FileRows {
@@ -21,17 +21,17 @@ struct FileRows {
 };
 
 // Offsets and counts in bytes. Higher priority first. Raises ValueError for negative ones.
-Event read_file(std::shared_ptr<SourceFile> file, std::int64_t offset, void* to, std::int64_t bytes,
-                int priority = 0);
-Event write_file(std::string path, std::int64_t offset, const void* from, std::int64_t bytes,
-                 int priority = 0);
-// Through the device's table; the ranges must not overlap.
-Event copy_memory(const Device& device, void* to, const void* from, std::int64_t bytes,
+Future read_file(std::shared_ptr<SourceFile> file, std::int64_t offset, void* to,
+                 std::int64_t bytes, int priority = 0);
+Future write_file(std::string path, std::int64_t offset, const void* from, std::int64_t bytes,
                   int priority = 0);
+// Through the device's table; the ranges must not overlap.
+Future copy_memory(const Device& device, void* to, const void* from, std::int64_t bytes,
+                   int priority = 0);
 // Rows at `indices`, in that order, one after another. Negative indices count from the end; raises
-// IndexError for others outside the file. The event fails where the file changed since it was
+// IndexError for others outside the file. The future fails where the file changed since it was
 // opened.
-Event gather_file_rows(std::shared_ptr<SourceFile> file, FileRows layout,
-                       std::vector<std::int64_t> indices, void* to, int priority = 0);
+Future gather_file_rows(std::shared_ptr<SourceFile> file, FileRows layout,
+                        std::vector<std::int64_t> indices, void* to, int priority = 0);
 
 }  // namespace tw

@@ -63,12 +63,12 @@ std::vector<std::int64_t> counting(std::int64_t count) {
 }
 
 // Waits, and raises what the job raised.
-std::int64_t result_of(const Event& event) {
-  CHECK(event.wait());
-  return event.result();
+std::int64_t result_of(const Future& future) {
+  CHECK(future.wait());
+  return future.result();
 }
 
-DispatchFigures figures_of(const std::string& queue) {
+JobFigures figures_of(const std::string& queue) {
   for (const QueueFigures& figures : transfers().queue_figures())
     if (figures.name == queue) return figures;
   return {};
@@ -87,7 +87,7 @@ struct Limit {  // for the length of a test
 struct Gate {
   std::promise<void> opened;
   std::shared_future<void> open = opened.get_future();
-  Event hold(const char* queue, int priority = 0, std::uint64_t task = 0) {
+  Future hold(const char* queue, int priority = 0, std::uint64_t task = 0) {
     return transfers().submit(
         queue,
         [open = open](const JobControl&) {
@@ -98,8 +98,8 @@ struct Gate {
   }
 };
 
-void wait_until_running(const Event& event) {
-  while (event.state() == JobState::waiting) std::this_thread::sleep_for(milliseconds(1));
+void wait_until_running(const Future& future) {
+  while (future.state() == JobState::waiting) std::this_thread::sleep_for(milliseconds(1));
 }
 
 }  // namespace
@@ -152,9 +152,9 @@ TW_TEST(transfer_gathers_rows_in_any_order) {
 TW_TEST(transfer_of_a_missing_file_names_it) {
   std::int64_t y;
   const auto file = std::make_shared<SourceFile>("/nowhere/at/all");
-  const Event event = read_file(file, 0, &y, 8);
-  CHECK_THROWS(ErrorKind::os, result_of(event), "No such file or directory: '/nowhere/at/all'");
-  CHECK_EQ(static_cast<int>(event.state()), static_cast<int>(JobState::failed));
+  const Future future = read_file(file, 0, &y, 8);
+  CHECK_THROWS(ErrorKind::os, result_of(future), "No such file or directory: '/nowhere/at/all'");
+  CHECK_EQ(static_cast<int>(future.state()), static_cast<int>(JobState::failed));
   CHECK_THROWS(ErrorKind::os, result_of(write_file("/nowhere/at/all", 0, &y, 8)),
                "No such file or directory");
   CHECK_THROWS(ErrorKind::os, result_of(read_file(std::make_shared<SourceFile>("/tmp"), 0, &y, 8)),
@@ -224,9 +224,9 @@ TW_TEST(transfer_limits_jobs_in_flight) {
   for (int limit : {1, 3}) {
     const Limit set("read", limit, 2);
     std::atomic<int> inside{0}, most{0};
-    std::vector<Event> events;
+    std::vector<Future> futures;
     for (int i = 0; i < 40; ++i)
-      events.push_back(transfers().submit(
+      futures.push_back(transfers().submit(
           "read",
           [&, limit](const JobControl&) {
             const int now = ++inside;
@@ -239,9 +239,9 @@ TW_TEST(transfer_limits_jobs_in_flight) {
             return std::int64_t{5};
           },
           0, 700 + static_cast<std::uint64_t>(limit)));
-    for (const Event& event : events) CHECK_EQ(result_of(event), 5);
+    for (const Future& future : futures) CHECK_EQ(result_of(future), 5);
     CHECK_EQ(most.load(), limit);
-    const DispatchFigures figures = transfers().task_figures()[700 + limit];
+    const JobFigures figures = transfers().task_figures()[700 + limit];
     CHECK_EQ(figures.peak_in_flight, limit);
     CHECK_EQ(figures.submitted, 40);
     CHECK_EQ(figures.completed, 40);
@@ -259,80 +259,80 @@ TW_TEST(transfer_limits_are_checked) {
 
 TW_TEST(transfer_starts_the_highest_priority_first) {
   Gate gate;
-  const Event holding = gate.hold("write");
+  const Future holding = gate.hold("write");
   wait_until_running(holding);
   std::vector<int> order;  // the queue runs one at a time
-  std::vector<Event> events;
+  std::vector<Future> futures;
   const int priorities[] = {0, 5, -2, 5, 0, 9};
   for (int i = 0; i < 6; ++i)
-    events.push_back(transfers().submit(
+    futures.push_back(transfers().submit(
         "write", [&order, i](const JobControl&) { return order.push_back(i), std::int64_t{0}; },
         priorities[i], 0));
   gate.opened.set_value();
-  for (const Event& event : events) result_of(event);
+  for (const Future& future : futures) result_of(future);
   CHECK(order == (std::vector<int>{5, 1, 3, 0, 4, 2}));
 }
 
 TW_TEST(transfer_queues_do_not_hold_up_each_other) {
   Gate gate;
-  const Event holding[] = {gate.hold("write"), gate.hold("write"), gate.hold("read"),
-                           gate.hold("read"), gate.hold("read")};
+  const Future holding[] = {gate.hold("write"), gate.hold("write"), gate.hold("read"),
+                            gate.hold("read"), gate.hold("read")};
   std::int64_t x = 3, y = 0;
   result_of(copy_memory(cpu_device, &y, &x, 8));
   CHECK_EQ(y, 3);
   gate.opened.set_value();
-  for (const Event& event : holding) result_of(event);
+  for (const Future& future : holding) result_of(future);
 }
 
 TW_TEST(transfer_waits_no_longer_than_asked) {
   Gate gate;
-  const Event event = gate.hold("copy");
-  CHECK(!event.wait(milliseconds(0)));
-  CHECK(!event.wait(milliseconds(5)));
+  const Future future = gate.hold("copy");
+  CHECK(!future.wait(milliseconds(0)));
+  CHECK(!future.wait(milliseconds(5)));
   CHECK(!transfers().wait_idle("copy", milliseconds(1)));
-  CHECK(!event.done());
+  CHECK(!future.done());
   gate.opened.set_value();
-  CHECK(event.wait(milliseconds(20'000)));
+  CHECK(future.wait(milliseconds(20'000)));
   CHECK(transfers().wait_idle("copy", milliseconds(20'000)));
 }
 
 TW_TEST(transfer_cancels_what_waits) {
   Gate gate;
-  const Event holding = gate.hold("write");
+  const Future holding = gate.hold("write");
   wait_until_running(holding);
   const TemporaryFile file(counting(1));
   const std::int64_t x = 9;
-  const Event event = write_file(file.path, 0, &x, 8);
-  event.cancel();
-  CHECK(event.done());
-  CHECK_EQ(static_cast<int>(event.state()), static_cast<int>(JobState::cancelled));
+  const Future future = write_file(file.path, 0, &x, 8);
+  future.cancel();
+  CHECK(future.done());
+  CHECK_EQ(static_cast<int>(future.state()), static_cast<int>(JobState::cancelled));
   gate.opened.set_value();
   result_of(holding);
   CHECK(transfers().wait_idle("write", milliseconds(20'000)));
   CHECK(file.content() == counting(1));
-  event.cancel();  // again, and once more for one that is done
+  future.cancel();  // again, and once more for one that is done
   holding.cancel();
   CHECK_EQ(static_cast<int>(holding.state()), static_cast<int>(JobState::completed));
 }
 
 TW_TEST(transfer_cancels_what_runs) {
-  const Event event = transfers().submit(
+  const Future future = transfers().submit(
       "copy",
       [](const JobControl& control) -> std::int64_t {
         for (;;) control.stop_if_cancelled(), std::this_thread::sleep_for(milliseconds(1));
       },
       0, 0);
-  wait_until_running(event);
-  event.cancel();
-  CHECK(event.wait());
-  CHECK_EQ(static_cast<int>(event.state()), static_cast<int>(JobState::cancelled));
+  wait_until_running(future);
+  future.cancel();
+  CHECK(future.wait());
+  CHECK_EQ(static_cast<int>(future.state()), static_cast<int>(JobState::cancelled));
 }
 
 TW_TEST(transfer_cancels_the_jobs_of_a_task_alone) {
   Gate gate;
-  const Event holding = gate.hold("write");
+  const Future holding = gate.hold("write");
   wait_until_running(holding);
-  std::vector<Event> mine, others;
+  std::vector<Future> mine, others;
   std::int64_t x = 1, y;
   for (int i = 0; i < 10; ++i) {
     current_task = i % 2 ? 801 : 802;
@@ -343,9 +343,9 @@ TW_TEST(transfer_cancels_the_jobs_of_a_task_alone) {
   CHECK_EQ(transfers().cancel_task(801), 0);
   CHECK_EQ(transfers().cancel_task(0), 0);
   gate.opened.set_value();
-  for (const Event& event : others) CHECK_EQ(result_of(event), 8);
-  for (const Event& event : mine)
-    CHECK_EQ(static_cast<int>(event.state()), static_cast<int>(JobState::cancelled));
+  for (const Future& future : others) CHECK_EQ(result_of(future), 8);
+  for (const Future& future : mine)
+    CHECK_EQ(static_cast<int>(future.state()), static_cast<int>(JobState::cancelled));
   CHECK_EQ(transfers().task_figures()[801].cancelled, 5);
   CHECK_EQ(transfers().task_figures()[802].completed, 5);
   current_task = 803;
@@ -378,21 +378,21 @@ TW_TEST(transfer_remembers_a_bounded_number_of_tasks) {
 TW_TEST(transfer_serves_many_threads) {
   const TemporaryFile file(counting(1000));
   const auto source = file.source();
-  const DispatchFigures before = figures_of("read");
+  const JobFigures before = figures_of("read");
   std::vector<std::thread> callers;
   for (int c = 0; c < 8; ++c)
     callers.emplace_back([&source, c] {
       for (std::int64_t round = 0; round < 100; ++round) {
         std::int64_t y[2] = {};
         const std::int64_t a = (c * 131 + round * 17) % 1000, b = (a * 7 + 3) % 1000;
-        const Event event = gather_file_rows(source, {0, 8, 1000}, {a, b}, y);
-        if (round % 10 == 0) event.cancel();
-        event.wait();
-        if (event.state() != JobState::cancelled) CHECK(y[0] == a && y[1] == b);
+        const Future future = gather_file_rows(source, {0, 8, 1000}, {a, b}, y);
+        if (round % 10 == 0) future.cancel();
+        future.wait();
+        if (future.state() != JobState::cancelled) CHECK(y[0] == a && y[1] == b);
       }
     });
   for (std::thread& caller : callers) caller.join();
-  const DispatchFigures after = figures_of("read");
+  const JobFigures after = figures_of("read");
   CHECK_EQ(after.submitted - before.submitted, 800);
   CHECK_EQ(after.completed + after.cancelled - before.completed - before.cancelled, 800);
   CHECK_EQ(after.waiting + after.running, 0);
@@ -437,10 +437,10 @@ template <class F> int status_of_child(F&& good) {
   return status;
 }
 
-bool fails_by_fork(const Event& event) {
+bool fails_by_fork(const Future& future) {
   try {
-    event.wait();
-    event.result();
+    future.wait();
+    future.result();
   } catch (const Error& error) {
     return error.message.find("forked") != std::string::npos;
   }
@@ -464,7 +464,7 @@ TW_TEST(transfer_starts_afresh_in_a_forked_child) {
 
 TW_TEST(transfer_lost_by_a_fork_is_an_error_in_the_child_alone) {
   Gate gate;
-  const Event running = gate.hold("copy"), waiting = gate.hold("copy");
+  const Future running = gate.hold("copy"), waiting = gate.hold("copy");
   wait_until_running(running);
   std::thread waiter([&] { running.wait(); });
   CHECK_EQ(status_of_child([&] {

@@ -1,6 +1,6 @@
 // One lock guards queues and figures; jobs run outside it. Threads start when work finds none idle,
 // so that a queue at its limit never holds up another.
-#include "core/runtime/dispatch_controller.h"
+#include "core/runtime/job_queues.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -40,19 +40,19 @@ struct JobRank {
   }
 };
 
-struct DispatchController::Queue {
+struct JobQueues::Queue {
   std::string name;
   int limit;
-  DispatchFigures figures = {};
+  JobFigures figures = {};
   std::map<JobRank, JobRef> waiting = {};
 };
 
-struct DispatchJob {
+struct QueuedJob {
   JobWork work;
   JobRank rank;
   std::uint64_t task;
-  DispatchController* controller;
-  DispatchController::Queue* queue;
+  JobQueues* queues;
+  JobQueues::Queue* queue;
   Clock::time_point submitted = Clock::now();
   std::atomic<bool> cancelled{false};
   // Stored last: whoever sees a final state may read what follows.
@@ -65,26 +65,26 @@ void JobControl::stop_if_cancelled() const {
   if (job_.cancelled.load(std::memory_order_relaxed)) throw Cancelled();
 }
 
-JobState Event::state() const { return job_->state.load(std::memory_order_acquire); }
+JobState Future::state() const { return job_->state.load(std::memory_order_acquire); }
 
-bool Event::wait(std::chrono::nanoseconds timeout) const {
-  return done() || job_->controller->wait(*job_, timeout);
+bool Future::wait(std::chrono::nanoseconds timeout) const {
+  return done() || job_->queues->wait(*job_, timeout);
 }
 
-std::int64_t Event::result() const {
+std::int64_t Future::result() const {
   if (state() == JobState::failed) throw Error(*job_->error);
   return state() == JobState::completed ? job_->bytes : 0;
 }
 
-void Event::cancel() const { job_->controller->cancel(*job_); }
+void Future::cancel() const { job_->queues->cancel(*job_); }
 
 // Applies a change to both sets of figures that a job counts in.
-template <class Change> void DispatchController::count(const DispatchJob& job, Change&& change) {
+template <class Change> void JobQueues::count(const QueuedJob& job, Change&& change) {
   change(job.queue->figures);
   if (job.task) change(figures_of_task(job.task));
 }
 
-DispatchFigures& DispatchController::figures_of_task(std::uint64_t task) {
+JobFigures& JobQueues::figures_of_task(std::uint64_t task) {
   const auto found = tasks_.find(task);
   if (found != tasks_.end()) return found->second;
   const auto idle = [](const auto& entry) {
@@ -96,7 +96,7 @@ DispatchFigures& DispatchController::figures_of_task(std::uint64_t task) {
   return tasks_[task];
 }
 
-DispatchController::Queue& DispatchController::find(const std::string& name) {
+JobQueues::Queue& JobQueues::find(const std::string& name) {
   std::string known;
   for (const auto& queue : queues_) {
     if (queue->name == name) return *queue;
@@ -105,12 +105,12 @@ DispatchController::Queue& DispatchController::find(const std::string& name) {
   fail(ErrorKind::value, "no queue '", name, "'; there are: ", known);
 }
 
-void DispatchController::add_queue(const std::string& name, int in_flight) {
+void JobQueues::add_queue(const std::string& name, int in_flight) {
   const Guard guard(mutex_);
   queues_.push_back(std::make_unique<Queue>(Queue{name, in_flight}));
 }
 
-void DispatchController::set_in_flight(const std::string& name, int limit) {
+void JobQueues::set_in_flight(const std::string& name, int limit) {
   const Guard guard(mutex_);
   Queue& queue = find(name);
   if (limit < 1 || limit > kMaxThreads)
@@ -120,14 +120,13 @@ void DispatchController::set_in_flight(const std::string& name, int limit) {
   wake_one();
 }
 
-Event DispatchController::submit(const std::string& name, JobWork work, int priority,
-                                 std::uint64_t task) {
+Future JobQueues::submit(const std::string& name, JobWork work, int priority, std::uint64_t task) {
   Guard guard(mutex_);
   Queue& queue = find(name);
   const JobRank rank{priority, next_sequence_++};
-  const JobRef job(new DispatchJob{std::move(work), rank, task, this, &queue});
+  const JobRef job(new QueuedJob{std::move(work), rank, task, this, &queue});
   queue.waiting.emplace(rank, job);
-  count(*job, [](DispatchFigures& f) { ++f.submitted, ++f.waiting; });
+  count(*job, [](JobFigures& f) { ++f.submitted, ++f.waiting; });
   wake_one();
   while (threads_ == 0) {  // the system refuses threads: callers do the work
     const JobRef next = take_next();
@@ -136,11 +135,11 @@ Event DispatchController::submit(const std::string& name, JobWork work, int prio
     run(next);
     guard.lock();
   }
-  return Event(job);
+  return Future(job);
 }
 
 // The queue whose first job starts next: the highest rank among those below their limits.
-DispatchController::Queue* DispatchController::next_queue() const {
+JobQueues::Queue* JobQueues::next_queue() const {
   Queue* best = nullptr;
   for (const auto& queue : queues_) {
     if (queue->waiting.empty() || queue->figures.running >= queue->limit) continue;
@@ -149,12 +148,12 @@ DispatchController::Queue* DispatchController::next_queue() const {
   return best;
 }
 
-DispatchController::JobRef DispatchController::take_next() {
+JobQueues::JobRef JobQueues::take_next() {
   Queue* queue = next_queue();
   if (!queue) return nullptr;
   const JobRef job = queue->waiting.extract(queue->waiting.begin()).mapped();
   const std::int64_t waited = ns_since(job->submitted);
-  count(*job, [waited](DispatchFigures& f) {
+  count(*job, [waited](JobFigures& f) {
     --f.waiting;
     f.peak_in_flight = std::max(f.peak_in_flight, ++f.running);
     f.waiting_ns += waited;
@@ -167,7 +166,7 @@ DispatchController::JobRef DispatchController::take_next() {
 
 // Where a job could start: gets a thread for it. One at a time, since each that comes up and takes
 // a job wakes the next.
-void DispatchController::wake_one() {
+void JobQueues::wake_one() {
   if (wakes_ || !next_queue()) return;
   if (idle_ > 0) {
     --idle_;
@@ -179,7 +178,7 @@ void DispatchController::wake_one() {
   }
 }
 
-bool DispatchController::start_thread() {
+bool JobQueues::start_thread() {
   sigset_t all, before;  // the new thread inherits the mask: signals belong to the user's threads
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -190,18 +189,18 @@ bool DispatchController::start_thread() {
   return created;
 }
 
-void* DispatchController::main_of(void* controller) {
+void* JobQueues::main_of(void* queues) {
 #ifdef __linux__
   pthread_setname_np(pthread_self(), "tilewright-io");
 #endif
-  static_cast<DispatchController*>(controller)->serve();
+  static_cast<JobQueues*>(queues)->serve();
   return nullptr;
 }
 
 // `wakes_` counts threads that were notified and have not started. Any waiting thread may consume
 // such a notification; the one it was meant for then finds none left and waits on, so the number of
 // idle threads stays right.
-void DispatchController::serve() {
+void JobQueues::serve() {
   Guard guard(mutex_);
   for (;;) {
     work_ready_.wait(guard, [this] { return wakes_ > 0; });
@@ -215,7 +214,7 @@ void DispatchController::serve() {
   }
 }
 
-void DispatchController::run(const JobRef& job) {
+void JobQueues::run(const JobRef& job) {
   const Clock::time_point start = Clock::now();
   const std::uint64_t task_before = std::exchange(current_task, job->task);
   JobState state = JobState::failed;
@@ -235,13 +234,13 @@ void DispatchController::run(const JobRef& job) {
   const std::int64_t busy = ns_since(start);
   const Guard guard(mutex_);
   running_.erase(std::find(running_.begin(), running_.end(), job));
-  count(*job, [busy](DispatchFigures& f) { --f.running, f.busy_ns += busy; });
+  count(*job, [busy](JobFigures& f) { --f.running, f.busy_ns += busy; });
   end(*job, state);
 }
 
 // Counts and announces a final state.
-void DispatchController::end(DispatchJob& job, JobState state) {
-  count(job, [&](DispatchFigures& f) {
+void JobQueues::end(QueuedJob& job, JobState state) {
+  count(job, [&](JobFigures& f) {
     f.completed += state == JobState::completed;
     f.failed += state == JobState::failed;
     f.cancelled += state == JobState::cancelled;
@@ -252,22 +251,22 @@ void DispatchController::end(DispatchJob& job, JobState state) {
 }
 
 // Takes a waiting job out of its queue; returns its work, to be destroyed outside the lock.
-JobWork DispatchController::withdraw(DispatchJob& job) {
+JobWork JobQueues::withdraw(QueuedJob& job) {
   job.queue->waiting.erase(job.rank);
-  count(job, [](DispatchFigures& f) { --f.waiting; });
+  count(job, [](JobFigures& f) { --f.waiting; });
   JobWork work = std::move(job.work);
   end(job, JobState::cancelled);
   return work;
 }
 
-void DispatchController::cancel(DispatchJob& job) {
+void JobQueues::cancel(QueuedJob& job) {
   JobWork dropped;
   const Guard guard(mutex_);
   job.cancelled.store(true, std::memory_order_relaxed);
   if (job.state.load(std::memory_order_relaxed) == JobState::waiting) dropped = withdraw(job);
 }
 
-int DispatchController::cancel_task(std::uint64_t task) {
+int JobQueues::cancel_task(std::uint64_t task) {
   std::vector<JobWork> dropped;
   std::vector<JobRef> waiting;
   const Guard guard(mutex_);
@@ -282,7 +281,7 @@ int DispatchController::cancel_task(std::uint64_t task) {
 }
 
 template <class Done>
-bool DispatchController::wait_until(Guard& guard, std::chrono::nanoseconds timeout, Done&& done) {
+bool JobQueues::wait_until(Guard& guard, std::chrono::nanoseconds timeout, Done&& done) {
   ++waiters_;
   bool reached = true;
   if (timeout.count() < 0) {
@@ -294,41 +293,41 @@ bool DispatchController::wait_until(Guard& guard, std::chrono::nanoseconds timeo
   return reached;
 }
 
-bool DispatchController::wait(const DispatchJob& job, std::chrono::nanoseconds timeout) {
+bool JobQueues::wait(const QueuedJob& job, std::chrono::nanoseconds timeout) {
   Guard guard(mutex_);
   return wait_until(guard, timeout, [&] { return job.state.load() > JobState::running; });
 }
 
-bool DispatchController::wait_idle(const std::string& name, std::chrono::nanoseconds timeout) {
+bool JobQueues::wait_idle(const std::string& name, std::chrono::nanoseconds timeout) {
   Guard guard(mutex_);
-  const DispatchFigures& figures = find(name).figures;
+  const JobFigures& figures = find(name).figures;
   return wait_until(guard, timeout, [&] { return !figures.waiting && !figures.running; });
 }
 
-std::vector<QueueFigures> DispatchController::queue_figures() {
+std::vector<QueueFigures> JobQueues::queue_figures() {
   const Guard guard(mutex_);
   std::vector<QueueFigures> all;
   for (const auto& queue : queues_) all.push_back({queue->figures, queue->name, queue->limit});
   return all;
 }
 
-std::map<std::uint64_t, DispatchFigures> DispatchController::task_figures() {
+std::map<std::uint64_t, JobFigures> JobQueues::task_figures() {
   const Guard guard(mutex_);
   return tasks_;
 }
 
 // The child has none of the threads. Jobs that the parent goes on with end here with an error, so
 // that nobody waits for them for ever.
-void DispatchController::start_afresh_in_child() {
+void JobQueues::start_afresh_in_child() {
   new (&work_ready_) std::condition_variable;  // the old ones count threads that are gone
   new (&job_done_) std::condition_variable;
   threads_ = idle_ = wakes_ = waiters_ = 0;
   std::vector<JobRef> lost = std::move(running_);
   running_.clear();
-  for (const JobRef& job : lost) count(*job, [](DispatchFigures& f) { --f.running; });
+  for (const JobRef& job : lost) count(*job, [](JobFigures& f) { --f.running; });
   for (const auto& queue : queues_) {
     for (const auto& [rank, job] : queue->waiting) {
-      count(*job, [](DispatchFigures& f) { --f.waiting; });
+      count(*job, [](JobFigures& f) { --f.waiting; });
       lost.push_back(job);
     }
     queue->waiting.clear();
@@ -342,12 +341,11 @@ void DispatchController::start_afresh_in_child() {
   mutex_.unlock();
 }
 
-DispatchController& dispatch_controller() {
-  static DispatchController* const instance = [] {
-    auto* created = new DispatchController;
-    pthread_atfork([] { dispatch_controller().lock_for_fork(); },
-                   [] { dispatch_controller().unlock_after_fork(); },
-                   [] { dispatch_controller().start_afresh_in_child(); });
+JobQueues& job_queues() {
+  static JobQueues* const instance = [] {
+    auto* created = new JobQueues;
+    pthread_atfork([] { job_queues().lock_for_fork(); }, [] { job_queues().unlock_after_fork(); },
+                   [] { job_queues().start_afresh_in_child(); });
     return created;
   }();
   return *instance;

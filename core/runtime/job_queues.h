@@ -13,7 +13,7 @@
 
 namespace tw {
 
-struct DispatchFigures {
+struct JobFigures {
   std::int64_t submitted = 0, waiting = 0, running = 0;
   std::int64_t completed = 0, failed = 0, cancelled = 0;
   std::int64_t bytes = 0;       // moved by completed jobs
@@ -22,34 +22,34 @@ struct DispatchFigures {
   std::int64_t peak_in_flight = 0;
 };
 
-struct QueueFigures : DispatchFigures {
+struct QueueFigures : JobFigures {
   std::string name;
   int in_flight_limit;
 };
 
 enum class JobState : std::uint8_t { waiting, running, completed, failed, cancelled };
 
-struct DispatchJob;
+struct QueuedJob;
 
 // A running job's view of itself.
 class JobControl {
  public:
-  explicit JobControl(const DispatchJob& job) : job_(job) {}
-  // Ends the job, by an exception of the controller's own, once it has been cancelled.
+  explicit JobControl(const QueuedJob& job) : job_(job) {}
+  // Ends the job, by an exception of its own kind, once it has been cancelled.
   void stop_if_cancelled() const;
 
  private:
-  const DispatchJob& job_;
+  const QueuedJob& job_;
 };
 
 // Returns the bytes moved; what it throws is kept for whoever waits.
 using JobWork = std::function<std::int64_t(const JobControl&)>;
 
 // Handle of a submitted job; copies stand for the same job.
-class Event {
+class Future {
  public:
-  Event() = default;
-  explicit Event(std::shared_ptr<DispatchJob> job) : job_(std::move(job)) {}
+  Future() = default;
+  explicit Future(std::shared_ptr<QueuedJob> job) : job_(std::move(job)) {}
   explicit operator bool() const { return job_ != nullptr; }
   JobState state() const;
   bool done() const { return state() > JobState::running; }
@@ -61,10 +61,10 @@ class Event {
   void cancel() const;
 
  private:
-  std::shared_ptr<DispatchJob> job_;
+  std::shared_ptr<QueuedJob> job_;
 };
 
-class DispatchController {
+class JobQueues {
  public:
   struct Queue;
   // Adds a queue; `in_flight` is the number of its jobs that may run at once.
@@ -73,29 +73,29 @@ class DispatchController {
   void set_in_flight(const std::string& name, int limit);
   // Jobs with higher priority start first, equal ones in the order of submission. `task` is the
   // scheduler's task that the job works for, 0 for none.
-  Event submit(const std::string& queue, JobWork work, int priority, std::uint64_t task);
-  void cancel(DispatchJob& job);
+  Future submit(const std::string& queue, JobWork work, int priority, std::uint64_t task);
+  void cancel(QueuedJob& job);
   // Cancels all jobs of a task; returns how many were waiting or running.
   int cancel_task(std::uint64_t task);
-  bool wait(const DispatchJob& job, std::chrono::nanoseconds timeout);
+  bool wait(const QueuedJob& job, std::chrono::nanoseconds timeout);
   // Whether nothing waits or runs in the queue; false when the time is up.
   bool wait_idle(const std::string& queue, std::chrono::nanoseconds timeout);
   std::vector<QueueFigures> queue_figures();
   // Of the latest tasks that submitted jobs.
-  std::map<std::uint64_t, DispatchFigures> task_figures();
+  std::map<std::uint64_t, JobFigures> task_figures();
 
   static constexpr int kMaxThreads = 16;
 
  private:
-  friend DispatchController& dispatch_controller();
-  using JobRef = std::shared_ptr<DispatchJob>;
+  friend JobQueues& job_queues();
+  using JobRef = std::shared_ptr<QueuedJob>;
   using Guard = std::unique_lock<std::mutex>;
 
-  DispatchController() = default;
-  static void* main_of(void* controller);
+  JobQueues() = default;
+  static void* main_of(void* queues);
   Queue& find(const std::string& name);
-  template <class Change> void count(const DispatchJob& job, Change&& change);
-  DispatchFigures& figures_of_task(std::uint64_t task);
+  template <class Change> void count(const QueuedJob& job, Change&& change);
+  JobFigures& figures_of_task(std::uint64_t task);
   template <class Done>
   bool wait_until(Guard& guard, std::chrono::nanoseconds timeout, Done&& done);
   Queue* next_queue() const;
@@ -104,8 +104,8 @@ class DispatchController {
   bool start_thread();
   void serve();
   void run(const JobRef& job);
-  void end(DispatchJob& job, JobState state);
-  JobWork withdraw(DispatchJob& job);
+  void end(QueuedJob& job, JobState state);
+  JobWork withdraw(QueuedJob& job);
   void lock_for_fork() { mutex_.lock(); }
   void unlock_after_fork() { mutex_.unlock(); }
   void start_afresh_in_child();
@@ -114,7 +114,7 @@ class DispatchController {
   std::condition_variable work_ready_;  // for idle threads
   std::condition_variable job_done_;
   std::vector<std::unique_ptr<Queue>> queues_;
-  std::map<std::uint64_t, DispatchFigures> tasks_;
+  std::map<std::uint64_t, JobFigures> tasks_;
   std::vector<JobRef> running_;
   std::uint64_t next_sequence_ = 0;
   int threads_ = 0;
@@ -123,7 +123,7 @@ class DispatchController {
   int waiters_ = 0;  // callers asleep on job_done_
 };
 
-// The process's one controller. Never destroyed: at exit its threads end with the process.
-DispatchController& dispatch_controller();
+// The process's own. Never destroyed: at exit its threads end with the process.
+JobQueues& job_queues();
 
 }  // namespace tw
