@@ -518,7 +518,7 @@ void bind_interchange(nb::module_& m) {
       [](nb::object obj, std::optional<DType> dtype, nb::handle device, bool requires_grad) {
         const Tensor x = asarray(obj, dtype, device, true);
         // A tensor asked for is a leaf of its own, whatever it was made from.
-        const Tensor y = x.requires_grad() ? detach(x) : x;
+        const Tensor y = x.requires_grad() ? x.detached() : x;
         if (requires_grad && !is_floating(y.dtype()))
           fail(ErrorKind::type, "only floating-point tensors can require grad, got ",
                name_of(y.dtype()));

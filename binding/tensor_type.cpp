@@ -79,7 +79,7 @@ PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* keywords) {
            PyTuple_GET_SIZE(args) + (named ? PyDict_Size(keywords) : 0),
            "; dtype and requires_grad are arguments of tilewright.tensor");
     PyObject* const source = PyTuple_GET_ITEM(args, 0);
-    Tensor x = is_tensor(source) ? detach(raw_tensor(source)) : as_tensor(source, "Tensor");
+    Tensor x = is_tensor(source) ? raw_tensor(source).detached() : as_tensor(source, "Tensor");
     PyObject* self = type->tp_alloc(type, 0);
     if (!self) return nullptr;
     if (type == tensor_type) PyObject_GC_UnTrack(self);

@@ -78,7 +78,7 @@ class Walk final : public Waiting {
     for (const Tensor& root : roots) mark_useful(root);
   }
 
-  void seed(const Tensor& root, Tensor g) { deliver(Edge::of(root), std::move(g)); }
+  void seed(const Tensor& root, Tensor g) { deliver(Edge(root), std::move(g)); }
 
   void run() {
     GradModeGuard mode(options_.create_graph);
@@ -406,7 +406,7 @@ std::vector<Tensor> gradients(const std::vector<Tensor>& roots, const std::vecto
 std::vector<Tensor> leaves_of(const Tensor& root) {
   std::vector<Tensor> leaves;
   std::unordered_map<const void*, bool> seen;
-  std::vector<Edge> stack = {Edge::of(root)};
+  std::vector<Edge> stack = {Edge(root)};
   while (!stack.empty()) {
     const Edge edge = std::move(stack.back());
     stack.pop_back();

@@ -3,10 +3,6 @@
 
 namespace tw {
 
-Tensor detach(const Tensor& x) {
-  return Tensor::over(x->storage, x->offset_bytes, x.shape(), x.strides(), x.dtype());
-}
-
 void (*renew_view)(const Tensor& view) = nullptr;
 
 void renew(const Tensor& view) {
@@ -23,7 +19,7 @@ namespace {
 // the node that holds this one, which would be a cycle. Edges go to leaves themselves.
 Tensor without_family(const Tensor& x) {
   if (!x->is_view || !x->family || (x.is_leaf() && x.requires_grad())) return x;
-  Tensor y = detach(x);
+  Tensor y = x.detached();
   y->requires_grad = x.requires_grad();
   y->grad_fn = x->grad_fn;
   y->result = x->result;
@@ -39,7 +35,7 @@ void SavedTensor::hold_apart(const Tensor& x_in) {
 }
 
 SavedTensor SavedTensor::result(const Tensor& y, int index) {
-  SavedTensor saved(detach(y));
+  SavedTensor saved(y.detached());
   saved.result_ = static_cast<std::int8_t>(index);
   return saved;
 }
@@ -57,7 +53,7 @@ Tensor SavedTensor::get(const char* op, const char* what) const {
 Tensor SavedTensor::get(const Node& node, const char* what) const {
   const Tensor x = get(node.op, what);
   if (result_ < 0 || !modes.grad) return x;
-  Tensor y = detach(x);
+  Tensor y = x.detached();
   attach(y, const_cast<Node*>(&node), result_);
   return y;
 }

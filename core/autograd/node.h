@@ -21,11 +21,18 @@ struct Edge {
   DType dtype = DType::float32;  // of the input
   std::uint32_t shape_at = 0;    // in an OpNode's words, where the input's shape is kept
   bool wanted() const { return node || leaf; }
-  static Edge of(const Tensor& x) {
-    if (!x) return {};
-    if (!x.requires_grad()) return Edge{nullptr, Tensor(), 0, x.dtype()};
-    return x.is_leaf() ? Edge{nullptr, x, 0, x.dtype()}
-                       : Edge{x->grad_fn, Tensor(), x->result, x.dtype()};
+  Edge() = default;
+  // To where `x` came from; nowhere for an empty one.
+  explicit Edge(const Tensor& x) {
+    if (!x) return;
+    dtype = x.dtype();
+    if (!x.requires_grad()) return;
+    if (x.is_leaf()) {
+      leaf = x;
+    } else {
+      node = x->grad_fn;
+      result = x->result;
+    }
   }
 };
 
@@ -190,10 +197,7 @@ inline void attach(const Tensor& y, Node* node, int result = 0) {
 template <class F, class... Inputs>
 void record(const Tensor& y, const char* op, F gradient, const Inputs&... inputs) {
   using Edges = std::array<Edge, sizeof...(Inputs)>;
-  attach(y, new FunctionNode<F, Edges>(op, Edges{Edge::of(inputs)...}, std::move(gradient)));
+  attach(y, new FunctionNode<F, Edges>(op, Edges{Edge(inputs)...}, std::move(gradient)));
 }
-
-// A header over the same memory outside the graph.
-Tensor detach(const Tensor& x);
 
 }  // namespace tw

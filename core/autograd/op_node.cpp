@@ -116,7 +116,7 @@ Ref<NodeBase> OpNode::create(const OpRecord& record, const Operand* in, int inpu
   node->words = {all_words, words.count};
   for (int i = 0; i < words.count; ++i) all_words[i] = words.at[i];
   for (int i = 0; i < record.results; ++i) new (&node->places[i]) ResultPlace();
-  for (int i = 0; i < inputs; ++i) new (&node->edges[i]) Edge(Edge::of(in[i].tensor));
+  for (int i = 0; i < inputs; ++i) new (&node->edges[i]) Edge(in[i].tensor);
   if (kept.shape_words) node->keep_shapes(in, result);
   node->saved_count = static_cast<std::uint16_t>(saved);
   for (int i = 0; i < saved; ++i) new (&node->saved[i]) SavedTensor();

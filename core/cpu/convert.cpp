@@ -212,8 +212,6 @@ struct CopyProblem {
   void* y;
 };
 
-Strides strides_of(const Meta& y) { return y.strides ? *y.strides : contiguous_strides(*y.shape); }
-
 // From input `which`, which broadcasts to the result.
 template <int which> void set_up_copy(const Call& call, void* problem) {
   const Meta &x = call.in[which], &y = call.out[0];
@@ -221,7 +219,7 @@ template <int which> void set_up_copy(const Call& call, void* problem) {
   p.from = x.dtype;
   p.to = y.dtype;
   p.shape = *y.shape;
-  p.y_strides = strides_of(y);
+  p.y_strides = *y.strides;
   const int lead = y.rank() - x.rank();
   p.x_strides = Strides(y.rank(), 0);
   for (int i = 0; i < x.rank(); ++i)

@@ -241,8 +241,7 @@ bool is_one_run(const Call& call) {
 void set_up_axes(const Call& call, Problem& p) {
   const Shape& shape = *call.out->shape;
   const int rank = shape.rank();
-  const Strides packed = call.out->strides ? Strides() : contiguous_strides(shape);
-  const Strides& y = call.out->strides ? *call.out->strides : packed;
+  const Strides& y = *call.out->strides;
   for (int axis = 0; axis < rank; ++axis) {
     std::int64_t strides[kMaxOperands] = {y[axis]};
     for (int i = 0; i < call.inputs; ++i) {

@@ -89,13 +89,6 @@ void apply_widened(const OpRecord& op, const Operand* in, int inputs, Words word
   fail(ErrorKind::type, op.name, ": ", why);
 }
 
-void make_result(const Result& result, const Operand* in, Tensor& out) {
-  if (result.like >= 0)
-    out = Tensor::empty_like(in[result.like].tensor, result.dtype);
-  else
-    out = Tensor::empty(result.shape, result.dtype);
-}
-
 std::string problem_text(const Call& call) {
   const Meta& y = call.out[0];
   const Meta& x = call.inputs ? call.in[0] : y;
@@ -128,10 +121,9 @@ std::uint32_t problem_bytes(const Lowering& lowering, const Call& call) {
   return lowering.bytes ? lowering.bytes(call) : lowering.problem_bytes;
 }
 
-// Runs the kernel that is chosen for a call whose operands are as its lowering wants them. Null
-// `results`: they are there.
+// Runs the kernel that is chosen for a call whose operands are as its lowering wants them.
 void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call, const Operand* in,
-                 const Result* results, Tensor* out) {
+                 bool makes_results, Tensor* out) {
   const Lowering& lowering = *kernels.lowering;
   alignas(16) char few_bytes[kMaxProblemBytes];
   std::unique_ptr<char[]> more_bytes;
@@ -156,7 +148,10 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
     if (call.in[i].absent) addresses.data()[i] = nullptr;
   }
   for (int i = 0; i < op.results; ++i) {
-    if (results) make_result(results[i], in, out[i]);
+    if (makes_results) {
+      const Meta& y = call.out[i];
+      out[i] = Tensor::fresh(*y.shape, *y.strides, y.count, y.dtype);
+    }
     addresses.data()[call.inputs + i] = at(out[i]);
   }
   lowering.bind(problem, addresses.data());
@@ -208,10 +203,16 @@ std::uint32_t copied_inputs(const Lowering& lowering, const Call& call) {
   return copied;
 }
 
-void describe_result(const Result& result, const Meta* in, Meta& meta) {
-  const Shape* shape = result.like >= 0 ? in[result.like].shape : &result.shape;
-  const std::int64_t count = result.like >= 0 ? in[result.like].count : element_count(result.shape);
-  meta = {shape, nullptr, count, result.dtype, true, false, false};
+// Results are row-major.
+void describe_result(Result& result, const Meta* in, Meta& meta) {
+  const Meta* const x = result.like >= 0 ? &in[result.like] : nullptr;
+  const Shape* const shape = x ? x->shape : &result.shape;
+  const Strides* strides = &result.strides;
+  if (x && x->contiguous)
+    strides = x->strides;
+  else if (result.alias < 0)
+    result.strides = contiguous_strides(*shape);
+  meta = {shape, strides, x ? x->count : element_count(*shape), result.dtype, true, false, false};
 }
 
 struct Inferred {
@@ -236,12 +237,12 @@ struct Inferred {
 };
 
 void launch_packed(const OpRecord& op, const OpKernels& kernels, Call& call, const Operand* in,
-                   const Result* results, Tensor* out) {
+                   bool makes_results, Tensor* out) {
   const std::uint32_t copied = copied_inputs(*kernels.lowering, call);
   if (!copied) [[likely]]
-    return launch_call(op, kernels, call, in, results, out);
+    return launch_call(op, kernels, call, in, makes_results, out);
   Packed packed(copied, in, call);
-  launch_call(op, kernels, call, packed.operands.data(), results, out);
+  launch_call(op, kernels, call, packed.operands.data(), makes_results, out);
 }
 
 // What an op with a gradient of its own is made of takes no place in the graph.
@@ -281,7 +282,7 @@ bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, co
   const Lowering& lowering = *kernels.lowering;
   if (const char* why = lowering.refuses ? lowering.refuses(inferred.call) : nullptr) [[unlikely]]
     return run_apart(op, inferred, why, in, out);
-  launch_packed(op, kernels, inferred.call, in, inferred.results, out);
+  launch_packed(op, kernels, inferred.call, in, true, out);
   return true;
 }
 
@@ -328,12 +329,18 @@ static void apply_here(const OpRecord& op, const Operand* in, int inputs, Words 
 }
 
 // Runs `f` with what it makes where the operands are, and named by the op.
-template <class F> static void as_op(const OpRecord& op, const Operand* in, int inputs, F f) {
-  if (is_at_home(in, inputs) && !observed()) [[likely]]
-    return f();
+template <class F>
+[[gnu::noinline]] static void as_told_op(const OpRecord& op, const Operand* in, int inputs, F f) {
   const OpScope scope(op.name);
   const DeviceGuard device(device_of(op, in, inputs));
   f();
+}
+template <class F> [[gnu::always_inline]] static inline void as_op(const OpRecord& op,
+                                                                   const Operand* in, int inputs,
+                                                                   F f) {
+  if (is_at_home(in, inputs) && !observed()) [[likely]]
+    return f();
+  as_told_op(op, in, inputs, f);
 }
 
 void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
@@ -347,7 +354,7 @@ static void launch_inferred(const OpRecord& op, Inferred& inferred, const Operan
   const Lowering& lowering = *kernels.lowering;
   if (const char* why = lowering.refuses ? lowering.refuses(inferred.call) : nullptr)
     fail_refused(op, why);
-  launch_packed(op, kernels, inferred.call, in, nullptr, out);
+  launch_packed(op, kernels, inferred.call, in, false, out);
 }
 
 void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,

@@ -41,9 +41,10 @@ Shortcut small_zeros(const Use& use, Tensor* out) {
   if (!modes.plain || observed()) return Shortcut::none;
   const Shape shape = checked_shape("zeros", use.words, 0);
   const DType dtype = use.words.dtype(1, kDefault);
-  const auto bytes = static_cast<std::size_t>(element_count(shape)) * size_of(dtype);
+  const std::int64_t count = element_count(shape);
+  const auto bytes = static_cast<std::size_t>(count) * size_of(dtype);
   if (bytes > kSmallBytes) return Shortcut::none;
-  out[0] = Tensor::empty(shape, dtype);
+  out[0] = Tensor::fresh(shape, contiguous_strides(shape), count, dtype);
   Access at;
   std::memset(at(out[0]), 0, bytes);
   return Shortcut::done;

@@ -97,7 +97,7 @@ class WordList {
 // What a call knows of an operand or a result: no address.
 struct Meta {
   const Shape* shape;
-  const Strides* strides;  // in elements; null for a number
+  const Strides* strides;  // in elements
   std::int64_t count;      // elements
   DType dtype;
   bool contiguous;  // row-major without gaps

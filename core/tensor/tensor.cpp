@@ -23,44 +23,9 @@ bool is_contiguous(const Shape& shape, const Strides& strides) {
   announce_tensor(std::string(name_of(dtype)) + " " + to_string(shape));
 }
 
-}  // namespace
-
-Tensor Tensor::empty(const Shape& shape, DType dtype) {
-  const std::int64_t count = element_count(shape);
-  std::int64_t bytes;
-  if (__builtin_mul_overflow(count, static_cast<std::int64_t>(size_of(dtype)), &bytes))
-    fail(ErrorKind::memory, "a ", name_of(dtype), " tensor of shape ", shape, " is too large");
-  if (logs_memory()) [[unlikely]]
-    announce(shape, dtype);
-  Ref<Storage> storage = Storage::allocate(static_cast<std::size_t>(bytes));
-  auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
-  header->elsewhere = storage->device != nullptr;
-  header->storage = std::move(storage);
-  header->count = count;
-  header->dtype = dtype;
-  header->shape = shape;
-  header->strides = contiguous_strides(shape);
-  return Tensor(Ref<TensorHeader>(header));
-}
-
-Tensor Tensor::empty_like(const Tensor& x, DType dtype) {
-  if (!x.contiguous()) return empty(x.shape(), dtype);
-  if (logs_memory()) [[unlikely]]
-    announce(x.shape(), dtype);
-  Ref<Storage> storage = Storage::allocate(static_cast<std::size_t>(x.count()) * size_of(dtype));
-  auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
-  header->elsewhere = storage->device != nullptr;
-  header->storage = std::move(storage);
-  header->count = x.count();
-  header->dtype = dtype;
-  header->shape = x.shape();
-  header->strides = x.strides();
-  return Tensor(Ref<TensorHeader>(header));
-}
-
-Tensor Tensor::over(Ref<Storage> storage, std::int64_t offset_bytes, const Shape& shape,
-                    const Strides& strides, DType dtype) {
-  const std::int64_t count = element_count(shape);
+[[gnu::always_inline]] inline Tensor over_memory(Ref<Storage>&& storage, std::int64_t offset_bytes,
+                                                 const Shape& shape, const Strides& strides,
+                                                 std::int64_t count, DType dtype, bool contiguous) {
   auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
   header->recorded_seen = storage->recorded_changes;
   header->elsewhere = storage->device != nullptr;
@@ -68,10 +33,48 @@ Tensor Tensor::over(Ref<Storage> storage, std::int64_t offset_bytes, const Shape
   header->offset_bytes = offset_bytes;
   header->count = count;
   header->dtype = dtype;
+  header->contiguous = contiguous;
   header->shape = shape;
   header->strides = strides;
-  header->contiguous = is_contiguous(shape, strides);
   return Tensor(Ref<TensorHeader>(header));
+}
+
+[[gnu::always_inline]] inline Tensor fresh_memory(const Shape& shape, const Strides& strides,
+                                                  std::int64_t count, DType dtype) {
+  std::int64_t bytes;
+  if (__builtin_mul_overflow(count, static_cast<std::int64_t>(size_of(dtype)), &bytes))
+    fail(ErrorKind::memory, "a ", name_of(dtype), " tensor of shape ", shape, " is too large");
+  if (logs_memory()) [[unlikely]]
+    announce(shape, dtype);
+  return over_memory(Storage::allocate(static_cast<std::size_t>(bytes)), 0, shape, strides, count,
+                     dtype, true);
+}
+
+}  // namespace
+
+Tensor Tensor::fresh(const Shape& shape, const Strides& strides, std::int64_t count, DType dtype) {
+  return fresh_memory(shape, strides, count, dtype);
+}
+
+Tensor Tensor::empty(const Shape& shape, DType dtype) {
+  return fresh_memory(shape, contiguous_strides(shape), element_count(shape), dtype);
+}
+
+Tensor Tensor::empty_like(const Tensor& x, DType dtype) {
+  if (!x.contiguous()) return empty(x.shape(), dtype);
+  return fresh_memory(x.shape(), x.strides(), x.count(), dtype);
+}
+
+Tensor Tensor::over(Ref<Storage> storage, std::int64_t offset_bytes, const Shape& shape,
+                    const Strides& strides, DType dtype) {
+  return over_memory(std::move(storage), offset_bytes, shape, strides, element_count(shape), dtype,
+                     is_contiguous(shape, strides));
+}
+
+Tensor Tensor::detached() const {
+  const TensorHeader& x = *header_;
+  return over_memory(Ref<Storage>(x.storage), x.offset_bytes, x.shape, x.strides, x.count, x.dtype,
+                     x.contiguous);
 }
 
 void NodeBase::destroy(NodeBase* node) noexcept {

@@ -81,9 +81,14 @@ class Tensor {
   // Fresh contiguous memory of the shape of `x`.
   static Tensor empty_like(const Tensor& x, DType dtype);
   static Tensor empty_like(const Tensor& x) { return empty_like(x, x.dtype()); }
+  // Fresh memory whose row-major strides and number of elements are known.
+  static Tensor fresh(const Shape& shape, const Strides& strides, std::int64_t count, DType dtype);
   // A header over existing storage; strides in elements.
   static Tensor over(Ref<Storage> storage, std::int64_t offset_bytes, const Shape& shape,
                      const Strides& strides, DType dtype);
+
+  // A second header over the same elements, without a place in the graph.
+  Tensor detached() const;
 
   explicit operator bool() const { return static_cast<bool>(header_); }
   TensorHeader* get() const { return header_.get(); }

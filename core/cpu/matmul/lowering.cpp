@@ -119,8 +119,7 @@ MatmulEpilogue epilogue_of(const Call& call, const Roles& roles) {
 void set_up_product(const Call& call, const Roles& roles, Product& q) {
   const Meta &a = call.in[roles.a], &b = call.in[roles.b], &c = call.out[0];
   const Matrix left = matrix_of(a, false), right = matrix_of(b, roles.b_transposed);
-  const Strides packed = c.strides ? Strides() : contiguous_strides(*c.shape);
-  const Strides& c_strides = c.strides ? *c.strides : packed;
+  const Strides& c_strides = *c.strides;
   const int rank = c.rank();
   MatmulProblem& p = *new (&q.matrices) MatmulProblem;
   p.dtype = a.dtype;
