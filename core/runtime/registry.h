@@ -41,6 +41,7 @@ struct Kernel {
   // Problems whose operands have no more bits than the kernel keeps: free to choose whatever the
   // limit. Null: none.
   bool (*keeps_all_bits)(const void* problem) = nullptr;
+  bool takes_memory = true;  // may ask for scratch memory as it runs
 };
 
 // The least exact kernels that the free choice may use for float32: fp32, high or medium. One
