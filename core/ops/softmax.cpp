@@ -8,6 +8,7 @@
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
+#include "core/ops/index.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
@@ -129,6 +130,15 @@ void infer_rows_backward(Call& call, Result* results) {
   results[0].dtype = call.in[0].dtype;
 }
 
+void rows_body(const Use& use, Tensor* out) {
+  const Tensor &x = use.in[0].tensor, &targets = use.in[1].tensor;
+  const Tensor counts = targets != Operand(Scalar(use.words[0]));
+  const Tensor hot = one_hot(where(counts, targets, 0), x.size(1), DType::bool_);
+  out[1] = logsumexp(x, {1}, false);
+  out[0] = where(counts, out[1] - sum(where(hot, x, 0), {1}, false), 0);
+  out[2] = sum(astype(counts, x.dtype()), {}, false);
+}
+
 void rows_backward_body(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &targets = use.in[1].tensor, &g = use.in[3].tensor;
   const Tensor counts = astype(targets != Operand(Scalar(use.words[0])), x.dtype());
@@ -162,6 +172,7 @@ constexpr OpRecord kCrossEntropyRows = {
     .results = 3,
     .infer = infer_rows,
     .estimate = estimate,
+    .body = rows_body,
     .vjp =
         [](Vjp& v) {
           v.give(0,
