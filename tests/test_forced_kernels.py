@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import RECORDS, arrays
+from cases.arrays import FLOATS
 from cases.check import assert_close, expected_values, tensors
 from cases.record import OpCase
 from cases.uses import LIKE, MADE, bits, gradients
@@ -96,7 +97,8 @@ def all_runs() -> Iterator[Run]:
         for dtype in ("float32", "float64", "int64"):
             if dtype not in case.tolerance:
                 continue
-            for args in case.arguments(rng, dtype):
+            odd = case.special(dtype) if case.special and dtype in FLOATS else []
+            for args in (*case.arguments(rng, dtype), *odd):
                 if all(x.size for x in args):  # where nothing is computed nothing is chosen
                     for options in case.variants:
                         if args[0].ndim or not isinstance(options.get("axis"), int):
@@ -140,6 +142,17 @@ def test_a_body_computes_what_the_kernel_does(op: str) -> None:
         assert entries
         assert op not in {entry.op for entry in entries}, run.name
         run.check(results, 1)
+
+
+@pytest.mark.parametrize("op", [op for op, names in CHOICES.items() if len(names) == 2])
+def test_a_kernel_beside_a_body_runs_by_its_name(op: str) -> None:
+    name, _ = CHOICES[op]
+    for run in runs_by_op()[op][:4]:
+        expected = [bits(x) for x in run.results()]
+        with tw.kernels.use(**{op: name}):
+            results, entries = run.observed()
+        assert {entry.kernel for entry in entries if entry.op == op} == {name}
+        assert [bits(x) for x in results] == expected
 
 
 def test_every_body_beside_kernels_can_be_forced() -> None:

@@ -36,19 +36,17 @@ Axes axis_of(const Tensor& x, Words words) {
   return x.rank() ? Axes{words[0]} : Axes(std::vector<std::int64_t>());
 }
 
+// The largest is 0, so that exponentials stay in range: any shift gives the same result.
+Tensor shifted(const Tensor& x, const Axes& axes) { return x.count() ? x - max(x, axes, true) : x; }
 void softmax_body(const Use& use, Tensor* out) {
-  const Tensor& x = use.in[0].tensor;
-  Tensor top;
-  {
-    const GradModeGuard off(false);  // any shift gives the same result, so none needs a gradient
-    top = x.count() ? max(x, axis_of(x, use.words), true) : sum(x, axis_of(x, use.words), true);
-  }
-  const Tensor terms = exp(x - top);
-  out[0] = terms / sum(terms, axis_of(x, use.words), true);
+  const Axes axes = axis_of(use.in[0].tensor, use.words);
+  const Tensor terms = exp(shifted(use.in[0].tensor, axes));
+  out[0] = terms / sum(terms, axes, true);
 }
 void log_softmax_body(const Use& use, Tensor* out) {
-  const Tensor& x = use.in[0].tensor;
-  out[0] = x - logsumexp(x, axis_of(x, use.words), true);
+  const Axes axes = axis_of(use.in[0].tensor, use.words);
+  const Tensor x = shifted(use.in[0].tensor, axes);
+  out[0] = x - log(sum(exp(x), axes, true));
 }
 void softmax_backward_body(const Use& use, Tensor* out) {
   const Tensor &y = use.in[0].tensor, &g = use.in[1].tensor;
