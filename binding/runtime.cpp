@@ -163,15 +163,17 @@ void bind_runtime(nb::module_& m) {
       "get_float32_matmul_precision",
       [] { return kMatmulPrecisionNames[static_cast<int>(precision_limit())]; },
       "What float32 matmul may use.");
-  m.def("kernel_ops", ops_with_kernels, "Ops that have registered kernels.");
+  m.def("kernel_ops", ops_with_kernels,
+        "Ops whose kernels, or body in their place, can be forced.");
   m.def(
       "kernels_of_op",
       [](const std::string& op) {
         nb::list out;
         for (const Kernel* kernel : kernels_of_op(op)) out.append(describe_kernel(*kernel));
+        if (const Kernel* body = body_of_op(op)) out.append(describe_kernel(*body));
         return out;
       },
-      "op"_a, "Kernels of an op in ladder order.");
+      "op"_a, "Kernels of an op in ladder order, then its body.");
   m.def("force_kernel", force_kernel, "op"_a, "name"_a,
         "Forces a kernel by name on this thread; '' lifts it.");
   m.def("forced_kernel", forced_kernel, "op"_a, "Name of the kernel forced on this thread, or ''.");

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <string_view>
 #include <vector>
 
 #include "blas/tally.h"
@@ -84,10 +83,12 @@ void run(const Kernel& kernel, const MatmulProblem& p) {
 // lost where beta would need it.
 void run_without_scratch(const MatmulProblem& p, const char* fact) {
   static std::atomic<bool> told{false};
-  for (const Kernel* kernel : ladder().kernels) {
-    if (p.beta != 0 || std::string_view(kernel->name) != "tiled") continue;
-    if (!told.exchange(true)) say(fact, "the slower rung 'tiled' needs none");
-    return run(*kernel, p);
+  const auto& kernels = ladder().kernels;
+  const auto slower = std::find_if(kernels.rbegin(), kernels.rend(),
+                                   [](const Kernel* kernel) { return !kernel->takes_memory; });
+  if (p.beta == 0 && slower != kernels.rend()) {
+    if (!told.exchange(true)) say(fact, "a slower rung that needs none computes");
+    return run(**slower, p);
   }
   say(fact, "the product is half done: the program must end");
   std::abort();

@@ -214,9 +214,9 @@ void run_strassen(const void* problem) { tw::run_strassen(problem_of(problem)); 
 
 constexpr Kernel kLadder[] = {
     {"matmul", "naive", "cpu", Precision::ieee, "the definition: three loops, any type",
-     accepts_any, plain_estimate<cost_naive>, run_naive, terms<cost_naive>},
+     accepts_any, plain_estimate<cost_naive>, run_naive, terms<cost_naive>, nullptr, false},
     {"matmul", "tiled", "cpu", Precision::ieee, "blocks that stay in cache", accepts_floating,
-     plain_estimate<cost_tiled>, run_tiled, terms<cost_tiled>},
+     plain_estimate<cost_tiled>, run_tiled, terms<cost_tiled>, nullptr, false},
     {"matmul", "simd", "cpu", Precision::ieee, "tiles in registers, panels of b packed",
      accepts_floating, estimate<cost_simd>, run_simd, terms<cost_simd>},
     {"matmul", "packed", "cpu", Precision::ieee, "cache blocks around register tiles",

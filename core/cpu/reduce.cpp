@@ -441,7 +441,7 @@ double reduce_cost_ns(const void* problem) {
 // Of sum and prod, whose third attribute is the type that terms are converted to.
 const char* refuses(const Call& call) {
   if (call.words.none(2) || call.words.dtype(2) == call.in[0].dtype) return nullptr;
-  return "terms are converted before they are combined";
+  return kOtherType;
 }
 }  // namespace
 

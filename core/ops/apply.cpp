@@ -70,17 +70,23 @@ bool is_wide(DType dtype) {
   return dtype == DType::float32 || dtype == DType::float64 || is_complex(dtype);
 }
 
-// The operands in float32 where kernels take no narrower type, the results in their own.
-void apply_widened(const OpRecord& op, const Operand* in, int inputs, Words words,
-                   const Result* results, Tensor* out) {
-  Few<Operand> wide(inputs);
+// An operand as kernels take it that refused the call for its type.
+Tensor converted(const OpRecord& op, const Tensor& x, const char* why, DType result) {
+  if (why == kOtherType) return astype(x, result);
+  const bool widens = !is_wide(x.dtype()) && (is_floating(x.dtype()) || (op.flags & kWidensAll));
+  return widens ? astype(x, DType::float32) : x;
+}
+
+// The call on converted operands, with results in their own types.
+void apply_converted(const OpRecord& op, const char* why, const Operand* in, int inputs,
+                     Words words, const Result* results, Tensor* out) {
+  Few<Operand> operands(inputs);
   for (int i = 0; i < inputs; ++i) {
-    wide.data()[i] = in[i];
-    const Tensor& x = in[i].tensor;
-    if (x && !is_wide(x.dtype()) && (is_floating(x.dtype()) || (op.flags & kWidensAll)))
-      wide.data()[i].tensor = astype(x, DType::float32);
+    operands.data()[i] = in[i];
+    if (const Tensor& x = in[i].tensor)
+      operands.data()[i].tensor = converted(op, x, why, results[0].dtype);
   }
-  apply(op, wide.data(), inputs, words, out);
+  apply(op, operands.data(), inputs, words, out);
   for (int i = 0; i < op.results; ++i)
     if (is_floating(results[i].dtype)) out[i] = astype(out[i], results[i].dtype);
 }
@@ -251,14 +257,14 @@ void run_body(const Use& use, Tensor* out) {
   use.op.body(use, out);
 }
 
-// Where kernels refuse, runs the body, or the call in a wider type. False where that recorded
+// Where kernels refuse, runs the body, or the call in another type. False where that recorded
 // itself.
 bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, const Operand* in,
                Tensor* out) {
   const Call& call = inferred.call;
-  if (why == kTooNarrow) {
+  if (why == kTooNarrow || why == kOtherType) {
     const GradModeGuard mode(modes.grad && (op.flags & kWidensAll));
-    apply_widened(op, in, call.inputs, call.words, inferred.results, out);
+    apply_converted(op, why, in, call.inputs, call.words, inferred.results, out);
     return !(op.flags & kWidensAll);
   }
   if (!op.body) fail_refused(op, why);
@@ -282,6 +288,10 @@ bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, co
   const Lowering& lowering = *kernels.lowering;
   if (const char* why = lowering.refuses ? lowering.refuses(inferred.call) : nullptr) [[unlikely]]
     return run_apart(op, inferred, why, in, out);
+  if (is_body_forced(&kernels)) [[unlikely]] {
+    run_body({op, in, inputs, words}, out);
+    return op.vjp;
+  }
   launch_packed(op, kernels, inferred.call, in, true, out);
   return true;
 }

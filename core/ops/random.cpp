@@ -128,6 +128,15 @@ void infer_dropout(Call& call, Result* results) {
   results[0].dtype = call.in[0].dtype;
 }
 
+void dropout_body(const Use& use, Tensor* out) {
+  const Tensor& x = use.in[0].tensor;
+  const double keep = 1 - use.words.real(0);
+  const Tensor u =
+      apply(kRandomUniform, {use.in[1]},
+            WordList(3).set_list(0, x.shape()).set(1, word_of(DType::float32)).set(2, 24));
+  out[0] = where(u < keep, x * (keep > 0 ? 1 / keep : 1.0), x * 0.0);
+}
+
 // Uniform in [0, 1), float32 or float64. In float32 with `bits` random bits: no more than the type
 // that it is meant for has digits, else rounding to that type would give 1.
 Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide, int bits = 24) {
@@ -216,6 +225,7 @@ constexpr OpRecord kDropoutBy = {
     .signature = "(x: Tensor, key: Tensor, p: float) -> Tensor",
     .help = "Zeroes elements with probability p by the numbers of a key and scales the rest.",
     .infer = infer_dropout,
+    .body = dropout_body,
     .vjp = [](Vjp& v) { v.give(0, apply(kDropoutBy, {v.g(), v.in(1)}, v.words())); },
     .reads = {{.inputs = 2}}};
 

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "core/ops/pointwise.h"
+#include "core/runtime/registry.h"
 
 namespace tw {
 
@@ -26,6 +27,8 @@ std::vector<const OpRecord*> listed() {
 #undef TW_OP
   };
   records.insert(records.end(), std::begin(others), std::end(others));
+  for (const OpRecord* op : records)
+    if (op->infer && op->body) register_body(op->name);  // what may run in place of kernels
   return records;
 }
 

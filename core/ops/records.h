@@ -16,7 +16,8 @@ namespace tw {
 #include "core/ops/ops.inc"
 #undef TW_OP
 
-// In the order of the tables, then of ops.inc.
+// In the order of the tables, then of ops.inc. Made on first use, not as modules load: the tables
+// may come later. From then on the registry knows the ops' bodies.
 const std::vector<const OpRecord*>& op_records();
 
 }  // namespace tw

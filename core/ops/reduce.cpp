@@ -106,11 +106,6 @@ Estimate estimate(const Call& call) {
   return {count, count * static_cast<double>(size_of(call.in[0].dtype))};
 }
 
-// Terms of another type than the one asked for.
-void body(const Use& use, Tensor* out) {
-  out[0] = apply(use.op, {astype(use.in[0].tensor, use.words.dtype(2))}, use.words);
-}
-
 // ---- what gradients are made of: of x's rank, with extent 1 along the reduced axes ----
 
 Tensor part_of(const Tensor& x, std::int64_t start, std::int64_t count) {
@@ -214,7 +209,6 @@ enum class Place {
       .flags = kFunction | kMethod | (std::string_view(#formula) == "none" ? kConstant : 0), \
       .infer = infer,                                                                        \
       .estimate = estimate,                                                                  \
-      .body = body,                                                                          \
       .vjp = vjp,                                                                            \
       .reads = {reads_of(#formula)},                                                         \
       .shapes = 1,                                                                           \

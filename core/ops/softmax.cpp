@@ -8,6 +8,7 @@
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
+#include "core/ops/index.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
@@ -35,19 +36,17 @@ Axes axis_of(const Tensor& x, Words words) {
   return x.rank() ? Axes{words[0]} : Axes(std::vector<std::int64_t>());
 }
 
+// The largest is 0, so that exponentials stay in range: any shift gives the same result.
+Tensor shifted(const Tensor& x, const Axes& axes) { return x.count() ? x - max(x, axes, true) : x; }
 void softmax_body(const Use& use, Tensor* out) {
-  const Tensor& x = use.in[0].tensor;
-  Tensor top;
-  {
-    const GradModeGuard off(false);  // any shift gives the same result, so none needs a gradient
-    top = x.count() ? max(x, axis_of(x, use.words), true) : sum(x, axis_of(x, use.words), true);
-  }
-  const Tensor terms = exp(x - top);
-  out[0] = terms / sum(terms, axis_of(x, use.words), true);
+  const Axes axes = axis_of(use.in[0].tensor, use.words);
+  const Tensor terms = exp(shifted(use.in[0].tensor, axes));
+  out[0] = terms / sum(terms, axes, true);
 }
 void log_softmax_body(const Use& use, Tensor* out) {
-  const Tensor& x = use.in[0].tensor;
-  out[0] = x - logsumexp(x, axis_of(x, use.words), true);
+  const Axes axes = axis_of(use.in[0].tensor, use.words);
+  const Tensor x = shifted(use.in[0].tensor, axes);
+  out[0] = x - log(sum(exp(x), axes, true));
 }
 void softmax_backward_body(const Use& use, Tensor* out) {
   const Tensor &y = use.in[0].tensor, &g = use.in[1].tensor;
@@ -129,6 +128,15 @@ void infer_rows_backward(Call& call, Result* results) {
   results[0].dtype = call.in[0].dtype;
 }
 
+void rows_body(const Use& use, Tensor* out) {
+  const Tensor &x = use.in[0].tensor, &targets = use.in[1].tensor;
+  const Tensor counts = targets != Operand(Scalar(use.words[0]));
+  const Tensor hot = one_hot(where(counts, targets, 0), x.size(1), DType::bool_);
+  out[1] = logsumexp(x, {1}, false);
+  out[0] = where(counts, out[1] - sum(where(hot, x, 0), {1}, false), 0);
+  out[2] = sum(astype(counts, x.dtype()), {}, false);
+}
+
 void rows_backward_body(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &targets = use.in[1].tensor, &g = use.in[3].tensor;
   const Tensor counts = astype(targets != Operand(Scalar(use.words[0])), x.dtype());
@@ -162,6 +170,7 @@ constexpr OpRecord kCrossEntropyRows = {
     .results = 3,
     .infer = infer_rows,
     .estimate = estimate,
+    .body = rows_body,
     .vjp =
         [](Vjp& v) {
           v.give(0,

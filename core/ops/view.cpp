@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
+#include "core/ops/create.h"
 #include "core/ops/records.h"
 
 namespace tw {
@@ -230,6 +231,12 @@ constexpr OpRecord kUnslice = {
     .signature = "(x: Tensor, ranges: Shape, shape: Shape) -> Tensor",
     .help = "Zeros with x at the places that a slice takes: its gradient.",
     .infer = infer_unslice,
+    .body =
+        [](const Use& use, Tensor* out) {
+          const Tensor& x = use.in[0].tensor;
+          out[0] = zeros(use.words.dims(1), x.dtype());
+          copy_into(slice(out[0], ranges_of(use.words)), x);
+        },
     .vjp = [](Vjp& v) { v.give(0, slice(v.g(), ranges_of(v.words()))); }};
 constexpr OpRecord kExpandDims = {
     .name = "expand_dims",

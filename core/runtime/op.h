@@ -193,8 +193,10 @@ const char* parameter_name(const OpRecord& op, int operand);
 
 // ---- lowerings: from a call to the problem that a device's kernels solve ----
 
-// A reason to refuse a call: the same one in float32 would be taken.
+// Reasons to refuse a call. The same one in float32 would be taken.
 inline constexpr char kTooNarrow[] = "kernels are for float32 and float64";
+// The same one of operands in the type of the result would be.
+inline constexpr char kOtherType[] = "operands are converted to the type of the result first";
 
 inline constexpr int kMaxProblemBytes = 1024;
 

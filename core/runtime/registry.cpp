@@ -19,6 +19,13 @@ namespace {
 constexpr Kernel kUndecided{};
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// A body makes tensors of its own, so a call that writes to what is there cannot run it.
+constexpr char kBodyName[] = "body", kBodyHelp[] = "the op in terms of other ops";
+bool refuses(const void*, std::string* reason) {
+  if (reason) *reason = "this call runs as one kernel or not at all";
+  return false;
+}
+
 struct Registry {
   std::mutex mutex;
   std::vector<std::unique_ptr<OpKernels>> ops;  // in order of registration
@@ -43,15 +50,25 @@ OpKernels* find_or_add(std::string_view op) {
   return added.get();
 }
 
+// Where no kernel could run, a body is no choice.
+const Kernel* body_of(const OpKernels& entry) { return entry.lowering ? entry.body : nullptr; }
+
+// What can be forced.
+std::vector<const Kernel*> choices_of(const OpKernels& entry) {
+  std::vector<const Kernel*> choices = entry.kernels;
+  if (const Kernel* body = body_of(entry)) choices.push_back(body);
+  return choices;
+}
+
 std::string names_of(const OpKernels& entry) {
   std::string names;
-  for (const Kernel* kernel : entry.kernels)
+  for (const Kernel* kernel : choices_of(entry))
     names += (names.empty() ? "" : ", ") + std::string(kernel->name);
   return names;
 }
 
 const Kernel* find_kernel(const OpKernels& entry, const std::string& name, const char* who) {
-  for (const Kernel* kernel : entry.kernels)
+  for (const Kernel* kernel : choices_of(entry))
     if (name == kernel->name) return kernel;
   fail(ErrorKind::value, who, ": ", entry.op, " has no kernel '", name, "'; choose from ",
        names_of(entry));
@@ -173,6 +190,18 @@ void register_lowering(const Lowering* lowering) {
   if (lowering->kernels) entry.solver = find_or_add(lowering->kernels);
 }
 
+void register_body(const char* op) {
+  std::lock_guard lock(registry().mutex);
+  find_or_add(op)->body =
+      new Kernel{op, kBodyName, "any", Precision::ieee, kBodyHelp, refuses, nullptr, nullptr};
+}
+
+const Kernel* body_of_op(std::string_view op) {
+  std::lock_guard lock(registry().mutex);
+  const OpKernels* entry = find_existing(op);
+  return entry ? body_of(*entry) : nullptr;
+}
+
 const std::vector<const Kernel*>& kernels_of_op(std::string_view op) {
   static const auto* const kNone = new std::vector<const Kernel*>;
   std::lock_guard lock(registry().mutex);
@@ -184,7 +213,7 @@ std::vector<std::string> ops_with_kernels() {
   std::lock_guard lock(registry().mutex);
   std::vector<std::string> names;
   for (const auto& entry : registry().ops)
-    if (!entry->kernels.empty()) names.push_back(entry->op);
+    if (!choices_of(*entry).empty()) names.push_back(entry->op);
   return names;
 }
 
@@ -192,7 +221,7 @@ std::pair<const OpKernels*, const Kernel*> find_forced(const std::string& op,
                                                        const std::string& name) {
   std::lock_guard lock(registry().mutex);
   const OpKernels* entry = find_existing(op);
-  if (!entry || entry->kernels.empty())
+  if (!entry || choices_of(*entry).empty())
     fail(ErrorKind::value, "force_kernel: no op '", op, "' with kernels");
   return {entry, name.empty() ? nullptr : find_kernel(*entry, name, "force_kernel")};
 }
@@ -238,6 +267,8 @@ const Kernel& choose_freely(const OpKernels* op, const void* problem) {
 }
 
 bool is_forced(const OpKernels* op) { return forced_of(*op); }
+
+bool forces_body(const OpKernels* op) { return forced_of(*op) == op->body; }
 
 bool forced_kernel_accepts(const OpKernels* op, const void* problem) {
   const Kernel* forced = forced_of(*op);

@@ -36,6 +36,7 @@ struct Kernel {
   // Problems whose operands have no more bits than the kernel keeps: free to choose whatever the
   // limit. Null: none.
   bool (*keeps_all_bits)(const void* problem) = nullptr;
+  bool takes_memory = true;  // may ask for scratch memory as it runs
 };
 
 // The least exact kernels that the free choice may use for float32: fp32, high or medium. One
@@ -47,10 +48,13 @@ MatmulPrecision precision_limit();
 
 // Kernels of an op in ladder order (order of registration).
 const std::vector<const Kernel*>& kernels_of_op(std::string_view op);
+// Those with a kernel, or a body in its place, that can be forced.
 std::vector<std::string> ops_with_kernels();
 void register_kernel(const Kernel* kernel);
 // How calls of an op become problems for its kernels.
 void register_lowering(const Lowering* lowering);
+// The op has a body, which can be forced like a kernel and runs where one would.
+void register_body(const char* op);
 
 // Forces kernel `name` for `op` on this thread; "" lifts it, so that the environment's holds, which
 // is read anew. Raises ValueError that lists the names when unknown.
@@ -71,9 +75,12 @@ struct OpKernels {
   const Lowering* lowering = nullptr;
   const OpKernels* solver = this;  // whose kernels the lowering's problems are for
   const Kernel* only = nullptr;    // where it has one kernel
+  const Kernel* body = nullptr;    // stands for the op's body: solves no problem
   // By the environment: null for a free choice, or undecided until it was read.
   mutable std::atomic<const Kernel*> forced;
 };
+// What stands for the op's body; null where it has none, or no kernels that the body could replace.
+const Kernel* body_of_op(std::string_view op);
 // The entry of an op, empty where it has no kernels yet.
 const OpKernels* find_op(std::string_view op);
 // The same, kept in the record.
@@ -84,9 +91,12 @@ inline const OpKernels& kernels_of(const OpRecord& op) {
   return *known;
 }
 const Kernel& choose_among(const OpKernels* op, const void* problem);
+// Whether nothing is in force that a choice would depend on.
+inline bool is_free(const OpKernels* op) {
+  return !modes.choice && !op->forced.load(std::memory_order_relaxed);
+}
 inline const Kernel& choose_kernel(const OpKernels* op, const void* problem) {
-  const bool free = !modes.choice && !op->forced.load(std::memory_order_relaxed);
-  return free && op->only ? *op->only : choose_among(op, problem);
+  return is_free(op) && op->only ? *op->only : choose_among(op, problem);
 }
 inline void run_kernel(const Lowering& lowering, const Kernel& kernel, const void* problem) {
   lowering.run ? lowering.run(kernel, problem) : kernel.run(problem);
@@ -132,6 +142,11 @@ template <int words> class ChoiceCache {
 
 // Whether a kernel is in force.
 bool is_forced(const OpKernels* op);
+// Whether the op's body is to run where a kernel would.
+bool forces_body(const OpKernels* op);
+inline bool is_body_forced(const OpKernels* op) {
+  return op->body && !is_free(op) && forces_body(op);
+}
 // False where a forced kernel refuses the problem.
 bool forced_kernel_accepts(const OpKernels* op, const void* problem);
 

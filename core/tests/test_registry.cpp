@@ -111,6 +111,29 @@ TW_TEST(registry_forces_by_call) {
   CHECK_THROWS(ErrorKind::value, force_kernel("no_such_op", "x"), "no op 'no_such_op'");
 }
 
+TW_TEST(registry_forces_a_body_by_its_name) {
+  static constexpr Kernel kOnly{"test_body", "only",  "cpu",   Precision::ieee,
+                                "",          nullptr, by_size, nothing};
+  static constexpr Lowering kLowering{.op = "test_body", .problem_bytes = sizeof(Problem)};
+  const Problem problem{4};
+  register_body("test_body");
+  CHECK_THROWS(ErrorKind::value, force_kernel("test_body", "body"), "no op 'test_body'");
+  register_kernel(&kOnly);
+  register_lowering(&kLowering);
+  const OpKernels* const op = find_op("test_body");
+  CHECK(!is_body_forced(op));
+  force_kernel("test_body", "body");
+  CHECK(is_body_forced(op));
+  CHECK_EQ(forced_kernel("test_body"), "body");
+  CHECK_THROWS(ErrorKind::value, choose_kernel(op, &problem), "one kernel or not at all");
+  CHECK_THROWS(ErrorKind::value, force_kernel("test_body", "other"), "choose from only, body");
+  force_kernel("test_body", "only");
+  CHECK(!is_body_forced(op));
+  force_kernel("test_body", "");
+  CHECK_EQ(choose_kernel(op, &problem).name, "only");
+  CHECK_EQ(kernels_of_op("test_body").size(), 1u);
+}
+
 TW_TEST(registry_heeds_the_precision_limit) {
   static constexpr Kernel kExact{"test_limit", "exact", "cpu",   Precision::fp32,
                                  "",           any,     by_size, nothing};

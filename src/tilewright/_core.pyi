@@ -1066,9 +1066,9 @@ def isinf(x: _Operand) -> Tensor:
 def isnan(x: _Operand) -> Tensor:
     """Whether not a number."""
 def kernel_ops() -> list[str]:
-    """Ops that have registered kernels."""
+    """Ops whose kernels, or body in their place, can be forced."""
 def kernels_of_op(op: str) -> list[dict[str, Any]]:
-    """Kernels of an op in ladder order."""
+    """Kernels of an op in ladder order, then its body."""
 def less(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is below b."""
 def less_equal(a: _Operand, b: _Operand) -> Tensor:

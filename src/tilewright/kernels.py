@@ -9,12 +9,12 @@ from tilewright.modes import ModeBlock
 
 
 def ops() -> list[str]:
-    """Ops that have registered kernels."""
+    """Ops whose kernels can be forced."""
     return list(_core.kernel_ops())
 
 
 def names(op: str) -> list[str]:
-    """Kernels of an op, in ladder order.
+    """Kernels of an op, in ladder order; at the end "body" where other ops can say it.
 
     >>> import tilewright as tw
     >>> tw.kernels.names("matmul")[:2]
@@ -62,6 +62,8 @@ def _forced(op: str) -> str:
 class use(ModeBlock):  # noqa: N801  (a context manager, used like a function)
     """Forces kernels by op, and the instruction set of all kernels, on this thread within a block.
 
+    With "body" an op runs as other ops where its kernel would: `use(softmax="body")` shows what the
+    kernel is an optimisation of. Gradients have names of their own (`softmax_backward`).
     Raises ValueError for unknown names; what was in force before is restored. Other threads keep
     what they have; a new one starts with what the environment forces, a task of a `Scheduler` with
     its submitter's.

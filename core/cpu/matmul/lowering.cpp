@@ -3,7 +3,6 @@
 // multiplied as they are.
 #include <memory>
 #include <new>
-#include <string_view>
 
 #include "core/cpu/families.h"
 #include "core/cpu/matmul.h"
@@ -40,17 +39,17 @@ const Kernel& choose_rung(const MatmulProblem& p) {
                        {static_cast<int64_t>(p.dtype), p.m, p.n, p.k, p.a_row, p.a_col, p.b_row,
                         p.b_col, p.c_row, p.c_col, extras});
 }
-// Types without a fast rung fall back to three plain loops, a hundred times slower than float32.
+// Types without a fast rung fall back to the first, three plain loops: a hundred times slower than
+// float32.
 void warn_of_slow_path(const Kernel& kernel, const MatmulProblem& p) {
   constexpr double kNoticeable = 2e7;  // operations: about 10 ms
   const double flops = 2.0 * double(p.batch) * double(p.m) * double(p.n) * double(p.k);
   if (modes.device || modes.dry_run || flops < kNoticeable || is_floating(p.dtype) ||
-      std::string_view(kernel.name) != "naive")
+      &kernel != ladder()->kernels.front())
     return;
-  warn_once(
-      std::string("matmul ") + name_of(p.dtype),
-      std::string("matmul: no fast kernel for ") + name_of(p.dtype) +
-          ", the naive one runs; where the values allow, convert with astype(float32) or float64");
+  warn_once(std::string("matmul ") + name_of(p.dtype),
+            std::string("matmul: no fast kernel for ") + name_of(p.dtype) + ", the " + kernel.name +
+                " one runs; where the values allow, convert with astype(float32) or float64");
 }
 
 bool is_empty(const MatmulProblem& p) { return p.batch == 0 || p.m == 0 || p.n == 0; }

@@ -1,0 +1,74 @@
+"""Calls of test records: operands with options that fit them, and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from cases import RECORDS, arrays
+from cases.check import tensors
+from cases.record import OpCase
+
+DIFFERENTIABLE = [case for case in RECORDS if case.differentiable]
+# Ops without operands to vary: names by a call that gives the same result each time.
+MADE = {
+    "arange": lambda: tw.arange(2, 9, 3),
+    "bernoulli": lambda: tw.bernoulli(0.3, (50,)),
+    "empty": lambda: tw.empty((0, 3)),
+    "eye": lambda: tw.eye(4, 5, k=1),
+    "full": lambda: tw.full((3, 2), 2.5),
+    "linspace": lambda: tw.linspace(0.0, 1.0, 7),
+    "normal": lambda: tw.normal(1.0, 2.0, (50,)),
+    "ones": lambda: tw.ones((3,)),
+    "rand": lambda: tw.rand((50,)),
+    "randint": lambda: tw.randint(0, 9, (50,)),
+    "randn": lambda: tw.randn((50,)),
+    "randperm": lambda: tw.randperm(50),
+    "uniform": lambda: tw.uniform(-1.0, 1.0, (50,)),
+    "zeros": lambda: tw.zeros((3, 1)),
+}
+# Results like their operand.
+LIKE = {
+    "copy": tw.Tensor.copy,
+    "dropout": lambda x: tw.dropout(x, 0.3),
+    "empty_like": lambda x: tw.empty_like(x) * 0,
+    "full_like": lambda x: tw.full_like(x, 3),
+    "ones_like": tw.ones_like,
+    "zeros_like": tw.zeros_like,
+}
+
+
+def per(cases):
+    return pytest.mark.parametrize("case", cases, ids=str)
+
+
+def bits(x: tw.Tensor) -> bytes:
+    return arrays.array(x.detach()).tobytes()
+
+
+def uses(case: OpCase, seed: int) -> Iterator[tuple[list[tw.Tensor], dict]]:
+    """Operands of the op's first dtype with options that fit them; the shapes are the seeds'."""
+    dtype = next(iter(case.tolerance))
+    for args in case.arguments(np.random.default_rng(seed), dtype):
+        for options in case.variants:
+            if isinstance(options.get("axis"), int) and args[0].ndim == 0:
+                continue
+            yield tensors(args, dtype), dict(options)
+
+
+def smooth_uses(case: OpCase) -> Iterator[tuple[list, dict]]:
+    for options in case.variants:
+        for args in case.smooth(np.random.default_rng(3)):
+            made = [tw.asarray(a, copy=True) if isinstance(a, np.ndarray) else a for a in args]
+            yield made, dict(options)
+
+
+def gradients(case: OpCase, args: list, options: dict, wanted) -> list[tw.Tensor]:
+    """Of the sum of squares, by the operands at the places `wanted`."""
+    args = [x.detach() if isinstance(x, tw.Tensor) else x for x in args]
+    leaves = [args[i].requires_grad_() for i in wanted]
+    y = case.call(*args, **options)
+    return list(tw.grad((y * y).sum(), leaves))

@@ -1,0 +1,266 @@
+"""Forcing a kernel, or an op's body, changes what runs and what `explain` says; results hold."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import RECORDS, arrays
+from cases.arrays import FLOATS
+from cases.check import assert_close, expected_values, tensors
+from cases.record import OpCase
+from cases.uses import LIKE, MADE, bits, gradients
+
+import tilewright as tw
+from tilewright.explanation import Entry
+
+CHOICES = {op: tw.kernels.names(op) for op in tw.kernels.ops()}
+WITH_BODY = [op for op, names in CHOICES.items() if "body" in names]
+LADDERS = {
+    op: kernels
+    for op in CHOICES
+    if len(kernels := [k for k in tw.kernels.describe(op) if k["name"] != "body"]) > 1
+}
+# How many times the record's tolerance a class of precision may be off by: float32 has 24 bits.
+LOSS = {"ieee": 1, "fp32": 1, "high": 2.0**8, "medium": 2.0**16}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A call of a test record, or its gradients: results, and what holds them to a reference."""
+
+    name: str
+    results: Callable[[], list[tw.Tensor]]
+    check: Callable[[list[tw.Tensor], float], None]  # how many times the tolerance is allowed
+
+    def observed(self) -> tuple[list[tw.Tensor], list[Entry]]:
+        with tw.explain() as report:
+            results = self.results()
+        return results, report._recorded
+
+
+def value_run(case: OpCase, args: tuple, dtype: str, options: dict) -> Run:
+    def check(results: list[tw.Tensor], loss: float) -> None:
+        allowed = {name: loss * ulps for name, ulps in case.tolerance.items()}
+        expected = expected_values(case, args, dtype, options)
+        assert_close(replace(case, tolerance=allowed), *results, expected, dtype, options)
+
+    made = tensors(args, dtype)
+    return Run(f"{case} of {dtype}", lambda: [case.call(*made, **options)], check)
+
+
+def gradient_run(case: OpCase, args: tuple, dtype: str, options: dict) -> Run:
+    """Held to what the free choice of kernels gives in float64."""
+    places = case.differentiable
+    narrow = [x.astype(dtype) if x.dtype.kind == "f" else x for x in args]
+    made = [tw.asarray(x, copy=True) for x in narrow]
+    wide = [tw.astype(x, tw.float64) if x.dtype == tw.float32 else x for x in made]
+    exact = [arrays.array(g) for g in gradients(case, wide, options, places)]
+
+    def check(results: list[tw.Tensor], loss: float) -> None:
+        for got, want in zip(results, exact, strict=True):
+            unit = arrays.eps(dtype) * np.maximum(1, np.abs(want).max(initial=0))
+            error = np.abs(arrays.array(got).astype(np.float64) - want).max(initial=0)
+            # What arrives is 2 * y, with the error of y.
+            allowed = loss * (case.gradient_tolerance + case.tolerance[dtype] + 2)
+            assert error <= allowed * unit, (error / unit, allowed, options)
+
+    name = f"gradients of {case} of {dtype}"
+    return Run(name, lambda: gradients(case, made, options, places), check)
+
+
+def drawn_run(name: str) -> Run:
+    x = tw.arange(20, dtype=tw.float32)
+
+    def results() -> list[tw.Tensor]:
+        tw.manual_seed(5)
+        return [MADE[name]() if name in MADE else LIKE[name](x)]
+
+    expected = bits(*results())
+
+    def check(results: list[tw.Tensor], loss: float) -> None:
+        assert loss == 1
+        assert bits(*results) == expected
+
+    return Run(name, results, check)
+
+
+def all_runs() -> Iterator[Run]:
+    for case in RECORDS:
+        rng = np.random.default_rng(7)
+        for dtype in ("float32", "float64", "int64"):
+            if dtype not in case.tolerance:
+                continue
+            odd = case.special(dtype) if case.special and dtype in FLOATS else []
+            for args in (*case.arguments(rng, dtype), *odd):
+                if all(x.size for x in args):  # where nothing is computed nothing is chosen
+                    for options in case.variants:
+                        if args[0].ndim or not isinstance(options.get("axis"), int):
+                            yield value_run(case, args, dtype, dict(options))
+        if case.differentiable:
+            for args in case.smooth(rng):
+                for options in case.variants:
+                    for dtype in ("float32", "float64"):
+                        yield gradient_run(case, args, dtype, dict(options))
+    for name in (*MADE, *LIKE):
+        yield drawn_run(name)
+
+
+@cache
+def runs_by_op() -> dict[str, list[Run]]:
+    """By the ops whose kernels they launch, those of another op's ladder included."""
+    found = defaultdict(list)
+    for run in all_runs():
+        _, entries = run.observed()
+        launched = {entry.op for entry in entries}
+        for op, kernels in LADDERS.items():
+            names = [kernel["name"] for kernel in kernels]
+            if any([c.name for c in entry.candidates] == names for entry in entries):
+                launched.add(op)
+        for op in launched:
+            found[op].append(run)
+    return found
+
+
+# ---- bodies ----
+
+
+@pytest.mark.parametrize("op", WITH_BODY)
+def test_a_body_computes_what_the_kernel_does(op: str) -> None:
+    runs = runs_by_op()[op]
+    assert runs, "no test record reaches its kernel"
+    for run in runs:
+        with tw.kernels.use(**{op: "body"}):
+            assert tw.forced_kernel(op) == "body"
+            results, entries = run.observed()
+        assert entries
+        assert op not in {entry.op for entry in entries}, run.name
+        run.check(results, 1)
+
+
+@pytest.mark.parametrize("op", [op for op, names in CHOICES.items() if len(names) == 2])
+def test_a_kernel_beside_a_body_runs_by_its_name(op: str) -> None:
+    name, _ = CHOICES[op]
+    for run in runs_by_op()[op][:4]:
+        expected = [bits(x) for x in run.results()]
+        with tw.kernels.use(**{op: name}):
+            results, entries = run.observed()
+        assert {entry.kernel for entry in entries if entry.op == op} == {name}
+        assert [bits(x) for x in results] == expected
+
+
+def test_every_body_beside_kernels_can_be_forced() -> None:
+    records = {op["name"]: op for op in tw._core._op_records()}
+    for op in WITH_BODY:
+        assert records[op]["body"]
+    beside = {op for op in CHOICES if op in records and records[op]["body"]}
+    assert beside == set(WITH_BODY)
+
+
+def test_ops_without_a_body_say_so() -> None:
+    with pytest.raises(ValueError, match="exp has no kernel 'body'; choose from vector"):
+        tw.kernels.use(exp="body").__enter__()
+    with pytest.raises(ValueError, match="no op 'reshape' with kernels"):
+        tw.kernels.use(reshape="body").__enter__()
+
+
+# ---- kernels ----
+
+
+@pytest.mark.parametrize(
+    ("op", "kernel"),
+    [(op, kernel) for op, kernels in LADDERS.items() for kernel in kernels],
+    ids=[f"{op}-{kernel['name']}" for op, kernels in LADDERS.items() for kernel in kernels],
+)
+def test_a_forced_kernel_runs_or_refuses(op: str, kernel: dict[str, str]) -> None:
+    name, names = kernel["name"], [each["name"] for each in LADDERS[op]]
+    ran, refused = 0, 0
+    for run in runs_by_op()[op]:
+        try:
+            with tw.kernels.use(**{op: name}):
+                results, entries = run.observed()
+        except tw.InvalidValueError as error:
+            refusal = f"the forced kernel '{name}' does not accept this problem: "
+            assert refusal in str(error)  # noqa: PT017  (either outcome is right)
+            refused += 1
+            continue
+        chosen = [e for e in entries if [c.name for c in e.candidates] == names]
+        assert {entry.kernel for entry in chosen} <= {name}, run.name
+        for entry in chosen:
+            assert [c.name for c in entry.candidates if c.chosen] == [name]
+        run.check(results, LOSS[kernel["precision"]])
+        ran += len(chosen)
+    assert ran or (refused and kernel["precision"] != "ieee")
+
+
+def test_other_kernels_run_other_code() -> None:
+    """These rungs add terms in orders of their own, so the last bits tell them apart."""
+    rng = np.random.default_rng(11)
+    a, b = (tw.asarray(rng.normal(size=s).astype(np.float32)) for s in ((40, 4099), (4099, 24)))
+    for isa in tw.kernels.isas():
+        found = []
+        for kernel in ("naive", "simd", "packed"):
+            with tw.kernels.use(isa=isa, matmul=kernel), tw.explain() as report:
+                found.append(bits(a @ b))
+            assert [(e.kernel, e.isa) for e in report._recorded] == [(kernel, isa)]
+        assert len(set(found)) == 3
+
+
+def test_other_instruction_sets_run_other_code() -> None:
+    """Wider vectors add up other partial sums."""
+    x = tw.asarray(np.random.default_rng(12).normal(size=(50, 100)).astype(np.float32))
+    found = set()
+    for isa in tw.kernels.isas():
+        with tw.kernels.use(isa=isa):
+            found.add(bits(tw.log_softmax(x)))
+    assert len(found) == len(tw.kernels.isas())
+
+
+@pytest.mark.parametrize("case", RECORDS, ids=str)
+def test_instruction_sets_are_named_and_agree(case: OpCase) -> None:
+    rng = np.random.default_rng(13)
+    dtype = "float32" if "float32" in case.tolerance else next(iter(case.tolerance))
+    args = case.arguments(rng, dtype)[0]
+    run = value_run(case, args, dtype, dict(case.variants[0]))
+    for isa in tw.kernels.isas():
+        with tw.kernels.use(isa=isa):
+            results, entries = run.observed()
+        assert {entry.isa for entry in entries} <= {isa}
+        run.check(results, 1)
+
+
+# ---- names ----
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("core", "binding", "blas", "src")
+# Python files that write one of the names, and why.
+EXCEPTIONS = {
+    "src/tilewright/kernels.py": "an example",
+    "src/tilewright/tune/search.py": "numbers of a rung are measured on that rung",
+    "src/tilewright/tune/rungs.py": "what a call costs beside its kernel, by the least of them",
+    "src/tilewright/optim/optimizer.py": "a keyword of PyTorch's",
+    "src/tilewright/bench/validation.py": "the definition, where NumPy is missing",
+}
+
+
+def test_names_of_kernels_are_in_their_records_alone() -> None:
+    """As a whole string: help and comments may speak of them."""
+    names = "|".join({name for kernels in CHOICES.values() for name in kernels})
+    # No key of a dictionary, and no argument's name of nanobind's.
+    literal = re.compile(rf'(?<!\[)"({names})"(?!_a)')
+    found = defaultdict(set)
+    for path in (path for folder in FOLDERS for path in (ROOT / folder).rglob("*")):
+        if path.suffix in (".cpp", ".h", ".inc", ".py") and "tests" not in path.parts:
+            for name in literal.findall(path.read_text()):
+                found[name].add(str(path.relative_to(ROOT)))
+    assert set(found) == set(names.split("|"))
+    for name, paths in found.items():
+        native = {path for path in paths if not path.startswith("src/")}
+        assert len(native) == 1, f"{name!r} is written in {sorted(native)}"
+        assert paths - native <= set(EXCEPTIONS), f"{name!r} is written in {sorted(paths)}"
