@@ -339,6 +339,21 @@ class TestLayers:
         with pytest.raises(ValueError, match="mean, sum, none"):
             nn.MSELoss("average")
 
+    @pytest.mark.parametrize("kernel", ["", "body"])
+    def test_cross_entropy_of_infinite_logits(self, kernel):
+        logits = np.array([[1, np.inf], [-np.inf, 0], [-np.inf, -np.inf], [np.inf, 1], [2, 2]])
+        x = tw.asarray(logits, copy=True).requires_grad_()
+        forced = {name: kernel for name in ("cross_entropy_rows", "cross_entropy_rows_backward")}
+        with tw.kernels.use(**forced):
+            targets = tw.asarray([0, 0, 1, 9, 1])
+            losses = tw.cross_entropy(x, targets, reduction="none", ignore_index=9)
+            losses.sum().backward()
+        # log softmax: inf - inf where a logit is infinite, and where all are -inf.
+        expected = [np.nan, np.inf, np.nan, 0.0, np.log(2)]
+        np.testing.assert_allclose(losses.detach().numpy(), expected)
+        nan = [np.nan, np.nan]
+        np.testing.assert_allclose(x.grad.numpy(), [nan, [-1, 1], nan, [0, 0], [0.5, -0.5]])
+
     def test_containers(self):
         model = small_model()
         assert len(model) == 3

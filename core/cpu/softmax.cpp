@@ -92,7 +92,8 @@ template <class T> void losses_from_lse(const CrossEntropyProblem& p, const T* l
   const T* x = static_cast<const T*>(p.x);
   for (int64_t i = 0; i < p.rows; ++i) {
     const int64_t target = p.targets[i];
-    loss[i] = target == p.ignore_index ? 0 : lse[i] - x[i * p.classes + target];
+    // An infinite logit leaves no probabilities: 0 * inf says so.
+    loss[i] = target == p.ignore_index ? 0 : lse[i] + 0 * lse[i] - x[i * p.classes + target];
   }
 }
 

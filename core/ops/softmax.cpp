@@ -133,16 +133,16 @@ void rows_body(const Use& use, Tensor* out) {
   const Tensor counts = targets != Operand(Scalar(use.words[0]));
   const Tensor hot = one_hot(where(counts, targets, 0), x.size(1), DType::bool_);
   out[1] = logsumexp(x, {1}, false);
-  out[0] = where(counts, out[1] - sum(where(hot, x, 0), {1}, false), 0);
+  out[0] = where(counts, -sum(where(hot, log_softmax(x, 1), 0), {1}, false), 0);
   out[2] = sum(astype(counts, x.dtype()), {}, false);
 }
 
 void rows_backward_body(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &targets = use.in[1].tensor, &g = use.in[3].tensor;
-  const Tensor counts = astype(targets != Operand(Scalar(use.words[0])), x.dtype());
+  const Tensor counts = targets != Operand(Scalar(use.words[0]));
   const Tensor columns = expand_dims(arange(0, Scalar(x.size(1)), 1, DType::int64), 0);
   const Tensor hot = astype(expand_dims(targets, 1) == columns, x.dtype());
-  out[0] = (softmax(x, 1) - hot) * expand_dims(g * counts, 1);
+  out[0] = where(expand_dims(counts, 1), (softmax(x, 1) - hot) * expand_dims(g, 1), 0);
 }
 
 // Words: reduction (as it stands in the signature), ignore_index.

@@ -307,7 +307,8 @@ template <class T> void cross_entropy_backward_rows(const CrossEntropyProblem& p
     auto* d = (T*)dx + i * n;
     const int64_t target = problem.targets[i];
     const bool ignored = target == problem.ignore_index;
-    const T shift = ((const T*)lse)[i], scale = ((const T*)g)[i * g_step];
+    const T log_sum = ((const T*)lse)[i], shift = log_sum + 0 * log_sum;  // NaN where infinite
+    const T scale = ((const T*)g)[i * g_step];
     each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
       const Vec<T> p = exp_below(load_some(x + at, count) - shift);
       store_some(d + at, ignored ? Vec<T>((T)0) : p * scale, count);
