@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tilewright as tw
-from cases.arrays import ALL
+from cases.arrays import ALL, INTEGERS
 from cases.generators import exact, same, values
 from cases.record import Arrays, ErrorInput, OpCase
 
@@ -65,6 +65,10 @@ def three_alike(rng: np.random.Generator, dtype: str) -> list[Arrays]:
 
 def taken(rng: np.random.Generator, dtype: str) -> list[Arrays]:
     return [(values(rng, dtype, WIDE, (7, 5)), rng.integers(-7, 7, 11))]
+
+
+def classes(rng: np.random.Generator, dtype: str) -> list[Arrays]:
+    return [(rng.integers(0, 5, shape).astype(dtype),) for shape in ((7,), (2, 3), (0, 2), ())]
 
 
 CUBES = ((2, 3, 4), (1, 17, 33), (3, 0, 2), (5, 1, 1))
@@ -201,5 +205,25 @@ RECORDS = (
         refused(lambda: tw.take(x23, tw.asarray([0.5]), axis=0), Exception, ""),
         arguments=taken,
         smooth=lambda rng: taken(rng, "float64"),
+    ),
+    OpCase(
+        "one_hot",
+        lambda i: tw.one_hot(i, 5),
+        lambda i: np.eye(5)[i.astype(np.int64)],
+        classes,
+        exact(*INTEGERS),
+        lambda dtype: "float32",
+        errors=(
+            refused(
+                lambda: tw.one_hot(tw.asarray([0.5]), 3),
+                TypeError,
+                "one_hot: indices must be integers, got float32",
+            ),
+            refused(
+                lambda: tw.one_hot(tw.asarray([3]), 3),
+                IndexError,
+                "one_hot: index 3 is out of range for 3 classes",
+            ),
+        ),
     ),
 )
