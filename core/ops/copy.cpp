@@ -64,6 +64,12 @@ constexpr OpRecord kCopy = {.name = "copy",
                             .infer = infer_copy,
                             .estimate = estimate,
                             .vjp = [](Vjp& v) { v.give(0, v.g()); }};
+constexpr OpRecord kContiguous = {
+    .name = "contiguous",
+    .signature = "(x: Tensor) -> Tensor",
+    .help = "Itself where row-major, else a copy.",
+    .flags = kMethod,
+    .body = [](const Use& use, Tensor* out) { out[0] = contiguous(use.in[0].tensor); }};
 constexpr OpRecord kAstype = {
     .name = "astype",
     .signature = "(x: Tensor, dtype: dtype, *, copy: bool = True) -> Tensor",

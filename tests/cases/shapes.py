@@ -144,6 +144,27 @@ RECORDS = (
         CUBES,
         refused(lambda: tw.flip(x23, axis=2), IndexError, "flip: axis 2"),
     ),
+    record(
+        "transpose",
+        lambda x: x.transpose(0, -1),
+        lambda x: np.swapaxes(x, 0, -1),
+        (*CUBES, (4,)),
+        refused(lambda: x23.transpose(0, 2), IndexError, "transpose: axis 2"),
+    ),
+    record(
+        "flatten",
+        lambda x: x.flatten(1),
+        lambda x: x.reshape(len(x), int(np.prod(x.shape[1:]))),
+        (*CUBES, (2, 3, 4, 2)),
+        refused(lambda: x23.flatten(1, 0), ValueError, "start axis 1 is behind end axis 0"),
+        refused(lambda: x23.flatten(0, 2), IndexError, "flatten: axis 2"),
+    ),
+    record(
+        "contiguous",
+        lambda x: tw.permute_dims(x, (2, 0, 1)).contiguous(),
+        lambda x: x.transpose(2, 0, 1),
+        CUBES,
+    ),
     record("astype", lambda x: tw.astype(x, x.dtype), lambda x: x, CUBES),
     record(
         "tril",
