@@ -2,7 +2,6 @@
 #pragma once
 #include "binding/tensor_type.h"
 #include "core/autograd/checkpoint.h"
-#include "core/ops/random.h"
 
 namespace tw::binding {
 
@@ -15,7 +14,6 @@ struct PythonHook {
 // The function of a checkpoint frame.
 struct PythonRerun {
   nb::object function;
-  std::shared_ptr<DrawLog> draws;
   void operator()(const std::vector<Tensor>& inputs) const;
 };
 

@@ -5,7 +5,6 @@
 #include "core/autograd/checkpoint.h"
 #include "core/autograd/planner.h"
 #include "core/memory/scratch.h"
-#include "core/ops/random.h"
 
 namespace tw::binding {
 
@@ -17,10 +16,8 @@ namespace {
 nb::object checkpoint(nb::object function, nb::list tensors) {
   std::vector<Tensor> inputs;
   for (nb::handle x : tensors) inputs.push_back(current_tensor(x.ptr()));
-  const auto draws = std::make_shared<DrawLog>();
-  const Ref<CheckpointFrame> frame(new CheckpointFrame(PythonRerun{function, draws}, inputs));
+  const Ref<CheckpointFrame> frame(new CheckpointFrame(PythonRerun{function}, inputs));
   const CheckpointFrame::Recording recording(*frame);
-  const DrawScope scope(*draws, DrawScope::Mode::log);
   return function(tensors);
 }
 
@@ -49,7 +46,6 @@ nb::dict scratch_dictionary() {
 }  // namespace
 
 void PythonRerun::operator()(const std::vector<Tensor>& inputs) const {
-  const DrawScope scope(*draws, DrawScope::Mode::repeat);
   nb::list values;
   for (const Tensor& x : inputs) values.append(nb::steal(wrap(x)));
   function(values);

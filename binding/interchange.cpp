@@ -12,6 +12,7 @@
 #include "core/cpu/convert.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
+#include "core/ops/read.h"
 #include "core/runtime/device.h"
 #include "core/tensor/access.h"
 
@@ -449,21 +450,17 @@ void check_on_cpu(const Tensor& x, const char* what) {
 }
 
 PyObject* item_of(const Tensor& x) {
-  if (x->elsewhere) return item_of(to_device(x, nullptr));
   if (x.count() != 1)
     fail(ErrorKind::value, "item: a tensor of shape ", x.shape(), " is not a single number");
-  refuse_in_capture("item() reads a value");
-  const Pinned pinned(x->storage);
-  PyObject* number = python_number(x.dtype(), x.pinned_bytes());
+  const HostValues value(x, "item() reads a value");
+  PyObject* number = python_number(x.dtype(), value.as<char>());
   if (!number) throw nb::python_error();
   return number;
 }
 
 PyObject* list_of(const Tensor& x) {
-  if (x->elsewhere) return list_of(to_device(x, nullptr));
-  refuse_in_capture("tolist() reads values");
-  const Pinned pinned(x->storage);
-  return list_from(x, 0, x.pinned_bytes());
+  const HostValues values(x, "tolist() reads values");
+  return list_from(values.tensor(), 0, values.as<char>());
 }
 
 namespace {

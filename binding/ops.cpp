@@ -2,7 +2,6 @@
 #include "binding/module.h"
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
-#include "core/ops/index.h"
 #include "core/ops/random.h"
 #include "core/ops/records.h"
 
@@ -37,13 +36,6 @@ void bind_random(nb::module_& m) {
 }
 
 void bind_shapes(nb::module_& m) {
-  m.def(
-      "nonzero", [](const Tensor& x) { return nb::tuple(nb::cast(nonzero(x))); }, "x"_a,
-      "Positions of the nonzero elements: one int64 tensor for each axis.");
-  m.def(
-      "one_hot", [](const Tensor& x, std::int64_t n, DType dtype) { return one_hot(x, n, dtype); },
-      "indices"_a, "num_classes"_a, "dtype"_a = DType::float32,
-      "1 at each index along a new last axis.");
   m.def(
       "broadcast_shapes",
       [](const std::vector<Shape>& shapes) {

@@ -5,6 +5,7 @@
 #include "core/autograd/node.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
+#include "core/ops/index.h"
 #include "core/ops/random.h"
 #include "core/runtime/device.h"
 
@@ -164,6 +165,15 @@ bool read_one(const Parameter& p, PyObject* object, Operand& out) {
   return read_operand(object, out);
 }
 
+PyObject* wrap_rows(const Tensor& x) {
+  const std::vector<Tensor> rows = rows_of(x);
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(rows.size()));
+  if (!tuple) throw nb::python_error();
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), wrap(rows[i]));
+  return tuple;
+}
+
 void require_grad(const Tensor& x) {
   if (!is_floating(x.dtype()))
     fail(ErrorKind::type, "only floating-point tensors can require grad, got ", name_of(x.dtype()));
@@ -173,9 +183,13 @@ void require_grad(const Tensor& x) {
 }  // namespace
 
 RecordFunction::RecordFunction(const OpRecord& op, bool method)
-    : op_(op), signature_(signature_of(op)), method_(method), positional_(0) {
+    : op_(op),
+      signature_(signature_of(op)),
+      method_(method),
+      returns_tuple_(signature_.returns.starts_with("tuple")),
+      positional_(0) {
   is_unary_ = signature_.parameters.size() == 1 && signature_.operands == 1 &&
-              signature_.parameters[0].kind <= Kind::number;
+              signature_.parameters[0].kind <= Kind::number && !returns_tuple_;
   defaults_.assign(static_cast<std::size_t>(signature_.words), kNone);
   for (const Parameter& p : signature_.parameters) {
     names_.push_back(PyUnicode_InternFromString(p.name.c_str()));
@@ -284,6 +298,7 @@ PyObject* RecordFunction::run(const Operand* in, int inputs, Words words,
     apply(op_, in, inputs, words, &out);
   }
   if (wishes.requires_grad) require_grad(out);
+  if (returns_tuple_) return wrap_rows(out);
   return op_.results ? wrap(out) : Py_NewRef(Py_None);
 }
 

@@ -60,7 +60,8 @@ class RecordFunction {
   const OpRecord& op_;
   const Signature& signature_;
   const bool method_;
-  bool is_unary_;                 // one operand and nothing else
+  bool is_unary_;                 // one operand and one tensor as the result
+  const bool returns_tuple_;      // of the result's rows
   std::size_t positional_;        // parameters that may be given by place
   std::size_t required_ = 0;      // the first ones, which have no default
   bool numbers_default_ = false;  // an operand has a number as its default

@@ -5,10 +5,8 @@
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
 #include "core/ops/copy.h"
-#include "core/ops/create.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "core/runtime/device.h"
 
@@ -119,7 +117,6 @@ void bind_conversions() {
   method(
       "astype", [](const Tensor& x, DType dtype) { return astype(x, dtype); }, "dtype"_a,
       "Converted to another dtype; itself where it has it.");
-  method("contiguous", contiguous, "Itself where row-major, else a copy.");
   method(
       "numpy",
       [](nb::object self) {
@@ -158,34 +155,6 @@ void bind_conversions() {
             .attr("call")(function, kind, inputs, options);
       },
       "function"_a, "kind"_a, "inputs"_a, "options"_a);
-}
-
-void bind_views() {
-  method(
-      "transpose",
-      [](const Tensor& x, int a, int b) {
-        return swap_axes(x, normalize_axis(a, x.rank(), "transpose"),
-                         normalize_axis(b, x.rank(), "transpose"));
-      },
-      "axis0"_a, "axis1"_a, "Two axes swapped, as a view.");
-  method(
-      "flatten",
-      [](const Tensor& x, int start, int end) {
-        if (x.rank() == 0) return reshape(x, {1});
-        const int first = normalize_axis(start, x.rank(), "flatten"),
-                  last = normalize_axis(end, x.rank(), "flatten");
-        if (first > last)
-          fail(ErrorKind::value, "flatten: start axis ", start, " is behind end axis ", end);
-        Shape shape;
-        for (int i = 0; i < x.rank(); ++i) {
-          if (i > first && i <= last)
-            shape[first] *= x.size(i);
-          else
-            shape.push_back(x.size(i));
-        }
-        return reshape(x, shape);
-      },
-      "start_axis"_a = 0, "end_axis"_a = -1, "Axes merged into one.");
 }
 
 // Runs an in-place change on the tensor behind `self`.
@@ -271,7 +240,6 @@ void bind_graph() {
 void bind_tensor_methods(nb::module_&) {
   bind_properties();
   bind_conversions();
-  bind_views();
   bind_in_place();
   bind_graph();
 }

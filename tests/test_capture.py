@@ -62,6 +62,17 @@ def batches(count: int):
         )
 
 
+class Checkpointed:
+    """A model whose forward runs under nested checkpoints."""
+
+    def __init__(self, model: tw.nn.Module, forward) -> None:
+        self.zero_grad = model.zero_grad
+        self.forward = forward
+
+    def __call__(self, x: tw.Tensor) -> tw.Tensor:
+        return tw.checkpoint(self.forward, x)
+
+
 def test_a_captured_training_step_gives_the_bits_of_eager_for_ten_steps():
     eager, captured = Training(), Training()
     losses = []
@@ -191,6 +202,44 @@ def test_random_numbers_are_drawn_anew():
     tw.manual_seed(5)
     assert bits(a) == bits(tw.dropout(tw.ones((1000,)), 0.5, True))
     assert bits(a) != bits(b)
+
+
+def test_a_checkpointed_step_with_dropout_gives_the_bits_of_eager():
+    eager, captured = Training(), Training()
+    for training in (eager, captured):
+        model, drop = training.model, tw.nn.Dropout(0.2)
+
+        def forward(x, model=model, drop=drop):
+            inner = tw.checkpoint(lambda v: drop(tw.tanh(model[0](v))), x)
+            return model[3](model[2](inner) * tw.rand(256))
+
+        training.model = Checkpointed(model, forward)
+    batch, *rest = batches(6)
+    tw.manual_seed(7)
+    expected = [(bits(eager.step(*b).detach()), eager.state()) for b in (batch, *rest)]
+    after = tw.rand(5).tolist()
+    tw.manual_seed(7)
+    step = _core._capture(captured.step, list(batch))
+    assert captured.state() == expected[0][1]
+    for given, (loss, state) in zip(rest, expected[1:], strict=True):
+        assert bits(step.replay(list(given))[0]) == loss
+        assert captured.state() == state
+    assert tw.rand(5).tolist() == after
+    drawn = [name for name, _ in step.calls() if name == "draw"]
+    assert len(drawn) == 3  # two masks and a factor; the reruns draw nothing
+
+
+def test_a_graph_from_before_keeps_its_random_numbers_in_every_replay():
+    w, stream = tw.ones((50,), requires_grad=True), tw.Generator(3)
+    y = tw.checkpoint(lambda v: tw.exp(tw.dropout(v, 0.5, generator=stream)), w)
+    (expected,) = tw.grad(y.sum(), [w], retain_graph=True)
+
+    def gradient(g):
+        return tw.grad(y, [w], grad_outputs=g, retain_graph=True)
+
+    step = _core._capture(gradient, [tw.ones((50,))])
+    for _ in range(2):
+        assert bits(step.replay([tw.ones((50,))])[0]) == bits(expected)
 
 
 def test_indices_are_checked_in_every_replay():

@@ -1,11 +1,14 @@
 """Checkpointed functions: the gradients of the plain ones, with less kept in between."""
 
+import contextlib
 import gc
+import threading
 
 import numpy as np
 import pytest
 
 import tilewright as tw
+import tilewright.memory
 
 
 def leaf(*shape, dtype=tw.float32):
@@ -209,6 +212,203 @@ class TestRuns:
         mask = x.grad.numpy() != 0
         again = tw.dropout(tw.ones((50,)), 0.5, generator=tw.Generator(9)).numpy() != 0
         np.testing.assert_array_equal(mask, again)
+
+
+@PLANS
+class TestRandomNumbers:
+    """The rerun gets the numbers of the run, whatever became of the generators since."""
+
+    def check(self, x, make, between, plan):
+        """The gradient of sum(exp(x * r)) where `make()` draws r."""
+        seen = []
+
+        def body(v):
+            r = make()
+            seen.append(r.numpy().copy())
+            return tw.exp(v * r)
+
+        loss = tw.checkpoint(body, x).sum()
+        between()
+        (got,) = gradients(loss, [x], plan=plan)
+        assert len(seen) == 2
+        np.testing.assert_array_equal(*seen)
+        r = seen[0].astype(np.float64)
+        np.testing.assert_allclose(got, r * np.exp(x.detach().numpy() * r), rtol=1e-4)
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: tw.rand(40),
+            lambda: tw.randn(40),
+            lambda: tw.randint(0, 3, (40,)).astype(tw.float32),
+            lambda: tw.randperm(40).astype(tw.float32) * 0.05,
+            lambda: tw.bernoulli(0.5, (40,)),
+            lambda: tw.dropout(tw.ones((40,)), 0.5),
+        ],
+    )
+    def test_of_every_kind_with_a_new_seed_in_between(self, make, plan):
+        self.check(leaf(40), make, lambda: tw.manual_seed(1), plan)
+
+    def test_generators_reseeded_and_used_by_others(self, plan):
+        stream, other = tw.Generator(4), tw.Generator(5)
+
+        def make():
+            return tw.uniform(0, 1, (40,), generator=stream) * tw.rand(40) + tw.normal(
+                0, 1, (40,), generator=other
+            )
+
+        def between():
+            stream.manual_seed(9)
+            tw.rand(3)
+
+        self.check(leaf(40), make, between, plan)
+        assert (stream.seed, stream.position) == (9, 0)
+        assert other.position == 2 * 40
+
+    def test_nested(self, plan):
+        x, seen = leaf(30), []
+
+        def inner(v):
+            r = tw.rand(30)
+            seen.append(("inner", r.numpy().copy()))
+            return tw.exp(tw.dropout(v, 0.3) * r)
+
+        def outer(v):
+            h = tw.checkpoint(inner, v * tw.rand(30))
+            r = tw.randn(30)
+            seen.append(("outer", r.numpy().copy()))
+            return tw.sin(tw.checkpoint(inner, h) * r)
+
+        loss = tw.checkpoint(outer, x).sum()
+        first = dict(enumerate(seen))
+        tw.manual_seed(0)
+        expected = tw.rand(2, 2).tolist()
+        tw.manual_seed(0)
+        loss.backward(plan=plan)
+        assert tw.rand(2, 2).tolist() == expected  # nothing was drawn
+        # Each inner function runs a third time, for its own frame, which the rerun made.
+        runs = {name: [r for n, r in seen if n == name] for name in ("inner", "outer")}
+        kinds = {name: [r for n, r in first.values() if n == name] for name in runs}
+        assert len(seen) > len(first)
+        for name, values in runs.items():
+            for r in values:
+                assert any((r == known).all() for known in kinds[name])
+
+    def test_threads_share_a_generator(self, plan):
+        stream, failures = tw.Generator(2), []
+        x = tw.linspace(0.1, 1, 40)
+
+        def work():
+            try:
+                for _ in range(20):
+                    self.check(
+                        x.copy().requires_grad_(),
+                        lambda: tw.uniform(0, 1, (40,), generator=stream),
+                        lambda: None,
+                        plan,
+                    )
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures
+        assert stream.position == 4 * 20 * 40  # a rerun draws nothing
+
+    def test_in_a_pool_with_a_quota(self, plan, tmp_path):
+        x = leaf(40)
+        with tw.memory.Pool(quota_bytes=1 << 16, spill_dir=tmp_path):
+
+            def between():
+                tw.manual_seed(1)
+                kept.extend(tw.ones((1024,)) for _ in range(14))
+
+            kept: list[tw.Tensor] = []
+            self.check(x, lambda: tw.rand(40), between, plan)
+            kept.clear()
+
+    def test_an_error_between_draws(self, plan):
+        x, runs, seen = leaf(20), [], []
+
+        def failing(v):
+            tw.rand(3)
+            raise KeyError("inside")
+
+        def body(v):
+            runs.append(1)
+            a = tw.rand(20)
+            with contextlib.suppress(KeyError):
+                tw.checkpoint(failing, v)
+            if len(runs) == 2:
+                raise KeyError("second")
+            b = tw.rand(20)
+            seen.append((a.tolist(), b.tolist()))
+            return tw.exp(v * a) * b
+
+        loss = tw.checkpoint(body, x).sum()
+        with pytest.raises(KeyError, match="second"):
+            loss.backward(plan=plan)
+        tw.manual_seed(1)
+        loss.backward(plan=plan)
+        assert seen[1] == seen[0]
+
+    def test_twice_over_a_retained_graph(self, plan):
+        x, seen = leaf(20), []
+
+        def body(v):
+            r = tw.rand(20)
+            seen.append(r.tolist())
+            h = tw.exp(v * r)
+            return h * tw.checkpoint(lambda u: tw.sin(tw.dropout(u, 0.5)), h)
+
+        y = tw.checkpoint(body, x).sum()
+        first = gradients(y, [x], retain_graph=True, plan=plan)
+        tw.manual_seed(3)
+        second = gradients(y, [x], plan=plan)
+        np.testing.assert_array_equal(first[0], second[0])
+        assert all(r == seen[0] for r in seen)
+
+    @pytest.mark.parametrize(
+        ("counts", "text"),
+        [
+            ([(3,), (3, 3)], "more often than the 1 times of the first run"),
+            ([(3, 3), (3,)], "1 times instead of 2"),
+            ([(3,), ()], "0 times instead of 1"),
+            ([(3, 4), (3, 5)], "5 words instead of 4"),
+        ],
+    )
+    def test_other_draws_in_the_rerun(self, counts, text, plan):
+        runs = list(counts)
+
+        def body(v):
+            for count in runs.pop(0):
+                tw.rand(count)
+            return tw.exp(v)
+
+        loss = tw.checkpoint(body, leaf(3)).sum()
+        with pytest.raises(RuntimeError, match=f"drew other random numbers: {text}"):
+            loss.backward(plan=plan)
+
+    def test_a_rerun_that_failed_leaves_nothing_behind(self, plan):
+        x, runs, seen = leaf(3), [], []
+
+        def body(v):
+            runs.append(1)
+            fails = len(runs) == 2
+            h = tw.exp(v - 3.0 if fails else v)
+            seen.append(tw.rand(3))
+            if not fails:
+                tw.rand(3)
+            return h * seen[-1]
+
+        loss = tw.checkpoint(body, x).sum()
+        with pytest.raises(RuntimeError, match="drew other random numbers: 1 times instead of 2"):
+            loss.backward(plan=plan)
+        (got,) = gradients(loss, [x], plan=plan)
+        np.testing.assert_allclose(got, np.exp(x.detach().numpy()) * seen[0].numpy(), rtol=1e-5)
 
 
 class TestMemory:

@@ -235,8 +235,103 @@ class TestSpecial:
 
     def test_nonzero(self):
         x = np.asarray([[1, 0, 2], [0, 0, 3]])
-        for a, b in zip(tw.nonzero(tw.asarray(x)), np.nonzero(x), strict=True):
+        found = tw.nonzero(tw.asarray(x))
+        assert isinstance(found, tuple)
+        for a, b in zip(found, np.nonzero(x), strict=True):
+            assert a.dtype == tw.int64
+            assert not a.requires_grad
             np.testing.assert_array_equal(np.asarray(a), b)
+
+
+def equal_positions(x: np.ndarray) -> None:
+    found = tw.nonzero(tw.asarray(x))
+    assert len(found) == x.ndim
+    for a, b in zip(found, np.nonzero(x), strict=True):
+        np.testing.assert_array_equal(np.asarray(a), b)
+
+
+class TestNonzero:
+    """Counted in pieces of 65536 elements, and found eight at a time."""
+
+    @pytest.mark.parametrize("density", [0, 0.001, 0.3, 1])
+    @pytest.mark.parametrize(
+        "shape",
+        [
+            *((n,) for n in (0, 1, 7, 8, 9, 63, 2047, 2048, 65535, 65536, 65537, 400_003)),
+            *((5, 13), (70_000, 1), (1, 70_000), (3, 0, 2), (2, 3, 4, 5, 6), (40, 41, 43)),
+        ],
+    )
+    def test_shapes(self, shape, density, threads):
+        x = np.random.default_rng(0).random(shape) < density
+        for count in (1, 2):
+            tw.set_num_threads(count)
+            equal_positions(x)
+
+    @pytest.mark.parametrize("dtype", ["int8", "uint64", "float32", "float64", "complex64"])
+    def test_types(self, dtype):
+        rng = np.random.default_rng(1)
+        x = (rng.integers(0, 3, (9, 11)) * (1j if dtype == "complex64" else 1)).astype(dtype)
+        equal_positions(x)
+        equal_positions(x[::2, ::-3].T)
+
+    def test_what_is_not_zero(self):
+        x = np.asarray([0.0, -0.0, np.nan, np.inf, 5e-324, -1.0])
+        equal_positions(x)
+
+    def test_ops(self):
+        with tw.explain() as report:
+            tw.nonzero(tw.asarray([0.0, 1.0]))
+        names = [record.op for record in report]
+        assert names == ["not_equal", "nonzero_counts", "nonzero_positions"]
+
+    @pytest.mark.parametrize("shape", [(300_000,), (700, 301)])
+    def test_masks(self, shape):
+        rng = np.random.default_rng(2)
+        x, mask = rng.random((*shape, 2)), rng.random(shape) < 0.2
+        t, m = tw.asarray(x, copy=True), tw.asarray(mask)
+        np.testing.assert_array_equal(t[m].numpy(), x[mask])
+        np.testing.assert_array_equal(t[m, 1].numpy(), x[mask, 1])
+        t[m] = -1.0
+        x[mask] = -1.0
+        np.testing.assert_array_equal(t.numpy(), x)
+
+    def test_gradients_of_masks(self):
+        x = tw.asarray(np.arange(6.0).reshape(2, 3)).requires_grad_()
+        mask = tw.asarray([[True, False, True], [False, True, False]])
+        (x[mask] ** 2).sum().backward()
+        expected = np.where(np.asarray(mask), 2 * x.detach().numpy(), 0)
+        np.testing.assert_array_equal(x.grad.numpy(), expected)
+
+    def test_rows_may_be_changed(self):
+        first, second = tw.nonzero(tw.asarray([[0, 1], [1, 1]]))
+        first += 5
+        assert (first.tolist(), second.tolist()) == ([5, 6, 6], [1, 0, 1])
+
+    def test_in_a_pool_with_a_quota(self, tmp_path):
+        mask = np.random.default_rng(3).random(200_000) < 0.5
+        with tw.memory.Pool(quota_bytes=1_200_000, spill_dir=tmp_path):
+            m = tw.asarray(mask, copy=True)
+            (found,) = tw.nonzero(m)
+            np.testing.assert_array_equal(np.asarray(found), np.flatnonzero(mask))
+
+    def test_on_a_device_that_computes_nothing(self):
+        x = tw.ones((3, 4), device="null")
+        for found in tw.nonzero(x):
+            assert (found.device, found.shape) == ("null", (0,))
+        assert x[x > 0].shape == (0,)
+        x[x > 0] = 1.0
+        assert x[tw.asarray([0, 2], device="null"), 1].shape == (2,)
+
+    def test_a_capture_names_op_and_line(self):
+        def step(x):
+            y = x * 2
+            return y[y > 1]  # the line
+
+        for function in (step, lambda x: tw.nonzero(x)[0]):
+            with pytest.raises(RuntimeError, match="capture: nonzero reads how many") as caught:
+                tw._core._capture(function, [tw.ones((3,))])
+            lines = [entry.statement for entry in caught.traceback]
+            assert any("# the line" in str(line) or "nonzero(x)" in str(line) for line in lines)
 
 
 class TestErrors:

@@ -37,7 +37,7 @@ NO_OPS = {
         ones ones_like zeros zeros_like""",
     "random": "bernoulli dropout manual_seed normal rand randint randn randperm uniform",
     "other names of ops": "cat clamp concatenate permute unsqueeze",
-    "indexing": "nonzero one_hot broadcast_shapes result_type",
+    "indexing": "nonzero broadcast_shapes result_type",
     "autograd": "grad is_grad_enabled zero_grad",
     "optimisers": "adagrad_step adam_step momentum_step nesterov_step sgd_step",
     "runtime": """active_device active_isa cpu_info device_names env_text env_variables force_kernel

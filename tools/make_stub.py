@@ -71,7 +71,6 @@ SPECIAL = {
     ("grad", "inputs"): TENSORS,
     ("grad", "grad_outputs"): "Tensor | Sequence[Tensor | None] | None",
     ("grad", "return"): "tuple[Tensor, ...]",
-    ("nonzero", "return"): "tuple[Tensor, ...]",
     ("env_variables", "return"): "dict[str, str]",
     ("memory_stats", "return"): "dict[str, Any]",
     ("_stop_memory_log", "return"): "tuple[list[dict[str, Any]], int]",

@@ -32,8 +32,14 @@ CheckpointFrame* frame_of(const SavedPlace& place) { return place.frame.get(); }
 namespace {
 
 [[noreturn]] void fail_different(const std::string& difference) {
-  fail(ErrorKind::runtime, "checkpoint: the function is not deterministic: run again, it saved ",
+  fail(ErrorKind::runtime, "checkpoint: the function is not deterministic: run again, it ",
        difference, "; a checkpointed function must do the same each time");
+}
+[[noreturn]] void fail_saved(const std::string& difference) {
+  fail_different("saved " + difference);
+}
+[[noreturn]] void fail_drawn(const std::string& difference) {
+  fail_different("drew other random numbers: " + difference);
 }
 
 // Never destroyed: frames may end later.
@@ -73,13 +79,26 @@ void CheckpointFrame::forget_function(std::uint64_t id) {
   const Rerun ends_last = std::exchange(found->second->rerun_, nullptr);
 }
 
-CheckpointFrame::Recording::Recording(CheckpointFrame& frame)
-    : frame_(frame), outer_(std::exchange(modes.checkpoint, &frame)) {
+CheckpointFrame::Recording::Recording(CheckpointFrame& frame) : frame_(frame) {
+  frame_.outer_ = std::exchange(modes.checkpoint, &frame);
   frame_.state_ = State::recording;
 }
 CheckpointFrame::Recording::~Recording() {
   frame_.state_ = State::idle;
-  modes.checkpoint = outer_;
+  modes.checkpoint = std::exchange(frame_.outer_, nullptr);
+}
+
+Tensor CheckpointFrame::key(std::int64_t words, const std::function<Tensor()>& draw) {
+  if (state_ == State::rerunning) {
+    if (next_key_ == keys_.size())
+      fail_drawn("more often than the " + std::to_string(keys_.size()) + " times of the first run");
+    const Key& known = keys_[next_key_++];
+    if (known.words != words)
+      fail_drawn(std::to_string(words) + " words instead of " + std::to_string(known.words));
+    return known.value;
+  }
+  keys_.push_back({words, outer_ ? outer_->key(words, draw) : draw()});
+  return keys_.back().value;
 }
 
 SavedPlace* CheckpointFrame::place(const Tensor& x) {
@@ -90,13 +109,12 @@ SavedPlace* CheckpointFrame::place(const Tensor& x) {
 }
 
 std::uint32_t CheckpointFrame::match(const Tensor& x) {
-  const std::uint32_t index = next_++;
+  const auto index = static_cast<std::uint32_t>(next_++);
   if (index >= entries_.size())
-    fail_different("more than the " + std::to_string(entries_.size()) + " values of the first run");
+    fail_saved("more than the " + std::to_string(entries_.size()) + " values of the first run");
   Entry& entry = entries_[index];
   if (!(entry.shape == x.shape()) || entry.dtype != x.dtype())
-    fail_different(describe(x) + " instead of " + name_of(entry.dtype) + " " +
-                   to_string(entry.shape));
+    fail_saved(describe(x) + " instead of " + name_of(entry.dtype) + " " + to_string(entry.shape));
   if (entry.version != x.version())
     fail(ErrorKind::runtime, "checkpoint: ", describe(x),
          ", which the function reads, was changed in place since (version ", x.version(),
@@ -127,11 +145,22 @@ void CheckpointFrame::run_again() {
   const BlockSourceGuard source(PlannedPass::source_outside());
   const GradModeGuard mode(true);
   const Recording scope(*this);
+  // What a failed rerun saved is not the run's: the next one starts afresh.
+  struct Values {
+    std::vector<Entry>* entries;
+    ~Values() {
+      if (!entries) return;
+      for (Entry& entry : *entries) const Tensor ends = std::exchange(entry.value, Tensor());
+    }
+  } values{&entries_};
   state_ = State::rerunning;
-  next_ = 0;
+  next_ = next_key_ = 0;
   rerun_(inputs);
+  if (next_key_ != keys_.size())
+    fail_drawn(std::to_string(next_key_) + " times instead of " + std::to_string(keys_.size()));
   if (next_ != entries_.size())
-    fail_different(std::to_string(next_) + " values instead of " + std::to_string(entries_.size()));
+    fail_saved(std::to_string(next_) + " values instead of " + std::to_string(entries_.size()));
+  values.entries = nullptr;
 }
 
 void CheckpointFrame::drop(std::uint32_t index) noexcept {

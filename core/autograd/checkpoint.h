@@ -1,6 +1,7 @@
 // Gradient checkpointing (Chen et al., "Training deep nets with sublinear memory cost", 2016):
 // values that ops save inside a checkpointed function are not kept; the first one that a backward
-// pass asks for runs the function again, which brings back all of them.
+// pass asks for runs the function again, which brings back all of them. What is kept are the keys
+// of the random numbers drawn inside: a rerun gets those and moves no generator.
 #pragma once
 #include <functional>
 #include <vector>
@@ -28,7 +29,6 @@ class CheckpointFrame : public Counted {
 
    private:
     CheckpointFrame& frame_;
-    CheckpointFrame* outer_;
   };
 
   // A place for a value that is being saved. Raises RuntimeError where a rerun saves another one
@@ -37,6 +37,9 @@ class CheckpointFrame : public Counted {
   // The value, after a rerun where it is not there.
   Tensor value(std::uint32_t place);
   void drop(std::uint32_t place) noexcept;
+  // The key of `words` random words: drawn anew in the run, and by a frame around this one where
+  // there is one; that of the run in a rerun. Raises RuntimeError where a rerun draws others.
+  Tensor key(std::int64_t words, const std::function<Tensor()>& draw);
 
   // For whoever looks for cycles: the frame's number, its function, and all tensors it holds.
   std::uint64_t id() const { return id_; }
@@ -56,6 +59,10 @@ class CheckpointFrame : public Counted {
     bool wanted = true;  // its node has not been released
     Tensor value = {};
   };
+  struct Key {
+    std::int64_t words;
+    Tensor value;
+  };
   void run_again();
   std::uint32_t match(const Tensor& x);
 
@@ -63,7 +70,9 @@ class CheckpointFrame : public Counted {
   Rerun rerun_;
   std::vector<SavedTensor> inputs_;
   std::vector<Entry> entries_;
-  std::uint32_t next_ = 0;  // of a rerun
+  std::vector<Key> keys_;                // in the order in which they were drawn
+  std::size_t next_ = 0, next_key_ = 0;  // of a rerun
+  CheckpointFrame* outer_ = nullptr;     // whose function runs around this one's
   State state_ = State::idle;
 };
 

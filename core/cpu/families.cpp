@@ -9,6 +9,7 @@ void register_cpu_kernels() {
     register_softmax_kernels();
     register_convert_kernels();
     register_gather_kernels();
+    register_nonzero_kernels();
     register_random_kernels();
     register_update_kernels();
     register_matmul_kernels();

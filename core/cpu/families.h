@@ -9,6 +9,7 @@ void register_reduce_kernels();
 void register_softmax_kernels();
 void register_convert_kernels();
 void register_gather_kernels();
+void register_nonzero_kernels();
 void register_random_kernels();
 void register_update_kernels();
 // The ladder of matrix products: naive, tiled, simd, packed, direct, strassen, and the three of

@@ -9,6 +9,7 @@
 #include "core/ops/create.h"
 #include "core/ops/in_place.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/read.h"
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
@@ -63,6 +64,12 @@ constexpr OpRecord kCopy = {.name = "copy",
                             .infer = infer_copy,
                             .estimate = estimate,
                             .vjp = [](Vjp& v) { v.give(0, v.g()); }};
+constexpr OpRecord kContiguous = {
+    .name = "contiguous",
+    .signature = "(x: Tensor) -> Tensor",
+    .help = "Itself where row-major, else a copy.",
+    .flags = kMethod,
+    .body = [](const Use& use, Tensor* out) { out[0] = contiguous(use.in[0].tensor); }};
 constexpr OpRecord kAstype = {
     .name = "astype",
     .signature = "(x: Tensor, dtype: dtype, *, copy: bool = True) -> Tensor",
@@ -117,13 +124,12 @@ Tensor contiguous(const Tensor& x) { return x.contiguous() ? x : copy(x); }
 
 Tensor with_truth_values(const Tensor& x) {
   if (x.count() == 0) return x;
-  refuse_in_capture("memory of other libraries is checked");
   const GradModeGuard off(false);
   const Tensor bytes =
       Tensor::over(x->storage, x->offset_bytes, x.shape(), x.strides(), DType::uint8);
   const Tensor largest = max(bytes, {}, false);
-  Access at;
-  return *at.as<std::uint8_t>(largest) <= 1 ? x : not_equal(bytes, 0);
+  const HostValues value(largest, "memory of other libraries is checked");
+  return *value.as<std::uint8_t>() <= 1 ? x : not_equal(bytes, 0);
 }
 
 Tensor astype(const Tensor& x, DType dtype, bool always_copy) {

@@ -2,9 +2,7 @@
 #include "core/ops/index.h"
 
 #include <algorithm>
-#include <numeric>
 
-#include "core/autograd/capture.h"
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
@@ -16,7 +14,6 @@
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "core/runtime/device.h"
-#include "core/tensor/access.h"
 
 namespace tw {
 
@@ -50,6 +47,12 @@ Tensor checked_indices(const Tensor& indices, std::int64_t extent, Word axis) {
   const bool is_uint64 = indices.dtype() == DType::uint64;  // beyond int64 they look negative
   return apply(kCheckedIndices, {astype(indices, DType::int64)},
                WordList(3).set(0, extent).set(1, axis).set(2, is_uint64));
+}
+
+// A 0-d tensor where x is.
+Tensor number_beside(const Tensor& x, const Scalar& value, DType dtype) {
+  const DeviceGuard device(x.device());
+  return full(Shape(), value, dtype);
 }
 
 // What an index comes down to: ranges for every axis of x, then dropped and new axes, then arrays.
@@ -118,7 +121,7 @@ class Planner {
   }
   void add_integer(std::int64_t i) {
     const std::int64_t at = resolve_integer(i, x_.size(axis_), axis_);
-    if (arrays_present_) return push_array(full(Shape(), Scalar(at), DType::int64));
+    if (arrays_present_) return push_array(number_beside(x_, Scalar(at), DType::int64));
     plan.ranges.push_back({at, 1, 1});
     ++axis_;
   }
@@ -364,7 +367,7 @@ namespace {
 // x[plan] = value; the plan's arrays are copies of the caller's, who may change those later.
 void assign_planned(Tensor& x, const Plan& plan, const Operand& value) {
   const InPlaceChange change("index assignment", x, value.tensor);
-  Tensor v = value.is_tensor() ? value.tensor : full(Shape(), value.scalar, x.dtype());
+  Tensor v = value.is_tensor() ? value.tensor : number_beside(x, value.scalar, x.dtype());
   if (is_complex(v.dtype()) && !is_complex(x.dtype()))
     fail(ErrorKind::type, "index assignment: complex64 into ", name_of(x.dtype()));
   if (is_own_part(x, plan, v, change.recorded())) return;
@@ -438,45 +441,20 @@ constexpr OpRecord kTake = {
       out[0] = index(x, items);
     }};
 
-std::vector<Tensor> nonzero(const Tensor& x_in) {
-  if (x_in.rank() == 0)
-    fail(ErrorKind::value, "nonzero: a 0-d tensor has no positions; use reshape((1,)) first");
-  if (x_in->elsewhere) {
-    std::vector<Tensor> columns = nonzero(to_device(x_in, nullptr));
-    for (Tensor& column : columns) column = to_device(column, x_in.device());
-    return columns;
-  }
-  const DeviceGuard on_cpu(nullptr);
-  refuse_in_capture("nonzero's results are as long as the values say");
-  const Tensor x = contiguous(is_bool(x_in.dtype()) ? x_in : not_equal(x_in, 0));
-  Access access;
-  const bool* const p = access.as<bool>(x);
-  const std::int64_t found = std::count(p, p + x.count(), true);
-  std::vector<Tensor> out;
-  for (int axis = 0; axis < x.rank(); ++axis) out.push_back(Tensor::empty({found}, DType::int64));
-  std::vector<std::int64_t*> columns;
-  for (const Tensor& column : out) columns.push_back(access.as<std::int64_t>(column));
-  std::int64_t at = 0;
-  for (std::int64_t i = 0; i < x.count(); ++i) {
-    if (!p[i]) continue;
-    std::int64_t rest = i;
-    for (int axis = x.rank() - 1; axis >= 0; --axis) {
-      columns[static_cast<std::size_t>(axis)][at] = rest % x.size(axis);
-      rest /= x.size(axis);
-    }
-    ++at;
-  }
-  return out;
-}
-
-Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype) {
-  if (!is_integer(indices.dtype()))
-    fail(ErrorKind::type, "one_hot: indices must be integers, got ", name_of(indices.dtype()));
-  if (classes < 0) fail(ErrorKind::value, "one_hot: num_classes is negative: ", classes);
-  const DeviceGuard device(indices.device());
-  const Tensor wide = checked_indices(indices, classes, kNone);
-  const Tensor places = arange(0, Scalar(classes), 1, DType::int64);
-  return astype(equal(expand_dims(wide, -1), places), dtype);
-}
+constexpr OpRecord kOneHot = {
+    .name = "one_hot",
+    .signature = "(indices: Tensor, num_classes: int, dtype: dtype = float32) -> Tensor",
+    .help = "1 at each index along a new last axis, else 0.",
+    .flags = kFunction | kConstant,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& indices = use.in[0].tensor;
+      const Word classes = use.words[0];
+      if (!is_integer(indices.dtype()))
+        fail(ErrorKind::type, "one_hot: indices must be integers, got ", name_of(indices.dtype()));
+      if (classes < 0) fail(ErrorKind::value, "one_hot: num_classes is negative: ", classes);
+      const Tensor wide = checked_indices(indices, classes, kNone);
+      const Tensor places = arange(0, Scalar(classes), 1, DType::int64);
+      out[0] = astype(equal(expand_dims(wide, -1), places), use.words.dtype(1));
+    }};
 
 }  // namespace tw

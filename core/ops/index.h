@@ -23,7 +23,7 @@ void index_assign(Tensor& x, const std::vector<IndexItem>& items, const Operand&
 
 // One int64 vector of positions for each axis, in row-major order.
 std::vector<Tensor> nonzero(const Tensor& x);
-// 1 at the index, else 0, along a new last axis of extent `classes`.
-Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype);
+// x[0], x[1], ...
+std::vector<Tensor> rows_of(const Tensor& x);
 
 }  // namespace tw

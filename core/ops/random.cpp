@@ -7,6 +7,7 @@
 #include <random>
 
 #include "core/autograd/capture.h"
+#include "core/autograd/checkpoint.h"
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
@@ -20,41 +21,6 @@ namespace tw {
 Generator& default_generator() {
   static Generator generator = {std::random_device{}()};
   return generator;
-}
-
-namespace {
-
-thread_local DrawScope* draw_scope = nullptr;
-
-}  // namespace
-
-DrawScope::DrawScope(DrawLog& log, Mode mode)
-    : log_(log), mode_(mode), outer_(std::exchange(draw_scope, this)) {}
-DrawScope::~DrawScope() { draw_scope = outer_; }
-
-DrawLog::Draw DrawScope::draw(Generator& generator, std::int64_t words) {
-  return take(draw_scope, generator, words);
-}
-
-DrawLog::Draw DrawScope::take(DrawScope* scope, Generator& generator, std::int64_t words) {
-  if (scope) return scope->next(generator, words);
-  const DrawLog::Draw from = {generator.seed, generator.position, words};
-  generator.position += static_cast<std::uint64_t>((words + 3) / 4 * 4);
-  return from;
-}
-
-DrawLog::Draw DrawScope::next(Generator& generator, std::int64_t words) {
-  if (mode_ == Mode::repeat) {
-    refuse_in_capture("a checkpoint draws its random numbers again");
-    if (at_ >= log_.draws.size() || log_.draws[at_].words != words)
-      fail(ErrorKind::runtime,
-           "checkpoint: the function is not deterministic: run again, it drew other random "
-           "numbers");
-    return log_.draws[at_++];
-  }
-  const DrawLog::Draw from = take(outer_, generator, words);
-  log_.draws.push_back(from);
-  return from;
 }
 
 namespace {
@@ -79,9 +45,9 @@ struct DrawProblem {
 };
 void run_draw(const void* problem) {
   const auto& p = *static_cast<const DrawProblem*>(problem);
-  const DrawLog::Draw from = DrawScope::draw(*p.generator, p.words);
-  p.key[0] = from.seed;
-  p.key[1] = from.position;
+  p.key[0] = p.generator->seed;
+  p.key[1] = p.generator->position;
+  p.generator->position += static_cast<std::uint64_t>((p.words + 3) / 4 * 4);
 }
 constexpr Kernel kDrawKernel = {.op = "draw",
                                 .name = "host",
@@ -107,9 +73,13 @@ constexpr Lowering kDrawLowering = {
 [[maybe_unused]] const bool registered =
     (register_kernel(&kDrawKernel), register_lowering(&kDrawLowering), true);
 
-Tensor draw(Generator& generator, std::int64_t words) {
+Tensor draw_anew(Generator& generator, std::int64_t words) {
   if (&generator != &default_generator()) refuse_in_capture("a generator of one's own is used");
   return apply(kDraw, {}, WordList(2).set(0, reinterpret_cast<Word>(&generator)).set(1, words));
+}
+Tensor draw(Generator& generator, std::int64_t words) {
+  if (!modes.checkpoint) return draw_anew(generator, words);
+  return modes.checkpoint->key(words, [&] { return draw_anew(generator, words); });
 }
 
 // ---- numbers of a key ----

@@ -281,6 +281,38 @@ constexpr OpRecord kFlip = {.name = "flip",
                                                      : Range{0, 1, x.size(i)});
                               out[0] = slice(x, ranges);
                             }};
+constexpr OpRecord kTranspose = {.name = "transpose",
+                                 .signature = "(x: Tensor, axis0: int, axis1: int) -> Tensor",
+                                 .help = "Two axes swapped, as a view.",
+                                 .flags = kMethod,
+                                 .body = [](const Use& use, Tensor* out) {
+                                   const Tensor& x = use.in[0].tensor;
+                                   out[0] = swap_axes(
+                                       x, normalize_axis(use.words[0], x.rank(), "transpose"),
+                                       normalize_axis(use.words[1], x.rank(), "transpose"));
+                                 }};
+constexpr OpRecord kFlatten = {
+    .name = "flatten",
+    .signature = "(x: Tensor, start_axis: int = 0, end_axis: int = -1) -> Tensor",
+    .help = "Axes merged into one.",
+    .flags = kMethod,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& x = use.in[0].tensor;
+      if (x.rank() == 0) return static_cast<void>(out[0] = reshape(x, {1}));
+      const int first = normalize_axis(use.words[0], x.rank(), "flatten"),
+                last = normalize_axis(use.words[1], x.rank(), "flatten");
+      if (first > last)
+        fail(ErrorKind::value, "flatten: start axis ", use.words[0], " is behind end axis ",
+             use.words[1]);
+      Shape shape;
+      for (int i = 0; i < x.rank(); ++i) {
+        if (i > first && i <= last)
+          shape[first] *= x.size(i);
+        else
+          shape.push_back(x.size(i));
+      }
+      out[0] = reshape(x, shape);
+    }};
 
 bool can_view_as(const Tensor& x, const Shape& shape) {
   Strides strides;

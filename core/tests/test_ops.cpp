@@ -2,14 +2,17 @@
 #include <cmath>
 
 #include "core/autograd/backward.h"
+#include "core/autograd/planner.h"
 #include "core/cpu/isa.h"
 #include "core/cpu/matmul.h"
 #include "core/memory/pool.h"
+#include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/index.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/softmax.h"
 #include "core/ops/view.h"
@@ -120,6 +123,39 @@ TW_TEST(indexing_writes_and_reads_back) {
   CHECK(near(at(index(x, {reversed}), 5), 7));
   const IndexItem far{.kind = IndexItem::Kind::integer, .integer = 9};
   CHECK_THROWS(ErrorKind::index, index(x, {far}), "out of range for axis 0 with size 4");
+}
+
+TW_TEST(positions_of_what_is_not_zero) {
+  Tensor x = zeros({3, 50000}, DType::float32);
+  for (const std::int64_t i : {0, 49999, 50000, 65535, 65536, 149999}) {
+    const IndexItem at{.kind = IndexItem::Kind::integer, .integer = i};
+    Tensor flat = reshape(x, {-1});
+    index_assign(flat, {at}, 2);
+  }
+  const std::vector<Tensor> found = nonzero(x);
+  CHECK_EQ(found.size(), 2u);
+  const std::int64_t rows[] = {0, 0, 1, 1, 1, 2}, columns[] = {0, 49999, 0, 15535, 15536, 49999};
+  for (std::size_t i = 0; i < 6; ++i) {
+    CHECK_EQ(Access().as<std::int64_t>(found[0])[i], rows[i]);
+    CHECK_EQ(Access().as<std::int64_t>(found[1])[i], columns[i]);
+  }
+  CHECK_EQ(nonzero(zeros({0, 3}, DType::float32))[1].count(), 0);
+  const DryRun dry;  // where nothing is counted
+  CHECK_EQ(nonzero(x)[0].count(), 0);
+}
+
+// Another thread may change a mask between the two ops.
+TW_TEST(positions_keep_to_the_counts_they_are_given) {
+  const Tensor counts = arange(0, 6, 5, DType::int64);  // 0 and 5
+  for (const int value : {0, 1}) {
+    const Tensor mask = full({2, 10}, value, DType::bool_);
+    const Tensor y = apply(kNonzeroPositions, {mask, counts}, WordList(2).set(0, 20).set(1, 5));
+    CHECK(y.shape() == (Shape{2, 5}));
+    for (std::int64_t i = 0; i < 5; ++i) {
+      CHECK_EQ(Access().as<std::int64_t>(y)[i], 0);
+      CHECK_EQ(Access().as<std::int64_t>(y)[5 + i], value * i);
+    }
+  }
 }
 
 TW_TEST(a_long_chain_is_walked_and_freed_without_recursion) {

@@ -1163,7 +1163,7 @@ def nesterov_step(
 ) -> None:
     """Stochastic gradient descent with Nesterov's momentum (Sutskever et al., 2013) on ..."""
 def nonzero(x: Tensor) -> tuple[Tensor, ...]:
-    """Positions of the nonzero elements: one int64 tensor for each axis."""
+    """Positions of the nonzero elements: one int64 tensor for each axis, in row-major ..."""
 def normal(
     mean: float,
     std: float,
@@ -1177,7 +1177,7 @@ def normal(
 def not_equal(a: _Operand, b: _Operand) -> Tensor:
     """Whether a differs from b."""
 def one_hot(indices: Tensor, num_classes: int, dtype: _DTypeLike=...) -> Tensor:
-    """1 at each index along a new last axis."""
+    """1 at each index along a new last axis, else 0."""
 @overload
 def ones(
     shape: int | Sequence[int],

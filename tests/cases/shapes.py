@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tilewright as tw
-from cases.arrays import ALL
+from cases.arrays import ALL, INTEGERS
 from cases.generators import exact, same, values
 from cases.record import Arrays, ErrorInput, OpCase
 
@@ -65,6 +65,10 @@ def three_alike(rng: np.random.Generator, dtype: str) -> list[Arrays]:
 
 def taken(rng: np.random.Generator, dtype: str) -> list[Arrays]:
     return [(values(rng, dtype, WIDE, (7, 5)), rng.integers(-7, 7, 11))]
+
+
+def classes(rng: np.random.Generator, dtype: str) -> list[Arrays]:
+    return [(rng.integers(0, 5, shape).astype(dtype),) for shape in ((7,), (2, 3), (0, 2), ())]
 
 
 CUBES = ((2, 3, 4), (1, 17, 33), (3, 0, 2), (5, 1, 1))
@@ -140,6 +144,27 @@ RECORDS = (
         CUBES,
         refused(lambda: tw.flip(x23, axis=2), IndexError, "flip: axis 2"),
     ),
+    record(
+        "transpose",
+        lambda x: x.transpose(0, -1),
+        lambda x: np.swapaxes(x, 0, -1),
+        (*CUBES, (4,)),
+        refused(lambda: x23.transpose(0, 2), IndexError, "transpose: axis 2"),
+    ),
+    record(
+        "flatten",
+        lambda x: x.flatten(1),
+        lambda x: x.reshape(len(x), int(np.prod(x.shape[1:]))),
+        (*CUBES, (2, 3, 4, 2)),
+        refused(lambda: x23.flatten(1, 0), ValueError, "start axis 1 is behind end axis 0"),
+        refused(lambda: x23.flatten(0, 2), IndexError, "flatten: axis 2"),
+    ),
+    record(
+        "contiguous",
+        lambda x: tw.permute_dims(x, (2, 0, 1)).contiguous(),
+        lambda x: x.transpose(2, 0, 1),
+        CUBES,
+    ),
     record("astype", lambda x: tw.astype(x, x.dtype), lambda x: x, CUBES),
     record(
         "tril",
@@ -201,5 +226,25 @@ RECORDS = (
         refused(lambda: tw.take(x23, tw.asarray([0.5]), axis=0), Exception, ""),
         arguments=taken,
         smooth=lambda rng: taken(rng, "float64"),
+    ),
+    OpCase(
+        "one_hot",
+        lambda i: tw.one_hot(i, 5),
+        lambda i: np.eye(5)[i.astype(np.int64)],
+        classes,
+        exact(*INTEGERS),
+        lambda dtype: "float32",
+        errors=(
+            refused(
+                lambda: tw.one_hot(tw.asarray([0.5]), 3),
+                TypeError,
+                "one_hot: indices must be integers, got float32",
+            ),
+            refused(
+                lambda: tw.one_hot(tw.asarray([3]), 3),
+                IndexError,
+                "one_hot: index 3 is out of range for 3 classes",
+            ),
+        ),
     ),
 )

@@ -1,0 +1,21 @@
+// The one way in which values of tensors get into the program that calls ops.
+#pragma once
+#include "core/tensor/tensor.h"
+
+namespace tw {
+
+// The elements of `x` while it lives, copied to the CPU where they are elsewhere: from a device
+// that computes nothing they come back as zeros. Raises RuntimeError in a capture, which says
+// `what` reads.
+class HostValues {
+ public:
+  HostValues(const Tensor& x, const char* what);
+  const Tensor& tensor() const { return x_; }
+  template <class T> const T* as() const { return reinterpret_cast<const T*>(x_.pinned_bytes()); }
+
+ private:
+  const Tensor x_;
+  const Pinned pinned_;
+};
+
+}  // namespace tw

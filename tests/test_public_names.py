@@ -1,0 +1,246 @@
+"""Public names that make or read tensors are records, made of records, or listed with a reason."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import operator
+import pickle
+
+import numpy as np
+import pytest
+from cases import arrays
+
+import tilewright as tw
+from tilewright import _core
+
+OPS = {op["name"]: op for op in _core._op_records()}
+
+
+def words(*lines: str) -> set[str]:
+    return set(" ".join(lines).split())
+
+
+def values(seed: int, dtype: str = "float32") -> list[tw.Tensor]:
+    rng = np.random.default_rng(seed)
+    if dtype == "float32":
+        return [tw.asarray(rng.random((4, 4)) + 0.5, dtype=tw.float32) for _ in range(2)]
+    return [tw.asarray(rng.integers(0, 5, (4, 4)), dtype=tw.int64) for _ in range(2)]
+
+
+def contents(result: object) -> list[tuple[str, bytes]]:
+    results = result if isinstance(result, (tuple, list)) else [result]
+    return [(str(x.dtype), arrays.array(x).tobytes()) for x in results]
+
+
+# ---- names ----
+
+OTHER_NAMES = {
+    "cat": "concat",
+    "clamp": "clip",
+    "concatenate": "concat",
+    "permute": "permute_dims",
+    "unsqueeze": "expand_dims",
+}
+# Functions of the package that are no ops, by why.
+FUNCTIONS = {
+    "memory of other programs and files": """asarray from_dlpack frombuffer load save tensor""",
+    "shapes and types alone": "broadcast_shapes result_type",
+    "walks of the graph, and functions of the caller": """checkpoint checkpoint_sequential grad
+        gradcheck gradgradcheck is_grad_enabled zero_grad""",
+    "states of the engine": """active_device active_isa cpu_info device_names env_text env_variables
+        force_kernel forced_kernel get_float32_matmul_precision get_num_threads get_thread_pinning
+        kernel_ops kernels_of_op manual_seed matmul_tunables memory_reset_peaks memory_stats
+        memory_trim pointwise_table set_device set_float32_matmul_precision set_isa
+        set_matmul_tuning set_num_threads set_thread_pinning""",
+}
+# Methods and properties of Tensor that are no ops, by why.
+METHODS = {
+    "metadata alone": """device dim dtype element_size is_contiguous is_floating_point is_leaf
+        itemsize name nbytes ndim ndimension nelement numel op shape size stride strides version
+        __len__ __hash__""",
+    "the graph": """backward grad register_forward_hook register_hook requires_grad requires_grad_
+        retain_grad""",
+    "numbers for the program": """item tolist __bool__ __float__ __format__ __index__ __int__
+        __repr__""",
+    "memory for other programs": """data_ptr numpy __array__ __array_ufunc__ __dlpack__
+        __dlpack_device__ __reduce_ex__""",
+    "refused": "__delitem__",
+    "Python's own": "__doc__ __module__ __new__",
+}
+
+
+def test_functions_that_are_no_records_are_listed() -> None:
+    known = words(*FUNCTIONS.values()) | set(OTHER_NAMES)
+    public = {
+        name
+        for name in dir(tw)
+        if not name.startswith("_")
+        and callable(getattr(tw, name))
+        and not inspect.isclass(getattr(tw, name))
+    }
+    records = {name for name, op in OPS.items() if op["function"]}
+    assert public - records == known
+
+
+@pytest.mark.parametrize(("name", "ours"), OTHER_NAMES.items())
+def test_other_names_are_the_same_records(name: str, ours: str) -> None:
+    def lines(function: object) -> list[str]:
+        return (function.__doc__ or "").replace(f" {name}(", f" {ours}(").splitlines()
+
+    assert lines(getattr(tw, name)) == lines(getattr(tw, ours))
+    assert not isinstance(getattr(tw, name), type)
+
+
+def test_methods_that_are_no_records_are_listed() -> None:
+    known = words(*METHODS.values()) | set(MADE_OF_OPS)
+    records = {name for name, op in OPS.items() if op["method"]}
+    assert set(vars(tw.Tensor)) - records == known
+
+
+# ---- methods and operators that are ops by another name ----
+
+CASTS = "bfloat16 bool byte char cpu detach double float half int long short t"
+BINARY = """add atan2 div divide eq floor_divide ge greater greater_equal gt le less less_equal lt
+    maximum minimum mul multiply ne not_equal pow remainder sub subtract"""
+ARITHMETIC = "add sub mul truediv floordiv mod pow"
+BITS = "and or xor lshift rshift"
+
+
+def changed(name: str):
+    """An in-place method or operator on a copy; other tensors of the same memory see it."""
+
+    def call(x, y):
+        z = x.copy()
+        window = z[1:]
+        result = getattr(z, name)(y)
+        return z, window, z if result is None else result
+
+    return call
+
+
+def assigned(x, y):
+    z = x.copy()
+    z[1:, [0, 2]] = y[1:, :2]
+    z[0] = 7
+    return z
+
+
+MADE_OF_OPS = {
+    **{name: operator.methodcaller(name) for name in CASTS.split()},
+    **{name: (lambda x, y, n=name: getattr(x, n)(y)) for name in BINARY.split()},
+    **{
+        f"__{r}{name}__": (lambda x, y, n=f"__{r}{name}__": getattr(x, n)(y))
+        for name in (*ARITHMETIC.split(), "matmul", *BITS.split())
+        for r in ("", "r")
+    },
+    **{
+        f"__i{name}__": changed(f"__i{name}__")
+        for name in (*ARITHMETIC.split(), "matmul", *BITS.split())
+    },
+    **{f"{name}_": changed(f"{name}_") for name in ("add", "sub", "mul", "div", "copy")},
+    **{
+        f"__{name}__": (lambda x, y, n=name: getattr(operator, n)(x, y))
+        for name in ("eq", "ge", "gt", "le", "lt", "ne")
+    },
+    **{f"__{name}__": getattr(operator, name) for name in ("abs", "neg", "pos", "invert")},
+    "__divmod__": divmod,
+    "__rdivmod__": lambda x, y: x.__rdivmod__(y),
+    "__round__": lambda x: round(x, 1),
+    "__getitem__": lambda x: (x[1:, ::2], x[[0, 2], 1], x[..., None]),
+    "__iter__": tuple,
+    "__setitem__": assigned,
+    "T": lambda x: x.T,
+    "mT": lambda x: x.mT,
+    "addmm_": lambda x, y: x.copy().addmm_(x, y),
+    "astype": lambda x: x.astype(tw.float64),
+    "clamp": lambda x: x.clamp(0.7, 1.2),
+    "clone": lambda x: x.clone(),
+    "dot": lambda x, y: x.dot(y),
+    "expand": lambda x: x[:, :1].expand(4, 4),
+    "expand_as": lambda x, y: x[:1].expand_as(y),
+    "fill_": lambda x: x.copy().fill_(3),
+    "matmul": lambda x, y: x.matmul(y),
+    "permute": lambda x: x.permute(1, 0),
+    "reshape_as": lambda x, y: x.reshape(2, 8).reshape_as(y),
+    "swapaxes": lambda x: x.swapaxes(0, 1),
+    "to": lambda x: x.to(tw.float64),
+    "type_as": lambda x, y: x.type_as(y > 1),
+    "unsqueeze": lambda x: x.unsqueeze(1),
+    "view": lambda x: x.view(2, 8),
+    "view_as": lambda x, y: x.view(2, 8).view_as(y),
+    "zero_": lambda x: x.copy().zero_(),
+}
+OF_INTEGERS = {f"__{p}{name}__" for name in BITS.split() for p in ("", "r", "i")} | {"__invert__"}
+
+
+def arity(call) -> int:
+    if isinstance(call, operator.methodcaller) or call is tuple:
+        return 1
+    if call is divmod:
+        return 2
+    given = [p for p in inspect.signature(call).parameters.values() if p.default is p.empty]
+    return len(given)
+
+
+@pytest.mark.parametrize("name", MADE_OF_OPS)
+def test_methods_are_made_of_records(name: str) -> None:
+    """A replay runs nothing but records: on other values it gives what the method gives there."""
+    call = MADE_OF_OPS[name]
+    dtype = "int64" if name in OF_INTEGERS else "float32"
+    first, others = (values(seed, dtype)[: arity(call)] for seed in (1, 2))
+    captured = _core._capture(call, first)
+    assert {op for op, _ in captured.calls()} <= set(OPS)
+    assert contents(captured.replay(others)) == contents(call(*others))
+
+
+# ---- what leaves the engine, a replay cannot repeat ----
+
+READERS = {
+    "item": lambda x: x[0, 0].item(),
+    "tolist": lambda x: x.tolist(),
+    "bool": lambda x: bool(x[0, 0]),
+    "float": lambda x: float(x[0, 0]),
+    "int": lambda x: int(x[0, 0]),
+    "index": lambda x: operator.index(x[0, 0].astype(tw.int64)),
+    "format": lambda x: f"{x[0, 0]:.2f}",
+    "repr": repr,
+    "numpy": lambda x: x.numpy(),
+    "asarray of NumPy": np.asarray,
+    "memoryview": memoryview,
+    "dlpack": np.from_dlpack,
+    "data_ptr": lambda x: x.data_ptr,
+    "pickle": pickle.dumps,
+    "deepcopy": copy.deepcopy,
+    "nonzero": tw.nonzero,
+    "mask": lambda x: x[x > 1],
+    "assignment by a mask": lambda x: x.copy().__setitem__(x > 1, 0),
+    "from_dlpack": lambda x: tw.from_dlpack(np.from_dlpack(x)),
+    "frombuffer": lambda x: tw.frombuffer(x, tw.float32),
+    "another device": lambda x: x.to("null"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_what_reads_values_is_refused_in_a_capture(name: str) -> None:
+    def run(x):
+        READERS[name](x)
+        return x + 1
+
+    x = values(1)[0]
+    with pytest.raises((RuntimeError, BufferError, ValueError, TypeError)) as caught:
+        _core._capture(run, [x])
+    texts = []
+    error: BaseException | None = caught.value
+    while error:
+        texts.append(str(error))
+        error = error.__cause__ or error.__context__
+    assert any("capture" in text for text in texts), texts
+    np.testing.assert_array_equal(arrays.array(x + 1), arrays.array(x) + np.float32(1))
+
+
+def test_saving_is_refused_in_a_capture(tmp_path) -> None:
+    pytest.importorskip("safetensors")
+    x = values(1)[0]
+    with pytest.raises((RuntimeError, BufferError), match="capture"):
+        _core._capture(lambda x: tw.save({"x": x}, tmp_path / "x.safetensors"), [x])
