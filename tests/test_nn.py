@@ -343,7 +343,7 @@ class TestLayers:
     def test_cross_entropy_of_infinite_logits(self, kernel):
         logits = np.array([[1, np.inf], [-np.inf, 0], [-np.inf, -np.inf], [np.inf, 1], [2, 2]])
         x = tw.asarray(logits, copy=True).requires_grad_()
-        forced = {name: kernel for name in ("cross_entropy_rows", "cross_entropy_rows_backward")}
+        forced = dict.fromkeys(("cross_entropy_rows", "cross_entropy_rows_backward"), kernel)
         with tw.kernels.use(**forced):
             targets = tw.asarray([0, 0, 1, 9, 1])
             losses = tw.cross_entropy(x, targets, reduction="none", ignore_index=9)

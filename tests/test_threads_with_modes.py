@@ -30,6 +30,7 @@ LARGE_SHAPES = {
     "cross_entropy": (LARGE, (256,)),
     "take": (LARGE, (300,)),
     "permute_dims": ((16, 64, 64),),
+    "contiguous": ((16, 64, 64),),
     "squeeze": ((256, 1, 256),),
     "broadcast_to": ((3, 4),),
 }

@@ -131,7 +131,8 @@ void infer_rows_backward(Call& call, Result* results) {
 void rows_body(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &targets = use.in[1].tensor;
   const Tensor counts = targets != Operand(Scalar(use.words[0]));
-  const Tensor hot = one_hot(where(counts, targets, 0), x.size(1), DType::bool_);
+  const WordList classes = WordList(2).set(0, x.size(1)).set(1, word_of(DType::bool_));
+  const Tensor hot = apply(kOneHot, {where(counts, targets, 0)}, classes);
   out[1] = logsumexp(x, {1}, false);
   out[0] = where(counts, -sum(where(hot, log_softmax(x, 1), 0), {1}, false), 0);
   out[2] = sum(astype(counts, x.dtype()), {}, false);
