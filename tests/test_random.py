@@ -245,6 +245,32 @@ def test_numbers_do_not_join_the_graph() -> None:
     assert tw.rand(3, requires_grad=True).is_leaf
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("count", [1, 7, 1024, 1025, 5001, 40_000])
+def test_normal_numbers_are_box_and_muller_s(count: int, dtype: str) -> None:
+    chosen = getattr(tw, dtype)
+    words = tw.uniform(0.0, 1.0, (-(-count // 4) * 4,), dtype=chosen, generator=tw.Generator(3))
+    units = words.numpy().astype(np.float64)
+    expected = np.empty(count)
+    for begin in range(0, count, 1024):  # the pairs of a block: distances, then angles
+        n = min(1024, count - begin)
+        half = (n + 1) // 2
+        u, v = units[begin : begin + half], units[begin + half : begin + 2 * half]
+        r = np.sqrt(-2 * np.log1p(-u))
+        both = np.concatenate([r * np.cos(2 * np.pi * v), r * np.sin(2 * np.pi * v)])
+        expected[begin : begin + n] = both[:n]
+    x = tw.normal(0.0, 1.0, (count,), dtype=chosen, generator=tw.Generator(3)).numpy()
+    tolerance = 1e-6 if dtype == "float32" else 1e-14
+    np.testing.assert_allclose(x, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_partners_of_normal_numbers_are_independent() -> None:
+    x = tw.normal(0.0, 1.0, (512, 1024), generator=tw.Generator(8)).numpy().astype(np.float64)
+    a, b = x[:, :512].ravel(), x[:, 512:].ravel()
+    for f in (lambda t: t, np.square, np.abs):
+        assert abs(np.corrcoef(f(a), f(b))[0, 1]) < 4 / math.sqrt(a.size)
+
+
 def test_philox_known_answer() -> None:
     """Salmon et al. 2011, the reference implementation's vectors: counter and key of zeros."""
     words = [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]

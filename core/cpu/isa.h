@@ -9,6 +9,7 @@ struct PointwiseIntegerTable;
 struct ConvertTable;
 struct ReduceTable;
 struct SoftmaxTable;
+struct RandomTable;
 struct UpdateTable;
 struct MatmulTable;
 

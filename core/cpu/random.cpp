@@ -1,51 +1,17 @@
-// Philox 4x32-10.
+// Random numbers of a key: which words each element takes, in parallel.
 #include "core/cpu/random.h"
 
 #include <algorithm>
-#include <cmath>
 #include <new>
 #include <numeric>
 
 #include "core/cpu/families.h"
+#include "core/cpu/isa.h"
 #include "core/cpu/lowering.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
-
-namespace {
-
-struct Counter {
-  std::uint32_t word[4];
-};
-
-// The multipliers and key increments of the paper's table 2.
-Counter philox_block(std::uint64_t seed, std::uint64_t block) {
-  Counter c = {{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0}};
-  auto key0 = static_cast<std::uint32_t>(seed), key1 = static_cast<std::uint32_t>(seed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p0 = 0xD2511F53ull * c.word[0], p1 = 0xCD9E8D57ull * c.word[2];
-    c = {{static_cast<std::uint32_t>(p1 >> 32) ^ c.word[1] ^ key0, static_cast<std::uint32_t>(p1),
-          static_cast<std::uint32_t>(p0 >> 32) ^ c.word[3] ^ key1, static_cast<std::uint32_t>(p0)}};
-    key0 += 0x9E3779B9u;
-    key1 += 0xBB67AE85u;
-  }
-  return c;
-}
-
-// Words a thread makes at a time (about 20 us).
-constexpr std::int64_t kGrain = 16384;
-
-}  // namespace
-
-void philox_words(std::uint64_t seed, std::uint64_t first, std::int64_t count, std::uint32_t* out) {
-  parallel_ranges(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; i += 4) {
-      const Counter c = philox_block(seed, (first + static_cast<std::uint64_t>(i)) / 4);
-      std::copy_n(c.word, std::min<std::int64_t>(4, end - i), out + i);
-    }
-  });
-}
 
 // ---- the ops' kernels and lowerings ----
 
@@ -53,7 +19,8 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t kBlock = 1024;  // elements whose words are staged at once, in the L1 cache
+constexpr int64_t kGrain = 16384;  // elements that a thread makes at a time
+constexpr int64_t kBlock = 1024;   // elements whose words are staged at once, in the L1 cache
 
 struct RandomProblem {
   DType dtype;
@@ -69,30 +36,41 @@ struct RandomProblem {
 
 // Calls body(first, count, words) for blocks of elements with `each` words an element.
 template <class F> void each_block(const RandomProblem& p, int each, F&& body) {
+  const RandomTable& table = *active_kernels().random;
+  const std::uint64_t seed = p.key[0], first = p.key[1];  // a multiple of 4
   parallel_ranges(p.count, kGrain, [&](int64_t begin, int64_t end) {
     std::uint32_t words[2 * kBlock];
     for (int64_t at = begin; at < end; at += kBlock) {
       const int64_t n = std::min(kBlock, end - at);
-      philox_words(p.key[0], p.key[1] + static_cast<std::uint64_t>(at * each), n * each, words);
+      table.blocks(seed, (first + static_cast<std::uint64_t>(at * each)) / 4, (n * each + 3) / 4,
+                   words);
       body(at, n, words);
     }
   });
 }
 std::uint64_t pair(const std::uint32_t* words, int64_t i) {
-  return static_cast<std::uint64_t>(words[2 * i]) << 32 | words[2 * i + 1];
+  return std::uint64_t{words[2 * i]} << 32 | words[2 * i + 1];
 }
 
 void run_uniform(const void* problem) {
   const auto& p = *static_cast<const RandomProblem*>(problem);
-  if (p.dtype == DType::float64)
-    return each_block(p, 2, [&](int64_t at, int64_t n, const std::uint32_t* words) {
-      double* const y = static_cast<double*>(p.y) + at;
-      for (int64_t i = 0; i < n; ++i) y[i] = static_cast<double>(pair(words, i) >> 11) * 0x1p-53;
-    });
-  const float unit = std::ldexp(1.0f, -p.bits);
-  each_block(p, 1, [&](int64_t at, int64_t n, const std::uint32_t* words) {
-    float* const y = static_cast<float*>(p.y) + at;
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(words[i] >> (32 - p.bits)) * unit;
+  const bool wide = p.dtype == DType::float64;
+  const RandomTable& table = *active_kernels().random;
+  const auto uniform = wide ? table.uniform_double : table.uniform_float;
+  each_block(p, wide ? 2 : 1, [&](int64_t at, int64_t n, const std::uint32_t* words) {
+    uniform(words, n, p.bits, static_cast<char*>(p.y) + at * (wide ? 8 : 4));
+  });
+}
+
+// Pairs are those of one block of elements; each_block's last words are whole Philox blocks, so
+// that the partner of the last of an odd number is there.
+void run_normal(const void* problem) {
+  const auto& p = *static_cast<const RandomProblem*>(problem);
+  const bool wide = p.dtype == DType::float64;
+  const RandomTable& table = *active_kernels().random;
+  const auto normal = wide ? table.normal_double : table.normal_float;
+  each_block(p, wide ? 2 : 1, [&](int64_t at, int64_t n, const std::uint32_t* words) {
+    normal(words, n, static_cast<char*>(p.y) + at * (wide ? 8 : 4));
   });
 }
 
@@ -108,32 +86,32 @@ void run_integers(const void* problem) {
   });
 }
 
+// Fisher and Yates: the swaps of the last elements first, each with an element before.
 void run_permutation(const void* problem) {
   const auto& p = *static_cast<const RandomProblem*>(problem);
   int64_t* const y = static_cast<int64_t*>(p.y);
   std::iota(y, y + p.count, 0);
-  const Scratch scratch(static_cast<std::size_t>(2 * p.count) * sizeof(std::uint32_t));
-  const auto* words = scratch.as<std::uint32_t>();
-  philox_words(p.key[0], p.key[1], 2 * p.count, scratch.as<std::uint32_t>());
+  const Scratch scratch(static_cast<std::size_t>(p.count) * sizeof(std::uint64_t));
+  auto* const drawn = scratch.as<std::uint64_t>();
+  each_block(p, 2, [&](int64_t at, int64_t n, const std::uint32_t* words) {
+    for (int64_t i = 0; i < n; ++i) drawn[at + i] = pair(words, i);
+  });
   for (int64_t i = p.count - 1; i > 0; --i) {
     const auto span = static_cast<unsigned __int128>(i + 1);
-    std::swap(y[i], y[static_cast<int64_t>(pair(words, i) * span >> 64)]);
+    std::swap(y[i], y[static_cast<int64_t>(drawn[i] * span >> 64)]);
   }
 }
 
-template <class T> void dropout(const RandomProblem& p) {
-  const float keep = static_cast<float>(p.keep);
-  const T scale = static_cast<T>(p.scale);
-  each_block(p, 1, [&](int64_t at, int64_t n, const std::uint32_t* words) {
-    const T* const x = static_cast<const T*>(p.x) + at;
-    T* const y = static_cast<T*>(p.y) + at;
-    for (int64_t i = 0; i < n; ++i)
-      y[i] = x[i] * (static_cast<float>(words[i] >> 8) * 0x1p-24f < keep ? scale : T(0));
-  });
-}
 void run_dropout(const void* problem) {
   const auto& p = *static_cast<const RandomProblem*>(problem);
-  p.dtype == DType::float64 ? dropout<double>(p) : dropout<float>(p);
+  const bool wide = p.dtype == DType::float64;
+  const RandomTable& table = *active_kernels().random;
+  const RandomTable::Dropout dropout = wide ? table.dropout_double : table.dropout_float;
+  each_block(p, 1, [&](int64_t at, int64_t n, const std::uint32_t* words) {
+    const int64_t offset = at * (wide ? 8 : 4);
+    dropout(words, n, static_cast<float>(p.keep), p.scale, static_cast<const char*>(p.x) + offset,
+            static_cast<char*>(p.y) + offset);
+  });
 }
 
 RandomProblem& fresh(const Call& call, void* problem) {
@@ -174,6 +152,10 @@ void register_random_kernels() {
       },
       bind_made, cost_ns, run_uniform, 1);
   add_kernel<RandomProblem>(
+      "random_normal", kHelp, nullptr,
+      [](const Call& call, void* problem) { fresh(call, problem); }, bind_made, cost_ns, run_normal,
+      1);
+  add_kernel<RandomProblem>(
       "random_integers", kHelp, nullptr,
       [](const Call& call, void* problem) {
         RandomProblem& p = fresh(call, problem);
@@ -182,7 +164,7 @@ void register_random_kernels() {
       },
       bind_made, cost_ns, run_integers, 1);
   add_kernel<RandomProblem>(
-      "random_permutation", "swaps in order, on one thread", nullptr,
+      "random_permutation", "the swaps on one thread", nullptr,
       [](const Call& call, void* problem) { fresh(call, problem); }, bind_made, cost_ns,
       run_permutation, 1);
   add_kernel<RandomProblem>(

@@ -5,7 +5,20 @@
 
 namespace tw {
 
-// out[j] = word (first + j) of the stream `seed`, 32 bits each. `first` is a multiple of 4.
-void philox_words(std::uint64_t seed, std::uint64_t first, std::int64_t count, std::uint32_t* out);
+// Loops over the 32-bit words of a stream, in pieces that stay in the first-level cache.
+struct RandomTable {
+  // out[4 * j ... 4 * j + 3] = the words of block `block` + j.
+  void (*blocks)(std::uint64_t seed, std::uint64_t block, std::int64_t blocks, std::uint32_t* out);
+  // n numbers in [0, 1): float32 from `bits` bits of a word each, float64 from two words each.
+  void (*uniform_float)(const std::uint32_t* words, std::int64_t n, int bits, void* y);
+  void (*uniform_double)(const std::uint32_t* words, std::int64_t n, int bits, void* y);
+  // n normal numbers from the words of n uniform ones, rounded up to an even number.
+  void (*normal_float)(const std::uint32_t* words, std::int64_t n, void* y);
+  void (*normal_double)(const std::uint32_t* words, std::int64_t n, void* y);
+  // y = x * factor where a word, as a number in [0, 1), lies below `keep`, else 0.
+  using Dropout = void (*)(const std::uint32_t* words, std::int64_t n, float keep, double factor,
+                           const void* x, void* y);
+  Dropout dropout_float, dropout_double;
+};
 
 }  // namespace tw

@@ -150,9 +150,10 @@ Tensor normal(Generator& generator, const Shape& shape, double mean, double devi
   if (!(deviation >= 0))
     fail(ErrorKind::value, "normal: standard deviation is negative: ", deviation);
   const bool wide = dtype == DType::float64;
-  const Tensor u = unit_uniform(generator, shape, wide), v = unit_uniform(generator, shape, wide);
-  // 1 - u lies in (0, 1], where the logarithm is finite.
-  const Tensor y = sqrt(log(1.0 - u) * -2.0) * cos(v * 6.283185307179586);
+  const std::int64_t count = element_count(shape);
+  const Tensor y =
+      apply(kRandomNormal, {draw(generator, wide ? 2 * count : count)},
+            WordList(2).set_list(0, shape).set(1, word_of(wide ? DType::float64 : DType::float32)));
   return astype(mean == 0 && deviation == 1 ? y : y * deviation + mean, dtype);
 }
 
@@ -180,6 +181,13 @@ constexpr OpRecord kRandomUniform = {
     .name = "random_uniform",
     .signature = "(key: Tensor, shape: Shape, dtype: dtype, bits: int) -> Tensor",
     .help = "Uniform numbers in [0, 1) of a key.",
+    .infer = infer_made};
+constexpr OpRecord kRandomNormal = {
+    .name = "random_normal",
+    .signature = "(key: Tensor, shape: Shape, dtype: dtype) -> Tensor",
+    .help =
+        "Normal numbers of a key, mean 0 and deviation 1. Source: Box and Muller, A note on the "
+        "generation of random normal deviates, 1958.",
     .infer = infer_made};
 constexpr OpRecord kRandomIntegers = {
     .name = "random_integers",

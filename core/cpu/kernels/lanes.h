@@ -1,9 +1,24 @@
-// Moving values across the lanes of vectors: transposed blocks, and a vector reduced to one value.
+// Rows as vectors of which the last is short, and moving values across lanes: transposed blocks,
+// and a vector reduced to one value.
 #pragma once
 #include "core/cpu/simd/vec.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
+
+// Calls f(at, count) for each vector of a row; count is a constant but for the last.
+template <class T, class F> TW_INLINE void each_vector(std::int64_t n, F f) {
+  constexpr int L = kLanes<T>;
+  std::int64_t at = 0;
+  for (; at + L <= n; at += L) f(at, L);
+  if (at < n) f(at, (int)(n - at));
+}
+template <class T> TW_INLINE Vec<T> load_some(const T* p, int count) {
+  return count == kLanes<T> ? Vec<T>::load(p) : Vec<T>::load(p, count);
+}
+template <class T> TW_INLINE void store_some(T* p, Vec<T> v, int count) {
+  count == kLanes<T> ? v.store(p) : v.store(p, count);
+}
 
 template <int... i> struct Indices {};
 template <int n, int... i> struct CountTo : CountTo<n - 1, n - 1, i...> {};

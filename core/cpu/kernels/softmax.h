@@ -9,19 +9,6 @@ namespace {
 
 using std::int64_t;
 
-// Calls f(at, count) for each vector of a row; count is a constant but for the last.
-template <class T, class F> TW_INLINE void each_vector(int64_t n, F f) {
-  constexpr int L = kLanes<T>;
-  int64_t at = 0;
-  for (; at + L <= n; at += L) f(at, L);
-  if (at < n) f(at, (int)(n - at));
-}
-template <class T> TW_INLINE Vec<T> load_some(const T* p, int count) {
-  return count == kLanes<T> ? Vec<T>::load(p) : Vec<T>::load(p, count);
-}
-template <class T> TW_INLINE void store_some(T* p, Vec<T> v, int count) {
-  count == kLanes<T> ? v.store(p) : v.store(p, count);
-}
 template <bool stream, class T> TW_INLINE void put(T* p, Vec<T> v, int count) {
   if constexpr (stream)
     if (count == kLanes<T>) return v.stream(p);
