@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 
@@ -286,3 +287,19 @@ class TestCommand:
         assert captured.out == ""
         assert "cannot write" in captured.err
         assert "no program" in captured.err
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_goes_on_for_itself():
+    x = tw.ones((3,))
+    with tw.profile() as report:
+        child = os.fork()
+        if child == 0:
+            x * x
+            with tw.profile() as own:
+                x - x
+            right = own.ops[0]["thread"] == threading.get_native_id()
+            os._exit(0 if right and [op["op"] for op in own.ops] == ["subtract"] else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        x + x
+    assert [op["op"] for op in report.ops] == ["add"]

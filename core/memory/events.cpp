@@ -1,5 +1,6 @@
 #include "core/memory/events.h"
 
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,7 +23,7 @@ struct Place {
   const char* op = "";
   std::string module;
   std::string tensor;  // of the next allocation
-  const std::int64_t thread = syscall(SYS_gettid);
+  std::int64_t thread = syscall(SYS_gettid);
 };
 Place& place() {
   static thread_local Place own;
@@ -47,9 +48,18 @@ struct Everywhere {
   }
 };
 
-// Never destroyed: tensors are released while the process exits.
+// Never destroyed: tensors are released while the process exits. A forked child goes on with the
+// observers of its own copy.
 Everywhere& everywhere() {
-  static Everywhere* const instance = new Everywhere;
+  static Everywhere* const instance = [] {
+    static Everywhere* const made = new Everywhere;
+    pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); },
+                   [] {
+                     made->mutex.unlock();
+                     place().thread = syscall(SYS_gettid);
+                   });
+    return made;
+  }();
   return *instance;
 }
 
