@@ -205,7 +205,8 @@ void bind_in_place() {
 }
 
 void bind_graph() {
-  method("detach", [](const Itself& x) { return x.detached(); }, "The same memory outside the graph.");
+  method(
+      "detach", [](const Itself& x) { return x.detached(); }, "The same memory outside the graph.");
   method(
       "requires_grad_",
       [](nb::object self, bool value) {
