@@ -53,7 +53,7 @@ template <class T> T* at(OpNode* node, std::uint32_t offset) {
   return reinterpret_cast<T*>(reinterpret_cast<char*>(node) + offset);
 }
 
-int bits_of(std::uint16_t mask) {  // few: without a call on processors' common ground
+int bits_of(std::uint64_t mask) {  // few: without a call on processors' common ground
   int count = 0;
   for (; mask; mask &= mask - 1) ++count;
   return count;
@@ -61,13 +61,15 @@ int bits_of(std::uint16_t mask) {  // few: without a call on processors' common 
 
 // Whether the node keeps the shape of an input.
 bool keeps_shape(const OpRecord& record, int input, const TensorHeader& x, const Shape& result) {
-  if (record.shapes) return record.shapes == kAllShapes || (record.shapes >> input & 1);
+  if (record.shapes)
+    return record.shapes == kAllShapes || (input < 16 && (record.shapes >> input & 1));
   return (record.flags & kBroadcasts) && !(x.shape == result);
 }
 
 // What a node has to keep of a call.
 struct Kept {
-  std::uint16_t tensors = 0, numbers = 0, results = 0;  // bits
+  std::uint64_t tensors = 0, numbers = 0;  // bits
+  std::uint16_t results = 0;
   int shape_words = 0;
 
   Kept(const OpRecord& record, const Operand* in, int inputs, const Shape& result) {
@@ -77,8 +79,7 @@ struct Kept {
     for (int i = 0; i < inputs; ++i) {
       const TensorHeader* x = in[i].tensor.get();
       if (x && keeps_shape(record, i, *x, result)) shape_words += 1 + x->shape.rank();
-      if (i < 16 && (reads.inputs >> i & 1))
-        (x ? tensors : numbers) |= static_cast<std::uint16_t>(1 << i);
+      if (i < 64 && (reads.inputs >> i & 1)) (x ? tensors : numbers) |= std::uint64_t{1} << i;
     }
   }
 };
@@ -184,16 +185,14 @@ void OpNode::each_saved(SavedVisitor visit, void* context) const {
 }
 
 Operand Vjp::in(int input) const {
-  const auto below = static_cast<std::uint16_t>((1 << input) - 1);
-  if (node_.numbers >> input & 1)
-    return node_.scalars[bits_of(static_cast<std::uint16_t>(node_.numbers & below))];
-  const auto tensors = static_cast<std::uint16_t>(node_.saved_inputs & ~node_.numbers);
-  return node_.saved[bits_of(static_cast<std::uint16_t>(tensors & below))].get(
-      node_, parameter_name(node_.record, input));
+  const std::uint64_t below = (std::uint64_t{1} << input) - 1;
+  if (node_.numbers >> input & 1) return node_.scalars[bits_of(node_.numbers & below)];
+  const std::uint64_t tensors = node_.saved_inputs & ~node_.numbers;
+  return node_.saved[bits_of(tensors & below)].get(node_, parameter_name(node_.record, input));
 }
 
 Tensor Vjp::out(int result) const {
-  const auto tensors = static_cast<std::uint16_t>(node_.saved_inputs & ~node_.numbers);
+  const std::uint64_t tensors = node_.saved_inputs & ~node_.numbers;
   const auto below = static_cast<std::uint16_t>(node_.saved_results & ((1 << result) - 1));
   return node_.saved[bits_of(tensors) + bits_of(below)].get(node_, "result");
 }

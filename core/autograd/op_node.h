@@ -10,7 +10,8 @@ namespace tw {
 struct OpNode final : Node {
   const OpRecord& record;
   // Bits of inputs and results that are saved; of the inputs, those that are numbers.
-  std::uint16_t saved_inputs = 0, saved_results = 0, numbers = 0;
+  std::uint64_t saved_inputs = 0, numbers = 0;
+  std::uint16_t saved_results = 0;
   std::uint16_t saved_count = 0;  // of `saved`
   std::uint32_t bytes;            // of the node and what lies behind it
   SavedTensor* saved;  // inputs that are tensors, then results, in the order of their bits

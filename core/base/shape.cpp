@@ -15,21 +15,37 @@ void check_rank(int rank) {
 
 }  // namespace
 
-Dims::Dims(int rank, std::int64_t fill) : rank_(rank) {
-  check_rank(rank);
+Dims::Dims(int rank, std::int64_t fill) : Dims() {
+  if (rank > kFew) make_room(rank);
+  rank_ = rank;
   for (int i = 0; i < rank; ++i) values_[i] = fill;
 }
 
-void Dims::fail_rank(int rank) {
+void Dims::make_room(int rank) {
   check_rank(rank);
-  __builtin_unreachable();
+  if (values_ != few_.at) return;
+  auto* many = new std::int64_t[kMaxRank];
+  for (int i = 0; i < kFew; ++i) many[i] = few_.at[i];
+  values_ = many;
+}
+
+std::int64_t* Dims::many_of(const Dims& other) {
+  auto* many = new std::int64_t[kMaxRank];
+  for (int i = 0; i < other.rank_; ++i) many[i] = other.values_[i];
+  return many;
+}
+
+Dims& Dims::copy_many(const Dims& other) {
+  make_room(other.rank_);
+  rank_ = other.rank_;
+  for (int i = 0; i < rank_; ++i) values_[i] = other.values_[i];
+  return *this;
 }
 
 void Dims::insert(int at, std::int64_t value) {
-  check_rank(rank_ + 1);
-  for (int i = rank_; i > at; --i) values_[i] = values_[i - 1];
+  push_back(value);
+  for (int i = rank_ - 1; i > at; --i) values_[i] = values_[i - 1];
   values_[at] = value;
-  ++rank_;
 }
 
 void Dims::erase(int at) {
@@ -78,15 +94,6 @@ int normalize_axis(std::int64_t axis, int rank, const char* op) {
     fail(ErrorKind::index, op, ": axis ", axis, " is out of range for ", rank, " dimension",
          rank == 1 ? "" : "s");
   return static_cast<int>(mapped);
-}
-
-void mark_axes(const std::vector<std::int64_t>& axes, int rank, const char* op,
-               bool (&marks)[kMaxRank]) {
-  for (std::int64_t axis : axes) {
-    const int i = normalize_axis(axis, rank, op);
-    if (marks[i]) fail(ErrorKind::value, op, ": axis ", axis, " is repeated");
-    marks[i] = true;
-  }
 }
 
 std::ostream& operator<<(std::ostream& out, const Dims& dims) {

@@ -86,7 +86,7 @@ Position at(const Nest& nest, Position start, int64_t index) {
 
 // Calls body(position) for each of nest's points in [begin, end): an odometer, no division a step.
 template <class F> void walk(const Nest& nest, Position p, int64_t begin, int64_t end, F&& body) {
-  int64_t counter[kMaxRank] = {};
+  int64_t counter[kMaxRank];
   int64_t rest = begin;
   for (int i = nest.rank - 1; i >= 0; --i) {
     counter[i] = rest % nest.loops[i].count;
@@ -171,7 +171,8 @@ void copy_transposed(const Copy& copy, const Nest& outer, Loop along_x, Loop alo
 }
 
 // With a conversion: squares small enough that both sides stay in the first-level cache.
-void convert_transposed(const Copy& copy, Nest outer, Loop along_x, Loop along_y, Position start) {
+void convert_transposed(const Copy& copy, const Nest& outer, Loop along_x, Loop along_y,
+                        Position start) {
   constexpr int64_t side = 32;
   const int64_t across = (along_x.count + side - 1) / side;
   const int64_t down = (along_y.count + side - 1) / side;
@@ -206,8 +207,7 @@ int transposed_loop(const Nest& nest) {
 
 struct CopyProblem {
   DType from, to;
-  Shape shape;
-  Strides x_strides, y_strides;
+  PlainDims shape, x_strides, y_strides;
   const void* x;
   void* y;
 };
@@ -218,12 +218,13 @@ template <int which> void set_up_copy(const Call& call, void* problem) {
   CopyProblem& p = *new (problem) CopyProblem;
   p.from = x.dtype;
   p.to = y.dtype;
-  p.shape = *y.shape;
-  p.y_strides = *y.strides;
+  p.shape.assign(*y.shape);
+  p.y_strides.assign(*y.strides);
   const int lead = y.rank() - x.rank();
-  p.x_strides = Strides(y.rank(), 0);
-  for (int i = 0; i < x.rank(); ++i)
-    if (x.size(i) != 1 || y.size(lead + i) == 1) p.x_strides[lead + i] = (*x.strides)[i];
+  for (int i = 0; i < y.rank(); ++i) {
+    const bool repeats = i < lead || (x.size(i - lead) == 1 && y.size(i) != 1);
+    p.x_strides.push_back(repeats ? 0 : (*x.strides)[i - lead]);
+  }
 }
 template <int which, int inputs> void bind_copy(void* problem, void* const* at) {
   CopyProblem& p = *static_cast<CopyProblem*>(problem);
@@ -237,7 +238,7 @@ void run_copy(const void* problem) {
 double copy_cost_ns(const void* problem) {
   const auto& p = *static_cast<const CopyProblem*>(problem);
   constexpr double bytes_per_ns = 10;  // one core, reading and writing memory
-  return 50 + element_count(p.shape) * double(size_of(p.from) + size_of(p.to)) / bytes_per_ns;
+  return 50 + double(p.shape.product()) * double(size_of(p.from) + size_of(p.to)) / bytes_per_ns;
 }
 
 // A run of bytes of one value.
@@ -280,8 +281,8 @@ void set_up_unslice(const Call& call, void* problem) {
   const Meta &x = call.in[0], &y = call.out[0];
   set_up_fill(call, &p.all);
   p.window.from = p.window.to = x.dtype;
-  p.window.shape = *x.shape;
-  p.window.x_strides = *x.strides;
+  p.window.shape.assign(*x.shape);
+  p.window.x_strides.assign(*x.strides);
   const Strides whole = contiguous_strides(*y.shape);
   const List ranges = call.words.list(0);
   int64_t offset = 0;
@@ -375,11 +376,11 @@ void convert_elements(DType from, DType to, int64_t n, const void* x, int64_t x_
                                                                   y_stride_bytes);
 }
 
-void copy_strided(DType from, DType to, const Shape& shape, const void* x, const Strides& x_strides,
-                  void* y, const Strides& y_strides) {
+void copy_strided(DType from, DType to, DimsView shape, const void* x, DimsView x_strides, void* y,
+                  DimsView y_strides) {
   const int64_t x_size = size_of(from), y_size = size_of(to);
   Nest nest;
-  for (int i = 0; i < shape.rank(); ++i) {
+  for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 0) return;
     if (shape[i] != 1) nest.insert({shape[i], x_strides[i] * x_size, y_strides[i] * y_size});
   }

@@ -29,7 +29,7 @@ void convert_elements(DType from, DType to, std::int64_t n, const void* x,
 
 // y[i...] = x[i...] over `shape`, strides in elements (x: any; y: any without overlap). Orders the
 // loops by stride, transposes through registers and shares large work between threads.
-void copy_strided(DType from, DType to, const Shape& shape, const void* x, const Strides& x_strides,
-                  void* y, const Strides& y_strides);
+void copy_strided(DType from, DType to, DimsView shape, const void* x, DimsView x_strides, void* y,
+                  DimsView y_strides);
 
 }  // namespace tw

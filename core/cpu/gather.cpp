@@ -1,6 +1,7 @@
 // Moving rows by index, on raw pointers.
 #include "core/cpu/gather.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <vector>
@@ -83,22 +84,32 @@ struct RowsProblem {
   int64_t rows, row_count;
   int64_t count;               // of what is filled with zeros first
   int64_t row_step[kMaxRank];  // elements of the indexed tensor, by array
-  Shape index;
-  int64_t steps[kMaxRank][kMaxRank];  // elements of each array, by axis of the index
+  PlainDims index;
   const int64_t* at[kMaxRank];
   const void* x;
   void* y;
+  // Elements of an array by axis of the index. They lie behind the problem, whose size they are.
+  int64_t* steps(int array) { return reinterpret_cast<int64_t*>(this + 1) + array * index.rank(); }
+  const int64_t* steps(int array) const { return const_cast<RowsProblem*>(this)->steps(array); }
 };
+
+template <int first> std::uint32_t bytes_of_rows(const Call& call) {
+  int rank = 0;
+  for (int i = first; i < call.inputs; ++i) rank = std::max(rank, call.in[i].rank());
+  return static_cast<std::uint32_t>(sizeof(RowsProblem) +
+                                    sizeof(int64_t) * (call.inputs - first) * rank);
+}
 
 // `indexed`: the tensor whose leading axes the arrays index, as row-major strides or its own.
 void set_up_rows(const Call& call, int first, const Shape& indexed, const Strides& strides,
                  RowsProblem& p) {
   p.dtype = call.in[0].dtype;
   p.arrays = call.inputs - first;
-  p.index = Shape();
+  Shape index;
   for (int i = first; i < call.inputs; ++i)
-    p.index = broadcast_shapes(p.index, *call.in[i].shape, "index");
-  p.rows = element_count(p.index);
+    index = broadcast_shapes(index, *call.in[i].shape, "index");
+  p.index.assign(index);
+  p.rows = element_count(index);
   p.row_count = 1;
   for (int i = p.arrays; i < indexed.rank(); ++i) p.row_count *= indexed[i];
   p.count = call.out[0].count;
@@ -107,7 +118,7 @@ void set_up_rows(const Call& call, int first, const Shape& indexed, const Stride
     p.row_step[k] = strides[k];
     const int lead = p.index.rank() - array.rank();
     for (int i = 0; i < p.index.rank(); ++i)
-      p.steps[k][i] = i < lead || array.size(i - lead) == 1 ? 0 : (*array.strides)[i - lead];
+      p.steps(k)[i] = i < lead || array.size(i - lead) == 1 ? 0 : (*array.strides)[i - lead];
   }
 }
 
@@ -122,7 +133,7 @@ std::vector<int64_t> offsets_of(const RowsProblem& p) {
     for (int axis = rank - 1; axis >= 0; --axis) {
       const bool wraps = ++place[axis] == p.index[axis];
       for (int k = 0; k < p.arrays; ++k)
-        at[k] += wraps ? -(p.index[axis] - 1) * p.steps[k][axis] : p.steps[k][axis];
+        at[k] += wraps ? -(p.index[axis] - 1) * p.steps(k)[axis] : p.steps(k)[axis];
       if (!wraps) break;
       place[axis] = 0;
     }
@@ -224,13 +235,17 @@ const char* refuses_half(const Call& call) {
 void register_gather_kernels() {
   add_kernel<IndexProblem>("checked_indices", "one after the other", nullptr, set_up_indices,
                            bind_indices, nullptr, run_indices, 1);
-  add_kernel<RowsProblem>("gather_rows", "whole rows, shared between threads", nullptr,
-                          set_up_gather, bind_rows, nullptr, run_gather, 0, "rows")
-      .copies = copies_of_gather;
+  Lowering& gather =
+      add_kernel<RowsProblem>("gather_rows", "whole rows, shared between threads", nullptr,
+                              set_up_gather, bind_rows, nullptr, run_gather, 0, "rows");
+  gather.copies = copies_of_gather;
+  gather.bytes = bytes_of_rows<1>;
   add_kernel<RowsProblem>("scatter_add_rows", "whole rows in order", refuses_half,
-                          set_up_scatter_add, bind_rows, nullptr, run_scatter_add, 1, "rows");
+                          set_up_scatter_add, bind_rows, nullptr, run_scatter_add, 1, "rows")
+      .bytes = bytes_of_rows<1>;
   add_kernel<RowsProblem>("scatter_rows", "whole rows in order", nullptr, set_up_scatter,
-                          bind_scatter, nullptr, run_scatter, 2, "rows");
+                          bind_scatter, nullptr, run_scatter, 2, "rows")
+      .bytes = bytes_of_rows<2>;
 }
 
 }  // namespace tw

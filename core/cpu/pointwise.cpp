@@ -192,8 +192,7 @@ void run_units(const Problem& p, std::int64_t piece, std::int64_t pieces, std::i
 void check_exponents(const Problem& p) {
   constexpr int kExponent = 2;
   if (!is_signed_int(p.dtype[kExponent]) || p.count == 0) return;
-  Shape shape;
-  Strides strides;
+  PlainDims shape, strides;
   for (int i = 0; i < p.rank; ++i) {
     const std::int64_t step = p.stride[kExponent][i];
     shape.push_back(step == 0 ? 1 : p.extent[i]);

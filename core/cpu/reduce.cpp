@@ -361,13 +361,12 @@ void Reduction::join_segments(int64_t points, Results r) const {
 
 // Brings the results into y's dtype and order.
 void Reduction::deliver(const ReduceProblem& p, int64_t points, Results r) const {
-  Shape shape;
-  Strides strides;
+  PlainDims shape, strides, from;
   for (int i = 0; i < kept_.rank; ++i) {
     shape.push_back(kept_.axis[i].count);
     strides.push_back(kept_.axis[i].y_step);
+    from.push_back(kept_.count(i + 1, kept_.rank));
   }
-  const Strides from = contiguous_strides(shape);
   if (r.positions) return copy_strided(DType::int64, p.out, shape, r.positions, from, p.y, strides);
   if (op_ != ReduceOp::mean) return copy_strided(acc_, p.out, shape, r.values, from, p.y, strides);
   const Scratch means(points * sizeof(double));
@@ -436,7 +435,7 @@ double reduce_cost_ns(const void* problem) {
   const auto& p = *static_cast<const ReduceProblem*>(problem);
   constexpr double bytes_per_ns = 16;  // one core reading memory
   return 100 +
-         double(element_count(p.kept)) * element_count(p.reduced) * size_of(p.in) / bytes_per_ns;
+         double(p.kept.product()) * double(p.reduced.product()) * size_of(p.in) / bytes_per_ns;
 }
 // Of sum and prod, whose third attribute is the type that terms are converted to.
 const char* refuses(const Call& call) {
@@ -483,8 +482,11 @@ void reduce(const ReduceProblem& p) {
   if (p.in == p.out && p.in == DType::float32 && reduce_run<float>(p, ReduceType::f32)) return;
   if (p.in == p.out && p.in == DType::float64 && reduce_run<double>(p, ReduceType::f64)) return;
   if (is_complex(p.in) && p.op == ReduceOp::prod) return complex_product(p);
-  const ReduceProblem real = is_complex(p.in) && is_additive(p.op) ? in_parts(p) : p;
-  Reduction(real, type_of(real.op, real.in, real.out)).run(real);
+  const auto run = [](const ReduceProblem& real) {
+    Reduction(real, type_of(real.op, real.in, real.out)).run(real);
+  };
+  if (is_complex(p.in) && is_additive(p.op)) return run(in_parts(p));
+  run(p);
 }
 
 }  // namespace tw

@@ -26,10 +26,8 @@ enum class ReduceOp : std::uint8_t {
 struct ReduceProblem {
   ReduceOp op;
   DType in, out;
-  Shape kept;
-  Strides kept_strides;
-  Shape reduced;
-  Strides reduced_strides;
+  PlainDims kept, kept_strides;
+  PlainDims reduced, reduced_strides;
   const void* x;
   void* y;
 };

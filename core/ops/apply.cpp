@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <new>
-#include <type_traits>
 
 #include "core/autograd/capture.h"
 #include "core/autograd/op_node.h"
@@ -221,25 +220,35 @@ void describe_result(Result& result, const Meta* in, Meta& meta) {
   meta = {shape, strides, x ? x->count : element_count(*shape), result.dtype, true, false, false};
 }
 
+// Results of an op, of which it has few: no more than that are made.
+struct Results {
+  const int count;
+  union {
+    Result all[kMaxResults];
+  };
+  explicit Results(int count) : count(count) {
+    for (int i = 0; i < count; ++i) new (&all[i]) Result;
+  }
+  ~Results() {
+    for (int i = 0; i < count; ++i) all[i].~Result();
+  }
+};
+
 struct Inferred {
   Few<Meta> in;
-  union {
-    Result results[kMaxResults];  // those that the op has
-  };
+  Results room;
+  Result* const results = room.all;
   Meta out[kMaxResults];
   Call call;
 
   Inferred(const OpRecord& op, const Operand* operands, int inputs, Words words)
-      : in(inputs), call{&op, in.data(), inputs, out, words} {
-    for (int i = 0; i < op.results; ++i) new (&results[i]) Result;
+      : in(inputs), room(op.results), call{&op, in.data(), inputs, out, words} {
     for (int i = 0; i < inputs; ++i) describe_operand(operands[i], in.data()[i]);
     op.infer(call, results);
     for (int i = 0; i < inputs; ++i)
       if (in.data()[i].number) in.data()[i].dtype = call.type;
     for (int i = 0; i < op.results; ++i) describe_result(results[i], in.data(), out[i]);
   }
-  ~Inferred() {}  // results have nothing to give back
-  static_assert(std::is_trivially_destructible_v<Result>);
 };
 
 void launch_packed(const OpRecord& op, const OpKernels& kernels, Call& call, const Operand* in,

@@ -394,6 +394,9 @@ void index_assign(Tensor& x, const std::vector<IndexItem>& items, const Operand&
   assign_planned(x, plan_of(x, items), value);
 }
 
+// What the gradients of rows read: all inputs but the first.
+constexpr std::uint64_t kAllArrays = ~std::uint64_t{1};
+
 constexpr OpRecord kGatherRows = {
     .name = "gather_rows",
     .signature = "(x: Tensor, indices: Sequence[Tensor]) -> Tensor",
@@ -401,7 +404,7 @@ constexpr OpRecord kGatherRows = {
     .infer = infer_gather,
     .estimate = estimate_rows,
     .vjp = [](Vjp& v) { v.give(0, scatter_add(v.g(), arrays_of(v), v.shape(0))); },
-    .reads = {{.inputs = 0xfffe}},
+    .reads = {{.inputs = kAllArrays}},
     .shapes = 1};
 constexpr OpRecord kScatterAddRows = {
     .name = "scatter_add_rows",
@@ -410,7 +413,7 @@ constexpr OpRecord kScatterAddRows = {
     .infer = infer_scatter_add,
     .estimate = estimate_rows,
     .vjp = [](Vjp& v) { v.give(0, gather(v.g(), arrays_of(v))); },
-    .reads = {{.inputs = 0xfffe}}};
+    .reads = {{.inputs = kAllArrays}}};
 constexpr OpRecord kScatterRows = {
     .name = "scatter_rows",
     .signature = "(target: Tensor, value: Tensor, indices: Sequence[Tensor]) -> Tensor",

@@ -108,11 +108,12 @@ struct Permutation {
     const List axes = words.list(0);
     if (axes.count != rank)
       fail(ErrorKind::value, "permute_dims: ", axes.count, " axes for ", rank, " dimensions");
-    bool seen[kMaxRank] = {};
+    std::uint32_t seen = 0;  // bits of axes
     for (int i = 0; i < rank; ++i) {
       from[i] = normalize_axis(axes[i], rank, "permute_dims");
-      if (std::exchange(seen[from[i]], true))
+      if (seen >> from[i] & 1)
         fail(ErrorKind::value, "permute_dims: axis ", from[i], " is repeated");
+      seen |= 1u << from[i];
       inverse[from[i]] = i;
     }
   }

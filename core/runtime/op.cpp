@@ -12,7 +12,7 @@ Dims Words::dims(int i) const {
 }
 
 std::uint32_t Words::axes(int i, int rank, const char* op) const {
-  if (none(i)) return (1u << rank) - 1;
+  if (none(i)) return all_axes(rank);
   std::uint32_t bits = 0;
   for (const Word axis : list(i)) {
     const std::uint32_t bit = 1u << normalize_axis(axis, rank, op);

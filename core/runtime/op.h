@@ -53,18 +53,19 @@ struct Words {
   List list(int i) const { return {at + at[i] + 1, static_cast<int>(at[at[i]])}; }
   Dims dims(int i) const;  // raises ValueError for more than kMaxRank
   // Bits of the axes that an attribute lists, of `rank`; all where it is None. Raises IndexError
-  // and ValueError as mark_axes does.
+  // for axes out of range and ValueError for repeated ones.
   std::uint32_t axes(int i, int rank, const char* op) const;
   // The same of an attribute that is one axis.
   std::uint32_t axis(int i, int rank, const char* op) const {
-    return none(i) ? (1u << rank) - 1 : 1u << normalize_axis(at[i], rank, op);
+    return none(i) ? all_axes(rank) : 1u << normalize_axis(at[i], rank, op);
   }
 };
 
-// Builds words: all attributes first, then the lists that some of them are.
+// Builds words: all attributes first, then the lists that some of them are. The longest are those
+// of unslice: a range for each axis, and a shape.
 class WordList {
  public:
-  static constexpr int kCapacity = 96;
+  static constexpr int kCapacity = 4 * kMaxRank + 16;
   explicit WordList(int attributes) : count_(attributes) {}
   WordList(const Word* attributes, int count) : count_(count) {
     for (int i = 0; i < count; ++i) words_[i] = attributes[i];
@@ -140,9 +141,11 @@ struct Estimate {
 
 // ---- records ----
 
-// What the gradient of one input reads: bits of inputs and of results.
+// What the gradient of one input reads: bits of inputs (one may have an index for each axis) and of
+// results.
 struct Reads {
-  std::uint16_t inputs = 0, results = 0;
+  std::uint64_t inputs = 0;
+  std::uint16_t results = 0;
 };
 
 enum OpFlags : std::uint16_t {
@@ -198,7 +201,7 @@ inline constexpr char kTooNarrow[] = "kernels are for float32 and float64";
 // The same one of operands in the type of the result would be.
 inline constexpr char kOtherType[] = "operands are converted to the type of the result first";
 
-inline constexpr int kMaxProblemBytes = 1024;
+inline constexpr int kMaxProblemBytes = 2048;
 
 struct Lowering {
   const char* op;

@@ -1,6 +1,7 @@
 // Processor features, environment, shapes and promotion.
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "core/base/cpu_info.h"
 #include "core/base/dtype.h"
@@ -67,7 +68,81 @@ TW_TEST(shapes_count_and_stride) {
   CHECK_THROWS(ErrorKind::value, element_count({std::int64_t{1} << 62, 4}), "64 bits");
   CHECK_EQ(contiguous_strides({2, 3, 4}), (Strides{12, 4, 1}));
   CHECK_EQ(to_string(Shape{5}), "(5,)");
-  CHECK_THROWS(ErrorKind::value, Dims(9, 1), "at most 8 dimensions, got 9");
+}
+
+Dims first_numbers(int rank) {
+  Dims dims;
+  for (int i = 0; i < rank; ++i) dims.push_back(i);
+  return dims;
+}
+bool are_first_numbers(const Dims& dims, int rank) {
+  bool same = dims.rank() == rank && dims.end() - dims.begin() == rank;
+  for (int i = 0; same && i < rank; ++i) same = dims[i] == i;
+  return same;
+}
+
+TW_TEST(dims_of_any_rank_copy) {
+  for (int rank = 0; rank <= kMaxRank; ++rank) {
+    const Dims dims = first_numbers(rank);
+    CHECK(are_first_numbers(dims, rank));
+    CHECK(are_first_numbers(Dims(dims), rank));
+    CHECK(!(dims == Dims(rank + 1 > kMaxRank ? 0 : rank + 1, 0)));
+    for (int before = 0; before <= kMaxRank; ++before) {
+      Dims other(before, 7);
+      other = dims;
+      CHECK(are_first_numbers(other, rank) && other == dims);
+      const Dims& itself = other;
+      other = itself;
+      CHECK(are_first_numbers(other, rank));
+      if (rank > 0) other[0] = -1;  // their values are not shared
+      CHECK(are_first_numbers(dims, rank));
+    }
+  }
+}
+
+TW_TEST(dims_grow_and_shrink) {
+  Dims dims;
+  for (int i = 0; i < kMaxRank; ++i) dims.insert(i / 2, i);  // 1 3 5 ... 4 2 0
+  CHECK_EQ(dims.rank(), kMaxRank);
+  for (int i = 0; i < kMaxRank / 2; ++i) {
+    CHECK_EQ(dims[i], 2 * i + 1);
+    CHECK_EQ(dims[kMaxRank - 1 - i], 2 * i);
+  }
+  for (int i = kMaxRank; i > 0; --i) {
+    CHECK_EQ(dims[(i - 1) / 2], i - 1);
+    dims.erase((i - 1) / 2);
+    const Dims copied = dims;
+    CHECK(copied == dims && copied.rank() == i - 1);
+  }
+  CHECK(dims == Dims());
+}
+
+TW_TEST(dims_know_their_limit) {
+  constexpr char kText[] = "at most 32 dimensions, got 33";
+  CHECK_THROWS(ErrorKind::value, Dims(33, 1), kText);
+  Dims full(kMaxRank, 3);
+  CHECK_THROWS(ErrorKind::value, full.push_back(1), kText);
+  CHECK_THROWS(ErrorKind::value, full.insert(0, 1), kText);
+  CHECK(full == Dims(kMaxRank, 3));
+}
+
+TW_TEST(plain_dims_survive_as_bytes) {
+  for (int rank = 0; rank <= kMaxRank; ++rank) {
+    const Dims dims = first_numbers(rank);
+    const PlainDims plain = dims;
+    alignas(PlainDims) char bytes[sizeof(PlainDims)];
+    std::memcpy(bytes, &plain, sizeof plain);
+    const auto& moved = *reinterpret_cast<const PlainDims*>(bytes);
+    const DimsView view = moved;
+    CHECK(std::equal(view.begin(), view.end(), dims.begin(), dims.end()));
+    CHECK_EQ(moved.product(), element_count(dims));
+  }
+}
+
+TW_TEST(all_axes_have_bits) {
+  CHECK_EQ(all_axes(0), 0u);
+  CHECK_EQ(all_axes(3), 7u);
+  CHECK_EQ(all_axes(32), ~0u);
 }
 
 TW_TEST(axes_wrap_once) {

@@ -135,4 +135,17 @@ TW_TEST(copy_strided_matches_a_loop) {
   });
 }
 
+// As many loops as there may be: every second axis repeats in x, so none can be merged.
+TW_TEST(copy_strided_over_all_axes) {
+  Shape shape;
+  Strides x_strides, y_strides;
+  for (int i = 0; i < kMaxRank; ++i) {
+    const bool is_long = i % 3 == 0;  // 11 of 2 elements, the others of one
+    shape.push_back(is_long ? 2 : 1);
+    x_strides.push_back(is_long ? i % 2 * (std::int64_t{1} << i / 3) : 5);
+    y_strides.push_back(is_long ? std::int64_t{1} << (i * 7 / 3) % 11 : 9);
+  }
+  check_copy(DType::float32, shape, x_strides, y_strides);
+}
+
 }  // namespace tw

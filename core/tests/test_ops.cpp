@@ -57,6 +57,40 @@ TW_TEST(every_instruction_set_computes_the_same) {
   set_isa(before);
 }
 
+// None of 32 axes can be merged. Without elements, as two of each would be 2^32.
+TW_TEST(ops_of_32_axes) {
+  Shape shape(kMaxRank, 2);
+  shape[kMaxRank - 1] = 0;
+  std::vector<std::int64_t> order, axes;
+  for (int i = 0; i < kMaxRank; ++i) {
+    order.push_back(i * 5 % kMaxRank);
+    if (i % 2 == 0) axes.push_back(i);
+  }
+  const Tensor x = leaf(Tensor::empty(shape, DType::float32));
+  const Tensor y = permute_dims(x, order);
+  CHECK_EQ((y + y).shape(), y.shape());
+  CHECK_EQ(copy(y).rank(), kMaxRank);
+  CHECK_EQ(astype(y, DType::complex64).rank(), kMaxRank);
+  CHECK_EQ(sum(astype(y, DType::complex64), {0, 3}, true).rank(), kMaxRank);
+  backward({sum(y * y, {}, false)}, {}, {});
+  CHECK(x.grad().shape() == shape);
+  CHECK_THROWS(ErrorKind::value, expand_dims(x, 0), "at most 32 dimensions, got 33");
+  CHECK_THROWS(ErrorKind::value, reshape(x, Shape(kMaxRank, 1)), "cannot view 0 elements");
+}
+
+// As many index arrays as axes, with their gradient.
+TW_TEST(index_arrays_for_32_axes) {
+  const Tensor x = leaf(numbers(Shape(kMaxRank, 1)));
+  std::vector<IndexItem> items;
+  for (int i = 0; i < kMaxRank; ++i)
+    items.push_back({.kind = IndexItem::Kind::tensor,
+                     .tensor = full({i % 2 ? 3 : 1}, Scalar(0), DType::int64)});
+  const Tensor y = index(x, items);
+  CHECK_EQ(y.shape(), Shape{3});
+  backward({sum(y, {}, false)}, {}, {});
+  CHECK(at(x.grad(), 0) == 3);
+}
+
 TW_TEST(gradient_of_a_product_and_a_sum) {
   const Tensor a = leaf(numbers({2, 3})), b = leaf(numbers({3}, 2, 0.5));
   backward({sum(a * b, {}, false)}, {}, {});

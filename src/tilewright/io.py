@@ -42,7 +42,7 @@ _NAMES = {code: name for name, code in _CODES.items()}
 # The format's own limit on headers; a longer one is damage, and must not be read into memory.
 _LARGEST_HEADER_BYTES = 100_000_000
 # The engine's own limit on axes.
-_LARGEST_RANK = 8
+_LARGEST_RANK = 32
 TEMPORARY_SUFFIX = ".tilewright-tmp"
 # The text of a nested structure, among the metadata; other readers see the flat tensors.
 _STRUCTURE = "tilewright:structure"

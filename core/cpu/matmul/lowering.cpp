@@ -3,6 +3,7 @@
 // multiplied as they are.
 #include <memory>
 #include <new>
+#include <type_traits>
 
 #include "core/cpu/families.h"
 #include "core/cpu/matmul.h"
@@ -20,7 +21,7 @@ struct Product {
   int64_t outer;   // products along them
   int64_t extent[kMaxRank], a[kMaxRank], b[kMaxRank], c[kMaxRank];
 };
-static_assert(sizeof(Product) <= kMaxProblemBytes);
+static_assert(sizeof(Product) <= kMaxProblemBytes && std::is_trivially_copyable_v<Product>);
 
 const OpKernels* ladder() {
   static const OpKernels* const kernels = find_op("matmul");

@@ -286,10 +286,10 @@ class Solver {
     // bfloat16 as float32 copies.
     const Scratch a(p_.m * p_.k * sizeof(float)), b(p_.k * p_.n * sizeof(float));
     const Scratch c(p_.m * p_.n * sizeof(float));
-    copy_strided(p_.dtype, DType::float32, {p_.m, p_.k}, p_.a, {p_.a_row, p_.a_col}, a.as<void>(),
-                 {p_.k, 1});
-    copy_strided(p_.dtype, DType::float32, {p_.k, p_.n}, p_.b, {p_.b_row, p_.b_col}, b.as<void>(),
-                 {p_.n, 1});
+    copy_strided(p_.dtype, DType::float32, Shape{p_.m, p_.k}, p_.a, Strides{p_.a_row, p_.a_col},
+                 a.as<void>(), Strides{p_.k, 1});
+    copy_strided(p_.dtype, DType::float32, Shape{p_.k, p_.n}, p_.b, Strides{p_.b_row, p_.b_col},
+                 b.as<void>(), Strides{p_.n, 1});
     const MatmulProblem wide{
         DType::float32, 1, p_.m, p_.n, p_.k, a.as<void>(), 0, p_.k, 1, b.as<void>(), 0, p_.n, 1,
         c.as<void>(),   0, p_.n, 1};
