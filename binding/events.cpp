@@ -2,6 +2,8 @@
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "binding/casters.h"
 #include "binding/module.h"
@@ -106,24 +108,31 @@ class Observing {
   const bool everywhere_;
 };
 
-// The innermost line of the running Python program that is not the package's own.
+// Lines of files in here are not the user's.
+std::string package_folder;
+
+// "file:line" where the frame is one of the user's.
+std::string position_of(PyFrameObject* frame) {
+  const nb::object code = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  const char* file = PyUnicode_AsUTF8(reinterpret_cast<PyCodeObject*>(code.ptr())->co_filename);
+  if (!file || std::string_view(file).starts_with(package_folder)) return "";
+  return file + (":" + std::to_string(PyFrame_GetLineNumber(frame)));
+}
+
+// The innermost line of the running Python program that is not the package's own. Runs no Python
+// code, and lets neither the collector nor signals or other threads in: events are told while locks
+// are held and while memory is being released.
 std::string python_position() {
   if (!PyGILState_Check()) return "";
+  const bool collected = PyGC_Disable();
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);  // memory is also released while an error is on its way
   std::string text;
-  try {
-    // Found under Python's lock, which an import gives away: a guarded static would deadlock.
-    static PyObject* find = nullptr;
-    if (!find)
-      find = nb::object(nb::module_::import_("tilewright.trace").attr("source_position"))
-                 .release()
-                 .ptr();
-    text = nb::cast<std::string>(nb::handle(find)());
-  } catch (...) {
-    PyErr_Clear();
-  }
+  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  while (frame && (text = position_of(frame)).empty()) Py_SETREF(frame, PyFrame_GetBack(frame));
+  Py_XDECREF(frame);
   PyErr_Restore(type, value, trace);
+  if (collected) PyGC_Enable();
   return text;
 }
 
@@ -145,6 +154,7 @@ void bind_events(nb::module_& m) {
       .def("stop", &Observing::stop, "Ends it, on any thread; what was heard.")
       .def_prop_ro("dropped", &Observing::dropped, "Oldest events that did not fit the capacity.")
       .def_prop_ro("began_ns", &Observing::began_ns);
+  m.def("_set_package_folder", [](std::string path) { package_folder = std::move(path); });
   m.def("_observed", observed, "Whether anybody hears what this thread does.");
   m.def("_set_module", set_module, "path"_a,
         "Names the module whose forward this thread runs; returns the name before.");

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import signal
 import threading
 import time
 
@@ -72,6 +74,59 @@ class TestEvents:
         assert modules["multiply"] == ""
         assert "Model.body.0" in report.by("module")
         assert "Linear" in report.by("module")  # a list is no module: the layer stands for itself
+
+    def test_modules_that_call_themselves_and_many(self):
+        class Twice(tw.nn.Module):
+            def __init__(self):
+                self.layer = tw.nn.ReLU()
+
+            def forward(self, x, depth=2):
+                return self(self.layer(x), depth - 1) if depth else self.layer(x)
+
+        with tw.profile() as report:
+            Twice()(tw.ones((2,)))
+            tw.nn.Sequential(*[tw.nn.ReLU() for _ in range(500)])(tw.ones((2,)))
+        assert report.by("module")["Twice.layer"].calls == 3
+        assert report.by("module")["Sequential.499"].calls == 1
+
+    def test_attributes_that_threads_change_meanwhile(self):
+        class Model(tw.nn.Module):
+            def __init__(self):
+                self.layers = tw.nn.ModuleList([tw.nn.ReLU() for _ in range(50)])
+
+            def forward(self, x):
+                name = f"note{threading.get_ident()}"
+                setattr(self, name, 1)
+                for layer in self.layers:
+                    x = layer(x)
+                delattr(self, name)
+                return x
+
+        model, x, errors = Model(), tw.ones((2,)), []
+
+        def work():
+            try:
+                for _ in range(30):
+                    model(x)
+            except BaseException as error:
+                errors.append(error)
+
+        with tw.profile():
+            threads = [threading.Thread(target=work) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert errors == []
+
+    def test_a_dry_backward_is_none(self):
+        x = tw.ones((4, 4), requires_grad=True)
+        y = (tw.exp(x) @ x).sum()
+        with tw.profile() as eager:
+            y.backward(retain_graph=True)
+        with tw.profile() as planned:
+            y.backward(plan=True)
+        assert len(planned.ops) <= len(eager.ops) + 3  # adding to the gradient that is there
 
     def test_a_module_that_raises_ends_its_path(self):
         layer = tw.nn.Linear(3, 3)
@@ -179,7 +234,51 @@ class TestObservers:
         assert not wrong
         assert not _core._observed()
 
+    def test_signals_are_not_lost(self):
+        class StopError(Exception):
+            pass
+
+        def stop(number, frame):
+            raise StopError
+
+        before = signal.signal(signal.SIGUSR1, stop)
+        x, seen = tw.ones((4,)), 0
+        try:
+            with tw.profile(capacity=100), tw.explain():
+                for _ in range(50):
+                    try:
+                        threading.Thread(
+                            target=lambda: os.kill(os.getpid(), signal.SIGUSR1)
+                        ).start()
+                        deadline = time.monotonic() + 5
+                        while time.monotonic() < deadline:
+                            x + x
+                    except StopError:
+                        seen += 1
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+        assert seen == 50
+
+    def test_spills_while_garbage_is_collected(self, tmp_path):
+        class Cycle:
+            pass
+
+        threshold = gc.get_threshold()
+        pool = tw.memory.Pool(quota_bytes=4 << 20, spill_dir=tmp_path)
+        try:
+            gc.set_threshold(1)
+            with tw.profile(capacity=1000), pool:
+                xs = [tw.full((256, 1024), float(i)) for i in range(8)]
+                for i in range(300):
+                    cycle = Cycle()
+                    cycle.me, cycle.tensor = cycle, xs[i % 8] + 1
+                    del cycle
+        finally:
+            gc.set_threshold(*threshold)
+
     def test_misuse(self):
+        with pytest.raises(TypeError, match="capacity is a whole number"):
+            tw.profile("x")
         with pytest.raises(ValueError, match="capacity must be at least 1"):
             tw.profile(0)
         with tw.profile() as report, pytest.raises(RuntimeError, match="is running"):
@@ -274,9 +373,30 @@ class TestCommand:
         assert main(["profile", str(program)]) == 1
         assert "not today" in capsys.readouterr().err
         program.write_text("import tilewright as tw\ntw.exp(tw.ones((3,)))\nraise KeyError('x')")
-        with pytest.raises(KeyError):
-            main(["profile", str(program)])
+        assert main(["profile", str(program)]) == 1
+        told = capsys.readouterr().err
+        assert f'File "{program}", line 3' in told
+        assert "KeyError: 'x'" in told
+        assert "exp" in told
+
+    def test_the_program_s_threads_are_waited_for(self, tmp_path, capsys):
+        program = tmp_path / "program.py"
+        program.write_text(
+            "import threading, time\nimport tilewright as tw\nx = tw.ones((3,))\n"
+            "threading.Thread(target=lambda: (time.sleep(0.2), tw.exp(x))).start()"
+        )
+        assert main(["profile", str(program)]) == 0
         assert "exp" in capsys.readouterr().err
+
+    def test_a_program_is_no_target(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "train.py").write_text("import os\nos.mkdir('sub')\nos.chdir('sub')")
+        for option in ("--json", "--trace", "--plot"):
+            assert main(["profile", option, "train.py", "train.py"]) == 1
+            assert "would write over a program" in capsys.readouterr().err
+        assert (tmp_path / "train.py").read_text().startswith("import os")
+        assert main(["profile", "--trace", "t.json", "train.py"]) == 0
+        assert (tmp_path / "t.json").exists()  # though the program went elsewhere
 
     def test_bad_targets_are_told_before_the_program_runs(self, tmp_path, capsys):
         program = tmp_path / "program.py"

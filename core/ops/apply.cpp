@@ -177,7 +177,7 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
         seen.kernel = kernel.name;
         seen.isa = name_of(active_isa());
         seen.problem = lowering.describe ? lowering.describe(problem) : problem_text(call);
-        if (kernels.solver->kernels.size() > 1)
+        if (modes.observers && kernels.solver->kernels.size() > 1)  // explain's, not profiles'
           seen.candidates = candidates(kernels.solver, problem);
       });
 }

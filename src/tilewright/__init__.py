@@ -15,6 +15,8 @@ from tilewright.grad_mode import set_grad_enabled as set_grad_enabled
 
 __version__ = "0.1.0"
 
+_core._set_package_folder(_os.path.dirname(__file__) + _os.sep)
+
 # Python's own floats are 64-bit; these are the Array API's constants.
 e = 2.718281828459045
 inf = float("inf")

@@ -37,10 +37,12 @@ class profile:  # noqa: N801  (a context manager, used like a function)
     'task', 'allocate', 'release', 'spill', 'restore'), start_ns since the block began, ns, thread,
     device, op, module, source ('file:line') and what the kind adds; of at most `capacity`, so that
     `dropped` counts the oldest that did not fit. Parallel kernels are told by the thread that
-    called them.
+    called them. Modules are named from the outermost call on, by its class: "Net.layers.0"; what
+    runs outside of a forward, backward included, has none.
 
-    Each op costs some microseconds more while it is heard, outside of the time of its kernel.
-    Raises ValueError for a capacity below 1.
+    Each op costs some microseconds more while it is heard, outside of the time of its kernel, and
+    each event about a kilobyte, four once the block has ended. Raises TypeError for a capacity that
+    is no whole number, ValueError for one below 1.
 
     >>> import tilewright as tw
     >>> with tw.profile() as report:
@@ -49,7 +51,9 @@ class profile:  # noqa: N801  (a context manager, used like a function)
     True
     """
 
-    def __init__(self, capacity: int = 1_000_000) -> None:
+    def __init__(self, capacity: int = 100_000) -> None:
+        if isinstance(capacity, bool) or not isinstance(capacity, int):
+            raise TypeError(f"profile: capacity is a whole number, got {capacity!r}")
         if capacity < 1:
             raise ValueError(f"profile: capacity must be at least 1, got {capacity}")
         self.capacity = capacity
@@ -146,7 +150,7 @@ class profile:  # noqa: N801  (a context manager, used like a function)
         return f"<profile: {len(self.ops)} ops, {len(self.events)} events>"
 
     def __str__(self) -> str:
-        if not self.ops:
+        if not self.events:
             return "no op ran"
         lines = [self.summary, "", self.table("op")]
         if any(op["module"] for op in self.ops):

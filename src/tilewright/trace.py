@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from tilewright.io import write_whole
 
-# Lines in here are not the user's.
-_PACKAGE = str(Path(__file__).parent) + os.sep
 _NS_PER_US = 1e3
 
 
@@ -42,13 +38,3 @@ def span(name: str, start_ns: float, ns: float, row: int, **rest: Any) -> dict[s
 
 def row_name(row: int, name: str) -> dict[str, Any]:
     return event("M", "thread_name", 0, row, args={"name": name})
-
-
-def source_position() -> str:
-    """The innermost line of the running program outside this package, as 'file:line'."""
-    frame = sys._getframe(0)
-    while frame is not None:
-        if not frame.f_code.co_filename.startswith(_PACKAGE):
-            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]  # the outermost has none
-    return ""

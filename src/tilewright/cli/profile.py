@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import os
 import runpy
 import sys
+import threading
+import traceback
 from pathlib import Path
 
 import tilewright as tw
 from tilewright.cli import arguments
 from tilewright.cli.console import Console
 from tilewright.profiling import SUMS
+
+_TARGETS = ("json", "trace", "plot")
+_INTERRUPTED = 130  # as a shell tells the end by Ctrl-C
 
 
 def add_parser(commands: arguments.Subparsers) -> None:
@@ -24,46 +30,78 @@ def add_parser(commands: arguments.Subparsers) -> None:
     parser.add_argument("--trace", metavar="FILE", help="write a trace (.json) for ui.perfetto.dev")
     arguments.add_plot(parser)
     arguments.add_threads(parser)
-    parser.add_argument("program", help="a Python file")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")
+    parser.add_argument("program", metavar="PROGRAM", help="a Python file")
+    parser.add_argument(
+        "arguments", metavar="ARGUMENTS", nargs=argparse.REMAINDER, help="of the program"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the program in this process, as `python program arguments` would; tells what it did.
+    """Runs the program in this process, as `python PROGRAM ARGUMENTS` would; tells what it did.
 
-    Standard output is the program's: tables and JSON go to standard error beside it. The exit code
-    is the program's; what it raises comes after the report.
+    Standard output is the program's: tables and JSON go to standard error beside it. Where the
+    program raises, its traceback comes before the report. The exit code is the program's.
     """
+    for option in _TARGETS:
+        _check_target(args, option)
     console = Console(args.json, beside_a_program=True)
-    for option in ("trace", "plot"):
-        if target := getattr(args, option):
-            arguments.check_target(f"--{option}", target)
     if not Path(args.program).is_file():
         raise FileNotFoundError(f"no program {args.program}")
     if args.threads:
         tw.set_num_threads(args.threads)
-    code, report = 0, tw.profile()
+    report = tw.profile()
     argv, path = sys.argv, list(sys.path)
     sys.argv = [args.program, *args.arguments]
     sys.path.insert(0, str(Path(args.program).resolve().parent))
     try:
         with report:
-            runpy.run_path(args.program, run_name="__main__")
-    except SystemExit as end:
-        if isinstance(end.code, str):
-            print(end.code, file=sys.stderr)
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+            code = _run_program(args.program)
     finally:
         sys.argv, sys.path[:] = argv, path
-        sys.stdout.flush()
-        _tell(console, report, args)
+    _tell(console, report, args)
+    return code
+
+
+def _check_target(args: argparse.Namespace, option: str) -> None:
+    """Raises for what must not or cannot be written, and notes where it is: programs may chdir."""
+    target = getattr(args, option)
+    if target in (None, "-"):
+        return
+    if target.endswith(".py"):
+        raise ValueError(
+            f"--{option} would write over a program, {target}; "
+            f"name the file: --{option}=FILE, then the program"
+        )
+    arguments.check_target(f"--{option}", target)
+    setattr(args, option, os.path.abspath(target))
+
+
+def _run_program(program: str) -> int:
+    """The exit code, once the program and the threads that it waits for have ended."""
+    code, before = 0, set(threading.enumerate())
+    try:
+        runpy.run_path(program, run_name="__main__")
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if end.code is not None and not isinstance(end.code, int):
+            print(end.code, file=sys.stderr)
+    except KeyboardInterrupt:
+        traceback.print_exc()
+        code = _INTERRUPTED
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    for thread in set(threading.enumerate()) - before:
+        if not thread.daemon:
+            thread.join()
     return code
 
 
 def _tell(console: Console, report: tw.profile, args: argparse.Namespace) -> None:
-    console.text(
-        "\n\n".join([report.summary, *map(report.table, args.by)]) if args.by else str(report)
-    )
+    if args.by:
+        console.text("\n\n".join([report.summary, *map(report.table, args.by)]))
+    else:
+        console.text(str(report))
     console.json(report.as_dict())
     if args.trace:
         report.trace(args.trace)

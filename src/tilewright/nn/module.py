@@ -6,7 +6,6 @@ import reprlib
 import textwrap
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 import tilewright as tw
@@ -42,8 +41,7 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not tw._core._observed():
             return self.forward(*args, **kwargs)
-        with _named(self):
-            return self.forward(*args, **kwargs)
+        return _call_named(self, args, kwargs)
 
     def __setattr__(self, name: str, value: Any) -> None:
         # A plain tensor in a parameter's place would silently stop training it.
@@ -67,7 +65,7 @@ class Module:
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Direct submodules in order of assignment."""
-        for name, value in vars(self).items():
+        for name, value in list(vars(self).items()):  # other threads may set attributes meanwhile
             if isinstance(value, Module):
                 yield name, value
 
@@ -208,27 +206,32 @@ class Module:
         return _tensors_of(self._walk_names("", ()))
 
 
-# The modules whose forward a thread runs, with their paths, outermost first.
+# Of a thread, while a module's forward is observed: paths by id of what is below the outermost.
 _running = threading.local()
 
 
-@contextmanager
-def _named(module: Module) -> Iterator[None]:
-    """Events inside carry the module's path: "Model.layers.0"."""
-    stack = _running.__dict__.setdefault("stack", [])
-    path = type(module).__name__
-    for above, its_path in reversed(stack):
-        inside = [name for name, each in above.named_modules() if each is module]
-        if inside:
-            path = _join(its_path, inside[0])
-            break
-    stack.append((module, path))
-    before = tw._core._set_module(path)
+def _call_named(module: Module, args: Any, kwargs: Any) -> Any:
+    """The forward, whose events carry the module's path: "Model.layers.0"."""
+    paths: dict[int, str] | None = getattr(_running, "paths", None)
+    outermost = paths is None
+    if paths is None:
+        paths = dict(_paths(module, type(module).__name__, set()))
+    before = tw._core._set_module(paths.get(id(module), type(module).__name__))
     try:
-        yield
+        _running.paths = paths
+        return module.forward(*args, **kwargs)
     finally:
-        stack.pop()
         tw._core._set_module(before)
+        if outermost:
+            del _running.paths
+
+
+def _paths(module: Module, path: str, seen: set[int]) -> Iterator[tuple[int, str]]:
+    seen.add(id(module))
+    yield id(module), path
+    for name, child in module.named_children():
+        if id(child) not in seen:
+            yield from _paths(child, f"{path}.{name}", seen)
 
 
 def _tensors_of(modules: Iterable[tuple[str, Module]]) -> Iterator[tuple[str, Tensor]]:
