@@ -354,6 +354,22 @@ class TestLayers:
         nan = [np.nan, np.nan]
         np.testing.assert_allclose(x.grad.numpy(), [nan, [-1, 1], nan, [0, 0], [0.5, -0.5]])
 
+    @pytest.mark.parametrize("kernel", ["", "body"])
+    @pytest.mark.parametrize("size", [1e4, 1e6, 1e8])
+    def test_cross_entropy_of_large_logits(self, size, kernel):
+        near = np.array([[0, 1, -2], [3, 3, 2]]) if size < 1e8 else np.zeros((2, 3))
+        logits = (size + near).astype(np.float32)
+        x = tw.asarray(logits, copy=True).requires_grad_()
+        forced = {name: kernel for name in ("cross_entropy_rows", "cross_entropy_rows_backward")}
+        with tw.kernels.use(**forced):
+            loss = tw.cross_entropy(x, tw.asarray([0, 1]), reduction="sum")
+            loss.backward()
+        wide = logits.astype(np.float64) - logits.max()
+        p = np.exp(wide) / np.exp(wide).sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(loss.item(), -np.log(p[[0, 1], [0, 1]]).sum(), rtol=1e-6)
+        p[[0, 1], [0, 1]] -= 1
+        np.testing.assert_allclose(x.grad.numpy(), p, rtol=1e-5, atol=1e-7)
+
     def test_containers(self):
         model = small_model()
         assert len(model) == 3

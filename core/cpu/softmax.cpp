@@ -88,12 +88,12 @@ void backward(const SoftmaxShape& s, const void* y, const void* g, void* dx,
   });
 }
 
-template <class T> void losses_from_lse(const CrossEntropyProblem& p, const T* lse, T* loss) {
+template <class T> void losses(const CrossEntropyProblem& p, const T* norms, T* loss) {
   const T* x = static_cast<const T*>(p.x);
   for (int64_t i = 0; i < p.rows; ++i) {
     const int64_t target = p.targets[i];
-    // An infinite logit leaves no probabilities: 0 * inf says so.
-    loss[i] = target == p.ignore_index ? 0 : lse[i] + 0 * lse[i] - x[i * p.classes + target];
+    const T top = norms[2 * i], log_sum = norms[2 * i + 1];
+    loss[i] = target == p.ignore_index ? 0 : log_sum - (x[i * p.classes + target] - top);
   }
 }
 
@@ -127,18 +127,24 @@ int64_t first_bad_target(const CrossEntropyProblem& p) {
   }
   return -1;
 }
-void cross_entropy(const CrossEntropyProblem& p, void* loss, void* lse) {
-  logsumexp({p.dtype, p.rows, p.classes, 1}, p.x, lse);
+void cross_entropy(const CrossEntropyProblem& p, void* loss, void* norms) {
+  const SoftmaxLoops& loops = loops_of(p.dtype);
+  const auto bytes = static_cast<int64_t>(size_of(p.dtype));
+  parallel_ranges(p.rows, pieces_of(p.classes), [&](int64_t begin, int64_t end) {
+    loops.cross_entropy_norms(end - begin, p.classes,
+                              static_cast<const char*>(p.x) + begin * p.classes * bytes,
+                              static_cast<char*>(norms) + 2 * begin * bytes);
+  });
   if (p.dtype == DType::float64)
-    losses_from_lse(p, static_cast<const double*>(lse), static_cast<double*>(loss));
+    losses(p, static_cast<const double*>(norms), static_cast<double*>(loss));
   else
-    losses_from_lse(p, static_cast<const float*>(lse), static_cast<float*>(loss));
+    losses(p, static_cast<const float*>(norms), static_cast<float*>(loss));
 }
-void cross_entropy_backward(const CrossEntropyProblem& p, const void* lse, const void* g,
+void cross_entropy_backward(const CrossEntropyProblem& p, const void* norms, const void* g,
                             int64_t g_step, void* dx) {
   const SoftmaxLoops& loops = loops_of(p.dtype);
   parallel_ranges(p.rows, pieces_of(p.classes), [&](int64_t begin, int64_t end) {
-    loops.cross_entropy_backward(p, begin, end, lse, g, g_step, dx);
+    loops.cross_entropy_backward(p, begin, end, norms, g, g_step, dx);
   });
 }
 
@@ -188,8 +194,8 @@ constexpr char kBackwardHelp[] = "a sum and a scaled difference; a row stays in 
 
 struct LossProblem {
   CrossEntropyProblem rows;
-  const void *lse, *g;
-  void *loss, *lse_out, *counted, *dx;
+  const void *norms, *g;
+  void *loss, *norms_out, *counted, *dx;
   int64_t g_step;
 };
 LossProblem& fresh(const Call& call, void* problem) {
@@ -204,7 +210,7 @@ void bind_losses(void* problem, void* const* at) {
   p.rows.x = at[0];
   p.rows.targets = static_cast<const int64_t*>(at[1]);
   p.loss = at[2];
-  p.lse_out = at[3];
+  p.norms_out = at[3];
   p.counted = at[4];
 }
 void run_losses(const void* problem) {
@@ -213,7 +219,7 @@ void run_losses(const void* problem) {
   if (bad >= 0)
     fail(ErrorKind::index, "cross_entropy: target ", p.rows.targets[bad], " in row ", bad,
          " is out of range for ", p.rows.classes, " classes");
-  cross_entropy(p.rows, p.loss, p.lse_out);
+  cross_entropy(p.rows, p.loss, p.norms_out);
   const int64_t ignored =
       std::count(p.rows.targets, p.rows.targets + p.rows.rows, p.rows.ignore_index);
   const auto counted = static_cast<double>(p.rows.rows - ignored);
@@ -234,13 +240,13 @@ void bind_losses_backward(void* problem, void* const* at) {
   LossProblem& p = *static_cast<LossProblem*>(problem);
   p.rows.x = at[0];
   p.rows.targets = static_cast<const int64_t*>(at[1]);
-  p.lse = at[2];
+  p.norms = at[2];
   p.g = at[3];
   p.dx = at[4];
 }
 void run_losses_backward(const void* problem) {
   const auto& p = *static_cast<const LossProblem*>(problem);
-  cross_entropy_backward(p.rows, p.lse, p.g, p.g_step, p.dx);
+  cross_entropy_backward(p.rows, p.norms, p.g, p.g_step, p.dx);
 }
 
 }  // namespace

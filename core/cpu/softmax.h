@@ -35,10 +35,12 @@ struct CrossEntropyProblem {
 };
 // The first row whose target is neither in [0, classes) nor ignored, or -1.
 std::int64_t first_bad_target(const CrossEntropyProblem& problem);
-// loss[row] = lse[row] - x[row][target], lse[row] = log sum exp x[row]; both [rows], of dtype.
-void cross_entropy(const CrossEntropyProblem& problem, void* loss, void* lse);
-// dx = (exp(x - lse) - onehot(target)) * g[row * g_step]; g_step 0: one gradient for all rows.
-void cross_entropy_backward(const CrossEntropyProblem& problem, const void* lse, const void* g,
+// norms[row] = {top, log_sum}: the largest logit, and log sum exp(x[row] - top). Kept apart, since
+// their sum would lose the digits of log_sum beside a large top.
+// loss[row] = log_sum - (x[row][target] - top). Arrays of dtype: [rows] and [rows, 2].
+void cross_entropy(const CrossEntropyProblem& problem, void* loss, void* norms);
+// dx = (exp(x - top - log_sum) - onehot(target)) * g[row * g_step]; g_step 0: one gradient for all.
+void cross_entropy_backward(const CrossEntropyProblem& problem, const void* norms, const void* g,
                             std::int64_t g_step, void* dx);
 
 // The loops over one element type. Rows are contiguous; columns are `inner` elements apart down n,
@@ -56,8 +58,9 @@ struct SoftmaxLoops {
                                   const void* y, const void* g, void* dx);
   RowBackward softmax_backward, log_softmax_backward;
   ColumnBackward softmax_backward_columns, log_softmax_backward_columns;
+  void (*cross_entropy_norms)(std::int64_t rows, std::int64_t n, const void* x, void* norms);
   void (*cross_entropy_backward)(const CrossEntropyProblem& problem, std::int64_t first,
-                                 std::int64_t past, const void* lse, const void* g,
+                                 std::int64_t past, const void* norms, const void* g,
                                  std::int64_t g_step, void* dx);
 };
 struct SoftmaxTable {

@@ -9,6 +9,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/index.h"
+#include "core/ops/join.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
@@ -118,10 +119,11 @@ void check_cross_entropy(const Tensor& logits, const Tensor& targets) {
          name_of(logits.dtype()));
 }
 
-// Losses and log-sums of the rows, and how many rows count.
+// Losses and norms of the rows (the largest logit, and the log-sum without it), and how many count.
 void infer_rows(Call& call, Result* results) {
   for (int i = 0; i < 3; ++i) results[i].dtype = call.in[0].dtype;
-  results[0].shape = results[1].shape = {call.in[0].size(0)};
+  results[0].shape = {call.in[0].size(0)};
+  results[1].shape = {call.in[0].size(0), 2};
 }
 void infer_rows_backward(Call& call, Result* results) {
   results[0].like = 0;
@@ -133,7 +135,8 @@ void rows_body(const Use& use, Tensor* out) {
   const Tensor counts = targets != Operand(Scalar(use.words[0]));
   const WordList classes = WordList(2).set(0, x.size(1)).set(1, word_of(DType::bool_));
   const Tensor hot = apply(kOneHot, {where(counts, targets, 0)}, classes);
-  out[1] = logsumexp(x, {1}, false);
+  const Tensor top = max(x, {1}, true);
+  out[1] = concat({top, log(sum(exp(x - top), {1}, true))}, 1);
   out[0] = where(counts, -sum(where(hot, log_softmax(x, 1), 0), {1}, false), 0);
   out[2] = sum(astype(counts, x.dtype()), {}, false);
 }
@@ -167,7 +170,10 @@ void cross_entropy_body(const Use& use, Tensor* out) {
 constexpr OpRecord kCrossEntropyRows = {
     .name = "cross_entropy_rows",
     .signature = "(logits: Tensor, targets: Tensor, ignore_index: int) -> Tensor",
-    .help = "Negative log-likelihood of each row, the log-sums of the rows, and how many count.",
+    .help =
+        "Negative log-likelihood of each row, its largest logit and the log-sum without that, and "
+        "how "
+        "many rows count.",
     .results = 3,
     .infer = infer_rows,
     .estimate = estimate,
@@ -181,7 +187,7 @@ constexpr OpRecord kCrossEntropyRows = {
 constexpr OpRecord kCrossEntropyRowsBackward = {
     .name = "cross_entropy_rows_backward",
     .signature =
-        "(logits: Tensor, targets: Tensor, lse: Tensor, g: Tensor, ignore_index: int) -> "
+        "(logits: Tensor, targets: Tensor, norms: Tensor, g: Tensor, ignore_index: int) -> "
         "Tensor",
     .help = "(softmax(logits) - onehot(targets)) * g, 0 for rows that do not count.",
     .infer = infer_rows_backward,

@@ -285,8 +285,29 @@ template <class T> void log_softmax_backward_columns(int64_t n, int64_t width, i
   });
 }
 
+template <class T> void cross_entropy_norms(int64_t rows, int64_t n, const void* x, void* norms) {
+  for (int64_t i = 0; i < rows;) {
+    const int m = rows_together<T>(n, rows - i);
+    T top[kLanes<T>] = {}, sum[kLanes<T>] = {};
+    for (int k = 0; k < m; ++k) {
+      auto* row = (const T*)x + (i + k) * n;
+      top[k] = max_of_row(n, row);
+      const Vec<T> shift = top[k];
+      sum[k] = (T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+        return exp_below(load_some(row + at, count) - shift);
+      });
+    }
+    const Vec<T> log_sums = log(Vec<T>::load(sum));
+    auto* to = (T*)norms + 2 * i;
+    for (int k = 0; k < m; ++k) {
+      to[2 * k] = top[k];
+      to[2 * k + 1] = log_sums[k];
+    }
+    i += m;
+  }
+}
 template <class T> void cross_entropy_backward_rows(const CrossEntropyProblem& problem,
-                                                    int64_t first, int64_t past, const void* lse,
+                                                    int64_t first, int64_t past, const void* norms,
                                                     const void* g, int64_t g_step, void* dx) {
   const int64_t n = problem.classes;
   for (int64_t i = first; i < past; ++i) {
@@ -294,10 +315,10 @@ template <class T> void cross_entropy_backward_rows(const CrossEntropyProblem& p
     auto* d = (T*)dx + i * n;
     const int64_t target = problem.targets[i];
     const bool ignored = target == problem.ignore_index;
-    const T log_sum = ((const T*)lse)[i], shift = log_sum + 0 * log_sum;  // NaN where infinite
+    const T top = ((const T*)norms)[2 * i], log_sum = ((const T*)norms)[2 * i + 1];
     const T scale = ((const T*)g)[i * g_step];
     each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
-      const Vec<T> p = exp_below(load_some(x + at, count) - shift);
+      const Vec<T> p = exp_below((load_some(x + at, count) - top) - log_sum);
       store_some(d + at, ignored ? Vec<T>((T)0) : p * scale, count);
     });
     if (!ignored) d[target] -= scale;
@@ -315,6 +336,7 @@ template <class T> constexpr SoftmaxLoops loops() {
           log_softmax_backward_rows<T>,
           softmax_backward_columns<T>,
           log_softmax_backward_columns<T>,
+          cross_entropy_norms<T>,
           cross_entropy_backward_rows<T>};
 }
 
