@@ -360,7 +360,7 @@ class TestLayers:
         near = np.array([[0, 1, -2], [3, 3, 2]]) if size < 1e8 else np.zeros((2, 3))
         logits = (size + near).astype(np.float32)
         x = tw.asarray(logits, copy=True).requires_grad_()
-        forced = {name: kernel for name in ("cross_entropy_rows", "cross_entropy_rows_backward")}
+        forced = dict.fromkeys(("cross_entropy_rows", "cross_entropy_rows_backward"), kernel)
         with tw.kernels.use(**forced):
             loss = tw.cross_entropy(x, tw.asarray([0, 1]), reduction="sum")
             loss.backward()
