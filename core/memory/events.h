@@ -61,9 +61,11 @@ struct Event {
   std::vector<Candidate> candidates;
 
   // Memory.
-  std::uint64_t block = 0;      // equal for all events of one block while it lives
-  std::int64_t live_bytes = 0;  // of all tensors in memory after the event
-  std::string tensor;           // that a block was allocated for: type and shape
+  std::uint64_t block = 0;  // equal for all events of one block while it lives
+  // Of tensors in memory after the event: those of the default pool when the first observer of
+  // memory came, and all that were made or released since.
+  std::int64_t live_bytes = 0;
+  std::string tensor;  // that a block was allocated for: type and shape
 
   // Tasks.
   std::uint64_t task = 0;
@@ -103,7 +105,7 @@ class Observers {
  public:
   void add(std::shared_ptr<Observer> observer);
   void remove(const Observer* observer);
-  // Whether one heard it that wants to be alone.
+  // Whether one that wants to be alone kept it from those before.
   bool tell(const Event& event);
   bool empty() const { return list_.empty(); }
   EventKinds kinds() const { return kinds_; }
@@ -119,7 +121,7 @@ void observe_everywhere(std::shared_ptr<Observer> observer);
 void stop_observing_everywhere(const Observer* observer);
 extern std::atomic<EventKinds> heard_everywhere;
 
-// Asked by every op and every allocation.
+// Asked by every op.
 inline bool observed() {
   return heard_everywhere.load(std::memory_order_relaxed) || modes.observers;
 }

@@ -1,4 +1,5 @@
-// The one way in which values of tensors get into the program that calls ops.
+// The one way in which ops and methods read values of tensors for the program that calls them.
+// Whole memory is shared by another: NumPy, DLPack, buffers (binding/interchange.cpp).
 #pragma once
 #include "core/tensor/tensor.h"
 

@@ -19,8 +19,9 @@ namespace {
 constexpr Kernel kUndecided{};
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// A body makes tensors of its own, so a call that writes to what is there cannot run it.
 constexpr char kBodyName[] = "body", kBodyHelp[] = "the op in terms of other ops";
+// Of what stands for a body, which solves no problem: where only a kernel can run, as in calls that
+// write to a tensor that was there.
 bool refuses(const void*, std::string* reason) {
   if (reason) *reason = "this call runs as one kernel or not at all";
   return false;

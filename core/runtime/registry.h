@@ -66,8 +66,7 @@ std::pair<const OpKernels*, const Kernel*> find_forced(const std::string& op,
 // the environment.
 std::string forced_kernel(const std::string& op);
 
-// Forced, else the cheapest estimate among those that accept. A forced kernel that refuses raises
-// ValueError with its reason. `slot` caches the op's entry: make it a static of the caller.
+// What the registry knows of one op.
 struct OpKernels {
   explicit OpKernels(std::string_view op) : op(op) {}
   const std::string op;
@@ -90,6 +89,8 @@ inline const OpKernels& kernels_of(const OpRecord& op) {
     op.kernels.store(known = find_op(op.name), std::memory_order_release);
   return *known;
 }
+// Forced, else the cheapest estimate among those that accept. A forced kernel that refuses raises
+// ValueError with its reason.
 const Kernel& choose_among(const OpKernels* op, const void* problem);
 // Whether nothing is in force that a choice would depend on.
 inline bool is_free(const OpKernels* op) {

@@ -22,7 +22,8 @@ def checkpoint(function: Callable[..., _T], *args: Any, **kwargs: Any) -> _T:
     """`function(*args, **kwargs)`, whose intermediate values backward computes again.
 
     Nothing that ops save inside is kept, except `function` and its arguments; backward runs it a
-    second time, with the same random numbers, when it needs the first of them. Tensors are found
+    second time, with the same random numbers, when it needs the first of them. Whatever else it
+    does happens twice, seeding included, and threads that it starts draw anew. Tensors are found
     among the arguments and in lists, tuples and dicts of them. Raises RuntimeError in backward
     where the second run saves values of another number, shape or type, draws other random numbers,
     or where what the function reads was changed in place. Source: Chen et al., "Training deep nets
