@@ -6,6 +6,7 @@
 #include "binding/module.h"
 #include "core/autograd/backward.h"
 #include "core/autograd/capture.h"
+#include "core/autograd/custom.h"
 #include "core/autograd/mode.h"
 #include "core/base/error.h"
 
@@ -62,6 +63,49 @@ HookHandle add_hook(const Tensor& x, nb::object function,
   return handle;
 }
 
+// None becomes an empty one.
+std::vector<Tensor> tensors_of(nb::list items) {
+  std::vector<Tensor> out;
+  for (nb::handle item : items)
+    out.push_back(item.is_none() ? Tensor() : current_tensor(item.ptr()));
+  return out;
+}
+nb::list list_of(const std::vector<Tensor>& tensors) {
+  nb::list out;
+  for (const Tensor& x : tensors) out.append(nb::steal(wrap(x)));
+  return out;
+}
+
+// Puts a call of a Python function into the graph, whose gradient is context._gradients(saved, g).
+nb::list record_custom(nb::object context, std::string name, nb::list inputs, nb::list saved,
+                       nb::list results, const std::vector<bool>& differentiable) {
+  const std::vector<Tensor> out =
+      CustomNode::record({std::move(name), PythonGradient{context}, tensors_of(inputs),
+                          tensors_of(saved), tensors_of(results), differentiable});
+  nb::list wrapped = list_of(out);
+  for (nb::handle y : wrapped) watch(reinterpret_cast<TensorObject*>(y.ptr()));
+  watch_attributes(context);
+  return wrapped;
+}
+
+void backward_of(nb::list tensors, nb::list seeds, std::optional<bool> retain_graph,
+                 bool create_graph) {
+  backward(tensors_of(tensors), tensors_of(seeds),
+           {retain_graph.value_or(create_graph), create_graph, false});
+}
+
+// Makes the object stand for the memory of `value`: a leaf with the gradient and hooks it had.
+void become(nb::handle object, const Itself& value) {
+  const Tensor x = raw_tensor(object.ptr());
+  if (!x.is_leaf())
+    fail(ErrorKind::runtime,
+         "a result of recorded ops cannot become another tensor: ", describe(x));
+  const Tensor y = value.detached();
+  y->extras = std::move(x->extras);
+  rebind_wrapper(object.ptr(), y);
+  if (x.requires_grad()) set_requires_grad(y, true);
+}
+
 void zero_grad(const std::vector<Itself>& params) {
   for (const Tensor& param : params) {
     if (modes.capture) modes.capture->note_gradient(*param.get());
@@ -71,12 +115,22 @@ void zero_grad(const std::vector<Itself>& params) {
 
 }  // namespace
 
+std::vector<Tensor> PythonGradient::operator()(const std::vector<Tensor>& saved,
+                                               std::vector<Tensor> g) const {
+  return tensors_of(nb::cast<nb::list>(context.attr("_gradients")(list_of(saved), list_of(g))));
+}
+
 void bind_autograd(nb::module_& m) {
   m.def("is_grad_enabled", [] { return modes.grad; }, "Whether this thread's ops are recorded.");
   m.def("grad", gradients_of, "outputs"_a.none(), "inputs"_a.none(), "grad_outputs"_a = nb::none(),
         "retain_graph"_a = nb::none(), "create_graph"_a = false, "allow_unused"_a = false,
         "plan"_a = false,
         "Gradients of outputs with respect to inputs, as a tuple; no grad is touched.");
+  m.def("_record_custom", record_custom, "context"_a, "name"_a, "inputs"_a, "saved"_a, "results"_a,
+        "differentiable"_a);
+  m.def("_backward", backward_of, "tensors"_a, "grad_tensors"_a, "retain_graph"_a = nb::none(),
+        "create_graph"_a = false);
+  m.def("_become", become, "tensor"_a, "value"_a);
   m.def("zero_grad", zero_grad, "params"_a, "Drops the grads of params.");
   nb::class_<HookHandle>(m, "HookHandle", "A registered hook.")
       .def("__repr__",

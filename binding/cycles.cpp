@@ -75,6 +75,10 @@ PyObject* object_of(const HeldFunction& held) {
     const auto* hook = held.hook->target<PythonHook>();
     return hook ? hook->function.ptr() : nullptr;
   }
+  if (held.gradient) {
+    const auto* gradient = held.gradient->target<PythonGradient>();
+    return gradient ? gradient->context.ptr() : nullptr;
+  }
   const auto* rerun = held.rerun->target<PythonRerun>();
   return rerun ? rerun->function.ptr() : nullptr;
 }
@@ -144,6 +148,11 @@ void watch_closure(PyObject* function) {
     PyObject* value = PyCell_GET(PyTuple_GET_ITEM(closure, i));
     if (value && is_tensor(value)) watch(reinterpret_cast<TensorObject*>(value));
   }
+}
+
+void watch_attributes(nb::handle context) {
+  for (nb::handle value : nb::borrow<nb::dict>(context.attr("__dict__")).values())
+    if (is_tensor(value.ptr())) watch(reinterpret_cast<TensorObject*>(value.ptr()));
 }
 
 int traverse_tensor(PyObject* self, visitproc visit, void* arg) {

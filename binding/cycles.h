@@ -2,6 +2,7 @@
 #pragma once
 #include "binding/tensor_type.h"
 #include "core/autograd/checkpoint.h"
+#include "core/autograd/custom.h"
 
 namespace tw::binding {
 
@@ -17,12 +18,20 @@ struct PythonRerun {
   void operator()(const std::vector<Tensor>& inputs) const;
 };
 
+// The gradient of a function that Python defines: what it needs is in its context.
+struct PythonGradient {
+  nb::object context;
+  std::vector<Tensor> operator()(const std::vector<Tensor>& saved, std::vector<Tensor> g) const;
+};
+
 // Lets the collector look at an object from now on: called for every tensor that may be part of a
 // cycle, which none is while `held_functions` is 0.
 void watch(TensorObject* object);
 void unwatch(TensorObject* object);
 // The same for the tensors that a function's closure holds.
 void watch_closure(PyObject* function);
+// The same for those among the attributes of a context.
+void watch_attributes(nb::handle context);
 int traverse_tensor(PyObject* self, visitproc visit, void* arg);
 
 }  // namespace tw::binding

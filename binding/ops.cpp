@@ -33,6 +33,10 @@ void bind_random(nb::module_& m) {
         default_generator() = {seed};
       },
       "seed"_a, "Seeds the default generator.");
+  // Whose position a checkpoint of a training, and a summary, read and put back.
+  m.def(
+      "_default_generator", []() -> Generator& { return default_generator(); },
+      nb::rv_policy::reference, "The generator of all draws that are given none.");
 }
 
 void bind_shapes(nb::module_& m) {

@@ -24,14 +24,18 @@ nb::object evaluated(const Parameter& p) {
     case Kind::grad: return nb::bool_(text == "True");
     case Kind::real: return nb::float_(std::stod(text));
     case Kind::choice: return nb::str(text.substr(1, text.size() - 2).c_str());
-    case Kind::shape: return nb::make_tuple();
+    case Kind::shape:
+      if (text == "()") return nb::make_tuple();
+      return nb::int_(std::stoll(text));
     case Kind::dtype: {
       DType dtype;
       const nb::str name(text.c_str());
       return read_dtype(name.ptr(), dtype) ? nb::steal(wrap_dtype(dtype)) : nb::none();
     }
-    default: return nb::int_(std::stoll(text));
+    default: break;
   }
+  if (text.find('.') != std::string::npos) return nb::float_(std::stod(text));
+  return nb::int_(std::stoll(text));
 }
 
 // A type as nanobind writes it.
@@ -47,7 +51,10 @@ std::string annotation(const Parameter& p) {
     case Kind::flag:
     case Kind::grad: text = "bool"; break;
     case Kind::dtype: text = "dtype"; break;
-    case Kind::shape: text = "int | collections.abc.Sequence[int]"; break;
+    case Kind::shape:
+      text = "int | collections.abc.Sequence[int]";
+      if (!p.choices.empty()) text += " | str";
+      break;
     case Kind::axes: text = "int | collections.abc.Sequence[int] | None"; break;
     case Kind::choice: text = "str"; break;
     case Kind::generator: text = "Generator"; break;
@@ -88,8 +95,8 @@ bool read_real(PyObject* object, double& out) {
   return true;
 }
 
-// The default of a number: whole ones are all there are.
 Operand default_operand(const Parameter& p) {
+  if (p.default_text.find('.') != std::string::npos) return Scalar(std::stod(p.default_text));
   return Scalar(static_cast<std::int64_t>(std::stoll(p.default_text)));
 }
 
@@ -103,6 +110,7 @@ bool read_choice(const OpRecord& op, const Parameter& p, PyObject* object, Word&
       return true;
     }
   std::string known = p.optional ? "None or " : "";
+  if (p.kind == Kind::shape) known += "an int, ints, ";
   for (std::size_t i = 0; i < p.choices.size(); ++i)
     known += (i == 0 ? "'" : i + 1 == p.choices.size() ? " or '" : ", '") + p.choices[i] + "'";
   fail(ErrorKind::value, op.name, ": ", p.name, " must be ", known, ", got '", std::string(text),
@@ -137,6 +145,11 @@ bool read_word(const OpRecord& op, const Parameter& p, PyObject* object, WordLis
     }
     case Kind::axes:
     case Kind::shape: {
+      if (!p.choices.empty() && PyUnicode_Check(object)) {
+        read_choice(op, p, object, word);
+        word = ~word;
+        break;
+      }
       Shape values;
       if (!read_shape(object, values)) return false;
       words.set_list(p.slot, values);
@@ -165,12 +178,11 @@ bool read_one(const Parameter& p, PyObject* object, Operand& out) {
   return read_operand(object, out);
 }
 
-PyObject* wrap_rows(const Tensor& x) {
-  const std::vector<Tensor> rows = rows_of(x);
-  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(rows.size()));
+PyObject* wrap_tuple(std::span<const Tensor> tensors) {
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(tensors.size()));
   if (!tuple) throw nb::python_error();
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), wrap(rows[i]));
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), wrap(tensors[i]));
   return tuple;
 }
 
@@ -187,6 +199,7 @@ RecordFunction::RecordFunction(const OpRecord& op, bool method)
       signature_(signature_of(op)),
       method_(method),
       returns_tuple_(signature_.returns.starts_with("tuple")),
+      returns_rows_(signature_.returns.find("...") != std::string::npos),
       positional_(0) {
   is_unary_ = signature_.parameters.size() == 1 && signature_.operands == 1 &&
               signature_.parameters[0].kind <= Kind::number && !returns_tuple_;
@@ -289,6 +302,11 @@ RecordFunction::Outcome RecordFunction::read(const Given& given, WordList& words
 
 PyObject* RecordFunction::run(const Operand* in, int inputs, Words words,
                               const Wishes& wishes) const {
+  if (returns_tuple_ && !returns_rows_) {
+    Tensor several[kMaxResults];
+    apply(op_, in, inputs, words, several);
+    return wrap_tuple(std::span(several, static_cast<std::size_t>(op_.results)));
+  }
   Tensor out;
   if (wishes.moves) {
     const DeviceGuard device(wishes.device);
@@ -298,7 +316,7 @@ PyObject* RecordFunction::run(const Operand* in, int inputs, Words words,
     apply(op_, in, inputs, words, &out);
   }
   if (wishes.requires_grad) require_grad(out);
-  if (returns_tuple_) return wrap_rows(out);
+  if (returns_rows_) return wrap_tuple(rows_of(out));
   return op_.results ? wrap(out) : Py_NewRef(Py_None);
 }
 
@@ -308,7 +326,7 @@ template <int operands> RecordFunction::Outcome RecordFunction::call_few(const G
   Operand in[operands ? operands : 1];
   Wishes wishes;
   if (read(given, words, in, wishes) != Outcome::done) return Outcome::refused;
-  *result = run(in, operands, words, wishes);
+  *result = run(in, operands < kMaxOperands ? operands : signature_.operands, words, wishes);
   return Outcome::done;
 }
 
@@ -371,6 +389,7 @@ RecordFunction::Outcome RecordFunction::call(PyObject* const* args, std::size_t 
     case 0: return call_few<0>(given, words, result);
     case 1: return call_few<1>(given, words, result);
     case 2: return call_few<2>(given, words, result);
+    case 3: return call_few<3>(given, words, result);
     default: return call_few<kMaxOperands>(given, words, result);
   }
 }

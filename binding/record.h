@@ -33,7 +33,7 @@ class RecordFunction {
     PyObject* const* at;
     std::size_t count;
   };
-  static constexpr int kMaxParameters = 12, kMaxOperands = 3;
+  static constexpr int kMaxParameters = 16, kMaxOperands = 8;
   // What reading needs of a parameter, in a few bytes.
   struct Slot {
     ParameterKind kind;
@@ -60,8 +60,9 @@ class RecordFunction {
   const OpRecord& op_;
   const Signature& signature_;
   const bool method_;
-  bool is_unary_;                 // one operand and one tensor as the result
-  const bool returns_tuple_;      // of the result's rows
+  bool is_unary_;             // one operand and one tensor as the result
+  const bool returns_tuple_;  // of several results, or of the rows of one
+  const bool returns_rows_;
   std::size_t positional_;        // parameters that may be given by place
   std::size_t required_ = 0;      // the first ones, which have no default
   bool numbers_default_ = false;  // an operand has a number as its default

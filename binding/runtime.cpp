@@ -108,7 +108,7 @@ void leave(nb::handle block) {
   if (!leave_modes(owner_of(block)))
     fail(ErrorKind::runtime,
          "a block of modes ended on a thread that did not enter it; modes belong to a thread: "
-         "enter and leave no_grad(), set_grad_enabled() and kernels.use() on the same one");
+         "enter and leave no_grad(), autocast() and kernels.use() on the same one");
 }
 
 MatmulPrecision read_precision(const std::string& name) {
@@ -191,6 +191,34 @@ void bind_runtime(nb::module_& m) {
       "_enter_grad_mode",
       [](nb::handle block, bool enabled) { enter_modes(owner_of(block), {.grad = enabled}); },
       "block"_a, "enabled"_a);
+  m.def(
+      "_enter_autocast",
+      [](nb::handle block, std::optional<DType> dtype) {
+        enter_modes(owner_of(block),
+                    {.autocast = dtype ? static_cast<std::uint8_t>(*dtype) + 1 : 0});
+      },
+      "block"_a, "dtype"_a.none());
+  m.def(
+      "_enter_batch_invariance",
+      [](nb::handle block, bool on) { enter_modes(owner_of(block), {.batch_invariant = on}); },
+      "block"_a, "on"_a);
+  m.def(
+      "_set_batch_invariant",
+      [](bool on) {
+        Choice choice = current_choice();
+        choice.batch_invariant = on;
+        modes.choice = interned(choice);
+      },
+      "on"_a);
+  m.def("is_batch_invariant", is_batch_invariant,
+        "Whether this thread's kernels give a row the same bits whatever the rows beside it.");
+  m.def(
+      "is_autocast_enabled", [] { return modes.autocast != 0; },
+      "Whether products of this thread run in a narrower type.");
+  m.def(
+      "get_autocast_dtype",
+      [] { return modes.autocast ? static_cast<DType>(modes.autocast - 1) : DType::bfloat16; },
+      "The type that products run in within `autocast`; where it is off, its default.");
   m.def("_enter_kernels", enter_kernels, "block"_a, "isa"_a.none(), "forced"_a);
   m.def("_leave_modes", leave, "block"_a);
   m.def(

@@ -204,6 +204,15 @@ void bind_in_place() {
       "beta * self + alpha * (mat1 @ mat2), written in place.");
 }
 
+// Adds to the grads of `inputs` alone.
+void backward_to(const Tensor& x, const Tensor& gradient, bool retain_graph, bool create_graph,
+                 nb::object inputs, bool plan) {
+  if (plan) fail(ErrorKind::value, "backward: a plan is for all leaves; leave out plan or inputs");
+  nb::module_::import_("tilewright.autograd")
+      .attr("backward")(nb::steal(wrap(x)), nb::steal(wrap(gradient)), retain_graph, create_graph,
+                        inputs);
+}
+
 void bind_graph() {
   method(
       "detach", [](const Itself& x) { return x.detached(); }, "The same memory outside the graph.");
@@ -221,7 +230,10 @@ void bind_graph() {
   method(
       "backward",
       [](const Itself& x, std::optional<Tensor> gradient, bool retain_graph, bool create_graph,
-         bool plan) {
+         nb::object inputs, bool plan) {
+        if (!inputs.is_none())
+          return backward_to(x, gradient.value_or(Tensor()), retain_graph, create_graph, inputs,
+                             plan);
         backward({x}, gradient ? std::vector<Tensor>{*gradient} : std::vector<Tensor>{},
                  {retain_graph, create_graph, plan});
         if (create_graph)
@@ -229,9 +241,9 @@ void bind_graph() {
             if (!leaf->wrapper) drop_recorded_grad(*leaf.get());
       },
       "gradient"_a = nb::none(), "retain_graph"_a = false, "create_graph"_a = false,
-      "plan"_a = false,
-      "Adds the gradient of this tensor to the grad of every leaf it was computed from; with plan "
-      "its memory is one arena, laid out beforehand.");
+      "inputs"_a = nb::none(), "plan"_a = false,
+      "Adds the gradient of this tensor to the grad of every leaf it was computed from, or of "
+      "`inputs` alone; with plan its memory is one arena, laid out beforehand.");
   method("matmul", matmul, "other"_a, "Matrix product.");
   method("dot", matmul, "other"_a, "Matrix product.");
 }

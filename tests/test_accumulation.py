@@ -200,3 +200,21 @@ def test_other_threads_always_see_the_gradient():
         thread.join()
     assert seen
     assert not any(seen)
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_slices_write_to_their_parts(step):
+    """One tensor of zeros for all of them, and exact sums where parts overlap."""
+    x = tw.asarray(np.arange(48.0).reshape(6, 8)).requires_grad_()
+    parts = [x[i] for i in range(0, 6, step)] + [x[:, 2:5], x[1:3, ::2]]
+    loss = sum(((part * (i + 1)).sum() for i, part in enumerate(parts)), tw.zeros(()))
+    with tw.explain() as report:
+        loss.backward()
+    assert ops_of(report).count("unslice") == 1
+    expected = np.zeros((6, 8))
+    for i, row in enumerate(range(0, 6, step)):
+        expected[row] += i + 1
+    count = len(range(0, 6, step))
+    expected[:, 2:5] += count + 1
+    expected[1:3, ::2] += count + 2
+    np.testing.assert_array_equal(x.grad.numpy(), expected)

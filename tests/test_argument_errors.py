@@ -161,7 +161,13 @@ class TestEveryNativeFunction:
                 assert not RAW.search(text), text
 
 
-ROWS = {row["name"]: row for row in _core.pointwise_table() if row["name"] != "clip"}
+# Functions whose parameters are the row's operands, any of which may be a number.
+OF_OPERANDS = {
+    op["name"]
+    for op in _core._op_records()
+    if op["function"] and op["signature"].startswith(("(x: Operand)", "(a: Operand,"))
+}
+ROWS = {row["name"]: row for row in _core.pointwise_table() if row["name"] in OF_OPERANDS}
 
 
 class TestPointwiseFunctions:
@@ -295,11 +301,51 @@ def test_functions_in_python_refuse_unknown_keywords_in_their_name(name: str) ->
     assert not RAW.search(str(caught.value))
 
 
+LAYERS = [name for name in tw.nn.__all__ if isinstance(getattr(tw.nn, name), type)]
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_that_share_an_init_are_told_by_their_own_name(name: str) -> None:
+    layer = getattr(tw.nn, name)
+    if "__init__" in vars(layer):
+        assert layer.__init__.__qualname__ == f"{name}.__init__"
+    else:
+        assert layer.__init__ is object.__init__
+
+
+def test_a_users_layer_keeps_pythons_order_of_base_classes() -> None:
+    class Base(tw.nn.Module):
+        def __init__(self) -> None:
+            self.made_by = "Base"
+
+    class Left(Base):
+        pass
+
+    class Right(Base):
+        def __init__(self) -> None:
+            super().__init__()
+            self.made_by = "Right"
+
+    class Both(Left, Right):
+        pass
+
+    assert "__init__" not in vars(Left)
+    assert Both().made_by == "Right"
+
+
 # ---- advice ----
 
 # A call in a message: name(. Words of formulas and signatures that are no functions of ours.
 CALLED = re.compile(r"(?<![\w.])((?:\w+\.)*[a-z_]\w*)\(")
 NO_FUNCTIONS = {"callback", "f", "function", "g", "hook"}
+
+
+def literals(node: ast.AST) -> Iterator[str]:
+    """Text of an expression in the order in which it is read."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    for child in ast.iter_child_nodes(node):
+        yield from literals(child)
 
 
 def messages() -> Iterator[tuple[str, str]]:
@@ -314,8 +360,7 @@ def messages() -> Iterator[tuple[str, str]]:
     for path in sorted((ROOT / "src").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Raise) and node.exc is not None:
-                parts = [n.value for n in ast.walk(node.exc) if isinstance(n, ast.Constant)]
-                yield path.name, "".join(part for part in parts if isinstance(part, str))
+                yield path.name, "".join(literals(node.exc))
 
 
 PLACES: list[Any] = [

@@ -561,3 +561,12 @@ class TestSequential:
         model = tw.nn.Sequential(tw.nn.Linear(2, 2))
         with pytest.raises(ValueError, match="2 segments for 1 modules"):
             tw.checkpoint_sequential(model, 2, tw.ones((1, 2)))
+
+    def test_pytorchs_spelling(self):
+        model, x = tw.nn.Sequential(tw.nn.Linear(2, 2)), tw.ones((1, 2))
+        assert tw.checkpoint(model, x, use_reentrant=False).shape == (1, 2)
+        assert tw.checkpoint_sequential(model, 1, x, use_reentrant=False).shape == (1, 2)
+        with pytest.raises(ValueError, match="checkpoint: use_reentrant=True: there is only"):
+            tw.checkpoint(model, x, use_reentrant=True)
+        with pytest.raises(ValueError, match="checkpoint_sequential: use_reentrant=True"):
+            tw.checkpoint_sequential(model, 1, x, use_reentrant=True)

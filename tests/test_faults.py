@@ -17,8 +17,10 @@ from tilewright import _core
 
 KIB = 1 << 10
 # Each says what was refused and, for a file, which.
+# The path of a module comes first where one ran.
 CLEAR = re.compile(
-    r"pool: |(\w+: )?cannot allocate \d+ bytes|\[Errno 5\] .* Input/output error: '.*\.npy'$"
+    r"(\d+: )?(pool: |(\w+: )?cannot allocate \d+ bytes)"
+    r"|\[Errno 5\] .* Input/output error: '.*\.npy'$"
 )
 
 

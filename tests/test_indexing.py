@@ -438,3 +438,17 @@ def test_empty_arrays_that_are_no_index(index):
         t[index]
     with pytest.raises(IndexError):
         t[index] = 1
+
+
+@pytest.mark.parametrize("padding", [4, -1])
+def test_padding_by_any_number_of_its_row(padding: int) -> None:
+    """Rows may be counted from the end, the one of padding too."""
+    weight = tw.arange(10, dtype=tw.float32).reshape((5, 2)).requires_grad_(True)
+    tw.embedding(tw.asarray([-1, 4, 0]), weight, padding).sum().backward()
+    assert weight.grad[:, 0].tolist() == [1, 0, 0, 0, 0]
+    for mode in ("mean", "sum", "max"):
+        bags = tw.asarray([[-1, 0, 4], [4, -1, -1]])
+        found = tw.embedding_bag(bags, weight, mode=mode, padding_idx=padding)
+        assert found.tolist() == [[0, 1], [0, 0]]
+    with pytest.raises(IndexError, match="-6 is out of range for axis 0 with size 5"):
+        tw.embedding(tw.asarray([-6]), weight, padding)

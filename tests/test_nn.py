@@ -81,6 +81,12 @@ class TestModule:
         model = small_model().requires_grad_(False)
         assert not any(parameter.requires_grad for parameter in model.parameters())
 
+    def test_repr_has_settings_and_modules_on_lines_of_their_own(self):
+        assert repr(nn.MultiheadAttention(4, 2)) == (
+            "MultiheadAttention(\n  4, 2, batch_first=False\n"
+            "  (out_proj): Linear(4, 4, bias=True)\n)"
+        )
+
     def test_repr_is_a_tree(self):
         assert repr(nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.1))) == (
             "Sequential(\n  (0): Linear(4, 3, bias=True)\n  (1): Dropout(p=0.1)\n)"

@@ -112,11 +112,15 @@ def dtype_of(dtype: Any) -> Any:
     return getattr(tw, str(dtype).removeprefix("torch.").removesuffix("_"))
 
 
-def cross_entropy(x: Any, t: Any, **options: Any) -> Any:
-    plain = {k: v for k, v in options.items() if k in ("reduction", "ignore_index")}
-    if plain.keys() != options.keys() or x.ndim != 2 or t.ndim != 1:
-        raise UnsupportedError("weights, smoothing or images")
-    return tw.cross_entropy(x, t, **plain)
+def functional(name: str) -> Callable[..., Any]:
+    """A function that has PyTorch's options."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        if {"size_average", "reduce"} & set(options):
+            raise UnsupportedError("options that PyTorch has deprecated")
+        return getattr(tw.nn.functional, name)(*args, **options)
+
+    return call
 
 
 def elu(x: Any, **options: Any) -> Any:
@@ -148,6 +152,12 @@ def take(x: Any, dim: int, index: Any) -> Any:
     if x.ndim == 0:
         raise UnsupportedError("0-d")
     return tw.take(x, index.reshape((-1,)), axis=dim)
+
+
+def gather(x: Any, dim: int, index: Any) -> Any:
+    if index.ndim != x.ndim:
+        raise UnsupportedError("an index with other axes")
+    return tw.gather(x, dim, index)
 
 
 def cat(parts: Any, dim: int = 0) -> Any:
@@ -264,6 +274,13 @@ SAME = [
     "trunc",
 ]
 
+FUNCTIONAL = """
+    binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss
+    cosine_similarity cross_entropy gaussian_nll_loss hinge_embedding_loss huber_loss kl_div
+    l1_loss margin_ranking_loss nll_loss pad.circular pad.constant pad.reflect pad.replicate
+    pad.replicate_negative pairwise_distance poisson_nll_loss smooth_l1_loss triplet_margin_loss
+"""
+
 # PyTorch's name (and variant) -> the call.
 OPS: dict[str, Callable[..., Any]] = {
     **{name: without_options(getattr(tw, name)) for name in SAME},
@@ -325,7 +342,8 @@ OPS: dict[str, Callable[..., Any]] = {
     "addmm": tw.addmm,
     "nn.functional.linear": tw.linear,
     "nn.functional.mse_loss": renamed(tw.mse_loss, reduction="reduction"),
-    "nn.functional.cross_entropy": cross_entropy,
+    **{f"nn.functional.{name}": functional(name.partition(".")[0]) for name in FUNCTIONAL.split()},
+    "gather": gather,
     "reshape": lambda x, *s: tw.reshape(x, tuple(shape_of(s))),
     "expand": expand,
     "broadcast_to": expand,

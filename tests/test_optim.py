@@ -413,12 +413,11 @@ class TestState:
         for got, want in zip(ours, theirs, strict=True):
             assert got.tolist() == pytest.approx(want.tolist(), rel=1e-12, abs=1e-12)
 
-    @pytest.mark.parametrize("variant", [{"amsgrad": True}, {"maximize": True}])
-    def test_variants_of_pytorch_are_refused(self, variant):
+    def test_settings_that_an_optimizer_does_not_have_are_refused(self):
         optimizer = optim.Adam([as_parameter([1.0])])
         state = optimizer.state_dict()
-        state["param_groups"][0].update(variant, lr=0.7)
-        with pytest.raises(ValueError, match=f"unknown settings: {next(iter(variant))}"):
+        state["param_groups"][0].update(rho=0.5, lr=0.7)
+        with pytest.raises(ValueError, match="unknown settings: rho"):
             optimizer.load_state_dict(state)
         assert optimizer.param_groups[0]["lr"] == 1e-3
 

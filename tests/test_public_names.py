@@ -48,7 +48,8 @@ FUNCTIONS = {
     "shapes and types alone": "broadcast_shapes result_type",
     "walks of the graph, and functions of the caller": """checkpoint checkpoint_sequential grad
         gradcheck gradgradcheck is_grad_enabled zero_grad""",
-    "states of the engine": """active_device active_isa cpu_info device_names env_text env_variables
+    "states of the engine": """active_device active_isa cpu_info device_names get_autocast_dtype
+        is_autocast_enabled is_batch_invariant env_text env_variables
         force_kernel forced_kernel get_float32_matmul_precision get_num_threads get_thread_pinning
         kernel_ops kernels_of_op manual_seed matmul_tunables memory_reset_peaks memory_stats
         memory_trim pointwise_table set_device set_float32_matmul_precision set_isa

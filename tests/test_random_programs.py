@@ -30,7 +30,7 @@ from programs.shrink import shrunk  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True"),
-    pytest.mark.usefixtures("_one_torch_thread"),
+    pytest.mark.usefixtures("_settings_of_pytorch"),
 ]
 
 RUNGS = ["naive", "tiled", "simd", "packed"]
@@ -88,12 +88,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def _one_torch_thread() -> Iterator[None]:
-    """Programs are small, and processors may be few."""
-    before = torch.get_num_threads()
+def _settings_of_pytorch() -> Iterator[None]:
+    """One thread: programs are small, and processors may be few. Rendered ones set the dtype."""
+    threads, dtype = torch.get_num_threads(), torch.get_default_dtype()
     torch.set_num_threads(1)
     yield
-    torch.set_num_threads(before)
+    torch.set_num_threads(threads)
+    torch.set_default_dtype(dtype)
 
 
 def made(seed: int) -> Program:

@@ -112,8 +112,8 @@ class TestConfigurations:
             ("epochs", True, "epochs must be a whole number, got True"),
             ("seed", -1, "seed must be at least 0, got -1"),
             ("seed", 2**64, "seed must be at most 18446744073709551615"),
-            ("optimizer", "magic", "optimizer is one of sgd, momentum, adam; got 'magic'"),
-            ("optimizer", 3, "optimizer is one of sgd, momentum, adam; got 3"),
+            ("optimizer", "magic", "optimizer is one of sgd, momentum, adam, adamw; got 'magic'"),
+            ("optimizer", 3, "optimizer is one of sgd, momentum, adam, adamw; got 3"),
         ],
     )
     def test_values_are_refused_with_file_line_and_key(self, config, key, value, text):

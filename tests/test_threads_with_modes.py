@@ -28,11 +28,46 @@ LARGE = (256, 256)
 LARGE_SHAPES = {
     "linear": (LARGE, LARGE, (256,)),
     "cross_entropy": (LARGE, (256,)),
+    "nll_loss": (LARGE, (256,), (256,)),
+    "cosine_embedding_loss": (LARGE, LARGE, (256,)),
     "take": (LARGE, (300,)),
     "permute_dims": ((16, 64, 64),),
     "contiguous": ((16, 64, 64),),
+    "layer_norm": (LARGE, (256,), (256,)),
+    "rms_norm": (LARGE, (256,)),
+    "prelu": (LARGE, (256,)),
+    "group_norm": (LARGE, (256,), (256,)),
+    "instance_norm": ((16, 16, 256), (16,), (16,)),
+    "batch_norm": (LARGE, (256,), (256,)),
     "squeeze": ((256, 1, 256),),
     "broadcast_to": ((3, 4),),
+    "unfold": ((4, 8, 30, 30),),
+    "fold": ((90, 36, 30),),
+    **{
+        f"{name}{axes}d{end}": ((16, 8, *size),)
+        for name in ("max_pool", "avg_pool", "adaptive_max_pool", "adaptive_avg_pool")
+        for axes, size in ((1, (900,)), (2, (30, 30)), (3, (9, 10, 10)))
+        for end in ("", "_with_indices")
+    },
+    **{
+        f"conv{axes}d": ((4, 8, *size), (8, 8, *[3] * axes), (8,))
+        for axes, size in ((1, (900,)), (2, (30, 30)), (3, (9, 10, 10)))
+    },
+    **{
+        f"conv_transpose{axes}d": ((4, 8, *size), (8, 8, *[3] * axes), (8,))
+        for axes, size in ((1, (900,)), (2, (30, 30)), (3, (9, 10, 10)))
+    },
+}
+for _cell, _gates, _states in (("rnn", 1, 1), ("lstm", 4, 2), ("gru", 3, 1)):
+    _weights = ((_gates * 24, 20), (_gates * 24, 24), (_gates * 24,), (_gates * 24,))
+    LARGE_SHAPES[f"{_cell}_layer"] = ((30, 20, 20), *((20, 24),) * _states, *_weights)
+    LARGE_SHAPES[f"{_cell}_cell"] = ((200, 20), *((200, 24),) * _states, *_weights)
+# Of ladders whose last rung refuses some problems, one that takes all of those here.
+TAKES_ANY = {
+    "matmul": "simd",
+    "convolution": "im2col",
+    "convolution_input_gradient": "im2col",
+    "convolution_weight_gradient": "im2col",
 }
 
 
@@ -42,9 +77,9 @@ class Use:
     def __init__(self, case: OpCase, args: Sequence[tw.Tensor], options: dict[str, Any]) -> None:
         self.case, self.options = case, options
         self.leaves = [x.detach() for x in args]
-        for i in case.differentiable:
-            if str(self.leaves[i].dtype) in FLOATS:
-                self.leaves[i].requires_grad_()
+        for i, leaf in enumerate(self.leaves):
+            if i in case.differentiable and str(leaf.dtype) in FLOATS:
+                leaf.requires_grad_()
         self.there = [x.to("null") for x in args]
 
     def call(self, *args: tw.Tensor) -> tw.Tensor:
@@ -61,7 +96,7 @@ class Use:
         with tw.explain() as report:
             self.call()
         launched = {entry.op for entry in report._recorded} & set(choices)
-        return {op: "simd" if op == "matmul" else choices[op][-1] for op in launched}
+        return {op: TAKES_ANY.get(op, choices[op][-1]) for op in launched}
 
 
 # ---- modes: what a thread sees under each ----

@@ -14,6 +14,17 @@ OPS = {
     "nesterov_step": (1, {"momentum": 0.9, "weight_decay": 0.1}),
     "adam_step": (2, {"weight_decay": 0.1}),
     "adagrad_step": (1, {"lr_decay": 0.1}),
+    "amsgrad_step": (3, {"weight_decay": 0.1, "decoupled": True}),
+    "adamax_step": (2, {"weight_decay": 0.1}),
+    "nadam_step": (2, {"weight_decay": 0.1, "momentum_decay": 0.01}),
+    "radam_step": (2, {"weight_decay": 0.1, "maximize": True}),
+    "lion_step": (1, {"weight_decay": 0.1}),
+    "adadelta_step": (2, {"weight_decay": 0.1}),
+    "rmsprop_step": (1, {"weight_decay": 0.1}),
+    "rmsprop_momentum_step": (2, {"momentum": 0.5}),
+    "rmsprop_centered_step": (2, {"alpha": 0.5}),
+    "rmsprop_centered_momentum_step": (3, {"momentum": 0.5, "alpha": 0.5}),
+    "average_step": (0, {}),
 }
 per_op = pytest.mark.parametrize("name", list(OPS))
 
@@ -46,7 +57,7 @@ def test_step_and_lr_in_tensors_give_the_bits_of_numbers(name, lr_type, step_typ
         getattr(tw, name)(*by_tensor, step=step, lr=lr, **settings)
     for a, b in zip(numbers(by_number), numbers(by_tensor), strict=True):
         for x, y in zip(a, b, strict=True):
-            assert np.array_equal(x, y)
+            assert np.array_equal(x, y, equal_nan=True)
 
 
 @per_op
@@ -63,7 +74,7 @@ def test_a_quota_for_one_parameter_is_enough(name, tmp_path):
         assert pool.stats()["spills"] > 0
         for a, b in zip(expected, inside, strict=True):
             for x, y in zip(a, b, strict=True):
-                assert np.array_equal(x.numpy(), y.tolist())
+                assert np.array_equal(x.numpy(), y.tolist(), equal_nan=True)
 
 
 @pytest.mark.parametrize("dtype", [tw.float16, tw.bfloat16, tw.float64])
@@ -148,3 +159,42 @@ def test_gradients_that_are_other_parameters_are_read_first():
 def test_steps_count_from_one():
     with pytest.raises(ValueError, match="step counts from 1, got 0"):
         tw.adam_step(*columns(2), step=0, lr=0.1)
+
+
+class TestChanges:
+    """Ops on tensors that have neither gradients nor states."""
+
+    @pytest.mark.parametrize("dtype", [tw.float16, tw.bfloat16, tw.float32, tw.float64])
+    @pytest.mark.parametrize("number", [0.5, tw.asarray(0.5), tw.asarray(0.5, dtype=tw.float64)])
+    def test_values(self, dtype, number):
+        values = np.arange(-5000, 5000).reshape(100, 100) / 1024
+        tensors = [tw.asarray(values, dtype=dtype), tw.asarray([np.nan, -np.inf], dtype=dtype)]
+        wide = tensors[0].astype(tw.float64).numpy().copy()
+        tw.scale_all(tensors, number=number)
+        np.testing.assert_array_equal(tensors[0].astype(tw.float64).numpy(), wide * 0.5)
+        tw.clip_all(tensors, number=number)
+        np.testing.assert_array_equal(
+            tensors[0].astype(tw.float64).numpy(), np.clip(wide * 0.5, -0.5, 0.5)
+        )
+        assert np.isnan(tensors[1][0].item())
+        assert tensors[1][1].item() == -0.5
+
+    @pytest.mark.parametrize(
+        ("tensors", "number", "error", "text"),
+        [
+            ([tw.zeros((2, 3)).T], 1.0, ValueError, "not contiguous"),
+            ([tw.zeros((2,), dtype=tw.int32)], 1.0, TypeError, "floating type, got int32"),
+            ([tw.zeros((2,))], tw.zeros((2,)), TypeError, "number must be a number"),
+            ([tw.zeros((2,)), 3.0], 1.0, TypeError, "tensors"),
+        ],
+    )
+    def test_wrong_operands(self, tensors, number, error, text):
+        with pytest.raises(error, match=f"scale_all: .*{text}"):
+            tw.scale_all(tensors, number=number)
+
+    def test_a_quota_for_one_tensor_is_enough(self, tmp_path):
+        with Pool(quota_bytes=3 << 20, spill_dir=tmp_path) as pool:
+            tensors = [tw.full((1 << 18,), float(i)) for i in range(4)]
+            tw.scale_all(tensors, number=0.5)
+            assert [x.max().item() for x in tensors] == [0.0, 0.5, 1.0, 1.5]
+            assert pool.stats()["spills"] > 0

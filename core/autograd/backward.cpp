@@ -127,7 +127,9 @@ class Walk final : public Waiting {
 
   void visit(Node& node) {
     begin_step();
-    Tensor g[kMaxResults];
+    Tensor few_g[kMaxResults];
+    std::vector<Tensor> many_g(node.results > kMaxResults ? node.results : 0);
+    Tensor* g = many_g.empty() ? few_g : many_g.data();
     for (int i = 0; i < node.results; ++i) g[i] = arrived(node, node.places[i]);
     if (capturing_ && !useful_.contains(&node)) return;
     Tensor few[kFewInputs];

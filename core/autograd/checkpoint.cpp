@@ -144,6 +144,7 @@ void CheckpointFrame::run_again() {
   const Ref<CheckpointFrame> self(this);
   const BlockSourceGuard source(PlannedPass::source_outside());
   const GradModeGuard mode(true);
+  const AutocastGuard types(autocast_);
   const Recording scope(*this);
   // What a failed rerun saved is not the run's: the next one starts afresh.
   struct Values {

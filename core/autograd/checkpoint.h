@@ -70,9 +70,10 @@ class CheckpointFrame : public Counted {
   Rerun rerun_;
   std::vector<SavedTensor> inputs_;
   std::vector<Entry> entries_;
-  std::vector<Key> keys_;                // in the order in which they were drawn
-  std::size_t next_ = 0, next_key_ = 0;  // of a rerun
-  CheckpointFrame* outer_ = nullptr;     // whose function runs around this one's
+  std::vector<Key> keys_;                         // in the order in which they were drawn
+  std::size_t next_ = 0, next_key_ = 0;           // of a rerun
+  const std::uint8_t autocast_ = modes.autocast;  // of the run, and so of its reruns
+  CheckpointFrame* outer_ = nullptr;              // whose function runs around this one's
   State state_ = State::idle;
 };
 

@@ -129,7 +129,7 @@ class Search {
   void add_functions(std::size_t i, std::unordered_map<std::size_t, OwnedFunctions>& groups) {
     const auto add = [&](const HookList& hooks) {
       for (const HookEntry& hook : hooks.entries())
-        groups[root_of(i)].functions.push_back({&hook.call, nullptr, hook.id});
+        groups[root_of(i)].functions.push_back({.hook = &hook.call, .id = hook.id});
     };
     switch (found_[i].kind) {
       case Kind::header:
@@ -139,9 +139,12 @@ class Search {
       case Kind::node:
         for (int r = 0; r < node(i).results; ++r)
           if (node(i).places[r].hooks) add(*node(i).places[r].hooks);
+        if (const CustomNode* custom = node(i).custom())
+          groups[root_of(i)].functions.push_back(
+              {.gradient = &custom->gradient(), .id = custom->id()});
         return;
       case Kind::frame:
-        groups[root_of(i)].functions.push_back({nullptr, &frame(i).rerun(), frame(i).id()});
+        groups[root_of(i)].functions.push_back({.rerun = &frame(i).rerun(), .id = frame(i).id()});
     }
   }
 
@@ -157,6 +160,8 @@ class Search {
 void HeldFunction::forget() const {
   if (hook)
     HookList::remove(id);
+  else if (gradient)
+    CustomNode::forget_gradient(id);
   else
     CheckpointFrame::forget_function(id);
 }

@@ -6,14 +6,17 @@
 #include <vector>
 
 #include "core/autograd/checkpoint.h"
+#include "core/autograd/custom.h"
 #include "core/tensor/tensor.h"
 
 namespace tw {
 
-// A hook, or the function of a checkpoint frame; the other is null.
+// A hook, the function of a checkpoint frame, or the gradient of a custom node; the others are
+// null.
 struct HeldFunction {
-  const Hook* hook;
-  const CheckpointFrame::Rerun* rerun;
+  const Hook* hook = nullptr;
+  const CheckpointFrame::Rerun* rerun = nullptr;
+  const CustomGradient* gradient = nullptr;
   std::uint64_t id;
   // Frees the function, where it still exists.
   void forget() const;

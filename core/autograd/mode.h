@@ -1,4 +1,4 @@
-// Whether ops record themselves: a thread's own.
+// Whether ops record themselves, and in which type products run: a thread's own.
 #pragma once
 
 #include "core/base/modes.h"
@@ -14,6 +14,21 @@ class GradModeGuard {
 
  private:
   bool before_;
+};
+
+class AutocastGuard {
+ public:
+  explicit AutocastGuard(std::uint8_t autocast) : before_(modes.autocast) { set(autocast); }
+  ~AutocastGuard() { set(before_); }
+  AutocastGuard(const AutocastGuard&) = delete;
+  AutocastGuard& operator=(const AutocastGuard&) = delete;
+
+ private:
+  static void set(std::uint8_t autocast) {
+    modes.autocast = autocast;
+    modes.update_plain();
+  }
+  std::uint8_t before_;
 };
 
 }  // namespace tw

@@ -52,6 +52,8 @@ class Waiting {
   ~Waiting() = default;
 };
 
+class CustomNode;
+
 // Sequence numbers grow with creation: a consumer's is always larger than its producers', which is
 // all the order the walk needs.
 struct Node : NodeBase {
@@ -74,6 +76,8 @@ struct Node : NodeBase {
   // from outside the graph when cycles are looked for (cycles.h).
   using SavedVisitor = void (*)(void* context, const SavedTensor& saved);
   virtual void each_saved(SavedVisitor, void*) const {}
+  // Null where the gradient is not a function of a frontend (custom.h).
+  virtual const CustomNode* custom() const { return nullptr; }
 
   static std::uint64_t next_sequence() {
     static std::uint64_t last = 0;

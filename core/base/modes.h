@@ -3,6 +3,7 @@
 // process are elsewhere: the number of threads, the precision limit, tuning, the memory log.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 namespace tw {
 
@@ -17,9 +18,10 @@ struct Device;
 // Each floor changes its own part; this one only knows the names.
 struct Modes {
   bool grad = true;  // ops record themselves
-  // No observer, device but the CPU, dry run or capture: one load on the eager path.
+  // No observer, device but the CPU, autocast, dry run or capture: one load on the eager path.
   bool plain = true;
   bool unlocks = true;                    // long kernels run without the frontend's lock
+  std::uint8_t autocast = 0;              // one more than the dtype of products; 0: off
   const Choice* choice = nullptr;         // instruction set and forced kernels; null: the defaults
   const Device* device = nullptr;         // of new tensors; null: the CPU
   Observers* observers = nullptr;         // null: nobody observes
@@ -29,7 +31,7 @@ struct Modes {
   Capture* capture = nullptr;             // records calls
 
   // To be called after a change of what it sums up.
-  void update_plain() { plain = !observers && !device && !dry_run && !capture; }
+  void update_plain() { plain = !observers && !device && !autocast && !dry_run && !capture; }
 };
 
 // Read by every eager op: a fixed offset from the thread's pointer, without a check for first use.

@@ -7,13 +7,21 @@ void register_cpu_kernels() {
     register_pointwise_kernels();
     register_reduce_kernels();
     register_softmax_kernels();
+    register_attention_kernels();
+    register_norm_kernels();
+    register_recurrent_kernels();
     register_convert_kernels();
     register_gather_kernels();
+    register_multinomial_kernels();
     register_nonzero_kernels();
     register_random_kernels();
     register_update_kernels();
+    register_total_norm_kernels();
     register_matmul_kernels();
     register_matmul_lowerings();
+    register_convolution_kernels();
+    register_window_kernels();
+    register_pooling_kernels();
     return true;
   }();
 }

@@ -7,15 +7,23 @@ namespace tw {
 void register_pointwise_kernels();
 void register_reduce_kernels();
 void register_softmax_kernels();
+void register_attention_kernels();
+void register_norm_kernels();
+void register_recurrent_kernels();
 void register_convert_kernels();
 void register_gather_kernels();
+void register_multinomial_kernels();
 void register_nonzero_kernels();
 void register_random_kernels();
 void register_update_kernels();
+void register_total_norm_kernels();
 // The ladder of matrix products: naive, tiled, simd, packed, direct, strassen, and the three of
 // rung split (bf16x6, bf16x3, bf16); and the ops whose calls it solves.
 void register_matmul_kernels();
 void register_matmul_lowerings();
+void register_convolution_kernels();
+void register_window_kernels();
+void register_pooling_kernels();
 
 // All of them, once: a frontend calls this before ops run.
 void register_cpu_kernels();

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <new>
-#include <vector>
 
 #include "core/base/error.h"
 #include "core/cpu/families.h"
 #include "core/cpu/lowering.h"
+#include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -122,15 +123,29 @@ void set_up_rows(const Call& call, int first, const Shape& indexed, const Stride
   }
 }
 
+// Adds what an array's indices along the last axis, or one index for all of it, are worth.
+void add_offsets(const int64_t* from, int64_t step, int64_t row_step, int64_t count,
+                 int64_t* offsets) {
+  if (step == 0) {
+    for (int64_t j = 0; j < count; ++j) offsets[j] += *from * row_step;
+  } else if (step == 1) {
+    for (int64_t j = 0; j < count; ++j) offsets[j] += from[j] * row_step;
+  } else {
+    for (int64_t j = 0; j < count; ++j) offsets[j] += from[j * step] * row_step;
+  }
+}
+
 // Element offsets of every index tuple.
-std::vector<int64_t> offsets_of(const RowsProblem& p) {
-  std::vector<int64_t> offsets(static_cast<std::size_t>(p.rows), 0);
-  const int rank = p.index.rank();
+void write_offsets(const RowsProblem& p, int64_t* offsets) {
+  const int last = p.index.rank() - 1;
+  const int64_t inner = last < 0 ? 1 : p.index[last];
   int64_t place[kMaxRank] = {}, at[kMaxRank] = {};
-  for (int64_t i = 0; i < p.rows; ++i) {
+  for (int64_t i = 0; i < p.rows; i += inner) {
+    std::fill_n(offsets + i, inner, 0);
     for (int k = 0; k < p.arrays; ++k)
-      offsets[static_cast<std::size_t>(i)] += p.at[k][at[k]] * p.row_step[k];
-    for (int axis = rank - 1; axis >= 0; --axis) {
+      add_offsets(p.at[k] + at[k], last < 0 ? 0 : p.steps(k)[last], p.row_step[k], inner,
+                  offsets + i);
+    for (int axis = last - 1; axis >= 0; --axis) {
       const bool wraps = ++place[axis] == p.index[axis];
       for (int k = 0; k < p.arrays; ++k)
         at[k] += wraps ? -(p.index[axis] - 1) * p.steps(k)[axis] : p.steps(k)[axis];
@@ -138,8 +153,15 @@ std::vector<int64_t> offsets_of(const RowsProblem& p) {
       place[axis] = 0;
     }
   }
-  return offsets;
 }
+struct Offsets {
+  explicit Offsets(const RowsProblem& p)
+      : scratch(static_cast<std::size_t>(p.rows) * sizeof(int64_t)) {
+    write_offsets(p, at());
+  }
+  int64_t* at() const { return scratch.as<int64_t>(); }
+  const Scratch scratch;
+};
 
 void set_up_gather(const Call& call, void* problem) {
   RowsProblem& p = *new (problem) RowsProblem;
@@ -168,28 +190,29 @@ void bind_scatter(void* problem, void* const* at) {
 
 void run_gather(const void* problem) {
   const auto& p = *static_cast<const RowsProblem*>(problem);
-  gather_rows(p.dtype, p.rows, p.row_count, p.x, offsets_of(p).data(), p.y);
+  gather_rows(p.dtype, p.rows, p.row_count, p.x, Offsets(p).at(), p.y);
 }
 void run_scatter_add(const void* problem) {
   const auto& p = *static_cast<const RowsProblem*>(problem);
   std::memset(p.y, 0, static_cast<std::size_t>(p.count) * size_of(p.dtype));
-  scatter_add_rows(p.dtype, p.rows, p.row_count, p.x, offsets_of(p).data(), p.y);
+  scatter_add_rows(p.dtype, p.rows, p.row_count, p.x, Offsets(p).at(), p.y);
 }
 void run_scatter(const void* problem) {
   const auto& p = *static_cast<const RowsProblem*>(problem);
-  scatter_rows(p.dtype, p.rows, p.row_count, p.x, offsets_of(p).data(), p.y);
+  scatter_rows(p.dtype, p.rows, p.row_count, p.x, Offsets(p).at(), p.y);
 }
 
 struct IndexProblem {
   int64_t count, extent, axis;
   bool is_uint64;
+  int64_t user;  // as the signature lists them
   const int64_t* x;
   int64_t* y;
 };
 void set_up_indices(const Call& call, void* problem) {
   const Words& w = call.words;
-  *static_cast<IndexProblem*>(problem) = {call.in[0].count, w[0],    w[1],
-                                          w.flag(2),        nullptr, nullptr};
+  *static_cast<IndexProblem*>(problem) = {call.in[0].count, w[0],   w[1], w.flag(2), w[3],
+                                          nullptr,          nullptr};
 }
 void bind_indices(void* problem, void* const* at) {
   IndexProblem& p = *static_cast<IndexProblem*>(problem);
@@ -199,9 +222,15 @@ void bind_indices(void* problem, void* const* at) {
 [[noreturn]] void fail_index(const IndexProblem& p, int64_t index) {
   const std::string shown =
       p.is_uint64 ? std::to_string(static_cast<std::uint64_t>(index)) : std::to_string(index);
+  constexpr const char* kShown[] = {
+      "index: ",           "gather: index ",         "one_hot: index ",
+      "nll_loss: target ", "cross_entropy: target ", "max_unpool: index "};
+  constexpr int64_t kUnpool = std::size(kShown) - 1;
+  const char* const user = kShown[p.user];
   if (p.axis == kNone)
-    fail(ErrorKind::index, "one_hot: index ", shown, " is out of range for ", p.extent, " classes");
-  fail(ErrorKind::index, "index: ", shown, " is out of range for axis ", p.axis, " with size ",
+    fail(ErrorKind::index, user, shown, " is out of range for ", p.extent,
+         p.user == kUnpool ? " elements of a channel" : " classes");
+  fail(ErrorKind::index, user, shown, " is out of range for axis ", p.axis, " with size ",
        p.extent);
 }
 void run_indices(const void* problem) {

@@ -9,9 +9,15 @@ struct PointwiseIntegerTable;
 struct ConvertTable;
 struct ReduceTable;
 struct SoftmaxTable;
+struct AttentionTable;
+struct NormTable;
+struct PoolingTable;
+struct RecurrentTable;
 struct RandomTable;
 struct UpdateTable;
+struct TotalNormTable;
 struct MatmulTable;
+struct ConvolutionTable;
 
 struct IsaKernels {
 #define TW_FAMILY(name, Table, header) const Table* name;

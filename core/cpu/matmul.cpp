@@ -68,7 +68,7 @@ bool is_of_few_terms(const MatmulProblem& p) {
 // The ways differ in the order of additions where B's columns are contiguous.
 DirectWay direct_way(const MatmulProblem& p) {
   if (is_of_few_terms(p)) return DirectWay::few_terms;
-  return prefers_dots(p) ? DirectWay::dots : DirectWay::tiles;
+  return !is_batch_invariant() && prefers_dots(p) ? DirectWay::dots : DirectWay::tiles;
 }
 
 void run_direct(const void* problem) {
@@ -87,6 +87,9 @@ bool refuse(std::string* reason, const char* text) {
   if (reason) *reason = text;
   return false;
 }
+
+// Types without vector kernels have no other rung.
+bool has_other_rungs(const void* problem) { return is_vectorised(problem_of(problem).dtype); }
 
 bool accepts_any(const void*, std::string*) { return true; }
 bool accepts_floating(const void* problem, std::string* reason) {
@@ -214,9 +217,10 @@ void run_strassen(const void* problem) { tw::run_strassen(problem_of(problem)); 
 
 constexpr Kernel kLadder[] = {
     {"matmul", "naive", "cpu", Precision::ieee, "the definition: three loops, any type",
-     accepts_any, plain_estimate<cost_naive>, run_naive, terms<cost_naive>, nullptr, false},
+     accepts_any, plain_estimate<cost_naive>, run_naive, terms<cost_naive>, nullptr, false,
+     has_other_rungs},
     {"matmul", "tiled", "cpu", Precision::ieee, "blocks that stay in cache", accepts_floating,
-     plain_estimate<cost_tiled>, run_tiled, terms<cost_tiled>, nullptr, false},
+     plain_estimate<cost_tiled>, run_tiled, terms<cost_tiled>, nullptr, false, has_other_rungs},
     {"matmul", "simd", "cpu", Precision::ieee, "tiles in registers, panels of b packed",
      accepts_floating, estimate<cost_simd>, run_simd, terms<cost_simd>},
     {"matmul", "packed", "cpu", Precision::ieee, "cache blocks around register tiles",
@@ -224,7 +228,7 @@ constexpr Kernel kLadder[] = {
     {"matmul", "direct", "cpu", Precision::ieee, "small operands, nothing packed", accepts_direct,
      estimate<cost_direct>, run_direct, terms<cost_direct>},
     {"matmul", "strassen", "cpu", Precision::high, "seven half products for eight, large sizes",
-     accepts_floating, cost_strassen, run_strassen, strassen_terms},
+     accepts_floating, cost_strassen, run_strassen, strassen_terms, nullptr, true, has_other_rungs},
 };
 
 }  // namespace

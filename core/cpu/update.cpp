@@ -31,8 +31,8 @@ ParameterSlice part(const ParameterSlice& p, int64_t begin, int64_t n) {
   return {p.dtype,
           n,
           static_cast<char*>(p.param) + begin * bytes,
-          static_cast<const char*>(p.grad) + begin * bytes,
-          {moved(p.states[0]), moved(p.states[1])}};
+          p.grad ? static_cast<const char*>(p.grad) + begin * bytes : nullptr,
+          {moved(p.states[0]), moved(p.states[1]), moved(p.states[2])}};
 }
 
 // Runs a loop of float32 on parameters of float16 or bfloat16: a stage of them and of their
@@ -48,7 +48,7 @@ void run_staged(UpdateTable::Loop loop, const double* factors, const ParameterSl
     ParameterSlice stage = part(slice, at, n);
     void* const target = stage.param;
     widen(n, target, bytes, param, sizeof(float));
-    widen(n, stage.grad, bytes, grad, sizeof(float));
+    if (stage.grad) widen(n, stage.grad, bytes, grad, sizeof(float));
     stage.param = param;
     stage.grad = grad;
     loop(factors, stage);
@@ -59,13 +59,47 @@ void run_staged(UpdateTable::Loop loop, const double* factors, const ParameterSl
 // What the kernels run on; the slices of the parameters lie behind it.
 struct Problem {
   int row, count;
-  DType types[2] = {};  // of step and lr
+  DType types[2] = {};  // of step and lr; a change has the latter alone
   const void* numbers[2] = {};
   int words = 0;
   Word word[8] = {};
   ParameterSlice* slices() { return reinterpret_cast<ParameterSlice*>(this + 1); }
   const ParameterSlice* slices() const { return reinterpret_cast<const ParameterSlice*>(this + 1); }
 };
+
+// ---- what factors are made of ----
+
+double sign_of(bool maximize) { return maximize ? -1 : 1; }
+
+// The factors of two running means, and what corrects their start at zero.
+struct Betas {
+  double first, second, first_correction, second_correction;
+  Betas(double step, double first, double second)
+      : first(first),
+        second(second),
+        first_correction(1 - std::pow(first, step)),
+        second_correction(1 - std::pow(second, step)) {}
+};
+
+// Of weights: what they are multiplied by where it is decoupled, else what is added to gradients.
+struct Decay {
+  double shrinks, adds;
+  Decay(double lr, double rate, bool decoupled)
+      : shrinks(decoupled ? 1 - lr * rate : 1), adds(decoupled ? 0 : rate) {}
+};
+
+// The product over t = 1 .. steps of beta * (1 - q^t / 2): the logarithm of each factor as its
+// power series, whose terms are geometric in t. 60 of them are exact to the last place.
+double momentum_product(double steps, double beta, double q) {
+  double sum = 0, half = 1, power = 1;
+  for (int k = 1; k <= 60; ++k) {
+    half /= 2;
+    power *= q;
+    const double terms = power == 1 ? steps : power * (1 - std::pow(power, steps)) / (1 - power);
+    sum += half / k * terms;
+  }
+  return std::pow(beta, steps) * std::exp(-sum);
+}
 
 using Factors = void (*)(double step, double lr, Words w, double* f);
 constexpr Factors kFactors[] = {
@@ -87,14 +121,19 @@ double value_of(DType type, const void* number) {
   }
 }
 
+template <int states> struct Row {
+  static constexpr int operands = 2 + states, numbers = states < 0 ? 1 : 2;
+  static int parameters(const Call& call) { return (call.inputs - numbers) / operands; }
+};
+
 template <int states> std::uint32_t problem_bytes(const Call& call) {
-  const int parameters = (call.inputs - 2) / (2 + states);
+  const int parameters = Row<states>::parameters(call);
   return static_cast<std::uint32_t>(sizeof(Problem) + sizeof(ParameterSlice) * parameters);
 }
 template <int row, int states> void set_up(const Call& call, void* memory) {
-  constexpr int operands = 2 + states;
-  Problem& p = *new (memory) Problem{.row = row, .count = (call.inputs - 2) / operands};
-  for (int i = 0; i < 2; ++i) p.types[i] = call.in[p.count * operands + i].dtype;
+  constexpr int operands = Row<states>::operands, numbers = Row<states>::numbers;
+  Problem& p = *new (memory) Problem{.row = row, .count = Row<states>::parameters(call)};
+  for (int i = 2 - numbers; i < 2; ++i) p.types[i] = call.in[call.inputs - 2 + i].dtype;
   p.words = call.words.count;
   for (int i = 0; i < p.words; ++i) p.word[i] = call.words[i];
   for (int i = 0; i < p.count; ++i) {
@@ -107,10 +146,10 @@ template <int states> void bind(void* problem, void* const* at) {
   for (int i = 0; i < p.count; ++i) {
     ParameterSlice& slice = p.slices()[i];
     slice.param = *at++;
-    slice.grad = *at++;
+    if (states >= 0) slice.grad = *at++;
     for (int s = 0; s < states; ++s) slice.states[s] = *at++;
   }
-  for (const void*& number : p.numbers) number = *at++;
+  for (int i = 2 - Row<states>::numbers; i < 2; ++i) p.numbers[i] = *at++;
 }
 double cost_ns(const void* problem) {
   const auto& p = *static_cast<const Problem*>(problem);
@@ -123,8 +162,8 @@ double cost_ns(const void* problem) {
 void run(const void* problem) {
   const auto& p = *static_cast<const Problem*>(problem);
   double factors[kMaxFactors] = {};
-  kFactors[p.row](value_of(p.types[0], p.numbers[0]), value_of(p.types[1], p.numbers[1]),
-                  {p.word, p.words}, factors);
+  const double step = p.numbers[0] ? value_of(p.types[0], p.numbers[0]) : 1;
+  kFactors[p.row](step, value_of(p.types[1], p.numbers[1]), {p.word, p.words}, factors);
   int64_t total = 0;
   for (int i = 0; i < p.count; ++i) total += p.slices()[i].n;
   const UpdateTable& table = *active_kernels().update;

@@ -23,11 +23,11 @@ struct ParameterSlice {
   DType dtype;  // of the parameter and its gradient, any floating one
   std::int64_t n;
   void* param = nullptr;
-  const void* grad = nullptr;
-  void* states[2] = {};
+  const void* grad = nullptr;  // null for changes
+  void* states[3] = {};
 };
 
-inline constexpr int kMaxFactors = 8;
+inline constexpr int kMaxFactors = 10;
 
 struct UpdateTable {
   using Loop = void (*)(const double* factors, const ParameterSlice& slice);

@@ -305,9 +305,10 @@ bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, co
   return true;
 }
 
-// Whether the operands are where this thread makes new tensors.
+// Whether nothing is in force that ops must be told, and the operands are where this thread makes
+// new tensors.
 bool is_at_home(const Operand* in, int inputs) {
-  if (modes.device) return false;
+  if (!modes.plain) return false;
   bool elsewhere = false;
   for (int i = 0; i < inputs; ++i)
     if (const TensorHeader* x = in[i].tensor.get()) elsewhere |= x->elsewhere;
@@ -347,6 +348,24 @@ static void apply_here(const OpRecord& op, const Operand* in, int inputs, Words 
   if (recorded && is_floating(out[0].dtype())) OpNode::record_call(op, in, inputs, words, out);
 }
 
+// The call on operands in the type that the op's kind has under autocast, which is off for what the
+// op is made of. The casts are ops: they are recorded, and gradients come back in the operands' own
+// types.
+static void apply_autocast(const OpRecord& op, const Operand* in, int inputs, Words words,
+                           Tensor* out) {
+  const DType type =
+      op.autocast == Autocast::narrow ? static_cast<DType>(modes.autocast - 1) : DType::float32;
+  Few<Operand> operands(inputs);
+  for (int i = 0; i < inputs; ++i) {
+    operands.data()[i] = in[i];
+    const Tensor& x = in[i].tensor;
+    if (x && is_floating(x.dtype()) && x.dtype() != DType::float64)
+      operands.data()[i].tensor = astype(x, type);
+  }
+  const AutocastGuard off(0);
+  apply_here(op, operands.data(), inputs, words, out);
+}
+
 // Runs `f` with what it makes where the operands are, and named by the op.
 template <class F>
 [[gnu::noinline]] static void as_told_op(const OpRecord& op, const Operand* in, int inputs, F f) {
@@ -363,7 +382,11 @@ template <class F> [[gnu::always_inline]] static inline void as_op(const OpRecor
 }
 
 void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
-  as_op(op, in, inputs, [&] { apply_here(op, in, inputs, words, out); });
+  as_op(op, in, inputs, [&] {
+    if (modes.autocast && op.autocast != Autocast::as_given) [[unlikely]]
+      return apply_autocast(op, in, inputs, words, out);
+    apply_here(op, in, inputs, words, out);
+  });
 }
 
 // Launches what kernels must take.

@@ -41,14 +41,6 @@ std::int64_t resolve_integer(std::int64_t i, std::int64_t extent, int axis) {
   return i < 0 ? i + extent : i;
 }
 
-// Indices in int64, from 0 to extent - 1: negative ones are counted from the end of the axis; where
-// there is none, they are classes.
-Tensor checked_indices(const Tensor& indices, std::int64_t extent, Word axis) {
-  const bool is_uint64 = indices.dtype() == DType::uint64;  // beyond int64 they look negative
-  return apply(kCheckedIndices, {astype(indices, DType::int64)},
-               WordList(3).set(0, extent).set(1, axis).set(2, is_uint64));
-}
-
 // A 0-d tensor where x is.
 Tensor number_beside(const Tensor& x, const Scalar& value, DType dtype) {
   const DeviceGuard device(x.device());
@@ -140,7 +132,7 @@ class Planner {
   }
   // Checked, negative indices counted from the end.
   Tensor wrap(const Tensor& indices) const {
-    return checked_indices(indices, x_.size(axis_), axis_);
+    return checked_indices(indices, x_.size(axis_), axis_, Indexing::axis);
   }
 
   const Tensor& x_;
@@ -347,6 +339,13 @@ void write(const Tensor& x, const Plan& plan, const Tensor& value) {
 
 }  // namespace
 
+Tensor checked_indices(const Tensor& indices, std::int64_t extent, Word axis, Indexing user) {
+  const bool is_uint64 = indices.dtype() == DType::uint64;  // beyond int64 they look negative
+  WordList words(4);
+  words.set(0, extent).set(1, axis).set(2, is_uint64).set(3, static_cast<Word>(user));
+  return apply(kCheckedIndices, {astype(indices, DType::int64)}, words);
+}
+
 Tensor index(const Tensor& x, const IndexItem& item) {
   if (x.rank() == 0 || (item.kind != Kind::integer && item.kind != Kind::slice))
     return index(x, std::vector<IndexItem>{item});
@@ -422,42 +421,14 @@ constexpr OpRecord kScatterRows = {
     .estimate = estimate_rows};
 constexpr OpRecord kCheckedIndices = {
     .name = "checked_indices",
-    .signature = "(indices: Tensor, extent: int, axis: int | None, is_uint64: bool) -> Tensor",
+    .signature =
+        "(indices: Tensor, extent: int, axis: int | None, is_uint64: bool, user: 'index' | "
+        "'gather' | 'one_hot' | 'nll_loss' | 'cross_entropy' | 'max_unpool') -> Tensor",
     .help = "Indices within the extent of an axis.",
     .flags = kConstant,
     .infer = [](Call&, Result* results) {
       results[0].like = 0;
       results[0].dtype = DType::int64;
-    }};
-constexpr OpRecord kTake = {
-    .name = "take",
-    .signature = "(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor",
-    .help = "Elements at integer indices of any shape, which replaces the axis.",
-    .flags = kFunction,
-    .body = [](const Use& use, Tensor* out) {
-      const Tensor &x = use.in[0].tensor, &indices = use.in[1].tensor;
-      const int axis = normalize_axis(use.words[0], x.rank(), "take");
-      if (!is_integer(indices.dtype()))
-        fail(ErrorKind::index, "take: indices must be integers, got ", name_of(indices.dtype()));
-      std::vector<IndexItem> items(static_cast<std::size_t>(axis), {.kind = Kind::slice});
-      items.push_back({.kind = Kind::tensor, .tensor = indices});
-      out[0] = index(x, items);
-    }};
-
-constexpr OpRecord kOneHot = {
-    .name = "one_hot",
-    .signature = "(indices: Tensor, num_classes: int, dtype: dtype = float32) -> Tensor",
-    .help = "1 at each index along a new last axis, else 0.",
-    .flags = kFunction | kConstant,
-    .body = [](const Use& use, Tensor* out) {
-      const Tensor& indices = use.in[0].tensor;
-      const Word classes = use.words[0];
-      if (!is_integer(indices.dtype()))
-        fail(ErrorKind::type, "one_hot: indices must be integers, got ", name_of(indices.dtype()));
-      if (classes < 0) fail(ErrorKind::value, "one_hot: num_classes is negative: ", classes);
-      const Tensor wide = checked_indices(indices, classes, kNone);
-      const Tensor places = arange(0, Scalar(classes), 1, DType::int64);
-      out[0] = astype(equal(expand_dims(wide, -1), places), use.words.dtype(1));
     }};
 
 }  // namespace tw

@@ -21,6 +21,13 @@ Tensor index(const Tensor& x, const IndexItem& item);
 // x[items] = value, broadcast and converted.
 void index_assign(Tensor& x, const std::vector<IndexItem>& items, const Operand& value);
 
+// Whose indices are out of range, in errors.
+enum class Indexing : std::uint8_t { axis, gather, one_hot, nll_loss, cross_entropy, max_unpool };
+// A copy of indices in int64, from 0 to extent - 1: negative ones are counted from the end of the
+// axis; where there is none (kNone), they are classes, or places. Raises IndexError for others.
+Tensor checked_indices(const Tensor& indices, std::int64_t extent, std::int64_t axis,
+                       Indexing user);
+
 // One int64 vector of positions for each axis, in row-major order.
 std::vector<Tensor> nonzero(const Tensor& x);
 // x[0], x[1], ...

@@ -230,6 +230,7 @@ constexpr OpRecord kMatmul = {
     .vjp = matmul_vjp,
     .add_into = add_to_gradient,
     .reads = {{.inputs = 2}, {.inputs = 1}},
+    .autocast = Autocast::narrow,
     .shapes = 3};
 constexpr OpRecord kLinear = {
     .name = "linear",
@@ -246,6 +247,7 @@ constexpr OpRecord kLinear = {
     .body = linear_body,
     .vjp = [](Vjp& v) { give_linear(v, v.g()); },
     .reads = {{.inputs = 2}, {.inputs = 1}},
+    .autocast = Autocast::narrow,
     .shapes = 1};
 constexpr OpRecord kLinearRelu = {
     .name = "linear_relu",
@@ -256,6 +258,7 @@ constexpr OpRecord kLinearRelu = {
     .body = linear_body,
     .vjp = [](Vjp& v) { give_linear(v, gradient_of(PointwiseOp::relu, 0, v.g(), {v.out()})); },
     .reads = {{.inputs = 2, .results = 1}, {.inputs = 1, .results = 1}, {.results = 1}},
+    .autocast = Autocast::narrow,
     .shapes = 1};
 constexpr OpRecord kAddmm = {
     .name = "addmm",
@@ -273,6 +276,7 @@ constexpr OpRecord kAddmm = {
     .body = addmm_body,
     .vjp = addmm_vjp,
     .reads = {{}, {.inputs = 4}, {.inputs = 2}},
+    .autocast = Autocast::narrow,
     .shapes = 1};
 constexpr OpRecord kMatmulInto = {
     .name = "matmul_into",

@@ -78,6 +78,10 @@ Tensor over_squared_length(const Tensor& x, const Tensor& a, const Tensor& b) {
   return quotient_or_0(quotient_or_0(x, length), length);
 }
 
+Tensor normal_share(const Tensor& x) { return 0.5 + 0.5 * erf(x * 0.7071067811865476); }
+Tensor normal_density(const Tensor& x) { return exp(x * x * -0.5) * 0.3989422804014327; }
+Tensor tanh_softplus(const Tensor& x) { return tanh(softplus(x, 1, 20)); }
+
 struct None {};
 constexpr None none;
 Tensor as_tensor(const Tensor& x) { return x; }
@@ -377,8 +381,23 @@ constexpr const char* kSignatures[] = {"(x: Operand) -> Tensor",
                                        "(a: Operand, b: Operand) -> Tensor",
                                        "(a: Operand, b: Operand, c: Operand) -> Tensor"};
 
-constexpr char kClipSignature[] =
-    "(x: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor";
+// Rows whose parameters have names and defaults of their own; null: internal, other ops' part.
+constexpr std::pair<PointwiseOp, const char*> kOwnSignatures[] = {
+    {PointwiseOp::clip,
+     "(x: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor"},
+    {PointwiseOp::leaky_relu, "(x: Tensor, negative_slope: Operand = 0.01) -> Tensor"},
+    {PointwiseOp::elu, "(x: Tensor, alpha: Number = 1.0) -> Tensor"},
+    {PointwiseOp::celu, "(x: Tensor, alpha: Number = 1.0) -> Tensor"},
+    {PointwiseOp::hardshrink, "(x: Tensor, lambd: Number = 0.5) -> Tensor"},
+    {PointwiseOp::softshrink, "(x: Tensor, lambd: Number = 0.5) -> Tensor"},
+    {PointwiseOp::softplus, "(x: Tensor, beta: Number = 1.0, threshold: Number = 20.0) -> Tensor"},
+    {PointwiseOp::hardtanh, "(x: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Tensor"},
+    {PointwiseOp::threshold, "(x: Tensor, threshold: Number, value: Number) -> Tensor"},
+    {PointwiseOp::gelu_erf, nullptr},
+    {PointwiseOp::gelu_tanh, nullptr},
+    {PointwiseOp::multiply_add, nullptr},
+    {PointwiseOp::logistic_loss, nullptr},
+    {PointwiseOp::huber_distance, nullptr}};
 
 std::string help_of(const PointwiseRow& row) {
   std::string text = std::string(row.help) + "\n\nFormula: " + row.formula;
@@ -404,18 +423,20 @@ struct ValueRecords {
       record.flags = kFunction | kBroadcasts | (row.arity == 1 ? kMethod : 0);
       if (row.result == PointwiseResult::truth) record.flags |= kConstant;
       record.shortcut = shortcut;
-      if (static_cast<PointwiseOp>(i) == PointwiseOp::clip) {
-        record.signature = kClipSignature;
-        record.shortcut = settle_bounds;
-        record.flags |= kMethod;
-      }
       record.infer = infer;
       record.estimate = estimate;
       record.vjp = vjp;
       for (int k = 0; k < row.arity; ++k) record.reads[k] = record_reads(kRules[i].reads[k]);
       record.row = &row;
     }
+    record_of(PointwiseOp::clip).shortcut = settle_bounds;
+    for (const auto& [op, signature] : kOwnSignatures) {
+      OpRecord& record = record_of(op);
+      record.flags = kBroadcasts | (signature ? kFunction | kMethod : 0);
+      if (signature) record.signature = signature;
+    }
   }
+  OpRecord& record_of(PointwiseOp op) { return records[static_cast<int>(op)]; }
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
+#include "core/ops/view.h"
 #include "core/runtime/registry.h"
 
 namespace tw {
@@ -93,6 +94,10 @@ void infer_integers(Call& call, Result* results) {
   results[0].shape = call.words.dims(0);
   results[0].dtype = DType::int64;
 }
+void infer_samples(Call& call, Result* results) {
+  results[0].shape = {call.in[0].size(0), call.words[0]};
+  results[0].dtype = DType::int64;
+}
 void infer_dropout(Call& call, Result* results) {
   results[0].like = 0;
   results[0].dtype = call.in[0].dtype;
@@ -166,6 +171,30 @@ Generator& generator_of(Words words, int i) {
   return words.none(i) ? default_generator() : *reinterpret_cast<Generator*>(words[i]);
 }
 
+// Words: num_samples, replacement, generator. What cannot be drawn is refused before the generator
+// moves on.
+void multinomial_body(const Use& use, Tensor* out) {
+  const Tensor& given = use.in[0].tensor;
+  const Word samples = use.words[0];
+  const bool again = use.words.flag(1);
+  if (given.rank() != 1 && given.rank() != 2)
+    fail(ErrorKind::value, "multinomial: expected probabilities (classes,) or (n, classes), got ",
+         given.shape());
+  if (!is_floating(given.dtype()))
+    fail(ErrorKind::type, "multinomial: needs floating-point probabilities, got ",
+         name_of(given.dtype()));
+  if (samples < 1)
+    fail(ErrorKind::value, "multinomial: num_samples must be above 0, got ", samples);
+  const Tensor rows = given.rank() == 1 ? expand_dims(given, 0) : given;
+  const Tensor p = apply(kCheckedProbabilities, {astype(rows, DType::float64)},
+                         WordList(2).set(0, samples).set(1, again));
+  const Shape shape = again ? Shape{p.size(0), samples} : p.shape();
+  const Tensor u = unit_uniform(generator_of(use.words, 2), shape, true);
+  const Tensor y =
+      apply(again ? kMultinomialAgain : kMultinomialOnce, {p, u}, WordList(1).set(0, samples));
+  out[0] = given.rank() == 1 ? owned(squeeze(y, {0})) : y;
+}
+
 }  // namespace
 
 constexpr OpRecord kDraw = {
@@ -206,6 +235,30 @@ constexpr OpRecord kDropoutBy = {
     .body = dropout_body,
     .vjp = [](Vjp& v) { v.give(0, apply(kDropoutBy, {v.g(), v.in(1)}, v.words())); },
     .reads = {{.inputs = 2}}};
+
+constexpr OpRecord kCheckedProbabilities = {
+    .name = "checked_probabilities",
+    .signature = "(probabilities: Tensor, num_samples: int, replacement: bool) -> Tensor",
+    .help = "Rows of probabilities that so many samples can be drawn from.",
+    .flags = kConstant,
+    .infer = [](Call&, Result* results) {
+      results[0].like = 0;
+      results[0].dtype = DType::float64;
+    }};
+constexpr OpRecord kMultinomialAgain = {
+    .name = "multinomial_again",
+    .signature = "(probabilities: Tensor, uniform: Tensor, num_samples: int) -> Tensor",
+    .help = "Classes of rows of probabilities by uniform numbers, one for each sample.",
+    .flags = kConstant,
+    .infer = infer_samples};
+constexpr OpRecord kMultinomialOnce = {
+    .name = "multinomial_once",
+    .signature = "(probabilities: Tensor, uniform: Tensor, num_samples: int) -> Tensor",
+    .help =
+        "Classes of rows of probabilities, none twice in a row, by uniform numbers, one for each "
+        "class. Source: Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006.",
+    .flags = kConstant,
+    .infer = infer_samples};
 
 constexpr OpRecord kUniform = {
     .name = "uniform",
@@ -295,6 +348,18 @@ constexpr OpRecord kBernoulli = {
       out[0] = bernoulli(generator_of(use.words, 3), use.words.dims(1), use.words.real(0),
                          use.words.dtype(2));
     }};
+constexpr OpRecord kMultinomial = {
+    .name = "multinomial",
+    .signature =
+        "(probabilities: Tensor, num_samples: int, replacement: bool = False, generator: Generator "
+        "| None = None) -> Tensor",
+    .help =
+        "Class numbers (int64) drawn from rows of probabilities (n, classes) or from (classes,), "
+        "which need not add up to 1.\nWithout replacement no class is drawn twice in a row. Raises "
+        "ValueError for probabilities that are negative, not finite or all 0, and for more samples "
+        "without replacement than classes that have one.",
+    .flags = kFunction,
+    .body = multinomial_body};
 constexpr OpRecord kDropout = {
     .name = "dropout",
     .signature =

@@ -11,16 +11,16 @@ namespace tw {
 
 namespace {
 
-constexpr int kNumbers = 2;  // step and lr, behind the parameters
-
-// Operands of one parameter: itself, its gradient, its states.
-int operands_of(const OpRecord& op) { return 2 + *static_cast<const int*>(op.row); }
+int states_of(const OpRecord& op) { return *static_cast<const int*>(op.row); }
+// Operands of one parameter: itself, its gradient, its states. Of a change: the tensor alone.
+int operands_of(const OpRecord& op) { return 2 + states_of(op); }
+// Behind the parameters: step and lr, or the number of a change.
+int numbers_of(const OpRecord& op) { return states_of(op) < 0 ? 1 : 2; }
 
 void check_parameter(const char* op, const Tensor& x) {
   if (!is_floating(x.dtype()))
-    fail(ErrorKind::type, op, ": parameters must be of a floating type, got ", describe(x));
-  if (!x.contiguous())
-    fail(ErrorKind::value, op, ": parameter ", describe(x), " is not contiguous");
+    fail(ErrorKind::type, op, ": expected tensors of a floating type, got ", describe(x));
+  if (!x.contiguous()) fail(ErrorKind::value, op, ": ", describe(x), " is not contiguous");
 }
 
 // 16-bit sums would soon stop growing, because what is added to them falls below their last place.
@@ -59,7 +59,7 @@ void keep_apart(const char* op, std::vector<Operand>& in, int end, int operands)
       fail(ErrorKind::value, op, ": ", describe(a), " and ", describe(b),
            " share memory, and both are to be changed; give each parameter once");
   }
-  for (int i = 1; i < end; i += operands) {
+  for (int i = 1; i < end && operands > 1; i += operands) {
     const Tensor& g = in[i].tensor;
     const auto at = std::partition_point(written.begin(), written.end(), [&](const Tensor* x) {
       return (*x)->storage.get() < g->storage.get();
@@ -83,9 +83,9 @@ void check_number(const char* op, const Operand& number, const char* name) {
 void infer(Call& call, Result*) { call.type = DType::float64; }
 
 Estimate estimate(const Call& call) {
-  const int operands = operands_of(*call.op);
+  const int operands = operands_of(*call.op), end = call.inputs - numbers_of(*call.op);
   Estimate estimate;
-  for (int i = 0; i + kNumbers < call.inputs; ++i) {
+  for (int i = 0; i < end; ++i) {
     // The parameter and its states are read and written, the gradient is read.
     const int times = i % operands == 1 ? 1 : 2;
     estimate.bytes += static_cast<double>(times * call.in[i].count) *
@@ -97,18 +97,19 @@ Estimate estimate(const Call& call) {
 // All at once; in memory that moves, one parameter after the other, so that one at a time is held.
 Shortcut step(const Use& use, Tensor*) {
   const char* op = use.op.name;
-  const int operands = operands_of(use.op), end = use.inputs - kNumbers;
+  const int operands = operands_of(use.op), numbers = numbers_of(use.op);
+  const int end = use.inputs - numbers;
   const GradModeGuard off(false);
   std::vector<Operand> in(use.in, use.in + use.inputs);
-  check_number(op, in[end], "step");
-  check_number(op, in[end + 1], "lr");
-  if (!in[end].is_tensor() && !(in[end].scalar.re >= 1))
+  if (numbers == 2) check_number(op, in[end], "step");
+  check_number(op, in.back(), numbers == 2 ? "lr" : "number");
+  if (numbers == 2 && !in[end].is_tensor() && !(in[end].scalar.re >= 1))
     fail(ErrorKind::value, op, ": step counts from 1, got ", in[end].scalar.re);
   bool moves = false;
   for (int at = 0; at < end; at += operands) {
     check_parameter(op, in[at].tensor);
     for (int i = 2; i < operands; ++i) check_state(op, in[at].tensor, in[at + i].tensor);
-    in[at + 1].tensor = gradient_for(op, &in[at], operands);
+    if (operands > 1) in[at + 1].tensor = gradient_for(op, &in[at], operands);
     moves |= in[at].tensor->storage->block != nullptr;
   }
   keep_apart(op, in, end, operands);
@@ -121,7 +122,7 @@ Shortcut step(const Use& use, Tensor*) {
   for (int at = 0; at < end; at += operands) {
     std::vector<Operand> one(in.begin() + at, in.begin() + at + operands);
     one.insert(one.end(), in.begin() + end, in.end());
-    apply_in_place(use.op, one.data(), operands + kNumbers, use.words);
+    apply_in_place(use.op, one.data(), operands + numbers, use.words);
   }
   return Shortcut::done;
 }
@@ -141,7 +142,20 @@ Shortcut step(const Use& use, Tensor*) {
       .infer = infer,                                                              \
       .estimate = estimate,                                                        \
       .row = &states_of_##name_};
+#define TW_CHANGE(name_, help_, update)                                        \
+  static constexpr int states_of_##name_ = -1;                                 \
+  constexpr OpRecord k_##name_ = {                                             \
+      .name = #name_,                                                          \
+      .signature = "(tensors: Sequence[Tensor]!, *, number: Operand) -> None", \
+      .help = help_,                                                           \
+      .flags = kFunction,                                                      \
+      .results = 0,                                                            \
+      .shortcut = step,                                                        \
+      .infer = infer,                                                          \
+      .estimate = estimate,                                                    \
+      .row = &states_of_##name_};
 #include "core/ops/updates.inc"
+#undef TW_CHANGE
 #undef TW_UPDATE
 
 }  // namespace tw

@@ -9,6 +9,7 @@
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
+#include "core/ops/pointwise.h"
 #include "core/ops/records.h"
 
 namespace tw {
@@ -164,6 +165,11 @@ void infer_slice(Call& call, Result* results) {
   y.alias = 0;
 }
 
+// The ranges' numbers one after the other.
+std::span<const std::int64_t> flat(std::span<const Range> ranges) {
+  static_assert(sizeof(Range) == 3 * sizeof(std::int64_t));
+  return {&ranges.data()->start, 3 * ranges.size()};
+}
 // The ranges that a slice and its transpose have in their words.
 std::vector<Range> ranges_of(Words words) {
   std::vector<Range> ranges;
@@ -176,7 +182,17 @@ void slice_vjp(Vjp& v) {
   const std::vector<Range> ranges = ranges_of(v.words());
   Shape window;
   for (const Range& range : ranges) window.push_back(range.count);
-  v.give(0, unslice(v.words()[1] ? reshape(v.g(), window) : v.g(), v.shape(0), ranges));
+  WordList words(2);
+  v.give(0, kUnslice, {v.words()[1] ? reshape(v.g(), window) : v.g()},
+         words.set_list(0, flat(ranges)).set_list(1, v.shape(0)));
+}
+// What other slices of a tensor left is kept, so that a loop over its parts costs each part once.
+bool add_to_ranges(const Use& use, const Tensor& target) {
+  const Tensor& x = use.in[0].tensor;
+  if (x.dtype() != target.dtype()) return false;
+  Operand operands[] = {slice(target, ranges_of(use.words)), x};
+  pointwise_in_place(PointwiseOp::add, operands);
+  return true;
 }
 
 // Zeros of a shape with x in the ranges.
@@ -238,7 +254,8 @@ constexpr OpRecord kUnslice = {
           out[0] = zeros(use.words.dims(1), x.dtype());
           copy_into(slice(out[0], ranges_of(use.words)), x);
         },
-    .vjp = [](Vjp& v) { v.give(0, slice(v.g(), ranges_of(v.words()))); }};
+    .vjp = [](Vjp& v) { v.give(0, slice(v.g(), ranges_of(v.words()))); },
+    .add_into = add_to_ranges};
 constexpr OpRecord kExpandDims = {
     .name = "expand_dims",
     .signature = "(x: Tensor, axis: int = 0) -> Tensor",
@@ -353,16 +370,8 @@ Tensor expand_dims(const Tensor& x, std::int64_t axis) {
 Tensor squeeze(const Tensor& x, const std::vector<std::int64_t>& axes) {
   return apply(kSqueeze, {x}, WordList(1).set_list(0, axes));
 }
-// The ranges' numbers one after the other.
-static std::span<const std::int64_t> flat(std::span<const Range> ranges) {
-  static_assert(sizeof(Range) == 3 * sizeof(std::int64_t));
-  return {&ranges.data()->start, 3 * ranges.size()};
-}
 Tensor slice(const Tensor& x, std::span<const Range> ranges, std::uint32_t dropped) {
   return apply(kSlice, {x}, WordList(2).set_list(0, flat(ranges)).set(1, dropped));
-}
-Tensor unslice(const Tensor& x, const Shape& shape, const std::vector<Range>& ranges) {
-  return apply(kUnslice, {x}, WordList(2).set_list(0, flat(ranges)).set_list(1, shape));
 }
 
 }  // namespace tw

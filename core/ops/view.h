@@ -34,7 +34,5 @@ Tensor expand_dims(const Tensor& x, std::int64_t axis);
 Tensor squeeze(const Tensor& x, const std::vector<std::int64_t>& axes);
 // One range for each axis; `dropped`: bits of axes, of one element each, that the result lacks.
 Tensor slice(const Tensor& x, std::span<const Range> ranges, std::uint32_t dropped = 0);
-// The gradient of slice: zeros of `shape` with `x` at the ranges.
-Tensor unslice(const Tensor& x, const Shape& shape, const std::vector<Range>& ranges);
 
 }  // namespace tw

@@ -19,6 +19,7 @@ struct ActiveIsa {
 
 struct Choice {
   const ActiveIsa* isa = nullptr;  // null: the process's default
+  bool batch_invariant = false;    // a row's bits do not depend on the rows beside it
   std::vector<std::pair<const OpKernels*, const Kernel*>> forced;
 
   bool operator==(const Choice&) const = default;
@@ -40,6 +41,8 @@ inline const ActiveIsa& isa_in_force() {
   return choice && choice->isa ? *choice->isa : default_isa();
 }
 inline Isa active_isa() { return isa_in_force().isa; }
+
+inline bool is_batch_invariant() { return modes.choice && modes.choice->batch_invariant; }
 
 // The record that equals `choice`, the same for all threads and for as long as the process lives;
 // null for the defaults.

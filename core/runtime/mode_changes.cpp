@@ -13,13 +13,14 @@ namespace {
 using Change = ThreadModes::Change;
 using Part = Change::Part;
 
-constexpr bool kOn = true;
-
-// The value of a part as a word.
+// The value of a part as a word: a small number is the address so many bytes into nothing.
+const void* word(std::size_t value) { return reinterpret_cast<const void*>(value); }
 const void* value_of(Part part, const OpKernels* op) {
   switch (part) {
     case Part::none: return nullptr;
-    case Part::grad: return modes.grad ? &kOn : nullptr;
+    case Part::grad: return word(modes.grad);
+    case Part::autocast: return word(modes.autocast);
+    case Part::batch_invariant: return word(is_batch_invariant());
     case Part::isa: return modes.choice ? modes.choice->isa : nullptr;
     case Part::forced: return modes.choice ? modes.choice->forced_for(op) : nullptr;
   }
@@ -31,9 +32,16 @@ void set_value(Part part, const OpKernels* op, const void* value) {
     modes.grad = value != nullptr;
     return;
   }
+  if (part == Part::autocast) {
+    modes.autocast = static_cast<std::uint8_t>(reinterpret_cast<std::uintptr_t>(value));
+    modes.update_plain();
+    return;
+  }
   if (part == Part::none) return;
   Choice choice = current_choice();
-  if (part == Part::isa)
+  if (part == Part::batch_invariant)
+    choice.batch_invariant = value;
+  else if (part == Part::isa)
     choice.isa = static_cast<const ActiveIsa*>(value);
   else
     choice.force(op, static_cast<const Kernel*>(value));
@@ -79,7 +87,10 @@ void ThreadModes::announce() {
 void enter_modes(const void* owner, const ModeChanges& changes) {
   ++thread_modes().last_block;
   change(owner, Part::none, nullptr, nullptr);  // also where nothing else changes
-  if (changes.grad) change(owner, Part::grad, nullptr, *changes.grad ? &kOn : nullptr);
+  if (changes.grad) change(owner, Part::grad, nullptr, word(*changes.grad));
+  if (changes.autocast) change(owner, Part::autocast, nullptr, word(*changes.autocast));
+  if (changes.batch_invariant)
+    change(owner, Part::batch_invariant, nullptr, word(*changes.batch_invariant));
   if (changes.isa) change(owner, Part::isa, nullptr, changes.isa);
   for (const auto& [op, kernel] : changes.forced) change(owner, Part::forced, op, kernel);
 }
@@ -108,11 +119,13 @@ void stop_observing(const Observer* observer) {
 }
 
 std::unique_ptr<const InheritedModes> inherited_modes() {
-  if (modes.grad && !modes.choice && !modes.device && !modes.observers && !modes.source)
+  if (modes.grad && !modes.autocast && !modes.choice && !modes.device && !modes.observers &&
+      !modes.source)
     return nullptr;
-  return std::make_unique<const InheritedModes>(InheritedModes{
-      modes.grad, modes.choice, modes.device, modes.observers ? *modes.observers : Observers(),
-      modes.source ? modes.source->share() : nullptr});
+  return std::make_unique<const InheritedModes>(
+      InheritedModes{modes.grad, modes.autocast, modes.choice, modes.device,
+                     modes.observers ? *modes.observers : Observers(),
+                     modes.source ? modes.source->share() : nullptr});
 }
 
 ModesGuard::ModesGuard(const InheritedModes* inherited)
@@ -121,6 +134,7 @@ ModesGuard::ModesGuard(const InheritedModes* inherited)
   own = {};
   if (inherited) {
     modes.grad = inherited->grad;
+    modes.autocast = inherited->autocast;
     modes.choice = inherited->choice;
     modes.device = inherited->device;
     modes.source = inherited->source.get();

@@ -15,6 +15,8 @@ namespace tw {
 // What a block changes.
 struct ModeChanges {
   std::optional<bool> grad;
+  std::optional<std::uint8_t> autocast;
+  std::optional<bool> batch_invariant;
   const ActiveIsa* isa = nullptr;
   std::vector<std::pair<const OpKernels*, const Kernel*>> forced;  // null kernel: lifted
 };
@@ -27,6 +29,7 @@ bool leave_modes(const void* owner);
 // A thread's modes, for another one to run under. No checkpoint, dry run or planned pass.
 struct InheritedModes {
   bool grad;
+  std::uint8_t autocast;
   const Choice* choice;
   const Device* device;
   Observers observers;
@@ -41,7 +44,7 @@ class ThreadModes {
   struct Change {
     const void* owner;
     std::uint64_t block;  // equal for what one block changed
-    enum class Part : std::uint8_t { none, grad, isa, forced } part;
+    enum class Part : std::uint8_t { none, grad, autocast, batch_invariant, isa, forced } part;
     const OpKernels* op;  // of a forced kernel
     const void* before;
   };

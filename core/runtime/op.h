@@ -50,6 +50,8 @@ struct Words {
   double real(int i) const { return std::bit_cast<double>(at[i]); }
   DType dtype(int i) const { return static_cast<DType>(at[i]); }
   DType dtype(int i, DType otherwise) const { return none(i) ? otherwise : dtype(i); }
+  // Of an attribute that is a list or one of some words: the place of that word; -1: a list.
+  int choice(int i) const { return at[i] < 0 && !none(i) ? static_cast<int>(~at[i]) : -1; }
   List list(int i) const { return {at + at[i] + 1, static_cast<int>(at[at[i]])}; }
   Dims dims(int i) const;  // raises ValueError for more than kMaxRank
   // Bits of the axes that an attribute lists, of `rank`; all where it is None. Raises IndexError
@@ -156,7 +158,14 @@ enum OpFlags : std::uint16_t {
   kConstant = 32     // results depend on no input smoothly: they take no part in the graph
 };
 
-inline constexpr int kMaxReads = 4;
+// What autocast does with an op's operands of float32, float16 and bfloat16.
+enum class Autocast : std::uint8_t {
+  as_given,
+  narrow,  // all become the type that was asked for: products, which are fast in it
+  wide     // all become float32: what would lose more digits than a step can spare
+};
+
+inline constexpr int kMaxReads = 5;
 inline constexpr std::uint16_t kAllShapes = 0xffff;
 
 // How far a shortcut got: not at all, to the values of the results, or to their place in the graph.
@@ -183,9 +192,10 @@ struct OpRecord {
   // does. Null: none.
   bool (*add_into)(const Use& use, const Tensor& target) = nullptr;
   Reads reads[kMaxReads] = {};  // by input
-  std::uint8_t smooth = 1;      // bits of the results that pass gradients on
-  std::uint16_t shapes = 0;     // inputs whose shape the gradient reads
-  const void* row = nullptr;    // of the table that the record was made from
+  Autocast autocast = Autocast::as_given;
+  std::uint8_t smooth = 1;    // bits of the results that pass gradients on
+  std::uint16_t shapes = 0;   // inputs whose shape the gradient reads
+  const void* row = nullptr;  // of the table that the record was made from
   // Found on first use, by whatever thread that is.
   mutable std::atomic<const OpKernels*> kernels = nullptr;
   mutable std::atomic<const Signature*> parsed = nullptr;

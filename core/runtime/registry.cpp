@@ -124,13 +124,19 @@ bool within_limit(const Kernel& kernel, const void* problem) {
          (kernel.keeps_all_bits && kernel.keeps_all_bits(problem));
 }
 
+bool breaks_invariance(const Kernel& kernel, const void* problem) {
+  return is_batch_invariant() && kernel.depends_on_batch && kernel.depends_on_batch(problem);
+}
+
 // Null when none accepts. Costs are asked for only where there is a choice; the first of equals
 // wins.
 const Kernel* cheapest(const OpKernels& entry, const void* problem) {
   const Kernel* best = nullptr;
   double best_cost = -1;  // not asked for yet
   for (const Kernel* kernel : entry.kernels) {
-    if (!within_limit(*kernel, problem) || !accepts(*kernel, problem, nullptr)) continue;
+    if (!within_limit(*kernel, problem) || breaks_invariance(*kernel, problem) ||
+        !accepts(*kernel, problem, nullptr))
+      continue;
     if (!best) {
       best = kernel;
       continue;
@@ -276,6 +282,18 @@ bool forced_kernel_accepts(const OpKernels* op, const void* problem) {
   return !forced || accepts(*forced, problem, nullptr);
 }
 
+// What batch invariance adds to the estimate of the kernel that is chosen under it.
+static double price_of_invariance(const OpKernels& entry, double chosen_ns, const void* problem) {
+  const Choice* const before = modes.choice;
+  Choice free = current_choice();
+  free.batch_invariant = false;
+  modes.choice = interned(free);
+  const Kernel* best = cheapest(entry, problem);
+  const double best_ns = best ? cost_of(*best, problem) : chosen_ns;
+  modes.choice = before;
+  return chosen_ns - best_ns;
+}
+
 std::vector<Candidate> candidates(const OpKernels* op, const void* problem) {
   const Kernel* forced = forced_of(*op);
   const Kernel* chosen = forced ? forced : cheapest(*op, problem);
@@ -291,6 +309,11 @@ std::vector<Candidate> candidates(const OpKernels* op, const void* problem) {
     if (!forced && !within_limit(*kernel, problem))
       candidate.reason = std::string("less exact than the precision setting '") +
                          kMatmulPrecisionNames[static_cast<int>(precision_limit())] + "' allows";
+    if (!forced && breaks_invariance(*kernel, problem))
+      candidate.reason = "its bits depend on the number of rows: batch invariance is on";
+    if (!forced && candidate.chosen && is_batch_invariant())
+      if (const double ns = price_of_invariance(*op, candidate.cost_ns, problem); ns > 0)
+        candidate.terms.emplace_back(CostTerm{"for batch invariance", ns});
     if (forced && kernel != forced)
       candidate.reason.append("'").append(forced->name).append("' is forced");
   }

@@ -37,6 +37,9 @@ struct Kernel {
   // limit. Null: none.
   bool (*keeps_all_bits)(const void* problem) = nullptr;
   bool takes_memory = true;  // may ask for scratch memory as it runs
+  // Whether a row's bits depend on how many rows there are, or differ from what the op's other
+  // kernels give where this is false: batch invariance leaves the kernel out. Null: they do not.
+  bool (*depends_on_batch)(const void* problem) = nullptr;
 };
 
 // The least exact kernels that the free choice may use for float32: fp32, high or medium. One

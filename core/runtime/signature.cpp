@@ -74,9 +74,9 @@ Parameter parse_parameter(std::string_view text, bool keyword_only) {
       out.optional = true;
       continue;
     }
-    out.kind = kind_of(part);
-    if (out.kind == ParameterKind::choice)
-      out.choices.emplace_back(part.substr(1, part.size() - 2));
+    const ParameterKind kind = kind_of(part);
+    if (kind == ParameterKind::choice) out.choices.emplace_back(part.substr(1, part.size() - 2));
+    if (out.type.empty()) out.kind = kind;
     out.type += (out.type.empty() ? "" : " | ") + std::string(part);
   }
   return out;

@@ -11,7 +11,7 @@ namespace tw {
 // How a parameter is written in a signature:
 //   Tensor   Operand (a tensor or a number)   Number   Sequence[Tensor]     operands
 //   int  float  bool  dtype  Shape  Axes (one, several, None for all)       words
-//   'a' | 'b' (the place among the choices is the word)  Generator  Device
+//   'a' | 'b' (the place among the choices is the word; behind a Shape, ~place)  Generator  Device
 //   grad: whether the results require grad, which frontends see to
 // with `!` behind what the op writes to, and `| None` where the argument may be None: an absent
 // operand, or the word kNone.

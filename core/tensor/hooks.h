@@ -16,8 +16,9 @@ struct HookEntry {
   Hook call;
 };
 
-// How many functions of the frontend tensors and nodes hold: hooks and checkpointed functions. Only
-// while there are any, a tensor can be part of a cycle that a frontend's collector must see.
+// How many functions of the frontend tensors and nodes hold: hooks, checkpointed functions and
+// gradients of custom functions. Only while there are any, a tensor can be part of a cycle that a
+// frontend's collector must see.
 inline std::size_t held_functions = 0;
 
 // Hooks in the order of registration. An id stays valid when the tensor has ended: it then stands

@@ -14,6 +14,7 @@
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
+#include "core/ops/loss.h"
 #include "core/ops/softmax.h"
 #include "core/ops/view.h"
 #include "core/tensor/access.h"

@@ -26,14 +26,16 @@ pi = 3.141592653589793
 
 # Loaded on first use, to keep the import fast.
 _SUBMODULES = (
-    "bench", "cli", "data", "io", "kernels", "memory", "nn", "optim", "runtime", "train",
-    "tune",
+    "amp", "autograd", "bench", "cli", "data", "io", "kernels", "memory", "nn", "optim", "runtime",
+    "train", "tune",
 )  # fmt: skip
 _LAZY = {
+    "autocast": "tilewright.amp",
     "checkpoint": "tilewright.checkpointing",
     "checkpoint_sequential": "tilewright.checkpointing",
     "explain": "tilewright.explanation",
     "profile": "tilewright.profiling",
+    "use_batch_invariant": "tilewright.kernels",
     "gradcheck": "tilewright.gradient_check",
     "gradgradcheck": "tilewright.gradient_check",
     "save": "tilewright.io",
@@ -42,6 +44,8 @@ _LAZY = {
 
 
 if _typing.TYPE_CHECKING:
+    from tilewright import amp as amp
+    from tilewright import autograd as autograd
     from tilewright import bench as bench
     from tilewright import cli as cli
     from tilewright import data as data
@@ -53,6 +57,7 @@ if _typing.TYPE_CHECKING:
     from tilewright import runtime as runtime
     from tilewright import train as train
     from tilewright import tune as tune
+    from tilewright.amp import autocast as autocast
     from tilewright.checkpointing import checkpoint as checkpoint
     from tilewright.checkpointing import checkpoint_sequential as checkpoint_sequential
     from tilewright.explanation import explain as explain
@@ -60,6 +65,7 @@ if _typing.TYPE_CHECKING:
     from tilewright.gradient_check import gradgradcheck as gradgradcheck
     from tilewright.io import load as load
     from tilewright.io import save as save
+    from tilewright.kernels import use_batch_invariant as use_batch_invariant
     from tilewright.profiling import profile as profile
 else:
 

@@ -308,9 +308,10 @@ class Tensor:
         gradient: Tensor | None=None,
         retain_graph: _Bool=False,
         create_graph: _Bool=False,
+        inputs: Tensor | Sequence[Tensor] | None=None,
         plan: _Bool=False,
     ) -> None:
-        """Adds the gradient of this tensor to the grad of every leaf it was computed from; ..."""
+        """Adds the gradient of this tensor to the grad of every leaf it was computed from, ..."""
     def bfloat16(self) -> Tensor:
         """As bfloat16; itself where it is one."""
     def bool(self) -> Tensor:
@@ -324,6 +325,8 @@ class Tensor:
         """As uint8; itself where it is one."""
     def ceil(self) -> Tensor:
         """Smallest whole number not below x."""
+    def celu(self, alpha: _Number=1.0) -> Tensor:
+        """x where positive, else alpha * (exp(x / alpha) - 1)."""
     def char(self) -> Tensor:
         """As int8; itself where it is one."""
     def clamp(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
@@ -369,8 +372,8 @@ class Tensor:
         """Element type."""
     def element_size(self) -> _Int:
         """Bytes an element."""
-    def elu(self) -> Tensor:
-        """x where positive, else exp(x) - 1."""
+    def elu(self, alpha: _Number=1.0) -> Tensor:
+        """x where positive, else alpha * (exp(x) - 1)."""
     def eq(self, other: _Operand) -> Tensor:
         """Whether a equals b."""
     def erf(self) -> Tensor:
@@ -400,8 +403,12 @@ class Tensor:
         """Largest whole number not above x."""
     def floor_divide(self, other: _Operand) -> Tensor:
         """Largest whole number not above a / b; 0 for whole numbers over 0."""
+    def gather(self, axis: _Int, index: Tensor) -> Tensor:
+        """y[i, j, k] = x[i, index[i, j, k], k] for axis 1: the index has the shape of the ..."""
     def ge(self, other: _Operand) -> Tensor:
         """Whether a is at least b."""
+    def gelu(self, approximate: str='none') -> Tensor:
+        """x times the share of a normal distribution below x (Hendrycks, Gimpel, 2016). ..."""
     @property
     def grad(self) -> Tensor | None:
         """Gradient added up by backward, or None."""
@@ -415,6 +422,14 @@ class Tensor:
         """Whether a is above b."""
     def half(self) -> Tensor:
         """As float16; itself where it is one."""
+    def hardshrink(self, lambd: _Number=0.5) -> Tensor:
+        """x, and 0 where it is within lambd of 0."""
+    def hardsigmoid(self) -> Tensor:
+        """relu6(x + 3) / 6, lines in the place of sigmoid."""
+    def hardswish(self) -> Tensor:
+        """x * relu6(x + 3) / 6, lines in the place of silu."""
+    def hardtanh(self, min_val: _Number=-1.0, max_val: _Number=1.0) -> Tensor:
+        """x limited to the range from min_val to max_val."""
     def int(self) -> Tensor:
         """As int32; itself where it is one."""
     @property
@@ -438,6 +453,8 @@ class Tensor:
         """Bytes an element."""
     def le(self, other: _Operand) -> Tensor:
         """Whether a is at most b."""
+    def leaky_relu(self, negative_slope: _Operand=0.01) -> Tensor:
+        """x where positive, else x times negative_slope."""
     def less(self, other: _Operand) -> Tensor:
         """Whether a is below b."""
     def less_equal(self, other: _Operand) -> Tensor:
@@ -454,6 +471,8 @@ class Tensor:
         """log(softmax(x)), computed in one pass."""
     def logical_not(self) -> Tensor:
         """Whether zero."""
+    def logsigmoid(self) -> Tensor:
+        """log(sigmoid(x)), without overflow."""
     def logsumexp(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """log(sum(exp(x))) without overflow."""
     def long(self) -> Tensor:
@@ -475,6 +494,8 @@ class Tensor:
         """Smallest element; NaN where there is one."""
     def minimum(self, other: _Operand) -> Tensor:
         """Smaller of a and b; NaN if either is."""
+    def mish(self) -> Tensor:
+        """x * tanh(softplus(x))."""
     def mul(self, other: _Operand) -> Tensor:
         """Product of a and b."""
     def mul_(self, other: _Operand) -> Self:
@@ -523,6 +544,8 @@ class Tensor:
         """Each element unchanged."""
     def pow(self, other: _Operand) -> Tensor:
         """a to the power of b."""
+    def prelu(self, weight: Tensor) -> Tensor:
+        """x where positive, else x times weight, which is one number or one for each ..."""
     def prod(
         self,
         axis: _Int | Sequence[_Int] | None=None,
@@ -538,6 +561,8 @@ class Tensor:
         """Calls hook(grad) when the gradient is complete; a returned tensor replaces it."""
     def relu(self) -> Tensor:
         """Larger of x and 0."""
+    def relu6(self) -> Tensor:
+        """x limited to the range from 0 to 6."""
     def remainder(self, other: _Operand) -> Tensor:
         """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0."""
     @property
@@ -560,6 +585,8 @@ class Tensor:
         """Nearest whole number, halves to even."""
     def rsqrt(self) -> Tensor:
         """One over the square root."""
+    def selu(self) -> Tensor:
+        """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1)."""
     @property
     def shape(self) -> tuple[_Int, ...]:
         """Extents, a tuple of ints."""
@@ -582,8 +609,12 @@ class Tensor:
         """Number of elements."""
     def softmax(self, axis: _Int=-1) -> Tensor:
         """exp(x) / sum(exp(x)) along an axis."""
-    def softplus(self) -> Tensor:
-        """log(1 + exp(x)), without overflow."""
+    def softplus(self, beta: _Number=1.0, threshold: _Number=20.0) -> Tensor:
+        """log(1 + exp(beta * x)) / beta, without overflow; x where beta * x is above ..."""
+    def softshrink(self, lambd: _Number=0.5) -> Tensor:
+        """x moved by lambd towards 0, and 0 within lambd of it."""
+    def softsign(self) -> Tensor:
+        """x / (1 + abs(x))."""
     def sqrt(self) -> Tensor:
         """Square root."""
     def square(self) -> Tensor:
@@ -623,6 +654,10 @@ class Tensor:
         """Tangent; x in radians."""
     def tanh(self) -> Tensor:
         """Hyperbolic tangent."""
+    def tanhshrink(self) -> Tensor:
+        """x - tanh(x)."""
+    def threshold(self, threshold: _Number, value: _Number) -> Tensor:
+        """x where above threshold, else value."""
     def to(
         self,
         target: Tensor | _DTypeLike | None=None,
@@ -756,12 +791,23 @@ def _allocate(nbytes: int, zero: _Bool=False) -> Block:
     """A block of the pool in force; with zero=True its bytes are 0, else unspecified."""
 def _as_bytes(x: Tensor) -> Tensor:
     """The memory of a row-major tensor of any dtype as uint8."""
+def _backward(
+    tensors: list[Any],
+    grad_tensors: list[Any],
+    retain_graph: _Bool | None=None,
+    create_graph: _Bool=False,
+) -> None: ...
+def _become(tensor: object, value: Tensor) -> None: ...
 def _capture(function: Callable[..., Any], inputs: Sequence[Tensor]) -> _Captured:
     """Calls function(*inputs) and records what ops it runs."""
 def _checkpoint(function: object, inputs: list[Any]) -> Any: ...
 def _current_task() -> object:
     """The task that this thread runs, or None."""
+def _default_generator() -> Generator:
+    """The generator of all draws that are given none."""
 def _dtype_named(arg: _DTypeLike, /) -> _DType: ...
+def _enter_autocast(block: object, dtype: _DTypeLike | None) -> None: ...
+def _enter_batch_invariance(block: object, on: _Bool) -> None: ...
 def _enter_grad_mode(block: object, enabled: _Bool) -> None: ...
 def _enter_kernels(block: object, isa: str | None, forced: dict[str, Any]) -> None: ...
 def _faults_left() -> int: ...
@@ -773,10 +819,19 @@ def _observed() -> _Bool:
 def _on_collection(arg0: str, arg1: dict[str, Any], /) -> None: ...
 def _op_records() -> list[dict[str, Any]]:
     """All ops: name, signature, help, where they are shown, and which parts they have."""
+def _record_custom(
+    context: object,
+    name: str,
+    inputs: list[Any],
+    saved: list[Any],
+    results: list[Any],
+    differentiable: Sequence[_Bool],
+) -> list[Any]: ...
 def _refuse_in_capture(what: str) -> None:
     """Raises RuntimeError while this thread records calls."""
 def _scratch_reset_peaks() -> None: ...
 def _scratch_stats() -> dict[str, int]: ...
+def _set_batch_invariant(on: _Bool) -> None: ...
 def _set_faults_after(arg: int, /) -> None: ...
 def _set_module(path: str) -> str:
     """Names the module whose forward this thread runs; returns the name before."""
@@ -822,6 +877,20 @@ def active_device() -> str:
     """Device on which this thread makes tensors."""
 def active_isa() -> str:
     """Instruction set of the kernels that this thread uses."""
+def adadelta_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    square_avgs: Sequence[Tensor],
+    acc_deltas: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    rho: float=0.9,
+    eps: float=1e-06,
+    weight_decay: float=0.0,
+    maximize: _Bool=False,
+) -> None:
+    """Adadelta (Zeiler, 2012) on all params in place."""
 def adagrad_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -832,6 +901,7 @@ def adagrad_step(
     eps: float=1e-10,
     weight_decay: float=0.0,
     lr_decay: float=0.0,
+    maximize: _Bool=False,
 ) -> None:
     """Adagrad (Duchi, Hazan, Singer, 2011) on all params in place."""
 def adam_step(
@@ -847,10 +917,55 @@ def adam_step(
     eps: float=1e-08,
     weight_decay: float=0.0,
     decoupled: _Bool=False,
+    maximize: _Bool=False,
 ) -> None:
     """Adam (Kingma and Ba, 2015), or AdamW where decoupled, on all params in place."""
+def adamax_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    exp_avgs: Sequence[Tensor],
+    exp_infs: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    beta1: float=0.9,
+    beta2: float=0.999,
+    eps: float=1e-08,
+    weight_decay: float=0.0,
+    maximize: _Bool=False,
+) -> None:
+    """Adamax (Kingma and Ba, 2015) on all params in place."""
+def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+    """The means of output_size windows an axis that cover input (batch, channels, ..."""
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+    """The means of output_size windows an axis that cover input (batch, channels, ..."""
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+    """The means of output_size windows an axis that cover input (batch, channels, ..."""
+def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+    """The largest elements of output_size windows an axis that cover input (batch, ..."""
+def adaptive_max_pool1d_with_indices(
+    input: Tensor,
+    output_size: int | Sequence[int],
+) -> tuple[Tensor, Tensor]:
+    """The results of adaptive_max_pool1d, and where in its plane each lies: int64, in ..."""
+def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+    """The largest elements of output_size windows an axis that cover input (batch, ..."""
+def adaptive_max_pool2d_with_indices(
+    input: Tensor,
+    output_size: int | Sequence[int],
+) -> tuple[Tensor, Tensor]:
+    """The results of adaptive_max_pool2d, and where in its plane each lies: int64, in ..."""
+def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+    """The largest elements of output_size windows an axis that cover input (batch, ..."""
+def adaptive_max_pool3d_with_indices(
+    input: Tensor,
+    output_size: int | Sequence[int],
+) -> tuple[Tensor, Tensor]:
+    """The results of adaptive_max_pool3d, and where in its plane each lies: int64, in ..."""
 def add(a: _Operand, b: _Operand) -> Tensor:
     """Sum of a and b."""
+def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
+    """x + value * tensor1 * tensor2, in one pass where value is 1."""
 def addmm(
     input: Tensor,
     mat1: Tensor,
@@ -862,6 +977,23 @@ def addmm(
     """beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 ..."""
 def all(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Whether all elements are nonzero."""
+def amsgrad_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    exp_avgs: Sequence[Tensor],
+    exp_avg_sqs: Sequence[Tensor],
+    max_exp_avg_sqs: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    beta1: float=0.9,
+    beta2: float=0.999,
+    eps: float=1e-08,
+    weight_decay: float=0.0,
+    decoupled: _Bool=False,
+    maximize: _Bool=False,
+) -> None:
+    """Adam with the largest of all mean squares so far (Reddi, Kale and Kumar, 2018) ..."""
 def any(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Whether any element is nonzero."""
 def arange(
@@ -896,6 +1028,54 @@ def atan2(a: _Operand, b: _Operand) -> Tensor:
     """Angle of the point (b, a), in radians."""
 def atanh(x: _Operand) -> Tensor:
     """Inverse hyperbolic tangent."""
+def average_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+) -> None:
+    """Moves all params in place by the share lr of their way to grads; equal means of ..."""
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None=None,
+    padding: int | Sequence[int]=0,
+    ceil_mode: _Bool=False,
+    count_include_pad: _Bool=True,
+) -> Tensor:
+    """The mean of each window of input (batch, channels, length), or without batch; ..."""
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None=None,
+    padding: int | Sequence[int]=0,
+    ceil_mode: _Bool=False,
+    count_include_pad: _Bool=True,
+    divisor_override: int | None=None,
+) -> Tensor:
+    """The mean of each window of input (batch, channels, height, width), or without ..."""
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None=None,
+    padding: int | Sequence[int]=0,
+    ceil_mode: _Bool=False,
+    count_include_pad: _Bool=True,
+    divisor_override: int | None=None,
+) -> Tensor:
+    """The mean of each window of input (batch, channels, depth, height, width), or ..."""
+def batch_norm(
+    x: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None=None,
+    bias: Tensor | None=None,
+    training: _Bool=False,
+    momentum: _Operand=0.1,
+    eps: float=1e-05,
+) -> Tensor:
+    """Each channel of (batch, channels, ...) with mean 0 and variance 1 over the ..."""
 def bernoulli(
     p: float,
     size: int | Sequence[int],
@@ -904,6 +1084,21 @@ def bernoulli(
     device: str | None=None,
 ) -> Tensor:
     """1 with probability p, else 0."""
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None=None,
+    reduction: str='mean',
+) -> Tensor:
+    """Negative log-likelihood of targets from 0 to 1 under probabilities; NaN for ..."""
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None=None,
+    reduction: str='mean',
+    pos_weight: Tensor | None=None,
+) -> Tensor:
+    """binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies ..."""
 def bitwise_and(a: _Operand, b: _Operand) -> Tensor:
     """Bits set in both."""
 def bitwise_left_shift(a: _Operand, b: _Operand) -> Tensor:
@@ -925,29 +1120,108 @@ def cat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
     """Tensors joined along an existing axis (None: flattened)."""
 def ceil(x: _Operand) -> Tensor:
     """Smallest whole number not below x."""
+def celu(x: Tensor, alpha: _Number=1.0) -> Tensor:
+    """x where positive, else alpha * (exp(x / alpha) - 1)."""
 def clamp(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
     """x limited to the range from min to max."""
 def clip(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
     """x limited to the range from min to max."""
+def clip_all(tensors: Sequence[Tensor], *, number: _Operand) -> None:
+    """Limits all tensors in place to [-number, number]; NaN stays."""
 def concat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
     """Tensors joined along an existing axis (None: flattened)."""
 def concatenate(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
     """Tensors joined along an existing axis (None: flattened)."""
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None=None,
+    stride: int | Sequence[int]=1,
+    padding: int | Sequence[int] | str=0,
+    dilation: int | Sequence[int]=1,
+    groups: int=1,
+) -> Tensor:
+    """Cross-correlation of input (batch, in, length) or (in, length) with weight (out, ..."""
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None=None,
+    stride: int | Sequence[int]=1,
+    padding: int | Sequence[int] | str=0,
+    dilation: int | Sequence[int]=1,
+    groups: int=1,
+) -> Tensor:
+    """Cross-correlation of input (batch, in, height, width) or (in, height, width) ..."""
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None=None,
+    stride: int | Sequence[int]=1,
+    padding: int | Sequence[int] | str=0,
+    dilation: int | Sequence[int]=1,
+    groups: int=1,
+) -> Tensor:
+    """Cross-correlation of input (batch, in, depth, height, width), or without batch, ..."""
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None=None,
+    stride: int | Sequence[int]=1,
+    padding: int | Sequence[int]=0,
+    output_padding: int | Sequence[int]=0,
+    groups: int=1,
+    dilation: int | Sequence[int]=1,
+) -> Tensor:
+    """The gradient of conv1d's input as an op: input (batch, in, length) or (in, ..."""
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None=None,
+    stride: int | Sequence[int]=1,
+    padding: int | Sequence[int]=0,
+    output_padding: int | Sequence[int]=0,
+    groups: int=1,
+    dilation: int | Sequence[int]=1,
+) -> Tensor:
+    """The gradient of conv2d's input as an op: input (batch, in, height, width), or ..."""
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None=None,
+    stride: int | Sequence[int]=1,
+    padding: int | Sequence[int]=0,
+    output_padding: int | Sequence[int]=0,
+    groups: int=1,
+    dilation: int | Sequence[int]=1,
+) -> Tensor:
+    """The gradient of conv3d's input as an op: input (batch, in, depth, height, ..."""
 def copysign(a: _Operand, b: _Operand) -> Tensor:
     """Magnitude of a with the sign of b."""
 def cos(x: _Operand) -> Tensor:
     """Cosine; x in radians."""
 def cosh(x: _Operand) -> Tensor:
     """Hyperbolic cosine."""
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float=0.0,
+    reduction: str='mean',
+) -> Tensor:
+    """1 - cosine of pairs whose target is 1, and the cosine above the margin where it ..."""
+def cosine_similarity(x1: Tensor, x2: Tensor, axis: int=1, eps: float=1e-08) -> Tensor:
+    """The cosine of the angle between vectors along an axis of what x1 and x2 ..."""
 def cpu_info() -> dict[str, Any]:
     """What the processor can do and what of it is in use."""
 def cross_entropy(
     logits: Tensor,
     targets: Tensor,
-    reduction: str='mean',
+    weight: Tensor | None=None,
     ignore_index: int=-100,
+    reduction: str='mean',
+    label_smoothing: float=0.0,
 ) -> Tensor:
-    """Negative log-likelihood of integer targets (n,) under logits (n, classes). Rows ..."""
+    """Negative log-likelihood of integer targets (n, d, ...) under logits (n, classes, ..."""
 def device_names() -> list[str]:
     """Devices that tensors can live on: 'null' computes nothing."""
 def divide(a: _Operand, b: _Operand) -> Tensor:
@@ -959,8 +1233,18 @@ def dropout(
     generator: Generator | None=None,
 ) -> Tensor:
     """Zeroes elements with probability p and scales the rest by 1 / (1 - p), while ..."""
-def elu(x: _Operand) -> Tensor:
-    """x where positive, else exp(x) - 1."""
+def elu(x: Tensor, alpha: _Number=1.0) -> Tensor:
+    """x where positive, else alpha * (exp(x) - 1)."""
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None=None) -> Tensor:
+    """Rows of weight (rows, features) at the integers of input, of any shape: ..."""
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    per_sample_weights: Tensor | None=None,
+    mode: str='mean',
+    padding_idx: int | None=None,
+) -> Tensor:
+    """Rows of weight (rows, features) at the indices of each bag, a row of input ..."""
 @overload
 def empty(
     shape: int | Sequence[int],
@@ -1008,6 +1292,15 @@ def floor(x: _Operand) -> Tensor:
     """Largest whole number not above x."""
 def floor_divide(a: _Operand, b: _Operand) -> Tensor:
     """Largest whole number not above a / b; 0 for whole numbers over 0."""
+def fold(
+    input: Tensor,
+    output_size: int | Sequence[int],
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int]=1,
+    padding: int | Sequence[int]=0,
+    stride: int | Sequence[int]=1,
+) -> Tensor:
+    """Images (batch, channels, *output_size) as the sum of windows that are columns, ..."""
 def force_kernel(op: str, name: str) -> None:
     """Forces a kernel by name on this thread; '' lifts it."""
 def forced_kernel(op: str) -> str:
@@ -1036,12 +1329,29 @@ def full_like(
     device: str | None=None,
 ) -> Tensor:
     """Like full, shape and dtype from x."""
+def gather(x: Tensor, axis: int, index: Tensor) -> Tensor:
+    """y[i, j, k] = x[i, index[i, j, k], k] for axis 1: the index has the shape of the ..."""
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor,
+    full: _Bool=False,
+    eps: float=1e-06,
+    reduction: str='mean',
+) -> Tensor:
+    """Negative log-likelihood of targets under normal distributions of means and ..."""
+def gelu(x: Tensor, approximate: str='none') -> Tensor:
+    """x times the share of a normal distribution below x (Hendrycks, Gimpel, 2016). ..."""
+def get_autocast_dtype() -> _DType:
+    """The type that products run in within `autocast`; where it is off, its default."""
 def get_float32_matmul_precision() -> str:
     """What float32 matmul may use."""
 def get_num_threads() -> int:
     """Threads that parallel kernels use, the caller included."""
 def get_thread_pinning() -> _Bool:
     """Whether workers are bound to a processor each."""
+def glu(x: Tensor, axis: int=-1) -> Tensor:
+    """The first half along an axis times the sigmoid of the second (Dauphin et al., ..."""
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
@@ -1056,8 +1366,67 @@ def greater(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is above b."""
 def greater_equal(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is at least b."""
+def group_norm(
+    x: Tensor,
+    num_groups: int,
+    weight: Tensor | None=None,
+    bias: Tensor | None=None,
+    eps: float=1e-05,
+) -> Tensor:
+    """Groups of the channels of each sample of (batch, channels, ...) with mean 0 and ..."""
+def gru_cell(
+    x: Tensor,
+    h: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None=None,
+    bias_hh: Tensor | None=None,
+) -> Tensor:
+    """One step of gru_layer: x (batch, in), h and the result (batch, hidden)."""
+def gru_layer(
+    x: Tensor,
+    h0: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None=None,
+    bias_hh: Tensor | None=None,
+    reverse: _Bool=False,
+) -> tuple[Tensor, Tensor]:
+    """All steps of x (steps, batch, in) through a GRU from h0 (batch, hidden): the ..."""
+def hardshrink(x: Tensor, lambd: _Number=0.5) -> Tensor:
+    """x, and 0 where it is within lambd of 0."""
+def hardsigmoid(x: _Operand) -> Tensor:
+    """relu6(x + 3) / 6, lines in the place of sigmoid."""
+def hardswish(x: _Operand) -> Tensor:
+    """x * relu6(x + 3) / 6, lines in the place of silu."""
+def hardtanh(x: Tensor, min_val: _Number=-1.0, max_val: _Number=1.0) -> Tensor:
+    """x limited to the range from min_val to max_val."""
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float=1.0,
+    reduction: str='mean',
+) -> Tensor:
+    """Distances as they are where the target is 1, and what they lack of the margin ..."""
+def huber_loss(input: Tensor, target: Tensor, reduction: str='mean', delta: float=1.0) -> Tensor:
+    """Differences d as d * d / 2 below delta, and delta * (|d| - delta / 2) above ..."""
 def hypot(a: _Operand, b: _Operand) -> Tensor:
     """sqrt(a * a + b * b) without overflow."""
+def instance_norm(
+    x: Tensor,
+    running_mean: Tensor | None=None,
+    running_var: Tensor | None=None,
+    weight: Tensor | None=None,
+    bias: Tensor | None=None,
+    use_input_stats: _Bool=True,
+    momentum: _Operand=0.1,
+    eps: float=1e-05,
+) -> Tensor:
+    """Each channel of each sample of (batch, channels, ...) with mean 0 and variance ..."""
+def is_autocast_enabled() -> _Bool:
+    """Whether products of this thread run in a narrower type."""
+def is_batch_invariant() -> _Bool:
+    """Whether this thread's kernels give a row the same bits whatever the rows beside it."""
 def is_grad_enabled() -> _Bool:
     """Whether this thread's ops are recorded."""
 def isfinite(x: _Operand) -> Tensor:
@@ -1070,6 +1439,20 @@ def kernel_ops() -> list[str]:
     """Ops whose kernels, or body in their place, can be forced."""
 def kernels_of_op(op: str) -> list[dict[str, Any]]:
     """Kernels of an op in ladder order, then its body."""
+def kl_div(input: Tensor, target: Tensor, reduction: str='mean', log_target: _Bool=False) -> Tensor:
+    """target * (log(target) - input): Kullback and Leibler's divergence of log- ..."""
+def l1_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
+    """Absolute differences, averaged by default; shapes must be equal."""
+def layer_norm(
+    x: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None=None,
+    bias: Tensor | None=None,
+    eps: float=1e-05,
+) -> Tensor:
+    """The last axes, of normalized_shape, with mean 0 and variance 1, then scaled by ..."""
+def leaky_relu(x: Tensor, negative_slope: _Operand=0.01) -> Tensor:
+    """x where positive, else x times negative_slope."""
 def less(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is below b."""
 def less_equal(a: _Operand, b: _Operand) -> Tensor:
@@ -1091,6 +1474,19 @@ def linspace(
     endpoint: _Bool=True,
 ) -> Tensor:
     """num evenly spaced numbers from start to stop."""
+def lion_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    exp_avgs: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    beta1: float=0.9,
+    beta2: float=0.99,
+    weight_decay: float=0.0,
+    maximize: _Bool=False,
+) -> None:
+    """Lion (Chen et al., 2023) on all params in place."""
 def log(x: _Operand) -> Tensor:
     """Natural logarithm."""
 def log10(x: _Operand) -> Tensor:
@@ -1109,16 +1505,128 @@ def logical_or(a: _Operand, b: _Operand) -> Tensor:
     """Whether either is nonzero."""
 def logical_xor(a: _Operand, b: _Operand) -> Tensor:
     """Whether exactly one is nonzero."""
+def logsigmoid(x: _Operand) -> Tensor:
+    """log(sigmoid(x)), without overflow."""
 def logsumexp(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """log(sum(exp(x))) without overflow."""
+def lstm_cell(
+    x: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None=None,
+    bias_hh: Tensor | None=None,
+) -> tuple[Tensor, Tensor]:
+    """One step of lstm_layer: x (batch, in); h and c (batch, hidden), and so the new ones."""
+def lstm_layer(
+    x: Tensor,
+    h0: Tensor,
+    c0: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None=None,
+    bias_hh: Tensor | None=None,
+    reverse: _Bool=False,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """All steps of x (steps, batch, in) through an LSTM from h0 and c0 (batch, ..."""
 def manual_seed(seed: int) -> None:
     """Seeds the default generator."""
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float=0.0,
+    reduction: str='mean',
+) -> Tensor:
+    """max(0, margin - target * (input1 - input2)): 0 where the first is above the ..."""
 def matmul(a: Tensor, b: Tensor) -> Tensor:
     """Matrix product; 1-D operands are vectors, leading axes are broadcast batches."""
 def matmul_tunables() -> list[dict[str, Any]]:
     """Numbers of the matmul ladder that depend on the machine: in force, default, limits."""
 def max(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Largest element; NaN where there is one."""
+def max_pool1d(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None=None,
+    padding: int | Sequence[int]=0,
+    dilation: int | Sequence[int]=1,
+    ceil_mode: _Bool=False,
+) -> Tensor:
+    """The largest element of each window of input (batch, channels, length), or ..."""
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None=None,
+    padding: int | Sequence[int]=0,
+    dilation: int | Sequence[int]=1,
+    ceil_mode: _Bool=False,
+) -> tuple[Tensor, Tensor]:
+    """The results of max_pool1d, and where in its plane each lies: int64, in row-major ..."""
+def max_pool2d(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None=None,
+    padding: int | Sequence[int]=0,
+    dilation: int | Sequence[int]=1,
+    ceil_mode: _Bool=False,
+) -> Tensor:
+    """The largest element of each window of input (batch, channels, height, width), or ..."""
+def max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None=None,
+    padding: int | Sequence[int]=0,
+    dilation: int | Sequence[int]=1,
+    ceil_mode: _Bool=False,
+) -> tuple[Tensor, Tensor]:
+    """The results of max_pool2d, and where in its plane each lies: int64, in row-major ..."""
+def max_pool3d(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None=None,
+    padding: int | Sequence[int]=0,
+    dilation: int | Sequence[int]=1,
+    ceil_mode: _Bool=False,
+) -> Tensor:
+    """The largest element of each window of input (batch, channels, depth, height, ..."""
+def max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None=None,
+    padding: int | Sequence[int]=0,
+    dilation: int | Sequence[int]=1,
+    ceil_mode: _Bool=False,
+) -> tuple[Tensor, Tensor]:
+    """The results of max_pool3d, and where in its plane each lies: int64, in row-major ..."""
+def max_unpool1d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None=None,
+    padding: int | Sequence[int]=0,
+    output_size: int | Sequence[int] | None=None,
+) -> Tensor:
+    """Planes of zeros with the elements of input at the places that max pooling's ..."""
+def max_unpool2d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None=None,
+    padding: int | Sequence[int]=0,
+    output_size: int | Sequence[int] | None=None,
+) -> Tensor:
+    """Planes of zeros with the elements of input at the places that max pooling's ..."""
+def max_unpool3d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None=None,
+    padding: int | Sequence[int]=0,
+    output_size: int | Sequence[int] | None=None,
+) -> Tensor:
+    """Planes of zeros with the elements of input at the places that max pooling's ..."""
 def maximum(a: _Operand, b: _Operand) -> Tensor:
     """Larger of a and b; NaN if either is."""
 def mean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
@@ -1133,6 +1641,8 @@ def min(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False)
     """Smallest element; NaN where there is one."""
 def minimum(a: _Operand, b: _Operand) -> Tensor:
     """Smaller of a and b; NaN if either is."""
+def mish(x: _Operand) -> Tensor:
+    """x * tanh(softplus(x))."""
 def momentum_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -1143,12 +1653,37 @@ def momentum_step(
     momentum: float,
     dampening: float=0.0,
     weight_decay: float=0.0,
+    maximize: _Bool=False,
 ) -> None:
     """Stochastic gradient descent with momentum (Polyak, 1964) on all params in place."""
 def mse_loss(x: Tensor, y: Tensor, reduction: str='mean') -> Tensor:
     """Squared differences, averaged by default. 16-bit numbers are squared and added ..."""
+def multinomial(
+    probabilities: Tensor,
+    num_samples: int,
+    replacement: _Bool=False,
+    generator: Generator | None=None,
+) -> Tensor:
+    """Class numbers (int64) drawn from rows of probabilities (n, classes) or from ..."""
 def multiply(a: _Operand, b: _Operand) -> Tensor:
     """Product of a and b."""
+def nadam_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    exp_avgs: Sequence[Tensor],
+    exp_avg_sqs: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    beta1: float=0.9,
+    beta2: float=0.999,
+    eps: float=1e-08,
+    weight_decay: float=0.0,
+    momentum_decay: float=0.004,
+    decoupled: _Bool=False,
+    maximize: _Bool=False,
+) -> None:
+    """NAdam (Dozat, 2016) on all params in place."""
 def negative(x: _Operand) -> Tensor:
     """Negative of each element."""
 def nesterov_step(
@@ -1161,8 +1696,17 @@ def nesterov_step(
     momentum: float,
     dampening: float=0.0,
     weight_decay: float=0.0,
+    maximize: _Bool=False,
 ) -> None:
     """Stochastic gradient descent with Nesterov's momentum (Sutskever et al., 2013) on ..."""
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None=None,
+    ignore_index: int=-100,
+    reduction: str='mean',
+) -> Tensor:
+    """-input[target] of log-likelihoods (n, classes, d, ...) and class indices (n, d, ..."""
 def nonzero(x: Tensor) -> tuple[Tensor, ...]:
     """Positions of the nonzero elements: one int64 tensor for each axis, in row-major ..."""
 def normal(
@@ -1196,6 +1740,21 @@ def ones(
 ) -> Tensor: ...
 def ones_like(x: Tensor, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
     """Like ones, shape and dtype from x."""
+def pad(
+    x: Tensor,
+    pad: int | Sequence[int],
+    mode: str='constant',
+    value: _Number | None=None,
+) -> Tensor:
+    """Elements around x: widths in front of and behind the last axis, then the one ..."""
+def pairwise_distance(
+    x1: Tensor,
+    x2: Tensor,
+    p: float=2.0,
+    eps: float=1e-06,
+    keepdims: _Bool=False,
+) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last axis. Raises ValueError for numbers ..."""
 @overload
 def permute(x: Tensor, axes: int | Sequence[int]) -> Tensor:
     """Axes in another order, as a view."""
@@ -1208,10 +1767,21 @@ def permute_dims(x: Tensor, axes: int | Sequence[int]) -> Tensor:
 def permute_dims(x: Tensor, *axes: int) -> Tensor: ...
 def pointwise_table() -> list[dict[str, Any]]:
     """The rows of the pointwise op table, as dictionaries."""
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: _Bool=True,
+    full: _Bool=False,
+    eps: float=1e-08,
+    reduction: str='mean',
+) -> Tensor:
+    """Negative log-likelihood of counts under Poisson distributions of means, or of ..."""
 def positive(x: _Operand) -> Tensor:
     """Each element unchanged."""
 def pow(a: _Operand, b: _Operand) -> Tensor:
     """a to the power of b."""
+def prelu(x: Tensor, weight: Tensor) -> Tensor:
+    """x where positive, else x times weight, which is one number or one for each ..."""
 def prod(
     x: Tensor,
     axis: int | Sequence[int] | None=None,
@@ -1219,6 +1789,22 @@ def prod(
     dtype: _DTypeLike | None=None,
 ) -> Tensor:
     """Product over all or some axes; of integers in 64 bits."""
+def radam_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    exp_avgs: Sequence[Tensor],
+    exp_avg_sqs: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    beta1: float=0.9,
+    beta2: float=0.999,
+    eps: float=1e-08,
+    weight_decay: float=0.0,
+    decoupled: _Bool=False,
+    maximize: _Bool=False,
+) -> None:
+    """RAdam (Liu et al., 2020) on all params in place."""
 @overload
 def rand(
     size: int | Sequence[int]=...,
@@ -1270,6 +1856,8 @@ def reciprocal(x: _Operand) -> Tensor:
     """One over each element."""
 def relu(x: _Operand) -> Tensor:
     """Larger of x and 0."""
+def relu6(x: _Operand) -> Tensor:
+    """x limited to the range from 0 to 6."""
 def remainder(a: _Operand, b: _Operand) -> Tensor:
     """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0."""
 @overload
@@ -1279,10 +1867,111 @@ def reshape(x: Tensor, shape: int | Sequence[int], *, copy: _Bool | None=None) -
 def reshape(x: Tensor, *shape: int, copy: _Bool | None=None) -> Tensor: ...
 def result_type(*args: Tensor | _DTypeLike | _Number) -> _DType:
     """The common type of tensors, dtypes and (weak) numbers."""
+def rms_norm(
+    x: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None=None,
+    eps: float | None=None,
+) -> Tensor:
+    """The last axes, of normalized_shape, over the root of their mean square, then ..."""
+def rmsprop_centered_momentum_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    square_avgs: Sequence[Tensor],
+    grad_avgs: Sequence[Tensor],
+    momentum_buffers: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    momentum: float,
+    alpha: float=0.99,
+    eps: float=1e-08,
+    weight_decay: float=0.0,
+    maximize: _Bool=False,
+) -> None:
+    """RMSprop by the variance of the gradient, with momentum, on all params in place."""
+def rmsprop_centered_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    square_avgs: Sequence[Tensor],
+    grad_avgs: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    alpha: float=0.99,
+    eps: float=1e-08,
+    weight_decay: float=0.0,
+    maximize: _Bool=False,
+) -> None:
+    """RMSprop by the variance of the gradient (Graves, 2013) on all params in place."""
+def rmsprop_momentum_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    square_avgs: Sequence[Tensor],
+    momentum_buffers: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    momentum: float,
+    alpha: float=0.99,
+    eps: float=1e-08,
+    weight_decay: float=0.0,
+    maximize: _Bool=False,
+) -> None:
+    """RMSprop with momentum on all params in place."""
+def rmsprop_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    square_avgs: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    alpha: float=0.99,
+    eps: float=1e-08,
+    weight_decay: float=0.0,
+    maximize: _Bool=False,
+) -> None:
+    """RMSprop (Hinton, 2012) on all params in place."""
+def rnn_cell(
+    x: Tensor,
+    h: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None=None,
+    bias_hh: Tensor | None=None,
+    nonlinearity: str='tanh',
+) -> Tensor:
+    """One step of rnn_layer: x (batch, in), h and the result (batch, hidden)."""
+def rnn_layer(
+    x: Tensor,
+    h0: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None=None,
+    bias_hh: Tensor | None=None,
+    reverse: _Bool=False,
+    nonlinearity: str='tanh',
+) -> tuple[Tensor, Tensor]:
+    """All steps of x (steps, batch, in) through an Elman layer from h0 (batch, ..."""
 def round(x: _Operand) -> Tensor:
     """Nearest whole number, halves to even."""
 def rsqrt(x: _Operand) -> Tensor:
     """One over the square root."""
+def scale_all(tensors: Sequence[Tensor], *, number: _Operand) -> None:
+    """Multiplies all tensors in place."""
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None=None,
+    dropout_p: float=0.0,
+    is_causal: _Bool=False,
+    scale: float | None=None,
+    enable_gqa: _Bool=False,
+) -> Tensor:
+    """softmax(query @ key.T * scale + attn_mask) @ value over the last two axes, ..."""
+def selu(x: _Operand) -> Tensor:
+    """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1)."""
 def set_device(name: str) -> None:
     """Where this thread makes tensors; an op runs where its operands are. Other ..."""
 def set_float32_matmul_precision(precision: str) -> None:
@@ -1302,6 +1991,7 @@ def sgd_step(
     step: _Operand,
     lr: _Operand,
     weight_decay: float=0.0,
+    maximize: _Bool=False,
 ) -> None:
     """Stochastic gradient descent on all params in place."""
 def sigmoid(x: _Operand) -> Tensor:
@@ -1316,10 +2006,18 @@ def sin(x: _Operand) -> Tensor:
     """Sine; x in radians."""
 def sinh(x: _Operand) -> Tensor:
     """Hyperbolic sine."""
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str='mean', beta: float=1.0) -> Tensor:
+    """Differences d as d * d / (2 * beta) below beta, and |d| - beta / 2 above ..."""
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
+    """log(1 + exp(-target * input)) for targets 1 and -1, without overflow."""
 def softmax(x: Tensor, axis: int=-1) -> Tensor:
     """exp(x) / sum(exp(x)) along an axis."""
-def softplus(x: _Operand) -> Tensor:
-    """log(1 + exp(x)), without overflow."""
+def softplus(x: Tensor, beta: _Number=1.0, threshold: _Number=20.0) -> Tensor:
+    """log(1 + exp(beta * x)) / beta, without overflow; x where beta * x is above ..."""
+def softshrink(x: Tensor, lambd: _Number=0.5) -> Tensor:
+    """x moved by lambd towards 0, and 0 within lambd of it."""
+def softsign(x: _Operand) -> Tensor:
+    """x / (1 + abs(x))."""
 def sqrt(x: _Operand) -> Tensor:
     """Square root."""
 def square(x: _Operand) -> Tensor:
@@ -1350,6 +2048,8 @@ def tan(x: _Operand) -> Tensor:
     """Tangent; x in radians."""
 def tanh(x: _Operand) -> Tensor:
     """Hyperbolic tangent."""
+def tanhshrink(x: _Operand) -> Tensor:
+    """x - tanh(x)."""
 def tensor(
     obj: object,
     dtype: _DTypeLike | None=None,
@@ -1357,12 +2057,35 @@ def tensor(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """A tensor with its own copy of the data, as asarray(obj, copy=True), outside any ..."""
+def threshold(x: Tensor, threshold: _Number, value: _Number) -> Tensor:
+    """x where above threshold, else value."""
+def total_norm(tensors: Sequence[Tensor], ord: float=2.0) -> Tensor:
+    """The norm of all elements of all tensors as one vector, in float32, or in float64 ..."""
 def tril(x: Tensor, k: int=0) -> Tensor:
     """The part of the last two axes on and below diagonal k."""
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float=1.0,
+    p: float=2.0,
+    eps: float=1e-06,
+    swap: _Bool=False,
+    reduction: str='mean',
+) -> Tensor:
+    """max(0, margin + distance to the positive - distance to the negative) (Balntas et ..."""
 def triu(x: Tensor, k: int=0) -> Tensor:
     """The part of the last two axes on and above diagonal k."""
 def trunc(x: _Operand) -> Tensor:
     """Whole part, towards zero."""
+def unfold(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int]=1,
+    padding: int | Sequence[int]=0,
+    stride: int | Sequence[int]=1,
+) -> Tensor:
+    """The windows that a convolution of input (batch, channels, height, width) reads, ..."""
 def uniform(
     low: float,
     high: float,

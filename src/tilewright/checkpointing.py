@@ -18,7 +18,9 @@ class _Place:
         self.index = index
 
 
-def checkpoint(function: Callable[..., _T], *args: Any, **kwargs: Any) -> _T:
+def checkpoint(
+    function: Callable[..., _T], *args: Any, use_reentrant: bool = False, **kwargs: Any
+) -> _T:
     """`function(*args, **kwargs)`, whose intermediate values backward computes again.
 
     Nothing that ops save inside is kept, except `function` and its arguments; backward runs it a
@@ -26,13 +28,15 @@ def checkpoint(function: Callable[..., _T], *args: Any, **kwargs: Any) -> _T:
     does happens twice, seeding included, and threads that it starts draw anew. Tensors are found
     among the arguments and in lists, tuples and dicts of them. Raises RuntimeError in backward
     where the second run saves values of another number, shape or type, draws other random numbers,
-    or where what the function reads was changed in place. Source: Chen et al., "Training deep nets
-    with sublinear memory cost" (2016).
+    or where what the function reads was changed in place. It works as PyTorch's with
+    `use_reentrant=False`, which may be said; ValueError for the other way. Source: Chen et al.,
+    "Training deep nets with sublinear memory cost" (2016).
 
     >>> import tilewright as tw
     >>> x = tw.ones((2,), requires_grad=True)
     >>> tw.checkpoint(lambda v: tw.exp(v).sin(), x).sum().backward()
     """
+    _check_way("checkpoint", use_reentrant)
     if not _core.is_grad_enabled():
         return function(*args, **kwargs)
     tensors: list[Tensor] = []
@@ -45,17 +49,20 @@ def checkpoint(function: Callable[..., _T], *args: Any, **kwargs: Any) -> _T:
     return _core._checkpoint(run, tensors)  # type: ignore[no-any-return]  # run's result
 
 
-def checkpoint_sequential(model: Sequential, segments: int, x: Any) -> Any:
+def checkpoint_sequential(
+    model: Sequential, segments: int, x: Any, *, use_reentrant: bool = False
+) -> Any:
     """`model(x)` with its modules in `segments` runs, all but the last of them checkpointed.
 
     Kept are the inputs of the runs; the last one is needed first, so that it is not run again.
-    Raises ValueError for fewer than 1 or more than `len(model)` segments.
+    Raises ValueError for fewer than 1 or more than `len(model)` segments, and as `checkpoint`.
 
     >>> import tilewright as tw
     >>> model = tw.nn.Sequential(*(tw.nn.Linear(4, 4) for _ in range(6)))
     >>> tw.checkpoint_sequential(model, 3, tw.ones((2, 4))).shape
     (2, 4)
     """
+    _check_way("checkpoint_sequential", use_reentrant)
     if not 1 <= segments <= len(model):
         raise ValueError(
             f"checkpoint_sequential: {segments} segments for {len(model)} modules; "
@@ -65,6 +72,14 @@ def checkpoint_sequential(model: Sequential, segments: int, x: Any) -> Any:
     for start, end in zip([0, *ends], ends[:-1], strict=False):
         x = checkpoint(model[start:end], x)
     return model[ends[-2] if segments > 1 else 0 :](x)
+
+
+def _check_way(op: str, use_reentrant: bool) -> None:
+    if use_reentrant:
+        raise ValueError(
+            f"{op}: use_reentrant={use_reentrant!r}: there is only the way without a second "
+            "backward inside backward; give use_reentrant=False, or leave it out"
+        )
 
 
 def _parted(value: Any, tensors: list[Tensor]) -> Any:

@@ -223,10 +223,16 @@ def _verdict(candidate: Candidate) -> tuple[str, str, str, str]:
     return (mark, candidate.name, cost, candidate.reason or "costs more")
 
 
+INVARIANCE = "for batch invariance"
+
+
 def _sum(terms: Iterable[tuple[str, float]]) -> str:
     """What makes up an estimate: parts that are none are left out."""
-    parts = [f"{name} {time_text(ns)}" for name, ns in terms if ns]
-    return f": {' + '.join(parts)}" if parts else ""
+    named = dict(terms)
+    price = named.pop(INVARIANCE, 0)
+    parts = [f"{name} {time_text(ns)}" for name, ns in named.items() if ns]
+    text = f": {' + '.join(parts)}" if parts else ""
+    return f"{text}, {time_text(price)} of it {INVARIANCE}" if price else text
 
 
 def _estimates_source() -> str:

@@ -12,11 +12,12 @@ import errno
 import json
 import math
 import os
+import re
 import secrets
 import stat
 import struct
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any, NamedTuple
 
 import tilewright as tw
@@ -124,6 +125,13 @@ def load_metadata(path: Path) -> dict[str, str]:
     return metadata
 
 
+def names(path: Path) -> list[str]:
+    """The names of the tensors in a safetensors file, in the order of their bytes."""
+    path = os.fsdecode(path)
+    with open(path, "rb") as file:
+        return [entry.name for entry in _read_header(file, path)[0]]
+
+
 def locate(path: Path, name: str) -> tuple[tuple[int, ...], Any, int]:
     """Shape, dtype and first byte of one tensor in a safetensors file.
 
@@ -229,6 +237,19 @@ def write_whole(path: Path, content: bytes, who: str) -> None:
         return
     with atomic_writer(name, who) as file:
         file.write(content)
+
+
+def remove_temporaries(path: Path) -> None:
+    """Removes what killed processes left of the file; none may be writing it at the moment."""
+    target = os.path.realpath(os.fsdecode(path))
+    pattern = re.compile(
+        re.escape(os.path.basename(target)) + r"\.[0-9a-f]{8}" + re.escape(TEMPORARY_SUFFIX)
+    )
+    folder = os.path.dirname(target)
+    for name in os.listdir(folder):
+        if pattern.fullmatch(name):
+            with suppress(OSError):  # it is only in the way
+                os.unlink(os.path.join(folder, name))
 
 
 def _mode_of_regular_file(target: str, who: str) -> int | None:

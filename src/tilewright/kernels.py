@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from tilewright import _core
 from tilewright.modes import ModeBlock
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def ops() -> list[str]:
@@ -79,3 +82,37 @@ class use(ModeBlock):  # noqa: N801  (a context manager, used like a function)
 
     def _enter(self) -> None:
         _core._enter_kernels(self, self.isa, self.forced)
+
+
+class use_batch_invariant(ModeBlock):  # noqa: N801  (a switch, called like a function)
+    """Whether a row gets the same bits however many rows are computed with it.
+
+    Sets it for this thread; as a context manager or decorator, for what is inside. Kernels that add
+    up in an order that depends on the number of rows are left out of the choice, and so are those
+    whose bits differ from the kernels that stay: `tw.explain` shows them and what that costs. A
+    kernel that is forced runs all the same.
+
+    >>> import tilewright as tw
+    >>> x, w = tw.randn(64, 512), tw.randn(4, 512)
+    >>> with tw.use_batch_invariant():
+    ...     bool((tw.linear(x, w)[:1] == tw.linear(x[:1], w)).all())
+    True
+    """
+
+    def __init__(self, enabled: bool = True) -> None:
+        self.enabled = bool(enabled)
+        self._before: bool | None = _core.is_batch_invariant()
+        _core._set_batch_invariant(self.enabled)
+
+    def _enter(self) -> None:
+        self._becomes_a_block()
+        _core._enter_batch_invariance(self, self.enabled)
+
+    def __call__(self, function: _F) -> _F:
+        self._becomes_a_block()
+        return super().__call__(function)
+
+    def _becomes_a_block(self) -> None:
+        if self._before is not None:
+            _core._set_batch_invariant(self._before)
+            self._before = None

@@ -23,7 +23,7 @@ __all__ = ["Configuration", "Row", "Sweep", "estimate_bytes", "read_configuratio
 
 _FLOAT32_BYTES = 4
 # Buffers as large as the parameters that each optimiser keeps.
-_STATE_BUFFERS = {"sgd": 0, "momentum": 1, "adam": 2}
+_STATE_BUFFERS = {"sgd": 0, "momentum": 1, "adam": 2, "adamw": 2}
 _TICK_SECONDS = 0.1
 
 
@@ -83,7 +83,7 @@ def estimate_bytes(task: job.Task, options: job.Options) -> int:
     The test passes all test images at once, so for small batches its activations are the larger.
 
     >>> from tilewright import train
-    >>> estimate_bytes(train.load_task("digits"), train.Options(hidden=64, batch=32)) > 50_000
+    >>> estimate_bytes(train.load_images("digits"), train.Options(hidden=64, batch=32)) > 50_000
     True
     """
     pixels, hidden, classes = task.train_images.shape[1], options.hidden, task.classes

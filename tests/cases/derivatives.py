@@ -9,6 +9,7 @@ two numbers, the whole gradient at a bound.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
@@ -122,11 +123,7 @@ UNARY = {
     "atanh": unary(lambda x: 1 / circle(x), lambda x: 2 * x / circle(x) ** 2, absolute=4),
     "erf": unary(normal, lambda x: -2 * x * normal(x)),
     "sigmoid": unary(bell, lambda x: -bell(x) * np.tanh(x / 2), absolute=4),
-    "softplus": unary(sigmoid, bell, absolute=4),
     "relu": unary(lambda x: np.where(x > 0, 1, 0) + zero(x), zero),
-    "elu": unary(
-        lambda x: np.exp(np.minimum(x, 0)), lambda x: np.where(x > 0, 0, np.exp(np.minimum(x, 0)))
-    ),
     # Terms of the size of x * sigmoid'(x) near x = 50 cancel.
     "silu": unary(
         lambda x: sigmoid(x) + x * bell(x),
@@ -373,3 +370,126 @@ OF_REDUCTIONS = {
         lambda x: np.diag(softmax(x)) - np.outer(softmax(x), softmax(x)),
     ),
 }
+
+# ---- activations ----
+
+
+def slope_of_mish(x: Any) -> tuple[Any, Any]:
+    """tanh(softplus(x)) and what it lacks of 1 in squares."""
+    e = np.exp(np.minimum(x, 100))
+    p = e * (e + 2)
+    return p / (p + 2), np.where(x > 100, 0, 4 * (p + 1) / ((p + 2) * (p + 2)))
+
+
+def mish_first(x: Any) -> Any:
+    t, u = slope_of_mish(x)
+    return t + x * sigmoid(x) * u
+
+
+def mish_second(x: Any) -> Any:
+    t, u = slope_of_mish(x)
+    s = sigmoid(x)
+    return u * s * (2 + x * (sigmoid(-x) - 2 * t * s))
+
+
+def density(x: Any) -> Any:
+    return np.exp(-x * x / 2) * (TWO_OVER_ROOT_PI / np.sqrt(np.longdouble(8)))
+
+
+def share_below(x: Any) -> Any:
+    return np.vectorize(lambda t: math.erfc(-float(t) / math.sqrt(2)) / 2)(x)
+
+
+def tanh_terms(x: Any) -> tuple[Any, Any, Any]:
+    """The sigmoid of gelu's formula, its derivative by the exponent, the exponent's by x."""
+    c, d = np.longdouble(1.5957691216057308), np.longdouble(0.07135481627260025)
+    square = np.minimum(x * x, 1000)
+    z = x * (c + square * d)
+    return sigmoid(z), bell(z), c + 3 * d * square
+
+
+def tanh_second(x: Any) -> Any:
+    s, b, slope = tanh_terms(x)
+    curve = 6 * 0.07135481627260025 * np.where(x * x < 1000, x, 0)
+    # Not asked where x times the slope leaves the range: 0 times that is NaN.
+    x = np.where(np.abs(x) > 2.0**120, np.nan, x)
+    return 2 * b * slope + x * b * (1 - 2 * s) * slope * slope + x * b * curve
+
+
+def inside(low: float, high: float, value: float = 1.0) -> Formula:
+    return lambda x: np.where((x > low) & (x < high), np.longdouble(value), 0) + zero(x)
+
+
+def outside(low: float, high: float) -> Formula:
+    return lambda x: np.where((x < low) | (x > high), 1, 0) + zero(x)
+
+
+SELU, SELU_BELOW = 1.0507009873554805, 1.7580993408473766
+ELU = unary(
+    lambda x: np.exp(np.minimum(x, 0)), lambda x: np.where(x > 0, 0, np.exp(np.minimum(x, 0)))
+)
+ACTIVATIONS = {
+    "softplus": unary(
+        lambda x: np.where(x > 20, 1, sigmoid(x)),
+        lambda x: np.where(x > 20, 0, bell(x)),
+        absolute=4,
+    ),
+    "elu": ELU,
+    "celu": ELU,
+    "mish": unary(mish_first, mish_second, absolute=256),
+    "selu": unary(
+        lambda x: np.where(x > 0, SELU, SELU_BELOW * np.exp(np.minimum(x, 0))),
+        lambda x: np.where(x > 0, 0, SELU_BELOW * np.exp(np.minimum(x, 0))),
+    ),
+    "relu6": unary(inside(0, 6), zero),
+    "hardsigmoid": unary(inside(-3, 3, 1 / 6), zero, absolute=1),
+    "hardswish": unary(
+        lambda x: np.where(x <= -3, 0, np.where(x < 3, x / 3 + 0.5, 1)), inside(-3, 3, 1 / 3), 1
+    ),
+    "softsign": unary(
+        lambda x: 1 / (1 + np.abs(x)) ** 2,
+        lambda x: np.where(np.isinf(x), np.nan, -2 * np.sign(x) / (1 + np.abs(x)) ** 3),
+    ),
+    "logsigmoid": unary(lambda x: sigmoid(-x), lambda x: -bell(x), absolute=4),
+    "tanhshrink": unary(
+        lambda x: np.tanh(x) ** 2, lambda x: 2 * np.tanh(x) / np.cosh(x) ** 2, absolute=8
+    ),
+    # Terms of the size of x^2 * density(x) cancel.
+    "gelu_erf": unary(
+        lambda x: share_below(x) + x * density(x), lambda x: density(x) * (2 - x * x), absolute=64
+    ),
+    "gelu_tanh": unary(
+        lambda x: tanh_terms(x)[0] + x * tanh_terms(x)[1] * tanh_terms(x)[2],
+        tanh_second,
+        absolute=1024,
+    ),
+    "hardshrink": unary(outside(-0.5, 0.5), zero),
+    "softshrink": unary(outside(-0.5, 0.5), zero),
+    "hardtanh": unary(inside(-1, 1), zero),
+    "threshold": unary(lambda x: np.where(x <= 0.25, 0, 1) + zero(x), zero),
+}
+LEAKY = binary(
+    (lambda a, b: np.where(a > 0, 1, b), lambda a, b: np.where(a > 0, 0, a)),
+    (zero, lambda a, b: np.where(a > 0, 0, 1) + zero(a, b), zero),
+)
+MULTIPLY_ADD = Derivatives(
+    tuple((a, b, 1.0) for a, b in PLANE),
+    (lambda a, b, c: b, lambda a, b, c: a, constant(1)),
+    ((zero, constant(1), zero), (constant(1), zero, zero), (zero, zero, zero)),
+)
+ACTIVATIONS["logistic_loss"] = binary(
+    (lambda a, b: sigmoid(a) - b, lambda a, b: -a),
+    (lambda a, b: bell(a), constant(-1), zero),
+    absolute=lambda a, b: 4 * (1 + np.abs(b)),
+)
+ACTIVATIONS["huber_distance"] = binary(
+    (lambda a, b: np.clip(a - b, -1, 1), lambda a, b: np.clip(b - a, -1, 1)),
+    (
+        lambda a, b: np.where(np.abs(a - b) < 1, 1, 0),
+        lambda a, b: np.where(np.abs(a - b) < 1, -1, 0),
+        lambda a, b: np.where(np.abs(a - b) < 1, 1, 0),
+    ),
+    pairs(0.0, -0.0, 0.25, 2.5, -3.0, 2.0**40, 2.0**70, 2.0**-600),  # none 1 apart
+)
+ACTIVATIONS["leaky_relu"] = LEAKY
+ACTIVATIONS["multiply_add"] = MULTIPLY_ADD

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+_erfc = np.vectorize(math.erfc, otypes=[np.float64])
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
@@ -14,13 +15,13 @@ def erf(x: np.ndarray) -> np.ndarray:
     return _erf(x.astype(np.float64))
 
 
+def erfc(x: np.ndarray) -> np.ndarray:
+    return _erfc(x.astype(np.float64))
+
+
 def sigmoid(x: np.ndarray) -> np.ndarray:
     t = np.exp(-np.abs(x))
     return np.where(x >= 0, 1, t) / (1 + t)
-
-
-def softplus(x: np.ndarray) -> np.ndarray:
-    return np.where(np.isnan(x), x, np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))))
 
 
 def silu(x: np.ndarray) -> np.ndarray:
@@ -31,10 +32,6 @@ def silu_scale(x: np.ndarray) -> np.ndarray:
     """x times a denormal sigmoid has that one's few digits."""
     least = 2.0**-1022 if x.dtype == np.longdouble else 2.0**-126
     return np.abs(x) * np.maximum(sigmoid(x), least)
-
-
-def elu(x: np.ndarray) -> np.ndarray:
-    return np.where(x > 0, x, np.expm1(np.where(x > 0, 0, x)))
 
 
 def whole_unchanged(function: Any) -> Any:

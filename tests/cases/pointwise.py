@@ -13,17 +13,16 @@ import numpy as np
 
 import tilewright as tw
 from cases.arrays import rounded
+from cases.derivatives import ACTIVATIONS as OF_ACTIVATIONS
 from cases.derivatives import OF_ROWS
 from cases.formulas import (
     clip,
-    elu,
     erf,
     logical_and_product,
     logical_or_sum,
     sigmoid,
     silu,
     silu_scale,
-    softplus,
     square,
     whole_unchanged,
 )
@@ -90,13 +89,14 @@ def make(
     signed_zero: bool = True,
     special: Callable[[str], list[Arrays]] | None = None,
     no_errors: bool = False,
+    call: Callable[..., Any] | None = None,
 ) -> OpCase:
     arity = len(domains)
     has_gradient = gradient_tolerance is not None
     refused = [d for d in ("bool", "float32", "int32", "complex64") if d not in tolerance]
     return OpCase(
         name=name,
-        call=getattr(tw, name),
+        call=call or getattr(tw, name),
         reference=reference,
         arguments=generator(domains, whole or domains),
         tolerance=tolerance,
@@ -109,7 +109,7 @@ def make(
         else (),
         smooth=away_from(kinks, smooth or domains, apart) if has_gradient else None,
         gradient_tolerance=gradient_tolerance,
-        derivatives=OF_ROWS.get(name),
+        derivatives=OF_ROWS.get(name) or OF_ACTIVATIONS.get(name),
         elementwise=True,
         errors=()
         if no_errors
@@ -240,8 +240,6 @@ UNARY = (
     ),
     transcendental("erf", erf, LINE, 1.2, 1.5),
     transcendental("sigmoid", sigmoid, (-20, 20), 2.3, 2.0),
-    transcendental("softplus", softplus, (-20, 20), 2.5, 2.5),
-    transcendental("elu", elu, (-9, 9), 1.7, 2.0, kinks=(0,)),
     transcendental("silu", silu, (-20, 20), 3.0, 3.0, smooth=(LINE,), scale=silu_scale),
     make(
         "relu",

@@ -67,6 +67,24 @@ def taken(rng: np.random.Generator, dtype: str) -> list[Arrays]:
     return [(values(rng, dtype, WIDE, (7, 5)), rng.integers(-7, 7, 11))]
 
 
+def gathered(rng: np.random.Generator, dtype: str) -> list[Arrays]:
+    return [
+        (values(rng, dtype, WIDE, x), rng.integers(-4, 4, i))
+        for x, i in (((2, 4, 5), (2, 7, 3)), ((3, 4), (3, 1)), ((2, 4), (0, 3)))
+    ]
+
+
+def gathered_values(x: np.ndarray, i: np.ndarray) -> np.ndarray:
+    """Along axis 1, in the part of x that the index is as long as."""
+    part = tuple(slice(None if axis == 1 else n) for axis, n in enumerate(i.shape))
+    return np.take_along_axis(x[part], i, 1)
+
+
+def padded(x: np.ndarray, mode: str = "constant") -> np.ndarray:
+    theirs: Any = {"replicate": "edge", "circular": "wrap"}.get(mode, mode)
+    return np.pad(x[:, :-1], ((0, 0), (1, 0), (2, 1)), theirs)
+
+
 def classes(rng: np.random.Generator, dtype: str) -> list[Arrays]:
     return [(rng.integers(0, 5, shape).astype(dtype),) for shape in ((7,), (2, 3), (0, 2), ())]
 
@@ -226,6 +244,75 @@ RECORDS = (
         refused(lambda: tw.take(x23, tw.asarray([0.5]), axis=0), Exception, ""),
         arguments=taken,
         smooth=lambda rng: taken(rng, "float64"),
+    ),
+    record(
+        "gather",
+        lambda x, i: tw.gather(x, 1, i),
+        gathered_values,
+        (),
+        refused(
+            lambda: tw.gather(x23, 1, tw.asarray([[3], [0]])),
+            IndexError,
+            "gather: index 3 is out of range for axis 1 with size 3",
+        ),
+        refused(
+            lambda: tw.gather(x23, 1, tw.ones((2, 1))),
+            IndexError,
+            "gather: index must be integers, got float32",
+        ),
+        refused(
+            lambda: tw.gather(x23, 1, tw.asarray([[0], [0], [0]])),
+            ValueError,
+            "gather: index (3, 1) does not fit (2, 3)",
+        ),
+        refused(lambda: tw.gather(x23, 2, tw.asarray([[0]])), IndexError, "gather: axis 2"),
+        arguments=gathered,
+        smooth=lambda rng: gathered(rng, "float64")[:2],
+    ),
+    OpCase(
+        "pad",
+        lambda x, mode="constant": tw.pad(x, (2, 1, 1, -1), mode),
+        padded,
+        of_shapes((2, 3, 4), (1, 4, 33), (0, 3, 3)),
+        EVERY,
+        same,
+        variants=({}, {"mode": "reflect"}, {"mode": "replicate"}, {"mode": "circular"}),
+        differentiable=(0,),
+        smooth=lambda rng: [(rng.normal(size=(2, 3, 4)),)],
+        gradient_tolerance=4,
+        errors=(
+            refused(
+                lambda: tw.pad(x23, (1,)),
+                ValueError,
+                "pad: expected a pair of widths for some of the last axes of (2, 3), got 1 width",
+            ),
+            refused(lambda: tw.pad(x23, (1,) * 6), ValueError, "of (2, 3), got 6 widths"),
+            refused(
+                lambda: tw.pad(x23, (-2, -2)),
+                ValueError,
+                "pad: widths -2 and -2 leave out more than 3 elements of axis 1 of (2, 3)",
+            ),
+            refused(
+                lambda: tw.pad(x23, (3, 0), "reflect"),
+                ValueError,
+                "pad: width 3 is more than axis 1 of (2, 3) allows in mode 'reflect'",
+            ),
+            refused(
+                lambda: tw.pad(x23, (0, 4), "circular"),
+                ValueError,
+                "pad: width 4 is more than axis 1 of (2, 3) allows in mode 'circular'",
+            ),
+            refused(
+                lambda: tw.pad(tw.ones((2, 0)), (0, 1), "replicate"),
+                ValueError,
+                "pad: width 1 is more than axis 1 of (2, 0) allows in mode 'replicate'",
+            ),
+            refused(
+                lambda: tw.pad(x23, (1, 1), "reflect", 2.0),
+                ValueError,
+                "pad: value is for mode 'constant'",
+            ),
+        ),
     ),
     OpCase(
         "one_hot",

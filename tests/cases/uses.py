@@ -21,6 +21,7 @@ MADE = {
     "eye": lambda: tw.eye(4, 5, k=1),
     "full": lambda: tw.full((3, 2), 2.5),
     "linspace": lambda: tw.linspace(0.0, 1.0, 7),
+    "multinomial": lambda: tw.multinomial(tw.arange(1, 9, dtype=tw.float32), 4),
     "normal": lambda: tw.normal(1.0, 2.0, (50,)),
     "ones": lambda: tw.ones((3,)),
     "rand": lambda: tw.rand((50,)),

@@ -1,5 +1,5 @@
-// Rows as vectors of which the last is short, and moving values across lanes: transposed blocks,
-// and a vector reduced to one value.
+// Rows as vectors of which the last is short, moving values across lanes (transposed blocks, a
+// vector reduced to one value), and sums along rows and down columns.
 #pragma once
 #include "core/cpu/simd/vec.h"
 
@@ -18,6 +18,13 @@ template <class T> TW_INLINE Vec<T> load_some(const T* p, int count) {
 }
 template <class T> TW_INLINE void store_some(T* p, Vec<T> v, int count) {
   count == kLanes<T> ? v.store(p) : v.store(p, count);
+}
+
+// Stores around the caches where `stream`.
+template <bool stream, class T> TW_INLINE void put(T* p, Vec<T> v, int count) {
+  if constexpr (stream)
+    if (count == kLanes<T>) return v.stream(p);
+  store_some(p, v, count);
 }
 
 template <int... i> struct Indices {};
@@ -61,7 +68,7 @@ template <class T, int n, class F> TW_INLINE T fold_lanes(typename Lanes<T, n>::
                                 f);
   }
 }
-#define TW_FOLD(f) [](auto a, auto b) __attribute__((always_inline)) { return f; }
+#define TW_FOLD(f) [](auto a, auto b) TW_LAMBDA_INLINE { return f; }
 template <class T> TW_INLINE T sum_of_lanes(Vec<T> x) {
   return fold_lanes<T, kLanes<T>>(x.v, TW_FOLD(a + b));
 }
@@ -80,6 +87,86 @@ template <class T> TW_INLINE Vec<T> fill_after(Vec<T> x, int count, T fill) {
   for (int i = 0; i < kLanes<T>; ++i) lane.v[i] = (I)i;
   const Mask<I> inside = lane < Vec<I>((I)count);
   return Vec<T>(inside.v ? x.v : Vec<T>(fill).v);
+}
+
+// Sum of the vectors term(at, count), whose lanes from count on do not count. A lane takes 64 terms
+// at most in T, then goes to double.
+template <class T, class F> TW_INLINE double sum_of_row(std::int64_t n, F term) {
+  constexpr int L = kLanes<T>;
+  double total = 0;
+  std::int64_t at = 0;
+  while (at + L <= n) {
+    const std::int64_t past = n - at > 128 * L ? at + 128 * L : n;
+    Vec<T> a = (T)0, b = (T)0;
+    for (; at + 2 * L <= past; at += 2 * L) {
+      a += term(at, L);
+      b += term(at + L, L);
+    }
+    if (at + L <= past) {
+      a += term(at, L);
+      at += L;
+    }
+    total += sum_of_lanes(a + b);
+  }
+  if (at < n) {
+    const int rest = (int)(n - at);
+    total += sum_of_lanes(fill_after(term(at, rest), rest, (T)0));
+  }
+  return total;
+}
+
+// Down n rows, a column a lane: term(i) is a vector of row i.
+template <class T, class F> TW_INLINE Vec<T> sum_of_columns(std::int64_t n, F term) {
+  Vec<T> total = (T)0;
+  for (std::int64_t i = 0; i < n;) {
+    const std::int64_t past = n - i > 64 ? i + 64 : n;  // bounds the rounding error as in rows
+    Vec<T> block = (T)0;
+    for (; i < past; ++i) block += term(i);
+    total += block;
+  }
+  return total;
+}
+
+// ---- every second element ----
+
+// The even lanes of a, then the odd ones of b.
+template <class T, int... i> TW_INLINE Vec<T> even_and_odd(Vec<T> a, Vec<T> b, Indices<i...>) {
+  constexpr int L = kLanes<T>;
+  return Vec<T>(__builtin_shufflevector(a.v, b.v, (2 * i + (2 * i >= L))...));
+}
+template <class T, int half, int... i>
+TW_INLINE Vec<T> alternated(Vec<T> a, Vec<T> b, Indices<i...>) {
+  constexpr int L = kLanes<T>;
+  return Vec<T>(__builtin_shufflevector(a.v, b.v, (half * L / 2 + i / 2 + i % 2 * L)...));
+}
+// p[0], p[stride], ...: `count` of them, and nothing beyond is read.
+template <int known, class T>
+TW_INLINE Vec<T> load_every(const T* p, std::int64_t stride, int count) {
+  constexpr int L = kLanes<T>;
+  if constexpr (L == 1) {
+    return Vec<T>::load(p);
+  } else if constexpr (known == 1) {
+    return load_some(p, count);
+  } else if constexpr (known == 2) {
+    using All = typename CountTo<L>::type;
+    if (count == L) return even_and_odd(Vec<T>::load(p), Vec<T>::load(p + L - 1), All());
+    const int span = 2 * count - 1;
+    const Vec<T> low = Vec<T>::load(p, span < L ? span : L);
+    return even_and_odd(low, Vec<T>::load(p + L - 1, span < L ? 0 : span - L + 1), All());
+  } else {
+    Vec<T> out = (T)0;
+    for (int i = 0; i < count; ++i) out.v[i] = p[i * stride];
+    return out;
+  }
+}
+// Calls f with the stride as a constant: 1, 2, or 0 for others.
+template <class F> TW_INLINE void with_stride(std::int64_t stride, F f) {
+  if (stride == 1)
+    f.template operator()<1>();
+  else if (stride == 2)
+    f.template operator()<2>();
+  else
+    f.template operator()<0>();
 }
 
 }  // namespace

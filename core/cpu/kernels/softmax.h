@@ -1,29 +1,12 @@
 // Softmax and its relatives along rows and down columns: maximum, sum of exponentials, scaling.
 #pragma once
-#include "core/cpu/kernels/lanes.h"
-#include "core/cpu/math.h"
+#include "core/cpu/kernels/weights.h"
 #include "core/cpu/softmax.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
 
 using std::int64_t;
-
-template <bool stream, class T> TW_INLINE void put(T* p, Vec<T> v, int count) {
-  if constexpr (stream)
-    if (count == kLanes<T>) return v.stream(p);
-  store_some(p, v, count);
-}
-template <class T> TW_INLINE Vec<T> larger(Vec<T> a, Vec<T> b) { return a.v > b.v ? a.v : b.v; }
-
-// e^x for x <= 0 (or NaN), and 0 where it is below the smallest normal number: a denormal result
-// can cost a hundred cycles, and beside a sum that is at least 1 it is nothing.
-template <class T> TW_INLINE Vec<T> exp_below(Vec<T> x) {
-  constexpr T lowest = std::is_same_v<T, float> ? -87.33654f : -708.396418532264;
-  const auto [n, r] = reduce_exp(at_least(x, lowest));
-  const Vec<T> y = exp_reduced(r) * two_to(n);
-  return x.v < lowest ? Vec<T>((T)0).v : y.v;
-}
 
 // NaN is passed over: it comes back with the sum of the exponentials.
 template <class T> TW_INLINE T max_of_row(int64_t n, const T* x) {
@@ -40,32 +23,6 @@ template <class T> TW_INLINE T max_of_row(int64_t n, const T* x) {
   return max_of_lanes(larger(larger(best[0], best[1]), larger(best[2], best[3])));
 }
 
-// Sum of the vectors term(at, count), whose lanes from count on do not count. A lane takes 64 terms
-// at most in T, then goes to double.
-template <class T, class F> TW_INLINE double sum_of_row(int64_t n, F term) {
-  constexpr int L = kLanes<T>;
-  double total = 0;
-  int64_t at = 0;
-  while (at + L <= n) {
-    const int64_t past = n - at > 128 * L ? at + 128 * L : n;
-    Vec<T> a = (T)0, b = (T)0;
-    for (; at + 2 * L <= past; at += 2 * L) {
-      a += term(at, L);
-      b += term(at + L, L);
-    }
-    if (at + L <= past) {
-      a += term(at, L);
-      at += L;
-    }
-    total += sum_of_lanes(a + b);
-  }
-  if (at < n) {
-    const int rest = (int)(n - at);
-    total += sum_of_lanes(fill_after(term(at, rest), rest, (T)0));
-  }
-  return total;
-}
-
 // Exponentials go to `e`, which is y itself or, where y is written around the caches, a buffer.
 template <class T, bool stream> TW_INLINE void softmax_row(int64_t n, const T* x, T* e, T* y) {
   const T top = max_of_row(n, x);
@@ -76,6 +33,7 @@ template <class T, bool stream> TW_INLINE void softmax_row(int64_t n, const T* x
   });
   const Vec<T> scale = 1 / sum;
   each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+    __builtin_prefetch(x + at + n, 0, 2);  // of the next row, while this one's results are written
     put<stream>(y + at, load_some(e + at, count) * scale, count);
   });
 }
@@ -181,6 +139,8 @@ void softmax_backward_rows(int64_t rows, int64_t n, const void* y, const void* g
       return load_some(yi + at, count) * load_some(gi + at, count);
     });
     each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+      __builtin_prefetch(yi + at + n, 0, 2);
+      __builtin_prefetch(gi + at + n, 0, 2);
       store_some(di + at, load_some(yi + at, count) * (load_some(gi + at, count) - dot), count);
     });
   }
@@ -201,16 +161,6 @@ void log_softmax_backward_rows(int64_t rows, int64_t n, const void* y, const voi
 
 // Columns: one vector of them at a time, from the first row to the last.
 
-template <class T, class F> TW_INLINE Vec<T> sum_of_columns(int64_t n, F term) {
-  Vec<T> total = (T)0;
-  for (int64_t i = 0; i < n;) {
-    const int64_t past = n - i > 64 ? i + 64 : n;  // bounds the rounding error as in rows
-    Vec<T> block = (T)0;
-    for (; i < past; ++i) block += term(i);
-    total += block;
-  }
-  return total;
-}
 template <class T>
 TW_INLINE Vec<T> max_of_columns(int64_t n, int64_t inner, const T* x, int count) {
   Vec<T> top = (T)-kInfinity;

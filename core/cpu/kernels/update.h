@@ -26,13 +26,16 @@ template <class T> struct Update {
   using V = Vec<T>;
 #define TW_UPDATE(name, arrays, tensors, words, help, factors, update)                             \
   static TW_INLINE void name##_at(At<T> here, const V(&f)[kMaxFactors], const ParameterSlice& s) { \
-    V p = here.load(s.param), g = here.load(s.grad);                                               \
+    V p = here.load(s.param);                                                                      \
+    [[maybe_unused]] V g = arrays >= 0 ? here.load(s.grad) : p;                                    \
     [[maybe_unused]] V s1 = arrays > 0 ? here.load(s.states[0]) : p;                               \
     [[maybe_unused]] V s2 = arrays > 1 ? here.load(s.states[1]) : p;                               \
+    [[maybe_unused]] V s3 = arrays > 2 ? here.load(s.states[2]) : p;                               \
     update;                                                                                        \
     here.store(s.param, p);                                                                        \
     if (arrays > 0) here.store(s.states[0], s1);                                                   \
     if (arrays > 1) here.store(s.states[1], s2);                                                   \
+    if (arrays > 2) here.store(s.states[2], s3);                                                   \
   }                                                                                                \
   static void name(const double* factors_of_all, const ParameterSlice& slice) {                    \
     const ParameterSlice s = slice; /* no store can change it */                                   \

@@ -227,6 +227,7 @@ bool stays_bfloat16(const Call& call, const Roles& roles) {
   Product q;
   set_up_product(call, roles, q);
   MatmulProblem& p = q.matrices;
+  if (is_batch_invariant()) return false;  // the choice would depend on the rows
   if (p.dtype != DType::bfloat16 || p.m * p.n * p.k == 0 || p.epilogue.bias || p.epilogue.relu)
     return false;
   p.batch = 1;

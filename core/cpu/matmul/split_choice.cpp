@@ -118,6 +118,8 @@ template <int parts> void run(const void* problem) {
   run_split(*split_backend(), parts, problem_of(problem));
 }
 
+bool has_other_rungs(const void*) { return true; }
+
 bool is_bfloat16(const void* problem) { return problem_of(problem).dtype == DType::bfloat16; }
 
 }  // namespace
@@ -136,11 +138,12 @@ const SplitTable* split_backend() {
 
 const Kernel split_kernels[kSplitKernels] = {
     {"matmul", "bf16x6", "cpu", Precision::fp32,
-     "three bfloat16 parts, six products: float32's error", accepts<3>, cost<3>, run<3>, terms<3>},
+     "three bfloat16 parts, six products: float32's error", accepts<3>, cost<3>, run<3>, terms<3>,
+     nullptr, true, has_other_rungs},
     {"matmul", "bf16x3", "cpu", Precision::high, "two bfloat16 parts, three products: 16 bits",
-     accepts<2>, cost<2>, run<2>, terms<2>},
+     accepts<2>, cost<2>, run<2>, terms<2>, nullptr, true, has_other_rungs},
     {"matmul", "bf16", "cpu", Precision::medium, "operands rounded to bfloat16, summed in float32",
-     accepts<1>, cost<1>, run<1>, terms<1>, is_bfloat16},
+     accepts<1>, cost<1>, run<1>, terms<1>, is_bfloat16, true, has_other_rungs},
 };
 
 }  // namespace tw

@@ -18,8 +18,14 @@ template <class Raw> inline void stream_line(void* p, Raw v) { __builtin_memcpy(
 inline void finish_streams() {}
 #endif
 
+#ifdef TW_SANITIZED
+// Such a build does not optimise: inlining would only make it take five times as long to compile.
+#define TW_INLINE inline
+#define TW_LAMBDA_INLINE
+#else
 #define TW_INLINE inline __attribute__((always_inline))
 #define TW_LAMBDA_INLINE __attribute__((always_inline))
+#endif
 
 template <int bytes> struct IntOfSize;
 template <> struct IntOfSize<1> {

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tilewright as tw
+from tilewright.bench.networks import FAMILIES
 from tilewright.bench.peers import PEERS
 from tilewright.io import TEMPORARY_SUFFIX
 
@@ -107,10 +108,29 @@ def sizes(text: str) -> tuple[int, ...]:
 
 def peers(text: str) -> tuple[str, ...]:
     """Names of peers such as torch,numpy; an empty text names none."""
+    return _names(text, "peer", PEERS)
+
+
+def texts(text: str) -> tuple[str, ...]:
+    """Words such as add,exp."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def names(text: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Some of the known words."""
+    return _names(text, "such choice", known)
+
+
+def families(text: str) -> tuple[str, ...]:
+    """Names of families of network layers, as `bench networks` knows them."""
+    return _names(text, "family", FAMILIES)
+
+
+def _names(text: str, kind: str, known: tuple[str, ...]) -> tuple[str, ...]:
     names = tuple(text.split(",")) if text else ()
     for name in names:
-        if name not in PEERS:
-            raise argparse.ArgumentTypeError(f"no peer {name!r}; known: {', '.join(PEERS)}")
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"no {kind} {name!r}; known: {', '.join(known)}")
     return names
 
 

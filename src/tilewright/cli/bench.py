@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import tilewright as tw
@@ -11,6 +12,8 @@ from tilewright.bench import (
     allocation,
     loader,
     memory,
+    networks,
+    ops,
     overhead,
     pointwise,
     scheduler,
@@ -18,11 +21,15 @@ from tilewright.bench import (
     train,
 )
 from tilewright.bench.harness import OURS, Case, Result, run_cases
+from tilewright.bench.networks import convolution
 from tilewright.bench.peers import PEERS, Peers, load_peers
 from tilewright.cli import arguments, bench_matmul
 from tilewright.cli.console import Console, format_seconds, format_timing
+from tilewright.cli.kept_results import KeptResults
 from tilewright.cli.picture import bars, check_plot
-from tilewright.train import Task, default_options, load_task
+from tilewright.cli.picture_layers import draw_layers
+from tilewright.cli.picture_ops import draw_ops
+from tilewright.train import Task, default_options, load_images
 
 _ABOUT = {
     "matmul": "products: the ladder, sizes against the peers, threads, and a map of shapes",
@@ -30,7 +37,10 @@ _ABOUT = {
     "train": "an epoch of the main job",
     "loader": "batches from files and from memory",
     "overhead": "calls on tiny tensors",
+    "ops": "all ops that a peer has too: sizes, layouts, element types, with and without gradients",
     "pointwise": "add, relu, exp and sums up to 4096x4096",
+    "networks": "layers and training steps of networks, forward and backward",
+    "layers": "the convolutions of ResNet-18, ResNet-50 and MobileNetV2, forward and backward",
     "threads": "products after a rest, behind another library's threads, beside other processes",
     "scheduler": "10,000 tasks against the reference and Python's own executor",
     "memory": "10,000 allocations and frees; the peak of a deep network's training",
@@ -41,12 +51,21 @@ _TAKE_PART: dict[str, tuple[str, ...]] = {
     "train": ("torch", "jax"),
     "loader": ("torch",),
     "overhead": ("torch", "numpy"),
+    "ops": PEERS,
     "pointwise": PEERS,
+    "networks": ("torch", "jax"),
+    "layers": ("torch", "jax"),
     "threads": ("torch", "numpy"),
     "scheduler": (),
     "memory": ("torch",),
 }
-_ALLOCATION_OF = {"pointwise": allocation.BOTH, "train": allocation.DEFAULT}
+_ALLOCATION_OF = {
+    "ops": allocation.DEFAULT,
+    "pointwise": allocation.BOTH,
+    "networks": allocation.BOTH,
+    "layers": allocation.BOTH,
+    "train": allocation.DEFAULT,
+}
 
 
 def add_parser(commands: arguments.Subparsers) -> None:
@@ -65,6 +84,24 @@ def _add_comparison(comparisons: arguments.Subparsers, name: str, text: str) -> 
         bench_matmul.add_options(parser, name)
     if name in ("pointwise", "threads"):
         parser.add_argument("--sizes", metavar="N,N", type=arguments.sizes, help="sides of squares")
+    if name == "networks":
+        parser.add_argument(
+            "--families",
+            metavar="A,B",
+            type=arguments.families,
+            default=networks.FAMILIES,
+            help=f"which of {', '.join(networks.FAMILIES)} (default: all)",
+        )
+    if name == "ops":
+        _add_ops_options(parser)
+    if name == "layers":
+        parser.add_argument(
+            "--batches",
+            metavar="N,N",
+            type=arguments.sizes,
+            default=convolution.BATCHES,
+            help="images a call (default: 1,8,32)",
+        )
     if name in ("train", "loader"):
         parser.add_argument(
             "--data", metavar="DIR", help="MNIST's folder; without it the embedded digits"
@@ -89,6 +126,39 @@ def _add_comparison(comparisons: arguments.Subparsers, name: str, text: str) -> 
     arguments.add_plot(parser, bench_matmul.PLOT_HELP if name in _PRODUCTS else "")
 
 
+def _add_ops_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ops", metavar="A,B", type=arguments.texts, default=(), help="these only (default: all)"
+    )
+    for name, known, text in (
+        ("--layouts", ops.LAYOUTS, "how arguments lie; row and column: the second one repeats"),
+        ("--dtypes", ops.DTYPES, "element types"),
+    ):
+        parser.add_argument(
+            name,
+            metavar="A,B",
+            type=partial(arguments.names, known=known),
+            help=f"{text} (default: {','.join(known)})",
+        )
+    parser.add_argument(
+        "--sizes",
+        metavar="N,N",
+        type=arguments.sizes,
+        help=f"sides of squares; {ops.SIZES[0]}: so many elements "
+        f"(default: {','.join(map(str, ops.SIZES))})",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="float32 only, two sizes and two layouts: about ten minutes",
+    )
+    parser.add_argument(
+        "--resume",
+        metavar="FILE",
+        help="keep results in FILE, one a line, as they come; those that it has are not run again",
+    )
+
+
 def run(args: argparse.Namespace) -> int:
     """Runs the comparison and reports it."""
     check_plot(args.plot)
@@ -101,9 +171,10 @@ def run(args: argparse.Namespace) -> int:
     peers = load_peers(names, count, allocation.start_of(chosen), args.whole_process)
     for line in peers.heading():
         console.line(line)
-    results = []
-    for result in run_cases(_cases(args, peers.modules), settle=count > 1):
-        results.append(result)
+    kept = KeptResults(getattr(args, "resume", None))
+    results = kept.results
+    for result in run_cases(_cases(args, peers.modules, kept.names), settle=count > 1):
+        kept.add(result)
         console.line(_progress(result))
     report: dict[str, Any] = {"machine": peers.conditions(), "allocation": chosen}
     tuned = _tuned(args, console, peers) if chosen == allocation.BOTH else {}
@@ -129,6 +200,12 @@ def _tuned(args: argparse.Namespace, console: Console, peers: Peers) -> dict[str
     options = ["--threads", str(peers.threads), "--peers", ",".join(peers.modules)]
     if getattr(args, "sizes", None):
         options += ["--sizes", ",".join(map(str, args.sizes))]
+    if getattr(args, "families", None):
+        options += ["--families", ",".join(args.families)]
+    for name in ("ops", "layouts", "dtypes", "batches"):
+        if getattr(args, name, None):
+            options += [f"--{name}", ",".join(map(str, getattr(args, name)))]
+    options += ["--quick"] * getattr(args, "quick", False)
     if getattr(args, "data", None):
         options += ["--data", args.data]
     found = allocation.run_tuned([args.what, *options])["results"]
@@ -148,10 +225,31 @@ def _tell(
     console.line()
 
 
-def _cases(args: argparse.Namespace, peers: dict[str, Any]) -> Iterator[Case]:
+def _op_cases(
+    args: argparse.Namespace, peers: dict[str, Any], done: frozenset[str]
+) -> Iterator[Case]:
+    sizes, layouts, dtypes = (
+        (ops.QUICK_SIZES, ops.QUICK_LAYOUTS, ops.QUICK_DTYPES)
+        if args.quick
+        else (ops.SIZES, ops.LAYOUTS, ops.DTYPES)
+    )
+    return ops.op_cases(
+        peers,
+        args.ops,
+        args.sizes or sizes,
+        args.layouts or layouts,
+        args.dtypes or dtypes,
+        done,
+    )
+
+
+def _cases(args: argparse.Namespace, peers: dict[str, Any], done: frozenset[str]) -> Iterator[Case]:
     makers: dict[str, Callable[[], Iterator[Case]]] = {
         "pointwise": lambda: pointwise.pointwise_cases(peers, args.sizes or pointwise.SIZES),
         "overhead": lambda: overhead.overhead_cases(peers),
+        "ops": lambda: _op_cases(args, peers, done),
+        "networks": lambda: networks.network_cases(peers, args.families),
+        "layers": lambda: convolution.layer_cases(peers, args.batches),
         "threads": lambda: threads.thread_cases(peers, args.sizes or threads.SIZES),
         "scheduler": scheduler.scheduler_cases,
         "memory": lambda: memory.pool_cases(peers),
@@ -166,7 +264,7 @@ def _task_name(args: argparse.Namespace) -> str:
 
 
 def _task(args: argparse.Namespace) -> Task:
-    return load_task(_task_name(args), args.data)
+    return load_images(_task_name(args), args.data)
 
 
 def _progress(result: Result) -> str:
@@ -216,6 +314,13 @@ def _ratio(value: float | None) -> str:
 def _draw(console: Console, args: argparse.Namespace, results: list[Result]) -> None:
     compared = [result for result in results if result.best_peer]
     if not args.plot or not compared:
+        return
+    if args.what in ("layers", "ops"):
+        if args.what == "layers":
+            draw_layers(args.plot, compared, args.batches)
+        else:
+            draw_ops(args.plot, compared)
+        console.line(f"picture: {args.plot}")
         return
     labels = [f"{result.name} / {result.best_peer}" for result in compared]
     unit = "best peer's time over ours"

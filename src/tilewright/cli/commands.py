@@ -44,7 +44,9 @@ def run(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         return 1
     except _USER_ERRORS as error:
-        print(f"tilewright {arguments.command}: {_one_line(error)}", file=sys.stderr)
+        # Errors of the library name what was called, which may be what the command is called.
+        text = _one_line(error).removeprefix(f"{arguments.command}: ")
+        print(f"tilewright {arguments.command}: {text}", file=sys.stderr)
         try:
             sys.stdout.flush()
         except OSError:  # a full disk is told once

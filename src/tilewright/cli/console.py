@@ -16,6 +16,8 @@ from tilewright.extras import available, require
 from tilewright.io import write_whole
 
 _REFRESH_SECONDS = 0.1
+# Leaves the text of a training room in 80 columns.
+_BAR_WIDTH = 16
 
 
 class Console:
@@ -126,7 +128,7 @@ def progress_bar() -> Iterator[Bar]:
         stderr=True, no_color="NO_COLOR" in os.environ
     )
     columns = (
-        rich.BarColumn(),
+        rich.BarColumn(_BAR_WIDTH),
         rich.TaskProgressColumn(),
         rich.TextColumn("{task.description}", markup=False),
     )

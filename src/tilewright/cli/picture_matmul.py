@@ -10,7 +10,7 @@ from tilewright.bench.harness import OURS
 from tilewright.cli.console import format_number
 from tilewright.cli.matmul_report import Row
 from tilewright.cli.picture import pyplot
-from tilewright.extras import require
+from tilewright.cli.picture_ratios import CLEAR_LOSS, LOSS, draw_ratios, draw_scale
 
 Draw = Callable[[str, list[Row], Mapping[str, Any]], None]
 
@@ -19,11 +19,6 @@ _COLOURS = {OURS: "#0072B2", "torch": "#D55E00", "numpy": "#009E73", "jax": "#CC
 _MARKERS = {OURS: "o", "torch": "s", "numpy": "^", "jax": "D"}
 _OTHER = "#8a8f98"
 _FAINT = "#c9ccd1"
-_LOSS = "#a33b00"
-# Red to blue, which those who see no green can tell apart as well; a factor of four is full colour.
-_COLOUR_MAP, _FULL_COLOUR = "RdBu", 4.0
-# What is lost by more than the noise of a shared machine is drawn bold.
-_CLEAR_LOSS = 0.95
 _DPI = 150
 _GRID = "#eceef0"
 _PEAK = {"color": "black", "linewidth": 1, "linestyle": "--"}
@@ -162,7 +157,6 @@ def draw_threads(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
 
 def draw_map(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
     """The best peer's time over ours, by m and n, a panel for each k."""
-    colours = require("matplotlib.colors", purpose="--plot", install="tilewright[plot]")
     depths = sorted({row["k"] for row in rows})
     sides = sorted({row["m"] for row in rows} | {row["n"] for row in rows})
     cell = 0.62
@@ -172,32 +166,19 @@ def draw_map(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
     figure = pyplot().Figure(
         figsize=(max(7.0, width * side + 1.6), height * (side + 0.4) + 0.6), layout="constrained"
     )
-    norm = colours.LogNorm(1 / _FULL_COLOUR, _FULL_COLOUR)
     panels = figure.subplots(height, width, squeeze=False)
     image = None
     for axes, k in zip(panels.flat, depths, strict=False):
         at = {(r["m"], r["n"]): min(r["ratios"].values()) for r in rows if r["k"] == k}
-        values = [[at.get((m, n), math.nan) for n in sides] for m in sides]
-        image = axes.imshow(values, cmap=_COLOUR_MAP, norm=norm)
-        for i, line in enumerate(values):
-            for j, value in enumerate(line):
-                if not math.isnan(value):
-                    _cell(axes, j, i, value)
+        image = draw_ratios(axes, [[at.get((m, n), math.nan) for n in sides] for m in sides])
         axes.set_title(f"k = {k}", fontsize=10)
         axes.set_xticks(range(len(sides)), [str(n) for n in sides])
         axes.set_yticks(range(len(sides)), [str(m) for m in sides])
         axes.set_xlabel("n")
         axes.set_ylabel("m")
-        axes.tick_params(length=0)
-        axes.spines[:].set_visible(False)
     for axes in list(panels.flat)[len(depths) :]:
         axes.set_visible(False)
-    bar = figure.colorbar(image, ax=panels, shrink=0.8, extend="both", pad=0.02)
-    ticks = [0.25, 0.5, 1, 2, 4]
-    bar.set_ticks(ticks, labels=[f"{tick:g}x" for tick in ticks])
-    bar.minorticks_off()
-    bar.outline.set_visible(False)
-    bar.set_label("best peer's time / ours: red is lost, blue is won")
+    draw_scale(figure, image, panels)
     _title(figure, "Matrix products of m x k by k x n against the best peer", facts)
     _save(figure, path)
 
@@ -212,7 +193,7 @@ def draw_shapes(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
         axes.plot(
             [min(worst, high), 1.0],
             [y, y],
-            color=_LOSS if worst < 1 else _FAINT,
+            color=LOSS if worst < 1 else _FAINT,
             linewidth=1.5,
             zorder=1,
         )
@@ -222,8 +203,8 @@ def draw_shapes(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
             xycoords=("axes fraction", "data"),
             va="center",
             fontsize=8.5,
-            color=_LOSS if worst < 1 else "black",
-            fontweight="bold" if worst < _CLEAR_LOSS else "normal",
+            color=LOSS if worst < 1 else "black",
+            fontweight="bold" if worst < CLEAR_LOSS else "normal",
             annotation_clip=False,
         )
     for name in peers:
@@ -253,29 +234,6 @@ def draw_shapes(path: str, rows: list[Row], facts: Mapping[str, Any]) -> None:
         "n rows in order, t transposed, p part of wider rows, s every other column",
     )
     _save(figure, path)
-
-
-def _cell(axes: Any, x: int, y: int, value: float) -> None:
-    strong = abs(math.log(value)) > 0.62 * math.log(_FULL_COLOUR)
-    lost = value < _CLEAR_LOSS
-    axes.text(
-        x,
-        y,
-        f"{value:.2f}" if value < 9.95 else f"{value:.0f}",
-        ha="center",
-        va="center",
-        fontsize=9,
-        color="white" if strong else "black",
-        fontweight="bold" if lost else "normal",
-    )
-    if lost:
-        box = axes.add_patch(_rectangle((x - 0.46, y - 0.46), 0.92, 0.92))
-        box.set(fill=False, edgecolor=_LOSS, linewidth=1.6)
-
-
-def _rectangle(corner: tuple[float, float], width: float, height: float) -> Any:
-    patches = require("matplotlib.patches", purpose="--plot", install="tilewright[plot]")
-    return patches.Rectangle(corner, width, height)
 
 
 def _names(rows: Sequence[Row]) -> list[str]:

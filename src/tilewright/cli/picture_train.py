@@ -1,10 +1,11 @@
-"""Pictures of `tilewright train`: one training over its epochs, or the rungs of the ladder."""
+"""Pictures of `tilewright train`: one training over its epochs, the rungs of the ladder, a fit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import tilewright as tw
 from tilewright import pictures
 from tilewright import train as job
 from tilewright.cli.console import format_number, format_seconds
@@ -23,6 +24,14 @@ class Losses:
     def __init__(self) -> None:
         self.points: list[tuple[float, float]] = []
 
+    @classmethod
+    def of(cls, run: job.Run) -> Losses:
+        """Those of a whole training, before an interruption as well."""
+        losses = cls()
+        batches = max(len(run.batch_losses) // max(len(run.epochs), 1), 1)
+        losses.points = [((i + 1) / batches, loss) for i, loss in enumerate(run.batch_losses)]
+        return losses
+
     def add(self, now: job.Progress) -> None:
         """Told after each batch."""
         self.points.append((now.epochs_done, now.batch_loss))
@@ -36,21 +45,66 @@ class Losses:
 
 
 def draw_training(path: str, run: job.Run, losses: Losses) -> None:
-    """Loss and test accuracy over the epochs, with the training's time above them."""
+    """Loss and score over the epochs, with the training's time above them."""
     figure = pictures.figure(8, 6)
     above, below = (pictures.plain(axes) for axes in figure.subplots(2, 1, sharex=True))
-    options, epochs = run.options, run.epochs
-    figure.suptitle(
-        f"Training on {run.task}: {options.hidden} hidden units, {options.optimizer}, "
-        f"batch {options.batch}",
-        x=0.02,
-        ha="left",
-        fontweight="bold",
+    epochs = run.epochs
+    figure.suptitle(_title(run), x=0.02, ha="left", fontweight="bold")
+    _losses_over_epochs(above, run, losses)
+    scale = 100 if run.metric == "accuracy" else 1
+    marker = {"marker": "o", "markersize": 4} if len(epochs) <= _MANY_EPOCHS else {}
+    scores = [scale * epoch.score for epoch in epochs]
+    below.plot([epoch.number for epoch in epochs], scores, color=pictures.BLUE, **marker)
+    _score_axis(below, run.metric)
+    below.annotate(
+        _last_and_best(run), (0.99, 0.06), xycoords="axes fraction", ha="right",
+        color=pictures.BLUE,
+    )  # fmt: skip
+    below.set_xlabel("epochs")
+    below.set_xlim(0, len(epochs) * 1.01)
+    pictures.whole_numbers(below.xaxis)
+    _time_above(above, run)
+    pictures.save(figure, path)
+
+
+def draw_fit(path: str, run: job.Run, task: job.Sine) -> None:
+    """The points, the sine and what the network makes of them, above the loss over the epochs."""
+    assert run.model is not None
+    figure = pictures.figure(8, 6)
+    above, below = (pictures.plain(axes) for axes in figure.subplots(2, 1, height_ratios=(2, 1)))
+    figure.suptitle(_title(run), x=0.02, ha="left", fontweight="bold")
+    places = task.places.reshape((-1,)).tolist()
+    points = [column.reshape((-1,)).tolist() for column in (task.x, task.y)]
+    above.plot(*points, ".", color=pictures.FAINT, markersize=4, label="samples")
+    sine = tw.sin(task.places).reshape((-1,)).tolist()
+    above.plot(places, sine, color=pictures.GREY, linewidth=1, linestyle="--", label="sin(x)")
+    fit = task.curve(run.model).reshape((-1,)).tolist()
+    error = job.METRICS[run.metric].show(run.score)
+    above.plot(
+        places, fit, color=pictures.BLUE, linewidth=2, label=f"network, squared error {error}"
     )
+    above.set_xlabel("x")
+    above.legend(frameon=False)
+    _losses_over_epochs(below, run, Losses.of(run))
+    below.set_xlabel("epochs")
+    pictures.whole_numbers(below.xaxis)
+    pictures.save(figure, path)
+
+
+def _title(run: job.Run) -> str:
+    options = run.options
+    return (
+        f"Training on {run.task}: {options.model}, {options.hidden} hidden units, "
+        f"{options.optimizer}, batch {options.batch}"
+    )
+
+
+def _losses_over_epochs(axes: Any, run: job.Run, losses: Losses) -> None:
+    epochs = run.epochs
     places, means, width = losses.averaged()
     told = "each batch" if width == 1 else f"mean of {width} batches"
-    above.plot(places, means, color=pictures.FAINT, linewidth=1.2, label=told)
-    above.stairs(
+    axes.plot(places, means, color=pictures.FAINT, linewidth=1.2, label=told)
+    axes.stairs(
         [epoch.loss for epoch in epochs],
         range(len(epochs) + 1),
         baseline=None,
@@ -58,25 +112,23 @@ def draw_training(path: str, run: job.Run, losses: Losses) -> None:
         linewidth=2,
         label="mean of each epoch",
     )
-    above.set_ylabel("training loss\n(cross-entropy, nats)")
-    above.legend(frameon=False)
-    _logarithmic_if_wide(above, [*means, *(epoch.loss for epoch in epochs)])
-    percent = [100 * epoch.accuracy for epoch in epochs]
-    marker = {"marker": "o", "markersize": 4} if len(epochs) <= _MANY_EPOCHS else {}
-    below.plot([epoch.number for epoch in epochs], percent, color=pictures.BLUE, **marker)
-    _percent(below)
-    best = max(epochs, key=lambda epoch: epoch.accuracy)
-    label = f"{100 * epochs[-1].accuracy:.2f} % after epoch {len(epochs)}"
-    if best.accuracy > epochs[-1].accuracy:
-        label += f"\nbest: {100 * best.accuracy:.2f} % after epoch {best.number}"
-    below.annotate(
-        label, (0.99, 0.06), xycoords="axes fraction", ha="right", color=pictures.BLUE
-    )  # fmt: skip
-    below.set_xlabel("epochs")
-    below.set_xlim(0, len(epochs) * 1.01)
-    pictures.whole_numbers(below.xaxis)
-    _time_above(above, run)
-    pictures.save(figure, path)
+    axes.set_ylabel(f"training loss\n({job.METRICS[run.metric].loss})")
+    axes.legend(frameon=False)
+    _logarithmic_if_wide(axes, [*means, *(epoch.loss for epoch in epochs)])
+
+
+def _last_and_best(run: job.Run) -> str:
+    epochs, metric = run.epochs, job.METRICS[run.metric]
+
+    def told(epoch: job.Epoch) -> str:
+        percent = run.metric == "accuracy"
+        score = f"{100 * epoch.score:.2f} %" if percent else metric.show(epoch.score)
+        return f"{score} after epoch {epoch.number}"
+
+    sign = 1 if metric.larger_is_better else -1
+    best = max(epochs, key=lambda epoch: sign * epoch.score)
+    better = sign * best.score > sign * epochs[-1].score
+    return told(epochs[-1]) + (f"\nbest: {told(best)}" if better else "")
 
 
 def draw_ladder(path: str, task: str, runs: Sequence[job.Run]) -> None:
@@ -93,35 +145,39 @@ def draw_ladder(path: str, task: str, runs: Sequence[job.Run]) -> None:
         ha="left",
         fontweight="bold",
     )
-    rates = [sum(e.images_per_second for e in run.epochs) / len(run.epochs) for run in finished]
+    rates = [sum(epoch.rate for epoch in run.epochs) / len(run.epochs) for run in finished]
+    metric = finished[0].metric
+    scale = 100 if metric == "accuracy" else 1
     styles = [_style(i, run.options.kernel) for i, run in enumerate(finished)]
     draw_bars(
         speed,
-        "training images a second",
+        f"training {finished[0].unit} a second",
         [run.options.kernel for run in finished],
         rates,
         [style["color"] for style in styles],
     )
-    loss, accuracy = (pictures.plain(figure.add_subplot(grid[1, i])) for i in range(2))
+    loss, score = (pictures.plain(figure.add_subplot(grid[1, i])) for i in range(2))
     for run, style in zip(finished, styles, strict=True):
         times = _times(run)
         marker = {"marker": "o", "markersize": 4} if len(run.epochs) <= _FEW_EPOCHS else {}
         loss.plot(times, [epoch.loss for epoch in run.epochs], **marker, **style)
-        accuracy.plot(times, [100 * epoch.accuracy for epoch in run.epochs], **marker, **style)
-    _percent(accuracy)
+        score.plot(times, [scale * epoch.score for epoch in run.epochs], **marker, **style)
+    _score_axis(score, metric)
     _logarithmic_if_wide(loss, [epoch.loss for run in finished for epoch in run.epochs])
-    loss.set_ylabel("training loss (nats)")
-    for axes in (loss, accuracy):
+    loss.set_ylabel(f"training loss ({job.METRICS[metric].loss})")
+    for axes in (loss, score):
         axes.set_xscale("log")
         axes.set_xlabel("training time")
         pictures.in_units(axes.xaxis, "s")
-    accuracy.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), title="rung")
+    score.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), title="rung")
     pictures.save(figure, path)
 
 
-def _percent(axes: Any) -> None:
-    axes.set_ylabel("test accuracy")
-    pictures.written_as(axes.yaxis, lambda value: f"{value:g} %")
+def _score_axis(axes: Any, metric: str) -> None:
+    """The metric's name, and percent where it is a share; values are drawn as percent then."""
+    axes.set_ylabel(job.METRICS[metric].title)
+    if metric == "accuracy":
+        pictures.written_as(axes.yaxis, lambda value: f"{value:g} %")
 
 
 def _logarithmic_if_wide(axes: Any, values: Sequence[float]) -> None:
@@ -136,10 +192,10 @@ def _time_above(axes: Any, run: job.Run) -> None:
     scale, unit = pictures.time_scale(run.total_seconds)
     an_epoch = run.epoch_seconds * scale
     second = axes.secondary_xaxis("top", functions=(lambda x: x * an_epoch, lambda x: x / an_epoch))
-    rate = format_number(len(run.epochs) and run.epochs[-1].images_per_second)
+    rate = format_number(len(run.epochs) and run.epochs[-1].rate)
     second.set_xlabel(
         f"training time, {unit}   ({format_seconds(run.epoch_seconds)} an epoch, "
-        f"{rate} images a second, {run.threads} thread{'' if run.threads == 1 else 's'})"
+        f"{rate} {run.unit} a second, {run.threads} thread{'' if run.threads == 1 else 's'})"
     )
 
 

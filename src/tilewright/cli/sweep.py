@@ -16,7 +16,7 @@ from tilewright.cli.picture import check_plot
 from tilewright.cli.picture_sweep import draw_sweep
 from tilewright.extras import available, require
 from tilewright.sweep import Row, Sweep, read_configurations
-from tilewright.train import load_task
+from tilewright.train import load_images
 
 _COLUMNS = ("configuration", "state", "epoch", "loss", "accuracy", "time", "memory")
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     if args.threads:
         tw.set_num_threads(args.threads)
     configurations = read_configurations(args.config)
-    task = load_task(configurations[0].data, args.data)
+    task = load_images(configurations[0].data, args.data)
     sweep = Sweep(configurations, task, args.out)
     budget = "no limit" if args.memory is None else format_bytes(args.memory)
     console.line(f"{len(sweep.rows)} configurations on {task.name}, memory: {budget}")

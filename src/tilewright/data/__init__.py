@@ -1,20 +1,72 @@
-"""Data sets and the loader that gathers batches natively."""
+"""Data sets, and the loader that gathers batches natively."""
 
 from tilewright.data.collate import collate
+from tilewright.data.csv import read_csv
+from tilewright.data.dataset import (
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
 from tilewright.data.digits import Digits, digits
 from tilewright.data.file import FileTensor
+from tilewright.data.files import from_file
 from tilewright.data.idx import read_idx
-from tilewright.data.loader import DataLoader, TensorDataset
+from tilewright.data.items import item_generator
+from tilewright.data.loader import DataLoader
 from tilewright.data.mnist import Mnist, mnist
+from tilewright.data.npy import read_npy, read_npz
+from tilewright.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    WeightedRandomSampler,
+)
+from tilewright.data.shakespeare import tinyshakespeare
+from tilewright.data.text import ByteVocabulary, Vocabulary, Windows
+from tilewright.data.transforms import (
+    Compose,
+    Normalize,
+    RandomCrop,
+    RandomHorizontalFlip,
+    RandomShift,
+)
 
 __all__ = [
+    "BatchSampler",
+    "ByteVocabulary",
+    "Compose",
+    "ConcatDataset",
     "DataLoader",
+    "Dataset",
     "Digits",
     "FileTensor",
+    "IterableDataset",
     "Mnist",
+    "Normalize",
+    "RandomCrop",
+    "RandomHorizontalFlip",
+    "RandomSampler",
+    "RandomShift",
+    "Sampler",
+    "SequentialSampler",
+    "Subset",
     "TensorDataset",
+    "Vocabulary",
+    "WeightedRandomSampler",
+    "Windows",
     "collate",
     "digits",
+    "from_file",
+    "item_generator",
     "mnist",
+    "random_split",
+    "read_csv",
     "read_idx",
+    "read_npy",
+    "read_npz",
+    "tinyshakespeare",
 ]

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import operator
 import os
-import struct
 from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor, _core, io
 from tilewright.data.idx import parse_header
+from tilewright.data.npy import LARGEST_START_BYTES
+from tilewright.data.npy import parse_header as parse_npy_header
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
-_NPY_MAGIC = b"\x93NUMPY"
-# NumPy itself refuses longer headers, for the same reason: evaluating them takes memory and time.
-_LARGEST_NPY_HEADER_BYTES = 10_000
 _GZIP_MAGIC = b"\x1f\x8b"
 # Four bytes of type and rank, then at most 255 sizes.
 _LARGEST_IDX_HEADER_BYTES = 4 + 4 * 255
@@ -66,13 +63,13 @@ class FileTensor:
         """
         name = os.fsdecode(path)
         with open(path, "rb") as file:
-            header, offset = _npy_header(file.read(12 + _LARGEST_NPY_HEADER_BYTES), name)
-        if header["fortran_order"]:
+            header = parse_npy_header(file.read(LARGEST_START_BYTES), name)
+        if header.fortran_order:
             raise ValueError(
                 f"{name}: the array is in Fortran order, its rows do not lie together; "
                 "save np.ascontiguousarray(array)"
             )
-        return cls(path, header["shape"], _npy_dtype(header["descr"], name), offset)
+        return cls(path, header.shape, header.dtype, header.offset)
 
     @classmethod
     def from_safetensors(cls, path: Path, name: str) -> FileTensor:
@@ -170,49 +167,3 @@ def _whole(path: str, name: str, value: Any) -> int:
     if value < 0:
         raise ValueError(f"{path}: FileTensor: {name} must be at least 0, got {value}")
     return operator.index(value)
-
-
-def _npy_header(start: bytes, name: str) -> tuple[dict[str, Any], int]:
-    """The header's table, and where the elements start."""
-    if len(start) < 10 or not start.startswith(_NPY_MAGIC):
-        raise ValueError(f"{name}: not a .npy file: starts with {start[:6]!r}")
-    if start[6] not in (1, 2, 3):
-        raise ValueError(f"{name}: .npy version {start[6]} is unknown; known: 1, 2, 3")
-    # Version 1 counts the header in two bytes, later ones in four; 3 allows UTF-8.
-    layout, first = ("<H", 10) if start[6] == 1 else ("<I", 12)
-    if len(start) < first:
-        raise ValueError(f"{name}: truncated: {len(start)} bytes are no .npy header")
-    (length,) = struct.unpack_from(layout, start, 8)
-    if length > min(len(start) - first, _LARGEST_NPY_HEADER_BYTES):
-        raise ValueError(
-            f"{name}: truncated or damaged: the .npy header of {length} bytes is not there whole"
-        )
-    try:
-        header = ast.literal_eval(start[first : first + length].decode("utf-8").strip())
-        complete = header.keys() == {"descr", "fortran_order", "shape"}
-    except (ValueError, SyntaxError, AttributeError, MemoryError, RecursionError):
-        complete = False
-    if not complete or not isinstance(header["shape"], tuple):
-        raise ValueError(f"{name}: damaged .npy header")
-    return header, first + length
-
-
-def _npy_dtype(descr: Any, name: str) -> Any:
-    """Ours for NumPy's text such as '<f4': byte order, kind, bytes."""
-    if isinstance(descr, str) and "O" in descr:
-        raise TypeError(
-            f"{name}: the array holds Python objects, not numbers; save it with a numeric dtype"
-        )
-    kinds = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
-    known = isinstance(descr, str) and descr[1:2] in kinds and descr[2:].isdigit()
-    if known and descr[0] == ">":
-        raise ValueError(
-            f"{name}: elements {descr!r} have foreign byte order; "
-            "save array.astype(array.dtype.newbyteorder('='))"
-        )
-    if isinstance(descr, str) and descr[1:] == "b1":
-        return tw.bool
-    dtype = getattr(tw, f"{kinds[descr[1]]}{8 * int(descr[2:])}", None) if known else None
-    if dtype is None:
-        raise TypeError(f"{name}: Tilewright has no dtype for NumPy's {descr!r}")
-    return dtype

@@ -1,45 +1,27 @@
-"""Batches: whole rows gathered by one native call per tensor, or items read one by one."""
+"""Batches of a data set: in order, shuffled or sampled; rows are gathered by native code."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import tilewright as tw
 from tilewright import Generator, Tensor
+from tilewright.data import items, workers
 from tilewright.data import prefetch as ahead
+from tilewright.data.checks import generator_of, switch, whole
 from tilewright.data.collate import collate as usual_collate
-from tilewright.data.file import FileTensor
-from tilewright.foreign import as_tensor, is_array
+from tilewright.data.dataset import (
+    TensorDataset,
+    gathers,
+    has_items,
+    is_column,
+    is_iterable_dataset,
+)
 
-
-class TensorDataset:
-    """Tensors, in memory or in files, whose first axes have equal length; item i is a tuple of
-    their rows i. Arrays of NumPy and other libraries become tensors over their memory.
-
-    >>> import tilewright as tw
-    >>> len(tw.data.TensorDataset(tw.zeros((5, 2)), tw.zeros((5,))))
-    5
-    """
-
-    def __init__(self, *tensors: Any) -> None:
-        if not tensors:
-            raise ValueError("TensorDataset: no tensors")
-        self.tensors = tuple(_column(i, tensor) for i, tensor in enumerate(tensors))
-        if len({tensor.shape[0] for tensor in self.tensors}) != 1:
-            shapes = ", ".join(str(tensor.shape) for tensor in self.tensors)
-            raise ValueError(f"TensorDataset: first axes differ: {shapes}")
-
-    def __len__(self) -> int:
-        return self.tensors[0].shape[0]
-
-    def __getitem__(self, index: int) -> tuple[Tensor, ...]:
-        return tuple(tensor[index] for tensor in self.tensors)
-
-    def __repr__(self) -> str:
-        shapes = ", ".join(f"{tensor.dtype.name} {tensor.shape}" for tensor in self.tensors)
-        return f"TensorDataset({shapes})"
+_WHO = "DataLoader"
 
 
 class DataLoader:
@@ -50,12 +32,19 @@ class DataLoader:
     the data. Rows of a `FileTensor` are read `prefetch` batches ahead while the program works on
     earlier ones; OSError is raised at the batch that cannot be read.
 
-    Any other object with `__getitem__` and `__len__` is asked for its items 0 to len - 1, one at a
-    time on this thread, and `collate` makes a batch of a list of them (default:
-    `tw.data.collate`); a list of items that are no tensors is such an object.
+    A data set with `gather` (see `Dataset`) is asked for whole batches. Any other object with
+    `__getitem__` and `__len__` is asked for its items, one at a time, and `collate_fn` makes a
+    batch of a list of them (default: `tw.data.collate`; also called `collate`); a list of items
+    that are no tensors is such an object. An `IterableDataset` gives its items in its own order.
+
+    `num_workers` threads make such batches ahead of their use, `prefetch` a thread: for data sets
+    that wait for files or spend their time in native code. Batches, their order and
+    `tw.data.item_generator()` do not depend on how many there are. What goes wrong in a data set
+    is raised at its batch, with the item's number; leaving the loop early ends the threads.
 
     `seed` makes the orders reproducible whatever else draws random numbers; `generator` does so
-    together with other draws from it; without both the order follows `tw.manual_seed`.
+    together with other draws from it; without both the order follows `tw.manual_seed`. A `sampler`
+    gives the order in place of `shuffle`, a `batch_sampler` the item numbers of each batch.
 
     >>> import tilewright as tw
     >>> [batch.tolist() for batch in tw.data.DataLoader(tw.arange(5), batch_size=2)]
@@ -73,133 +62,240 @@ class DataLoader:
         generator: Generator | None = None,
         prefetch: int = 2,
         collate: Callable[[list[Any]], Any] | None = None,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        num_workers: int = 0,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[list[int]] | None = None,
     ) -> None:
-        self.batch_size = _whole("batch_size", batch_size, 1)
-        if seed is not None and generator is not None:
-            raise ValueError("DataLoader: give a seed or a generator, not both")
-        if generator is not None and not isinstance(generator, Generator):
-            raise TypeError(f"DataLoader: generator is a {type(generator).__name__}")
-        if collate is not None and not callable(collate):
-            raise TypeError(f"DataLoader: collate is a function, got {type(collate).__name__}")
+        self.batch_size = whole(_WHO, "batch_size", batch_size, 1)
+        self.shuffle = switch(_WHO, "shuffle", shuffle)
+        self.drop_last = switch(_WHO, "drop_last", drop_last)
+        self.generator = generator_of(_WHO, seed, generator)
+        self.prefetch = whole(_WHO, "prefetch", prefetch, 0)
+        self.num_workers = whole(_WHO, "num_workers", num_workers, 0)
+        self.collate = _collate_of(collate, collate_fn)
         self.dataset = _as_dataset(data)
-        self.shuffle = _switch("shuffle", shuffle)
-        self.drop_last = _switch("drop_last", drop_last)
-        self.generator = generator if seed is None else _seeded(seed)
-        self.prefetch = _whole("prefetch", prefetch, 0)
-        self.collate = collate
-        self._single = isinstance(data, FileTensor) or is_array(data)
+        self.sampler, self.batch_sampler = sampler, batch_sampler
+        self._single = is_column(data)
+        self._iterable = is_iterable_dataset(self.dataset)
+        self._check_samplers()
+        # Of the epoch under way: batches given out, and where its random numbers began.
+        self._batch, self._began = 0, self._place()
+        self._resumed: Mapping[str, Any] | None = None
 
     def __len__(self) -> int:
         """Number of batches in an epoch."""
-        rows = len(self.dataset)
+        if self.batch_sampler is not None:
+            return len(self.batch_sampler)  # type: ignore[arg-type]
+        rows = len(self.dataset if self.sampler is None else self.sampler)  # type: ignore[arg-type]
         return rows // self.batch_size if self.drop_last else -(-rows // self.batch_size)
 
     def __repr__(self) -> str:
         named = type(self.dataset).__name__
+        count = f" of {len(self.dataset)}" if hasattr(self.dataset, "__len__") else ""
         return (
-            f"DataLoader({named} of {len(self.dataset)}, batch_size={self.batch_size}, "
+            f"DataLoader({named}{count}, batch_size={self.batch_size}, "
             f"shuffle={self.shuffle}, drop_last={self.drop_last})"
         )
 
     def __iter__(self) -> Iterator[Any]:
-        if self.collate is not None or not isinstance(self.dataset, TensorDataset):
-            return self._from_items()
-        tensors = [tensor for tensor in self.dataset.tensors if isinstance(tensor, Tensor)]
-        if len(tensors) < len(self.dataset.tensors):
-            batches = self._from_files()
-        else:
-            batches = self._shuffled(tensors) if self.shuffle else self._in_order(tensors)
-        return (batch[0] for batch in batches) if self._single else batches
+        done, batches = self._epoch()
+        alone = self._single and self.collate is None
+        for batch in batches:
+            done += 1
+            self._batch = done
+            yield batch[0] if alone else batch
+        self._batch, self._began = 0, self._place()
 
-    def _starts(self) -> range:
-        return range(0, len(self) * self.batch_size, self.batch_size)
+    def state_dict(self) -> dict[str, Any]:
+        """Where the epoch under way stands: how many batches it gave out, and its random numbers.
 
-    def _in_order(self, tensors: list[Tensor]) -> Iterator[tuple[Tensor, ...]]:
-        for start in self._starts():
+        A loader of the same data and settings that loads it goes on with the next batch.
+        """
+        return {"batch": self._batch, "began": self._began, "now": self._place()}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """The next iteration is the rest of the epoch that `state_dict` tells of.
+
+        Rows of batches before are not read; an `IterableDataset` must be read up to there. Raises
+        ValueError for what is no such state.
+        """
+        batch = state_dict.get("batch")
+        places: list[Any] = [state_dict.get("began"), state_dict.get("now")]
+        if type(batch) is not int or batch < 0 or not all(map(_is_place, places)):
+            raise ValueError("DataLoader: load_state_dict: not the state of a loader")
+        self._resumed = dict(state_dict)
+        self._batch, self._began = batch, places[0]
+        self._move(places[1])
+
+    def _epoch(self) -> tuple[int, Iterator[Any]]:
+        """How many batches are left out, and the others; draws all that the epoch draws."""
+        done, now = 0, None
+        if self._resumed is not None:
+            done, now = self._resumed["batch"], self._resumed["now"]
+            self._move(self._resumed["began"] if done else now)
+            self._resumed = None
+        self._batch, self._began = done, self._place()
+        batches = self._batches(done)
+        if done:
+            self._move(now)
+        return done, batches
+
+    def _batches(self, done: int) -> Iterator[Any]:
+        if self._iterable:
+            return self._made(self._chunks(self.dataset, done), self._collated)
+        native = self.collate is None and gathers(self.dataset)
+        if native and isinstance(self.dataset, TensorDataset):
+            return self._of_tensors(self.dataset, done)
+        orders = self._orders(done)
+        make = self.dataset.gather if native else partial(self._items, self._item_seed())
+        return self._made(orders, make)
+
+    def _made(self, orders: Iterator[Any], make: Callable[[Any], Any]) -> Iterator[Any]:
+        if not self.num_workers:
+            return map(make, orders)
+        early = max(self.prefetch, 1) * self.num_workers
+        return workers.batches(orders, make, self.num_workers, early)
+
+    def _of_tensors(self, dataset: TensorDataset, done: int) -> Iterator[tuple[Tensor, ...]]:
+        tensors = [tensor for tensor in dataset.tensors if isinstance(tensor, Tensor)]
+        if len(tensors) < len(dataset.tensors):
+            return ahead.batches(dataset.tensors, self._orders(done), self.prefetch)
+        if self.shuffle or self.sampler is not None or self.batch_sampler is not None:
+            return _taken(tensors, self._orders(done))
+        return self._views(tensors, done)
+
+    def _views(self, tensors: list[Tensor], done: int) -> Iterator[tuple[Tensor, ...]]:
+        for start in self._starts(len(self.dataset), done):
             rows = slice(start, start + self.batch_size)
             yield tuple([tensor[rows] for tensor in tensors])
 
-    def _shuffled(self, tensors: list[Tensor]) -> Iterator[tuple[Tensor, ...]]:
-        order = self._order()
-        for start in self._starts():
-            rows = order[start : start + self.batch_size]
-            yield tuple([tw.take(tensor, rows, axis=0) for tensor in tensors])
+    def _starts(self, rows: int, done: int) -> range:
+        size = self.batch_size
+        return range(done * size, rows - rows % size if self.drop_last else rows, size)
 
-    def _from_files(self) -> Iterator[tuple[Tensor, ...]]:
-        order = self._order() if self.shuffle else tw.arange(len(self.dataset))
-        yield from ahead.batches(self.dataset.tensors, order, self._starts(), self.prefetch)
-
-    def _from_items(self) -> Iterator[Any]:
-        order = (self._order() if self.shuffle else tw.arange(len(self.dataset))).tolist()
-        for start in self._starts():
-            rows = order[start : start + self.batch_size]
-            items = [self._item(row) for row in rows]
-            yield usual_collate(items, rows) if self.collate is None else self.collate(items)
-
-    def _item(self, row: int) -> Any:
-        try:
-            item = self.dataset[row]
-        except Exception as error:
-            if hasattr(error, "add_note"):  # from Python 3.11 on
-                error.add_note(f"DataLoader: while reading item {row}")
-            raise
-        return item[0] if self._single else item
+    def _orders(self, done: int) -> Iterator[Tensor]:
+        """The item numbers of each batch; a sampler's epoch begins here, on this thread."""
+        if self.batch_sampler is not None:
+            return _begun(map(_as_rows, itertools.islice(self.batch_sampler, done, None)))
+        if self.sampler is not None and not hasattr(self.sampler, "order"):
+            return _begun(map(_as_rows, self._chunks(self.sampler, done)))
+        order, size = self._order(), self.batch_size
+        return (order[start : start + size] for start in self._starts(len(order), done))
 
     def _order(self) -> Tensor:
-        return tw.randperm(len(self.dataset), generator=self.generator)
+        if self.sampler is not None:
+            return _as_rows(self.sampler.order())  # type: ignore[attr-defined]
+        rows = len(self.dataset)
+        return tw.randperm(rows, generator=self.generator) if self.shuffle else tw.arange(rows)
+
+    def _chunks(self, values: Iterable[Any], done: int) -> Iterator[list[Any]]:
+        """Lists of `batch_size` values, without the first `done` lists."""
+        rest = itertools.islice(values, done * self.batch_size, None)
+        while chunk := list(itertools.islice(rest, self.batch_size)):
+            if len(chunk) == self.batch_size or not self.drop_last:
+                yield chunk
+
+    def _items(self, seed: int, rows: Tensor) -> Any:
+        numbers = rows.tolist()
+        read = [items.read(self.dataset, row, seed) for row in numbers]
+        return self._collated([item[0] for item in read] if self._single else read, numbers)
+
+    def _collated(self, read: list[Any], rows: list[int] | None = None) -> Any:
+        return usual_collate(read, rows) if self.collate is None else self.collate(read)
+
+    def _item_seed(self) -> int:
+        return int(tw.randint(0, 2**63 - 1, (1,), generator=self._random()).item())
+
+    def _random(self) -> Generator:
+        """Where an epoch's random numbers come from."""
+        sampler = self.sampler or getattr(self.batch_sampler, "sampler", None)
+        generator: Generator | None = getattr(sampler, "generator", None) or self.generator
+        return tw._core._default_generator() if generator is None else generator
+
+    def _place(self) -> tuple[int, int]:
+        generator = self._random()
+        return generator.seed, generator.position
+
+    def _move(self, place: Any) -> None:
+        generator = self._random()
+        generator.manual_seed(place[0])
+        generator.position = place[1]
+
+    def _check_samplers(self) -> None:
+        for name in ("sampler", "batch_sampler"):
+            value = getattr(self, name)
+            if value is not None and not hasattr(value, "__iter__"):
+                raise TypeError(f"DataLoader: {name} is a {type(value).__name__}, not iterable")
+        own_batches = self.batch_sampler is not None
+        if self.sampler is not None and (self.shuffle or own_batches):
+            other = "batch_sampler" if own_batches else "shuffle"
+            raise ValueError(f"DataLoader: give sampler or {other}, not both")
+        if own_batches and (self.batch_size != 1 or self.shuffle or self.drop_last):
+            raise ValueError(
+                "DataLoader: a batch_sampler stands for batch_size, shuffle and drop_last; "
+                "leave them out"
+            )
+        if self._iterable and (self.shuffle or own_batches or self.sampler is not None):
+            raise ValueError(
+                f"DataLoader: a {type(self.dataset).__name__} gives its items in its own order; "
+                "leave shuffle and samplers out"
+            )
 
 
 def _as_dataset(data: Any) -> Any:
     """The columns of tensors as a TensorDataset, any other data set as it is."""
-    if isinstance(data, TensorDataset):
+    if isinstance(data, TensorDataset) or is_iterable_dataset(data):
         return data
-    if isinstance(data, FileTensor) or is_array(data):
+    if is_column(data):
         return TensorDataset(data)
     if isinstance(data, tuple):
         return TensorDataset(*data)
-    if isinstance(data, list) and (not data or any(map(_is_column, data))):
+    if isinstance(data, list) and (not data or any(map(is_column, data))):
         return TensorDataset(*data)
-    has_items = all(hasattr(type(data), name) for name in ("__getitem__", "__len__"))
-    if not has_items or isinstance(data, (str, bytes, bytearray, Mapping)):
+    if not has_items(data) or isinstance(data, (str, bytes, bytearray, Mapping)):
         raise TypeError(
-            "DataLoader: expected a tensor or array, a sequence of them, an object with "
-            f"__getitem__ and __len__ or a TensorDataset, got {type(data).__name__}"
+            "DataLoader: expected a tensor or array, a sequence of them, an IterableDataset, an "
+            "object with __getitem__ and __len__ or a TensorDataset, got "
+            f"{type(data).__name__}"
         )
     return data
 
 
-def _is_column(value: Any) -> bool:
-    return isinstance(value, FileTensor) or is_array(value)
+def _collate_of(one: Any, other: Any) -> Callable[[list[Any]], Any] | None:
+    if one is not None and other is not None:
+        raise ValueError("DataLoader: give collate_fn or collate, not both")
+    function: Callable[[list[Any]], Any] | None = other if one is None else one
+    if function is not None and not callable(function):
+        raise TypeError(f"DataLoader: collate is a function, got {type(function).__name__}")
+    return function
 
 
-def _column(i: int, value: Any) -> Tensor | FileTensor:
-    if not _is_column(value):
-        raise TypeError(f"TensorDataset: item {i} is a {type(value).__name__}, not a tensor")
-    try:
-        tensor = value if isinstance(value, FileTensor) else as_tensor(value)
-    except TypeError as error:
-        raise TypeError(f"TensorDataset: item {i}: {error}") from None
-    if tensor.ndim == 0:
-        raise ValueError(f"TensorDataset: tensor {i} has no axis to go along")
+def _taken(tensors: list[Tensor], orders: Iterator[Tensor]) -> Iterator[tuple[Tensor, ...]]:
+    # What TensorDataset.gather does, without asking again where each tensor lies.
+    for rows in orders:
+        yield tuple([tw.take(tensor, rows, axis=0) for tensor in tensors])
+
+
+def _as_rows(rows: Any) -> Tensor:
+    tensor = rows if isinstance(rows, Tensor) else tw.asarray(list(rows), dtype=tw.int64)
+    if tensor.ndim != 1 or tensor.dtype != tw.int64:
+        raise TypeError(
+            "DataLoader: a sampler gives whole numbers, got "
+            f"{tensor.dtype.name} of shape {tensor.shape}"
+        )
     return tensor
 
 
-def _switch(name: str, value: bool) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"DataLoader: {name} is True or False, got {value!r}")
-    return value
+def _begun(values: Iterator[Any]) -> Iterator[Any]:
+    """The same values, the first of them made now."""
+    first = list(itertools.islice(values, 1))
+    return itertools.chain(first, values)
 
 
-def _whole(name: str, value: int, smallest: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"DataLoader: {name} is a whole number, got {value!r}")
-    if value < smallest:
-        raise ValueError(f"DataLoader: {name} must be at least {smallest}, got {value}")
-    return operator.index(value)
-
-
-def _seeded(seed: int) -> Generator:
-    seed = _whole("seed", seed, 0)
-    if seed >= 2**64:
-        raise ValueError(f"DataLoader: seed must be below 2**64, got {seed}")
-    return tw.Generator(seed)
+def _is_place(value: Any) -> bool:
+    return (
+        isinstance(value, (tuple, list))
+        and len(value) == 2
+        and all(type(number) is int and 0 <= number < 2**64 for number in value)
+    )

@@ -52,10 +52,10 @@ def mnist(path: str | os.PathLike[str] | None = None, download: bool = False) ->
     return Mnist(*train, *test)
 
 
-def default_folder() -> Path:
-    """TILEWRIGHT_DATA where set, else the user's cache folder for MNIST."""
+def default_folder(name: str = "mnist") -> Path:
+    """TILEWRIGHT_DATA where set, else the user's cache folder for the data set."""
     named = _core.env_text("DATA")
-    return Path(named) if named else Path(cache_folder()) / "mnist"
+    return Path(named) if named else Path(cache_folder()) / name
 
 
 def missing_files(folder: Path) -> list[str]:

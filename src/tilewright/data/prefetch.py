@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import tilewright as tw
 from tilewright import Tensor, _core
@@ -15,16 +15,15 @@ _Part = tuple[Tensor, _core.TransferEvent | None]
 
 
 def batches(
-    sources: Sequence[Tensor | FileTensor], order: Tensor, starts: range, prefetch: int
+    sources: Sequence[Tensor | FileTensor], orders: Iterable[Tensor], prefetch: int
 ) -> Iterator[tuple[Tensor, ...]]:
-    """Rows of all sources in the given order, `starts.step` at a time, `prefetch` batches ahead.
+    """Rows of all sources at the numbers of each order, `prefetch` batches ahead.
 
     What goes wrong with a batch is raised in its place. Ending early cancels what is under way.
     """
     ahead: deque[list[_Part]] = deque()
     try:
-        for start in starts:
-            rows = order[start : start + starts.step]
+        for rows in orders:
             ahead.append([_start(source, rows) for source in sources])
             if len(ahead) > prefetch:
                 yield _finish(ahead[0])

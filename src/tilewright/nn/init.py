@@ -1,7 +1,10 @@
 """Initial values of parameters, written in place.
 
 Sources: K. He et al., "Delving deep into rectifiers", ICCV 2015 (Kaiming); X. Glorot and Y. Bengio,
-"Understanding the difficulty of training deep feedforward neural networks", AISTATS 2010 (Xavier).
+"Understanding the difficulty of training deep feedforward neural networks", AISTATS 2010 (Xavier);
+A. Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural
+networks", ICLR 2014 (orthogonal); J. Martens, "Deep learning via Hessian-free optimization", ICML
+2010 (sparse).
 """
 
 from __future__ import annotations
@@ -10,24 +13,40 @@ import math
 
 import tilewright as tw
 from tilewright import Generator, Tensor
+from tilewright.nn.random_values import orthogonal_columns, truncated_normal
 
 _GAINS = {
-    "linear": 1.0,
-    "sigmoid": 1.0,
+    **dict.fromkeys(
+        (
+            "linear",
+            "sigmoid",
+            "conv1d",
+            "conv2d",
+            "conv3d",
+            "conv_transpose1d",
+            "conv_transpose2d",
+            "conv_transpose3d",
+        ),
+        1.0,
+    ),
     # Keeps the variance of deep tanh networks steady; an empirical value, PyTorch's as well.
     "tanh": 5 / 3,
     "relu": math.sqrt(2),
+    "selu": 3 / 4,  # steadier than the 1 that its fixed point would ask for; PyTorch's as well
 }
 
 
-def calculate_gain(nonlinearity: str, param: float = 0.01) -> float:
-    """The factor that keeps the variance steady; `param` is leaky_relu's slope.
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The factor that keeps the variance steady; `param` is leaky_relu's slope, 0.01 by default.
 
     >>> round(calculate_gain("relu"), 4)
     1.4142
     """
     if nonlinearity == "leaky_relu":
-        return math.sqrt(2 / (1 + param**2))
+        slope = 0.01 if param is None else param
+        if isinstance(slope, bool) or not isinstance(slope, (int, float)):
+            raise TypeError(f"calculate_gain: the slope of leaky_relu is a number, got {slope!r}")
+        return math.sqrt(2 / (1 + slope**2))
     if not isinstance(nonlinearity, str) or nonlinearity not in _GAINS:
         names = ", ".join([*_GAINS, "leaky_relu"])
         raise ValueError(f"calculate_gain: no gain for {nonlinearity!r}; known: {names}")
@@ -35,12 +54,12 @@ def calculate_gain(nonlinearity: str, param: float = 0.01) -> float:
 
 
 def uniform_(
-    tensor: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None
+    tensor: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Fills with values uniform in [low, high)."""
-    _check("uniform_", tensor, low=low, high=high)
+    """Fills with values uniform in [a, b)."""
+    _check("uniform_", tensor, a=a, b=b)
     with tw.no_grad():
-        return tensor.copy_(tw.uniform(low, high, tensor.shape, generator=generator))
+        return tensor.copy_(tw.uniform(a, b, tensor.shape, generator=generator))
 
 
 def normal_(
@@ -52,11 +71,109 @@ def normal_(
         return tensor.copy_(tw.normal(mean, std, tensor.shape, generator=generator))
 
 
-def constant_(tensor: Tensor, value: float) -> Tensor:
-    """Fills with one value."""
-    _check("constant_", tensor, value=value)
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Fills with values from the part of a normal distribution that lies in [a, b].
+
+    >>> import tilewright as tw
+    >>> x = tw.nn.init.trunc_normal_(tw.empty((100,)), a=1.0, b=1.5)
+    >>> x.min().item() >= 1.0 and x.max().item() <= 1.5
+    True
+    """
+    _check("trunc_normal_", tensor, mean=mean, std=std, a=a, b=b)
+    if not a < b or not std > 0:
+        raise ValueError(f"trunc_normal_: needs a < b and std > 0, got {a}, {b} and {std}")
+    low, high = (a - mean) / std, (b - mean) / std
     with tw.no_grad():
-        return tensor.fill_(value)
+        z = truncated_normal(tensor.shape, low, high, generator)
+        # Rounding to a narrower type may lead out of the range.
+        return tensor.copy_(tw.clip(z * std + mean, a, b))
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Fills with one value."""
+    _check("constant_", tensor, val=val)
+    with tw.no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Fills with ones."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Fills with zeros."""
+    return constant_(tensor, 0.0)
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """Makes a matrix the identity, as far as it goes."""
+    _check("eye_", tensor)
+    _check_rank("eye_", tensor, 2, 2)
+    with tw.no_grad():
+        return tensor.copy_(tw.eye(tensor.shape[0], tensor.shape[1]))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Makes a convolution's weight (out, in, *kernel) pass its input channels on, in each group."""
+    _check("dirac_", tensor)
+    _check_rank("dirac_", tensor, 3, 5)
+    outputs = tensor.shape[0]
+    if groups < 1 or outputs % groups:
+        raise ValueError(f"dirac_: {outputs} output channels cannot be split in {groups} groups")
+    middle = tuple(extent // 2 for extent in tensor.shape[2:])
+    each = outputs // groups
+    zeros_(tensor)
+    weight = tensor.detach()
+    for first in range(0, outputs, each):
+        for channel in range(min(each, tensor.shape[1])):
+            weight[(first + channel, channel, *middle)] = 1.0
+    return tensor
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Makes (rows, the rest) a random matrix with orthogonal rows or columns, times `gain`.
+
+    >>> import tilewright as tw
+    >>> q = tw.nn.init.orthogonal_(tw.empty((2, 3), dtype=tw.float64))
+    >>> [[round(abs(v), 6) for v in row] for row in (q @ q.T).tolist()]
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    _check("orthogonal_", tensor, gain=gain)
+    if tensor.ndim < 2:
+        raise ValueError(f"orthogonal_: needs at least 2 axes, got shape {tensor.shape}")
+    if not tensor.size:
+        return tensor
+    rows, columns = tensor.shape[0], tensor.size // tensor.shape[0]
+    with tw.no_grad():
+        q = orthogonal_columns(max(rows, columns), min(rows, columns), generator)
+        q = q if rows >= columns else q.T
+        return tensor.copy_((q * gain).reshape(tensor.shape))
+
+
+def sparse_(
+    tensor: Tensor, sparsity: float, std: float = 0.01, *, generator: Generator | None = None
+) -> Tensor:
+    """Fills a matrix from a normal distribution, with a share `sparsity` of each column zero."""
+    _check("sparse_", tensor, sparsity=sparsity, std=std)
+    _check_rank("sparse_", tensor, 2, 2)
+    if not 0 <= sparsity <= 1:
+        raise ValueError(f"sparse_: sparsity lies between 0 and 1, got {sparsity}")
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    normal_(tensor, 0.0, std, generator=generator)
+    orders = [tw.randperm(rows, generator=generator).tolist() for _ in range(columns)]
+    with tw.no_grad():
+        order = tw.asarray(orders, dtype=tw.int64).reshape((columns, rows)).T
+        return tensor.copy_(tw.where(order < zeros, 0.0, tensor))
 
 
 def kaiming_uniform_(
@@ -106,6 +223,12 @@ def _check(function: str, tensor: Tensor, **numbers: float) -> None:
     for name, value in numbers.items():
         if not isinstance(value, (int, float)):
             raise TypeError(f"{function}: {name} must be a number, got {value!r}")
+
+
+def _check_rank(function: str, tensor: Tensor, least: int, most: int) -> None:
+    if not least <= tensor.ndim <= most:
+        wanted = f"{least}" if least == most else f"{least} to {most}"
+        raise ValueError(f"{function}: needs {wanted} axes, got shape {tensor.shape}")
 
 
 def _fans(function: str, tensor: Tensor) -> tuple[int, int]:

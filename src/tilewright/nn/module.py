@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import reprlib
 import textwrap
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from types import FunctionType
+from typing import Any, TypeVar
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.foreign import as_tensor
+from tilewright.nn.calling import call_observed
+from tilewright.nn.conversion import convert, requested
+from tilewright.nn.error_paths import locate
+from tilewright.nn.module_hooks import HookRemover, ModuleHooks
 from tilewright.nn.parameter import Parameter
+from tilewright.nn.state import KeyDifferences, load_state
 
 M = TypeVar("M", bound="Module")
-
-
-class KeyDifferences(NamedTuple):
-    """Names that a loaded state lacks, and names that the module lacks."""
-
-    missing_keys: list[str]
-    unexpected_keys: list[str]
+T = TypeVar("T")
+_observed = tw._core._observed
 
 
 class Module:
@@ -34,14 +33,27 @@ class Module:
 
     training: bool = True
     _buffer_names: tuple[str, ...] = ()
+    _unsaved_names: tuple[str, ...] = ()
+    _call_hooks: ModuleHooks | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # Python's own errors of a wrong call name the class where __init__ stands. Users' classes
+        # are left alone: a copy would come before the __init__ of a second base class.
+        if "__init__" not in vars(cls) and cls.__module__.startswith(f"{tw.__name__}."):
+            _own_init(cls)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__}: define forward()")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not tw._core._observed():
-            return self.forward(*args, **kwargs)
-        return _call_named(self, args, kwargs)
+        try:
+            if self._call_hooks is None and not _observed():
+                return self.forward(*args, **kwargs)
+            return call_observed(self, args, kwargs)
+        except Exception as error:
+            locate(error, self)
+            raise
 
     def __setattr__(self, name: str, value: Any) -> None:
         # A plain tensor in a parameter's place would silently stop training it.
@@ -51,17 +63,135 @@ class Module:
                 f"{type(self).__name__}.{name}: is a Parameter, got {type(value).__name__}; "
                 "assign a Parameter, or use copy_() to change its values"
             )
+        if name in self._buffer_names and not (value is None or isinstance(value, Tensor)):
+            raise TypeError(
+                f"{type(self).__name__}.{name}: is a buffer, got {type(value).__name__}; "
+                "assign a tensor"
+            )
         object.__setattr__(self, name, value)
 
-    def register_buffer(self, name: str, tensor: Tensor) -> None:
-        """Sets a tensor that is saved with the module but not trained."""
-        if not isinstance(tensor, Tensor):
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Sets a tensor that is not trained, and saved with the module where `persistent`."""
+        if not isinstance(tensor, (Tensor, type(None))):
             raise TypeError(f"buffer {name!r}: expected a tensor, got {type(tensor).__name__}")
-        if hasattr(self, name) and name not in self._buffer_names:
-            raise ValueError(f"buffer {name!r}: {type(self).__name__} has that attribute already")
+        self._check_name("buffer", name, free=name not in self._buffer_names)
         if name not in self._buffer_names:
             self._buffer_names = (*self._buffer_names, name)
+        unsaved = tuple(other for other in self._unsaved_names if other != name)
+        if persistent:
+            self._unsaved_names = unsaved
+        else:
+            self._unsaved_names = (*unsaved, name)
         setattr(self, name, tensor)
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Sets a parameter, or None in its place."""
+        if not isinstance(param, (Parameter, type(None))):
+            raise TypeError(f"parameter {name!r}: expected a Parameter, got {type(param).__name__}")
+        self._check_name("parameter", name)
+        setattr(self, name, param)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Sets a submodule, or None in its place."""
+        if not isinstance(module, (Module, type(None))):
+            raise TypeError(f"module {name!r}: expected a Module, got {type(module).__name__}")
+        self._check_name("module", name)
+        setattr(self, name, module)
+
+    add_module = register_module
+
+    def get_submodule(self, target: str) -> Module:
+        """The module of a dotted name; '' is this one. Raises AttributeError where there is none.
+
+        >>> import tilewright as tw
+        >>> tw.nn.Sequential(tw.nn.Sequential(tw.nn.Linear(4, 3))).get_submodule("0.0")
+        Linear(4, 3, bias=True)
+        """
+        module = self
+        for name in target.split(".") if target else ():
+            child = dict(module.named_children()).get(name)
+            if child is None:
+                raise AttributeError(
+                    f"{type(self).__name__}: {target!r}: {type(module).__name__} has no module "
+                    f"{name!r}"
+                )
+            module = child
+        return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter of a dotted name. Raises AttributeError where there is none."""
+        return self._get_tensor(target, "parameter", is_parameter=True)  # type: ignore[return-value]
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer of a dotted name. Raises AttributeError where there is none."""
+        return self._get_tensor(target, "buffer", is_parameter=False)
+
+    def _get_tensor(self, target: str, kind: str, is_parameter: bool) -> Tensor:
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        value = dict(module._own_tensors()).get(name)
+        if value is None or isinstance(value, Parameter) is not is_parameter:
+            raise AttributeError(
+                f"{type(self).__name__}: {target!r}: {type(module).__name__} has no {kind} {name!r}"
+            )
+        return value
+
+    def _check_name(self, kind: str, name: str, free: bool = True) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"{kind}: a name is text, got {name!r}")
+        if not name or "." in name:
+            raise ValueError(f"{kind} {name!r}: a name is not empty and has no dots")
+        if free and hasattr(self, name):
+            raise ValueError(f"{kind} {name!r}: {type(self).__name__} has that attribute already")
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookRemover:
+        """Calls hook(module, args) before each forward; what it returns replaces the arguments.
+
+        With `with_kwargs` it is hook(module, args, kwargs), which returns None or (args, kwargs).
+        """
+        return self._own_hooks().add("forward_pre", hook, prepend, with_kwargs=with_kwargs)
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> HookRemover:
+        """Calls hook(module, args, result) after each forward; what it returns is the result.
+
+        With `with_kwargs` it is hook(module, args, kwargs, result). With `always_call` it is called
+        with the result None as well where forward raised.
+        """
+        return self._own_hooks().add(
+            "forward", hook, prepend, with_kwargs=with_kwargs, always_call=always_call
+        )
+
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> HookRemover:
+        """Calls hook(module, grad_output) before the gradients of a forward are computed.
+
+        `grad_output` is a tuple by result; a tuple that is returned replaces it.
+        """
+        return self._own_hooks().add("backward_pre", hook, prepend)
+
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> HookRemover:
+        """Calls hook(module, grad_input, grad_output) when those of the inputs are computed.
+
+        `grad_input` is a tuple by positional argument; a tuple that is returned replaces it.
+        """
+        return self._own_hooks().add("backward", hook, prepend)
+
+    def _own_hooks(self) -> ModuleHooks:
+        if self._call_hooks is None:
+            self._call_hooks = ModuleHooks()
+        return self._call_hooks
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Direct submodules in order of assignment."""
@@ -74,45 +204,59 @@ class Module:
         for _, child in self.named_children():
             yield child
 
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module ('' or `prefix`) and all below it, each once, parents first."""
-        yield from self._walk_once(prefix, set())
+    def named_modules(
+        self, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module ('' or `prefix`) and all below it, each once, parents first.
+
+        Without `remove_duplicate` under each of its names that lead through no module twice.
+        """
+        yield from (
+            self._walk_once(prefix, set()) if remove_duplicate else self._walk_names(prefix, ())
+        )
 
     def modules(self) -> Iterator[Module]:
         """This module and all below it, each once."""
         for _, module in self.named_modules():
             yield module
 
-    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """All parameters with dotted names, each once even where shared."""
-        seen: set[int] = set()
-        for name, value in _tensors_of(self.named_modules()):
-            if isinstance(value, Parameter) and id(value) not in seen:
-                seen.add(id(value))
+        for name, value in self._named_tensors(prefix, recurse, remove_duplicate):
+            if isinstance(value, Parameter):
                 yield name, value
 
-    def parameters(self) -> Iterator[Parameter]:
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """All parameters, each once."""
-        for _, parameter in self.named_parameters():
+        for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
-    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
-        """All buffers with dotted names."""
-        for name, value in self._named_tensors():
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """All buffers with dotted names, each once even where shared."""
+        for name, value in self._named_tensors(prefix, recurse, remove_duplicate):
             if not isinstance(value, Parameter):
                 yield name, value
 
-    def buffers(self) -> Iterator[Tensor]:
-        """All buffers."""
-        for _, buffer in self.named_buffers():
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """All buffers, each once."""
+        for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Parameters and buffers by dotted name; they share memory and carry no gradient.
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
+        """Parameters and persistent buffers by dotted name; they share memory.
 
-        What is shared stands under each of its names; a way back to a module above ends there.
+        They carry no gradient, unless `keep_vars` gives the parameters themselves. What is shared
+        stands under each of its names; a way back to a module above ends there.
         """
-        return {name: value.detach() for name, value in self._named_tensors()}
+        modules = self._walk_names("", ())
+        return {
+            prefix + name: value if keep_vars else value.detach()
+            for name, value in _tensors_of(modules, saved_only=True)
+        }
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> KeyDifferences:
         """Copies values in by name; dtypes are converted.
@@ -123,22 +267,41 @@ class Module:
         fit (shape, complex into real, read-only memory here) or cannot be read; the module is then
         unchanged.
         """
-        _check_is_state(type(self).__name__, state)
-        own = self.state_dict()
-        keys = KeyDifferences(
-            [name for name in own if name not in state],
-            [name for name in state if name not in own],
-        )
-        problems = _key_problems(keys) if strict else []
-        values = _readable({name: state[name] for name in own if name in state}, problems)
-        problems += _value_problems(own, values)
-        if problems:
-            raise ValueError(f"load_state_dict: {type(self).__name__}: " + "; ".join(problems))
-        with tw.no_grad():
-            for name, value in values.items():
-                if value.size:
-                    own[name].copy_(value)
-        return keys
+        return load_state(type(self).__name__, self.state_dict(), state, strict)
+
+    def to(self: M, *args: Any, **kwargs: Any) -> M:
+        """Converts parameters and buffers in place: `to(dtype)`, `to(device)`, `to(tensor)`.
+
+        A dtype is for those that hold floating or complex numbers. Parameters stay the same
+        objects, with their gradients converted; optimisers that have steps behind them keep states
+        of the dtype before. Raises TypeError for dtypes that are neither floating nor complex.
+        """
+        convert(self, *requested(args, kwargs))
+        return self
+
+    def type(self: M, dst_type: tw.dtype) -> M:
+        """Converts floating parameters and buffers to a dtype."""
+        return self.to(dst_type)
+
+    def float(self: M) -> M:
+        """Converts floating parameters and buffers to float32."""
+        return self.to(tw.float32)
+
+    def double(self: M) -> M:
+        """Converts floating parameters and buffers to float64."""
+        return self.to(tw.float64)
+
+    def half(self: M) -> M:
+        """Converts floating parameters and buffers to float16."""
+        return self.to(tw.float16)
+
+    def bfloat16(self: M) -> M:
+        """Converts floating parameters and buffers to bfloat16."""
+        return self.to(tw.bfloat16)
+
+    def cpu(self: M) -> M:
+        """Moves parameters and buffers to the CPU."""
+        return self.to("cpu")
 
     def train(self: M, mode: bool = True) -> M:
         """Sets training mode here and below; Dropout acts only in training mode."""
@@ -173,10 +336,12 @@ class Module:
     @reprlib.recursive_repr("...")
     def __repr__(self) -> str:
         lines = [f"({name}): {child!r}" for name, child in self.named_children()]
-        head = f"{type(self).__name__}({self.extra_repr()}"
+        name, settings = type(self).__name__, self.extra_repr()
         if not lines:
-            return head + ")"
-        return head + "\n" + textwrap.indent("\n".join(lines), "  ") + "\n)"
+            return f"{name}({settings})"
+        if settings:
+            lines = [settings, *lines]
+        return f"{name}(\n" + textwrap.indent("\n".join(lines), "  ") + "\n)"
 
     def _walk_once(self, name: str, seen: set[int]) -> Iterator[tuple[str, Module]]:
         """Parents first, each module under the first of its names."""
@@ -185,7 +350,7 @@ class Module:
         seen.add(id(self))
         yield name, self
         for key, child in self.named_children():
-            yield from child._walk_once(_join(name, key), seen)
+            yield from child._walk_once(join_names(name, key), seen)
 
     def _walk_names(self, name: str, above: tuple[Module, ...]) -> Iterator[tuple[str, Module]]:
         """Parents first, under all names that lead through no module twice."""
@@ -193,7 +358,7 @@ class Module:
         above = (*above, self)
         for key, child in self.named_children():
             if not any(child is module for module in above):
-                yield from child._walk_names(_join(name, key), above)
+                yield from child._walk_names(join_names(name, key), above)
 
     def _children_first(self, seen: set[int]) -> Iterator[Module]:
         seen.add(id(self))
@@ -202,104 +367,52 @@ class Module:
                 yield from child._children_first(seen)
         yield self
 
-    def _named_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        return _tensors_of(self._walk_names("", ()))
+    def _own_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Parameters and buffers of this module alone."""
+        for key, value in list(vars(self).items()):
+            is_buffer = value is not None and key in self._buffer_names
+            if is_buffer or isinstance(value, Parameter):
+                yield key, value
+
+    def _named_tensors(
+        self, prefix: str, recurse: bool, remove_duplicate: bool
+    ) -> Iterator[tuple[str, Tensor]]:
+        modules: Iterator[tuple[str, Module]] = iter([(prefix, self)])
+        if recurse:
+            modules = self.named_modules(prefix, remove_duplicate)
+        yield from _each_once(_tensors_of(modules), remove_duplicate)
 
 
-# Of a thread, while a module's forward is observed: paths by id of what is below the outermost.
-_running = threading.local()
-
-
-def _call_named(module: Module, args: Any, kwargs: Any) -> Any:
-    """The forward, whose events carry the module's path: "Model.layers.0"."""
-    paths: dict[int, str] | None = getattr(_running, "paths", None)
-    outermost = paths is None
-    if paths is None:
-        paths = dict(_paths(module, type(module).__name__, set()))
-    before = tw._core._set_module(paths.get(id(module), type(module).__name__))
-    try:
-        _running.paths = paths
-        return module.forward(*args, **kwargs)
-    finally:
-        tw._core._set_module(before)
-        if outermost:
-            del _running.paths
-
-
-def _paths(module: Module, path: str, seen: set[int]) -> Iterator[tuple[int, str]]:
-    seen.add(id(module))
-    yield id(module), path
-    for name, child in module.named_children():
-        if id(child) not in seen:
-            yield from _paths(child, f"{path}.{name}", seen)
-
-
-def _tensors_of(modules: Iterable[tuple[str, Module]]) -> Iterator[tuple[str, Tensor]]:
-    for prefix, module in modules:
-        for key, value in vars(module).items():
-            if isinstance(value, Parameter) or key in module._buffer_names:
-                yield _join(prefix, key), value
-
-
-def _join(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name
-
-
-def _check_is_state(module: str, state: Any) -> None:
-    if not isinstance(state, Mapping):
-        raise TypeError(
-            f"load_state_dict: {module}: expected a dict of tensors by name, "
-            f"got {type(state).__name__}"
+def _own_init(cls: type) -> None:
+    """Gives a class the __init__ that it shares with its base under its own name."""
+    shared: Any = cls.__init__  # type: ignore[misc]
+    if isinstance(shared, FunctionType):
+        own = FunctionType(
+            shared.__code__, shared.__globals__, shared.__name__, closure=shared.__closure__
         )
-    for name in state:
-        if not isinstance(name, str):
-            raise TypeError(f"load_state_dict: {module}: {name!r} cannot name a tensor")
+        own.__qualname__ = f"{cls.__qualname__}.__init__"
+        for name in ("__defaults__", "__kwdefaults__", "__annotations__", "__doc__"):
+            setattr(own, name, getattr(shared, name))
+        type.__setattr__(cls, "__init__", own)
 
 
-def _key_problems(keys: KeyDifferences) -> list[str]:
-    problems = []
-    if keys.missing_keys:
-        problems.append("missing: " + ", ".join(keys.missing_keys))
-    if keys.unexpected_keys:
-        problems.append("unexpected: " + ", ".join(keys.unexpected_keys))
-    return problems
+def _tensors_of(
+    modules: Iterable[tuple[str, Module]], saved_only: bool = False
+) -> Iterator[tuple[str, Tensor]]:
+    for prefix, module in modules:
+        for key, value in module._own_tensors():
+            if not (saved_only and key in module._unsaved_names):
+                yield join_names(prefix, key), value
 
 
-def _readable(state: Mapping[str, Any], problems: list[str]) -> dict[str, Tensor]:
-    """The values as tensors; those that are none are added to the problems."""
-    values = {}
-    for name, value in state.items():
-        try:
-            values[name] = as_tensor(value)
-        except TypeError as error:
-            problems.append(f"{name}: {error}")
-    return values
+def _each_once(pairs: Iterator[tuple[str, T]], remove_duplicate: bool) -> Iterator[tuple[str, T]]:
+    seen: set[int] = set()
+    for name, value in pairs:
+        if not remove_duplicate or id(value) not in seen:
+            seen.add(id(value))
+            yield name, value
 
 
-def _value_problems(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> list[str]:
-    problems = []
-    for name, value in own.items():
-        if name not in state:
-            continue
-        if state[name].shape != value.shape:
-            problems.append(f"{name}: shape {state[name].shape} does not fit {value.shape}")
-        elif not _converts(state[name].dtype, value.dtype):
-            problems.append(f"{name}: {state[name].dtype.name} does not fit {value.dtype.name}")
-        elif _is_read_only(value):
-            problems.append(f"{name}: the module's tensor is read-only; give it a copy() first")
-    return problems
-
-
-def _converts(source: tw.dtype, target: tw.dtype) -> bool:
-    try:
-        tw.empty((0,), dtype=target).copy_(tw.empty((0,), dtype=source))
-    except TypeError:
-        return False
-    return True
-
-
-def _is_read_only(x: Tensor) -> bool:
-    if not x.size:
-        return False
-    # One element, as only row-major tensors give their bytes.
-    return memoryview(tw._core._as_bytes(x[(0,) * x.ndim] if x.ndim else x)).readonly
+def join_names(prefix: str, name: str) -> str:
+    """A dotted name."""
+    return f"{prefix}.{name}" if prefix else name

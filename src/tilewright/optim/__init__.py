@@ -1,8 +1,33 @@
 """Optimisers: each step is one native kernel over all parameters of a group."""
 
+from tilewright.optim import lr_scheduler, swa_utils
+from tilewright.optim.adadelta import Adadelta
 from tilewright.optim.adagrad import Adagrad
 from tilewright.optim.adam import Adam, AdamW
+from tilewright.optim.adamax import Adamax
+from tilewright.optim.lbfgs import LBFGS
+from tilewright.optim.lion import Lion
+from tilewright.optim.nadam import NAdam
 from tilewright.optim.optimizer import Optimizer
+from tilewright.optim.radam import RAdam
+from tilewright.optim.rmsprop import RMSprop
 from tilewright.optim.sgd import SGD
+from tilewright.optim.swa_utils import EMA
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer"]
+__all__ = [
+    "EMA",
+    "LBFGS",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Lion",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "lr_scheduler",
+    "swa_utils",
+]

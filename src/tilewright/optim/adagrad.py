@@ -6,11 +6,17 @@ from collections.abc import Iterable
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Group, Optimizer, check_not_negative, state_dtype
+from tilewright.optim.optimizer import (
+    Group,
+    Optimizer,
+    check_flag,
+    check_not_negative,
+    state_dtype,
+)
 
 
 class Adagrad(Optimizer):
-    """x -= lr · g / (sqrt(sum of g²) + eps).
+    """x -= lr / (1 + (step - 1) · lr_decay) · g / (sqrt(sum of g²) + eps).
 
     Source: Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and
     stochastic optimization", JMLR 12 (2011).
@@ -26,21 +32,27 @@ class Adagrad(Optimizer):
         self,
         params: Iterable[Tensor] | Iterable[Group],
         lr: float = 1e-2,
+        lr_decay: float = 0.0,
         weight_decay: float = 0.0,
         initial_accumulator_value: float = 0.0,
         eps: float = 1e-10,
+        *,
+        maximize: bool = False,
     ) -> None:
         defaults = {
             "lr": lr,
+            "lr_decay": lr_decay,
             "weight_decay": weight_decay,
             "initial_accumulator_value": initial_accumulator_value,
             "eps": eps,
+            "maximize": maximize,
         }
         super().__init__(params, defaults)
 
     def check_group(self, group: Group) -> None:
-        names = ("lr", "weight_decay", "initial_accumulator_value", "eps")
+        names = ("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
         check_not_negative("Adagrad", group, *names)
+        check_flag("Adagrad", group, "maximize")
 
     def state_names(self, group: Group) -> tuple[str, ...]:
         return ("sum",)
@@ -65,4 +77,6 @@ class Adagrad(Optimizer):
             lr=group["lr"],
             eps=group["eps"],
             weight_decay=group["weight_decay"],
+            lr_decay=group["lr_decay"],
+            maximize=group["maximize"],
         )

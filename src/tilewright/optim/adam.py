@@ -6,14 +6,21 @@ from collections.abc import Iterable
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Group, Optimizer, check_not_negative, check_number
+from tilewright.optim.optimizer import (
+    Group,
+    Optimizer,
+    check_betas,
+    check_flag,
+    check_not_negative,
+)
 
 
 class Adam(Optimizer):
     """Steps scaled by running means of the gradient and its square, with bias correction.
 
-    `weight_decay` is added to the gradient. Source: D. Kingma and J. Ba, "Adam: a method for
-    stochastic optimization", ICLR 2015.
+    `weight_decay` is added to the gradient; `amsgrad` scales by the largest mean square so far.
+    Sources: D. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015; S. Reddi
+    et al., "On the convergence of Adam and beyond", ICLR 2018.
 
     >>> import tilewright as tw
     >>> x = tw.asarray([1.0], dtype=tw.float32); x.requires_grad = True
@@ -31,22 +38,29 @@ class Adam(Optimizer):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
     ) -> None:
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+        }
         super().__init__(params, defaults)
 
     def check_group(self, group: Group) -> None:
-        check_not_negative(type(self).__name__, group, "lr", "eps", "weight_decay")
-        name, betas = type(self).__name__, group["betas"]
-        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-            raise ValueError(f"{name}: betas are two numbers, got {betas!r}")
-        for beta in betas:
-            check_number(name, "betas", beta)
-            if not 0 <= beta < 1:
-                raise ValueError(f"{name}: betas lie in [0, 1), got {tuple(betas)}")
+        name = type(self).__name__
+        check_not_negative(name, group, "lr", "eps", "weight_decay")
+        check_betas(name, group)
+        check_flag(name, group, "amsgrad", "maximize")
 
     def state_names(self, group: Group) -> tuple[str, ...]:
-        return ("exp_avg", "exp_avg_sq")
+        names = ("exp_avg", "exp_avg_sq")
+        return (*names, "max_exp_avg_sq") if group["amsgrad"] else names
 
     def update(
         self,
@@ -57,11 +71,11 @@ class Adam(Optimizer):
         step: int,
     ) -> None:
         beta1, beta2 = group["betas"]
-        tw._core.adam_step(
+        update = tw._core.amsgrad_step if group["amsgrad"] else tw._core.adam_step
+        update(
             params,
             grads,
-            state["exp_avg"],
-            state["exp_avg_sq"],
+            *state.values(),
             step=step,
             lr=group["lr"],
             beta1=beta1,
@@ -69,6 +83,7 @@ class Adam(Optimizer):
             eps=group["eps"],
             weight_decay=group["weight_decay"],
             decoupled=self.decoupled,
+            maximize=group["maximize"],
         )
 
 
@@ -91,5 +106,8 @@ class AdamW(Adam):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import tilewright as tw
@@ -13,10 +13,13 @@ from tilewright.foreign import as_tensor, is_array
 
 Group = dict[str, Any]
 _DTYPES = (tw.float16, tw.bfloat16, tw.float32, tw.float64)
-# What PyTorch's groups hold beside ours: ways of computing, which change no result here, and
-# variants, which may only be off.
+# What PyTorch's groups hold beside ours: ways of computing, which change no result here.
 _TORCH_WAYS = frozenset(("foreach", "fused", "capturable", "differentiable"))
-_TORCH_VARIANTS = frozenset(("amsgrad", "maximize", "lr_decay"))
+# What schedules of the learning rate note in groups.
+_OF_SCHEDULES = frozenset(
+    ("initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum", "swa_lr")
+)
+_KNOWN = _OF_SCHEDULES | {"params", "param_names"}
 # The kernels count steps in 64 bits with a sign.
 _MOST_STEPS = 2**63 - 2
 
@@ -31,6 +34,8 @@ class Slots:
 
 class Optimizer:
     """Base class: give a list of tensors, or dicts with "params" and settings of their own.
+
+    Pairs, as `model.named_parameters()` gives them, put names into errors and "param_names".
 
     A subclass sets its defaults, checks a group's settings, names its state and updates a list of
     parameters that have all done the same number of steps. Parameters without a gradient are left
@@ -66,9 +71,12 @@ class Optimizer:
             raise ValueError(f"{type(self).__name__}: a group needs 'params'")
         params = group["params"]
         params = [params] if isinstance(params, Tensor) else self._as_list(params)
+        params, names = _parted(params)
         self._check_settings(group)
         full = {**self.defaults, **group, "params": params}
-        self._check_params(params)
+        if names:
+            full["param_names"] = names
+        self._check_params(params, names)
         self.check_group(full)
         self.param_groups.append(full)
         self._slots.append(Slots(len(params)))
@@ -95,9 +103,16 @@ class Optimizer:
         """Changes `params` and `state` in place, from `grads`; `step` counts from 1."""
         raise NotImplementedError
 
-    def step(self) -> None:
-        """Updates every parameter that has a gradient."""
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Updates every parameter that has a gradient.
+
+        `closure` computes the loss and its gradients first; its result is returned.
+        """
         tw._core._refuse_in_capture("an optimizer counts its steps in Python")
+        loss = None
+        if closure is not None:
+            with tw.enable_grad():
+                loss = closure()
         for group, slots in zip(self.param_groups, self._slots, strict=True):
             params = group["params"]
             grads = [param.grad for param in params]
@@ -107,6 +122,7 @@ class Optimizer:
                 self.update(group, *chosen, state, step + 1)
                 for i in indices:
                     slots.steps[i] = step + 1
+        return loss
 
     def zero_grad(self) -> None:
         """Drops the gradients of all parameters."""
@@ -144,7 +160,7 @@ class Optimizer:
                 f"groups of {own_sizes}"
             )
         merged = [
-            {**own, **self._without_torchs(new), "params": own["params"]}
+            {**own, **self._without_torchs(new), **_identity(own)}
             for own, new in zip(self.param_groups, groups, strict=True)
         ]
         for group in merged:
@@ -176,17 +192,18 @@ class Optimizer:
         return list(params)
 
     def _check_settings(self, group: Mapping[str, Any]) -> None:
-        unknown = sorted(str(name) for name in set(group) - set(self.defaults) - {"params"})
+        unknown = sorted(str(name) for name in set(group) - set(self.defaults) - _KNOWN)
         if unknown:
             raise ValueError(f"{type(self).__name__}: unknown settings: {', '.join(unknown)}")
 
-    def _check_params(self, params: list[Any]) -> None:
+    def _check_params(self, params: list[Any], names: list[str]) -> None:
         name = type(self).__name__
         seen = {id(p) for group in self.param_groups for p in group["params"]}
         for i, param in enumerate(params):
+            which = f"{name}: parameter {i}" + (f" ({names[i]})" if names else "")
             if not isinstance(param, Tensor):
-                raise TypeError(f"{name}: parameter {i} is a {type(param).__name__}, not a tensor")
-            where = f"{name}: parameter {i}, shape {param.shape}"
+                raise TypeError(f"{which} is a {type(param).__name__}, not a tensor")
+            where = f"{which}, shape {param.shape}"
             if param.dtype not in _DTYPES:
                 raise TypeError(
                     f"{where}, is {param.dtype.name}; the fused kernels take "
@@ -219,7 +236,7 @@ class Optimizer:
         def changes_nothing(name: str, value: Any) -> bool:
             if name == "decoupled_weight_decay":
                 return bool(value) is decoupled
-            return name in _TORCH_WAYS or (name in _TORCH_VARIANTS and not value)
+            return name in _TORCH_WAYS
 
         return {
             name: value
@@ -291,6 +308,18 @@ class Optimizer:
         return tensor.detach().astype(own).copy()
 
 
+def _parted(params: list[Any]) -> tuple[list[Any], list[str]]:
+    """Parameters and their names, where pairs are given as by `model.named_parameters()`."""
+    if not params or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in params):
+        return params, []
+    return [param for _, param in params], [str(name) for name, _ in params]
+
+
+def _identity(group: Group) -> Group:
+    """What of a group a state does not change."""
+    return {name: group[name] for name in ("params", "param_names") if name in group}
+
+
 def _with_gradient(grads: list[Tensor | None], steps: list[int]) -> dict[int, list[int]]:
     """Indices of the parameters that have a gradient, by the steps they have done."""
     by_step: dict[int, list[int]] = {}
@@ -327,3 +356,21 @@ def check_number(optimizer: str, name: str, value: Any) -> None:
     # Python compares whole numbers of any length with a float; converting them would overflow.
     if not size <= sys.float_info.max:
         raise ValueError(f"{optimizer}: {name} must be finite, got {value}")
+
+
+def check_flag(optimizer: str, group: Group, *names: str) -> None:
+    """Raises TypeError for the first setting that is neither True nor False."""
+    for name in names:
+        if not isinstance(group[name], bool):
+            raise TypeError(f"{optimizer}: {name} is True or False, got {group[name]!r}")
+
+
+def check_betas(optimizer: str, group: Group) -> None:
+    """Raises TypeError or ValueError where "betas" are not two numbers in [0, 1)."""
+    betas = group["betas"]
+    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+        raise ValueError(f"{optimizer}: betas are two numbers, got {betas!r}")
+    for beta in betas:
+        check_number(optimizer, "betas", beta)
+        if not 0 <= beta < 1:
+            raise ValueError(f"{optimizer}: betas lie in [0, 1), got {tuple(betas)}")

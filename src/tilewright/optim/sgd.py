@@ -6,7 +6,13 @@ from collections.abc import Iterable
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Group, Optimizer, check_finite, check_not_negative
+from tilewright.optim.optimizer import (
+    Group,
+    Optimizer,
+    check_finite,
+    check_flag,
+    check_not_negative,
+)
 
 
 class SGD(Optimizer):
@@ -30,6 +36,8 @@ class SGD(Optimizer):
         dampening: float = 0.0,
         weight_decay: float = 0.0,
         nesterov: bool = False,
+        *,
+        maximize: bool = False,
     ) -> None:
         defaults = {
             "lr": lr,
@@ -37,14 +45,14 @@ class SGD(Optimizer):
             "dampening": dampening,
             "weight_decay": weight_decay,
             "nesterov": nesterov,
+            "maximize": maximize,
         }
         super().__init__(params, defaults)
 
     def check_group(self, group: Group) -> None:
         check_not_negative("SGD", group, "lr", "momentum", "weight_decay")
         check_finite("SGD", group, "dampening")
-        if not isinstance(group["nesterov"], bool):
-            raise TypeError(f"SGD: nesterov is True or False, got {group['nesterov']!r}")
+        check_flag("SGD", group, "nesterov", "maximize")
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ValueError("SGD: nesterov needs a momentum above 0 and no dampening")
 
@@ -59,7 +67,12 @@ class SGD(Optimizer):
         state: dict[str, list[Tensor]],
         step: int,
     ) -> None:
-        settings = {"step": step, "lr": group["lr"], "weight_decay": group["weight_decay"]}
+        settings = {
+            "step": step,
+            "lr": group["lr"],
+            "weight_decay": group["weight_decay"],
+            "maximize": group["maximize"],
+        }
         if not group["momentum"]:
             return tw._core.sgd_step(params, grads, **settings)
         update = tw._core.nesterov_step if group["nesterov"] else tw._core.momentum_step

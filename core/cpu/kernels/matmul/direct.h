@@ -33,19 +33,28 @@ template <class T, int rows> inline void add_rows(std::int64_t n, const T* x, st
     add(j, [rest](const T* from) TW_LAMBDA_INLINE { return Vec<T>::load(from, rest).v; });
 }
 
-// One row of C, its columns contiguous.
+// One row of C, its columns contiguous. Chains of kChain terms are added up as in a tile, so that
+// the bits are a tile's.
 template <class T> inline void direct_row(const MatmulProblem& p, std::int64_t k,
                                           const Update<T>& update, const T* a, const T* b, T* c) {
   constexpr int lanes = kLanes<T>;
   for (std::int64_t j = 0; j < p.n; j += kRowSums<T>) {
     const std::int64_t n = p.n - j < kRowSums<T> ? p.n - j : kRowSums<T>;
     alignas(64) T sums[kRowSums<T>];
-    for (std::int64_t i = 0; i < n; i += lanes) Vec<T>(T(0)).store(sums + i);
-    std::int64_t l = 0;
-    for (; l + 4 <= k; l += 4)
-      add_rows<T, 4>(n, a + l * p.a_col, p.a_col, b + l * p.b_row + j, p.b_row, sums);
-    for (; l < k; ++l)
-      add_rows<T, 1>(n, a + l * p.a_col, p.a_col, b + l * p.b_row + j, p.b_row, sums);
+    alignas(64) T chain[kRowSums<T>];
+    for (std::int64_t l = 0; l == 0 || l < k;) {
+      T* const to = l == 0 ? sums : chain;
+      for (std::int64_t i = 0; i < n; i += lanes) Vec<T>(T(0)).store(to + i);
+      const std::int64_t past = l + kChain < k ? l + kChain : k;
+      for (; l + 4 <= past; l += 4)
+        add_rows<T, 4>(n, a + l * p.a_col, p.a_col, b + l * p.b_row + j, p.b_row, to);
+      for (; l < past; ++l)
+        add_rows<T, 1>(n, a + l * p.a_col, p.a_col, b + l * p.b_row + j, p.b_row, to);
+      if (to == chain)
+        for (std::int64_t i = 0; i < n; i += lanes)
+          (Vec<T>::load(sums + i) + Vec<T>::load(chain + i)).store(sums + i);
+      if (k == 0) break;
+    }
     for (std::int64_t i = 0; i < n; i += lanes) {
       const Vec<T> sum = Vec<T>::load(sums + i) * Vec<T>(update.alpha);
       update_vector(c + j + i, n - i < lanes ? (int)(n - i) : lanes, sum, update.beta);
@@ -198,7 +207,7 @@ void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::i
   constexpr int lanes = kLanes<T>;
   using V = Vec<T>;
   typename V::Raw sums[rows * columns] = {};
-  const auto step = [&](std::int64_t p, auto load) __attribute__((always_inline)) {
+  const auto step = [&](std::int64_t p, auto load) TW_LAMBDA_INLINE {
     typename V::Raw y[columns];
 #pragma GCC unroll 8
     for (int j = 0; j < columns; ++j) y[j] = load(b + p + j * b_col);
@@ -211,10 +220,10 @@ void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::i
   };
   std::int64_t p = 0;
   for (; p + lanes <= k; p += lanes)
-    step(p, [](const T* x) __attribute__((always_inline)) { return V::load(x).v; });
+    step(p, [](const T* x) TW_LAMBDA_INLINE { return V::load(x).v; });
   if (p < k) {
     const int rest = (int)(k - p);
-    step(p, [rest](const T* x) __attribute__((always_inline)) { return V::load(x, rest).v; });
+    step(p, [rest](const T* x) TW_LAMBDA_INLINE { return V::load(x, rest).v; });
   }
   T results[rows * columns + lanes];
   sums_of_lanes<T>(sums, results);

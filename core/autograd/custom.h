@@ -1,0 +1,55 @@
+// Nodes of functions that a frontend defines with a gradient of its own.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/autograd/node.h"
+
+namespace tw {
+
+// The gradients of the inputs, empty ones for none, from what was saved and the gradients of the
+// results, of which some may be empty.
+using CustomGradient =
+    std::function<std::vector<Tensor>(const std::vector<Tensor>& saved, std::vector<Tensor> g)>;
+
+class CustomNode final : public Node {
+ public:
+  struct Call {
+    std::string name;
+    CustomGradient gradient;
+    const std::vector<Tensor>& inputs;
+    const std::vector<Tensor>& saved;         // empty ones are places for nothing
+    const std::vector<Tensor>& results;       // as the function computed them
+    const std::vector<bool>& differentiable;  // by result
+  };
+  static constexpr std::size_t kMostResults = 255;
+  // Puts the call into the graph and returns its results. Those that are inputs, views, or have a
+  // place in the graph already, get headers of their own. Raises ValueError for too many results.
+  static std::vector<Tensor> record(Call call);
+  ~CustomNode() override;
+
+  void apply(const Tensor* g, Tensor* input_grads, Waiting* waiting) override;
+  void release() override;
+  void each_saved(SavedVisitor visit, void* context) const override;
+  const CustomNode* custom() const override { return this; }
+
+  // For whoever looks for cycles, as in a checkpoint's frame.
+  std::uint64_t id() const { return id_; }
+  const CustomGradient& gradient() const { return gradient_; }
+  static void forget_gradient(std::uint64_t id);
+
+ private:
+  explicit CustomNode(Call& call);
+  Tensor fitting(Tensor g, int input) const;
+
+  const std::uint64_t id_;
+  const std::string name_;
+  CustomGradient gradient_;
+  std::vector<Edge> all_edges_;
+  std::vector<Shape> shapes_;  // by input
+  std::vector<ResultPlace> all_places_;
+  std::vector<SavedTensor> saved_;
+};
+
+}  // namespace tw

@@ -1,0 +1,18 @@
+// Rung direct: sums over the kernel's taps in registers, with output channels in the lanes. The
+// input is copied once, as pixels of channels with its padding; nothing is unfolded.
+#pragma once
+#include "core/cpu/convolution.h"
+
+namespace tw {
+
+bool direct_accepts(const ConvolutionProblem& problem, std::string* reason);
+double direct_cost_ns(const ConvolutionProblem& problem);
+void direct_run(const ConvolutionProblem& problem);
+
+// Parts of it: forward and input gradient; forward from few channels; weight gradient.
+template <class T> void direct_sums(const ConvolutionProblem& problem);
+bool direct_takes_pixels(const ConvolutionProblem& problem);
+template <class T> void direct_pixels(const ConvolutionProblem& problem);
+template <class T> void direct_weights(const ConvolutionProblem& problem);
+
+}  // namespace tw

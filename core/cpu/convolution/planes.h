@@ -1,0 +1,64 @@
+// Padded planes of one channel, for convolutions with pixels in the lanes.
+#pragma once
+#include <algorithm>
+
+#include "core/cpu/convolution/axis.h"
+
+namespace tw {
+
+// Columns are apart by their place modulo the stride, so that those that one tap reads follow each
+// other.
+struct PlaneLayout {
+  GatherAxis axes[2];
+  std::int64_t low[2], size[2];
+  std::int64_t phase, row;  // elements from phase to phase, from row to row
+  std::int64_t taps, reach[2];
+
+  PlaneLayout(const ConvolutionProblem& p, int lanes)
+      : axes{{p, 1}, {p, 2}}, taps(p.kernel[1] * p.kernel[2]) {
+    for (int d = 0; d < 2; ++d) {
+      std::int64_t high;
+      axes[d].bounds(&low[d], &high);
+      reach[d] = high - low[d] + 1;
+      size[d] = rows_of(d, ceil_div(axes[d].result, axes[d].classes));
+    }
+    // Room for a vector that begins in the last column.
+    phase = round_up(ceil_div(size[1], axes[1].step), lanes) + lanes;
+    row = phase * axes[1].step;
+  }
+  // Places of the source that `count` of the result read along axis d.
+  std::int64_t rows_of(int d, std::int64_t count) const {
+    return (count - 1) * axes[d].step + reach[d];
+  }
+  std::int64_t elements() const { return size[0] * row; }
+  std::int64_t place(std::int64_t y, std::int64_t x) const {
+    return y * row + x % axes[1].step * phase + x / axes[1].step;
+  }
+};
+
+// `count` rows of the padded plane, from `first` on.
+template <class T> void fill_plane(const PlaneLayout& at, std::int64_t first, std::int64_t count,
+                                   const T* from, T* to) {
+  const std::int64_t columns = at.axes[1].source, step = at.axes[1].step;
+  const std::int64_t lead = std::clamp<std::int64_t>(-at.low[1], 0, at.size[1]);
+  const std::int64_t past = std::clamp(columns - at.low[1], lead, at.size[1]);
+  std::fill_n(to, count * at.row, T{0});
+  for (std::int64_t y = 0; y < count; ++y) {
+    const std::int64_t source = first + y + at.low[0];
+    if (source < 0 || source >= at.axes[0].source) continue;
+    T* const row = to + y * at.row;
+    const T* const x = from + source * columns + at.low[1];
+    if (step == 1) {
+      std::copy(x + lead, x + past, row + lead);
+      continue;
+    }
+    for (std::int64_t i = 0; i < step; ++i) {
+      T* const phase = row + i * at.phase;
+      for (std::int64_t j = ceil_div(std::max<std::int64_t>(lead - i, 0), step);
+           j * step + i < past; ++j)
+        phase[j] = x[j * step + i];
+    }
+  }
+}
+
+}  // namespace tw

@@ -1,0 +1,104 @@
+// What the drivers of the fast convolutions and the loops compiled for each instruction set agree
+// on. Channels lie in the lanes of vectors: arrays are kept as pixels of channels while they are
+// worked on.
+#pragma once
+#include <cstdint>
+
+namespace tw {
+
+// Terms that follow each other at fixed steps: offsets into a and b, and how many.
+struct ConvolutionRun {
+  std::int64_t a, b, length;
+};
+
+// c[i][0:columns] = or += the sum over runs and their terms l of
+//   a[run.a + rows_at[i] + l * a_col] * b[run.b + l * b_row + 0:columns].
+// With taps_at it is the sum over l < run_count of a[rows_at[i] + l] * b[taps_at[l] + 0:columns].
+// b is readable in whole vectors.
+struct ConvolutionBlock {
+  const void *a, *b;
+  void* c;
+  const std::int32_t* rows_at;
+  std::int64_t rows;
+  int columns;  // at most tile_vectors vectors
+  std::int64_t a_col, b_row, c_row;
+  const ConvolutionRun* runs;
+  std::int64_t run_count;
+  bool adds;
+  const std::int32_t* taps_at = nullptr;
+};
+
+// Pixels [0, count) of channels that are `plane` apart, and where each begins in an array of pixels
+// of channels, which has room for whole vectors: lanes without a channel become zero.
+struct ConvolutionLanes {
+  std::int64_t plane, channels, count;
+  const std::int32_t* places;
+};
+
+// One Winograd transform of `tiles` tiles of vectors of channels. A square of the tile is at
+// at[tile] + row * row_step + column * column_step, a plane of the transformed tiles at
+// plane * plane_step + tile * tile_step.
+struct WinogradTiles {
+  std::int64_t tiles, channels;
+  const std::int32_t* at;
+  std::int64_t row_step, column_step;
+  std::int64_t plane_step, tile_step;
+};
+struct WinogradLoops {
+  // x's tiles to planes, for the product; its result to y's tiles.
+  void (*input)(const WinogradTiles& tiles, const float* x, float* planes);
+  void (*output)(const WinogradTiles& tiles, const float* planes, float* y);
+  // Kernels of 3 x 3 to planes.
+  void (*weights)(const WinogradTiles& tiles, const float* w, float* planes);
+  // The transposes of the last two, for the weights' gradient.
+  void (*output_gradient)(const WinogradTiles& tiles, const float* g, float* planes);
+  void (*weights_gradient)(const WinogradTiles& tiles, const float* planes, float* dw);
+};
+
+// One channel's plane as depthwise convolutions read it: with its padding, and rows and columns
+// apart by their place modulo the step, so that the places which a tap reads follow each other,
+// from row to row with a gap.
+struct DepthwisePlane {
+  std::int64_t source[2];        // rows and columns in memory
+  std::int64_t low[2], size[2];  // the first place, padding included, and how many
+  std::int64_t step[2];
+  std::int64_t row, phase[2];  // elements from row to row, and between places modulo a step
+};
+// Where the places of one class of the result read: `columns` of a row in the tap's own phase.
+struct DepthwiseTaps {
+  std::int64_t taps;
+  const std::int32_t* at;
+};
+// Rows of the result from sums of its classes of columns, each `class_size` elements behind the
+// last.
+struct DepthwiseRows {
+  std::int64_t rows, columns, classes;
+  std::int64_t row, class_size;  // of the sums
+  std::int64_t result_row;
+};
+
+struct ConvolutionLoops {
+  void (*multiply)(const ConvolutionBlock& block);
+  void (*to_lanes)(const ConvolutionLanes& lanes, const void* from, void* to);
+  // With `bias`, one number a channel, or null.
+  void (*from_lanes)(const ConvolutionLanes& lanes, const void* from, const void* bias, void* to);
+  // Copies rows [first, first + count) of a padded plane; columns of padding keep what they hold.
+  void (*depthwise_spread)(const DepthwisePlane& p, std::int64_t first, std::int64_t count,
+                           const void* from, void* to);
+  // sums[0:count] = bias + the sum over taps of w[tap] * x; both have room for whole vectors.
+  void (*depthwise)(std::int64_t count, const DepthwiseTaps& taps, const void* x, const void* w,
+                    double bias, void* sums);
+  void (*depthwise_collect)(const DepthwiseRows& p, const void* sums, void* result);
+  // sums[tap] += a vector of the sums over g of g * x, g of rows x columns without gaps.
+  void (*depthwise_weights)(std::int64_t rows, std::int64_t columns, std::int64_t x_row,
+                            const DepthwiseTaps& taps, const void* x, const void* g, void* sums);
+  int lanes;
+};
+
+struct ConvolutionTable {
+  ConvolutionLoops float32, float64;
+  WinogradLoops winograd2, winograd4;
+  int tile_vectors;
+};
+
+}  // namespace tw

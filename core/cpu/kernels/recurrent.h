@@ -1,0 +1,137 @@
+// What a recurrent cell does with its sums, unit by unit; and the gradient of that.
+#pragma once
+#include "core/cpu/kernels/lanes.h"
+#include "core/cpu/math.h"
+#include "core/cpu/recurrent.h"
+
+namespace tw::TW_ISA_NAME {
+namespace {
+
+using std::int64_t;
+
+// A vector of units of one row: where they are in rows of one block, and of several.
+template <class T> struct Units {
+  const RecurrentStep& step;
+  int64_t row, at;
+  int count;
+  int64_t place(int block, int blocks) const { return (row * blocks + block) * step.hidden + at; }
+  Vec<T> load(const void* from, int block = 0, int blocks = 1) const {
+    return load_some((const T*)from + place(block, blocks), count);
+  }
+  // What the states give to a gate.
+  Vec<T> sum(int gate) const {
+    return load_some(
+        (const T*)step.sums + row * step.sums_row + gate * step.sums_gate + at - step.first, count);
+  }
+  // Zero where there is no such gradient.
+  Vec<T> gradient(const void* from, int block = 0, int blocks = 1) const {
+    return from ? load(from, block, blocks) : Vec<T>((T)0);
+  }
+  void store(void* to, Vec<T> v, int block = 0, int blocks = 1) const {
+    store_some((T*)to + place(block, blocks), v, count);
+  }
+};
+template <class T, class F> TW_INLINE void each_unit(const RecurrentStep& step, F f) {
+  for (int64_t row = 0; row < step.rows; ++row)
+    each_vector<T>(step.units, [&](int64_t at, int count) TW_LAMBDA_INLINE {
+      f(Units<T>{step, row, step.first + at, count});
+    });
+}
+
+// ---- RNN: y = tanh(x + W h) or relu ----
+
+template <class T, bool relu> void rnn_forward(const RecurrentStep& s) {
+  each_unit<T>(s, [&](const Units<T>& u) TW_LAMBDA_INLINE {
+    const Vec<T> a = u.load(s.x) + u.sum(0);
+    if constexpr (relu)
+      u.store(s.y, a.v < 0 ? Vec<T>((T)0).v : a.v);  // NaN stays
+    else
+      u.store(s.y, tanh(a));
+  });
+}
+template <class T, bool relu> void rnn_backward(const RecurrentStep& s) {
+  each_unit<T>(s, [&](const Units<T>& u) TW_LAMBDA_INLINE {
+    const Vec<T> dy = u.gradient(s.dy) + u.load(s.dh), y = u.load(s.y);
+    if constexpr (relu)
+      u.store(s.dx, y.v > 0 ? dy.v : Vec<T>((T)0).v);
+    else
+      u.store(s.dx, dy * ((T)1 - y * y));
+  });
+}
+
+// ---- LSTM: c = f c + i g, y = o tanh(c) ----
+
+template <class T> void lstm_forward(const RecurrentStep& s) {
+  each_unit<T>(s, [&](const Units<T>& u) TW_LAMBDA_INLINE {
+    const auto sum = [&](int gate) TW_LAMBDA_INLINE { return u.load(s.x, gate, 4) + u.sum(gate); };
+    const Vec<T> i = sigmoid(sum(0)), f = sigmoid(sum(1)), g = tanh(sum(2)), o = sigmoid(sum(3));
+    const Vec<T> c = f * u.load(s.before) + i * g;
+    u.store(s.kept, i, 0, 4);
+    u.store(s.kept, f, 1, 4);
+    u.store(s.kept, g, 2, 4);
+    u.store(s.kept, o, 3, 4);
+    u.store(s.c, c);
+    u.store(s.y, o * tanh(c));
+  });
+}
+template <class T> void lstm_backward(const RecurrentStep& s) {
+  each_unit<T>(s, [&](const Units<T>& u) TW_LAMBDA_INLINE {
+    const Vec<T> i = u.load(s.kept, 0, 4), f = u.load(s.kept, 1, 4), g = u.load(s.kept, 2, 4),
+                 o = u.load(s.kept, 3, 4), t = tanh(u.load(s.c));
+    const auto given = [&](int gate) TW_LAMBDA_INLINE { return u.gradient(s.dkept, gate, 4); };
+    const Vec<T> dy = u.gradient(s.dy) + u.load(s.dh);
+    const Vec<T> dc = u.gradient(s.dc) + u.load(s.dcell) + dy * o * ((T)1 - t * t);
+    u.store(s.dx, (dc * g + given(0)) * i * ((T)1 - i), 0, 4);
+    u.store(s.dx, (dc * u.load(s.before) + given(1)) * f * ((T)1 - f), 1, 4);
+    u.store(s.dx, (dc * i + given(2)) * ((T)1 - g * g), 2, 4);
+    u.store(s.dx, (dy * t + given(3)) * o * ((T)1 - o), 3, 4);
+    u.store(s.dcell, dc * f);
+  });
+}
+
+// ---- GRU: y = (1 - z) n + z h, n = tanh(x + r q), q = W h + bias ----
+
+template <class T> void gru_forward(const RecurrentStep& s) {
+  each_unit<T>(s, [&](const Units<T>& u) TW_LAMBDA_INLINE {
+    const Vec<T> r = sigmoid(u.load(s.x, 0, 3) + u.sum(0));
+    const Vec<T> z = sigmoid(u.load(s.x, 1, 3) + u.sum(1));
+    Vec<T> q = u.sum(2);
+    if (s.bias) q += load_some((const T*)s.bias + u.at, u.count);
+    const Vec<T> n = tanh(u.load(s.x, 2, 3) + r * q);
+    u.store(s.kept, r, 0, 4);
+    u.store(s.kept, z, 1, 4);
+    u.store(s.kept, n, 2, 4);
+    u.store(s.kept, q, 3, 4);
+    u.store(s.y, ((T)1 - z) * n + z * u.load(s.before));
+  });
+}
+template <class T> void gru_backward(const RecurrentStep& s) {
+  each_unit<T>(s, [&](const Units<T>& u) TW_LAMBDA_INLINE {
+    const Vec<T> r = u.load(s.kept, 0, 4), z = u.load(s.kept, 1, 4), n = u.load(s.kept, 2, 4),
+                 q = u.load(s.kept, 3, 4);
+    const auto given = [&](int gate) TW_LAMBDA_INLINE { return u.gradient(s.dkept, gate, 4); };
+    const Vec<T> dy = u.gradient(s.dy) + u.load(s.dh);
+    const Vec<T> dn = (dy * ((T)1 - z) + given(2)) * ((T)1 - n * n);
+    const Vec<T> dz = (dy * (u.load(s.before) - n) + given(1)) * z * ((T)1 - z);
+    const Vec<T> dr = (dn * q + given(0)) * r * ((T)1 - r);
+    u.store(s.dx, dr, 0, 3);
+    u.store(s.dx, dz, 1, 3);
+    u.store(s.dx, dn, 2, 3);
+    u.store(s.dproducts, dr, 0, 3);
+    u.store(s.dproducts, dz, 1, 3);
+    u.store(s.dproducts, dn * r + given(3), 2, 3);
+    u.store(s.dh, dy * z);
+  });
+}
+
+template <class T> constexpr RecurrentTable::Cells cells() {
+  return {{rnn_forward<T, false>, rnn_forward<T, true>, lstm_forward<T>, gru_forward<T>},
+          {rnn_backward<T, false>, rnn_backward<T, true>, lstm_backward<T>, gru_backward<T>}};
+}
+
+}  // namespace
+
+extern const RecurrentTable recurrent_table;
+const RecurrentTable recurrent_table = {cells<float>(), cells<double>()};
+
+}  // namespace tw::TW_ISA_NAME

@@ -1,0 +1,259 @@
+// Scaled dot-product attention: checks, the op that kernels compute, its gradient.
+#include <cmath>
+#include <limits>
+
+#include "core/autograd/mode.h"
+#include "core/autograd/op_node.h"
+#include "core/base/error.h"
+#include "core/ops/apply.h"
+#include "core/ops/copy.h"
+#include "core/ops/create.h"
+#include "core/ops/matmul.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/records.h"
+#include "core/ops/reduce.h"
+#include "core/ops/softmax.h"
+#include "core/ops/view.h"
+
+namespace tw {
+
+namespace {
+
+constexpr char kName[] = "scaled_dot_product_attention";
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Tensor transposed(const Tensor& x) { return swap_axes(x, x.rank() - 2, x.rank() - 1); }
+Shape batch_of(const Tensor& x) {
+  Shape shape;
+  for (int i = 0; i < x.rank() - 2; ++i) shape.push_back(x.size(i));
+  return shape;
+}
+Shape with_matrix(Shape batch, std::int64_t rows, std::int64_t columns) {
+  batch.push_back(rows);
+  batch.push_back(columns);
+  return batch;
+}
+std::int64_t rows_of(const Tensor& x) { return x.size(x.rank() - 2); }
+std::int64_t columns_of(const Tensor& x) { return x.size(x.rank() - 1); }
+
+// ---- in terms of other ops ----
+
+Tensor causal_mask(std::int64_t queries, std::int64_t keys) {
+  const Tensor rows = expand_dims(arange(0, Scalar(queries), 1, DType::int64), 1);
+  return arange(0, Scalar(keys), 1, DType::int64) <= rows;
+}
+// Scaled scores with -inf where a query does not attend.
+Tensor scores_of(const Tensor& q, const Tensor& k, const Tensor& mask, bool causal, double scale) {
+  Tensor scores = matmul(q * scale, transposed(k));
+  if (causal) scores = where(causal_mask(rows_of(q), rows_of(k)), scores, -kInfinity);
+  if (!mask) return scores;
+  return is_bool(mask.dtype()) ? where(mask, scores, -kInfinity) : scores + mask;
+}
+// The logarithms of the sums of exponentials; +inf for rows that attend to nothing, so that their
+// weights are 0.
+Tensor log_sums_of(const Tensor& scores) {
+  const Tensor sums = logsumexp(scores, {-1}, true);
+  return where(sums == -kInfinity, kInfinity, sums);
+}
+Tensor weights_of(const Tensor& scores) { return exp(scores - log_sums_of(scores)); }
+
+void attention_body(const Use& use, Tensor* out) {
+  const Tensor scores = scores_of(use.in[0].tensor, use.in[1].tensor, use.in[3].tensor,
+                                  use.words.flag(0), use.words.real(1));
+  const Tensor sums = log_sums_of(scores);
+  out[0] = matmul(exp(scores - sums), use.in[2].tensor);
+  out[1] = owned(squeeze(sums, {sums.rank() - 1}));
+}
+void attention_backward_body(const Use& use, Tensor* out) {
+  const Tensor &q = use.in[0].tensor, &k = use.in[1].tensor, &v = use.in[2].tensor;
+  const Tensor& g = use.in[6].tensor;
+  const double scale = use.words.real(1);
+  const Tensor p = weights_of(scores_of(q, k, use.in[3].tensor, use.words.flag(0), scale));
+  const Tensor dp = matmul(g, transposed(v));
+  const Tensor ds = p * (dp - sum(p * dp, {-1}, true)) * scale;
+  out[0] = matmul(ds, k);
+  out[1] = matmul(transposed(ds), q);
+  out[2] = matmul(transposed(p), g);
+}
+
+// ---- shapes ----
+
+void infer_attention(Call& call, Result* results) {
+  const Meta &q = call.in[0], &v = call.in[2];
+  results[0].shape = *q.shape;
+  results[0].shape[q.rank() - 1] = v.size(v.rank() - 1);
+  for (int i = 0; i + 1 < q.rank(); ++i) results[1].shape.push_back(q.size(i));
+  results[0].dtype = results[1].dtype = q.dtype;
+}
+void infer_attention_backward(Call& call, Result* results) {
+  for (int i = 0; i < 3; ++i) {
+    results[i].like = i;
+    results[i].dtype = call.in[i].dtype;
+  }
+}
+// Products of every query with every key, half of them where causal.
+template <int products> Estimate estimate(const Call& call) {
+  const Meta &q = call.in[0], &k = call.in[1];
+  const double terms =
+      static_cast<double>(q.count) * static_cast<double>(k.size(k.rank() - 2)) * products;
+  Estimate estimate{2 * terms / (call.words.flag(0) ? 2 : 1), 0};
+  for (int i = 0; i < call.inputs; ++i) estimate.bytes += static_cast<double>(call.in[i].count);
+  for (int i = 0; i < call.op->results; ++i)
+    estimate.bytes += static_cast<double>(call.out[i].count);
+  estimate.bytes *= static_cast<double>(size_of(q.dtype));
+  return estimate;
+}
+
+void attention_vjp(Vjp& v) {
+  const Operand operands[] = {v.in(0), v.in(1), v.in(2), v.in(3), v.out(0), v.out(1), v.g()};
+  Tensor dx[3];
+  apply(kAttentionBackward, operands, 7, v.words(), dx);
+  for (int i = 0; i < 3; ++i)
+    if (v.wants(i)) v.give(i, dx[i]);
+}
+
+// ---- the public op ----
+
+struct Inputs {
+  Tensor q, k, v, mask;
+};
+
+void check(const Inputs& in) {
+  const Tensor* const all[] = {&in.q, &in.k, &in.v};
+  for (const Tensor* x : all)
+    if (x->rank() < 2)
+      fail(ErrorKind::value, kName, ": query, key and value have at least 2 dimensions, got ",
+           in.q.shape(), ", ", in.k.shape(), " and ", in.v.shape());
+  for (const Tensor* x : all)
+    if (!is_floating(x->dtype()) || x->dtype() != in.q.dtype())
+      fail(ErrorKind::type, kName, ": query, key and value have one floating-point type, got ",
+           name_of(in.q.dtype()), ", ", name_of(in.k.dtype()), " and ", name_of(in.v.dtype()),
+           "; convert with astype");
+  if (columns_of(in.q) != columns_of(in.k))
+    fail(ErrorKind::value, kName, ": query ", in.q.shape(), " and key ", in.k.shape(),
+         " differ in their last extent");
+  if (rows_of(in.k) != rows_of(in.v))
+    fail(ErrorKind::value, kName, ": key ", in.k.shape(), " and value ", in.v.shape(),
+         " differ in their number of rows");
+  if (in.mask && !is_bool(in.mask.dtype()) && !is_floating(in.mask.dtype()))
+    fail(ErrorKind::type, kName, ": attn_mask is bool or floating-point, got ",
+         name_of(in.mask.dtype()));
+}
+void check_words(Words words, bool masked) {
+  const double p = words.real(0);
+  if (!(p >= 0 && p <= 1)) fail(ErrorKind::value, kName, ": dropout_p = ", p, " is not in [0, 1]");
+  if (masked && words.flag(1))
+    fail(ErrorKind::value, kName,
+         ": attn_mask and is_causal exclude each other; put what is "
+         "causal into the mask");
+}
+
+// Heads of keys and values, each repeated for its group of queries.
+Tensor repeated_heads(const Tensor& x, std::int64_t heads, const char* what) {
+  const int axis = x.rank() - 3;
+  if (axis < 0 || x.size(axis) == 0 || heads % x.size(axis))
+    fail(ErrorKind::value, kName, ": the ", heads, " heads of query are no multiple of those of ",
+         what, " ", x.shape());
+  if (x.size(axis) == heads) return x;
+  Shape shape = x.shape();
+  shape.insert(axis + 1, heads / x.size(axis));
+  const Tensor wide = broadcast_to(expand_dims(x, axis + 1), shape);
+  shape.erase(axis + 1);
+  shape[axis] = heads;
+  return reshape(wide, shape);
+}
+
+// One batch shape for all, and the working type.
+void align(Inputs& in, bool grouped) {
+  if (grouped && in.q.rank() < 3)
+    fail(ErrorKind::value, kName, ": with enable_gqa query is (..., heads, rows, size), got ",
+         in.q.shape());
+  if (grouped) {
+    const std::int64_t heads = in.q.size(in.q.rank() - 3);
+    in.k = repeated_heads(in.k, heads, "key");
+    in.v = repeated_heads(in.v, heads, "value");
+  }
+  const DType type = working_dtype(in.q.dtype());
+  Shape batch = batch_of(in.q);
+  for (const Tensor* x : {&in.k, &in.v})
+    if (!(batch_of(*x) == batch)) batch = broadcast_shapes(batch, batch_of(*x), kName);
+  for (Tensor* x : {&in.q, &in.k, &in.v})
+    *x = astype(broadcast_operand(*x, with_matrix(batch, rows_of(*x), columns_of(*x))), type);
+  if (!in.mask) return;
+  const Shape scores = with_matrix(batch, rows_of(in.q), rows_of(in.k));
+  if (in.mask.rank() > scores.rank() ||
+      !(broadcast_shapes(in.mask.shape(), scores, kName) == scores))
+    fail(ErrorKind::value, kName, ": attn_mask ", in.mask.shape(), " does not fit scores ", scores);
+  if (!is_bool(in.mask.dtype())) in.mask = astype(in.mask, type);
+  in.mask = broadcast_operand(in.mask, scores);
+}
+
+// Words: dropout_p, is_causal, scale, enable_gqa.
+void attention_in_ops(const Use& use, Tensor* out) {
+  Inputs in{use.in[0].tensor, use.in[1].tensor, use.in[2].tensor, use.in[3].tensor};
+  const Words& words = use.words;
+  check(in);
+  check_words(words, static_cast<bool>(in.mask));
+  const double scale =
+      words.none(2) ? 1 / std::sqrt(static_cast<double>(columns_of(in.q))) : words.real(2);
+  const DType type = in.q.dtype();
+  align(in, words.flag(3));
+  const bool mask_learns = modes.grad && in.mask && records(in.mask);
+  if (words.real(0) > 0 || mask_learns) {
+    Tensor p = weights_of(scores_of(in.q, in.k, in.mask, words.flag(1), scale));
+    if (words.real(0) > 0)
+      p = apply(kDropout, {p}, WordList(3).set(0, words[0]).set(1, true).set(2, kNone));
+    out[0] = astype(matmul(p, in.v), type);
+    return;
+  }
+  Tensor results[2];
+  const Operand operands[] = {in.q, in.k, in.v, in.mask ? Operand(in.mask) : Operand::none()};
+  apply(kAttention, operands, 4, WordList(2).set(0, words.flag(1)).set(1, word_of(scale)), results);
+  out[0] = astype(results[0], type);
+}
+
+}  // namespace
+
+constexpr OpRecord kAttentionBackward = {
+    .name = "attention_backward",
+    .signature =
+        "(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, out: Tensor, log_sums: "
+        "Tensor, g: Tensor, causal: bool, scale: float) -> Tensor",
+    .help = "The gradients of attention by query, key and value.",
+    .results = 3,
+    .infer = infer_attention_backward,
+    .estimate = estimate<5>,
+    .body = attention_backward_body};
+constexpr OpRecord kAttention = {
+    .name = "attention",
+    .signature =
+        "(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, scale: "
+        "float) -> Tensor",
+    .help = "softmax(scale * query @ key.T + mask) @ value of operands with one batch shape.",
+    .results = 2,
+    .infer = infer_attention,
+    .estimate = estimate<2>,
+    .body = attention_body,
+    .vjp = attention_vjp,
+    .reads = {
+        {.inputs = 15, .results = 3}, {.inputs = 15, .results = 3}, {.inputs = 15, .results = 3}}};
+constexpr OpRecord kScaledDotProductAttention = {
+    .name = kName,
+    .signature =
+        "(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: "
+        "float = 0.0, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = "
+        "False) -> Tensor",
+    .help =
+        "softmax(query @ key.T * scale + attn_mask) @ value over the last two axes, without the\n"
+        "matrix of scores (Dao et al., FlashAttention, 2022): (..., L, E), (..., S, E) and\n"
+        "(..., S, V) give (..., L, V). In a bool mask True means: attend; other masks are added.\n"
+        "is_causal: query i attends to keys 0 to i. scale is 1/sqrt(E) by default. Rows that\n"
+        "attend to nothing are 0. enable_gqa: groups of query heads share a head of key and "
+        "value.\n"
+        "Raises ValueError for shapes that do not fit, and for a mask with is_causal; TypeError "
+        "for\ntypes that differ.",
+    .flags = kFunction,
+    .body = attention_in_ops,
+    .autocast = Autocast::narrow};
+
+}  // namespace tw

@@ -1,0 +1,87 @@
+// Elements by their places along one axis: take, gather, and classes as rows.
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/ops/apply.h"
+#include "core/ops/copy.h"
+#include "core/ops/create.h"
+#include "core/ops/index.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/records.h"
+#include "core/ops/view.h"
+
+namespace tw {
+
+namespace {
+
+// Each other axis is indexed by its own places.
+void gather_body(const Use& use, Tensor* out) {
+  const Tensor &x = use.in[0].tensor, &index = use.in[1].tensor;
+  if (!is_integer(index.dtype()))
+    fail(ErrorKind::index, "gather: index must be integers, got ", name_of(index.dtype()));
+  const int rank = x.rank(), axis = normalize_axis(use.words[0], std::max(rank, 1), "gather");
+  bool fits = index.rank() == rank;
+  for (int i = 0; fits && i < rank; ++i) fits = i == axis || index.size(i) <= x.size(i);
+  if (!fits)
+    fail(ErrorKind::value, "gather: index ", index.shape(), " does not fit ", x.shape(),
+         ": it needs as many axes, none but axis ", axis, " longer");
+  if (rank == 0) {
+    out[0] = reshape(apply(kGather, {reshape(x, {1}), reshape(index, {1})}, use.words), {});
+    return;
+  }
+  std::vector<Operand> operands = {x};
+  for (int i = 0; i < rank; ++i) {
+    Shape shape(rank, 1);
+    shape[i] = index.size(i);
+    operands.push_back(i == axis
+                           ? checked_indices(index, x.size(i), i, Indexing::gather)
+                           : reshape(arange(0, Scalar(index.size(i)), 1, DType::int64), shape));
+  }
+  apply(kGatherRows, operands.data(), rank + 1, {}, out);
+}
+
+}  // namespace
+
+constexpr OpRecord kTake = {
+    .name = "take",
+    .signature = "(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor",
+    .help = "Elements at integer indices of any shape, which replaces the axis.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor &x = use.in[0].tensor, &indices = use.in[1].tensor;
+      const int axis = normalize_axis(use.words[0], x.rank(), "take");
+      if (!is_integer(indices.dtype()))
+        fail(ErrorKind::index, "take: indices must be integers, got ", name_of(indices.dtype()));
+      std::vector<IndexItem> items(static_cast<std::size_t>(axis),
+                                   {.kind = IndexItem::Kind::slice});
+      items.push_back({.kind = IndexItem::Kind::tensor, .tensor = indices});
+      out[0] = index(x, items);
+    }};
+
+constexpr OpRecord kGather = {
+    .name = "gather",
+    .signature = "(x: Tensor, axis: int, index: Tensor) -> Tensor",
+    .help =
+        "y[i, j, k] = x[i, index[i, j, k], k] for axis 1: the index has the shape of the result, "
+        "and no axis but this is longer than that of x.\nRaises IndexError for indices out of "
+        "range, ValueError for other shapes.",
+    .flags = kFunction | kMethod,
+    .body = gather_body};
+
+constexpr OpRecord kOneHot = {
+    .name = "one_hot",
+    .signature = "(indices: Tensor, num_classes: int, dtype: dtype = float32) -> Tensor",
+    .help = "1 at each index along a new last axis, else 0.",
+    .flags = kFunction | kConstant,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& indices = use.in[0].tensor;
+      const Word classes = use.words[0];
+      if (!is_integer(indices.dtype()))
+        fail(ErrorKind::type, "one_hot: indices must be integers, got ", name_of(indices.dtype()));
+      if (classes < 0) fail(ErrorKind::value, "one_hot: num_classes is negative: ", classes);
+      const Tensor wide = checked_indices(indices, classes, kNone, Indexing::one_hot);
+      const Tensor places = arange(0, Scalar(classes), 1, DType::int64);
+      out[0] = astype(equal(expand_dims(wide, -1), places), use.words.dtype(1));
+    }};
+
+}  // namespace tw

@@ -1,0 +1,423 @@
+// Recurrent layers (Elman, 1990; Hochreiter, Schmidhuber, 1997; Cho et al., 2014): checks, the
+// products of the inputs, and the steps as one op with a gradient.
+#include "core/autograd/op_node.h"
+#include "core/base/error.h"
+#include "core/ops/apply.h"
+#include "core/ops/copy.h"
+#include "core/ops/create.h"
+#include "core/ops/join.h"
+#include "core/ops/matmul.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/records.h"
+#include "core/ops/reduce.h"
+#include "core/ops/view.h"
+
+namespace tw {
+namespace {
+
+using std::int64_t;
+
+enum Cell : Word { kTanh, kRelu, kLstm, kGru };
+// Blocks of hidden numbers, as core/cpu/recurrent.h says.
+constexpr int kGates[] = {1, 1, 4, 3}, kKept[] = {0, 0, 4, 4};
+
+// Numbers [first, past) of an axis, as a view.
+Tensor part(const Tensor& x, int axis, int64_t first, int64_t past) {
+  std::vector<Range> ranges;
+  for (int i = 0; i < x.rank(); ++i)
+    ranges.push_back(i == axis ? Range{first, 1, past - first} : Range{0, 1, x.size(i)});
+  return slice(x, ranges);
+}
+Tensor step_of(const Tensor& x, int64_t t) { return squeeze(part(x, 0, t, t + 1), {0}); }
+// A block of hidden numbers of the last axis.
+Tensor block(const Tensor& x, int64_t index, int64_t hidden) {
+  return part(x, x.rank() - 1, index * hidden, (index + 1) * hidden);
+}
+Tensor stacked(const std::vector<Tensor>& steps) {
+  std::vector<Tensor> expanded;
+  for (const Tensor& x : steps) expanded.push_back(expand_dims(x, 0));
+  return concat(expanded, 0);
+}
+Tensor transposed(const Tensor& x) { return swap_axes(x, 0, 1); }
+Tensor rows_of_steps(const Tensor& x) { return reshape(x, {x.size(0) * x.size(1), x.size(2)}); }
+Tensor nothing(const Tensor& like) { return zeros({0}, like.dtype()); }
+Tensor without(const Tensor& x) { return 1 - x; }
+
+// ---- the steps, by other ops ----
+
+// Words: cell, reverse.
+void steps_body(const Use& use, Tensor* out) {
+  const Tensor &x = use.in[0].tensor, &weight = use.in[1].tensor, &bias = use.in[4].tensor;
+  const Word cell = use.words[0];
+  const int64_t steps = x.size(0), hidden = weight.size(1);
+  const auto count = static_cast<std::size_t>(steps);
+  std::vector<Tensor> ys(count), cs(count), kept(count);
+  Tensor h = use.in[2].tensor, c = use.in[3].tensor;
+  for (int64_t i = 0; i < steps; ++i) {
+    const int64_t t = use.words.flag(1) ? steps - 1 - i : i;
+    const Tensor a = step_of(x, t), products = matmul(h, transposed(weight));
+    const auto sum = [&](int gate) {
+      return block(a, gate, hidden) + block(products, gate, hidden);
+    };
+    if (cell == kTanh) h = tanh(sum(0));
+    if (cell == kRelu) h = relu(sum(0));
+    if (cell == kLstm) {
+      const Tensor in = sigmoid(sum(0)), forget = sigmoid(sum(1)), g = tanh(sum(2)),
+                   o = sigmoid(sum(3));
+      c = forget * c + in * g;
+      h = o * tanh(c);
+      cs[static_cast<std::size_t>(t)] = c;
+      kept[static_cast<std::size_t>(t)] = concat({in, forget, g, o}, 1);
+    }
+    if (cell == kGru) {
+      const Tensor r = sigmoid(sum(0)), z = sigmoid(sum(1)), product = block(products, 2, hidden);
+      const Tensor q = bias ? product + bias : product, n = tanh(block(a, 2, hidden) + r * q);
+      h = without(z) * n + z * h;
+      kept[static_cast<std::size_t>(t)] = concat({r, z, n, q}, 1);
+    }
+    ys[static_cast<std::size_t>(t)] = h;
+  }
+  out[0] = stacked(ys);
+  out[1] = cell == kLstm ? stacked(cs) : nothing(x);
+  out[2] = kKept[cell] ? stacked(kept) : nothing(x);
+}
+
+// What the backward pass goes through, from the last step to the first.
+struct Backward {
+  const Use& use;
+  const Word cell = use.words[0];
+  const bool reverse = use.words.flag(1);
+  const Tensor &y = use.in[0].tensor, &c = use.in[1].tensor, &kept = use.in[2].tensor,
+               &weight = use.in[3].tensor;
+  const int64_t steps = y.size(0), hidden = y.size(2);
+  Tensor dh = zeros(use.in[4].tensor.shape(), y.dtype());
+  Tensor dc = cell == kLstm ? zeros(dh.shape(), y.dtype()) : nothing(y);
+
+  Tensor before(const Tensor& states, int first, int64_t t) const {
+    const int64_t earlier = reverse ? t + 1 : t - 1;
+    return earlier < 0 || earlier == steps ? use.in[first].tensor : step_of(states, earlier);
+  }
+  // Adds the gradient that is given of a step, where there is one.
+  Tensor with_given(const Tensor& sum, int input, int64_t t, int gate = -1) const {
+    const Tensor& given = use.in[input].tensor;
+    if (!given) return sum;
+    const Tensor g = step_of(given, t);
+    return sum + (gate < 0 ? g : block(g, gate, hidden));
+  }
+  Tensor gate(int64_t t, int index) const { return block(step_of(kept, t), index, hidden); }
+
+  Tensor rnn(int64_t t) {
+    const Tensor dy = with_given(dh, 6, t), h = step_of(y, t);
+    return cell == kRelu ? where(h > 0, dy, 0) : dy * without(h * h);
+  }
+  Tensor lstm(int64_t t) {
+    const Tensor in = gate(t, 0), forget = gate(t, 1), g = gate(t, 2), o = gate(t, 3),
+                 squashed = tanh(step_of(c, t)), dy = with_given(dh, 6, t);
+    const Tensor d = with_given(dc, 7, t) + dy * o * without(squashed * squashed);
+    dc = d * forget;
+    return concat({with_given(d * g, 8, t, 0) * in * without(in),
+                   with_given(d * before(c, 5, t), 8, t, 1) * forget * without(forget),
+                   with_given(d * in, 8, t, 2) * without(g * g),
+                   with_given(dy * squashed, 8, t, 3) * o * without(o)},
+                  1);
+  }
+  // Of the input's products, and of the states'.
+  std::pair<Tensor, Tensor> gru(int64_t t) {
+    const Tensor r = gate(t, 0), z = gate(t, 1), n = gate(t, 2), q = gate(t, 3),
+                 dy = with_given(dh, 6, t);
+    const Tensor dn = with_given(dy * without(z), 8, t, 2) * without(n * n);
+    const Tensor dz = with_given(dy * (before(y, 4, t) - n), 8, t, 1) * z * without(z);
+    const Tensor dr = with_given(dn * q, 8, t, 0) * r * without(r);
+    dh = dy * z;
+    return {concat({dr, dz, dn}, 1), concat({dr, dz, with_given(dn * r, 8, t, 3)}, 1)};
+  }
+};
+
+void steps_backward_body(const Use& use, Tensor* out) {
+  Backward pass{use};
+  const auto count = static_cast<std::size_t>(pass.steps);
+  std::vector<Tensor> dx(count), dproducts(count);
+  for (int64_t i = pass.steps - 1; i >= 0; --i) {
+    const int64_t t = pass.reverse ? pass.steps - 1 - i : i;
+    const auto at = static_cast<std::size_t>(t);
+    if (pass.cell == kGru) {
+      std::tie(dx[at], dproducts[at]) = pass.gru(t);
+      pass.dh = pass.dh + matmul(dproducts[at], pass.weight);
+      continue;
+    }
+    dx[at] = pass.cell == kLstm ? pass.lstm(t) : pass.rnn(t);
+    pass.dh = matmul(dx[at], pass.weight);
+  }
+  out[0] = stacked(dx);
+  out[1] = pass.cell == kGru ? stacked(dproducts) : nothing(pass.y);
+  out[2] = pass.dh;
+  out[3] = pass.dc;
+}
+
+// ---- the steps as ops ----
+
+Shape with_last(const Shape& shape, int64_t last) {
+  Shape out = shape;
+  out[out.rank() - 1] = last;
+  return out;
+}
+void infer_steps(Call& call, Result* results) {
+  const Word cell = call.words[0];
+  const int64_t hidden = call.in[1].size(1);
+  const Shape y = with_last(*call.in[0].shape, hidden);
+  results[0].shape = y;
+  results[1].shape = cell == kLstm ? y : Shape{0};
+  results[2].shape = kKept[cell] ? with_last(y, kKept[cell] * hidden) : Shape{0};
+  for (int i = 0; i < 3; ++i) results[i].dtype = call.in[0].dtype;
+}
+void infer_steps_backward(Call& call, Result* results) {
+  const Word cell = call.words[0];
+  const Shape &y = *call.in[0].shape, &h = *call.in[4].shape;
+  const Shape dx = with_last(y, kGates[cell] * y[2]);
+  results[0].shape = dx;
+  results[1].shape = cell == kGru ? dx : Shape{0};
+  results[2].shape = h;
+  results[3].shape = cell == kLstm ? h : Shape{0};
+  for (int i = 0; i < 4; ++i) results[i].dtype = call.in[0].dtype;
+}
+Estimate estimate(const Call& call, const Meta& weight, const Meta& y) {
+  const double rows = double(y.size(0)) * double(y.size(1));
+  double bytes = 0;
+  for (int i = 0; i < call.inputs; ++i)
+    if (!call.in[i].absent) bytes += double(call.in[i].count) * double(size_of(y.dtype));
+  return {2 * rows * double(weight.count), bytes};
+}
+
+// The states before each step, as rows.
+Tensor states_before(const Tensor& y, const Tensor& h0, bool reverse) {
+  const int64_t steps = y.size(0);
+  const Tensor first = expand_dims(h0, 0);
+  if (steps == 1) return h0;
+  return rows_of_steps(reverse ? concat({part(y, 0, 1, steps), first}, 0)
+                               : concat({first, part(y, 0, 0, steps - 1)}, 0));
+}
+
+Operand optional(const Tensor& x) { return x ? Operand(x) : Operand::none(); }
+
+void steps_vjp(Vjp& v) {
+  const Tensor y = v.out(0), h0 = v.in(2).tensor;
+  const Operand in[] = {y,       v.out(1),         v.out(2),         v.in(1),         h0,
+                        v.in(3), optional(v.g(0)), optional(v.g(1)), optional(v.g(2))};
+  Tensor made[4];
+  apply(kRecurrentStepsBackward, in, 9, v.words(), made);
+  const Tensor& dproducts = v.words()[0] == kGru ? made[1] : made[0];
+  if (v.wants(0)) v.give(0, made[0]);
+  if (v.wants(1))
+    v.give(1, kMatmul,
+           {transposed(rows_of_steps(dproducts)), states_before(y, h0, v.words().flag(1))});
+  if (v.wants(2)) v.give(2, made[2]);
+  if (v.wants(3)) v.give(3, made[3]);
+  if (v.wants(4)) v.give(4, sum(block(dproducts, 2, y.size(2)), {0, 1}, false));
+}
+
+// ---- layers ----
+
+struct Layer {
+  const char* op;
+  Word cell;
+  Tensor x, h, c, weight_ih, weight_hh, bias_ih, bias_hh;
+  int64_t hidden() const { return weight_hh.size(1); }
+
+  [[noreturn]] void fail_shape(const char* name, const Tensor& x, const std::string& wanted) const {
+    fail(ErrorKind::value, op, ": ", name, " ", x.shape(), " must be ", wanted);
+  }
+  void check(const char* name, const Tensor& x, const Shape& wanted) const {
+    if (x && !(x.shape() == wanted)) fail_shape(name, x, to_string(wanted));
+  }
+  // `x` is (steps, batch, in).
+  void check() const {
+    if (x.rank() != 3) fail_shape("input", x, "of three axes: (steps, batch, features)");
+    if (x.size(0) == 0)
+      fail(ErrorKind::value, op, ": the sequence has no steps: input ", x.shape());
+    if (weight_hh.rank() != 2 || weight_hh.size(0) != kGates[cell] * weight_hh.size(1))
+      fail_shape("weight_hh", weight_hh,
+                 kGates[cell] == 1 ? "(hidden, hidden)"
+                                   : "(" + std::to_string(kGates[cell]) + " * hidden, hidden)");
+    const int64_t gates = kGates[cell] * hidden();
+    check("weight_ih", weight_ih, {gates, x.size(2)});
+    check("bias_ih", bias_ih, {gates});
+    check("bias_hh", bias_hh, {gates});
+    check("h0", h, {x.size(1), hidden()});
+    check("c0", c, {x.size(1), hidden()});
+  }
+  // All in one floating type.
+  void convert() {
+    DType type = x.dtype();
+    for (const Tensor* each : {&h, &c, &weight_ih, &weight_hh, &bias_ih, &bias_hh})
+      if (*each) type = promote(type, each->dtype());
+    if (!is_floating(type))
+      fail(ErrorKind::type, op, ": floating point only, got ", name_of(type),
+           "; convert with astype");
+    for (Tensor* each : {&x, &h, &c, &weight_ih, &weight_hh, &bias_ih, &bias_hh})
+      if (*each) *each = astype(*each, type);
+  }
+  // The bias that is added to the products of the inputs: both, but for that of a GRU's new gate.
+  Tensor bias_of_inputs() const {
+    if (!bias_hh) return bias_ih;
+    Tensor second = bias_hh;
+    if (cell == kGru)
+      second = concat({part(bias_hh, 0, 0, 2 * hidden()), zeros({hidden()}, bias_hh.dtype())}, 0);
+    return bias_ih ? bias_ih + second : second;
+  }
+  void run(bool reverse, Tensor* made) {
+    check();
+    convert();
+    const Tensor sums = linear(rows_of_steps(x), weight_ih, bias_of_inputs(), false);
+    const Tensor products = reshape(sums, {x.size(0), x.size(1), sums.size(1)});
+    const Tensor bias =
+        cell == kGru && bias_hh ? part(bias_hh, 0, 2 * hidden(), 3 * hidden()) : Tensor();
+    const Operand in[] = {products, weight_hh, h, optional(c), optional(bias)};
+    apply(kRecurrentSteps, in, 5, WordList(2).set(0, cell).set(1, reverse), made);
+  }
+};
+
+// Operands: x, h0, [c0,] weight_ih, weight_hh, bias_ih, bias_hh.
+Layer layer_of(const Use& use, Word cell) {
+  const int at = cell == kLstm ? 3 : 2;
+  const auto in = [&use](int i) -> const Tensor& { return use.in[i].tensor; };
+  return {use.op.name, cell,       in(0),      in(1),     cell == kLstm ? in(2) : Tensor(),
+          in(at),      in(at + 1), in(at + 2), in(at + 3)};
+}
+
+// The last state in time of the pass.
+Tensor last_of(const Tensor& states, bool reverse) {
+  return owned(step_of(states, reverse ? 0 : states.size(0) - 1));
+}
+// Words: reverse[, nonlinearity].
+template <Word cell> void layer_body(const Use& use, Tensor* out) {
+  Tensor made[3];
+  const bool reverse = use.words.flag(0);
+  layer_of(use, cell == kTanh && use.words[1] ? Word{kRelu} : cell).run(reverse, made);
+  out[0] = made[0];
+  out[1] = last_of(made[0], reverse);
+  if (cell == kLstm) out[2] = last_of(made[1], reverse);
+}
+// One step, of x (batch, in). Words: [nonlinearity].
+template <Word cell> void cell_body(const Use& use, Tensor* out) {
+  Layer layer = layer_of(use, cell == kTanh && use.words[0] ? Word{kRelu} : cell);
+  if (layer.x.rank() != 2) layer.fail_shape("input", layer.x, "of two axes: (batch, features)");
+  layer.x = expand_dims(layer.x, 0);
+  Tensor made[3];
+  layer.run(false, made);
+  out[0] = last_of(made[0], false);
+  if (cell == kLstm) out[1] = last_of(made[1], false);
+}
+
+}  // namespace
+
+constexpr OpRecord kRecurrentSteps = {
+    .name = "recurrent_steps",
+    .signature =
+        "(x: Tensor, weight: Tensor, h0: Tensor, c0: Tensor | None, bias: Tensor | None, "
+        "cell: 'rnn_tanh' | 'rnn_relu' | 'lstm' | 'gru', reverse: bool) -> Tensor",
+    .help =
+        "All steps of a recurrent layer from the products x of its inputs: states, cells of an "
+        "LSTM, and what the gradient reads of the gates.",
+    .flags = kWidensAll,
+    .results = 3,
+    .infer = infer_steps,
+    .estimate = [](const Call& call) { return estimate(call, call.in[1], call.out[0]); },
+    .body = steps_body,
+    .vjp = steps_vjp,
+    .reads = {{.inputs = 14, .results = 7},
+              {.inputs = 14, .results = 7},
+              {.inputs = 14, .results = 7},
+              {.inputs = 14, .results = 7},
+              {.inputs = 14, .results = 7}},
+    .smooth = 7};
+constexpr OpRecord kRecurrentStepsBackward = {
+    .name = "recurrent_steps_backward",
+    .signature =
+        "(y: Tensor, c: Tensor, kept: Tensor, weight: Tensor, h0: Tensor, c0: Tensor | None, "
+        "dy: Tensor | None, dc: Tensor | None, dkept: Tensor | None, "
+        "cell: 'rnn_tanh' | 'rnn_relu' | 'lstm' | 'gru', reverse: bool) -> Tensor",
+    .help =
+        "Gradients of recurrent_steps: of the products of inputs, of those of states (GRU), of h0 "
+        "and c0.",
+    .flags = kWidensAll,
+    .results = 4,
+    .infer = infer_steps_backward,
+    .estimate = [](const Call& call) { return estimate(call, call.in[3], call.in[0]); },
+    .body = steps_backward_body};
+
+constexpr OpRecord kRnnLayer = {
+    .name = "rnn_layer",
+    .signature =
+        "(x: Tensor, h0: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor | None = "
+        "None, bias_hh: Tensor | None = None, reverse: bool = False, "
+        "nonlinearity: 'tanh' | 'relu' = 'tanh') -> tuple[Tensor, Tensor]",
+    .help =
+        "All steps of x (steps, batch, in) through an Elman layer from h0 (batch, hidden): the "
+        "states (steps, batch, hidden), and the last one.\n"
+        "h = tanh(weight_ih x + bias_ih + weight_hh h + bias_hh). Raises ValueError where shapes "
+        "do not fit or there is no step. Source: Elman, \"Finding structure in time\" (1990).",
+    .flags = kFunction,
+    .results = 2,
+    .body = layer_body<kTanh>,
+    .autocast = Autocast::narrow};
+constexpr OpRecord kLstmLayer = {
+    .name = "lstm_layer",
+    .signature =
+        "(x: Tensor, h0: Tensor, c0: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor "
+        "| None = None, bias_hh: Tensor | None = None, reverse: bool = False) -> "
+        "tuple[Tensor, Tensor, Tensor]",
+    .help =
+        "All steps of x (steps, batch, in) through an LSTM from h0 and c0 (batch, hidden): the "
+        "states (steps, batch, hidden), the last one and the last cells.\n"
+        "Weights (4 * hidden, ...) and biases hold input, forget, cell and output gate, as in "
+        "PyTorch. Raises ValueError where shapes do not fit or there is no step. Source: "
+        "Hochreiter and Schmidhuber, \"Long short-term memory\" (1997).",
+    .flags = kFunction,
+    .results = 3,
+    .body = layer_body<kLstm>,
+    .autocast = Autocast::narrow};
+constexpr OpRecord kGruLayer = {
+    .name = "gru_layer",
+    .signature =
+        "(x: Tensor, h0: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor | None = "
+        "None, bias_hh: Tensor | None = None, reverse: bool = False) -> tuple[Tensor, Tensor]",
+    .help =
+        "All steps of x (steps, batch, in) through a GRU from h0 (batch, hidden): the states "
+        "(steps, batch, hidden), and the last one.\n"
+        "Weights (3 * hidden, ...) and biases hold reset, update and new gate, as in PyTorch. "
+        "Raises ValueError where shapes do not fit or there is no step. Source: Cho et al., "
+        "\"Learning phrase representations using RNN encoder-decoder\" (2014).",
+    .flags = kFunction,
+    .results = 2,
+    .body = layer_body<kGru>,
+    .autocast = Autocast::narrow};
+constexpr OpRecord kRnnCell = {
+    .name = "rnn_cell",
+    .signature =
+        "(x: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor | None = "
+        "None, bias_hh: Tensor | None = None, nonlinearity: 'tanh' | 'relu' = 'tanh') -> Tensor",
+    .help = "One step of rnn_layer: x (batch, in), h and the result (batch, hidden).",
+    .flags = kFunction,
+    .body = cell_body<kTanh>,
+    .autocast = Autocast::narrow};
+constexpr OpRecord kLstmCell = {
+    .name = "lstm_cell",
+    .signature =
+        "(x: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor "
+        "| None = None, bias_hh: Tensor | None = None) -> tuple[Tensor, Tensor]",
+    .help = "One step of lstm_layer: x (batch, in); h and c (batch, hidden), and so the new ones.",
+    .flags = kFunction,
+    .results = 2,
+    .body = cell_body<kLstm>,
+    .autocast = Autocast::narrow};
+constexpr OpRecord kGruCell = {
+    .name = "gru_cell",
+    .signature =
+        "(x: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor | None = "
+        "None, bias_hh: Tensor | None = None) -> Tensor",
+    .help = "One step of gru_layer: x (batch, in), h and the result (batch, hidden).",
+    .flags = kFunction,
+    .body = cell_body<kGru>,
+    .autocast = Autocast::narrow};
+
+}  // namespace tw

@@ -1,0 +1,141 @@
+// Distances and angles between vectors, and the losses made of them.
+#include <algorithm>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/ops/loss.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/records.h"
+#include "core/ops/reduce.h"
+#include "core/ops/view.h"
+
+namespace tw {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The square root with gradient 0 at 0.
+Tensor root(const Tensor& x) {
+  const Tensor none = x == Operand(0);
+  return where(none, 0, sqrt(where(none, 1, x)));
+}
+
+// Of the last axis.
+Tensor norm(const Tensor& x, double p, bool keepdims) {
+  const Axes last{-1};
+  if (p == 2) return root(sum(square(x), last, keepdims));
+  const Tensor size = abs(x);
+  if (p == 1) return sum(size, last, keepdims);
+  if (p == kInfinity) return max(size, last, keepdims);
+  if (p == -kInfinity) return min(size, last, keepdims);
+  if (p == 0) return sum(sign(size), last, keepdims);
+  return pow(sum(pow(size, p), last, keepdims), 1 / p);
+}
+Tensor distance(const Tensor& a, const Tensor& b, double p, double eps, bool keepdims) {
+  return norm(a - b + eps, p, keepdims);
+}
+// Words: p, eps, keepdims.
+void pairwise_distance_body(const Use& use, Tensor* out) {
+  const LossInputs in(use);
+  const double p = use.words.real(0);
+  const Tensor a = in[0], b = in[1];
+  if (!a.rank() || !b.rank())
+    fail(ErrorKind::value, "pairwise_distance: expected vectors, got ", a.shape(), " and ",
+         b.shape());
+  out[0] = in.in_own_type(distance(a, b, p, use.words.real(1), use.words.flag(2)));
+}
+
+// Words: axis, eps.
+void cosine_similarity_body(const Use& use, Tensor* out) {
+  const LossInputs in(use);
+  const Shape shape =
+      broadcast_shapes(use.in[0].tensor.shape(), use.in[1].tensor.shape(), use.op.name);
+  const int at = normalize_axis(use.words[0], std::max(shape.rank(), 1), use.op.name);
+  const Axes axis = shape.rank() ? Axes{at} : Axes(std::vector<std::int64_t>());
+  const double eps = use.words.real(1), least = eps * eps;
+  const Tensor a = broadcast_operand(in[0], shape), b = broadcast_operand(in[1], shape);
+  const auto length = [&](const Tensor& x) {
+    return sqrt(maximum(sum(square(x), axis, false), least));
+  };
+  out[0] = in.in_own_type(sum(a * b, axis, false) / length(a) / length(b));
+}
+
+// Words: margin, reduction.
+void cosine_embedding_body(const Use& use, Tensor* out) {
+  const LossInputs in(use);
+  const Tensor a = in[0], b = in[1], t = in[2];
+  if (t.rank() > 1 || a.rank() != t.rank() + 1 || b.rank() != a.rank())
+    fail(ErrorKind::value,
+         "cosine_embedding_loss: expected inputs (n, d) and target (n,), or (d,) "
+         "and (), got ",
+         a.shape(), ", ", b.shape(), " and ", t.shape());
+  constexpr double kLeast = 1e-12;
+  const Axes last{-1};
+  const Tensor lengths = (sum(a * a, last, false) + kLeast) * (sum(b * b, last, false) + kLeast);
+  const Tensor cosine = sum(a * b, last, false) / sqrt(lengths);
+  const Tensor alike = where(t == Operand(1), 1 - cosine, 0);
+  const Tensor apart = clip(cosine - use.words.real(0), 0, kInfinity);
+  out[0] = in.reduced(alike + where(t == Operand(-1), apart, 0), use.words[1]);
+}
+
+// Words: margin, p, eps, swap, reduction.
+void triplet_margin_body(const Use& use, Tensor* out) {
+  const LossInputs in(use);
+  const Tensor anchor = in[0], positive = in[1], negative = in[2];
+  const double p = use.words.real(1), eps = use.words.real(2);
+  if (!anchor.rank() || positive.rank() != anchor.rank() || negative.rank() != anchor.rank())
+    fail(ErrorKind::value, "triplet_margin_loss: expected vectors with as many axes, got ",
+         anchor.shape(), ", ", positive.shape(), " and ", negative.shape());
+  const Tensor near = distance(anchor, positive, p, eps, false);
+  Tensor far = distance(anchor, negative, p, eps, false);
+  if (use.words.flag(3)) far = minimum(far, distance(positive, negative, p, eps, false));
+  out[0] = in.reduced(clip(near - far + use.words.real(0), 0, kInfinity), use.words[4]);
+}
+
+}  // namespace
+
+constexpr OpRecord kPairwiseDistance = {
+    .name = "pairwise_distance",
+    .signature =
+        "(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdims: bool = False) -> "
+        "Tensor",
+    .help =
+        "The p-norm of x1 - x2 + eps along the last axis.\nRaises ValueError for numbers alone.",
+    .flags = kFunction,
+    .body = pairwise_distance_body,
+    .autocast = Autocast::wide};
+constexpr OpRecord kCosineSimilarity = {
+    .name = "cosine_similarity",
+    .signature = "(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-08) -> Tensor",
+    .help =
+        "The cosine of the angle between vectors along an axis of what x1 and x2 broadcast to.\n"
+        "Lengths below eps count as eps.",
+    .flags = kFunction,
+    .body = cosine_similarity_body,
+    .autocast = Autocast::wide};
+constexpr OpRecord kCosineEmbeddingLoss = {
+    .name = "cosine_embedding_loss",
+    .signature =
+        "(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: 'mean' "
+        "| 'sum' | 'none' = 'mean') -> Tensor",
+    .help =
+        "1 - cosine of pairs whose target is 1, and the cosine above the margin where it is -1.\n"
+        "Inputs are (n, d) with targets (n,), or (d,) with one target; ValueError for others.",
+    .flags = kFunction,
+    .body = cosine_embedding_body,
+    .autocast = Autocast::wide};
+constexpr OpRecord kTripletMarginLoss = {
+    .name = "triplet_margin_loss",
+    .signature =
+        "(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, "
+        "eps: float = 1e-06, swap: bool = False, reduction: 'mean' | 'sum' | 'none' = 'mean') -> "
+        "Tensor",
+    .help =
+        "max(0, margin + distance to the positive - distance to the negative) (Balntas et al., "
+        "2016).\nswap takes the distance from positive to negative where that is less.",
+    .flags = kFunction,
+    .body = triplet_margin_body,
+    .autocast = Autocast::wide};
+
+}  // namespace tw

@@ -1,0 +1,21 @@
+"""Gradients: functions with gradients of their own, and PyTorch's names of what walks the graph."""
+
+from tilewright._core import grad, is_grad_enabled
+from tilewright.autograd import function
+from tilewright.autograd.backward import backward
+from tilewright.autograd.function import Function
+from tilewright.grad_mode import enable_grad, no_grad, set_grad_enabled
+from tilewright.gradient_check import gradcheck, gradgradcheck
+
+__all__ = [
+    "Function",
+    "backward",
+    "enable_grad",
+    "function",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "is_grad_enabled",
+    "no_grad",
+    "set_grad_enabled",
+]

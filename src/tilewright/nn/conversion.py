@@ -1,0 +1,74 @@
+"""Parameters and buffers in another dtype or on another device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import tilewright as tw
+from tilewright import Tensor
+from tilewright.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    from tilewright.nn.module import Module
+
+_CONVERTIBLE = (tw.float16, tw.bfloat16, tw.float32, tw.float64, tw.complex64)
+
+
+def requested(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, str | None]:
+    """Dtype and device from the arguments of `Module.to`; None for what stays."""
+    dtype, device = kwargs.get("dtype"), kwargs.get("device")
+    unknown = kwargs.keys() - {"dtype", "device", "non_blocking"}
+    if unknown or not (args or dtype or device):
+        raise TypeError(
+            "to: expected a dtype, a device or a tensor"
+            + (f", got {', '.join(sorted(unknown))}" if unknown else "")
+        )
+    for value in args:
+        if isinstance(value, Tensor):
+            dtype, device = value.dtype, value.device
+        elif isinstance(value, str) and value in tw.device_names():
+            device = value
+        elif value is not None and not isinstance(value, bool):  # non_blocking
+            dtype = value
+    if dtype is not None:
+        dtype = _dtype_named(dtype)
+        if dtype not in _CONVERTIBLE:
+            raise TypeError(f"to: modules hold floating or complex numbers, got {dtype.name}")
+    return dtype, device
+
+
+def _dtype_named(name: Any) -> tw.dtype:
+    try:
+        return tw.empty((0,), dtype=name).dtype
+    except TypeError:
+        devices = ", ".join(map(repr, tw.device_names()))
+        raise TypeError(
+            f"to: {name!r} is neither a dtype nor a device, which are {devices}"
+        ) from None
+
+
+def convert(module: Module, dtype: Any, device: str | None) -> None:
+    """Makes all new values first, so that one that fails changes nothing."""
+    with tw.no_grad():
+        changed: dict[int, Tensor] = {}
+        grads: dict[int, Tensor] = {}
+        for _, x in module._named_tensors("", recurse=True, remove_duplicate=True):
+            changed[id(x)] = _converted(x.detach(), dtype, device)
+            if isinstance(x, Parameter) and x.grad is not None:
+                grads[id(x)] = _converted(x.grad.detach(), dtype, device)
+        parameters = list(module.parameters())
+        for owner in module.modules():
+            for name, x in list(owner._own_tensors()):
+                if not isinstance(x, Parameter):
+                    setattr(owner, name, changed[id(x)])
+        for x in parameters:
+            tw._core._become(x, changed[id(x)])
+            if id(x) in grads:
+                x.grad = grads[id(x)]
+
+
+def _converted(x: Tensor, dtype: Any, device: str | None) -> Tensor:
+    if dtype is not None and x.dtype in _CONVERTIBLE:
+        x = x.astype(dtype)
+    return x if device is None else x.to(device)

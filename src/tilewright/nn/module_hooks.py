@@ -1,0 +1,198 @@
+"""Functions that are called around a module's forward and its gradients."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tilewright import Tensor, _core
+from tilewright.autograd.function import Context, Function
+
+if TYPE_CHECKING:
+    from tilewright.nn.module import Module
+
+_ids = itertools.count()
+
+
+@dataclass
+class Hook:
+    """A function and how it wants to be called."""
+
+    function: Callable[..., Any]
+    with_kwargs: bool = False
+    always_call: bool = False
+
+
+@dataclass
+class ModuleHooks:
+    """The hooks of one module by kind, in the order in which they run."""
+
+    forward_pre: dict[int, Hook] = field(default_factory=dict)
+    forward: dict[int, Hook] = field(default_factory=dict)
+    backward_pre: dict[int, Hook] = field(default_factory=dict)
+    backward: dict[int, Hook] = field(default_factory=dict)
+
+    def add(
+        self, kind: str, function: Callable[..., Any], prepend: bool, **options: bool
+    ) -> HookRemover:
+        if not callable(function):
+            raise TypeError(f"a hook must be callable, got {type(function).__name__}")
+        hooks: dict[int, Hook] = getattr(self, kind)
+        number = next(_ids)
+        added = {number: Hook(function, **options)}
+        # A new dict: calls that are under way go on with the one they have.
+        setattr(self, kind, {**added, **hooks} if prepend else {**hooks, **added})
+        return HookRemover(self, kind, number)
+
+
+class HookRemover:
+    """A registered hook: `remove` ends it, as does the end of a `with` block around it."""
+
+    def __init__(self, hooks: ModuleHooks, kind: str, number: int) -> None:
+        self._hooks = weakref.ref(hooks)
+        self._kind = kind
+        self._number = number
+
+    def remove(self) -> None:
+        """Removes the hook; a second call does nothing."""
+        hooks = self._hooks()
+        if hooks is not None:
+            left = {k: v for k, v in getattr(hooks, self._kind).items() if k != self._number}
+            setattr(hooks, self._kind, left)
+
+    def __enter__(self) -> HookRemover:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+def call_hooked(module: Module, hooks: ModuleHooks, args: Any, kwargs: Any) -> Any:
+    """The forward with what is hooked around it."""
+    called: set[int] = set()
+    try:
+        for hook in hooks.forward_pre.values():
+            args, kwargs = _before(module, hook, args, kwargs)
+        boundary = _Boundary(module, hooks) if hooks.backward or hooks.backward_pre else None
+        if boundary:
+            args = boundary.entered(args)
+        result = module.forward(*args, **kwargs)
+        for number, hook in hooks.forward.items():
+            called.add(number)
+            result = _after(module, hook, args, kwargs, result)
+        return boundary.left(result) if boundary else result
+    except Exception:
+        for number, hook in hooks.forward.items():
+            if hook.always_call and number not in called:
+                _after(module, hook, args, kwargs, None)
+        raise
+
+
+def _before(module: Module, hook: Hook, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    if not hook.with_kwargs:
+        changed = hook.function(module, args)
+        if changed is None:
+            return args, kwargs
+        return changed if isinstance(changed, tuple) else (changed,), kwargs
+    changed = hook.function(module, args, kwargs)
+    if changed is None:
+        return args, kwargs
+    if isinstance(changed, tuple) and len(changed) == 2:
+        return changed
+    raise RuntimeError(
+        f"forward pre-hook: with_kwargs=True needs None or (args, kwargs), got {changed!r}"
+    )
+
+
+def _after(module: Module, hook: Hook, args: Any, kwargs: Any, result: Any) -> Any:
+    if hook.with_kwargs:
+        changed = hook.function(module, args, kwargs, result)
+    else:
+        changed = hook.function(module, args, result)
+    return result if changed is None else changed
+
+
+class _Boundary:
+    """One call of a module, as its backward hooks see it."""
+
+    def __init__(self, module: Module, hooks: ModuleHooks) -> None:
+        self.module = module
+        self.hooks = hooks
+        self.places: list[int] = []  # of the tensors among the arguments
+        self.arguments = 0
+        self.grad_output: tuple[Any, ...] = ()
+
+    def entered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        self.arguments = len(args)
+        tensors = [(i, x) for i, x in enumerate(args) if isinstance(x, Tensor)]
+        if not (_core.is_grad_enabled() and any(x.requires_grad for _, x in tensors)):
+            return args
+        self.places = [i for i, _ in tensors]
+        inside = _Entrance.apply(self, *(x for _, x in tensors))
+        all_of_them = list(args)
+        for i, x in zip(self.places, inside, strict=True):
+            all_of_them[i] = x
+        return tuple(all_of_them)
+
+    def left(self, result: Any) -> Any:
+        if isinstance(result, Tensor):
+            return _Exit.apply(self, result)[0]
+        if type(result) is not tuple:
+            return result
+        tensors = iter(_Exit.apply(self, *(x for x in result if isinstance(x, Tensor))))
+        return tuple(next(tensors) if isinstance(x, Tensor) else x for x in result)
+
+    def at_exit(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        for hook in self.hooks.backward_pre.values():
+            grads = _replaced("backward pre-hook", grads, hook.function(self.module, grads))
+        self.grad_output = grads
+        if not self.places:
+            self.at_entrance(())
+        return grads
+
+    def at_entrance(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        by_argument: list[Any] = [None] * self.arguments
+        for i, g in zip(self.places, grads, strict=True):
+            by_argument[i] = g
+        grad_input = tuple(by_argument)
+        grad_output, self.grad_output = self.grad_output, ()
+        for hook in self.hooks.backward.values():
+            changed = hook.function(self.module, grad_input, grad_output)
+            grad_input = _replaced("backward hook", grad_input, changed)
+        return tuple(grad_input[i] for i in self.places)
+
+
+def _replaced(kind: str, grads: tuple[Any, ...], changed: Any) -> tuple[Any, ...]:
+    if changed is None:
+        return grads
+    given: tuple[Any, ...] = changed if isinstance(changed, tuple) else (changed,)
+    if len(given) != len(grads):
+        raise RuntimeError(f"{kind}: returned {len(given)} gradients for {len(grads)}")
+    return given
+
+
+class _Entrance(Function):
+    @staticmethod
+    def forward(ctx: Context, boundary: _Boundary, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.set_materialize_grads(False)
+        ctx.boundary = boundary
+        return tensors
+
+    @staticmethod
+    def backward(ctx: Context, *grads: Tensor | None) -> tuple[Any, ...]:
+        return (None, *ctx.boundary.at_entrance(grads))
+
+
+class _Exit(Function):
+    @staticmethod
+    def forward(ctx: Context, boundary: _Boundary, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.set_materialize_grads(False)
+        ctx.boundary = boundary
+        return tensors
+
+    @staticmethod
+    def backward(ctx: Context, *grads: Tensor | None) -> tuple[Any, ...]:
+        return (None, *ctx.boundary.at_exit(grads))

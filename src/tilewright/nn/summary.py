@@ -1,0 +1,232 @@
+"""A model as a table: what each layer returns, holds, computes and keeps in memory."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import tilewright as tw
+from tilewright import Tensor, _core
+from tilewright.nn.module import Module
+from tilewright.nn.parameter import Parameter
+
+
+@dataclass
+class Layer:
+    """One module: its results over all calls, and what is its own, not its submodules'."""
+
+    path: str
+    type: str
+    parameters: int
+    trainable: int
+    calls: int = 0
+    output_shapes: list[tuple[int, ...]] = field(default_factory=list)
+    output_bytes: int = 0
+    flops: float = 0.0
+
+    @property
+    def depth(self) -> int:
+        """0 for the model itself."""
+        return self.path.count(".") + 1 if self.path else 0
+
+
+@dataclass
+class ModelSummary:
+    """What `summary` returns: a list of layers and totals; printing it shows a table."""
+
+    layers: list[Layer]
+    dry_run: bool
+
+    @property
+    def parameters(self) -> int:
+        """Elements of all parameters, shared ones once."""
+        return sum(layer.parameters for layer in self.layers)
+
+    @property
+    def trainable(self) -> int:
+        """Elements of the parameters that require grad."""
+        return sum(layer.trainable for layer in self.layers)
+
+    @property
+    def flops(self) -> float:
+        """Arithmetic of the forward pass."""
+        return sum(layer.flops for layer in self.layers)
+
+    @property
+    def output_bytes(self) -> int:
+        """Memory of the results of all layers that hold no others."""
+        parents = {layer.path.rpartition(".")[0] for layer in self.layers if layer.path}
+        leaves = [layer for layer in self.layers if layer.path not in parents]
+        return sum(layer.output_bytes for layer in leaves)
+
+    def __rich__(self) -> Any:
+        """A table for rich's print; rich calls this."""
+        from rich.console import Group  # noqa: PLC0415  (imported on use)
+        from rich.table import Table  # noqa: PLC0415
+
+        table = Table(*_COLUMNS[:3])
+        for column in _COLUMNS[3:]:
+            table.add_column(column, justify="right")
+        for row in self._rows():
+            table.add_row(*row)
+        return Group(table, self._totals())
+
+    def __str__(self) -> str:
+        from tilewright.explanation import aligned  # noqa: PLC0415  (imported on use)
+
+        return "\n".join([*aligned([_COLUMNS, *self._rows()]), "", self._totals()])
+
+    def __repr__(self) -> str:
+        return f"<summary: {len(self.layers)} modules, {self.parameters:,} parameters>"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [_row(layer) for layer in self.layers]
+
+    def _totals(self) -> str:
+        fixed = self.parameters - self.trainable
+        return (
+            f"{self.parameters:,} parameters"
+            + (f", {fixed:,} of them fixed" if fixed else "")
+            + f"; {_scaled(self.flops)}FLOP forward; {_scaled(self.output_bytes)}B of results"
+        )
+
+
+_COLUMNS = ("layer", "type", "output", "parameters", "FLOP", "output memory")
+
+
+def _row(layer: Layer) -> tuple[str, ...]:
+    shapes = Counter(layer.output_shapes)
+    name = "  " * layer.depth + (layer.path.rpartition(".")[2] or "model")
+    return (
+        name,
+        layer.type,
+        ", ".join(f"{s} x {n}" if n > 1 else str(s) for s, n in shapes.items()),
+        f"{layer.parameters:,}" if layer.parameters else "",
+        _scaled(layer.flops) if layer.flops else "",
+        f"{_scaled(layer.output_bytes)}B" if layer.output_bytes else "",
+    )
+
+
+def _scaled(value: float) -> str:
+    for unit, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{value:.0f} "
+
+
+def summary(model: Module, *inputs: Any, dry_run: bool = True, **kwargs: Any) -> ModelSummary:
+    """Each layer's path, type, results, parameters, FLOPs and memory, for inputs or their shapes.
+
+    `inputs` are what the model is called with; a tuple or list of integers is the shape of a
+    float32 tensor. A copy of the model runs in evaluation mode, so that the model's mode, buffers
+    and hooks stay as they are. Where `dry_run`, it runs on the null device, which computes nothing;
+    a model that fails there (its own tensors that are no buffers are on the CPU) runs for real.
+    FLOPs are the estimates of the ops, by the layer that calls them.
+
+    >>> import tilewright as tw
+    >>> model = tw.nn.Sequential(tw.nn.Linear(4, 3), tw.nn.ReLU())
+    >>> print(tw.nn.summary(model, (2, 4)))
+    layer  type        output  parameters  FLOP  output memory
+    model  Sequential  (2, 3)                             24 B
+      0    Linear      (2, 3)          15   48            24 B
+      1    ReLU        (2, 3)                 6            24 B
+    <BLANKLINE>
+    15 parameters; 54 FLOP forward; 48 B of results
+    """
+    if not isinstance(model, Module):
+        raise TypeError(f"summary: expected a Module, got {type(model).__name__}")
+    if dry_run:
+        try:
+            return _run(model, inputs, kwargs, "null")
+        except Exception:
+            pass
+    return _run(model, inputs, kwargs, "cpu")
+
+
+def _run(model: Module, inputs: Sequence[Any], kwargs: dict[str, Any], device: str) -> ModelSummary:
+    before = _core.active_device()
+    generator = _core._default_generator()
+    position = generator.position
+    _core.set_device(device)
+    try:
+        twin = _twin(model, device).eval()
+        args = [_input(x, device) for x in inputs]
+        named = {name: _input(x, device) for name, x in kwargs.items()}
+        layers = _layers(twin)
+        with tw.no_grad():
+            observing = _core._Observing()
+            try:
+                twin(*args, **named)
+            finally:
+                events = observing.stop()
+    finally:
+        _core.set_device(before)
+        generator.position = position
+    by_path = {layer.path: layer for layer in layers}
+    for event in events:
+        path = event["module"].partition(".")[2]
+        by_path.get(path, layers[0]).flops += event["flops"]
+    return ModelSummary(layers, device == "null")
+
+
+def _twin(model: Module, device: str) -> Module:
+    """A copy without hooks; on the null device without values."""
+    memo: dict[int, Any] = {}
+    for module in model.modules():
+        for _, x in module._own_tensors():
+            if device == "null" and id(x) not in memo:
+                empty = tw.empty(x.shape, dtype=x.dtype, device=device)
+                memo[id(x)] = (
+                    Parameter(empty, x.requires_grad) if isinstance(x, Parameter) else empty
+                )
+        if module._call_hooks is not None:
+            memo[id(module._call_hooks)] = None
+    twin = copy.deepcopy(model, memo)
+    for module in twin.modules():
+        module.__dict__.pop("_call_hooks", None)
+    return twin
+
+
+def _input(x: Any, device: str) -> Any:
+    if isinstance(x, Tensor):
+        return x.detach().to(device)
+    if isinstance(x, (tuple, list)) and x and all(type(extent) is int for extent in x):
+        return tw.zeros(tuple(x), device=device)
+    return x
+
+
+def _layers(model: Module) -> list[Layer]:
+    """A row for each module, which its calls fill in."""
+    layers: list[Layer] = []
+    counted: set[int] = set()
+    for path, module in model.named_modules():
+        own = [x for _, x in module._own_tensors() if isinstance(x, Parameter)]
+        own = [x for x in own if id(x) not in counted]
+        counted.update(map(id, own))
+        sizes = [math.prod(x.shape) for x in own]
+        trained = sum(n for n, x in zip(sizes, own, strict=True) if x.requires_grad)
+        layer = Layer(path, type(module).__name__, sum(sizes), trained)
+        layers.append(layer)
+
+        def note(_module: Module, _args: Any, result: Any, layer: Layer = layer) -> None:
+            layer.calls += 1
+            for x in _tensors(result):
+                layer.output_shapes.append(x.shape)
+                layer.output_bytes += x.nbytes
+
+        module.register_forward_hook(note)
+    return layers
+
+
+def _tensors(value: Any) -> Iterable[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _tensors(item)

@@ -1,0 +1,106 @@
+"""Limits for gradients: one native pass for their norm, one to scale them.
+
+Source: R. Pascanu, T. Mikolov and Y. Bengio, "On the difficulty of training recurrent neural
+networks", ICML 2013.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import tilewright as tw
+from tilewright import Tensor
+
+# As PyTorch has it: a norm of 0 divides nothing by 0.
+_EPS = 1e-6
+
+
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
+    """The norm of all elements of all tensors as one vector, 0-d; 0 for no tensors.
+
+    The same bits for any number of threads. Raises RuntimeError for a norm that is inf or NaN where
+    `error_if_nonfinite`.
+
+    >>> import tilewright as tw
+    >>> tw.nn.utils.get_total_norm([tw.asarray([3.0]), tw.asarray([[4.0]])]).item()
+    5.0
+    """
+    return _total_norm("get_total_norm", _listed(tensors), norm_type, error_if_nonfinite)
+
+
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+) -> Tensor:
+    """Scales all gradients in place so that their norm together is at most `max_norm`.
+
+    Returns the norm that they had. Parameters without a gradient do not count. Raises RuntimeError,
+    before anything is changed, for a norm that is inf or NaN where `error_if_nonfinite`.
+
+    >>> import tilewright as tw
+    >>> x = tw.zeros((2,), requires_grad=True); x.grad = tw.asarray([3.0, 4.0])
+    >>> tw.nn.utils.clip_grad_norm_([x], 1.0).item(), [round(v, 3) for v in x.grad.tolist()]
+    (5.0, [0.6, 0.8])
+    """
+    grads = _grads(parameters)
+    total = _total_norm("clip_grad_norm_", grads, norm_type, error_if_nonfinite)
+    _scale(grads, max_norm, total)
+    return total
+
+
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor
+) -> None:
+    """Scales all gradients in place by max_norm / total_norm, where that is below 1."""
+    _scale(_grads(parameters), max_norm, total_norm)
+
+
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+    """Limits all elements of all gradients in place to [-clip_value, clip_value]; NaN stays."""
+    _change(_grads(parameters), float(clip_value), tw._core.clip_all)
+
+
+def _total_norm(
+    function: str, tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool
+) -> Tensor:
+    if not tensors:
+        return tw.zeros(())
+    with tw.no_grad():
+        total = tw._core.total_norm(tensors, ord=float(norm_type))
+    if error_if_nonfinite and not tw.isfinite(total).item():
+        raise RuntimeError(
+            f"{function}: the norm of {len(tensors)} gradients is {total.item()}; pass "
+            "error_if_nonfinite=False to scale by it all the same"
+        )
+    return total
+
+
+def _scale(grads: list[Tensor], max_norm: float, total: Tensor) -> None:
+    with tw.no_grad():
+        factor = tw.minimum(float(max_norm) / (total + _EPS), 1.0)
+    _change(grads, factor, tw._core.scale_all)
+
+
+def _change(grads: list[Tensor], number: float | Tensor, change: Callable[..., None]) -> None:
+    """In place; gradients with gaps, which kernels do not write, by way of a copy."""
+    plain = [grad for grad in grads if grad.is_contiguous]
+    with tw.no_grad():
+        if plain:
+            change(plain, number=number)
+        for grad in grads:
+            if not grad.is_contiguous:
+                change([dense := grad.copy()], number=number)
+                grad.copy_(dense)
+
+
+def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    grads = [parameter.grad for parameter in _listed(parameters)]
+    return [grad for grad in grads if grad is not None]
+
+
+def _listed(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)

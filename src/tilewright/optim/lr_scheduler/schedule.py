@@ -1,0 +1,118 @@
+"""The base of schedules of the learning rate."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tilewright.optim.optimizer import Group, Optimizer
+
+
+class LRScheduler:
+    """Base class: `get_lr` says what follows from the groups' present rates and `last_epoch`.
+
+    Making a schedule sets the rates of its first epoch, 0; `step` goes on to the next one. With
+    `last_epoch` given it goes on from there, with the "initial_lr" that groups hold.
+
+    >>> import tilewright as tw
+    >>> optimizer = tw.optim.SGD([tw.zeros((2,), requires_grad=True)], lr=1.0)
+    >>> schedule = tw.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+    >>> schedule.step(); schedule.get_last_lr()
+    [0.5]
+    """
+
+    optimizer: Optimizer
+    last_epoch: int
+    base_lrs: list[float]
+    _last_lr: list[float]
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(
+                f"{type(self).__name__}: expected an Optimizer, got {type(optimizer).__name__}"
+            )
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise KeyError(
+                    f"{type(self).__name__}: group {i} has no 'initial_lr' to go on from epoch "
+                    f"{last_epoch}; load the optimiser's state first"
+                )
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._advance(last_epoch + 1)
+
+    def get_lr(self) -> list[float]:
+        """The rates of epoch `last_epoch`, by group."""
+        raise NotImplementedError
+
+    def get_last_lr(self) -> list[float]:
+        """The rates that were set last, by group."""
+        return list(self._last_lr)
+
+    def step(self) -> None:
+        """Goes on to the next epoch; to be called after the optimiser's step."""
+        self._advance(self.last_epoch + 1)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All but the optimiser and functions."""
+        return {name: value for name, value in vars(self).items() if _is_saved(name, value)}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Takes a state, also that of the same schedule of PyTorch; ValueError where it lacks a
+        part."""
+        own = self.state_dict()
+        missing = [name for name in own if name not in state_dict]
+        if missing:
+            raise ValueError(f"{type(self).__name__}: load_state_dict: missing {missing}")
+        vars(self).update({name: state_dict[name] for name in own})
+
+    def _advance(self, epoch: int) -> None:
+        self.last_epoch = epoch
+        for group, lr in zip(self._groups(), self.get_lr(), strict=True):
+            group["lr"] = lr
+        self._last_lr = self._rates()
+
+    def _restart(self) -> None:
+        """To epoch 0 from the initial rates."""
+        for group, base_lr in zip(self._groups(), self.base_lrs, strict=True):
+            group["lr"] = base_lr
+        self._advance(0)
+
+    def _groups(self) -> list[Group]:
+        return self.optimizer.param_groups
+
+    def _rates(self) -> list[float]:
+        return [group["lr"] for group in self._groups()]
+
+    def _scaled(self, factor: float) -> list[float]:
+        return [rate * factor for rate in self._rates()]
+
+
+def _is_saved(name: str, value: Any) -> bool:
+    if name in ("optimizer", "_schedulers"):
+        return False
+    items = value if isinstance(value, list) else [value]
+    return not any(isinstance(item, types.FunctionType) for item in items)
+
+
+def values_by_group(what: str, value: Any, groups: Sequence[Group]) -> list[float]:
+    values = list(value) if isinstance(value, (list, tuple)) else [value] * len(groups)
+    if len(values) != len(groups):
+        raise ValueError(f"{what}: {len(values)} values for {len(groups)} groups")
+    return values
+
+
+def by_group(
+    what: str,
+    value: Callable[[int], float] | Sequence[Callable[[int], float]],
+    optimizer: Optimizer,
+) -> list[Callable[[int], float]]:
+    count = len(optimizer.param_groups)
+    values: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value] * count
+    if len(values) != count:
+        raise ValueError(f"{what}: {len(values)} functions for {count} groups")
+    return values

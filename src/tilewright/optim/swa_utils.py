@@ -1,0 +1,272 @@
+"""Averages of a model's weights along the way: exponential, or equal."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import tilewright as tw
+from tilewright import Tensor, nn
+from tilewright.nn import Module
+from tilewright.optim.lr_scheduler.schedule import LRScheduler, values_by_group
+from tilewright.optim.optimizer import Optimizer
+
+_Average = Callable[[Sequence[Tensor], Sequence[Tensor], int], None]
+
+
+def get_ema_multi_avg_fn(decay: float = 0.999) -> _Average:
+    """average = decay · average + (1 - decay) · weight, for `AveragedModel`."""
+    if not 0 <= decay <= 1:
+        raise ValueError(f"get_ema_multi_avg_fn: decay lies in [0, 1], got {decay}")
+
+    def average(averages: Sequence[Tensor], weights: Sequence[Tensor], count: int) -> None:
+        _move(averages, weights, 1 - decay)
+
+    return average
+
+
+def get_swa_multi_avg_fn() -> _Average:
+    """The equal average of all weights so far, for `AveragedModel`."""
+
+    def average(averages: Sequence[Tensor], weights: Sequence[Tensor], count: int) -> None:
+        _move(averages, weights, 1 / (count + 1))
+
+    return average
+
+
+def _move(averages: Sequence[Tensor], weights: Sequence[Tensor], share: float) -> None:
+    """One native pass over all floating tensors; others take the newest value."""
+    pairs = list(zip(averages, weights, strict=True))
+    floating = [(a, w) for a, w in pairs if a.is_floating_point()]
+    if floating:
+        tw._core.average_step([a for a, _ in floating], [w for _, w in floating], step=1, lr=share)
+    for average, weight in pairs:
+        if not average.is_floating_point():
+            average.copy_(weight)
+
+
+class AveragedModel(Module):
+    """A copy of `model`, whose weights become averages of those that the model has in time.
+
+    `update_parameters(model)` after each step of the optimiser; the first call copies. Averages are
+    equal unless `multi_avg_fn` says otherwise, such as `get_ema_multi_avg_fn(0.999)`. Buffers are
+    averaged with `use_buffers`, else they are the model's newest. Sources: P. Izmailov et al.,
+    "Averaging weights leads to wider optima and better generalization", UAI 2018; B. Polyak and A.
+    Juditsky, "Acceleration of stochastic approximation by averaging" (1992).
+
+    >>> import tilewright as tw
+    >>> model = tw.nn.Linear(2, 1)
+    >>> averaged = tw.optim.swa_utils.AveragedModel(model)
+    >>> averaged.update_parameters(model); averaged.n_averaged.item()
+    1
+    """
+
+    n_averaged: Tensor
+
+    def __init__(
+        self,
+        model: Module,
+        *,
+        multi_avg_fn: _Average | None = None,
+        use_buffers: bool = False,
+    ) -> None:
+        self.module = copy.deepcopy(model)
+        self.register_buffer("n_averaged", tw.zeros((), dtype=tw.int64))
+        self.multi_avg_fn = multi_avg_fn or get_swa_multi_avg_fn()
+        self.use_buffers = use_buffers
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.module(*args, **kwargs)
+
+    def update_parameters(self, model: Module) -> None:
+        """Takes the model's present weights into the averages."""
+        averages, weights = _values(self.module), _values(model)
+        buffers = [b.detach() for b in self.module.buffers()], [b.detach() for b in model.buffers()]
+        if self.use_buffers:
+            averages, weights = averages + buffers[0], weights + buffers[1]
+        count = int(self.n_averaged.item())
+        with tw.no_grad():
+            if count == 0:
+                for average, weight in zip(averages, weights, strict=True):
+                    average.copy_(weight)
+            else:
+                self.multi_avg_fn(averages, weights, count)
+            if not self.use_buffers:
+                for average, weight in zip(*buffers, strict=True):
+                    average.copy_(weight)
+            self.n_averaged += 1
+
+
+def update_bn(loader: Iterable[Any], model: Module) -> None:
+    """Running statistics of the model's batch norms, anew from all batches of a loader.
+
+    Averaged weights have other activations than those of which the statistics are. Of batches that
+    are tuples or lists the first part is the model's input. Modes and momenta are afterwards what
+    they were. Source: P. Izmailov et al. (2018), section 3.1.
+
+    >>> import tilewright as tw
+    >>> model = tw.nn.BatchNorm1d(1)
+    >>> tw.optim.swa_utils.update_bn([tw.ones((2, 1)), 3 * tw.ones((2, 1))], model)
+    >>> model.running_mean.item()
+    2.0
+    """
+    kinds = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+    norms = [
+        (module, module.momentum)
+        for module in model.modules()
+        if isinstance(module, kinds) and module.track_running_stats
+    ]
+    if not norms:
+        return
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        model.train()
+        for norm, _ in norms:
+            norm.reset_running_stats()
+            norm.momentum = None  # of all batches alike
+        with tw.no_grad():
+            for batch in loader:
+                model(batch[0] if isinstance(batch, (list, tuple)) else batch)
+    finally:
+        for norm, momentum in norms:
+            norm.momentum = momentum
+        for module, training in modes:
+            module.training = training
+
+
+class SWALR(LRScheduler):
+    """From the present rates to `swa_lr` in `anneal_epochs` epochs, and constant from there.
+
+    For the part of a training whose weights are averaged. `anneal_strategy` is "cos" or "linear".
+    Raises ValueError for others, and for fewer than 0 epochs. Source: P. Izmailov et al.,
+    "Averaging weights leads to wider optima and better generalization", UAI 2018.
+
+    >>> import tilewright as tw
+    >>> optimizer = tw.optim.SGD([tw.zeros((2,), requires_grad=True)], lr=1.0)
+    >>> schedule = tw.optim.swa_utils.SWALR(optimizer, 0.5, 2, "linear")
+    >>> [(schedule.get_last_lr()[0], schedule.step())[0] for _ in range(4)]
+    [1.0, 0.75, 0.5, 0.5]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        swa_lr: float | Sequence[float],
+        anneal_epochs: int = 10,
+        anneal_strategy: str = "cos",
+        last_epoch: int = -1,
+    ) -> None:
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(
+                f"SWALR: anneal_strategy is 'cos' or 'linear', got {anneal_strategy!r}"
+            )
+        if isinstance(anneal_epochs, bool) or not isinstance(anneal_epochs, int):
+            raise TypeError(f"SWALR: anneal_epochs is a whole number, got {anneal_epochs!r}")
+        if anneal_epochs < 0:
+            raise ValueError(f"SWALR: anneal_epochs must not be negative, got {anneal_epochs}")
+        self.anneal_epochs = anneal_epochs
+        self._anneal_strategy = anneal_strategy
+        groups = optimizer.param_groups
+        for group, lr in zip(groups, values_by_group("SWALR: swa_lr", swa_lr, groups), strict=True):
+            group["swa_lr"] = lr
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        # Another schedule may have set the rates meanwhile: what is left of the way to the end
+        # shrinks as it would from where the way began.
+        before, now = self._left(self.last_epoch - 1), self._left(self.last_epoch)
+        share = now / before if before else 0.0
+        return [
+            group["swa_lr"] + (group["lr"] - group["swa_lr"]) * share for group in self._groups()
+        ]
+
+    def _left(self, epoch: int) -> float:
+        """The share of the way that is left at an epoch."""
+        if self.anneal_epochs == 0:
+            return float(epoch < 0)
+        done = min(max(epoch / self.anneal_epochs, 0.0), 1.0)
+        return 1 - done if self._anneal_strategy == "linear" else (1 + math.cos(math.pi * done)) / 2
+
+
+def _values(model: Module) -> list[Tensor]:
+    return [parameter.detach() for parameter in model.parameters()]
+
+
+class EMA:
+    """Exponential averages of a model's parameters, beside it: one native pass an update.
+
+    `update()` after each step of the optimiser; within `with ema.averaged():` the model has the
+    averages, and its own weights again behind it. With `warmup` the first updates forget faster:
+    the decay is at most (1 + n) / (10 + n) at update n.
+
+    >>> import tilewright as tw
+    >>> model = tw.nn.Linear(2, 1)
+    >>> ema = tw.optim.EMA(model, decay=0.9)
+    >>> ema.update()
+    >>> with ema.averaged():
+    ...     y = model(tw.ones((1, 2)))
+    """
+
+    def __init__(self, model: Module, decay: float = 0.999, warmup: bool = False) -> None:
+        if not 0 <= decay <= 1 or math.isnan(decay):
+            raise ValueError(f"EMA: decay lies in [0, 1], got {decay}")
+        self.model = model
+        self.decay = decay
+        self.warmup = warmup
+        self.updates = 0
+        self.averages = {name: value.detach().copy() for name, value in model.named_parameters()}
+
+    def update(self) -> None:
+        """Moves the averages towards the model's present parameters."""
+        decay = self.decay
+        if self.warmup:
+            decay = min(decay, (1 + self.updates) / (10 + self.updates))
+        _move(list(self.averages.values()), self._weights(), 1 - decay)
+        self.updates += 1
+
+    @contextmanager
+    def averaged(self) -> Iterator[Module]:
+        """The model with the averages as its parameters; what they were comes back at the end."""
+        own = [weight.copy() for weight in self._weights()]
+        self.copy_to(self.model)
+        try:
+            yield self.model
+        finally:
+            for weight, before in zip(self._weights(), own, strict=True):
+                weight.copy_(before)
+
+    def copy_to(self, model: Module) -> None:
+        """Writes the averages into the parameters of a model of the same names."""
+        targets = {name: value.detach() for name, value in model.named_parameters()}
+        if targets.keys() != self.averages.keys():
+            differ = sorted(targets.keys() ^ self.averages.keys())
+            raise ValueError(f"EMA: copy_to: parameters differ: {', '.join(differ)}")
+        for name, average in self.averages.items():
+            targets[name].copy_(average)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Averages by name, shared, and the number of updates."""
+        return {"averages": dict(self.averages), "updates": self.updates}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes copies of the averages; ValueError where names or shapes do not fit."""
+        averages = state_dict["averages"]
+        if averages.keys() != self.averages.keys():
+            differ = sorted(averages.keys() ^ self.averages.keys())
+            raise ValueError(f"EMA: load_state_dict: averages differ: {', '.join(differ)}")
+        for name, own in self.averages.items():
+            if averages[name].shape != own.shape:
+                raise ValueError(
+                    f"EMA: load_state_dict: {name}: shape {averages[name].shape} does not fit "
+                    f"{own.shape}"
+                )
+        for name, own in self.averages.items():
+            own.copy_(averages[name])
+        self.updates = int(state_dict["updates"])
+
+    def _weights(self) -> list[Tensor]:
+        by_name = {name: value.detach() for name, value in self.model.named_parameters()}
+        return [by_name[name] for name in self.averages]

@@ -1,0 +1,168 @@
+"""The networks that tasks train, with the names that their parts have in PyTorch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tilewright as tw
+from tilewright import Tensor, nn
+
+_EMBEDDING = 64
+_HEADS = 4
+# GPT-2's deviation of first weights (A. Radford et al., 2019).
+_DEVIATION = 0.02
+
+
+def mlp(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
+    """Inputs, one hidden ReLU layer, outputs."""
+    return nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, outputs))
+
+
+class Cnn(nn.Module):
+    """Two convolutions of 3 x 3 with 32 and 64 channels, each halved by max pooling, and two linear
+    layers, for square grey images given as rows of pixels.
+    """
+
+    def __init__(self, side: int, hidden: int, classes: int) -> None:
+        self.side = side
+        self.conv1 = nn.Conv2d(1, 32, 3, padding=1)
+        self.conv2 = nn.Conv2d(32, 64, 3, padding=1)
+        self.pool = nn.MaxPool2d(2)
+        self.fc1 = nn.Linear(64 * (side // 4) ** 2, hidden)
+        self.fc2 = nn.Linear(hidden, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.reshape((-1, 1, self.side, self.side))
+        x = self.pool(tw.relu(self.conv1(x)))
+        x = self.pool(tw.relu(self.conv2(x)))
+        x = tw.relu(self.fc1(x.reshape((x.shape[0], -1))))
+        logits: Tensor = self.fc2(x)
+        return logits
+
+
+class CharLstm(nn.Module):
+    """Embedded symbols, LSTM layers, and logits of what comes next.
+
+    `forward` takes tokens (batch, length) and, to go on from there, the state that an earlier call
+    returned; it gives logits (batch, length, symbols) and the state.
+    """
+
+    def __init__(self, symbols: int, hidden: int, layers: int) -> None:
+        self.layers = layers
+        self.embedding = nn.Embedding(symbols, _EMBEDDING)
+        self.lstm = nn.LSTM(_EMBEDDING, hidden, layers, batch_first=True)
+        self.head = nn.Linear(hidden, symbols)
+
+    def forward(self, tokens: Tensor, state: Any = None) -> tuple[Tensor, Any]:
+        y, state = self.lstm(self.embedding(tokens), state)
+        return self.head(y), state
+
+    def follow(self, tokens: list[int], state: Any = None) -> tuple[Tensor, Any]:
+        """Logits (symbols,) behind these tokens, which follow those that led to `state`."""
+        logits, state = self(tw.asarray([tokens]), state)
+        return logits[0, -1], state
+
+
+class Gpt(nn.Module):
+    """A transformer that predicts the next symbol: blocks with the norm before attention and
+    before the two linear layers, learned positions (A. Radford et al., 2019).
+
+    `forward` takes tokens (batch, length) of at most `context` and gives logits (batch, length,
+    symbols); with a cache the tokens follow those that it has seen.
+    """
+
+    def __init__(self, symbols: int, width: int, layers: int, context: int) -> None:
+        if width % _HEADS:
+            raise ValueError(f"gpt: {_HEADS} heads do not divide a width of {width}")
+        self.context = context
+        self.wte = nn.Embedding(symbols, width)
+        self.wpe = nn.Embedding(context, width)
+        self.h = nn.ModuleList([Block(width) for _ in range(layers)])
+        self.ln_f = nn.LayerNorm(width)
+        self.head = nn.Linear(width, symbols, bias=False)
+        self._first_weights(layers)
+
+    def forward(self, tokens: Tensor, cache: Cache | None = None) -> Tensor:
+        first = 0 if cache is None else cache.length
+        places = tw.arange(first, first + tokens.shape[1])
+        x = self.wte(tokens) + self.wpe(places)
+        for i, block in enumerate(self.h):
+            x = block(x, None if cache is None else cache.layers[i], first)
+        if cache is not None:
+            cache.length += tokens.shape[1]
+        logits: Tensor = self.head(self.ln_f(x))
+        return logits
+
+    def follow(self, tokens: list[int], cache: Cache | None = None) -> tuple[Tensor, Cache]:
+        """Logits (symbols,) behind these tokens, which follow those in the cache.
+
+        Where the context is full the cache is filled anew with its last half, once for many
+        tokens: learned positions do not move.
+        """
+        seen = [] if cache is None else cache.tokens
+        known = [*seen, *tokens]
+        if cache is None or len(known) > self.context:
+            recent = known if len(known) <= self.context else known[-max(self.context // 2, 1) :]
+            cache, tokens, known = Cache(self), recent, recent
+        cache.tokens = known
+        return self(tw.asarray([tokens]), cache)[0, -1], cache
+
+    def _first_weights(self, layers: int) -> None:
+        for name, value in self.named_parameters():
+            # What adds to the residual path is smaller, the more of it there is.
+            shrunk = math.sqrt(2 * layers) if name.endswith("c_proj.weight") else 1.0
+            if name.endswith("bias"):
+                nn.init.constant_(value, 0.0)
+            elif not name.startswith("ln_f") and ".ln_" not in name:
+                nn.init.normal_(value, 0.0, _DEVIATION / shrunk)
+
+
+class Block(nn.Module):
+    """Attention and two linear layers, each behind a norm and added to what came in."""
+
+    def __init__(self, width: int) -> None:
+        self.ln_1 = nn.LayerNorm(width)
+        self.attn = Attention(width)
+        self.ln_2 = nn.LayerNorm(width)
+        self.c_fc = nn.Linear(width, 4 * width)
+        self.gelu = nn.GELU()
+        self.c_proj = nn.Linear(4 * width, width)
+
+    def forward(self, x: Tensor, seen: tuple[Tensor, Tensor] | None, first: int) -> Tensor:
+        x = x + self.attn(self.ln_1(x), seen, first)
+        y: Tensor = x + self.c_proj(self.gelu(self.c_fc(self.ln_2(x))))
+        return y
+
+
+class Attention(nn.Module):
+    """Causal attention of several heads; `seen` holds keys and values of the tokens before."""
+
+    def __init__(self, width: int) -> None:
+        self.c_attn = nn.Linear(width, 3 * width)
+        self.c_proj = nn.Linear(width, width)
+
+    def forward(self, x: Tensor, seen: tuple[Tensor, Tensor] | None, first: int) -> Tensor:
+        batch, length, width = x.shape
+        heads = self.c_attn(x).reshape((batch, length, 3, _HEADS, width // _HEADS))
+        query, key, value = (heads[:, :, i].swapaxes(1, 2) for i in range(3))
+        if seen is not None:
+            end = first + length
+            for held, new in zip(seen, (key, value), strict=True):
+                held[:, :, first:end] = new
+            key, value = (held[:, :, :end] for held in seen)
+        # One token sees all that came before it; several follow nothing, or they fill a new cache.
+        y = tw.scaled_dot_product_attention(query, key, value, is_causal=length > 1)
+        out: Tensor = self.c_proj(y.swapaxes(1, 2).reshape((batch, length, width)))
+        return out
+
+
+class Cache:
+    """Keys and values of a sequence's tokens so far, in memory for a whole context."""
+
+    def __init__(self, model: Gpt) -> None:
+        width = model.wte.weight.shape[1]
+        shape = (1, _HEADS, model.context, width // _HEADS)
+        self.layers = [(tw.empty(shape), tw.empty(shape)) for _ in range(len(model.h))]
+        self.length = 0
+        self.tokens: list[int] = []

@@ -1,0 +1,137 @@
+"""A row has the same bits whatever the batch, where that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+
+SIZES = ((1, 1), (3, 5), (8, 64), (10, 784), (64, 20), (1, 300), (256, 100), (65, 513), (520, 1000))
+BATCHES = (1, 2, 3, 7, 8, 16, 33, 64, 130)
+
+
+def bits(x: tw.Tensor) -> np.ndarray:
+    return x.detach().numpy().view(np.uint32 if x.dtype == tw.float32 else np.uint64)
+
+
+def rows_agree(f: Callable[[tw.Tensor], tw.Tensor], x: tw.Tensor, label: str) -> None:
+    whole = bits(f(x))
+    for count in BATCHES:
+        for start in (0, x.shape[0] - count):
+            part = bits(f(x[start : start + count]))
+            np.testing.assert_array_equal(part, whole[start : start + count], f"{label}, {count}")
+
+
+@pytest.fixture(params=["float32", "float64"])
+def dtype(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def uniform(rng: np.random.Generator, dtype: str, *shape: int) -> tw.Tensor:
+    return tw.asarray(rng.uniform(-1, 1, shape), dtype=getattr(tw, dtype))
+
+
+@pytest.mark.parametrize("precision", ["highest", "medium"])
+def test_products(rng: np.random.Generator, dtype: str, isa: str, precision: str) -> None:
+    tw.set_float32_matmul_precision(precision)
+    try:
+        with tw.use_batch_invariant():
+            for n, k in SIZES:
+                x = uniform(rng, dtype, BATCHES[-1], k)
+                w, b = uniform(rng, dtype, n, k), uniform(rng, dtype, n)
+                plain = w.T.contiguous()
+                rows_agree(lambda x, w=w, b=b: tw.linear(x, w, b), x, f"linear {n} {k}")
+                rows_agree(lambda x, w=plain: x @ w, x, f"matmul {n} {k}")
+                rows_agree(lambda x, w=w: x[:, None] @ w.T, x, f"vectors {n} {k}")
+    finally:
+        tw.set_float32_matmul_precision("highest")
+
+
+def test_products_of_any_threads(rng: np.random.Generator, threads: None) -> None:
+    x, w = uniform(rng, "float32", 130, 513), uniform(rng, "float32", 65, 513)
+    with tw.use_batch_invariant():
+        tw.set_num_threads(1)
+        one = bits(tw.linear(x, w))
+        tw.set_num_threads(2)
+        np.testing.assert_array_equal(one, bits(tw.linear(x, w)))
+        rows_agree(lambda x: tw.linear(x, w), x, "two threads")
+
+
+ROW_OPS: dict[str, Callable[[tw.Tensor], Any]] = {
+    "softmax": tw.softmax,
+    "log_softmax": tw.log_softmax,
+    "sum": lambda x: x.sum(axis=-1),
+    "mean": lambda x: x.mean(axis=-1),
+    "var": lambda x: x.var(axis=-1),
+    "tanh": tw.tanh,
+}
+
+
+@pytest.mark.parametrize("name", list(ROW_OPS))
+def test_ops_along_rows(rng: np.random.Generator, dtype: str, isa: str, name: str) -> None:
+    with tw.use_batch_invariant():
+        for k in (1, 5, 33, 300, 1000):
+            rows_agree(ROW_OPS[name], uniform(rng, dtype, BATCHES[-1], k), f"{name} {k}")
+
+
+def test_without_it_some_rows_differ(rng: np.random.Generator) -> None:
+    """Else the mode would be worth nothing: few long columns are dot products from 8 rows on."""
+    x, w = uniform(rng, "float32", 130, 1000), uniform(rng, "float32", 1000, 3)
+    assert (bits(x @ w)[:1] != bits(x[:1] @ w)).any()
+    with tw.use_batch_invariant():
+        assert (bits(x @ w)[:1] == bits(x[:1] @ w)).all()
+
+
+def test_explain_shows_what_is_left_out_and_its_price(rng: np.random.Generator) -> None:
+    x, w = uniform(rng, "float32", 2, 1000), uniform(rng, "float32", 100, 1000)
+    with tw.use_batch_invariant(), tw.explain() as seen:
+        tw.linear(x, w)
+    text = str(seen)
+    assert "strassen" in text
+    assert "its bits depend on the number of rows: batch invariance is on" in text
+    assert "of it for batch invariance" in text
+
+
+def test_a_forced_kernel_runs_all_the_same(rng: np.random.Generator) -> None:
+    x = uniform(rng, "float32", 64, 64)
+    with tw.use_batch_invariant(), tw.kernels.use(matmul="naive"), tw.explain() as seen:
+        x @ x
+    assert [e["kernel"] for e in seen.as_dict()["entries"]] == ["naive"]
+
+
+def test_as_a_call_a_block_and_a_decorator() -> None:
+    assert not tw.is_batch_invariant()
+    tw.use_batch_invariant(True)
+    assert tw.is_batch_invariant()
+    with tw.use_batch_invariant(False):
+        assert not tw.is_batch_invariant()
+    assert tw.is_batch_invariant()
+    tw.use_batch_invariant(False)
+    assert not tw.is_batch_invariant()
+
+    @tw.use_batch_invariant()
+    def inside() -> bool:
+        return tw.is_batch_invariant()
+
+    assert not tw.is_batch_invariant()
+    assert inside()
+    assert not tw.is_batch_invariant()
+    with tw.kernels.use(isa="scalar"), tw.use_batch_invariant():
+        assert tw.active_isa() == "scalar"
+        assert tw.is_batch_invariant()
+
+
+@pytest.mark.parametrize("kernel", [1, 3, 5])
+def test_convolutions(rng: np.random.Generator, isa: str, kernel: int) -> None:
+    """A sample's result and its input gradient do not depend on the samples beside it."""
+    for channels, out, side in ((1, 8, 12), (16, 32, 9)):
+        w = uniform(rng, "float32", out, channels, kernel, kernel)
+        x = uniform(rng, "float32", BATCHES[-1], channels, side, side)
+        g = uniform(rng, "float32", BATCHES[-1], out, side, side)
+        with tw.use_batch_invariant():
+            rows_agree(lambda x, w=w: tw.conv2d(x, w, padding="same"), x, f"conv {channels}")
+            rows_agree(lambda g, w=w: tw.conv_transpose2d(g, w, padding=w.shape[2] // 2), g, "dx")

@@ -1,0 +1,263 @@
+"""Schedules of the learning rate against PyTorch's, value by value."""
+
+from __future__ import annotations
+
+import pytest
+
+import tilewright as tw
+from tilewright import optim
+from tilewright.optim import lr_scheduler as ours
+from tilewright.optim import swa_utils
+
+torch = pytest.importorskip("torch")
+theirs = torch.optim.lr_scheduler
+
+EPOCHS = 40
+# How a schedule is made from a library's module and an optimizer.
+CASES = {
+    "step": lambda s, o: s.StepLR(o, 3, gamma=0.5),
+    "multistep": lambda s, o: s.MultiStepLR(o, [2, 5, 5, 11], gamma=0.5),
+    "constant": lambda s, o: s.ConstantLR(o, factor=0.25, total_iters=4),
+    "linear": lambda s, o: s.LinearLR(o, start_factor=0.1, end_factor=0.8, total_iters=6),
+    "exponential": lambda s, o: s.ExponentialLR(o, 0.9),
+    "polynomial": lambda s, o: s.PolynomialLR(o, total_iters=7, power=1.7),
+    "cosine": lambda s, o: s.CosineAnnealingLR(o, T_max=6, eta_min=0.01),
+    "cosine-none": lambda s, o: s.CosineAnnealingLR(o, T_max=50),
+    "restarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, T_0=4, T_mult=2, eta_min=0.01),
+    "restarts-even": lambda s, o: s.CosineAnnealingWarmRestarts(o, T_0=5),
+    "lambda": lambda s, o: s.LambdaLR(o, lambda epoch: 1 / (1 + epoch)),
+    "lambdas": lambda s, o: s.LambdaLR(o, [lambda epoch: 0.5**epoch, lambda epoch: 1.0]),
+    "multiplicative": lambda s, o: s.MultiplicativeLR(o, lambda epoch: 0.95 + epoch / 1000),
+    "one-cycle": lambda s, o: s.OneCycleLR(o, max_lr=1.0, total_steps=EPOCHS + 1),
+    "one-cycle-linear": lambda s, o: s.OneCycleLR(
+        o, max_lr=[1.0, 2.0], epochs=7, steps_per_epoch=6, anneal_strategy="linear"
+    ),
+    "one-cycle-three": lambda s, o: s.OneCycleLR(
+        o, max_lr=1.0, total_steps=50, three_phase=True, pct_start=0.2
+    ),
+    "cyclic": lambda s, o: s.CyclicLR(o, 0.1, 1.0, step_size_up=4),
+    "cyclic-uneven": lambda s, o: s.CyclicLR(
+        o, [0.1, 0.2], [1.0, 2.0], 3, 7, "triangular2", base_momentum=0.6, max_momentum=[0.9, 0.8]
+    ),
+    "cyclic-decay": lambda s, o: s.CyclicLR(o, 0.1, 1.0, 5, 2, mode="exp_range", gamma=0.97),
+    "cyclic-function": lambda s, o: s.CyclicLR(
+        o, 0.1, 1.0, 4, scale_fn=lambda cycle: 1 / cycle, cycle_momentum=False
+    ),
+    "cyclic-function-of-steps": lambda s, o: s.CyclicLR(
+        o, 0.1, 1.0, 4, scale_fn=lambda step: 0.9**step, scale_mode="iterations"
+    ),
+    "sequential": lambda s, o: s.SequentialLR(
+        o,
+        [s.LinearLR(o, 0.1, total_iters=4), s.CosineAnnealingLR(o, 10), s.ExponentialLR(o, 0.9)],
+        milestones=[5, 17],
+    ),
+    "chained": lambda s, o: s.ChainedScheduler(
+        [s.ConstantLR(o, 0.1, total_iters=3), s.ExponentialLR(o, 0.9), s.CosineAnnealingLR(o, 9)]
+    ),
+}
+per_case = pytest.mark.parametrize("name", CASES)
+
+
+def optimizers(momentum: float = 0.9):
+    a, b = tw.zeros((2,), requires_grad=True), tw.zeros((3,), requires_grad=True)
+    mine = optim.SGD([{"params": [a]}, {"params": [b], "lr": 0.3}], lr=0.2, momentum=momentum)
+    p, q = torch.zeros(2, requires_grad=True), torch.zeros(3, requires_grad=True)
+    other = torch.optim.SGD([{"params": [p]}, {"params": [q], "lr": 0.3}], 0.2, momentum=momentum)
+    return mine, other
+
+
+def settings(optimizer) -> list[float]:
+    return [group[key] for group in optimizer.param_groups for key in ("lr", "momentum")]
+
+
+@per_case
+@pytest.mark.filterwarnings("ignore")
+def test_every_epoch(name: str) -> None:
+    mine, other = optimizers()
+    schedule, reference = CASES[name](ours, mine), CASES[name](theirs, other)
+    for epoch in range(EPOCHS):
+        assert settings(mine) == pytest.approx(settings(other), rel=1e-11, abs=1e-14), epoch
+        rates = [group["lr"] for group in mine.param_groups]
+        assert schedule.get_last_lr() == rates
+        schedule.step()
+        other.step()
+        reference.step()
+
+
+@per_case
+@pytest.mark.filterwarnings("ignore")
+def test_states_go_on(name: str) -> None:
+    mine, _ = optimizers()
+    schedule = CASES[name](ours, mine)
+    for _ in range(7):
+        schedule.step()
+    resumed, _ = optimizers()
+    other = CASES[name](ours, resumed)
+    resumed.load_state_dict(mine.state_dict())
+    other.load_state_dict(schedule.state_dict())
+    for _ in range(EPOCHS - 8):
+        schedule.step()
+        other.step()
+        assert settings(resumed) == settings(mine)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["step", "linear", "cosine", "restarts", "multistep", "chained", "cyclic-uneven"],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_states_of_pytorch_load(name: str) -> None:
+    mine, other = optimizers()
+    schedule, reference = CASES[name](ours, mine), CASES[name](theirs, other)
+    for _ in range(5):
+        other.step()
+        reference.step()
+    mine.load_state_dict(other.state_dict())
+    schedule.load_state_dict(reference.state_dict())
+    for _ in range(8):
+        schedule.step()
+        reference.step()
+        assert settings(mine) == pytest.approx(settings(other), rel=1e-12)
+
+
+def test_going_on_from_an_epoch() -> None:
+    mine, _ = optimizers()
+    with pytest.raises(KeyError, match="StepLR: group 0 has no 'initial_lr'"):
+        ours.StepLR(mine, 3, last_epoch=4)
+    first = ours.StepLR(mine, 3)
+    for _ in range(5):
+        first.step()
+    second = ours.StepLR(mine, 3, last_epoch=first.last_epoch)
+    assert second.last_epoch == 6
+    assert second.base_lrs == [0.2, 0.3]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"patience": 2, "cooldown": 1},
+        {"mode": "max", "patience": 1, "threshold_mode": "abs", "threshold": 0.05},
+        {"mode": "max", "patience": 0, "factor": 0.5, "min_lr": [0.06, 0.01]},
+        {"patience": 1, "threshold": 0.1, "eps": 0.5},
+    ],
+)
+def test_plateaus(options: dict) -> None:
+    mine, other = optimizers()
+    schedule = ours.ReduceLROnPlateau(mine, **options)
+    reference = theirs.ReduceLROnPlateau(other, **options)
+    measures = [1.0, 0.9, 0.91, 0.9, 0.95, 0.5, 0.5, 0.5, 0.5, 0.49, 0.6, float("nan"), 0.6, 0.6]
+    for measure in measures:
+        schedule.step(tw.asarray(measure))
+        reference.step(measure)
+        assert settings(mine) == settings(other)
+    resumed = ours.ReduceLROnPlateau(mine, **options)
+    resumed.load_state_dict(schedule.state_dict())
+    assert resumed.best == schedule.best
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda o: ours.StepLR("o", 3), TypeError, "StepLR: expected an Optimizer, got str"),
+        (lambda o: ours.StepLR(o, 0), ValueError, "step_size must be at least 1, got 0"),
+        (lambda o: ours.LinearLR(o, 0.0), ValueError, "start_factor lies in"),
+        (lambda o: ours.ConstantLR(o, 2.0), ValueError, "factor lies in"),
+        (lambda o: ours.OneCycleLR(o, 1.0), ValueError, "give total_steps, or epochs and"),
+        (
+            lambda o: ours.CyclicLR(o, 0.1, 1.0, 0),
+            ValueError,
+            "step_size_up must be above 0, got 0",
+        ),
+        (
+            lambda o: ours.CyclicLR(o, 0.1, 1.0, 1, mode="square"),
+            ValueError,
+            "CyclicLR: mode is 'triangular', .*, got 'square'",
+        ),
+        (
+            lambda o: ours.CyclicLR(o, 0.1, 1.0, 1, scale_mode="epoch"),
+            ValueError,
+            "scale_mode is 'cycle' or 'iterations', got 'epoch'",
+        ),
+        (lambda o: ours.CyclicLR(o, [0.1], 1.0), ValueError, "1 values for 2 groups"),
+        (lambda o: ours.LambdaLR(o, [len]), ValueError, "1 functions for 2 groups"),
+        (lambda o: ours.SequentialLR(o, [], []), ValueError, "SequentialLR: no schedules"),
+        (
+            lambda o: ours.SequentialLR(o, [ours.StepLR(o, 1)], [3]),
+            ValueError,
+            "1 schedules need 0 milestones, got 1",
+        ),
+        (
+            lambda o: ours.ChainedScheduler([ours.ReduceLROnPlateau(o)]),
+            ValueError,
+            "steps need a measure",
+        ),
+        (
+            lambda o: ours.ChainedScheduler([ours.StepLR(o, 1), ours.StepLR(optimizers()[0], 1)]),
+            ValueError,
+            "schedule 1 belongs to another optimiser",
+        ),
+        (
+            lambda o: ours.StepLR(o, 3).load_state_dict({"gamma": 1}),
+            ValueError,
+            "load_state_dict: missing",
+        ),
+    ],
+)
+def test_errors(make, error, text) -> None:
+    with pytest.raises(error, match=text):
+        make(optimizers()[0])
+
+
+@pytest.mark.parametrize("options", [{}, {"anneal_strategy": "linear"}, {"anneal_epochs": 0}])
+@pytest.mark.parametrize("swa_lr", [0.05, [0.5, 0.01]])
+@pytest.mark.filterwarnings("ignore")
+def test_rates_of_averages_behind_another_schedule(swa_lr, options) -> None:
+    mine, other = optimizers()
+    first, their_first = ours.ExponentialLR(mine, 0.9), theirs.ExponentialLR(other, 0.9)
+    for _ in range(4):
+        first.step()
+        other.step()
+        their_first.step()
+    schedule = swa_utils.SWALR(mine, swa_lr, **options)
+    reference = torch.optim.swa_utils.SWALR(other, swa_lr, **options)
+    for epoch in range(15):
+        assert settings(mine) == pytest.approx(settings(other), rel=1e-11), epoch
+        schedule.step()
+        reference.step()
+    assert settings(mine)[0] == pytest.approx(swa_lr if isinstance(swa_lr, float) else swa_lr[0])
+    resumed = swa_utils.SWALR(optimizers()[0], swa_lr)
+    resumed.load_state_dict(reference.state_dict())
+    assert resumed.state_dict() == schedule.state_dict()
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "text"),
+    [
+        ((0.1, 5, "cubic"), ValueError, "anneal_strategy is 'cos' or 'linear', got 'cubic'"),
+        ((0.1, -1), ValueError, "anneal_epochs must not be negative, got -1"),
+        ((0.1, 2.5), TypeError, "anneal_epochs is a whole number, got 2.5"),
+        (([0.1],), ValueError, "swa_lr: 1 values for 2 groups"),
+    ],
+)
+def test_refused_rates_of_averages(args, error, text) -> None:
+    with pytest.raises(error, match=f"SWALR: {text}"):
+        swa_utils.SWALR(optimizers()[0], *args)
+
+
+def test_momentum_that_is_not_there_cannot_be_cycled() -> None:
+    x = tw.zeros((2,), requires_grad=True)
+    with pytest.raises(ValueError, match="no momentum to cycle"):
+        ours.OneCycleLR(optim.Adagrad([x]), 1.0, total_steps=10)
+    with pytest.raises(ValueError, match=r"CyclicLR: .* no momentum to cycle"):
+        ours.CyclicLR(optim.Adagrad([x]), 0.1, 1.0)
+
+
+def test_one_cycle_moves_the_first_beta() -> None:
+    x = tw.zeros((2,), requires_grad=True)
+    optimizer = optim.Adam([x])
+    schedule = ours.OneCycleLR(optimizer, 1.0, total_steps=10)
+    assert optimizer.param_groups[0]["betas"] == (0.95, 0.999)
+    for _ in range(10):
+        schedule.step()
+    with pytest.raises(ValueError, match="step 11 of 10"):
+        schedule.step()

@@ -1,0 +1,66 @@
+"""`tw.nn.functional`: PyTorch's names, for what there is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.nn import functional
+
+torch = pytest.importorskip("torch")
+
+CALLS = {
+    "relu": lambda f, x: f.relu(x),
+    "sigmoid": lambda f, x: f.sigmoid(x),
+    "tanh": lambda f, x: f.tanh(x),
+    "silu": lambda f, x: f.silu(x),
+    "elu": lambda f, x: f.elu(x),
+    "softplus": lambda f, x: f.softplus(x),
+    "softmax": lambda f, x: f.softmax(x, dim=0),
+    "log_softmax": lambda f, x: f.log_softmax(x, dim=-1),
+    "linear": lambda f, x: f.linear(x, x[:2], x[0, :2]),
+    "mse_loss": lambda f, x: f.mse_loss(x, x * 2, reduction="sum"),
+    "dropout": lambda f, x: f.dropout(x, 0.5, training=False),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_values_are_pytorchs(name):
+    x = np.random.default_rng(0).normal(size=(4, 3))
+    got = CALLS[name](functional, tw.asarray(x))
+    want = CALLS[name](torch.nn.functional, torch.tensor(x))
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-12)
+
+
+def test_losses_and_classes():
+    logits, targets = np.eye(3), np.array([0, 2, 1])
+    got = functional.cross_entropy(tw.asarray(logits), tw.asarray(targets))
+    want = torch.nn.functional.cross_entropy(torch.tensor(logits), torch.tensor(targets))
+    assert got.item() == pytest.approx(want.item(), rel=1e-12)
+    assert functional.one_hot(tw.asarray(targets), 3).shape == (3, 3)
+
+
+def test_every_name_is_pytorchs():
+    for name in functional._NAMES:
+        assert callable(getattr(torch.nn.functional, name)), name
+
+
+def test_every_function_that_tilewright_has_is_there():
+    theirs = {name for name in dir(torch.nn.functional) if name.islower() and name[0] != "_"}
+    shared = {
+        name
+        for name in theirs & set(dir(tw))
+        if callable(getattr(tw, name)) and callable(getattr(torch.nn.functional, name))
+    }
+    assert shared - set(functional._NAMES) <= {"grad"}
+    assert sorted(shared & set(functional._NAMES)) == dir(functional)
+    for name in dir(functional):
+        assert getattr(functional, name) is getattr(tw, name)
+
+
+def test_what_is_not_there():
+    with pytest.raises(AttributeError, match="has no attribute 'no_such_function'"):
+        functional.no_such_function  # noqa: B018
+    with pytest.raises(AttributeError, match="has no attribute 'arange'"):
+        functional.arange  # noqa: B018

@@ -1,0 +1,158 @@
+"""Averages of weights along a run, against their formulas and PyTorch's."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright import nn
+from tilewright.optim import EMA, swa_utils
+
+torch = pytest.importorskip("torch")
+
+
+def pair():
+    theirs = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2)).double()
+    ours = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2)).double()
+    ours.load_state_dict(theirs.state_dict())
+    return ours, theirs
+
+
+def move(ours, theirs, seed):
+    rng = np.random.default_rng(seed)
+    with torch.no_grad():
+        for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+            step = np.asarray(rng.normal(size=p.shape))
+            p.detach().copy_(p.detach() + tw.asarray(step))
+            q.add_(torch.tensor(step))
+
+
+@pytest.mark.parametrize("decay", [None, 0.9])
+def test_averaged_models_are_pytorchs(decay):
+    ours, theirs = pair()
+    their_utils = torch.optim.swa_utils
+    average = swa_utils.get_ema_multi_avg_fn(decay) if decay else None
+    their_average = their_utils.get_ema_multi_avg_fn(decay) if decay else None
+    mine = swa_utils.AveragedModel(ours, multi_avg_fn=average)
+    other = their_utils.AveragedModel(theirs, multi_avg_fn=their_average)
+    for seed in range(6):
+        move(ours, theirs, seed)
+        mine.update_parameters(ours)
+        other.update_parameters(theirs)
+    assert list(mine.state_dict()) != []
+    assert sorted(mine.state_dict()) == sorted(other.state_dict())
+    for name, value in other.state_dict().items():
+        np.testing.assert_allclose(mine.state_dict()[name].tolist(), value.tolist(), rtol=1e-12)
+    x = np.ones((2, 3))
+    np.testing.assert_allclose(
+        mine(tw.asarray(x)).detach().numpy(), other(torch.tensor(x)).detach().numpy(), rtol=1e-10
+    )
+
+
+@pytest.mark.parametrize("use_buffers", [False, True])
+def test_buffers(use_buffers):
+    model = nn.Linear(1, 1)
+    model.register_buffer("mean", tw.zeros((2,)))
+    model.register_buffer("count", tw.zeros((), dtype=tw.int64))
+    averaged = swa_utils.AveragedModel(model, use_buffers=use_buffers)
+    for value in (1.0, 3.0):
+        model.mean.fill_(value)
+        model.count.fill_(value)
+        averaged.update_parameters(model)
+    assert averaged.module.mean.tolist() == [2.0 if use_buffers else 3.0] * 2
+    assert averaged.module.count.item() == 3
+
+
+def test_update_bn_is_pytorchs():
+    theirs = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)).double().eval()
+    ours = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)).double().eval()
+    ours.load_state_dict(theirs.state_dict())
+    rng = np.random.default_rng(0)
+    batches = [(rng.normal(size=(5, 3)), 0) for _ in range(4)]
+    torch.optim.swa_utils.update_bn([(torch.tensor(x), y) for x, y in batches], theirs)
+    swa_utils.update_bn([(tw.asarray(x), y) for x, y in batches], ours)
+    for name, value in theirs.state_dict().items():
+        np.testing.assert_allclose(ours.state_dict()[name].tolist(), value.tolist(), rtol=1e-12)
+    assert not any(module.training for module in ours.modules())
+    assert ours[1].momentum == 0.1
+    ours.train()
+    with pytest.raises(ValueError, match="linear"):
+        swa_utils.update_bn([tw.zeros((2, 7), dtype=tw.float64)], ours)
+    assert all(module.training for module in ours.modules())
+    assert ours[1].momentum == 0.1
+
+
+class TestEMA:
+    def test_the_formula(self):
+        ours, theirs = pair()
+        ema = EMA(ours, decay=0.8)
+        want = [p.detach().numpy().copy() for p in ours.parameters()]
+        for seed in range(5):
+            move(ours, theirs, seed)
+            ema.update()
+            want = [
+                0.8 * w + 0.2 * p.detach().numpy()
+                for w, p in zip(want, ours.parameters(), strict=True)
+            ]
+        for got, w in zip(ema.averages.values(), want, strict=True):
+            np.testing.assert_allclose(got.numpy(), w, rtol=1e-12)
+
+    def test_warmup_forgets_faster(self):
+        model = nn.Linear(1, 1, bias=False)
+        model.weight.detach().fill_(0.0)
+        ema = EMA(model, decay=0.99, warmup=True)
+        model.weight.detach().fill_(1.0)
+        ema.update()
+        assert ema.averages["weight"].item() == pytest.approx(0.9)
+        ema.update()
+        assert ema.averages["weight"].item() == pytest.approx(1 - 0.1 * 2 / 11)
+
+    def test_the_model_has_the_averages_for_a_while(self):
+        model = nn.Linear(2, 2)
+        own = model.weight.tolist()
+        ema = EMA(model, decay=0.5)
+        model.weight.detach().fill_(7.0)
+        with ema.averaged() as same:
+            assert same is model
+            assert model.weight.tolist() == own
+        assert model.weight.tolist() == [[7.0] * 2] * 2
+
+    def test_errors_leave_the_model_its_own_weights(self):
+        model = nn.Linear(2, 2)
+        ema = EMA(model)
+        model.weight.detach().fill_(7.0)
+
+        @ema.averaged()
+        def fails():
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            fails()
+        assert model.weight.tolist() == [[7.0] * 2] * 2
+
+    def test_state_and_other_models(self):
+        model = nn.Linear(2, 2)
+        ema = EMA(model, decay=0.5)
+        model.weight.detach().fill_(7.0)
+        ema.update()
+        other = EMA(copy.deepcopy(model))
+        other.load_state_dict(ema.state_dict())
+        target = nn.Linear(2, 2)
+        other.copy_to(target)
+        assert target.weight.tolist() == ema.averages["weight"].tolist()
+        assert other.updates == 1
+        with pytest.raises(ValueError, match="EMA: copy_to: parameters differ: bias"):
+            ema.copy_to(nn.Linear(2, 2, bias=False))
+        with pytest.raises(ValueError, match="averages differ: bias, weight"):
+            ema.load_state_dict({"averages": {}, "updates": 1})
+        wrong = {name: tw.zeros((9,)) for name in ema.averages}
+        with pytest.raises(ValueError, match=r"weight: shape \(9,\) does not fit \(2, 2\)"):
+            ema.load_state_dict({"averages": wrong, "updates": 1})
+
+    @pytest.mark.parametrize("decay", [-0.1, 1.1, float("nan")])
+    def test_decays(self, decay):
+        with pytest.raises(ValueError, match=r"EMA: decay lies in \[0, 1\]"):
+            EMA(nn.Linear(1, 1), decay=decay)
