@@ -139,13 +139,11 @@ TW_INLINE Vec<T> alternated(Vec<T> a, Vec<T> b, Indices<i...>) {
   constexpr int L = kLanes<T>;
   return Vec<T>(__builtin_shufflevector(a.v, b.v, (half * L / 2 + i / 2 + i % 2 * L)...));
 }
-// p[0], p[stride], ...: `count` of them, and nothing beyond is read.
+// p[0], p[stride], ...: `count` of them, at least one, and nothing beyond is read.
 template <int known, class T>
 TW_INLINE Vec<T> load_every(const T* p, std::int64_t stride, int count) {
   constexpr int L = kLanes<T>;
-  if constexpr (L == 1) {
-    return Vec<T>::load(p);
-  } else if constexpr (known == 1) {
+  if constexpr (L == 1 || known == 1) {
     return load_some(p, count);
   } else if constexpr (known == 2) {
     using All = typename CountTo<L>::type;

@@ -23,6 +23,7 @@ TW_INLINE void spread_phase(const DepthwisePlane& p, std::int64_t first, std::in
                               TW_LAMBDA_INLINE { store_some(to + at, Vec<T>((T)0), some); });
       continue;
     }
+    if (inside <= 0) continue;  // padding alone
     const T* const x = from + source * p.source[1] + left + begin * step;
     const auto copy = [=](int64_t at, int some) TW_LAMBDA_INLINE {
       store_some(to + begin + at, load_every<stride>(x + at * step, step, some), some);
