@@ -1,13 +1,16 @@
 """Whole training steps against the peers, from the same weights: forward, loss, backward, Adam.
 
 The models are those of `tilewright train`: MNIST's convolutional network, and for a text of 65
-symbols an LSTM and a transformer, which is also asked for a text, with the keys and values of what
-it has written kept in place.
+symbols an LSTM and a transformer. That one also takes its step under bfloat16 autocast, where the
+processor has instructions for it, and is asked for a text, with the keys and values of what it has
+written kept in place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from timeit import Timer
 from typing import Any
 
@@ -19,6 +22,7 @@ from tilewright.train.models import CharLstm, Cnn, Gpt
 _BATCH = 64
 _SIDE, _HIDDEN, _CLASSES = 28, 128, 10
 _SYMBOLS, _TEXTS, _LENGTH = 65, 32, 128
+_Types = Callable[[], AbstractContextManager[Any]]
 
 
 def training_cases(peers: Mapping[str, Any]) -> Iterator[Case]:
@@ -32,6 +36,9 @@ def training_cases(peers: Mapping[str, Any]) -> Iterator[Case]:
     lstm, gpt = CharLstm(_SYMBOLS, 256, 2), Gpt(_SYMBOLS, 128, 4, _LENGTH)
     yield _steps(peers, f"character LSTM 2x256 {about}", lstm, "Adam", *windows, "characters")
     yield _steps(peers, f"GPT 4x128 {about}", gpt, "AdamW", *windows, "characters")
+    if {"avx512_bf16", "amx_bf16"} & set(tw.cpu_info()["features"]):
+        name = f"GPT 4x128 in bfloat16 {about}"
+        yield _steps(peers, name, gpt, "AdamW", *windows, "characters", narrow=True)
     yield _sampling(peers, gpt)
 
 
@@ -43,25 +50,36 @@ def _steps(
     x: tw.Tensor,
     y: tw.Tensor,
     unit: str,
+    narrow: bool = False,
 ) -> Case:
     ours = getattr(tw.optim, optimizer)(model.parameters())
-    contenders = {OURS: Timer(_step(model, ours, tw.cross_entropy, x, y))}
+    types: _Types = tw.autocast if narrow else nullcontext
+    contenders = {OURS: Timer(_step(model, ours, tw.cross_entropy, x, y, types))}
     if "torch" in peers:
         torch = peers["torch"]
         model = twin(torch, model)
         theirs = getattr(torch.optim, optimizer)(model.parameters())
         batch = torch.from_numpy(x.numpy()), torch.from_numpy(y.numpy())
         loss_of = torch.nn.functional.cross_entropy
-        contenders["torch"] = Timer(_step(model, theirs, loss_of, *batch))
+        types = partial(torch.autocast, "cpu", torch.bfloat16) if narrow else nullcontext
+        contenders["torch"] = Timer(_step(model, theirs, loss_of, *batch, types))
     return Case(name, contenders, y.size, unit, rounds=15)
 
 
-def _step(model: Any, optimizer: Any, loss_of: Any, x: Any, y: Any) -> Callable[[], None]:
+def _step(
+    model: Any,
+    optimizer: Any,
+    loss_of: Any,
+    x: Any,
+    y: Any,
+    types: _Types,
+) -> Callable[[], None]:
     def step() -> None:
         optimizer.zero_grad()
-        logits = model(x)
-        logits = logits[0] if isinstance(logits, tuple) else logits
-        loss = loss_of(logits.reshape((-1, logits.shape[-1])), y.reshape((-1,)))
+        with types():
+            logits = model(x)
+            logits = logits[0] if isinstance(logits, tuple) else logits
+            loss = loss_of(logits.reshape((-1, logits.shape[-1])), y.reshape((-1,)))
         loss.backward()
         optimizer.step()
         loss.item()
