@@ -151,7 +151,7 @@ def layer_cases(peers: Mapping[str, Any], batches: Iterable[int] = BATCHES) -> I
         layer for batch in batches for each in network_layers(batch).values() for layer in each
     ]
     # Hundreds of cases: fewer rounds each.
-    yield from convolution_cases(peers, dict.fromkeys(layers), rounds=9)
+    yield from convolution_cases(peers, dict.fromkeys(layers), rounds=5)
 
 
 class _Timers(dict[str, Timer]):
