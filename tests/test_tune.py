@@ -103,7 +103,7 @@ class TestNumbers:
 
 class TestTable:
     def test_round_trip(self, folder):
-        written = made(block_bytes=1 << 19, packed_ns_per_flop=0.004)
+        written = made(block_bytes=3 << 17, packed_ns_per_flop=0.004)
         assert tune.save(written) == str(folder / "tuning.json") == tune.path()
         tune.reset()
         assert tune.load() == written
@@ -111,25 +111,25 @@ class TestTable:
         assert tune.source() == f"measured on 2026-01-02, {tune.path()}"
         assert tune.differences(written)["block_bytes"] == (
             tune.defaults()["block_bytes"],
-            1 << 19,
+            3 << 17,
         )
 
     def test_people_can_read_it(self, folder):
-        tune.save(made(block_bytes=1 << 19))
+        tune.save(made(block_bytes=3 << 17))
         text = (folder / "tuning.json").read_text()
-        assert '"block_bytes": 524288' in text
+        assert '"block_bytes": 393216' in text
         assert "\n" in text
         assert set(json.loads(text)) == set(made().as_dict())
 
     def test_a_process_takes_it_over(self):
-        tune.save(made(block_bytes=1 << 19))
+        tune.save(made(block_bytes=3 << 17))
         values, source, errors = report()
-        assert values["block_bytes"] == 1 << 19
+        assert values["block_bytes"] == 3 << 17
         assert "2026-01-02" in source
         assert errors == ""
 
     def test_a_variable_switches_it_off(self):
-        tune.save(made(block_bytes=1 << 19))
+        tune.save(made(block_bytes=3 << 17))
         values, source, errors = report(TILEWRIGHT_TUNE="0")
         assert values == tune.defaults()
         assert source.startswith("defaults")
@@ -145,17 +145,17 @@ class TestTable:
     def test_export_import_clear(self, tmp_path):
         with pytest.raises(FileNotFoundError, match="`tilewright tune` measures one"):
             tune.export(tmp_path / "mine.json")
-        tune.save(made(block_bytes=1 << 19))
+        tune.save(made(block_bytes=3 << 17))
         tune.export(tmp_path / "mine.json")
         assert tune.clear()
         assert not tune.clear()
         assert tune.current() == tune.defaults()
-        assert tune.import_(tmp_path / "mine.json") == made(block_bytes=1 << 19)
-        assert tune.current()["block_bytes"] == 1 << 19
-        assert tune.load() == made(block_bytes=1 << 19)
+        assert tune.import_(tmp_path / "mine.json") == made(block_bytes=3 << 17)
+        assert tune.current()["block_bytes"] == 3 << 17
+        assert tune.load() == made(block_bytes=3 << 17)
 
     def test_nothing_half_written(self, folder, monkeypatch):
-        tune.save(made(block_bytes=1 << 19))
+        tune.save(made(block_bytes=3 << 17))
 
         def fail(*_):
             raise OSError(28, "No space left on device")
@@ -164,8 +164,8 @@ class TestTable:
         with pytest.raises(OSError, match="tune: No space left"):
             tune.save(made(block_bytes=1 << 18))
         assert [file.name for file in folder.iterdir()] == ["tuning.json"]
-        assert table.read(tune.path()) == made(block_bytes=1 << 19)
-        assert tune.current()["block_bytes"] == 1 << 19
+        assert table.read(tune.path()) == made(block_bytes=3 << 17)
+        assert tune.current()["block_bytes"] == 3 << 17
 
     def test_two_processes_write_at_once(self, folder):
         code = (
@@ -200,7 +200,7 @@ class TestTable:
 
 def changed(**changes):
     """The text of a table with some of its parts changed."""
-    return json.dumps({**made(block_bytes=1 << 19).as_dict(), **changes}).encode()
+    return json.dumps({**made(block_bytes=3 << 17).as_dict(), **changes}).encode()
 
 
 def without(key):
@@ -381,7 +381,7 @@ class TestExplain:
         assert "Estimates: defaults for this machine's caches" in str(report)
         assert "chosen: overhead" in str(report)
         assert report.as_dict()["estimates"].startswith("defaults")
-        tune.save(made(block_bytes=1 << 19))
+        tune.save(made(block_bytes=3 << 17))
         assert f"Estimates: measured on 2026-01-02, {tune.path()}." in str(report)
         with tw.explain() as other:
             x + x
@@ -430,9 +430,9 @@ class TestCommand:
 
     def test_show(self, capsys):
         assert self.json(capsys, "show")["state"] == "none"
-        tune.save(made(block_bytes=1 << 19))
+        tune.save(made(block_bytes=3 << 17))
         shown = self.json(capsys, "show")
-        assert shown["current"]["block_bytes"] == 1 << 19
+        assert shown["current"]["block_bytes"] == 3 << 17
         assert shown["defaults"] == tune.defaults()
         assert main(["tune", "show"]) == 0
         out = capsys.readouterr().out
@@ -443,7 +443,7 @@ class TestCommand:
 
     def test_info_and_doctor_tell(self, capsys, monkeypatch):
         monkeypatch.delenv("TILEWRIGHT_TUNE")
-        tune.save(made(block_bytes=1 << 19))
+        tune.save(made(block_bytes=3 << 17))
         for command in ("info", "doctor"):
             main([command])
             assert "measured on 2026-01-02" in capsys.readouterr().out
@@ -455,12 +455,12 @@ class TestCommand:
 
     def test_diff(self, capsys, tmp_path):
         assert "`tilewright tune` measures one" in self.fails(capsys, "diff")
-        tune.save(made(block_bytes=1 << 19))
+        tune.save(made(block_bytes=3 << 17))
         tune.export(tmp_path / "x.json")
         for arguments in ((), (str(tmp_path / "x.json"),)):
             changes = self.json(capsys, "diff", *arguments)["changes"]
             assert changes == {
-                "block_bytes": {"default": tune.defaults()["block_bytes"], "value": 1 << 19}
+                "block_bytes": {"default": tune.defaults()["block_bytes"], "value": 3 << 17}
             }
         tune.save(made())
         assert main(["tune", "diff"]) == 0
@@ -469,12 +469,12 @@ class TestCommand:
     def test_export_import_clear(self, capsys, tmp_path):
         file = str(tmp_path / "x.json")
         assert "no table" in self.fails(capsys, "export", file)
-        tune.save(made(block_bytes=1 << 19))
+        tune.save(made(block_bytes=3 << 17))
         assert main(["tune", "export", file]) == 0
         assert main(["tune", "clear"]) == 0
         assert not Path(tune.path()).exists()
         assert main(["tune", "import", file]) == 0
-        assert table.read(tune.path()) == made(block_bytes=1 << 19)
+        assert table.read(tune.path()) == made(block_bytes=3 << 17)
         capsys.readouterr()
 
     def test_a_table_of_another_machine_is_not_imported(self, capsys, tmp_path):

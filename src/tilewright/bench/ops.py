@@ -144,9 +144,9 @@ def _reduction(name: str, axis: int | None) -> Op:
             return _torch_reduction(module, name, function, axis)
         return lambda x: function(x, axis=axis)
 
-    where = {None: "all", 0: "columns", 1: "rows"}[axis]
+    where = {None: "of all", 0: "along columns", 1: "along rows"}[axis]
     dtypes = DTYPES if name not in ("mean", "var") else _FLOATING
-    return Op(f"{name} of {where}", 1, dtypes, smooth, LAYOUTS[:2], call)
+    return Op(f"{name} {where}", 1, dtypes, smooth, LAYOUTS[:2], call)
 
 
 def _torch_reduction(
@@ -170,9 +170,9 @@ def _along(name: str, axis: int, smooth: bool = True) -> Op:
             return lambda x: function(x, dim=axis)
         return lambda x: function(x, axis=axis)
 
-    where = "columns" if axis == 0 else "rows"
+    where = "along columns" if axis == 0 else "along rows"
     dtypes = DTYPES if name in ("sort", "argsort", "cumulative_sum") else _FLOATING
-    return Op(f"{name} of {where}", 1, dtypes, smooth, LAYOUTS[:2], call)
+    return Op(f"{name} {where}", 1, dtypes, smooth, LAYOUTS[:2], call)
 
 
 def _flip() -> Op:
