@@ -48,6 +48,8 @@ FUNCTIONS = {
     "shapes and types alone": "broadcast_shapes result_type",
     "walks of the graph, and functions of the caller": """checkpoint checkpoint_sequential grad
         gradcheck gradgradcheck is_grad_enabled zero_grad""",
+    "products and sums of them over axes, as `matmul` and formulas": """bmm dot einsum inner kron mm
+        mv outer tensordot vecdot""",
     "states of the engine": """active_device active_isa cpu_info device_names get_autocast_dtype
         is_autocast_enabled is_batch_invariant env_text env_variables
         force_kernel forced_kernel get_float32_matmul_precision get_num_threads get_thread_pinning

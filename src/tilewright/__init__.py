@@ -26,13 +26,23 @@ pi = 3.141592653589793
 
 # Loaded on first use, to keep the import fast.
 _SUBMODULES = (
-    "amp", "autograd", "bench", "cli", "data", "io", "kernels", "memory", "nn", "optim", "runtime",
-    "train", "tune",
+    "amp", "autograd", "bench", "cli", "data", "io", "kernels", "linalg", "memory", "nn", "optim",
+    "runtime", "train", "tune",
 )  # fmt: skip
 _LAZY = {
     "autocast": "tilewright.amp",
     "checkpoint": "tilewright.checkpointing",
     "checkpoint_sequential": "tilewright.checkpointing",
+    "tensordot": "tilewright.contraction",
+    "vecdot": "tilewright.contraction",
+    "outer": "tilewright.contraction",
+    "dot": "tilewright.contraction",
+    "inner": "tilewright.contraction",
+    "mm": "tilewright.contraction",
+    "mv": "tilewright.contraction",
+    "bmm": "tilewright.contraction",
+    "kron": "tilewright.contraction",
+    "einsum": "tilewright.contraction",
     "explain": "tilewright.explanation",
     "profile": "tilewright.profiling",
     "use_batch_invariant": "tilewright.kernels",
@@ -51,6 +61,7 @@ if _typing.TYPE_CHECKING:
     from tilewright import data as data
     from tilewright import io as io
     from tilewright import kernels as kernels
+    from tilewright import linalg as linalg
     from tilewright import memory as memory
     from tilewright import nn as nn
     from tilewright import optim as optim
@@ -60,6 +71,16 @@ if _typing.TYPE_CHECKING:
     from tilewright.amp import autocast as autocast
     from tilewright.checkpointing import checkpoint as checkpoint
     from tilewright.checkpointing import checkpoint_sequential as checkpoint_sequential
+    from tilewright.contraction import bmm as bmm
+    from tilewright.contraction import dot as dot
+    from tilewright.contraction import einsum as einsum
+    from tilewright.contraction import inner as inner
+    from tilewright.contraction import kron as kron
+    from tilewright.contraction import mm as mm
+    from tilewright.contraction import mv as mv
+    from tilewright.contraction import outer as outer
+    from tilewright.contraction import tensordot as tensordot
+    from tilewright.contraction import vecdot as vecdot
     from tilewright.explanation import explain as explain
     from tilewright.gradient_check import gradcheck as gradcheck
     from tilewright.gradient_check import gradgradcheck as gradgradcheck

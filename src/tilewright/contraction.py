@@ -1,0 +1,370 @@
+"""Sums of products over axes of several tensors, each pair by one matrix product."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import tilewright as tw
+from tilewright import Tensor
+
+# Of so many operands every order is tried; of more the cheapest pair goes first.
+_FEW = 5
+_Labels = tuple[Any, ...]
+
+
+def tensordot(
+    x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
+) -> Tensor:
+    """Sum of products over pairs of axes: the last `axes` of x1 with the first of x2, or as listed.
+
+    The result has the other axes of x1, then those of x2. Raises ValueError for axes that are out
+    of range, repeated or of different sizes.
+
+    >>> import tilewright as tw
+    >>> tw.tensordot(tw.ones((2, 3, 4)), tw.ones((4, 3, 5)), axes=((1, 2), (1, 0))).shape
+    (2, 5)
+    """
+    _check_tensors("tensordot", x1, x2)
+    if isinstance(axes, (tuple, list)):
+        if len(axes) != 2:
+            raise ValueError(f"tensordot: axes is a number or two lists of axes, got {axes!r}")
+        lists = tuple([part] if isinstance(part, int) else list(part) for part in axes)
+    else:
+        count = operator.index(axes)
+        if not 0 <= count <= min(x1.ndim, x2.ndim):
+            raise ValueError(
+                f"tensordot: {count} axes of shapes {x1.shape} and {x2.shape} cannot be summed over"
+            )
+        lists = (list(range(x1.ndim - count, x1.ndim)), list(range(count)))
+    first = [_axis("tensordot", axis, x1) for axis in lists[0]]
+    second = [_axis("tensordot", axis, x2) for axis in lists[1]]
+    sizes = [x1.shape[i] for i in first], [x2.shape[j] for j in second]
+    if sizes[0] != sizes[1]:
+        raise ValueError(f"tensordot: sizes {sizes[0]} of x1 and {sizes[1]} of x2 differ")
+    if len({*first}) < len(first) or len({*second}) < len(second):
+        raise ValueError(f"tensordot: repeated axes: {axes!r}")
+    left = list(range(x1.ndim))
+    right: list[Any] = [("x2", j) for j in range(x2.ndim)]
+    for i, j in zip(first, second, strict=True):
+        right[j] = i
+    out = [i for i in left if i not in first] + [j for j in right if j not in first]
+    return _ordered(*_pair((x1, tuple(left)), (x2, tuple(right)), set(out)), tuple(out))
+
+
+def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+    """Sum of products of real numbers along an axis; other axes broadcast.
+
+    Raises ValueError for an axis that is out of range or of different sizes, TypeError for complex
+    numbers.
+
+    >>> import tilewright as tw
+    >>> tw.vecdot(tw.ones((2, 3)), tw.asarray([1.0, 2.0, 3.0])).tolist()
+    [6.0, 6.0]
+    """
+    _check_tensors("vecdot", x1, x2)
+    at, also = _axis("vecdot", axis, x1), _axis("vecdot", axis, x2)
+    if x1.shape[at] != x2.shape[also]:
+        raise ValueError(
+            f"vecdot: axis {axis} has size {x1.shape[at]} in x1 and {x2.shape[also]} in x2"
+        )
+    dtype = tw.result_type(x1, x2)
+    if dtype == tw.complex64:
+        raise TypeError("vecdot: takes real numbers, got complex64")
+    if x1.ndim == x2.ndim == 1:
+        return tw.matmul(x1, x2)
+    return tw.sum(_last(x1, at) * _last(x2, also), axis=-1, dtype=dtype)
+
+
+def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """Products of each element of a vector with each of another: shape (n,) and (m,) to (n, m)."""
+    _check_ranks("outer", (x1, 1), (x2, 1))
+    return tw.expand_dims(x1, 1) * tw.expand_dims(x2, 0)
+
+
+def dot(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """Sum of the products of two vectors of one size; neither is conjugated."""
+    _check_ranks("dot", (x1, 1), (x2, 1))
+    return tw.matmul(x1, x2)
+
+
+def inner(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """Sums of products over the last axis of both: (..., n) and (***, n) to (..., ***)."""
+    _check_tensors("inner", x1, x2)
+    if x1.ndim == 0 or x2.ndim == 0:
+        return x1 * x2
+    return tensordot(x1, x2, axes=([-1], [-1]))
+
+
+def mm(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """Product of two matrices; `matmul` also takes vectors and batches."""
+    _check_ranks("mm", (x1, 2), (x2, 2))
+    return tw.matmul(x1, x2)
+
+
+def mv(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """Product of a matrix and a vector."""
+    _check_ranks("mv", (x1, 2), (x2, 1))
+    return tw.matmul(x1, x2)
+
+
+def bmm(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """Products of as many pairs of matrices: (b, n, k) and (b, k, m) to (b, n, m)."""
+    _check_ranks("bmm", (x1, 3), (x2, 3))
+    if x1.shape[0] != x2.shape[0]:
+        raise ValueError(f"bmm: {x1.shape[0]} matrices by {x2.shape[0]}")
+    return tw.matmul(x1, x2)
+
+
+def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """Kronecker product: each element of x1 times the whole of x2, as blocks."""
+    _check_tensors("kron", x1, x2)
+    rank = max(x1.ndim, x2.ndim)
+    first = (1,) * (rank - x1.ndim) + tuple(x1.shape)
+    second = (1,) * (rank - x2.ndim) + tuple(x2.shape)
+    wide = tw.reshape(x1, tuple(n for size in first for n in (size, 1)))
+    narrow = tw.reshape(x2, tuple(n for size in second for n in (1, size)))
+    sizes = tuple(a * b for a, b in zip(first, second, strict=True))
+    return tw.reshape(wide * narrow, sizes)
+
+
+def multi_dot(tensors: Sequence[Tensor], /) -> Tensor:
+    """Product of several matrices in the cheapest order; the first and last may be vectors."""
+    chain = list(tensors)
+    _check_tensors("multi_dot", *chain)
+    if len(chain) < 2:
+        raise ValueError(f"multi_dot: needs two matrices at least, got {len(chain)}")
+    ends = (0, len(chain) - 1)
+    for i, x in enumerate(chain):
+        if x.ndim != 2 and not (x.ndim == 1 and i in ends):
+            raise ValueError(f"multi_dot: operand {i} has shape {x.shape}: a matrix is needed")
+    names: list[tuple[int, ...]] = [(i, i + 1) for i in range(len(chain))]
+    out = [0, len(chain)]
+    if chain[0].ndim == 1:
+        names[0] = (1,)
+        out.remove(0)
+    if chain[-1].ndim == 1:
+        names[-1] = (len(chain) - 1,)
+        out.remove(len(chain))
+    return _contract(list(zip(chain, names, strict=True)), tuple(out))
+
+
+def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
+    """Sums of products by Einstein's notation: "ij,jk->ik" is a matrix product.
+
+    A letter names an axis; one that is in several operands is one axis; one that is not behind the
+    arrow is summed over. "..." stands for axes that broadcast, a letter twice in one operand for
+    its diagonal. Without an arrow the result has the axes of "...", then the letters that occur
+    once, in alphabetical order. Pairs of operands are contracted by `matmul`, in the order with the
+    fewest multiplications. Raises ValueError for subscripts that do not fit the operands.
+
+    >>> import tilewright as tw
+    >>> tw.einsum("bij,bjk->bik", tw.ones((2, 3, 4)), tw.ones((2, 4, 5))).shape
+    (2, 3, 5)
+    """
+    if not isinstance(subscripts, str):
+        raise TypeError(f"einsum: subscripts is a str, got {type(subscripts).__name__}")
+    if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
+        operands = tuple(operands[0])
+    _check_tensors("einsum", *operands)
+    inputs, out = _parse(subscripts, operands)
+    terms = [_diagonals(x, labels) for x, labels in zip(operands, inputs, strict=True)]
+    return _contract(_without_ones(terms, out), out)
+
+
+# ---- subscripts ----
+
+
+def _parse(subscripts: str, operands: Sequence[Tensor]) -> tuple[list[_Labels], _Labels]:
+    text = subscripts.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    parts = left.split(",")
+    if len(parts) != len(operands):
+        raise ValueError(
+            f"einsum: {subscripts!r} names {len(parts)} operands, but {len(operands)} are given"
+        )
+    inputs = [
+        _labels(part, subscripts, x.ndim, i)
+        for i, (part, x) in enumerate(zip(parts, operands, strict=True))
+    ]
+    widest = max((sum(isinstance(n, int) for n in each) for each in inputs), default=0)
+    broad = tuple(range(-widest, 0))
+    if arrow:
+        out = _labels(right, subscripts, None, None, broad)
+    else:
+        every = [label for each in inputs for label in each if isinstance(label, str)]
+        out = broad + tuple(sorted(label for label in {*every} if every.count(label) == 1))
+    if len({*out}) < len(out):
+        raise ValueError(f"einsum: a letter is twice in the result of {subscripts!r}")
+    known = {label for each in inputs for label in each}
+    if missing := [str(label) for label in out if label not in known]:
+        raise ValueError(f"einsum: {missing[0]!r} of the result is in no operand: {subscripts!r}")
+    _sizes("einsum", [(x, labels) for x, labels in zip(operands, inputs, strict=True)])
+    return inputs, out
+
+
+def _labels(
+    part: str, subscripts: str, rank: int | None, operand: int | None, broad: _Labels = ()
+) -> _Labels:
+    """Letters, and negative numbers for the axes that "..." stands for, counted from its end."""
+    before, dots, behind = part.partition("...")
+    for letter in before + behind:
+        if not (letter.isascii() and letter.isalpha()):
+            raise ValueError(f"einsum: {letter!r} in {subscripts!r} is no letter")
+    if rank is None:
+        return (*before, *(broad if dots else ()), *behind)
+    rest = rank - len(before) - len(behind)
+    if rest < 0 or (rest > 0 and not dots):
+        raise ValueError(f"einsum: {part!r} does not fit operand {operand}, of {rank} axes")
+    return (*before, *range(-rest, 0), *behind)
+
+
+def _sizes(who: str, terms: Iterable[tuple[Tensor, _Labels]]) -> dict[Any, int]:
+    """Of each label; an axis of size 1 stretches."""
+    sizes: dict[Any, int] = {}
+    for x, labels in terms:
+        for size, label in zip(x.shape, labels, strict=True):
+            if sizes.setdefault(label, size) == 1:
+                sizes[label] = size
+            elif size not in (1, sizes[label]):
+                raise ValueError(f"{who}: axis {label!r} has sizes {sizes[label]} and {size}")
+    return sizes
+
+
+# ---- contraction ----
+
+
+def _diagonals(x: Tensor, labels: _Labels) -> tuple[Tensor, _Labels]:
+    for label in dict.fromkeys(labels):
+        places = [i for i, each in enumerate(labels) if each == label]
+        if len(places) == 1:
+            continue
+        size = max(x.shape[i] for i in places)
+        rest = [i for i in range(x.ndim) if i not in places]
+        every = tw.arange(size, dtype=tw.int64)
+        none = tw.zeros((size,), dtype=tw.int64)
+        x = tw.permute_dims(x, (*places, *rest))
+        x = x[tuple(every if x.shape[i] == size else none for i in range(len(places)))]
+        labels = (label, *(labels[i] for i in rest))
+    return x, labels
+
+
+def _without_ones(
+    terms: list[tuple[Tensor, _Labels]], out: _Labels
+) -> list[tuple[Tensor, _Labels]]:
+    """Without axes of size 1 that stretch to another operand's."""
+    sizes, result = _sizes("einsum", terms), []
+    for x, labels in terms:
+        ones = [i for i, name in enumerate(labels) if x.shape[i] == 1 and sizes[name] != 1]
+        names = tuple(name for i, name in enumerate(labels) if i not in ones)
+        result.append((tw.squeeze(x, axis=tuple(ones)) if ones else x, names))
+    return result
+
+
+def _contract(terms: list[tuple[Tensor, _Labels]], out: _Labels) -> Tensor:
+    while len(terms) > 1:
+        i, j = _next_pair(terms, out)
+        a, b = terms[i], terms[j]
+        terms = [term for n, term in enumerate(terms) if n not in (i, j)]
+        needed = {*out, *(label for _, labels in terms for label in labels)}
+        terms.append(_pair(a, b, needed))
+    x, labels = terms[0]
+    return _ordered(*_summed(x, labels, {*out}), out)
+
+
+def _next_pair(terms: list[tuple[Tensor, _Labels]], out: _Labels) -> tuple[int, int]:
+    if len(terms) == 2:
+        return 0, 1
+    sizes = _sizes("einsum", terms)
+    names = [frozenset(labels) for _, labels in terms]
+    pairs = [(i, j) for j in range(len(terms)) for i in range(j)]
+    depth = len(terms) if len(terms) <= _FEW else 2
+    return min(pairs, key=lambda pair: _cost(names, pair, frozenset(out), sizes, depth))
+
+
+def _cost(
+    names: list[frozenset[Any]],
+    pair: tuple[int, int],
+    out: frozenset[Any],
+    sizes: dict[Any, int],
+    depth: int,
+) -> int:
+    """Multiplications of a pair, and, so many operands deep, of the cheapest way on from there."""
+    both = names[pair[0]] | names[pair[1]]
+    rest = [each for n, each in enumerate(names) if n not in pair]
+    cost = math.prod(sizes[label] for label in both)
+    if depth <= 2 or not rest:
+        return cost
+    left = [*rest, both & frozenset().union(out, *rest)]
+    pairs = [(i, j) for j in range(len(left)) for i in range(j)]
+    return cost + min(_cost(left, each, out, sizes, depth - 1) for each in pairs)
+
+
+def _pair(
+    a: tuple[Tensor, _Labels], b: tuple[Tensor, _Labels], needed: set[Any]
+) -> tuple[Tensor, _Labels]:
+    """The product of two operands, summed over the axes that nobody needs."""
+    x, in_x = _summed(*a, needed | {*b[1]})
+    y, in_y = _summed(*b, needed | {*in_x})
+    batch = [label for label in in_x if label in in_y and label in needed]
+    summed = [label for label in in_x if label in in_y and label not in needed]
+    rows = [label for label in in_x if label not in in_y]
+    columns = [label for label in in_y if label not in in_x]
+    sizes = _sizes("einsum", [(x, in_x), (y, in_y)])
+    shared = [batch] if batch else []
+    x = _grouped(x, in_x, [*shared, rows, summed], sizes)
+    y = _grouped(y, in_y, [*shared, summed, columns], sizes)
+    product = tw.matmul(x, y) if summed else x * y
+    labels = (*batch, *rows, *columns)
+    return tw.reshape(product, tuple(sizes[label] for label in labels)), labels
+
+
+def _grouped(
+    x: Tensor, labels: _Labels, groups: Sequence[list[Any]], sizes: dict[Any, int]
+) -> Tensor:
+    order = [label for group in groups for label in group]
+    shape = tuple(math.prod(sizes[label] for label in group) for group in groups)
+    return tw.reshape(_ordered(x, labels, tuple(order)), shape)
+
+
+def _summed(x: Tensor, labels: _Labels, needed: set[Any]) -> tuple[Tensor, _Labels]:
+    gone = tuple(i for i, label in enumerate(labels) if label not in needed)
+    if not gone:
+        return x, labels
+    names = tuple(label for label in labels if label in needed)
+    return tw.sum(x, axis=gone, dtype=x.dtype), names
+
+
+def _ordered(x: Tensor, labels: _Labels, order: _Labels) -> Tensor:
+    if labels == order:
+        return x
+    return tw.permute_dims(x, tuple(labels.index(label) for label in order))
+
+
+# ---- checks ----
+
+
+def _check_tensors(who: str, *tensors: Any) -> None:
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{who}: takes tensors, got {type(x).__name__}")
+
+
+def _check_ranks(who: str, *pairs: tuple[Any, int]) -> None:
+    for x, rank in pairs:
+        _check_tensors(who, x)
+        if x.ndim != rank:
+            raise ValueError(f"{who}: {rank} axes are needed, got shape {tuple(x.shape)}")
+
+
+def _axis(who: str, axis: int, x: Tensor) -> int:
+    if not -x.ndim <= (at := operator.index(axis)) < x.ndim:
+        raise ValueError(f"{who}: axis {axis} is out of range for shape {tuple(x.shape)}")
+    return at % x.ndim
+
+
+def _last(x: Tensor, axis: int) -> Tensor:
+    order = [i for i in range(x.ndim) if i != axis]
+    return x if axis == x.ndim - 1 else tw.permute_dims(x, (*order, axis))

@@ -1,0 +1,40 @@
+"""Linear algebra by the names of the Array API standard's extension.
+
+Products run on the engine's own kernels. Decompositions are LAPACK's, through NumPy, which is
+imported on first use; they take float32 and float64, batches in front, and lie on the CPU. All but
+`matrix_rank` have gradients.
+"""
+
+from __future__ import annotations
+
+from tilewright.contraction import multi_dot as multi_dot
+from tilewright.contraction import outer as outer
+from tilewright.contraction import tensordot as tensordot
+from tilewright.contraction import vecdot as vecdot
+from tilewright.linalg.decompositions import EighResult as EighResult
+from tilewright.linalg.decompositions import LinAlgError as LinAlgError
+from tilewright.linalg.decompositions import QRResult as QRResult
+from tilewright.linalg.decompositions import SlogdetResult as SlogdetResult
+from tilewright.linalg.decompositions import SVDResult as SVDResult
+from tilewright.linalg.decompositions import cholesky as cholesky
+from tilewright.linalg.decompositions import det as det
+from tilewright.linalg.decompositions import eigh as eigh
+from tilewright.linalg.decompositions import eigvalsh as eigvalsh
+from tilewright.linalg.decompositions import inv as inv
+from tilewright.linalg.decompositions import pinv as pinv
+from tilewright.linalg.decompositions import qr as qr
+from tilewright.linalg.decompositions import slogdet as slogdet
+from tilewright.linalg.decompositions import solve as solve
+from tilewright.linalg.decompositions import svd as svd
+from tilewright.linalg.decompositions import svdvals as svdvals
+from tilewright.linalg.matrices import cross as cross
+from tilewright.linalg.matrices import diagonal as diagonal
+from tilewright.linalg.matrices import matmul as matmul
+from tilewright.linalg.matrices import matrix_power as matrix_power
+from tilewright.linalg.matrices import matrix_transpose as matrix_transpose
+from tilewright.linalg.matrices import trace as trace
+from tilewright.linalg.norms import cond as cond
+from tilewright.linalg.norms import matrix_norm as matrix_norm
+from tilewright.linalg.norms import matrix_rank as matrix_rank
+from tilewright.linalg.norms import norm as norm
+from tilewright.linalg.norms import vector_norm as vector_norm

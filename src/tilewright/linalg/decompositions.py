@@ -1,0 +1,399 @@
+"""Decompositions and what is made of them: LAPACK computes, gradients are ours.
+
+Source of the gradients: M. Giles, "An extended collection of matrix derivative results for forward
+and reverse mode algorithmic differentiation" (2008); of the pseudo-inverse: G. Golub and
+V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose
+variables separate" (1973). They are made of recorded ops, so they can be differentiated again.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import tilewright as tw
+from tilewright import Tensor
+from tilewright.autograd import Function
+from tilewright.extras import require
+from tilewright.linalg.checks import check_floats, check_matrices, default_rtol, shape_of
+
+
+class LinAlgError(ValueError):
+    """A matrix is singular, not positive definite, or an iteration did not converge."""
+
+
+class EighResult(NamedTuple):
+    """Of `eigh`."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class QRResult(NamedTuple):
+    """Of `qr`."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class SlogdetResult(NamedTuple):
+    """Of `slogdet`."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class SVDResult(NamedTuple):
+    """Of `svd`."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
+    """The lower triangular L of x = L @ L.T, or the upper one; x is symmetric, positive definite.
+
+    Only the lower (upper) triangle is read. Raises `LinAlgError` where x is not positive definite.
+    """
+    check_matrices("cholesky", x, square=True)
+    factor: Tensor = _Cholesky.apply(_transposed(x) if upper else x)
+    return _transposed(factor) if upper else factor
+
+
+def inv(x: Tensor, /) -> Tensor:
+    """The inverse of square matrices. Raises `LinAlgError` for a singular one."""
+    check_matrices("inv", x, square=True)
+    result: Tensor = _Inverse.apply(x)
+    return result
+
+
+def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """The x of x1 @ x = x2, for square x1 and a vector or matrices x2; batches broadcast.
+
+    x2 is a vector only where it has one axis. Raises `LinAlgError` where x1 is singular.
+    """
+    check_matrices("solve", x1, square=True)
+    check_floats("solve", x2)
+    if x2.ndim == 0:
+        raise ValueError("solve: x2 is a vector or matrices, got shape ()")
+    rows = x2.shape[0] if x2.ndim == 1 else x2.shape[-2]
+    if rows != x1.shape[-1]:
+        raise ValueError(f"solve: x1 of {shape_of(x1)} does not fit x2 of {shape_of(x2)}")
+    dtype = tw.result_type(x1, x2)
+    a, b = (x if x.dtype == dtype else x.astype(dtype) for x in (x1, x2))
+    result: Tensor = _Solve.apply(a, b if b.ndim > 1 else tw.expand_dims(b, -1))
+    return result if b.ndim > 1 else tw.squeeze(result, axis=-1)
+
+
+def det(x: Tensor, /) -> Tensor:
+    """Determinants of square matrices. Of singular ones the gradient has no gradient."""
+    check_matrices("det", x, square=True)
+    result: Tensor = _Determinant.apply(x)
+    return result
+
+
+def slogdet(x: Tensor, /) -> SlogdetResult:
+    """Sign (0 for singular matrices) and logarithm of the absolute value of determinants."""
+    check_matrices("slogdet", x, square=True)
+    return SlogdetResult(*_LogDeterminant.apply(x))
+
+
+def eigh(x: Tensor, /) -> EighResult:
+    """Eigenvalues in ascending order and eigenvectors, as columns, of symmetric matrices.
+
+    Only the lower triangle is read. The gradient of eigenvectors is infinite or NaN where two
+    eigenvalues are equal.
+    """
+    check_matrices("eigh", x, square=True)
+    return EighResult(*_Eigh.apply(x))
+
+
+def eigvalsh(x: Tensor, /) -> Tensor:
+    """Eigenvalues of symmetric matrices in ascending order; only the lower triangle is read."""
+    check_matrices("eigvalsh", x, square=True)
+    if x.requires_grad:
+        return eigh(x).eigenvalues
+    return _tensor(_run("eigvalsh", x))
+
+
+def qr(x: Tensor, /, *, mode: str = "reduced") -> QRResult:
+    """Q with orthonormal columns and upper triangular R of x = Q @ R.
+
+    "reduced" gives min(n, m) columns of Q, "complete" n of them, which has no gradient for n > m.
+    """
+    check_matrices("qr", x)
+    if mode not in ("reduced", "complete"):
+        raise ValueError(f"qr: mode is 'reduced' or 'complete', got {mode!r}")
+    return QRResult(*_Qr.apply(x, mode))
+
+
+def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
+    """U, S in descending order, and Vh of x = U @ diag(S) @ Vh.
+
+    `full_matrices=False` gives min(n, m) columns of U and rows of Vh; with True there is no
+    gradient unless x is square. That of U and Vh is infinite or NaN where two singular values are
+    equal.
+    """
+    check_matrices("svd", x)
+    return SVDResult(*_Svd.apply(x, bool(full_matrices)))
+
+
+def svdvals(x: Tensor, /) -> Tensor:
+    """Singular values in descending order."""
+    check_matrices("svdvals", x)
+    if x.requires_grad:
+        return svd(x, full_matrices=False).S
+    return _tensor(_numpy().linalg.svd(_array(x), compute_uv=False))
+
+
+def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
+    """The pseudo-inverse (Moore and Penrose): singular values up to rtol times the largest are 0.
+
+    rtol is the larger size of the matrix times the distance from 1 to the next number by default.
+    """
+    check_matrices("pinv", x)
+    result: Tensor = _PseudoInverse.apply(x, default_rtol(x) if rtol is None else rtol)
+    return result
+
+
+# ---- each with its gradient ----
+
+
+class _Inverse(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        y = _tensor(_run("inv", x))
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (y,) = ctx.saved_tensors
+        turned = _transposed(y)
+        return -(turned @ g @ turned)
+
+
+class _Solve(Function):
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        x = _tensor(_run("solve", a, b))
+        ctx.save_for_backward(a, x)
+        ctx.shape = b.shape
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        a, x = ctx.saved_tensors
+        of_b = solve(_transposed(a), g)
+        return _summed_to(-(of_b @ _transposed(x)), a.shape), _summed_to(of_b, ctx.shape)
+
+
+class _Determinant(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        y = _tensor(_run("det", x))
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        x, y = ctx.saved_tensors
+        if tw.all(y != 0).item():
+            return _as_matrices(g * y) * _transposed(inv(x))
+        return _as_matrices(g) * _cofactors(x.detach())
+
+
+class _LogDeterminant(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+        sign, logarithm = (_tensor(part) for part in _run("slogdet", x))
+        ctx.save_for_backward(x)
+        ctx.mark_non_differentiable(sign)
+        return sign, logarithm
+
+    @staticmethod
+    def backward(ctx: Any, _: Tensor, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return _as_matrices(g) * _transposed(inv(x))
+
+
+class _Cholesky(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        y = _tensor(_run("cholesky", x))
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (y,) = ctx.saved_tensors
+        inverse = inv(y)
+        inner = _transposed(y) @ tw.tril(g)
+        half = tw.tril(inner) - 0.5 * inner * tw.eye(y.shape[-1], dtype=y.dtype)
+        of_x = _transposed(inverse) @ half @ inverse
+        return 0.5 * (of_x + _transposed(of_x))
+
+
+class _Eigh(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+        values, vectors = (_tensor(part) for part in _run("eigh", x))
+        ctx.save_for_backward(values, vectors)
+        ctx.set_materialize_grads(False)
+        return values, vectors
+
+    @staticmethod
+    def backward(ctx: Any, of_values: Tensor | None, of_vectors: Tensor | None) -> Tensor | None:
+        values, vectors = ctx.saved_tensors
+        eye = tw.eye(values.shape[-1], dtype=values.dtype)
+        turned = _transposed(vectors)
+        inner = None if of_values is None else tw.expand_dims(of_values, -1) * eye
+        if of_vectors is not None:
+            apart = tw.expand_dims(values, -2) - tw.expand_dims(values, -1) + eye
+            mixed = (turned @ of_vectors) * (1 - eye) / apart
+            inner = mixed if inner is None else inner + mixed
+        return None if inner is None else vectors @ inner @ turned
+
+
+class _Qr(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, mode: str) -> tuple[Tensor, Tensor]:
+        q, r = (_tensor(part) for part in _run("qr", x, mode=mode))
+        ctx.save_for_backward(x, q, r)
+        ctx.mode = mode
+        return q, r
+
+    @staticmethod
+    def backward(ctx: Any, of_q: Tensor, of_r: Tensor) -> tuple[Tensor, None]:
+        x, q, r = ctx.saved_tensors
+        rows, columns = x.shape[-2:]
+        if rows > columns and ctx.mode == "complete":
+            raise RuntimeError("qr: mode 'complete' has no gradient for matrices with more rows")
+        if rows >= columns:
+            return _of_tall(q, r, of_q, of_r), None
+        # [X | Y] = Q [U | V]: Q and U are of X alone, V = Q.T Y.
+        y = x[..., rows:]
+        of_x = _of_tall(
+            q, r[..., :rows], of_q + y @ _transposed(of_r[..., rows:]), of_r[..., :rows]
+        )
+        return tw.concat([of_x, q @ of_r[..., rows:]], axis=-1), None
+
+
+def _of_tall(q: Tensor, r: Tensor, of_q: Tensor, of_r: Tensor) -> Tensor:
+    inner = r @ _transposed(of_r) - _transposed(of_q) @ q
+    symmetric = tw.tril(inner) + _transposed(tw.tril(inner, k=-1))
+    return (of_q + q @ symmetric) @ _transposed(inv(r))
+
+
+class _Svd(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, full: bool) -> tuple[Tensor, Tensor, Tensor]:
+        u, s, vh = (_tensor(part) for part in _run("svd", x, full_matrices=full))
+        ctx.save_for_backward(u, s, vh)
+        ctx.set_materialize_grads(False)
+        return u, s, vh
+
+    @staticmethod
+    def backward(
+        ctx: Any, of_u: Tensor | None, of_s: Tensor | None, of_vh: Tensor | None
+    ) -> tuple[Tensor | None, None]:
+        u, s, vh = ctx.saved_tensors
+        count, rows, columns = s.shape[-1], u.shape[-2], vh.shape[-1]
+        if u.shape[-1] > count or vh.shape[-2] > count:
+            if of_u is not None or of_vh is not None:
+                raise RuntimeError("svd: U and Vh have a gradient with full_matrices=False alone")
+            u, vh = u[..., :count], vh[..., :count, :]
+        eye = tw.eye(count, dtype=s.dtype)
+        along, across = tw.expand_dims(s, -2), tw.expand_dims(s, -1)
+        apart = (along - across) * (along + across) + eye
+        inner = tw.zeros_like(eye) if of_s is None else tw.expand_dims(of_s, -1) * eye
+        outside = None
+        if of_u is not None:
+            product = _transposed(u) @ of_u
+            inner = inner + (product - _transposed(product)) / apart * along
+            if rows > count:
+                scaled = of_u / along
+                outside = (scaled - u @ (_transposed(u) @ scaled)) @ vh
+        if of_vh is not None:
+            product = vh @ _transposed(of_vh)
+            inner = inner + across * ((product - _transposed(product)) / apart)
+            if columns > count:
+                scaled = of_vh / across
+                more = u @ (scaled - (scaled @ _transposed(vh)) @ vh)
+                outside = more if outside is None else outside + more
+        result = u @ inner @ vh
+        return (result if outside is None else result + outside), None
+
+
+class _PseudoInverse(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rtol: float | Tensor) -> Tensor:
+        limit = _array(rtol) if isinstance(rtol, Tensor) else rtol
+        if 0 in x.shape:
+            y = tw.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), dtype=x.dtype)
+        else:
+            y = _tensor(_run("pinv", x, rcond=limit))
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+        x, y = ctx.saved_tensors
+        turned, of_y = _transposed(y), _transposed(g)
+        left = of_y - x @ (y @ of_y)
+        right = of_y - (of_y @ y) @ x
+        return left @ (y @ turned) + turned @ (y @ right) - turned @ g @ turned, None
+
+
+# ---- helpers ----
+
+
+def _numpy() -> Any:
+    return require("numpy", purpose="tilewright.linalg", install="numpy")
+
+
+def _array(x: Tensor) -> Any:
+    return x.detach().numpy()
+
+
+def _tensor(array: Any) -> Tensor:
+    return tw.asarray(array)
+
+
+def _run(name: str, *tensors: Tensor, **options: Any) -> Any:
+    """LAPACK's, under NumPy's name for it."""
+    linalg = _numpy().linalg
+    try:
+        return getattr(linalg, name)(*(_array(x) for x in tensors), **options)
+    except linalg.LinAlgError as error:
+        raise LinAlgError(f"{name}: {error}") from None
+
+
+def _transposed(x: Tensor) -> Tensor:
+    return tw.permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def _as_matrices(x: Tensor) -> Tensor:
+    return tw.expand_dims(tw.expand_dims(x, -1), -1)
+
+
+def _summed_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Over the axes along which an operand was stretched."""
+    extra = x.ndim - len(shape)
+    axes = [*range(extra)] + [
+        i + extra for i, n in enumerate(shape) if n == 1 and x.shape[i + extra] != 1
+    ]
+    return tw.reshape(tw.sum(x, axis=tuple(axes)), shape) if axes else x
+
+
+def _cofactors(x: Tensor) -> Tensor:
+    """The gradient of the determinant, by singular values: finite where there is no inverse."""
+    np = _numpy()
+    u, s, vh = np.linalg.svd(_array(x))
+    others = np.stack(
+        [math.prod(s[..., j] for j in range(s.shape[-1]) if j != i) for i in range(s.shape[-1])],
+        axis=-1,
+    )
+    sign = np.linalg.det(u) * np.linalg.det(vh)
+    return _tensor((sign[..., None, None] * ((u * others[..., None, :]) @ vh)).astype(s.dtype))

@@ -1,0 +1,84 @@
+"""Matrices as tensors: their axes, diagonals, powers and cross products."""
+
+from __future__ import annotations
+
+import operator
+
+import tilewright as tw
+from tilewright import Tensor
+from tilewright.linalg.checks import axis_of, shape_of
+from tilewright.linalg.decompositions import inv
+
+
+def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """The same as `tilewright.matmul`."""
+    return tw.matmul(x1, x2)
+
+
+def matrix_transpose(x: Tensor, /) -> Tensor:
+    """Rows and columns exchanged, without a copy: shape (..., n, m) to (..., m, n)."""
+    if x.ndim < 2:
+        raise ValueError(f"matrix_transpose: a matrix is needed, got {shape_of(x)}")
+    return tw.permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
+    """Elements (i, i + offset) of the last two axes: shape (..., n, m) to (..., size).
+
+    Empty where the offset leads out of the matrix. Raises ValueError for less than two axes.
+    """
+    if x.ndim < 2:
+        raise ValueError(f"diagonal: a matrix is needed, got {shape_of(x)}")
+    rows, columns = x.shape[-2:]
+    first = max(0, -operator.index(offset))
+    count = max(0, min(rows - first, columns - max(0, offset)))
+    places = tw.arange(count, dtype=tw.int64)
+    return x[..., places + first, places + max(0, offset)]
+
+
+def trace(x: Tensor, /, *, offset: int = 0, dtype: tw.dtype | None = None) -> Tensor:
+    """Sum of a diagonal of the last two axes; narrow whole numbers are summed in 64 bits."""
+    return tw.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+
+
+def matrix_power(x: Tensor, n: int, /) -> Tensor:
+    """x multiplied by itself n times, by squaring; of a negative n the inverse's power.
+
+    Raises ValueError for matrices that are not square, `LinAlgError` for a negative power of a
+    singular one.
+    """
+    count = operator.index(n)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"matrix_power: square matrices are needed, got {shape_of(x)}")
+    if count == 0:
+        return tw.broadcast_to(tw.eye(x.shape[-1], dtype=x.dtype), x.shape).copy()
+    square, result = (x if count > 0 else inv(x)), None
+    count = abs(count)
+    while True:
+        if count % 2:
+            result = square if result is None else tw.matmul(result, square)
+        count //= 2
+        if not count:
+            assert result is not None
+            return result
+        square = tw.matmul(square, square)
+
+
+def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+    """Cross product of vectors of three numbers along an axis; other axes broadcast.
+
+    Raises ValueError where the axis does not have size 3.
+    """
+    at, also = axis_of("cross", axis, x1), axis_of("cross", axis, x2)
+    if x1.shape[at] != 3 or x2.shape[also] != 3:
+        raise ValueError(
+            f"cross: axis {axis} must have size 3, got {shape_of(x1)} and {shape_of(x2)}"
+        )
+    next_, after = tw.asarray([1, 2, 0]), tw.asarray([2, 0, 1])
+
+    def turned(x: Tensor, places: Tensor, along: int) -> Tensor:
+        return tw.take(x, places, axis=along)
+
+    return turned(x1, next_, at) * turned(x2, after, also) - turned(x1, after, at) * turned(
+        x2, next_, also
+    )

@@ -1,0 +1,123 @@
+"""Norms of vectors and matrices, and what follows from singular values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import tilewright as tw
+from tilewright import Tensor
+from tilewright.linalg.checks import axis_of, check_floats, check_matrices, default_rtol
+from tilewright.linalg.decompositions import inv, svdvals
+
+_Axes = int | Sequence[int] | None
+
+
+def vector_norm(
+    x: Tensor, /, *, axis: _Axes = None, keepdims: bool = False, ord: float = 2
+) -> Tensor:
+    """(Sum of abs(x) ** ord) ** (1 / ord) along axes, or of all elements.
+
+    inf is the largest, -inf the smallest absolute value, 0 counts what is not 0. The gradient where
+    a norm of order 2 is 0 is 0.
+    """
+    check_floats("vector_norm", x)
+    axes = None if axis is None else axis if isinstance(axis, int) else tuple(axis)
+    size = tw.abs(x)
+    if math.isinf(ord):
+        extreme = tw.max if ord > 0 else tw.min
+        return extreme(size, axis=axes, keepdims=keepdims)
+    if ord == 0:
+        return tw.sum(tw.astype(x != 0, x.dtype), axis=axes, keepdims=keepdims)
+    if ord == 1:
+        return tw.sum(size, axis=axes, keepdims=keepdims)
+    if ord == 2:
+        return _root(tw.sum(x * x, axis=axes, keepdims=keepdims))
+    return tw.pow(tw.sum(tw.pow(size, ord), axis=axes, keepdims=keepdims), 1 / ord)
+
+
+def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Tensor:
+    """Norm of the matrices in the last two axes.
+
+    "fro" (or None) is the root of the sum of squares, "nuc" the sum of singular values, 2 and -2
+    the largest and smallest of them; 1 and -1 the largest and smallest sum of absolute values of a
+    column, inf and -inf of a row. Raises ValueError for others.
+    """
+    check_matrices("matrix_norm", x)
+    if ord in ("fro", None):
+        return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
+    if ord in ("nuc", 2, -2):
+        values = svdvals(x)
+        of = tw.sum if ord == "nuc" else tw.max if ord == 2 else tw.min
+        result = of(values, axis=-1)
+        return tw.expand_dims(tw.expand_dims(result, -1), -1) if keepdims else result
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise ValueError(
+            f"matrix_norm: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {ord!r}"
+        )
+    assert isinstance(ord, (int, float))
+    along, across = (-2, -1) if abs(ord) == 1 else (-1, -2)
+    sums = tw.sum(tw.abs(x), axis=along, keepdims=True)
+    result = (tw.max if ord > 0 else tw.min)(sums, axis=across, keepdims=True)
+    return result if keepdims else tw.squeeze(result, axis=(-2, -1))
+
+
+def norm(
+    x: Tensor, /, ord: float | str | None = None, axis: _Axes = None, keepdims: bool = False
+) -> Tensor:
+    """Norm of a vector (one axis), of a matrix (two axes and an `ord`), or of all elements."""
+    check_floats("norm", x)
+    if isinstance(axis, int) or (axis is None and (ord is None or x.ndim < 2)):
+        return _of_vectors(x, ord, axis, keepdims)
+    axes = tuple(range(x.ndim)) if axis is None else tuple(axis)
+    if len(axes) == 1 or ord is None:
+        return _of_vectors(x, ord, axes, keepdims)
+    if len(axes) != 2:
+        raise ValueError(f"norm: ord {ord!r} is for one axis or two, got {len(axes)}")
+    places = [axis_of("norm", each, x) for each in axes]
+    rest = [i for i in range(x.ndim) if i not in places]
+    if len({*places}) < 2:
+        raise ValueError(f"norm: repeated axes: {axes}")
+    result = matrix_norm(tw.permute_dims(x, (*rest, *places)), ord=ord)
+    for i in sorted(places) if keepdims else ():
+        result = tw.expand_dims(result, i)
+    return result
+
+
+def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
+    """How many singular values are above rtol times the largest, as int64.
+
+    rtol is the larger size of the matrix times the distance from 1 to the next number by default.
+    """
+    check_matrices("matrix_rank", x)
+    with tw.no_grad():
+        values = svdvals(x)
+        if values.shape[-1] == 0:
+            return tw.zeros(x.shape[:-2], dtype=tw.int64)
+        least = tw.max(values, axis=-1) * (default_rtol(x) if rtol is None else rtol)
+        return tw.sum(values > tw.expand_dims(least, -1), axis=-1, dtype=tw.int64)
+
+
+def cond(x: Tensor, /, p: float | str | None = None) -> Tensor:
+    """Condition number: the norm times the inverse's; by singular values for None, 2 and -2."""
+    check_matrices("cond", x)
+    if p in (None, 2, -2):
+        values = svdvals(x)
+        largest, smallest = tw.max(values, axis=-1), tw.min(values, axis=-1)
+        return smallest / largest if p == -2 else largest / smallest
+    check_matrices("cond", x, square=True)
+    return matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
+
+
+def _of_vectors(x: Tensor, ord: float | str | None, axis: _Axes, keepdims: bool) -> Tensor:
+    if isinstance(ord, str):
+        raise ValueError(f"norm: {ord!r} is a norm of matrices: give two axes")
+    return vector_norm(x, axis=axis, keepdims=keepdims, ord=2 if ord is None else ord)
+
+
+def _root(squares: Tensor) -> Tensor:
+    """Whose derivative at 0 is taken as 0."""
+    if not squares.requires_grad:
+        return tw.sqrt(squares)
+    positive = squares != 0
+    return tw.where(positive, tw.sqrt(tw.where(positive, squares, 1)), tw.zeros_like(squares))

@@ -1,0 +1,255 @@
+"""Linear algebra against PyTorch, and gradients against differences."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+
+torch = pytest.importorskip("torch")
+la = tw.linalg
+
+
+def tensor(values, requires_grad=False):
+    x = tw.asarray(np.array(values), dtype=tw.float64)
+    x.requires_grad = requires_grad
+    return x
+
+
+def close(got, expected, tolerance=1e-10):
+    assert tuple(got.shape) == tuple(expected.shape)
+    np.testing.assert_allclose(
+        got.detach().numpy(), np.asarray(expected), rtol=tolerance, atol=tolerance
+    )
+
+
+def matrices(rng, *shape):
+    return rng.standard_normal(shape)
+
+
+def definite(rng, *shape):
+    x = matrices(rng, *shape)
+    return x @ np.swapaxes(x, -1, -2) + shape[-1] * np.eye(shape[-1])
+
+
+BATCHES = [(), (3,), (2, 1), (0,)]
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("name", ["inv", "det", "slogdet", "cholesky", "eigh", "eigvalsh"])
+def test_square_matrices(name, size, batch, rng):
+    values = definite(rng, *batch, size, size)
+    got, expected = (
+        getattr(la, name)(tensor(values)),
+        getattr(torch.linalg, name)(torch.tensor(values)),
+    )
+    if name == "eigh":
+        close(got.eigenvalues, expected.eigenvalues)
+        again = got.eigenvectors @ (got.eigenvalues[..., None] * got.eigenvectors.mT)
+        return close(again, values)
+    if name == "slogdet":
+        close(got.sign, expected.sign)
+        return close(got.logabsdet, expected.logabsdet)
+    return close(got, expected)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5), (2, 4, 3), (2, 0, 3), (0, 3, 3)])
+def test_other_matrices(shape, rng):
+    values = matrices(rng, *shape)
+    x, theirs = tensor(values), torch.tensor(values)
+    for full in (False, True):
+        u, s, vh = la.svd(x, full_matrices=full)
+        expected = torch.linalg.svd(theirs, full_matrices=full)
+        assert [tuple(p.shape) for p in (u, s, vh)] == [tuple(p.shape) for p in expected]
+        count = s.shape[-1]
+        close(u[..., :count] @ (s[..., None] * vh[..., :count, :]), values)
+        close(s, expected.S)
+    close(la.svdvals(x), torch.linalg.svdvals(theirs))
+    for mode in ("reduced", "complete"):
+        q, r = la.qr(x, mode=mode)
+        expected = torch.linalg.qr(theirs, mode=mode)
+        assert [tuple(p.shape) for p in (q, r)] == [tuple(p.shape) for p in expected]
+        close(q @ r, values)
+    close(la.pinv(x), torch.linalg.pinv(theirs))
+    if 0 not in shape:
+        close(la.matrix_rank(x), torch.linalg.matrix_rank(theirs))
+        close(la.cond(x), torch.linalg.cond(theirs))
+
+
+def test_rank_counts_what_is_not_small():
+    x = np.ones((4, 3))
+    assert la.matrix_rank(tensor(x)).item() == 1
+    assert la.matrix_rank(tensor(np.zeros((2, 3, 3)))).tolist() == [0, 0]
+    assert la.matrix_rank(tensor(np.diag([1.0, 1e-3, 1e-6])), rtol=1e-4).item() == 2
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((3, 3), (3,)),
+        ((3, 3), (3, 2)),
+        ((2, 3, 3), (3, 2)),
+        ((3, 3), (2, 3, 4)),
+        ((2, 1, 3, 3), (4, 3, 1)),
+    ],
+)
+def test_solve(a, b, rng):
+    values = definite(rng, *a), matrices(rng, *b)
+    x, y = (tensor(v, requires_grad=True) for v in values)
+    close(la.solve(x, y), np.linalg.solve(values[0], values[1]))
+    assert tw.gradcheck(la.solve, (x, y))
+    assert tw.gradgradcheck(la.solve, (x, y))
+
+
+def symmetric(x):
+    return x + x.mT
+
+
+GRADIENTS = {
+    "inv": (la.inv, (2, 3, 3)),
+    "det": (la.det, (2, 3, 3)),
+    "slogdet": (lambda x: la.slogdet(x).logabsdet, (2, 3, 3)),
+    "cholesky": (lambda x: la.cholesky(symmetric(x)), (2, 3, 3)),
+    "cholesky upper": (lambda x: la.cholesky(symmetric(x), upper=True), (3, 3)),
+    "eigvalsh": (lambda x: la.eigvalsh(symmetric(x)), (2, 3, 3)),
+    "eigh": (lambda x: tw.abs(la.eigh(symmetric(x)).eigenvectors), (3, 3)),
+    "qr": (lambda x: sum(tw.sum(p * p * p) for p in la.qr(x)), (4, 3)),
+    "qr wide": (lambda x: sum(tw.sum(p * p * p) for p in la.qr(x)), (2, 3, 5)),
+    "qr complete": (lambda x: la.qr(x, mode="complete").R, (3, 4)),
+    "svdvals": (la.svdvals, (2, 3, 4)),
+    "svd": (lambda x: tuple(tw.abs(p) for p in la.svd(x, full_matrices=False)), (3, 3)),
+    "svd tall": (lambda x: tuple(tw.abs(p) for p in la.svd(x, full_matrices=False)), (4, 2)),
+    "svd wide": (lambda x: tuple(tw.abs(p) for p in la.svd(x, full_matrices=False)), (2, 4)),
+    "pinv": (la.pinv, (4, 3)),
+    "pinv wide": (la.pinv, (2, 3, 4)),
+    "power": (lambda x: la.matrix_power(x, 3), (3, 3)),
+    "inverse power": (lambda x: la.matrix_power(x, -2), (3, 3)),
+    "trace": (la.trace, (2, 3, 4)),
+    "diagonal": (lambda x: la.diagonal(x, offset=1), (2, 3, 4)),
+    "vector norm": (lambda x: la.vector_norm(x, axis=-1), (2, 3)),
+    "vector norm 3": (lambda x: la.vector_norm(x, axis=(0, 1), ord=3), (2, 3)),
+    "matrix norm": (lambda x: la.matrix_norm(x, ord="nuc"), (2, 3, 3)),
+    "cond": (la.cond, (3, 3)),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients(name, rng):
+    function, shape = GRADIENTS[name]
+    values = matrices(rng, *shape)
+    if shape[-1] == shape[-2]:
+        values = values + 4 * np.diag(np.arange(1.0, 1 + shape[-1]))
+    x = tensor(values, requires_grad=True)
+    assert tw.gradcheck(function, (x,))
+    assert tw.gradgradcheck(function, (x,))
+
+
+def test_determinants_of_singular_matrices_have_a_gradient():
+    for values in ([[1.0, 2.0], [2.0, 4.0]], [[0.0, 0.0], [0.0, 0.0]]):
+        x = tensor(values, requires_grad=True)
+        la.det(x).backward()
+        (a, b), (c, d) = values
+        np.testing.assert_allclose(x.grad.numpy(), [[d, -c], [-b, a]], atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [-2, -1, 0, 1, 2, 5])
+def test_powers(n, rng):
+    values = definite(rng, 2, 3, 3)
+    close(la.matrix_power(tensor(values), n), np.linalg.matrix_power(values, n), 1e-8)
+
+
+@pytest.mark.parametrize("ord", ["fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_matrix_norms(ord, keepdims, rng):
+    values = matrices(rng, 2, 3, 4)
+    got = la.matrix_norm(tensor(values), ord=ord, keepdims=keepdims)
+    close(got, torch.linalg.matrix_norm(torch.tensor(values), ord, keepdim=keepdims))
+    expected = torch.linalg.norm(torch.tensor(values), ord, (0, 2), keepdims)
+    close(la.norm(tensor(values), ord, (0, 2), keepdims), expected)
+
+
+@pytest.mark.parametrize("ord", [0, 1, 2, 3, -1, 0.5, math.inf, -math.inf])
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2)])
+def test_vector_norms(ord, axis, rng):
+    values = matrices(rng, 2, 3, 4)
+    for keepdims in (False, True):
+        got = la.vector_norm(tensor(values), axis=axis, keepdims=keepdims, ord=ord)
+        expected = torch.linalg.vector_norm(torch.tensor(values), ord, axis, keepdims)
+        close(got, expected)
+
+
+def test_the_norm_of_zeros_has_a_gradient_of_zeros():
+    x = tensor(np.zeros((2, 2)), requires_grad=True)
+    la.vector_norm(x).backward()
+    assert x.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("offset", [-5, -2, -1, 0, 1, 3, 9])
+def test_diagonals(offset, rng):
+    values = matrices(rng, 2, 3, 4)
+    got = la.diagonal(tensor(values), offset=offset)
+    expected = np.diagonal(values, offset, -2, -1) if -3 < offset < 4 else np.zeros((2, 0))
+    close(got, expected)
+    close(la.trace(tensor(values), offset=offset), expected.sum(-1))
+
+
+def test_cross(rng):
+    a, b = matrices(rng, 2, 3), matrices(rng, 4, 1, 3)
+    close(la.cross(tensor(a), tensor(b)), np.cross(a, b))
+    a, b = matrices(rng, 3, 2), matrices(rng, 3, 2)
+    close(la.cross(tensor(a), tensor(b), axis=0), np.cross(a, b, axis=0))
+    with pytest.raises(ValueError, match="must have size 3"):
+        la.cross(tensor(a), tensor(b))
+
+
+def test_results_do_not_share_memory_with_operands(rng):
+    values = definite(rng, 3, 3)
+    x = tensor(values)
+    for y in (la.inv(x), la.cholesky(x), la.qr(x).R, la.svd(x).U, la.solve(x, x)):
+        y.add_(1.0)
+    np.testing.assert_array_equal(x.numpy(), values)
+
+
+def test_multi_dot(rng):
+    shapes = (2, 9), (9, 3), (3, 7), (7, 4)
+    values = [matrices(rng, *shape) for shape in shapes]
+    close(la.multi_dot([tensor(v) for v in values]), np.linalg.multi_dot(values))
+    values[0], values[-1] = values[0][0], values[-1][:, 0]
+    close(la.multi_dot([tensor(v) for v in values]), np.linalg.multi_dot(values))
+
+
+def test_wrong_operands():
+    singular = tensor(np.ones((2, 2)))
+    with pytest.raises(la.LinAlgError, match="inv"):
+        la.inv(singular)
+    with pytest.raises(la.LinAlgError, match="solve"):
+        la.solve(singular, singular)
+    with pytest.raises(la.LinAlgError, match="cholesky"):
+        la.cholesky(tensor([[1.0, 2.0], [2.0, 1.0]]))
+    with pytest.raises(ValueError, match="square matrices"):
+        la.inv(tw.ones((2, 3)))
+    with pytest.raises(ValueError, match="a matrix or a batch"):
+        la.svd(tw.ones((3,)))
+    with pytest.raises(TypeError, match="takes float32 or float64, got"):
+        la.det(tw.asarray([[1, 2], [3, 4]]))
+    with pytest.raises(TypeError, match="takes tensors, got ndarray"):
+        la.qr(np.ones((2, 2)))
+    with pytest.raises(ValueError, match="mode"):
+        la.qr(tw.ones((2, 2)), mode="r")
+    with pytest.raises(ValueError, match="does not fit"):
+        la.solve(tw.eye(3), tw.ones((2,)))
+    with pytest.raises(ValueError, match="ord is"):
+        la.matrix_norm(tw.ones((2, 2)), ord=3)
+    with pytest.raises(ValueError, match="'fro' is a norm of matrices"):
+        la.norm(tw.ones((2, 2)), "fro", 0)
+    with pytest.raises(ValueError, match="runs on the CPU"):
+        la.inv(tw.eye(2).to("null"))
+    x = tw.ones((4, 2), requires_grad=True)
+    with pytest.raises(RuntimeError, match="no gradient"):
+        la.qr(x, mode="complete").Q.sum().backward()
+    with pytest.raises(RuntimeError, match="full_matrices=False alone"):
+        la.svd(x).U.sum().backward()
