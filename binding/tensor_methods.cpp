@@ -1,12 +1,14 @@
 // Properties and methods of Tensor that are not on a hot path.
 #include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/record.h"
 #include "core/autograd/backward.h"
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
 #include "core/ops/copy.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/records.h"
 #include "core/ops/view.h"
 #include "core/runtime/device.h"
 
@@ -204,6 +206,24 @@ void bind_in_place() {
       "beta * self + alpha * (mat1 @ mat2), written in place.");
 }
 
+// The method of a record with its result assigned to the tensor, as name_.
+void bind_assigning() {
+  constexpr const OpRecord* kOps[] = {&kScatter,   &kScatterAdd, &kScatterReduce, &kIndexAdd,
+                                      &kIndexCopy, &kIndexFill,  &kMaskedFill,    &kMaskedScatter};
+  for (const OpRecord* op : kOps) {
+    const std::string help = RecordFunction(*op, true).documentation();
+    const std::string name = op->name;
+    const std::string signature =
+        "def " + name + "_" + help.substr(name.size(), help.find('\n') - name.size());
+    method((name + "_").c_str(),
+           [name](nb::object self, nb::args args, nb::kwargs keywords) {
+             const nb::object result = self.attr(name.c_str())(*args, **keywords);
+             return changed(self, [&](Tensor& x) { assign(x, raw_tensor(result.ptr())); });
+           },
+           nb::sig(signature.c_str()), "The method without the underscore, written in place.");
+  }
+}
+
 // Adds to the grads of `inputs` alone.
 void backward_to(const Tensor& x, const Tensor& gradient, bool retain_graph, bool create_graph,
                  nb::object inputs, bool plan) {
@@ -254,6 +274,7 @@ void bind_tensor_methods(nb::module_&) {
   bind_properties();
   bind_conversions();
   bind_in_place();
+  bind_assigning();
   bind_graph();
 }
 
