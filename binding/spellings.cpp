@@ -110,7 +110,6 @@ constexpr Alias kParts[] = {
     {"zero_", "fill_"},
     {"scatter_", "scatter"},
     {"scatter_add_", "scatter_add"},
-    {"scatter_reduce_", "scatter_reduce"},
     {"index_add_", "index_add"},
     {"index_copy_", "index_copy"},
     {"index_fill_", "index_fill"},

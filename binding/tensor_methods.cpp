@@ -1,10 +1,10 @@
 // Properties and methods of Tensor that are not on a hot path.
 #include "binding/interchange.h"
 #include "binding/module.h"
-#include "binding/record.h"
 #include "core/autograd/backward.h"
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
+#include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
@@ -206,22 +206,63 @@ void bind_in_place() {
       "beta * self + alpha * (mat1 @ mat2), written in place.");
 }
 
-// The method of a record with its result assigned to the tensor, as name_.
-void bind_assigning() {
-  constexpr const OpRecord* kOps[] = {&kScatter,   &kScatterAdd, &kScatterReduce, &kIndexAdd,
-                                      &kIndexCopy, &kIndexFill,  &kMaskedFill,    &kMaskedScatter};
-  for (const OpRecord* op : kOps) {
-    const std::string help = RecordFunction(*op, true).documentation();
-    const std::string name = op->name;
-    const std::string signature =
-        "def " + name + "_" + help.substr(name.size(), help.find('\n') - name.size());
-    method((name + "_").c_str(),
-           [name](nb::object self, nb::args args, nb::kwargs keywords) {
-             const nb::object result = self.attr(name.c_str())(*args, **keywords);
-             return changed(self, [&](Tensor& x) { assign(x, raw_tensor(result.ptr())); });
-           },
-           nb::sig(signature.c_str()), "The method without the underscore, written in place.");
-  }
+// What a record gives, assigned to the tensor.
+nb::object assigned(nb::object self, const OpRecord& op, std::initializer_list<Operand> others,
+                    Words words) {
+  return changed(self, [&](Tensor& x) {
+    std::vector<Operand> in = {x};
+    in.insert(in.end(), others);
+    Tensor y;
+    apply(op, in.data(), static_cast<int>(in.size()), words, &y);
+    assign(x, y);
+  });
+}
+
+void bind_scatter_in_place() {
+  method(
+      "scatter_",
+      [](nb::object self, std::int64_t axis, const Tensor& index, const Operand& src) {
+        return assigned(self, kScatter, {index, src}, WordList(2).set(0, axis).set(1, kNone));
+      },
+      "axis"_a, "index"_a, "src"_a, "scatter, written in place.");
+  method(
+      "scatter_add_",
+      [](nb::object self, std::int64_t axis, const Tensor& index, const Operand& src) {
+        return assigned(self, kScatterAdd, {index, src}, WordList(1).set(0, axis));
+      },
+      "axis"_a, "index"_a, "src"_a, "scatter_add, written in place.");
+  method(
+      "index_add_",
+      [](nb::object self, std::int64_t axis, const Tensor& index, const Tensor& source,
+         const Scalar& alpha) {
+        return assigned(self, kIndexAdd, {index, source, alpha}, WordList(1).set(0, axis));
+      },
+      "axis"_a, "index"_a, "source"_a, nb::kw_only(), "alpha"_a = 1,
+      "index_add, written in place.");
+  method(
+      "index_copy_",
+      [](nb::object self, std::int64_t axis, const Tensor& index, const Tensor& source) {
+        return assigned(self, kIndexCopy, {index, source}, WordList(1).set(0, axis));
+      },
+      "axis"_a, "index"_a, "source"_a, "index_copy, written in place.");
+  method(
+      "index_fill_",
+      [](nb::object self, std::int64_t axis, const Tensor& index, const Operand& value) {
+        return assigned(self, kIndexFill, {index, value}, WordList(1).set(0, axis));
+      },
+      "axis"_a, "index"_a, "value"_a, "index_fill, written in place.");
+  method(
+      "masked_fill_",
+      [](nb::object self, const Tensor& mask, const Operand& value) {
+        return assigned(self, kMaskedFill, {mask, value}, {});
+      },
+      "mask"_a, "value"_a, "masked_fill, written in place.");
+  method(
+      "masked_scatter_",
+      [](nb::object self, const Tensor& mask, const Tensor& source) {
+        return assigned(self, kMaskedScatter, {mask, source}, {});
+      },
+      "mask"_a, "source"_a, "masked_scatter, written in place.");
 }
 
 // Adds to the grads of `inputs` alone.
@@ -274,7 +315,7 @@ void bind_tensor_methods(nb::module_&) {
   bind_properties();
   bind_conversions();
   bind_in_place();
-  bind_assigning();
+  bind_scatter_in_place();
   bind_graph();
 }
 

@@ -182,7 +182,6 @@ MADE_OF_OPS = {
         )
         for name in ("scatter", "scatter_add")
     },
-    "scatter_reduce_": lambda x, y: x.copy().scatter_reduce_(1, tw.asarray([[0]] * 4), y, "prod"),
     **{
         f"{name}_": (
             lambda x, y, n=f"{name}_": getattr(x.copy(), n)(1, tw.asarray([1, 1]), y[:, :2])

@@ -279,7 +279,6 @@ def test_methods_that_write_in_place(rng) -> None:
         ("scatter", 1, index, src),
         ("scatter", 1, index, 2.0),
         ("scatter_add", 1, index, src),
-        ("scatter_reduce", 1, index, src, "amax"),
         ("index_add", 0, rows, part),
         ("index_copy", 0, rows, part),
         ("index_fill", 0, rows, 3.0),

@@ -298,7 +298,7 @@ const char* refuses_narrow(const Call& call) {
 }  // namespace
 
 void register_scan_kernels() {
-  constexpr char kHelp[] = "in vectors, float32 in double; rows of sums also by pieces";
+  static constexpr char kHelp[] = "in vectors, float32 in double; rows of sums also by pieces";
   add_kernel<ScanProblem>("running_sum", kHelp, refuses, set_up<ScanKind::sum>, bind, nullptr, run,
                           1);
   add_kernel<ScanProblem>("running_product", kHelp, refuses, set_up<ScanKind::product>, bind,
@@ -308,7 +308,8 @@ void register_scan_kernels() {
   add_kernel<RecurrenceProblem>("linear_recurrence", "one after the other, columns in vectors",
                                 refuses_narrow, set_up_recurrence, bind_recurrence, nullptr,
                                 run_recurrence, 3);
-  constexpr char kExtremes[] = "one after the other, shared between threads by rows or columns";
+  static constexpr char kExtremes[] =
+      "one after the other, shared between threads by rows or columns";
   add_kernel<ExtremesProblem>("cummax", kExtremes, refuses_narrow, set_up_extremes<true>,
                               bind_extremes, nullptr, run_extremes, 1, "sequential");
   add_kernel<ExtremesProblem>("cummin", kExtremes, refuses_narrow, set_up_extremes<false>,

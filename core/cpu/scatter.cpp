@@ -297,7 +297,7 @@ const char* refuses_half(const Call& call) {
 void register_scatter_kernels() {
   add_kernel<AlongProblem>("gather_along", "one by one, or in rows, shared between threads",
                            nullptr, set_up_gather, bind_gather, nullptr, run_gather, 0, "runs");
-  constexpr char kHelp[] = "in the order of the index, other axes shared between threads";
+  static constexpr char kHelp[] = "in the order of the index, other axes shared between threads";
   add_kernel<AlongProblem>("scatter_along", kHelp, nullptr, set_up_scatter<kSum>, bind_scatter,
                            nullptr, run_assign, 0, "runs");
   add_kernel<AlongProblem>("scatter_add_along", kHelp, refuses_half, set_up_scatter<kSum>,

@@ -102,7 +102,7 @@ struct Scanned {
   explicit Scanned(const Use& use) : x(use.in[0].tensor) {
     const char* const op = use.op.name;
     if (use.words.none(0) && x.rank() > 1)
-      fail(ErrorKind::value, op, ": axis is needed for ", x.rank(), " dimensions");
+      fail(ErrorKind::type, op, ": axis is needed for ", x.rank(), " dimensions");
     axis = use.words.none(0) ? 0 : normalize_axis(use.words[0], std::max(x.rank(), 1), op);
     if (!x.rank()) x = reshape(x, {1});
   }
@@ -220,7 +220,7 @@ constexpr OpRecord kLinearRecurrence = {
 #define TW_CUMULATIVE_RULES                                                                   \
   " The axis may be left out where there is one.\n"                                           \
   "x is converted to dtype first: by default int64 for bool and signed, uint64 for unsigned " \
-  "integers. float32 is accumulated in float64. Raises ValueError where an axis is needed."
+  "integers. float32 is accumulated in float64. Raises TypeError where an axis is needed."
 constexpr OpRecord kCumulativeSum = {
     .name = "cumulative_sum",
     .signature = TW_CUMULATIVE,

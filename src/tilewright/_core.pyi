@@ -472,16 +472,16 @@ class Tensor:
         """x limited to the range from min_val to max_val."""
     def index_add(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Tensor:
         """A copy of x with the parts of alpha * source added at indices along an axis, in ..."""
-    def index_add_(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Tensor:
-        """The method without the underscore, written in place."""
+    def index_add_(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Self:
+        """index_add, written in place."""
     def index_copy(self, axis: _Int, index: Tensor, source: Tensor) -> Tensor:
         """A copy of x with the parts of source at indices along an axis; of several for ..."""
-    def index_copy_(self, axis: _Int, index: Tensor, source: Tensor) -> Tensor:
-        """The method without the underscore, written in place."""
+    def index_copy_(self, axis: _Int, index: Tensor, source: Tensor) -> Self:
+        """index_copy, written in place."""
     def index_fill(self, axis: _Int, index: Tensor, value: _Operand) -> Tensor:
         """A copy of x with one number at indices along an axis. index is a vector, or a ..."""
-    def index_fill_(self, axis: _Int, index: Tensor, value: _Operand) -> Tensor:
-        """The method without the underscore, written in place."""
+    def index_fill_(self, axis: _Int, index: Tensor, value: _Operand) -> Self:
+        """index_fill, written in place."""
     def index_select(self, axis: _Int, index: Tensor) -> Tensor:
         """The parts of x at indices along an axis, a copy. index is a vector, or a number; ..."""
     def int(self) -> Tensor:
@@ -540,12 +540,12 @@ class Tensor:
         """The last two axes swapped, as a view."""
     def masked_fill(self, mask: Tensor, value: _Operand) -> Tensor:
         """x with one number where the mask is true; both are broadcast, the dtype is that ..."""
-    def masked_fill_(self, mask: Tensor, value: _Operand) -> Tensor:
-        """The method without the underscore, written in place."""
+    def masked_fill_(self, mask: Tensor, value: _Operand) -> Self:
+        """masked_fill, written in place."""
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
         """x with the elements of source, in order, where the mask is true; x and mask are ..."""
-    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
-        """The method without the underscore, written in place."""
+    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Self:
+        """masked_scatter, written in place."""
     def masked_select(self, mask: Tensor) -> Tensor:
         """A vector of the elements where the mask is true; both are broadcast. Raises ..."""
     def matmul(self, other: Tensor) -> Tensor:
@@ -662,19 +662,12 @@ class Tensor:
         reduce: str | None=None,
     ) -> Tensor:
         """A copy y of x with y[i, index[i, j, k], k] = src[i, j, k] for axis 1; of several ..."""
-    def scatter_(
-        self,
-        axis: _Int,
-        index: Tensor,
-        src: _Operand,
-        *,
-        reduce: str | None=None,
-    ) -> Tensor:
-        """The method without the underscore, written in place."""
+    def scatter_(self, axis: _Int, index: Tensor, src: _Operand) -> Self:
+        """scatter, written in place."""
     def scatter_add(self, axis: _Int, index: Tensor, src: _Operand) -> Tensor:
         """A copy y of x with y[i, index[i, j, k], k] += src[i, j, k] for axis 1, in the ..."""
-    def scatter_add_(self, axis: _Int, index: Tensor, src: _Operand) -> Tensor:
-        """The method without the underscore, written in place."""
+    def scatter_add_(self, axis: _Int, index: Tensor, src: _Operand) -> Self:
+        """scatter_add, written in place."""
     def scatter_reduce(
         self,
         axis: _Int,
@@ -685,16 +678,6 @@ class Tensor:
         include_self: _Bool=True,
     ) -> Tensor:
         """A copy y of x with all src[i, j, k] joined to y[i, index[i, j, k], k] for axis ..."""
-    def scatter_reduce_(
-        self,
-        axis: _Int,
-        index: Tensor,
-        src: _Operand,
-        reduce: str,
-        *,
-        include_self: _Bool=True,
-    ) -> Tensor:
-        """The method without the underscore, written in place."""
     def select(self, axis: _Int, index: _Int) -> Tensor:
         """One place along an axis, which is dropped, as a view. IndexError out of range."""
     def select_scatter(self, src: Tensor, axis: _Int, index: _Int) -> Tensor:

@@ -44,7 +44,7 @@ def wide(dtype: str) -> str:
 def no_axis(name: str) -> Any:
     function = getattr(tw, name)
     return (
-        refused(lambda: function(x23), ValueError, f"{name}: axis is needed for 2 dimensions"),
+        refused(lambda: function(x23), TypeError, f"{name}: axis is needed for 2 dimensions"),
         refused(lambda: function(x23, axis=2), IndexError, f"{name}: axis 2"),
         refused(
             lambda: function(x23, axis=0, dtype=tw.bool), TypeError, f"{name}: dtype bool cannot"
