@@ -39,6 +39,7 @@ constexpr Alias kAliases[] = {
     {"a_min", "min"},
     {"a_max", "max"},
     {"decimals", "ndigits"},
+    {"value", "src"},
 };
 
 // Where PyTorch's keyword means something else than its place in the table above would make it.
@@ -65,13 +66,22 @@ constexpr Difference kDifferences[] = {
 
 // The same function or method under another library's name.
 constexpr Alias kFunctionNames[] = {
-    {"cat", "concat"},           {"concatenate", "concat"},    {"clamp", "clip"},
-    {"permute", "permute_dims"}, {"unsqueeze", "expand_dims"},
+    {"cat", "concat"},
+    {"concatenate", "concat"},
+    {"clamp", "clip"},
+    {"permute", "permute_dims"},
+    {"unsqueeze", "expand_dims"},
+    {"cumsum", "cumulative_sum"},
+    {"cumprod", "cumulative_prod"},
 };
 constexpr Alias kMethodNames[] = {
-    {"clamp", "clip"},           {"clone", "copy"},
-    {"permute", "permute_dims"}, {"unsqueeze", "expand_dims"},
+    {"clamp", "clip"},
+    {"clone", "copy"},
+    {"permute", "permute_dims"},
+    {"unsqueeze", "expand_dims"},
     {"swapaxes", "transpose"},
+    {"cumsum", "cumulative_sum"},
+    {"cumprod", "cumulative_prod"},
 };
 
 // Functions made of another op, whose messages are theirs as well.
@@ -98,6 +108,15 @@ constexpr Alias kParts[] = {
     {"full_like", "full"},
     {"zeros", "full"},
     {"zero_", "fill_"},
+    {"scatter_", "scatter"},
+    {"scatter_add_", "scatter_add"},
+    {"index_add_", "index_add"},
+    {"index_copy_", "index_copy"},
+    {"index_fill_", "index_fill"},
+    {"masked_fill_", "masked_fill"},
+    {"masked_scatter_", "masked_scatter"},
+    {"cumsum", "cumulative_sum"},
+    {"cumprod", "cumulative_prod"},
     {"set_matmul_tuning", "tune"},
 };
 

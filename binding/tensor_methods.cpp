@@ -4,9 +4,11 @@
 #include "core/autograd/backward.h"
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
+#include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/records.h"
 #include "core/ops/view.h"
 #include "core/runtime/device.h"
 
@@ -204,6 +206,65 @@ void bind_in_place() {
       "beta * self + alpha * (mat1 @ mat2), written in place.");
 }
 
+// What a record gives, assigned to the tensor.
+nb::object assigned(nb::object self, const OpRecord& op, std::initializer_list<Operand> others,
+                    Words words) {
+  return changed(self, [&](Tensor& x) {
+    std::vector<Operand> in = {x};
+    in.insert(in.end(), others);
+    Tensor y;
+    apply(op, in.data(), static_cast<int>(in.size()), words, &y);
+    assign(x, y);
+  });
+}
+
+void bind_scatter_in_place() {
+  method(
+      "scatter_",
+      [](nb::object self, std::int64_t axis, const Tensor& index, const Operand& src) {
+        return assigned(self, kScatter, {index, src}, WordList(2).set(0, axis).set(1, kNone));
+      },
+      "axis"_a, "index"_a, "src"_a, "scatter, written in place.");
+  method(
+      "scatter_add_",
+      [](nb::object self, std::int64_t axis, const Tensor& index, const Operand& src) {
+        return assigned(self, kScatterAdd, {index, src}, WordList(1).set(0, axis));
+      },
+      "axis"_a, "index"_a, "src"_a, "scatter_add, written in place.");
+  method(
+      "index_add_",
+      [](nb::object self, std::int64_t axis, const Tensor& index, const Tensor& source,
+         const Scalar& alpha) {
+        return assigned(self, kIndexAdd, {index, source, alpha}, WordList(1).set(0, axis));
+      },
+      "axis"_a, "index"_a, "source"_a, nb::kw_only(), "alpha"_a = 1,
+      "index_add, written in place.");
+  method(
+      "index_copy_",
+      [](nb::object self, std::int64_t axis, const Tensor& index, const Tensor& source) {
+        return assigned(self, kIndexCopy, {index, source}, WordList(1).set(0, axis));
+      },
+      "axis"_a, "index"_a, "source"_a, "index_copy, written in place.");
+  method(
+      "index_fill_",
+      [](nb::object self, std::int64_t axis, const Tensor& index, const Operand& value) {
+        return assigned(self, kIndexFill, {index, value}, WordList(1).set(0, axis));
+      },
+      "axis"_a, "index"_a, "value"_a, "index_fill, written in place.");
+  method(
+      "masked_fill_",
+      [](nb::object self, const Tensor& mask, const Operand& value) {
+        return assigned(self, kMaskedFill, {mask, value}, {});
+      },
+      "mask"_a, "value"_a, "masked_fill, written in place.");
+  method(
+      "masked_scatter_",
+      [](nb::object self, const Tensor& mask, const Tensor& source) {
+        return assigned(self, kMaskedScatter, {mask, source}, {});
+      },
+      "mask"_a, "source"_a, "masked_scatter, written in place.");
+}
+
 // Adds to the grads of `inputs` alone.
 void backward_to(const Tensor& x, const Tensor& gradient, bool retain_graph, bool create_graph,
                  nb::object inputs, bool plan) {
@@ -254,6 +315,7 @@ void bind_tensor_methods(nb::module_&) {
   bind_properties();
   bind_conversions();
   bind_in_place();
+  bind_scatter_in_place();
   bind_graph();
 }
 

@@ -75,7 +75,7 @@ def spoken(name: str) -> str:
 
 def good(parameter: inspect.Parameter) -> Any:
     text = str(parameter.annotation).removesuffix(" | None")
-    return GOOD.get(text)
+    return "sum" if parameter.name == "reduce" else GOOD.get(text)
 
 
 def refused(call: Callable[[], object], name: str) -> str:

@@ -39,6 +39,8 @@ OTHER_NAMES = {
     "cat": "concat",
     "clamp": "clip",
     "concatenate": "concat",
+    "cumprod": "cumulative_prod",
+    "cumsum": "cumulative_sum",
     "permute": "permute_dims",
     "unsqueeze": "expand_dims",
 }
@@ -46,6 +48,7 @@ OTHER_NAMES = {
 FUNCTIONS = {
     "memory of other programs and files": """asarray from_dlpack frombuffer load save tensor""",
     "shapes and types alone": "broadcast_shapes result_type",
+    "made of ops": "index_put",
     "walks of the graph, and functions of the caller": """checkpoint checkpoint_sequential grad
         gradcheck gradgradcheck is_grad_enabled zero_grad""",
     "products and sums of them over axes, as `matmul` and formulas": """bmm dot einsum inner kron mm
@@ -159,6 +162,8 @@ MADE_OF_OPS = {
     "astype": lambda x: x.astype(tw.float64),
     "clamp": lambda x: x.clamp(0.7, 1.2),
     "clone": lambda x: x.clone(),
+    "cumprod": lambda x: x.cumprod(0),
+    "cumsum": lambda x: x.cumsum(1),
     "dot": lambda x, y: x.dot(y),
     "expand": lambda x: x[:, :1].expand(4, 4),
     "expand_as": lambda x, y: x[:1].expand_as(y),
@@ -173,6 +178,21 @@ MADE_OF_OPS = {
     "view": lambda x: x.view(2, 8),
     "view_as": lambda x, y: x.view(2, 8).view_as(y),
     "zero_": lambda x: x.copy().zero_(),
+    **{
+        f"{name}_": (
+            lambda x, y, n=f"{name}_": getattr(x.copy(), n)(1, tw.asarray([[0, 2]] * 4), y)
+        )
+        for name in ("scatter", "scatter_add")
+    },
+    **{
+        f"{name}_": (
+            lambda x, y, n=f"{name}_": getattr(x.copy(), n)(1, tw.asarray([1, 1]), y[:, :2])
+        )
+        for name in ("index_add", "index_copy")
+    },
+    "index_fill_": lambda x: x.copy().index_fill_(0, tw.asarray([1, -1]), 7),
+    "masked_fill_": lambda x: x.copy().masked_fill_(x > 1, 7),
+    "masked_scatter_": lambda x, y: x.copy().masked_scatter_(x > 1, y),
 }
 OF_INTEGERS = {f"__{p}{name}__" for name in BITS.split() for p in ("", "r", "i")} | {"__invert__"}
 
@@ -217,6 +237,7 @@ READERS = {
     "deepcopy": copy.deepcopy,
     "nonzero": tw.nonzero,
     "mask": lambda x: x[x > 1],
+    "masked_select": lambda x: tw.masked_select(x, x > 1),
     "assignment by a mask": lambda x: x.copy().__setitem__(x > 1, 0),
     "from_dlpack": lambda x: tw.from_dlpack(np.from_dlpack(x)),
     "frombuffer": lambda x: tw.frombuffer(x, tw.float32),

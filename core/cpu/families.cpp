@@ -6,6 +6,8 @@ void register_cpu_kernels() {
   [[maybe_unused]] static const bool once = [] {
     register_pointwise_kernels();
     register_reduce_kernels();
+    register_scan_kernels();
+    register_scatter_kernels();
     register_softmax_kernels();
     register_attention_kernels();
     register_norm_kernels();

@@ -222,9 +222,8 @@ void bind_indices(void* problem, void* const* at) {
 [[noreturn]] void fail_index(const IndexProblem& p, int64_t index) {
   const std::string shown =
       p.is_uint64 ? std::to_string(static_cast<std::uint64_t>(index)) : std::to_string(index);
-  constexpr const char* kShown[] = {
-      "index: ",           "gather: index ",         "one_hot: index ",
-      "nll_loss: target ", "cross_entropy: target ", "max_unpool: index "};
+  constexpr const char* kShown[] = {"index: ", "one_hot: index ", "nll_loss: target ",
+                                    "cross_entropy: target ", "max_unpool: index "};
   constexpr int64_t kUnpool = std::size(kShown) - 1;
   const char* const user = kShown[p.user];
   if (p.axis == kNone)

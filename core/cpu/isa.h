@@ -8,6 +8,7 @@ struct PointwiseTable;
 struct PointwiseIntegerTable;
 struct ConvertTable;
 struct ReduceTable;
+struct ScanTable;
 struct SoftmaxTable;
 struct AttentionTable;
 struct NormTable;

@@ -8,6 +8,7 @@
 #include "core/ops/index.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
+#include "core/ops/scatter.h"
 #include "core/ops/view.h"
 
 namespace tw {
@@ -17,27 +18,17 @@ namespace {
 // Each other axis is indexed by its own places.
 void gather_body(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &index = use.in[1].tensor;
-  if (!is_integer(index.dtype()))
-    fail(ErrorKind::index, "gather: index must be integers, got ", name_of(index.dtype()));
+  const Tensor places = integer_index("gather", index);
   const int rank = x.rank(), axis = normalize_axis(use.words[0], std::max(rank, 1), "gather");
   bool fits = index.rank() == rank;
   for (int i = 0; fits && i < rank; ++i) fits = i == axis || index.size(i) <= x.size(i);
   if (!fits)
     fail(ErrorKind::value, "gather: index ", index.shape(), " does not fit ", x.shape(),
          ": it needs as many axes, none but axis ", axis, " longer");
-  if (rank == 0) {
-    out[0] = reshape(apply(kGather, {reshape(x, {1}), reshape(index, {1})}, use.words), {});
-    return;
-  }
-  std::vector<Operand> operands = {x};
-  for (int i = 0; i < rank; ++i) {
-    Shape shape(rank, 1);
-    shape[i] = index.size(i);
-    operands.push_back(i == axis
-                           ? checked_indices(index, x.size(i), i, Indexing::gather)
-                           : reshape(arange(0, Scalar(index.size(i)), 1, DType::int64), shape));
-  }
-  apply(kGatherRows, operands.data(), rank + 1, {}, out);
+  if (rank)
+    out[0] = gather_along(x, places, axis, AlongUser::gather);
+  else
+    out[0] = reshape(gather_along(reshape(x, {1}), reshape(places, {1}), 0, AlongUser::gather), {});
 }
 
 }  // namespace

@@ -423,7 +423,7 @@ constexpr OpRecord kCheckedIndices = {
     .name = "checked_indices",
     .signature =
         "(indices: Tensor, extent: int, axis: int | None, is_uint64: bool, user: 'index' | "
-        "'gather' | 'one_hot' | 'nll_loss' | 'cross_entropy' | 'max_unpool') -> Tensor",
+        "'one_hot' | 'nll_loss' | 'cross_entropy' | 'max_unpool') -> Tensor",
     .help = "Indices within the extent of an axis.",
     .flags = kConstant,
     .infer = [](Call&, Result* results) {

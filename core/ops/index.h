@@ -22,7 +22,7 @@ Tensor index(const Tensor& x, const IndexItem& item);
 void index_assign(Tensor& x, const std::vector<IndexItem>& items, const Operand& value);
 
 // Whose indices are out of range, in errors.
-enum class Indexing : std::uint8_t { axis, gather, one_hot, nll_loss, cross_entropy, max_unpool };
+enum class Indexing : std::uint8_t { axis, one_hot, nll_loss, cross_entropy, max_unpool };
 // A copy of indices in int64, from 0 to extent - 1: negative ones are counted from the end of the
 // axis; where there is none (kNone), they are classes, or places. Raises IndexError for others.
 Tensor checked_indices(const Tensor& indices, std::int64_t extent, std::int64_t axis,

@@ -44,6 +44,7 @@ _LAZY = {
     "kron": "tilewright.contraction",
     "einsum": "tilewright.contraction",
     "explain": "tilewright.explanation",
+    "index_put": "tilewright.indexing",
     "profile": "tilewright.profiling",
     "use_batch_invariant": "tilewright.kernels",
     "gradcheck": "tilewright.gradient_check",
@@ -84,6 +85,7 @@ if _typing.TYPE_CHECKING:
     from tilewright.explanation import explain as explain
     from tilewright.gradient_check import gradcheck as gradcheck
     from tilewright.gradient_check import gradgradcheck as gradgradcheck
+    from tilewright.indexing import index_put as index_put
     from tilewright.io import load as load
     from tilewright.io import save as save
     from tilewright.kernels import use_batch_invariant as use_batch_invariant

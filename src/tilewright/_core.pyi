@@ -347,6 +347,38 @@ class Tensor:
         """Hyperbolic cosine."""
     def cpu(self) -> Tensor:
         """In the CPU's memory; itself where it is there."""
+    def cummax(self, axis: _Int) -> tuple[Tensor, Tensor]:
+        """The largest of all elements up to each along an axis, and where it is (int64): ..."""
+    def cummin(self, axis: _Int) -> tuple[Tensor, Tensor]:
+        """The smallest of all elements up to each along an axis, and where it is (int64): ..."""
+    def cumprod(
+        self,
+        axis: _Int | None=None,
+        dtype: _DTypeLike | None=None,
+        include_initial: _Bool=False,
+    ) -> Tensor:
+        """Products of all elements up to each along an axis; include_initial puts a 1 ..."""
+    def cumsum(
+        self,
+        axis: _Int | None=None,
+        dtype: _DTypeLike | None=None,
+        include_initial: _Bool=False,
+    ) -> Tensor:
+        """Sums of all elements up to each along an axis; include_initial puts a 0 before ..."""
+    def cumulative_prod(
+        self,
+        axis: _Int | None=None,
+        dtype: _DTypeLike | None=None,
+        include_initial: _Bool=False,
+    ) -> Tensor:
+        """Products of all elements up to each along an axis; include_initial puts a 1 ..."""
+    def cumulative_sum(
+        self,
+        axis: _Int | None=None,
+        dtype: _DTypeLike | None=None,
+        include_initial: _Bool=False,
+    ) -> Tensor:
+        """Sums of all elements up to each along an axis; include_initial puts a 0 before ..."""
     @property
     def data_ptr(self) -> _Int:
         """Address of the first element."""
@@ -355,6 +387,14 @@ class Tensor:
     @property
     def device(self) -> str:
         """Name of the device that the memory belongs to."""
+    def diff(
+        self,
+        n: _Int=1,
+        axis: _Int=-1,
+        prepend: Tensor | None=None,
+        append: Tensor | None=None,
+    ) -> Tensor:
+        """Differences of neighbours along an axis, n times, of bool whether they differ; ..."""
     def dim(self) -> _Int:
         """Number of dimensions, as `ndim`."""
     def div(self, other: _Operand) -> Tensor:
@@ -430,6 +470,20 @@ class Tensor:
         """x * relu6(x + 3) / 6, lines in the place of silu."""
     def hardtanh(self, min_val: _Number=-1.0, max_val: _Number=1.0) -> Tensor:
         """x limited to the range from min_val to max_val."""
+    def index_add(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Tensor:
+        """A copy of x with the parts of alpha * source added at indices along an axis, in ..."""
+    def index_add_(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Self:
+        """index_add, written in place."""
+    def index_copy(self, axis: _Int, index: Tensor, source: Tensor) -> Tensor:
+        """A copy of x with the parts of source at indices along an axis; of several for ..."""
+    def index_copy_(self, axis: _Int, index: Tensor, source: Tensor) -> Self:
+        """index_copy, written in place."""
+    def index_fill(self, axis: _Int, index: Tensor, value: _Operand) -> Tensor:
+        """A copy of x with one number at indices along an axis. index is a vector, or a ..."""
+    def index_fill_(self, axis: _Int, index: Tensor, value: _Operand) -> Self:
+        """index_fill, written in place."""
+    def index_select(self, axis: _Int, index: Tensor) -> Tensor:
+        """The parts of x at indices along an axis, a copy. index is a vector, or a number; ..."""
     def int(self) -> Tensor:
         """As int32; itself where it is one."""
     @property
@@ -469,6 +523,8 @@ class Tensor:
         """Logarithm to base 2."""
     def log_softmax(self, axis: _Int=-1) -> Tensor:
         """log(softmax(x)), computed in one pass."""
+    def logcumsumexp(self, axis: _Int) -> Tensor:
+        """log(sum(exp(x))) of all elements up to each along an axis, whatever their range."""
     def logical_not(self) -> Tensor:
         """Whether zero."""
     def logsigmoid(self) -> Tensor:
@@ -482,6 +538,16 @@ class Tensor:
     @property
     def mT(self) -> Tensor:
         """The last two axes swapped, as a view."""
+    def masked_fill(self, mask: Tensor, value: _Operand) -> Tensor:
+        """x with one number where the mask is true; both are broadcast, the dtype is that ..."""
+    def masked_fill_(self, mask: Tensor, value: _Operand) -> Self:
+        """masked_fill, written in place."""
+    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+        """x with the elements of source, in order, where the mask is true; x and mask are ..."""
+    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Self:
+        """masked_scatter, written in place."""
+    def masked_select(self, mask: Tensor) -> Tensor:
+        """A vector of the elements where the mask is true; both are broadcast. Raises ..."""
     def matmul(self, other: Tensor) -> Tensor:
         """Matrix product."""
     def max(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
@@ -507,6 +573,8 @@ class Tensor:
         """Shown in error messages."""
     @name.setter
     def name(self, value: str, /) -> None: ...
+    def narrow(self, axis: _Int, start: _Int, length: _Int) -> Tensor:
+        """`length` places along an axis from start on, as a view. Raises IndexError for a ..."""
     @property
     def nbytes(self) -> _Int:
         """Bytes of all elements."""
@@ -585,6 +653,35 @@ class Tensor:
         """Nearest whole number, halves to even."""
     def rsqrt(self) -> Tensor:
         """One over the square root."""
+    def scatter(
+        self,
+        axis: _Int,
+        index: Tensor,
+        src: _Operand,
+        *,
+        reduce: str | None=None,
+    ) -> Tensor:
+        """A copy y of x with y[i, index[i, j, k], k] = src[i, j, k] for axis 1; of several ..."""
+    def scatter_(self, axis: _Int, index: Tensor, src: _Operand) -> Self:
+        """scatter, written in place."""
+    def scatter_add(self, axis: _Int, index: Tensor, src: _Operand) -> Tensor:
+        """A copy y of x with y[i, index[i, j, k], k] += src[i, j, k] for axis 1, in the ..."""
+    def scatter_add_(self, axis: _Int, index: Tensor, src: _Operand) -> Self:
+        """scatter_add, written in place."""
+    def scatter_reduce(
+        self,
+        axis: _Int,
+        index: Tensor,
+        src: _Operand,
+        reduce: str,
+        *,
+        include_self: _Bool=True,
+    ) -> Tensor:
+        """A copy y of x with all src[i, j, k] joined to y[i, index[i, j, k], k] for axis ..."""
+    def select(self, axis: _Int, index: _Int) -> Tensor:
+        """One place along an axis, which is dropped, as a view. IndexError out of range."""
+    def select_scatter(self, src: Tensor, axis: _Int, index: _Int) -> Tensor:
+        """A copy of x with src at one place along an axis: what select shows. Raises ..."""
     def selu(self) -> Tensor:
         """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1)."""
     @property
@@ -607,6 +704,15 @@ class Tensor:
     @property
     def size(self) -> _Int:
         """Number of elements."""
+    def slice_scatter(
+        self,
+        src: Tensor,
+        axis: _Int=0,
+        start: _Int | None=None,
+        end: _Int | None=None,
+        step: _Int=1,
+    ) -> Tensor:
+        """A copy of x with src at the places start:end:step along an axis. Raises ..."""
     def softmax(self, axis: _Int=-1) -> Tensor:
         """exp(x) / sum(exp(x)) along an axis."""
     def softplus(self, beta: _Number=1.0, threshold: _Number=20.0) -> Tensor:
@@ -1222,8 +1328,48 @@ def cross_entropy(
     label_smoothing: float=0.0,
 ) -> Tensor:
     """Negative log-likelihood of integer targets (n, d, ...) under logits (n, classes, ..."""
+def cummax(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    """The largest of all elements up to each along an axis, and where it is (int64): ..."""
+def cummin(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    """The smallest of all elements up to each along an axis, and where it is (int64): ..."""
+def cumprod(
+    x: Tensor,
+    axis: int | None=None,
+    dtype: _DTypeLike | None=None,
+    include_initial: _Bool=False,
+) -> Tensor:
+    """Products of all elements up to each along an axis; include_initial puts a 1 ..."""
+def cumsum(
+    x: Tensor,
+    axis: int | None=None,
+    dtype: _DTypeLike | None=None,
+    include_initial: _Bool=False,
+) -> Tensor:
+    """Sums of all elements up to each along an axis; include_initial puts a 0 before ..."""
+def cumulative_prod(
+    x: Tensor,
+    axis: int | None=None,
+    dtype: _DTypeLike | None=None,
+    include_initial: _Bool=False,
+) -> Tensor:
+    """Products of all elements up to each along an axis; include_initial puts a 1 ..."""
+def cumulative_sum(
+    x: Tensor,
+    axis: int | None=None,
+    dtype: _DTypeLike | None=None,
+    include_initial: _Bool=False,
+) -> Tensor:
+    """Sums of all elements up to each along an axis; include_initial puts a 0 before ..."""
 def device_names() -> list[str]:
     """Devices that tensors can live on: 'null' computes nothing."""
+def diff(
+    x: Tensor,
+    n: int=1,
+    axis: int=-1,
+    prepend: Tensor | None=None,
+    append: Tensor | None=None,
+) -> Tensor:
+    """Differences of neighbours along an axis, n times, of bool whether they differ; ..."""
 def divide(a: _Operand, b: _Operand) -> Tensor:
     """Quotient of a and b; whole numbers become floating-point first."""
 def dropout(
@@ -1412,6 +1558,14 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str='mean', delta: floa
     """Differences d as d * d / 2 below delta, and delta * (|d| - delta / 2) above ..."""
 def hypot(a: _Operand, b: _Operand) -> Tensor:
     """sqrt(a * a + b * b) without overflow."""
+def index_add(x: Tensor, axis: int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Tensor:
+    """A copy of x with the parts of alpha * source added at indices along an axis, in ..."""
+def index_copy(x: Tensor, axis: int, index: Tensor, source: Tensor) -> Tensor:
+    """A copy of x with the parts of source at indices along an axis; of several for ..."""
+def index_fill(x: Tensor, axis: int, index: Tensor, value: _Operand) -> Tensor:
+    """A copy of x with one number at indices along an axis. index is a vector, or a ..."""
+def index_select(x: Tensor, axis: int, index: Tensor) -> Tensor:
+    """The parts of x at indices along an axis, a copy. index is a vector, or a number; ..."""
 def instance_norm(
     x: Tensor,
     running_mean: Tensor | None=None,
@@ -1497,6 +1651,8 @@ def log2(x: _Operand) -> Tensor:
     """Logarithm to base 2."""
 def log_softmax(x: Tensor, axis: int=-1) -> Tensor:
     """log(softmax(x)), computed in one pass."""
+def logcumsumexp(x: Tensor, axis: int) -> Tensor:
+    """log(sum(exp(x))) of all elements up to each along an axis, whatever their range."""
 def logical_and(a: _Operand, b: _Operand) -> Tensor:
     """Whether both are nonzero."""
 def logical_not(x: _Operand) -> Tensor:
@@ -1540,6 +1696,12 @@ def margin_ranking_loss(
     reduction: str='mean',
 ) -> Tensor:
     """max(0, margin - target * (input1 - input2)): 0 where the first is above the ..."""
+def masked_fill(x: Tensor, mask: Tensor, value: _Operand) -> Tensor:
+    """x with one number where the mask is true; both are broadcast, the dtype is that ..."""
+def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """x with the elements of source, in order, where the mask is true; x and mask are ..."""
+def masked_select(x: Tensor, mask: Tensor) -> Tensor:
+    """A vector of the elements where the mask is true; both are broadcast. Raises ..."""
 def matmul(a: Tensor, b: Tensor) -> Tensor:
     """Matrix product; 1-D operands are vectors, leading axes are broadcast batches."""
 def matmul_tunables() -> list[dict[str, Any]]:
@@ -1684,6 +1846,8 @@ def nadam_step(
     maximize: _Bool=False,
 ) -> None:
     """NAdam (Dozat, 2016) on all params in place."""
+def narrow(x: Tensor, axis: int, start: int, length: int) -> Tensor:
+    """`length` places along an axis from start on, as a view. Raises IndexError for a ..."""
 def negative(x: _Operand) -> Tensor:
     """Negative of each element."""
 def nesterov_step(
@@ -1970,6 +2134,31 @@ def scaled_dot_product_attention(
     enable_gqa: _Bool=False,
 ) -> Tensor:
     """softmax(query @ key.T * scale + attn_mask) @ value over the last two axes, ..."""
+def scatter(
+    x: Tensor,
+    axis: int,
+    index: Tensor,
+    src: _Operand,
+    *,
+    reduce: str | None=None,
+) -> Tensor:
+    """A copy y of x with y[i, index[i, j, k], k] = src[i, j, k] for axis 1; of several ..."""
+def scatter_add(x: Tensor, axis: int, index: Tensor, src: _Operand) -> Tensor:
+    """A copy y of x with y[i, index[i, j, k], k] += src[i, j, k] for axis 1, in the ..."""
+def scatter_reduce(
+    x: Tensor,
+    axis: int,
+    index: Tensor,
+    src: _Operand,
+    reduce: str,
+    *,
+    include_self: _Bool=True,
+) -> Tensor:
+    """A copy y of x with all src[i, j, k] joined to y[i, index[i, j, k], k] for axis ..."""
+def select(x: Tensor, axis: int, index: int) -> Tensor:
+    """One place along an axis, which is dropped, as a view. IndexError out of range."""
+def select_scatter(x: Tensor, src: Tensor, axis: int, index: int) -> Tensor:
+    """A copy of x with src at one place along an axis: what select shows. Raises ..."""
 def selu(x: _Operand) -> Tensor:
     """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1)."""
 def set_device(name: str) -> None:
@@ -2006,6 +2195,15 @@ def sin(x: _Operand) -> Tensor:
     """Sine; x in radians."""
 def sinh(x: _Operand) -> Tensor:
     """Hyperbolic sine."""
+def slice_scatter(
+    x: Tensor,
+    src: Tensor,
+    axis: int=0,
+    start: int | None=None,
+    end: int | None=None,
+    step: int=1,
+) -> Tensor:
+    """A copy of x with src at the places start:end:step along an axis. Raises ..."""
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str='mean', beta: float=1.0) -> Tensor:
     """Differences d as d * d / (2 * beta) below beta, and |d| - beta / 2 above ..."""
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
@@ -2044,6 +2242,8 @@ def sum(
     """Sum over all or some axes; of integers in 64 bits."""
 def take(x: Tensor, indices: Tensor, axis: int=0) -> Tensor:
     """Elements at integer indices of any shape, which replaces the axis."""
+def take_along_axis(x: Tensor, indices: Tensor, axis: int=-1) -> Tensor:
+    """y[i, j, k] = x[i, indices[i, j, k], k] for axis 1; the other axes are broadcast. ..."""
 def tan(x: _Operand) -> Tensor:
     """Tangent; x in radians."""
 def tanh(x: _Operand) -> Tensor:

@@ -13,6 +13,8 @@ from cases import (
     pooling,
     recurrent,
     reductions,
+    scan,
+    scatter,
     shapes,
     softmax,
     total_norm,
@@ -38,5 +40,7 @@ RECORDS: tuple[OpCase, ...] = (
     *embedding.RECORDS,
     *pooling.RECORDS,
     *shapes.RECORDS,
+    *scan.RECORDS,
+    *scatter.RECORDS,
     *total_norm.RECORDS,
 )

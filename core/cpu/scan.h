@@ -1,0 +1,33 @@
+// Running sums, products and log-sums along rows and down columns, and linear recurrences.
+#pragma once
+#include <cstdint>
+
+namespace tw {
+
+enum class ScanKind : std::uint8_t { sum, product, log_sum };
+
+// Accumulators are double for floating types, else int64. With `reverse` a scan begins at the end.
+struct ScanLoops {
+  // y[i] = what x up to i comes to. Rows of sums may be taken in parts: `before` is added to each
+  // y, `total` becomes the sum of the n alone, and where y is null there is that alone.
+  using Row = void (*)(std::int64_t n, const void* x, void* y, const void* before, void* total,
+                       bool reverse);
+  // n rows of `width` columns, at most kScanStrip; rows are `inner` elements apart.
+  using Columns = void (*)(std::int64_t n, std::int64_t width, std::int64_t inner, const void* x,
+                           void* y, bool reverse);
+  Row row;
+  Columns columns;
+};
+// Accumulators of a strip of columns: 4 KB, which stay in the first-level cache.
+inline constexpr std::int64_t kScanStrip = 512;
+
+// y[i] = a[i] * y[i - 1] + b[i], or y[i + 1] with `reverse`; the first is b's. Columns as above.
+using RecurrenceLoop = void (*)(std::int64_t n, std::int64_t width, std::int64_t inner,
+                                const void* a, const void* b, void* y, bool reverse);
+
+struct ScanTable {
+  ScanLoops float32[3], float64[3], int64[2];  // by kind
+  RecurrenceLoop recurrence32, recurrence64;
+};
+
+}  // namespace tw

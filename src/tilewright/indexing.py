@@ -1,0 +1,34 @@
+"""Writing by an index without changing the tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tilewright as tw
+
+
+def index_put(
+    x: tw.Tensor,
+    indices: Sequence[tw.Tensor],
+    values: tw.Tensor | float,
+    accumulate: bool = False,
+) -> tw.Tensor:
+    """A copy `y` of x with `y[indices] = values`, or `y[indices] += values` with accumulate.
+
+    indices are integer tensors that broadcast with each other, or bool masks, for the leading axes;
+    values broadcast to what they select, in the dtype of x. Of several values for one place the
+    last stays, or all are added. Raises IndexError for indices out of range, ValueError for shapes
+    that do not fit, TypeError for values of another dtype.
+
+    >>> import tilewright as tw
+    >>> tw.index_put(tw.zeros(3), [tw.asarray([0, 2, 0])], 1.0, accumulate=True).tolist()
+    [2.0, 0.0, 1.0]
+    """
+    if not all(isinstance(index, tw.Tensor) for index in indices):
+        raise TypeError("index_put: indices must be tensors")
+    numbers = tw.arange(x.size, dtype=tw.int64, device=x.device).reshape(x.shape)
+    places = numbers[tuple(indices)]
+    if isinstance(values, tw.Tensor):
+        values = tw.broadcast_to(values, places.shape).reshape(-1)
+    write = tw.scatter_add if accumulate else tw.scatter
+    return write(x.reshape(-1), 0, places.reshape(-1), values).reshape(x.shape)
