@@ -291,6 +291,8 @@ class Tensor:
         """Index of the first largest element (of the flattened x by default)."""
     def argmin(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Index of the first smallest element (of the flattened x by default)."""
+    def argsort(self, *, axis: _Int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
+        """The indices (int64) that put the elements along an axis in order. NaN is last, ..."""
     def asin(self) -> Tensor:
         """Inverse sine, in radians."""
     def asinh(self) -> Tensor:
@@ -314,6 +316,8 @@ class Tensor:
         """Adds the gradient of this tensor to the grad of every leaf it was computed from, ..."""
     def bfloat16(self) -> Tensor:
         """As bfloat16; itself where it is one."""
+    def bincount(self, weights: Tensor | None=None, minlength: _Int=0) -> Tensor:
+        """How many elements of x (n,) are 0, 1, ... up to the largest (int64), or the sums ..."""
     def bool(self) -> Tensor:
         """As bool; itself where it is one."""
     @overload
@@ -345,6 +349,12 @@ class Tensor:
         """Cosine; x in radians."""
     def cosh(self) -> Tensor:
         """Hyperbolic cosine."""
+    def count_nonzero(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+    ) -> Tensor:
+        """How many elements are not zero (int64), over all or some axes; NaN is not. ..."""
     def cpu(self) -> Tensor:
         """In the CPU's memory; itself where it is there."""
     @property
@@ -430,6 +440,8 @@ class Tensor:
         """x * relu6(x + 3) / 6, lines in the place of silu."""
     def hardtanh(self, min_val: _Number=-1.0, max_val: _Number=1.0) -> Tensor:
         """x limited to the range from min_val to max_val."""
+    def histc(self, bins: _Int=100, min: _Float=0.0, max: _Float=0.0) -> Tensor:
+        """How many elements lie in each of so many bins of equal width from min to max, in ..."""
     def int(self) -> Tensor:
         """As int32; itself where it is one."""
     @property
@@ -451,6 +463,8 @@ class Tensor:
     @property
     def itemsize(self) -> _Int:
         """Bytes an element."""
+    def kthvalue(self, k: _Int, axis: _Int=-1, keepdims: _Bool=False) -> tuple[Tensor, Tensor]:
+        """The k-th smallest element along an axis, from 1 on, and its index (int64). Of ..."""
     def le(self, other: _Operand) -> Tensor:
         """Whether a is at most b."""
     def leaky_relu(self, negative_slope: _Operand=0.01) -> Tensor:
@@ -490,6 +504,8 @@ class Tensor:
         """Larger of a and b; NaN if either is."""
     def mean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Mean over all or some axes, in x's floating type."""
+    def median(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
+        """Median of all elements or along an axis: of an even number the lower of the two ..."""
     def min(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Smallest element; NaN where there is one."""
     def minimum(self, other: _Operand) -> Tensor:
@@ -507,6 +523,17 @@ class Tensor:
         """Shown in error messages."""
     @name.setter
     def name(self, value: str, /) -> None: ...
+    def nanmedian(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
+        """Median without NaN of all elements or along an axis: of an even number the lower ..."""
+    def nanquantile(
+        self,
+        q: _Operand,
+        axis: _Int | None=None,
+        keepdims: _Bool=False,
+        *,
+        interpolation: str='linear',
+    ) -> Tensor:
+        """The element at the place q * (n - 1) of the n elements that are not NaN in ..."""
     @property
     def nbytes(self) -> _Int:
         """Bytes of all elements."""
@@ -553,6 +580,15 @@ class Tensor:
         dtype: _DTypeLike | None=None,
     ) -> Tensor:
         """Product over all or some axes; of integers in 64 bits."""
+    def quantile(
+        self,
+        q: _Operand,
+        axis: _Int | None=None,
+        keepdims: _Bool=False,
+        *,
+        interpolation: str='linear',
+    ) -> Tensor:
+        """The element at the place q * (n - 1) of the n elements in order, of all or along ..."""
     def reciprocal(self) -> Tensor:
         """One over each element."""
     def register_forward_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
@@ -615,6 +651,8 @@ class Tensor:
         """x moved by lambd towards 0, and 0 within lambd of it."""
     def softsign(self) -> Tensor:
         """x / (1 + abs(x))."""
+    def sort(self, *, axis: _Int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
+        """The elements along an axis in order: values alone, argsort has their places. NaN ..."""
     def sqrt(self) -> Tensor:
         """Square root."""
     def square(self) -> Tensor:
@@ -669,6 +707,14 @@ class Tensor:
         """In another dtype, on another device, or both as another tensor has them; itself ..."""
     def tolist(self) -> Any:
         """Nested lists of numbers."""
+    def topk(
+        self,
+        k: _Int,
+        axis: _Int=-1,
+        largest: _Bool=True,
+        sorted: _Bool=True,
+    ) -> tuple[Tensor, Tensor]:
+        """The k largest elements along an axis, or the smallest, and their indices ..."""
     def transpose(self, axis0: _Int, axis1: _Int) -> Tensor:
         """Two axes swapped, as a view."""
     def trunc(self) -> Tensor:
@@ -1009,6 +1055,8 @@ def argmax(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Index of the first largest element (of the flattened x by default)."""
 def argmin(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Index of the first smallest element (of the flattened x by default)."""
+def argsort(x: Tensor, *, axis: int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
+    """The indices (int64) that put the elements along an axis in order. NaN is last, ..."""
 def asarray(
     obj: object,
     dtype: _DTypeLike | None=None,
@@ -1099,6 +1147,8 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None=None,
 ) -> Tensor:
     """binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies ..."""
+def bincount(x: Tensor, weights: Tensor | None=None, minlength: int=0) -> Tensor:
+    """How many elements of x (n,) are 0, 1, ... up to the largest (int64), or the sums ..."""
 def bitwise_and(a: _Operand, b: _Operand) -> Tensor:
     """Bits set in both."""
 def bitwise_left_shift(a: _Operand, b: _Operand) -> Tensor:
@@ -1116,6 +1166,8 @@ def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor:
     """Axes of extent 1 repeated, as a view."""
 @overload
 def broadcast_to(x: Tensor, *shape: int) -> Tensor: ...
+def bucketize(x: _Operand, boundaries: Tensor, *, right: _Bool=False) -> Tensor:
+    """How many of the sorted boundaries (n,) lie below each element, or with ..."""
 def cat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
     """Tensors joined along an existing axis (None: flattened)."""
 def ceil(x: _Operand) -> Tensor:
@@ -1211,6 +1263,12 @@ def cosine_embedding_loss(
     """1 - cosine of pairs whose target is 1, and the cosine above the margin where it ..."""
 def cosine_similarity(x1: Tensor, x2: Tensor, axis: int=1, eps: float=1e-08) -> Tensor:
     """The cosine of the angle between vectors along an axis of what x1 and x2 ..."""
+def count_nonzero(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+) -> Tensor:
+    """How many elements are not zero (int64), over all or some axes; NaN is not. ..."""
 def cpu_info() -> dict[str, Any]:
     """What the processor can do and what of it is in use."""
 def cross_entropy(
@@ -1408,6 +1466,8 @@ def hinge_embedding_loss(
     reduction: str='mean',
 ) -> Tensor:
     """Distances as they are where the target is 1, and what they lack of the margin ..."""
+def histc(x: Tensor, bins: int=100, min: float=0.0, max: float=0.0) -> Tensor:
+    """How many elements lie in each of so many bins of equal width from min to max, in ..."""
 def huber_loss(input: Tensor, target: Tensor, reduction: str='mean', delta: float=1.0) -> Tensor:
     """Differences d as d * d / 2 below delta, and delta * (|d| - delta / 2) above ..."""
 def hypot(a: _Operand, b: _Operand) -> Tensor:
@@ -1431,6 +1491,14 @@ def is_grad_enabled() -> _Bool:
     """Whether this thread's ops are recorded."""
 def isfinite(x: _Operand) -> Tensor:
     """Whether neither infinite nor NaN."""
+def isin(
+    elements: _Operand,
+    test_elements: _Operand,
+    *,
+    assume_unique: _Bool=False,
+    invert: _Bool=False,
+) -> Tensor:
+    """Whether each element is among test_elements, or with invert=True is not; NaN ..."""
 def isinf(x: _Operand) -> Tensor:
     """Whether infinite."""
 def isnan(x: _Operand) -> Tensor:
@@ -1441,6 +1509,8 @@ def kernels_of_op(op: str) -> list[dict[str, Any]]:
     """Kernels of an op in ladder order, then its body."""
 def kl_div(input: Tensor, target: Tensor, reduction: str='mean', log_target: _Bool=False) -> Tensor:
     """target * (log(target) - input): Kullback and Leibler's divergence of log- ..."""
+def kthvalue(x: Tensor, k: int, axis: int=-1, keepdims: _Bool=False) -> tuple[Tensor, Tensor]:
+    """The k-th smallest element along an axis, from 1 on, and its index (int64). Of ..."""
 def l1_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
     """Absolute differences, averaged by default; shapes must be equal."""
 def layer_norm(
@@ -1631,6 +1701,8 @@ def maximum(a: _Operand, b: _Operand) -> Tensor:
     """Larger of a and b; NaN if either is."""
 def mean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Mean over all or some axes, in x's floating type."""
+def median(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
+    """Median of all elements or along an axis: of an even number the lower of the two ..."""
 def memory_reset_peaks() -> None:
     """Starts the peak figures anew."""
 def memory_stats() -> dict[str, Any]:
@@ -1684,6 +1756,17 @@ def nadam_step(
     maximize: _Bool=False,
 ) -> None:
     """NAdam (Dozat, 2016) on all params in place."""
+def nanmedian(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
+    """Median without NaN of all elements or along an axis: of an even number the lower ..."""
+def nanquantile(
+    x: Tensor,
+    q: _Operand,
+    axis: int | None=None,
+    keepdims: _Bool=False,
+    *,
+    interpolation: str='linear',
+) -> Tensor:
+    """The element at the place q * (n - 1) of the n elements that are not NaN in ..."""
 def negative(x: _Operand) -> Tensor:
     """Negative of each element."""
 def nesterov_step(
@@ -1789,6 +1872,15 @@ def prod(
     dtype: _DTypeLike | None=None,
 ) -> Tensor:
     """Product over all or some axes; of integers in 64 bits."""
+def quantile(
+    x: Tensor,
+    q: _Operand,
+    axis: int | None=None,
+    keepdims: _Bool=False,
+    *,
+    interpolation: str='linear',
+) -> Tensor:
+    """The element at the place q * (n - 1) of the n elements in order, of all or along ..."""
 def radam_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -1970,6 +2062,15 @@ def scaled_dot_product_attention(
     enable_gqa: _Bool=False,
 ) -> Tensor:
     """softmax(query @ key.T * scale + attn_mask) @ value over the last two axes, ..."""
+def searchsorted(
+    x1: Tensor,
+    x2: _Operand,
+    *,
+    side: str | None=None,
+    sorter: Tensor | None=None,
+    right: _Bool=False,
+) -> Tensor:
+    """Where elements of x2 belong in the sorted x1 (n,), or rows of x2 (..., m) in ..."""
 def selu(x: _Operand) -> Tensor:
     """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1)."""
 def set_device(name: str) -> None:
@@ -2018,6 +2119,8 @@ def softshrink(x: Tensor, lambd: _Number=0.5) -> Tensor:
     """x moved by lambd towards 0, and 0 within lambd of it."""
 def softsign(x: _Operand) -> Tensor:
     """x / (1 + abs(x))."""
+def sort(x: Tensor, *, axis: int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
+    """The elements along an axis in order: values alone, argsort has their places. NaN ..."""
 def sqrt(x: _Operand) -> Tensor:
     """Square root."""
 def square(x: _Operand) -> Tensor:
@@ -2059,6 +2162,14 @@ def tensor(
     """A tensor with its own copy of the data, as asarray(obj, copy=True), outside any ..."""
 def threshold(x: Tensor, threshold: _Number, value: _Number) -> Tensor:
     """x where above threshold, else value."""
+def topk(
+    x: Tensor,
+    k: int,
+    axis: int=-1,
+    largest: _Bool=True,
+    sorted: _Bool=True,
+) -> tuple[Tensor, Tensor]:
+    """The k largest elements along an axis, or the smallest, and their indices ..."""
 def total_norm(tensors: Sequence[Tensor], ord: float=2.0) -> Tensor:
     """The norm of all elements of all tensors as one vector, in float32, or in float64 ..."""
 def tril(x: Tensor, k: int=0) -> Tensor:

@@ -9,6 +9,7 @@ from cases import (
     matmul,
     network,
     norm,
+    order,
     pointwise,
     pooling,
     recurrent,
@@ -39,4 +40,5 @@ RECORDS: tuple[OpCase, ...] = (
     *pooling.RECORDS,
     *shapes.RECORDS,
     *total_norm.RECORDS,
+    *order.RECORDS,
 )
