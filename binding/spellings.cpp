@@ -58,10 +58,18 @@ constexpr char kLargest[] =
 constexpr char kSmallest[] =
     "PyTorch returns values and indices, here it is the values alone: write axis=, and "
     "argmin(axis=) for the indices";
+constexpr char kInOrder[] =
+    "PyTorch returns values and indices, here it is the values alone: write axis=, and "
+    "argsort(axis=) for the indices";
+constexpr char kMiddle[] =
+    "PyTorch returns values and indices, here it is the values alone: write axis=, and "
+    "kthvalue(k, axis=) for the index";
 constexpr Difference kDifferences[] = {
     {"std", "dim", "correction", kDivisor},  {"var", "dim", "correction", kDivisor},
     {"std", "unbiased", nullptr, kUnbiased}, {"var", "unbiased", nullptr, kUnbiased},
     {"max", "dim", nullptr, kLargest},       {"min", "dim", nullptr, kSmallest},
+    {"sort", "dim", nullptr, kInOrder},      {"median", "dim", nullptr, kMiddle},
+    {"nanmedian", "dim", nullptr, kMiddle},
 };
 
 // The same function or method under another library's name.

@@ -13,13 +13,13 @@ import tilewright as tw
 from tilewright import _core
 from tilewright.memory import Pool
 
-# In test_updates.py; and in test_indexing.py and test_scatter.py, as their results are as long as
-# the values say.
+# In test_updates.py; in test_indexing.py, test_scatter.py and test_order.py, as results are as long
+# as the values say.
 ELSEWHERE = """
     adadelta_step adagrad_step adam_step adamax_step amsgrad_step average_step
     clip_all lion_step momentum_step nadam_step nesterov_step radam_step
     rmsprop_centered_momentum_step rmsprop_centered_step rmsprop_momentum_step
-    rmsprop_step scale_all sgd_step nonzero masked_select
+    rmsprop_step scale_all sgd_step nonzero masked_select bincount
 """
 
 

@@ -53,6 +53,8 @@ FUNCTIONS = {
         gradcheck gradgradcheck is_grad_enabled zero_grad""",
     "products and sums of them over axes, as `matmul` and formulas": """bmm dot einsum inner kron mm
         mv outer tensordot vecdot""",
+    "ops of several results, or as many as the values say": """histogram unique unique_all
+        unique_counts unique_inverse unique_values""",
     "states of the engine": """active_device active_isa cpu_info device_names get_autocast_dtype
         is_autocast_enabled is_batch_invariant env_text env_variables
         force_kernel forced_kernel get_float32_matmul_precision get_num_threads get_thread_pinning
@@ -236,6 +238,8 @@ READERS = {
     "pickle": pickle.dumps,
     "deepcopy": copy.deepcopy,
     "nonzero": tw.nonzero,
+    "bincount": lambda x: tw.bincount(x.reshape(-1).astype(tw.int64)),
+    "unique": tw.unique,
     "mask": lambda x: x[x > 1],
     "masked_select": lambda x: tw.masked_select(x, x > 1),
     "assignment by a mask": lambda x: x.copy().__setitem__(x > 1, 0),

@@ -46,6 +46,7 @@ LARGE_SHAPES = {
     "instance_norm": ((16, 16, 256), (16,), (16,)),
     "batch_norm": (LARGE, (256,), (256,)),
     "squeeze": ((256, 1, 256),),
+    "bucketize": (LARGE, (256,)),
     "broadcast_to": ((3, 4),),
     "unfold": ((4, 8, 30, 30),),
     "fold": ((90, 36, 30),),

@@ -405,7 +405,8 @@ def _documented(head: str, doc: str | None) -> Iterator[str]:
     indent = head[: len(head) - len(head.lstrip())]
     told = doc is not None and not doc.startswith("(")  # nanobind's stand-in where there is none
     end = "" if told else " ..."
-    if len(head) + len(end) <= LINE_WIDTH:
+    ints = len(re.findall(r"\bint\b", head)) if indent else 0  # methods' become _Int
+    if len(head) + len(end) + ints <= LINE_WIDTH:
         yield head + end
     else:
         opening, _, rest = head.partition("(")

@@ -49,6 +49,12 @@ _LAZY = {
     "use_batch_invariant": "tilewright.kernels",
     "gradcheck": "tilewright.gradient_check",
     "gradgradcheck": "tilewright.gradient_check",
+    "histogram": "tilewright.sets",
+    "unique": "tilewright.sets",
+    "unique_all": "tilewright.sets",
+    "unique_counts": "tilewright.sets",
+    "unique_inverse": "tilewright.sets",
+    "unique_values": "tilewright.sets",
     "save": "tilewright.io",
     "load": "tilewright.io",
 }
@@ -90,6 +96,12 @@ if _typing.TYPE_CHECKING:
     from tilewright.io import save as save
     from tilewright.kernels import use_batch_invariant as use_batch_invariant
     from tilewright.profiling import profile as profile
+    from tilewright.sets import histogram as histogram
+    from tilewright.sets import unique as unique
+    from tilewright.sets import unique_all as unique_all
+    from tilewright.sets import unique_counts as unique_counts
+    from tilewright.sets import unique_inverse as unique_inverse
+    from tilewright.sets import unique_values as unique_values
 else:
 
     def __getattr__(name: str) -> _typing.Any:

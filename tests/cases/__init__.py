@@ -9,6 +9,7 @@ from cases import (
     matmul,
     network,
     norm,
+    order,
     pointwise,
     pooling,
     recurrent,
@@ -43,4 +44,5 @@ RECORDS: tuple[OpCase, ...] = (
     *scan.RECORDS,
     *scatter.RECORDS,
     *total_norm.RECORDS,
+    *order.RECORDS,
 )
