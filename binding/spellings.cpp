@@ -13,6 +13,7 @@ constexpr ShapeArgument kShapeArguments[] = {
     {"permute_dims", false, 1}, {"broadcast_to", false, 1}, {"permute", false, 1},
     {"reshape", true, 1},       {"view", true, 1},          {"permute_dims", true, 1},
     {"permute", true, 1},       {"broadcast_to", true, 1},  {"expand", true, 1},
+    {"flip", true, 1},          {"tile", true, 1},
 };
 
 // The same argument under PyTorch's or NumPy's name, for every function that has ours.
@@ -20,9 +21,14 @@ constexpr Alias kAliases[] = {
     {"dim", "axis"},
     {"dims", "axis"},
     {"dims", "axes"},
+    {"dims", "repetitions"},
+    {"reps", "repetitions"},
+    {"shifts", "shift"},
     {"keepdim", "keepdims"},
     {"dim0", "axis0"},
     {"dim1", "axis1"},
+    {"dim2", "axis2"},
+    {"diagonal", "k"},
     {"start_dim", "start_axis"},
     {"end_dim", "end_axis"},
     {"ddof", "correction"},
@@ -39,6 +45,9 @@ constexpr Alias kAliases[] = {
     {"a_min", "min"},
     {"a_max", "max"},
     {"decimals", "ndigits"},
+    {"split_size", "split_size_or_sections"},
+    {"indices", "indices_or_sections"},
+    {"sections", "indices_or_sections"},
 };
 
 // Where PyTorch's keyword means something else than its place in the table above would make it.
@@ -65,13 +74,21 @@ constexpr Difference kDifferences[] = {
 
 // The same function or method under another library's name.
 constexpr Alias kFunctionNames[] = {
-    {"cat", "concat"},           {"concatenate", "concat"},    {"clamp", "clip"},
-    {"permute", "permute_dims"}, {"unsqueeze", "expand_dims"},
+    {"cat", "concat"},           {"concatenate", "concat"},         {"clamp", "clip"},
+    {"permute", "permute_dims"}, {"unsqueeze", "expand_dims"},      {"movedim", "moveaxis"},
+    {"swapaxes", "transpose"},   {"swapdims", "transpose"},         {"unbind", "unstack"},
+    {"row_stack", "vstack"},     {"bitwise_not", "bitwise_invert"},
 };
 constexpr Alias kMethodNames[] = {
-    {"clamp", "clip"},           {"clone", "copy"},
-    {"permute", "permute_dims"}, {"unsqueeze", "expand_dims"},
+    {"clamp", "clip"},
+    {"clone", "copy"},
+    {"permute", "permute_dims"},
+    {"unsqueeze", "expand_dims"},
     {"swapaxes", "transpose"},
+    {"swapdims", "transpose"},
+    {"movedim", "moveaxis"},
+    {"unbind", "unstack"},
+    {"bitwise_not", "bitwise_invert"},
 };
 
 // Functions made of another op, whose messages are theirs as well.
@@ -99,6 +116,12 @@ constexpr Alias kParts[] = {
     {"zeros", "full"},
     {"zero_", "fill_"},
     {"set_matmul_tuning", "tune"},
+    {"hstack", "concat"},
+    {"vstack", "concat"},
+    {"row_stack", "concat"},
+    {"dstack", "concat"},
+    {"column_stack", "concat"},
+    {"repeat_interleave", "repeat"},
 };
 
 bool is_extent(PyObject* object) {

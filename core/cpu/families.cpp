@@ -14,6 +14,7 @@ void register_cpu_kernels() {
     register_gather_kernels();
     register_multinomial_kernels();
     register_nonzero_kernels();
+    register_repeat_kernels();
     register_random_kernels();
     register_update_kernels();
     register_total_norm_kernels();

@@ -1,6 +1,6 @@
 """The engine: tensors, ops, gradients, kernels. Made by tools/make_stub.py."""
 
-# ruff: noqa: N801, N802  (the Array API's names)
+# ruff: noqa: N801, N802, N803  (the Array API's names)
 # fmt: off
 
 import builtins
@@ -252,6 +252,7 @@ class Tensor:
     def T(self) -> Tensor:
         """The transpose of a matrix, as a view."""
     def __array__(self, dtype: object=None, copy: object=None) -> Any: ...
+    def __array_namespace__(self, *, api_version: str | None=None) -> Any: ...
     def __array_ufunc__(
         self,
         function: object,
@@ -259,6 +260,7 @@ class Tensor:
         *inputs: object,
         **options: object,
     ) -> Any: ...
+    def __complex__(self) -> complex: ...
     def __dlpack__(
         self,
         *,
@@ -314,6 +316,10 @@ class Tensor:
         """Adds the gradient of this tensor to the grad of every leaf it was computed from, ..."""
     def bfloat16(self) -> Tensor:
         """As bfloat16; itself where it is one."""
+    def bitwise_invert(self) -> Tensor:
+        """Each bit inverted, for integers and bool. Raises TypeError for other types."""
+    def bitwise_not(self) -> Tensor:
+        """Each bit inverted, for integers and bool. Raises TypeError for other types."""
     def bool(self) -> Tensor:
         """As bool; itself where it is one."""
     @overload
@@ -329,6 +335,8 @@ class Tensor:
         """x where positive, else alpha * (exp(x / alpha) - 1)."""
     def char(self) -> Tensor:
         """As int8; itself where it is one."""
+    def chunk(self, chunks: _Int, axis: _Int=0) -> tuple[Tensor, ...]:
+        """At most so many parts along an axis, as views, of one extent but for the last."""
     def clamp(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
         """x limited to the range from min to max."""
     def clip(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
@@ -355,6 +363,14 @@ class Tensor:
     @property
     def device(self) -> str:
         """Name of the device that the memory belongs to."""
+    def diag(self, k: _Int=0) -> Tensor:
+        """A copy of the k-th diagonal of a matrix, or zeros with a vector on that ..."""
+    def diag_embed(self, offset: _Int=0, axis1: _Int=-2, axis2: _Int=-1) -> Tensor:
+        """Zeros with the last axis of x on a diagonal of the plane of two axes: its ..."""
+    def diagflat(self, offset: _Int=0) -> Tensor:
+        """A matrix of zeros with all elements of x, in row-major order, on a diagonal."""
+    def diagonal(self, offset: _Int=0, axis1: _Int=0, axis2: _Int=1) -> Tensor:
+        """The elements whose index along axis2 is `offset` above that along axis1, along a ..."""
     def dim(self) -> _Int:
         """Number of dimensions, as `ndim`."""
     def div(self, other: _Operand) -> Tensor:
@@ -367,6 +383,8 @@ class Tensor:
         """Matrix product."""
     def double(self) -> Tensor:
         """As float64; itself where it is one."""
+    def dsplit(self, indices_or_sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
+        """So many parts of one extent, as views, or the parts between indices: along axis 2."""
     @property
     def dtype(self) -> _DType:
         """Element type."""
@@ -397,6 +415,15 @@ class Tensor:
         """Every element set to one number."""
     def flatten(self, start_axis: _Int=0, end_axis: _Int=-1) -> Tensor:
         """Axes merged into one."""
+    @overload
+    def flip(self, axis: _Int | Sequence[_Int] | None=None) -> Tensor:
+        """Order reversed along axes (all by default), as a view."""
+    @overload
+    def flip(self, *axis: _Int) -> Tensor: ...
+    def fliplr(self) -> Tensor:
+        """The order along axis 1 reversed, as a view. Raises ValueError below 2 dimensions."""
+    def flipud(self) -> Tensor:
+        """The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions."""
     def float(self) -> Tensor:
         """As float32; itself where it is one."""
     def floor(self) -> Tensor:
@@ -430,6 +457,8 @@ class Tensor:
         """x * relu6(x + 3) / 6, lines in the place of silu."""
     def hardtanh(self, min_val: _Number=-1.0, max_val: _Number=1.0) -> Tensor:
         """x limited to the range from min_val to max_val."""
+    def hsplit(self, indices_or_sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
+        """So many parts of one extent, as views, or the parts between indices: along axis ..."""
     def int(self) -> Tensor:
         """As int32; itself where it is one."""
     @property
@@ -496,6 +525,10 @@ class Tensor:
         """Smaller of a and b; NaN if either is."""
     def mish(self) -> Tensor:
         """x * tanh(softplus(x))."""
+    def moveaxis(self, source: _Int | Sequence[_Int], destination: _Int | Sequence[_Int]) -> Tensor:
+        """The axes `source` at the places `destination`, the others in their order, as a ..."""
+    def movedim(self, source: _Int | Sequence[_Int], destination: _Int | Sequence[_Int]) -> Tensor:
+        """The axes `source` at the places `destination`, the others in their order, as a ..."""
     def mul(self, other: _Operand) -> Tensor:
         """Product of a and b."""
     def mul_(self, other: _Operand) -> Self:
@@ -553,6 +586,8 @@ class Tensor:
         dtype: _DTypeLike | None=None,
     ) -> Tensor:
         """Product over all or some axes; of integers in 64 bits."""
+    def ravel(self) -> Tensor:
+        """All elements along one axis, in row-major order; a view where strides allow it."""
     def reciprocal(self) -> Tensor:
         """One over each element."""
     def register_forward_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
@@ -565,6 +600,14 @@ class Tensor:
         """x limited to the range from 0 to 6."""
     def remainder(self, other: _Operand) -> Tensor:
         """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0."""
+    def repeat_interleave(
+        self,
+        repeats: _Operand,
+        axis: _Int | None=None,
+        *,
+        output_size: _Int | None=None,
+    ) -> Tensor:
+        """Each position of an axis (None: of all elements in row-major order) `repeats` ..."""
     @property
     def requires_grad(self) -> _Bool:
         """Whether ops on it are recorded."""
@@ -581,6 +624,10 @@ class Tensor:
         """The same elements in the shape of another tensor."""
     def retain_grad(self) -> None:
         """Keeps the gradient of a result in its grad."""
+    def roll(self, shift: _Int | Sequence[_Int], axis: _Int | Sequence[_Int] | None=None) -> Tensor:
+        """Elements moved by `shift` places along axes; what leaves at the end comes in at ..."""
+    def rot90(self, k: _Int=1, axes: _Int | Sequence[_Int] | None=None) -> Tensor:
+        """Turned k times by 90 degrees from the first of two axes towards the second, as a ..."""
     def round(self) -> Tensor:
         """Nearest whole number, halves to even."""
     def rsqrt(self) -> Tensor:
@@ -615,6 +662,12 @@ class Tensor:
         """x moved by lambd towards 0, and 0 within lambd of it."""
     def softsign(self) -> Tensor:
         """x / (1 + abs(x))."""
+    def split(
+        self,
+        split_size_or_sections: _Int | Sequence[_Int],
+        axis: _Int=0,
+    ) -> tuple[Tensor, ...]:
+        """Parts along an axis, as views: of one extent, the last one smaller where it must ..."""
     def sqrt(self) -> Tensor:
         """Square root."""
     def square(self) -> Tensor:
@@ -648,6 +701,8 @@ class Tensor:
         """Sum over all or some axes; of integers in 64 bits."""
     def swapaxes(self, axis0: _Int, axis1: _Int) -> Tensor:
         """Two axes swapped, as a view."""
+    def swapdims(self, axis0: _Int, axis1: _Int) -> Tensor:
+        """Two axes swapped, as a view."""
     def t(self) -> Tensor:
         """The transpose of a matrix, as a view; itself below 2 dimensions."""
     def tan(self) -> Tensor:
@@ -656,8 +711,19 @@ class Tensor:
         """Hyperbolic tangent."""
     def tanhshrink(self) -> Tensor:
         """x - tanh(x)."""
+    def tensor_split(
+        self,
+        indices_or_sections: _Int | Sequence[_Int],
+        axis: _Int=0,
+    ) -> tuple[Tensor, ...]:
+        """So many parts along an axis, as views, the first ones an element longer where ..."""
     def threshold(self, threshold: _Number, value: _Number) -> Tensor:
         """x where above threshold, else value."""
+    @overload
+    def tile(self, repetitions: _Int | Sequence[_Int]) -> Tensor:
+        """Copies of x side by side: so many along each axis. What has fewer axes, x or the ..."""
+    @overload
+    def tile(self, *repetitions: _Int) -> Tensor: ...
     def to(
         self,
         target: Tensor | _DTypeLike | None=None,
@@ -667,16 +733,30 @@ class Tensor:
         non_blocking: _Bool=False,
     ) -> Tensor:
         """In another dtype, on another device, or both as another tensor has them; itself ..."""
+    def to_device(self, device: str, *, stream: object=None) -> Tensor:
+        """On another device; itself where it is there."""
     def tolist(self) -> Any:
         """Nested lists of numbers."""
+    def trace(self, offset: _Int=0) -> Tensor:
+        """The sum of a diagonal of a matrix, of whole numbers as int64. Raises ValueError ..."""
     def transpose(self, axis0: _Int, axis1: _Int) -> Tensor:
         """Two axes swapped, as a view."""
+    def tril(self, k: _Int=0) -> Tensor:
+        """The part of the last two axes on and below diagonal k."""
+    def triu(self, k: _Int=0) -> Tensor:
+        """The part of the last two axes on and above diagonal k."""
     def trunc(self) -> Tensor:
         """Whole part, towards zero."""
     def type_as(self, other: Tensor) -> Tensor:
         """In the dtype of another tensor; itself where it has it."""
+    def unbind(self, axis: _Int=0) -> tuple[Tensor, ...]:
+        """The parts at each position of an axis, without that axis, as views. Raises ..."""
+    def unflatten(self, axis: _Int, sizes: _Int | Sequence[_Int]) -> Tensor:
+        """One axis as several of these extents, one of which may be -1; a view where ..."""
     def unsqueeze(self, axis: _Int=0) -> Tensor:
         """A new axis of extent 1."""
+    def unstack(self, axis: _Int=0) -> tuple[Tensor, ...]:
+        """The parts at each position of an axis, without that axis, as views. Raises ..."""
     def var(
         self,
         axis: _Int | Sequence[_Int] | None=None,
@@ -694,6 +774,8 @@ class Tensor:
     def view(self, *shape: _Int) -> Tensor: ...
     def view_as(self, other: Tensor) -> Tensor:
         """The same memory in the shape of another tensor."""
+    def vsplit(self, indices_or_sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
+        """So many parts of one extent, as views, or the parts between indices: along axis ..."""
     def zero_(self) -> Self:
         """Every element set to 0."""
 
@@ -1020,8 +1102,8 @@ def asin(x: _Operand) -> Tensor:
     """Inverse sine, in radians."""
 def asinh(x: _Operand) -> Tensor:
     """Inverse hyperbolic sine."""
-def astype(x: Tensor, dtype: _DTypeLike, *, copy: _Bool=True) -> Tensor:
-    """x converted to another dtype. With copy=False, x itself where it has the dtype. ..."""
+def astype(x: Tensor, dtype: _DTypeLike, *, copy: _Bool=True, device: str | None=None) -> Tensor:
+    """x converted to another dtype, and on another device where one is named. With ..."""
 def atan(x: _Operand) -> Tensor:
     """Inverse tangent, in radians."""
 def atan2(a: _Operand, b: _Operand) -> Tensor:
@@ -1079,7 +1161,7 @@ def batch_norm(
 def bernoulli(
     p: float,
     size: int | Sequence[int],
-    dtype: _DTypeLike=...,
+    dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     device: str | None=None,
 ) -> Tensor:
@@ -1101,8 +1183,12 @@ def binary_cross_entropy_with_logits(
     """binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies ..."""
 def bitwise_and(a: _Operand, b: _Operand) -> Tensor:
     """Bits set in both."""
+def bitwise_invert(x: Tensor) -> Tensor:
+    """Each bit inverted, for integers and bool. Raises TypeError for other types."""
 def bitwise_left_shift(a: _Operand, b: _Operand) -> Tensor:
     """a with its bits moved up by b places; none are left from the type's width on."""
+def bitwise_not(x: Tensor) -> Tensor:
+    """Each bit inverted, for integers and bool. Raises TypeError for other types."""
 def bitwise_or(a: _Operand, b: _Operand) -> Tensor:
     """Bits set in either."""
 def bitwise_right_shift(a: _Operand, b: _Operand) -> Tensor:
@@ -1122,12 +1208,18 @@ def ceil(x: _Operand) -> Tensor:
     """Smallest whole number not below x."""
 def celu(x: Tensor, alpha: _Number=1.0) -> Tensor:
     """x where positive, else alpha * (exp(x / alpha) - 1)."""
+def chunk(x: Tensor, chunks: int, axis: int=0) -> tuple[Tensor, ...]:
+    """At most so many parts along an axis, as views, of one extent but for the last."""
 def clamp(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
     """x limited to the range from min to max."""
 def clip(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
     """x limited to the range from min to max."""
 def clip_all(tensors: Sequence[Tensor], *, number: _Operand) -> None:
     """Limits all tensors in place to [-number, number]; NaN stays."""
+def column_stack(arrays: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along axis 1; those of up to 1 dimension are columns. Raises ..."""
+def combinations(x: Tensor, r: int=2, with_replacement: _Bool=False) -> Tensor:
+    """All choices of r elements of x (n,), each in the order of x, as rows (choices, ..."""
 def concat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
     """Tensors joined along an existing axis (None: flattened)."""
 def concatenate(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
@@ -1224,6 +1316,14 @@ def cross_entropy(
     """Negative log-likelihood of integer targets (n, d, ...) under logits (n, classes, ..."""
 def device_names() -> list[str]:
     """Devices that tensors can live on: 'null' computes nothing."""
+def diag(x: Tensor, k: int=0) -> Tensor:
+    """A copy of the k-th diagonal of a matrix, or zeros with a vector on that ..."""
+def diag_embed(x: Tensor, offset: int=0, axis1: int=-2, axis2: int=-1) -> Tensor:
+    """Zeros with the last axis of x on a diagonal of the plane of two axes: its ..."""
+def diagflat(x: Tensor, offset: int=0) -> Tensor:
+    """A matrix of zeros with all elements of x, in row-major order, on a diagonal."""
+def diagonal(x: Tensor, offset: int=0, axis1: int=0, axis2: int=1) -> Tensor:
+    """The elements whose index along axis2 is `offset` above that along axis1, along a ..."""
 def divide(a: _Operand, b: _Operand) -> Tensor:
     """Quotient of a and b; whole numbers become floating-point first."""
 def dropout(
@@ -1233,6 +1333,10 @@ def dropout(
     generator: Generator | None=None,
 ) -> Tensor:
     """Zeroes elements with probability p and scales the rest by 1 / (1 - p), while ..."""
+def dsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """So many parts of one extent, as views, or the parts between indices: along axis 2."""
+def dstack(arrays: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along axis 2; a matrix (m, n) is (m, n, 1), a vector (1, n, 1). ..."""
 def elu(x: Tensor, alpha: _Number=1.0) -> Tensor:
     """x where positive, else alpha * (exp(x) - 1)."""
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None=None) -> Tensor:
@@ -1286,8 +1390,14 @@ def eye(
     device: str | None=None,
 ) -> Tensor:
     """Ones on the k-th diagonal, zeros elsewhere."""
+def flatten(x: Tensor, start_axis: int=0, end_axis: int=-1) -> Tensor:
+    """Axes merged into one."""
 def flip(x: Tensor, axis: int | Sequence[int] | None=None) -> Tensor:
     """Order reversed along axes (all by default), as a view."""
+def fliplr(x: Tensor) -> Tensor:
+    """The order along axis 1 reversed, as a view. Raises ValueError below 2 dimensions."""
+def flipud(x: Tensor) -> Tensor:
+    """The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions."""
 def floor(x: _Operand) -> Tensor:
     """Largest whole number not above x."""
 def floor_divide(a: _Operand, b: _Operand) -> Tensor:
@@ -1344,6 +1454,8 @@ def gelu(x: Tensor, approximate: str='none') -> Tensor:
     """x times the share of a normal distribution below x (Hendrycks, Gimpel, 2016). ..."""
 def get_autocast_dtype() -> _DType:
     """The type that products run in within `autocast`; where it is off, its default."""
+def get_default_dtype() -> _DType:
+    """The type that set_default_dtype chose: float32."""
 def get_float32_matmul_precision() -> str:
     """What float32 matmul may use."""
 def get_num_threads() -> int:
@@ -1408,6 +1520,10 @@ def hinge_embedding_loss(
     reduction: str='mean',
 ) -> Tensor:
     """Distances as they are where the target is 1, and what they lack of the margin ..."""
+def hsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """So many parts of one extent, as views, or the parts between indices: along axis ..."""
+def hstack(arrays: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along axis 1, of up to 1 dimension along axis 0. Raises ..."""
 def huber_loss(input: Tensor, target: Tensor, reduction: str='mean', delta: float=1.0) -> Tensor:
     """Differences d as d * d / 2 below delta, and delta * (|d| - delta / 2) above ..."""
 def hypot(a: _Operand, b: _Operand) -> Tensor:
@@ -1544,6 +1660,8 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
     """Matrix product; 1-D operands are vectors, leading axes are broadcast batches."""
 def matmul_tunables() -> list[dict[str, Any]]:
     """Numbers of the matmul ladder that depend on the machine: in force, default, limits."""
+def matrix_transpose(x: Tensor) -> Tensor:
+    """The last two axes swapped, as a view. Raises ValueError below 2 dimensions."""
 def max(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Largest element; NaN where there is one."""
 def max_pool1d(
@@ -1656,6 +1774,10 @@ def momentum_step(
     maximize: _Bool=False,
 ) -> None:
     """Stochastic gradient descent with momentum (Polyak, 1964) on all params in place."""
+def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """The axes `source` at the places `destination`, the others in their order, as a ..."""
+def movedim(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """The axes `source` at the places `destination`, the others in their order, as a ..."""
 def mse_loss(x: Tensor, y: Tensor, reduction: str='mean') -> Tensor:
     """Squared differences, averaged by default. 16-bit numbers are squared and added ..."""
 def multinomial(
@@ -1713,7 +1835,7 @@ def normal(
     mean: float,
     std: float,
     size: int | Sequence[int],
-    dtype: _DTypeLike=...,
+    dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     requires_grad: _Bool=False,
     device: str | None=None,
@@ -1809,7 +1931,7 @@ def radam_step(
 def rand(
     size: int | Sequence[int]=...,
     *,
-    dtype: _DTypeLike=...,
+    dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     device: str | None=None,
     requires_grad: _Bool=False,
@@ -1818,7 +1940,7 @@ def rand(
 @overload
 def rand(
     *size: int,
-    dtype: _DTypeLike=...,
+    dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     device: str | None=None,
     requires_grad: _Bool=False,
@@ -1836,7 +1958,7 @@ def randint(
 def randn(
     size: int | Sequence[int]=...,
     *,
-    dtype: _DTypeLike=...,
+    dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     device: str | None=None,
     requires_grad: _Bool=False,
@@ -1845,13 +1967,15 @@ def randn(
 @overload
 def randn(
     *size: int,
-    dtype: _DTypeLike=...,
+    dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor: ...
 def randperm(n: int, generator: Generator | None=None, device: str | None=None) -> Tensor:
     """0 to n - 1 in random order (Fisher and Yates)."""
+def ravel(x: Tensor) -> Tensor:
+    """All elements along one axis, in row-major order; a view where strides allow it."""
 def reciprocal(x: _Operand) -> Tensor:
     """One over each element."""
 def relu(x: _Operand) -> Tensor:
@@ -1860,6 +1984,16 @@ def relu6(x: _Operand) -> Tensor:
     """x limited to the range from 0 to 6."""
 def remainder(a: _Operand, b: _Operand) -> Tensor:
     """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0."""
+def repeat(x: Tensor, repeats: _Operand, axis: int | None=None) -> Tensor:
+    """Each position of an axis (None: of all elements in row-major order) `repeats` ..."""
+def repeat_interleave(
+    x: Tensor,
+    repeats: _Operand,
+    axis: int | None=None,
+    *,
+    output_size: int | None=None,
+) -> Tensor:
+    """Each position of an axis (None: of all elements in row-major order) `repeats` ..."""
 @overload
 def reshape(x: Tensor, shape: int | Sequence[int], *, copy: _Bool | None=None) -> Tensor:
     """The same elements in another shape; one extent may be -1. A view where strides ..."""
@@ -1953,8 +2087,14 @@ def rnn_layer(
     nonlinearity: str='tanh',
 ) -> tuple[Tensor, Tensor]:
     """All steps of x (steps, batch, in) through an Elman layer from h0 (batch, ..."""
+def roll(x: Tensor, shift: int | Sequence[int], axis: int | Sequence[int] | None=None) -> Tensor:
+    """Elements moved by `shift` places along axes; what leaves at the end comes in at ..."""
+def rot90(x: Tensor, k: int=1, axes: int | Sequence[int] | None=None) -> Tensor:
+    """Turned k times by 90 degrees from the first of two axes towards the second, as a ..."""
 def round(x: _Operand) -> Tensor:
     """Nearest whole number, halves to even."""
+def row_stack(arrays: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along axis 0; those of up to 1 dimension are rows. Raises ..."""
 def rsqrt(x: _Operand) -> Tensor:
     """One over the square root."""
 def scale_all(tensors: Sequence[Tensor], *, number: _Operand) -> None:
@@ -1972,6 +2112,8 @@ def scaled_dot_product_attention(
     """softmax(query @ key.T * scale + attn_mask) @ value over the last two axes, ..."""
 def selu(x: _Operand) -> Tensor:
     """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1)."""
+def set_default_dtype(dtype: _DTypeLike) -> None:
+    """The type of numbers with a fraction, of new tensors and of what integers become ..."""
 def set_device(name: str) -> None:
     """Where this thread makes tensors; an op runs where its operands are. Other ..."""
 def set_float32_matmul_precision(precision: str) -> None:
@@ -2018,6 +2160,12 @@ def softshrink(x: Tensor, lambd: _Number=0.5) -> Tensor:
     """x moved by lambd towards 0, and 0 within lambd of it."""
 def softsign(x: _Operand) -> Tensor:
     """x / (1 + abs(x))."""
+def split(
+    x: Tensor,
+    split_size_or_sections: int | Sequence[int],
+    axis: int=0,
+) -> tuple[Tensor, ...]:
+    """Parts along an axis, as views: of one extent, the last one smaller where it must ..."""
 def sqrt(x: _Operand) -> Tensor:
     """Square root."""
 def square(x: _Operand) -> Tensor:
@@ -2042,6 +2190,10 @@ def sum(
     dtype: _DTypeLike | None=None,
 ) -> Tensor:
     """Sum over all or some axes; of integers in 64 bits."""
+def swapaxes(x: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Two axes swapped, as a view."""
+def swapdims(x: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Two axes swapped, as a view."""
 def take(x: Tensor, indices: Tensor, axis: int=0) -> Tensor:
     """Elements at integer indices of any shape, which replaces the axis."""
 def tan(x: _Operand) -> Tensor:
@@ -2057,12 +2209,32 @@ def tensor(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """A tensor with its own copy of the data, as asarray(obj, copy=True), outside any ..."""
+def tensor_split(
+    x: Tensor,
+    indices_or_sections: int | Sequence[int],
+    axis: int=0,
+) -> tuple[Tensor, ...]:
+    """So many parts along an axis, as views, the first ones an element longer where ..."""
 def threshold(x: Tensor, threshold: _Number, value: _Number) -> Tensor:
     """x where above threshold, else value."""
+def tile(x: Tensor, repetitions: int | Sequence[int]) -> Tensor:
+    """Copies of x side by side: so many along each axis. What has fewer axes, x or the ..."""
 def total_norm(tensors: Sequence[Tensor], ord: float=2.0) -> Tensor:
     """The norm of all elements of all tensors as one vector, in float32, or in float64 ..."""
+def trace(x: Tensor, offset: int=0) -> Tensor:
+    """The sum of a diagonal of a matrix, of whole numbers as int64. Raises ValueError ..."""
+def transpose(x: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Two axes swapped, as a view."""
 def tril(x: Tensor, k: int=0) -> Tensor:
     """The part of the last two axes on and below diagonal k."""
+def tril_indices(
+    row: int,
+    col: int,
+    offset: int=0,
+    dtype: _DTypeLike=...,
+    device: str | None=None,
+) -> Tensor:
+    """Places of the elements on and below a diagonal of a matrix (row, col), in row- ..."""
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -2076,8 +2248,20 @@ def triplet_margin_loss(
     """max(0, margin + distance to the positive - distance to the negative) (Balntas et ..."""
 def triu(x: Tensor, k: int=0) -> Tensor:
     """The part of the last two axes on and above diagonal k."""
+def triu_indices(
+    row: int,
+    col: int,
+    offset: int=0,
+    dtype: _DTypeLike=...,
+    device: str | None=None,
+) -> Tensor:
+    """Places of the elements on and above a diagonal of a matrix (row, col), in row- ..."""
 def trunc(x: _Operand) -> Tensor:
     """Whole part, towards zero."""
+def unbind(x: Tensor, axis: int=0) -> tuple[Tensor, ...]:
+    """The parts at each position of an axis, without that axis, as views. Raises ..."""
+def unflatten(x: Tensor, axis: int, sizes: int | Sequence[int]) -> Tensor:
+    """One axis as several of these extents, one of which may be -1; a view where ..."""
 def unfold(
     input: Tensor,
     kernel_size: int | Sequence[int],
@@ -2090,7 +2274,7 @@ def uniform(
     low: float,
     high: float,
     size: int | Sequence[int],
-    dtype: _DTypeLike=...,
+    dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     requires_grad: _Bool=False,
     device: str | None=None,
@@ -2098,6 +2282,10 @@ def uniform(
     """Uniform numbers in [low, high)."""
 def unsqueeze(x: Tensor, axis: int=0) -> Tensor:
     """A new axis of extent 1."""
+def unstack(x: Tensor, axis: int=0) -> tuple[Tensor, ...]:
+    """The parts at each position of an axis, without that axis, as views. Raises ..."""
+def vander(x: Tensor, N: int | None=None, increasing: _Bool=False) -> Tensor:
+    """The powers of each element of x (n,) as rows of N columns (None: n), from N - 1 ..."""
 def var(
     x: Tensor,
     axis: int | Sequence[int] | None=None,
@@ -2105,6 +2293,10 @@ def var(
     keepdims: _Bool=False,
 ) -> Tensor:
     """Variance; correction is taken off the number of elements. Of complex numbers: of ..."""
+def vsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """So many parts of one extent, as views, or the parts between indices: along axis ..."""
+def vstack(arrays: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along axis 0; those of up to 1 dimension are rows. Raises ..."""
 def where(a: _Operand, b: _Operand, c: _Operand) -> Tensor:
     """b where a holds, else c."""
 def zero_grad(params: Sequence[Tensor]) -> None:

@@ -2,6 +2,7 @@
 
 from cases import (
     activations,
+    arrange,
     attention,
     convolution,
     embedding,
@@ -38,5 +39,6 @@ RECORDS: tuple[OpCase, ...] = (
     *embedding.RECORDS,
     *pooling.RECORDS,
     *shapes.RECORDS,
+    *arrange.RECORDS,
     *total_norm.RECORDS,
 )
