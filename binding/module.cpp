@@ -27,6 +27,7 @@ NB_MODULE(_core, m) {
   bind_interchange(m);
   bind_pointwise(m);
   bind_ops(m);
+  bind_split(m);
   bind_tensor_methods(m);
   bind_tensor_spellings(m);
   bind_autograd(m);

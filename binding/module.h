@@ -8,6 +8,7 @@ namespace tw::binding {
 
 void bind_pointwise(nb::module_& module);
 void bind_ops(nb::module_& module);
+void bind_split(nb::module_& module);
 void bind_tensor_methods(nb::module_& module);
 void bind_tensor_spellings(nb::module_& module);
 void bind_autograd(nb::module_& module);

@@ -75,6 +75,18 @@ void bind_shapes(nb::module_& m) {
         return *type;
       },
       "The common type of tensors, dtypes and (weak) numbers.");
+  m.def(
+      "set_default_dtype",
+      [](DType dtype) {
+        if (dtype != DType::float32 && dtype != DType::float64)
+          fail(ErrorKind::type, "set_default_dtype: dtype must be float32 or float64, got ",
+               name_of(dtype));
+        default_floating.store(dtype, std::memory_order_relaxed);
+      },
+      "dtype"_a,
+      "The type of numbers with a fraction, of new tensors and of what integers become in floating "
+      "functions, where nothing else decides: float32 or float64.\nOf the whole process.");
+  m.def("get_default_dtype", default_dtype, "The type that set_default_dtype chose: float32.");
 }
 
 // What a record says of itself, for tests and tools that walk the list.

@@ -13,6 +13,7 @@ constexpr ShapeArgument kShapeArguments[] = {
     {"permute_dims", false, 1}, {"broadcast_to", false, 1}, {"permute", false, 1},
     {"reshape", true, 1},       {"view", true, 1},          {"permute_dims", true, 1},
     {"permute", true, 1},       {"broadcast_to", true, 1},  {"expand", true, 1},
+    {"flip", true, 1},          {"tile", true, 1},
 };
 
 // The same argument under PyTorch's or NumPy's name, for every function that has ours.
@@ -20,9 +21,14 @@ constexpr Alias kAliases[] = {
     {"dim", "axis"},
     {"dims", "axis"},
     {"dims", "axes"},
+    {"dims", "repetitions"},
+    {"reps", "repetitions"},
+    {"shifts", "shift"},
     {"keepdim", "keepdims"},
     {"dim0", "axis0"},
     {"dim1", "axis1"},
+    {"dim2", "axis2"},
+    {"diagonal", "k"},
     {"start_dim", "start_axis"},
     {"end_dim", "end_axis"},
     {"ddof", "correction"},
@@ -40,6 +46,9 @@ constexpr Alias kAliases[] = {
     {"a_max", "max"},
     {"decimals", "ndigits"},
     {"value", "src"},
+    {"split_size", "split_size_or_sections"},
+    {"indices", "indices_or_sections"},
+    {"sections", "indices_or_sections"},
 };
 
 // Where PyTorch's keyword means something else than its place in the table above would make it.
@@ -79,6 +88,12 @@ constexpr Alias kFunctionNames[] = {
     {"clamp", "clip"},
     {"permute", "permute_dims"},
     {"unsqueeze", "expand_dims"},
+    {"movedim", "moveaxis"},
+    {"swapaxes", "transpose"},
+    {"swapdims", "transpose"},
+    {"unbind", "unstack"},
+    {"row_stack", "vstack"},
+    {"bitwise_not", "bitwise_invert"},
     {"cumsum", "cumulative_sum"},
     {"cumprod", "cumulative_prod"},
 };
@@ -90,6 +105,10 @@ constexpr Alias kMethodNames[] = {
     {"swapaxes", "transpose"},
     {"cumsum", "cumulative_sum"},
     {"cumprod", "cumulative_prod"},
+    {"swapdims", "transpose"},
+    {"movedim", "moveaxis"},
+    {"unbind", "unstack"},
+    {"bitwise_not", "bitwise_invert"},
 };
 
 // Functions made of another op, whose messages are theirs as well.
@@ -126,6 +145,12 @@ constexpr Alias kParts[] = {
     {"cumsum", "cumulative_sum"},
     {"cumprod", "cumulative_prod"},
     {"set_matmul_tuning", "tune"},
+    {"hstack", "concat"},
+    {"vstack", "concat"},
+    {"row_stack", "concat"},
+    {"dstack", "concat"},
+    {"column_stack", "concat"},
+    {"repeat_interleave", "repeat"},
 };
 
 bool is_extent(PyObject* object) {

@@ -114,6 +114,17 @@ void bind_conversions() {
   method(
       "item", [](const Itself& x) { return nb::steal(item_of(x)); },
       "The only element as a number.");
+  method("__complex__", [](const Itself& x) {
+    if (x.count() != 1)
+      fail(ErrorKind::type, "complex: a tensor of shape ", x.shape(), " is not a single number");
+    return nb::handle(reinterpret_cast<PyObject*>(&PyComplex_Type))(nb::steal(item_of(x)));
+  });
+  method(
+      "__array_namespace__",
+      [](const Itself&, nb::object api_version) {
+        return nb::module_::import_("tilewright.array_api").attr("namespace")(api_version);
+      },
+      nb::kw_only(), "api_version"_a = nb::none());
   method(
       "tolist", [](const Itself& x) { return nb::steal(list_of(x)); }, "Nested lists of numbers.");
   method(

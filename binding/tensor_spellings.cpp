@@ -63,6 +63,17 @@ void bind_casts() {
       "cpu", [](const Tensor& x) { return to_device(x, nullptr); },
       "In the CPU's memory; itself where it is there.");
   method(
+      "to_device",
+      [](const Tensor& x, nb::handle device, nb::handle stream) {
+        const Device* place = x.device();
+        if (!read_device(device, place))
+          fail(ErrorKind::type, "to_device: device must be a name such as 'cpu', got None");
+        if (!stream.is_none()) fail(ErrorKind::value, "to_device: no device here has streams");
+        return to_device(x, place);
+      },
+      "device"_a, nb::kw_only(), "stream"_a = nb::none(),
+      "On another device; itself where it is there.");
+  method(
       "to",
       [](const Tensor& x, nb::handle target, std::optional<DType> dtype, nb::handle device,
          bool always_copy, bool) {

@@ -8,9 +8,11 @@
 #include "binding/cycles.h"
 #include "binding/interchange.h"
 #include "core/autograd/backward.h"
+#include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/records.h"
 #include "core/runtime/launch.h"
 
 namespace tw::binding {
@@ -183,11 +185,7 @@ PyObject* in_place_bits_slot(PyObject* self, PyObject* other) {
 
 PyObject* invert_slot(PyObject* self) {
   try {
-    const Tensor x = unwrap(self);
-    if (is_bool(x.dtype())) return wrap(logical_not(x));
-    if (!is_integer(x.dtype()))
-      fail(ErrorKind::type, "bitwise_invert: no kernel for ", name_of(x.dtype()));
-    return wrap(is_signed_int(x.dtype()) ? bitwise_xor(x, -1) : negative(x) - 1);
+    return wrap(apply(kBitwiseInvert, {unwrap(self)}));
   } catch (...) {
     return raise_current();
   }
@@ -493,8 +491,8 @@ IndexItem read_index_item(PyObject* object) {
             .stop = read_bound(s->stop),
             .step = read_bound(s->step)};
   }
-  if (PyLong_Check(object) && !PyBool_Check(object))
-    return {.kind = Kind::integer, .integer = read_bound(object).value()};
+  if (PyBool_Check(object)) return {.kind = Kind::truth, .integer = object == Py_True};
+  if (PyLong_Check(object)) return {.kind = Kind::integer, .integer = read_bound(object).value()};
   if (is_tensor(object)) {
     const Tensor x = raw_tensor(object);
     if (x.rank() == 0 && is_integer(x.dtype()))
@@ -507,8 +505,7 @@ IndexItem read_index_item(PyObject* object) {
     if (PyList_Check(object) && x.count() == 0) x = astype(x, DType::int64);
     return {.kind = Kind::tensor, .tensor = x};
   }
-  if (!PyBool_Check(object) && PyIndex_Check(object))
-    return {.kind = Kind::integer, .integer = read_bound(object).value()};
+  if (PyIndex_Check(object)) return {.kind = Kind::integer, .integer = read_bound(object).value()};
   fail(ErrorKind::index,
        "index: only integers, slices, ellipsis, None, and integer or bool arrays are allowed, got ",
        Py_TYPE(object)->tp_name);

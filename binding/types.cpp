@@ -144,7 +144,7 @@ bool read_dtype(PyObject* object, DType& out) {
   if (PyUnicode_Check(object)) return read_dtype_name(PyUnicode_AsUTF8(object), out);
   const std::pair<PyTypeObject*, DType> kPython[] = {{&PyBool_Type, DType::bool_},
                                                      {&PyLong_Type, DType::int64},
-                                                     {&PyFloat_Type, DType::float32},
+                                                     {&PyFloat_Type, default_dtype()},
                                                      {&PyComplex_Type, DType::complex64}};
   for (const auto& [type, dtype] : kPython) {
     if (object != reinterpret_cast<PyObject*>(type)) continue;

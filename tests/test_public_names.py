@@ -36,19 +36,27 @@ def contents(result: object) -> list[tuple[str, bytes]]:
 # ---- names ----
 
 OTHER_NAMES = {
+    "bitwise_not": "bitwise_invert",
     "cat": "concat",
     "clamp": "clip",
     "concatenate": "concat",
     "cumprod": "cumulative_prod",
     "cumsum": "cumulative_sum",
+    "movedim": "moveaxis",
     "permute": "permute_dims",
+    "row_stack": "vstack",
+    "swapaxes": "transpose",
+    "swapdims": "transpose",
+    "unbind": "unstack",
     "unsqueeze": "expand_dims",
 }
 # Functions of the package that are no ops, by why.
 FUNCTIONS = {
     "memory of other programs and files": """asarray from_dlpack frombuffer load save tensor""",
-    "shapes and types alone": "broadcast_shapes result_type",
     "made of ops": "index_put",
+    "shapes and types alone": """broadcast_shapes can_cast finfo iinfo isdtype result_type""",
+    "several tensors, made of ops": """atleast_1d atleast_2d atleast_3d block_diag broadcast_arrays
+        broadcast_tensors cartesian_prod chunk dsplit hsplit meshgrid split tensor_split vsplit""",
     "walks of the graph, and functions of the caller": """checkpoint checkpoint_sequential grad
         gradcheck gradgradcheck is_grad_enabled zero_grad""",
     "products and sums of them over axes, as `matmul` and formulas": """bmm dot einsum inner kron mm
@@ -57,7 +65,8 @@ FUNCTIONS = {
         unique_counts unique_inverse unique_values""",
     "states of the engine": """active_device active_isa cpu_info device_names get_autocast_dtype
         is_autocast_enabled is_batch_invariant env_text env_variables
-        force_kernel forced_kernel get_float32_matmul_precision get_num_threads get_thread_pinning
+        force_kernel forced_kernel get_default_dtype set_default_dtype
+        get_float32_matmul_precision get_num_threads get_thread_pinning
         kernel_ops kernels_of_op manual_seed matmul_tunables memory_reset_peaks memory_stats
         memory_trim pointwise_table set_device set_float32_matmul_precision set_isa
         set_matmul_tuning set_num_threads set_thread_pinning""",
@@ -66,10 +75,11 @@ FUNCTIONS = {
 METHODS = {
     "metadata alone": """device dim dtype element_size is_contiguous is_floating_point is_leaf
         itemsize name nbytes ndim ndimension nelement numel op shape size stride strides version
-        __len__ __hash__""",
+        __len__ __hash__ __array_namespace__""",
     "the graph": """backward grad register_forward_hook register_hook requires_grad requires_grad_
         retain_grad""",
-    "numbers for the program": """item tolist __bool__ __float__ __format__ __index__ __int__
+    "numbers for the program": """item tolist __bool__ __complex__ __float__ __format__ __index__
+        __int__
         __repr__""",
     "memory for other programs": """data_ptr numpy __array__ __array_ufunc__ __dlpack__
         __dlpack_device__ __reduce_ex__""",
@@ -177,6 +187,15 @@ MADE_OF_OPS = {
     "to": lambda x: x.to(tw.float64),
     "type_as": lambda x, y: x.type_as(y > 1),
     "unsqueeze": lambda x: x.unsqueeze(1),
+    **{
+        name: (lambda x, n=name: getattr(x.reshape(2, 4, 2), n)(2))
+        for name in ("chunk", "dsplit", "hsplit", "split", "tensor_split", "vsplit")
+    },
+    "bitwise_not": lambda x: x.bitwise_not(),
+    "movedim": lambda x: x.movedim(0, 1),
+    "swapdims": lambda x: x.swapdims(0, 1),
+    "to_device": lambda x: x.to_device("cpu") + 1,
+    "unbind": lambda x: x.unbind(1),
     "view": lambda x: x.view(2, 8),
     "view_as": lambda x, y: x.view(2, 8).view_as(y),
     "zero_": lambda x: x.copy().zero_(),
@@ -196,7 +215,8 @@ MADE_OF_OPS = {
     "masked_fill_": lambda x: x.copy().masked_fill_(x > 1, 7),
     "masked_scatter_": lambda x, y: x.copy().masked_scatter_(x > 1, y),
 }
-OF_INTEGERS = {f"__{p}{name}__" for name in BITS.split() for p in ("", "r", "i")} | {"__invert__"}
+OF_INTEGERS = {f"__{p}{name}__" for name in BITS.split() for p in ("", "r", "i")}
+OF_INTEGERS |= {"__invert__", "bitwise_not"}
 
 
 def arity(call) -> int:
@@ -226,6 +246,7 @@ READERS = {
     "tolist": lambda x: x.tolist(),
     "bool": lambda x: bool(x[0, 0]),
     "float": lambda x: float(x[0, 0]),
+    "complex": lambda x: complex(x[0, 0]),
     "int": lambda x: int(x[0, 0]),
     "index": lambda x: operator.index(x[0, 0].astype(tw.int64)),
     "format": lambda x: f"{x[0, 0]:.2f}",
@@ -242,6 +263,8 @@ READERS = {
     "unique": tw.unique,
     "mask": lambda x: x[x > 1],
     "masked_select": lambda x: tw.masked_select(x, x > 1),
+    "a single truth value": lambda x: x[x[0, 0] > 1],
+    "repeats": lambda x: tw.repeat(x, tw.astype(x[0], tw.int64), axis=0),
     "assignment by a mask": lambda x: x.copy().__setitem__(x > 1, 0),
     "from_dlpack": lambda x: tw.from_dlpack(np.from_dlpack(x)),
     "frombuffer": lambda x: tw.frombuffer(x, tw.float32),

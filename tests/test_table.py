@@ -47,11 +47,13 @@ PUBLIC = {name: row for name, row in TABLE.items() if name not in INTERNAL}
 NO_OPS = {
     "creation": """arange asarray empty empty_like eye from_dlpack frombuffer full full_like tensor
         linspace
-        ones ones_like zeros zeros_like""",
+        ones ones_like tril_indices triu_indices zeros zeros_like""",
     "random": """bernoulli dropout manual_seed multinomial normal rand randint randn randperm
         uniform""",
-    "other names of ops": "cat clamp concatenate permute unsqueeze",
+    "other names of ops": """bitwise_not cat clamp concatenate movedim permute row_stack swapaxes
+        swapdims unbind unsqueeze""",
     "indexing": "nonzero bincount broadcast_shapes result_type",
+    "several results": "chunk dsplit hsplit split tensor_split vsplit",
     "autograd": "grad is_grad_enabled zero_grad",
     "optimisers": """adadelta_step adagrad_step adam_step adamax_step amsgrad_step average_step
         clip_all lion_step momentum_step nadam_step nesterov_step radam_step
@@ -62,7 +64,8 @@ NO_OPS = {
         memory_reset_peaks memory_stats memory_trim pointwise_table set_device
         set_float32_matmul_precision set_isa set_num_threads
         get_thread_pinning set_thread_pinning matmul_tunables set_matmul_tuning
-        is_batch_invariant is_autocast_enabled get_autocast_dtype""",
+        is_batch_invariant is_autocast_enabled get_autocast_dtype get_default_dtype
+        set_default_dtype""",
 }
 
 
@@ -129,7 +132,7 @@ def test_methods_are_what_the_records_say(name: str) -> None:
 def test_ops_can_be_run(name: str) -> None:
     """By kernels or by other ops; those that only infer are views, whose memory is there."""
     op = OPS[name]
-    views = {"permute_dims", "broadcast_to", "slice"}
+    views = {"permute_dims", "broadcast_to", "slice", "diagonal"}
     assert op["body"] or name in tw.kernels.ops() or name in LADDER_OPS or name in views
 
 

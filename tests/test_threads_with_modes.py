@@ -48,6 +48,12 @@ LARGE_SHAPES = {
     "squeeze": ((256, 1, 256),),
     "bucketize": (LARGE, (256,)),
     "broadcast_to": ((3, 4),),
+    "unflatten": (LARGE,),
+    "vander": ((20000,),),
+    "combinations": ((50,),),
+    "repeat_interleave": ((64, 4, 256), (4,)),
+    "diag_embed": ((16, 64),),
+    "diagflat": ((250,),),
     "unfold": ((4, 8, 30, 30),),
     "fold": ((90, 36, 30),),
     **{

@@ -20,7 +20,7 @@ STUB = Path(__file__).parent.parent / "src" / "tilewright" / "_core.pyi"
 
 HEADER = '''"""The engine: tensors, ops, gradients, kernels. Made by tools/make_stub.py."""
 
-# ruff: noqa: N801, N802  (the Array API's names)
+# ruff: noqa: N801, N802, N803  (the Array API's names)
 # fmt: off
 
 import builtins
@@ -108,6 +108,10 @@ SPECIAL = {
     ("__format__", "return"): "str",
     ("to", "target"): "Tensor | _DTypeLike | None",
     ("to", "device"): "str | None",
+    ("to_device", "device"): "str",
+    ("__array_namespace__", "api_version"): "str | None",
+    ("__array_namespace__", "return"): "Any",
+    ("__complex__", "return"): "complex",
 }
 
 # Each also reflected and in place.
@@ -405,8 +409,8 @@ def _documented(head: str, doc: str | None) -> Iterator[str]:
     indent = head[: len(head) - len(head.lstrip())]
     told = doc is not None and not doc.startswith("(")  # nanobind's stand-in where there is none
     end = "" if told else " ..."
-    ints = len(re.findall(r"\bint\b", head)) if indent else 0  # methods' become _Int
-    if len(head) + len(end) + ints <= LINE_WIDTH:
+    shown = _without_shadows(head) if indent else head  # as the class will have it
+    if len(shown) + len(end) <= LINE_WIDTH:
         yield head + end
     else:
         opening, _, rest = head.partition("(")

@@ -1,5 +1,6 @@
 // Element types: names, sizes, kinds and the Array API's promotion rules.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -72,6 +73,11 @@ constexpr bool is_complex(DType t) { return t == DType::complex64; }
 // type, float16 with bfloat16 gives float32, float64 with complex64 gives complex64 (no complex128
 // yet). uint64 with a signed integer has no common type: raises TypeError.
 DType promote(DType a, DType b);
+
+// What numbers with a fraction become where nothing else decides: float32, or float64 where the
+// program chose that. Of the whole process.
+inline std::atomic<DType> default_floating{DType::float32};
+inline DType default_dtype() { return default_floating.load(std::memory_order_relaxed); }
 
 // Calls `f` with a value-initialised object of the C++ type behind `t`.
 template <class F> decltype(auto) visit(DType t, F&& f) {

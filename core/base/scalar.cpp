@@ -14,8 +14,8 @@ DType Scalar::natural_dtype() const {
     fail(ErrorKind::overflow,
          "an integer beyond 64 bits needs a floating dtype; write it as a float");
   if (kind == Kind::integer && reach == Reach::uint64) return DType::uint64;
-  constexpr DType kTypes[] = {DType::bool_, DType::int64, DType::float32, DType::complex64};
-  return kTypes[static_cast<int>(kind)];
+  const DType types[] = {DType::bool_, DType::int64, default_dtype(), DType::complex64};
+  return types[static_cast<int>(kind)];
 }
 
 namespace {
@@ -95,7 +95,7 @@ void Scalar::store(DType dtype, void* out, const char* op) const {
 }
 
 DType floating_dtype(DType dtype) {
-  return is_floating(dtype) || is_complex(dtype) ? dtype : DType::float32;
+  return is_floating(dtype) || is_complex(dtype) ? dtype : default_dtype();
 }
 
 DType working_dtype(DType dtype) {

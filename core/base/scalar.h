@@ -48,7 +48,7 @@ struct Scalar {
 // Common type of tensors and weak scalars: scalars only decide where their kind is above the
 // tensors'.
 DType weak_promote(DType tensors, const Scalar& scalar);
-// Floating types stay; integers and bool become the default floating type, float32.
+// Floating types stay; integers and bool become the default one.
 DType floating_dtype(DType dtype);
 // What several ops in a row are computed in: 16-bit floating numbers become float32, as they would
 // overflow on the way and be rounded at every step.

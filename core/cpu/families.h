@@ -17,6 +17,7 @@ void register_gather_kernels();
 void register_multinomial_kernels();
 void register_nonzero_kernels();
 void register_order_kernels();
+void register_repeat_kernels();
 void register_random_kernels();
 void register_update_kernels();
 void register_total_norm_kernels();

@@ -39,8 +39,8 @@ const Shape kScalarShape{};
 
 // A number has the type that a tensor of it alone would have.
 DType weak_dtype(const Scalar& number) {
-  constexpr DType kTypes[] = {DType::bool_, DType::int64, DType::float32, DType::complex64};
-  return number.reach == Scalar::Reach::int64 ? kTypes[static_cast<int>(number.kind)]
+  const DType types[] = {DType::bool_, DType::int64, default_dtype(), DType::complex64};
+  return number.reach == Scalar::Reach::int64 ? types[static_cast<int>(number.kind)]
                                               : DType::uint64;
 }
 
@@ -73,7 +73,7 @@ bool is_wide(DType dtype) {
 Tensor converted(const OpRecord& op, const Tensor& x, const char* why, DType result) {
   if (why == kOtherType) return astype(x, result);
   const bool widens = !is_wide(x.dtype()) && (is_floating(x.dtype()) || (op.flags & kWidensAll));
-  return widens ? astype(x, DType::float32) : x;
+  return widens ? astype(x, is_floating(x.dtype()) ? DType::float32 : default_dtype()) : x;
 }
 
 // The call on converted operands, with results in their own types.

@@ -20,7 +20,7 @@ namespace tw {
 
 namespace {
 
-// Words of astype: the type, and whether to copy where x has it.
+// Words of astype: the type, whether to copy where x has it, and a device, which frontends see to.
 Shortcut has_type(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   if (x.dtype() != use.words.dtype(0)) return Shortcut::none;
@@ -72,9 +72,10 @@ constexpr OpRecord kContiguous = {
     .body = [](const Use& use, Tensor* out) { out[0] = contiguous(use.in[0].tensor); }};
 constexpr OpRecord kAstype = {
     .name = "astype",
-    .signature = "(x: Tensor, dtype: dtype, *, copy: bool = True) -> Tensor",
+    .signature =
+        "(x: Tensor, dtype: dtype, *, copy: bool = True, device: Device | None = None) -> Tensor",
     .help =
-        "x converted to another dtype.\n"
+        "x converted to another dtype, and on another device where one is named.\n"
         "With copy=False, x itself where it has the dtype. Raises TypeError for complex to "
         "real.",
     .flags = kFunction,
@@ -134,7 +135,7 @@ Tensor with_truth_values(const Tensor& x) {
 
 Tensor astype(const Tensor& x, DType dtype, bool always_copy) {
   if (x.dtype() == dtype && !always_copy) return x;
-  return apply(kAstype, {x}, WordList(2).set(0, word_of(dtype)).set(1, always_copy));
+  return apply(kAstype, {x}, WordList(3).set(0, word_of(dtype)).set(1, always_copy).set(2, kNone));
 }
 
 void copy_into(const Tensor& target, const Tensor& x) {

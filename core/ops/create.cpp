@@ -20,8 +20,6 @@ namespace tw {
 
 namespace {
 
-constexpr DType kDefault = DType::float32;
-
 // A shape of the words; ValueError where it has a negative extent.
 Shape checked_shape(const char* op, Words words, int i) {
   const Shape shape = words.dims(i);
@@ -33,14 +31,14 @@ Shape checked_shape(const char* op, Words words, int i) {
 // Words: shape, dtype.
 void infer_zeros(Call& call, Result* results) {
   results[0].shape = checked_shape(call.op->name, call.words, 0);
-  results[0].dtype = call.words.dtype(1, kDefault);
+  results[0].dtype = call.words.dtype(1, default_dtype());
 }
 // Small ones, without the steps that tell of a call.
 Shortcut small_zeros(const Use& use, Tensor* out) {
   constexpr std::size_t kSmallBytes = 1 << 14;
   if (!modes.plain || observed()) return Shortcut::none;
   const Shape shape = checked_shape("zeros", use.words, 0);
-  const DType dtype = use.words.dtype(1, kDefault);
+  const DType dtype = use.words.dtype(1, default_dtype());
   const std::int64_t count = element_count(shape);
   const auto bytes = static_cast<std::size_t>(count) * size_of(dtype);
   if (bytes > kSmallBytes) return Shortcut::none;
@@ -74,7 +72,7 @@ constexpr OpRecord kEmpty = {.name = "empty",
                              .flags = kFunction,
                              .body = [](const Use& use, Tensor* out) {
                                out[0] = Tensor::empty(checked_shape("empty", use.words, 0),
-                                                      use.words.dtype(1, kDefault));
+                                                      use.words.dtype(1, default_dtype()));
                              }};
 constexpr OpRecord kZeros = {.name = "zeros",
                              .signature = "(" TW_MAKES,
@@ -88,7 +86,7 @@ constexpr OpRecord kOnes = {.name = "ones",
                             .flags = kFunction,
                             .body = [](const Use& use, Tensor* out) {
                               out[0] = full(checked_shape("ones", use.words, 0), 1,
-                                            use.words.dtype(1, kDefault));
+                                            use.words.dtype(1, default_dtype()));
                             }};
 constexpr OpRecord kFull = {
     .name = "full",
@@ -219,7 +217,8 @@ constexpr OpRecord kArange = {
       const bool all_whole = first.kind <= Scalar::Kind::integer &&
                              last.kind <= Scalar::Kind::integer &&
                              step.kind <= Scalar::Kind::integer;
-      out[0] = arange(first, last, step, use.words.dtype(0, all_whole ? DType::int64 : kDefault));
+      out[0] =
+          arange(first, last, step, use.words.dtype(0, all_whole ? DType::int64 : default_dtype()));
     }};
 constexpr OpRecord kLinspace = {
     .name = "linspace",
@@ -231,7 +230,7 @@ constexpr OpRecord kLinspace = {
     .body = [](const Use& use, Tensor* out) {
       const double start = use.words.real(0), stop = use.words.real(1);
       const std::int64_t count = use.words[2];
-      const DType dtype = use.words.dtype(3, kDefault);
+      const DType dtype = use.words.dtype(3, default_dtype());
       const bool endpoint = use.words.flag(5);
       if (count < 0) fail(ErrorKind::value, "linspace: count is negative: ", count);
       const std::int64_t gaps = endpoint ? count - 1 : count;
@@ -259,7 +258,7 @@ Tensor diagonal_numbers(const Shape& shape, const char* op) {
 constexpr OpRecord kTril = {.name = "tril",
                             .signature = "(x: Tensor, k: int = 0) -> Tensor",
                             .help = "The part of the last two axes on and below diagonal k.",
-                            .flags = kFunction,
+                            .flags = kFunction | kMethod,
                             .body = [](const Use& use, Tensor* out) {
                               const Tensor& x = use.in[0].tensor;
                               const Tensor below = diagonal_numbers(x.shape(), "tril") <=
@@ -269,7 +268,7 @@ constexpr OpRecord kTril = {.name = "tril",
 constexpr OpRecord kTriu = {.name = "triu",
                             .signature = "(x: Tensor, k: int = 0) -> Tensor",
                             .help = "The part of the last two axes on and above diagonal k.",
-                            .flags = kFunction,
+                            .flags = kFunction | kMethod,
                             .body = [](const Use& use, Tensor* out) {
                               const Tensor& x = use.in[0].tensor;
                               const Tensor above = diagonal_numbers(x.shape(), "triu") >=
@@ -285,7 +284,7 @@ constexpr OpRecord kEye = {
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const std::int64_t rows = use.words[0], columns = use.words.none(1) ? rows : use.words[1];
-      const DType dtype = use.words.dtype(3, kDefault);
+      const DType dtype = use.words.dtype(3, default_dtype());
       if (rows < 0 || columns < 0)
         fail(ErrorKind::value, "eye: shape ", Shape{rows, columns}, " has a negative extent");
       const Tensor numbers = diagonal_numbers({rows, columns}, "eye");

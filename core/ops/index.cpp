@@ -47,7 +47,8 @@ Tensor number_beside(const Tensor& x, const Scalar& value, DType dtype) {
   return full(Shape(), value, dtype);
 }
 
-// What an index comes down to: ranges for every axis of x, then dropped and new axes, then arrays.
+// What an index comes down to: ranges for every axis of x, then dropped and new axes, then arrays,
+// those of the axes that single truth values add included.
 struct Plan {
   std::vector<Range> ranges;
   Shape view_shape;            // after dropping integer axes and adding new ones
@@ -57,11 +58,12 @@ struct Plan {
 
 bool any_array(const std::vector<IndexItem>& items) {
   return std::any_of(items.begin(), items.end(),
-                     [](const IndexItem& item) { return item.kind == Kind::tensor; });
+                     [](const IndexItem& item) { return item.kind >= Kind::truth; });
 }
 
 int consumed_axes(const IndexItem& item) {
-  if (item.kind == Kind::ellipsis || item.kind == Kind::new_axis) return 0;
+  if (item.kind == Kind::ellipsis || item.kind == Kind::new_axis || item.kind == Kind::truth)
+    return 0;
   return item.kind == Kind::tensor && is_bool(item.tensor.dtype()) ? item.tensor.rank() : 1;
 }
 
@@ -102,11 +104,18 @@ class Planner {
     plan.arrays.push_back(indices);
     push_range({0, 1, x_.size(axis_)});
   }
+  // Of a single truth value: a new axis, of which it takes the one position or none.
+  void push_truth(const Tensor& positions) {
+    plan.axes.push_back(plan.view_shape.rank());
+    plan.arrays.push_back(positions);
+    plan.view_shape.push_back(1);
+  }
   void add(const IndexItem& item) {
     switch (item.kind) {
       case Kind::new_axis: return plan.view_shape.push_back(1);
       case Kind::slice: return push_range(resolve_slice(item, x_.size(axis_)));
       case Kind::integer: return add_integer(item.integer);
+      case Kind::truth: return add_truth(item.integer);
       case Kind::tensor: return add_tensor(item.tensor);
       case Kind::ellipsis: return;
     }
@@ -117,6 +126,10 @@ class Planner {
     plan.ranges.push_back({at, 1, 1});
     ++axis_;
   }
+  void add_truth(std::int64_t count) {
+    const DeviceGuard device(x_.device());
+    push_truth(zeros({count}, DType::int64));
+  }
   void add_tensor(const Tensor& indices) {
     if (is_integer(indices.dtype())) return push_array(wrap(indices));
     if (!is_bool(indices.dtype()))
@@ -126,8 +139,7 @@ class Planner {
       if (indices.size(i) != x_.size(axis_ + i))
         fail(ErrorKind::index, "index: mask of shape ", indices.shape(), " does not match ",
              x_.shape(), " at axis ", axis_ + i);
-    if (indices.rank() == 0)
-      fail(ErrorKind::index, "index: 0-d masks are not supported; use where");
+    if (indices.rank() == 0) return push_truth(nonzero(reshape(indices, {1}))[0]);
     for (const Tensor& positions : nonzero(indices)) push_array(positions);
   }
   // Checked, negative indices counted from the end.

@@ -263,29 +263,29 @@ constexpr OpRecord kMultinomialOnce = {
 constexpr OpRecord kUniform = {
     .name = "uniform",
     .signature =
-        "(low: float, high: float, size: Shape, dtype: dtype = float32, generator: "
+        "(low: float, high: float, size: Shape, dtype: dtype | None = None, generator: "
         "Generator | None = None, requires_grad: grad = False, device: Device | None = "
         "None) -> Tensor",
     .help = "Uniform numbers in [low, high).",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       out[0] = uniform(generator_of(use.words, 4), use.words.dims(2), use.words.real(0),
-                       use.words.real(1), use.words.dtype(3));
+                       use.words.real(1), use.words.dtype(3, default_dtype()));
     }};
 constexpr OpRecord kNormal = {
     .name = "normal",
     .signature =
-        "(mean: float, std: float, size: Shape, dtype: dtype = float32, generator: "
+        "(mean: float, std: float, size: Shape, dtype: dtype | None = None, generator: "
         "Generator | None = None, requires_grad: grad = False, device: Device | None = "
         "None) -> Tensor",
     .help = "Normally distributed numbers (Box and Muller, 1958).",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       out[0] = normal(generator_of(use.words, 4), use.words.dims(2), use.words.real(0),
-                      use.words.real(1), use.words.dtype(3));
+                      use.words.real(1), use.words.dtype(3, default_dtype()));
     }};
-#define TW_STANDARD                                                                            \
-  "(size: Shape = (), *, dtype: dtype = float32, generator: Generator | None = None, device: " \
+#define TW_STANDARD                                                                                \
+  "(size: Shape = (), *, dtype: dtype | None = None, generator: Generator | None = None, device: " \
   "Device | None = None, requires_grad: grad = False) -> Tensor"
 constexpr OpRecord kRand = {.name = "rand",
                             .signature = TW_STANDARD,
@@ -293,7 +293,7 @@ constexpr OpRecord kRand = {.name = "rand",
                             .flags = kFunction,
                             .body = [](const Use& use, Tensor* out) {
                               out[0] = uniform(generator_of(use.words, 2), use.words.dims(0), 0, 1,
-                                               use.words.dtype(1));
+                                               use.words.dtype(1, default_dtype()));
                             }};
 constexpr OpRecord kRandn = {.name = "randn",
                              .signature = TW_STANDARD,
@@ -301,7 +301,7 @@ constexpr OpRecord kRandn = {.name = "randn",
                              .flags = kFunction,
                              .body = [](const Use& use, Tensor* out) {
                                out[0] = normal(generator_of(use.words, 2), use.words.dims(0), 0, 1,
-                                               use.words.dtype(1));
+                                               use.words.dtype(1, default_dtype()));
                              }};
 #undef TW_STANDARD
 constexpr OpRecord kRandint = {
@@ -340,13 +340,13 @@ constexpr OpRecord kRandperm = {
 constexpr OpRecord kBernoulli = {
     .name = "bernoulli",
     .signature =
-        "(p: float, size: Shape, dtype: dtype = float32, generator: Generator | None = "
+        "(p: float, size: Shape, dtype: dtype | None = None, generator: Generator | None = "
         "None, device: Device | None = None) -> Tensor",
     .help = "1 with probability p, else 0.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       out[0] = bernoulli(generator_of(use.words, 3), use.words.dims(1), use.words.real(0),
-                         use.words.dtype(2));
+                         use.words.dtype(2, default_dtype()));
     }};
 constexpr OpRecord kMultinomial = {
     .name = "multinomial",

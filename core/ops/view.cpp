@@ -288,7 +288,7 @@ constexpr OpRecord kSqueeze = {.name = "squeeze",
 constexpr OpRecord kFlip = {.name = "flip",
                             .signature = "(x: Tensor, axis: Axes = None) -> Tensor",
                             .help = "Order reversed along axes (all by default), as a view.",
-                            .flags = kFunction,
+                            .flags = kFunction | kMethod,
                             .body = [](const Use& use, Tensor* out) {
                               const Tensor& x = use.in[0].tensor;
                               const std::uint32_t flipped = use.words.axes(0, x.rank(), "flip");
@@ -302,7 +302,7 @@ constexpr OpRecord kFlip = {.name = "flip",
 constexpr OpRecord kTranspose = {.name = "transpose",
                                  .signature = "(x: Tensor, axis0: int, axis1: int) -> Tensor",
                                  .help = "Two axes swapped, as a view.",
-                                 .flags = kMethod,
+                                 .flags = kFunction | kMethod,
                                  .body = [](const Use& use, Tensor* out) {
                                    const Tensor& x = use.in[0].tensor;
                                    out[0] = swap_axes(
@@ -313,7 +313,7 @@ constexpr OpRecord kFlatten = {
     .name = "flatten",
     .signature = "(x: Tensor, start_axis: int = 0, end_axis: int = -1) -> Tensor",
     .help = "Axes merged into one.",
-    .flags = kMethod,
+    .flags = kFunction | kMethod,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       if (x.rank() == 0) return static_cast<void>(out[0] = reshape(x, {1}));

@@ -23,6 +23,7 @@ inf = float("inf")
 nan = float("nan")
 newaxis = None
 pi = 3.141592653589793
+__array_api_version__ = "2024.12"
 
 # Loaded on first use, to keep the import fast.
 _SUBMODULES = (
@@ -30,6 +31,7 @@ _SUBMODULES = (
     "runtime", "train", "tune",
 )  # fmt: skip
 _LAZY = {
+    "__array_namespace_info__": "tilewright.array_api",
     "autocast": "tilewright.amp",
     "checkpoint": "tilewright.checkpointing",
     "checkpoint_sequential": "tilewright.checkpointing",
@@ -57,7 +59,13 @@ _LAZY = {
     "unique_values": "tilewright.sets",
     "save": "tilewright.io",
     "load": "tilewright.io",
-}
+    **dict.fromkeys(("can_cast", "finfo", "iinfo", "isdtype"), "tilewright.array_api"),
+    **dict.fromkeys(
+        ("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_arrays",
+         "broadcast_tensors", "cartesian_prod", "meshgrid"),
+        "tilewright.several",
+    ),
+}  # fmt: skip
 
 
 if _typing.TYPE_CHECKING:
@@ -76,6 +84,11 @@ if _typing.TYPE_CHECKING:
     from tilewright import train as train
     from tilewright import tune as tune
     from tilewright.amp import autocast as autocast
+    from tilewright.array_api import __array_namespace_info__ as __array_namespace_info__
+    from tilewright.array_api import can_cast as can_cast
+    from tilewright.array_api import finfo as finfo
+    from tilewright.array_api import iinfo as iinfo
+    from tilewright.array_api import isdtype as isdtype
     from tilewright.checkpointing import checkpoint as checkpoint
     from tilewright.checkpointing import checkpoint_sequential as checkpoint_sequential
     from tilewright.contraction import bmm as bmm
@@ -102,6 +115,14 @@ if _typing.TYPE_CHECKING:
     from tilewright.sets import unique_counts as unique_counts
     from tilewright.sets import unique_inverse as unique_inverse
     from tilewright.sets import unique_values as unique_values
+    from tilewright.several import atleast_1d as atleast_1d
+    from tilewright.several import atleast_2d as atleast_2d
+    from tilewright.several import atleast_3d as atleast_3d
+    from tilewright.several import block_diag as block_diag
+    from tilewright.several import broadcast_arrays as broadcast_arrays
+    from tilewright.several import broadcast_tensors as broadcast_tensors
+    from tilewright.several import cartesian_prod as cartesian_prod
+    from tilewright.several import meshgrid as meshgrid
 else:
 
     def __getattr__(name: str) -> _typing.Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from tilewright import _core, pictures, trace
+from tilewright import _core, pictures, trace_file
 from tilewright.explanation import aligned, time_text
 from tilewright.memory.timeline import MEMORY_EVENTS
 
@@ -107,7 +107,7 @@ class profile:  # noqa: N801  (a context manager, used like a function)
 
     def trace(self, path: str | os.PathLike[str]) -> None:
         """Writes Chrome's trace format: a row of ops and tasks for each thread, live bytes."""
-        trace.write(self._trace_events(), path)
+        trace_file.write(self._trace_events(), path)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draws ops by thread over time, and live bytes; needs matplotlib (the `plot` extra)."""
@@ -205,17 +205,17 @@ class profile:  # noqa: N801  (a context manager, used like a function)
 
     def _trace_events(self) -> Iterator[dict[str, Any]]:
         for thread in sorted({event["thread"] for event in self.events}):
-            yield trace.row_name(thread, f"thread {thread}")
+            yield trace_file.row_name(thread, f"thread {thread}")
         for event in self.events:
             start, thread = event["start_ns"], event["thread"]
             if event["kind"] == "op":
                 told = ("kernel", "isa", "problem", "module", "source", "device", "flops", "bytes")
                 args = {key: event[key] for key in told}
-                yield trace.span(event["op"], start, event["ns"], thread, cat="op", args=args)
+                yield trace_file.span(event["op"], start, event["ns"], thread, cat="op", args=args)
             elif event["kind"] == "task":
                 name = event["op"] or f"task {event['task']}"
                 args = {"task": event["task"], "state": event["state"]}
-                yield trace.span(name, start, event["ns"], thread, cat="task", args=args)
+                yield trace_file.span(name, start, event["ns"], thread, cat="task", args=args)
             else:
                 args = {"bytes": event["live_bytes"]}
-                yield trace.event("C", "live bytes", start, thread, args=args)
+                yield trace_file.event("C", "live bytes", start, thread, args=args)

@@ -2,6 +2,7 @@
 
 from cases import (
     activations,
+    arrange,
     attention,
     convolution,
     embedding,
@@ -43,6 +44,7 @@ RECORDS: tuple[OpCase, ...] = (
     *shapes.RECORDS,
     *scan.RECORDS,
     *scatter.RECORDS,
+    *arrange.RECORDS,
     *total_norm.RECORDS,
     *order.RECORDS,
 )

@@ -28,6 +28,8 @@ MADE = {
     "randint": lambda: tw.randint(0, 9, (50,)),
     "randn": lambda: tw.randn((50,)),
     "randperm": lambda: tw.randperm(50),
+    "tril_indices": lambda: tw.tril_indices(4, 5, 1),
+    "triu_indices": lambda: tw.triu_indices(4, 5, -1),
     "uniform": lambda: tw.uniform(-1.0, 1.0, (50,)),
     "zeros": lambda: tw.zeros((3, 1)),
 }

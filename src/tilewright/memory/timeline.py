@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from tilewright import _core, pictures, trace
+from tilewright import _core, pictures, trace_file
 
 # Rows of a printed log; the op with the most bytes first.
 _MOST_ROWS = 20
@@ -70,7 +70,7 @@ class Timeline:
         """Writes Chrome's trace format (open it in ui.perfetto.dev): a counter of live bytes, and
         a span for the life of each tensor with its op, bytes and source line.
         """
-        trace.write(self._trace_events(), path)
+        trace_file.write(self._trace_events(), path)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draws live and spilled bytes over time; needs matplotlib (the `plot` extra)."""
@@ -117,15 +117,19 @@ class Timeline:
         names: dict[int, str] = {}  # of blocks whose life is in the log
         for event in self.events:
             ns, block = event["ns"], event["block"]
-            yield trace.event("C", "live bytes", ns, 1, args={"bytes": event["live_bytes"]})
+            yield trace_file.event("C", "live bytes", ns, 1, args={"bytes": event["live_bytes"]})
             if event["kind"] == "allocate":
                 names[block] = f"{event['op'] or 'tensor'} {event['tensor']}".strip()
                 details = {key: event[key] for key in ("bytes", "op", "tensor", "source")}
-                yield trace.event("b", names[block], ns, 1, cat="tensor", id=block, args=details)
+                yield trace_file.event(
+                    "b", names[block], ns, 1, cat="tensor", id=block, args=details
+                )
             elif block in names:
                 phase = "e" if event["kind"] == "release" else "n"
                 details = {"event": event["kind"]}
-                yield trace.event(phase, names[block], ns, 1, cat="tensor", id=block, args=details)
+                yield trace_file.event(
+                    phase, names[block], ns, 1, cat="tensor", id=block, args=details
+                )
                 if phase == "e":
                     del names[block]
 

@@ -409,7 +409,8 @@ class PReLU(Module):
     ) -> None:
         self.num_parameters = num_parameters
         self.init = init
-        self.weight = Parameter(tw.full((num_parameters,), init, dtype=dtype or tw.float32))
+        dtype = dtype or tw.get_default_dtype()
+        self.weight = Parameter(tw.full((num_parameters,), init, dtype=dtype))
 
     def forward(self, x: Tensor) -> Tensor:
         return tw.prelu(x, self.weight)

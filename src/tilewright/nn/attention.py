@@ -68,7 +68,7 @@ class MultiheadAttention(Module):
         self.batch_first, self.add_zero_attn = batch_first, add_zero_attn
 
         def parameter(*shape: int) -> Parameter:
-            return Parameter(tw.zeros(shape, dtype=dtype or tw.float32))
+            return Parameter(tw.zeros(shape, dtype=dtype))
 
         if self.kdim == self.vdim == embed_dim:
             self.in_proj_weight = parameter(3 * embed_dim, embed_dim)

@@ -66,7 +66,7 @@ class _Convolution(Module):
             )
         pair = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         shape = (pair[0], pair[1] // groups, *self.kernel_size)
-        dtype = dtype or tw.float32
+        dtype = dtype or tw.get_default_dtype()
         self.weight = Parameter(tw.empty(shape, dtype=dtype))
         self.bias = Parameter(tw.empty((out_channels,), dtype=dtype)) if bias else None
         self.reset_parameters(generator)

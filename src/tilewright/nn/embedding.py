@@ -33,7 +33,7 @@ class Embedding(Module):
         num_embeddings: int,
         embedding_dim: int,
         padding_idx: int | None = None,
-        dtype: tw.dtype = tw.float32,
+        dtype: tw.dtype | None = None,
     ) -> None:
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = _checked_padding("Embedding", padding_idx, num_embeddings)
@@ -87,7 +87,7 @@ class EmbeddingBag(Module):
         embedding_dim: int,
         mode: str = "mean",
         padding_idx: int | None = None,
-        dtype: tw.dtype = tw.float32,
+        dtype: tw.dtype | None = None,
     ) -> None:
         if mode not in ("sum", "mean", "max"):
             raise ValueError(f"EmbeddingBag: mode is 'sum', 'mean' or 'max', got {mode!r}")

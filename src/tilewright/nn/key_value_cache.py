@@ -29,7 +29,7 @@ class KeyValueCache:
         *,
         dtype: tw.dtype | None = None,
     ) -> None:
-        dtype = dtype or tw.float32
+        dtype = dtype or tw.get_default_dtype()
         self._keys = tw.zeros((batch, heads, length, size), dtype=dtype)
         width = size if value_size is None else value_size
         self._values = tw.zeros((batch, heads, length, width), dtype=dtype)

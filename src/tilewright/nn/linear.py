@@ -43,7 +43,7 @@ class Linear(Module):
         self.activation = activation
         self.in_features = _features("in_features", in_features)
         self.out_features = _features("out_features", out_features)
-        dtype = dtype or tw.float32
+        dtype = dtype or tw.get_default_dtype()
         self.weight = Parameter(tw.empty((self.out_features, self.in_features), dtype=dtype))
         self.bias = Parameter(tw.empty((self.out_features,), dtype=dtype)) if bias else None
         self.reset_parameters(generator)

@@ -174,8 +174,8 @@ class _OfChannels(Module):
         self.weight = _parameter(tw.ones, shape, affine, dtype)
         self.bias = _parameter(tw.zeros, shape, affine, dtype)
         if track_running_stats:
-            self.register_buffer("running_mean", tw.zeros(shape, dtype=dtype or tw.float32))
-            self.register_buffer("running_var", tw.ones(shape, dtype=dtype or tw.float32))
+            self.register_buffer("running_mean", tw.zeros(shape, dtype=dtype))
+            self.register_buffer("running_var", tw.ones(shape, dtype=dtype))
             self.register_buffer("num_batches_tracked", tw.zeros((), dtype=tw.int64))
         else:
             self.running_mean = self.running_var = self.num_batches_tracked = None
@@ -340,7 +340,7 @@ class InstanceNorm3d(_InstanceNorm):
 def _parameter(
     make: type | object, shape: tuple[int, ...], wanted: bool, dtype: tw.dtype | None
 ) -> Parameter | None:
-    return Parameter(make(shape, dtype=dtype or tw.float32)) if wanted else None  # type: ignore[operator]
+    return Parameter(make(shape, dtype=dtype)) if wanted else None  # type: ignore[operator]
 
 
 def _reset(module: Module) -> None:

@@ -44,7 +44,7 @@ class RecurrentWeights(Module):
         if self.bias:
             shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
         for name, shape in shapes.items():
-            setattr(self, name + suffix, Parameter(tw.empty(shape, dtype=dtype or tw.float32)))
+            setattr(self, name + suffix, Parameter(tw.empty(shape, dtype=dtype)))
 
     def _weights(self, suffix: str = "") -> Weights:
         return (

@@ -322,4 +322,4 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, dtype: tw.dtype | None = None) -> Tensor:
         """The causal mask to add to scores: -inf above the diagonal."""
-        return tw.triu(tw.full((sz, sz), -math.inf, dtype=dtype or tw.float32), 1)
+        return tw.triu(tw.full((sz, sz), -math.inf, dtype=dtype), 1)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tilewright import pictures, trace
+from tilewright import pictures, trace_file
 
 _NS_PER_S = 1e9
 # State of a record that an earlier run left behind, such as a result that a sweep took over.
@@ -29,7 +29,7 @@ def write_timeline(records: Sequence[dict[str, Any]], path: str | os.PathLike[st
         events += _waiting(record)
         if record["started_ns"] is not None:
             events.append(_running(record, records))
-    trace.write(events, path)
+    trace_file.write(events, path)
 
 
 def draw_timeline(records: Sequence[dict[str, Any]], path: str | os.PathLike[str]) -> None:
@@ -170,7 +170,7 @@ def _run_ns(record: dict[str, Any], records: Sequence[dict[str, Any]]) -> int:
 def _rows(records: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     workers = {record["worker"] for record in records if record["worker"] is not None}
     for worker in sorted(workers):
-        yield trace.row_name(worker, f"worker {worker}")
+        yield trace_file.row_name(worker, f"worker {worker}")
 
 
 def _waiting(record: dict[str, Any]) -> list[dict[str, Any]]:
@@ -180,7 +180,7 @@ def _waiting(record: dict[str, Any]) -> list[dict[str, Any]]:
     if end is None:
         return []
     return [
-        trace.event(phase, _name(record), ns, 0, cat="pending", id=record["id"])
+        trace_file.event(phase, _name(record), ns, 0, cat="pending", id=record["id"])
         for phase, ns in (("b", record["submitted_ns"]), ("e", end))
     ]
 
@@ -190,7 +190,7 @@ def _running(record: dict[str, Any], records: Sequence[dict[str, Any]]) -> dict[
     args = {key: record[key] for key in told}
     ns = _run_ns(record, records)
     start, worker = record["started_ns"], record["worker"]
-    return trace.span(_name(record), start, ns, worker, cat=record["state"], args=args)
+    return trace_file.span(_name(record), start, ns, worker, cat=record["state"], args=args)
 
 
 def _name(record: dict[str, Any]) -> str:
