@@ -1,6 +1,6 @@
 """The engine: tensors, ops, gradients, kernels. Made by tools/make_stub.py."""
 
-# ruff: noqa: N801, N802  (the Array API's names)
+# ruff: noqa: N801, N802, N803  (the Array API's names)
 # fmt: off
 
 import builtins
@@ -252,6 +252,7 @@ class Tensor:
     def T(self) -> Tensor:
         """The transpose of a matrix, as a view."""
     def __array__(self, dtype: object=None, copy: object=None) -> Any: ...
+    def __array_namespace__(self, *, api_version: str | None=None) -> Any: ...
     def __array_ufunc__(
         self,
         function: object,
@@ -259,6 +260,7 @@ class Tensor:
         *inputs: object,
         **options: object,
     ) -> Any: ...
+    def __complex__(self) -> complex: ...
     def __dlpack__(
         self,
         *,
@@ -291,6 +293,8 @@ class Tensor:
         """Index of the first largest element (of the flattened x by default)."""
     def argmin(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Index of the first smallest element (of the flattened x by default)."""
+    def argsort(self, *, axis: _Int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
+        """The indices (int64) that put the elements along an axis in order. NaN is last, ..."""
     def asin(self) -> Tensor:
         """Inverse sine, in radians."""
     def asinh(self) -> Tensor:
@@ -314,6 +318,12 @@ class Tensor:
         """Adds the gradient of this tensor to the grad of every leaf it was computed from, ..."""
     def bfloat16(self) -> Tensor:
         """As bfloat16; itself where it is one."""
+    def bincount(self, weights: Tensor | None=None, minlength: _Int=0) -> Tensor:
+        """How many elements of x (n,) are 0, 1, ... up to the largest (int64), or the sums ..."""
+    def bitwise_invert(self) -> Tensor:
+        """Each bit inverted, for integers and bool. Raises TypeError for other types."""
+    def bitwise_not(self) -> Tensor:
+        """Each bit inverted, for integers and bool. Raises TypeError for other types."""
     def bool(self) -> Tensor:
         """As bool; itself where it is one."""
     @overload
@@ -329,6 +339,8 @@ class Tensor:
         """x where positive, else alpha * (exp(x / alpha) - 1)."""
     def char(self) -> Tensor:
         """As int8; itself where it is one."""
+    def chunk(self, chunks: _Int, axis: _Int=0) -> tuple[Tensor, ...]:
+        """At most so many parts along an axis, as views, of one extent but for the last."""
     def clamp(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
         """x limited to the range from min to max."""
     def clip(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
@@ -345,6 +357,12 @@ class Tensor:
         """Cosine; x in radians."""
     def cosh(self) -> Tensor:
         """Hyperbolic cosine."""
+    def count_nonzero(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+    ) -> Tensor:
+        """How many elements are not zero (int64), over all or some axes; NaN is not. ..."""
     def cpu(self) -> Tensor:
         """In the CPU's memory; itself where it is there."""
     def cummax(self, axis: _Int) -> tuple[Tensor, Tensor]:
@@ -387,6 +405,14 @@ class Tensor:
     @property
     def device(self) -> str:
         """Name of the device that the memory belongs to."""
+    def diag(self, k: _Int=0) -> Tensor:
+        """A copy of the k-th diagonal of a matrix, or zeros with a vector on that ..."""
+    def diag_embed(self, offset: _Int=0, axis1: _Int=-2, axis2: _Int=-1) -> Tensor:
+        """Zeros with the last axis of x on a diagonal of the plane of two axes: its ..."""
+    def diagflat(self, offset: _Int=0) -> Tensor:
+        """A matrix of zeros with all elements of x, in row-major order, on a diagonal."""
+    def diagonal(self, offset: _Int=0, axis1: _Int=0, axis2: _Int=1) -> Tensor:
+        """The elements whose index along axis2 is `offset` above that along axis1, along a ..."""
     def diff(
         self,
         n: _Int=1,
@@ -407,6 +433,8 @@ class Tensor:
         """Matrix product."""
     def double(self) -> Tensor:
         """As float64; itself where it is one."""
+    def dsplit(self, indices_or_sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
+        """So many parts of one extent, as views, or the parts between indices: along axis 2."""
     @property
     def dtype(self) -> _DType:
         """Element type."""
@@ -437,6 +465,15 @@ class Tensor:
         """Every element set to one number."""
     def flatten(self, start_axis: _Int=0, end_axis: _Int=-1) -> Tensor:
         """Axes merged into one."""
+    @overload
+    def flip(self, axis: _Int | Sequence[_Int] | None=None) -> Tensor:
+        """Order reversed along axes (all by default), as a view."""
+    @overload
+    def flip(self, *axis: _Int) -> Tensor: ...
+    def fliplr(self) -> Tensor:
+        """The order along axis 1 reversed, as a view. Raises ValueError below 2 dimensions."""
+    def flipud(self) -> Tensor:
+        """The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions."""
     def float(self) -> Tensor:
         """As float32; itself where it is one."""
     def floor(self) -> Tensor:
@@ -470,6 +507,10 @@ class Tensor:
         """x * relu6(x + 3) / 6, lines in the place of silu."""
     def hardtanh(self, min_val: _Number=-1.0, max_val: _Number=1.0) -> Tensor:
         """x limited to the range from min_val to max_val."""
+    def histc(self, bins: _Int=100, min: _Float=0.0, max: _Float=0.0) -> Tensor:
+        """How many elements lie in each of so many bins of equal width from min to max, in ..."""
+    def hsplit(self, indices_or_sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
+        """So many parts of one extent, as views, or the parts between indices: along axis ..."""
     def index_add(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Tensor:
         """A copy of x with the parts of alpha * source added at indices along an axis, in ..."""
     def index_add_(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Self:
@@ -505,6 +546,8 @@ class Tensor:
     @property
     def itemsize(self) -> _Int:
         """Bytes an element."""
+    def kthvalue(self, k: _Int, axis: _Int=-1, keepdims: _Bool=False) -> tuple[Tensor, Tensor]:
+        """The k-th smallest element along an axis, from 1 on, and its index (int64). Of ..."""
     def le(self, other: _Operand) -> Tensor:
         """Whether a is at most b."""
     def leaky_relu(self, negative_slope: _Operand=0.01) -> Tensor:
@@ -556,12 +599,18 @@ class Tensor:
         """Larger of a and b; NaN if either is."""
     def mean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Mean over all or some axes, in x's floating type."""
+    def median(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
+        """Median of all elements or along an axis: of an even number the lower of the two ..."""
     def min(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Smallest element; NaN where there is one."""
     def minimum(self, other: _Operand) -> Tensor:
         """Smaller of a and b; NaN if either is."""
     def mish(self) -> Tensor:
         """x * tanh(softplus(x))."""
+    def moveaxis(self, source: _Int | Sequence[_Int], destination: _Int | Sequence[_Int]) -> Tensor:
+        """The axes `source` at the places `destination`, the others in their order, as a ..."""
+    def movedim(self, source: _Int | Sequence[_Int], destination: _Int | Sequence[_Int]) -> Tensor:
+        """The axes `source` at the places `destination`, the others in their order, as a ..."""
     def mul(self, other: _Operand) -> Tensor:
         """Product of a and b."""
     def mul_(self, other: _Operand) -> Self:
@@ -573,6 +622,17 @@ class Tensor:
         """Shown in error messages."""
     @name.setter
     def name(self, value: str, /) -> None: ...
+    def nanmedian(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
+        """Median without NaN of all elements or along an axis: of an even number the lower ..."""
+    def nanquantile(
+        self,
+        q: _Operand,
+        axis: _Int | None=None,
+        keepdims: _Bool=False,
+        *,
+        interpolation: str='linear',
+    ) -> Tensor:
+        """The element at the place q * (n - 1) of the n elements that are not NaN in ..."""
     def narrow(self, axis: _Int, start: _Int, length: _Int) -> Tensor:
         """`length` places along an axis from start on, as a view. Raises IndexError for a ..."""
     @property
@@ -621,6 +681,17 @@ class Tensor:
         dtype: _DTypeLike | None=None,
     ) -> Tensor:
         """Product over all or some axes; of integers in 64 bits."""
+    def quantile(
+        self,
+        q: _Operand,
+        axis: _Int | None=None,
+        keepdims: _Bool=False,
+        *,
+        interpolation: str='linear',
+    ) -> Tensor:
+        """The element at the place q * (n - 1) of the n elements in order, of all or along ..."""
+    def ravel(self) -> Tensor:
+        """All elements along one axis, in row-major order; a view where strides allow it."""
     def reciprocal(self) -> Tensor:
         """One over each element."""
     def register_forward_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
@@ -633,6 +704,14 @@ class Tensor:
         """x limited to the range from 0 to 6."""
     def remainder(self, other: _Operand) -> Tensor:
         """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0."""
+    def repeat_interleave(
+        self,
+        repeats: _Operand,
+        axis: _Int | None=None,
+        *,
+        output_size: _Int | None=None,
+    ) -> Tensor:
+        """Each position of an axis (None: of all elements in row-major order) `repeats` ..."""
     @property
     def requires_grad(self) -> _Bool:
         """Whether ops on it are recorded."""
@@ -649,6 +728,10 @@ class Tensor:
         """The same elements in the shape of another tensor."""
     def retain_grad(self) -> None:
         """Keeps the gradient of a result in its grad."""
+    def roll(self, shift: _Int | Sequence[_Int], axis: _Int | Sequence[_Int] | None=None) -> Tensor:
+        """Elements moved by `shift` places along axes; what leaves at the end comes in at ..."""
+    def rot90(self, k: _Int=1, axes: _Int | Sequence[_Int] | None=None) -> Tensor:
+        """Turned k times by 90 degrees from the first of two axes towards the second, as a ..."""
     def round(self) -> Tensor:
         """Nearest whole number, halves to even."""
     def rsqrt(self) -> Tensor:
@@ -721,6 +804,14 @@ class Tensor:
         """x moved by lambd towards 0, and 0 within lambd of it."""
     def softsign(self) -> Tensor:
         """x / (1 + abs(x))."""
+    def sort(self, *, axis: _Int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
+        """The elements along an axis in order: values alone, argsort has their places. NaN ..."""
+    def split(
+        self,
+        split_size_or_sections: _Int | Sequence[_Int],
+        axis: _Int=0,
+    ) -> tuple[Tensor, ...]:
+        """Parts along an axis, as views: of one extent, the last one smaller where it must ..."""
     def sqrt(self) -> Tensor:
         """Square root."""
     def square(self) -> Tensor:
@@ -754,6 +845,8 @@ class Tensor:
         """Sum over all or some axes; of integers in 64 bits."""
     def swapaxes(self, axis0: _Int, axis1: _Int) -> Tensor:
         """Two axes swapped, as a view."""
+    def swapdims(self, axis0: _Int, axis1: _Int) -> Tensor:
+        """Two axes swapped, as a view."""
     def t(self) -> Tensor:
         """The transpose of a matrix, as a view; itself below 2 dimensions."""
     def tan(self) -> Tensor:
@@ -762,8 +855,19 @@ class Tensor:
         """Hyperbolic tangent."""
     def tanhshrink(self) -> Tensor:
         """x - tanh(x)."""
+    def tensor_split(
+        self,
+        indices_or_sections: _Int | Sequence[_Int],
+        axis: _Int=0,
+    ) -> tuple[Tensor, ...]:
+        """So many parts along an axis, as views, the first ones an element longer where ..."""
     def threshold(self, threshold: _Number, value: _Number) -> Tensor:
         """x where above threshold, else value."""
+    @overload
+    def tile(self, repetitions: _Int | Sequence[_Int]) -> Tensor:
+        """Copies of x side by side: so many along each axis. What has fewer axes, x or the ..."""
+    @overload
+    def tile(self, *repetitions: _Int) -> Tensor: ...
     def to(
         self,
         target: Tensor | _DTypeLike | None=None,
@@ -773,16 +877,38 @@ class Tensor:
         non_blocking: _Bool=False,
     ) -> Tensor:
         """In another dtype, on another device, or both as another tensor has them; itself ..."""
+    def to_device(self, device: str, *, stream: object=None) -> Tensor:
+        """On another device; itself where it is there."""
     def tolist(self) -> Any:
         """Nested lists of numbers."""
+    def topk(
+        self,
+        k: _Int,
+        axis: _Int=-1,
+        largest: _Bool=True,
+        sorted: _Bool=True,
+    ) -> tuple[Tensor, Tensor]:
+        """The k largest elements along an axis, or the smallest, and their indices ..."""
+    def trace(self, offset: _Int=0) -> Tensor:
+        """The sum of a diagonal of a matrix, of whole numbers as int64. Raises ValueError ..."""
     def transpose(self, axis0: _Int, axis1: _Int) -> Tensor:
         """Two axes swapped, as a view."""
+    def tril(self, k: _Int=0) -> Tensor:
+        """The part of the last two axes on and below diagonal k."""
+    def triu(self, k: _Int=0) -> Tensor:
+        """The part of the last two axes on and above diagonal k."""
     def trunc(self) -> Tensor:
         """Whole part, towards zero."""
     def type_as(self, other: Tensor) -> Tensor:
         """In the dtype of another tensor; itself where it has it."""
+    def unbind(self, axis: _Int=0) -> tuple[Tensor, ...]:
+        """The parts at each position of an axis, without that axis, as views. Raises ..."""
+    def unflatten(self, axis: _Int, sizes: _Int | Sequence[_Int]) -> Tensor:
+        """One axis as several of these extents, one of which may be -1; a view where ..."""
     def unsqueeze(self, axis: _Int=0) -> Tensor:
         """A new axis of extent 1."""
+    def unstack(self, axis: _Int=0) -> tuple[Tensor, ...]:
+        """The parts at each position of an axis, without that axis, as views. Raises ..."""
     def var(
         self,
         axis: _Int | Sequence[_Int] | None=None,
@@ -800,6 +926,8 @@ class Tensor:
     def view(self, *shape: _Int) -> Tensor: ...
     def view_as(self, other: Tensor) -> Tensor:
         """The same memory in the shape of another tensor."""
+    def vsplit(self, indices_or_sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
+        """So many parts of one extent, as views, or the parts between indices: along axis ..."""
     def zero_(self) -> Self:
         """Every element set to 0."""
 
@@ -1115,6 +1243,8 @@ def argmax(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Index of the first largest element (of the flattened x by default)."""
 def argmin(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Index of the first smallest element (of the flattened x by default)."""
+def argsort(x: Tensor, *, axis: int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
+    """The indices (int64) that put the elements along an axis in order. NaN is last, ..."""
 def asarray(
     obj: object,
     dtype: _DTypeLike | None=None,
@@ -1126,8 +1256,8 @@ def asin(x: _Operand) -> Tensor:
     """Inverse sine, in radians."""
 def asinh(x: _Operand) -> Tensor:
     """Inverse hyperbolic sine."""
-def astype(x: Tensor, dtype: _DTypeLike, *, copy: _Bool=True) -> Tensor:
-    """x converted to another dtype. With copy=False, x itself where it has the dtype. ..."""
+def astype(x: Tensor, dtype: _DTypeLike, *, copy: _Bool=True, device: str | None=None) -> Tensor:
+    """x converted to another dtype, and on another device where one is named. With ..."""
 def atan(x: _Operand) -> Tensor:
     """Inverse tangent, in radians."""
 def atan2(a: _Operand, b: _Operand) -> Tensor:
@@ -1185,7 +1315,7 @@ def batch_norm(
 def bernoulli(
     p: float,
     size: int | Sequence[int],
-    dtype: _DTypeLike=...,
+    dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     device: str | None=None,
 ) -> Tensor:
@@ -1205,10 +1335,16 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None=None,
 ) -> Tensor:
     """binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies ..."""
+def bincount(x: Tensor, weights: Tensor | None=None, minlength: int=0) -> Tensor:
+    """How many elements of x (n,) are 0, 1, ... up to the largest (int64), or the sums ..."""
 def bitwise_and(a: _Operand, b: _Operand) -> Tensor:
     """Bits set in both."""
+def bitwise_invert(x: Tensor) -> Tensor:
+    """Each bit inverted, for integers and bool. Raises TypeError for other types."""
 def bitwise_left_shift(a: _Operand, b: _Operand) -> Tensor:
     """a with its bits moved up by b places; none are left from the type's width on."""
+def bitwise_not(x: Tensor) -> Tensor:
+    """Each bit inverted, for integers and bool. Raises TypeError for other types."""
 def bitwise_or(a: _Operand, b: _Operand) -> Tensor:
     """Bits set in either."""
 def bitwise_right_shift(a: _Operand, b: _Operand) -> Tensor:
@@ -1222,18 +1358,26 @@ def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor:
     """Axes of extent 1 repeated, as a view."""
 @overload
 def broadcast_to(x: Tensor, *shape: int) -> Tensor: ...
+def bucketize(x: _Operand, boundaries: Tensor, *, right: _Bool=False) -> Tensor:
+    """How many of the sorted boundaries (n,) lie below each element, or with ..."""
 def cat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
     """Tensors joined along an existing axis (None: flattened)."""
 def ceil(x: _Operand) -> Tensor:
     """Smallest whole number not below x."""
 def celu(x: Tensor, alpha: _Number=1.0) -> Tensor:
     """x where positive, else alpha * (exp(x / alpha) - 1)."""
+def chunk(x: Tensor, chunks: int, axis: int=0) -> tuple[Tensor, ...]:
+    """At most so many parts along an axis, as views, of one extent but for the last."""
 def clamp(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
     """x limited to the range from min to max."""
 def clip(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
     """x limited to the range from min to max."""
 def clip_all(tensors: Sequence[Tensor], *, number: _Operand) -> None:
     """Limits all tensors in place to [-number, number]; NaN stays."""
+def column_stack(arrays: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along axis 1; those of up to 1 dimension are columns. Raises ..."""
+def combinations(x: Tensor, r: int=2, with_replacement: _Bool=False) -> Tensor:
+    """All choices of r elements of x (n,), each in the order of x, as rows (choices, ..."""
 def concat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
     """Tensors joined along an existing axis (None: flattened)."""
 def concatenate(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
@@ -1317,6 +1461,12 @@ def cosine_embedding_loss(
     """1 - cosine of pairs whose target is 1, and the cosine above the margin where it ..."""
 def cosine_similarity(x1: Tensor, x2: Tensor, axis: int=1, eps: float=1e-08) -> Tensor:
     """The cosine of the angle between vectors along an axis of what x1 and x2 ..."""
+def count_nonzero(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+) -> Tensor:
+    """How many elements are not zero (int64), over all or some axes; NaN is not. ..."""
 def cpu_info() -> dict[str, Any]:
     """What the processor can do and what of it is in use."""
 def cross_entropy(
@@ -1362,6 +1512,14 @@ def cumulative_sum(
     """Sums of all elements up to each along an axis; include_initial puts a 0 before ..."""
 def device_names() -> list[str]:
     """Devices that tensors can live on: 'null' computes nothing."""
+def diag(x: Tensor, k: int=0) -> Tensor:
+    """A copy of the k-th diagonal of a matrix, or zeros with a vector on that ..."""
+def diag_embed(x: Tensor, offset: int=0, axis1: int=-2, axis2: int=-1) -> Tensor:
+    """Zeros with the last axis of x on a diagonal of the plane of two axes: its ..."""
+def diagflat(x: Tensor, offset: int=0) -> Tensor:
+    """A matrix of zeros with all elements of x, in row-major order, on a diagonal."""
+def diagonal(x: Tensor, offset: int=0, axis1: int=0, axis2: int=1) -> Tensor:
+    """The elements whose index along axis2 is `offset` above that along axis1, along a ..."""
 def diff(
     x: Tensor,
     n: int=1,
@@ -1379,6 +1537,10 @@ def dropout(
     generator: Generator | None=None,
 ) -> Tensor:
     """Zeroes elements with probability p and scales the rest by 1 / (1 - p), while ..."""
+def dsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """So many parts of one extent, as views, or the parts between indices: along axis 2."""
+def dstack(arrays: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along axis 2; a matrix (m, n) is (m, n, 1), a vector (1, n, 1). ..."""
 def elu(x: Tensor, alpha: _Number=1.0) -> Tensor:
     """x where positive, else alpha * (exp(x) - 1)."""
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None=None) -> Tensor:
@@ -1432,8 +1594,14 @@ def eye(
     device: str | None=None,
 ) -> Tensor:
     """Ones on the k-th diagonal, zeros elsewhere."""
+def flatten(x: Tensor, start_axis: int=0, end_axis: int=-1) -> Tensor:
+    """Axes merged into one."""
 def flip(x: Tensor, axis: int | Sequence[int] | None=None) -> Tensor:
     """Order reversed along axes (all by default), as a view."""
+def fliplr(x: Tensor) -> Tensor:
+    """The order along axis 1 reversed, as a view. Raises ValueError below 2 dimensions."""
+def flipud(x: Tensor) -> Tensor:
+    """The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions."""
 def floor(x: _Operand) -> Tensor:
     """Largest whole number not above x."""
 def floor_divide(a: _Operand, b: _Operand) -> Tensor:
@@ -1490,6 +1658,8 @@ def gelu(x: Tensor, approximate: str='none') -> Tensor:
     """x times the share of a normal distribution below x (Hendrycks, Gimpel, 2016). ..."""
 def get_autocast_dtype() -> _DType:
     """The type that products run in within `autocast`; where it is off, its default."""
+def get_default_dtype() -> _DType:
+    """The type that set_default_dtype chose: float32."""
 def get_float32_matmul_precision() -> str:
     """What float32 matmul may use."""
 def get_num_threads() -> int:
@@ -1554,6 +1724,12 @@ def hinge_embedding_loss(
     reduction: str='mean',
 ) -> Tensor:
     """Distances as they are where the target is 1, and what they lack of the margin ..."""
+def histc(x: Tensor, bins: int=100, min: float=0.0, max: float=0.0) -> Tensor:
+    """How many elements lie in each of so many bins of equal width from min to max, in ..."""
+def hsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """So many parts of one extent, as views, or the parts between indices: along axis ..."""
+def hstack(arrays: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along axis 1, of up to 1 dimension along axis 0. Raises ..."""
 def huber_loss(input: Tensor, target: Tensor, reduction: str='mean', delta: float=1.0) -> Tensor:
     """Differences d as d * d / 2 below delta, and delta * (|d| - delta / 2) above ..."""
 def hypot(a: _Operand, b: _Operand) -> Tensor:
@@ -1585,6 +1761,14 @@ def is_grad_enabled() -> _Bool:
     """Whether this thread's ops are recorded."""
 def isfinite(x: _Operand) -> Tensor:
     """Whether neither infinite nor NaN."""
+def isin(
+    elements: _Operand,
+    test_elements: _Operand,
+    *,
+    assume_unique: _Bool=False,
+    invert: _Bool=False,
+) -> Tensor:
+    """Whether each element is among test_elements, or with invert=True is not; NaN ..."""
 def isinf(x: _Operand) -> Tensor:
     """Whether infinite."""
 def isnan(x: _Operand) -> Tensor:
@@ -1595,6 +1779,8 @@ def kernels_of_op(op: str) -> list[dict[str, Any]]:
     """Kernels of an op in ladder order, then its body."""
 def kl_div(input: Tensor, target: Tensor, reduction: str='mean', log_target: _Bool=False) -> Tensor:
     """target * (log(target) - input): Kullback and Leibler's divergence of log- ..."""
+def kthvalue(x: Tensor, k: int, axis: int=-1, keepdims: _Bool=False) -> tuple[Tensor, Tensor]:
+    """The k-th smallest element along an axis, from 1 on, and its index (int64). Of ..."""
 def l1_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
     """Absolute differences, averaged by default; shapes must be equal."""
 def layer_norm(
@@ -1706,6 +1892,8 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
     """Matrix product; 1-D operands are vectors, leading axes are broadcast batches."""
 def matmul_tunables() -> list[dict[str, Any]]:
     """Numbers of the matmul ladder that depend on the machine: in force, default, limits."""
+def matrix_transpose(x: Tensor) -> Tensor:
+    """The last two axes swapped, as a view. Raises ValueError below 2 dimensions."""
 def max(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Largest element; NaN where there is one."""
 def max_pool1d(
@@ -1793,6 +1981,8 @@ def maximum(a: _Operand, b: _Operand) -> Tensor:
     """Larger of a and b; NaN if either is."""
 def mean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Mean over all or some axes, in x's floating type."""
+def median(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
+    """Median of all elements or along an axis: of an even number the lower of the two ..."""
 def memory_reset_peaks() -> None:
     """Starts the peak figures anew."""
 def memory_stats() -> dict[str, Any]:
@@ -1818,6 +2008,10 @@ def momentum_step(
     maximize: _Bool=False,
 ) -> None:
     """Stochastic gradient descent with momentum (Polyak, 1964) on all params in place."""
+def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """The axes `source` at the places `destination`, the others in their order, as a ..."""
+def movedim(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """The axes `source` at the places `destination`, the others in their order, as a ..."""
 def mse_loss(x: Tensor, y: Tensor, reduction: str='mean') -> Tensor:
     """Squared differences, averaged by default. 16-bit numbers are squared and added ..."""
 def multinomial(
@@ -1846,6 +2040,17 @@ def nadam_step(
     maximize: _Bool=False,
 ) -> None:
     """NAdam (Dozat, 2016) on all params in place."""
+def nanmedian(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
+    """Median without NaN of all elements or along an axis: of an even number the lower ..."""
+def nanquantile(
+    x: Tensor,
+    q: _Operand,
+    axis: int | None=None,
+    keepdims: _Bool=False,
+    *,
+    interpolation: str='linear',
+) -> Tensor:
+    """The element at the place q * (n - 1) of the n elements that are not NaN in ..."""
 def narrow(x: Tensor, axis: int, start: int, length: int) -> Tensor:
     """`length` places along an axis from start on, as a view. Raises IndexError for a ..."""
 def negative(x: _Operand) -> Tensor:
@@ -1877,7 +2082,7 @@ def normal(
     mean: float,
     std: float,
     size: int | Sequence[int],
-    dtype: _DTypeLike=...,
+    dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     requires_grad: _Bool=False,
     device: str | None=None,
@@ -1953,6 +2158,15 @@ def prod(
     dtype: _DTypeLike | None=None,
 ) -> Tensor:
     """Product over all or some axes; of integers in 64 bits."""
+def quantile(
+    x: Tensor,
+    q: _Operand,
+    axis: int | None=None,
+    keepdims: _Bool=False,
+    *,
+    interpolation: str='linear',
+) -> Tensor:
+    """The element at the place q * (n - 1) of the n elements in order, of all or along ..."""
 def radam_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -1973,7 +2187,7 @@ def radam_step(
 def rand(
     size: int | Sequence[int]=...,
     *,
-    dtype: _DTypeLike=...,
+    dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     device: str | None=None,
     requires_grad: _Bool=False,
@@ -1982,7 +2196,7 @@ def rand(
 @overload
 def rand(
     *size: int,
-    dtype: _DTypeLike=...,
+    dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     device: str | None=None,
     requires_grad: _Bool=False,
@@ -2000,7 +2214,7 @@ def randint(
 def randn(
     size: int | Sequence[int]=...,
     *,
-    dtype: _DTypeLike=...,
+    dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     device: str | None=None,
     requires_grad: _Bool=False,
@@ -2009,13 +2223,15 @@ def randn(
 @overload
 def randn(
     *size: int,
-    dtype: _DTypeLike=...,
+    dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor: ...
 def randperm(n: int, generator: Generator | None=None, device: str | None=None) -> Tensor:
     """0 to n - 1 in random order (Fisher and Yates)."""
+def ravel(x: Tensor) -> Tensor:
+    """All elements along one axis, in row-major order; a view where strides allow it."""
 def reciprocal(x: _Operand) -> Tensor:
     """One over each element."""
 def relu(x: _Operand) -> Tensor:
@@ -2024,6 +2240,16 @@ def relu6(x: _Operand) -> Tensor:
     """x limited to the range from 0 to 6."""
 def remainder(a: _Operand, b: _Operand) -> Tensor:
     """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0."""
+def repeat(x: Tensor, repeats: _Operand, axis: int | None=None) -> Tensor:
+    """Each position of an axis (None: of all elements in row-major order) `repeats` ..."""
+def repeat_interleave(
+    x: Tensor,
+    repeats: _Operand,
+    axis: int | None=None,
+    *,
+    output_size: int | None=None,
+) -> Tensor:
+    """Each position of an axis (None: of all elements in row-major order) `repeats` ..."""
 @overload
 def reshape(x: Tensor, shape: int | Sequence[int], *, copy: _Bool | None=None) -> Tensor:
     """The same elements in another shape; one extent may be -1. A view where strides ..."""
@@ -2117,8 +2343,14 @@ def rnn_layer(
     nonlinearity: str='tanh',
 ) -> tuple[Tensor, Tensor]:
     """All steps of x (steps, batch, in) through an Elman layer from h0 (batch, ..."""
+def roll(x: Tensor, shift: int | Sequence[int], axis: int | Sequence[int] | None=None) -> Tensor:
+    """Elements moved by `shift` places along axes; what leaves at the end comes in at ..."""
+def rot90(x: Tensor, k: int=1, axes: int | Sequence[int] | None=None) -> Tensor:
+    """Turned k times by 90 degrees from the first of two axes towards the second, as a ..."""
 def round(x: _Operand) -> Tensor:
     """Nearest whole number, halves to even."""
+def row_stack(arrays: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along axis 0; those of up to 1 dimension are rows. Raises ..."""
 def rsqrt(x: _Operand) -> Tensor:
     """One over the square root."""
 def scale_all(tensors: Sequence[Tensor], *, number: _Operand) -> None:
@@ -2155,12 +2387,23 @@ def scatter_reduce(
     include_self: _Bool=True,
 ) -> Tensor:
     """A copy y of x with all src[i, j, k] joined to y[i, index[i, j, k], k] for axis ..."""
+def searchsorted(
+    x1: Tensor,
+    x2: _Operand,
+    *,
+    side: str | None=None,
+    sorter: Tensor | None=None,
+    right: _Bool=False,
+) -> Tensor:
+    """Where elements of x2 belong in the sorted x1 (n,), or rows of x2 (..., m) in ..."""
 def select(x: Tensor, axis: int, index: int) -> Tensor:
     """One place along an axis, which is dropped, as a view. IndexError out of range."""
 def select_scatter(x: Tensor, src: Tensor, axis: int, index: int) -> Tensor:
     """A copy of x with src at one place along an axis: what select shows. Raises ..."""
 def selu(x: _Operand) -> Tensor:
     """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1)."""
+def set_default_dtype(dtype: _DTypeLike) -> None:
+    """The type of numbers with a fraction, of new tensors and of what integers become ..."""
 def set_device(name: str) -> None:
     """Where this thread makes tensors; an op runs where its operands are. Other ..."""
 def set_float32_matmul_precision(precision: str) -> None:
@@ -2216,6 +2459,14 @@ def softshrink(x: Tensor, lambd: _Number=0.5) -> Tensor:
     """x moved by lambd towards 0, and 0 within lambd of it."""
 def softsign(x: _Operand) -> Tensor:
     """x / (1 + abs(x))."""
+def sort(x: Tensor, *, axis: int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
+    """The elements along an axis in order: values alone, argsort has their places. NaN ..."""
+def split(
+    x: Tensor,
+    split_size_or_sections: int | Sequence[int],
+    axis: int=0,
+) -> tuple[Tensor, ...]:
+    """Parts along an axis, as views: of one extent, the last one smaller where it must ..."""
 def sqrt(x: _Operand) -> Tensor:
     """Square root."""
 def square(x: _Operand) -> Tensor:
@@ -2240,6 +2491,10 @@ def sum(
     dtype: _DTypeLike | None=None,
 ) -> Tensor:
     """Sum over all or some axes; of integers in 64 bits."""
+def swapaxes(x: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Two axes swapped, as a view."""
+def swapdims(x: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Two axes swapped, as a view."""
 def take(x: Tensor, indices: Tensor, axis: int=0) -> Tensor:
     """Elements at integer indices of any shape, which replaces the axis."""
 def take_along_axis(x: Tensor, indices: Tensor, axis: int=-1) -> Tensor:
@@ -2257,12 +2512,40 @@ def tensor(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """A tensor with its own copy of the data, as asarray(obj, copy=True), outside any ..."""
+def tensor_split(
+    x: Tensor,
+    indices_or_sections: int | Sequence[int],
+    axis: int=0,
+) -> tuple[Tensor, ...]:
+    """So many parts along an axis, as views, the first ones an element longer where ..."""
 def threshold(x: Tensor, threshold: _Number, value: _Number) -> Tensor:
     """x where above threshold, else value."""
+def tile(x: Tensor, repetitions: int | Sequence[int]) -> Tensor:
+    """Copies of x side by side: so many along each axis. What has fewer axes, x or the ..."""
+def topk(
+    x: Tensor,
+    k: int,
+    axis: int=-1,
+    largest: _Bool=True,
+    sorted: _Bool=True,
+) -> tuple[Tensor, Tensor]:
+    """The k largest elements along an axis, or the smallest, and their indices ..."""
 def total_norm(tensors: Sequence[Tensor], ord: float=2.0) -> Tensor:
     """The norm of all elements of all tensors as one vector, in float32, or in float64 ..."""
+def trace(x: Tensor, offset: int=0) -> Tensor:
+    """The sum of a diagonal of a matrix, of whole numbers as int64. Raises ValueError ..."""
+def transpose(x: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Two axes swapped, as a view."""
 def tril(x: Tensor, k: int=0) -> Tensor:
     """The part of the last two axes on and below diagonal k."""
+def tril_indices(
+    row: int,
+    col: int,
+    offset: int=0,
+    dtype: _DTypeLike=...,
+    device: str | None=None,
+) -> Tensor:
+    """Places of the elements on and below a diagonal of a matrix (row, col), in row- ..."""
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -2276,8 +2559,20 @@ def triplet_margin_loss(
     """max(0, margin + distance to the positive - distance to the negative) (Balntas et ..."""
 def triu(x: Tensor, k: int=0) -> Tensor:
     """The part of the last two axes on and above diagonal k."""
+def triu_indices(
+    row: int,
+    col: int,
+    offset: int=0,
+    dtype: _DTypeLike=...,
+    device: str | None=None,
+) -> Tensor:
+    """Places of the elements on and above a diagonal of a matrix (row, col), in row- ..."""
 def trunc(x: _Operand) -> Tensor:
     """Whole part, towards zero."""
+def unbind(x: Tensor, axis: int=0) -> tuple[Tensor, ...]:
+    """The parts at each position of an axis, without that axis, as views. Raises ..."""
+def unflatten(x: Tensor, axis: int, sizes: int | Sequence[int]) -> Tensor:
+    """One axis as several of these extents, one of which may be -1; a view where ..."""
 def unfold(
     input: Tensor,
     kernel_size: int | Sequence[int],
@@ -2290,7 +2585,7 @@ def uniform(
     low: float,
     high: float,
     size: int | Sequence[int],
-    dtype: _DTypeLike=...,
+    dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     requires_grad: _Bool=False,
     device: str | None=None,
@@ -2298,6 +2593,10 @@ def uniform(
     """Uniform numbers in [low, high)."""
 def unsqueeze(x: Tensor, axis: int=0) -> Tensor:
     """A new axis of extent 1."""
+def unstack(x: Tensor, axis: int=0) -> tuple[Tensor, ...]:
+    """The parts at each position of an axis, without that axis, as views. Raises ..."""
+def vander(x: Tensor, N: int | None=None, increasing: _Bool=False) -> Tensor:
+    """The powers of each element of x (n,) as rows of N columns (None: n), from N - 1 ..."""
 def var(
     x: Tensor,
     axis: int | Sequence[int] | None=None,
@@ -2305,6 +2604,10 @@ def var(
     keepdims: _Bool=False,
 ) -> Tensor:
     """Variance; correction is taken off the number of elements. Of complex numbers: of ..."""
+def vsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """So many parts of one extent, as views, or the parts between indices: along axis ..."""
+def vstack(arrays: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along axis 0; those of up to 1 dimension are rows. Raises ..."""
 def where(a: _Operand, b: _Operand, c: _Operand) -> Tensor:
     """b where a holds, else c."""
 def zero_grad(params: Sequence[Tensor]) -> None:
