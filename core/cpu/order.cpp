@@ -399,11 +399,10 @@ void run_shares(const void* problem) {
 
 void register_order_kernels() {
   add_kernel<RowsProblem>("sort_rows", "by the digits of keys, long rows shared between threads",
-                          refuses_long, set_up_sort, bind_sort, cost_of_sort, run_sort, 1,
-                          "radix");
-  add_kernel<RowsProblem>(
-      "sort_rows_with_places", "by the digits of keys, long rows shared between threads",
-      refuses_long, set_up_sort, bind_sort_places, cost_of_sort, run_sort_places, 1, "radix");
+                          refuses_long, set_up_sort, bind_sort, cost_of_sort, run_sort, 1, "radix");
+  add_kernel<RowsProblem>("sort_rows_with_places",
+                          "by the digits of keys, long rows shared between threads", refuses_long,
+                          set_up_sort, bind_sort_places, cost_of_sort, run_sort_places, 1, "radix");
   add_kernel<RowsProblem>("topk_rows", "candidates above the least of the best so far",
                           refuses_long, set_up_topk, bind_sort_places, cost_of_selection, run_topk,
                           1, "selection");
