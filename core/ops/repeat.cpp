@@ -6,6 +6,7 @@
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
+#include "core/ops/join.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/read.h"
 #include "core/ops/records.h"
@@ -34,7 +35,16 @@ std::int64_t counted(Wide count, const char* op) {
 
 // Each of `outer` runs of elements `times` in a row, in fresh memory.
 Tensor repeated_runs(const Tensor& x, std::int64_t outer, std::int64_t times, std::int64_t run) {
-  return copy(broadcast_to(reshape(x, {outer, 1, run}), {outer, times, run}));
+  const bool by_doubling = run == 1 && (times == 2 || times == 4);
+  if (!by_doubling) return copy(broadcast_to(reshape(x, {outer, 1, run}), {outer, times, run}));
+  // Two columns side by side have a kernel, which is up to ten times as fast as short rows of
+  // stride 0.
+  Tensor y = x;
+  for (; times > 1; times /= 2, outer *= 2) {
+    const Tensor column = reshape(y, {outer, 1});
+    y = concat({column, column}, 1);
+  }
+  return y;
 }
 
 // ---- tile ----
