@@ -126,11 +126,11 @@ void run_topk(const void* problem) {
     const int64_t capacity = selection_room(p.n, p.k);
     const Key<T> flip = p.flag ? kAllBits<Key<T>> : Key<T>{0};
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
-      const Scratch memory(static_cast<std::size_t>(capacity) * sizeof(Item));
+      const Scratch memory(static_cast<std::size_t>(capacity + 2 * p.k) * sizeof(Item));
       auto* const room = memory.as<Item>();
       for (int64_t row = begin; row < end; ++row) {
         select_first(p.n, static_cast<const T*>(p.x) + row * p.n, p.k, flip, room, capacity);
-        if (p.sorted) std::sort(room, room + p.k);
+        if (p.sorted) sort_ranked(p.k, room, room + capacity);
         for (int64_t i = 0; i < p.k; ++i) write_item<T>(p, row, row * p.k + i, room[i].place());
       }
     });

@@ -346,7 +346,7 @@ template <class K> struct Ranked {
 };
 
 // Elements of a row that are tested together: most blocks of a long row have none that counts.
-inline constexpr std::int64_t kBlock = 64;
+inline constexpr std::int64_t kBlock = 32;
 
 // Whether some element of a block may come before one with this key. NaN may.
 template <class T> bool any_before(std::int64_t n, const T* x, Key<T> limit, Key<T> flip) {
@@ -383,11 +383,10 @@ template <class T> void select_first(std::int64_t n, const T* x, std::int64_t k,
   for (std::int64_t begin = capacity; begin < n; begin += kBlock) {
     const std::int64_t end = std::min(begin + kBlock, n);
     if (!any_before(end - begin, x + begin, limit, flip)) continue;
-    for (std::int64_t i = begin; i < end; ++i) {
-      const Ranked<K> item = ranked(i);
-      if (!(item.key() < limit)) continue;
-      if (count == capacity) drop();
-      room[count++] = item;
+    if (count + kBlock > capacity) drop();
+    for (std::int64_t i = begin; i < end; ++i) {  // no branch, which would be taken by chance
+      room[count] = ranked(i);
+      count += room[count].key() < limit;
     }
   }
   drop();
@@ -395,6 +394,23 @@ template <class T> void select_first(std::int64_t n, const T* x, std::int64_t k,
 // Room that makes dropping rare: each costs as much as writing what it drops.
 inline std::int64_t selection_room(std::int64_t n, std::int64_t k) {
   return std::min(n, std::max<std::int64_t>(2 * k, k + 128));
+}
+
+// From this many on, counting the digits of key and place takes less time than comparing.
+inline constexpr std::int64_t kManyRanked = 400;
+
+// Puts items in order; `spare` has room for twice as many. So many differ in two digits at least,
+// so that none is written over before it was read.
+template <class K> void sort_ranked(std::int64_t n, Ranked<K>* items, Ranked<K>* spare) {
+  if constexpr (sizeof(K) <= 4) {
+    if (n >= kManyRanked) {
+      const auto load = [=](std::int64_t i) { return items[i].word; };
+      const auto store = [=](std::int64_t at, std::uint64_t word) { items[at].word = word; };
+      return DigitSort<std::uint64_t, decltype(load), decltype(store)>(n, &spare->word, load, store)
+          .run();
+    }
+  }
+  std::sort(items, items + n);
 }
 
 }  // namespace tw
