@@ -80,6 +80,17 @@ def test_sort_and_argsort(dtype: str, descending: bool, rng) -> None:
             same(made.sort(axis=axis, descending=descending, stable=False), values)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64"])
+def test_rows_side_by_side(dtype: str, isa: str, rng) -> None:
+    for rows in (4, 16, 17, 70):
+        for n in (0, 1, 2, 3, 5, 8, 31, 33, 100, 1024, 1025):
+            x = data(rng, dtype, (rows, n))
+            made = arrays.tensor(x, dtype)
+            expected = np.argsort(x, axis=1, kind="stable")
+            same(tw.argsort(made), expected)
+            same(tw.sort(made), np.take_along_axis(x, expected, 1))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "int64"])
 def test_long_rows_on_any_number_of_threads(dtype: str, rng) -> None:
     x = data(rng, dtype, (300_001,))

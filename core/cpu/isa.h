@@ -14,6 +14,7 @@ struct AttentionTable;
 struct NormTable;
 struct PoolingTable;
 struct RecurrentTable;
+struct OrderTable;
 struct RandomTable;
 struct UpdateTable;
 struct TotalNormTable;

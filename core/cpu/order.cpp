@@ -1,12 +1,10 @@
 // Sorts, selections, searches and counts along rows, on raw pointers.
-#include "core/cpu/order.h"
-
 #include <cmath>
-#include <cstring>
 
 #include "core/base/error.h"
 #include "core/cpu/families.h"
 #include "core/cpu/lowering.h"
+#include "core/cpu/row_order.h"
 
 namespace tw {
 
@@ -67,10 +65,14 @@ double cost_of_sort(const void* problem) {
   return 100 + static_cast<double>(p.rows * p.n) * static_cast<double>(size_of(p.dtype));
 }
 
+bool is_short(const RowsProblem& p) { return p.n <= kNetworkRow && p.rows >= kNetworkRows; }
+
 void run_sort(const void* problem) {
   const auto& p = *static_cast<const RowsProblem*>(problem);
   visit_ordered(p.dtype, [&](auto sample) {
     using T = decltype(sample);
+    if (is_short(p))
+      return sort_short_rows(p.rows, p.n, static_cast<const T*>(p.x), static_cast<T*>(p.y), p.flag);
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
       const Scratch room(2 * static_cast<std::size_t>(p.n) * sizeof(T));
       for (int64_t row = begin; row < end; ++row)
@@ -84,6 +86,10 @@ void run_sort_places(const void* problem) {
   visit_ordered(p.dtype, [&](auto sample) {
     using T = decltype(sample);
     using Item = Placed<Key<T>>;
+    if constexpr (sizeof(T) <= 4)
+      if (is_short(p))
+        return sort_short_rows(p.rows, p.n, static_cast<const T*>(p.x), static_cast<T*>(p.y),
+                               p.places, p.flag);
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
       const Scratch room(2 * static_cast<std::size_t>(p.n) * sizeof(Item));
       for (int64_t row = begin; row < end; ++row)
@@ -120,11 +126,11 @@ void run_topk(const void* problem) {
     const int64_t capacity = selection_room(p.n, p.k);
     const Key<T> flip = p.flag ? kAllBits<Key<T>> : Key<T>{0};
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
-      const Scratch memory(static_cast<std::size_t>(capacity) * sizeof(Item));
+      const Scratch memory(static_cast<std::size_t>(capacity + 2 * p.k) * sizeof(Item));
       auto* const room = memory.as<Item>();
       for (int64_t row = begin; row < end; ++row) {
         select_first(p.n, static_cast<const T*>(p.x) + row * p.n, p.k, flip, room, capacity);
-        if (p.sorted) std::sort(room, room + p.k);
+        if (p.sorted) sort_ranked(p.k, room, room + capacity);
         for (int64_t i = 0; i < p.k; ++i) write_item<T>(p, row, row * p.k + i, room[i].place());
       }
     });
@@ -398,11 +404,13 @@ void run_shares(const void* problem) {
 }  // namespace
 
 void register_order_kernels() {
-  add_kernel<RowsProblem>("sort_rows", "by the digits of keys, long rows shared between threads",
+  add_kernel<RowsProblem>("sort_rows",
+                          "short rows side by side in networks, long ones by the digits of keys",
                           refuses_long, set_up_sort, bind_sort, cost_of_sort, run_sort, 1, "radix");
   add_kernel<RowsProblem>("sort_rows_with_places",
-                          "by the digits of keys, long rows shared between threads", refuses_long,
-                          set_up_sort, bind_sort_places, cost_of_sort, run_sort_places, 1, "radix");
+                          "short rows side by side in networks, long ones by the digits of keys",
+                          refuses_long, set_up_sort, bind_sort_places, cost_of_sort,
+                          run_sort_places, 1, "radix");
   add_kernel<RowsProblem>("topk_rows", "candidates above the least of the best so far",
                           refuses_long, set_up_topk, bind_sort_places, cost_of_selection, run_topk,
                           1, "selection");
