@@ -50,8 +50,8 @@ NO_OPS = {
         ones ones_like zeros zeros_like""",
     "random": """bernoulli dropout manual_seed multinomial normal rand randint randn randperm
         uniform""",
-    "other names of ops": "cat clamp concatenate permute unsqueeze",
-    "indexing": "nonzero broadcast_shapes result_type",
+    "other names of ops": "cat clamp concatenate cumprod cumsum permute unsqueeze",
+    "indexing": "masked_select nonzero broadcast_shapes result_type",
     "autograd": "grad is_grad_enabled zero_grad",
     "optimisers": """adadelta_step adagrad_step adam_step adamax_step amsgrad_step average_step
         clip_all lion_step momentum_step nadam_step nesterov_step radam_step

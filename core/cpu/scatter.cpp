@@ -308,14 +308,15 @@ const char* refuses_half(const Call& call) {
 
 void register_scatter_kernels() {
   add_kernel<AlongProblem>("gather_along", "one by one, or in rows, shared between threads",
-                           nullptr, set_up_gather, bind_gather, nullptr, run_gather, 0, "runs");
+                           nullptr, set_up_gather, bind_gather, nullptr, run_gather, 0,
+                           "index_runs");
   static constexpr char kHelp[] = "in the order of the index, other axes shared between threads";
   add_kernel<AlongProblem>("scatter_along", kHelp, nullptr, set_up_scatter<kSum>, bind_scatter,
-                           nullptr, run_assign, 0, "runs");
+                           nullptr, run_assign, 0, "index_runs");
   add_kernel<AlongProblem>("scatter_add_along", kHelp, refuses_half, set_up_scatter<kSum>,
-                           bind_scatter, nullptr, run_scatter, 0, "runs");
+                           bind_scatter, nullptr, run_scatter, 0, "index_runs");
   add_kernel<AlongProblem>("scatter_reduce_along", kHelp, refuses_half, set_up_scatter<-1>,
-                           bind_scatter, nullptr, run_scatter, 0, "runs");
+                           bind_scatter, nullptr, run_scatter, 0, "index_runs");
 }
 
 }  // namespace tw
