@@ -50,9 +50,9 @@ NO_OPS = {
         ones ones_like tril_indices triu_indices zeros zeros_like""",
     "random": """bernoulli dropout manual_seed multinomial normal rand randint randn randperm
         uniform""",
-    "other names of ops": """bitwise_not cat clamp concatenate movedim permute row_stack swapaxes
-        swapdims unbind unsqueeze""",
-    "indexing": "nonzero bincount broadcast_shapes result_type",
+    "other names of ops": """bitwise_not cat clamp concatenate cumprod cumsum movedim permute row_stack
+        swapaxes swapdims unbind unsqueeze""",
+    "indexing": "bincount masked_select nonzero broadcast_shapes result_type",
     "several results": "chunk dsplit hsplit split tensor_split vsplit",
     "autograd": "grad is_grad_enabled zero_grad",
     "optimisers": """adadelta_step adagrad_step adam_step adamax_step amsgrad_step average_step

@@ -70,13 +70,22 @@ void set_axes(AlongProblem& p, const Meta& index, const Strides& indexed, const 
        " with size ", p.extent);
 }
 
-// Elements from the start of the indexed array; negative indices count from the end.
-inline int64_t offset_of(const AlongProblem& p, int64_t index) {
-  const int64_t at = index < 0 ? index + p.extent : index;
-  if (static_cast<std::uint64_t>(at) >= static_cast<std::uint64_t>(p.extent)) [[unlikely]]
-    fail_index(p, index);
-  return at * p.axis_step;
-}
+// Elements from the start of the indexed array; negative indices count from the end. A copy of what
+// it takes, which writes to the results cannot change: compilers need not read it again.
+struct Places {
+  explicit Places(const AlongProblem& p) : p(&p), extent(p.extent), step(p.axis_step) {}
+  int64_t operator()(int64_t index) const {
+    if (static_cast<std::uint64_t>(index) >= static_cast<std::uint64_t>(extent)) [[unlikely]]
+      index = from_end(index);
+    return index * step;
+  }
+  [[gnu::noinline]] int64_t from_end(int64_t index) const {
+    if (index >= 0 || index < -extent) fail_index(*p, index);
+    return index + extent;
+  }
+  const AlongProblem* const p;
+  const int64_t extent, step;
+};
 
 // Calls run(indexed, index, other) with the offsets of each run along the last axis, for the part
 // of one axis from `begin` to `end`; what runs along the last axis is in `last`.
@@ -125,22 +134,23 @@ template <class F> void each_run_shared(const AlongProblem& p, bool writes, F&& 
 // ---- gather ----
 
 template <class T> void gather(const AlongProblem& p) {
-  const auto* x = static_cast<const T*>(p.x);
-  auto* y = static_cast<T*>(p.y);
-  each_run_shared(p, false, [&](int64_t from, int64_t i, int64_t to, const Axis& run) {
-    const int64_t* const index = p.index + i;
-    if (run.index_step == 0) {
-      const T* const row = x + from + offset_of(p, *index);
-      if (run.indexed_step == 1) {
-        std::memcpy(y + to, row, static_cast<std::size_t>(run.count) * sizeof(T));
-        return;
-      }
-      for (int64_t j = 0; j < run.count; ++j) y[to + j] = row[j * run.indexed_step];
-    } else if (run.index_step == 1 && run.indexed_step == 0) {
-      for (int64_t j = 0; j < run.count; ++j) y[to + j] = x[from + offset_of(p, index[j])];
+  each_run_shared(p, false, [&](int64_t at, int64_t first, int64_t to, const Axis& run) {
+    const Places place(p);
+    const Axis steps = run;
+    const int64_t* __restrict index = p.index + first;
+    const T* __restrict x = static_cast<const T*>(p.x) + at;
+    T* __restrict y = static_cast<T*>(p.y) + to;
+    if (steps.index_step == 0) {
+      x += place(*index);
+      if (steps.indexed_step == 1)
+        std::memcpy(y, x, static_cast<std::size_t>(steps.count) * sizeof(T));
+      else
+        for (int64_t j = 0; j < steps.count; ++j) y[j] = x[j * steps.indexed_step];
+    } else if (steps.index_step == 1 && steps.indexed_step == 0) {
+      for (int64_t j = 0; j < steps.count; ++j) y[j] = x[place(index[j])];
     } else {
-      for (int64_t j = 0; j < run.count; ++j)
-        y[to + j] = x[from + j * run.indexed_step + offset_of(p, index[j * run.index_step])];
+      for (int64_t j = 0; j < steps.count; ++j)
+        y[j] = x[j * steps.indexed_step + place(index[j * steps.index_step])];
     }
   });
 }
@@ -180,29 +190,31 @@ struct Smallest {
   template <class T> static T join(T a, T b) { return b != b || b < a ? b : a; }
 };
 
+// Whole vectors where the compiler sees that nothing else is written.
+template <class Join, class T> void join_row(int64_t n, const T* __restrict x, T* __restrict y) {
+  for (int64_t j = 0; j < n; ++j) y[j] = Join::join(y[j], x[j]);
+}
 template <class Join, class T> void scatter(const AlongProblem& p) {
-  const auto* src = static_cast<const T*>(p.src);
-  auto* y = static_cast<T*>(p.y);
-  each_run_shared(p, true, [&](int64_t to, int64_t i, int64_t from, const Axis& run) {
-    const int64_t* const index = p.index + i;
-    const T* const x = src + from;
-    if (run.index_step == 0) {
-      T* const row = y + to + offset_of(p, *index);
-      if (run.indexed_step == 1 && run.other_step == 1)
-        for (int64_t j = 0; j < run.count; ++j) row[j] = Join::join(row[j], x[j]);
+  each_run_shared(p, true, [&](int64_t at, int64_t first, int64_t from, const Axis& run) {
+    const Places place(p);
+    const Axis steps = run;
+    const int64_t* __restrict index = p.index + first;
+    const T* __restrict x = static_cast<const T*>(p.src) + from;
+    T* __restrict y = static_cast<T*>(p.y) + at;
+    const auto join = [](T& old, T value) { old = Join::join(old, value); };
+    if (steps.index_step == 0) {
+      y += place(*index);
+      if (steps.indexed_step == 1 && steps.other_step == 1)
+        join_row<Join>(steps.count, x, y);
       else
-        for (int64_t j = 0; j < run.count; ++j)
-          row[j * run.indexed_step] = Join::join(row[j * run.indexed_step], x[j * run.other_step]);
-    } else if (run.index_step == 1 && run.indexed_step == 0 && run.other_step == 1) {
-      for (int64_t j = 0; j < run.count; ++j) {
-        T& place = y[to + offset_of(p, index[j])];
-        place = Join::join(place, x[j]);
-      }
+        for (int64_t j = 0; j < steps.count; ++j)
+          join(y[j * steps.indexed_step], x[j * steps.other_step]);
+    } else if (steps.index_step == 1 && steps.indexed_step == 0 && steps.other_step == 1) {
+      for (int64_t j = 0; j < steps.count; ++j) join(y[place(index[j])], x[j]);
     } else {
-      for (int64_t j = 0; j < run.count; ++j) {
-        T& place = y[to + j * run.indexed_step + offset_of(p, index[j * run.index_step])];
-        place = Join::join(place, x[j * run.other_step]);
-      }
+      for (int64_t j = 0; j < steps.count; ++j)
+        join(y[j * steps.indexed_step + place(index[j * steps.index_step])],
+             x[j * steps.other_step]);
     }
   });
 }
@@ -296,14 +308,15 @@ const char* refuses_half(const Call& call) {
 
 void register_scatter_kernels() {
   add_kernel<AlongProblem>("gather_along", "one by one, or in rows, shared between threads",
-                           nullptr, set_up_gather, bind_gather, nullptr, run_gather, 0, "runs");
+                           nullptr, set_up_gather, bind_gather, nullptr, run_gather, 0,
+                           "index_runs");
   static constexpr char kHelp[] = "in the order of the index, other axes shared between threads";
   add_kernel<AlongProblem>("scatter_along", kHelp, nullptr, set_up_scatter<kSum>, bind_scatter,
-                           nullptr, run_assign, 0, "runs");
+                           nullptr, run_assign, 0, "index_runs");
   add_kernel<AlongProblem>("scatter_add_along", kHelp, refuses_half, set_up_scatter<kSum>,
-                           bind_scatter, nullptr, run_scatter, 0, "runs");
+                           bind_scatter, nullptr, run_scatter, 0, "index_runs");
   add_kernel<AlongProblem>("scatter_reduce_along", kHelp, refuses_half, set_up_scatter<-1>,
-                           bind_scatter, nullptr, run_scatter, 0, "runs");
+                           bind_scatter, nullptr, run_scatter, 0, "index_runs");
 }
 
 }  // namespace tw
