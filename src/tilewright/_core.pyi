@@ -14,7 +14,9 @@ _Bool: TypeAlias = builtins.bool
 # Tensor has methods of these names.
 _Int: TypeAlias = builtins.int
 _Float: TypeAlias = builtins.float
-_Number: TypeAlias = _Bool | int | float | complex
+# The module has a function of this name.
+_Complex: TypeAlias = builtins.complex
+_Number: TypeAlias = _Bool | int | float | _Complex
 
 class _Array(Protocol):
     """Another library's array."""
@@ -259,6 +261,7 @@ class Tensor:
         *inputs: object,
         **options: object,
     ) -> Any: ...
+    def __complex__(self) -> _Complex: ...
     def __dlpack__(
         self,
         *,
@@ -285,6 +288,8 @@ class Tensor:
         """beta * self + alpha * (mat1 @ mat2), written in place."""
     def all(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Whether all elements are nonzero."""
+    def angle(self) -> Tensor:
+        """The angle of complex numbers in radians, from -pi to pi; of real numbers pi ..."""
     def any(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Whether any element is nonzero."""
     def argmax(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
@@ -335,6 +340,8 @@ class Tensor:
         """x limited to the range from min to max."""
     def clone(self) -> Tensor:
         """The same values in fresh row-major memory."""
+    def conj(self) -> Tensor:
+        """The complex conjugate; a real tensor itself."""
     def contiguous(self) -> Tensor:
         """Itself where row-major, else a copy."""
     def copy(self) -> Tensor:
@@ -430,6 +437,9 @@ class Tensor:
         """x * relu6(x + 3) / 6, lines in the place of silu."""
     def hardtanh(self, min_val: _Number=-1.0, max_val: _Number=1.0) -> Tensor:
         """x limited to the range from min_val to max_val."""
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary part, a view. Raises TypeError for real tensors."""
     def int(self) -> Tensor:
         """As int32; itself where it is one."""
     @property
@@ -553,6 +563,9 @@ class Tensor:
         dtype: _DTypeLike | None=None,
     ) -> Tensor:
         """Product over all or some axes; of integers in 64 bits."""
+    @property
+    def real(self) -> Tensor:
+        """The real part, a view; a real tensor itself."""
     def reciprocal(self) -> Tensor:
         """One over each element."""
     def register_forward_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
@@ -994,6 +1007,8 @@ def amsgrad_step(
     maximize: _Bool=False,
 ) -> None:
     """Adam with the largest of all mean squares so far (Reddi, Kale and Kumar, 2018) ..."""
+def angle(x: Tensor) -> Tensor:
+    """The angle of complex numbers in radians, from -pi to pi; of real numbers pi ..."""
 def any(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Whether any element is nonzero."""
 def arange(
@@ -1128,10 +1143,14 @@ def clip(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Ten
     """x limited to the range from min to max."""
 def clip_all(tensors: Sequence[Tensor], *, number: _Operand) -> None:
     """Limits all tensors in place to [-number, number]; NaN stays."""
+def complex(real: Tensor, imag: Tensor) -> Tensor:
+    """Complex numbers of the given parts, two tensors of float32 that broadcast. ..."""
 def concat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
     """Tensors joined along an existing axis (None: flattened)."""
 def concatenate(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
     """Tensors joined along an existing axis (None: flattened)."""
+def conj(x: Tensor) -> Tensor:
+    """The complex conjugate; a real tensor itself."""
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -1412,6 +1431,8 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str='mean', delta: floa
     """Differences d as d * d / 2 below delta, and delta * (|d| - delta / 2) above ..."""
 def hypot(a: _Operand, b: _Operand) -> Tensor:
     """sqrt(a * a + b * b) without overflow."""
+def imag(x: Tensor) -> Tensor:
+    """The imaginary part, a view in the same memory. Raises TypeError for real tensors."""
 def instance_norm(
     x: Tensor,
     running_mean: Tensor | None=None,
@@ -1776,6 +1797,8 @@ def poisson_nll_loss(
     reduction: str='mean',
 ) -> Tensor:
     """Negative log-likelihood of counts under Poisson distributions of means, or of ..."""
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """Complex numbers of the given magnitudes and angles in radians, two tensors of ..."""
 def positive(x: _Operand) -> Tensor:
     """Each element unchanged."""
 def pow(a: _Operand, b: _Operand) -> Tensor:
@@ -1852,6 +1875,8 @@ def randn(
 ) -> Tensor: ...
 def randperm(n: int, generator: Generator | None=None, device: str | None=None) -> Tensor:
     """0 to n - 1 in random order (Fisher and Yates)."""
+def real(x: Tensor) -> Tensor:
+    """The real part, a view in the same memory; a real tensor itself."""
 def reciprocal(x: _Operand) -> Tensor:
     """One over each element."""
 def relu(x: _Operand) -> Tensor:
@@ -2105,6 +2130,10 @@ def var(
     keepdims: _Bool=False,
 ) -> Tensor:
     """Variance; correction is taken off the number of elements. Of complex numbers: of ..."""
+def view_as_complex(x: Tensor) -> Tensor:
+    """Pairs of numbers along the last axis, of extent 2, as complex numbers in the ..."""
+def view_as_real(x: Tensor) -> Tensor:
+    """The parts of complex numbers in the same memory: a real tensor with one axis ..."""
 def where(a: _Operand, b: _Operand, c: _Operand) -> Tensor:
     """b where a holds, else c."""
 def zero_grad(params: Sequence[Tensor]) -> None:

@@ -3,6 +3,7 @@
 from cases import (
     activations,
     attention,
+    complex,
     convolution,
     embedding,
     losses,
@@ -38,5 +39,6 @@ RECORDS: tuple[OpCase, ...] = (
     *embedding.RECORDS,
     *pooling.RECORDS,
     *shapes.RECORDS,
+    *complex.RECORDS,
     *total_norm.RECORDS,
 )
