@@ -251,6 +251,14 @@ def test_magnitudes_do_not_overflow() -> None:
     np.testing.assert_allclose(got, np.abs(x.astype(complex)), rtol=1e-6)
 
 
+def test_directions() -> None:
+    x = np.array([3e38 - 3e38j, 1e-40j, 0, -2], np.complex64)
+    half = np.sqrt(np.float32(0.5))
+    close(tw.sign(tensor(x)), np.array([half - half * 1j, 1j, 0, -1]))
+    assert tw.sign(3j).item() == 1j
+    assert tw.abs(3 - 4j).item() == 5
+
+
 def test_powers() -> None:
     a, b = numbers((40,), 4), numbers((40,), 5)
     close(tw.pow(tensor(a), tensor(b)), a.astype(complex) ** b.astype(complex), 5e-6)
@@ -321,6 +329,10 @@ def test_gradients_of_what_is_named_otherwise() -> None:
     agree(lambda m, z: m.reshape(z, (2, 10)), z)
     agree(lambda m, z: z[1:, ::2], z)
     agree(lambda m, z: z.real * 2 + z.imag, z)
+    agree(lambda m, z: z[(tw.asarray if m is tw else torch.tensor)([0, 2, 2])], z)
+    agree(lambda m, z: m.var(z, correction=1), z)
+    agree(lambda m, z: m.concat([z, z * 1j]), z)
+    agree(lambda m, z: m.tril(m.flip(z, (0,))), z)
     agree(lambda m, z: m.where(m.abs(z) > 1, z, z * 2), z)
     agree(lambda m, z, w: m.matmul(z, w), z, w)
     agree(lambda m, z, w: m.matmul(m.stack([z, z * 1j]), w), z, w)

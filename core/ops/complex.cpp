@@ -185,9 +185,11 @@ Tensor conj(const Tensor& z) { return is_complex(z.dtype()) ? apply(kConj, {z}) 
 Tensor complex(const Tensor& re, const Tensor& im) { return apply(kComplex, {re, im}); }
 Tensor magnitude(const Tensor& z) { return hypot(real(z), imag(z)); }
 Tensor direction(const Tensor& z) {
-  const Tensor size = magnitude(z);
+  const Tensor beyond = isinf(magnitude(z));  // of finite parts: a quarter of them has a magnitude
+  const Tensor w = where(beyond, z * 0.25, z);
+  const Tensor size = magnitude(w);
   const Tensor zero = size == 0;
-  return where(zero, 0, z / where(zero, 1, size));
+  return where(zero, 0, w / where(zero, 1, size));
 }
 
 }  // namespace tw
