@@ -516,8 +516,8 @@ void bind_interchange(nb::module_& m) {
         const Tensor x = asarray(obj, dtype, device, true);
         // A tensor asked for is a leaf of its own, whatever it was made from.
         const Tensor y = x.requires_grad() ? x.detached() : x;
-        if (requires_grad && !is_floating(y.dtype()))
-          fail(ErrorKind::type, "only floating-point tensors can require grad, got ",
+        if (requires_grad && !is_differentiable(y.dtype()))
+          fail(ErrorKind::type, "only floating-point and complex tensors can require grad, got ",
                name_of(y.dtype()));
         if (requires_grad) set_requires_grad(y, true);
         return y;

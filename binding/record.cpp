@@ -187,8 +187,9 @@ PyObject* wrap_tuple(std::span<const Tensor> tensors) {
 }
 
 void require_grad(const Tensor& x) {
-  if (!is_floating(x.dtype()))
-    fail(ErrorKind::type, "only floating-point tensors can require grad, got ", name_of(x.dtype()));
+  if (!is_differentiable(x.dtype()))
+    fail(ErrorKind::type, "only floating-point and complex tensors can require grad, got ",
+         name_of(x.dtype()));
   set_requires_grad(x, true);
 }
 

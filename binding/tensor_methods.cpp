@@ -5,6 +5,7 @@
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
+#include "core/ops/complex.h"
 #include "core/ops/copy.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
@@ -24,8 +25,9 @@ Tensor transpose_last(const Tensor& x) {
 }
 
 void set_requires_grad(const Itself& x, bool value) {
-  if (value && !is_floating(x.dtype()))
-    fail(ErrorKind::type, "only floating-point tensors can require grad, got ", name_of(x.dtype()));
+  if (value && !is_differentiable(x.dtype()))
+    fail(ErrorKind::type, "only floating-point and complex tensors can require grad, got ",
+         name_of(x.dtype()));
   if (!x.is_leaf() && !value)
     fail(ErrorKind::runtime, "requires_grad of a result cannot be switched off; use detach()");
   if (value && !x.requires_grad() && x->is_view) {  // a leaf of its own from here on
@@ -73,6 +75,8 @@ void bind_properties() {
         return transpose_last(x);
       },
       "The transpose of a matrix, as a view.");
+  property("real", real, "The real part, a view; a real tensor itself.");
+  property("imag", imag, "The imaginary part, a view. Raises TypeError for real tensors.");
   property("mT", transpose_last, "The last two axes swapped, as a view.");
   property(
       "is_leaf", [](const Itself& x) { return x.is_leaf(); }, "Whether no recorded op made it.");
@@ -155,6 +159,11 @@ void bind_conversions() {
       nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(),
       "dl_device"_a = nb::none(), "copy"_a = nb::none());
   method("__dlpack_device__", [](const Itself&) { return nb::make_tuple(1, 0); });
+  method("__complex__", [](const Itself& x) {
+    const nb::object number = nb::steal(item_of(x));
+    return nb::steal(
+        PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyComplex_Type), number.ptr()));
+  });
   method(
       "__reduce_ex__",
       [](nb::object self, int protocol) {

@@ -114,7 +114,7 @@ class TestModes:
 
     def test_requires_grad_is_for_floating_leaves(self):
         with pytest.raises(
-            TypeError, match="only floating-point tensors can require grad, got int64"
+            TypeError, match="only floating-point and complex tensors can require grad, got int64"
         ):
             tw.arange(3).requires_grad_()
         y = leaf([1.0]) * 2.0

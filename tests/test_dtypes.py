@@ -331,7 +331,9 @@ def test_unknown_dtypes_are_refused() -> None:
 
 def test_only_floating_tensors_require_grad() -> None:
     for name in ("bool", *INTEGERS):
-        with pytest.raises(TypeError, match="only floating-point tensors can require grad"):
+        with pytest.raises(
+            TypeError, match="only floating-point and complex tensors can require grad"
+        ):
             tw.ones((2,), dtype=dtype(name)).requires_grad_()
     for name in FLOATS:
         assert tw.ones((2,), dtype=dtype(name)).requires_grad_().requires_grad

@@ -79,8 +79,7 @@ METHODS = {
     "the graph": """backward grad register_forward_hook register_hook requires_grad requires_grad_
         retain_grad""",
     "numbers for the program": """item tolist __bool__ __complex__ __float__ __format__ __index__
-        __int__
-        __repr__""",
+        __int__ __repr__""",
     "memory for other programs": """data_ptr numpy __array__ __array_ufunc__ __dlpack__
         __dlpack_device__ __reduce_ex__""",
     "refused": "__delitem__",
@@ -170,6 +169,8 @@ MADE_OF_OPS = {
     "__setitem__": assigned,
     "T": lambda x: x.T,
     "mT": lambda x: x.mT,
+    "real": lambda x: tw.complex(x, x + 1).real,
+    "imag": lambda x: tw.complex(x, x + 1).imag,
     "addmm_": lambda x, y: x.copy().addmm_(x, y),
     "astype": lambda x: x.astype(tw.float64),
     "clamp": lambda x: x.clamp(0.7, 1.2),

@@ -257,7 +257,9 @@ def test_tensor_is_a_leaf_of_its_own() -> None:
     assert y.is_leaf
     assert not y.requires_grad
     assert tw.tensor([1, 2], dtype=tw.float64, requires_grad=True, device="cpu").requires_grad
-    with pytest.raises(TypeError, match=r"^tensor: only floating-point tensors can require grad"):
+    with pytest.raises(
+        TypeError, match=r"^tensor: only floating-point and complex tensors can require grad"
+    ):
         tw.tensor([1, 2], requires_grad=True)
 
 

@@ -27,6 +27,7 @@ OTHER_ISA = tw.kernels.isas()[0]
 LARGE = (256, 256)
 LARGE_SHAPES = {
     "linear": (LARGE, LARGE, (256,)),
+    "view_as_complex": ((128, 256, 2),),
     "cross_entropy": (LARGE, (256,)),
     "nll_loss": (LARGE, (256,), (256,)),
     "cosine_embedding_loss": (LARGE, LARGE, (256,)),
@@ -255,7 +256,9 @@ def test_small_calls(case: OpCase, seed: list[int], pool: ThreadPoolExecutor) ->
 
 @per(RECORDS)
 def test_calls_without_the_lock(case: OpCase, seed: list[int], pool: ThreadPoolExecutor) -> None:
-    dtype = next(d for d in ("float64", "int64", "bool") if d in case.tolerance)
+    dtype = next(
+        d for d in ("float64", "int64", "bool", "float32", "complex64") if d in case.tolerance
+    )
     given = case.arguments(np.random.default_rng(seed), dtype)[0]
     shapes = LARGE_SHAPES.get(case.name, (LARGE,) * len(given))
     args = tensors(tuple(map(np.resize, given, shapes)), dtype)

@@ -34,7 +34,9 @@ _Bool: TypeAlias = builtins.bool
 # Tensor has methods of these names.
 _Int: TypeAlias = builtins.int
 _Float: TypeAlias = builtins.float
-_Number: TypeAlias = _Bool | int | float | complex
+# The module has a function of this name.
+_Complex: TypeAlias = builtins.complex
+_Number: TypeAlias = _Bool | int | float | _Complex
 
 class _Array(Protocol):
     """Another library's array."""
@@ -95,6 +97,7 @@ SPECIAL = {
     ("op", "return"): "str | None",
     ("grad", "property"): "Tensor | None",
     ("__array__", "return"): "Any",
+    ("__complex__", "return"): "_Complex",
     ("__dlpack__", "return"): "Any",
     ("__dlpack_device__", "return"): "tuple[int, int]",
     ("__reduce_ex__", "return"): "tuple[Any, ...]",

@@ -322,6 +322,9 @@ Tensor seed_for(const Tensor& root, const Tensor& seed) {
     if (root.count() != 1)
       fail(ErrorKind::runtime, "backward: ", describe(root),
            " is not a single number; give the gradient to start from: backward(gradient)");
+    if (is_complex(root.dtype()))
+      fail(ErrorKind::runtime, "backward: ", describe(root),
+           " is complex; give the gradient to start from: backward(gradient)");
     return arithmetic.ones_like(root);
   }
   if (!(seed.shape() == root.shape()))

@@ -116,7 +116,7 @@ Tensor CustomNode::fitting(Tensor g, int input) const {
   if (!(g.shape() == shape) && !fits())
     fail(ErrorKind::value, op, ": backward returned gradient ", input, " of shape ", g.shape(),
          " for an input of shape ", shape);
-  if (!is_floating(g.dtype()))
+  if (!is_differentiable(g.dtype()))
     fail(ErrorKind::type, op, ": backward returned gradient ", input, " as ", describe(g),
          "; gradients are of a floating type");
   if (!(g.shape() == shape)) g = gradient_arithmetic().sum_to(g, shape);

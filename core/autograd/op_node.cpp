@@ -156,7 +156,7 @@ void OpNode::record_call(const OpRecord& record, const Operand* in, int inputs, 
   OpNode* const node = static_cast<OpNode*>(owner.get());
   if (node->saved_inputs | node->saved_results) node->save(in, out);
   for (int i = 0; i < record.results; ++i)
-    if ((record.smooth >> i & 1) && is_floating(out[i].dtype())) attach(out[i], node, i);
+    if ((record.smooth >> i & 1) && is_differentiable(out[i].dtype())) attach(out[i], node, i);
 }
 
 void OpNode::operator delete(OpNode* node, std::destroying_delete_t) noexcept {

@@ -13,6 +13,7 @@ void register_cpu_kernels() {
     register_norm_kernels();
     register_recurrent_kernels();
     register_convert_kernels();
+    register_complex_kernels();
     register_gather_kernels();
     register_multinomial_kernels();
     register_nonzero_kernels();

@@ -13,6 +13,7 @@ void register_attention_kernels();
 void register_norm_kernels();
 void register_recurrent_kernels();
 void register_convert_kernels();
+void register_complex_kernels();
 void register_gather_kernels();
 void register_multinomial_kernels();
 void register_nonzero_kernels();

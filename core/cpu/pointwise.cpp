@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/cpu/complex.h"
 #include "core/cpu/convert.h"
 #include "core/cpu/isa.h"
 #include "core/cpu/families.h"
@@ -45,6 +46,8 @@ DType dtype_of(ComputeType type) {
 PointwiseFn pointwise_value(PointwiseOp op, ComputeType type) {
   const IsaKernels& kernels = active_kernels();
   const int row = static_cast<int>(op);
+  if (type == ComputeType::c64)
+    if (const PointwiseFn f = complex_value(op)) return f;
   if (type == ComputeType::f32) return kernels.pointwise_float32->value[row];
   if (type == ComputeType::f64) return kernels.pointwise_float64->value[row];
   return kernels.pointwise_integer->value[static_cast<int>(type) - 2][row];
@@ -324,7 +327,10 @@ template <PointwiseOp op> void add_value(const char* name) {
       run_plain<op>;
 }
 void add_gradient(const char* op, bool exists, void (*set_up_op)(const Call&, void*)) {
-  if (exists) add_kernel<Problem>(op, kHelp, nullptr, set_up_op, bind, cost_ns, run);
+  const auto refuses = [](const Call& call) {
+    return is_complex(call.type) ? "gradients of complex numbers are made of other ops" : nullptr;
+  };
+  if (exists) add_kernel<Problem>(op, kHelp, refuses, set_up_op, bind, cost_ns, run);
 }
 constexpr bool is_formula(std::string_view gradient) {
   return gradient != "none" && gradient != "0" && gradient != "g";

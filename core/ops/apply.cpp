@@ -286,7 +286,9 @@ bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, co
                            Tensor* out) {
   Inferred inferred(op, in, inputs, words);
   if (const Result& view = inferred.results[0]; view.alias >= 0) {
-    out[0] = view_of(in[view.alias].tensor, view.shape, view.strides, view.offset);
+    const Tensor& x = in[view.alias].tensor;
+    out[0] = view.dtype == x.dtype() ? view_of(x, view.shape, view.strides, view.offset)
+                                     : view_as(x, view.dtype, view.shape, view.strides);
     return true;
   }
   const OpKernels& kernels = kernels_of(op);
@@ -345,7 +347,8 @@ static void apply_here(const OpRecord& op, const Operand* in, int inputs, Words 
     else if (!run(op, in, inputs, words, out))
       return;
   }
-  if (recorded && is_floating(out[0].dtype())) OpNode::record_call(op, in, inputs, words, out);
+  if (recorded && is_differentiable(out[0].dtype()))
+    OpNode::record_call(op, in, inputs, words, out);
 }
 
 // The call on operands in the type that the op's kind has under autocast, which is off for what the

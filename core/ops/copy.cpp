@@ -6,6 +6,7 @@
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
+#include "core/ops/complex.h"
 #include "core/ops/create.h"
 #include "core/ops/in_place.h"
 #include "core/ops/pointwise.h"
@@ -37,7 +38,7 @@ void infer_astype(Call& call, Result* results) {
   const DType from = call.in[0].dtype, to = call.words.dtype(0);
   if (is_complex(from) && !is_bool(to))
     fail(ErrorKind::type, "astype: complex64 to ", name_of(to),
-         " would drop the imaginary part; x.numpy().real keeps one of the two");
+         " would drop the imaginary part; real(x) and imag(x) are the two");
   results[0].like = 0;
   results[0].dtype = to;
 }
@@ -174,6 +175,10 @@ namespace {
 Tensor ones_like(const Tensor& x) {
   return apply(kOnesLike, {x}, WordList(2).set(0, kNone).set(1, kNone));
 }
+// The gradient of a real input of a complex result is the real part.
+Tensor as_type_of_input(const Tensor& g, DType dtype) {
+  return astype(is_complex(dtype) ? g : real(g), dtype);
+}
 Tensor add_tensors(const Tensor& a, const Tensor& b) { return add(a, b); }
 void add_in_place(const Tensor& into, const Tensor& x) {
   Operand operands[] = {into, x};
@@ -181,8 +186,8 @@ void add_in_place(const Tensor& into, const Tensor& x) {
 }
 
 [[maybe_unused]] const bool registered = [] {
-  set_gradient_arithmetic({add_tensors, add_in_place, copy, ones_like, sum_to,
-                           [](const Tensor& x, DType dtype) { return astype(x, dtype); }, apply});
+  set_gradient_arithmetic(
+      {add_tensors, add_in_place, copy, ones_like, sum_to, as_type_of_input, apply});
   return true;
 }();
 

@@ -21,7 +21,7 @@ class InPlaceChange {
   InPlaceChange(const char* op, const Tensor& target, const Sources&... sources)
       : op_(op),
         target_(target),
-        recorded_(should_record(target, sources...) && is_floating(target.dtype())) {
+        recorded_(should_record(target, sources...) && is_differentiable(target.dtype())) {
     (check_device(sources), ...);
     check();
   }

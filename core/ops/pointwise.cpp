@@ -11,6 +11,8 @@
 #include "core/base/error.h"
 #include "core/ops/apply.h"
 #include "core/ops/clip.h"
+#include "core/ops/complex.h"
+#include "core/ops/complex_rows.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/in_place.h"
@@ -124,6 +126,9 @@ constexpr TensorGradient kTensorGradients[kPointwiseOps] = {
 // ---- types and shapes ----
 
 const PointwiseRow& row_of(const OpRecord& op) { return *static_cast<const PointwiseRow*>(op.row); }
+PointwiseOp op_of(const PointwiseRow& row) {
+  return static_cast<PointwiseOp>(&row - kPointwiseRows);
+}
 
 std::string list_types(const Call& call) {
   std::string text;
@@ -137,6 +142,7 @@ bool row_takes(const PointwiseRow& row, DType type) {
                    : is_integer(type) ? kind::i
                    : is_complex(type) ? kind::c
                                       : kind::f;
+  if (kind == kind::c && is_complex_row(op_of(row))) return true;
   return (row.kinds & kind) != 0;
 }
 
@@ -268,16 +274,27 @@ bool try_plain(const OpRecord& op, const PointwiseRow& row, const Operand* opera
   return true;
 }
 
+// Rows whose result or gradient is another one for complex numbers.
+Shortcut complex_shortcut(PointwiseOp op, const Tensor& z, Tensor* out) {
+  if (op != PointwiseOp::abs && op != PointwiseOp::sign) return Shortcut::none;
+  out[0] = op == PointwiseOp::abs ? magnitude(z) : direction(z);
+  return Shortcut::done;
+}
+
 Shortcut shortcut(const Use& use, Tensor* out) {
   const PointwiseRow& row = row_of(use.op);
   const Operand* const in = use.in;
   if (try_plain(use.op, row, in, out[0])) [[likely]]
     return Shortcut::computed;
+  if (row.arity == 1 && !in[0].is_tensor() && in[0].scalar.kind == Scalar::Kind::complex)
+    return complex_shortcut(op_of(row), full(Shape(), in[0].scalar, DType::complex64), out);
+  if (row.arity == 1 && in[0].is_tensor() && is_complex(in[0].tensor.dtype()))
+    return complex_shortcut(op_of(row), in[0].tensor, out);
   if (row.result != PointwiseResult::truth || row.arity != 2) return Shortcut::none;
   if (in[0].is_tensor() == in[1].is_tensor()) return Shortcut::none;
   const int tensor = in[0].is_tensor() ? 0 : 1;
   const Tensor& x = in[tensor].tensor;
-  const auto op = static_cast<PointwiseOp>(&row - kPointwiseRows);
+  const PointwiseOp op = op_of(row);
   const std::optional<bool> known = decided(op, in, weak_promote(x.dtype(), in[1 - tensor].scalar));
   if (!known) return Shortcut::none;
   out[0] = full(x.shape(), *known, DType::bool_);
@@ -304,6 +321,19 @@ void infer_gradient(Call& call, Result* results) {
   results[0].like = 0;
 }
 
+// Where a formula holds for real numbers alone; else empty. Values: a, b, c and the result.
+Tensor complex_gradient(const GradientRow& row, const Tensor& g, const Tensor* values) {
+  const Tensor &a = values[0], &b = values[1];
+  if (row.op == PointwiseOp::asinh) return g / sqrt(a * a + 1);
+  if (row.op != PointwiseOp::pow) return Tensor();
+  const Tensor zero = a == 0;
+  if (row.input == 0) {
+    const Tensor none = b == 0;  // b a^(b - 1) is 0 there, whatever a is
+    return where(none, 0, g * b * pow(where(none, 1, a), b - 1));
+  }
+  return where(zero & (real(b) >= 0), 0, g * values[3] * log(astype(where(zero, 1, a), g.dtype())));
+}
+
 void gradient_body(const Use& use, Tensor* out) {
   const GradientRow& row = gradient_row(use.op);
   const Tensor& g = use.in[0].tensor;
@@ -313,8 +343,14 @@ void gradient_body(const Use& use, Tensor* out) {
       const Operand& x = use.in[at++];
       values[i] = x.is_tensor() ? x.tensor : full(Shape(), x.scalar, g.dtype());
     }
-  out[0] = kTensorGradients[static_cast<int>(row.op)](row.input, g, values[0], values[1], values[2],
+  const auto formula = [&](const Tensor& g) {
+    if (is_complex(g.dtype()))
+      if (const Tensor dx = complex_gradient(row, g, values)) return dx;
+    return kTensorGradients[static_cast<int>(row.op)](row.input, g, values[0], values[1], values[2],
                                                       values[3]);
+  };
+  // g times the conjugate of the derivative: formulas are linear in g with real coefficients.
+  out[0] = is_complex(g.dtype()) ? conj(formula(conj(g))) : formula(g);
 }
 
 // The records of all formulas, by op and input; names of the others are null.
@@ -360,7 +396,7 @@ void give_formula(Vjp& v, PointwiseOp op, int input) {
 }
 
 void vjp(Vjp& v) {
-  const auto op = static_cast<PointwiseOp>(&row_of(v.record()) - kPointwiseRows);
+  const auto op = op_of(row_of(v.record()));
   const GradientRule& rule = kRules[static_cast<int>(op)];
   for (int i = 0; i < v.inputs(); ++i) {
     if (!v.wants(i)) continue;

@@ -6,6 +6,7 @@
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
+#include "core/ops/complex.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/join.h"
@@ -169,7 +170,8 @@ void vjp(Vjp& v) {
   const Tensor x = reads.inputs ? v.in(0).tensor : Tensor();
   const Tensor y = reads.results ? reshape(v.out(), keepdims) : Tensor();
   const auto count = static_cast<double>(count_of(shape, axes));
-  const Tensor dx = row_of(op).gradient(g, x, y, axes, count);
+  // g times the conjugate of the derivative.
+  const Tensor dx = conj(row_of(op).gradient(conj(g), x, y, axes, count));
   v.give(0, broadcast_operand(astype(dx, v.g().dtype()), shape));
 }
 
@@ -278,16 +280,8 @@ Tensor argmin(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) 
 
 namespace {
 
-// The real (0) or imaginary part (1) of complex numbers, in the same memory.
-Tensor part(const Tensor& x, int which) {
-  Strides strides = x.strides();
-  for (int i = 0; i < x.rank(); ++i) strides[i] *= 2;
-  const auto offset = x->offset_bytes + which * static_cast<std::int64_t>(sizeof(float));
-  return Tensor::over(x->storage, offset, x.shape(), strides, DType::float32);
-}
-
 Tensor squared_magnitude(const Tensor& x) {
-  return is_complex(x.dtype()) ? square(part(x, 0)) + square(part(x, 1)) : x * x;
+  return is_complex(x.dtype()) ? square(real(x)) + square(imag(x)) : x * x;
 }
 
 // Variance in the working type; words: axis, correction, keepdims.

@@ -22,8 +22,15 @@ Tensor view_of(const Tensor& x, const Shape& shape, const Strides& strides,
   y->is_view = true;
   if (x->is_view && !x->family)
     y->recorded_seen = x->recorded_seen;
-  else if (modes.grad && is_floating(x.dtype()))
+  else if (modes.grad && is_differentiable(x.dtype()))
     ViewFamily::join(*x.get(), *y.get());
+  return y;
+}
+
+Tensor view_as(const Tensor& x, DType dtype, const Shape& shape, const Strides& strides) {
+  Tensor y = Tensor::over(x->storage, x->offset_bytes, shape, strides, dtype);
+  y->is_view = true;
+  y->recorded_seen = x->storage->recorded_changes;
   return y;
 }
 

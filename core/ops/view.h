@@ -13,9 +13,10 @@ struct Range {
 };
 
 // A header over the memory of x in the family of its views; strides and offset in elements. Takes
-// no place in the graph.
+// no place in the graph. Seen as another type it has no family: its recorded changes are refused.
 Tensor view_of(const Tensor& x, const Shape& shape, const Strides& strides,
                std::int64_t offset_elements = 0);
+Tensor view_as(const Tensor& x, DType dtype, const Shape& shape, const Strides& strides);
 // One extent may be -1: what remains. A view where strides allow, else a copy (or ValueError where
 // `copy_allowed` is false).
 Tensor reshape(const Tensor& x, const Shape& shape, bool copy_allowed = true);

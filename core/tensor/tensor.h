@@ -18,6 +18,9 @@ class Tensor;
 struct TensorHeader;
 struct ViewFamily;
 
+// Types whose tensors take part in the graph.
+constexpr bool is_differentiable(DType t) { return is_floating(t) || is_complex(t); }
+
 // The tensor floor's view of an autograd node: something counted that its results keep alive, with
 // a place for what concerns the gradient of each of them.
 struct ResultPlace;

@@ -4,6 +4,7 @@ from cases import (
     activations,
     arrange,
     attention,
+    complex,
     convolution,
     embedding,
     losses,
@@ -45,6 +46,7 @@ RECORDS: tuple[OpCase, ...] = (
     *scan.RECORDS,
     *scatter.RECORDS,
     *arrange.RECORDS,
+    *complex.RECORDS,
     *total_norm.RECORDS,
     *order.RECORDS,
 )

@@ -1,0 +1,147 @@
+// Functions of complex numbers, in double, by the C library's where it has them.
+#include "core/cpu/complex.h"
+
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <numbers>
+
+#include "core/cpu/families.h"
+#include "core/cpu/lowering.h"
+#include "core/ops/complex_rows.h"
+#include "core/runtime/thread_pool.h"
+
+namespace tw {
+
+namespace {
+
+using std::int64_t;
+using Z = std::complex<double>;
+
+Z scaled(Z z, double factor) { return {z.real() * factor, z.imag() * factor}; }
+bool is_finite(Z z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); }
+
+Z reciprocal(Z z) { return 1.0 / z; }
+Z round(Z z) { return {std::nearbyint(z.real()), std::nearbyint(z.imag())}; }
+Z log2(Z z) { return scaled(std::log(z), std::numbers::log2e); }
+Z log10(Z z) { return scaled(std::log(z), std::numbers::log10e); }
+Z log1p(Z z) {
+  const double x = z.real(), y = z.imag();
+  if (!is_finite(z) || std::abs(x) > 0.5 || std::abs(y) > 0.5) return std::log(Z(1 + x, y));
+  return {0.5 * std::log1p(x * (2 + x) + y * y), std::atan2(y, 1 + x)};
+}
+Z expm1(Z z) {
+  const double x = z.real(), y = z.imag();
+  if (y == 0) return {std::expm1(x), y};
+  const Z e = std::exp(z);
+  if (!is_finite(z)) return {e.real() - 1, e.imag()};
+  const double half = std::sin(y / 2);
+  return {std::expm1(x) * std::cos(y) - 2 * half * half, e.imag()};
+}
+
+// Small whole powers by multiplication, as NumPy's, exact where their result is.
+Z whole_power(Z a, int n) {
+  Z y = 1;
+  for (Z square = a; n > 0; n >>= 1, square *= square)
+    if (n & 1) y *= square;
+  return y;
+}
+Z pow(Z a, Z b) {
+  constexpr double kMostFactors = 100;
+  if (b == 0.0) return 1;
+  if (a == 0.0) {
+    if (b.real() > 0 && b.imag() == 0) return 0;
+    return {NAN, NAN};
+  }
+  if (b.imag() == 0 && std::abs(b.real()) < kMostFactors && b.real() == std::trunc(b.real())) {
+    const Z y = whole_power(a, static_cast<int>(std::abs(b.real())));
+    return b.real() < 0 ? 1.0 / y : y;
+  }
+  return std::pow(a, b);
+}
+
+// The others are the C library's.
+#define TW_LIBRARY(name) \
+  Z name(Z z) { return std::name(z); }
+TW_LIBRARY(sqrt)
+TW_LIBRARY(exp)
+TW_LIBRARY(log)
+TW_LIBRARY(sin)
+TW_LIBRARY(cos)
+TW_LIBRARY(tan)
+TW_LIBRARY(asin)
+TW_LIBRARY(acos)
+TW_LIBRARY(atan)
+TW_LIBRARY(sinh)
+TW_LIBRARY(cosh)
+TW_LIBRARY(tanh)
+TW_LIBRARY(asinh)
+TW_LIBRARY(acosh)
+TW_LIBRARY(atanh)
+#undef TW_LIBRARY
+
+Z wide(Complex64 z) { return {z.re, z.im}; }
+Complex64 narrow(Z z) { return {static_cast<float>(z.real()), static_cast<float>(z.imag())}; }
+
+using Unary = Z (*)(Z);
+using Binary = Z (*)(Z, Z);
+
+template <Unary f>
+void kernel(int64_t n, void* y, const void* const* inputs, const int* step, bool) {
+  const auto* x = static_cast<const Complex64*>(inputs[0]);
+  for (int64_t i = 0; i < n; ++i) static_cast<Complex64*>(y)[i] = narrow(f(wide(x[i * step[0]])));
+}
+template <Binary f>
+void kernel(int64_t n, void* y, const void* const* inputs, const int* step, bool) {
+  const auto *a = static_cast<const Complex64*>(inputs[0]),
+             *b = static_cast<const Complex64*>(inputs[1]);
+  for (int64_t i = 0; i < n; ++i)
+    static_cast<Complex64*>(y)[i] = narrow(f(wide(a[i * step[0]]), wide(b[i * step[1]])));
+}
+
+// ---- conjugates ----
+
+struct ConjugateProblem {
+  int64_t count;
+  const Complex64* x;
+  Complex64* y;
+};
+void set_up_conjugate(const Call& call, void* problem) {
+  *static_cast<ConjugateProblem*>(problem) = {call.in[0].count, nullptr, nullptr};
+}
+void bind_conjugate(void* problem, void* const* at) {
+  auto& p = *static_cast<ConjugateProblem*>(problem);
+  p.x = static_cast<const Complex64*>(at[0]);
+  p.y = static_cast<Complex64*>(at[1]);
+}
+double conjugate_ns(const void* problem) {
+  constexpr double kBytesPerNs = 10;  // one core, reading and writing memory
+  return 30 + 16 * static_cast<double>(static_cast<const ConjugateProblem*>(problem)->count) /
+                  kBytesPerNs;
+}
+void run_conjugate(const void* problem) {
+  constexpr int64_t kGrain = 32768;  // as pointwise ops
+  const auto& p = *static_cast<const ConjugateProblem*>(problem);
+  parallel_ranges(p.count, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) p.y[i] = {p.x[i].re, -p.x[i].im};
+  });
+}
+
+}  // namespace
+
+PointwiseFn complex_value(PointwiseOp op) {
+  switch (op) {
+#define TW_ROW(name) \
+  case PointwiseOp::name: return kernel<name>;
+    TW_COMPLEX_ROWS(TW_ROW)
+#undef TW_ROW
+    default: return nullptr;
+  }
+}
+
+void register_complex_kernels() {
+  add_kernel<ConjugateProblem>("conj", "one pass, shared between threads", nullptr,
+                               set_up_conjugate, bind_conjugate, conjugate_ns, run_conjugate, 1);
+}
+
+}  // namespace tw

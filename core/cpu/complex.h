@@ -1,0 +1,11 @@
+// Functions of complex numbers, compiled once for all instruction sets.
+#pragma once
+#include "core/cpu/pointwise.h"
+
+namespace tw {
+
+// The kernel of a row for complex64; null for rows that are not in complex_rows.h. Special cases
+// are those of C99's Annex G, which the Array API takes over.
+PointwiseFn complex_value(PointwiseOp op);
+
+}  // namespace tw
