@@ -256,6 +256,11 @@ const char* refuses_search(const Call& call) {
 
 // ---- counts ----
 
+// Bins with several counters each, so that equal neighbours do not wait for one another: together
+// they lie in the L1 cache.
+constexpr int64_t kFewBins = 1024;
+constexpr int kCounters = 4;
+
 struct BinsProblem {
   DType dtype;
   int64_t n = 0, bins = 0;
@@ -283,15 +288,18 @@ void run_last_bin(const void* problem) {
   visit_integer(p.dtype, [&](auto sample) {
     using T = decltype(sample);
     const T* const x = static_cast<const T*>(p.x);
-    T low = 0, high = 0;
-    for (int64_t i = 0; i < p.n; ++i) {
-      low = std::min(low, x[i]);
-      high = std::max(high, x[i]);
-    }
+    Key<T> tops[kCounters] = {}, top = 0;  // negative numbers have the top bit
+    for (int64_t i = 0; i < p.n / kCounters; ++i)
+      for (int c = 0; c < kCounters; ++c)
+        tops[c] = std::max(tops[c], static_cast<Key<T>>(x[i * kCounters + c]));
+    for (int64_t i = p.n / kCounters * kCounters; i < p.n; ++i)
+      top = std::max(top, static_cast<Key<T>>(x[i]));
+    for (const Key<T> each : tops) top = std::max(top, each);
+    const T high = static_cast<T>(top);
     if constexpr (std::is_signed_v<T>)
-      if (low < 0) fail(ErrorKind::value, "bincount: negative element ", int64_t{low});
-    if (static_cast<std::uint64_t>(high) > std::uint64_t{1} << 62)
-      fail(ErrorKind::value, "bincount: too large an element, ", std::uint64_t(high));
+      if (high < 0) fail(ErrorKind::value, "bincount: negative element ", int64_t{high});
+    if (top > std::uint64_t{1} << 62)
+      fail(ErrorKind::value, "bincount: too large an element, ", std::uint64_t{top});
     *p.y = p.n ? static_cast<int64_t>(high) : -1;
   });
 }
@@ -300,11 +308,6 @@ void set_up_bins(const Call& call, void* problem) {
   *static_cast<BinsProblem*>(problem) = {
       .dtype = call.in[0].dtype, .n = call.in[0].count, .bins = call.words[0]};
 }
-// Bins with several counters each, so that equal neighbours do not wait for one another: together
-// they lie in the L1 cache.
-constexpr int64_t kFewBins = 1024;
-constexpr int kCounters = 4;
-
 void add_counts(int64_t parts, int64_t bins, const int64_t* counts, int64_t* y) {
   for (int64_t part = 0; part < parts; ++part)
     for (int64_t bin = 0; bin < bins; ++bin) y[bin] += counts[part * bins + bin];
