@@ -65,8 +65,26 @@ constexpr Difference kDifferences[] = {
 
 // The same function or method under another library's name.
 constexpr Alias kFunctionNames[] = {
-    {"cat", "concat"},           {"concatenate", "concat"},    {"clamp", "clip"},
-    {"permute", "permute_dims"}, {"unsqueeze", "expand_dims"},
+    {"cat", "concat"},
+    {"concatenate", "concat"},
+    {"clamp", "clip"},
+    {"permute", "permute_dims"},
+    {"unsqueeze", "expand_dims"},
+    {"absolute", "abs"},
+    {"arccos", "acos"},
+    {"arccosh", "acosh"},
+    {"arcsin", "asin"},
+    {"arcsinh", "asinh"},
+    {"arctan", "atan"},
+    {"arctan2", "atan2"},
+    {"arctanh", "atanh"},
+    {"neg", "negative"},
+    {"true_divide", "divide"},
+    {"fix", "trunc"},
+    {"sub", "subtract"},
+    {"mul", "multiply"},
+    {"div", "divide"},
+    {"expit", "sigmoid"},
 };
 constexpr Alias kMethodNames[] = {
     {"clamp", "clip"},           {"clone", "copy"},

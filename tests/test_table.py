@@ -30,6 +30,7 @@ ARGUMENTS = {1: ["x"], 2: ["a", "b"], 3: ["a", "b", "c"]}
 # Documented apart from their rows: names of their own, and defaults.
 OWN_SIGNATURE = {
     "clip": ["x", "min", "max"],
+    "lerp": ["x", "end", "weight"],
     "leaky_relu": ["x", "negative_slope"],
     "elu": ["x", "alpha"],
     "celu": ["x", "alpha"],
@@ -50,7 +51,8 @@ NO_OPS = {
         ones ones_like zeros zeros_like""",
     "random": """bernoulli dropout manual_seed multinomial normal rand randint randn randperm
         uniform""",
-    "other names of ops": "cat clamp concatenate permute unsqueeze",
+    "other names of ops": """absolute arccos arccosh arcsin arcsinh arctan arctan2 arctanh cat clamp
+        concatenate div expit fix mul neg permute sub true_divide unsqueeze""",
     "indexing": "nonzero broadcast_shapes result_type",
     "autograd": "grad is_grad_enabled zero_grad",
     "optimisers": """adadelta_step adagrad_step adam_step adamax_step amsgrad_step average_step

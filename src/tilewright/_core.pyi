@@ -285,6 +285,14 @@ class Tensor:
         """beta * self + alpha * (mat1 @ mat2), written in place."""
     def all(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Whether all elements are nonzero."""
+    def allclose(
+        self,
+        b: Tensor,
+        rtol: _Float=1e-05,
+        atol: _Float=1e-08,
+        equal_nan: _Bool=False,
+    ) -> Tensor:
+        """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises TypeError for ..."""
     def any(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Whether any element is nonzero."""
     def argmax(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
@@ -331,6 +339,10 @@ class Tensor:
         """As int8; itself where it is one."""
     def clamp(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
         """x limited to the range from min to max."""
+    def clamp_max(self, max: _Operand) -> Tensor:
+        """clip(x, max=max): the gradient at the bound is the whole one."""
+    def clamp_min(self, min: _Operand) -> Tensor:
+        """clip(x, min): the gradient at the bound is the whole one."""
     def clip(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
         """x limited to the range from min to max."""
     def clone(self) -> Tensor:
@@ -350,6 +362,8 @@ class Tensor:
     @property
     def data_ptr(self) -> _Int:
         """Address of the first element."""
+    def deg2rad(self) -> Tensor:
+        """Degrees as radians. Raises TypeError for complex numbers."""
     def detach(self) -> Tensor:
         """The same memory outside the graph."""
     @property
@@ -403,6 +417,8 @@ class Tensor:
         """Largest whole number not above x."""
     def floor_divide(self, other: _Operand) -> Tensor:
         """Largest whole number not above a / b; 0 for whole numbers over 0."""
+    def frac(self) -> Tensor:
+        """x - trunc(x), with the sign of x. Raises TypeError for other than floating types."""
     def gather(self, axis: _Int, index: Tensor) -> Tensor:
         """y[i, j, k] = x[i, index[i, j, k], k] for axis 1: the index has the shape of the ..."""
     def ge(self, other: _Operand) -> Tensor:
@@ -430,6 +446,8 @@ class Tensor:
         """x * relu6(x + 3) / 6, lines in the place of silu."""
     def hardtanh(self, min_val: _Number=-1.0, max_val: _Number=1.0) -> Tensor:
         """x limited to the range from min_val to max_val."""
+    def heaviside(self, values: Tensor) -> Tensor:
+        """0 below 0, 1 above, values at 0; NaN stays. Raises TypeError for complex numbers."""
     def int(self) -> Tensor:
         """As int32; itself where it is one."""
     @property
@@ -440,12 +458,24 @@ class Tensor:
     @property
     def is_leaf(self) -> _Bool:
         """Whether no recorded op made it."""
+    def isclose(
+        self,
+        b: Tensor,
+        rtol: _Float=1e-05,
+        atol: _Float=1e-08,
+        equal_nan: _Bool=False,
+    ) -> Tensor:
+        """Whether a and b are equal or abs(a - b) <= atol + rtol * abs(b), in float64. ..."""
     def isfinite(self) -> Tensor:
         """Whether neither infinite nor NaN."""
     def isinf(self) -> Tensor:
         """Whether infinite."""
     def isnan(self) -> Tensor:
         """Whether not a number."""
+    def isneginf(self) -> Tensor:
+        """Whether infinite and negative. Raises TypeError for complex numbers."""
+    def isposinf(self) -> Tensor:
+        """Whether infinite and positive. Raises TypeError for complex numbers."""
     def item(self) -> Any:
         """The only element as a number."""
     @property
@@ -455,6 +485,8 @@ class Tensor:
         """Whether a is at most b."""
     def leaky_relu(self, negative_slope: _Operand=0.01) -> Tensor:
         """x where positive, else x times negative_slope."""
+    def lerp(self, end: _Operand, weight: _Operand) -> Tensor:
+        """a + weight * (b - a): a where the weight is 0, and end where it is 1, exactly."""
     def less(self, other: _Operand) -> Tensor:
         """Whether a is below b."""
     def less_equal(self, other: _Operand) -> Tensor:
@@ -471,6 +503,8 @@ class Tensor:
         """log(softmax(x)), computed in one pass."""
     def logical_not(self) -> Tensor:
         """Whether zero."""
+    def logit(self, eps: _Float | None=None) -> Tensor:
+        """log(x / (1 - x)), the inverse of sigmoid; x is limited to the range from eps to ..."""
     def logsigmoid(self) -> Tensor:
         """log(sigmoid(x)), without overflow."""
     def logsumexp(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
@@ -507,6 +541,17 @@ class Tensor:
         """Shown in error messages."""
     @name.setter
     def name(self, value: str, /) -> None: ...
+    def nan_to_num(
+        self,
+        nan: _Float=0.0,
+        posinf: _Float | None=None,
+        neginf: _Float | None=None,
+    ) -> Tensor:
+        """x with numbers for NaN and the infinities, the type's largest and least by ..."""
+    def nanmean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
+        """Mean over all or some axes of what is no NaN; NaN where nothing is. Raises ..."""
+    def nansum(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
+        """Sum over all or some axes of what is no NaN. Raises TypeError for complex numbers."""
     @property
     def nbytes(self) -> _Int:
         """Bytes of all elements."""
@@ -553,6 +598,8 @@ class Tensor:
         dtype: _DTypeLike | None=None,
     ) -> Tensor:
         """Product over all or some axes; of integers in 64 bits."""
+    def rad2deg(self) -> Tensor:
+        """Radians as degrees. Raises TypeError for complex numbers."""
     def reciprocal(self) -> Tensor:
         """One over each element."""
     def register_forward_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
@@ -602,6 +649,8 @@ class Tensor:
         """x * sigmoid(x), also called swish."""
     def sin(self) -> Tensor:
         """Sine; x in radians."""
+    def sinc(self) -> Tensor:
+        """sin(pi x) / (pi x), and 1 at 0. Raises TypeError for complex numbers."""
     def sinh(self) -> Tensor:
         """Hyperbolic sine."""
     @property
@@ -869,6 +918,8 @@ def _transfer_write(path: object, x: Tensor, offset_bytes: int, priority: int) -
     """Writes a tensor's bytes to a file."""
 def abs(x: _Operand) -> Tensor:
     """Absolute value."""
+def absolute(x: _Operand) -> Tensor:
+    """Absolute value."""
 def acos(x: _Operand) -> Tensor:
     """Inverse cosine, in radians."""
 def acosh(x: _Operand) -> Tensor:
@@ -964,6 +1015,8 @@ def adaptive_max_pool3d_with_indices(
     """The results of adaptive_max_pool3d, and where in its plane each lies: int64, in ..."""
 def add(a: _Operand, b: _Operand) -> Tensor:
     """Sum of a and b."""
+def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
+    """x + value * tensor1 / tensor2."""
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
     """x + value * tensor1 * tensor2, in one pass where value is 1."""
 def addmm(
@@ -977,6 +1030,14 @@ def addmm(
     """beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 ..."""
 def all(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Whether all elements are nonzero."""
+def allclose(
+    a: Tensor,
+    b: Tensor,
+    rtol: float=1e-05,
+    atol: float=1e-08,
+    equal_nan: _Bool=False,
+) -> Tensor:
+    """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises TypeError for ..."""
 def amsgrad_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -1005,6 +1066,20 @@ def arange(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """start, start + step, ... up to but without stop."""
+def arccos(x: _Operand) -> Tensor:
+    """Inverse cosine, in radians."""
+def arccosh(x: _Operand) -> Tensor:
+    """Inverse hyperbolic cosine."""
+def arcsin(x: _Operand) -> Tensor:
+    """Inverse sine, in radians."""
+def arcsinh(x: _Operand) -> Tensor:
+    """Inverse hyperbolic sine."""
+def arctan(x: _Operand) -> Tensor:
+    """Inverse tangent, in radians."""
+def arctan2(a: _Operand, b: _Operand) -> Tensor:
+    """Angle of the point (b, a), in radians."""
+def arctanh(x: _Operand) -> Tensor:
+    """Inverse hyperbolic tangent."""
 def argmax(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Index of the first largest element (of the flattened x by default)."""
 def argmin(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
@@ -1124,6 +1199,10 @@ def celu(x: Tensor, alpha: _Number=1.0) -> Tensor:
     """x where positive, else alpha * (exp(x / alpha) - 1)."""
 def clamp(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
     """x limited to the range from min to max."""
+def clamp_max(x: Tensor, max: _Operand) -> Tensor:
+    """clip(x, max=max): the gradient at the bound is the whole one."""
+def clamp_min(x: Tensor, min: _Operand) -> Tensor:
+    """clip(x, min): the gradient at the bound is the whole one."""
 def clip(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
     """x limited to the range from min to max."""
 def clip_all(tensors: Sequence[Tensor], *, number: _Operand) -> None:
@@ -1222,8 +1301,12 @@ def cross_entropy(
     label_smoothing: float=0.0,
 ) -> Tensor:
     """Negative log-likelihood of integer targets (n, d, ...) under logits (n, classes, ..."""
+def deg2rad(x: Tensor) -> Tensor:
+    """Degrees as radians. Raises TypeError for complex numbers."""
 def device_names() -> list[str]:
     """Devices that tensors can live on: 'null' computes nothing."""
+def div(a: _Operand, b: _Operand) -> Tensor:
+    """Quotient of a and b; whole numbers become floating-point first."""
 def divide(a: _Operand, b: _Operand) -> Tensor:
     """Quotient of a and b; whole numbers become floating-point first."""
 def dropout(
@@ -1276,6 +1359,8 @@ def exp2(x: _Operand) -> Tensor:
     """2 to the power of each element."""
 def expand_dims(x: Tensor, axis: int=0) -> Tensor:
     """A new axis of extent 1."""
+def expit(x: _Operand) -> Tensor:
+    """1 / (1 + exp(-x))."""
 def expm1(x: _Operand) -> Tensor:
     """exp(x) - 1, exact near 0."""
 def eye(
@@ -1286,12 +1371,18 @@ def eye(
     device: str | None=None,
 ) -> Tensor:
     """Ones on the k-th diagonal, zeros elsewhere."""
+def fix(x: _Operand) -> Tensor:
+    """Whole part, towards zero."""
 def flip(x: Tensor, axis: int | Sequence[int] | None=None) -> Tensor:
     """Order reversed along axes (all by default), as a view."""
+def float_power(a: Tensor, b: Tensor) -> Tensor:
+    """a to the power of b in float64. Raises TypeError for complex numbers."""
 def floor(x: _Operand) -> Tensor:
     """Largest whole number not above x."""
 def floor_divide(a: _Operand, b: _Operand) -> Tensor:
     """Largest whole number not above a / b; 0 for whole numbers over 0."""
+def fmod(a: _Operand, b: _Operand) -> Tensor:
+    """a - b * trunc(a / b): the sign of a; exact."""
 def fold(
     input: Tensor,
     output_size: int | Sequence[int],
@@ -1305,6 +1396,8 @@ def force_kernel(op: str, name: str) -> None:
     """Forces a kernel by name on this thread; '' lifts it."""
 def forced_kernel(op: str) -> str:
     """Name of the kernel forced on this thread, or ''."""
+def frac(x: Tensor) -> Tensor:
+    """x - trunc(x), with the sign of x. Raises TypeError for other than floating types."""
 def from_dlpack(x: object, *, device: str | None=None, copy: object=None) -> Tensor:
     """A tensor over the memory of an object with __dlpack__."""
 def frombuffer(
@@ -1401,6 +1494,8 @@ def hardswish(x: _Operand) -> Tensor:
     """x * relu6(x + 3) / 6, lines in the place of silu."""
 def hardtanh(x: Tensor, min_val: _Number=-1.0, max_val: _Number=1.0) -> Tensor:
     """x limited to the range from min_val to max_val."""
+def heaviside(x: Tensor, values: Tensor) -> Tensor:
+    """0 below 0, 1 above, values at 0; NaN stays. Raises TypeError for complex numbers."""
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -1429,12 +1524,24 @@ def is_batch_invariant() -> _Bool:
     """Whether this thread's kernels give a row the same bits whatever the rows beside it."""
 def is_grad_enabled() -> _Bool:
     """Whether this thread's ops are recorded."""
+def isclose(
+    a: Tensor,
+    b: Tensor,
+    rtol: float=1e-05,
+    atol: float=1e-08,
+    equal_nan: _Bool=False,
+) -> Tensor:
+    """Whether a and b are equal or abs(a - b) <= atol + rtol * abs(b), in float64. ..."""
 def isfinite(x: _Operand) -> Tensor:
     """Whether neither infinite nor NaN."""
 def isinf(x: _Operand) -> Tensor:
     """Whether infinite."""
 def isnan(x: _Operand) -> Tensor:
     """Whether not a number."""
+def isneginf(x: Tensor) -> Tensor:
+    """Whether infinite and negative. Raises TypeError for complex numbers."""
+def isposinf(x: Tensor) -> Tensor:
+    """Whether infinite and positive. Raises TypeError for complex numbers."""
 def kernel_ops() -> list[str]:
     """Ops whose kernels, or body in their place, can be forced."""
 def kernels_of_op(op: str) -> list[dict[str, Any]]:
@@ -1453,6 +1560,8 @@ def layer_norm(
     """The last axes, of normalized_shape, with mean 0 and variance 1, then scaled by ..."""
 def leaky_relu(x: Tensor, negative_slope: _Operand=0.01) -> Tensor:
     """x where positive, else x times negative_slope."""
+def lerp(x: _Operand, end: _Operand, weight: _Operand) -> Tensor:
+    """a + weight * (b - a): a where the weight is 0, and end where it is 1, exactly."""
 def less(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is below b."""
 def less_equal(a: _Operand, b: _Operand) -> Tensor:
@@ -1497,6 +1606,10 @@ def log2(x: _Operand) -> Tensor:
     """Logarithm to base 2."""
 def log_softmax(x: Tensor, axis: int=-1) -> Tensor:
     """log(softmax(x)), computed in one pass."""
+def logaddexp(a: _Operand, b: _Operand) -> Tensor:
+    """log(exp(a) + exp(b)), without overflow."""
+def logaddexp2(a: Tensor, b: Tensor) -> Tensor:
+    """log2(2 ** a + 2 ** b), without overflow. Raises TypeError for complex numbers."""
 def logical_and(a: _Operand, b: _Operand) -> Tensor:
     """Whether both are nonzero."""
 def logical_not(x: _Operand) -> Tensor:
@@ -1505,6 +1618,8 @@ def logical_or(a: _Operand, b: _Operand) -> Tensor:
     """Whether either is nonzero."""
 def logical_xor(a: _Operand, b: _Operand) -> Tensor:
     """Whether exactly one is nonzero."""
+def logit(x: Tensor, eps: float | None=None) -> Tensor:
+    """log(x / (1 - x)), the inverse of sigmoid; x is limited to the range from eps to ..."""
 def logsigmoid(x: _Operand) -> Tensor:
     """log(sigmoid(x)), without overflow."""
 def logsumexp(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
@@ -1658,6 +1773,8 @@ def momentum_step(
     """Stochastic gradient descent with momentum (Polyak, 1964) on all params in place."""
 def mse_loss(x: Tensor, y: Tensor, reduction: str='mean') -> Tensor:
     """Squared differences, averaged by default. 16-bit numbers are squared and added ..."""
+def mul(a: _Operand, b: _Operand) -> Tensor:
+    """Product of a and b."""
 def multinomial(
     probabilities: Tensor,
     num_samples: int,
@@ -1684,6 +1801,19 @@ def nadam_step(
     maximize: _Bool=False,
 ) -> None:
     """NAdam (Dozat, 2016) on all params in place."""
+def nan_to_num(
+    x: Tensor,
+    nan: float=0.0,
+    posinf: float | None=None,
+    neginf: float | None=None,
+) -> Tensor:
+    """x with numbers for NaN and the infinities, the type's largest and least by ..."""
+def nanmean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    """Mean over all or some axes of what is no NaN; NaN where nothing is. Raises ..."""
+def nansum(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    """Sum over all or some axes of what is no NaN. Raises TypeError for complex numbers."""
+def neg(x: _Operand) -> Tensor:
+    """Negative of each element."""
 def negative(x: _Operand) -> Tensor:
     """Negative of each element."""
 def nesterov_step(
@@ -1699,6 +1829,8 @@ def nesterov_step(
     maximize: _Bool=False,
 ) -> None:
     """Stochastic gradient descent with Nesterov's momentum (Sutskever et al., 2013) on ..."""
+def nextafter(a: _Operand, b: _Operand) -> Tensor:
+    """The next number of the type after a towards b; of 16-bit types that of float32, ..."""
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -1789,6 +1921,8 @@ def prod(
     dtype: _DTypeLike | None=None,
 ) -> Tensor:
     """Product over all or some axes; of integers in 64 bits."""
+def rad2deg(x: Tensor) -> Tensor:
+    """Radians as degrees. Raises TypeError for complex numbers."""
 def radam_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -2004,6 +2138,8 @@ def silu(x: _Operand) -> Tensor:
     """x * sigmoid(x), also called swish."""
 def sin(x: _Operand) -> Tensor:
     """Sine; x in radians."""
+def sinc(x: Tensor) -> Tensor:
+    """sin(pi x) / (pi x), and 1 at 0. Raises TypeError for complex numbers."""
 def sinh(x: _Operand) -> Tensor:
     """Hyperbolic sine."""
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str='mean', beta: float=1.0) -> Tensor:
@@ -2033,6 +2169,8 @@ def std(
     keepdims: _Bool=False,
 ) -> Tensor:
     """Standard deviation; correction is taken off the number of elements. Its gradient ..."""
+def sub(a: _Operand, b: _Operand) -> Tensor:
+    """Difference of a and b."""
 def subtract(a: _Operand, b: _Operand) -> Tensor:
     """Difference of a and b."""
 def sum(
@@ -2076,6 +2214,8 @@ def triplet_margin_loss(
     """max(0, margin + distance to the positive - distance to the negative) (Balntas et ..."""
 def triu(x: Tensor, k: int=0) -> Tensor:
     """The part of the last two axes on and above diagonal k."""
+def true_divide(a: _Operand, b: _Operand) -> Tensor:
+    """Quotient of a and b; whole numbers become floating-point first."""
 def trunc(x: _Operand) -> Tensor:
     """Whole part, towards zero."""
 def unfold(
@@ -2107,6 +2247,10 @@ def var(
     """Variance; correction is taken off the number of elements. Of complex numbers: of ..."""
 def where(a: _Operand, b: _Operand, c: _Operand) -> Tensor:
     """b where a holds, else c."""
+def xlog1py(a: Tensor, b: Tensor) -> Tensor:
+    """a * log(1 + b), and 0 where a is 0 and b no NaN. Raises TypeError for complex ..."""
+def xlogy(a: _Operand, b: _Operand) -> Tensor:
+    """a * log(b), and 0 where a is 0 and b no NaN."""
 def zero_grad(params: Sequence[Tensor]) -> None:
     """Drops the grads of params."""
 @overload

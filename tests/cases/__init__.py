@@ -15,6 +15,7 @@ from cases import (
     reductions,
     shapes,
     softmax,
+    special,
     total_norm,
     vector_losses,
     windows,
@@ -24,6 +25,7 @@ from cases.record import OpCase
 RECORDS: tuple[OpCase, ...] = (
     *pointwise.RECORDS,
     *activations.RECORDS,
+    *special.RECORDS,
     *norm.RECORDS,
     *reductions.RECORDS,
     *matmul.RECORDS,
