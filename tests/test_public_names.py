@@ -49,6 +49,21 @@ OTHER_NAMES = {
     "swapdims": "transpose",
     "unbind": "unstack",
     "unsqueeze": "expand_dims",
+    "absolute": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "neg": "negative",
+    "true_divide": "divide",
+    "fix": "trunc",
+    "sub": "subtract",
+    "mul": "multiply",
+    "div": "divide",
+    "expit": "sigmoid",
 }
 # Functions of the package that are no ops, by why.
 FUNCTIONS = {

@@ -421,6 +421,7 @@ constexpr const char* kSignatures[] = {"(x: Operand) -> Tensor",
 constexpr std::pair<PointwiseOp, const char*> kOwnSignatures[] = {
     {PointwiseOp::clip,
      "(x: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor"},
+    {PointwiseOp::lerp, "(x: Operand, end: Operand, weight: Operand) -> Tensor"},
     {PointwiseOp::leaky_relu, "(x: Tensor, negative_slope: Operand = 0.01) -> Tensor"},
     {PointwiseOp::elu, "(x: Tensor, alpha: Number = 1.0) -> Tensor"},
     {PointwiseOp::celu, "(x: Tensor, alpha: Number = 1.0) -> Tensor"},
@@ -446,6 +447,12 @@ std::string help_of(const PointwiseRow& row) {
   return text;
 }
 
+bool has_no_gradient(int op) {
+  for (int i = 0; i < kPointwiseRows[op].arity; ++i)
+    if (kRules[op].form[i] != Form::none) return false;
+  return true;
+}
+
 struct ValueRecords {
   OpRecord records[kPointwiseOps];
   std::string help[kPointwiseOps];
@@ -457,7 +464,7 @@ struct ValueRecords {
       record.signature = kSignatures[row.arity - 1];
       record.help = (help[i] = help_of(row)).c_str();
       record.flags = kFunction | kBroadcasts | (row.arity == 1 ? kMethod : 0);
-      if (row.result == PointwiseResult::truth) record.flags |= kConstant;
+      if (row.result == PointwiseResult::truth || has_no_gradient(i)) record.flags |= kConstant;
       record.shortcut = shortcut;
       record.infer = infer;
       record.estimate = estimate;

@@ -20,6 +20,7 @@ from cases import (
     scatter,
     shapes,
     softmax,
+    special,
     total_norm,
     vector_losses,
     windows,
@@ -29,6 +30,7 @@ from cases.record import OpCase
 RECORDS: tuple[OpCase, ...] = (
     *pointwise.RECORDS,
     *activations.RECORDS,
+    *special.RECORDS,
     *norm.RECORDS,
     *reductions.RECORDS,
     *matmul.RECORDS,

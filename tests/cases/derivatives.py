@@ -221,6 +221,21 @@ BINARY = {
     ),
     "floor_divide": binary((zero, zero), NO_SECOND),
     "remainder": binary((constant(1), lambda a, b: -np.floor(a / b)), NO_SECOND),
+    "fmod": binary((constant(1), lambda a, b: -np.trunc(a / b)), NO_SECOND),
+    "logaddexp": binary(
+        (lambda a, b: sigmoid(a - b), lambda a, b: sigmoid(b - a)),
+        (
+            lambda a, b: bell(a - b),
+            lambda a, b: -bell(a - b),
+            lambda a, b: bell(a - b),
+        ),
+        absolute=4,
+    ),
+    "xlogy": binary(
+        (lambda a, b: np.log(b), lambda a, b: a / b),
+        (zero, lambda a, b: 1 / b, lambda a, b: -a / b**2),
+        pairs(1.0, 2.5, 3.0, 2.0**-40, 2.0**40, 2.0**-70, 2.0**70),
+    ),
     "pow": binary(
         (POWERS["a"], POWERS["b"]), (POWERS["aa"], POWERS["ab"], POWERS["bb"]), POWER_POINTS
     ),
@@ -261,6 +276,11 @@ def nothing(count: int) -> tuple[tuple[Formula, ...], ...]:
 
 
 TERNARY = {
+    "lerp": Derivatives(
+        tuple((a, b, c) for a, b in PLANE for c in (0.25, 0.75)),
+        (lambda a, b, c: 1 - c, lambda a, b, c: c, lambda a, b, c: b - a),
+        ((zero, zero, constant(-1)), (zero, zero, constant(1)), (constant(-1), constant(1), zero)),
+    ),
     "where": Derivatives(
         tuple((c, *pair) for c in (0.0, 1.0) for pair in pairs(0.0, 1.0, INFINITY)),
         (lambda c, a, b: c + zero(a, b), lambda c, a, b: 1 - c + zero(a, b)),

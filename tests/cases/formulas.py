@@ -53,3 +53,9 @@ def square(x: np.ndarray) -> np.ndarray:
 
 def clip(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.minimum(np.maximum(x, low), high)
+
+
+def nextafter(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """In the type that the arguments were widened from."""
+    own = np.float64 if a.dtype == np.longdouble else np.float32
+    return np.nextafter(a.astype(own), b.astype(own)).astype(a.dtype)

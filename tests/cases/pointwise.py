@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import tilewright as tw
+from cases import arrays
 from cases.arrays import rounded
 from cases.derivatives import ACTIVATIONS as OF_ACTIVATIONS
 from cases.derivatives import OF_ROWS
@@ -20,6 +21,7 @@ from cases.formulas import (
     erf,
     logical_and_product,
     logical_or_sum,
+    nextafter,
     sigmoid,
     silu,
     silu_scale,
@@ -452,6 +454,47 @@ BINARY = (
         gradient_tolerance=8,
     ),
     make(
+        "fmod",
+        np.fmod,
+        PAIR,
+        REAL,
+        same,
+        whole=(FULL, DIGITS),
+        smooth=((0.5, 4.0), (5.0, 9.0)),
+        gradient_tolerance=0,
+    ),
+    make(
+        "logaddexp",
+        np.logaddexp,
+        (LINE, LINE),
+        {**floats(1.5, 1.5), **promoted(1.5)},
+        floating,
+        scale=lambda a, b: np.maximum(np.abs(a), np.abs(b)) + 0.7,
+        smooth=(LINE, LINE),
+        gradient_tolerance=8,
+        signed_zero=False,
+    ),
+    make(
+        "xlogy",
+        lambda a, b: np.where((a == 0) & ~np.isnan(b), 0, a * np.log(b)),
+        (LINE, (0.0, 9.0)),
+        {**floats(2.2, 2.2), **promoted(2.2)},
+        floating,
+        whole=(DIGITS, (0.0, 9.0)),
+        smooth=(LINE, (0.5, 4.0)),
+        gradient_tolerance=8,
+        signed_zero=False,
+    ),
+    make(
+        "nextafter",
+        nextafter,
+        (LINE, LINE),
+        {**floats(0, 0), **promoted(0)},
+        floating,
+        whole=(DIGITS, DIGITS),
+        no_errors=True,
+    ),
+    make(
         "copysign",
         np.copysign,
         PAIR,
@@ -479,6 +522,13 @@ BINARY = (
 )
 
 
+def lerp_special(dtype: str) -> list[Arrays]:
+    """Without the largest numbers, whose differences only wider types hold."""
+    (columns,) = special_values(3)(dtype)
+    kept = np.all([np.abs(x) != arrays.largest(dtype) for x in columns], axis=0)
+    return [tuple(x[kept] for x in columns)]
+
+
 TERNARY = (
     OpCase(
         name="where",
@@ -494,6 +544,19 @@ TERNARY = (
         derivatives=OF_ROWS["where"],
         elementwise=True,
         errors=common_errors("where", 3),
+    ),
+    make(
+        "lerp",
+        lambda a, b, c: np.where(np.abs(c) < 0.5, a + c * (b - a), b - (b - a) * (1 - c)),
+        (LINE, LINE, (-1.0, 2.0)),
+        {**floats(2.0, 2.0), **promoted(2.0)},
+        floating,
+        scale=lambda a, b, c: (np.abs(a) + np.abs(b)) * (1 + np.abs(c)),
+        smooth=(LINE, LINE, (0.1, 0.4)),
+        gradient_tolerance=8,
+        special=lerp_special,
+        no_errors=True,
+        signed_zero=False,
     ),
     # tw.clip takes optional bounds, hence its own error texts.
     make(

@@ -76,6 +76,15 @@ TW_INLINE Vec<double> hypot(Vec<double> a, Vec<double> b) {
   return call_each_lane(a, b, [](double p, double q) { return __builtin_hypot(p, q); });
 }
 
+// Numbers of one sign are in the order of their bits.
+template <Floating T> TW_INLINE Vec<T> nextafter(Vec<T> a, Vec<T> b) {
+  const Bits<T> bits = bit_cast<IntLike<T>>(a);
+  const Mask<T> away = {((a > 0) ^ (a > b)).v};
+  const Vec<T> moved = bit_cast<T>(Bits<T>(away.v ? bits.v + 1 : bits.v - 1));
+  const Vec<T> least = copysign(bit_cast<T>(Bits<T>(1)), b);
+  return where((a != a) | (b != b), a + b, where(a == b, b, where(a == 0, least, moved)));
+}
+
 template <Floating T> TW_INLINE Vec<T> quotient_or_0(Vec<T> a, Vec<T> b) {
   return where(b == 0, 0, a / b);
 }

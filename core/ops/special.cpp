@@ -1,0 +1,288 @@
+// Functions of numbers that are made of pointwise rows.
+#include <limits>
+
+#include "core/autograd/mode.h"
+#include "core/base/error.h"
+#include "core/ops/copy.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/records.h"
+#include "core/ops/reduce.h"
+
+namespace tw {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kDegree = 0.017453292519943295, kPi = 3.141592653589793;
+
+void check_real(const Tensor& x, const char* op) {
+  if (is_complex(x.dtype())) fail(ErrorKind::type, op, ": no kernel for complex64");
+}
+// 16-bit numbers in float32, whole ones in the default floating type.
+Tensor widened(const Tensor& x, const char* op) {
+  check_real(x, op);
+  return astype(x, working_dtype(floating_dtype(x.dtype())));
+}
+Tensor narrowed(const Tensor& y, const Tensor& x) { return astype(y, floating_dtype(x.dtype())); }
+
+Axes axes_of(const Use& use) {
+  const int rank = use.in[0].tensor.rank();
+  const std::uint32_t bits = use.words.axes(0, rank, use.op.name);
+  std::vector<std::int64_t> list;
+  for (int i = 0; i < rank; ++i)
+    if (bits >> i & 1) list.push_back(i);
+  return list;
+}
+
+void logaddexp2_body(const Use& use, Tensor* out) {
+  const Tensor &x = use.in[0].tensor, &y = use.in[1].tensor;
+  const Tensor a = widened(x, "logaddexp2"), b = widened(y, "logaddexp2");
+  const Tensor same = a == b;  // infinities among them
+  const Tensor apart = abs(where(same, 0, a - b));
+  constexpr double kLog2e = 1.4426950408889634;
+  const Tensor larger = maximum(a, b) + log1p(exp2(-apart)) * kLog2e;
+  out[0] = astype(where(same, a / 2 + b / 2 + 1, larger),
+                  promote(floating_dtype(x.dtype()), floating_dtype(y.dtype())));
+}
+
+void xlog1py_body(const Use& use, Tensor* out) {
+  const Tensor &x = use.in[0].tensor, &y = use.in[1].tensor;
+  const Tensor a = widened(x, "xlog1py"), b = widened(y, "xlog1py");
+  const Tensor nothing = (a == 0) & ((b <= -1) | (b == kInfinity));
+  out[0] = astype(a * log1p(where(nothing, 0, b)),
+                  promote(floating_dtype(x.dtype()), floating_dtype(y.dtype())));
+}
+
+// Around 1/2, where the logarithm is near 0, by a difference that is exact.
+void logit_body(const Use& use, Tensor* out) {
+  const Tensor& x = use.in[0].tensor;
+  Tensor p = widened(x, "logit");
+  if (!use.words.none(0)) {
+    const double eps = use.words.real(0);
+    p = clip(p, eps, 1 - eps);
+  }
+  const Tensor inner = (p > 0.25) & (p < 0.75);
+  const Tensor near = where(inner, p, 0.5), far = where(inner, 0.25, p);
+  out[0] = narrowed(where(inner, log1p((2 * near - 1) / (1 - near)), log(far / (1 - far))), x);
+}
+
+double largest_of(DType type) {
+  if (type == DType::float16) return 65504;
+  if (type == DType::bfloat16) return 0x1.fep127;
+  return type == DType::float32 ? static_cast<double>(std::numeric_limits<float>::max())
+                                : std::numeric_limits<double>::max();
+}
+
+void nan_to_num_body(const Use& use, Tensor* out) {
+  const Tensor& x = use.in[0].tensor;
+  check_real(x, "nan_to_num");
+  if (!is_floating(x.dtype())) {
+    out[0] = copy(x);
+    return;
+  }
+  const double largest = largest_of(x.dtype());
+  const double high = use.words.none(1) ? largest : use.words.real(1);
+  const double low = use.words.none(2) ? -largest : use.words.real(2);
+  const Tensor finite = where(x == kInfinity, high, where(x == -kInfinity, low, x));
+  out[0] = where(isnan(x), use.words.real(0), finite);
+}
+
+void sinc_body(const Use& use, Tensor* out) {
+  const Tensor& x = use.in[0].tensor;
+  const Tensor wide = widened(x, "sinc"), zero = wide == 0;
+  const Tensor angle = where(zero, 1, wide) * kPi;
+  out[0] = narrowed(where(zero, 1, sin(angle) / angle), x);
+}
+
+// In float64, so that tolerances are what the caller wrote.
+Tensor close(const Use& use) {
+  const char* const op = use.op.name;
+  const Tensor &x = use.in[0].tensor, &y = use.in[1].tensor;
+  check_real(x, op);
+  check_real(y, op);
+  const Tensor a = astype(x, DType::float64), b = astype(y, DType::float64);
+  const Tensor within = abs(a - b) <= abs(b) * use.words.real(0) + use.words.real(1);
+  const Tensor alike = (x == y) | (isfinite(b) & within);
+  return use.words.flag(2) ? alike | (isnan(a) & isnan(b)) : alike;
+}
+
+}  // namespace
+
+constexpr OpRecord kLogaddexp2 = {
+    .name = "logaddexp2",
+    .signature = "(a: Tensor, b: Tensor) -> Tensor",
+    .help = "log2(2 ** a + 2 ** b), without overflow.\nRaises TypeError for complex numbers.",
+    .flags = kFunction,
+    .body = logaddexp2_body};
+constexpr OpRecord kXlog1py = {
+    .name = "xlog1py",
+    .signature = "(a: Tensor, b: Tensor) -> Tensor",
+    .help =
+        "a * log(1 + b), and 0 where a is 0 and b no NaN.\nRaises TypeError for complex numbers.",
+    .flags = kFunction,
+    .body = xlog1py_body};
+constexpr OpRecord kLogit = {
+    .name = "logit",
+    .signature = "(x: Tensor, eps: float | None = None) -> Tensor",
+    .help =
+        "log(x / (1 - x)), the inverse of sigmoid; x is limited to the range from eps to 1 - eps "
+        "first where eps is given.\nRaises TypeError for complex numbers.",
+    .flags = kFunction | kMethod,
+    .body = logit_body};
+constexpr OpRecord kNanToNum = {
+    .name = "nan_to_num",
+    .signature =
+        "(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) "
+        "-> Tensor",
+    .help =
+        "x with numbers for NaN and the infinities, the type's largest and least by default. "
+        "Whole numbers are copied.\nRaises TypeError for complex numbers.",
+    .flags = kFunction | kMethod,
+    .body = nan_to_num_body};
+constexpr OpRecord kFrac = {
+    .name = "frac",
+    .signature = "(x: Tensor) -> Tensor",
+    .help = "x - trunc(x), with the sign of x.\nRaises TypeError for other than floating types.",
+    .flags = kFunction | kMethod,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& x = use.in[0].tensor;
+      if (!is_floating(x.dtype()))
+        fail(ErrorKind::type, "frac: needs a floating-point input, got ", name_of(x.dtype()));
+      out[0] = x - trunc(x);
+    }};
+constexpr OpRecord kDeg2rad = {.name = "deg2rad",
+                               .signature = "(x: Tensor) -> Tensor",
+                               .help = "Degrees as radians.\nRaises TypeError for complex numbers.",
+                               .flags = kFunction | kMethod,
+                               .body = [](const Use& use, Tensor* out) {
+                                 out[0] = narrowed(widened(use.in[0].tensor, "deg2rad") * kDegree,
+                                                   use.in[0].tensor);
+                               }};
+constexpr OpRecord kRad2deg = {
+    .name = "rad2deg",
+    .signature = "(x: Tensor) -> Tensor",
+    .help = "Radians as degrees.\nRaises TypeError for complex numbers.",
+    .flags = kFunction | kMethod,
+    .body = [](const Use& use, Tensor* out) {
+      out[0] = narrowed(widened(use.in[0].tensor, "rad2deg") * (1 / kDegree), use.in[0].tensor);
+    }};
+constexpr OpRecord kSinc = {
+    .name = "sinc",
+    .signature = "(x: Tensor) -> Tensor",
+    .help = "sin(pi x) / (pi x), and 1 at 0.\nRaises TypeError for complex numbers.",
+    .flags = kFunction | kMethod,
+    .body = sinc_body};
+constexpr OpRecord kHeaviside = {
+    .name = "heaviside",
+    .signature = "(x: Tensor, values: Tensor) -> Tensor",
+    .help = "0 below 0, 1 above, values at 0; NaN stays.\nRaises TypeError for complex numbers.",
+    .flags = kFunction | kMethod | kConstant,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& x = use.in[0].tensor;
+      check_real(x, "heaviside");
+      const GradModeGuard off(false);
+      const Tensor step = where(x > 0, 1, where(x < 0, 0, x));
+      out[0] = where(x == 0, use.in[1], step);
+    }};
+constexpr OpRecord kFloatPower = {
+    .name = "float_power",
+    .signature = "(a: Tensor, b: Tensor) -> Tensor",
+    .help = "a to the power of b in float64.\nRaises TypeError for complex numbers.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      check_real(use.in[0].tensor, "float_power");
+      check_real(use.in[1].tensor, "float_power");
+      out[0] =
+          pow(astype(use.in[0].tensor, DType::float64), astype(use.in[1].tensor, DType::float64));
+    }};
+constexpr OpRecord kIsclose = {
+    .name = "isclose",
+    .signature =
+        "(a: Tensor, b: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = "
+        "False) -> Tensor",
+    .help =
+        "Whether a and b are equal or abs(a - b) <= atol + rtol * abs(b), in float64.\n"
+        "Raises TypeError for complex numbers.",
+    .flags = kFunction | kMethod | kConstant,
+    .body = [](const Use& use, Tensor* out) { out[0] = close(use); }};
+constexpr OpRecord kAllclose = {
+    .name = "allclose",
+    .signature =
+        "(a: Tensor, b: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = "
+        "False) -> Tensor",
+    .help =
+        "Whether isclose holds everywhere, as a 0-d tensor of bool.\n"
+        "Raises TypeError for complex numbers.",
+    .flags = kFunction | kMethod | kConstant,
+    .body = [](const Use& use, Tensor* out) { out[0] = all(close(use), {}, false); }};
+constexpr OpRecord kIsposinf = {
+    .name = "isposinf",
+    .signature = "(x: Tensor) -> Tensor",
+    .help = "Whether infinite and positive.\nRaises TypeError for complex numbers.",
+    .flags = kFunction | kMethod | kConstant,
+    .body = [](const Use& use, Tensor* out) {
+      check_real(use.in[0].tensor, "isposinf");
+      out[0] = use.in[0].tensor == Operand(kInfinity);
+    }};
+constexpr OpRecord kIsneginf = {
+    .name = "isneginf",
+    .signature = "(x: Tensor) -> Tensor",
+    .help = "Whether infinite and negative.\nRaises TypeError for complex numbers.",
+    .flags = kFunction | kMethod | kConstant,
+    .body = [](const Use& use, Tensor* out) {
+      check_real(use.in[0].tensor, "isneginf");
+      out[0] = use.in[0].tensor == Operand(-kInfinity);
+    }};
+constexpr OpRecord kAddcdiv = {
+    .name = "addcdiv",
+    .signature = "(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Operand = 1) -> Tensor",
+    .help = "x + value * tensor1 / tensor2.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      out[0] = use.in[0] + use.in[3] * (use.in[1] / use.in[2]);
+    }};
+constexpr OpRecord kClampMin = {.name = "clamp_min",
+                                .signature = "(x: Tensor, min: Operand) -> Tensor",
+                                .help = "clip(x, min): the gradient at the bound is the whole one.",
+                                .flags = kFunction | kMethod,
+                                .body = [](const Use& use, Tensor* out) {
+                                  out[0] = clip(use.in[0], use.in[1], Operand::none());
+                                }};
+constexpr OpRecord kClampMax = {
+    .name = "clamp_max",
+    .signature = "(x: Tensor, max: Operand) -> Tensor",
+    .help = "clip(x, max=max): the gradient at the bound is the whole one.",
+    .flags = kFunction | kMethod,
+    .body = [](const Use& use, Tensor* out) {
+      out[0] = clip(use.in[0], Operand::none(), use.in[1]);
+    }};
+constexpr OpRecord kNansum = {
+    .name = "nansum",
+    .signature = "(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor",
+    .help = "Sum over all or some axes of what is no NaN.\nRaises TypeError for complex numbers.",
+    .flags = kFunction | kMethod,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& x = use.in[0].tensor;
+      check_real(x, "nansum");
+      const Tensor numbers = is_floating(x.dtype()) ? where(isnan(x), 0, x) : x;
+      out[0] = sum(numbers, axes_of(use), use.words.flag(1));
+    }};
+constexpr OpRecord kNanmean = {
+    .name = "nanmean",
+    .signature = "(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor",
+    .help =
+        "Mean over all or some axes of what is no NaN; NaN where nothing is.\n"
+        "Raises TypeError for other than floating types.",
+    .flags = kFunction | kMethod,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& x = use.in[0].tensor;
+      if (!is_floating(x.dtype()))
+        fail(ErrorKind::type, "nanmean: needs a floating-point input, got ", name_of(x.dtype()));
+      const Axes axes = axes_of(use);
+      const bool keepdims = use.words.flag(1);
+      const Tensor wide = widened(x, "nanmean"), missing = isnan(wide);
+      const Tensor total = sum(where(missing, 0, wide), axes, keepdims);
+      out[0] = narrowed(total / sum(logical_not(missing), axes, keepdims), x);
+    }};
+
+}  // namespace tw

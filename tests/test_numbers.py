@@ -1,0 +1,188 @@
+"""Functions of numbers at their edges, held against PyTorch and NumPy."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from cases import arrays
+
+import tilewright as tw
+
+torch = pytest.importorskip("torch")
+
+EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-30, -1e-30, 1e30, math.inf, -math.inf, math.nan]
+FLOATS = ("float32", "float64")
+
+
+def edges(dtype: str, arity: int) -> list[np.ndarray]:
+    columns = zip(*itertools.product(EDGES, repeat=arity), strict=True)
+    return [np.array(column, dtype) for column in columns]
+
+
+def same(got: tw.Tensor, want: object, rtol: float = 1e-5) -> None:
+    got, want = arrays.array(got), np.asarray(want)
+    assert got.dtype == want.dtype
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=rtol, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    ("name", "theirs"),
+    [
+        ("logaddexp", torch.logaddexp),
+        ("logaddexp2", torch.logaddexp2),
+        ("xlogy", torch.xlogy),
+        ("xlog1py", torch.special.xlog1py),
+        ("nextafter", torch.nextafter),
+    ],
+)
+def test_edges_of_two_arguments(name: str, theirs, dtype: str) -> None:
+    x = edges(dtype, 2)
+    same(getattr(tw, name)(*map(tw.asarray, x)), theirs(*map(torch.from_numpy, x)).numpy())
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ["logit", "nan_to_num", "frac", "deg2rad", "rad2deg", "sinc"])
+def test_edges_of_one_argument(name: str, dtype: str) -> None:
+    x = np.array([0, -0.0, 1, 0.5, 0.25, 0.75, -3, 1.5, 7.25, *EDGES[-3:]], dtype)
+    same(getattr(tw, name)(tw.asarray(x)), getattr(torch, name)(torch.from_numpy(x)).numpy())
+
+
+@pytest.mark.parametrize("name", ["isposinf", "isneginf"])
+def test_signs_of_infinities(name: str) -> None:
+    x = np.array(EDGES, "float32")
+    same(getattr(tw, name)(tw.asarray(x)), getattr(np, name)(x))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_nextafter_gives_the_same_bits(dtype: str) -> None:
+    a, b = edges(dtype, 2)
+    got = arrays.array(tw.nextafter(tw.asarray(a), tw.asarray(b)))
+    want = np.nextafter(a, b)
+    number = ~np.isnan(want)
+    assert np.array_equal(np.isnan(got), ~number)
+    assert got[number].tobytes() == want[number].tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint64"])
+def test_fmod_of_whole_numbers_at_the_ends_of_the_type(dtype: str) -> None:
+    ends = np.iinfo(dtype)
+    values = np.array([ends.min, ends.min + 1, 0, 1, 3, 7, ends.max - 1, ends.max], dtype)
+    a, b = (x.ravel() for x in np.meshgrid(values, values[values != 0]))
+    same(tw.fmod(tw.asarray(a), tw.asarray(b)), np.fmod(a, b), rtol=0)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_edges_of_fmod(dtype: str) -> None:
+    a, b = edges(dtype, 2)  # PyTorch gives NaN for quotients beyond the type's range
+    with np.errstate(invalid="ignore"):
+        same(tw.fmod(tw.asarray(a), tw.asarray(b)), np.fmod(a, b), rtol=0)
+
+
+def test_zeros_of_fmod_keep_the_sign_of_the_dividend() -> None:
+    a, b = np.float32([0.0, -0.0, 6, -6, 6, -6]), np.float32([3, 3, 3, 3, -3, -3])
+    got = arrays.array(tw.fmod(tw.asarray(a), tw.asarray(b)))
+    assert np.array_equal(np.signbit(got), np.signbit(a))
+    assert not got.any()
+
+
+def test_lerp_meets_its_ends() -> None:
+    a, b = tw.asarray(np.float32([1e8, 0.1])), tw.asarray(np.float32([1.0, 0.7]))
+    assert tw.lerp(a, b, 0.0).tolist() == a.tolist()
+    assert tw.lerp(a, b, 1.0).tolist() == b.tolist()
+    x, y = (torch.from_numpy(arrays.array(t)) for t in (a, b))
+    for weight in (0.25, 0.5, 0.75, 2.0):
+        same(tw.lerp(a, b, weight), torch.lerp(x, y, weight).numpy())
+
+
+@pytest.mark.parametrize("equal_nan", [False, True])
+def test_isclose(equal_nan: bool) -> None:
+    a, b = edges("float64", 2)
+    for rtol, atol in ((1e-5, 1e-8), (0.6, 0.0), (0.0, 2.0)):
+        options = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan}
+        got = tw.isclose(tw.asarray(a), tw.asarray(b), **options)
+        same(got, np.isclose(a, b, **options))
+        got = tw.allclose(tw.asarray(a), tw.asarray(a), **options)
+        assert bool(got) is np.allclose(a, a, **options)
+
+
+def test_heaviside() -> None:
+    x, v = np.float32([-1, 0, 2, -0.0, math.nan, math.inf]), np.float32([0.5] * 6)
+    same(tw.heaviside(tw.asarray(x), tw.asarray(v)), np.heaviside(x, v))
+
+
+def test_float_power_is_of_float64() -> None:
+    x = tw.asarray(np.array([2, 3], "int32"))
+    same(tw.float_power(x, tw.asarray(np.array([-1, 2]))), np.float64([0.5, 9]))
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2)])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("name", ["nansum", "nanmean"])
+def test_reductions_without_nan(name: str, axis, keepdims: bool) -> None:
+    x = np.random.default_rng(1).normal(size=(3, 4, 5)).astype("float32")
+    x[x > 1] = math.nan
+    same(
+        getattr(tw, name)(tw.asarray(x), axis=axis, keepdims=keepdims),
+        getattr(np, name)(x, axis=axis, keepdims=keepdims),
+    )
+
+
+def test_nothing_but_nan() -> None:
+    x = tw.full((3,), math.nan)
+    assert tw.nansum(x).item() == 0
+    assert math.isnan(tw.nanmean(x).item())
+    assert tw.nansum(tw.zeros((0,))).item() == 0
+    assert tw.nansum(tw.asarray(np.array([1, 2], "int8"))).dtype == tw.int64
+    with pytest.raises(TypeError, match="nanmean: needs a floating-point input"):
+        tw.nanmean(tw.asarray(np.array([1, 2])))
+
+
+GRADIENTS = {
+    "clip at its bounds": (lambda m, x: m.clip(x, -1.0, 1.0), [-1, 1, 0, 2]),
+    "clamp_min at its bound": (lambda m, x: m.clamp_min(x, 1.0), [1, 0, 2]),
+    "clamp_max at its bound": (lambda m, x: m.clamp_max(x, 1.0), [1, 0, 2]),
+    "x ** 0 at 0": (lambda m, x: x**0, [0, 1, -2]),
+    "prod with a zero": (lambda m, x: m.prod(x), [2, 0, 3]),
+    "prod with two zeros": (lambda m, x: m.prod(x), [0, 0, 3]),
+    "xlogy at 0": (lambda m, x: m.xlogy(x, x * 0 + 2), [0, 1, -1]),
+    "logaddexp of equal numbers": (lambda m, x: m.logaddexp(x, x * 1), [0, 3]),
+    "nan_to_num": (lambda m, x: m.nan_to_num(x), [1, math.inf, math.nan, -math.inf]),
+    "sinc at 0": (lambda m, x: m.sinc(x), [0, 0.5, 1]),
+    "logit": (lambda m, x: m.logit(x, 0.1), [0.05, 0.3, 0.5, 0.95]),
+    "fmod": (lambda m, x: m.fmod(x * 7, x), [1.5, -2.5]),
+    "nanmean": (lambda m, x: m.nanmean(x), [1, math.nan, 3]),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_at_delicate_points(name: str) -> None:
+    function, values = GRADIENTS[name]
+    x = tw.asarray(np.array(values, "float64")).requires_grad_()
+    function(tw, x).sum().backward()
+    t = torch.tensor(values, dtype=torch.float64, requires_grad=True)
+    function(torch, t).sum().backward()
+    same(x.grad, t.grad.numpy(), rtol=1e-12)
+
+
+def test_gradient_of_elu_for_large_numbers() -> None:
+    x = tw.asarray(np.float32([800, -800, 0])).requires_grad_()
+    tw.elu(x).sum().backward()
+    assert x.grad.tolist() == [1, 0, 1]
+
+
+def test_gradient_of_atan2_at_the_origin() -> None:
+    x = tw.zeros((1,)).requires_grad_()
+    tw.atan2(x, tw.zeros((1,))).sum().backward()
+    assert x.grad.tolist() == [0]
+
+
+@pytest.mark.parametrize("name", ["logaddexp2", "xlog1py", "isclose", "allclose", "float_power"])
+def test_complex_numbers_are_refused(name: str) -> None:
+    x = tw.ones((2,), dtype=tw.complex64)
+    with pytest.raises(TypeError, match=name):
+        getattr(tw, name)(x, x)
