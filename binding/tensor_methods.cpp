@@ -159,11 +159,6 @@ void bind_conversions() {
       nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(),
       "dl_device"_a = nb::none(), "copy"_a = nb::none());
   method("__dlpack_device__", [](const Itself&) { return nb::make_tuple(1, 0); });
-  method("__complex__", [](const Itself& x) {
-    const nb::object number = nb::steal(item_of(x));
-    return nb::steal(
-        PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyComplex_Type), number.ptr()));
-  });
   method(
       "__reduce_ex__",
       [](nb::object self, int protocol) {

@@ -103,11 +103,7 @@ BINARY = words(
     subtract"""
 )
 # What is not there yet.
-MISSING = set(
-    words(
-        """complex128 fft"""
-    )
-)
+MISSING = set(words("""complex128 fft"""))
 DTYPES = words(
     """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64
     complex128"""

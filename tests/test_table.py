@@ -52,9 +52,9 @@ NO_OPS = {
         ones ones_like tril_indices triu_indices zeros zeros_like""",
     "random": """bernoulli dropout manual_seed multinomial normal rand randint randn randperm
         uniform""",
-    "other names of ops": """absolute arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_not
-        cat clamp concatenate cumprod cumsum div expit fix movedim mul neg permute row_stack sub
-        swapaxes swapdims true_divide unbind unsqueeze""",
+    "other names of ops": """absolute arccos arccosh arcsin arcsinh arctan arctan2 arctanh
+        bitwise_not cat clamp concatenate cumprod cumsum div expit fix movedim mul neg permute row_stack
+        sub swapaxes swapdims true_divide unbind unsqueeze""",
     "indexing": "bincount masked_select nonzero broadcast_shapes result_type",
     "several results": "chunk dsplit hsplit split tensor_split vsplit",
     "autograd": "grad is_grad_enabled zero_grad",

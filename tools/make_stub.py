@@ -114,7 +114,6 @@ SPECIAL = {
     ("to_device", "device"): "str",
     ("__array_namespace__", "api_version"): "str | None",
     ("__array_namespace__", "return"): "Any",
-    ("__complex__", "return"): "complex",
 }
 
 # Each also reflected and in place.

@@ -14,7 +14,9 @@ _Bool: TypeAlias = builtins.bool
 # Tensor has methods of these names.
 _Int: TypeAlias = builtins.int
 _Float: TypeAlias = builtins.float
-_Number: TypeAlias = _Bool | int | float | complex
+# The module has a function of this name.
+_Complex: TypeAlias = builtins.complex
+_Number: TypeAlias = _Bool | int | float | _Complex
 
 class _Array(Protocol):
     """Another library's array."""
@@ -260,7 +262,7 @@ class Tensor:
         *inputs: object,
         **options: object,
     ) -> Any: ...
-    def __complex__(self) -> complex: ...
+    def __complex__(self) -> _Complex: ...
     def __dlpack__(
         self,
         *,
@@ -287,6 +289,16 @@ class Tensor:
         """beta * self + alpha * (mat1 @ mat2), written in place."""
     def all(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Whether all elements are nonzero."""
+    def allclose(
+        self,
+        b: Tensor,
+        rtol: _Float=1e-05,
+        atol: _Float=1e-08,
+        equal_nan: _Bool=False,
+    ) -> Tensor:
+        """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises TypeError for ..."""
+    def angle(self) -> Tensor:
+        """The angle of complex numbers in radians, from -pi to pi; of real numbers pi ..."""
     def any(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Whether any element is nonzero."""
     def argmax(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
@@ -343,10 +355,16 @@ class Tensor:
         """At most so many parts along an axis, as views, of one extent but for the last."""
     def clamp(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
         """x limited to the range from min to max."""
+    def clamp_max(self, max: _Operand) -> Tensor:
+        """clip(x, max=max): the gradient at the bound is the whole one."""
+    def clamp_min(self, min: _Operand) -> Tensor:
+        """clip(x, min): the gradient at the bound is the whole one."""
     def clip(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
         """x limited to the range from min to max."""
     def clone(self) -> Tensor:
         """The same values in fresh row-major memory."""
+    def conj(self) -> Tensor:
+        """The complex conjugate; a real tensor itself."""
     def contiguous(self) -> Tensor:
         """Itself where row-major, else a copy."""
     def copy(self) -> Tensor:
@@ -400,6 +418,8 @@ class Tensor:
     @property
     def data_ptr(self) -> _Int:
         """Address of the first element."""
+    def deg2rad(self) -> Tensor:
+        """Degrees as radians. Raises TypeError for complex numbers."""
     def detach(self) -> Tensor:
         """The same memory outside the graph."""
     @property
@@ -480,6 +500,8 @@ class Tensor:
         """Largest whole number not above x."""
     def floor_divide(self, other: _Operand) -> Tensor:
         """Largest whole number not above a / b; 0 for whole numbers over 0."""
+    def frac(self) -> Tensor:
+        """x - trunc(x), with the sign of x. Raises TypeError for other than floating types."""
     def gather(self, axis: _Int, index: Tensor) -> Tensor:
         """y[i, j, k] = x[i, index[i, j, k], k] for axis 1: the index has the shape of the ..."""
     def ge(self, other: _Operand) -> Tensor:
@@ -507,10 +529,15 @@ class Tensor:
         """x * relu6(x + 3) / 6, lines in the place of silu."""
     def hardtanh(self, min_val: _Number=-1.0, max_val: _Number=1.0) -> Tensor:
         """x limited to the range from min_val to max_val."""
+    def heaviside(self, values: Tensor) -> Tensor:
+        """0 below 0, 1 above, values at 0; NaN stays. Raises TypeError for complex numbers."""
     def histc(self, bins: _Int=100, min: _Float=0.0, max: _Float=0.0) -> Tensor:
         """How many elements lie in each of so many bins of equal width from min to max, in ..."""
     def hsplit(self, indices_or_sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
         """So many parts of one extent, as views, or the parts between indices: along axis ..."""
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary part, a view. Raises TypeError for real tensors."""
     def index_add(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Tensor:
         """A copy of x with the parts of alpha * source added at indices along an axis, in ..."""
     def index_add_(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Self:
@@ -535,12 +562,24 @@ class Tensor:
     @property
     def is_leaf(self) -> _Bool:
         """Whether no recorded op made it."""
+    def isclose(
+        self,
+        b: Tensor,
+        rtol: _Float=1e-05,
+        atol: _Float=1e-08,
+        equal_nan: _Bool=False,
+    ) -> Tensor:
+        """Whether a and b are equal or abs(a - b) <= atol + rtol * abs(b), in float64. ..."""
     def isfinite(self) -> Tensor:
         """Whether neither infinite nor NaN."""
     def isinf(self) -> Tensor:
         """Whether infinite."""
     def isnan(self) -> Tensor:
         """Whether not a number."""
+    def isneginf(self) -> Tensor:
+        """Whether infinite and negative. Raises TypeError for complex numbers."""
+    def isposinf(self) -> Tensor:
+        """Whether infinite and positive. Raises TypeError for complex numbers."""
     def item(self) -> Any:
         """The only element as a number."""
     @property
@@ -552,6 +591,8 @@ class Tensor:
         """Whether a is at most b."""
     def leaky_relu(self, negative_slope: _Operand=0.01) -> Tensor:
         """x where positive, else x times negative_slope."""
+    def lerp(self, end: _Operand, weight: _Operand) -> Tensor:
+        """a + weight * (b - a): a where the weight is 0, and end where it is 1, exactly."""
     def less(self, other: _Operand) -> Tensor:
         """Whether a is below b."""
     def less_equal(self, other: _Operand) -> Tensor:
@@ -570,6 +611,8 @@ class Tensor:
         """log(sum(exp(x))) of all elements up to each along an axis, whatever their range."""
     def logical_not(self) -> Tensor:
         """Whether zero."""
+    def logit(self, eps: _Float | None=None) -> Tensor:
+        """log(x / (1 - x)), the inverse of sigmoid; x is limited to the range from eps to ..."""
     def logsigmoid(self) -> Tensor:
         """log(sigmoid(x)), without overflow."""
     def logsumexp(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
@@ -622,6 +665,15 @@ class Tensor:
         """Shown in error messages."""
     @name.setter
     def name(self, value: str, /) -> None: ...
+    def nan_to_num(
+        self,
+        nan: _Float=0.0,
+        posinf: _Float | None=None,
+        neginf: _Float | None=None,
+    ) -> Tensor:
+        """x with numbers for NaN and the infinities, the type's largest and least by ..."""
+    def nanmean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
+        """Mean over all or some axes of what is no NaN; NaN where nothing is. Raises ..."""
     def nanmedian(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Median without NaN of all elements or along an axis: of an even number the lower ..."""
     def nanquantile(
@@ -633,6 +685,8 @@ class Tensor:
         interpolation: str='linear',
     ) -> Tensor:
         """The element at the place q * (n - 1) of the n elements that are not NaN in ..."""
+    def nansum(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
+        """Sum over all or some axes of what is no NaN. Raises TypeError for complex numbers."""
     def narrow(self, axis: _Int, start: _Int, length: _Int) -> Tensor:
         """`length` places along an axis from start on, as a view. Raises IndexError for a ..."""
     @property
@@ -690,8 +744,13 @@ class Tensor:
         interpolation: str='linear',
     ) -> Tensor:
         """The element at the place q * (n - 1) of the n elements in order, of all or along ..."""
+    def rad2deg(self) -> Tensor:
+        """Radians as degrees. Raises TypeError for complex numbers."""
     def ravel(self) -> Tensor:
         """All elements along one axis, in row-major order; a view where strides allow it."""
+    @property
+    def real(self) -> Tensor:
+        """The real part, a view; a real tensor itself."""
     def reciprocal(self) -> Tensor:
         """One over each element."""
     def register_forward_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
@@ -782,6 +841,8 @@ class Tensor:
         """x * sigmoid(x), also called swish."""
     def sin(self) -> Tensor:
         """Sine; x in radians."""
+    def sinc(self) -> Tensor:
+        """sin(pi x) / (pi x), and 1 at 0. Raises TypeError for complex numbers."""
     def sinh(self) -> Tensor:
         """Hyperbolic sine."""
     @property
@@ -1103,6 +1164,8 @@ def _transfer_write(path: object, x: Tensor, offset_bytes: int, priority: int) -
     """Writes a tensor's bytes to a file."""
 def abs(x: _Operand) -> Tensor:
     """Absolute value."""
+def absolute(x: _Operand) -> Tensor:
+    """Absolute value."""
 def acos(x: _Operand) -> Tensor:
     """Inverse cosine, in radians."""
 def acosh(x: _Operand) -> Tensor:
@@ -1198,6 +1261,8 @@ def adaptive_max_pool3d_with_indices(
     """The results of adaptive_max_pool3d, and where in its plane each lies: int64, in ..."""
 def add(a: _Operand, b: _Operand) -> Tensor:
     """Sum of a and b."""
+def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
+    """x + value * tensor1 / tensor2."""
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
     """x + value * tensor1 * tensor2, in one pass where value is 1."""
 def addmm(
@@ -1211,6 +1276,14 @@ def addmm(
     """beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 ..."""
 def all(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Whether all elements are nonzero."""
+def allclose(
+    a: Tensor,
+    b: Tensor,
+    rtol: float=1e-05,
+    atol: float=1e-08,
+    equal_nan: _Bool=False,
+) -> Tensor:
+    """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises TypeError for ..."""
 def amsgrad_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -1228,6 +1301,8 @@ def amsgrad_step(
     maximize: _Bool=False,
 ) -> None:
     """Adam with the largest of all mean squares so far (Reddi, Kale and Kumar, 2018) ..."""
+def angle(x: Tensor) -> Tensor:
+    """The angle of complex numbers in radians, from -pi to pi; of real numbers pi ..."""
 def any(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Whether any element is nonzero."""
 def arange(
@@ -1239,6 +1314,20 @@ def arange(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """start, start + step, ... up to but without stop."""
+def arccos(x: _Operand) -> Tensor:
+    """Inverse cosine, in radians."""
+def arccosh(x: _Operand) -> Tensor:
+    """Inverse hyperbolic cosine."""
+def arcsin(x: _Operand) -> Tensor:
+    """Inverse sine, in radians."""
+def arcsinh(x: _Operand) -> Tensor:
+    """Inverse hyperbolic sine."""
+def arctan(x: _Operand) -> Tensor:
+    """Inverse tangent, in radians."""
+def arctan2(a: _Operand, b: _Operand) -> Tensor:
+    """Angle of the point (b, a), in radians."""
+def arctanh(x: _Operand) -> Tensor:
+    """Inverse hyperbolic tangent."""
 def argmax(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Index of the first largest element (of the flattened x by default)."""
 def argmin(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
@@ -1370,6 +1459,10 @@ def chunk(x: Tensor, chunks: int, axis: int=0) -> tuple[Tensor, ...]:
     """At most so many parts along an axis, as views, of one extent but for the last."""
 def clamp(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
     """x limited to the range from min to max."""
+def clamp_max(x: Tensor, max: _Operand) -> Tensor:
+    """clip(x, max=max): the gradient at the bound is the whole one."""
+def clamp_min(x: Tensor, min: _Operand) -> Tensor:
+    """clip(x, min): the gradient at the bound is the whole one."""
 def clip(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
     """x limited to the range from min to max."""
 def clip_all(tensors: Sequence[Tensor], *, number: _Operand) -> None:
@@ -1378,10 +1471,14 @@ def column_stack(arrays: Sequence[Tensor]) -> Tensor:
     """Tensors joined along axis 1; those of up to 1 dimension are columns. Raises ..."""
 def combinations(x: Tensor, r: int=2, with_replacement: _Bool=False) -> Tensor:
     """All choices of r elements of x (n,), each in the order of x, as rows (choices, ..."""
+def complex(real: Tensor, imag: Tensor) -> Tensor:
+    """Complex numbers of the given parts, two tensors of float32 that broadcast. ..."""
 def concat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
     """Tensors joined along an existing axis (None: flattened)."""
 def concatenate(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
     """Tensors joined along an existing axis (None: flattened)."""
+def conj(x: Tensor) -> Tensor:
+    """The complex conjugate; a real tensor itself."""
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -1510,6 +1607,8 @@ def cumulative_sum(
     include_initial: _Bool=False,
 ) -> Tensor:
     """Sums of all elements up to each along an axis; include_initial puts a 0 before ..."""
+def deg2rad(x: Tensor) -> Tensor:
+    """Degrees as radians. Raises TypeError for complex numbers."""
 def device_names() -> list[str]:
     """Devices that tensors can live on: 'null' computes nothing."""
 def diag(x: Tensor, k: int=0) -> Tensor:
@@ -1528,6 +1627,8 @@ def diff(
     append: Tensor | None=None,
 ) -> Tensor:
     """Differences of neighbours along an axis, n times, of bool whether they differ; ..."""
+def div(a: _Operand, b: _Operand) -> Tensor:
+    """Quotient of a and b; whole numbers become floating-point first."""
 def divide(a: _Operand, b: _Operand) -> Tensor:
     """Quotient of a and b; whole numbers become floating-point first."""
 def dropout(
@@ -1584,6 +1685,8 @@ def exp2(x: _Operand) -> Tensor:
     """2 to the power of each element."""
 def expand_dims(x: Tensor, axis: int=0) -> Tensor:
     """A new axis of extent 1."""
+def expit(x: _Operand) -> Tensor:
+    """1 / (1 + exp(-x))."""
 def expm1(x: _Operand) -> Tensor:
     """exp(x) - 1, exact near 0."""
 def eye(
@@ -1594,6 +1697,8 @@ def eye(
     device: str | None=None,
 ) -> Tensor:
     """Ones on the k-th diagonal, zeros elsewhere."""
+def fix(x: _Operand) -> Tensor:
+    """Whole part, towards zero."""
 def flatten(x: Tensor, start_axis: int=0, end_axis: int=-1) -> Tensor:
     """Axes merged into one."""
 def flip(x: Tensor, axis: int | Sequence[int] | None=None) -> Tensor:
@@ -1602,10 +1707,14 @@ def fliplr(x: Tensor) -> Tensor:
     """The order along axis 1 reversed, as a view. Raises ValueError below 2 dimensions."""
 def flipud(x: Tensor) -> Tensor:
     """The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions."""
+def float_power(a: Tensor, b: Tensor) -> Tensor:
+    """a to the power of b in float64. Raises TypeError for complex numbers."""
 def floor(x: _Operand) -> Tensor:
     """Largest whole number not above x."""
 def floor_divide(a: _Operand, b: _Operand) -> Tensor:
     """Largest whole number not above a / b; 0 for whole numbers over 0."""
+def fmod(a: _Operand, b: _Operand) -> Tensor:
+    """a - b * trunc(a / b): the sign of a; exact."""
 def fold(
     input: Tensor,
     output_size: int | Sequence[int],
@@ -1619,6 +1728,8 @@ def force_kernel(op: str, name: str) -> None:
     """Forces a kernel by name on this thread; '' lifts it."""
 def forced_kernel(op: str) -> str:
     """Name of the kernel forced on this thread, or ''."""
+def frac(x: Tensor) -> Tensor:
+    """x - trunc(x), with the sign of x. Raises TypeError for other than floating types."""
 def from_dlpack(x: object, *, device: str | None=None, copy: object=None) -> Tensor:
     """A tensor over the memory of an object with __dlpack__."""
 def frombuffer(
@@ -1717,6 +1828,8 @@ def hardswish(x: _Operand) -> Tensor:
     """x * relu6(x + 3) / 6, lines in the place of silu."""
 def hardtanh(x: Tensor, min_val: _Number=-1.0, max_val: _Number=1.0) -> Tensor:
     """x limited to the range from min_val to max_val."""
+def heaviside(x: Tensor, values: Tensor) -> Tensor:
+    """0 below 0, 1 above, values at 0; NaN stays. Raises TypeError for complex numbers."""
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -1734,6 +1847,8 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str='mean', delta: floa
     """Differences d as d * d / 2 below delta, and delta * (|d| - delta / 2) above ..."""
 def hypot(a: _Operand, b: _Operand) -> Tensor:
     """sqrt(a * a + b * b) without overflow."""
+def imag(x: Tensor) -> Tensor:
+    """The imaginary part, a view in the same memory. Raises TypeError for real tensors."""
 def index_add(x: Tensor, axis: int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Tensor:
     """A copy of x with the parts of alpha * source added at indices along an axis, in ..."""
 def index_copy(x: Tensor, axis: int, index: Tensor, source: Tensor) -> Tensor:
@@ -1759,6 +1874,14 @@ def is_batch_invariant() -> _Bool:
     """Whether this thread's kernels give a row the same bits whatever the rows beside it."""
 def is_grad_enabled() -> _Bool:
     """Whether this thread's ops are recorded."""
+def isclose(
+    a: Tensor,
+    b: Tensor,
+    rtol: float=1e-05,
+    atol: float=1e-08,
+    equal_nan: _Bool=False,
+) -> Tensor:
+    """Whether a and b are equal or abs(a - b) <= atol + rtol * abs(b), in float64. ..."""
 def isfinite(x: _Operand) -> Tensor:
     """Whether neither infinite nor NaN."""
 def isin(
@@ -1773,6 +1896,10 @@ def isinf(x: _Operand) -> Tensor:
     """Whether infinite."""
 def isnan(x: _Operand) -> Tensor:
     """Whether not a number."""
+def isneginf(x: Tensor) -> Tensor:
+    """Whether infinite and negative. Raises TypeError for complex numbers."""
+def isposinf(x: Tensor) -> Tensor:
+    """Whether infinite and positive. Raises TypeError for complex numbers."""
 def kernel_ops() -> list[str]:
     """Ops whose kernels, or body in their place, can be forced."""
 def kernels_of_op(op: str) -> list[dict[str, Any]]:
@@ -1793,6 +1920,8 @@ def layer_norm(
     """The last axes, of normalized_shape, with mean 0 and variance 1, then scaled by ..."""
 def leaky_relu(x: Tensor, negative_slope: _Operand=0.01) -> Tensor:
     """x where positive, else x times negative_slope."""
+def lerp(x: _Operand, end: _Operand, weight: _Operand) -> Tensor:
+    """a + weight * (b - a): a where the weight is 0, and end where it is 1, exactly."""
 def less(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is below b."""
 def less_equal(a: _Operand, b: _Operand) -> Tensor:
@@ -1837,6 +1966,10 @@ def log2(x: _Operand) -> Tensor:
     """Logarithm to base 2."""
 def log_softmax(x: Tensor, axis: int=-1) -> Tensor:
     """log(softmax(x)), computed in one pass."""
+def logaddexp(a: _Operand, b: _Operand) -> Tensor:
+    """log(exp(a) + exp(b)), without overflow."""
+def logaddexp2(a: Tensor, b: Tensor) -> Tensor:
+    """log2(2 ** a + 2 ** b), without overflow. Raises TypeError for complex numbers."""
 def logcumsumexp(x: Tensor, axis: int) -> Tensor:
     """log(sum(exp(x))) of all elements up to each along an axis, whatever their range."""
 def logical_and(a: _Operand, b: _Operand) -> Tensor:
@@ -1847,6 +1980,8 @@ def logical_or(a: _Operand, b: _Operand) -> Tensor:
     """Whether either is nonzero."""
 def logical_xor(a: _Operand, b: _Operand) -> Tensor:
     """Whether exactly one is nonzero."""
+def logit(x: Tensor, eps: float | None=None) -> Tensor:
+    """log(x / (1 - x)), the inverse of sigmoid; x is limited to the range from eps to ..."""
 def logsigmoid(x: _Operand) -> Tensor:
     """log(sigmoid(x)), without overflow."""
 def logsumexp(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
@@ -2014,6 +2149,8 @@ def movedim(x: Tensor, source: int | Sequence[int], destination: int | Sequence[
     """The axes `source` at the places `destination`, the others in their order, as a ..."""
 def mse_loss(x: Tensor, y: Tensor, reduction: str='mean') -> Tensor:
     """Squared differences, averaged by default. 16-bit numbers are squared and added ..."""
+def mul(a: _Operand, b: _Operand) -> Tensor:
+    """Product of a and b."""
 def multinomial(
     probabilities: Tensor,
     num_samples: int,
@@ -2040,6 +2177,15 @@ def nadam_step(
     maximize: _Bool=False,
 ) -> None:
     """NAdam (Dozat, 2016) on all params in place."""
+def nan_to_num(
+    x: Tensor,
+    nan: float=0.0,
+    posinf: float | None=None,
+    neginf: float | None=None,
+) -> Tensor:
+    """x with numbers for NaN and the infinities, the type's largest and least by ..."""
+def nanmean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    """Mean over all or some axes of what is no NaN; NaN where nothing is. Raises ..."""
 def nanmedian(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Median without NaN of all elements or along an axis: of an even number the lower ..."""
 def nanquantile(
@@ -2051,8 +2197,12 @@ def nanquantile(
     interpolation: str='linear',
 ) -> Tensor:
     """The element at the place q * (n - 1) of the n elements that are not NaN in ..."""
+def nansum(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    """Sum over all or some axes of what is no NaN. Raises TypeError for complex numbers."""
 def narrow(x: Tensor, axis: int, start: int, length: int) -> Tensor:
     """`length` places along an axis from start on, as a view. Raises IndexError for a ..."""
+def neg(x: _Operand) -> Tensor:
+    """Negative of each element."""
 def negative(x: _Operand) -> Tensor:
     """Negative of each element."""
 def nesterov_step(
@@ -2068,6 +2218,8 @@ def nesterov_step(
     maximize: _Bool=False,
 ) -> None:
     """Stochastic gradient descent with Nesterov's momentum (Sutskever et al., 2013) on ..."""
+def nextafter(a: _Operand, b: _Operand) -> Tensor:
+    """The next number of the type after a towards b; of 16-bit types that of float32, ..."""
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -2145,6 +2297,8 @@ def poisson_nll_loss(
     reduction: str='mean',
 ) -> Tensor:
     """Negative log-likelihood of counts under Poisson distributions of means, or of ..."""
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """Complex numbers of the given magnitudes and angles in radians, two tensors of ..."""
 def positive(x: _Operand) -> Tensor:
     """Each element unchanged."""
 def pow(a: _Operand, b: _Operand) -> Tensor:
@@ -2167,6 +2321,8 @@ def quantile(
     interpolation: str='linear',
 ) -> Tensor:
     """The element at the place q * (n - 1) of the n elements in order, of all or along ..."""
+def rad2deg(x: Tensor) -> Tensor:
+    """Radians as degrees. Raises TypeError for complex numbers."""
 def radam_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -2232,6 +2388,8 @@ def randperm(n: int, generator: Generator | None=None, device: str | None=None) 
     """0 to n - 1 in random order (Fisher and Yates)."""
 def ravel(x: Tensor) -> Tensor:
     """All elements along one axis, in row-major order; a view where strides allow it."""
+def real(x: Tensor) -> Tensor:
+    """The real part, a view in the same memory; a real tensor itself."""
 def reciprocal(x: _Operand) -> Tensor:
     """One over each element."""
 def relu(x: _Operand) -> Tensor:
@@ -2436,6 +2594,8 @@ def silu(x: _Operand) -> Tensor:
     """x * sigmoid(x), also called swish."""
 def sin(x: _Operand) -> Tensor:
     """Sine; x in radians."""
+def sinc(x: Tensor) -> Tensor:
+    """sin(pi x) / (pi x), and 1 at 0. Raises TypeError for complex numbers."""
 def sinh(x: _Operand) -> Tensor:
     """Hyperbolic sine."""
 def slice_scatter(
@@ -2482,6 +2642,8 @@ def std(
     keepdims: _Bool=False,
 ) -> Tensor:
     """Standard deviation; correction is taken off the number of elements. Its gradient ..."""
+def sub(a: _Operand, b: _Operand) -> Tensor:
+    """Difference of a and b."""
 def subtract(a: _Operand, b: _Operand) -> Tensor:
     """Difference of a and b."""
 def sum(
@@ -2567,6 +2729,8 @@ def triu_indices(
     device: str | None=None,
 ) -> Tensor:
     """Places of the elements on and above a diagonal of a matrix (row, col), in row- ..."""
+def true_divide(a: _Operand, b: _Operand) -> Tensor:
+    """Quotient of a and b; whole numbers become floating-point first."""
 def trunc(x: _Operand) -> Tensor:
     """Whole part, towards zero."""
 def unbind(x: Tensor, axis: int=0) -> tuple[Tensor, ...]:
@@ -2604,12 +2768,20 @@ def var(
     keepdims: _Bool=False,
 ) -> Tensor:
     """Variance; correction is taken off the number of elements. Of complex numbers: of ..."""
+def view_as_complex(x: Tensor) -> Tensor:
+    """Pairs of numbers along the last axis, of extent 2, as complex numbers in the ..."""
+def view_as_real(x: Tensor) -> Tensor:
+    """The parts of complex numbers in the same memory: a real tensor with one axis ..."""
 def vsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """So many parts of one extent, as views, or the parts between indices: along axis ..."""
 def vstack(arrays: Sequence[Tensor]) -> Tensor:
     """Tensors joined along axis 0; those of up to 1 dimension are rows. Raises ..."""
 def where(a: _Operand, b: _Operand, c: _Operand) -> Tensor:
     """b where a holds, else c."""
+def xlog1py(a: Tensor, b: Tensor) -> Tensor:
+    """a * log(1 + b), and 0 where a is 0 and b no NaN. Raises TypeError for complex ..."""
+def xlogy(a: _Operand, b: _Operand) -> Tensor:
+    """a * log(b), and 0 where a is 0 and b no NaN."""
 def zero_grad(params: Sequence[Tensor]) -> None:
     """Drops the grads of params."""
 @overload
