@@ -53,8 +53,8 @@ NO_OPS = {
     "random": """bernoulli dropout manual_seed multinomial normal rand randint randn randperm
         uniform""",
     "other names of ops": """absolute arccos arccosh arcsin arcsinh arctan arctan2 arctanh
-        bitwise_not cat clamp concatenate cumprod cumsum div expit fix movedim mul neg permute row_stack
-        sub swapaxes swapdims true_divide unbind unsqueeze""",
+        bitwise_not cat clamp concatenate cumprod cumsum div expit fix movedim mul neg permute
+        row_stack sub swapaxes swapdims true_divide unbind unsqueeze""",
     "indexing": "bincount masked_select nonzero broadcast_shapes result_type",
     "several results": "chunk dsplit hsplit split tensor_split vsplit",
     "autograd": "grad is_grad_enabled zero_grad",
