@@ -38,7 +38,8 @@ class TilewrightBackend(_backends.AbstractBackend):  # type: ignore[misc, name-d
         return tw.permute_dims(x, axes)
 
     def reduce(self, x: tw.Tensor, operation: str, axes: tuple[int, ...]) -> tw.Tensor:
-        return getattr(tw, operation)(x, axis=tuple(axes))
+        reduced: tw.Tensor = getattr(tw, operation)(x, axis=tuple(axes))
+        return reduced
 
     def stack_on_zeroth_dimension(self, tensors: list[tw.Tensor]) -> tw.Tensor:
         return tw.stack(tensors)
