@@ -302,7 +302,7 @@ class _Svd(Function):
         count, rows, columns = s.shape[-1], u.shape[-2], vh.shape[-1]
         if u.shape[-1] > count or vh.shape[-2] > count:
             if of_u is not None or of_vh is not None:
-                raise RuntimeError("svd: U and Vh have a gradient with full_matrices=False alone")
+                raise RuntimeError("svd: U and Vh have a gradient where full_matrices=False alone")
             u, vh = u[..., :count], vh[..., :count, :]
         eye = tw.eye(count, dtype=s.dtype)
         along, across = tw.expand_dims(s, -2), tw.expand_dims(s, -1)
