@@ -184,6 +184,14 @@ COMMON: dict[str, Any] = {
     "shift": 1,
     "condition": X > 0,
     "indexing": "ij",
+    "include_initial": False,
+    "descending": False,
+    "stable": True,
+    "side": "right",
+    "n": 1,
+    "offset": 1,
+    "prepend": X,
+    "append": X,
 }
 OF_WHOLE = {name for name in (*UNARY, *BINARY) if name.startswith("bitwise")}
 SPECIAL: dict[tuple[str, str], Any] = {
@@ -207,6 +215,15 @@ SPECIAL: dict[tuple[str, str], Any] = {
     ("can_cast", "to"): np.dtype("int16"),
     ("finfo", "type"): np.dtype("float32"),
     ("iinfo", "type"): np.dtype("int32"),
+    ("imag", "x"): X + 2j,
+    ("cumulative_prod", "x"): X[0],
+    ("cumulative_sum", "x"): X[0],
+    ("searchsorted", "x1"): np.sort(X[0]),
+    ("take_along_axis", "indices"): np.array([[1, 0, 1]], np.int64),
+    ("tensordot", "x1"): X[:, :2],
+    ("tensordot", "x2"): X[:, 1:],
+    ("tensordot", "axes"): 1,
+    ("vecdot", "x2"): X + 1,
     **{(name, x): WHOLE for name in OF_WHOLE for x in ("x", "x1")},
     **{(name, "x2"): np.array([1, 2, 3], np.int32) for name in OF_WHOLE},
 }
@@ -215,6 +232,7 @@ VARIADIC = {
     "broadcast_arrays": (X, X[:1]),
     "result_type": (np.dtype("int8"), X, 1.0),
 }
+LISTS_OR_TUPLES = ("meshgrid", "broadcast_arrays", "unstack")
 # NumPy's own name of a parameter, and what it has not.
 NUMPY_NAMES = {("std", "correction"): "ddof", ("var", "correction"): "ddof"}
 
@@ -258,7 +276,8 @@ def calls(name: str) -> Iterator[tuple[list[Any], dict[str, Any]]]:
 
 def compare(y: Any, z: Any, name: str) -> None:
     if isinstance(z, (list, tuple)):
-        assert type(y) is type(z) or name in ("meshgrid", "broadcast_arrays", "unstack")
+        assert isinstance(y, tuple if isinstance(z, tuple) else list) or name in LISTS_OR_TUPLES
+        assert getattr(y, "_fields", None) == getattr(z, "_fields", None)
         assert len(y) == len(z)
         for a, b in zip(y, z, strict=True):
             compare(a, b, name)
@@ -279,6 +298,7 @@ def compare(y: Any, z: Any, name: str) -> None:
 def numpys(name: str, args: list[Any], named: dict[str, Any]) -> Any:
     """The same by NumPy, some of whose parameters have other names and defaults."""
     options = {NUMPY_NAMES.get((name, key), key): value for key, value in named.items()}
+    options.pop("descending", None)  # False, always
     if name == "take":
         options.setdefault("axis", 0)
     if name == "isdtype":
