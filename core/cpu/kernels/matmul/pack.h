@@ -63,9 +63,11 @@ template <class T> inline void pack_panel(std::int64_t k, std::int64_t n, const 
   }
 }
 
-// Tiles of A packed together: with 16 tiles of 6 rows each visit to a column, often a page of its
-// own, takes 6 whole cache lines.
-inline constexpr int kPackTiles = 16;
+// Tiles of A packed together, a few columns at a time: with 32 tiles of 6 rows each visit to a
+// column, often a page of its own, takes 12 whole cache lines. Such columns share a set of L1, so
+// that more of them would drive each other out before all tiles have theirs. No prefetcher of the
+// hardware goes ahead from page to page: the lines are asked for so many columns before.
+inline constexpr int kPackTiles = 32, kColumnsAtOnce = 4, kColumnsAhead = 16;
 
 // Elements from one packed tile to the next: room for the tile and a vector stored past its end.
 template <class T> constexpr std::int64_t packed_tile_stride(std::int64_t k) {
@@ -92,9 +94,15 @@ template <class T> inline void pack_tile(int height, bool wide, std::int64_t k, 
 template <class T> inline void pack_tiles(const EvenSplit& tiles, std::int64_t first, int count,
                                           std::int64_t m, std::int64_t k, const T* a,
                                           std::int64_t a_row, std::int64_t a_col, T* out) {
-  constexpr std::int64_t run = 16;  // columns at a time: their lines stay in L1 for all tiles
+  constexpr std::int64_t run = kColumnsAtOnce, line = 64 / sizeof(T);
+  const std::int64_t from = tiles.start(first), past = tiles.start(first + count);
   for (std::int64_t p = 0; p < k; p += run) {
-    std::int64_t row = tiles.start(first);
+    if (a_row == 1)
+      for (std::int64_t next = p + kColumnsAhead; next < k && next < p + kColumnsAhead + run;
+           ++next)
+        for (std::int64_t row = from; row < past; row += line)
+          __builtin_prefetch(a + row + next * a_col);
+    std::int64_t row = from;
     for (int t = 0; t < count; ++t) {
       const int height = tiles.at(first + t);
       pack_tile(height, m - row >= kMaxTileRows, k - p < run ? k - p : run,
