@@ -306,8 +306,13 @@ PyObject* iterate_slot(PyObject* self) {
   return PySeqIter_New(self);
 }
 
+// Of iteration, which ends where this says that there is no such item.
 PyObject* item_slot(PyObject* self, Py_ssize_t i) {
   try {
+    if (i >= length_slot(self)) {
+      PyErr_Format(PyExc_IndexError, "index %zd is out of range", i);
+      return nullptr;
+    }
     IndexItem item{.kind = IndexItem::Kind::integer, .integer = i};
     return wrap(index(unwrap(self), item));
   } catch (...) {

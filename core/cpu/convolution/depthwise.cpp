@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
-#include "core/cpu/convolution/cost.h"
 #include "core/cpu/convolution/axis.h"
+#include "core/cpu/convolution/cost.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -13,178 +14,225 @@ namespace {
 using std::int64_t;
 
 // Multiply-adds of a piece, about 30 us.
-constexpr int64_t kPieceTerms = 1 << 19;
-// Elements that are spread, multiplied and collected at a time: no load waits for the stores of
-// other widths just before it, and all stay in the first-level cache.
-constexpr int64_t kSpread = 3072;
+constexpr int64_t kPieceTerms = 1 << 20;
+// Bytes of the source's pixels that are multiplied at a time: they and the result's stay in L2, and
+// few rows of a large plane are turned twice.
+constexpr int64_t kBandBytes = 128 << 10;
 
-// How the planes of a problem are read, and how the results fall into classes.
+// How bands of the result's rows, and what they read, lie as pixels of as many planes as there are
+// lanes.
 struct Layout {
-  GatherAxis axes[2];
-  DepthwisePlane plane;
-  int64_t taps, reach;   // rows that one of the result reads
-  int64_t height, band;  // rows of a class, and those that are computed at a time
-  int64_t elements;      // of a spread band
-  int64_t class_size;    // elements of a band's sums
+  GatherAxis down, along;
+  int64_t low[2], high[2];
+  int64_t lanes, taps, width;  // width: columns that are read, padding included
+  int64_t height, band;        // rows of a class, and those that are computed at a time
 
-  Layout(const ConvolutionProblem& p, int lanes, bool in_bands)
-      : axes{{p, 1}, {p, 2}}, taps(p.kernel[1] * p.kernel[2]) {
-    int64_t high[2];
-    for (int d = 0; d < 2; ++d) {
-      axes[d].bounds(&plane.low[d], &high[d]);
-      plane.source[d] = axes[d].source;
-      plane.step[d] = axes[d].step;
-    }
-    reach = high[0] - plane.low[0] + 1;
-    height = ceil_div(axes[0].result, axes[0].classes);
-    const int64_t width = ceil_div(axes[1].result, axes[1].classes);
-    plane.size[1] = (width - 1) * plane.step[1] + high[1] - plane.low[1] + 1;
-    plane.row = ceil_div(plane.size[1], plane.step[1]);
-    band = in_bands ? std::clamp<int64_t>(kSpread / (plane.row * plane.step[1] * plane.step[0]), 1,
-                                          height)
-                    : height;
-    plane.size[0] = rows_read(band);
-    plane.phase[1] = ceil_div(plane.size[0], plane.step[0]) * plane.row;
-    plane.phase[0] = plane.phase[1] * plane.step[1];
-    elements = plane.phase[0] * plane.step[0] + lanes;
-    class_size = band * plane.row + lanes;
+  Layout(const ConvolutionProblem& p, int lanes)
+      : down(p, 1), along(p, 2), lanes(lanes), taps(p.kernel[1] * p.kernel[2]) {
+    down.bounds(&low[0], &high[0]);
+    along.bounds(&low[1], &high[1]);
+    const int64_t columns = ceil_div(along.result, along.classes);
+    width = (columns - 1) * along.step + high[1] - low[1] + 1;
+    height = ceil_div(down.result, down.classes);
+    const int64_t rows = kBandBytes / (width * lanes * static_cast<int64_t>(size_of(p.dtype)));
+    band = std::clamp<int64_t>((rows - high[0] + low[0] - 1) / down.step + 1, 1, height);
   }
-  int64_t rows_read(int64_t rows) const { return (rows - 1) * plane.step[0] + reach; }
-  int64_t classes() const { return axes[0].classes * axes[1].classes; }
-  // Planes that are spread at a time.
-  int64_t group() const { return std::clamp<int64_t>(kSpread / elements, 1, 16); }
+  int64_t source() const { return down.source * along.source; }
+  int64_t result() const { return down.result * along.result; }
+  int64_t rows_read(int64_t rows) const { return (rows - 1) * down.step + high[0] - low[0] + 1; }
+  // What the rows of a class from `row` on read.
+  SourceBox box(int64_t row) const {
+    const int64_t rows = rows_read(std::min(band, height - row));
+    return {{0, low[0] + row * down.step, low[1]}, {1, rows, width}, 1, lanes};
+  }
+  int64_t source_elements() const { return (rows_read(band) * width + 1) * lanes; }
+  int64_t result_elements() const { return band * down.classes * along.result * lanes; }
+  // The result's rows of a band, of all classes.
+  int64_t first(int64_t row) const { return row * down.classes; }
+  int64_t count(int64_t row) const {
+    return std::min(down.result - first(row), band * down.classes);
+  }
 };
 
-// The taps of each class of the result's places, and where they read.
-class Classes {
+// Places of pixels that follow each other.
+std::vector<std::int32_t> in_order(int64_t pixels, int64_t lanes) {
+  std::vector<std::int32_t> places(static_cast<std::size_t>(pixels));
+  for (std::size_t i = 0; i < places.size(); ++i)
+    places[i] = static_cast<std::int32_t>(static_cast<int64_t>(i) * lanes);
+  return places;
+}
+
+// The source's pixels under a band, with the padding. Where a plane is one band this is prepared
+// once.
+template <class T> class Source {
  public:
-  explicit Classes(const Layout& at)
-      : along_(at.axes[1].classes),
-        taps_(at.taps),
-        counts_(at.classes()),
-        widths_(along_),
-        order_(at.classes() * taps_),
-        at_(at.classes() * taps_),
-        weights_(taps_ * static_cast<int64_t>(sizeof(double))) {
-    for (int64_t j = 0; j < along_; ++j) widths_[j] = at.axes[1].count(j, 0, at.axes[1].result);
-    for (int64_t c = 0; c < at.classes(); ++c) {
-      counts_[c] = 0;
-      for (int64_t k = 0; k < taps_; ++k) add(at, c, k);
-    }
-  }
-  DepthwiseTaps taps(int64_t row, int64_t column) const {
-    const int64_t c = row * along_ + column;
-    return {counts_[c], at_ + c * taps_};
-  }
-  int64_t width(int64_t column) const { return widths_[column]; }
-  // Of a channel's weights those of a class, in the order of its taps; until the next call.
-  template <class T> const T* pick(int64_t row, int64_t column, const T* weights) const {
-    const int64_t c = row * along_ + column;
-    if (counts_[c] == taps_) return weights;
-    T* const picked = reinterpret_cast<T*>(static_cast<char*>(weights_));
-    for (int64_t i = 0; i < counts_[c]; ++i) picked[i] = weights[order_[c * taps_ + i]];
-    return picked;
+  explicit Source(const Layout& at) : at_(at), pixels_(at.source_elements()) {}
+  const T* read(int64_t row, const T* planes, int64_t count) {
+    if (row != row_) prepare(row);
+    convolution_loops<T>().to_lanes(
+        {at_.source(), count, static_cast<int64_t>(places_.size()), places_.data()},
+        planes + before_, pixels_);
+    return pixels_;
   }
 
  private:
-  void add(const Layout& at, int64_t c, int64_t k) {
-    const GatherAxis &down = at.axes[0], &along = at.axes[1];
-    const int64_t ky = k / along.taps, kx = k % along.taps, row = c / along_, column = c % along_;
-    if (!down.reaches(ky, row) || !along.reaches(kx, column)) return;
-    const DepthwisePlane& p = at.plane;
-    const int64_t y = down.offset(ky, row) - p.low[0], x = along.offset(kx, column) - p.low[1];
-    const int64_t place = c * taps_ + counts_[c]++;
-    at_[place] = static_cast<std::int32_t>(y % p.step[0] * p.phase[0] + y / p.step[0] * p.row +
-                                           x % p.step[1] * p.phase[1] + x / p.step[1]);
-    order_[place] = static_cast<std::int32_t>(k);
+  void prepare(int64_t row) {
+    const int64_t source[3] = {1, at_.down.source, at_.along.source};
+    const SourceBox box = at_.box(row);
+    const SourcePixels held(box, source, 1);
+    zero_padding<T>(box, source, pixels_);
+    places_.resize(static_cast<std::size_t>(held.count));
+    held.write_places(box, places_.data());
+    before_ = held.before;
+    row_ = row;
   }
-
-  const int64_t along_, taps_;
-  const ScratchArray<int64_t> counts_, widths_;
-  const ScratchArray<std::int32_t> order_, at_;
-  const ScratchArray<char> weights_;
+  const Layout& at_;
+  const ScratchArray<T> pixels_;
+  std::vector<std::int32_t> places_;
+  int64_t row_ = -1, before_ = 0;
 };
 
-// The sums of `rows` rows of one class of rows.
-template <class T> void sums_of_band(const Layout& at, const Classes& classes, int64_t residue,
-                                     int64_t rows, const T* x, const T* w, double bias, T* sums) {
-  for (int64_t j = 0; j < at.axes[1].classes; ++j)
-    convolution_loops<T>().depthwise((rows - 1) * at.plane.row + classes.width(j),
-                                     classes.taps(residue, j), x, classes.pick(residue, j, w), bias,
-                                     sums + j * at.class_size);
+// For each class of the result's places what its taps read and are multiplied by.
+class Classes {
+ public:
+  explicit Classes(const Layout& at) : along_(at.along.classes) {
+    for (int64_t row = 0; row < at.down.classes; ++row)
+      for (int64_t column = 0; column < along_; ++column) {
+        first_.push_back(at_.size());
+        for (int64_t k = 0; k < at.taps; ++k) add(at, row, column, k);
+      }
+    first_.push_back(at_.size());
+  }
+  DepthwiseTaps taps(int64_t row, int64_t column) const {
+    const auto c = static_cast<std::size_t>(row * along_ + column);
+    return {static_cast<int64_t>(first_[c + 1] - first_[c]), at_.data() + first_[c],
+            weights_.data() + first_[c]};
+  }
+
+ private:
+  void add(const Layout& at, int64_t row, int64_t column, int64_t k) {
+    const int64_t ky = k / at.along.taps, kx = k % at.along.taps;
+    if (!at.down.reaches(ky, row) || !at.along.reaches(kx, column)) return;
+    const int64_t y = at.down.offset(ky, row) - at.low[0];
+    const int64_t x = at.along.offset(kx, column) - at.low[1];
+    at_.push_back(static_cast<std::int32_t>((y * at.width + x) * at.lanes));
+    weights_.push_back(static_cast<std::int32_t>(k * at.lanes));
+  }
+  const int64_t along_;
+  std::vector<std::size_t> first_;
+  std::vector<std::int32_t> at_, weights_;
+};
+
+// Which channels the lanes of a group of planes are of: planes follow each other, image by image,
+// so that few channels fill the lanes too. After `period` groups the channels are the same again.
+struct Groups {
+  int64_t lanes, channels, planes, count, period;
+  Groups(const ConvolutionProblem& p, int64_t lanes)
+      : lanes(lanes),
+        channels(p.in),
+        planes(p.batch * p.in),
+        count(ceil_div(planes, lanes)),
+        period(std::min(count, p.in / std::gcd(p.in, lanes))) {}
+  int64_t first(int64_t group) const { return group * lanes; }
+  int64_t size(int64_t group) const { return std::min(lanes, planes - first(group)); }
+  int64_t channel(int64_t group, int64_t lane) const { return (first(group) + lane) % channels; }
+};
+
+// The sums of a band, as pixels of planes.
+template <class T> void sums_of_band(const Layout& at, const Classes& classes, int64_t row,
+                                     const T* x, const T* w, T* y) {
+  const int64_t y_row = at.down.classes * at.along.result * at.lanes;
+  for (int64_t i = 0; i < at.down.classes; ++i)
+    for (int64_t j = 0; j < at.along.classes; ++j)
+      convolution_loops<T>().depthwise(
+          {at.down.count(i, row, row + at.band), at.along.count(j, 0, at.along.result),
+           at.down.step * at.width * at.lanes, at.along.step, y_row, at.along.classes},
+          classes.taps(i, j), x, w, y + (i * at.along.result + j) * at.lanes);
 }
 
 template <class T> void sums(const ConvolutionProblem& p) {
-  const Layout at(p, convolution_loops<T>().lanes, true);
-  const GatherAxis &down = at.axes[0], &along = at.axes[1];
-  const int64_t source = down.source * along.source, result = down.result * along.result;
-  auto* bias = static_cast<const T*>(p.bias);
-  const int64_t planes = std::max<int64_t>(1, kPieceTerms / (result * at.taps));
-  parallel_ranges(p.batch * p.in, planes, [&](int64_t first, int64_t past) {
-    const Classes classes(at);
-    const int64_t group = at.group();
-    const int64_t size = at.class_size * along.classes;
-    const ScratchArray<T> x(group * at.elements), sums(group * size);
-    std::fill_n(static_cast<T*>(x), group * at.elements, T{0});
-    for (int64_t from = first; from < past; from += group)
+  const Layout at(p, convolution_loops<T>().lanes);
+  const Groups groups(p, at.lanes);
+  const Classes classes(at);
+  // By tap and lane, then a bias a lane.
+  const int64_t size = (at.taps + 1) * at.lanes;
+  const ScratchArray<T> weights(groups.period * size);
+  for (int64_t group = 0; group < groups.period; ++group)
+    for (int64_t lane = 0; lane < at.lanes; ++lane) {
+      const int64_t channel = groups.channel(group, lane);
+      T* const to = weights + group * size + lane;
+      for (int64_t k = 0; k < at.taps; ++k)
+        to[k * at.lanes] = static_cast<const T*>(p.b)[channel * at.taps + k];
+      to[at.taps * at.lanes] = p.bias ? static_cast<const T*>(p.bias)[channel] : T{0};
+    }
+  const std::vector<std::int32_t> places = in_order(at.result_elements() / at.lanes, at.lanes);
+  const int64_t piece = std::max<int64_t>(1, kPieceTerms / (at.result() * size));
+  parallel_ranges(groups.count, piece, [&](int64_t first, int64_t past) {
+    Source<T> source(at);
+    const ScratchArray<T> y(at.result_elements());
+    for (int64_t group = first; group < past; ++group)
       for (int64_t row = 0; row < at.height; row += at.band) {
-        const int64_t some = std::min(group, past - from);
-        for (int64_t i = 0; i < some; ++i)
-          convolution_loops<T>().depthwise_spread(
-              at.plane, row * at.plane.step[0], at.plane.size[0],
-              static_cast<const T*>(p.a) + (from + i) * source, x + i * at.elements);
-        for (int64_t residue = 0; residue < down.classes; ++residue) {
-          const int64_t rows = down.count(residue, row, row + at.band);
-          if (rows <= 0) continue;
-          int64_t channel = from % p.in;
-          for (int64_t i = 0; i < some; ++i) {
-            sums_of_band<T>(at, classes, residue, rows, x + i * at.elements,
-                            static_cast<const T*>(p.b) + channel * at.taps,
-                            bias ? double(bias[channel]) : 0, sums + i * size);
-            if (++channel == p.in) channel = 0;
-          }
-          T* y = static_cast<T*>(p.result) + from * result +
-                 (residue + row * down.classes) * along.result;
-          for (int64_t i = 0; i < some; ++i, y += result)
-            convolution_loops<T>().depthwise_collect(
-                {rows, along.result, along.classes, at.plane.row, at.class_size,
-                 down.classes * along.result},
-                sums + i * size, y);
-        }
+        const int64_t plane = groups.first(group), planes = groups.size(group);
+        const T* const w = weights + group % groups.period * size;
+        const T* const x =
+            source.read(row, static_cast<const T*>(p.a) + plane * at.source(), planes);
+        sums_of_band<T>(at, classes, row, x, w, y);
+        convolution_loops<T>().from_lanes(
+            {at.result(), planes, at.count(row) * at.along.result, places.data()}, y,
+            p.bias ? w + at.taps * at.lanes : nullptr,
+            static_cast<T*>(p.result) + plane * at.result() + at.first(row) * at.along.result);
       }
   });
 }
 
-// Of one channel after the other for all images, as the images lie: an image's channels follow each
-// other in memory.
+// The sums of a band are added up, then those of all planes of a channel. Work is cut by channels
+// and, where these are few, into parts that do not depend on the number of threads.
 template <class T> void weights(const ConvolutionProblem& p) {
-  const int lanes = convolution_loops<T>().lanes;
-  const Layout at(p, lanes, false);
-  const int64_t x_size = volume(p.x), y_size = volume(p.y);
-  const int64_t channels = std::max<int64_t>(1, kPieceTerms / (p.batch * y_size * at.taps));
-  parallel_ranges(p.in, channels, [&](int64_t first, int64_t past) {
-    const Classes classes(at);
-    const int64_t group = at.group(), size = at.taps * lanes;
-    const ScratchArray<T> x(group * at.elements), sums((past - first) * size);
-    std::fill_n(static_cast<T*>(x), group * at.elements, T{0});
-    std::fill_n(static_cast<T*>(sums), (past - first) * size, T{0});
-    for (int64_t n = 0; n < p.batch; ++n)
-      for (int64_t from = first; from < past; from += group) {
-        const int64_t some = std::min(group, past - from);
-        for (int64_t i = 0; i < some; ++i)
-          convolution_loops<T>().depthwise_spread(
-              at.plane, 0, at.plane.size[0],
-              static_cast<const T*>(p.a) + (n * p.in + from + i) * x_size, x + i * at.elements);
-        for (int64_t i = 0; i < some; ++i)
-          convolution_loops<T>().depthwise_weights(
-              p.y[1], p.y[2], at.plane.row, classes.taps(0, 0), x + i * at.elements,
-              static_cast<const T*>(p.b) + (n * p.in + from + i) * y_size,
-              sums + (from + i - first) * size);
+  const Layout at(p, convolution_loops<T>().lanes);
+  const Groups groups(p, at.lanes);
+  const Classes classes(at);
+  const std::vector<std::int32_t> places = in_order(at.result_elements() / at.lanes, at.lanes);
+  const int64_t size = at.taps * at.lanes;
+  const int64_t turns = ceil_div(groups.count, groups.period);
+  const int64_t turn = std::max<int64_t>(1, kPieceTerms / (at.result() * size));  // of a piece
+  const int64_t parts = std::clamp<int64_t>(ceil_div(16, groups.period), 1, ceil_div(turns, turn));
+  const ScratchArray<T> sums(groups.period * parts * size);
+  std::fill_n(static_cast<T*>(sums), groups.period * parts * size, T{0});
+  const int64_t piece = std::max<int64_t>(1, turn * parts / turns);
+  parallel_ranges(groups.period * parts, piece, [&](int64_t first, int64_t past) {
+    Source<T> source(at);
+    const ScratchArray<T> g(at.result_elements());
+    const auto add = [&](int64_t group, T* to) {
+      const int64_t plane = groups.first(group), planes = groups.size(group);
+      for (int64_t row = 0; row < at.height; row += at.band) {
+        const T* const x =
+            source.read(row, static_cast<const T*>(p.a) + plane * at.source(), planes);
+        convolution_loops<T>().to_lanes(
+            {at.result(), planes, at.count(row) * at.along.result, places.data()},
+            static_cast<const T*>(p.b) + plane * at.result() + at.first(row) * at.along.result, g);
+        convolution_loops<T>().depthwise_weights(
+            {at.count(row), at.along.result, at.down.step * at.width * at.lanes, at.along.step,
+             at.along.result * at.lanes, 1},
+            classes.taps(0, 0), x, g, to);
       }
-    T* const dw = static_cast<T*>(p.result) + first * at.taps;
-    for (int64_t i = 0; i < (past - first) * at.taps; ++i)
-      dw[i] = std::accumulate(sums + i * lanes, sums + (i + 1) * lanes, T{0});
+    };
+    // All of a part turn by turn, as the planes lie in memory.
+    for (int64_t i = first; i < past;) {
+      const int64_t part = i / groups.period, next = std::min(past, (part + 1) * groups.period);
+      for (int64_t t = turns * part / parts; t < turns * (part + 1) / parts; ++t)
+        for (int64_t j = i; j < next; ++j)
+          if (const int64_t group = t * groups.period + j % groups.period; group < groups.count)
+            add(group, sums + j * size);
+      i = next;
+    }
   });
+  T* const dw = static_cast<T*>(p.result);
+  std::fill_n(dw, p.in * at.taps, T{0});
+  for (int64_t i = 0; i < groups.period * parts; ++i)
+    for (int64_t lane = 0; lane < groups.size(i % groups.period); ++lane)
+      for (int64_t k = 0; k < at.taps; ++k)
+        dw[groups.channel(i % groups.period, lane) * at.taps + k] +=
+            sums[i * size + k * at.lanes + lane];
 }
 
 template <class T> void run(const ConvolutionProblem& p) {
@@ -201,12 +249,16 @@ bool depthwise_accepts(const ConvolutionProblem& p, std::string* reason) {
   return takes;
 }
 
-// A load for each multiply-add halves the rate, and rows of less than a vector waste it.
+// Planes turned to pixels and back, a load for each multiply-add; lanes without a plane cost as
+// much.
 double depthwise_cost_ns(const ConvolutionProblem& p) {
-  constexpr double kNsPerFlop = 0.012;
-  const double lanes = double(round_up(p.y[2], lanes_of(p))) / double(p.y[2]);
-  return kCallNs + kToLanesNs * elements_of(p, p.x, p.in) +
-         kNsPerFlop * lanes * flops_of(p) * (p.dtype == DType::float64 ? 2 : 1);
+  constexpr double kSourceNs = 0.08, kResultNs = 0.1, kNsPerFlop = 0.0065;
+  const double planes = double(p.batch * p.in), lanes = double(lanes_of(p));
+  const double idle = double(ceil_div(p.batch * p.in, lanes_of(p))) * lanes / planes;
+  return kCallNs + idle *
+                       (kSourceNs * elements_of(p, p.x, p.in) +
+                        kResultNs * elements_of(p, p.y, p.in) + kNsPerFlop * flops_of(p)) *
+                       (p.dtype == DType::float64 ? 2 : 1);
 }
 
 void depthwise_run(const ConvolutionProblem& p) {

@@ -1,4 +1,5 @@
-// Rung depthwise: groups of one channel, a plane at a time, with pixels in the lanes.
+// Rung depthwise: groups of one channel. Planes lie in the lanes of vectors, turned to pixels and
+// back: no row is too short for that, and a stride costs nothing.
 #pragma once
 #include "core/cpu/convolution.h"
 

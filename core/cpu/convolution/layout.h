@@ -104,34 +104,49 @@ template <class T> void zero_padding(const SourceBox& box, const std::int64_t (&
       }
 }
 
+// The pixels of the source that a box holds, which follow each other where only the axis `cut` and
+// those behind it have several elements.
+struct SourcePixels {
+  std::int64_t first[3], past[3];
+  std::int64_t before, count;  // pixels that lie before them in memory, and how many they are
+
+  SourcePixels(const SourceBox& box, const std::int64_t (&source)[3], int cut)
+      : first{0, 0, 0}, past{source[0], source[1], source[2]}, before(0), count(1) {
+    first[cut] = std::clamp<std::int64_t>(box.low[cut], 0, source[cut]);
+    past[cut] = std::clamp(box.low[cut] + box.size[cut], first[cut], source[cut]);
+    for (int d = 0; d < 3; ++d) {
+      count *= past[d] - first[d];
+      before = before * source[d] + first[d];
+    }
+  }
+  // Where each begins in the box; behind its pixels where that has no place for it.
+  void write_places(const SourceBox& box, std::int32_t* places) const {
+    const auto inside = [&](int d, std::int64_t i) { return i >= 0 && i < box.size[d]; };
+    const auto outside = static_cast<std::int32_t>(box.elements() - box.pitch);
+    for (std::int64_t z = first[0] - box.low[0]; z < past[0] - box.low[0]; ++z)
+      for (std::int64_t y = first[1] - box.low[1]; y < past[1] - box.low[1]; ++y)
+        for (std::int64_t x = first[2] - box.low[2]; x < past[2] - box.low[2]; ++x) {
+          const bool holds = inside(0, z) && inside(1, y) && inside(2, x);
+          *places++ = holds ? static_cast<std::int32_t>(box.place(z, y, x)) : outside;
+        }
+  }
+};
+
 // Copies `channels` channels of images of `source` sizes into a box; images are `image` elements
 // apart. All but axes from `cut` on have one element.
 template <class T> void fill_box(const SourceBox& box, const std::int64_t (&source)[3], int cut,
                                  const T* from, std::int64_t image, std::int64_t channels, T* to) {
-  const ConvolutionLoops& loops = convolution_loops<T>();
-  std::int64_t first[3] = {0, 0, 0}, past[3] = {source[0], source[1], source[2]};
-  first[cut] = std::clamp<std::int64_t>(box.low[cut], 0, source[cut]);
-  past[cut] = std::clamp(box.low[cut] + box.size[cut], first[cut], source[cut]);
   zero_padding(box, source, to);
-  std::int64_t count = 1, at = 0, before = 0;
-  for (int d = 0; d < 3; ++d) count *= past[d] - first[d];
-  for (int d = 0; d < 3; ++d) before = before * source[d] + first[d];
-  if (count == 0) return;
-  const ScratchArray<std::int32_t> places(count);
-  const auto inside = [&](int d, std::int64_t i) { return i >= 0 && i < box.size[d]; };
-  for (std::int64_t z = first[0] - box.low[0]; z < past[0] - box.low[0]; ++z)
-    for (std::int64_t y = first[1] - box.low[1]; y < past[1] - box.low[1]; ++y)
-      for (std::int64_t x = first[2] - box.low[2]; x < past[2] - box.low[2]; ++x) {
-        const bool holds = inside(0, z) && inside(1, y) && inside(2, x);
-        places[at++] = static_cast<std::int32_t>(holds ? box.place(z, y, x) : -1);
-      }
+  const SourcePixels pixels(box, source, cut);
+  if (pixels.count == 0) return;
+  const ScratchArray<std::int32_t> places(pixels.count);
+  pixels.write_places(box, places);
   const std::int64_t plane = source[0] * source[1] * source[2];
   const auto outside = static_cast<std::int32_t>(box.elements() - box.pitch);
-  for (std::int64_t i = 0; i < count; ++i)
-    if (places[i] < 0) places[i] = outside;
   for (std::int64_t n = 0; n < box.images; ++n) {
-    loops.to_lanes({plane, channels, count, places}, from + n * image + before, to);
-    for (std::int64_t i = 0; i < count; ++i)
+    convolution_loops<T>().to_lanes({plane, channels, pixels.count, places},
+                                    from + n * image + pixels.before, to);
+    for (std::int64_t i = 0; i < pixels.count; ++i)
       if (places[i] != outside) places[i] += static_cast<std::int32_t>(box.image_step());
   }
 }

@@ -55,26 +55,16 @@ struct WinogradLoops {
   void (*weights_gradient)(const WinogradTiles& tiles, const float* planes, float* dw);
 };
 
-// One channel's plane as depthwise convolutions read it: with its padding, and rows and columns
-// apart by their place modulo the step, so that the places which a tap reads follow each other,
-// from row to row with a gap.
-struct DepthwisePlane {
-  std::int64_t source[2];        // rows and columns in memory
-  std::int64_t low[2], size[2];  // the first place, padding included, and how many
-  std::int64_t step[2];
-  std::int64_t row, phase[2];  // elements from row to row, and between places modulo a step
+// Rows and columns of one class of a depthwise convolution's result, as pixels of planes: elements
+// from row to row, and pixels from column to column, of what is read and of the result.
+struct DepthwisePixels {
+  std::int64_t rows, columns;
+  std::int64_t x_row, x_step, y_row, y_step;
 };
-// Where the places of one class of the result read: `columns` of a row in the tap's own phase.
+// What each tap of the class reads, and where its weights are.
 struct DepthwiseTaps {
   std::int64_t taps;
-  const std::int32_t* at;
-};
-// Rows of the result from sums of its classes of columns, each `class_size` elements behind the
-// last.
-struct DepthwiseRows {
-  std::int64_t rows, columns, classes;
-  std::int64_t row, class_size;  // of the sums
-  std::int64_t result_row;
+  const std::int32_t *at, *weights;
 };
 
 struct ConvolutionLoops {
@@ -82,16 +72,12 @@ struct ConvolutionLoops {
   void (*to_lanes)(const ConvolutionLanes& lanes, const void* from, void* to);
   // With `bias`, one number a channel, or null.
   void (*from_lanes)(const ConvolutionLanes& lanes, const void* from, const void* bias, void* to);
-  // Copies rows [first, first + count) of a padded plane; columns of padding keep what they hold.
-  void (*depthwise_spread)(const DepthwisePlane& p, std::int64_t first, std::int64_t count,
-                           const void* from, void* to);
-  // sums[0:count] = bias + the sum over taps of w[tap] * x; both have room for whole vectors.
-  void (*depthwise)(std::int64_t count, const DepthwiseTaps& taps, const void* x, const void* w,
-                    double bias, void* sums);
-  void (*depthwise_collect)(const DepthwiseRows& p, const void* sums, void* result);
-  // sums[tap] += a vector of the sums over g of g * x, g of rows x columns without gaps.
-  void (*depthwise_weights)(std::int64_t rows, std::int64_t columns, std::int64_t x_row,
-                            const DepthwiseTaps& taps, const void* x, const void* g, void* sums);
+  // y = the sum over taps of w * x.
+  void (*depthwise)(const DepthwisePixels& p, const DepthwiseTaps& taps, const void* x,
+                    const void* w, void* y);
+  // sums[tap] += the sum over pixels of g * x, where g lies as y does.
+  void (*depthwise_weights)(const DepthwisePixels& p, const DepthwiseTaps& taps, const void* x,
+                            const void* g, void* sums);
   int lanes;
 };
 

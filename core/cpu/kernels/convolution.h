@@ -11,8 +11,7 @@
 namespace tw::TW_ISA_NAME {
 namespace {
 template <class T> constexpr ConvolutionLoops convolution_loops = {
-    multiply<T>,  to_lanes<T>,          from_lanes<T>,        depthwise_spread<T>,
-    depthwise<T>, depthwise_collect<T>, depthwise_weights<T>, kLanes<T>};
+    multiply<T>, to_lanes<T>, from_lanes<T>, depthwise<T>, depthwise_weights<T>, kLanes<T>};
 }  // namespace
 
 extern const ConvolutionTable convolution_table;

@@ -145,12 +145,13 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, seen: tuple[Tensor, Tensor] | None, first: int) -> Tensor:
         batch, length, width = x.shape
         heads = self.c_attn(x).reshape((batch, length, 3, _HEADS, width // _HEADS))
-        query, key, value = (heads[:, :, i].swapaxes(1, 2) for i in range(3))
+        query, key, value = heads.permute((2, 0, 3, 1, 4))
         if seen is not None:
             end = first + length
-            for held, new in zip(seen, (key, value), strict=True):
-                held[:, :, first:end] = new
-            key, value = (held[:, :, :end] for held in seen)
+            keys, values = seen
+            keys[:, :, first:end] = key
+            values[:, :, first:end] = value
+            key, value = keys[:, :, :end], values[:, :, :end]
         # One token sees all that came before it; several follow nothing, or they fill a new cache.
         y = tw.scaled_dot_product_attention(query, key, value, is_causal=length > 1)
         out: Tensor = self.c_proj(y.swapaxes(1, 2).reshape((batch, length, width)))

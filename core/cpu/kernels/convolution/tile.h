@@ -119,10 +119,14 @@ template <class T> void multiply(const ConvolutionBlock& p) {
 
 // ---- between planes of channels and pixels of channels: squares transposed in registers ----
 
+// Pixels at the end that are moved one by one: so few are not worth a square.
+inline constexpr int kFewPixels = 3;
+
 template <class T> void to_lanes(const ConvolutionLanes& p, const void* from, void* to) {
   constexpr int lanes = kLanes<T>;
   for (std::int64_t c = 0; c < p.channels; c += lanes) {
     const T* const x = (const T*)from + c * p.plane;
+    T* const out = (T*)to + c;
     const int channels = p.channels - c < lanes ? (int)(p.channels - c) : lanes;
     for (std::int64_t i = 0; i < p.count; i += lanes) {
       const int count = p.count - i < lanes ? (int)(p.count - i) : lanes;
@@ -130,6 +134,11 @@ template <class T> void to_lanes(const ConvolutionLanes& p, const void* from, vo
       if (channels == lanes && count == lanes) {
 #pragma GCC unroll 16
         for (int j = 0; j < lanes; ++j) square[j] = Vec<T>::load(x + i + j * p.plane).v;
+      } else if (channels == lanes && count <= kFewPixels) {
+        for (int l = 0; l < count; ++l)
+#pragma GCC unroll 16
+          for (int j = 0; j < lanes; ++j) out[p.places[i + l] + j] = x[i + l + j * p.plane];
+        break;
       } else {
 #pragma GCC unroll 16
         for (int j = 0; j < lanes; ++j)
@@ -137,7 +146,6 @@ template <class T> void to_lanes(const ConvolutionLanes& p, const void* from, vo
               Vec<T>::load(x + i + (j < channels ? j * p.plane : 0), j < channels ? count : 0).v;
       }
       transpose_lanes<1>(square);
-      T* const out = (T*)to + c;
 #pragma GCC unroll 16
       for (int j = 0; j < lanes; ++j)
         if (j < count) Vec<T>(square[j]).store(out + p.places[i + j]);
@@ -155,14 +163,27 @@ void from_lanes(const ConvolutionLanes& p, const void* from, const void* bias, v
     const Vec<T> shift = bias ? Vec<T>::load((const T*)bias + c, channels) : Vec<T>(T(0));
     for (std::int64_t i = 0; i < p.count; i += lanes) {
       const int count = p.count - i < lanes ? (int)(p.count - i) : lanes;
+      if (channels == lanes && count < lanes && count <= kFewPixels) {
+        for (int l = 0; l < count; ++l) {
+          const Vec<T> pixel = Vec<T>::load(x + p.places[i + l]) + shift;
+#pragma GCC unroll 16
+          for (int j = 0; j < lanes; ++j) y[i + l + j * p.plane] = pixel.v[j];
+        }
+        break;
+      }
       typename Vec<T>::Raw square[lanes];
 #pragma GCC unroll 16
       for (int j = 0; j < lanes; ++j)
         square[j] = (Vec<T>::load(x + p.places[i + (j < count ? j : 0)]) + shift).v;
       transpose_lanes<1>(square);
+      if (channels == lanes && count == lanes) {
 #pragma GCC unroll 16
-      for (int j = 0; j < lanes; ++j)
-        if (j < channels) store_some(y + i + j * p.plane, Vec<T>(square[j]), count);
+        for (int j = 0; j < lanes; ++j) Vec<T>(square[j]).store(y + i + j * p.plane);
+      } else {
+#pragma GCC unroll 16
+        for (int j = 0; j < lanes; ++j)
+          if (j < channels) store_some(y + i + j * p.plane, Vec<T>(square[j]), count);
+      }
     }
   }
 }
