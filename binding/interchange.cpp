@@ -22,7 +22,7 @@ namespace {
 
 // struct-module letters, in the order of DType; bfloat16 has none.
 constexpr const char* kFormats[kDTypes] = {"?", "b", "h", "i",     "q", "B", "H",
-                                           "I", "Q", "e", nullptr, "f", "d", "Zf"};
+                                           "I", "Q", "e", nullptr, "f", "d", "Zf", "Zd"};
 
 // The type behind a buffer's format letter, by kind and size, so that 'l' means int64 or int32 as
 // the platform has it.
@@ -31,6 +31,7 @@ DType dtype_of_format(const char* format, Py_ssize_t item_bytes) {
   if (!text.empty() && (text[0] == '<' || text[0] == '=' || text[0] == '@' || text[0] == '|'))
     text.remove_prefix(1);
   if (text == "Zf" || text == "F") return DType::complex64;
+  if (text == "Zd" || text == "D") return DType::complex128;
   if (text.size() == 1) {
     const char c = text[0];
     for (int i = 0; i < kDTypes; ++i) {
@@ -181,6 +182,10 @@ PyObject* python_number(DType dtype, const void* item) {
       return PyLong_FromUnsignedLongLong(*static_cast<const std::uint64_t*>(item));
     case DType::complex64: {
       const auto& z = *static_cast<const Complex64*>(item);
+      return PyComplex_FromDoubles(z.re, z.im);
+    }
+    case DType::complex128: {
+      const auto& z = *static_cast<const Complex128*>(item);
       return PyComplex_FromDoubles(z.re, z.im);
     }
     default: break;

@@ -79,6 +79,9 @@ void bind_properties() {
   property("imag", imag, "The imaginary part, a view. Raises TypeError for real tensors.");
   property("mT", transpose_last, "The last two axes swapped, as a view.");
   property(
+      "mH", [](const Itself& x) { return conj(transpose_last(x)); },
+      "The conjugate of mT: a view of real numbers, a copy of complex ones.");
+  property(
       "is_leaf", [](const Itself& x) { return x.is_leaf(); }, "Whether no recorded op made it.");
   property(
       "is_contiguous", [](const Itself& x) { return x.contiguous(); },

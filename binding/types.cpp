@@ -145,7 +145,7 @@ bool read_dtype(PyObject* object, DType& out) {
   const std::pair<PyTypeObject*, DType> kPython[] = {{&PyBool_Type, DType::bool_},
                                                      {&PyLong_Type, DType::int64},
                                                      {&PyFloat_Type, default_dtype()},
-                                                     {&PyComplex_Type, DType::complex64}};
+                                                     {&PyComplex_Type, complex_dtype(default_dtype())}};
   for (const auto& [type, dtype] : kPython) {
     if (object != reinterpret_cast<PyObject*>(type)) continue;
     out = dtype;

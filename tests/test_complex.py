@@ -11,6 +11,17 @@ import tilewright as tw
 
 torch = pytest.importorskip("torch")
 
+# The type of the numbers; each test runs with both.
+NUMBER: type = np.complex64
+REAL: type = np.float32
+
+
+@pytest.fixture(autouse=True, params=[np.complex64, np.complex128])
+def _number(request, monkeypatch) -> None:
+    monkeypatch.setitem(globals(), "NUMBER", request.param)
+    monkeypatch.setitem(globals(), "REAL", request.param(0).real.dtype.type)
+
+
 SHAPES = ((), (0,), (3,), (2, 0, 3), (4, 5), (2, 3, 4))
 FUNCTIONS = {
     "exp": np.exp,
@@ -41,7 +52,7 @@ FUNCTIONS = {
 
 def numbers(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(np.complex64)
+    return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(NUMBER)
 
 
 def tensor(x: np.ndarray) -> tw.Tensor:
@@ -51,6 +62,8 @@ def tensor(x: np.ndarray) -> tw.Tensor:
 def close(got: tw.Tensor, expected: np.ndarray, tolerance: float = 2e-6) -> None:
     assert got.shape == expected.shape
     a = np.asarray(got.detach())
+    if a.dtype in (np.float64, np.complex128):
+        tolerance *= 2.0**-26
     np.testing.assert_allclose(a, expected, rtol=tolerance, atol=tolerance)
 
 
@@ -94,10 +107,10 @@ def test_parts_of_views() -> None:
 
 
 def test_parts_are_views() -> None:
-    z = tw.zeros((2, 3), dtype=tw.complex64)
+    z = tensor(np.zeros((2, 3), NUMBER))
     z.real[0] = 1
     z.imag[:, 1] = 2
-    tw.view_as_real(z)[1, 2] = tw.asarray([3.0, 4.0])
+    tw.view_as_real(z)[1, 2] = tensor(np.array([3, 4], REAL))
     np.testing.assert_array_equal(np.asarray(z), [[1, 1 + 2j, 1], [0, 2j, 3 + 4j]])
 
 
@@ -121,7 +134,7 @@ def test_errors() -> None:
     x = tw.ones((2, 3))
     for call, kind, text in (
         (lambda: tw.view_as_real(x), TypeError, "view_as_real: needs a complex tensor"),
-        (lambda: tw.view_as_complex(z), TypeError, "view_as_complex: needs float32"),
+        (lambda: tw.view_as_complex(z), TypeError, "view_as_complex: needs float32 or float64"),
         (lambda: tw.view_as_complex(x), ValueError, "must have extent 2"),
         (lambda: tw.view_as_complex(tw.asarray(1.0)), ValueError, "must have extent 2"),
         (lambda: tw.view_as_complex(x[:, ::2]), ValueError, "apart"),
@@ -158,7 +171,7 @@ def test_functions_are_those_of_numpy(name: str, shape: tuple[int, ...]) -> None
     x = numbers(shape, 1)
     expected = FUNCTIONS[name](x.astype(complex))
     got = getattr(tw, name)(tensor(x))
-    assert got.dtype == tw.complex64
+    assert got.dtype == tensor(x).dtype
     close(got, expected)
     if len(shape) > 1:
         z = tw.permute_dims(tensor(x), tuple(range(len(shape)))[::-1])
@@ -191,7 +204,7 @@ OF_CMATH = [
 @pytest.mark.parametrize("name", OF_CMATH)
 def test_special_cases_are_those_of_annex_g(name: str) -> None:
     """Python's cmath has them, and raises where a flag would be set: those come from NumPy."""
-    got = np.asarray(getattr(tw, name)(tensor(ODD)))
+    got = np.asarray(getattr(tw, name)(tensor(ODD.astype(NUMBER))))
     with np.errstate(all="ignore"):
         others = FUNCTIONS[name](ODD.astype(complex))
     for z, y, other in zip(ODD, got, others, strict=True):
@@ -231,7 +244,7 @@ def test_special_cases_are_those_of_annex_g(name: str) -> None:
     ],
 )
 def test_special_cases_of_the_standard(name: str, z: complex, expected: complex) -> None:
-    got = np.asarray(getattr(tw, name)(tensor(np.array([z, z.conjugate()], np.complex64))))
+    got = np.asarray(getattr(tw, name)(tensor(np.array([z, z.conjugate()], NUMBER))))
     both = np.array([expected, expected.conjugate()])
     np.testing.assert_allclose(got.real, both.real, rtol=1e-6)
     np.testing.assert_allclose(got.imag, both.imag, rtol=1e-6)
@@ -298,9 +311,9 @@ def gradients(f, *arrays: np.ndarray, seed: int = 7):
     theirs = [torch.tensor(x).requires_grad_() for x in arrays]
     y, t = f(tw, *ours), f(torch, *theirs)
     assert y.shape == tuple(t.shape)
-    g = np.random.default_rng(seed).normal(size=y.shape).astype(np.float32)
+    g = np.random.default_rng(seed).normal(size=y.shape).astype(REAL)
     if t.is_complex():
-        g = (g + 1j * np.random.default_rng(seed + 1).normal(size=y.shape)).astype(np.complex64)
+        g = (g + 1j * np.random.default_rng(seed + 1).normal(size=y.shape)).astype(NUMBER)
     y.backward(tensor(g))
     t.backward(torch.tensor(g))
     return [(a.grad, b.grad) for a, b in zip(ours, theirs, strict=True)]
@@ -348,7 +361,7 @@ def test_gradients_of_what_is_named_otherwise() -> None:
 
 
 def test_gradients_at_zero() -> None:
-    zero = np.zeros((2,), np.complex64)
+    zero = np.zeros((2,), NUMBER)
     for name, other in (("abs", "abs"), ("sign", "sgn")):
         agree(lambda m, z, n=name, t=other: getattr(m, n if m is tw else t)(z), zero)
 

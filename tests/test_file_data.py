@@ -17,7 +17,7 @@ from tilewright.runtime import transfer
 
 DTYPES = [
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "float32", "float64", "complex64",
+    "float16", "float32", "float64", "complex64", "complex128",
 ]  # fmt: skip
 
 
@@ -76,7 +76,7 @@ class TestFormats:
             np.lib.format.write_array(out, x, version)
         assert (np.asarray(FileTensor.from_npy(tmp_path / "x.npy")[:]) == x).all()
 
-    @pytest.mark.parametrize("dtype", DTYPES)
+    @pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "complex128"])
     def test_safetensors_of_the_reference_package(self, tmp_path, rng, dtype):
         x, y = array(rng, dtype), np.arange(3)
         save_file({"x": x, "labels": y}, tmp_path / "data.safetensors")
@@ -121,7 +121,7 @@ class TestWrongHeaders:
             (np.asfortranarray(np.ones((3, 4))), ValueError, "Fortran order"),
             (np.array([{}, 1], dtype=object), TypeError, "Python objects"),
             (np.ones(3, ">f4"), ValueError, "foreign byte order"),
-            (np.ones(3, "complex128"), TypeError, "no dtype for NumPy's '<c16'"),
+            (np.ones(3, "clongdouble"), TypeError, "no dtype for NumPy's '<c32'"),
             (np.zeros(3, [("a", "i4")]), TypeError, "no dtype for NumPy's"),
             (np.array(["a"]), TypeError, "no dtype for NumPy's '<U1'"),
             (np.ones(3, bool), TypeError, "use dtype uint8"),

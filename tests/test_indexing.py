@@ -165,7 +165,7 @@ def test_masks_of_several_axes(mask):
 @pytest.mark.parametrize(
     "dtype",
     ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
-     "float32", "float64", "complex64"],
+     "float32", "float64", "complex64", "complex128"],
 )  # fmt: skip
 def test_every_dtype(dtype):
     x = (np.arange(12) % 5).reshape(3, 4).astype(dtype)
@@ -267,10 +267,12 @@ class TestNonzero:
             tw.set_num_threads(count)
             equal_positions(x)
 
-    @pytest.mark.parametrize("dtype", ["int8", "uint64", "float32", "float64", "complex64"])
+    @pytest.mark.parametrize(
+        "dtype", ["int8", "uint64", "float32", "float64", "complex64", "complex128"]
+    )
     def test_types(self, dtype):
         rng = np.random.default_rng(1)
-        x = (rng.integers(0, 3, (9, 11)) * (1j if dtype == "complex64" else 1)).astype(dtype)
+        x = (rng.integers(0, 3, (9, 11)) * (1j if dtype.startswith("complex") else 1)).astype(dtype)
         equal_positions(x)
         equal_positions(x[::2, ::-3].T)
 

@@ -424,3 +424,9 @@ class TestAtomicity:
         assert x.min().item() == x.max().item()
         rest = [name for name in os.listdir(path.parent) if name != path.name]
         assert all(name.endswith(tw.io.TEMPORARY_SUFFIX) for name in rest)
+
+
+def test_a_type_without_a_code_is_refused(tmp_path) -> None:
+    with pytest.raises(TypeError, match="x is complex128, for which the format has no code"):
+        tw.save({"x": tw.zeros((2,), dtype=tw.complex128)}, tmp_path / "x.safetensors")
+    assert not list(tmp_path.iterdir())

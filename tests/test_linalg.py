@@ -20,6 +20,7 @@ def tensor(values, requires_grad=False):
 
 
 def close(got, expected, tolerance=1e-10):
+    expected = expected.resolve_conj() if isinstance(expected, torch.Tensor) else expected
     assert tuple(got.shape) == tuple(expected.shape)
     np.testing.assert_allclose(
         got.detach().numpy(), np.asarray(expected), rtol=tolerance, atol=tolerance
@@ -234,7 +235,7 @@ def test_wrong_operands():
         la.inv(tw.ones((2, 3)))
     with pytest.raises(ValueError, match="a matrix or a batch"):
         la.svd(tw.ones((3,)))
-    with pytest.raises(TypeError, match="takes float32 or float64, got"):
+    with pytest.raises(TypeError, match="takes float32, float64 or complex numbers, got"):
         la.det(tw.asarray([[1, 2], [3, 4]]))
     with pytest.raises(TypeError, match="takes tensors, got ndarray"):
         la.qr(np.ones((2, 2)))
@@ -253,3 +254,89 @@ def test_wrong_operands():
         la.qr(x, mode="complete").Q.sum().backward()
     with pytest.raises(RuntimeError, match="full_matrices=False alone"):
         la.svd(x).U.sum().backward()
+
+
+# ---- complex numbers ----
+
+
+def complex_matrices(rng, *shape):
+    return rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+
+
+def of_both(call, theirs, *arrays, tolerance=1e-9):
+    """Values of a function that is told tensors by either library, and gradients of a real loss."""
+    ours = [tw.asarray(np.array(a), copy=True).requires_grad_() for a in arrays]
+    other = [torch.tensor(np.array(a)).requires_grad_() for a in arrays]
+    y, z = call(ours), theirs(other)
+    close(y, z.detach(), tolerance)
+    rng = np.random.default_rng(3)
+    g = rng.standard_normal(y.shape)
+    if z.is_complex():
+        g = g + 1j * rng.standard_normal(y.shape)
+    y.backward(tw.asarray(np.array(g), copy=True))
+    z.backward(torch.tensor(np.array(g)))
+    for a, b in zip(ours, other, strict=True):
+        close(a.grad, b.grad, tolerance)
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+@pytest.mark.parametrize("name", ["inv", "det", "pinv"])
+def test_complex_matrices(name, batch, rng):
+    x = complex_matrices(rng, *batch, 4, 4)
+    of_both(lambda t: getattr(la, name)(*t), lambda t: getattr(torch.linalg, name)(*t), x)
+
+
+def test_complex_decompositions(rng):
+    x, b = complex_matrices(rng, 3, 4, 4), complex_matrices(rng, 3, 4, 2)
+    hermitian = x + np.swapaxes(x.conj(), -1, -2)
+    tl = torch.linalg
+    of_both(lambda t: la.solve(*t), lambda t: tl.solve(*t), x, b)
+    of_both(lambda t: la.slogdet(*t).sign, lambda t: tl.slogdet(*t)[0], x)
+    of_both(lambda t: la.slogdet(*t).logabsdet, lambda t: tl.slogdet(*t)[1], x)
+
+    # Of a product, so that what is no gradient of Hermitian matrices falls out.
+    def factor(t, m, upper):
+        eye = (tw.asarray if m is tw else torch.tensor)(np.eye(4))
+        return m.linalg.cholesky(t[0] @ t[0].mH + 4 * eye, upper=upper)
+
+    for upper in (False, True):
+        of_both(lambda t, u=upper: factor(t, tw, u), lambda t, u=upper: factor(t, torch, u), x)
+    of_both(lambda t: la.eigvalsh(*t), lambda t: tl.eigvalsh(*t), hermitian)
+    of_both(lambda t: tw.abs(la.eigh(*t)[1]), lambda t: torch.abs(tl.eigh(*t)[1]), hermitian)
+    of_both(lambda t: la.svdvals(*t), lambda t: tl.svdvals(*t), x[..., :3])
+    for values in (x, x[..., :3], x[..., :3, :]):
+        for i in range(2):
+            of_both(lambda t, i=i: la.qr(*t)[i], lambda t, i=i: tl.qr(*t)[i], values)
+        for i in (0, 2):
+            of_both(
+                lambda t, i=i: tw.abs(la.svd(*t, full_matrices=False)[i]),
+                lambda t, i=i: torch.abs(tl.svd(*t, full_matrices=False)[i]),
+                values,
+            )
+
+        def product(t, svd):
+            u, s, vh = svd(*t, full_matrices=False)
+            return (u * (s**2)[..., None, :]) @ vh
+
+        of_both(lambda t, f=product: f(t, la.svd), lambda t, f=product: f(t, tl.svd), values)
+
+
+def test_complex_norms(rng):
+    x = complex_matrices(rng, 3, 4)
+    for order in (2, 1, 3, np.inf, -np.inf):
+        of_both(
+            lambda t, o=order: la.vector_norm(*t, ord=o),
+            lambda t, o=order: torch.linalg.vector_norm(*t, ord=o),
+            x,
+        )
+    for order in ("fro", "nuc", 1, 2, np.inf):
+        of_both(
+            lambda t, o=order: la.matrix_norm(*t, ord=o),
+            lambda t, o=order: torch.linalg.matrix_norm(*t, ord=o),
+            x,
+        )
+    assert la.vector_norm(tw.asarray(np.array([1j, 0, 2])), ord=0).item() == 2
+    of_both(lambda t: tw.vecdot(*t), lambda t: torch.linalg.vecdot(*t), x, x[::-1].copy())
+    close(la.matrix_power(tw.asarray(x[:, :3].copy()), 3), np.linalg.matrix_power(x[:, :3], 3))
+    singular = np.outer(x[0, :3], x[1, :3])
+    of_both(lambda t: la.det(*t), lambda t: torch.linalg.det(*t), singular + 0, tolerance=1e-7)

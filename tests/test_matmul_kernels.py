@@ -64,7 +64,7 @@ def operands(m: int, n: int, k: int, dtype: str):
         a, b = (rng.integers(info.min, info.max, s, dtype, endpoint=True) for s in ((m, k), (k, n)))
         return a, b, (a.astype(np.int64) @ b.astype(np.int64)).astype(dtype), None
     a, b = rng.uniform(-1, 1, (m, k)), rng.uniform(-1, 1, (k, n))
-    if dtype == "complex64":
+    if dtype.startswith("complex"):
         a = (a + 1j * rng.uniform(-1, 1, (m, k))).astype(dtype)
         b = (b + 1j * rng.uniform(-1, 1, (k, n))).astype(dtype)
         wide_a, wide_b = a.astype(complex), b.astype(complex)
@@ -83,7 +83,7 @@ def bound(k: int, dtype: str, magnitude: np.ndarray, product: np.ndarray) -> np.
     if dtype in arrays.HALVES:
         summed = (k + 1) * arrays.eps("float32") / 2 * magnitude
         return summed + 0.51 * arrays.eps(dtype) * np.abs(product) + arrays.smallest(dtype)
-    terms = {"float32": k, "float64": 2 * k, "complex64": 4 * k}[dtype]
+    terms = {"float32": k, "float64": 2 * k, "complex64": 4 * k, "complex128": 8 * k}[dtype]
     return (terms + 1) * arrays.eps(dtype) / 2 * magnitude
 
 
@@ -200,7 +200,7 @@ def test_batches(rung: str, isa: str, batch_a, batch_b, size, rng) -> None:
             assert_product(c, want, magnitude, k, "float32", (batch_a, batch_b))
 
 
-@pytest.mark.parametrize("dtype", [*arrays.HALVES, *INTEGERS, "complex64"])
+@pytest.mark.parametrize("dtype", [*arrays.HALVES, *INTEGERS, "complex64", "complex128"])
 def test_other_dtypes(rung: str, isa: str, dtype: str) -> None:
     if refused(rung, dtype):
         with pytest.raises(ValueError, match=f"'{rung}'"):

@@ -10,7 +10,7 @@ from tilewright import nn
 
 DTYPES = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "bfloat16", "float32", "float64", "complex64",
+    "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
 ]  # fmt: skip
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 

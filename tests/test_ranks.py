@@ -111,7 +111,7 @@ class TestOps:
         for t, x in pairs(rank):
             same(t.copy(), x)
             same(t.contiguous(), x)
-            for dtype in ("float32", "int16", "bool", "complex64"):
+            for dtype in ("float32", "int16", "bool", "complex64", "complex128"):
                 same(t.astype(getattr(tw, dtype)), x.astype(dtype))
 
     def test_views(self, rank):

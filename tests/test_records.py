@@ -77,7 +77,16 @@ def offset(x: tw.Tensor, by: int) -> tw.Tensor:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @per(RECORDS)
 def test_layouts(case: OpCase, layout: str, isa: str, rng) -> None:
-    for dtype in ("float32", "float64", "float16", "int32", "int8", "complex64", "bool"):
+    for dtype in (
+        "float32",
+        "float64",
+        "float16",
+        "int32",
+        "int8",
+        "complex64",
+        "complex128",
+        "bool",
+    ):
         if dtype not in case.tolerance:
             continue
         for args in case.arguments(rng, dtype):

@@ -71,7 +71,7 @@ def test_default_dtypes_of_the_standard(name: str) -> None:
         assert function(tw.ones((3,), dtype=getattr(tw, dtype))).dtype == tw.int64
     for dtype in ("uint8", "uint16", "uint32", "uint64"):
         assert function(tw.ones((3,), dtype=getattr(tw, dtype))).dtype == tw.uint64
-    for dtype in ("float16", "bfloat16", "float32", "float64", "complex64"):
+    for dtype in ("float16", "bfloat16", "float32", "float64", "complex64", "complex128"):
         assert function(tw.ones((3,), dtype=getattr(tw, dtype))).dtype == getattr(tw, dtype)
 
 

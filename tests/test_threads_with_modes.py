@@ -257,7 +257,9 @@ def test_small_calls(case: OpCase, seed: list[int], pool: ThreadPoolExecutor) ->
 @per(RECORDS)
 def test_calls_without_the_lock(case: OpCase, seed: list[int], pool: ThreadPoolExecutor) -> None:
     dtype = next(
-        d for d in ("float64", "int64", "bool", "float32", "complex64") if d in case.tolerance
+        d
+        for d in ("float64", "int64", "bool", "float32", "complex64", "complex128")
+        if d in case.tolerance
     )
     given = case.arguments(np.random.default_rng(seed), dtype)[0]
     shapes = LARGE_SHAPES.get(case.name, (LARGE,) * len(given))

@@ -19,7 +19,7 @@ from tilewright.runtime import transfer
 
 DTYPES = [
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float32", "float64", "complex64",
+    "float32", "float64", "complex64", "complex128",
 ]  # fmt: skip
 
 

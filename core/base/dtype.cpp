@@ -38,7 +38,10 @@ DType promote(DType a, DType b) {
   if (a == b) return a;
   if (is_bool(a)) return b;
   if (is_bool(b)) return a;
-  if (is_complex(a) || is_complex(b)) return DType::complex64;
+  if (is_complex(a) || is_complex(b)) {
+    const bool wide = part_dtype(a) == DType::float64 || part_dtype(b) == DType::float64;
+    return wide ? DType::complex128 : DType::complex64;
+  }
   if (is_integer(a) && is_integer(b)) return promote_integers(a, b);
   if (is_integer(a)) return b;
   if (is_integer(b)) return a;

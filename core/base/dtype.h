@@ -22,7 +22,8 @@ namespace tw {
   ROW(BFloat16, bfloat16, "bfloat16")  \
   ROW(float, float32, "float32")       \
   ROW(double, float64, "float64")      \
-  ROW(Complex64, complex64, "complex64")
+  ROW(Complex64, complex64, "complex64") \
+  ROW(Complex128, complex128, "complex128")
 
 // Storage types without arithmetic of their own; kernels widen them to float.
 struct Half {
@@ -31,9 +32,13 @@ struct Half {
 struct BFloat16 {
   std::uint16_t bits;
 };
-struct Complex64 {
-  float re, im;
+template <class Part> struct Complex {
+  Part re, im;
 };
+using Complex64 = Complex<float>;
+using Complex128 = Complex<double>;
+template <class T> inline constexpr bool is_complex_number = false;
+template <class Part> inline constexpr bool is_complex_number<Complex<Part>> = true;
 
 enum class DType : std::uint8_t {
 #define TW_ROW(type, id, text) id,
@@ -67,11 +72,18 @@ constexpr bool is_signed_int(DType t) { return t >= DType::int8 && t <= DType::i
 constexpr bool is_unsigned_int(DType t) { return t >= DType::uint8 && t <= DType::uint64; }
 constexpr bool is_integer(DType t) { return t >= DType::int8 && t <= DType::uint64; }
 constexpr bool is_floating(DType t) { return t >= DType::float16 && t <= DType::float64; }
-constexpr bool is_complex(DType t) { return t == DType::complex64; }
+constexpr bool is_complex(DType t) { return t >= DType::complex64; }
+// Of a complex type the type of its parts; of float32 and float64 the complex type of such parts.
+// Others stay.
+constexpr DType part_dtype(DType t) {
+  return t == DType::complex64 ? DType::float32 : t == DType::complex128 ? DType::float64 : t;
+}
+constexpr DType complex_dtype(DType t) {
+  return t == DType::float32 ? DType::complex64 : t == DType::float64 ? DType::complex128 : t;
+}
 
 // The Array API's table, extended where it is silent: integer with floating gives the floating
-// type, float16 with bfloat16 gives float32, float64 with complex64 gives complex64 (no complex128
-// yet). uint64 with a signed integer has no common type: raises TypeError.
+// or complex type, float16 with bfloat16 gives float32. uint64 with a signed integer has no common type: raises TypeError.
 DType promote(DType a, DType b);
 
 // What numbers with a fraction become where nothing else decides: float32, or float64 where the

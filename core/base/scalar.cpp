@@ -14,7 +14,8 @@ DType Scalar::natural_dtype() const {
     fail(ErrorKind::overflow,
          "an integer beyond 64 bits needs a floating dtype; write it as a float");
   if (kind == Kind::integer && reach == Reach::uint64) return DType::uint64;
-  const DType types[] = {DType::bool_, DType::int64, default_dtype(), DType::complex64};
+  const DType types[] = {DType::bool_, DType::int64, default_dtype(),
+                         complex_dtype(default_dtype())};
   return types[static_cast<int>(kind)];
 }
 
@@ -81,6 +82,10 @@ void Scalar::store(DType dtype, void* out, const char* op) const {
     *static_cast<Complex64*>(out) = {static_cast<float>(re), static_cast<float>(im)};
     return;
   }
+  if (dtype == DType::complex128) {
+    *static_cast<Complex128*>(out) = {re, im};
+    return;
+  }
   if (kind == Kind::integer && dtype == DType::bool_) {
     *static_cast<bool*>(out) = re != 0;
     return;
@@ -102,12 +107,16 @@ DType working_dtype(DType dtype) {
   return is_floating(dtype) && size_of(dtype) == 2 ? DType::float32 : dtype;
 }
 
+DType complex_beside(DType dtype) {
+  return is_complex(dtype) ? dtype : complex_dtype(working_dtype(floating_dtype(dtype)));
+}
+
 DType weak_promote(DType tensors, const Scalar& scalar) {
   switch (scalar.kind) {
     case Scalar::Kind::boolean: return tensors;
     case Scalar::Kind::integer: return is_bool(tensors) ? DType::int64 : tensors;
     case Scalar::Kind::floating: return floating_dtype(tensors);
-    case Scalar::Kind::complex: return DType::complex64;
+    case Scalar::Kind::complex: return complex_beside(tensors);
   }
   __builtin_unreachable();
 }

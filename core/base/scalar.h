@@ -50,6 +50,8 @@ struct Scalar {
 DType weak_promote(DType tensors, const Scalar& scalar);
 // Floating types stay; integers and bool become the default one.
 DType floating_dtype(DType dtype);
+// What a complex number makes of tensors of a type.
+DType complex_beside(DType dtype);
 // What several ops in a row are computed in: 16-bit floating numbers become float32, as they would
 // overflow on the way and be rounded at every step.
 DType working_dtype(DType dtype);

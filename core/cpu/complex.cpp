@@ -80,64 +80,76 @@ TW_LIBRARY(acosh)
 TW_LIBRARY(atanh)
 #undef TW_LIBRARY
 
-Z wide(Complex64 z) { return {z.re, z.im}; }
-Complex64 narrow(Z z) { return {static_cast<float>(z.real()), static_cast<float>(z.imag())}; }
+template <class Part> Z wide(Complex<Part> z) { return {z.re, z.im}; }
+template <class Part> Complex<Part> narrow(Z z) {
+  return {static_cast<Part>(z.real()), static_cast<Part>(z.imag())};
+}
 
 using Unary = Z (*)(Z);
 using Binary = Z (*)(Z, Z);
 
-template <Unary f>
+template <class Part, Unary f>
 void kernel(int64_t n, void* y, const void* const* inputs, const int* step, bool) {
-  const auto* x = static_cast<const Complex64*>(inputs[0]);
-  for (int64_t i = 0; i < n; ++i) static_cast<Complex64*>(y)[i] = narrow(f(wide(x[i * step[0]])));
-}
-template <Binary f>
-void kernel(int64_t n, void* y, const void* const* inputs, const int* step, bool) {
-  const auto *a = static_cast<const Complex64*>(inputs[0]),
-             *b = static_cast<const Complex64*>(inputs[1]);
+  const auto* x = static_cast<const Complex<Part>*>(inputs[0]);
   for (int64_t i = 0; i < n; ++i)
-    static_cast<Complex64*>(y)[i] = narrow(f(wide(a[i * step[0]]), wide(b[i * step[1]])));
+    static_cast<Complex<Part>*>(y)[i] = narrow<Part>(f(wide(x[i * step[0]])));
+}
+template <class Part, Binary f>
+void kernel(int64_t n, void* y, const void* const* inputs, const int* step, bool) {
+  const auto *a = static_cast<const Complex<Part>*>(inputs[0]),
+             *b = static_cast<const Complex<Part>*>(inputs[1]);
+  for (int64_t i = 0; i < n; ++i)
+    static_cast<Complex<Part>*>(y)[i] = narrow<Part>(f(wide(a[i * step[0]]), wide(b[i * step[1]])));
 }
 
 // ---- conjugates ----
 
 struct ConjugateProblem {
   int64_t count;
-  const Complex64* x;
-  Complex64* y;
+  DType dtype;
+  const void* x;
+  void* y;
 };
 void set_up_conjugate(const Call& call, void* problem) {
-  *static_cast<ConjugateProblem*>(problem) = {call.in[0].count, nullptr, nullptr};
+  *static_cast<ConjugateProblem*>(problem) = {call.in[0].count, call.in[0].dtype, nullptr,
+                                                nullptr};
 }
 void bind_conjugate(void* problem, void* const* at) {
   auto& p = *static_cast<ConjugateProblem*>(problem);
-  p.x = static_cast<const Complex64*>(at[0]);
-  p.y = static_cast<Complex64*>(at[1]);
+  p.x = at[0];
+  p.y = at[1];
 }
 double conjugate_ns(const void* problem) {
   constexpr double kBytesPerNs = 10;  // one core, reading and writing memory
-  return 30 + 16 * static_cast<double>(static_cast<const ConjugateProblem*>(problem)->count) /
-                  kBytesPerNs;
+  const auto& p = *static_cast<const ConjugateProblem*>(problem);
+  return 30 + 2 * static_cast<double>(p.count) * static_cast<double>(size_of(p.dtype)) / kBytesPerNs;
+}
+template <class Number> void conjugate(const ConjugateProblem& p) {
+  constexpr int64_t kGrain = 32768;  // as pointwise ops
+  const auto* x = static_cast<const Number*>(p.x);
+  auto* y = static_cast<Number*>(p.y);
+  parallel_ranges(p.count, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) y[i] = {x[i].re, -x[i].im};
+  });
 }
 void run_conjugate(const void* problem) {
-  constexpr int64_t kGrain = 32768;  // as pointwise ops
   const auto& p = *static_cast<const ConjugateProblem*>(problem);
-  parallel_ranges(p.count, kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) p.y[i] = {p.x[i].re, -p.x[i].im};
-  });
+  p.dtype == DType::complex64 ? conjugate<Complex64>(p) : conjugate<Complex128>(p);
 }
 
 }  // namespace
 
-PointwiseFn complex_value(PointwiseOp op) {
+template <class Part> PointwiseFn complex_value(PointwiseOp op) {
   switch (op) {
 #define TW_ROW(name) \
-  case PointwiseOp::name: return kernel<name>;
+  case PointwiseOp::name: return kernel<Part, name>;
     TW_COMPLEX_ROWS(TW_ROW)
 #undef TW_ROW
     default: return nullptr;
   }
 }
+template PointwiseFn complex_value<float>(PointwiseOp op);
+template PointwiseFn complex_value<double>(PointwiseOp op);
 
 void register_complex_kernels() {
   add_kernel<ConjugateProblem>("conj", "one pass, shared between threads", nullptr,

@@ -2,6 +2,7 @@
 #include "core/cpu/convert.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -137,7 +138,7 @@ void copy_rows(const Copy& copy, const Nest& outer, Loop row, Position start) {
   });
 }
 
-int log2_size(int64_t bytes) { return bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3; }
+int log2_size(int64_t bytes) { return std::countr_zero(static_cast<std::uint64_t>(bytes)); }
 
 // `along_x` is contiguous in x, `along_y` in y; every point of `outer` is one transpose, cut into
 // bands.

@@ -20,7 +20,7 @@ using TransposeFunction = void (*)(std::int64_t rows, std::int64_t cols, const v
 
 struct ConvertTable {
   ConvertFunction convert[kDTypes][kDTypes];  // [from][to]
-  TransposeFunction transpose[4];             // by log2 of the element size
+  TransposeFunction transpose[5];             // by log2 of the element size
 };
 
 // n elements on the calling thread, with the instruction set in use.

@@ -67,7 +67,7 @@ void scatter_add_rows(DType dtype, std::int64_t rows, std::int64_t row_count, co
         const T* from = static_cast<const T*>(x) + i * row_count;
         for (std::int64_t j = 0; j < row_count; ++j) to[j] = static_cast<T>(to[j] + from[j]);
       }
-    } else if constexpr (std::is_same_v<T, Complex64>) {
+    } else if constexpr (is_complex_number<T>) {
       for (std::int64_t i = 0; i < rows; ++i) {
         T* to = static_cast<T*>(y) + offsets[i];
         const T* from = static_cast<const T*>(x) + i * row_count;

@@ -21,7 +21,7 @@ template <class F> void each_rows(int64_t rows, int64_t row, F&& body) {
 // Calls `f` with an object of the C++ type behind an ordered type.
 template <class F> void visit_ordered(DType dtype, F&& f) {
   visit(dtype, [&](auto sample) {
-    if constexpr (!std::is_same_v<decltype(sample), Complex64>) f(sample);
+    if constexpr (!is_complex_number<decltype(sample)>) f(sample);
   });
 }
 

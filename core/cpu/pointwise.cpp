@@ -33,13 +33,14 @@ ComputeType compute_type_of(DType dtype) {
     case DType::float32: return ComputeType::f32;
     case DType::float64: return ComputeType::f64;
     case DType::complex64: return ComputeType::c64;
+    case DType::complex128: return ComputeType::c128;
   }
   __builtin_unreachable();
 }
 
 DType dtype_of(ComputeType type) {
-  constexpr DType kTypes[] = {DType::float32, DType::float64, DType::int32,    DType::int64,
-                              DType::uint64,  DType::uint8,   DType::complex64};
+  constexpr DType kTypes[] = {DType::float32, DType::float64, DType::int32,     DType::int64,
+                              DType::uint64,  DType::uint8,   DType::complex64, DType::complex128};
   return kTypes[static_cast<int>(type)];
 }
 
@@ -47,7 +48,9 @@ PointwiseFn pointwise_value(PointwiseOp op, ComputeType type) {
   const IsaKernels& kernels = active_kernels();
   const int row = static_cast<int>(op);
   if (type == ComputeType::c64)
-    if (const PointwiseFn f = complex_value(op)) return f;
+    if (const PointwiseFn f = complex_value<float>(op)) return f;
+  if (type == ComputeType::c128)
+    if (const PointwiseFn f = complex_value<double>(op)) return f;
   if (type == ComputeType::f32) return kernels.pointwise_float32->value[row];
   if (type == ComputeType::f64) return kernels.pointwise_float64->value[row];
   return kernels.pointwise_integer->value[static_cast<int>(type) - 2][row];
@@ -64,8 +67,8 @@ PointwiseFn pointwise_gradient(PointwiseOp op, int input, ComputeType type) {
 namespace {
 
 constexpr int kMaxOperands = kMaxPointwiseInputs + 1;
-// Elements staged at a time: six operands of 8 bytes fit half of a 48 KiB L1 cache.
-constexpr std::int64_t kStage = 512;
+// Bytes of an operand staged at a time: six fit half of a 48 KiB L1 cache.
+constexpr std::int64_t kStageBytes = 4096;
 // Elements a thread takes at a time: large enough to hide the hand-over (about 1 us).
 constexpr std::int64_t kGrain = 32768;
 
@@ -118,13 +121,14 @@ class Row {
     const Lane& y = lanes[0];
     const bool y_direct = (y.stride == 1 || n == 1) && same_representation(y.dtype, result_);
     if (!any_staged && y_direct) return fn_(n, y.data, in, step, stream_ && is_line(y.data));
-    for (std::int64_t at = 0; at < n; at += kStage)
-      stage(lanes, at, std::min(kStage, n - at), in, step, staged, y_direct);
+    const std::int64_t most = kStageBytes / static_cast<std::int64_t>(size_of(compute_));
+    for (std::int64_t at = 0; at < n; at += most)
+      stage(lanes, at, std::min(most, n - at), in, step, staged, y_direct);
   }
 
  private:
   struct alignas(64) Buffer {
-    char bytes[kStage * 8];
+    char bytes[kStageBytes];
   };
 
   static bool is_line(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 == 0; }

@@ -9,7 +9,7 @@
 namespace tw {
 
 // Element types that kernels compute in; other types are converted on the way in and out.
-enum class ComputeType : std::uint8_t { f32, f64, i32, i64, u64, u8, c64 };
+enum class ComputeType : std::uint8_t { f32, f64, i32, i64, u64, u8, c64, c128 };
 ComputeType compute_type_of(DType dtype);
 DType dtype_of(ComputeType type);
 
@@ -26,7 +26,7 @@ struct PointwiseTable {
   PointwiseFn gradient[kPointwiseOps][3];
 };
 struct PointwiseIntegerTable {
-  PointwiseFn value[5][kPointwiseOps];  // i32, i64, u64, u8, c64
+  PointwiseFn value[6][kPointwiseOps];  // i32, i64, u64, u8, c64, c128
 };
 
 inline constexpr int kMaxPointwiseInputs = 5;  // g, a, b, c, y

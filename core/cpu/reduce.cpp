@@ -383,26 +383,26 @@ ReduceProblem in_parts(ReduceProblem p) {
   for (int i = 0; i < p.reduced.rank(); ++i) p.reduced_strides[i] *= 2;
   p.kept.push_back(2);
   p.kept_strides.push_back(1);
-  p.in = p.out = DType::float32;
+  p.in = p.out = part_dtype(p.in);
   return p;
 }
 
-void complex_product(const ReduceProblem& p) {
+template <class Part> void complex_product(const ReduceProblem& p) {
   Axes kept, reduced;
   for (int i = 0; i < p.kept.rank(); ++i)
-    kept.append({p.kept[i], p.kept_strides[i] * int64_t(sizeof(Complex64)), 0});
+    kept.append({p.kept[i], p.kept_strides[i] * int64_t(sizeof(Complex<Part>)), 0});
   for (int i = 0; i < p.reduced.rank(); ++i)
-    reduced.append({p.reduced[i], p.reduced_strides[i] * int64_t(sizeof(Complex64)), 0});
+    reduced.append({p.reduced[i], p.reduced_strides[i] * int64_t(sizeof(Complex<Part>)), 0});
   for (int64_t i = 0; i < kept.count(); ++i) {
     double re = 1, im = 0;
     const char* x = static_cast<const char*>(p.x) + kept.offset(i, kept.rank);
     for (int64_t j = 0; j < reduced.count(); ++j) {
-      const auto& z = *reinterpret_cast<const Complex64*>(x + reduced.offset(j, reduced.rank));
+      const auto& z = *reinterpret_cast<const Complex<Part>*>(x + reduced.offset(j, reduced.rank));
       const double real = re * z.re - im * z.im;
       im = re * z.im + im * z.re;
       re = real;
     }
-    static_cast<Complex64*>(p.y)[i] = {static_cast<float>(re), static_cast<float>(im)};
+    static_cast<Complex<Part>*>(p.y)[i] = {static_cast<Part>(re), static_cast<Part>(im)};
   }
 }
 
@@ -481,7 +481,8 @@ template <class T> bool reduce_run(const ReduceProblem& p, ReduceType type) {
 void reduce(const ReduceProblem& p) {
   if (p.in == p.out && p.in == DType::float32 && reduce_run<float>(p, ReduceType::f32)) return;
   if (p.in == p.out && p.in == DType::float64 && reduce_run<double>(p, ReduceType::f64)) return;
-  if (is_complex(p.in) && p.op == ReduceOp::prod) return complex_product(p);
+  if (is_complex(p.in) && p.op == ReduceOp::prod)
+    return p.in == DType::complex64 ? complex_product<float>(p) : complex_product<double>(p);
   const auto run = [](const ReduceProblem& real) {
     Reduction(real, type_of(real.op, real.in, real.out)).run(real);
   };

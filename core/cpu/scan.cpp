@@ -140,10 +140,10 @@ struct Scan {
 };
 
 // One after the other down all columns, in double.
-void multiply_complex(const ScanProblem& p) {
+template <class Part> void multiply_complex(const ScanProblem& p) {
   const Layout& s = p.layout;
-  const auto* x = reinterpret_cast<const Complex64*>(p.x);
-  auto* y = reinterpret_cast<Complex64*>(p.y);
+  const auto* x = reinterpret_cast<const Complex<Part>*>(p.x);
+  auto* y = reinterpret_cast<Complex<Part>*>(p.y);
   parallel_ranges(s.outer * s.inner, kPiece / (s.n + 1) + 1, [&](int64_t begin, int64_t end) {
     for (int64_t column = begin; column < end; ++column) {
       const int64_t start = column / s.inner * s.n * s.inner + column % s.inner;
@@ -153,7 +153,7 @@ void multiply_complex(const ScanProblem& p) {
         const double a = x[at].re, b = x[at].im, real = re * a - im * b;
         im = re * b + im * a;
         re = real;
-        y[at] = {static_cast<float>(re), static_cast<float>(im)};
+        y[at] = {static_cast<Part>(re), static_cast<Part>(im)};
       }
     }
   });
@@ -179,9 +179,10 @@ void run(const void* problem) {
   ScanProblem p = *static_cast<const ScanProblem*>(problem);
   if (p.layout.outer * p.layout.n * p.layout.inner == 0) return;
   if (is_complex(p.dtype)) {
-    if (p.kind == ScanKind::product) return multiply_complex(p);
+    if (p.kind == ScanKind::product)
+      return p.dtype == DType::complex64 ? multiply_complex<float>(p) : multiply_complex<double>(p);
     p.layout.inner *= 2;  // both parts, each for itself
-    p.dtype = DType::float32;
+    p.dtype = part_dtype(p.dtype);
   }
   Scan(p).run();
 }

@@ -164,7 +164,7 @@ struct Second {
 };
 struct Sum {
   template <class T> static T join(T a, T b) {
-    if constexpr (std::is_same_v<T, Complex64>)
+    if constexpr (is_complex_number<T>)
       return {a.re + b.re, a.im + b.im};
     else if constexpr (kWraps<T>)
       return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
@@ -174,7 +174,7 @@ struct Sum {
 };
 struct Product {
   template <class T> static T join(T a, T b) {
-    if constexpr (std::is_same_v<T, Complex64>)
+    if constexpr (is_complex_number<T>)
       return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
     else if constexpr (kWraps<T>)
       return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
@@ -266,7 +266,8 @@ template <class F> void visit_size(std::size_t bytes, F&& f) {
     case 1: return f(std::uint8_t{});
     case 2: return f(std::uint16_t{});
     case 4: return f(std::uint32_t{});
-    default: return f(std::uint64_t{});
+    case 8: return f(std::uint64_t{});
+    default: return f(Complex128{});
   }
 }
 void run_gather(const void* problem) {
@@ -290,11 +291,10 @@ void run_scatter(const void* problem) {
   copy_target(p);
   visit(p.dtype, [&](auto sample) {
     using T = decltype(sample);
-    constexpr bool is_complex64 = std::is_same_v<T, Complex64>;
-    if constexpr (std::is_arithmetic_v<T> || is_complex64) {
+    if constexpr (std::is_arithmetic_v<T> || is_complex_number<T>) {
       if (p.kind == kSum) return scatter<Sum, T>(p);
       if (p.kind == kProduct) return scatter<Product, T>(p);
-      if constexpr (!is_complex64)
+      if constexpr (!is_complex_number<T>)
         p.kind == kLargest ? scatter<Largest, T>(p) : scatter<Smallest, T>(p);
     }
   });

@@ -159,7 +159,7 @@ struct Problem {
 
 const char* refuses(const Call& call) {
   for (int i = 0; i < call.inputs; ++i) {
-    if (is_complex(call.in[i].dtype)) return "no kernel for complex64";
+    if (is_complex(call.in[i].dtype)) return "no kernel for complex numbers";
     if (call.in[i].dtype != DType::float32 && call.in[i].dtype != DType::float64) return kTooNarrow;
   }
   return nullptr;

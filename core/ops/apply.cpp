@@ -39,7 +39,8 @@ const Shape kScalarShape{};
 
 // A number has the type that a tensor of it alone would have.
 DType weak_dtype(const Scalar& number) {
-  const DType types[] = {DType::bool_, DType::int64, default_dtype(), DType::complex64};
+  const DType types[] = {DType::bool_, DType::int64, default_dtype(),
+                         complex_dtype(default_dtype())};
   return number.reach == Scalar::Reach::int64 ? types[static_cast<int>(number.kind)]
                                               : DType::uint64;
 }

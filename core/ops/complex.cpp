@@ -21,10 +21,6 @@ void check_complex(const Tensor& z, const char* op) {
     fail(ErrorKind::type, op, ": needs a complex tensor, got ", name_of(z.dtype()));
 }
 
-DType complex_of(DType real) {
-  return real == DType::float32 ? DType::complex64 : real;  // itself: there is none
-}
-
 void infer_as_real(Call& call, Result* results) {
   const Meta& z = call.in[0];
   if (!is_complex(z.dtype))
@@ -35,14 +31,14 @@ void infer_as_real(Call& call, Result* results) {
   for (int i = 0; i < z.rank(); ++i) y.strides[i] *= 2;
   y.shape.push_back(2);
   y.strides.push_back(1);
-  y.dtype = DType::float32;
+  y.dtype = part_dtype(z.dtype);
   y.alias = 0;
 }
 
 void infer_as_complex(Call& call, Result* results) {
   const Meta& x = call.in[0];
-  if (complex_of(x.dtype) == x.dtype)
-    fail(ErrorKind::type, "view_as_complex: needs float32, got ", name_of(x.dtype));
+  if (complex_dtype(x.dtype) == x.dtype)
+    fail(ErrorKind::type, "view_as_complex: needs float32 or float64, got ", name_of(x.dtype));
   const int last = x.rank() - 1;
   if (last < 0 || x.size(last) != 2)
     fail(ErrorKind::value, "view_as_complex: the last axis must have extent 2: ", *x.shape);
@@ -57,7 +53,7 @@ void infer_as_complex(Call& call, Result* results) {
   if (!fits)
     fail(ErrorKind::value, "view_as_complex: strides ", *x.strides,
          " put the parts of a number apart; use contiguous() first");
-  y.dtype = complex_of(x.dtype);
+  y.dtype = complex_dtype(x.dtype);
   y.alias = 0;
 }
 
@@ -73,8 +69,8 @@ Tensor part(const Tensor& z, std::int64_t which) {
 }
 
 void check_parts(const Tensor& a, const Tensor& b, const char* op) {
-  if (a.dtype() != b.dtype() || complex_of(a.dtype()) == a.dtype())
-    fail(ErrorKind::type, op, ": needs two tensors of float32, got ", name_of(a.dtype()), " and ",
+  if (a.dtype() != b.dtype() || complex_dtype(a.dtype()) == a.dtype())
+    fail(ErrorKind::type, op, ": needs two tensors of float32 or float64, got ", name_of(a.dtype()), " and ",
          name_of(b.dtype()));
 }
 
@@ -95,8 +91,8 @@ constexpr OpRecord kViewAsComplex = {
     .help =
         "Pairs of numbers along the last axis, of extent 2, as complex numbers in the same "
         "memory.\n"
-        "Raises TypeError for other types than float32, ValueError for other shapes and for\n"
-        "strides that put the parts of a number apart.",
+        "Raises TypeError for other types than float32 and float64, ValueError for other shapes and\n"
+        "for strides that put the parts of a number apart.",
     .flags = kFunction,
     .infer = infer_as_complex,
     .vjp = [](Vjp& v) { v.give(0, as_real(v.g())); }};
@@ -138,8 +134,8 @@ constexpr OpRecord kComplex = {
     .name = "complex",
     .signature = "(real: Tensor, imag: Tensor) -> Tensor",
     .help =
-        "Complex numbers of the given parts, two tensors of float32 that broadcast. Raises\n"
-        "TypeError for other types, ValueError for shapes that do not broadcast.",
+        "Complex numbers of the given parts, two tensors of float32 or float64 that\n"
+        "broadcast. Raises TypeError for other types, ValueError for shapes that do not broadcast.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor &re = use.in[0].tensor, &im = use.in[1].tensor;
@@ -155,7 +151,7 @@ constexpr OpRecord kPolar = {
     .signature = "(abs: Tensor, angle: Tensor) -> Tensor",
     .help =
         "Complex numbers of the given magnitudes and angles in radians, two tensors of float32\n"
-        "that broadcast.",
+        "or float64 that broadcast.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor &size = use.in[0].tensor, &angle = use.in[1].tensor;

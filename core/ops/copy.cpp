@@ -36,8 +36,8 @@ void infer_copy(Call& call, Result* results) {
 
 void infer_astype(Call& call, Result* results) {
   const DType from = call.in[0].dtype, to = call.words.dtype(0);
-  if (is_complex(from) && !is_bool(to))
-    fail(ErrorKind::type, "astype: complex64 to ", name_of(to),
+  if (is_complex(from) && !is_bool(to) && !is_complex(to))
+    fail(ErrorKind::type, "astype: ", name_of(from), " to ", name_of(to),
          " would drop the imaginary part; real(x) and imag(x) are the two");
   results[0].like = 0;
   results[0].dtype = to;
@@ -149,7 +149,7 @@ void assign(Tensor& into, const Operand& value) {
   Operand x = value;
   if (value.is_tensor()) {
     if (is_complex(x.tensor.dtype()) && !is_complex(into.dtype()))
-      fail(ErrorKind::type, "assign: complex64 into ", name_of(into.dtype()));
+      fail(ErrorKind::type, "assign: ", name_of(x.tensor.dtype()), " into ", name_of(into.dtype()));
     while (x.tensor.rank() > into.rank() && x.tensor.size(0) == 1) x = squeeze(x.tensor, {0});
     const Shape& shape = x.tensor.shape();
     if (shape.rank() > into.rank() ||

@@ -380,7 +380,7 @@ void assign_planned(Tensor& x, const Plan& plan, const Operand& value) {
   const InPlaceChange change("index assignment", x, value.tensor);
   Tensor v = value.is_tensor() ? value.tensor : number_beside(x, value.scalar, x.dtype());
   if (is_complex(v.dtype()) && !is_complex(x.dtype()))
-    fail(ErrorKind::type, "index assignment: complex64 into ", name_of(x.dtype()));
+    fail(ErrorKind::type, "index assignment: ", name_of(v.dtype()), " into ", name_of(x.dtype()));
   if (is_own_part(x, plan, v, change.recorded())) return;
   v = change.before(v);
   write(x, plan, v);

@@ -150,7 +150,7 @@ bool row_takes(const PointwiseRow& row, DType type) {
 DType with_number(DType tensors, DType number) {
   if (is_bool(number)) return tensors;
   if (is_integer(number)) return is_bool(tensors) ? DType::int64 : tensors;
-  return is_complex(number) ? DType::complex64 : floating_dtype(tensors);
+  return is_complex(number) ? complex_beside(tensors) : floating_dtype(tensors);
 }
 
 // The type in which the op is computed.
@@ -287,7 +287,7 @@ Shortcut shortcut(const Use& use, Tensor* out) {
   if (try_plain(use.op, row, in, out[0])) [[likely]]
     return Shortcut::computed;
   if (row.arity == 1 && !in[0].is_tensor() && in[0].scalar.kind == Scalar::Kind::complex)
-    return complex_shortcut(op_of(row), full(Shape(), in[0].scalar, DType::complex64), out);
+    return complex_shortcut(op_of(row), full(Shape(), in[0].scalar, in[0].scalar.natural_dtype()), out);
   if (row.arity == 1 && in[0].is_tensor() && is_complex(in[0].tensor.dtype()))
     return complex_shortcut(op_of(row), in[0].tensor, out);
   if (row.result != PointwiseResult::truth || row.arity != 2) return Shortcut::none;

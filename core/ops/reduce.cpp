@@ -294,8 +294,6 @@ Tensor variance(const char* op, const Tensor& x_in, Words words) {
   return sum(squares, list_of(axes), words.flag(2)) / std::max(degrees, 0.0);
 }
 
-DType real_dtype(DType dtype) { return is_complex(dtype) ? DType::float32 : dtype; }
-
 // The root, with gradient 0 instead of NaN where all elements are equal, as in PyTorch.
 Tensor deviation(const Tensor& variance) {
   const Tensor zero = variance == 0;
@@ -315,7 +313,7 @@ constexpr OpRecord kVar = {
     .flags = kFunction | kMethod,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
-      out[0] = astype(variance("var", x, use.words), real_dtype(x.dtype()));
+      out[0] = astype(variance("var", x, use.words), part_dtype(x.dtype()));
     }};
 constexpr OpRecord kStd = {
     .name = "std",
@@ -328,7 +326,7 @@ constexpr OpRecord kStd = {
     .flags = kFunction | kMethod,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
-      out[0] = astype(deviation(variance("std", x, use.words)), real_dtype(x.dtype()));
+      out[0] = astype(deviation(variance("std", x, use.words)), part_dtype(x.dtype()));
     }};
 
 constexpr OpRecord kLogsumexp = {

@@ -16,7 +16,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kDegree = 0.017453292519943295, kPi = 3.141592653589793;
 
 void check_real(const Tensor& x, const char* op) {
-  if (is_complex(x.dtype())) fail(ErrorKind::type, op, ": no kernel for complex64");
+  if (is_complex(x.dtype())) fail(ErrorKind::type, op, ": no kernel for ", name_of(x.dtype()));
 }
 // 16-bit numbers in float32, whole ones in the default floating type.
 Tensor widened(const Tensor& x, const char* op) {

@@ -27,7 +27,7 @@ __array_api_version__ = "2024.12"
 
 # Loaded on first use, to keep the import fast.
 _SUBMODULES = (
-    "amp", "autograd", "bench", "cli", "data", "io", "kernels", "linalg", "memory", "nn", "optim",
+    "amp", "autograd", "bench", "cli", "data", "fft", "io", "kernels", "linalg", "memory", "nn", "optim",
     "runtime", "train", "tune",
 )  # fmt: skip
 _LAZY = {
@@ -74,6 +74,7 @@ if _typing.TYPE_CHECKING:
     from tilewright import bench as bench
     from tilewright import cli as cli
     from tilewright import data as data
+    from tilewright import fft as fft
     from tilewright import io as io
     from tilewright import kernels as kernels
     from tilewright import linalg as linalg

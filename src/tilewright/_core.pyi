@@ -1057,6 +1057,7 @@ class _Submitter:
 
 bfloat16: _DType
 bool: _DType
+complex128: _DType
 complex64: _DType
 float16: _DType
 float32: _DType
@@ -1472,7 +1473,7 @@ def column_stack(arrays: Sequence[Tensor]) -> Tensor:
 def combinations(x: Tensor, r: int=2, with_replacement: _Bool=False) -> Tensor:
     """All choices of r elements of x (n,), each in the order of x, as rows (choices, ..."""
 def complex(real: Tensor, imag: Tensor) -> Tensor:
-    """Complex numbers of the given parts, two tensors of float32 that broadcast. ..."""
+    """Complex numbers of the given parts, two tensors of float32 or float64 that ..."""
 def concat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
     """Tensors joined along an existing axis (None: flattened)."""
 def concatenate(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:

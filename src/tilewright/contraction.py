@@ -55,10 +55,9 @@ def tensordot(
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """Sum of products of real numbers along an axis; other axes broadcast.
+    """Sum of products along an axis, of the conjugates of x1's numbers; other axes broadcast.
 
-    Raises ValueError for an axis that is out of range or of different sizes, TypeError for complex
-    numbers.
+    Raises ValueError for an axis that is out of range or of different sizes.
 
     >>> import tilewright as tw
     >>> tw.vecdot(tw.ones((2, 3)), tw.asarray([1.0, 2.0, 3.0])).tolist()
@@ -71,8 +70,7 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
             f"vecdot: axis {axis} has size {x1.shape[at]} in x1 and {x2.shape[also]} in x2"
         )
     dtype = tw.result_type(x1, x2)
-    if dtype == tw.complex64:
-        raise TypeError("vecdot: takes real numbers, got complex64")
+    x1 = tw.conj(x1)
     if x1.ndim == x2.ndim == 1:
         return tw.matmul(x1, x2)
     return tw.sum(_last(x1, at) * _last(x2, also), axis=-1, dtype=dtype)

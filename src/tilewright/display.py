@@ -109,7 +109,7 @@ def _formatter(dtype: str, numbers: list[Any]) -> Callable[[Any], str]:
     """How to write one element so that all have the same width."""
     if dtype == "bool" or "int" in dtype:
         plain: Callable[[Any], str] = str
-    elif dtype == "complex64":
+    elif dtype.startswith("complex"):
         plain = _complex_style(numbers)
     else:
         plain = _float_style(numbers)

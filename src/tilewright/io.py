@@ -183,6 +183,11 @@ def _header(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None) -
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     end = 0
     for name, tensor in tensors.items():
+        if tensor.dtype.name not in _CODES:
+            raise TypeError(
+                f"save: {name} is {tensor.dtype}, for which the format has no code; "
+                "save tw.view_as_real of it"
+            )
         start, end = end, end + tensor.nbytes
         header[name] = {
             "dtype": _CODES[tensor.dtype.name],

@@ -71,7 +71,7 @@ def powers(x: np.ndarray) -> np.ndarray:
 
 
 def power_type(dtype: str) -> str:
-    return dtype if dtype in (*FLOATS, "complex64", "uint64") else "int64"
+    return dtype if dtype in (*FLOATS, "complex64", "complex128", "uint64") else "int64"
 
 
 RECORDS = (
@@ -172,7 +172,7 @@ RECORDS = (
         lambda x: tw.vander(x, 3),
         powers,
         lambda rng, dtype: [(values(rng, dtype, (-90, 90), (n,)),) for n in (5, 1, 0, 67)],
-        {**exact("bool", *INTEGERS), **floats(0.51, 0.51), "complex64": 2},
+        {**exact("bool", *INTEGERS), **floats(0.51, 0.51), "complex64": 2, "complex128": 2},
         power_type,
         differentiable=(0,),
         smooth=lambda rng: [(rng.uniform(0.5, 2, 4),)],
@@ -294,7 +294,7 @@ RECORDS = (
         lambda x: tw.trace(x, 1),
         lambda x: np.trace(x, 1, dtype=np.int64 if x.dtype == bool else None),
         lambda rng, dtype: [(values(rng, dtype, (-90, 90), s),) for s in MATRICES],
-        {**exact("bool", *INTEGERS), **floats(2, 2), "complex64": 2},
+        {**exact("bool", *INTEGERS), **floats(2, 2), "complex64": 2, "complex128": 2},
         summed,
         scale=magnitude(np.trace),
         differentiable=(0,),

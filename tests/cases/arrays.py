@@ -14,7 +14,8 @@ UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 INTEGERS = SIGNED + UNSIGNED
 HALVES = ("float16", "bfloat16")
 FLOATS = (*HALVES, "float32", "float64")
-ALL = ("bool", *INTEGERS, *FLOATS, "complex64")
+COMPLEX = ("complex64", "complex128")
+ALL = ("bool", *INTEGERS, *FLOATS, *COMPLEX)
 
 # Bits of the significand behind the point, smallest normal exponent, largest finite number.
 _FORMATS = {
@@ -23,7 +24,7 @@ _FORMATS = {
     "float32": (23, -126, float(np.finfo(np.float32).max)),
     "float64": (52, -1022, float(np.finfo(np.float64).max)),
 }
-_FORMATS["complex64"] = _FORMATS["float32"]
+_FORMATS |= {"complex64": _FORMATS["float32"], "complex128": _FORMATS["float64"]}
 
 
 def eps(dtype: str) -> float:
@@ -81,7 +82,9 @@ def widened(x: np.ndarray, dtype: str) -> np.ndarray:
         return x.astype(np.uint64)
     if dtype in SIGNED:
         return x.astype(np.int64)
-    return x.astype(np.complex128) if dtype == "complex64" else x
+    if dtype in COMPLEX:
+        return x.astype(np.complex128 if dtype == "complex64" else np.clongdouble)
+    return x
 
 
 def ulp(x: np.ndarray, dtype: str) -> np.ndarray:
@@ -95,7 +98,7 @@ def error_in_ulps(got: np.ndarray, expected: np.ndarray, scale: np.ndarray, dtyp
     """The largest of |got - expected| / ulp(scale); infinite where a NaN, an infinity or its sign
     differs. A result beyond the largest number may be that or infinite."""
     if got.dtype.kind == "c":
-        expected, scale = np.asarray(expected, complex), np.abs(scale)
+        expected, scale = np.asarray(expected, np.clongdouble), np.abs(scale)
         return max(
             error_in_ulps(got.real, expected.real, scale, dtype),
             error_in_ulps(got.imag, expected.imag, scale, dtype),

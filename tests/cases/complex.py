@@ -24,7 +24,7 @@ def of_shapes(*shapes: tuple[int, ...], count: int = 1) -> Any:
 
 
 def real_of(dtype: str) -> str:
-    return "float32" if dtype == "complex64" else dtype
+    return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
 
 
 def refused(call: Callable[[], object], expected: type[Exception], text: str) -> ErrorInput:
@@ -62,7 +62,7 @@ RECORDS = (
         "imag",
         tw.imag,
         np.imag,
-        ("complex64",),
+        ("complex64", "complex128"),
         real_of,
         refused(lambda: tw.imag(x), TypeError, "imag: needs a complex tensor, got float32"),
     ),
@@ -71,7 +71,7 @@ RECORDS = (
         "view_as_real",
         tw.view_as_real,
         pair,
-        ("complex64",),
+        ("complex64", "complex128"),
         real_of,
         refused(lambda: tw.view_as_real(x), TypeError, "view_as_real: needs a complex tensor, got"),
     ),
@@ -84,7 +84,9 @@ RECORDS = (
         lambda _: "complex64",
         errors=(
             refused(lambda: tw.view_as_complex(x), ValueError, "last axis must have extent 2"),
-            refused(lambda: tw.view_as_complex(z), TypeError, "needs float32, got complex64"),
+            refused(
+                lambda: tw.view_as_complex(z), TypeError, "needs float32 or float64, got complex64"
+            ),
         ),
     ),
     OpCase(
@@ -96,7 +98,9 @@ RECORDS = (
         lambda _: "complex64",
         errors=(
             refused(
-                lambda: tw.complex(x, z), TypeError, "complex: needs two tensors of float32, got"
+                lambda: tw.complex(x, z),
+                TypeError,
+                "complex: needs two tensors of float32 or float64, got",
             ),
         ),
     ),
@@ -111,14 +115,18 @@ RECORDS = (
         lambda _: "complex64",
         scale=lambda a, b: a * np.exp(1j * b),
         errors=(
-            refused(lambda: tw.polar(x, z), TypeError, "polar: needs two tensors of float32, got"),
+            refused(
+                lambda: tw.polar(x, z),
+                TypeError,
+                "polar: needs two tensors of float32 or float64, got",
+            ),
         ),
     ),
     record(
         "angle",
         tw.angle,
         np.angle,
-        {"complex64": 2, "float32": 0.51, "float64": 0.51},
+        {"complex64": 2, "complex128": 2, "float32": 0.51, "float64": 0.51},
         real_of,
     ),
 )

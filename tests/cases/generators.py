@@ -59,9 +59,9 @@ def values(
     low, high = domain
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
-    if dtype == "complex64":
+    if dtype in arrays.COMPLEX:
         pair = rng.uniform(low, high, (2, *shape))
-        return (pair[0] + 1j * pair[1]).astype(np.complex64)
+        return (pair[0] + 1j * pair[1]).astype(dtype)
     if dtype in FLOATS:
         return rounded(rng.uniform(low, high, shape), dtype)
     info = np.iinfo(dtype)

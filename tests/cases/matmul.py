@@ -71,6 +71,7 @@ RECORDS = (
             "float64": 33.0,
             **WHOLE,
             "complex64": 80.0,
+            "complex128": 80.0,
         },
         same,
         magnitude,

@@ -156,7 +156,7 @@ WIDE = (-1e4, 1e4)
 POSITIVE = (0.05, 9.0)
 FULL = (-(2.0**63), 2.0**63)  # every whole number of a type: results wrap around
 DIGITS = (-9.0, 9.0)
-COMPLEX = {"complex64": 0.0}
+COMPLEX = {"complex64": 0.0, "complex128": 0.0}
 REAL = {**EXACT_FLOATS, **WHOLE}
 ANY = {**REAL, **COMPLEX, "bool": 0.0}
 
@@ -222,7 +222,7 @@ UNARY = (
         "square",
         square,
         (LINE,),
-        {**floats(0.5, 0.5), **WHOLE, "complex64": 2.0},
+        {**floats(0.5, 0.5), **WHOLE, "complex64": 2.0, "complex128": 2.0},
         same,
         whole=(FULL,),
         gradient_tolerance=1,
@@ -346,7 +346,7 @@ BINARY = (
         "add",
         logical_or_sum,
         PAIR,
-        {**floats(0.5, 0.5), **WHOLE, "complex64": 0.8, "bool": 0.0},
+        {**floats(0.5, 0.5), **WHOLE, "complex64": 0.8, "complex128": 0.8, "bool": 0.0},
         same,
         whole=(FULL, FULL),
         gradient_tolerance=0,
@@ -355,7 +355,7 @@ BINARY = (
         "subtract",
         np.subtract,
         PAIR,
-        {**floats(0.5, 0.5), **WHOLE, "complex64": 0.8},
+        {**floats(0.5, 0.5), **WHOLE, "complex64": 0.8, "complex128": 0.8},
         same,
         whole=(FULL, FULL),
         gradient_tolerance=0,
@@ -364,7 +364,7 @@ BINARY = (
         "multiply",
         logical_and_product,
         ((-90.0, 90.0),) * 2,
-        {**floats(0.5, 0.5), **WHOLE, "complex64": 2.0, "bool": 0.0},
+        {**floats(0.5, 0.5), **WHOLE, "complex64": 2.0, "complex128": 2.0, "bool": 0.0},
         same,
         whole=(FULL, FULL),
         smooth=(LINE, LINE),
@@ -374,7 +374,7 @@ BINARY = (
         "divide",
         np.divide,
         (LINE, POSITIVE),
-        {**floats(0.5, 0.5), **promoted(0.5), "complex64": 4.0},
+        {**floats(0.5, 0.5), **promoted(0.5), "complex64": 4.0, "complex128": 4.0},
         floating,
         whole=((-99, 99), (1, 99)),
         smooth=(LINE, (0.5, 4)),

@@ -81,7 +81,7 @@ RECORDS = (
         tw.cumulative_sum,
         np.cumsum,
         of_domain(WIDE),
-        {**exact("bool"), **WHOLE, **floats(0.51, 8), "complex64": 0.51},
+        {**exact("bool"), **WHOLE, **floats(0.51, 8), "complex64": 0.51, "complex128": 8},
         wide,
         scale=lambda x, axis: np.cumsum(np.abs(x), axis),
         variants=AXES,
@@ -95,7 +95,7 @@ RECORDS = (
         tw.cumulative_prod,
         np.cumprod,
         of_domain((-1.6, 1.6)),
-        {**exact("bool"), **WHOLE, **floats(0.51, 40), "complex64": 1},
+        {**exact("bool"), **WHOLE, **floats(0.51, 40), "complex64": 1, "complex128": 40},
         wide,
         variants=AXES,
         differentiable=(0,),
@@ -129,7 +129,7 @@ RECORDS = (
         tw.diff,
         np.diff,
         of_domain(WIDE),
-        {**exact("bool"), **WHOLE, **dict.fromkeys((*FLOATS, "complex64"), 2.0)},
+        {**exact("bool"), **WHOLE, **dict.fromkeys((*FLOATS, "complex64", "complex128"), 2.0)},
         same,
         scale=lambda x, n=1, axis=-1: np.full(
             np.diff(x, n, axis).shape, 4 * np.abs(x).max(initial=0)

@@ -102,7 +102,9 @@ template <> struct Cast<bool> {
     else
       return widen(x) != 0;
   }
-  static TW_INLINE unsigned char from(Complex64 x) { return (x.re != 0) | (x.im != 0); }
+  template <class Part> static TW_INLINE unsigned char from(Complex<Part> x) {
+    return (x.re != 0) | (x.im != 0);
+  }
 };
 template <> struct Cast<float> {
   template <class From> static TW_INLINE float from(From x) {
@@ -125,9 +127,12 @@ template <> struct Cast<BFloat16> {
     return to_bfloat16(to_odd_float(widen(x)));
   }
 };
-template <> struct Cast<Complex64> {
-  template <class From> static TW_INLINE Complex64 from(From x) {
-    return {Cast<float>::from(x), 0};
+template <class Part> struct Cast<Complex<Part>> {
+  template <class From> static TW_INLINE Complex<Part> from(From x) {
+    return {Cast<Part>::from(x), 0};
+  }
+  template <class Other> static TW_INLINE Complex<Part> from(Complex<Other> x) {
+    return {(Part)x.re, (Part)x.im};
   }
 };
 
@@ -185,14 +190,18 @@ template <int bytes> void copy_array(int64_t n, const void* x, int64_t xs, void*
   for (; n > 0; --n, in += xs, out += ys) __builtin_memcpy(out, in, bytes);
 }
 template <int bytes> void fill_or_copy(int64_t n, const void* x, int64_t xs, void* y, int64_t ys) {
-  using T = typename IntOfSize<bytes>::type;
-  if (xs != 0 || ys != bytes) return copy_array<bytes>(n, x, xs, y, ys);
-  T value;
-  __builtin_memcpy(&value, x, bytes);
-  auto* out = (T*)y;
-  const Vec<T> all(value);
-  for (; n >= kLanes<T>; n -= kLanes<T>, out += kLanes<T>) all.store(out);
-  for (; n > 0; --n) *out++ = value;
+  if constexpr (bytes > 8) {
+    copy_array<bytes>(n, x, xs, y, ys);
+  } else {
+    using T = typename IntOfSize<bytes>::type;
+    if (xs != 0 || ys != bytes) return copy_array<bytes>(n, x, xs, y, ys);
+    T value;
+    __builtin_memcpy(&value, x, bytes);
+    auto* out = (T*)y;
+    const Vec<T> all(value);
+    for (; n >= kLanes<T>; n -= kLanes<T>, out += kLanes<T>) all.store(out);
+    for (; n > 0; --n) *out++ = value;
+  }
 }
 
 // The function for a pair: pairs that differ in the sign of an integer only share one.
@@ -208,8 +217,9 @@ template <class From, class To> constexpr ConvertFunction function_for() {
     return fill_or_copy<sizeof(To)>;
   } else if constexpr (integers) {
     return convert_array<IntLike<To>, From>;
-  } else if constexpr (std::is_same_v<From, Complex64>) {
-    return convert_array<To, float>;  // the real part comes first, the strides are the caller's
+  } else if constexpr (is_complex_number<From> && !is_complex_number<To>) {
+    // The real part comes first, the strides are the caller's.
+    return convert_array<To, decltype(From::re)>;
   } else if constexpr (std::is_integral_v<To> && sizeof(To) < 4) {
     return convert_array<IntLike<To>, From>;
   } else {
@@ -286,6 +296,17 @@ template <class T> void transpose(int64_t rows, int64_t cols, const void* x, int
   if (stream) finish_streams();
 }
 
+// Of elements that are themselves a vector's size.
+template <class T> void transpose_wide(int64_t rows, int64_t cols, const void* x, int64_t x_row,
+                                       void* y, int64_t y_row, bool) {
+  constexpr int64_t tile = 16;  // whole cache lines on both sides, and few enough for L1
+  for (int64_t i = 0; i < rows; i += tile)
+    for (int64_t j = 0; j < cols; j += tile)
+      transpose_edge<T>(rows - i < tile ? rows - i : tile, cols - j < tile ? cols - j : tile,
+                        (const char*)x + i * x_row + j * sizeof(T), x_row,
+                        (char*)y + j * y_row + i * sizeof(T), y_row);
+}
+
 template <class From> constexpr void fill_row(ConvertFunction (&row)[kDTypes]) {
 #define TW_ROW(To, id, text) row[index_of(DType::id)] = function_for<From, To>();
   TW_DTYPES(TW_ROW)
@@ -300,6 +321,7 @@ constexpr ConvertTable make_table() {
   table.transpose[1] = transpose<uint16_t>;
   table.transpose[2] = transpose<uint32_t>;
   table.transpose[3] = transpose<uint64_t>;
+  table.transpose[4] = transpose_wide<Complex128>;
   return table;
 }
 

@@ -123,7 +123,7 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
 #undef TW_TERNARY
 
 template <class T> constexpr int kind_of() {
-  if constexpr (std::is_same_v<T, Complex64>)
+  if constexpr (is_complex_number<T>)
     return kind::c;
   else if constexpr (std::is_same_v<T, std::uint8_t>)
     return kind::i | kind::b;

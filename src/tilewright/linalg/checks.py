@@ -10,7 +10,7 @@ from tilewright import Tensor
 
 
 def check_matrices(who: str, *tensors: Any, square: bool = False) -> None:
-    """Raises TypeError and ValueError for what are no matrices of float32 or float64 numbers."""
+    """Raises TypeError and ValueError for what are no matrices of such numbers."""
     for x in tensors:
         check_floats(who, x)
         if x.ndim < 2:
@@ -20,11 +20,13 @@ def check_matrices(who: str, *tensors: Any, square: bool = False) -> None:
 
 
 def check_floats(who: str, x: Any) -> None:
-    """Raises TypeError for what is no tensor of float32 or float64 on the CPU."""
+    """Raises TypeError for what is no tensor of float32, float64 or their complex types on the CPU."""
     if not isinstance(x, Tensor):
         raise TypeError(f"{who}: takes tensors, got {type(x).__name__}")
-    if x.dtype not in (tw.float32, tw.float64):
-        raise TypeError(f"{who}: takes float32 or float64, got {x.dtype}; convert with astype")
+    if x.dtype not in (tw.float32, tw.float64, tw.complex64, tw.complex128):
+        raise TypeError(
+            f"{who}: takes float32, float64 or complex numbers, got {x.dtype}; convert with astype"
+        )
     if x.device != "cpu":
         raise ValueError(
             f"{who}: runs on the CPU, and the tensor lies on {x.device!r}: x.to('cpu')"
@@ -44,4 +46,4 @@ def axis_of(who: str, axis: int, x: Tensor) -> int:
 
 def default_rtol(x: Tensor) -> float:
     """Of singular values that count as 0."""
-    return max(x.shape[-2:]) * (2.0**-23 if x.dtype == tw.float32 else 2.0**-52)
+    return max(x.shape[-2:]) * (2.0**-23 if x.dtype in (tw.float32, tw.complex64) else 2.0**-52)

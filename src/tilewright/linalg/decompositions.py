@@ -52,13 +52,13 @@ class SVDResult(NamedTuple):
 
 
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
-    """The lower triangular L of x = L @ L.T, or the upper one; x is symmetric, positive definite.
+    """The lower triangular L of x = L @ L.mH, or the upper one; x is Hermitian, positive definite.
 
     Only the lower (upper) triangle is read. Raises `LinAlgError` where x is not positive definite.
     """
     check_matrices("cholesky", x, square=True)
-    factor: Tensor = _Cholesky.apply(_transposed(x) if upper else x)
-    return _transposed(factor) if upper else factor
+    factor: Tensor = _Cholesky.apply(_adjoint(x) if upper else x)
+    return _adjoint(factor) if upper else factor
 
 
 def inv(x: Tensor, /) -> Tensor:
@@ -100,7 +100,7 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
 
 
 def eigh(x: Tensor, /) -> EighResult:
-    """Eigenvalues in ascending order and eigenvectors, as columns, of symmetric matrices.
+    """Eigenvalues in ascending order and eigenvectors, as columns, of Hermitian matrices.
 
     Only the lower triangle is read. The gradient of eigenvectors is infinite or NaN where two
     eigenvalues are equal.
@@ -110,7 +110,7 @@ def eigh(x: Tensor, /) -> EighResult:
 
 
 def eigvalsh(x: Tensor, /) -> Tensor:
-    """Eigenvalues of symmetric matrices in ascending order; only the lower triangle is read."""
+    """Eigenvalues of Hermitian matrices in ascending order; only the lower triangle is read."""
     check_matrices("eigvalsh", x, square=True)
     if x.requires_grad:
         return eigh(x).eigenvalues
@@ -170,7 +170,7 @@ class _Inverse(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Tensor:
         (y,) = ctx.saved_tensors
-        turned = _transposed(y)
+        turned = _adjoint(y)
         return -(turned @ g @ turned)
 
 
@@ -185,8 +185,8 @@ class _Solve(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
         a, x = ctx.saved_tensors
-        of_b = solve(_transposed(a), g)
-        return _summed_to(-(of_b @ _transposed(x)), a.shape), _summed_to(of_b, ctx.shape)
+        of_b = solve(_adjoint(a), g)
+        return _summed_to(-(of_b @ _adjoint(x)), a.shape), _summed_to(of_b, ctx.shape)
 
 
 class _Determinant(Function):
@@ -200,7 +200,7 @@ class _Determinant(Function):
     def backward(ctx: Any, g: Tensor) -> Tensor:
         x, y = ctx.saved_tensors
         if tw.all(y != 0).item():
-            return _as_matrices(g * y) * _transposed(inv(x))
+            return _as_matrices(g * tw.conj(y)) * _adjoint(inv(x))
         return _as_matrices(g) * _cofactors(x.detach())
 
 
@@ -208,14 +208,17 @@ class _LogDeterminant(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> tuple[Tensor, Tensor]:
         sign, logarithm = (_tensor(part) for part in _run("slogdet", x))
-        ctx.save_for_backward(x)
-        ctx.mark_non_differentiable(sign)
+        ctx.save_for_backward(x, sign)
+        if not _is_complex(x):
+            ctx.mark_non_differentiable(sign)
         return sign, logarithm
 
     @staticmethod
-    def backward(ctx: Any, _: Tensor, g: Tensor) -> Tensor:
-        (x,) = ctx.saved_tensors
-        return _as_matrices(g) * _transposed(inv(x))
+    def backward(ctx: Any, of_sign: Tensor, g: Tensor) -> Tensor:
+        x, sign = ctx.saved_tensors
+        if _is_complex(x):
+            g = tw.complex(g, -tw.imag(tw.conj(of_sign) * sign))
+        return _as_matrices(g) * _adjoint(inv(x))
 
 
 class _Cholesky(Function):
@@ -229,10 +232,10 @@ class _Cholesky(Function):
     def backward(ctx: Any, g: Tensor) -> Tensor:
         (y,) = ctx.saved_tensors
         inverse = inv(y)
-        inner = _transposed(y) @ tw.tril(g)
+        inner = _adjoint(y) @ tw.tril(g)
         half = tw.tril(inner) - 0.5 * inner * tw.eye(y.shape[-1], dtype=y.dtype)
-        of_x = _transposed(inverse) @ half @ inverse
-        return 0.5 * (of_x + _transposed(of_x))
+        of_x = _adjoint(inverse) @ half @ inverse
+        return 0.5 * (of_x + _adjoint(of_x))
 
 
 class _Eigh(Function):
@@ -247,7 +250,7 @@ class _Eigh(Function):
     def backward(ctx: Any, of_values: Tensor | None, of_vectors: Tensor | None) -> Tensor | None:
         values, vectors = ctx.saved_tensors
         eye = tw.eye(values.shape[-1], dtype=values.dtype)
-        turned = _transposed(vectors)
+        turned = _adjoint(vectors)
         inner = None if of_values is None else tw.expand_dims(of_values, -1) * eye
         if of_vectors is not None:
             apart = tw.expand_dims(values, -2) - tw.expand_dims(values, -1) + eye
@@ -274,16 +277,14 @@ class _Qr(Function):
             return _of_tall(q, r, of_q, of_r), None
         # [X | Y] = Q [U | V]: Q and U are of X alone, V = Q.T Y.
         y = x[..., rows:]
-        of_x = _of_tall(
-            q, r[..., :rows], of_q + y @ _transposed(of_r[..., rows:]), of_r[..., :rows]
-        )
+        of_x = _of_tall(q, r[..., :rows], of_q + y @ _adjoint(of_r[..., rows:]), of_r[..., :rows])
         return tw.concat([of_x, q @ of_r[..., rows:]], axis=-1), None
 
 
 def _of_tall(q: Tensor, r: Tensor, of_q: Tensor, of_r: Tensor) -> Tensor:
-    inner = r @ _transposed(of_r) - _transposed(of_q) @ q
-    symmetric = tw.tril(inner) + _transposed(tw.tril(inner, k=-1))
-    return (of_q + q @ symmetric) @ _transposed(inv(r))
+    inner = r @ _adjoint(of_r) - _adjoint(of_q) @ q
+    symmetric = tw.tril(inner) + _adjoint(tw.tril(inner, k=-1))
+    return (of_q + q @ symmetric) @ _adjoint(inv(r))
 
 
 class _Svd(Function):
@@ -310,18 +311,22 @@ class _Svd(Function):
         inner = tw.zeros_like(eye) if of_s is None else tw.expand_dims(of_s, -1) * eye
         outside = None
         if of_u is not None:
-            product = _transposed(u) @ of_u
-            inner = inner + (product - _transposed(product)) / apart * along
+            product = _adjoint(u) @ of_u
+            inner = inner + (product - _adjoint(product)) / apart * along
             if rows > count:
                 scaled = of_u / along
-                outside = (scaled - u @ (_transposed(u) @ scaled)) @ vh
+                outside = (scaled - u @ (_adjoint(u) @ scaled)) @ vh
         if of_vh is not None:
-            product = vh @ _transposed(of_vh)
-            inner = inner + across * ((product - _transposed(product)) / apart)
+            product = vh @ _adjoint(of_vh)
+            inner = inner + across * ((product - _adjoint(product)) / apart)
             if columns > count:
                 scaled = of_vh / across
-                more = u @ (scaled - (scaled @ _transposed(vh)) @ vh)
+                more = u @ (scaled - (scaled @ _adjoint(vh)) @ vh)
                 outside = more if outside is None else outside + more
+        if of_u is not None and of_vh is not None and _is_complex(u):
+            # U and V turn together by a phase for each singular value.
+            product = _adjoint(u) @ of_u
+            inner = inner + (product - _adjoint(product)) * eye / (2 * along)
         result = u @ inner @ vh
         return (result if outside is None else result + outside), None
 
@@ -340,7 +345,7 @@ class _PseudoInverse(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
         x, y = ctx.saved_tensors
-        turned, of_y = _transposed(y), _transposed(g)
+        turned, of_y = _adjoint(y), _adjoint(g)
         left = of_y - x @ (y @ of_y)
         right = of_y - (of_y @ y) @ x
         return left @ (y @ turned) + turned @ (y @ right) - turned @ g @ turned, None
@@ -370,8 +375,13 @@ def _run(name: str, *tensors: Tensor, **options: Any) -> Any:
         raise LinAlgError(f"{name}: {error}") from None
 
 
-def _transposed(x: Tensor) -> Tensor:
-    return tw.permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+def _adjoint(x: Tensor) -> Tensor:
+    """Conjugate and transposed."""
+    return tw.conj(tw.permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)))
+
+
+def _is_complex(x: Tensor) -> bool:
+    return x.dtype in (tw.complex64, tw.complex128)
 
 
 def _as_matrices(x: Tensor) -> Tensor:
@@ -396,4 +406,6 @@ def _cofactors(x: Tensor) -> Tensor:
         axis=-1,
     )
     sign = np.linalg.det(u) * np.linalg.det(vh)
-    return _tensor((sign[..., None, None] * ((u * others[..., None, :]) @ vh)).astype(s.dtype))
+    return _tensor(
+        (sign.conj()[..., None, None] * ((u * others[..., None, :]) @ vh)).astype(u.dtype)
+    )

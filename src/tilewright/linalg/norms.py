@@ -28,11 +28,13 @@ def vector_norm(
         extreme = tw.max if ord > 0 else tw.min
         return extreme(size, axis=axes, keepdims=keepdims)
     if ord == 0:
-        return tw.sum(tw.astype(x != 0, x.dtype), axis=axes, keepdims=keepdims)
+        return tw.sum(tw.astype(x != 0, size.dtype), axis=axes, keepdims=keepdims)
     if ord == 1:
         return tw.sum(size, axis=axes, keepdims=keepdims)
     if ord == 2:
-        return _root(tw.sum(x * x, axis=axes, keepdims=keepdims))
+        parts = [x] if size.dtype == x.dtype else [tw.real(x), tw.imag(x)]
+        squares = [tw.sum(part * part, axis=axes, keepdims=keepdims) for part in parts]
+        return _root(squares[0] if len(squares) == 1 else squares[0] + squares[1])
     return tw.pow(tw.sum(tw.pow(size, ord), axis=axes, keepdims=keepdims), 1 / ord)
 
 

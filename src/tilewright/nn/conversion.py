@@ -12,7 +12,7 @@ from tilewright.nn.parameter import Parameter
 if TYPE_CHECKING:
     from tilewright.nn.module import Module
 
-_CONVERTIBLE = (tw.float16, tw.bfloat16, tw.float32, tw.float64, tw.complex64)
+_CONVERTIBLE = (tw.float16, tw.bfloat16, tw.float32, tw.float64, tw.complex64, tw.complex128)
 
 
 def requested(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, str | None]:

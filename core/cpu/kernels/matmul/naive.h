@@ -30,14 +30,14 @@ template <> struct Sum<bool> {
   static TW_INLINE type multiply_add(type x, type y, type sum) { return sum | (x & y); }
   static TW_INLINE type factor(double x) { return x != 0; }
 };
-template <> struct Sum<Complex64> {
-  using type = Complex64;
-  static TW_INLINE type load(Complex64 x) { return x; }
-  static TW_INLINE Complex64 store(type x) { return x; }
+template <class Part> struct Sum<Complex<Part>> {
+  using type = Complex<Part>;
+  static TW_INLINE type load(type x) { return x; }
+  static TW_INLINE type store(type x) { return x; }
   static TW_INLINE type multiply_add(type x, type y, type sum) {
     return {sum.re + x.re * y.re - x.im * y.im, sum.im + x.re * y.im + x.im * y.re};
   }
-  static TW_INLINE type factor(double x) { return {(float)x, 0}; }
+  static TW_INLINE type factor(double x) { return {(Part)x, 0}; }
 };
 template <> struct Sum<BFloat16> : Sum<float> {
   static TW_INLINE float load(BFloat16 x) {
