@@ -63,6 +63,11 @@ LARGE_SHAPES = {
         for axes, size in ((1, (900,)), (2, (30, 30)), (3, (9, 10, 10)))
         for end in ("", "_with_indices")
     },
+    **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle", "channel_shuffle"), ((8, 8, 32, 32),)),
+    "local_response_norm": ((8, 8, 32, 32),),
+    "resample": ((8, 8, 9, 10, 10),),
+    "grid_sample": ((2, 8, 30, 30), (2, 30, 30, 2)),
+    "affine_grid": ((2, 2, 3),),
     **{
         f"conv{axes}d": ((4, 8, *size), (8, 8, *[3] * axes), (8,))
         for axes, size in ((1, (900,)), (2, (30, 30)), (3, (9, 10, 10)))

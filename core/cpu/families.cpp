@@ -27,6 +27,7 @@ void register_cpu_kernels() {
     register_convolution_kernels();
     register_window_kernels();
     register_pooling_kernels();
+    register_resample_kernels();
     return true;
   }();
 }

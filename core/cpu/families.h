@@ -29,6 +29,7 @@ void register_matmul_lowerings();
 void register_convolution_kernels();
 void register_window_kernels();
 void register_pooling_kernels();
+void register_resample_kernels();
 
 // All of them, once: a frontend calls this before ops run.
 void register_cpu_kernels();

@@ -1274,6 +1274,8 @@ def addmm(
     alpha: float=1.0,
 ) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 ..."""
+def affine_grid(theta: Tensor, size: int | Sequence[int], align_corners: _Bool=False) -> Tensor:
+    """The grid that grid_sample takes for affine maps theta (batch, 2, 3), or (batch, ..."""
 def all(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Whether all elements are nonzero."""
 def allclose(
@@ -1455,6 +1457,8 @@ def ceil(x: _Operand) -> Tensor:
     """Smallest whole number not below x."""
 def celu(x: Tensor, alpha: _Number=1.0) -> Tensor:
     """x where positive, else alpha * (exp(x / alpha) - 1)."""
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """Images (batch, channels, ...) with the first channel of each group first, then ..."""
 def chunk(x: Tensor, chunks: int, axis: int=0) -> tuple[Tensor, ...]:
     """At most so many parts along an axis, as views, of one extent but for the last."""
 def clamp(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
@@ -1793,6 +1797,14 @@ def greater(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is above b."""
 def greater_equal(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is at least b."""
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str='bilinear',
+    padding_mode: str='zeros',
+    align_corners: _Bool=False,
+) -> Tensor:
+    """Elements of images (batch, channels, height, width) at places grid (batch, rows, ..."""
 def group_norm(
     x: Tensor,
     num_groups: int,
@@ -1956,6 +1968,14 @@ def lion_step(
     maximize: _Bool=False,
 ) -> None:
     """Lion (Chen et al., 2023) on all params in place."""
+def local_response_norm(
+    input: Tensor,
+    size: int,
+    alpha: float=0.0001,
+    beta: float=0.75,
+    k: float=1.0,
+) -> Tensor:
+    """input / (k + alpha * mean of the squares of size neighbouring channels) ** beta, ..."""
 def log(x: _Operand) -> Tensor:
     """Natural logarithm."""
 def log10(x: _Operand) -> Tensor:
@@ -2286,6 +2306,10 @@ def permute_dims(x: Tensor, axes: int | Sequence[int]) -> Tensor:
     """Axes in another order, as a view."""
 @overload
 def permute_dims(x: Tensor, *axes: int) -> Tensor: ...
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """Images (..., channels * r * r, height, width) as (..., channels, height * r, ..."""
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """Images (..., channels, height * r, width * r) as (..., channels * r * r, height, ..."""
 def pointwise_table() -> list[dict[str, Any]]:
     """The rows of the pointwise op table, as dictionaries."""
 def poisson_nll_loss(
@@ -2408,6 +2432,17 @@ def repeat_interleave(
     output_size: int | None=None,
 ) -> Tensor:
     """Each position of an axis (None: of all elements in row-major order) `repeats` ..."""
+def resample(
+    input: Tensor,
+    size: int | Sequence[int],
+    mode: str='nearest',
+    align_corners: _Bool=False,
+    antialias: _Bool=False,
+    scale0: float=0.0,
+    scale1: float=0.0,
+    scale2: float=0.0,
+) -> Tensor:
+    """Images (batch, channels, ...) with another size of the 1 to 3 axes behind the ..."""
 @overload
 def reshape(x: Tensor, shape: int | Sequence[int], *, copy: _Bool | None=None) -> Tensor:
     """The same elements in another shape; one extent may be -1. A view where strides ..."""

@@ -74,6 +74,7 @@ from tilewright.nn.norm import (
     InstanceNorm2d,
     InstanceNorm3d,
     LayerNorm,
+    LocalResponseNorm,
     RMSNorm,
 )
 from tilewright.nn.padding import (
@@ -104,6 +105,11 @@ from tilewright.nn.pooling import (
     AvgPool1d,
     AvgPool2d,
     AvgPool3d,
+    FractionalMaxPool2d,
+    FractionalMaxPool3d,
+    LPPool1d,
+    LPPool2d,
+    LPPool3d,
     MaxPool1d,
     MaxPool2d,
     MaxPool3d,
@@ -113,6 +119,7 @@ from tilewright.nn.pooling import (
 )
 from tilewright.nn.recurrent import GRU, LSTM, RNN
 from tilewright.nn.recurrent_cells import GRUCell, LSTMCell, RNNCell
+from tilewright.nn.shuffle import ChannelShuffle, PixelShuffle, PixelUnshuffle
 from tilewright.nn.summary import summary
 from tilewright.nn.transformer import (
     Transformer,
@@ -121,6 +128,7 @@ from tilewright.nn.transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+from tilewright.nn.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 
 __all__ = [
     "CELU",
@@ -145,6 +153,7 @@ __all__ = [
     "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",
+    "ChannelShuffle",
     "CircularPad1d",
     "CircularPad2d",
     "CircularPad3d",
@@ -164,6 +173,8 @@ __all__ = [
     "Embedding",
     "EmbeddingBag",
     "Flatten",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
@@ -180,10 +191,14 @@ __all__ = [
     "KLDivLoss",
     "KeyValueCache",
     "L1Loss",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
     "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
@@ -205,6 +220,8 @@ __all__ = [
     "Parameter",
     "ParameterDict",
     "ParameterList",
+    "PixelShuffle",
+    "PixelUnshuffle",
     "PoissonNLLLoss",
     "RMSNorm",
     "RNNCell",
@@ -235,6 +252,9 @@ __all__ = [
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "TripletMarginLoss",
+    "Upsample",
+    "UpsamplingBilinear2d",
+    "UpsamplingNearest2d",
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",
