@@ -68,6 +68,10 @@ LARGE_SHAPES = {
     "resample": ((8, 8, 9, 10, 10),),
     "grid_sample": ((2, 8, 30, 30), (2, 30, 30, 2)),
     "affine_grid": ((2, 2, 3),),
+    "ctc_loss": ((50, 40, 3), (40, 2), (40,), (40,)),
+    "multi_margin_loss": (LARGE, (256,)),
+    "multilabel_margin_loss": ((64, 40), (64, 40)),
+    "bilinear": ((64, 32), (64, 32), (32, 32, 32), (32,)),
     **{
         f"conv{axes}d": ((4, 8, *size), (8, 8, *[3] * axes), (8,))
         for axes, size in ((1, (900,)), (2, (30, 30)), (3, (9, 10, 10)))

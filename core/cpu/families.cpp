@@ -28,6 +28,7 @@ void register_cpu_kernels() {
     register_window_kernels();
     register_pooling_kernels();
     register_resample_kernels();
+    register_ctc_kernels();
     return true;
   }();
 }

@@ -30,6 +30,7 @@ void register_convolution_kernels();
 void register_window_kernels();
 void register_pooling_kernels();
 void register_resample_kernels();
+void register_ctc_kernels();
 
 // All of them, once: a frontend calls this before ops run.
 void register_cpu_kernels();

@@ -83,8 +83,8 @@ void resample_body(const Use& use, Tensor* out) {
          " of the result: expected (batch, channels, ...) and a size for each of the 1 to 3 axes "
          "behind them");
   if (wanted_axes && axes != wanted_axes)
-    fail(ErrorKind::value, "resample: mode '", kModes[mode], "' is for inputs of ",
-         wanted_axes + 2, " dimensions, got ", x.shape());
+    fail(ErrorKind::value, "resample: mode '", kModes[mode], "' is for inputs of ", wanted_axes + 2,
+         " dimensions, got ", x.shape());
   Wanted wanted = {per_axis(use, 0, "size", axes, 1, 1),
                    {},
                    kMethodOfMode[mode],

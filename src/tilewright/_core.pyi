@@ -1411,6 +1411,8 @@ def bernoulli(
     device: str | None=None,
 ) -> Tensor:
     """1 with probability p, else 0."""
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None=None) -> Tensor:
+    """input1 @ weight[k] @ input2 + bias[k] for each k: inputs (..., in1) and (..., ..."""
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -1579,6 +1581,16 @@ def cross_entropy(
     label_smoothing: float=0.0,
 ) -> Tensor:
     """Negative log-likelihood of integer targets (n, d, ...) under logits (n, classes, ..."""
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: int=0,
+    reduction: str='mean',
+    zero_infinity: _Bool=False,
+) -> Tensor:
+    """-log of the probability of sequences of labels under log_probs (steps, batch, ..."""
 def cummax(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     """The largest of all elements up to each along an axis, and where it is (int64): ..."""
 def cummin(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
@@ -2171,6 +2183,24 @@ def mse_loss(x: Tensor, y: Tensor, reduction: str='mean') -> Tensor:
     """Squared differences, averaged by default. 16-bit numbers are squared and added ..."""
 def mul(a: _Operand, b: _Operand) -> Tensor:
     """Product of a and b."""
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int=1,
+    margin: float=1.0,
+    weight: Tensor | None=None,
+    reduction: str='mean',
+) -> Tensor:
+    """max(0, margin - input[target] + input[i]) ** p of all other classes i, over the ..."""
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
+    """max(0, 1 - input[label] + input[i]) of all labels and all classes i that are ..."""
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None=None,
+    reduction: str='mean',
+) -> Tensor:
+    """The mean over the classes, along the last axis, of ..."""
 def multinomial(
     probabilities: Tensor,
     num_samples: int,
