@@ -42,7 +42,7 @@ def sequences(rng, steps: int, batch: int, classes: int, width: int, blank: int)
     return logits, labels, np.maximum(inputs, 1), lengths
 
 
-@pytest.mark.parametrize("kernel", ["paths", "body"])
+@pytest.mark.parametrize("kernel", ["trellis", "body"])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("blank", [0, 2])
 def test_ctc(kernel, reduction, blank, rng) -> None:
@@ -85,7 +85,7 @@ def test_ctc_takes_lengths_and_targets_in_pytorchs_forms(rng) -> None:
 def test_ctc_of_what_no_path_spells() -> None:
     x, z = both(np.zeros((2, 2, 3)))
     targets = np.array([[1, 1, 2], [1, 2, 0]])
-    for kernel in ("paths", "body"):
+    for kernel in ("trellis", "body"):
         with tw.kernels.use(ctc_terms=kernel, ctc_terms_backward=kernel):
             losses = F.ctc_loss(
                 x.log_softmax(-1), tw.asarray(targets), (2, 2), (3, 2), reduction="none"

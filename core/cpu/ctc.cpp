@@ -197,7 +197,7 @@ void register_ctc_kernels() {
   add_kernel<PathsProblem>(
       "ctc_terms", kHelp, refuses<0>, set_up<0>,
       [](void* problem, void* const* at) { bind_inputs(*static_cast<PathsProblem*>(problem), at); },
-      cost_ns, run_paths<losses_of<float>, losses_of<double>>, 15, "paths");
+      cost_ns, run_paths<losses_of<float>, losses_of<double>>, 15, "trellis");
   add_kernel<PathsProblem>(
       "ctc_terms_backward", kHelp, refuses<1>, set_up<1>,
       [](void* problem, void* const* at) {
@@ -206,7 +206,7 @@ void register_ctc_kernels() {
         bind_inputs(p, at + 1);
         p.dx = at[7];
       },
-      cost_ns, run_paths<gradients_of<float>, gradients_of<double>>, 127, "paths");
+      cost_ns, run_paths<gradients_of<float>, gradients_of<double>>, 127, "trellis");
 }
 
 }  // namespace tw

@@ -20,6 +20,7 @@ void register_cpu_kernels() {
     register_order_kernels();
     register_repeat_kernels();
     register_random_kernels();
+    register_rejection_kernels();
     register_update_kernels();
     register_total_norm_kernels();
     register_matmul_kernels();

@@ -20,6 +20,7 @@ void register_nonzero_kernels();
 void register_order_kernels();
 void register_repeat_kernels();
 void register_random_kernels();
+void register_rejection_kernels();
 void register_update_kernels();
 void register_total_norm_kernels();
 // The ladder of matrix products: naive, tiled, simd, packed, direct, strassen, and the three of

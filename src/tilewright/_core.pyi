@@ -328,6 +328,8 @@ class Tensor:
         plan: _Bool=False,
     ) -> None:
         """Adds the gradient of this tensor to the grad of every leaf it was computed from, ..."""
+    def bernoulli_(self, p: _Operand=0.5, *, generator: Generator | None=None) -> Self:
+        """Overwritten with 1 with probability p, else 0; p is a number or a tensor that ..."""
     def bfloat16(self) -> Tensor:
         """As bfloat16; itself where it is one."""
     def bincount(self, weights: Tensor | None=None, minlength: _Int=0) -> Tensor:
@@ -345,6 +347,14 @@ class Tensor:
     def broadcast_to(self, *shape: _Int) -> Tensor: ...
     def byte(self) -> Tensor:
         """As uint8; itself where it is one."""
+    def cauchy_(
+        self,
+        median: _Float=0.0,
+        sigma: _Float=1.0,
+        *,
+        generator: Generator | None=None,
+    ) -> Self:
+        """Overwritten with numbers of Cauchy's distribution."""
     def ceil(self) -> Tensor:
         """Smallest whole number not below x."""
     def celu(self, alpha: _Number=1.0) -> Tensor:
@@ -481,6 +491,8 @@ class Tensor:
         """A new axis of extent 1."""
     def expm1(self) -> Tensor:
         """exp(x) - 1, exact near 0."""
+    def exponential_(self, lambd: _Float=1.0, *, generator: Generator | None=None) -> Self:
+        """Overwritten with exponentially distributed numbers of mean 1 / lambd."""
     def fill_(self, value: _Number) -> Self:
         """Every element set to one number."""
     def flatten(self, start_axis: _Int=0, end_axis: _Int=-1) -> Tensor:
@@ -508,6 +520,8 @@ class Tensor:
         """Whether a is at least b."""
     def gelu(self, approximate: str='none') -> Tensor:
         """x times the share of a normal distribution below x (Hendrycks, Gimpel, 2016). ..."""
+    def geometric_(self, p: _Float, *, generator: Generator | None=None) -> Self:
+        """Overwritten with numbers of trials until one succeeds with probability p."""
     @property
     def grad(self) -> Tensor | None:
         """Gradient added up by backward, or None."""
@@ -605,6 +619,14 @@ class Tensor:
         """log(1 + x), exact near 0."""
     def log2(self) -> Tensor:
         """Logarithm to base 2."""
+    def log_normal_(
+        self,
+        mean: _Float=1.0,
+        std: _Float=2.0,
+        *,
+        generator: Generator | None=None,
+    ) -> Self:
+        """Overwritten with numbers whose logarithms are normally distributed."""
     def log_softmax(self, axis: _Int=-1) -> Tensor:
         """log(softmax(x)), computed in one pass."""
     def logcumsumexp(self, axis: _Int) -> Tensor:
@@ -703,6 +725,14 @@ class Tensor:
         """Negative of each element."""
     def nelement(self) -> _Int:
         """Number of elements, as `size`."""
+    def normal_(
+        self,
+        mean: _Float=0.0,
+        std: _Float=1.0,
+        *,
+        generator: Generator | None=None,
+    ) -> Self:
+        """Overwritten with normally distributed numbers."""
     def not_equal(self, other: _Operand) -> Tensor:
         """Whether a differs from b."""
     def numel(self) -> _Int:
@@ -746,6 +776,14 @@ class Tensor:
         """The element at the place q * (n - 1) of the n elements in order, of all or along ..."""
     def rad2deg(self) -> Tensor:
         """Radians as degrees. Raises TypeError for complex numbers."""
+    def random_(
+        self,
+        low: _Int=0,
+        high: _Int | None=None,
+        *,
+        generator: Generator | None=None,
+    ) -> Self:
+        """Overwritten with whole numbers in [low, high): one number alone is high, none ..."""
     def ravel(self) -> Tensor:
         """All elements along one axis, in row-major order; a view where strides allow it."""
     @property
@@ -966,6 +1004,14 @@ class Tensor:
         """The parts at each position of an axis, without that axis, as views. Raises ..."""
     def unflatten(self, axis: _Int, sizes: _Int | Sequence[_Int]) -> Tensor:
         """One axis as several of these extents, one of which may be -1; a view where ..."""
+    def uniform_(
+        self,
+        low: _Float=0.0,
+        high: _Float=1.0,
+        *,
+        generator: Generator | None=None,
+    ) -> Self:
+        """Overwritten with uniform numbers in [low, high)."""
     def unsqueeze(self, axis: _Int=0) -> Tensor:
         """A new axis of extent 1."""
     def unstack(self, axis: _Int=0) -> tuple[Tensor, ...]:
@@ -1286,6 +1332,13 @@ def allclose(
     equal_nan: _Bool=False,
 ) -> Tensor:
     """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises TypeError for ..."""
+def alpha_dropout(
+    input: Tensor,
+    p: float=0.5,
+    training: _Bool=False,
+    generator: Generator | None=None,
+) -> Tensor:
+    """Sets elements with probability p to SELU's value far below 0 and shifts and ..."""
 def amsgrad_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -1455,6 +1508,16 @@ def bucketize(x: _Operand, boundaries: Tensor, *, right: _Bool=False) -> Tensor:
     """How many of the sorted boundaries (n,) lie below each element, or with ..."""
 def cat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
     """Tensors joined along an existing axis (None: flattened)."""
+def cauchy(
+    median: float,
+    sigma: float,
+    size: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
+    """Numbers of Cauchy's distribution. Raises ValueError for sigma <= 0."""
 def ceil(x: _Operand) -> Tensor:
     """Smallest whole number not below x."""
 def celu(x: Tensor, alpha: _Number=1.0) -> Tensor:
@@ -1654,6 +1717,27 @@ def dropout(
     generator: Generator | None=None,
 ) -> Tensor:
     """Zeroes elements with probability p and scales the rest by 1 / (1 - p), while ..."""
+def dropout1d(
+    input: Tensor,
+    p: float=0.5,
+    training: _Bool=True,
+    generator: Generator | None=None,
+) -> Tensor:
+    """Zeroes whole channels of (batch, channels, length), or without a batch, with ..."""
+def dropout2d(
+    input: Tensor,
+    p: float=0.5,
+    training: _Bool=True,
+    generator: Generator | None=None,
+) -> Tensor:
+    """Zeroes whole channels of (batch, channels, height, width), or of (batch, ..."""
+def dropout3d(
+    input: Tensor,
+    p: float=0.5,
+    training: _Bool=True,
+    generator: Generator | None=None,
+) -> Tensor:
+    """Zeroes whole channels of (batch, channels, depth, height, width), or without a ..."""
 def dsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """So many parts of one extent, as views, or the parts between indices: along axis 2."""
 def dstack(arrays: Sequence[Tensor]) -> Tensor:
@@ -1705,6 +1789,15 @@ def expit(x: _Operand) -> Tensor:
     """1 / (1 + exp(-x))."""
 def expm1(x: _Operand) -> Tensor:
     """exp(x) - 1, exact near 0."""
+def exponential(
+    lambd: float,
+    size: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
+    """Exponentially distributed numbers of mean 1 / lambd. Raises ValueError for lambd ..."""
 def eye(
     n_rows: int,
     n_cols: int | None=None,
@@ -1713,6 +1806,13 @@ def eye(
     device: str | None=None,
 ) -> Tensor:
     """Ones on the k-th diagonal, zeros elsewhere."""
+def feature_alpha_dropout(
+    input: Tensor,
+    p: float=0.5,
+    training: _Bool=False,
+    generator: Generator | None=None,
+) -> Tensor:
+    """alpha_dropout of whole channels of (batch, channels, ...). Raises ValueError for ..."""
 def fix(x: _Operand) -> Tensor:
     """Whole part, towards zero."""
 def flatten(x: Tensor, start_axis: int=0, end_axis: int=-1) -> Tensor:
@@ -1783,6 +1883,14 @@ def gaussian_nll_loss(
     """Negative log-likelihood of targets under normal distributions of means and ..."""
 def gelu(x: Tensor, approximate: str='none') -> Tensor:
     """x times the share of a normal distribution below x (Hendrycks, Gimpel, 2016). ..."""
+def geometric(
+    p: float,
+    size: int | Sequence[int],
+    dtype: _DTypeLike=...,
+    generator: Generator | None=None,
+    device: str | None=None,
+) -> Tensor:
+    """Numbers of trials until one succeeds, each with probability p: 1, 2, ... Raises ..."""
 def get_autocast_dtype() -> _DType:
     """The type that products run in within `autocast`; where it is off, its default."""
 def get_default_dtype() -> _DType:
@@ -1996,6 +2104,16 @@ def log1p(x: _Operand) -> Tensor:
     """log(1 + x), exact near 0."""
 def log2(x: _Operand) -> Tensor:
     """Logarithm to base 2."""
+def log_normal(
+    mean: float,
+    std: float,
+    size: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
+    """Numbers whose logarithms are normally distributed. Raises ValueError for std <= 0."""
 def log_softmax(x: Tensor, axis: int=-1) -> Tensor:
     """log(softmax(x)), computed in one pass."""
 def logaddexp(a: _Operand, b: _Operand) -> Tensor:
@@ -2342,6 +2460,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Images (..., channels, height * r, width * r) as (..., channels * r * r, height, ..."""
 def pointwise_table() -> list[dict[str, Any]]:
     """The rows of the pointwise op table, as dictionaries."""
+def poisson(input: Tensor, generator: Generator | None=None) -> Tensor:
+    """A count of Poisson's distribution for each rate, in its type. Raises ValueError ..."""
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -2411,6 +2531,13 @@ def rand(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor: ...
+def rand_like(
+    x: Tensor,
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+) -> Tensor:
+    """Like rand, shape and dtype from x."""
 def randint(
     low: int,
     high: int,
@@ -2420,6 +2547,15 @@ def randint(
     device: str | None=None,
 ) -> Tensor:
     """Whole numbers in [low, high)."""
+def randint_like(
+    x: Tensor,
+    low: int=0,
+    high: int | None=None,
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+) -> Tensor:
+    """Like randint, shape and dtype from x; one number alone is high. Raises ..."""
 @overload
 def randn(
     size: int | Sequence[int]=...,
@@ -2438,6 +2574,13 @@ def randn(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor: ...
+def randn_like(
+    x: Tensor,
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+) -> Tensor:
+    """Like randn, shape and dtype from x."""
 def randperm(n: int, generator: Generator | None=None, device: str | None=None) -> Tensor:
     """0 to n - 1 in random order (Fisher and Yates)."""
 def ravel(x: Tensor) -> Tensor:
@@ -2700,6 +2843,8 @@ def squeeze(x: Tensor, axis: int | Sequence[int] | None=None) -> Tensor:
     """Drops axes of extent 1 (all of them by default)."""
 def stack(arrays: Sequence[Tensor], axis: int=0) -> Tensor:
     """Tensors joined along a new axis."""
+def standard_gamma(input: Tensor, generator: Generator | None=None) -> Tensor:
+    """A number of the gamma distribution of scale 1 for each shape parameter, in its ..."""
 def std(
     x: Tensor,
     axis: int | Sequence[int] | None=None,

@@ -42,7 +42,14 @@ from tilewright.nn.convolution import (
     ConvTranspose3d,
 )
 from tilewright.nn.distance import CosineSimilarity, PairwiseDistance
-from tilewright.nn.dropout import Dropout
+from tilewright.nn.dropout import (
+    AlphaDropout,
+    Dropout,
+    Dropout1d,
+    Dropout2d,
+    Dropout3d,
+    FeatureAlphaDropout,
+)
 from tilewright.nn.embedding import Embedding, EmbeddingBag
 from tilewright.nn.flatten import Flatten, Unflatten
 from tilewright.nn.fold import Fold, Unfold
@@ -153,6 +160,7 @@ __all__ = [
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
+    "AlphaDropout",
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
@@ -180,8 +188,12 @@ __all__ = [
     "CosineSimilarity",
     "CrossEntropyLoss",
     "Dropout",
+    "Dropout1d",
+    "Dropout2d",
+    "Dropout3d",
     "Embedding",
     "EmbeddingBag",
+    "FeatureAlphaDropout",
     "Flatten",
     "Fold",
     "FractionalMaxPool2d",
