@@ -1,5 +1,6 @@
-"""What training does to all parameters or gradients at once."""
+"""What training does to all parameters or gradients at once, and parameters that are computed."""
 
+from tilewright.nn.utils import parametrizations, parametrize, rnn
 from tilewright.nn.utils.clip_grad import (
     clip_grad_norm_,
     clip_grad_value_,
@@ -14,5 +15,8 @@ __all__ = [
     "clip_grads_with_norm_",
     "get_total_norm",
     "parameters_to_vector",
+    "parametrizations",
+    "parametrize",
+    "rnn",
     "vector_to_parameters",
 ]
