@@ -214,6 +214,11 @@ struct Packed {
 
 // ---- the kernel ----
 
+const ResampleLoops& loops_of(DType dtype) {
+  const ResampleTable& table = *active_kernels().resample;
+  return dtype == DType::float64 ? table.float64 : table.float32;
+}
+
 void run_resample(const void* problem) {
   Problem p = *static_cast<const Problem*>(problem);
   Packed packed[3];
@@ -221,8 +226,7 @@ void run_resample(const void* problem) {
     const Bands bands = bands_of(p, d);
     p.axes[d] = packed[d](trimmed(p.transposed ? transposed(bands) : bands), p.dtype);
   }
-  const ResampleTable& table = *active_kernels().resample;
-  const ResampleLoops& loops = p.dtype == DType::float64 ? table.float64 : table.float32;
+  const ResampleLoops& loops = loops_of(p.dtype);
   const int64_t rows = p.planes * p.axes[0].to * p.axes[1].to;
   const int64_t pairs = p.axes[0].taps * p.axes[1].taps, width = p.axes[2].from;
   const int64_t of_row = pairs * width + p.axes[2].taps * p.axes[2].to;
@@ -268,9 +272,79 @@ double cost_ns(const void* problem) {
   return 1000 + double(p.planes) * std::max(x, y);
 }
 
+// ---- sums at places ----
+
+// Points whose places and weights stay in the second-level cache for all channels.
+constexpr int64_t kPoints = 4096;
+
+void run_points(const TapsProblem& p, ResampleLoops::TapsLoop loop) {
+  const int64_t pieces = (p.points + kPoints - 1) / kPoints;
+  const int64_t of_piece = std::min(p.points, kPoints) * p.taps * p.channels;
+  parallel_ranges(p.batch * pieces, kPiece / (of_piece + 1) + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % pieces * kPoints;
+      loop(p, i / pieces, first, std::min(first + kPoints, p.points));
+    }
+  });
+}
+void run_sums(const void* problem) {
+  const auto& p = *static_cast<const TapsProblem*>(problem);
+  run_points(p, loops_of(p.dtype).sums);
+}
+void run_products(const void* problem) {
+  const auto& p = *static_cast<const TapsProblem*>(problem);
+  run_points(p, loops_of(p.dtype).products);
+}
+void run_spread(const void* problem) {
+  const auto& p = *static_cast<const TapsProblem*>(problem);
+  const int64_t of_plane = p.size + p.points * p.taps;
+  parallel_ranges(p.batch * p.channels, kPiece / (of_plane + 1) + 1,
+                  [&](int64_t first, int64_t past) { loops_of(p.dtype).spread(p, first, past); });
+}
+
+// `y`, `x` and `weights` of a call, whatever of them is made, and the places.
+void set_up_taps(const Meta& y, const Meta& x, const Meta& places, void* problem) {
+  TapsProblem& p = *new (problem) TapsProblem{};
+  p.dtype = x.dtype;
+  p.batch = x.size(0);
+  p.channels = x.size(1);
+  p.size = x.size(2);
+  p.taps = places.size(1);
+  p.points = y.size(2);
+}
+void bind_taps(void* problem, void* const* at) {
+  TapsProblem& p = *static_cast<TapsProblem*>(problem);
+  p.first = at[0];
+  p.second = at[1];
+  p.places = static_cast<const std::int32_t*>(at[2]);
+  p.made = at[3];
+}
+double cost_of_taps(const void* problem) {
+  const auto& p = *static_cast<const TapsProblem*>(problem);
+  return 300 + double(p.batch) * double(p.channels) * double(p.points) * double(p.taps);
+}
+
 }  // namespace
 
 void register_resample_kernels() {
+  add_kernel<TapsProblem>(
+      "sum_taps", "a point a lane", refuses,
+      [](const Call& call, void* problem) {
+        set_up_taps(call.out[0], call.in[0], call.in[2], problem);
+      },
+      bind_taps, cost_of_taps, run_sums, 7, "taps");
+  add_kernel<TapsProblem>(
+      "spread_taps", "a plane at a time, which stays in cache", refuses,
+      [](const Call& call, void* problem) {
+        set_up_taps(call.in[0], call.out[0], call.in[2], problem);
+      },
+      bind_taps, cost_of_taps, run_spread, 7, "taps");
+  add_kernel<TapsProblem>(
+      "multiply_taps", "a point a lane", refuses,
+      [](const Call& call, void* problem) {
+        set_up_taps(call.in[0], call.in[1], call.in[2], problem);
+      },
+      bind_taps, cost_of_taps, run_products, 7, "taps");
   add_kernel<Problem>("resample_axes", "sums of rows, then of elements along them", refuses, set_up,
                       bind, cost_ns, run_resample, 1);
 }

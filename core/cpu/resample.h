@@ -32,12 +32,29 @@ struct ResampleProblem {
   ResampleAxis axes[3];
 };
 
-// Over the rows of the result from `first` to `past`, of all planes. `scratch`: a pointer and a
-// weight for each pair of taps of the first two axes, and a row of the image.
+// Sums of elements of planes at places, each times a weight: y[n, c, i] is the sum over k of
+// weights[n, k, i] * x[n, c, places[n, k, i]], where a place below 0 stands for none. The three
+// loops each make one of y, x and weights from the two others. All arrays are row-major.
+struct TapsProblem {
+  DType dtype;
+  std::int64_t batch, channels, size, taps, points;
+  const void *first, *second;  // in the order of y, x, weights, less what is made
+  const std::int32_t* places;
+  void* made;
+};
+
+// `rows`: over the rows of the result from `first` to `past`, of all planes. `scratch`: a pointer
+// and a weight for each pair of taps of the first two axes, and a row of the image.
+// `sums`, `products`: of one sample, the points from `first` to `past`. `spread`: the planes from
+// `first` to `past`.
 struct ResampleLoops {
   using Loop = void (*)(const ResampleProblem& problem, std::int64_t first, std::int64_t past,
                         void* scratch);
+  using TapsLoop = void (*)(const TapsProblem& problem, std::int64_t sample, std::int64_t first,
+                            std::int64_t past);
   Loop rows;
+  TapsLoop sums, products;
+  void (*spread)(const TapsProblem& problem, std::int64_t first, std::int64_t past);
 };
 struct ResampleTable {
   ResampleLoops float32, float64;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/autograd/mode.h"
+#include "core/autograd/op_node.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
@@ -83,49 +84,56 @@ struct Image {
   Shape shape;  // of the result
 };
 
-// Elements at whole places, one tensor an axis; 0 outside. `places`: (batch, 1, ...).
-Tensor elements(const Image& image, const std::vector<const Tensor*>& places) {
-  Tensor flat;
-  {
-    const GradModeGuard off(false);
-    Tensor valid;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      const int64_t size = image.size[static_cast<int>(i)];
-      const Tensor inside = (*places[i] >= Operand(0.0)) & (*places[i] < static_cast<double>(size));
-      const Tensor own = astype(where(inside, *places[i], 0), DType::int32);
-      valid = valid ? valid & inside : inside;
-      flat = flat ? flat * Operand(Scalar(size)) + own : own;
-    }
-    flat = broadcast_to(where(valid, flat, -1), image.shape);
+// Where in its plane an element lies, from its places by axis; -1 outside. All are (batch, 1, ...).
+Tensor flat_places(const Image& image, const std::vector<const Tensor*>& places) {
+  const GradModeGuard off(false);
+  Tensor valid, flat;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const int64_t size = image.size[static_cast<int>(i)];
+    const Tensor inside = (*places[i] >= Operand(0.0)) & (*places[i] < static_cast<double>(size));
+    const Tensor own = astype(where(inside, *places[i], 0), DType::int32);
+    valid = valid ? valid & inside : inside;
+    flat = flat ? flat * Operand(Scalar(size)) + own : own;
   }
+  return where(valid, flat, -1);
+}
+// Elements at whole places, one tensor an axis; 0 outside.
+Tensor elements(const Image& image, const std::vector<const Tensor*>& places) {
+  const Tensor flat = broadcast_to(flat_places(image, places), image.shape);
   return apply(kGatherInPlanes, {image.x, flat}, WordList(1).set_list(0, image.size));
 }
 
-Tensor sum_of_taps(const Image& image, const std::vector<Taps>& axes, Padding padding,
-                   bool align_corners, bool pads_places) {
-  Tensor sum;
+// All combinations of the axes' taps, as rows of weights and of places.
+Tensor sum_of_taps(const Image& image, std::vector<Taps> axes, Padding padding, bool align_corners,
+                   bool pads_places) {
+  for (std::size_t i = 0; pads_places && i < axes.size(); ++i)
+    for (Tap& tap : axes[i]) {
+      const GradModeGuard off(false);
+      tap.place = padded(tap.place, image.size[static_cast<int>(i)], padding, align_corners);
+    }
+  const Tensor& x = image.x;
+  int64_t points = 1, size = 1;
+  for (int i = 2; i < x.rank(); ++i) points *= image.shape[i], size *= x.size(i);
+  std::vector<Tensor> weights, flats;
   std::vector<std::size_t> at(axes.size(), 0);
-  std::vector<Taps> padded_axes = axes;
-  if (pads_places)
-    for (std::size_t i = 0; i < axes.size(); ++i)
-      for (Tap& tap : padded_axes[i]) {
-        const GradModeGuard off(false);
-        tap.place = padded(tap.place, image.size[static_cast<int>(i)], padding, align_corners);
-      }
-  while (true) {
+  for (bool more = true; more;) {
     std::vector<const Tensor*> places;
     Tensor weight;
     for (std::size_t i = 0; i < axes.size(); ++i) {
-      const Tap& tap = padded_axes[i][at[i]];
+      const Tap& tap = axes[i][at[i]];
       places.push_back(&tap.place);
       weight = weight ? weight * tap.weight : tap.weight;
     }
-    const Tensor term = elements(image, places) * weight;
-    sum = sum ? sum + term : term;
+    weights.push_back(reshape(weight, {x.size(0), 1, points}));
+    flats.push_back(reshape(flat_places(image, places), {x.size(0), 1, points}));
     std::size_t axis = axes.size();
     while (axis > 0 && ++at[axis - 1] == axes[axis - 1].size()) at[--axis] = 0;
-    if (axis == 0) return sum;
+    more = axis > 0;
   }
+  const Tensor planes = reshape(x, {x.size(0), x.size(1), size});
+  const Tensor y =
+      apply(kSumTaps, {planes, concat(weights, 1), concat(flats, 1)}, WordList(1).set(0, size));
+  return reshape(y, image.shape);
 }
 
 // ---- grid_sample ----
@@ -248,6 +256,57 @@ void affine_grid_body(const Use& use, Tensor* out) {
 }
 
 }  // namespace
+
+// Three ops of which each makes one of y, x and weights from the two others: sums y of elements x
+// at places times weights, and their gradients, which are these again.
+#define TW_TAPS "places: Tensor, size: int) -> Tensor"
+constexpr OpRecord kSumTaps = {
+    .name = "sum_taps",
+    .signature = "(x: Tensor, weights: Tensor, " TW_TAPS,
+    .help =
+        "Sums over k of weights (n, k, points) times the elements of planes x (n, channels, size) "
+        "at places (n, k, points); none where that is -1.",
+    .infer =
+        [](Call& call, Result* results) {
+          results[0].shape = {call.in[0].size(0), call.in[0].size(1), call.in[1].size(2)};
+          results[0].dtype = call.in[0].dtype;
+        },
+    .vjp =
+        [](Vjp& v) {
+          if (v.wants(0)) v.give(0, kSpreadTaps, {v.g(), v.in(1), v.in(2)}, v.words());
+          if (v.wants(1)) v.give(1, kMultiplyTaps, {v.g(), v.in(0), v.in(2)}, v.words());
+        },
+    .reads = {{.inputs = 6}, {.inputs = 5}}};
+constexpr OpRecord kSpreadTaps = {
+    .name = "spread_taps",
+    .signature = "(y: Tensor, weights: Tensor, " TW_TAPS,
+    .help = "Planes of a size with weights times y added up at places.",
+    .infer =
+        [](Call& call, Result* results) {
+          results[0].shape = {call.in[0].size(0), call.in[0].size(1), call.words[0]};
+          results[0].dtype = call.in[0].dtype;
+        },
+    .vjp =
+        [](Vjp& v) {
+          if (v.wants(0)) v.give(0, kSumTaps, {v.g(), v.in(1), v.in(2)}, v.words());
+          if (v.wants(1)) v.give(1, kMultiplyTaps, {v.in(0), v.g(), v.in(2)}, v.words());
+        },
+    .reads = {{.inputs = 6}, {.inputs = 5}}};
+constexpr OpRecord kMultiplyTaps = {
+    .name = "multiply_taps",
+    .signature = "(y: Tensor, x: Tensor, " TW_TAPS,
+    .help = "Sums over the channels of y times the elements of x at places.",
+    .infer =
+        [](Call& call, Result* results) {
+          results[0].like = 2;
+          results[0].dtype = call.in[0].dtype;
+        },
+    .vjp =
+        [](Vjp& v) {
+          if (v.wants(0)) v.give(0, kSumTaps, {v.in(1), v.g(), v.in(2)}, v.words());
+          if (v.wants(1)) v.give(1, kSpreadTaps, {v.in(0), v.g(), v.in(2)}, v.words());
+        },
+    .reads = {{.inputs = 6}, {.inputs = 5}}};
 
 constexpr OpRecord kGridSample = {
     .name = "grid_sample",

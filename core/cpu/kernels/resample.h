@@ -81,9 +81,100 @@ void resample_rows(const ResampleProblem& p, int64_t first, int64_t past, void* 
   }
 }
 
+// ---- sums at places ----
+
+template <class T> using Places = typename Lanes<std::int32_t, kLanes<T>>::type;
+
+template <class T> TW_INLINE Places<T> load_places(const std::int32_t* p, int count) {
+  constexpr int L = kLanes<T>;
+  Places<T> places = {};
+  if (count == L) {
+    __builtin_memcpy(&places, p, sizeof places);
+    return places;
+  }
+  for (int i = 0; i < L; ++i) places[i] = i < count ? p[i] : -1;
+  return places;
+}
+
+// Elements of a plane, 0 where there is none.
+template <class T> TW_INLINE Vec<T> elements_at(const T* x, Places<T> places) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) {
+    const __mmask16 there = ~_mm512_movepi32_mask((__m512i)places);
+    return Vec<T>((typename Vec<T>::Raw)_mm512_mask_i32gather_ps(_mm512_setzero_ps(), there,
+                                                                 (__m512i)places, x, 4));
+  } else {
+    const __mmask8 there = ~_mm256_movepi32_mask((__m256i)places);
+    return Vec<T>((typename Vec<T>::Raw)_mm512_mask_i32gather_pd(_mm512_setzero_pd(), there,
+                                                                 (__m256i)places, x, 8));
+  }
+#else
+  Vec<T> out = (T)0;
+  for (int i = 0; i < kLanes<T>; ++i)
+    if (places[i] >= 0) out.v[i] = x[places[i]];
+  return out;
+#endif
+}
+
+template <class T> void sum_taps(const TapsProblem& p, int64_t n, int64_t first, int64_t past) {
+  const int64_t tap = n * p.taps * p.points + first;
+  const std::int32_t* const places = p.places + tap;
+  const T* const weights = (const T*)p.second + tap;
+  for (int64_t c = 0; c < p.channels; ++c) {
+    const T* const x = (const T*)p.first + (n * p.channels + c) * p.size;
+    T* const y = (T*)p.made + (n * p.channels + c) * p.points + first;
+    each_vector<T>(past - first, [=, &p](int64_t at, int some) TW_LAMBDA_INLINE {
+      Vec<T> sum = (T)0;
+      for (int64_t k = 0; k < p.taps; ++k) {
+        const int64_t from = k * p.points + at;
+        sum +=
+            load_some(weights + from, some) * elements_at(x, load_places<T>(places + from, some));
+      }
+      store_some(y + at, sum, some);
+    });
+  }
+}
+
+template <class T>
+void multiply_taps(const TapsProblem& p, int64_t n, int64_t first, int64_t past) {
+  for (int64_t k = 0; k < p.taps; ++k) {
+    const int64_t tap = (n * p.taps + k) * p.points + first;
+    const std::int32_t* const places = p.places + tap;
+    const T* const y = (const T*)p.first + n * p.channels * p.points + first;
+    const T* const x = (const T*)p.second + n * p.channels * p.size;
+    T* const made = (T*)p.made + tap;
+    each_vector<T>(past - first, [=, &p](int64_t at, int some) TW_LAMBDA_INLINE {
+      const Places<T> own = load_places<T>(places + at, some);
+      Vec<T> sum = (T)0;
+      for (int64_t c = 0; c < p.channels; ++c)
+        sum += load_some(y + c * p.points + at, some) * elements_at(x + c * p.size, own);
+      store_some(made + at, sum, some);
+    });
+  }
+}
+
+template <class T> void spread_taps(const TapsProblem& p, int64_t first, int64_t past) {
+  for (int64_t plane = first; plane < past; ++plane) {
+    const int64_t n = plane / p.channels;
+    const T* const y = (const T*)p.first + plane * p.points;
+    T* const x = (T*)p.made + plane * p.size;
+    each_vector<T>(p.size, [=](int64_t at, int some)
+                               TW_LAMBDA_INLINE { store_some(x + at, Vec<T>((T)0), some); });
+    for (int64_t k = 0; k < p.taps; ++k) {
+      const int64_t at = (n * p.taps + k) * p.points;
+      const std::int32_t* const places = p.places + at;
+      const T* const weights = (const T*)p.second + at;
+      for (int64_t i = 0; i < p.points; ++i)
+        if (places[i] >= 0) x[places[i]] += weights[i] * y[i];
+    }
+  }
+}
+
 }  // namespace
 
 extern const ResampleTable resample_table;
-const ResampleTable resample_table = {{resample_rows<float>}, {resample_rows<double>}};
+const ResampleTable resample_table = {
+    {resample_rows<float>, sum_taps<float>, multiply_taps<float>, spread_taps<float>},
+    {resample_rows<double>, sum_taps<double>, multiply_taps<double>, spread_taps<double>}};
 
 }  // namespace tw::TW_ISA_NAME
