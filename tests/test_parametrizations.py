@@ -156,6 +156,41 @@ def test_what_cannot_be_parametrized() -> None:
         parametrizations.spectral_norm(nn.Linear(2, 2), dim=2)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["weight_norm", "spectral_norm"])
+@pytest.mark.parametrize(("name", "args", "shape"), LAYERS)
+def test_older_states(kind, name, args, shape, rng) -> None:
+    ours = getattr(nn, name)(*args, dtype=tw.float64)
+    theirs = getattr(torch.nn, name)(*args).double()
+    assert getattr(nn.utils, kind)(ours) is ours
+    getattr(torch.nn.utils, kind)(theirs)
+    ours.load_state_dict({k: tw.asarray(v) for k, v in state_of(theirs).items()})
+    x = rng.normal(size=shape)
+    for training in (True, False):
+        ours.train(training)
+        theirs.train(training)
+        y, want = ours(tw.asarray(x)), theirs(torch.tensor(x))
+        np.testing.assert_allclose(y.detach().numpy(), want.detach().numpy(), atol=1e-12)
+        ours.zero_grad()
+        theirs.zero_grad()
+        (y * y).sum().backward()
+        (want * want).sum().backward()
+        wanted = {k: v.grad.numpy() for k, v in theirs.named_parameters()}
+        assert set(wanted) == {k for k, _ in ours.named_parameters()}
+        for k, v in ours.named_parameters():
+            np.testing.assert_allclose(v.grad.numpy(), wanted[k], atol=1e-10, err_msg=k)
+        for k, v in state_of(theirs).items():
+            np.testing.assert_allclose(state_of(ours)[k], v, atol=1e-12, err_msg=k)
+    getattr(nn.utils, f"remove_{kind}")(ours)
+    assert sorted(ours.state_dict()) == ["bias", "weight"]
+    y = ours(tw.asarray(x))
+    np.testing.assert_allclose(y.detach().numpy(), want.detach().numpy(), atol=1e-12)
+    with pytest.raises(ValueError, match=f"{kind} of 'weight' not found"):
+        getattr(nn.utils, f"remove_{kind}")(ours)
+    with pytest.raises(ValueError, match=f"{kind}: {name} has no"):
+        getattr(nn.utils, kind)(ours, "wait")
+
+
 def test_padded_sequences(rng) -> None:
     data = [rng.normal(size=(n, 3)) for n in (4, 2, 5, 0)]
     for first in (False, True):

@@ -8,6 +8,12 @@ from tilewright.nn.utils.clip_grad import (
     get_total_norm,
 )
 from tilewright.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from tilewright.nn.utils.reparametrization import (
+    remove_spectral_norm,
+    remove_weight_norm,
+    spectral_norm,
+    weight_norm,
+)
 
 __all__ = [
     "clip_grad_norm_",
@@ -17,6 +23,10 @@ __all__ = [
     "parameters_to_vector",
     "parametrizations",
     "parametrize",
+    "remove_spectral_norm",
+    "remove_weight_norm",
     "rnn",
+    "spectral_norm",
     "vector_to_parameters",
+    "weight_norm",
 ]

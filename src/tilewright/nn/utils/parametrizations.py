@@ -24,7 +24,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     >>> [(name, x.shape) for name, x in layer.named_parameters()][1:]
     [('parametrizations.weight.original0', (3, 1)), ('parametrizations.weight.original1', (3, 4))]
     """
-    register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    register_parametrization(module, name, WeightNorm(dim), unsafe=True)
     return module
 
 
@@ -51,11 +51,13 @@ def spectral_norm(
         raise ValueError(f"spectral_norm: {type(module).__name__} has no parameter {name!r}")
     if dim is None:
         dim = 1 if type(module).__name__.startswith("ConvTranspose") else 0
-    register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
+    register_parametrization(module, name, SpectralNorm(weight, n_power_iterations, dim, eps))
     return module
 
 
-class _WeightNorm(Module):
+class WeightNorm(Module):
+    """A direction times a length by index of an axis, or one length."""
+
     def __init__(self, dim: int | None) -> None:
         self.dim = dim
 
@@ -73,7 +75,9 @@ class _WeightNorm(Module):
         return self._length(weight), weight
 
 
-class _SpectralNorm(Module):
+class SpectralNorm(Module):
+    """A matrix over its largest singular value, which steps of the power method find."""
+
     _u: Tensor
     _v: Tensor
 
