@@ -166,6 +166,14 @@ constexpr Alias kParts[] = {
     {"dstack", "concat"},
     {"column_stack", "concat"},
     {"repeat_interleave", "repeat"},
+    {"uniform_", "uniform"},
+    {"normal_", "normal"},
+    {"log_normal_", "log_normal"},
+    {"exponential_", "exponential"},
+    {"cauchy_", "cauchy"},
+    {"geometric_", "geometric"},
+    {"random_", "randint"},
+    {"randint_like", "randint"},
 };
 
 bool is_extent(PyObject* object) {

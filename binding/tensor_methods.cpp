@@ -1,4 +1,6 @@
 // Properties and methods of Tensor that are not on a hot path.
+#include <limits>
+
 #include "binding/interchange.h"
 #include "binding/module.h"
 #include "core/autograd/backward.h"
@@ -9,6 +11,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/random.h"
 #include "core/ops/records.h"
 #include "core/ops/view.h"
 #include "core/runtime/device.h"
@@ -236,6 +239,110 @@ nb::object assigned(nb::object self, const OpRecord& op, std::initializer_list<O
   });
 }
 
+// What a record of random numbers gives, in the tensor's shape and type: `words` ends with size,
+// dtype and generator.
+nb::object drawn(nb::object self, const OpRecord& op, std::initializer_list<double> numbers,
+                 Generator* generator) {
+  return changed(self, [&](Tensor& x) {
+    const int first = static_cast<int>(numbers.size());
+    WordList words(first + 4);
+    int i = 0;
+    for (const double number : numbers) words.set(i++, word_of(number));
+    words.set(first + 1, word_of(x.dtype())).set(first + 3, kNone);
+    words.set(first + 2, generator ? reinterpret_cast<Word>(generator) : kNone);
+    assign(x, apply(op, {}, words.set_list(first, x.shape())));
+  });
+}
+
+// The whole numbers of a type: from 0 to the largest, or to the largest up to which it holds all.
+std::int64_t past_numbers_of(DType dtype) {
+  if (is_bool(dtype)) return 2;
+  if (is_floating(dtype)) {
+    const int digits = dtype == DType::float64    ? 53
+                       : dtype == DType::float32  ? 24
+                       : dtype == DType::bfloat16 ? 8
+                                                  : 11;
+    return (std::int64_t{1} << digits) + 1;
+  }
+  const int bits = 8 * static_cast<int>(size_of(dtype)) - is_signed_int(dtype);
+  return bits > 62 ? std::numeric_limits<std::int64_t>::max() : std::int64_t{1} << bits;
+}
+
+void bind_random_in_place() {
+  method(
+      "uniform_",
+      [](nb::object self, double low, double high, Generator* generator) {
+        return drawn(self, kUniform, {low, high}, generator);
+      },
+      "low"_a = 0.0, "high"_a = 1.0, nb::kw_only(), "generator"_a.none() = nb::none(),
+      "Overwritten with uniform numbers in [low, high).");
+  method(
+      "normal_",
+      [](nb::object self, double mean, double std, Generator* generator) {
+        return drawn(self, kNormal, {mean, std}, generator);
+      },
+      "mean"_a = 0.0, "std"_a = 1.0, nb::kw_only(), "generator"_a.none() = nb::none(),
+      "Overwritten with normally distributed numbers.");
+  method(
+      "log_normal_",
+      [](nb::object self, double mean, double std, Generator* generator) {
+        return drawn(self, kLogNormal, {mean, std}, generator);
+      },
+      "mean"_a = 1.0, "std"_a = 2.0, nb::kw_only(), "generator"_a.none() = nb::none(),
+      "Overwritten with numbers whose logarithms are normally distributed.");
+  method(
+      "exponential_",
+      [](nb::object self, double lambd, Generator* generator) {
+        return drawn(self, kExponential, {lambd}, generator);
+      },
+      "lambd"_a = 1.0, nb::kw_only(), "generator"_a.none() = nb::none(),
+      "Overwritten with exponentially distributed numbers of mean 1 / lambd.");
+  method(
+      "cauchy_",
+      [](nb::object self, double median, double sigma, Generator* generator) {
+        return drawn(self, kCauchy, {median, sigma}, generator);
+      },
+      "median"_a = 0.0, "sigma"_a = 1.0, nb::kw_only(), "generator"_a.none() = nb::none(),
+      "Overwritten with numbers of Cauchy's distribution.");
+  method(
+      "geometric_",
+      [](nb::object self, double p, Generator* generator) {
+        return drawn(self, kGeometric, {p}, generator);
+      },
+      "p"_a, nb::kw_only(), "generator"_a.none() = nb::none(),
+      "Overwritten with numbers of trials until one succeeds with probability p.");
+  method(
+      "bernoulli_",
+      [](nb::object self, const Operand& p, Generator* generator) {
+        return changed(self, [&](Tensor& x) {
+          if (!p.is_tensor() && !(p.scalar.re >= 0 && p.scalar.re <= 1))
+            fail(ErrorKind::value, "bernoulli_: p = ", p.scalar.re, " is not in [0, 1]");
+          WordList made(6);
+          made.set(0, word_of(0.0)).set(1, word_of(1.0)).set(3, word_of(DType::float32));
+          made.set(4, generator ? reinterpret_cast<Word>(generator) : kNone).set(5, kNone);
+          assign(x, less(apply(kUniform, {}, made.set_list(2, x.shape())), p));
+        });
+      },
+      "p"_a = 0.5, nb::kw_only(), "generator"_a.none() = nb::none(),
+      "Overwritten with 1 with probability p, else 0; p is a number or a tensor that broadcasts.");
+  method(
+      "random_",
+      [](nb::object self, std::int64_t low, std::optional<std::int64_t> high,
+         Generator* generator) {
+        return changed(self, [&](Tensor& x) {
+          const bool alone = !high && low != 0;  // one number is the end
+          const std::int64_t past = high ? *high : alone ? low : past_numbers_of(x.dtype());
+          WordList words(6);
+          words.set(0, alone ? 0 : low).set(1, past).set(3, word_of(x.dtype()));
+          words.set(4, generator ? reinterpret_cast<Word>(generator) : kNone).set(5, kNone);
+          assign(x, apply(kRandint, {}, words.set_list(2, x.shape())));
+        });
+      },
+      "low"_a = 0, "high"_a = nb::none(), nb::kw_only(), "generator"_a.none() = nb::none(),
+      "Overwritten with whole numbers in [low, high): one number alone is high, none are those of "
+      "the type from 0 on.");
+}
+
 void bind_scatter_in_place() {
   method(
       "scatter_",
@@ -334,6 +441,7 @@ void bind_tensor_methods(nb::module_&) {
   bind_conversions();
   bind_in_place();
   bind_scatter_in_place();
+  bind_random_in_place();
   bind_graph();
 }
 

@@ -62,7 +62,7 @@ def test_indices_on_demand(axes: int, rng) -> None:
             np.testing.assert_array_equal(a.numpy(), b.numpy())
 
 
-@pytest.mark.parametrize("name", ["max_pool2d", "avg_pool2d", "adaptive_avg_pool2d"])
+@pytest.mark.parametrize("name", ["avg_pool2d", "adaptive_avg_pool2d", "max_unpool2d"])
 def test_the_functional_module_has_them(name: str) -> None:
     assert getattr(nn.functional, name) is getattr(tw, name)
 

@@ -97,6 +97,8 @@ METHODS = {
         __int__ __repr__""",
     "memory for other programs": """data_ptr numpy __array__ __array_ufunc__ __dlpack__
         __dlpack_device__ __reduce_ex__""",
+    "random numbers, which a replay draws anew": """bernoulli_ cauchy_ exponential_ geometric_
+        log_normal_ normal_ random_ uniform_""",
     "refused": "__delitem__",
     "Python's own": "__doc__ __module__ __new__",
 }

@@ -50,8 +50,9 @@ NO_OPS = {
     "creation": """arange asarray empty empty_like eye from_dlpack frombuffer full full_like tensor
         linspace
         ones ones_like tril_indices triu_indices zeros zeros_like""",
-    "random": """bernoulli dropout manual_seed multinomial normal rand randint randn randperm
-        uniform""",
+    "random": """alpha_dropout bernoulli cauchy dropout dropout1d dropout2d dropout3d exponential
+        feature_alpha_dropout geometric log_normal manual_seed multinomial normal poisson rand
+        rand_like randint randint_like randn randn_like randperm standard_gamma uniform""",
     "other names of ops": """absolute arccos arccosh arcsin arcsinh arctan arctan2 arctanh
         bitwise_not cat clamp concatenate cumprod cumsum div expit fix movedim mul neg permute
         row_stack sub swapaxes swapdims true_divide unbind unsqueeze""",

@@ -63,6 +63,15 @@ LARGE_SHAPES = {
         for axes, size in ((1, (900,)), (2, (30, 30)), (3, (9, 10, 10)))
         for end in ("", "_with_indices")
     },
+    **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle", "channel_shuffle"), ((8, 8, 32, 32),)),
+    "local_response_norm": ((8, 8, 32, 32),),
+    "resample": ((8, 8, 9, 10, 10),),
+    "grid_sample": ((2, 8, 30, 30), (2, 30, 30, 2)),
+    "affine_grid": ((2, 2, 3),),
+    "ctc_loss": ((50, 40, 3), (40, 2), (40,), (40,)),
+    "multi_margin_loss": (LARGE, (256,)),
+    "multilabel_margin_loss": ((64, 40), (64, 40)),
+    "bilinear": ((64, 32), (64, 32), (32, 32, 32), (32,)),
     **{
         f"conv{axes}d": ((4, 8, *size), (8, 8, *[3] * axes), (8,))
         for axes, size in ((1, (900,)), (2, (30, 30)), (3, (9, 10, 10)))

@@ -20,6 +20,7 @@ void register_cpu_kernels() {
     register_order_kernels();
     register_repeat_kernels();
     register_random_kernels();
+    register_rejection_kernels();
     register_update_kernels();
     register_total_norm_kernels();
     register_matmul_kernels();
@@ -27,6 +28,8 @@ void register_cpu_kernels() {
     register_convolution_kernels();
     register_window_kernels();
     register_pooling_kernels();
+    register_resample_kernels();
+    register_ctc_kernels();
     return true;
   }();
 }

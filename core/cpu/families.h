@@ -20,6 +20,7 @@ void register_nonzero_kernels();
 void register_order_kernels();
 void register_repeat_kernels();
 void register_random_kernels();
+void register_rejection_kernels();
 void register_update_kernels();
 void register_total_norm_kernels();
 // The ladder of matrix products: naive, tiled, simd, packed, direct, strassen, and the three of
@@ -29,6 +30,8 @@ void register_matmul_lowerings();
 void register_convolution_kernels();
 void register_window_kernels();
 void register_pooling_kernels();
+void register_resample_kernels();
+void register_ctc_kernels();
 
 // All of them, once: a frontend calls this before ops run.
 void register_cpu_kernels();

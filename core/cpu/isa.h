@@ -13,6 +13,7 @@ struct SoftmaxTable;
 struct AttentionTable;
 struct NormTable;
 struct PoolingTable;
+struct ResampleTable;
 struct RecurrentTable;
 struct OrderTable;
 struct RandomTable;

@@ -99,6 +99,35 @@ void vjp(Vjp& v, const OpRecord& backward) {
 }
 constexpr Reads kReads = {.inputs = 3, .results = 6};
 
+// ---- by neighbouring channels ----
+
+// Words: size, alpha, beta, k.
+void local_response_body(const Use& use, Tensor* out) {
+  const Tensor& given = use.in[0].tensor;
+  const std::int64_t size = use.words[0];
+  if (given.rank() < 3)
+    fail(ErrorKind::value,
+         "local_response_norm: input must be (batch, channels, length, ...), got ", given.shape());
+  if (size < 1) fail(ErrorKind::value, "local_response_norm: size must be above 0, got ", size);
+  if (!is_floating(given.dtype()))
+    fail(ErrorKind::type, "local_response_norm: floating point only, got ", name_of(given.dtype()));
+  const Tensor x = astype(given, working_dtype(given.dtype()));
+  Tensor mean = square(x);
+  if (size > 1 && x.count() > 0) {
+    const std::int64_t channels = x.size(1), before = size / 2, behind = (size - 1) / 2;
+    const Tensor planes = reshape(mean, {x.size(0), 1, channels, -1});
+    const Tensor padded = apply(kPad, {planes, Operand::none()},
+                                WordList(2).set_list(0, Shape{0, 0, before, behind}).set(1, 0));
+    const Shape window = {size, 1}, step = {1, 1};
+    WordList words(6);
+    words.set_list(0, window).set_list(1, step).set_list(2, Shape{0, 0});
+    const Tensor pooled = apply(kAvgPool2d, {padded}, words.set(3, 0).set(4, 1).set(5, kNone));
+    mean = reshape(pooled, x.shape());
+  }
+  const double beta = use.words.real(2);
+  out[0] = astype(x / pow(mean * use.words.real(1) + use.words.real(3), beta), given.dtype());
+}
+
 }  // namespace
 
 constexpr OpRecord kNormalizeRowsBackward = {
@@ -406,5 +435,17 @@ constexpr OpRecord kBatchNorm = {
         "Raises ValueError where shapes do not fit or a channel has one value in training.",
     .flags = kFunction,
     .body = batch_norm_body};
+
+constexpr OpRecord kLocalResponseNorm = {
+    .name = "local_response_norm",
+    .signature =
+        "(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> "
+        "Tensor",
+    .help =
+        "input / (k + alpha * mean of the squares of size neighbouring channels) ** beta, of "
+        "(batch, channels, length, ...) (Krizhevsky et al., 2012); channels beyond the ends count "
+        "as 0.\nRaises ValueError for fewer dimensions and a size below 1.",
+    .flags = kFunction,
+    .body = local_response_body};
 
 }  // namespace tw

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
+#include "core/ops/draws.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
 #include "core/ops/view.h"
@@ -78,10 +79,14 @@ Tensor draw_anew(Generator& generator, std::int64_t words) {
   if (&generator != &default_generator()) refuse_in_capture("a generator of one's own is used");
   return apply(kDraw, {}, WordList(2).set(0, reinterpret_cast<Word>(&generator)).set(1, words));
 }
+}  // namespace
+
 Tensor draw(Generator& generator, std::int64_t words) {
   if (!modes.checkpoint) return draw_anew(generator, words);
   return modes.checkpoint->key(words, [&] { return draw_anew(generator, words); });
 }
+
+namespace {
 
 // ---- numbers of a key ----
 
@@ -112,9 +117,9 @@ void dropout_body(const Use& use, Tensor* out) {
   out[0] = where(u < keep, x * (keep > 0 ? 1 / keep : 1.0), x * 0.0);
 }
 
-// Uniform in [0, 1), float32 or float64. In float32 with `bits` random bits: no more than the type
-// that it is meant for has digits, else rounding to that type would give 1.
-Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide, int bits = 24) {
+}  // namespace
+
+Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide, int bits) {
   const std::int64_t count = element_count(shape);
   return apply(kRandomUniform, {draw(generator, wide ? 2 * count : count)},
                WordList(3)
@@ -122,6 +127,8 @@ Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide, int bit
                    .set(1, word_of(wide ? DType::float64 : DType::float32))
                    .set(2, bits));
 }
+
+namespace {
 
 // Whether conversion keeps every whole number of [low, high).
 bool holds(DType dtype, std::int64_t low, std::int64_t high) {
@@ -134,6 +141,8 @@ bool holds(DType dtype, std::int64_t low, std::int64_t high) {
       bits > 62 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << bits) - 1;
   return low >= (is_signed_int(dtype) ? -top - 1 : 0) && high - 1 <= top;
 }
+
+}  // namespace
 
 Tensor uniform(Generator& generator, const Shape& shape, double low, double high, DType dtype) {
   check_shape(shape, "uniform");
@@ -162,14 +171,20 @@ Tensor normal(Generator& generator, const Shape& shape, double mean, double devi
   return astype(mean == 0 && deviation == 1 ? y : y * deviation + mean, dtype);
 }
 
+namespace {
+
 Tensor bernoulli(Generator& generator, const Shape& shape, double p, DType dtype) {
   if (!(p >= 0 && p <= 1)) fail(ErrorKind::value, "bernoulli: p = ", p, " is not in [0, 1]");
   return astype(uniform(generator, shape, 0, 1, DType::float32) < p, dtype);
 }
 
+}  // namespace
+
 Generator& generator_of(Words words, int i) {
   return words.none(i) ? default_generator() : *reinterpret_cast<Generator*>(words[i]);
 }
+
+namespace {
 
 // Words: num_samples, replacement, generator. What cannot be drawn is refused before the generator
 // moves on.

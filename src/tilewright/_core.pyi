@@ -328,6 +328,8 @@ class Tensor:
         plan: _Bool=False,
     ) -> None:
         """Adds the gradient of this tensor to the grad of every leaf it was computed from, ..."""
+    def bernoulli_(self, p: _Operand=0.5, *, generator: Generator | None=None) -> Self:
+        """Overwritten with 1 with probability p, else 0; p is a number or a tensor that ..."""
     def bfloat16(self) -> Tensor:
         """As bfloat16; itself where it is one."""
     def bincount(self, weights: Tensor | None=None, minlength: _Int=0) -> Tensor:
@@ -345,6 +347,14 @@ class Tensor:
     def broadcast_to(self, *shape: _Int) -> Tensor: ...
     def byte(self) -> Tensor:
         """As uint8; itself where it is one."""
+    def cauchy_(
+        self,
+        median: _Float=0.0,
+        sigma: _Float=1.0,
+        *,
+        generator: Generator | None=None,
+    ) -> Self:
+        """Overwritten with numbers of Cauchy's distribution."""
     def ceil(self) -> Tensor:
         """Smallest whole number not below x."""
     def celu(self, alpha: _Number=1.0) -> Tensor:
@@ -481,6 +491,8 @@ class Tensor:
         """A new axis of extent 1."""
     def expm1(self) -> Tensor:
         """exp(x) - 1, exact near 0."""
+    def exponential_(self, lambd: _Float=1.0, *, generator: Generator | None=None) -> Self:
+        """Overwritten with exponentially distributed numbers of mean 1 / lambd."""
     def fill_(self, value: _Number) -> Self:
         """Every element set to one number."""
     def flatten(self, start_axis: _Int=0, end_axis: _Int=-1) -> Tensor:
@@ -508,6 +520,8 @@ class Tensor:
         """Whether a is at least b."""
     def gelu(self, approximate: str='none') -> Tensor:
         """x times the share of a normal distribution below x (Hendrycks, Gimpel, 2016). ..."""
+    def geometric_(self, p: _Float, *, generator: Generator | None=None) -> Self:
+        """Overwritten with numbers of trials until one succeeds with probability p."""
     @property
     def grad(self) -> Tensor | None:
         """Gradient added up by backward, or None."""
@@ -605,6 +619,14 @@ class Tensor:
         """log(1 + x), exact near 0."""
     def log2(self) -> Tensor:
         """Logarithm to base 2."""
+    def log_normal_(
+        self,
+        mean: _Float=1.0,
+        std: _Float=2.0,
+        *,
+        generator: Generator | None=None,
+    ) -> Self:
+        """Overwritten with numbers whose logarithms are normally distributed."""
     def log_softmax(self, axis: _Int=-1) -> Tensor:
         """log(softmax(x)), computed in one pass."""
     def logcumsumexp(self, axis: _Int) -> Tensor:
@@ -703,6 +725,14 @@ class Tensor:
         """Negative of each element."""
     def nelement(self) -> _Int:
         """Number of elements, as `size`."""
+    def normal_(
+        self,
+        mean: _Float=0.0,
+        std: _Float=1.0,
+        *,
+        generator: Generator | None=None,
+    ) -> Self:
+        """Overwritten with normally distributed numbers."""
     def not_equal(self, other: _Operand) -> Tensor:
         """Whether a differs from b."""
     def numel(self) -> _Int:
@@ -746,6 +776,14 @@ class Tensor:
         """The element at the place q * (n - 1) of the n elements in order, of all or along ..."""
     def rad2deg(self) -> Tensor:
         """Radians as degrees. Raises TypeError for complex numbers."""
+    def random_(
+        self,
+        low: _Int=0,
+        high: _Int | None=None,
+        *,
+        generator: Generator | None=None,
+    ) -> Self:
+        """Overwritten with whole numbers in [low, high): one number alone is high, none ..."""
     def ravel(self) -> Tensor:
         """All elements along one axis, in row-major order; a view where strides allow it."""
     @property
@@ -966,6 +1004,14 @@ class Tensor:
         """The parts at each position of an axis, without that axis, as views. Raises ..."""
     def unflatten(self, axis: _Int, sizes: _Int | Sequence[_Int]) -> Tensor:
         """One axis as several of these extents, one of which may be -1; a view where ..."""
+    def uniform_(
+        self,
+        low: _Float=0.0,
+        high: _Float=1.0,
+        *,
+        generator: Generator | None=None,
+    ) -> Self:
+        """Overwritten with uniform numbers in [low, high)."""
     def unsqueeze(self, axis: _Int=0) -> Tensor:
         """A new axis of extent 1."""
     def unstack(self, axis: _Int=0) -> tuple[Tensor, ...]:
@@ -1275,6 +1321,8 @@ def addmm(
     alpha: float=1.0,
 ) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 ..."""
+def affine_grid(theta: Tensor, size: int | Sequence[int], align_corners: _Bool=False) -> Tensor:
+    """The grid that grid_sample takes for affine maps theta (batch, 2, 3), or (batch, ..."""
 def all(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Whether all elements are nonzero."""
 def allclose(
@@ -1285,6 +1333,13 @@ def allclose(
     equal_nan: _Bool=False,
 ) -> Tensor:
     """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises TypeError for ..."""
+def alpha_dropout(
+    input: Tensor,
+    p: float=0.5,
+    training: _Bool=False,
+    generator: Generator | None=None,
+) -> Tensor:
+    """Sets elements with probability p to SELU's value far below 0 and shifts and ..."""
 def amsgrad_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -1410,6 +1465,8 @@ def bernoulli(
     device: str | None=None,
 ) -> Tensor:
     """1 with probability p, else 0."""
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None=None) -> Tensor:
+    """input1 @ weight[k] @ input2 + bias[k] for each k: inputs (..., in1) and (..., ..."""
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -1452,10 +1509,22 @@ def bucketize(x: _Operand, boundaries: Tensor, *, right: _Bool=False) -> Tensor:
     """How many of the sorted boundaries (n,) lie below each element, or with ..."""
 def cat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
     """Tensors joined along an existing axis (None: flattened)."""
+def cauchy(
+    median: float,
+    sigma: float,
+    size: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
+    """Numbers of Cauchy's distribution. Raises ValueError for sigma <= 0."""
 def ceil(x: _Operand) -> Tensor:
     """Smallest whole number not below x."""
 def celu(x: Tensor, alpha: _Number=1.0) -> Tensor:
     """x where positive, else alpha * (exp(x / alpha) - 1)."""
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """Images (batch, channels, ...) with the first channel of each group first, then ..."""
 def chunk(x: Tensor, chunks: int, axis: int=0) -> tuple[Tensor, ...]:
     """At most so many parts along an axis, as views, of one extent but for the last."""
 def clamp(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
@@ -1576,6 +1645,16 @@ def cross_entropy(
     label_smoothing: float=0.0,
 ) -> Tensor:
     """Negative log-likelihood of integer targets (n, d, ...) under logits (n, classes, ..."""
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: int=0,
+    reduction: str='mean',
+    zero_infinity: _Bool=False,
+) -> Tensor:
+    """-log of the probability of sequences of labels under log_probs (steps, batch, ..."""
 def cummax(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     """The largest of all elements up to each along an axis, and where it is (int64): ..."""
 def cummin(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
@@ -1639,6 +1718,27 @@ def dropout(
     generator: Generator | None=None,
 ) -> Tensor:
     """Zeroes elements with probability p and scales the rest by 1 / (1 - p), while ..."""
+def dropout1d(
+    input: Tensor,
+    p: float=0.5,
+    training: _Bool=True,
+    generator: Generator | None=None,
+) -> Tensor:
+    """Zeroes whole channels of (batch, channels, length), or without a batch, with ..."""
+def dropout2d(
+    input: Tensor,
+    p: float=0.5,
+    training: _Bool=True,
+    generator: Generator | None=None,
+) -> Tensor:
+    """Zeroes whole channels of (batch, channels, height, width), or of (batch, ..."""
+def dropout3d(
+    input: Tensor,
+    p: float=0.5,
+    training: _Bool=True,
+    generator: Generator | None=None,
+) -> Tensor:
+    """Zeroes whole channels of (batch, channels, depth, height, width), or without a ..."""
 def dsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """So many parts of one extent, as views, or the parts between indices: along axis 2."""
 def dstack(arrays: Sequence[Tensor]) -> Tensor:
@@ -1690,6 +1790,15 @@ def expit(x: _Operand) -> Tensor:
     """1 / (1 + exp(-x))."""
 def expm1(x: _Operand) -> Tensor:
     """exp(x) - 1, exact near 0."""
+def exponential(
+    lambd: float,
+    size: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
+    """Exponentially distributed numbers of mean 1 / lambd. Raises ValueError for lambd ..."""
 def eye(
     n_rows: int,
     n_cols: int | None=None,
@@ -1698,6 +1807,13 @@ def eye(
     device: str | None=None,
 ) -> Tensor:
     """Ones on the k-th diagonal, zeros elsewhere."""
+def feature_alpha_dropout(
+    input: Tensor,
+    p: float=0.5,
+    training: _Bool=False,
+    generator: Generator | None=None,
+) -> Tensor:
+    """alpha_dropout of whole channels of (batch, channels, ...). Raises ValueError for ..."""
 def fix(x: _Operand) -> Tensor:
     """Whole part, towards zero."""
 def flatten(x: Tensor, start_axis: int=0, end_axis: int=-1) -> Tensor:
@@ -1768,6 +1884,14 @@ def gaussian_nll_loss(
     """Negative log-likelihood of targets under normal distributions of means and ..."""
 def gelu(x: Tensor, approximate: str='none') -> Tensor:
     """x times the share of a normal distribution below x (Hendrycks, Gimpel, 2016). ..."""
+def geometric(
+    p: float,
+    size: int | Sequence[int],
+    dtype: _DTypeLike=...,
+    generator: Generator | None=None,
+    device: str | None=None,
+) -> Tensor:
+    """Numbers of trials until one succeeds, each with probability p: 1, 2, ... Raises ..."""
 def get_autocast_dtype() -> _DType:
     """The type that products run in within `autocast`; where it is off, its default."""
 def get_default_dtype() -> _DType:
@@ -1794,6 +1918,14 @@ def greater(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is above b."""
 def greater_equal(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is at least b."""
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str='bilinear',
+    padding_mode: str='zeros',
+    align_corners: _Bool=False,
+) -> Tensor:
+    """Elements of images (batch, channels, height, width) at places grid (batch, rows, ..."""
 def group_norm(
     x: Tensor,
     num_groups: int,
@@ -1957,6 +2089,14 @@ def lion_step(
     maximize: _Bool=False,
 ) -> None:
     """Lion (Chen et al., 2023) on all params in place."""
+def local_response_norm(
+    input: Tensor,
+    size: int,
+    alpha: float=0.0001,
+    beta: float=0.75,
+    k: float=1.0,
+) -> Tensor:
+    """input / (k + alpha * mean of the squares of size neighbouring channels) ** beta, ..."""
 def log(x: _Operand) -> Tensor:
     """Natural logarithm."""
 def log10(x: _Operand) -> Tensor:
@@ -1965,6 +2105,16 @@ def log1p(x: _Operand) -> Tensor:
     """log(1 + x), exact near 0."""
 def log2(x: _Operand) -> Tensor:
     """Logarithm to base 2."""
+def log_normal(
+    mean: float,
+    std: float,
+    size: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
+    """Numbers whose logarithms are normally distributed. Raises ValueError for std <= 0."""
 def log_softmax(x: Tensor, axis: int=-1) -> Tensor:
     """log(softmax(x)), computed in one pass."""
 def logaddexp(a: _Operand, b: _Operand) -> Tensor:
@@ -2152,6 +2302,24 @@ def mse_loss(x: Tensor, y: Tensor, reduction: str='mean') -> Tensor:
     """Squared differences, averaged by default. 16-bit numbers are squared and added ..."""
 def mul(a: _Operand, b: _Operand) -> Tensor:
     """Product of a and b."""
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int=1,
+    margin: float=1.0,
+    weight: Tensor | None=None,
+    reduction: str='mean',
+) -> Tensor:
+    """max(0, margin - input[target] + input[i]) ** p of all other classes i, over the ..."""
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
+    """max(0, 1 - input[label] + input[i]) of all labels and all classes i that are ..."""
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None=None,
+    reduction: str='mean',
+) -> Tensor:
+    """The mean over the classes, along the last axis, of ..."""
 def multinomial(
     probabilities: Tensor,
     num_samples: int,
@@ -2287,8 +2455,14 @@ def permute_dims(x: Tensor, axes: int | Sequence[int]) -> Tensor:
     """Axes in another order, as a view."""
 @overload
 def permute_dims(x: Tensor, *axes: int) -> Tensor: ...
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """Images (..., channels * r * r, height, width) as (..., channels, height * r, ..."""
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """Images (..., channels, height * r, width * r) as (..., channels * r * r, height, ..."""
 def pointwise_table() -> list[dict[str, Any]]:
     """The rows of the pointwise op table, as dictionaries."""
+def poisson(input: Tensor, generator: Generator | None=None) -> Tensor:
+    """A count of Poisson's distribution for each rate, in its type. Raises ValueError ..."""
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -2358,6 +2532,13 @@ def rand(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor: ...
+def rand_like(
+    x: Tensor,
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+) -> Tensor:
+    """Like rand, shape and dtype from x."""
 def randint(
     low: int,
     high: int,
@@ -2367,6 +2548,15 @@ def randint(
     device: str | None=None,
 ) -> Tensor:
     """Whole numbers in [low, high)."""
+def randint_like(
+    x: Tensor,
+    low: int=0,
+    high: int | None=None,
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+) -> Tensor:
+    """Like randint, shape and dtype from x; one number alone is high. Raises ..."""
 @overload
 def randn(
     size: int | Sequence[int]=...,
@@ -2385,6 +2575,13 @@ def randn(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor: ...
+def randn_like(
+    x: Tensor,
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+) -> Tensor:
+    """Like randn, shape and dtype from x."""
 def randperm(n: int, generator: Generator | None=None, device: str | None=None) -> Tensor:
     """0 to n - 1 in random order (Fisher and Yates)."""
 def ravel(x: Tensor) -> Tensor:
@@ -2409,6 +2606,17 @@ def repeat_interleave(
     output_size: int | None=None,
 ) -> Tensor:
     """Each position of an axis (None: of all elements in row-major order) `repeats` ..."""
+def resample(
+    input: Tensor,
+    size: int | Sequence[int],
+    mode: str='nearest',
+    align_corners: _Bool=False,
+    antialias: _Bool=False,
+    scale0: float=0.0,
+    scale1: float=0.0,
+    scale2: float=0.0,
+) -> Tensor:
+    """Images (batch, channels, ...) with another size of the 1 to 3 axes behind the ..."""
 @overload
 def reshape(x: Tensor, shape: int | Sequence[int], *, copy: _Bool | None=None) -> Tensor:
     """The same elements in another shape; one extent may be -1. A view where strides ..."""
@@ -2636,6 +2844,8 @@ def squeeze(x: Tensor, axis: int | Sequence[int] | None=None) -> Tensor:
     """Drops axes of extent 1 (all of them by default)."""
 def stack(arrays: Sequence[Tensor], axis: int=0) -> Tensor:
     """Tensors joined along a new axis."""
+def standard_gamma(input: Tensor, generator: Generator | None=None) -> Tensor:
+    """A number of the gamma distribution of scale 1 for each shape parameter, in its ..."""
 def std(
     x: Tensor,
     axis: int | Sequence[int] | None=None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright.nn import formulas
 from tilewright.nn.module import Module
 from tilewright.nn.parameter import Parameter
 
@@ -417,3 +418,38 @@ class PReLU(Module):
 
     def extra_repr(self) -> str:
         return f"num_parameters={self.num_parameters}"
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of (batch, channels, height, width), or without a batch.
+
+    >>> import tilewright as tw
+    >>> tw.nn.Softmax2d()(tw.zeros((2, 1, 1))).reshape(-1).tolist()
+    [0.5, 0.5]
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.ndim not in (3, 4):
+            raise ValueError(f"Softmax2d: expected 3 or 4 dimensions, got shape {x.shape}")
+        return tw.softmax(x, -3)
+
+
+class RReLU(Module):
+    """What is below 0 times a slope: random in [lower, upper) while training, else their mean.
+
+    Source: B. Xu et al., "Empirical evaluation of rectified activations" (2015).
+
+    >>> import tilewright as tw
+    >>> tw.nn.RReLU(0.25, 0.75).eval()(tw.asarray([-2.0, 3.0])).tolist()
+    [-1.0, 3.0]
+    """
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3) -> None:
+        self.lower = lower
+        self.upper = upper
+
+    def forward(self, x: Tensor) -> Tensor:
+        return formulas.rrelu(x, self.lower, self.upper, self.training)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+import tilewright as tw
 from tilewright import Tensor
 from tilewright.nn.module import Module
 
@@ -38,3 +40,27 @@ class Flatten(Module):
 
     def extra_repr(self) -> str:
         return f"start_axis={self.start_axis}, end_axis={self.end_axis}"
+
+
+class Unflatten(Module):
+    """Splits an axis in several, of which one may be -1: what remains.
+
+    >>> import tilewright as tw
+    >>> tw.nn.Unflatten(1, (2, -1))(tw.zeros((5, 6))).shape
+    (5, 2, 3)
+    """
+
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
+        if isinstance(dim, bool) or not isinstance(dim, int):
+            raise TypeError(f"Unflatten: dim is a whole number, got {dim!r}")
+        sizes = tuple(unflattened_size) if isinstance(unflattened_size, Sequence) else ()
+        if not sizes or any(isinstance(n, bool) or not isinstance(n, int) for n in sizes):
+            raise TypeError(f"Unflatten: sizes are whole numbers, got {unflattened_size!r}")
+        self.dim = dim
+        self.unflattened_size = sizes
+
+    def forward(self, x: Tensor) -> Tensor:
+        return tw.unflatten(x, self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

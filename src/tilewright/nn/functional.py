@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import importlib as _importlib
 import typing as _typing
 
 import tilewright as _tw
@@ -68,8 +69,32 @@ if _typing.TYPE_CHECKING:  # with the types that they have in tw
     from tilewright import triplet_margin_loss as triplet_margin_loss  # noqa: PLC0414
 
 
+# Those that are no ops of their own, by the module that has them.
+_MADE_OF_OPS = {
+    "ctc_loss": "sequences",
+    "interpolate": "resizing",
+    "upsample": "resizing",
+    **dict.fromkeys(
+        ("max_pool1d", "max_pool2d", "max_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+         "adaptive_max_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d", "fractional_max_pool2d",
+         "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
+         "fractional_max_pool3d_with_indices"),
+        "windows",
+    ),
+    **dict.fromkeys(
+        ("gumbel_softmax", "normalize", "pdist", "rrelu", "softmin",
+         "triplet_margin_with_distance_loss"),
+        "formulas",
+    ),
+}  # fmt: skip
+
+
 def __getattr__(name: str) -> _typing.Any:
-    function = getattr(_tw, name, None) if name in _NAMES else None
+    if name in _MADE_OF_OPS:
+        home = _importlib.import_module(f"tilewright.nn.{_MADE_OF_OPS[name]}")
+        function = getattr(home, name)
+    else:
+        function = getattr(_tw, name, None) if name in _NAMES else None
     if function is None:
         raise AttributeError(f"module 'tilewright.nn.functional' has no attribute {name!r}")
     globals()[name] = function
@@ -77,4 +102,4 @@ def __getattr__(name: str) -> _typing.Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(name for name in _NAMES if hasattr(_tw, name))
+    return sorted({name for name in _NAMES if hasattr(_tw, name)} | set(_MADE_OF_OPS))

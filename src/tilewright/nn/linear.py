@@ -75,3 +75,53 @@ def _features(name: str, value: int) -> int:
     if value < 0:
         raise ValueError(f"Linear: negative number of features: {name}={value}")
     return operator.index(value)
+
+
+class Bilinear(Module):
+    """x1 @ weight[k] @ x2 + bias[k] for each k; x1 is (..., in1_features), x2 (..., in2_features).
+
+    Weight and bias start uniform within ±1/sqrt(in1_features), as PyTorch's do.
+
+    >>> import tilewright as tw
+    >>> tw.nn.Bilinear(2, 3, 4)(tw.ones((5, 2)), tw.ones((5, 3))).shape
+    (5, 4)
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        *,
+        dtype: tw.dtype | None = None,
+        generator: Generator | None = None,
+    ) -> None:
+        if in1_features <= 0:
+            raise ValueError(f"Bilinear: in1_features must be above 0, got {in1_features}")
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        dtype = dtype or tw.get_default_dtype()
+        self.weight = Parameter(tw.empty((out_features, in1_features, in2_features), dtype=dtype))
+        self.bias = Parameter(tw.empty((out_features,), dtype=dtype)) if bias else None
+        self.reset_parameters(generator)
+
+    def reset_parameters(self, generator: Generator | None = None) -> None:
+        """Draws new weights and biases."""
+        bound = 1 / math.sqrt(self.in1_features)
+        init.uniform_(self.weight, -bound, bound, generator=generator)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound, generator=generator)
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return tw.bilinear(x1, x2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )

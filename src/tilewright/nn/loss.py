@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright.nn import formulas, sequences
 from tilewright.nn.module import Module
 
 
@@ -352,4 +354,137 @@ class TripletMarginLoss(_Loss):
             self.eps,
             self.swap,
             self.reduction,
+        )
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """max(0, margin + distance to the positive - distance to the negative), by any distance.
+
+    >>> import tilewright as tw
+    >>> loss = tw.nn.TripletMarginWithDistanceLoss(
+    ...     distance_function=lambda x, y: abs(x - y), margin=2.5
+    ... )
+    >>> loss(*(tw.asarray([[v]]) for v in (0.0, 1.0, 3.0))).item()
+    0.5
+    """
+
+    def __init__(
+        self,
+        *,
+        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(reduction)
+        if not margin > 0:
+            raise ValueError(f"TripletMarginWithDistanceLoss: margin must be above 0, got {margin}")
+        self.distance_function = distance_function or tw.pairwise_distance
+        self.margin = margin
+        self.swap = swap
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        return formulas.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
+
+
+# ---- classes by margins, and several labels ----
+
+
+class MultiMarginLoss(_WeightedLoss):
+    """max(0, margin - x[target] + x[i]) ** p of all other classes i, over the number of classes.
+
+    >>> import tilewright as tw
+    >>> tw.nn.MultiMarginLoss()(tw.asarray([[0.25, 0.75]]), tw.asarray([1])).item()
+    0.25
+    """
+
+    def __init__(
+        self,
+        p: int = 1,
+        margin: float = 1.0,
+        weight: Tensor | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(weight, reduction)
+        if p not in (1, 2):
+            raise ValueError(f"MultiMarginLoss: p is 1 or 2, got {p}")
+        self.p = p
+        self.margin = margin
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return tw.multi_margin_loss(input, target, self.p, self.margin, self.weight, self.reduction)
+
+
+class MultiLabelMarginLoss(_Loss):
+    """max(0, 1 - x[label] + x[i]) of all labels and all classes i that are none; labels stand in
+    front of the first -1.
+
+    >>> import tilewright as tw
+    >>> tw.nn.MultiLabelMarginLoss()(tw.asarray([[0.25, 0.75]]), tw.asarray([[1, -1]])).item()
+    0.25
+    """
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return tw.multilabel_margin_loss(input, target, self.reduction)
+
+
+class MultiLabelSoftMarginLoss(_WeightedLoss):
+    """The mean over the classes of what BCEWithLogitsLoss costs, for targets of 0 and 1.
+
+    >>> import tilewright as tw
+    >>> loss = tw.nn.MultiLabelSoftMarginLoss()(tw.zeros((1, 2)), tw.asarray([[0.0, 1.0]]))
+    >>> round(loss.item(), 4)
+    0.6931
+    """
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return tw.multilabel_soft_margin_loss(input, target, self.weight, self.reduction)
+
+
+# ---- sequences ----
+
+
+class CTCLoss(_Loss):
+    """-log of the probability of sequences of labels, in all ways to spread them over the steps.
+
+    log_probs are (steps, batch, classes), targets (batch, labels) or one after the other, lengths
+    tensors or sequences; see `tw.nn.functional.ctc_loss`. Source: A. Graves et al., "Connectionist
+    temporal classification", ICML 2006.
+
+    >>> import tilewright as tw
+    >>> x = tw.zeros((3, 1, 2)).log_softmax(-1)
+    >>> round(tw.nn.CTCLoss()(x, tw.asarray([[1]]), (3,), (1,)).item(), 4)
+    0.2877
+    """
+
+    def __init__(
+        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+    ) -> None:
+        super().__init__(reduction)
+        self.blank = blank
+        self.zero_infinity = zero_infinity
+
+    def forward(
+        self,
+        log_probs: Tensor,
+        targets: Tensor,
+        input_lengths: Tensor | Sequence[int],
+        target_lengths: Tensor | Sequence[int],
+    ) -> Tensor:
+        return sequences.ctc_loss(
+            log_probs,
+            targets,
+            input_lengths,
+            target_lengths,
+            self.blank,
+            self.reduction,
+            self.zero_infinity,
         )

@@ -373,3 +373,27 @@ def _check_channels(module: Module, x: Tensor, axis: int, channels: int) -> None
             f"{type(module).__name__}: expected {channels} channels along axis {axis}, "
             f"got shape {x.shape}"
         )
+
+
+class LocalResponseNorm(Module):
+    """Channels of x (batch, channels, length, ...) over a power of the mean square around them.
+
+    Source: A. Krizhevsky et al., "ImageNet classification with deep convolutional neural networks",
+    NIPS 2012.
+
+    >>> import tilewright as tw
+    >>> tw.nn.LocalResponseNorm(2)(tw.ones((1, 3, 2))).shape
+    (1, 3, 2)
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, x: Tensor) -> Tensor:
+        return tw.local_response_norm(x, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright.nn import windows
 from tilewright.nn.module import Module
 
 Sizes = int | Sequence[int]
@@ -408,3 +409,104 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     axes = 3
     function = staticmethod(tw.adaptive_max_pool3d)
     with_indices = staticmethod(tw.adaptive_max_pool3d_with_indices)
+
+
+class _LPPool(_Pool):
+    def __init__(
+        self,
+        norm_type: float,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        ceil_mode: bool = False,
+    ) -> None:
+        self.norm_type = norm_type
+        self.kernel_size = self._sizes("kernel_size", kernel_size)
+        self.stride = None if stride is None else self._sizes("stride", stride)
+        self.ceil_mode = ceil_mode
+
+    def forward(self, x: Tensor) -> Tensor:
+        return type(self).function(  # type: ignore[no-any-return]
+            self._checked(x), self.norm_type, self.kernel_size, self.stride, self.ceil_mode
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPool):
+    """The norm of each window of x (batch, channels, length): sum(x ** p) ** (1 / p).
+
+    >>> import tilewright as tw
+    >>> tw.nn.LPPool1d(2, 2)(tw.asarray([[3.0, 4.0]])).tolist()
+    [[5.0]]
+    """
+
+    axes = 1
+    function = staticmethod(windows.lp_pool1d)
+
+
+class LPPool2d(_LPPool):
+    """The norm of each window of x (batch, channels, height, width), as LPPool1d."""
+
+    axes = 2
+    function = staticmethod(windows.lp_pool2d)
+
+
+class LPPool3d(_LPPool):
+    """The norm of each window of x (batch, channels, depth, height, width), as LPPool1d."""
+
+    axes = 3
+    function = staticmethod(windows.lp_pool3d)
+
+
+class _FractionalMaxPool(_Pool):
+    _random_samples: Tensor | None
+
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        output_size: Sizes | None = None,
+        output_ratio: float | Sequence[float] | None = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
+        layer = type(self).__name__
+        if (output_size is None) == (output_ratio is None):
+            raise ValueError(f"{layer}: give either output_size or output_ratio")
+        self.kernel_size = self._sizes("kernel_size", kernel_size)
+        self.output_size = None if output_size is None else self._sizes("output_size", output_size)
+        self.output_ratio = output_ratio
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+
+    def forward(self, x: Tensor) -> Any:
+        return type(self).function(
+            self._checked(x),
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            self._random_samples,
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The largest elements of windows at random places (Graham, "Fractional max-pooling", 2014).
+
+    >>> import tilewright as tw
+    >>> tw.nn.FractionalMaxPool2d(2, output_ratio=0.7)(tw.ones((1, 3, 10, 10))).shape
+    (1, 3, 7, 7)
+    """
+
+    axes = 2
+    function = staticmethod(windows.fractional_max_pool2d)
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """The largest elements of windows at random places in three axes; see FractionalMaxPool2d."""
+
+    axes = 3
+    function = staticmethod(windows.fractional_max_pool3d)

@@ -1,5 +1,6 @@
-"""What training does to all parameters or gradients at once."""
+"""What training does to all parameters or gradients at once, and parameters that are computed."""
 
+from tilewright.nn.utils import parametrizations, parametrize, rnn
 from tilewright.nn.utils.clip_grad import (
     clip_grad_norm_,
     clip_grad_value_,
@@ -7,6 +8,12 @@ from tilewright.nn.utils.clip_grad import (
     get_total_norm,
 )
 from tilewright.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from tilewright.nn.utils.reparametrization import (
+    remove_spectral_norm,
+    remove_weight_norm,
+    spectral_norm,
+    weight_norm,
+)
 
 __all__ = [
     "clip_grad_norm_",
@@ -14,5 +21,12 @@ __all__ = [
     "clip_grads_with_norm_",
     "get_total_norm",
     "parameters_to_vector",
+    "parametrizations",
+    "parametrize",
+    "remove_spectral_norm",
+    "remove_weight_norm",
+    "rnn",
+    "spectral_norm",
     "vector_to_parameters",
+    "weight_norm",
 ]

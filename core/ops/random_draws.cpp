@@ -1,0 +1,191 @@
+// Random tensors of further distributions, and those that are like another tensor.
+#include <cmath>
+#include <numbers>
+
+#include "core/base/error.h"
+#include "core/ops/apply.h"
+#include "core/ops/copy.h"
+#include "core/ops/draws.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/records.h"
+
+namespace tw {
+namespace {
+
+using std::int64_t;
+
+// ---- by formulas of uniform numbers ----
+
+// What a call makes: its words from `first` on are size, dtype, generator.
+struct Wanted {
+  Shape shape;
+  DType dtype;
+  Generator& generator;
+  bool wide() const { return dtype == DType::float64; }
+  // In (0, 1].
+  Tensor unit() const { return 1 - unit_uniform(generator, shape, wide()); }
+};
+Wanted wanted(const Use& use, int first, DType otherwise = default_dtype()) {
+  const Shape shape = use.words.dims(first);
+  for (const int64_t extent : shape)
+    if (extent < 0)
+      fail(ErrorKind::value, use.op.name, ": shape ", shape, " has a negative extent");
+  const DType dtype = use.words.dtype(first + 1, otherwise);
+  if (!is_floating(dtype) && !is_integer(otherwise))
+    fail(ErrorKind::type, use.op.name, ": needs a floating-point dtype, got ", name_of(dtype));
+  return {shape, dtype, generator_of(use.words, first + 2)};
+}
+
+void exponential_body(const Use& use, Tensor* out) {
+  const double rate = use.words.real(0);
+  if (!(rate > 0)) fail(ErrorKind::value, "exponential: lambd must be above 0, got ", rate);
+  const Wanted w = wanted(use, 1);
+  out[0] = astype(-log(w.unit()) / rate, w.dtype);
+}
+void cauchy_body(const Use& use, Tensor* out) {
+  const double median = use.words.real(0), sigma = use.words.real(1);
+  if (!(sigma > 0)) fail(ErrorKind::value, "cauchy: sigma must be above 0, got ", sigma);
+  const Wanted w = wanted(use, 2);
+  out[0] = astype(tan((w.unit() - 0.5) * std::numbers::pi) * sigma + median, w.dtype);
+}
+void log_normal_body(const Use& use, Tensor* out) {
+  const double deviation = use.words.real(1);
+  if (!(deviation > 0)) fail(ErrorKind::value, "log_normal: std must be above 0, got ", deviation);
+  const Wanted w = wanted(use, 2);
+  const DType type = w.wide() ? DType::float64 : DType::float32;
+  out[0] = astype(exp(normal(w.generator, w.shape, use.words.real(0), deviation, type)), w.dtype);
+}
+// How many trials it takes until one succeeds.
+void geometric_body(const Use& use, Tensor* out) {
+  const double p = use.words.real(0);
+  if (!(p > 0 && p <= 1)) fail(ErrorKind::value, "geometric: p = ", p, " is not in (0, 1]");
+  const Wanted w = wanted(use, 1, DType::int64);
+  const Tensor u = 1 - unit_uniform(w.generator, w.shape, true);
+  out[0] = astype(maximum(ceil(log(u) / std::log1p(-p)), 1), w.dtype);
+}
+
+// ---- by rejection, from a stream for each element ----
+
+void infer_like(Call&, Result* results) {
+  results[0].like = 0;
+  results[0].dtype = DType::float64;
+}
+// Words: generator.
+template <const OpRecord& by> void rejected_body(const Use& use, Tensor* out) {
+  const Tensor& x = use.in[0].tensor;
+  if (!is_floating(x.dtype()))
+    fail(ErrorKind::type, use.op.name, ": needs a floating-point input, got ", name_of(x.dtype()));
+  const Tensor key = draw(generator_of(use.words, 0), 2 * x.count());
+  out[0] = astype(apply(by, {astype(x, DType::float64), key}), x.dtype());
+}
+
+// ---- like another tensor ----
+
+DType dtype_like(const Use& use, int word) {
+  return use.words.dtype(word, use.in[0].tensor.dtype());
+}
+// Words: low, high, dtype, generator.
+void randint_like_body(const Use& use, Tensor* out) {
+  const Word first = use.words[0];
+  const bool alone = use.words.none(1);
+  const Shape& shape = use.in[0].tensor.shape();
+  WordList words(5);
+  words.set(0, alone ? 0 : first).set(1, alone ? first : use.words[1]).set_list(2, shape);
+  out[0] = apply(kRandint, {}, words.set(3, word_of(dtype_like(use, 2))).set(4, use.words[3]));
+}
+
+#define TW_MADE                                                                   \
+  "size: Shape, dtype: dtype | None = None, generator: Generator | None = None, " \
+  "device: Device | None = None, requires_grad: grad = False) -> Tensor"
+#define TW_LIKE                                                                       \
+  "dtype: dtype | None = None, generator: Generator | None = None, device: Device | " \
+  "None = None) -> Tensor"
+
+constexpr OpRecord drawn(const char* name, const char* signature, const char* help,
+                         void (*body)(const Use&, Tensor*)) {
+  return {.name = name, .signature = signature, .help = help, .flags = kFunction, .body = body};
+}
+
+}  // namespace
+
+constexpr OpRecord kExponential =
+    drawn("exponential", "(lambd: float, " TW_MADE,
+          "Exponentially distributed numbers of mean 1 / lambd.\nRaises ValueError for lambd <= 0.",
+          exponential_body);
+constexpr OpRecord kCauchy =
+    drawn("cauchy", "(median: float, sigma: float, " TW_MADE,
+          "Numbers of Cauchy's distribution.\nRaises ValueError for sigma <= 0.", cauchy_body);
+constexpr OpRecord kLogNormal =
+    drawn("log_normal", "(mean: float, std: float, " TW_MADE,
+          "Numbers whose logarithms are normally distributed.\nRaises ValueError for std <= 0.",
+          log_normal_body);
+constexpr OpRecord kGeometric = drawn(
+    "geometric",
+    "(p: float, size: Shape, dtype: dtype = int64, generator: Generator | None = None, "
+    "device: Device | None = None) -> Tensor",
+    "Numbers of trials until one succeeds, each with probability p: 1, 2, ...\nRaises ValueError "
+    "for p outside (0, 1].",
+    geometric_body);
+
+constexpr OpRecord kPoissonBy = {
+    .name = "poisson_by",
+    .signature = "(rates: Tensor, key: Tensor) -> Tensor",
+    .help =
+        "Counts of Poisson's distribution of rates, by a key. Source: Hoermann, The transformed "
+        "rejection method for generating Poisson random variables, 1993.",
+    .flags = kConstant,
+    .infer = infer_like};
+constexpr OpRecord kGammaBy = {
+    .name = "gamma_by",
+    .signature = "(shapes: Tensor, key: Tensor) -> Tensor",
+    .help =
+        "Numbers of gamma distributions of scale 1, by a key. Source: Marsaglia and Tsang, A "
+        "simple method for generating gamma variables, 2000.",
+    .flags = kConstant,
+    .infer = infer_like};
+constexpr OpRecord kPoisson = {
+    .name = "poisson",
+    .signature = "(input: Tensor, generator: Generator | None = None) -> Tensor",
+    .help =
+        "A count of Poisson's distribution for each rate, in its type.\nRaises ValueError for "
+        "rates below 0 or NaN, TypeError for types that are not floating.",
+    .flags = kFunction | kConstant,
+    .body = rejected_body<kPoissonBy>};
+constexpr OpRecord kStandardGamma = {
+    .name = "standard_gamma",
+    .signature = "(input: Tensor, generator: Generator | None = None) -> Tensor",
+    .help =
+        "A number of the gamma distribution of scale 1 for each shape parameter, in its type; no "
+        "gradient.\nRaises ValueError for parameters that are not above 0, TypeError for types "
+        "that are not floating.",
+    .flags = kFunction | kConstant,
+    .body = rejected_body<kGammaBy>};
+
+constexpr OpRecord kRandLike = {.name = "rand_like",
+                                .signature = "(x: Tensor, " TW_LIKE,
+                                .help = "Like rand, shape and dtype from x.",
+                                .flags = kFunction,
+                                .body = [](const Use& use, Tensor* out) {
+                                  out[0] =
+                                      uniform(generator_of(use.words, 1), use.in[0].tensor.shape(),
+                                              0, 1, dtype_like(use, 0));
+                                }};
+constexpr OpRecord kRandnLike = {.name = "randn_like",
+                                 .signature = "(x: Tensor, " TW_LIKE,
+                                 .help = "Like randn, shape and dtype from x.",
+                                 .flags = kFunction,
+                                 .body = [](const Use& use, Tensor* out) {
+                                   out[0] =
+                                       normal(generator_of(use.words, 1), use.in[0].tensor.shape(),
+                                              0, 1, dtype_like(use, 0));
+                                 }};
+constexpr OpRecord kRandintLike = {
+    .name = "randint_like",
+    .signature = "(x: Tensor, low: int = 0, high: int | None = None, " TW_LIKE,
+    .help =
+        "Like randint, shape and dtype from x; one number alone is high. Raises ValueError for "
+        "empty ranges and types that do not hold the numbers.",
+    .flags = kFunction,
+    .body = randint_like_body};
+
+}  // namespace tw

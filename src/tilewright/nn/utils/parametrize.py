@@ -1,0 +1,217 @@
+"""Parameters that are computed from others each time they are asked for.
+
+The parameter is replaced by a property of a class of the module's own; what it is computed from
+stands in `module.parametrizations`, under the names that PyTorch's states have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tilewright as tw
+from tilewright import Tensor
+from tilewright.nn.container import ModuleDict, ModuleList
+from tilewright.nn.module import Module
+from tilewright.nn.parameter import Parameter
+
+
+class ParametrizationList(ModuleList):
+    """What a parameter is computed from, `original` or `original0`, ..., and by which modules."""
+
+    def __init__(self, modules: Sequence[Module], original: Tensor) -> None:
+        super().__init__(modules)
+        value: Any = original
+        with tw.no_grad():
+            for module in reversed(list(self)):
+                if hasattr(module, "right_inverse"):
+                    value = module.right_inverse(value)
+        self._several = not isinstance(value, Tensor)
+        if not self._several and value.shape == original.shape and isinstance(original, Parameter):
+            if value is not original:
+                original.detach().copy_(value)
+            self.original = original
+            return
+        values = list(value) if self._several else [value]
+        for i, each in enumerate(values):
+            name = f"original{i}" if self._several else "original"
+            made = each.detach().copy() if each is original else each.detach()
+            if isinstance(original, Parameter):
+                setattr(self, name, Parameter(made, requires_grad=original.requires_grad))
+            else:
+                self.register_buffer(name, made)
+        self._count = len(values)
+
+    def originals(self) -> list[Tensor]:
+        """What the first of the modules gets."""
+        if not self._several:
+            return [self.original]
+        return [getattr(self, f"original{i}") for i in range(self._count)]
+
+    def forward(self) -> Tensor:
+        value: Any = self.originals()
+        for module in self:
+            value = [module(*value)]
+        return value[0]  # type: ignore[no-any-return]
+
+    def right_inverse(self, value: Tensor) -> None:
+        """Sets what the parameter is computed from, so that it becomes `value`."""
+        found: Any = value
+        with tw.no_grad():
+            for module in reversed(list(self)):
+                if not hasattr(module, "right_inverse"):
+                    raise RuntimeError(
+                        f"{type(module).__name__}: has no right_inverse method, so that its "
+                        "parameter cannot be assigned"
+                    )
+                found = module.right_inverse(found)
+            for own, each in zip(
+                self.originals(), [found] if isinstance(found, Tensor) else found, strict=True
+            ):
+                own.detach().copy_(each)
+
+
+class _Chains(ModuleDict):
+    """The lists by parameter, as attributes too."""
+
+    def __getattr__(self, name: str) -> Module:
+        chains = vars(self).get("_by_name", {})
+        if name not in chains:
+            raise AttributeError(f"parametrizations: no parameter {name!r} is computed")
+        return chains[name]  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("_Chains(", "ModuleDict(", 1)
+
+
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
+    """Makes `module.<tensor_name>` the result of `parametrization` on what it was; returns module.
+
+    Several of them are applied one after the other. A `right_inverse` method says what a value is
+    computed from, which may be several tensors; without one, the value itself. Raises KeyError
+    where there is no such parameter or buffer, ValueError where shape or dtype change, which
+    `unsafe` allows.
+
+    >>> import tilewright as tw
+    >>> from tilewright.nn.utils import parametrize
+    >>> class Symmetric(tw.nn.Module):
+    ...     def forward(self, x):
+    ...         return x + x.T
+    >>> layer = parametrize.register_parametrization(tw.nn.Linear(3, 3), "weight", Symmetric())
+    >>> bool((layer.weight == layer.weight.T).all())
+    True
+    """
+    if is_parametrized(module, tensor_name):
+        chain = module.parametrizations[tensor_name]  # type: ignore[attr-defined]
+        before = getattr(module, tensor_name)
+        if hasattr(parametrization, "right_inverse"):
+            raise ValueError(
+                f"register_parametrization: {tensor_name!r} is computed already; one more with a "
+                "right_inverse method is not supported"
+            )
+        after = parametrization(before)
+        _check_same(before, after, tensor_name, unsafe)
+        chain.append(parametrization)
+        return module
+    original = vars(module).get(tensor_name)
+    if not isinstance(original, Tensor):
+        raise KeyError(
+            f"register_parametrization: {type(module).__name__} has no parameter or buffer "
+            f"{tensor_name!r}"
+        )
+    was = original.detach().copy()
+    chain = ParametrizationList([parametrization], original)
+    with tw.no_grad():
+        _check_same(was, chain(), tensor_name, unsafe)
+    delattr(module, tensor_name)
+    if tensor_name in module._buffer_names:
+        module._buffer_names = tuple(n for n in module._buffer_names if n != tensor_name)
+    if is_parametrized(module):
+        base = type(module).__bases__[0]
+    else:
+        base = type(module)
+        module.parametrizations = _Chains()
+    module.parametrizations[tensor_name] = chain  # type: ignore[attr-defined]
+    _give_own_class(module, base)
+    return module
+
+
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
+    """Whether a parameter of the module is computed, or the one of that name."""
+    chains = vars(module).get("parametrizations")
+    if not isinstance(chains, ModuleDict):
+        return False
+    return len(chains) > 0 if tensor_name is None else tensor_name in chains
+
+
+def remove_parametrizations(
+    module: Module, tensor_name: str, leave_parametrized: bool = True
+) -> Module:
+    """Makes a parameter one of its own again: its value now, or what it was computed from.
+
+    Raises ValueError where it is not computed, or was from several tensors that are to be left.
+    """
+    if not is_parametrized(module, tensor_name):
+        raise ValueError(f"remove_parametrizations: {tensor_name!r} is not parametrized")
+    chains: ModuleDict = module.parametrizations  # type: ignore[attr-defined]
+    chain = chains[tensor_name]
+    assert isinstance(chain, ParametrizationList)
+    originals = chain.originals()
+    if leave_parametrized:
+        with tw.no_grad():
+            value = getattr(module, tensor_name).detach().copy()
+    elif len(originals) > 1 or chain._several:
+        raise ValueError(
+            f"remove_parametrizations: {tensor_name!r} is computed from {len(originals)} tensors; "
+            "leave_parametrized=True keeps its value"
+        )
+    else:
+        value = originals[0].detach()
+    trained = isinstance(originals[0], Parameter)
+    needs_grad = originals[0].requires_grad
+    base = type(module).__bases__[0]
+    del chains[tensor_name]
+    if len(chains):
+        _give_own_class(module, base)
+    else:
+        del module.parametrizations  # type: ignore[attr-defined]
+        module.__class__ = base
+    if trained:
+        module.register_parameter(tensor_name, Parameter(value, requires_grad=needs_grad))
+    else:
+        module.register_buffer(tensor_name, value)
+    return module
+
+
+def _property(name: str) -> property:
+    def get(self: Any) -> Tensor:
+        return self.parametrizations[name]()  # type: ignore[no-any-return]
+
+    def set_(self: Any, value: Tensor) -> None:
+        self.parametrizations[name].right_inverse(value)
+
+    return property(get, set_)
+
+
+def _give_own_class(module: Module, base: type[Module]) -> None:
+    """One with a property for each parameter that is computed. Never changed: copies share it."""
+    names = list(module.parametrizations.keys())  # type: ignore[attr-defined]
+    # Elsewhere than in the package: Module.__init_subclass__ leaves users' classes as they are.
+    members: dict[str, Any] = {"__module__": "__main__", **{n: _property(n) for n in names}}
+    module.__class__ = type(f"Parametrized{base.__name__}", (base,), members)
+
+
+def _check_same(before: Tensor, after: Any, name: str, unsafe: bool) -> None:
+    if unsafe:
+        return
+    if not isinstance(after, Tensor):
+        raise ValueError(
+            f"register_parametrization: {name!r} became no tensor but {type(after).__name__}"
+        )
+    if after.shape != before.shape or after.dtype != before.dtype:
+        raise ValueError(
+            f"register_parametrization: {name!r} became {after.shape}, {after.dtype}, and was "
+            f"{before.shape}, {before.dtype}; unsafe=True allows it"
+        )
