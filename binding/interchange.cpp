@@ -21,8 +21,8 @@ namespace tw::binding {
 namespace {
 
 // struct-module letters, in the order of DType; bfloat16 has none.
-constexpr const char* kFormats[kDTypes] = {"?", "b", "h", "i",     "q", "B", "H",
-                                           "I", "Q", "e", nullptr, "f", "d", "Zf", "Zd"};
+constexpr const char* kFormats[kDTypes] = {"?", "b", "h",     "i", "q", "B",  "H", "I",
+                                           "Q", "e", nullptr, "f", "d", "Zf", "Zd"};
 
 // The type behind a buffer's format letter, by kind and size, so that 'l' means int64 or int32 as
 // the platform has it.

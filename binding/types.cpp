@@ -142,10 +142,11 @@ bool read_dtype(PyObject* object, DType& out) {
     return true;
   }
   if (PyUnicode_Check(object)) return read_dtype_name(PyUnicode_AsUTF8(object), out);
-  const std::pair<PyTypeObject*, DType> kPython[] = {{&PyBool_Type, DType::bool_},
-                                                     {&PyLong_Type, DType::int64},
-                                                     {&PyFloat_Type, default_dtype()},
-                                                     {&PyComplex_Type, complex_dtype(default_dtype())}};
+  const std::pair<PyTypeObject*, DType> kPython[] = {
+      {&PyBool_Type, DType::bool_},
+      {&PyLong_Type, DType::int64},
+      {&PyFloat_Type, default_dtype()},
+      {&PyComplex_Type, complex_dtype(default_dtype())}};
   for (const auto& [type, dtype] : kPython) {
     if (object != reinterpret_cast<PyObject*>(type)) continue;
     out = dtype;

@@ -88,7 +88,7 @@ def test_along_several_axes(name: str, norm: str) -> None:
             agree(name, x, dim=(0,), norm=norm)
 
 
-@pytest.mark.parametrize("name", (*ONE, *SEVERAL))
+@pytest.mark.parametrize("name", [*ONE, *SEVERAL])
 def test_the_names_of_numpy(name: str) -> None:
     x = numbers(name, (4, 6), True)
     call, numpys = getattr(tw.fft, name), getattr(np.fft, name)

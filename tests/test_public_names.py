@@ -186,6 +186,7 @@ MADE_OF_OPS = {
     "__setitem__": assigned,
     "T": lambda x: x.T,
     "mT": lambda x: x.mT,
+    "mH": lambda x: x.mH,
     "real": lambda x: tw.complex(x, x + 1).real,
     "imag": lambda x: tw.complex(x, x + 1).imag,
     "addmm_": lambda x, y: x.copy().addmm_(x, y),

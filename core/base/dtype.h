@@ -8,20 +8,20 @@
 namespace tw {
 
 // C++ type, name. The order is the promotion order within a kind.
-#define TW_DTYPES(ROW)                 \
-  ROW(bool, bool_, "bool")             \
-  ROW(std::int8_t, int8, "int8")       \
-  ROW(std::int16_t, int16, "int16")    \
-  ROW(std::int32_t, int32, "int32")    \
-  ROW(std::int64_t, int64, "int64")    \
-  ROW(std::uint8_t, uint8, "uint8")    \
-  ROW(std::uint16_t, uint16, "uint16") \
-  ROW(std::uint32_t, uint32, "uint32") \
-  ROW(std::uint64_t, uint64, "uint64") \
-  ROW(Half, float16, "float16")        \
-  ROW(BFloat16, bfloat16, "bfloat16")  \
-  ROW(float, float32, "float32")       \
-  ROW(double, float64, "float64")      \
+#define TW_DTYPES(ROW)                   \
+  ROW(bool, bool_, "bool")               \
+  ROW(std::int8_t, int8, "int8")         \
+  ROW(std::int16_t, int16, "int16")      \
+  ROW(std::int32_t, int32, "int32")      \
+  ROW(std::int64_t, int64, "int64")      \
+  ROW(std::uint8_t, uint8, "uint8")      \
+  ROW(std::uint16_t, uint16, "uint16")   \
+  ROW(std::uint32_t, uint32, "uint32")   \
+  ROW(std::uint64_t, uint64, "uint64")   \
+  ROW(Half, float16, "float16")          \
+  ROW(BFloat16, bfloat16, "bfloat16")    \
+  ROW(float, float32, "float32")         \
+  ROW(double, float64, "float64")        \
   ROW(Complex64, complex64, "complex64") \
   ROW(Complex128, complex128, "complex128")
 
@@ -83,7 +83,8 @@ constexpr DType complex_dtype(DType t) {
 }
 
 // The Array API's table, extended where it is silent: integer with floating gives the floating
-// or complex type, float16 with bfloat16 gives float32. uint64 with a signed integer has no common type: raises TypeError.
+// or complex type, float16 with bfloat16 gives float32. uint64 with a signed integer has no common
+// type: raises TypeError.
 DType promote(DType a, DType b);
 
 // What numbers with a fraction become where nothing else decides: float32, or float64 where the

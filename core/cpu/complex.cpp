@@ -111,8 +111,7 @@ struct ConjugateProblem {
   void* y;
 };
 void set_up_conjugate(const Call& call, void* problem) {
-  *static_cast<ConjugateProblem*>(problem) = {call.in[0].count, call.in[0].dtype, nullptr,
-                                                nullptr};
+  *static_cast<ConjugateProblem*>(problem) = {call.in[0].count, call.in[0].dtype, nullptr, nullptr};
 }
 void bind_conjugate(void* problem, void* const* at) {
   auto& p = *static_cast<ConjugateProblem*>(problem);
@@ -122,7 +121,8 @@ void bind_conjugate(void* problem, void* const* at) {
 double conjugate_ns(const void* problem) {
   constexpr double kBytesPerNs = 10;  // one core, reading and writing memory
   const auto& p = *static_cast<const ConjugateProblem*>(problem);
-  return 30 + 2 * static_cast<double>(p.count) * static_cast<double>(size_of(p.dtype)) / kBytesPerNs;
+  return 30 +
+         2 * static_cast<double>(p.count) * static_cast<double>(size_of(p.dtype)) / kBytesPerNs;
 }
 template <class Number> void conjugate(const ConjugateProblem& p) {
   constexpr int64_t kGrain = 32768;  // as pointwise ops

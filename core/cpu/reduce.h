@@ -21,8 +21,8 @@ enum class ReduceOp : std::uint8_t {
 //   max, min         NaN where there is one; out has in's dtype (any wider one works)
 //   argmax, argmin   out int64; first of equals, first NaN
 //   any, all         out bool; x != 0
-// Complex numbers: sum, mean, prod, any, all. Over no elements: sum 0, prod 1, any false, all true, mean
-// NaN; the others must not be asked. The result does not depend on the number of threads.
+// Complex numbers: sum, mean, prod, any, all. Over no elements: sum 0, prod 1, any false, all true,
+// mean NaN; the others must not be asked. The result does not depend on the number of threads.
 struct ReduceProblem {
   ReduceOp op;
   DType in, out;

@@ -70,8 +70,8 @@ Tensor part(const Tensor& z, std::int64_t which) {
 
 void check_parts(const Tensor& a, const Tensor& b, const char* op) {
   if (a.dtype() != b.dtype() || complex_dtype(a.dtype()) == a.dtype())
-    fail(ErrorKind::type, op, ": needs two tensors of float32 or float64, got ", name_of(a.dtype()), " and ",
-         name_of(b.dtype()));
+    fail(ErrorKind::type, op, ": needs two tensors of float32 or float64, got ", name_of(a.dtype()),
+         " and ", name_of(b.dtype()));
 }
 
 }  // namespace
@@ -91,7 +91,8 @@ constexpr OpRecord kViewAsComplex = {
     .help =
         "Pairs of numbers along the last axis, of extent 2, as complex numbers in the same "
         "memory.\n"
-        "Raises TypeError for other types than float32 and float64, ValueError for other shapes and\n"
+        "Raises TypeError for other types than float32 and float64, ValueError for other shapes "
+        "and\n"
         "for strides that put the parts of a number apart.",
     .flags = kFunction,
     .infer = infer_as_complex,

@@ -287,7 +287,8 @@ Shortcut shortcut(const Use& use, Tensor* out) {
   if (try_plain(use.op, row, in, out[0])) [[likely]]
     return Shortcut::computed;
   if (row.arity == 1 && !in[0].is_tensor() && in[0].scalar.kind == Scalar::Kind::complex)
-    return complex_shortcut(op_of(row), full(Shape(), in[0].scalar, in[0].scalar.natural_dtype()), out);
+    return complex_shortcut(op_of(row), full(Shape(), in[0].scalar, in[0].scalar.natural_dtype()),
+                            out);
   if (row.arity == 1 && in[0].is_tensor() && is_complex(in[0].tensor.dtype()))
     return complex_shortcut(op_of(row), in[0].tensor, out);
   if (row.result != PointwiseResult::truth || row.arity != 2) return Shortcut::none;

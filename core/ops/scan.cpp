@@ -133,7 +133,8 @@ template <int initial> void cumulative_body(const Use& use, Tensor* out) {
 
 void logcumsumexp_body(const Use& use, Tensor* out) {
   const Tensor& given = use.in[0].tensor;
-  if (is_complex(given.dtype())) fail(ErrorKind::type, "logcumsumexp: no kernel for ", name_of(given.dtype()));
+  if (is_complex(given.dtype()))
+    fail(ErrorKind::type, "logcumsumexp: no kernel for ", name_of(given.dtype()));
   const Scanned in(use);
   const Tensor x = astype(in.x, floating_dtype(given.dtype()));
   out[0] = in_shape(scanned(kRunningLogSum, x, in.axis, false), given);

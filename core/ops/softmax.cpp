@@ -16,7 +16,8 @@ namespace {
 
 void infer_same(Call& call, Result* results) {
   const Meta& x = call.in[0];
-  if (is_complex(x.dtype)) fail(ErrorKind::type, call.op->name, ": no kernel for ", name_of(x.dtype));
+  if (is_complex(x.dtype))
+    fail(ErrorKind::type, call.op->name, ": no kernel for ", name_of(x.dtype));
   normalize_axis(call.words[0], std::max(x.rank(), 1), call.op->name);
   results[0].like = 0;
   results[0].dtype = floating_dtype(x.dtype);

@@ -644,6 +644,9 @@ class Tensor:
     def lt(self, other: _Operand) -> Tensor:
         """Whether a is below b."""
     @property
+    def mH(self) -> Tensor:
+        """The conjugate of mT: a view of real numbers, a copy of complex ones."""
+    @property
     def mT(self) -> Tensor:
         """The last two axes swapped, as a view."""
     def masked_fill(self, mask: Tensor, value: _Operand) -> Tensor:

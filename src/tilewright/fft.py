@@ -1,15 +1,15 @@
 """Discrete Fourier transforms by the names of the Array API standard's extension, and PyTorch's.
 
-NumPy's pocketfft computes, and is imported on first use; tensors of float32 (and of 16-bit numbers)
-give complex64, of float64 complex128, whole numbers count as the default floating type. All lie on
-the CPU. Transforms have gradients, which can be differentiated again: a transform is linear, and its
-transpose is another one.
+NumPy's pocketfft computes, and is imported on first use; tensors of float32 (and of 16-bit
+numbers) give complex64, of float64 complex128, whole numbers count as the default floating type.
+All lie on the CPU. Transforms have gradients, which can be differentiated again: a transform is
+linear, and its transpose is another one.
 
 `norm`: "backward" divides the inverse by the number of elements, "forward" the transform itself,
-"ortho" both by its root. Along an axis with a size `n` (axes with sizes `s`, -1 for an axis' own) the
-input is cut, or filled with zeros at its end. PyTorch's `dim` stands for `axis` and `axes`. Raised
-are TypeError for what is no tensor, ValueError for sizes below 1, for an axis that is named twice and
-for a norm that is none, IndexError for an axis that there is not.
+"ortho" both by its root. Along an axis with a size `n` (axes with sizes `s`, -1 for an axis' own)
+the input is cut, or filled with zeros at its end. PyTorch's `dim` stands for `axis` and `axes`.
+Raised are TypeError for what is no tensor, ValueError for sizes below 1, for an axis that is named
+twice and for a norm that is none, IndexError for an axis that there is not.
 
 >>> import tilewright as tw
 >>> tw.fft.rfft(tw.asarray([1.0, 0.0, 0.0, 0.0])).tolist()
@@ -102,7 +102,7 @@ def hfft(
     *,
     dim: int | None = None,
 ) -> Tensor:
-    """`fft` of numbers whose second half are the conjugates of the first, which is x: n real ones."""
+    """`fft` of n numbers whose second half conjugates the first, which is x: real numbers."""
     plan = _Plan(
         "hfft", x, _size("hfft", n), _one("hfft", axis, dim), norm, inverse=False, half=True
     )
@@ -386,9 +386,10 @@ class _Plan:
 
     def fitted(self, x: Tensor) -> Tensor:
         """Cut, or filled with zeros at the end."""
-        for place, (axis, size) in enumerate(zip(self.axes, self.sizes, strict=True)):
-            if self.half and place == len(self.axes) - 1:
-                size = size // 2 + 1
+        sizes = [*self.sizes]
+        if self.half:
+            sizes[-1] = sizes[-1] // 2 + 1
+        for axis, size in zip(self.axes, sizes, strict=True):
             missing = size - x.shape[axis]
             if missing < 0:
                 x = x[(slice(None),) * axis + (slice(size),)]

@@ -19,9 +19,9 @@ template <class T> constexpr IntegerFunctions integer_functions() {
 constexpr PointwiseIntegerTable make_integer_table() {
   PointwiseIntegerTable table = {};
   const IntegerFunctions types[6] = {
-      integer_functions<std::int32_t>(), integer_functions<std::int64_t>(),
+      integer_functions<std::int32_t>(),  integer_functions<std::int64_t>(),
       integer_functions<std::uint64_t>(), integer_functions<std::uint8_t>(),
-      integer_functions<Complex64>(), integer_functions<Complex128>()};
+      integer_functions<Complex64>(),     integer_functions<Complex128>()};
   for (int t = 0; t < 6; ++t)
     for (int op = 0; op < kPointwiseOps; ++op) table.value[t][op] = types[t].value[op];
   return table;

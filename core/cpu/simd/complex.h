@@ -62,9 +62,9 @@ template <class Part> struct Vec<Complex<Part>> {
   TW_INLINE Vec& operator+=(Vec b) { return *this = *this + b; }
 };
 
-template <class Part>
-TW_INLINE Vec<Complex<Part>> where(Mask<Complex<Part>> c, Vec<Complex<Part>> a,
-                                   Vec<Complex<Part>> b) {
+template <class Part> TW_INLINE Vec<Complex<Part>> where(Mask<Complex<Part>> c,
+                                                         Vec<Complex<Part>> a,
+                                                         Vec<Complex<Part>> b) {
   return c.v ? a : b;
 }
 template <class Part> TW_INLINE Mask<Complex<Part>> isnan(Vec<Complex<Part>> z) {

@@ -20,7 +20,7 @@ def check_matrices(who: str, *tensors: Any, square: bool = False) -> None:
 
 
 def check_floats(who: str, x: Any) -> None:
-    """Raises TypeError for what is no tensor of float32, float64 or their complex types on the CPU."""
+    """Raises TypeError for other tensors than of float32, float64 and complex numbers."""
     if not isinstance(x, Tensor):
         raise TypeError(f"{who}: takes tensors, got {type(x).__name__}")
     if x.dtype not in (tw.float32, tw.float64, tw.complex64, tw.complex128):

@@ -255,6 +255,7 @@ class _Eigh(Function):
         if of_vectors is not None:
             apart = tw.expand_dims(values, -2) - tw.expand_dims(values, -1) + eye
             mixed = (turned @ of_vectors) * (1 - eye) / apart
+            mixed = (mixed + _adjoint(mixed)) * 0.5
             inner = mixed if inner is None else inner + mixed
         return None if inner is None else vectors @ inner @ turned
 
@@ -284,6 +285,8 @@ class _Qr(Function):
 def _of_tall(q: Tensor, r: Tensor, of_q: Tensor, of_r: Tensor) -> Tensor:
     inner = r @ _adjoint(of_r) - _adjoint(of_q) @ q
     symmetric = tw.tril(inner) + _adjoint(tw.tril(inner, k=-1))
+    if _is_complex(q):  # R's diagonal is real
+        symmetric = (symmetric + _adjoint(symmetric)) * 0.5
     return (of_q + q @ symmetric) @ _adjoint(inv(r))
 
 
