@@ -981,3 +981,36 @@ def test_the_default_type_is_a_wide_floating_one() -> None:
         with pytest.raises(TypeError, match="set_default_dtype: dtype must be float32 or float64"):
             tw.set_default_dtype(wrong)
     assert tw.get_default_dtype() == tw.float32
+
+
+def test_linspace_of_complex_ends() -> None:
+    for ends in ((0, 1j), (1 - 1j, 3.0), (2.0, 2.0 + 4j)):
+        for num in (0, 1, 2, 7):
+            for endpoint in (True, False):
+                got = tw.linspace(*ends, num, endpoint=endpoint)
+                compare(got, np.linspace(*ends, num, endpoint=endpoint), "linspace")
+                assert got.dtype == tw.complex64
+    assert tw.linspace(0, 1j, 3, dtype=tw.complex128).dtype == tw.complex128
+    with pytest.raises(TypeError, match="complex numbers do not fit float32"):
+        tw.linspace(0, 1j, 3, dtype=tw.float32)
+
+
+def test_floor_divide_of_infinities() -> None:
+    inf = math.inf
+    for dtype in (tw.float32, tw.float64):
+        for a, b, expected in (
+            (inf, 2, inf),
+            (inf, -2, -inf),
+            (-inf, 2, -inf),
+            (-inf, -2, inf),
+            (3, inf, 0.0),
+            (3, -inf, -0.0),
+            (-3, inf, -0.0),
+            (-3, -inf, 0.0),
+            (inf, inf, math.nan),
+            (inf, 0.0, inf),
+        ):
+            for count in (1, 40):  # one by one, and in vectors
+                x = tw.full((count,), a, dtype=dtype)
+                got = (x // tw.full((count,), b, dtype=dtype)).tolist()
+                assert all(repr(y) == repr(float(expected)) for y in got), (a, b, got[0])

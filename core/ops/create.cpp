@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/memory/events.h"
 #include "core/ops/apply.h"
+#include "core/ops/complex.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
@@ -188,12 +189,22 @@ Tensor real_range(double start, double step, std::int64_t count, DType dtype,
                    .set(7, word_of(stop.value_or(0))));
 }
 
+Tensor spaced(double start, double stop, std::int64_t count, bool endpoint, DType dtype) {
+  const std::int64_t gaps = endpoint ? count - 1 : count;
+  const auto parts = static_cast<double>(std::max<std::int64_t>(gaps, 1));
+  const double span = stop - start;
+  const double step = std::isfinite(span) ? span / parts : stop / parts - start / parts;
+  // Whole numbers as NumPy has them: evenly on both sides of 0.
+  return real_range(start, step, count, dtype,
+                    endpoint ? std::optional<double>(stop) : std::nullopt, is_integer(dtype));
+}
+bool is_complex(const Scalar& number) { return number.kind == Scalar::Kind::complex; }
+
 }  // namespace
 
 Tensor arange(const Scalar& start, const Scalar& stop, const Scalar& step, DType dtype) {
   for (const Scalar* x : {&start, &stop, &step})
-    if (x->kind == Scalar::Kind::complex)
-      fail(ErrorKind::type, "arange: complex numbers have no order");
+    if (is_complex(*x)) fail(ErrorKind::type, "arange: complex numbers have no order");
   if (step.re == 0) fail(ErrorKind::value, "arange: step is 0");
   if (is_integer(dtype) && is_whole(start) && is_whole(stop) && is_whole(step))
     return whole_range(whole(start), whole(stop), whole(step), dtype);
@@ -223,23 +234,28 @@ constexpr OpRecord kArange = {
 constexpr OpRecord kLinspace = {
     .name = "linspace",
     .signature =
-        "(start: float, stop: float, num: int, dtype: dtype | None = None, device: Device "
+        "(start: Number, stop: Number, num: int, dtype: dtype | None = None, device: Device "
         "| None = None, endpoint: bool = True) -> Tensor",
-    .help = "num evenly spaced numbers from start to stop.",
+    .help =
+        "num evenly spaced numbers from start to stop, which may be complex. Raises ValueError "
+        "for a\nnegative num, TypeError for complex ends and a real dtype.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
-      const double start = use.words.real(0), stop = use.words.real(1);
-      const std::int64_t count = use.words[2];
-      const DType dtype = use.words.dtype(3, default_dtype());
-      const bool endpoint = use.words.flag(5);
+      const Scalar &start = use.in[0].scalar, &stop = use.in[1].scalar;
+      const std::int64_t count = use.words[0];
+      const bool endpoint = use.words.flag(3), complex_ends = is_complex(start) || is_complex(stop);
+      const DType dtype =
+          use.words.dtype(1, complex_ends ? complex_dtype(default_dtype()) : default_dtype());
       if (count < 0) fail(ErrorKind::value, "linspace: count is negative: ", count);
-      const std::int64_t gaps = endpoint ? count - 1 : count;
-      const auto parts = static_cast<double>(std::max<std::int64_t>(gaps, 1));
-      const double span = stop - start;
-      const double step = std::isfinite(span) ? span / parts : stop / parts - start / parts;
-      // Whole numbers as NumPy has them: evenly on both sides of 0.
-      out[0] = real_range(start, step, count, dtype,
-                          endpoint ? std::optional<double>(stop) : std::nullopt, is_integer(dtype));
+      if (!complex_ends) {
+        out[0] = spaced(start.re, stop.re, count, endpoint, dtype);
+        return;
+      }
+      if (!is_complex(dtype))
+        fail(ErrorKind::type, "linspace: complex numbers do not fit ", name_of(dtype));
+      const DType part = part_dtype(dtype);
+      out[0] = complex(spaced(start.re, stop.re, count, endpoint, part),
+                       spaced(start.im, stop.im, count, endpoint, part));
     }};
 
 namespace {

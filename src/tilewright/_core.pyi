@@ -2071,14 +2071,14 @@ def linear(
 ) -> Tensor:
     """x @ weight.T + bias for x (..., in), weight (out, in), bias (out,); with ..."""
 def linspace(
-    start: float,
-    stop: float,
+    start: _Number,
+    stop: _Number,
     num: int,
     dtype: _DTypeLike | None=None,
     device: str | None=None,
     endpoint: _Bool=True,
 ) -> Tensor:
-    """num evenly spaced numbers from start to stop."""
+    """num evenly spaced numbers from start to stop, which may be complex. Raises ..."""
 def lion_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],

@@ -156,6 +156,13 @@ WIDE = (-1e4, 1e4)
 POSITIVE = (0.05, 9.0)
 FULL = (-(2.0**63), 2.0**63)  # every whole number of a type: results wrap around
 DIGITS = (-9.0, 9.0)
+def floor_divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Of infinities as the standard has it: floor(a / b), where Python has NaN and -1."""
+    if a.dtype.kind != "f":
+        return np.floor_divide(a, b)
+    return np.where(np.isinf(a) | np.isinf(b), np.floor(a / b), np.floor_divide(a, b))
+
+
 COMPLEX = {"complex64": 0.0, "complex128": 0.0}
 REAL = {**EXACT_FLOATS, **WHOLE}
 ANY = {**REAL, **COMPLEX, "bool": 0.0}
@@ -383,7 +390,7 @@ BINARY = (
     # Beyond 2^53 the quotient less 1 is rounded twice in float64, as in NumPy.
     make(
         "floor_divide",
-        np.floor_divide,
+        floor_divided,
         DIVISION,
         {**floats(0.51, 1.0), **WHOLE},
         same,

@@ -97,7 +97,8 @@ template <Floating T> TW_INLINE Vec<T> over_squared_length(Vec<T> x, Vec<T> a, V
 template <Floating T> struct FloorDivision {
   T quotient, remainder;
 };
-// Python's divmod, zero divisors apart: those give a / b and NaN. The remainder has the sign of b.
+// Python's divmod but for zero divisors, which give a / b and NaN, and the quotient of infinities,
+// which is floor(a / b) as in the Array API. The remainder has the sign of b.
 template <Floating T> TW_INLINE FloorDivision<T> floor_division(T a, T b) {
   T r = (T)(sizeof(T) == 4 ? __builtin_fmodf((float)a, (float)b) : __builtin_fmod(a, b));
   if (b == 0) return {a / b, r};
@@ -108,6 +109,7 @@ template <Floating T> TW_INLINE FloorDivision<T> floor_division(T a, T b) {
     r += b;
     q -= 1;
   }
+  if (__builtin_isinf(a) || __builtin_isinf(b)) return {(T)__builtin_floor(a / b), r};
   if (q == 0) return {(T)__builtin_copysign(0, a / b), r};
   const T whole = (T)__builtin_floor(q);
   return {q - whole > (T)0.5 ? whole + 1 : whole, r};
