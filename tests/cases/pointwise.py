@@ -156,6 +156,8 @@ WIDE = (-1e4, 1e4)
 POSITIVE = (0.05, 9.0)
 FULL = (-(2.0**63), 2.0**63)  # every whole number of a type: results wrap around
 DIGITS = (-9.0, 9.0)
+
+
 def floor_divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Of infinities as the standard has it: floor(a / b), where Python has NaN and -1."""
     if a.dtype.kind != "f":
