@@ -418,3 +418,32 @@ def test_products(shape: tuple[int, int, int]) -> None:
     a, b = numbers((m, k), 14), numbers((k, n), 15)
     close(tw.matmul(tensor(a), tensor(b)), a.astype(complex) @ b.astype(complex), 2e-5)
     close(tw.matmul(tensor(a.T).mT, tensor(b[::-1].copy())[::-1]), a.astype(complex) @ b, 2e-5)
+
+
+def test_gradcheck() -> None:
+    z = tw.asarray(numbers((3,), 20).astype(complex)).requires_grad_()
+    w = tw.asarray(numbers((3,), 21).astype(complex)).requires_grad_()
+    x = tw.asarray(np.array([0.5, 1.5, -2.0])).requires_grad_()
+    for f, inputs in (
+        (lambda z, w: tw.exp(z) * w / (z + 3), (z, w)),
+        (lambda z, x: (tw.abs(z) * x, tw.conj(z)), (z, x)),
+        (lambda x: tw.polar(x * x, x), (x,)),
+    ):
+        for fast in (False, True):
+            assert tw.gradcheck(f, inputs, fast=fast)
+            assert tw.gradgradcheck(f, inputs, fast=fast)
+
+    class Wrong(tw.autograd.Function):
+        @staticmethod
+        def forward(ctx, z):
+            ctx.save_for_backward(z)
+            return z * z
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 * ctx.saved_tensors[0]  # without the conjugate
+
+    with pytest.raises(RuntimeError, match="d output 0"):
+        tw.gradcheck(Wrong.apply, z)
+    with pytest.raises(TypeError, match="is complex64; differences need complex128"):
+        tw.gradcheck(tw.exp, tw.ones((2,), dtype=tw.complex64).requires_grad_())

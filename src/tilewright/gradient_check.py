@@ -43,8 +43,9 @@ def gradcheck(
 
     Compares d output[i] / d input[j] of every floating-point output and every input that requires
     grad: |analytical - numerical| <= atol + rtol * |numerical|. `fast` compares one random
-    projection instead, at the cost of two calls of `fn` an input. Inputs must be float64, since
-    differences lose half the digits; their elements are changed and restored in place.
+    projection instead, at the cost of two calls of `fn` an input. Inputs must be float64 or
+    complex128, since differences lose half the digits; their elements are changed and restored in
+    place. Complex numbers are taken as pairs of their parts.
 
     Raises TypeError for inputs of other types, ValueError where no input requires grad or an
     input's elements share memory, and GradcheckError (a RuntimeError) that names the first
@@ -60,6 +61,7 @@ def gradcheck(
     """
     arguments = _as_tuple(inputs)
     _check_inputs(arguments)
+    fn, arguments = _in_parts(fn, arguments)
     settings = _Settings(eps, atol, rtol)
     try:
         if not fast or not _projection_agrees(fn, arguments, settings):
@@ -99,8 +101,10 @@ def gradgradcheck(
     """
     arguments = _as_tuple(inputs)
     _check_inputs(arguments)
+    fn, arguments = _in_parts(fn, arguments)
     outputs = _outputs(fn, arguments)
-    seeds = _random_like(outputs) if grad_outputs is None else _as_tuple(grad_outputs)
+    given = () if grad_outputs is None else _as_tuple(grad_outputs)
+    seeds = _random_like(outputs) if grad_outputs is None else tuple(map(_parts, given))
     seeds = tuple(seed.detach().copy().requires_grad_() for seed in seeds)
     count = len(arguments)
 
@@ -137,13 +141,37 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
     for i, x in enumerate(inputs):
         if not _is_checked(x):
             continue
-        if x.dtype != _core.float64:
+        if x.dtype not in (_core.float64, _core.complex128):
+            wide = _core.complex128 if x.dtype == _core.complex64 else _core.float64
             raise TypeError(
-                f"gradcheck: input {i} is {x.dtype}; differences need float64, "
-                f"use astype(float64).detach().requires_grad_()"
+                f"gradcheck: input {i} is {x.dtype}; differences need {wide}, "
+                f"use astype({wide}).detach().requires_grad_()"
             )
         if any(step == 0 and extent > 1 for step, extent in zip(x.strides, x.shape, strict=True)):
             raise ValueError(f"gradcheck: elements of input {i} share memory; use copy()")
+
+
+def _in_parts(fn: _Function, inputs: tuple[Any, ...]) -> tuple[_Function, tuple[Any, ...]]:
+    """The same function of real numbers: complex ones are pairs along a last axis."""
+    whole = [isinstance(x, Tensor) and x.dtype == _core.complex128 for x in inputs]
+    parts = tuple(
+        _parts(x.detach()).copy().requires_grad_(x.requires_grad) if is_complex else x
+        for x, is_complex in zip(inputs, whole, strict=True)
+    )
+
+    def of_parts(*values: Any) -> tuple[Any, ...]:
+        joined = (
+            _core.view_as_complex(x) if is_complex else x
+            for x, is_complex in zip(values, whole, strict=True)
+        )
+        return tuple(map(_parts, _as_tuple(fn(*joined))))
+
+    return of_parts, parts
+
+
+def _parts(y: Any) -> Any:
+    is_complex = isinstance(y, Tensor) and y.dtype in (_core.complex64, _core.complex128)
+    return _core.view_as_real(y) if is_complex else y
 
 
 def _outputs(fn: _Function, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
