@@ -3,6 +3,7 @@
 
 #include "binding/function.h"
 #include "core/cpu/families.h"
+#include "core/cuda/families.h"
 #include "core/runtime/launch.h"
 
 namespace tw::binding {
@@ -21,6 +22,7 @@ NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);  // the Tensor type and its methods live as long as the process
   tw::frontend_lock = {release_lock, acquire_lock};
   tw::register_cpu_kernels();
+  tw::register_cuda();
   create_error_types(m);
   create_tensor_type(m);
   create_dtypes(m);

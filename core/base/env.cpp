@@ -19,6 +19,9 @@ const std::vector<EnvVariable>& env_variables() {
        "folder for downloads and the table of `tilewright tune` (default: the user's)"},
       {"TUNE", "0: ignores the table that `tilewright tune` has written"},
       {"MATMUL", "forces one rung of the matmul ladder by name"},
+      {"CUDA_DRIVER", "path of the CUDA driver's library (default: libcuda.so.1)"},
+      {"NVRTC", "path of the CUDA compiler's library (default: a wheel's or a toolkit's)"},
+      {"CUDA_SYNC", "1: waits for every kernel, so that errors name the op that failed"},
       {"BLAS_COUNT",
        "file in which the BLAS library counts calls (tilewright blas --count sets it)"},
   };

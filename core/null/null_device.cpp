@@ -9,11 +9,12 @@ namespace tw {
 
 const Device null_device = {
     "null",
-    pool_allocate,
-    pool_release,
-    [](void* to, const void*, std::size_t bytes) { std::memset(to, 0, bytes); },
-    [](void (*)(void*), void*) {},
-    [] {},
+    KernelSet::cpu,
+    false,
+    [](const Device&, std::size_t bytes) { return pool_allocate(bytes); },
+    [](const Device&, void* block, std::size_t bytes) noexcept { pool_release(block, bytes); },
+    [](const Device&, void* to, const void*, std::size_t bytes) { std::memset(to, 0, bytes); },
+    [](const Device&) {},
 };
 
 }  // namespace tw

@@ -1,6 +1,7 @@
 // The list of devices and the one in use; the CPU's table.
 #include "core/runtime/device.h"
 
+#include <charconv>
 #include <cstring>
 
 #include "core/base/error.h"
@@ -10,31 +11,63 @@ namespace tw {
 
 const Device cpu_device = {
     "cpu",
-    pool_allocate,
-    pool_release,
-    [](void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); },
-    [](void (*kernel)(void*), void* argument) { kernel(argument); },
-    [] {},
+    KernelSet::cpu,
+    true,
+    [](const Device&, std::size_t bytes) { return pool_allocate(bytes); },
+    [](const Device&, void* block, std::size_t bytes) noexcept { pool_release(block, bytes); },
+    [](const Device&, void* to, const void* from, std::size_t bytes) {
+      std::memcpy(to, from, bytes);
+    },
+    [](const Device&) {},
 };
 
 namespace {
 
+// As words: these, then the GPUs by number.
 const Device* const devices[] = {&cpu_device, &null_device};
+constexpr std::int64_t kFirstGpu = 2;
+
+int (*count_gpus)() = [] { return 0; };
+DeviceFinder find_gpu = nullptr;
+
+// -1: not the name of a GPU. "cuda" alone is the first.
+int gpu_number(std::string_view name) {
+  if (!name.starts_with("cuda")) return -1;
+  name.remove_prefix(4);
+  if (name.empty()) return 0;
+  int number = -1;
+  if (name[0] != ':' || name.size() == 1) return -1;
+  const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size() ? number : -1;
+}
 
 }  // namespace
+
+void install_gpus(int (*count)(), DeviceFinder find) {
+  count_gpus = count;
+  find_gpu = find;
+}
 
 const Device* find_device(const std::string& name) {
   for (const Device* device : devices)
     if (name == device->name) return device == &cpu_device ? nullptr : device;
-  fail(ErrorKind::value, "no device '", name, "'; this build has 'cpu' and 'null'");
+  if (const int number = gpu_number(name); number >= 0 && find_gpu) return &find_gpu(number);
+  fail(ErrorKind::value, "no device '", name,
+       "'; there are 'cpu', 'null', and 'cuda' or 'cuda:1' for GPUs");
 }
 
 std::int64_t word_of(const Device* device) {
-  std::int64_t word = 0;
-  while (device && devices[word] != device) ++word;
+  if (!device) return 0;
+  for (std::int64_t word = 1; word < kFirstGpu; ++word)
+    if (devices[word] == device) return word;
+  std::int64_t word = kFirstGpu;
+  while (&find_gpu(static_cast<int>(word - kFirstGpu)) != device) ++word;
   return word;
 }
-const Device* device_of_word(std::int64_t word) { return word == 0 ? nullptr : devices[word]; }
+const Device* device_of_word(std::int64_t word) {
+  if (word == 0) return nullptr;
+  return word < kFirstGpu ? devices[word] : &find_gpu(static_cast<int>(word - kFirstGpu));
+}
 
 void set_device(const std::string& name) {
   modes.device = find_device(name);
@@ -44,6 +77,7 @@ void set_device(const std::string& name) {
 std::vector<std::string> device_names() {
   std::vector<std::string> names;
   for (const Device* device : devices) names.push_back(device->name);
+  for (int gpu = 0; gpu < count_gpus(); ++gpu) names.push_back("cuda:" + std::to_string(gpu));
   return names;
 }
 

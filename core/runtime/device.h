@@ -7,17 +7,19 @@
 #include <vector>
 
 #include "core/base/modes.h"
+#include "core/runtime/op.h"
 
 namespace tw {
 
 struct Device {
   const char* name;
-  void* (*allocate)(std::size_t bytes);
-  void (*release)(void* block, std::size_t bytes) noexcept;
-  void (*copy)(void* to, const void* from, std::size_t bytes);
-  // Runs kernel(argument), at once or in order behind earlier launches.
-  void (*launch)(void (*kernel)(void* argument), void* argument);
-  void (*synchronize)();  // returns when all launches are done
+  KernelSet kernels;
+  bool computes;  // else launches are accepted and dropped
+  void* (*allocate)(const Device& self, std::size_t bytes);
+  void (*release)(const Device& self, void* block, std::size_t bytes) noexcept;
+  // To or from the CPU, or within the device; done when it returns, after all launches before it.
+  void (*copy)(const Device& self, void* to, const void* from, std::size_t bytes);
+  void (*synchronize)(const Device& self);  // returns when all launches are done
 };
 
 extern const Device cpu_device;
@@ -27,10 +29,17 @@ extern const Device null_device;
 
 // Where this thread makes new tensors. While an op runs, that is where its operands are.
 inline const Device& active_device() { return modes.device ? *modes.device : cpu_device; }
+inline KernelSet active_kernel_set() {
+  return modes.device ? modes.device->kernels : KernelSet::cpu;
+}
 // For this thread. Raises as find_device does.
 void set_device(const std::string& name);
-// Null for the CPU. Raises ValueError for an unknown name.
+// Null for the CPU. Raises ValueError for an unknown name, and RuntimeError where a GPU is asked for
+// and cannot be used, with what is missing.
 const Device* find_device(const std::string& name);
+// How the GPUs are found: "cuda" or "cuda:1" to a device; installed by their floor.
+using DeviceFinder = const Device& (*)(int number);
+void install_gpus(int (*count)(), DeviceFinder find);
 
 // Devices as words of calls.
 std::int64_t word_of(const Device* device);

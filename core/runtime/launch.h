@@ -1,7 +1,6 @@
 // The end of a launch: on the thread's device, without the frontend's lock where the work is long;
 // who observes hears of what ran.
 #pragma once
-#include <type_traits>
 #include <utility>
 
 #include "core/memory/events.h"
@@ -58,10 +57,7 @@ inline void run_prepared(const Estimate& estimate, Run&& run, Describe&& describ
     if (modes.plain) [[likely]]
       return static_cast<void>(run());
     if (modes.dry_run) return;
-    if (!modes.device) return static_cast<void>(run());
-    active_device().launch([](void* f) { (*static_cast<std::remove_reference_t<Run>*>(f))(); },
-                           const_cast<void*>(static_cast<const void*>(&run)));
-    active_device().synchronize();
+    if (active_device().computes) run();
   };
   if (!heard(kinds_of(EventKind::op)) || modes.dry_run) [[likely]]
     return launch();

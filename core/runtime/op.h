@@ -22,6 +22,11 @@ struct OpKernels;
 struct Signature;
 struct OpRecord;
 
+// Whose kernels and lowerings a device runs.
+enum class KernelSet : std::uint8_t { cpu, cuda };
+inline constexpr int kKernelSets = 2;
+inline constexpr const char* kKernelSetNames[] = {"cpu", "cuda"};
+
 // ---- words: the attributes of a call ----
 
 // A bool, an integer, a dtype, the bits of a double, or where a list stands: lists follow the
@@ -197,7 +202,7 @@ struct OpRecord {
   std::uint16_t shapes = 0;   // inputs whose shape the gradient reads
   const void* row = nullptr;  // of the table that the record was made from
   // Found on first use, by whatever thread that is.
-  mutable std::atomic<const OpKernels*> kernels = nullptr;
+  mutable std::atomic<const OpKernels*> kernels[kKernelSets] = {};  // by device
   mutable std::atomic<const Signature*> parsed = nullptr;
 };
 
@@ -233,6 +238,7 @@ struct Lowering {
   std::string (*describe)(const void* problem) = nullptr;
   // Pointwise ops: n row-major elements of float32 or float64, for calls too small for a problem.
   void (*plain)(DType type, std::int64_t n, void* y, const void* const* inputs) = nullptr;
+  KernelSet set = KernelSet::cpu;
 };
 
 }  // namespace tw

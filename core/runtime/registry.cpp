@@ -38,15 +38,15 @@ Registry& registry() {
   return *instance;
 }
 
-OpKernels* find_existing(std::string_view op) {
+OpKernels* find_existing(std::string_view op, KernelSet set = KernelSet::cpu) {
   for (const auto& entry : registry().ops)
-    if (entry->op == op) return entry.get();
+    if (entry->set == set && entry->op == op) return entry.get();
   return nullptr;
 }
 
-OpKernels* find_or_add(std::string_view op) {
-  if (OpKernels* entry = find_existing(op)) return entry;
-  auto& added = registry().ops.emplace_back(std::make_unique<OpKernels>(op));
+OpKernels* find_or_add(std::string_view op, KernelSet set) {
+  if (OpKernels* entry = find_existing(op, set)) return entry;
+  auto& added = registry().ops.emplace_back(std::make_unique<OpKernels>(op, set));
   added->forced.store(&kUndecided, std::memory_order_relaxed);
   return added.get();
 }
@@ -68,11 +68,27 @@ std::string names_of(const OpKernels& entry) {
   return names;
 }
 
-const Kernel* find_kernel(const OpKernels& entry, const std::string& name, const char* who) {
+const Kernel* find_kernel(const OpKernels& entry, const std::string& name) {
   for (const Kernel* kernel : choices_of(entry))
     if (name == kernel->name) return kernel;
-  fail(ErrorKind::value, who, ": ", entry.op, " has no kernel '", name, "'; choose from ",
-       names_of(entry));
+  return nullptr;
+}
+
+// Of each device that has a kernel of this name.
+Forced find_kernels(const std::string& op, const std::string& name, const char* who) {
+  Forced found;
+  std::string names;
+  for (int set = 0; set < kKernelSets; ++set) {
+    const OpKernels* entry = find_existing(op, static_cast<KernelSet>(set));
+    if (!entry) continue;
+    if (const Kernel* kernel = find_kernel(*entry, name)) found.emplace_back(entry, kernel);
+    if (choices_of(*entry).empty()) continue;
+    if (set) names.append(names.empty() ? "" : "; ").append(kKernelSetNames[set]).append(": ");
+    names += names_of(*entry);
+  }
+  if (found.empty())
+    fail(ErrorKind::value, who, ": ", op, " has no kernel '", name, "'; choose from ", names);
+  return found;
 }
 
 // The variable of an op is its name in capitals, where env.cpp lists it.
@@ -83,7 +99,9 @@ const Kernel* forced_by_environment(const OpKernels& entry) {
   for (const EnvVariable& listed : env_variables()) {
     if (variable != listed.name) continue;
     const std::string name = env_text(listed.name);
-    if (!name.empty()) return find_kernel(entry, name, ("TILEWRIGHT_" + variable).c_str());
+    if (name.empty()) return nullptr;
+    find_kernels(entry.op, name, ("TILEWRIGHT_" + variable).c_str());
+    return find_kernel(entry, name);
   }
   return nullptr;
 }
@@ -180,7 +198,9 @@ MatmulPrecision precision_limit() { return limit.load(std::memory_order_relaxed)
 
 void register_kernel(const Kernel* kernel) {
   std::lock_guard lock(registry().mutex);
-  OpKernels& entry = *find_or_add(kernel->op);
+  const auto set =
+      std::strcmp(kernel->device, "cuda") ? KernelSet::cpu : KernelSet::cuda;
+  OpKernels& entry = *find_or_add(kernel->op, set);
   for (const Kernel* other : entry.kernels)
     if (!std::strcmp(other->name, kernel->name))
       fail(ErrorKind::value, "register_kernel: ", kernel->op, " has a kernel '", kernel->name,
@@ -192,15 +212,17 @@ void register_kernel(const Kernel* kernel) {
 
 void register_lowering(const Lowering* lowering) {
   std::lock_guard lock(registry().mutex);
-  OpKernels& entry = *find_or_add(lowering->op);
+  OpKernels& entry = *find_or_add(lowering->op, lowering->set);
   entry.lowering = lowering;
-  if (lowering->kernels) entry.solver = find_or_add(lowering->kernels);
+  if (lowering->kernels) entry.solver = find_or_add(lowering->kernels, lowering->set);
 }
 
 void register_body(const char* op) {
   std::lock_guard lock(registry().mutex);
-  find_or_add(op)->body =
-      new Kernel{op, kBodyName, "any", Precision::ieee, kBodyHelp, refuses, nullptr, nullptr};
+  for (int i = 0; i < kKernelSets; ++i) {
+    find_or_add(op, static_cast<KernelSet>(i))->body =
+        new Kernel{op, kBodyName, "any", Precision::ieee, kBodyHelp, refuses, nullptr, nullptr};
+  }
 }
 
 const Kernel* body_of_op(std::string_view op) {
@@ -209,10 +231,10 @@ const Kernel* body_of_op(std::string_view op) {
   return entry ? body_of(*entry) : nullptr;
 }
 
-const std::vector<const Kernel*>& kernels_of_op(std::string_view op) {
+const std::vector<const Kernel*>& kernels_of_op(std::string_view op, KernelSet set) {
   static const auto* const kNone = new std::vector<const Kernel*>;
   std::lock_guard lock(registry().mutex);
-  const OpKernels* entry = find_existing(op);
+  const OpKernels* entry = find_existing(op, set);
   return entry ? entry->kernels : *kNone;
 }
 
@@ -220,24 +242,28 @@ std::vector<std::string> ops_with_kernels() {
   std::lock_guard lock(registry().mutex);
   std::vector<std::string> names;
   for (const auto& entry : registry().ops)
-    if (!choices_of(*entry).empty()) names.push_back(entry->op);
+    if (entry->set == KernelSet::cpu && !choices_of(*entry).empty()) names.push_back(entry->op);
   return names;
 }
 
-std::pair<const OpKernels*, const Kernel*> find_forced(const std::string& op,
-                                                       const std::string& name) {
+Forced find_forced(const std::string& op, const std::string& name) {
   std::lock_guard lock(registry().mutex);
   const OpKernels* entry = find_existing(op);
   if (!entry || choices_of(*entry).empty())
     fail(ErrorKind::value, "force_kernel: no op '", op, "' with kernels");
-  return {entry, name.empty() ? nullptr : find_kernel(*entry, name, "force_kernel")};
+  if (!name.empty()) return find_kernels(op, name, "force_kernel");
+  Forced lifted = {{entry, nullptr}};
+  if (const OpKernels* cuda = find_existing(op, KernelSet::cuda))
+    lifted.emplace_back(cuda, nullptr);
+  return lifted;
 }
 
 void force_kernel(const std::string& op, const std::string& name) {
-  const auto [entry, kernel] = find_forced(op, name);
-  if (!kernel) entry->forced.store(&kUndecided, std::memory_order_relaxed);
   Choice choice = current_choice();
-  choice.force(entry, kernel);
+  for (const auto& [entry, kernel] : find_forced(op, name)) {
+    if (!kernel) entry->forced.store(&kUndecided, std::memory_order_relaxed);
+    choice.force(entry, kernel);
+  }
   modes.choice = interned(choice);
 }
 
@@ -248,9 +274,9 @@ std::string forced_kernel(const std::string& op) {
   return forced ? forced->name : "";
 }
 
-const OpKernels* find_op(std::string_view op) {
+const OpKernels* find_op(std::string_view op, KernelSet set) {
   std::lock_guard lock(registry().mutex);
-  return find_or_add(op);
+  return find_or_add(op, set);
 }
 
 void forget_choices() { choice_epoch.fetch_add(1, std::memory_order_release); }

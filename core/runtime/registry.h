@@ -10,6 +10,7 @@
 #include "core/base/cpu_info.h"
 #include "core/memory/events.h"
 #include "core/runtime/choice.h"
+#include "core/runtime/device.h"
 #include "core/runtime/op.h"
 
 namespace tw {
@@ -22,8 +23,8 @@ inline constexpr const char* kPrecisionNames[] = {"ieee", "fp32", "high", "mediu
 // A problem is the op's own struct (MatmulProblem, ReduceProblem, ...), behind a plain pointer.
 struct Kernel {
   const char* op;
-  const char* name;  // unique within the op; for a ladder: the rung
-  const char* device;
+  const char* name;  // unique within the op and device; for a ladder: the rung
+  const char* device;  // a name of kKernelSetNames
   Precision precision;
   const char* help;
   // Whether this kernel can solve the problem; where not and `reason` is given, why, in a few
@@ -50,7 +51,8 @@ void set_precision_limit(MatmulPrecision limit);
 MatmulPrecision precision_limit();
 
 // Kernels of an op in ladder order (order of registration).
-const std::vector<const Kernel*>& kernels_of_op(std::string_view op);
+const std::vector<const Kernel*>& kernels_of_op(std::string_view op,
+                                                KernelSet set = KernelSet::cpu);
 // Those with a kernel, or a body in its place, that can be forced.
 std::vector<std::string> ops_with_kernels();
 void register_kernel(const Kernel* kernel);
@@ -59,20 +61,21 @@ void register_lowering(const Lowering* lowering);
 // The op has a body, which can be forced like a kernel and runs where one would.
 void register_body(const char* op);
 
-// Forces kernel `name` for `op` on this thread; "" lifts it, so that the environment's holds, which
+// Forces kernel `name` for `op` on this thread, on each device that has one of that name; "" lifts it, so that the environment's holds, which
 // is read anew. Raises ValueError that lists the names when unknown.
 void force_kernel(const std::string& op, const std::string& name);
-// The op and its kernel of this name; a null kernel for "". Raises as force_kernel does.
-std::pair<const OpKernels*, const Kernel*> find_forced(const std::string& op,
-                                                       const std::string& name);
+// The op and its kernel of this name, by device; null kernels for "". Raises as force_kernel does.
+using Forced = std::vector<std::pair<const OpKernels*, const Kernel*>>;
+Forced find_forced(const std::string& op, const std::string& name);
 // By this thread or the environment; empty where none is. Raises ValueError for an unknown name in
 // the environment.
 std::string forced_kernel(const std::string& op);
 
 // What the registry knows of one op.
 struct OpKernels {
-  explicit OpKernels(std::string_view op) : op(op) {}
+  OpKernels(std::string_view op, KernelSet set) : op(op), set(set) {}
   const std::string op;
+  const KernelSet set;
   std::vector<const Kernel*> kernels;  // grows while modules load, before other threads choose
   const Lowering* lowering = nullptr;
   const OpKernels* solver = this;  // whose kernels the lowering's problems are for
@@ -84,12 +87,14 @@ struct OpKernels {
 // What stands for the op's body; null where it has none, or no kernels that the body could replace.
 const Kernel* body_of_op(std::string_view op);
 // The entry of an op, empty where it has no kernels yet.
-const OpKernels* find_op(std::string_view op);
-// The same, kept in the record.
+const OpKernels* find_op(std::string_view op, KernelSet set = KernelSet::cpu);
+// The same of this thread's device, kept in the record.
 inline const OpKernels& kernels_of(const OpRecord& op) {
-  const OpKernels* known = op.kernels.load(std::memory_order_acquire);
+  const KernelSet set = active_kernel_set();
+  auto& place = op.kernels[static_cast<int>(set)];
+  const OpKernels* known = place.load(std::memory_order_acquire);
   if (!known) [[unlikely]]
-    op.kernels.store(known = find_op(op.name), std::memory_order_release);
+    place.store(known = find_op(op.name, set), std::memory_order_release);
   return *known;
 }
 // Forced, else the cheapest estimate among those that accept. A forced kernel that refuses raises

@@ -154,7 +154,7 @@ Future copy_memory(const Device& device, void* to, const void* from, std::int64_
   auto work = [&device, to, from, bytes](const JobControl& control) {
     for (std::int64_t at = 0; at < bytes; at += kPieceBytes) {
       control.stop_if_cancelled();
-      device.copy(static_cast<char*>(to) + at, static_cast<const char*>(from) + at,
+      device.copy(device, static_cast<char*>(to) + at, static_cast<const char*>(from) + at,
                   static_cast<std::size_t>(std::min(bytes - at, kPieceBytes)));
     }
     return bytes;

@@ -23,7 +23,7 @@ namespace {
 }
 
 [[gnu::noinline]] Ref<Storage> allocate_on(const Device& device, std::size_t bytes) {
-  void* data = device.allocate(bytes);
+  void* data = device.allocate(device, bytes);
   auto* storage = new (FreeList<Storage>::take()) Storage();
   storage->data = data;
   storage->bytes = bytes;
@@ -117,7 +117,7 @@ void Storage::destroy(Storage* storage) noexcept {
   } else if (storage->give_back) {
     storage->give_back(storage->owner);
   } else if (storage->device) {
-    storage->device->release(storage->data, storage->bytes);
+    storage->device->release(*storage->device, storage->data, storage->bytes);
   } else {
     pool_release(storage->data, storage->bytes);
   }

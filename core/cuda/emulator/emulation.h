@@ -1,0 +1,128 @@
+// What g++ reads before the text of a kernel, so that the same text runs on this machine's processor:
+// each GPU thread is a fiber of the stand-in driver (driver.cpp).
+#pragma once
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#define TW_EMULATED 1
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __restrict__ __restrict
+#define __launch_bounds__(...)
+#define TW_DEVICE inline
+#define TW_INFINITY (__builtin_inff())
+#define TW_NAN (__builtin_nanf(""))
+#define __shared__ static __attribute__((section("tw_shared")))
+#define TW_KERNEL(name, Parameters, threads)                                           \
+  static void name##_body(const Parameters& p);                                        \
+  extern "C" const unsigned name##_bytes = sizeof(Parameters);                         \
+  extern "C" void name(const void* p) { name##_body(*static_cast<const Parameters*>(p)); } \
+  static void name##_body(const Parameters& p)
+#define TW_DYNAMIC_SHARED(T, name) T* const name = reinterpret_cast<T*>(tw_module.dynamic)
+
+struct dim3 {
+  unsigned x, y, z;
+};
+
+// Calls of a kernel to the stand-in driver.
+struct TwCalls {
+  void (*block_barrier)();
+  void (*warp_barrier)(unsigned mask);
+  // What lane `source` of this thread's warp gave; every lane of the mask takes part.
+  void (*exchange)(unsigned mask, void* value, unsigned bytes, int source);
+};
+// What the driver sets before a thread goes on.
+extern "C" {
+struct TwModule {
+  dim3 thread, block, block_size, grid;
+  char* dynamic;
+  const TwCalls* calls;
+  char *shared_begin, *shared_end;
+};
+__attribute__((visibility("hidden"), weak)) extern char __start_tw_shared[], __stop_tw_shared[];
+TwModule tw_module = {{}, {}, {}, {}, nullptr, nullptr, __start_tw_shared, __stop_tw_shared};
+}
+#define threadIdx tw_module.thread
+#define blockIdx tw_module.block
+#define blockDim tw_module.block_size
+#define gridDim tw_module.grid
+
+static inline void __syncthreads() { tw_module.calls->block_barrier(); }
+static inline void __syncwarp(unsigned mask = 0xffffffffu) { tw_module.calls->warp_barrier(mask); }
+static inline int tw_lane() { return int(threadIdx.x % 32); }
+template <class T> static inline T tw_exchange(unsigned mask, T value, int source) {
+  tw_module.calls->exchange(mask, &value, sizeof value, source);
+  return value;
+}
+template <class T> static inline T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
+  return tw_exchange(mask, value, tw_lane() / width * width + source % width);
+}
+template <class T> static inline T __shfl_xor_sync(unsigned mask, T value, int bits, int = 32) {
+  return tw_exchange(mask, value, tw_lane() ^ bits);
+}
+template <class T> static inline T __shfl_down_sync(unsigned mask, T value, int by, int width = 32) {
+  const int lane = tw_lane();
+  return tw_exchange(mask, value, lane % width + by < width ? lane + by : lane);
+}
+template <class T> static inline T __shfl_up_sync(unsigned mask, T value, int by, int width = 32) {
+  const int lane = tw_lane();
+  return tw_exchange(mask, value, lane % width >= by ? lane - by : lane);
+}
+
+// One fiber runs at a time.
+template <class T> static inline T atomicAdd(T* at, T value) {
+  const T before = *at;
+  *at = before + value;
+  return before;
+}
+template <class T> static inline T atomicMax(T* at, T value) {
+  const T before = *at;
+  if (value > before) *at = value;
+  return before;
+}
+template <class T> static inline T atomicMin(T* at, T value) {
+  const T before = *at;
+  if (value < before) *at = value;
+  return before;
+}
+template <class T> static inline T atomicCAS(T* at, T expected, T value) {
+  const T before = *at;
+  if (before == expected) *at = value;
+  return before;
+}
+template <class T> static inline T atomicExch(T* at, T value) {
+  const T before = *at;
+  *at = value;
+  return before;
+}
+static inline void __threadfence() {}
+template <class T> static inline T __ldg(const T* at) { return *at; }
+template <class To, class From> static inline To tw_bits(From x) {
+  To y;
+  static_assert(sizeof x == sizeof y);
+  std::memcpy(&y, &x, sizeof y);
+  return y;
+}
+static inline int __float_as_int(float x) { return tw_bits<int>(x); }
+static inline unsigned __float_as_uint(float x) { return tw_bits<unsigned>(x); }
+static inline float __int_as_float(int x) { return tw_bits<float>(x); }
+static inline float __uint_as_float(unsigned x) { return tw_bits<float>(x); }
+static inline float __fdividef(float a, float b) { return a / b; }
+static inline unsigned __umulhi(unsigned a, unsigned b) {
+  return unsigned((std::uint64_t(a) * b) >> 32);
+}
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
+
+// For the types of prelude.cuh.
+#define TW_HALF_CONVERSIONS                                                                    \
+  static inline float to_float(half x) { return float(tw_bits<_Float16>(x.bits)); }            \
+  static inline half to_half(float x) { return {tw_bits<uint16_t>(_Float16(x))}; }             \
+  static inline float to_float(bfloat16 x) { return __uint_as_float(uint32_t(x.bits) << 16); } \
+  static inline bfloat16 to_bfloat16(float x) {                                                \
+    const uint32_t bits = __float_as_uint(x);                                                  \
+    if (x != x) return {uint16_t(bits >> 16 | 0x40)};                                          \
+    return {uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};                               \
+  }

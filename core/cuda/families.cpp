@@ -1,0 +1,50 @@
+#include "core/cuda/families.h"
+
+#include "core/cuda/gpu.h"
+#include "core/cuda/lowering.h"
+
+namespace tw {
+
+void register_cuda() {
+  install_gpus(cuda::Gpu::count, [](int number) -> const Device& { return cuda::Gpu::at(number); });
+  cuda::register_pointwise_kernels();
+  cuda::register_copy_kernels();
+}
+
+namespace cuda {
+
+const char* type_name(DType dtype) {
+  switch (dtype) {
+    case DType::bool_:
+    case DType::uint8: return "uint8_t";
+    case DType::int8: return "int8_t";
+    case DType::int16: return "int16_t";
+    case DType::uint16: return "uint16_t";
+    case DType::int32: return "int32_t";
+    case DType::uint32: return "uint32_t";
+    case DType::int64: return "int64_t";
+    case DType::uint64: return "uint64_t";
+    case DType::float16: return "half";
+    case DType::bfloat16: return "bfloat16";
+    case DType::float32: return "float";
+    case DType::float64: return "double";
+    case DType::complex64: return "complex64";
+    case DType::complex128: return "complex128";
+  }
+  __builtin_unreachable();
+}
+
+DType compute_dtype(DType dtype) {
+  switch (dtype) {
+    case DType::int8:
+    case DType::int16:
+    case DType::uint16: return DType::int32;
+    case DType::uint32: return DType::int64;
+    case DType::float16:
+    case DType::bfloat16: return DType::float32;
+    default: return dtype;
+  }
+}
+
+}  // namespace cuda
+}  // namespace tw

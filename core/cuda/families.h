@@ -1,0 +1,18 @@
+// What this device can do: each file's kernels, registered together.
+#pragma once
+
+namespace tw::cuda {
+
+void register_pointwise_kernels();
+void register_copy_kernels();
+void register_reduce_kernels();
+void register_matmul_kernels();
+
+}  // namespace tw::cuda
+
+namespace tw {
+
+// The GPUs and their kernels; nothing of CUDA is opened.
+void register_cuda();
+
+}  // namespace tw

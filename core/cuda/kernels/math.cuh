@@ -1,0 +1,180 @@
+// A lane: one number with the operators and functions that the formulas of ops/pointwise.inc use.
+#include "prelude.cuh"
+
+template <class T> struct Lane {
+  T v;
+  TW_DEVICE Lane() {}
+  TW_DEVICE Lane(T v) : v(v) {}
+  template <class U> TW_DEVICE Lane(U v) : v(static_cast<T>(v)) {}
+};
+template <class T> struct IsFloat { static constexpr bool value = false; };
+template <> struct IsFloat<float> { static constexpr bool value = true; };
+template <> struct IsFloat<double> { static constexpr bool value = true; };
+template <class T> struct IsSigned { static constexpr bool value = T(-1) < T(0); };
+template <class T> struct Unsigned { using type = T; };
+template <> struct Unsigned<int32_t> { using type = uint32_t; };
+template <> struct Unsigned<int64_t> { using type = uint64_t; };
+
+// Whole numbers wrap, as unsigned ones do.
+#define TW_OPERATOR(op)                                                                     \
+  TW_DEVICE L operator op(L a, L b) {                                                       \
+    using U = typename Unsigned<T>::type;                                                   \
+    return T(U(a.v) op U(b.v));                                                             \
+  }
+using T = TW_TYPE;
+using L = Lane<T>;
+TW_OPERATOR(+)
+TW_OPERATOR(-)
+TW_OPERATOR(*)
+#undef TW_OPERATOR
+TW_DEVICE L operator-(L a) {
+  using U = typename Unsigned<T>::type;
+  if constexpr (IsFloat<T>::value) return -a.v;
+  else return T(U(0) - U(a.v));
+}
+#define TW_COMPARE(op) TW_DEVICE bool operator op(L a, L b) { return a.v op b.v; }
+TW_COMPARE(==)
+TW_COMPARE(!=)
+TW_COMPARE(<)
+TW_COMPARE(<=)
+TW_COMPARE(>)
+TW_COMPARE(>=)
+#undef TW_COMPARE
+TW_DEVICE L where(bool c, L a, L b) { return c ? a : b; }
+TW_DEVICE L maximum(L a, L b) { return a.v != a.v || a.v > b.v ? a : b; }
+TW_DEVICE L minimum(L a, L b) { return a.v != a.v || a.v < b.v ? a : b; }
+TW_DEVICE L sign(L x) {
+  if constexpr (IsFloat<T>::value)
+    return x.v != x.v ? x.v : T(x.v > 0) - T(x.v < 0);
+  else
+    return T(x.v > 0) - T(x.v < T(0));
+}
+
+#if TW_IS_FLOAT
+TW_DEVICE L operator/(L a, L b) { return a.v / b.v; }
+#define TW_MATH(name, function) TW_DEVICE L name(L x) { return function(x.v); }
+#define TW_MATH2(name, function) TW_DEVICE L name(L a, L b) { return function(a.v, b.v); }
+#if TW_IS_FLOAT == 4
+#define TW_F(name) name##f
+#else
+#define TW_F(name) name
+#endif
+TW_MATH(sqrt, TW_F(::sqrt))
+TW_MATH(exp, TW_F(::exp))
+TW_MATH(exp2, TW_F(::exp2))
+TW_MATH(expm1, TW_F(::expm1))
+TW_MATH(log, TW_F(::log))
+TW_MATH(log2, TW_F(::log2))
+TW_MATH(log10, TW_F(::log10))
+TW_MATH(log1p, TW_F(::log1p))
+TW_MATH(sin, TW_F(::sin))
+TW_MATH(cos, TW_F(::cos))
+TW_MATH(tan, TW_F(::tan))
+TW_MATH(asin, TW_F(::asin))
+TW_MATH(acos, TW_F(::acos))
+TW_MATH(atan, TW_F(::atan))
+TW_MATH(sinh, TW_F(::sinh))
+TW_MATH(cosh, TW_F(::cosh))
+TW_MATH(tanh, TW_F(::tanh))
+TW_MATH(asinh, TW_F(::asinh))
+TW_MATH(acosh, TW_F(::acosh))
+TW_MATH(atanh, TW_F(::atanh))
+TW_MATH(erf, TW_F(::erf))
+TW_MATH(erfc, TW_F(::erfc))
+TW_MATH(floor, TW_F(::floor))
+TW_MATH(ceil, TW_F(::ceil))
+TW_MATH(trunc, TW_F(::trunc))
+TW_MATH(round, TW_F(::rint))
+TW_MATH(abs, TW_F(::fabs))
+TW_MATH2(atan2, TW_F(::atan2))
+TW_MATH2(hypot, TW_F(::hypot))
+TW_MATH2(copysign, TW_F(::copysign))
+TW_MATH2(nextafter, TW_F(::nextafter))
+TW_MATH2(pow, TW_F(::pow))
+#undef TW_MATH
+#undef TW_MATH2
+TW_DEVICE bool isnan(L x) { return x.v != x.v; }
+TW_DEVICE bool isinf(L x) { return x.v == T(TW_INFINITY) || x.v == -T(TW_INFINITY); }
+TW_DEVICE bool isfinite(L x) { return !(isnan(x) || isinf(x)); }
+TW_DEVICE bool signbit(L x) { return copysign(L(1), x).v < 0; }
+TW_DEVICE L sigmoid(L x) {
+  const L e = exp(-abs(x));
+  return where(x < 0, e, 1) / (e + 1);
+}
+// Python's divmod but for zero divisors, which give a / b and NaN, and the quotient of infinities,
+// which is floor(a / b).
+TW_DEVICE L remainder(L a, L b) {
+  const L r = TW_F(::fmod)(a.v, b.v);
+  if (b == 0) return r;
+  if (r == 0) return copysign(r, b);
+  return (r < 0) != (b < 0) ? r + b : r;
+}
+TW_DEVICE L floor_divide(L a, L b) {
+  if (b == 0 || isinf(a) || isinf(b)) return floor(a / b);
+  const L r = TW_F(::fmod)(a.v, b.v);
+  const L q = (a - r) / b - ((r != 0) & ((r < 0) != (b < 0)) ? 1 : 0);
+  const L whole = floor(q);
+  return where(q == 0, copysign(L(0), a / b), where(q - whole > 0.5, whole + 1, whole));
+}
+// The slope of a^b in a: b a^(b - 1), and 0 for b = 0.
+TW_DEVICE L power_slope(L a, L b) { return where(b == 0, 0, b * pow(a, b - 1)); }
+// a / b of a length b: 0 at the origin.
+TW_DEVICE L quotient_or_0(L a, L b) { return where(b == 0, 0, a / b); }
+// x / (a a + b b), 0 at the origin, without under- or overflow on the way.
+TW_DEVICE L over_squared_length(L x, L a, L b) {
+  const L size = maximum(abs(a), abs(b)), p = a / size, q = b / size;
+  return where(size == 0, 0, x / size / (p * p + q * q) / size);
+}
+// The share of a normal distribution below x, and its density.
+TW_DEVICE L normal_share(L x) { return erfc(x * -0.7071067811865476) * 0.5; }
+TW_DEVICE L normal_density(L x) { return exp(x * x * -0.5) * 0.3989422804014327; }
+// tanh(log(1 + e^x)) = (u u + 2 u) / (u u + 2 u + 2) with u = e^x.
+TW_DEVICE L tanh_softplus(L x) {
+  const L u = exp(where(x < 20, x, 20)), q = u * (u + 2);
+  return where(x < 20, q / (q + 2), 1);
+}
+#else
+TW_DEVICE L operator/(L a, L b) { return b.v == 0 ? T(0) : T(a.v / b.v); }
+TW_DEVICE L operator&(L a, L b) { return T(a.v & b.v); }
+TW_DEVICE L operator|(L a, L b) { return T(a.v | b.v); }
+TW_DEVICE L operator^(L a, L b) { return T(a.v ^ b.v); }
+TW_DEVICE L abs(L x) { return IsSigned<T>::value && x.v < T(0) ? (-x).v : x.v; }
+TW_DEVICE L floor(L x) { return x; }
+TW_DEVICE L ceil(L x) { return x; }
+TW_DEVICE L trunc(L x) { return x; }
+TW_DEVICE L round(L x) { return x; }
+TW_DEVICE bool isnan(L) { return false; }
+TW_DEVICE bool isinf(L) { return false; }
+TW_DEVICE bool isfinite(L) { return true; }
+TW_DEVICE L floor_divide(L a, L b) {
+  if (b.v == 0) return T(0);
+  if (IsSigned<T>::value && b.v == T(-1)) return -a;  // the division would trap or overflow
+  const T q = a.v / b.v;
+  return T(q - T(q * b.v != a.v && (a.v < T(0)) != (b.v < T(0))));
+}
+TW_DEVICE L remainder(L a, L b) {
+  if (b.v == 0 || (IsSigned<T>::value && b.v == T(-1))) return T(0);
+  const T r = a.v % b.v;
+  return T(r != 0 && (r < T(0)) != (b.v < T(0)) ? r + b.v : r);
+}
+// Modulo 2^bits. A negative exponent gives the reciprocal's whole part: 0, 1 or -1.
+TW_DEVICE L pow(L a, L b) {
+  using U = typename Unsigned<T>::type;
+  if (IsSigned<T>::value && b.v < T(0))
+    return a.v == 1 ? T(1) : a.v == T(-1) ? T(b.v & 1 ? -1 : 1) : T(0);
+  U y = 1, x = U(a.v);
+  for (U n = U(b.v); n != 0; n >>= 1, x *= x)
+    if (n & 1) y *= x;
+  return T(y);
+}
+// Counts outside the type's width, negative ones included, shift every bit out.
+TW_DEVICE L bitwise_left_shift(L a, L b) {
+  using U = typename Unsigned<T>::type;
+  return U(b.v) >= 8 * sizeof(T) ? T(0) : T(U(a.v) << b.v);
+}
+TW_DEVICE L bitwise_right_shift(L a, L b) {
+  using U = typename Unsigned<T>::type;
+  if (U(b.v) >= 8 * sizeof(T)) return IsSigned<T>::value && a.v < T(0) ? T(-1) : T(0);
+  return T(a.v >> b.v);
+}
+#endif
