@@ -2,7 +2,7 @@
 file(GLOB_RECURSE paths ${FOLDER}/*.cuh)
 set(rows "")
 foreach(path IN LISTS paths)
-  get_filename_component(name ${path} NAME)
+  file(RELATIVE_PATH name ${FOLDER} ${path})
   file(READ ${path} text)
   string(APPEND rows "      {\"${name}\", R\"cuda(${text})cuda\"},\n")
 endforeach()

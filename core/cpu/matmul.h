@@ -1,36 +1,11 @@
-// Matrix products on raw pointers: the problem every rung of the ladder solves, and the table of
-// one instruction set's functions.
+// Matrix products on raw pointers: the table of one instruction set's functions.
 #pragma once
 #include <cstdint>
 
 #include "core/base/dtype.h"
+#include "core/ops/product.h"
 
 namespace tw {
-
-// What follows a product, for float32 and float64: relu(x + bias[i * row + j * col]) for element
-// (i, j) of each matrix of the batch; row and col are 0 or 1.
-struct MatmulEpilogue {
-  const void* bias = nullptr;  // null: nothing is added
-  std::int64_t row = 0, col = 0;
-  bool relu = false;
-};
-
-// C[b] = epilogue(alpha * A[b] @ B[b] + beta * C[b]) for b in [0, batch), all of one dtype, strides
-// in elements (negative allowed, zero only for A and B). beta == 0: C is not read, so it may be
-// uninitialised. k == 0 gives beta * C. C never overlaps A or B and its elements are distinct. For
-// integers alpha and beta are whole numbers; for bool the product is "or" of "and".
-struct MatmulProblem {
-  DType dtype;
-  std::int64_t batch, m, n, k;
-  const void* a;
-  std::int64_t a_batch, a_row, a_col;  // A is m x k
-  const void* b;
-  std::int64_t b_batch, b_row, b_col;  // B is k x n
-  void* c;
-  std::int64_t c_batch, c_row, c_col;  // C is m x n
-  double alpha = 1, beta = 0;
-  MatmulEpilogue epilogue{};
-};
 
 // So many terms are added up in one chain, then the chains: rounding errors grow with the length of
 // a chain, and a run may be as long as the caches like. A break costs a percent of a chain's time.

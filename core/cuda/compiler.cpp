@@ -20,14 +20,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// By path, or by the last part of one.
 std::string_view text_of(std::string_view name) {
   for (const Text& text : kernel_texts())
-    if (name == text.name) return text.text;
+    if (std::string_view(text.name).ends_with(name)) return text.text;
   fail(ErrorKind::runtime, "no kernel text '", std::string(name), "'");
 }
 
-void append_expanded(std::string_view name, std::vector<std::string_view>& seen,
-                     std::string& out) {
+void append_expanded(std::string_view name, std::vector<std::string_view>& seen, std::string& out) {
   if (std::find(seen.begin(), seen.end(), name) != seen.end()) return;
   seen.push_back(name);
   constexpr std::string_view kInclude = "#include \"";
@@ -82,7 +82,8 @@ std::string read_kept(const fs::path& path) {
   const std::string kept = bytes.str();
   if (kept.size() > kHashBytes && hash_of(kept.substr(kHashBytes)) == kept.substr(0, kHashBytes))
     return kept.substr(kHashBytes);
-  warn_once("damaged kernel", "a compiled kernel is damaged and is compiled anew: " + path.string());
+  warn_once("damaged kernel",
+            "a compiled kernel is damaged and is compiled anew: " + path.string());
   return "";
 }
 

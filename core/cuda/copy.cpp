@@ -92,10 +92,10 @@ int pack_of(const CopyProblem& p) {
   const auto pack = static_cast<std::int64_t>(16 / std::max(size_of(p.from), size_of(p.to)));
   const auto fits = [pack](const void* at, DType dtype) {
     return reinterpret_cast<std::uintptr_t>(at) %
-               (static_cast<std::size_t>(pack) * size_of(dtype)) == 0;
+               (static_cast<std::size_t>(pack) * size_of(dtype)) ==
+           0;
   };
-  return p.parameter.count % pack == 0 && fits(p.parameter.x, p.from) &&
-                 fits(p.parameter.y, p.to)
+  return p.parameter.count % pack == 0 && fits(p.parameter.x, p.from) && fits(p.parameter.y, p.to)
              ? static_cast<int>(pack)
              : 1;
 }
@@ -128,9 +128,8 @@ void run_copy(const void* problem) {
     Grid grid{{}, 256, 0};
     grid.blocks[0] = static_cast<unsigned>(divide_up(t.rows, 32));
     grid.blocks[1] = static_cast<unsigned>(divide_up(t.columns, 32));
-    grid.blocks[2] = p.parameter.extents.rank == 3
-                         ? static_cast<unsigned>(p.parameter.extents.extent[0])
-                         : 1;
+    grid.blocks[2] =
+        p.parameter.extents.rank == 3 ? static_cast<unsigned>(p.parameter.extents.extent[0]) : 1;
     const Function kernel = kernel_of(&of_transposes, key, "copy.cuh", "transpose", settings);
     return Gpu::current().launch(kernel, grid, &t);
   }
@@ -219,9 +218,9 @@ struct SequenceProblem {
 };
 void set_up_sequence(const Call& call, void* problem) {
   const Words& w = call.words;
-  *static_cast<SequenceProblem*>(problem) = {{w[0], nullptr, w.flag(2), w.flag(3), w.flag(4), w[5],
-                                              w[6], w.real(5), w.real(6), w.real(7)},
-                                             call.out[0].dtype};
+  *static_cast<SequenceProblem*>(problem) = {
+      {w[0], nullptr, w.flag(2), w.flag(3), w.flag(4), w[5], w[6], w.real(5), w.real(6), w.real(7)},
+      call.out[0].dtype};
 }
 void bind_sequence(void* problem, void* const* at) {
   static_cast<SequenceProblem*>(problem)->parameter.y = at[0];

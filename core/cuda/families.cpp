@@ -9,6 +9,8 @@ void register_cuda() {
   install_gpus(cuda::Gpu::count, [](int number) -> const Device& { return cuda::Gpu::at(number); });
   cuda::register_pointwise_kernels();
   cuda::register_copy_kernels();
+  cuda::register_reduce_kernels();
+  cuda::register_matmul_kernels();
 }
 
 namespace cuda {

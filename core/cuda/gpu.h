@@ -91,9 +91,9 @@ class Gpu : public Device {
 };
 
 // The same in one: a kernel that is compiled on first use.
-template <class MakeSettings>
-Function kernel_of(const void* of, std::uint64_t key, const char* file, const char* kernel,
-                   MakeSettings make_settings) {
+template <class MakeSettings> Function kernel_of(const void* of, std::uint64_t key,
+                                                 const char* file, const char* kernel,
+                                                 MakeSettings make_settings) {
   Gpu& gpu = Gpu::current();
   if (const Function known = gpu.find(of, key)) [[likely]]
     return known;

@@ -1,5 +1,5 @@
-// Rows of ops/pointwise.inc and their gradients: each formula becomes a kernel when it is first used
-// with operands of some types.
+// Rows of ops/pointwise.inc and their gradients: each formula becomes a kernel when it is first
+// used with operands of some types.
 #include <cstring>
 #include <string_view>
 
@@ -195,7 +195,7 @@ template <int op, int input> void add_gradient(const char* name, const char* tex
 }  // namespace
 
 void register_pointwise_kernels() {
-#define TW_GRADIENT(name, input, text)                                         \
+#define TW_GRADIENT(name, input, text) \
   add_gradient<static_cast<int>(PointwiseOp::name), input>(#name "_backward_" #input, text);
 #define TW_UNARY(name, types, result, formula, ga, help) \
   add_value<static_cast<int>(PointwiseOp::name)>();      \

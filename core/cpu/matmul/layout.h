@@ -8,7 +8,6 @@ namespace tw {
 inline const MatmulProblem& problem_of(const void* problem) {
   return *static_cast<const MatmulProblem*>(problem);
 }
-inline bool is_empty(const MatmulProblem& p) { return p.batch == 0 || p.m == 0 || p.n == 0; }
 inline bool is_vectorised(DType t) { return t == DType::float32 || t == DType::float64; }
 inline const MatmulTable::Ladder& ladder_of(DType t) {
   return active_kernels().matmul->floating[t == DType::float64];

@@ -1,7 +1,7 @@
-// A stand-in for the CUDA driver and for NVRTC, so that everything of core/cuda runs where there is no
-// GPU: text is compiled by g++, blocks run one after another, and each thread of a block is a fiber.
-// Work on a stream is done as late as the program can notice: when it waits. Two symbols of the
-// environment: TW_EMULATED_GPUS (how many, 1) and TW_EMULATED_MEMORY (bytes of each, 4 GiB).
+// A stand-in for the CUDA driver and for NVRTC, so that everything of core/cuda runs where there is
+// no GPU: text is compiled by g++, blocks run one after another, and each thread of a block is a
+// fiber. Work on a stream is done as late as the program can notice: when it waits. Two symbols of
+// the environment: TW_EMULATED_GPUS (how many, 1) and TW_EMULATED_MEMORY (bytes of each, 4 GiB).
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -107,8 +107,8 @@ enum class State : std::uint8_t { ready, at_block_barrier, at_warp_barrier, done
 struct Fiber {
   void* stack_pointer;
   State state;
-  unsigned mask;        // of a warp barrier
-  unsigned exchanges;   // counts, for the two slots
+  unsigned mask;       // of a warp barrier
+  unsigned exchanges;  // counts, for the two slots
   char slots[2][16];
 };
 
@@ -185,8 +185,8 @@ bool release_warp(unsigned first) {
 
 std::string last_fault;
 
-// Threads run one after another until each waits: what one reads of another without a barrier between
-// them is not there yet, or there too early, in every second round.
+// Threads run one after another until each waits: what one reads of another without a barrier
+// between them is not there yet, or there too early, in every second round.
 bool run_block() {
   for (unsigned i = 0; i < block.threads; ++i) {
     Fiber& fiber = block.fibers[i];
@@ -264,8 +264,8 @@ Result run_grid(const Function& function, const LaunchConfig& config, const void
     // Aligned as the widest copies of a GPU want it.
     dynamic_bytes = config.shared_bytes;
     dynamic_start = allocate_guarded((dynamic_bytes + 1023) / 1024 * 1024, dynamic);
-    dynamic_start = reinterpret_cast<char*>(
-        reinterpret_cast<std::uintptr_t>(dynamic_start) / 1024 * 1024);
+    dynamic_start =
+        reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(dynamic_start) / 1024 * 1024);
   }
   ModuleState& state = *function.module->state;
   state.calls = &kCalls;
@@ -348,11 +348,12 @@ Result cuDeviceGetName(char* name, int length, int) {
   return kSuccess;
 }
 Result cuDeviceGetAttribute(int* value, int what, int) {
-  const std::map<int, int> values = {{75, static_cast<int>(setting("TW_EMULATED_CAPABILITY", 90)) / 10},
-                                     {76, static_cast<int>(setting("TW_EMULATED_CAPABILITY", 90)) % 10},
-                                     {16, 4},
-                                     {97, 227 << 10},
-                                     {38, 1 << 20}};
+  const std::map<int, int> values = {
+      {75, static_cast<int>(setting("TW_EMULATED_CAPABILITY", 90)) / 10},
+      {76, static_cast<int>(setting("TW_EMULATED_CAPABILITY", 90)) % 10},
+      {16, 4},
+      {97, 227 << 10},
+      {38, 1 << 20}};
   const auto found = values.find(what);
   *value = found == values.end() ? 0 : found->second;
   return kSuccess;
@@ -477,13 +478,13 @@ Result cuLaunchKernelEx(const LaunchConfig* config, void* function, void** param
   return kSuccess;
 }
 Result cuGetErrorName(Result result, const char** name) {
-  *name = result == kNoMemory ? "CUDA_ERROR_OUT_OF_MEMORY"
+  *name = result == kNoMemory       ? "CUDA_ERROR_OUT_OF_MEMORY"
           : result == kLaunchFailed ? "CUDA_ERROR_LAUNCH_FAILED"
                                     : "CUDA_ERROR_UNKNOWN";
   return kSuccess;
 }
 Result cuGetErrorString(Result result, const char** text) {
-  *text = result == kNoMemory ? "out of memory"
+  *text = result == kNoMemory       ? "out of memory"
           : result == kLaunchFailed ? last_fault.c_str()
                                     : "emulated failure";
   return kSuccess;
@@ -504,7 +505,8 @@ int nvrtcCompileProgram(void* program, int, const char* const*) {
   std::ofstream(source) << p.text;
   const char* compiler = std::getenv("CXX");
   const std::string command = std::string(compiler ? compiler : "g++") +
-                              " " TW_EMULATION_FLAGS " -include " TW_EMULATION_HEADER " -shared -o " +
+                              " " TW_EMULATION_FLAGS " -include " TW_EMULATION_HEADER
+                              " -shared -o " +
                               library + " " + source + " 2> " + log;
   const int status = std::system(command.c_str());
   p.log = read_all(log);

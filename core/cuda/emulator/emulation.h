@@ -1,5 +1,5 @@
-// What g++ reads before the text of a kernel, so that the same text runs on this machine's processor:
-// each GPU thread is a fiber of the stand-in driver (driver.cpp).
+// What g++ reads before the text of a kernel, so that the same text runs on this machine's
+// processor: each GPU thread is a fiber of the stand-in driver (driver.cpp).
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -16,9 +16,9 @@
 #define TW_INFINITY (__builtin_inff())
 #define TW_NAN (__builtin_nanf(""))
 #define __shared__ static __attribute__((section("tw_shared")))
-#define TW_KERNEL(name, Parameters, threads)                                           \
-  static void name##_body(const Parameters& p);                                        \
-  extern "C" const unsigned name##_bytes = sizeof(Parameters);                         \
+#define TW_KERNEL(name, Parameters, threads)                                               \
+  static void name##_body(const Parameters& p);                                            \
+  extern "C" const unsigned name##_bytes = sizeof(Parameters);                             \
   extern "C" void name(const void* p) { name##_body(*static_cast<const Parameters*>(p)); } \
   static void name##_body(const Parameters& p)
 #define TW_DYNAMIC_SHARED(T, name) T* const name = reinterpret_cast<T*>(tw_module.dynamic)
@@ -63,7 +63,8 @@ template <class T> static inline T __shfl_sync(unsigned mask, T value, int sourc
 template <class T> static inline T __shfl_xor_sync(unsigned mask, T value, int bits, int = 32) {
   return tw_exchange(mask, value, tw_lane() ^ bits);
 }
-template <class T> static inline T __shfl_down_sync(unsigned mask, T value, int by, int width = 32) {
+template <class T>
+static inline T __shfl_down_sync(unsigned mask, T value, int by, int width = 32) {
   const int lane = tw_lane();
   return tw_exchange(mask, value, lane % width + by < width ? lane + by : lane);
 }

@@ -1,0 +1,25 @@
+// C = relu(alpha A B + bias + beta C) for a batch of matrices, with any strides. Settings: TW_TYPE
+// (elements in memory), TW_SUM (what is added up in).
+#include "prelude.cuh"
+using M = TW_TYPE;
+using S = TW_SUM;
+
+struct Matmul {
+  int64_t m, n, k;
+  const M *a, *b;
+  M* c;
+  int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row, c_col;
+  double alpha, beta;
+  const M* bias;
+  int64_t bias_row, bias_col, relu;
+};
+
+// One sum goes to its place.
+TW_DEVICE void store(const Matmul& p, M* c, int64_t i, int64_t j, S sum) {
+  M* at = c + i * p.c_row + j * p.c_col;
+  S value = S(p.alpha) * sum;
+  if (p.beta != 0) value += S(p.beta) * convert<S>(*at);
+  if (p.bias) value += convert<S>(p.bias[i * p.bias_row + j * p.bias_col]);
+  if (p.relu && !(value >= S(0)) && value == value) value = S(0);
+  *at = convert<M>(value);
+}

@@ -1,0 +1,191 @@
+// Reductions of strided tensors: y[kept] = op over reduced of x[kept, reduced]. Settings:
+//   TW_IN, TW_OUT   types in memory              TW_TYPE  what is combined in
+//   TW_KIND         one of the numbers below     TW_WIDTH  threads that share a row: 32 or 256
+#include "prelude.cuh"
+
+#define TW_SUM 0
+#define TW_MEAN 1
+#define TW_PROD 2
+#define TW_MAX 3
+#define TW_MIN 4
+#define TW_ARGMAX 5
+#define TW_ARGMIN 6
+#define TW_ANY 7
+#define TW_ALL 8
+
+using T = TW_TYPE;
+
+struct Reduce {
+  int64_t kept, reduced;
+  int64_t segments, segment;  // a row is cut into so many of so many elements
+  const void* x;
+  void* y;
+  void* partial;  // [kept][segments], where there are several
+  Extents kept_extents, reduced_extents;
+  Strides kept_strides, reduced_strides;
+};
+
+#define TW_IS_ARG (TW_KIND == TW_ARGMAX || TW_KIND == TW_ARGMIN)
+#define TW_IS_LARGEST (TW_KIND == TW_MAX || TW_KIND == TW_ARGMAX)
+
+struct State {
+  T value;
+#if TW_IS_ARG
+  int64_t index;  // negative: of nothing yet
+#endif
+};
+
+TW_DEVICE State nothing() {
+#if TW_IS_ARG
+  return {T(0), -1};
+#elif TW_KIND == TW_PROD || TW_KIND == TW_ALL
+  return {T(1)};
+#else
+  return {T(0)};
+#endif
+}
+// NaN is beyond every number.
+TW_DEVICE bool is_beyond(T a, T b) {
+  if (a != a) return b == b;
+  return TW_IS_LARGEST ? a > b : a < b;
+}
+TW_DEVICE State combine(State a, State b) {
+#if TW_IS_ARG
+  if (b.index < 0) return a;
+  if (a.index < 0) return b;
+  const bool equal = a.value == b.value || (a.value != a.value && b.value != b.value);
+  if (equal) return a.index < b.index ? a : b;
+  return is_beyond(b.value, a.value) ? b : a;
+#elif TW_KIND == TW_PROD
+  return {T(a.value * b.value)};
+#elif TW_KIND == TW_MAX || TW_KIND == TW_MIN
+  return is_beyond(b.value, a.value) ? b : a;
+#elif TW_KIND == TW_ANY
+  return {T(a.value | b.value)};
+#elif TW_KIND == TW_ALL
+  return {T(a.value & b.value)};
+#else
+  return {T(a.value + b.value)};
+#endif
+}
+TW_DEVICE State state_of(TW_IN x, int64_t index) {
+#if TW_IS_ARG
+  return {convert<T>(x), index};
+#elif TW_KIND == TW_ANY || TW_KIND == TW_ALL
+  return {T(is_true(x))};
+#else
+  return {convert<T>(x)};
+#endif
+}
+TW_DEVICE TW_OUT result_of(const Reduce& p, State s) {
+#if TW_IS_ARG
+  return s.index;
+#elif TW_KIND == TW_MEAN
+  return convert<TW_OUT>(s.value / T(p.reduced));
+#else
+  return convert<TW_OUT>(s.value);
+#endif
+}
+
+template <class V> TW_DEVICE V from_lane(V value, int bits) {
+  return __shfl_xor_sync(TW_ALL_LANES, value, bits);
+}
+TW_DEVICE State of_neighbour(State s, int bits) {
+#if TW_IS_ARG
+  return {from_lane(s.value, bits), from_lane(s.index, bits)};
+#else
+  return {from_lane(s.value, bits)};
+#endif
+}
+
+// max and min have no neutral element: a row's first one stands for nothing.
+TW_DEVICE State start_of(const TW_IN* row, const Reduce& p) {
+#if TW_KIND == TW_MAX || TW_KIND == TW_MIN
+  return state_of(row[0], 0);
+#else
+  return nothing();
+#endif
+}
+
+TW_DEVICE State walk(const Reduce& p, const TW_IN* row, int64_t begin, int64_t end, int64_t step) {
+  State s = start_of(row, p);
+  if (p.reduced_extents.rank == 1) {
+    const int64_t stride = p.reduced_strides.stride[0];
+    int64_t k = begin;
+    for (; k + 3 * step < end; k += 4 * step) {
+      TW_IN x[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) x[i] = row[(k + i * step) * stride];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) s = combine(s, state_of(x[i], k + i * step));
+    }
+    for (; k < end; k += step) s = combine(s, state_of(row[k * stride], k));
+  } else {
+    for (int64_t k = begin; k < end; k += step)
+      s = combine(s, state_of(row[place(p.reduced_extents, p.reduced_strides, k)], k));
+  }
+  return s;
+}
+
+TW_DEVICE void give(const Reduce& p, int64_t row, State s) {
+  if (p.segments == 1)
+    static_cast<TW_OUT*>(p.y)[row] = result_of(p, s);
+  else
+    static_cast<State*>(p.partial)[row * p.segments + blockIdx.y] = s;
+}
+
+TW_DEVICE int64_t segment_end(const Reduce& p) {
+  const int64_t end = (int64_t(blockIdx.y) + 1) * p.segment;
+  return end < p.reduced ? end : p.reduced;
+}
+
+// The state of all threads that share a row, in each of the first 32.
+TW_DEVICE State combine_group(State s) {
+#pragma unroll
+  for (int bits = 16; bits > 0; bits /= 2) s = combine(s, of_neighbour(s, bits));
+#if TW_WIDTH == 256
+  __shared__ State warps[8];
+  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = s;
+  __syncthreads();
+  s = warps[threadIdx.x % 8];
+#pragma unroll
+  for (int bits = 4; bits > 0; bits /= 2) s = combine(s, of_neighbour(s, bits));
+#endif
+  return s;
+}
+
+// Threads side by side along a row, where its elements lie one after another.
+TW_KERNEL(reduce_rows, Reduce, 256) {
+  const int lane = threadIdx.x % TW_WIDTH;
+  const int64_t row = int64_t(blockIdx.x) * (256 / TW_WIDTH) + threadIdx.x / TW_WIDTH;
+  const int64_t inside = row < p.kept ? row : p.kept - 1;  // all lanes take part in exchanges
+  const TW_IN* x = static_cast<const TW_IN*>(p.x) + place(p.kept_extents, p.kept_strides, inside);
+  const State s = combine_group(
+      walk(p, x, int64_t(blockIdx.y) * p.segment + lane, segment_end(p), TW_WIDTH));
+  if (lane == 0 && row < p.kept) give(p, row, s);
+}
+
+// Threads side by side along the kept axes, eight lines of 32.
+TW_KERNEL(reduce_columns, Reduce, 256) {
+  __shared__ State lines[8][32];
+  const int lane = threadIdx.x % 32, line = threadIdx.x / 32;
+  const int64_t row = int64_t(blockIdx.x) * 32 + lane;
+  const int64_t inside = row < p.kept ? row : p.kept - 1;
+  const TW_IN* x = static_cast<const TW_IN*>(p.x) + place(p.kept_extents, p.kept_strides, inside);
+  lines[line][lane] = walk(p, x, int64_t(blockIdx.y) * p.segment + line, segment_end(p), 8);
+  __syncthreads();
+  if (line != 0 || row >= p.kept) return;
+  State s = lines[0][lane];
+  for (int i = 1; i < 8; ++i) s = combine(s, lines[i][lane]);
+  give(p, row, s);
+}
+
+// One thread a row, over the states of its segments.
+TW_KERNEL(reduce_segments, Reduce, 256) {
+  const int64_t row = int64_t(blockIdx.x) * 256 + threadIdx.x;
+  if (row >= p.kept) return;
+  const State* states = static_cast<const State*>(p.partial) + row * p.segments;
+  State s = states[0];
+  for (int64_t i = 1; i < p.segments; ++i) s = combine(s, states[i]);
+  static_cast<TW_OUT*>(p.y)[row] = result_of(p, s);
+}

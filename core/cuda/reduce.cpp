@@ -1,0 +1,146 @@
+// The rows of ops/reductions.inc.
+#include <cstdlib>
+#include <string_view>
+
+#include "core/cuda/axes.h"
+#include "core/cuda/families.h"
+#include "core/cuda/lowering.h"
+
+namespace tw::cuda {
+
+namespace {
+
+enum class Kind { sum, mean, prod, max, min, argmax, argmin, any, all };
+
+// The parameter of kernels/reduce.cuh.
+struct Parameter {
+  std::int64_t kept = 1, reduced = 1, segments = 1, segment = 0;
+  const void* x = nullptr;
+  void *y = nullptr, *partial = nullptr;
+  Extents kept_extents, reduced_extents;
+  Strides kept_strides, reduced_strides;
+};
+struct Problem {
+  Parameter parameter;
+  Kind kind;
+  DType in, out;
+};
+
+template <Kind kind> void set_up(const Call& call, void* problem) {
+  const Meta& x = call.in[0];
+  Problem& p = *new (problem) Problem;
+  p.kind = kind;
+  p.in = x.dtype;
+  p.out = call.out[0].dtype;
+  constexpr bool is_arg = kind == Kind::argmax || kind == Kind::argmin;
+  const std::uint32_t reduced = is_arg ? call.words.axis(0, x.rank(), call.op->name)
+                                       : call.words.axes(0, x.rank(), call.op->name);
+  Axes<1> kept(1), walked(1);
+  for (int i = 0; i < x.rank(); ++i) {
+    const std::int64_t step = (*x.strides)[i];
+    const bool is_reduced = reduced >> i & 1;
+    (is_reduced ? walked : kept).push(x.size(i), &step);
+    (is_reduced ? p.parameter.reduced : p.parameter.kept) *= x.size(i);
+  }
+  kept.finish();
+  walked.finish();
+  p.parameter.kept_extents = kept.extents;
+  p.parameter.kept_strides = kept.strides[0];
+  p.parameter.reduced_extents = walked.extents;
+  p.parameter.reduced_strides = walked.strides[0];
+}
+void bind(void* problem, void* const* at) {
+  Problem& p = *static_cast<Problem*>(problem);
+  p.parameter.x = at[0];
+  p.parameter.y = at[1];
+}
+
+// float32 in double: a sum reads so many bytes for each addition that these cost nothing.
+const char* state_type(const Problem& p) {
+  if (p.kind == Kind::any || p.kind == Kind::all) return "int32_t";
+  if (is_floating(p.in)) {
+    const bool adds = p.kind <= Kind::prod;
+    return adds || p.in == DType::float64 ? "double" : "float";
+  }
+  return p.in == DType::uint64 ? "uint64_t" : "int64_t";
+}
+constexpr std::int64_t kStateBytes = 16;  // at most
+
+std::string settings_of(const Problem& p, int width) {
+  return define("TW_IN", type_name(p.in)) + define("TW_OUT", type_name(p.out)) +
+         define("TW_TYPE", state_type(p)) +
+         define("TW_KIND", std::to_string(static_cast<int>(p.kind))) +
+         define("TW_WIDTH", std::to_string(width));
+}
+
+void run(const void* problem) {
+  const Problem& p = *static_cast<const Problem*>(problem);
+  if (p.parameter.kept == 0) return;
+  static const char of_rows = 0, of_columns = 0, of_segments = 0;
+  Gpu& gpu = Gpu::current();
+  Parameter q = p.parameter;
+  const auto step = [](const Extents& e, const Strides& s) {
+    return std::abs(s.stride[e.rank - 1]) + (e.extent[e.rank - 1] == 1 ? 1 << 20 : 0);
+  };
+  // Lanes read neighbours along the axis whose elements lie closest.
+  const bool across = q.kept >= 16 && step(q.kept_extents, q.kept_strides) <
+                                          step(q.reduced_extents, q.reduced_strides);
+  const int width = !across && q.reduced > 1024 ? 256 : 32;
+  const std::int64_t rows_each = across ? 32 : 256 / width;
+  const std::int64_t blocks = divide_up(q.kept, rows_each);
+  // Few rows of many elements are cut, until there are blocks for all multiprocessors. The cut does
+  // not depend on the GPU: its result has the same bits on all.
+  constexpr std::int64_t kEnoughBlocks = 1024, kLeastSegment = 8192;
+  q.segment = std::max<std::int64_t>(q.reduced, 1);
+  if (blocks < kEnoughBlocks && q.reduced >= 2 * kLeastSegment) {
+    const std::int64_t wanted =
+        std::min(divide_up(kEnoughBlocks, blocks), q.reduced / kLeastSegment);
+    q.segment = divide_up(q.reduced, wanted);
+    q.segments = divide_up(q.reduced, q.segment);
+  }
+  if (q.segments > 1)
+    q.partial = gpu.pool.allocate(static_cast<std::size_t>(q.kept * q.segments * kStateBytes));
+  const std::uint64_t key =
+      ((static_cast<std::uint64_t>(p.kind) * 32 + static_cast<std::uint64_t>(p.in)) * 32 +
+       static_cast<std::uint64_t>(p.out)) *
+          512 +
+      static_cast<std::uint64_t>(width);
+  const auto settings = [&] { return settings_of(p, width); };
+  Grid grid{{}, 256, 0};
+  grid.blocks[0] = static_cast<unsigned>(blocks);
+  grid.blocks[1] = static_cast<unsigned>(q.segments);
+  grid.blocks[2] = 1;
+  gpu.launch(across ? kernel_of(&of_columns, key, "reduce.cuh", "reduce_columns", settings)
+                    : kernel_of(&of_rows, key, "reduce.cuh", "reduce_rows", settings),
+             grid, &q);
+  if (q.segments == 1) return;
+  Grid last{{}, 256, 0};
+  last.blocks[0] = static_cast<unsigned>(divide_up(q.kept, 256));
+  last.blocks[1] = last.blocks[2] = 1;
+  gpu.launch(kernel_of(&of_segments, key, "reduce.cuh", "reduce_segments", settings), last, &q);
+  gpu.pool.release(q.partial, static_cast<std::size_t>(q.kept * q.segments * kStateBytes));
+}
+
+const char* refuses(const Call& call) {
+  return is_complex(call.in[0].dtype) ? "kernels of 'cuda' are for real numbers so far" : nullptr;
+}
+// Of sum and prod, whose third attribute is the type that terms are converted to.
+const char* refuses_terms(const Call& call) {
+  if (const char* why = refuses(call)) return why;
+  if (call.words.none(2) || call.words.dtype(2) == call.in[0].dtype) return nullptr;
+  return kOtherType;
+}
+
+}  // namespace
+
+void register_reduce_kernels() {
+#define TW_REDUCTION(name, ...)                                                      \
+  add_kernel<Problem>(                                                               \
+      #name, "a warp or a block a row, lanes where elements lie together",           \
+      Kind::name == Kind::sum || Kind::name == Kind::prod ? refuses_terms : refuses, \
+      set_up<Kind::name>, bind, run);
+#include "core/ops/reductions.inc"
+#undef TW_REDUCTION
+}
+
+}  // namespace tw::cuda
