@@ -2,7 +2,6 @@
 // threads.
 #include "core/cpu/update.h"
 
-#include <cmath>
 #include <string>
 
 #include "core/base/scalar.h"
@@ -10,6 +9,7 @@
 #include "core/cpu/families.h"
 #include "core/cpu/isa.h"
 #include "core/cpu/lowering.h"
+#include "core/ops/update_factors.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -67,60 +67,6 @@ struct Problem {
   const ParameterSlice* slices() const { return reinterpret_cast<const ParameterSlice*>(this + 1); }
 };
 
-// ---- what factors are made of ----
-
-double sign_of(bool maximize) { return maximize ? -1 : 1; }
-
-// The factors of two running means, and what corrects their start at zero.
-struct Betas {
-  double first, second, first_correction, second_correction;
-  Betas(double step, double first, double second)
-      : first(first),
-        second(second),
-        first_correction(1 - std::pow(first, step)),
-        second_correction(1 - std::pow(second, step)) {}
-};
-
-// Of weights: what they are multiplied by where it is decoupled, else what is added to gradients.
-struct Decay {
-  double shrinks, adds;
-  Decay(double lr, double rate, bool decoupled)
-      : shrinks(decoupled ? 1 - lr * rate : 1), adds(decoupled ? 0 : rate) {}
-};
-
-// The product over t = 1 .. steps of beta * (1 - q^t / 2): the logarithm of each factor as its
-// power series, whose terms are geometric in t. 60 of them are exact to the last place.
-double momentum_product(double steps, double beta, double q) {
-  double sum = 0, half = 1, power = 1;
-  for (int k = 1; k <= 60; ++k) {
-    half /= 2;
-    power *= q;
-    const double terms = power == 1 ? steps : power * (1 - std::pow(power, steps)) / (1 - power);
-    sum += half / k * terms;
-  }
-  return std::pow(beta, steps) * std::exp(-sum);
-}
-
-using Factors = void (*)(double step, double lr, Words w, double* f);
-constexpr Factors kFactors[] = {
-#define TW_UPDATE(name, states, tensors, words, help, factors, update) \
-  [](double step, double lr, [[maybe_unused]] Words w, double* f) {    \
-    using std::pow, std::sqrt;                                         \
-    (void)step;                                                        \
-    factors;                                                           \
-  },
-#include "core/ops/updates.inc"
-#undef TW_UPDATE
-};
-
-double value_of(DType type, const void* number) {
-  switch (type) {
-    case DType::float32: return *static_cast<const float*>(number);
-    case DType::float64: return *static_cast<const double*>(number);
-    default: return static_cast<double>(*static_cast<const int64_t*>(number));
-  }
-}
-
 template <int states> struct Row {
   static constexpr int operands = 2 + states, numbers = states < 0 ? 1 : 2;
   static int parameters(const Call& call) { return (call.inputs - numbers) / operands; }
@@ -162,8 +108,8 @@ double cost_ns(const void* problem) {
 void run(const void* problem) {
   const auto& p = *static_cast<const Problem*>(problem);
   double factors[kMaxFactors] = {};
-  const double step = p.numbers[0] ? value_of(p.types[0], p.numbers[0]) : 1;
-  kFactors[p.row](step, value_of(p.types[1], p.numbers[1]), {p.word, p.words}, factors);
+  const double step = p.numbers[0] ? number_value(p.types[0], p.numbers[0]) : 1;
+  kUpdateFactors[p.row](step, number_value(p.types[1], p.numbers[1]), {p.word, p.words}, factors);
   int64_t total = 0;
   for (int i = 0; i < p.count; ++i) total += p.slices()[i].n;
   const UpdateTable& table = *active_kernels().update;

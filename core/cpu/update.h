@@ -3,19 +3,9 @@
 #include <cstdint>
 
 #include "core/base/dtype.h"
+#include "core/ops/update_rows.h"
 
 namespace tw {
-
-enum class UpdateOp {
-#define TW_UPDATE(name, ...) name,
-#include "core/ops/updates.inc"
-#undef TW_UPDATE
-};
-#define TW_UPDATE(...) +1
-inline constexpr int kUpdateOps =
-#include "core/ops/updates.inc"
-    ;
-#undef TW_UPDATE
 
 // One parameter: n contiguous elements of each array, which do not overlap. States have the
 // elements of state_type().
@@ -26,8 +16,6 @@ struct ParameterSlice {
   const void* grad = nullptr;  // null for changes
   void* states[3] = {};
 };
-
-inline constexpr int kMaxFactors = 10;
 
 struct UpdateTable {
   using Loop = void (*)(const double* factors, const ParameterSlice& slice);

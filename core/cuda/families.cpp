@@ -10,6 +10,10 @@ void register_cuda() {
   cuda::register_pointwise_kernels();
   cuda::register_copy_kernels();
   cuda::register_reduce_kernels();
+  cuda::register_softmax_kernels();
+  cuda::register_gather_kernels();
+  cuda::register_random_kernels();
+  cuda::register_update_kernels();
   cuda::register_matmul_kernels();
 }
 

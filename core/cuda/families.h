@@ -6,6 +6,10 @@ namespace tw::cuda {
 void register_pointwise_kernels();
 void register_copy_kernels();
 void register_reduce_kernels();
+void register_softmax_kernels();
+void register_gather_kernels();
+void register_random_kernels();
+void register_update_kernels();
 void register_matmul_kernels();
 
 }  // namespace tw::cuda

@@ -97,9 +97,19 @@ namespace {
 
 constexpr int kOldestCapability = 80;
 
+std::vector<void (*)(const Fault&)>& fault_reports() {
+  static auto* const reports = new std::vector<void (*)(const Fault&)>;
+  return *reports;
+}
+
 Gpu& gpu_of(const Device& device) { return const_cast<Gpu&>(static_cast<const Gpu&>(device)); }
 
 }  // namespace
+
+std::int32_t register_fault(void (*raise)(const Fault& fault)) {
+  fault_reports().push_back(raise);
+  return static_cast<std::int32_t>(fault_reports().size());
+}
 
 int Gpu::count() {
   if (!driver_fault().empty()) return 0;
@@ -162,6 +172,9 @@ Gpu::Gpu(int number)
   compiler();  // raises where there is none
   check(cuda.retain_context(&context_, handle), "the GPU cannot be used");
   enter();
+  void* host = nullptr;
+  check(cuda.allocate_host(&host, sizeof(Fault), kHostIsMapped), "no memory for faults");
+  fault_ = new (host) Fault{};
   check(cuda.create_stream(&stream_, kNonBlocking, 0), "no stream can be made");
 }
 
@@ -208,6 +221,11 @@ void Gpu::synchronize() {
   const Unlocked unlocked({0, 1e9});
   enter();
   check(driver().wait_for_stream(stream_), "a kernel failed");
+  if (fault_->code) [[unlikely]] {
+    const Fault fault = *fault_;
+    *fault_ = {};
+    fault_reports()[static_cast<std::size_t>(fault.code) - 1](fault);
+  }
 }
 
 void Gpu::copy(void* to, const void* from, std::size_t bytes) {

@@ -45,6 +45,16 @@ class GpuPool {
   char *cut_ = nullptr, *cut_end_ = nullptr;                  // of small blocks' current chunk
 };
 
+// What a kernel found wrong in its data, in host memory that GPUs write to: told when the program
+// next waits.
+struct Fault {
+  std::int32_t code;  // 0: nothing is wrong; else a number from register_fault
+  std::int32_t user;
+  std::int64_t value, place, limit, axis;
+};
+// `raise` raises what the fault means.
+std::int32_t register_fault(void (*raise)(const Fault& fault));
+
 struct Grid {
   unsigned blocks[3] = {1, 1, 1};
   unsigned threads = 1;
@@ -74,6 +84,7 @@ class Gpu : public Device {
 
   GpuFacts facts;
   GpuPool pool;
+  Fault* fault() const { return fault_; }
   std::uint64_t launches() const { return launches_; }
   Stream stream() const { return stream_; }
 
@@ -85,6 +96,7 @@ class Gpu : public Device {
   const bool waits_;  // for every launch
   Context context_ = nullptr;
   Stream stream_ = nullptr;
+  Fault* fault_ = nullptr;
   std::uint64_t launches_ = 0;
   mutable std::mutex mutex_;
   std::map<std::pair<const void*, std::uint64_t>, Function> functions_;

@@ -267,6 +267,11 @@ void run_body(const Use& use, Tensor* out) {
   use.op.body(use, out);
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] void fail_without_kernel(const OpRecord& op) {
+  fail(ErrorKind::not_implemented, op.name, ": no kernel on device '", active_device().name,
+       "' yet; x.to('cpu') moves operands where there is one");
+}
+
 // Where kernels refuse, runs the body, or the call in another type. False where that recorded
 // itself.
 bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, const Operand* in,
@@ -294,6 +299,7 @@ bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, co
   }
   const OpKernels& kernels = kernels_of(op);
   if (!kernels.lowering) {
+    if (!op.body) fail_without_kernel(op);
     run_body({op, in, inputs, words}, out);
     return op.vjp;
   }
@@ -397,6 +403,7 @@ void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tenso
 static void launch_inferred(const OpRecord& op, Inferred& inferred, const Operand* in,
                             Tensor* out) {
   const OpKernels& kernels = kernels_of(op);
+  if (!kernels.lowering) fail_without_kernel(op);
   const Lowering& lowering = *kernels.lowering;
   if (const char* why = lowering.refuses ? lowering.refuses(inferred.call) : nullptr)
     fail_refused(op, why);

@@ -115,6 +115,10 @@ static inline float __fdividef(float a, float b) { return a / b; }
 static inline unsigned __umulhi(unsigned a, unsigned b) {
   return unsigned((std::uint64_t(a) * b) >> 32);
 }
+static inline float sinpif(float x) { return float(std::sin(x * 3.141592653589793)); }
+static inline float cospif(float x) { return float(std::cos(x * 3.141592653589793)); }
+static inline double sinpi(double x) { return double(sinl(x * 3.14159265358979323846L)); }
+static inline double cospi(double x) { return double(cosl(x * 3.14159265358979323846L)); }
 static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 
 // For the types of prelude.cuh.

@@ -128,5 +128,19 @@ TW_DEVICE int64_t place(const Extents& e, const Strides& s, int64_t element) {
   return at + element * s.stride[0];
 }
 
-#define TW_WARP 32
+// What a kernel found wrong (core/cuda/gpu.h); the first thread to say so is heard.
+struct Fault {
+  int32_t code, user;
+  int64_t value, place, limit, axis;
+};
+TW_DEVICE void report(Fault* fault, int32_t code, int32_t user, int64_t value, int64_t place,
+                      int64_t limit, int64_t axis) {
+  if (atomicCAS(&fault->code, 0, code) != 0) return;
+  fault->user = user;
+  fault->value = value;
+  fault->place = place;
+  fault->limit = limit;
+  fault->axis = axis;
+}
+
 #define TW_ALL_LANES 0xffffffffu

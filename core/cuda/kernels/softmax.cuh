@@ -140,6 +140,8 @@ struct CrossEntropy {
   const void *x, *norms, *g;
   const int64_t* targets;
   void *loss, *norms_out, *counted, *dx;
+  Fault* fault;
+  int32_t code;
 };
 
 TW_KERNEL(cross_entropy, CrossEntropy, 256) {
@@ -150,9 +152,25 @@ TW_KERNEL(cross_entropy, CrossEntropy, 256) {
   const int64_t row = r.start / p.classes, target = p.targets[row];
   const T log_sum = logarithm(norm.sum);
   const bool counts = target != p.ignore_index;
+  if (counts && (target < 0 || target >= p.classes))
+    return report(p.fault, p.code, 0, target, row, p.classes, 0);
   static_cast<M*>(p.norms_out)[2 * row] = norm.top;
   static_cast<M*>(p.norms_out)[2 * row + 1] = log_sum;
   static_cast<M*>(p.loss)[row] = counts ? log_sum - (x[r.start + target] - norm.top) : T(0);
+}
+
+// How many rows count, by one block.
+TW_KERNEL(count_targets, CrossEntropy, 256) {
+  __shared__ int64_t counts[256];
+  int64_t count = 0;
+  for (int64_t i = threadIdx.x; i < p.rows; i += 256) count += p.targets[i] != p.ignore_index;
+  counts[threadIdx.x] = count;
+  __syncthreads();
+  for (int half = 128; half > 0; half /= 2) {
+    if (int(threadIdx.x) < half) counts[threadIdx.x] += counts[threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *static_cast<M*>(p.counted) = convert<M>(counts[0]);
 }
 
 TW_KERNEL(cross_entropy_backward, CrossEntropy, 256) {
