@@ -41,6 +41,7 @@ NB_MODULE(_core, m) {
   bind_scheduler(m);
   bind_gradient_memory(m);
   bind_cycles(m);
+  bind_cuda(m);
   create_function_types();
   present_functions(m);
 }

@@ -143,27 +143,29 @@ std::string expanded_text(std::string_view name) {
   return text;
 }
 
-std::string compile(std::string_view file, const std::string& settings, int capability) {
+Compiled compile(std::string_view file, const std::string& settings, int capability,
+                 bool with_figures) {
   const Compiler& nvrtc = compiler();
   const std::string text = settings + expanded_text(file);
   const std::string target = "-arch=" + architecture(capability), name(file);
-  const char* const options[] = {target.c_str(), "-std=c++17", "-default-device"};
+  const char* const options[] = {target.c_str(), "-std=c++17", "-default-device",
+                                 "--ptxas-options=-v"};
   OwnProgram made;
   int result = nvrtc.create(&made.program, text.c_str(), name.c_str(), 0, nullptr, nullptr);
-  if (!result) result = nvrtc.compile(made.program, 3, options);
-  if (result) {
-    std::size_t length = 0;
-    if (made.program) nvrtc.log_size(made.program, &length);
-    std::string log(length, '\0');
-    if (length) nvrtc.log(made.program, log.data());
+  if (!result) result = nvrtc.compile(made.program, with_figures ? 4 : 3, options);
+  std::size_t length = 0;
+  if (made.program) nvrtc.log_size(made.program, &length);
+  std::string log(length, '\0');
+  if (length) nvrtc.log(made.program, log.data());
+  while (!log.empty() && log.back() == '\0') log.pop_back();
+  if (result)
     fail(ErrorKind::runtime, "device 'cuda': ", name, " does not compile for ", target, ": ",
-         nvrtc.error_text(result), "\n", log.c_str());
-  }
+         nvrtc.error_text(result), "\n", log);
   std::size_t size = 0;
   nvrtc.cubin_size(made.program, &size);
   std::string cubin(size, '\0');
   nvrtc.cubin(made.program, cubin.data());
-  return cubin;
+  return {cubin, log};
 }
 
 std::string compiled(std::string_view file, const std::string& settings, int capability) {
@@ -176,7 +178,7 @@ std::string compiled(std::string_view file, const std::string& settings, int cap
   const fs::path path = folder / (key + ".cubin");
   if (!folder.empty())
     if (std::string kept = read_kept(path); !kept.empty()) return kept;
-  std::string cubin = compile(file, settings, capability);
+  std::string cubin = compile(file, settings, capability).cubin;
   if (!folder.empty()) keep(path, cubin);
   return cubin;
 }

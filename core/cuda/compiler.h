@@ -17,8 +17,13 @@ const std::vector<Text>& kernel_texts();
 std::string expanded_text(std::string_view name);
 
 // What NVRTC makes of `settings`, lines in front of the text of a file, for GPUs of a compute
-// capability (90: 9.0). Raises RuntimeError with the compiler's messages.
-std::string compile(std::string_view file, const std::string& settings, int capability);
+// capability (90: 9.0), and what it says, the registers of each kernel among it where that is asked
+// for. Raises RuntimeError with its messages.
+struct Compiled {
+  std::string cubin, log;
+};
+Compiled compile(std::string_view file, const std::string& settings, int capability,
+                 bool with_figures = false);
 // The same, from the folder of compiled kernels where it was compiled before.
 std::string compiled(std::string_view file, const std::string& settings, int capability);
 

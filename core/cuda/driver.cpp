@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <glob.h>
 
-#include <mutex>
+#include <filesystem>
 #include <vector>
 
 #include "core/base/env.h"
@@ -32,8 +32,6 @@ constexpr Row kCompilerRows[] = {
 #undef TW_COMPILER
 };
 
-std::string library_folders;
-
 // Never closed: kernels may run until the process ends.
 void* open(const std::string& path) { return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); }
 
@@ -56,15 +54,24 @@ std::vector<std::string> matches(const std::string& pattern) {
   return paths;
 }
 
+// Wheels lie beside this package, toolkits where they are installed.
+std::vector<std::string> compiler_folders() {
+  std::vector<std::string> folders;
+  Dl_info self;
+  if (dladdr(reinterpret_cast<void*>(compiler_folders), &self) && self.dli_fname) {
+    const auto packages =
+        std::filesystem::path(self.dli_fname).parent_path().parent_path() / "nvidia";
+    for (const char* wheel : {"cu13/lib", "cuda_nvrtc/lib"})
+      folders.push_back((packages / wheel).string());
+  }
+  folders.emplace_back("/usr/local/cuda/lib64");
+  return folders;
+}
+
 // NVRTC of a wheel does not find its own companion, which therefore is opened first.
 void* open_compiler() {
   if (const std::string named = env_text("NVRTC"); !named.empty()) return open(named);
-  std::string folders = library_folders + ":/usr/local/cuda/lib64";
-  while (!folders.empty()) {
-    const std::size_t end = folders.find(':');
-    const std::string folder = folders.substr(0, end);
-    folders = end == folders.npos ? "" : folders.substr(end + 1);
-    if (folder.empty()) continue;
+  for (const std::string& folder : compiler_folders()) {
     for (const std::string& path : matches(folder + "/libnvrtc.so.1[2-9]*")) {
       for (const std::string& part : matches(folder + "/libnvrtc-builtins.so.1*")) open(part);
       if (void* const library = open(path)) return library;
@@ -133,8 +140,6 @@ template <class Table> const Table& usable(const Loaded<Table>& loaded) {
 }
 
 }  // namespace
-
-void set_library_folders(std::string folders) { library_folders = std::move(folders); }
 
 const Driver& driver() { return usable(load_driver()); }
 const Compiler& compiler() { return usable(load_compiler()); }

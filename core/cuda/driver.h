@@ -54,10 +54,6 @@ const Compiler& compiler();
 std::string driver_fault();
 std::string compiler_fault();
 
-// Folders in which NVRTC may lie, beside those that the loader searches; the frontend knows where
-// wheels are. To be set before first use.
-void set_library_folders(std::string folders);  // separated by ':'
-
 // Raises MemoryError or RuntimeError where a call of the driver failed: `what` failed, and why.
 void check(Result result, const char* what);
 [[noreturn]] void fail_driver(Result result, const char* what);

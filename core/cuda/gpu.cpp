@@ -195,7 +195,13 @@ Function Gpu::add(const void* of, std::uint64_t key, const char* file, const std
   Function function = nullptr;
   check(driver().find_function(&function, module, kernel), "a kernel is not in its module");
   const std::lock_guard lock(mutex_);
+  sources_.push_back({file, kernel, settings});
   return functions_[{of, key}] = function;
+}
+
+std::vector<Gpu::Source> Gpu::sources() const {
+  const std::lock_guard lock(mutex_);
+  return sources_;
 }
 
 void Gpu::launch(Function kernel, const Grid& grid, const void* parameter) {

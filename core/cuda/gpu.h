@@ -76,6 +76,11 @@ class Gpu : public Device {
   Function find(const void* of, std::uint64_t key) const;
   Function add(const void* of, std::uint64_t key, const char* file, const std::string& settings,
                const char* kernel);
+  // Every kernel that was asked for, in order.
+  struct Source {
+    std::string file, kernel, settings;
+  };
+  std::vector<Source> sources() const;
   // The kernel takes the address of its one parameter.
   void launch(Function kernel, const Grid& grid, const void* parameter);
 
@@ -100,6 +105,7 @@ class Gpu : public Device {
   std::uint64_t launches_ = 0;
   mutable std::mutex mutex_;
   std::map<std::pair<const void*, std::uint64_t>, Function> functions_;
+  std::vector<Source> sources_;
 };
 
 // The same in one: a kernel that is compiled on first use.

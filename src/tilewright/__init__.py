@@ -27,7 +27,7 @@ __array_api_version__ = "2024.12"
 
 # Loaded on first use, to keep the import fast.
 _SUBMODULES = (
-    "amp", "autograd", "bench", "cli", "data", "fft", "io", "kernels", "linalg", "memory", "nn",
+    "amp", "autograd", "bench", "cli", "cuda", "data", "fft", "io", "kernels", "linalg", "memory", "nn",
     "optim", "runtime", "train", "tune",
 )  # fmt: skip
 _LAZY = {

@@ -70,6 +70,21 @@ std::mutex mutex;  // of all that follows: calls come from several threads
 std::map<Address, std::pair<Guarded, std::size_t>> blocks;
 std::size_t used_bytes = 0;
 
+// The program itself cannot touch the GPU's memory: it is there while kernels and copies run.
+class Opened {
+ public:
+  Opened() { protect(PROT_READ | PROT_WRITE); }
+  ~Opened() { protect(PROT_NONE); }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+ private:
+  static void protect(int access) {
+    for (const auto& [start, block] : blocks)
+      mprotect(block.first.pages, block.first.bytes - kPage, access);
+  }
+};
+
 // ---- fibers ----
 
 // Saves the callee-saved registers on the stack, and goes on where another stack was left.
@@ -297,6 +312,8 @@ struct Stream {
 std::vector<Stream*> streams;
 
 Result finish(Stream& stream) {
+  if (stream.waiting.empty()) return stream.fault;
+  const Opened opened;
   for (auto& work : stream.waiting)
     if (!stream.fault) stream.fault = work();
   stream.waiting.clear();
@@ -385,6 +402,7 @@ Result cuMemAlloc_v2(Address* at, std::size_t bytes) {
   if (!start) return kNoMemory;
   *at = reinterpret_cast<Address>(start);
   blocks[*at] = {guarded, bytes};
+  mprotect(guarded.pages, guarded.bytes - kPage, PROT_NONE);
   used_bytes += bytes;
   return kSuccess;
 }
@@ -426,6 +444,7 @@ Result cuMemcpyAsync(Address to, Address from, std::size_t bytes, void* stream) 
     return kSuccess;
   }
   const Result result = finish(queue);
+  const Opened opened;
   return result ? result : work();
 }
 

@@ -154,9 +154,10 @@ TW_KERNEL(cross_entropy, CrossEntropy, 256) {
   const bool counts = target != p.ignore_index;
   if (counts && (target < 0 || target >= p.classes))
     return report(p.fault, p.code, 0, target, row, p.classes, 0);
-  static_cast<M*>(p.norms_out)[2 * row] = norm.top;
-  static_cast<M*>(p.norms_out)[2 * row + 1] = log_sum;
-  static_cast<M*>(p.loss)[row] = counts ? log_sum - (x[r.start + target] - norm.top) : T(0);
+  const T picked = counts ? convert<T>(x[r.start + target]) : T(0);
+  static_cast<M*>(p.norms_out)[2 * row] = convert<M>(norm.top);
+  static_cast<M*>(p.norms_out)[2 * row + 1] = convert<M>(log_sum);
+  static_cast<M*>(p.loss)[row] = convert<M>(counts ? log_sum - (picked - norm.top) : T(0));
 }
 
 // How many rows count, by one block.
@@ -178,10 +179,11 @@ TW_KERNEL(cross_entropy_backward, CrossEntropy, 256) {
   if (!r.inside) return;
   const M *x = static_cast<const M*>(p.x), *norms = static_cast<const M*>(p.norms);
   const int64_t row = r.start / p.classes, target = p.targets[row];
-  const T top = norms[2 * row], log_sum = norms[2 * row + 1];
-  const T g = target == p.ignore_index ? T(0) : T(static_cast<const M*>(p.g)[row * p.g_step]);
+  const T top = convert<T>(norms[2 * row]), log_sum = convert<T>(norms[2 * row + 1]);
+  const bool counts = target != p.ignore_index;
+  const T g = counts ? convert<T>(static_cast<const M*>(p.g)[row * p.g_step]) : T(0);
   for (int64_t i = r.lane; i < p.classes; i += TW_WIDTH) {
-    const T share = exponential(x[r.start + i] - top - log_sum) - T(i == target);
-    static_cast<M*>(p.dx)[r.start + i] = target == p.ignore_index ? T(0) : share * g;
+    const T share = exponential(convert<T>(x[r.start + i]) - top - log_sum) - T(i == target);
+    static_cast<M*>(p.dx)[r.start + i] = convert<M>(counts ? share * g : T(0));
   }
 }

@@ -1,0 +1,71 @@
+// GPUs in users' hands: what they are, what they hold, waiting for them.
+#include "binding/module.h"
+#include "core/cuda/compiler.h"
+#include "core/cuda/driver.h"
+#include "core/cuda/gpu.h"
+
+namespace tw::binding {
+
+using namespace nb::literals;
+using cuda::Gpu;
+
+namespace {
+
+nb::dict facts_of(int number) {
+  const cuda::GpuFacts& facts = Gpu::at(number).facts;
+  nb::dict out;
+  out["name"] = facts.name;
+  out["capability"] = nb::make_tuple(facts.capability / 10, facts.capability % 10);
+  out["multiprocessors"] = facts.multiprocessors;
+  out["memory_bytes"] = facts.memory_bytes;
+  out["shared_bytes_per_block"] = facts.shared_bytes;
+  return out;
+}
+
+nb::dict memory_of(int number) {
+  const cuda::GpuMemory memory = Gpu::at(number).pool.memory();
+  nb::dict out;
+  out["live_bytes"] = memory.live;
+  out["peak_live_bytes"] = memory.peak;
+  out["reserved_bytes"] = memory.reserved;
+  out["allocations"] = memory.allocations;
+  out["driver_allocations"] = memory.driver_calls;
+  return out;
+}
+
+nb::list sources_of(int number) {
+  nb::list out;
+  for (const Gpu::Source& source : Gpu::at(number).sources())
+    out.append(nb::make_tuple(source.file, source.kernel, source.settings));
+  return out;
+}
+
+nb::tuple compile(const std::string& file, const std::string& settings, int capability) {
+  const cuda::Compiled made = cuda::compile(file, settings, capability, true);
+  return nb::make_tuple(nb::bytes(made.cubin.data(), made.cubin.size()), made.log);
+}
+
+}  // namespace
+
+void bind_cuda(nb::module_& m) {
+  m.def("gpu_count", Gpu::count, "Number of GPUs; 0 without a driver.");
+  m.def("gpu_driver_fault", cuda::driver_fault, "Why the CUDA driver cannot be used, or ''.");
+  m.def("gpu_compiler_fault", cuda::compiler_fault, "Why NVRTC cannot be used, or ''.");
+  m.def("gpu_facts", facts_of, "number"_a, "Name, compute capability and sizes of a GPU.");
+  m.def("gpu_memory", memory_of, "number"_a, "Figures of a GPU's memory pool, in bytes.");
+  m.def(
+      "gpu_synchronize", [](int number) { Gpu::at(number).synchronize(); }, "number"_a,
+      "Returns when all work of a GPU is done; raises what went wrong in it.");
+  m.def(
+      "gpu_trim", [](int number) { Gpu::at(number).pool.trim(); }, "number"_a,
+      "Gives unused memory of a GPU back to the driver.");
+  m.def(
+      "gpu_launches", [](int number) { return Gpu::at(number).launches(); }, "number"_a,
+      "How many kernels were launched on a GPU so far.");
+  m.def("gpu_sources", sources_of, "number"_a,
+        "File, kernel and settings of every kernel that a GPU was asked for.");
+  m.def("gpu_compile", compile, "file"_a, "settings"_a, "capability"_a,
+        "Compiles a file of kernels: the cubin, and the compiler's figures.");
+}
+
+}  // namespace tw::binding
