@@ -13,6 +13,11 @@ import pytest
 # Before the first import: a table of `tilewright tune` would change kernels and orders of addition.
 os.environ["TILEWRIGHT_TUNE"] = "0"
 
+import emulator
+
+if emulator.is_wanted():
+    os.environ.update(emulator.variables())
+
 import tilewright as tw
 
 

@@ -14,6 +14,7 @@ void register_cuda() {
   cuda::register_gather_kernels();
   cuda::register_random_kernels();
   cuda::register_update_kernels();
+  cuda::register_norm_kernels();
   cuda::register_matmul_kernels();
 }
 

@@ -10,6 +10,7 @@ void register_softmax_kernels();
 void register_gather_kernels();
 void register_random_kernels();
 void register_update_kernels();
+void register_norm_kernels();
 void register_matmul_kernels();
 
 }  // namespace tw::cuda
