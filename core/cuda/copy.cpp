@@ -230,7 +230,7 @@ void run_sequence(const void* problem) {
   if (p.parameter.count == 0) return;
   static const char place = 0;
   const Function kernel =
-      kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "fill.cuh", "sequence",
+      kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "sequence.cuh", "sequence",
                 [&] { return define("TW_TO", type_name(p.dtype)); });
   Gpu::current().launch(kernel, grid_for(p.parameter.count, 256), &p.parameter);
 }

@@ -19,6 +19,7 @@ struct Slice {
 };
 struct Parameter {
   double factors[kMaxFactors];
+  const void* number;
   Slice slices[kMostSlices];
 };
 static_assert(sizeof(Parameter) <= 4096);
@@ -42,7 +43,9 @@ struct Typed {
 struct Problem {
   int row, count;
   DType types[2] = {};  // of step and lr; a change has the latter alone
+  bool is_number[2] = {};
   double numbers[2] = {1, 0};
+  const void* tensor = nullptr;  // of a change
   int words = 0;
   Word word[8] = {};
   Typed* slices() { return reinterpret_cast<Typed*>(this + 1); }
@@ -57,16 +60,21 @@ template <int states> std::uint32_t problem_bytes(const Call& call) {
   return static_cast<std::uint32_t>(sizeof(Problem) +
                                     sizeof(Typed) * Layout<states>::parameters(call));
 }
+// What factors are made of is known when the step is launched.
 template <int states> const char* refuses(const Call& call) {
   for (int i = 0; i < Layout<states>::numbers; ++i)
-    if (!call.in[call.inputs - 1 - i].number)
+    if (states >= 0 && !call.in[call.inputs - 1 - i].number)
       return "on 'cuda' step and lr are numbers, not tensors, so far";
   return nullptr;
 }
 template <int row, int states> void set_up(const Call& call, void* memory) {
   constexpr int operands = Layout<states>::operands, numbers = Layout<states>::numbers;
   Problem& p = *new (memory) Problem{.row = row, .count = Layout<states>::parameters(call)};
-  for (int i = 2 - numbers; i < 2; ++i) p.types[i] = call.in[call.inputs - 2 + i].dtype;
+  for (int i = 2 - numbers; i < 2; ++i) {
+    const Meta& number = call.in[call.inputs - 2 + i];
+    p.types[i] = number.dtype;
+    p.is_number[i] = number.number;
+  }
   p.words = call.words.count;
   for (int i = 0; i < p.words; ++i) p.word[i] = call.words[i];
   for (int i = 0; i < p.count; ++i) {
@@ -82,8 +90,12 @@ template <int states> void bind(void* problem, void* const* at) {
     if (states >= 0) slice.grad = *at++;
     for (int s = 0; s < states; ++s) slice.states[s] = *at++;
   }
-  for (int i = 2 - Layout<states>::numbers; i < 2; ++i)
-    p.numbers[i] = number_value(p.types[i], *at++);
+  for (int i = 2 - Layout<states>::numbers; i < 2; ++i, ++at) {
+    if (p.is_number[i])
+      p.numbers[i] = number_value(p.types[i], *at);
+    else
+      p.tensor = *at;
+  }
 }
 
 void launch(const Problem& p, DType dtype, const Parameter& parameter, int count,
@@ -91,12 +103,13 @@ void launch(const Problem& p, DType dtype, const Parameter& parameter, int count
   static const char place = 0;
   const Row& row = kRows[p.row];
   const std::uint64_t key =
-      static_cast<std::uint64_t>(p.row) * 32 + static_cast<std::uint64_t>(dtype);
+      (static_cast<std::uint64_t>(p.row) * 32 + static_cast<std::uint64_t>(dtype)) * 32 +
+      static_cast<std::uint64_t>(p.types[1]);
   const Function kernel = kernel_of(&place, key, "update.cuh", "update", [&] {
     const DType type = compute_dtype(dtype);
     return define("TW_TYPE", type_name(type)) +
            define("TW_IS_FLOAT", std::to_string(size_of(type))) +
-           define("TW_MEMORY", type_name(dtype)) + define("TW_STATES", std::to_string(row.states)) +
+           define("TW_MEMORY", type_name(dtype)) + define("TW_NUMBER", type_name(p.types[1])) + define("TW_STATES", std::to_string(row.states)) +
            define("TW_UPDATE", row.text);
   });
   Grid grid = grid_for(longest, 256, 8);
@@ -107,6 +120,7 @@ void launch(const Problem& p, DType dtype, const Parameter& parameter, int count
 void run(const void* problem) {
   const auto& p = *static_cast<const Problem*>(problem);
   Parameter parameter = {};
+  parameter.number = p.tensor;
   kUpdateFactors[p.row](p.numbers[0], p.numbers[1], {p.word, p.words}, parameter.factors);
   for (const DType dtype : {DType::float32, DType::float64, DType::float16, DType::bfloat16}) {
     int count = 0;

@@ -176,7 +176,7 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
       [&](Event& seen) {
         seen.op = op.name;
         seen.kernel = kernel.name;
-        seen.isa = name_of(active_isa());
+        if (kernels.set == KernelSet::cpu) seen.isa = name_of(active_isa());
         seen.problem = lowering.describe ? lowering.describe(problem) : problem_text(call);
         if (modes.observers && kernels.solver->kernels.size() > 1)  // explain's, not profiles'
           seen.candidates = candidates(kernels.solver, problem);

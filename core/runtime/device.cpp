@@ -56,6 +56,12 @@ const Device* find_device(const std::string& name) {
        "'; there are 'cpu', 'null', and 'cuda' or 'cuda:1' for GPUs");
 }
 
+bool is_device_name(const std::string& name) {
+  for (const Device* device : devices)
+    if (name == device->name) return true;
+  return gpu_number(name) >= 0;
+}
+
 std::int64_t word_of(const Device* device) {
   if (!device) return 0;
   for (std::int64_t word = 1; word < kFirstGpu; ++word)

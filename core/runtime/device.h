@@ -60,6 +60,9 @@ class DeviceGuard {
   }
   const Device* const before_;
 };
+// Those that are there.
 std::vector<std::string> device_names();
+// Whether a name is that of a device, there or not; opens nothing.
+bool is_device_name(const std::string& name);
 
 }  // namespace tw

@@ -66,8 +66,10 @@ inline void run_prepared(const Estimate& estimate, Run&& run, Describe&& describ
   event.flops = estimate.flops;
   event.bytes = estimate.bytes;
   describe(event);
+  active_device().synchronize(active_device());  // what ran before is not this op's time
   event.start_ns = now_ns();
   launch();
+  active_device().synchronize(active_device());
   event.ns = now_ns() - event.start_ns;
   publish(event);
 }

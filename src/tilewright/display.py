@@ -46,6 +46,8 @@ def _facts(x: _core.Tensor, summarised: bool) -> list[str]:
     if summarised or (x.size == 0 and x.shape != (0,)):
         facts.append(f"shape={x.shape}")
     facts.append(f"dtype={x.dtype}")
+    if x.device != "cpu":
+        facts.append(f"device={x.device!r}")
     if x.op is not None:
         facts.append(f"op={x.op}")
     elif x.requires_grad:

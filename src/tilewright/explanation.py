@@ -168,8 +168,8 @@ _COLUMNS = ("op", "problem", "kernel", "time", "GFLOP/s", "GB/s", "roofline")
 
 
 def _with_roofline(entry: Entry) -> Entry:
-    if not entry.ns or not (entry.flops or entry.bytes):
-        return entry
+    if entry.device != "cpu" or not entry.ns or not (entry.flops or entry.bytes):
+        return entry  # the peaks are this processor's
     # Loaded here: a report that nobody reads needs no measurement.
     from tilewright.bench.machine import quick_peaks  # noqa: PLC0415  (imported on use)
 

@@ -1,6 +1,7 @@
 // One row of ops/updates.inc, over many parameters in one launch. Settings: TW_TYPE (what is computed
 // in and states have), TW_MEMORY (of parameters and gradients), TW_STATES (how many, -1: no gradient
-// either), TW_UPDATE (what becomes of p, s1, s2, s3 by g and f).
+// either), TW_UPDATE (what becomes of p, s1, s2, s3 by g and f),
+// TW_NUMBER (type of a factor that is a tensor).
 #include "math.cuh"
 using M = TW_MEMORY;
 
@@ -16,6 +17,7 @@ struct Slice {
 };
 struct Update {
   double factors[10];
+  const TW_NUMBER* number;  // of a change, where it is a tensor: the first factor
   Slice slices[kMostSlices];
 };
 
@@ -28,6 +30,7 @@ TW_KERNEL(update, Update, 256) {
     L f[10];
 #pragma unroll
     for (int k = 0; k < 10; ++k) f[k] = L(all.factors[k]);
+    if (all.number) f[0] = L(*all.number);
     L g = 0, s1 = 0, s2 = 0, s3 = 0;
     L p = convert<T>(slice.param[i]);
 #if TW_STATES >= 0

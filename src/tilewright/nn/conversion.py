@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import tilewright as tw
-from tilewright import Tensor
+from tilewright import Tensor, _core
 from tilewright.nn.parameter import Parameter
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def requested(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, st
     for value in args:
         if isinstance(value, Tensor):
             dtype, device = value.dtype, value.device
-        elif isinstance(value, str) and value in tw.device_names():
+        elif isinstance(value, str) and _core.is_device_name(value):
             device = value
         elif value is not None and not isinstance(value, bool):  # non_blocking
             dtype = value
@@ -42,9 +42,8 @@ def _dtype_named(name: Any) -> tw.dtype:
     try:
         return tw.empty((0,), dtype=name).dtype
     except TypeError:
-        devices = ", ".join(map(repr, tw.device_names()))
         raise TypeError(
-            f"to: {name!r} is neither a dtype nor a device, which are {devices}"
+            f"to: {name!r} is neither a dtype nor a device, which are 'cpu', 'null' and 'cuda'"
         ) from None
 
 

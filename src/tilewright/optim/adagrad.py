@@ -59,7 +59,7 @@ class Adagrad(Optimizer):
 
     def new_state(self, name: str, group: Group, param: Tensor) -> Tensor:
         value = group["initial_accumulator_value"]
-        return tw.full(param.shape, value, dtype=state_dtype(param))
+        return tw.full(param.shape, value, dtype=state_dtype(param), device=param.device)
 
     def update(
         self,

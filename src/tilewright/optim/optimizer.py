@@ -90,7 +90,7 @@ class Optimizer:
 
     def new_state(self, name: str, group: Group, param: Tensor) -> Tensor:
         """A parameter's first state tensor, of `state_dtype(param)`."""
-        return tw.zeros(param.shape, dtype=state_dtype(param))
+        return tw.zeros(param.shape, dtype=state_dtype(param), device=param.device)
 
     def update(
         self,
