@@ -12,7 +12,7 @@ CXX_FILES = $(shell git ls-files 'core/*.h' 'core/*.cpp' 'binding/*.h' 'binding/
 comma := ,
 PY_FILES = src tests tools examples
 
-.PHONY: help build demo test test-core test-races test-python test-arm64 bench lint format stub clean
+.PHONY: help build demo test test-core test-races test-python test-gpu test-arm64 bench lint format stub clean
 
 help:  ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -82,6 +82,10 @@ test-arm64: $(VENV)/.tools  ## the C++ core built for arm64, its tests on NEON k
 
 test-python: build $(VENV)/.test  ## the Python tests
 	$(BIN)/python -m pytest
+
+# On a machine with a GPU: the same tests on it in place of the emulator.
+test-gpu: build $(VENV)/.test  ## the tests of the GPU on the machine's own one
+	TILEWRIGHT_TEST_GPU=1 $(BIN)/python -m pytest tests/test_gpu.py tests/test_gpu_records.py
 
 bench: build  ## compare with the peers that are installed
 	$(BIN)/python -m pip install --quiet numpy matplotlib threadpoolctl jax $(TORCH)

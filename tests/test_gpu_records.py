@@ -46,7 +46,9 @@ def check_values(case: OpCase, dtype: str) -> None:
         note = (options, [x.shape for x in args])
         loose = max(case.tolerance[dtype], LEAST_TOLERANCE.get(dtype, 0.0))
         record = case if loose == case.tolerance[dtype] else replaced(case, dtype, loose)
-        assert_close(record, moved(y, "cpu"), expected_values(case, args, dtype, options), dtype, note)
+        assert_close(
+            record, moved(y, "cpu"), expected_values(case, args, dtype, options), dtype, note
+        )
 
 
 def replaced(case: OpCase, dtype: str, tolerance: float) -> OpCase:

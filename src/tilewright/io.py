@@ -95,7 +95,7 @@ def save(
         file.write(header)
         for name in names:
             if tensors[name].size:
-                file.write(tensors[name].detach().contiguous())
+                file.write(tensors[name].detach().to("cpu").contiguous())
 
 
 def load(path: Path) -> dict[str, Any]:

@@ -16,18 +16,19 @@ def ops() -> list[str]:
     return list(_core.kernel_ops())
 
 
-def names(op: str) -> list[str]:
-    """Kernels of an op, in ladder order; at the end "body" where other ops can say it.
+def names(op: str, device: str = "cpu") -> list[str]:
+    """Kernels of an op on a device, in ladder order; at the end "body" where other ops can say it.
 
     >>> import tilewright as tw
     >>> tw.kernels.names("matmul")[:2]
     ['naive', 'tiled']
     """
-    return [kernel["name"] for kernel in _described(op, "names")]
+    own = (device.partition(":")[0], "any")
+    return [kernel["name"] for kernel in _described(op, "names") if kernel["device"] in own]
 
 
 def describe(op: str) -> list[dict[str, Any]]:
-    """Records of an op's kernels: name, device, precision class, help.
+    """Records of an op's kernels on all devices: name, device, precision class, help.
 
     Classes, the most exact first: `ieee` (multiply-adds in some order), `fp32` (another algorithm,
     no less exact), `high` (about 16 bits of float32's 24) and `medium` (8). Those that the free
@@ -67,6 +68,7 @@ class use(ModeBlock):  # noqa: N801  (a context manager, used like a function)
 
     With "body" an op runs as other ops where its kernel would: `use(softmax="body")` shows what the
     kernel is an optimisation of. Gradients have names of their own (`softmax_backward`).
+    A name is forced on every device that has a kernel of it.
     Raises ValueError for unknown names; what was in force before is restored. Other threads keep
     what they have; a new one starts with what the environment forces, a task of a `Scheduler` with
     its submitter's.

@@ -200,8 +200,25 @@ bool release_warp(unsigned first) {
 
 std::string last_fault;
 
-// Threads run one after another until each waits: what one reads of another without a barrier
-// between them is not there yet, or there too early, in every second round.
+// Until each of a warp's threads has ended or waits for the block. Whether any ran.
+bool run_warp(unsigned first, unsigned round, Dim size) {
+  const unsigned last = std::min(first + kWarp, block.threads);
+  for (bool any = false;; any = true) {
+    bool ran = false;
+    for (unsigned n = first; n < last; ++n) {
+      const unsigned i = round % 2 ? last - 1 - (n - first) : n;
+      if (block.fibers[i].state != State::ready) continue;
+      block.running = i;
+      block.module->thread = {i % size.x, i / size.x % size.y, i / size.x / size.y};
+      tw_switch(&block.scheduler, block.fibers[i].stack_pointer);
+      ran = true;
+    }
+    if (!release_warp(first)) return any || ran;
+  }
+}
+
+// Warps run one after another, and their threads, until each waits: what one reads of another
+// without a barrier between them is not there yet, or there too early, in every second round.
 bool run_block() {
   for (unsigned i = 0; i < block.threads; ++i) {
     Fiber& fiber = block.fibers[i];
@@ -214,31 +231,21 @@ bool run_block() {
     fiber.stack_pointer = top;
   }
   const Dim size = block.module->block_size;
+  const unsigned warps = (block.threads + kWarp - 1) / kWarp;
   for (unsigned round = 0;; ++round) {
     bool ran = false;
+    for (unsigned n = 0; n < warps; ++n)
+      ran |= run_warp((round % 2 ? warps - 1 - n : n) * kWarp, round, size);
     unsigned done = 0, at_barrier = 0;
-    for (unsigned n = 0; n < block.threads; ++n) {
-      const unsigned i = round % 2 ? block.threads - 1 - n : n;
-      Fiber& fiber = block.fibers[i];
-      if (fiber.state == State::ready) {
-        block.running = i;
-        block.module->thread = {i % size.x, i / size.x % size.y, i / size.x / size.y};
-        tw_switch(&block.scheduler, fiber.stack_pointer);
-        ran = true;
-      }
-      done += fiber.state == State::done;
-      at_barrier += fiber.state == State::at_block_barrier;
+    for (unsigned i = 0; i < block.threads; ++i) {
+      done += block.fibers[i].state == State::done;
+      at_barrier += block.fibers[i].state == State::at_block_barrier;
     }
     if (done == block.threads) return true;
-    bool released = false;
-    for (unsigned first = 0; first < block.threads; first += kWarp) released |= release_warp(first);
-    if (released) continue;
     if (at_barrier + done == block.threads) {
       for (unsigned i = 0; i < block.threads; ++i)
         if (block.fibers[i].state == State::at_block_barrier) block.fibers[i].state = State::ready;
-      continue;
-    }
-    if (!ran) {
+    } else if (!ran) {
       last_fault = "threads wait for others that never come (a barrier in divergent code)";
       return false;
     }

@@ -164,6 +164,20 @@ def check_tuning() -> list[Finding]:
     return [Finding("tuning", OK, tw.tune.source())]
 
 
+def check_gpu() -> list[Finding]:
+    """Whether device="cuda" works, and what is missing where it does not."""
+    if reason := tw.cuda.why_unavailable():
+        what, _, remedy = reason.partition("; ")
+        return [Finding("GPU", NOTE, what, remedy)]
+    return [Finding("GPU", OK, ", ".join(_gpu(i) for i in range(tw.cuda.device_count())))]
+
+
+def _gpu(number: int) -> str:
+    facts = tw.cuda.facts(number)
+    major, minor = facts["capability"]
+    return f"{facts['name']} ({major}.{minor}, {format_bytes(facts['memory_bytes'])})"
+
+
 def check_data() -> list[Finding]:
     """Whether MNIST is where the commands look for it."""
     try:
@@ -193,5 +207,6 @@ CHECKS: tuple[Callable[[], list[Finding]], ...] = (
     check_packages,
     check_cache_folder,
     check_tuning,
+    check_gpu,
     check_data,
 )

@@ -45,12 +45,19 @@ def collect(measure: bool) -> dict[str, Any]:
         "threads": tw.get_num_threads(),
         **tw._core.cpu_info(),
         "tuning": tw.tune.source(),
+        "gpus": _gpus(),
         "kernels": {op: list(tw.kernels.names(op)) for op in tw.kernels.ops()},
     }
     if measure:
         facts["matmul_flops_per_s"] = matmul_flops()
         facts["bandwidth_bytes_per_s"] = add_bandwidth()
     return facts
+
+
+def _gpus() -> list[dict[str, Any]]:
+    if not tw.cuda.is_available():
+        return []
+    return [dict(tw.cuda.facts(number)) for number in range(tw.cuda.device_count())]
 
 
 def _kernel_rows(kernels: dict[str, list[str]]) -> list[tuple[str, str]]:
@@ -72,6 +79,10 @@ def _machine_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("threads", str(facts["threads"])),
         ("matmul's numbers", facts["tuning"]),
     ]
+    for number, gpu in enumerate(facts["gpus"]):
+        capability = ".".join(map(str, gpu["capability"]))
+        memory = format_bytes(gpu["memory_bytes"])
+        rows.append((f"cuda:{number}", f"{gpu['name']}, capability {capability}, {memory}"))
     if "matmul_flops_per_s" in facts:
         rows.append(("matmul 1024, float32", f"{facts['matmul_flops_per_s'] / 1e9:.1f} GFLOP/s"))
         rows.append(("x + y, 64 MiB each", f"{facts['bandwidth_bytes_per_s'] / 1e9:.1f} GB/s"))

@@ -27,10 +27,16 @@ template <int size, int along_k> struct Bringer {
   }
   TW_DEVICE void read(const M* x, int64_t step_outer, int64_t step_k, int64_t outer0, int64_t k0,
                       int64_t end_outer, int64_t end_k) {
+    // Elements of a thread lie a fixed way apart.
+    const int64_t r = outer0 + outer(0), k = k0 + inner(0);
+    const M* at = x + r * step_outer + k * step_k;
+    const int64_t apart = along_k ? (256 / kDepth) * step_outer : (256 / size) * step_k;
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
-      const int64_t r = outer0 + outer(i), k = k0 + inner(i);
-      held[i] = r < end_outer && k < end_k ? convert<S>(x[r * step_outer + k * step_k]) : S(0);
+      const bool inside = along_k ? r + i * (256 / kDepth) < end_outer && k < end_k
+                                  : r < end_outer && k + i * (256 / size) < end_k;
+      held[i] = inside ? convert<S>(*at) : S(0);
+      at += apart;
     }
   }
   TW_DEVICE void write(S (*tile)[size + kGap]) const {

@@ -1,0 +1,183 @@
+"""The emulator finds what a GPU would punish: bugs that are planted in small kernels are caught."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+
+import emulator
+import pytest
+
+pytestmark = pytest.mark.skipif(not emulator.is_wanted(), reason="the emulator is not in use")
+
+PRELUDE = (emulator.ROOT / "core/cuda/kernels/prelude.cuh").read_text()
+
+
+class Emulated:
+    """The stand-in driver, called as core/cuda calls it."""
+
+    def __init__(self) -> None:
+        self.library = ctypes.CDLL(str(emulator.build()))
+        self.stream = ctypes.c_void_p()
+        self.check(self.library.cuStreamCreateWithPriority(ctypes.byref(self.stream), 1, 0))
+
+    @staticmethod
+    def check(result: int) -> None:
+        if result:
+            raise RuntimeError(result)
+
+    def function(self, text: str) -> ctypes.c_void_p:
+        program, size = ctypes.c_void_p(), ctypes.c_size_t()
+        nvrtc = self.library
+        nvrtc.nvrtcCreateProgram(
+            ctypes.byref(program), (PRELUDE + text).encode(), b"t", 0, None, None
+        )
+        status = nvrtc.nvrtcCompileProgram(program, 0, None)
+        if status:
+            nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+            log = ctypes.create_string_buffer(size.value)
+            nvrtc.nvrtcGetProgramLog(program, log)
+            raise SyntaxError(log.value.decode())
+        nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
+        code = ctypes.create_string_buffer(size.value)
+        nvrtc.nvrtcGetCUBIN(program, code)
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        self.check(nvrtc.cuModuleLoadData(ctypes.byref(module), code))
+        self.check(nvrtc.cuModuleGetFunction(ctypes.byref(function), module, b"kernel"))
+        return function
+
+    def run(self, text: str, values: list[int], threads: int = 256, blocks: int = 1) -> list[int]:
+        """What a kernel makes of integers; it takes their number and address."""
+        data = (ctypes.c_int * len(values))(*values)
+        address = ctypes.c_ulonglong()
+        self.check(self.library.cuMemAlloc_v2(ctypes.byref(address), ctypes.sizeof(data)))
+        self.copy(address, ctypes.addressof(data), ctypes.sizeof(data))
+        parameter = (ctypes.c_longlong * 2)(len(values), address.value)
+        config = (ctypes.c_uint * 16)(blocks, 1, 1, threads, 1, 1, 0, 0)
+        ctypes.memmove(ctypes.addressof(config) + 32, ctypes.byref(self.stream), 8)
+        function = self.function(text)
+        pointers = (ctypes.c_void_p * 1)(ctypes.addressof(parameter))
+        self.check(self.library.cuLaunchKernelEx(ctypes.byref(config), function, pointers, None))
+        self.check(self.library.cuStreamSynchronize(self.stream))
+        self.copy(ctypes.addressof(data), address, ctypes.sizeof(data))
+        return list(data)
+
+    def copy(self, to, source, size: int) -> None:
+        to, source = (getattr(x, "value", x) for x in (to, source))
+        self.check(
+            self.library.cuMemcpyAsync(
+                ctypes.c_ulonglong(to),
+                ctypes.c_ulonglong(source),
+                ctypes.c_size_t(size),
+                self.stream,
+            )
+        )
+
+
+HEAD = (
+    "struct P { int64_t n; int* x; };\nTW_KERNEL(kernel, P, 256) {\n  const int i = threadIdx.x;\n"
+)
+
+# Each element becomes its neighbour's, through shared memory.
+TURN = (
+    HEAD
+    + """  __shared__ int s[256];
+  s[i] = p.x[i];
+  {barrier}
+  p.x[i] = s[255 - i];
+}}
+"""
+)
+
+
+def turned(barrier: str) -> str:
+    return TURN.replace("{barrier}", barrier).replace("}}", "}")
+
+
+@pytest.fixture(scope="module")
+def gpu() -> Emulated:
+    return Emulated()
+
+
+def test_a_right_kernel_gives_what_it_should(gpu):
+    values = list(range(256))
+    assert gpu.run(turned("__syncthreads();"), values) == values[::-1]
+
+
+def test_a_missing_barrier_shows(gpu):
+    values = list(range(256))
+    assert gpu.run(turned(""), values) != values[::-1]
+
+
+def test_a_warp_s_barrier_is_none_of_the_block(gpu):
+    values = list(range(256))
+    assert gpu.run(turned("__syncwarp();"), values) != values[::-1]
+
+
+def test_a_barrier_in_divergent_code_is_refused(gpu):
+    text = (
+        HEAD
+        + "  if (i < 100) { __syncthreads(); p.x[i] = 1; } else { __syncwarp(); __shfl_xor_sync(0xffffffffu, i, 1); }\n}\n"
+    )
+    with pytest.raises(RuntimeError, match="719"):
+        Emulated().run(text, [0] * 256)
+
+
+SUM = (
+    HEAD
+    + """  int v = p.x[i];
+  for (int bits = 16; bits > 0; bits /= 2) v += __shfl_xor_sync({mask}, v, bits);
+  {guard} p.x[i] = v;
+}}
+"""
+)
+
+
+def test_lanes_exchange(gpu):
+    right = SUM.replace("{mask}", "0xffffffffu").replace("{guard}", "").replace("}}", "}")
+    assert gpu.run(right, [1] * 64, threads=64) == [32] * 64
+
+
+def test_a_lane_that_takes_no_part_gives_nothing(gpu):
+    text = HEAD + "  if (i == 3) return;\n  p.x[i] = __shfl_sync(0xffffffffu, p.x[i], 3);\n}\n"
+    got = gpu.run(text, list(range(32)), threads=32)
+    assert got[0] != 3 and got[5] != 3
+
+
+def test_shared_memory_holds_nothing_of_the_block_before(gpu):
+    text = (
+        HEAD
+        + "  __shared__ int s[256];\n  if (blockIdx.x == 0) s[i] = 7;\n  __syncthreads();\n  if (blockIdx.x == 1) p.x[i] = s[i];\n}\n"
+    )
+    assert 7 not in gpu.run(text, [0] * 256, blocks=2)
+
+
+def outcome(body: str) -> int:
+    """How a process ends that runs a kernel whose body is given."""
+    program = (
+        f"import sys; sys.path.insert(0, {str(emulator.ROOT / 'tests')!r})\n"
+        "from test_emulator import Emulated, HEAD\n"
+        f"Emulated().run(HEAD + {body!r}, [0] * 256)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": ""}
+    return subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, check=False
+    ).returncode
+
+
+def test_writing_past_the_end_is_a_fault():
+    assert outcome("p.x[i] = 1;\n}\n") == 0
+    assert outcome("p.x[i + 4096] = 1;\n}\n") < 0
+
+
+def test_the_program_cannot_touch_the_gpu_s_memory():
+    program = (
+        f"import sys, ctypes; sys.path.insert(0, {str(emulator.ROOT / 'tests')!r})\n"
+        "from test_emulator import Emulated\n"
+        "address = ctypes.c_ulonglong()\n"
+        "Emulated().library.cuMemAlloc_v2(ctypes.byref(address), 4096)\n"
+        "ctypes.memset(address.value, 0, 8)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode < 0

@@ -1,0 +1,88 @@
+"""Kernels compile for every generation of GPUs with the vendor's own compiler, without a GPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import RECORDS
+from cases.check import tensors
+
+import tilewright as tw
+
+CAPABILITIES = (80, 90, 100)
+# A multiprocessor has 65,536 registers: one block of 256 threads with up to 255 each, two with 128.
+# What does not fit is spilled to memory.
+MOST_REGISTERS, MOST_SPILLED_BYTES = 192, 64
+
+
+def nvrtc() -> Path:
+    for folder in map(Path, sys.path):
+        for wheel in ("cu13", "cuda_nvrtc"):
+            for found in sorted((folder / "nvidia" / wheel / "lib").glob("libnvrtc.so.1[0-9]")):
+                return found
+    pytest.skip("the wheel nvidia-cuda-nvrtc is not installed")
+
+
+def sources() -> list[tuple[str, str, str]]:
+    """Every kernel that the records of float32 and bfloat16 take, and the products' rungs."""
+    rng = np.random.default_rng(0)
+    for case in RECORDS:
+        for dtype in ("float32", "bfloat16"):
+            if dtype not in case.tolerance:
+                continue
+            try:
+                args = tensors(case.arguments(rng, dtype)[0], dtype)
+                case.call(*(x.to("cuda") for x in args), **case.variants[0])
+            except (NotImplementedError, IndexError):
+                continue  # tests/test_gpu_records.py says which
+    for rung in tw.kernels.names("matmul", "cuda"):
+        with tw.kernels.use(matmul=rung):
+            for shape in ((16, 16), (600, 600)):
+                x = tw.ones(shape, device="cuda")
+                x @ x.T
+    asked = [tuple(source) for source in tw._core.gpu_sources(0)]
+    rows = [source for source in asked if source[0] == "pointwise.cuh"]
+    return [source for source in asked if source not in rows] + rows[::3]
+
+
+# One process for all of them: the emulator is this one's compiler.
+PROGRAM = """
+import json, sys, tilewright as tw
+for i, (file, kernel, settings) in enumerate(json.load(sys.stdin)):
+    for capability in ((80, 90, 100)[i % 3], 90) if i % 3 != 1 else (90,):
+        cubin, log = tw._core.gpu_compile(file, settings, capability)
+        print(json.dumps([file, kernel, settings, capability, len(cubin), cubin[:4].hex(), log]))
+"""
+
+
+@pytest.mark.skipif(not tw.cuda.is_available(), reason="no GPU, and no emulator of one")
+def test_kernels_compile_within_their_budgets():
+    library = nvrtc()
+    asked = sources()
+    environment = {**os.environ, "TILEWRIGHT_NVRTC": "", "LD_LIBRARY_PATH": str(library.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        input=json.dumps(asked), capture_output=True, text=True, env=environment, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    made = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {(file, kernel) for file, kernel, *_ in made} == {(f, k) for f, k, _ in asked}
+    assert len({file for file, *_ in made}) >= 8
+    figures = re.compile(
+        r"entry function '(\w+)'.*?(\d+) bytes spill stores.*?Used (\d+) registers", re.S
+    )
+    for file, _, settings, capability, size, magic, log in made:
+        assert size > 500 and magic == b"\x7fELF".hex(), file
+        found = figures.findall(log)
+        assert found, (file, log)
+        for kernel, spilled, registers in found:
+            note = (file, kernel, capability, settings)
+            assert int(registers) <= MOST_REGISTERS, note
+            assert int(spilled) <= MOST_SPILLED_BYTES, note
