@@ -100,8 +100,7 @@ void enter_kernels(nb::handle block, std::optional<std::string> isa, nb::dict fo
   ModeChanges changes;
   if (isa) changes.isa = find_isa(read_isa(*isa));
   for (const auto& [op, name] : forced)
-    for (const auto& kernel :
-         find_forced(nb::cast<std::string>(op), nb::cast<std::string>(name)))
+    for (const auto& kernel : find_forced(nb::cast<std::string>(op), nb::cast<std::string>(name)))
       changes.forced.push_back(kernel);
   enter_modes(owner_of(block), changes);
 }
@@ -174,8 +173,7 @@ void bind_runtime(nb::module_& m) {
       [](const std::string& op) {
         nb::list out;
         for (const KernelSet set : {KernelSet::cpu, KernelSet::cuda})
-          for (const Kernel* kernel : kernels_of_op(op, set))
-            out.append(describe_kernel(*kernel));
+          for (const Kernel* kernel : kernels_of_op(op, set)) out.append(describe_kernel(*kernel));
         if (const Kernel* body = body_of_op(op)) out.append(describe_kernel(*body));
         return out;
       },

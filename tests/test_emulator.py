@@ -119,7 +119,11 @@ def test_a_warp_s_barrier_is_none_of_the_block(gpu):
 def test_a_barrier_in_divergent_code_is_refused(gpu):
     text = (
         HEAD
-        + "  if (i < 100) { __syncthreads(); p.x[i] = 1; } else { __syncwarp(); __shfl_xor_sync(0xffffffffu, i, 1); }\n}\n"
+        + """
+      if (i < 100) { __syncthreads(); p.x[i] = 1; }
+      else { __syncwarp(); __shfl_xor_sync(0xffffffffu, i, 1); }
+    }
+    """
     )
     with pytest.raises(RuntimeError, match="719"):
         Emulated().run(text, [0] * 256)
@@ -143,13 +147,20 @@ def test_lanes_exchange(gpu):
 def test_a_lane_that_takes_no_part_gives_nothing(gpu):
     text = HEAD + "  if (i == 3) return;\n  p.x[i] = __shfl_sync(0xffffffffu, p.x[i], 3);\n}\n"
     got = gpu.run(text, list(range(32)), threads=32)
-    assert got[0] != 3 and got[5] != 3
+    assert got[0] != 3
+    assert got[5] != 3
 
 
 def test_shared_memory_holds_nothing_of_the_block_before(gpu):
     text = (
         HEAD
-        + "  __shared__ int s[256];\n  if (blockIdx.x == 0) s[i] = 7;\n  __syncthreads();\n  if (blockIdx.x == 1) p.x[i] = s[i];\n}\n"
+        + """
+      __shared__ int s[256];
+      if (blockIdx.x == 0) s[i] = 7;
+      __syncthreads();
+      if (blockIdx.x == 1) p.x[i] = s[i];
+    }
+    """
     )
     assert 7 not in gpu.run(text, [0] * 256, blocks=2)
 

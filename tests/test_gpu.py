@@ -78,7 +78,7 @@ class TestPlace:
         assert "device='cuda:0'" in repr(x)
 
     def test_mixing_is_refused_with_both_names(self):
-        with pytest.raises(ValueError, match="on 'cuda:0' and .* on 'cpu'; move one"):
+        with pytest.raises(ValueError, match=r"on 'cuda:0' and .* on 'cpu'; move one"):
             there([1.0]) + tw.ones((1,), dtype=tw.float64)
         with pytest.raises(BufferError, match=r"on device 'cuda:0'; copy it to the CPU first"):
             np.asarray(there([1.0]))
@@ -233,7 +233,7 @@ class TestProducts:
         entry = report.entries[-1]
         assert (entry.op, entry.kernel, entry.device) == ("matmul", "tiled", "cuda:0")
         assert {c.name for c in entry.candidates} == set(self.RUNGS)
-        with pytest.raises(ValueError, match="choose from .*cuda: naive, tiled"):
+        with pytest.raises(ValueError, match=r"choose from .*cuda: naive, tiled"):
             tw._core.force_kernel("matmul", "no such rung")
 
 
@@ -265,7 +265,7 @@ class TestTraining:
         lambda p: tw.optim.RMSprop(p, lr=1e-3, centered=True, momentum=0.5),
         lambda p: tw.optim.Lion(p, lr=1e-3),
         lambda p: tw.optim.Adagrad(p, lr=1e-2),
-        lambda p: tw.optim.Adadelta(p),
+        tw.optim.Adadelta,
         lambda p: tw.optim.NAdam(p, lr=1e-3),
     )
 
@@ -300,9 +300,9 @@ class TestTraining:
             "linear": lambda: tw.linear(x, w, b, activation="relu"),
             "softmax": lambda: tw.softmax(x),
             "log_softmax": lambda: tw.log_softmax(x),
-            "sum": lambda: x.sum(),
+            "sum": x.sum,
             "layer_norm": lambda: nn.functional.layer_norm(x, (32,)),
-            "transposed copy": lambda: x.T.copy(),
+            "transposed copy": x.T.copy,
             "adam": lambda: tw.adam_step([w], [w + 0], [w + 0], [w + 0], step=1, lr=0.1),
         }
         for name, call in counts.items():
@@ -360,7 +360,8 @@ class TestSurroundings:
         first = run(program, TILEWRIGHT_CACHE_DIR=str(tmp_path))
         assert first.stdout.startswith("0"), first.stderr
         kept = sorted((tmp_path / "kernels").iterdir())
-        assert kept and all(path.suffix == ".cubin" for path in kept)
+        assert kept
+        assert all(path.suffix == ".cubin" for path in kept)
         times = [path.stat().st_mtime_ns for path in kept]
         assert run(program, TILEWRIGHT_CACHE_DIR=str(tmp_path)).stdout.startswith("0")
         assert [path.stat().st_mtime_ns for path in kept] == times  # nothing was compiled
@@ -389,6 +390,7 @@ class TestSurroundings:
 
     def test_a_program_may_end_while_work_runs(self):
         done = run(
-            "import tilewright as tw\nx = tw.ones((9,), device='cuda')\nfor _ in range(9): x = x * 2\n"
+            "import tilewright as tw\nx = tw.ones((9,), device='cuda')\n"
+            "for _ in range(9):\n    x = x * 2\n"
         )
         assert (done.returncode, done.stderr) == (0, "")

@@ -85,9 +85,9 @@ template <bool of_channels, bool backward> void run(const void* problem) {
   grid.blocks[0] = static_cast<unsigned>(divide_up(sets * width, 256));
   grid.threads = 256;
   Gpu& gpu = Gpu::current();
-  gpu.launch(kernel_of(&of_sets, key, "norm.cuh", backward ? "normalize_backward" : "normalize",
-                       settings),
-             grid, &q);
+  gpu.launch(
+      kernel_of(&of_sets, key, "norm.cuh", backward ? "normalize_backward" : "normalize", settings),
+      grid, &q);
   if (!backward || of_channels || !p.affine) return;
   grid.blocks[0] = static_cast<unsigned>(divide_up(q.groups * q.channels, 32));
   gpu.launch(kernel_of(&of_scales, key, "norm.cuh", "scales_backward", settings), grid, &q);

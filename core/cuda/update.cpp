@@ -109,8 +109,8 @@ void launch(const Problem& p, DType dtype, const Parameter& parameter, int count
     const DType type = compute_dtype(dtype);
     return define("TW_TYPE", type_name(type)) +
            define("TW_IS_FLOAT", std::to_string(size_of(type))) +
-           define("TW_MEMORY", type_name(dtype)) + define("TW_NUMBER", type_name(p.types[1])) + define("TW_STATES", std::to_string(row.states)) +
-           define("TW_UPDATE", row.text);
+           define("TW_MEMORY", type_name(dtype)) + define("TW_NUMBER", type_name(p.types[1])) +
+           define("TW_STATES", std::to_string(row.states)) + define("TW_UPDATE", row.text);
   });
   Grid grid = grid_for(longest, 256, 8);
   grid.blocks[1] = static_cast<unsigned>(count);

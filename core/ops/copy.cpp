@@ -111,7 +111,8 @@ constexpr OpRecord kToDevice = {
           out[0] = Tensor::empty(x.shape(), x.dtype());
           Access at;
           const Device& copier = from ? *from : to ? *to : cpu_device;
-          copier.copy(copier, at(out[0]), at(x), static_cast<std::size_t>(x.count()) * x.item_bytes());
+          copier.copy(copier, at(out[0]), at(x),
+                      static_cast<std::size_t>(x.count()) * x.item_bytes());
         },
     .vjp = [](Vjp& v) { v.give(0, to_device(v.g(), device_of_word(v.words()[1]))); }};
 

@@ -34,8 +34,8 @@ inline KernelSet active_kernel_set() {
 }
 // For this thread. Raises as find_device does.
 void set_device(const std::string& name);
-// Null for the CPU. Raises ValueError for an unknown name, and RuntimeError where a GPU is asked for
-// and cannot be used, with what is missing.
+// Null for the CPU. Raises ValueError for an unknown name, and RuntimeError where a GPU is asked
+// for and cannot be used, with what is missing.
 const Device* find_device(const std::string& name);
 // How the GPUs are found: "cuda" or "cuda:1" to a device; installed by their floor.
 using DeviceFinder = const Device& (*)(int number);

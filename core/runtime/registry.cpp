@@ -198,8 +198,7 @@ MatmulPrecision precision_limit() { return limit.load(std::memory_order_relaxed)
 
 void register_kernel(const Kernel* kernel) {
   std::lock_guard lock(registry().mutex);
-  const auto set =
-      std::strcmp(kernel->device, "cuda") ? KernelSet::cpu : KernelSet::cuda;
+  const auto set = std::strcmp(kernel->device, "cuda") ? KernelSet::cpu : KernelSet::cuda;
   OpKernels& entry = *find_or_add(kernel->op, set);
   for (const Kernel* other : entry.kernels)
     if (!std::strcmp(other->name, kernel->name))

@@ -23,7 +23,7 @@ inline constexpr const char* kPrecisionNames[] = {"ieee", "fp32", "high", "mediu
 // A problem is the op's own struct (MatmulProblem, ReduceProblem, ...), behind a plain pointer.
 struct Kernel {
   const char* op;
-  const char* name;  // unique within the op and device; for a ladder: the rung
+  const char* name;    // unique within the op and device; for a ladder: the rung
   const char* device;  // a name of kKernelSetNames
   Precision precision;
   const char* help;
@@ -61,8 +61,9 @@ void register_lowering(const Lowering* lowering);
 // The op has a body, which can be forced like a kernel and runs where one would.
 void register_body(const char* op);
 
-// Forces kernel `name` for `op` on this thread, on each device that has one of that name; "" lifts it, so that the environment's holds, which
-// is read anew. Raises ValueError that lists the names when unknown.
+// Forces kernel `name` for `op` on this thread, on each device that has one of that name; "" lifts
+// it, so that the environment's holds, which is read anew. Raises ValueError that lists the names
+// when unknown.
 void force_kernel(const std::string& op, const std::string& name);
 // The op and its kernel of this name, by device; null kernels for "". Raises as force_kernel does.
 using Forced = std::vector<std::pair<const OpKernels*, const Kernel*>>;

@@ -27,8 +27,8 @@ __array_api_version__ = "2024.12"
 
 # Loaded on first use, to keep the import fast.
 _SUBMODULES = (
-    "amp", "autograd", "bench", "cli", "cuda", "data", "fft", "io", "kernels", "linalg", "memory", "nn",
-    "optim", "runtime", "train", "tune",
+    "amp", "autograd", "bench", "cli", "cuda", "data", "fft", "io", "kernels", "linalg", "memory",
+    "nn", "optim", "runtime", "train", "tune",
 )  # fmt: skip
 _LAZY = {
     "__array_namespace_info__": "tilewright.array_api",
