@@ -48,23 +48,23 @@ nb::tuple compile(const std::string& file, const std::string& settings, int capa
 }  // namespace
 
 void bind_cuda(nb::module_& m) {
-  m.def("gpu_count", Gpu::count, "Number of GPUs; 0 without a driver.");
-  m.def("gpu_driver_fault", cuda::driver_fault, "Why the CUDA driver cannot be used, or ''.");
-  m.def("gpu_compiler_fault", cuda::compiler_fault, "Why NVRTC cannot be used, or ''.");
-  m.def("gpu_facts", facts_of, "number"_a, "Name, compute capability and sizes of a GPU.");
-  m.def("gpu_memory", memory_of, "number"_a, "Figures of a GPU's memory pool, in bytes.");
+  m.def("_gpu_count", Gpu::count, "Number of GPUs; 0 without a driver.");
+  m.def("_gpu_driver_fault", cuda::driver_fault, "Why the CUDA driver cannot be used, or ''.");
+  m.def("_gpu_compiler_fault", cuda::compiler_fault, "Why NVRTC cannot be used, or ''.");
+  m.def("_gpu_facts", facts_of, "number"_a, "Name, compute capability and sizes of a GPU.");
+  m.def("_gpu_memory", memory_of, "number"_a, "Figures of a GPU's memory pool, in bytes.");
   m.def(
-      "gpu_synchronize", [](int number) { Gpu::at(number).synchronize(); }, "number"_a,
+      "_gpu_synchronize", [](int number) { Gpu::at(number).synchronize(); }, "number"_a,
       "Returns when all work of a GPU is done; raises what went wrong in it.");
   m.def(
-      "gpu_trim", [](int number) { Gpu::at(number).pool.trim(); }, "number"_a,
+      "_gpu_trim", [](int number) { Gpu::at(number).pool.trim(); }, "number"_a,
       "Gives unused memory of a GPU back to the driver.");
   m.def(
-      "gpu_launches", [](int number) { return Gpu::at(number).launches(); }, "number"_a,
+      "_gpu_launches", [](int number) { return Gpu::at(number).launches(); }, "number"_a,
       "How many kernels were launched on a GPU so far.");
-  m.def("gpu_sources", sources_of, "number"_a,
+  m.def("_gpu_sources", sources_of, "number"_a,
         "File, kernel and settings of every kernel that a GPU was asked for.");
-  m.def("gpu_compile", compile, "file"_a, "settings"_a, "capability"_a,
+  m.def("_gpu_compile", compile, "file"_a, "settings"_a, "capability"_a,
         "Compiles a file of kernels: the cubin, and the compiler's figures.");
 }
 

@@ -147,7 +147,7 @@ void bind_runtime(nb::module_& m) {
   m.def(
       "active_isa", [] { return name_of(active_isa()); },
       "Instruction set of the kernels that this thread uses.");
-  m.def("is_device_name", is_device_name, "name"_a,
+  m.def("_is_device_name", is_device_name, "name"_a,
         "Whether a name is that of a device, such as 'cuda:1', there or not.");
   m.def("device_names", device_names, "Devices that tensors can live on: 'null' computes nothing.");
   m.def(

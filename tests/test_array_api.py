@@ -594,8 +594,8 @@ def test_to_device() -> None:
     assert x.to_device("cpu") is x
     assert x.to_device(x.device, stream=None) is x
     assert x.to_device("null").device == "null"
-    with pytest.raises(ValueError, match="to_device: no device 'cuda'"):
-        x.to_device("cuda")
+    with pytest.raises(ValueError, match="to_device: no device 'gpu'"):
+        x.to_device("gpu")
     with pytest.raises(ValueError, match="to_device: no device here has streams"):
         x.to_device("cpu", stream=1)
     with pytest.raises(TypeError, match="to_device: device must be"):
@@ -760,8 +760,8 @@ def test_astype() -> None:
     assert tw.astype(x, tw.int8, device="null").device == "null"
     assert tw.astype(x, tw.int8, device="null").dtype == tw.int8
     assert tw.astype(tw.ones((2,), device="null"), tw.float32, device="cpu").device == "cpu"
-    with pytest.raises(ValueError, match="astype: no device 'cuda'"):
-        tw.astype(x, tw.int8, device="cuda")
+    with pytest.raises(ValueError, match="astype: no device 'gpu'"):
+        tw.astype(x, tw.int8, device="gpu")
     with pytest.raises(TypeError, match="imaginary part"):
         tw.astype(tw.asarray([1j]), tw.float32)
     assert tw.astype(tw.asarray([0.0, math.nan, -2.0]), tw.bool).tolist() == [False, True, True]
@@ -790,8 +790,8 @@ def test_asarray() -> None:
             tw.asarray(source, copy=False, **options)
     assert tw.asarray(x, device="null").device == "null"
     assert tw.asarray(tw.ones((2,), device="null")).device == "null"
-    with pytest.raises(ValueError, match="asarray: no device 'cuda'"):
-        tw.asarray(x, device="cuda")
+    with pytest.raises(ValueError, match="asarray: no device 'gpu'"):
+        tw.asarray(x, device="gpu")
     for wrong in (1, "yes"):
         with pytest.raises(TypeError, match="asarray: copy must be"):
             tw.asarray(x, copy=wrong)
@@ -819,7 +819,8 @@ def test_namespace_info() -> None:
     with pytest.raises(ValueError, match="at most 32 dimensions"):
         tw.ones((1,) * (found["max dimensions"] + 1))
     assert info.default_device() == "cpu" == tw.ones((1,)).device
-    assert info.devices() == ["cpu"]
+    assert info.devices()[0] == "cpu"
+    assert all(name.startswith("cuda:") for name in info.devices()[1:])
     for device in info.devices():
         assert tw.zeros((2,), device=device).device == device
     assert info.default_dtypes() == info.default_dtypes(device="cpu")
@@ -840,8 +841,8 @@ def test_namespace_info() -> None:
     with pytest.raises(ValueError, match="dtypes: no kind 'integer'"):
         info.dtypes(kind="integer")
     for function in (info.dtypes, info.default_dtypes):
-        with pytest.raises(ValueError, match="no device 'cuda'"):
-            function(device="cuda")
+        with pytest.raises(ValueError, match="no device 'gpu'"):
+            function(device="gpu")
 
 
 # ---- single truth values as indices ----

@@ -307,9 +307,9 @@ class TestTraining:
         }
         for name, call in counts.items():
             call()
-            before = tw._core.gpu_launches(0)
+            before = tw._core._gpu_launches(0)
             call()
-            launched = tw._core.gpu_launches(0) - before
+            launched = tw._core._gpu_launches(0) - before
             assert launched == (4 if name == "adam" else 1), (name, launched)
 
 

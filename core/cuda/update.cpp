@@ -149,7 +149,7 @@ void register_update_kernels() {
   {                                                                                          \
     Lowering& lowering = add_kernel<Problem>(                                                \
         #name, "every array read and written once, 64 parameters a launch", refuses<states>, \
-        set_up<static_cast<int>(UpdateOp::name), states>, bind<states>, run, 0, "fused");    \
+        set_up<static_cast<int>(UpdateOp::name), states>, bind<states>, run, 0, "slices");   \
     lowering.bytes = problem_bytes<states>;                                                  \
     lowering.describe = describe;                                                            \
   }

@@ -1156,6 +1156,28 @@ def _enter_batch_invariance(block: object, on: _Bool) -> None: ...
 def _enter_grad_mode(block: object, enabled: _Bool) -> None: ...
 def _enter_kernels(block: object, isa: str | None, forced: dict[str, Any]) -> None: ...
 def _faults_left() -> int: ...
+def _gpu_compile(file: str, settings: str, capability: int) -> tuple[Any, ...]:
+    """Compiles a file of kernels: the cubin, and the compiler's figures."""
+def _gpu_compiler_fault() -> str:
+    """Why NVRTC cannot be used, or ''."""
+def _gpu_count() -> int:
+    """Number of GPUs; 0 without a driver."""
+def _gpu_driver_fault() -> str:
+    """Why the CUDA driver cannot be used, or ''."""
+def _gpu_facts(number: int) -> dict[str, Any]:
+    """Name, compute capability and sizes of a GPU."""
+def _gpu_launches(number: int) -> int:
+    """How many kernels were launched on a GPU so far."""
+def _gpu_memory(number: int) -> dict[str, Any]:
+    """Figures of a GPU's memory pool, in bytes."""
+def _gpu_sources(number: int) -> list[dict[str, Any]]:
+    """File, kernel and settings of every kernel that a GPU was asked for."""
+def _gpu_synchronize(number: int) -> None:
+    """Returns when all work of a GPU is done; raises what went wrong in it."""
+def _gpu_trim(number: int) -> None:
+    """Gives unused memory of a GPU back to the driver."""
+def _is_device_name(name: str) -> _Bool:
+    """Whether a name is that of a device, such as 'cuda:1', there or not."""
 def _last_plan() -> dict[str, int]: ...
 def _leave_modes(block: object) -> None: ...
 def _leaves(arg: Tensor, /) -> list[Tensor]: ...
@@ -1907,26 +1929,6 @@ def get_thread_pinning() -> _Bool:
     """Whether workers are bound to a processor each."""
 def glu(x: Tensor, axis: int=-1) -> Tensor:
     """The first half along an axis times the sigmoid of the second (Dauphin et al., ..."""
-def gpu_compile(file: str, settings: str, capability: int) -> tuple[Any, ...]:
-    """Compiles a file of kernels: the cubin, and the compiler's figures."""
-def gpu_compiler_fault() -> str:
-    """Why NVRTC cannot be used, or ''."""
-def gpu_count() -> int:
-    """Number of GPUs; 0 without a driver."""
-def gpu_driver_fault() -> str:
-    """Why the CUDA driver cannot be used, or ''."""
-def gpu_facts(number: int) -> dict[str, Any]:
-    """Name, compute capability and sizes of a GPU."""
-def gpu_launches(number: int) -> int:
-    """How many kernels were launched on a GPU so far."""
-def gpu_memory(number: int) -> dict[str, Any]:
-    """Figures of a GPU's memory pool, in bytes."""
-def gpu_sources(number: int) -> list[dict[str, Any]]:
-    """File, kernel and settings of every kernel that a GPU was asked for."""
-def gpu_synchronize(number: int) -> None:
-    """Returns when all work of a GPU is done; raises what went wrong in it."""
-def gpu_trim(number: int) -> None:
-    """Gives unused memory of a GPU back to the driver."""
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
@@ -2028,8 +2030,6 @@ def is_autocast_enabled() -> _Bool:
     """Whether products of this thread run in a narrower type."""
 def is_batch_invariant() -> _Bool:
     """Whether this thread's kernels give a row the same bits whatever the rows beside it."""
-def is_device_name(name: str) -> _Bool:
-    """Whether a name is that of a device, such as 'cuda:1', there or not."""
 def is_grad_enabled() -> _Bool:
     """Whether this thread's ops are recorded."""
 def isclose(

@@ -228,5 +228,5 @@ def _is_of(given: _DType, kind: object) -> bool:
 
 
 def _check_device(name: str, device: object) -> None:
-    if device is not None and not (isinstance(device, str) and _core.is_device_name(device)):
+    if device is not None and not (isinstance(device, str) and _core._is_device_name(device)):
         raise ValueError(f"{name}: no device {told(device)}")

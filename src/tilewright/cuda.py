@@ -51,16 +51,16 @@ def is_available() -> bool:
 
 def why_unavailable() -> str:
     """What is missing for device="cuda", and what to do about it; "" where nothing is."""
-    if fault := _core.gpu_driver_fault():
+    if fault := _core._gpu_driver_fault():
         return fault
-    if _core.gpu_count() == 0:
+    if _core._gpu_count() == 0:
         return "the CUDA driver sees no GPU"
-    return _core.gpu_compiler_fault()
+    return _core._gpu_compiler_fault()
 
 
 def device_count() -> int:
     """Number of GPUs; 0 without a driver."""
-    return _core.gpu_count()
+    return _core._gpu_count()
 
 
 def capability(device: int | str | None = None) -> tuple[int, int]:
@@ -75,18 +75,18 @@ def get_device_name(device: int | str | None = None) -> str:
 
 def facts(device: int | str | None = None) -> Facts:
     """Name, compute capability, multiprocessors and memory sizes of a GPU."""
-    found: Facts = _core.gpu_facts(_number(device))  # type: ignore[assignment]
+    found: Facts = _core._gpu_facts(_number(device))  # type: ignore[assignment]
     return found
 
 
 def synchronize(device: int | str | None = None) -> None:
     """Returns when all work of a GPU is done, and raises what went wrong in it."""
-    _core.gpu_synchronize(_number(device))
+    _core._gpu_synchronize(_number(device))
 
 
 def memory(device: int | str | None = None) -> MemoryFigures:
     """Figures of a GPU's memory pool, in bytes."""
-    figures: MemoryFigures = _core.gpu_memory(_number(device))  # type: ignore[assignment]
+    figures: MemoryFigures = _core._gpu_memory(_number(device))  # type: ignore[assignment]
     return figures
 
 
@@ -107,4 +107,4 @@ def memory_reserved(device: int | str | None = None) -> int:
 
 def empty_cache(device: int | str | None = None) -> None:
     """Gives memory that no tensor uses back to the driver."""
-    _core.gpu_trim(_number(device))
+    _core._gpu_trim(_number(device))

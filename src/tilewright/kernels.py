@@ -23,12 +23,11 @@ def names(op: str, device: str = "cpu") -> list[str]:
     >>> tw.kernels.names("matmul")[:2]
     ['naive', 'tiled']
     """
-    own = (device.partition(":")[0], "any")
-    return [kernel["name"] for kernel in _described(op, "names") if kernel["device"] in own]
+    return [kernel["name"] for kernel in _described(op, device, "names")]
 
 
-def describe(op: str) -> list[dict[str, Any]]:
-    """Records of an op's kernels on all devices: name, device, precision class, help.
+def describe(op: str, device: str = "cpu") -> list[dict[str, Any]]:
+    """Records of an op's kernels on a device: name, device, precision class, help.
 
     Classes, the most exact first: `ieee` (multiply-adds in some order), `fp32` (another algorithm,
     no less exact), `high` (about 16 bits of float32's 24) and `medium` (8). Those that the free
@@ -37,13 +36,14 @@ def describe(op: str) -> list[dict[str, Any]]:
 
     Raises ValueError for an op without kernels.
     """
-    return _described(op, "describe")
+    return _described(op, device, "describe")
 
 
-def _described(op: str, caller: str) -> list[dict[str, Any]]:
+def _described(op: str, device: str, caller: str) -> list[dict[str, Any]]:
     if not isinstance(op, str):
         raise TypeError(f"kernels.{caller}: op must be a str, got {op!r}")
-    kernels = list(_core.kernels_of_op(op))
+    own = (device.partition(":")[0], "any")
+    kernels = [kernel for kernel in _core.kernels_of_op(op) if kernel["device"] in own]
     if not kernels:
         known = ", ".join(ops())
         raise ValueError(f"kernels.{caller}: no kernels for op {op!r}; ops with kernels: {known}")

@@ -27,7 +27,7 @@ def requested(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, st
     for value in args:
         if isinstance(value, Tensor):
             dtype, device = value.dtype, value.device
-        elif isinstance(value, str) and _core.is_device_name(value):
+        elif isinstance(value, str) and _core._is_device_name(value):
             device = value
         elif value is not None and not isinstance(value, bool):  # non_blocking
             dtype = value
