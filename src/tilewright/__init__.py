@@ -73,8 +73,8 @@ if _typing.TYPE_CHECKING:
     from tilewright import autograd as autograd
     from tilewright import bench as bench
     from tilewright import cli as cli
-    from tilewright import data as data
     from tilewright import cuda as cuda
+    from tilewright import data as data
     from tilewright import fft as fft
     from tilewright import io as io
     from tilewright import kernels as kernels
