@@ -18,9 +18,6 @@ namespace {
 
 using std::int64_t;
 
-constexpr const char* kOps[] = {"convolution", "convolution_input_gradient",
-                                "convolution_weight_gradient"};
-
 const ConvolutionProblem& problem_of(const void* problem) {
   return *static_cast<const ConvolutionProblem*>(problem);
 }
@@ -44,7 +41,7 @@ ConvolutionProblem weighed(const void* problem) {
 // A rung of all three ladders, in their order.
 template <Accepts accepts, Cost cost_ns, Run run>
 void add_rung(const char* name, Precision precision, const char* help) {
-  for (const char* op : kOps)
+  for (const char* op : kConvolutionOps)
     register_kernel(
         new Kernel{op, name, "cpu", precision, help,
                    [](const void* p, std::string* reason) { return accepts(weighed(p), reason); },
@@ -69,56 +66,12 @@ void add_rungs() {
 
 // ---- lowerings ----
 
-// A problem with what a result without terms needs: its elements, and whether there are terms.
-struct Lowered {
-  ConvolutionProblem problem;
-  int64_t results;
-  bool has_terms;
-};
+using Lowered = LoweredConvolution;
 static_assert(sizeof(Lowered) <= kMaxProblemBytes && std::is_trivially_copyable_v<Lowered>);
 
 const char* refuses(const Call& call) {
   const DType dtype = call.in[0].dtype;
   return dtype == DType::float32 || dtype == DType::float64 ? nullptr : kTooNarrow;
-}
-
-void copy_sizes(const Meta& from, int64_t (&to)[3]) {
-  const int axes = from.rank() - 2;
-  for (int d = 0; d < 3; ++d) to[d] = d < 3 - axes ? 1 : from.size(d + axes - 1);
-}
-void copy_words(List from, int64_t otherwise, int64_t (&to)[3]) {
-  for (int d = 0; d < 3; ++d) to[d] = d < 3 - from.count ? otherwise : from[d + from.count - 3];
-}
-
-// Words: stride, dilation, padding in front, sizes of the result, groups.
-template <ConvolutionPart part> void set_up(const Call& call, void* problem) {
-  static const char present = 0;  // until the address is known
-  constexpr bool forward = part == ConvolutionPart::forward;
-  const Meta& x = part == ConvolutionPart::input_gradient ? call.out[0] : call.in[0];
-  const Meta& w = part == ConvolutionPart::weight_gradient ? call.out[0] : call.in[1];
-  const Meta& y = forward ? call.out[0] : call.in[part == ConvolutionPart::weight_gradient];
-  Lowered& q = *new (problem) Lowered{};
-  ConvolutionProblem& p = q.problem;
-  p.dtype = call.in[0].dtype;
-  p.part = part;
-  p.batch = x.size(0), p.in = x.size(1), p.out = y.size(1);
-  p.groups = call.words[4];
-  copy_sizes(x, p.x);
-  copy_sizes(w, p.kernel);
-  copy_sizes(y, p.y);
-  copy_words(call.words.list(0), 1, p.stride);
-  copy_words(call.words.list(1), 1, p.dilation);
-  copy_words(call.words.list(2), 0, p.before);
-  if (forward && !call.in[2].absent) p.bias = &present;
-  q.results = call.out[0].count;
-  q.has_terms = call.in[0].count > 0 && call.in[1].count > 0;
-}
-template <int inputs> void bind(void* problem, void* const* at) {
-  ConvolutionProblem& p = static_cast<Lowered*>(problem)->problem;
-  p.a = at[0];
-  p.b = at[1];
-  if (p.bias) p.bias = at[2];
-  p.result = at[inputs];
 }
 
 const Kernel& choose_rung(const ConvolutionProblem& p) {
@@ -134,14 +87,15 @@ const Kernel& choose_rung(const ConvolutionProblem& p) {
   auto at = key.begin() + 5;
   for (const auto* sizes : {p.x, p.kernel, p.y, p.stride, p.dilation, p.before})
     at = std::copy_n(sizes, 3, at);
-  static const OpKernels* const ladders[] = {find_op(kOps[0]), find_op(kOps[1]), find_op(kOps[2])};
+  static const OpKernels* const ladders[] = {
+      find_op(kConvolutionOps[0]), find_op(kConvolutionOps[1]), find_op(kConvolutionOps[2])};
   return cache->choose(ladders[static_cast<int>(p.part)], &p, key);
 }
 // Any rung does where there is nothing to compute.
 const Kernel& choose(const void* problem) {
   const auto& q = *static_cast<const Lowered*>(problem);
   if (q.results > 0 && q.has_terms) return choose_rung(q.problem);
-  return *kernels_of_op(kOps[static_cast<int>(q.problem.part)]).front();
+  return *kernels_of_op(kConvolutionOps[static_cast<int>(q.problem.part)]).front();
 }
 
 // What is left of sums without terms: zeros, or the bias.
@@ -158,31 +112,17 @@ void run(const Kernel& kernel, const void* problem) {
   q.problem.dtype == DType::float64 ? run_without_terms<double>(q) : run_without_terms<float>(q);
 }
 
-std::string sizes_text(const int64_t (&sizes)[3]) {
-  std::string text;
-  for (int d = 0; d < 3; ++d)
-    if (sizes[d] != 1 || d == 2 || !text.empty())
-      text += (text.empty() ? "" : "x") + std::to_string(sizes[d]);
-  return text;
-}
-std::string describe(const void* problem) {
-  const ConvolutionProblem& p = static_cast<const Lowered*>(problem)->problem;
-  std::string text = std::string(name_of(p.dtype)) + " " + std::to_string(p.batch) + "x" +
-                     std::to_string(p.in) + "x" + sizes_text(p.x) + " to " + std::to_string(p.out) +
-                     "x" + sizes_text(p.y) + ", kernel " + sizes_text(p.kernel);
-  if (volume(p.stride) != 1) text += ", stride " + sizes_text(p.stride);
-  if (p.groups != 1) text += ", " + std::to_string(p.groups) + " groups";
-  return p.bias ? text + " + bias" : text;
-}
-
 template <ConvolutionPart part> constexpr Lowering lowering() {
   constexpr bool forward = part == ConvolutionPart::forward;
-  return {.op = kOps[static_cast<int>(part)],
+  return {.op = kConvolutionOps[static_cast<int>(part)],
           .problem_bytes = sizeof(Lowered),
           .refuses = refuses,
-          .set_up = set_up<part>,
-          .bind = bind < forward ? 3 : 2 >
-          , .contiguous = forward ? 7 : 3, .choose = choose, .run = run, .describe = describe};
+          .set_up = set_up_convolution<part>,
+          .bind = bind_convolution < forward ? 3 : 2 >,
+          .contiguous = forward ? 7 : 3,
+          .choose = choose,
+          .run = run,
+          .describe = describe_convolution};
 }
 constexpr Lowering kLowerings[] = {lowering<ConvolutionPart::forward>(),
                                    lowering<ConvolutionPart::input_gradient>(),

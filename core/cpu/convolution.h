@@ -1,37 +1,3 @@
-// Convolutions on raw pointers: the problem that every rung of their ladders solves.
+// The ladders of convolutions on the CPU solve the problem that all devices know.
 #pragma once
-#include <cstdint>
-#include <string>
-
-#include "core/base/dtype.h"
-
-namespace tw {
-
-enum class ConvolutionPart : std::uint8_t { forward, input_gradient, weight_gradient };
-
-// One convolution (cross-correlation) of 1 to 3 axes as kernels see it: missing axes come first and
-// have size 1. All arrays are row-major (batch, channels, depth, height, width); w is
-// (out, in / groups, kernel...). No array is empty, and the result overlaps no other.
-struct ConvolutionProblem {
-  DType dtype;  // float32 or float64
-  ConvolutionPart part;
-  std::int64_t batch, groups, in, out;             // channels of all groups
-  std::int64_t x[3], kernel[3], y[3];              // sizes of the input, the kernel, the output
-  std::int64_t stride[3], dilation[3], before[3];  // `before`: padding in front; behind it follows
-                                                   // from y, and may cut rows of x off
-  // forward: x, w. input_gradient: g (shape of y), w. weight_gradient: x, g.
-  const void *a, *b;
-  const void* bias;  // forward: one number an output channel, or null
-  void* result;      // forward: y. input_gradient: dx. weight_gradient: dw.
-};
-
-inline std::int64_t volume(const std::int64_t (&sizes)[3]) {
-  return sizes[0] * sizes[1] * sizes[2];
-}
-// Multiplications and additions, those with padding included: each part has as many.
-inline double flops_of(const ConvolutionProblem& p) {
-  return 2 * double(p.batch) * double(p.out) * double(volume(p.y)) * double(p.in / p.groups) *
-         double(volume(p.kernel));
-}
-
-}  // namespace tw
+#include "core/ops/convolution_problem.h"

@@ -1,4 +1,6 @@
 // Copies, conversions, writes into tensors that are there, and what fills fresh memory.
+#include "core/cuda/copy.h"
+
 #include <cstring>
 
 #include "core/base/error.h"
@@ -10,69 +12,12 @@ namespace tw::cuda {
 
 namespace {
 
-// The parameters of kernels/copy.cuh.
-struct Copy {
-  std::int64_t count;
-  const void* x;
-  void* y;
-  std::int64_t number[2];
-  Extents extents;
-  Strides x_strides, y_strides;
-};
 struct Transpose {
   const void* x;
   void* y;
   std::int64_t rows, columns, x_step, y_step, x_batch, y_batch;
 };
 
-struct CopyProblem {
-  Copy parameter;
-  DType from, to;
-  bool apart, is_number;
-};
-
-void set_up_between(CopyProblem& p, DType from, DType to, const Shape& shape,
-                    const std::int64_t* x_steps, const std::int64_t* y_steps) {
-  p.from = from;
-  p.to = to;
-  Axes<2> axes(2);
-  p.parameter.count = element_count(shape);
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    const std::int64_t steps[] = {x_steps[axis], y_steps[axis]};
-    if (!axes.push(shape[axis], steps))
-      fail(ErrorKind::not_implemented, "device 'cuda': a copy of ", shape.rank(),
-           " axes that lie apart; kernels take up to ", kMaxAxes);
-  }
-  p.apart = !axes.is_one_run();
-  axes.finish();
-  p.parameter.extents = axes.extents;
-  p.parameter.x_strides = axes.strides[0];
-  p.parameter.y_strides = axes.strides[1];
-}
-
-// From input `which`, which broadcasts to the result.
-template <int which> void set_up_copy(const Call& call, void* problem) {
-  const Meta &x = call.in[which], &y = call.out[0];
-  std::int64_t x_steps[kMaxRank], y_steps[kMaxRank];
-  for (int axis = 0; axis < y.rank(); ++axis) {
-    y_steps[axis] = (*y.strides)[axis];
-    x_steps[axis] = x.number ? y_steps[axis] : step_along(x, *y.shape, axis);
-  }
-  CopyProblem& p = *new (problem) CopyProblem;
-  set_up_between(p, x.dtype, y.dtype, *y.shape, x_steps, y_steps);
-  p.is_number = x.number;
-}
-template <int which, int inputs> void bind_copy(void* problem, void* const* at) {
-  CopyProblem& p = *static_cast<CopyProblem*>(problem);
-  p.parameter.x = p.is_number ? nullptr : at[which];
-  p.parameter.y = at[inputs];
-  if (p.is_number) std::memcpy(p.parameter.number, at[which], size_of(p.from));
-}
-
-// Elements of one type move as bytes.
-std::string bytes_name(std::size_t size) {
-  return size == 16 ? "bytes16" : "uint" + std::to_string(8 * size) + "_t";
-}
 std::string copy_settings(DType from, DType to, int pack, bool apart) {
   const bool same = from == to;
   return define("TW_FROM", same ? bytes_name(size_of(from)) : type_name(from)) +
@@ -117,6 +62,27 @@ bool as_transpose(const CopyProblem& p, Transpose& t) {
   return divide_up(t.columns, 32) <= 65535;
 }
 
+}  // namespace
+
+void set_up_between(CopyProblem& p, DType from, DType to, const Shape& shape,
+                    const std::int64_t* x_steps, const std::int64_t* y_steps) {
+  p.from = from;
+  p.to = to;
+  Axes<2> axes(2);
+  p.parameter.count = element_count(shape);
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const std::int64_t steps[] = {x_steps[axis], y_steps[axis]};
+    if (!axes.push(shape[axis], steps))
+      fail(ErrorKind::not_implemented, "device 'cuda': a copy of ", shape.rank(),
+           " axes that lie apart; kernels take up to ", kMaxAxes);
+  }
+  p.apart = !axes.is_one_run();
+  axes.finish();
+  p.parameter.extents = axes.extents;
+  p.parameter.x_strides = axes.strides[0];
+  p.parameter.y_strides = axes.strides[1];
+}
+
 void run_copy(const void* problem) {
   const CopyProblem& p = *static_cast<const CopyProblem*>(problem);
   if (p.parameter.count == 0) return;
@@ -138,6 +104,8 @@ void run_copy(const void* problem) {
   const Function kernel = kernel_of(&of_copies, key, "copy.cuh", "copy", settings);
   Gpu::current().launch(kernel, grid_for(parameter.count, 256), &parameter);
 }
+
+namespace {
 
 // ---- what fills memory ----
 

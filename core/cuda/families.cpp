@@ -16,6 +16,12 @@ void register_cuda() {
   cuda::register_update_kernels();
   cuda::register_norm_kernels();
   cuda::register_matmul_kernels();
+  cuda::register_convolution_kernels();
+  cuda::register_window_kernels();
+  cuda::register_scan_kernels();
+  cuda::register_along_kernels();
+  cuda::register_order_kernels();
+  cuda::register_bin_kernels();
 }
 
 namespace cuda {

@@ -12,6 +12,12 @@ void register_random_kernels();
 void register_update_kernels();
 void register_norm_kernels();
 void register_matmul_kernels();
+void register_convolution_kernels();
+void register_window_kernels();
+void register_scan_kernels();
+void register_along_kernels();
+void register_order_kernels();
+void register_bin_kernels();
 
 }  // namespace tw::cuda
 

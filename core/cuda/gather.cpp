@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/cuda/axes.h"
+#include "core/cuda/copy.h"
 #include "core/cuda/families.h"
 #include "core/cuda/lowering.h"
 
@@ -103,8 +104,7 @@ void launch(const Problem& p, const char* kernel, bool adds, const Grid& grid) {
     if (adds)
       return arrays + define("TW_ITEM", type_name(p.dtype)) +
              define("TW_SUM", type_name(compute_dtype(p.dtype)));
-    return arrays +
-           define("TW_ITEM", size == 16 ? "bytes16" : "uint" + std::to_string(8 * size) + "_t");
+    return arrays + define("TW_ITEM", bytes_name(size));
   });
   launch_arrays<1>(p, function, grid);
 }
