@@ -192,9 +192,13 @@ void bind_in_place() {
   method(
       "copy_",
       [](nb::object self, const Operand& value) {
-        return changed(self, [&](Tensor& x) { assign(x, value); });
+        return changed(self, [&](Tensor& x) {
+          const Tensor& from = value.tensor;
+          assign(x, from ? Operand(to_device(from, x.device())) : value);
+        });
       },
-      "value"_a, "Overwritten with another tensor's values, broadcast and converted.");
+      "value"_a,
+      "Overwritten with another tensor's values, broadcast, converted and from any device.");
   method(
       "fill_",
       [](nb::object self, const Scalar& value) {

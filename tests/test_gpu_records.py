@@ -111,14 +111,8 @@ def gradients(case: OpCase, args, options, device: str) -> list[np.ndarray]:
 
 # Ops that have neither a kernel nor a body here yet, and say so by name; the list may only shrink.
 _WITHOUT = """
-checked_probabilities checked_shares columns_to_windows conj convolution
-convolution_input_gradient convolution_weight_gradient count_bins count_even_bins ctc_targets
-cummax cummin gamma_by gather_along gather_in_planes kth_rows last_bin linear_recurrence
-max_windows mean_windows multinomial_again multinomial_once multiply_taps nonzero_counts
-nonzero_positions poisson_by random_permutation resample_axes running_log_sum running_product
-running_sum runs scatter_add_along scatter_along scatter_in_planes scatter_reduce_along
-search_rows sort_rows sort_rows_with_places spread_taps spread_windows sum_taps topk_rows
-windows_to_columns
+checked_probabilities checked_shares conj ctc_targets gamma_by multinomial_again multinomial_once
+multiply_taps poisson_by random_permutation resample_axes spread_taps sum_taps
 """
 WITHOUT_KERNELS = frozenset(_WITHOUT.split())
 

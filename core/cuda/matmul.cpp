@@ -124,6 +124,33 @@ void run_registers(const void* problem) {
   launch_blocks(p, kernel, side, side, shared);
 }
 
+// Float in parts of bfloat16, or 16 bits as they are (one part).
+template <int parts> void run_tensor(const void* problem) {
+  const MatmulProblem& p = problem_of(problem);
+  static const char place = 0;
+  const bool a_lines = std::abs(p.a_col) <= std::abs(p.a_row);
+  const bool b_lines = std::abs(p.b_row) <= std::abs(p.b_col);
+  const std::uint64_t key = (static_cast<std::uint64_t>(p.dtype) * 2 + a_lines) * 2 + b_lines;
+  const Function kernel = kernel_of(&place, key, "matmul/tensor.cuh", "matmul_tensor", [&] {
+    return settings_of(p.dtype) + define("TW_KIND", p.dtype == DType::float16 ? "1" : "0") +
+           define("TW_PARTS", std::to_string(parts)) + define("TW_A_LINES", a_lines ? "1" : "0") +
+           define("TW_B_LINES", b_lines ? "1" : "0");
+  });
+  constexpr int high = 128, wide = 64, pitch = 40;
+  launch_blocks(p, kernel, high, wide, parts * (high + wide) * pitch * 2);
+}
+bool accepts_halves(const void* problem, std::string* reason) {
+  const DType dtype = problem_of(problem).dtype;
+  if (dtype == DType::bfloat16 || dtype == DType::float16) return true;
+  if (reason) *reason = "for bfloat16 and float16";
+  return false;
+}
+bool accepts_float(const void* problem, std::string* reason) {
+  if (problem_of(problem).dtype == DType::float32) return true;
+  if (reason) *reason = "for float32";
+  return false;
+}
+
 // Estimates from a multiprocessor's rate: multiply-adds a cycle that a rung has been seen to reach,
 // and blocks in waves.
 double waves_ns(const MatmulProblem& p, int high, int wide, double products_per_ns) {
@@ -142,6 +169,10 @@ double registers_ns(const void* problem) {
   return waves_ns(p, 16 * each, 16 * each, each == 8 ? 180 : 120);
 }
 
+template <int products> double tensor_ns(const void* problem) {
+  return waves_ns(problem_of(problem), 128, 64, 800.0 / products);
+}
+
 constexpr Kernel kRungs[] = {
     {"matmul", "naive", "cuda", Precision::ieee, "one thread an element", nullptr, naive_ns,
      run_naive},
@@ -149,6 +180,15 @@ constexpr Kernel kRungs[] = {
      run_tiled},
     {"matmul", "registers", "cuda", Precision::ieee,
      "blocks in registers, the next tiles on their way", nullptr, registers_ns, run_registers},
+    {"matmul", "tensor", "cuda", Precision::ieee, "16 bits on tensor cores, summed in float",
+     accepts_halves, tensor_ns<1>, run_tensor<1>},
+    {"matmul", "bf16x6", "cuda", Precision::fp32,
+     "three bfloat16 parts, six products on tensor cores: all bits of float32", accepts_float,
+     tensor_ns<6>, run_tensor<3>},
+    {"matmul", "bf16x3", "cuda", Precision::high, "two bfloat16 parts, three products: 16 bits",
+     accepts_float, tensor_ns<3>, run_tensor<2>},
+    {"matmul", "bf16", "cuda", Precision::medium, "operands rounded to bfloat16, summed in float32",
+     accepts_float, tensor_ns<1>, run_tensor<1>},
 };
 
 const OpKernels* ladder() {

@@ -18,6 +18,7 @@ from tilewright.cli.picture import check_plot
 _SAMPLE, _TEMPERATURE = 400, 0.8
 _OVERRIDES = (
     "epochs", "batch", "hidden", "layers", "length", "optimizer", "lr", "decay", "seed", "kernel",
+    "device",
 )  # fmt: skip
 
 
@@ -52,6 +53,9 @@ def add_parser(commands: arguments.Subparsers) -> None:
         type=arguments.positive_real,
         metavar="X",
         help=_help("decay", "an epoch's learning rate as a multiple of the one before"),
+    )
+    parser.add_argument(
+        "--device", metavar="NAME", help="cpu, cuda or cuda:1 (default: cpu); GPUs: tilewright info"
     )
     parser.add_argument("--seed", type=arguments.seed, metavar="N", help="default: 1")
     rungs = parser.add_mutually_exclusive_group()

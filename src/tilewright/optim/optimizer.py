@@ -305,7 +305,7 @@ class Optimizer:
         # PyTorch keeps the state of a bfloat16 parameter in bfloat16.
         if tensor.dtype not in (own, param.dtype):
             raise ValueError(f"{where}: {tensor.dtype.name} does not fit {own.name}")
-        return tensor.detach().astype(own).copy()
+        return tensor.detach().to(param.device).astype(own).copy()
 
 
 def _parted(params: list[Any]) -> tuple[list[Any], list[str]]:

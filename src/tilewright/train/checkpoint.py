@@ -78,7 +78,7 @@ class Checkpoint:
         state, name = self._of_task(task.name), os.fspath(self.path)
         written = asdict(_options(self.path, state))
         for key, value in asdict(options).items():
-            if key != "epochs" and written[key] != value:
+            if key not in ("epochs", "device") and written[key] != value:
                 raise ValueError(
                     f"train: {name} is a training with {key} {written[key]}, not {value}"
                 )

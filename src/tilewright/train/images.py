@@ -48,9 +48,12 @@ class Task(Trainable):
     def evaluate(self, model: nn.Module, options: Options) -> float:
         images, labels = self.test_images, self.test_labels
         if options.model == "mlp":
-            return accuracy(model, images, labels)
+            return accuracy(model, images.to(options.device), labels.to(options.device))
         parts = data.DataLoader((images, labels), _TEST_BATCH)
-        hits: list[float] = [accuracy(model, x, y) * x.shape[0] for x, y in parts]
+        hits: list[float] = [
+            accuracy(model, x.to(options.device), y.to(options.device)) * x.shape[0]
+            for x, y in parts
+        ]
         return sum(hits) / images.shape[0]
 
     def facts(self) -> Mapping[str, Any]:

@@ -65,7 +65,8 @@ class _Training:
     ) -> None:
         self.task, self.options = task, options
         self.on_batch, self.checkpoint = on_batch, checkpoint
-        self.model = build_model(task, options)
+        # First weights are drawn here, so that they are the same on all devices.
+        self.model = build_model(task, options).to(options.device)
         self.optimizer = build_optimizer(self.model, options)
         self.loader = task.loader(options)
         self.run = Run(
@@ -88,7 +89,8 @@ class _Training:
         for group in self.optimizer.param_groups:
             group["lr"] = self.options.learning_rate_of(number)
         start = time.perf_counter() - self.seconds
-        for x, y in self.loader:
+        for inputs, targets in self.loader:
+            x, y = inputs.to(self.options.device), targets.to(self.options.device)
             loss = self._step(x, y)
             samples = x.shape[0]
             self.samples += samples

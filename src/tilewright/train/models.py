@@ -60,7 +60,8 @@ class CharLstm(nn.Module):
 
     def follow(self, tokens: list[int], state: Any = None) -> tuple[Tensor, Any]:
         """Logits (symbols,) behind these tokens, which follow those that led to `state`."""
-        logits, state = self(tw.asarray([tokens]), state)
+        device = next(self.parameters()).device
+        logits, state = self(tw.asarray([tokens]).to(device), state)
         return logits[0, -1], state
 
 
@@ -85,7 +86,7 @@ class Gpt(nn.Module):
 
     def forward(self, tokens: Tensor, cache: Cache | None = None) -> Tensor:
         first = 0 if cache is None else cache.length
-        places = tw.arange(first, first + tokens.shape[1])
+        places = tw.arange(first, first + tokens.shape[1], device=tokens.device)
         x = self.wte(tokens) + self.wpe(places)
         for i, block in enumerate(self.h):
             x = block(x, None if cache is None else cache.layers[i], first)
@@ -106,7 +107,7 @@ class Gpt(nn.Module):
             recent = known if len(known) <= self.context else known[-max(self.context // 2, 1) :]
             cache, tokens, known = Cache(self), recent, recent
         cache.tokens = known
-        return self(tw.asarray([tokens]), cache)[0, -1], cache
+        return self(tw.asarray([tokens]).to(self.wte.weight.device), cache)[0, -1], cache
 
     def _first_weights(self, layers: int) -> None:
         for name, value in self.named_parameters():
@@ -164,6 +165,10 @@ class Cache:
     def __init__(self, model: Gpt) -> None:
         width = model.wte.weight.shape[1]
         shape = (1, _HEADS, model.context, width // _HEADS)
-        self.layers = [(tw.empty(shape), tw.empty(shape)) for _ in range(len(model.h))]
+        device = model.wte.weight.device
+        self.layers = [
+            (tw.empty(shape, device=device), tw.empty(shape, device=device))
+            for _ in range(len(model.h))
+        ]
         self.length = 0
         self.tokens: list[int] = []

@@ -51,7 +51,8 @@ class Sine(Trainable):
     def curve(self, model: nn.Module) -> Tensor:
         """What the model gives at `places`."""
         with tw.no_grad():
-            return tw.asarray(model(self.places))
+            device = next(model.parameters()).device
+            return tw.asarray(model(self.places.to(device)).to("cpu"))
 
     def facts(self) -> Mapping[str, Any]:
         return {"points": _SAMPLES, "noise": _NOISE}

@@ -66,7 +66,8 @@ class Text(Trainable):
         windows = data.Windows(self.test_tokens, options.length)
         total = 0.0
         for x, y in data.DataLoader(windows, _TEST_BATCH):
-            total += self.loss(model, x, y).item() * x.shape[0]
+            there = self.loss(model, x.to(options.device), y.to(options.device))
+            total += there.item() * x.shape[0]
         return total / len(windows) / math.log(2)
 
     def count(self, x: Tensor) -> int:
