@@ -185,8 +185,9 @@ class TestRandomNumbers:
 
 class TestProducts:
     RUNGS = tuple(tw.kernels.names("matmul", "cuda"))
+    ANY_TYPE = ("naive", "tiled", "registers")
 
-    @pytest.mark.parametrize("rung", RUNGS)
+    @pytest.mark.parametrize("rung", ANY_TYPE)
     @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8"])
     def test_every_rung_on_odd_shapes_and_layouts(self, rung, dtype, rng):
         shapes = [(1, 1, 1), (5, 7, 3), (33, 65, 17), (130, 140, 40), (64, 1, 100), (3, 4, 0)]
@@ -210,7 +211,7 @@ class TestProducts:
                         c, (a.astype("int64") @ b.astype("int64")).astype(dtype)
                     )
 
-    @pytest.mark.parametrize("rung", RUNGS)
+    @pytest.mark.parametrize("rung", ANY_TYPE)
     def test_batches_epilogues_and_sums_into(self, rung, rng):
         a = rng.standard_normal((3, 1, 20, 30))
         b = rng.standard_normal((4, 30, 10))
@@ -225,6 +226,52 @@ class TestProducts:
             np.testing.assert_allclose(here(y), np.maximum(x @ w.T + bias, 0), atol=1e-12)
             z = tw.addmm(there(x[:, :12].copy()), there(x), there(w.T.copy()), beta=2.0, alpha=-0.5)
             np.testing.assert_allclose(here(z), 2 * x[:, :12] - 0.5 * x @ w.T, atol=1e-12)
+
+    # Largest error in units of |a| |b|: by the bits that a rung keeps.
+    @pytest.mark.parametrize(
+        ("rung", "bound"),
+        [("registers", 1e-6), ("bf16x6", 2e-7), ("bf16x3", 2e-5), ("bf16", 1e-2)],
+    )
+    def test_parts_keep_the_bits_that_they_claim(self, rung, bound, rng):
+        for m, n, k in [(1, 1, 1), (17, 9, 33), (200, 130, 300), (16, 70, 1000)]:
+            a = rng.standard_normal((m, k)).astype("float32")
+            b = rng.standard_normal((k, n)).astype("float32")
+            exact, scale = a.astype("float64") @ b, np.abs(a).astype("float64") @ np.abs(b)
+            columns = there(np.ascontiguousarray(a.T)).T, there(np.ascontiguousarray(b.T)).T
+            for left, right in ((there(a), there(b)), columns):
+                with tw.kernels.use(matmul=rung):
+                    error = np.abs(here(left @ right) - exact) / scale
+                assert error.max() <= bound, (rung, m, n, k)
+
+    @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+    def test_halves_on_tensor_cores(self, dtype, rng):
+        for m, n, k in [(1, 1, 1), (40, 30, 70), (129, 65, 200)]:
+            a = tw.asarray(rng.standard_normal((m, k))).astype(dtype)
+            b = tw.asarray(rng.standard_normal((k, n))).astype(dtype)
+            exact = a.astype(tw.float64).numpy() @ b.astype(tw.float64).numpy()
+            with tw.kernels.use(matmul="tensor"):
+                c = (a.to("cuda") @ b.to("cuda")).to("cpu")
+            bound = 2.0 ** (-8 if dtype == "bfloat16" else -11)
+            np.testing.assert_allclose(
+                c.astype(tw.float64).numpy(), exact, rtol=bound, atol=1e-4 * k**0.5
+            )
+
+    def test_rungs_refuse_types_that_are_not_theirs(self):
+        x = there(np.zeros((4, 4)))
+        with tw.kernels.use(matmul="tensor"), pytest.raises(ValueError, match="for bfloat16 and"):
+            x @ x
+        with tw.kernels.use(matmul="bf16x6"), pytest.raises(ValueError, match="for float32"):
+            x @ x
+
+    def test_infinities_and_nan_go_through_parts(self):
+        x = np.eye(20, dtype="float32")
+        x[3, 3], x[5, 5] = np.inf, np.nan
+        ones = np.ones((20, 20), dtype="float32")
+        with tw.kernels.use(matmul="bf16x6"):
+            y = here(there(x) @ there(ones))
+        assert np.isposinf(y[3]).all()
+        assert np.isnan(y[5]).all()
+        assert (y[[0, 1, 2, 4, 6]] == 1).all()
 
     def test_explain_says_what_ran(self):
         x = there(np.zeros((40, 40), dtype="float32"))

@@ -19,7 +19,8 @@ import tilewright as tw
 CAPABILITIES = (80, 90, 100)
 # A multiprocessor has 65,536 registers: one block of 256 threads with up to 255 each, two with 128.
 # What does not fit is spilled to memory.
-MOST_REGISTERS, MOST_SPILLED_BYTES = 192, 64
+MOST_REGISTERS = {"matmul_tensor": 255, "matmul_registers": 192}
+OTHERS_REGISTERS, MOST_SPILLED_BYTES = 128, 64
 
 
 def nvrtc() -> Path:
@@ -43,9 +44,10 @@ def sources() -> list[tuple[str, str, str]]:
             except (NotImplementedError, IndexError):
                 continue  # tests/test_gpu_records.py says which
     for rung in tw.kernels.names("matmul", "cuda"):
+        dtype = tw.bfloat16 if rung == "tensor" else tw.float32
         with tw.kernels.use(matmul=rung):
             for shape in ((16, 16), (600, 600)):
-                x = tw.ones(shape, device="cuda")
+                x = tw.ones(shape, dtype=dtype, device="cuda")
                 x @ x.T
     asked = [tuple(source) for source in tw._core._gpu_sources(0)]
     rows = [source for source in asked if source[0] == "pointwise.cuh"]
@@ -85,5 +87,33 @@ def test_kernels_compile_within_their_budgets():
         assert found, (file, log)
         for kernel, spilled, registers in found:
             note = (file, kernel, capability, settings)
-            assert int(registers) <= MOST_REGISTERS, note
+            assert int(registers) <= MOST_REGISTERS.get(kernel, OTHERS_REGISTERS), note
             assert int(spilled) <= MOST_SPILLED_BYTES, note
+
+
+def test_products_of_parts_are_on_tensor_cores(tmp_path: Path):
+    """The instruction of tensor cores is in what the vendor's compiler made."""
+    found = [Path(p) / "nvidia" / "cu13" / "bin" / "nvdisasm" for p in sys.path]
+    disassembler = next((path for path in found if path.exists()), None)
+    if disassembler is None:
+        pytest.skip("the wheel nvidia-cuda-nvdisasm is not installed")
+    library = nvrtc()
+    settings = "".join(
+        f"#define TW_{name} {value}\n"
+        for name, value in {
+            "TYPE": "float", "SUM": "float", "KIND": 0, "PARTS": 3, "A_LINES": 1, "B_LINES": 0,
+        }.items()
+    )  # fmt: skip
+    program = (
+        "import sys, tilewright as tw\n"
+        "sys.stdout.buffer.write(tw._core._gpu_compile('matmul/tensor.cuh', sys.argv[1], 90)[0])\n"
+    )
+    environment = {**os.environ, "TILEWRIGHT_NVRTC": "", "LD_LIBRARY_PATH": str(library.parent)}
+    cubin = tmp_path / "kernel.cubin"
+    made = subprocess.run(
+        [sys.executable, "-c", program, settings], capture_output=True, env=environment, check=True
+    )
+    cubin.write_bytes(made.stdout)
+    text = subprocess.run([disassembler, cubin], capture_output=True, text=True, check=True).stdout
+    # Two by four parts of a warp, six products, twice 16 terms of a tile of 32.
+    assert text.count("HMMA.16816.F32.BF16") == 2 * 4 * 6 * 2

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright import nn
+from tilewright import nn, train
+from tilewright.cli import main
+from tilewright.train.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.skipif(
     not tw.cuda.is_available(), reason=f"no GPU: {tw.cuda.why_unavailable()}"
@@ -100,7 +104,7 @@ def test_scatters_join_in_the_order_of_the_index(places, length, inner, rng):
         here(tw.gather(s, 0, there(np.argsort(index, 0)))),
         np.take_along_axis(source, np.argsort(index, 0), 0),
     )
-    with pytest.raises(IndexError, match="gather: index .* is out of range for axis 0"):
+    with pytest.raises(IndexError, match=r"gather: index .* is out of range for axis 0"):
         tw.gather(x, 0, there(np.full((1, inner), places))).tolist()
 
 
@@ -176,8 +180,6 @@ def test_convolutions_on_every_rung(rung, sizes, rng):
 
 @pytest.mark.parametrize("model", ["mlp", "cnn"])
 def test_the_command_trains_there(model, capsys):
-    from tilewright.cli import main
-
     command = ["train", "digits", "--model", model, "--epochs", "1", "--hidden", "16"]
     assert main([*command, "--device", "cuda", "--batch", "512"]) == 0
     there_text = capsys.readouterr().out
@@ -188,11 +190,6 @@ def test_the_command_trains_there(model, capsys):
 
 
 def test_a_training_goes_on_on_another_device(tmp_path):
-    from dataclasses import replace
-
-    from tilewright import train
-    from tilewright.train.checkpoint import Checkpoint
-
     task = train.load_task("sine")
     options = replace(train.default_options("sine"), epochs=1, batch=256)
     path = tmp_path / "training.safetensors"

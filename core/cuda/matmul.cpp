@@ -101,7 +101,8 @@ void run_tiled(const void* problem) {
 // multiprocessors then, else four.
 int fours_of(const MatmulProblem& p) {
   const std::int64_t blocks = divide_up(p.m, 128) * divide_up(p.n, 128) * p.batch;
-  return p.dtype != DType::float64 && blocks >= Gpu::current().facts.multiprocessors ? 8 : 4;
+  return size_of(compute_dtype(p.dtype)) == 4 && blocks >= Gpu::current().facts.multiprocessors ? 8
+                                                                                                : 4;
 }
 void run_registers(const void* problem) {
   const MatmulProblem& p = problem_of(problem);

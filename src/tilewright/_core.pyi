@@ -380,7 +380,7 @@ class Tensor:
     def copy(self) -> Tensor:
         """The same values in fresh row-major memory."""
     def copy_(self, value: _Operand) -> Self:
-        """Overwritten with another tensor's values, broadcast and converted."""
+        """Overwritten with another tensor's values, broadcast, converted and from any device."""
     def cos(self) -> Tensor:
         """Cosine; x in radians."""
     def cosh(self) -> Tensor:

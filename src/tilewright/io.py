@@ -95,7 +95,9 @@ def save(
         file.write(header)
         for name in names:
             if tensors[name].size:
-                file.write(tensors[name].detach().to("cpu").contiguous())
+                x = tensors[name].detach()
+                # What is on the null device has no values to write.
+                file.write((x.to("cpu") if x.device.startswith("cuda") else x).contiguous())
 
 
 def load(path: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@
 
 constexpr int kHigh = 128, kWide = 64, kDepth = 32, kPitch = kDepth + 8;  // no bank conflicts
 // Sums inside the unit are cut off, not rounded: of parts, so many terms at most are left to it.
-constexpr int kTerms = TW_PARTS > 1 ? 128 : 1 << 30;
+constexpr int kTerms = 128;
 
 struct Tiles {
   uint16_t a[TW_PARTS][kHigh][kPitch], b[TW_PARTS][kWide][kPitch];
@@ -62,6 +62,16 @@ template <int size, int along_k> struct Bringer {
   }
 };
 
+// Parts of infinities meet zeros: what is no number is computed anew, in float.
+TW_DEVICE float settled(const Matmul& p, const M* a, const M* b, int64_t i, int64_t j, float sum) {
+  if (TW_PARTS == 1 || sum - sum == 0.0f) return sum;
+  sum = 0.0f;
+  for (int64_t k = 0; k < p.k; ++k)
+    sum += convert<float>(a[i * p.a_row + k * p.a_col]) *
+           convert<float>(b[k * p.b_row + j * p.b_col]);
+  return sum;
+}
+
 TW_DEVICE uint32_t two_of(const uint16_t* at) { return *reinterpret_cast<const uint32_t*>(at); }
 
 TW_KERNEL(matmul_tensor, Matmul, 256) {
@@ -74,8 +84,13 @@ TW_KERNEL(matmul_tensor, Matmul, 256) {
   const int row = lane / 4, pair = lane % 4 * 2;
   Bringer<kHigh, TW_A_LINES> bring_a;
   Bringer<kWide, TW_B_LINES> bring_b;
-  float sums[2][4][4] = {}, chain[2][4][4] = {};
+  float sums[2][4][4] = {};
+#if TW_PARTS > 1
+  float chain[2][4][4] = {};
   int terms = 0;
+#else
+  auto& chain = sums;
+#endif
 
   bring_a.read(a, p.a_row, p.a_col, i0, 0, p.m, p.k);
   bring_b.read(b, p.b_col, p.b_row, j0, 0, p.n, p.k);
@@ -118,6 +133,7 @@ TW_KERNEL(matmul_tensor, Matmul, 256) {
               multiply_16x8x16<TW_KIND>(chain[m][n], left[part], right[order - part][n]);
       }
     }
+#if TW_PARTS > 1
     terms += kDepth;
     if (terms >= kTerms || k0 + kDepth >= p.k) {
       terms = 0;
@@ -131,6 +147,7 @@ TW_KERNEL(matmul_tensor, Matmul, 256) {
             chain[m][n][q] = 0.0f;
           }
     }
+#endif
   }
 #pragma unroll
   for (int m = 0; m < 2; ++m)
@@ -141,6 +158,6 @@ TW_KERNEL(matmul_tensor, Matmul, 256) {
         const int64_t i = i0 + row0 + m * 16 + row + q / 2 * 8;
         const int64_t j = j0 + column0 + n * 8 + pair + q % 2;
         if (i < p.m && j < p.n)
-          store(p, p.c + blockIdx.z * p.c_batch, i, j, sums[m][n][q]);
+          store(p, p.c + blockIdx.z * p.c_batch, i, j, settled(p, a, b, i, j, sums[m][n][q]));
       }
 }
