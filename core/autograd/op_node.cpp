@@ -73,15 +73,17 @@ struct Kept {
   int shape_words = 0;
 
   Kept(const OpRecord& record, const Operand* in, int inputs, const Shape& result) {
+    const bool shapes = record.shapes || (record.flags & kBroadcasts);
     const Reads reads = OpNode::reads_of(record, in, inputs);
     results = reads.results;
-    if (!reads.inputs && !record.shapes && !(record.flags & kBroadcasts)) return;
-    for (int i = 0; i < inputs; ++i) {
+    for (int i = 0; shapes && i < inputs; ++i) {
       const TensorHeader* x = in[i].tensor.get();
       if (x && keeps_shape(record, i, *x, result)) shape_words += 1 + x->shape.rank();
-      if (i < 64 && (reads.inputs >> i & 1)) (x ? tensors : numbers) |= std::uint64_t{1} << i;
     }
+    for (int i = 0; reads.inputs && i < inputs && i < 64; ++i)
+      if (reads.inputs >> i & 1) (in[i].tensor ? tensors : numbers) |= std::uint64_t{1} << i;
   }
+  bool any() const { return tensors | numbers | results; }
 };
 
 }  // namespace
@@ -97,12 +99,15 @@ Reads OpNode::reads_of(const OpRecord& record, const Operand* in, int inputs) {
   return reads;
 }
 
-Ref<NodeBase> OpNode::create(const OpRecord& record, const Operand* in, int inputs, Words words,
-                             const Shape& result) {
+[[gnu::always_inline]] inline OpNode* OpNode::make(const OpRecord& record, const Operand* in,
+                                                   int inputs, Words words, const Shape& result) {
   const Kept kept(record, in, inputs, result);
-  const int saved = bits_of(kept.tensors) + bits_of(kept.results);
-  const Layout layout(inputs, record.results, saved, bits_of(kept.numbers),
-                      words.count + kept.shape_words);
+  int saved = 0, numbers = 0;
+  if (kept.any()) {
+    saved = bits_of(kept.tensors) + bits_of(kept.results);
+    numbers = bits_of(kept.numbers);
+  }
+  const Layout layout(inputs, record.results, saved, numbers, words.count + kept.shape_words);
   auto* node = new (take(layout.bytes)) OpNode(record, layout.bytes);
   node->inputs = inputs;
   node->results = static_cast<std::uint8_t>(record.results);
@@ -116,12 +121,18 @@ Ref<NodeBase> OpNode::create(const OpRecord& record, const Operand* in, int inpu
   Word* const all_words = at<Word>(node, layout.words);
   node->words = {all_words, words.count};
   for (int i = 0; i < words.count; ++i) all_words[i] = words.at[i];
-  for (int i = 0; i < record.results; ++i) new (&node->places[i]) ResultPlace();
+  new (&node->places[0]) ResultPlace();
+  for (int i = 1; i < record.results; ++i) new (&node->places[i]) ResultPlace();
   for (int i = 0; i < inputs; ++i) new (&node->edges[i]) Edge(in[i].tensor);
   if (kept.shape_words) node->keep_shapes(in, result);
   node->saved_count = static_cast<std::uint16_t>(saved);
   for (int i = 0; i < saved; ++i) new (&node->saved[i]) SavedTensor();
-  return Ref<NodeBase>(node);
+  return node;
+}
+
+Ref<NodeBase> OpNode::create(const OpRecord& record, const Operand* in, int inputs, Words words,
+                             const Shape& result) {
+  return Ref<NodeBase>(make(record, in, inputs, words, result));
 }
 
 void OpNode::keep_shapes(const Operand* in, const Shape& result) {
@@ -152,8 +163,12 @@ void OpNode::save(const Operand* in, const Tensor* out) {
 
 void OpNode::record_call(const OpRecord& record, const Operand* in, int inputs, Words words,
                          const Tensor* out) {
-  const Ref<NodeBase> owner = create(record, in, inputs, words, out[0].shape());
-  OpNode* const node = static_cast<OpNode*>(owner.get());
+  OpNode* const node = make(record, in, inputs, words, out[0].shape());
+  if (record.results == 1 && !node->saved_count) [[likely]] {
+    if (node->saved_inputs) node->save(in, out);  // numbers: nothing raises
+    return attach(out[0], node);
+  }
+  const Ref<NodeBase> owner(node);
   if (node->saved_inputs | node->saved_results) node->save(in, out);
   for (int i = 0; i < record.results; ++i)
     if ((record.smooth >> i & 1) && is_differentiable(out[i].dtype())) attach(out[i], node, i);

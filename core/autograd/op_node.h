@@ -39,6 +39,8 @@ struct OpNode final : Node {
   OpNode(const OpRecord& record, std::uint32_t bytes)
       : Node(record.name), record(record), bytes(bytes) {}
   ~OpNode() override = default;
+  static OpNode* make(const OpRecord& record, const Operand* in, int inputs, Words words,
+                      const Shape& result);
   void keep_shapes(const Operand* in, const Shape& result);
 };
 

@@ -7,6 +7,7 @@
 #include "core/autograd/capture.h"
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
+#include "core/ops/call_cache.h"
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
 #include "core/runtime/device.h"
@@ -123,13 +124,20 @@ struct NumberSlot {
   alignas(8) char bytes[16];
 };
 
+bool is_small(const Call& call) {
+  std::int64_t elements = call.op->results ? call.out[0].count : 0;
+  for (int i = 0; i < call.inputs; ++i) elements += call.in[i].count;
+  return elements <= kFewElements;
+}
+
 std::uint32_t problem_bytes(const Lowering& lowering, const Call& call) {
   return lowering.bytes ? lowering.bytes(call) : lowering.problem_bytes;
 }
 
 // Runs the kernel that is chosen for a call whose operands are as its lowering wants them.
+// `key` of a call that makes its results and may be kept; null: none.
 void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call, const Operand* in,
-                 bool makes_results, Tensor* out) {
+                 bool makes_results, const CallKey* key, Tensor* out) {
   const Lowering& lowering = *kernels.lowering;
   alignas(16) char few_bytes[kMaxProblemBytes];
   std::unique_ptr<char[]> more_bytes;
@@ -148,6 +156,8 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
   lowering.set_up(call, problem);
   const Kernel& kernel =
       lowering.choose ? lowering.choose(problem) : choose_kernel(kernels.solver, problem);
+  if (key && is_small(call))
+    keep_known(*key, lowering, kernel, problem, problem_bytes(lowering, call), call);
   Access at;
   for (int i = 0; i < call.inputs; ++i) {
     if (!call.in[i].number) addresses.data()[i] = at(in[i].tensor);
@@ -161,12 +171,8 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
     addresses.data()[call.inputs + i] = at(out[i]);
   }
   lowering.bind(problem, addresses.data());
-  if (modes.plain && !observed()) [[likely]] {
-    std::int64_t elements = op.results ? call.out[0].count : 0;
-    for (int i = 0; i < call.inputs; ++i) elements += call.in[i].count;
-    if (elements <= kFewElements) [[likely]]
-      return run_kernel(lowering, kernel, problem);
-  }
+  if (modes.plain && !observed() && is_small(call)) [[likely]]
+    return run_kernel(lowering, kernel, problem);
   const PreparedCall prepared = {&op, &lowering, &kernel, estimate_of(op, call)};
   if (modes.capture) [[unlikely]]
     modes.capture->note(prepared, problem, problem_bytes(lowering, call), call, in, out,
@@ -253,12 +259,28 @@ struct Inferred {
 };
 
 void launch_packed(const OpRecord& op, const OpKernels& kernels, Call& call, const Operand* in,
-                   bool makes_results, Tensor* out) {
+                   bool makes_results, const CallKey* key, Tensor* out) {
   const std::uint32_t copied = copied_inputs(*kernels.lowering, call);
   if (!copied) [[likely]]
-    return launch_call(op, kernels, call, in, makes_results, out);
+    return launch_call(op, kernels, call, in, makes_results, key, out);
   Packed packed(copied, in, call);
-  launch_call(op, kernels, call, packed.operands.data(), makes_results, out);
+  launch_call(op, kernels, call, packed.operands.data(), makes_results, nullptr, out);
+}
+
+// A call like one before: nothing is left to find out.
+void launch_known(KnownCall& known, const OpRecord& op, const Operand* in, int inputs,
+                  Tensor* out) {
+  Few<void*> addresses(inputs + op.results);
+  Access at;
+  for (int i = 0; i < inputs; ++i)
+    addresses.data()[i] = in[i].tensor ? at(in[i].tensor) : nullptr;
+  for (int i = 0; i < op.results; ++i) {
+    const KnownCall::Made& y = known.results[i];
+    out[i] = Tensor::fresh(y.shape, y.strides, y.count, y.dtype);
+    addresses.data()[inputs + i] = at(out[i]);
+  }
+  known.lowering->bind(known.problem, addresses.data());
+  run_kernel(*known.lowering, *known.kernel, known.problem);
 }
 
 // What an op with a gradient of its own is made of takes no place in the graph.
@@ -290,6 +312,13 @@ bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, co
 // Whether it ran: false where the body did, and recorded itself.
 [[gnu::noinline]] bool run(const OpRecord& op, const Operand* in, int inputs, Words words,
                            Tensor* out) {
+  const OpKernels& kernels = kernels_of(op);
+  const bool may_keep = kernels.lowering && modes.plain && !observed();
+  const CallKey key(may_keep, op, in, inputs, words);
+  if (KnownCall* const known = find_known(key)) {
+    launch_known(*known, op, in, inputs, out);
+    return true;
+  }
   Inferred inferred(op, in, inputs, words);
   if (const Result& view = inferred.results[0]; view.alias >= 0) {
     const Tensor& x = in[view.alias].tensor;
@@ -297,7 +326,6 @@ bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, co
                                      : view_as(x, view.dtype, view.shape, view.strides);
     return true;
   }
-  const OpKernels& kernels = kernels_of(op);
   if (!kernels.lowering) {
     if (!op.body) fail_without_kernel(op);
     run_body({op, in, inputs, words}, out);
@@ -310,7 +338,7 @@ bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, co
     run_body({op, in, inputs, words}, out);
     return op.vjp;
   }
-  launch_packed(op, kernels, inferred.call, in, true, out);
+  launch_packed(op, kernels, inferred.call, in, true, key ? &key : nullptr, out);
   return true;
 }
 
@@ -341,8 +369,10 @@ const Device* device_of(const OpRecord& op, const Operand* in, int inputs) {
   return first ? first->device() : modes.device;
 }
 
-static void apply_here(const OpRecord& op, const Operand* in, int inputs, Words words,
-                       Tensor* out) {
+namespace {
+
+[[gnu::always_inline]] inline void apply_at_home(const OpRecord& op, const Operand* in, int inputs,
+                                                 Words words, Tensor* out) {
   const Shortcut shortcut =
       op.shortcut ? op.shortcut({op, in, inputs, words}, out) : Shortcut::none;
   if (shortcut == Shortcut::done) return;
@@ -358,10 +388,16 @@ static void apply_here(const OpRecord& op, const Operand* in, int inputs, Words 
     OpNode::record_call(op, in, inputs, words, out);
 }
 
+// The same out of line, for calls of which somebody is told.
+[[gnu::noinline]] void apply_here(const OpRecord& op, const Operand* in, int inputs, Words words,
+                                  Tensor* out) {
+  apply_at_home(op, in, inputs, words, out);
+}
+
 // The call on operands in the type that the op's kind has under autocast, which is off for what the
 // op is made of. The casts are ops: they are recorded, and gradients come back in the operands' own
 // types.
-static void apply_autocast(const OpRecord& op, const Operand* in, int inputs, Words words,
+void apply_autocast(const OpRecord& op, const Operand* in, int inputs, Words words,
                            Tensor* out) {
   const DType type =
       op.autocast == Autocast::narrow ? static_cast<DType>(modes.autocast - 1) : DType::float32;
@@ -378,25 +414,32 @@ static void apply_autocast(const OpRecord& op, const Operand* in, int inputs, Wo
 
 // Runs `f` with what it makes where the operands are, and named by the op.
 template <class F>
-[[gnu::noinline]] static void as_told_op(const OpRecord& op, const Operand* in, int inputs, F f) {
+[[gnu::noinline]] void as_told_op(const OpRecord& op, const Operand* in, int inputs, F f) {
   const OpScope scope(op.name);
   const DeviceGuard device(device_of(op, in, inputs));
   f();
 }
-template <class F> [[gnu::always_inline]] static inline void as_op(const OpRecord& op,
-                                                                   const Operand* in, int inputs,
-                                                                   F f) {
-  if (is_at_home(in, inputs) && !observed()) [[likely]]
-    return f();
-  as_told_op(op, in, inputs, f);
+bool must_be_told(const Operand* in, int inputs) { return !is_at_home(in, inputs) || observed(); }
+
+template <class F> void as_op(const OpRecord& op, const Operand* in, int inputs, F f) {
+  must_be_told(in, inputs) ? as_told_op(op, in, inputs, f) : f();
 }
 
-void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
-  as_op(op, in, inputs, [&] {
-    if (modes.autocast && op.autocast != Autocast::as_given) [[unlikely]]
+[[gnu::noinline]] void apply_told(const OpRecord& op, const Operand* in, int inputs, Words words,
+                                  Tensor* out) {
+  as_told_op(op, in, inputs, [&] {
+    if (modes.autocast && op.autocast != Autocast::as_given)
       return apply_autocast(op, in, inputs, words, out);
     apply_here(op, in, inputs, words, out);
   });
+}
+
+}  // namespace
+
+void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
+  if (must_be_told(in, inputs)) [[unlikely]]
+    return apply_told(op, in, inputs, words, out);
+  apply_at_home(op, in, inputs, words, out);
 }
 
 // Launches what kernels must take.
@@ -407,7 +450,7 @@ static void launch_inferred(const OpRecord& op, Inferred& inferred, const Operan
   const Lowering& lowering = *kernels.lowering;
   if (const char* why = lowering.refuses ? lowering.refuses(inferred.call) : nullptr)
     fail_refused(op, why);
-  launch_packed(op, kernels, inferred.call, in, false, out);
+  launch_packed(op, kernels, inferred.call, in, false, nullptr, out);
 }
 
 void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,

@@ -1,0 +1,57 @@
+// Small calls are made again and again with tensors of the same shapes: what `apply` found out about
+// the last few of them (the kernel, the problem without addresses, the results) is kept here, so
+// that such a call binds addresses and runs. Touched under the frontend's lock alone, as reference
+// counts are.
+#pragma once
+#include <cstdint>
+
+#include "core/runtime/op.h"
+#include "core/runtime/registry.h"
+#include "core/tensor/operand.h"
+
+namespace tw {
+
+// All that a call's checks, results and choice of kernel follow from.
+class CallKey {
+ public:
+  // Of calls whose operands are tensors, or left out; of others, and of those with too much to say,
+  // no key. Nor where it is not `wanted`.
+  CallKey(bool wanted, const OpRecord& op, const Operand* in, int inputs, Words words) {
+    if (wanted) describe(op, in, inputs, words);
+  }
+  explicit operator bool() const { return count_ > 0; }
+  bool operator==(const CallKey& other) const;
+  std::uint64_t hash() const;
+
+ private:
+  static constexpr int kCapacity = 48;
+  void describe(const OpRecord& op, const Operand* in, int inputs, Words words);
+
+  int count_ = 0;  // 0: no key
+  std::int64_t words_[kCapacity];
+};
+
+struct KnownCall {
+  static constexpr int kResults = 2;
+
+  struct Made {
+    Shape shape;
+    Strides strides;
+    std::int64_t count;
+    DType dtype;
+  };
+
+  CallKey key;
+  const Lowering* lowering;
+  const Kernel* kernel;
+  Made results[kResults];
+  alignas(16) char problem[kMaxProblemBytes];
+};
+
+// Null where the call is not among them, or has no key.
+KnownCall* find_known(const CallKey& key);
+// Takes the place of another one.
+void keep_known(const CallKey& key, const Lowering& lowering, const Kernel& kernel,
+                const void* problem, std::uint32_t problem_bytes, const Call& call);
+
+}  // namespace tw
