@@ -23,7 +23,7 @@ nb::dict facts_of(int number) {
 }
 
 nb::dict memory_of(int number) {
-  const cuda::GpuMemory memory = Gpu::at(number).pool.memory();
+  const cuda::GpuMemory memory = Gpu::at(number).blocks.memory();
   nb::dict out;
   out["live_bytes"] = memory.live;
   out["peak_live_bytes"] = memory.peak;
@@ -57,7 +57,7 @@ void bind_cuda(nb::module_& m) {
       "_gpu_synchronize", [](int number) { Gpu::at(number).synchronize(); }, "number"_a,
       "Returns when all work of a GPU is done; raises what went wrong in it.");
   m.def(
-      "_gpu_trim", [](int number) { Gpu::at(number).pool.trim(); }, "number"_a,
+      "_gpu_trim", [](int number) { Gpu::at(number).blocks.trim(); }, "number"_a,
       "Gives unused memory of a GPU back to the driver.");
   m.def(
       "_gpu_launches", [](int number) { return Gpu::at(number).launches(); }, "number"_a,

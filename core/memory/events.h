@@ -147,6 +147,8 @@ class OpScope {
  private:
   const char* const before_;
 };
+// The op that the thread runs, where ops name themselves; else "".
+const char* current_op();
 // The path of the module whose forward runs; returns the one before.
 std::string set_module(std::string path);
 
@@ -157,6 +159,8 @@ inline bool logs_memory() {
 }
 // The tensor that the thread's next allocation is for.
 void announce_tensor(std::string description);
-void note_memory(EventKind kind, const void* block, std::size_t bytes, const char* device = "cpu");
+// Returns what an allocation was for, as text.
+std::string note_memory(EventKind kind, const void* block, std::size_t bytes,
+                        const char* device = "cpu");
 
 }  // namespace tw
