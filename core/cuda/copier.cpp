@@ -18,21 +18,93 @@ constexpr std::size_t kSlotBytes = 2 << 20;
 // The driver itself puts this little into its queue; another stream's wait would cost more.
 constexpr std::size_t kSmall = 64 << 10;
 
-GpuBlock* gpu_block(const Gpu& gpu, Block* block) {
-  if (!block) return nullptr;
-  Block& holder = block->source->holder(*block);
-  return holder.source == &gpu.blocks ? static_cast<GpuBlock*>(&holder) : nullptr;
-}
-
 }  // namespace
 
 Block* Arrivals::allocate(std::size_t bytes) {
   return gpu_.blocks.allocate_on(bytes > kSmall ? *gpu_.upload : gpu_.current_stream(), bytes);
 }
 
+// ---- what observers hear ----
+
+// Puts events around a copy, where somebody hears of copies.
+class Copier::Hearing {
+ public:
+  Hearing(Copier& copier, const GpuStream& stream, const char* direction, std::size_t bytes)
+      : copier_(copier), stream_(stream) {
+    if (!heard(kinds_of(EventKind::copy))) return;
+    const std::lock_guard lock(copier_.heard_mutex_);
+    if (copier_.heard_.empty()) copier_.set_clock();
+    entry_ = {copier_.timed_event(), copier_.timed_event(), {}};
+    entry_.told.kind = EventKind::copy;
+    entry_.told.device = copier_.gpu_.name;
+    entry_.told.op = current_op();
+    entry_.told.kernel = direction;
+    entry_.told.bytes = static_cast<double>(bytes);
+    locate(entry_.told);
+    check(driver().record_event(entry_.begin, stream_.handle), "an event cannot be recorded");
+  }
+  ~Hearing() {
+    if (!entry_.begin) return;
+    driver().record_event(entry_.end, stream_.handle);
+    const std::lock_guard lock(copier_.heard_mutex_);
+    copier_.heard_.push_back(std::move(entry_));
+  }
+  Hearing(const Hearing&) = delete;
+  Hearing& operator=(const Hearing&) = delete;
+
+ private:
+  Copier& copier_;
+  const GpuStream& stream_;
+  Heard entry_{};
+};
+
+Event Copier::timed_event() {
+  gpu_.enter();
+  Event event = nullptr;
+  check(driver().create_event(&event, 0), "no event can be made");
+  return event;
+}
+
+// Events tell times between them as float milliseconds, so that zero has to be near.
+void Copier::set_clock() {
+  if (!clock_) {
+    clock_ = &gpu_.add_stream(0);
+    zero_ = timed_event();
+  }
+  check(driver().record_event(zero_, clock_->handle), "an event cannot be recorded");
+  check(driver().wait_for_event(zero_), "an event cannot be waited for");
+  zero_ns_ = now_ns();
+}
+
+void Copier::tell(bool all) {
+  std::deque<Heard> done;
+  {
+    const std::lock_guard lock(heard_mutex_);
+    if (heard_.empty()) return;
+    gpu_.enter();
+    while (!heard_.empty()) {
+      const Event end = heard_.front().end;
+      if (all ? driver().wait_for_event(end) : driver().query_event(end)) break;
+      Heard& first = heard_.front();
+      float begin = 0, length = 0;
+      driver().elapsed_time(&begin, zero_, first.begin);
+      driver().elapsed_time(&length, first.begin, first.end);
+      first.told.start_ns = zero_ns_ + static_cast<std::int64_t>(begin * 1e6f);
+      first.told.ns = static_cast<std::int64_t>(length * 1e6f);
+      driver().destroy_event(first.begin);
+      driver().destroy_event(first.end);
+      done.push_back(std::move(first));
+      heard_.pop_front();
+    }
+  }
+  for (Heard& each : done) publish(each.told);
+}
+
+// ---- copies ----
+
 void Copier::move(const Place& to, const Place& from, std::size_t bytes, bool waits) {
   if (bytes == 0) return;
-  GpuBlock *const target = gpu_block(gpu_, to.block), *const source = gpu_block(gpu_, from.block);
+  GpuBlock *const target = gpu_.block_of(to.block), *const source = gpu_.block_of(from.block);
   if (target && source) return gpu_.copy_on(gpu_.current_stream(), to.data, from.data, bytes);
   if (bytes <= kSmall || (from.on_device && to.on_device) || (!target && !source))
     return within(to, from, bytes);
@@ -60,6 +132,7 @@ void Copier::upload(GpuBlock& to_block, void* to, const Place& from, std::size_t
                     bool waits) {
   GpuStream& stream = *gpu_.upload;
   gpu_.blocks.follow(to_block, stream);
+  const Hearing hearing(*this, stream, "upload", bytes);
   PinnedBlock* const pinned = PinnedBlocks::find(from.block);
   if (pinned) {
     PinnedBlocks::all().follow(*pinned, stream);
@@ -82,6 +155,7 @@ void Copier::download(const Place& to, GpuBlock& from_block, const void* from, s
   PinnedBlock* const pinned = PinnedBlocks::find(to.block);
   order(gpu_.current_stream(), stream);
   gpu_.blocks.use_on(from_block, stream);
+  const Hearing hearing(*this, stream, "download", bytes);
   if (pinned) {
     PinnedBlocks::all().follow(*pinned, stream);
     gpu_.copy_on(stream, to.data, from, bytes);

@@ -3,9 +3,11 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 
 #include "core/cuda/blocks.h"
+#include "core/memory/events.h"
 #include "core/runtime/device.h"
 
 namespace tw::cuda {
@@ -40,6 +42,8 @@ class Copier {
   // GPU's memory through the engine waits as long as need be.
   void move(const Place& to, const Place& from, std::size_t bytes, bool waits);
   CopyFigures figures() const;
+  // Tells observers of copies that are done; with `all` it waits for the others.
+  void tell(bool all);
 
  private:
   static constexpr int kSlots = 4;
@@ -57,10 +61,24 @@ class Copier {
   void stage_up(void* to, const void* from, std::size_t bytes);
   void stage_down(void* to, const void* from, std::size_t bytes);
 
+  // A copy that somebody hears of: the time between two events of its stream.
+  struct Heard {
+    Event begin, end;
+    tw::Event told;
+  };
+  class Hearing;
+  Event timed_event();
+  void set_clock();
+
   Gpu& gpu_;
   Ring up_, down_;
   mutable std::mutex mutex_;
   CopyFigures figures_;
+  std::mutex heard_mutex_;  // guards what follows
+  std::deque<Heard> heard_;
+  GpuStream* clock_ = nullptr;  // without work of its own
+  Event zero_ = nullptr;        // the event that happened at zero_ns_ of the steady clock
+  std::int64_t zero_ns_ = 0;
 };
 
 }  // namespace tw::cuda

@@ -58,11 +58,24 @@ int Gpu::count() {
   return driver().device_count(&count) ? 0 : count;
 }
 
+struct Gpu::Made {
+  std::mutex mutex;
+  std::map<int, std::unique_ptr<Gpu>> gpus;
+  static Made& all() {
+    static auto* const made = new Made;  // outlives other objects
+    return *made;
+  }
+};
+
+void Gpu::for_each(void (*call)(Gpu& gpu)) {
+  const std::lock_guard lock(Made::all().mutex);
+  for (const auto& [number, gpu] : Made::all().gpus)
+    if (gpu) call(*gpu);
+}
+
 Gpu& Gpu::at(int number) {
-  static std::mutex mutex;
-  static auto* const gpus = new std::map<int, std::unique_ptr<Gpu>>;  // outlives other objects
-  const std::lock_guard lock(mutex);
-  std::unique_ptr<Gpu>& gpu = (*gpus)[number];
+  const std::lock_guard lock(Made::all().mutex);
+  std::unique_ptr<Gpu>& gpu = Made::all().gpus[number];
   if (!gpu) {
     driver();  // raises where there is none
     if (number >= std::min(count(), kMostGpus))
@@ -82,7 +95,7 @@ Gpu::Gpu(int number)
              [](const Device& self, void* to, const void* from, std::size_t bytes) {
                gpu_of(self).copy(to, from, bytes);
              },
-             [](const Device& self) { gpu_of(self).synchronize(); },
+             [](const Device& self) { gpu_of(self).synchronize(gpu_of(self).current_stream()); },
              &blocks,
              [](const Device& self, const Place& to, const Place& from, std::size_t bytes,
                 bool waits) { gpu_of(self).copier.move(to, from, bytes, waits); },
@@ -129,7 +142,16 @@ Gpu::Gpu(int number)
 
 // ---- streams ----
 
-thread_local GpuStream* Gpu::chosen_streams[kMostGpus] = {};
+thread_local Gpu::ChosenStreams Gpu::chosen_streams = {};
+
+std::shared_ptr<const void> Gpu::take_streams() {
+  if (std::all_of(chosen_streams.begin(), chosen_streams.end(), [](auto* each) { return !each; }))
+    return nullptr;
+  return std::make_shared<const ChosenStreams>(chosen_streams);
+}
+void Gpu::put_streams(const void* streams) {
+  chosen_streams = streams ? *static_cast<const ChosenStreams*>(streams) : ChosenStreams{};
+}
 
 GpuStream& Gpu::new_stream(int priority) {
   enter();
@@ -156,8 +178,15 @@ GpuStream& Gpu::stream_by_number(int place) {
   return *streams_[static_cast<std::size_t>(place)];
 }
 
+GpuBlock* Gpu::block_of(Block* block) const {
+  if (!block) return nullptr;
+  Block& holder = block->source->holder(*block);
+  return holder.source == &blocks ? static_cast<GpuBlock*>(&holder) : nullptr;
+}
+
 GpuStream* Gpu::choose_stream(GpuStream* stream) {
-  return std::exchange(chosen_streams[number], stream == compute ? nullptr : stream);
+  return std::exchange(chosen_streams[static_cast<std::size_t>(number)],
+                       stream == compute ? nullptr : stream);
 }
 
 Event Gpu::take_event() {
@@ -222,12 +251,14 @@ void Gpu::launch(Function kernel, const Grid& grid, const void* parameter) {
                                nullptr,
                                0};
   void* parameters[] = {const_cast<void*>(parameter)};
+  GpuStream& queue = current_stream();
+  launches.admit(queue);
   check(driver().launch(&config, kernel, parameters, nullptr), "a kernel cannot be launched");
-  ++launches_;
-  if (waits_) synchronize(current_stream());
+  launches.count(queue);
+  if (waits_) synchronize(queue);
 }
 
-void Gpu::synchronize() {
+void Gpu::wait_for_all() {
   const Unlocked unlocked({0, 1e9});
   enter();
   std::size_t count = 0;
@@ -238,6 +269,11 @@ void Gpu::synchronize() {
   for (std::size_t i = 0; i < count; ++i)
     check(driver().wait_for_stream(stream_by_number(static_cast<int>(i)).handle),
           "a kernel failed");
+}
+
+void Gpu::synchronize() {
+  wait_for_all();
+  copier.tell(false);
   tell_fault();
 }
 

@@ -1,6 +1,7 @@
 // One GPU: its context, streams, memory and compiled kernels. Kernels of core/cuda run on the GPU
 // that is this thread's device, and on its stream there.
 #pragma once
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include "core/cuda/blocks.h"
 #include "core/cuda/copier.h"
 #include "core/cuda/driver.h"
+#include "core/cuda/launches.h"
 #include "core/cuda/stream.h"
 #include "core/runtime/device.h"
 
@@ -60,6 +62,8 @@ class Gpu : public Device {
   // Made on first use. Raises ValueError for a number that no GPU has, RuntimeError where it cannot
   // be used.
   static Gpu& at(int number);
+  // Those that were made.
+  static void for_each(void (*call)(Gpu& gpu));
   // The one that is this thread's device.
   static Gpu& current() { return *static_cast<Gpu*>(const_cast<Device*>(modes.device)); }
 
@@ -78,7 +82,9 @@ class Gpu : public Device {
 
   // Returns when all its streams are done; raises what went wrong in them.
   void synchronize();
-  // The same for one of them.
+  // The same, but what kernels found wrong in data stays to be told.
+  void wait_for_all();
+  // The first for one of the streams.
   void synchronize(const GpuStream& stream);
   void copy(void* to, const void* from, std::size_t bytes);
   // Does not wait.
@@ -86,15 +92,20 @@ class Gpu : public Device {
 
   // This thread's stream.
   GpuStream& current_stream() const {
-    GpuStream* const chosen = chosen_streams[number];
+    GpuStream* const chosen = chosen_streams[static_cast<std::size_t>(number)];
     return chosen ? *chosen : *compute;
   }
   // Null: the GPU's own. Returns the one before, null for the GPU's own.
   GpuStream* choose_stream(GpuStream* stream);
+  // This thread's choices for all GPUs; null where there are none.
+  static std::shared_ptr<const void> take_streams();
+  static void put_streams(const void* streams);
   // One more for users; of those there are few, and then the same ones again. Lower priorities go
   // first.
   GpuStream& add_stream(int priority);
   GpuStream& stream_by_number(int number);
+  // The pool's block that has the memory; null for memory of others.
+  GpuBlock* block_of(Block* block) const;
   // Makes this GPU's context the thread's.
   void enter() const;
   Event take_event();
@@ -107,11 +118,12 @@ class Gpu : public Device {
   GpuBlocks blocks;
   GpuPool pool;
   Copier copier;
+  LaunchControl launches;
   Fault* fault() const { return fault_; }
-  std::uint64_t launches() const { return launches_; }
   Stream stream() const { return current_stream().handle; }
 
  private:
+  struct Made;
   explicit Gpu(int number);
   GpuStream& new_stream(int priority);
   void tell_fault();
@@ -121,13 +133,12 @@ class Gpu : public Device {
   const bool waits_;  // for every launch
   Context context_ = nullptr;
   static constexpr int kMostGpus = 64;
-  static thread_local GpuStream* chosen_streams[kMostGpus];  // null: the GPU's own
-  friend struct ChosenStreams;
+  using ChosenStreams = std::array<GpuStream*, kMostGpus>;
+  static thread_local ChosenStreams chosen_streams;  // null: the GPU's own
   std::vector<std::unique_ptr<GpuStream>> streams_;
   std::size_t next_shared_ = 0;  // of streams that are handed out again
   std::vector<Event> events_;    // unused
   Fault* fault_ = nullptr;
-  std::uint64_t launches_ = 0;
   mutable std::mutex mutex_;
   std::map<std::pair<const void*, std::uint64_t>, Function> functions_;
   std::vector<Source> sources_;

@@ -15,6 +15,7 @@ namespace tw {
 
 std::atomic<EventKinds> heard_everywhere{0};
 std::string (*source_position)() = nullptr;
+void (*tell_late_events)() = nullptr;
 
 namespace {
 
@@ -145,11 +146,15 @@ void stop_observing_everywhere(const Observer* observer) {
 
 // ---- events ----
 
-void publish(Event& event) {
+void locate(Event& event) {
   const Place& here = place();
   event.thread = here.thread;
   event.module = here.module;
   if (event.source.empty() && source_position) event.source = source_position();
+}
+
+void publish(Event& event) {
+  if (!event.thread) locate(event);
   bool alone = false;
   if (modes.observers) tell_own(event, alone);
   if (alone || !(heard_everywhere & kinds_of(event.kind))) return;
