@@ -45,6 +45,11 @@ static_assert(attribute::capability_minor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABIL
 static_assert(attribute::function_shared_limit ==
               CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
 static_assert(kOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY);
+static_assert(kNotReady == CUDA_ERROR_NOT_READY);
+static_assert(kUntimed == CU_EVENT_DISABLE_TIMING);
+static_assert(kPointerKind == CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+static_assert(kPointerDevice == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+static_assert(kHostIsPortable == CU_MEMHOSTALLOC_PORTABLE);
 static_assert(kHostIsMapped == CU_MEMHOSTALLOC_DEVICEMAP);
 static_assert(kNonBlocking == CU_STREAM_NON_BLOCKING);
 }  // namespace tw::cuda

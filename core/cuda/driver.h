@@ -12,6 +12,7 @@ using Result = int;  // 0: success
 using Address = unsigned long long;
 using Context = struct ContextHandle*;
 using Stream = struct StreamHandle*;
+using Event = struct EventHandle*;
 using Module = struct ModuleHandle*;
 using Function = struct FunctionHandle*;
 using Program = struct ProgramHandle*;
@@ -29,8 +30,9 @@ inline constexpr int multiprocessors = 16, shared_bytes_per_block = 97, capabili
                      capability_minor = 76, l2_bytes = 38;
 inline constexpr int function_registers = 4, function_local_bytes = 3, function_shared_limit = 8;
 }  // namespace attribute
-inline constexpr Result kOutOfMemory = 2;
-inline constexpr unsigned kHostIsMapped = 2, kNonBlocking = 1;
+inline constexpr Result kOutOfMemory = 2, kNotReady = 600;
+inline constexpr unsigned kHostIsPortable = 1, kHostIsMapped = 2, kNonBlocking = 1, kUntimed = 2;
+inline constexpr int kPointerKind = 2, kPointerDevice = 9;
 
 struct Driver {
 #define TW_DRIVER(name, symbol, ...) std::add_pointer_t<__VA_ARGS__> name;
