@@ -1,4 +1,4 @@
-"""Attention, recurrent layers, images, losses and draws on the GPU, at sizes that take many blocks."""
+"""Attention, recurrent layers, images, losses and draws on the GPU, at sizes of many blocks."""
 
 from __future__ import annotations
 
@@ -83,9 +83,7 @@ def test_attention_to_nothing_is_zero(rng):
     seen[[0, 65]] = False
 
     def attention(*qkv: tw.Tensor) -> tw.Tensor:
-        return tw.scaled_dot_product_attention(
-            *qkv, attn_mask=tw.asarray(seen).to(qkv[0].device)
-        )
+        return tw.scaled_dot_product_attention(*qkv, attn_mask=tw.asarray(seen).to(qkv[0].device))
 
     y, dq, *_ = results("cuda", tw.float32, arrays, attention)
     assert (y[:, [0, 65]] == 0).all()
@@ -151,7 +149,10 @@ def test_launches_of_each_family():
     counts = {
         "softmax": (1, lambda: tw.softmax(x)),
         "log_softmax": (1, lambda: tw.log_softmax(x, axis=1)),
-        "cross_entropy: targets kept, losses, count, sum, mean": (5, lambda: tw.cross_entropy(rows, targets)),
+        "cross_entropy: targets kept, losses, count, sum, mean": (
+            5,
+            lambda: tw.cross_entropy(rows, targets),
+        ),
         "layer_norm": (1, lambda: functional.layer_norm(x, (64,), w, b)),
         "rms_norm": (1, lambda: functional.rms_norm(x, (64,), w)),
         "group_norm": (1, lambda: functional.group_norm(image, 2)),
@@ -214,9 +215,7 @@ def test_resampling_by_every_mode(mode, sizes, rng):
     smooth = mode in ("bilinear", "bicubic")
     for options in ({}, {"align_corners": True}, {"antialias": True})[: 3 if smooth else 1]:
 
-        def resample(
-            leaf: tw.Tensor, options: dict[str, bool] = options
-        ) -> tw.Tensor:
+        def resample(leaf: tw.Tensor, options: dict[str, bool] = options) -> tw.Tensor:
             return nn.functional.interpolate(leaf, size=sizes[1], mode=mode, **options)
 
         expected = results("cpu", tw.float64, [x], resample)

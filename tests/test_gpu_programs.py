@@ -22,9 +22,7 @@ from programs.program import Program, Settings, Step, rendered  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True"),
-    pytest.mark.skipif(
-        not tw.cuda.is_available(), reason=f"no GPU: {tw.cuda.why_unavailable()}"
-    ),
+    pytest.mark.skipif(not tw.cuda.is_available(), reason=f"no GPU: {tw.cuda.why_unavailable()}"),
 ]
 
 

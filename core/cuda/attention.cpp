@@ -119,9 +119,9 @@ void launch(const Problem& p, const char* kernel, int64_t rows, int64_t columns,
   const bool is_double = p.dtype == DType::float64;
   const int64_t tile = is_double ? 32 : 64;  // kTile
   if (p.heads * rows == 0) return;
-  const std::uint64_t key = (static_cast<std::uint64_t>(p.dtype) * 4 +
-                             static_cast<std::uint64_t>(p.mask)) * 16 +
-                            static_cast<std::uint64_t>(wide);
+  const std::uint64_t key =
+      (static_cast<std::uint64_t>(p.dtype) * 4 + static_cast<std::uint64_t>(p.mask)) * 16 +
+      static_cast<std::uint64_t>(wide);
   const Function function = kernel_of(kernel, key, "attention.cuh", kernel, [&] {
     return define("TW_IN", type_name(p.dtype)) +
            define("TW_TYPE", type_name(compute_dtype(p.dtype))) +

@@ -21,10 +21,10 @@ void run(const void* problem) {
   const Problem& p = *static_cast<const Problem*>(problem);
   if (p.parameter.count == 0) return;
   static const char place = 0;
-  Gpu::current().launch(kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "complex.cuh",
-                                  "conjugate",
-                                  [&] { return define("TW_TYPE", type_name(p.dtype)); }),
-                        grid_for(p.parameter.count, 256), &p.parameter);
+  Gpu::current().launch(
+      kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "complex.cuh", "conjugate",
+                [&] { return define("TW_TYPE", type_name(p.dtype)); }),
+      grid_for(p.parameter.count, 256), &p.parameter);
 }
 
 }  // namespace

@@ -87,8 +87,7 @@ void run_targets(const void* problem) {
   Paths q = p.parameter;
   q.fault = Gpu::current().fault();
   q.code = code;
-  if (q.batch > 0)
-    launch(p, kTargets, grid_for(q.batch * std::max<int64_t>(q.width, 1), 256), q);
+  if (q.batch > 0) launch(p, kTargets, grid_for(q.batch * std::max<int64_t>(q.width, 1), 256), q);
 }
 void run_terms(const void* problem) {
   const Problem& p = *static_cast<const Problem*>(problem);

@@ -110,8 +110,7 @@ void bind_classes(void* problem, void* const* at) {
   p.y = at[2];
 }
 constexpr char kChecked[] = "checked_probabilities", kSums[] = "sum_classes",
-               kSearch[] = "search_classes", kArrivals[] = "arrivals",
-               kFirst[] = "first_arrivals";
+               kSearch[] = "search_classes", kArrivals[] = "arrivals", kFirst[] = "first_arrivals";
 const Classes& classes_of(const void* problem) { return *static_cast<const Classes*>(problem); }
 
 void run_checked(const void* problem) {

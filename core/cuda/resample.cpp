@@ -160,13 +160,11 @@ template <const char* kernel> void run_taps(const void* problem) {
     grid.blocks[1] = static_cast<unsigned>(divide_up(q.channels, channels));
     grid.blocks[2] = static_cast<unsigned>(q.batch);
   }
-  Gpu::current().launch(
-      kernel_of(kernel, static_cast<std::uint64_t>(p.dtype), "taps.cuh", kernel,
-                [&] { return define("TW_TYPE", type_name(p.dtype)); }),
-      grid, &q);
+  Gpu::current().launch(kernel_of(kernel, static_cast<std::uint64_t>(p.dtype), "taps.cuh", kernel,
+                                  [&] { return define("TW_TYPE", type_name(p.dtype)); }),
+                        grid, &q);
 }
-template <const char* kernel>
-void add_taps(const char* help, void (*set_up)(const Call&, void*)) {
+template <const char* kernel> void add_taps(const char* help, void (*set_up)(const Call&, void*)) {
   add_kernel<TapsProblem>(kernel, help, refuses, set_up, bind_taps, run_taps<kernel>, 7, "taps");
 }
 

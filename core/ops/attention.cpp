@@ -62,8 +62,7 @@ Tensor wide(const Tensor& x) { return astype(x, working_dtype(x.dtype())); }
 
 void attention_body(const Use& use, Tensor* out) {
   const Tensor q = wide(use.in[0].tensor), k = wide(use.in[1].tensor), v = wide(use.in[2].tensor);
-  const Tensor scores =
-      scores_of(q, k, use.in[3].tensor, use.words.flag(0), use.words.real(1));
+  const Tensor scores = scores_of(q, k, use.in[3].tensor, use.words.flag(0), use.words.real(1));
   const Tensor sums = log_sums_of(scores);
   out[0] = astype(matmul(exp(scores - sums), v), use.in[0].tensor.dtype());
   out[1] = owned(squeeze(sums, {sums.rank() - 1}));

@@ -1,14 +1,15 @@
-// Attention without the matrix of scores (Dao et al., "FlashAttention", 2022). A block of threads has
-// a tile of queries and goes through the keys, a tile at a time, whose scores it holds in registers.
-// With the largest score and the sum of the exponentials of each query so far, what it has added up
-// is scaled when a larger one comes (Milakov, Gimelshein, "Online normalizer calculation for
-// softmax", 2018). Faster than the products one by one because scores, weights and their gradients,
-// of which there are queries x keys, never cross memory: keys and values are read once a tile of
-// queries. Backward, weights come again from the saved log-sums: once by queries, for their gradient,
-// and once by keys, for those of keys and values, so that every sum has one owner and one order.
+// Attention without the matrix of scores (Dao et al., "FlashAttention", 2022). A block of threads
+// has a tile of queries and goes through the keys, a tile at a time, whose scores it holds in
+// registers. With the largest score and the sum of the exponentials of each query so far, what it
+// has added up is scaled when a larger one comes (Milakov, Gimelshein, "Online normalizer
+// calculation for softmax", 2018). Faster than the products one by one because scores, weights and
+// their gradients, of which there are queries x keys, never cross memory: keys and values are read
+// once a tile of queries. Backward, weights come again from the saved log-sums: once by queries, for
+// their gradient, and once by keys, for those of keys and values, so that every sum has one owner
+// and one order.
 // Settings: TW_IN (type in memory), TW_TYPE (what is computed in), TW_MASK (0: none, 1: bool, 2:
 // added, of TW_TYPE), TW_WIDE (columns of a result that a thread holds, 16 apart).
-#include "prelude.cuh"
+#include "functions.cuh"
 using T = TW_TYPE;
 using M = TW_IN;
 
@@ -37,10 +38,6 @@ constexpr int kWidth = 16 * TW_WIDE;
 #define TW_THREADS 256, 2
 #endif
 
-TW_DEVICE float exponential(float x) { return ::expf(x); }
-TW_DEVICE double exponential(double x) { return ::exp(x); }
-TW_DEVICE float logarithm(float x) { return ::logf(x); }
-TW_DEVICE double logarithm(double x) { return ::log(x); }
 TW_DEVICE int down() { return threadIdx.x / 16; }
 TW_DEVICE int across() { return threadIdx.x % 16; }
 

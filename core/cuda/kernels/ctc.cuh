@@ -1,6 +1,6 @@
-// Connectionist temporal classification: a block a sequence, its states (blanks and targets in turn)
-// shared between threads, a step after the other. Setting: TW_TYPE.
-#include "prelude.cuh"
+// Connectionist temporal classification: a block a sequence, its states (blanks and targets in
+// turn) shared between threads, a step after the other. Setting: TW_TYPE.
+#include "functions.cuh"
 using T = TW_TYPE;
 
 // Sizes: log_probs (steps, batch, classes), targets (batch, width), beginnings (batch, steps, 2 *
@@ -16,10 +16,6 @@ struct Paths {
   int32_t code;
 };
 
-TW_DEVICE float exponential(float x) { return ::expf(x); }
-TW_DEVICE double exponential(double x) { return ::exp(x); }
-TW_DEVICE float logarithm(float x) { return ::logf(x); }
-TW_DEVICE double logarithm(double x) { return ::log(x); }
 TW_DEVICE T never() { return -T(TW_INFINITY); }
 
 // Targets with blanks behind their lengths. What is wrong: 0 an input's length, 1 a target's, 2 a

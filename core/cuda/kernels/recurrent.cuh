@@ -2,9 +2,9 @@
 // gates, and the cell on what a thread has in registers. Faster than product and cell apart because
 // the gates' sums, 1 to 4 numbers a unit, never cross memory, and a step costs one launch. Steps
 // follow each other in the stream: a later one reads what all blocks of an earlier one wrote.
-// A block has kRows rows of the batch by kUnits units. Settings: TW_TYPE, TW_CELL (0: RNN with tanh,
-// 1: with relu, 2: LSTM, 3: GRU).
-#include "prelude.cuh"
+// A block has kRows rows of the batch by kUnits units. Settings: TW_TYPE, TW_CELL (0: RNN with
+// tanh, 1: with relu, 2: LSTM, 3: GRU).
+#include "functions.cuh"
 using T = TW_TYPE;
 
 constexpr int kGates = TW_CELL == 3 ? 3 : TW_CELL == 2 ? 4 : 1;
@@ -19,18 +19,14 @@ struct Recurrent {
   // Forward: the inputs' products, and the states before the step.
   const void *x, *h_before, *c_before;
   void *y, *c, *kept;
-  // Backward: the gradient of the later step's products, null at the last one; those that are given;
-  // what they give.
+  // Backward: the gradient of the later step's products, null at the last one; those that are
+  // given; what they give.
   const void* later;
   const void *dy, *dc, *dkept;
   void *dx, *dproducts, *dh, *dcell;
   int64_t only_states;  // no step is left: the product alone, which is the first states' gradient
 };
 
-TW_DEVICE float exponential(float x) { return ::expf(x); }
-TW_DEVICE double exponential(double x) { return ::exp(x); }
-TW_DEVICE float tangent(float x) { return ::tanhf(x); }
-TW_DEVICE double tangent(double x) { return ::tanh(x); }
 TW_DEVICE T sigmoid(T x) {
   const T e = exponential(x < 0 ? x : -x);
   return (x < 0 ? e : T(1)) / (e + 1);
@@ -72,7 +68,8 @@ TW_DEVICE void multiply(const Recurrent& p, const T* rows, int64_t depth, Weight
     __syncthreads();  // the last use of the stage is over
     for (int i = threadIdx.x; i < kRows * kDepth; i += 256) {
       const int64_t row = row0 + i / kDepth, term = first + i % kDepth;
-      left[i % kDepth][i / kDepth] = row < p.batch && term < depth ? rows[row * depth + term] : T(0);
+      const bool inside = row < p.batch && term < depth;
+      left[i % kDepth][i / kDepth] = inside ? rows[row * depth + term] : T(0);
     }
     weight.template stage<gates>(p, first, depth, unit0, right);
     __syncthreads();
@@ -151,8 +148,8 @@ TW_KERNEL(recurrent_step, Recurrent, 256) {
   }
 }
 
-// `dh`: of the states after the step, by all later steps. A block has read and written its own units
-// of dh and dcell alone.
+// `dh`: of the states after the step, by all later steps. A thread reads and writes its own units
+// of p.dh and p.dcell alone.
 TW_DEVICE void cell_backward(const Recurrent& p, const Unit& u, T dh) {
   const T dy = u.given(p.dy) + dh;
 #if TW_CELL <= 1

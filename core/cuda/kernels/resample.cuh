@@ -1,5 +1,5 @@
-// Images of another size: each axis is a band matrix, a few neighbouring elements for each element of
-// the result. A small launch makes the bands, one sums by all axes at once. Settings: TW_TYPE,
+// Images of another size: each axis is a band matrix, a few neighbouring elements for each element
+// of the result. A small launch makes the bands, one sums by all axes at once. Settings: TW_TYPE,
 // TW_METHOD (0: nearest, 1: nearest-exact, 2: linear, 3: cubic).
 #include "prelude.cuh"
 using T = TW_TYPE;

@@ -1,6 +1,6 @@
 // Sums of elements of planes at places, each times a weight: y[n, c, i] is the sum over k of
-// weights[n, k, i] x[n, c, places[n, k, i]], where a place below 0 stands for none; and the two that
-// make x and weights from the rest. Setting: TW_TYPE.
+// weights[n, k, i] x[n, c, places[n, k, i]], where a place below 0 stands for none; and the two
+// that make x and weights from the rest. Setting: TW_TYPE.
 #include "prelude.cuh"
 using T = TW_TYPE;
 
