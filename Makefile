@@ -85,7 +85,9 @@ test-python: build $(VENV)/.test  ## the Python tests
 
 # On a machine with a GPU: the same tests on it in place of the emulator.
 test-gpu: build $(VENV)/.test  ## the tests of the GPU on the machine's own one
-	TILEWRIGHT_TEST_GPU=1 $(BIN)/python -m pytest tests/test_gpu.py tests/test_gpu_records.py
+	TILEWRIGHT_TEST_GPU=1 $(BIN)/python -m pytest tests/test_gpu.py tests/test_gpu_records.py \
+	  tests/test_gpu_sizes.py tests/test_gpu_networks.py tests/test_gpu_programs.py \
+	  --gpu-programs 300
 
 bench: build  ## compare with the peers that are installed
 	$(BIN)/python -m pip install --quiet numpy matplotlib threadpoolctl jax $(TORCH)

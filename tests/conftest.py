@@ -24,6 +24,7 @@ import tilewright as tw
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=20240229, help="seed of all random test data")
     parser.addoption("--programs", type=int, default=3000, help="how many random programs to run")
+    parser.addoption("--gpu-programs", type=int, default=24, help="how many of them on the GPU")
     parser.addoption("--program-seed", type=int, default=None, help="one random program to run")
 
 

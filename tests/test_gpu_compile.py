@@ -19,7 +19,11 @@ import tilewright as tw
 CAPABILITIES = (80, 90, 100)
 # A multiprocessor has 65,536 registers: one block of 256 threads with up to 255 each, two with 128.
 # What does not fit is spilled to memory.
-MOST_REGISTERS = {"matmul_tensor": 255, "matmul_registers": 192}
+MOST_REGISTERS = {
+    "matmul_tensor": 255,
+    "matmul_registers": 192,
+    "attention_keys_backward": 224,  # two results and a tile of scores
+}
 OTHERS_REGISTERS, MOST_SPILLED_BYTES = 128, 64
 
 

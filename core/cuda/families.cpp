@@ -26,6 +26,12 @@ void register_cuda() {
   cuda::register_along_kernels();
   cuda::register_order_kernels();
   cuda::register_bin_kernels();
+  cuda::register_attention_kernels();
+  cuda::register_recurrent_kernels();
+  cuda::register_resample_kernels();
+  cuda::register_ctc_kernels();
+  cuda::register_draw_kernels();
+  cuda::register_complex_kernels();
 }
 
 namespace cuda {

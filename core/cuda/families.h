@@ -18,6 +18,12 @@ void register_scan_kernels();
 void register_along_kernels();
 void register_order_kernels();
 void register_bin_kernels();
+void register_attention_kernels();
+void register_recurrent_kernels();
+void register_resample_kernels();
+void register_ctc_kernels();
+void register_draw_kernels();
+void register_complex_kernels();
 
 }  // namespace tw::cuda
 

@@ -1,6 +1,7 @@
 // Scaled dot-product attention: checks, the op that kernels compute, its gradient.
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "core/autograd/mode.h"
 #include "core/autograd/op_node.h"
@@ -56,24 +57,27 @@ Tensor log_sums_of(const Tensor& scores) {
   return where(sums == -kInfinity, kInfinity, sums);
 }
 Tensor weights_of(const Tensor& scores) { return exp(scores - log_sums_of(scores)); }
+// In the type that scores are computed in.
+Tensor wide(const Tensor& x) { return astype(x, working_dtype(x.dtype())); }
 
 void attention_body(const Use& use, Tensor* out) {
-  const Tensor scores = scores_of(use.in[0].tensor, use.in[1].tensor, use.in[3].tensor,
-                                  use.words.flag(0), use.words.real(1));
+  const Tensor q = wide(use.in[0].tensor), k = wide(use.in[1].tensor), v = wide(use.in[2].tensor);
+  const Tensor scores = scores_of(q, k, use.in[3].tensor, use.words.flag(0), use.words.real(1));
   const Tensor sums = log_sums_of(scores);
-  out[0] = matmul(exp(scores - sums), use.in[2].tensor);
+  out[0] = astype(matmul(exp(scores - sums), v), use.in[0].tensor.dtype());
   out[1] = owned(squeeze(sums, {sums.rank() - 1}));
 }
 void attention_backward_body(const Use& use, Tensor* out) {
-  const Tensor &q = use.in[0].tensor, &k = use.in[1].tensor, &v = use.in[2].tensor;
-  const Tensor& g = use.in[6].tensor;
+  const Tensor q = wide(use.in[0].tensor), k = wide(use.in[1].tensor), v = wide(use.in[2].tensor);
+  const Tensor g = wide(use.in[6].tensor);
   const double scale = use.words.real(1);
   const Tensor p = weights_of(scores_of(q, k, use.in[3].tensor, use.words.flag(0), scale));
   const Tensor dp = matmul(g, transposed(v));
   const Tensor ds = p * (dp - sum(p * dp, {-1}, true)) * scale;
-  out[0] = matmul(ds, k);
-  out[1] = matmul(transposed(ds), q);
-  out[2] = matmul(transposed(p), g);
+  const DType type = use.in[0].tensor.dtype();
+  out[0] = astype(matmul(ds, k), type);
+  out[1] = astype(matmul(transposed(ds), q), type);
+  out[2] = astype(matmul(transposed(p), g), type);
 }
 
 // ---- shapes ----
@@ -83,7 +87,8 @@ void infer_attention(Call& call, Result* results) {
   results[0].shape = *q.shape;
   results[0].shape[q.rank() - 1] = v.size(v.rank() - 1);
   for (int i = 0; i + 1 < q.rank(); ++i) results[1].shape.push_back(q.size(i));
-  results[0].dtype = results[1].dtype = q.dtype;
+  results[0].dtype = q.dtype;
+  results[1].dtype = working_dtype(q.dtype);
 }
 void infer_attention_backward(Call& call, Result* results) {
   for (int i = 0; i < 3; ++i) {
@@ -148,12 +153,9 @@ void check_words(Words words, bool masked) {
          "causal into the mask");
 }
 
-// Heads of keys and values, each repeated for its group of queries.
-Tensor repeated_heads(const Tensor& x, std::int64_t heads, const char* what) {
+// Heads of keys or values, each repeated until there are so many.
+Tensor repeated_heads(const Tensor& x, std::int64_t heads) {
   const int axis = x.rank() - 3;
-  if (axis < 0 || x.size(axis) == 0 || heads % x.size(axis))
-    fail(ErrorKind::value, kName, ": the ", heads, " heads of query are no multiple of those of ",
-         what, " ", x.shape());
   if (x.size(axis) == heads) return x;
   Shape shape = x.shape();
   shape.insert(axis + 1, heads / x.size(axis));
@@ -162,30 +164,65 @@ Tensor repeated_heads(const Tensor& x, std::int64_t heads, const char* what) {
   shape[axis] = heads;
   return reshape(wide, shape);
 }
-
-// One batch shape for all, and the working type.
-void align(Inputs& in, bool grouped) {
-  if (grouped && in.q.rank() < 3)
+// The axis of heads as two, groups first: a view.
+Tensor in_groups(const Tensor& x, std::int64_t groups) {
+  const int axis = x.rank() - 3;
+  Shape shape = x.shape();
+  shape.insert(axis + 1, shape[axis] / groups);
+  shape[axis] = groups;
+  return reshape(x, shape);
+}
+// Gives heads a second axis, along which those of keys and values repeat, so that nothing is copied
+// for the heads of queries that share them.
+void group_heads(Inputs& in) {
+  if (in.q.rank() < 3)
     fail(ErrorKind::value, kName, ": with enable_gqa query is (..., heads, rows, size), got ",
          in.q.shape());
-  if (grouped) {
-    const std::int64_t heads = in.q.size(in.q.rank() - 3);
-    in.k = repeated_heads(in.k, heads, "key");
-    in.v = repeated_heads(in.v, heads, "value");
+  const std::int64_t heads = in.q.size(in.q.rank() - 3);
+  const auto heads_of = [heads](const Tensor& x, const char* what) {
+    const std::int64_t own = x.rank() < 3 ? 0 : x.size(x.rank() - 3);
+    if (own == 0 || heads % own)
+      fail(ErrorKind::value, kName, ": the ", heads, " heads of query are no multiple of those of ",
+           what, " ", x.shape());
+    return own;
+  };
+  const std::int64_t of_keys = heads_of(in.k, "key"), of_values = heads_of(in.v, "value");
+  const std::int64_t groups = std::lcm(of_keys, of_values);
+  in.k = expand_dims(repeated_heads(in.k, groups), in.k.rank() - 2);
+  in.v = expand_dims(repeated_heads(in.v, groups), in.v.rank() - 2);
+  if (in.mask && in.mask.rank() > 2) {
+    const std::int64_t of_mask = in.mask.size(in.mask.rank() - 3);
+    if (of_mask != 1 && of_mask != heads)
+      fail(ErrorKind::value, kName, ": attn_mask ", in.mask.shape(), " does not fit scores ",
+           with_matrix(batch_of(in.q), rows_of(in.q), rows_of(in.k)));
+    in.mask = of_mask == 1 ? expand_dims(in.mask, in.mask.rank() - 2) : in_groups(in.mask, groups);
   }
-  const DType type = working_dtype(in.q.dtype());
+  in.q = in_groups(in.q, groups);
+}
+
+// One batch shape for all, and masks in the type of scores.
+void align(Inputs& in, bool grouped) {
+  if (grouped) group_heads(in);
   Shape batch = batch_of(in.q);
   for (const Tensor* x : {&in.k, &in.v})
     if (!(batch_of(*x) == batch)) batch = broadcast_shapes(batch, batch_of(*x), kName);
   for (Tensor* x : {&in.q, &in.k, &in.v})
-    *x = astype(broadcast_operand(*x, with_matrix(batch, rows_of(*x), columns_of(*x))), type);
+    *x = broadcast_operand(*x, with_matrix(batch, rows_of(*x), columns_of(*x)));
   if (!in.mask) return;
   const Shape scores = with_matrix(batch, rows_of(in.q), rows_of(in.k));
   if (in.mask.rank() > scores.rank() ||
       !(broadcast_shapes(in.mask.shape(), scores, kName) == scores))
     fail(ErrorKind::value, kName, ": attn_mask ", in.mask.shape(), " does not fit scores ", scores);
-  if (!is_bool(in.mask.dtype())) in.mask = astype(in.mask, type);
+  if (!is_bool(in.mask.dtype())) in.mask = astype(in.mask, working_dtype(in.q.dtype()));
   in.mask = broadcast_operand(in.mask, scores);
+}
+
+// Where weights are dropped, or the mask learns, scores are ops of the graph.
+Tensor attention_of_scores(const Inputs& in, Words words, double scale) {
+  Tensor p = weights_of(scores_of(wide(in.q), wide(in.k), in.mask, words.flag(1), scale));
+  if (words.real(0) > 0)
+    p = apply(kDropout, {p}, WordList(3).set(0, words[0]).set(1, true).set(2, kNone));
+  return astype(matmul(p, wide(in.v)), in.q.dtype());
 }
 
 // Words: dropout_p, is_causal, scale, enable_gqa.
@@ -196,20 +233,28 @@ void attention_in_ops(const Use& use, Tensor* out) {
   check_words(words, static_cast<bool>(in.mask));
   const double scale =
       words.none(2) ? 1 / std::sqrt(static_cast<double>(columns_of(in.q))) : words.real(2);
-  const DType type = in.q.dtype();
-  align(in, words.flag(3));
+  const bool grouped = words.flag(3);
+  align(in, grouped);
   const bool mask_learns = modes.grad && in.mask && records(in.mask);
+  Tensor y;
   if (words.real(0) > 0 || mask_learns) {
-    Tensor p = weights_of(scores_of(in.q, in.k, in.mask, words.flag(1), scale));
-    if (words.real(0) > 0)
-      p = apply(kDropout, {p}, WordList(3).set(0, words[0]).set(1, true).set(2, kNone));
-    out[0] = astype(matmul(p, in.v), type);
+    y = attention_of_scores(in, words, scale);
+  } else {
+    Tensor results[2];
+    const Operand operands[] = {in.q, in.k, in.v, in.mask ? Operand(in.mask) : Operand::none()};
+    apply(kAttention, operands, 4, WordList(2).set(0, words.flag(1)).set(1, word_of(scale)),
+          results);
+    y = results[0];
+  }
+  if (!grouped) {
+    out[0] = y;
     return;
   }
-  Tensor results[2];
-  const Operand operands[] = {in.q, in.k, in.v, in.mask ? Operand(in.mask) : Operand::none()};
-  apply(kAttention, operands, 4, WordList(2).set(0, words.flag(1)).set(1, word_of(scale)), results);
-  out[0] = astype(results[0], type);
+  Shape shape = y.shape();
+  const int axis = y.rank() - 4;
+  shape[axis] *= shape[axis + 1];
+  shape.erase(axis + 1);
+  out[0] = reshape(y, shape);
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ class Run:
 def array_of(tensor: Any) -> np.ndarray:
     if isinstance(tensor, torch.Tensor):  # force: also what PyTorch knows to be zero
         return np.array(tensor.numpy(force=True))
-    return np.array(tensor.detach().numpy())
+    return np.array(tensor.detach().to("cpu").numpy())
 
 
 def said(error: Exception) -> str:

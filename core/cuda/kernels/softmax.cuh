@@ -1,7 +1,7 @@
 // Softmax, log-softmax and their gradients over [outer, n, inner]; cross-entropy over class indices.
 // One launch. Settings: TW_IN (type in memory), TW_TYPE (what is computed in), TW_WIDTH (threads that
 // share a row: 32, 256 or 1), TW_LOG (1: the logarithms).
-#include "prelude.cuh"
+#include "functions.cuh"
 using T = TW_TYPE;
 using M = TW_IN;
 
@@ -11,10 +11,6 @@ struct Softmax {
   void* y;
 };
 
-TW_DEVICE float exponential(float x) { return ::expf(x); }
-TW_DEVICE double exponential(double x) { return ::exp(x); }
-TW_DEVICE float logarithm(float x) { return ::logf(x); }
-TW_DEVICE double logarithm(double x) { return ::log(x); }
 TW_DEVICE T larger(T a, T b) { return a != a || a > b ? a : b; }
 
 struct Largest { static TW_DEVICE T combine(T a, T b) { return larger(a, b); } };
