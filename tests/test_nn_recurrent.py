@@ -102,6 +102,40 @@ class TestLayers:
         inputs, others = leaves((*first, FEATURES), *given)
         assert_same(ours, theirs, inputs, others, bool(given))
 
+    @pytest.mark.parametrize(("steps", "batch"), [(21, 37), (3, 150), (130, 1)])
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_more_rows_than_are_multiplied_at_a_time(self, kind, steps, batch):
+        """Both directions: the last of the steps that are taken together are fewer."""
+        name, how = KINDS[kind]
+        ours, theirs = pair(name, 19, 40, num_layers=2, bidirectional=True, **how)
+        assert_same(ours, theirs, *leaves((steps, batch, 19)), False)
+
+    @pytest.mark.parametrize("shape", [(9, 37, 33), (2, 3, 33), (130, 1, 33)], ids=str)
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_same_bits_without_gradients(self, kind, shape):
+        """Though then nothing is kept of the gates."""
+        name, how = KINDS[kind]
+        layer = getattr(nn, name)(33, 47, 2, bidirectional=True, **how)
+        x = tw.asarray(np.random.default_rng(3).normal(size=shape).astype(np.float32))
+        made = flat(layer(x))
+        with tw.no_grad():
+            again = flat(layer(x))
+        for a, b in zip(made, again, strict=True):
+            assert a.detach().numpy().tobytes() == b.numpy().tobytes()
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_gradients_of_some_weights_alone(self, kind):
+        name, how = KINDS[kind]
+        layer, _ = pair(name, FEATURES, HIDDEN, **how)
+        (x,), _ = leaves((STEPS, BATCH, FEATURES))
+        weights = list(layer.parameters())
+        together = tw.grad((layer(x)[0] ** 2).sum(), weights)
+        for weight, expected in zip(weights, together, strict=True):
+            layer.requires_grad_(False)
+            weight.requires_grad_(True)
+            (alone,) = tw.grad((layer(x.detach())[0] ** 2).sum(), [weight])
+            np.testing.assert_allclose(alone.numpy(), expected.numpy(), rtol=1e-11, atol=1e-13)
+
     @pytest.mark.parametrize("kind", KINDS)
     def test_one_step_of_one_row(self, kind):
         name, how = KINDS[kind]

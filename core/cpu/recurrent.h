@@ -21,9 +21,13 @@ struct RecurrentProblem {
   std::int64_t steps, batch, hidden;
   const void* weight;   // (gates * hidden, hidden), of the states
   const void *h0, *c0;  // c0: of an LSTM
-  // Forward.
-  const void* x;     // products of the inputs, biases added
-  const void* bias;  // GRU: (hidden,), added before the reset gate multiplies; or null
+  // Forward. Without a weight of the inputs x holds their products. `kept` may be null: then c has
+  // room for one step, and ends as the last.
+  std::int64_t in;
+  const void *x, *weight_ih;  // (gates * hidden, in)
+  const void* bias;           // (gates * hidden,), or null
+  const void* state_bias;     // GRU: (hidden,), added before the reset gate multiplies; or null
+  bool keeps;
   void *y, *c, *kept;
   // Backward: gradients of y, c and kept, each null where there is none; and what they give.
   const void *dy, *dc, *dkept;
@@ -36,15 +40,17 @@ void recurrent_forward(const RecurrentProblem& p);
 // From y, c and kept, which it reads.
 void recurrent_backward(const RecurrentProblem& p);
 
+// Products of some units: from the first of them, their distances by row and by gate.
+struct RecurrentSums {
+  const void* at;
+  std::int64_t row, gate;
+};
 // One step of `rows` of the batch, of units [first, first + units). `before`: the states before it,
 // h of a GRU and c of an LSTM.
 struct RecurrentStep {
   std::int64_t rows, hidden, first, units;
-  const void *x, *before, *bias;
-  // Forward: products of the states, of these units alone; their distances by row and by gate. They
-  // may stand where y or kept are written.
-  const void* sums;
-  std::int64_t sums_row, sums_gate;
+  const void *before, *bias, *state_bias;
+  RecurrentSums inputs, states;  // forward
   void *y, *c, *kept;
   const void *dy, *dc, *dkept;
   void *dx, *dproducts;

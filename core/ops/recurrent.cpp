@@ -45,14 +45,26 @@ Tensor without(const Tensor& x) { return 1 - x; }
 
 // ---- the steps, by other ops ----
 
-// Words: cell, reverse.
+// x @ weight.T + bias of all steps.
+Tensor input_products(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Tensor sums = linear(rows_of_steps(x), weight, bias, false);
+  return reshape(sums, {x.size(0), x.size(1), sums.size(1)});
+}
+
+// Operands of recurrent_steps.
+enum StepsInput { kX, kWeightIh, kWeightHh, kH0, kC0, kBias, kStateBias };
+
+// Words: cell, reverse, keeps.
 void steps_body(const Use& use, Tensor* out) {
-  const Tensor &x = use.in[0].tensor, &weight = use.in[1].tensor, &bias = use.in[4].tensor;
+  const auto in = [&use](int i) -> const Tensor& { return use.in[i].tensor; };
+  const Tensor &weight = in(kWeightHh), &bias = in(kStateBias);
+  const Tensor x = in(kWeightIh) ? input_products(in(kX), in(kWeightIh), in(kBias)) : in(kX);
   const Word cell = use.words[0];
+  const bool keeps = use.words.flag(2);
   const int64_t steps = x.size(0), hidden = weight.size(1);
   const auto count = static_cast<std::size_t>(steps);
   std::vector<Tensor> ys(count), cs(count), kept(count);
-  Tensor h = use.in[2].tensor, c = use.in[3].tensor;
+  Tensor h = in(kH0), c = in(kC0);
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t t = use.words.flag(1) ? steps - 1 - i : i;
     const Tensor a = step_of(x, t), products = matmul(h, transposed(weight));
@@ -78,8 +90,8 @@ void steps_body(const Use& use, Tensor* out) {
     ys[static_cast<std::size_t>(t)] = h;
   }
   out[0] = stacked(ys);
-  out[1] = cell == kLstm ? stacked(cs) : nothing(x);
-  out[2] = kKept[cell] ? stacked(kept) : nothing(x);
+  out[1] = cell != kLstm ? nothing(x) : keeps ? stacked(cs) : stacked({c});
+  out[2] = keeps && kKept[cell] ? stacked(kept) : nothing(x);
 }
 
 // What the backward pass goes through, from the last step to the first.
@@ -163,11 +175,12 @@ Shape with_last(const Shape& shape, int64_t last) {
 }
 void infer_steps(Call& call, Result* results) {
   const Word cell = call.words[0];
-  const int64_t hidden = call.in[1].size(1);
-  const Shape y = with_last(*call.in[0].shape, hidden);
+  const bool keeps = call.words.flag(2);
+  const int64_t hidden = call.in[kWeightHh].size(1);
+  const Shape y = with_last(*call.in[kX].shape, hidden);
   results[0].shape = y;
-  results[1].shape = cell == kLstm ? y : Shape{0};
-  results[2].shape = kKept[cell] ? with_last(y, kKept[cell] * hidden) : Shape{0};
+  results[1].shape = cell != kLstm ? Shape{0} : keeps ? y : Shape{1, y[1], hidden};
+  results[2].shape = keeps && kKept[cell] ? with_last(y, kKept[cell] * hidden) : Shape{0};
   for (int i = 0; i < 3; ++i) results[i].dtype = call.in[0].dtype;
 }
 void infer_steps_backward(Call& call, Result* results) {
@@ -180,12 +193,18 @@ void infer_steps_backward(Call& call, Result* results) {
   results[3].shape = cell == kLstm ? h : Shape{0};
   for (int i = 0; i < 4; ++i) results[i].dtype = call.in[0].dtype;
 }
-Estimate estimate(const Call& call, const Meta& weight, const Meta& y) {
+// `weights`: elements that each row of `y` is multiplied with.
+Estimate estimate(const Call& call, int64_t weights, const Meta& y) {
   const double rows = double(y.size(0)) * double(y.size(1));
   double bytes = 0;
   for (int i = 0; i < call.inputs; ++i)
     if (!call.in[i].absent) bytes += double(call.in[i].count) * double(size_of(y.dtype));
-  return {2 * rows * double(weight.count), bytes};
+  return {2 * rows * double(weights), bytes};
+}
+Estimate estimate_steps(const Call& call) {
+  const Meta& weight_ih = call.in[kWeightIh];
+  const int64_t of_inputs = weight_ih.absent ? 0 : weight_ih.count;
+  return estimate(call, of_inputs + call.in[kWeightHh].count, call.out[0]);
 }
 
 // The states before each step, as rows.
@@ -199,20 +218,43 @@ Tensor states_before(const Tensor& y, const Tensor& h0, bool reverse) {
 
 Operand optional(const Tensor& x) { return x ? Operand(x) : Operand::none(); }
 
+// The gradients of both weights by the rows of one product each; where both read the same
+// gradients of sums (all cells but GRU), of one product for both.
+void give_weights(Vjp& v, const Tensor& dx, const Tensor& dproducts, const Tensor& before) {
+  const bool input = v.wants(kWeightIh), states = v.wants(kWeightHh);
+  if (input && states && v.words()[0] != kGru) {
+    const Tensor x = rows_of_steps(v.in(kX).tensor);
+    const Tensor both = matmul(transposed(rows_of_steps(dx)), concat({x, before}, 1));
+    v.give(kWeightIh, copy(part(both, 1, 0, x.size(1))));
+    v.give(kWeightHh, copy(part(both, 1, x.size(1), both.size(1))));
+    return;
+  }
+  if (input)
+    v.give(kWeightIh, kMatmul,
+           {transposed(rows_of_steps(dx)), rows_of_steps(v.in(kX).tensor)});
+  if (states) v.give(kWeightHh, kMatmul, {transposed(rows_of_steps(dproducts)), before});
+}
+// Of x: the gradient of the products itself where it holds those.
+Tensor gradient_of_x(Vjp& v, const Tensor& dx) {
+  const Tensor weight = v.in(kWeightIh).tensor;
+  if (!weight) return dx;
+  return reshape(matmul(rows_of_steps(dx), weight), {dx.size(0), dx.size(1), weight.size(1)});
+}
 void steps_vjp(Vjp& v) {
-  const Tensor y = v.out(0), h0 = v.in(2).tensor;
-  const Operand in[] = {y,       v.out(1),         v.out(2),         v.in(1),         h0,
-                        v.in(3), optional(v.g(0)), optional(v.g(1)), optional(v.g(2))};
+  const Tensor y = v.out(0), h0 = v.in(kH0).tensor;
+  const Operand in[] = {y,         v.out(1),         v.out(2),         v.in(kWeightHh),  h0,
+                        v.in(kC0), optional(v.g(0)), optional(v.g(1)), optional(v.g(2))};
   Tensor made[4];
-  apply(kRecurrentStepsBackward, in, 9, v.words(), made);
-  const Tensor& dproducts = v.words()[0] == kGru ? made[1] : made[0];
-  if (v.wants(0)) v.give(0, made[0]);
-  if (v.wants(1))
-    v.give(1, kMatmul,
-           {transposed(rows_of_steps(dproducts)), states_before(y, h0, v.words().flag(1))});
-  if (v.wants(2)) v.give(2, made[2]);
-  if (v.wants(3)) v.give(3, made[3]);
-  if (v.wants(4)) v.give(4, sum(block(dproducts, 2, y.size(2)), {0, 1}, false));
+  apply(kRecurrentStepsBackward, in, 9, WordList(v.words().at, 2), made);
+  const Tensor &dx = made[0], &dproducts = v.words()[0] == kGru ? made[1] : made[0];
+  const bool weight = v.wants(kWeightHh);
+  give_weights(v, dx, dproducts, weight ? states_before(y, h0, v.words().flag(1)) : Tensor());
+  if (v.wants(kX)) v.give(kX, gradient_of_x(v, dx));
+  if (v.wants(kH0)) v.give(kH0, made[2]);
+  if (v.wants(kC0)) v.give(kC0, made[3]);
+  if (v.wants(kBias)) v.give(kBias, sum(dx, {0, 1}, false));
+  if (v.wants(kStateBias))
+    v.give(kStateBias, sum(block(dproducts, 2, y.size(2)), {0, 1}, false));
 }
 
 // ---- layers ----
@@ -267,12 +309,21 @@ struct Layer {
   void run(bool reverse, Tensor* made) {
     check();
     convert();
-    const Tensor sums = linear(rows_of_steps(x), weight_ih, bias_of_inputs(), false);
-    const Tensor products = reshape(sums, {x.size(0), x.size(1), sums.size(1)});
-    const Tensor bias =
+    const Tensor bias = bias_of_inputs();
+    const Tensor of_states =
         cell == kGru && bias_hh ? part(bias_hh, 0, 2 * hidden(), 3 * hidden()) : Tensor();
-    const Operand in[] = {products, weight_hh, h, optional(c), optional(bias)};
-    apply(kRecurrentSteps, in, 5, WordList(2).set(0, cell).set(1, reverse), made);
+    Operand in[] = {x,           weight_ih,      weight_hh,          h,
+                    optional(c), optional(bias), optional(of_states)};
+    if (size_of(x.dtype()) < size_of(DType::float32)) {
+      // Steps are taken in float32; the input's products need not be.
+      in[kX] = input_products(x, weight_ih, bias);
+      in[kWeightIh] = in[kBias] = Operand::none();
+    }
+    bool keeps = false;
+    if (modes.grad)
+      for (const Operand& each : in) keeps |= records(each.tensor);
+    const WordList words = WordList(3).set(0, cell).set(1, reverse).set(2, keeps);
+    apply(kRecurrentSteps, in, 7, words, made);
   }
 };
 
@@ -310,25 +361,31 @@ template <Word cell> void cell_body(const Use& use, Tensor* out) {
 
 }  // namespace
 
+// What the gradient reads of the inputs to go back through the steps.
+constexpr std::uint64_t kReadBySteps = 1 << kWeightHh | 1 << kH0 | 1 << kC0;
 constexpr OpRecord kRecurrentSteps = {
     .name = "recurrent_steps",
     .signature =
-        "(x: Tensor, weight: Tensor, h0: Tensor, c0: Tensor | None, bias: Tensor | None, "
-        "cell: 'rnn_tanh' | 'rnn_relu' | 'lstm' | 'gru', reverse: bool) -> Tensor",
+        "(x: Tensor, weight_ih: Tensor | None, weight_hh: Tensor, h0: Tensor, c0: Tensor | None, "
+        "bias: Tensor | None, state_bias: Tensor | None, "
+        "cell: 'rnn_tanh' | 'rnn_relu' | 'lstm' | 'gru', reverse: bool, keeps: bool) -> Tensor",
     .help =
-        "All steps of a recurrent layer from the products x of its inputs: states, cells of an "
-        "LSTM, and what the gradient reads of the gates.",
+        "All steps of a recurrent layer: states, cells of an LSTM, and what the gradient reads of "
+        "the gates; without `keeps` the last cells alone, and nothing of the gates. Without "
+        "weight_ih, x holds the products of the inputs.",
     .flags = kWidensAll,
     .results = 3,
     .infer = infer_steps,
-    .estimate = [](const Call& call) { return estimate(call, call.in[1], call.out[0]); },
+    .estimate = estimate_steps,
     .body = steps_body,
     .vjp = steps_vjp,
-    .reads = {{.inputs = 14, .results = 7},
-              {.inputs = 14, .results = 7},
-              {.inputs = 14, .results = 7},
-              {.inputs = 14, .results = 7},
-              {.inputs = 14, .results = 7}},
+    .reads = {{.inputs = kReadBySteps | 1 << kWeightIh, .results = 7},
+              {.inputs = kReadBySteps | 1 << kX, .results = 7},
+              {.inputs = kReadBySteps, .results = 7},
+              {.inputs = kReadBySteps, .results = 7},
+              {.inputs = kReadBySteps, .results = 7},
+              {.inputs = kReadBySteps, .results = 7},
+              {.inputs = kReadBySteps, .results = 7}},
     .smooth = 7};
 constexpr OpRecord kRecurrentStepsBackward = {
     .name = "recurrent_steps_backward",
@@ -342,7 +399,7 @@ constexpr OpRecord kRecurrentStepsBackward = {
     .flags = kWidensAll,
     .results = 4,
     .infer = infer_steps_backward,
-    .estimate = [](const Call& call) { return estimate(call, call.in[3], call.in[0]); },
+    .estimate = [](const Call& call) { return estimate(call, call.in[3].count, call.in[0]); },
     .body = steps_backward_body};
 
 constexpr OpRecord kRnnLayer = {

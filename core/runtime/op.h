@@ -170,7 +170,7 @@ enum class Autocast : std::uint8_t {
   wide     // all become float32: what would lose more digits than a step can spare
 };
 
-inline constexpr int kMaxReads = 5;
+inline constexpr int kMaxReads = 7;
 inline constexpr std::uint16_t kAllShapes = 0xffff;
 
 // How far a shortcut got: not at all, to the values of the results, or to their place in the graph.

@@ -18,17 +18,29 @@ template <class T> struct Units {
   Vec<T> load(const void* from, int block = 0, int blocks = 1) const {
     return load_some((const T*)from + place(block, blocks), count);
   }
-  // What the states give to a gate.
-  Vec<T> sum(int gate) const {
-    return load_some(
-        (const T*)step.sums + row * step.sums_row + gate * step.sums_gate + at - step.first, count);
+  Vec<T> product(const RecurrentSums& sums, int gate) const {
+    return load_some((const T*)sums.at + row * sums.row + gate * sums.gate + at - step.first,
+                     count);
   }
+  // What the inputs give to a gate, and what the states do.
+  Vec<T> input(int gate) const {
+    const Vec<T> sum = product(step.inputs, gate);
+    if (!step.bias) return sum;
+    return sum + load_some((const T*)step.bias + gate * step.hidden + at, count);
+  }
+  Vec<T> state(int gate) const { return product(step.states, gate); }
+  Vec<T> sum(int gate) const { return input(gate) + state(gate); }
   // Zero where there is no such gradient.
   Vec<T> gradient(const void* from, int block = 0, int blocks = 1) const {
     return from ? load(from, block, blocks) : Vec<T>((T)0);
   }
   void store(void* to, Vec<T> v, int block = 0, int blocks = 1) const {
     store_some((T*)to + place(block, blocks), v, count);
+  }
+  // What the gradient reads, where there will be one.
+  template <class... V> void keep(V... values) const {
+    int block = 0;
+    if (step.kept) (store(step.kept, values, block++, sizeof...(values)), ...);
   }
 };
 template <class T, class F> TW_INLINE void each_unit(const RecurrentStep& step, F f) {
@@ -42,7 +54,7 @@ template <class T, class F> TW_INLINE void each_unit(const RecurrentStep& step, 
 
 template <class T, bool relu> void rnn_forward(const RecurrentStep& s) {
   each_unit<T>(s, [&](const Units<T>& u) TW_LAMBDA_INLINE {
-    const Vec<T> a = u.load(s.x) + u.sum(0);
+    const Vec<T> a = u.sum(0);
     if constexpr (relu)
       u.store(s.y, a.v < 0 ? Vec<T>((T)0).v : a.v);  // NaN stays
     else
@@ -61,18 +73,26 @@ template <class T, bool relu> void rnn_backward(const RecurrentStep& s) {
 
 // ---- LSTM: c = f c + i g, y = o tanh(c) ----
 
+// The result of a vector is computed beside the gates of the next: one after the other they would
+// be a chain longer than what the processor looks ahead.
 template <class T> void lstm_forward(const RecurrentStep& s) {
+  Vec<T> last_c((T)0), last_o((T)0);
+  T* last_y = nullptr;
+  int last_count = 0;
+  const auto finish = [&]() TW_LAMBDA_INLINE {
+    if (last_y) store_some(last_y, last_o * tanh(last_c), last_count);
+  };
   each_unit<T>(s, [&](const Units<T>& u) TW_LAMBDA_INLINE {
-    const auto sum = [&](int gate) TW_LAMBDA_INLINE { return u.load(s.x, gate, 4) + u.sum(gate); };
-    const Vec<T> i = sigmoid(sum(0)), f = sigmoid(sum(1)), g = tanh(sum(2)), o = sigmoid(sum(3));
+    finish();
+    const Vec<T> i = sigmoid(u.sum(0)), f = sigmoid(u.sum(1)), g = tanh(u.sum(2)),
+                 o = sigmoid(u.sum(3));
     const Vec<T> c = f * u.load(s.before) + i * g;
-    u.store(s.kept, i, 0, 4);
-    u.store(s.kept, f, 1, 4);
-    u.store(s.kept, g, 2, 4);
-    u.store(s.kept, o, 3, 4);
+    u.keep(i, f, g, o);
     u.store(s.c, c);
-    u.store(s.y, o * tanh(c));
+    last_c = c, last_o = o, last_count = u.count;
+    last_y = (T*)s.y + u.place(0, 1);
   });
+  finish();
 }
 template <class T> void lstm_backward(const RecurrentStep& s) {
   each_unit<T>(s, [&](const Units<T>& u) TW_LAMBDA_INLINE {
@@ -93,15 +113,11 @@ template <class T> void lstm_backward(const RecurrentStep& s) {
 
 template <class T> void gru_forward(const RecurrentStep& s) {
   each_unit<T>(s, [&](const Units<T>& u) TW_LAMBDA_INLINE {
-    const Vec<T> r = sigmoid(u.load(s.x, 0, 3) + u.sum(0));
-    const Vec<T> z = sigmoid(u.load(s.x, 1, 3) + u.sum(1));
-    Vec<T> q = u.sum(2);
-    if (s.bias) q += load_some((const T*)s.bias + u.at, u.count);
-    const Vec<T> n = tanh(u.load(s.x, 2, 3) + r * q);
-    u.store(s.kept, r, 0, 4);
-    u.store(s.kept, z, 1, 4);
-    u.store(s.kept, n, 2, 4);
-    u.store(s.kept, q, 3, 4);
+    const Vec<T> r = sigmoid(u.sum(0)), z = sigmoid(u.sum(1));
+    Vec<T> q = u.state(2);
+    if (s.state_bias) q += load_some((const T*)s.state_bias + u.at, u.count);
+    const Vec<T> n = tanh(u.input(2) + r * q);
+    u.keep(r, z, n, q);
     u.store(s.y, ((T)1 - z) * n + z * u.load(s.before));
   });
 }

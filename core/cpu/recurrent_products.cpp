@@ -1,0 +1,199 @@
+// Recurrent layers' products: weights copied into panels, given to the ladder of matrix kernels.
+#include "core/cpu/recurrent_products.h"
+
+#include <algorithm>
+
+#include "core/runtime/thread_pool.h"
+
+namespace tw {
+namespace {
+
+using std::int64_t;
+
+// Columns of a panel: a full tile of the matrix kernels. A panel is copied so that its rows follow
+// each other: read where they lie, rows a power of two apart would share few sets of L1.
+constexpr int64_t kPanel = 64;
+
+// `width` columns of b, each by its number, as a panel of k rows.
+template <class T, class ColumnOf>
+void copy_panel(const Weight& b, int64_t k, int64_t width, ColumnOf column_of, T* panel) {
+  constexpr int64_t kBlock = 16;  // of rows, whose lines stay in L1 while columns are walked
+  const T* const from = static_cast<const T*>(b.at);
+  for (int64_t l = 0; l < k; l += kBlock)
+    for (int64_t i = 0; i < width; ++i) {
+      const T* const column = from + column_of(i) * b.column;
+      for (int64_t r = l; r < std::min(l + kBlock, k); ++r)
+        panel[r * width + i] = column[r * b.row];
+    }
+}
+template <class ColumnOf> void copy_panel(DType dtype, const Weight& b, int64_t k, int64_t width,
+                                          ColumnOf column_of, void* panel) {
+  if (dtype == DType::float64)
+    copy_panel(b, k, width, column_of, static_cast<double*>(panel));
+  else
+    copy_panel(b, k, width, column_of, static_cast<float*>(panel));
+}
+
+const Kernel& kernel_for(const MatmulProblem& p) {
+  static const OpKernels* const ladder = find_op("matmul");
+  return choose_freely(ladder, &p);
+}
+MatmulProblem product_of(DType dtype, int64_t m, int64_t k, int64_t n, const Weight& b,
+                         int64_t a_row, int64_t c_row) {
+  MatmulProblem p{};
+  p.dtype = dtype;
+  p.batch = 1;
+  p.m = m, p.k = k, p.n = n;
+  p.a_row = a_row, p.a_col = 1;
+  p.b = b.at, p.b_row = b.row, p.b_col = b.column;
+  p.c_row = c_row, p.c_col = 1;
+  return p;
+}
+
+// Rows of inputs that are multiplied at a time: enough that their weight is read seldom, few enough
+// that the cells find their products in cache.
+constexpr int64_t kInputRows = 128;
+
+MatmulProblem product_of_inputs(const RecurrentProblem& p, void* sums) {
+  const int64_t columns = gates_of(p) * p.hidden;
+  MatmulProblem all = product_of(p.dtype, p.steps * p.batch, p.in, columns,
+                                 {p.weight_ih, 1, p.in}, p.in, columns);
+  all.a = p.x;
+  all.c = sums;
+  return all;
+}
+const void* moved(const void* at, int64_t bytes) { return static_cast<const char*>(at) + bytes; }
+void* moved(void* at, int64_t bytes) { return static_cast<char*>(at) + bytes; }
+
+}  // namespace
+
+int threads_for(int64_t flops) { return flops < 2'000'000 ? 1 : kMostThreads; }
+
+// ---- of the states, all units at once ----
+
+StateProduct::StateProduct(DType dtype, int64_t m, int64_t k, int64_t n, const Weight& b,
+                           int64_t a_row, int64_t c_row, double beta, bool many)
+    : bytes_(size_of(dtype)), panels_(many ? static_cast<std::size_t>(k * n) * bytes_ : 0) {
+  MatmulProblem p = product_of(dtype, m, k, n, b, a_row, c_row);
+  p.beta = beta;
+  if (!many) {
+    add(p, 0);
+    return;
+  }
+  for (int64_t j = 0; j < n; j += kPanel)
+    copy_panel(
+        dtype, b, k, std::min(kPanel, n - j), [j](int64_t i) { return j + i; },
+        panels_.as<char>() + static_cast<std::size_t>(j * k) * bytes_);
+  const int64_t whole = n / kPanel, rest = n % kPanel;
+  p.b_col = 1;
+  if (whole) {
+    p.batch = whole;
+    p.n = p.b_row = p.c_batch = kPanel;
+    p.b_batch = k * kPanel;
+    p.b = panels_.as<char>();
+    add(p, 0);
+  }
+  if (rest) {
+    p.batch = 1;
+    p.n = p.b_row = rest;
+    p.b = panels_.as<char>() + static_cast<std::size_t>(whole * kPanel * k) * bytes_;
+    add(p, whole * kPanel);
+  }
+}
+void StateProduct::operator()(const void* a, void* c) const {
+  for (int i = 0; i < count_; ++i) {
+    MatmulProblem p = parts_[i].problem;
+    p.a = a;
+    p.c = static_cast<char*>(c) + static_cast<std::size_t>(parts_[i].column) * bytes_;
+    parts_[i].kernel->run(&p);
+  }
+}
+void StateProduct::add(const MatmulProblem& p, int64_t column) {
+  parts_[count_++] = {p, &kernel_for(p), column};
+}
+
+// ---- of some units ----
+
+UnitPanels::UnitPanels(const RecurrentProblem& p, const void* weight, int64_t k, int64_t rows,
+                       int64_t rest)
+    : dtype_(p.dtype),
+      hidden_(p.hidden),
+      gates_(gates_of(p)),
+      units_(kPanel / gates_ / 16 * 16),
+      k_(k),
+      rows_(rows),
+      panels_(static_cast<std::size_t>(gates_ * hidden_ * k) * size_of(p.dtype)) {
+  const Weight b{weight, 1, k};  // transposed
+  for (int64_t first = 0; first < hidden_; first += units_) {
+    const int64_t count = units_at(first), hidden = hidden_;
+    copy_panel(
+        dtype_, b, k, gates_ * count,
+        [=](int64_t i) { return i / count * hidden + first + i % count; }, panel_at(first));
+  }
+  for (const bool last : {false, true})
+    for (const bool left : {false, true})
+      kernels_[last][left] =
+          &kernel_for(problem(last ? first_of(pieces() - 1) : 0, left ? rest : rows));
+}
+void* UnitPanels::panel_at(int64_t first) const {
+  return moved(panels_.as<void>(), first * gates_ * k_ * static_cast<int64_t>(size_of(dtype_)));
+}
+MatmulProblem UnitPanels::problem(int64_t first, int64_t rows) const {
+  const int64_t width = gates_ * units_at(first);
+  return product_of(dtype_, rows, k_, width, {panel_at(first), width, 1}, k_, width);
+}
+void UnitPanels::multiply(int64_t first, int64_t rows, const void* a, void* c) const {
+  MatmulProblem p = problem(first, rows);
+  p.a = a;
+  p.c = c;
+  kernels_[first + units_ >= hidden_][rows != rows_]->run(&p);
+}
+
+// ---- of the inputs ----
+
+InputProducts::InputProducts(const RecurrentProblem& p, bool by_units)
+    : p_(p), bytes_(static_cast<int64_t>(size_of(p.dtype))), sums_(bytes_in_advance(by_units)) {
+  if (p.weight_ih && !panels_) {
+    const MatmulProblem all = product_of_inputs(p, sums_.as<void>());
+    kernel_for(all).run(&all);
+  }
+}
+// Panels run at the rate of kernels that multiply and add; where another is chosen for the whole
+// product, as on matrix units, it gets that.
+std::size_t InputProducts::bytes_in_advance(bool by_units) {
+  if (!p_.weight_ih) return 0;
+  int64_t steps = p_.steps;
+  if (by_units && kernel_for(product_of_inputs(p_, nullptr)).precision == Precision::ieee) {
+    steps = steps_ = std::min(p_.steps, std::max<int64_t>(kInputRows / p_.batch, 1));
+    const int64_t rest = (p_.steps - 1) % steps_ + 1;
+    panels_.emplace(p_, p_.weight_ih, p_.in, steps_ * p_.batch, rest * p_.batch);
+  }
+  return static_cast<std::size_t>(steps * p_.batch * gates_of(p_) * p_.hidden * bytes_);
+}
+void InputProducts::prepare(int64_t index) {
+  if (!panels_ || index % steps_) return;
+  const int64_t last = std::min(index + steps_, p_.steps) - 1;
+  from_ = std::min(step_at(p_, index), step_at(p_, last));
+  const int64_t rows = (last + 1 - index) * p_.batch, width = gates_of(p_) * bytes_;
+  const void* const x = moved(p_.x, from_ * p_.batch * p_.in * bytes_);
+  auto run_piece = [&](int64_t piece) {
+    const int64_t first = panels_->first_of(piece);
+    panels_->multiply(first, rows, x,
+                      moved(sums_.as<void>(), first * steps_ * p_.batch * width));
+  };
+  parallel_chunks(panels_->pieces(), run_piece,
+                  threads_for(2 * rows * gates_of(p_) * p_.hidden * p_.in));
+}
+RecurrentSums InputProducts::of(int64_t t, int64_t first) const {
+  const int64_t gates = gates_of(p_);
+  if (panels_) {
+    const int64_t units = panels_->units_at(first), row = gates * units;
+    const int64_t at = first * steps_ * p_.batch * gates + (t - from_) * p_.batch * row;
+    return {moved(sums_.as<const void>(), at * bytes_), row, units};
+  }
+  const int64_t row = gates * p_.hidden;
+  const void* const all = p_.weight_ih ? sums_.as<const void>() : p_.x;
+  return {moved(all, (t * p_.batch * row + first) * bytes_), row, p_.hidden};
+}
+
+}  // namespace tw

@@ -1,0 +1,93 @@
+// The products of recurrent layers: of the states, the same weight at each step; and of the inputs,
+// some steps at a time.
+#pragma once
+#include <cstddef>
+#include <optional>
+
+#include "core/cpu/matmul.h"
+#include "core/cpu/recurrent.h"
+#include "core/memory/scratch.h"
+#include "core/runtime/registry.h"
+
+namespace tw {
+
+inline int gates_of(const RecurrentProblem& p) { return kCellGates[static_cast<int>(p.cell)]; }
+// The place of the step that is `index`-th to run.
+inline std::int64_t step_at(const RecurrentProblem& p, std::int64_t index) {
+  return p.reverse ? p.steps - 1 - index : index;
+}
+// Flops below which waking other threads costs more than it brings.
+int threads_for(std::int64_t flops);
+
+struct Weight {
+  const void* at;
+  std::int64_t row, column;  // strides in elements
+};
+
+// c (m, n) = a (m, k) @ b (k, n) + beta * c, for one b and many a.
+class StateProduct {
+ public:
+  // `many`: rows of a in all, from which copying b pays.
+  StateProduct(DType dtype, std::int64_t m, std::int64_t k, std::int64_t n, const Weight& b,
+               std::int64_t a_row, std::int64_t c_row, double beta, bool many);
+  void operator()(const void* a, void* c) const;
+
+ private:
+  void add(const MatmulProblem& p, std::int64_t column);
+  struct Part {
+    MatmulProblem problem;
+    const Kernel* kernel;
+    std::int64_t column;
+  };
+  const std::size_t bytes_;
+  Scratch panels_;
+  Part parts_[2];
+  int count_ = 0;
+};
+
+// A weight (gates * hidden, k) as panels whose columns are all gates of some units, gate by gate,
+// so that the cells find the products of those units together.
+class UnitPanels {
+ public:
+  // For products of `rows` rows each, and a last one of `rest`.
+  UnitPanels(const RecurrentProblem& p, const void* weight, std::int64_t k, std::int64_t rows,
+             std::int64_t rest);
+
+  std::int64_t pieces() const { return (hidden_ + units_ - 1) / units_; }
+  std::int64_t first_of(std::int64_t piece) const { return piece * units_; }
+  std::int64_t units_at(std::int64_t first) const {
+    return first + units_ < hidden_ ? units_ : hidden_ - first;
+  }
+  // c (rows, gates * units) = a (rows, k) @ the panel of the units from `first` on.
+  void multiply(std::int64_t first, std::int64_t rows, const void* a, void* c) const;
+
+ private:
+  MatmulProblem problem(std::int64_t first, std::int64_t rows) const;
+  void* panel_at(std::int64_t first) const;
+  const DType dtype_;
+  const std::int64_t hidden_, gates_, units_, k_, rows_;
+  Scratch panels_;
+  const Kernel* kernels_[2][2];  // of the last units, of the last rows
+};
+
+// The products of the inputs with their weight, for the cells to read.
+class InputProducts {
+ public:
+  // `by_units`: of some steps and of the units of a panel together; else of all steps, row by row.
+  InputProducts(const RecurrentProblem& p, bool by_units);
+  // Before the step that is `index`-th to run.
+  void prepare(std::int64_t index);
+  // Of units from `first` on, of the step at place `t`.
+  RecurrentSums of(std::int64_t t, std::int64_t first) const;
+
+ private:
+  std::size_t bytes_in_advance(bool by_units);
+  const RecurrentProblem& p_;
+  const std::int64_t bytes_;
+  std::optional<UnitPanels> panels_;
+  std::int64_t steps_ = 0;  // at a time, in panels
+  std::int64_t from_ = 0;   // the earliest place of those that are ready
+  Scratch sums_;
+};
+
+}  // namespace tw
