@@ -147,13 +147,19 @@ void run_topk(const void* problem) {
                                 for (int64_t i = 0; i < p.k; ++i)
                                   write_item<T>(p, row, row * p.k + i, places[i]);
                               });
-    const int64_t capacity = selection_room(p.n, p.k);
+    const int64_t capacity = std::max(selection_room(p.n, p.k), p.k + kKeyBlock);
+    const bool by_blocks = selects_by_blocks(p.n, p.k);
     const Key<T> flip = p.flag ? kAllBits<Key<T>> : Key<T>{0};
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
       const Scratch memory(static_cast<std::size_t>(capacity + 2 * p.k) * sizeof(Item));
+      const Scratch blocks(by_blocks ? static_cast<std::size_t>(2 * p.n) * sizeof(T) : 0);
       auto* const room = memory.as<Item>();
       for (int64_t row = begin; row < end; ++row) {
-        select_first(p.n, static_cast<const T*>(p.x) + row * p.n, p.k, flip, room, capacity);
+        const T* const x = static_cast<const T*>(p.x) + row * p.n;
+        if (by_blocks)
+          select_by_blocks(p.n, x, p.k, p.flag, blocks.as<Key<T>>(), room, capacity);
+        else
+          select_first(p.n, x, p.k, flip, room, std::min(capacity, p.n));
         if (p.sorted) sort_ranked(p.k, room, room + capacity);
         for (int64_t i = 0; i < p.k; ++i) write_item<T>(p, row, row * p.k + i, room[i].place());
       }

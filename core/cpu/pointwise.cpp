@@ -96,6 +96,10 @@ Lane lane(const Problem& p, int operand) {
   return {static_cast<char*>(p.data[operand]), p.dtype[operand], p.stride[operand][p.rank - 1]};
 }
 
+std::int64_t step_bytes(const Problem& p, int operand, int axis) {
+  return p.stride[operand][axis] * static_cast<std::int64_t>(size_of(p.dtype[operand]));
+}
+
 // Runs the kernel along one axis.
 class Row {
  public:
@@ -137,9 +141,17 @@ class Row {
   const void* repeat(int k, const Lane& x) {
     char* buffer = buffers_[k].bytes;
     const std::size_t size = size_of(compute_);
+    if (x.dtype == compute_ && size == 4) return fill<std::uint32_t>(x.data, buffer);
+    if (x.dtype == compute_ && size == 8) return fill<std::uint64_t>(x.data, buffer);
     convert_elements(x.dtype, compute_, 1, x.data, 0, buffer, 0);
     for (std::size_t filled = size; filled < 64; filled *= 2)
       std::memcpy(buffer + filled, buffer, filled);
+    return buffer;
+  }
+  template <class T> static const void* fill(const void* x, char* buffer) {
+    T value;
+    std::memcpy(&value, x, sizeof value);
+    std::fill_n(reinterpret_cast<T*>(buffer), 64 / sizeof value, value);
     return buffer;
   }
 
@@ -178,21 +190,40 @@ void run_units(const Problem& p, std::int64_t piece, std::int64_t pieces, std::i
                std::int64_t end) {
   Row row(p);
   const std::int64_t inner = p.extent[p.rank - 1];
+  Lane lanes[kMaxOperands];
+  std::int64_t from = begin % pieces * piece, outer = begin / pieces, at[kMaxRank];
+  for (int axis = p.rank - 2; axis >= 0; --axis) {
+    at[axis] = outer % p.extent[axis];
+    outer /= p.extent[axis];
+  }
+  for (int k = 0; k < p.operands; ++k) {
+    lanes[k] = lane(p, k);
+    for (int axis = 0; axis < p.rank - 1; ++axis)
+      lanes[k].data += at[axis] * step_bytes(p, k, axis);
+  }
+  const auto move = [&](int axis, std::int64_t steps) {
+    for (int k = 0; k < p.operands; ++k) lanes[k].data += steps * step_bytes(p, k, axis);
+  };
   for (std::int64_t unit = begin; unit < end; ++unit) {
-    const std::int64_t from = unit % pieces * piece;
-    Lane lanes[kMaxOperands];
-    for (int k = 0; k < p.operands; ++k) {
-      Lane moved = lane(p, k);
-      std::int64_t offset = from * moved.stride;
-      std::int64_t outer = unit / pieces;
-      for (int axis = p.rank - 2; axis >= 0; --axis) {
-        offset += outer % p.extent[axis] * p.stride[k][axis];
-        outer /= p.extent[axis];
+    if (from == 0 && piece == inner) {
+      row.run(lanes, inner);
+    } else {
+      Lane moved[kMaxOperands];
+      for (int k = 0; k < p.operands; ++k) {
+        moved[k] = lanes[k];
+        moved[k].data += from * lanes[k].step_bytes();
       }
-      moved.data += offset * static_cast<std::int64_t>(size_of(moved.dtype));
-      lanes[k] = moved;
+      row.run(moved, std::min(piece, inner - from));
+      from += piece;
+      if (from < inner) continue;
+      from = 0;
     }
-    row.run(lanes, std::min(piece, inner - from));
+    for (int axis = p.rank - 2; axis >= 0; --axis) {
+      move(axis, 1);
+      if (++at[axis] < p.extent[axis]) break;
+      move(axis, -p.extent[axis]);
+      at[axis] = 0;
+    }
   }
 }
 

@@ -217,9 +217,9 @@ inline constexpr std::int64_t kNetworkRow = 1024;
 // Of fewer rows too many lanes would idle.
 inline constexpr std::int64_t kNetworkRows = 4;
 
-// Keys of a row of n elements, and elements of keys.
-template <class T> void keys_of_row(std::int64_t n, const T* x, bool descending, Key<T>* keys) {
-  active_kernels().order->keys[index_of(DTypeOf<T>::value)](n, x, descending, keys);
+// Keys of a row of n elements, and elements of keys. True where zeros must be put back in order.
+template <class T> bool keys_of_row(std::int64_t n, const T* x, bool descending, Key<T>* keys) {
+  return active_kernels().order->keys[index_of(DTypeOf<T>::value)](n, x, descending, keys);
 }
 template <class T> void values_of_row(std::int64_t n, const Key<T>* keys, bool descending, T* y) {
   active_kernels().order->values[index_of(DTypeOf<T>::value)](n, keys, descending, y);
@@ -265,12 +265,11 @@ template <class T>
 void sort_short_rows(std::int64_t rows, std::int64_t n, const T* x, T* y, bool descending) {
   using K = Key<T>;
   each_group<K>(rows, n, 2, [&](std::int64_t begin, std::int64_t count, K* room) {
-    keys_of_row(count * n, x + begin * n, descending, room);
+    const bool zeros = keys_of_row(count * n, x + begin * n, descending, room);
     SideBySide<K>::sort(n, count, room, room + SideBySide<K>::room(n));
     values_of_row(count * n, room, descending, y + begin * n);
-    if constexpr (kIsFloat<T>)
-      for (std::int64_t row = begin; row < begin + count; ++row)
-        keep_zeros(n, x + row * n, y + row * n);
+    for (std::int64_t row = begin; zeros && row < begin + count; ++row)
+      keep_zeros(n, x + row * n, y + row * n);
   });
 }
 
@@ -338,10 +337,10 @@ template <class K> void sort_in_registers(std::int64_t n, K* keys) {
 template <class T> void sort_network_row(std::int64_t n, const T* x, T* y, bool descending) {
   const Scratch memory(static_cast<std::size_t>(network_room(n, sizeof(T))) * sizeof(T));
   auto* const keys = memory.as<Key<T>>();
-  keys_of_row(n, x, descending, keys);
+  const bool zeros = keys_of_row(n, x, descending, keys);
   sort_in_registers(n, keys);
   values_of_row(n, keys, descending, y);
-  if constexpr (kIsFloat<T>) keep_zeros(n, x, y);
+  if (zeros) keep_zeros(n, x, y);
 }
 template <class T> void sort_network_row(std::int64_t n, const T* x, T* y, std::int64_t* places,
                                          bool descending) {
@@ -420,6 +419,43 @@ template <class T> void select_first(std::int64_t n, const T* x, std::int64_t k,
   }
   drop();
 }
+// The same of a row of whole blocks: no element but those up to the k-th of the blocks' least ones
+// can be among the first. `keys`: for the row and a key for each block, twice.
+template <class T> void select_by_blocks(std::int64_t n, const T* x, std::int64_t k, bool descending,
+                                         Key<T>* keys, Ranked<Key<T>>* room,
+                                         std::int64_t capacity) {
+  using K = Key<T>;
+  const std::int64_t blocks = n / kKeyBlock;
+  K *const least = keys + n, *const sorted = least + blocks;
+  keys_of_row(n, x, descending, keys);
+  active_kernels().order->block_least[std::countr_zero(sizeof(K))](n, keys, least);
+  std::copy_n(least, blocks, sorted);
+  std::nth_element(sorted, sorted + k - 1, sorted + blocks);
+  K limit = sorted[k - 1];
+  std::int64_t count = 0;
+  const auto drop = [&] {
+    if (count > k) std::nth_element(room, room + k - 1, room + count);
+    count = std::min(count, k);
+  };
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    if (least[block] > limit) continue;
+    if (count + kKeyBlock > capacity) {
+      drop();
+      limit = std::min(limit, room[k - 1].key());
+    }
+    for (std::int64_t i = block * kKeyBlock; i < (block + 1) * kKeyBlock; ++i) {
+      room[count] = Ranked<K>::of(keys[i], i);
+      count += keys[i] <= limit;
+    }
+  }
+  drop();
+}
+// Rows for which that takes less time than candidates one by one.
+inline bool selects_by_blocks(std::int64_t n, std::int64_t k) {
+  constexpr std::int64_t kMostKeys = 1 << 16;
+  return n % kKeyBlock == 0 && n <= kMostKeys && 2 * k <= n / kKeyBlock;
+}
+
 // Room that makes dropping rare: each costs as much as writing what it drops.
 inline std::int64_t selection_room(std::int64_t n, std::int64_t k) {
   return std::min(n, std::max<std::int64_t>(2 * k, k + 128));

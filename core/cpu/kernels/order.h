@@ -3,6 +3,7 @@
 #pragma once
 #include <utility>
 
+#include "core/cpu/kernels/lanes.h"
 #include "core/cpu/order.h"
 #include "core/cpu/order_keys.h"
 
@@ -213,12 +214,35 @@ template <class K> void sort_row(int64_t n, void* keys) {
 
 // ---- keys ----
 
-template <class T> void keys(int64_t n, const void* from, bool descending, void* to) {
+template <class K> void block_least(int64_t n, const void* keys, void* least) {
+  const K* const x = static_cast<const K*>(keys);
+  K* const out = static_cast<K*>(least);
+  constexpr int lanes = kLanes<K> < kKeyBlock ? kLanes<K> : kKeyBlock;
+  using Row = typename Lanes<K, lanes>::type;
+  for (int64_t i = 0; i < n; i += kKeyBlock) {
+    Row best;
+    __builtin_memcpy(&best, x + i, sizeof best);
+    for (int j = lanes; j < kKeyBlock; j += lanes) {
+      Row next;
+      __builtin_memcpy(&next, x + i + j, sizeof next);
+      best = next < best ? next : best;
+    }
+    out[i / kKeyBlock] =
+        fold_lanes<K, lanes>(best, [](auto a, auto b) TW_LAMBDA_INLINE { return a < b ? a : b; });
+  }
+}
+
+template <class T> bool keys(int64_t n, const void* from, bool descending, void* to) {
   using K = Key<T>;
   const T* const x = static_cast<const T*>(from);
   K* const out = static_cast<K*>(to);
   const K flip = descending ? kAllBits<K> : K(0);
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<K>(key_of(x[i]) ^ flip);
+  K negative_zeros = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = static_cast<K>(key_of(x[i]) ^ flip);
+    if (kIsFloat<T>) negative_zeros |= __builtin_bit_cast(K, x[i]) == kTopBit<K> ? K(1) : K(0);
+  }
+  return negative_zeros != 0;
 }
 template <class T> void values(int64_t n, const void* from, bool descending, void* to) {
   using K = Key<T>;
@@ -233,6 +257,8 @@ constexpr OrderTable make_order_table() {
       {sort_columns<std::uint8_t>, sort_columns<std::uint16_t>, sort_columns<std::uint32_t>,
        sort_columns<std::uint64_t>},
       sort_columns_stably,
+      {block_least<std::uint8_t>, block_least<std::uint16_t>, block_least<std::uint32_t>,
+       block_least<std::uint64_t>},
       {sort_row<std::uint8_t>, sort_row<std::uint16_t>, sort_row<std::uint32_t>,
        sort_row<std::uint64_t>},
       {},
