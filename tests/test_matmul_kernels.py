@@ -105,8 +105,10 @@ def assert_product(
 
 
 def refused(kernel: str, dtype: str) -> bool:
-    """Only the definition takes types without vectors."""
-    return kernel != "naive" and dtype not in ("float32", "float64", *arrays.HALVES)
+    """Whole numbers are packed, complex ones are pairs of real ones; or by the definition."""
+    if dtype in INTEGERS:
+        return kernel not in ("naive", "packed")
+    return dtype.startswith("complex") and kernel not in ("naive", "simd", "packed", "direct")
 
 
 def multiply(a: tw.Tensor, b: tw.Tensor, rung: str):
@@ -363,7 +365,7 @@ def test_unknown_names_are_refused_with_the_list() -> None:
 def test_a_forced_kernel_that_cannot_run_says_why() -> None:
     x = tw.ones((3, 3), dtype=tw.int32)
     with (
-        tw.kernels.use(matmul="packed"),
+        tw.kernels.use(matmul="tiled"),
         pytest.raises(ValueError, match="only float32 and float64"),
     ):
         x @ x
@@ -418,21 +420,59 @@ def test_an_unknown_instruction_set_in_the_environment_is_refused() -> None:
     assert "TILEWRIGHT_ISA: unknown instruction set 'mmx'" in done.stderr
 
 
-@pytest.mark.skipif(not hasattr(tw, "SlowPathWarning"), reason="no warning of slow paths yet")
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_a_slow_path_warns_once(dtype: str) -> None:
-    code = (
-        "import warnings, tilewright as tw\n"
-        "with warnings.catch_warnings(record=True) as seen:\n"
-        "    warnings.simplefilter('always')\n"
-        f"    x = tw.ones((512, 512), dtype=tw.{dtype})\n"
-        "    x @ x; x @ x\n"
-        "print([w.category.__name__ for w in seen])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
-    )
-    assert done.stdout.strip() == "['SlowPathWarning']"
+@pytest.mark.parametrize("dtype", [*INTEGERS, "complex64", "complex128"])
+def test_no_type_takes_the_definition_where_it_is_slow(dtype: str) -> None:
+    x = tw.ones((300, 300), dtype=getattr(tw, dtype))
+    with tw.explain() as report:
+        x @ x
+    assert [entry.kernel for entry in report] != ["naive"]
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, "complex64", "complex128"])
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(7, 300, 600), (300, 7, 520), (1, 130, 70), (130, 1, 70), (65, 66, 257)]
+)
+def test_layouts_and_runs_of_other_types(isa: str, dtype: str, m: int, n: int, k: int) -> None:
+    """Whatever is chosen: blocks that do not divide, sums of several runs, any strides."""
+    a, b, want, magnitude = operands(m, n, k, dtype)
+    for layout_a in ("plain", "transposed", "column strided", "flipped"):
+        for layout_b in ("plain", "transposed", "column strided", "flipped"):
+            c = laid_out(a, layout_a, dtype)[0] @ laid_out(b, layout_b, dtype)[0]
+            assert_product(c, want, magnitude, k, dtype, f"{layout_a} @ {layout_b}")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64", "complex64"])
+@pytest.mark.parametrize(("batch_a", "batch_b"), BATCHES)
+@pytest.mark.parametrize("size", [(2, 3, 4), (33, 34, 35), (1, 65, 40)])
+def test_batches_of_other_types(rung: str, isa: str, dtype: str, batch_a, batch_b, size) -> None:
+    if refused(rung, dtype):
+        pytest.skip("this rung refuses the type")
+    m, n, k = size
+    a = np.resize(operands(97, 31, 53, dtype)[0], (*batch_a, m, k))
+    b = np.resize(operands(53, 41, 97, dtype)[0], (*batch_b, k, n))
+    wide = np.int64 if dtype in INTEGERS else np.complex128
+    want = a.astype(wide) @ b.astype(wide)
+    c = multiply(arrays.tensor(a, dtype), arrays.tensor(b, dtype), rung)
+    if c is None:
+        return
+    if dtype in INTEGERS:
+        assert_product(c, want.astype(dtype), None, k, dtype, (batch_a, batch_b))
+    else:
+        assert_product(c, want, np.abs(a) @ np.abs(b), k, dtype, (batch_a, batch_b))
+
+
+@pytest.mark.parametrize("odd", [np.inf, complex(0, -np.inf), np.nan])
+def test_what_is_not_finite_stays_in_its_rows_of_a_complex_product(rung, isa, odd) -> None:
+    if refused(rung, "complex64"):
+        pytest.skip("this rung refuses the type")
+    a, b, _, _ = operands(19, 33, 20, "complex64")
+    a = a.copy()
+    a[4, 5] = odd
+    c = multiply(tw.asarray(a), tw.asarray(b), rung)
+    if c is not None:
+        finite = np.isfinite(c.numpy())
+        assert not finite[4].any()
+        assert np.delete(finite, 4, axis=0).all()
 
 
 def test_gradients_on_every_rung(rung: str, rng) -> None:

@@ -91,6 +91,38 @@ def test_rows_side_by_side(dtype: str, isa: str, rng) -> None:
             same(tw.sort(made), np.take_along_axis(x, expected, 1))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "int64", "float64"])
+def test_networks_of_every_length(dtype: str, isa: str, rng) -> None:
+    """Powers of two, what is filled up to them and what is not; a row alone, and beside others."""
+    lengths = [*range(1, 20), 31, 32, 33, 50, 52, 63, 64, 65, 127, 128, 129, 200, 255, 256, 820, 1023]
+    for n in lengths:
+        for rows in (1, 5):
+            x = data(rng, dtype, (rows, n))
+            made = arrays.tensor(x, dtype)
+            for descending in (False, True):
+                values, expected = torch.sort(
+                    theirs(x, dtype), dim=1, descending=descending, stable=True
+                )
+                same(tw.argsort(made, descending=descending), expected)
+                same(tw.sort(made, descending=descending), values)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "uint8"])
+@pytest.mark.parametrize("largest", [True, False])
+def test_few_of_rows_of_whole_blocks(dtype: str, isa: str, largest: bool, rng) -> None:
+    """The first of blocks' least elements, where many are equal, NaN, or in one block alone."""
+    rising = np.arange(1024).astype(dtype)
+    for x in (
+        data(rng, dtype, (6, 1024)),
+        np.stack([rising, rising[::-1], np.ones(1024, dtype), np.repeat(rising[:32], 32)]),
+    ):
+        order = tw.argsort(arrays.tensor(x, dtype), axis=1, descending=largest).numpy()
+        for k in (1, 2, 5, 16):
+            values, places = tw.topk(arrays.tensor(x, dtype), k, largest=largest)
+            np.testing.assert_array_equal(places.numpy(), order[:, :k])
+            same(values, np.take_along_axis(x, order[:, :k], 1))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "int64"])
 def test_long_rows_on_any_number_of_threads(dtype: str, rng) -> None:
     x = data(rng, dtype, (300_001,))

@@ -21,6 +21,8 @@ using TransposeFunction = void (*)(std::int64_t rows, std::int64_t cols, const v
 struct ConvertTable {
   ConvertFunction convert[kDTypes][kDTypes];  // [from][to]
   TransposeFunction transpose[5];             // by log2 of the element size
+  // y[i][0:inner] = x[i], by log2 of the element size; up to 64 bytes behind the last are written.
+  void (*spread[5])(std::int64_t rows, std::int64_t inner, const void* x, void* y);
 };
 
 // n elements on the calling thread, with the instruction set in use.

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/cpu/families.h"
 #include "core/cpu/lowering.h"
+#include "core/cpu/pointwise.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"
 
@@ -62,6 +63,18 @@ void scatter_add_rows(DType dtype, std::int64_t rows, std::int64_t row_count, co
   visit(dtype, [&](auto sample) {
     using T = decltype(sample);
     if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+      constexpr std::int64_t kVectorRow = 32;
+      const ComputeType type = compute_type_of(dtype);
+      if (row_count >= kVectorRow && dtype_of(type) == dtype) {
+        const PointwiseFn add = pointwise_value(PointwiseOp::add, type);
+        constexpr int kSteps[] = {1, 1};
+        for (std::int64_t i = 0; i < rows; ++i) {
+          T* const to = static_cast<T*>(y) + offsets[i];
+          const void* const terms[] = {to, static_cast<const T*>(x) + i * row_count};
+          add(row_count, to, terms, kSteps, false);
+        }
+        return;
+      }
       for (std::int64_t i = 0; i < rows; ++i) {
         T* to = static_cast<T*>(y) + offsets[i];
         const T* from = static_cast<const T*>(x) + i * row_count;

@@ -20,6 +20,7 @@ struct RandomTable;
 struct UpdateTable;
 struct TotalNormTable;
 struct MatmulTable;
+struct MatmulIntegerTable;
 struct ConvolutionTable;
 
 struct IsaKernels {

@@ -3,13 +3,16 @@
 #include "core/cpu/matmul.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
+#include "core/cpu/matmul/complex.h"
 #include "core/cpu/matmul/layout.h"
 #include "core/cpu/matmul/parts.h"
 #include "core/cpu/matmul/strassen.h"
 #include "core/cpu/matmul/split.h"
 #include "core/cpu/matmul/tuning.h"
+#include "core/cpu/matmul_integer.h"
 #include "core/runtime/registry.h"
 
 namespace tw {
@@ -35,7 +38,14 @@ void run_simd(const void* problem) {
   run_parts(p, {p.k, p.n, p.m, false}, ladder_of(p.dtype).simd, std::max<std::size_t>(panel, 1));
 }
 
-void run_packed(const void* problem) { tw::run_packed(problem_of(problem)); }
+void run_packed(const void* problem) {
+  const MatmulProblem& p = problem_of(problem);
+  if (is_vectorised(p.dtype)) return tw::run_packed(p);
+  const MatmulProblem way = oriented(p);
+  if (is_empty(way)) return;
+  run_parts(way, {way.k, way.n, way.m, false},
+            active_kernels().matmul_integer->packed[index_of(way.dtype)], kIntegerScratchBytes);
+}
 
 // Rows of A and columns of B that are contiguous along k make dot products. They read each vector
 // for few sums, which pays only where packing B would cost more: for a handful of rows or columns,
@@ -88,16 +98,32 @@ bool refuse(std::string* reason, const char* text) {
   return false;
 }
 
-// Types without vector kernels have no other rung.
-bool has_other_rungs(const void* problem) { return is_vectorised(problem_of(problem).dtype); }
+// Whose rungs may differ in bits: sums of integers are exact, and 16-bit floats have no other rung.
+bool has_other_rungs(const void* problem) {
+  const DType dtype = problem_of(problem).dtype;
+  return is_vectorised(dtype) || is_complex(dtype);
+}
 
 bool accepts_any(const void*, std::string*) { return true; }
 bool accepts_floating(const void* problem, std::string* reason) {
   return is_vectorised(problem_of(problem).dtype) ||
          refuse(reason, "only float32 and float64 have vector kernels");
 }
+bool accepts_parts(const void* problem, std::string* reason) {
+  return is_vectorised(part_dtype(problem_of(problem).dtype)) ||
+         refuse(reason, "only float32, float64 and complex numbers of them have vector kernels");
+}
+bool accepts_packed(const void* problem, std::string* reason) {
+  const DType dtype = problem_of(problem).dtype;
+  return is_vectorised(part_dtype(dtype)) || !is_floating(dtype) ||
+         refuse(reason, "16-bit floats are computed in float32");
+}
 bool accepts_direct(const void* problem, std::string* reason) {
-  if (!accepts_floating(problem, reason)) return false;
+  if (!accepts_parts(problem, reason)) return false;
+  if (is_complex(problem_of(problem).dtype)) {
+    const RealProduct plan = as_real(problem_of(problem));
+    return accepts_direct(&plan.real, reason);
+  }
   return with_orientation(problem, [reason](const MatmulProblem& p) {
     if (direct_way(p) != DirectWay::tiles) return true;
     if (!reads_b_rows(p))
@@ -167,7 +193,20 @@ Cost cost_simd(const MatmulProblem& p) {
   cost.packing = packing_ns(p);
   return cost;
 }
+// A multiply-add of two vectors of words takes a cycle or so; each run along k goes through C.
+constexpr double kWordCycles = 1, kWordsOverheadNs = 300, kWordStore = 0.3;
+Cost cost_packed_words(const MatmulProblem& p) {
+  const double m = double(p.m), n = double(p.n), k = double(p.k);
+  const double bytes = double(std::max<std::size_t>(size_of(p.dtype), is_bool(p.dtype) ? 1 : 2));
+  const double vector = lanes_of(DType::float32) * 4;
+  Cost cost = cost_of(p, kWordsOverheadNs, 0);
+  cost.arithmetic = kWordCycles * kNsPerCycle * m * k * std::max(n * bytes / vector, 1.0);
+  const double runs = std::ceil(k / double(kIntegerRun));
+  cost.packing = kNsPerCycle * ((k * n + m * k) + kWordStore * runs * m * n);
+  return cost;
+}
 Cost cost_packed(const MatmulProblem& p) {
+  if (!is_vectorised(p.dtype)) return cost_packed_words(p);
   Cost cost = cost_of(p, matmul_tuning().packed_overhead_ns, matmul_tuning().packed_ns_per_flop);
   cost.packing = packing_ns(p);
   return cost;
@@ -186,8 +225,16 @@ Cost cost_direct(const MatmulProblem& p) {
 }
 
 using CostOf = Cost (*)(const MatmulProblem&);
+// Of a complex product, what the real one costs and what is rearranged for it.
+template <CostOf cost> Cost cost_with(const void* problem) {
+  if (!is_complex(problem_of(problem).dtype)) return with_orientation(problem, cost);
+  const RealProduct plan = as_real(problem_of(problem));
+  Cost out = with_orientation(&plan.real, cost);
+  out.packing += plan.moved_ns;
+  return out;
+}
 template <CostOf cost> double estimate(const void* problem) {
-  return with_orientation(problem, [](const MatmulProblem& p) { return cost(p).total(p); });
+  return cost_with<cost>(problem).total(problem_of(problem));
 }
 // For rungs to which the orientation makes no difference.
 template <CostOf cost> double plain_estimate(const void* problem) {
@@ -195,14 +242,12 @@ template <CostOf cost> double plain_estimate(const void* problem) {
   return cost(p).total(p);
 }
 template <CostOf cost> std::vector<CostTerm> terms(const void* problem) {
-  return with_orientation(problem, [](const MatmulProblem& p) {
-    const Cost c = cost(p);
-    const double batch = double(p.batch);
-    return std::vector<CostTerm>{{"overhead", batch * c.overhead},
-                                 {"arithmetic", batch * c.arithmetic},
-                                 {"packing", batch * c.packing},
-                                 {"cache misses", batch * c.misses}};
-  });
+  const Cost c = cost_with<cost>(problem);
+  const double batch = double(problem_of(problem).batch);
+  return {{"overhead", batch * c.overhead},
+          {"arithmetic", batch * c.arithmetic},
+          {"packing", batch * c.packing},
+          {"cache misses", batch * c.misses}};
 }
 
 double cost_strassen(const void* problem) {
@@ -215,6 +260,16 @@ std::vector<CostTerm> strassen_terms(const void* problem) {
 }
 void run_strassen(const void* problem) { tw::run_strassen(problem_of(problem)); }
 
+// Sums of a complex product that is cut may have another shape than the one that was accepted.
+void run_direct_or_packed(const void* problem) {
+  accepts_direct(problem, nullptr) ? run_direct(problem) : run_packed(problem);
+}
+template <void (*run)(const void* problem), void (*run_real)(const void* problem) = run>
+void run_any_part(const void* problem) {
+  const MatmulProblem& p = problem_of(problem);
+  is_complex(p.dtype) ? run_complex(p, run_real) : run(problem);
+}
+
 constexpr Kernel kLadder[] = {
     {"matmul", "naive", "cpu", Precision::ieee, "the definition: three loops, any type",
      accepts_any, plain_estimate<cost_naive>, run_naive, terms<cost_naive>, nullptr, false,
@@ -222,11 +277,11 @@ constexpr Kernel kLadder[] = {
     {"matmul", "tiled", "cpu", Precision::ieee, "blocks that stay in cache", accepts_floating,
      plain_estimate<cost_tiled>, run_tiled, terms<cost_tiled>, nullptr, false, has_other_rungs},
     {"matmul", "simd", "cpu", Precision::ieee, "tiles in registers, panels of b packed",
-     accepts_floating, estimate<cost_simd>, run_simd, terms<cost_simd>},
+     accepts_parts, estimate<cost_simd>, run_any_part<run_simd>, terms<cost_simd>},
     {"matmul", "packed", "cpu", Precision::ieee, "cache blocks around register tiles",
-     accepts_floating, estimate<cost_packed>, run_packed, terms<cost_packed>},
+     accepts_packed, estimate<cost_packed>, run_any_part<run_packed>, terms<cost_packed>},
     {"matmul", "direct", "cpu", Precision::ieee, "small operands, nothing packed", accepts_direct,
-     estimate<cost_direct>, run_direct, terms<cost_direct>},
+     estimate<cost_direct>, run_any_part<run_direct, run_direct_or_packed>, terms<cost_direct>},
     {"matmul", "strassen", "cpu", Precision::high, "seven half products for eight, large sizes",
      accepts_floating, cost_strassen, run_strassen, strassen_terms, nullptr, true, has_other_rungs},
 };

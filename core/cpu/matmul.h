@@ -46,8 +46,20 @@ struct MatmulTable {  // filled in by kernels/matmul.h for each instruction set
                   T* c, std::int64_t c_row);
     bool (*finite)(std::int64_t rows, std::int64_t n, const T* x, std::int64_t row);
   };
+  // How complex matrices are rearranged for real products (kernels/matmul/complex.h); rows of the
+  // result lie one after the other, strides are in complex numbers.
+  struct ComplexParts {
+    using Rearrange = void (*)(std::int64_t rows, std::int64_t n, const void* x, std::int64_t row,
+                               std::int64_t col, void* out);
+    Rearrange twice;  // each row as it is, then times i
+    Rearrange rows;   // a copy
+    Rearrange apart;  // all real parts, then all imaginary ones
+    void (*join)(std::int64_t m, std::int64_t n, const void* products, double alpha, double beta,
+                 void* c, std::int64_t c_row, std::int64_t c_col);
+  };
   Run naive[kDTypes];
-  Ladder floating[2];  // float32, float64
+  Ladder floating[2];       // float32, float64
+  ComplexParts complex[2];  // complex64, complex128
   Sums<float> sums32;
   Sums<double> sums64;
   int lanes[2];                 // of a vector

@@ -65,7 +65,12 @@ double cost_of_sort(const void* problem) {
   return 100 + static_cast<double>(p.rows * p.n) * static_cast<double>(size_of(p.dtype));
 }
 
-bool is_short(const RowsProblem& p) { return p.n <= kNetworkRow && p.rows >= kNetworkRows; }
+bool is_short(const RowsProblem& p) {
+  return p.n > 0 && p.n <= kNetworkRow && p.rows >= kNetworkRows;
+}
+// Up to this length a network of one lane in use is faster for keys of 64 bits with places.
+constexpr int64_t kNetworkPair = 128;
+bool is_short_alone(const RowsProblem& p) { return p.n <= kNetworkRow && p.n > kInsertionRow / 4; }
 
 void run_sort(const void* problem) {
   const auto& p = *static_cast<const RowsProblem*>(problem);
@@ -75,9 +80,12 @@ void run_sort(const void* problem) {
       return sort_short_rows(p.rows, p.n, static_cast<const T*>(p.x), static_cast<T*>(p.y), p.flag);
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
       const Scratch room(2 * static_cast<std::size_t>(p.n) * sizeof(T));
-      for (int64_t row = begin; row < end; ++row)
-        sort_row(p.n, static_cast<const T*>(p.x) + row * p.n, static_cast<T*>(p.y) + row * p.n,
-                 p.flag, room.as<Key<T>>());
+      for (int64_t row = begin; row < end; ++row) {
+        const T* const x = static_cast<const T*>(p.x) + row * p.n;
+        T* const y = static_cast<T*>(p.y) + row * p.n;
+        is_short_alone(p) ? sort_network_row(p.n, x, y, p.flag)
+                          : sort_row(p.n, x, y, p.flag, room.as<Key<T>>());
+      }
     });
   });
 }
@@ -86,15 +94,21 @@ void run_sort_places(const void* problem) {
   visit_ordered(p.dtype, [&](auto sample) {
     using T = decltype(sample);
     using Item = Placed<Key<T>>;
-    if constexpr (sizeof(T) <= 4)
-      if (is_short(p))
-        return sort_short_rows(p.rows, p.n, static_cast<const T*>(p.x), static_cast<T*>(p.y),
-                               p.places, p.flag);
+    if (is_short(p) || (sizeof(T) == 8 && p.n > 0 && p.n <= kNetworkPair))
+      return sort_short_rows(p.rows, p.n, static_cast<const T*>(p.x), static_cast<T*>(p.y),
+                             p.places, p.flag);
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
       const Scratch room(2 * static_cast<std::size_t>(p.n) * sizeof(Item));
-      for (int64_t row = begin; row < end; ++row)
+      for (int64_t row = begin; row < end; ++row) {
+        if constexpr (sizeof(T) <= 4)
+          if (is_short_alone(p)) {
+            sort_network_row(p.n, static_cast<const T*>(p.x) + row * p.n,
+                             static_cast<T*>(p.y) + row * p.n, p.places + row * p.n, p.flag);
+            continue;
+          }
         sort_row(p.n, static_cast<const T*>(p.x) + row * p.n, static_cast<T*>(p.y) + row * p.n,
                  p.places + row * p.n, p.flag, room.as<Item>());
+      }
     });
   });
 }
@@ -117,19 +131,35 @@ template <class T> void write_item(const RowsProblem& p, int64_t row, int64_t at
   static_cast<T*>(p.y)[at] = static_cast<const T*>(p.x)[row * p.n + place];
   p.places[at] = place;
 }
+// Whole rows are put in order where a network does it in less time than the first of them are found.
+constexpr int64_t kFewFirst = 8;
+bool orders_rows(const RowsProblem& p, int64_t k) { return is_short(p) && k * kFewFirst >= p.n; }
+
 void run_topk(const void* problem) {
   const auto& p = *static_cast<const RowsProblem*>(problem);
   if (p.k == 0) return;
   visit_ordered(p.dtype, [&](auto sample) {
     using T = decltype(sample);
     using Item = Ranked<Key<T>>;
-    const int64_t capacity = selection_room(p.n, p.k);
+    if (orders_rows(p, p.k))
+      return each_ordered_row(p.rows, p.n, static_cast<const T*>(p.x), p.flag,
+                              [&](int64_t row, const Key<T>*, const int64_t* places) {
+                                for (int64_t i = 0; i < p.k; ++i)
+                                  write_item<T>(p, row, row * p.k + i, places[i]);
+                              });
+    const int64_t capacity = std::max(selection_room(p.n, p.k), p.k + kKeyBlock);
+    const bool by_blocks = selects_by_blocks(p.n, p.k);
     const Key<T> flip = p.flag ? kAllBits<Key<T>> : Key<T>{0};
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
       const Scratch memory(static_cast<std::size_t>(capacity + 2 * p.k) * sizeof(Item));
+      const Scratch blocks(by_blocks ? static_cast<std::size_t>(2 * p.n) * sizeof(T) : 0);
       auto* const room = memory.as<Item>();
       for (int64_t row = begin; row < end; ++row) {
-        select_first(p.n, static_cast<const T*>(p.x) + row * p.n, p.k, flip, room, capacity);
+        const T* const x = static_cast<const T*>(p.x) + row * p.n;
+        if (by_blocks)
+          select_by_blocks(p.n, x, p.k, p.flag, blocks.as<Key<T>>(), room, capacity);
+        else
+          select_first(p.n, x, p.k, flip, room, std::min(capacity, p.n));
         if (p.sorted) sort_ranked(p.k, room, room + capacity);
         for (int64_t i = 0; i < p.k; ++i) write_item<T>(p, row, row * p.k + i, room[i].place());
       }
@@ -145,10 +175,10 @@ void set_up_kth(const Call& call, void* problem) {
   p.k = call.words[0] == kNth ? call.words[1] : -call.words[0];
 }
 // From 0 on. NaN counts as the median of rows that have one.
-template <class K> int64_t place_in_order(const RowsProblem& p, const Ranked<K>* items, K nan) {
+template <class F> int64_t place_in_order(const RowsProblem& p, F is_nan) {
   if (p.k > 0) return p.k - 1;
-  const int64_t numbers = std::count_if(
-      items, items + p.n, [nan](const Ranked<K>& item) { return nan == 0 || item.key() != nan; });
+  int64_t numbers = p.n;
+  for (int64_t i = 0; i < p.n; ++i) numbers -= is_nan(i);
   if (p.k == -kNanMedian) return numbers ? (numbers - 1) / 2 : 0;
   return numbers == p.n ? (p.n - 1) / 2 : numbers;
 }
@@ -157,13 +187,21 @@ void run_kth(const void* problem) {
   visit_ordered(p.dtype, [&](auto sample) {
     using T = decltype(sample);
     using Item = Ranked<Key<T>>;
+    const auto is_nan = [](Key<T> key) { return kIsFloat<T> && key == kAllBits<Key<T>>; };
+    if (is_short(p))
+      return each_ordered_row(p.rows, p.n, static_cast<const T*>(p.x), false,
+                              [&](int64_t row, const Key<T>* keys, const int64_t* places) {
+                                const int64_t k = place_in_order(
+                                    p, [&](int64_t i) { return is_nan(keys[i]); });
+                                write_item<T>(p, row, row, places[k]);
+                              });
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
       const Scratch memory(static_cast<std::size_t>(p.n) * sizeof(Item));
       auto* const items = memory.as<Item>();
       for (int64_t row = begin; row < end; ++row) {
         const T* const x = static_cast<const T*>(p.x) + row * p.n;
         for (int64_t i = 0; i < p.n; ++i) items[i] = Item::of(key_of(x[i]), i);
-        const int64_t k = place_in_order(p, items, kIsFloat<T> ? kAllBits<Key<T>> : Key<T>{0});
+        const int64_t k = place_in_order(p, [&](int64_t i) { return is_nan(items[i].key()); });
         std::nth_element(items, items + k, items + p.n);
         write_item<T>(p, row, row, items[k].place());
       }

@@ -1,15 +1,37 @@
-// Rows sorted side by side.
+// Rows sorted by networks: side by side, or one in registers.
 #pragma once
 #include <cstdint>
+
+#include "core/base/dtype.h"
 
 namespace tw {
 
 // The keys of as many rows as fit into so many bytes stand beside each other.
 inline constexpr int kColumnBytes = 64;
 
-// Sorts each column of n rows of unsigned keys.
+// Keys whose least is found at once.
+inline constexpr int kKeyBlock = 32;
+
+// Rows that memory for n rows side by side must have: networks work on powers of two.
+inline constexpr std::int64_t column_rows(std::int64_t n) {
+  std::int64_t rows = 16;
+  while (rows < n) rows *= 2;
+  return rows;
+}
+
 struct OrderTable {
+  // Sorts each column of n rows of unsigned keys, in memory for column_rows(n).
   void (*sort_columns[4])(std::int64_t n, void* keys);  // by log2 of the key's size
+  // The same of 64 bits, with places made beside them: equal keys keep their order.
+  void (*sort_columns_stably)(std::int64_t n, std::uint64_t* keys, std::uint64_t* places);
+  // The least of each kKeyBlock keys; n is a multiple of it.
+  void (*block_least[4])(std::int64_t n, const void* keys, void* least);
+  // Sorts n keys, a power of two of at least kColumnBytes.
+  void (*sort_row[4])(std::int64_t n, void* keys);
+  // Keys of n elements (order_keys.h), inverted where they descend, and back; null for complex.
+  // Tells whether there is a negative zero, whose sign a key does not keep.
+  bool (*keys[kDTypes])(std::int64_t n, const void* x, bool descending, void* keys);
+  void (*values[kDTypes])(std::int64_t n, const void* keys, bool descending, void* y);
 };
 
 }  // namespace tw

@@ -1,5 +1,4 @@
-// Orders of elements on raw pointers: integer keys in the order of values, and stable sorts of rows
-// by them.
+// Orders of elements on raw pointers: stable sorts of rows by integer keys.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -9,65 +8,15 @@
 #include <utility>
 
 #include "core/base/dtype.h"
+#include "core/cpu/convert.h"
 #include "core/cpu/isa.h"
 #include "core/cpu/order.h"
+#include "core/cpu/order_keys.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
 
-// ---- keys: unsigned integers in the order of values, NaN behind all others ----
-
-template <std::size_t bytes> struct UnsignedOf;
-template <> struct UnsignedOf<1> {
-  using type = std::uint8_t;
-};
-template <> struct UnsignedOf<2> {
-  using type = std::uint16_t;
-};
-template <> struct UnsignedOf<4> {
-  using type = std::uint32_t;
-};
-template <> struct UnsignedOf<8> {
-  using type = std::uint64_t;
-};
-template <class T> using Key = typename UnsignedOf<sizeof(T)>::type;
-
-template <class T> inline constexpr Key<T> kInfinityBits = 0;  // 0: no floating type
-template <> inline constexpr std::uint16_t kInfinityBits<Half> = 0x7c00;
-template <> inline constexpr std::uint16_t kInfinityBits<BFloat16> = 0x7f80;
-template <> inline constexpr std::uint32_t kInfinityBits<float> = 0x7f800000;
-template <> inline constexpr std::uint64_t kInfinityBits<double> = 0x7ff0000000000000;
-template <class T> inline constexpr bool kIsFloat = kInfinityBits<T> != 0;
-
-template <class K> inline constexpr K kTopBit = static_cast<K>(K{1} << (8 * sizeof(K) - 1));
-template <class K> inline constexpr K kAllBits = static_cast<K>(~K{0});
-
-// The zeros of both signs have one key, so have all NaN.
-template <class T> [[gnu::always_inline]] inline Key<T> key_of(T x) {
-  using K = Key<T>;
-  const K bits = std::bit_cast<K>(x);
-  if constexpr (kIsFloat<T>) {
-    const K magnitude = bits & static_cast<K>(~kTopBit<K>);
-    const K ordered = bits & kTopBit<K> ? static_cast<K>(~bits) : static_cast<K>(bits | kTopBit<K>);
-    const K key = magnitude == 0 ? kTopBit<K> : ordered;
-    return magnitude > kInfinityBits<T> ? kAllBits<K> : key;
-  } else if constexpr (std::is_signed_v<T>) {
-    return bits ^ kTopBit<K>;
-  } else {
-    return bits;
-  }
-}
-template <class T> [[gnu::always_inline]] inline T value_of(Key<T> key) {
-  using K = Key<T>;
-  if constexpr (kIsFloat<T>)
-    return std::bit_cast<T>(key & kTopBit<K> ? static_cast<K>(key ^ kTopBit<K>)
-                                             : static_cast<K>(~key));
-  else if constexpr (std::is_signed_v<T>)
-    return std::bit_cast<T>(static_cast<K>(key ^ kTopBit<K>));
-  else
-    return std::bit_cast<T>(key);
-}
 template <class T> bool is_negative_zero(T x) {
   return kIsFloat<T> && std::bit_cast<Key<T>>(x) == kTopBit<Key<T>>;
 }
@@ -268,64 +217,143 @@ inline constexpr std::int64_t kNetworkRow = 1024;
 // Of fewer rows too many lanes would idle.
 inline constexpr std::int64_t kNetworkRows = 4;
 
-// Rows [begin, begin + count) of n elements, a lane each: `load(element, place)` makes their keys,
-// and `store(at, key)` is told where in the rows a key belongs.
-template <class K, class T, class Load, class Store>
-void sort_side_by_side(std::int64_t n, std::int64_t begin, std::int64_t count, const T* x, K* room,
-                       Load load, Store store) {
-  constexpr std::int64_t kLanes = kColumnBytes / sizeof(K);
-  for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-    const T* const row = x + (begin + std::min(lane, count - 1)) * n;
-    for (std::int64_t i = 0; i < n; ++i) room[i * kLanes + lane] = load(row[i], i);
-  }
-  active_kernels().order->sort_columns[std::countr_zero(sizeof(K))](n, room);
-  for (std::int64_t lane = 0; lane < count; ++lane)
-    for (std::int64_t i = 0; i < n; ++i) store((begin + lane) * n + i, room[i * kLanes + lane]);
+// Keys of a row of n elements, and elements of keys. True where zeros must be put back in order.
+template <class T> bool keys_of_row(std::int64_t n, const T* x, bool descending, Key<T>* keys) {
+  return active_kernels().order->keys[index_of(DTypeOf<T>::value)](n, x, descending, keys);
 }
-template <class K, class F> void each_group(std::int64_t rows, std::int64_t n, F&& body) {
-  constexpr std::int64_t kLanes = kColumnBytes / sizeof(K);
+template <class T> void values_of_row(std::int64_t n, const Key<T>* keys, bool descending, T* y) {
+  active_kernels().order->values[index_of(DTypeOf<T>::value)](n, keys, descending, y);
+}
+
+// Rows of keys, one after the other, and the same side by side for the networks.
+template <class K> struct SideBySide {
+  static constexpr std::int64_t kLanes = kColumnBytes / sizeof(K);
+  static constexpr int kSize = std::countr_zero(sizeof(K));
+  // Keys in the memory of a group.
+  static std::int64_t room(std::int64_t n) { return column_rows(n) * kLanes; }
+  // Copies the last of `count` rows to the lanes that are left.
+  static void fill(std::int64_t n, std::int64_t count, K* rows) {
+    for (std::int64_t lane = count; lane < kLanes; ++lane) std::copy_n(rows, n, rows + lane * n);
+  }
+  static void to_columns(std::int64_t n, const K* rows, K* columns) {
+    active_kernels().convert->transpose[kSize](kLanes, n, rows, n * sizeof(K), columns,
+                                               kColumnBytes, false);
+  }
+  static void to_rows(std::int64_t n, const K* columns, K* rows) {
+    active_kernels().convert->transpose[kSize](n, kLanes, columns, kColumnBytes, rows,
+                                               n * sizeof(K), false);
+  }
+  static void sort(std::int64_t n, std::int64_t count, K* rows, K* columns) {
+    fill(n, count, rows);
+    to_columns(n, rows, columns);
+    active_kernels().order->sort_columns[kSize](n, columns);
+    to_rows(n, columns, rows);
+  }
+};
+// body(first row, rows, memory for `rooms` times the keys of a group) for groups that fill the lanes.
+template <class K, class F>
+void each_group(std::int64_t rows, std::int64_t n, int rooms, F&& body) {
+  constexpr std::int64_t kLanes = SideBySide<K>::kLanes;
   parallel_ranges((rows + kLanes - 1) / kLanes, (1 << 14) / (n * kLanes) + 1,
                   [&](std::int64_t first, std::int64_t last) {
-                    const Scratch room(static_cast<std::size_t>(n * kColumnBytes));
+                    const Scratch memory(static_cast<std::size_t>(rooms * column_rows(n) * kColumnBytes));
                     for (std::int64_t i = first; i < last; ++i)
-                      body(i * kLanes, std::min(kLanes, rows - i * kLanes), room.as<K>());
+                      body(i * kLanes, std::min(kLanes, rows - i * kLanes), memory.as<K>());
                   });
 }
 template <class T>
 void sort_short_rows(std::int64_t rows, std::int64_t n, const T* x, T* y, bool descending) {
   using K = Key<T>;
-  const K flip = descending ? kAllBits<K> : K{0};
-  each_group<K>(rows, n, [&](std::int64_t begin, std::int64_t count, K* room) {
-    sort_side_by_side(
-        n, begin, count, x, room,
-        [=](T value, std::int64_t) { return static_cast<K>(key_of(value) ^ flip); },
-        [=](std::int64_t at, K key) { y[at] = value_of<T>(static_cast<K>(key ^ flip)); });
-    if constexpr (kIsFloat<T>)
-      for (std::int64_t row = begin; row < begin + count; ++row)
-        keep_zeros(n, x + row * n, y + row * n);
+  each_group<K>(rows, n, 2, [&](std::int64_t begin, std::int64_t count, K* room) {
+    const bool zeros = keys_of_row(count * n, x + begin * n, descending, room);
+    SideBySide<K>::sort(n, count, room, room + SideBySide<K>::room(n));
+    values_of_row(count * n, room, descending, y + begin * n);
+    for (std::int64_t row = begin; zeros && row < begin + count; ++row)
+      keep_zeros(n, x + row * n, y + row * n);
   });
 }
-// Of keys up to 32 bits, with their places behind them in one number: equal ones keep their order.
+
+// Keys up to 32 bits with their places behind them in one number: equal ones keep their order.
+template <class K> void add_places(std::int64_t n, const K* keys, std::uint64_t* items) {
+  for (std::int64_t i = 0; i < n; ++i)
+    items[i] = static_cast<std::uint64_t>(keys[i]) << 32 | static_cast<std::uint64_t>(i);
+}
+template <class K> void take_places(std::int64_t n, const std::uint64_t* items, K* keys,
+                                    std::int64_t* places) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    keys[i] = static_cast<K>(items[i] >> 32);
+    places[i] = static_cast<std::int64_t>(items[i] & 0xffffffff);
+  }
+}
+// Calls use(row, keys in order, their places) for each row.
+template <class T, class F> void each_ordered_row(std::int64_t rows, std::int64_t n, const T* x,
+                                                  bool descending, F&& use) {
+  using K = Key<T>;
+  using Item = std::uint64_t;
+  each_group<Item>(rows, n, 4, [&](std::int64_t begin, std::int64_t count, Item* room) {
+    const std::int64_t whole = SideBySide<Item>::room(n);
+    Item* const items = room;
+    auto* const places = reinterpret_cast<std::int64_t*>(room + whole);
+    auto* const keys = reinterpret_cast<K*>(room + 2 * whole);
+    if constexpr (sizeof(K) == 8) {
+      keys_of_row(count * n, x + begin * n, descending, items);
+      SideBySide<Item>::fill(n, count, items);
+      SideBySide<Item>::to_columns(n, items, keys);
+      active_kernels().order->sort_columns_stably(n, keys, room + 3 * whole);
+      SideBySide<Item>::to_rows(n, room + 3 * whole, room + whole);
+      SideBySide<Item>::to_rows(n, keys, items);
+      for (std::int64_t i = 0; i < count; ++i) use(begin + i, items + i * n, places + i * n);
+    } else {
+      keys_of_row(count * n, x + begin * n, descending, keys);
+      for (std::int64_t i = 0; i < count; ++i) add_places(n, keys + i * n, items + i * n);
+      SideBySide<Item>::sort(n, count, items, room + 3 * whole);
+      take_places(count * n, items, keys, places);
+      for (std::int64_t i = 0; i < count; ++i) use(begin + i, keys + i * n, places + i * n);
+    }
+  });
+}
 template <class T> void sort_short_rows(std::int64_t rows, std::int64_t n, const T* x, T* y,
                                         std::int64_t* places, bool descending) {
-  using K = Key<T>;
-  const K flip = descending ? kAllBits<K> : K{0};
-  each_group<std::uint64_t>(
-      rows, n, [&](std::int64_t begin, std::int64_t count, std::uint64_t* room) {
-        sort_side_by_side(
-            n, begin, count, x, room,
-            [=](T value, std::int64_t place) {
-              return static_cast<std::uint64_t>(static_cast<K>(key_of(value) ^ flip)) << 32 |
-                     static_cast<std::uint64_t>(place);
-            },
-            [=](std::int64_t at, std::uint64_t item) {
-              y[at] = value_of<T>(static_cast<K>(static_cast<K>(item >> 32) ^ flip));
-              places[at] = static_cast<std::int64_t>(item & 0xffffffff);
-            });
-        if constexpr (kIsFloat<T>)
-          for (std::int64_t row = begin; row < begin + count; ++row)
-            keep_zeros(n, x + row * n, y + row * n);
-      });
+  each_ordered_row(rows, n, x, descending,
+                   [&](std::int64_t row, const Key<T>* keys, const std::int64_t* at) {
+                     std::copy_n(at, n, places + row * n);
+                     values_of_row(n, keys, descending, y + row * n);
+                     if constexpr (kIsFloat<T>) keep_zeros(n, x + row * n, y + row * n);
+                   });
+}
+
+// ---- one row in registers ----
+
+// Whole vectors of a power of two, filled up with the last key.
+inline std::int64_t network_room(std::int64_t n, std::int64_t size) {
+  return static_cast<std::int64_t>(
+      std::bit_ceil(static_cast<std::uint64_t>(std::max(n, kColumnBytes / size))));
+}
+template <class K> void sort_in_registers(std::int64_t n, K* keys) {
+  const std::int64_t whole = network_room(n, sizeof(K));
+  std::fill(keys + n, keys + whole, kAllBits<K>);
+  active_kernels().order->sort_row[std::countr_zero(sizeof(K))](whole, keys);
+}
+template <class T> void sort_network_row(std::int64_t n, const T* x, T* y, bool descending) {
+  const Scratch memory(static_cast<std::size_t>(network_room(n, sizeof(T))) * sizeof(T));
+  auto* const keys = memory.as<Key<T>>();
+  const bool zeros = keys_of_row(n, x, descending, keys);
+  sort_in_registers(n, keys);
+  values_of_row(n, keys, descending, y);
+  if (zeros) keep_zeros(n, x, y);
+}
+template <class T> void sort_network_row(std::int64_t n, const T* x, T* y, std::int64_t* places,
+                                         bool descending) {
+  const std::int64_t whole = network_room(n, sizeof(std::uint64_t));
+  const Scratch memory(static_cast<std::size_t>(2 * whole) * sizeof(std::uint64_t));
+  auto* const items = memory.as<std::uint64_t>();
+  auto* const keys = reinterpret_cast<Key<T>*>(items + whole);
+  keys_of_row(n, x, descending, keys);
+  add_places(n, keys, items);
+  sort_in_registers(n, items);
+  take_places(n, items, keys, places);
+  values_of_row(n, keys, descending, y);
+  if constexpr (kIsFloat<T>) keep_zeros(n, x, y);
 }
 
 // ---- selections ----
@@ -391,6 +419,43 @@ template <class T> void select_first(std::int64_t n, const T* x, std::int64_t k,
   }
   drop();
 }
+// The same of a row of whole blocks: no element but those up to the k-th of the blocks' least ones
+// can be among the first. `keys`: for the row and a key for each block, twice.
+template <class T> void select_by_blocks(std::int64_t n, const T* x, std::int64_t k, bool descending,
+                                         Key<T>* keys, Ranked<Key<T>>* room,
+                                         std::int64_t capacity) {
+  using K = Key<T>;
+  const std::int64_t blocks = n / kKeyBlock;
+  K *const least = keys + n, *const sorted = least + blocks;
+  keys_of_row(n, x, descending, keys);
+  active_kernels().order->block_least[std::countr_zero(sizeof(K))](n, keys, least);
+  std::copy_n(least, blocks, sorted);
+  std::nth_element(sorted, sorted + k - 1, sorted + blocks);
+  K limit = sorted[k - 1];
+  std::int64_t count = 0;
+  const auto drop = [&] {
+    if (count > k) std::nth_element(room, room + k - 1, room + count);
+    count = std::min(count, k);
+  };
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    if (least[block] > limit) continue;
+    if (count + kKeyBlock > capacity) {
+      drop();
+      limit = std::min(limit, room[k - 1].key());
+    }
+    for (std::int64_t i = block * kKeyBlock; i < (block + 1) * kKeyBlock; ++i) {
+      room[count] = Ranked<K>::of(keys[i], i);
+      count += keys[i] <= limit;
+    }
+  }
+  drop();
+}
+// Rows for which that takes less time than candidates one by one.
+inline bool selects_by_blocks(std::int64_t n, std::int64_t k) {
+  constexpr std::int64_t kMostKeys = 1 << 16;
+  return n % kKeyBlock == 0 && n <= kMostKeys && 2 * k <= n / kKeyBlock;
+}
+
 // Room that makes dropping rare: each costs as much as writing what it drops.
 inline std::int64_t selection_room(std::int64_t n, std::int64_t k) {
   return std::min(n, std::max<std::int64_t>(2 * k, k + 128));

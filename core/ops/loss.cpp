@@ -46,7 +46,7 @@ Tensor at_least_0(const Tensor& x) { return clip(x, 0, kInfinity); }
 void mse_body(const Use& use, Tensor* out) {
   check_same_shape(use);
   const LossInputs in(use);
-  out[0] = in.reduced(square(in[0] - in[1]), use.words[0]);
+  out[0] = in.reduced(square_distance(in[0], in[1]), use.words[0]);
 }
 void l1_body(const Use& use, Tensor* out) {
   check_same_shape(use);

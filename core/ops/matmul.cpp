@@ -44,12 +44,13 @@ void check(const Tensor& a, const Tensor& b) {
     fail(ErrorKind::value, "matmul: inner sizes differ: ", a.shape(), " @ ", b.shape());
 }
 
-// From so many products of two numbers on, four products of parts take less time than the one
-// kernel for complex numbers, which has no blocks.
+// The CPU's rungs multiply complex numbers. Elsewhere, from so many products of two numbers on, four
+// products of parts take less time than the one kernel for complex numbers, which has no blocks.
 constexpr double kFewProducts = 4096;
 
 bool takes_parts(const OpRecord& op, const Tensor& a, const Tensor& b) {
-  if (!is_complex(a.dtype()) || is_forced(&kernels_of(op))) return false;
+  if (!is_complex(a.dtype()) || active_kernel_set() == KernelSet::cpu || is_forced(&kernels_of(op)))
+    return false;
   return static_cast<double>(a.count()) * static_cast<double>(b.size(b.rank() - 1)) >= kFewProducts;
 }
 

@@ -435,7 +435,8 @@ constexpr std::pair<PointwiseOp, const char*> kOwnSignatures[] = {
     {PointwiseOp::gelu_tanh, nullptr},
     {PointwiseOp::multiply_add, nullptr},
     {PointwiseOp::logistic_loss, nullptr},
-    {PointwiseOp::huber_distance, nullptr}};
+    {PointwiseOp::huber_distance, nullptr},
+    {PointwiseOp::square_distance, nullptr}};
 
 std::string help_of(const PointwiseRow& row) {
   std::string text = std::string(row.help) + "\n\nFormula: " + row.formula;

@@ -247,6 +247,17 @@ ROWS = (
         no_errors=True,
         signed_zero=False,
     ),
+    make(
+        "square_distance",
+        lambda a, b: (a - b) ** 2,
+        (LINE, LINE),
+        {**floats(3, 3), **promoted(3)},
+        floating,
+        call=through_loss("mse_loss"),
+        gradient_tolerance=4,
+        no_errors=True,
+        signed_zero=False,
+    ),
 )
 
 

@@ -511,5 +511,10 @@ ACTIVATIONS["huber_distance"] = binary(
     ),
     pairs(0.0, -0.0, 0.25, 2.5, -3.0, 2.0**40, 2.0**70, 2.0**-600),  # none 1 apart
 )
+ACTIVATIONS["square_distance"] = binary(
+    (lambda a, b: 2 * (a - b), lambda a, b: 2 * (b - a)),
+    (constant(2), constant(-2), constant(2)),
+    pairs(0.0, -0.0, 0.25, 2.5, -3.0, 2.0**40, 2.0**-600),
+)
 ACTIVATIONS["leaky_relu"] = LEAKY
 ACTIVATIONS["multiply_add"] = MULTIPLY_ADD

@@ -307,6 +307,27 @@ template <class T> void transpose_wide(int64_t rows, int64_t cols, const void* x
                         (char*)y + j * y_row + i * sizeof(T), y_row);
 }
 
+// By whole vectors, which the next row's overwrite where they are too long.
+template <class V, class T>
+TW_INLINE void spread_by(int64_t rows, int64_t inner, const T* x, T* y) {
+  constexpr int64_t lanes = sizeof(V) / sizeof(T);
+  for (int64_t i = 0; i < rows; ++i, y += inner) {
+    const V value = x[i] - V{};
+    for (int64_t j = 0; j < inner; j += lanes) __builtin_memcpy(y + j, &value, sizeof value);
+  }
+}
+template <class T> void spread(int64_t rows, int64_t inner, const void* x, void* y) {
+  constexpr int narrow = 16 / sizeof(T);
+  if (inner <= narrow)
+    spread_by<typename Lanes<T, narrow>::type>(rows, inner, (const T*)x, (T*)y);
+  else
+    spread_by<typename RawVec<T>::type>(rows, inner, (const T*)x, (T*)y);
+}
+void spread_wide(int64_t rows, int64_t inner, const void* x, void* y) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < inner; ++j) ((Complex128*)y)[i * inner + j] = ((const Complex128*)x)[i];
+}
+
 template <class From> constexpr void fill_row(ConvertFunction (&row)[kDTypes]) {
 #define TW_ROW(To, id, text) row[index_of(DType::id)] = function_for<From, To>();
   TW_DTYPES(TW_ROW)
@@ -322,6 +343,11 @@ constexpr ConvertTable make_table() {
   table.transpose[2] = transpose<uint32_t>;
   table.transpose[3] = transpose<uint64_t>;
   table.transpose[4] = transpose_wide<Complex128>;
+  table.spread[0] = spread<std::uint8_t>;
+  table.spread[1] = spread<uint16_t>;
+  table.spread[2] = spread<uint32_t>;
+  table.spread[3] = spread<uint64_t>;
+  table.spread[4] = spread_wide;
   return table;
 }
 

@@ -15,6 +15,7 @@
 #include "core/cpu/kernels/matmul/few_terms.h"
 #include "core/cpu/kernels/matmul/direct.h"
 #include "core/cpu/kernels/matmul/strassen.h"
+#include "core/cpu/kernels/matmul/complex.h"
 // clang-format on
 
 namespace tw::TW_ISA_NAME {
@@ -31,6 +32,8 @@ const MatmulTable matmul_table = {
                   epilogue_of_result<float>},
                  {tiled<double>, simd<double>, packed<double>, direct<double>,
                   epilogue_of_result<double>}},
+    .complex = {{twice_rows<float>, complex_rows<float>, part_rows<float>, join_rows<float>},
+                {twice_rows<double>, complex_rows<double>, part_rows<double>, join_rows<double>}},
     .sums32 = {sum_rows<float, 1>, sum_rows<float, -1>, join_rows<float>, blend_rows<float>,
                finite_rows<float>},
     .sums64 = {sum_rows<double, 1>, sum_rows<double, -1>, join_rows<double>, blend_rows<double>,

@@ -1,27 +1,29 @@
-// Sorting networks over rows side by side: each lane of the vectors sorts a row of its own.
+// Sorting networks: over rows side by side, where each lane of the vectors sorts a row of its own,
+// and over one row across the lanes; keys of elements and back.
 #pragma once
+#include <utility>
+
+#include "core/cpu/kernels/lanes.h"
 #include "core/cpu/order.h"
+#include "core/cpu/order_keys.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
 
 using std::int64_t;
 
-template <class K> void exchange(K* a, K* b) {
-  typedef K Row __attribute__((vector_size(kColumnBytes)));
-  Row x, y;
-  __builtin_memcpy(&x, a, sizeof x);
-  __builtin_memcpy(&y, b, sizeof y);
-  const Row low = x < y ? x : y, high = x < y ? y : x;
-  __builtin_memcpy(a, &low, sizeof low);
-  __builtin_memcpy(b, &high, sizeof high);
+template <class K> struct Columns {
+  typedef K type __attribute__((vector_size(kColumnBytes)));
+};
+template <class Row> TW_INLINE void exchange(Row& a, Row& b) {
+  const Row low = a < b ? a : b, high = a < b ? b : a;
+  a = low;
+  b = high;
 }
 
 // Batcher's merge exchange for any n (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm
-// M).
-template <class K> void sort_columns(int64_t n, void* keys) {
-  constexpr int64_t kLanes = kColumnBytes / sizeof(K);
-  K* const rows = static_cast<K*>(keys);
+// M): swap(i, j) puts the smaller of two at i.
+template <class F> TW_INLINE void merge_exchange(int64_t n, F swap) {
   int64_t top = 1;
   while (2 * top < n) top *= 2;
   for (int64_t p = n > 1 ? top : 0; p > 0; p /= 2) {
@@ -29,7 +31,7 @@ template <class K> void sort_columns(int64_t n, void* keys) {
     for (int64_t q = top;; q /= 2) {
       for (int64_t first = residue; first + distance < n; first += 2 * p)
         for (int64_t i = first; i < first + p && i + distance < n; ++i)
-          exchange(rows + i * kLanes, rows + (i + distance) * kLanes);
+          swap(i, i + distance);
       if (q == p) break;
       distance = q - p;
       residue = p;
@@ -37,10 +39,247 @@ template <class K> void sort_columns(int64_t n, void* keys) {
   }
 }
 
+// Rows that stay in registers for several steps: stores are the price of a step in memory.
+inline constexpr int kBlockRows = kVectorBytes >= kColumnBytes ? 16 : 4;
+
+template <int distance, class Row> TW_INLINE void merge_block(Row (&rows)[kBlockRows]) {
+  if constexpr (distance > 0) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kBlockRows; ++i)
+      if (!(i & distance)) exchange(rows[i], rows[i + distance]);
+    merge_block<distance / 2>(rows);
+  }
+}
+template <int size, class Row> TW_INLINE void sort_block(Row (&rows)[kBlockRows]) {
+  if constexpr (size <= kBlockRows) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kBlockRows; ++i)
+      if (i < (i ^ (size - 1))) exchange(rows[i], rows[i ^ (size - 1)]);
+    merge_block<size / 4>(rows);
+    sort_block<2 * size>(rows);
+  }
+}
+template <class Row, class F> TW_INLINE void each_block(int64_t n, Row* x, F f) {
+  for (int64_t begin = 0; begin < n; begin += kBlockRows) {
+    Row rows[kBlockRows];
+#pragma GCC unroll 16
+    for (int i = 0; i < kBlockRows; ++i) rows[i] = x[begin + i];
+    f(rows);
+#pragma GCC unroll 16
+    for (int i = 0; i < kBlockRows; ++i) x[begin + i] = rows[i];
+  }
+}
+// Two steps of a merge at once: four rows in registers.
+template <class Row> TW_INLINE void exchange_four(Row* a, Row* b, Row* c, Row* d) {
+  Row w = *a, x = *b, y = *c, z = *d;
+  exchange(w, y), exchange(x, z);
+  exchange(w, x), exchange(y, z);
+  *a = w, *b = x, *c = y, *d = z;
+}
+// Batcher's bitonic sort of a power of two, whose first step of each merge compares with the
+// mirrored place, so that all runs ascend (Knuth, 5.3.4).
+template <class Row> void bitonic_columns(int64_t n, Row* x) {
+  each_block(n, x, [](Row(&rows)[kBlockRows]) TW_LAMBDA_INLINE { sort_block<2>(rows); });
+  for (int64_t size = 2 * kBlockRows; size <= n; size *= 2) {
+    int64_t distance = size / 4;
+    const bool pairs = distance >= kBlockRows;
+    for (int64_t begin = 0; begin < n; begin += size) {
+      Row *const low = x + begin, *const high = low + size - 1;
+      if (pairs)
+        for (int64_t i = 0; i < distance; ++i) {
+          Row w = low[i], v = low[i + distance], y = high[-i], z = high[-i - distance];
+          exchange(w, y), exchange(v, z);
+          exchange(w, v), exchange(z, y);
+          low[i] = w, low[i + distance] = v, high[-i] = y, high[-i - distance] = z;
+        }
+      else
+        for (int64_t i = 0; i < size / 2; ++i) exchange(low[i], high[-i]);
+    }
+    if (pairs) distance /= 2;
+    for (; distance >= 2 * kBlockRows; distance /= 4)
+      for (int64_t begin = 0; begin < n; begin += 2 * distance)
+        for (int64_t i = begin; i < begin + distance / 2; ++i)
+          exchange_four(x + i, x + i + distance / 2, x + i + distance, x + i + distance * 3 / 2);
+    for (; distance >= kBlockRows; distance /= 2)
+      for (int64_t begin = 0; begin < n; begin += 2 * distance)
+        for (int64_t i = begin; i < begin + distance; ++i) exchange(x[i], x[i + distance]);
+    each_block(n, x, [](Row(&rows)[kBlockRows])
+                         TW_LAMBDA_INLINE { merge_block<kBlockRows / 2>(rows); });
+  }
+}
+
+// Where filling up to a power of two costs more than merges of any length.
+template <class K> void sort_columns(int64_t n, void* keys) {
+  using Row = typename Columns<K>::type;
+  auto* const x = static_cast<Row*>(keys);
+  const int64_t whole = column_rows(n);
+  if (whole > n + n / 4)
+    return merge_exchange(
+        n, [x](int64_t i, int64_t j) TW_LAMBDA_INLINE { exchange(x[i], x[j]); });
+  for (int64_t i = n; i < whole; ++i) x[i] = ~Row{};
+  bitonic_columns(whole, x);
+}
+
+void exchange_stably(std::uint64_t* a, std::uint64_t* b, std::uint64_t* a_place,
+                     std::uint64_t* b_place) {
+  typedef std::uint64_t Row __attribute__((vector_size(kColumnBytes)));
+  Row x, y, p, q;
+  __builtin_memcpy(&x, a, sizeof x);
+  __builtin_memcpy(&y, b, sizeof y);
+  __builtin_memcpy(&p, a_place, sizeof p);
+  __builtin_memcpy(&q, b_place, sizeof q);
+  const auto stays = (x < y) | ((x == y) & (p < q));
+  const Row low = stays ? x : y, high = stays ? y : x, first = stays ? p : q, last = stays ? q : p;
+  __builtin_memcpy(a, &low, sizeof low);
+  __builtin_memcpy(b, &high, sizeof high);
+  __builtin_memcpy(a_place, &first, sizeof first);
+  __builtin_memcpy(b_place, &last, sizeof last);
+}
+void sort_columns_stably(int64_t n, std::uint64_t* keys, std::uint64_t* places) {
+  constexpr int64_t kLanes = kColumnBytes / sizeof(std::uint64_t);
+  for (int64_t i = 0; i < n * kLanes; ++i) places[i] = (std::uint64_t)(i / kLanes);
+  merge_exchange(n, [=](int64_t i, int64_t j) TW_LAMBDA_INLINE {
+    exchange_stably(keys + i * kLanes, keys + j * kLanes, places + i * kLanes,
+                    places + j * kLanes);
+  });
+}
+
+// ---- one row ----
+
+template <class K, int flip, int... i>
+TW_INLINE Vec<K> exchanged(Vec<K> x, std::integer_sequence<int, i...>) {
+  return Vec<K>(__builtin_shufflevector(x.v, x.v, (i ^ flip)...));
+}
+template <class K, int bit, int... i>
+TW_INLINE Vec<K> joined(Vec<K> low, Vec<K> high, std::integer_sequence<int, i...>) {
+  return Vec<K>(__builtin_shufflevector(low.v, high.v,
+                                        (i & bit ? i + (int)sizeof...(i) : i)...));
+}
+template <class K> TW_INLINE Vec<K> smaller(Vec<K> x, Vec<K> y) {
+  return Vec<K>(x.v < y.v ? x.v : y.v);
+}
+template <class K> TW_INLINE Vec<K> larger(Vec<K> x, Vec<K> y) {
+  return Vec<K>(x.v < y.v ? y.v : x.v);
+}
+// Each lane against the one at index ^ flip; the smaller goes where `bit` of the index is not set.
+template <class K, int flip, int bit> TW_INLINE Vec<K> compare_lanes(Vec<K> x) {
+  using All = std::make_integer_sequence<int, kLanes<K>>;
+  const Vec<K> other = exchanged<K, flip>(x, All());
+  return joined<K, bit>(smaller(x, other), larger(x, other), All());
+}
+// Bitonic sequences of 2 * distance lanes in order.
+template <class K, int distance> TW_INLINE Vec<K> merge_lanes(Vec<K> x) {
+  if constexpr (distance == 0)
+    return x;
+  else
+    return merge_lanes<K, distance / 2>(compare_lanes<K, distance, distance>(x));
+}
+template <class K, int size> TW_INLINE Vec<K> sort_lanes(Vec<K> x) {
+  if constexpr (size <= kLanes<K>) {
+    x = merge_lanes<K, size / 4>(compare_lanes<K, size - 1, size / 2>(x));
+    return sort_lanes<K, 2 * size>(x);
+  } else {
+    return x;
+  }
+}
+
+// The same network over lanes and vectors of one row.
+template <class K> void sort_row(int64_t n, void* keys) {
+  constexpr int64_t lanes = kLanes<K>;
+  using All = std::make_integer_sequence<int, lanes>;
+  K* const x = static_cast<K*>(keys);
+#pragma GCC unroll 4
+  for (int64_t i = 0; i < n; i += lanes)
+    sort_lanes<K, 2>(Vec<K>::load(x + i)).store(x + i);
+  for (int64_t size = 2 * lanes; size <= n; size *= 2) {
+    for (int64_t begin = 0; begin < n; begin += size)
+      for (int64_t i = 0; i < size / 2; i += lanes) {
+        K *const low = x + begin + i, *const high = x + begin + size - lanes - i;
+        const Vec<K> a = Vec<K>::load(low), b = exchanged<K, lanes - 1>(Vec<K>::load(high), All());
+        smaller(a, b).store(low);
+        exchanged<K, lanes - 1>(larger(a, b), All()).store(high);
+      }
+    for (int64_t distance = size / 4; distance >= lanes; distance /= 2)
+      for (int64_t begin = 0; begin < n; begin += 2 * distance)
+        for (int64_t i = begin; i < begin + distance; i += lanes) {
+          const Vec<K> a = Vec<K>::load(x + i), b = Vec<K>::load(x + i + distance);
+          smaller(a, b).store(x + i);
+          larger(a, b).store(x + i + distance);
+        }
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < n; i += lanes)
+      merge_lanes<K, lanes / 2>(Vec<K>::load(x + i)).store(x + i);
+  }
+}
+
+// ---- keys ----
+
+template <class K> void block_least(int64_t n, const void* keys, void* least) {
+  const K* const x = static_cast<const K*>(keys);
+  K* const out = static_cast<K*>(least);
+  constexpr int lanes = kLanes<K> < kKeyBlock ? kLanes<K> : kKeyBlock;
+  using Row = typename Lanes<K, lanes>::type;
+  for (int64_t i = 0; i < n; i += kKeyBlock) {
+    Row best;
+    __builtin_memcpy(&best, x + i, sizeof best);
+    for (int j = lanes; j < kKeyBlock; j += lanes) {
+      Row next;
+      __builtin_memcpy(&next, x + i + j, sizeof next);
+      best = next < best ? next : best;
+    }
+    out[i / kKeyBlock] =
+        fold_lanes<K, lanes>(best, [](auto a, auto b) TW_LAMBDA_INLINE { return a < b ? a : b; });
+  }
+}
+
+template <class T> bool keys(int64_t n, const void* from, bool descending, void* to) {
+  using K = Key<T>;
+  const T* const x = static_cast<const T*>(from);
+  K* const out = static_cast<K*>(to);
+  const K flip = descending ? kAllBits<K> : K(0);
+  K negative_zeros = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = static_cast<K>(key_of(x[i]) ^ flip);
+    if (kIsFloat<T>) negative_zeros |= __builtin_bit_cast(K, x[i]) == kTopBit<K> ? K(1) : K(0);
+  }
+  return negative_zeros != 0;
+}
+template <class T> void values(int64_t n, const void* from, bool descending, void* to) {
+  using K = Key<T>;
+  const K* const x = static_cast<const K*>(from);
+  T* const out = static_cast<T*>(to);
+  const K flip = descending ? kAllBits<K> : K(0);
+  for (int64_t i = 0; i < n; ++i) out[i] = value_of<T>(static_cast<K>(x[i] ^ flip));
+}
+
+constexpr OrderTable make_order_table() {
+  OrderTable table = {
+      {sort_columns<std::uint8_t>, sort_columns<std::uint16_t>, sort_columns<std::uint32_t>,
+       sort_columns<std::uint64_t>},
+      sort_columns_stably,
+      {block_least<std::uint8_t>, block_least<std::uint16_t>, block_least<std::uint32_t>,
+       block_least<std::uint64_t>},
+      {sort_row<std::uint8_t>, sort_row<std::uint16_t>, sort_row<std::uint32_t>,
+       sort_row<std::uint64_t>},
+      {},
+      {}};
+  int at = 0;
+  const auto add = [&]<class T>(T) {
+    if constexpr (!is_complex_number<T>) {
+      table.keys[at] = keys<T>;
+      table.values[at] = values<T>;
+    }
+    ++at;
+  };
+#define TW_ROW(type, id, text) add(type{});
+  TW_DTYPES(TW_ROW)
+#undef TW_ROW
+  return table;
+}
+
 }  // namespace
 
 extern const OrderTable order_table;
-const OrderTable order_table = {{sort_columns<std::uint8_t>, sort_columns<std::uint16_t>,
-                                 sort_columns<std::uint32_t>, sort_columns<std::uint64_t>}};
+constexpr OrderTable order_table = make_order_table();
 
 }  // namespace tw::TW_ISA_NAME

@@ -203,8 +203,54 @@ void prod_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* 
 template <bool largest, class T> TW_INLINE bool replaces(T x, T best) {
   return (largest ? x > best : x < best) | (is_nan(x) & !is_nan(best));
 }
-// First the extremum of a block, by vectors; only where it is better is its place looked for, in
-// the first-level cache.
+// Extrema of the lanes and where they were first found, in steps of kChains vectors.
+template <class T, bool largest> struct Places {
+  using I = IntLike<T>;
+  Vec<T> best;
+  Vec<I> place;
+  TW_INLINE void add(Vec<T> x, Vec<I> at) {
+    const auto take = largest ? x.v > best.v : x.v < best.v;
+    best = Vec<T>(take ? x.v : best.v);
+    place = Vec<I>(take ? at.v : place.v);
+  }
+};
+// The first place of the extremum of whole steps without NaN; -1 where there is one.
+template <class T, bool largest> int64_t place_in_block(int64_t n, const T* x) {
+  using I = IntLike<T>;
+  constexpr int L = kLanes<T>;
+  Places<T, largest> chain[kChains];
+  Vec<I> at[kChains];
+  Vec<T> nan = (T)0;
+#pragma GCC unroll 4
+  for (int c = 0; c < kChains; ++c) {
+    for (int i = 0; i < L; ++i) at[c].v[i] = (I)(c * L + i);
+    chain[c] = {Vec<T>::load(x + c * L), at[c]};
+  }
+  for (int64_t from = 0; from < n; from += kChains * L) {
+#pragma GCC unroll 4
+    for (int c = 0; c < kChains; ++c) {
+      const Vec<T> here = Vec<T>::load(x + from + c * L);
+      if constexpr (std::is_floating_point_v<T>) nan = Vec<T>(here.v == here.v ? nan.v : here.v);
+      chain[c].add(here, at[c]);
+      at[c] += Vec<I>((I)(kChains * L));
+    }
+  }
+  if constexpr (std::is_floating_point_v<T>)
+    if (is_nan(sum_of_lanes(nan))) return -1;
+  T best = chain[0].best[0];
+  int64_t place = chain[0].place[0];
+  for (int c = 0; c < kChains; ++c)
+    for (int i = 0; i < L; ++i) {
+      const T here = chain[c].best[i];
+      const int64_t there = chain[c].place[i];
+      if ((largest ? here > best : here < best) || (here == best && there < place))
+        best = here, place = there;
+    }
+  return place;
+}
+
+// First the extremum of a block, by vectors, with its place where that fits a lane; else, where it
+// is better, its place is looked for in the first-level cache.
 template <class T, bool largest> void arg_rows(int64_t m, int64_t n, const void* x,
                                                int64_t row_bytes, int64_t base, void* best,
                                                int64_t* index) {
@@ -215,6 +261,17 @@ template <class T, bool largest> void arg_rows(int64_t m, int64_t n, const void*
     T top = ((T*)best)[i];
     for (int64_t at = 0; at < n; at += block) {
       const int64_t count = n - at < block ? n - at : block;
+      if constexpr (sizeof(T) >= 4 && kLanes<T> > 1)
+        if (count % (kChains * kLanes<T>) == 0) {
+          const int64_t found = place_in_block<T, largest>(count, row + at);
+          if (found >= 0) {
+            if (index[i] < 0 || replaces<largest>(row[at + found], top)) {
+              top = row[at + found];
+              index[i] = base + at + found;
+            }
+            continue;
+          }
+        }
       const T here = block_of_row<Op, T>(count, row + at);
       if (index[i] >= 0 && !replaces<largest>(here, top)) continue;
       int64_t place = at;

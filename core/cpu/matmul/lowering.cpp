@@ -8,7 +8,6 @@
 #include "core/cpu/families.h"
 #include "core/cpu/matmul.h"
 #include "core/runtime/registry.h"
-#include "core/runtime/warning.h"
 
 namespace tw {
 namespace {
@@ -32,26 +31,12 @@ const Kernel& choose_rung(const MatmulProblem& p) {
                        {static_cast<int64_t>(p.dtype), p.m, p.n, p.k, p.a_row, p.a_col, p.b_row,
                         p.b_col, p.c_row, p.c_col, extras});
 }
-// Types without a fast rung fall back to the first, three plain loops: a hundred times slower than
-// float32.
-void warn_of_slow_path(const Kernel& kernel, const MatmulProblem& p) {
-  constexpr double kNoticeable = 2e7;  // operations: about 10 ms
-  const double flops = 2.0 * double(p.batch) * double(p.m) * double(p.n) * double(p.k);
-  if (modes.device || modes.dry_run || flops < kNoticeable || is_floating(p.dtype) ||
-      &kernel != ladder()->kernels.front())
-    return;
-  warn_once(std::string("matmul ") + name_of(p.dtype),
-            std::string("matmul: no fast kernel for ") + name_of(p.dtype) + ", the " + kernel.name +
-                " one runs; where the values allow, convert with astype(float32) or float64");
-}
 
 // Any rung does where there is nothing to compute.
 const Kernel& choose(const void* problem) {
   const MatmulProblem& p = static_cast<const Product*>(problem)->matrices;
   if (is_empty(p)) return *ladder()->kernels.front();
-  const Kernel& kernel = choose_rung(p);
-  warn_of_slow_path(kernel, p);
-  return kernel;
+  return choose_rung(p);
 }
 
 // ---- which types, and which copies ----

@@ -1,0 +1,80 @@
+"""Pointwise ops whose last axis is short: many rows go through the kernel as one run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cases import arrays
+
+import tilewright as tw
+
+LENGTHS = (1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 64, 100, 127, 128, 129, 200)
+
+
+def operands(rng: np.random.Generator, rows: int, n: int, dtype: str) -> dict[str, np.ndarray]:
+    """Arrays that broadcast to (rows, n), by how they lie."""
+    whole = arrays.rounded(rng.uniform(0.5, 2, (rows, n)), dtype)
+    return {
+        "whole": whole,
+        "row": whole[:1],
+        "column": whole[:, :1],
+        "number": whole[:1, :1],
+        "transposed": np.ascontiguousarray(whole.T).T,
+        "every second": np.repeat(whole, 2, axis=1)[:, ::2],
+        "reversed": np.ascontiguousarray(whole[:, ::-1])[:, ::-1],
+    }
+
+
+def made(x: np.ndarray, layout: str, dtype: str) -> tw.Tensor:
+    if layout == "transposed":
+        return arrays.tensor(np.ascontiguousarray(x.T), dtype).T
+    if layout == "every second":
+        return arrays.tensor(np.repeat(x, 2, axis=1), dtype)[:, ::2]
+    if layout == "reversed":
+        return arrays.tensor(np.ascontiguousarray(x[:, ::-1]), dtype)[:, ::-1]
+    return arrays.tensor(np.ascontiguousarray(x), dtype)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_every_pair_of_layouts(dtype: str, n: int, isa: str, rng) -> None:
+    for rows in (1, 2, 9, 700):
+        kinds = operands(rng, rows, n, dtype)
+        for first, x in kinds.items():
+            for second, y in kinds.items():
+                want = arrays.rounded(x.astype(np.float64) * y.astype(np.float64), dtype)
+                got = made(x, first, dtype) * made(y, second, dtype)
+                np.testing.assert_array_equal(arrays.array(got), want, f"{first} * {second}")
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_types_of_operands_and_results(n: int, isa: str, rng) -> None:
+    x = rng.normal(size=(300, n)).astype(np.float32)
+    whole = rng.integers(-5, 5, (1, n))
+    few = rng.integers(0, 100, (300, 1)).astype(np.uint8)
+    a, b, c = tw.asarray(x), tw.asarray(whole), tw.asarray(few)
+    np.testing.assert_array_equal((a > b.astype(tw.float32)).numpy(), x > whole)
+    np.testing.assert_array_equal((b + c.astype(tw.int64)).numpy(), whole + few)
+    np.testing.assert_array_equal((c + c[:1]).numpy(), few + few[:1])
+    mask = x > 0
+    got = tw.where(tw.asarray(mask), a, c.astype(tw.float32)).numpy()
+    np.testing.assert_array_equal(got, np.where(mask, x, few.astype(np.float32)))
+    z = (x + 1j * x[:, ::-1]).astype(np.complex64)
+    sums = (tw.asarray(z) + tw.asarray(z[:1])).numpy()
+    np.testing.assert_array_equal(sums, z + z[:1])
+
+
+@pytest.mark.parametrize("shape", [(5, 40, 3), (2, 3, 1000, 8), (70, 1, 9, 4), (3, 50000, 2)])
+def test_more_axes_in_place_and_threads(shape: tuple[int, ...], threads, rng) -> None:
+    x = rng.normal(size=shape).astype(np.float32)
+    row = rng.normal(size=shape[-1]).astype(np.float32)
+    column = rng.normal(size=(*shape[:-1], 1)).astype(np.float32)
+    first = rng.normal(size=(shape[0], *(1,) * (len(shape) - 1))).astype(np.float32)
+    for count in (1, 2):
+        tw.set_num_threads(count)
+        for y in (row, column, first):
+            np.testing.assert_array_equal((tw.asarray(x) - tw.asarray(y)).numpy(), x - y)
+        z = tw.asarray(x.copy())
+        z *= tw.asarray(row)
+        z += tw.asarray(column)
+        np.testing.assert_array_equal(z.numpy(), x * row + column)
