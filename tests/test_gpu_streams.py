@@ -91,7 +91,7 @@ class TestStreams:
         waiting = tw.cuda.memory()["waiting_bytes"]
         del x
         assert tw.cuda.memory()["waiting_bytes"] > waiting
-        with pytest.raises(ValueError, match="record_stream: .* is not on 'cuda:0'"):
+        with pytest.raises(ValueError, match=r"record_stream: .* is not on 'cuda:0'"):
             tw.ones((3,)).record_stream(s)
 
     def test_there_are_as_many_as_asked_for(self):
