@@ -4,11 +4,8 @@
 #include <cstring>
 
 #include "binding/casters.h"
-#include "binding/dlpack.h"
 #include "binding/function.h"
 #include "binding/gpu_interchange.h"
-#include <nanobind/stl/pair.h>
-
 #include "core/autograd/capture.h"
 #include "core/autograd/node.h"
 #include "core/base/error.h"
@@ -75,16 +72,6 @@ struct BufferView {
                            release_view);
   }
 };
-
-// Foreign memory under the engine's promise that truth values are bytes 0 or 1.
-Tensor adopted(const Tensor& x, bool copy_allowed) {
-  if (!is_bool(x.dtype())) return x;
-  const Tensor y = with_truth_values(x);
-  if (!y.is(x) && !copy_allowed)
-    fail(ErrorKind::value,
-         "bool bytes other than 0 and 1 need a copy, but copy=False was given; use x != 0 first");
-  return y;
-}
 
 Tensor tensor_over_buffer(PyObject* object, bool copy_allowed) {
   BufferView buffer(object);
@@ -207,6 +194,15 @@ PyObject* list_from(const Tensor& x, int axis, const char* at) {
 
 }  // namespace
 
+Tensor adopted(const Tensor& x, bool copy_allowed) {
+  if (!is_bool(x.dtype())) return x;
+  const Tensor y = with_truth_values(x);
+  if (!y.is(x) && !copy_allowed)
+    fail(ErrorKind::value,
+         "bool bytes other than 0 and 1 need a copy, but copy=False was given; use x != 0 first");
+  return y;
+}
+
 Tensor sharing(const Tensor& x) {
   const ByteRange range = byte_range(x);
   const char* data = static_cast<const char*>(x->storage->data);
@@ -220,135 +216,6 @@ void refuse_graph(const Tensor& x, const char* what) {
 }
 
 namespace {
-
-// ---- DLPack ----
-
-dlpack::DataType dlpack_type(DType dtype) {
-  const auto bits = static_cast<std::uint8_t>(8 * size_of(dtype));
-  if (is_bool(dtype)) return {dlpack::code_bool, bits, 1};
-  if (is_signed_int(dtype)) return {dlpack::code_int, bits, 1};
-  if (is_unsigned_int(dtype)) return {dlpack::code_uint, bits, 1};
-  if (is_complex(dtype)) return {dlpack::code_complex, bits, 1};
-  return {dtype == DType::bfloat16 ? dlpack::code_bfloat : dlpack::code_float, bits, 1};
-}
-
-DType dtype_of_dlpack(dlpack::DataType type) {
-  for (int i = 0; i < kDTypes; ++i) {
-    const dlpack::DataType ours = dlpack_type(static_cast<DType>(i));
-    if (ours.code == type.code && ours.bits == type.bits && type.lanes == 1)
-      return static_cast<DType>(i);
-  }
-  fail(ErrorKind::buffer, "from_dlpack: no dtype for DLPack type code ", int(type.code), " with ",
-       int(type.bits), " bits and ", type.lanes, " lanes");
-}
-
-// What an exported tensor keeps alive.
-template <class M> struct Export {
-  M managed;
-  Tensor tensor;
-  Lent lent;
-  Shape shape;
-  Strides strides;
-  ForeignUse use;
-};
-
-template <class M>
-PyObject* export_capsule(const Tensor& x, bool copied, const char* name, nb::handle stream) {
-  refuse_in_capture("another library gets at the memory");
-  const auto [kind, number] = dlpack_place(x);
-  auto* out = new Export<M>{{}, x, Lent(x->storage), x.shape(), x.strides(), ForeignUse(x, stream)};
-  out->managed.tensor = {x.pinned_bytes(),
-                         {kind, number},
-                         x.rank(),
-                         dlpack_type(x.dtype()),
-                         const_cast<std::int64_t*>(out->shape.begin()),
-                         const_cast<std::int64_t*>(out->strides.begin()),
-                         0};
-  out->managed.manager = out;
-  out->managed.deleter = [](M* managed) {
-    nb::gil_scoped_acquire lock;  // the consumer may be on any thread
-    delete static_cast<Export<M>*>(managed->manager);
-  };
-  if constexpr (std::is_same_v<M, dlpack::ManagedVersioned>) {
-    out->managed.version = {1, 0};
-    out->managed.flags = (x->storage->writable && !shares_elements(x) ? 0 : dlpack::kReadOnly) |
-                         (copied ? dlpack::kCopied : 0);
-  }
-  // A capsule that nobody consumed still has its own name and frees the export.
-  return PyCapsule_New(&out->managed, name, [](PyObject* capsule) {
-    const char* current = PyCapsule_GetName(capsule);
-    if (!current || std::strncmp(current, "dltensor", 8) != 0) return;
-    auto* managed = static_cast<M*>(PyCapsule_GetPointer(capsule, current));
-    managed->deleter(managed);
-  });
-}
-
-// Where a consumer wants a tensor: where it is, or on the CPU.
-Tensor on_dlpack_device(const Tensor& x, nb::handle device, nb::handle copy_arg) {
-  if (device.is_none()) return x;
-  const auto [kind, number] = dlpack_place(x);
-  const auto wanted = nb::cast<std::pair<std::int32_t, std::int32_t>>(device);
-  if (wanted.first == kind && (kind == dlpack::kCpu || wanted.second == number)) return x;
-  if (wanted.first != dlpack::kCpu)
-    fail(ErrorKind::buffer, "__dlpack__: a tensor on '", x->elsewhere ? x.device()->name : "cpu",
-         "' is not exported to device (", wanted.first, ", ", wanted.second,
-         "); move it there first");
-  if (copy_arg.is(nb::handle(Py_False)))
-    fail(ErrorKind::buffer, "__dlpack__: the CPU needs a copy, but copy=False was given");
-  return to_device(x, nullptr);
-}
-
-PyObject* to_dlpack(const Tensor& x_in, nb::handle stream, nb::handle max_version,
-                    nb::handle device, nb::handle copy_arg) {
-  refuse_graph(x_in, "__dlpack__");
-  const Tensor moved = on_dlpack_device(x_in, device, copy_arg);
-  const bool copied = copy_arg.is(nb::handle(Py_True)) || !moved.is(x_in);
-  const Tensor x = copied && moved.is(x_in) ? copy(x_in) : moved;
-  const nb::handle consumer = moved.is(x_in) ? stream : nb::handle(Py_None);
-  if (!max_version.is_none() && nb::cast<int>(max_version[0]) >= 1)
-    return export_capsule<dlpack::ManagedVersioned>(x, copied, "dltensor_versioned", consumer);
-  if (!x->storage->writable)
-    fail(ErrorKind::buffer, "__dlpack__: read-only memory needs a consumer of DLPack 1.0");
-  return export_capsule<dlpack::Managed>(x, copied, "dltensor", consumer);
-}
-
-// Null for the CPU's memory, pinned memory included.
-const Device* device_of_dlpack(const dlpack::Device& device) {
-  if (device.type == dlpack::kCpu || device.type == kDlCudaHost) return nullptr;
-  if (device.type == kDlCuda || device.type == kDlCudaManaged) return gpu_device(device.id);
-  fail(ErrorKind::buffer, "from_dlpack: memory of device type ", device.type,
-       " is neither on the CPU nor on a CUDA GPU; move it there first");
-}
-
-template <class M> Tensor import_capsule(PyObject* capsule, const char* name, const char* used) {
-  auto* managed = static_cast<M*>(PyCapsule_GetPointer(capsule, name));
-  if (!managed) throw nb::python_error();
-  const dlpack::TensorView& view = managed->tensor;
-  const Device* const device = device_of_dlpack(view.device);
-  const DType dtype = dtype_of_dlpack(view.dtype);
-  Shape shape;
-  for (int i = 0; i < view.ndim; ++i) shape.push_back(view.shape[i]);
-  Strides strides = contiguous_strides(shape);
-  for (int i = 0; view.strides && i < view.ndim; ++i) strides[i] = view.strides[i];
-  bool writable = true;
-  if constexpr (std::is_same_v<M, dlpack::ManagedVersioned>)
-    writable = (managed->flags & dlpack::kReadOnly) == 0;
-  PyCapsule_SetName(capsule, used);
-  struct Owner {
-    M* managed;
-    const Device* device;
-  };
-  Ref<Storage> storage =
-      Storage::borrow(static_cast<char*>(view.data) + view.byte_offset, 0, writable,
-                      new Owner{managed, device}, [](void* held) {
-                        if (!Py_IsInitialized()) return;
-                        const std::unique_ptr<Owner> owner(static_cast<Owner*>(held));
-                        finish_use_of_import(owner->device);
-                        if (owner->managed->deleter) owner->managed->deleter(owner->managed);
-                      });
-  storage->device = device;
-  return sharing(Tensor::over(std::move(storage), 0, shape, strides, dtype));
-}
 
 // What a buffer's consumer holds: its shape and strides, and the bytes in their place.
 struct BufferExport {
@@ -458,49 +325,6 @@ Tensor from_buffer(nb::handle source, DType dtype, std::optional<Shape> shape,
                  true);
 }
 
-// What a producer gives, asked as its version of DLPack can be.
-static nb::object capsule_of(nb::handle object, nb::handle copy_arg) {
-  nb::dict options;
-  if (nb::hasattr(object, "__dlpack_device__")) {
-    const nb::tuple place = nb::cast<nb::tuple>(object.attr("__dlpack_device__")());
-    if (nb::cast<int>(place[0]) == kDlCuda)
-      options["stream"] = stream_for_producer(nb::cast<int>(place[1]));
-  }
-  nb::dict newer;
-  newer.update(options);
-  newer["max_version"] = nb::make_tuple(1, 0);
-  if (!copy_arg.is_none()) newer["copy"] = copy_arg;
-  try {
-    return object.attr("__dlpack__")(**newer);
-  } catch (nb::python_error& error) {
-    if (!error.matches(PyExc_TypeError)) throw;  // a producer older than DLPack 1.0
-    return object.attr("__dlpack__")(**options);
-  }
-}
-
-Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy_arg) {
-  if (!nb::hasattr(object, "__dlpack__"))
-    fail(ErrorKind::type, "from_dlpack: x must have __dlpack__, got ", told(object.ptr()));
-  const Device* to = nullptr;
-  const bool moves = read_device(device, to);
-  const nb::object capsule = capsule_of(object, copy_arg);
-  const bool copy_allowed = !copy_arg.is(nb::handle(Py_False));
-  Tensor x;
-  if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
-    x = adopted(import_capsule<dlpack::ManagedVersioned>(capsule.ptr(), "dltensor_versioned",
-                                                         "used_dltensor_versioned"),
-                copy_allowed);
-  } else {
-    const Tensor given =
-        import_capsule<dlpack::Managed>(capsule.ptr(), "dltensor", "used_dltensor");
-    x = adopted(copy_arg.is(nb::handle(Py_True)) ? copy(given) : given, copy_allowed);
-  }
-  if (!moves || x.device() == to) return x;
-  if (!copy_allowed)
-    fail(ErrorKind::value, "from_dlpack: another device needs a copy, but copy=False was given");
-  return to_device(x, to);
-}
-
 void check_on_cpu(const Tensor& x, const char* what) {
   if (x->elsewhere)
     fail(ErrorKind::buffer, what, ": the tensor is on device '", x.device()->name,
@@ -588,8 +412,6 @@ void bind_interchange(nb::module_& m) {
         "A tensor over the bytes of a buffer; offset in bytes. Without a copy, except that bool "
         "bytes\n"
         "other than 0 and 1 are copied, as 1.");
-  m.def("from_dlpack", from_dlpack, "x"_a, nb::kw_only(), "device"_a = nb::none(),
-        "copy"_a = nb::none(), "A tensor over the memory of an object with __dlpack__.");
   m.def(
       "_as_bytes",
       [](const Itself& x) {
@@ -598,13 +420,6 @@ void bind_interchange(nb::module_& m) {
         return Tensor::over(x->storage, x->offset_bytes, {bytes}, {1}, DType::uint8);
       },
       "x"_a, "The memory of a row-major tensor of any dtype as uint8.");
-  m.def(
-      "_to_dlpack",
-      [](const Tensor& x, nb::object stream, nb::object version, nb::object device,
-         nb::object copy_arg) {
-        return nb::steal(to_dlpack(x, stream, version, device, copy_arg));
-      },
-      "x"_a, "stream"_a.none(), "max_version"_a.none(), "dl_device"_a.none(), "copy"_a.none());
 }
 
 }  // namespace tw::binding

@@ -30,6 +30,8 @@ Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy);
 void refuse_graph(const Tensor& x, const char* what);
 
 // Raises BufferError for memory of other devices.
+// Foreign memory under the engine's promise that truth values are bytes 0 or 1.
+Tensor adopted(const Tensor& x, bool copy_allowed);
 // Says where the memory lies that an importing tensor shows: others may show it as well.
 Tensor sharing(const Tensor& x);
 void check_on_cpu(const Tensor& x, const char* what);
@@ -37,5 +39,6 @@ PyObject* item_of(const Tensor& x);  // Python number from a single element; new
 PyObject* list_of(const Tensor& x);  // nested lists; new reference
 
 void bind_interchange(nb::module_& module);
+void bind_dlpack(nb::module_& module);
 
 }  // namespace tw::binding

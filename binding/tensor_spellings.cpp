@@ -130,6 +130,15 @@ void bind_casts() {
           "A copy in pinned memory of the host, from and to which GPUs "
           "copy beside other work; itself where it is there. Raises RuntimeError without a GPU.");
   forward("is_pinned", "_is_pinned", "Whether its memory is pinned.");
+  method(
+      "record_stream",
+      [](nb::object self, nb::object stream) {
+        nb::module_::import_("tilewright._core")
+            .attr("_gpu_record_stream")(self, stream.attr("_stream"));
+      },
+      "stream"_a,
+      "Says that another library uses its memory on a tw.cuda.Stream: it serves again after that. "
+      "Ops\nsay so themselves.");
 }
 
 void bind_arithmetic() {

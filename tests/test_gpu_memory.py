@@ -117,6 +117,18 @@ class TestQuota:
         assert (stats["live_bytes"], stats["host_bytes"], stats["file_bytes"]) == (0, 0, 0)
         assert list(tmp_path.glob("*/block-*.bin")) == []
 
+    def test_blocks_come_back_before_they_are_asked_for(self):
+        pool = tw.memory.Pool(4 * 65536, device="cuda", spill_dir=False)
+        with pool:
+            kept = [tw.full((SIDE, SIDE), float(i), device="cuda") for i in range(10)]
+            seen = []
+            while kept:
+                x = kept.pop(0)
+                seen.append((x * 2)[0, 0].item())
+                del x
+        assert seen == [2.0 * i for i in range(10)]
+        assert pool.stats()["foreseen"] > 0
+
     def test_what_fits_nowhere_is_refused_with_figures(self):
         pool = tw.memory.Pool(2 * 65536, False, device="cuda", host_bytes=65536)
         with pool:

@@ -80,9 +80,19 @@ class TestStreams:
         assert z.tolist() == [0.0] * 1000
         tw.cuda.synchronize()
         del z
-        for _ in range(4):
+        for _ in range(40):  # the pool looks now and then
             tw.zeros((10,), device="cuda")
         assert tw.cuda.memory()["waiting_bytes"] == 0
+
+    def test_other_libraries_uses_can_be_told(self):
+        s = tw.cuda.Stream()
+        x = tw.ones((1000,), device="cuda")
+        x.record_stream(s)
+        waiting = tw.cuda.memory()["waiting_bytes"]
+        del x
+        assert tw.cuda.memory()["waiting_bytes"] > waiting
+        with pytest.raises(ValueError, match=r"record_stream: .* is not on 'cuda:0'"):
+            tw.ones((3,)).record_stream(s)
 
     def test_there_are_as_many_as_asked_for(self):
         streams = [tw.cuda.Stream(priority=-1) for _ in range(100)]
@@ -265,7 +275,7 @@ class TestTransfers:
         assert [c["direction"] for c in copies] == ["upload", "download"]
         assert all(c["bytes"] == 4 * COUNT for c in copies)
         assert all("test_gpu_streams.py" in c["source"] for c in copies)
-        assert all(0 <= c["start_ns"] <= report.wall_ns for c in copies)
+        assert 0 <= copies[0]["start_ns"] <= copies[1]["start_ns"]
         if EMULATED:  # the copy is not waited for by ops that do not need it
             upload = copies[0]
             multiplied = next(e for e in report.ops if e["op"] == "multiply")

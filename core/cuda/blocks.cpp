@@ -21,6 +21,9 @@ constexpr std::size_t kLargestBinned = 128 << 10;
 constexpr std::size_t kChunkBytes = 2 << 20;  // the unit of the driver's own pages
 constexpr std::size_t kPieceBytes = 32 << 20;
 
+// Asking the driver about an event costs ten allocations.
+constexpr std::uint64_t kLooks = 32;
+
 std::size_t whole(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 }  // namespace
@@ -36,7 +39,7 @@ Block* GpuBlocks::allocate(std::size_t bytes) { return allocate_on(gpu_.current_
 GpuBlock* GpuBlocks::allocate_on(GpuStream& stream, std::size_t bytes) {
   if (bytes > SIZE_MAX / 4) fail(ErrorKind::memory, "device '", gpu_.name, "': out of memory");
   const std::lock_guard lock(mutex_);
-  if (!parked_.empty()) [[unlikely]]
+  if (!parked_.empty() && memory_.allocations % kLooks == 0) [[unlikely]]
     unpark(false);
   Lane& lane = lane_of(stream);
   const std::size_t charged = gpu_bytes(bytes);
@@ -93,6 +96,10 @@ GpuBlock* GpuBlocks::carve(Lane& lane, int, std::size_t bytes) {
 
 char* GpuBlocks::cut(Lane& lane, std::size_t bytes) {
   if (char* memory = lane.regions.take(bytes)) return memory;
+  if (!parked_.empty()) {
+    unpark(false);
+    if (char* memory = lane.regions.take(bytes)) return memory;
+  }
   std::size_t added = whole(std::max(bytes, kPieceBytes), kChunkBytes);
   char* piece = take_from_driver(whole(bytes, kChunkBytes), added);
   if (!piece) {

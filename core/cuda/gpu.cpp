@@ -145,12 +145,14 @@ Gpu::Gpu(int number)
 thread_local Gpu::ChosenStreams Gpu::chosen_streams = {};
 
 std::shared_ptr<const void> Gpu::take_streams() {
-  if (std::all_of(chosen_streams.begin(), chosen_streams.end(), [](auto* each) { return !each; }))
-    return nullptr;
+  if (!chosen_streams.count) return nullptr;
   return std::make_shared<const ChosenStreams>(chosen_streams);
 }
 void Gpu::put_streams(const void* streams) {
-  chosen_streams = streams ? *static_cast<const ChosenStreams*>(streams) : ChosenStreams{};
+  if (streams)
+    chosen_streams = *static_cast<const ChosenStreams*>(streams);
+  else if (chosen_streams.count)
+    chosen_streams = {};
 }
 
 GpuStream& Gpu::new_stream(int priority) {
@@ -185,8 +187,10 @@ GpuBlock* Gpu::block_of(Block* block) const {
 }
 
 GpuStream* Gpu::choose_stream(GpuStream* stream) {
-  return std::exchange(chosen_streams[static_cast<std::size_t>(number)],
-                       stream == compute ? nullptr : stream);
+  GpuStream*& chosen = chosen_streams.by_gpu[static_cast<std::size_t>(number)];
+  GpuStream* const before = std::exchange(chosen, stream == compute ? nullptr : stream);
+  chosen_streams.count += (chosen != nullptr) - (before != nullptr);
+  return before;
 }
 
 Event Gpu::take_event() {

@@ -92,7 +92,7 @@ class Gpu : public Device {
 
   // This thread's stream.
   GpuStream& current_stream() const {
-    GpuStream* const chosen = chosen_streams[static_cast<std::size_t>(number)];
+    GpuStream* const chosen = chosen_streams.by_gpu[static_cast<std::size_t>(number)];
     return chosen ? *chosen : *compute;
   }
   // Null: the GPU's own. Returns the one before, null for the GPU's own.
@@ -133,8 +133,11 @@ class Gpu : public Device {
   const bool waits_;  // for every launch
   Context context_ = nullptr;
   static constexpr int kMostGpus = 64;
-  using ChosenStreams = std::array<GpuStream*, kMostGpus>;
-  static thread_local ChosenStreams chosen_streams;  // null: the GPU's own
+  struct ChosenStreams {
+    std::array<GpuStream*, kMostGpus> by_gpu = {};  // null: the GPU's own
+    int count = 0;                                  // of those that are not
+  };
+  static thread_local ChosenStreams chosen_streams;
   std::vector<std::unique_ptr<GpuStream>> streams_;
   std::size_t next_shared_ = 0;  // of streams that are handed out again
   std::vector<Event> events_;    // unused

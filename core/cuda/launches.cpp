@@ -41,8 +41,10 @@ void LaunchControl::admit(GpuStream& stream) {
     Queue& queue = queues_[stream.number];
     const auto most = static_cast<std::uint64_t>(limit_);
     if (!limit_ || queue.figures.launches - queue.done < most) return;
-    if (queue.marks.empty() || queue.since_mark >= most)
+    if (queue.marks.empty()) {
       queue.marks.emplace_back(std::make_shared<const Mark>(stream), queue.figures.launches);
+      queue.since_mark = 0;
+    }
     oldest = queue.marks.front().first;
     queue.done = queue.marks.front().second;
     queue.marks.pop_front();

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/fault.h"
 #include "core/cuda/gpu.h"
+#include "core/runtime/launch.h"
 
 namespace tw::cuda {
 
@@ -101,14 +102,22 @@ bool PinnedBlocks::use(Block& used) {
   auto& block = static_cast<PinnedBlock&>(used);
   if (block.copies.empty()) [[likely]]
     return false;
+  const Unlocked unlocked({0, 1e9});
+  wait_for_copies(block);
+  return false;
+}
+
+void PinnedBlocks::wait_for_copies(PinnedBlock& block) {
   std::vector<MarkRef> copies;
   {
     const std::lock_guard lock(mutex_);
-    copies = std::move(block.copies);
-    block.copies.clear();
+    copies = block.copies;
   }
   for (const MarkRef& copy : copies) copy->wait();
-  return false;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(block.copies, [&](const MarkRef& copy) {
+    return std::find(copies.begin(), copies.end(), copy) != copies.end();
+  });
 }
 
 void PinnedBlocks::add_copy(PinnedBlock& block, MarkRef mark) {

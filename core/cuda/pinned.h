@@ -27,6 +27,8 @@ class PinnedBlocks final : public BlockSource {
   Block* allocate(std::size_t bytes) override;  // raises MemoryError
   void release(Block* block) noexcept override;
   bool use(Block& block) override;
+  // The same for callers that hold locks: the frontend's is kept.
+  void wait_for_copies(PinnedBlock& block);
   void pin(Block& block) override { use(block); }
   void unpin(Block&) noexcept override {}
 

@@ -36,7 +36,9 @@ class PinnedMemory final : public PoolMemory {
   std::int64_t trim() override { return PinnedBlocks::all().trim(); }
   std::shared_ptr<SpillTier> make_tier() override { return SpillFolder::create(spill_parent_); }
   // A file is written by the host, which waits for the copy from the GPU.
-  void before_leaving(const Piece& piece) override { PinnedBlocks::all().use(*piece.inner); }
+  void before_leaving(const Piece& piece) override {
+    PinnedBlocks::all().wait_for_copies(static_cast<PinnedBlock&>(*piece.inner));
+  }
 
  private:
   const std::string spill_parent_;

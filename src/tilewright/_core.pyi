@@ -830,6 +830,8 @@ class Tensor:
         """The real part, a view; a real tensor itself."""
     def reciprocal(self) -> Tensor:
         """One over each element."""
+    def record_stream(self, stream: object) -> None:
+        """Says that another library uses its memory on a tw.cuda.Stream: it serves again ..."""
     def register_forward_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
         """Calls hook(value) when an op takes the tensor; the op uses a returned tensor ..."""
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:

@@ -216,8 +216,8 @@ class profile:  # noqa: N801  (a context manager, used like a function)
         for thread in sorted({event["thread"] for event in self.events}):
             yield trace_file.row_name(thread, f"thread {thread}")
         copies = sorted({_row_of_copy(e) for e in self.events if e["kind"] == "copy"})
-        for row in copies:
-            yield trace_file.row_name(_COPY_ROWS + copies.index(row), row)
+        for number, name in enumerate(copies):
+            yield trace_file.row_name(_COPY_ROWS + number, name)
         for event in self.events:
             start, thread = event["start_ns"], event["thread"]
             if event["kind"] == "op":
