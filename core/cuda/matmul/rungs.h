@@ -1,0 +1,89 @@
+// What the rungs of the GPU's ladder for matrix products share, and the rungs.
+#pragma once
+#include <cstdlib>
+
+#include "core/cuda/lowering.h"
+#include "core/ops/product.h"
+
+namespace tw::cuda {
+
+// The parameter of kernels/matmul.
+struct MatmulParameter {
+  std::int64_t m, n, k;
+  const void *a, *b;
+  void* c;
+  std::int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row, c_col;
+  double alpha, beta;
+  const void* bias;
+  std::int64_t bias_row, bias_col, relu;
+  void* partial;
+  std::int64_t pieces, terms;
+};
+MatmulParameter parameter_of(const MatmulProblem& p);
+
+inline const MatmulProblem& matmul_of(const void* problem) {
+  return *static_cast<const MatmulProblem*>(problem);
+}
+// TW_TYPE and TW_SUM.
+std::string matmul_settings(DType dtype);
+
+// Whether an operand's elements lie together along k (else along its other axis).
+inline bool a_lies_along_k(const MatmulProblem& p) { return std::abs(p.a_col) <= std::abs(p.a_row); }
+inline bool b_lies_along_k(const MatmulProblem& p) { return std::abs(p.b_row) <= std::abs(p.b_col); }
+
+// k in pieces that are multiplied side by side, where C alone has too few tiles to keep a GPU busy.
+// It follows from the shape alone, so that every GPU adds in the same order.
+struct Pieces {
+  std::int64_t count, terms;  // terms: of all but the last, a multiple of 64
+};
+Pieces pieces_of(const MatmulProblem& p);
+
+// Memory of the GPU until the end of a launch: it serves again what stands behind it in the stream.
+class Scratch {
+ public:
+  explicit Scratch(std::size_t bytes)
+      : bytes_(bytes), at_(bytes ? Gpu::current().pool.allocate(bytes) : nullptr) {}
+  ~Scratch() {
+    if (at_) Gpu::current().pool.release(at_, bytes_);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  char* at() const { return static_cast<char*>(at_); }
+
+ private:
+  const std::size_t bytes_;
+  void* const at_;
+};
+// Room for the sums of pieces; empty for one piece.
+std::size_t partial_bytes(const MatmulProblem& p, const Pieces& pieces);
+// They become C.
+void join_pieces(const MatmulProblem& p, const MatmulParameter& parameter);
+
+// Blocks of high x wide elements of C; a batch or m longer than a grid takes is cut.
+void launch_blocks(const MatmulProblem& p, Function kernel, int high, int wide, unsigned shared);
+
+// Estimates from a multiprocessor's rate, in multiply-adds a nanosecond, and blocks in waves.
+double waves_ns(const MatmulProblem& p, int high, int wide, double products_per_ns,
+                std::int64_t pieces = 1);
+// Of tensor cores by a warp's own instructions, for 16 bits: guesses from data sheets.
+double warp_products_per_ns();
+
+void run_naive(const void* problem);
+void run_tiled(const void* problem);
+void run_registers(const void* problem);
+double naive_ns(const void* problem);
+double tiled_ns(const void* problem);
+double registers_ns(const void* problem);
+
+// Float in parts of bfloat16: 1 to 3.
+template <int parts> void run_parts(const void* problem);
+template <int products> double parts_ns(const void* problem) {
+  return waves_ns(matmul_of(problem), 128, 64, 0.4 * warp_products_per_ns() / products);
+}
+
+bool accepts_halves(const void* problem, std::string* reason);
+bool accepts_float(const void* problem, std::string* reason);
+void run_tensor(const void* problem);
+double tensor_ns(const void* problem);
+
+}  // namespace tw::cuda
