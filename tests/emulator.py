@@ -43,7 +43,7 @@ def build() -> Path:
         [
             compiler, "-std=c++17", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror",
             f'-DTW_EMULATION_FLAGS="{FLAGS}"', f'-DTW_EMULATION_HEADER="{header}"',
-            str(SOURCES / "driver.cpp"), "-o", str(unfinished), "-ldl",
+            *map(str, sorted(SOURCES.glob("*.cpp"))), "-o", str(unfinished), "-ldl",
         ],
         check=True,
     )  # fmt: skip

@@ -235,15 +235,16 @@ def test_a_copy_to_what_is_still_read_shows(gpu):
     assert gpu.run(text.replace("{barrier}", "__syncwarp();"), values, threads=64)[::4] != expected
 
 
-def test_a_copy_that_is_not_on_its_bytes_is_a_fault():
-    body = """  __shared__ __attribute__((aligned(16))) int s[256][4];
+def test_a_copy_that_is_not_on_its_bytes_is_refused(gpu):
+    body = """  __shared__ __attribute__((aligned(16))) int s[64][4];
   copy_async<16>(s[i], p.x + {}, 16);
   commit_copies();
   wait_for_copies<0>();
 }}
 """
-    assert outcome(body.format("4 * (i % 64)")) == 0
-    assert outcome(body.format("i % 64")) < 0
+    gpu.run(HEAD + body.format("4 * i"), [0] * 256, threads=64)
+    with pytest.raises(RuntimeError, match="719"):
+        Emulated().run(HEAD + body.format("i"), [0] * 256, threads=64)
 
 
 def outcome(body: str) -> int:

@@ -22,6 +22,8 @@ BOUNDS = {
     ("registers", "bfloat16"): SUMS_IN_FLOAT,
     ("tensor", "bfloat16"): SUMS_IN_FLOAT,
     ("tensor", "float16"): SUMS_IN_FLOAT,
+    ("hopper", "bfloat16"): SUMS_IN_FLOAT,
+    ("hopper", "float16"): SUMS_IN_FLOAT,
     ("tf32", "float32"): 2.0**-10,
     ("bf16x6", "float32"): SUMS_IN_FLOAT,
     ("bf16x3", "float32"): 2.0**-15,
@@ -50,6 +52,13 @@ def check(found: tw.Tensor, exact: np.ndarray, scale: np.ndarray, rung: str) -> 
     assert (error <= bound).all(), (rung, exact.shape, (error / bound).max())
 
 
+def fitting(rung: str, shapes: list) -> list:
+    """Shapes that a rung takes: rows of hopper's operands are multiples of 16 bytes."""
+    if not rung.startswith("hopper"):
+        return shapes
+    return [tuple(max(8, -(-size // 8) * 8) for size in shape) for shape in shapes]
+
+
 def laid_out(x: tw.Tensor, layout: str) -> tw.Tensor:
     """The same numbers otherwise in memory."""
     rows, columns = x.shape[-2:]
@@ -76,7 +85,9 @@ SHAPES = [(1, 1, 1), (5, 7, 3), (33, 65, 17), (130, 72, 40), (64, 1, 100), (1, 2
 def test_shapes_and_layouts(rung, layouts, rng):
     name, dtype = rung.split("-")
     left_layout, right_layout = layouts.split()
-    for m, n, k in SHAPES:
+    if name == "hopper" and "strided" in layouts:
+        pytest.skip("refused: tested below")
+    for m, n, k in fitting(name, SHAPES):
         (a, left), (b, right) = drawn(rng, (m, k), dtype), drawn(rng, (k, n), dtype)
         with tw.kernels.use(matmul=name):
             found = laid_out(left, left_layout) @ laid_out(right, right_layout)
@@ -87,7 +98,7 @@ def test_shapes_and_layouts(rung, layouts, rng):
 def test_batches(rung, rng):
     name, dtype = rung.split("-")
     for left_shape, right_shape in [((3, 1, 20, 24), (4, 24, 40)), ((5, 9, 16), (5, 16, 8)),
-                                    ((2, 8, 8), (8, 8))]:  # fmt: skip
+                                    ((5, 9, 16), (16, 8)), ((72, 16), (3, 16, 8))]:  # fmt: skip
         (a, left), (b, right) = drawn(rng, left_shape, dtype), drawn(rng, right_shape, dtype)
         with tw.kernels.use(matmul=name):
             found = left @ right
@@ -97,7 +108,7 @@ def test_batches(rung, rng):
 @pytest.mark.parametrize("rung", RUNGS)
 def test_epilogues(rung, rng):
     name, dtype = rung.split("-")
-    for m, n, k in [(9, 12, 30), (70, 66, 64), (20, 24, 1100)]:
+    for m, n, k in fitting(name, [(9, 12, 30), (70, 66, 64), (20, 24, 1100)]):
         (x, left), (w, weight) = drawn(rng, (m, k), dtype), drawn(rng, (n, k), dtype)
         (bias, there), (c, into) = drawn(rng, (n,), dtype), drawn(rng, (m, n), dtype)
         scale = np.abs(x) @ np.abs(w.T)
@@ -115,7 +126,7 @@ def test_epilogues(rung, rng):
 @pytest.mark.parametrize("rung", RUNGS)
 def test_many_terms_and_many_tiles(rung, rng):
     name, dtype = rung.split("-")
-    for m, n, k in [(20, 30, 2100), (150, 16, 1024), (300, 280, 64)]:
+    for m, n, k in fitting(name, [(20, 30, 2100), (150, 16, 1024), (300, 280, 64)]):
         (a, left), (b, right) = drawn(rng, (m, k), dtype), drawn(rng, (k, n), dtype)
         with tw.kernels.use(matmul=name):
             found, again = left @ right, left @ right
@@ -158,14 +169,41 @@ def test_infinities_and_nan_go_where_they_should(rung):
 def test_rungs_say_why_they_refuse():
     x = tw.zeros((4, 4), dtype=tw.float64, device="cuda")
     for rung, reason in [("tensor", "for bfloat16 and float16"), ("tf32", "for float32"),
-                         ("bf16x6", "for float32")]:  # fmt: skip
+                         ("bf16x6", "for float32"), ("hopper", "for bfloat16 and float16")]:  # fmt: skip
         with tw.kernels.use(matmul=rung), pytest.raises(ValueError, match=reason):
             x @ x
 
 
-CLASSES = dict.fromkeys(("naive", "tiled", "registers", "tensor"), "ieee") | {
+CLASSES = dict.fromkeys(("naive", "tiled", "registers", "tensor", "hopper"), "ieee") | {
     "bf16x6": "fp32", "bf16x3": "high", "bf16": "medium", "tf32": "medium",
 }  # fmt: skip
+
+
+def test_hopper_says_what_its_copy_engine_cannot_take():
+    def of(rows: int, columns: int) -> tw.Tensor:
+        return tw.ones((rows, columns), dtype=tw.bfloat16, device="cuda")
+
+    refused = [
+        (of(8, 12), of(12, 8), "not a multiple of 16 bytes apart"),
+        (of(8, 16)[:, ::2], of(8, 8), "no axis whose elements lie together"),
+        (of(8, 8), of(1, 8).expand(8, 8), "rows repeat or go backwards"),
+        (of(8, 0), of(0, 8), "nothing to add up"),
+        (of(8, 8).astype(tw.float32), of(8, 8).astype(tw.float32), "for bfloat16 and float16"),
+    ]
+    for left, right, reason in refused:
+        with tw.kernels.use(matmul="hopper"), pytest.raises(ValueError, match=reason):
+            left @ right
+        with tw.explain() as report:
+            y = left @ right
+        assert report.entries[-1].kernel != "hopper"
+        assert (here(y) == left.shape[1]).all()
+
+
+def test_hopper_goes_elsewhere_with_views_that_begin_off_16_bytes(rng):
+    (a, left), (b, right) = drawn(rng, (16, 24), "bfloat16"), drawn(rng, (16, 16), "bfloat16")
+    with tw.kernels.use(matmul="hopper"):
+        found = left[:, 3:19] @ right
+    check(found, a[:, 3:19] @ b, np.abs(a[:, 3:19]) @ np.abs(b), "hopper-bfloat16")
 
 
 def test_precision_decides_what_is_free_to_choose():

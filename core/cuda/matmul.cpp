@@ -1,6 +1,6 @@
 // The GPU's ladder for matrix products, and the way to it from calls of matmul, linear and addmm.
 #include "core/cuda/families.h"
-#include "core/cuda/matmul/rungs.h"
+#include "core/cuda/matmul/hopper.h"
 
 namespace tw::cuda {
 
@@ -18,6 +18,10 @@ constexpr Kernel kRungs[] = {
      "blocks in registers, the next tiles on their way", nullptr, registers_ns, run_registers},
     {"matmul", "tensor", "cuda", Precision::ieee, "16 bits on tensor cores, summed in float",
      accepts_halves, tensor_ns, run_tensor, nullptr, nullptr, true, always},
+    {"matmul", "hopper", "cuda", Precision::ieee,
+     "16 bits by warpgroups of 9.0, fed by the copy engine; what begins off 16 bytes goes to "
+     "tensor",
+     accepts_hopper, hopper_ns, run_hopper, nullptr, nullptr, true, always},
     {"matmul", "tf32", "cuda", Precision::medium,
      "operands rounded to tf32 (11 bits) on tensor cores, summed in float32", accepts_float,
      tensor_ns, run_tensor, nullptr, nullptr, true, always},

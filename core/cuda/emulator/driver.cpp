@@ -234,8 +234,10 @@ bool run_warp(unsigned first, unsigned round, Dim size) {
 }
 
 // Warps run one after another, and their threads, until each waits: what one reads of another
-// without a barrier between them is not there yet, or there too early, in every second round.
-bool run_block() {
+// without a barrier between them is not there yet, or there too early, in every second round. The
+// first round is number `round`.
+bool run_block(unsigned round) {
+  block.module->changes = 0;
   for (unsigned i = 0; i < block.threads; ++i) {
     Fiber& fiber = block.fibers[i];
     fiber.state = State::ready;
@@ -249,7 +251,7 @@ bool run_block() {
   }
   const Dim size = block.module->block_size;
   const unsigned warps = (block.threads + kWarp - 1) / kWarp;
-  for (unsigned round = 0;; ++round) {
+  for (;; ++round) {
     const std::uint64_t changes = block.module->changes;
     bool ran = false;
     for (unsigned i = 0; i < block.threads; ++i)
@@ -327,7 +329,7 @@ Result run_grid(const Function& function, const LaunchConfig& config, const void
         std::memset(state.shared_begin, 0xCB,
                     static_cast<std::size_t>(state.shared_end - state.shared_begin));
         std::memset(dynamic_start, 0xCB, dynamic_bytes);
-        if (!run_block()) return kLaunchFailed;
+        if (!run_block(x + y + z)) return kLaunchFailed;
       }
   return kSuccess;
 }

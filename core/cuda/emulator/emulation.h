@@ -16,13 +16,14 @@
 #define TW_INFINITY (__builtin_inff())
 #define TW_NAN (__builtin_nanf(""))
 #define __shared__ static __attribute__((section("tw_shared")))
-#define TW_KERNEL(name, Parameters, threads)                                               \
-  static void name##_body(const Parameters& p);                                            \
-  extern "C" const unsigned name##_bytes = sizeof(Parameters);                             \
-  extern "C" void name(const void* p) {                                                    \
-    tw_begin_warp_state();                                                                 \
-    name##_body(*static_cast<const Parameters*>(p));                                       \
-  }                                                                                        \
+#define TW_KERNEL(name, Parameters, threads)                   \
+  static void name##_body(const Parameters& p);                \
+  extern "C" const unsigned name##_bytes = sizeof(Parameters); \
+  extern "C" void name(const void* p) {                        \
+    tw_begin_warp_state();                                     \
+    tw_begin_hopper_state();                                   \
+    name##_body(*static_cast<const Parameters*>(p));           \
+  }                                                            \
   static void name##_body(const Parameters& p)
 #define TW_DYNAMIC_SHARED(T, name) T* const name = reinterpret_cast<T*>(tw_module.dynamic)
 
@@ -50,7 +51,8 @@ struct TwModule {
   bool (*settle)();       // called when no thread can go on: whether something changed
 };
 __attribute__((visibility("hidden"), weak)) extern char __start_tw_shared[], __stop_tw_shared[];
-TwModule tw_module = {{}, {}, {}, {}, nullptr, nullptr, __start_tw_shared, __stop_tw_shared, 0, nullptr};
+TwModule tw_module = {{}, {},     {}, {}, nullptr, nullptr, __start_tw_shared, __stop_tw_shared,
+                      0,  nullptr};
 }
 #define threadIdx tw_module.thread
 #define blockIdx tw_module.block
@@ -140,3 +142,5 @@ static inline int __popc(unsigned x) { return __builtin_popcount(x); }
   }
 
 #include "tensor_core.h"
+
+#include "hopper.h"

@@ -22,9 +22,9 @@ static inline TwCopies& tw_copies_here() {
   if (!mine) mine = static_cast<TwCopies*>(__builtin_calloc(1, sizeof(TwCopies)));
   return *mine;
 }
-// What an address must not be: a copy of this kind faults on a GPU.
+// What a GPU demands; where it does not hold, the thread goes no further and the launch fails.
 static inline void tw_demand(bool holds) {
-  if (!holds) __builtin_trap();
+  while (!holds) tw_module.calls->pause();
 }
 template <int bytes> static inline void copy_async(void* to, const void* from, int valid) {
   TwCopies& mine = tw_copies_here();
@@ -123,9 +123,9 @@ static inline void tw_multiply(float (&c)[4], const TwShare& mine, int each) {
     c[i] = tw_cut_off(sum);
   }
 }
-template <int is_half>
-static inline void multiply_16x8x16(float (&c)[4], const std::uint32_t (&a)[4],
-                                    const std::uint32_t (&b)[2]) {
+template <int is_half> static inline void multiply_16x8x16(float (&c)[4],
+                                                           const std::uint32_t (&a)[4],
+                                                           const std::uint32_t (&b)[2]) {
   TwShare mine;
   for (int k = 0; k < 4; ++k) {
     const int shift = k % 2 * 16;

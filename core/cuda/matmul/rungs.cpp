@@ -79,8 +79,8 @@ double waves_ns(const MatmulProblem& p, int high, int wide, double products_per_
   const GpuFacts& facts = Gpu::current().facts;
   const double blocks = static_cast<double>(divide_up(p.m, high) * divide_up(p.n, wide)) *
                         static_cast<double>(p.batch * pieces);
-  const double each = static_cast<double>(high) * wide * static_cast<double>(p.k) /
-                      static_cast<double>(pieces);
+  const double each =
+      static_cast<double>(high) * wide * static_cast<double>(p.k) / static_cast<double>(pieces);
   const double waves = std::ceil(blocks / facts.multiprocessors);
   return 3000 + waves * (1000 + each / products_per_ns);
 }

@@ -28,8 +28,16 @@ inline const MatmulProblem& matmul_of(const void* problem) {
 std::string matmul_settings(DType dtype);
 
 // Whether an operand's elements lie together along k (else along its other axis).
-inline bool a_lies_along_k(const MatmulProblem& p) { return std::abs(p.a_col) <= std::abs(p.a_row); }
-inline bool b_lies_along_k(const MatmulProblem& p) { return std::abs(p.b_row) <= std::abs(p.b_col); }
+inline bool lies_along(std::int64_t step, std::int64_t other_step) {
+  return step == 1 || (other_step != 1 && std::abs(step) <= std::abs(other_step));
+}
+inline bool a_lies_along_k(const MatmulProblem& p) { return lies_along(p.a_col, p.a_row); }
+inline bool b_lies_along_k(const MatmulProblem& p) { return lies_along(p.b_row, p.b_col); }
+
+// Addresses are not known when a rung is chosen, only when it runs.
+inline bool is_on_16_bytes(const void* at) {
+  return reinterpret_cast<std::uintptr_t>(at) % 16 == 0;
+}
 
 // k in pieces that are multiplied side by side, where C alone has too few tiles to keep a GPU busy.
 // It follows from the shape alone, so that every GPU adds in the same order.

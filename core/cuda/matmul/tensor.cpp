@@ -36,25 +36,20 @@ namespace {
 
 // Whether an operand can be copied 16 bytes at a time: elements together along the line, lines and
 // members of the batch on multiples of 16 bytes.
-bool is_whole(const void* at, std::int64_t size, std::int64_t line_step, std::int64_t row_step,
-              std::int64_t rows, std::int64_t batch_step, std::int64_t batch) {
+bool is_whole(std::int64_t size, std::int64_t line_step, std::int64_t row_step, std::int64_t rows,
+              std::int64_t batch_step, std::int64_t batch) {
   const auto fits = [size](std::int64_t step) { return step * size % 16 == 0; };
-  return reinterpret_cast<std::uintptr_t>(at) % 16 == 0 && line_step == 1 &&
-         (rows == 1 || fits(row_step)) && (batch == 1 || fits(batch_step));
+  return line_step == 1 && (rows == 1 || fits(row_step)) && (batch == 1 || fits(batch_step));
 }
-
-struct Layouts {
-  bool a_lines, b_lines, a_whole, b_whole;
-  bool operator==(const Layouts&) const = default;
-};
-Layouts layouts_of(const MatmulProblem& p) {
+bool a_is_whole(const MatmulProblem& p) {
   const auto size = static_cast<std::int64_t>(size_of(p.dtype));
-  Layouts l = {a_lies_along_k(p), b_lies_along_k(p), false, false};
-  l.a_whole = l.a_lines ? is_whole(p.a, size, p.a_col, p.a_row, p.m, p.a_batch, p.batch)
-                        : is_whole(p.a, size, p.a_row, p.a_col, p.k, p.a_batch, p.batch);
-  l.b_whole = l.b_lines ? is_whole(p.b, size, p.b_row, p.b_col, p.n, p.b_batch, p.batch)
-                        : is_whole(p.b, size, p.b_col, p.b_row, p.k, p.b_batch, p.batch);
-  return l;
+  return a_lies_along_k(p) ? is_whole(size, p.a_col, p.a_row, p.m, p.a_batch, p.batch)
+                           : is_whole(size, p.a_row, p.a_col, p.k, p.a_batch, p.batch);
+}
+bool b_is_whole(const MatmulProblem& p) {
+  const auto size = static_cast<std::int64_t>(size_of(p.dtype));
+  return b_lies_along_k(p) ? is_whole(size, p.b_row, p.b_col, p.n, p.b_batch, p.batch)
+                           : is_whole(size, p.b_col, p.b_row, p.k, p.b_batch, p.batch);
 }
 
 // The large tile where it keeps all multiprocessors busy: it reads half as much for each product.
@@ -65,19 +60,19 @@ int side_of(const MatmulProblem& p, const Pieces& pieces) {
 
 Function tensor_kernel(const MatmulProblem& p, int side) {
   static const char place = 0;
-  const Layouts l = layouts_of(p);
+  const bool a_lines = a_lies_along_k(p), b_lines = b_lies_along_k(p);
+  const bool a_whole = a_is_whole(p) && is_on_16_bytes(p.a);
+  const bool b_whole = b_is_whole(p) && is_on_16_bytes(p.b);
   std::uint64_t key = static_cast<std::uint64_t>(p.dtype);
-  for (const bool bit : {l.a_lines, l.b_lines, l.a_whole, l.b_whole, side == 128})
-    key = key * 2 + bit;
+  for (const bool bit : {a_lines, b_lines, a_whole, b_whole, side == 128}) key = key * 2 + bit;
   return kernel_of(&place, key, "matmul/tensor.cuh", "matmul_tensor", [&] {
     const char* const kind = p.dtype == DType::float32   ? "2"
                              : p.dtype == DType::float16 ? "1"
                                                          : "0";
     const auto flag = [](const char* name, bool on) { return define(name, on ? "1" : "0"); };
     return matmul_settings(p.dtype) + define("TW_KIND", kind) +
-           define("TW_SIDE", std::to_string(side)) + flag("TW_A_LINES", l.a_lines) +
-           flag("TW_B_LINES", l.b_lines) + flag("TW_A_WHOLE", l.a_whole) +
-           flag("TW_B_WHOLE", l.b_whole);
+           define("TW_SIDE", std::to_string(side)) + flag("TW_A_LINES", a_lines) +
+           flag("TW_B_LINES", b_lines) + flag("TW_A_WHOLE", a_whole) + flag("TW_B_WHOLE", b_whole);
   });
 }
 
@@ -130,10 +125,9 @@ double tensor_ns(const void* problem) {
   const MatmulProblem& p = matmul_of(problem);
   const Pieces pieces = pieces_of(p);
   const int side = side_of(p, pieces);
-  const Layouts l = layouts_of(p);
   double rate = warp_products_per_ns() * (side == 128 ? 1 : 0.6);
   if (p.dtype == DType::float32) rate /= 2;
-  if (!l.a_whole || !l.b_whole) rate /= 3;
+  if (!a_is_whole(p) || !b_is_whole(p)) rate /= 3;
   const double join = pieces.count > 1 ? 3000 : 0;
   return waves_ns(p, side, side, rate, pieces.count) + join;
 }

@@ -1,0 +1,132 @@
+"""Bugs planted in the kernel of the hopper rung are caught by the emulator."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+
+import emulator
+import numpy as np
+import pytest
+from test_emulator import KERNELS, Emulated
+
+pytestmark = pytest.mark.skipif(not emulator.is_wanted(), reason="the emulator is not in use")
+
+SETTINGS = {"TYPE": "half", "SUM": "float", "KIND": 1, "WIDE": 128, "STAGES": 3, "A_LINES": 1,
+            "B_LINES": 0}  # fmt: skip
+HEADERS = ("tensor_core.cuh", "hopper.cuh", "matmul/problem.cuh", "matmul/output.cuh")
+MOST_SHARED, SHARED_LIMIT = 227 << 10, 8
+
+
+def kernel_text() -> str:
+    texts = [(KERNELS / name).read_text() for name in (*HEADERS, "matmul/hopper.cuh")]
+    settings = "".join(f"#define TW_{name} {value}\n" for name, value in SETTINGS.items())
+    text = settings + "".join(re.sub(r'#include "[^"]*"', "", text) for text in texts)
+    return text.replace("matmul_hopper", "kernel")
+
+
+class Parameter(ctypes.Structure):
+    _fields_ = (
+        ("maps", ctypes.c_ubyte * 256),
+        ("sizes", ctypes.c_longlong * 3),
+        ("matrices", ctypes.c_ulonglong * 3),
+        ("steps", ctypes.c_longlong * 9),
+        ("factors", ctypes.c_double * 2),
+        ("epilogue", ctypes.c_longlong * 4),
+        ("partial", ctypes.c_ulonglong),
+        ("pieces", ctypes.c_longlong * 2),
+        ("batch", ctypes.c_longlong * 3),
+        ("end", ctypes.c_ubyte * 40),
+    )
+
+
+def is_right(text: str) -> bool:
+    """Whether a kernel multiplies 200 x 264 by 264 x 136, by two blocks."""
+    m, n, k = 200, 136, 264
+    gpu = Emulated()
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype("float16") for shape in ((m, k), (k, n)))
+    c = np.zeros((m, n), "float16")
+    places = []
+    for matrix in (a, b, c):
+        address = ctypes.c_ulonglong()
+        gpu.check(gpu.library.cuMemAlloc_v2(ctypes.byref(address), matrix.nbytes))
+        gpu.copy(address, matrix.ctypes.data, matrix.nbytes)
+        places.append(address.value)
+    # Maps lie on 64 bytes.
+    room = ctypes.create_string_buffer(ctypes.sizeof(Parameter) + 64)
+    parameter = Parameter.from_buffer(room, -ctypes.addressof(room) % 64)
+    boxes = ((k, m, 128), (n, k, 64))
+    for i, (together, rows, box_rows) in enumerate(boxes):
+        numbers = ctypes.c_ulonglong * 3
+        gpu.check(
+            gpu.library.cuTensorMapEncodeTiled(
+                ctypes.c_void_p(ctypes.addressof(parameter) + 128 * i), 6, 3,
+                ctypes.c_void_p(places[i]), numbers(together, rows, 1),
+                numbers(2 * together, 16), (ctypes.c_uint * 3)(64, box_rows, 1),
+                (ctypes.c_uint * 3)(1, 1, 1), 0, 3, 3, 0,
+            )
+        )  # fmt: skip
+    parameter.sizes[:] = m, n, k
+    parameter.matrices[:] = places
+    parameter.steps[:] = 0, k, 1, 0, n, 1, 0, n, 1
+    parameter.factors[:] = 1, 0
+    parameter.pieces[:] = 1, k
+    parameter.batch[:] = 1, 0, 0
+    function = gpu.function(text)
+    shared = 3 * ((128 + 128) * 128 + 16) + 8 * 16 * 32 * 4
+    gpu.check(gpu.library.cuFuncSetAttribute(function, SHARED_LIMIT, MOST_SHARED))
+    config = (ctypes.c_uint * 16)(2, 1, 1, 384, 1, 1, shared, 0)
+    ctypes.memmove(ctypes.addressof(config) + 32, ctypes.byref(gpu.stream), 8)
+    pointers = (ctypes.c_void_p * 1)(ctypes.addressof(parameter))
+    gpu.check(gpu.library.cuLaunchKernelEx(ctypes.byref(config), function, pointers, None))
+    gpu.check(gpu.library.cuStreamSynchronize(gpu.stream))
+    gpu.copy(c.ctypes.data, places[2], c.nbytes)
+    exact = a.astype("float64") @ b.astype("float64")
+    return bool((np.abs(c - exact) <= 2.0**-11 * np.abs(exact) + 1e-3).all())
+
+
+def test_the_kernel_as_it_is_multiplies():
+    assert is_right(kernel_text())
+
+
+RELEASE = "if (t > 0 && threadIdx.x % 32 == 0) arrive(&shared->empty[before]);"
+BUGS = {
+    "the tile is not waited for": ("wait_for_phase(&shared->full[s], ring.parity);", ""),
+    "the tile is waited for with the other parity": (
+        "wait_for_phase(&shared->full[s], ring.parity);",
+        "wait_for_phase(&shared->full[s], ring.parity ^ 1);",
+    ),
+    "the stage is not waited for": ("wait_for_phase(&shared->empty[s], ring.parity ^ 1);", ""),
+    "the stage is waited for with the other parity": (
+        "wait_for_phase(&shared->empty[s], ring.parity ^ 1);",
+        "wait_for_phase(&shared->empty[s], ring.parity);",
+    ),
+    "the stage is released while products read it": (
+        RELEASE,
+        "if (threadIdx.x % 32 == 0) arrive(&shared->empty[s]);",
+    ),
+    "the stage is never released": (RELEASE, ""),
+    "one warp releases for all": (RELEASE, RELEASE.replace("% 32", "% 128")),
+    "sums are read before they are there": ("wait_for_products<0>();", ""),
+    "products are not fenced": ("fence_products();", ""),
+    "products are not committed": ("commit_products();", ""),
+    "fewer bytes are expected than come": ("kLeftBytes + kRightBytes);", "kLeftBytes);"),
+    "the second half of a tile is not copied": ("box < size / 64", "box < size / 128"),
+    "rows of a tile are taken as if they were not turned": ("uint64_t(1) << 62", "uint64_t(0)"),
+    "the block's barriers are not there for all": (
+        "publish_barriers();\n  }\n  __syncthreads();",
+        "publish_barriers();\n  }",
+    ),
+}
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_planted_bugs_show(bug):
+    right, wrong = BUGS[bug]
+    text = kernel_text()
+    assert right in text
+    try:
+        assert not is_right(text.replace(right, wrong))
+    except RuntimeError as error:
+        assert "719" in str(error)
