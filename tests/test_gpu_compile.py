@@ -19,7 +19,14 @@ import tilewright as tw
 CAPABILITIES = (80, 90, 100)
 # A multiprocessor has 65,536 registers: one block of 256 threads with up to 255 each, two with 128.
 # What does not fit is spilled to memory.
-MOST_REGISTERS = {"matmul_tensor": 255, "matmul_parts": 255, "matmul_hopper": 168, "matmul_registers": 192}
+MOST_REGISTERS = {
+    "matmul_tensor": 255,
+    "matmul_parts": 255,
+    "matmul_hopper": 168,
+    "matmul_split_groups": 168,
+    "matmul_flagged": 192,
+    "matmul_registers": 192,
+}
 OTHERS_REGISTERS, MOST_SPILLED_BYTES = 128, 64
 
 
@@ -62,8 +69,9 @@ def sources() -> list[tuple[str, str, str]]:
 # One process for all of them: the emulator is this one's compiler.
 PROGRAM = """
 import json, sys, tilewright as tw
+hopper = ("matmul/hopper.cuh", "matmul/split_groups.cuh")
 for i, (file, kernel, settings) in enumerate(json.load(sys.stdin)):
-    for capability in (90,) if "hopper" in file else {(80, 90, 100)[i % 3], 90}:
+    for capability in {(80, 90, 100)[i % 3], 90} if file not in hopper else (90,):
         cubin, log = tw._core._gpu_compile(file, settings, capability)
         print(json.dumps([file, kernel, settings, capability, len(cubin), cubin[:4].hex(), log]))
 """
@@ -105,7 +113,7 @@ INSTRUCTIONS = {
         {"TYPE": "float", "PARTS": 3, "A_LINES": 1, "B_LINES": 0},
         {"HMMA.16816.F32.BF16": 2 * 4 * 6 * 2},
     ),
-    # Four by eight parts of a warp, twice 32 bytes of a tile's 64; three tiles ahead, one in the loop.
+    # Four by eight parts of a warp, twice 32 bytes of a tile's 64; tiles are copied in four places.
     "tensor": (
         "matmul/tensor.cuh", 80,
         {"TYPE": "bfloat16", "KIND": 0, "SIDE": 128, "A_LINES": 1, "B_LINES": 0, "A_WHOLE": 1,
@@ -124,6 +132,18 @@ INSTRUCTIONS = {
         "matmul/hopper.cuh", 90,
         {"TYPE": "bfloat16", "KIND": 0, "WIDE": 256, "STAGES": 4, "A_LINES": 1, "B_LINES": 0},
         {"HGMMA.64x256x16.F32.BF16": 4 * 3, "UTMALDG.3D": 7 * 5, "USETMAXREG": 2},
+    ),
+    # Four times 16 terms of a tile, three products.
+    "split on warpgroups": (
+        "matmul/split_groups.cuh", 90,
+        {"TYPE": "float", "A_LINES": 1, "B_LINES": 1},
+        {"HGMMA.64x128x16.F32": 4 * 3, "USETMAXREG": 2},
+    ),
+    # Two by four parts of a warp, three products, twice 16 terms of a tile of 32.
+    "split on warps": (
+        "matmul/split_warps.cuh", 80,
+        {"TYPE": "float", "A_LINES": 1, "B_LINES": 0},
+        {"HMMA.16816.F32": 2 * 4 * 3 * 2},
     ),
 }  # fmt: skip
 

@@ -1,7 +1,12 @@
-"""Every rung of the GPU's ladder for matrix products: shapes, layouts, epilogues, what it refuses."""
+"""Every rung of the GPU's ladder for matrix products: shapes, layouts, epilogues, refusals."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
+import emulator
 import numpy as np
 import pytest
 
@@ -24,12 +29,15 @@ BOUNDS = {
     ("tensor", "float16"): SUMS_IN_FLOAT,
     ("hopper", "bfloat16"): SUMS_IN_FLOAT,
     ("hopper", "float16"): SUMS_IN_FLOAT,
+    ("split", "float32"): SUMS_IN_FLOAT,
     ("tf32", "float32"): 2.0**-10,
     ("bf16x6", "float32"): SUMS_IN_FLOAT,
     ("bf16x3", "float32"): 2.0**-15,
     ("bf16", "float32"): 2.0**-7,
 }
-RUNGS = [f"{rung}-{dtype}" for rung, dtype in BOUNDS]
+IS_HOPPER = tw.cuda.is_available() and tw.cuda.capability() == (9, 0)
+RUNGS = [f"{rung}-{dtype}" for rung, dtype in BOUNDS if rung != "hopper" or IS_HOPPER]
+only_hopper = pytest.mark.skipif(not IS_HOPPER, reason="for compute capability 9.0")
 
 
 def drawn(rng, shape, dtype: str) -> tuple[np.ndarray, tw.Tensor]:
@@ -53,7 +61,9 @@ def check(found: tw.Tensor, exact: np.ndarray, scale: np.ndarray, rung: str) -> 
 
 
 def fitting(rung: str, shapes: list) -> list:
-    """Shapes that a rung takes: rows of hopper's operands are multiples of 16 bytes."""
+    """Shapes that a rung takes: hopper's rows are whole 16 bytes, split has 32 terms."""
+    if rung.startswith("split"):
+        return [(m, n, max(k, 32)) for m, n, k in shapes]
     if not rung.startswith("hopper"):
         return shapes
     return [tuple(max(8, -(-size // 8) * 8) for size in shape) for shape in shapes]
@@ -97,8 +107,12 @@ def test_shapes_and_layouts(rung, layouts, rng):
 @pytest.mark.parametrize("rung", RUNGS)
 def test_batches(rung, rng):
     name, dtype = rung.split("-")
-    for left_shape, right_shape in [((3, 1, 20, 24), (4, 24, 40)), ((5, 9, 16), (5, 16, 8)),
-                                    ((5, 9, 16), (16, 8)), ((72, 16), (3, 16, 8))]:  # fmt: skip
+    if name == "split":
+        shapes = [((3, 1, 20, 36), (4, 36, 40)), ((5, 9, 33), (33, 8)), ((72, 48), (3, 48, 8))]
+    else:
+        shapes = [((3, 1, 20, 24), (4, 24, 40)), ((5, 9, 16), (5, 16, 8)), ((5, 9, 16), (16, 8)),
+                  ((72, 16), (3, 16, 8))]  # fmt: skip
+    for left_shape, right_shape in shapes:
         (a, left), (b, right) = drawn(rng, left_shape, dtype), drawn(rng, right_shape, dtype)
         with tw.kernels.use(matmul=name):
             found = left @ right
@@ -152,7 +166,9 @@ def test_sums_of_pieces_are_joined_in_one_order(rung, rng):
         np.testing.assert_allclose(whole, sum(map(here, parts)), rtol=0.02, atol=1)
 
 
-@pytest.mark.parametrize("rung", ["naive", "registers", "tf32", "bf16x6", "bf16x3", "bf16"])
+@pytest.mark.parametrize(
+    "rung", ["naive", "registers", "split", "tf32", "bf16x6", "bf16x3", "bf16"]
+)
 def test_infinities_and_nan_go_where_they_should(rung):
     x = np.eye(70, dtype="float32")
     x[3, 3], x[5, 5], x[7, 7] = np.inf, np.nan, -np.inf
@@ -166,19 +182,131 @@ def test_infinities_and_nan_go_where_they_should(rung):
     assert (y[rest] == 1).all()
 
 
+def error_of(rung: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    exact, scale = a.astype("float64") @ b, np.abs(a).astype("float64") @ np.abs(b)
+    with tw.kernels.use(matmul=rung):
+        found = here(tw.asarray(a).to("cuda") @ tw.asarray(b).to("cuda"))
+    return np.abs(found - exact) / scale
+
+
+@pytest.mark.parametrize("terms", [32, 64, 300, 1500])
+def test_split_is_as_exact_as_registers(terms, rng):
+    """Root of the mean square, and largest error, of normal, positive and uneven numbers."""
+    for draw in (rng.standard_normal, rng.random, lambda s: rng.lognormal(0, 2, s)):
+        a, b = draw((64, terms)).astype("float32"), draw((terms, 48)).astype("float32")
+        ours, theirs = error_of("split", a, b), error_of("registers", a, b)
+        assert (ours**2).mean() ** 0.5 <= 1.2 * (theirs**2).mean() ** 0.5
+        assert ours.max() <= 1.5 * theirs.max()
+
+
+def test_split_of_equal_numbers(rng):
+    """Errors of parts do not even out there: each is at most 2^-22."""
+    for terms in (32, 100, 1000):
+        a, b = (np.full(s, rng.random() + 0.5, "float32") for s in ((3, terms), (terms, 5)))
+        assert error_of("split", a, b).max() <= 2.0**-21
+
+
+RANGES = {
+    "rows and columns of all magnitudes": lambda rng, a, b: (
+        np.ldexp(a, rng.integers(-50, 50, (len(a), 1))),
+        np.ldexp(b, rng.integers(-50, 50, b.shape[1])),
+    ),
+    "terms of all magnitudes": lambda rng, a, b: (
+        np.ldexp(a, e := rng.integers(-40, 40, len(b))),
+        np.ldexp(b, -e[:, None]),
+    ),
+    "denormal numbers": lambda rng, a, b: (np.ldexp(a, -140), np.ldexp(b, 100)),
+    "rows near the largest number": lambda rng, a, b: (np.ldexp(a, 120), np.ldexp(b, -110)),
+    "one small number in a row": lambda rng, a, b: (
+        np.where(np.arange(len(b)) == 3, 1e-20, a),
+        np.where(np.arange(len(b))[:, None] == 3, 1e20, 0 * b),
+    ),
+    "zeros": lambda rng, a, b: (a * (rng.random(a.shape) < 0.1), b * (rng.random(b.shape) < 0.1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("numbers", RANGES)
+@pytest.mark.parametrize("rung", ["split", "registers"])
+def test_float32_keeps_its_range(rung, numbers, rng):
+    a = rng.standard_normal((150, 70)).astype("float32")
+    b = rng.standard_normal((70, 140)).astype("float32")
+    a, b = (x.astype("float32") for x in RANGES[numbers](rng, a, b))
+    exact, scale = a.astype("float64") @ b, np.abs(a).astype("float64") @ np.abs(b)
+    with tw.kernels.use(matmul=rung):
+        found = here(tw.asarray(a).to("cuda") @ tw.asarray(b).to("cuda"))
+    assert (np.abs(found - exact) <= 1e-6 * scale + 1e-44).all()
+
+
+def test_split_leaves_tiles_with_exceptions_to_registers(rng):
+    """Their bits are what registers gives; other tiles' are not touched by it."""
+    a = rng.standard_normal((300, 64)).astype("float32")
+    b = rng.standard_normal((64, 280)).astype("float32")
+    plain = {}
+    for rung in ("split", "registers"):
+        with tw.kernels.use(matmul=rung):
+            plain[rung] = here(tw.asarray(a).to("cuda") @ tw.asarray(b).to("cuda"))
+    assert (plain["split"] != plain["registers"]).any()
+    a[140, 5], b[7, 270] = np.inf, 1e-30
+    with tw.kernels.use(matmul="registers"):
+        expected = here(tw.asarray(a).to("cuda") @ tw.asarray(b).to("cuda"))
+    left = [(slice(128, 256), slice(None)), (slice(None), slice(256, None))]
+    for place in left:
+        plain["split"][place] = expected[place]
+    with tw.kernels.use(matmul="split"):
+        found = here(tw.asarray(a).to("cuda") @ tw.asarray(b).to("cuda"))
+    np.testing.assert_array_equal(found, plain["split"])
+
+
 def test_rungs_say_why_they_refuse():
     x = tw.zeros((4, 4), dtype=tw.float64, device="cuda")
-    for rung, reason in [("tensor", "for bfloat16 and float16"), ("tf32", "for float32"),
-                         ("bf16x6", "for float32"), ("hopper", "for bfloat16 and float16")]:  # fmt: skip
+    halves, floats = "for bfloat16 and float16", "for float32"
+    for rung, reason in {"tensor": halves, "hopper": halves, "tf32": floats, "split": floats,
+                         "bf16x6": floats}.items():  # fmt: skip
         with tw.kernels.use(matmul=rung), pytest.raises(ValueError, match=reason):
             x @ x
 
 
+# On a GPU of 8.0: the same rungs but hopper, which says why not; split on a warp's instructions.
+OLDER = """
+import numpy as np, tilewright as tw
+rng = np.random.default_rng(0)
+for shape in ((33, 64, 50), (200, 100, 300)):
+    m, n, k = shape
+    a, b = rng.standard_normal((m, k)), rng.standard_normal((k, n))
+    bias = rng.standard_normal(n)
+    for rung, dtype, bound in (("split", "float32", 1e-6), ("tensor", "float16", 1e-2)):
+        x, y, z = (tw.asarray(v).astype(dtype).to("cuda") for v in (a, b, bias))
+        transposed = x.T.copy().T, y.T.copy().T
+        with tw.kernels.use(matmul=rung):
+            for left, right in ((x, y), transposed):
+                c = np.asarray(tw.addmm(z, left, right).to("cpu").astype("float64"))
+                assert (abs(c - a @ b - bias) <= bound * (abs(a) @ abs(b) + abs(bias))).all()
+halves = x.astype("bfloat16")
+assert (halves @ y.astype("bfloat16")).shape == (m, n)
+with tw.kernels.use(matmul="hopper"):
+    try:
+        halves @ y.astype("bfloat16")
+    except ValueError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(not emulator.is_wanted(), reason="the emulator is not in use")
+def test_a_gpu_before_hopper():
+    environment = {**os.environ, "TW_EMULATED_CAPABILITY": "80"}
+    done = subprocess.run(
+        [sys.executable, "-c", OLDER], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "for compute capability 9.0; this GPU has 8.0" in done.stdout
+
+
 CLASSES = dict.fromkeys(("naive", "tiled", "registers", "tensor", "hopper"), "ieee") | {
-    "bf16x6": "fp32", "bf16x3": "high", "bf16": "medium", "tf32": "medium",
+    "split": "fp32", "bf16x6": "fp32", "bf16x3": "high", "bf16": "medium", "tf32": "medium",
 }  # fmt: skip
 
 
+@only_hopper
 def test_hopper_says_what_its_copy_engine_cannot_take():
     def of(rows: int, columns: int) -> tw.Tensor:
         return tw.ones((rows, columns), dtype=tw.bfloat16, device="cuda")
@@ -199,6 +327,7 @@ def test_hopper_says_what_its_copy_engine_cannot_take():
         assert (here(y) == left.shape[1]).all()
 
 
+@only_hopper
 def test_hopper_goes_elsewhere_with_views_that_begin_off_16_bytes(rng):
     (a, left), (b, right) = drawn(rng, (16, 24), "bfloat16"), drawn(rng, (16, 16), "bfloat16")
     with tw.kernels.use(matmul="hopper"):

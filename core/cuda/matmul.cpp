@@ -22,6 +22,9 @@ constexpr Kernel kRungs[] = {
      "16 bits by warpgroups of 9.0, fed by the copy engine; what begins off 16 bytes goes to "
      "tensor",
      accepts_hopper, hopper_ns, run_hopper, nullptr, nullptr, true, always},
+    {"matmul", "split", "cuda", Precision::fp32,
+     "two halves of scaled rows, three products on tensor cores: as exact as float32",
+     accepts_split, split_ns, run_split, nullptr, nullptr, true, always},
     {"matmul", "tf32", "cuda", Precision::medium,
      "operands rounded to tf32 (11 bits) on tensor cores, summed in float32", accepts_float,
      tensor_ns, run_tensor, nullptr, nullptr, true, always},

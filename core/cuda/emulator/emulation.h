@@ -143,4 +143,4 @@ static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 
 #include "tensor_core.h"
 
-#include "hopper.h"
+#include "sm90.h"

@@ -94,4 +94,8 @@ bool accepts_float(const void* problem, std::string* reason);
 void run_tensor(const void* problem);
 double tensor_ns(const void* problem);
 
+bool accepts_split(const void* problem, std::string* reason);
+void run_split(const void* problem);
+double split_ns(const void* problem);
+
 }  // namespace tw::cuda

@@ -7,13 +7,10 @@
 //
 // A block has 128 x TW_WIDE of C. Settings besides those of problem.cuh: TW_KIND (0: bfloat16, 1: half),
 // TW_WIDE (128 or 256), TW_STAGES, TW_A_LINES, TW_B_LINES (1: elements lie together along k).
-#include "hopper.cuh"
-#include "output.cuh"
+constexpr int kWide = TW_WIDE, kStages = TW_STAGES;
+#include "warpgroups.cuh"
 
-constexpr int kHigh = 128, kWide = TW_WIDE, kDepth = 64, kStages = TW_STAGES;
-constexpr int kRow = 128, kBox = 64 * kRow;  // bytes: of a row, of 64 rows
 constexpr int kLeftBytes = kHigh * kRow, kRightBytes = kWide * kRow;
-constexpr int kThreads = 384, kConsumerWarps = 8;
 
 struct Problem {
   TensorMap a, b;
@@ -26,49 +23,6 @@ struct Shared {
   Staging staging[kConsumerWarps];
   Barrier full[kStages], empty[kStages];
 };
-
-// Where in the ring of stages a warp is, and how often it has been around.
-struct Ring {
-  int stage = 0;
-  uint32_t parity = 0;
-  TW_DEVICE void step() {
-    if (++stage < kStages) return;
-    stage = 0;
-    parity ^= 1;
-  }
-};
-
-// What a block does next: a tile, of a member of the batch, for a piece of k.
-struct Unit {
-  int64_t i0, j0, k0, member, piece;
-  int count;  // of tiles along k
-
-  TW_DEVICE Unit(const Matmul& p, int64_t number) {
-    const int64_t rows = (p.m + kHigh - 1) / kHigh, columns = (p.n + kWide - 1) / kWide;
-    const Tile tile = tile_of(number % (rows * columns), rows, columns);
-    const int64_t rest = number / (rows * columns);
-    piece = rest % p.pieces, member = rest / p.pieces;
-    i0 = tile.row * kHigh, j0 = tile.column * kWide, k0 = piece * p.terms;
-    const int64_t terms = p.k - k0 < p.terms ? p.k - k0 : p.terms;
-    count = int((terms + kDepth - 1) / kDepth);
-  }
-};
-TW_DEVICE int64_t units_of(const Matmul& p, int64_t batch) {
-  return (p.m + kHigh - 1) / kHigh * ((p.n + kWide - 1) / kWide) * p.pieces * batch;
-}
-
-// Rows outer0 .. + size along k from k0, as boxes of 128-byte rows.
-template <int along_k, int size>
-TW_DEVICE void copy_tile(char* to, const TensorMap* map, Barrier* full, int outer0, int k0,
-                         int member) {
-  if constexpr (along_k) {
-    copy_box(to, map, full, k0, outer0, member);
-  } else {
-#pragma unroll
-    for (int box = 0; box < size / 64; ++box)
-      copy_box(to + box * kBox, map, full, outer0 + box * 64, k0, member);
-  }
-}
 
 TW_DEVICE void produce(const Problem& problem, Shared* shared, int64_t units) {
   const Matmul& p = problem.p;
@@ -85,12 +39,6 @@ TW_DEVICE void produce(const Problem& problem, Shared* shared, int64_t units) {
                                    int(unit.member * problem.b_members));
     }
   }
-}
-
-// Sixteen terms from `step` on of an operand whose tile begins at an address.
-template <int along_k> TW_DEVICE uint64_t operand_at(uint32_t tile, int step) {
-  return along_k ? operand(tile + step * 32, 0, 8 * kRow)
-                 : operand(tile + step * 16 * kRow, kBox, 8 * kRow);
 }
 
 TW_DEVICE void consume(const Problem& problem, Shared* shared, int64_t units) {
@@ -128,16 +76,7 @@ TW_DEVICE void consume(const Problem& problem, Shared* shared, int64_t units) {
 
 TW_KERNEL(matmul_hopper, Problem, kThreads) {
   TW_DYNAMIC_SHARED(Shared, shared);
-  if (threadIdx.x == 0) {
-    prefetch_map(&p.a);
-    prefetch_map(&p.b);
-    for (int s = 0; s < kStages; ++s) {
-      init_barrier(&shared->full[s], 1);
-      init_barrier(&shared->empty[s], kConsumerWarps);
-    }
-    publish_barriers();
-  }
-  __syncthreads();
+  start_block(shared);
   const int64_t units = units_of(p.p, p.batch);
   if (threadIdx.x < 128) {
     give_registers<40>();

@@ -22,6 +22,11 @@ struct Staging {
   TW_DEVICE float* pair(int row, int column) { return &at[row][column ^ (row % 4 * 8)]; }
 };
 
+// Sums as they are; another rung's are scaled.
+struct AsTheyAre {
+  TW_DEVICE float operator()(int64_t, int64_t, float sum) const { return sum; }
+};
+
 // Of a batch's member and a piece of k.
 struct Output {
   M* c;
@@ -34,9 +39,11 @@ struct Output {
     pairs = p.c_col == 1 && (uint64_t(c) | uint64_t(p.c_row * sizeof(M))) % (2 * sizeof(M)) == 0;
   }
   // A warp's 16 x 32 elements from (i0, j0) on: of each eight columns a thread has those at row
-  // lane / 4, columns lane % 4 * 2 and the next, and eight rows below.
-  TW_DEVICE void put(const Matmul& p, int64_t i0, int64_t j0, const float* sums,
-                     Staging& staging) const {
+  // lane / 4, columns lane % 4 * 2 and the next, and eight rows below. `scaled` gives what a sum at
+  // (i, j) stands for.
+  template <class Scaled = AsTheyAre>
+  TW_DEVICE void put(const Matmul& p, int64_t i0, int64_t j0, const float* sums, Staging& staging,
+                     const Scaled& scaled = {}) const {
     const int lane = threadIdx.x % 32;
     __syncwarp();
 #pragma unroll
@@ -52,20 +59,25 @@ struct Output {
 #pragma unroll 1
     for (int row = lane / 16; row < 16; row += 2) {
       const float* from = staging.pair(row, column);
-      put_pair(p, i0 + row, j0 + column, from[0], from[1]);
+      const int64_t i = i0 + row, j = j0 + column;
+      if (i >= p.m || j >= p.n) continue;
+      const float left = scaled(i, j, from[0]);
+      if (j + 1 < p.n)
+        put_pair(p, i, j, left, scaled(i, j + 1, from[1]));
+      else
+        put_one(p, i, j, left);
     }
   }
 
  private:
   TW_DEVICE void put_one(const Matmul& p, int64_t i, int64_t j, S sum) const {
-    if (i >= p.m || j >= p.n) return;
     if (partial)
       partial[i * p.n + j] = sum;
     else
       store(p, c, i, j, sum);
   }
   TW_DEVICE void put_pair(const Matmul& p, int64_t i, int64_t j, S left, S right) const {
-    if (partial || !pairs || i >= p.m || j + 1 >= p.n) {
+    if (partial || !pairs) {
       put_one(p, i, j, left);
       put_one(p, i, j + 1, right);
       return;

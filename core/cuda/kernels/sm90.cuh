@@ -1,6 +1,6 @@
 // What compute capability 9.0 brings: barriers in shared memory that count arrivals and bytes, the
 // engine that copies boxes of a tensor, and products of a warpgroup (128 threads) whose operands lie in
-// shared memory. The emulator's meaning of all is core/cuda/emulator/hopper.h.
+// shared memory. The emulator's meaning of all is core/cuda/emulator/sm90.h.
 #include "tensor_core.cuh"
 
 // A tensor as the copy engine knows it, made by the driver (cuTensorMapEncodeTiled).
@@ -56,9 +56,6 @@ TW_DEVICE void wait_for_phase(Barrier* barrier, uint32_t parity) {
       : "memory");
 }
 
-TW_DEVICE void prefetch_map(const TensorMap* map) {
-  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
-}
 // The box of a tensor of three axes that begins at an element; what is outside is zeros. Its bytes
 // arrive at the barrier.
 TW_DEVICE void copy_box(void* to, const TensorMap* map, Barrier* barrier, int x, int y, int z) {

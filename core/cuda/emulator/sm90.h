@@ -1,4 +1,4 @@
-// What kernels/hopper.cuh means on the emulator. Boxes are copied, and products done, when no
+// What kernels/sm90.cuh means on the emulator. Boxes are copied, and products done, when no
 // thread can go on otherwise; memory on its way holds garbage; a product whose operands change
 // between its start and its end gives NaN, as does one without a fence before it.
 #pragma once
@@ -128,7 +128,6 @@ static inline bool tw_settle() {
   ++tw_grace;
   return tw_waiting > 0;
 }
-static inline void prefetch_map(const TensorMap*) {}
 static inline void copy_box(void* to, const TensorMap* map, Barrier* barrier, int x, int y, int z) {
   const auto* known = reinterpret_cast<const TwTensorMap*>(map);
   tw_demand(known->magic == TwTensorMap::kMagic && tw_shared_offset(to) % 1024 == 0 &&
