@@ -13,7 +13,7 @@ constexpr int kTwMostThreads = 1024, kTwMostCopies = 1024, kTwMostGroups = 16;
 struct TwCopies {
   TwCopy copies[kTwMostCopies];
   int ends[kTwMostGroups];  // of groups
-  int count, groups;
+  int count, groups, waits;
 };
 static TwCopies* tw_copies[kTwMostThreads];
 
@@ -42,7 +42,8 @@ template <int left> static inline void wait_for_copies() {
   TwCopies& mine = tw_copies_here();
   const int done = mine.groups - left;
   if (done <= 0) return;
-  tw_module.calls->pause();  // others go on while the copies are under way
+  // Others go on while the copies are under way, or none does.
+  if ((mine.waits++ + threadIdx.x / 32) % 2) tw_module.calls->pause();
   const int end = mine.ends[done - 1];
   for (int i = 0; i < end; ++i) {
     const TwCopy& copy = mine.copies[i];
@@ -154,6 +155,6 @@ static inline void multiply_16x8x8(float (&c)[4], const std::uint32_t (&a)[4],
 // Before a thread's first instruction: nothing is on its way.
 static inline void tw_begin_warp_state() {
   const unsigned here = threadIdx.x;
-  if (tw_copies[here]) tw_copies[here]->count = tw_copies[here]->groups = 0;
+  if (TwCopies* mine = tw_copies[here]) mine->count = mine->groups = mine->waits = 0;
   tw_rows.turn[here] = tw_shares.turn[here] = 0;
 }

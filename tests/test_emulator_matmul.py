@@ -1,4 +1,4 @@
-"""Bugs planted in the kernel of the hopper rung are caught by the emulator."""
+"""Bugs planted in the kernels of rungs hopper and tensor are caught by the emulator."""
 
 from __future__ import annotations
 
@@ -12,8 +12,16 @@ from test_emulator import KERNELS, Emulated
 
 pytestmark = pytest.mark.skipif(not emulator.is_wanted(), reason="the emulator is not in use")
 
-SETTINGS = {"TYPE": "half", "SUM": "float", "KIND": 1, "WIDE": 128, "STAGES": 3, "A_LINES": 1,
-            "B_LINES": 0}  # fmt: skip
+LINES = {"TYPE": "half", "SUM": "float", "KIND": 1, "A_LINES": 1, "B_LINES": 0}
+SETTINGS = {
+    "hopper": LINES | {"WIDE": 128, "STAGES": 3},
+    "tensor": LINES | {"SIDE": 64, "A_WHOLE": 1, "B_WHOLE": 1},
+}
+# Blocks, threads, bytes of shared memory.
+LAUNCHES = {
+    "hopper": (2, 384, 3 * ((128 + 128) * 128 + 16) + 8 * 16 * 32 * 4),
+    "tensor": (4 * 3, 128, 4 * 2 * 64 * 64),
+}
 MOST_SHARED, SHARED_LIMIT = 227 << 10, 8
 
 
@@ -30,16 +38,15 @@ def expanded(name: str, seen: set[str]) -> str:
     return re.sub(r'#include "([^"]*)"', included, found.read_text())
 
 
-def kernel_text() -> str:
-    settings = "".join(f"#define TW_{name} {value}\n" for name, value in SETTINGS.items())
+def kernel_text(rung: str) -> str:
+    settings = "".join(f"#define TW_{name} {value}\n" for name, value in SETTINGS[rung].items())
     # The prelude is put before every text of these tests.
-    text = settings + expanded("matmul/hopper.cuh", {"prelude.cuh"})
-    return text.replace("matmul_hopper", "kernel")
+    text = settings + expanded(f"matmul/{rung}.cuh", {"prelude.cuh"})
+    return text.replace(f"matmul_{rung}", "kernel")
 
 
-class Parameter(ctypes.Structure):
+class Matmul(ctypes.Structure):
     _fields_ = (
-        ("maps", ctypes.c_ubyte * 256),
         ("sizes", ctypes.c_longlong * 3),
         ("matrices", ctypes.c_ulonglong * 3),
         ("steps", ctypes.c_longlong * 9),
@@ -47,13 +54,20 @@ class Parameter(ctypes.Structure):
         ("epilogue", ctypes.c_longlong * 4),
         ("partial", ctypes.c_ulonglong),
         ("pieces", ctypes.c_longlong * 2),
+    )
+
+
+class Hopper(ctypes.Structure):
+    _fields_ = (
+        ("maps", ctypes.c_ubyte * 256),
+        ("p", Matmul),
         ("batch", ctypes.c_longlong * 3),
         ("end", ctypes.c_ubyte * 40),
     )
 
 
-def is_right(text: str) -> bool:
-    """Whether a kernel multiplies 200 x 264 by 264 x 136, by two blocks."""
+def is_right(rung: str, text: str) -> bool:
+    """Whether a kernel multiplies 200 x 264 by 264 x 136."""
     m, n, k = 200, 136, 264
     gpu = Emulated()
     rng = np.random.default_rng(0)
@@ -66,8 +80,8 @@ def is_right(text: str) -> bool:
         gpu.copy(address, matrix.ctypes.data, matrix.nbytes)
         places.append(address.value)
     # Maps lie on 64 bytes.
-    room = ctypes.create_string_buffer(ctypes.sizeof(Parameter) + 64)
-    parameter = Parameter.from_buffer(room, -ctypes.addressof(room) % 64)
+    room = ctypes.create_string_buffer(ctypes.sizeof(Hopper) + 64)
+    parameter = Hopper.from_buffer(room, -ctypes.addressof(room) % 64)
     boxes = ((k, m, 128), (n, k, 64))
     for i, (together, rows, box_rows) in enumerate(boxes):
         numbers = ctypes.c_ulonglong * 3
@@ -79,18 +93,19 @@ def is_right(text: str) -> bool:
                 (ctypes.c_uint * 3)(1, 1, 1), 0, 3, 3, 0,
             )
         )  # fmt: skip
-    parameter.sizes[:] = m, n, k
-    parameter.matrices[:] = places
-    parameter.steps[:] = 0, k, 1, 0, n, 1, 0, n, 1
-    parameter.factors[:] = 1, 0
-    parameter.pieces[:] = 1, k
+    parameter.p.sizes[:] = m, n, k
+    parameter.p.matrices[:] = places
+    parameter.p.steps[:] = 0, k, 1, 0, n, 1, 0, n, 1
+    parameter.p.factors[:] = 1, 0
+    parameter.p.pieces[:] = 1, k
     parameter.batch[:] = 1, 0, 0
     function = gpu.function(text)
-    shared = 3 * ((128 + 128) * 128 + 16) + 8 * 16 * 32 * 4
+    blocks, threads, shared = LAUNCHES[rung]
     gpu.check(gpu.library.cuFuncSetAttribute(function, SHARED_LIMIT, MOST_SHARED))
-    config = (ctypes.c_uint * 16)(2, 1, 1, 384, 1, 1, shared, 0)
+    config = (ctypes.c_uint * 16)(blocks, 1, 1, threads, 1, 1, shared, 0)
     ctypes.memmove(ctypes.addressof(config) + 32, ctypes.byref(gpu.stream), 8)
-    pointers = (ctypes.c_void_p * 1)(ctypes.addressof(parameter))
+    taken = parameter if rung == "hopper" else parameter.p
+    pointers = (ctypes.c_void_p * 1)(ctypes.addressof(taken))
     gpu.check(gpu.library.cuLaunchKernelEx(ctypes.byref(config), function, pointers, None))
     gpu.check(gpu.library.cuStreamSynchronize(gpu.stream))
     gpu.copy(c.ctypes.data, places[2], c.nbytes)
@@ -98,8 +113,9 @@ def is_right(text: str) -> bool:
     return bool((np.abs(c - exact) <= 2.0**-11 * np.abs(exact) + 1e-3).all())
 
 
-def test_the_kernel_as_it_is_multiplies():
-    assert is_right(kernel_text())
+@pytest.mark.parametrize("rung", SETTINGS)
+def test_the_kernel_as_it_is_multiplies(rung):
+    assert is_right(rung, kernel_text(rung))
 
 
 RELEASE = "if (t > 0 && threadIdx.x % 32 == 0) arrive(&shared->empty[before]);"
@@ -133,13 +149,29 @@ BUGS = {
 }
 
 
-@pytest.mark.parametrize("bug", BUGS)
-def test_planted_bugs_show(bug):
-    right, wrong = BUGS[bug]
-    text = kernel_text()
+WAIT = "wait_for_copies<kStages - 2>();"
+BARRIER = "__syncthreads();  // the tile is there"
+TENSOR_BUGS = {
+    "tiles are not waited for": (WAIT, ""),
+    "one tile fewer is waited for": (WAIT, "wait_for_copies<kStages - 1>();"),
+    "warps do not wait for each other": (BARRIER, "__syncwarp();  //"),
+    "one stage is replaced while it is read": ("copied % kStages", "(copied + 3) % kStages"),
+    "sums pass through tiles that are still read": ("__syncthreads();  // nobody", "//"),
+    "copies are no groups": ("commit_copies();\n  };", "};"),
+    "chunks are read as if they were not turned": (
+        "step * 2 + lane / 16)", "(step * 2 + lane / 16) ^ (row0 + lane % 16) / 2 % 4)",
+    ),
+}  # fmt: skip
+PLANTED = [("hopper", bug) for bug in BUGS] + [("tensor", bug) for bug in TENSOR_BUGS]
+
+
+@pytest.mark.parametrize(("rung", "bug"), PLANTED)
+def test_planted_bugs_show(rung, bug):
+    right, wrong = {"hopper": BUGS, "tensor": TENSOR_BUGS}[rung][bug]
+    text = kernel_text(rung)
     assert right in text
     try:
-        found = is_right(text.replace(right, wrong))
+        found = is_right(rung, text.replace(right, wrong))
     except RuntimeError as error:  # a launch that failed
         found = "719" not in str(error)
     assert not found
