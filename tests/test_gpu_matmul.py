@@ -301,6 +301,24 @@ def test_a_gpu_before_hopper():
     assert "for compute capability 9.0; this GPU has 8.0" in done.stdout
 
 
+@pytest.mark.skipif(not emulator.is_wanted(), reason="other GPUs choose otherwise")
+def test_the_choice_follows_shape_and_type():
+    """On the emulator's GPU of 9.0 with four multiprocessors."""
+    chosen = {
+        ("bfloat16", 256, 256, 128): {"hopper"},
+        ("float16", 256, 256, 127): {"tensor"},  # rows that the copy engine cannot take
+        ("float32", 256, 256, 256): {"split"},
+        ("float32", 16, 16, 16): {"tiled", "registers"},
+        ("float64", 128, 128, 32): {"registers"},
+    }
+    for (dtype, m, n, k), rungs in chosen.items():
+        x = tw.zeros((m, k), dtype=getattr(tw, dtype), device="cuda")
+        y = tw.zeros((k, n), dtype=getattr(tw, dtype), device="cuda")
+        with tw.explain() as report:
+            x @ y
+        assert report.entries[-1].kernel in rungs, (dtype, m, n, k)
+
+
 CLASSES = dict.fromkeys(("naive", "tiled", "registers", "tensor", "hopper"), "ieee") | {
     "split": "fp32", "bf16x6": "fp32", "bf16x3": "high", "bf16": "medium", "tf32": "medium",
 }  # fmt: skip

@@ -29,9 +29,8 @@ struct Tiling {
   double ns;
 };
 Tiling tiling_of(const MatmulProblem& p, const Pieces& pieces) {
-  // Guesses from data sheets: 3600 multiply-adds a nanosecond at most.
-  const Tiling wide = {256, 4, waves_ns(p, kHigh, 256, 2700, pieces.count)};
-  const Tiling narrow = {128, 6, waves_ns(p, kHigh, 128, 2200, pieces.count)};
+  const Tiling wide = {256, 4, waves_ns(p, kHigh, 256, rates().groups, pieces.count)};
+  const Tiling narrow = {128, 6, waves_ns(p, kHigh, 128, rates().groups_narrow, pieces.count)};
   return narrow.ns < wide.ns ? narrow : wide;
 }
 

@@ -74,6 +74,20 @@ void launch_blocks(const MatmulProblem& p, Function kernel, int high, int wide, 
   }
 }
 
+const Rates& rates() {
+  // warps: tensor cores by a warp's own instructions, 16 bits; groups: by warpgroups.
+  static constexpr Rates kAmpere = {8, 40, 120, 180, 1000, 0, 0};
+  static constexpr Rates kHopper = {8, 40, 120, 180, 1800, 2200, 2700};
+  static constexpr Rates kBlackwell = {8, 40, 120, 180, 1500, 0, 0};
+  static constexpr Rates kSmaller = {8, 40, 120, 180, 500, 0, 0};  // 8.6, 8.9, 12.0
+  switch (Gpu::current().facts.capability) {
+    case 80: return kAmpere;
+    case 90: return kHopper;
+    case 100: return kBlackwell;
+    default: return kSmaller;
+  }
+}
+
 double waves_ns(const MatmulProblem& p, int high, int wide, double products_per_ns,
                 std::int64_t pieces) {
   const GpuFacts& facts = Gpu::current().facts;
@@ -95,7 +109,7 @@ void run_naive(const void* problem) {
                           "matmul_naive", [&] { return matmul_settings(p.dtype); }),
                 8, 32, 0);
 }
-double naive_ns(const void* problem) { return waves_ns(matmul_of(problem), 8, 32, 8); }
+double naive_ns(const void* problem) { return waves_ns(matmul_of(problem), 8, 32, rates().naive); }
 
 void run_tiled(const void* problem) {
   const MatmulProblem& p = matmul_of(problem);
@@ -105,7 +119,7 @@ void run_tiled(const void* problem) {
                           "matmul_tiled", [&] { return matmul_settings(p.dtype); }),
                 32, 32, 0);
 }
-double tiled_ns(const void* problem) { return waves_ns(matmul_of(problem), 32, 32, 40); }
+double tiled_ns(const void* problem) { return waves_ns(matmul_of(problem), 32, 32, rates().tiled); }
 
 namespace {
 
@@ -134,7 +148,7 @@ void run_registers(const void* problem) {
 double registers_ns(const void* problem) {
   const MatmulProblem& p = matmul_of(problem);
   const int each = fours_of(p);
-  return waves_ns(p, 16 * each, 16 * each, each == 8 ? 180 : 120);
+  return waves_ns(p, 16 * each, 16 * each, each == 8 ? rates().registers : rates().registers_small);
 }
 
 // ---- parts of bfloat16 ----

@@ -70,11 +70,16 @@ void join_pieces(const MatmulProblem& p, const MatmulParameter& parameter);
 // Blocks of high x wide elements of C; a batch or m longer than a grid takes is cut.
 void launch_blocks(const MatmulProblem& p, Function kernel, int high, int wide, unsigned shared);
 
-// Estimates from a multiprocessor's rate, in multiply-adds a nanosecond, and blocks in waves.
+// Multiply-adds a nanosecond that a rung is taken to reach on one multiprocessor with whole tiles:
+// guesses from data sheets until a GPU has been measured (docs/notes/gpu.md).
+struct Rates {
+  double naive, tiled, registers_small, registers, warps, groups_narrow, groups;
+};
+const Rates& rates();
+
+// Estimates from such a rate, and blocks in waves.
 double waves_ns(const MatmulProblem& p, int high, int wide, double products_per_ns,
                 std::int64_t pieces = 1);
-// Of tensor cores by a warp's own instructions, for 16 bits: guesses from data sheets.
-double warp_products_per_ns();
 
 void run_naive(const void* problem);
 void run_tiled(const void* problem);
@@ -86,7 +91,7 @@ double registers_ns(const void* problem);
 // Float in parts of bfloat16: 1 to 3.
 template <int parts> void run_parts(const void* problem);
 template <int products> double parts_ns(const void* problem) {
-  return waves_ns(matmul_of(problem), 128, 64, 0.4 * warp_products_per_ns() / products);
+  return waves_ns(matmul_of(problem), 128, 64, 0.4 * rates().warps / products);
 }
 
 bool accepts_halves(const void* problem, std::string* reason);

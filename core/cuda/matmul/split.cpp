@@ -198,8 +198,8 @@ double split_ns(const void* problem) {
   const double elements =
       static_cast<double>(p.batch) * static_cast<double>(p.m + p.n) * static_cast<double>(p.k);
   const double splitting = 5 * 2500 + 12 * elements / 1500;
-  return splitting + (is_hopper(nullptr) ? waves_ns(p, 128, 128, 2400 / 3.0)
-                                         : waves_ns(p, 128, 64, warp_products_per_ns() / 3.5));
+  return splitting + (is_hopper(nullptr) ? waves_ns(p, 128, 128, rates().groups_narrow / 3)
+                                         : waves_ns(p, 128, 64, rates().warps / 3.5));
 }
 
 }  // namespace tw::cuda

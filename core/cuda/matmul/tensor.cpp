@@ -112,20 +112,11 @@ void run_tensor(const void* problem) {
   if (pieces.count > 1) join_pieces(p, parameter);
 }
 
-double warp_products_per_ns() {
-  switch (Gpu::current().facts.capability) {
-    case 80: return 1000;
-    case 90: return 1800;
-    case 100: return 1500;
-    default: return 500;
-  }
-}
-
 double tensor_ns(const void* problem) {
   const MatmulProblem& p = matmul_of(problem);
   const Pieces pieces = pieces_of(p);
   const int side = side_of(p, pieces);
-  double rate = warp_products_per_ns() * (side == 128 ? 1 : 0.6);
+  double rate = rates().warps * (side == 128 ? 1 : 0.6);
   if (p.dtype == DType::float32) rate /= 2;
   if (!a_is_whole(p) || !b_is_whole(p)) rate /= 3;
   const double join = pieces.count > 1 ? 3000 : 0;
