@@ -218,8 +218,8 @@ bool add_to_gradient(const Use& use, const Tensor& target) {
   return true;
 }
 
-// The CPU adds products of 16 bits up in a matrix of float; a GPU's kernels in registers, and what C
-// holds is rounded once.
+// The CPU adds products of 16 bits up in a matrix of float; a GPU's kernels in registers, and what
+// C holds is rounded once.
 DType sums_dtype(const Tensor& a) {
   const bool on_gpu = a.device() && a.device()->kernels == KernelSet::cuda;
   return on_gpu ? a.dtype() : working_dtype(a.dtype());

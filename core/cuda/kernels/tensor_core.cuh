@@ -1,6 +1,6 @@
-// What a warp does on tensor cores from compute capability 8.0 on: copies into shared memory that go
-// on beside its arithmetic, reads of squares of 8 x 8, products of tf32. Products of 16 bits are in
-// prelude.cuh; the emulator's meaning of all is core/cuda/emulator/tensor_core.h.
+// What a warp does on tensor cores from compute capability 8.0 on: copies into shared memory that
+// go on beside its arithmetic, reads of squares of 8 x 8, products of tf32. Products of 16 bits are
+// in prelude.cuh; the emulator's meaning of all is core/cuda/emulator/tensor_core.h.
 #include "prelude.cuh"
 
 #ifndef TW_EMULATED
@@ -11,7 +11,8 @@ TW_DEVICE uint32_t shared_address(const void* at) {
 }
 
 // `bytes` (4, 8 or 16) of shared memory from the GPU's; those from `valid` on become zeros and are
-// not read. Both addresses are multiples of `bytes`. There once the thread has waited for its group.
+// not read. Both addresses are multiples of `bytes`. There once the thread has waited for its
+// group.
 template <int bytes> TW_DEVICE void copy_async(void* to, const void* from, int valid) {
   if constexpr (bytes == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
@@ -29,8 +30,8 @@ template <int left> TW_DEVICE void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory");
 }
 
-// Four squares of 8 rows of 16 bytes: lane i names row i % 8 of square i / 8, and gets of each square
-// the four bytes lane % 4 of row lane / 4.
+// Four squares of 8 rows of 16 bytes: lane i names row i % 8 of square i / 8, and gets of each
+// square the four bytes lane % 4 of row lane / 4.
 TW_DEVICE void load_squares(uint32_t (&r)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])

@@ -1,5 +1,5 @@
-// Rung split's exceptions: tiles of C whose rows or columns do not fit into halves (split.cuh), by what
-// rung registers does. Blocks of other tiles end at once.
+// Rung split's exceptions: tiles of C whose rows or columns do not fit into halves (split.cuh), by
+// what rung registers does. Blocks of other tiles end at once.
 #include "split.cuh"
 #include "register_block.cuh"
 

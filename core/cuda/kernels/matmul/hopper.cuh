@@ -1,12 +1,13 @@
-// Rung 6, hopper: what 9.0 multiplies with. A warpgroup multiplies 64 x TW_WIDE by one instruction that
-// reads both operands from shared memory and runs beside the warps' own work; an engine copies whole
-// tiles there. It is faster than tensor because neither addresses nor operands pass through
+// Rung 6, hopper: what 9.0 multiplies with. A warpgroup multiplies 64 x TW_WIDE by one instruction
+// that reads both operands from shared memory and runs beside the warps' own work; an engine copies
+// whole tiles there. It is faster than tensor because neither addresses nor operands pass through
 // registers: one thread keeps the engine busy, TW_STAGES tiles ahead, two warpgroups multiply, and
 // registers go to them. Blocks stay and take tile after tile, so that the next tile's operands come
 // in while sums of the last are written.
 //
-// A block has 128 x TW_WIDE of C. Settings besides those of problem.cuh: TW_KIND (0: bfloat16, 1: half),
-// TW_WIDE (128 or 256), TW_STAGES, TW_A_LINES, TW_B_LINES (1: elements lie together along k).
+// A block has 128 x TW_WIDE of C. Settings besides those of problem.cuh: TW_KIND (0: bfloat16, 1:
+// half), TW_WIDE (128 or 256), TW_STAGES, TW_A_LINES, TW_B_LINES (1: elements lie together along
+// k).
 constexpr int kWide = TW_WIDE, kStages = TW_STAGES;
 #include "warpgroups.cuh"
 

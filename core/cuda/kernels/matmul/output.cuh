@@ -1,5 +1,5 @@
-// Where tensor cores' sums go: which piece of the work a block has, and its sums' way to C, or to the
-// sums of its piece of k.
+// Where tensor cores' sums go: which piece of the work a block has, and its sums' way to C, or to
+// the sums of its piece of k.
 #include "problem.cuh"
 
 // The tile with a number. Eight rows of tiles are walked together, column by column, so that blocks
@@ -41,9 +41,9 @@ struct Output {
   // A warp's 16 x 32 elements from (i0, j0) on: of each eight columns a thread has those at row
   // lane / 4, columns lane % 4 * 2 and the next, and eight rows below. `scaled` gives what a sum at
   // (i, j) stands for.
-  template <class Scaled = AsTheyAre>
-  TW_DEVICE void put(const Matmul& p, int64_t i0, int64_t j0, const float* sums, Staging& staging,
-                     const Scaled& scaled = {}) const {
+  template <class Scaled = AsTheyAre> TW_DEVICE void put(const Matmul& p, int64_t i0, int64_t j0,
+                                                         const float* sums, Staging& staging,
+                                                         const Scaled& scaled = {}) const {
     const int lane = threadIdx.x % 32;
     __syncwarp();
 #pragma unroll

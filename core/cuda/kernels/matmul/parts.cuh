@@ -1,8 +1,8 @@
 // Rung 5, parts: float32 on tensor cores. Operands are split into TW_PARTS parts of bfloat16, the
-// first rounded and each next what is left: two parts and three products keep 16 bits, three parts and
-// six products all of float's 24. It needs neither scaling nor room in memory: bfloat16 has float's
-// range. A block has 128 x 64 of C, a warp 32 x 32. Settings besides those of problem.cuh: TW_PARTS (1
-// to 3), TW_A_LINES, TW_B_LINES (1: elements lie together along k).
+// first rounded and each next what is left: two parts and three products keep 16 bits, three parts
+// and six products all of float's 24. It needs neither scaling nor room in memory: bfloat16 has
+// float's range. A block has 128 x 64 of C, a warp 32 x 32. Settings besides those of problem.cuh:
+// TW_PARTS (1 to 3), TW_A_LINES, TW_B_LINES (1: elements lie together along k).
 #include "problem.cuh"
 
 constexpr int kHigh = 128, kWide = 64, kDepth = 32, kPitch = kDepth + 8;  // no bank conflicts
@@ -60,8 +60,8 @@ TW_DEVICE float settled(const Matmul& p, const M* a, const M* b, int64_t i, int6
   if (TW_PARTS == 1 || sum - sum == 0.0f) return sum;
   sum = 0.0f;
   for (int64_t k = 0; k < p.k; ++k)
-    sum += convert<float>(a[i * p.a_row + k * p.a_col]) *
-           convert<float>(b[k * p.b_row + j * p.b_col]);
+    sum +=
+        convert<float>(a[i * p.a_row + k * p.a_col]) * convert<float>(b[k * p.b_row + j * p.b_col]);
   return sum;
 }
 
@@ -119,8 +119,7 @@ TW_KERNEL(matmul_parts, Matmul, 256) {
         for (int n = 0; n < 4; ++n)
 #pragma unroll
           for (int h = 0; h < 2; ++h)
-            right[part][n][h] =
-                two_of(&tiles->b[part][column0 + n * 8 + row][k + pair + h * 8]);
+            right[part][n][h] = two_of(&tiles->b[part][column0 + n * 8 + row][k + pair + h * 8]);
 #pragma unroll
       for (int m = 0; m < 2; ++m) {
         uint32_t left[TW_PARTS][4];
@@ -128,8 +127,8 @@ TW_KERNEL(matmul_parts, Matmul, 256) {
         for (int part = 0; part < TW_PARTS; ++part)
 #pragma unroll
           for (int q = 0; q < 4; ++q)
-            left[part][q] = two_of(
-                &tiles->a[part][row0 + m * 16 + row + q % 2 * 8][k + pair + q / 2 * 8]);
+            left[part][q] =
+                two_of(&tiles->a[part][row0 + m * 16 + row + q % 2 * 8][k + pair + q / 2 * 8]);
 #pragma unroll
         for (int n = 0; n < 4; ++n) {
           // The smallest products first.

@@ -12,7 +12,8 @@ struct Matmul {
   double alpha, beta;
   const M* bias;
   int64_t bias_row, bias_col, relu;
-  // Of rungs that cut k: so many pieces of `terms`, whose sums go to `partial` [batch][piece][m][n].
+  // Of rungs that cut k: so many pieces of `terms`, whose sums go to `partial`
+  // [batch][piece][m][n].
   S* partial;
   int64_t pieces, terms;
 };

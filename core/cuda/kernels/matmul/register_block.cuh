@@ -1,12 +1,12 @@
-// What rung 3, registers, does: a thread has TW_ROWS x TW_COLUMNS elements of C in registers, so that what it
-// reads from shared memory serves as many multiplications; while one pair of tiles is multiplied the
-// next is on its way from memory. Settings besides: TW_ROWS, TW_COLUMNS (4 or 8), TW_A_LINES,
-// TW_B_LINES (1: elements lie together along k, 0: along the other axis).
+// What rung 3, registers, does: a thread has TW_ROWS x TW_COLUMNS elements of C in registers, so
+// that what it reads from shared memory serves as many multiplications; while one pair of tiles is
+// multiplied the next is on its way from memory. Settings besides: TW_ROWS, TW_COLUMNS (4 or 8),
+// TW_A_LINES, TW_B_LINES (1: elements lie together along k, 0: along the other axis).
 #include "problem.cuh"
 
-constexpr int kDepth = 16;                                     // along k, of a tile
-constexpr int kHigh = 16 * TW_ROWS, kWide = 16 * TW_COLUMNS;   // of C, a block of 16 x 16 threads
-constexpr int kGap = 4;                                        // keeps rows on different banks
+constexpr int kDepth = 16;                                    // along k, of a tile
+constexpr int kHigh = 16 * TW_ROWS, kWide = 16 * TW_COLUMNS;  // of C, a block of 16 x 16 threads
+constexpr int kGap = 4;                                       // keeps rows on different banks
 
 struct Tiles {
   S a[2][kDepth][kHigh + kGap], b[2][kDepth][kWide + kGap];

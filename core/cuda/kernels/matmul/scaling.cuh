@@ -1,6 +1,6 @@
-// How an operand of float32 becomes two of half (split.cuh): matmul_scale finds each row's power of two
-// and flags, matmul_split writes the halves, in the operand's own order along the axis whose elements
-// lie together. Setting besides those of problem.cuh: TW_LINES (1: that axis is k).
+// How an operand of float32 becomes two of half (split.cuh): matmul_scale finds each row's power of
+// two and flags, matmul_split writes the halves, in the operand's own order along the axis whose
+// elements lie together. Setting besides those of problem.cuh: TW_LINES (1: that axis is k).
 #include "split.cuh"
 
 struct Operand {
@@ -13,8 +13,8 @@ struct Operand {
   int64_t flag_groups;
 };
 
-// The largest power of two of a row, and elements so far below its largest that half cannot hold both
-// to 22 bits: 2^15 and the least normal number 2^-14, what is left beside it.
+// The largest power of two of a row, and elements so far below its largest that half cannot hold
+// both to 22 bits: 2^15 and the least normal number 2^-14, what is left beside it.
 constexpr int kLargest = 14, kMostApart = 28, kMostExponent = 60;
 
 // Sixteen rows a block, sixteen threads a row.

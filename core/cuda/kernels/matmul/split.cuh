@@ -1,11 +1,11 @@
-// What kernels of rung split share. An operand of float32 is two matrices of half: each row of A and
-// column of B times a power of two that brings its largest element near half's largest, rounded, and
-// 2048 times what is left: 22 bits. Rows whose elements differ too much for it, or are no numbers, are
-// flagged; tiles of C that need one are left to rung registers.
+// What kernels of rung split share. An operand of float32 is two matrices of half: each row of A
+// and column of B times a power of two that brings its largest element near half's largest,
+// rounded, and 2048 times what is left: 22 bits. Rows whose elements differ too much for it, or are
+// no numbers, are flagged; tiles of C that need one are left to rung registers.
 #include "problem.cuh"
 
 constexpr int kFlagRows = 16;      // that share a flag
-constexpr int kFlaggedSide = 128;  // of a tile of C that is multiplied as a whole by one or the other
+constexpr int kFlaggedSide = 128;  // of a tile of C that one or the other multiplies as a whole
 // Of what is left, so that it has half's range for itself.
 TW_DEVICE float low_scale() { return 2048; }
 

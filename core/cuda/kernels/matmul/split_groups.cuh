@@ -1,10 +1,10 @@
-// Rung 7, split, on warpgroups of 9.0: float32 as exact as from float32's own instructions, at a third
-// of the rate of half: high x high + (high x low + low x high) / 2048 (split.cuh). The unit cuts
-// its sums off instead of rounding them, so products of high parts leave it every 64 terms and are
-// added up in float; products with low parts are 2048 times smaller and stay to the end.
+// Rung 7, split, on warpgroups of 9.0: float32 as exact as from float32's own instructions, at a
+// third of the rate of half: high x high + (high x low + low x high) / 2048 (split.cuh). The unit
+// cuts its sums off instead of rounding them, so products of high parts leave it every 64 terms and
+// are added up in float; products with low parts are 2048 times smaller and stay to the end.
 //
-// A block has 128 x 128 of C. Settings besides those of problem.cuh: TW_A_LINES, TW_B_LINES (1: halves
-// lie together along k).
+// A block has 128 x 128 of C. Settings besides those of problem.cuh: TW_A_LINES, TW_B_LINES (1:
+// halves lie together along k).
 constexpr int kWide = 128, kStages = 3;
 #include "split.cuh"
 #include "warpgroups.cuh"
@@ -36,7 +36,8 @@ TW_DEVICE void produce(const Problem& problem, Shared* shared, int64_t units) {
     const Unit unit(problem.p, number);
     if (is_flagged(problem, unit)) continue;
     const int i0 = int(unit.i0), j0 = int(unit.j0);
-    const int a = int(member_of(problem.a, unit.member)), b = int(member_of(problem.b, unit.member));
+    const int a = int(member_of(problem.a, unit.member)),
+              b = int(member_of(problem.b, unit.member));
     for (int t = 0; t < unit.count; ++t, ring.step()) {
       const int s = ring.stage, k = t * kDepth;
       Barrier* const full = &shared->full[s];

@@ -1,7 +1,7 @@
-// Rung 7, split, on a warp's own instructions, from 8.0 on: what split_groups.cuh does on warpgroups.
-// Products of high parts leave the unit every 32 terms. A block of eight warps has 128 x 64 of C, a
-// warp 32 x 32. Settings besides those of problem.cuh: TW_A_LINES, TW_B_LINES (1: halves lie together
-// along k).
+// Rung 7, split, on a warp's own instructions, from 8.0 on: what split_groups.cuh does on
+// warpgroups. Products of high parts leave the unit every 32 terms. A block of eight warps has 128
+// x 64 of C, a warp 32 x 32. Settings besides those of problem.cuh: TW_A_LINES, TW_B_LINES (1:
+// halves lie together along k).
 #include "output.cuh"
 #include "split.cuh"
 #include "tiles.cuh"
@@ -36,9 +36,8 @@ TW_DEVICE void multiply_tile(Sums& large, Sums& small, char* stage, int row0, in
       for (int h = 0; h < 2; ++h) {
         read_left<half, kHigh, TW_A_LINES>(left[part][h], stage + part * kLeftBytes, row0 + h * 16,
                                            step);
-        read_right<half, kWide, TW_B_LINES>(right[part][h],
-                                            stage + 2 * kLeftBytes + part * kRightBytes,
-                                            column0 + h * 16, step);
+        read_right<half, kWide, TW_B_LINES>(
+            right[part][h], stage + 2 * kLeftBytes + part * kRightBytes, column0 + h * 16, step);
       }
 #pragma unroll
     for (int m = 0; m < 2; ++m)
@@ -60,8 +59,8 @@ TW_DEVICE void multiply_tile(Sums& large, Sums& small, char* stage, int row0, in
 template <int side, int along_k> struct Halves {
   Loader<half, side, along_k, 1, kThreads> high, low;
   TW_DEVICE Halves(const SplitOperand& x, int64_t member, int64_t outer0, int64_t terms)
-      : high(start(x, x.high, member, outer0, terms)), low(start(x, x.low, member, outer0, terms)) {
-  }
+      : high(start(x, x.high, member, outer0, terms)),
+        low(start(x, x.low, member, outer0, terms)) {}
   static TW_DEVICE Loader<half, side, along_k, 1, kThreads> start(const SplitOperand& x,
                                                                   const half* at, int64_t member,
                                                                   int64_t outer0, int64_t terms) {

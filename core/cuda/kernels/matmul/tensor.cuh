@@ -1,7 +1,7 @@
 // Rung 4, tensor: tensor cores multiply 16 x 16 by 16 x 8 elements with one instruction of a warp,
 // sums in float. It is faster than registers because one instruction does 2,048 multiplications;
-// what feeds it must keep up, so tiles are copied four ahead without passing through registers, read
-// by squares, and lie in shared memory so that eight rows of a square are in different banks.
+// what feeds it must keep up, so tiles are copied three ahead without passing through registers,
+// read by squares, and lie in shared memory so that eight rows of a square are in different banks.
 //
 // A block of four warps has TW_SIDE x TW_SIDE of C, a warp a quarter. Settings besides those of
 // problem.cuh: TW_KIND (0: bfloat16, 1: half, 2: float rounded to tf32), TW_A_LINES, TW_B_LINES (1:
@@ -66,11 +66,9 @@ TW_KERNEL(matmul_tensor, Matmul, kThreads) {
   const int warp = threadIdx.x / 32, row0 = warp / 2 * kWarpSide, column0 = warp % 2 * kWarpSide;
 
   Loader<M, TW_SIDE, TW_A_LINES, TW_A_WHOLE, kThreads> left(
-      p.a + member * p.a_batch + i0 * p.a_row + k0 * p.a_col,
-                                      p.a_row, p.a_col, p.m - i0, terms);
+      p.a + member * p.a_batch + i0 * p.a_row + k0 * p.a_col, p.a_row, p.a_col, p.m - i0, terms);
   Loader<M, TW_SIDE, TW_B_LINES, TW_B_WHOLE, kThreads> right(
-      p.b + member * p.b_batch + j0 * p.b_col + k0 * p.b_row,
-                                       p.b_col, p.b_row, p.n - j0, terms);
+      p.b + member * p.b_batch + j0 * p.b_col + k0 * p.b_row, p.b_col, p.b_row, p.n - j0, terms);
   const int count = int((terms + kDepth - 1) / kDepth);
   // A group a tile, empty ones at the end: the number of groups to wait for is always the same.
   int copied = 0;

@@ -1,5 +1,5 @@
-// Tiles of operands in shared memory, for a warp's own tensor-core instructions: where elements lie so
-// that eight rows of a square are in different banks, how they come there, how they are read.
+// Tiles of operands in shared memory, for a warp's own tensor-core instructions: where elements lie
+// so that eight rows of a square are in different banks, how they come there, how they are read.
 #include "problem.cuh"
 #include "tensor_core.cuh"
 
@@ -14,8 +14,8 @@ template <class E, int side, int along_k> struct Layout {
   }
 };
 
-// What one of so many threads copies of each tile of an operand, from memory to shared memory. Whole: 16
-// bytes at a time; else any strides and addresses.
+// What one of so many threads copies of each tile of an operand, from memory to shared memory.
+// Whole: 16 bytes at a time; else any strides and addresses.
 template <class E, int side, int along_k, int whole, int threads> struct Loader {
   using L = Layout<E, side, along_k>;
   static constexpr int kEach = side * 4 / threads, kApart = threads / L::kChunks;

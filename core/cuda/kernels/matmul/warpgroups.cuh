@@ -1,6 +1,6 @@
-// What rungs of warpgroups share: a block of three, one that keeps the copy engine busy and two that
-// multiply, goes through a ring of stages and takes tile after tile. Who includes it says kWide and
-// kStages.
+// What rungs of warpgroups share: a block of three, one that keeps the copy engine busy and two
+// that multiply, goes through a ring of stages and takes tile after tile. Who includes it says
+// kWide and kStages.
 #include "sm90.cuh"
 #include "output.cuh"
 
@@ -39,9 +39,9 @@ TW_DEVICE int64_t units_of(const Matmul& p, int64_t batch) {
 }
 
 // Rows outer0 .. + size along k from k0, as boxes of 128-byte rows.
-template <int along_k, int size>
-TW_DEVICE void copy_tile(char* to, const TensorMap* map, Barrier* full, int outer0, int k0,
-                         int member) {
+template <int along_k, int size> TW_DEVICE void copy_tile(char* to, const TensorMap* map,
+                                                          Barrier* full, int outer0, int k0,
+                                                          int member) {
   if constexpr (along_k) {
     copy_box(to, map, full, k0, outer0, member);
   } else {
@@ -57,9 +57,8 @@ template <int along_k> TW_DEVICE uint64_t operand_at(uint32_t tile, int step) {
                  : operand(tile + step * 16 * kRow, kBox, 8 * kRow);
 }
 
-
-// The stages' barriers: one thread says that a stage is full, each warp that multiplies that it is done
-// with it.
+// The stages' barriers: one thread says that a stage is full, each warp that multiplies that it is
+// done with it.
 template <class Shared> TW_DEVICE void start_block(Shared* shared) {
   if (threadIdx.x == 0) {
     for (int s = 0; s < kStages; ++s) {
