@@ -42,6 +42,21 @@ inline Grid grid_for(std::int64_t n, unsigned threads, int blocks_each = 16) {
   return {{blocks, 1, 1}, threads, 0};
 }
 
+// Memory of the pool for the length of a call: what is given back serves later work of the stream.
+class Room {
+ public:
+  explicit Room(std::int64_t bytes)
+      : bytes_(static_cast<std::size_t>(bytes)), at_(Gpu::current().pool.allocate(bytes_)) {}
+  ~Room() { Gpu::current().pool.release(at_, bytes_); }
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+  void* at() const { return at_; }
+
+ private:
+  const std::size_t bytes_;
+  void* const at_;
+};
+
 inline std::string define(const char* name, const std::string& value) {
   return "#define " + std::string(name) + " " + value + "\n";
 }

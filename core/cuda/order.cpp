@@ -38,21 +38,6 @@ void launch(DType dtype, const char* kernel, std::int64_t items, const Parameter
 constexpr char kStart[] = "start_rows", kMerge[] = "merge_rows", kPick[] = "pick_rows",
                kSearch[] = "search_rows";
 
-// Memory of the pool for the length of a call: what is given back serves later work of the stream.
-class Room {
- public:
-  explicit Room(std::int64_t bytes)
-      : bytes_(static_cast<std::size_t>(bytes)), at_(Gpu::current().pool.allocate(bytes_)) {}
-  ~Room() { Gpu::current().pool.release(at_, bytes_); }
-  Room(const Room&) = delete;
-  Room& operator=(const Room&) = delete;
-  void* at() const { return at_; }
-
- private:
-  const std::size_t bytes_;
-  void* const at_;
-};
-
 struct Problem {
   DType dtype;
   bool flag;  // descending, or the largest first

@@ -117,7 +117,6 @@ void run_hopper(const void* problem) {
   const Pieces pieces = pieces_of(p);
   const Tiling tiling = tiling_of(p, pieces);
   const Function kernel = hopper_kernel(p, tiling);
-  const Scratch partial(partial_bytes(p, pieces));
   const BoxedMatrix a = boxed_a(p), b = boxed_b(p);
   HopperParameter parameter = {tensor_map_of(a, p.dtype, a_lies_along_k(p) ? kHigh : 64),
                                tensor_map_of(b, p.dtype, b_lies_along_k(p) ? tiling.wide : 64),
@@ -125,9 +124,6 @@ void run_hopper(const void* problem) {
                                p.batch,
                                a.members > 1,
                                b.members > 1};
-  parameter.p.partial = partial.at();
-  parameter.p.pieces = pieces.count;
-  parameter.p.terms = pieces.terms;
   const std::int64_t units =
       divide_up(p.m, kHigh) * divide_up(p.n, tiling.wide) * p.batch * pieces.count;
   Grid grid;
@@ -135,8 +131,7 @@ void run_hopper(const void* problem) {
       static_cast<unsigned>(std::min<std::int64_t>(units, Gpu::current().facts.multiprocessors));
   grid.threads = kThreads;
   grid.shared_bytes = shared_bytes(tiling);
-  Gpu::current().launch(kernel, grid, &parameter);
-  if (pieces.count > 1) join_pieces(p, parameter.p);
+  launch_pieces(p, pieces, parameter.p, [&] { Gpu::current().launch(kernel, grid, &parameter); });
 }
 
 double hopper_ns(const void* problem) {

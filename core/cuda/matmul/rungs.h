@@ -46,26 +46,18 @@ struct Pieces {
 };
 Pieces pieces_of(const MatmulProblem& p);
 
-// Memory of the GPU until the end of a launch: it serves again what stands behind it in the stream.
-class Scratch {
- public:
-  explicit Scratch(std::size_t bytes)
-      : bytes_(bytes), at_(bytes ? Gpu::current().pool.allocate(bytes) : nullptr) {}
-  ~Scratch() {
-    if (at_) Gpu::current().pool.release(at_, bytes_);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  char* at() const { return static_cast<char*>(at_); }
-
- private:
-  const std::size_t bytes_;
-  void* const at_;
-};
-// Room for the sums of pieces; empty for one piece.
-std::size_t partial_bytes(const MatmulProblem& p, const Pieces& pieces);
-// They become C.
 void join_pieces(const MatmulProblem& p, const MatmulParameter& parameter);
+// Has a launch run with room for the sums of pieces, which then become C.
+template <class Launch> void launch_pieces(const MatmulProblem& p, const Pieces& pieces,
+                                           MatmulParameter& parameter, Launch launch) {
+  parameter.pieces = pieces.count;
+  parameter.terms = pieces.terms;
+  if (pieces.count == 1) return launch();
+  const Room partial(p.batch * pieces.count * p.m * p.n * std::int64_t{sizeof(float)});
+  parameter.partial = partial.at();
+  launch();
+  join_pieces(p, parameter);
+}
 
 // Blocks of high x wide elements of C; a batch or m longer than a grid takes is cut.
 void launch_blocks(const MatmulProblem& p, Function kernel, int high, int wide, unsigned shared);

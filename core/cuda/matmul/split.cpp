@@ -61,8 +61,7 @@ class Split {
         groups_(divide_up(side.outers, kFlagRows)),
         halves_bytes_(aligned(members_ * lines_ * pitch_ * 2)),
         exponents_bytes_(aligned(members_ * side.outers * 4)),
-        memory_(static_cast<std::size_t>(2 * halves_bytes_ + exponents_bytes_ +
-                                         aligned(members_ * groups_ * 4))),
+        memory_(2 * halves_bytes_ + exponents_bytes_ + aligned(members_ * groups_ * 4)),
         outers_(side.outers) {
     fill(side);
   }
@@ -80,15 +79,15 @@ class Split {
 
  private:
   static std::int64_t aligned(std::int64_t bytes) { return divide_up(bytes, 256) * 256; }
-  char* high() const { return memory_.at(); }
-  char* low() const { return memory_.at() + halves_bytes_; }
-  char* exponents() const { return memory_.at() + 2 * halves_bytes_; }
+  char* high() const { return static_cast<char*>(memory_.at()); }
+  char* low() const { return high() + halves_bytes_; }
+  char* exponents() const { return high() + 2 * halves_bytes_; }
   char* flags() const { return exponents() + exponents_bytes_; }
   void fill(const Side& side) const;
 
   const bool shared_;
   const std::int64_t members_, lines_, together_, pitch_, groups_, halves_bytes_, exponents_bytes_;
-  const Scratch memory_;
+  const Room memory_;
   const std::int64_t outers_;
 };
 

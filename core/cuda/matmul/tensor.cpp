@@ -16,11 +16,6 @@ Pieces pieces_of(const MatmulProblem& p) {
   return {divide_up(p.k, terms), terms};
 }
 
-std::size_t partial_bytes(const MatmulProblem& p, const Pieces& pieces) {
-  if (pieces.count == 1) return 0;
-  return static_cast<std::size_t>(p.batch * pieces.count * p.m * p.n) * sizeof(float);
-}
-
 void join_pieces(const MatmulProblem& p, const MatmulParameter& parameter) {
   static const char place = 0;
   const Function kernel = kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "matmul/join.cuh",
@@ -76,6 +71,24 @@ Function tensor_kernel(const MatmulProblem& p, int side) {
   });
 }
 
+// A batch longer than a grid takes is cut.
+void launch_members(const MatmulProblem& p, Function kernel, int side, MatmulParameter parameter) {
+  const auto size = static_cast<std::int64_t>(size_of(p.dtype));
+  constexpr std::int64_t kMostMembers = 65535;  // of a grid's third axis; pieces have far fewer
+  for (std::int64_t first = 0; first < p.batch; first += kMostMembers) {
+    const std::int64_t count = std::min(kMostMembers, p.batch - first);
+    parameter.a = static_cast<const char*>(p.a) + first * p.a_batch * size;
+    parameter.b = static_cast<const char*>(p.b) + first * p.b_batch * size;
+    parameter.c = static_cast<char*>(p.c) + first * p.c_batch * size;
+    Grid grid;
+    grid.blocks[0] = static_cast<unsigned>(divide_up(p.m, side) * divide_up(p.n, side));
+    grid.blocks[2] = static_cast<unsigned>(count * parameter.pieces);
+    grid.threads = 128;
+    grid.shared_bytes = static_cast<unsigned>(4 * 2 * side * 64);
+    Gpu::current().launch(kernel, grid, &parameter);
+  }
+}
+
 }  // namespace
 
 bool accepts_halves(const void* problem, std::string* reason) {
@@ -90,26 +103,8 @@ void run_tensor(const void* problem) {
   const Pieces pieces = pieces_of(p);
   const int side = side_of(p, pieces);
   const Function kernel = tensor_kernel(p, side);
-  const Scratch partial(partial_bytes(p, pieces));
   MatmulParameter parameter = parameter_of(p);
-  parameter.partial = partial.at();
-  parameter.pieces = pieces.count;
-  parameter.terms = pieces.terms;
-  const auto size = static_cast<std::int64_t>(size_of(p.dtype));
-  constexpr std::int64_t kMostMembers = 65535;  // of a grid's third axis; pieces have far fewer
-  for (std::int64_t first = 0; first < p.batch; first += kMostMembers) {
-    const std::int64_t count = std::min(kMostMembers, p.batch - first);
-    parameter.a = static_cast<const char*>(p.a) + first * p.a_batch * size;
-    parameter.b = static_cast<const char*>(p.b) + first * p.b_batch * size;
-    parameter.c = static_cast<char*>(p.c) + first * p.c_batch * size;
-    Grid grid;
-    grid.blocks[0] = static_cast<unsigned>(divide_up(p.m, side) * divide_up(p.n, side));
-    grid.blocks[2] = static_cast<unsigned>(count * pieces.count);
-    grid.threads = 128;
-    grid.shared_bytes = static_cast<unsigned>(4 * 2 * side * 64);
-    Gpu::current().launch(kernel, grid, &parameter);
-  }
-  if (pieces.count > 1) join_pieces(p, parameter);
+  launch_pieces(p, pieces, parameter, [&] { launch_members(p, kernel, side, parameter); });
 }
 
 double tensor_ns(const void* problem) {
