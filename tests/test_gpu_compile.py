@@ -58,7 +58,7 @@ def sources() -> list[tuple[str, str, str]]:
         dtypes = (tw.bfloat16, tw.float16) if rung in HALVES else (tw.float32,)
         with tw.kernels.use(matmul=rung):
             for dtype in dtypes:
-                for shape in ((16, 16), (600, 600), (9, 1104)):
+                for shape in ((40, 40), (600, 600), (9, 1104)):
                     x = tw.ones(shape, dtype=dtype, device="cuda")
                     x @ x.T
     asked = [tuple(source) for source in tw._core._gpu_sources(0)]
