@@ -23,12 +23,16 @@ nb::dict facts_of(int number) {
 }
 
 nb::dict memory_of(int number) {
-  const cuda::GpuMemory memory = Gpu::at(number).pool.memory();
+  const cuda::GpuMemory memory = Gpu::at(number).blocks.memory();
   nb::dict out;
   out["live_bytes"] = memory.live;
   out["peak_live_bytes"] = memory.peak;
   out["reserved_bytes"] = memory.reserved;
+  out["peak_reserved_bytes"] = memory.peak_reserved;
+  out["waiting_bytes"] = memory.waiting;
+  out["limit_bytes"] = memory.limit ? nb::object(nb::int_(memory.limit)) : nb::none();
   out["allocations"] = memory.allocations;
+  out["releases"] = memory.releases;
   out["driver_allocations"] = memory.driver_calls;
   return out;
 }
@@ -57,10 +61,26 @@ void bind_cuda(nb::module_& m) {
       "_gpu_synchronize", [](int number) { Gpu::at(number).synchronize(); }, "number"_a,
       "Returns when all work of a GPU is done; raises what went wrong in it.");
   m.def(
-      "_gpu_trim", [](int number) { Gpu::at(number).pool.trim(); }, "number"_a,
+      "_gpu_trim", [](int number) { Gpu::at(number).blocks.trim(); }, "number"_a,
       "Gives unused memory of a GPU back to the driver.");
   m.def(
-      "_gpu_launches", [](int number) { return Gpu::at(number).launches(); }, "number"_a,
+      "_gpu_set_limit",
+      [](int number, std::size_t bytes) { Gpu::at(number).blocks.set_limit(bytes); }, "number"_a,
+      "bytes"_a, "Bounds what the pool takes from the driver; 0: nothing does.");
+  m.def(
+      "_gpu_reset_peaks", [](int number) { Gpu::at(number).blocks.reset_peaks(); }, "number"_a,
+      "Starts the peak figures of a GPU's memory anew.");
+  m.def(
+      "_gpu_free_memory",
+      [](int number) {
+        std::size_t free = 0, total = 0;
+        Gpu::at(number).enter();
+        cuda::check(cuda::driver().memory_info(&free, &total), "memory cannot be asked for");
+        return nb::make_tuple(free, total);
+      },
+      "number"_a, "Free and total bytes of a GPU, whoever holds the rest.");
+  m.def(
+      "_gpu_launches", [](int number) { return Gpu::at(number).launches.total(); }, "number"_a,
       "How many kernels were launched on a GPU so far.");
   m.def("_gpu_sources", sources_of, "number"_a,
         "File, kernel and settings of every kernel that a GPU was asked for.");

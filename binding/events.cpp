@@ -43,6 +43,9 @@ nb::dict describe(const Event& event) {
   if (event.kind == EventKind::task) {
     out["task"] = event.task;
     out["state"] = event.state;
+  } else if (event.kind == EventKind::copy) {
+    out["direction"] = event.kernel;
+    out["bytes"] = static_cast<std::int64_t>(event.bytes);
   } else if (event.kind == EventKind::op) {
     out["bytes"] = event.bytes;
     out["kernel"] = event.kernel;
@@ -89,6 +92,7 @@ class Observing {
 
   // On any thread; on the one that observes, ops cost nothing more at once.
   nb::list stop() {
+    if (tell_late_events) tell_late_events();
     end();
     nb::list out;
     for (const Event& event : observer_->stop()) out.append(describe(event));

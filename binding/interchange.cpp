@@ -6,6 +6,9 @@
 #include "binding/casters.h"
 #include "binding/dlpack.h"
 #include "binding/function.h"
+#include "binding/gpu_interchange.h"
+#include <nanobind/stl/pair.h>
+
 #include "core/autograd/capture.h"
 #include "core/autograd/node.h"
 #include "core/base/error.h"
@@ -72,14 +75,6 @@ struct BufferView {
                            release_view);
   }
 };
-
-// Says where the memory lies that an importing tensor shows: others may show it as well.
-Tensor sharing(const Tensor& x) {
-  const ByteRange range = byte_range(x);
-  const char* data = static_cast<const char*>(x->storage->data);
-  x->storage->share(data + range.low, data + range.high);
-  return x;
-}
 
 // Foreign memory under the engine's promise that truth values are bytes 0 or 1.
 Tensor adopted(const Tensor& x, bool copy_allowed) {
@@ -212,6 +207,13 @@ PyObject* list_from(const Tensor& x, int axis, const char* at) {
 
 }  // namespace
 
+Tensor sharing(const Tensor& x) {
+  const ByteRange range = byte_range(x);
+  const char* data = static_cast<const char*>(x->storage->data);
+  x->storage->share(data + range.low, data + range.high);
+  return x;
+}
+
 void refuse_graph(const Tensor& x, const char* what) {
   if (x.requires_grad())
     fail(ErrorKind::runtime, what, ": the tensor requires grad; use detach() first");
@@ -247,14 +249,16 @@ template <class M> struct Export {
   Lent lent;
   Shape shape;
   Strides strides;
+  ForeignUse use;
 };
 
-template <class M> PyObject* export_capsule(const Tensor& x, bool copied, const char* name) {
+template <class M>
+PyObject* export_capsule(const Tensor& x, bool copied, const char* name, nb::handle stream) {
   refuse_in_capture("another library gets at the memory");
-  check_on_cpu(x, "__dlpack__");
-  auto* out = new Export<M>{{}, x, Lent(x->storage), x.shape(), x.strides()};
+  const auto [kind, number] = dlpack_place(x);
+  auto* out = new Export<M>{{}, x, Lent(x->storage), x.shape(), x.strides(), ForeignUse(x, stream)};
   out->managed.tensor = {x.pinned_bytes(),
-                         {dlpack::kCpu, 0},
+                         {kind, number},
                          x.rank(),
                          dlpack_type(x.dtype()),
                          const_cast<std::int64_t*>(out->shape.begin()),
@@ -279,27 +283,48 @@ template <class M> PyObject* export_capsule(const Tensor& x, bool copied, const 
   });
 }
 
-PyObject* to_dlpack(const Tensor& x_in, nb::handle max_version, nb::handle device,
-                    nb::handle copy_arg) {
+// Where a consumer wants a tensor: where it is, or on the CPU.
+Tensor on_dlpack_device(const Tensor& x, nb::handle device, nb::handle copy_arg) {
+  if (device.is_none()) return x;
+  const auto [kind, number] = dlpack_place(x);
+  const auto wanted = nb::cast<std::pair<std::int32_t, std::int32_t>>(device);
+  if (wanted.first == kind && (kind == dlpack::kCpu || wanted.second == number)) return x;
+  if (wanted.first != dlpack::kCpu)
+    fail(ErrorKind::buffer, "__dlpack__: a tensor on '", x->elsewhere ? x.device()->name : "cpu",
+         "' is not exported to device (", wanted.first, ", ", wanted.second,
+         "); move it there first");
+  if (copy_arg.is(nb::handle(Py_False)))
+    fail(ErrorKind::buffer, "__dlpack__: the CPU needs a copy, but copy=False was given");
+  return to_device(x, nullptr);
+}
+
+PyObject* to_dlpack(const Tensor& x_in, nb::handle stream, nb::handle max_version,
+                    nb::handle device, nb::handle copy_arg) {
   refuse_graph(x_in, "__dlpack__");
-  if (!device.is_none() && nb::cast<int>(device[0]) != dlpack::kCpu)
-    fail(ErrorKind::buffer, "__dlpack__: only CPU memory can be exported");
-  const bool copied = copy_arg.is(nb::handle(Py_True));
-  const Tensor x = copied ? copy(x_in) : x_in;
+  const Tensor moved = on_dlpack_device(x_in, device, copy_arg);
+  const bool copied = copy_arg.is(nb::handle(Py_True)) || !moved.is(x_in);
+  const Tensor x = copied && moved.is(x_in) ? copy(x_in) : moved;
+  const nb::handle consumer = moved.is(x_in) ? stream : nb::handle(Py_None);
   if (!max_version.is_none() && nb::cast<int>(max_version[0]) >= 1)
-    return export_capsule<dlpack::ManagedVersioned>(x, copied, "dltensor_versioned");
+    return export_capsule<dlpack::ManagedVersioned>(x, copied, "dltensor_versioned", consumer);
   if (!x->storage->writable)
     fail(ErrorKind::buffer, "__dlpack__: read-only memory needs a consumer of DLPack 1.0");
-  return export_capsule<dlpack::Managed>(x, copied, "dltensor");
+  return export_capsule<dlpack::Managed>(x, copied, "dltensor", consumer);
+}
+
+// Null for the CPU's memory, pinned memory included.
+const Device* device_of_dlpack(const dlpack::Device& device) {
+  if (device.type == dlpack::kCpu || device.type == kDlCudaHost) return nullptr;
+  if (device.type == kDlCuda || device.type == kDlCudaManaged) return gpu_device(device.id);
+  fail(ErrorKind::buffer, "from_dlpack: memory of device type ", device.type,
+       " is neither on the CPU nor on a CUDA GPU; move it there first");
 }
 
 template <class M> Tensor import_capsule(PyObject* capsule, const char* name, const char* used) {
   auto* managed = static_cast<M*>(PyCapsule_GetPointer(capsule, name));
   if (!managed) throw nb::python_error();
   const dlpack::TensorView& view = managed->tensor;
-  if (view.device.type != dlpack::kCpu)
-    fail(ErrorKind::buffer, "from_dlpack: memory of device type ", view.device.type,
-         " is not on the CPU; move it there first");
+  const Device* const device = device_of_dlpack(view.device);
   const DType dtype = dtype_of_dlpack(view.dtype);
   Shape shape;
   for (int i = 0; i < view.ndim; ++i) shape.push_back(view.shape[i]);
@@ -309,12 +334,19 @@ template <class M> Tensor import_capsule(PyObject* capsule, const char* name, co
   if constexpr (std::is_same_v<M, dlpack::ManagedVersioned>)
     writable = (managed->flags & dlpack::kReadOnly) == 0;
   PyCapsule_SetName(capsule, used);
-  Ref<Storage> storage = Storage::borrow(static_cast<char*>(view.data) + view.byte_offset, 0,
-                                         writable, managed, [](void* owner) {
-                                           if (!Py_IsInitialized()) return;
-                                           auto* m = static_cast<M*>(owner);
-                                           if (m->deleter) m->deleter(m);
-                                         });
+  struct Owner {
+    M* managed;
+    const Device* device;
+  };
+  Ref<Storage> storage =
+      Storage::borrow(static_cast<char*>(view.data) + view.byte_offset, 0, writable,
+                      new Owner{managed, device}, [](void* held) {
+                        if (!Py_IsInitialized()) return;
+                        const std::unique_ptr<Owner> owner(static_cast<Owner*>(held));
+                        finish_use_of_import(owner->device);
+                        if (owner->managed->deleter) owner->managed->deleter(owner->managed);
+                      });
+  storage->device = device;
   return sharing(Tensor::over(std::move(storage), 0, shape, strides, dtype));
 }
 
@@ -377,7 +409,8 @@ void release_buffer(PyObject*, Py_buffer* view) noexcept {
 
 bool is_array(PyObject* object) {
   if (PyObject_CheckBuffer(object)) return !PyBytes_Check(object) && !PyByteArray_Check(object);
-  return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__dlpack__");
+  return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__dlpack__") ||
+         (!PyList_Check(object) && !PyTuple_Check(object) && has_cuda_array_interface(object));
 }
 
 Tensor as_tensor(PyObject* object, const char* op, bool copy_allowed) {
@@ -389,6 +422,7 @@ Tensor as_tensor(PyObject* object, const char* op, bool copy_allowed) {
   if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__dlpack__"))
     return from_dlpack(object, nb::none(),
                        copy_allowed ? nb::object(nb::none()) : nb::object(nb::bool_(false)));
+  if (has_cuda_array_interface(object)) return tensor_over_cuda_array(object);
   if (PyObject_HasAttrString(object, "__array__"))
     return tensor_over_buffer(nb::handle(object).attr("__array__")().ptr(), copy_allowed);
   if (PyRange_Check(object)) return tensor_of_list(nb::list(nb::handle(object)).ptr(), op);
@@ -424,28 +458,47 @@ Tensor from_buffer(nb::handle source, DType dtype, std::optional<Shape> shape,
                  true);
 }
 
-Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy_arg) {
-  if (!device.is_none() && !nb::isinstance<nb::str>(device))
-    fail(ErrorKind::type, "from_dlpack: device must be 'cpu'");
-  if (!nb::hasattr(object, "__dlpack__"))
-    fail(ErrorKind::type, "from_dlpack: x must have __dlpack__, got ", told(object.ptr()));
-  nb::object capsule;
+// What a producer gives, asked as its version of DLPack can be.
+static nb::object capsule_of(nb::handle object, nb::handle copy_arg) {
+  nb::dict options;
+  if (nb::hasattr(object, "__dlpack_device__")) {
+    const nb::tuple place = nb::cast<nb::tuple>(object.attr("__dlpack_device__")());
+    if (nb::cast<int>(place[0]) == kDlCuda)
+      options["stream"] = stream_for_producer(nb::cast<int>(place[1]));
+  }
+  nb::dict newer;
+  newer.update(options);
+  newer["max_version"] = nb::make_tuple(1, 0);
+  if (!copy_arg.is_none()) newer["copy"] = copy_arg;
   try {
-    nb::dict options;
-    options["max_version"] = nb::make_tuple(1, 0);
-    if (!copy_arg.is_none()) options["copy"] = copy_arg;
-    capsule = object.attr("__dlpack__")(**options);
+    return object.attr("__dlpack__")(**newer);
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_TypeError)) throw;  // a producer older than DLPack 1.0
-    capsule = object.attr("__dlpack__")();
+    return object.attr("__dlpack__")(**options);
   }
+}
+
+Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy_arg) {
+  if (!nb::hasattr(object, "__dlpack__"))
+    fail(ErrorKind::type, "from_dlpack: x must have __dlpack__, got ", told(object.ptr()));
+  const Device* to = nullptr;
+  const bool moves = read_device(device, to);
+  const nb::object capsule = capsule_of(object, copy_arg);
   const bool copy_allowed = !copy_arg.is(nb::handle(Py_False));
-  if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned"))
-    return adopted(import_capsule<dlpack::ManagedVersioned>(capsule.ptr(), "dltensor_versioned",
-                                                            "used_dltensor_versioned"),
-                   copy_allowed);
-  const Tensor x = import_capsule<dlpack::Managed>(capsule.ptr(), "dltensor", "used_dltensor");
-  return adopted(copy_arg.is(nb::handle(Py_True)) ? copy(x) : x, copy_allowed);
+  Tensor x;
+  if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
+    x = adopted(import_capsule<dlpack::ManagedVersioned>(capsule.ptr(), "dltensor_versioned",
+                                                         "used_dltensor_versioned"),
+                copy_allowed);
+  } else {
+    const Tensor given =
+        import_capsule<dlpack::Managed>(capsule.ptr(), "dltensor", "used_dltensor");
+    x = adopted(copy_arg.is(nb::handle(Py_True)) ? copy(given) : given, copy_allowed);
+  }
+  if (!moves || x.device() == to) return x;
+  if (!copy_allowed)
+    fail(ErrorKind::value, "from_dlpack: another device needs a copy, but copy=False was given");
+  return to_device(x, to);
 }
 
 void check_on_cpu(const Tensor& x, const char* what) {
@@ -497,8 +550,9 @@ Tensor asarray_on_cpu(nb::object source, std::optional<DType> dtype, std::option
 Tensor asarray(nb::object source, std::optional<DType> dtype, nb::handle device,
                std::optional<bool> copy_arg) {
   const Device* to = is_tensor(source.ptr()) ? raw_tensor(source.ptr()).device() : modes.device;
-  read_device(device, to);
+  const bool moves = read_device(device, to);
   const Tensor x = asarray_on_cpu(source, dtype, copy_arg);
+  if (!moves && x->elsewhere) return x;  // where another library has it
   if (copy_arg == false && x.device() != to)
     fail(ErrorKind::value, "asarray: another device needs a copy, but copy=False was given");
   return to_device(x, to);
@@ -546,10 +600,11 @@ void bind_interchange(nb::module_& m) {
       "x"_a, "The memory of a row-major tensor of any dtype as uint8.");
   m.def(
       "_to_dlpack",
-      [](const Tensor& x, nb::object version, nb::object device, nb::object copy_arg) {
-        return nb::steal(to_dlpack(x, version, device, copy_arg));
+      [](const Tensor& x, nb::object stream, nb::object version, nb::object device,
+         nb::object copy_arg) {
+        return nb::steal(to_dlpack(x, stream, version, device, copy_arg));
       },
-      "x"_a, "max_version"_a.none(), "dl_device"_a.none(), "copy"_a.none());
+      "x"_a, "stream"_a.none(), "max_version"_a.none(), "dl_device"_a.none(), "copy"_a.none());
 }
 
 }  // namespace tw::binding

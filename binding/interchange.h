@@ -30,6 +30,8 @@ Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy);
 void refuse_graph(const Tensor& x, const char* what);
 
 // Raises BufferError for memory of other devices.
+// Says where the memory lies that an importing tensor shows: others may show it as well.
+Tensor sharing(const Tensor& x);
 void check_on_cpu(const Tensor& x, const char* what);
 PyObject* item_of(const Tensor& x);  // Python number from a single element; new reference
 PyObject* list_of(const Tensor& x);  // nested lists; new reference

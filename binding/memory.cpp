@@ -1,6 +1,9 @@
 // Memory in users' hands: figures, pools with a quota and plain blocks.
+#include <unistd.h>
+
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "binding/casters.h"
 #include "binding/ledger.h"
@@ -9,6 +12,8 @@
 #include "core/base/env.h"
 #include "core/base/error.h"
 #include "core/base/fault.h"
+#include "core/cuda/gpu.h"
+#include "core/cuda/tiers.h"
 #include "core/memory/pool.h"
 #include "core/memory/quota_pool.h"
 #include "core/runtime/launch.h"
@@ -50,12 +55,19 @@ int kept_count = 0;
 
 BlockObject* as_block(PyObject* self) { return reinterpret_cast<BlockObject*>(self); }
 
+void clear(Storage& storage) {
+  const Pinned pinned{Ref<Storage>(&storage)};
+  if (const Device* device = storage.device) {
+    const std::vector<char> zeros(storage.bytes);
+    device->copy(*device, storage.place(), zeros.data(), zeros.size());
+  } else {
+    std::memset(storage.place(), 0, storage.bytes);
+  }
+}
+
 PyObject* new_block(std::size_t bytes, bool zero) {
   Ref<Storage> storage = Storage::allocate(bytes);
-  if (zero) {
-    const Pinned pinned(storage);
-    std::memset(storage->place(), 0, bytes);
-  }
+  if (zero) clear(*storage);
   BlockObject* object;
   if (kept_count > 0) {
     object = kept[--kept_count];
@@ -118,6 +130,9 @@ PyObject* block_address(PyObject* self, void*) {
 int get_block_buffer(PyObject* self, Py_buffer* view, int flags) {
   try {
     Storage& storage = storage_of(self);
+    if (storage.device)
+      fail(ErrorKind::buffer, "the block is on device '", storage.device->name,
+           "': the CPU has no buffer over it");
     auto* pinned = new Pinned(Ref<Storage>(&storage));
     if (PyBuffer_FillInfo(view, self, storage.place(), static_cast<Py_ssize_t>(storage.bytes), 0,
                           flags) < 0) {
@@ -176,18 +191,35 @@ std::size_t checked_bytes(Py_ssize_t bytes) {
 
 class Pool {
  public:
-  Pool(std::optional<std::int64_t> quota_bytes, nb::object spill_dir) {
+  Pool(std::optional<std::int64_t> quota_bytes, nb::object spill_dir, nb::handle device,
+       std::optional<std::int64_t> host_bytes) {
     if (quota_bytes && *quota_bytes <= 0)
       fail(ErrorKind::value, "Pool: quota_bytes must be positive, got ", *quota_bytes);
     const std::int64_t quota = quota_bytes.value_or(-1);
     const std::string parent = spill_parent(spill_dir, quota >= 0);
-    pool_ = QuotaPool::create(quota, parent, choose_ledger(quota, !parent.empty()));
+    const Device* place = nullptr;
+    read_device(device, place);
+    if (!place && host_bytes)
+      fail(ErrorKind::value, "Pool: host_bytes is for pools on a GPU, got ", *host_bytes);
+    if (!place) {
+      pool_ = QuotaPool::create(quota, parent, choose_ledger(quota, !parent.empty()));
+      return;
+    }
+    if (place->kernels != KernelSet::cuda)
+      fail(ErrorKind::value, "Pool: device '", place->name, "' has no memory of its own");
+    if (host_bytes && *host_bytes < 0)
+      fail(ErrorKind::value, "Pool: host_bytes must be at least 0, got ", *host_bytes);
+    const std::int64_t below = host_bytes.value_or(default_host_bytes());
+    pool_ = cuda::make_gpu_pool(static_cast<cuda::Gpu&>(const_cast<Device&>(*place)), quota,
+                                {below, parent}, choose_ledger(quota, quota >= 0 && below > 0));
   }
 
   void enter() {
     refuse_in_capture("a pool is entered");
-    entered().push_back({pool_, modes.source});
-    modes.source = pool_.get();
+    Entered entry{pool_, modes.source, nullptr};
+    if (modes.source) entry.nested = std::make_unique<NestedSource>(pool_.get(), modes.source);
+    modes.source = entry.nested ? static_cast<BlockSource*>(entry.nested.get()) : pool_.get();
+    entered().push_back(std::move(entry));
   }
   void leave() {
     refuse_in_capture("a pool is left");
@@ -197,6 +229,7 @@ class Pool {
     entered().pop_back();
   }
   PyObject* allocate(Py_ssize_t bytes, bool zero) {
+    const DeviceGuard device(pool_->device());
     const BlockSourceGuard guard(pool_.get());
     return new_block(checked_bytes(bytes), zero);
   }
@@ -204,6 +237,11 @@ class Pool {
     nb::dict out = heap_dictionary(pool_->heap_figures());
     out.update(ledger_dictionary(pool_->figures()));
     out["foreseen"] = pool_->foreseen();
+    if (pool_->device()) {
+      const cuda::HostFigures host = cuda::host_figures(*pool_);
+      out["host_bytes"] = host.ledger.live_bytes;
+      out["file_bytes"] = host.ledger.spilled_bytes;
+    }
     out["quota_bytes"] = quota();
     return out;
   }
@@ -243,7 +281,12 @@ class Pool {
   struct Entered {
     std::shared_ptr<QuotaPool> pool;  // which stays while it is in force, whoever drops it
     BlockSource* before;
+    std::unique_ptr<NestedSource> nested;  // of both
   };
+  // A quarter of the machine's memory: pinned memory is no longer the system's to move.
+  static std::int64_t default_host_bytes() {
+    return std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE) / 4;
+  }
   static std::vector<Entered>& entered() {
     static thread_local std::vector<Entered> stack;
     return stack;
@@ -280,16 +323,22 @@ PyType_Slot pool_slots[] = {
 // ---- events ----
 
 void bind_pool(nb::module_& m) {
-  nb::class_<Pool>(m, "Pool", nb::type_slots(pool_slots),
-                   "Memory with a quota of its own.\n\n"
-                   "Tensors that this thread makes inside `with pool:` live in it, and those of\n"
-                   "tasks that it submits inside. Where they would exceed\n"
-                   "quota_bytes, those unused for longest are written to files in spill_dir and\n"
-                   "brought back when an op needs them. spill_dir: default TILEWRIGHT_SPILL_DIR,\n"
-                   "else the system's folder for temporary files; False: never spill. Raises\n"
-                   "MemoryError where a block does not fit, OSError where a file fails.")
-      .def(nb::init<std::optional<std::int64_t>, nb::object>(), "quota_bytes"_a = nb::none(),
-           "spill_dir"_a = nb::none())
+  nb::class_<Pool>(
+      m, "Pool", nb::type_slots(pool_slots),
+      "Memory with a quota of its own.\n\n"
+      "Tensors that this thread makes inside `with pool:` live in it, and those of\n"
+      "tasks that it submits inside. Where they would exceed\n"
+      "quota_bytes, those unused for longest are written to files in spill_dir and\n"
+      "brought back when an op needs them. spill_dir: default TILEWRIGHT_SPILL_DIR,\n"
+      "else the system's folder for temporary files; False: never spill. Raises\n"
+      "MemoryError where a block does not fit, OSError where a file fails. With\n"
+      "device='cuda' it is the GPU's memory: blocks leave it for pinned memory of the\n"
+      "host, and for files where that would exceed host_bytes (a quarter of the\n"
+      "machine's memory by default; 0: never spill); spill_dir=False: no files.")
+      .def(nb::init<std::optional<std::int64_t>, nb::object, nb::handle,
+                    std::optional<std::int64_t>>(),
+           "quota_bytes"_a = nb::none(), "spill_dir"_a = nb::none(), nb::kw_only(),
+           "device"_a = nb::none(), "host_bytes"_a = nb::none())
       .def("__enter__",
            [](nb::handle self) {
              nb::cast<Pool&>(self).enter();

@@ -42,6 +42,7 @@ NB_MODULE(_core, m) {
   bind_gradient_memory(m);
   bind_cycles(m);
   bind_cuda(m);
+  bind_gpu_streams(m);
   create_function_types();
   present_functions(m);
 }

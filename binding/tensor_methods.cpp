@@ -1,6 +1,7 @@
 // Properties and methods of Tensor that are not on a hot path.
 #include <limits>
 
+#include "binding/gpu_interchange.h"
 #include "binding/interchange.h"
 #include "binding/module.h"
 #include "core/autograd/backward.h"
@@ -158,13 +159,20 @@ void bind_conversions() {
       "dtype"_a = nb::none(), "copy"_a = nb::none());
   method(
       "__dlpack__",
-      [](nb::object self, nb::object, nb::object version, nb::object device, nb::object copy_arg) {
+      [](nb::object self, nb::object stream, nb::object version, nb::object device,
+         nb::object copy_arg) {
         return nb::module_::import_("tilewright._core")
-            .attr("_to_dlpack")(self, version, device, copy_arg);
+            .attr("_to_dlpack")(self, stream, version, device, copy_arg);
       },
       nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(),
       "dl_device"_a = nb::none(), "copy"_a = nb::none());
-  method("__dlpack_device__", [](const Itself&) { return nb::make_tuple(1, 0); });
+  method("__dlpack_device__", [](const Itself& x) {
+    const auto [kind, number] = dlpack_place(x);
+    return nb::make_tuple(kind, number);
+  });
+  property(
+      "__cuda_array_interface__", [](const Itself& x) { return cuda_array_interface(x); },
+      "How other libraries find the memory of a tensor on a GPU (version 3).");
   method(
       "__reduce_ex__",
       [](nb::object self, int protocol) {

@@ -51,6 +51,16 @@ constexpr std::pair<const char*, PointwiseOp> kBinary[] = {
     {"subtract", PointwiseOp::subtract},
 };
 
+// A method that is a function of the module on `self`.
+void forward(const char* name, const char* function, const char* help) {
+  method(
+      name,
+      [function](nb::object self) {
+        return nb::module_::import_("tilewright._core").attr(function)(self);
+      },
+      help);
+}
+
 void bind_casts() {
   for (const auto& [name, dtype] : kCasts) {
     const std::string help = std::string("As ") + name_of(dtype) + "; itself where it is one.";
@@ -60,8 +70,24 @@ void bind_casts() {
       "type_as", [](const Tensor& x, const Itself& other) { return astype(x, other.dtype()); },
       "other"_a, "In the dtype of another tensor; itself where it has it.");
   method(
-      "cpu", [](const Tensor& x) { return to_device(x, nullptr); },
-      "In the CPU's memory; itself where it is there.");
+      "cpu", [](const Tensor& x, bool non_blocking) { return to_device(x, nullptr, non_blocking); },
+      "non_blocking"_a = false,
+      "In the CPU's memory; itself where it is there. With non_blocking=True in pinned memory, "
+      "and\n"
+      "before the copy is done: ops on it wait for it, NumPy's views of it do not.");
+  method(
+      "cuda",
+      [](const Tensor& x, nb::handle device, bool non_blocking) {
+        const Device* place = find_device("cuda");
+        std::int64_t number;
+        if (read_integer(device.ptr(), number))
+          place = find_device("cuda:" + std::to_string(number));
+        else
+          read_device(device, place);
+        return to_device(x, place, non_blocking);
+      },
+      "device"_a = nb::none(), "non_blocking"_a = false,
+      "On a GPU, the first one unless device says another; itself where it is there.");
   method(
       "to_device",
       [](const Tensor& x, nb::handle device, nb::handle stream) {
@@ -76,7 +102,7 @@ void bind_casts() {
   method(
       "to",
       [](const Tensor& x, nb::handle target, std::optional<DType> dtype, nb::handle device,
-         bool always_copy, bool) {
+         bool always_copy, bool non_blocking) {
         DType type = dtype.value_or(x.dtype());
         DType named;
         const Device* place = x.device();
@@ -90,12 +116,20 @@ void bind_casts() {
         }
         read_device(device, place);
         const bool moves = place != x.device();
-        return to_device(astype(x, type, always_copy && !moves), place);
+        return to_device(astype(x, type, always_copy && !moves), place, non_blocking);
       },
       "target"_a = nb::none(), "dtype"_a = nb::none(), "device"_a = nb::none(), "copy"_a = false,
       "non_blocking"_a = false,
       "In another dtype, on another device, or both as another tensor has them; itself where "
-      "nothing changes.");
+      "nothing\n"
+      "changes. With non_blocking=True copies between a GPU and pinned memory go on when it "
+      "returns; "
+      "ops\n"
+      "wait for them where they use the memory.");
+  forward("pin_memory", "_pin_memory",
+          "A copy in pinned memory of the host, from and to which GPUs "
+          "copy beside other work; itself where it is there. Raises RuntimeError without a GPU.");
+  forward("is_pinned", "_is_pinned", "Whether its memory is pinned.");
 }
 
 void bind_arithmetic() {

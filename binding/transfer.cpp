@@ -31,12 +31,16 @@ struct Held {
   Tensor tensor;
   std::unique_ptr<Pinned> pinned;
   Held() = default;
-  explicit Held(const Tensor& x) : tensor(x) {
-    check_on_cpu(x, "transfer");
-    pinned = std::make_unique<Pinned>(x->storage);
-  }
+  explicit Held(const Tensor& x) : tensor(x), pinned(std::make_unique<Pinned>(x->storage)) {}
   char* bytes() const { return tensor.pinned_bytes(); }
+  Place place() const { return {bytes(), tensor->storage->block, tensor.device()}; }
 };
+
+// Files are read and written by the processor.
+Held held_on_cpu(const Tensor& x) {
+  check_on_cpu(x, "transfer");
+  return Held(x);
+}
 
 struct PendingTransfer;
 void keep_until_done(PendingTransfer&& transfer);
@@ -109,7 +113,7 @@ PendingTransfer start_read(nb::object path, const Itself& out, std::int64_t offs
   auto file = std::make_shared<SourceFile>(path_of(path));
   refuse_bool(out, "read");
   take_target(out, "read");
-  Held target(out);
+  Held target = held_on_cpu(out);
   Future future = read_file(file, offset, target.bytes(), bytes_of(out), priority);
   return {std::move(future), std::move(target), {}};
 }
@@ -117,7 +121,7 @@ PendingTransfer start_read(nb::object path, const Itself& out, std::int64_t offs
 PendingTransfer start_write(nb::object path, const Itself& x, std::int64_t offset, int priority) {
   refuse_in_capture("a transfer goes on beside it");
   release_finished();
-  Held source(contiguous(x));
+  Held source = held_on_cpu(contiguous(x));
   Future future =
       write_file(path_of(path), offset, source.bytes(), bytes_of(source.tensor), priority);
   return {std::move(future), {}, std::move(source)};
@@ -132,10 +136,13 @@ PendingTransfer start_copy(const Itself& source, const Itself& target, int prior
          " is not contiguous; use contiguous()");
   const std::int64_t bytes = bytes_of(source);
   Held from(source), to(target);
+  if (source.device() != target.device() && source->elsewhere && target->elsewhere)
+    fail(ErrorKind::value, "copy: ", describe(source), " and ", describe(target),
+         " are on two devices; copy to the CPU in between");
   if (from.bytes() < to.bytes() + bytes && to.bytes() < from.bytes() + bytes)
     fail(ErrorKind::value, "copy: source and target share memory");
   take_target(target, "copy");
-  Future future = copy_memory(cpu_device, to.bytes(), from.bytes(), bytes, priority);
+  Future future = copy_memory(to.place(), from.place(), bytes, priority);
   return {std::move(future), std::move(to), std::move(from)};
 }
 
@@ -159,7 +166,7 @@ PendingTransfer start_gather(const std::shared_ptr<SourceFile>& file, const Itse
   const std::int64_t row_bytes = indices.count() ? bytes_of(out) / indices.count() : 0;
   auto wanted = indices_of(indices);
   take_target(out, "gather");
-  Held target(out);
+  Held target = held_on_cpu(out);
   Future future = gather_file_rows(file, {offset, row_bytes, rows}, std::move(wanted),
                                    target.bytes(), priority);
   return {std::move(future), std::move(target), {}};

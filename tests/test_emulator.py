@@ -260,6 +260,160 @@ def outcome(body: str) -> int:
     ).returncode
 
 
+class Streams:
+    """Two streams, a number on the GPU, and steps that add to it or double it."""
+
+    def __init__(self) -> None:
+        self.gpu = Emulated()
+        self.library, self.check = self.gpu.library, self.gpu.check
+        self.streams = [self.new(self.library.cuStreamCreateWithPriority, 1, 0) for _ in range(2)]
+        self.number = ctypes.c_ulonglong()
+        self.check(self.library.cuMemAlloc_v2(ctypes.byref(self.number), 4))
+        self.set(1, self.streams[0])
+        self.synchronize(0)
+        body = "struct P {{ int* x; }};\nTW_KERNEL(kernel, P, 1) {{ *p.x = *p.x {}; }}\n"
+        self.kernels = {step: self.gpu.function(body.format(step)) for step in ("+ 1", "* 2")}
+
+    def new(self, create, *options) -> ctypes.c_void_p:
+        made = ctypes.c_void_p()
+        self.check(create(ctypes.byref(made), *options))
+        return made
+
+    def copy(self, to: int, source: int, stream: ctypes.c_void_p) -> None:
+        size = ctypes.c_size_t(4)
+        copy = self.library.cuMemcpyAsync
+        self.check(copy(ctypes.c_ulonglong(to), ctypes.c_ulonglong(source), size, stream))
+
+    def set(self, value: int, stream: ctypes.c_void_p) -> None:
+        data = ctypes.c_int(value)
+        self.copy(self.number.value, ctypes.addressof(data), stream)
+        data.value = -1  # read before the call returned
+
+    def step(self, what: str, stream: int) -> None:
+        parameter = (ctypes.c_longlong * 1)(self.number.value)
+        config = (ctypes.c_uint * 16)(1, 1, 1, 1, 1, 1, 0, 0)
+        ctypes.memmove(ctypes.addressof(config) + 32, ctypes.byref(self.streams[stream]), 8)
+        pointers = (ctypes.c_void_p * 1)(ctypes.addressof(parameter))
+        launch = self.library.cuLaunchKernelEx
+        self.check(launch(ctypes.byref(config), self.kernels[what], pointers, None))
+
+    def event(self, flags: int = 0) -> ctypes.c_void_p:
+        return self.new(self.library.cuEventCreate, flags)
+
+    def record(self, event: ctypes.c_void_p, stream: int) -> None:
+        self.check(self.library.cuEventRecord(event, self.streams[stream]))
+
+    def wait(self, stream: int, event: ctypes.c_void_p) -> None:
+        self.check(self.library.cuStreamWaitEvent(self.streams[stream], event, 0))
+
+    def synchronize(self, stream: int) -> None:
+        self.check(self.library.cuStreamSynchronize(self.streams[stream]))
+
+    def read(self, stream: int) -> int:
+        data = ctypes.c_int()
+        self.copy(ctypes.addressof(data), self.number.value, self.streams[stream])
+        return data.value
+
+
+def test_streams_are_ordered_by_events():
+    s = Streams()
+    event = s.event()
+    s.step("+ 1", 0)
+    s.record(event, 0)
+    s.wait(1, event)
+    s.step("* 2", 1)
+    assert s.read(1) == 4
+
+
+def test_a_missing_wait_shows():
+    s = Streams()
+    s.step("+ 1", 0)
+    s.step("* 2", 1)
+    assert s.read(1) == 2
+    assert s.read(0) == 3
+
+
+def test_an_event_stands_for_what_was_before_it():
+    s = Streams()
+    event = s.event()
+    s.record(event, 0)
+    s.step("+ 1", 0)
+    s.wait(1, event)
+    s.record(event, 0)  # the wait was for the recording before
+    s.step("* 2", 1)
+    assert s.read(1) == 2
+
+
+def test_a_program_that_asks_is_answered_in_the_end():
+    s = Streams()
+    event = s.event()
+    s.step("+ 1", 0)
+    s.record(event, 0)
+    answers = [s.library.cuEventQuery(event) for _ in range(4)]
+    assert answers[0] == 600
+    assert answers[-1] == 0
+    s.step("+ 1", 0)
+    answers = [s.library.cuStreamQuery(s.streams[0]) for _ in range(4)]
+    assert (answers[0], answers[-1]) == (600, 0)
+    assert s.read(1) == 3
+
+
+def test_time_between_events():
+    s = Streams()
+    begin, end, untimed = s.event(), s.event(), s.event(2)
+    passed = ctypes.c_float(-1)
+    for event in (begin, end, untimed):
+        s.record(event, 0)
+    elapsed = s.library.cuEventElapsedTime
+    assert elapsed(ctypes.byref(passed), begin, end) == 600
+    s.synchronize(0)
+    assert elapsed(ctypes.byref(passed), begin, end) == 0
+    assert passed.value >= 0
+    assert elapsed(ctypes.byref(passed), begin, untimed) == 1
+
+
+def test_pinned_memory_is_read_and_written_late():
+    s = Streams()
+    pinned = s.new(s.library.cuMemHostAlloc, ctypes.c_size_t(4), 0)
+    value = ctypes.c_int.from_address(pinned.value)
+    value.value = 5
+    s.copy(s.number.value, pinned.value, s.streams[0])
+    value.value = 7  # too early: the copy has not read it
+    s.step("+ 1", 0)
+    s.copy(pinned.value, s.number.value, s.streams[0])
+    assert value.value == 7
+    s.synchronize(0)
+    assert value.value == 8
+
+
+def test_what_an_address_is():
+    s = Streams()
+    pinned = s.new(s.library.cuMemHostAlloc, ctypes.c_size_t(4), 0)
+    kind, number = ctypes.c_uint(), ctypes.c_int(-1)
+    ask = s.library.cuPointerGetAttribute
+    assert ask(ctypes.byref(kind), 2, s.number) == 0
+    assert kind.value == 2
+    assert ask(ctypes.byref(number), 9, s.number) == 0
+    assert number.value == 0
+    assert ask(ctypes.byref(kind), 2, ctypes.c_ulonglong(pinned.value)) == 0
+    assert kind.value == 1
+    own = ctypes.c_int()
+    assert ask(ctypes.byref(kind), 2, ctypes.c_ulonglong(ctypes.addressof(own))) == 1
+
+
+def test_pinned_memory_that_was_given_back_is_a_fault():
+    program = (
+        f"import sys, ctypes; sys.path.insert(0, {str(emulator.ROOT / 'tests')!r})\n"
+        "from test_emulator import Streams\n"
+        "s = Streams()\n"
+        "pinned = s.new(s.library.cuMemHostAlloc, ctypes.c_size_t(4), 0)\n"
+        "s.copy(s.number.value, pinned.value, s.streams[0])\n"
+        "s.check(s.library.cuMemFreeHost(pinned))\n"
+        "s.synchronize(0)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode < 0
+
+
 def test_writing_past_the_end_is_a_fault():
     assert outcome("p.x[i] = 1;\n}\n") == 0
     assert outcome("p.x[i + 4096] = 1;\n}\n") < 0

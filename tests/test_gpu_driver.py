@@ -51,6 +51,11 @@ static_assert(tensor_map::bfloat16 == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
 static_assert(tensor_map::rows_of_128_turned == CU_TENSOR_MAP_SWIZZLE_128B);
 static_assert(tensor_map::fetch_256 == CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
 static_assert(kOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY);
+static_assert(kNotReady == CUDA_ERROR_NOT_READY);
+static_assert(kUntimed == CU_EVENT_DISABLE_TIMING);
+static_assert(kPointerKind == CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+static_assert(kPointerDevice == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+static_assert(kHostIsPortable == CU_MEMHOSTALLOC_PORTABLE);
 static_assert(kHostIsMapped == CU_MEMHOSTALLOC_DEVICEMAP);
 static_assert(kNonBlocking == CU_STREAM_NON_BLOCKING);
 }  // namespace tw::cuda

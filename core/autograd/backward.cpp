@@ -369,10 +369,16 @@ std::vector<Tensor> walk_once(const std::vector<Tensor>& roots, const std::vecto
   return std::move(walk.captured);
 }
 
+// Whose memory a plan is for: where the pass begins, unless that device has no source of its own.
+const Device* planned_device(const std::vector<Tensor>& roots) {
+  const Device* const device = roots.empty() ? nullptr : roots[0].device();
+  return device && device->source ? device : nullptr;
+}
+
 // What fails in the dry walk fails in the real one as well, which then follows the plan so far.
 ArenaPlan plan_walk(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
                     const std::vector<Tensor>* inputs, BackwardOptions options) {
-  DryRun dry;
+  DryRun dry(planned_device(roots));
   try {
     walk_once(roots, seeds, inputs, options, nullptr);
   } catch (const Error&) {
@@ -389,7 +395,7 @@ std::vector<Tensor> run_walk(const std::vector<Tensor>& roots, const std::vector
     fail(ErrorKind::value,
          "backward: plan=True with create_graph=True: gradients that are part of a graph outlive "
          "the pass; use one of the two");
-  PlannedPass planned(plan_walk(roots, seeds, inputs, options));
+  PlannedPass planned(plan_walk(roots, seeds, inputs, options), planned_device(roots));
   return walk_once(roots, seeds, inputs, options, &planned);
 }
 

@@ -12,9 +12,10 @@ PlanFigures figures;
 
 const PlanFigures& last_plan() { return figures; }
 
-DryRun::DryRun()
+DryRun::DryRun(const Device* device)
     : outer_(std::exchange(modes.dry_run, this)),
       observers_(std::exchange(modes.observers, nullptr)),
+      recorder_(device),
       source_(&recorder_) {
   modes.update_plain();
 }
@@ -33,10 +34,15 @@ Tensor DryRun::placeholder(const Shape& shape, const Strides& strides, DType dty
   return Tensor::over(borrowed, 0, shape, strides, dtype);
 }
 
-PlannedPass::PlannedPass(ArenaPlan plan)
+static BlockSource* source_on(const Device* device) {
+  BlockSource* const source = modes.source ? modes.source->serving(device) : nullptr;
+  return source || !device ? source : device->source;
+}
+
+PlannedPass::PlannedPass(ArenaPlan plan, const Device* device)
     : outer_(planned_pass),
       source_before_(modes.source),
-      arena_(Arena::open(std::move(plan), modes.source)),
+      arena_(Arena::open(std::move(plan), source_on(device), device, modes.source)),
       source_(arena_) {
   planned_pass = this;
 }

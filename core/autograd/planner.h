@@ -23,7 +23,8 @@ const PlanFigures& last_plan();
 // While it lives, this thread's kernels are not run and its allocations are recorded.
 class DryRun {
  public:
-  DryRun();
+  // Of a pass on one device; null: the CPU.
+  explicit DryRun(const Device* device = nullptr);
   ~DryRun();
   DryRun(const DryRun&) = delete;
   DryRun& operator=(const DryRun&) = delete;
@@ -48,7 +49,7 @@ class DryRun {
 // A pass whose allocations follow `plan` while it lives.
 class PlannedPass {
  public:
-  explicit PlannedPass(ArenaPlan plan);
+  PlannedPass(ArenaPlan plan, const Device* device);
   ~PlannedPass();
   PlannedPass(const PlannedPass&) = delete;
   PlannedPass& operator=(const PlannedPass&) = delete;

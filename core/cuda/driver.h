@@ -12,6 +12,7 @@ using Result = int;  // 0: success
 using Address = unsigned long long;
 using Context = struct ContextHandle*;
 using Stream = struct StreamHandle*;
+using Event = struct EventHandle*;
 using Module = struct ModuleHandle*;
 using Function = struct FunctionHandle*;
 using Program = struct ProgramHandle*;
@@ -39,8 +40,9 @@ namespace tensor_map {
 inline constexpr int float16 = 6, bfloat16 = 9;  // types of elements
 inline constexpr int rows_of_128_turned = 3, fetch_256 = 3;
 }  // namespace tensor_map
-inline constexpr Result kOutOfMemory = 2;
-inline constexpr unsigned kHostIsMapped = 2, kNonBlocking = 1;
+inline constexpr Result kOutOfMemory = 2, kNotReady = 600;
+inline constexpr unsigned kHostIsPortable = 1, kHostIsMapped = 2, kNonBlocking = 1, kUntimed = 2;
+inline constexpr int kPointerKind = 2, kPointerDevice = 9;
 
 struct Driver {
 #define TW_DRIVER(name, symbol, ...) std::add_pointer_t<__VA_ARGS__> name;

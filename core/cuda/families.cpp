@@ -2,11 +2,15 @@
 
 #include "core/cuda/gpu.h"
 #include "core/cuda/lowering.h"
+#include "core/runtime/mode_changes.h"
 
 namespace tw {
 
 void register_cuda() {
-  install_gpus(cuda::Gpu::count, [](int number) -> const Device& { return cuda::Gpu::at(number); });
+  using cuda::Gpu;
+  install_gpus(Gpu::count, [](int number) -> const Device& { return Gpu::at(number); });
+  device_modes = {Gpu::take_streams, Gpu::put_streams};
+  tell_late_events = [] { Gpu::for_each([](Gpu& gpu) { gpu.copier.tell(true); }); };
   cuda::register_pointwise_kernels();
   cuda::register_copy_kernels();
   cuda::register_reduce_kernels();

@@ -7,88 +7,29 @@
 #include "core/base/error.h"
 #include "core/base/fault.h"
 #include "core/cuda/compiler.h"
+#include "core/cuda/pinned.h"
 #include "core/runtime/launch.h"
 
 namespace tw::cuda {
 
-// ---- memory ----
-
-namespace {
-
-constexpr std::size_t kSmallest = 512, kLargestSmall = 1 << 20, kChunk = 32 << 20;
-
-}  // namespace
-
-// Small blocks have four sizes for each power of two; large ones whole multiples of 2 MiB.
-std::size_t GpuPool::rounded(std::size_t bytes) {
-  if (bytes <= kSmallest) return kSmallest;
-  if (bytes > kLargestSmall) return (bytes + (2 << 20) - 1) & ~std::size_t{(2 << 20) - 1};
-  const std::size_t step = std::max(std::bit_floor(bytes - 1) / 4, kSmallest);
-  return (bytes + step - 1) / step * step;
-}
-
-void* GpuPool::take_from_driver(std::size_t bytes) {
-  Address block = 0;
-  ++memory_.driver_calls;
-  Result result = fault_point() ? kOutOfMemory : driver().allocate(&block, bytes);
-  if (result == kOutOfMemory) {
-    trim();
-    result = driver().allocate(&block, bytes);
-  }
-  if (result == kOutOfMemory)
-    fail(ErrorKind::memory, "device 'cuda': out of memory: ", bytes, " bytes asked for, ",
-         memory_.live, " in use by tensors, ", memory_.reserved, " reserved");
-  check(result, "memory cannot be allocated");
-  memory_.reserved += bytes;
-  return reinterpret_cast<void*>(block);
-}
+// ---- memory between launches ----
 
 void* GpuPool::allocate(std::size_t bytes) {
+  Block* const block = blocks_.allocate(bytes);
   const std::lock_guard lock(mutex_);
-  const std::size_t size = rounded(bytes);
-  std::vector<char*>& free = free_[size];
-  void* block;
-  if (!free.empty()) {
-    block = free.back();
-    free.pop_back();
-  } else if (size > kLargestSmall) {
-    block = take_from_driver(size);
-  } else {
-    if (static_cast<std::size_t>(cut_end_ - cut_) < size) {
-      cut_ = static_cast<char*>(take_from_driver(kChunk));
-      cut_end_ = cut_ + kChunk;
-    }
-    block = cut_;
-    cut_ += size;
+  held_[block->data] = block;
+  return block->data;
+}
+
+void GpuPool::release(void* memory, std::size_t) noexcept {
+  Block* block;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = held_.find(memory);
+    block = found->second;
+    held_.erase(found);
   }
-  ++memory_.allocations;
-  memory_.live += size;
-  memory_.peak = std::max(memory_.peak, memory_.live);
-  return block;
-}
-
-void GpuPool::release(void* block, std::size_t bytes) noexcept {
-  const std::lock_guard lock(mutex_);
-  const std::size_t size = rounded(bytes);
-  memory_.live -= size;
-  free_[size].push_back(static_cast<char*>(block));
-}
-
-// The driver waits for work that uses a block before it takes it back.
-void GpuPool::trim() {
-  for (auto& [size, blocks] : free_) {
-    if (size <= kLargestSmall) continue;
-    for (char* block : blocks) {
-      driver().release(reinterpret_cast<Address>(block));
-      memory_.reserved -= size;
-    }
-    blocks.clear();
-  }
-}
-
-GpuMemory GpuPool::memory() const {
-  const std::lock_guard lock(mutex_);
-  return memory_;
+  blocks_.release(block);
 }
 
 // ---- GPUs ----
@@ -117,14 +58,27 @@ int Gpu::count() {
   return driver().device_count(&count) ? 0 : count;
 }
 
+struct Gpu::Made {
+  std::mutex mutex;
+  std::map<int, std::unique_ptr<Gpu>> gpus;
+  static Made& all() {
+    static auto* const made = new Made;  // outlives other objects
+    return *made;
+  }
+};
+
+void Gpu::for_each(void (*call)(Gpu& gpu)) {
+  const std::lock_guard lock(Made::all().mutex);
+  for (const auto& [number, gpu] : Made::all().gpus)
+    if (gpu) call(*gpu);
+}
+
 Gpu& Gpu::at(int number) {
-  static std::mutex mutex;
-  static auto* const gpus = new std::map<int, std::unique_ptr<Gpu>>;  // outlives other objects
-  const std::lock_guard lock(mutex);
-  std::unique_ptr<Gpu>& gpu = (*gpus)[number];
+  const std::lock_guard lock(Made::all().mutex);
+  std::unique_ptr<Gpu>& gpu = Made::all().gpus[number];
   if (!gpu) {
     driver();  // raises where there is none
-    if (number >= count())
+    if (number >= std::min(count(), kMostGpus))
       fail(ErrorKind::value, "no device 'cuda:", number, "'; this machine has ", count(),
            " GPUs, counted from 0");
     gpu.reset(new Gpu(number));
@@ -136,18 +90,23 @@ Gpu::Gpu(int number)
     : Device{nullptr,
              KernelSet::cuda,
              true,
-             [](const Device& self, std::size_t bytes) {
-               gpu_of(self).enter();
-               return gpu_of(self).pool.allocate(bytes);
-             },
-             [](const Device& self, void* block, std::size_t bytes) noexcept {
-               gpu_of(self).pool.release(block, bytes);
-             },
+             nullptr,
+             nullptr,
              [](const Device& self, void* to, const void* from, std::size_t bytes) {
                gpu_of(self).copy(to, from, bytes);
              },
-             [](const Device& self) { gpu_of(self).synchronize(); }},
+             [](const Device& self) { gpu_of(self).synchronize(gpu_of(self).current_stream()); },
+             &blocks,
+             [](const Device& self, const Place& to, const Place& from, std::size_t bytes,
+                bool waits) { gpu_of(self).copier.move(to, from, bytes, waits); },
+             &arrivals_,
+             &PinnedBlocks::all()},
+      number(number),
+      blocks(*this),
+      pool(blocks),
+      copier(*this),
       name_("cuda:" + std::to_string(number)),
+      arrivals_(*this),
       waits_(env_integer("CUDA_SYNC", 0) != 0) {
   const Driver& cuda = driver();
   name = name_.c_str();
@@ -175,8 +134,82 @@ Gpu::Gpu(int number)
   void* host = nullptr;
   check(cuda.allocate_host(&host, sizeof(Fault), kHostIsMapped), "no memory for faults");
   fault_ = new (host) Fault{};
-  check(cuda.create_stream(&stream_, kNonBlocking, 0), "no stream can be made");
+  compute = &new_stream(0);
+  // Copies are seldom, and what waits for them much.
+  upload = &new_stream(-1);
+  download = &new_stream(-1);
 }
+
+// ---- streams ----
+
+thread_local Gpu::ChosenStreams Gpu::chosen_streams = {};
+
+std::shared_ptr<const void> Gpu::take_streams() {
+  if (std::all_of(chosen_streams.begin(), chosen_streams.end(), [](auto* each) { return !each; }))
+    return nullptr;
+  return std::make_shared<const ChosenStreams>(chosen_streams);
+}
+void Gpu::put_streams(const void* streams) {
+  chosen_streams = streams ? *static_cast<const ChosenStreams*>(streams) : ChosenStreams{};
+}
+
+GpuStream& Gpu::new_stream(int priority) {
+  enter();
+  Stream handle = nullptr;
+  check(driver().create_stream(&handle, kNonBlocking, priority), "no stream can be made");
+  const int place = static_cast<int>(streams_.size());
+  streams_.push_back(std::make_unique<GpuStream>(GpuStream{this, handle, place, priority}));
+  return *streams_.back();
+}
+
+GpuStream& Gpu::add_stream(int priority) {
+  const std::lock_guard lock(mutex_);
+  if (streams_.size() < kMostStreams) return new_stream(priority);
+  constexpr std::size_t kOwn = 3;
+  for (std::size_t tried = 0; tried < kMostStreams - kOwn; ++tried) {
+    GpuStream& stream = *streams_[kOwn + next_shared_++ % (kMostStreams - kOwn)];
+    if (stream.priority == priority) return stream;
+  }
+  return *streams_[kOwn];
+}
+
+GpuStream& Gpu::stream_by_number(int place) {
+  const std::lock_guard lock(mutex_);
+  return *streams_[static_cast<std::size_t>(place)];
+}
+
+GpuBlock* Gpu::block_of(Block* block) const {
+  if (!block) return nullptr;
+  Block& holder = block->source->holder(*block);
+  return holder.source == &blocks ? static_cast<GpuBlock*>(&holder) : nullptr;
+}
+
+GpuStream* Gpu::choose_stream(GpuStream* stream) {
+  return std::exchange(chosen_streams[static_cast<std::size_t>(number)],
+                       stream == compute ? nullptr : stream);
+}
+
+Event Gpu::take_event() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!events_.empty()) {
+      const Event event = events_.back();
+      events_.pop_back();
+      return event;
+    }
+  }
+  enter();
+  Event event = nullptr;
+  check(driver().create_event(&event, kUntimed), "no event can be made");
+  return event;
+}
+
+void Gpu::give_event(Event event) noexcept {
+  const std::lock_guard lock(mutex_);
+  events_.push_back(event);
+}
+
+// ---- kernels ----
 
 void Gpu::enter() const { check(driver().set_context(context_), "the GPU cannot be used"); }
 
@@ -214,33 +247,63 @@ void Gpu::launch(Function kernel, const Grid& grid, const void* parameter) {
   const LaunchConfig config = {{grid.blocks[0], grid.blocks[1], grid.blocks[2]},
                                {grid.threads, 1, 1},
                                grid.shared_bytes,
-                               stream_,
+                               stream(),
                                nullptr,
                                0};
   void* parameters[] = {const_cast<void*>(parameter)};
+  GpuStream& queue = current_stream();
+  launches.admit(queue);
   check(driver().launch(&config, kernel, parameters, nullptr), "a kernel cannot be launched");
-  ++launches_;
-  if (waits_) synchronize();
+  launches.count(queue);
+  if (waits_) synchronize(queue);
+}
+
+void Gpu::wait_for_all() {
+  const Unlocked unlocked({0, 1e9});
+  enter();
+  std::size_t count = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    count = streams_.size();
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    check(driver().wait_for_stream(stream_by_number(static_cast<int>(i)).handle),
+          "a kernel failed");
 }
 
 void Gpu::synchronize() {
-  const Unlocked unlocked({0, 1e9});
-  enter();
-  check(driver().wait_for_stream(stream_), "a kernel failed");
-  if (fault_->code) [[unlikely]] {
-    const Fault fault = *fault_;
-    *fault_ = {};
-    fault_reports()[static_cast<std::size_t>(fault.code) - 1](fault);
-  }
+  wait_for_all();
+  copier.tell(false);
+  tell_fault();
 }
 
-void Gpu::copy(void* to, const void* from, std::size_t bytes) {
+void Gpu::synchronize(const GpuStream& stream) {
+  const Unlocked unlocked({0, 1e9});
+  enter();
+  check(driver().wait_for_stream(stream.handle), "a kernel failed");
+  tell_fault();
+}
+
+void Gpu::tell_fault() {
+  if (!fault_->code) [[likely]]
+    return;
+  const Fault fault = *fault_;
+  *fault_ = {};
+  fault_reports()[static_cast<std::size_t>(fault.code) - 1](fault);
+}
+
+void Gpu::copy_on(const GpuStream& stream, void* to, const void* from, std::size_t bytes) {
   enter();
   if (bytes)
     check(driver().copy(reinterpret_cast<Address>(to), reinterpret_cast<Address>(from), bytes,
-                        stream_),
+                        stream.handle),
           "memory cannot be copied");
-  synchronize();
+}
+
+void Gpu::copy(void* to, const void* from, std::size_t bytes) {
+  const GpuStream& stream = current_stream();
+  copy_on(stream, to, from, bytes);
+  synchronize(stream);
 }
 
 }  // namespace tw::cuda

@@ -1,13 +1,19 @@
-// One GPU: its context, stream, memory and compiled kernels. Kernels of core/cuda run on the GPU
-// that is this thread's device.
+// One GPU: its context, streams, memory and compiled kernels. Kernels of core/cuda run on the GPU
+// that is this thread's device, and on its stream there.
 #pragma once
+#include <array>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "core/cuda/blocks.h"
+#include "core/cuda/copier.h"
 #include "core/cuda/driver.h"
+#include "core/cuda/launches.h"
+#include "core/cuda/stream.h"
 #include "core/runtime/device.h"
 
 namespace tw::cuda {
@@ -20,29 +26,17 @@ struct GpuFacts {
   int shared_bytes = 0;  // a block's largest share
 };
 
-struct GpuMemory {
-  std::size_t live = 0, reserved = 0, peak = 0;  // bytes
-  std::uint64_t allocations = 0, driver_calls = 0;
-};
-
-// Blocks of memory by size, over larger ones of the driver. What is given back serves the next
-// request of its size: work is in the order of one stream, so that nothing waits.
+// Memory of kernels between their launches: what is given back serves later work of the stream.
 class GpuPool {
  public:
+  explicit GpuPool(GpuBlocks& blocks) : blocks_(blocks) {}
   void* allocate(std::size_t bytes);  // raises MemoryError
-  void release(void* block, std::size_t bytes) noexcept;
-  // Gives unused memory back to the driver.
-  void trim();
-  GpuMemory memory() const;
+  void release(void* memory, std::size_t bytes) noexcept;
 
  private:
-  void* take_from_driver(std::size_t bytes);
-  static std::size_t rounded(std::size_t bytes);
-
-  mutable std::mutex mutex_;
-  GpuMemory memory_;
-  std::unordered_map<std::size_t, std::vector<char*>> free_;  // by size
-  char *cut_ = nullptr, *cut_end_ = nullptr;                  // of small blocks' current chunk
+  GpuBlocks& blocks_;
+  std::mutex mutex_;
+  std::unordered_map<void*, Block*> held_;
 };
 
 // What a kernel found wrong in its data, in host memory that GPUs write to: told when the program
@@ -68,6 +62,8 @@ class Gpu : public Device {
   // Made on first use. Raises ValueError for a number that no GPU has, RuntimeError where it cannot
   // be used.
   static Gpu& at(int number);
+  // Those that were made.
+  static void for_each(void (*call)(Gpu& gpu));
   // The one that is this thread's device.
   static Gpu& current() { return *static_cast<Gpu*>(const_cast<Device*>(modes.device)); }
 
@@ -84,25 +80,65 @@ class Gpu : public Device {
   // The kernel takes the address of its one parameter.
   void launch(Function kernel, const Grid& grid, const void* parameter);
 
+  // Returns when all its streams are done; raises what went wrong in them.
   void synchronize();
+  // The same, but what kernels found wrong in data stays to be told.
+  void wait_for_all();
+  // The first for one of the streams.
+  void synchronize(const GpuStream& stream);
   void copy(void* to, const void* from, std::size_t bytes);
+  // Does not wait.
+  void copy_on(const GpuStream& stream, void* to, const void* from, std::size_t bytes);
 
+  // This thread's stream.
+  GpuStream& current_stream() const {
+    GpuStream* const chosen = chosen_streams[static_cast<std::size_t>(number)];
+    return chosen ? *chosen : *compute;
+  }
+  // Null: the GPU's own. Returns the one before, null for the GPU's own.
+  GpuStream* choose_stream(GpuStream* stream);
+  // This thread's choices for all GPUs; null where there are none.
+  static std::shared_ptr<const void> take_streams();
+  static void put_streams(const void* streams);
+  // One more for users; of those there are few, and then the same ones again. Lower priorities go
+  // first.
+  GpuStream& add_stream(int priority);
+  GpuStream& stream_by_number(int number);
+  // The pool's block that has the memory; null for memory of others.
+  GpuBlock* block_of(Block* block) const;
+  // Makes this GPU's context the thread's.
+  void enter() const;
+  Event take_event();
+  void give_event(Event event) noexcept;
+
+  const int number;
   GpuFacts facts;
+  // Of most work; of copies from the host, and to it.
+  GpuStream *compute = nullptr, *upload = nullptr, *download = nullptr;
+  GpuBlocks blocks;
   GpuPool pool;
+  Copier copier;
+  LaunchControl launches;
   Fault* fault() const { return fault_; }
-  std::uint64_t launches() const { return launches_; }
-  Stream stream() const { return stream_; }
+  Stream stream() const { return current_stream().handle; }
 
  private:
+  struct Made;
   explicit Gpu(int number);
-  void enter() const;
+  GpuStream& new_stream(int priority);
+  void tell_fault();
 
   const std::string name_;
+  Arrivals arrivals_;
   const bool waits_;  // for every launch
   Context context_ = nullptr;
-  Stream stream_ = nullptr;
+  static constexpr int kMostGpus = 64;
+  using ChosenStreams = std::array<GpuStream*, kMostGpus>;
+  static thread_local ChosenStreams chosen_streams;  // null: the GPU's own
+  std::vector<std::unique_ptr<GpuStream>> streams_;
+  std::size_t next_shared_ = 0;  // of streams that are handed out again
+  std::vector<Event> events_;    // unused
   Fault* fault_ = nullptr;
-  std::uint64_t launches_ = 0;
   mutable std::mutex mutex_;
   std::map<std::pair<const void*, std::uint64_t>, Function> functions_;
   std::vector<Source> sources_;

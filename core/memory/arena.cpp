@@ -235,14 +235,18 @@ ArenaPlan ArenaRecorder::plan() {
 
 // ---- the pass ----
 
-Arena::Arena(ArenaPlan plan, BlockSource* outer)
-    : plan_(std::move(plan)), outer_(outer), slots_(plan_.blocks.size()) {
+Arena::Arena(ArenaPlan plan, BlockSource* outer, const Device* device, BlockSource* before)
+    : plan_(std::move(plan)),
+      outer_(outer),
+      device_(device),
+      before_(before),
+      slots_(plan_.blocks.size()) {
   pool_blocks_.reserve(plan_.own_blocks + 1);
   occupied_.reserve(16);
 }
 
-Arena* Arena::open(ArenaPlan plan, BlockSource* outer) {
-  auto* arena = new Arena(std::move(plan), outer);
+Arena* Arena::open(ArenaPlan plan, BlockSource* outer, const Device* device, BlockSource* before) {
+  auto* arena = new Arena(std::move(plan), outer, device, before);
   try {
     arena->reserve();
   } catch (...) {
@@ -257,10 +261,16 @@ void Arena::reserve() {
   if (plan_.arena_bytes > 0) {
     memory_ = take_outside(plan_.arena_bytes);
     if (memory_->source) memory_->source->pin(*memory_);
-    poison(memory_->data, plan_.arena_bytes);
+    if (!device_) poison(memory_->data, plan_.arena_bytes);
   }
   for (std::size_t i = 0; i < slots_.size(); ++i)
     if (plan_.blocks[i].own) slots_[i].own = take_outside(plan_.blocks[i].bytes);
+}
+
+// The arena itself stays in its place; the memory below may want to know of each use.
+bool Arena::use(Block&) {
+  if (device_ && memory_ && memory_->source->use(*memory_)) memory_->source->unpin(*memory_);
+  return false;
 }
 
 Block* Arena::take_outside(std::size_t bytes) {
@@ -299,7 +309,7 @@ Block* Arena::allocate(std::size_t bytes) {
       slot.source = this;
       slot.bytes = bytes;
       slot.data = static_cast<char*>(memory_->data) + plan_.blocks[index].offset;
-      unpoison(slot.data, bytes);
+      if (!device_) unpoison(slot.data, bytes);
       return &slot;
     }
   }
@@ -314,7 +324,7 @@ void Arena::release(Block* block) noexcept {
   const std::size_t begin = plan_.blocks[static_cast<std::size_t>(&slot - slots_.data())].offset;
   const auto at = std::lower_bound(occupied_.begin(), occupied_.end(), begin,
                                    [](const Extent& e, std::size_t b) { return e.begin < b; });
-  poison(slot.data, padded(slot.bytes));
+  if (!device_) poison(slot.data, padded(slot.bytes));
   slot.source = nullptr;
   occupied_.erase(at);
   if (closed_ && occupied_.empty()) close();
@@ -326,7 +336,7 @@ void Arena::close() noexcept {
     if (slot.own) give_outside(std::exchange(slot.own, nullptr));
   if (!occupied_.empty()) return;
   if (memory_) {
-    unpoison(memory_->data, plan_.arena_bytes);
+    if (!device_) unpoison(memory_->data, plan_.arena_bytes);
     if (memory_->source) memory_->source->unpin(*memory_);
     give_outside(memory_);
   }

@@ -35,13 +35,15 @@ void lay_out(ArenaPlan& plan);
 // reserved addresses without memory behind them.
 class ArenaRecorder final : public BlockSource {
  public:
-  ArenaRecorder() = default;
+  // Of allocations on one device; null: the CPU.
+  explicit ArenaRecorder(const Device* device = nullptr) : device_(device) {}
   ~ArenaRecorder() override;
   Block* allocate(std::size_t bytes) override;
   void release(Block* block) noexcept override;
   bool use(Block&) override { return false; }
   void pin(Block&) override {}
   void unpin(Block&) noexcept override {}
+  BlockSource* serving(const Device* device) override { return device == device_ ? this : nullptr; }
 
   // The blocks that follow belong to the next step.
   void begin_step() { plan_.steps.push_back(plan_.blocks.size()); }
@@ -60,6 +62,7 @@ class ArenaRecorder final : public BlockSource {
     char* memory;
     std::size_t bytes;
   };
+  const Device* const device_;
   ArenaPlan plan_;
   std::vector<Reserve> reserves_;
   std::uint32_t tick_ = 0;
@@ -70,16 +73,22 @@ class ArenaRecorder final : public BlockSource {
 // one whose place is still taken, comes from the source that was in force before, and is counted.
 class Arena final : public BlockSource {
  public:
-  // Takes the arena and the own blocks from `outer` (null: the default pool). Raises MemoryError.
-  static Arena* open(ArenaPlan plan, BlockSource* outer);
+  // Takes the arena and the own blocks from `outer` (null: the default pool of the CPU), whose
+  // memory is on `device`; what is on others comes from `before`. Raises MemoryError.
+  static Arena* open(ArenaPlan plan, BlockSource* outer, const Device* device = nullptr,
+                     BlockSource* before = nullptr);
   // No allocation follows; the memory goes back once the last block of the arena is released.
   void close() noexcept;
 
   Block* allocate(std::size_t bytes) override;
   void release(Block* block) noexcept override;
-  bool use(Block&) override { return false; }
+  bool use(Block& block) override;
   void pin(Block&) override {}
   void unpin(Block&) noexcept override {}
+  BlockSource* serving(const Device* device) override {
+    if (device == device_) return this;
+    return before_ ? before_->serving(device) : nullptr;
+  }
 
   // Goes on with the blocks of step `step`, wherever the one before ended.
   void begin_step(std::size_t step);
@@ -87,7 +96,7 @@ class Arena final : public BlockSource {
   const ArenaPlan& plan() const { return plan_; }
 
  private:
-  Arena(ArenaPlan plan, BlockSource* outer);
+  Arena(ArenaPlan plan, BlockSource* outer, const Device* device, BlockSource* before);
   void reserve();
   Block* take_outside(std::size_t bytes);
   void give_outside(Block* block) noexcept;
@@ -101,6 +110,8 @@ class Arena final : public BlockSource {
   };
   ArenaPlan plan_;
   BlockSource* outer_;
+  const Device* const device_;
+  BlockSource* const before_;
   Block* memory_ = nullptr;
   std::vector<Slot> slots_;         // one a planned block
   std::vector<Block> pool_blocks_;  // headers of own blocks from the default pool

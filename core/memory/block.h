@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "core/base/modes.h"
 
@@ -32,8 +33,44 @@ class BlockSource {
   // While a block is pinned it keeps its place.
   virtual void pin(Block& block) = 0;
   virtual void unpin(Block& block) noexcept = 0;
+  // The source of new memory on a device, null where the device's own pool is; null: the CPU. What
+  // does not look after other devices serves the CPU.
+  virtual BlockSource* serving(const Device* device) { return device ? nullptr : this; }
+  // The block that has the memory, where this source has it from another one.
+  virtual Block& holder(Block& block) { return block; }
+  // What the block is for, as text; told while memory is observed.
+  virtual void describe(Block&, std::string) {}
   // For tasks that take this source on; null where it is no longer than a scope.
   virtual std::shared_ptr<BlockSource> share() { return nullptr; }
+};
+
+// Two sources as one: `inner` where it serves a device, `outer` where it does not.
+class NestedSource final : public BlockSource {
+ public:
+  NestedSource(BlockSource* inner, BlockSource* outer) : inner_(inner), outer_(outer) {}
+  NestedSource(std::shared_ptr<BlockSource> inner, std::shared_ptr<BlockSource> outer)
+      : inner_(inner.get()),
+        outer_(outer.get()),
+        shared_inner_(std::move(inner)),
+        shared_outer_(std::move(outer)) {}
+  BlockSource* serving(const Device* device) override {
+    BlockSource* const served = inner_ ? inner_->serving(device) : nullptr;
+    return served || !outer_ ? served : outer_->serving(device);
+  }
+  std::shared_ptr<BlockSource> share() override {
+    return std::make_shared<NestedSource>(inner_ ? inner_->share() : nullptr,
+                                          outer_ ? outer_->share() : nullptr);
+  }
+  // Blocks are those of the two.
+  Block* allocate(std::size_t) override { return nullptr; }
+  void release(Block*) noexcept override {}
+  bool use(Block&) override { return false; }
+  void pin(Block&) override {}
+  void unpin(Block&) noexcept override {}
+
+ private:
+  BlockSource *const inner_, *const outer_;
+  const std::shared_ptr<BlockSource> shared_inner_, shared_outer_;
 };
 
 // Where this thread's new storages come from, for a scope.

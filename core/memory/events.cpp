@@ -15,6 +15,7 @@ namespace tw {
 
 std::atomic<EventKinds> heard_everywhere{0};
 std::string (*source_position)() = nullptr;
+void (*tell_late_events)() = nullptr;
 
 namespace {
 
@@ -145,11 +146,15 @@ void stop_observing_everywhere(const Observer* observer) {
 
 // ---- events ----
 
-void publish(Event& event) {
+void locate(Event& event) {
   const Place& here = place();
   event.thread = here.thread;
   event.module = here.module;
   if (event.source.empty() && source_position) event.source = source_position();
+}
+
+void publish(Event& event) {
+  if (!event.thread) locate(event);
   bool alone = false;
   if (modes.observers) tell_own(event, alone);
   if (alone || !(heard_everywhere & kinds_of(event.kind))) return;
@@ -160,12 +165,13 @@ void publish(Event& event) {
 
 OpScope::OpScope(const char* op) : before_(std::exchange(place().op, op)) {}
 OpScope::~OpScope() { place().op = before_; }
+const char* current_op() { return place().op; }
 
 std::string set_module(std::string path) { return std::exchange(place().module, std::move(path)); }
 
 void announce_tensor(std::string description) { place().tensor = std::move(description); }
 
-void note_memory(EventKind kind, const void* block, std::size_t bytes, const char* device) {
+std::string note_memory(EventKind kind, const void* block, std::size_t bytes, const char* device) {
   Place& here = place();
   Event event;
   event.kind = kind;
@@ -180,7 +186,7 @@ void note_memory(EventKind kind, const void* block, std::size_t bytes, const cha
   event.bytes = static_cast<double>(charged);
   Everywhere& all = everywhere();
   const std::lock_guard lock(all.mutex);
-  if (!logs_memory()) return;
+  if (!logs_memory()) return "";
   all.live_bytes += grows ? charged : -charged;
   event.live_bytes = all.live_bytes;
   const auto [entry, added] = all.numbers.try_emplace(block, 0);
@@ -189,6 +195,8 @@ void note_memory(EventKind kind, const void* block, std::size_t bytes, const cha
   if (kind == EventKind::release) all.numbers.erase(entry);
   event.start_ns = now_ns();
   all.observers.tell(event);
+  if (event.tensor.empty()) return event.source;
+  return event.source.empty() ? event.tensor : event.tensor + " at " + event.source;
 }
 
 }  // namespace tw

@@ -17,9 +17,9 @@ namespace tw {
 
 struct Kernel;
 
-enum class EventKind : std::uint8_t { op, task, allocate, release, spill, restore };
-inline constexpr const char* kEventNames[] = {"op",      "task",  "allocate",
-                                              "release", "spill", "restore"};
+enum class EventKind : std::uint8_t { op, task, allocate, release, spill, restore, copy };
+inline constexpr const char* kEventNames[] = {"op",    "task",    "allocate", "release",
+                                              "spill", "restore", "copy"};
 
 using EventKinds = std::uint8_t;  // bits
 constexpr EventKinds kinds_of(EventKind kind) {
@@ -55,7 +55,7 @@ struct Event {
   std::string source;  // "file:line" of the user's program; empty where unknown
   double bytes = 0;    // that an op reads and writes; of a block
 
-  // Ops.
+  // Ops; of a copy, `kernel` is its direction.
   std::string kernel, isa, problem;  // problem: shapes and types as text
   double flops = 0;
   std::vector<Candidate> candidates;
@@ -130,8 +130,13 @@ inline bool heard(EventKinds kinds) {
   return (heard_everywhere.load(std::memory_order_relaxed) | own) & kinds;
 }
 
-// Adds what the thread knows (where it is in the program) and tells who hears the kind.
+// Adds what the thread knows: where it is in the program.
+void locate(Event& event);
+// The same where that was not done, and tells who hears the kind.
 void publish(Event& event);
+// Tells what devices have done and nobody was told of yet, once it is done; installed by their
+// floor.
+extern void (*tell_late_events)();
 // Where the user's program is, as "file:line"; installed by the frontend.
 extern std::string (*source_position)();
 
@@ -147,6 +152,8 @@ class OpScope {
  private:
   const char* const before_;
 };
+// The op that the thread runs, where ops name themselves; else "".
+const char* current_op();
 // The path of the module whose forward runs; returns the one before.
 std::string set_module(std::string path);
 
@@ -157,6 +164,8 @@ inline bool logs_memory() {
 }
 // The tensor that the thread's next allocation is for.
 void announce_tensor(std::string description);
-void note_memory(EventKind kind, const void* block, std::size_t bytes, const char* device = "cpu");
+// Returns what an allocation was for, as text.
+std::string note_memory(EventKind kind, const void* block, std::size_t bytes,
+                        const char* device = "cpu");
 
 }  // namespace tw

@@ -14,6 +14,7 @@
 namespace tw {
 
 struct QuotaPool::Managed : Block, LedgerEntry {
+  Block* inner = nullptr;  // of the memory's own source
   // Where the contents are while they are not in memory. Kept here too, because a forked child goes
   // on with a tier of its own.
   std::shared_ptr<SpillTier> tier;
@@ -22,8 +23,11 @@ struct QuotaPool::Managed : Block, LedgerEntry {
   Managed* next_spare = nullptr;
 
   std::size_t asked() const { return Block::bytes; }
-  void note(EventKind kind) const {
-    if (logs_memory()) note_memory(kind, static_cast<const Block*>(this), asked());
+  PoolMemory::Piece piece() const { return {data, inner}; }
+  PoolMemory::Piece take_piece() { return {std::exchange(data, nullptr), inner}; }
+  void put(const PoolMemory::Piece& piece) {
+    data = piece.data;
+    inner = piece.inner;
   }
   std::int64_t charged() const { return LedgerEntry::bytes; }
 };
@@ -56,21 +60,30 @@ Pools& pools() {
 
 std::shared_ptr<QuotaPool> QuotaPool::create(std::int64_t quota_bytes, std::string spill_parent,
                                              std::unique_ptr<Ledger> ledger) {
+  const bool may_spill = !spill_parent.empty();
+  const std::int64_t limit =
+      quota_bytes < 0 ? std::numeric_limits<std::int64_t>::max() : quota_bytes;
+  return create(quota_bytes, may_spill,
+                std::make_unique<HeapMemory>(limit, std::move(spill_parent)), std::move(ledger));
+}
+
+std::shared_ptr<QuotaPool> QuotaPool::create(std::int64_t quota_bytes, bool may_spill,
+                                             std::unique_ptr<PoolMemory> memory,
+                                             std::unique_ptr<Ledger> ledger) {
   static const bool guarded = (guard_forks(), true);
   static_cast<void>(guarded);
   std::shared_ptr<QuotaPool> pool(
-      new QuotaPool(quota_bytes, std::move(spill_parent), std::move(ledger)));
+      new QuotaPool(quota_bytes, may_spill, std::move(memory), std::move(ledger)));
   std::lock_guard guard(pools().mutex);
   pools().list.push_back(pool.get());
   return pool;
 }
 
-QuotaPool::QuotaPool(std::int64_t quota_bytes, std::string spill_parent,
+QuotaPool::QuotaPool(std::int64_t quota_bytes, bool may_spill, std::unique_ptr<PoolMemory> memory,
                      std::unique_ptr<Ledger> ledger)
     : quota_(quota_bytes),
-      spill_parent_(std::move(spill_parent)),
-      heap_(quota_bytes < 0 ? std::numeric_limits<std::int64_t>::max() : quota_bytes),
-      cache_(heap_.attach()),
+      may_spill_(may_spill),
+      memory_(std::move(memory)),
       ledger_(std::move(ledger)) {}
 
 QuotaPool::~QuotaPool() {
@@ -79,7 +92,6 @@ QuotaPool::~QuotaPool() {
     std::erase(pools().list, this);
   }
   while (spare_) delete std::exchange(spare_, spare_->next_spare);
-  heap_.detach(cache_);
 }
 
 // A child has the forking thread only: what another one was bringing back has to be fetched anew.
@@ -104,7 +116,7 @@ void QuotaPool::guard_forks() {
 
 void QuotaPool::forget_after_fork() {
   if (Managed* block = std::exchange(arriving_, nullptr)) {
-    heap_.release(*cache_, std::exchange(block->data, nullptr), block->asked());
+    memory_->release(block->take_piece(), block->asked());
     ledger_->unpin(*block);
     ledger_->spill(*block);
   }
@@ -113,7 +125,7 @@ void QuotaPool::forget_after_fork() {
 QuotaPool::Managed& QuotaPool::managed(Block& block) { return static_cast<Managed&>(block); }
 
 bool QuotaPool::may_leave(const Managed& block) const {
-  return !spill_parent_.empty() && block.charged() >= static_cast<std::int64_t>(kSmallestSpill);
+  return may_spill_ && block.charged() >= static_cast<std::int64_t>(kSmallestSpill);
 }
 
 QuotaPool::Managed* QuotaPool::new_block() {
@@ -128,7 +140,7 @@ QuotaPool::Managed* QuotaPool::new_block() {
 Block* QuotaPool::allocate(std::size_t bytes) {
   if (bytes > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) / 2)
     fail(ErrorKind::memory, "pool: cannot allocate ", bytes, " bytes");
-  const auto charged = static_cast<std::int64_t>(charged_bytes(bytes));
+  const std::int64_t charged = memory_->charged(bytes);
   if (!pressure_.empty()) [[unlikely]]
     tell_pressure(charged);
   Lock lock(*this);
@@ -136,7 +148,7 @@ Block* QuotaPool::allocate(std::size_t bytes) {
   make_room(charged);
   Managed* block = new_block();
   try {
-    block->data = heap_.allocate(*cache_, bytes);
+    block->put(memory_->allocate(bytes));
   } catch (...) {
     block->next_spare = std::exchange(spare_, block);
     throw;
@@ -160,7 +172,7 @@ void QuotaPool::release(Block* released) noexcept {
   Lock lock(*this);
   wait_for(lock, block);
   ledger_->remove(block);
-  if (block.data) heap_.release(*cache_, block.data, block.asked());
+  if (block.data) memory_->release(block.take_piece(), block.asked());
   if (block.tier) {
     delist(block);
     forget_copy(block);
@@ -174,13 +186,17 @@ void QuotaPool::release(Block* released) noexcept {
 
 bool QuotaPool::use(Block& used) {
   Managed& block = managed(used);
-  if (!may_leave(block)) return false;
+  if (!may_leave(block)) {
+    memory_->use(block.piece());
+    return false;
+  }
   Lock lock(*this);
   wait_for(lock, block);
   if (block.data)
     ledger_->use(block);
   else
     restore(block);
+  memory_->use(block.piece());
   ledger_->pin(block);
   return true;
 }
@@ -190,6 +206,7 @@ void QuotaPool::pin(Block& pinned) {
   Managed& block = managed(pinned);
   wait_for(lock, block);
   if (!block.data) restore(block);
+  memory_->expose(block.piece());
   ledger_->pin(block);
 }
 
@@ -205,28 +222,46 @@ void QuotaPool::wait_for(Lock& lock, Managed& block) {
 // ---- leaving and coming back ----
 
 void QuotaPool::spill(Managed& block) {
-  if (!tier_ || !tier_->is_own()) tier_ = SpillFolder::create(spill_parent_);
+  if (!tier_ || !tier_->is_own()) tier_ = memory_->make_tier();
+  memory_->before_leaving(block.piece());
   block.copy = tier_->write(block.data, block.asked());
+  memory_->after_leaving(block.piece());
   block.tier = tier_;
-  heap_.release(*cache_, std::exchange(block.data, nullptr), block.asked());
+  memory_->release(block.take_piece(), block.asked());
   ledger_->spill(block);
   enlist(block);
-  block.note(EventKind::spill);
+  note(EventKind::spill, block);
 }
 
 void QuotaPool::restore(Managed& block) {
   make_room(block.charged());
-  void* memory = heap_.allocate(*cache_, block.asked());
+  const PoolMemory::Piece piece = memory_->allocate(block.asked());
   try {
-    block.tier->read(block.copy, memory, block.asked());
+    memory_->before_arriving(piece);
+    block.tier->read(block.copy, piece.data, block.asked());
+    memory_->after_arriving(piece);
   } catch (...) {
-    heap_.release(*cache_, memory, block.asked());
+    memory_->release(piece, block.asked());
     throw;
   }
-  block.data = memory;
+  block.put(piece);
   ledger_->restore(block);
   note_restored(block);
   prefetch();
+}
+
+void QuotaPool::note(EventKind kind, const Managed& block) const {
+  if (logs_memory())
+    note_memory(kind, static_cast<const Block*>(&block), block.asked(), memory_->device_name());
+}
+
+Block& QuotaPool::holder(Block& block) {
+  Block* const inner = managed(block).inner;
+  return inner ? *inner : block;
+}
+
+void QuotaPool::describe(Block& block, std::string text) {
+  if (Block* const inner = managed(block).inner) inner->source->describe(*inner, std::move(text));
 }
 
 void QuotaPool::forget_copy(Managed& block) {
@@ -255,7 +290,7 @@ void QuotaPool::note_restored(Managed& block) {
   expected_ = forward_ ? block.left_after : block.left_before;
   delist(block);
   forget_copy(block);
-  block.note(EventKind::restore);
+  note(EventKind::restore, block);
 }
 
 // Starts to bring back the block expected next, where it fits without driving another one out.
@@ -265,7 +300,9 @@ void QuotaPool::prefetch() {
   if (!streaming_ || !block || arriving_) return;
   if (ledger_->figures().live_bytes + block->charged() > quota_) return;
   try {
-    block->data = heap_.allocate(*cache_, block->asked());
+    const PoolMemory::Piece piece = memory_->allocate(block->asked());
+    memory_->before_arriving(piece);
+    block->put(piece);
   } catch (const Error&) {
     return;  // it can come when it is needed
   }
@@ -288,6 +325,7 @@ void QuotaPool::finish_prefetch(Managed& block) {
   bool came = true;
   try {
     block.tier->read(block.copy, block.data, block.asked());
+    memory_->after_arriving(block.piece());
   } catch (const Error&) {
     came = false;  // whoever needs it will meet the error
   }
@@ -299,7 +337,7 @@ void QuotaPool::finish_prefetch(Managed& block) {
     note_restored(block);
     prefetch();
   } else {
-    heap_.release(*cache_, std::exchange(block.data, nullptr), block.asked());
+    memory_->release(block.take_piece(), block.asked());
     ledger_->spill(block);
     streaming_ = false;
     expected_ = nullptr;
@@ -339,7 +377,7 @@ void QuotaPool::tell_pressure(std::int64_t bytes) {
 
 PoolStats QuotaPool::heap_figures() {
   Lock lock(*this);
-  return heap_.stats();
+  return memory_->stats();
 }
 
 LedgerFigures QuotaPool::figures() {
@@ -350,17 +388,22 @@ LedgerFigures QuotaPool::figures() {
 void QuotaPool::reset_peaks() {
   Lock lock(*this);
   ledger_->reset_peaks();
-  heap_.reset_peaks();
+  memory_->reset_peaks();
 }
 
 std::int64_t QuotaPool::trim() {
   Lock lock(*this);
-  return heap_.trim(*cache_);
+  return memory_->trim();
 }
 
 std::int64_t QuotaPool::foreseen() {
   Lock lock(*this);
   return foreseen_;
+}
+
+std::shared_ptr<SpillTier> QuotaPool::tier() {
+  Lock lock(*this);
+  return tier_;
 }
 
 std::string QuotaPool::spill_path() {

@@ -1,5 +1,5 @@
-// A pool with a heap and a quota of its own. Over the quota it spills cold blocks to files, least
-// recently used first, and brings them back when they are used. Thread-safe.
+// A pool with memory and a quota of its own. Over the quota it spills cold blocks to the tier
+// below, least recently used first, and brings them back when they are used. Thread-safe.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -9,15 +9,20 @@
 #include <vector>
 
 #include "core/memory/block.h"
-#include "core/memory/heap.h"
+#include "core/memory/events.h"
 #include "core/memory/ledger.h"
+#include "core/memory/pool_memory.h"
 #include "core/memory/spill.h"
 
 namespace tw {
 
 class QuotaPool final : public BlockSource, public std::enable_shared_from_this<QuotaPool> {
  public:
-  // `quota_bytes` < 0: no bound. `spill_parent`: where the folder of files is made at the first
+  // `quota_bytes` < 0: no bound. Without `may_spill` nothing ever leaves.
+  static std::shared_ptr<QuotaPool> create(std::int64_t quota_bytes, bool may_spill,
+                                           std::unique_ptr<PoolMemory> memory,
+                                           std::unique_ptr<Ledger> ledger);
+  // Of the processor's memory. `spill_parent`: where the folder of files is made at the first
   // spill; empty: nothing is ever spilled.
   static std::shared_ptr<QuotaPool> create(std::int64_t quota_bytes, std::string spill_parent,
                                            std::unique_ptr<Ledger> ledger);
@@ -28,7 +33,13 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
   bool use(Block& block) override;
   void pin(Block& block) override;
   void unpin(Block& block) noexcept override;
+  BlockSource* serving(const Device* device) override {
+    return device == memory_->device() ? this : nullptr;
+  }
+  Block& holder(Block& block) override;
+  void describe(Block& block, std::string text) override;
   std::shared_ptr<BlockSource> share() override { return shared_from_this(); }
+  const Device* device() const { return memory_->device(); }
 
   PoolStats heap_figures();
   LedgerFigures figures();
@@ -45,6 +56,8 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
   std::int64_t foreseen();
   std::int64_t quota_bytes() const { return quota_; }
   std::string spill_path();  // empty while there is no folder
+  // Of the tier below, where it has some; null else.
+  std::shared_ptr<SpillTier> tier();
 
  private:
   struct Managed;
@@ -55,17 +68,18 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
   };
   class Lock;
 
-  QuotaPool(std::int64_t quota_bytes, std::string spill_parent, std::unique_ptr<Ledger> ledger);
+  QuotaPool(std::int64_t quota_bytes, bool may_spill, std::unique_ptr<PoolMemory> memory,
+            std::unique_ptr<Ledger> ledger);
   static Managed& managed(Block& block);
   bool may_leave(const Managed& block) const;
   Managed* new_block();
-  void* obtain(std::size_t bytes);
   void make_room(std::int64_t bytes);
   void spill(Managed& block);
   void restore(Managed& block);
   void wait_for(Lock& lock, Managed& block);
   void forget_copy(Managed& block);
   void note_restored(Managed& block);
+  void note(EventKind kind, const Managed& block) const;
   void prefetch();
   void finish_prefetch(Managed& block);
   void enlist(Managed& block);
@@ -77,9 +91,8 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
   std::mutex mutex_;  // guards everything below
   std::condition_variable arrived_;
   const std::int64_t quota_;
-  const std::string spill_parent_;
-  Heap heap_;
-  Cache* const cache_;
+  const bool may_spill_;
+  const std::unique_ptr<PoolMemory> memory_;
   const std::unique_ptr<Ledger> ledger_;
   std::shared_ptr<SpillTier> tier_;
   Managed* spare_ = nullptr;                                    // recycled

@@ -56,6 +56,30 @@ Estimate estimate(const Call& call) {
           static_cast<double>(y.count) * static_cast<double>(size_of(x.dtype) + size_of(y.dtype))};
 }
 
+// Where the memory comes from that a copy to a device fills.
+BlockSource* source_for_copy(const Device* from, const Device* to, bool waits) {
+  if (!to && from && from->pinned && !waits) return from->pinned;
+  if (!from && to && to->arrivals && !(modes.source && modes.source->serving(to)))
+    return to->arrivals;
+  return modes.source;
+}
+
+// Between row-major tensors.
+void move(const Tensor& x, const Tensor& y, bool waits) {
+  if (modes.dry_run) return;
+  const Device *const from = x.device(), *const to = y.device();
+  const Device& mover = from ? *from : to ? *to : cpu_device;
+  const auto bytes = static_cast<std::size_t>(x.count()) * x.item_bytes();
+  Access at;
+  void* const source = at(x);
+  void* const target = at(y);
+  if (mover.move)
+    mover.move(mover, {target, y->storage->block, to}, {source, x->storage->block, from}, bytes,
+               waits);
+  else
+    mover.copy(mover, target, source, bytes);
+}
+
 }  // namespace
 
 constexpr OpRecord kCopy = {.name = "copy",
@@ -100,25 +124,27 @@ constexpr OpRecord kAssign = {
 
 constexpr OpRecord kToDevice = {
     .name = "to_device",
-    .signature = "(x: Tensor, device: Device, source: Device) -> Tensor",
+    .signature =
+        "(x: Tensor, device: Device, source: Device, non_blocking: bool = False) -> Tensor",
     .help = "A copy on another device.",
     .body =
         [](const Use& use, Tensor* out) {
           refuse_in_capture("a tensor moves to another device");
           const Tensor x = contiguous(use.in[0].tensor);
-          const Device *from = x.device(), *to = device_of_word(use.words[0]);
+          const Device* to = device_of_word(use.words[0]);
+          const bool waits = !use.words.flag(2);
           const DeviceGuard guard(to);
+          const BlockSourceGuard source(source_for_copy(x.device(), to, waits));
           out[0] = Tensor::empty(x.shape(), x.dtype());
-          Access at;
-          const Device& copier = from ? *from : to ? *to : cpu_device;
-          copier.copy(copier, at(out[0]), at(x),
-                      static_cast<std::size_t>(x.count()) * x.item_bytes());
+          move(x, out[0], waits);
         },
     .vjp = [](Vjp& v) { v.give(0, to_device(v.g(), device_of_word(v.words()[1]))); }};
 
-Tensor to_device(const Tensor& x, const Device* device) {
+Tensor to_device(const Tensor& x, const Device* device, bool non_blocking) {
   if (x.device() == device) return x;
-  return apply(kToDevice, {x}, WordList(2).set(0, word_of(device)).set(1, word_of(x.device())));
+  return apply(
+      kToDevice, {x},
+      WordList(3).set(0, word_of(device)).set(1, word_of(x.device())).set(2, non_blocking));
 }
 
 Tensor copy(const Tensor& x) { return apply(kCopy, {x}); }

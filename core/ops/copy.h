@@ -11,8 +11,9 @@ void copy_into(const Tensor& target, const Tensor& x);
 // Memory of others as truth values, all bytes of which must be 0 or 1: where some are not, a copy
 // that has 1 for them.
 Tensor with_truth_values(const Tensor& x);
-// On another device, where it is not there yet.
-Tensor to_device(const Tensor& x, const Device* device);
+// On another device, where it is not there yet. With `non_blocking` copies from and to pinned memory
+// go on when it returns; the engine waits for them where it uses the memory.
+Tensor to_device(const Tensor& x, const Device* device, bool non_blocking = false);
 // `x` itself where it is row-major already.
 Tensor contiguous(const Tensor& x);
 // Converted to `dtype`; `x` itself when it has it and `always_copy` is false. Floating to integer

@@ -11,15 +11,32 @@
 
 namespace tw {
 
+class BlockSource;
+struct Block;
+
+// Bytes on a device or on the CPU, and the block that they are part of, null for memory of others.
+struct Place {
+  void* data;
+  Block* block;
+  const Device* on_device;  // null: the CPU
+};
+
 struct Device {
   const char* name;
   KernelSet kernels;
   bool computes;  // else launches are accepted and dropped
+  // Of devices that are no block source.
   void* (*allocate)(const Device& self, std::size_t bytes);
   void (*release)(const Device& self, void* block, std::size_t bytes) noexcept;
   // To or from the CPU, or within the device; done when it returns, after all launches before it.
   void (*copy)(const Device& self, void* to, const void* from, std::size_t bytes);
   void (*synchronize)(const Device& self);  // returns when all launches are done
+  BlockSource* source = nullptr;            // of its memory, where it looks after each use
+  // A copy beside other work, where the device can do that: as copy(), and with `waits` false also
+  // before it is done. Memory for what it fills: on the device, and on the host.
+  void (*move)(const Device& self, const Place& to, const Place& from, std::size_t bytes,
+               bool waits) = nullptr;
+  BlockSource *arrivals = nullptr, *pinned = nullptr;
 };
 
 extern const Device cpu_device;

@@ -118,18 +118,23 @@ void stop_observing(const Observer* observer) {
   own.announce();
 }
 
+DeviceModes device_modes;
+
 std::unique_ptr<const InheritedModes> inherited_modes() {
+  std::shared_ptr<const void> streams = device_modes.taken();
   if (modes.grad && !modes.autocast && !modes.choice && !modes.device && !modes.observers &&
-      !modes.source)
+      !modes.source && !streams)
     return nullptr;
   return std::make_unique<const InheritedModes>(
       InheritedModes{modes.grad, modes.autocast, modes.choice, modes.device,
                      modes.observers ? *modes.observers : Observers(),
-                     modes.source ? modes.source->share() : nullptr});
+                     modes.source ? modes.source->share() : nullptr, std::move(streams)});
 }
 
 ModesGuard::ModesGuard(const InheritedModes* inherited)
-    : before_(std::exchange(modes, Modes())), own_before_(std::move(thread_modes())) {
+    : before_(std::exchange(modes, Modes())),
+      own_before_(std::move(thread_modes())),
+      streams_before_(device_modes.taken()) {
   ThreadModes& own = thread_modes();
   own = {};
   if (inherited) {
@@ -140,10 +145,12 @@ ModesGuard::ModesGuard(const InheritedModes* inherited)
     modes.source = inherited->source.get();
     own.observers = inherited->observers;
   }
+  device_modes.put(inherited ? inherited->streams.get() : nullptr);
   own.announce();
 }
 
 ModesGuard::~ModesGuard() {
+  device_modes.put(streams_before_.get());
   thread_modes() = std::move(own_before_);
   modes = before_;
 }

@@ -26,6 +26,14 @@ void enter_modes(const void* owner, const ModeChanges& changes);
 // left yet, stays in force until they do. False where this thread has none.
 bool leave_modes(const void* owner);
 
+// What devices keep of a thread beside the record, their streams; installed by their floor. Null:
+// the defaults.
+struct DeviceModes {
+  std::shared_ptr<const void> (*taken)() = [] { return std::shared_ptr<const void>(); };
+  void (*put)(const void* modes) = [](const void*) {};
+};
+extern DeviceModes device_modes;
+
 // A thread's modes, for another one to run under. No checkpoint, dry run or planned pass.
 struct InheritedModes {
   bool grad;
@@ -34,6 +42,7 @@ struct InheritedModes {
   const Device* device;
   Observers observers;
   std::shared_ptr<BlockSource> source;
+  std::shared_ptr<const void> streams;  // of devices
 };
 // This thread's; null for the defaults.
 std::unique_ptr<const InheritedModes> inherited_modes();
@@ -73,6 +82,7 @@ class ModesGuard {
  private:
   Modes before_;
   ThreadModes own_before_;
+  std::shared_ptr<const void> streams_before_;
 };
 
 }  // namespace tw

@@ -6,6 +6,8 @@
 
 #include "core/base/error.h"
 #include "core/memory/background.h"
+#include "core/memory/block.h"
+#include "core/runtime/mode_changes.h"
 #include "core/runtime/task.h"
 
 namespace tw {
@@ -15,6 +17,8 @@ namespace {
 // Two reads keep a disk busy while a third would take processors from the kernels; one write or
 // copy at a time already fills a bus.
 constexpr int kReads = 2, kWrites = 1, kCopies = 1, kBackground = 1;
+// One fills the pinned memory that the next passes through while the bus is at work.
+constexpr int kUploads = 2, kDownloads = 2;
 // As long as a look at cancellation may take.
 constexpr std::int64_t kPieceBytes = 8 << 20;
 
@@ -26,6 +30,31 @@ void check_range(const char* op, std::int64_t offset, std::int64_t bytes) {
 
 Future submit(const char* queue, JobWork work, int priority) {
   return transfers().submit(queue, std::move(work), priority, current_task);
+}
+
+// The submitter's streams on devices, for a job of its own.
+class StreamsGuard {
+ public:
+  explicit StreamsGuard(const void* streams) : before_(device_modes.taken()) {
+    device_modes.put(streams);
+  }
+  ~StreamsGuard() { device_modes.put(before_.get()); }
+  StreamsGuard(const StreamsGuard&) = delete;
+  StreamsGuard& operator=(const StreamsGuard&) = delete;
+
+ private:
+  const std::shared_ptr<const void> before_;
+};
+
+void move_piece(const Device* device, Place to, Place from, std::int64_t at, std::int64_t bytes) {
+  to.data = static_cast<char*>(to.data) + at;
+  from.data = static_cast<char*>(from.data) + at;
+  const Device& mover = device ? *device : cpu_device;
+  const auto size = static_cast<std::size_t>(bytes);
+  if (mover.move)
+    mover.move(mover, to, from, size, true);
+  else
+    mover.copy(mover, to.data, from.data, size);
 }
 
 struct Row {
@@ -123,6 +152,8 @@ JobQueues& transfers() {
     created.add_queue("read", kReads);
     created.add_queue("write", kWrites);
     created.add_queue("copy", kCopies);
+    created.add_queue("upload", kUploads);
+    created.add_queue("download", kDownloads);
     created.add_queue("background", kBackground);
     return created;
   }();
@@ -149,17 +180,26 @@ Future write_file(std::string path, std::int64_t offset, const void* from, std::
   return submit("write", std::move(work), priority);
 }
 
-Future copy_memory(const Device& device, void* to, const void* from, std::int64_t bytes,
-                   int priority) {
-  auto work = [&device, to, from, bytes](const JobControl& control) {
+Future copy_memory(const Place& to, const Place& from, std::int64_t bytes, int priority) {
+  const Device* const device = from.on_device ? from.on_device : to.on_device;
+  auto work = [to, from, bytes, device, streams = device_modes.taken()](const JobControl& control) {
+    const StreamsGuard chosen(streams.get());
     for (std::int64_t at = 0; at < bytes; at += kPieceBytes) {
       control.stop_if_cancelled();
-      device.copy(device, static_cast<char*>(to) + at, static_cast<const char*>(from) + at,
-                  static_cast<std::size_t>(std::min(bytes - at, kPieceBytes)));
+      move_piece(device, to, from, at, std::min(bytes - at, kPieceBytes));
+    }
+    // What goes on by itself has to be there.
+    if (device) device->synchronize(*device);
+    if (to.on_device && to.block) {
+      to.block->source->pin(*to.block);
+      to.block->source->unpin(*to.block);
     }
     return bytes;
   };
-  return submit("copy", std::move(work), priority);
+  const char* const queue = !device || (from.on_device && to.on_device) ? "copy"
+                            : to.on_device                              ? "upload"
+                                                                        : "download";
+  return submit(queue, std::move(work), priority);
 }
 
 Future gather_file_rows(std::shared_ptr<SourceFile> file, FileRows layout,

@@ -12,7 +12,7 @@
 
 namespace tw {
 
-// The process's queues: read, write, copy, background.
+// The process's queues: read, write, copy, upload (to a device), download (from one), background.
 JobQueues& transfers();
 
 // Equal rows that follow one another in a file from `offset_bytes` on.
@@ -25,9 +25,9 @@ Future read_file(std::shared_ptr<SourceFile> file, std::int64_t offset, void* to
                  std::int64_t bytes, int priority = 0);
 Future write_file(std::string path, std::int64_t offset, const void* from, std::int64_t bytes,
                   int priority = 0);
-// Through the device's table; the ranges must not overlap.
-Future copy_memory(const Device& device, void* to, const void* from, std::int64_t bytes,
-                   int priority = 0);
+// Within the CPU's memory or a device's, or between the two, behind what the calling thread asked
+// of the device. The ranges must not overlap, and their blocks stay pinned until it is done.
+Future copy_memory(const Place& to, const Place& from, std::int64_t bytes, int priority = 0);
 // Rows at `indices`, in that order, one after another. Negative indices count from the end; raises
 // IndexError for others outside the file. The future fails where the file changed since it was
 // opened.

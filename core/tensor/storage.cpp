@@ -11,10 +11,11 @@ namespace tw {
 
 namespace {
 
-[[gnu::noinline]] Ref<Storage> allocate_from(BlockSource& source, std::size_t bytes) {
+Ref<Storage> allocate_from(BlockSource& source, const Device* device, std::size_t bytes) {
   Block* block = source.allocate(bytes);
   auto* storage = new (FreeList<Storage>::take()) Storage();
   storage->bytes = bytes;
+  storage->device = device;
   if (block->source)
     storage->block = block;
   else
@@ -22,18 +23,30 @@ namespace {
   return Ref<Storage>(storage);
 }
 
-[[gnu::noinline]] Ref<Storage> allocate_on(const Device& device, std::size_t bytes) {
-  void* data = device.allocate(device, bytes);
+Ref<Storage> allocate_on(const Device* device, std::size_t bytes) {
+  void* data = device ? device->allocate(*device, bytes) : pool_allocate(bytes);
   auto* storage = new (FreeList<Storage>::take()) Storage();
   storage->data = data;
   storage->bytes = bytes;
-  storage->device = &device;
+  storage->device = device;
   return Ref<Storage>(storage);
+}
+
+// Where a source is in force, or a device.
+[[gnu::noinline]] Ref<Storage> allocate_apart(std::size_t bytes) {
+  const Device* const device = modes.device;
+  BlockSource* source = modes.source ? modes.source->serving(device) : nullptr;
+  if (!source && device) source = device->source;
+  if (source) return allocate_from(*source, device, bytes);
+  return allocate_on(device, bytes);
 }
 
 [[gnu::noinline, gnu::cold]] void log_event(EventKind kind, const Storage* storage) {
   const void* id = storage->block ? static_cast<const void*>(storage->block) : storage;
-  note_memory(kind, id, storage->bytes, storage->device ? storage->device->name : "cpu");
+  std::string text =
+      note_memory(kind, id, storage->bytes, storage->device ? storage->device->name : "cpu");
+  if (kind == EventKind::allocate && storage->block)
+    storage->block->source->describe(*storage->block, std::move(text));
 }
 
 // Memory that several storages may show. Whoever holds references holds the frontend's lock, which
@@ -58,10 +71,8 @@ void forget_shared(std::uint32_t entry) noexcept {
 
 Ref<Storage> Storage::allocate(std::size_t bytes) {
   Ref<Storage> out;
-  if (modes.device) [[unlikely]] {
-    out = allocate_on(*modes.device, bytes);
-  } else if (modes.source) [[unlikely]] {
-    out = allocate_from(*modes.source, bytes);
+  if (modes.device || modes.source) [[unlikely]] {
+    out = allocate_apart(bytes);
   } else {
     void* data = pool_allocate(bytes);  // may throw: before the header exists
     auto* storage = new (FreeList<Storage>::take()) Storage();

@@ -27,6 +27,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+Place here(void* data) { return {data, nullptr, nullptr}; }
+
 // A file of this test alone, removed afterwards.
 class TemporaryFile {
  public:
@@ -113,7 +115,7 @@ TW_TEST(transfer_moves_the_right_bytes) {
   std::vector<std::int64_t> y(x.size()), z(x.size());
   CHECK_EQ(result_of(read_file(file.source(), 0, y.data(), bytes)), bytes);
   CHECK(y == x);
-  CHECK_EQ(result_of(copy_memory(cpu_device, z.data(), y.data(), bytes)), bytes);
+  CHECK_EQ(result_of(copy_memory(here(z.data()), here(y.data()), bytes)), bytes);
   CHECK(z == x);
 }
 
@@ -278,7 +280,7 @@ TW_TEST(transfer_queues_do_not_hold_up_each_other) {
   const Future holding[] = {gate.hold("write"), gate.hold("write"), gate.hold("read"),
                             gate.hold("read"), gate.hold("read")};
   std::int64_t x = 3, y = 0;
-  result_of(copy_memory(cpu_device, &y, &x, 8));
+  result_of(copy_memory(here(&y), here(&x), 8));
   CHECK_EQ(y, 3);
   gate.opened.set_value();
   for (const Future& future : holding) result_of(future);
@@ -349,7 +351,7 @@ TW_TEST(transfer_cancels_the_jobs_of_a_task_alone) {
   CHECK_EQ(transfers().task_figures()[801].cancelled, 5);
   CHECK_EQ(transfers().task_figures()[802].completed, 5);
   current_task = 803;
-  result_of(copy_memory(cpu_device, &y, &x, 8));
+  result_of(copy_memory(here(&y), here(&x), 8));
   current_task = 0;
   CHECK_EQ(transfers().task_figures()[803].bytes, 8);
 }
@@ -470,7 +472,7 @@ TW_TEST(transfer_lost_by_a_fork_is_an_error_in_the_child_alone) {
   CHECK_EQ(status_of_child([&] {
              std::int64_t x = 4, y = 0;
              return fails_by_fork(running) && fails_by_fork(waiting) &&
-                    result_of(copy_memory(cpu_device, &y, &x, 8)) == 8 && y == 4;
+                    result_of(copy_memory(here(&y), here(&x), 8)) == 8 && y == 4;
            }),
            0);
   gate.opened.set_value();

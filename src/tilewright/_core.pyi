@@ -73,6 +73,9 @@ class Pool:
         self,
         quota_bytes: int | None=None,
         spill_dir: str | PathLike[str] | _Bool | None=None,
+        *,
+        device: str | None=None,
+        host_bytes: int | None=None,
     ) -> None: ...
     def __repr__(self) -> str: ...
     def allocate(self, nbytes: int, zero: _Bool=False) -> Block:
@@ -126,6 +129,30 @@ class _Captured:
         """Sizes, in bytes and counts."""
     def replay(self, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
         """What the recorded function would return for these inputs."""
+
+class _GpuEvent:
+    """A place in a stream."""
+
+    def __init__(self, timed: _Bool) -> None: ...
+    def elapsed_ms(self, end: _GpuEvent) -> float: ...
+    def hold(self, stream: _GpuStream) -> None: ...
+    def query(self) -> _Bool: ...
+    def record(self, stream: _GpuStream) -> None: ...
+    def synchronize(self) -> None: ...
+
+class _GpuStream:
+    """A queue of work of a GPU."""
+
+    @property
+    def address(self) -> int: ...
+    @property
+    def gpu(self) -> int: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def priority(self) -> int: ...
+    def query(self) -> _Bool: ...
+    def synchronize(self) -> None: ...
 
 class _Ledger:
     """The native ledger, as tilewright.memory.reference."""
@@ -263,6 +290,9 @@ class Tensor:
         **options: object,
     ) -> Any: ...
     def __complex__(self) -> _Complex: ...
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """How other libraries find the memory of a tensor on a GPU (version 3)."""
     def __dlpack__(
         self,
         *,
@@ -391,8 +421,10 @@ class Tensor:
         keepdims: _Bool=False,
     ) -> Tensor:
         """How many elements are not zero (int64), over all or some axes; NaN is not. ..."""
-    def cpu(self) -> Tensor:
-        """In the CPU's memory; itself where it is there."""
+    def cpu(self, non_blocking: _Bool=False) -> Tensor:
+        """In the CPU's memory; itself where it is there. With non_blocking=True in pinned ..."""
+    def cuda(self, device: str | None=None, non_blocking: _Bool=False) -> Tensor:
+        """On a GPU, the first one unless device says another; itself where it is there."""
     def cummax(self, axis: _Int) -> tuple[Tensor, Tensor]:
         """The largest of all elements up to each along an axis, and where it is (int64): ..."""
     def cummin(self, axis: _Int) -> tuple[Tensor, Tensor]:
@@ -576,6 +608,8 @@ class Tensor:
     @property
     def is_leaf(self) -> _Bool:
         """Whether no recorded op made it."""
+    def is_pinned(self) -> object:
+        """Whether its memory is pinned."""
     def isclose(
         self,
         b: Tensor,
@@ -755,6 +789,8 @@ class Tensor:
         """Axes in another order, as a view."""
     @overload
     def permute_dims(self, *axes: _Int) -> Tensor: ...
+    def pin_memory(self) -> object:
+        """A copy in pinned memory of the host, from and to which GPUs copy beside other ..."""
     def positive(self) -> Tensor:
         """Each element unchanged."""
     def pow(self, other: _Operand) -> Tensor:
@@ -1156,20 +1192,42 @@ def _enter_batch_invariance(block: object, on: _Bool) -> None: ...
 def _enter_grad_mode(block: object, enabled: _Bool) -> None: ...
 def _enter_kernels(block: object, isa: str | None, forced: dict[str, Any]) -> None: ...
 def _faults_left() -> int: ...
+def _gpu_add_stream(number: int, priority: int) -> _GpuStream:
+    """One more stream of a GPU, or one of those there are."""
+def _gpu_choose_stream(stream: _GpuStream) -> _GpuStream:
+    """Makes a stream this thread's; returns the one before."""
 def _gpu_compile(file: str, settings: str, capability: int) -> tuple[Any, ...]:
     """Compiles a file of kernels: the cubin, and the compiler's figures."""
 def _gpu_compiler_fault() -> str:
     """Why NVRTC cannot be used, or ''."""
+def _gpu_copies(number: int) -> dict[str, Any]:
+    """Copies from and to the host so far."""
 def _gpu_count() -> int:
     """Number of GPUs; 0 without a driver."""
+def _gpu_current_stream(number: int) -> _GpuStream:
+    """This thread's stream of a GPU."""
 def _gpu_driver_fault() -> str:
     """Why the CUDA driver cannot be used, or ''."""
 def _gpu_facts(number: int) -> dict[str, Any]:
     """Name, compute capability and sizes of a GPU."""
+def _gpu_free_memory(number: int) -> tuple[Any, ...]:
+    """Free and total bytes of a GPU, whoever holds the rest."""
+def _gpu_launch_figures(number: int) -> dict[str, Any]:
+    """Launches by stream and by task."""
 def _gpu_launches(number: int) -> int:
     """How many kernels were launched on a GPU so far."""
 def _gpu_memory(number: int) -> dict[str, Any]:
     """Figures of a GPU's memory pool, in bytes."""
+def _gpu_own_stream(number: int) -> _GpuStream:
+    """The stream that threads have from the start."""
+def _gpu_record_stream(x: Tensor, stream: _GpuStream) -> None:
+    """Says that work outside the engine uses a tensor on a stream."""
+def _gpu_reset_peaks(number: int) -> None:
+    """Starts the peak figures of a GPU's memory anew."""
+def _gpu_set_launch_limit(number: int, in_flight: int) -> None:
+    """How many launches of a stream may be under way; 0: no limit of ours."""
+def _gpu_set_limit(number: int, bytes: int) -> None:
+    """Bounds what the pool takes from the driver; 0: nothing does."""
 def _gpu_sources(number: int) -> list[dict[str, Any]]:
     """File, kernel and settings of every kernel that a GPU was asked for."""
 def _gpu_synchronize(number: int) -> None:
@@ -1178,6 +1236,8 @@ def _gpu_trim(number: int) -> None:
     """Gives unused memory of a GPU back to the driver."""
 def _is_device_name(name: str) -> _Bool:
     """Whether a name is that of a device, such as 'cuda:1', there or not."""
+def _is_pinned(x: Tensor) -> _Bool:
+    """Whether its memory is pinned."""
 def _last_plan() -> dict[str, int]: ...
 def _leave_modes(block: object) -> None: ...
 def _leaves(arg: Tensor, /) -> list[Tensor]: ...
@@ -1186,6 +1246,12 @@ def _observed() -> _Bool:
 def _on_collection(arg0: str, arg1: dict[str, Any], /) -> None: ...
 def _op_records() -> list[dict[str, Any]]:
     """All ops: name, signature, help, where they are shown, and which parts they have."""
+def _pin_memory(x: Tensor) -> Tensor:
+    """A copy in pinned memory; itself where it is there."""
+def _pinned_memory() -> dict[str, Any]:
+    """Figures of pinned memory, in bytes."""
+def _pinned_trim() -> int:
+    """Gives unused pinned memory back to the system; returns bytes."""
 def _record_custom(
     context: object,
     name: str,
@@ -1210,7 +1276,13 @@ def _set_task_classes(
     run_in_pool: object,
 ) -> None:
     """What submissions are made of: once, before the first scheduler."""
-def _to_dlpack(x: Tensor, max_version: object, dl_device: object, copy: object) -> object: ...
+def _to_dlpack(
+    x: Tensor,
+    stream: object,
+    max_version: object,
+    dl_device: object,
+    copy: object,
+) -> object: ...
 def _transfer_cancel_task(task: int) -> int:
     """Cancels a task's transfers; returns how many there were."""
 def _transfer_copy(src: Tensor, dst: Tensor, priority: int) -> TransferEvent:

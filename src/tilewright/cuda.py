@@ -7,9 +7,48 @@ oldest compute capability that kernels are for is 8.0. Names follow torch.cuda.
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from tilewright import _core
+from tilewright.streams import (
+    Event,
+    Stream,
+    current_stream,
+    default_stream,
+    gpu_number,
+    set_stream,
+    stream,
+)
+
+__all__ = [
+    "Event",
+    "Facts",
+    "MemoryFigures",
+    "Stream",
+    "capability",
+    "current_stream",
+    "default_stream",
+    "device_count",
+    "empty_cache",
+    "facts",
+    "get_device_name",
+    "is_available",
+    "launches",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_peak_memory_stats",
+    "set_launch_limit",
+    "set_per_process_memory_fraction",
+    "set_stream",
+    "stream",
+    "synchronize",
+    "why_unavailable",
+]
 
 
 class Facts(TypedDict):
@@ -23,25 +62,20 @@ class Facts(TypedDict):
 
 
 class MemoryFigures(TypedDict):
-    """What a GPU's memory pool holds; live bytes belong to tensors, reserved ones to the pool."""
+    """What a GPU's memory pool holds; live bytes belong to tensors, reserved ones to the pool.
+
+    Waiting bytes were given back while other streams still used them.
+    """
 
     live_bytes: int
     peak_live_bytes: int
     reserved_bytes: int
+    peak_reserved_bytes: int
+    waiting_bytes: int
+    limit_bytes: int | None
     allocations: int
+    releases: int
     driver_allocations: int
-
-
-def _number(device: int | str | None) -> int:
-    """The number in 1, "cuda:1", "cuda" or None (the first)."""
-    if device is None:
-        return 0
-    if isinstance(device, int):
-        return device
-    name, _, number = device.partition(":")
-    if name != "cuda" or (number and not number.isdecimal()):
-        raise ValueError(f"expected a GPU such as 'cuda' or 'cuda:1', got {device!r}")
-    return int(number or 0)
 
 
 def is_available() -> bool:
@@ -75,18 +109,18 @@ def get_device_name(device: int | str | None = None) -> str:
 
 def facts(device: int | str | None = None) -> Facts:
     """Name, compute capability, multiprocessors and memory sizes of a GPU."""
-    found: Facts = _core._gpu_facts(_number(device))  # type: ignore[assignment]
+    found: Facts = _core._gpu_facts(gpu_number(device))  # type: ignore[assignment]
     return found
 
 
 def synchronize(device: int | str | None = None) -> None:
     """Returns when all work of a GPU is done, and raises what went wrong in it."""
-    _core._gpu_synchronize(_number(device))
+    _core._gpu_synchronize(gpu_number(device))
 
 
 def memory(device: int | str | None = None) -> MemoryFigures:
     """Figures of a GPU's memory pool, in bytes."""
-    figures: MemoryFigures = _core._gpu_memory(_number(device))  # type: ignore[assignment]
+    figures: MemoryFigures = _core._gpu_memory(gpu_number(device))  # type: ignore[assignment]
     return figures
 
 
@@ -105,6 +139,69 @@ def memory_reserved(device: int | str | None = None) -> int:
     return memory(device)["reserved_bytes"]
 
 
+def max_memory_reserved(device: int | str | None = None) -> int:
+    """Most bytes that the pool has held from the driver."""
+    return memory(device)["peak_reserved_bytes"]
+
+
+def reset_peak_memory_stats(device: int | str | None = None) -> None:
+    """Starts the peak figures anew from the current ones."""
+    _core._gpu_reset_peaks(gpu_number(device))
+
+
+def memory_stats(device: int | str | None = None) -> dict[str, Any]:
+    """`memory`, with figures of the copies from and to the host and of pinned memory.
+
+    Bytes and counts: `uploads` and `downloads` are copies beside kernels, `staged_bytes` those
+    that passed through the ring of pinned memory; "pinned" is the memory of `pin_memory`.
+    """
+    number = gpu_number(device)
+    return {
+        **_core._gpu_memory(number),
+        **_core._gpu_copies(number),
+        "pinned": _core._pinned_memory(),
+    }
+
+
+def mem_get_info(device: int | str | None = None) -> tuple[int, int]:
+    """Free and total bytes of a GPU, whichever program holds the rest."""
+    free, total = _core._gpu_free_memory(gpu_number(device))
+    return int(free), int(total)
+
+
+def set_per_process_memory_fraction(fraction: float, device: int | str | None = None) -> None:
+    """Bounds what this process takes from a GPU to a share of its memory; 1 lifts the bound.
+
+    A request beyond it raises MemoryError. To have blocks leave for the host instead, make a pool:
+    `tw.memory.Pool(quota_bytes, device="cuda")`. Raises ValueError outside (0, 1].
+    """
+    if not 0 < fraction <= 1:
+        raise ValueError(
+            f"set_per_process_memory_fraction: fraction must be in (0, 1], got {fraction}"
+        )
+    number = gpu_number(device)
+    total = facts(number)["memory_bytes"]
+    _core._gpu_set_limit(number, 0 if fraction == 1 else max(1, int(total * fraction)))
+
+
+def launches(device: int | str | None = None) -> dict[str, Any]:
+    """Launches so far: "streams" by number (0: the default one), "tasks" by the scheduler's number.
+
+    Each with how many "waits" there were for the limit, `in_flight_limit` (0: none of ours).
+    """
+    return _core._gpu_launch_figures(gpu_number(device))
+
+
+def set_launch_limit(in_flight: int, device: int | str | None = None) -> None:
+    """How many launches of one stream may be under way before the program waits; 0: any number.
+
+    A small one keeps a program that is ahead of its GPU from filling its memory. Raises ValueError
+    for negative numbers.
+    """
+    _core._gpu_set_launch_limit(gpu_number(device), in_flight)
+
+
 def empty_cache(device: int | str | None = None) -> None:
-    """Gives memory that no tensor uses back to the driver."""
-    _core._gpu_trim(_number(device))
+    """Gives memory that no tensor uses back to the driver, pinned memory to the system."""
+    _core._gpu_trim(gpu_number(device))
+    _core._pinned_trim()

@@ -19,6 +19,14 @@ _COLOURS = len(pictures.COLOURS) - 1
 _NS_PER_S = 1e9
 
 
+# Above all numbers of threads: copies have rows of their own, by GPU and direction.
+_COPY_ROWS = 1 << 40
+
+
+def _row_of_copy(event: dict[str, Any]) -> str:
+    return f"{event['device']} {event['direction']}"
+
+
 class Total(NamedTuple):
     """What the ops of one name took together: ns of their kernels, FLOP and bytes of their work."""
 
@@ -34,7 +42,8 @@ class profile:  # noqa: N801  (a context manager, used like a function)
     Printed once the block has ended, a table of the ops that took longest; `by("module")` and its
     like sum the same up in other ways, `trace(path)` writes a file for ui.perfetto.dev and
     `plot(path)` draws the ops of each thread over time. `events` holds dicts with kind ('op',
-    'task', 'allocate', 'release', 'spill', 'restore'), start_ns since the block began, ns, thread,
+    'task', 'allocate', 'release', 'spill', 'restore', and 'copy' between a GPU and the host beside
+    its kernels, with its direction), start_ns since the block began, ns, thread,
     device, op, module, source ('file:line') and what the kind adds; of at most `capacity`, so that
     `dropped` counts the oldest that did not fit. Parallel kernels are told by the thread that
     called them. Modules are named from the outermost call on, by its class: "Net.layers.0"; what
@@ -65,7 +74,7 @@ class profile:  # noqa: N801  (a context manager, used like a function)
     def __enter__(self) -> profile:
         if self._observing is not None:
             raise RuntimeError("profile: this one is running; make another one to nest")
-        kinds = ["op", "task", *MEMORY_EVENTS]
+        kinds = ["op", "task", "copy", *MEMORY_EVENTS]
         self._observing = _core._Observing(kinds, everywhere=True, capacity=self.capacity)
         return self
 
@@ -206,6 +215,9 @@ class profile:  # noqa: N801  (a context manager, used like a function)
     def _trace_events(self) -> Iterator[dict[str, Any]]:
         for thread in sorted({event["thread"] for event in self.events}):
             yield trace_file.row_name(thread, f"thread {thread}")
+        copies = sorted({_row_of_copy(e) for e in self.events if e["kind"] == "copy"})
+        for row in copies:
+            yield trace_file.row_name(_COPY_ROWS + copies.index(row), row)
         for event in self.events:
             start, thread = event["start_ns"], event["thread"]
             if event["kind"] == "op":
@@ -216,6 +228,11 @@ class profile:  # noqa: N801  (a context manager, used like a function)
                 name = event["op"] or f"task {event['task']}"
                 args = {"task": event["task"], "state": event["state"]}
                 yield trace_file.span(name, start, event["ns"], thread, cat="task", args=args)
+            elif event["kind"] == "copy":
+                row = _COPY_ROWS + copies.index(_row_of_copy(event))
+                args = {key: event[key] for key in ("bytes", "module", "source", "device")}
+                name = event["direction"]
+                yield trace_file.span(name, start, event["ns"], row, cat="copy", args=args)
             else:
                 args = {"bytes": event["live_bytes"]}
                 yield trace_file.event("C", "live bytes", start, thread, args=args)

@@ -1,5 +1,5 @@
 // What g++ reads before the text of a kernel, so that the same text runs on this machine's
-// processor: each GPU thread is a fiber of the stand-in driver (driver.cpp).
+// processor: each GPU thread is a fiber of the stand-in driver (fibers.cpp).
 #pragma once
 #include <cmath>
 #include <cstddef>

@@ -47,7 +47,9 @@ def write(path: Path, x: Tensor, offset_bytes: int = 0, priority: int = 0) -> Ev
 def copy(src: Tensor, dst: Tensor, priority: int = 0) -> Event:
     """Copies `src` to `dst`, of the same shape and dtype, while the program goes on.
 
-    Raises ValueError for tensors that differ in shape or dtype, share memory or are not contiguous.
+    Either may be on a GPU: copies to one are of the queue "upload", from one of "download", and
+    come after what this thread asked of the GPU so far. Raises ValueError for tensors that differ
+    in shape or dtype, share memory or are not contiguous.
 
     >>> import tilewright as tw
     >>> from tilewright.runtime import transfer
@@ -66,7 +68,7 @@ def stats() -> dict[str, dict[Any, dict[str, int]]]:
 
     >>> from tilewright.runtime import transfer
     >>> sorted(transfer.stats()["queues"])
-    ['background', 'copy', 'read', 'write']
+    ['background', 'copy', 'download', 'read', 'upload', 'write']
     """
     return _core._transfer_stats()
 

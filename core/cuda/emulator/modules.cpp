@@ -1,0 +1,79 @@
+// Modules of the stand-in driver are shared libraries; a launch is work on a stream.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "image.h"
+#include "state.h"
+
+using namespace emulated;
+
+namespace {
+
+struct Module {
+  void* library;
+  ModuleState* state;
+};
+struct Function {
+  Module* module;
+  void (*kernel)(const void*);
+  std::size_t parameter_bytes;
+  unsigned shared_limit = 48 << 10;
+};
+
+}  // namespace
+
+extern "C" {
+
+Result cuModuleLoadData(void** out, const void* image) {
+  if (std::memcmp(image, kMagic, sizeof kMagic)) return kBadImage;
+  std::uint64_t size;
+  std::memcpy(&size, static_cast<const char*>(image) + sizeof kMagic, sizeof size);
+  char path[] = "/tmp/tilewright-emulated-XXXXXX";
+  const int file = mkstemp(path);
+  const char* bytes = static_cast<const char*>(image) + sizeof kMagic + sizeof size;
+  const bool written = file >= 0 && write(file, bytes, size) == static_cast<ssize_t>(size);
+  close(file);
+  void* const library = written ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
+  unlink(path);
+  if (!library) return kBadImage;
+  auto* state = static_cast<ModuleState*>(dlsym(library, "tw_module"));
+  *out = new Module{library, state};
+  return state ? kSuccess : kBadImage;
+}
+Result cuModuleGetFunction(void** out, void* module, const char* name) {
+  auto* owner = static_cast<Module*>(module);
+  void* const found = dlsym(owner->library, name);
+  const void* const bytes = dlsym(owner->library, (std::string(name) + "_bytes").c_str());
+  if (!found || !bytes) return kNotFound;
+  *out = new Function{owner, reinterpret_cast<void (*)(const void*)>(found),
+                      *static_cast<const unsigned*>(bytes)};
+  return kSuccess;
+}
+Result cuFuncGetAttribute(int* value, int, void*) { return *value = 0, kSuccess; }
+Result cuFuncSetAttribute(void* function, int what, int value) {
+  if (what == 8 && value > 227 << 10) return kInvalid;
+  if (what == 8) static_cast<Function*>(function)->shared_limit = static_cast<unsigned>(value);
+  return kSuccess;
+}
+Result cuLaunchKernelEx(const LaunchConfig* config, void* function, void** parameters, void**) {
+  const std::lock_guard lock(mutex);
+  const Function& kernel = *static_cast<Function*>(function);
+  const unsigned threads = config->block[0] * config->block[1] * config->block[2];
+  const unsigned blocks_in_grid = config->grid[0] * config->grid[1] * config->grid[2];
+  if (threads == 0 || threads > kMostThreads || blocks_in_grid == 0 || config->grid[1] > 65535 ||
+      config->grid[2] > 65535 || config->shared_bytes > kernel.shared_limit)
+    return kInvalid;
+  // The driver copies parameters when it is called.
+  std::vector<char> parameter(kernel.parameter_bytes);
+  std::memcpy(parameter.data(), parameters[0], kernel.parameter_bytes);
+  enqueue(config->stream, [kernel, config = *config, parameter = std::move(parameter)] {
+    return run_grid(*kernel.module->state, kernel.kernel, config, parameter.data());
+  });
+  return kSuccess;
+}
+
+}  // extern "C"
