@@ -1,8 +1,6 @@
 // The rung of warpgroups: tensor maps of the operands, and one launch of blocks that stay.
 #include "core/cuda/matmul/hopper.h"
 
-#include "core/base/error.h"
-
 namespace tw::cuda {
 
 namespace {

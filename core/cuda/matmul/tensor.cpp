@@ -1,6 +1,4 @@
 // The rung of tensor cores by a warp's own instructions, and products cut along k.
-#include <cmath>
-
 #include "core/cuda/matmul/rungs.h"
 
 namespace tw::cuda {
