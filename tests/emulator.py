@@ -32,7 +32,8 @@ def build() -> Path:
         return library
     folder.mkdir(parents=True, exist_ok=True)
     header = folder / "emulation.h"
-    shutil.copy(SOURCES / "emulation.h", header)
+    for text in SOURCES.glob("*.h"):
+        shutil.copy(text, folder / text.name)
     # A header compiled ahead makes kernels compile in a quarter of the time.
     subprocess.run(
         [compiler, *FLAGS.split(), "-x", "c++-header", header, "-o", f"{header}.gch"], check=True

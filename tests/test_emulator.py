@@ -12,7 +12,8 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not emulator.is_wanted(), reason="the emulator is not in use")
 
-PRELUDE = (emulator.ROOT / "core/cuda/kernels/prelude.cuh").read_text()
+KERNELS = emulator.ROOT / "core/cuda/kernels"
+PRELUDE = (KERNELS / "prelude.cuh").read_text()
 
 
 class Emulated:
@@ -163,6 +164,87 @@ def test_shared_memory_holds_nothing_of_the_block_before(gpu):
     """
     )
     assert 7 not in gpu.run(text, [0] * 256, blocks=2)
+
+
+# Each thread's four numbers through shared memory, by a copy that goes on beside the arithmetic.
+COPY = (
+    HEAD
+    + """  __shared__ __attribute__((aligned(16))) int s[2][64][4];
+  s[0][i % 64][0] = 0;
+  copy_async<16>(s[0][i], p.x + 4 * i, 16);
+  commit_copies();
+  copy_async<16>(s[1][i], p.x + 4 * i, {valid});
+  commit_copies();
+  {wait}
+  {barrier}
+  for (int k = 0; k < 4; ++k) p.x[4 * i + k] = s[{which}][63 - i][k];
+}}
+"""
+)
+
+
+def copied(wait: str = "wait_for_copies<0>();", which: int = 1, valid: int = 16,
+           barrier: str = "__syncthreads();") -> str:  # fmt: skip
+    values = {"wait": wait, "which": which, "valid": valid, "barrier": barrier}
+    text = COPY.replace("}}", "}")
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    return text
+
+
+def test_copies_arrive_when_they_were_waited_for(gpu):
+    values = list(range(256))
+    turned_by_fours = [values[4 * (63 - i) + k] for i in range(64) for k in range(4)]
+    assert gpu.run(copied(), values, threads=64) == turned_by_fours
+    assert gpu.run(copied("wait_for_copies<1>();", 0), values, threads=64) == turned_by_fours
+    # What is beyond the valid bytes is zero, and is not read.
+    half = gpu.run(copied(valid=8), values, threads=64)
+    assert half[:4] == [*values[252:254], 0, 0]
+
+
+def test_a_copy_s_missing_wait_shows(gpu):
+    values = list(range(256))
+    right = gpu.run(copied(), values, threads=64)
+    assert gpu.run(copied(""), values, threads=64) != right
+    assert gpu.run(copied("wait_for_copies<1>();"), values, threads=64) != right
+    assert gpu.run(copied(barrier=""), values, threads=64) != right
+
+
+def test_a_copy_to_what_is_still_read_shows(gpu):
+    text = (
+        HEAD
+        + """  __shared__ __attribute__((aligned(16))) int s[64][4];
+      copy_async<16>(s[i], p.x + 4 * i, 16);
+      commit_copies();
+      wait_for_copies<0>();
+      __syncthreads();
+      const int seen = s[63 - i][0];
+      {barrier}
+      copy_async<16>(s[i], p.x + 4 * i, 16);
+      commit_copies();
+      wait_for_copies<0>();
+      __syncthreads();
+      p.x[4 * i] = seen;
+    }
+    """
+    )
+    values = list(range(256))
+    expected = [values[4 * (63 - i)] for i in range(64)]
+    right = text.replace("{barrier}", "__syncthreads();")
+    assert gpu.run(right, values, threads=64)[::4] == expected
+    assert gpu.run(text.replace("{barrier}", "__syncwarp();"), values, threads=64)[::4] != expected
+
+
+def test_a_copy_that_is_not_on_its_bytes_is_refused(gpu):
+    body = """  __shared__ __attribute__((aligned(16))) int s[64][4];
+  copy_async<16>(s[i], p.x + {}, 16);
+  commit_copies();
+  wait_for_copies<0>();
+}}
+"""
+    gpu.run(HEAD + body.format("4 * i"), [0] * 256, threads=64)
+    with pytest.raises(RuntimeError, match="719"):
+        Emulated().run(HEAD + body.format("i"), [0] * 256, threads=64)
 
 
 def outcome(body: str) -> int:

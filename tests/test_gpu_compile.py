@@ -21,10 +21,18 @@ CAPABILITIES = (80, 90, 100)
 # What does not fit is spilled to memory.
 MOST_REGISTERS = {
     "matmul_tensor": 255,
+    "matmul_parts": 255,
+    "matmul_hopper": 168,
+    "matmul_split_groups": 168,
+    "matmul_flagged": 192,
     "matmul_registers": 192,
     "attention_keys_backward": 224,  # two results and a tile of scores
 }
 OTHERS_REGISTERS, MOST_SPILLED_BYTES = 128, 64
+
+
+# Rungs for 16 bits alone.
+HALVES = ("tensor", "hopper")
 
 
 def nvrtc() -> Path:
@@ -48,11 +56,12 @@ def sources() -> list[tuple[str, str, str]]:
             except (NotImplementedError, IndexError):
                 continue  # tests/test_gpu_records.py says which
     for rung in tw.kernels.names("matmul", "cuda"):
-        dtype = tw.bfloat16 if rung == "tensor" else tw.float32
+        dtypes = (tw.bfloat16, tw.float16) if rung in HALVES else (tw.float32,)
         with tw.kernels.use(matmul=rung):
-            for shape in ((16, 16), (600, 600)):
-                x = tw.ones(shape, dtype=dtype, device="cuda")
-                x @ x.T
+            for dtype in dtypes:
+                for shape in ((40, 40), (600, 600), (9, 1104)):
+                    x = tw.ones(shape, dtype=dtype, device="cuda")
+                    x @ x.T
     asked = [tuple(source) for source in tw._core._gpu_sources(0)]
     rows = [source for source in asked if source[0] == "pointwise.cuh"]
     return [source for source in asked if source not in rows] + rows[::3]
@@ -61,8 +70,9 @@ def sources() -> list[tuple[str, str, str]]:
 # One process for all of them: the emulator is this one's compiler.
 PROGRAM = """
 import json, sys, tilewright as tw
+hopper = ("matmul/hopper.cuh", "matmul/split_groups.cuh")
 for i, (file, kernel, settings) in enumerate(json.load(sys.stdin)):
-    for capability in ((80, 90, 100)[i % 3], 90) if i % 3 != 1 else (90,):
+    for capability in {(80, 90, 100)[i % 3], 90} if file not in hopper else (90,):
         cubin, log = tw._core._gpu_compile(file, settings, capability)
         print(json.dumps([file, kernel, settings, capability, len(cubin), cubin[:4].hex(), log]))
 """
@@ -81,6 +91,7 @@ def test_kernels_compile_within_their_budgets():
     made = [json.loads(line) for line in done.stdout.splitlines()]
     assert {(file, kernel) for file, kernel, *_ in made} == {(f, k) for f, k, _ in asked}
     assert len({file for file, *_ in made}) >= 8
+    assert not [log for *_, log in made if "serialized" in log]
     figures = re.compile(
         r"entry function '(\w+)'.*?(\d+) bytes spill stores.*?Used (\d+) registers", re.S
     )
@@ -95,29 +106,73 @@ def test_kernels_compile_within_their_budgets():
             assert int(spilled) <= MOST_SPILLED_BYTES, note
 
 
-def test_products_of_parts_are_on_tensor_cores(tmp_path: Path):
-    """The instruction of tensor cores is in what the vendor's compiler made."""
+# What the vendor's compiler makes of a rung: settings, and how many instructions of a kind.
+INSTRUCTIONS = {
+    # Two by four parts of a warp, six products, twice 16 terms of a tile of 32.
+    "bf16x6": (
+        "matmul/parts.cuh", 80,
+        {"TYPE": "float", "PARTS": 3, "A_LINES": 1, "B_LINES": 0},
+        {"HMMA.16816.F32.BF16": 2 * 4 * 6 * 2},
+    ),
+    # Four by eight parts of a warp, twice 32 bytes of a tile's 64; tiles are copied in four places.
+    "tensor": (
+        "matmul/tensor.cuh", 80,
+        {"TYPE": "bfloat16", "KIND": 0, "SIDE": 128, "A_LINES": 1, "B_LINES": 0, "A_WHOLE": 1,
+         "B_WHOLE": 1},
+        {"HMMA.16816.F32.BF16": 4 * 8 * 2, "LDSM.16.M88.4": 8, "LDSM.16.MT88.4": 8,
+         "LDGSTS.E.BYPASS.128": 4 * 8},
+    ),
+    "tf32": (
+        "matmul/tensor.cuh", 80,
+        {"TYPE": "float", "KIND": 2, "SIDE": 128, "A_LINES": 1, "B_LINES": 1, "A_WHOLE": 1,
+         "B_WHOLE": 0},
+        {"HMMA.1688.F32.TF32": 4 * 8 * 2, "LDSM.16.M88.4": 16},
+    ),
+    # Four times 16 terms of a tile; the first tile, the others and a last one are apart.
+    "hopper": (
+        "matmul/hopper.cuh", 90,
+        {"TYPE": "bfloat16", "KIND": 0, "WIDE": 256, "STAGES": 4, "A_LINES": 1, "B_LINES": 0},
+        {"HGMMA.64x256x16.F32.BF16": 4 * 3, "UTMALDG.3D": 7 * 5, "USETMAXREG": 2},
+    ),
+    # Four times 16 terms of a tile, three products.
+    "split on warpgroups": (
+        "matmul/split_groups.cuh", 90,
+        {"TYPE": "float", "A_LINES": 1, "B_LINES": 1},
+        {"HGMMA.64x128x16.F32": 4 * 3, "USETMAXREG": 2},
+    ),
+    # Two by four parts of a warp, three products, twice 16 terms of a tile of 32.
+    "split on warps": (
+        "matmul/split_warps.cuh", 80,
+        {"TYPE": "float", "A_LINES": 1, "B_LINES": 0},
+        {"HMMA.16816.F32": 2 * 4 * 3 * 2},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rung", INSTRUCTIONS)
+def test_rungs_are_on_tensor_cores(rung, tmp_path: Path):
+    """The instructions of tensor cores are in what the vendor's compiler made."""
     found = [Path(p) / "nvidia" / "cu13" / "bin" / "nvdisasm" for p in sys.path]
     disassembler = next((path for path in found if path.exists()), None)
     if disassembler is None:
         pytest.skip("the wheel nvidia-cuda-nvdisasm is not installed")
     library = nvrtc()
-    settings = "".join(
-        f"#define TW_{name} {value}\n"
-        for name, value in {
-            "TYPE": "float", "SUM": "float", "KIND": 0, "PARTS": 3, "A_LINES": 1, "B_LINES": 0,
-        }.items()
-    )  # fmt: skip
+    file, capability, settings, expected = INSTRUCTIONS[rung]
+    text = "".join(
+        f"#define TW_{name} {value}\n" for name, value in ({"SUM": "float"} | settings).items()
+    )
     program = (
         "import sys, tilewright as tw\n"
-        "sys.stdout.buffer.write(tw._core._gpu_compile('matmul/tensor.cuh', sys.argv[1], 90)[0])\n"
+        "made = tw._core._gpu_compile(sys.argv[1], sys.argv[2], int(sys.argv[3]))\n"
+        "sys.stdout.buffer.write(made[0])\n"
     )
     environment = {**os.environ, "TILEWRIGHT_NVRTC": "", "LD_LIBRARY_PATH": str(library.parent)}
     cubin = tmp_path / "kernel.cubin"
     made = subprocess.run(
-        [sys.executable, "-c", program, settings], capture_output=True, env=environment, check=True
-    )
+        [sys.executable, "-c", program, file, text, str(capability)],
+        capture_output=True, env=environment, check=True,
+    )  # fmt: skip
     cubin.write_bytes(made.stdout)
-    text = subprocess.run([disassembler, cubin], capture_output=True, text=True, check=True).stdout
-    # Two by four parts of a warp, six products, twice 16 terms of a tile of 32.
-    assert text.count("HMMA.16816.F32.BF16") == 2 * 4 * 6 * 2
+    listed = subprocess.run([disassembler, cubin], capture_output=True, text=True, check=True)
+    counts = {name: listed.stdout.count(name) for name in expected}
+    assert counts == expected

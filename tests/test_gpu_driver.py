@@ -44,6 +44,12 @@ static_assert(attribute::capability_major == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABIL
 static_assert(attribute::capability_minor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 static_assert(attribute::function_shared_limit ==
               CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+static_assert(sizeof(TensorMap) == sizeof(CUtensorMap));
+static_assert(alignof(TensorMap) % alignof(CUtensorMap) == 0);
+static_assert(tensor_map::float16 == CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
+static_assert(tensor_map::bfloat16 == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+static_assert(tensor_map::rows_of_128_turned == CU_TENSOR_MAP_SWIZZLE_128B);
+static_assert(tensor_map::fetch_256 == CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
 static_assert(kOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY);
 static_assert(kNotReady == CUDA_ERROR_NOT_READY);
 static_assert(kUntimed == CU_EVENT_DISABLE_TIMING);

@@ -20,10 +20,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// By path, or by the last part of one.
+// By path, or by the last parts of one.
 std::string_view text_of(std::string_view name) {
-  for (const Text& text : kernel_texts())
-    if (std::string_view(text.name).ends_with(name)) return text.text;
+  for (const Text& text : kernel_texts()) {
+    const std::string_view path = text.name;
+    if (path == name || path.ends_with("/" + std::string(name))) return text.text;
+  }
   fail(ErrorKind::runtime, "no kernel text '", std::string(name), "'");
 }
 

@@ -24,12 +24,22 @@ struct LaunchConfig {
   unsigned attribute_count;
 };
 
+// A tensor as the copy engine of 9.0 knows it. The vendor's alignment differs by version; this one
+// serves each.
+struct alignas(128) TensorMap {
+  std::uint64_t bits[16];
+};
+
 // Numbers of the vendor's enumerations.
 namespace attribute {
 inline constexpr int multiprocessors = 16, shared_bytes_per_block = 97, capability_major = 75,
                      capability_minor = 76, l2_bytes = 38;
 inline constexpr int function_registers = 4, function_local_bytes = 3, function_shared_limit = 8;
 }  // namespace attribute
+namespace tensor_map {
+inline constexpr int float16 = 6, bfloat16 = 9;  // types of elements
+inline constexpr int rows_of_128_turned = 3, fetch_256 = 3;
+}  // namespace tensor_map
 inline constexpr Result kOutOfMemory = 2, kNotReady = 600;
 inline constexpr unsigned kHostIsPortable = 1, kHostIsMapped = 2, kNonBlocking = 1, kUntimed = 2;
 inline constexpr int kPointerKind = 2, kPointerDevice = 9;

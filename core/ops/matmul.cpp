@@ -11,6 +11,7 @@
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
+#include "core/runtime/device.h"
 #include "core/runtime/registry.h"
 
 namespace tw {
@@ -218,10 +219,17 @@ bool add_to_gradient(const Use& use, const Tensor& target) {
   return true;
 }
 
+// The CPU adds products of 16 bits up in a matrix of float; a GPU's kernels in registers, and what
+// C holds is rounded once.
+DType sums_dtype(const Tensor& a) {
+  const bool on_gpu = a.device() && a.device()->kernels == KernelSet::cuda;
+  return on_gpu ? a.dtype() : working_dtype(a.dtype());
+}
+
 void addmm_body(const Use& use, Tensor* out) {
   const Tensor &input = use.in[0].tensor, &a = use.in[1].tensor, &b = use.in[2].tensor;
   const double beta = use.words.real(0), alpha = use.words.real(1);
-  const DType wide = working_dtype(a.dtype());
+  const DType wide = sums_dtype(a);
   Tensor sums = Tensor::empty({a.size(0), b.size(1)}, wide);
   if (beta != 0) assign(sums, input);
   add_product(sums, astype(a, wide), astype(b, wide), beta, alpha);
@@ -334,7 +342,7 @@ void addmm_in_place(Tensor& x, const Tensor& a_in, const Tensor& b_in, double be
   if (change.recorded()) node = OpNode::create(kAddmm, operands, 3, words, x.shape());
   {
     const GradModeGuard off(false);
-    const DType wide = working_dtype(x.dtype());
+    const DType wide = sums_dtype(x);
     const Tensor sums = astype(x, wide);
     const Tensor a = astype(operands[1].tensor, wide), b = astype(operands[2].tensor, wide);
     add_product(sums, a, b, beta, alpha);

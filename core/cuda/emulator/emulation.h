@@ -16,10 +16,14 @@
 #define TW_INFINITY (__builtin_inff())
 #define TW_NAN (__builtin_nanf(""))
 #define __shared__ static __attribute__((section("tw_shared")))
-#define TW_KERNEL(name, Parameters, threads)                                               \
-  static void name##_body(const Parameters& p);                                            \
-  extern "C" const unsigned name##_bytes = sizeof(Parameters);                             \
-  extern "C" void name(const void* p) { name##_body(*static_cast<const Parameters*>(p)); } \
+#define TW_KERNEL(name, Parameters, threads)                   \
+  static void name##_body(const Parameters& p);                \
+  extern "C" const unsigned name##_bytes = sizeof(Parameters); \
+  extern "C" void name(const void* p) {                        \
+    tw_begin_warp_state();                                     \
+    tw_begin_hopper_state();                                   \
+    name##_body(*static_cast<const Parameters*>(p));           \
+  }                                                            \
   static void name##_body(const Parameters& p)
 #define TW_DYNAMIC_SHARED(T, name) T* const name = reinterpret_cast<T*>(tw_module.dynamic)
 
@@ -33,6 +37,8 @@ struct TwCalls {
   void (*warp_barrier)(unsigned mask);
   // What lane `source` of this thread's warp gave; every lane of the mask takes part.
   void (*exchange)(unsigned mask, void* value, unsigned bytes, int source);
+  // Lets others go on; for what is asked again and again.
+  void (*pause)();
 };
 // What the driver sets before a thread goes on.
 extern "C" {
@@ -41,9 +47,12 @@ struct TwModule {
   char* dynamic;
   const TwCalls* calls;
   char *shared_begin, *shared_end;
+  std::uint64_t changes;  // counts what threads that pause may wait for
+  bool (*settle)();       // called when no thread can go on: whether something changed
 };
 __attribute__((visibility("hidden"), weak)) extern char __start_tw_shared[], __stop_tw_shared[];
-TwModule tw_module = {{}, {}, {}, {}, nullptr, nullptr, __start_tw_shared, __stop_tw_shared};
+TwModule tw_module = {{}, {},     {}, {}, nullptr, nullptr, __start_tw_shared, __stop_tw_shared,
+                      0,  nullptr};
 }
 #define threadIdx tw_module.thread
 #define blockIdx tw_module.block
@@ -131,3 +140,7 @@ static inline int __popc(unsigned x) { return __builtin_popcount(x); }
     if (x != x) return {uint16_t(bits >> 16 | 0x40)};                                          \
     return {uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};                               \
   }
+
+#include "tensor_core.h"
+
+#include "sm90.h"

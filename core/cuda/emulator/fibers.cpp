@@ -41,11 +41,12 @@ tw_switch:
 constexpr std::size_t kStackBytes = 128 << 10;
 constexpr int kWarp = 32;
 
-enum class State : std::uint8_t { ready, at_block_barrier, at_warp_barrier, done };
+enum class State : std::uint8_t { ready, at_block_barrier, at_warp_barrier, paused, done };
 
 struct Fiber {
   void* stack_pointer;
   State state;
+  bool polls;          // was paused, and has not been elsewhere since
   unsigned mask;       // of a warp barrier
   unsigned exchanges;  // counts, for the two slots
   char slots[2][16];
@@ -96,7 +97,12 @@ void exchange(unsigned mask, void* value, unsigned bytes, int source) {
   else
     std::memset(value, 0xCB, bytes);  // of a lane that took no part
 }
-const Calls kCalls = {block_barrier, warp_barrier, exchange};
+// Until the next round: what it waits for is asked again then.
+void pause() {
+  block.fibers[block.running].state = State::paused;
+  yield();
+}
+const Calls kCalls = {block_barrier, warp_barrier, exchange, pause};
 
 // Lanes of a warp that wait for each other, once all that their mask names have come.
 bool release_warp(unsigned first) {
@@ -122,30 +128,40 @@ bool release_warp(unsigned first) {
   return released;
 }
 
-// Until each of a warp's threads has ended or waits for the block. Whether any ran.
+// Lets a thread go on until it waits. Whether it did more than ask in vain what it asked before.
+bool run_fiber(unsigned i, Dim size) {
+  Fiber& fiber = block.fibers[i];
+  block.running = i;
+  block.module->thread = {i % size.x, i / size.x % size.y, i / size.x / size.y};
+  tw_switch(&block.scheduler, fiber.stack_pointer);
+  const bool in_vain = fiber.polls && fiber.state == State::paused;
+  fiber.polls = fiber.state == State::paused;
+  return !in_vain;
+}
+
+// Until each of a warp's threads has ended or waits for others. Whether any did something.
 bool run_warp(unsigned first, unsigned round, Dim size) {
   const unsigned last = std::min(first + kWarp, block.threads);
   for (bool any = false;; any = true) {
     bool ran = false;
     for (unsigned n = first; n < last; ++n) {
       const unsigned i = round % 2 ? last - 1 - (n - first) : n;
-      if (block.fibers[i].state != State::ready) continue;
-      block.running = i;
-      block.module->thread = {i % size.x, i / size.x % size.y, i / size.x / size.y};
-      tw_switch(&block.scheduler, block.fibers[i].stack_pointer);
-      ran = true;
+      if (block.fibers[i].state == State::ready) ran |= run_fiber(i, size);
     }
     if (!release_warp(first)) return any || ran;
   }
 }
 
 // Warps run one after another, and their threads, until each waits: what one reads of another
-// without a barrier between them is not there yet, or there too early, in every second round.
-bool run_block() {
+// without a barrier between them is not there yet, or there too early, in every second round. The
+// first round is number `round`.
+bool run_block(unsigned round) {
+  block.module->changes = 0;
   for (unsigned i = 0; i < block.threads; ++i) {
     Fiber& fiber = block.fibers[i];
     fiber.state = State::ready;
     fiber.exchanges = 0;
+    fiber.polls = false;
     auto* top = reinterpret_cast<void**>(stacks + (i + 1) * kStackBytes);
     *--top = nullptr;  // a return address that nobody uses, and alignment
     *--top = reinterpret_cast<void*>(start_fiber);
@@ -154,8 +170,11 @@ bool run_block() {
   }
   const Dim size = block.module->block_size;
   const unsigned warps = (block.threads + kWarp - 1) / kWarp;
-  for (unsigned round = 0;; ++round) {
+  for (;; ++round) {
+    const std::uint64_t changes = block.module->changes;
     bool ran = false;
+    for (unsigned i = 0; i < block.threads; ++i)
+      if (block.fibers[i].state == State::paused) block.fibers[i].state = State::ready;
     for (unsigned n = 0; n < warps; ++n)
       ran |= run_warp((round % 2 ? warps - 1 - n : n) * kWarp, round, size);
     unsigned done = 0, at_barrier = 0;
@@ -167,7 +186,9 @@ bool run_block() {
     if (at_barrier + done == block.threads) {
       for (unsigned i = 0; i < block.threads; ++i)
         if (block.fibers[i].state == State::at_block_barrier) block.fibers[i].state = State::ready;
-    } else if (!ran) {
+    } else if (!ran && changes == block.module->changes) {
+      // Copies and products that are under way end when nothing else can happen.
+      if (block.module->settle && block.module->settle()) continue;
       last_fault = "threads wait for others that never come (a barrier in divergent code)";
       return false;
     }
@@ -210,7 +231,7 @@ Result run_grid(ModuleState& state, void (*kernel)(const void*), const LaunchCon
         std::memset(state.shared_begin, 0xCB,
                     static_cast<std::size_t>(state.shared_end - state.shared_begin));
         std::memset(dynamic_start, 0xCB, dynamic_bytes);
-        if (!run_block()) return kLaunchFailed;
+        if (!run_block(x + y + z)) return kLaunchFailed;
       }
   return kSuccess;
 }

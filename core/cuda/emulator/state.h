@@ -70,12 +70,15 @@ struct Calls {
   void (*block_barrier)();
   void (*warp_barrier)(unsigned mask);
   void (*exchange)(unsigned mask, void* value, unsigned bytes, int source);
+  void (*pause)();
 };
 struct ModuleState {
   Dim thread, block, block_size, grid;
   char* dynamic;
   const Calls* calls;
   char *shared_begin, *shared_end;
+  std::uint64_t changes;
+  bool (*settle)();
 };
 constexpr int kMostThreads = 1024;
 Result run_grid(ModuleState& state, void (*kernel)(const void*), const LaunchConfig& config,

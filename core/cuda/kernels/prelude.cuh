@@ -162,35 +162,4 @@ TW_DEVICE void multiply_16x8x16(float (&c)[4], const uint32_t (&a)[4], const uin
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
-#else
-// The same of what all lanes hold, one after the other.
-template <int is_half>
-inline void multiply_16x8x16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-  struct Four { uint32_t at[4]; };
-  struct Two { uint32_t at[2]; };
-  const auto value = [](uint32_t two, int which) {
-    const uint16_t bits = uint16_t(two >> (16 * which));
-    return is_half ? to_float(half{bits}) : to_float(bfloat16{bits});
-  };
-  const int lane = tw_lane(), row = lane / 4, pair = lane % 4;
-  Four left[4];
-  Two right[2][4];
-  for (int q = 0; q < 4; ++q) {
-    left[q] = tw_exchange(TW_ALL_LANES, Four{{a[0], a[1], a[2], a[3]}}, row * 4 + q);
-    for (int column = 0; column < 2; ++column) {
-      // Every lane asks for its own columns, so that a lane's answer serves all who ask it.
-      right[column][q] = tw_exchange(TW_ALL_LANES, Two{{b[0], b[1]}}, (pair * 2 + column) * 4 + q);
-    }
-  }
-  for (int i = 0; i < 4; ++i) {
-    const int below = i / 2, column = i % 2;
-    double sum = c[i];
-    for (int q = 0; q < 4; ++q)
-      for (int behind = 0; behind < 2; ++behind)
-        for (int which = 0; which < 2; ++which)
-          sum += double(value(left[q].at[below + 2 * behind], which)) *
-                 double(value(right[column][q].at[behind], which));
-    c[i] = float(sum);
-  }
-}
 #endif

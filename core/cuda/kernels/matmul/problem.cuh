@@ -12,14 +12,22 @@ struct Matmul {
   double alpha, beta;
   const M* bias;
   int64_t bias_row, bias_col, relu;
+  // Of rungs that cut k: so many pieces of `terms`, whose sums go to `partial`
+  // [batch][piece][m][n].
+  S* partial;
+  int64_t pieces, terms;
 };
 
-// One sum goes to its place.
-TW_DEVICE void store(const Matmul& p, M* c, int64_t i, int64_t j, S sum) {
-  M* at = c + i * p.c_row + j * p.c_col;
+// What becomes of one sum.
+TW_DEVICE M finished(const Matmul& p, const M* at, int64_t i, int64_t j, S sum) {
   S value = S(p.alpha) * sum;
   if (p.beta != 0) value += S(p.beta) * convert<S>(*at);
   if (p.bias) value += convert<S>(p.bias[i * p.bias_row + j * p.bias_col]);
   if (p.relu && !(value >= S(0)) && value == value) value = S(0);
-  *at = convert<M>(value);
+  return convert<M>(value);
+}
+// One sum goes to its place.
+TW_DEVICE void store(const Matmul& p, M* c, int64_t i, int64_t j, S sum) {
+  M* at = c + i * p.c_row + j * p.c_col;
+  *at = finished(p, at, i, j, sum);
 }

@@ -1,163 +1,102 @@
-// Rung 4, tensor: warps multiply 16 x 16 by 16 x 8 elements of 16 bits with one instruction, sums in
-// float. Operands of float are split into TW_PARTS parts of bfloat16, the first rounded and each next
-// what is left: two parts and three products keep 16 bits, three parts and six products all of
-// float's 24. A block has 128 x 64 of C, a warp 32 x 32. Settings besides: TW_KIND (0: bfloat16, 1:
-// half), TW_PARTS (1 to 3), TW_A_LINES, TW_B_LINES (1: elements lie together along k).
-#include "problem.cuh"
+// Rung 4, tensor: tensor cores multiply 16 x 16 by 16 x 8 elements with one instruction of a warp,
+// sums in float. It is faster than registers because one instruction does 2,048 multiplications;
+// what feeds it must keep up, so tiles are copied three ahead without passing through registers,
+// read by squares, and lie in shared memory so that eight rows of a square are in different banks.
+//
+// A block of four warps has TW_SIDE x TW_SIDE of C, a warp a quarter. Settings besides those of
+// problem.cuh: TW_KIND (0: bfloat16, 1: half, 2: float rounded to tf32), TW_A_LINES, TW_B_LINES (1:
+// elements lie together along k, 0: along the other axis), TW_A_WHOLE, TW_B_WHOLE (1: 16 bytes at a
+// time, 0: any strides and addresses).
+#include "output.cuh"
+#include "tiles.cuh"
 
-constexpr int kHigh = 128, kWide = 64, kDepth = 32, kPitch = kDepth + 8;  // no bank conflicts
-// Sums inside the unit are cut off, not rounded: of parts, so many terms at most are left to it.
-constexpr int kTerms = 128;
+constexpr int kThreads = 128, kStages = 4, kWarpSide = TW_SIDE / 2;
+constexpr int kDepth = 64 / sizeof(M);  // along k, of a tile: 64 bytes
+constexpr int kTileBytes = TW_SIDE * 64, kStageBytes = 2 * kTileBytes;
 
-struct Tiles {
-  uint16_t a[TW_PARTS][kHigh][kPitch], b[TW_PARTS][kWide][kPitch];
-};
-
-#if TW_KIND
-TW_DEVICE uint16_t bits_of(float x) { return to_half(x).bits; }
-TW_DEVICE float value_of(uint16_t bits) { return to_float(half{bits}); }
+TW_DEVICE void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+#if TW_KIND == 2
+  multiply_16x8x8(c, a, b);
 #else
-TW_DEVICE uint16_t bits_of(float x) { return to_bfloat16(x).bits; }
-TW_DEVICE float value_of(uint16_t bits) { return to_float(bfloat16{bits}); }
+  multiply_16x8x16<TW_KIND>(c, a, b);
 #endif
-
-// What a thread brings of a tile of `size` x kDepth: first to registers, then to shared memory.
-template <int size, int along_k> struct Bringer {
-  static constexpr int kEach = size * kDepth / 256;
-  float held[kEach];
-
-  static TW_DEVICE int outer(int i) {
-    const int n = threadIdx.x + i * 256;
-    return along_k ? n / kDepth : n % size;
-  }
-  static TW_DEVICE int inner(int i) {
-    const int n = threadIdx.x + i * 256;
-    return along_k ? n % kDepth : n / size;
-  }
-  TW_DEVICE void read(const M* x, int64_t step_outer, int64_t step_k, int64_t outer0, int64_t k0,
-                      int64_t end_outer, int64_t end_k) {
-    const int64_t r = outer0 + outer(0), k = k0 + inner(0);
-    const M* at = x + r * step_outer + k * step_k;
-    const int64_t apart = along_k ? (256 / kDepth) * step_outer : (256 / size) * step_k;
+}
+TW_DEVICE void round_operands(uint32_t (&r)[4]) {
+#if TW_KIND == 2
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) {
-      const bool inside = along_k ? r + i * (256 / kDepth) < end_outer && k < end_k
-                                  : r < end_outer && k + i * (256 / size) < end_k;
-      held[i] = inside ? convert<float>(*at) : 0.0f;
-      at += apart;
-    }
-  }
-  TW_DEVICE void write(uint16_t (*tile)[size][kPitch]) const {
-#pragma unroll
-    for (int i = 0; i < kEach; ++i) {
-      float rest = held[i];
-#pragma unroll
-      for (int part = 0; part < TW_PARTS; ++part) {
-        const uint16_t bits = bits_of(rest);
-        tile[part][outer(i)][inner(i)] = bits;
-        // Of infinities and NaN there is nothing left.
-        if (part + 1 < TW_PARTS) rest = rest - rest == 0.0f ? rest - value_of(bits) : 0.0f;
-      }
-    }
-  }
-};
-
-// Parts of infinities meet zeros: what is no number is computed anew, in float.
-TW_DEVICE float settled(const Matmul& p, const M* a, const M* b, int64_t i, int64_t j, float sum) {
-  if (TW_PARTS == 1 || sum - sum == 0.0f) return sum;
-  sum = 0.0f;
-  for (int64_t k = 0; k < p.k; ++k)
-    sum += convert<float>(a[i * p.a_row + k * p.a_col]) *
-           convert<float>(b[k * p.b_row + j * p.b_col]);
-  return sum;
+  for (int q = 0; q < 4; ++q) r[q] = to_tf32(r[q]);
+#endif
 }
 
-TW_DEVICE uint32_t two_of(const uint16_t* at) { return *reinterpret_cast<const uint32_t*>(at); }
+constexpr int kHigh = kWarpSide / 16, kWide = kWarpSide / 8;  // instructions' squares of a warp
+using Sums = float[kHigh][kWide][4];
 
-TW_KERNEL(matmul_tensor, Matmul, 256) {
-  TW_DYNAMIC_SHARED(Tiles, tiles);
-  const M* a = p.a + blockIdx.z * p.a_batch;
-  const M* b = p.b + blockIdx.z * p.b_batch;
-  const int64_t i0 = int64_t(blockIdx.y) * kHigh, j0 = int64_t(blockIdx.x) * kWide;
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int row0 = warp / 2 * 32, column0 = warp % 2 * 32;  // of the warp's part
-  const int row = lane / 4, pair = lane % 4 * 2;
-  Bringer<kHigh, TW_A_LINES> bring_a;
-  Bringer<kWide, TW_B_LINES> bring_b;
-  float sums[2][4][4] = {};
-#if TW_PARTS > 1
-  float chain[2][4][4] = {};
-  int terms = 0;
-#else
-  auto& chain = sums;
-#endif
-
-  bring_a.read(a, p.a_row, p.a_col, i0, 0, p.m, p.k);
-  bring_b.read(b, p.b_col, p.b_row, j0, 0, p.n, p.k);
-  for (int64_t k0 = 0; k0 < p.k; k0 += kDepth) {
-    __syncthreads();  // all have read the tiles before
-    bring_a.write(tiles->a);
-    bring_b.write(tiles->b);
-    __syncthreads();
-    if (k0 + kDepth < p.k) {
-      bring_a.read(a, p.a_row, p.a_col, i0, k0 + kDepth, p.m, p.k);
-      bring_b.read(b, p.b_col, p.b_row, j0, k0 + kDepth, p.n, p.k);
+// A tile's share of a warp's sums.
+TW_DEVICE void multiply_tile(Sums& sums, char* stage, int row0, int column0) {
+#pragma unroll
+  for (int step = 0; step < 2; ++step) {
+    uint32_t left[kHigh][4], right[kWide / 2][4];
+#pragma unroll
+    for (int m = 0; m < kHigh; ++m) {
+      read_left<M, TW_SIDE, TW_A_LINES>(left[m], stage, row0 + m * 16, step);
+      round_operands(left[m]);
     }
 #pragma unroll
-    for (int k = 0; k < kDepth; k += 16) {
-      uint32_t right[TW_PARTS][4][2];
+    for (int n = 0; n < kWide / 2; ++n) {
+      read_right<M, TW_SIDE, TW_B_LINES>(right[n], stage + kTileBytes, column0 + n * 16, step);
+      round_operands(right[n]);
+    }
 #pragma unroll
-      for (int part = 0; part < TW_PARTS; ++part)
+    for (int m = 0; m < kHigh; ++m)
 #pragma unroll
-        for (int n = 0; n < 4; ++n)
-#pragma unroll
-          for (int h = 0; h < 2; ++h)
-            right[part][n][h] =
-                two_of(&tiles->b[part][column0 + n * 8 + row][k + pair + h * 8]);
-#pragma unroll
-      for (int m = 0; m < 2; ++m) {
-        uint32_t left[TW_PARTS][4];
-#pragma unroll
-        for (int part = 0; part < TW_PARTS; ++part)
-#pragma unroll
-          for (int q = 0; q < 4; ++q)
-            left[part][q] = two_of(
-                &tiles->a[part][row0 + m * 16 + row + q % 2 * 8][k + pair + q / 2 * 8]);
-#pragma unroll
-        for (int n = 0; n < 4; ++n)
-          // The smallest products first.
-#pragma unroll
-          for (int order = TW_PARTS - 1; order >= 0; --order)
-#pragma unroll
-            for (int part = 0; part <= order; ++part)
-              multiply_16x8x16<TW_KIND>(chain[m][n], left[part], right[order - part][n]);
+      for (int n = 0; n < kWide; ++n) {
+        const uint32_t two[2] = {right[n / 2][n % 2 * 2], right[n / 2][n % 2 * 2 + 1]};
+        multiply(sums[m][n], left[m], two);
       }
-    }
-#if TW_PARTS > 1
-    terms += kDepth;
-    if (terms >= kTerms || k0 + kDepth >= p.k) {
-      terms = 0;
-#pragma unroll
-      for (int m = 0; m < 2; ++m)
-#pragma unroll
-        for (int n = 0; n < 4; ++n)
-#pragma unroll
-          for (int q = 0; q < 4; ++q) {
-            sums[m][n][q] += chain[m][n][q];
-            chain[m][n][q] = 0.0f;
-          }
-    }
-#endif
   }
+}
+
+TW_KERNEL(matmul_tensor, Matmul, kThreads) {
+  TW_DYNAMIC_SHARED(char, stages);
+  const int64_t member = blockIdx.z / p.pieces, piece = blockIdx.z % p.pieces;
+  const Tile tile =
+      tile_of(blockIdx.x, (p.m + TW_SIDE - 1) / TW_SIDE, (p.n + TW_SIDE - 1) / TW_SIDE);
+  const int64_t i0 = tile.row * TW_SIDE, j0 = tile.column * TW_SIDE, k0 = piece * p.terms;
+  const int64_t terms = p.k - k0 < p.terms ? p.k - k0 : p.terms;
+  const int warp = threadIdx.x / 32, row0 = warp / 2 * kWarpSide, column0 = warp % 2 * kWarpSide;
+
+  Loader<M, TW_SIDE, TW_A_LINES, TW_A_WHOLE, kThreads> left(
+      p.a + member * p.a_batch + i0 * p.a_row + k0 * p.a_col, p.a_row, p.a_col, p.m - i0, terms);
+  Loader<M, TW_SIDE, TW_B_LINES, TW_B_WHOLE, kThreads> right(
+      p.b + member * p.b_batch + j0 * p.b_col + k0 * p.b_row, p.b_col, p.b_row, p.n - j0, terms);
+  const int count = int((terms + kDepth - 1) / kDepth);
+  // A group a tile, empty ones at the end: the number of groups to wait for is always the same.
+  int copied = 0;
+  const auto copy_next = [&] {
+    if (copied < count) {
+      char* const stage = stages + copied % kStages * kStageBytes;
+      left.copy(stage);
+      right.copy(stage + kTileBytes);
+    }
+    ++copied;
+    commit_copies();
+  };
 #pragma unroll
-  for (int m = 0; m < 2; ++m)
+  for (int s = 0; s < kStages - 1; ++s) copy_next();
+  Sums sums = {};
+  for (int t = 0; t < count; ++t) {
+    wait_for_copies<kStages - 2>();
+    __syncthreads();  // the tile is there for all, and all have left the one that is next replaced
+    copy_next();
+    multiply_tile(sums, stages + t % kStages * kStageBytes, row0, column0);
+  }
+  wait_for_copies<0>();
+  __syncthreads();  // nobody reads the tiles any more
+  const Output out(p, member, piece);
+  auto* const staging = reinterpret_cast<Staging*>(stages) + warp;
 #pragma unroll
-    for (int n = 0; n < 4; ++n)
+  for (int m = 0; m < kHigh; ++m)
 #pragma unroll
-      for (int q = 0; q < 4; ++q) {
-        const int64_t i = i0 + row0 + m * 16 + row + q / 2 * 8;
-        const int64_t j = j0 + column0 + n * 8 + pair + q % 2;
-        if (i < p.m && j < p.n)
-          store(p, p.c + blockIdx.z * p.c_batch, i, j, settled(p, a, b, i, j, sums[m][n][q]));
-      }
+    for (int n = 0; n < kWide; n += 4)
+      out.put(p, i0 + row0 + m * 16, j0 + column0 + n * 8, &sums[m][n][0], *staging);
 }

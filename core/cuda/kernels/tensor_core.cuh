@@ -1,0 +1,64 @@
+// What a warp does on tensor cores from compute capability 8.0 on: copies into shared memory that
+// go on beside its arithmetic, reads of squares of 8 x 8, products of tf32. Products of 16 bits are
+// in prelude.cuh; the emulator's meaning of all is core/cuda/emulator/tensor_core.h.
+#include "prelude.cuh"
+
+#ifndef TW_EMULATED
+TW_DEVICE uint32_t shared_address(const void* at) {
+  uint64_t address;
+  asm("cvta.to.shared.u64 %0, %1;" : "=l"(address) : "l"(at));
+  return uint32_t(address);
+}
+
+// `bytes` (4, 8 or 16) of shared memory from the GPU's; those from `valid` on become zeros and are
+// not read. Both addresses are multiples of `bytes`. There once the thread has waited for its
+// group.
+template <int bytes> TW_DEVICE void copy_async(void* to, const void* from, int valid) {
+  if constexpr (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
+                 "l"(from), "r"(valid)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(to)),
+                 "l"(from), "n"(bytes), "r"(valid)
+                 : "memory");
+}
+// The thread's copies since the last call are a group.
+TW_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Until all the thread's groups but the newest `left` are there.
+template <int left> TW_DEVICE void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory");
+}
+
+// Four squares of 8 rows of 16 bytes: lane i names row i % 8 of square i / 8, and gets of each
+// square the four bytes lane % 4 of row lane / 4.
+TW_DEVICE void load_squares(uint32_t (&r)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+// The same of squares of 16-bit elements, transposed.
+TW_DEVICE void load_squares_transposed(uint32_t (&r)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+// c += a b for 16 x 8 and 8 x 8 numbers in tf32: of a, a thread has rows lane / 4 and 8 below,
+// columns lane % 4 and 4 behind; of b row lane % 4 and 4 below, column lane / 4; of c as
+// multiply_16x8x16.
+TW_DEVICE void multiply_16x8x8(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+// Eleven bits of a float, rounded to nearest.
+TW_DEVICE uint32_t to_tf32(uint32_t bits) {
+  uint32_t y;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(__uint_as_float(bits)));
+  return y;
+}
+#endif

@@ -1,0 +1,175 @@
+// The rungs of one launch a block of C: naive, tiled, registers, and parts of bfloat16.
+#include "core/cuda/matmul/rungs.h"
+
+#include <cmath>
+
+namespace tw::cuda {
+
+MatmulParameter parameter_of(const MatmulProblem& p) {
+  return {p.m,
+          p.n,
+          p.k,
+          p.a,
+          p.b,
+          p.c,
+          p.a_batch,
+          p.a_row,
+          p.a_col,
+          p.b_batch,
+          p.b_row,
+          p.b_col,
+          p.c_batch,
+          p.c_row,
+          p.c_col,
+          p.alpha,
+          p.beta,
+          p.epilogue.bias,
+          p.epilogue.row,
+          p.epilogue.col,
+          p.epilogue.relu,
+          nullptr,
+          1,
+          p.k};
+}
+
+std::string matmul_settings(DType dtype) {
+  return define("TW_TYPE", type_name(dtype)) + define("TW_SUM", type_name(compute_dtype(dtype)));
+}
+
+namespace {
+
+constexpr std::int64_t kMostBlocks = 65535;  // of a grid's second and third axis
+
+std::string lines_of(const MatmulProblem& p) {
+  return define("TW_A_LINES", a_lies_along_k(p) ? "1" : "0") +
+         define("TW_B_LINES", b_lies_along_k(p) ? "1" : "0");
+}
+std::uint64_t key_of(const MatmulProblem& p) {
+  return static_cast<std::uint64_t>(p.dtype) * 4 + a_lies_along_k(p) * 2u + b_lies_along_k(p);
+}
+
+}  // namespace
+
+void launch_blocks(const MatmulProblem& p, Function kernel, int high, int wide, unsigned shared) {
+  MatmulParameter parameter = parameter_of(p);
+  const auto size = static_cast<std::int64_t>(size_of(p.dtype));
+  for (std::int64_t first = 0; first < p.batch; first += kMostBlocks) {
+    const std::int64_t count = std::min(kMostBlocks, p.batch - first);
+    for (std::int64_t i0 = 0; i0 < p.m; i0 += kMostBlocks * high) {
+      const std::int64_t rows = std::min(kMostBlocks * high, p.m - i0);
+      parameter.a = static_cast<const char*>(p.a) + (first * p.a_batch + i0 * p.a_row) * size;
+      parameter.b = static_cast<const char*>(p.b) + first * p.b_batch * size;
+      parameter.c = static_cast<char*>(p.c) + (first * p.c_batch + i0 * p.c_row) * size;
+      parameter.m = rows;
+      if (p.epilogue.bias)
+        parameter.bias = static_cast<const char*>(p.epilogue.bias) + i0 * p.epilogue.row * size;
+      Grid grid;
+      grid.blocks[0] = static_cast<unsigned>(divide_up(p.n, wide));
+      grid.blocks[1] = static_cast<unsigned>(divide_up(rows, high));
+      grid.blocks[2] = static_cast<unsigned>(count);
+      grid.threads = 256;
+      grid.shared_bytes = shared;
+      Gpu::current().launch(kernel, grid, &parameter);
+    }
+  }
+}
+
+const Rates& rates() {
+  // warps: tensor cores by a warp's own instructions, 16 bits; groups: by warpgroups.
+  static constexpr Rates kAmpere = {8, 40, 120, 180, 1000, 0, 0};
+  static constexpr Rates kHopper = {8, 40, 120, 180, 1800, 2200, 2700};
+  static constexpr Rates kBlackwell = {8, 40, 120, 180, 1500, 0, 0};
+  static constexpr Rates kSmaller = {8, 40, 120, 180, 500, 0, 0};  // 8.6, 8.9, 12.0
+  switch (Gpu::current().facts.capability) {
+    case 80: return kAmpere;
+    case 90: return kHopper;
+    case 100: return kBlackwell;
+    default: return kSmaller;
+  }
+}
+
+double waves_ns(const MatmulProblem& p, int high, int wide, double products_per_ns,
+                std::int64_t pieces) {
+  const GpuFacts& facts = Gpu::current().facts;
+  const double blocks = static_cast<double>(divide_up(p.m, high) * divide_up(p.n, wide)) *
+                        static_cast<double>(p.batch * pieces);
+  const double each =
+      static_cast<double>(high) * wide * static_cast<double>(p.k) / static_cast<double>(pieces);
+  const double waves = std::ceil(blocks / facts.multiprocessors);
+  return 3000 + waves * (1000 + each / products_per_ns);
+}
+
+// ---- naive, tiled, registers ----
+
+void run_naive(const void* problem) {
+  const MatmulProblem& p = matmul_of(problem);
+  static const char place = 0;
+  launch_blocks(p,
+                kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "matmul/naive.cuh",
+                          "matmul_naive", [&] { return matmul_settings(p.dtype); }),
+                8, 32, 0);
+}
+double naive_ns(const void* problem) { return waves_ns(matmul_of(problem), 8, 32, rates().naive); }
+
+void run_tiled(const void* problem) {
+  const MatmulProblem& p = matmul_of(problem);
+  static const char place = 0;
+  launch_blocks(p,
+                kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "matmul/tiled.cuh",
+                          "matmul_tiled", [&] { return matmul_settings(p.dtype); }),
+                32, 32, 0);
+}
+double tiled_ns(const void* problem) { return waves_ns(matmul_of(problem), 32, 32, rates().tiled); }
+
+namespace {
+
+// Elements of C that a thread has along each axis: eight where there are blocks for all
+// multiprocessors then, else four.
+int fours_of(const MatmulProblem& p) {
+  const std::int64_t blocks = divide_up(p.m, 128) * divide_up(p.n, 128) * p.batch;
+  return size_of(compute_dtype(p.dtype)) == 4 && blocks >= Gpu::current().facts.multiprocessors ? 8
+                                                                                                : 4;
+}
+
+}  // namespace
+
+void run_registers(const void* problem) {
+  const MatmulProblem& p = matmul_of(problem);
+  static const char place = 0;
+  const int each = fours_of(p), side = 16 * each;
+  const std::uint64_t key = key_of(p) * 16 + static_cast<std::uint64_t>(each);
+  const Function kernel = kernel_of(&place, key, "matmul/registers.cuh", "matmul_registers", [&] {
+    return matmul_settings(p.dtype) + define("TW_ROWS", std::to_string(each)) +
+           define("TW_COLUMNS", std::to_string(each)) + lines_of(p);
+  });
+  const std::size_t sum_bytes = size_of(compute_dtype(p.dtype));
+  launch_blocks(p, kernel, side, side, static_cast<unsigned>(2 * 16 * 2 * (side + 4) * sum_bytes));
+}
+double registers_ns(const void* problem) {
+  const MatmulProblem& p = matmul_of(problem);
+  const int each = fours_of(p);
+  return waves_ns(p, 16 * each, 16 * each, each == 8 ? rates().registers : rates().registers_small);
+}
+
+// ---- parts of bfloat16 ----
+
+template <int parts> void run_parts(const void* problem) {
+  const MatmulProblem& p = matmul_of(problem);
+  static const char place = 0;
+  const Function kernel = kernel_of(&place, key_of(p), "matmul/parts.cuh", "matmul_parts", [&] {
+    return matmul_settings(p.dtype) + define("TW_PARTS", std::to_string(parts)) + lines_of(p);
+  });
+  constexpr int high = 128, wide = 64, pitch = 40;
+  launch_blocks(p, kernel, high, wide, parts * (high + wide) * pitch * 2);
+}
+template void run_parts<1>(const void*);
+template void run_parts<2>(const void*);
+template void run_parts<3>(const void*);
+
+bool accepts_float(const void* problem, std::string* reason) {
+  if (matmul_of(problem).dtype == DType::float32) return true;
+  if (reason) *reason = "for float32";
+  return false;
+}
+
+}  // namespace tw::cuda
