@@ -25,13 +25,14 @@ TW_KERNEL(ctc_targets, Paths, 256) {
   for (int64_t at = int64_t(blockIdx.x) * 256 + threadIdx.x; at < all; at += step) {
     const int64_t n = p.width > 0 ? at / p.width : at, i = at - n * p.width;
     const int64_t steps = p.input_lengths[n], length = p.target_lengths[n];
-    if (steps < 0 || steps > p.steps) return report(p.fault, p.code, 0, steps, n, p.steps, 0);
-    if (length < 0 || length > p.width) return report(p.fault, p.code, 1, length, n, p.width, 0);
+    if (steps < 0 || steps > p.steps) report(p.fault, p.code, 0, steps, n, p.steps, 0);
+    if (length < 0 || length > p.width) report(p.fault, p.code, 1, length, n, p.width, 0);
     if (p.width == 0) continue;
+    // What is wrong counts as a blank: work behind this one in the stream reads it all the same.
     const int64_t label = i < length ? p.targets[at] : p.blank;
-    if (label < 0 || label >= p.classes)
-      return report(p.fault, p.code, 2, label, n, p.classes, 0);
-    p.checked[at] = label;
+    const bool is_class = label >= 0 && label < p.classes;
+    if (!is_class) report(p.fault, p.code, 2, label, n, p.classes, 0);
+    p.checked[at] = is_class ? label : p.blank;
   }
 }
 
