@@ -591,6 +591,9 @@ void bind_interchange(nb::module_& m) {
   m.def("from_dlpack", from_dlpack, "x"_a, nb::kw_only(), "device"_a = nb::none(),
         "copy"_a = nb::none(), "A tensor over the memory of an object with __dlpack__.");
   m.def(
+      "_is_read_only", [](const Itself& x) { return !x->storage->writable; }, "x"_a,
+      "Whether a tensor's memory may not be written to.");
+  m.def(
       "_as_bytes",
       [](const Itself& x) {
         if (!x.contiguous()) fail(ErrorKind::value, "_as_bytes: the tensor is not contiguous");
