@@ -46,6 +46,7 @@ static_assert(attribute::function_shared_limit ==
               CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
 static_assert(kOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY);
 static_assert(kNotReady == CUDA_ERROR_NOT_READY);
+static_assert(kRelaxedCapture == CU_STREAM_CAPTURE_MODE_RELAXED);
 static_assert(kUntimed == CU_EVENT_DISABLE_TIMING);
 static_assert(kPointerKind == CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
 static_assert(kPointerDevice == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);

@@ -15,6 +15,8 @@ using Stream = struct StreamHandle*;
 using Event = struct EventHandle*;
 using Module = struct ModuleHandle*;
 using Function = struct FunctionHandle*;
+using Graph = struct GraphHandle*;
+using GraphExec = struct GraphExecHandle*;  // ready to launch
 using Program = struct ProgramHandle*;
 
 struct LaunchConfig {
@@ -31,6 +33,8 @@ inline constexpr int multiprocessors = 16, shared_bytes_per_block = 97, capabili
 inline constexpr int function_registers = 4, function_local_bytes = 3, function_shared_limit = 8;
 }  // namespace attribute
 inline constexpr Result kOutOfMemory = 2, kNotReady = 600;
+// Of a capture: the thread may do what would be refused on the stream, such as loading a kernel.
+inline constexpr int kRelaxedCapture = 2;
 inline constexpr unsigned kHostIsPortable = 1, kHostIsMapped = 2, kNonBlocking = 1, kUntimed = 2;
 inline constexpr int kPointerKind = 2, kPointerDevice = 9;
 
