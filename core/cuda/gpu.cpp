@@ -247,6 +247,14 @@ std::vector<Gpu::Source> Gpu::sources() const {
   return sources_;
 }
 
+template <class Start> void Gpu::run_launch(Start&& start) {
+  GpuStream& queue = current_stream();
+  launches.admit(queue);
+  start();
+  launches.count(queue);
+  if (waits_) synchronize(queue);
+}
+
 void Gpu::launch(Function kernel, const Grid& grid, const void* parameter) {
   enter();
   constexpr unsigned kPlainShared = 48 << 10;  // what a block may have without being asked
@@ -274,14 +282,6 @@ void Gpu::launch(GraphExec graph) {
   run_launch([&] {
     check(driver().launch_graph(graph, stream()), "a graph cannot be launched");
   });
-}
-
-template <class Start> void Gpu::run_launch(Start&& start) {
-  GpuStream& queue = current_stream();
-  launches.admit(queue);
-  start();
-  launches.count(queue);
-  if (waits_) synchronize(queue);
 }
 
 void Gpu::wait_for_all() {

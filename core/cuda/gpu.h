@@ -126,6 +126,7 @@ class Gpu : public Device {
  private:
   struct Made;
   explicit Gpu(int number);
+  template <class Start> void run_launch(Start&& start);
   GpuStream& new_stream(int priority);
   void tell_fault();
 

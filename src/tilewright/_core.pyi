@@ -153,6 +153,14 @@ class _GpuStream:
     def priority(self) -> int: ...
     def query(self) -> _Bool: ...
     def synchronize(self) -> None: ...
+class _GpuClock:
+    """Two marks in the work of a GPU."""
+
+    def __init__(self, number: int) -> None: ...
+    def start(self) -> None:
+        """Marks the place behind all work so far."""
+    def stop(self) -> float:
+        """Waits for the work since start(); its seconds."""
 
 class _Ledger:
     """The native ledger, as tilewright.memory.reference."""
@@ -1202,6 +1210,8 @@ def _gpu_compiler_fault() -> str:
     """Why NVRTC cannot be used, or ''."""
 def _gpu_copies(number: int) -> dict[str, Any]:
     """Copies from and to the host so far."""
+def _gpu_copy(to: Tensor, source: Tensor) -> None:
+    """Copies by the driver, in the order of launches."""
 def _gpu_count() -> int:
     """Number of GPUs; 0 without a driver."""
 def _gpu_current_stream(number: int) -> _GpuStream:
@@ -1234,6 +1244,8 @@ def _gpu_synchronize(number: int) -> None:
     """Returns when all work of a GPU is done; raises what went wrong in it."""
 def _gpu_trim(number: int) -> None:
     """Gives unused memory of a GPU back to the driver."""
+def _gpu_versions() -> tuple[Any, ...]:
+    """Major and minor of the CUDA that the driver has, and of NVRTC."""
 def _is_device_name(name: str) -> _Bool:
     """Whether a name is that of a device, such as 'cuda:1', there or not."""
 def _is_pinned(x: Tensor) -> _Bool:
