@@ -2,6 +2,7 @@
 #include "binding/module.h"
 #include "core/base/error.h"
 #include "core/cuda/driver.h"
+#include "core/runtime/device.h"
 #include "core/tensor/access.h"
 
 namespace tw::binding {

@@ -50,7 +50,8 @@ class Training:
 
     def state(self) -> list[bytes]:
         grads = [p.grad for p in self.parameters]
-        return [bits(x) for x in (*self.parameters, *grads, *sum(self.averages, []), self.number)]
+        means, squares = self.averages
+        return [bits(x) for x in (*self.parameters, *grads, *means, *squares, self.number)]
 
 
 def batches(count: int, rows: int = 16):

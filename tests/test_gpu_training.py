@@ -1,8 +1,11 @@
-"""Every model of `tilewright train` on the GPU: the CPU's losses, and trainings that change sides."""
+"""Every model of `tilewright train` on the GPU: the CPU's losses; trainings that change sides."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -113,3 +116,14 @@ def test_devices_that_are_not_there(capsys):
     count = tw.cuda.device_count()
     assert main(["train", "sine", "--epochs", "1", "--device", f"cuda:{count}"]) != 0
     assert f"no device 'cuda:{count}'" in capsys.readouterr().err
+
+
+def test_without_a_driver_a_line_says_what_is_missing():
+    done = subprocess.run(
+        [sys.executable, "-m", "tilewright", "train", "sine", "--device", "cuda"],
+        env={**os.environ, "TILEWRIGHT_CUDA_DRIVER": "/nowhere/libcuda.so.1"},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "the CUDA driver (libcuda.so.1) is not there; a GPU needs NVIDIA's driver" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -279,9 +279,7 @@ void Gpu::launch(Function kernel, const Grid& grid, const void* parameter) {
 
 void Gpu::launch(GraphExec graph) {
   enter();
-  run_launch([&] {
-    check(driver().launch_graph(graph, stream()), "a graph cannot be launched");
-  });
+  run_launch([&] { check(driver().launch_graph(graph, stream()), "a graph cannot be launched"); });
 }
 
 void Gpu::wait_for_all() {

@@ -153,14 +153,6 @@ class _GpuStream:
     def priority(self) -> int: ...
     def query(self) -> _Bool: ...
     def synchronize(self) -> None: ...
-class _GpuClock:
-    """Two marks in the work of a GPU."""
-
-    def __init__(self, number: int) -> None: ...
-    def start(self) -> None:
-        """Marks the place behind all work so far."""
-    def stop(self) -> float:
-        """Waits for the work since start(); its seconds."""
 
 class _Ledger:
     """The native ledger, as tilewright.memory.reference."""
@@ -1250,6 +1242,8 @@ def _is_device_name(name: str) -> _Bool:
     """Whether a name is that of a device, such as 'cuda:1', there or not."""
 def _is_pinned(x: Tensor) -> _Bool:
     """Whether its memory is pinned."""
+def _is_read_only(x: Tensor) -> _Bool:
+    """Whether a tensor's memory may not be written to."""
 def _last_plan() -> dict[str, int]: ...
 def _leave_modes(block: object) -> None: ...
 def _leaves(arg: Tensor, /) -> list[Tensor]: ...
