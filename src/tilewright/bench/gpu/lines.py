@@ -19,8 +19,8 @@ class Line:
 
     `make` gives the contenders' timers, ours first. `against`: whose time over ours is to be at
     least `least`; without one the best of the others. `most_s`: what ours may take, whoever else
-    is there. `errors` gives each contender's largest relative error, and ours must not be above that
-    of `against`.
+    is there. `errors` gives each contender's largest relative error, and ours must not be above
+    that of `against`.
     """
 
     name: str

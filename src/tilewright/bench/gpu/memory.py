@@ -72,9 +72,11 @@ def _timers(
 
     def calls(function: _Function, which: int, wait: Callable[[], None]) -> list[Any]:
         def call(x: Any) -> Callable[[], object]:
-            if not each_waits:
-                return lambda: function(x)
-            return lambda: (function(x), wait())
+            def waiting() -> None:
+                function(x)
+                wait()
+
+            return waiting if each_waits else lambda: function(x)
 
         return [call(pair[which]) for pair in pairs]
 

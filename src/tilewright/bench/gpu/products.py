@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from operator import matmul
 from timeit import Timer
 
 import numpy as np
@@ -72,8 +74,8 @@ def _line(
                 rivals.pairs(_normal(sides, dtype, 2 * i + j))
                 for j, sides in enumerate(((m, k), (k, n)))
             )
-            ours.append(_forced(rung, lambda a=a, b=b: a @ b))
-            theirs.append(lambda x=x, y=y: x @ y)
+            ours.append(_forced(rung, partial(matmul, a, b)))
+            theirs.append(partial(matmul, x, y))
         timers = {OURS: rivals.ours_timer(ours)}
         if rivals.torch is not None:
             rivals.torch.backends.cuda.matmul.allow_tf32 = False
