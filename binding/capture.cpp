@@ -47,6 +47,7 @@ nb::dict figures_of(const Captured& captured) {
   out["arena_bytes"] = figures.arena_bytes;
   out["sum_bytes"] = figures.sum_bytes;
   out["lower_bound_bytes"] = figures.lower_bound_bytes;
+  out["graph_launches"] = figures.graph_launches;
   return out;
 }
 

@@ -413,6 +413,9 @@ void bind_interchange(nb::module_& m) {
         "bytes\n"
         "other than 0 and 1 are copied, as 1.");
   m.def(
+      "_is_read_only", [](const Itself& x) { return !x->storage->writable; }, "x"_a,
+      "Whether a tensor's memory may not be written to.");
+  m.def(
       "_as_bytes",
       [](const Itself& x) {
         if (!x.contiguous()) fail(ErrorKind::value, "_as_bytes: the tensor is not contiguous");

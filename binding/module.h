@@ -23,6 +23,7 @@ void bind_gradient_memory(nb::module_& module);
 void bind_cycles(nb::module_& module);
 void bind_cuda(nb::module_& module);
 void bind_gpu_streams(nb::module_& module);
+void bind_gpu_comparison(nb::module_& module);
 
 // Attaches a nanobind function to the Tensor type as a method.
 template <class F, class... Extra> void method(const char* name, F&& f, const Extra&... extra) {

@@ -52,6 +52,7 @@ static_assert(tensor_map::rows_of_128_turned == CU_TENSOR_MAP_SWIZZLE_128B);
 static_assert(tensor_map::fetch_256 == CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
 static_assert(kOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY);
 static_assert(kNotReady == CUDA_ERROR_NOT_READY);
+static_assert(kRelaxedCapture == CU_STREAM_CAPTURE_MODE_RELAXED);
 static_assert(kUntimed == CU_EVENT_DISABLE_TIMING);
 static_assert(kPointerKind == CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
 static_assert(kPointerDevice == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);

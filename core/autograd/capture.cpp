@@ -9,7 +9,6 @@
 #include "core/base/error.h"
 #include "core/memory/pool.h"
 #include "core/runtime/device.h"
-#include "core/runtime/launch.h"
 #include "core/runtime/signature.h"
 
 namespace tw {
@@ -46,28 +45,6 @@ bool lies_within(const Tensor& x, const Tensor& whole) {
   return x.count() == 0 || (part.low >= all.low && part.high <= all.high);
 }
 
-// Whether elements lie in the same order and distances; axes of one element have no distance.
-bool same_steps(const Shape& shape, const Strides& a, const Strides& b) {
-  for (int i = 0; i < shape.rank(); ++i)
-    if (shape[i] > 1 && a[i] != b[i]) return false;
-  return true;
-}
-
-struct Memory {
-  const char *low, *high;
-};
-bool overlap(const Memory& a, const Memory& b) { return a.low < b.high && b.low < a.high; }
-// None where blocks lie elsewhere: no two of those share memory.
-Memory memory_of(const Storage& storage) {
-  const char* low = static_cast<const char*>(storage.place());
-  return {low, low ? low + storage.bytes : low};
-}
-Memory memory_of(const Tensor& x) {
-  const char* start = static_cast<const char*>(x->storage->place());
-  const ByteRange range = byte_range(x);
-  return start ? Memory{start + range.low, start + range.high} : Memory{nullptr, nullptr};
-}
-
 // Whether an op without results writes to one of its inputs: rows of the sequences' tensors, then
 // the other operands.
 bool writes_to(const OpRecord& op, int input, int inputs) {
@@ -80,10 +57,12 @@ bool writes_to(const OpRecord& op, int input, int inputs) {
 
 }  // namespace
 
-// Memory of the default pool, with the times at which it was asked for and given back.
+// Memory of the device's default pool, with the times at which it was asked for and given back.
 class Capture::Source final : public BlockSource {
  public:
+  explicit Source(const Device* device) : device_(device) {}
   struct Recorded : Block {
+    Block* inner;  // where the device's memory has a source
     std::size_t index;
     int buffer = Captured::kAbsent;  // once an op has used it
   };
@@ -93,20 +72,41 @@ class Capture::Source final : public BlockSource {
     block->bytes = bytes;
     block->index = plan.blocks.size();
     plan.blocks.push_back({.bytes = bytes, .begin = tick_, .end = 0, .own = true});
-    block->data = pool_allocate(bytes);
+    block->inner = device_ && device_->source ? device_->source->allocate(bytes) : nullptr;
+    if (block->inner)
+      block->data = block->inner->data;
+    else
+      block->data = device_ ? device_->allocate(*device_, bytes) : pool_allocate(bytes);
     ++tick_;
     ++live_;
     return block.release();
   }
   void release(Block* block) noexcept override {
     const std::unique_ptr<Recorded> recorded(static_cast<Recorded*>(block));
-    pool_release(recorded->data, recorded->bytes);
+    if (recorded->inner)
+      recorded->inner->source->release(recorded->inner);
+    else if (device_)
+      device_->release(*device_, recorded->data, recorded->bytes);
+    else
+      pool_release(recorded->data, recorded->bytes);
     if (!closed_) plan.blocks[recorded->index].end = tick_++;
     if (--live_ == 0 && closed_) delete this;
   }
-  bool use(Block&) override { return false; }
-  void pin(Block&) override {}
-  void unpin(Block&) noexcept override {}
+  bool use(Block& block) override {
+    Block* const inner = static_cast<Recorded&>(block).inner;
+    return inner && inner->source->use(*inner);
+  }
+  void pin(Block& block) override {
+    if (Block* const inner = static_cast<Recorded&>(block).inner) inner->source->pin(*inner);
+  }
+  void unpin(Block& block) noexcept override {
+    if (Block* const inner = static_cast<Recorded&>(block).inner) inner->source->unpin(*inner);
+  }
+  BlockSource* serving(const Device* device) override { return device == device_ ? this : nullptr; }
+  Block& holder(Block& block) override {
+    Block* const inner = static_cast<Recorded&>(block).inner;
+    return inner ? inner->source->holder(*inner) : block;
+  }
 
   // No allocation follows; this goes with its last block.
   void close() {
@@ -128,6 +128,7 @@ class Capture::Source final : public BlockSource {
   ArenaPlan plan;
 
  private:
+  const Device* const device_;
   std::uint32_t tick_ = 0;
   std::size_t live_ = 0;
   bool closed_ = false;
@@ -144,17 +145,25 @@ Capture::Capture(std::vector<Tensor> inputs)
     : out_(std::make_unique<Captured>()), inputs_(std::move(inputs)), source_before_(modes.source) {
   if (modes.capture) fail(ErrorKind::runtime, "capture: one is running on this thread");
   out_->choice_ = modes.choice;
+  out_->device_ = inputs_.empty() ? modes.device : inputs_[0].device();
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Tensor& x = inputs_[i];
+    if (x.device() != out_->device_)
+      fail(ErrorKind::value, "capture: inputs are on different devices: ", placed(inputs_[0]),
+           " and ", placed(x), "; move one of them with to(device)");
     const auto [found, is_new] =
         kept_.try_emplace(x->storage.operator->(), static_cast<int>(out_->buffers_.size()));
+    const ByteRange range = byte_range(x);
     if (is_new)
       out_->buffers_.push_back({.role = Captured::Role::input,
                                 .bytes = x->storage->bytes,
-                                .input = static_cast<int>(i)});
+                                .input = static_cast<int>(i),
+                                .range = range});
+    ByteRange& all = out_->buffers_[static_cast<std::size_t>(found->second)].range;
+    all = {std::min(all.low, range.low), std::max(all.high, range.high)};
     out_->inputs_.push_back({{found->second, x->offset_bytes}, x.shape(), x.strides(), x.dtype()});
   }
-  source_ = new Source;
+  source_ = new Source(out_->device_);
   modes.source = source_;
   modes.capture = this;
   modes.update_plain();
@@ -219,9 +228,9 @@ void Capture::note(const PreparedCall& call, const void* problem, std::size_t pr
                    void* const* addresses) {
   const OpRecord& op = *call.op;
   if (modes.dry_run) return;
-  if (modes.device)
-    fail(ErrorKind::runtime, "capture: ", op.name, " runs on '", modes.device->name,
-         "'; capture is for the CPU");
+  if (modes.device != out_->device_)
+    fail(ErrorKind::runtime, "capture: ", op.name, " runs on '", active_device().name,
+         "', the inputs are on '", name_of_device(out_->device_), "'; one capture has one device");
   if (modes.source != source_)
     fail(ErrorKind::runtime, "capture: ", op.name, " runs with memory of another source");
   Captured& c = *out_;
@@ -272,6 +281,25 @@ Captured::Layout Capture::layout_of(const Tensor& x, const char* op) {
   return {{index, x->offset_bytes}, x.shape(), x.strides(), x.dtype(), is_constant};
 }
 
+// Where launches are replayed as one, what reads the program's state comes before them: it writes
+// to memory that nothing else uses meanwhile.
+void Capture::set_apart_host_work() {
+  Captured& c = *out_;
+  if (!c.device_ || !c.device_->record) return;
+  for (std::size_t i = 0; i < c.calls_.size(); ++i) {
+    if (!c.calls_[i].lowering->reads_host) continue;
+    const Captured::Unit& unit = c.units_[i];
+    for (std::size_t k = 0; k < unit.count; ++k) {
+      const int index = c.places_[unit.places + k].buffer;
+      if (index < 0) continue;
+      Captured::Buffer& buffer = c.buffers_[static_cast<std::size_t>(index)];
+      if (buffer.role != Captured::Role::temporary) continue;
+      source_->plan.blocks[buffer.offset].own = true;
+      buffer.role = Captured::Role::kept;
+    }
+  }
+}
+
 std::unique_ptr<Captured> Capture::finish(const std::vector<Tensor>& outputs) {
   Captured& c = *out_;
   for (const Tensor& x : outputs) c.outputs_.push_back(layout_of(x, "the result"));
@@ -283,6 +311,7 @@ std::unique_ptr<Captured> Capture::finish(const std::vector<Tensor>& outputs) {
     noted.assigned = !grad || grad->storage.operator->() != gradients_before_[i];
     if (grad && noted.assigned) noted.left = layout_of(grad, "a gradient");
   }
+  set_apart_host_work();
   const ArenaPlan plan = source_->laid_out();
   for (Captured::Buffer& buffer : c.buffers_)
     if (buffer.role == Captured::Role::temporary) buffer.offset = plan.blocks[buffer.offset].offset;
@@ -290,158 +319,12 @@ std::unique_ptr<Captured> Capture::finish(const std::vector<Tensor>& outputs) {
                 plan.lower_bound_bytes};
   leave();
   const BlockSourceGuard default_pool(nullptr);
-  const DeviceGuard on_cpu(nullptr);
+  const DeviceGuard there(c.device_);
   c.arena_ = Storage::allocate(plan.arena_bytes);
+  for (Captured::Buffer& buffer : c.buffers_)
+    if (buffer.role == Captured::Role::kept && !buffer.kept)
+      buffer.kept = Storage::allocate(buffer.bytes);
   return std::move(out_);
-}
-
-// ---- replaying ----
-
-void Captured::check(const std::vector<Tensor>& inputs) const {
-  refuse_in_capture("it replays another capture");
-  for (const Tensor& x : inputs)
-    if (x->elsewhere)
-      fail(ErrorKind::value, "replay: ", describe(x), "; the recording was on 'cpu'");
-  if (running_) fail(ErrorKind::runtime, "replay: it is at work on another thread");
-  if (inputs.size() != inputs_.size())
-    fail(ErrorKind::value, "replay: ", inputs.size(), " inputs, but ", inputs_.size(),
-         " were recorded");
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor& x = inputs[i];
-    const Layout& recorded = inputs_[i];
-    if (x.dtype() != recorded.dtype || !(x.shape() == recorded.shape) ||
-        !same_steps(x.shape(), x.strides(), recorded.strides))
-      fail(ErrorKind::value, "replay: input ", i, " is ", describe(x), " with strides ",
-           x.strides(), "; recorded was ", name_of(recorded.dtype), " ", recorded.shape,
-           " with strides ", recorded.strides);
-    const Buffer& buffer = buffers_[static_cast<std::size_t>(recorded.at.buffer)];
-    const auto first = static_cast<std::size_t>(buffer.input);
-    if (buffer.written) x.check_writable("replay");
-    for (std::size_t k = 0; k < i; ++k)
-      if (inputs_[k].at.buffer != recorded.at.buffer &&
-          overlap(memory_of(x), memory_of(inputs[k])) &&
-          (buffer.written || buffers_[static_cast<std::size_t>(inputs_[k].at.buffer)].written))
-        fail(ErrorKind::value, "replay: inputs ", k, " and ", i,
-             " share memory that is written to, those of the recording did not");
-    for (const Buffer& kept : buffers_)
-      if (kept.kept && (kept.written || buffer.written) &&
-          overlap(memory_of(x), memory_of(*kept.kept)))
-        fail(ErrorKind::value, "replay: input ", i,
-             " shares memory that is written to with a tensor that the recorded function uses");
-    if (!(inputs[first]->storage == x->storage) ||
-        x->offset_bytes - inputs[first]->offset_bytes !=
-            recorded.at.offset - inputs_[first].at.offset)
-      fail(ErrorKind::value, "replay: inputs ", first, " and ", i,
-           " shared memory in the recording, these do not in the same way");
-  }
-  for (const LeafGradient& noted : gradients_) {
-    if (noted.input >= 0 && noted.leaf.requires_grad()) {
-      const Tensor& x = inputs[static_cast<std::size_t>(noted.input)];
-      if (!x.requires_grad() || !x.is_leaf())
-        fail(ErrorKind::value, "replay: input ", noted.input,
-             " gets a gradient, so it must be a leaf that requires grad, as in the recording");
-    }
-    if (noted.added_to == kAbsent) continue;
-    const Tensor grad =
-        (noted.input < 0 ? noted.leaf : inputs[static_cast<std::size_t>(noted.input)]).grad();
-    if (!grad || !(grad->storage == buffers_[static_cast<std::size_t>(noted.added_to)].kept))
-      fail(ErrorKind::runtime, "replay: the gradient of ", describe(noted.leaf),
-           " that is added to is not the one of the recording; drop gradients inside");
-  }
-}
-
-void Captured::run(const std::vector<Tensor>& inputs, const std::vector<Ref<Storage>>& storages) {
-  Access at;
-  std::vector<char*> bases(buffers_.size());
-  for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    const Buffer& buffer = buffers_[i];
-    if (buffer.role == Role::temporary) {
-      bases[i] = static_cast<char*>(arena_->data) + buffer.offset;
-    } else if (buffer.role == Role::input) {
-      const auto input = static_cast<std::size_t>(buffer.input);
-      bases[i] = at(inputs[input]) - inputs_[input].at.offset;
-    } else {
-      bases[i] = at.start_of(*storages[i]);
-    }
-  }
-  std::vector<void*> addresses;
-  for (std::size_t i = 0; i < calls_.size(); ++i) {
-    const PreparedCall& call = calls_[i];
-    const Unit& unit = units_[i];
-    addresses.assign(unit.count, nullptr);
-    for (std::size_t k = 0; k < unit.count; ++k) {
-      const Place& place = places_[unit.places + k];
-      if (place.buffer == kNumber)
-        addresses[k] = numbers_[static_cast<std::size_t>(place.offset)].bytes;
-      else if (place.buffer >= 0)
-        addresses[k] = bases[static_cast<std::size_t>(place.buffer)] + place.offset;
-    }
-    void* const problem = problems_[unit.problem].bytes;
-    call.lowering->bind(problem, addresses.data());
-    run_prepared(
-        call.estimate, [&] { run_kernel(*call.lowering, *call.kernel, problem); },
-        [&](Event& seen) {
-          seen.op = call.op->name;
-          seen.kernel = call.kernel->name;
-          seen.isa = name_of(active_isa());
-          if (call.lowering->describe) seen.problem = call.lowering->describe(problem);
-        });
-  }
-}
-
-Tensor Captured::over(const Layout& layout, const std::vector<Tensor>& inputs,
-                      const std::vector<Ref<Storage>>& storages) const {
-  const auto index = static_cast<std::size_t>(layout.at.buffer);
-  const Buffer& buffer = buffers_[index];
-  if (buffer.role != Role::input)
-    return Tensor::over(storages[index], layout.at.offset, layout.shape, layout.strides,
-                        layout.dtype);
-  const auto first = static_cast<std::size_t>(buffer.input);
-  const Tensor& input = inputs[first];
-  return Tensor::over(input->storage,
-                      input->offset_bytes + layout.at.offset - inputs_[first].at.offset,
-                      layout.shape, layout.strides, layout.dtype);
-}
-
-std::vector<Tensor> Captured::replay(const std::vector<Tensor>& inputs) {
-  check(inputs);
-  const DeviceGuard on_cpu(nullptr);
-  struct Running {
-    explicit Running(Captured& captured)
-        : captured(captured), choice(std::exchange(modes.choice, captured.choice_)) {
-      captured.running_ = true;
-    }
-    ~Running() {
-      captured.running_ = false;
-      modes.choice = choice;
-    }
-    Captured& captured;
-    const Choice* choice;
-  } running(*this);
-  std::vector<Ref<Storage>> storages(buffers_.size());
-  for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    const Buffer& buffer = buffers_[i];
-    if (buffer.role == Role::kept) storages[i] = buffer.kept;
-    if (buffer.role == Role::result) storages[i] = Storage::allocate(buffer.bytes);
-    if (!buffer.written) continue;
-    if (buffer.role == Role::kept) buffer.kept->count_change();
-    if (buffer.role == Role::input)
-      inputs[static_cast<std::size_t>(buffer.input)]->storage->count_change();
-  }
-  run(inputs, storages);
-  for (const LeafGradient& noted : gradients_) {
-    if (!noted.assigned) continue;
-    const Tensor& leaf =
-        noted.input < 0 ? noted.leaf : inputs[static_cast<std::size_t>(noted.input)];
-    leaf.extras().grad =
-        noted.left.at.buffer == kAbsent ? Tensor() : over(noted.left, inputs, storages);
-  }
-  std::vector<Tensor> outputs;
-  for (const Layout& layout : outputs_) {
-    outputs.push_back(over(layout, inputs, storages));
-    if (layout.is_constant) outputs.back() = gradient_arithmetic().copy(outputs.back());
-  }
-  return outputs;
 }
 
 }  // namespace tw

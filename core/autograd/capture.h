@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/memory/arena.h"
+#include "core/runtime/device.h"
 #include "core/runtime/op.h"
 #include "core/tensor/access.h"
 #include "core/tensor/operand.h"
@@ -25,6 +26,7 @@ struct CaptureFigures {
   std::size_t arena_bytes = 0;        // of memory that one replay leaves to the next
   std::size_t sum_bytes = 0;          // what it would be if nothing were used twice
   std::size_t lower_bound_bytes = 0;  // most of it in use at one time
+  std::size_t graph_launches = 0;     // that are replayed as one; 0: one by one so far
 };
 
 // What was recorded. Tensors that were there before the recording (parameters, states of an
@@ -54,6 +56,7 @@ class Captured {
     int input = -1;
     Ref<Storage> kept = {};
     std::size_t offset = 0;  // in the arena
+    ByteRange range = {};    // that inputs show of it
   };
   // Of an operand: bytes from the start of its buffer. Numbers lie in a list of their own.
   static constexpr int kNumber = -1, kAbsent = -2;
@@ -84,7 +87,14 @@ class Captured {
   };
 
   void check(const std::vector<Tensor>& inputs) const;
+  std::vector<char*> bases_of(Access& at, const std::vector<Tensor>& inputs,
+                              const std::vector<Ref<Storage>>& storages) const;
+  void run_call(std::size_t i, const std::vector<char*>& bases);
   void run(const std::vector<Tensor>& inputs, const std::vector<Ref<Storage>>& storages);
+  bool runs_as_one() const;
+  bool is_in_graph(std::size_t call) const;
+  void reserve_fixed_memory();
+  void run_as_one(const std::vector<Tensor>& inputs, const std::vector<Ref<Storage>>& storages);
   Tensor over(const Layout& layout, const std::vector<Tensor>& inputs,
               const std::vector<Ref<Storage>>& storages) const;
 
@@ -96,6 +106,16 @@ class Captured {
   std::vector<Layout> inputs_, outputs_;
   std::vector<LeafGradient> gradients_;
   Ref<Storage> arena_;
+  const Device* device_ = nullptr;  // null: the CPU
+  // Where launches are replayed as one, they have addresses of their own.
+  struct Fixed {
+    Ref<Storage> memory;
+    std::int64_t start = 0;  // in the buffer
+  };
+  std::vector<Fixed> fixed_;
+  std::vector<char*> graph_bases_;
+  std::unique_ptr<LaunchGraph> graph_;
+  std::vector<void*> addresses_;    // of a call
   const Choice* choice_ = nullptr;  // of kernels, in force while they were recorded
   CaptureFigures figures_;
   bool running_ = false;
@@ -129,6 +149,7 @@ class Capture {
   int buffer_of(const Tensor& x, bool written, const char* op);
   int known_buffer_of(const Tensor& x, bool written, const char* op);
   Captured::Layout layout_of(const Tensor& x, const char* op);
+  void set_apart_host_work();
   void leave();
 
   std::unique_ptr<Captured> out_;

@@ -15,6 +15,8 @@ using Stream = struct StreamHandle*;
 using Event = struct EventHandle*;
 using Module = struct ModuleHandle*;
 using Function = struct FunctionHandle*;
+using Graph = struct GraphHandle*;
+using GraphExec = struct GraphExecHandle*;  // ready to launch
 using Program = struct ProgramHandle*;
 
 struct LaunchConfig {
@@ -41,6 +43,8 @@ inline constexpr int float16 = 6, bfloat16 = 9;  // types of elements
 inline constexpr int rows_of_128_turned = 3, fetch_256 = 3;
 }  // namespace tensor_map
 inline constexpr Result kOutOfMemory = 2, kNotReady = 600;
+// Of a capture: the thread may do what would be refused on the stream, such as loading a kernel.
+inline constexpr int kRelaxedCapture = 2;
 inline constexpr unsigned kHostIsPortable = 1, kHostIsMapped = 2, kNonBlocking = 1, kUntimed = 2;
 inline constexpr int kPointerKind = 2, kPointerDevice = 9;
 

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/fault.h"
 #include "core/cuda/compiler.h"
+#include "core/cuda/graph.h"
 #include "core/cuda/pinned.h"
 #include "core/runtime/launch.h"
 
@@ -15,13 +16,15 @@ namespace tw::cuda {
 // ---- memory between launches ----
 
 void* GpuPool::allocate(std::size_t bytes) {
+  if (recording) return recording->memory->allocate(bytes);
   Block* const block = blocks_.allocate(bytes);
   const std::lock_guard lock(mutex_);
   held_[block->data] = block;
   return block->data;
 }
 
-void GpuPool::release(void* memory, std::size_t) noexcept {
+void GpuPool::release(void* memory, std::size_t bytes) noexcept {
+  if (recording) return recording->memory->release(memory, bytes);
   Block* block;
   {
     const std::lock_guard lock(mutex_);
@@ -110,6 +113,13 @@ Gpu::Gpu(int number)
       waits_(env_integer("CUDA_SYNC", 0) != 0) {
   const Driver& cuda = driver();
   name = name_.c_str();
+  record = [](const Device& self, const std::function<void()>& run) {
+    return record_graph(gpu_of(self), run);
+  };
+  copy_within = [](const Device& self, void* to, const void* from, std::size_t bytes) {
+    Gpu& gpu = gpu_of(self);
+    gpu.copy_on(gpu.current_stream(), to, from, bytes);
+  };
   int handle = 0;
   check(cuda.device_get(&handle, number), "the GPU cannot be opened");
   char text[256] = {};
@@ -241,6 +251,14 @@ std::vector<Gpu::Source> Gpu::sources() const {
   return sources_;
 }
 
+template <class Start> void Gpu::run_launch(Start&& start) {
+  GpuStream& queue = current_stream();
+  launches.admit(queue);
+  start();
+  launches.count(queue);
+  if (waits_) synchronize(queue);
+}
+
 void Gpu::launch(Function kernel, const Grid& grid, const void* parameter) {
   enter();
   constexpr unsigned kPlainShared = 48 << 10;  // what a block may have without being asked
@@ -251,15 +269,21 @@ void Gpu::launch(Function kernel, const Grid& grid, const void* parameter) {
   const LaunchConfig config = {{grid.blocks[0], grid.blocks[1], grid.blocks[2]},
                                {grid.threads, 1, 1},
                                grid.shared_bytes,
-                               stream(),
+                               recording ? recording->stream : stream(),
                                nullptr,
                                0};
   void* parameters[] = {const_cast<void*>(parameter)};
-  GpuStream& queue = current_stream();
-  launches.admit(queue);
-  check(driver().launch(&config, kernel, parameters, nullptr), "a kernel cannot be launched");
-  launches.count(queue);
-  if (waits_) synchronize(queue);
+  const auto start = [&] {
+    check(driver().launch(&config, kernel, parameters, nullptr), "a kernel cannot be launched");
+  };
+  if (!recording) return run_launch(start);
+  start();
+  ++recording->launches;
+}
+
+void Gpu::launch(GraphExec graph) {
+  enter();
+  run_launch([&] { check(driver().launch_graph(graph, stream()), "a graph cannot be launched"); });
 }
 
 void Gpu::wait_for_all() {

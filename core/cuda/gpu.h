@@ -79,6 +79,7 @@ class Gpu : public Device {
   std::vector<Source> sources() const;
   // The kernel takes the address of its one parameter.
   void launch(Function kernel, const Grid& grid, const void* parameter);
+  void launch(GraphExec graph);
 
   // Returns when all its streams are done; raises what went wrong in them.
   void synchronize();
@@ -125,6 +126,7 @@ class Gpu : public Device {
  private:
   struct Made;
   explicit Gpu(int number);
+  template <class Start> void run_launch(Start&& start);
   GpuStream& new_stream(int priority);
   void tell_fault();
 

@@ -113,7 +113,8 @@ void register_random_kernels() {
                                                call.words[1], nullptr};
       },
       [](void* problem, void* const* at) { static_cast<DrawProblem*>(problem)->key = at[0]; },
-      run_draw, 0, "queued");
+      run_draw, 0, "queued")
+      .reads_host = true;
   add_kernel<Problem>(
       "random_uniform", kHelp, nullptr,
       [](const Call& call, void* problem) {

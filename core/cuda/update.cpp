@@ -19,18 +19,29 @@ struct Slice {
 };
 struct Parameter {
   double factors[kMaxFactors];
+  const void* made;
   const void* number;
   Slice slices[kMostSlices];
 };
 static_assert(sizeof(Parameter) <= 4096);
+// That of kernels/update_factors.cuh.
+constexpr int kMostWords = 8;
+struct Factors {
+  const void* at[2];
+  double numbers[2];
+  double reals[kMostWords];
+  Word words[kMostWords];
+  void* made;
+};
 
 struct Row {
   const char* name;
-  const char* text;
+  const char *factors, *text;
   int states;
 };
 constexpr Row kRows[] = {
-#define TW_UPDATE(name, states, tensors, words, help, factors, ...) {#name, #__VA_ARGS__, states},
+#define TW_UPDATE(name, states, tensors, words, help, factors, ...) \
+  {#name, #factors, #__VA_ARGS__, states},
 #include "core/ops/updates.inc"
 #undef TW_UPDATE
 };
@@ -42,12 +53,13 @@ struct Typed {
 // The slices lie behind it.
 struct Problem {
   int row, count;
-  DType types[2] = {};  // of step and lr; a change has the latter alone
-  bool is_number[2] = {};
+  // Of step and lr; a change has the latter alone.
+  DType types[2] = {};
+  bool is_number[2] = {true, true};
   double numbers[2] = {1, 0};
-  const void* tensor = nullptr;  // of a change
+  const void* at[2] = {};  // where they are tensors
   int words = 0;
-  Word word[8] = {};
+  Word word[kMostWords] = {};
   Typed* slices() { return reinterpret_cast<Typed*>(this + 1); }
   const Typed* slices() const { return reinterpret_cast<const Typed*>(this + 1); }
 };
@@ -59,13 +71,6 @@ template <int states> struct Layout {
 template <int states> std::uint32_t problem_bytes(const Call& call) {
   return static_cast<std::uint32_t>(sizeof(Problem) +
                                     sizeof(Typed) * Layout<states>::parameters(call));
-}
-// What factors are made of is known when the step is launched.
-template <int states> const char* refuses(const Call& call) {
-  for (int i = 0; i < Layout<states>::numbers; ++i)
-    if (states >= 0 && !call.in[call.inputs - 1 - i].number)
-      return "on 'cuda' step and lr are numbers, not tensors, so far";
-  return nullptr;
 }
 template <int row, int states> void set_up(const Call& call, void* memory) {
   constexpr int operands = Layout<states>::operands, numbers = Layout<states>::numbers;
@@ -94,7 +99,7 @@ template <int states> void bind(void* problem, void* const* at) {
     if (p.is_number[i])
       p.numbers[i] = number_value(p.types[i], *at);
     else
-      p.tensor = *at;
+      p.at[i] = *at;
   }
 }
 
@@ -117,11 +122,25 @@ void launch(const Problem& p, DType dtype, const Parameter& parameter, int count
   Gpu::current().launch(kernel, grid, &parameter);
 }
 
-void run(const void* problem) {
-  const auto& p = *static_cast<const Problem*>(problem);
-  Parameter parameter = {};
-  parameter.number = p.tensor;
-  kUpdateFactors[p.row](p.numbers[0], p.numbers[1], {p.word, p.words}, parameter.factors);
+void make_factors(const Problem& p, void* made) {
+  static const char place = 0;
+  Factors parameter = {{p.at[0], p.at[1]}, {p.numbers[0], p.numbers[1]}, {}, {}, made};
+  const Words words = {p.word, p.words};
+  for (int i = 0; i < p.words; ++i) {
+    parameter.reals[i] = words.real(i);
+    parameter.words[i] = words[i];
+  }
+  const std::uint64_t key =
+      (static_cast<std::uint64_t>(p.row) * 32 + static_cast<std::uint64_t>(p.types[0])) * 32 +
+      static_cast<std::uint64_t>(p.types[1]);
+  const Function kernel = kernel_of(&place, key, "update_factors.cuh", "update_factors", [&] {
+    return define("TW_STEP", type_name(p.types[0])) + define("TW_RATE", type_name(p.types[1])) +
+           define("TW_FACTORS", kRows[p.row].factors);
+  });
+  Gpu::current().launch(kernel, {{1, 1, 1}, 1, 0}, &parameter);
+}
+
+void launch_all(const Problem& p, Parameter& parameter) {
   for (const DType dtype : {DType::float32, DType::float64, DType::float16, DType::bfloat16}) {
     int count = 0;
     std::int64_t longest = 0;
@@ -138,6 +157,24 @@ void run(const void* problem) {
     if (count) launch(p, dtype, parameter, count, longest);
   }
 }
+
+void run(const void* problem) {
+  const auto& p = *static_cast<const Problem*>(problem);
+  Parameter parameter = {};
+  const bool is_change = kRows[p.row].states < 0;
+  if (is_change || (p.is_number[0] && p.is_number[1])) {
+    parameter.number = p.at[1];
+    kUpdateFactors[p.row](p.numbers[0], p.numbers[1], {p.word, p.words}, parameter.factors);
+    return launch_all(p, parameter);
+  }
+  constexpr std::size_t kBytes = sizeof parameter.factors;
+  void* const made = Gpu::current().pool.allocate(kBytes);
+  parameter.made = made;
+  make_factors(p, made);
+  launch_all(p, parameter);
+  Gpu::current().pool.release(made, kBytes);
+}
+
 std::string describe(const void* problem) {
   return std::to_string(static_cast<const Problem*>(problem)->count) + " tensors";
 }
@@ -145,13 +182,13 @@ std::string describe(const void* problem) {
 }  // namespace
 
 void register_update_kernels() {
-#define TW_UPDATE(name, states, ...)                                                         \
-  {                                                                                          \
-    Lowering& lowering = add_kernel<Problem>(                                                \
-        #name, "every array read and written once, 64 parameters a launch", refuses<states>, \
-        set_up<static_cast<int>(UpdateOp::name), states>, bind<states>, run, 0, "slices");   \
-    lowering.bytes = problem_bytes<states>;                                                  \
-    lowering.describe = describe;                                                            \
+#define TW_UPDATE(name, states, ...)                                                       \
+  {                                                                                        \
+    Lowering& lowering = add_kernel<Problem>(                                              \
+        #name, "every array read and written once, 64 parameters a launch", nullptr,       \
+        set_up<static_cast<int>(UpdateOp::name), states>, bind<states>, run, 0, "slices"); \
+    lowering.bytes = problem_bytes<states>;                                                \
+    lowering.describe = describe;                                                          \
   }
 #include "core/ops/updates.inc"
 #undef TW_UPDATE

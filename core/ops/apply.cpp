@@ -352,8 +352,6 @@ bool is_at_home(const Operand* in, int inputs) {
   return !elsewhere;
 }
 
-std::string placed(const Tensor& x) { return describe(x) + (x->elsewhere ? "" : " on 'cpu'"); }
-
 }  // namespace
 
 const Device* device_of(const OpRecord& op, const Operand* in, int inputs) {

@@ -3,6 +3,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,14 @@ struct Place {
   const Device* on_device;  // null: the CPU
 };
 
+// Launches that were recorded, to run again as one.
+class LaunchGraph {
+ public:
+  virtual ~LaunchGraph() = default;
+  virtual void launch() = 0;  // in the order of this thread's launches
+  virtual std::size_t launches() const = 0;
+};
+
 struct Device {
   const char* name;
   KernelSet kernels;
@@ -37,6 +47,11 @@ struct Device {
   void (*move)(const Device& self, const Place& to, const Place& from, std::size_t bytes,
                bool waits) = nullptr;
   BlockSource *arrivals = nullptr, *pinned = nullptr;
+  // What `run` launches on this thread, without running it. Null where launches are cheap; else the
+  // one below is there too, which copies within the device in the order of launches.
+  std::unique_ptr<LaunchGraph> (*record)(const Device& self,
+                                         const std::function<void()>& run) = nullptr;
+  void (*copy_within)(const Device& self, void* to, const void* from, std::size_t bytes) = nullptr;
 };
 
 extern const Device cpu_device;
@@ -46,6 +61,9 @@ extern const Device null_device;
 
 // Where this thread makes new tensors. While an op runs, that is where its operands are.
 inline const Device& active_device() { return modes.device ? *modes.device : cpu_device; }
+inline const char* name_of_device(const Device* device) {
+  return device ? device->name : cpu_device.name;
+}
 inline KernelSet active_kernel_set() {
   return modes.device ? modes.device->kernels : KernelSet::cpu;
 }

@@ -239,6 +239,9 @@ struct Lowering {
   // Pointwise ops: n row-major elements of float32 or float64, for calls too small for a problem.
   void (*plain)(DType type, std::int64_t n, void* y, const void* const* inputs) = nullptr;
   KernelSet set = KernelSet::cpu;
+  // What runs depends on the program's state at that time, a generator's: launches that are
+  // recorded leave it out.
+  bool reads_host = false;
 };
 
 }  // namespace tw

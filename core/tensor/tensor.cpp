@@ -168,5 +168,6 @@ std::string describe(const Tensor& x) {
   text += name_of(x.dtype()) + (" " + to_string(x.shape()));
   return x->elsewhere ? text + " on '" + x.device()->name + "'" : text;
 }
+std::string placed(const Tensor& x) { return describe(x) + (x->elsewhere ? "" : " on 'cpu'"); }
 
 }  // namespace tw

@@ -151,5 +151,7 @@ struct TensorExtras {
 
 // "float32 (2, 3)", with the tensor's name in front where it has one.
 std::string describe(const Tensor& x);
+// The same, with the device where that is the CPU.
+std::string placed(const Tensor& x);
 
 }  // namespace tw

@@ -1204,6 +1204,8 @@ def _gpu_compiler_fault() -> str:
     """Why NVRTC cannot be used, or ''."""
 def _gpu_copies(number: int) -> dict[str, Any]:
     """Copies from and to the host so far."""
+def _gpu_copy(to: Tensor, source: Tensor) -> None:
+    """Copies by the driver, in the order of launches."""
 def _gpu_count() -> int:
     """Number of GPUs; 0 without a driver."""
 def _gpu_current_stream(number: int) -> _GpuStream:
@@ -1236,10 +1238,14 @@ def _gpu_synchronize(number: int) -> None:
     """Returns when all work of a GPU is done; raises what went wrong in it."""
 def _gpu_trim(number: int) -> None:
     """Gives unused memory of a GPU back to the driver."""
+def _gpu_versions() -> tuple[Any, ...]:
+    """Major and minor of the CUDA that the driver has, and of NVRTC."""
 def _is_device_name(name: str) -> _Bool:
     """Whether a name is that of a device, such as 'cuda:1', there or not."""
 def _is_pinned(x: Tensor) -> _Bool:
     """Whether its memory is pinned."""
+def _is_read_only(x: Tensor) -> _Bool:
+    """Whether a tensor's memory may not be written to."""
 def _last_plan() -> dict[str, int]: ...
 def _leave_modes(block: object) -> None: ...
 def _leaves(arg: Tensor, /) -> list[Tensor]: ...

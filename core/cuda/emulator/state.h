@@ -6,13 +6,14 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace emulated {
 
 using Result = int;
 using Address = unsigned long long;
 constexpr Result kSuccess = 0, kInvalid = 1, kNoMemory = 2, kNoDevice = 101, kBadImage = 200,
-                 kNotFound = 500, kNotReady = 600, kLaunchFailed = 719;
+                 kNotFound = 500, kNotReady = 600, kLaunchFailed = 719, kNotInCapture = 900;
 
 // A number in the environment.
 std::int64_t setting(const char* name, std::int64_t otherwise);
@@ -48,8 +49,11 @@ Place place_of(Address at);
 // ---- streams ----
 
 struct Stream;
+using Work = std::function<Result()>;
 // Adds work that is done as late as the program can notice.
-void enqueue(void* stream, std::function<Result()> work);
+void enqueue(void* stream, Work work);
+// Where a stream's work goes while it is captured; null: it runs.
+std::vector<Work>*& captured_work(void* stream);
 // Does all work of a stream, and of others what it waits for.
 Result finish(void* stream);
 Result finish_all();

@@ -11,7 +11,8 @@
 namespace emulated {
 
 struct Stream {
-  std::deque<std::function<Result()>> waiting;
+  std::deque<Work> waiting;
+  std::vector<Work>* captured = nullptr;
   Result fault = kSuccess;
   int priority = 0;
 };
@@ -62,7 +63,7 @@ Result finish(Stream& stream) {
   return stream.fault;
 }
 
-std::function<Result()> move_bytes(Address to, const void* from, std::size_t bytes) {
+Work move_bytes(Address to, const void* from, std::size_t bytes) {
   return [=] {
     std::memmove(reinterpret_cast<void*>(to), from, bytes);
     return kSuccess;
@@ -71,10 +72,18 @@ std::function<Result()> move_bytes(Address to, const void* from, std::size_t byt
 
 }  // namespace
 
-void enqueue(void* stream, std::function<Result()> work) {
-  stream_of(stream).waiting.push_back(std::move(work));
+void enqueue(void* handle, Work work) {
+  Stream& stream = stream_of(handle);
+  if (stream.captured)
+    stream.captured->push_back(std::move(work));
+  else
+    stream.waiting.push_back(std::move(work));
 }
-Result finish(void* stream) { return finish(stream_of(stream)); }
+std::vector<Work>*& captured_work(void* stream) { return stream_of(stream).captured; }
+Result finish(void* handle) {
+  Stream& stream = stream_of(handle);
+  return stream.captured ? kNotInCapture : finish(stream);
+}
 Result finish_all() {
   Result result = kSuccess;
   for (Stream* stream : streams)
@@ -123,6 +132,7 @@ Result cuEventCreate(void** event, unsigned flags) {
 Result cuEventDestroy_v2(void* event) { return delete static_cast<Event*>(event), kSuccess; }
 Result cuEventRecord(void* handle, void* stream) {
   const std::lock_guard lock(mutex);
+  if (captured_work(stream)) return kNotInCapture;
   const auto moment = std::make_shared<Moment>(Moment{&stream_of(stream)});
   static_cast<Event*>(handle)->moment = moment;
   enqueue(stream, [moment] {
@@ -154,6 +164,7 @@ Result cuEventElapsedTime(float* milliseconds, void* from, void* to) {
 // For the latest recording before this call; those that follow do not matter.
 Result cuStreamWaitEvent(void* stream, void* handle, unsigned) {
   const std::lock_guard lock(mutex);
+  if (captured_work(stream)) return kNotInCapture;
   const auto moment = static_cast<Event*>(handle)->moment;
   if (moment) enqueue(stream, [moment] { return reach(*moment); });
   return kSuccess;
@@ -164,6 +175,9 @@ Result cuStreamWaitEvent(void* stream, void* handle, unsigned) {
 Result cuMemcpyAsync(Address to, Address from, std::size_t bytes, void* stream) {
   const std::lock_guard lock(mutex);
   const auto* const source = reinterpret_cast<const char*>(from);
+  if (captured_work(stream) &&
+      (place_of(from) == Place::pageable || place_of(to) == Place::pageable))
+    return kNotInCapture;
   if (place_of(from) == Place::pageable) {
     const auto staged = std::make_shared<std::string>(source, bytes);
     enqueue(stream, [to, staged] { return move_bytes(to, staged->data(), staged->size())(); });

@@ -17,6 +17,7 @@ struct Slice {
 };
 struct Update {
   double factors[10];
+  const double* made;       // the factors, where a kernel made them
   const TW_NUMBER* number;  // of a change, where it is a tensor: the first factor
   Slice slices[kMostSlices];
 };
@@ -29,7 +30,7 @@ TW_KERNEL(update, Update, 256) {
     const Update& all = p;
     L f[10];
 #pragma unroll
-    for (int k = 0; k < 10; ++k) f[k] = L(all.factors[k]);
+    for (int k = 0; k < 10; ++k) f[k] = L(all.made ? all.made[k] : all.factors[k]);
     if (all.number) f[0] = L(*all.number);
     L g = 0, s1 = 0, s2 = 0, s3 = 0;
     L p = convert<T>(slice.param[i]);

@@ -78,6 +78,8 @@ def run(args: argparse.Namespace) -> int:
     options = _options(args, checkpoint)
     _check_sample(args)
     _check_unused(args, options)
+    if options.device.startswith("cuda") and (reason := tw.cuda.why_unavailable()):
+        raise ValueError(f"--device {options.device}: {reason}")
     task = job.load_task(args.task, args.data)
     console.line(_headline(task, options))
     told = _Told(console)

@@ -78,7 +78,7 @@ def _value_problems(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> l
             problems.append(f"{name}: shape {state[name].shape} does not fit {value.shape}")
         elif not _converts(state[name].dtype, value.dtype):
             problems.append(f"{name}: {state[name].dtype.name} does not fit {value.dtype.name}")
-        elif _is_read_only(value):
+        elif tw._core._is_read_only(value):
             problems.append(f"{name}: the module's tensor is read-only; give it a copy() first")
     return problems
 
@@ -89,10 +89,3 @@ def _converts(source: tw.dtype, target: tw.dtype) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _is_read_only(x: Tensor) -> bool:
-    if not x.size:
-        return False
-    # One element, as only row-major tensors give their bytes.
-    return memoryview(tw._core._as_bytes(x[(0,) * x.ndim] if x.ndim else x)).readonly

@@ -1,0 +1,33 @@
+#!/bin/sh
+# The tests of the GPU on the machine's own one, unattended: PYTHON runs them; WHEEL, where it is given,
+# is installed first, without a network. Ends with the first failure's exit code.
+set -eu
+cd "$(dirname "$0")/.."
+PYTHON=${PYTHON:-python3}
+if [ -n "${WHEEL:-}" ]; then
+  "$PYTHON" -m pip install --quiet --no-index --no-deps --force-reinstall "$WHEEL"
+fi
+# Away from src/, which has no compiled module.
+reason=$(cd tests && "$PYTHON" -c 'import tilewright as tw; print(tw.cuda.why_unavailable())')
+if [ -n "$reason" ]; then
+  echo "test-gpu: there is no GPU to test: $reason" >&2
+  exit 1
+fi
+export TILEWRIGHT_TEST_GPU=1
+failed=0
+# Ten minutes are the bound for all: what hangs must not hide what follows.
+run() { timeout --kill-after=5 "$@" || failed=$?; }
+run 420 "$PYTHON" -m pytest -q -p no:cacheprovider tests/test_gpu.py tests/test_gpu_records.py \
+  tests/test_gpu_sizes.py tests/test_gpu_matmul.py tests/test_gpu_networks.py \
+  tests/test_gpu_capture.py tests/test_gpu_training.py tests/test_gpu_programs.py --gpu-programs 300
+sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
+if [ -n "$sanitizer" ]; then
+  for tool in memcheck racecheck; do
+    run 75 "$sanitizer" --tool "$tool" --error-exitcode 9 --launch-timeout 0 \
+      "$PYTHON" -m pytest -q -p no:cacheprovider tests/test_gpu_records.py \
+      -k "(softmax or matmul or sum or layer_norm or cross_entropy) and float32"
+  done
+else
+  echo "test-gpu: compute-sanitizer is not installed: left out"
+fi
+exit "$failed"
