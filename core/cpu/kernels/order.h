@@ -227,17 +227,29 @@ template <class K> void block_least(int64_t n, const void* keys, void* least) {
   }
 }
 
+// In vectors by hand: beside the keys the compiler makes neither loop one of vectors.
+template <class T> bool has_negative_zero(int64_t n, const T* x) {
+  using K = Key<T>;
+  constexpr int L = kLanes<K>;
+  typename Vec<K>::Raw found = {};
+  int64_t i = 0;
+  for (; i + L <= n; i += L) {
+    typename Vec<K>::Raw bits;
+    __builtin_memcpy(&bits, x + i, sizeof bits);
+    found |= bits == kTopBit<K> ? ~typename Vec<K>::Raw{} : typename Vec<K>::Raw{};
+  }
+  K any = fold_lanes<K, L>(found, [](auto p, auto q) TW_LAMBDA_INLINE { return p | q; });
+  for (; i < n; ++i) any |= __builtin_bit_cast(K, x[i]) == kTopBit<K> ? K(1) : K(0);
+  return any != 0;
+}
 template <class T> bool keys(int64_t n, const void* from, bool descending, void* to) {
   using K = Key<T>;
   const T* const x = static_cast<const T*>(from);
   K* const out = static_cast<K*>(to);
   const K flip = descending ? kAllBits<K> : K(0);
-  K negative_zeros = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    out[i] = static_cast<K>(key_of(x[i]) ^ flip);
-    if (kIsFloat<T>) negative_zeros |= __builtin_bit_cast(K, x[i]) == kTopBit<K> ? K(1) : K(0);
-  }
-  return negative_zeros != 0;
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<K>(key_of(x[i]) ^ flip);
+  if constexpr (kIsFloat<T>) return has_negative_zero(n, x);
+  return false;
 }
 template <class T> void values(int64_t n, const void* from, bool descending, void* to) {
   using K = Key<T>;
