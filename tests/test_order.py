@@ -94,7 +94,25 @@ def test_rows_side_by_side(dtype: str, isa: str, rng) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "int64", "float64"])
 def test_networks_of_every_length(dtype: str, isa: str, rng) -> None:
     """Powers of two, what is filled up to them and what is not; a row alone, and beside others."""
-    lengths = [*range(1, 20), 31, 32, 33, 50, 52, 63, 64, 65, 127, 128, 129, 200, 255, 256, 820, 1023]
+    lengths = [
+        *range(1, 20),
+        31,
+        32,
+        33,
+        50,
+        52,
+        63,
+        64,
+        65,
+        127,
+        128,
+        129,
+        200,
+        255,
+        256,
+        820,
+        1023,
+    ]
     for n in lengths:
         for rows in (1, 5):
             x = data(rng, dtype, (rows, n))

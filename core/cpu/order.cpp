@@ -131,7 +131,8 @@ template <class T> void write_item(const RowsProblem& p, int64_t row, int64_t at
   static_cast<T*>(p.y)[at] = static_cast<const T*>(p.x)[row * p.n + place];
   p.places[at] = place;
 }
-// Whole rows are put in order where a network does it in less time than the first of them are found.
+// Whole rows are put in order where a network does it in less time than the first of them are
+// found.
 constexpr int64_t kFewFirst = 8;
 bool orders_rows(const RowsProblem& p, int64_t k) { return is_short(p) && k * kFewFirst >= p.n; }
 
@@ -191,8 +192,8 @@ void run_kth(const void* problem) {
     if (is_short(p))
       return each_ordered_row(p.rows, p.n, static_cast<const T*>(p.x), false,
                               [&](int64_t row, const Key<T>* keys, const int64_t* places) {
-                                const int64_t k = place_in_order(
-                                    p, [&](int64_t i) { return is_nan(keys[i]); });
+                                const int64_t k =
+                                    place_in_order(p, [&](int64_t i) { return is_nan(keys[i]); });
                                 write_item<T>(p, row, row, places[k]);
                               });
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {

@@ -1,5 +1,5 @@
-// Keys to sort by: unsigned integers in the order of values. For kernels of every instruction set too,
-// so nothing here may become a function of its own.
+// Keys to sort by: unsigned integers in the order of values. For kernels of every instruction set
+// too, so nothing here may become a function of its own.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -54,8 +54,8 @@ template <class T> [[gnu::always_inline]] inline Key<T> key_of(T x) {
 template <class T> [[gnu::always_inline]] inline T value_of(Key<T> key) {
   using K = Key<T>;
   if constexpr (kIsFloat<T>)
-    return __builtin_bit_cast(T, key & kTopBit<K> ? static_cast<K>(key ^ kTopBit<K>)
-                                                  : static_cast<K>(~key));
+    return __builtin_bit_cast(
+        T, key & kTopBit<K> ? static_cast<K>(key ^ kTopBit<K>) : static_cast<K>(~key));
   else if constexpr (std::is_signed_v<T>)
     return __builtin_bit_cast(T, static_cast<K>(key ^ kTopBit<K>));
   else

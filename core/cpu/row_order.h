@@ -250,16 +250,18 @@ template <class K> struct SideBySide {
     to_rows(n, columns, rows);
   }
 };
-// body(first row, rows, memory for `rooms` times the keys of a group) for groups that fill the lanes.
+// body(first row, rows, memory for `rooms` times the keys of a group) for groups that fill the
+// lanes.
 template <class K, class F>
 void each_group(std::int64_t rows, std::int64_t n, int rooms, F&& body) {
   constexpr std::int64_t kLanes = SideBySide<K>::kLanes;
-  parallel_ranges((rows + kLanes - 1) / kLanes, (1 << 14) / (n * kLanes) + 1,
-                  [&](std::int64_t first, std::int64_t last) {
-                    const Scratch memory(static_cast<std::size_t>(rooms * column_rows(n) * kColumnBytes));
-                    for (std::int64_t i = first; i < last; ++i)
-                      body(i * kLanes, std::min(kLanes, rows - i * kLanes), memory.as<K>());
-                  });
+  parallel_ranges(
+      (rows + kLanes - 1) / kLanes, (1 << 14) / (n * kLanes) + 1,
+      [&](std::int64_t first, std::int64_t last) {
+        const Scratch memory(static_cast<std::size_t>(rooms * column_rows(n) * kColumnBytes));
+        for (std::int64_t i = first; i < last; ++i)
+          body(i * kLanes, std::min(kLanes, rows - i * kLanes), memory.as<K>());
+      });
 }
 template <class T>
 void sort_short_rows(std::int64_t rows, std::int64_t n, const T* x, T* y, bool descending) {
@@ -278,16 +280,16 @@ template <class K> void add_places(std::int64_t n, const K* keys, std::uint64_t*
   for (std::int64_t i = 0; i < n; ++i)
     items[i] = static_cast<std::uint64_t>(keys[i]) << 32 | static_cast<std::uint64_t>(i);
 }
-template <class K> void take_places(std::int64_t n, const std::uint64_t* items, K* keys,
-                                    std::int64_t* places) {
+template <class K>
+void take_places(std::int64_t n, const std::uint64_t* items, K* keys, std::int64_t* places) {
   for (std::int64_t i = 0; i < n; ++i) {
     keys[i] = static_cast<K>(items[i] >> 32);
     places[i] = static_cast<std::int64_t>(items[i] & 0xffffffff);
   }
 }
 // Calls use(row, keys in order, their places) for each row.
-template <class T, class F> void each_ordered_row(std::int64_t rows, std::int64_t n, const T* x,
-                                                  bool descending, F&& use) {
+template <class T, class F>
+void each_ordered_row(std::int64_t rows, std::int64_t n, const T* x, bool descending, F&& use) {
   using K = Key<T>;
   using Item = std::uint64_t;
   each_group<Item>(rows, n, 4, [&](std::int64_t begin, std::int64_t count, Item* room) {
@@ -342,8 +344,8 @@ template <class T> void sort_network_row(std::int64_t n, const T* x, T* y, bool 
   values_of_row(n, keys, descending, y);
   if (zeros) keep_zeros(n, x, y);
 }
-template <class T> void sort_network_row(std::int64_t n, const T* x, T* y, std::int64_t* places,
-                                         bool descending) {
+template <class T>
+void sort_network_row(std::int64_t n, const T* x, T* y, std::int64_t* places, bool descending) {
   const std::int64_t whole = network_room(n, sizeof(std::uint64_t));
   const Scratch memory(static_cast<std::size_t>(2 * whole) * sizeof(std::uint64_t));
   auto* const items = memory.as<std::uint64_t>();
@@ -421,8 +423,8 @@ template <class T> void select_first(std::int64_t n, const T* x, std::int64_t k,
 }
 // The same of a row of whole blocks: no element but those up to the k-th of the blocks' least ones
 // can be among the first. `keys`: for the row and a key for each block, twice.
-template <class T> void select_by_blocks(std::int64_t n, const T* x, std::int64_t k, bool descending,
-                                         Key<T>* keys, Ranked<Key<T>>* room,
+template <class T> void select_by_blocks(std::int64_t n, const T* x, std::int64_t k,
+                                         bool descending, Key<T>* keys, Ranked<Key<T>>* room,
                                          std::int64_t capacity) {
   using K = Key<T>;
   const std::int64_t blocks = n / kKeyBlock;

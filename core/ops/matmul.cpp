@@ -45,8 +45,9 @@ void check(const Tensor& a, const Tensor& b) {
     fail(ErrorKind::value, "matmul: inner sizes differ: ", a.shape(), " @ ", b.shape());
 }
 
-// The CPU's rungs multiply complex numbers. Elsewhere, from so many products of two numbers on, four
-// products of parts take less time than the one kernel for complex numbers, which has no blocks.
+// The CPU's rungs multiply complex numbers. Elsewhere, from so many products of two numbers on,
+// four products of parts take less time than the one kernel for complex numbers, which has no
+// blocks.
 constexpr double kFewProducts = 4096;
 
 bool takes_parts(const OpRecord& op, const Tensor& a, const Tensor& b) {

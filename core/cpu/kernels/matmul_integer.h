@@ -1,5 +1,6 @@
 // Products of whole numbers and truth values: the packed rung over words in which they wrap around
-// as the result does. Sums of integers have no rounding, so that no order of additions must be kept.
+// as the result does. Sums of integers have no rounding, so that no order of additions must be
+// kept.
 #pragma once
 #include <utility>
 
@@ -13,9 +14,8 @@ using std::int64_t;
 // What a type is added up in: unsigned, where wrapping around is defined, and no wider than gives
 // the bits that are kept. Vectors have no products of bytes.
 template <class T> struct WordOf {
-  using type = std::conditional_t<
-      sizeof(T) <= 2, std::uint16_t,
-      std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
+  using type = std::conditional_t<sizeof(T) <= 2, std::uint16_t,
+                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
 };
 template <> struct WordOf<bool> {
   using type = std::uint8_t;  // 0 or 1
@@ -72,9 +72,8 @@ template <class W> constexpr WordTiles<W> word_tiles;
 
 // Columns j of B[0:k, j0:j0 + n] as rows of whole vectors; what lies beyond n is zero. Of B's two
 // strides the shorter one is walked first, a line at a time.
-template <class T>
-void pack_words(int64_t k, int64_t n, const T* b, int64_t b_row, int64_t b_col, int64_t width,
-                Word<T>* out) {
+template <class T> void pack_words(int64_t k, int64_t n, const T* b, int64_t b_row, int64_t b_col,
+                                   int64_t width, Word<T>* out) {
   constexpr int64_t kRun = 16;
   if (b_col == 1) {
     for (int64_t p = 0; p < k; ++p, b += b_row, out += width) {
@@ -90,8 +89,8 @@ void pack_words(int64_t k, int64_t n, const T* b, int64_t b_row, int64_t b_col, 
         out[i * width + j] = j < n ? word_of(b[i * b_row + j * b_col]) : Word<T>(0);
   }
 }
-template <class T> void pack_rows(int rows, int64_t k, const T* a, int64_t a_row, int64_t a_col,
-                                  Word<T>* out) {
+template <class T>
+void pack_rows(int rows, int64_t k, const T* a, int64_t a_row, int64_t a_col, Word<T>* out) {
   for (int r = 0; r < rows; ++r, a += a_row)
     for (int64_t p = 0; p < k; ++p) out[p * rows + r] = word_of(a[p * a_col]);
 }
@@ -147,12 +146,11 @@ template <class T> void packed_words(const MatmulProblem& p, const MatmulBlocks&
   for (int64_t i = 0; i < p.batch; ++i)
     for (int64_t l = 0; l == 0 || l < p.k; l += kIntegerRun)
       for (int64_t j = 0; j < p.n; j += kColumns)
-        words_over_block(p, p.k - l < kIntegerRun ? p.k - l : kIntegerRun,
-                         p.n - j < kColumns ? p.n - j : kColumns,
-                         (const T*)p.a + i * p.a_batch + l * p.a_col,
-                         (const T*)p.b + i * p.b_batch + l * p.b_row + j * p.b_col,
-                         (T*)p.c + i * p.c_batch + j * p.c_col, (Word<T>*)scratch,
-                         l == 0 ? p.beta : 1);
+        words_over_block(
+            p, p.k - l < kIntegerRun ? p.k - l : kIntegerRun,
+            p.n - j < kColumns ? p.n - j : kColumns, (const T*)p.a + i * p.a_batch + l * p.a_col,
+            (const T*)p.b + i * p.b_batch + l * p.b_row + j * p.b_col,
+            (T*)p.c + i * p.c_batch + j * p.c_col, (Word<T>*)scratch, l == 0 ? p.beta : 1);
 }
 
 }  // namespace

@@ -30,8 +30,7 @@ template <class F> TW_INLINE void merge_exchange(int64_t n, F swap) {
     int64_t distance = p, residue = 0;
     for (int64_t q = top;; q /= 2) {
       for (int64_t first = residue; first + distance < n; first += 2 * p)
-        for (int64_t i = first; i < first + p && i + distance < n; ++i)
-          swap(i, i + distance);
+        for (int64_t i = first; i < first + p && i + distance < n; ++i) swap(i, i + distance);
       if (q == p) break;
       distance = q - p;
       residue = p;
@@ -103,8 +102,8 @@ template <class Row> void bitonic_columns(int64_t n, Row* x) {
     for (; distance >= kBlockRows; distance /= 2)
       for (int64_t begin = 0; begin < n; begin += 2 * distance)
         for (int64_t i = begin; i < begin + distance; ++i) exchange(x[i], x[i + distance]);
-    each_block(n, x, [](Row(&rows)[kBlockRows])
-                         TW_LAMBDA_INLINE { merge_block<kBlockRows / 2>(rows); });
+    each_block(n, x,
+               [](Row(&rows)[kBlockRows]) TW_LAMBDA_INLINE { merge_block<kBlockRows / 2>(rows); });
   }
 }
 
@@ -114,8 +113,7 @@ template <class K> void sort_columns(int64_t n, void* keys) {
   auto* const x = static_cast<Row*>(keys);
   const int64_t whole = column_rows(n);
   if (whole > n + n / 4)
-    return merge_exchange(
-        n, [x](int64_t i, int64_t j) TW_LAMBDA_INLINE { exchange(x[i], x[j]); });
+    return merge_exchange(n, [x](int64_t i, int64_t j) TW_LAMBDA_INLINE { exchange(x[i], x[j]); });
   for (int64_t i = n; i < whole; ++i) x[i] = ~Row{};
   bitonic_columns(whole, x);
 }
@@ -139,8 +137,7 @@ void sort_columns_stably(int64_t n, std::uint64_t* keys, std::uint64_t* places) 
   constexpr int64_t kLanes = kColumnBytes / sizeof(std::uint64_t);
   for (int64_t i = 0; i < n * kLanes; ++i) places[i] = (std::uint64_t)(i / kLanes);
   merge_exchange(n, [=](int64_t i, int64_t j) TW_LAMBDA_INLINE {
-    exchange_stably(keys + i * kLanes, keys + j * kLanes, places + i * kLanes,
-                    places + j * kLanes);
+    exchange_stably(keys + i * kLanes, keys + j * kLanes, places + i * kLanes, places + j * kLanes);
   });
 }
 
@@ -152,8 +149,7 @@ TW_INLINE Vec<K> exchanged(Vec<K> x, std::integer_sequence<int, i...>) {
 }
 template <class K, int bit, int... i>
 TW_INLINE Vec<K> joined(Vec<K> low, Vec<K> high, std::integer_sequence<int, i...>) {
-  return Vec<K>(__builtin_shufflevector(low.v, high.v,
-                                        (i & bit ? i + (int)sizeof...(i) : i)...));
+  return Vec<K>(__builtin_shufflevector(low.v, high.v, (i & bit ? i + (int)sizeof...(i) : i)...));
 }
 template <class K> TW_INLINE Vec<K> smaller(Vec<K> x, Vec<K> y) {
   return Vec<K>(x.v < y.v ? x.v : y.v);
@@ -189,8 +185,7 @@ template <class K> void sort_row(int64_t n, void* keys) {
   using All = std::make_integer_sequence<int, lanes>;
   K* const x = static_cast<K*>(keys);
 #pragma GCC unroll 4
-  for (int64_t i = 0; i < n; i += lanes)
-    sort_lanes<K, 2>(Vec<K>::load(x + i)).store(x + i);
+  for (int64_t i = 0; i < n; i += lanes) sort_lanes<K, 2>(Vec<K>::load(x + i)).store(x + i);
   for (int64_t size = 2 * lanes; size <= n; size *= 2) {
     for (int64_t begin = 0; begin < n; begin += size)
       for (int64_t i = 0; i < size / 2; i += lanes) {
@@ -232,17 +227,29 @@ template <class K> void block_least(int64_t n, const void* keys, void* least) {
   }
 }
 
+// In vectors by hand: beside the keys the compiler makes neither loop one of vectors.
+template <class T> bool has_negative_zero(int64_t n, const T* x) {
+  using K = Key<T>;
+  constexpr int L = kLanes<K>;
+  typename Vec<K>::Raw found = {};
+  int64_t i = 0;
+  for (; i + L <= n; i += L) {
+    typename Vec<K>::Raw bits;
+    __builtin_memcpy(&bits, x + i, sizeof bits);
+    found |= bits == kTopBit<K> ? ~typename Vec<K>::Raw{} : typename Vec<K>::Raw{};
+  }
+  K any = fold_lanes<K, L>(found, [](auto p, auto q) TW_LAMBDA_INLINE { return p | q; });
+  for (; i < n; ++i) any |= __builtin_bit_cast(K, x[i]) == kTopBit<K> ? K(1) : K(0);
+  return any != 0;
+}
 template <class T> bool keys(int64_t n, const void* from, bool descending, void* to) {
   using K = Key<T>;
   const T* const x = static_cast<const T*>(from);
   K* const out = static_cast<K*>(to);
   const K flip = descending ? kAllBits<K> : K(0);
-  K negative_zeros = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    out[i] = static_cast<K>(key_of(x[i]) ^ flip);
-    if (kIsFloat<T>) negative_zeros |= __builtin_bit_cast(K, x[i]) == kTopBit<K> ? K(1) : K(0);
-  }
-  return negative_zeros != 0;
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<K>(key_of(x[i]) ^ flip);
+  if constexpr (kIsFloat<T>) return has_negative_zero(n, x);
+  return false;
 }
 template <class T> void values(int64_t n, const void* from, bool descending, void* to) {
   using K = Key<T>;
@@ -253,16 +260,15 @@ template <class T> void values(int64_t n, const void* from, bool descending, voi
 }
 
 constexpr OrderTable make_order_table() {
-  OrderTable table = {
-      {sort_columns<std::uint8_t>, sort_columns<std::uint16_t>, sort_columns<std::uint32_t>,
-       sort_columns<std::uint64_t>},
-      sort_columns_stably,
-      {block_least<std::uint8_t>, block_least<std::uint16_t>, block_least<std::uint32_t>,
-       block_least<std::uint64_t>},
-      {sort_row<std::uint8_t>, sort_row<std::uint16_t>, sort_row<std::uint32_t>,
-       sort_row<std::uint64_t>},
-      {},
-      {}};
+  OrderTable table = {{sort_columns<std::uint8_t>, sort_columns<std::uint16_t>,
+                       sort_columns<std::uint32_t>, sort_columns<std::uint64_t>},
+                      sort_columns_stably,
+                      {block_least<std::uint8_t>, block_least<std::uint16_t>,
+                       block_least<std::uint32_t>, block_least<std::uint64_t>},
+                      {sort_row<std::uint8_t>, sort_row<std::uint16_t>, sort_row<std::uint32_t>,
+                       sort_row<std::uint64_t>},
+                      {},
+                      {}};
   int at = 0;
   const auto add = [&]<class T>(T) {
     if constexpr (!is_complex_number<T>) {

@@ -71,13 +71,14 @@ class Rearranged {
 
   void multiply() {
     const int64_t part = size_of(plan_.real.dtype);
-    const int64_t per_term =
-        part * (plan_.by_parts ? 2 * p_.m + (plan_.copies ? 2 * p_.n : 0)
-                               : 4 * p_.n + (plan_.copies ? 2 * p_.m : 0));
-    const int64_t run =
-        std::clamp<int64_t>(kMostBytes / std::max<int64_t>(per_term, 1), 8, std::max<int64_t>(p_.k, 8));
-    const int64_t each = per_term * std::min(run, p_.k) + (plan_.by_parts ? 4 * part * p_.m * p_.n : 0);
-    const int64_t group = std::clamp<int64_t>(kGroupBytes / std::max<int64_t>(each, 1), 1, p_.batch);
+    const int64_t per_term = part * (plan_.by_parts ? 2 * p_.m + (plan_.copies ? 2 * p_.n : 0)
+                                                    : 4 * p_.n + (plan_.copies ? 2 * p_.m : 0));
+    const int64_t run = std::clamp<int64_t>(kMostBytes / std::max<int64_t>(per_term, 1), 8,
+                                            std::max<int64_t>(p_.k, 8));
+    const int64_t each =
+        per_term * std::min(run, p_.k) + (plan_.by_parts ? 4 * part * p_.m * p_.n : 0);
+    const int64_t group =
+        std::clamp<int64_t>(kGroupBytes / std::max<int64_t>(each, 1), 1, p_.batch);
     const Scratch memory(static_cast<std::size_t>(group * each));
     for (int64_t first = 0; first < p_.batch; first += group)
       for (int64_t l = 0; l == 0 || l < p_.k; l += run) {
@@ -97,7 +98,8 @@ class Rearranged {
   char* c_at(int64_t i) const { return static_cast<char*>(p_.c) + i * p_.c_batch * size(); }
   int64_t size() const { return static_cast<int64_t>(size_of(p_.dtype)); }
   // The same rows of each matrix of a piece, `to` one after the other.
-  template <class F> void each_matrix(const Piece& piece, int64_t rows, int64_t length, F&& f) const {
+  template <class F>
+  void each_matrix(const Piece& piece, int64_t rows, int64_t length, F&& f) const {
     for (int64_t i = 0; i < piece.count; ++i)
       each_rows(rows, length, [&](int64_t from, int64_t some) { f(i, from, some); });
   }
@@ -175,9 +177,7 @@ RealProduct as_real(const MatmulProblem& p) {
   const MatmulProblem other = transposed(p);
   const bool fits = is_unit(p.c_col, p.n), other_fits = is_unit(other.c_col, other.n);
   if (is_batch_invariant())
-    return p.c_col == 1         ? by_rows_twice(p)
-           : other.c_col == 1 ? by_rows_twice(other)
-                                : by_parts(p);
+    return p.c_col == 1 ? by_rows_twice(p) : other.c_col == 1 ? by_rows_twice(other) : by_parts(p);
   RealProduct best = by_parts(p);
   const auto consider = [&best](const RealProduct& way) {
     if (way.moved_ns < best.moved_ns) best = way;

@@ -1,0 +1,34 @@
+// What pointwise kernels are fed by: how much is staged and taken at a time, and rows that are short.
+#pragma once
+#include "core/cpu/pointwise.h"
+
+namespace tw {
+
+inline constexpr int kMaxOperands = kMaxPointwiseInputs + 1;
+// Bytes of an operand staged at a time: six fit half of a 48 KiB L1 cache.
+inline constexpr std::int64_t kStageBytes = 4096;
+// Elements a thread takes at a time: large enough to hide the hand-over (about 1 us).
+inline constexpr std::int64_t kGrain = 32768;
+
+// Results larger than this are written around the caches: reading a line only to overwrite it costs
+// a quarter of an addition's traffic. Smaller ones may still be in the last cache when the next op
+// reads them, which is worth more (measured both ways in docs/notes/pointwise.md).
+inline constexpr std::int64_t kStreamBytes = 32 << 20;
+
+inline bool same_representation(DType a, DType b) {
+  return a == b || (size_of(a) == 1 && size_of(b) == 1 && !is_signed_int(a) && !is_signed_int(b));
+}
+
+// Rows up to this long are not worth a call of the kernel each.
+inline constexpr std::int64_t kShortRow = 128;
+// Whether the result's rows are short and lie one after the other, so that many can be computed as
+// one run.
+inline bool has_short_rows(const PointwiseProblem& p) {
+  if (p.rank < 2) return false;
+  const std::int64_t inner = p.extent[p.rank - 1];
+  return inner <= kShortRow && p.stride[0][p.rank - 1] == 1 && p.stride[0][p.rank - 2] == inner;
+}
+// On all threads.
+void run_short_rows(const PointwiseProblem& p);
+
+}  // namespace tw
