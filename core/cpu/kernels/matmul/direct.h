@@ -261,8 +261,8 @@ template <class T> inline void single_dot(const MatmulProblem& p, const T* a, co
 inline constexpr int kDotRows = 4, kDotColumns = kRegisters >= 32 ? 4 : 2;
 
 // Rows against a single column, or columns against a single row: as many as a fold of lanes takes
-// together, where registers allow, since a fold of four costs what one of sixteen does. Long ones go
-// four at a time: so many streams are more than memory likes (1000 x 1000: 0.85).
+// together, where registers allow, since a fold of four costs what one of sixteen does. Long ones
+// go four at a time: so many streams are more than memory likes (1000 x 1000: 0.85).
 inline constexpr std::int64_t kLongColumn = 128;
 template <class T> inline constexpr int kColumnRows =
     kLanes<T> < kRegisters / 2 ? kLanes<T> : kRegisters / 2;
