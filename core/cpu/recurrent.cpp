@@ -247,9 +247,11 @@ template <void (*op)(const RecurrentProblem&)> void run(const void* problem) {
 }  // namespace
 
 void register_recurrent_kernels() {
-  add_kernel<RecurrentProblem>(
-      "recurrent_steps", "products of some inputs, then a step at a time of the states, and the cells on what is in cache",
-      refuses, set_up_forward, bind_forward, cost_ns, run<recurrent_forward>, 0x7f);
+  add_kernel<RecurrentProblem>("recurrent_steps",
+                               "products of some inputs, then a step at a time of the states, and "
+                               "the cells on what is in cache",
+                               refuses, set_up_forward, bind_forward, cost_ns,
+                               run<recurrent_forward>, 0x7f);
   add_kernel<RecurrentProblem>(
       "recurrent_steps_backward", "the cells' gradients a step, then their product, backwards",
       refuses, set_up_backward, bind_backward, cost_ns, run<recurrent_backward>, 0x1ff);

@@ -56,8 +56,8 @@ constexpr int64_t kInputRows = 128;
 
 MatmulProblem product_of_inputs(const RecurrentProblem& p, void* sums) {
   const int64_t columns = gates_of(p) * p.hidden;
-  MatmulProblem all = product_of(p.dtype, p.steps * p.batch, p.in, columns,
-                                 {p.weight_ih, 1, p.in}, p.in, columns);
+  MatmulProblem all =
+      product_of(p.dtype, p.steps * p.batch, p.in, columns, {p.weight_ih, 1, p.in}, p.in, columns);
   all.a = p.x;
   all.c = sums;
   return all;
@@ -178,8 +178,7 @@ void InputProducts::prepare(int64_t index) {
   const void* const x = moved(p_.x, from_ * p_.batch * p_.in * bytes_);
   auto run_piece = [&](int64_t piece) {
     const int64_t first = panels_->first_of(piece);
-    panels_->multiply(first, rows, x,
-                      moved(sums_.as<void>(), first * steps_ * p_.batch * width));
+    panels_->multiply(first, rows, x, moved(sums_.as<void>(), first * steps_ * p_.batch * width));
   };
   parallel_chunks(panels_->pieces(), run_piece,
                   threads_for(2 * rows * gates_of(p_) * p_.hidden * p_.in));

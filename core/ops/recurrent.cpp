@@ -230,8 +230,7 @@ void give_weights(Vjp& v, const Tensor& dx, const Tensor& dproducts, const Tenso
     return;
   }
   if (input)
-    v.give(kWeightIh, kMatmul,
-           {transposed(rows_of_steps(dx)), rows_of_steps(v.in(kX).tensor)});
+    v.give(kWeightIh, kMatmul, {transposed(rows_of_steps(dx)), rows_of_steps(v.in(kX).tensor)});
   if (states) v.give(kWeightHh, kMatmul, {transposed(rows_of_steps(dproducts)), before});
 }
 // Of x: the gradient of the products itself where it holds those.
@@ -242,7 +241,7 @@ Tensor gradient_of_x(Vjp& v, const Tensor& dx) {
 }
 void steps_vjp(Vjp& v) {
   const Tensor y = v.out(0), h0 = v.in(kH0).tensor;
-  const Operand in[] = {y,         v.out(1),         v.out(2),         v.in(kWeightHh),  h0,
+  const Operand in[] = {y,         v.out(1),         v.out(2),         v.in(kWeightHh), h0,
                         v.in(kC0), optional(v.g(0)), optional(v.g(1)), optional(v.g(2))};
   Tensor made[4];
   apply(kRecurrentStepsBackward, in, 9, WordList(v.words().at, 2), made);
@@ -253,8 +252,7 @@ void steps_vjp(Vjp& v) {
   if (v.wants(kH0)) v.give(kH0, made[2]);
   if (v.wants(kC0)) v.give(kC0, made[3]);
   if (v.wants(kBias)) v.give(kBias, sum(dx, {0, 1}, false));
-  if (v.wants(kStateBias))
-    v.give(kStateBias, sum(block(dproducts, 2, y.size(2)), {0, 1}, false));
+  if (v.wants(kStateBias)) v.give(kStateBias, sum(block(dproducts, 2, y.size(2)), {0, 1}, false));
 }
 
 // ---- layers ----
@@ -312,8 +310,7 @@ struct Layer {
     const Tensor bias = bias_of_inputs();
     const Tensor of_states =
         cell == kGru && bias_hh ? part(bias_hh, 0, 2 * hidden(), 3 * hidden()) : Tensor();
-    Operand in[] = {x,           weight_ih,      weight_hh,          h,
-                    optional(c), optional(bias), optional(of_states)};
+    Operand in[] = {x, weight_ih, weight_hh, h, optional(c), optional(bias), optional(of_states)};
     if (size_of(x.dtype()) < size_of(DType::float32)) {
       // Steps are taken in float32; the input's products need not be.
       in[kX] = input_products(x, weight_ih, bias);

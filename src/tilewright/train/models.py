@@ -130,7 +130,7 @@ class Block(nn.Module):
         self.gelu = nn.GELU()
         self.c_proj = nn.Linear(4 * width, width)
 
-    def forward(self, x: Tensor, seen: tuple[Tensor, Tensor] | None, first: int) -> Tensor:
+    def forward(self, x: Tensor, seen: Tensor | None, first: int) -> Tensor:
         x = x + self.attn(self.ln_1(x), seen, first)
         y: Tensor = x + self.c_proj(self.gelu(self.c_fc(self.ln_2(x))))
         return y
@@ -143,16 +143,16 @@ class Attention(nn.Module):
         self.c_attn = nn.Linear(width, 3 * width)
         self.c_proj = nn.Linear(width, width)
 
-    def forward(self, x: Tensor, seen: tuple[Tensor, Tensor] | None, first: int) -> Tensor:
+    def forward(self, x: Tensor, seen: Tensor | None, first: int) -> Tensor:
         batch, length, width = x.shape
         heads = self.c_attn(x).reshape((batch, length, 3, _HEADS, width // _HEADS))
-        query, key, value = heads.permute((2, 0, 3, 1, 4))
-        if seen is not None:
+        heads = heads.permute((2, 0, 3, 1, 4))
+        if seen is None:
+            query, key, value = heads
+        else:
             end = first + length
-            keys, values = seen
-            keys[:, :, first:end] = key
-            values[:, :, first:end] = value
-            key, value = keys[:, :, :end], values[:, :, :end]
+            query, seen[:, :, :, first:end] = heads[0], heads[1:]
+            key, value = seen[:, :, :, :end]
         # One token sees all that came before it; several follow nothing, or they fill a new cache.
         y = tw.scaled_dot_product_attention(query, key, value, is_causal=length > 1)
         out: Tensor = self.c_proj(y.swapaxes(1, 2).reshape((batch, length, width)))
@@ -164,11 +164,8 @@ class Cache:
 
     def __init__(self, model: Gpt) -> None:
         width = model.wte.weight.shape[1]
-        shape = (1, _HEADS, model.context, width // _HEADS)
+        shape = (2, 1, _HEADS, model.context, width // _HEADS)
         device = model.wte.weight.device
-        self.layers = [
-            (tw.empty(shape, device=device), tw.empty(shape, device=device))
-            for _ in range(len(model.h))
-        ]
+        self.layers = [tw.empty(shape, device=device) for _ in range(len(model.h))]
         self.length = 0
         self.tokens: list[int] = []
