@@ -107,7 +107,8 @@ class ShortRows {
 // Blocks of rows are the units of work.
 void run_short_rows(const Problem& p) {
   const std::int64_t rows = p.extent[p.rank - 2];
-  const std::int64_t piece = std::min(rows, std::max<std::int64_t>(kGrain / p.extent[p.rank - 1], 1));
+  const std::int64_t piece =
+      std::min(rows, std::max<std::int64_t>(kGrain / p.extent[p.rank - 1], 1));
   const std::int64_t pieces = (rows + piece - 1) / piece;
   const std::int64_t units = p.count / (p.extent[p.rank - 1] * rows) * pieces;
   const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (piece * p.extent[p.rank - 1]));
@@ -121,8 +122,8 @@ void run_short_rows(const Problem& p) {
           offset += outer % p.extent[axis] * p.stride[k][axis];
           outer /= p.extent[axis];
         }
-        base[k] = static_cast<char*>(p.data[k]) +
-                  offset * static_cast<std::int64_t>(size_of(p.dtype[k]));
+        base[k] =
+            static_cast<char*>(p.data[k]) + offset * static_cast<std::int64_t>(size_of(p.dtype[k]));
       }
       const std::int64_t first = unit % pieces * piece;
       runs.run(base, first, std::min(piece, rows - first));

@@ -1,4 +1,5 @@
-// What pointwise kernels are fed by: how much is staged and taken at a time, and rows that are short.
+// What pointwise kernels are fed by: how much is staged and taken at a time, and rows that are
+// short.
 #pragma once
 #include "core/cpu/pointwise.h"
 

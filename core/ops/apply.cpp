@@ -272,8 +272,7 @@ void launch_known(KnownCall& known, const OpRecord& op, const Operand* in, int i
                   Tensor* out) {
   Few<void*> addresses(inputs + op.results);
   Access at;
-  for (int i = 0; i < inputs; ++i)
-    addresses.data()[i] = in[i].tensor ? at(in[i].tensor) : nullptr;
+  for (int i = 0; i < inputs; ++i) addresses.data()[i] = in[i].tensor ? at(in[i].tensor) : nullptr;
   for (int i = 0; i < op.results; ++i) {
     const KnownCall::Made& y = known.results[i];
     out[i] = Tensor::fresh(y.shape, y.strides, y.count, y.dtype);
@@ -395,8 +394,7 @@ namespace {
 // The call on operands in the type that the op's kind has under autocast, which is off for what the
 // op is made of. The casts are ops: they are recorded, and gradients come back in the operands' own
 // types.
-void apply_autocast(const OpRecord& op, const Operand* in, int inputs, Words words,
-                           Tensor* out) {
+void apply_autocast(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
   const DType type =
       op.autocast == Autocast::narrow ? static_cast<DType>(modes.autocast - 1) : DType::float32;
   Few<Operand> operands(inputs);
