@@ -153,9 +153,15 @@ def test_copies_stay_there_and_files_ask_for_the_cpu(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_capture_is_for_the_cpu():
-    with pytest.raises(RuntimeError, match="capture"):
-        _core._capture(lambda x: x + 1, [tw.ones((2,), device="null")])
+def test_a_capture_has_the_device_of_its_inputs():
+    captured = _core._capture(lambda x: x + 1, [tw.ones((2,), device="null")])
+    (y,) = captured.replay([tw.ones((2,), device="null")])
+    assert (y.device, y.shape) == ("null", (2,))
+    with pytest.raises(ValueError, match=r"capture: inputs are on different devices"):
+        _core._capture(lambda x, y: x, [tw.ones((2,)), tw.ones((2,), device="null")])
+    there = tw.ones((2,), device="null")
+    with pytest.raises(RuntimeError, match=r"capture: add runs on 'null'.*one capture has one"):
+        _core._capture(lambda x: (x + 1, there + 1), [tw.ones((2,))])
 
 
 def test_what_is_refused_is_not_counted_as_a_change():

@@ -43,6 +43,12 @@ const char* refuses(const Call& call) {
   return nullptr;
 }
 
+const char* refuses_forward(const Call& call) {
+  if (!call.in[1].absent) return "the inputs' products are computed first";
+  if (!call.words.flag(2)) return "the gates of all steps are kept";
+  return refuses(call);
+}
+
 // Words: cell, reverse. `x`: an operand of (steps, batch, ...).
 void set_up(const Call& call, int64_t hidden, void* problem) {
   Problem& p = *new (problem) Problem{};
@@ -57,10 +63,10 @@ void set_up(const Call& call, int64_t hidden, void* problem) {
 void bind_forward(void* problem, void* const* at) {
   Problem& p = *static_cast<Problem*>(problem);
   Step& a = p.all;
-  a.x = at[0], a.weight = at[1], p.h0 = at[2], p.c0 = at[3], a.bias = at[4];
-  a.y = at[5];
-  a.c = p.cell == kLstm ? at[6] : nullptr;
-  a.kept = kKept[p.cell] ? at[7] : nullptr;
+  a.x = at[0], a.weight = at[2], p.h0 = at[3], p.c0 = at[4], a.bias = at[6];
+  a.y = at[7];
+  a.c = p.cell == kLstm ? at[8] : nullptr;
+  a.kept = kKept[p.cell] ? at[9] : nullptr;
 }
 void bind_backward(void* problem, void* const* at) {
   Problem& p = *static_cast<Problem*>(problem);
@@ -147,9 +153,10 @@ void run_backward(const void* problem) {
 
 void register_recurrent_kernels() {
   add_kernel<Problem>(
-      "recurrent_steps", "a launch a step: the states' product, and the cell on it", refuses,
-      [](const Call& call, void* problem) { set_up(call, call.in[1].size(1), problem); },
-      bind_forward, run_forward, 0x1f, "steps");
+      "recurrent_steps", "a launch a step: the states' product, and the cell on it",
+      refuses_forward,
+      [](const Call& call, void* problem) { set_up(call, call.in[2].size(1), problem); },
+      bind_forward, run_forward, 0x7f, "steps");
   add_kernel<Problem>(
       "recurrent_steps_backward", "a launch a step: the later step's product, and the cell on it",
       refuses, [](const Call& call, void* problem) { set_up(call, call.in[0].size(2), problem); },

@@ -11,6 +11,7 @@
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
+#include "core/runtime/device.h"
 
 namespace tw {
 namespace {
@@ -311,12 +312,14 @@ struct Layer {
     const Tensor of_states =
         cell == kGru && bias_hh ? part(bias_hh, 0, 2 * hidden(), 3 * hidden()) : Tensor();
     Operand in[] = {x, weight_ih, weight_hh, h, optional(c), optional(bias), optional(of_states)};
-    if (size_of(x.dtype()) < size_of(DType::float32)) {
+    // GPUs' kernels are launched a step, on products of all steps, and keep what they pass.
+    const bool on_gpu = active_kernel_set() == KernelSet::cuda;
+    if (on_gpu || size_of(x.dtype()) < size_of(DType::float32)) {
       // Steps are taken in float32; the input's products need not be.
       in[kX] = input_products(x, weight_ih, bias);
       in[kWeightIh] = in[kBias] = Operand::none();
     }
-    bool keeps = false;
+    bool keeps = on_gpu;
     if (modes.grad)
       for (const Operand& each : in) keeps |= records(each.tensor);
     const WordList words = WordList(3).set(0, cell).set(1, reverse).set(2, keeps);

@@ -78,7 +78,7 @@ def _value_problems(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> l
             problems.append(f"{name}: shape {state[name].shape} does not fit {value.shape}")
         elif not _converts(state[name].dtype, value.dtype):
             problems.append(f"{name}: {state[name].dtype.name} does not fit {value.dtype.name}")
-        elif tw._core._is_read_only(value):
+        elif value.size and tw._core._is_read_only(value):
             problems.append(f"{name}: the module's tensor is read-only; give it a copy() first")
     return problems
 

@@ -16,11 +16,11 @@ _BATCH, _PIXELS, _CLASSES = 64, 784, 10
 
 def step_lines(rivals: Rivals, quick: bool) -> Iterator[Line]:
     """By the host's clock, until the GPU is done with all calls of a sample."""
-    yield Line("eager a + b, 64 elements", "host", lambda: _small(rivals), 1.5, TORCH)
+    yield Line("eager a + b, 64 elements", "calls", lambda: _small(rivals), 1.5, TORCH)
     hidden = 16 if quick else 256
     yield Line(
         f"MNIST step 784-{hidden}-10, batch {_BATCH}, Adam, from a graph",
-        "host",
+        "calls",
         lambda: _training(rivals, hidden),
         5.0,
         TORCH,
@@ -28,7 +28,7 @@ def step_lines(rivals: Rivals, quick: bool) -> Iterator[Line]:
     count = 100 if quick else 10_000
     yield Line(
         f"{count:,} allocations of 4 KiB",
-        "host",
+        "calls",
         lambda: _allocations(rivals, count),
         most_s=1e-3,
     )
