@@ -142,9 +142,9 @@ constexpr char kTries[] = "tries, from a stream for each element";
 
 void register_draw_kernels() {
   add_kernel<Draw>("poisson_by", kTries, nullptr, set_up_elements, bind_by_key,
-                   run_elements<kPoisson>, 3, "tries");
+                   run_elements<kPoisson>, 3, "attempts");
   add_kernel<Draw>("gamma_by", kTries, nullptr, set_up_elements, bind_by_key, run_elements<kGamma>,
-                   3, "tries");
+                   3, "attempts");
   add_kernel<Draw>(
       kShares, "a number a thread", nullptr, set_up_elements,
       [](void* problem, void* const* at) {

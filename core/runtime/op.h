@@ -177,11 +177,11 @@ inline constexpr std::uint16_t kAllShapes = 0xffff;
 enum class Shortcut : std::uint8_t { none, computed, done };
 
 struct OpRecord {
-  const char* name;
+  const char* name = nullptr;
   // "(x: Tensor, axis: int = -1) -> Tensor": operands are the parameters that are tensors or
   // numbers to compute with, words the others, in order.
-  const char* signature;
-  const char* help;
+  const char* signature = nullptr;
+  const char* help = nullptr;
   std::uint16_t flags = 0;
   int results = 1;  // internal ones included, which stand behind those that callers get
   // Small calls, and those that the values of numbers decide. Null: there are none.
