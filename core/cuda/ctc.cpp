@@ -117,7 +117,7 @@ void register_ctc_kernels() {
       run_targets, 7);
   add_kernel<Problem>(
       kTerms, kHelp, refuses<0>, set_up<0>,
-      [](void* problem, void* const* at) { bind_terms(problem, at); }, run_terms, 15, "trellis");
+      [](void* problem, void* const* at) { bind_terms(problem, at); }, run_terms, 15, "labels");
   add_kernel<Problem>(
       kBackward, kHelp, refuses<1>, set_up<1>,
       [](void* problem, void* const* at) {
@@ -125,7 +125,7 @@ void register_ctc_kernels() {
         q.g = at[0];
         q.dx = at[7];
       },
-      run_backward, 127, "trellis");
+      run_backward, 127, "labels");
 }
 
 }  // namespace tw::cuda

@@ -169,11 +169,11 @@ void register_draw_kernels() {
         p.p = static_cast<const double*>(at[0]);
         p.y = at[1];
       },
-      run_checked, 1, "weights");
+      run_checked, 1, "classes");
   add_kernel<Classes>("multinomial_again", "a search in the sums of each row", nullptr,
-                      set_up_classes, bind_classes, run_again, 3, "weights");
+                      set_up_classes, bind_classes, run_again, 3, "classes");
   add_kernel<Classes>("multinomial_once", "the first arrivals of each row", nullptr, set_up_classes,
-                      bind_classes, run_once, 3, "weights");
+                      bind_classes, run_once, 3, "classes");
 }
 
 }  // namespace tw::cuda

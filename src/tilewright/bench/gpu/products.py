@@ -24,7 +24,7 @@ _QUICK_SHAPES = ((32, 32, 32), (17, 33, 9), (1, 65, 31))
 def product_lines(rivals: Rivals, quick: bool) -> Iterator[Line]:
     """The two large ones, float32's two ways, sizes by powers of two, and odd shapes."""
     for n in (48, 64) if quick else (4096, 8192):
-        yield _line(rivals, "bf16", f"bfloat16 {n}", (n, n, n), tw.bfloat16, 0.9)
+        yield _line(rivals, "bfloat16", f"bfloat16 {n}", (n, n, n), tw.bfloat16, 0.9)
     n = 64 if quick else 4096
     exact = _line(rivals, "float32", f"float32 {n}, free choice", (n, n, n), tw.float32, 2.5)
     yield Line(**{**vars(exact), "errors": lambda: _errors(rivals, n)})
