@@ -165,7 +165,8 @@ template <const char* kernel> void run_taps(const void* problem) {
                         grid, &q);
 }
 template <const char* kernel> void add_taps(const char* help, void (*set_up)(const Call&, void*)) {
-  add_kernel<TapsProblem>(kernel, help, refuses, set_up, bind_taps, run_taps<kernel>, 7, "places");
+  add_kernel<TapsProblem>(kernel, help, refuses, set_up, bind_taps, run_taps<kernel>, 7,
+                          "neighbours");
 }
 
 }  // namespace
