@@ -69,7 +69,8 @@ class UserEvent {
     gpu_->enter();
     const cuda::Result result = cuda::driver().elapsed_time(&milliseconds, event_, end.event_);
     if (result == cuda::kNotReady)
-      fail(ErrorKind::runtime, "elapsed_time: an event has not happened yet; synchronize() first");
+      fail(ErrorKind::runtime,
+           "elapsed_time: an event has not happened yet; wait with its synchronize first");
     cuda::check(result, "events cannot be compared");
     return static_cast<double>(milliseconds);
   }

@@ -133,6 +133,9 @@ void bind_casts() {
   method(
       "record_stream",
       [](nb::object self, nb::object stream) {
+        if (!nb::hasattr(stream, "_stream"))
+          fail(ErrorKind::type, "record_stream: stream must be a tw.cuda.Stream, got ",
+               Py_TYPE(stream.ptr())->tp_name);
         nb::module_::import_("tilewright._core")
             .attr("_gpu_record_stream")(self, stream.attr("_stream"));
       },

@@ -6,6 +6,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/in_place.h"
 #include "core/ops/records.h"
+#include "core/runtime/device.h"
 
 namespace tw {
 
@@ -94,6 +95,12 @@ Estimate estimate(const Call& call) {
   return estimate;
 }
 
+// Whether its memory may leave its place; a device's own pool keeps what it gave.
+bool may_move(const Storage& storage) {
+  const Block* const block = storage.block;
+  return block && !(storage.device && block->source == storage.device->source);
+}
+
 // All at once; in memory that moves, one parameter after the other, so that one at a time is held.
 Shortcut step(const Use& use, Tensor*) {
   const char* op = use.op.name;
@@ -110,7 +117,7 @@ Shortcut step(const Use& use, Tensor*) {
     check_parameter(op, in[at].tensor);
     for (int i = 2; i < operands; ++i) check_state(op, in[at].tensor, in[at + i].tensor);
     if (operands > 1) in[at + 1].tensor = gradient_for(op, &in[at], operands);
-    moves |= in[at].tensor->storage->block != nullptr;
+    moves |= may_move(*in[at].tensor->storage);
   }
   keep_apart(op, in, end, operands);
   for (int i = 0; i < end; ++i)
