@@ -256,7 +256,7 @@ TW_TEST(transfer_limits_jobs_in_flight) {
 TW_TEST(transfer_limits_are_checked) {
   CHECK_THROWS(ErrorKind::value, transfers().set_in_flight("read", 0), "[1, 16], got 0");
   CHECK_THROWS(ErrorKind::value, transfers().set_in_flight("red", 1),
-               "no queue 'red'; there are: read, write, copy, background");
+               "no queue 'red'; there are: read, write, copy, upload, download, background");
 }
 
 TW_TEST(transfer_starts_the_highest_priority_first) {
