@@ -389,11 +389,11 @@ TW_TEST(matmul_choice_fits_the_problem) {
   const std::string large = chosen(DType::float32, 2048, 2048, 2048);  // bf16x6 where there is AMX
   CHECK(large == "packed" || large == "bf16x6");
   CHECK_EQ(chosen(DType::float64, 2048, 2048, 2048), "packed");
-  CHECK_EQ(chosen(DType::int32, 64, 64, 64), "naive");
+  CHECK_EQ(chosen(DType::int32, 64, 64, 64), "packed");
   const MatmulProblem p{DType::int32, 1, 2, 2, 2,       nullptr, 0, 2, 1,
                         nullptr,      0, 2, 1, nullptr, 0,       2, 1};
   std::string reason;
-  CHECK(!rung("packed").accepts(&p, &reason));
+  CHECK(!rung("tiled").accepts(&p, &reason));
   CHECK_EQ(reason, "only float32 and float64 have vector kernels");
 }
 
