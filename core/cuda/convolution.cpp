@@ -85,10 +85,7 @@ double waves_ns(const ConvolutionProblem& p, int high, int wide, double products
 double naive_ns(const void* problem) { return waves_ns(problem_of(problem), 8, 32, 4); }
 double implicit_ns(const void* problem) { return waves_ns(problem_of(problem), 64, 64, 60); }
 
-const char* refuses(const Call& call) {
-  const DType dtype = call.in[0].dtype;
-  return dtype == DType::float32 || dtype == DType::float64 ? nullptr : kTooNarrow;
-}
+const char* refuses(const Call& call) { return refuses_narrow(call.in[0].dtype); }
 // Kernels give zeros, or the bias, where there are no terms.
 const Kernel& choose(const void* problem) {
   const auto& q = *static_cast<const LoweredConvolution*>(problem);

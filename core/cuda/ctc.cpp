@@ -28,8 +28,7 @@ struct Problem {
 };
 
 template <int first> const char* refuses(const Call& call) {
-  const DType dtype = call.in[first].dtype;
-  return dtype == DType::float32 || dtype == DType::float64 ? nullptr : kTooNarrow;
+  return refuses_narrow(call.in[first].dtype);
 }
 template <int first> void set_up(const Call& call, void* problem) {
   Problem& p = *new (problem) Problem{};

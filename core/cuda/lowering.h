@@ -31,6 +31,17 @@ const char* type_name(DType dtype);
 // What is computed in: half precision in float, whole numbers in 32 or 64 bits, bool in bytes.
 DType compute_dtype(DType dtype);
 
+// Null for the types that kernels without half precision take.
+inline const char* refuses_narrow(DType dtype) {
+  return dtype == DType::float32 || dtype == DType::float64 ? nullptr : kTooNarrow;
+}
+// The same of all operands of a call.
+inline const char* refuses_narrow(const Call& call) {
+  for (int i = 0; i < call.inputs; ++i)
+    if (!call.in[i].absent && refuses_narrow(call.in[i].dtype)) return kTooNarrow;
+  return nullptr;
+}
+
 inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Enough blocks of `threads` for n items, but no more than a few for each multiprocessor: kernels

@@ -21,13 +21,7 @@ struct Problem {
   bool affine;
 };
 
-const char* refuses(const Call& call) {
-  for (int i = 0; i < call.inputs; ++i)
-    if (!call.in[i].absent && call.in[i].dtype != DType::float32 &&
-        call.in[i].dtype != DType::float64)
-      return kTooNarrow;
-  return nullptr;
-}
+const char* refuses(const Call& call) { return refuses_narrow(call); }
 // Words: groups, channels, inner, eps, centered; of gradients also whether scales have some.
 template <bool backward> void set_up(const Call& call, void* problem) {
   Problem& p = *new (problem) Problem{};

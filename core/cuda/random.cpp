@@ -44,10 +44,7 @@ void bind_dropout(void* problem, void* const* at) {
   p.key = static_cast<const std::uint64_t*>(at[1]);
   p.y = at[2];
 }
-const char* refuses_narrow(const Call& call) {
-  const DType dtype = call.in[0].dtype;
-  return dtype == DType::float32 || dtype == DType::float64 ? nullptr : kTooNarrow;
-}
+const char* refuses(const Call& call) { return refuses_narrow(call.in[0].dtype); }
 
 void launch(const Problem& p, const char* kernel, std::int64_t items) {
   if (p.parameter.count == 0) return;
@@ -133,7 +130,7 @@ void register_random_kernels() {
       },
       bind_made, run_integers, 1);
   add_kernel<Problem>(
-      "dropout_by", kHelp, refuses_narrow,
+      "dropout_by", kHelp, refuses,
       [](const Call& call, void* problem) {
         Random& p = fresh(call, problem);
         p.keep = static_cast<float>(1 - call.words.real(0));

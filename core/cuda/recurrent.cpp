@@ -35,13 +35,7 @@ struct Problem {
   bool reverse;
 };
 
-const char* refuses(const Call& call) {
-  for (int i = 0; i < call.inputs; ++i)
-    if (!call.in[i].absent && call.in[i].dtype != DType::float32 &&
-        call.in[i].dtype != DType::float64)
-      return kTooNarrow;
-  return nullptr;
-}
+const char* refuses(const Call& call) { return refuses_narrow(call); }
 
 const char* refuses_forward(const Call& call) {
   if (!call.in[1].absent) return "the inputs' products are computed first";

@@ -11,10 +11,7 @@ namespace {
 
 using std::int64_t;
 
-const char* refuses(const Call& call) {
-  const DType dtype = call.in[0].dtype;
-  return dtype == DType::float32 || dtype == DType::float64 ? nullptr : kTooNarrow;
-}
+const char* refuses(const Call& call) { return refuses_narrow(call.in[0].dtype); }
 
 // ---- sizes ----
 

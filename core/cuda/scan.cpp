@@ -77,7 +77,7 @@ const char* refuses(const Call& call) {
   if (is_floating(dtype) || size_of(dtype) == sizeof(std::int64_t)) return nullptr;
   return "integers are scanned in 64 bits";
 }
-const char* refuses_narrow(const Call& call) {
+const char* refuses_half(const Call& call) {
   const DType dtype = call.in[0].dtype;
   return is_floating(dtype) && size_of(dtype) == 2 ? kTooNarrow : nullptr;
 }
@@ -94,9 +94,9 @@ void register_scan_kernels() {
   add<Kind::sum>("running_sum", refuses);
   add<Kind::product>("running_product", refuses);
   add<Kind::log_sum>("running_log_sum", refuses);
-  add<Kind::recurrence>("linear_recurrence", refuses_narrow, 3);
-  add<Kind::cummax>("cummax", refuses_narrow);
-  add<Kind::cummin>("cummin", refuses_narrow);
+  add<Kind::recurrence>("linear_recurrence", refuses_half, 3);
+  add<Kind::cummax>("cummax", refuses_half);
+  add<Kind::cummin>("cummin", refuses_half);
 }
 
 }  // namespace tw::cuda

@@ -3,7 +3,7 @@
 // and six products all of float's 24. It needs neither scaling nor room in memory: bfloat16 has
 // float's range. A block has 128 x 64 of C, a warp 32 x 32. Settings besides those of problem.cuh:
 // TW_PARTS (1 to 3), TW_A_LINES, TW_B_LINES (1: elements lie together along k).
-#include "problem.cuh"
+#include "brought.cuh"
 
 constexpr int kHigh = 128, kWide = 64, kDepth = 32, kPitch = kDepth + 8;  // no bank conflicts
 
@@ -14,40 +14,16 @@ struct Tiles {
 TW_DEVICE uint16_t bits_of(float x) { return to_bfloat16(x).bits; }
 TW_DEVICE float value_of(uint16_t bits) { return to_float(bfloat16{bits}); }
 
-// What a thread brings of a tile of `size` x kDepth: first to registers, then to shared memory.
-template <int size, int along_k> struct Bringer {
-  static constexpr int kEach = size * kDepth / 256;
-  float held[kEach];
-
-  static TW_DEVICE int outer(int i) {
-    const int n = threadIdx.x + i * 256;
-    return along_k ? n / kDepth : n % size;
-  }
-  static TW_DEVICE int inner(int i) {
-    const int n = threadIdx.x + i * 256;
-    return along_k ? n % kDepth : n / size;
-  }
-  TW_DEVICE void read(const M* x, int64_t step_outer, int64_t step_k, int64_t outer0, int64_t k0,
-                      int64_t end_outer, int64_t end_k) {
-    const int64_t r = outer0 + outer(0), k = k0 + inner(0);
-    const M* at = x + r * step_outer + k * step_k;
-    const int64_t apart = along_k ? (256 / kDepth) * step_outer : (256 / size) * step_k;
-#pragma unroll
-    for (int i = 0; i < kEach; ++i) {
-      const bool inside = along_k ? r + i * (256 / kDepth) < end_outer && k < end_k
-                                  : r < end_outer && k + i * (256 / size) < end_k;
-      held[i] = inside ? convert<float>(*at) : 0.0f;
-      at += apart;
-    }
-  }
+template <int size, int along_k> struct Bringer : Brought<float, size, kDepth, along_k> {
+  using Tile = Brought<float, size, kDepth, along_k>;
   TW_DEVICE void write(uint16_t (*tile)[size][kPitch]) const {
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) {
-      float rest = held[i];
+    for (int i = 0; i < Tile::kEach; ++i) {
+      float rest = this->held[i];
 #pragma unroll
       for (int part = 0; part < TW_PARTS; ++part) {
         const uint16_t bits = bits_of(rest);
-        tile[part][outer(i)][inner(i)] = bits;
+        tile[part][Tile::outer(i)][Tile::inner(i)] = bits;
         // Of infinities and NaN there is nothing left.
         if (part + 1 < TW_PARTS) rest = rest - rest == 0.0f ? rest - value_of(bits) : 0.0f;
       }

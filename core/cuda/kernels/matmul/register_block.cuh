@@ -2,7 +2,7 @@
 // that what it reads from shared memory serves as many multiplications; while one pair of tiles is
 // multiplied the next is on its way from memory. Settings besides: TW_ROWS, TW_COLUMNS (4 or 8),
 // TW_A_LINES, TW_B_LINES (1: elements lie together along k, 0: along the other axis).
-#include "problem.cuh"
+#include "brought.cuh"
 
 constexpr int kDepth = 16;                                    // along k, of a tile
 constexpr int kHigh = 16 * TW_ROWS, kWide = 16 * TW_COLUMNS;  // of C, a block of 16 x 16 threads
@@ -12,36 +12,11 @@ struct Tiles {
   S a[2][kDepth][kHigh + kGap], b[2][kDepth][kWide + kGap];
 };
 
-// What a thread brings of a tile of `size` x kDepth: first to registers, then to shared memory.
-template <int size, int along_k> struct Bringer {
-  static constexpr int kEach = size * kDepth / 256;
-  S held[kEach];
-
-  static TW_DEVICE int outer(int i) {
-    const int n = threadIdx.x + i * 256;
-    return along_k ? n / kDepth : n % size;
-  }
-  static TW_DEVICE int inner(int i) {
-    const int n = threadIdx.x + i * 256;
-    return along_k ? n % kDepth : n / size;
-  }
-  TW_DEVICE void read(const M* x, int64_t step_outer, int64_t step_k, int64_t outer0, int64_t k0,
-                      int64_t end_outer, int64_t end_k) {
-    // Elements of a thread lie a fixed way apart.
-    const int64_t r = outer0 + outer(0), k = k0 + inner(0);
-    const M* at = x + r * step_outer + k * step_k;
-    const int64_t apart = along_k ? (256 / kDepth) * step_outer : (256 / size) * step_k;
-#pragma unroll
-    for (int i = 0; i < kEach; ++i) {
-      const bool inside = along_k ? r + i * (256 / kDepth) < end_outer && k < end_k
-                                  : r < end_outer && k + i * (256 / size) < end_k;
-      held[i] = inside ? convert<S>(*at) : S(0);
-      at += apart;
-    }
-  }
+template <int size, int along_k> struct Bringer : Brought<S, size, kDepth, along_k> {
+  using Tile = Brought<S, size, kDepth, along_k>;
   TW_DEVICE void write(S (*tile)[size + kGap]) const {
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) tile[inner(i)][outer(i)] = held[i];
+    for (int i = 0; i < Tile::kEach; ++i) tile[Tile::inner(i)][Tile::outer(i)] = this->held[i];
   }
 };
 
