@@ -54,7 +54,13 @@ def test_the_default_type_of_a_later_call_holds():
     try:
         for dtype in (tw.float32, tw.float64, tw.float32):
             tw.set_default_dtype(dtype)
-            assert tw.softmax(x).dtype == tw.logsumexp(x).dtype == (x / 2).dtype == tw.eye(3).dtype == dtype
+            assert (
+                tw.softmax(x).dtype
+                == tw.logsumexp(x).dtype
+                == (x / 2).dtype
+                == tw.eye(3).dtype
+                == dtype
+            )
     finally:
         tw.set_default_dtype(tw.float32)
 
