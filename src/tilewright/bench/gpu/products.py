@@ -8,12 +8,11 @@ from functools import partial
 from operator import matmul
 from timeit import Timer
 
-import numpy as np
-
 import tilewright as tw
 from tilewright.bench.gpu.lines import Line
 from tilewright.bench.gpu.rivals import Rivals
 from tilewright.bench.harness import OURS
+from tilewright.extras import require
 
 CUBLAS = "cuBLAS"
 _SIDES = (1, 3, 17, 31, 63, 65, 100, 129, 257, 333, 511, 777, 1023, 1025, 2049, 3001, 4097)
@@ -99,6 +98,7 @@ def _forced(rung: str, call: Callable[[], object]) -> Callable[[], object]:
 
 def _errors(rivals: Rivals, n: int) -> Mapping[str, float]:
     """The largest error over |a| |b|, of a few rows against double precision."""
+    np = require("numpy", purpose="the error of a product", install="numpy")
     rows = min(n, 64)
     x, y = (_normal((n, n), tw.float32, seed) for seed in (0, 1))
     a, b = (np.asarray(z, dtype=np.float64) for z in (x, y))

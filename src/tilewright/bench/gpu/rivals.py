@@ -9,7 +9,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright.bench.gpu.lines import Calls
-from tilewright.extras import available
+from tilewright.extras import available, require
 
 _MOST_SETS = 16
 # Twice the second-level cache of the largest GPUs.
@@ -51,8 +51,7 @@ class Rivals:
         """PyTorch where it is installed and has a GPU."""
         if not available("torch"):
             return cls()
-        import torch  # noqa: PLC0415
-
+        torch = require("torch", purpose="the comparison", install="torch")
         return cls(torch if torch.cuda.is_available() else None)
 
     @property
