@@ -30,9 +30,12 @@ std::vector<Tensor> read_sequence(nb::handle source, const char* what) {
   return out;
 }
 
-nb::tuple gradients_of(nb::object outputs, nb::object inputs, nb::object seeds,
-                       std::optional<bool> retain_graph, bool create_graph, bool allow_unused,
-                       bool plan) {
+using ToldTensors = Told<"Tensor | collections.abc.Sequence[Tensor]">;
+using ToldSeeds = Told<"Tensor | collections.abc.Sequence[Tensor | None]">;
+
+Told<"tuple[Tensor, ...]"> gradients_of(ToldTensors outputs, ToldTensors inputs, ToldSeeds seeds,
+                                        std::optional<bool> retain_graph, bool create_graph,
+                                        bool allow_unused, bool plan) {
   const std::vector<Tensor> in = read_sequence(inputs, "inputs");
   const std::vector<Tensor> grads =
       gradients(read_sequence(outputs, "outputs"),
@@ -45,7 +48,7 @@ nb::tuple gradients_of(nb::object outputs, nb::object inputs, nb::object seeds,
            " was not used for the outputs; pass allow_unused=True to get None for it");
     out.append(nb::steal(wrap(grads[i])));
   }
-  return nb::tuple(out);
+  return nb::object(nb::tuple(out));
 }
 
 // What registering a hook returns. It does not keep the tensor.
@@ -53,10 +56,12 @@ struct HookHandle {
   std::uint64_t id;
 };
 
-HookHandle add_hook(const Tensor& x, nb::object function,
+using ToldHook = Told<"collections.abc.Callable[[Tensor], Tensor | None]">;
+
+HookHandle add_hook(const Tensor& x, ToldHook function,
                     std::uint64_t (*add)(const Tensor& x, Hook hook)) {
   if (!PyCallable_Check(function.ptr()))
-    fail(ErrorKind::type, "a hook must be callable, got ", told(function.ptr()));
+    fail(ErrorKind::type, "hook must be a function, got ", told(function.ptr()));
   const HookHandle handle{add(x, PythonHook{function})};
   if (x->wrapper) watch(static_cast<TensorObject*>(x->wrapper));
   watch_closure(function.ptr());
@@ -77,8 +82,9 @@ nb::list list_of(const std::vector<Tensor>& tensors) {
 }
 
 // Puts a call of a Python function into the graph, whose gradient is context._gradients(saved, g).
-nb::list record_custom(nb::object context, std::string name, nb::list inputs, nb::list saved,
-                       nb::list results, const std::vector<bool>& differentiable) {
+Told<"list[typing.Any]"> record_custom(nb::object context, std::string name, nb::list inputs,
+                                       nb::list saved, nb::list results,
+                                       const std::vector<bool>& differentiable) {
   const std::vector<Tensor> out =
       CustomNode::record({std::move(name), PythonGradient{context}, tensors_of(inputs),
                           tensors_of(saved), tensors_of(results), differentiable});
@@ -122,7 +128,7 @@ std::vector<Tensor> PythonGradient::operator()(const std::vector<Tensor>& saved,
 
 void bind_autograd(nb::module_& m) {
   m.def("is_grad_enabled", [] { return modes.grad; }, "Whether this thread's ops are recorded.");
-  m.def("grad", gradients_of, "outputs"_a.none(), "inputs"_a.none(), "grad_outputs"_a = nb::none(),
+  m.def("grad", gradients_of, "outputs"_a, "inputs"_a, "grad_outputs"_a = nb::none(),
         "retain_graph"_a = nb::none(), "create_graph"_a = false, "allow_unused"_a = false,
         "plan"_a = false,
         "Gradients of outputs with respect to inputs, as a tuple; no grad is touched.");
@@ -142,13 +148,12 @@ void bind_autograd(nb::module_& m) {
           "Removes the hook; a second call does nothing.");
   method(
       "register_hook",
-      [](const Itself& x, nb::object hook) { return add_hook(x, hook, register_hook); },
-      "hook"_a.none(),
+      [](const Itself& x, ToldHook hook) { return add_hook(x, hook, register_hook); }, "hook"_a,
       "Calls hook(grad) when the gradient is complete; a returned tensor replaces it.");
   method(
       "register_forward_hook",
-      [](const Itself& x, nb::object hook) { return add_hook(x, hook, register_forward_hook); },
-      "hook"_a.none(),
+      [](const Itself& x, ToldHook hook) { return add_hook(x, hook, register_forward_hook); },
+      "hook"_a,
       "Calls hook(value) when an op takes the tensor; the op uses a returned tensor instead.");
 }
 

@@ -7,6 +7,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "binding/tensor_type.h"
 
 namespace tw::binding {
@@ -37,6 +39,21 @@ struct Itself : Tensor {};
 
 // What an op writes to, such as parameters: as they are.
 bool read_targets(PyObject* object, std::vector<Tensor>& out);
+
+// What a signature says of a type, as a template's argument.
+template <std::size_t size> struct Annotation {
+  char text[size];
+  consteval Annotation(const char (&words)[size]) { std::copy_n(words, size, text); }
+};
+
+// An object whose type the signature tells in these words, for whoever reads it: nothing is checked
+// here.
+template <Annotation words> class Told : public nb::object {
+  static bool any(PyObject*) { return true; }
+  NB_OBJECT_DEFAULT(Told, nb::object, words.text, any)
+  Told(nb::object x) : nb::object(std::move(x)) {}
+};
+using ToldDevice = Told<"str">;  // for read_device
 
 // Python's axis argument: None, an int or a tuple of ints.
 struct AxisArgument {

@@ -171,10 +171,10 @@ static nb::object capsule_of(nb::handle object, nb::handle copy_arg) {
 }
 
 Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy_arg) {
-  if (!nb::hasattr(object, "__dlpack__"))
-    fail(ErrorKind::type, "from_dlpack: x must have __dlpack__, got ", told(object.ptr()));
   const Device* to = nullptr;
   const bool moves = read_device(device, to);
+  if (!nb::hasattr(object, "__dlpack__"))
+    fail(ErrorKind::type, "from_dlpack: x must have __dlpack__, got ", told(object.ptr()));
   const nb::object capsule = capsule_of(object, copy_arg);
   const bool copy_allowed = !copy_arg.is(nb::handle(Py_False));
   Tensor x;
@@ -194,8 +194,13 @@ Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy_arg) {
 }
 
 void bind_dlpack(nb::module_& m) {
-  m.def("from_dlpack", from_dlpack, "x"_a, nb::kw_only(), "device"_a = nb::none(),
-        "copy"_a = nb::none(), "A tensor over the memory of an object with __dlpack__.");
+  m.def(
+      "from_dlpack",
+      [](nb::handle x, ToldDevice device, nb::handle copy_arg) {
+        return from_dlpack(x, device, copy_arg);
+      },
+      "x"_a, nb::kw_only(), "device"_a = nb::none(), "copy"_a = nb::none(),
+      "A tensor over the memory of an object with __dlpack__.");
   m.def(
       "_to_dlpack",
       [](const Tensor& x, nb::object stream, nb::object version, nb::object device,

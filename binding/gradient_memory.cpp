@@ -21,7 +21,7 @@ nb::object checkpoint(nb::object function, nb::list tensors) {
   return function(tensors);
 }
 
-nb::dict plan_dictionary() {
+Told<"dict[str, int]"> plan_dictionary() {
   const PlanFigures& figures = last_plan();
   nb::dict out;
   out["allocations"] = figures.allocations;
@@ -34,7 +34,7 @@ nb::dict plan_dictionary() {
   return out;
 }
 
-nb::dict scratch_dictionary() {
+Told<"dict[str, int]"> scratch_dictionary() {
   const ScratchStats stats = scratch_stats();
   nb::dict out;
   out["temporary_live_bytes"] = stats.live_bytes;
@@ -53,11 +53,12 @@ void PythonRerun::operator()(const std::vector<Tensor>& inputs) const {
 
 void bind_gradient_memory(nb::module_& m) {
   m.def("_checkpoint", checkpoint, "function"_a, "inputs"_a);
-  m.def("_leaves", [](const Itself& x) {
-    nb::list out;
-    for (const Tensor& leaf : leaves_of(x)) out.append(nb::steal(wrap(leaf)));
-    return out;
-  });
+  m.def(
+      "_leaves", [](const Itself& x)->Told<"list[Tensor]"> {
+        nb::list out;
+        for (const Tensor& leaf : leaves_of(x)) out.append(nb::steal(wrap(leaf)));
+        return out;
+      });
   m.def("_last_plan", plan_dictionary);
   m.def("_scratch_stats", scratch_dictionary);
   m.def("_scratch_reset_peaks", scratch_reset_peaks);

@@ -299,7 +299,8 @@ Tensor as_tensor(PyObject* object, const char* op, bool copy_allowed) {
 Tensor from_buffer(nb::handle source, DType dtype, std::optional<Shape> shape,
                    std::int64_t offset) {
   if (!PyObject_CheckBuffer(source.ptr()))
-    fail(ErrorKind::type, "frombuffer: buffer must have the buffer protocol, as bytes has, got ",
+    fail(ErrorKind::type,
+         "frombuffer: buffer must be an object with the buffer protocol, as bytes has, got ",
          told(source.ptr()));
   BufferView buffer(source.ptr());
   if (!PyBuffer_IsContiguous(buffer.view.get(), 'C'))
@@ -371,7 +372,7 @@ Tensor asarray_on_cpu(nb::object source, std::optional<DType> dtype, std::option
   return shares && copy_arg == true ? copy(x) : x;
 }
 
-Tensor asarray(nb::object source, std::optional<DType> dtype, nb::handle device,
+Tensor asarray(nb::object source, std::optional<DType> dtype, ToldDevice device,
                std::optional<bool> copy_arg) {
   const Device* to = is_tensor(source.ptr()) ? raw_tensor(source.ptr()).device() : modes.device;
   const bool moves = read_device(device, to);
@@ -395,7 +396,7 @@ void bind_interchange(nb::module_& m) {
       "and 1 need one.");
   m.def(
       "tensor",
-      [](nb::object obj, std::optional<DType> dtype, nb::handle device, bool requires_grad) {
+      [](nb::object obj, std::optional<DType> dtype, ToldDevice device, bool requires_grad) {
         const Tensor x = asarray(obj, dtype, device, true);
         // A tensor asked for is a leaf of its own, whatever it was made from.
         const Tensor y = x.requires_grad() ? x.detached() : x;
@@ -407,11 +408,14 @@ void bind_interchange(nb::module_& m) {
       },
       "obj"_a.none(), "dtype"_a = nb::none(), "device"_a = nb::none(), "requires_grad"_a = false,
       "A tensor with its own copy of the data, as asarray(obj, copy=True), outside any graph.");
-  m.def("frombuffer", from_buffer, "buffer"_a.none(), "dtype"_a, "shape"_a = nb::none(),
-        "offset"_a = 0,
-        "A tensor over the bytes of a buffer; offset in bytes. Without a copy, except that bool "
-        "bytes\n"
-        "other than 0 and 1 are copied, as 1.");
+  m.def(
+      "frombuffer",
+      [](Told<"collections.abc.Buffer"> buffer, DType dtype, const std::optional<Shape>& shape,
+         std::int64_t offset) { return from_buffer(buffer, dtype, shape, offset); },
+      "buffer"_a, "dtype"_a, "shape"_a = nb::none(), "offset"_a = 0,
+      "A tensor over the bytes of a buffer; offset in bytes. Without a copy, except that bool "
+      "bytes\n"
+      "other than 0 and 1 are copied, as 1.");
   m.def(
       "_is_read_only", [](const Itself& x) { return !x->storage->writable; }, "x"_a,
       "Whether a tensor's memory may not be written to.");

@@ -38,7 +38,7 @@ class LedgerFace {
     entries_.erase(key);
   }
   void reset_peaks() { ledger_->reset_peaks(); }
-  nb::dict figures() const { return ledger_dictionary(ledger_->figures()); }
+  Told<"dict[str, int]"> figures() const { return ledger_dictionary(ledger_->figures()); }
 
  private:
   struct Entry : LedgerEntry {

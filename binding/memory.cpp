@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "binding/casters.h"
+#include "binding/function.h"
 #include "binding/ledger.h"
 #include "binding/module.h"
 #include "core/autograd/capture.h"
@@ -245,15 +246,17 @@ class Pool {
     out["quota_bytes"] = quota();
     return out;
   }
-  nb::object quota() const {
-    return pool_->quota_bytes() < 0 ? nb::object(nb::none()) : nb::int_(pool_->quota_bytes());
+  std::optional<std::int64_t> quota() const {
+    if (pool_->quota_bytes() < 0) return std::nullopt;
+    return pool_->quota_bytes();
   }
-  void on_pressure(double level, nb::object call) {
+  void on_pressure(double level, Told<"collections.abc.Callable[[int], object]"> call) {
+    if (!PyCallable_Check(call.ptr()))
+      fail(ErrorKind::type, "on_pressure: callback must be a function, got ", told(call.ptr()));
     if (!(level > 0 && level <= 1))
       fail(ErrorKind::value, "on_pressure: level must be in (0, 1], got ", level);
     if (pool_->quota_bytes() < 0)
       fail(ErrorKind::value, "on_pressure: a pool without quota_bytes has no pressure");
-    if (!PyCallable_Check(call.ptr())) fail(ErrorKind::type, "on_pressure: not callable");
     const auto held = std::make_shared<nb::object>(std::move(call));
     calls_.push_back(held);
     pool_->on_pressure(level, [held](std::int64_t live_bytes) {
@@ -335,15 +338,15 @@ void bind_pool(nb::module_& m) {
       "device='cuda' it is the GPU's memory: blocks leave it for pinned memory of the\n"
       "host, and for files where that would exceed host_bytes (a quarter of the\n"
       "machine's memory by default; 0: never spill); spill_dir=False: no files.")
-      .def(nb::init<std::optional<std::int64_t>, nb::object, nb::handle,
+      .def(nb::init<std::optional<std::int64_t>, Told<"str | os.PathLike[str] | bool">, ToldDevice,
                     std::optional<std::int64_t>>(),
            "quota_bytes"_a = nb::none(), "spill_dir"_a = nb::none(), nb::kw_only(),
            "device"_a = nb::none(), "host_bytes"_a = nb::none())
-      .def("__enter__",
-           [](nb::handle self) {
-             nb::cast<Pool&>(self).enter();
-             return nb::borrow(self);
-           })
+      .def(
+          "__enter__", [](nb::handle self)->Told<"typing.Self"> {
+            nb::cast<Pool&>(self).enter();
+            return nb::borrow(self);
+          })
       .def("__exit__", [](Pool& pool, nb::args) { pool.leave(); })
       .def(
           "allocate",

@@ -74,6 +74,7 @@ void bind_shapes(nb::module_& m) {
         if (!type) fail(ErrorKind::value, "result_type: no arguments");
         return *type;
       },
+      nb::sig("def result_type(*args: Tensor | dtype | bool | int | float | complex) -> dtype"),
       "The common type of tensors, dtypes and (weak) numbers.");
   m.def(
       "set_default_dtype",

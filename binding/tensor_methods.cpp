@@ -104,17 +104,17 @@ void bind_properties() {
       "Address of the first element.");
   property(
       "op",
-      [](const Itself& x) -> nb::object {
-        if (x.is_leaf()) return nb::none();
-        return nb::str(static_cast<Node&>(*x->grad_fn).op);
+      [](const Itself& x) -> std::optional<std::string> {
+        if (x.is_leaf()) return std::nullopt;
+        return static_cast<Node&>(*x->grad_fn).op;
       },
       "Name of the recorded op that made it, or None.");
   property(
       "requires_grad", [](const Itself& x) { return x.requires_grad(); }, set_requires_grad,
       "Whether ops on it are recorded.");
   property(
-      "grad", [](const Itself& x) { return x.grad(); }, set_grad,
-      "Gradient added up by backward, or None.");
+      "grad", [](const Itself& x)->Told<"Tensor | None"> { return nb::steal(wrap(x.grad())); },
+      set_grad, "Gradient added up by backward, or None.");
   property(
       "name", [](const Itself& x) { return x->extras ? x->extras->name : std::string(); },
       [](const Itself& x, const std::string& name) { x.extras().name = name; },
@@ -125,14 +125,16 @@ void bind_conversions() {
   method(
       "item", [](const Itself& x) { return nb::steal(item_of(x)); },
       "The only element as a number.");
-  method("__complex__", [](const Itself& x) {
-    if (x.count() != 1)
-      fail(ErrorKind::type, "complex: a tensor of shape ", x.shape(), " is not a single number");
-    return nb::handle(reinterpret_cast<PyObject*>(&PyComplex_Type))(nb::steal(item_of(x)));
-  });
+  method(
+      "__complex__", [](const Itself& x)->Told<"complex"> {
+        if (x.count() != 1)
+          fail(ErrorKind::type, "complex: a tensor of shape ", x.shape(),
+               " is not a single number");
+        return nb::handle(reinterpret_cast<PyObject*>(&PyComplex_Type))(nb::steal(item_of(x)));
+      });
   method(
       "__array_namespace__",
-      [](const Itself&, nb::object api_version) {
+      [](const Itself&, Told<"str"> api_version) {
         return nb::module_::import_("tilewright.array_api").attr("namespace")(api_version);
       },
       nb::kw_only(), "api_version"_a = nb::none());
@@ -166,16 +168,13 @@ void bind_conversions() {
       },
       nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(),
       "dl_device"_a = nb::none(), "copy"_a = nb::none());
-  method("__dlpack_device__", [](const Itself& x) {
-    const auto [kind, number] = dlpack_place(x);
-    return nb::make_tuple(kind, number);
-  });
+  method("__dlpack_device__", [](const Itself& x) { return dlpack_place(x); });
   property(
       "__cuda_array_interface__", [](const Itself& x) { return cuda_array_interface(x); },
       "How other libraries find the memory of a tensor on a GPU (version 3).");
   method(
       "__reduce_ex__",
-      [](nb::object self, int protocol) {
+      [](nb::object self, Told<"typing.SupportsIndex"> protocol)->Told<"tuple[typing.Any, ...]"> {
         return nb::module_::import_("tilewright.pickling").attr("reduce")(self, protocol);
       },
       "protocol"_a);
@@ -428,7 +427,7 @@ void bind_graph() {
   method(
       "backward",
       [](const Itself& x, std::optional<Tensor> gradient, bool retain_graph, bool create_graph,
-         nb::object inputs, bool plan) {
+         Told<"Tensor | collections.abc.Sequence[Tensor]"> inputs, bool plan) {
         if (!inputs.is_none())
           return backward_to(x, gradient.value_or(Tensor()), retain_graph, create_graph, inputs,
                              plan);

@@ -2,6 +2,7 @@
 // name. Names that only differ (clone, unsqueeze) stand in spellings.cpp.
 #include <cmath>
 
+#include "binding/function.h"
 #include "binding/module.h"
 #include "core/base/error.h"
 #include "core/ops/copy.h"
@@ -77,7 +78,7 @@ void bind_casts() {
       "before the copy is done: ops on it wait for it, NumPy's views of it do not.");
   method(
       "cuda",
-      [](const Tensor& x, nb::handle device, bool non_blocking) {
+      [](const Tensor& x, ToldDevice device, bool non_blocking) {
         const Device* place = find_device("cuda");
         std::int64_t number;
         if (read_integer(device.ptr(), number))
@@ -90,7 +91,7 @@ void bind_casts() {
       "On a GPU, the first one unless device says another; itself where it is there.");
   method(
       "to_device",
-      [](const Tensor& x, nb::handle device, nb::handle stream) {
+      [](const Tensor& x, ToldDevice device, nb::handle stream) {
         const Device* place = x.device();
         if (!read_device(device, place))
           fail(ErrorKind::type, "to_device: device must be a name such as 'cpu', got None");
@@ -101,8 +102,8 @@ void bind_casts() {
       "On another device; itself where it is there.");
   method(
       "to",
-      [](const Tensor& x, nb::handle target, std::optional<DType> dtype, nb::handle device,
-         bool always_copy, bool non_blocking) {
+      [](const Tensor& x, Told<"Tensor | dtype"> target, std::optional<DType> dtype,
+         ToldDevice device, bool always_copy, bool non_blocking) {
         DType type = dtype.value_or(x.dtype());
         DType named;
         const Device* place = x.device();
@@ -112,6 +113,10 @@ void bind_casts() {
         } else if (!target.is_none() && read_dtype(target.ptr(), named)) {
           type = named;
         } else {
+          if (!target.is_none() && !PyUnicode_Check(target.ptr()))
+            fail(ErrorKind::type,
+                 "to: target must be a dtype, the name of a device or a tensor, got ",
+                 told(target.ptr()));
           read_device(target, place);
         }
         read_device(device, place);
@@ -210,12 +215,13 @@ void bind_python() {
   method(
       "__format__",
       [](nb::handle self, nb::str specification) {
-        if (nb::len(specification) == 0) return nb::object(nb::str(self));
+        if (nb::len(specification) == 0) return nb::str(self);
         const Tensor x = raw_tensor(self.ptr());
         if (x.rank() > 0)
           fail(ErrorKind::type, "format: '", specification.c_str(), "' formats a number, got ",
                describe(x), "; format its item() or tolist()");
-        return nb::steal(PyObject_Format(nb::steal(item_of(x)).ptr(), specification.ptr()));
+        return nb::steal<nb::str>(
+            PyObject_Format(nb::steal(item_of(x)).ptr(), specification.ptr()));
       },
       "specification"_a);
   method(

@@ -103,8 +103,7 @@ void create_dtypes(nb::module_& m) {
       .def("__str__", [](const DTypeObject& t) { return name_of(t.type); })
       .def("__hash__", [](const DTypeObject& t) { return index_of(t.type); })
       .def(
-          "__eq__",
-          [](const DTypeObject& a, nb::object b) -> nb::object {
+          "__eq__", [](const DTypeObject& a, nb::object b)->Told<"bool"> {
             if (!nb::isinstance<DTypeObject>(b)) return nb::borrow(Py_NotImplemented);
             return nb::bool_(a.type == nb::cast<DTypeObject&>(b).type);
           },

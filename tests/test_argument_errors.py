@@ -33,6 +33,7 @@ RAW = re.compile(
 # One good value for each annotation, so that a single argument is the wrong one.
 GOOD: dict[str, Any] = {
     "Tensor": tw.ones((2, 3)),
+    "Tensor | Sequence[Tensor]": tw.ones((), requires_grad=True),
     "Sequence[Tensor]": [tw.ones((2, 3))],
     "Sequence[int | Sequence[int]]": [(2, 3)],
     "int": 1,
@@ -44,6 +45,7 @@ GOOD: dict[str, Any] = {
     "bool | int | float | complex": 1.0,
     "Tensor | bool | int | float | complex": 1.0,
     "object": b"12345678",
+    "Buffer": b"12345678",
     "handle": b"12345678",
 }
 
@@ -213,7 +215,7 @@ class TestPointwiseFunctions:
         (lambda: tw.Tensor("a"), "Tensor: cannot make a tensor of str"),
         (lambda: tw.tensor("a"), "tensor: cannot make a tensor of str"),
         (lambda: tw.Tensor.sum(3), "sum: self must be a Tensor, got 3"),
-        (lambda: tw.ones((2,)).register_hook(None), "register_hook: a hook must be callable"),
+        (lambda: tw.ones((2,)).register_hook(None), "register_hook: hook must be a function"),
         (lambda: tw.grad(3, 4), "grad: inputs must be a tensor or a sequence of tensors, got 4"),
         (lambda: tw.memory.report(lambda: None), "memory.report: function() must return its loss"),
         (lambda: tw.memory.report(3), "memory.report: function must be a function"),

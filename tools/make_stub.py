@@ -48,72 +48,21 @@ _Operand: TypeAlias = Tensor | _Number | _Array
 
 LINE_WIDTH = 100
 
-# Annotations as nanobind writes them, where Python has a better name. The second column is for
+# Words of the binding's annotations, where Python has a better name. The second column is for
 # results.
 TYPES = {
-    "Tensor | bool | int | float | complex": ("_Operand", "Tensor"),
-    "Tensor | bool | int | float | complex | None": ("_Operand | None", "Tensor | None"),
-    "bool | int | float | complex": ("_Number", "_Number"),
-    "bool | int | float | complex | None": ("_Number | None", "_Number | None"),
-    "bool": ("_Bool", "_Bool"),
-    "bool | None": ("_Bool | None", "_Bool | None"),
-    "dtype": ("_DTypeLike", "_DType"),
-    "dtype | None": ("_DTypeLike | None", "_DType | None"),
-    "int | Sequence[int]": ("int | Sequence[int]", "tuple[int, ...]"),
-    "object | None": ("object", "Any"),
-    "dict": ("dict[str, Any]", "dict[str, Any]"),
-    "list": ("list[Any]", "list[dict[str, Any]]"),
-    "tuple": ("tuple[Any, ...]", "tuple[Any, ...]"),
-}
-
-# What C++ sees as plain objects: types by function and parameter.
-TENSORS = "Tensor | Sequence[Tensor]"
-SPECIAL = {
-    ("grad", "outputs"): TENSORS,
-    ("grad", "inputs"): TENSORS,
-    ("grad", "grad_outputs"): "Tensor | Sequence[Tensor | None] | None",
-    ("grad", "return"): "tuple[Tensor, ...]",
-    ("backward", "inputs"): f"{TENSORS} | None",
-    ("env_variables", "return"): "dict[str, str]",
-    ("memory_stats", "return"): "dict[str, Any]",
-    ("_stop_memory_log", "return"): "tuple[list[dict[str, Any]], int]",
-    ("figures", "return"): "dict[str, int]",
-    ("quota_bytes", "property"): "int | None",
-    ("on_pressure", "callback"): "Callable[[int], object]",
-    ("__enter__", "return"): "Self",
-    ("__init__", "spill_dir"): "str | PathLike[str] | _Bool | None",
-    ("_stop_observing", "return"): "list[dict[str, Any]]",
-    ("_capture", "function"): "Callable[..., Any]",
-    ("_checkpoint", "return"): "Any",
-    ("_record_custom", "differentiable"): "Sequence[_Bool]",
-    ("_record_custom", "return"): "list[Any]",
-    ("_leaves", "return"): "list[Tensor]",
-    ("_last_plan", "return"): "dict[str, int]",
-    ("_scratch_stats", "return"): "dict[str, int]",
-    ("frombuffer", "buffer"): "Buffer",
-    ("item", "return"): "Any",
-    ("tolist", "return"): "Any",
-    ("numpy", "return"): "Any",
-    ("op", "return"): "str | None",
-    ("grad", "property"): "Tensor | None",
-    ("__array__", "return"): "Any",
-    ("__complex__", "return"): "_Complex",
-    ("__dlpack__", "return"): "Any",
-    ("__dlpack_device__", "return"): "tuple[int, int]",
-    ("__reduce_ex__", "return"): "tuple[Any, ...]",
-    ("__reduce_ex__", "protocol"): "SupportsIndex",
-    ("register_hook", "hook"): "Callable[[Tensor], Tensor | None]",
-    ("register_forward_hook", "hook"): "Callable[[Tensor], Tensor | None]",
-    ("__eq__", "return"): "_Bool",
-    ("result_type", "args"): "Tensor | _DTypeLike | _Number",
-    ("__array_ufunc__", "return"): "Any",
-    ("__format__", "specification"): "str",
-    ("__format__", "return"): "str",
-    ("to", "target"): "Tensor | _DTypeLike | None",
-    ("to", "device"): "str | None",
-    ("to_device", "device"): "str",
-    ("__array_namespace__", "api_version"): "str | None",
-    ("__array_namespace__", "return"): "Any",
+    r"Tensor \| bool \| int \| float \| complex": ("_Operand", "Tensor"),
+    r"bool \| int \| float \| complex": ("_Number", "_Number"),
+    r"\bbool\b": ("_Bool", "_Bool"),  # the module has functions and types of these names
+    r"\bcomplex\b": ("_Complex", "_Complex"),
+    r"\bdtype\b": ("_DTypeLike", "_DType"),
+    r"^int \| Sequence\[int\]$": ("int | Sequence[int]", "tuple[int, ...]"),
+    r"^object \| None$": ("object", "Any"),
+    r"^object$": ("object", "Any"),
+    r"^Callable$": ("Callable[..., Any]", "Callable[..., Any]"),
+    r"^dict$": ("dict[str, Any]", "dict[str, Any]"),
+    r"^list$": ("list[Any]", "list[dict[str, Any]]"),
+    r"^tuple$": ("tuple[Any, ...]", "tuple[Any, ...]"),
 }
 
 # Each also reflected and in place.
@@ -315,18 +264,14 @@ def _members(cls: type) -> Iterator[str]:
 
 def _property(name: str, value: property) -> Iterator[str]:
     (getter,) = _parse(value.fget)
-    result = _type("property", name, ast.unparse(getter.returns), column=1)
-    if (name, "property") in SPECIAL:
-        result = SPECIAL[name, "property"]
-    elif (name, "return") in SPECIAL and name != "grad":
-        result = SPECIAL[name, "return"]
+    result = _type(ast.unparse(getter.returns), column=1)
     yield "    @property"
     head = f"    def {name}(self) -> {result}:"
     yield from _documented(head, value.__doc__ or value.fget.__nb_signature__[0][1])
     if value.fset is not None:
         (setter,) = _parse(value.fset)
         arguments = [*setter.args.posonlyargs, *setter.args.args]
-        given = _type(name, "value", ast.unparse(arguments[1].annotation))
+        given = _type(ast.unparse(arguments[1].annotation))
         yield f"    @{name}.setter"
         yield f"    def {name}(self, value: {given}, /) -> None: ..."
 
@@ -345,12 +290,12 @@ def _function(function: Any, method: bool = False) -> list[str]:
         ):  # fmt: skip
             if argument.arg != "self":
                 told = ast.unparse(argument.annotation) if argument.annotation else "object"
-                argument.annotation = _name(_type(node.name, argument.arg, told))
+                argument.annotation = _name(_type(told))
         told = ast.unparse(node.returns)
         if method and told == "object" and node.name.endswith("_") and "__" not in node.name:
             result = "Self"
         else:
-            result = _type(node.name, "return", told, column=1)
+            result = _type(told, column=1)
         # A function may stand under other libraries' names as well; setters have no name.
         name = node.name if node.name.startswith("__") else function.__name__
         head = f"{indent}def {name}({ast.unparse(arguments)}) -> {result}:"
@@ -396,14 +341,12 @@ def _default(value: Any) -> str:
     return repr(value) if value is None or isinstance(value, (bool, int, float, str)) else "..."
 
 
-def _type(function: str, place: str, told: str, column: int = 0) -> str:
-    if (function, place) in SPECIAL:
-        return SPECIAL[function, place]
-    if place == "device" and column == 0:
-        return "str | None"
-    text = told.replace("collections.abc.", "").replace("tilewright._core.", "")
+def _type(told: str, column: int = 0) -> str:
+    text = re.sub(r"collections\.abc\.|tilewright\._core\.|typing\.|os\.", "", told)
     text = text.replace("None | None", "None")
-    return TYPES[text][column] if text in TYPES else text
+    for words, names in TYPES.items():
+        text = re.sub(words, names[column], text)
+    return text
 
 
 def _documented(head: str, doc: str | None) -> Iterator[str]:

@@ -608,7 +608,7 @@ class Tensor:
     @property
     def is_leaf(self) -> _Bool:
         """Whether no recorded op made it."""
-    def is_pinned(self) -> object:
+    def is_pinned(self) -> Any:
         """Whether its memory is pinned."""
     def isclose(
         self,
@@ -789,7 +789,7 @@ class Tensor:
         """Axes in another order, as a view."""
     @overload
     def permute_dims(self, *axes: _Int) -> Tensor: ...
-    def pin_memory(self) -> object:
+    def pin_memory(self) -> Any:
         """A copy in pinned memory of the host, from and to which GPUs copy beside other ..."""
     def positive(self) -> Tensor:
         """Each element unchanged."""
@@ -1184,7 +1184,7 @@ def _become(tensor: object, value: Tensor) -> None: ...
 def _capture(function: Callable[..., Any], inputs: Sequence[Tensor]) -> _Captured:
     """Calls function(*inputs) and records what ops it runs."""
 def _checkpoint(function: object, inputs: list[Any]) -> Any: ...
-def _current_task() -> object:
+def _current_task() -> Any:
     """The task that this thread runs, or None."""
 def _default_generator() -> Generator:
     """The generator of all draws that are given none."""
@@ -1290,7 +1290,7 @@ def _to_dlpack(
     max_version: object,
     dl_device: object,
     copy: object,
-) -> object: ...
+) -> Any: ...
 def _transfer_cancel_task(task: int) -> int:
     """Cancels a task's transfers; returns how many there were."""
 def _transfer_copy(src: Tensor, dst: Tensor, priority: int) -> TransferEvent:

@@ -128,7 +128,7 @@ def _parameters(native: _Signature) -> dict[str, _Parameter]:
 def _python_text(annotation: Any) -> str:
     parts = _alternatives(annotation) if annotation is not None else [ast.Name("object")]
     text = " | ".join(dict.fromkeys(map(ast.unparse, parts)))
-    return re.sub(r"\b(collections\.abc|tilewright\._core)\.", "", text)
+    return re.sub(r"\b(collections\.abc|tilewright\._core|typing|os)\.", "", text)
 
 
 # ---- arguments that do not fit the parameters ----
@@ -262,6 +262,7 @@ _PLAIN: dict[str, tuple[Callable[[Any], bool], str]] = {
     "list": (lambda v: isinstance(v, list), "a list"),
     "tuple": (lambda v: isinstance(v, tuple), "a tuple"),
     "Callable": (callable, "a function"),
+    "Buffer": (lambda v: v is not None, "an object with the buffer protocol, as bytes has"),
 }
 _NUMBER = {"bool", "int", "float", "complex"}
 
