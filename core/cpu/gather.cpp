@@ -80,12 +80,18 @@ void scatter_add_rows(DType dtype, std::int64_t rows, std::int64_t row_count, co
       if (row_count >= kVectorRow && dtype_of(type) == dtype) {
         const PointwiseFn add = pointwise_value(PointwiseOp::add, type);
         constexpr int kSteps[] = {1, 1};
-        for (std::int64_t i = 0; i < rows; ++i) {
-          T* const to = static_cast<T*>(y) + offsets[i];
-          const void* const terms[] = {to, static_cast<const T*>(x) + i * row_count};
-          add(row_count, to, terms, kSteps, false);
-        }
-        return;
+        // Threads share the places, so that rows are added in order whatever their number.
+        const bool few = rows * row_count * std::int64_t{sizeof(T)} < 2 * kGrainBytes;
+        const std::int64_t places = few ? 1 : *std::max_element(offsets, offsets + rows) + 1;
+        const std::int64_t grain = (places + num_threads() - 1) / num_threads();
+        return parallel_ranges(places, grain, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t i = 0; i < rows; ++i) {
+            if (!few && (offsets[i] < begin || offsets[i] >= end)) continue;
+            T* const to = static_cast<T*>(y) + offsets[i];
+            const void* const terms[] = {to, static_cast<const T*>(x) + i * row_count};
+            add(row_count, to, terms, kSteps, false);
+          }
+        });
       }
       for (std::int64_t i = 0; i < rows; ++i) {
         T* to = static_cast<T*>(y) + offsets[i];
