@@ -8,4 +8,8 @@ namespace tw {
 // 0: no task.
 inline thread_local std::uint64_t current_task = 0;
 
+// Waits for what a task that ends has under way on devices, and raises what went wrong in it;
+// installed by their floor.
+inline void (*finish_launches)(std::uint64_t task) = nullptr;
+
 }  // namespace tw
