@@ -115,7 +115,8 @@ PyObject* report_end(TaskObject* task, TaskState state, PyObject* value, PyObjec
 // Waits for what the task has under way on GPUs. What fails there is the task's error, unless it
 // has one.
 void await_launches(TaskObject* task, PyObject*& value, PyObject*& error) {
-  if (!finish_launches || guarded([&] { return finish_launches(task->id), Py_None; })) return;
+  const auto finish = finish_launches.load(std::memory_order_acquire);
+  if (!finish || guarded([&] { return finish(task->id), Py_None; })) return;
   if (error) return PyErr_Clear();
   Py_CLEAR(value);
   error = take_exception();

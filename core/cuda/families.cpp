@@ -3,13 +3,11 @@
 #include "core/cuda/gpu.h"
 #include "core/cuda/lowering.h"
 #include "core/runtime/mode_changes.h"
-#include "core/runtime/task.h"
 
 namespace tw {
 
 void register_cuda() {
   using cuda::Gpu;
-  finish_launches = Gpu::finish_task;
   install_gpus(Gpu::count, [](int number) -> const Device& { return Gpu::at(number); });
   device_modes = {Gpu::take_streams, Gpu::put_streams};
   tell_late_events = [] {

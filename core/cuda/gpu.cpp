@@ -10,6 +10,7 @@
 #include "core/cuda/graph.h"
 #include "core/cuda/pinned.h"
 #include "core/runtime/launch.h"
+#include "core/runtime/task.h"
 
 namespace tw::cuda {
 
@@ -91,6 +92,7 @@ Gpu& Gpu::at(int number) {
       fail(ErrorKind::value, "no device 'cuda:", number, "'; this machine has ", count(),
            " GPUs, counted from 0");
     gpu.reset(new Gpu(number));
+    finish_launches = finish_task;
   }
   return *gpu;
 }
