@@ -3,6 +3,7 @@
 #include "core/cuda/compiler.h"
 #include "core/cuda/driver.h"
 #include "core/cuda/gpu.h"
+#include "core/cuda/nvtx.h"
 
 namespace tw::binding {
 
@@ -86,6 +87,16 @@ void bind_cuda(nb::module_& m) {
         "File, kernel and settings of every kernel that a GPU was asked for.");
   m.def("_gpu_compile", compile, "file"_a, "settings"_a, "capability"_a,
         "Compiles a file of kernels: the cubin, and the compiler's figures.");
+  m.def("_nvtx_attached", cuda::nvtx::is_attached, "Whether a tool listens for ranges.");
+  m.def(
+      "_nvtx_push", [](const std::string& name) { return cuda::nvtx::push(name.c_str()); },
+      "name"_a, "Opens a range of this thread; the tool's number of its level.");
+  m.def("_nvtx_pop", cuda::nvtx::pop, "Ends the latest range of this thread.");
+  m.def(
+      "_nvtx_mark", [](const std::string& name) { cuda::nvtx::mark(name.c_str()); }, "name"_a,
+      "Marks a moment.");
+  m.def("_nvtx_set_emitting", cuda::nvtx::set_emitting, "emits"_a,
+        "Whether each op of this thread opens a range; returns what was before.");
 }
 
 }  // namespace tw::binding

@@ -170,6 +170,8 @@ nb::dict copy_figures(int number) {
   out["upload_bytes"] = figures.upload_bytes;
   out["download_bytes"] = figures.download_bytes;
   out["staged_bytes"] = figures.staged_bytes;
+  out["small_uploads"] = figures.small_uploads;
+  out["small_downloads"] = figures.small_downloads;
   return out;
 }
 
@@ -182,13 +184,21 @@ nb::dict dict_of(const cuda::LaunchFigures& figures) {
   return out;
 }
 
+nb::dict dict_of_task(const cuda::LaunchFigures& figures) {
+  nb::dict out = dict_of(figures);
+  out["in_flight"] = figures.launches - figures.done;
+  return out;
+}
+
 nb::dict launch_figures(int number) {
   const cuda::LaunchControl& control = Gpu::at(number).launches;
   nb::dict streams, tasks, out;
   for (const auto& [stream, figures] : control.by_stream())
     streams[nb::int_(stream)] = dict_of(figures);
-  for (const auto& [task, figures] : control.by_task()) tasks[nb::int_(task)] = dict_of(figures);
-  out["in_flight_limit"] = control.limit();
+  for (const auto& [task, figures] : control.by_task())
+    tasks[nb::int_(task)] = dict_of_task(figures);
+  out["in_flight_limit"] = control.limits().of_stream;
+  out["in_flight_limit_of_a_task"] = control.limits().of_task;
   out["streams"] = streams;
   out["tasks"] = tasks;
   return out;
@@ -210,8 +220,11 @@ void bind_gpu_streams(nb::module_& m) {
   m.def("_gpu_launch_figures", launch_figures, "number"_a, "Launches by stream and by task.");
   m.def(
       "_gpu_set_launch_limit",
-      [](int number, int in_flight) { Gpu::at(number).launches.set_limit(in_flight); }, "number"_a,
-      "in_flight"_a, "How many launches of a stream may be under way; 0: no limit of ours.");
+      [](int number, int in_flight, bool of_task) {
+        Gpu::at(number).launches.set_limit(in_flight, of_task);
+      },
+      "number"_a, "in_flight"_a, "of_task"_a,
+      "How many launches of a stream, or of a task, may be under way; 0: no limit of ours.");
 }
 
 }  // namespace tw::binding

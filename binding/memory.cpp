@@ -238,6 +238,7 @@ class Pool {
     nb::dict out = heap_dictionary(pool_->heap_figures());
     out.update(ledger_dictionary(pool_->figures()));
     out["foreseen"] = pool_->foreseen();
+    out["left_ahead"] = pool_->left_ahead();
     if (pool_->device()) {
       const cuda::HostFigures host = cuda::host_figures(*pool_);
       out["host_bytes"] = host.ledger.live_bytes;

@@ -112,6 +112,16 @@ PyObject* report_end(TaskObject* task, TaskState state, PyObject* value, PyObjec
   });
 }
 
+// Waits for what the task has under way on GPUs. What fails there is the task's error, unless it
+// has one.
+void await_launches(TaskObject* task, PyObject*& value, PyObject*& error) {
+  const auto finish = finish_launches.load(std::memory_order_acquire);
+  if (!finish || guarded([&] { return finish(task->id), Py_None; })) return;
+  if (error) return PyErr_Clear();
+  Py_CLEAR(value);
+  error = take_exception();
+}
+
 // _run(): calls the function and settles the task, on the thread that took it.
 PyObject* run(PyObject* self, PyObject*) {
   TaskObject* task = as_task(self);
@@ -127,6 +137,7 @@ PyObject* run(PyObject* self, PyObject*) {
   if (task->pool) task->scheduler->pooled->push_back(task);
   PyObject* value = call(task);
   PyObject* error = value ? nullptr : take_exception();
+  await_launches(task, value, error);
   if (task->pool) std::erase(*task->scheduler->pooled, task);
   running_task = outer;
   current_task = outer_id;

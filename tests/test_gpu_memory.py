@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +19,7 @@ pytestmark = pytest.mark.skipif(
     not tw.cuda.is_available(), reason=f"no GPU: {tw.cuda.why_unavailable()}"
 )
 
+EMULATED = tw.cuda.is_available() and tw.cuda.get_device_name() == "emulated GPU"
 # 64 KiB, the least that leaves.
 SIDE = 128
 
@@ -81,6 +87,73 @@ class TestQuota:
         assert stats["spills"] > 0
         assert stats["restores"] > 0
         assert stats["peak_live_bytes"] <= stats["quota_bytes"]
+
+    @pytest.mark.skipif(not EMULATED, reason="a GPU's copies are as long as they are")
+    def test_blocks_leave_beside_kernels(self):
+        program = (
+            f"import json, sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+            "from test_gpu_memory import *\n"
+            "expected, peak = trained(None), peak_bytes()\n"
+            "pool = tw.memory.Pool(int(peak / 1.5), device='cuda', spill_dir=False)\n"
+            "with tw.profile() as report:\n"
+            "    got = trained(pool)\n"
+            "assert all((a == e).all() for a, e in zip(got, expected, strict=True))\n"
+            "print(json.dumps([list(report.events), pool.stats()]))\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program], env={**os.environ, "TW_EMULATED_BESIDE": "1"},
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        events, stats = json.loads(done.stdout)
+        starts = [e["start_ns"] for e in events if e["kind"] == "op"]
+        left = [e for e in events if e.get("direction") == "download" and e["bytes"] >= 65536]
+        assert len(left) >= stats["spills"] > stats["left_ahead"] > 0
+        # Kernels began while these were under way: nobody waited for them.
+        beside = [e for e in left if any(0 < s - e["start_ns"] < e["ns"] for s in starts)]
+        assert len(beside) >= len(left) / 4
+
+    def test_a_block_that_changes_after_its_copy_leaves_with_what_it_became(self):
+        quota = 16 * 65536
+        pool = tw.memory.Pool(quota, device="cuda", spill_dir=False)
+        with pool:
+            blocks = [tw.full((SIDE, SIDE), float(i), device="cuda") for i in range(15)]
+            more = [tw.full((SIDE, SIDE), float(i), device="cuda") for i in range(15, 18)]
+            before = pool.stats()
+            assert before["spills"] == 2  # and the next ones have been copied
+            assert before["host_bytes"] > 2 * 65536
+            for i in (2, 3, 4):
+                blocks[i] += 100
+            more += [tw.full((SIDE, SIDE), float(i), device="cuda") for i in range(18, 34)]
+            del more[8:12]  # some of which have copies
+            assert pool.stats()["left_ahead"] > 0
+            for i, x in enumerate(blocks):
+                assert x[3, 5].item() == i + 100 * (2 <= i <= 4)
+            for i, x in zip([*range(15, 23), *range(27, 34)], more, strict=True):
+                assert x[3, 5].item() == i
+        stats = pool.stats()
+        assert stats["peak_live_bytes"] <= quota
+        del blocks, more, x
+        stats = pool.stats()
+        assert (stats["live_bytes"], stats["host_bytes"]) == (0, 0)
+
+    def test_a_pool_that_holds_all_copies_nothing(self):
+        before = tw.cuda.memory_stats()["pinned"]["allocations"]
+        pool = tw.memory.Pool(16 * 65536, device="cuda", spill_dir=False)
+        with pool:
+            kept = [tw.full((SIDE, SIDE), float(i), device="cuda") for i in range(16)]
+            assert kept[3][0, 0].item() == 3
+        assert pool.stats()["spills"] == pool.stats()["left_ahead"] == 0
+        assert tw.cuda.memory_stats()["pinned"]["allocations"] == before
+
+    def test_copies_ahead_make_room_for_those_that_must_be(self, tmp_path):
+        # The tier below holds four blocks, and files nothing.
+        pool = tw.memory.Pool(8 * 65536, device="cuda", host_bytes=4 * 65536, spill_dir=False)
+        with pool:
+            kept = [tw.full((SIDE, SIDE), float(i), device="cuda") for i in range(10)]
+            for _ in range(3):
+                for i, x in enumerate(kept):
+                    assert (x + 0 if i % 2 else x)[1, 1].item() == i
 
     def test_planned_passes_take_one_arena_of_the_gpu(self):
         x = tw.ones((SIDE, SIDE), device="cuda", requires_grad=True)

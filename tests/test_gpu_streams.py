@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import threading
 
 import numpy as np
@@ -313,3 +315,153 @@ class TestLaunches:
             task = scheduler.submit(work)
             assert task.result() == 20
         assert tw.cuda.launches()["tasks"][task.id]["launches"] >= 3
+
+    @pytest.mark.skipif(not EMULATED, reason="a GPU may be early enough")
+    def test_a_task_waits_for_its_own_limit(self):
+        def work(streams: int) -> tuple[tw.Tensor, list[int]]:
+            task = tw.runtime.current_task().id
+            others = [tw.cuda.Stream() for _ in range(streams)]
+            x, under_way = tw.zeros((10,), device="cuda"), []
+            for i in range(12):
+                if others:
+                    tw.cuda.current_stream().synchronize()
+                    tw.cuda.set_stream(others[i % streams])
+                x = x + 1
+                under_way.append(tw.cuda.launches()["tasks"][task]["in_flight"])
+            return x, under_way
+
+        tw.cuda.set_launch_limit(3, of="task")
+        try:
+            with Scheduler(workers=1) as scheduler:
+                task = scheduler.submit(work, 0)
+                x, under_way = task.result()
+                assert under_way == [2, *[3] * 11]  # with the one that makes x
+                figures = tw.cuda.launches()["tasks"][task.id]
+                assert figures == {"launches": 13, "waits": 10, "in_flight": 0}
+                assert x.tolist() == [12.0] * 10
+                tw.cuda.set_launch_limit(4, of="task")  # marks two launches apart
+                x, under_way = scheduler.submit(work, 2).result()
+                assert max(under_way) == 4
+                assert x.tolist() == [12.0] * 10
+            # What is launched outside tasks knows no such limit.
+            before = tw.cuda.launches()["streams"][0]["waits"]
+            x = tw.zeros((10,), device="cuda")
+            for _ in range(12):
+                x = x + 1
+            assert tw.cuda.launches()["streams"][0]["waits"] == before
+            assert tw.cuda.launches()["in_flight_limit_of_a_task"] == 4
+        finally:
+            tw.cuda.set_launch_limit(0, of="task")
+        with pytest.raises(ValueError, match="of must be 'stream' or 'task', got 'thread'"):
+            tw.cuda.set_launch_limit(1, of="thread")
+
+    @pytest.mark.skipif(not EMULATED, reason="a GPU may be early enough")
+    def test_the_end_of_a_task_waits_for_its_launches(self):
+        done = []
+
+        def work() -> tw.Tensor:
+            x = tw.ones((10,), device="cuda") + 1
+            event = tw.cuda.Event()
+            event.record()
+            done.append(event)
+            assert not event.query()
+            return x
+
+        with Scheduler(workers=1) as scheduler:
+            task = scheduler.submit(work)
+            task.result()
+            assert done[0].query()
+
+    def test_what_is_wrong_in_a_tasks_data_fails_the_task(self):
+        def work() -> tw.Tensor:
+            return tw.ones((2, 3), device="cuda")[tw.asarray([7]).to("cuda")]
+
+        with Scheduler(workers=1) as scheduler:
+            task = scheduler.submit(work)
+            with pytest.raises(IndexError, match="index: 7 is out of range for axis 0"):
+                task.result()
+        tw.cuda.synchronize()  # told once
+
+
+class TestSmallTransfers:
+    """Up to 4,064 bytes go as arguments of a launch, and come by memory that the GPU writes to."""
+
+    @pytest.fixture
+    def counted(self):
+        """How many small uploads, small downloads and copies of the driver a block makes."""
+        library = ctypes.CDLL(os.environ["TILEWRIGHT_CUDA_DRIVER"]) if EMULATED else None
+
+        def now() -> tuple[int, int, int]:
+            figures = tw.cuda.memory_stats()
+            copies = ctypes.c_ulonglong.in_dll(library, "tw_emulated_copies") if library else None
+            small = figures["small_uploads"], figures["small_downloads"]
+            return (*small, copies.value if copies else 0)
+
+        before = now()
+        return lambda: tuple(a - b for a, b in zip(now(), before, strict=True))
+
+    def test_they_are_no_copies(self, counted):
+        x = tw.asarray([1.0, 2.0]).to("cuda")
+        assert counted() == (1, 0, 0)
+        total = (x * 2).sum()
+        assert total.item() == 6
+        assert counted() == (1, 1, 0)
+        assert (float(total), bool(total > 5), x.tolist()) == (6.0, True, [1.0, 2.0])
+        assert counted() == (1, 4, 0)
+
+    @pytest.mark.parametrize("size", [1, 3, 47, 48, 49, 1000, 4063, 4064])
+    def test_every_byte_arrives(self, size, rng, counted):
+        x = rng.integers(0, 256, size, dtype="uint8")
+        source = tw.tensor(x)
+        there = source.to("cuda")
+        source += 1  # what was sent is not what it becomes
+        np.testing.assert_array_equal(here(there), x)
+        np.testing.assert_array_equal(here(there + 1), (x + 1).astype("uint8"))
+        assert counted() == (1, 2, 0)
+        there[size // 2 :] = tw.asarray(x[: size - size // 2]).to("cuda")
+        x[size // 2 :] = x[: size - size // 2].copy()
+        np.testing.assert_array_equal(here(there), x)
+        assert counted() == (2, 3, 0)
+
+    def test_what_is_larger_is_copied(self, counted):
+        x = tw.ones((4065,), dtype=tw.uint8).to("cuda")
+        x.to("cpu")
+        small_up, small_down, copies = counted()
+        assert (small_up, small_down) == (0, 0)
+        assert copies == (2 if EMULATED else 0)
+
+    @pytest.mark.skipif(not EMULATED, reason="a GPU may be early enough")
+    def test_an_upload_waits_for_nothing(self):
+        x = tw.ones((10,), device="cuda") + 1
+        event = tw.cuda.current_stream().record_event()
+        y = tw.asarray([3.0]).to("cuda")
+        assert not event.query()  # the work before it has not been waited for
+        assert (x * y).tolist() == [6.0] * 10
+
+    def test_the_order_is_the_streams(self):
+        x = tw.zeros((1,), device="cuda")
+        for i in range(20):
+            x += 1
+            x *= tw.asarray([float(i % 3)]).to("cuda")
+        expected = 0.0
+        for i in range(20):
+            expected = (expected + 1) * (i % 3)
+        assert x.item() == expected
+        s = tw.cuda.Stream()
+        with tw.cuda.stream(s):
+            y = tw.asarray([2.0]).to("cuda")
+            assert (y * y).item() == 4
+
+    def test_many_threads_fetch_at_once(self):
+        values = [tw.full((100,), float(i), device="cuda") for i in range(8)]
+        seen: dict[int, set[float]] = {}
+
+        def fetch(i: int) -> None:
+            seen[i] = {values[i].sum().item() for _ in range(20)}
+
+        threads = [threading.Thread(target=fetch, args=(i,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert seen == {i: {100.0 * i} for i in range(8)}

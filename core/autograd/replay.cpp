@@ -121,6 +121,8 @@ void Captured::run_call(std::size_t i, const std::vector<char*>& bases) {
     else if (place.buffer >= 0)
       addresses_[k] = bases[static_cast<std::size_t>(place.buffer)] + place.offset;
   }
+  const OpScope scope(call.op->name);
+  if (active_device().fails_late) scope.note_line();
   void* const problem = problems_[unit.problem].bytes;
   call.lowering->bind(problem, addresses_.data());
   run_prepared(

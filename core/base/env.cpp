@@ -45,4 +45,9 @@ std::int64_t env_integer(const char* name, std::int64_t fallback) {
   return value;
 }
 
+std::string foreign_env_text(const char* name) {
+  const char* const text = std::getenv(name);
+  return text ? text : "";
+}
+
 }  // namespace tw

@@ -16,5 +16,7 @@ const std::vector<EnvVariable>& env_variables();
 std::string env_text(const char* name);
 // As a number, or `fallback` where unset; raises ValueError for text that is not a number.
 std::int64_t env_integer(const char* name, std::int64_t fallback);
+// Value of a variable that belongs to another program, or "" where unset.
+std::string foreign_env_text(const char* name);
 
 }  // namespace tw

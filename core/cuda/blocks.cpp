@@ -141,6 +141,7 @@ void GpuBlocks::release(Block* released) noexcept {
   memory_.live -= block.charged;
   if (block.told) block.told.reset();
   if (block.arrival) settle(block);
+  block.copied = nullptr;
   if (block.users) [[unlikely]]
     return park(block);
   recycle(block);
@@ -236,9 +237,14 @@ void GpuBlocks::follow(const GpuBlock& block, GpuStream& stream) {
       order(gpu_.stream_by_number(number), stream);
 }
 
-void GpuBlocks::hand_back(GpuBlock& block, GpuStream& stream) {
+void GpuBlocks::note_copy(GpuBlock& block, GpuStream& stream) {
   const std::lock_guard lock(mutex_);
-  order(stream, *block.home);
+  block.copied = std::make_shared<const Mark>(stream);
+}
+
+void GpuBlocks::hand_back(GpuBlock& block) {
+  const std::lock_guard lock(mutex_);
+  std::exchange(block.copied, nullptr)->hold(*block.home);
   block.arrival = nullptr;
   block.users = block.informed = 0;
 }

@@ -36,6 +36,7 @@ struct GpuBlock : Block {
   GpuStream* home = nullptr;          // whose order its memory serves in
   StreamSet users = 0;                // others that were asked to use it
   MarkRef arrival;                    // its contents are there from here on; null: from the start
+  MarkRef copied;                     // all that was asked of it, and its copy elsewhere, are done
   StreamSet informed = 0;             // streams that wait for the arrival
   const char* op = "";                // that asked for it
   std::unique_ptr<std::string> told;  // the tensor and the line of the program, while observed
@@ -60,8 +61,10 @@ class GpuBlocks final : public BlockSource {
   void use_on(GpuBlock& block, GpuStream& stream);
   // `stream` goes on when the contents are there and everyone who was asked to use them is done.
   void follow(const GpuBlock& block, GpuStream& stream);
-  // Everyone but `stream` is done with the block by then: its home goes on after that alone.
-  void hand_back(GpuBlock& block, GpuStream& stream);
+  // `stream`, which follows it, has copied the block.
+  void note_copy(GpuBlock& block, GpuStream& stream);
+  // Nobody used the block since: its home goes on after the copy.
+  void hand_back(GpuBlock& block);
   // The contents are there when `stream` has done what it was asked.
   void arrive(GpuBlock& block, GpuStream& stream);
 

@@ -29,37 +29,28 @@ Block* Arrivals::allocate(std::size_t bytes) {
 
 // ---- what observers hear ----
 
-// Puts events around a copy, where somebody hears of copies.
-class Copier::Hearing {
- public:
-  Hearing(Copier& copier, const GpuStream& stream, const char* direction, std::size_t bytes)
-      : copier_(copier), stream_(stream) {
-    if (!heard(kinds_of(EventKind::copy))) return;
-    const std::lock_guard lock(copier_.heard_mutex_);
-    if (copier_.heard_.empty()) copier_.set_clock();
-    entry_ = {copier_.timed_event(), copier_.timed_event(), {}};
-    entry_.told.kind = EventKind::copy;
-    entry_.told.device = copier_.gpu_.name;
-    entry_.told.op = current_op();
-    entry_.told.kernel = direction;
-    entry_.told.bytes = static_cast<double>(bytes);
-    locate(entry_.told);
-    check(driver().record_event(entry_.begin, stream_.handle), "an event cannot be recorded");
-  }
-  ~Hearing() {
-    if (!entry_.begin) return;
-    driver().record_event(entry_.end, stream_.handle);
-    const std::lock_guard lock(copier_.heard_mutex_);
-    copier_.heard_.push_back(std::move(entry_));
-  }
-  Hearing(const Hearing&) = delete;
-  Hearing& operator=(const Hearing&) = delete;
+Copier::Hearing::Hearing(Copier& copier, const GpuStream& stream, const char* direction,
+                         std::size_t bytes)
+    : copier_(copier), stream_(stream) {
+  if (!heard(kinds_of(EventKind::copy))) return;
+  const std::lock_guard lock(copier_.heard_mutex_);
+  if (copier_.heard_.empty()) copier_.set_clock();
+  entry_ = {copier_.timed_event(), copier_.timed_event(), {}};
+  entry_.told.kind = EventKind::copy;
+  entry_.told.device = copier_.gpu_.name;
+  entry_.told.op = current_op();
+  entry_.told.kernel = direction;
+  entry_.told.bytes = static_cast<double>(bytes);
+  locate(entry_.told);
+  check(driver().record_event(entry_.begin, stream_.handle), "an event cannot be recorded");
+}
 
- private:
-  Copier& copier_;
-  const GpuStream& stream_;
-  Heard entry_{};
-};
+Copier::Hearing::~Hearing() {
+  if (!entry_.begin) return;
+  driver().record_event(entry_.end, stream_.handle);
+  const std::lock_guard lock(copier_.heard_mutex_);
+  copier_.heard_.push_back(std::move(entry_));
+}
 
 Event Copier::timed_event() {
   gpu_.enter();
@@ -116,12 +107,26 @@ void Copier::move(const Place& to, const Place& from, std::size_t bytes, bool wa
   if (bytes == 0) return;
   GpuBlock *const target = gpu_.block_of(to.block), *const source = gpu_.block_of(from.block);
   if (target && source) return gpu_.copy_on(gpu_.current_stream(), to.data, from.data, bytes);
+  if (bytes <= Letters::kMostBytes && (to.on_device == &gpu_) != (from.on_device == &gpu_) &&
+      !(to.on_device && from.on_device))
+    return by_letter(to, from, bytes);
   if (bytes <= kSmall || (from.on_device && to.on_device) || (!target && !source))
     return within(to, from, bytes);
   if (target)
     upload(*target, to.data, from, bytes, waits);
   else
     download(to, *source, from.data, bytes, waits);
+}
+
+// Of little to or from the host: nothing waits for it but who reads it there.
+void Copier::by_letter(const Place& to, const Place& from, std::size_t bytes) {
+  GpuStream& stream = gpu_.current_stream();
+  if (to.on_device)
+    letters_.send(stream, to.data, from.data, bytes);
+  else
+    letters_.fetch(stream, to.data, from.data, bytes);
+  const std::lock_guard lock(mutex_);
+  ++(to.on_device ? figures_.small_uploads : figures_.small_downloads);
 }
 
 // Between GPUs, or of memory that is not the pool's, or of little: in the order of this thread's

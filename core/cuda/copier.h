@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "core/cuda/blocks.h"
+#include "core/cuda/letters.h"
 #include "core/memory/events.h"
 #include "core/runtime/device.h"
 
@@ -14,7 +15,8 @@ namespace tw::cuda {
 
 struct CopyFigures {
   std::uint64_t uploads = 0, downloads = 0, upload_bytes = 0, download_bytes = 0;
-  std::uint64_t staged_bytes = 0;  // of both, through the ring
+  std::uint64_t staged_bytes = 0;                        // of both, through the ring
+  std::uint64_t small_uploads = 0, small_downloads = 0;  // as letters
 };
 
 // New memory for copies from the host: it serves in the order of the stream they are on, so that
@@ -36,7 +38,7 @@ class Arrivals final : public BlockSource {
 
 class Copier {
  public:
-  explicit Copier(Gpu& gpu) : gpu_(gpu) {}
+  explicit Copier(Gpu& gpu) : gpu_(gpu), letters_(gpu) {}
   // Behind this thread's work on the GPU. Returns when `from` may change and `to`, where it is the
   // host's, may be read; with `waits` false and pinned memory at once, and who uses that or the
   // GPU's memory through the engine waits as long as need be.
@@ -44,6 +46,7 @@ class Copier {
   CopyFigures figures() const;
   // Tells observers of copies that are done; with `all` it waits for the others.
   void tell(bool all);
+  class Hearing;
 
  private:
   static constexpr int kSlots = 4;
@@ -57,6 +60,7 @@ class Copier {
   void download(const Place& to, GpuBlock& from_block, const void* from, std::size_t bytes,
                 bool waits);
   void within(const Place& to, const Place& from, std::size_t bytes);
+  void by_letter(const Place& to, const Place& from, std::size_t bytes);
   char* slot(Ring& ring, int& index);
   void stage_up(void* to, const void* from, std::size_t bytes);
   void stage_down(void* to, const void* from, std::size_t bytes);
@@ -66,11 +70,11 @@ class Copier {
     Event begin, end;
     tw::Event told;
   };
-  class Hearing;
   Event timed_event();
   void set_clock();
 
   Gpu& gpu_;
+  Letters letters_;
   Ring up_, down_;
   mutable std::mutex mutex_;
   CopyFigures figures_;
@@ -79,6 +83,20 @@ class Copier {
   GpuStream* clock_ = nullptr;  // without work of its own
   Event zero_ = nullptr;        // the event that happened at zero_ns_ of the steady clock
   std::int64_t zero_ns_ = 0;
+};
+
+// Puts events around a copy, where somebody hears of copies.
+class Copier::Hearing {
+ public:
+  Hearing(Copier& copier, const GpuStream& stream, const char* direction, std::size_t bytes);
+  ~Hearing();
+  Hearing(const Hearing&) = delete;
+  Hearing& operator=(const Hearing&) = delete;
+
+ private:
+  Copier& copier_;
+  const GpuStream& stream_;
+  Heard entry_{};
 };
 
 }  // namespace tw::cuda

@@ -8,6 +8,7 @@
 
 #include "core/base/env.h"
 #include "core/base/error.h"
+#include "core/cuda/late_faults.h"
 
 namespace tw::cuda {
 
@@ -151,7 +152,7 @@ void fail_driver(Result result, const char* what) {
   driver().error_name(result, &name);
   driver().error_text(result, &text);
   fail(result == kOutOfMemory ? ErrorKind::memory : ErrorKind::runtime, "device 'cuda': ", what,
-       ": ", text, " (", name, ")");
+       ": ", text, " (", name, ")", is_late(result) ? suspects() : std::string());
 }
 
 void check(Result result, const char* what) {

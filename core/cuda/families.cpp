@@ -10,7 +10,9 @@ void register_cuda() {
   using cuda::Gpu;
   install_gpus(Gpu::count, [](int number) -> const Device& { return Gpu::at(number); });
   device_modes = {Gpu::take_streams, Gpu::put_streams};
-  tell_late_events = [] { Gpu::for_each([](Gpu& gpu) { gpu.copier.tell(true); }); };
+  tell_late_events = [] {
+    for (Gpu* gpu : Gpu::all()) gpu->copier.tell(true);
+  };
   cuda::register_pointwise_kernels();
   cuda::register_copy_kernels();
   cuda::register_reduce_kernels();

@@ -10,6 +10,7 @@
 #include "core/cuda/graph.h"
 #include "core/cuda/pinned.h"
 #include "core/runtime/launch.h"
+#include "core/runtime/task.h"
 
 namespace tw::cuda {
 
@@ -70,10 +71,16 @@ struct Gpu::Made {
   }
 };
 
-void Gpu::for_each(void (*call)(Gpu& gpu)) {
+std::vector<Gpu*> Gpu::all() {
+  std::vector<Gpu*> gpus;
   const std::lock_guard lock(Made::all().mutex);
   for (const auto& [number, gpu] : Made::all().gpus)
-    if (gpu) call(*gpu);
+    if (gpu) gpus.push_back(gpu.get());
+  return gpus;
+}
+
+void Gpu::finish_task(std::uint64_t task) {
+  for (Gpu* gpu : all()) gpu->launches.finish(task);
 }
 
 Gpu& Gpu::at(int number) {
@@ -85,6 +92,7 @@ Gpu& Gpu::at(int number) {
       fail(ErrorKind::value, "no device 'cuda:", number, "'; this machine has ", count(),
            " GPUs, counted from 0");
     gpu.reset(new Gpu(number));
+    finish_launches = finish_task;
   }
   return *gpu;
 }
@@ -116,6 +124,9 @@ Gpu::Gpu(int number)
   record = [](const Device& self, const std::function<void()>& run) {
     return record_graph(gpu_of(self), run);
   };
+  fails_late = true;
+  // Where each kernel is waited for, so is each of a captured step.
+  if (waits_) record = nullptr;
   copy_within = [](const Device& self, void* to, const void* from, std::size_t bytes) {
     Gpu& gpu = gpu_of(self);
     gpu.copy_on(gpu.current_stream(), to, from, bytes);
@@ -169,25 +180,22 @@ GpuStream& Gpu::new_stream(int priority) {
   enter();
   Stream handle = nullptr;
   check(driver().create_stream(&handle, kNonBlocking, priority), "no stream can be made");
-  const int place = static_cast<int>(streams_.size());
-  streams_.push_back(std::make_unique<GpuStream>(GpuStream{this, handle, place, priority}));
-  return *streams_.back();
+  const int place = stream_count_;
+  std::unique_ptr<GpuStream>& made = streams_[static_cast<std::size_t>(place)];
+  made.reset(new GpuStream{this, handle, place, priority});
+  stream_count_ = place + 1;
+  return *made;
 }
 
 GpuStream& Gpu::add_stream(int priority) {
   const std::lock_guard lock(mutex_);
-  if (streams_.size() < kMostStreams) return new_stream(priority);
+  if (stream_count_ < kMostStreams) return new_stream(priority);
   constexpr std::size_t kOwn = 3;
   for (std::size_t tried = 0; tried < kMostStreams - kOwn; ++tried) {
     GpuStream& stream = *streams_[kOwn + next_shared_++ % (kMostStreams - kOwn)];
     if (stream.priority == priority) return stream;
   }
   return *streams_[kOwn];
-}
-
-GpuStream& Gpu::stream_by_number(int place) {
-  const std::lock_guard lock(mutex_);
-  return *streams_[static_cast<std::size_t>(place)];
 }
 
 GpuBlock* Gpu::block_of(Block* block) const {
@@ -225,7 +233,22 @@ void Gpu::give_event(Event event) noexcept {
 
 // ---- kernels ----
 
-void Gpu::enter() const { check(driver().set_context(context_), "the GPU cannot be used"); }
+namespace {
+thread_local const Gpu* entered_gpu = nullptr;
+thread_local bool next_launch_reports = false;
+}  // namespace
+
+void Gpu::enter() const {
+  entered_gpu = this;
+  check(driver().set_context(context_), "the GPU cannot be used");
+}
+
+const Gpu* Gpu::entered() { return entered_gpu; }
+
+Fault* Gpu::fault() const {
+  next_launch_reports = true;
+  return fault_;
+}
 
 Function Gpu::find(const void* of, std::uint64_t key) const {
   const std::lock_guard lock(mutex_);
@@ -241,6 +264,10 @@ Function Gpu::add(const void* of, std::uint64_t key, const char* file, const std
   check(driver().load_module(&module, cubin.data()), "a kernel cannot be loaded");
   Function function = nullptr;
   check(driver().find_function(&function, module, kernel), "a kernel is not in its module");
+  {
+    const std::lock_guard names_lock(names_mutex_);
+    names_[function] = kernel;
+  }
   const std::lock_guard lock(mutex_);
   sources_.push_back({file, kernel, settings});
   return functions_[{of, key}] = function;
@@ -251,11 +278,17 @@ std::vector<Gpu::Source> Gpu::sources() const {
   return sources_;
 }
 
-template <class Start> void Gpu::run_launch(Start&& start) {
+std::string Gpu::name_of(Function kernel) const {
+  const std::lock_guard lock(names_mutex_);
+  const auto found = names_.find(kernel);
+  return found == names_.end() ? "unknown" : found->second;
+}
+
+template <class Start> void Gpu::run_launch(Function kernel, Start&& start) {
   GpuStream& queue = current_stream();
   launches.admit(queue);
   start();
-  launches.count(queue);
+  launches.count(queue, kernel, std::exchange(next_launch_reports, false));
   if (waits_) synchronize(queue);
 }
 
@@ -276,48 +309,57 @@ void Gpu::launch(Function kernel, const Grid& grid, const void* parameter) {
   const auto start = [&] {
     check(driver().launch(&config, kernel, parameters, nullptr), "a kernel cannot be launched");
   };
-  if (!recording) return run_launch(start);
+  if (!recording) return run_launch(kernel, start);
   start();
   ++recording->launches;
 }
 
 void Gpu::launch(GraphExec graph) {
   enter();
-  run_launch([&] { check(driver().launch_graph(graph, stream()), "a graph cannot be launched"); });
+  run_launch(nullptr,
+             [&] { check(driver().launch_graph(graph, stream()), "a graph cannot be launched"); });
 }
 
 void Gpu::wait_for_all() {
   const Unlocked unlocked({0, 1e9});
   enter();
-  std::size_t count = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    count = streams_.size();
-  }
-  for (std::size_t i = 0; i < count; ++i)
-    check(driver().wait_for_stream(stream_by_number(static_cast<int>(i)).handle),
-          "a kernel failed");
+  each_stream(wait_for);
+}
+
+std::uint64_t Gpu::wait_for(GpuStream& stream) {
+  const std::uint64_t launches = stream.log.count();
+  check(driver().wait_for_stream(stream.handle), "a kernel failed");
+  stream.log.end_well(launches);
+  return launches;
 }
 
 void Gpu::synchronize() {
   wait_for_all();
   copier.tell(false);
-  tell_fault();
+  if (fault_->code) tell_fault();
+  each_stream([](GpuStream& stream) { stream.log.check(stream.log.ended_well()); });
 }
 
-void Gpu::synchronize(const GpuStream& stream) {
+void Gpu::synchronize(GpuStream& stream) {
   const Unlocked unlocked({0, 1e9});
   enter();
-  check(driver().wait_for_stream(stream.handle), "a kernel failed");
-  tell_fault();
+  const std::uint64_t launches = wait_for(stream);
+  if (fault_->code) [[unlikely]]
+    tell_fault();
+  stream.log.check(launches);
 }
 
+// Raises what it is, with the lines that may have asked for it.
 void Gpu::tell_fault() {
-  if (!fault_->code) [[likely]]
-    return;
   const Fault fault = *fault_;
   *fault_ = {};
-  fault_reports()[static_cast<std::size_t>(fault.code) - 1](fault);
+  const std::string lines = reporting_lines(*this);
+  each_stream([](GpuStream& stream) { stream.log.check(stream.log.ended_well()); });
+  try {
+    fault_reports()[static_cast<std::size_t>(fault.code) - 1](fault);
+  } catch (const Error& error) {
+    fail(error.kind, error.what(), lines);
+  }
 }
 
 void Gpu::copy_on(const GpuStream& stream, void* to, const void* from, std::size_t bytes) {
@@ -329,7 +371,7 @@ void Gpu::copy_on(const GpuStream& stream, void* to, const void* from, std::size
 }
 
 void Gpu::copy(void* to, const void* from, std::size_t bytes) {
-  const GpuStream& stream = current_stream();
+  GpuStream& stream = current_stream();
   copy_on(stream, to, from, bytes);
   synchronize(stream);
 }

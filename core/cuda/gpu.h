@@ -2,6 +2,7 @@
 // that is this thread's device, and on its stream there.
 #pragma once
 #include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -63,7 +64,9 @@ class Gpu : public Device {
   // be used.
   static Gpu& at(int number);
   // Those that were made.
-  static void for_each(void (*call)(Gpu& gpu));
+  static std::vector<Gpu*> all();
+  // Waits for what a task has under way on each of them.
+  static void finish_task(std::uint64_t task);
   // The one that is this thread's device.
   static Gpu& current() { return *static_cast<Gpu*>(const_cast<Device*>(modes.device)); }
 
@@ -86,7 +89,7 @@ class Gpu : public Device {
   // The same, but what kernels found wrong in data stays to be told.
   void wait_for_all();
   // The first for one of the streams.
-  void synchronize(const GpuStream& stream);
+  void synchronize(GpuStream& stream);
   void copy(void* to, const void* from, std::size_t bytes);
   // Does not wait.
   void copy_on(const GpuStream& stream, void* to, const void* from, std::size_t bytes);
@@ -104,11 +107,19 @@ class Gpu : public Device {
   // One more for users; of those there are few, and then the same ones again. Lower priorities go
   // first.
   GpuStream& add_stream(int priority);
-  GpuStream& stream_by_number(int number);
+  GpuStream& stream_by_number(int number) { return *streams_[static_cast<std::size_t>(number)]; }
+  template <class Visit> void each_stream(Visit visit) const {
+    const int count = stream_count_;
+    for (int i = 0; i < count; ++i) visit(*streams_[static_cast<std::size_t>(i)]);
+  }
   // The pool's block that has the memory; null for memory of others.
   GpuBlock* block_of(Block* block) const;
   // Makes this GPU's context the thread's.
   void enter() const;
+  // The one that this thread entered last; null before.
+  static const Gpu* entered();
+  // Of a kernel, as its file calls it.
+  std::string name_of(Function kernel) const;
   Event take_event();
   void give_event(Event event) noexcept;
 
@@ -120,15 +131,17 @@ class Gpu : public Device {
   GpuPool pool;
   Copier copier;
   LaunchControl launches;
-  Fault* fault() const { return fault_; }
+  // For a launch that this thread makes next.
+  Fault* fault() const;
   Stream stream() const { return current_stream().handle; }
 
  private:
   struct Made;
   explicit Gpu(int number);
-  template <class Start> void run_launch(Start&& start);
+  template <class Start> void run_launch(Function kernel, Start&& start);
+  static std::uint64_t wait_for(GpuStream& stream);
   GpuStream& new_stream(int priority);
-  void tell_fault();
+  [[gnu::cold]] void tell_fault();
 
   const std::string name_;
   Arrivals arrivals_;
@@ -140,11 +153,15 @@ class Gpu : public Device {
     int count = 0;                                  // of those that are not
   };
   static thread_local ChosenStreams chosen_streams;
-  std::vector<std::unique_ptr<GpuStream>> streams_;
+  // They stay, and are read without a lock.
+  std::array<std::unique_ptr<GpuStream>, kMostStreams> streams_;
+  std::atomic<int> stream_count_ = 0;
   std::size_t next_shared_ = 0;  // of streams that are handed out again
   std::vector<Event> events_;    // unused
   Fault* fault_ = nullptr;
   mutable std::mutex mutex_;
+  mutable std::mutex names_mutex_;  // never held while the driver is called
+  std::unordered_map<Function, const char*> names_;
   std::map<std::pair<const void*, std::uint64_t>, Function> functions_;
   std::vector<Source> sources_;
 };

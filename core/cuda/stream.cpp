@@ -4,7 +4,8 @@
 
 namespace tw::cuda {
 
-Mark::Mark(GpuStream& stream) : stream_(stream), event_(stream.gpu->take_event()) {
+Mark::Mark(GpuStream& stream)
+    : stream_(stream), launches_(stream.log.count()), event_(stream.gpu->take_event()) {
   if (const Result result = driver().record_event(event_, stream.handle)) {
     stream.gpu->give_event(event_);
     fail_driver(result, "an event cannot be recorded");
@@ -18,12 +19,14 @@ bool Mark::reached() const {
   const Result result = driver().query_event(event_);
   if (result == kNotReady) return false;
   check(result, "a kernel failed");
+  stream_.log.end_well(launches_);
   return true;
 }
 
 void Mark::wait() const {
   stream_.gpu->enter();
   check(driver().wait_for_event(event_), "a kernel failed");
+  stream_.log.end_well(launches_);
 }
 
 void Mark::hold(const GpuStream& other) const {

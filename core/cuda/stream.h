@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/cuda/driver.h"
+#include "core/cuda/late_faults.h"
 
 namespace tw::cuda {
 
@@ -15,6 +16,7 @@ struct GpuStream {
   Stream handle;
   int number;    // among its GPU's
   int priority;  // lower goes first
+  LaunchLog log = {};
 };
 
 // Streams of one GPU by number.
@@ -37,6 +39,7 @@ class Mark {
 
  private:
   GpuStream& stream_;
+  const std::uint64_t launches_;  // before it
   Event event_;
 };
 using MarkRef = std::shared_ptr<const Mark>;

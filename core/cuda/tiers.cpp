@@ -36,7 +36,7 @@ class PinnedMemory final : public PoolMemory {
   std::int64_t trim() override { return PinnedBlocks::all().trim(); }
   std::shared_ptr<SpillTier> make_tier() override { return SpillFolder::create(spill_parent_); }
   // A file is written by the host, which waits for the copy from the GPU.
-  void before_leaving(const Piece& piece) override {
+  void before_copy(const Piece& piece) override {
     PinnedBlocks::all().wait_for_copies(static_cast<PinnedBlock&>(*piece.inner));
   }
 
@@ -55,18 +55,23 @@ class PinnedTier final : public SpillTier {
   std::uint64_t write(const void* from, std::size_t bytes) override {
     Block* const block = room_for(bytes);
     try {
-      copy(*block, *gpu_.download, address_of(block->data), address_of(from), bytes);
+      copy(*block, *gpu_.download, "download", address_of(block->data), address_of(from), bytes);
     } catch (...) {
       host_->release(block);
       throw;
     }
     return reinterpret_cast<std::uint64_t>(block);
   }
+  bool has_room(std::size_t bytes) const override {
+    const std::int64_t quota = host_->quota_bytes();
+    const auto charged = static_cast<std::int64_t>(charged_bytes(bytes));
+    return quota < 0 || host_->figures().live_bytes + charged <= quota;
+  }
   void read(std::uint64_t number, void* to, std::size_t bytes) const override {
     Block& block = *reinterpret_cast<Block*>(number);
     const bool held = host_->use(block);
     try {
-      copy(block, *gpu_.upload, address_of(to), address_of(block.data), bytes);
+      copy(block, *gpu_.upload, "upload", address_of(to), address_of(block.data), bytes);
     } catch (...) {
       if (held) host_->unpin(block);
       throw;
@@ -92,11 +97,15 @@ class PinnedTier final : public SpillTier {
            "': no room below it in host memory: ", error.what());
     }
   }
-  void copy(Block& block, GpuStream& stream, Address to, Address from, std::size_t bytes) const {
+  void copy(Block& block, GpuStream& stream, const char* direction, Address to, Address from,
+            std::size_t bytes) const {
     PinnedBlock& pinned = *PinnedBlocks::find(&block);
     gpu_.enter();
     PinnedBlocks::all().follow(pinned, stream);
-    check(driver().copy(to, from, bytes, stream.handle), "memory cannot be copied");
+    {
+      const Copier::Hearing hearing(gpu_.copier, stream, direction, bytes);
+      check(driver().copy(to, from, bytes, stream.handle), "memory cannot be copied");
+    }
     PinnedBlocks::all().add_copy(pinned, std::make_shared<const Mark>(stream));
   }
 
@@ -148,12 +157,14 @@ class QuotaMemory final : public PoolMemory {
   std::shared_ptr<SpillTier> make_tier() override {
     return std::make_shared<PinnedTier>(gpu_, below_);
   }
-  void before_leaving(const Piece& piece) override {
+  bool copies_beside() const override { return true; }
+  void before_copy(const Piece& piece) override {
     gpu_.blocks.follow(gpu_block(piece), *gpu_.download);
   }
-  void after_leaving(const Piece& piece) override {
-    gpu_.blocks.hand_back(gpu_block(piece), *gpu_.download);
+  void after_copy(const Piece& piece) override {
+    gpu_.blocks.note_copy(gpu_block(piece), *gpu_.download);
   }
+  void leave(const Piece& piece) override { gpu_.blocks.hand_back(gpu_block(piece)); }
   // The memory served others before, in the order of its home.
   void before_arriving(const Piece& piece) override { order(*gpu_block(piece).home, *gpu_.upload); }
   void after_arriving(const Piece& piece) override {

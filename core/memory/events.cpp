@@ -15,13 +15,23 @@ namespace tw {
 
 std::atomic<EventKinds> heard_everywhere{0};
 std::string (*source_position)() = nullptr;
+const char* (*source_line)() = nullptr;
 void (*tell_late_events)() = nullptr;
+void (*begin_op_range)(const char* op) = nullptr;
+void (*end_op_range)() = nullptr;
 
 namespace {
 
-// Where the thread is in the program.
-struct Place {
+// What each launch of a GPU asks for: see Modes.
+struct Asked {
   const char* op = "";
+  const char* line = "";  // of the outermost op
+  bool in_ranges = false;
+};
+constinit thread_local Asked asked TW_STATIC_TLS;
+
+// Where the thread is in the program, beside that.
+struct Place {
   std::string module;
   std::string tensor;  // of the next allocation
   std::int64_t thread = syscall(SYS_gettid);
@@ -163,9 +173,22 @@ void publish(Event& event) {
   all.observers.tell(event);
 }
 
-OpScope::OpScope(const char* op) : before_(std::exchange(place().op, op)) {}
-OpScope::~OpScope() { place().op = before_; }
-const char* current_op() { return place().op; }
+OpScope::OpScope(const char* op)
+    : before_(std::exchange(asked.op, op)), in_range_(asked.in_ranges) {
+  if (in_range_) [[unlikely]]
+    begin_op_range(op);
+}
+OpScope::~OpScope() {
+  asked.op = before_;
+  if (in_range_) [[unlikely]]
+    end_op_range();
+}
+bool set_op_ranges(bool wanted) { return std::exchange(asked.in_ranges, wanted); }
+void OpScope::note_line() const {
+  if (!*before_ && source_line) asked.line = source_line();
+}
+const char* current_op() { return asked.op; }
+const char* current_line() { return *asked.op ? asked.line : ""; }
 
 std::string set_module(std::string path) { return std::exchange(place().module, std::move(path)); }
 
@@ -177,7 +200,7 @@ std::string note_memory(EventKind kind, const void* block, std::size_t bytes, co
   event.kind = kind;
   event.device = device;
   event.thread = here.thread;
-  event.op = here.op;
+  event.op = asked.op;
   event.module = here.module;
   if (source_position) event.source = source_position();
   if (kind == EventKind::allocate) event.tensor = std::exchange(here.tensor, {});

@@ -137,8 +137,10 @@ void publish(Event& event);
 // Tells what devices have done and nobody was told of yet, once it is done; installed by their
 // floor.
 extern void (*tell_late_events)();
-// Where the user's program is, as "file:line"; installed by the frontend.
+// Where the user's program is, as "file:line"; installed by the frontend. The second is a text that
+// stays, cheap to ask for from the same places again and again, of threads that hold no locks.
 extern std::string (*source_position)();
+extern const char* (*source_line)();
 
 // ---- what the thread is doing, for the events of a scope; used only while somebody observes ----
 
@@ -148,14 +150,25 @@ class OpScope {
   ~OpScope();
   OpScope(const OpScope&) = delete;
   OpScope& operator=(const OpScope&) = delete;
+  // Remembers the line of the program that asked for the op, unless another op did.
+  void note_line() const;
 
  private:
   const char* const before_;
+  const bool in_range_;
 };
-// The op that the thread runs, where ops name themselves; else "".
+// The op that the thread runs, where ops name themselves, and the line that asked for it, where
+// that was noted; else "".
 const char* current_op();
+const char* current_line();
 // The path of the module whose forward runs; returns the one before.
 std::string set_module(std::string path);
+
+// What encloses the ops of threads that ask for it in ranges of a tool; installed by its floor.
+extern void (*begin_op_range)(const char* op);
+extern void (*end_op_range)();
+// Whether this thread does; returns what was before.
+bool set_op_ranges(bool wanted);
 
 // ---- memory: heard by observers of all threads alone, as any thread may release a block ----
 

@@ -34,9 +34,13 @@ class PoolMemory {
   virtual void reset_peaks() = 0;
   virtual std::int64_t trim() = 0;
   virtual std::shared_ptr<SpillTier> make_tier() = 0;
-  // Around the copy of a piece to the tier, and of one back; reading back may be on another thread.
-  virtual void before_leaving(const Piece&) {}
-  virtual void after_leaving(const Piece&) {}
+  // Whether copies to the tier go on beside the program, so that they may be made before they must.
+  virtual bool copies_beside() const { return false; }
+  // Around the copy of a piece to the tier; the piece leaves then, or later, unused until then.
+  virtual void before_copy(const Piece&) {}
+  virtual void after_copy(const Piece&) {}
+  virtual void leave(const Piece&) {}
+  // Around the copy of a piece back, which may be on another thread.
   virtual void before_arriving(const Piece&) {}
   virtual void after_arriving(const Piece&) {}
 };

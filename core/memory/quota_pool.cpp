@@ -19,6 +19,7 @@ struct QuotaPool::Managed : Block, LedgerEntry {
   // on with a tier of its own.
   std::shared_ptr<SpillTier> tier;
   std::uint64_t copy = 0;
+  bool ahead = false;  // the contents are in memory as well, the same
   Managed *left_before = nullptr, *left_after = nullptr;  // neighbours among the spilled
   Managed* next_spare = nullptr;
 
@@ -45,6 +46,11 @@ class QuotaPool::Lock : public std::unique_lock<std::mutex> {
 };
 
 namespace {
+
+// Of the quota: copies ahead are of so much, and made when no more than that is free. A copy that
+// is not needed costs the bus; a block that leaves without one costs the stream that needs its
+// room.
+constexpr std::int64_t kAheadPart = 8;
 
 // Pools of this process, so that a fork finds their locks free.
 struct Pools {
@@ -164,6 +170,7 @@ Block* QuotaPool::allocate(std::size_t bytes) {
 void QuotaPool::make_room(std::int64_t bytes) {
   if (quota_ < 0) return;
   for (LedgerEntry* leaving : ledger_->make_room(bytes)) spill(static_cast<Managed&>(*leaving));
+  copy_ahead(bytes);
 }
 
 void QuotaPool::release(Block* released) noexcept {
@@ -173,7 +180,9 @@ void QuotaPool::release(Block* released) noexcept {
   wait_for(lock, block);
   ledger_->remove(block);
   if (block.data) memory_->release(block.take_piece(), block.asked());
-  if (block.tier) {
+  if (block.ahead) {
+    forget_ahead(block);
+  } else if (block.tier) {
     delist(block);
     forget_copy(block);
   }
@@ -192,6 +201,7 @@ bool QuotaPool::use(Block& used) {
   }
   Lock lock(*this);
   wait_for(lock, block);
+  if (block.ahead) forget_ahead(block);  // the use may write
   if (block.data)
     ledger_->use(block);
   else
@@ -205,6 +215,7 @@ void QuotaPool::pin(Block& pinned) {
   Lock lock(*this);
   Managed& block = managed(pinned);
   wait_for(lock, block);
+  if (block.ahead) forget_ahead(block);
   if (!block.data) restore(block);
   memory_->expose(block.piece());
   ledger_->pin(block);
@@ -221,16 +232,62 @@ void QuotaPool::wait_for(Lock& lock, Managed& block) {
 
 // ---- leaving and coming back ----
 
-void QuotaPool::spill(Managed& block) {
+void QuotaPool::copy_out(Managed& block) {
   if (!tier_ || !tier_->is_own()) tier_ = memory_->make_tier();
-  memory_->before_leaving(block.piece());
+  memory_->before_copy(block.piece());
   block.copy = tier_->write(block.data, block.asked());
-  memory_->after_leaving(block.piece());
+  memory_->after_copy(block.piece());
   block.tier = tier_;
+}
+
+void QuotaPool::spill(Managed& block) {
+  if (block.ahead) {
+    set_ahead(block, false);
+    ++left_ahead_;
+  } else {
+    // Copies that are not needed yet make room for those that are.
+    while (!ahead_.empty() && !tier_->has_room(block.asked())) forget_ahead(*ahead_.back());
+    copy_out(block);
+  }
+  memory_->leave(block.piece());
   memory_->release(block.take_piece(), block.asked());
   ledger_->spill(block);
   enlist(block);
   note(EventKind::spill, block);
+}
+
+// The coldest blocks, when little is free: those that make_room will want next.
+void QuotaPool::copy_ahead(std::int64_t bytes) {
+  const std::int64_t part = quota_ / kAheadPart;
+  if (!may_spill_ || !memory_->copies_beside() || ahead_bytes_ >= part) return;
+  const LedgerFigures figures = ledger_->figures();
+  // A pool that holds all it needs copies nothing.
+  if (figures.spills == 0 || figures.live_bytes + bytes < quota_ - part) return;
+  for (LedgerEntry* entry : ledger_->cold()) {
+    Managed& block = static_cast<Managed&>(*entry);
+    if (block.ahead) continue;
+    if (ahead_bytes_ >= part || !tier_->is_own() || !tier_->has_room(block.asked())) return;
+    try {
+      copy_out(block);
+    } catch (const Error&) {
+      return;  // who needs the room will meet the error
+    }
+    set_ahead(block, true);
+  }
+}
+
+void QuotaPool::set_ahead(Managed& block, bool ahead) {
+  block.ahead = ahead;
+  ahead_bytes_ += ahead ? block.charged() : -block.charged();
+  if (ahead)
+    ahead_.push_back(&block);
+  else
+    std::erase(ahead_, &block);
+}
+
+void QuotaPool::forget_ahead(Managed& block) {
+  set_ahead(block, false);
+  forget_copy(block);
 }
 
 void QuotaPool::restore(Managed& block) {
@@ -399,6 +456,11 @@ std::int64_t QuotaPool::trim() {
 std::int64_t QuotaPool::foreseen() {
   Lock lock(*this);
   return foreseen_;
+}
+
+std::int64_t QuotaPool::left_ahead() {
+  Lock lock(*this);
+  return left_ahead_;
 }
 
 std::shared_ptr<SpillTier> QuotaPool::tier() {

@@ -1,5 +1,7 @@
 // A pool with memory and a quota of its own. Over the quota it spills cold blocks to the tier
-// below, least recently used first, and brings them back when they are used. Thread-safe.
+// below, least recently used first, and brings them back when they are used. Where copies go on
+// beside the program, the next blocks to leave are copied ahead: then they leave without a copy,
+// and one that is used before that loses its copy. Thread-safe.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -54,6 +56,8 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
 
   // Blocks that came back aside, before they were asked for.
   std::int64_t foreseen();
+  // Blocks that left without a copy, because that was made ahead.
+  std::int64_t left_ahead();
   std::int64_t quota_bytes() const { return quota_; }
   std::string spill_path();  // empty while there is no folder
   // Of the tier below, where it has some; null else.
@@ -75,6 +79,10 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
   Managed* new_block();
   void make_room(std::int64_t bytes);
   void spill(Managed& block);
+  void copy_out(Managed& block);
+  void copy_ahead(std::int64_t bytes);
+  void set_ahead(Managed& block, bool ahead);
+  void forget_ahead(Managed& block);
   void restore(Managed& block);
   void wait_for(Lock& lock, Managed& block);
   void forget_copy(Managed& block);
@@ -102,6 +110,8 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
   Managed *expected_ = nullptr, *arriving_ = nullptr;
   bool forward_ = false, streaming_ = false;
   std::int64_t foreseen_ = 0;
+  std::vector<Managed*> ahead_;  // in memory, their copies are below already
+  std::int64_t ahead_bytes_ = 0, left_ahead_ = 0;
   std::int64_t live_blocks_ = 0;
   std::shared_ptr<QuotaPool> self_;  // held while blocks are live
   std::vector<Pressure> pressure_;

@@ -17,6 +17,8 @@ class SpillTier {
   virtual ~SpillTier() = default;
   // Keeps a copy and returns its number. Raises OSError and leaves nothing behind.
   virtual std::uint64_t write(const void* from, std::size_t bytes) = 0;
+  // Whether it keeps so much without making room.
+  virtual bool has_room(std::size_t) const { return true; }
   // Raises OSError where the copy is gone, short or unreadable.
   virtual void read(std::uint64_t number, void* to, std::size_t bytes) const = 0;
   virtual void remove(std::uint64_t number) const noexcept = 0;

@@ -413,6 +413,7 @@ template <class F>
 [[gnu::noinline]] void as_told_op(const OpRecord& op, const Operand* in, int inputs, F f) {
   const OpScope scope(op.name);
   const DeviceGuard device(device_of(op, in, inputs));
+  if (active_device().fails_late) scope.note_line();
   f();
 }
 bool must_be_told(const Operand* in, int inputs) { return !is_at_home(in, inputs) || observed(); }

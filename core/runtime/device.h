@@ -52,6 +52,7 @@ struct Device {
   std::unique_ptr<LaunchGraph> (*record)(const Device& self,
                                          const std::function<void()>& run) = nullptr;
   void (*copy_within)(const Device& self, void* to, const void* from, std::size_t bytes) = nullptr;
+  bool fails_late = false;  // launches; their errors name the op and the line that asked for it
 };
 
 extern const Device cpu_device;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <thread>
@@ -102,6 +103,61 @@ TW_TEST(quota_pool_launches_nest) {
   tensors.clear();
   CHECK_EQ(first[7], 0.0f);  // also without its tensor
   CHECK_EQ(pool->figures().pinned_bytes, static_cast<std::int64_t>(kMiB));
+}
+
+namespace {
+
+// The processor's memory, as if copies to files went on beside the program.
+class CopiedBeside final : public PoolMemory {
+ public:
+  CopiedBeside(std::int64_t limit, const std::string& folder) : heap_(limit, folder) {}
+  bool copies_beside() const override { return true; }
+  std::int64_t charged(std::size_t bytes) const override { return heap_.charged(bytes); }
+  Piece allocate(std::size_t bytes) override { return heap_.allocate(bytes); }
+  void release(const Piece& piece, std::size_t bytes) noexcept override {
+    heap_.release(piece, bytes);
+  }
+  PoolStats stats() override { return heap_.stats(); }
+  void reset_peaks() override { heap_.reset_peaks(); }
+  std::int64_t trim() override { return heap_.trim(); }
+  std::shared_ptr<SpillTier> make_tier() override { return heap_.make_tier(); }
+
+ private:
+  HeapMemory heap_;
+};
+
+std::int64_t files_in(const std::string& folder) {
+  const auto all = fs::recursive_directory_iterator(folder);
+  return std::count_if(begin(all), end(all), [](const fs::directory_entry& entry) {
+    return entry.path().extension() == ".bin";
+  });
+}
+
+}  // namespace
+
+TW_TEST(quota_pool_copies_the_next_blocks_ahead) {
+  const Folder folder;
+  constexpr std::int64_t kQuota = 16 * kMiB;
+  const auto pool = QuotaPool::create(
+      kQuota, true, std::make_unique<CopiedBeside>(kQuota, folder.path), make_ledger(kQuota, true));
+  std::vector<Block*> blocks = filled_blocks(*pool, 16, kMiB);
+  CHECK_EQ(pool->figures().spills, 0);  // all fits: nothing is copied
+  blocks.push_back(pool->allocate(kMiB));
+  fill(*pool, blocks.back(), 16);
+  CHECK_EQ(pool->figures().spills, 1);
+  CHECK_EQ(files_in(folder.path), 3);  // that one, and an eighth of the quota
+  CHECK_EQ(pool->left_ahead(), 0);
+  fill(*pool, blocks[1], 101);  // the copy of one ahead is not what it is any more
+  CHECK_EQ(files_in(folder.path), 2);
+  for (int i = 17; i < 40; ++i) {
+    blocks.push_back(pool->allocate(kMiB));
+    fill(*pool, blocks.back(), i);
+  }
+  CHECK(pool->left_ahead() > 20);
+  for (int i = 0; i < 40; ++i) CHECK(holds(*pool, blocks[i], i == 1 ? 101 : i));
+  for (Block* block : blocks) pool->release(block);
+  CHECK_EQ(files_in(folder.path), 0);
+  CHECK_EQ(pool->figures().live_bytes, 0);
 }
 
 TW_TEST(quota_pool_foresees_a_backward_pass) {

@@ -1228,8 +1228,8 @@ def _gpu_record_stream(x: Tensor, stream: _GpuStream) -> None:
     """Says that work outside the engine uses a tensor on a stream."""
 def _gpu_reset_peaks(number: int) -> None:
     """Starts the peak figures of a GPU's memory anew."""
-def _gpu_set_launch_limit(number: int, in_flight: int) -> None:
-    """How many launches of a stream may be under way; 0: no limit of ours."""
+def _gpu_set_launch_limit(number: int, in_flight: int, of_task: _Bool) -> None:
+    """How many launches of a stream, or of a task, may be under way; 0: no limit of ours."""
 def _gpu_set_limit(number: int, bytes: int) -> None:
     """Bounds what the pool takes from the driver; 0: nothing does."""
 def _gpu_sources(number: int) -> list[dict[str, Any]]:
@@ -1249,6 +1249,16 @@ def _is_read_only(x: Tensor) -> _Bool:
 def _last_plan() -> dict[str, int]: ...
 def _leave_modes(block: object) -> None: ...
 def _leaves(arg: Tensor, /) -> list[Tensor]: ...
+def _nvtx_attached() -> _Bool:
+    """Whether a tool listens for ranges."""
+def _nvtx_mark(name: str) -> None:
+    """Marks a moment."""
+def _nvtx_pop() -> int:
+    """Ends the latest range of this thread."""
+def _nvtx_push(name: str) -> int:
+    """Opens a range of this thread; the tool's number of its level."""
+def _nvtx_set_emitting(emits: _Bool) -> _Bool:
+    """Whether each op of this thread opens a range; returns what was before."""
 def _observed() -> _Bool:
     """Whether anybody hears what this thread does."""
 def _on_collection(arg0: str, arg1: dict[str, Any], /) -> None: ...

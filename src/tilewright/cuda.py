@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from tilewright import _core
+from tilewright import _core, nvtx
 from tilewright.streams import (
     Event,
     Stream,
@@ -41,6 +41,7 @@ __all__ = [
     "memory_allocated",
     "memory_reserved",
     "memory_stats",
+    "nvtx",
     "reset_peak_memory_stats",
     "set_launch_limit",
     "set_per_process_memory_fraction",
@@ -153,7 +154,9 @@ def memory_stats(device: int | str | None = None) -> dict[str, Any]:
     """`memory`, with figures of the copies from and to the host and of pinned memory.
 
     Bytes and counts: `uploads` and `downloads` are copies beside kernels, `staged_bytes` those
-    that passed through the ring of pinned memory; "pinned" is the memory of `pin_memory`.
+    that passed through the ring of pinned memory; `small_uploads` and `small_downloads`, up to
+    4,064 bytes, are no copies: they come as a launch's arguments and go to memory of the host that
+    the GPU writes to. "pinned" is the memory of `pin_memory`.
     """
     number = gpu_number(device)
     return {
@@ -187,18 +190,26 @@ def set_per_process_memory_fraction(fraction: float, device: int | str | None = 
 def launches(device: int | str | None = None) -> dict[str, Any]:
     """Launches so far: "streams" by number (0: the default one), "tasks" by the scheduler's number.
 
-    Each with how many "waits" there were for the limit, `in_flight_limit` (0: none of ours).
+    Each with how many "waits" there were for the limits, `in_flight_limit` and
+    `in_flight_limit_of_a_task` (0: none of ours); tasks with how many launches are "in_flight" as
+    far as anybody has asked, none once the task has ended.
     """
     return _core._gpu_launch_figures(gpu_number(device))
 
 
-def set_launch_limit(in_flight: int, device: int | str | None = None) -> None:
+def set_launch_limit(
+    in_flight: int, device: int | str | None = None, *, of: str = "stream"
+) -> None:
     """How many launches of one stream may be under way before the program waits; 0: any number.
 
-    A small one keeps a program that is ahead of its GPU from filling its memory. Raises ValueError
-    for negative numbers.
+    A small one keeps a program that is ahead of its GPU from filling its memory. `of="task"` bounds
+    those of one task of a `tw.runtime.Scheduler`, on all streams together, so that a task does not
+    fill a queue that others share; its end waits for its launches in any case. Raises ValueError
+    for negative numbers and for another `of`.
     """
-    _core._gpu_set_launch_limit(gpu_number(device), in_flight)
+    if of not in ("stream", "task"):
+        raise ValueError(f"set_launch_limit: of must be 'stream' or 'task', got {of!r}")
+    _core._gpu_set_launch_limit(gpu_number(device), in_flight, of == "task")
 
 
 def empty_cache(device: int | str | None = None) -> None:

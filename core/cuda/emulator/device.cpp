@@ -1,6 +1,9 @@
 // The stand-in driver's GPUs: how many, what they are, their contexts, what its results mean.
-// The environment: TW_EMULATED_GPUS (how many, 1), TW_EMULATED_CAPABILITY (90: 9.0) and
-// TW_EMULATED_MEMORY (bytes of each, 4 GiB).
+// The environment: TW_EMULATED_GPUS (how many, 1), TW_EMULATED_CAPABILITY (90: 9.0),
+// TW_EMULATED_MEMORY (bytes of each, 4 GiB), TW_EMULATED_BESIDE (1: copies of other streams go on
+// while kernels run, each for as long as two kernels unless it is waited for) and TW_EMULATED_FAULT
+// (a kernel's name, and after a colon which run of it, from 1 on, touches an address that is not
+// there).
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -11,6 +14,7 @@ namespace emulated {
 
 std::mutex mutex;
 std::string last_fault;
+Result lost = kSuccess;
 
 std::int64_t setting(const char* name, std::int64_t otherwise) {
   const char* text = std::getenv(name);
@@ -63,16 +67,18 @@ Result cuCtxSetCurrent(void* context) {
   return kSuccess;
 }
 Result cuGetErrorName(Result result, const char** name) {
-  *name = result == kNoMemory       ? "CUDA_ERROR_OUT_OF_MEMORY"
-          : result == kNotReady     ? "CUDA_ERROR_NOT_READY"
-          : result == kLaunchFailed ? "CUDA_ERROR_LAUNCH_FAILED"
-                                    : "CUDA_ERROR_UNKNOWN";
+  *name = result == kNoMemory         ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : result == kNotReady       ? "CUDA_ERROR_NOT_READY"
+          : result == kLaunchFailed   ? "CUDA_ERROR_LAUNCH_FAILED"
+          : result == kIllegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+                                      : "CUDA_ERROR_UNKNOWN";
   return kSuccess;
 }
 Result cuGetErrorString(Result result, const char** text) {
-  *text = result == kNoMemory       ? "out of memory"
-          : result == kLaunchFailed ? last_fault.c_str()
-                                    : "emulated failure";
+  *text = result == kNoMemory         ? "out of memory"
+          : result == kLaunchFailed   ? last_fault.c_str()
+          : result == kIllegalAddress ? "an illegal memory access was encountered"
+                                      : "emulated failure";
   return kSuccess;
 }
 

@@ -92,6 +92,7 @@ Result cuMemAlloc_v2(Address* at, std::size_t bytes) {
   std::size_t total = 0;
   cuDeviceTotalMem_v2(&total, 0);
   std::size_t& used = used_bytes[current_gpu()];
+  if (lost) return lost;
   if (bytes == 0) return kInvalid;
   if (used + bytes > total) return kNoMemory;
   Guarded guarded;
@@ -112,6 +113,7 @@ Result cuMemFree_v2(Address at) {
 }
 Result cuMemHostAlloc(void** at, std::size_t bytes, unsigned) {
   const std::lock_guard lock(mutex);
+  if (lost) return lost;
   if (bytes == 0) return kInvalid;
   Guarded guarded;
   *at = allocate_guarded(bytes, guarded);

@@ -13,7 +13,8 @@ namespace emulated {
 using Result = int;
 using Address = unsigned long long;
 constexpr Result kSuccess = 0, kInvalid = 1, kNoMemory = 2, kNoDevice = 101, kBadImage = 200,
-                 kNotFound = 500, kNotReady = 600, kLaunchFailed = 719, kNotInCapture = 900;
+                 kNotFound = 500, kNotReady = 600, kIllegalAddress = 700, kLaunchFailed = 719,
+                 kNotInCapture = 900;
 
 // A number in the environment.
 std::int64_t setting(const char* name, std::int64_t otherwise);
@@ -22,6 +23,8 @@ std::int64_t setting(const char* name, std::int64_t otherwise);
 extern std::mutex mutex;
 // What went wrong last, for people.
 extern std::string last_fault;
+// What a kernel did that left the GPU unusable for this process: every later call says so.
+extern Result lost;
 // The GPU whose context this thread has.
 int current_gpu();
 
@@ -50,8 +53,9 @@ Place place_of(Address at);
 
 struct Stream;
 using Work = std::function<Result()>;
+enum class Kind : std::uint8_t { other, kernel, copy };
 // Adds work that is done as late as the program can notice.
-void enqueue(void* stream, Work work);
+void enqueue(void* stream, Work work, Kind kind = Kind::other);
 // Where a stream's work goes while it is captured; null: it runs.
 std::vector<Work>*& captured_work(void* stream);
 // Does all work of a stream, and of others what it waits for.

@@ -10,14 +10,19 @@
 
 namespace emulated {
 
+struct Moment;
+struct Item {
+  Work work;
+  Kind kind = Kind::other;
+  std::shared_ptr<Moment> awaited = nullptr;  // that other streams must come to first
+  int kernels = 0;                            // that ran beside it
+};
 struct Stream {
-  std::deque<Work> waiting;
+  std::deque<Item> waiting;
   std::vector<Work>* captured = nullptr;
   Result fault = kSuccess;
   int priority = 0;
 };
-
-namespace {
 
 // One recording of an event.
 struct Moment {
@@ -26,6 +31,9 @@ struct Moment {
   int asked = 0;
   std::chrono::steady_clock::time_point time{};
 };
+
+namespace {
+
 struct Event {
   std::shared_ptr<Moment> moment;  // the latest; none before the first
   bool timed;
@@ -39,28 +47,58 @@ Stream& stream_of(void* handle) {
   return reinterpret_cast<std::uintptr_t>(handle) <= 2 ? *legacy : *static_cast<Stream*>(handle);
 }
 
+void step(Stream& stream);
+
+// Lets other streams go on to their next copy, or until they wait.
+void go_to_copies(const Stream& running) {
+  for (Stream* stream : streams)
+    while (stream != &running && !stream->waiting.empty()) {
+      const Item& next = stream->waiting.front();
+      if (next.kind != Kind::other || (next.awaited && !next.awaited->done)) break;
+      step(*stream);
+    }
+}
+
+// A kernel that has run was as long as half a copy.
+void end_copies(const Stream& running) {
+  constexpr int kKernelsOfCopy = 2;
+  for (Stream* stream : streams)
+    if (stream != &running && !stream->waiting.empty()) {
+      Item& next = stream->waiting.front();
+      if (next.kind == Kind::copy && ++next.kernels >= kKernelsOfCopy) step(*stream);
+    }
+  go_to_copies(running);
+}
+
 // The first of a stream's work.
 void step(Stream& stream) {
-  const auto work = std::move(stream.waiting.front());
+  static const bool beside = setting("TW_EMULATED_BESIDE", 0) != 0;
+  const Item item = std::move(stream.waiting.front());
   stream.waiting.pop_front();
-  const Result result = stream.fault ? stream.fault : work();
+  const bool is_kernel = beside && item.kind == Kind::kernel;
+  if (is_kernel) go_to_copies(stream);
+  const Work& work = item.work;
+  const Result result = lost ? lost : stream.fault ? stream.fault : work();
   if (!stream.fault) stream.fault = result;
+  if (result == kIllegalAddress) lost = result;
+  if (is_kernel) end_copies(stream);
 }
 
 Result reach(Moment& moment) {
   const Opened opened;
   while (!moment.done && !moment.stream->waiting.empty()) step(*moment.stream);
-  return moment.stream->fault;
+  return lost ? lost : moment.stream->fault;
 }
 
 // A program that asks again and again is answered in the end.
 Result ask(int& asked, bool done) { return done || ++asked > 2 ? kSuccess : kNotReady; }
 
 Result finish(Stream& stream) {
-  if (stream.waiting.empty()) return stream.fault;
-  const Opened opened;
-  while (!stream.waiting.empty()) step(stream);
-  return stream.fault;
+  if (!stream.waiting.empty()) {
+    const Opened opened;
+    while (!stream.waiting.empty()) step(stream);
+  }
+  return lost ? lost : stream.fault;
 }
 
 Work move_bytes(Address to, const void* from, std::size_t bytes) {
@@ -72,12 +110,12 @@ Work move_bytes(Address to, const void* from, std::size_t bytes) {
 
 }  // namespace
 
-void enqueue(void* handle, Work work) {
+void enqueue(void* handle, Work work, Kind kind) {
   Stream& stream = stream_of(handle);
   if (stream.captured)
     stream.captured->push_back(std::move(work));
   else
-    stream.waiting.push_back(std::move(work));
+    stream.waiting.push_back({std::move(work), kind});
 }
 std::vector<Work>*& captured_work(void* stream) { return stream_of(stream).captured; }
 Result finish(void* handle) {
@@ -132,6 +170,7 @@ Result cuEventCreate(void** event, unsigned flags) {
 Result cuEventDestroy_v2(void* event) { return delete static_cast<Event*>(event), kSuccess; }
 Result cuEventRecord(void* handle, void* stream) {
   const std::lock_guard lock(mutex);
+  if (lost) return lost;
   if (captured_work(stream)) return kNotInCapture;
   const auto moment = std::make_shared<Moment>(Moment{&stream_of(stream)});
   static_cast<Event*>(handle)->moment = moment;
@@ -166,23 +205,31 @@ Result cuStreamWaitEvent(void* stream, void* handle, unsigned) {
   const std::lock_guard lock(mutex);
   if (captured_work(stream)) return kNotInCapture;
   const auto moment = static_cast<Event*>(handle)->moment;
-  if (moment) enqueue(stream, [moment] { return reach(*moment); });
+  if (moment)
+    stream_of(stream).waiting.push_back({[moment] { return reach(*moment); }, Kind::other, moment});
   return kSuccess;
 }
+
+// Calls that ask for a copy, for tests.
+unsigned long long tw_emulated_copies = 0;
 
 // Memory of the program that is not pinned is read before the call returns, and written before it
 // returns; all else happens when the stream comes to it.
 Result cuMemcpyAsync(Address to, Address from, std::size_t bytes, void* stream) {
   const std::lock_guard lock(mutex);
+  ++tw_emulated_copies;
+  if (lost) return lost;
   const auto* const source = reinterpret_cast<const char*>(from);
   if (captured_work(stream) &&
       (place_of(from) == Place::pageable || place_of(to) == Place::pageable))
     return kNotInCapture;
   if (place_of(from) == Place::pageable) {
     const auto staged = std::make_shared<std::string>(source, bytes);
-    enqueue(stream, [to, staged] { return move_bytes(to, staged->data(), staged->size())(); });
+    enqueue(
+        stream, [to, staged] { return move_bytes(to, staged->data(), staged->size())(); },
+        Kind::copy);
   } else {
-    enqueue(stream, move_bytes(to, source, bytes));
+    enqueue(stream, move_bytes(to, source, bytes), Kind::copy);
   }
   return place_of(to) == Place::pageable ? finish(stream) : kSuccess;
 }
