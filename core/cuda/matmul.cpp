@@ -81,6 +81,17 @@ constexpr Lowering kLowerings[] = {lowering<kMatmulRoles, 2>("matmul", nullptr),
 
 }  // namespace
 
+std::vector<std::pair<std::string, double>> product_estimates(std::int64_t m, std::int64_t k,
+                                                              std::int64_t n, DType dtype) {
+  const MatmulProblem p = {dtype,   1,     m, n, k,       nullptr, m * k, k, 1,
+                           nullptr, k * n, n, 1, nullptr, m * n,   n,     1};
+  std::vector<std::pair<std::string, double>> estimates;
+  for (const Kernel* rung : ladder()->kernels)
+    if (!rung->accepts || rung->accepts(&p, nullptr))
+      estimates.emplace_back(rung->name, rung->cost_ns(&p));
+  return estimates;
+}
+
 void register_matmul_kernels() {
   for (const Kernel& rung : kRungs) register_kernel(&rung);
   for (const Lowering& each : kLowerings) register_lowering(&each);

@@ -74,7 +74,8 @@ void run(const void* problem) {
 const char* refuses(const Call& call) {
   const DType dtype = call.in[0].dtype;
   if (is_floating(dtype) && size_of(dtype) == 2) return kTooNarrow;
-  if (is_floating(dtype) || is_complex(dtype) || size_of(dtype) == sizeof(std::int64_t)) return nullptr;
+  if (is_floating(dtype) || is_complex(dtype) || size_of(dtype) == sizeof(std::int64_t))
+    return nullptr;
   return "integers are scanned in 64 bits";
 }
 const char* refuses_half(const Call& call) {

@@ -142,6 +142,7 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
         return {
             "entries": [entry.as_dict() for entry in self.entries],
             "estimates": _estimates_source(),
+            "gpu_estimates": {device: _gpu_source(device) for device in _rated_gpus(self.entries)},
         }
 
     def __rich__(self) -> Any:
@@ -241,11 +242,31 @@ def _estimates_source() -> str:
     return source()
 
 
+def _gpu_source(device: str) -> str:
+    from tilewright.tune.gpu import source  # noqa: PLC0415  (imported on use)
+
+    return source(device)
+
+
+def _rated_gpus(entries: Iterable[Entry]) -> list[str]:
+    """Those on which kernels were weighed by estimates."""
+    return sorted(
+        {
+            entry.device
+            for entry in entries
+            if entry.device.startswith("cuda")
+            and any(candidate.cost_ns is not None for candidate in entry.candidates)
+        }
+    )
+
+
 def _legend(entries: Iterable[Entry]) -> str:
     entries = list(entries)
     threads = ", ".join(map(str, sorted({entry.threads for entry in entries})))
     rated = any(candidate.terms for entry in entries for candidate in entry.candidates)
     estimates = f"\nEstimates: {_estimates_source()}." if rated else ""
+    for device in _rated_gpus(entries):
+        estimates += f"\nEstimates on {device}: {_gpu_source(device)}."
     return (
         f"{threads} thread{'' if threads == '1' else 's'}. Roofline: share of the speed that this "
         "machine's arithmetic (compute) or memory allows,\nas measured in this process; data in a "

@@ -33,6 +33,9 @@ def add_parser(commands: arguments.Subparsers) -> None:
         "--transpose-b", action="store_true", help="matmul: the second matrix lies transposed"
     )
     parser.add_argument("--kernel", metavar="NAME", help="force a kernel of this op")
+    parser.add_argument(
+        "--device", metavar="NAME", default="cpu", help="cpu, cuda or cuda:1 (default: cpu)"
+    )
     arguments.add_threads(parser)
 
 
@@ -41,15 +44,25 @@ def run(args: argparse.Namespace) -> int:
     console = Console(args.json)
     if args.threads:
         tw.set_num_threads(args.threads)
+    before = tw.active_device()
+    tw.set_device(args.device)
+    try:
+        report = _explained(args)
+    finally:
+        tw.set_device(before)
+    console.text(str(report))
+    console.json(report.as_dict())
+    return 0
+
+
+def _explained(args: argparse.Namespace) -> tw.explain:
     call = _matmul(args) if args.op == "matmul" else _other(args)
     forced = {args.op: args.kernel} if args.kernel else {}
     with tw.kernels.use(**forced):
         call()
         with tw.explain() as report:
             call()
-    console.text(str(report))
-    console.json(report.as_dict())
-    return 0
+    return report
 
 
 def _matmul(args: argparse.Namespace) -> Callable[[], Any]:
