@@ -43,7 +43,12 @@ void bind_gpu_rates(nb::module_& m) {
         "Rates that a GPU's estimates stand on, each with its guess and limits.");
   m.def("_gpu_rates_key", cuda::rates_key, "number"_a,
         "Name and driver of a GPU, to which measured rates belong.");
-  m.def("_set_gpu_rates", cuda::set_measured_rates, "measured"_a,
+  m.def(
+      "_set_gpu_rates",
+      [](const nb::dict& measured) {
+        cuda::set_measured_rates(nb::cast<cuda::MeasuredRates>(measured));
+      },
+      "measured"_a,
         "Replaces all measured rates, by key and name; opens no GPU.");
   m.def("_gpu_estimates", estimates_of, "number"_a, "sizes"_a, "dtype"_a,
         "Nanoseconds that each rung which accepts a product m x k @ k x n is taken to need.");

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases.tuning import Machine
 
 import tilewright as tw
 from tilewright import tune
@@ -149,8 +150,6 @@ def test_a_table_of_another_gpu_changes_nothing():
 
 
 def test_measuring_the_processor_keeps_the_gpus(monkeypatch):
-    from cases.tuning import Machine
-
     keep(naive=5.0)
     monkeypatch.setattr("tilewright.tune.timing.Stopwatch", Machine)
     found, _ = tune.run(5.0, devices=["cpu"])

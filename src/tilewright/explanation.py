@@ -6,9 +6,12 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from types import TracebackType
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from tilewright import _core
+
+if TYPE_CHECKING:
+    from tilewright.placement import Placement
 
 
 @dataclass(frozen=True)
@@ -93,9 +96,12 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
         self._recorded: list[Entry] = []
         self._entries: list[Entry] = []  # of the first of those, with their share of the roofline
         self._open: list[tuple[int, _core._Observing]] = []  # by thread
+        # What device="auto" came to inside, in order.
+        self.placements: list[Placement] = []
 
     def __enter__(self) -> explain:
         self._open.append((threading.get_ident(), _core._Observing()))
+        _open_reports.append((threading.get_ident(), self))
         return self
 
     def __exit__(
@@ -108,7 +114,8 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
         with self._lock:
             me = threading.get_ident()
             here = [i for i, (thread, _) in enumerate(self._open) if thread == me]
-            _, observing = self._open.pop(here[-1] if here else -1)
+            entered, observing = self._open.pop(here[-1] if here else -1)
+            _open_reports.remove((entered, self))
         entries = []
         for seen in observing.stop():
             del seen["kind"]
@@ -141,6 +148,7 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
         """All entries, and where the estimates' numbers come from, as JSON has them."""
         return {
             "entries": [entry.as_dict() for entry in self.entries],
+            "placements": [placement.as_dict() for placement in self.placements],
             "estimates": _estimates_source(),
             "gpu_estimates": {device: _gpu_source(device) for device in _rated_gpus(self.entries)},
         }
@@ -158,11 +166,24 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
         return f"<explain: {len(self)} op{'' if len(self) == 1 else 's'}>"
 
     def __str__(self) -> str:
+        chosen = [str(placement) for placement in self.placements]
         if not self._recorded:
-            return "no op ran"
+            return "\n\n".join([*chosen, "no op ran"])
         rows = [_COLUMNS, *(_row(entry) for entry in self.entries)]
         parts = ["\n".join(aligned(rows)), *_choices(self.entries), _legend(self.entries)]
-        return "\n\n".join(parts)
+        return "\n\n".join([*chosen, *parts])
+
+
+# With the thread that each listens to.
+_open_reports: list[tuple[int, explain]] = []
+
+
+def tell_placement(placement: Placement) -> None:
+    """What device="auto" came to on this thread, to those who listen."""
+    me = threading.get_ident()
+    for thread, report in list(_open_reports):
+        if thread == me:
+            report.placements.append(placement)
 
 
 _COLUMNS = ("op", "problem", "kernel", "time", "GFLOP/s", "GB/s", "roofline")

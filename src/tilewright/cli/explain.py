@@ -10,6 +10,7 @@ from typing import Any
 import tilewright as tw
 from tilewright.cli import arguments
 from tilewright.cli.console import Console
+from tilewright.placement import AUTOMATIC, Placement, place
 
 _DTYPES = ("float32", "float64", "float16", "bfloat16")
 
@@ -34,7 +35,10 @@ def add_parser(commands: arguments.Subparsers) -> None:
     )
     parser.add_argument("--kernel", metavar="NAME", help="force a kernel of this op")
     parser.add_argument(
-        "--device", metavar="NAME", default="cpu", help="cpu, cuda or cuda:1 (default: cpu)"
+        "--device",
+        metavar="NAME",
+        default="cpu",
+        help="cpu, cuda, cuda:1, or auto for where it should take less time (default: cpu)",
     )
     arguments.add_threads(parser)
 
@@ -45,9 +49,12 @@ def run(args: argparse.Namespace) -> int:
     if args.threads:
         tw.set_num_threads(args.threads)
     before = tw.active_device()
-    tw.set_device(args.device)
     try:
+        placement = _placed(args)
+        tw.set_device(placement.device if placement else args.device)
         report = _explained(args)
+        if placement:
+            report.placements.append(placement)
     finally:
         tw.set_device(before)
     console.text(str(report))
@@ -55,14 +62,29 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _placed(args: argparse.Namespace) -> Placement | None:
+    """Where operands that lie there already would take less time; None where that is given."""
+    if args.device != AUTOMATIC:
+        return None
+
+    tw.set_device("null")
+    with tw.memory.record() as made:
+        call = _call(args)
+    return place(lambda _device: call(), held_bytes=made.events[-1]["live_bytes"])
+
+
 def _explained(args: argparse.Namespace) -> tw.explain:
-    call = _matmul(args) if args.op == "matmul" else _other(args)
+    call = _call(args)
     forced = {args.op: args.kernel} if args.kernel else {}
     with tw.kernels.use(**forced):
         call()
         with tw.explain() as report:
             call()
     return report
+
+
+def _call(args: argparse.Namespace) -> Callable[[], Any]:
+    return _matmul(args) if args.op == "matmul" else _other(args)
 
 
 def _matmul(args: argparse.Namespace) -> Callable[[], Any]:

@@ -9,9 +9,7 @@ import tilewright as tw
 from tilewright import Tensor
 
 
-def check_matrices(
-    who: str, *tensors: Any, square: bool = False, anywhere: bool = False
-) -> None:
+def check_matrices(who: str, *tensors: Any, square: bool = False, anywhere: bool = False) -> None:
     """Raises TypeError and ValueError for what are no matrices of such numbers."""
     for x in tensors:
         check_floats(who, x, anywhere=anywhere)

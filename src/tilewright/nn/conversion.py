@@ -44,6 +44,7 @@ def _dtype_named(name: Any) -> tw.dtype:
     except TypeError:
         raise TypeError(
             f"to: {name!r} is neither a dtype nor a device, which are 'cpu', 'null' and 'cuda'"
+            + ("; tw.auto_device(model, inputs) chooses one" if name == "auto" else "")
         ) from None
 
 

@@ -64,7 +64,8 @@ def run(
     from tilewright.tune import gpu, search, timing  # noqa: PLC0415
 
     numbers = gpu.numbers_of(devices)
-    found, outcomes = kept_or_empty(), []
+    found = kept_or_empty()
+    outcomes: list[Outcome] = []
     if devices is None or "cpu" in devices:
         found, outcomes = search.Search(timing.Stopwatch(), seconds, on_progress).run()
     for number in numbers:

@@ -1,4 +1,4 @@
-"""GPUs' rates: what their estimates stand on, measured by `tilewright tune`, kept by GPU and driver.
+"""Rates of GPUs, which their estimates stand on: measured, and kept by GPU and driver.
 
 Each rate is solved for in the engine's own estimate, which is a line in one over the rate: so the
 estimate of what was measured is its time.
@@ -26,6 +26,9 @@ class Sizes(NamedTuple):
     waves: int = 4
     terms: int = 2048
     bytes: int = 256 << 20
+
+
+_SIZES = Sizes()
 
 
 class Clock(Protocol):
@@ -101,7 +104,7 @@ _PASSES = ("launch_ns", "memory", "upload", "download")
 def measure(
     number: int,
     clock: Clock,
-    sizes: Sizes = Sizes(),
+    sizes: Sizes = _SIZES,
     tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, float]:
     """The rates of a GPU, by name. What cannot be told from its time (too short) is left out."""
@@ -219,7 +222,7 @@ def tuned(
         if on_progress:
             on_progress(next(done, steps) / steps, f"cuda:{number}  {text}")
 
-    rates = measure(number, Stopwatch(f"cuda:{number}"), Sizes(), tell)
+    rates = measure(number, Stopwatch(f"cuda:{number}"), _SIZES, tell)
     kept = {"date": datetime.now(timezone.utc).isoformat(timespec="seconds"), "rates": rates}
     found = before._replace(gpus={**before.gpus, _core._gpu_rates_key(number): kept})
     table.save(found)
