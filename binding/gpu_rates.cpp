@@ -48,8 +48,7 @@ void bind_gpu_rates(nb::module_& m) {
       [](const nb::dict& measured) {
         cuda::set_measured_rates(nb::cast<cuda::MeasuredRates>(measured));
       },
-      "measured"_a,
-        "Replaces all measured rates, by key and name; opens no GPU.");
+      "measured"_a, "Replaces all measured rates, by key and name; opens no GPU.");
   m.def("_gpu_estimates", estimates_of, "number"_a, "sizes"_a, "dtype"_a,
         "Nanoseconds that each rung which accepts a product m x k @ k x n is taken to need.");
 }
