@@ -43,6 +43,7 @@ NB_MODULE(_core, m) {
   bind_gradient_memory(m);
   bind_cycles(m);
   bind_cuda(m);
+  bind_gpu_rates(m);
   bind_gpu_streams(m);
   bind_gpu_comparison(m);
   create_function_types();

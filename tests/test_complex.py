@@ -302,6 +302,11 @@ def test_tests_of_values() -> None:
     np.testing.assert_array_equal(np.asarray(z != 1), ODD != 1)
 
 
+def test_a_condition_is_true_where_any_part_is() -> None:
+    z = np.array([0, 1j, 2, complex(0, np.nan)], NUMBER)
+    np.testing.assert_array_equal(np.asarray(tw.where(tensor(z), 1.0, 2.0)), np.where(z, 1.0, 2.0))
+
+
 # ---- gradients ----
 
 
@@ -344,6 +349,9 @@ def test_gradients_of_what_is_named_otherwise() -> None:
     agree(lambda m, z: z.real * 2 + z.imag, z)
     agree(lambda m, z: z[(tw.asarray if m is tw else torch.tensor)([0, 2, 2])], z)
     agree(lambda m, z: m.var(z, correction=1), z)
+    agree(lambda m, z: m.cumsum(z, 0), z)
+    agree(lambda m, z: m.cumprod(z, 1), z)
+    agree(lambda m, z: m.flip(m.cumprod(m.flip(z, (0,)), 0), (0,)), z)
     agree(lambda m, z: m.concat([z, z * 1j]), z)
     agree(lambda m, z: m.tril(m.flip(z, (0,))), z)
     agree(lambda m, z: m.where(m.abs(z) > 1, z, z * 2), z)

@@ -250,6 +250,7 @@ FOLDERS = ("core", "binding", "blas", "src")
 EXCEPTIONS = {
     "src/tilewright/kernels.py": "an example",
     "src/tilewright/tune/search.py": "numbers of a rung are measured on that rung",
+    "src/tilewright/tune/gpu.py": "rates of a GPU's rungs are measured on those rungs",
     "src/tilewright/tune/rungs.py": "what a call costs beside its kernel, by the least of them",
     "src/tilewright/optim/optimizer.py": "a keyword of PyTorch's",
     "src/tilewright/bench/validation.py": "the definition, where NumPy is missing",

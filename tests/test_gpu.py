@@ -330,6 +330,20 @@ class TestTraining:
         for x, y in zip(first[1], second[1], strict=True):
             np.testing.assert_array_equal(x, y)
 
+    @pytest.mark.parametrize("say", [{"non_blocking": True}, True, {}])
+    def test_a_model_moves_beside_the_program(self, say):
+        model = nn.Sequential(nn.Linear(70, 300), nn.BatchNorm1d(300))
+        before = [x.detach().numpy().copy() for x in model.parameters()]
+        late = bool(say)
+        args, named = ((say,), {}) if say is True else ((), say)
+        model.to("cuda", *args, **named)
+        model(tw.ones((4, 70), device="cuda")).sum().backward()
+        model.to("cpu", *args, **named)
+        for x, y in zip(model.parameters(), before, strict=True):
+            assert x.is_pinned() == late
+            assert x.grad.is_pinned() == late
+            np.testing.assert_array_equal((x + 0).detach().numpy(), y)
+
     def test_a_state_saved_there_loads_here(self, tmp_path: Path):
         model = nn.Linear(3, 2).to("cuda")
         tw.save(model.state_dict(), tmp_path / "state.safetensors")

@@ -90,7 +90,7 @@ def test_a_training_step_gives_the_bits_of_eager_for_ten_steps_in_one_launch_eac
     assert all(bits(result) == loss for result, loss in kept)  # later replays left them alone
     assert tw.rand(5).tolist() == draws_after
     names = [name for name, _ in step.calls()]
-    assert {"draw", "dropout_by", "cross_entropy_rows", "adam_step", "linear"} <= set(names)
+    assert {"draw", "dropout_by", "cross_entropy_total", "adam_step", "linear"} <= set(names)
     assert step.figures()["graph_launches"] >= len(names) - 1
 
 

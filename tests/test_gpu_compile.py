@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from cases import RECORDS
 from cases.check import tensors
+from cases.pointwise import OF_COMPLEX
 
 import tilewright as tw
 
@@ -33,6 +34,8 @@ OTHERS_REGISTERS, MOST_SPILLED_BYTES = 128, 64
 
 # Rungs for 16 bits alone.
 HALVES = ("tensor", "hopper")
+# Rungs that complex numbers take.
+COMPLEX = ("naive", "tiled", "registers")
 
 
 def nvrtc() -> Path:
@@ -44,10 +47,10 @@ def nvrtc() -> Path:
 
 
 def sources() -> list[tuple[str, str, str]]:
-    """Every kernel that the records of float32 and bfloat16 take, and the products' rungs."""
+    """Every kernel that the records of some types take, functions of complex numbers, rungs."""
     rng = np.random.default_rng(0)
     for case in RECORDS:
-        for dtype in ("float32", "bfloat16"):
+        for dtype in ("float32", "bfloat16", "complex64"):
             if dtype not in case.tolerance:
                 continue
             try:
@@ -55,8 +58,12 @@ def sources() -> list[tuple[str, str, str]]:
                 case.call(*(x.to("cuda") for x in args), **case.variants[0])
             except (NotImplementedError, IndexError):
                 continue  # tests/test_gpu_records.py says which
+    z = tw.full((2, 3), 0.5 + 0.25j, device="cuda")
+    for name in OF_COMPLEX:
+        getattr(tw, name)(*[z] * (2 if name == "pow" else 1))
     for rung in tw.kernels.names("matmul", "cuda"):
         dtypes = (tw.bfloat16, tw.float16) if rung in HALVES else (tw.float32,)
+        dtypes += (tw.complex64, tw.complex128) if rung in COMPLEX else ()
         with tw.kernels.use(matmul=rung):
             for dtype in dtypes:
                 for shape in ((40, 40), (600, 600), (9, 1104)):

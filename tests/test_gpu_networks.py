@@ -141,6 +141,7 @@ def test_launches_of_each_family():
     """Counted, so that nothing is split and nothing runs that was not asked for."""
     x = tw.ones((4, 6, 64), device="cuda")
     rows, targets = tw.ones((32, 10), device="cuda"), tw.zeros((32,), dtype=tw.int64, device="cuda")
+    many, firsts = tw.ones((300, 600), device="cuda"), tw.zeros((300,), tw.int64, device="cuda")
     w, b = tw.ones((64,), device="cuda"), tw.ones((64,), device="cuda")
     image = tw.ones((2, 4, 8, 8), device="cuda")
     steps = tw.ones((5, 3, 16), device="cuda")
@@ -149,10 +150,9 @@ def test_launches_of_each_family():
     counts = {
         "softmax": (1, lambda: tw.softmax(x)),
         "log_softmax": (1, lambda: tw.log_softmax(x, axis=1)),
-        "cross_entropy: targets kept, losses, count, sum, mean": (
-            5,
-            lambda: tw.cross_entropy(rows, targets),
-        ),
+        "cross_entropy": (1, lambda: tw.cross_entropy(rows, targets)),
+        "its sum": (1, lambda: tw.cross_entropy(rows, targets, reduction="sum")),
+        "of many blocks": (1, lambda: tw.cross_entropy(many, firsts)),
         "layer_norm": (1, lambda: functional.layer_norm(x, (64,), w, b)),
         "rms_norm": (1, lambda: functional.rms_norm(x, (64,), w)),
         "group_norm": (1, lambda: functional.group_norm(image, 2)),
@@ -183,6 +183,10 @@ def test_launches_of_gradients():
 
     assert backward(tw.softmax(x), g) == 1
     assert backward(nn.functional.layer_norm(x, (64,), w.detach()), g) == 1
+    targets = tw.zeros((4 * 6,), dtype=tw.int64, device="cuda")
+    one = tw.ones((), device="cuda")
+    loss = tw.cross_entropy(x.reshape((-1, 64)), targets)
+    assert backward(loss, one) == 1
     assert backward(tw.scaled_dot_product_attention(x, x.detach(), x.detach()), g) == 2
     y = tw.lstm_layer(steps, state, state, tw.eye(64, device="cuda"), weight)[0]
     before = tw._core._gpu_launches(0)
@@ -335,3 +339,66 @@ def test_parameters_out_of_range_are_told():
     ):
         with pytest.raises(ValueError, match=text):
             call().tolist()
+
+
+# ---- cross-entropy as one launch ----
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize(("rows", "classes"), [(1, 3), (33, 10), (700, 20), (9, 1500), (0, 4)])
+def test_cross_entropy_of_all_rows(rows: int, classes: int, reduction: str, dtype: str) -> None:
+    """Rows of one block and of many, in warps and blocks, some of which do not count."""
+    rng = np.random.default_rng(rows)
+    x = rng.normal(size=(rows, classes)) * 3
+    y = rng.integers(0, classes, rows)
+    y[::5] = -100
+    found = []
+    for device in ("cpu", "cuda"):
+        logits = tw.asarray(x, dtype=getattr(tw, dtype)).to(device).requires_grad_()
+        loss = tw.cross_entropy(logits, tw.asarray(y).to(device), reduction=reduction)
+        (loss * 3).backward()
+        found.append(
+            [np.array(t.astype(tw.float64).to("cpu")) for t in (loss.detach(), logits.grad)]
+        )
+    tolerance = {"float32": 1e-5, "float64": 1e-13, "bfloat16": 1e-2}[dtype]
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance)
+
+
+def test_cross_entropy_again_has_the_same_bits() -> None:
+    x = tw.rand((900, 33), device="cuda")
+    y = tw.zeros((900,), dtype=tw.int32, device="cuda")
+    first = tw.cross_entropy(x, y).item()
+    assert all(tw.cross_entropy(x, y).item() == first for _ in range(3))
+    rows = tw.cross_entropy(x, y, reduction="none")
+    assert tw.mean(rows).item() == pytest.approx(first, rel=1e-6)
+
+
+def test_targets_may_change_before_backward() -> None:
+    x = tw.rand((6, 4), device="cuda").requires_grad_()
+    y = tw.zeros((6,), dtype=tw.int64, device="cuda")
+    loss, kept = tw.cross_entropy(x, y), tw.cross_entropy(x, y.copy())
+    y[:] = 3
+    (g,) = tw.autograd.grad(loss, [x])
+    (expected,) = tw.autograd.grad(kept, [x])
+    np.testing.assert_array_equal(np.array(g.to("cpu")), np.array(expected.to("cpu")))
+
+
+def test_second_gradients_of_cross_entropy() -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(5, 4)), rng.integers(0, 4, 5)
+    found = []
+    for device in ("cpu", "cuda"):
+        logits = tw.asarray(x).to(device).requires_grad_()
+        loss = tw.cross_entropy(logits * logits, tw.asarray(y).to(device))
+        (g,) = tw.autograd.grad(loss, [logits], create_graph=True)
+        (again,) = tw.autograd.grad(tw.sum(g * g), [logits])
+        found.append(np.array(again.to("cpu")))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-12, atol=1e-13)
+
+
+def test_a_target_out_of_range_is_told() -> None:
+    x, y = tw.ones((3, 4), device="cuda"), tw.asarray([0, 4, 1]).to("cuda")
+    with pytest.raises(IndexError, match="target 4 in row 1 is out of range for 4 classes"):
+        tw.cross_entropy(x, y).item()

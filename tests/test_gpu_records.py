@@ -16,7 +16,10 @@ import tilewright as tw
 pytestmark = pytest.mark.skipif(
     not tw.cuda.is_available(), reason=f"no GPU: {tw.cuda.why_unavailable()}"
 )
-DTYPES = ("float32", "float64", "bfloat16", "float16", "int32", "int64", "uint8", "bool")
+DTYPES = (
+    "float32", "float64", "bfloat16", "float16", "int32", "int64", "uint8", "bool", "complex64",
+    "complex128",
+)  # fmt: skip
 # Functions of the GPU's compiler have up to 4 units in the last place (CUDA C++ Programming Guide,
 # "Mathematical functions"), where the CPU's have their own bounds.
 LEAST_TOLERANCE = {"float32": 4.0, "float64": 4.0, "float16": 1.0, "bfloat16": 1.0}

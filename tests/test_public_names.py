@@ -78,7 +78,8 @@ FUNCTIONS = {
         mv outer tensordot vecdot""",
     "ops of several results, or as many as the values say": """histogram unique unique_all
         unique_counts unique_inverse unique_values""",
-    "states of the engine": """active_device active_isa cpu_info device_names get_autocast_dtype
+    "states of the engine": """active_device active_isa auto_device cpu_info device_names
+        get_autocast_dtype
         is_autocast_enabled is_batch_invariant env_text env_variables
         force_kernel forced_kernel get_default_dtype set_default_dtype
         get_float32_matmul_precision get_num_threads get_thread_pinning

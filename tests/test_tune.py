@@ -397,7 +397,8 @@ class TestExplain:
 class TestCommand:
     @pytest.fixture(autouse=True)
     def _quick(self, monkeypatch):
-        """A made-up machine that likes smaller blocks stands in for this one."""
+        """A made-up machine that likes smaller blocks, without a GPU, stands in for this one."""
+        monkeypatch.setattr(tw.cuda, "is_available", lambda: False)
         usual = tune.defaults()["block_bytes"]
         monkeypatch.setattr(
             "tilewright.tune.timing.Stopwatch", lambda: Machine(best={"block_bytes": usual // 2})

@@ -138,7 +138,7 @@ class TestSearch:
 
     def test_a_real_run(self):
         told = []
-        found, outcomes = tune.run(2.0, lambda share, text: told.append(share))
+        found, outcomes = tune.run(2.0, lambda share, text: told.append(share), ["cpu"])
         assert table.read(tune.path()) == found
         assert outcomes
         assert told

@@ -158,7 +158,9 @@ void OpNode::save(const Operand* in, const Tensor* out) {
       saved[at++] = SavedTensor(in[i].tensor);
   }
   for (int i = 0; saved_results >> i; ++i)
-    if (saved_results >> i & 1) saved[at++] = SavedTensor::result(out[i], i);
+    if (saved_results >> i & 1)
+      saved[at++] =
+          record.smooth >> i & 1 ? SavedTensor::result(out[i], i) : SavedTensor(out[i].detached());
 }
 
 void OpNode::record_call(const OpRecord& record, const Operand* in, int inputs, Words words,

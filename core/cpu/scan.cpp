@@ -139,24 +139,31 @@ struct Scan {
   const ScanLoops& loops;
 };
 
-// One after the other down all columns, in double.
-template <class Part> void multiply_complex(const ScanProblem& p) {
-  const Layout& s = p.layout;
-  const auto* x = reinterpret_cast<const Complex<Part>*>(p.x);
-  auto* y = reinterpret_cast<Complex<Part>*>(p.y);
+// y[i] = a[i] * y[i - 1] + b[i], one after the other down all columns, in double; without b the
+// running product.
+template <class Part>
+void recur_complex(const Layout& s, bool reverse, const void* a_in, const void* b_in, void* y_out) {
+  const auto* a = static_cast<const Complex<Part>*>(a_in);
+  const auto* b = static_cast<const Complex<Part>*>(b_in);
+  auto* y = static_cast<Complex<Part>*>(y_out);
   parallel_ranges(s.outer * s.inner, kPiece / (s.n + 1) + 1, [&](int64_t begin, int64_t end) {
     for (int64_t column = begin; column < end; ++column) {
       const int64_t start = column / s.inner * s.n * s.inner + column % s.inner;
-      double re = 1, im = 0;
+      double re = b ? 0 : 1, im = 0;
       for (int64_t k = 0; k < s.n; ++k) {
-        const int64_t at = start + (p.reverse ? s.n - 1 - k : k) * s.inner;
-        const double a = x[at].re, b = x[at].im, real = re * a - im * b;
-        im = re * b + im * a;
-        re = real;
+        const int64_t at = start + (reverse ? s.n - 1 - k : k) * s.inner;
+        const double p = a[at].re, q = a[at].im, real = re * p - im * q;
+        im = re * q + im * p + (b ? b[at].im : 0);
+        re = real + (b ? b[at].re : 0);
         y[at] = {static_cast<Part>(re), static_cast<Part>(im)};
       }
     }
   });
+}
+void recur_complex(DType dtype, const Layout& s, bool reverse, const void* a, const void* b,
+                   void* y) {
+  dtype == DType::complex64 ? recur_complex<float>(s, reverse, a, b, y)
+                            : recur_complex<double>(s, reverse, a, b, y);
 }
 
 const char* refuses(const Call& call) {
@@ -180,7 +187,7 @@ void run(const void* problem) {
   if (p.layout.outer * p.layout.n * p.layout.inner == 0) return;
   if (is_complex(p.dtype)) {
     if (p.kind == ScanKind::product)
-      return p.dtype == DType::complex64 ? multiply_complex<float>(p) : multiply_complex<double>(p);
+      return recur_complex(p.dtype, p.layout, p.reverse, p.x, nullptr, p.y);
     p.layout.inner *= 2;  // both parts, each for itself
     p.dtype = part_dtype(p.dtype);
   }
@@ -210,6 +217,7 @@ void bind_recurrence(void* problem, void* const* at) {
 void run_recurrence(const void* problem) {
   const auto& p = *static_cast<const RecurrenceProblem*>(problem);
   const Layout& s = p.layout;
+  if (is_complex(p.dtype)) return recur_complex(p.dtype, s, p.reverse, p.a, p.b, p.y);
   const ScanTable& table = *active_kernels().scan;
   const RecurrenceLoop loop = p.dtype == DType::float32 ? table.recurrence32 : table.recurrence64;
   const auto bytes = static_cast<int64_t>(size_of(p.dtype));

@@ -153,7 +153,6 @@ void run_scatter(const void* problem) {
 
 const char* refuses_sums(const Call& call) {
   const DType dtype = call.in[0].dtype;
-  if (is_complex(dtype)) return "kernels of 'cuda' are for real numbers so far";
   return is_floating(dtype) && size_of(dtype) == 2 ? kTooNarrow : nullptr;
 }
 

@@ -1,8 +1,7 @@
 // The GPU's ladders for the three parts of a convolution.
-#include <cmath>
-
 #include "core/cuda/families.h"
 #include "core/cuda/lowering.h"
+#include "core/cuda/rates.h"
 #include "core/ops/convolution_problem.h"
 
 namespace tw::cuda {
@@ -74,16 +73,20 @@ constexpr char kNaive[] = "convolution_naive", kImplicit[] = "convolution_implic
 void run_naive(const void* problem) { launch(problem_of(problem), kNaive, 8, 32); }
 void run_implicit(const void* problem) { launch(problem_of(problem), kImplicit, 64, 64); }
 
-double waves_ns(const ConvolutionProblem& p, int high, int wide, double products_per_ns) {
+// Finding an element costs about as much as its product.
+double estimate_ns(const ConvolutionProblem& p, int high, int wide, double products_per_ns) {
   const Sides s = sides_of(p);
   const double blocks = static_cast<double>(divide_up(s.i, high) * divide_up(s.j, wide)) *
                         static_cast<double>(p.groups);
-  const double each = static_cast<double>(high) * wide * static_cast<double>(s.k);
-  const double waves = std::ceil(blocks / Gpu::current().facts.multiprocessors);
-  return 3000 + waves * (1000 + each / products_per_ns);
+  return waves_ns(blocks, static_cast<double>(high) * wide * static_cast<double>(s.k),
+                  products_per_ns / 2);
 }
-double naive_ns(const void* problem) { return waves_ns(problem_of(problem), 8, 32, 4); }
-double implicit_ns(const void* problem) { return waves_ns(problem_of(problem), 64, 64, 60); }
+double naive_ns(const void* problem) {
+  return estimate_ns(problem_of(problem), 8, 32, rates().naive);
+}
+double implicit_ns(const void* problem) {
+  return estimate_ns(problem_of(problem), 64, 64, rates().registers_small);
+}
 
 const char* refuses(const Call& call) { return refuses_narrow(call.in[0].dtype); }
 // Kernels give zeros, or the bias, where there are no terms.

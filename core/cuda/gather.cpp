@@ -187,10 +187,6 @@ std::uint32_t copies_of_gather(const Call& call) {
   }
   return 0;
 }
-const char* refuses_sums(const Call& call) {
-  if (is_complex(call.in[0].dtype)) return "kernels of 'cuda' are for real numbers so far";
-  return refuses<1>(call);
-}
 
 }  // namespace
 
@@ -201,7 +197,7 @@ void register_gather_kernels() {
                       run_gather)
       .copies = copies_of_gather;
   add_kernel<Problem>(kScatterAdd, "an element of the result a thread, rows in their order",
-                      refuses_sums, set_up_scatter_add, bind_rows<1>, run_scatter_add, 1);
+                      refuses<1>, set_up_scatter_add, bind_rows<1>, run_scatter_add, 1);
   add_kernel<Problem>(kScatter, "an element a thread", refuses<2>, set_up_scatter, bind_rows<2>,
                       run_scatter, 2);
 }

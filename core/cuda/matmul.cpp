@@ -46,11 +46,8 @@ const Kernel& choose(const void* problem) {
   return is_empty(p) ? *ladder()->kernels.front() : choose_among(ladder(), &p);
 }
 
-const char* refuses(const Call& call) {
-  return is_complex(call.out[0].dtype) ? "kernels of 'cuda' are for real numbers so far" : nullptr;
-}
 const char* refuses_addmm(const Call& call) {
-  return adds_bias(call) ? refuses(call) : "the input is no bias";
+  return adds_bias(call) ? nullptr : "the input is no bias";
 }
 const char* refuses_into(const Call& call) {
   return call.out[0].dtype != call.in[1].dtype ? "the sums have another type" : nullptr;
@@ -76,13 +73,24 @@ constexpr Lowering lowering(const char* op, const char* (*refuses)(const Call&))
           .describe = describe_product,
           .set = KernelSet::cuda};
 }
-constexpr Lowering kLowerings[] = {lowering<kMatmulRoles, 2>("matmul", refuses),
-                                   lowering<kLinearRoles, 3>("linear", refuses),
-                                   lowering<kLinearReluRoles, 3>("linear_relu", refuses),
+constexpr Lowering kLowerings[] = {lowering<kMatmulRoles, 2>("matmul", nullptr),
+                                   lowering<kLinearRoles, 3>("linear", nullptr),
+                                   lowering<kLinearReluRoles, 3>("linear_relu", nullptr),
                                    lowering<kAddmmRoles, 3>("addmm", refuses_addmm),
                                    lowering<kIntoRoles, 3>("matmul_into", refuses_into)};
 
 }  // namespace
+
+std::vector<std::pair<std::string, double>> product_estimates(std::int64_t m, std::int64_t k,
+                                                              std::int64_t n, DType dtype) {
+  const MatmulProblem p = {dtype,   1,     m, n, k,       nullptr, m * k, k, 1,
+                           nullptr, k * n, n, 1, nullptr, m * n,   n,     1};
+  std::vector<std::pair<std::string, double>> estimates;
+  for (const Kernel* rung : ladder()->kernels)
+    if (!rung->accepts || rung->accepts(&p, nullptr))
+      estimates.emplace_back(rung->name, rung->cost_ns(&p));
+  return estimates;
+}
 
 void register_matmul_kernels() {
   for (const Kernel& rung : kRungs) register_kernel(&rung);

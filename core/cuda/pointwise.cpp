@@ -20,7 +20,7 @@ struct Parameter {
   std::int64_t count;
   void* y;
   const void* in[kMaxInputs];
-  std::int64_t numbers[kMaxInputs][2];
+  alignas(16) std::int64_t numbers[kMaxInputs][2];
   Extents extents;
   Strides y_strides, strides[kMaxInputs];
 };
@@ -105,6 +105,7 @@ std::string settings_of(const Problem& p, int pack) {
   }
   const bool floats = is_floating(p.type);
   return define("TW_TYPE", type_name(p.type)) +
+         define("TW_IS_COMPLEX", is_complex(p.type) ? "1" : "0") +
          define("TW_IS_FLOAT", floats ? std::to_string(size_of(p.type)) : "0") +
          define("TW_FORMULA", p.formula->text) + define("TW_OUT", type_name(p.out)) +
          define("TW_PACK", std::to_string(pack)) + define("TW_APART", p.apart ? "1" : "0") +
@@ -132,12 +133,8 @@ void run(const void* problem) {
   Gpu::current().launch(kernel, grid_for(parameter.count, 256), &parameter);
 }
 
-const char* refuses(const Call& call) {
-  if (is_complex(call.type) || is_complex(call.out->dtype))
-    return "kernels of 'cuda' are for real numbers so far";
-  for (int i = 0; i < call.inputs; ++i)
-    if (is_complex(call.in[i].dtype)) return "kernels of 'cuda' are for real numbers so far";
-  return nullptr;
+const char* refuses_gradient(const Call& call) {
+  return is_complex(call.type) ? "gradients of complex numbers are made of other ops" : nullptr;
 }
 
 constexpr char kHelp[] = "the table row's formula, 16 bytes a thread at once where operands lie so";
@@ -170,7 +167,7 @@ template <int op> void add_value() {
   for (int i = 0; i < row.arity; ++i) formula.names[i] = row.arity == 1 ? "x" : kLetters[i];
   Values<op>::of_bools = formula;
   Values<op>::of_bools.text = formula_of_bools(row);
-  add_kernel<Problem>(row.name, kHelp, refuses, Values<op>::set_up_value, bind, run);
+  add_kernel<Problem>(row.name, kHelp, nullptr, Values<op>::set_up_value, bind, run);
 }
 
 // Inputs are g and then those of a, b, c, y that the formula reads.
@@ -189,7 +186,8 @@ template <int op, int input> void add_gradient(const char* name, const char* tex
       if (mentions(gradient, kLetters[i])) formula.names[count++] = kLetters[i];
   }
   if (mentions(gradient, "y")) formula.names[count++] = "y";
-  add_kernel<Problem>(name, kHelp, refuses, Gradients<op, input>::set_up_gradient, bind, run);
+  add_kernel<Problem>(name, kHelp, refuses_gradient, Gradients<op, input>::set_up_gradient, bind,
+                      run);
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ void bind(void* problem, void* const* at) {
 // float32 in double: a sum reads so many bytes for each addition that these cost nothing.
 const char* state_type(const Problem& p) {
   if (p.kind == Kind::any || p.kind == Kind::all) return "int32_t";
+  if (is_complex(p.in)) return "complex128";
   if (is_floating(p.in)) {
     const bool adds = p.kind <= Kind::prod;
     return adds || p.in == DType::float64 ? "double" : "float";
@@ -121,12 +122,8 @@ void run(const void* problem) {
   gpu.pool.release(q.partial, static_cast<std::size_t>(q.kept * q.segments * kStateBytes));
 }
 
-const char* refuses(const Call& call) {
-  return is_complex(call.in[0].dtype) ? "kernels of 'cuda' are for real numbers so far" : nullptr;
-}
 // Of sum and prod, whose third attribute is the type that terms are converted to.
 const char* refuses_terms(const Call& call) {
-  if (const char* why = refuses(call)) return why;
   if (call.words.none(2) || call.words.dtype(2) == call.in[0].dtype) return nullptr;
   return kOtherType;
 }
@@ -137,7 +134,7 @@ void register_reduce_kernels() {
 #define TW_REDUCTION(name, ...)                                                      \
   add_kernel<Problem>(                                                               \
       #name, "a warp or a block a row, lanes where elements lie together",           \
-      Kind::name == Kind::sum || Kind::name == Kind::prod ? refuses_terms : refuses, \
+      Kind::name == Kind::sum || Kind::name == Kind::prod ? refuses_terms : nullptr, \
       set_up<Kind::name>, bind, run);
 #include "core/ops/reductions.inc"
 #undef TW_REDUCTION

@@ -44,6 +44,7 @@ template <Kind kind> void bind(void* problem, void* const* at) {
 
 const char* state_type(const Problem& p) {
   const bool adds = p.kind != Kind::cummax && p.kind != Kind::cummin;
+  if (is_complex(p.dtype)) return "complex128";
   if (is_floating(p.dtype)) return adds || p.dtype == DType::float64 ? "double" : "float";
   return p.dtype == DType::uint64 ? "uint64_t" : "int64_t";
 }
@@ -72,9 +73,9 @@ void run(const void* problem) {
 
 const char* refuses(const Call& call) {
   const DType dtype = call.in[0].dtype;
-  if (is_complex(dtype)) return "kernels of 'cuda' are for real numbers so far";
   if (is_floating(dtype) && size_of(dtype) == 2) return kTooNarrow;
-  if (is_floating(dtype) || size_of(dtype) == sizeof(std::int64_t)) return nullptr;
+  if (is_floating(dtype) || is_complex(dtype) || size_of(dtype) == sizeof(std::int64_t))
+    return nullptr;
   return "integers are scanned in 64 bits";
 }
 const char* refuses_half(const Call& call) {

@@ -2,6 +2,7 @@
 #include <new>
 
 #include "core/base/error.h"
+#include "core/cuda/counters.h"
 #include "core/cuda/families.h"
 #include "core/cuda/lowering.h"
 
@@ -21,7 +22,12 @@ struct CrossEntropy {
   const std::int64_t* targets;
   void *loss, *norms_out, *counted, *dx;
   Fault* fault;
-  std::int32_t code;
+  std::int32_t code, is_mean;
+  std::int64_t blocks;
+  double* sums;
+  std::int64_t *counts, *targets_out;
+  unsigned* done;
+  const void* total;
 };
 
 struct Problem {
@@ -116,19 +122,50 @@ void raise_bad_target(const Fault& fault) {
   fail(ErrorKind::index, "cross_entropy: target ", fault.value, " in row ", fault.place,
        " is out of range for ", fault.limit, " classes");
 }
+CrossEntropy ready(const LossProblem& p) {
+  static const std::int32_t code = register_fault(raise_bad_target);
+  CrossEntropy q = p.parameter;
+  q.fault = Gpu::current().fault();
+  q.code = code;
+  return q;
+}
 void run_losses(const void* problem) {
   const LossProblem& p = *static_cast<const LossProblem*>(problem);
   static const char of_losses = 0, of_counts = 0;
-  static const std::int32_t code = register_fault(raise_bad_target);
   Gpu& gpu = Gpu::current();
-  CrossEntropy q = p.parameter;
-  q.fault = gpu.fault();
-  q.code = code;
+  const CrossEntropy q = ready(p);
   const int width = width_of(q.classes);
   if (q.rows > 0)
     gpu.launch(kernel_for(&of_losses, p.dtype, width, true, "cross_entropy"),
                rows_grid(q.rows, width), &q);
   gpu.launch(kernel_for(&of_counts, p.dtype, 32, true, "count_targets"), rows_grid(1, 256), &q);
+}
+
+void set_up_total(const Call& call, void* problem) {
+  fresh(call, problem).parameter.is_mean = call.words.flag(1);
+}
+void bind_total(void* problem, void* const* at) {
+  bind_losses(problem, at);
+  static_cast<LossProblem*>(problem)->parameter.targets_out = static_cast<std::int64_t*>(at[5]);
+}
+void run_total(const void* problem) {
+  const LossProblem& p = *static_cast<const LossProblem*>(problem);
+  static const char of_rows = 0, of_blocks = 0;
+  Gpu& gpu = Gpu::current();
+  CrossEntropy q = ready(p);
+  const int width = width_of(q.classes);
+  const Grid grid = rows_grid(q.rows, width);
+  q.blocks = q.rows > 0 ? grid.blocks[0] : 0;
+  const Room sums(std::max<std::int64_t>(q.blocks, 1) * std::int64_t{sizeof(double)}),
+      counts(std::max<std::int64_t>(q.blocks, 1) * std::int64_t{sizeof(std::int64_t)});
+  q.sums = static_cast<double*>(sums.at());
+  q.counts = static_cast<std::int64_t*>(counts.at());
+  q.done = q.rows > 0 ? counter_of_blocks(gpu) : nullptr;
+  if (q.rows > 0)
+    gpu.launch(kernel_for(&of_rows, p.dtype, width, true, "cross_entropy_total"), grid, &q);
+  if (!q.done)
+    gpu.launch(kernel_for(&of_blocks, p.dtype, 32, true, "cross_entropy_finish"), rows_grid(1, 256),
+               &q);
 }
 
 // One gradient for all rows, or one for each.
@@ -146,6 +183,18 @@ void bind_losses_backward(void* problem, void* const* at) {
   p.norms = at[2];
   p.g = at[3];
   p.dx = at[4];
+}
+void set_up_total_backward(const Call& call, void* problem) {
+  fresh(call, problem).parameter.is_mean = call.words.flag(1);
+}
+void bind_total_backward(void* problem, void* const* at) {
+  CrossEntropy& p = static_cast<LossProblem*>(problem)->parameter;
+  p.x = at[0];
+  p.targets = static_cast<const std::int64_t*>(at[1]);
+  p.norms = at[2];
+  p.total = p.is_mean ? at[3] : nullptr;
+  p.g = at[4];
+  p.dx = at[5];
 }
 void run_losses_backward(const void* problem) {
   const LossProblem& p = *static_cast<const LossProblem*>(problem);
@@ -167,6 +216,10 @@ void register_softmax_kernels() {
   add_kernel<LossProblem>("cross_entropy_rows_backward", kBackwardHelp, nullptr,
                           set_up_losses_backward, bind_losses_backward, run_losses_backward, 7)
       .copies = copies_of_losses;
+  add_kernel<LossProblem>("cross_entropy_total", "as rows; the last block to be done adds them up",
+                          nullptr, set_up_total, bind_total, run_total, 3);
+  add_kernel<LossProblem>("cross_entropy_total_backward", kBackwardHelp, nullptr,
+                          set_up_total_backward, bind_total_backward, run_losses_backward, 7);
   add_kernel<Problem>("softmax", kHelp, refuses, set_up, bind_forward, run<false, false>, 1);
   add_kernel<Problem>("log_softmax", kHelp, refuses, set_up, bind_forward, run<true, false>, 1);
   add_kernel<Problem>("softmax_backward", kBackwardHelp, refuses, set_up, bind_backward,

@@ -12,6 +12,7 @@
 #include "core/ops/reduce.h"
 #include "core/ops/softmax.h"
 #include "core/ops/view.h"
+#include "core/runtime/device.h"
 
 namespace tw {
 
@@ -157,6 +158,34 @@ void rows_backward_body(const Use& use, Tensor* out) {
   out[0] = where(expand_dims(counts, 1), (softmax(x, 1) - hot) * expand_dims(g, 1), 0);
 }
 
+// ---- their sum or mean, which GPUs have kernels for ----
+
+// Words: ignore_index, whether it is the mean. Results besides: norms of the rows, how many count,
+// and the targets, so that later changes of these do not reach backward.
+void infer_total(Call& call, Result* results) {
+  for (int i = 0; i < 3; ++i) results[i].dtype = call.in[0].dtype;
+  results[1].shape = {call.in[0].size(0), 2};
+  results[3].dtype = DType::int64;
+  results[3].shape = {call.in[0].size(0)};
+}
+void total_backward_body(const Use& use, Tensor* out) {
+  const Tensor &norms = use.in[2].tensor, &counted = use.in[3].tensor, &g = use.in[4].tensor;
+  const Tensor each = use.words.flag(1) ? g / counted : g;
+  out[0] = apply(kCrossEntropyRowsBackward,
+                 {use.in[0], use.in[1], norms, broadcast_to(each, {norms.size(0)})},
+                 WordList(1).set(0, use.words[0]));
+}
+// In one launch forward and one backward, where ops of their own would be nine.
+Tensor total_of_rows(const Tensor& x, const Tensor& targets, Word ignore_index,
+                     Reduction reduction) {
+  const Tensor classes = astype(targets, DType::int64);
+  Tensor out[4];
+  const Operand operands[] = {x, classes.rank() ? classes : reshape(classes, {1})};
+  apply(kCrossEntropyTotal, operands, 2,
+        WordList(2).set(0, ignore_index).set(1, reduction == Reduction::mean), out);
+  return out[0];
+}
+
 // ---- cross-entropy ----
 
 // Words of cross_entropy: ignore_index, reduction, label_smoothing.
@@ -205,8 +234,12 @@ Tensor of_classes(const Use& use, double smoothing) {
   const Tensor x = with_batch(astype(logits, working_dtype(logits.dtype())));
   Tensor weight = class_weights(use, logits), weights;
   if (weight) weight = astype(weight, x.dtype());
-  const Tensor classes = classes_of_batch(targets);
+  const auto reduction = static_cast<Reduction>(use.words[1]);
   const bool has_kernel = x.rank() == 2 && smoothing == 0;
+  if (has_kernel && !weight && reduction != Reduction::none &&
+      active_kernel_set() == KernelSet::cuda)
+    return total_of_rows(x, targets, use.words[0], reduction);
+  const Tensor classes = classes_of_batch(targets);
   Targets t;
   if (weight || !has_kernel) {
     t = targets_of(classes, x.size(1), use.words[0], Indexing::cross_entropy);
@@ -222,7 +255,6 @@ Tensor of_classes(const Use& use, double smoothing) {
   } else {
     losses = smoothed(x, t, weight, weights, smoothing);
   }
-  const auto reduction = static_cast<Reduction>(use.words[1]);
   if (weights && reduction == Reduction::mean) total = sum(weights, {}, false);
   return reduced_rows(losses, total, reduction, targets.shape());
 }
@@ -277,6 +309,30 @@ constexpr OpRecord kCrossEntropyRowsBackward = {
     .infer = infer_rows_backward,
     .estimate = estimate,
     .body = rows_backward_body};
+constexpr OpRecord kCrossEntropyTotal = {
+    .name = "cross_entropy_total",
+    .signature = "(logits: Tensor, targets: Tensor, ignore_index: int, mean: bool) -> Tensor",
+    .help =
+        "Negative log-likelihood of all rows that count, or its mean; norms of the rows, how many "
+        "count, a copy of the targets.",
+    .results = 4,
+    .infer = infer_total,
+    .estimate = estimate,
+    .vjp =
+        [](Vjp& v) {
+          v.give(0, apply(kCrossEntropyTotalBackward,
+                          {v.in(0), v.out(3), v.out(1), v.out(2), v.g()}, v.words()));
+        },
+    .reads = {{.inputs = 1, .results = 2 | 4 | 8}}};
+constexpr OpRecord kCrossEntropyTotalBackward = {
+    .name = "cross_entropy_total_backward",
+    .signature =
+        "(logits: Tensor, targets: Tensor, norms: Tensor, counted: Tensor, g: Tensor, "
+        "ignore_index: int, mean: bool) -> Tensor",
+    .help = "(softmax(logits) - onehot(targets)) * g, over counted of a mean.",
+    .infer = infer_rows_backward,
+    .estimate = estimate,
+    .body = total_backward_body};
 constexpr OpRecord kCrossEntropy = {
     .name = "cross_entropy",
     .signature =

@@ -45,35 +45,12 @@ void check(const Tensor& a, const Tensor& b) {
     fail(ErrorKind::value, "matmul: inner sizes differ: ", a.shape(), " @ ", b.shape());
 }
 
-// The CPU's rungs multiply complex numbers. Elsewhere, from so many products of two numbers on,
-// four products of parts take less time than the one kernel for complex numbers, which has no
-// blocks.
-constexpr double kFewProducts = 4096;
-
-bool takes_parts(const OpRecord& op, const Tensor& a, const Tensor& b) {
-  if (!is_complex(a.dtype()) || active_kernel_set() == KernelSet::cpu || is_forced(&kernels_of(op)))
-    return false;
-  return static_cast<double>(a.count()) * static_cast<double>(b.size(b.rank() - 1)) >= kFewProducts;
-}
-
-// A complex product from real ones, which have fast kernels.
-Tensor product_of_parts(const Tensor& a, const Tensor& b) {
-  const GradModeGuard off(false);
-  const Tensor ar = contiguous(real(a)), ai = contiguous(imag(a));
-  const Tensor br = contiguous(real(b)), bi = contiguous(imag(b));
-  return complex(matmul(ar, br) - matmul(ai, bi), matmul(ar, bi) + matmul(ai, br));
-}
-
 // Vectors and two types are seen to first: products are of matrices of one type.
 Shortcut settle(const Use& use, Tensor* out) {
   const Tensor &a_in = use.in[0].tensor, &b_in = use.in[1].tensor;
   check(a_in, b_in);
-  if (a_in.rank() > 1 && b_in.rank() > 1 && a_in.dtype() == b_in.dtype()) {
-    if (!takes_parts(use.op, a_in, b_in)) [[likely]]
-      return Shortcut::none;
-    out[0] = product_of_parts(a_in, b_in);
-    return Shortcut::computed;
-  }
+  if (a_in.rank() > 1 && b_in.rank() > 1 && a_in.dtype() == b_in.dtype()) [[likely]]
+    return Shortcut::none;
   const DType type = promote(a_in.dtype(), b_in.dtype());
   Tensor a = astype(a_in, type), b = astype(b_in, type);
   if (a_in.rank() == 1) a = expand_dims(a, 0);

@@ -291,6 +291,10 @@ Shortcut shortcut(const Use& use, Tensor* out) {
                             out);
   if (row.arity == 1 && in[0].is_tensor() && is_complex(in[0].tensor.dtype()))
     return complex_shortcut(op_of(row), in[0].tensor, out);
+  if ((row.kinds & kind::condition) && in[0].is_tensor() && is_complex(in[0].tensor.dtype())) {
+    out[0] = apply(use.op, {in[0].tensor != 0, in[1], in[2]});  // conversion drops a part
+    return Shortcut::done;
+  }
   if (row.result != PointwiseResult::truth || row.arity != 2) return Shortcut::none;
   if (in[0].is_tensor() == in[1].is_tensor()) return Shortcut::none;
   const int tensor = in[0].is_tensor() ? 0 : 1;

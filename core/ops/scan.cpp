@@ -6,6 +6,7 @@
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
+#include "core/ops/complex.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/join.h"
@@ -71,8 +72,8 @@ void running_sum_vjp(Vjp& v) {
 // Of x[i]: the product before it, times r[i] = g[i] + x[i + 1] * r[i + 1]. Nothing is divided by.
 void running_product_vjp(Vjp& v) {
   const ScanVjp s(v);
-  const Tensor rest = recurrence(s.behind(v.in(0).tensor, 0), s.g, s.axis, !s.reverse);
-  v.give(0, s.before(v.out(), 1) * rest);
+  const Tensor rest = recurrence(conj(s.behind(v.in(0).tensor, 0)), s.g, s.axis, !s.reverse);
+  v.give(0, conj(s.before(v.out(), 1)) * rest);
 }
 // e^(a - b) for a <= b, 1 where both are the same infinity.
 Tensor share(const Tensor& a, const Tensor& b) { return exp(where(isinf(a) & (a == b), 0, a - b)); }
@@ -87,8 +88,8 @@ void running_log_sum_vjp(Vjp& v) {
 }
 void linear_recurrence_vjp(Vjp& v) {
   const ScanVjp s(v);
-  const Tensor db = recurrence(s.behind(v.in(0).tensor, 0), s.g, s.axis, !s.reverse);
-  if (v.wants(0)) v.give(0, db * s.before(v.out(), 0));
+  const Tensor db = recurrence(conj(s.behind(v.in(0).tensor, 0)), s.g, s.axis, !s.reverse);
+  if (v.wants(0)) v.give(0, db * conj(s.before(v.out(), 0)));
   if (v.wants(1)) v.give(1, db);
 }
 

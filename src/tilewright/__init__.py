@@ -45,6 +45,7 @@ _LAZY = {
     "bmm": "tilewright.contraction",
     "kron": "tilewright.contraction",
     "einsum": "tilewright.contraction",
+    "auto_device": "tilewright.placement",
     "explain": "tilewright.explanation",
     "index_put": "tilewright.indexing",
     "profile": "tilewright.profiling",

@@ -1212,6 +1212,8 @@ def _gpu_current_stream(number: int) -> _GpuStream:
     """This thread's stream of a GPU."""
 def _gpu_driver_fault() -> str:
     """Why the CUDA driver cannot be used, or ''."""
+def _gpu_estimates(number: int, sizes: int | Sequence[int], dtype: _DTypeLike) -> dict[str, Any]:
+    """Nanoseconds that each rung which accepts a product m x k @ k x n is taken to need."""
 def _gpu_facts(number: int) -> dict[str, Any]:
     """Name, compute capability and sizes of a GPU."""
 def _gpu_free_memory(number: int) -> tuple[Any, ...]:
@@ -1224,6 +1226,10 @@ def _gpu_memory(number: int) -> dict[str, Any]:
     """Figures of a GPU's memory pool, in bytes."""
 def _gpu_own_stream(number: int) -> _GpuStream:
     """The stream that threads have from the start."""
+def _gpu_rates(number: int) -> list[dict[str, Any]]:
+    """Rates that a GPU's estimates stand on, each with its guess and limits."""
+def _gpu_rates_key(number: int) -> str:
+    """Name and driver of a GPU, to which measured rates belong."""
 def _gpu_record_stream(x: Tensor, stream: _GpuStream) -> None:
     """Says that work outside the engine uses a tensor on a stream."""
 def _gpu_reset_peaks(number: int) -> None:
@@ -1284,6 +1290,8 @@ def _scratch_reset_peaks() -> None: ...
 def _scratch_stats() -> dict[str, int]: ...
 def _set_batch_invariant(on: _Bool) -> None: ...
 def _set_faults_after(arg: int, /) -> None: ...
+def _set_gpu_rates(measured: dict[str, Any]) -> None:
+    """Replaces all measured rates, by key and name; opens no GPU."""
 def _set_module(path: str) -> str:
     """Names the module whose forward this thread runs; returns the name before."""
 def _set_package_folder(arg: str, /) -> None: ...

@@ -6,9 +6,12 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from types import TracebackType
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from tilewright import _core
+
+if TYPE_CHECKING:
+    from tilewright.placement import Placement
 
 
 @dataclass(frozen=True)
@@ -93,9 +96,12 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
         self._recorded: list[Entry] = []
         self._entries: list[Entry] = []  # of the first of those, with their share of the roofline
         self._open: list[tuple[int, _core._Observing]] = []  # by thread
+        # What device="auto" came to inside, in order.
+        self.placements: list[Placement] = []
 
     def __enter__(self) -> explain:
         self._open.append((threading.get_ident(), _core._Observing()))
+        _open_reports.append((threading.get_ident(), self))
         return self
 
     def __exit__(
@@ -108,7 +114,8 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
         with self._lock:
             me = threading.get_ident()
             here = [i for i, (thread, _) in enumerate(self._open) if thread == me]
-            _, observing = self._open.pop(here[-1] if here else -1)
+            entered, observing = self._open.pop(here[-1] if here else -1)
+            _open_reports.remove((entered, self))
         entries = []
         for seen in observing.stop():
             del seen["kind"]
@@ -141,7 +148,9 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
         """All entries, and where the estimates' numbers come from, as JSON has them."""
         return {
             "entries": [entry.as_dict() for entry in self.entries],
+            "placements": [placement.as_dict() for placement in self.placements],
             "estimates": _estimates_source(),
+            "gpu_estimates": {device: _gpu_source(device) for device in _rated_gpus(self.entries)},
         }
 
     def __rich__(self) -> Any:
@@ -157,11 +166,24 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
         return f"<explain: {len(self)} op{'' if len(self) == 1 else 's'}>"
 
     def __str__(self) -> str:
+        chosen = [str(placement) for placement in self.placements]
         if not self._recorded:
-            return "no op ran"
+            return "\n\n".join([*chosen, "no op ran"])
         rows = [_COLUMNS, *(_row(entry) for entry in self.entries)]
         parts = ["\n".join(aligned(rows)), *_choices(self.entries), _legend(self.entries)]
-        return "\n\n".join(parts)
+        return "\n\n".join([*chosen, *parts])
+
+
+# With the thread that each listens to.
+_open_reports: list[tuple[int, explain]] = []
+
+
+def tell_placement(placement: Placement) -> None:
+    """What device="auto" came to on this thread, to those who listen."""
+    me = threading.get_ident()
+    for thread, report in list(_open_reports):
+        if thread == me:
+            report.placements.append(placement)
 
 
 _COLUMNS = ("op", "problem", "kernel", "time", "GFLOP/s", "GB/s", "roofline")
@@ -241,11 +263,31 @@ def _estimates_source() -> str:
     return source()
 
 
+def _gpu_source(device: str) -> str:
+    from tilewright.tune.gpu import source  # noqa: PLC0415  (imported on use)
+
+    return source(device)
+
+
+def _rated_gpus(entries: Iterable[Entry]) -> list[str]:
+    """Those on which kernels were weighed by estimates."""
+    return sorted(
+        {
+            entry.device
+            for entry in entries
+            if entry.device.startswith("cuda")
+            and any(candidate.cost_ns is not None for candidate in entry.candidates)
+        }
+    )
+
+
 def _legend(entries: Iterable[Entry]) -> str:
     entries = list(entries)
     threads = ", ".join(map(str, sorted({entry.threads for entry in entries})))
     rated = any(candidate.terms for entry in entries for candidate in entry.candidates)
     estimates = f"\nEstimates: {_estimates_source()}." if rated else ""
+    for device in _rated_gpus(entries):
+        estimates += f"\nEstimates on {device}: {_gpu_source(device)}."
     return (
         f"{threads} thread{'' if threads == '1' else 's'}. Roofline: share of the speed that this "
         "machine's arithmetic (compute) or memory allows,\nas measured in this process; data in a "

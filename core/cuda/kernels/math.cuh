@@ -10,6 +10,7 @@ template <class T> struct Lane {
 template <class T> struct IsFloat { static constexpr bool value = false; };
 template <> struct IsFloat<float> { static constexpr bool value = true; };
 template <> struct IsFloat<double> { static constexpr bool value = true; };
+template <class Part> struct IsFloat<Complex<Part>> { static constexpr bool value = true; };
 template <class T> struct IsSigned { static constexpr bool value = T(-1) < T(0); };
 template <class T> struct Unsigned { using type = T; };
 template <> struct Unsigned<int32_t> { using type = uint32_t; };
@@ -35,12 +36,17 @@ TW_DEVICE L operator-(L a) {
 #define TW_COMPARE(op) TW_DEVICE bool operator op(L a, L b) { return a.v op b.v; }
 TW_COMPARE(==)
 TW_COMPARE(!=)
+TW_DEVICE L where(bool c, L a, L b) { return c ? a : b; }
+
+#if TW_IS_COMPLEX
+#include "complex_math.cuh"
+#undef TW_COMPARE
+#else
 TW_COMPARE(<)
 TW_COMPARE(<=)
 TW_COMPARE(>)
 TW_COMPARE(>=)
 #undef TW_COMPARE
-TW_DEVICE L where(bool c, L a, L b) { return c ? a : b; }
 TW_DEVICE L maximum(L a, L b) { return a.v != a.v || a.v > b.v ? a : b; }
 TW_DEVICE L minimum(L a, L b) { return a.v != a.v || a.v < b.v ? a : b; }
 TW_DEVICE L sign(L x) {
@@ -177,4 +183,5 @@ TW_DEVICE L bitwise_right_shift(L a, L b) {
   if (U(b.v) >= 8 * sizeof(T)) return IsSigned<T>::value && a.v < T(0) ? T(-1) : T(0);
   return T(a.v >> b.v);
 }
+#endif
 #endif

@@ -10,7 +10,7 @@ struct Pointwise {
   int64_t count;
   void* y;
   const void* in[5];
-  int64_t numbers[5][2];  // of inputs that are numbers
+  alignas(16) int64_t numbers[5][2];  // of inputs that are numbers
   Extents extents;
   Strides y_strides, strides[5];
 };

@@ -23,8 +23,13 @@ using size_t = unsigned long;
 
 struct half { uint16_t bits; };
 struct bfloat16 { uint16_t bits; };
-struct alignas(8) complex64 { float re, im; };
-struct alignas(16) complex128 { double re, im; };
+template <class Part> struct alignas(2 * sizeof(Part)) Complex {
+  Part re, im;
+  Complex() = default;
+  TW_DEVICE Complex(Part re, Part im = Part(0)) : re(re), im(im) {}
+};
+using complex64 = Complex<float>;
+using complex128 = Complex<double>;
 struct alignas(16) bytes16 { uint64_t half[2]; };
 
 #ifdef TW_EMULATED
@@ -76,27 +81,17 @@ template <> struct Convert<bfloat16, half> {
 template <> struct Convert<half, bfloat16> {
   static TW_DEVICE half from(bfloat16 x) { return to_half(to_float(x)); }
 };
-template <class To, class Part, class From> struct ToComplex {
-  static TW_DEVICE To from(From x) { return {convert_part<Part>(x), Part(0)}; }
-  template <class P, class F> static TW_DEVICE P convert_part(F x) { return Convert<P, F>::from(x); }
+template <class Part, class From> struct Convert<Complex<Part>, From> {
+  static TW_DEVICE Complex<Part> from(From x) { return static_cast<Part>(x); }
 };
-template <class From> struct Convert<complex64, From> : ToComplex<complex64, float, From> {};
-template <class From> struct Convert<complex128, From> : ToComplex<complex128, double, From> {};
-template <> struct Convert<complex64, half> : ToComplex<complex64, float, half> {};
-template <> struct Convert<complex64, bfloat16> : ToComplex<complex64, float, bfloat16> {};
-template <> struct Convert<complex128, half> : ToComplex<complex128, double, half> {};
-template <> struct Convert<complex128, bfloat16> : ToComplex<complex128, double, bfloat16> {};
-template <> struct Convert<complex64, complex64> {
-  static TW_DEVICE complex64 from(complex64 x) { return x; }
+template <class Part> struct Convert<Complex<Part>, half> {
+  static TW_DEVICE Complex<Part> from(half x) { return static_cast<Part>(to_float(x)); }
 };
-template <> struct Convert<complex128, complex128> {
-  static TW_DEVICE complex128 from(complex128 x) { return x; }
+template <class Part> struct Convert<Complex<Part>, bfloat16> {
+  static TW_DEVICE Complex<Part> from(bfloat16 x) { return static_cast<Part>(to_float(x)); }
 };
-template <> struct Convert<complex64, complex128> {
-  static TW_DEVICE complex64 from(complex128 x) { return {float(x.re), float(x.im)}; }
-};
-template <> struct Convert<complex128, complex64> {
-  static TW_DEVICE complex128 from(complex64 x) { return {x.re, x.im}; }
+template <class To, class From> struct Convert<Complex<To>, Complex<From>> {
+  static TW_DEVICE Complex<To> from(Complex<From> x) { return {To(x.re), To(x.im)}; }
 };
 template <> struct Convert<bytes16, bytes16> {
   static TW_DEVICE bytes16 from(bytes16 x) { return x; }
@@ -105,9 +100,37 @@ template <class To, class From> TW_DEVICE To convert(From x) { return Convert<To
 template <class From> TW_DEVICE bool is_true(From x) { return x != 0; }
 TW_DEVICE bool is_true(half x) { return (x.bits & 0x7fff) != 0; }
 TW_DEVICE bool is_true(bfloat16 x) { return (x.bits & 0x7fff) != 0; }
-template <class Complex> TW_DEVICE bool is_true_complex(Complex x) { return x.re != 0 || x.im != 0; }
-TW_DEVICE bool is_true(complex64 x) { return is_true_complex(x); }
-TW_DEVICE bool is_true(complex128 x) { return is_true_complex(x); }
+template <class Part> TW_DEVICE bool is_true(Complex<Part> x) { return x.re != 0 || x.im != 0; }
+
+// Arithmetic of complex numbers.
+#define TW_COMPLEX template <class Part> TW_DEVICE Complex<Part>
+TW_COMPLEX operator+(Complex<Part> a, Complex<Part> b) { return {a.re + b.re, a.im + b.im}; }
+TW_COMPLEX operator-(Complex<Part> a, Complex<Part> b) { return {a.re - b.re, a.im - b.im}; }
+TW_COMPLEX operator-(Complex<Part> a) { return {-a.re, -a.im}; }
+TW_COMPLEX& operator+=(Complex<Part>& a, Complex<Part> b) { return a = a + b; }
+// In double, where the products of floats are exact and nothing of theirs overflows.
+TW_COMPLEX operator*(Complex<Part> a, Complex<Part> b) {
+  const double ar = a.re, ai = a.im, br = b.re, bi = b.im;
+  return {Part(ar * br - ai * bi), Part(ar * bi + ai * br)};
+}
+// By the smaller of b's parts over the larger (R. Smith, 1962): no square overflows.
+TW_COMPLEX operator/(Complex<Part> a, Complex<Part> b) {
+  if (b.re == 0 && b.im == 0) return {a.re / b.re, a.im / b.re};
+  const double ar = a.re, ai = a.im, br = b.re, bi = b.im;
+  if (::fabs(br) >= ::fabs(bi)) {
+    const double ratio = bi / br, size = br + bi * ratio;
+    return {Part((ar + ai * ratio) / size), Part((ai - ar * ratio) / size)};
+  }
+  const double ratio = br / bi, size = br * ratio + bi;
+  return {Part((ar * ratio + ai) / size), Part((ai * ratio - ar) / size)};
+}
+#undef TW_COMPLEX
+template <class Part> TW_DEVICE bool operator==(Complex<Part> a, Complex<Part> b) {
+  return a.re == b.re && a.im == b.im;
+}
+template <class Part> TW_DEVICE bool operator!=(Complex<Part> a, Complex<Part> b) {
+  return !(a == b);
+}
 
 // Operands of several axes: an element's place from its number in row-major order.
 constexpr int kMaxAxes = 8;

@@ -44,11 +44,13 @@ TW_DEVICE State nothing() {
   return {T(0)};
 #endif
 }
+#if TW_IS_ARG || TW_KIND == TW_MAX || TW_KIND == TW_MIN
 // NaN is beyond every number.
 TW_DEVICE bool is_beyond(T a, T b) {
   if (a != a) return b == b;
   return TW_IS_LARGEST ? a > b : a < b;
 }
+#endif
 TW_DEVICE State combine(State a, State b) {
 #if TW_IS_ARG
   if (b.index < 0) return a;
@@ -77,11 +79,15 @@ TW_DEVICE State state_of(TW_IN x, int64_t index) {
   return {convert<T>(x)};
 #endif
 }
+template <class V> TW_DEVICE V shared_by(V sum, int64_t count) { return sum / V(count); }
+template <class Part> TW_DEVICE Complex<Part> shared_by(Complex<Part> sum, int64_t count) {
+  return {sum.re / Part(count), sum.im / Part(count)};
+}
 TW_DEVICE TW_OUT result_of(const Reduce& p, State s) {
 #if TW_IS_ARG
   return s.index;
 #elif TW_KIND == TW_MEAN
-  return convert<TW_OUT>(s.value / T(p.reduced));
+  return convert<TW_OUT>(shared_by(s.value, p.reduced));
 #else
   return convert<TW_OUT>(s.value);
 #endif
@@ -89,6 +95,9 @@ TW_DEVICE TW_OUT result_of(const Reduce& p, State s) {
 
 template <class V> TW_DEVICE V from_lane(V value, int bits) {
   return __shfl_xor_sync(TW_ALL_LANES, value, bits);
+}
+template <class Part> TW_DEVICE Complex<Part> from_lane(Complex<Part> value, int bits) {
+  return {from_lane(value.re, bits), from_lane(value.im, bits)};
 }
 TW_DEVICE State of_neighbour(State s, int bits) {
 #if TW_IS_ARG

@@ -137,24 +137,104 @@ struct CrossEntropy {
   const int64_t* targets;
   void *loss, *norms_out, *counted, *dx;
   Fault* fault;
-  int32_t code;
+  int32_t code, is_mean;
+  // Of the sum or mean of all rows: what each of so many blocks has of it, a copy of the targets, and
+  // how many blocks are done, 0 before and afterwards (null: another launch adds them up).
+  int64_t blocks;
+  double* sums;
+  int64_t *counts, *targets_out;
+  unsigned* done;
+  const void* total;  // backward: how many count, null where losses are not averaged
 };
+
+struct RowLoss {
+  T value;
+  bool counts;
+};
+// Of a row, by its first thread, which writes the row's norms as well.
+TW_DEVICE RowLoss loss_of(const CrossEntropy& p, const Row& r, int64_t row, const Norm& norm) {
+  const int64_t target = p.targets[row];
+  const T log_sum = logarithm(norm.sum);
+  static_cast<M*>(p.norms_out)[2 * row] = convert<M>(norm.top);
+  static_cast<M*>(p.norms_out)[2 * row + 1] = convert<M>(log_sum);
+  if (target == p.ignore_index) return {T(0), false};
+  if (target < 0 || target >= p.classes) {
+    report(p.fault, p.code, 0, target, row, p.classes, 0);
+    return {T(0), false};
+  }
+  const T picked = convert<T>(static_cast<const M*>(p.x)[r.start + target]);
+  return {log_sum - (picked - norm.top), true};
+}
 
 TW_KERNEL(cross_entropy, CrossEntropy, 256) {
   const Row r = row_of(p.rows, p.classes, 1);
-  const M* x = static_cast<const M*>(p.x);
-  const Norm norm = norm_of(x, r, p.classes);
+  const Norm norm = norm_of(static_cast<const M*>(p.x), r, p.classes);
   if (!r.inside || r.lane != 0) return;
-  const int64_t row = r.start / p.classes, target = p.targets[row];
-  const T log_sum = logarithm(norm.sum);
-  const bool counts = target != p.ignore_index;
-  if (counts && (target < 0 || target >= p.classes))
-    return report(p.fault, p.code, 0, target, row, p.classes, 0);
-  const T picked = counts ? convert<T>(x[r.start + target]) : T(0);
-  static_cast<M*>(p.norms_out)[2 * row] = convert<M>(norm.top);
-  static_cast<M*>(p.norms_out)[2 * row + 1] = convert<M>(log_sum);
-  static_cast<M*>(p.loss)[row] = convert<M>(counts ? log_sum - (picked - norm.top) : T(0));
+  const int64_t row = r.start / p.classes;
+  static_cast<M*>(p.loss)[row] = convert<M>(loss_of(p, r, row, norm).value);
 }
+
+struct Total {
+  double sum;
+  int64_t count;
+};
+// Of a block's threads, in the first.
+TW_DEVICE Total total_of(Total mine) {
+  __shared__ double sums[256];
+  __shared__ int64_t counts[256];
+  __syncthreads();  // the last use of them is over
+  sums[threadIdx.x] = mine.sum;
+  counts[threadIdx.x] = mine.count;
+  __syncthreads();
+  for (int half = 128; half > 0; half /= 2) {
+    if (int(threadIdx.x) < half) {
+      sums[threadIdx.x] += sums[threadIdx.x + half];
+      counts[threadIdx.x] += counts[threadIdx.x + half];
+    }
+    __syncthreads();
+  }
+  return {sums[0], counts[0]};
+}
+// By one block, in the order of the blocks: the bits do not depend on which was the last.
+TW_DEVICE void finish(const CrossEntropy& p) {
+  const volatile double* sums = p.sums;  // other blocks', past this one's cache
+  const volatile int64_t* counts = p.counts;
+  Total mine = {0, 0};
+  for (int64_t i = threadIdx.x; i < p.blocks; i += 256) {
+    mine.sum += sums[i];
+    mine.count += counts[i];
+  }
+  const Total all = total_of(mine);
+  if (threadIdx.x != 0) return;
+  *static_cast<M*>(p.counted) = convert<M>(all.count);
+  *static_cast<M*>(p.loss) = convert<M>(p.is_mean ? all.sum / double(all.count) : all.sum);
+}
+
+TW_KERNEL(cross_entropy_total, CrossEntropy, 256) {
+  __shared__ int is_last;
+  const Row r = row_of(p.rows, p.classes, 1);
+  const Norm norm = norm_of(static_cast<const M*>(p.x), r, p.classes);
+  Total mine = {0, 0};
+  if (r.inside && r.lane == 0) {
+    const int64_t row = r.start / p.classes;
+    const RowLoss loss = loss_of(p, r, row, norm);
+    p.targets_out[row] = p.targets[row];
+    mine = {double(loss.value), loss.counts};
+  }
+  const Total total = total_of(mine);
+  if (threadIdx.x == 0) {
+    p.sums[blockIdx.x] = total.sum;
+    p.counts[blockIdx.x] = total.count;
+    __threadfence();  // they are there before this block counts as done
+    is_last = p.done && atomicAdd(p.done, 1u) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (!is_last) return;
+  __threadfence();
+  finish(p);
+  if (threadIdx.x == 0) *p.done = 0;
+}
+TW_KERNEL(cross_entropy_finish, CrossEntropy, 256) { finish(p); }
 
 // How many rows count, by one block.
 TW_KERNEL(count_targets, CrossEntropy, 256) {
@@ -177,7 +257,8 @@ TW_KERNEL(cross_entropy_backward, CrossEntropy, 256) {
   const int64_t row = r.start / p.classes, target = p.targets[row];
   const T top = convert<T>(norms[2 * row]), log_sum = convert<T>(norms[2 * row + 1]);
   const bool counts = target != p.ignore_index;
-  const T g = counts ? convert<T>(static_cast<const M*>(p.g)[row * p.g_step]) : T(0);
+  T g = counts ? convert<T>(static_cast<const M*>(p.g)[row * p.g_step]) : T(0);
+  if (p.total) g /= convert<T>(*static_cast<const M*>(p.total));
   for (int64_t i = r.lane; i < p.classes; i += TW_WIDTH) {
     const T share = exponential(convert<T>(x[r.start + i]) - top - log_sum) - T(i == target);
     static_cast<M*>(p.dx)[r.start + i] = convert<M>(counts ? share * g : T(0));

@@ -1,8 +1,6 @@
 // The rungs of one launch a block of C: naive, tiled, registers, and parts of bfloat16.
 #include "core/cuda/matmul/rungs.h"
 
-#include <cmath>
-
 namespace tw::cuda {
 
 MatmulParameter parameter_of(const MatmulProblem& p) {
@@ -74,29 +72,15 @@ void launch_blocks(const MatmulProblem& p, Function kernel, int high, int wide, 
   }
 }
 
-const Rates& rates() {
-  // warps: tensor cores by a warp's own instructions, 16 bits; groups: by warpgroups.
-  static constexpr Rates kAmpere = {8, 40, 120, 180, 1000, 0, 0};
-  static constexpr Rates kHopper = {8, 40, 120, 180, 1800, 2200, 2700};
-  static constexpr Rates kBlackwell = {8, 40, 120, 180, 1500, 0, 0};
-  static constexpr Rates kSmaller = {8, 40, 120, 180, 500, 0, 0};  // 8.6, 8.9, 12.0
-  switch (Gpu::current().facts.capability) {
-    case 80: return kAmpere;
-    case 90: return kHopper;
-    case 100: return kBlackwell;
-    default: return kSmaller;
-  }
-}
-
 double waves_ns(const MatmulProblem& p, int high, int wide, double products_per_ns,
                 std::int64_t pieces) {
-  const GpuFacts& facts = Gpu::current().facts;
   const double blocks = static_cast<double>(divide_up(p.m, high) * divide_up(p.n, wide)) *
                         static_cast<double>(p.batch * pieces);
-  const double each =
-      static_cast<double>(high) * wide * static_cast<double>(p.k) / static_cast<double>(pieces);
-  const double waves = std::ceil(blocks / facts.multiprocessors);
-  return 3000 + waves * (1000 + each / products_per_ns);
+  const double products = is_complex(p.dtype) ? 4 : 1;
+  return waves_ns(blocks,
+                  static_cast<double>(high) * wide * static_cast<double>(p.k) /
+                      static_cast<double>(pieces) * products,
+                  products_per_ns);
 }
 
 // ---- naive, tiled, registers ----

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "core/cuda/lowering.h"
+#include "core/cuda/rates.h"
 #include "core/ops/product.h"
 
 namespace tw::cuda {
@@ -62,14 +63,8 @@ template <class Launch> void launch_pieces(const MatmulProblem& p, const Pieces&
 // Blocks of high x wide elements of C; a batch or m longer than a grid takes is cut.
 void launch_blocks(const MatmulProblem& p, Function kernel, int high, int wide, unsigned shared);
 
-// Multiply-adds a nanosecond that a rung is taken to reach on one multiprocessor with whole tiles:
-// guesses from data sheets until a GPU has been measured (docs/notes/gpu.md).
-struct Rates {
-  double naive, tiled, registers_small, registers, warps, groups_narrow, groups;
-};
-const Rates& rates();
-
-// Estimates from such a rate, and blocks in waves.
+// Estimates from a rate, products a nanosecond and multiprocessor with whole tiles, and blocks in
+// waves.
 double waves_ns(const MatmulProblem& p, int high, int wide, double products_per_ns,
                 std::int64_t pieces = 1);
 
@@ -90,6 +85,10 @@ bool accepts_halves(const void* problem, std::string* reason);
 bool accepts_float(const void* problem, std::string* reason);
 void run_tensor(const void* problem);
 double tensor_ns(const void* problem);
+
+// What each rung that accepts a product m x k @ k x n is taken to need on this thread's GPU.
+std::vector<std::pair<std::string, double>> product_estimates(std::int64_t m, std::int64_t k,
+                                                              std::int64_t n, DType dtype);
 
 bool accepts_split(const void* problem, std::string* reason);
 void run_split(const void* problem);

@@ -10,6 +10,7 @@ from typing import Any
 import tilewright as tw
 from tilewright.cli import arguments
 from tilewright.cli.console import Console
+from tilewright.placement import AUTOMATIC, Placement, place
 
 _DTYPES = ("float32", "float64", "float16", "bfloat16")
 
@@ -33,6 +34,12 @@ def add_parser(commands: arguments.Subparsers) -> None:
         "--transpose-b", action="store_true", help="matmul: the second matrix lies transposed"
     )
     parser.add_argument("--kernel", metavar="NAME", help="force a kernel of this op")
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        default="cpu",
+        help="cpu, cuda, cuda:1, or auto for where it should take less time (default: cpu)",
+    )
     arguments.add_threads(parser)
 
 
@@ -41,15 +48,43 @@ def run(args: argparse.Namespace) -> int:
     console = Console(args.json)
     if args.threads:
         tw.set_num_threads(args.threads)
-    call = _matmul(args) if args.op == "matmul" else _other(args)
+    before = tw.active_device()
+    try:
+        placement = _placed(args)
+        tw.set_device(placement.device if placement else args.device)
+        report = _explained(args)
+        if placement:
+            report.placements.append(placement)
+    finally:
+        tw.set_device(before)
+    console.text(str(report))
+    console.json(report.as_dict())
+    return 0
+
+
+def _placed(args: argparse.Namespace) -> Placement | None:
+    """Where operands that lie there already would take less time; None where that is given."""
+    if args.device != AUTOMATIC:
+        return None
+
+    tw.set_device("null")
+    with tw.memory.record() as made:
+        call = _call(args)
+    return place(lambda _device: call(), held_bytes=made.events[-1]["live_bytes"])
+
+
+def _explained(args: argparse.Namespace) -> tw.explain:
+    call = _call(args)
     forced = {args.op: args.kernel} if args.kernel else {}
     with tw.kernels.use(**forced):
         call()
         with tw.explain() as report:
             call()
-    console.text(str(report))
-    console.json(report.as_dict())
-    return 0
+    return report
+
+
+def _call(args: argparse.Namespace) -> Callable[[], Any]:
+    return _matmul(args) if args.op == "matmul" else _other(args)
 
 
 def _matmul(args: argparse.Namespace) -> Callable[[], Any]:

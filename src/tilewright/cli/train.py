@@ -14,6 +14,7 @@ from tilewright import train as job
 from tilewright.cli import arguments, picture_train
 from tilewright.cli.console import Bar, Console, format_seconds, progress_bar
 from tilewright.cli.picture import check_plot
+from tilewright.placement import Placement
 
 _SAMPLE, _TEMPERATURE = 400, 0.8
 _OVERRIDES = (
@@ -55,7 +56,10 @@ def add_parser(commands: arguments.Subparsers) -> None:
         help=_help("decay", "an epoch's learning rate as a multiple of the one before"),
     )
     parser.add_argument(
-        "--device", metavar="NAME", help="cpu, cuda or cuda:1 (default: cpu); GPUs: tilewright info"
+        "--device",
+        metavar="NAME",
+        help="cpu, cuda, cuda:1, or auto for where a step should take less time (default: cpu); "
+        "GPUs: tilewright info",
     )
     parser.add_argument("--seed", type=arguments.seed, metavar="N", help="default: 1")
     rungs = parser.add_mutually_exclusive_group()
@@ -81,7 +85,12 @@ def run(args: argparse.Namespace) -> int:
     if options.device.startswith("cuda") and (reason := tw.cuda.why_unavailable()):
         raise ValueError(f"--device {options.device}: {reason}")
     task = job.load_task(args.task, args.data)
+    placement = job.placed(task, options) if options.device == job.AUTOMATIC else None
+    if placement is not None:
+        options = replace(options, device=placement.device)
     console.line(_headline(task, options))
+    if placement is not None:
+        console.line(str(placement))
     told = _Told(console)
     with progress_bar() as bar:
         on_batch = _Shown(bar, task.unit, options.epochs)
@@ -94,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
             f"nothing left to do: {args.checkpoint} has all {options.epochs} epochs behind it; "
             "a larger --epochs makes the training longer"
         )
-    _report(console, runs, args, task)
+    _report(console, runs, args, task, placement)
     if args.plot:
         _draw(console, args, task, runs)
     return 0
@@ -265,7 +274,11 @@ def _show_run(console: Console, run: job.Run) -> None:
 
 
 def _report(
-    console: Console, runs: Sequence[job.Run], args: argparse.Namespace, task: job.Trainable
+    console: Console,
+    runs: Sequence[job.Run],
+    args: argparse.Namespace,
+    task: job.Trainable,
+    placement: Placement | None,
 ) -> None:
     if args.ladder:
         short = job.METRICS[runs[0].metric].title.split()[-1]
@@ -274,7 +287,8 @@ def _report(
     results = [run.as_dict() for run in runs]
     if isinstance(task, job.Text):
         results[0]["sample"] = _sampled(console, runs[0], task, args)
-    console.json({"runs": results})
+    told = {} if placement is None else {"placement": placement.as_dict()}
+    console.json({"runs": results, **told})
 
 
 def _sampled(console: Console, run: job.Run, task: job.Text, args: argparse.Namespace) -> str:

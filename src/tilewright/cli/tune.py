@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import tilewright as tw
 from tilewright import tune
@@ -42,7 +42,13 @@ def add_parser(commands: arguments.Subparsers) -> None:
         type=arguments.positive_real,
         metavar="N",
         default=90.0,
-        help="about how long to measure (default: 90)",
+        help="about how long to measure (default: 90); each GPU takes some seconds more",
+    )
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        action="append",
+        help="measure cpu, cuda or cuda:1 alone; may be given again (default: all there are)",
     )
 
 
@@ -72,7 +78,9 @@ def _run(console: Console, args: argparse.Namespace) -> None:
     )
     with progress_bar() as bar:
         table, outcomes = tune.run(
-            args.seconds, lambda share, text: bar.update(int(_STEPS * share), _STEPS, text)
+            args.seconds,
+            lambda share, text: bar.update(int(_STEPS * share), _STEPS, text),
+            args.device,
         )
     rows = [_outcome_row(outcome) for outcome in outcomes]
     console.table("What was tried", ("what", "gain", "noise", "result"), rows)
@@ -92,8 +100,10 @@ def _show(console: Console, args: argparse.Namespace) -> None:
         for (name, value), help_text in zip(tune.current().items(), _helps(), strict=True)
     ]
     console.table("Numbers", ("name", "in force", "default", "what it is"), rows, text=True)
+    gpus = _show_gpus(console)
     console.json(
         {
+            "gpus": gpus,
             "path": tune.path(),
             "state": state,
             "source": tune.source(),
@@ -102,6 +112,28 @@ def _show(console: Console, args: argparse.Namespace) -> None:
             "defaults": usual,
         }
     )
+
+
+def _show_gpus(console: Console) -> dict[str, list[dict[str, Any]]]:
+    """Rates of each GPU of this machine, and where they come from."""
+    from tilewright.tune import gpu  # noqa: PLC0415  (only where there is one)
+
+    found = {}
+    for number in gpu.numbers_of(None):
+        key = tw._core._gpu_rates_key(number)
+        found[key] = [dict(row) for row in tw._core._gpu_rates(number) if row["guess"]]
+        rows = [
+            (
+                row["name"],
+                f"{row['value']:g}",
+                "" if row["value"] == row["guess"] else f"{row['guess']:g}",
+                row["help"],
+            )
+            for row in found[key]
+        ]
+        console.text(f"cuda:{number}: {gpu.source(f'cuda:{number}')}")
+        console.table(key, ("name", "in force", "guess", "what it is"), rows, text=True)
+    return found
 
 
 def _diff(console: Console, args: argparse.Namespace) -> None:

@@ -9,25 +9,28 @@ import tilewright as tw
 from tilewright import Tensor
 
 
-def check_matrices(who: str, *tensors: Any, square: bool = False) -> None:
+def check_matrices(who: str, *tensors: Any, square: bool = False, anywhere: bool = False) -> None:
     """Raises TypeError and ValueError for what are no matrices of such numbers."""
     for x in tensors:
-        check_floats(who, x)
+        check_floats(who, x, anywhere=anywhere)
         if x.ndim < 2:
             raise ValueError(f"{who}: a matrix or a batch of them is needed, got {shape_of(x)}")
         if square and x.shape[-1] != x.shape[-2]:
             raise ValueError(f"{who}: square matrices are needed, got {shape_of(x)}")
 
 
-def check_floats(who: str, x: Any) -> None:
-    """Raises TypeError for other tensors than of float32, float64 and complex numbers."""
+def check_floats(who: str, x: Any, *, anywhere: bool = False) -> None:
+    """Raises TypeError for other tensors than of float32, float64 and complex numbers.
+
+    ValueError for those of another device, unless what follows runs anywhere.
+    """
     if not isinstance(x, Tensor):
         raise TypeError(f"{who}: takes tensors, got {type(x).__name__}")
     if x.dtype not in (tw.float32, tw.float64, tw.complex64, tw.complex128):
         raise TypeError(
             f"{who}: takes float32, float64 or complex numbers, got {x.dtype}; convert with astype"
         )
-    if x.device != "cpu":
+    if x.device != "cpu" and not anywhere:
         raise ValueError(
             f"{who}: runs on the CPU, and the tensor lies on {x.device!r}: x.to('cpu')"
         )

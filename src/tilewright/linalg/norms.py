@@ -21,7 +21,7 @@ def vector_norm(
     inf is the largest, -inf the smallest absolute value, 0 counts what is not 0. The gradient where
     a norm of order 2 is 0 is 0.
     """
-    check_floats("vector_norm", x)
+    check_floats("vector_norm", x, anywhere=True)
     axes = None if axis is None else axis if isinstance(axis, int) else tuple(axis)
     size = tw.abs(x)
     if math.isinf(ord):
@@ -45,7 +45,7 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | str | None
     the largest and smallest of them; 1 and -1 the largest and smallest sum of absolute values of a
     column, inf and -inf of a row. Raises ValueError for others.
     """
-    check_matrices("matrix_norm", x)
+    check_matrices("matrix_norm", x, anywhere=True)
     if ord in ("fro", None):
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
     if ord in ("nuc", 2, -2):
@@ -68,7 +68,7 @@ def norm(
     x: Tensor, /, ord: float | str | None = None, axis: _Axes = None, keepdims: bool = False
 ) -> Tensor:
     """Norm of a vector (one axis), of a matrix (two axes and an `ord`), or of all elements."""
-    check_floats("norm", x)
+    check_floats("norm", x, anywhere=True)
     if isinstance(axis, int) or (axis is None and (ord is None or x.ndim < 2)):
         return _of_vectors(x, ord, axis, keepdims)
     axes = tuple(range(x.ndim)) if axis is None else tuple(axis)

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 _CONVERTIBLE = (tw.float16, tw.bfloat16, tw.float32, tw.float64, tw.complex64, tw.complex128)
 
 
-def requested(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, str | None]:
-    """Dtype and device from the arguments of `Module.to`; None for what stays."""
+def requested(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, str | None, bool]:
+    """Dtype and device from the arguments of `Module.to`, None for what stays; non_blocking."""
     dtype, device = kwargs.get("dtype"), kwargs.get("device")
+    non_blocking = bool(kwargs.get("non_blocking", False))
     unknown = kwargs.keys() - {"dtype", "device", "non_blocking"}
     if unknown or not (args or dtype or device):
         raise TypeError(
@@ -29,13 +30,15 @@ def requested(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, st
             dtype, device = value.dtype, value.device
         elif isinstance(value, str) and _core._is_device_name(value):
             device = value
-        elif value is not None and not isinstance(value, bool):  # non_blocking
+        elif isinstance(value, bool):
+            non_blocking = value
+        elif value is not None:
             dtype = value
     if dtype is not None:
         dtype = _dtype_named(dtype)
         if dtype not in _CONVERTIBLE:
             raise TypeError(f"to: modules hold floating or complex numbers, got {dtype.name}")
-    return dtype, device
+    return dtype, device, non_blocking
 
 
 def _dtype_named(name: Any) -> tw.dtype:
@@ -44,18 +47,25 @@ def _dtype_named(name: Any) -> tw.dtype:
     except TypeError:
         raise TypeError(
             f"to: {name!r} is neither a dtype nor a device, which are 'cpu', 'null' and 'cuda'"
+            + ("; tw.auto_device(model, inputs) chooses one" if name == "auto" else "")
         ) from None
 
 
-def convert(module: Module, dtype: Any, device: str | None) -> None:
+def convert(module: Module, dtype: Any, device: str | None, non_blocking: bool = False) -> None:
     """Makes all new values first, so that one that fails changes nothing."""
     with tw.no_grad():
         changed: dict[int, Tensor] = {}
         grads: dict[int, Tensor] = {}
+
+        def converted(x: Tensor) -> Tensor:
+            if dtype is not None and x.dtype in _CONVERTIBLE:
+                x = x.astype(dtype)
+            return x if device is None else x.to(device, non_blocking=non_blocking)
+
         for _, x in module._named_tensors("", recurse=True, remove_duplicate=True):
-            changed[id(x)] = _converted(x.detach(), dtype, device)
+            changed[id(x)] = converted(x.detach())
             if isinstance(x, Parameter) and x.grad is not None:
-                grads[id(x)] = _converted(x.grad.detach(), dtype, device)
+                grads[id(x)] = converted(x.grad.detach())
         parameters = list(module.parameters())
         for owner in module.modules():
             for name, x in list(owner._own_tensors()):
@@ -65,9 +75,3 @@ def convert(module: Module, dtype: Any, device: str | None) -> None:
             tw._core._become(x, changed[id(x)])
             if id(x) in grads:
                 x.grad = grads[id(x)]
-
-
-def _converted(x: Tensor, dtype: Any, device: str | None) -> Tensor:
-    if dtype is not None and x.dtype in _CONVERTIBLE:
-        x = x.astype(dtype)
-    return x if device is None else x.to(device)

@@ -274,7 +274,9 @@ class Module:
 
         A dtype is for those that hold floating or complex numbers. Parameters stay the same
         objects, with their gradients converted; optimisers that have steps behind them keep states
-        of the dtype before. Raises TypeError for dtypes that are neither floating nor complex.
+        of the dtype before. With non_blocking=True copies to and from a GPU go on when it returns,
+        as those of `Tensor.to`; ops wait for them. Raises TypeError for dtypes that are neither
+        floating nor complex.
         """
         convert(self, *requested(args, kwargs))
         return self

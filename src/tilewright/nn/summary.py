@@ -153,9 +153,9 @@ def _run(model: Module, inputs: Sequence[Any], kwargs: dict[str, Any], device: s
     position = generator.position
     _core.set_device(device)
     try:
-        twin = _twin(model, device).eval()
-        args = [_input(x, device) for x in inputs]
-        named = {name: _input(x, device) for name, x in kwargs.items()}
+        twin = twin_on(model, device).eval()
+        args = [input_on(x, device) for x in inputs]
+        named = {name: input_on(x, device) for name, x in kwargs.items()}
         layers = _layers(twin)
         with tw.no_grad():
             observing = _core._Observing()
@@ -173,7 +173,7 @@ def _run(model: Module, inputs: Sequence[Any], kwargs: dict[str, Any], device: s
     return ModelSummary(layers, device == "null")
 
 
-def _twin(model: Module, device: str) -> Module:
+def twin_on(model: Module, device: str) -> Module:
     """A copy without hooks; on the null device without values."""
     memo: dict[int, Any] = {}
     for module in model.modules():
@@ -191,7 +191,8 @@ def _twin(model: Module, device: str) -> Module:
     return twin
 
 
-def _input(x: Any, device: str) -> Any:
+def input_on(x: Any, device: str) -> Any:
+    """A tensor there; a tuple or list of integers is the shape of a float32 one."""
     if isinstance(x, Tensor):
         return x.detach().to(device)
     if isinstance(x, (tuple, list)) and x and all(type(extent) is int for extent in x):
@@ -214,7 +215,7 @@ def _layers(model: Module) -> list[Layer]:
 
         def note(_module: Module, _args: Any, result: Any, layer: Layer = layer) -> None:
             layer.calls += 1
-            for x in _tensors(result):
+            for x in tensors_in(result):
                 layer.output_shapes.append(x.shape)
                 layer.output_bytes += x.nbytes
 
@@ -222,11 +223,12 @@ def _layers(model: Module) -> list[Layer]:
     return layers
 
 
-def _tensors(value: Any) -> Iterable[Tensor]:
+def tensors_in(value: Any) -> Iterable[Tensor]:
+    """The tensors in lists, tuples and dicts."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, dict):
-        yield from _tensors(list(value.values()))
+        yield from tensors_in(list(value.values()))
     elif isinstance(value, (tuple, list)):
         for item in value:
-            yield from _tensors(item)
+            yield from tensors_in(item)

@@ -3,7 +3,7 @@
 from tilewright.train.checkpoint import Checkpoint
 from tilewright.train.images import Task, accuracy
 from tilewright.train.ladder import ladder
-from tilewright.train.loop import forced, train
+from tilewright.train.loop import forced, placed, train
 from tilewright.train.options import AUTOMATIC, LEARNING_RATES, MODELS, Options
 from tilewright.train.run import METRICS, Epoch, Metric, OnBatch, OnEpoch, Progress, Run
 from tilewright.train.sine import Sine
@@ -38,5 +38,6 @@ __all__ = [
     "load_images",
     "load_task",
     "models_of",
+    "placed",
     "train",
 ]

@@ -6,11 +6,13 @@ import threading
 import time
 from array import array
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright.nn.summary import twin_on
+from tilewright.placement import Placement, place
 from tilewright.train.checkpoint import Checkpoint
 from tilewright.train.options import AUTOMATIC, Options
 from tilewright.train.run import Epoch, OnBatch, OnEpoch, Progress, Run
@@ -33,8 +35,10 @@ def train(
 
     With a checkpoint it writes one every so often, and goes on from it where that says so. Raises
     ValueError when the forced kernel cannot do a multiplication of this network, and for a
-    checkpoint of another training.
+    checkpoint of another training. Device "auto" is decided first (`placed`).
     """
+    if options.device == AUTOMATIC:
+        options = replace(options, device=placed(task, options).device)
     with forced(options.kernel):
         with _FIRST_WEIGHTS:
             tw.manual_seed(options.seed)
@@ -46,6 +50,26 @@ def train(
             if on_epoch:
                 on_epoch(run)
     return run
+
+
+def placed(task: Trainable, options: Options) -> Placement:
+    """Where a step of the training is expected to take least time, and why; trains nothing."""
+
+    def step(device: str) -> None:
+        twin = twin_on(model, device)
+        optimizer = build_optimizer(twin, options)
+        task.loss(twin, *(x.to(device) for x in batch)).backward()
+        optimizer.step()
+
+    generator = tw._core._default_generator()
+    with _FIRST_WEIGHTS, forced(options.kernel):
+        position = generator.position
+        try:
+            model = build_model(task, options)
+            batch = next(iter(task.loader(options)))
+            return place(step, sum(x.nbytes for x in batch))
+        finally:
+            generator.position = position
 
 
 def forced(kernel: str) -> AbstractContextManager[Any]:

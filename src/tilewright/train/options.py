@@ -23,8 +23,9 @@ class Options:
     `hidden` is the width of the layers inside, `layers` the number of recurrent layers or blocks,
     `length` that of the windows of text; a model takes those that it has. Each epoch's learning
     rate is `decay` times that of the one before, so that it does not depend on how many there are
-    to be: a training can be made longer. `device`: where the model and its batches are, "cpu" or
-    "cuda"; a training may go on elsewhere.
+    to be: a training can be made longer. `device`: where the model and its batches are, "cpu",
+    "cuda", or "auto" for where a step is expected to take less time; a training may go on
+    elsewhere.
     """
 
     epochs: int = 3
@@ -63,8 +64,10 @@ class Options:
                 raise ValueError(f"train: lr must be a finite number above 0, got {self.lr!r}")
         if isinstance(self.decay, bool) or not isinstance(self.decay, (int, float)):
             raise TypeError(f"train: decay must be a number, got {self.decay!r}")
-        if not isinstance(self.device, str) or not _core._is_device_name(self.device):
-            raise ValueError(f"train: device is cpu, cuda or cuda:1, got {self.device!r}")
+        if not isinstance(self.device, str) or not (
+            self.device == AUTOMATIC or _core._is_device_name(self.device)
+        ):
+            raise ValueError(f"train: device is cpu, cuda, cuda:1 or auto, got {self.device!r}")
         if not 0 < self.decay <= 1:
             raise ValueError(f"train: decay must be above 0 and at most 1, got {self.decay!r}")
 

@@ -159,6 +159,7 @@ class Search:
             tw.__version__,
             datetime.now(timezone.utc).isoformat(timespec="seconds"),
             round(self._clock.now() - self._start, 1),
+            table.kept_gpus(),
         )
 
     def _tried(self, step: Step) -> Callable[[float], Outcome]:

@@ -9,6 +9,8 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime, timezone
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import tilewright as tw
@@ -31,7 +33,8 @@ class TuningWarning(RuntimeWarning):
 class Table(NamedTuple):
     """What was measured: the numbers that replace defaults, and by how much they won.
 
-    `gains` holds the time with the default over the time with the value.
+    `gains` holds the time with the default over the time with the value. `gpus` holds what GPUs'
+    estimates stand on, by name and driver: a date and rates by name.
     """
 
     values: dict[str, float]
@@ -40,6 +43,7 @@ class Table(NamedTuple):
     version: str
     date: str
     seconds: float
+    gpus: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
     def as_dict(self) -> dict[str, Any]:
         """As the file has it."""
@@ -51,6 +55,7 @@ class Table(NamedTuple):
             "machine": self.machine,
             "matmul": self.values,
             "gains": self.gains,
+            "gpus": {key: dict(kept) for key, kept in self.gpus.items()},
         }
 
 
@@ -98,14 +103,53 @@ def differences(table: Table) -> dict[str, tuple[float, float]]:
 
 def apply(table: Table) -> None:
     """Puts a table's values into force, and the defaults for all others."""
-    set_values(defaults() | table.values)
+    _core._set_gpu_rates(_rates(table.gpus))
+    try:
+        set_values(defaults() | table.values)
+    except BaseException:
+        _core._set_gpu_rates(_rates(gpus_in_force()))
+        raise
     _InForce.table = table
 
 
 def reset() -> None:
     """Puts the defaults into force."""
     set_values(defaults())
+    _core._set_gpu_rates({})
     _InForce.table = None
+
+
+def gpus_in_force() -> Mapping[str, Mapping[str, Any]]:
+    """What the table in force holds of GPUs, by name and driver."""
+    return _InForce.table.gpus if _InForce.table else {}
+
+
+def kept_or_empty() -> Table:
+    """This machine's table, else one that changes nothing."""
+    try:
+        return held()
+    except (OSError, ValueError):
+        date = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        return Table({}, {}, machine(), tw.__version__, date, 0.0)
+
+
+def kept_gpus() -> Mapping[str, Mapping[str, Any]]:
+    """What this machine's table holds of GPUs; nothing where there is none that counts."""
+    return kept_or_empty().gpus
+
+
+@contextmanager
+def use_gpu_rates(measured: Mapping[str, Mapping[str, float]]) -> Iterator[None]:
+    """Rates of GPUs by name and driver, in the place of the table's, within a `with` block."""
+    _core._set_gpu_rates({key: dict(rates) for key, rates in measured.items()})
+    try:
+        yield
+    finally:
+        _core._set_gpu_rates(_rates(gpus_in_force()))
+
+
+def _rates(gpus: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    return {key: dict(kept["rates"]) for key, kept in gpus.items()}
 
 
 @contextmanager
@@ -286,9 +330,10 @@ def read(origin: str) -> Table:
     _check_numbers(content.get("gains"), "gains")
     _check_numbers({"seconds": content.get("seconds")}, "seconds")
     _check_values(content.get("matmul"))
+    _check_gpus(content.get("gpus", {}))
     return Table(
         content["matmul"], content["gains"], content["machine"], content["tilewright"],
-        content["date"], content["seconds"],
+        content["date"], content["seconds"], content.get("gpus", {}),
     )  # fmt: skip
 
 
@@ -328,6 +373,16 @@ def _is_number(value: Any) -> bool:
 def _check_numbers(numbers: Any, key: str) -> None:
     if not isinstance(numbers, dict) or not all(map(_is_number, numbers.values())):
         raise ValueError(f"damaged: {key!r} does not hold numbers")
+
+
+def _check_gpus(gpus: Any) -> None:
+    """Values are checked where they are put into force, names as well."""
+    if not isinstance(gpus, dict):
+        raise ValueError("damaged: 'gpus' holds no GPUs")
+    for kept in gpus.values():
+        if not isinstance(kept, dict) or not isinstance(kept.get("date"), str):
+            raise ValueError("damaged: 'gpus' does not say when they were measured")
+        _check_numbers(kept.get("rates"), "rates")
 
 
 def _check_values(values: Any) -> None:

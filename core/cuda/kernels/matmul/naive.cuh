@@ -10,6 +10,6 @@ TW_KERNEL(matmul_naive, Matmul, 256) {
   const M* b = p.b + blockIdx.z * p.b_batch + j * p.b_col;
   S sum = S(0);
   for (int64_t k = 0; k < p.k; ++k)
-    sum += convert<S>(a[k * p.a_col]) * convert<S>(b[k * p.b_row]);
+    add_product(sum, convert<S>(a[k * p.a_col]), convert<S>(b[k * p.b_row]));
   store(p, p.c + blockIdx.z * p.c_batch, i, j, sum);
 }

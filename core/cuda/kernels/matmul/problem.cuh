@@ -18,12 +18,30 @@ struct Matmul {
   int64_t pieces, terms;
 };
 
+// In the type of the sums: complex numbers multiply without the double of their operator.
+template <class V> TW_DEVICE void add_product(V& sum, V a, V b) { sum += a * b; }
+template <class Part>
+TW_DEVICE void add_product(Complex<Part>& sum, Complex<Part> a, Complex<Part> b) {
+  sum.re += a.re * b.re;
+  sum.im += a.re * b.im;
+  sum.re -= a.im * b.im;
+  sum.im += a.im * b.re;
+}
+
+template <class V> TW_DEVICE V scaled(double by, V x) { return V(by) * x; }
+template <class Part> TW_DEVICE Complex<Part> scaled(double by, Complex<Part> z) {
+  return {Part(by) * z.re, Part(by) * z.im};
+}
+// NaN stays.
+template <class V> TW_DEVICE V rectified(V x) { return x >= V(0) || x != x ? x : V(0); }
+template <class Part> TW_DEVICE Complex<Part> rectified(Complex<Part> z) { return z; }  // not asked
+
 // What becomes of one sum.
 TW_DEVICE M finished(const Matmul& p, const M* at, int64_t i, int64_t j, S sum) {
-  S value = S(p.alpha) * sum;
-  if (p.beta != 0) value += S(p.beta) * convert<S>(*at);
+  S value = scaled(p.alpha, sum);
+  if (p.beta != 0) value += scaled(p.beta, convert<S>(*at));
   if (p.bias) value += convert<S>(p.bias[i * p.bias_row + j * p.bias_col]);
-  if (p.relu && !(value >= S(0)) && value == value) value = S(0);
+  if (p.relu) value = rectified(value);
   return convert<M>(value);
 }
 // One sum goes to its place.

@@ -59,7 +59,7 @@ TW_DEVICE void multiply_block(const Matmul& p) {
 #pragma unroll
       for (int r = 0; r < TW_ROWS; ++r)
 #pragma unroll
-        for (int c = 0; c < TW_COLUMNS; ++c) sums[r][c] += left[r] * right[c];
+        for (int c = 0; c < TW_COLUMNS; ++c) add_product(sums[r][c], left[r], right[c]);
     }
     if (more) {
       bring_a.write(tiles->a[1 - now]);

@@ -26,7 +26,7 @@ TW_KERNEL(matmul_tiled, Matmul, 256) {
     for (int k = 0; k < kTile; ++k) {
       const S right = b_tile[k][lane];
 #pragma unroll
-      for (int r = 0; r < 4; ++r) sums[r] += a_tile[line + 8 * r][k] * right;
+      for (int r = 0; r < 4; ++r) add_product(sums[r], a_tile[line + 8 * r][k], right);
     }
     __syncthreads();
   }
