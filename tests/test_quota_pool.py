@@ -398,7 +398,7 @@ def test_pressure_is_checked():
     for level in (0, 1.5):
         with pytest.raises(ValueError, match="level"):
             Pool(quota_bytes=MIB).on_pressure(level, print)
-    with pytest.raises(TypeError, match="callable"):
+    with pytest.raises(TypeError, match="must be a function"):
         Pool(quota_bytes=MIB).on_pressure(0.5, 3)
 
 
