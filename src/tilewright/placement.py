@@ -251,7 +251,11 @@ def _time(seconds: float) -> str:
 
 
 def _flops(load: Load) -> str:
-    return f"{sum(work.flops for work in load.works) / 1e9:.3g} GFLOP"
+    total = sum(work.flops for work in load.works)
+    for unit, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
+        if total >= scale:
+            return f"{total / scale:.3g} {unit}FLOP"
+    return f"{total / 1e3:.3g} kFLOP"
 
 
 def _size(count: float) -> str:
