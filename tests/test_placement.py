@@ -158,6 +158,14 @@ class TestWithAGpu:
             tw.ones((2,)) + 1
         assert other.placements == []
 
+    def test_a_gpu_that_cannot_be_used(self, monkeypatch):
+        def too_old(number: int) -> None:
+            raise RuntimeError("cuda:0 is too old")
+
+        monkeypatch.setattr(tw.cuda, "facts", too_old)
+        chosen = tw.auto_device(nn.Linear(4, 3), (2, 4))
+        assert str(chosen) == "device cpu: no GPU: cuda:0 is too old"
+
     def test_too_little_memory(self, monkeypatch):
         monkeypatch.setattr(tw.cuda, "mem_get_info", lambda number: (1000, 2000))
         monkeypatch.setattr(

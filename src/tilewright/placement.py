@@ -128,10 +128,15 @@ def place(step: Callable[[str], object], copied_bytes: int = 0, held_bytes: int 
     `held_bytes`: what it needs besides and does not make. It is called once with "null", where
     there is a GPU to choose; the default generator's place is the same afterwards.
     """
-    if missing := tw.cuda.why_unavailable():
+    gpus, missing = [], tw.cuda.why_unavailable()
+    for number in range(0 if missing else tw.cuda.device_count()):
+        try:
+            gpus.append(gpu_speed(number))
+        except RuntimeError as error:  # too old, or another process's alone
+            missing = str(error)
+    if not gpus:
         return _told(Placement("cpu", f"no GPU: {missing}"))
     load = measured_load(step, copied_bytes, held_bytes)
-    gpus = [gpu_speed(number) for number in range(tw.cuda.device_count())]
     return _told(choose(load, cpu_speed(), gpus))
 
 
@@ -246,7 +251,11 @@ def _time(seconds: float) -> str:
 
 
 def _flops(load: Load) -> str:
-    return f"{sum(work.flops for work in load.works) / 1e9:.3g} GFLOP"
+    total = sum(work.flops for work in load.works)
+    for unit, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
+        if total >= scale:
+            return f"{total / scale:.3g} {unit}FLOP"
+    return f"{total / 1e3:.3g} kFLOP"
 
 
 def _size(count: float) -> str:
