@@ -148,6 +148,35 @@ Tensor product_of_others(const Tensor& x, std::uint32_t axes) {
   return permute_dims(others, back);
 }
 
+void prod_backward_body(const Use& use, Tensor* out) {
+  const Tensor &x = use.in[0].tensor, &g = use.in[1].tensor;
+  const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
+  out[0] = astype(g * product_of_others(x, axes), x.dtype());
+}
+void infer_like_first(Call& call, Result* results) {
+  results[0].like = 0;
+  results[0].dtype = call.in[0].dtype;
+}
+
+}  // namespace
+
+constexpr OpRecord kProdBackward = {
+    .name = "prod_backward",
+    .signature = "(x: Tensor, g: Tensor, axis: Axes) -> Tensor",
+    .help = "The gradient of prod: g times the product of the other elements along the axes.",
+    .infer = infer_like_first,
+    .estimate = estimate,
+    .body = prod_backward_body};
+
+namespace {
+
+Tensor product_gradient(const Tensor& g, const Tensor& x, std::uint32_t axes) {
+  if (is_complex(x.dtype()) || is_complex(g.dtype())) return g * product_of_others(x, axes);
+  WordList words(1);
+  words.set_list(0, list_of(axes).list);
+  return apply(kProdBackward, {astype(x, g.dtype()), g}, words);
+}
+
 // 1 for the one element that the result is, its share of 1 where several are.
 Tensor share_of_equals(const Tensor& x, const Tensor& y, std::uint32_t axes) {
   const Tensor equal = astype(x == y, working_dtype(x.dtype()));
