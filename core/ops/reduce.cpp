@@ -2,6 +2,7 @@
 #include "core/ops/reduce.h"
 
 #include <cmath>
+#include <limits>
 
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
@@ -177,10 +178,12 @@ Tensor product_gradient(const Tensor& g, const Tensor& x, std::uint32_t axes) {
   return apply(kProdBackward, {astype(x, g.dtype()), g}, words);
 }
 
-// 1 for the one element that the result is, its share of 1 where several are.
-Tensor share_of_equals(const Tensor& x, const Tensor& y, std::uint32_t axes) {
-  const Tensor equal = astype(x == y, working_dtype(x.dtype()));
-  return equal / sum(equal, list_of(axes), true);
+// g for the one element that the result is, shared where several are; where none is, beside NaN,
+// NaN.
+Tensor gradient_of_equals(const Tensor& g, const Tensor& x, const Tensor& y, std::uint32_t axes) {
+  const Tensor equal = x == y;
+  const Tensor count = sum(astype(equal, working_dtype(x.dtype())), list_of(axes), true);
+  return where(equal, g / count, where(count == 0, std::numeric_limits<double>::quiet_NaN(), 0.0));
 }
 
 struct None {};

@@ -185,7 +185,7 @@ void columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) 
 template <bool largest, class T> TW_INLINE bool replaces(T x, T best) {
   return (largest ? x > best : x < best) | (is_nan(x) & !is_nan(best));
 }
-// Extrema of the lanes and where they were first found, in steps of kChains vectors.
+// Extrema of the lanes and the step in which each was first found.
 template <class T, bool largest> struct Places {
   using I = IntLike<T>;
   Vec<T> best;
@@ -195,42 +195,46 @@ template <class T, bool largest> struct Places {
     best = Vec<T>(take ? x.v : best.v);
     place = Vec<I>(take ? at.v : place.v);
   }
+  // Of equal ones the first place.
+  TW_INLINE void merge(Places x) {
+    const Mask<I> better = {largest ? x.best.v > best.v : x.best.v < best.v};
+    const Mask<I> equal = {x.best.v == best.v};
+    const Mask<I> take = better | (equal & (x.place < place));
+    best = Vec<T>(take.v ? x.best.v : best.v);
+    place = Vec<I>(take.v ? x.place.v : place.v);
+  }
 };
-// The first place of the extremum of whole steps without NaN; -1 where there is one.
+// The first place of the extremum of n elements without NaN, whole steps of kChains vectors; -1
+// where there is a NaN.
 template <class T, bool largest> int64_t place_in_block(int64_t n, const T* x) {
   using I = IntLike<T>;
   constexpr int L = kLanes<T>;
   Places<T, largest> chain[kChains];
-  Vec<I> at[kChains];
+  Vec<I> step = (I)0;
   Vec<T> nan = (T)0;
 #pragma GCC unroll 4
-  for (int c = 0; c < kChains; ++c) {
-    typename Vec<I>::Raw lane = {};
-    for (int i = 0; i < L; ++i) lane[i] = (I)(c * L + i);
-    at[c] = Vec<I>(lane);
-    chain[c] = {Vec<T>::load(x + c * L), at[c]};
-  }
+  for (int c = 0; c < kChains; ++c) chain[c] = {Vec<T>::load(x + c * L), step};
   for (int64_t from = 0; from < n; from += kChains * L) {
 #pragma GCC unroll 4
     for (int c = 0; c < kChains; ++c) {
       const Vec<T> here = Vec<T>::load(x + from + c * L);
       if constexpr (std::is_floating_point_v<T>) nan = Vec<T>(here.v == here.v ? nan.v : here.v);
-      chain[c].add(here, at[c]);
-      at[c] += Vec<I>((I)(kChains * L));
+      chain[c].add(here, step);
     }
+    step += Vec<I>((I)(kChains * L));
   }
   if constexpr (std::is_floating_point_v<T>)
     if (is_nan(sum_of_lanes(nan))) return -1;
-  T best = chain[0].best[0];
-  int64_t place = chain[0].place[0];
-  for (int c = 0; c < kChains; ++c)
-    for (int i = 0; i < L; ++i) {
-      const T here = chain[c].best[i];
-      const int64_t there = chain[c].place[i];
-      if ((largest ? here > best : here < best) || (here == best && there < place))
-        best = here, place = there;
-    }
-  return place;
+  typename Vec<I>::Raw lane = {};
+  for (int i = 0; i < L; ++i) lane[i] = (I)i;
+#pragma GCC unroll 4
+  for (int c = 0; c < kChains; ++c) {
+    chain[c].place += Vec<I>(lane) + Vec<I>((I)(c * L));
+    if (c > 0) chain[0].merge(chain[c]);
+  }
+  const T best = largest ? max_of_lanes(chain[0].best) : min_of_lanes(chain[0].best);
+  const Mask<I> first = {chain[0].best.v == Vec<T>(best).v};
+  return min_of_lanes(Vec<I>(first.v ? chain[0].place.v : Vec<I>(highest<I>()).v));
 }
 
 // First the extremum of a block, by vectors, with its place where that fits a lane; else, where it
