@@ -53,7 +53,8 @@ using ArgFunction = void (*)(std::int64_t m, std::int64_t n, const void* x, std:
                              std::int64_t base, void* best, std::int64_t* index);
 
 // The gradients of products: dx = g * the product of all other factors, whatever the range of
-// products on the way; what holds of zeros, infinities and NaN is what multiplying the others gives.
+// products on the way; what holds of zeros, infinities and NaN is what multiplying the others
+// gives.
 //   rows:    m contiguous rows of n, one g each
 //   columns: m columns of n factors that are `step` elements apart, one g each
 using ProdRowsBackward = void (*)(std::int64_t m, std::int64_t n, const void* x, const void* g,

@@ -68,7 +68,8 @@ TW_INLINE bool is_normal(double x) {
 // Magnitudes of values as whole numbers, which are in the same order: whether all were normal.
 template <class A> struct Range {
   using I = IntLike<A>;
-  static constexpr I infinity = (I)((I)(sizeof(A) == 4 ? 0xff : 0x7ff) << (sizeof(A) == 4 ? 23 : 52));
+  static constexpr I infinity =
+      (I)((I)(sizeof(A) == 4 ? 0xff : 0x7ff) << (sizeof(A) == 4 ? 23 : 52));
   static constexpr I smallest = (I)((I)1 << (sizeof(A) == 4 ? 23 : 52));
   static constexpr I all_but_sign = (I)(~((I)1 << (8 * sizeof(I) - 1)));
   Vec<I> low = infinity, high = (I)0;
@@ -154,9 +155,8 @@ void multiply_carefully(int64_t n, const T* x, int64_t step, int count, Scaled (
 }
 // Multiplies n rows of `vectors` vectors of float64 into `total`, which is normalized before and
 // after; of a single vector `count` elements.
-template <int vectors, class T>
-TW_INLINE void multiply_rows(int64_t n, const T* x, int64_t step, int count,
-                             Scaled (&total)[vectors]) {
+template <int vectors, class T> TW_INLINE void multiply_rows(int64_t n, const T* x, int64_t step,
+                                                             int count, Scaled (&total)[vectors]) {
   for (int64_t i = 0; i < n; i += kRowsBetween) {
     const int64_t rows = n - i < kRowsBetween ? n - i : kRowsBetween;
     Wide value[vectors];
@@ -389,8 +389,7 @@ template <class T> struct Exceptions {
     return negative != sign_of(x) ? -result : result;
   }
 };
-template <class T>
-void exceptional_gradient(int64_t n, const T* x, int64_t step, double g, T* dx) {
+template <class T> void exceptional_gradient(int64_t n, const T* x, int64_t step, double g, T* dx) {
   Exceptions<T> all;
   for (int64_t i = 0; i < n; ++i) all.count((double)x[i * step]);
   for (int64_t i = 0; i < n; ++i) dx[i * step] = (T)(g * all.others((double)x[i * step]));
@@ -431,9 +430,9 @@ void prod_rows_backward(int64_t m, int64_t n, const void* x, const void* g, void
 }
 
 // `vectors` vectors of columns, of a single one `count` columns.
-template <int vectors, class T>
-TW_INLINE void backward_of_columns(int64_t n, int64_t step, int count, const T* x, const T* g,
-                                   T* dx) {
+template <int vectors, class T> TW_INLINE void backward_of_columns(int64_t n, int64_t step,
+                                                                   int count, const T* x,
+                                                                   const T* g, T* dx) {
   constexpr int L = kLanes<double>;
   Scaled product[vectors];
   multiply_rows<vectors>(n, x, step, count, product);

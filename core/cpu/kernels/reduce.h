@@ -133,8 +133,7 @@ void rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
 template <class T> TW_INLINE void add_to(double* acc, Vec<T> x) {
   constexpr int L = kLanes<double>;
   (Vec<double>::load(acc) + widened_half<false>(x)).store(acc);
-  if constexpr (kLanes<T> > L)
-    (Vec<double>::load(acc + L) + widened_half<true>(x)).store(acc + L);
+  if constexpr (kLanes<T> > L) (Vec<double>::load(acc + L) + widened_half<true>(x)).store(acc + L);
 }
 template <class Op, class T>
 TW_INLINE void add_into(typename Op::Accumulator* acc, Vec<T> x, int count) {

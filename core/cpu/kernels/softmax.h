@@ -161,7 +161,8 @@ void log_softmax_backward_rows(int64_t rows, int64_t n, const void* y, const voi
 
 // Columns: strips of them, row by row, so that rows are read one after the other and what is known
 // of the columns stays in the first-level cache. A vector of columns at a time, down all rows,
-// takes twice as long where rows are a power of two apart: their lines share a few sets of the cache.
+// takes twice as long where rows are a power of two apart: their lines share a few sets of the
+// cache.
 
 inline constexpr int64_t kStripColumns = 256;
 // One value for each column of a strip.
@@ -207,9 +208,8 @@ TW_INLINE void sum_columns(int64_t n, int64_t width, int64_t inner, Columns<T>& 
 template <class T, class F>
 TW_INLINE void each_of_columns(int64_t n, int64_t width, int64_t inner, F f) {
   for (int64_t i = 0; i < n; ++i)
-    each_vector<T>(width, [&](int64_t j, int count) TW_LAMBDA_INLINE {
-      f(i * inner + j, j, count);
-    });
+    each_vector<T>(width,
+                   [&](int64_t j, int count) TW_LAMBDA_INLINE { f(i * inner + j, j, count); });
 }
 
 template <class T>
@@ -224,9 +224,8 @@ void softmax_columns(int64_t n, int64_t width, int64_t inner, const void* x, voi
       store_some(out + at, e, count);
       return e;
     });
-    each_vector<T>(some, [&](int64_t j, int count) TW_LAMBDA_INLINE {
-      sum.set(j, 1 / sum.at(j, count), count);
-    });
+    each_vector<T>(some, [&](int64_t j, int count)
+                             TW_LAMBDA_INLINE { sum.set(j, 1 / sum.at(j, count), count); });
     each_of_columns<T>(n, some, inner, [&](int64_t at, int64_t j, int count) TW_LAMBDA_INLINE {
       store_some(out + at, load_some(out + at, count) * sum.at(j, count), count);
     });
@@ -242,9 +241,8 @@ void log_softmax_columns(int64_t n, int64_t width, int64_t inner, const void* x,
     sum_columns(n, some, inner, sum, [&](int64_t at, int64_t j, int count) TW_LAMBDA_INLINE {
       return exp_below(load_some(in + at, count) - top.at(j, count));
     });
-    each_vector<T>(some, [&](int64_t j, int count) TW_LAMBDA_INLINE {
-      sum.set(j, log(sum.at(j, count)), count);
-    });
+    each_vector<T>(some, [&](int64_t j, int count)
+                             TW_LAMBDA_INLINE { sum.set(j, log(sum.at(j, count)), count); });
     each_of_columns<T>(n, some, inner, [&](int64_t at, int64_t j, int count) TW_LAMBDA_INLINE {
       const Vec<T> shifted = load_some(in + at, count) - top.at(j, count);
       store_some(out + at, shifted - sum.at(j, count), count);
@@ -257,9 +255,8 @@ void logsumexp_columns(int64_t n, int64_t width, int64_t inner, const void* x, v
     auto* in = (const T*)x + first;
     Columns<T> top, shift, sum;
     max_of_columns(n, some, inner, in, top);
-    each_vector<T>(some, [&](int64_t j, int count) TW_LAMBDA_INLINE {
-      shift.set(j, shift_of(top.at(j, count)), count);
-    });
+    each_vector<T>(some, [&](int64_t j, int count)
+                             TW_LAMBDA_INLINE { shift.set(j, shift_of(top.at(j, count)), count); });
     sum_columns(n, some, inner, sum, [&](int64_t at, int64_t j, int count) TW_LAMBDA_INLINE {
       return exp_at_most_one(load_some(in + at, count) - shift.at(j, count));
     });

@@ -35,7 +35,8 @@ template <class Kind, class T> TW_INLINE double block_terms(int64_t n, const T* 
   int64_t at = 0;
   for (; at + kChains * D <= n; at += kChains * D)
 #pragma GCC unroll 4
-    for (int c = 0; c < kChains; ++c) chain[c] = Kind::join(chain[c], load_wider<double>(x + at + c * D, D));
+    for (int c = 0; c < kChains; ++c)
+      chain[c] = Kind::join(chain[c], load_wider<double>(x + at + c * D, D));
   for (; at < n; at += D) {
     T some[D] = {};
     for (int i = 0; i < D && at + i < n; ++i) some[i] = x[at + i];
