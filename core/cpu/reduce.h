@@ -52,11 +52,23 @@ using ReduceFunction = void (*)(std::int64_t m, std::int64_t n, const void* x,
 using ArgFunction = void (*)(std::int64_t m, std::int64_t n, const void* x, std::int64_t row_bytes,
                              std::int64_t base, void* best, std::int64_t* index);
 
+// The gradients of products: dx = g * the product of all other factors, whatever the range of
+// products on the way; what holds of zeros, infinities and NaN is what multiplying the others
+// gives.
+//   rows:    m contiguous rows of n, one g each
+//   columns: m columns of n factors that are `step` elements apart, one g each
+using ProdRowsBackward = void (*)(std::int64_t m, std::int64_t n, const void* x, const void* g,
+                                  void* dx);
+using ProdColumnsBackward = void (*)(std::int64_t m, std::int64_t n, std::int64_t step,
+                                     const void* x, const void* g, void* dx);
+
 struct ReduceTable {
   ReduceFunction rows[kCombines][kReduceTypes];  // null for sum and prod of u8
   ReduceFunction columns[kCombines][kReduceTypes];
   ArgFunction arg_rows[2][kReduceTypes];  // [0] largest, [1] smallest
   ArgFunction arg_columns[2][kReduceTypes];
+  ProdRowsBackward prod_rows_backward[2];  // [0] float32, [1] float64
+  ProdColumnsBackward prod_columns_backward[2];
 };
 
 }  // namespace tw

@@ -114,20 +114,34 @@ void each_run(const AlongProblem& p, int split, int64_t begin, int64_t end, F&& 
   }
 }
 
-// Shares an axis between threads: the longest, of a scatter the longest that is not indexed, so
-// that no two threads write to one place and each place is written in the order of the index.
+// The axis that is shared between threads: of a scatter one that is not indexed, so that no two
+// threads write to one place and each place is written in the order of the index. The longest, but
+// the last only where no other has a part for each thread: its runs are read one after the other.
+// -1: there is none.
+int shared_axis(const AlongProblem& p, bool writes) {
+  const int last = p.rank - 1;
+  int best = -1;
+  const auto consider = [&](int i) {
+    if (writes && p.axes[i].indexed_step == 0) return;
+    if (best < 0 || p.axes[i].count > p.axes[best].count) best = i;
+  };
+  for (int i = 0; i < last; ++i) consider(i);
+  if (best < 0 || p.axes[best].count < num_threads()) consider(last);
+  return best;
+}
 template <class F> void each_run_shared(const AlongProblem& p, bool writes, F&& run) {
   int64_t total = 1;
-  int split = -1;
-  for (int i = 0; i < p.rank; ++i) {
-    total *= p.axes[i].count;
-    if (writes && p.axes[i].indexed_step == 0) continue;
-    if (split < 0 || p.axes[i].count > p.axes[split].count) split = i;
-  }
+  for (int i = 0; i < p.rank; ++i) total *= p.axes[i].count;
   if (total == 0) return;
+  const int split = shared_axis(p, writes);
   if (split < 0) return each_run(p, 0, 0, p.axes[0].count, run);
   const int64_t count = p.axes[split].count;
-  parallel_ranges(count, kPiece / (total / count) + 1,
+  int64_t grain = kPiece / (total / count) + 1;
+  if (split == p.rank - 1) {  // whole cache lines, and no shorter than threads ask for
+    constexpr int64_t kLines = 64;
+    grain = std::max(grain, (count / num_threads() + kLines) / kLines * kLines);
+  }
+  parallel_ranges(count, grain,
                   [&](int64_t begin, int64_t end) { each_run(p, split, begin, end, run); });
 }
 

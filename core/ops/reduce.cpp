@@ -2,6 +2,7 @@
 #include "core/ops/reduce.h"
 
 #include <cmath>
+#include <limits>
 
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
@@ -148,10 +149,41 @@ Tensor product_of_others(const Tensor& x, std::uint32_t axes) {
   return permute_dims(others, back);
 }
 
-// 1 for the one element that the result is, its share of 1 where several are.
-Tensor share_of_equals(const Tensor& x, const Tensor& y, std::uint32_t axes) {
-  const Tensor equal = astype(x == y, working_dtype(x.dtype()));
-  return equal / sum(equal, list_of(axes), true);
+void prod_backward_body(const Use& use, Tensor* out) {
+  const Tensor &x = use.in[0].tensor, &g = use.in[1].tensor;
+  const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
+  out[0] = astype(g * product_of_others(x, axes), x.dtype());
+}
+void infer_like_first(Call& call, Result* results) {
+  results[0].like = 0;
+  results[0].dtype = call.in[0].dtype;
+}
+
+}  // namespace
+
+constexpr OpRecord kProdBackward = {
+    .name = "prod_backward",
+    .signature = "(x: Tensor, g: Tensor, axis: Axes) -> Tensor",
+    .help = "The gradient of prod: g times the product of the other elements along the axes.",
+    .infer = infer_like_first,
+    .estimate = estimate,
+    .body = prod_backward_body};
+
+namespace {
+
+Tensor product_gradient(const Tensor& g, const Tensor& x, std::uint32_t axes) {
+  if (is_complex(x.dtype()) || is_complex(g.dtype())) return g * product_of_others(x, axes);
+  WordList words(1);
+  words.set_list(0, list_of(axes).list);
+  return apply(kProdBackward, {astype(x, g.dtype()), g}, words);
+}
+
+// g for the one element that the result is, shared where several are; where none is, beside NaN,
+// NaN.
+Tensor gradient_of_equals(const Tensor& g, const Tensor& x, const Tensor& y, std::uint32_t axes) {
+  const Tensor equal = x == y;
+  const Tensor count = sum(astype(equal, working_dtype(x.dtype())), list_of(axes), true);
+  return where(equal, g / count, where(count == 0, std::numeric_limits<double>::quiet_NaN(), 0.0));
 }
 
 struct None {};

@@ -1,6 +1,6 @@
 // Sums, products, extrema and their positions along rows and down columns.
 #pragma once
-#include "core/cpu/kernels/lanes.h"
+#include "core/cpu/kernels/prod.h"
 #include "core/cpu/reduce.h"
 
 namespace tw::TW_ISA_NAME {
@@ -28,6 +28,21 @@ template <class T> struct Sum {
   TW_INLINE T value() const { return sum_of_lanes(total); }
   static TW_INLINE Vec<T> join(Vec<T> a, Vec<T> b) { return a + b; }
   static TW_INLINE Accumulator one(Accumulator a, Accumulator b) { return a + b; }
+};
+
+// Of whole numbers, which wrap: the order does not matter.
+template <class T> struct Product {
+  using Accumulator = T;
+  static constexpr T identity = 1;
+  Vec<T> product = identity;
+  TW_INLINE void add(Vec<T> x) { product = product * x; }
+  TW_INLINE void merge(Product other) { product = product * other.product; }
+  TW_INLINE T value() const {
+    return fold_lanes<T, kLanes<T>>(product.v,
+                                    [](auto a, auto b) TW_LAMBDA_INLINE { return a * b; });
+  }
+  static TW_INLINE Vec<T> join(Vec<T> a, Vec<T> b) { return a * b; }
+  static TW_INLINE T one(T a, T b) { return a * b; }
 };
 
 template <class T> constexpr T lowest() {
@@ -115,22 +130,10 @@ void rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
   }
 }
 
-template <int n> TW_INLINE void add_lanes(double* acc, typename Lanes<float, n>::type x) {
-  typedef typename Lanes<double, n>::type Wide;
-  Wide sum;
-  __builtin_memcpy(&sum, acc, sizeof sum);
-  sum += __builtin_convertvector(x, Wide);
-  __builtin_memcpy(acc, &sum, sizeof sum);
-}
 template <class T> TW_INLINE void add_to(double* acc, Vec<T> x) {
-  if constexpr (kLanes<T> == 1) {
-    acc[0] += (double)x[0];
-  } else {
-    constexpr int half = kLanes<T> / 2;
-    using Half = typename CountTo<half>::type;
-    add_lanes<half>(acc, half_of<T, 2 * half>(x.v, Half(), false));
-    add_lanes<half>(acc + half, half_of<T, 2 * half>(x.v, Half(), true));
-  }
+  constexpr int L = kLanes<double>;
+  (Vec<double>::load(acc) + widened_half<false>(x)).store(acc);
+  if constexpr (kLanes<T> > L) (Vec<double>::load(acc + L) + widened_half<true>(x)).store(acc + L);
 }
 template <class Op, class T>
 TW_INLINE void add_into(typename Op::Accumulator* acc, Vec<T> x, int count) {
@@ -177,33 +180,11 @@ void columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) 
   for (; m > 0; --m, row += row_bytes) join_rows<Op, T, 1>(n, row, row_bytes, a);
 }
 
-// One factor after the other: lanes of their own could overflow where the whole product does not.
-template <class T>
-void prod_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
-  using A = typename AccumulatorOf<T>::type;
-  for (int64_t i = 0; i < m; ++i) {
-    const auto* row = (const T*)((const char*)x + i * row_bytes);
-    A product = ((A*)acc)[i];
-#pragma GCC unroll 1
-    for (int64_t j = 0; j < n; ++j) product *= (A)row[j];
-    ((A*)acc)[i] = product;
-  }
-}
-template <class T>
-void prod_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
-  using A = typename AccumulatorOf<T>::type;
-  for (int64_t i = 0; i < m; ++i) {
-    const auto* row = (const T*)((const char*)x + i * row_bytes);
-#pragma GCC ivdep
-    for (int64_t j = 0; j < n; ++j) ((A*)acc)[j] *= (A)row[j];
-  }
-}
-
 // Whether x, found later, replaces best.
 template <bool largest, class T> TW_INLINE bool replaces(T x, T best) {
   return (largest ? x > best : x < best) | (is_nan(x) & !is_nan(best));
 }
-// Extrema of the lanes and where they were first found, in steps of kChains vectors.
+// Extrema of the lanes and the step in which each was first found.
 template <class T, bool largest> struct Places {
   using I = IntLike<T>;
   Vec<T> best;
@@ -213,40 +194,46 @@ template <class T, bool largest> struct Places {
     best = Vec<T>(take ? x.v : best.v);
     place = Vec<I>(take ? at.v : place.v);
   }
+  // Of equal ones the first place.
+  TW_INLINE void merge(Places x) {
+    const Mask<I> better = {largest ? x.best.v > best.v : x.best.v < best.v};
+    const Mask<I> equal = {x.best.v == best.v};
+    const Mask<I> take = better | (equal & (x.place < place));
+    best = Vec<T>(take.v ? x.best.v : best.v);
+    place = Vec<I>(take.v ? x.place.v : place.v);
+  }
 };
-// The first place of the extremum of whole steps without NaN; -1 where there is one.
+// The first place of the extremum of n elements without NaN, whole steps of kChains vectors; -1
+// where there is a NaN.
 template <class T, bool largest> int64_t place_in_block(int64_t n, const T* x) {
   using I = IntLike<T>;
   constexpr int L = kLanes<T>;
   Places<T, largest> chain[kChains];
-  Vec<I> at[kChains];
+  Vec<I> step = (I)0;
   Vec<T> nan = (T)0;
 #pragma GCC unroll 4
-  for (int c = 0; c < kChains; ++c) {
-    for (int i = 0; i < L; ++i) at[c].v[i] = (I)(c * L + i);
-    chain[c] = {Vec<T>::load(x + c * L), at[c]};
-  }
+  for (int c = 0; c < kChains; ++c) chain[c] = {Vec<T>::load(x + c * L), step};
   for (int64_t from = 0; from < n; from += kChains * L) {
 #pragma GCC unroll 4
     for (int c = 0; c < kChains; ++c) {
       const Vec<T> here = Vec<T>::load(x + from + c * L);
       if constexpr (std::is_floating_point_v<T>) nan = Vec<T>(here.v == here.v ? nan.v : here.v);
-      chain[c].add(here, at[c]);
-      at[c] += Vec<I>((I)(kChains * L));
+      chain[c].add(here, step);
     }
+    step += Vec<I>((I)(kChains * L));
   }
   if constexpr (std::is_floating_point_v<T>)
     if (is_nan(sum_of_lanes(nan))) return -1;
-  T best = chain[0].best[0];
-  int64_t place = chain[0].place[0];
-  for (int c = 0; c < kChains; ++c)
-    for (int i = 0; i < L; ++i) {
-      const T here = chain[c].best[i];
-      const int64_t there = chain[c].place[i];
-      if ((largest ? here > best : here < best) || (here == best && there < place))
-        best = here, place = there;
-    }
-  return place;
+  typename Vec<I>::Raw lane = {};
+  for (int i = 0; i < L; ++i) lane[i] = (I)i;
+#pragma GCC unroll 4
+  for (int c = 0; c < kChains; ++c) {
+    chain[c].place += Vec<I>(lane) + Vec<I>((I)(c * L));
+    if (c > 0) chain[0].merge(chain[c]);
+  }
+  const T best = largest ? max_of_lanes(chain[0].best) : min_of_lanes(chain[0].best);
+  const Mask<I> first = {chain[0].best.v == Vec<T>(best).v};
+  return min_of_lanes(Vec<I>(first.v ? chain[0].place.v : Vec<I>(highest<I>()).v));
 }
 
 // First the extremum of a block, by vectors, with its place where that fits a lane; else, where it
@@ -304,8 +291,15 @@ template <class T> constexpr void fill_type(ReduceTable& table, ReduceType type)
   if constexpr (sizeof(T) > 1) {
     table.rows[(int)Combine::sum][t] = rows<Sum<T>, T>;
     table.columns[(int)Combine::sum][t] = columns<Sum<T>, T>;
-    table.rows[(int)Combine::prod][t] = prod_rows<T>;
-    table.columns[(int)Combine::prod][t] = prod_columns<T>;
+    if constexpr (std::is_floating_point_v<T>) {
+      table.rows[(int)Combine::prod][t] = prod_rows<T>;
+      table.columns[(int)Combine::prod][t] = prod_columns<T>;
+      table.prod_rows_backward[t] = prod_rows_backward<T>;
+      table.prod_columns_backward[t] = prod_columns_backward<T>;
+    } else {
+      table.rows[(int)Combine::prod][t] = rows<Product<T>, T>;
+      table.columns[(int)Combine::prod][t] = columns<Product<T>, T>;
+    }
   }
   table.rows[(int)Combine::max][t] = rows<Max<T>, T>;
   table.columns[(int)Combine::max][t] = columns<Max<T>, T>;

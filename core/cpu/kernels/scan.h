@@ -1,6 +1,7 @@
 // Scans: within a vector in log2(lanes) steps, from vector to vector by the last lane.
 #pragma once
 #include "core/cpu/kernels/weights.h"
+#include "core/cpu/kernels/wider.h"
 #include "core/cpu/scan.h"
 
 namespace tw::TW_ISA_NAME {
@@ -31,35 +32,6 @@ template <class A> struct RunningLogSum {
     return where(isinf(top), top, top + log1p(exp_below(-abs(a - b))));
   }
 };
-
-// ---- float32 as double ----
-
-template <class A, class T> TW_INLINE Vec<A> load_wider(const T* p, int count) {
-  constexpr int L = kLanes<A>;
-  if constexpr (std::is_same_v<A, T>) {
-    return load_some(p, count);
-  } else {
-    typename Lanes<T, L>::type narrow = {};
-    if (count == L)
-      __builtin_memcpy(&narrow, p, sizeof narrow);
-    else
-      for (int i = 0; i < count; ++i) narrow[i] = p[i];
-    return Vec<A>(__builtin_convertvector(narrow, typename Vec<A>::Raw));
-  }
-}
-template <class A, class T> TW_INLINE void store_narrower(T* p, Vec<A> v, int count) {
-  constexpr int L = kLanes<A>;
-  if constexpr (std::is_same_v<A, T>) {
-    store_some(p, v, count);
-  } else {
-    using Narrow = typename Lanes<T, L>::type;
-    const Narrow narrow = __builtin_convertvector(v.v, Narrow);
-    if (count == L)
-      __builtin_memcpy(p, &narrow, sizeof narrow);
-    else
-      for (int i = 0; i < count; ++i) p[i] = narrow[i];
-  }
-}
 
 // ---- rows ----
 

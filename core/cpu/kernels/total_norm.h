@@ -1,6 +1,6 @@
 // Terms of norms, added up in double: the squares of float32 neither overflow nor vanish there.
 #pragma once
-#include "core/cpu/kernels/lanes.h"
+#include "core/cpu/kernels/wider.h"
 #include "core/cpu/math.h"
 #include "core/cpu/total_norm.h"
 
@@ -9,13 +9,6 @@ namespace {
 
 using std::int64_t;
 using Wide = Vec<double>;
-
-TW_INLINE Wide load_wide(const double* x) { return Wide::load(x); }
-TW_INLINE Wide load_wide(const float* x) {
-  typename Lanes<float, kLanes<double>>::type narrow;
-  __builtin_memcpy(&narrow, x, sizeof narrow);
-  return Wide(__builtin_convertvector(narrow, typename Wide::Raw));
-}
 
 // 0 adds nothing to any of them.
 struct Magnitudes {
@@ -42,11 +35,12 @@ template <class Kind, class T> TW_INLINE double block_terms(int64_t n, const T* 
   int64_t at = 0;
   for (; at + kChains * D <= n; at += kChains * D)
 #pragma GCC unroll 4
-    for (int c = 0; c < kChains; ++c) chain[c] = Kind::join(chain[c], load_wide(x + at + c * D));
+    for (int c = 0; c < kChains; ++c)
+      chain[c] = Kind::join(chain[c], load_wider<double>(x + at + c * D, D));
   for (; at < n; at += D) {
     T some[D] = {};
     for (int i = 0; i < D && at + i < n; ++i) some[i] = x[at + i];
-    chain[0] = Kind::join(chain[0], load_wide(some));
+    chain[0] = Kind::join(chain[0], load_wider<double>(some, D));
   }
   double total = 0;
   for (int c = 0; c < kChains; ++c)

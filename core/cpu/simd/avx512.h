@@ -4,6 +4,7 @@
 #define TW_ISA_NAME avx512
 #define TW_HAS_MASKED_ACCESS 1
 #define TW_HAS_STREAMING 1
+#define TW_HAS_WIDENING 1
 
 namespace tw::avx512 {
 namespace {
@@ -23,5 +24,15 @@ template <class Raw> inline void stream_line(void* p, Raw v) {
   _mm512_stream_si512(static_cast<__m512i*>(p), (__m512i)v);
 }
 inline void finish_streams() { _mm_sfence(); }
+
+// Eight numbers of float32 as float64 and back, of which GCC 12 makes two halves each.
+typedef float EightFloats __attribute__((vector_size(32)));
+typedef double EightDoubles __attribute__((vector_size(64)));
+inline EightDoubles widen_lanes(EightFloats x) {
+  return (EightDoubles)_mm512_maskz_cvtps_pd(0xff, (__m256)x);
+}
+inline EightFloats narrow_lanes(EightDoubles x) {
+  return (EightFloats)_mm512_maskz_cvtpd_ps(0xff, (__m512d)x);
+}
 }  // namespace
 }  // namespace tw::avx512

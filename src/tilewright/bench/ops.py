@@ -324,12 +324,12 @@ def _backward(
     call: str,
     names: dict[str, Any],
 ) -> Timer:
-    """The result, and the gradients of its sum with respect to all floating arguments."""
+    """The sum of the result, and its gradients with respect to all floating arguments."""
     if library == "numpy":
         raise AttributeError("NumPy has no gradients")
     if library == "jax":
         places = tuple(i for i, x in enumerate(names.values()) if "float" in str(x.dtype))
-        compiled = module.jit(module.grad(lambda *x: function(*x).sum(), places))
+        compiled = module.jit(module.value_and_grad(lambda *x: function(*x).sum(), places))
         timer = statement(f"wait({call})", f=compiled, wait=module.block_until_ready, **names)
     else:
         names = {

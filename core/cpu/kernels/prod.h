@@ -1,0 +1,477 @@
+// Products of floating numbers along rows and down columns, and the gradient of each factor. Lanes
+// multiply on their own, so that their products may leave the range of float64 where the whole one
+// does not: each lane is a value and a power of two.
+#pragma once
+#include "core/cpu/kernels/wider.h"
+#include "core/cpu/reduce.h"
+
+namespace tw::TW_ISA_NAME {
+namespace {
+
+using std::int64_t;
+
+using Wide = Vec<double>;
+using Power = Vec<int64_t>;
+
+inline constexpr int64_t kExponentField = 0x7ffLL << 52, kExponentOfOne = 1023LL << 52;
+
+TW_INLINE Power exponent_of(Wide x) {
+  return Power((bit_cast<int64_t>(x) & Power(kExponentField)).v >> 52);
+}
+
+// value * 2^power, lane by lane.
+struct Scaled {
+  Wide value = 1.0;
+  Power power = (int64_t)0;
+
+  // Brings the value's magnitude into [1, 2); 0, infinities and NaN stay.
+  TW_INLINE void normalize() {
+    const Mask<int64_t> small = exponent_of(value) == Power((int64_t)0);
+    const Wide whole = small.v ? value.v * 0x1p64 : value.v;  // no denormal
+    const Power exponent = exponent_of(whole);
+    const Mask<int64_t> stays =
+        (exponent == Power((int64_t)0)) | (exponent == Power((int64_t)0x7ff));
+    const Power taken = exponent - Power((int64_t)1023) - Power(small.v & 64);
+    power += Power(stays.v ? Power((int64_t)0).v : taken.v);
+    const Power bits = bit_cast<int64_t>(whole);
+    const Power one = (bits & Power(~kExponentField)) | Power(kExponentOfOne);
+    value = bit_cast<double>(Power(stays.v ? bits.v : one.v));
+  }
+  TW_INLINE void multiply(Scaled x) {
+    value = value * x.value;
+    power += x.power;
+  }
+};
+
+TW_INLINE Power within(Power x, int64_t bound) {
+  const Power low(-bound), high(bound);
+  const Power above(x.v < low.v ? low.v : x.v);
+  return Power(above.v > high.v ? high.v : above.v);
+}
+TW_INLINE Wide two_to_power(Power power) {
+  return bit_cast<double>(Power((power + Power((int64_t)1023)).v << 52));
+}
+// As a number of float64, rounded once; the value's magnitude is in (1/2, 4), or none that is
+// finite and not 0.
+TW_INLINE Wide unscaled(Scaled x) {
+  const Power first = within(x.power, 1000);
+  return x.value * two_to_power(first) * two_to_power(within(x.power - first, 1000));
+}
+
+TW_INLINE bool is_normal(double x) {
+  const double size = __builtin_fabs(x);
+  return size >= 0x1p-1022 && size <= 0x1.fffffffffffffp1023;
+}
+
+// ---- products of lanes ----
+
+// Magnitudes of values as whole numbers, which are in the same order: whether all were normal.
+template <class A> struct Range {
+  using I = IntLike<A>;
+  static constexpr I infinity =
+      (I)((I)(sizeof(A) == 4 ? 0xff : 0x7ff) << (sizeof(A) == 4 ? 23 : 52));
+  static constexpr I smallest = (I)((I)1 << (sizeof(A) == 4 ? 23 : 52));
+  static constexpr I all_but_sign = (I)(~((I)1 << (8 * sizeof(I) - 1)));
+  Vec<I> low = infinity, high = (I)0;
+
+  static TW_INLINE Vec<I> size_of(Vec<A> x) { return bit_cast<I>(x) & Vec<I>(all_but_sign); }
+  // Of each value on the way: what is too small for all digits may grow again.
+  TW_INLINE void see(Vec<A> x) {
+    const Vec<I> size = size_of(x);
+    low = Vec<I>(size.v < low.v ? size.v : low.v);
+  }
+  // Of the last: an infinity stays, or becomes NaN.
+  TW_INLINE void see_last(Vec<A> x) {
+    const Vec<I> size = size_of(x);
+    high = Vec<I>(size.v > high.v ? size.v : high.v);
+  }
+  TW_INLINE void join(Range x) {
+    low = Vec<I>(x.low.v < low.v ? x.low.v : low.v);
+    high = Vec<I>(x.high.v > high.v ? x.high.v : high.v);
+  }
+  TW_INLINE Mask<I> normal_lanes() const {
+    return (low >= Vec<I>(smallest)) & (high < Vec<I>(infinity));
+  }
+  // Bits where one was not normal, in whichever lanes.
+  TW_INLINE Power lost() const {
+    const Vec<I> bits((!normal_lanes()).v);
+    if constexpr (sizeof bits == sizeof(Power))
+      return Power((typename Power::Raw)bits.v);
+    else
+      return Power((int64_t)bits[0]);
+  }
+};
+TW_INLINE bool any(Power bits) {
+  return fold_lanes<int64_t, kLanes<int64_t>>(
+             bits.v, [](auto a, auto b) TW_LAMBDA_INLINE { return a | b; }) != 0;
+}
+
+// Rows of a matrix of vectors of float64 that are multiplied between two looks at their range: 64
+// factors of one size in [2^-15, 2^15] are within it. Of float32 16 in [2^-7, 2^7], as many as are
+// added up in float32.
+inline constexpr int64_t kRowsBetween = 64, kNarrowRows = 16;
+// Factors that fit the lanes together, whatever they are.
+template <class A, class T> inline constexpr int kFitting = sizeof(A) > sizeof(T) ? 4 : 1;
+
+template <class A, class T> TW_INLINE Vec<A> factor(const T* x, int count) {
+  const Vec<A> v = load_wider<A>(x, count);
+  return count == kLanes<A> ? v : fill_after(v, count, (A)1);
+}
+
+// Multiplies n rows into `value`, `step` elements apart, and sees their range.
+template <int vectors, class A, class T>
+TW_INLINE void multiply_quickly(int64_t n, const T* x, int64_t step, int count,
+                                Vec<A> (&value)[vectors], Range<A> (&range)[vectors]) {
+  constexpr int L = kLanes<A>, group = kFitting<A, T>;
+  const auto take = [&](auto rows, const T* from) TW_LAMBDA_INLINE {
+#pragma GCC unroll 8
+    for (int c = 0; c < vectors; ++c) {
+      Vec<A> product = factor<A>(from + c * L, count);
+#pragma GCC unroll 4
+      for (int i = 1; i < rows.value; ++i)
+        product = product * factor<A>(from + i * step + c * L, count);
+      value[c] = value[c] * product;
+      range[c].see(value[c]);
+    }
+  };
+  int64_t i = 0;
+  for (; i + group <= n; i += group) take(std::integral_constant<int, group>(), x + i * step);
+  for (; i < n; ++i) take(std::integral_constant<int, 1>(), x + i * step);
+  for (int c = 0; c < vectors; ++c) range[c].see_last(value[c]);
+}
+template <class A, int vectors> TW_INLINE Power lost(Range<A> (&range)[vectors]) {
+  for (int c = 1; c < vectors; ++c) range[0].join(range[c]);
+  return range[0].lost();
+}
+
+template <int vectors, class T>
+void multiply_carefully(int64_t n, const T* x, int64_t step, int count, Scaled (&total)[vectors]) {
+  for (int64_t i = 0; i < n; ++i)
+    for (int c = 0; c < vectors; ++c) {
+      Scaled each{factor<double>(x + i * step + c * kLanes<double>, count)};
+      each.normalize();
+      total[c].multiply(each);
+    }
+}
+// Multiplies n rows of `vectors` vectors of float64 into `total`, which is normalized before and
+// after; of a single vector `count` elements.
+template <int vectors, class T> TW_INLINE void multiply_rows(int64_t n, const T* x, int64_t step,
+                                                             int count, Scaled (&total)[vectors]) {
+  for (int64_t i = 0; i < n; i += kRowsBetween) {
+    const int64_t rows = n - i < kRowsBetween ? n - i : kRowsBetween;
+    Wide value[vectors];
+    for (int c = 0; c < vectors; ++c) value[c] = total[c].value;
+    Range<double> range[vectors];
+    multiply_quickly<vectors>(rows, x + i * step, step, count, value, range);
+    if (!any(lost(range)))
+      for (int c = 0; c < vectors; ++c) total[c].value = value[c];
+    else
+      multiply_carefully<vectors>(rows, x + i * step, step, count, total);
+    for (int c = 0; c < vectors; ++c) total[c].normalize();
+  }
+}
+
+// Four vectors hide the latency of a multiplication.
+inline constexpr int kProductVectors = 4;
+
+// How a row is multiplied: as a matrix of four vectors of lanes of type A, whose product of kRows
+// rows is that of `wides` vectors of float64.
+template <class T, bool narrow> struct RowLanes {
+  static constexpr int L = kLanes<double>;
+  using A = std::conditional_t<narrow, float, double>;
+  static constexpr int width = kProductVectors * kLanes<A>;
+  static constexpr int wides = narrow ? kLanes<float> / L : kProductVectors;
+  static constexpr int64_t rows = narrow ? kNarrowRows : kRowsBetween;
+
+  // Bits where digits may be lost.
+  static TW_INLINE Power multiply_quickly(int64_t n, const T* x, Wide (&value)[wides]) {
+    Range<A> range[kProductVectors];
+    if constexpr (narrow) {
+      Vec<float> lanes[kProductVectors];
+      for (Vec<float>& each : lanes) each = Vec<float>(1.0f);
+      TW_ISA_NAME::multiply_quickly<kProductVectors>(n, x, width, kLanes<A>, lanes, range);
+      Wide low = 1.0, high = 1.0;  // four factors of float32 fit float64, whatever they are
+#pragma GCC unroll 4
+      for (const Vec<float>& each : lanes) {
+        low = low * widened_half<false>(each);
+        if constexpr (wides == 2) high = high * widened_half<true>(each);
+      }
+      value[0] = value[0] * low;
+      if constexpr (wides == 2) value[1] = value[1] * high;
+    } else {
+      TW_ISA_NAME::multiply_quickly<kProductVectors>(n, x, width, L, value, range);
+    }
+    return lost(range);
+  }
+  static void multiply(int64_t n, const T* x, Scaled (&total)[wides]) {
+    for (int64_t i = 0; i < n; i += rows) {
+      const int64_t some = n - i < rows ? n - i : rows;
+      Wide value[wides];
+      for (int c = 0; c < wides; ++c) value[c] = total[c].value;
+      if (!any(multiply_quickly(some, x + i * width, value))) {
+        for (int c = 0; c < wides; ++c) total[c].value = value[c];
+      } else {
+        constexpr int each = wides * L;
+        multiply_carefully<wides>(some * width / each, x + i * width, each, L, total);
+      }
+      for (int c = 0; c < wides; ++c) total[c].normalize();
+    }
+  }
+};
+TW_INLINE double product_of_lanes(Wide x) {
+  return fold_lanes<double, kLanes<double>>(x.v,
+                                            [](auto a, auto b) TW_LAMBDA_INLINE { return a * b; });
+}
+
+// Of one row, normalized, in the first lane.
+template <bool narrow, class T> Scaled product_of_row(int64_t n, const T* x) {
+  using Row = RowLanes<T, narrow>;
+  constexpr int L = kLanes<double>;
+  Scaled total[Row::wides], rest[1];
+  Row::multiply(n / Row::width, x, total);
+  const int64_t done = n / Row::width * Row::width, vectors = (n - done) / L;
+  multiply_rows<1>(vectors, x + done, L, L, rest);
+  const int64_t at = done + vectors * L;
+  if (at < n) multiply_rows<1>(1, x + at, 0, (int)(n - at), rest);
+  for (const Scaled& each : total) rest[0].multiply(each);
+  rest[0].normalize();
+  Scaled one;
+  one.value = product_of_lanes(rest[0].value);
+  one.power = sum_of_lanes(rest[0].power);
+  one.normalize();
+  return one;
+}
+// Of a row that is looked at once, where all of its lanes are near 1: that their product fits
+// float64 needs no powers. False: it may not.
+template <bool narrow, class T>
+TW_INLINE bool multiply_near_one(int64_t n, const T* x, double& product) {
+  using Row = RowLanes<T, narrow>;
+  constexpr int64_t bound = 960 / (Row::wides * kLanes<double>);
+  if (n % Row::width != 0 || n > Row::rows * Row::width) return false;
+  Wide value[Row::wides];
+  for (Wide& each : value) each = Wide(1.0);
+  Power far = Row::multiply_quickly(n / Row::width, x, value);
+  Wide all = value[0];
+  for (int c = 0; c < Row::wides; ++c) {
+    const Power power = exponent_of(value[c]) - Power((int64_t)(1023 - bound));
+    far = far | Power((power < Power((int64_t)0)).v) | Power((power > Power(2 * bound)).v);
+    if (c > 0) all = all * value[c];
+  }
+  if (any(far)) return false;
+  product *= product_of_lanes(all);
+  return true;
+}
+
+// Shorter rows are multiplied one factor after the other.
+inline constexpr int64_t kShortRow = 32;
+
+template <class T>
+void prod_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
+  constexpr bool narrow = std::is_same_v<T, float>;
+  auto* a = (double*)acc;
+  for (int64_t i = 0; i < m; ++i) {
+    const auto* row = (const T*)((const char*)x + i * row_bytes);
+    if (n < kShortRow) {
+      double product = a[i];
+      for (int64_t j = 0; j < n; ++j) product *= (double)row[j];
+      a[i] = product;
+    } else if (!multiply_near_one<narrow>(n, row, a[i])) {
+      Scaled before{Wide(a[i])};
+      before.normalize();
+      before.multiply(product_of_row<narrow>(n, row));
+      a[i] = unscaled(before)[0];
+    }
+  }
+}
+
+// Rows that are multiplied in one visit to the accumulators.
+inline constexpr int kFactorRows = 16;
+template <int m, class T>
+TW_INLINE Wide product_down(const T* x, int64_t step, int count, Wide product) {
+#pragma GCC unroll 16
+  for (int i = 0; i < m; ++i) product = product * load_wider<double>(x + i * step, count);
+  return product;
+}
+template <class T, int m>
+TW_INLINE void multiply_columns(int64_t n, const T* x, int64_t step, double* acc) {
+  each_vector<double>(n, [&](int64_t at, int count) TW_LAMBDA_INLINE {
+    store_some(acc + at, product_down<m>(x + at, step, count, load_some(acc + at, count)), count);
+  });
+}
+// Products of float32 where all of a column are normal numbers, of float64 else: what a column
+// gets does not depend on those beside it.
+template <int vectors>
+TW_INLINE void multiply_narrow_columns(const float* x, int64_t step, int count, double* acc) {
+  constexpr int L = kLanes<double>, F = kLanes<float>;
+  Vec<float> narrow[vectors];
+  Range<float> range[vectors];
+  for (Vec<float>& each : narrow) each = Vec<float>(1.0f);
+  multiply_quickly<vectors>(kFactorRows, x, step, count, narrow, range);
+  Range<float> all[vectors];
+  for (int c = 0; c < vectors; ++c) all[c] = range[c];
+  const bool normal = !any(lost(all));
+  for (int c = 0; c < vectors; ++c) {
+    float lanes[F];
+    IntLike<float> bad[F];
+    narrow[c].store(lanes);
+    Vec<IntLike<float>>((!range[c].normal_lanes()).v).store(bad);
+    for (int at = 0; at < F && at < count; at += L) {
+      const int some = count - at < L ? count - at : L;
+      double* const to = acc + c * F + at;
+      Wide product = load_wider<double>(lanes + at, L);
+      if (!normal) {
+        const Wide wide = product_down<kFactorRows>(x + c * F + at, step, some, Wide(1.0));
+        for (int j = 0; j < L; ++j) product.v[j] = bad[at + j] ? wide[j] : product[j];
+      }
+      store_some(to, load_some(to, some) * product, some);
+    }
+  }
+}
+template <class T>
+void prod_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
+  constexpr int F = kLanes<float>, width = kProductVectors * F;
+  auto* a = (double*)acc;
+  const auto* row = (const T*)x;
+  const int64_t step = row_bytes / (int64_t)sizeof(T);
+  for (; m >= kFactorRows; m -= kFactorRows, row += kFactorRows * step) {
+    if constexpr (std::is_same_v<T, float>) {
+      int64_t at = 0;
+      for (; at + width <= n; at += width)
+        multiply_narrow_columns<kProductVectors>(row + at, step, F, a + at);
+      for (; at < n; at += F)
+        multiply_narrow_columns<1>(row + at, step, n - at < F ? (int)(n - at) : F, a + at);
+    } else {
+      multiply_columns<T, kFactorRows>(n, row, step, a);
+    }
+  }
+  for (; m > 0; --m, row += step) multiply_columns<T, 1>(n, row, step, a);
+}
+
+// ---- gradients: g times the product of all other factors ----
+
+// Where there are zeros, infinities or NaN, one factor after the other: what is left without a
+// factor follows from how many of each there are, and from the product of the rest.
+template <class T> struct Exceptions {
+  int64_t zeros = 0, infinities = 0, nans = 0;
+  bool negative = false;
+  Scaled rest;  // of the magnitudes of the others
+
+  TW_INLINE static bool sign_of(double x) { return __builtin_signbit(x); }
+  TW_INLINE void count(double x) {
+    negative ^= sign_of(x);
+    const double size = __builtin_fabs(x);
+    zeros += size == 0;
+    infinities += size == __builtin_inf();
+    nans += x != x;
+    if (!(size > 0 && size < __builtin_inf())) return;
+    Scaled each{Wide(size)};
+    each.normalize();
+    rest.multiply(each);
+    rest.normalize();
+  }
+  TW_INLINE double others(double x) const {
+    const double size = __builtin_fabs(x);
+    const int64_t none = zeros - (size == 0), all = infinities - (size == __builtin_inf());
+    if (nans - (x != x) > 0 || (none > 0 && all > 0)) return __builtin_nan("");
+    double result = 0;
+    if (all > 0) {
+      result = __builtin_inf();
+    } else if (none == 0) {
+      Scaled left = rest;
+      if (size > 0 && size < __builtin_inf()) {
+        Scaled each{Wide(size)};
+        each.normalize();
+        left.value = left.value / each.value;
+        left.power -= each.power;
+      }
+      result = unscaled(left)[0];
+    }
+    return negative != sign_of(x) ? -result : result;
+  }
+};
+template <class T> void exceptional_gradient(int64_t n, const T* x, int64_t step, double g, T* dx) {
+  Exceptions<T> all;
+  for (int64_t i = 0; i < n; ++i) all.count((double)x[i * step]);
+  for (int64_t i = 0; i < n; ++i) dx[i * step] = (T)(g * all.others((double)x[i * step]));
+}
+
+// The product without the factor x, which is neither 0 nor infinite.
+TW_INLINE Wide without(Scaled product, Wide x) {
+  Scaled factor{x};
+  factor.normalize();
+  product.value = product.value / factor.value;
+  product.power -= factor.power;
+  return unscaled(product);
+}
+
+// m rows one after the other, each with a gradient of its own.
+template <class T>
+void prod_rows_backward(int64_t m, int64_t n, const void* x, const void* g, void* dx) {
+  for (int64_t i = 0; i < m; ++i) {
+    const T* row = (const T*)x + i * n;
+    T* to = (T*)dx + i * n;
+    const double slope = (double)((const T*)g)[i];
+    const Scaled product = product_of_row<false>(n, row);
+    const double whole = unscaled(product)[0];
+    if (!is_normal(product.value[0])) {
+      exceptional_gradient(n, row, 1, slope, to);
+    } else if (is_normal(whole)) {
+      each_vector<double>(n, [&](int64_t at, int count) TW_LAMBDA_INLINE {
+        const Wide factors = load_wider<double>(row + at, count);
+        store_narrower(to + at, Wide(slope) * (Wide(whole) / factors), count);
+      });
+    } else {
+      each_vector<double>(n, [&](int64_t at, int count) TW_LAMBDA_INLINE {
+        const Wide others = without(product, load_wider<double>(row + at, count));
+        store_narrower(to + at, Wide(slope) * others, count);
+      });
+    }
+  }
+}
+
+// `vectors` vectors of columns, of a single one `count` columns.
+template <int vectors, class T> TW_INLINE void backward_of_columns(int64_t n, int64_t step,
+                                                                   int count, const T* x,
+                                                                   const T* g, T* dx) {
+  constexpr int L = kLanes<double>;
+  Scaled product[vectors];
+  multiply_rows<vectors>(n, x, step, count, product);
+  Wide slope[vectors], whole[vectors];
+  bool in_range = true;
+  for (int c = 0; c < vectors; ++c) {
+    slope[c] = load_wider<double>(g + c * L, count);
+    whole[c] = unscaled(product[c]);
+    for (int j = 0; j < L; ++j) in_range &= is_normal(whole[c][j]);
+  }
+  for (int64_t i = 0; i < n; ++i)
+#pragma GCC unroll 4
+    for (int c = 0; c < vectors; ++c) {
+      const Wide factors = factor<double>(x + i * step + c * L, count);
+      const Wide others = in_range ? whole[c] / factors : without(product[c], factors);
+      store_narrower(dx + i * step + c * L, slope[c] * others, count);
+    }
+  if (in_range) return;
+  for (int c = 0; c < vectors; ++c)
+    for (int j = 0; j < L; ++j)
+      if (j < count && !is_normal(product[c].value[j])) {
+        const int64_t at = c * L + j;
+        exceptional_gradient(n, x + at, step, slope[c][j], dx + at);
+      }
+}
+// m columns of n factors, `step` apart.
+template <class T> void prod_columns_backward(int64_t m, int64_t n, int64_t step, const void* x,
+                                              const void* g, void* dx) {
+  constexpr int L = kLanes<double>, width = kProductVectors * L;
+  const auto *from = (const T*)x, *slope = (const T*)g;
+  auto* to = (T*)dx;
+  int64_t at = 0;
+  for (; at + width <= m; at += width)
+    backward_of_columns<kProductVectors>(n, step, L, from + at, slope + at, to + at);
+  for (; at < m; at += L) {
+    const int count = m - at < L ? (int)(m - at) : L;
+    backward_of_columns<1>(n, step, count, from + at, slope + at, to + at);
+  }
+}
+
+}  // namespace
+}  // namespace tw::TW_ISA_NAME

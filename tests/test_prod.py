@@ -1,0 +1,141 @@
+"""Products and their gradients against NumPy's longer floating type, factor by factor: zeros, what
+is not finite, and partial products far outside the range of the type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+
+LAYOUTS = [
+    ((5,), None),
+    ((70,), None),
+    ((4100,), None),
+    ((7, 128), 1),
+    ((7, 100), 0),
+    ((100, 7), 0),
+    ((130, 70), 0),
+    ((9, 256), 1),
+    ((3, 40, 5), 1),
+    ((3, 40, 5), (1, 2)),
+    ((3, 40, 5), (0, 2)),
+    ((4, 5, 6), None),
+    ((1,), 0),
+    ((3, 1), 0),
+]
+KINDS = ("plain", "zeros", "infinite", "nan", "wide", "zeros and infinite")
+
+
+def factors(kind: str, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    rng = np.random.default_rng(len(KINDS) + sum(shape))
+    x = rng.uniform(0.5, 1.5, shape) * rng.choice([-1, 1], shape)
+    some = rng.random(shape) < 0.03
+    if kind.startswith("zeros"):
+        x[some] = rng.choice([0.0, -0.0], shape)[some]
+    if kind == "nan":
+        x[some] = np.nan
+    if kind.endswith("infinite"):
+        x[rng.random(shape) < 0.02] = -np.inf
+    if kind == "wide":  # neighbours outweigh each other
+        first = rng.choice([1, -1], x.size // 2 + 1)
+        exponents = np.stack([first, -first], axis=-1).ravel()[: x.size].reshape(shape)
+        x *= (1e30 if dtype == "float32" else 1e200) ** exponents
+    return x.astype(dtype)
+
+
+def others(x: np.ndarray, axis: int | tuple[int, ...] | None) -> np.ndarray:
+    """For each element the product of the others along the axes."""
+    axes = tuple(range(x.ndim)) if axis is None else tuple(np.atleast_1d(axis))
+    last = tuple(range(-len(axes), 0))
+    moved = np.moveaxis(x.astype(np.longdouble), axes, last)
+    rows = moved.reshape(*moved.shape[: x.ndim - len(axes)], -1)
+    result = np.stack(
+        [np.prod(np.delete(rows, i, -1), axis=-1) for i in range(rows.shape[-1])], axis=-1
+    )
+    return np.moveaxis(result.reshape(moved.shape), last, axes)
+
+
+@pytest.fixture(autouse=True)
+def without_warnings() -> Iterator[None]:
+    with np.errstate(all="ignore"):
+        yield
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).maxexp < 16000, reason="needs a longer type")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("shape", "axis"), LAYOUTS, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_against_a_longer_type(
+    dtype: str, shape: tuple[int, ...], axis: int | tuple[int, ...] | None, kind: str
+) -> None:
+    if kind == "wide" and axis == (0, 2):
+        pytest.skip("axes that are no neighbours: pairs of factors may leave the range")
+    x = factors(kind, shape, dtype)
+    tiny = float(np.finfo(dtype).smallest_subnormal) if kind == "wide" else 0.0
+    # Every rounding counts once; those of float32 along rows and down columns are float32's.
+    bound = (x.size + 8) ** 0.5 * 2 * float(np.finfo(dtype).eps)
+    leaf = tw.asarray(x).requires_grad_()
+    y = tw.prod(leaf, axis=axis)
+    want = np.prod(x.astype(np.longdouble), axis=axis).astype(dtype)
+    down = axis == 0 or (axis == 1 and len(shape) == 3)
+    if not (kind == "wide" and down):  # a column's are multiplied in order, in float64
+        np.testing.assert_allclose(y.detach().numpy(), want, rtol=bound, atol=tiny)
+
+    g = np.random.default_rng(1).uniform(0.5, 1.5, want.shape).astype(dtype)
+    (y * tw.asarray(g)).sum().backward()
+    assert leaf.grad is not None
+    got = leaf.grad.numpy()
+    along = g if axis is None else np.expand_dims(g, axis)
+    gradient = (others(x, axis) * along).astype(dtype)
+    np.testing.assert_allclose(got, gradient, rtol=bound, atol=tiny)
+    known = ~np.isnan(gradient)
+    np.testing.assert_array_equal(np.signbit(got)[known], np.signbit(gradient)[known])
+
+
+@pytest.mark.usefixtures("isa")
+def test_partial_products_may_leave_the_range() -> None:
+    """A lane gets only large factors, its neighbour only small ones."""
+    for dtype, large in (("float32", 2.0**100), ("float64", 2.0**900)):
+        x = np.resize([large, 1 / large], 4096).astype(dtype)
+        assert tw.prod(tw.asarray(x)).item() == 1
+        leaf = tw.asarray(x).requires_grad_()
+        leaf.prod().backward()
+        assert leaf.grad is not None
+        np.testing.assert_array_equal(leaf.grad.numpy(), 1 / x)
+
+
+def test_a_column_does_not_depend_on_those_beside_it() -> None:
+    x = factors("plain", (64, 200), "float32")
+    alone = tw.prod(tw.asarray(x), axis=0).numpy()
+    x[:, ::3] *= 2.0**-60  # these leave the range of float32 on the way
+    together = tw.prod(tw.asarray(x), axis=0).numpy()
+    np.testing.assert_array_equal(np.delete(together, np.s_[::3]), np.delete(alone, np.s_[::3]))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "bool"])
+def test_whole_numbers_wrap(dtype: str) -> None:
+    x = np.random.default_rng(3).integers(1, 100, (40, 130)).astype(dtype)
+    for axis in (None, 0, 1):
+        np.testing.assert_array_equal(
+            tw.prod(tw.asarray(x), axis=axis).numpy(), np.prod(x, axis=axis)
+        )
+
+
+def test_second_gradients() -> None:
+    x = tw.asarray(np.random.default_rng(4).normal(size=(4, 5)))
+    leaf = tw.where(x > 1.0, 0.0, x).requires_grad_()
+    for axis in (None, 0, 1):
+        assert tw.gradgradcheck(lambda x, axis=axis: tw.prod(x, axis=axis), [leaf])
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+def test_of_no_elements(shape: tuple[int, ...]) -> None:
+    leaf = tw.zeros(*shape, requires_grad=True)
+    y = tw.prod(leaf, axis=0)
+    np.testing.assert_array_equal(y.detach().numpy(), np.ones(shape[1:]))
+    y.sum().backward()
+    assert leaf.grad is not None
+    assert leaf.grad.shape == shape
