@@ -2,6 +2,7 @@
 #include "core/ops/pointwise.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -438,8 +439,20 @@ constexpr std::pair<PointwiseOp, const char*> kOwnSignatures[] = {
     {PointwiseOp::huber_distance, nullptr},
     {PointwiseOp::square_distance, nullptr}};
 
+std::string bound_of(double ulp) {
+  if (ulp == 0.5) return "correctly rounded";
+  char text[32];
+  std::snprintf(text, sizeof text, "at most %g ulp", ulp);
+  return text;
+}
+std::string error_of(const PointwiseRow& row) {
+  const auto [single, wide] = accuracy_of(static_cast<PointwiseOp>(&row - kPointwiseRows));
+  if (single == 0) return "";
+  const char* how = row.arity == 1 ? " (float32, checked over all inputs), " : " (float32), ";
+  return "\nError on the CPU: " + bound_of(single) + how + bound_of(wide) + " (float64).";
+}
 std::string help_of(const PointwiseRow& row) {
-  std::string text = std::string(row.help) + "\n\nFormula: " + row.formula;
+  std::string text = std::string(row.help) + "\n\nFormula: " + row.formula + error_of(row);
   if (row.result == PointwiseResult::truth) return text + "\nResult: bool.";
   constexpr const char* kNames[] = {"x", "a", "b", "c"};
   for (int i = 0; i < row.arity; ++i)

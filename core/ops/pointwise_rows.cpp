@@ -15,4 +15,14 @@ const PointwiseRow kPointwiseRows[kPointwiseOps] = {
 #undef TW_TERNARY
 };
 
+PointwiseAccuracy accuracy_of(PointwiseOp op) {
+  switch (op) {
+#define TW_ACCURACY(row, float32, float64) \
+  case PointwiseOp::row: return {float32, float64};
+#include "core/ops/accuracy.inc"
+#undef TW_ACCURACY
+    default: return {};
+  }
+}
+
 }  // namespace tw

@@ -51,6 +51,12 @@ struct PointwiseRow {
 };
 extern const PointwiseRow kPointwiseRows[kPointwiseOps];
 
+// The largest errors of CPU results in ulp (accuracy.inc); 0 where none is stated.
+struct PointwiseAccuracy {
+  double float32 = 0, float64 = 0;
+};
+PointwiseAccuracy accuracy_of(PointwiseOp op);
+
 // Whether the identifier `name` occurs in a formula's text.
 constexpr bool mentions(std::string_view text, std::string_view name) {
   const auto part = [](char c) {

@@ -2,6 +2,8 @@
 #pragma once
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
 #endif
 #include "core/cpu/simd/vec.h"
 
@@ -26,6 +28,58 @@ template <> struct Format<double> {
   static constexpr double bias = 1023, rounder = 0x1.8p52, smallest_normal = 0x1p-1022;
 };
 inline constexpr double kInfinity = __builtin_inf(), kNan = __builtin_nan("");
+
+// a b + c, rounded once. Only where kFused is it one instruction.
+#if defined(__AVX512F__)
+inline constexpr bool kFused = true;
+TW_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
+  return Vec<float>((Vec<float>::Raw)_mm512_fmadd_ps((__m512)a.v, (__m512)b.v, (__m512)c.v));
+}
+TW_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
+  return Vec<double>((Vec<double>::Raw)_mm512_fmadd_pd((__m512d)a.v, (__m512d)b.v, (__m512d)c.v));
+}
+#elif defined(__AVX2__)
+inline constexpr bool kFused = true;
+TW_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
+  return Vec<float>((Vec<float>::Raw)_mm256_fmadd_ps((__m256)a.v, (__m256)b.v, (__m256)c.v));
+}
+TW_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
+  return Vec<double>((Vec<double>::Raw)_mm256_fmadd_pd((__m256d)a.v, (__m256d)b.v, (__m256d)c.v));
+}
+#elif defined(__ARM_NEON)
+inline constexpr bool kFused = true;
+TW_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
+  return Vec<float>(
+      (Vec<float>::Raw)vfmaq_f32((float32x4_t)c.v, (float32x4_t)a.v, (float32x4_t)b.v));
+}
+TW_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
+  return Vec<double>(
+      (Vec<double>::Raw)vfmaq_f64((float64x2_t)c.v, (float64x2_t)a.v, (float64x2_t)b.v));
+}
+#else
+inline constexpr bool kFused = false;
+TW_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
+  for (int i = 0; i < kLanes<float>; ++i) c.v[i] = __builtin_fmaf(a.v[i], b.v[i], c.v[i]);
+  return c;
+}
+TW_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
+  for (int i = 0; i < kLanes<double>; ++i) c.v[i] = __builtin_fma(a.v[i], b.v[i], c.v[i]);
+  return c;
+}
+#endif
+
+// A product as it is after rounding: -ffp-contract=fast must not fuse it into a sum whose error is
+// computed from it.
+template <Floating T> TW_INLINE Vec<T> rounded(Vec<T> product) {
+#if defined(__AVX512F__)
+  __asm__("" : "+v"(product.v));
+#elif defined(__AVX2__)
+  __asm__("" : "+x"(product.v));
+#elif defined(__ARM_NEON)
+  __asm__("" : "+w"(product.v));
+#endif
+  return product;
+}
 
 // c0 + c1 x + c2 x^2 and so on, by Horner's rule. Coefficients here are minimax fits (Remez);
 // each was rounded to the format and the later ones fitted again.
@@ -113,8 +167,8 @@ template <class Raw, class Part, int N> TW_INLINE void join(const Part (&parts)[
   }
 }
 
-// Evaluates f over double vectors and rounds once: for functions whose float form would need
-// double-float arithmetic, which without fused multiply-add costs more than twice the lanes.
+// Evaluates f over double vectors and rounds once: for functions whose float form would cost more
+// than twice the lanes, as all do that need `fma` where there is none.
 template <class F> TW_INLINE Vec<float> through_double(Vec<float> x, F f) {
   FloatPart parts[kDoubleParts];
   split(x.v, parts);
@@ -133,6 +187,16 @@ template <class F> TW_INLINE Vec<float> through_double(Vec<float> a, Vec<float> 
   join(parts, y.v);
   return y;
 }
+
+// Functions of float that need fused multiply-add are evaluated in double where there is none.
+template <class T> inline constexpr bool kWidened = sizeof(T) == 4 && !kFused;
+#define TW_WIDEN(name)                                                                \
+  if constexpr (kWidened<T>)                                                          \
+    return through_double(x, [](Vec<double> t) TW_LAMBDA_INLINE { return name(t); }); \
+  else
+
+// Where y = x + x^2 c + ... with |c| <= 1/2 is x.
+template <class T> inline constexpr T kUnchanged = sizeof(T) == 4 ? (T)0x1p-25 : (T)0x1p-54;
 
 }  // namespace
 }  // namespace tw::TW_ISA_NAME
