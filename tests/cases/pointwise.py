@@ -277,8 +277,8 @@ UNARY = (
         whole=(0, 0),
         gradient_tolerance=16,
     ),
-    transcendental("erf", erf, LINE, reference_ulp=0.6),
-    transcendental("erfc", erfc, LINE, reference_ulp=0.6),
+    transcendental("erf", erf, LINE, reference_ulp=0.5),
+    transcendental("erfc", erfc, LINE, reference_ulp=0.5),
     transcendental("sigmoid", sigmoid, (-20, 20)),
     transcendental("silu", silu, (-20, 20), smooth=(LINE,), scale=silu_scale),
     make(
