@@ -448,8 +448,8 @@ std::string bound_of(double ulp) {
 std::string error_of(const PointwiseRow& row) {
   const auto [single, wide] = accuracy_of(static_cast<PointwiseOp>(&row - kPointwiseRows));
   if (single == 0) return "";
-  const char* how = row.arity == 1 ? " (float32, checked over all inputs), " : " (float32), ";
-  return "\nError on the CPU: " + bound_of(single) + how + bound_of(wide) + " (float64).";
+  return "\nError on the CPU: " + bound_of(single) + " (float32), " + bound_of(wide) +
+         " (float64).";
 }
 std::string help_of(const PointwiseRow& row) {
   std::string text = std::string(row.help) + "\n\nFormula: " + row.formula + error_of(row);
