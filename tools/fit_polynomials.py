@@ -41,6 +41,12 @@ def scaled_erfc(t: mp.mpf) -> mp.mpf:
     return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
 
 
+def scaled_share(t: mp.mpf) -> mp.mpf:
+    """(3.5 + x) e^(x^2 / 2) times the normal distribution above x = 3.5 (1 + t) / (1 - t)."""
+    x = mp.mpf(3.5) * (1 + t) / (1 - t)
+    return (3.5 + x) * mp.exp(x * x / 2) * mp.erfc(x / mp.sqrt(2)) / 2
+
+
 # Taylor's first terms where the closed form cancels.
 def near_zero(f: Real, limit: mp.mpf, bound: float = 1e-25) -> Real:
     return lambda x: limit if abs(x) < bound else f(x)
@@ -112,12 +118,12 @@ FITS = {
         (-1, 8),
         lambda z: z * z,
     ),
-    # tanh(x) = x + x z p(z), z = x^2, |x| <= 0.9
+    # tanh(x) = x + x z p(z), z = x^2, |x| <= 1.048
     "tanh": Fit(
         near_zero(root(lambda x: (mp.tanh(x) - x) / x**3), -mp.mpf(1) / 3),
         0,
-        0.81,
-        (6, -1),
+        1.1,
+        (7, -1),
         lambda z: z,
     ),
     # x - tanh(x) = x z p(z), z = x^2, |x| <= 0.6
@@ -130,6 +136,8 @@ FITS = {
     ),
     # erfc(x) e^(x^2) (1 + 2 x) from 1/2 to 28
     "erfc": Fit(scaled_erfc, -2 / 3, 0.8361, (9, 22), parts=2),
+    # the same for the normal distribution from 0 to 14.5, relative to the result
+    "normal_share": Fit(scaled_share, -1, 0.6111, (9, -1), lambda t: 1 / scaled_share(t), parts=2),
 }
 
 

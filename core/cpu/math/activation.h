@@ -8,43 +8,78 @@ namespace tw::TW_ISA_NAME {
 namespace {
 
 // x sigmoid(u): x itself from u = 64 on, NaN at -infinity.
-template <Floating T> TW_INLINE Vec<T> times_sigmoid(Vec<T> x, Pair<T> u) {
-  const Logistic<T> parts = logistic(u);
-  const Mask<T> below = x < 0;
-  const Vec<T> limited = at_least<T>(x, 2 * ExpLimits<T>::lowest);
-  const Pair<T> product = two_product(limited, parts.p.hi);
-  const Pair<T> numerator = {where(below, product.hi, x),
-                             where(below, product.lo + limited * parts.p.lo, 0)};
-  const Vec<T> y = scale(ratio(numerator, parts.sum), where(below, parts.n, 0));
+TW_INLINE Vec<double> times_sigmoid(Vec<double> x, Pair<double> u) {
+  const Logistic<double> parts = logistic(u);
+  const Mask<double> below = x < 0;
+  const Vec<double> limited = at_least(x, 2 * ExpLimits<double>::lowest);
+  const Pair<double> product = two_product(limited, parts.p.hi);
+  const Pair<double> numerator = {where(below, product.hi, x),
+                                  where(below, product.lo + limited * parts.p.lo, 0)};
+  const Vec<double> y = scale(ratio(numerator, parts.sum), where(below, parts.n, 0));
   return where((u.hi > 64) | (x == 0), x, where(x == -kInfinity, kNan, y));
 }
-template <Floating T> TW_INLINE Vec<T> silu(Vec<T> x) {
-  TW_WIDEN(silu) { return times_sigmoid<T>(x, {x, 0}); }
+// For float, x times a share that is 1 minus itself at -x: y 2^n is -|x| times the share at -|x|,
+// to which the rest of x is added where x > 0.
+TW_INLINE Vec<float> mirrored(Vec<float> x, Vec<float> y, Power power) {
+  return where(x == -kInfinity, kNan, scale_down(y, power) + at_least(x, -0.0));
 }
-// x sigmoid(2 c (x + 0.044715 x^3)), c = sqrt(2 / pi), which is the form with tanh.
-template <Floating T> TW_INLINE Vec<T> gelu_tanh(Vec<T> x) {
-  TW_WIDEN(gelu_tanh) {
-    constexpr double slope = 1.5957691216057308, cubic = 0.07135481627260025;
-    constexpr double slope_rest = -9.96930880911092e-17;
-    constexpr double cubic_rest = -6.175149918155315e-19;
-    constexpr T slope_hi = (T)slope, slope_lo = (T)((slope - slope_hi) + slope_rest);
-    constexpr T cubic_hi = (T)cubic, cubic_lo = (T)((cubic - cubic_hi) + cubic_rest);
-    const Vec<T> near = at_most<T>(at_least<T>(x, -32), 32);
-    const Pair<T> z = two_product(near, near), c = two_product<T>(z.hi, cubic_hi);
-    const Pair<T> k = two_sum<T>(slope_hi, c.hi);
-    const Vec<T> k_lo = k.lo + (c.lo + slope_lo + z.lo * cubic_hi + z.hi * cubic_lo);
-    const Pair<T> u = two_product(near, k.hi);
-    return times_sigmoid<T>(x, {u.hi, u.lo + near * k_lo});
+TW_INLINE Vec<float> times_sigmoid(Vec<float> x, Vec<float> v, const FloatExp& e) {
+  const FloatLogistic s = float_logistic(e);
+  return mirrored(x, fma(v, s.y, v * s.rest), s.power);
+}
+// Where |x| times a share below e^-|x| is 0 in float.
+inline constexpr float kShareless = -120;
+
+TW_INLINE Vec<double> silu(Vec<double> x) { return times_sigmoid(x, {x, 0}); }
+TW_INLINE Vec<float> silu(Vec<float> x) {
+  using T = float;
+  TW_WIDEN_AS(t / (1 + exp(-t))) {
+    const Vec<T> v = at_least(minus_abs(x), kShareless);
+    return times_sigmoid(x, v, float_exp(v));
   }
 }
-template <Floating T> TW_INLINE Vec<T> gelu_erf(Vec<T> x) {
+
+// x (slope + cubic x^2) in two parts, slope = sqrt(8 / pi) and cubic = 0.044715 slope; |x| <= 32.
+inline constexpr double kTanhSlope = 1.5957691216057308, kTanhCubic = 0.07135481627260025;
+template <Floating T> TW_INLINE Pair<T> tanh_argument(Vec<T> x) {
+  constexpr double slope_rest = -9.96930880911092e-17, cubic_rest = -6.175149918155315e-19;
+  // Of so few bits that its difference from k is exact.
+  constexpr T slope_hi = sizeof(T) == 4 ? (T)0x1.9884p0 : (T)0x1.988453365p0;
+  constexpr T slope_lo = (T)((kTanhSlope - slope_hi) + slope_rest);
+  constexpr T cubic_hi = (T)kTanhCubic, cubic_lo = (T)((kTanhCubic - cubic_hi) + cubic_rest);
+  const Pair<T> z = two_product(x, x);
+  const Vec<T> k = fma(z.hi, cubic_hi, slope_hi), u = rounded(x * k);
+  const Vec<T> k_lo =
+      fma(z.hi, cubic_hi, slope_hi - k) + (z.hi * cubic_lo + (z.lo * cubic_hi + slope_lo));
+  return {u, fma(x, k, -u) + x * k_lo};
+}
+// x sigmoid(2 c (x + 0.044715 x^3)), c = sqrt(2 / pi), which is the form with tanh.
+TW_INLINE Vec<double> gelu_tanh(Vec<double> x) {
+  return times_sigmoid(x, tanh_argument(clamp(x, -32.0, 32.0)));
+}
+TW_INLINE Vec<float> gelu_tanh(Vec<float> x) {
+  using T = float;
+  TW_WIDEN_AS(t / (1 + exp(-t * (kTanhSlope + at_most(t * t, 1000.0) * kTanhCubic)))) {
+    const Vec<T> v = at_least(minus_abs(x), -12);
+    const Pair<T> u = tanh_argument(v);
+    return times_sigmoid(x, v, float_exp(u.hi, u.lo));
+  }
+}
+TW_INLINE Vec<double> gelu_erf(Vec<double> x) {
+  using T = double;
+  const Scaled<T> share = normal_share_pair(x);
+  const Vec<T> limited = at_least(x, -64);
+  const Pair<T> product = two_product(limited, share.y.hi);
+  const Vec<T> y = scale(product.hi + (product.lo + limited * share.y.lo), share.n);
+  const Vec<T> inside = where(abs(x) < kUnchanged<T> * kUnchanged<T>, x * 0.5, y);
+  return where(x > 64, x, where(x == -kInfinity, kNan, inside));
+}
+TW_INLINE Vec<float> gelu_erf(Vec<float> x) {
+  using T = float;
   TW_WIDEN(gelu_erf) {
-    const Scaled<T> share = normal_share_pair(x);
-    const Vec<T> limited = at_least<T>(x, -64);
-    const Pair<T> product = two_product(limited, share.y.hi);
-    const Vec<T> y = scale(product.hi + (product.lo + limited * share.y.lo), share.n);
-    const Vec<T> inside = where(abs(x) < kUnchanged<T> * kUnchanged<T>, x * (T)0.5, y);
-    return where(x > 64, x, where(x == -kInfinity, kNan, inside));
+    const Vec<T> v = at_least(minus_abs(x), -15);
+    const FloatShare s = float_share(v);
+    return mirrored(x, v * s.inverse * s.y, s.power);
   }
 }
 
@@ -59,7 +94,7 @@ template <Floating T> TW_INLINE Vec<T> logsigmoid(Vec<T> x) {
     const Vec<T> near = y.hi + (y.lo - (a.lo + rest));
     // log(1 + t) = t - t^2 / 2 for small t.
     const Pair<T> p = parts.p;
-    const Vec<T> s = two_to(at_least<T>(parts.n, 1 - Format<T>::bias));
+    const Vec<T> s = two_to(at_least(parts.n, 1 - Format<T>::bias));
     const Vec<T> t = rounded(scale(p.hi + (p.lo - p.hi * p.hi * s * (T)0.5), parts.n));
     return where(abs(x) > (sizeof(T) == 4 ? 9 : 19), minimum(x, 0) - t, where(x != x, x, near));
   }
@@ -67,24 +102,36 @@ template <Floating T> TW_INLINE Vec<T> logsigmoid(Vec<T> x) {
 
 // tanh(log(1 + e^x)) = p / (p + 2) with p = e^x (e^x + 2); 1 beyond 20.
 template <Floating T> TW_INLINE Vec<T> tanh_softplus(Vec<T> x) {
-  const Vec<T> e = exp(at_most<T>(x, 20)), p = e * (e + 2);
+  const Vec<T> e = exp(at_most(x, 20)), p = e * (e + 2);
   return p / (p + 2);
 }
-// With e = e^x: x e (e + 2) / (e (e + 2) + 2), which is x from 24 and 48 on.
-template <Floating T> TW_INLINE Vec<T> mish(Vec<T> x) {
-  TW_WIDEN(mish) {
-    constexpr T last = Format<T>::mantissa_bits;
-    const auto reduced = reduce_exp(clamp<T>(x, ExpLimits<T>::lowest - 16, last));
-    const Pair<T> p = exp_pair(reduced);
-    const Vec<T> s = two_to(at_least<T>(reduced.n, 1 - Format<T>::bias));
-    const Pair<T> more = two_sum<T>(p.hi * s, 2), product = two_product(p.hi, more.hi);
-    const Vec<T> low = product.lo + (p.hi * (more.lo + p.lo * s) + p.lo * more.hi);
-    const Pair<T> sum = two_sum<T>(product.hi * s, 2);
-    const Vec<T> limited = at_least<T>(x, 2 * ExpLimits<T>::lowest);
-    const Pair<T> n = two_product(limited, product.hi);
-    const Vec<T> y =
-        scale(ratio<T>({n.hi, n.lo + limited * low}, {sum.hi, sum.lo + low * s}), reduced.n);
-    return where((x > last) | (x == 0), x, where(x == -kInfinity, kNan, y));
+// With e = e^x: x e (e + 2) / (e (e + 2) + 2), which is x from 48 on.
+TW_INLINE Vec<double> mish(Vec<double> x) {
+  using T = double;
+  constexpr T last = Format<T>::mantissa_bits;
+  const auto reduced = reduce_exp(clamp<T>(x, ExpLimits<T>::lowest - 16, last));
+  const Pair<T> p = exp_pair(reduced);
+  const Vec<T> s = two_to(at_least(reduced.n, 1 - Format<T>::bias));
+  const Pair<T> more = two_sum<T>(p.hi * s, 2), product = two_product(p.hi, more.hi);
+  const Vec<T> low = product.lo + (p.hi * (more.lo + p.lo * s) + p.lo * more.hi);
+  const Pair<T> sum = two_sum<T>(product.hi * s, 2);
+  const Vec<T> limited = at_least(x, 2 * ExpLimits<T>::lowest);
+  const Pair<T> n = two_product(limited, product.hi);
+  const Vec<T> y =
+      scale(ratio<T>({n.hi, n.lo + limited * low}, {sum.hi, sum.lo + low * s}), reduced.n);
+  return where((x > last) | (x == 0), x, where(x == -kInfinity, kNan, y));
+}
+// With h = e^x / 2 below 0 and e^-x above: x times e^x (1 + h), or 1 + 2 h, over 1 + 2 h (1 + h).
+TW_INLINE Vec<float> mish(Vec<float> x) {
+  using T = float;
+  TW_WIDEN_AS(t * tanh_softplus(t)) {
+    const Mask<T> below = x < 0;
+    const auto [w, r, p, power] = float_exp(at_least(minus_abs(x), kShareless));
+    const Vec<T> h = scale_bounded(p, power.bits + Bits<T>(below.v));
+    const Vec<T> n = fma(h, where(below, p, 2), where(below, p, 1)), d = fma(h + h, h + 1, 1);
+    const Vec<T> y = at_least(x, kShareless) * (n / d);
+    return where(x == -kInfinity, kNan,
+                 scale_down(y, {where(below, power.n, 0), Bits<T>(power.bits.v & below.v)}));
   }
 }
 
@@ -116,7 +163,7 @@ template <Floating T> TW_INLINE Vec<T> tanhshrink(Vec<T> x) {
     const Pair<T> rest = fast_two_sum(size, -t.hi);
     const Vec<T> far = where(size < kInfinity, rest.hi + (rest.lo - t.lo), size);
     // The cube is scaled, so that what its roundings lose does not underflow.
-    const Vec<T> scaled = at_most<T>(size, 1) * Cube::up;
+    const Vec<T> scaled = at_most(size, 1) * Cube::up;
     const Pair<T> square = two_product(scaled, scaled), cube = two_product(square.hi, scaled);
     const Pair<T> p = fast_two_sum<T>(Cube::c, rounded(tanhshrink_slope(z) * z));
     const Pair<T> product = two_product(cube.hi, p.hi);
@@ -132,7 +179,7 @@ template <Floating T> TW_INLINE Vec<T> selu(Vec<T> x) {
     constexpr double positive = 1.0507009873554805, negative = 1.7580993408473766;
     constexpr T up = (T)positive, up_rest = (T)(positive - up);
     constexpr T down = (T)negative, down_rest = (T)(negative - down);
-    const Pair<T> half = half_expm1_pair(at_most<T>(x, 0)), e = fast_two_sum(half.hi, half.lo);
+    const Pair<T> half = half_expm1_pair(at_most(x, 0)), e = fast_two_sum(half.hi, half.lo);
     const Pair<T> product = two_product<T>(e.hi, 2 * down);
     const Vec<T> below = product.hi + (product.lo + 2 * (e.lo * down + e.hi * down_rest));
     return where(x > 0, fma(x, up, where(x < kInfinity, x * up_rest, 0)),

@@ -10,6 +10,10 @@ template <Integer T> TW_INLINE Vec<T> abs(Vec<T> x) { return where(x < 0, 0 - x,
 template <Floating T> TW_INLINE Vec<T> abs(Vec<T> x) {
   return Vec<T>((typename Vec<T>::Raw)(bit_cast<IntLike<T>>(x).v & ~sign_bit<T>().v));
 }
+// -|x|, which is one instruction.
+template <Floating T> TW_INLINE Vec<T> minus_abs(Vec<T> x) {
+  return bit_cast<T>(bit_cast<IntLike<T>>(x) | sign_bit<T>());
+}
 template <Floating T> TW_INLINE Vec<T> copysign(Vec<T> magnitude, Same<T> sign) {
   const Bits<T> s = bit_cast<IntLike<T>>(sign) & sign_bit<T>();
   return bit_cast<T>(bit_cast<IntLike<T>>(abs(magnitude)) | s);

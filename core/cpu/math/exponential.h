@@ -21,15 +21,6 @@ inline constexpr double kLog2e = 1.4426950408889634, kLn2 = 0.6931471805599453;
 template <class T> inline constexpr T kLn2Rest = 0;  // ln 2 - (T)kLn2
 template <> inline constexpr float kLn2Rest<float> = -0x1.05c610p-29f;
 template <> inline constexpr double kLn2Rest<double> = 0x1.abc9e3b39803fp-56;
-// Both keep NaN, as one instruction each.
-template <Floating T> TW_INLINE Vec<T> at_most(Vec<T> x, T highest) {
-  const Vec<T> limit = highest;
-  return x.v > limit.v ? limit.v : x.v;
-}
-template <Floating T> TW_INLINE Vec<T> at_least(Vec<T> x, T lowest) {
-  const Vec<T> limit = lowest;
-  return x.v < limit.v ? limit.v : x.v;
-}
 template <Floating T> TW_INLINE Vec<T> clamp(Vec<T> x, T lowest, T highest) {
   return at_least(at_most(x, highest), lowest);
 }
@@ -83,8 +74,8 @@ template <Floating T> struct ReducedExp {
 };
 template <Floating T> TW_INLINE ReducedExp<T> reduce_exp(Vec<T> x) {
   const Vec<T> n = nearest(x * kLog2e), near = x - n * ExpLimits<T>::ln2_hi;
-  const Vec<T> r = fma(-n, ExpLimits<T>::ln2_lo, near);
-  return {n, r, fma(-n, ExpLimits<T>::ln2_lo, near - r)};
+  const Vec<T> r = near - n * ExpLimits<T>::ln2_lo;
+  return {n, r, (near - r) - n * ExpLimits<T>::ln2_lo};
 }
 // e^(r + low) - 1 - r.
 template <Floating T> TW_INLINE Vec<T> exp_rest(const ReducedExp<T>& x) {
@@ -134,18 +125,88 @@ template <Floating T> struct Logistic {
   Vec<T> n;
 };
 template <Floating T> TW_INLINE Logistic<T> logistic(Pair<T> x) {
-  const auto reduced = reduce_exp(at_least<T>(-abs(x.hi), ExpLimits<T>::lowest - 16));
+  const auto reduced = reduce_exp(at_least(minus_abs(x.hi), ExpLimits<T>::lowest - 16));
   const Pair<T> p = exp_pair(reduced, where(x.hi < 0, x.lo, -x.lo));
-  const Vec<T> s = two_to(at_least<T>(reduced.n, 1 - Format<T>::bias));
+  const Vec<T> s = two_to(at_least(reduced.n, 1 - Format<T>::bias));
   const Pair<T> sum = fast_two_sum<T>(1, p.hi * s);
   return {p, {sum.hi, sum.lo + p.lo * s}, reduced.n};
 }
-template <Floating T> TW_INLINE Vec<T> sigmoid(Vec<T> x) {
-  TW_WIDEN(sigmoid) {
-    const Logistic<T> parts = logistic<T>({x, 0});
-    const Mask<T> below = x < 0;
-    const Pair<T> numerator = {where(below, parts.p.hi, 1), where(below, parts.p.lo, 0)};
-    return scale(ratio(numerator, parts.sum), where(below, parts.n, 0));
+TW_INLINE Vec<double> sigmoid(Vec<double> x) {
+  const Logistic<double> parts = logistic<double>({x, 0});
+  const Mask<double> below = x < 0;
+  const Pair<double> numerator = {where(below, parts.p.hi, 1), where(below, parts.p.lo, 0)};
+  return scale(ratio(numerator, parts.sum), where(below, parts.n, 0));
+}
+
+// What follows is for float, as fast as it can be. A whole number n is at hand twice, as itself and
+// as the bits of n + rounder, whose low ones added to an exponent multiply by 2^n.
+struct Power {
+  Vec<float> n;
+  Bits<float> bits;
+};
+// x 2^n, x and the result normal.
+TW_INLINE Vec<float> add_exponent(Vec<float> x, Bits<float> bits) {
+  return bit_cast<float>(bit_cast<std::int32_t>(x) + Bits<float>(bits.v << 23));
+}
+// x 2^max(n, -125) for x from 1/2 to 2.
+TW_INLINE Vec<float> scale_bounded(Vec<float> x, Bits<float> bits) {
+  const Bits<float> lowest = bit_cast<std::int32_t>(Vec<float>(Format<float>::rounder - 125));
+  return add_exponent(x, at_least(bits, lowest));
+}
+// x 2^n for n <= 0, where denormal results are rare; 2^-20 < |x| < 2^7, or n = 0.
+TW_INLINE Vec<float> scale_down(Vec<float> x, Power power) {
+#ifdef TW_HAS_MASKED_ACCESS
+  return scale(x, power.n);
+#else
+  if (!any(!(power.n >= -105))) [[likely]]
+    return add_exponent(x, power.bits);
+  return out_of_line([=]() TW_LAMBDA_INLINE { return scale(x, power.n); });
+#endif
+}
+
+// e^(n ln 2 + r) = (1 + w r) 2^n; p = 1 + w r rounded.
+struct FloatExp {
+  Vec<float> w, r, p;
+  Power power;
+};
+TW_INLINE FloatExp float_exp(Power power, Vec<float> r) {
+  const Vec<float> w = exp_short_tail(r) * r + 1;
+  return {w, r, fma(w, r, 1), power};
+}
+TW_INLINE Power nearest_power(Vec<float> logarithm) {
+  const Vec<float> shifted = logarithm + Format<float>::rounder;
+  return {shifted - Format<float>::rounder, bit_cast<std::int32_t>(shifted)};
+}
+TW_INLINE FloatExp float_exp(Vec<float> v) {
+  using Limits = ExpLimits<float>;
+  const Power power = nearest_power(v * kLog2e);
+  return float_exp(power, (v - power.n * Limits::ln2_hi) - power.n * Limits::ln2_lo);
+}
+// Of v + more, where `more` may be a few ulp of v.
+TW_INLINE FloatExp float_exp(Vec<float> v, Vec<float> more) {
+  using Limits = ExpLimits<float>;
+  const Power power = nearest_power(v * kLog2e);
+  return float_exp(power, (v - power.n * Limits::ln2_hi) + (more - power.n * Limits::ln2_lo));
+}
+// The logistic function of v <= 0 as (y + rest) 2^n, where rest is below 2^-13 y: p / (1 + e) with
+// e = 2^n p = e^v, and what the remainder of the division says that it lacks.
+struct FloatLogistic {
+  Vec<float> y, rest;
+  Power power;
+};
+TW_INLINE FloatLogistic float_logistic(const FloatExp& x) {
+  const auto [w, r, p, power] = x;
+  const Vec<float> e = scale_bounded(p, power.bits), inverse = near_reciprocal(e + 1);
+  const Vec<float> y = rounded(p * inverse);
+  const Vec<float> rest = fma(-y, e, p - y) + fma(w, r, 1 - p);  // p - y is exact
+  return {y, rest * inverse, power};
+}
+TW_INLINE Vec<float> sigmoid(Vec<float> x) {
+  using T = float;
+  TW_WIDEN_AS(1 / (1 + exp(-t))) {
+    const FloatLogistic s = float_logistic(float_exp(at_least(minus_abs(x), ExpLimits<T>::lowest)));
+    const Vec<T> y = scale_down(s.y + s.rest, s.power);
+    return where(x < 0, y, 1 - y);
   }
 }
 

@@ -49,7 +49,7 @@ template <Floating T> TW_INLINE Vec<T> angle_of(Vec<T> size_y, Vec<T> size_x, Ma
 // Beyond 2^60 the angle is pi/2.
 template <Floating T> TW_INLINE Vec<T> atan(Vec<T> x) {
   TW_WIDEN(atan) {
-    const Vec<T> size = at_most<T>(abs(x), 0x1p60);
+    const Vec<T> size = at_most(abs(x), 0x1p60);
     const Mask<T> left = {typename Mask<T>::Raw{}};
     const Vec<T> y = angle_of<T>(size, 1, left);
     return copysign(where(size < kUnchanged<T>, size, y), x);
@@ -93,7 +93,7 @@ template <Floating T> TW_INLINE HalfAngle<T> half_angle(Vec<T> size) {
   const Mask<T> large = size > (T)0.5;
   const Vec<T> z = where(large, (1 - size) * (T)0.5, size * size);
   const Vec<T> root = sqrt(z), t = where(large, root, size);
-  const Vec<T> lost = fma(-root, root, z) / at_least<T>(root + root, Format<T>::smallest_normal);
+  const Vec<T> lost = fma(-root, root, z) / at_least(root + root, Format<T>::smallest_normal);
   return {large, t, asin_tail(z) * z * t + where(large, lost, 0)};
 }
 template <Floating T> TW_INLINE Vec<T> asin(Vec<T> x) {

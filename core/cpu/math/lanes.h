@@ -68,6 +68,47 @@ TW_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
 }
 #endif
 
+// The limit where x is beyond it; both keep NaN, as one instruction each: that of x86 gives its
+// second operand where either is NaN, which the compiler does not make of the comparison in
+// vectors.
+#if defined(__AVX512F__)
+#define TW_LIMIT(name, ps, pd)                                                         \
+  TW_INLINE Vec<float> name(Vec<float> x, Same<float> limit) {                         \
+    return Vec<float>((Vec<float>::Raw)_mm512_##ps((__m512)limit.v, (__m512)x.v));     \
+  }                                                                                    \
+  TW_INLINE Vec<double> name(Vec<double> x, Same<double> limit) {                      \
+    return Vec<double>((Vec<double>::Raw)_mm512_##pd((__m512d)limit.v, (__m512d)x.v)); \
+  }
+#elif defined(__AVX2__)
+#define TW_LIMIT(name, ps, pd)                                                         \
+  TW_INLINE Vec<float> name(Vec<float> x, Same<float> limit) {                         \
+    return Vec<float>((Vec<float>::Raw)_mm256_##ps((__m256)limit.v, (__m256)x.v));     \
+  }                                                                                    \
+  TW_INLINE Vec<double> name(Vec<double> x, Same<double> limit) {                      \
+    return Vec<double>((Vec<double>::Raw)_mm256_##pd((__m256d)limit.v, (__m256d)x.v)); \
+  }
+#endif
+#ifdef TW_LIMIT
+TW_LIMIT(at_most, min_ps, min_pd)
+TW_LIMIT(at_least, max_ps, max_pd)
+#undef TW_LIMIT
+#else
+template <Floating T> TW_INLINE Vec<T> at_most(Vec<T> x, Same<T> limit) {
+  return x.v > limit.v ? limit.v : x.v;
+}
+template <Floating T> TW_INLINE Vec<T> at_least(Vec<T> x, Same<T> limit) {
+  return x.v < limit.v ? limit.v : x.v;
+}
+#endif
+
+TW_INLINE Bits<float> at_least(Bits<float> x, Bits<float> limit) {
+#if defined(__AVX512F__)
+  return Bits<float>((Bits<float>::Raw)_mm512_max_epi32((__m512i)x.v, (__m512i)limit.v));
+#else
+  return x.v > limit.v ? x.v : limit.v;
+#endif
+}
+
 // A product as it is after rounding: -ffp-contract=fast must not fuse it into a sum whose error is
 // computed from it.
 template <Floating T> TW_INLINE Vec<T> rounded(Vec<T> product) {
@@ -111,6 +152,8 @@ template <class T, class F> [[gnu::noinline]] Vec<T> call_each_lane(Vec<T> a, Ve
   for (int i = 0; i < kLanes<T>; ++i) lanes[i] = f(lanes[i], others[i]);
   return Vec<T>::load(lanes);
 }
+// What rare lanes need, so that the others keep their registers.
+template <class F> [[gnu::cold, gnu::noinline]] auto out_of_line(F f) { return f(); }
 // Out of line, so that rare lanes cost the others a test and no registers.
 template <class T, class F>
 [[gnu::cold, gnu::noinline]] Vec<T> replace_lanes(Vec<T> y, Mask<T> chosen, Vec<T> x, F f) {
@@ -188,12 +231,15 @@ template <class F> TW_INLINE Vec<float> through_double(Vec<float> a, Vec<float> 
   return y;
 }
 
-// Functions of float that need fused multiply-add are evaluated in double where there is none.
+// Functions of float that need fused multiply-add are evaluated in double where there is none: by
+// the same function, or by a formula in t that is exact enough for float.
 template <class T> inline constexpr bool kWidened = sizeof(T) == 4 && !kFused;
-#define TW_WIDEN(name)                                                                \
-  if constexpr (kWidened<T>)                                                          \
-    return through_double(x, [](Vec<double> t) TW_LAMBDA_INLINE { return name(t); }); \
+#define TW_WIDEN_AS(formula)                                                                      \
+  if constexpr (kWidened<T>)                                                                      \
+    return through_double(x,                                                                      \
+                          [](Vec<double> t) TW_LAMBDA_INLINE -> Vec<double> { return formula; }); \
   else
+#define TW_WIDEN(name) TW_WIDEN_AS(name(t))
 
 // Where y = x + x^2 c + ... with |c| <= 1/2 is x.
 template <class T> inline constexpr T kUnchanged = sizeof(T) == 4 ? (T)0x1p-25 : (T)0x1p-54;

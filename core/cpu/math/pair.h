@@ -42,10 +42,18 @@ template <Floating T> TW_INLINE Vec<T> ratio(Pair<T> n, Pair<T> d) {
 #endif
   return quotient(n, d).sum();
 }
+// 1 / x for 1 <= x < 2^100, within 2^-14 at least.
+TW_INLINE Vec<float> near_reciprocal(Vec<float> x) {
+#ifdef TW_HAS_MASKED_ACCESS
+  return Vec<float>((Vec<float>::Raw)_mm512_maskz_rcp14_ps(0xffff, (__m512)x.v));
+#else
+  return 1 / x;
+#endif
+}
 // 1 / x for 1 <= x < 2^100, within 1 ulp.
 TW_INLINE Vec<float> reciprocal(Vec<float> x) {
 #ifdef TW_HAS_MASKED_ACCESS
-  const Vec<float> y = Vec<float>((Vec<float>::Raw)_mm512_maskz_rcp14_ps(0xffff, (__m512)x.v));
+  const Vec<float> y = near_reciprocal(x);
   return y * (1 - x * y) + y;  // Newton's step squares the error of 2^-14
 #else
   return 1 / x;
