@@ -44,7 +44,7 @@ inline constexpr double kTanhSlope = 1.5957691216057308, kTanhCubic = 0.07135481
 template <Floating T> TW_INLINE Pair<T> tanh_argument(Vec<T> x) {
   constexpr double slope_rest = -9.96930880911092e-17, cubic_rest = -6.175149918155315e-19;
   // Of so few bits that its difference from k is exact.
-  constexpr T slope_hi = sizeof(T) == 4 ? (T)0x1.9884p0 : (T)0x1.988453365p0;
+  constexpr T slope_hi = sizeof(T) == 4 ? (T)0x1.9884p0 : (T)0x1.9884533d4p0;
   constexpr T slope_lo = (T)((kTanhSlope - slope_hi) + slope_rest);
   constexpr T cubic_hi = (T)kTanhCubic, cubic_lo = (T)((kTanhCubic - cubic_hi) + cubic_rest);
   const Pair<T> z = two_product(x, x);
