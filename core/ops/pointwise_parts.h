@@ -9,7 +9,8 @@ inline Tensor quotient_or_0(const Tensor& a, const Tensor& b) {
   const Tensor zero = b == 0;
   return where(zero, 0, a / where(zero, 1, b));
 }
-// Where b is 0 as b a^b / a, whose derivatives are those of b a^(b - 1) without its powers of 1 / a.
+// Where b is 0 as b a^b / a, whose derivatives are those of b a^(b - 1) without its powers of 1 /
+// a.
 inline Tensor power_slope(const Tensor& a, const Tensor& b) {
   const Tensor zero = b == 0;
   const Tensor base = where(zero & (a != 0) & (a == a), a, 1);
