@@ -12,7 +12,7 @@ CXX_FILES = $(shell git ls-files 'core/*.h' 'core/*.cpp' 'binding/*.h' 'binding/
 comma := ,
 PY_FILES = src tests tools examples
 
-.PHONY: help build demo test test-core test-races test-python test-gpu test-arm64 bench lint format stub clean
+.PHONY: help build demo test test-core test-races test-python test-exhaustive test-gpu test-arm64 bench lint format stub clean
 
 help:  ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -82,6 +82,9 @@ test-arm64: $(VENV)/.tools  ## the C++ core built for arm64, its tests on NEON k
 
 test-python: build $(VENV)/.test  ## the Python tests
 	$(BIN)/python -m pytest
+
+test-exhaustive: build $(VENV)/.test  ## float32 functions over all 2^32 inputs, on each instruction set (an hour)
+	PYTHONPATH=tests $(BIN)/python tests/exhaustive.py
 
 # On a machine with a GPU, in about five minutes and without a network: the same tests on it in place of
 # the emulator, random programs among them, then a subset under compute-sanitizer where that is

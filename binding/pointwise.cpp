@@ -22,6 +22,8 @@ nb::dict describe_row(const PointwiseRow& row) {
   out["promotes"] = (row.kinds & kind::promotes) != 0;
   out["gradients"] = gradients;
   out["help"] = row.help;
+  const PointwiseAccuracy accuracy = accuracy_of(static_cast<PointwiseOp>(&row - kPointwiseRows));
+  if (accuracy.float32 > 0) out["ulp"] = nb::make_tuple(accuracy.float32, accuracy.float64);
   return out;
 }
 

@@ -15,7 +15,7 @@
 #include "core/ops/complex_rows.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
-#include "core/ops/in_place.h"
+#include "core/ops/pointwise_parts.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "core/runtime/launch.h"
@@ -25,8 +25,6 @@
 namespace tw {
 
 namespace {
-
-constexpr int kMaxInputs = 3;
 
 // ---- what a gradient formula reads, from its text ----
 
@@ -44,8 +42,8 @@ constexpr Form form_of(std::string_view text) {
                         : Form::formula;
 }
 struct GradientRule {
-  Form form[kMaxInputs];
-  std::uint8_t reads[kMaxInputs];
+  Form form[kMaxRowInputs];
+  std::uint8_t reads[kMaxRowInputs];
 };
 constexpr GradientRule rule(std::string_view a, std::string_view b = "none",
                             std::string_view c = "none") {
@@ -62,27 +60,6 @@ constexpr GradientRule kRules[kPointwiseOps] = {
 };
 
 // ---- the gradient formulas over tensors, for gradients of gradients ----
-
-// The formulas' functions that are no rows; core/cpu/math has them for vectors.
-Tensor quotient_or_0(const Tensor& a, const Tensor& b) {
-  const Tensor zero = b == 0;
-  return where(zero, 0, a / where(zero, 1, b));
-}
-// Where b is 0 as b a^b / a, whose derivatives are those of b a^(b - 1) without its powers of 1 /
-// a.
-Tensor power_slope(const Tensor& a, const Tensor& b) {
-  const Tensor zero = b == 0;
-  const Tensor base = where(zero & (a != 0) & (a == a), a, 1);
-  return where(zero, b * pow(base, where(zero, b, 0)) / base, b * pow(where(zero, 1, a), b - 1));
-}
-Tensor over_squared_length(const Tensor& x, const Tensor& a, const Tensor& b) {
-  const Tensor length = hypot(a, b);
-  return quotient_or_0(quotient_or_0(x, length), length);
-}
-
-Tensor normal_share(const Tensor& x) { return 0.5 + 0.5 * erf(x * 0.7071067811865476); }
-Tensor normal_density(const Tensor& x) { return exp(x * x * -0.5) * 0.3989422804014327; }
-Tensor tanh_softplus(const Tensor& x) { return tanh(softplus(x, 1, 20)); }
 
 struct None {};
 constexpr None none;
@@ -125,7 +102,6 @@ constexpr TensorGradient kTensorGradients[kPointwiseOps] = {
 
 // ---- types and shapes ----
 
-const PointwiseRow& row_of(const OpRecord& op) { return *static_cast<const PointwiseRow*>(op.row); }
 PointwiseOp op_of(const PointwiseRow& row) {
   return static_cast<PointwiseOp>(&row - kPointwiseRows);
 }
@@ -196,7 +172,7 @@ void infer_shape(const Call& call, Result& result) {
 }
 
 void infer(Call& call, Result* results) {
-  const PointwiseRow& row = row_of(*call.op);
+  const PointwiseRow& row = pointwise_row(*call.op);
   call.type = common_dtype(row, call);
   results[0].dtype = row.result == PointwiseResult::truth ? DType::bool_ : call.type;
   infer_shape(call, results[0]);
@@ -267,7 +243,7 @@ bool try_plain(const OpRecord& op, const PointwiseRow& row, const Operand* opera
   if (a.count() > kPlainElements) return false;
   const DType type = row.result == PointwiseResult::truth ? DType::bool_ : a.dtype();
   Access at;
-  const void* inputs[kMaxInputs];
+  const void* inputs[kMaxRowInputs];
   for (int i = 0; i < row.arity; ++i) inputs[i] = at(operands[i].tensor);
   y = Tensor::empty_like(a, type);
   plain(a.dtype(), a.count(), at(y), inputs);
@@ -282,7 +258,7 @@ Shortcut complex_shortcut(PointwiseOp op, const Tensor& z, Tensor* out) {
 }
 
 Shortcut shortcut(const Use& use, Tensor* out) {
-  const PointwiseRow& row = row_of(use.op);
+  const PointwiseRow& row = pointwise_row(use.op);
   const Operand* const in = use.in;
   if (try_plain(use.op, row, in, out[0])) [[likely]]
     return Shortcut::computed;
@@ -342,8 +318,8 @@ Tensor complex_gradient(const GradientRow& row, const Tensor& g, const Tensor* v
 void gradient_body(const Use& use, Tensor* out) {
   const GradientRow& row = gradient_row(use.op);
   const Tensor& g = use.in[0].tensor;
-  Tensor values[kMaxInputs + 1];  // a, b, c and the result
-  for (int i = 0, at = 1; i <= kMaxInputs; ++i)
+  Tensor values[kMaxRowInputs + 1];  // a, b, c and the result
+  for (int i = 0, at = 1; i <= kMaxRowInputs; ++i)
     if (reads_of(row) >> i & 1) {
       const Operand& x = use.in[at++];
       values[i] = x.is_tensor() ? x.tensor : full(Shape(), x.scalar, g.dtype());
@@ -360,13 +336,13 @@ void gradient_body(const Use& use, Tensor* out) {
 
 // The records of all formulas, by op and input; names of the others are null.
 struct GradientRecords {
-  OpRecord records[kPointwiseOps][kMaxInputs];
-  GradientRow rows[kPointwiseOps][kMaxInputs];
-  std::string names[kPointwiseOps][kMaxInputs];
+  OpRecord records[kPointwiseOps][kMaxRowInputs];
+  GradientRow rows[kPointwiseOps][kMaxRowInputs];
+  std::string names[kPointwiseOps][kMaxRowInputs];
 
   GradientRecords() {
     for (int op = 0; op < kPointwiseOps; ++op)
-      for (int input = 0; input < kMaxInputs; ++input)
+      for (int input = 0; input < kMaxRowInputs; ++input)
         if (kRules[op].form[input] == Form::formula) add(op, input);
   }
   void add(int op, int input) {
@@ -390,9 +366,9 @@ const GradientRecords& gradient_records() {
 void give_formula(Vjp& v, PointwiseOp op, int input) {
   const OpRecord& record = gradient_records().records[static_cast<int>(op)][input];
   const std::uint8_t reads = reads_of(gradient_row(record));
-  Operand operands[kMaxInputs + 2] = {v.g()};
+  Operand operands[kMaxRowInputs + 2] = {v.g()};
   int count = 1;
-  for (int i = 0; i < kMaxInputs; ++i)
+  for (int i = 0; i < kMaxRowInputs; ++i)
     if (reads >> i & 1) operands[count++] = v.in(i);
   if (reads & reads_y) operands[count++] = v.out();
   Tensor dx;
@@ -401,7 +377,7 @@ void give_formula(Vjp& v, PointwiseOp op, int input) {
 }
 
 void vjp(Vjp& v) {
-  const auto op = op_of(row_of(v.record()));
+  const auto op = op_of(pointwise_row(v.record()));
   const GradientRule& rule = kRules[static_cast<int>(op)];
   for (int i = 0; i < v.inputs(); ++i) {
     if (!v.wants(i)) continue;
@@ -441,17 +417,6 @@ constexpr std::pair<PointwiseOp, const char*> kOwnSignatures[] = {
     {PointwiseOp::logistic_loss, nullptr},
     {PointwiseOp::huber_distance, nullptr},
     {PointwiseOp::square_distance, nullptr}};
-
-std::string help_of(const PointwiseRow& row) {
-  std::string text = std::string(row.help) + "\n\nFormula: " + row.formula;
-  if (row.result == PointwiseResult::truth) return text + "\nResult: bool.";
-  constexpr const char* kNames[] = {"x", "a", "b", "c"};
-  for (int i = 0; i < row.arity; ++i)
-    if (std::string_view(row.gradients[i]) != "none")
-      text += std::string("\nGradient of ") + kNames[row.arity == 1 ? 0 : i + 1] + ": " +
-              row.gradients[i];
-  return text;
-}
 
 bool has_no_gradient(int op) {
   for (int i = 0; i < kPointwiseRows[op].arity; ++i)
@@ -498,7 +463,7 @@ const OpRecord& record_of(PointwiseOp op) {
 Tensor gradient_of(PointwiseOp op, int input, const Tensor& g,
                    std::initializer_list<Operand> reads) {
   const OpRecord& record = gradient_records().records[static_cast<int>(op)][input];
-  Operand operands[kMaxInputs + 2] = {g};
+  Operand operands[kMaxRowInputs + 2] = {g};
   int count = 1;
   for (const Operand& x : reads) operands[count++] = x;
   Tensor dx;
@@ -515,63 +480,8 @@ void append_gradient_records(std::vector<const OpRecord*>& records) {
 Tensor pointwise(PointwiseOp op, const Operand* operands) {
   Tensor y;
   const OpRecord& record = record_of(op);
-  apply(record, operands, row_of(record).arity, {}, &y);
+  apply(record, operands, pointwise_row(record).arity, {}, &y);
   return y;
-}
-
-namespace {
-
-// What the result would be, from metadata alone.
-void check_in_place(const OpRecord& op, const Operand* operands) {
-  const PointwiseRow& row = row_of(op);
-  const Tensor& a = operands[0].tensor;
-  Meta metas[kMaxInputs];
-  for (int i = 0; i < row.arity; ++i) describe_operand(operands[i], metas[i]);
-  Call call{&op, metas, row.arity, nullptr, {}};
-  Result result;
-  infer(call, &result);
-  const Shape& shape = result.like >= 0 ? *metas[result.like].shape : result.shape;
-  if (!(shape == a.shape()))
-    fail(ErrorKind::value, row.name, ": a result of shape ", shape,
-         " cannot be written in place into ", a.shape());
-  check_kind_in_place(row.name, result.dtype, a);
-  alignas(8) char slot[16];  // numbers that do not fit are refused before the change is counted
-  for (int i = 0; i < row.arity; ++i)
-    if (!operands[i].is_tensor()) operands[i].scalar.store(call.type, slot, row.name);
-}
-
-}  // namespace
-
-void pointwise_in_place(PointwiseOp op, Operand* operands) {
-  const OpRecord& record = record_of(op);
-  const int arity = row_of(record).arity;
-  check_in_place(record, operands);
-  Tensor& a = operands[0].tensor;
-  static const Tensor none;
-  const InPlaceChange change(record.name, a, arity > 1 ? operands[1].tensor : none,
-                             arity > 2 ? operands[2].tensor : none);
-  for (int i = 1; i < arity; ++i)
-    if (change.overwrites(operands[i].tensor))
-      operands[i].tensor = change.apart(operands[i].tensor);
-  Ref<NodeBase> node;
-  Operand before[kMaxInputs];
-  if (change.recorded()) {
-    const Reads reads = OpNode::reads_of(record, operands, arity);
-    for (int i = 0; i < arity; ++i) {
-      before[i] = operands[i];
-      if ((reads.inputs >> i & 1) && change.overwrites(before[i].tensor))
-        before[i].tensor = copy(before[i].tensor);
-    }
-    node = OpNode::create(record, operands, arity, {}, a.shape());
-  }
-  apply_into(record, operands, arity, {}, a);
-  change.begin();
-  if (!node) return;
-  change.join_graph(a, [&](const Tensor& y) {
-    OpNode* const made = static_cast<OpNode*>(node.get());
-    made->save(before, &y);
-    attach(y, made);
-  });
 }
 
 }  // namespace tw

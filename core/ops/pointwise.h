@@ -18,6 +18,10 @@ Tensor pointwise(PointwiseOp op, const Operand* operands);
 void pointwise_in_place(PointwiseOp op, Operand* operands);
 
 const OpRecord& record_of(PointwiseOp op);
+// The row that a value's record is made from.
+inline const PointwiseRow& pointwise_row(const OpRecord& op) {
+  return *static_cast<const PointwiseRow*>(op.row);
+}
 // The gradient of an input of a row, from that of the result and what the row's formula reads.
 Tensor gradient_of(PointwiseOp op, int input, const Tensor& g,
                    std::initializer_list<Operand> reads);

@@ -1,4 +1,7 @@
+// The rows of pointwise.inc as data, and what their documentation says.
 #include "core/ops/pointwise_rows.h"
+
+#include <cstdio>
 
 namespace tw {
 
@@ -14,5 +17,41 @@ const PointwiseRow kPointwiseRows[kPointwiseOps] = {
 #undef TW_BINARY
 #undef TW_TERNARY
 };
+
+PointwiseAccuracy accuracy_of(PointwiseOp op) {
+  switch (op) {
+#define TW_ACCURACY(row, float32, float64) \
+  case PointwiseOp::row: return {float32, float64};
+#include "core/ops/accuracy.inc"
+#undef TW_ACCURACY
+    default: return {};
+  }
+}
+
+namespace {
+std::string bound_of(double ulp) {
+  if (ulp == 0.5) return "correctly rounded";
+  char text[32];
+  std::snprintf(text, sizeof text, "at most %g ulp", ulp);
+  return text;
+}
+std::string error_of(const PointwiseRow& row) {
+  const auto [single, wide] = accuracy_of(static_cast<PointwiseOp>(&row - kPointwiseRows));
+  if (single == 0) return "";
+  return "\nError on the CPU: " + bound_of(single) + " (float32), " + bound_of(wide) +
+         " (float64).";
+}
+}  // namespace
+
+std::string help_of(const PointwiseRow& row) {
+  std::string text = std::string(row.help) + "\n\nFormula: " + row.formula + error_of(row);
+  if (row.result == PointwiseResult::truth) return text + "\nResult: bool.";
+  constexpr const char* kNames[] = {"x", "a", "b", "c"};
+  for (int i = 0; i < row.arity; ++i)
+    if (std::string_view(row.gradients[i]) != "none")
+      text += std::string("\nGradient of ") + kNames[row.arity == 1 ? 0 : i + 1] + ": " +
+              row.gradients[i];
+  return text;
+}
 
 }  // namespace tw

@@ -1,6 +1,7 @@
 // The rows of pointwise.inc as data, for ops and kernels.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "core/base/dtype.h"
@@ -39,6 +40,8 @@ inline constexpr int chosen = f | i | b | c | condition;
 
 enum class PointwiseResult : std::uint8_t { same, truth };
 
+inline constexpr int kMaxRowInputs = 3;
+
 // The parts of a row that are data.
 struct PointwiseRow {
   const char* name;
@@ -46,10 +49,18 @@ struct PointwiseRow {
   int kinds;
   PointwiseResult result;
   const char* formula;
-  const char* gradients[3];  // "none" where there is none
+  const char* gradients[kMaxRowInputs];  // "none" where there is none
   const char* help;
 };
 extern const PointwiseRow kPointwiseRows[kPointwiseOps];
+
+// The largest errors of CPU results in ulp (accuracy.inc); 0 where none is stated.
+struct PointwiseAccuracy {
+  double float32 = 0, float64 = 0;
+};
+PointwiseAccuracy accuracy_of(PointwiseOp op);
+// The row's help, formula, errors and gradients.
+std::string help_of(const PointwiseRow& row);
 
 // Whether the identifier `name` occurs in a formula's text.
 constexpr bool mentions(std::string_view text, std::string_view name) {

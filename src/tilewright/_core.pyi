@@ -508,6 +508,8 @@ class Tensor:
         """Whether a equals b."""
     def erf(self) -> Tensor:
         """Error function."""
+    def erfc(self) -> Tensor:
+        """1 - erf(x), exact where that is near 0."""
     def exp(self) -> Tensor:
         """e to the power of each element."""
     def exp2(self) -> Tensor:
@@ -1903,6 +1905,8 @@ def equal(a: _Operand, b: _Operand) -> Tensor:
     """Whether a equals b."""
 def erf(x: _Operand) -> Tensor:
     """Error function."""
+def erfc(x: _Operand) -> Tensor:
+    """1 - erf(x), exact where that is near 0."""
 def exp(x: _Operand) -> Tensor:
     """e to the power of each element."""
 def exp2(x: _Operand) -> Tensor:

@@ -122,6 +122,7 @@ UNARY = {
     ),
     "atanh": unary(lambda x: 1 / circle(x), lambda x: 2 * x / circle(x) ** 2, absolute=4),
     "erf": unary(normal, lambda x: -2 * x * normal(x)),
+    "erfc": unary(lambda x: -normal(x), lambda x: 2 * x * normal(x)),
     "sigmoid": unary(bell, lambda x: -bell(x) * np.tanh(x / 2), absolute=4),
     "relu": unary(lambda x: np.where(x > 0, 1, 0) + zero(x), zero),
     # Terms of the size of x * sigmoid'(x) near x = 50 cancel.

@@ -78,7 +78,8 @@ template <class T> void normal(const uint32_t* words, int64_t n, void* to) {
     const Vec<T> shifted = turns + Format<T>::rounder;
     const Bits<T> quadrant = bit_cast<IntLike<T>>(shifted);
     const Vec<T> angle = (turns - (shifted - Format<T>::rounder)) * kHalfPi;
-    const Vec<T> s = sin_reduced(angle), c = cos_reduced(angle);
+    const auto parts = sine_cosine<T>({quadrant, angle, 0});
+    const Vec<T> s = parts.sine.sum(), c = parts.cosine.sum();
     const Mask<T> odd = {(quadrant & 1).v != 0};
     const auto turned = [=](Vec<T> x, int more) TW_LAMBDA_INLINE {
       const Bits<T> flip = Bits<T>((quadrant.v + (IntLike<T>)more) << (8 * (int)sizeof(T) - 2));

@@ -1,6 +1,6 @@
 // Signs, rounding, classification, extremes, roots and division with Python's rounding.
 #pragma once
-#include "core/cpu/math/lanes.h"
+#include "core/cpu/math/pair.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -9,6 +9,10 @@ template <Floating T> TW_INLINE Bits<T> sign_bit() { return bit_cast<IntLike<T>>
 template <Integer T> TW_INLINE Vec<T> abs(Vec<T> x) { return where(x < 0, 0 - x, x); }
 template <Floating T> TW_INLINE Vec<T> abs(Vec<T> x) {
   return Vec<T>((typename Vec<T>::Raw)(bit_cast<IntLike<T>>(x).v & ~sign_bit<T>().v));
+}
+// -|x|, which is one instruction.
+template <Floating T> TW_INLINE Vec<T> minus_abs(Vec<T> x) {
+  return bit_cast<T>(bit_cast<IntLike<T>>(x) | sign_bit<T>());
 }
 template <Floating T> TW_INLINE Vec<T> copysign(Vec<T> magnitude, Same<T> sign) {
   const Bits<T> s = bit_cast<IntLike<T>>(sign) & sign_bit<T>();
@@ -63,8 +67,15 @@ TW_INLINE Vec<float> sqrt(Vec<float> x) {
 TW_INLINE Vec<double> sqrt(Vec<double> x) {
   return each_lane(x, [](double t) TW_LAMBDA_INLINE { return __builtin_sqrt(t); });
 }
-// 1.5 ulp in float.
-template <Floating T> TW_INLINE Vec<T> rsqrt(Vec<T> x) { return 1 / sqrt(x); }
+// The quotient of two rounded numbers, and Newton's step with the exact remainder.
+template <Floating T> TW_INLINE Vec<T> rsqrt(Vec<T> x) {
+  TW_WIDEN(rsqrt) {
+    const Vec<T> y = 1 / sqrt(x);
+    const Pair<T> product = two_product(x, y);
+    const Vec<T> rest = fma(-product.hi, y, 1) - product.lo * y;
+    return where((x > 0) & (x < kInfinity), y + y * rest * (T)0.5, y);
+  }
+}
 
 // In double, where no float's square overflows. 0.51 ulp.
 TW_INLINE Vec<float> hypot(Vec<float> a, Vec<float> b) {
@@ -72,8 +83,19 @@ TW_INLINE Vec<float> hypot(Vec<float> a, Vec<float> b) {
       a, b, [](Vec<double> p, Vec<double> q) TW_LAMBDA_INLINE { return sqrt(p * p + q * q); });
   return where(isinf(a) | isinf(b), kInfinity, y);
 }
+// Scaled by a power of two; what the squares and the root lose in rounding is made good.
 TW_INLINE Vec<double> hypot(Vec<double> a, Vec<double> b) {
-  return call_each_lane(a, b, [](double p, double q) { return __builtin_hypot(p, q); });
+  const Vec<double> p = abs(a), q = abs(b);
+  const Mask<double> more = p > q, infinite = isinf(p) | isinf(q);
+  const Vec<double> high = where(more, p, q);
+  const Mask<double> huge = high > 0x1p500, tiny = high < 0x1p-400;
+  const Vec<double> s = where(huge, 0x1p-600, where(tiny, 0x1p600, 1));
+  const Vec<double> h = high * s, l = where(more, q, p) * s;
+  const Pair<double> x = two_product(h, h), y = two_product(l, l);
+  const Pair<double> sum = fast_two_sum(x.hi, y.hi);
+  const Vec<double> root = sqrt(sum.hi), rest = fma(-root, root, sum.hi) + (sum.lo + x.lo + y.lo);
+  const Vec<double> length = where(high == 0, p + q, root + rest * 0.5 / root);
+  return where(infinite, kInfinity, length * where(huge, 0x1p600, where(tiny, 0x1p-600, 1)));
 }
 
 // Numbers of one sign are in the order of their bits.

@@ -1,8 +1,8 @@
-// exp and what is made of it: exp2, expm1, the logistic and hyperbolic functions, erf.
-// Figures such as '1.2, 1.1 ulp' are the largest errors found in float (every 1009th bit pattern
-// and denser samples) and in double (against mpmath), over scalar, avx2 and avx512.
+// exp and what is made of it: exp2, expm1 and the logistic function.
+// The bounds of all errors are in core/ops/accuracy.inc.
 #pragma once
 #include "core/cpu/math/basic.h"
+#include "core/cpu/math/pair.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -18,16 +18,9 @@ template <> struct ExpLimits<double> {
   static constexpr double ln2_hi = 0x1.62e42fefa38p-1, ln2_lo = 0x1.ef35793c7673p-45;
 };
 inline constexpr double kLog2e = 1.4426950408889634, kLn2 = 0.6931471805599453;
-
-// Both keep NaN, as one instruction each.
-template <Floating T> TW_INLINE Vec<T> at_most(Vec<T> x, T highest) {
-  const Vec<T> limit = highest;
-  return x.v > limit.v ? limit.v : x.v;
-}
-template <Floating T> TW_INLINE Vec<T> at_least(Vec<T> x, T lowest) {
-  const Vec<T> limit = lowest;
-  return x.v < limit.v ? limit.v : x.v;
-}
+template <class T> inline constexpr T kLn2Rest = 0;  // ln 2 - (T)kLn2
+template <> inline constexpr float kLn2Rest<float> = -0x1.05c610p-29f;
+template <> inline constexpr double kLn2Rest<double> = 0x1.abc9e3b39803fp-56;
 template <Floating T> TW_INLINE Vec<T> clamp(Vec<T> x, T lowest, T highest) {
   return at_least(at_most(x, highest), lowest);
 }
@@ -54,156 +47,167 @@ template <Floating T> TW_INLINE Vec<T> scale(Vec<T> x, Vec<T> n) {
 #endif
 }
 
-// (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2; leaves e^r a relative error of 2^-28 and 2^-56.
+// (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2; leaves e^r - 1 a relative error of 2^-31 and 2^-62.
 TW_INLINE Vec<float> exp_tail(Vec<float> r) {
-  return polynomial(r, 0.49999997, 0.166665152, 0.0416673198, 0.00836925767, 0.00138817774);
+  return polynomial(r, 0.5, 0.16666667, 0.041666478, 0.008333192, 0.0013933697, 0.00019958471);
 }
 TW_INLINE Vec<double> exp_tail(Vec<double> r) {
+  return polynomial(r, 0.5, 0.16666666666666677, 0.04166666666666668, 0.008333333333321445,
+                    0.0013888888888877447, 0.00019841269886554226, 2.4801587340607243e-05,
+                    2.755724380751889e-06, 2.75572592197061e-07, 2.5109169541356204e-08,
+                    2.091949499659684e-09);
+}
+// Shorter ones, which leave e^r a relative error of 2^-28 and 2^-56.
+TW_INLINE Vec<float> exp_short_tail(Vec<float> r) {
+  return polynomial(r, 0.49999997, 0.166665152, 0.0416673198, 0.00836925767, 0.00138817774);
+}
+TW_INLINE Vec<double> exp_short_tail(Vec<double> r) {
   return polynomial(r, 0.5000000000000013, 0.16666666666666546, 0.041666666666512836,
                     0.008333333333404086, 0.001388888894790924, 0.0001984126970937905,
                     2.4801488869051047e-05, 2.755740046262936e-06, 2.763170163108362e-07,
                     2.5060087358851158e-08);
 }
-template <Floating T> TW_INLINE Vec<T> exp_reduced(Vec<T> r) {
-  return (exp_tail(r) * r + 1) * r + 1;
-}
-template <Floating T> TW_INLINE Vec<T> expm1_reduced(Vec<T> r) { return r * r * exp_tail(r) + r; }
 
-// x = n ln 2 + r.
+// x = n ln 2 + r + low.
 template <Floating T> struct ReducedExp {
-  Vec<T> n, r;
+  Vec<T> n, r, low;
 };
 template <Floating T> TW_INLINE ReducedExp<T> reduce_exp(Vec<T> x) {
-  const Vec<T> n = nearest(x * kLog2e);
-  return {n, (x - n * ExpLimits<T>::ln2_hi) - n * ExpLimits<T>::ln2_lo};
+  const Vec<T> n = nearest(x * kLog2e), near = x - n * ExpLimits<T>::ln2_hi;
+  const Vec<T> r = near - n * ExpLimits<T>::ln2_lo;
+  return {n, r, (near - r) - n * ExpLimits<T>::ln2_lo};
+}
+// e^(r + low) - 1 - r.
+template <Floating T> TW_INLINE Vec<T> exp_rest(const ReducedExp<T>& x) {
+  return (exp_tail(x.r) * x.r + x.low) * x.r + x.low;
+}
+template <Floating T> TW_INLINE Vec<T> exp_reduced(const ReducedExp<T>& x) {
+  if constexpr (kFused) return (exp_short_tail(x.r) * x.r + 1) * x.r + 1;
+  return (exp_rest(x) + x.r) + 1;
+}
+// e^(r + low + more), where `more` may be many ulp of r.
+template <Floating T> TW_INLINE Pair<T> exp_pair(const ReducedExp<T>& x, Same<T> more = 0) {
+  const Pair<T> t = fast_two_sum(x.r, exp_rest(x)), head = fast_two_sum<T>(1, t.hi);
+  return {head.hi, head.lo + t.lo + head.hi * more};
 }
 
-// 1.2, 1.1 ulp; with fused multiply-add 0.9, 0.8.
 template <Floating T> TW_INLINE Vec<T> exp(Vec<T> x) {
-  const auto [n, r] = reduce_exp(clamp(x, ExpLimits<T>::lowest, ExpLimits<T>::highest));
-  return scale(exp_reduced(r), n);
+  TW_WIDEN(exp) {
+    const auto reduced = reduce_exp(clamp(x, ExpLimits<T>::lowest, ExpLimits<T>::highest));
+    return scale(exp_reduced(reduced), reduced.n);
+  }
 }
-// e^x / 2 for x >= 0, which does not overflow where cosh and sinh do not.
-template <Floating T> TW_INLINE Vec<T> half_exp(Vec<T> x) {
-  const auto [n, r] = reduce_exp(at_most<T>(x, ExpLimits<T>::highest + 1));
-  return exp_reduced(r) * two_to(n - 2) * 2;
-}
-// 1.2, 1.1 ulp.
 template <Floating T> TW_INLINE Vec<T> exp2(Vec<T> x) {
-  constexpr T limit = Format<T>::bias + 2;
-  const Vec<T> inside = clamp<T>(x, -limit - Format<T>::mantissa_bits, limit);
-  const Vec<T> n = nearest(inside);
-  return scale(exp_reduced((inside - n) * kLn2), n);
+  TW_WIDEN(exp2) {
+    constexpr T limit = Format<T>::bias + 2, ln2 = (T)kLn2;
+    const Vec<T> inside = clamp<T>(x, -limit - Format<T>::mantissa_bits, limit);
+    const Vec<T> n = nearest(inside), f = inside - n, r = rounded(f * ln2);
+    const ReducedExp<T> reduced = {n, r, fma(f, ln2, -r) + f * kLn2Rest<T>};
+    return scale(sizeof(T) == 4 ? exp_reduced(reduced) : (exp_rest(reduced) + r) + 1, n);
+  }
 }
-// 2 (s (e^r - 1) + (s - 1/2)) with s = 2^(n - 1), finite as long as the result is.
-// 1.6, 2.0 ulp.
+// e^x - 1 as 2 (s (e^r - 1) + (s - 1/2)) with s = 2^(n - 1), finite as long as the result is.
+template <Floating T> TW_INLINE Pair<T> half_expm1_pair(Vec<T> x) {
+  const T lowest = -Format<T>::mantissa_bits - 2;  // e^lowest is below half an ulp of -1
+  const auto reduced = reduce_exp(clamp<T>(x, lowest, ExpLimits<T>::highest));
+  const Vec<T> s = two_to(reduced.n - 1), less = s - (T)0.5;
+  const Pair<T> head = fast_two_sum<T>(less, s * reduced.r);
+  const Vec<T> lost = head.lo + ((s - less) - (T)0.5);
+  return {head.hi, lost + s * exp_rest(reduced)};
+}
 template <Floating T> TW_INLINE Vec<T> expm1(Vec<T> x) {
-  const T lowest = -Format<T>::mantissa_bits;  // e^lowest is below half an ulp of -1
-  const auto [n, r] = reduce_exp(clamp<T>(x, lowest, ExpLimits<T>::highest));
-  const Vec<T> s = two_to(n - 1);
-  const Vec<T> y = (s * expm1_reduced(r) + (s - 0.5)) * 2;
-  return where(abs(x) < Format<T>::smallest_normal, x, y);
+  TW_WIDEN(expm1) { return where(abs(x) < kUnchanged<T>, x, half_expm1_pair(x).sum() * 2); }
 }
 
-// 2.3, 2.0 ulp.
-template <Floating T> TW_INLINE Vec<T> sigmoid(Vec<T> x) {
-  const Vec<T> e = exp(-abs(x));
-  return where(x < 0, e, 1) / (e + 1);
+// e^-|x| = 2^n p, also where x times it is a denormal, and 1 + 2^n p.
+template <Floating T> struct Logistic {
+  Pair<T> p, sum;
+  Vec<T> n;
+};
+template <Floating T> TW_INLINE Logistic<T> logistic(Pair<T> x) {
+  const auto reduced = reduce_exp(at_least(minus_abs(x.hi), ExpLimits<T>::lowest - 16));
+  const Pair<T> p = exp_pair(reduced, where(x.hi < 0, x.lo, -x.lo));
+  const Vec<T> s = two_to(at_least(reduced.n, 1 - Format<T>::bias));
+  const Pair<T> sum = fast_two_sum<T>(1, p.hi * s);
+  return {p, {sum.hi, sum.lo + p.lo * s}, reduced.n};
+}
+TW_INLINE Vec<double> sigmoid(Vec<double> x) {
+  const Logistic<double> parts = logistic<double>({x, 0});
+  const Mask<double> below = x < 0;
+  const Pair<double> numerator = {where(below, parts.p.hi, 1), where(below, parts.p.lo, 0)};
+  return scale(ratio(numerator, parts.sum), where(below, parts.n, 0));
 }
 
-// 1 / x for 1 <= x < 2^100, within 1 ulp.
-TW_INLINE Vec<float> reciprocal(Vec<float> x) {
+// What follows is for float, as fast as it can be. A whole number n is at hand twice, as itself and
+// as the bits of n + rounder, whose low ones added to an exponent multiply by 2^n.
+struct Power {
+  Vec<float> n;
+  Bits<float> bits;
+};
+// x 2^n, x and the result normal.
+TW_INLINE Vec<float> add_exponent(Vec<float> x, Bits<float> bits) {
+  return bit_cast<float>(bit_cast<std::int32_t>(x) + Bits<float>(bits.v << 23));
+}
+// x 2^max(n, -125) for x from 1/2 to 2.
+TW_INLINE Vec<float> scale_bounded(Vec<float> x, Bits<float> bits) {
+  const Bits<float> lowest = bit_cast<std::int32_t>(Vec<float>(Format<float>::rounder - 125));
+  return add_exponent(x, at_least(bits, lowest));
+}
+// x 2^n for n <= 0, where denormal results are rare; 2^-20 < |x| < 2^7, or n = 0.
+TW_INLINE Vec<float> scale_down(Vec<float> x, Power power) {
 #ifdef TW_HAS_MASKED_ACCESS
-  const Vec<float> y = Vec<float>((Vec<float>::Raw)_mm512_maskz_rcp14_ps(0xffff, (__m512)x.v));
-  return y * (1 - x * y) + y;  // Newton's step squares the error of 2^-14
+  return scale(x, power.n);
 #else
-  return 1 / x;
+  if (!any(!(power.n >= -105))) [[likely]]
+    return add_exponent(x, power.bits);
+  return out_of_line([=]() TW_LAMBDA_INLINE { return scale(x, power.n); });
 #endif
 }
-// 1.4 ulp.
-TW_INLINE Vec<float> tanh(Vec<float> x) {
-  const Vec<float> size = abs(x), z = size * size;
-  const Vec<float> small =
-      polynomial(z, -0.333332986, 0.133319363, -0.0537847169, 0.0207986254, -0.00589796621) * z *
-          size +
-      size;
-  // Beyond 10 the result is 1.
-  const auto [n, r] = reduce_exp(at_most(size, 10.f) * 2);
-  const Vec<float> large = 1 - 2 * reciprocal(exp_reduced(r) * two_to(n) + 1);
-  return copysign(where(size < 0.6f, small, large), x);
-}
-// Through t = e^2|x| - 1: t / (t + 2), or 1 - 2 / (t + 2) where that is near 1; it is 1 beyond 20.
-// 1.8 ulp.
-TW_INLINE Vec<double> tanh(Vec<double> x) {
-  const Vec<double> size = abs(x), t = expm1(at_most(size, 20.0) * 2);
-  const Mask<double> small = size < 0.5;
-  const Vec<double> q = where(small, t, 2) / (t + 2);
-  return copysign(where(small, q, 1 - q), x);
-}
 
-// tanh(log(1 + e^x)) = p / (p + 2) with p = e^x (e^x + 2); 1 beyond 20.
-template <Floating T> TW_INLINE Vec<T> tanh_softplus(Vec<T> x) {
-  const Vec<T> e = exp(at_most<T>(x, 20)), p = e * (e + 2);
-  return p / (p + 2);
+// e^(n ln 2 + r) = (1 + w r) 2^n; p = 1 + w r rounded.
+struct FloatExp {
+  Vec<float> w, r, p;
+  Power power;
+};
+TW_INLINE FloatExp float_exp(Power power, Vec<float> r) {
+  const Vec<float> w = exp_short_tail(r) * r + 1;
+  return {w, r, fma(w, r, 1), power};
 }
-
-// 1.6 ulp.
-TW_INLINE Vec<float> sinh(Vec<float> x) {
-  const Vec<float> size = abs(x), z = size * size, half = half_exp(size);
-  const Vec<float> small =
-      polynomial(z, 0.166666672, 0.00833331048, 0.000198428956, 2.78221319e-06) * z * size + size;
-  return copysign(where(size < 1, small, half - 0.25f / half), x);
+TW_INLINE Power nearest_power(Vec<float> logarithm) {
+  const Vec<float> shifted = logarithm + Format<float>::rounder;
+  return {shifted - Format<float>::rounder, bit_cast<std::int32_t>(shifted)};
 }
-// 1.6, 1.4 ulp.
-template <Floating T> TW_INLINE Vec<T> cosh(Vec<T> x) {
-  const Vec<T> half = half_exp(abs(x));
-  return half + 0.25 / half;
+TW_INLINE FloatExp float_exp(Vec<float> v) {
+  using Limits = ExpLimits<float>;
+  const Power power = nearest_power(v * kLog2e);
+  return float_exp(power, (v - power.n * Limits::ln2_hi) - power.n * Limits::ln2_lo);
 }
-// (t + t / (t + 1)) / 2 with t = e^|x| - 1; beyond 40, e^|x| / 2. 2.1 ulp.
-TW_INLINE Vec<double> sinh(Vec<double> x) {
-  const Vec<double> size = abs(x), t = expm1(at_most(size, 40.0));
-  return copysign(where(size > 40, half_exp(size), (t + t / (t + 1)) * 0.5), x);
+// Of v + more, where `more` may be a few ulp of v.
+TW_INLINE FloatExp float_exp(Vec<float> v, Vec<float> more) {
+  using Limits = ExpLimits<float>;
+  const Power power = nearest_power(v * kLog2e);
+  return float_exp(power, (v - power.n * Limits::ln2_hi) + (more - power.n * Limits::ln2_lo));
 }
-
-// Near 0 an odd polynomial; beyond, 1 - e^-(t + t q(t)) with q fitted to -log(1 - erf(t)) / t - 1.
-// 1.1 ulp.
-TW_INLINE Vec<float> erf(Vec<float> x) {
-  const Vec<float> size = abs(x), z = size * size, t = at_most(size, 4.f);
-  const Vec<float> small = polynomial(z, 0.128379166, -0.376126289, 0.112836257, -0.0268557314,
-                                      0.00519240508, -0.000804976968, 7.99664995e-05) *
-                               size +
-                           size;
-  const Vec<float> q = polynomial(t, 0.128519952, 0.635699391, 0.105286792, -0.0229059681,
-                                  0.00321994815, -0.000214590706);
-  const auto [n, r] = reduce_exp(-(t * q + t));
-  const Vec<float> large = 1 - exp_reduced(r) * two_to(n);
-  return copysign(where(size < 0.92f, small, large), x);
+// The logistic function of v <= 0 as (y + rest) 2^n, where rest is below 2^-13 y: p / (1 + e) with
+// e = 2^n p = e^v, and what the remainder of the division says that it lacks.
+struct FloatLogistic {
+  Vec<float> y, rest;
+  Power power;
+};
+TW_INLINE FloatLogistic float_logistic(const FloatExp& x) {
+  const auto [w, r, p, power] = x;
+  const Vec<float> e = scale_bounded(p, power.bits), inverse = near_reciprocal(e + 1);
+  const Vec<float> y = rounded(p * inverse);
+  const Vec<float> rest = fma(-y, e, p - y) + fma(w, r, 1 - p);  // p - y is exact
+  return {y, rest * inverse, power};
 }
-TW_INLINE Vec<double> erf(Vec<double> x) {
-  return call_each_lane(x, [](double t) { return __builtin_erf(t); });
-}
-
-// e^(-x^2 / 2) over the root of 2 pi.
-template <Floating T> TW_INLINE Vec<T> bell(Vec<T> x) {
-  const auto [n, r] = reduce_exp(at_least<T>(x * x * -0.5, ExpLimits<T>::lowest));
-  return scale(exp_reduced(r), n);
-}
-template <Floating T> TW_INLINE Vec<T> normal_density(Vec<T> x) {
-  return bell(x) * 0.3989422804014327;
-}
-// The share of a normal distribution below x: of its tail beyond |x| e^(-x^2 / 2) is taken out, and
-// the rest fitted in t = 1 / (1 + 0.35 |x|) within 2^-25. Of a tail 6 ulp, and x^2 / 2 for the
-// rounded square.
-TW_INLINE Vec<float> normal_share(Vec<float> x) {
-  const Vec<float> t = reciprocal(at_most(abs(x), 1e4f) * 0.35f + 1);
-  const Vec<float> tail =
-      polynomial(t, 0.139621332, 0.139862999, 0.119824916, 0.105538607, -0.0231804661, 0.159274593,
-                 -0.255800486, 0.14401269, -0.0291542169) *
-      t * bell(x);
-  return where(x < 0, tail, 1 - tail);
-}
-TW_INLINE Vec<double> normal_share(Vec<double> x) {
-  return call_each_lane(x, [](double t) { return 0.5 * __builtin_erfc(t * -0.7071067811865476); });
+TW_INLINE Vec<float> sigmoid(Vec<float> x) {
+  using T = float;
+  TW_WIDEN_AS(1 / (1 + exp(-t))) {
+    const FloatLogistic s = float_logistic(float_exp(at_least(minus_abs(x), ExpLimits<T>::lowest)));
+    const Vec<T> y = scale_down(s.y + s.rest, s.power);
+    return where(x < 0, y, 1 - y);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #pragma once
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
 #endif
 #include "core/cpu/simd/vec.h"
 
@@ -26,6 +28,99 @@ template <> struct Format<double> {
   static constexpr double bias = 1023, rounder = 0x1.8p52, smallest_normal = 0x1p-1022;
 };
 inline constexpr double kInfinity = __builtin_inf(), kNan = __builtin_nan("");
+
+// a b + c, rounded once. Only where kFused is it one instruction.
+#if defined(__AVX512F__)
+inline constexpr bool kFused = true;
+TW_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
+  return Vec<float>((Vec<float>::Raw)_mm512_fmadd_ps((__m512)a.v, (__m512)b.v, (__m512)c.v));
+}
+TW_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
+  return Vec<double>((Vec<double>::Raw)_mm512_fmadd_pd((__m512d)a.v, (__m512d)b.v, (__m512d)c.v));
+}
+#elif defined(__AVX2__)
+inline constexpr bool kFused = true;
+TW_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
+  return Vec<float>((Vec<float>::Raw)_mm256_fmadd_ps((__m256)a.v, (__m256)b.v, (__m256)c.v));
+}
+TW_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
+  return Vec<double>((Vec<double>::Raw)_mm256_fmadd_pd((__m256d)a.v, (__m256d)b.v, (__m256d)c.v));
+}
+#elif defined(__ARM_NEON)
+inline constexpr bool kFused = true;
+TW_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
+  return Vec<float>(
+      (Vec<float>::Raw)vfmaq_f32((float32x4_t)c.v, (float32x4_t)a.v, (float32x4_t)b.v));
+}
+TW_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
+  return Vec<double>(
+      (Vec<double>::Raw)vfmaq_f64((float64x2_t)c.v, (float64x2_t)a.v, (float64x2_t)b.v));
+}
+#else
+inline constexpr bool kFused = false;
+TW_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
+  for (int i = 0; i < kLanes<float>; ++i) c.v[i] = __builtin_fmaf(a.v[i], b.v[i], c.v[i]);
+  return c;
+}
+TW_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
+  for (int i = 0; i < kLanes<double>; ++i) c.v[i] = __builtin_fma(a.v[i], b.v[i], c.v[i]);
+  return c;
+}
+#endif
+
+// The limit where x is beyond it; both keep NaN, as one instruction each: that of x86 gives its
+// second operand where either is NaN, which the compiler does not make of the comparison in
+// vectors.
+#if defined(__AVX512F__)
+#define TW_LIMIT(name, ps, pd)                                                         \
+  TW_INLINE Vec<float> name(Vec<float> x, Same<float> limit) {                         \
+    return Vec<float>((Vec<float>::Raw)_mm512_##ps((__m512)limit.v, (__m512)x.v));     \
+  }                                                                                    \
+  TW_INLINE Vec<double> name(Vec<double> x, Same<double> limit) {                      \
+    return Vec<double>((Vec<double>::Raw)_mm512_##pd((__m512d)limit.v, (__m512d)x.v)); \
+  }
+#elif defined(__AVX2__)
+#define TW_LIMIT(name, ps, pd)                                                         \
+  TW_INLINE Vec<float> name(Vec<float> x, Same<float> limit) {                         \
+    return Vec<float>((Vec<float>::Raw)_mm256_##ps((__m256)limit.v, (__m256)x.v));     \
+  }                                                                                    \
+  TW_INLINE Vec<double> name(Vec<double> x, Same<double> limit) {                      \
+    return Vec<double>((Vec<double>::Raw)_mm256_##pd((__m256d)limit.v, (__m256d)x.v)); \
+  }
+#endif
+#ifdef TW_LIMIT
+TW_LIMIT(at_most, min_ps, min_pd)
+TW_LIMIT(at_least, max_ps, max_pd)
+#undef TW_LIMIT
+#else
+template <Floating T> TW_INLINE Vec<T> at_most(Vec<T> x, Same<T> limit) {
+  return x.v > limit.v ? limit.v : x.v;
+}
+template <Floating T> TW_INLINE Vec<T> at_least(Vec<T> x, Same<T> limit) {
+  return x.v < limit.v ? limit.v : x.v;
+}
+#endif
+
+TW_INLINE Bits<float> at_least(Bits<float> x, Bits<float> limit) {
+#if defined(__AVX512F__)
+  return Bits<float>((Bits<float>::Raw)_mm512_max_epi32((__m512i)x.v, (__m512i)limit.v));
+#else
+  return x.v > limit.v ? x.v : limit.v;
+#endif
+}
+
+// A product as it is after rounding: -ffp-contract=fast must not fuse it into a sum whose error is
+// computed from it.
+template <Floating T> TW_INLINE Vec<T> rounded(Vec<T> product) {
+#if defined(__AVX512F__)
+  __asm__("" : "+v"(product.v));
+#elif defined(__AVX2__)
+  __asm__("" : "+x"(product.v));
+#elif defined(__ARM_NEON)
+  __asm__("" : "+w"(product.v));
+#endif
+  return product;
+}
 
 // c0 + c1 x + c2 x^2 and so on, by Horner's rule. Coefficients here are minimax fits (Remez);
 // each was rounded to the format and the later ones fitted again.
@@ -57,6 +152,8 @@ template <class T, class F> [[gnu::noinline]] Vec<T> call_each_lane(Vec<T> a, Ve
   for (int i = 0; i < kLanes<T>; ++i) lanes[i] = f(lanes[i], others[i]);
   return Vec<T>::load(lanes);
 }
+// What rare lanes need, so that the others keep their registers.
+template <class F> [[gnu::cold, gnu::noinline]] auto out_of_line(F f) { return f(); }
 // Out of line, so that rare lanes cost the others a test and no registers.
 template <class T, class F>
 [[gnu::cold, gnu::noinline]] Vec<T> replace_lanes(Vec<T> y, Mask<T> chosen, Vec<T> x, F f) {
@@ -113,8 +210,8 @@ template <class Raw, class Part, int N> TW_INLINE void join(const Part (&parts)[
   }
 }
 
-// Evaluates f over double vectors and rounds once: for functions whose float form would need
-// double-float arithmetic, which without fused multiply-add costs more than twice the lanes.
+// Evaluates f over double vectors and rounds once: for functions whose float form would cost more
+// than twice the lanes, as all do that need `fma` where there is none.
 template <class F> TW_INLINE Vec<float> through_double(Vec<float> x, F f) {
   FloatPart parts[kDoubleParts];
   split(x.v, parts);
@@ -133,6 +230,19 @@ template <class F> TW_INLINE Vec<float> through_double(Vec<float> a, Vec<float> 
   join(parts, y.v);
   return y;
 }
+
+// Functions of float that need fused multiply-add are evaluated in double where there is none: by
+// the same function, or by a formula in t that is exact enough for float.
+template <class T> inline constexpr bool kWidened = sizeof(T) == 4 && !kFused;
+#define TW_WIDEN_AS(formula)                                                                      \
+  if constexpr (kWidened<T>)                                                                      \
+    return through_double(x,                                                                      \
+                          [](Vec<double> t) TW_LAMBDA_INLINE -> Vec<double> { return formula; }); \
+  else
+#define TW_WIDEN(name) TW_WIDEN_AS(name(t))
+
+// Where y = x + x^2 c + ... with |c| <= 1/2 is x.
+template <class T> inline constexpr T kUnchanged = sizeof(T) == 4 ? (T)0x1p-25 : (T)0x1p-54;
 
 }  // namespace
 }  // namespace tw::TW_ISA_NAME

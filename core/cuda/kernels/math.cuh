@@ -99,6 +99,7 @@ TW_MATH2(nextafter, TW_F(::nextafter))
 TW_MATH2(pow, TW_F(::pow))
 #undef TW_MATH
 #undef TW_MATH2
+TW_DEVICE L rsqrt(L x) { return 1 / sqrt(x); }
 TW_DEVICE bool isnan(L x) { return x.v != x.v; }
 TW_DEVICE bool isinf(L x) { return x.v == T(TW_INFINITY) || x.v == -T(TW_INFINITY); }
 TW_DEVICE bool isfinite(L x) { return !(isnan(x) || isinf(x)); }
@@ -138,6 +139,18 @@ TW_DEVICE L normal_density(L x) { return exp(x * x * -0.5) * 0.3989422804014327;
 TW_DEVICE L tanh_softplus(L x) {
   const L u = exp(where(x < 20, x, 20)), q = u * (u + 2);
   return where(x < 20, q / (q + 2), 1);
+}
+// Activations in the simple form, which on the CPU rounds more carefully.
+TW_DEVICE L silu(L x) { return x * sigmoid(x); }
+TW_DEVICE L mish(L x) { return x * tanh_softplus(x); }
+TW_DEVICE L selu(L x) {
+  return where(x > 0, x * 1.0507009873554805, expm1(x) * 1.7580993408473766);
+}
+TW_DEVICE L logsigmoid(L x) { return minimum(x, 0) - log1p(exp(-abs(x))); }
+TW_DEVICE L tanhshrink(L x) { return x - tanh(x); }
+TW_DEVICE L gelu_erf(L x) { return x * normal_share(x); }
+TW_DEVICE L gelu_tanh(L x) {
+  return x * sigmoid(x * (1.5957691216057308 + minimum(x * x, 1000) * 0.07135481627260025));
 }
 #else
 TW_DEVICE L operator/(L a, L b) { return b.v == 0 ? T(0) : T(a.v / b.v); }

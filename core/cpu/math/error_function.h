@@ -1,0 +1,154 @@
+// The error function, its complement and the normal distribution.
+#pragma once
+#include "core/cpu/math/exponential.h"
+
+namespace tw::TW_ISA_NAME {
+namespace {
+
+// erf(x) / x - 1 in z = x^2 for |x| <= 1/2, 2^-29.2 and 2^-56.2.
+TW_INLINE Vec<float> erf_near(Vec<float> z) {
+  return polynomial(z, 0.12837917, -0.3761261, 0.11282857, -0.02675897, 0.004721164);
+}
+TW_INLINE Vec<double> erf_near(Vec<double> z) {
+  return polynomial(z, 0.1283791670955126, -0.3761263890318405, 0.11283791670975778,
+                    -0.026866170651684354, 0.005223977737817222, -0.0008548338296638083,
+                    0.00012056011280202797, -1.4949514713328481e-05, 1.6901370278633376e-06,
+                    -1.9084597867304202e-07);
+}
+// (1 + 2 x) e^(x^2) erfc(x) = c + c_lo + t p(t), 2^-25.8 and 2^-59.5, with
+// t = (x - 2.5) / (x + 2.5), the form
+// of M. M. Shepherd and J. G. Laframboise (1981).
+template <Floating T> struct ErfcCentre;
+template <> struct ErfcCentre<float> {
+  static constexpr float c = 1.2648382f, c_lo = -3.8530718e-08f;
+};
+template <> struct ErfcCentre<double> {
+  static constexpr double c = 1.2648381843668615, c_lo = 2.0711753749050335e-17;
+};
+TW_INLINE Vec<float> erfc_slope(Vec<float> t) {
+  return polynomial(t, -0.12235697, -0.0990242, 0.15763626, -0.10297224, 0.032708254, 0.00096351316,
+                    -0.0042089177, 0.00040562436, 0.00039593191);
+}
+TW_INLINE Vec<double> erfc_slope(Vec<double> t) {
+  return polynomial(
+      t, -0.12235676308240433, -0.09902453957360173, 0.1576299190232222, -0.10296705603857727,
+      0.03276089326849846, 0.0009318928175528239, -0.004382078337070155, 0.0004918658075552851,
+      0.0006321243057082706, -8.847916232181917e-05, -0.00011352214452906908, 6.265395258742897e-06,
+      2.2698925681755568e-05, 2.6120692518830605e-06, -4.217309389247382e-06,
+      -1.5948103017690379e-06, 5.307998999198649e-07, 5.504829339403373e-07, 1.9740733494353087e-08,
+      -1.41492103060377e-07, -2.2160049033694448e-08, 2.4204500485147855e-08);
+}
+// erfc(x) = y 2^n for x >= 1/2, in two parts; beyond 28 it is 0.
+template <Floating T> struct Scaled {
+  Pair<T> y;
+  Vec<T> n;
+};
+template <Floating T> TW_INLINE Scaled<T> erfc_tail(Pair<T> x) {
+  using C = ErfcCentre<T>;
+  const Vec<T> size = at_most(at_least(x.hi, (T)0.5), 28);
+  const Vec<T> low = where(x.hi < 28, x.lo, 0);
+  const Pair<T> square = two_product(size, size);
+  const auto reduced = reduce_exp(-square.hi);
+  const Pair<T> e = exp_pair<T>(reduced, -(square.lo + 2 * size * low));
+  const Vec<T> t = (size - (T)2.5) / (size + (T)2.5);
+  const Pair<T> p = fast_two_sum<T>(C::c, rounded(erfc_slope(t) * t));
+  const Pair<T> product = two_product(e.hi, p.hi);
+  const Pair<T> denominator = fast_two_sum<T>(2 * size, 1);
+  return {quotient<T>({product.hi, product.lo + (e.lo * p.hi + e.hi * (p.lo + C::c_lo))},
+                      {denominator.hi, denominator.lo + 2 * low}),
+          reduced.n};
+}
+
+TW_INLINE Vec<double> erf(Vec<double> x) {
+  const Vec<double> size = abs(x);
+  const Scaled<double> tail = erfc_tail<double>({at_most(size, 6.0), 0});
+  const Vec<double> far = 1 - tail.y.sum() * two_to(tail.n);
+  return copysign(where(size < 0.5, erf_near(size * size) * size + size, far), x);
+}
+// Near 0 an odd polynomial; beyond, 1 - e^-(t + t q(t)) with q fitted to -log(1 - erf(t)) / t - 1:
+// in float that is exact enough and takes no division.
+TW_INLINE Vec<float> erf(Vec<float> x) {
+  using T = float;
+  TW_WIDEN(erf) {
+    const Vec<float> size = abs(x), z = size * size, t = at_most(size, 4.f);
+    const Vec<float> near = polynomial(z, 0.128379166, -0.376126289, 0.112836257, -0.0268557314,
+                                       0.00519240508, -0.000804976968, 7.99664995e-05) *
+                                size +
+                            size;
+    const Vec<float> q = polynomial(t, 0.128519952, 0.635699391, 0.105286792, -0.0229059681,
+                                    0.00321994815, -0.000214590706);
+    const auto reduced = reduce_exp(-(t * q + t));
+    const Vec<float> far = 1 - exp_reduced(reduced) * two_to(reduced.n);
+    return copysign(where(size < 0.92f, near, far), x);
+  }
+}
+// factor erfc(x) = y 2^n.
+template <Floating T> TW_INLINE Scaled<T> erfc_pair(Pair<T> x, T factor) {
+  const Mask<T> below = x.hi < 0, near = abs(x.hi) < (T)0.5;
+  const Scaled<T> tail = erfc_tail<T>({abs(x.hi), where(below, -x.lo, x.lo)});
+  // 1 - x - x p near 0, 2 - tail below, the first difference exactly.
+  const Vec<T> s = two_to(at_least(tail.n, 1 - Format<T>::bias));
+  const Vec<T> less = where(near, x.hi, tail.y.hi * s);
+  const Vec<T> rest = where(near, erf_near(x.hi * x.hi) * x.hi + x.lo, tail.y.lo * s);
+  const Pair<T> head = fast_two_sum(where(near, Vec<T>(1), Vec<T>(2)), -less);
+  const Mask<T> inside = near | below;
+  const Vec<T> n = at_least(tail.n, 2 - 2 * Format<T>::bias);
+  return {{where(inside, head.hi, tail.y.hi) * factor,
+           where(inside, head.lo - rest, tail.y.lo) * factor},
+          where(inside, 0, n)};
+}
+template <Floating T> TW_INLINE Vec<T> erfc(Vec<T> x) {
+  TW_WIDEN(erfc) {
+    const Scaled<T> y = erfc_pair<T>({x, 0}, 1);
+    return scale(y.y.sum(), y.n);
+  }
+}
+
+// e^(-x^2 / 2) over the root of 2 pi.
+template <Floating T> TW_INLINE Vec<T> normal_density(Vec<T> x) {
+  const auto reduced = reduce_exp(at_least(x * x * -0.5, ExpLimits<T>::lowest));
+  return scale(exp_reduced(reduced), reduced.n) * 0.3989422804014327;
+}
+// The share of a normal distribution below x: erfc(-x / sqrt(2)) / 2.
+template <class T> inline constexpr T kHalfRootRest = 0;  // sqrt(1/2) - (T)sqrt(1/2)
+template <> inline constexpr float kHalfRootRest<float> = 0x1.9fcef4p-27f;
+template <> inline constexpr double kHalfRootRest<double> = -0x1.bdd3413b26456p-55;
+template <Floating T> TW_INLINE Scaled<T> normal_share_pair(Vec<T> x) {
+  constexpr T half_root = (T)0.7071067811865476;
+  const Vec<T> limited = clamp<T>(x, -64, 64);
+  const Pair<T> product = two_product<T>(limited, -half_root);
+  return erfc_pair<T>({product.hi, product.lo - limited * kHalfRootRest<T>}, 0.5);
+}
+// For float and v <= 0 the share is inverse y 2^n: e^(-v^2 / 2) / (3.5 - v) times a polynomial in
+// t = (-v - 3.5) / (3.5 - v), fitted from 0 to -14.5 within 2^-26.6.
+struct FloatShare {
+  Vec<float> inverse, y;
+  Power power;
+};
+TW_INLINE FloatShare float_share(Vec<float> v) {
+  const Pair<float> square = two_product(v, v);
+  const auto e = float_exp(square.hi * -0.5f, square.lo * -0.5f);
+  const Vec<float> d = 3.5f - v, rest = (3.5f - d) - v, inverse = 1 / d;
+  const Vec<float> lost = fma(-rest, inverse, fma(-d, inverse, 1));
+  const Vec<float> t = fma(-7 * inverse, lost, fma(inverse, -7, 1));
+  const Vec<float> p =
+      polynomial(t, 1.729699e-08, -0.5655618, 0.31542498, -0.1160527, 0.01740728, 0.0064919963,
+                 -0.0031790808, -0.0004948806, 0.00042684842, 0.000113449234) +
+      0.74441606f;
+  return {inverse, fma(p, fma(e.w, e.r, lost), p), e.power};
+}
+TW_INLINE Vec<double> normal_share(Vec<double> x) {
+  const Scaled<double> y = normal_share_pair(x);
+  return scale(y.y.sum(), y.n);
+}
+TW_INLINE Vec<float> normal_share(Vec<float> x) {
+  using T = float;
+  TW_WIDEN(normal_share) {
+    const FloatShare s = float_share(at_least(minus_abs(x), -15));
+    const Vec<T> y = scale_down(s.inverse * s.y, s.power);
+    return where(x < 0, y, 1 - y);
+  }
+}
+
+}  // namespace
+}  // namespace tw::TW_ISA_NAME

@@ -1,0 +1,78 @@
+// Hyperbolic functions.
+#pragma once
+#include "core/cpu/math/exponential.h"
+
+namespace tw::TW_ISA_NAME {
+namespace {
+
+// tanh(|x|) = (e^2|x| - 1) / (e^2|x| + 1), both over 2^n. Beyond 10 and 20 it is 1.
+template <Floating T> TW_INLINE Pair<T> tanh_pair(Vec<T> x) {
+  const auto reduced = reduce_exp(at_most(abs(x), sizeof(T) == 4 ? 10 : 20) * 2);
+  const Vec<T> u = two_to(-reduced.n);
+  const Pair<T> t = fast_two_sum(reduced.r, exp_rest(reduced));
+  const Pair<T> less = fast_two_sum<T>(1, -u), more = fast_two_sum<T>(1, u);
+  const Pair<T> n = fast_two_sum(less.hi, t.hi), d = fast_two_sum(more.hi, t.hi);
+  return quotient<T>({n.hi, n.lo + (less.lo + t.lo)}, {d.hi, d.lo + (more.lo + t.lo)});
+}
+TW_INLINE Vec<double> tanh(Vec<double> x) { return copysign(tanh_pair(x).sum(), x); }
+// In float 1 - 2 / (e^2|x| + 1) is exact enough from 1 on; an odd polynomial, good to 2^-30,
+// reaches so far.
+TW_INLINE Vec<float> tanh(Vec<float> x) {
+  using T = float;
+  TW_WIDEN(tanh) {
+    const Vec<T> size = abs(x), z = size * size;
+    const Vec<T> p = polynomial(z, -0.33333325, 0.13333102, -0.05394449, 0.021748967, -0.008515579,
+                                0.0029814919, -0.0007798095, 0.00010581424);
+    const auto reduced = reduce_exp(at_most(size, 10.f) * 2);
+    const Vec<T> far = 1 - 2 * reciprocal(exp_reduced(reduced) * two_to(reduced.n) + 1);
+    return copysign(where(size < 1.0f, p * z * size + size, far), x);
+  }
+}
+
+// (cosh(r) - 1) / r^2 and (sinh(r) - r) / r^3 in z = r^2, |r| <= ln 2 / 2.
+TW_INLINE Vec<float> cosh_tail(Vec<float> z) {
+  return polynomial(z, 0.5, 0.041666456, 0.0013935765);
+}
+TW_INLINE Vec<double> cosh_tail(Vec<double> z) {
+  return polynomial(z, 0.5, 0.041666666666666685, 0.0013888888888873312, 2.480158734909387e-05,
+                    2.7557251951722543e-07, 2.0921718252410412e-09);
+}
+TW_INLINE Vec<float> sinh_tail(Vec<float> z) {
+  return polynomial(z, 0.16666667, 0.008333192, 0.00019958471);
+}
+TW_INLINE Vec<double> sinh_tail(Vec<double> z) {
+  return polynomial(z, 0.16666666666666666, 0.008333333333334214, 0.0001984126983833089,
+                    2.7557323685998165e-06, 2.5048944519867226e-08, 1.6919423287994507e-10);
+}
+
+// With |x| = n ln 2 + r, a = cosh(n ln 2) / 2 and b = sinh(n ln 2) / 2, which 2^n and 2^-n give:
+// cosh(x) / 2 = a cosh(r) + b sinh(r) and sinh(x) / 2 = b cosh(r) + a sinh(r).
+template <Floating T> struct HyperbolicSum {
+  Pair<T> a, b;
+  Vec<T> r, cosh_rest, sinh_rest;  // cosh(r) - 1, sinh(r) - r
+};
+template <Floating T> TW_INLINE HyperbolicSum<T> hyperbolic_sum(Vec<T> size) {
+  const auto [n, r, low] = reduce_exp(at_most(size, ExpLimits<T>::highest + (T)0.5));
+  const Vec<T> z = r * r, up = two_to(n - 2);
+  const Vec<T> down = two_to(-2 - at_most(n, Format<T>::mantissa_bits + 2));
+  return {fast_two_sum(up, down), fast_two_sum(up, -down), r, z * cosh_tail(z) + r * low,
+          r * z * sinh_tail(z) + low};
+}
+template <Floating T> TW_INLINE Vec<T> cosh(Vec<T> x) {
+  TW_WIDEN(cosh) {
+    const auto [a, b, r, c, s] = hyperbolic_sum(abs(x));
+    const Vec<T> hi = fma(b.hi, r, a.hi), lo = fma(b.hi, r, a.hi - hi) + a.lo;
+    return (hi + (lo + (a.hi * c + b.hi * s))) * 2;
+  }
+}
+template <Floating T> TW_INLINE Vec<T> sinh(Vec<T> x) {
+  TW_WIDEN(sinh) {
+    const auto [a, b, r, c, s] = hyperbolic_sum(abs(x));
+    const Vec<T> hi = fma(a.hi, r, b.hi), lo = fma(a.hi, r, b.hi - hi) + b.lo;
+    const Vec<T> y = (hi + (lo + (b.hi * c + a.hi * s))) * 2;
+    return copysign(where(abs(x) < kUnchanged<T>, x, y), x);
+  }
+}
+
+}  // namespace
+}  // namespace tw::TW_ISA_NAME

@@ -1,0 +1,117 @@
+// Inverse sine, cosine and tangent.
+#pragma once
+#include "core/cpu/math/exponential.h"
+
+namespace tw::TW_ISA_NAME {
+namespace {
+
+// pi/4 = hi + lo, where k hi is exact for whole k up to 4.
+template <Floating T> struct QuarterPi;
+template <> struct QuarterPi<float> {
+  static constexpr float hi = 0x1.921fbp-1f, lo = 0x1.5110b4p-23f;
+};
+template <> struct QuarterPi<double> {
+  static constexpr double hi = 0x1.921fb54442d18p-1, lo = 0x1.1a62633145c07p-55;
+};
+// k pi/4 + m t, where |m t| <= k pi/4 or k = 0; `rest` is what else belongs to t.
+template <Floating T> TW_INLINE Vec<T> from_quarter(Vec<T> k, Vec<T> m, Vec<T> t, Vec<T> rest) {
+  const Pair<T> head = fast_two_sum(k * QuarterPi<T>::hi, m * t);
+  return head.hi + (head.lo + (m * rest + k * QuarterPi<T>::lo));
+}
+
+// (atan(t) - t) / t^3 in z = t^2, |t| <= tan(pi/8); 2^-30.3, 2^-63.8 of the angle.
+TW_INLINE Vec<float> atan_tail(Vec<float> z) {
+  return polynomial(z, -0.33333313, 0.1999839, -0.1424224, 0.105854906, -0.060593873);
+}
+TW_INLINE Vec<double> atan_tail(Vec<double> z) {
+  return polynomial(z, -0.33333333333333326, 0.19999999999997253, -0.14285714285347012,
+                    0.11111111086069289, -0.0909090807972935, 0.07692281482648008,
+                    -0.06666210075735127, 0.05876875339915717, -0.052175505568571076,
+                    0.04500379208929406, -0.03340660253184952, 0.01513143098055628);
+}
+// The angle of the point (size_x, size_y) turned by where it lies, both >= 0 and one of them > 0,
+// and their quotient and products normal. Beyond tan(pi/8) it is pi/4 more than that of
+// (low - high, low + high).
+template <Floating T> TW_INLINE Vec<T> angle_of(Vec<T> size_y, Vec<T> size_x, Mask<T> left) {
+  const Mask<T> steep = size_y > size_x;
+  const Vec<T> low = where(steep, size_x, size_y), high = where(steep, size_y, size_x);
+  const Mask<T> far = low > high * (T)0.41421356;
+  const Pair<T> less = fast_two_sum(-high, low), more = fast_two_sum(high, low);
+  const Pair<T> t = quotient<T>({where(far, less.hi, low), where(far, less.lo, 0)},
+                                {where(far, more.hi, high), where(far, more.lo, 0)});
+  const Vec<T> z = t.hi * t.hi, rest = atan_tail(z) * z * t.hi + (t.lo - t.lo * z);
+  Vec<T> k = where(far, 1, 0), m = 1;
+  k = where(steep, 2 - k, k), m = where(steep, -m, m);
+  k = where(left, 4 - k, k), m = where(left, -m, m);
+  return from_quarter(k, m, t.hi, rest);
+}
+
+// Beyond 2^60 the angle is pi/2.
+template <Floating T> TW_INLINE Vec<T> atan(Vec<T> x) {
+  TW_WIDEN(atan) {
+    const Vec<T> size = at_most(abs(x), 0x1p60);
+    const Mask<T> left = {typename Mask<T>::Raw{}};
+    const Vec<T> y = angle_of<T>(size, 1, left);
+    return copysign(where(size < kUnchanged<T>, size, y), x);
+  }
+}
+
+TW_INLINE Vec<double> atan2(Vec<double> y, Vec<double> x) {
+  using T = double;
+  const Vec<T> p = abs(x), q = abs(y), high = where(p > q, p, q);
+  // Products and remainders of the quotient must neither overflow nor lose bits.
+  const Vec<T> s = where(high > 0x1p1000, 0x1p-100, where(high < 0x1p-800, 0x1p200, 1));
+  const Mask<T> infinite = isinf(p) & isinf(q), zero = high == 0;
+  const Vec<T> size_x = where(infinite | zero, 1, where(isinf(p), 1, where(isinf(q), 0, p * s)));
+  const Vec<T> size_y = where(infinite, 1, where(zero | isinf(p), 0, where(isinf(q), 1, q * s)));
+  const Vec<T> angle = angle_of(size_y, size_x, signbit(x));
+  return copysign(where((x == x) & (y == y), angle, kNan), y);
+}
+// In double, where nothing overflows.
+TW_INLINE Vec<float> atan2(Vec<float> y, Vec<float> x) {
+  return through_double(y, x,
+                        [](Vec<double> s, Vec<double> t) TW_LAMBDA_INLINE { return atan2(s, t); });
+}
+
+// (asin(t) - t) / t^3 in z = t^2, |t| <= 1/2; 2^-27.6, 2^-59.7 of asin.
+TW_INLINE Vec<float> asin_tail(Vec<float> z) {
+  return polynomial(z, 0.16666754, 0.07495277, 0.045471452, 0.024178796, 0.0421625);
+}
+TW_INLINE Vec<double> asin_tail(Vec<double> z) {
+  return polynomial(z, 0.1666666666666676, 0.07499999999971095, 0.044642857174224136,
+                    0.03038194272950777, 0.022372214318213676, 0.017351624732641444,
+                    0.013980662389073067, 0.011400238094136402, 0.01077270078341017,
+                    0.0037352343200085705, 0.021636856974466507, -0.020898809490814328,
+                    0.03256583927490458);
+}
+// Beyond 1/2, asin(x) = pi/2 - 2 asin(t) with t = sqrt((1 - x) / 2), whose rounding is made good.
+template <Floating T> struct HalfAngle {
+  Mask<T> large;
+  Vec<T> t, rest;  // asin(t) - t
+};
+template <Floating T> TW_INLINE HalfAngle<T> half_angle(Vec<T> size) {
+  const Mask<T> large = size > (T)0.5;
+  const Vec<T> z = where(large, (1 - size) * (T)0.5, size * size);
+  const Vec<T> root = sqrt(z), t = where(large, root, size);
+  const Vec<T> lost = fma(-root, root, z) / at_least(root + root, Format<T>::smallest_normal);
+  return {large, t, asin_tail(z) * z * t + where(large, lost, 0)};
+}
+template <Floating T> TW_INLINE Vec<T> asin(Vec<T> x) {
+  TW_WIDEN(asin) {
+    const Vec<T> size = abs(x);
+    const auto [large, t, rest] = half_angle(size);
+    const Vec<T> y = from_quarter<T>(where(large, 2, 0), where(large, -2, 1), t, rest);
+    return copysign(where(size < kUnchanged<T>, size, y), x);
+  }
+}
+template <Floating T> TW_INLINE Vec<T> acos(Vec<T> x) {
+  TW_WIDEN(acos) {
+    const auto [large, t, rest] = half_angle(abs(x));
+    const Mask<T> below = x < 0;
+    const Vec<T> k = where(large, where(below, 4, 0), 2), sign = where(below ^ large, 1, -1);
+    return from_quarter(k, where(large, -2 * where(below, 1, -1), sign), t, rest);
+  }
+}
+
+}  // namespace
+}  // namespace tw::TW_ISA_NAME

@@ -1,0 +1,64 @@
+// Numbers as unevaluated sums hi + lo of two, for what one rounding would spoil (T. J. Dekker,
+// 1971; Joldes, Muller and Popescu, 2017). hi alone is the number within a few ulp.
+#pragma once
+#include "core/cpu/math/lanes.h"
+
+namespace tw::TW_ISA_NAME {
+namespace {
+
+template <Floating T> struct Pair {
+  Vec<T> hi, lo;
+  TW_INLINE Vec<T> sum() const { return hi + lo; }
+};
+
+// a + b exactly, for |a| >= |b| or a = 0.
+template <Floating T> TW_INLINE Pair<T> fast_two_sum(Vec<T> a, Vec<T> b) {
+  const Vec<T> s = a + b;
+  return {s, b - (s - a)};
+}
+template <Floating T> TW_INLINE Pair<T> two_sum(Vec<T> a, Vec<T> b) {
+  const Vec<T> s = a + b, of_b = s - a;
+  return {s, (a - (s - of_b)) + (b - of_b)};
+}
+// a b exactly, where lo does not underflow.
+template <Floating T> TW_INLINE Pair<T> two_product(Vec<T> a, Vec<T> b) {
+  const Vec<T> p = rounded(a * b);
+  return {p, fma(a, b, -p)};
+}
+// n / d. The quotient is computed in any case, and its remainder says what it lacks.
+template <Floating T> TW_INLINE Pair<T> quotient(Pair<T> n, Pair<T> d) {
+  const Vec<T> inverse = 1 / d.hi, q = rounded(n.hi * inverse);
+  return {q, (fma(-q, d.hi, n.hi) + (n.lo - q * d.lo)) * inverse};
+}
+
+// The sum of a quotient's two parts. The remainder makes good what 14 bits of 1 / d leave.
+template <Floating T> TW_INLINE Vec<T> ratio(Pair<T> n, Pair<T> d) {
+#ifdef TW_HAS_MASKED_ACCESS
+  if constexpr (std::is_same_v<T, float>) {
+    const Vec<T> y = Vec<T>((typename Vec<T>::Raw)_mm512_maskz_rcp14_ps(0xffff, (__m512)d.hi.v));
+    const Vec<T> q = rounded(n.hi * y);
+    return fma(fma(-q, d.hi, n.hi) + (n.lo - q * d.lo), y, q);
+  }
+#endif
+  return quotient(n, d).sum();
+}
+// 1 / x for 1 <= x < 2^100, within 2^-14 at least.
+TW_INLINE Vec<float> near_reciprocal(Vec<float> x) {
+#ifdef TW_HAS_MASKED_ACCESS
+  return Vec<float>((Vec<float>::Raw)_mm512_maskz_rcp14_ps(0xffff, (__m512)x.v));
+#else
+  return 1 / x;
+#endif
+}
+// 1 / x for 1 <= x < 2^100, within 1 ulp.
+TW_INLINE Vec<float> reciprocal(Vec<float> x) {
+#ifdef TW_HAS_MASKED_ACCESS
+  const Vec<float> y = near_reciprocal(x);
+  return y * (1 - x * y) + y;  // Newton's step squares the error of 2^-14
+#else
+  return 1 / x;
+#endif
+}
+
+}  // namespace
+}  // namespace tw::TW_ISA_NAME

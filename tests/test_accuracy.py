@@ -1,0 +1,127 @@
+"""Every bound of core/ops/accuracy.inc holds: float32 on a stratified sample of all inputs (all of
+them: tests/exhaustive.py), float64 on samples against arithmetic of any precision."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from cases.accuracy import EXACT, exact_error, float32_errors, function
+from cases.bounds import ARITY, BOUNDS
+
+import tilewright as tw
+
+DOCUMENTATION = {op["name"]: op["help"] for op in tw._core._op_records()}
+UNARY = [name for name in BOUNDS if ARITY[name] == 1]
+BINARY = [name for name in BOUNDS if ARITY[name] == 2]
+EDGES = [0.0, 1.0, 0.5, 2.0, math.e, math.pi / 2, math.pi, 8.0, 88.72284, 127.5, 1e10, 3.4e38]
+EDGES += [1e-45, 1.2e-38, 1e-10, 2.0**-12, math.inf, math.nan]
+
+
+def stratified() -> np.ndarray:
+    """Float32 numbers of every exponent and sign, and the neighbours of where formulas change."""
+    spread = np.arange(0, 1 << 32, 30011, dtype=np.uint64).astype(np.uint32)
+    edges = np.array(EDGES, np.float32).view(np.uint32)
+    near = (edges[:, None] + np.arange(-40, 41, dtype=np.int64)).astype(np.uint32).ravel()
+    bits = np.concatenate([spread, near, near ^ np.uint32(1 << 31)])
+    return bits.view(np.float32)
+
+
+def test_every_bound_has_a_reference() -> None:
+    assert set(BOUNDS) == set(EXACT)
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_float32_of_one_argument(name: str, isa: str) -> None:
+    x = stratified()
+    worst = float32_errors(name, np.asarray(function(name)(tw.asarray(x))), (x,))
+    assert not worst.wrong, f"{name} on {isa}: wrong special values at {worst.wrong}"
+    assert worst.ulp <= BOUNDS[name][0], f"{name} on {isa}: {worst.ulp:.4f} ulp at {worst.at}"
+
+
+def pairs(name: str, rng: np.random.Generator, dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """Arguments of all sizes, of like sizes, and of every pair of edges."""
+    highest = 100 if dtype == "float32" else 1000
+    sizes = np.exp2(rng.uniform(-highest, highest, (2, 4000)))
+    alike = np.exp2(rng.uniform(-3, 3, (2, 4000)))
+    a, b = np.concatenate([sizes, alike], axis=1)
+    if name == "pow":  # results that neither overflow nor vanish
+        b = rng.uniform(-0.9, 0.9, a.shape) * highest / np.maximum(np.abs(np.log2(a)), 1e-6)
+    else:
+        a, b = a * rng.choice([-1, 1], a.shape), b * rng.choice([-1, 1], b.shape)
+    with np.errstate(over="ignore"):
+        return a.astype(dtype), b.astype(dtype)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_float32_of_two_arguments(name: str, isa: str, rng: np.random.Generator) -> None:
+    a, b = pairs(name, rng, "float32")
+    edges = [sign * edge for edge in EDGES for sign in (1, -1)]
+    more = np.array(list(itertools.product(edges, repeat=2)), np.float32).T
+    args = (np.concatenate([a, more[0]]), np.concatenate([b, more[1]]))
+    worst = float32_errors(name, np.asarray(function(name)(*map(tw.asarray, args))), args)
+    assert not worst.wrong, f"{name} on {isa}: wrong special values at {worst.wrong}"
+    assert worst.ulp <= BOUNDS[name][0], f"{name} on {isa}: {worst.ulp:.4f} ulp at {worst.at}"
+
+
+def samples(name: str, rng: np.random.Generator) -> np.ndarray:
+    """Float64 numbers from the domain: evenly, of all sizes, and around 1 and multiples of pi/4."""
+    low, high = EXACT[name].domain
+    largest = min(math.log2(max(-low, high)), 1000)
+    signs = rng.choice([-1, 1], 300)
+    parts = [
+        rng.uniform(low / 2, high / 2, 200) * 2,
+        rng.uniform(-2, 2, 600),
+        np.exp2(rng.uniform(-60, largest, 300)) * signs,
+        np.exp2(rng.uniform(-1074, largest, 100)) * signs[:100],
+        (1 + np.exp2(rng.uniform(-52, -1, 300)) * signs) * signs[::-1],
+        np.nextafter(np.arange(-200, 200) * (math.pi / 4), rng.choice([-1e9, 1e9], 400)),
+    ]
+    x = np.concatenate(parts)
+    return x[(x >= low) & (x <= high)]
+
+
+@pytest.mark.parametrize("name", [*UNARY, *BINARY])
+def test_float64(name: str, rng: np.random.Generator) -> None:
+    args = (samples(name, rng),) if ARITY[name] == 1 else pairs(name, rng, "float64")
+    if ARITY[name] == 2:
+        args = args[0][::8], args[1][::8]
+    seen: dict[tuple[float, ...], float] = {}
+    for isa in tw.kernels.isas():
+        with tw.kernels.use(isa=isa):
+            y = np.asarray(function(name)(*map(tw.asarray, args)))
+        for got, *at in zip(y.tolist(), *(x.tolist() for x in args), strict=True):
+            key = (got, *at)
+            if math.isfinite(got) and key not in seen:
+                seen[key] = exact_error(name, got, tuple(at), 53)
+    worst = max(seen, key=seen.__getitem__)
+    assert len(seen) > len(args[0]) // 2
+    assert seen[worst] <= BOUNDS[name][1], f"{name}: {seen[worst]:.4f} ulp at {worst[1:]}"
+
+
+@pytest.mark.parametrize("name", list(BOUNDS))
+def test_float64_special_values(name: str, isa: str) -> None:
+    """As C's annex F has them, which NumPy's functions follow."""
+    edges = [sign * edge for edge in (*EDGES, 1e308, 5e-324) for sign in (1, -1)]
+    if ARITY[name] == 1:
+        args: tuple[np.ndarray, ...] = (np.array(edges),)
+    else:
+        args = tuple(np.array(list(itertools.product(edges, repeat=2))).T)
+    y = np.asarray(function(name)(*map(tw.asarray, args)))
+    with np.errstate(all="ignore"):
+        expected = EXACT[name].wide(*args)
+    for got, want, *at in zip(y, expected, *args, strict=True):
+        if math.isnan(want) or (math.isfinite(want) and want != 0):
+            alike = math.isnan(got) == math.isnan(want) and not math.isinf(got)
+        else:
+            alike = got == want and np.signbit(got) == np.signbit(want)
+        assert alike, f"{name} on {isa} of {at}: {got}, expected {want}"
+
+
+@pytest.mark.parametrize("name", list(BOUNDS))
+def test_documentation_states_the_bound(name: str) -> None:
+    stated = DOCUMENTATION[name]
+    for bound in BOUNDS[name]:
+        assert "correctly rounded" in stated if bound == 0.5 else f"at most {bound:g} ulp" in stated
