@@ -99,10 +99,15 @@ TW_MATH2(nextafter, TW_F(::nextafter))
 TW_MATH2(pow, TW_F(::pow))
 #undef TW_MATH
 #undef TW_MATH2
-TW_DEVICE L rsqrt(L x) { return 1 / sqrt(x); }
 TW_DEVICE bool isnan(L x) { return x.v != x.v; }
 TW_DEVICE bool isinf(L x) { return x.v == T(TW_INFINITY) || x.v == -T(TW_INFINITY); }
 TW_DEVICE bool isfinite(L x) { return !(isnan(x) || isinf(x)); }
+// The quotient of two rounded numbers, and Newton's step with the exact remainder.
+TW_DEVICE L rsqrt(L x) {
+  const T y = 1 / TW_F(::sqrt)(x.v), p = x.v * y;
+  const T rest = TW_F(::fma)(-p, y, T(1)) - TW_F(::fma)(x.v, y, -p) * y;
+  return x > 0 && !isinf(x) ? y + y * rest * T(0.5) : y;
+}
 TW_DEVICE bool signbit(L x) { return copysign(L(1), x).v < 0; }
 TW_DEVICE L sigmoid(L x) {
   const L e = exp(-abs(x));
