@@ -1,7 +1,6 @@
-// Moving elements by an index along one axis, or by a mask, and views of a part of one axis.
+// Moving elements by an index along one axis.
 #include "core/ops/scatter.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "core/autograd/op_node.h"
@@ -9,7 +8,6 @@
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
-#include "core/ops/index.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
 #include "core/ops/view.h"
@@ -44,12 +42,6 @@ Estimate estimate_gather(const Call& call) {
 Estimate estimate_scatter(const Call& call) {
   const auto size = double(size_of(call.in[0].dtype)), count = double(call.in[1].count);
   return {count, 2 * double(call.in[0].count) * size + count * (8 + 3 * size)};
-}
-
-// `distinct`: no two indices lead to one place.
-Tensor scatter_along(const Tensor& x, const Tensor& index, const Tensor& src, int axis,
-                     AlongUser user, bool distinct) {
-  return apply(kScatterAlong, {x, index, src}, along_words(3, axis, user).set(2, distinct));
 }
 
 AlongUser user_of(const Vjp& v) { return static_cast<AlongUser>(v.words()[1]); }
@@ -127,12 +119,6 @@ void scatter_reduce_vjp(Vjp& v) {
 // A number has one axis here.
 Tensor as_vector(const Tensor& x) { return x.rank() ? x : reshape(x, {1}); }
 
-Tensor part_of(const Tensor& x, int axis, int64_t start, int64_t step, int64_t count) {
-  std::vector<Range> ranges;
-  for (const int64_t extent : x.shape()) ranges.push_back({0, 1, extent});
-  ranges[static_cast<std::size_t>(axis)] = {start, step, count};
-  return slice(x, ranges);
-}
 // The first elements along every axis.
 Tensor corner(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
@@ -140,14 +126,6 @@ Tensor corner(const Tensor& x, const Shape& shape) {
   for (const int64_t extent : shape) ranges.push_back({0, 1, extent});
   return slice(x, ranges);
 }
-
-void check_same_type(const char* op, const char* name, const Tensor& src, const Tensor& x) {
-  if (src.dtype() != x.dtype())
-    fail(ErrorKind::type, op, ": ", name, " is ", name_of(src.dtype()), ", but x is ",
-         name_of(x.dtype()), "; convert one of them with astype");
-}
-// In the type of x, which must be able to hold it.
-Tensor number_like(const Tensor& x, const Scalar& value) { return full({}, value, x.dtype()); }
 
 // A call of (x, axis, index, src).
 struct Scatter {
@@ -323,123 +301,6 @@ void index_fill_body(const Use& use, Tensor* out) {
                                    AlongUser::index_fill, false));
 }
 
-// ---- masks ----
-
-void check_mask(const char* op, const Tensor& mask) {
-  if (!is_bool(mask.dtype()))
-    fail(ErrorKind::type, op, ": mask must be bool, got ", name_of(mask.dtype()));
-}
-void masked_fill_body(const Use& use, Tensor* out) {
-  const Tensor &x = use.in[0].tensor, &mask = use.in[1].tensor;
-  const Operand& value = use.in[2];
-  check_mask("masked_fill", mask);
-  if (value.is_tensor() && value.tensor.rank())
-    fail(ErrorKind::value, "masked_fill: value must be a number or a 0-d tensor, got ",
-         value.tensor.shape());
-  out[0] = where(
-      mask, value.is_tensor() ? astype(value.tensor, x.dtype()) : number_like(x, value.scalar), x);
-}
-void masked_select_body(const Use& use, Tensor* out) {
-  const Tensor &x = use.in[0].tensor, &mask = use.in[1].tensor;
-  check_mask("masked_select", mask);
-  Shape shape = broadcast_shapes(x.shape(), mask.shape(), "masked_select");
-  if (!shape.rank()) shape = {1};
-  out[0] = index(broadcast_to(x, shape), {.kind = IndexItem::Kind::tensor,
-                                          .tensor = contiguous(broadcast_to(mask, shape))});
-}
-// The n-th element of source goes where the n-th true element of the mask is.
-void masked_scatter_body(const Use& use, Tensor* out) {
-  const Tensor &x = use.in[0].tensor, &mask = use.in[1].tensor, &given = use.in[2].tensor;
-  check_mask("masked_scatter", mask);
-  check_same_type("masked_scatter", "source", given, x);
-  const Shape shape = broadcast_shapes(x.shape(), mask.shape(), "masked_scatter");
-  const Tensor flat = reshape(broadcast_operand(mask, shape), {-1});
-  const Tensor rank =
-      apply(kCumulativeSum, {flat}, WordList(3).set(0, 0).set(1, kNone).set(2, false));
-  // An empty source has a place that is not asked for unless the mask selects something.
-  const bool empty = given.count() == 0;
-  const Tensor source = empty ? zeros({1}, given.dtype()) : reshape(given, {-1});
-  const Tensor place = where(flat, empty ? rank : rank - 1, 0);
-  const Tensor moved = gather_along(source, place, 0, AlongUser::masked_scatter);
-  out[0] = where(flat.shape() == shape ? flat : reshape(flat, shape), reshape(moved, shape), x);
-}
-
-// ---- views of one axis, and writing to what they show ----
-
-// Word 0 is the axis.
-int axis_in(const Use& use) {
-  const Tensor& x = use.in[0].tensor;
-  if (x.rank() == 0) fail(ErrorKind::value, use.op.name, ": a 0-d tensor has no axis");
-  return normalize_axis(use.words[0], x.rank(), use.op.name);
-}
-int64_t place_in(const Use& use, int axis, Word at) {
-  const int64_t extent = use.in[0].tensor.size(axis);
-  if (at < -extent || at >= extent)
-    fail(ErrorKind::index, use.op.name, ": index ", at, " is out of range for axis ", axis,
-         " with size ", extent);
-  return at < 0 ? at + extent : at;
-}
-void select_body(const Use& use, Tensor* out) {
-  const Tensor& x = use.in[0].tensor;
-  const int axis = axis_in(use);
-  std::vector<Range> ranges;
-  for (const int64_t extent : x.shape()) ranges.push_back({0, 1, extent});
-  ranges[static_cast<std::size_t>(axis)] = {place_in(use, axis, use.words[1]), 1, 1};
-  out[0] = slice(x, ranges, 1u << axis);
-}
-void narrow_body(const Use& use, Tensor* out) {
-  const Tensor& x = use.in[0].tensor;
-  const int axis = axis_in(use);
-  const int64_t extent = x.size(axis), start = use.words[1], length = use.words[2];
-  const int64_t first = start < 0 ? start + extent : start;
-  if (first < 0 || first > extent)
-    fail(ErrorKind::index, "narrow: start ", start, " is out of range for axis ", axis,
-         " with size ", extent);
-  if (length < 0 || length > extent - first)
-    fail(ErrorKind::value, "narrow: length ", length, " from ", first, " on does not fit axis ",
-         axis, " with size ", extent);
-  out[0] = part_of(x, axis, first, 1, length);
-}
-
-// x with src at the places of a range along an axis.
-Tensor with_part(const Use& use, int axis, Range range) {
-  const Tensor &x = use.in[0].tensor, &src = use.in[1].tensor;
-  Shape shape = x.shape();
-  shape[axis] = range.count;
-  check_same_type(use.op.name, "src", src, x);
-  if (!(src.shape() == shape))
-    fail(ErrorKind::value, use.op.name, ": src ", src.shape(), " must have shape ", shape);
-  Shape column(x.rank(), 1);
-  column[axis] = range.count;
-  const Tensor places = arange(Scalar(range.start), Scalar(range.start + range.step * range.count),
-                               Scalar(range.step), DType::int64);
-  return scatter_along(x, broadcast_to(reshape(places, column), shape), src, axis,
-                       AlongUser::index_copy, true);
-}
-void select_scatter_body(const Use& use, Tensor* out) {
-  const Tensor &x = use.in[0].tensor, &src = use.in[1].tensor;
-  const int axis = axis_in(use);
-  const Range range = {place_in(use, axis, use.words[1]), 1, 1};
-  Shape shape = x.shape();
-  shape.erase(axis);
-  if (!(src.shape() == shape))
-    fail(ErrorKind::value, "select_scatter: src ", src.shape(), " must have shape ", shape);
-  const Operand in[] = {x, expand_dims(src, axis)};
-  out[0] = with_part({use.op, in, 2, use.words}, axis, range);
-}
-// Words: axis, start, end, step.
-void slice_scatter_body(const Use& use, Tensor* out) {
-  const int axis = axis_in(use);
-  const int64_t extent = use.in[0].tensor.size(axis), step = use.words[3];
-  if (step < 1) fail(ErrorKind::value, "slice_scatter: step must be at least 1, got ", step);
-  const auto bound = [&](int word, int64_t otherwise) {
-    const int64_t at = use.words.none(word) ? otherwise : use.words[word];
-    return std::clamp<int64_t>(at < 0 ? at + extent : at, 0, extent);
-  };
-  const int64_t start = bound(1, 0), end = std::max(start, bound(2, extent));
-  out[0] = with_part(use, axis, {start, step, (end - start + step - 1) / step});
-}
-
 }  // namespace
 
 Tensor integer_index(const char* op, const Tensor& index) {
@@ -450,12 +311,24 @@ Tensor integer_index(const char* op, const Tensor& index) {
   return astype(index.dtype() == DType::uint64 ? minimum(index, Scalar(kMost)) : index,
                 DType::int64);
 }
+void check_same_type(const char* op, const char* name, const Tensor& src, const Tensor& x) {
+  if (src.dtype() != x.dtype())
+    fail(ErrorKind::type, op, ": ", name, " is ", name_of(src.dtype()), ", but x is ",
+         name_of(x.dtype()), "; convert one of them with astype");
+}
+Tensor number_like(const Tensor& x, const Scalar& value) { return full({}, value, x.dtype()); }
+
 Tensor gather_along(const Tensor& x, const Tensor& index, int axis, AlongUser user) {
   return apply(kGatherAlong, {x, index}, along_words(2, axis, user));
 }
 Tensor scatter_add_along(const Tensor& x, const Tensor& index, const Tensor& src, int axis,
                          AlongUser user) {
   return apply(kScatterAddAlong, {x, index, src}, along_words(2, axis, user));
+}
+
+Tensor scatter_along(const Tensor& x, const Tensor& index, const Tensor& src, int axis,
+                     AlongUser user, bool distinct) {
+  return apply(kScatterAlong, {x, index, src}, along_words(3, axis, user).set(2, distinct));
 }
 
 #define TW_ALONG_USER                                                                    \
@@ -589,66 +462,5 @@ constexpr OpRecord kIndexFill = {
     .help = "A copy of x with one number at indices along an axis." TW_INDEX_RULES ".",
     .flags = kFunction | kMethod,
     .body = index_fill_body};
-
-constexpr OpRecord kMaskedFill = {
-    .name = "masked_fill",
-    .signature = "(x: Tensor, mask: Tensor, value: Operand) -> Tensor",
-    .help =
-        "x with one number where the mask is true; both are broadcast, the dtype is that of "
-        "x.\nRaises TypeError for a mask that is not bool.",
-    .flags = kFunction | kMethod,
-    .body = masked_fill_body};
-constexpr OpRecord kMaskedSelect = {
-    .name = "masked_select",
-    .signature = "(x: Tensor, mask: Tensor) -> Tensor",
-    .help =
-        "A vector of the elements where the mask is true; both are broadcast.\n"
-        "Raises TypeError for a mask that is not bool.",
-    .flags = kFunction | kMethod,
-    .body = masked_select_body};
-constexpr OpRecord kMaskedScatter = {
-    .name = "masked_scatter",
-    .signature = "(x: Tensor, mask: Tensor, source: Tensor) -> Tensor",
-    .help =
-        "x with the elements of source, in order, where the mask is true; x and mask are "
-        "broadcast.\nRaises ValueError where the mask selects more elements than source has, "
-        "TypeError for a mask that is not bool or a source of another dtype.",
-    .flags = kFunction | kMethod,
-    .body = masked_scatter_body};
-
-constexpr OpRecord kSelect = {
-    .name = "select",
-    .signature = "(x: Tensor, axis: int, index: int) -> Tensor",
-    .help = "One place along an axis, which is dropped, as a view. IndexError out of range.",
-    .flags = kFunction | kMethod,
-    .body = select_body};
-constexpr OpRecord kNarrow = {
-    .name = "narrow",
-    .signature = "(x: Tensor, axis: int, start: int, length: int) -> Tensor",
-    .help =
-        "`length` places along an axis from start on, as a view.\n"
-        "Raises IndexError for a start, ValueError for a length out of range.",
-    .flags = kFunction | kMethod,
-    .body = narrow_body};
-constexpr OpRecord kSelectScatter = {
-    .name = "select_scatter",
-    .signature = "(x: Tensor, src: Tensor, axis: int, index: int) -> Tensor",
-    .help =
-        "A copy of x with src at one place along an axis: what select shows.\n"
-        "Raises IndexError out of range, ValueError where src has not the shape without the "
-        "axis, TypeError where it is of another dtype.",
-    .flags = kFunction | kMethod,
-    .body = select_scatter_body};
-constexpr OpRecord kSliceScatter = {
-    .name = "slice_scatter",
-    .signature =
-        "(x: Tensor, src: Tensor, axis: int = 0, start: int | None = None, end: int | "
-        "None = None, step: int = 1) -> Tensor",
-    .help =
-        "A copy of x with src at the places start:end:step along an axis.\n"
-        "Raises ValueError where src has not the shape of that part or step is below 1, "
-        "TypeError where it is of another dtype.",
-    .flags = kFunction | kMethod,
-    .body = slice_scatter_body};
 
 }  // namespace tw

@@ -1,5 +1,6 @@
 // Elements by an index for each of them along one axis.
 #pragma once
+#include "core/base/scalar.h"
 #include "core/tensor/tensor.h"
 
 namespace tw {
@@ -26,5 +27,12 @@ Tensor gather_along(const Tensor& x, const Tensor& index, int axis, AlongUser us
 // x with src, of the shape of the index and the type of x, added where gather_along would read.
 Tensor scatter_add_along(const Tensor& x, const Tensor& index, const Tensor& src, int axis,
                          AlongUser user);
+// The same with src written there, of several at one place the last; `distinct`: there are none.
+Tensor scatter_along(const Tensor& x, const Tensor& index, const Tensor& src, int axis,
+                     AlongUser user, bool distinct);
+// Raises TypeError where src, which the op calls `name`, is of another type than x.
+void check_same_type(const char* op, const char* name, const Tensor& src, const Tensor& x);
+// A number in the type of x, which must be able to hold it.
+Tensor number_like(const Tensor& x, const Scalar& value);
 
 }  // namespace tw
