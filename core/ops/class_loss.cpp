@@ -168,6 +168,16 @@ void infer_total(Call& call, Result* results) {
   results[3].dtype = DType::int64;
   results[3].shape = {call.in[0].size(0)};
 }
+void total_body(const Use& use, Tensor* out) {
+  const Tensor& targets = use.in[1].tensor;
+  Tensor rows[3];
+  apply(kCrossEntropyRows, use.in, 2, WordList(1).set(0, use.words[0]), rows);
+  const auto reduction = use.words.flag(1) ? Reduction::mean : Reduction::sum;
+  out[0] = reduced_rows(rows[0], rows[2], reduction, targets.shape());
+  out[1] = rows[1];
+  out[2] = rows[2];
+  out[3] = copy(targets);
+}
 void total_backward_body(const Use& use, Tensor* out) {
   const Tensor &norms = use.in[2].tensor, &counted = use.in[3].tensor, &g = use.in[4].tensor;
   const Tensor each = use.words.flag(1) ? g / counted : g;
@@ -318,6 +328,7 @@ constexpr OpRecord kCrossEntropyTotal = {
     .results = 4,
     .infer = infer_total,
     .estimate = estimate,
+    .body = total_body,
     .vjp =
         [](Vjp& v) {
           v.give(0, apply(kCrossEntropyTotalBackward,
