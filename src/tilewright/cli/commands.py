@@ -12,9 +12,9 @@ from tilewright.cli import bench, blas, doctor, explain, info, profile, sweep, t
 
 COMMANDS = (info, train, sweep, bench, explain, profile, tune, blas, doctor)
 
-# What bad input, missing files, missing packages and a full memory raise. Anything else is a bug
+# What bad input, missing files, packages and GPUs and a full memory raise. Anything else is a bug
 # and keeps its traceback.
-_USER_ERRORS = (ValueError, TypeError, OSError, ImportError, MemoryError)
+_USER_ERRORS = (tw.Error, ValueError, TypeError, OSError, ImportError, MemoryError)
 
 
 def build_parser() -> argparse.ArgumentParser:
