@@ -148,7 +148,9 @@ class TestEveryNativeFunction:
                 assert "Foreign" in text
 
     @pytest.mark.parametrize(
-        "junk", [None, "text", [1, "a"], {}, Foreign(), -1, 2**70, lambda: None], ids=repr
+        "junk",
+        [None, "text", [1, "a"], {}, Foreign(), -1, 2**70, lambda: None],
+        ids=["None", "text", "list", "dict", "foreign", "negative", "huge", "function"],
     )
     def test_junk_is_refused_in_words_or_taken(self, native: Any, junk: Any) -> None:
         name, call, parameters = native

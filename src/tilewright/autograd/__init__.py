@@ -1,7 +1,7 @@
 """Gradients: functions with gradients of their own, and PyTorch's names of what walks the graph."""
 
 from tilewright._core import grad, is_grad_enabled
-from tilewright.autograd import function
+from tilewright.autograd import function, functional
 from tilewright.autograd.backward import backward
 from tilewright.autograd.function import Function
 from tilewright.grad_mode import enable_grad, no_grad, set_grad_enabled
@@ -12,6 +12,7 @@ __all__ = [
     "backward",
     "enable_grad",
     "function",
+    "functional",
     "grad",
     "gradcheck",
     "gradgradcheck",

@@ -23,6 +23,7 @@ from tilewright.data.sampler import (
     RandomSampler,
     Sampler,
     SequentialSampler,
+    SubsetRandomSampler,
     WeightedRandomSampler,
 )
 from tilewright.data.shakespeare import tinyshakespeare
@@ -54,6 +55,7 @@ __all__ = [
     "Sampler",
     "SequentialSampler",
     "Subset",
+    "SubsetRandomSampler",
     "TensorDataset",
     "Vocabulary",
     "WeightedRandomSampler",

@@ -122,3 +122,14 @@ _KINDS: tuple[tuple[Callable[[Any], bool], Callable[[_Part], Any]], ...] = (
     (lambda value: isinstance(value, Mapping), _mapping),
     (lambda value: isinstance(value, (tuple, list)), _sequence),
 )
+
+
+def pinned(batch: Any) -> Any:
+    """The batch with its tensors in pinned memory; what is no tensor, tuple, list or dict stays."""
+    if isinstance(batch, Tensor):
+        return batch.pin_memory()
+    if isinstance(batch, Mapping):
+        return {key: pinned(value) for key, value in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*map(pinned, batch))
+    return type(batch)(map(pinned, batch)) if isinstance(batch, (tuple, list)) else batch

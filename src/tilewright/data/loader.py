@@ -13,6 +13,7 @@ from tilewright.data import items, workers
 from tilewright.data import prefetch as ahead
 from tilewright.data.checks import generator_of, switch, whole
 from tilewright.data.collate import collate as usual_collate
+from tilewright.data.collate import pinned
 from tilewright.data.dataset import (
     TensorDataset,
     gathers,
@@ -46,6 +47,10 @@ class DataLoader:
     together with other draws from it; without both the order follows `tw.manual_seed`. A `sampler`
     gives the order in place of `shuffle`, a `batch_sampler` the item numbers of each batch.
 
+    `pin_memory` gives batches whose memory copies to a GPU need not stop for (`Tensor.pin_memory`;
+    without a GPU it does nothing). Of PyTorch's other arguments `prefetch_factor` is `prefetch` for
+    each worker, and `persistent_workers` changes nothing: a thread is quickly started.
+
     >>> import tilewright as tw
     >>> [batch.tolist() for batch in tw.data.DataLoader(tw.arange(5), batch_size=2)]
     [[0, 1], [2, 3], [4]]
@@ -66,13 +71,21 @@ class DataLoader:
         num_workers: int = 0,
         sampler: Iterable[int] | None = None,
         batch_sampler: Iterable[list[int]] | None = None,
+        pin_memory: bool = False,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
     ) -> None:
         self.batch_size = whole(_WHO, "batch_size", batch_size, 1)
         self.shuffle = switch(_WHO, "shuffle", shuffle)
         self.drop_last = switch(_WHO, "drop_last", drop_last)
         self.generator = generator_of(_WHO, seed, generator)
-        self.prefetch = whole(_WHO, "prefetch", prefetch, 0)
         self.num_workers = whole(_WHO, "num_workers", num_workers, 0)
+        if prefetch_factor is not None:
+            each = whole(_WHO, "prefetch_factor", prefetch_factor, 1)
+            prefetch = each * max(self.num_workers, 1)
+        self.prefetch = whole(_WHO, "prefetch", prefetch, 0)
+        self.pin_memory = switch(_WHO, "pin_memory", pin_memory)
+        switch(_WHO, "persistent_workers", persistent_workers)
         self.collate = _collate_of(collate, collate_fn)
         self.dataset = _as_dataset(data)
         self.sampler, self.batch_sampler = sampler, batch_sampler
@@ -101,10 +114,12 @@ class DataLoader:
     def __iter__(self) -> Iterator[Any]:
         done, batches = self._epoch()
         alone = self._single and self.collate is None
+        pins = self.pin_memory and tw.cuda.is_available()
         for batch in batches:
             done += 1
             self._batch = done
-            yield batch[0] if alone else batch
+            made = batch[0] if alone else batch
+            yield pinned(made) if pins else made
         self._batch, self._began = 0, self._place()
 
     def state_dict(self) -> dict[str, Any]:

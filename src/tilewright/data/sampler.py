@@ -94,6 +94,27 @@ class RandomSampler(Sampler):
         return tw.randperm(rows, generator=self.generator)[: self.num_samples]
 
 
+class SubsetRandomSampler(Sampler):
+    """The items of some numbers in random order; see RandomSampler.
+
+    >>> import tilewright as tw
+    >>> sorted(tw.data.SubsetRandomSampler([5, 2, 7]))
+    [2, 5, 7]
+    """
+
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
+        self.indices = indices
+        self.generator = generator_of("SubsetRandomSampler", None, generator)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def order(self) -> Tensor:
+        """The item numbers of a new epoch."""
+        numbers = tw.asarray(self.indices, dtype=tw.int64)
+        return tw.take(numbers, tw.randperm(len(self), generator=self.generator), axis=0)
+
+
 class WeightedRandomSampler(Sampler):
     """Items drawn with probabilities in proportion to `weights`, one weight an item.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.nn import formulas
@@ -9,7 +11,25 @@ from tilewright.nn.module import Module
 from tilewright.nn.parameter import Parameter
 
 
-class ReLU(Module):
+class _Activation(Module):
+    """A function of each element. `inplace`: x is overwritten with the result and returned."""
+
+    inplace: bool
+
+    def __init__(self, inplace: bool = False) -> None:
+        self.inplace = inplace
+
+    def _applied(self, function: Callable[..., Tensor], x: Tensor, *options: float) -> Tensor:
+        return function(x, *options, inplace=True) if self.inplace else function(x, *options)
+
+    def extra_repr(self) -> str:
+        return ", ".join([*self._options(), *(["inplace=True"] if self.inplace else [])])
+
+    def _options(self) -> list[str]:
+        return []
+
+
+class ReLU(_Activation):
     """max(x, 0).
 
     >>> import tilewright as tw
@@ -18,7 +38,7 @@ class ReLU(Module):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        return tw.relu(x)
+        return self._applied(tw.relu, x)
 
 
 class Sigmoid(Module):
@@ -46,15 +66,15 @@ class Tanh(Module):
 
 
 class Softmax(Module):
-    """exp(x) / sum(exp(x)) along `axis`.
+    """exp(x) / sum(exp(x)) along `axis`; `dim` is PyTorch's name of it.
 
     >>> import tilewright as tw
     >>> tw.nn.Softmax()(tw.zeros((1, 4))).tolist()
     [[0.25, 0.25, 0.25, 0.25]]
     """
 
-    def __init__(self, axis: int = -1) -> None:
-        self.axis = axis
+    def __init__(self, axis: int = -1, *, dim: int | None = None) -> None:
+        self.axis = axis if dim is None else dim
 
     def forward(self, x: Tensor) -> Tensor:
         return tw.softmax(x, axis=self.axis)
@@ -63,7 +83,7 @@ class Softmax(Module):
         return f"axis={self.axis}"
 
 
-class ReLU6(Module):
+class ReLU6(_Activation):
     """x limited to the range from 0 to 6.
 
     >>> import tilewright as tw
@@ -72,10 +92,10 @@ class ReLU6(Module):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        return tw.relu6(x)
+        return self._applied(tw.relu6, x)
 
 
-class LeakyReLU(Module):
+class LeakyReLU(_Activation):
     """x where positive, else x times `negative_slope`.
 
     >>> import tilewright as tw
@@ -83,17 +103,18 @@ class LeakyReLU(Module):
     [-0.5, 2.0]
     """
 
-    def __init__(self, negative_slope: float = 0.01) -> None:
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
+        super().__init__(inplace)
         self.negative_slope = negative_slope
 
     def forward(self, x: Tensor) -> Tensor:
-        return tw.leaky_relu(x, self.negative_slope)
+        return self._applied(tw.leaky_relu, x, self.negative_slope)
 
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope}"
+    def _options(self) -> list[str]:
+        return [f"negative_slope={self.negative_slope}"]
 
 
-class ELU(Module):
+class ELU(_Activation):
     """x where positive, else alpha * (exp(x) - 1) (Clevert, Unterthiner, Hochreiter, 2016).
 
     >>> import tilewright as tw
@@ -101,17 +122,18 @@ class ELU(Module):
     [0.0, 2.0]
     """
 
-    def __init__(self, alpha: float = 1.0) -> None:
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
         self.alpha = alpha
 
     def forward(self, x: Tensor) -> Tensor:
-        return tw.elu(x, self.alpha)
+        return self._applied(tw.elu, x, self.alpha)
 
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}"
+    def _options(self) -> list[str]:
+        return [f"alpha={self.alpha}"]
 
 
-class CELU(Module):
+class CELU(_Activation):
     """x where positive, else alpha * (exp(x / alpha) - 1) (Barron, 2017).
 
     >>> import tilewright as tw
@@ -119,17 +141,18 @@ class CELU(Module):
     [0.0, 2.0]
     """
 
-    def __init__(self, alpha: float = 1.0) -> None:
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
         self.alpha = alpha
 
     def forward(self, x: Tensor) -> Tensor:
-        return tw.celu(x, self.alpha)
+        return self._applied(tw.celu, x, self.alpha)
 
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}"
+    def _options(self) -> list[str]:
+        return [f"alpha={self.alpha}"]
 
 
-class SELU(Module):
+class SELU(_Activation):
     """An ELU whose scale keeps mean 0 and variance 1 (Klambauer et al., 2017).
 
     >>> import tilewright as tw
@@ -138,7 +161,7 @@ class SELU(Module):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        return tw.selu(x)
+        return self._applied(tw.selu, x)
 
 
 class GELU(Module):
@@ -161,7 +184,7 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
-class SiLU(Module):
+class SiLU(_Activation):
     """x * sigmoid(x), also called swish (Elfwing, Uchibe, Doya, 2018).
 
     >>> import tilewright as tw
@@ -170,10 +193,10 @@ class SiLU(Module):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        return tw.silu(x)
+        return self._applied(tw.silu, x)
 
 
-class Mish(Module):
+class Mish(_Activation):
     """x * tanh(softplus(x)) (Misra, 2019).
 
     >>> import tilewright as tw
@@ -182,10 +205,10 @@ class Mish(Module):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        return tw.mish(x)
+        return self._applied(tw.mish, x)
 
 
-class Hardtanh(Module):
+class Hardtanh(_Activation):
     """x limited to the range from `min_val` to `max_val`.
 
     >>> import tilewright as tw
@@ -193,18 +216,19 @@ class Hardtanh(Module):
     [-1.0, 0.5]
     """
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0) -> None:
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
         self.min_val = min_val
         self.max_val = max_val
 
     def forward(self, x: Tensor) -> Tensor:
-        return tw.hardtanh(x, self.min_val, self.max_val)
+        return self._applied(tw.hardtanh, x, self.min_val, self.max_val)
 
-    def extra_repr(self) -> str:
-        return f"min_val={self.min_val}, max_val={self.max_val}"
+    def _options(self) -> list[str]:
+        return [f"min_val={self.min_val}", f"max_val={self.max_val}"]
 
 
-class Hardswish(Module):
+class Hardswish(_Activation):
     """x * relu6(x + 3) / 6 (Howard et al., 2019).
 
     >>> import tilewright as tw
@@ -213,10 +237,10 @@ class Hardswish(Module):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        return tw.hardswish(x)
+        return self._applied(tw.hardswish, x)
 
 
-class Hardsigmoid(Module):
+class Hardsigmoid(_Activation):
     """relu6(x + 3) / 6.
 
     >>> import tilewright as tw
@@ -225,7 +249,7 @@ class Hardsigmoid(Module):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        return tw.hardsigmoid(x)
+        return self._applied(tw.hardsigmoid, x)
 
 
 class Softplus(Module):
@@ -319,7 +343,7 @@ class Hardshrink(Module):
         return f"lambd={self.lambd}"
 
 
-class Threshold(Module):
+class Threshold(_Activation):
     """x where above `threshold`, else `value`.
 
     >>> import tilewright as tw
@@ -327,27 +351,30 @@ class Threshold(Module):
     [7.0, 2.0]
     """
 
-    def __init__(self, threshold: float, value: float) -> None:
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__(inplace)
         self.threshold = threshold
         self.value = value
 
     def forward(self, x: Tensor) -> Tensor:
-        return tw.threshold(x, self.threshold, self.value)
+        return self._applied(tw.threshold, x, self.threshold, self.value)
 
-    def extra_repr(self) -> str:
-        return f"threshold={self.threshold}, value={self.value}"
+    def _options(self) -> list[str]:
+        return [f"threshold={self.threshold}", f"value={self.value}"]
 
 
 class GLU(Module):
     """The first half along `axis` times the sigmoid of the second (Dauphin et al., 2017).
+
+    `dim` is PyTorch's name of the axis.
 
     >>> import tilewright as tw
     >>> tw.nn.GLU()(tw.zeros((3, 4))).shape
     (3, 2)
     """
 
-    def __init__(self, axis: int = -1) -> None:
-        self.axis = axis
+    def __init__(self, axis: int = -1, *, dim: int | None = None) -> None:
+        self.axis = axis if dim is None else dim
 
     def forward(self, x: Tensor) -> Tensor:
         return tw.glu(x, axis=self.axis)
@@ -357,15 +384,15 @@ class GLU(Module):
 
 
 class LogSoftmax(Module):
-    """log(softmax(x)) along `axis`.
+    """log(softmax(x)) along `axis`; `dim` is PyTorch's name of it.
 
     >>> import tilewright as tw
     >>> tw.nn.LogSoftmax()(tw.zeros((1, 1))).tolist()
     [[0.0]]
     """
 
-    def __init__(self, axis: int = -1) -> None:
-        self.axis = axis
+    def __init__(self, axis: int = -1, *, dim: int | None = None) -> None:
+        self.axis = axis if dim is None else dim
 
     def forward(self, x: Tensor) -> Tensor:
         return tw.log_softmax(x, axis=self.axis)
@@ -375,15 +402,15 @@ class LogSoftmax(Module):
 
 
 class Softmin(Module):
-    """softmax(-x) along `axis`.
+    """softmax(-x) along `axis`; `dim` is PyTorch's name of it.
 
     >>> import tilewright as tw
     >>> tw.nn.Softmin()(tw.zeros((1, 2))).tolist()
     [[0.5, 0.5]]
     """
 
-    def __init__(self, axis: int = -1) -> None:
-        self.axis = axis
+    def __init__(self, axis: int = -1, *, dim: int | None = None) -> None:
+        self.axis = axis if dim is None else dim
 
     def forward(self, x: Tensor) -> Tensor:
         return tw.softmax(-x, axis=self.axis)
@@ -406,12 +433,17 @@ class PReLU(Module):
     weight: Parameter
 
     def __init__(
-        self, num_parameters: int = 1, init: float = 0.25, *, dtype: tw.dtype | None = None
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        *,
+        device: str | None = None,
+        dtype: tw.dtype | None = None,
     ) -> None:
         self.num_parameters = num_parameters
         self.init = init
         dtype = dtype or tw.get_default_dtype()
-        self.weight = Parameter(tw.full((num_parameters,), init, dtype=dtype))
+        self.weight = Parameter(tw.full((num_parameters,), init, device=device, dtype=dtype))
 
     def forward(self, x: Tensor) -> Tensor:
         return tw.prelu(x, self.weight)
@@ -434,7 +466,7 @@ class Softmax2d(Module):
         return tw.softmax(x, -3)
 
 
-class RReLU(Module):
+class RReLU(_Activation):
     """What is below 0 times a slope: random in [lower, upper) while training, else their mean.
 
     Source: B. Xu et al., "Empirical evaluation of rectified activations" (2015).
@@ -444,12 +476,13 @@ class RReLU(Module):
     [-1.0, 3.0]
     """
 
-    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3) -> None:
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
+        super().__init__(inplace)
         self.lower = lower
         self.upper = upper
 
     def forward(self, x: Tensor) -> Tensor:
-        return formulas.rrelu(x, self.lower, self.upper, self.training)
+        return formulas.rrelu(x, self.lower, self.upper, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"lower={self.lower}, upper={self.upper}"
+    def _options(self) -> list[str]:
+        return [f"lower={self.lower}", f"upper={self.upper}"]

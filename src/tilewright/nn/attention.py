@@ -52,6 +52,7 @@ class MultiheadAttention(Module):
         vdim: int | None = None,
         batch_first: bool = False,
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
     ) -> None:
         if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
@@ -68,7 +69,7 @@ class MultiheadAttention(Module):
         self.batch_first, self.add_zero_attn = batch_first, add_zero_attn
 
         def parameter(*shape: int) -> Parameter:
-            return Parameter(tw.zeros(shape, dtype=dtype))
+            return Parameter(tw.zeros(shape, device=device, dtype=dtype))
 
         if self.kdim == self.vdim == embed_dim:
             self.in_proj_weight = parameter(3 * embed_dim, embed_dim)
@@ -77,7 +78,7 @@ class MultiheadAttention(Module):
             self.k_proj_weight = parameter(embed_dim, self.kdim)
             self.v_proj_weight = parameter(embed_dim, self.vdim)
         self.in_proj_bias = parameter(3 * embed_dim) if bias else None
-        self.out_proj = Linear(embed_dim, embed_dim, bias, dtype=dtype)
+        self.out_proj = Linear(embed_dim, embed_dim, bias, device=device, dtype=dtype)
         self.bias_k = parameter(1, 1, embed_dim) if add_bias_kv else None
         self.bias_v = parameter(1, 1, embed_dim) if add_bias_kv else None
         self.reset_parameters()

@@ -134,7 +134,25 @@ class ModuleList(_Stack):
         super().__init__(modules)
 
 
-class ModuleDict(Module):
+class _ByName(Module):
+    """What is held by name is an attribute too, unless a method is called so."""
+
+    _by_name: dict[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        held = self.__dict__.get("_by_name", {})
+        if name in held:
+            return held[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__.get("_by_name", ()):
+            self[name] = value
+        else:
+            super().__setattr__(name, value)
+
+
+class ModuleDict(_ByName):
     """Modules by name, which the owner sees; has no forward of its own.
 
     >>> import tilewright as tw
@@ -246,7 +264,7 @@ class ParameterList(Module):
         return ", ".join(f"{x.dtype} {x.shape}" for x in self._values)
 
 
-class ParameterDict(Module):
+class ParameterDict(_ByName):
     """Parameters by name, which the owner sees; tensors become parameters.
 
     >>> import tilewright as tw

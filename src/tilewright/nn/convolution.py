@@ -38,6 +38,7 @@ class _Convolution(Module):
         bias: bool,
         padding_mode: str,
         output_padding: Sizes,
+        device: str | None,
         dtype: tw.dtype | None,
         generator: Generator | None,
     ) -> None:
@@ -67,8 +68,10 @@ class _Convolution(Module):
         pair = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         shape = (pair[0], pair[1] // groups, *self.kernel_size)
         dtype = dtype or tw.get_default_dtype()
-        self.weight = Parameter(tw.empty(shape, dtype=dtype))
-        self.bias = Parameter(tw.empty((out_channels,), dtype=dtype)) if bias else None
+        self.weight = Parameter(tw.empty(shape, device=device, dtype=dtype))
+        self.bias = (
+            Parameter(tw.empty((out_channels,), device=device, dtype=dtype)) if bias else None
+        )
         self.reset_parameters(generator)
 
     def reset_parameters(self, generator: Generator | None = None) -> None:
@@ -128,6 +131,7 @@ class _Conv(_Convolution):
         bias: bool = True,
         padding_mode: str = "zeros",
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
         generator: Generator | None = None,
     ) -> None:
@@ -147,6 +151,7 @@ class _Conv(_Convolution):
             bias,
             padding_mode,
             0,
+            device,
             dtype,
             generator,
         )
@@ -226,6 +231,7 @@ class _ConvTranspose(_Convolution):
         dilation: Sizes = 1,
         padding_mode: str = "zeros",
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
         generator: Generator | None = None,
     ) -> None:
@@ -244,6 +250,7 @@ class _ConvTranspose(_Convolution):
             bias,
             padding_mode,
             output_padding,
+            device,
             dtype,
             generator,
         )

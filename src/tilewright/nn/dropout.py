@@ -12,23 +12,28 @@ from tilewright.nn.module import Module
 
 
 class _Dropout(Module):
-    """What all of them share: a probability, and the function of their name."""
+    """What all of them share: a probability, and the function of their name.
+
+    `inplace`: x is overwritten with the result and returned.
+    """
 
     function: ClassVar[Callable[..., Tensor]]
 
-    def __init__(self, p: float = 0.5) -> None:
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         name = type(self).__name__
         if not isinstance(p, numbers.Real):
             raise TypeError(f"{name}: probability is a number, got {p!r}")
         if not 0 <= p <= 1:
             raise ValueError(f"{name}: probability lies between 0 and 1, got {p}")
         self.p: float = p
+        self.inplace: bool = inplace
 
     def forward(self, x: Tensor) -> Tensor:
-        return type(self).function(x, self.p, training=self.training)
+        y = type(self).function(x, self.p, training=self.training)
+        return x.copy_(y) if self.inplace and y is not x else y
 
     def extra_repr(self) -> str:
-        return f"p={self.p}"
+        return f"p={self.p}, inplace=True" if self.inplace else f"p={self.p}"
 
 
 class Dropout(_Dropout):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.nn import init
+from tilewright.nn.bags import embedding_bag
 from tilewright.nn.module import Module
 from tilewright.nn.parameter import Parameter
 
@@ -34,10 +35,14 @@ class Embedding(Module):
         embedding_dim: int,
         padding_idx: int | None = None,
         dtype: tw.dtype | None = None,
+        *,
+        device: str | None = None,
     ) -> None:
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = _checked_padding("Embedding", padding_idx, num_embeddings)
-        self.weight = Parameter(tw.empty((num_embeddings, embedding_dim), dtype=dtype))
+        self.weight = Parameter(
+            tw.empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -74,7 +79,9 @@ class Embedding(Module):
 class EmbeddingBag(Module):
     """The sum, mean or maximum of the vectors of each bag of indices (bags, length).
 
-    The row `padding_idx` does not count. Raises IndexError for indices out of range.
+    With offsets (bags,) the indices come one bag after the other, each of its own length; see
+    `nn.functional.embedding_bag`. The row `padding_idx` does not count. Raises IndexError for
+    indices out of range.
 
     >>> import tilewright as tw
     >>> tw.nn.EmbeddingBag(10, 3)(tw.asarray([[1, 2, 4], [4, 3, 9]])).shape
@@ -88,12 +95,18 @@ class EmbeddingBag(Module):
         mode: str = "mean",
         padding_idx: int | None = None,
         dtype: tw.dtype | None = None,
+        *,
+        include_last_offset: bool = False,
+        device: str | None = None,
     ) -> None:
         if mode not in ("sum", "mean", "max"):
             raise ValueError(f"EmbeddingBag: mode is 'sum', 'mean' or 'max', got {mode!r}")
         self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
+        self.include_last_offset = include_last_offset
         self.padding_idx = _checked_padding("EmbeddingBag", padding_idx, num_embeddings)
-        self.weight = Parameter(tw.empty((num_embeddings, embedding_dim), dtype=dtype))
+        self.weight = Parameter(
+            tw.empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -103,9 +116,20 @@ class EmbeddingBag(Module):
             with tw.no_grad():
                 self.weight[self.padding_idx] = 0
 
-    def forward(self, indices: Tensor, per_sample_weights: Tensor | None = None) -> Tensor:
-        return tw.embedding_bag(
-            indices, self.weight, per_sample_weights, self.mode, self.padding_idx
+    def forward(
+        self,
+        indices: Tensor,
+        offsets: Tensor | None = None,
+        per_sample_weights: Tensor | None = None,
+    ) -> Tensor:
+        return embedding_bag(
+            indices,
+            self.weight,
+            offsets,
+            self.mode,
+            per_sample_weights,
+            self.include_last_offset,
+            self.padding_idx,
         )
 
     def extra_repr(self) -> str:

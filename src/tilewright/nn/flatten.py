@@ -13,12 +13,23 @@ from tilewright.nn.module import Module
 class Flatten(Module):
     """Joins the axes from `start_axis` to `end_axis`; by default all but the first.
 
+    `start_dim` and `end_dim` are PyTorch's names of them.
+
     >>> import tilewright as tw
     >>> tw.nn.Flatten()(tw.zeros((5, 2, 3))).shape
     (5, 6)
     """
 
-    def __init__(self, start_axis: int = 1, end_axis: int = -1) -> None:
+    def __init__(
+        self,
+        start_axis: int = 1,
+        end_axis: int = -1,
+        *,
+        start_dim: int | None = None,
+        end_dim: int | None = None,
+    ) -> None:
+        start_axis = start_axis if start_dim is None else start_dim
+        end_axis = end_axis if end_dim is None else end_dim
         for axis in (start_axis, end_axis):
             if isinstance(axis, bool) or not isinstance(axis, int):
                 raise TypeError(f"Flatten: axes are whole numbers, got {axis!r}")

@@ -56,10 +56,14 @@ def gumbel_softmax(
 
 
 def rrelu(
-    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False
+    input: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    inplace: bool = False,
 ) -> Tensor:
     """What is below 0 times a slope, uniform in [lower, upper) for each element while training,
-    else their mean. Raises ValueError for lower > upper.
+    else their mean; written over `input` where `inplace`. Raises ValueError for lower > upper.
 
     >>> import tilewright as tw
     >>> tw.nn.functional.rrelu(tw.asarray([-2.0, 3.0]), 0.25, 0.75).tolist()
@@ -67,10 +71,12 @@ def rrelu(
     """
     if not lower <= upper:
         raise ValueError(f"rrelu: lower {lower} is above upper {upper}")
-    if not training or lower == upper:
-        return tw.leaky_relu(input, (lower + upper) / 2)
-    slopes = tw.uniform(lower, upper, input.shape, dtype=input.dtype)
-    return tw.where(input > 0, input, input * slopes)
+    slopes: Tensor | float = (lower + upper) / 2
+    if training and lower != upper:
+        slopes = tw.uniform(lower, upper, input.shape, dtype=input.dtype, device=input.device)
+    if inplace:
+        return tw.leaky_relu(input, slopes, inplace=True)
+    return tw.leaky_relu(input, slopes)
 
 
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:

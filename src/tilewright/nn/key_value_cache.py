@@ -27,12 +27,13 @@ class KeyValueCache:
         size: int,
         value_size: int | None = None,
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
     ) -> None:
         dtype = dtype or tw.get_default_dtype()
-        self._keys = tw.zeros((batch, heads, length, size), dtype=dtype)
+        self._keys = tw.zeros((batch, heads, length, size), device=device, dtype=dtype)
         width = size if value_size is None else value_size
-        self._values = tw.zeros((batch, heads, length, width), dtype=dtype)
+        self._values = tw.zeros((batch, heads, length, width), device=device, dtype=dtype)
         self._filled = 0
         self.length = length
 

@@ -35,6 +35,7 @@ class Linear(Module):
         bias: bool = True,
         *,
         activation: str | None = None,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
         generator: Generator | None = None,
     ) -> None:
@@ -44,8 +45,12 @@ class Linear(Module):
         self.in_features = _features("in_features", in_features)
         self.out_features = _features("out_features", out_features)
         dtype = dtype or tw.get_default_dtype()
-        self.weight = Parameter(tw.empty((self.out_features, self.in_features), dtype=dtype))
-        self.bias = Parameter(tw.empty((self.out_features,), dtype=dtype)) if bias else None
+        self.weight = Parameter(
+            tw.empty((self.out_features, self.in_features), device=device, dtype=dtype)
+        )
+        self.bias = (
+            Parameter(tw.empty((self.out_features,), device=device, dtype=dtype)) if bias else None
+        )
         self.reset_parameters(generator)
 
     def reset_parameters(self, generator: Generator | None = None) -> None:
@@ -97,6 +102,7 @@ class Bilinear(Module):
         out_features: int,
         bias: bool = True,
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
         generator: Generator | None = None,
     ) -> None:
@@ -106,8 +112,12 @@ class Bilinear(Module):
         self.in2_features = in2_features
         self.out_features = out_features
         dtype = dtype or tw.get_default_dtype()
-        self.weight = Parameter(tw.empty((out_features, in1_features, in2_features), dtype=dtype))
-        self.bias = Parameter(tw.empty((out_features,), dtype=dtype)) if bias else None
+        self.weight = Parameter(
+            tw.empty((out_features, in1_features, in2_features), device=device, dtype=dtype)
+        )
+        self.bias = (
+            Parameter(tw.empty((out_features,), device=device, dtype=dtype)) if bias else None
+        )
         self.reset_parameters(generator)
 
     def reset_parameters(self, generator: Generator | None = None) -> None:

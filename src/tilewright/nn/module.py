@@ -14,7 +14,7 @@ from tilewright.nn.calling import call_observed
 from tilewright.nn.conversion import convert, requested
 from tilewright.nn.error_paths import locate
 from tilewright.nn.module_hooks import HookRemover, ModuleHooks
-from tilewright.nn.parameter import Parameter
+from tilewright.nn.parameter import Parameter, clear_grads
 from tilewright.nn.state import KeyDifferences, load_state
 
 M = TypeVar("M", bound="Module")
@@ -305,6 +305,10 @@ class Module:
         """Moves parameters and buffers to the CPU."""
         return self.to("cpu")
 
+    def cuda(self: M, device: int | str | None = None) -> M:
+        """Moves parameters and buffers to a GPU: the first, or one by number or name."""
+        return self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
+
     def train(self: M, mode: bool = True) -> M:
         """Sets training mode here and below; Dropout acts only in training mode."""
         for module in self.modules():
@@ -321,9 +325,9 @@ class Module:
             parameter.requires_grad = requires_grad
         return self
 
-    def zero_grad(self) -> None:
-        """Drops every parameter's gradient."""
-        tw._core.zero_grad(list(self.parameters()))
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drops every parameter's gradient, or with set_to_none=False sets it to 0."""
+        clear_grads(list(self.parameters()), set_to_none)
 
     def apply(self: M, function: Callable[[Module], object]) -> M:
         """Calls `function` on every module below, each once, then on this one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import SupportsIndex
 
 import tilewright as tw
@@ -22,6 +22,7 @@ class _LastAxes(Module):
         normalized_shape: SupportsIndex | Sequence[SupportsIndex],
         eps: float | None,
         elementwise_affine: bool,
+        device: str | None,
         dtype: tw.dtype | None,
     ) -> None:
         name = type(self).__name__
@@ -31,7 +32,7 @@ class _LastAxes(Module):
             raise ValueError(f"{name}: normalized_shape has no axes")
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self.weight = _parameter(tw.ones, self.normalized_shape, elementwise_affine, dtype)
+        self.weight = _parameter(tw.ones, self.normalized_shape, elementwise_affine, device, dtype)
 
     def reset_parameters(self) -> None:
         """Weights of 1, biases of 0."""
@@ -64,11 +65,12 @@ class LayerNorm(_LastAxes):
         elementwise_affine: bool = True,
         bias: bool = True,
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
     ) -> None:
-        super().__init__(normalized_shape, eps, elementwise_affine, dtype)
+        super().__init__(normalized_shape, eps, elementwise_affine, device, dtype)
         has_bias = elementwise_affine and bias
-        self.bias = _parameter(tw.zeros, self.normalized_shape, has_bias, dtype)
+        self.bias = _parameter(tw.zeros, self.normalized_shape, has_bias, device, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         return tw.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -91,9 +93,10 @@ class RMSNorm(_LastAxes):
         eps: float | None = None,
         elementwise_affine: bool = True,
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
     ) -> None:
-        super().__init__(normalized_shape, eps, elementwise_affine, dtype)
+        super().__init__(normalized_shape, eps, elementwise_affine, device, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         return tw.rms_norm(x, self.normalized_shape, self.weight, self.eps)
@@ -120,6 +123,7 @@ class GroupNorm(Module):
         eps: float = 1e-5,
         affine: bool = True,
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
     ) -> None:
         self.num_groups = _count("GroupNorm", "num_groups", num_groups)
@@ -130,8 +134,8 @@ class GroupNorm(Module):
             )
         self.eps = eps
         self.affine = affine
-        self.weight = _parameter(tw.ones, (self.num_channels,), affine, dtype)
-        self.bias = _parameter(tw.zeros, (self.num_channels,), affine, dtype)
+        self.weight = _parameter(tw.ones, (self.num_channels,), affine, device, dtype)
+        self.bias = _parameter(tw.zeros, (self.num_channels,), affine, device, dtype)
 
     def reset_parameters(self) -> None:
         """Weights of 1, biases of 0."""
@@ -163,6 +167,7 @@ class _OfChannels(Module):
         affine: bool = True,
         track_running_stats: bool = True,
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
     ) -> None:
         self.num_features = _count(type(self).__name__, "num_features", num_features)
@@ -171,12 +176,12 @@ class _OfChannels(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
         shape = (self.num_features,)
-        self.weight = _parameter(tw.ones, shape, affine, dtype)
-        self.bias = _parameter(tw.zeros, shape, affine, dtype)
+        self.weight = _parameter(tw.ones, shape, affine, device, dtype)
+        self.bias = _parameter(tw.zeros, shape, affine, device, dtype)
         if track_running_stats:
-            self.register_buffer("running_mean", tw.zeros(shape, dtype=dtype))
-            self.register_buffer("running_var", tw.ones(shape, dtype=dtype))
-            self.register_buffer("num_batches_tracked", tw.zeros((), dtype=tw.int64))
+            self.register_buffer("running_mean", tw.zeros(shape, device=device, dtype=dtype))
+            self.register_buffer("running_var", tw.ones(shape, device=device, dtype=dtype))
+            self.register_buffer("num_batches_tracked", tw.zeros((), device=device, dtype=tw.int64))
         else:
             self.running_mean = self.running_var = self.num_batches_tracked = None
 
@@ -278,9 +283,12 @@ class _InstanceNorm(_OfChannels):
         affine: bool = False,
         track_running_stats: bool = False,
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype=dtype)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device=device, dtype=dtype
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         _check_axes(self, x, self._axes, self._axes[1:])
@@ -338,9 +346,13 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 def _parameter(
-    make: type | object, shape: tuple[int, ...], wanted: bool, dtype: tw.dtype | None
+    make: Callable[..., Tensor],
+    shape: tuple[int, ...],
+    wanted: bool,
+    device: str | None,
+    dtype: tw.dtype | None,
 ) -> Parameter | None:
-    return Parameter(make(shape, dtype=dtype)) if wanted else None  # type: ignore[operator]
+    return Parameter(make(shape, device=device, dtype=dtype)) if wanted else None
 
 
 def _reset(module: Module) -> None:

@@ -1,7 +1,8 @@
-"""A tensor that a module trains."""
+"""A tensor that a module trains, and its gradient before the next step."""
 
 from __future__ import annotations
 
+import tilewright as tw
 from tilewright import Tensor
 
 
@@ -19,3 +20,14 @@ class Parameter(Tensor):
         self = Tensor.__new__(cls, data)
         self.requires_grad = requires_grad
         return self
+
+
+def clear_grads(params: list[Tensor], set_to_none: bool) -> None:
+    """Drops the gradients of tensors, or sets those that there are to 0 where they stand."""
+    if set_to_none:
+        tw._core.zero_grad(params)
+        return
+    for param in params:
+        if param.grad is not None:
+            param.grad = param.grad.detach()
+            param.grad.zero_()

@@ -5,10 +5,15 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import tilewright as tw
 from tilewright import Generator, Tensor
+from tilewright.nn.packed_sequence import PackedSequence
 from tilewright.nn.recurrent_weights import RecurrentWeights, Weights, check_nonlinearity
+
+Input = TypeVar("Input", Tensor, PackedSequence)
+Segment = tuple[int, int, int]
 
 
 class _Recurrent(RecurrentWeights):
@@ -23,6 +28,7 @@ class _Recurrent(RecurrentWeights):
         batch_first: bool,
         dropout: float,
         bidirectional: bool,
+        device: str | None,
         dtype: tw.dtype | None,
         generator: Generator | None,
     ) -> None:
@@ -33,7 +39,7 @@ class _Recurrent(RecurrentWeights):
         self.dropout = self._probability(dropout)
         for layer, reverse in self._passes():
             width = hidden_size * (1 + bidirectional) if layer else input_size
-            self._add_weights(_suffix(layer, reverse), width, dtype)
+            self._add_weights(_suffix(layer, reverse), width, device, dtype)
         self.reset_parameters(generator)
 
     def _probability(self, dropout: float) -> float:
@@ -60,8 +66,10 @@ class _Recurrent(RecurrentWeights):
         """All states of one pass, and its last state of each kind."""
         raise NotImplementedError
 
-    def _run(self, x: Tensor, given: dict[str, Tensor | None]) -> tuple[Tensor, ...]:
+    def _run(self, x: Input, given: dict[str, Tensor | None]) -> tuple[Any, ...]:
         """The states of the last layer, and each kind of last state of all passes."""
+        if isinstance(x, PackedSequence):
+            return self._run_packed(x, given)
         batched = self._check_input(x)
         if not batched:
             x = x[:, None]
@@ -73,8 +81,24 @@ class _Recurrent(RecurrentWeights):
             return (x[:, 0], *(state[:, 0] for state in last))
         return (x.transpose(0, 1) if self.batch_first else x, *last)
 
-    def _stack(self, x: Tensor, first: Sequence[Tensor]) -> list[Tensor]:
-        """All layers, one on another: x and the states have a batch, and steps come first."""
+    def _run_packed(
+        self, x: PackedSequence, given: dict[str, Tensor | None]
+    ) -> tuple[PackedSequence | Tensor, ...]:
+        self._check_width(x.data)
+        batch = x.data[None, : int(x.batch_sizes[0].item())]
+        first = [
+            x.sorted(self._first_states(name, each, batch, True)) for name, each in given.items()
+        ]
+        y, *last = self._stack(x.data, first, list(x.segments()))
+        return (x._replace(data=y), *map(x.unsorted, last))
+
+    def _stack(
+        self, x: Tensor, first: Sequence[Tensor], segments: Sequence[Segment] = ()
+    ) -> list[Tensor]:
+        """All layers, one on another: x and the states have a batch, and steps come first.
+
+        With segments x is the data of a PackedSequence.
+        """
         last: list[tuple[Tensor, ...]] = []
         directions = 1 + self.bidirectional
         for layer in range(self.num_layers):
@@ -84,11 +108,44 @@ class _Recurrent(RecurrentWeights):
             for i in range(directions):
                 states = [each[layer * directions + i] for each in first]
                 weights = self._weights(_suffix(layer, bool(i)))
-                y, *ends = self._layer(x, states, weights, bool(i))
+                if segments:
+                    y, ends = self._packed_layer(x, states, weights, bool(i), segments)
+                else:
+                    y, *ends = self._layer(x, states, weights, bool(i))
                 made.append(y)
                 last.append(tuple(ends))
             x = tw.concat(made, axis=-1) if self.bidirectional else made[0]
         return [x, *(tw.stack(kind) for kind in zip(*last, strict=True))]
+
+    def _packed_layer(
+        self,
+        x: Tensor,
+        states: Sequence[Tensor],
+        weights: Weights,
+        reverse: bool,
+        segments: Sequence[Segment],
+    ) -> tuple[Tensor, list[Tensor]]:
+        """One pass over a packed sequence: its states in x's order, and the last of each kind.
+
+        Between two segments sequences end, forwards, or begin, backwards: the last ones.
+        """
+        made: list[Tensor] = []
+        ended: list[list[Tensor]] = []
+        now = [each[:0] for each in states] if reverse else list(states)
+        for row, steps, count in reversed(segments) if reverse else segments:
+            if reverse:
+                began = [
+                    first[each.shape[0] : count] for each, first in zip(now, states, strict=True)
+                ]
+                now = [tw.concat(both) for both in zip(now, began, strict=True)]
+            elif count < now[0].shape[0]:
+                ended.append([each[count:] for each in now])
+                now = [each[:count] for each in now]
+            part = x[row : row + steps * count].reshape((steps, count, -1))
+            y, *now = self._layer(part, now, weights, reverse)
+            made.append(y.reshape((steps * count, -1)))
+        last = [tw.concat(kind) for kind in zip(now, *reversed(ended), strict=True)]
+        return tw.concat(made[::-1] if reverse else made), last
 
     def _check_input(self, x: Tensor) -> bool:
         """Whether there is a batch."""
@@ -138,7 +195,8 @@ class RNN(_Recurrent):
     (steps, input_size); first states `hx` (layers * directions, batch, hidden_size), zeros where
     left out. Gives the last layer's states (steps, batch, directions * hidden_size), both
     directions side by side, and the last state of each layer and direction, shaped as `hx`.
-    `dropout` is the probability of zeroing a number between two layers in training.
+    `dropout` is the probability of zeroing a number between two layers in training. A
+    PackedSequence (`nn.utils.rnn`) as input gives one, whatever `batch_first`.
 
     Parameters of layer k, with the width of its input: weight_ih_lk (hidden_size, width),
     weight_hh_lk (hidden_size, hidden_size), with `bias` also bias_ih_lk and bias_hh_lk
@@ -163,19 +221,20 @@ class RNN(_Recurrent):
         dropout: float = 0.0,
         bidirectional: bool = False,
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
         generator: Generator | None = None,
     ) -> None:
         self.nonlinearity = check_nonlinearity("RNN", nonlinearity)
-        sizes = input_size, hidden_size, num_layers
-        super().__init__(*sizes, bias, batch_first, dropout, bidirectional, dtype, generator)
+        options = num_layers, bias, batch_first, dropout, bidirectional
+        super().__init__(input_size, hidden_size, *options, device, dtype, generator)
 
     def _layer(
         self, x: Tensor, states: Sequence[Tensor], weights: Weights, reverse: bool
     ) -> tuple[Tensor, ...]:
         return tw.rnn_layer(x, states[0], *weights, reverse, self.nonlinearity)
 
-    def forward(self, x: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Input, hx: Tensor | None = None) -> tuple[Input, Tensor]:
         y, h = self._run(x, {"h0": hx})
         return y, h
 
@@ -211,18 +270,19 @@ class GRU(_Recurrent):
         dropout: float = 0.0,
         bidirectional: bool = False,
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
         generator: Generator | None = None,
     ) -> None:
-        sizes = input_size, hidden_size, num_layers
-        super().__init__(*sizes, bias, batch_first, dropout, bidirectional, dtype, generator)
+        options = num_layers, bias, batch_first, dropout, bidirectional
+        super().__init__(input_size, hidden_size, *options, device, dtype, generator)
 
     def _layer(
         self, x: Tensor, states: Sequence[Tensor], weights: Weights, reverse: bool
     ) -> tuple[Tensor, ...]:
         return tw.gru_layer(x, states[0], *weights, reverse)
 
-    def forward(self, x: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Input, hx: Tensor | None = None) -> tuple[Input, Tensor]:
         y, h = self._run(x, {"h0": hx})
         return y, h
 
@@ -256,6 +316,7 @@ class LSTM(_Recurrent):
         bidirectional: bool = False,
         proj_size: int = 0,
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
         generator: Generator | None = None,
     ) -> None:
@@ -263,8 +324,8 @@ class LSTM(_Recurrent):
             raise ValueError(
                 f"LSTM: states are not projected: proj_size must be 0, got {proj_size!r}"
             )
-        sizes = input_size, hidden_size, num_layers
-        super().__init__(*sizes, bias, batch_first, dropout, bidirectional, dtype, generator)
+        options = num_layers, bias, batch_first, dropout, bidirectional
+        super().__init__(input_size, hidden_size, *options, device, dtype, generator)
 
     def _layer(
         self, x: Tensor, states: Sequence[Tensor], weights: Weights, reverse: bool
@@ -272,8 +333,8 @@ class LSTM(_Recurrent):
         return tw.lstm_layer(x, states[0], states[1], *weights, reverse)
 
     def forward(
-        self, x: Tensor, hx: tuple[Tensor, Tensor] | None = None
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        self, x: Input, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Input, tuple[Tensor, Tensor]]:
         h0, c0 = self._pair(hx)
         y, h, c = self._run(x, {"h0": h0, "c0": c0})
         return y, (h, c)

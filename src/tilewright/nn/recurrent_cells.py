@@ -22,13 +22,14 @@ class _Cell(RecurrentWeights):
         hidden_size: int,
         bias: bool = True,
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
         generator: Generator | None = None,
     ) -> None:
         self.input_size = self._size("input_size", input_size)
         self.hidden_size = self._size("hidden_size", hidden_size)
         self.bias = bias
-        self._add_weights("", input_size, dtype)
+        self._add_weights("", input_size, device, dtype)
         self.reset_parameters(generator)
 
     def _with_batch(self, x: Tensor, given: dict[str, Tensor | None]) -> list[Tensor]:
@@ -78,11 +79,14 @@ class RNNCell(_Cell):
         bias: bool = True,
         nonlinearity: str = "tanh",
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
         generator: Generator | None = None,
     ) -> None:
         self.nonlinearity = check_nonlinearity("RNNCell", nonlinearity)
-        super().__init__(input_size, hidden_size, bias, dtype=dtype, generator=generator)
+        super().__init__(
+            input_size, hidden_size, bias, device=device, dtype=dtype, generator=generator
+        )
 
     def forward(self, x: Tensor, hx: Tensor | None = None) -> Tensor:
         batch, h = self._with_batch(x, {"h": hx})

@@ -35,7 +35,9 @@ class RecurrentWeights(Module):
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound, generator=generator)
 
-    def _add_weights(self, suffix: str, width: int, dtype: tw.dtype | None) -> None:
+    def _add_weights(
+        self, suffix: str, width: int, device: str | None, dtype: tw.dtype | None
+    ) -> None:
         rows = self.gates * self.hidden_size
         shapes: dict[str, tuple[int, ...]] = {
             "weight_ih": (rows, width),
@@ -44,7 +46,8 @@ class RecurrentWeights(Module):
         if self.bias:
             shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
         for name, shape in shapes.items():
-            setattr(self, name + suffix, Parameter(tw.empty(shape, dtype=dtype)))
+            weight = Parameter(tw.empty(shape, device=device, dtype=dtype))
+            setattr(self, name + suffix, weight)
 
     def _weights(self, suffix: str = "") -> Weights:
         return (

@@ -35,6 +35,7 @@ class _Layer(Module):
         norm_first: bool = False,
         bias: bool = True,
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
     ) -> None:
         if isinstance(activation, str) and activation not in ("relu", "gelu"):
@@ -43,20 +44,21 @@ class _Layer(Module):
                 f"got {activation!r}"
             )
         self.norm_first, self.activation = norm_first, activation
-        self._made_of: dict[str, Any] = {"batch_first": batch_first, "bias": bias, "dtype": dtype}
+        made: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
+        self._made_of = {"batch_first": batch_first, **made}
         self._eps = layer_norm_eps
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, **self._made_of)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, dtype=dtype)
+        self.linear1 = Linear(d_model, dim_feedforward, **made)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, dtype=dtype)
+        self.linear2 = Linear(dim_feedforward, d_model, **made)
         self._add_norms(d_model, nhead)
 
     def _add_norms(self, d_model: int, nhead: int) -> None:
         raise NotImplementedError
 
     def _norm(self, d_model: int) -> LayerNorm:
-        bias, dtype = self._made_of["bias"], self._made_of["dtype"]
-        return LayerNorm(d_model, eps=self._eps, bias=bias, dtype=dtype)
+        made = {name: self._made_of[name] for name in ("bias", "device", "dtype")}
+        return LayerNorm(d_model, eps=self._eps, **made)
 
     def _residual(
         self, x: Tensor, norm: LayerNorm, dropout: Dropout, inner: Callable[[Tensor], Tensor]
@@ -265,6 +267,7 @@ class Transformer(Module):
         norm_first: bool = False,
         bias: bool = True,
         *,
+        device: str | None = None,
         dtype: tw.dtype | None = None,
     ) -> None:
         made_of: dict[str, Any] = {
@@ -275,11 +278,12 @@ class Transformer(Module):
             "batch_first": batch_first,
             "norm_first": norm_first,
             "bias": bias,
+            "device": device,
             "dtype": dtype,
         }
 
         def norm() -> LayerNorm:
-            return LayerNorm(d_model, eps=layer_norm_eps, bias=bias, dtype=dtype)
+            return LayerNorm(d_model, eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)
 
         self.encoder = custom_encoder or TransformerEncoder(
             TransformerEncoderLayer(d_model, nhead, **made_of), num_encoder_layers, norm()

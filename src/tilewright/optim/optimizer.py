@@ -10,6 +10,7 @@ from typing import Any
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.foreign import as_tensor, is_array
+from tilewright.nn.parameter import clear_grads
 
 Group = dict[str, Any]
 _DTYPES = (tw.float16, tw.bfloat16, tw.float32, tw.float64)
@@ -36,6 +37,9 @@ class Optimizer:
     """Base class: give a list of tensors, or dicts with "params" and settings of their own.
 
     Pairs, as `model.named_parameters()` gives them, put names into errors and "param_names".
+
+    `foreach` and `fused`, PyTorch's ways of computing, are taken and change nothing: a step is one
+    fused call for all parameters.
 
     A subclass sets its defaults, checks a group's settings, names its state and updates a list of
     parameters that have all done the same number of steps. Parameters without a gradient are left
@@ -124,10 +128,10 @@ class Optimizer:
                     slots.steps[i] = step + 1
         return loss
 
-    def zero_grad(self) -> None:
-        """Drops the gradients of all parameters."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drops the gradients of all parameters, or with set_to_none=False sets them to 0."""
         for group in self.param_groups:
-            tw._core.zero_grad(group["params"])
+            clear_grads(group["params"], set_to_none)
 
     def state_dict(self) -> dict[str, Any]:
         """Settings and state by parameter number: {"state": {...}, "param_groups": [...]}.

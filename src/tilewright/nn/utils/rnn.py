@@ -6,6 +6,21 @@ from collections.abc import Sequence
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright.nn.packed_sequence import (
+    PackedSequence,
+    pack_padded_sequence,
+    pad_packed_sequence,
+)
+
+__all__ = [
+    "PackedSequence",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
 
 
 def pad_sequence(
@@ -56,3 +71,26 @@ def unpad_sequence(
     if len(sizes) != rows.shape[0]:
         raise ValueError(f"unpad_sequence: {len(sizes)} lengths for {rows.shape[0]} sequences")
     return [rows[i, :size] for i, size in enumerate(sizes)]
+
+
+def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
+    """(length, ...) tensors as one PackedSequence; see `pack_padded_sequence`.
+
+    >>> import tilewright as tw
+    >>> tw.nn.utils.rnn.pack_sequence([tw.ones((2,)), tw.ones((1,))]).batch_sizes.tolist()
+    [2, 1]
+    """
+    lengths = [x.shape[0] for x in sequences]
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The (length, ...) tensors that `pack_sequence` made one, in the order they came in.
+
+    >>> import tilewright as tw
+    >>> packed = tw.nn.utils.rnn.pack_sequence([tw.ones((2,)), tw.ones((1,))])
+    >>> [x.tolist() for x in tw.nn.utils.rnn.unpack_sequence(packed)]
+    [[1.0, 1.0], [1.0]]
+    """
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)

@@ -1,0 +1,120 @@
+"""Layers that take their input's size from the first one they see."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+
+nn = tw.nn
+# Arguments, and shapes of first inputs with and without a batch.
+CASES = {
+    "Linear": ((4,), [(5, 3), (3,), (2, 5, 3)]),
+    "Conv1d": ((4, 3), [(2, 6, 9), (6, 9)]),
+    "Conv2d": ((4, 3), [(2, 6, 9, 8), (6, 9, 8)]),
+    "Conv3d": ((4, 3), [(2, 6, 5, 4, 3), (6, 5, 4, 3)]),
+    "ConvTranspose1d": ((4, 3), [(2, 6, 9), (6, 9)]),
+    "ConvTranspose2d": ((4, 3), [(2, 6, 5, 4), (6, 5, 4)]),
+    "ConvTranspose3d": ((4, 3), [(2, 6, 3, 2, 2), (6, 3, 2, 2)]),
+    "BatchNorm1d": ((), [(5, 6), (5, 6, 3)]),
+    "BatchNorm2d": ((), [(5, 6, 3, 2)]),
+    "BatchNorm3d": ((), [(5, 6, 3, 2, 2)]),
+    "InstanceNorm1d": ((1e-5, 0.1, True, True), [(5, 6, 3), (6, 3)]),
+    "InstanceNorm2d": ((1e-5, 0.1, True, True), [(5, 6, 3, 2), (6, 3, 2)]),
+    "InstanceNorm3d": ((1e-5, 0.1, True, True), [(5, 6, 3, 2, 2), (6, 3, 2, 2)]),
+}
+
+
+def size_of(name, shape):
+    return shape[-1] if name == "Linear" else 6
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_first_input_makes_the_regular_layer(name):
+    arguments, shapes = CASES[name]
+    for shape in shapes:
+        x = tw.randn(shape)
+        tw.manual_seed(5)
+        want_layer = getattr(nn, name)(size_of(name, shape), *arguments)
+        want = want_layer(x)
+        layer = getattr(nn, f"Lazy{name}")(*arguments)
+        assert isinstance(layer, getattr(nn, name))
+        assert repr(layer).startswith(f"Lazy{name}(?")
+        held = list(layer.parameters())
+        tw.manual_seed(5)
+        got = layer(x)
+        assert type(layer) is getattr(nn, name)
+        assert repr(layer) == repr(want_layer)
+        assert all(a is b for a, b in zip(held, layer.parameters(), strict=True))
+        np.testing.assert_array_equal(got.detach().numpy(), want.detach().numpy())
+        assert list(layer.state_dict()) == list(want_layer.state_dict())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_signatures_lack_the_first_size(name):
+    lazy, regular = (inspect.signature(getattr(nn, prefix + name)) for prefix in ("Lazy", ""))
+    assert list(lazy.parameters) == list(regular.parameters)[1:]
+    with pytest.raises(TypeError, match="colour"):
+        getattr(nn, f"Lazy{name}")(*CASES[name][0], colour="red")
+
+
+def test_an_optimizer_made_before_trains_what_comes_after():
+    model = nn.Sequential(nn.LazyConv2d(4, 3), nn.LazyBatchNorm2d(), nn.Flatten(), nn.LazyLinear(2))
+    optimizer = tw.optim.Adam(model.parameters(), lr=0.1)
+    x = tw.randn(8, 3, 5, 5)
+    before = None
+    for _ in range(2):
+        optimizer.zero_grad()
+        model(x).square().sum().backward()
+        before = before or [p.tolist() for p in model.parameters()]
+        optimizer.step()
+    assert all(p.tolist() != old for p, old in zip(model.parameters(), before, strict=True))
+    assert [type(layer).__name__ for layer in model] == [
+        "Conv2d", "BatchNorm2d", "Flatten", "Linear",
+    ]  # fmt: skip
+
+
+def test_what_was_set_before_the_first_call_holds():
+    layer = nn.LazyLinear(2).double().eval().requires_grad_(False)
+    seen = []
+    layer.register_forward_hook(lambda module, args, y: seen.append(y.shape))
+    layer(tw.ones((5, 3), dtype=tw.float64))
+    assert layer.weight.dtype == tw.float64
+    assert not layer.weight.requires_grad
+    assert not layer.training
+    assert seen == [(5, 2)]
+
+
+def test_groups_and_copies():
+    layer = nn.LazyConv2d(4, 3, groups=2, bias=False)
+    for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert twin(tw.ones((1, 6, 5, 5))).shape == (1, 4, 3, 3)
+        assert twin.weight.shape == (4, 3, 3, 3)
+    assert type(layer) is nn.LazyConv2d
+    with pytest.raises(ValueError, match="groups=2 do not divide in_channels=3"):
+        layer(tw.ones((1, 3, 5, 5)))
+    assert type(layer) is nn.LazyConv2d  # still waits for an input that fits
+
+
+def test_inputs_that_do_not_fit():
+    for layer, shape in (
+        (nn.LazyConv2d(4, 3), (3,)), (nn.LazyBatchNorm2d(), (3, 4)), (nn.LazyLinear(2), ()),
+        (nn.LazyBatchNorm1d(), (3,)), (nn.LazyInstanceNorm1d(), (3,)),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=type(layer).__name__):
+            layer(tw.zeros(shape))
+    with pytest.raises(TypeError, match="LazyLinear: expected a Tensor, got list"):
+        nn.LazyLinear(2)([1.0])
+
+
+def test_a_class_on_a_lazy_one():
+    class Mine(nn.LazyLinear):
+        pass
+
+    layer = Mine(2)
+    assert layer(tw.ones((5, 3))).shape == (5, 2)
