@@ -243,11 +243,20 @@ def test_small_gradients_of_float16_survive_the_scaling() -> None:
     assert gradient(tw.amp.GradScaler()) == pytest.approx(1e-8, rel=1e-3)
 
 
+def test_pytorchs_device_names_change_nothing() -> None:
+    for where in ("cpu", "cuda"):
+        with tw.autocast(where, dtype=tw.bfloat16):
+            assert (tw.ones((2, 2)) @ tw.ones((2, 2))).dtype == tw.bfloat16
+        assert tw.amp.GradScaler(where, init_scale=4.0).get_scale() == 4.0
+
+
 def test_bad_arguments() -> None:
     with pytest.raises(TypeError, match="bfloat16 or float16"):
         tw.autocast(dtype=tw.float32)
-    with pytest.raises(ValueError, match="device_type is 'cpu', got 'cuda'"):
-        tw.autocast("cuda")
+    with pytest.raises(ValueError, match="device_type is 'cpu' or 'cuda', got 'tpu'"):
+        tw.autocast("tpu")
+    with pytest.raises(ValueError, match="device is 'cpu' or 'cuda', got 'tpu'"):
+        tw.amp.GradScaler("tpu")
     with pytest.raises(ValueError, match="growth_factor must be above 1"):
         tw.amp.GradScaler(growth_factor=0.5)
     with pytest.raises(TypeError, match="expected a tensor, got str"):

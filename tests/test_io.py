@@ -98,6 +98,20 @@ class TestRoundTrip:
         with pytest.raises(ValueError, match=f"^{path}: not a safetensors file"):
             tw.load(os.fsencode(path))
 
+    def test_where_the_tensors_go(self, path):
+        tw.save({"a": {"b": tw.ones((2,))}}, path)
+        assert tw.load(path, map_location="null")["a"]["b"].device == "null"
+        assert tw.load(path, map_location="cpu", weights_only=True)["a"]["b"].tolist() == [1, 1]
+        with pytest.raises(ValueError, match="no device 'gpu'"):
+            tw.load(path, "gpu")
+        tw.set_device("null")
+        try:
+            loaded = tw.load(path)["a"]["b"]
+        finally:
+            tw.set_device("cpu")
+        assert loaded.device == "cpu"
+        assert loaded.tolist() == [1, 1]
+
     def test_names_of_any_text(self, path):
         tensors = {name: tw.ones((1,)) for name in ('a "b"', "", "schön.0", "a/b")}
         tw.save(tensors, path)

@@ -11,7 +11,7 @@ from tilewright.optim import Optimizer
 
 
 class autocast(ModeBlock):  # noqa: N801  (PyTorch's name)
-    """Context manager and decorator: this thread's products run in a narrow type.
+    """Context manager and decorator: this thread's products run in a narrow type, on any device.
 
     Inside, the operands of matrix products, linear layers, convolutions, attention and recurrent
     layers become `dtype`, and those of softmax, norms and losses float32; every other op runs in
@@ -20,8 +20,8 @@ class autocast(ModeBlock):  # noqa: N801  (PyTorch's name)
     Put the forward pass and the loss inside, backward and the optimizer's step outside. With
     float16, whose small gradients underflow, scale the loss: `GradScaler`.
 
-    Raises TypeError for a `dtype` other than bfloat16 and float16, ValueError for a device other
-    than the CPU. Source: Micikevicius et al., "Mixed precision training" (2018).
+    `device_type`, "cpu" or "cuda", is taken for PyTorch's programs and changes nothing. Raises
+    TypeError for a `dtype` other than bfloat16 and float16. Source: Micikevicius et al., "Mixed precision training" (2018).
 
     >>> import tilewright as tw
     >>> layer = tw.nn.Linear(4, 3)
@@ -33,8 +33,8 @@ class autocast(ModeBlock):  # noqa: N801  (PyTorch's name)
     def __init__(
         self, device_type: str = "cpu", dtype: dtype = bfloat16, enabled: bool = True
     ) -> None:
-        if device_type != "cpu":
-            raise ValueError(f"autocast: device_type is 'cpu', got {device_type!r}")
+        if device_type not in ("cpu", "cuda"):
+            raise ValueError(f"autocast: device_type is 'cpu' or 'cuda', got {device_type!r}")
         if dtype not in (bfloat16, float16):
             raise TypeError(f"autocast: dtype is bfloat16 or float16, got {dtype!r}")
         self.dtype = dtype
@@ -49,7 +49,7 @@ class GradScaler:
 
     A step whose gradients are not all finite is left out and halves the scale
     (`backoff_factor`); `growth_interval` good ones in a row double it (`growth_factor`).
-    Arguments and state as PyTorch's `torch.amp.GradScaler`.
+    Arguments and state as PyTorch's `torch.amp.GradScaler`; `device` changes nothing.
 
     >>> import tilewright as tw
     >>> weight = tw.ones((2,), requires_grad=True)
@@ -65,12 +65,15 @@ class GradScaler:
 
     def __init__(
         self,
+        device: str = "cpu",
         init_scale: float = 65536.0,
         growth_factor: float = 2.0,
         backoff_factor: float = 0.5,
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
+        if device not in ("cpu", "cuda"):
+            raise ValueError(f"GradScaler: device is 'cpu' or 'cuda', got {device!r}")
         if not init_scale > 0:
             raise ValueError(f"GradScaler: init_scale must be above 0, got {init_scale!r}")
         if not growth_factor > 1:

@@ -100,16 +100,21 @@ def save(
                 file.write((x.to("cpu") if x.device.startswith("cuda") else x).contiguous())
 
 
-def load(path: Path) -> dict[str, Any]:
+def load(
+    path: Path, map_location: str | None = None, *, weights_only: bool = True
+) -> dict[str, Any]:
     """Reads all tensors of a safetensors file, in the nested structure in which they were saved.
 
-    Raises FileNotFoundError, ValueError that says what is wrong with a damaged or truncated file,
+    `map_location` is the device that they go to, the CPU where left out. `weights_only` is taken
+    for PyTorch's programs and changes nothing: a file holds no code. Raises FileNotFoundError, ValueError that says what is wrong with a damaged or truncated file,
     and TypeError for element types that Tilewright does not have.
     """
     path = os.fsdecode(path)
     with open(path, "rb") as file:
         entries, metadata, first = _read_header(file, path)
         tensors = {entry.name: _read_tensor(file, first, entry, path) for entry in entries}
+    if map_location is not None:
+        tensors = {name: tensor.to(map_location) for name, tensor in tensors.items()}
     if _STRUCTURE not in metadata:
         return tensors
     try:
@@ -369,7 +374,7 @@ def _check_layout(entries: list[_Entry], data_bytes: int, path: str) -> None:
 
 
 def _read_tensor(file: IO[bytes], first: int, entry: _Entry, path: str) -> Tensor:
-    tensor = tw.empty(entry.shape, dtype=entry.dtype)
+    tensor = tw.empty(entry.shape, dtype=entry.dtype, device="cpu")
     if tensor.size:
         file.seek(first + entry.start)
         if file.readinto(tensor) != tensor.nbytes:  # type: ignore[attr-defined]
