@@ -65,10 +65,27 @@ def _inverse(starts: Tensor, order: Tensor) -> Tensor:
     return inverse
 
 
+def _is_complex(x: Tensor) -> bool:
+    return x.dtype in (_core.complex64, _core.complex128)
+
+
+def _order(flat: Tensor) -> Tensor:
+    """The places of elements in order; complex numbers by real part, then by imaginary part."""
+    if not _is_complex(flat):
+        return _core.argsort(flat)
+    order = _core.argsort(_core.imag(flat))
+    return order[_core.argsort(_core.real(flat)[order])]
+
+
+def _sorted(x: Tensor) -> Tensor:
+    flat = x.reshape((x.size,))
+    return _core.take(flat, _order(flat.detach())) if _is_complex(flat) else _core.sort(flat)
+
+
 def _runs(x: Tensor) -> tuple[Tensor, Tensor]:
     """The order of the flattened elements, and where runs of equal ones begin in it."""
     flat = x.detach().reshape((x.size,))
-    order = _core.argsort(flat)
+    order = _order(flat)
     ordered = _core.take(flat, order)
     return order, _starts(ordered[1:] != ordered[:-1], x.size)
 
@@ -76,24 +93,25 @@ def _runs(x: Tensor) -> tuple[Tensor, Tensor]:
 def unique_values(x: Tensor, /) -> Tensor:
     """The different elements of x in order (n,); NaN each on their own.
 
-    Reads how many there are, so a capture refuses it. Raises TypeError for complex numbers.
+    Complex numbers are in order of their real parts, equal ones of their imaginary parts. Reads how
+    many there are, so a capture refuses it.
 
     >>> import tilewright as tw
     >>> tw.unique_values(tw.asarray([3, 1, 3])).tolist()
     [1, 3]
     """
     _check(x, "unique_values")
-    ordered = _core.sort(x.reshape((x.size,)))
+    ordered = _sorted(x)
     return _core.take(ordered, _starts(ordered[1:] != ordered[:-1], x.size))
 
 
 def unique_counts(x: Tensor, /) -> UniqueCountsResult:
     """The different elements of x in order (n,), and how often each is there (n,), int64.
 
-    NaN stand each on their own. Raises TypeError for complex numbers.
+    Order and NaN are those of `unique_values`.
     """
     _check(x, "unique_counts")
-    ordered = _core.sort(x.reshape((x.size,)))
+    ordered = _sorted(x)
     starts = _starts(ordered[1:] != ordered[:-1], x.size)
     return UniqueCountsResult(_core.take(ordered, starts), _counts(starts, x.size))
 
@@ -102,7 +120,7 @@ def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
     """The different elements of x in order (n,), and which of them each element is: int64, of x's
     shape.
 
-    NaN stand each on their own. Raises TypeError for complex numbers.
+    Order and NaN are those of `unique_values`.
     """
     values, _, inverse, _ = _all(x, "unique_inverse")
     return UniqueInverseResult(values, inverse)
@@ -112,7 +130,7 @@ def unique_all(x: Tensor, /) -> UniqueAllResult:
     """The different elements of x in order (n,), where in the flattened x each is first (n,), which
     of them each element is (of x's shape) and how often each is there (n,); all int64.
 
-    NaN stand each on their own. Raises TypeError for complex numbers.
+    Order and NaN are those of `unique_values`.
     """
     return _all(x, "unique_all")
 
@@ -140,7 +158,7 @@ def unique(
 
     With `return_inverse` also which of them each element or slice is, with `return_counts` also how
     often each is there (int64); NaN stand each on their own. `dim` is `axis` by PyTorch's name.
-    Raises IndexError for an axis out of range, TypeError for complex numbers and for both names.
+    Raises IndexError for an axis out of range, TypeError for both names.
 
     >>> import tilewright as tw
     >>> tw.unique(tw.asarray([[1, 2], [1, 2], [0, 3]]), axis=0).tolist()
@@ -165,7 +183,7 @@ def _slices(x: Tensor, axis: int) -> UniqueAllResult:
     rows = moved.reshape((count, math.prod(moved.shape[1:])))
     order = _core.arange(count, dtype=_core.int64, device=x.device)
     for column in reversed(builtins.range(rows.shape[1])):  # the first decides, so it comes last
-        order = order[_core.argsort(rows[order, column])]
+        order = order[_order(rows[order, column])]
     ordered = rows[order]
     differs = (ordered[1:] != ordered[:-1]).any(axis=1)
     starts = _starts(differs, count)
