@@ -70,11 +70,15 @@ def _is_complex(x: Tensor) -> bool:
 
 
 def _order(flat: Tensor) -> Tensor:
-    """The places of elements in order; complex numbers by real part, then by imaginary part."""
+    """The places of elements in order; complex numbers by real part, then by imaginary part.
+
+    NaN come last, complex ones with either part.
+    """
     if not _is_complex(flat):
         return _core.argsort(flat)
     order = _core.argsort(_core.imag(flat))
-    return order[_core.argsort(_core.real(flat)[order])]
+    first = _core.where(_core.isnan(flat), math.nan, _core.real(flat))
+    return order[_core.argsort(first[order])]
 
 
 def _sorted(x: Tensor) -> Tensor:
