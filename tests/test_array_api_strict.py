@@ -25,16 +25,16 @@ ENDS = (0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 0.5, -3.5, 1e30, -1
 # Units in the last place, of the larger of both: what formulas of several roundings may differ.
 UNITS = {"float32": 2e-7, "float64": 4e-16, "complex64": 4e-7, "complex128": 2e-15}
 
-UNARY = (
-    "abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp floor imag isfinite "
-    "isinf isnan log log1p log2 log10 logical_not negative positive real round sign signbit sin sinh "
-    "square sqrt tan tanh trunc"
-).split()
-BINARY = (
-    "add atan2 bitwise_and bitwise_or bitwise_xor copysign divide equal greater greater_equal hypot "
-    "less less_equal logaddexp logical_and logical_or logical_xor maximum minimum multiply nextafter "
-    "not_equal remainder subtract"
-).split()
+NAMES_OF_ONE = """
+    abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp floor imag isfinite
+    isinf isnan log log1p log2 log10 logical_not negative positive real round sign signbit sin sinh
+    square sqrt tan tanh trunc
+"""
+NAMES_OF_TWO = """
+    add atan2 bitwise_and bitwise_or bitwise_xor copysign divide equal greater greater_equal hypot
+    less less_equal logaddexp logical_and logical_or logical_xor maximum minimum multiply nextafter
+    not_equal remainder subtract
+"""
 
 Call = tuple[str, list[Any], dict[str, Any]]
 
@@ -87,9 +87,9 @@ class Maker:
 
 
 def elementwise(make: Maker) -> Iterator[Call]:
-    for name in UNARY:
+    for name in NAMES_OF_ONE.split():
         yield name, [make.array(make.choices.choice(DTYPES), make.shape())], {}
-    for name in BINARY:
+    for name in NAMES_OF_TWO.split():
         yield name, [*make.two()], {}
     x, y = make.two()
     if isinstance(y, np.ndarray):
@@ -158,12 +158,9 @@ def linear_algebra(make: Maker) -> Iterator[Call]:
 
 
 # Sums of products and decompositions: roundings add up, and what cancels is as large as its terms.
-LOOSE = {
-    name: 1e3
-    for name in (
-        "sum prod mean std var cumulative_sum cumulative_prod diff matmul vecdot tensordot"
-    ).split()
-}
+SUMS = """
+    sum prod mean std var cumulative_sum cumulative_prod diff matmul vecdot tensordot
+"""
 
 
 def found(library: Any, name: str) -> Any:
@@ -193,7 +190,7 @@ def check_same(got: Any, want: Any, name: str, told: str) -> None:
     if other.dtype.kind not in "fc":
         np.testing.assert_array_equal(mine, other, told)
         return
-    loose = 1e4 if "." in name else LOOSE.get(name, 8)
+    loose = 1e4 if "." in name else 1e3 if name in SUMS.split() else 8
     units = loose * UNITS[other.dtype.name]
     size = np.max(np.abs(other), initial=0, where=np.isfinite(other)) if loose > 8 else 1e-37
 
