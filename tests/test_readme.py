@@ -1,4 +1,4 @@
-"""Every Python snippet of the README runs, and its samples have the form of what is printed."""
+"""Every Python snippet of the README and the guides runs; samples have the form of what is printed."""
 
 import re
 from pathlib import Path
@@ -8,9 +8,19 @@ import pytest
 import tilewright as tw
 from tilewright.cli import main
 
-README = (Path(__file__).parents[1] / "README.md").read_text()
-FENCES = re.findall(r"^```(\w*)\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
-SNIPPETS = [text for language, text in FENCES if language == "python"]
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+GUIDES = [path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))]
+
+
+def fences(text: str) -> list[tuple[str, str]]:
+    return re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+
+
+FENCES = fences(README)
+SNIPPETS = [
+    text for page in (README, *GUIDES) for language, text in fences(page) if language == "python"
+]
 # What stands in fences without a language.
 SAMPLES = [text for language, text in FENCES if not language]
 LADDERS = [sample for sample in SAMPLES if sample.startswith("The ladder on ")]
@@ -21,7 +31,7 @@ TIME = rf"{NUMBER} (?:ns|µs|ms|s)"
 
 
 def test_there_are_snippets() -> None:
-    assert len(SNIPPETS) >= 2
+    assert len(SNIPPETS) >= 3
     assert len(LADDERS) == 2
     assert len(LADDERS) + 1 == len(SAMPLES), "a sample that no test holds"
 
