@@ -1,4 +1,4 @@
-"""Every Python snippet of the README and the guides runs; samples have the form of what is printed."""
+"""Python snippets of README and guides run, and samples have the form of what is printed."""
 
 import re
 from pathlib import Path
