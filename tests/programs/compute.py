@@ -25,9 +25,9 @@ def binary(s: State) -> None:
     right, span_b = op.right.entered("{1}", b.span)
     if s.chance(0.3) and op.left is op.right:
         a, b = b, a
-    text = op.tw.replace("{0}", left).replace("{1}", right)
+    tw, torch = (t.replace("{0}", left).replace("{1}", right) for t in (op.tw, op.torch))
     shape = np.broadcast_shapes(a.shape, b.shape)
-    s.pure(text, "", [a, b], shape, op.image(span_a, span_b), "x" if op.reads else "")
+    s.pure(tw, torch, [a, b], shape, op.image(span_a, span_b), "x" if op.reads else "")
 
 
 def choice_by_mask(s: State) -> None:

@@ -163,6 +163,7 @@ class Binary:
     left: Domain = ANY
     right: Domain = ANY
     reads: bool = True
+    torch: str = ""
 
 
 def _corners(f: Callable[[float, float], float]) -> Callable[[Span, Span], Span]:
@@ -175,6 +176,9 @@ def _corners(f: Callable[[float, float], float]) -> Callable[[Span, Span], Span]
 
 ZERO = Span(0, 0)
 _TURN = Span(-math.pi, math.pi)
+# The gradient that PyTorch gives a power's base takes an exponent of 0 for a constant, so that its
+# own gradient by that exponent is wrong.
+_POWER = "m.exp({1} * m.log({0}))"
 BINARY = [
     Binary("{0} + {1}", _corners(lambda a, b: a + b), reads=False),
     Binary("m.add({0}, {1})", _corners(lambda a, b: a + b), reads=False),
@@ -187,8 +191,8 @@ BINARY = [
     Binary("m.divide({0}, {1})", _corners(lambda a, b: a / b), right=POSITIVE),
     Binary("m.maximum({0}, {1})", _corners(max)),
     Binary("m.minimum({0}, {1})", _corners(min)),
-    Binary("{0} ** {1}", _corners(lambda a, b: a**b), POSITIVE, UNIT),
-    Binary("m.pow({0}, {1})", _corners(lambda a, b: a**b), POSITIVE, UNIT),
+    Binary("{0} ** {1}", _corners(lambda a, b: a**b), POSITIVE, UNIT, torch=_POWER),
+    Binary("m.pow({0}, {1})", _corners(lambda a, b: a**b), POSITIVE, UNIT, torch=_POWER),
     Binary("m.atan2({0}, {1})", lambda _a, _b: _TURN, WIDE, POSITIVE),
     Binary("m.hypot({0}, {1})", lambda a, b: Span(0.2, a.largest + b.largest), POSITIVE),
     Binary("m.copysign({0}, {1})", lambda a, _b: Span(-a.largest, a.largest), POSITIVE),
