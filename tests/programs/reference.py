@@ -63,7 +63,8 @@ class Place:
         if self.whole:
             return family.node
         if self.number not in family.read:
-            family.read[self.number] = family.node.reshape(-1)[self.positions]
+            with torch.enable_grad():  # what is read belongs to the graph, whoever reads it first
+                family.read[self.number] = family.node.reshape(-1)[self.positions]
         return family.read[self.number]
 
 
@@ -160,6 +161,7 @@ class Reference(OnTorch):
                 self.shift(other, node)
         if recorded and target.number in self.retained:
             target.tensor().retain_grad()
+            target.tensor().grad = self.retained[target.number].grad
             self.retained[target.number] = target.tensor()
 
     def shift(self, family: Family, node: torch.Tensor) -> None:
