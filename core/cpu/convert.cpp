@@ -380,17 +380,23 @@ void convert_elements(DType from, DType to, int64_t n, const void* x, int64_t x_
 void copy_strided(DType from, DType to, DimsView shape, const void* x, DimsView x_strides, void* y,
                   DimsView y_strides) {
   const int64_t x_size = size_of(from), y_size = size_of(to);
+  Position start = {static_cast<const char*>(x), static_cast<char*>(y)};
   Nest nest;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 0) return;
-    if (shape[i] != 1) nest.insert({shape[i], x_strides[i] * x_size, y_strides[i] * y_size});
+    Loop loop = {shape[i], x_strides[i] * x_size, y_strides[i] * y_size};
+    if (loop.y_bytes < 0) {  // results are written forwards
+      start.x += (loop.count - 1) * loop.x_bytes;
+      start.y += (loop.count - 1) * loop.y_bytes;
+      loop = {loop.count, -loop.x_bytes, -loop.y_bytes};
+    }
+    if (loop.count != 1) nest.insert(loop);
   }
   nest.merge();
   if (nest.rank == 0) nest.insert({1, x_size, y_size});
   const ConvertTable& table = *active_kernels().convert;
   const Copy copy = {from, to, table.convert[index_of(from)][index_of(to)], table,
                      x_size > y_size ? x_size : y_size};
-  const Position start = {static_cast<const char*>(x), static_cast<char*>(y)};
   const int crossing = transposed_loop(nest);
   const Loop along_y = nest.remove(nest.rank - 1);
   if (crossing < 0) return copy_rows(copy, nest, along_y, start);
