@@ -217,6 +217,10 @@ template <int bytes> void fill_or_copy(int64_t n, const void* x, int64_t xs, voi
     if (xs != 0 || ys != bytes) return copy_array<bytes>(n, x, xs, y, ys);
     T value;
     __builtin_memcpy(&value, x, bytes);
+    if (value == 0) {  // large runs without reading what they overwrite, where the processor can
+      if (n > 0) __builtin_memset(y, 0, n * bytes);
+      return;
+    }
     auto* out = (T*)y;
     const Vec<T> all(value);
     for (; n >= kLanes<T>; n -= kLanes<T>, out += kLanes<T>) all.store(out);
