@@ -171,7 +171,32 @@ void copy_transposed(const Copy& copy, const Nest& outer, Loop along_x, Loop alo
                   });
 }
 
-// With a conversion: squares small enough that both sides stay in the first-level cache.
+// With a conversion: tiles are transposed into a buffer, whose rows are converted.
+void convert_tiles(const Copy& copy, const Nest& outer, Loop along_x, Loop along_y,
+                   Position start) {
+  const int64_t size = size_of(copy.from), height = kTileBytes / kTileWidth / size;
+  const int64_t across = (along_x.count + height - 1) / height;
+  const int64_t tiles = across * ((along_y.count + kTileWidth - 1) / kTileWidth);
+  const TransposeFunction transpose = copy.table.transpose[log2_size(size)];
+  parallel_ranges(
+      outer.count() * tiles, at_least_one(kChunkBytes / (height * kTileWidth * copy.element_bytes)),
+      [&](int64_t begin, int64_t end) {
+        alignas(64) char buffer[kTileBytes];
+        for (int64_t tile = begin; tile < end; ++tile) {
+          const Position p = at(outer, start, tile / tiles);
+          const int64_t j = tile % tiles % across * height, i = tile % tiles / across * kTileWidth;
+          const int64_t rows = std::min(height, along_x.count - j);
+          const int64_t n = std::min(kTileWidth, along_y.count - i);
+          transpose(n, rows, p.x + j * size + i * along_y.x_bytes, along_y.x_bytes, buffer,
+                    kTileWidth * size, false);
+          for (int64_t k = 0; k < rows; ++k)
+            copy.convert(n, buffer + k * kTileWidth * size, size,
+                         p.y + (j + k) * along_x.y_bytes + i * along_y.y_bytes, along_y.y_bytes);
+        }
+      });
+}
+
+// Of other strides: squares small enough that both sides stay in the first-level cache.
 void convert_transposed(const Copy& copy, const Nest& outer, Loop along_x, Loop along_y,
                         Position start) {
   constexpr int64_t side = 32;
@@ -400,9 +425,14 @@ void copy_strided(DType from, DType to, DimsView shape, const void* x, DimsView 
   const int crossing = transposed_loop(nest);
   const Loop along_y = nest.remove(nest.rank - 1);
   if (crossing < 0) return copy_rows(copy, nest, along_y, start);
-  const Loop along_x = nest.remove(crossing);
-  if (from == to && along_x.x_bytes == x_size && along_y.y_bytes == y_size)
-    copy_transposed(copy, nest, along_x, along_y, start);
+  Loop along_x = nest.remove(crossing);
+  if (along_x.x_bytes < 0) {  // read forwards, and written backwards by whole rows
+    start.x += (along_x.count - 1) * along_x.x_bytes;
+    start.y += (along_x.count - 1) * along_x.y_bytes;
+    along_x = {along_x.count, -along_x.x_bytes, -along_x.y_bytes};
+  }
+  if (along_x.x_bytes == x_size && along_y.y_bytes == y_size)
+    (from == to ? copy_transposed : convert_tiles)(copy, nest, along_x, along_y, start);
   else
     convert_transposed(copy, nest, along_x, along_y, start);
 }

@@ -4,6 +4,7 @@
 #include "core/cpu/pointwise.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "core/base/error.h"
@@ -212,6 +213,82 @@ void run_units(const Problem& p, std::int64_t piece, std::int64_t pieces, std::i
   }
 }
 
+// ---- operands that lie across the result ----
+
+// The axis along which an input is dense that is not along the innermost; -1: none.
+int crossing_axis(const Problem& p) {
+  const int inner = p.rank - 1;
+  if (p.stride[0][inner] != 1) return -1;
+  for (int k = 1; k < p.operands; ++k) {
+    if (p.stride[k][inner] == 0 || p.stride[k][inner] == 1) continue;
+    for (int axis = 0; axis < inner; ++axis)
+      if (p.stride[k][axis] == 1 && p.extent[axis] >= 4) return axis;
+  }
+  return -1;
+}
+
+// Tiles of the crossing and the innermost axis: what is dense along the former is transposed into a
+// buffer, from which its rows go through the kernel.
+class CrossingTiles {
+ public:
+  CrossingTiles(const Problem& p, int axis) : p_(p), axis_(axis), inner_(p.rank - 1) {
+    std::size_t widest = 1;
+    for (int k = 1; k < p.operands; ++k)
+      if (crosses(k)) widest = std::max(widest, size_of(p.dtype[k]));
+    height_ = kTileBytes / kTileWidth / static_cast<std::int64_t>(widest);
+    down_ = (p.extent[axis] + height_ - 1) / height_;
+    across_ = (p.extent[inner_] + kTileWidth - 1) / kTileWidth;
+  }
+  void run() const {
+    const std::int64_t outer = p_.count / (p_.extent[axis_] * p_.extent[inner_]);
+    const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (height_ * kTileWidth));
+    parallel_ranges(outer * down_ * across_, grain, [&](std::int64_t begin, std::int64_t end) {
+      Row row(p_);
+      for (std::int64_t tile = begin; tile < end; ++tile) run_tile(row, tile);
+    });
+  }
+
+ private:
+  bool crosses(int k) const {
+    const std::int64_t inner = p_.stride[k][inner_];
+    return inner != 0 && inner != 1 && p_.stride[k][axis_] == 1;
+  }
+  void run_tile(Row& row, std::int64_t tile) const {
+    const std::int64_t i = tile % down_ * height_, j = tile / down_ % across_ * kTileWidth;
+    const std::int64_t rows = std::min(height_, p_.extent[axis_] - i);
+    const std::int64_t n = std::min(kTileWidth, p_.extent[inner_] - j);
+    alignas(64) char buffers[kMaxPointwiseInputs][kTileBytes];
+    Lane lanes[kMaxOperands];
+    std::int64_t row_bytes[kMaxOperands];
+    for (int k = 0; k < p_.operands; ++k) {
+      lanes[k] = lane(p_, k);
+      lanes[k].data += i * step_bytes(p_, k, axis_) + j * lanes[k].step_bytes();
+      std::int64_t outer = tile / across_ / down_;
+      for (int axis = inner_ - 1; axis >= 0; --axis) {
+        if (axis == axis_) continue;
+        lanes[k].data += outer % p_.extent[axis] * step_bytes(p_, k, axis);
+        outer /= p_.extent[axis];
+      }
+      row_bytes[k] = step_bytes(p_, k, axis_);
+      if (k == 0 || !crosses(k)) continue;
+      const auto size = static_cast<std::int64_t>(size_of(p_.dtype[k]));
+      const int kind = std::countr_zero(static_cast<unsigned>(size));
+      active_kernels().convert->transpose[kind](n, rows, lanes[k].data, lanes[k].step_bytes(),
+                                                buffers[k - 1], kTileWidth * size, false);
+      lanes[k] = {buffers[k - 1], p_.dtype[k], 1};
+      row_bytes[k] = kTileWidth * size;
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      row.run(lanes, n);
+      for (int k = 0; k < p_.operands; ++k) lanes[k].data += row_bytes[k];
+    }
+  }
+
+  const Problem& p_;
+  const int axis_, inner_;
+  std::int64_t height_, down_, across_;
+};
+
 // Whole numbers have no fractions: pow(2, -1) of integers would be 0.
 void check_exponents(const Problem& p) {
   constexpr int kExponent = 2;
@@ -382,6 +459,7 @@ void register_pointwise_kernels() {
 void run_pointwise(const PointwiseProblem& p) {
   if (p.checks_exponents) check_exponents(p);
   if (p.count == 0) return;
+  if (const int axis = crossing_axis(p); axis >= 0) return CrossingTiles(p, axis).run();
   if (has_short_rows(p)) return run_short_rows(p);
   const std::int64_t inner = p.extent[p.rank - 1];
   const std::int64_t piece = std::min(inner, kGrain);
