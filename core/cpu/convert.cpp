@@ -109,6 +109,7 @@ template <class F> void walk(const Nest& nest, Position p, int64_t begin, int64_
 }
 
 int64_t at_least_one(int64_t n) { return n < 1 ? 1 : n; }
+int log2_size(int64_t bytes) { return std::countr_zero(static_cast<std::uint64_t>(bytes)); }
 
 struct Copy {
   DType from, to;
@@ -117,8 +118,31 @@ struct Copy {
   int64_t element_bytes;
 };
 
+// Rows of one value each, of neighbouring values, that lie one after the other.
+bool repeats_each(const Copy& copy, const Nest& outer, Loop row) {
+  const int64_t size = copy.element_bytes;
+  const bool same = copy.from == copy.to && row.x_bytes == 0 && row.y_bytes == size;
+  if (!same || outer.rank != 1 || row.count * size > 256) return false;
+  return outer.loops[0].x_bytes == size && outer.loops[0].y_bytes == row.count * size;
+}
+void repeat_each(const Copy& copy, int64_t values, int64_t times, Position start) {
+  const int64_t size = copy.element_bytes, row_bytes = times * size;
+  const int64_t last = 64 / row_bytes + 1;  // what writes behind its rows is no good for these
+  parallel_ranges(
+      values, at_least_one(kChunkBytes / row_bytes), [&](int64_t begin, int64_t end) {
+        const int64_t whole = std::max<int64_t>(end - begin - last, 0);
+        const char* x = start.x + begin * size;
+        char* y = start.y + begin * row_bytes;
+        copy.table.spread[log2_size(size)](whole, times, x, y);
+        for (int64_t i = whole; i < end - begin; ++i)
+          copy.convert(times, x + i * size, 0, y + i * row_bytes, size);
+      });
+}
+
 // All of `outer` times one row; long rows are cut, short ones gathered into chunks.
 void copy_rows(const Copy& copy, const Nest& outer, Loop row, Position start) {
+  if (repeats_each(copy, outer, row))
+    return repeat_each(copy, outer.loops[0].count, row.count, start);
   const int64_t rows = outer.count();
   const int64_t piece = at_least_one(kChunkBytes / copy.element_bytes);
   if (row.count >= 2 * piece) {
@@ -137,8 +161,6 @@ void copy_rows(const Copy& copy, const Nest& outer, Loop row, Position start) {
          [&](Position p) { copy.convert(row.count, p.x, row.x_bytes, p.y, row.y_bytes); });
   });
 }
-
-int log2_size(int64_t bytes) { return std::countr_zero(static_cast<std::uint64_t>(bytes)); }
 
 // `along_x` is contiguous in x, `along_y` in y; every point of `outer` is one transpose, cut into
 // bands.

@@ -124,20 +124,18 @@ class Row {
 
   static bool is_line(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 == 0; }
 
+  // By one store of a vector where the instruction set has such: the kernel's first load of what
+  // several had written would have to wait for all of them.
   const void* repeat(int k, const Lane& x) {
-    char* buffer = buffers_[k].bytes;
-    const std::size_t size = size_of(compute_);
-    if (x.dtype == compute_ && size == 4) return fill<std::uint32_t>(x.data, buffer);
-    if (x.dtype == compute_ && size == 8) return fill<std::uint64_t>(x.data, buffer);
-    convert_elements(x.dtype, compute_, 1, x.data, 0, buffer, 0);
-    for (std::size_t filled = size; filled < 64; filled *= 2)
-      std::memcpy(buffer + filled, buffer, filled);
-    return buffer;
-  }
-  template <class T> static const void* fill(const void* x, char* buffer) {
-    T value;
-    std::memcpy(&value, x, sizeof value);
-    std::fill_n(reinterpret_cast<T*>(buffer), 64 / sizeof value, value);
+    char* const buffer = buffers_[k].bytes;
+    const auto size = static_cast<unsigned>(size_of(compute_));
+    const char* value = x.data;
+    alignas(16) char converted[16];
+    if (!same_representation(x.dtype, compute_)) {
+      convert_elements(x.dtype, compute_, 1, x.data, 0, converted, 0);
+      value = converted;
+    }
+    active_kernels().convert->spread[std::countr_zero(size)](1, 64 / size, value, buffer);
     return buffer;
   }
 
