@@ -96,25 +96,20 @@ class Row {
         result_(p.dtype[0] == DType::bool_ && p.type != ComputeType::u8 ? DType::bool_ : compute_),
         stream_(p.count * static_cast<std::int64_t>(size_of(p.dtype[0])) >= kStreamBytes) {}
 
-  void run(const Lane* lanes, std::int64_t n) {
+  // Rows of n elements, the operands' row_bytes apart; types and strides are those of all rows.
+  void run(const Lane* lanes, std::int64_t n, std::int64_t rows, const std::int64_t* row_bytes) {
+    if (!seen_ || single_ != (n == 1)) look_at(lanes, n == 1);
+    Lane row[kMaxOperands];
+    std::copy_n(lanes, inputs_ + 1, row);
     const void* in[kMaxPointwiseInputs];
-    int step[kMaxPointwiseInputs];
-    bool staged[kMaxPointwiseInputs];
-    bool any_staged = false;
-    for (int k = 0; k < inputs_; ++k) {
-      const Lane& x = lanes[k + 1];
-      step[k] = x.stride != 0 || n == 1;
-      staged[k] = step[k] && (x.dtype != compute_ && !same_representation(x.dtype, compute_));
-      staged[k] |= step[k] && x.stride != 1 && n > 1;
-      any_staged |= staged[k];
-      in[k] = step[k] ? x.data : repeat(k, x);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (int k = 0; k < inputs_; ++k) in[k] = step_[k] ? row[k + 1].data : repeat(k, row[k + 1]);
+      if (any_staged_ || !y_direct_)
+        run_staged(row, n, in);
+      else
+        fn_(n, row[0].data, in, step_, stream_ && is_line(row[0].data));
+      for (int k = 0; k <= inputs_; ++k) row[k].data += row_bytes[k];
     }
-    const Lane& y = lanes[0];
-    const bool y_direct = (y.stride == 1 || n == 1) && same_representation(y.dtype, result_);
-    if (!any_staged && y_direct) return fn_(n, y.data, in, step, stream_ && is_line(y.data));
-    const std::int64_t most = kStageBytes / static_cast<std::int64_t>(size_of(compute_));
-    for (std::int64_t at = 0; at < n; at += most)
-      stage(lanes, at, std::min(most, n - at), in, step, staged, y_direct);
   }
 
  private:
@@ -122,12 +117,28 @@ class Row {
     char bytes[kStageBytes];
   };
 
+  void look_at(const Lane* lanes, bool single) {
+    seen_ = true;
+    single_ = single;
+    any_staged_ = false;
+    for (int k = 0; k < inputs_; ++k) {
+      const Lane& x = lanes[k + 1];
+      step_[k] = x.stride != 0 || single;
+      staged_[k] = step_[k] && (!same_representation(x.dtype, compute_) || !(x.stride == 1 || single));
+      any_staged_ |= staged_[k];
+    }
+    const Lane& y = lanes[0];
+    y_direct_ = (y.stride == 1 || single) && same_representation(y.dtype, result_);
+  }
+
   static bool is_line(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 == 0; }
 
   // By one store of a vector where the instruction set has such: the kernel's first load of what
   // several had written would have to wait for all of them.
   const void* repeat(int k, const Lane& x) {
     char* const buffer = buffers_[k].bytes;
+    if (repeated_[k] == x.data) return buffer;
+    repeated_[k] = x.data;
     const auto size = static_cast<unsigned>(size_of(compute_));
     const char* value = x.data;
     alignas(16) char converted[16];
@@ -139,25 +150,28 @@ class Row {
     return buffer;
   }
 
-  void stage(const Lane* lanes, std::int64_t at, std::int64_t n, const void* const* in,
-             const int* step, const bool* staged, bool y_direct) {
+  void run_staged(const Lane* lanes, std::int64_t n, const void* const* in) {
+    const std::int64_t most = kStageBytes / static_cast<std::int64_t>(size_of(compute_));
+    for (std::int64_t at = 0; at < n; at += most) stage(lanes, at, std::min(most, n - at), in);
+  }
+  void stage(const Lane* lanes, std::int64_t at, std::int64_t n, const void* const* in) {
     const std::int64_t size = static_cast<std::int64_t>(size_of(compute_));
     const void* inputs[kMaxPointwiseInputs];
     for (int k = 0; k < inputs_; ++k) {
       const Lane& x = lanes[k + 1];
-      if (staged[k]) {
+      if (staged_[k]) {
         convert_elements(x.dtype, compute_, n, x.data + at * x.step_bytes(), x.step_bytes(),
                          buffers_[k].bytes, size);
         inputs[k] = buffers_[k].bytes;
       } else {
-        inputs[k] = static_cast<const char*>(in[k]) + step[k] * at * size;
+        inputs[k] = static_cast<const char*>(in[k]) + step_[k] * at * size;
       }
     }
     const Lane& y = lanes[0];
     char* out = y.data + at * y.step_bytes();
-    if (y_direct) return fn_(n, out, inputs, step, stream_ && is_line(out));
+    if (y_direct_) return fn_(n, out, inputs, step_, stream_ && is_line(out));
     char* buffer = buffers_[kMaxPointwiseInputs].bytes;
-    fn_(n, buffer, inputs, step, false);
+    fn_(n, buffer, inputs, step_, false);
     convert_elements(result_, y.dtype, n, buffer, static_cast<std::int64_t>(size_of(result_)), out,
                      y.step_bytes());
   }
@@ -165,49 +179,44 @@ class Row {
   PointwiseFn fn_;
   int inputs_;
   DType compute_, result_;
-  bool stream_;
+  bool stream_, seen_ = false, single_ = false, any_staged_ = false, y_direct_ = false;
+  int step_[kMaxPointwiseInputs];
+  bool staged_[kMaxPointwiseInputs];
+  const char* repeated_[kMaxPointwiseInputs] = {};
   Buffer buffers_[kMaxOperands];
 };
 
+// Moves to a point of the outer axes, of all or of all but one.
+void move_to(const Problem& p, std::int64_t outer, int skipped, Lane* lanes) {
+  for (int axis = p.rank - 2; axis >= 0; --axis) {
+    if (axis == skipped) continue;
+    const std::int64_t at = outer % p.extent[axis];
+    outer /= p.extent[axis];
+    for (int k = 0; k < p.operands; ++k) lanes[k].data += at * step_bytes(p, k, axis);
+  }
+}
+
 // Units are pieces of the innermost axis; a unit's number gives its position on the outer axes.
+// Whole rows that are neighbours on the next axis go together.
 void run_units(const Problem& p, std::int64_t piece, std::int64_t pieces, std::int64_t begin,
                std::int64_t end) {
   Row row(p);
   const std::int64_t inner = p.extent[p.rank - 1];
-  Lane lanes[kMaxOperands];
-  std::int64_t from = begin % pieces * piece, outer = begin / pieces, at[kMaxRank];
-  for (int axis = p.rank - 2; axis >= 0; --axis) {
-    at[axis] = outer % p.extent[axis];
-    outer /= p.extent[axis];
-  }
-  for (int k = 0; k < p.operands; ++k) {
-    lanes[k] = lane(p, k);
-    for (int axis = 0; axis < p.rank - 1; ++axis)
-      lanes[k].data += at[axis] * step_bytes(p, k, axis);
-  }
-  const auto move = [&](int axis, std::int64_t steps) {
-    for (int k = 0; k < p.operands; ++k) lanes[k].data += steps * step_bytes(p, k, axis);
-  };
-  for (std::int64_t unit = begin; unit < end; ++unit) {
-    if (from == 0 && piece == inner) {
-      row.run(lanes, inner);
-    } else {
-      Lane moved[kMaxOperands];
-      for (int k = 0; k < p.operands; ++k) {
-        moved[k] = lanes[k];
-        moved[k].data += from * lanes[k].step_bytes();
-      }
-      row.run(moved, std::min(piece, inner - from));
-      from += piece;
-      if (from < inner) continue;
-      from = 0;
+  const std::int64_t neighbours = pieces > 1 || p.rank < 2 ? 1 : p.extent[p.rank - 2];
+  std::int64_t row_bytes[kMaxOperands] = {};
+  if (neighbours > 1)
+    for (int k = 0; k < p.operands; ++k) row_bytes[k] = step_bytes(p, k, p.rank - 2);
+  for (std::int64_t unit = begin; unit < end;) {
+    Lane lanes[kMaxOperands];
+    const std::int64_t from = unit % pieces * piece;
+    for (int k = 0; k < p.operands; ++k) {
+      lanes[k] = lane(p, k);
+      lanes[k].data += from * lanes[k].step_bytes();
     }
-    for (int axis = p.rank - 2; axis >= 0; --axis) {
-      move(axis, 1);
-      if (++at[axis] < p.extent[axis]) break;
-      move(axis, -p.extent[axis]);
-      at[axis] = 0;
-    }
+    move_to(p, unit / pieces, -1, lanes);
+    const std::int64_t rows = std::min(neighbours - unit % neighbours, end - unit);
+    row.run(lanes, std::min(piece, inner - from), rows, row_bytes);
+    unit += rows;
   }
 }
 
@@ -261,14 +270,11 @@ class CrossingTiles {
     for (int k = 0; k < p_.operands; ++k) {
       lanes[k] = lane(p_, k);
       lanes[k].data += i * step_bytes(p_, k, axis_) + j * lanes[k].step_bytes();
-      std::int64_t outer = tile / across_ / down_;
-      for (int axis = inner_ - 1; axis >= 0; --axis) {
-        if (axis == axis_) continue;
-        lanes[k].data += outer % p_.extent[axis] * step_bytes(p_, k, axis);
-        outer /= p_.extent[axis];
-      }
       row_bytes[k] = step_bytes(p_, k, axis_);
-      if (k == 0 || !crosses(k)) continue;
+    }
+    move_to(p_, tile / across_ / down_, axis_, lanes);
+    for (int k = 1; k < p_.operands; ++k) {
+      if (!crosses(k)) continue;
       const auto size = static_cast<std::int64_t>(size_of(p_.dtype[k]));
       const int kind = std::countr_zero(static_cast<unsigned>(size));
       active_kernels().convert->transpose[kind](n, rows, lanes[k].data, lanes[k].step_bytes(),
@@ -276,10 +282,7 @@ class CrossingTiles {
       lanes[k] = {buffers[k - 1], p_.dtype[k], 1};
       row_bytes[k] = kTileWidth * size;
     }
-    for (std::int64_t r = 0; r < rows; ++r) {
-      row.run(lanes, n);
-      for (int k = 0; k < p_.operands; ++k) lanes[k].data += row_bytes[k];
-    }
+    row.run(lanes, n, rows, row_bytes);
   }
 
   const Problem& p_;
