@@ -128,15 +128,14 @@ bool repeats_each(const Copy& copy, const Nest& outer, Loop row) {
 void repeat_each(const Copy& copy, int64_t values, int64_t times, Position start) {
   const int64_t size = copy.element_bytes, row_bytes = times * size;
   const int64_t last = 64 / row_bytes + 1;  // what writes behind its rows is no good for these
-  parallel_ranges(
-      values, at_least_one(kChunkBytes / row_bytes), [&](int64_t begin, int64_t end) {
-        const int64_t whole = std::max<int64_t>(end - begin - last, 0);
-        const char* x = start.x + begin * size;
-        char* y = start.y + begin * row_bytes;
-        copy.table.spread[log2_size(size)](whole, times, x, y);
-        for (int64_t i = whole; i < end - begin; ++i)
-          copy.convert(times, x + i * size, 0, y + i * row_bytes, size);
-      });
+  parallel_ranges(values, at_least_one(kChunkBytes / row_bytes), [&](int64_t begin, int64_t end) {
+    const int64_t whole = std::max<int64_t>(end - begin - last, 0);
+    const char* x = start.x + begin * size;
+    char* y = start.y + begin * row_bytes;
+    copy.table.spread[log2_size(size)](whole, times, x, y);
+    for (int64_t i = whole; i < end - begin; ++i)
+      copy.convert(times, x + i * size, 0, y + i * row_bytes, size);
+  });
 }
 
 // All of `outer` times one row; long rows are cut, short ones gathered into chunks.

@@ -124,7 +124,8 @@ class Row {
     for (int k = 0; k < inputs_; ++k) {
       const Lane& x = lanes[k + 1];
       step_[k] = x.stride != 0 || single;
-      staged_[k] = step_[k] && (!same_representation(x.dtype, compute_) || !(x.stride == 1 || single));
+      staged_[k] =
+          step_[k] && (!same_representation(x.dtype, compute_) || !(x.stride == 1 || single));
       any_staged_ |= staged_[k];
     }
     const Lane& y = lanes[0];

@@ -11,6 +11,7 @@
 #include "core/cpu/isa.h"
 #include "core/cpu/families.h"
 #include "core/cpu/lowering.h"
+#include "core/cpu/reduced_axes.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"
 
@@ -31,55 +32,6 @@ constexpr int64_t kStrip = 2048;
 // Elements converted at once, 8 to 16 KiB: they stay in the first-level cache.
 constexpr int64_t kStage = 2048;
 constexpr int64_t kStageRows = 8, kStageColumns = kStage / kStageRows;
-
-struct Axis {
-  int64_t count, x_bytes;
-  int64_t y_step;  // of kept axes: elements of y
-};
-
-struct Axes {
-  Axis axis[kMaxRank + 1];
-  int rank = 0;
-
-  Axis& last() { return axis[rank - 1]; }
-  const Axis& last() const { return axis[rank - 1]; }
-  void append(Axis a) { axis[rank++] = a; }
-  void insert_by_stride(Axis a) {
-    int at = rank++;
-    for (; at > 0 && std::llabs(a.x_bytes) > std::llabs(axis[at - 1].x_bytes); --at)
-      axis[at] = axis[at - 1];
-    axis[at] = a;
-  }
-  void merge() {
-    int last = 0;
-    for (int i = 1; i < rank; ++i) {
-      Axis& outer = axis[last];
-      const Axis& inner = axis[i];
-      if (outer.x_bytes == inner.count * inner.x_bytes &&
-          outer.y_step == inner.count * inner.y_step)
-        outer = {outer.count * inner.count, inner.x_bytes, inner.y_step};
-      else
-        axis[++last] = inner;
-    }
-    rank = rank == 0 ? 0 : last + 1;
-    if (rank == 0) append({1, 0, 0});
-  }
-  int64_t count(int from, int to) const {
-    int64_t product = 1;
-    for (int i = from; i < to; ++i) product *= axis[i].count;
-    return product;
-  }
-  int64_t count() const { return count(0, rank); }
-  // Byte offset of point `index` of axes [0, to).
-  int64_t offset(int64_t index, int to) const {
-    int64_t bytes = 0;
-    for (int i = to - 1; i >= 0; --i) {
-      bytes += index % axis[i].count * axis[i].x_bytes;
-      index /= axis[i].count;
-    }
-    return bytes;
-  }
-};
 
 bool is_arg(ReduceOp op) { return op == ReduceOp::argmax || op == ReduceOp::argmin; }
 bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all; }
@@ -120,8 +72,8 @@ ReduceType type_of(ReduceOp op, DType in, DType out) {
 // The dtype that the loops of a type read.
 DType element_of(ReduceType type) {
   constexpr DType kElements[kReduceTypes] = {
-      DType::float32, DType::float64, DType::int64,  DType::uint64, DType::int32, DType::uint32,
-      DType::int16,   DType::uint16,  DType::int8,   DType::uint8,  DType::bool_};
+      DType::float32, DType::float64, DType::int64, DType::uint64, DType::int32, DType::uint32,
+      DType::int16,   DType::uint16,  DType::int8,  DType::uint8,  DType::bool_};
   return kElements[static_cast<int>(type)];
 }
 DType accumulator_of(ReduceOp op, ReduceType type) {
@@ -275,8 +227,8 @@ void Reduction::run(const ReduceProblem& p) const {
     const int64_t pieces = (strips + grain - 1) / grain;
     parallel_chunks(pieces * segments_, [&](int64_t chunk) {
       const int64_t begin = chunk % pieces * grain, segment = chunk / pieces;
-      work(static_cast<const char*>(p.x) + first_bytes_, begin, begin + grain < strips ? begin + grain : strips,
-           segment, at(all, segment * points));
+      work(static_cast<const char*>(p.x) + first_bytes_, begin,
+           begin + grain < strips ? begin + grain : strips, segment, at(all, segment * points));
     });
   }
   if (segments_ > 1) join_segments(points, all);

@@ -63,7 +63,8 @@ using ProdColumnsBackward = void (*)(std::int64_t m, std::int64_t n, std::int64_
                                      const void* x, const void* g, void* dx);
 
 struct ReduceTable {
-  ReduceFunction rows[kCombines][kReduceTypes];  // null: sums of truths, products of narrow integers
+  ReduceFunction rows[kCombines]
+                     [kReduceTypes];  // null: sums of truths, products of narrow integers
   ReduceFunction columns[kCombines][kReduceTypes];
   ArgFunction arg_rows[2][kReduceTypes];  // [0] largest, [1] smallest
   ArgFunction arg_columns[2][kReduceTypes];

@@ -54,8 +54,7 @@ Tensor number(double value, const Tensor& like, const Shape& shape) {
 
 void gather_vjp(Vjp& v) {
   const Tensor& g = v.g();
-  v.give(0,
-         scatter_add_along(number(0, g, v.shape(0)), v.in(1).tensor, g, axis_of(v), user_of(v)));
+  v.give(0, scatter_add_along(number(0, g, v.shape(0)), v.in(1).tensor, g, axis_of(v), user_of(v)));
 }
 void scatter_add_vjp(Vjp& v) {
   if (v.wants(0)) v.give(0, v.g());

@@ -1,5 +1,5 @@
-// Sums of integers narrower than their accumulators of 64 bits: neighbours are added up as one number
-// of twice the size, which has room for many vectors.
+// Sums of integers narrower than their accumulators of 64 bits: neighbours are added up as one
+// number of twice the size, which has room for many vectors.
 #pragma once
 #include "core/cpu/kernels/lanes.h"
 
@@ -19,7 +19,7 @@ template <class U> TW_INLINE auto sums_of_pairs(Vec<U> x) {
   using W = TwiceAsWide<U>;
   constexpr int bits = 8 * sizeof(U);
   const Vec<W> pairs = (typename Vec<W>::Raw)x.v;
-  return Vec<W>((pairs.v & (W)(U)~(U)0) + (pairs.v >> bits));
+  return Vec<W>((pairs.v & (W)(U) ~(U)0) + (pairs.v >> bits));
 }
 template <class U> TW_INLINE Vec<uint64_t> sums_of_eight_bytes(Vec<U> x) {
   if constexpr (sizeof(U) == 8)

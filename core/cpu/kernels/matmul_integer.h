@@ -155,8 +155,8 @@ template <class T> void words_by_column(const MatmulProblem& p, const T* a, cons
 template <class T> void packed_words(const MatmulProblem& p, const MatmulBlocks&, void* scratch) {
   if (p.n == 1 && p.a_col == 1 && p.b_row == 1) {
     for (int64_t i = 0; i < p.batch; ++i)
-      words_by_column(p, (const T*)p.a + i * p.a_batch,
-                      (const T*)p.b + i * p.b_batch, (T*)p.c + i * p.c_batch);
+      words_by_column(p, (const T*)p.a + i * p.a_batch, (const T*)p.b + i * p.b_batch,
+                      (T*)p.c + i * p.c_batch);
     return;
   }
   constexpr int64_t kColumns = kIntegerBlockBytes / (kIntegerRun * (int64_t)sizeof(Word<T>));
