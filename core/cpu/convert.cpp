@@ -109,6 +109,7 @@ template <class F> void walk(const Nest& nest, Position p, int64_t begin, int64_
 }
 
 int64_t at_least_one(int64_t n) { return n < 1 ? 1 : n; }
+int log2_size(int64_t bytes) { return std::countr_zero(static_cast<std::uint64_t>(bytes)); }
 
 struct Copy {
   DType from, to;
@@ -117,8 +118,30 @@ struct Copy {
   int64_t element_bytes;
 };
 
+// Rows of one value each, of neighbouring values, that lie one after the other.
+bool repeats_each(const Copy& copy, const Nest& outer, Loop row) {
+  const int64_t size = copy.element_bytes;
+  const bool same = copy.from == copy.to && row.x_bytes == 0 && row.y_bytes == size;
+  if (!same || outer.rank != 1 || row.count * size > 256) return false;
+  return outer.loops[0].x_bytes == size && outer.loops[0].y_bytes == row.count * size;
+}
+void repeat_each(const Copy& copy, int64_t values, int64_t times, Position start) {
+  const int64_t size = copy.element_bytes, row_bytes = times * size;
+  const int64_t last = 64 / row_bytes + 1;  // what writes behind its rows is no good for these
+  parallel_ranges(values, at_least_one(kChunkBytes / row_bytes), [&](int64_t begin, int64_t end) {
+    const int64_t whole = std::max<int64_t>(end - begin - last, 0);
+    const char* x = start.x + begin * size;
+    char* y = start.y + begin * row_bytes;
+    copy.table.spread[log2_size(size)](whole, times, x, y);
+    for (int64_t i = whole; i < end - begin; ++i)
+      copy.convert(times, x + i * size, 0, y + i * row_bytes, size);
+  });
+}
+
 // All of `outer` times one row; long rows are cut, short ones gathered into chunks.
 void copy_rows(const Copy& copy, const Nest& outer, Loop row, Position start) {
+  if (repeats_each(copy, outer, row))
+    return repeat_each(copy, outer.loops[0].count, row.count, start);
   const int64_t rows = outer.count();
   const int64_t piece = at_least_one(kChunkBytes / copy.element_bytes);
   if (row.count >= 2 * piece) {
@@ -137,8 +160,6 @@ void copy_rows(const Copy& copy, const Nest& outer, Loop row, Position start) {
          [&](Position p) { copy.convert(row.count, p.x, row.x_bytes, p.y, row.y_bytes); });
   });
 }
-
-int log2_size(int64_t bytes) { return std::countr_zero(static_cast<std::uint64_t>(bytes)); }
 
 // `along_x` is contiguous in x, `along_y` in y; every point of `outer` is one transpose, cut into
 // bands.
@@ -171,7 +192,32 @@ void copy_transposed(const Copy& copy, const Nest& outer, Loop along_x, Loop alo
                   });
 }
 
-// With a conversion: squares small enough that both sides stay in the first-level cache.
+// With a conversion: tiles are transposed into a buffer, whose rows are converted.
+void convert_tiles(const Copy& copy, const Nest& outer, Loop along_x, Loop along_y,
+                   Position start) {
+  const int64_t size = size_of(copy.from), height = kTileBytes / kTileWidth / size;
+  const int64_t across = (along_x.count + height - 1) / height;
+  const int64_t tiles = across * ((along_y.count + kTileWidth - 1) / kTileWidth);
+  const TransposeFunction transpose = copy.table.transpose[log2_size(size)];
+  parallel_ranges(
+      outer.count() * tiles, at_least_one(kChunkBytes / (height * kTileWidth * copy.element_bytes)),
+      [&](int64_t begin, int64_t end) {
+        alignas(64) char buffer[kTileBytes];
+        for (int64_t tile = begin; tile < end; ++tile) {
+          const Position p = at(outer, start, tile / tiles);
+          const int64_t j = tile % tiles % across * height, i = tile % tiles / across * kTileWidth;
+          const int64_t rows = std::min(height, along_x.count - j);
+          const int64_t n = std::min(kTileWidth, along_y.count - i);
+          transpose(n, rows, p.x + j * size + i * along_y.x_bytes, along_y.x_bytes, buffer,
+                    kTileWidth * size, false);
+          for (int64_t k = 0; k < rows; ++k)
+            copy.convert(n, buffer + k * kTileWidth * size, size,
+                         p.y + (j + k) * along_x.y_bytes + i * along_y.y_bytes, along_y.y_bytes);
+        }
+      });
+}
+
+// Of other strides: squares small enough that both sides stay in the first-level cache.
 void convert_transposed(const Copy& copy, const Nest& outer, Loop along_x, Loop along_y,
                         Position start) {
   constexpr int64_t side = 32;
@@ -380,23 +426,34 @@ void convert_elements(DType from, DType to, int64_t n, const void* x, int64_t x_
 void copy_strided(DType from, DType to, DimsView shape, const void* x, DimsView x_strides, void* y,
                   DimsView y_strides) {
   const int64_t x_size = size_of(from), y_size = size_of(to);
+  Position start = {static_cast<const char*>(x), static_cast<char*>(y)};
   Nest nest;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 0) return;
-    if (shape[i] != 1) nest.insert({shape[i], x_strides[i] * x_size, y_strides[i] * y_size});
+    Loop loop = {shape[i], x_strides[i] * x_size, y_strides[i] * y_size};
+    if (loop.y_bytes < 0) {  // results are written forwards
+      start.x += (loop.count - 1) * loop.x_bytes;
+      start.y += (loop.count - 1) * loop.y_bytes;
+      loop = {loop.count, -loop.x_bytes, -loop.y_bytes};
+    }
+    if (loop.count != 1) nest.insert(loop);
   }
   nest.merge();
   if (nest.rank == 0) nest.insert({1, x_size, y_size});
   const ConvertTable& table = *active_kernels().convert;
   const Copy copy = {from, to, table.convert[index_of(from)][index_of(to)], table,
                      x_size > y_size ? x_size : y_size};
-  const Position start = {static_cast<const char*>(x), static_cast<char*>(y)};
   const int crossing = transposed_loop(nest);
   const Loop along_y = nest.remove(nest.rank - 1);
   if (crossing < 0) return copy_rows(copy, nest, along_y, start);
-  const Loop along_x = nest.remove(crossing);
-  if (from == to && along_x.x_bytes == x_size && along_y.y_bytes == y_size)
-    copy_transposed(copy, nest, along_x, along_y, start);
+  Loop along_x = nest.remove(crossing);
+  if (along_x.x_bytes < 0) {  // read forwards, and written backwards by whole rows
+    start.x += (along_x.count - 1) * along_x.x_bytes;
+    start.y += (along_x.count - 1) * along_x.y_bytes;
+    along_x = {along_x.count, -along_x.x_bytes, -along_x.y_bytes};
+  }
+  if (along_x.x_bytes == x_size && along_y.y_bytes == y_size)
+    (from == to ? copy_transposed : convert_tiles)(copy, nest, along_x, along_y, start);
   else
     convert_transposed(copy, nest, along_x, along_y, start);
 }

@@ -18,6 +18,11 @@ using TransposeFunction = void (*)(std::int64_t rows, std::int64_t cols, const v
                                    std::int64_t x_row_bytes, void* y, std::int64_t y_row_bytes,
                                    bool stream);
 
+// Tiles that are transposed into a buffer on the way somewhere else: as many rows as a cache line
+// of the source has elements, so that each of its lines is read once, and half of a first-level
+// cache.
+inline constexpr std::int64_t kTileWidth = 256, kTileBytes = 64 * kTileWidth;
+
 struct ConvertTable {
   ConvertFunction convert[kDTypes][kDTypes];  // [from][to]
   TransposeFunction transpose[5];             // by log2 of the element size

@@ -4,6 +4,7 @@
 #include "core/cpu/pointwise.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "core/base/error.h"
@@ -95,25 +96,20 @@ class Row {
         result_(p.dtype[0] == DType::bool_ && p.type != ComputeType::u8 ? DType::bool_ : compute_),
         stream_(p.count * static_cast<std::int64_t>(size_of(p.dtype[0])) >= kStreamBytes) {}
 
-  void run(const Lane* lanes, std::int64_t n) {
+  // Rows of n elements, the operands' row_bytes apart; types and strides are those of all rows.
+  void run(const Lane* lanes, std::int64_t n, std::int64_t rows, const std::int64_t* row_bytes) {
+    if (!seen_ || single_ != (n == 1)) look_at(lanes, n == 1);
+    Lane row[kMaxOperands];
+    std::copy_n(lanes, inputs_ + 1, row);
     const void* in[kMaxPointwiseInputs];
-    int step[kMaxPointwiseInputs];
-    bool staged[kMaxPointwiseInputs];
-    bool any_staged = false;
-    for (int k = 0; k < inputs_; ++k) {
-      const Lane& x = lanes[k + 1];
-      step[k] = x.stride != 0 || n == 1;
-      staged[k] = step[k] && (x.dtype != compute_ && !same_representation(x.dtype, compute_));
-      staged[k] |= step[k] && x.stride != 1 && n > 1;
-      any_staged |= staged[k];
-      in[k] = step[k] ? x.data : repeat(k, x);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (int k = 0; k < inputs_; ++k) in[k] = step_[k] ? row[k + 1].data : repeat(k, row[k + 1]);
+      if (any_staged_ || !y_direct_)
+        run_staged(row, n, in);
+      else
+        fn_(n, row[0].data, in, step_, stream_ && is_line(row[0].data));
+      for (int k = 0; k <= inputs_; ++k) row[k].data += row_bytes[k];
     }
-    const Lane& y = lanes[0];
-    const bool y_direct = (y.stride == 1 || n == 1) && same_representation(y.dtype, result_);
-    if (!any_staged && y_direct) return fn_(n, y.data, in, step, stream_ && is_line(y.data));
-    const std::int64_t most = kStageBytes / static_cast<std::int64_t>(size_of(compute_));
-    for (std::int64_t at = 0; at < n; at += most)
-      stage(lanes, at, std::min(most, n - at), in, step, staged, y_direct);
   }
 
  private:
@@ -121,44 +117,62 @@ class Row {
     char bytes[kStageBytes];
   };
 
+  void look_at(const Lane* lanes, bool single) {
+    seen_ = true;
+    single_ = single;
+    any_staged_ = false;
+    for (int k = 0; k < inputs_; ++k) {
+      const Lane& x = lanes[k + 1];
+      step_[k] = x.stride != 0 || single;
+      staged_[k] =
+          step_[k] && (!same_representation(x.dtype, compute_) || !(x.stride == 1 || single));
+      any_staged_ |= staged_[k];
+    }
+    const Lane& y = lanes[0];
+    y_direct_ = (y.stride == 1 || single) && same_representation(y.dtype, result_);
+  }
+
   static bool is_line(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 == 0; }
 
+  // By one store of a vector where the instruction set has such: the kernel's first load of what
+  // several had written would have to wait for all of them.
   const void* repeat(int k, const Lane& x) {
-    char* buffer = buffers_[k].bytes;
-    const std::size_t size = size_of(compute_);
-    if (x.dtype == compute_ && size == 4) return fill<std::uint32_t>(x.data, buffer);
-    if (x.dtype == compute_ && size == 8) return fill<std::uint64_t>(x.data, buffer);
-    convert_elements(x.dtype, compute_, 1, x.data, 0, buffer, 0);
-    for (std::size_t filled = size; filled < 64; filled *= 2)
-      std::memcpy(buffer + filled, buffer, filled);
-    return buffer;
-  }
-  template <class T> static const void* fill(const void* x, char* buffer) {
-    T value;
-    std::memcpy(&value, x, sizeof value);
-    std::fill_n(reinterpret_cast<T*>(buffer), 64 / sizeof value, value);
+    char* const buffer = buffers_[k].bytes;
+    if (repeated_[k] == x.data) return buffer;
+    repeated_[k] = x.data;
+    const auto size = static_cast<unsigned>(size_of(compute_));
+    const char* value = x.data;
+    alignas(16) char converted[16];
+    if (!same_representation(x.dtype, compute_)) {
+      convert_elements(x.dtype, compute_, 1, x.data, 0, converted, 0);
+      value = converted;
+    }
+    active_kernels().convert->spread[std::countr_zero(size)](1, 64 / size, value, buffer);
     return buffer;
   }
 
-  void stage(const Lane* lanes, std::int64_t at, std::int64_t n, const void* const* in,
-             const int* step, const bool* staged, bool y_direct) {
+  void run_staged(const Lane* lanes, std::int64_t n, const void* const* in) {
+    const std::int64_t most = kStageBytes / static_cast<std::int64_t>(size_of(compute_));
+    for (std::int64_t at = 0; at < n; at += most) stage(lanes, at, std::min(most, n - at), in);
+  }
+  void stage(const Lane* lanes, std::int64_t at, std::int64_t n, const void* const* in) {
     const std::int64_t size = static_cast<std::int64_t>(size_of(compute_));
     const void* inputs[kMaxPointwiseInputs];
     for (int k = 0; k < inputs_; ++k) {
       const Lane& x = lanes[k + 1];
-      if (staged[k]) {
+      if (staged_[k]) {
         convert_elements(x.dtype, compute_, n, x.data + at * x.step_bytes(), x.step_bytes(),
                          buffers_[k].bytes, size);
         inputs[k] = buffers_[k].bytes;
       } else {
-        inputs[k] = static_cast<const char*>(in[k]) + step[k] * at * size;
+        inputs[k] = static_cast<const char*>(in[k]) + step_[k] * at * size;
       }
     }
     const Lane& y = lanes[0];
     char* out = y.data + at * y.step_bytes();
-    if (y_direct) return fn_(n, out, inputs, step, stream_ && is_line(out));
+    if (y_direct_) return fn_(n, out, inputs, step_, stream_ && is_line(out));
     char* buffer = buffers_[kMaxPointwiseInputs].bytes;
-    fn_(n, buffer, inputs, step, false);
+    fn_(n, buffer, inputs, step_, false);
     convert_elements(result_, y.dtype, n, buffer, static_cast<std::int64_t>(size_of(result_)), out,
                      y.step_bytes());
   }
@@ -166,51 +180,116 @@ class Row {
   PointwiseFn fn_;
   int inputs_;
   DType compute_, result_;
-  bool stream_;
+  bool stream_, seen_ = false, single_ = false, any_staged_ = false, y_direct_ = false;
+  int step_[kMaxPointwiseInputs];
+  bool staged_[kMaxPointwiseInputs];
+  const char* repeated_[kMaxPointwiseInputs] = {};
   Buffer buffers_[kMaxOperands];
 };
 
+// Moves to a point of the outer axes, of all or of all but one.
+void move_to(const Problem& p, std::int64_t outer, int skipped, Lane* lanes) {
+  for (int axis = p.rank - 2; axis >= 0; --axis) {
+    if (axis == skipped) continue;
+    const std::int64_t at = outer % p.extent[axis];
+    outer /= p.extent[axis];
+    for (int k = 0; k < p.operands; ++k) lanes[k].data += at * step_bytes(p, k, axis);
+  }
+}
+
 // Units are pieces of the innermost axis; a unit's number gives its position on the outer axes.
+// Whole rows that are neighbours on the next axis go together.
 void run_units(const Problem& p, std::int64_t piece, std::int64_t pieces, std::int64_t begin,
                std::int64_t end) {
   Row row(p);
   const std::int64_t inner = p.extent[p.rank - 1];
-  Lane lanes[kMaxOperands];
-  std::int64_t from = begin % pieces * piece, outer = begin / pieces, at[kMaxRank];
-  for (int axis = p.rank - 2; axis >= 0; --axis) {
-    at[axis] = outer % p.extent[axis];
-    outer /= p.extent[axis];
-  }
-  for (int k = 0; k < p.operands; ++k) {
-    lanes[k] = lane(p, k);
-    for (int axis = 0; axis < p.rank - 1; ++axis)
-      lanes[k].data += at[axis] * step_bytes(p, k, axis);
-  }
-  const auto move = [&](int axis, std::int64_t steps) {
-    for (int k = 0; k < p.operands; ++k) lanes[k].data += steps * step_bytes(p, k, axis);
-  };
-  for (std::int64_t unit = begin; unit < end; ++unit) {
-    if (from == 0 && piece == inner) {
-      row.run(lanes, inner);
-    } else {
-      Lane moved[kMaxOperands];
-      for (int k = 0; k < p.operands; ++k) {
-        moved[k] = lanes[k];
-        moved[k].data += from * lanes[k].step_bytes();
-      }
-      row.run(moved, std::min(piece, inner - from));
-      from += piece;
-      if (from < inner) continue;
-      from = 0;
+  const std::int64_t neighbours = pieces > 1 || p.rank < 2 ? 1 : p.extent[p.rank - 2];
+  std::int64_t row_bytes[kMaxOperands] = {};
+  if (neighbours > 1)
+    for (int k = 0; k < p.operands; ++k) row_bytes[k] = step_bytes(p, k, p.rank - 2);
+  for (std::int64_t unit = begin; unit < end;) {
+    Lane lanes[kMaxOperands];
+    const std::int64_t from = unit % pieces * piece;
+    for (int k = 0; k < p.operands; ++k) {
+      lanes[k] = lane(p, k);
+      lanes[k].data += from * lanes[k].step_bytes();
     }
-    for (int axis = p.rank - 2; axis >= 0; --axis) {
-      move(axis, 1);
-      if (++at[axis] < p.extent[axis]) break;
-      move(axis, -p.extent[axis]);
-      at[axis] = 0;
-    }
+    move_to(p, unit / pieces, -1, lanes);
+    const std::int64_t rows = std::min(neighbours - unit % neighbours, end - unit);
+    row.run(lanes, std::min(piece, inner - from), rows, row_bytes);
+    unit += rows;
   }
 }
+
+// ---- operands that lie across the result ----
+
+// The axis along which an input is dense that is not along the innermost; -1: none.
+int crossing_axis(const Problem& p) {
+  const int inner = p.rank - 1;
+  if (p.stride[0][inner] != 1) return -1;
+  for (int k = 1; k < p.operands; ++k) {
+    if (p.stride[k][inner] == 0 || p.stride[k][inner] == 1) continue;
+    for (int axis = 0; axis < inner; ++axis)
+      if (p.stride[k][axis] == 1 && p.extent[axis] >= 4) return axis;
+  }
+  return -1;
+}
+
+// Tiles of the crossing and the innermost axis: what is dense along the former is transposed into a
+// buffer, from which its rows go through the kernel.
+class CrossingTiles {
+ public:
+  CrossingTiles(const Problem& p, int axis) : p_(p), axis_(axis), inner_(p.rank - 1) {
+    std::size_t widest = 1;
+    for (int k = 1; k < p.operands; ++k)
+      if (crosses(k)) widest = std::max(widest, size_of(p.dtype[k]));
+    height_ = kTileBytes / kTileWidth / static_cast<std::int64_t>(widest);
+    down_ = (p.extent[axis] + height_ - 1) / height_;
+    across_ = (p.extent[inner_] + kTileWidth - 1) / kTileWidth;
+  }
+  void run() const {
+    const std::int64_t outer = p_.count / (p_.extent[axis_] * p_.extent[inner_]);
+    const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (height_ * kTileWidth));
+    parallel_ranges(outer * down_ * across_, grain, [&](std::int64_t begin, std::int64_t end) {
+      Row row(p_);
+      for (std::int64_t tile = begin; tile < end; ++tile) run_tile(row, tile);
+    });
+  }
+
+ private:
+  bool crosses(int k) const {
+    const std::int64_t inner = p_.stride[k][inner_];
+    return inner != 0 && inner != 1 && p_.stride[k][axis_] == 1;
+  }
+  void run_tile(Row& row, std::int64_t tile) const {
+    const std::int64_t i = tile % down_ * height_, j = tile / down_ % across_ * kTileWidth;
+    const std::int64_t rows = std::min(height_, p_.extent[axis_] - i);
+    const std::int64_t n = std::min(kTileWidth, p_.extent[inner_] - j);
+    alignas(64) char buffers[kMaxPointwiseInputs][kTileBytes];
+    Lane lanes[kMaxOperands];
+    std::int64_t row_bytes[kMaxOperands];
+    for (int k = 0; k < p_.operands; ++k) {
+      lanes[k] = lane(p_, k);
+      lanes[k].data += i * step_bytes(p_, k, axis_) + j * lanes[k].step_bytes();
+      row_bytes[k] = step_bytes(p_, k, axis_);
+    }
+    move_to(p_, tile / across_ / down_, axis_, lanes);
+    for (int k = 1; k < p_.operands; ++k) {
+      if (!crosses(k)) continue;
+      const auto size = static_cast<std::int64_t>(size_of(p_.dtype[k]));
+      const int kind = std::countr_zero(static_cast<unsigned>(size));
+      active_kernels().convert->transpose[kind](n, rows, lanes[k].data, lanes[k].step_bytes(),
+                                                buffers[k - 1], kTileWidth * size, false);
+      lanes[k] = {buffers[k - 1], p_.dtype[k], 1};
+      row_bytes[k] = kTileWidth * size;
+    }
+    row.run(lanes, n, rows, row_bytes);
+  }
+
+  const Problem& p_;
+  const int axis_, inner_;
+  std::int64_t height_, down_, across_;
+};
 
 // Whole numbers have no fractions: pow(2, -1) of integers would be 0.
 void check_exponents(const Problem& p) {
@@ -382,6 +461,7 @@ void register_pointwise_kernels() {
 void run_pointwise(const PointwiseProblem& p) {
   if (p.checks_exponents) check_exponents(p);
   if (p.count == 0) return;
+  if (const int axis = crossing_axis(p); axis >= 0) return CrossingTiles(p, axis).run();
   if (has_short_rows(p)) return run_short_rows(p);
   const std::int64_t inner = p.extent[p.rank - 1];
   const std::int64_t piece = std::min(inner, kGrain);

@@ -11,6 +11,7 @@
 #include "core/cpu/isa.h"
 #include "core/cpu/families.h"
 #include "core/cpu/lowering.h"
+#include "core/cpu/reduced_axes.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"
 
@@ -19,7 +20,8 @@ namespace {
 
 using std::int64_t;
 
-// Elements of a piece of work: about 10 us, long against handing it to another thread.
+// Elements of a piece of work, of narrower ones than four bytes more: about 10 us, long against
+// handing it to another thread.
 constexpr int64_t kChunk = 64 << 10;
 // Most pieces that one result may be cut into, each with partial results of its own.
 constexpr int64_t kMaxSegments = 64;
@@ -30,55 +32,6 @@ constexpr int64_t kStrip = 2048;
 // Elements converted at once, 8 to 16 KiB: they stay in the first-level cache.
 constexpr int64_t kStage = 2048;
 constexpr int64_t kStageRows = 8, kStageColumns = kStage / kStageRows;
-
-struct Axis {
-  int64_t count, x_bytes;
-  int64_t y_step;  // of kept axes: elements of y
-};
-
-struct Axes {
-  Axis axis[kMaxRank + 1];
-  int rank = 0;
-
-  Axis& last() { return axis[rank - 1]; }
-  const Axis& last() const { return axis[rank - 1]; }
-  void append(Axis a) { axis[rank++] = a; }
-  void insert_by_stride(Axis a) {
-    int at = rank++;
-    for (; at > 0 && std::llabs(a.x_bytes) > std::llabs(axis[at - 1].x_bytes); --at)
-      axis[at] = axis[at - 1];
-    axis[at] = a;
-  }
-  void merge() {
-    int last = 0;
-    for (int i = 1; i < rank; ++i) {
-      Axis& outer = axis[last];
-      const Axis& inner = axis[i];
-      if (outer.x_bytes == inner.count * inner.x_bytes &&
-          outer.y_step == inner.count * inner.y_step)
-        outer = {outer.count * inner.count, inner.x_bytes, inner.y_step};
-      else
-        axis[++last] = inner;
-    }
-    rank = rank == 0 ? 0 : last + 1;
-    if (rank == 0) append({1, 0, 0});
-  }
-  int64_t count(int from, int to) const {
-    int64_t product = 1;
-    for (int i = from; i < to; ++i) product *= axis[i].count;
-    return product;
-  }
-  int64_t count() const { return count(0, rank); }
-  // Byte offset of point `index` of axes [0, to).
-  int64_t offset(int64_t index, int to) const {
-    int64_t bytes = 0;
-    for (int i = to - 1; i >= 0; --i) {
-      bytes += index % axis[i].count * axis[i].x_bytes;
-      index /= axis[i].count;
-    }
-    return bytes;
-  }
-};
 
 bool is_arg(ReduceOp op) { return op == ReduceOp::argmax || op == ReduceOp::argmin; }
 bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all; }
@@ -99,21 +52,35 @@ Combine combine_of(ReduceOp op) {
 }
 
 ReduceType type_of(ReduceOp op, DType in, DType out) {
-  if (is_logic(op) || (is_bool(in) && !is_additive(op))) return ReduceType::u8;
+  if (is_logic(op) || (is_bool(in) && !is_additive(op))) return ReduceType::truth;
   if (is_additive(op) && (in == DType::float64 || out == DType::float64)) return ReduceType::f64;
   if (in == DType::float64) return ReduceType::f64;
   if (is_floating(in)) return ReduceType::f32;
   if (is_additive(op) && is_floating(out) && op != ReduceOp::mean) return ReduceType::f64;
-  return is_unsigned_int(in) ? ReduceType::u64 : ReduceType::i64;
+  if (op == ReduceOp::prod) return is_unsigned_int(in) ? ReduceType::u64 : ReduceType::i64;
+  switch (in) {
+    case DType::int8: return ReduceType::i8;
+    case DType::int16: return ReduceType::i16;
+    case DType::int32: return ReduceType::i32;
+    case DType::int64: return ReduceType::i64;
+    case DType::uint16: return ReduceType::u16;
+    case DType::uint32: return ReduceType::u32;
+    case DType::uint64: return ReduceType::u64;
+    default: return ReduceType::u8;
+  }
 }
-// The dtype that the loops of a type read, and that their accumulators have.
+// The dtype that the loops of a type read.
 DType element_of(ReduceType type) {
-  constexpr DType kElements[] = {DType::float32, DType::float64, DType::int64, DType::uint64,
-                                 DType::bool_};
+  constexpr DType kElements[kReduceTypes] = {
+      DType::float32, DType::float64, DType::int64, DType::uint64, DType::int32, DType::uint32,
+      DType::int16,   DType::uint16,  DType::int8,  DType::uint8,  DType::bool_};
   return kElements[static_cast<int>(type)];
 }
 DType accumulator_of(ReduceOp op, ReduceType type) {
-  return type == ReduceType::f32 && is_additive(op) ? DType::float64 : element_of(type);
+  const DType element = element_of(type);
+  if (!is_additive(op)) return element;
+  if (is_floating(element)) return DType::float64;
+  return is_unsigned_int(element) ? DType::uint64 : DType::int64;
 }
 
 void fill(DType dtype, int64_t n, void* acc, double value) {
@@ -130,9 +97,10 @@ void fill_identity(ReduceOp op, DType dtype, int64_t n, void* acc) {
   const bool largest = combine == Combine::max;
   if (is_floating(dtype)) return fill(dtype, n, acc, largest ? -__builtin_inf() : __builtin_inf());
   if (is_bool(dtype)) return fill(dtype, n, acc, largest ? 0 : 1);
-  int64_t edge = largest ? INT64_MIN : INT64_MAX;
-  if (dtype == DType::uint64) edge = largest ? 0 : -1;
-  convert_elements(dtype, dtype, n, &edge, 0, acc, sizeof edge);
+  const int64_t top = int64_t{1} << (8 * size_of(dtype) - 2);  // the highest bit but the sign
+  int64_t edge = largest ? -2 * top : top - 1 + top;
+  if (is_unsigned_int(dtype)) edge = largest ? 0 : -1;
+  convert_elements(dtype, dtype, n, &edge, 0, acc, size_of(dtype));
 }
 
 // Accumulators for some kept points: values, and positions where those are asked for.
@@ -165,6 +133,7 @@ class Reduction {
   DType in_, element_, acc_;
   int64_t in_bytes_, element_bytes_, acc_bytes_;
   Axes kept_, reduced_;
+  int64_t first_bytes_ = 0;     // from x to the first term as the axes go
   bool by_rows_;                // else by columns
   bool direct_;                 // the loops can read x in place
   int64_t strip_, strips_;      // of the last kept axis
@@ -186,12 +155,16 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
   by_rows_ = kept.count == 1 ||
              (reduced.count > 1 && std::llabs(reduced.x_bytes) <= std::llabs(kept.x_bytes));
   const Axis& inner = by_rows_ ? reduced : kept;
-  direct_ = in_ == element_ && (inner.x_bytes == in_bytes_ || inner.count == 1);
+  const bool same = in_ == element_ || (is_bool(in_) && element_ == DType::uint8);
+  direct_ = same && (inner.x_bytes == in_bytes_ || inner.count == 1);
   cut(kept_.count(), reduced_.count());
 
   const ReduceTable& table = *active_kernels().reduce;
   const int combine = static_cast<int>(combine_of(op_)), t = static_cast<int>(type);
-  const int joined = static_cast<int>(acc_ == DType::float64 ? ReduceType::f64 : type);
+  // Accumulators of sums and products are of 64 bits, and wrap alike whatever their sign.
+  const int joined = static_cast<int>(!is_additive(op_)        ? type
+                                      : acc_ == DType::float64 ? ReduceType::f64
+                                                               : ReduceType::i64);
   loop_ = (by_rows_ ? table.rows : table.columns)[combine][t];
   join_ = table.columns[combine][joined];
   arg_loop_ = (by_rows_ ? table.arg_rows : table.arg_columns)[op_ == ReduceOp::argmin][t];
@@ -199,13 +172,14 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
 
 // Sizes follow from the problem alone, so that results do not depend on the number of threads.
 void Reduction::cut(int64_t points, int64_t terms) {
-  const int64_t width = kept_.last().count, wanted = by_rows_ ? kChunk / (terms + 1) + 1 : kStrip;
+  const int64_t chunk = in_bytes_ < 4 ? kChunk * 4 / in_bytes_ : kChunk;
+  const int64_t width = kept_.last().count, wanted = by_rows_ ? chunk / (terms + 1) + 1 : kStrip;
   strip_ = wanted < width ? wanted : width;
   strips_ = strip_ == 0 ? 0 : (width + strip_ - 1) / strip_;
   const int64_t first = reduced_.axis[0].count;
   segments_ = 1;
-  if (points * terms >= 4 * kChunk && points / strip_ < 16) {
-    segments_ = points * terms / kChunk;
+  if (points * terms >= 4 * chunk && points / strip_ < 16) {
+    segments_ = points * terms / chunk;
     const int64_t fitting = kPartialBytes / (points * acc_bytes_) + 1;
     for (const int64_t bound : {kMaxSegments, fitting, first})
       segments_ = segments_ < bound ? segments_ : bound;
@@ -224,8 +198,12 @@ void Reduction::sort_axes(const ReduceProblem& p) {
   }
   for (int i = given.rank - 1; i >= 0; --i) kept_.insert_by_stride(given.axis[i]);
   for (int i = 0; i < p.reduced.rank(); ++i) {
-    const Axis a = {p.reduced[i], p.reduced_strides[i] * in_bytes_, 0};
+    Axis a = {p.reduced[i], p.reduced_strides[i] * in_bytes_, 0};
     if (a.count == 1) continue;
+    if (a.x_bytes < 0 && a.count > 0 && !is_arg(op_)) {  // the same terms, forwards
+      first_bytes_ += (a.count - 1) * a.x_bytes;
+      a.x_bytes = -a.x_bytes;
+    }
     is_arg(op_) ? reduced_.append(a) : reduced_.insert_by_stride(a);
   }
   kept_.merge();
@@ -249,8 +227,8 @@ void Reduction::run(const ReduceProblem& p) const {
     const int64_t pieces = (strips + grain - 1) / grain;
     parallel_chunks(pieces * segments_, [&](int64_t chunk) {
       const int64_t begin = chunk % pieces * grain, segment = chunk / pieces;
-      work(static_cast<const char*>(p.x), begin, begin + grain < strips ? begin + grain : strips,
-           segment, at(all, segment * points));
+      work(static_cast<const char*>(p.x) + first_bytes_, begin,
+           begin + grain < strips ? begin + grain : strips, segment, at(all, segment * points));
     });
   }
   if (segments_ > 1) join_segments(points, all);
@@ -350,13 +328,9 @@ template <class T> void join_positions(ReduceOp op, int64_t points, int64_t segm
 void Reduction::join_segments(int64_t points, Results r) const {
   if (!r.positions)
     return join_(segments_ - 1, points, at(r, points).values, points * acc_bytes_, r.values);
-  switch (element_) {
-    case DType::float32: return join_positions<float>(op_, points, segments_, r);
-    case DType::float64: return join_positions<double>(op_, points, segments_, r);
-    case DType::int64: return join_positions<int64_t>(op_, points, segments_, r);
-    case DType::uint64: return join_positions<std::uint64_t>(op_, points, segments_, r);
-    default: return join_positions<std::uint8_t>(op_, points, segments_, r);
-  }
+  visit(element_, [&]<class T>(T) {
+    if constexpr (std::is_arithmetic_v<T>) join_positions<T>(op_, points, segments_, r);
+  });
 }
 
 // Brings the results into y's dtype and order.

@@ -34,15 +34,15 @@ struct ReduceProblem {
 
 void reduce(const ReduceProblem& problem);
 
-// Types that the loops exist for; others are converted block by block.
-enum class ReduceType : std::uint8_t { f32, f64, i64, u64, u8 };
-inline constexpr int kReduceTypes = 5;
-// What a loop combines with; any and all are max and min of bytes.
+// Types that the loops exist for; others are converted block by block. `truth` is bytes 0 and 1.
+enum class ReduceType : std::uint8_t { f32, f64, i64, u64, i32, u32, i16, u16, i8, u8, truth };
+inline constexpr int kReduceTypes = 11;
+// What a loop combines with; any and all are max and min of truths.
 enum class Combine : std::uint8_t { sum, prod, max, min };
 inline constexpr int kCombines = 4;
 
 // Row i of x starts at x + i * row_bytes, its elements are contiguous. Accumulators have x's type,
-// except that f32 sums and products have double.
+// except that f32 sums and products have double, and sums of integers 64 bits.
 //   rows:    acc[i] = acc[i] op x[i][0] op ... op x[i][n-1], i < m
 //   columns: acc[j] = acc[j] op x[0][j] op ... op x[m-1][j], j < n
 using ReduceFunction = void (*)(std::int64_t m, std::int64_t n, const void* x,
@@ -63,7 +63,8 @@ using ProdColumnsBackward = void (*)(std::int64_t m, std::int64_t n, std::int64_
                                      const void* x, const void* g, void* dx);
 
 struct ReduceTable {
-  ReduceFunction rows[kCombines][kReduceTypes];  // null for sum and prod of u8
+  ReduceFunction rows[kCombines]
+                     [kReduceTypes];  // null: sums of truths, products of narrow integers
   ReduceFunction columns[kCombines][kReduceTypes];
   ArgFunction arg_rows[2][kReduceTypes];  // [0] largest, [1] smallest
   ArgFunction arg_columns[2][kReduceTypes];

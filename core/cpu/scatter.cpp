@@ -74,10 +74,11 @@ void set_axes(AlongProblem& p, const Meta& index, const Strides& indexed, const 
 // it takes, which writes to the results cannot change: compilers need not read it again.
 struct Places {
   explicit Places(const AlongProblem& p) : p(&p), extent(p.extent), step(p.axis_step) {}
-  int64_t operator()(int64_t index) const {
+  int64_t operator()(int64_t index) const { return position(index) * step; }
+  int64_t position(int64_t index) const {
     if (static_cast<std::uint64_t>(index) >= static_cast<std::uint64_t>(extent)) [[unlikely]]
       index = from_end(index);
-    return index * step;
+    return index;
   }
   [[gnu::noinline]] int64_t from_end(int64_t index) const {
     if (index >= 0 || index < -extent) fail_index(*p, index);
@@ -160,6 +161,9 @@ template <class T> void gather(const AlongProblem& p) {
         std::memcpy(y, x, static_cast<std::size_t>(steps.count) * sizeof(T));
       else
         for (int64_t j = 0; j < steps.count; ++j) y[j] = x[j * steps.indexed_step];
+    } else if (steps.index_step == 1 && steps.indexed_step == 0 && place.step == 1) {
+#pragma GCC unroll 4
+      for (int64_t j = 0; j < steps.count; ++j) y[j] = x[place.position(index[j])];
     } else if (steps.index_step == 1 && steps.indexed_step == 0) {
       for (int64_t j = 0; j < steps.count; ++j) y[j] = x[place(index[j])];
     } else {

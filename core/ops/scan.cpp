@@ -153,8 +153,8 @@ void extremes_vjp(Vjp& v) {
   const Tensor& g = v.g();
   if (!g.rank()) return v.give(0, g);
   const int axis = normalize_axis(v.words()[0], g.rank(), v.record().name);
-  v.give(0,
-         scatter_add_along(zeros(g.shape(), g.dtype()), v.out(1), g, axis, AlongUser::scatter_add));
+  const Tensor nothing = broadcast_to(full({}, 0, g.dtype()), g.shape());
+  v.give(0, scatter_add_along(nothing, v.out(1), g, axis, AlongUser::scatter_add));
 }
 
 // Words: n, axis.

@@ -47,14 +47,14 @@ Estimate estimate_scatter(const Call& call) {
 AlongUser user_of(const Vjp& v) { return static_cast<AlongUser>(v.words()[1]); }
 int axis_of(const Vjp& v) { return static_cast<int>(v.words()[0]); }
 
+// Kernels copy what they add to; of one number they need not read as much as they write.
 Tensor number(double value, const Tensor& like, const Shape& shape) {
   return broadcast_to(full({}, value, like.dtype()), shape);
 }
 
 void gather_vjp(Vjp& v) {
   const Tensor& g = v.g();
-  v.give(0, scatter_add_along(zeros(v.shape(0), g.dtype()), v.in(1).tensor, g, axis_of(v),
-                              user_of(v)));
+  v.give(0, scatter_add_along(number(0, g, v.shape(0)), v.in(1).tensor, g, axis_of(v), user_of(v)));
 }
 void scatter_add_vjp(Vjp& v) {
   if (v.wants(0)) v.give(0, v.g());

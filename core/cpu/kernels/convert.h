@@ -179,12 +179,32 @@ void convert_array(int64_t n, const void* x, int64_t xs, void* y, int64_t ys) {
   for (; n > 0; --n, in += xs, out += ys) convert_one<To, From>(in, out);
 }
 
+// x goes backwards from its first element, y forwards.
+template <class T, int... i>
+TW_INLINE void copy_reversed(int64_t n, const T* x, T* y, Indices<i...>) {
+  constexpr int L = kLanes<T>;
+  x -= L - 1;
+  for (; n >= 2 * L; n -= 2 * L, x -= 2 * L, y += 2 * L) {
+    const Vec<T> first = Vec<T>::load(x), second = Vec<T>::load(x - L);
+    Vec<T>(__builtin_shufflevector(first.v, first.v, (L - 1 - i)...)).store(y);
+    Vec<T>(__builtin_shufflevector(second.v, second.v, (L - 1 - i)...)).store(y + L);
+  }
+  x += L - 1;
+#pragma GCC unroll 1
+  for (; n > 0; --n) *y++ = *x--;
+}
+
 template <int bytes> void copy_array(int64_t n, const void* x, int64_t xs, void* y, int64_t ys) {
   auto* in = (const char*)x;
   auto* out = (char*)y;
   if (xs == bytes && ys == bytes) {
     if (n > 0) __builtin_memcpy(y, x, n * bytes);  // null pointers are legal for no elements
     return;
+  }
+  if constexpr (bytes <= 8) {
+    using T = typename IntOfSize<bytes>::type;
+    if (xs == -bytes && ys == bytes && kLanes<T> > 1)
+      return copy_reversed(n, (const T*)x, (T*)y, typename CountTo<kLanes<T>>::type());
   }
 #pragma GCC unroll 4
   for (; n > 0; --n, in += xs, out += ys) __builtin_memcpy(out, in, bytes);
@@ -197,6 +217,10 @@ template <int bytes> void fill_or_copy(int64_t n, const void* x, int64_t xs, voi
     if (xs != 0 || ys != bytes) return copy_array<bytes>(n, x, xs, y, ys);
     T value;
     __builtin_memcpy(&value, x, bytes);
+    if (value == 0) {  // large runs without reading what they overwrite, where the processor can
+      if (n > 0) __builtin_memset(y, 0, n * bytes);
+      return;
+    }
     auto* out = (T*)y;
     const Vec<T> all(value);
     for (; n >= kLanes<T>; n -= kLanes<T>, out += kLanes<T>) all.store(out);

@@ -140,8 +140,25 @@ template <class T> void words_over_block(const MatmulProblem& p, int64_t k, int6
   }
 }
 
+// One column: nothing is used twice, so nothing is packed.
+template <class T> void words_by_column(const MatmulProblem& p, const T* a, const T* b, T* c) {
+  using W = Word<T>;
+  for (int64_t i = 0; i < p.m; ++i) {
+    const T* row = a + i * p.a_row;
+    W sum = 0;
+    for (int64_t l = 0; l < p.k; ++l) sum = multiply_add(word_of(row[l]), word_of(b[l]), sum);
+    put_words(1, 1, &sum, 1, c + i * p.c_row, p.c_row, p.c_col, p.alpha, p.beta);
+  }
+}
+
 // `scratch` holds integer_scratch_bytes.
 template <class T> void packed_words(const MatmulProblem& p, const MatmulBlocks&, void* scratch) {
+  if (p.n == 1 && p.a_col == 1 && p.b_row == 1) {
+    for (int64_t i = 0; i < p.batch; ++i)
+      words_by_column(p, (const T*)p.a + i * p.a_batch, (const T*)p.b + i * p.b_batch,
+                      (T*)p.c + i * p.c_batch);
+    return;
+  }
   constexpr int64_t kColumns = kIntegerBlockBytes / (kIntegerRun * (int64_t)sizeof(Word<T>));
   for (int64_t i = 0; i < p.batch; ++i)
     for (int64_t l = 0; l == 0 || l < p.k; l += kIntegerRun)

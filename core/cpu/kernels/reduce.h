@@ -1,5 +1,6 @@
 // Sums, products, extrema and their positions along rows and down columns.
 #pragma once
+#include "core/cpu/kernels/integer_sums.h"
 #include "core/cpu/kernels/prod.h"
 #include "core/cpu/reduce.h"
 
@@ -18,9 +19,10 @@ template <> struct AccumulatorOf<float> {
 };
 template <class T> TW_INLINE bool is_nan(T x) { return x != x; }
 
-// What one vector of partial results is, for each way to combine.
+// What one vector of partial results is, for each way to combine; whether combining rounds.
 template <class T> struct Sum {
   using Accumulator = typename AccumulatorOf<T>::type;
+  static constexpr bool rounds = std::is_floating_point_v<T>;
   static constexpr T identity = 0;
   Vec<T> total = identity;
   TW_INLINE void add(Vec<T> x) { total += x; }
@@ -33,6 +35,7 @@ template <class T> struct Sum {
 // Of whole numbers, which wrap: the order does not matter.
 template <class T> struct Product {
   using Accumulator = T;
+  static constexpr bool rounds = false;
   static constexpr T identity = 1;
   Vec<T> product = identity;
   TW_INLINE void add(Vec<T> x) { product = product * x; }
@@ -61,6 +64,7 @@ template <class T> constexpr T highest() {
 // NaN goes beside the extremum: `x > best ? x : best` is one instruction, and drops NaN.
 template <class T, bool largest> struct Extremum {
   using Accumulator = T;
+  static constexpr bool rounds = false;
   static constexpr T identity = largest ? lowest<T>() : highest<T>();
   Vec<T> best = identity, nan = (T)0;
   static TW_INLINE bool better(T a, T b) { return largest ? a > b : a < b; }
@@ -124,12 +128,34 @@ template <class Op, class T> typename Op::Accumulator long_row(int64_t n, const 
   const typename Op::Accumulator first = long_row<Op, T>(half, x);
   return Op::one(first, long_row<Op, T>(n - half, x + half));
 }
+// Whole blocks of float32 join accumulators of double lane by lane, which leaves nothing between
+// two blocks that waits for a result.
+template <> double long_row<Sum<float>, float>(int64_t n, const float* x) {
+  constexpr int L = kLanes<float>;
+  constexpr bool halves = L > kLanes<double>;
+  Vec<double> low = 0.0, high = 0.0;
+  int64_t at = 0;
+  for (; at + kBlock<float> <= n; at += kBlock<float>) {
+    Vec<float> chain[kChains];
+#pragma GCC unroll 4
+    for (int c = 0; c < kChains; ++c) chain[c] = Vec<float>::load(x + at + c * L);
+#pragma GCC unroll 1
+    for (int64_t i = at + kChains * L; i < at + kBlock<float>; i += kChains * L)
+#pragma GCC unroll 4
+      for (int c = 0; c < kChains; ++c) chain[c] += Vec<float>::load(x + i + c * L);
+    const Vec<float> block = (chain[0] + chain[1]) + (chain[2] + chain[3]);
+    low += widened_half<false>(block);
+    if constexpr (halves) high += widened_half<true>(block);
+  }
+  return sum_of_lanes(low + high) + block_of_row<Sum<float>, float>(n - at, x + at);
+}
 template <class Op, class T>
 void rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
   auto* a = (typename Op::Accumulator*)acc;
   for (int64_t i = 0; i < m; ++i) {
     const auto* row = (const T*)((const char*)x + i * row_bytes);
-    a[i] = Op::one(a[i], n <= kBlock<T> ? block_of_row<Op, T>(n, row) : long_row<Op, T>(n, row));
+    const bool whole = !Op::rounds || n <= kBlock<T>;
+    a[i] = Op::one(a[i], whole ? block_of_row<Op, T>(n, row) : long_row<Op, T>(n, row));
   }
 }
 
@@ -187,60 +213,44 @@ void columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) 
 template <bool largest, class T> TW_INLINE bool replaces(T x, T best) {
   return (largest ? x > best : x < best) | (is_nan(x) & !is_nan(best));
 }
-// Extrema of the lanes and the step in which each was first found.
-template <class T, bool largest> struct Places {
-  using I = IntLike<T>;
-  Vec<T> best;
-  Vec<I> place;
-  TW_INLINE void add(Vec<T> x, Vec<I> at) {
-    const auto take = largest ? x.v > best.v : x.v < best.v;
-    best = Vec<T>(take ? x.v : best.v);
-    place = Vec<I>(take ? at.v : place.v);
-  }
-  // Of equal ones the first place.
-  TW_INLINE void merge(Places x) {
-    const Mask<I> better = {largest ? x.best.v > best.v : x.best.v < best.v};
-    const Mask<I> equal = {x.best.v == best.v};
-    const Mask<I> take = better | (equal & (x.place < place));
-    best = Vec<T>(take.v ? x.best.v : best.v);
-    place = Vec<I>(take.v ? x.place.v : place.v);
-  }
-};
-// The first place of the extremum of n elements without NaN, whole steps of kChains vectors; -1
-// where there is a NaN.
-template <class T, bool largest> int64_t place_in_block(int64_t n, const T* x) {
-  using I = IntLike<T>;
-  constexpr int L = kLanes<T>;
-  Places<T, largest> chain[kChains];
-  Vec<I> step = (I)0;
-  Vec<T> nan = (T)0;
+// The place of the first of n elements that is x, which is among them; NaN is found as NaN.
+template <class T> int64_t first_place(int64_t n, const T* row, T x) {
+  constexpr int L = kLanes<T>, step = kChains * L;
+  int64_t at = 0;
+  if constexpr (sizeof(T) == 1) return (const T*)__builtin_memchr(row, (uint8_t)x, n) - row;
+  if constexpr (sizeof(T) >= 4 && L > 1) {
+    // From the last step to the first, so that each lane ends with its first place.
+    using I = IntLike<T>;
+    const I none = highest<I>();
+    Vec<I> place[kChains], here = (I)(n / step * step);
 #pragma GCC unroll 4
-  for (int c = 0; c < kChains; ++c) chain[c] = {Vec<T>::load(x + c * L), step};
-  for (int64_t from = 0; from < n; from += kChains * L) {
+    for (int c = 0; c < kChains; ++c) place[c] = none;
+    for (int64_t from = n / step * step - step; from >= 0; from -= step) {
+      here -= Vec<I>((I)step);
+#pragma GCC unroll 4
+      for (int c = 0; c < kChains; ++c) {
+        const auto equal = Vec<T>::load(row + from + c * L).v == Vec<T>(x).v;
+        place[c] = Vec<I>(equal ? here.v : place[c].v);
+      }
+    }
+    typename Vec<I>::Raw lane = {};
+    for (int i = 0; i < L; ++i) lane[i] = (I)i;
+    Vec<I> first = none;
 #pragma GCC unroll 4
     for (int c = 0; c < kChains; ++c) {
-      const Vec<T> here = Vec<T>::load(x + from + c * L);
-      if constexpr (std::is_floating_point_v<T>) nan = Vec<T>(here.v == here.v ? nan.v : here.v);
-      chain[c].add(here, step);
+      const auto found = place[c].v + lane + (I)(c * L);
+      first = Vec<I>(place[c].v != none && found < first.v ? found : first.v);
     }
-    step += Vec<I>((I)(kChains * L));
+    const I found = min_of_lanes(first);
+    if (found != none) return found;
+    at = is_nan(x) ? 0 : n / step * step;
   }
-  if constexpr (std::is_floating_point_v<T>)
-    if (is_nan(sum_of_lanes(nan))) return -1;
-  typename Vec<I>::Raw lane = {};
-  for (int i = 0; i < L; ++i) lane[i] = (I)i;
-#pragma GCC unroll 4
-  for (int c = 0; c < kChains; ++c) {
-    chain[c].place += Vec<I>(lane) + Vec<I>((I)(c * L));
-    if (c > 0) chain[0].merge(chain[c]);
-  }
-  const T best = largest ? max_of_lanes(chain[0].best) : min_of_lanes(chain[0].best);
-  const Mask<I> first = {chain[0].best.v == Vec<T>(best).v};
-  return min_of_lanes(Vec<I>(first.v ? chain[0].place.v : Vec<I>(highest<I>()).v));
+  while (is_nan(x) ? !is_nan(row[at]) : row[at] != x) ++at;
+  return at;
 }
 
-// First the extremum of a block, by vectors, with its place where that fits a lane; else, where it
-// is better, its place is looked for in the first-level cache.
+// First the extremum of a block; where it is better, its place is looked for in the first-level
+// cache.
 template <class T, bool largest> void arg_rows(int64_t m, int64_t n, const void* x,
                                                int64_t row_bytes, int64_t base, void* best,
                                                int64_t* index) {
@@ -251,23 +261,10 @@ template <class T, bool largest> void arg_rows(int64_t m, int64_t n, const void*
     T top = ((T*)best)[i];
     for (int64_t at = 0; at < n; at += block) {
       const int64_t count = n - at < block ? n - at : block;
-      if constexpr (sizeof(T) >= 4 && kLanes<T> > 1)
-        if (count % (kChains * kLanes<T>) == 0) {
-          const int64_t found = place_in_block<T, largest>(count, row + at);
-          if (found >= 0) {
-            if (index[i] < 0 || replaces<largest>(row[at + found], top)) {
-              top = row[at + found];
-              index[i] = base + at + found;
-            }
-            continue;
-          }
-        }
       const T here = block_of_row<Op, T>(count, row + at);
       if (index[i] >= 0 && !replaces<largest>(here, top)) continue;
-      int64_t place = at;
-      while (is_nan(here) ? !is_nan(row[place]) : row[place] != here) ++place;
       top = here;
-      index[i] = base + place;
+      index[i] = base + at + first_place(count, row + at, here);
     }
     ((T*)best)[i] = top;
   }
@@ -289,21 +286,22 @@ template <class T, bool largest> void arg_columns(int64_t m, int64_t n, const vo
   }
 }
 
-template <class T> constexpr void fill_type(ReduceTable& table, ReduceType type) {
-  const int t = (int)type;
-  if constexpr (sizeof(T) > 1) {
-    table.rows[(int)Combine::sum][t] = rows<Sum<T>, T>;
-    table.columns[(int)Combine::sum][t] = columns<Sum<T>, T>;
-    if constexpr (std::is_floating_point_v<T>) {
-      table.rows[(int)Combine::prod][t] = prod_rows<T>;
-      table.columns[(int)Combine::prod][t] = prod_columns<T>;
-      table.prod_rows_backward[t] = prod_rows_backward<T>;
-      table.prod_columns_backward[t] = prod_columns_backward<T>;
-    } else {
-      table.rows[(int)Combine::prod][t] = rows<Product<T>, T>;
-      table.columns[(int)Combine::prod][t] = columns<Product<T>, T>;
+// Bytes 0 and 1: a row is read until it is decided.
+template <class Op>
+void truth_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
+  auto* a = (uint8_t*)acc;
+  constexpr uint8_t decided = 1 - Op::identity % 2;
+  for (int64_t i = 0; i < m; ++i) {
+    const auto* row = (const uint8_t*)x + i * row_bytes;
+    for (int64_t at = 0; at < n && a[i] != decided; at += kBlock<uint8_t>) {
+      const int64_t count = n - at < kBlock<uint8_t> ? n - at : kBlock<uint8_t>;
+      a[i] = Op::one(a[i], block_of_row<Op, uint8_t>(count, row + at));
     }
   }
+}
+
+template <class T> constexpr void fill_extrema(ReduceTable& table, ReduceType type) {
+  const int t = (int)type;
   table.rows[(int)Combine::max][t] = rows<Max<T>, T>;
   table.columns[(int)Combine::max][t] = columns<Max<T>, T>;
   table.rows[(int)Combine::min][t] = rows<Min<T>, T>;
@@ -313,19 +311,46 @@ template <class T> constexpr void fill_type(ReduceTable& table, ReduceType type)
   table.arg_columns[0][t] = arg_columns<T, true>;
   table.arg_columns[1][t] = arg_columns<T, false>;
 }
+template <class T> constexpr void fill_floating(ReduceTable& table, ReduceType type) {
+  const int t = (int)type;
+  fill_extrema<T>(table, type);
+  table.rows[(int)Combine::sum][t] = rows<Sum<T>, T>;
+  table.columns[(int)Combine::sum][t] = columns<Sum<T>, T>;
+  table.rows[(int)Combine::prod][t] = prod_rows<T>;
+  table.columns[(int)Combine::prod][t] = prod_columns<T>;
+  table.prod_rows_backward[t] = prod_rows_backward<T>;
+  table.prod_columns_backward[t] = prod_columns_backward<T>;
+}
 // Wrapping sums and products of signed integers are those of unsigned ones.
+constexpr void fill_wide(ReduceTable& table, ReduceType type) {
+  const int t = (int)type;
+  table.rows[(int)Combine::sum][t] = rows<Sum<uint64_t>, uint64_t>;
+  table.columns[(int)Combine::sum][t] = columns<Sum<uint64_t>, uint64_t>;
+  table.rows[(int)Combine::prod][t] = rows<Product<uint64_t>, uint64_t>;
+  table.columns[(int)Combine::prod][t] = columns<Product<uint64_t>, uint64_t>;
+}
+template <class T> constexpr void fill_narrow(ReduceTable& table, ReduceType type) {
+  fill_extrema<T>(table, type);
+  table.rows[(int)Combine::sum][(int)type] = narrow_sum_rows<T>;
+  table.columns[(int)Combine::sum][(int)type] = narrow_sum_columns<T>;
+}
 constexpr ReduceTable make_table() {
   ReduceTable table = {};
-  fill_type<float>(table, ReduceType::f32);
-  fill_type<double>(table, ReduceType::f64);
-  fill_type<int64_t>(table, ReduceType::i64);
-  fill_type<uint64_t>(table, ReduceType::u64);
-  fill_type<uint8_t>(table, ReduceType::u8);
-  const int i64 = (int)ReduceType::i64, u64 = (int)ReduceType::u64;
-  for (int c = 0; c < 2; ++c) {
-    table.rows[c][i64] = table.rows[c][u64];
-    table.columns[c][i64] = table.columns[c][u64];
-  }
+  fill_floating<float>(table, ReduceType::f32);
+  fill_floating<double>(table, ReduceType::f64);
+  fill_extrema<int64_t>(table, ReduceType::i64);
+  fill_extrema<uint64_t>(table, ReduceType::u64);
+  fill_wide(table, ReduceType::i64);
+  fill_wide(table, ReduceType::u64);
+  fill_narrow<std::int32_t>(table, ReduceType::i32);
+  fill_narrow<std::uint32_t>(table, ReduceType::u32);
+  fill_narrow<std::int16_t>(table, ReduceType::i16);
+  fill_narrow<std::uint16_t>(table, ReduceType::u16);
+  fill_narrow<std::int8_t>(table, ReduceType::i8);
+  fill_narrow<uint8_t>(table, ReduceType::u8);
+  fill_extrema<uint8_t>(table, ReduceType::truth);
+  table.rows[(int)Combine::max][(int)ReduceType::truth] = truth_rows<Max<uint8_t>>;
+  table.rows[(int)Combine::min][(int)ReduceType::truth] = truth_rows<Min<uint8_t>>;
   return table;
 }
 

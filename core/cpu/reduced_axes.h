@@ -1,0 +1,59 @@
+// The axes of a reduction, kept or reduced: ordered by stride, neighbours merged where steps allow.
+#pragma once
+#include <cstdint>
+#include <cstdlib>
+
+#include "core/base/shape.h"
+
+namespace tw {
+
+struct Axis {
+  std::int64_t count, x_bytes;
+  std::int64_t y_step;  // of kept axes: elements of y
+};
+
+struct Axes {
+  Axis axis[kMaxRank + 1];
+  int rank = 0;
+
+  Axis& last() { return axis[rank - 1]; }
+  const Axis& last() const { return axis[rank - 1]; }
+  void append(Axis a) { axis[rank++] = a; }
+  void insert_by_stride(Axis a) {
+    int at = rank++;
+    for (; at > 0 && std::llabs(a.x_bytes) > std::llabs(axis[at - 1].x_bytes); --at)
+      axis[at] = axis[at - 1];
+    axis[at] = a;
+  }
+  void merge() {
+    int last = 0;
+    for (int i = 1; i < rank; ++i) {
+      Axis& outer = axis[last];
+      const Axis& inner = axis[i];
+      if (outer.x_bytes == inner.count * inner.x_bytes &&
+          outer.y_step == inner.count * inner.y_step)
+        outer = {outer.count * inner.count, inner.x_bytes, inner.y_step};
+      else
+        axis[++last] = inner;
+    }
+    rank = rank == 0 ? 0 : last + 1;
+    if (rank == 0) append({1, 0, 0});
+  }
+  std::int64_t count(int from, int to) const {
+    std::int64_t product = 1;
+    for (int i = from; i < to; ++i) product *= axis[i].count;
+    return product;
+  }
+  std::int64_t count() const { return count(0, rank); }
+  // Byte offset of point `index` of axes [0, to).
+  std::int64_t offset(std::int64_t index, int to) const {
+    std::int64_t bytes = 0;
+    for (int i = to - 1; i >= 0; --i) {
+      bytes += index % axis[i].count * axis[i].x_bytes;
+      index /= axis[i].count;
+    }
+    return bytes;
+  }
+};
+
+}  // namespace tw

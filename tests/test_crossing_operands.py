@@ -1,0 +1,83 @@
+"""Operands that lie across the result go through transposed tiles; elements that are repeated are
+spread by vectors, which may not reach beyond their rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+
+SHAPES = ((1, 5), (4, 255), (17, 256), (65, 257), (300, 33), (3, 70, 40), (2, 5, 9, 300))
+DTYPES = ("bool", "uint8", "int16", "int32", "float32", "float64", "complex128")
+
+
+def across(array: np.ndarray, order: tuple[int, ...]) -> tw.Tensor:
+    """The same numbers, in memory along `order`."""
+    lying = np.ascontiguousarray(array.transpose(order))
+    return tw.asarray(lying).permute(*np.argsort(order).tolist())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_order_of_axes(dtype: str, shape: tuple[int, ...], isa: str, rng) -> None:
+    rank = len(shape)
+    a, b = (rng.integers(0, 100, shape).astype(dtype) for _ in range(2))
+    one = rng.integers(0, 100, (*shape[:-1], 1)).astype(dtype)
+    orders = {tuple(range(rank))[::-1], (rank - 1, *range(rank - 1)), tuple(rng.permutation(rank))}
+    for order in orders:
+        x, y = across(a, order), across(b, tuple(range(rank))[::-1])
+        plain, column = tw.asarray(b), tw.asarray(one)
+        np.testing.assert_array_equal((x + plain).numpy(), a + b)
+        np.testing.assert_array_equal((x + y).numpy(), a + b)
+        np.testing.assert_array_equal((x * column).numpy(), a * one)
+        np.testing.assert_array_equal(tw.where(x == y, x, plain).numpy(), np.where(a == b, a, b))
+        np.testing.assert_array_equal(x.astype(tw.complex64).numpy(), a.astype(np.complex64))
+        if dtype != "complex128":
+            np.testing.assert_array_equal(x.astype(tw.float32).numpy(), a.astype(np.float32))
+            np.testing.assert_array_equal(x.astype(tw.int64).numpy(), a.astype(np.int64))
+        backwards = tw.flip(x, (0, rank - 1))
+        np.testing.assert_array_equal(backwards.contiguous().numpy(), np.flip(a, (0, rank - 1)))
+        np.testing.assert_array_equal((backwards + plain).numpy(), np.flip(a, (0, rank - 1)) + b)
+
+
+def test_in_place_and_on_threads(threads, rng) -> None:
+    a, b = rng.normal(size=(2, 700, 900)).astype(np.float32)
+    for count in (1, 2, 3):
+        tw.set_num_threads(count)
+        np.testing.assert_array_equal((across(a, (1, 0)) - tw.asarray(b)).numpy(), a - b)
+        got = across(a, (1, 0)).astype(tw.float64).numpy()
+        np.testing.assert_array_equal(got, a.astype(np.float64))
+        x = tw.asarray(a.copy())
+        x += across(b, (1, 0))
+        np.testing.assert_array_equal(x.numpy(), a + b)
+        y = across(a, (1, 0))
+        y *= tw.asarray(b)
+        np.testing.assert_array_equal(y.numpy(), a * b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_repeats_stay_within_their_rows(dtype: str, isa: str, threads, rng) -> None:
+    for rows, times in ((1, 3), (7, 1), (100, 2), (65, 3), (9, 16), (5, 61), (40_000, 5)):
+        x = rng.integers(0, 100, rows).astype(dtype)
+        for count in (1, 3):
+            tw.set_num_threads(count)
+            np.testing.assert_array_equal(
+                tw.repeat(tw.asarray(x), times).numpy(), np.repeat(x, times)
+            )
+            whole = tw.zeros((rows + 8, times), dtype=tw.asarray(x).dtype)
+            whole[:rows] = tw.asarray(x).reshape(rows, 1)
+            np.testing.assert_array_equal(whole[rows:].numpy(), np.zeros((8, times), dtype))
+            np.testing.assert_array_equal(whole[:rows].numpy().reshape(-1), np.repeat(x, times))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_gradients_of_gathers(axis: int, rng) -> None:
+    x = tw.tensor(rng.normal(size=(40, 30)), requires_grad=True)
+    index = rng.integers(-20, 20, (25, 20))
+    g = rng.normal(size=index.shape)
+    (tw.gather(x, axis, tw.asarray(index)) * tw.asarray(g)).sum().backward()
+    want = np.zeros((40, 30))
+    for (i, j), at in np.ndenumerate(index):
+        want[(at, j) if axis == 0 else (i, at)] += g[i, j]
+    np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-12)
