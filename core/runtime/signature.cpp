@@ -46,7 +46,8 @@ ParameterKind kind_of(std::string_view type) {
       {"Axes", ParameterKind::axes},
       {"Generator", ParameterKind::generator},
       {"Device", ParameterKind::device},
-      {"grad", ParameterKind::grad}};
+      {"grad", ParameterKind::grad},
+      {"in_place", ParameterKind::in_place}};
   for (const auto& [name, kind] : kKinds)
     if (type == name) return kind;
   if (type.front() == '\'') return ParameterKind::choice;
