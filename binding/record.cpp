@@ -447,11 +447,12 @@ bool takes_tensor_first(const OpRecord& op) {
 
 bool is_method(const OpRecord& op) {
   // x.equal(y) is one truth, x.repeat(2, 3) tiles, x.take counts elements of the flat tensor,
-  // x.unfold is a view, and x.where(condition, y) chooses from x.
-  constexpr std::string_view kOthers[] = {"equal", "repeat", "take", "unfold", "where"};
+  // x.unfold is a view, x.where(condition, y) chooses from x, and x.real is no call.
+  constexpr std::string_view kOthers[] = {"equal", "imag",   "real", "repeat",
+                                          "take",  "unfold", "where"};
   if (!(op.flags & kFunction)) return op.flags & kMethod;
-  return takes_tensor_first(op) && std::find(std::begin(kOthers), std::end(kOthers), op.name) ==
-                                       std::end(kOthers);
+  return takes_tensor_first(op) &&
+         std::find(std::begin(kOthers), std::end(kOthers), op.name) == std::end(kOthers);
 }
 
 }  // namespace tw::binding

@@ -76,8 +76,7 @@ void bind_properties() {
       "Name of the device that the memory belongs to, with its `type` and `index`.");
   property("ndim", [](const Itself& x) { return x.rank(); }, "Number of dimensions.");
   property(
-      "size",
-      [](const Itself& x) -> Told<"_ElementCount"> {
+      "size", [](const Itself& x)->Told<"_ElementCount"> {
         static const nb::handle type =
             nb::object(nb::module_::import_("tilewright.extents").attr("ElementCount")).release();
         return type(x.count(), x.shape());

@@ -43,8 +43,7 @@ void bind_casts() {
       "type_as", [](const Tensor& x, const Itself& other) { return astype(x, other.dtype()); },
       "other"_a, "In the dtype of another tensor; itself where it has it.");
   method(
-      "type",
-      [](const Tensor& x, Told<"dtype | None"> dtype) -> Told<"Tensor | dtype"> {
+      "type", [](const Tensor& x, Told<"dtype | None"> dtype)->Told<"Tensor | dtype"> {
         if (dtype.is_none()) return nb::steal(wrap_dtype(x.dtype()));
         DType type;
         if (!require_dtype(dtype.ptr(), type))
@@ -154,15 +153,14 @@ void bind_arithmetic() {
           return pointwise(op, operands);
         },
         "other"_a, nb::kw_only(), "alpha"_a = 1, help.c_str());
-    method(
-        (std::string(name) + "_").c_str(),
-        [op = op](nb::object self, const Operand& other, const Scalar& alpha) {
-          if (!is_tensor(self.ptr())) fail(ErrorKind::type, "expected a Tensor");
-          Operand operands[] = {raw_tensor(self.ptr()), scaled(other, alpha)};
-          pointwise_in_place(op, operands);
-          return self;
-        },
-        "other"_a, nb::kw_only(), "alpha"_a = 1, (help + " Written in place.").c_str());
+    method((std::string(name) + "_").c_str(),
+           [op = op](nb::object self, const Operand& other, const Scalar& alpha) {
+             if (!is_tensor(self.ptr())) fail(ErrorKind::type, "expected a Tensor");
+             Operand operands[] = {raw_tensor(self.ptr()), scaled(other, alpha)};
+             pointwise_in_place(op, operands);
+             return self;
+           },
+           "other"_a, nb::kw_only(), "alpha"_a = 1, (help + " Written in place.").c_str());
   }
 }
 

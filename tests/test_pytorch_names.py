@@ -1,4 +1,4 @@
-"""PyTorch's functions and attributes of tensors that are made of ops: values and gradients as there."""
+"""PyTorch's functions and attributes of tensors: values and gradients as there."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import pytest
 import torch
 
 import tilewright as tw
+from tilewright import display
 
 A = np.array([[0.3, -0.7, 1.45], [0.9, -0.2, -0.55], [2.0, 0.1, 0.4]])
 B = np.array([[1.7, 0.6, 2.3], [0.4, 1.2, 0.8], [-0.3, 0.2, 1.1]])
 V, W = A[0].copy(), B[1].copy()
 BATCH = np.stack([A, B])
-I, J = np.array([[12, -7, 0], [18, 5, 0]]), np.array([[18, 21, 4], [-6, 0, 0]])
+FIRST, SECOND = np.array([[12, -7, 0], [18, 5, 0]]), np.array([[18, 21, 4], [-6, 0, 0]])
 
 # Name, operands, keywords; called as a function and, where a tensor comes first, as a method.
 CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
@@ -48,7 +49,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("fmax", (A, np.where(B > 1, np.nan, B)), {}),
     ("fmin", (A, B), {}),
     ("frac", (A,), {}),
-    ("gcd", (I, J), {}),
+    ("gcd", (FIRST, SECOND), {}),
     ("ge", (A, B), {}),
     ("ger", (V, W), {}),
     ("gt", (A, 0.5), {}),
@@ -56,7 +57,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("inner", (A, B), {}),
     ("inverse", (A,), {}),
     ("kron", (A, B), {}),
-    ("lcm", (I, J), {}),
+    ("lcm", (FIRST, SECOND), {}),
     ("le", (A, B), {}),
     ("logaddexp", (A, B), {}),
     ("logdet", (A @ A.T + np.eye(3),), {}),
@@ -125,9 +126,9 @@ def test_values_and_gradients_are_pytorchs(case: tuple[str, Any, Any]) -> None:
             assert a.dtype == b.dtype
             assert a.shape == b.shape
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
-        for a, b in zip(got, gradients, strict=True):
-            a, b = (np.zeros(1) if g is None else g for g in (a, b))
-            np.testing.assert_allclose(*np.broadcast_arrays(a, b), rtol=1e-9, atol=1e-12)
+        for pair in zip(got, gradients, strict=True):
+            a, b = np.broadcast_arrays(*(0 if g is None else g for g in pair))
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
 
 def test_logspace_and_linspace_by_steps() -> None:
@@ -212,7 +213,7 @@ def test_facts_that_pytorch_names() -> None:
         assert z.is_complex() == tw.is_complex(z) == (dtype == "complex64")
     z = tw.asarray(A + 1j * B)
     np.testing.assert_array_equal(np.asarray(z.H), (A + 1j * B).conj().T)
-    with pytest.raises(ValueError, match="^H: needs 2 dimensions"):
+    with pytest.raises(ValueError, match=r"^H: needs 2 dimensions"):
         tw.ones(3).H  # noqa: B018
     np.testing.assert_array_equal(np.asarray(x.detach().where(x > 0, 0)), np.where(A > 0, A, 0))
 
@@ -320,8 +321,6 @@ def test_print_options() -> None:
         tw.set_printoptions(sci_mode=False, threshold=5, edgeitems=1)
         assert repr(tw.arange(8)).startswith("tensor([0, ..., 7]")
     finally:
-        from tilewright import display
-
         display._options.__init__()
     assert repr(x) == plain
 

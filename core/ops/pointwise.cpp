@@ -476,9 +476,7 @@ const ValueRecords& value_records() {
 }
 }  // namespace
 
-const OpRecord& record_of(PointwiseOp op) {
-  return value_records().records[static_cast<int>(op)];
-}
+const OpRecord& record_of(PointwiseOp op) { return value_records().records[static_cast<int>(op)]; }
 
 std::optional<PointwiseOp> row_of(const OpRecord& op) {
   const OpRecord* const first = value_records().records;

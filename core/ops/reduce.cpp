@@ -39,7 +39,7 @@ const Row& reduction_row(const OpRecord& op) { return *static_cast<const Row*>(o
 
 std::uint32_t axes_of(const OpRecord& op, Words words, int rank) {
   return reduction_row(op).parameters == Parameters::position ? words.axis(0, rank, op.name)
-                                                       : words.axes(0, rank, op.name);
+                                                              : words.axes(0, rank, op.name);
 }
 Shape kept_shape(const Shape& shape, std::uint32_t axes, bool keepdims) {
   Shape out;
@@ -235,17 +235,17 @@ enum class Place {
 
 }  // namespace
 
-#define TW_REDUCTION(op, parameters, kinds, outcome, of_none, formula, text)                 \
-  constexpr OpRecord k_##op = {                                                              \
-      .name = #op,                                                                           \
-      .signature = kSignatures[static_cast<int>(Parameters::parameters)],                    \
-      .help = text,                                                                          \
+#define TW_REDUCTION(op, parameters, kinds, outcome, of_none, formula, text)       \
+  constexpr OpRecord k_##op = {                                                    \
+      .name = #op,                                                                 \
+      .signature = kSignatures[static_cast<int>(Parameters::parameters)],          \
+      .help = text,                                                                \
       .flags = kFunction | (std::string_view(#formula) == "none" ? kConstant : 0), \
-      .infer = infer,                                                                        \
-      .estimate = estimate,                                                                  \
-      .vjp = vjp,                                                                            \
-      .reads = {reads_of(#formula)},                                                         \
-      .shapes = 1,                                                                           \
+      .infer = infer,                                                              \
+      .estimate = estimate,                                                        \
+      .vjp = vjp,                                                                  \
+      .reads = {reads_of(#formula)},                                               \
+      .shapes = 1,                                                                 \
       .row = &kRows[static_cast<int>(Place::op)]};
 #include "core/ops/reductions.inc"
 #undef TW_REDUCTION

@@ -135,7 +135,6 @@ if _typing.TYPE_CHECKING:
     from tilewright.contraction import kron as kron
     from tilewright.contraction import mm as mm
     from tilewright.contraction import mv as mv
-    from tilewright.contraction import outer as ger
     from tilewright.contraction import outer as outer
     from tilewright.contraction import tensordot as tensordot
     from tilewright.contraction import vdot as vdot
@@ -167,10 +166,10 @@ if _typing.TYPE_CHECKING:
     from tilewright.kernels import use_batch_invariant as use_batch_invariant
     from tilewright.linalg import cross as cross
     from tilewright.linalg import det as det
-    from tilewright.linalg import inv as inverse
+    from tilewright.linalg import inv as _inv
     from tilewright.linalg import logdet as logdet
     from tilewright.linalg import matrix_power as matrix_power
-    from tilewright.linalg import pinv as pinverse
+    from tilewright.linalg import pinv as _pinv
     from tilewright.linalg import slogdet as slogdet
     from tilewright.positions import argwhere as argwhere
     from tilewright.positions import take_along_dim as take_along_dim
@@ -196,7 +195,6 @@ if _typing.TYPE_CHECKING:
     from tilewright.statistics import cumulative_trapezoid as cumulative_trapezoid
     from tilewright.statistics import std_mean as std_mean
     from tilewright.statistics import trapezoid as trapezoid
-    from tilewright.statistics import trapezoid as trapz
     from tilewright.statistics import var_mean as var_mean
 
     clone = _core.Tensor.clone
@@ -205,6 +203,10 @@ if _typing.TYPE_CHECKING:
     is_floating_point = _core.Tensor.is_floating_point
     is_signed = _core.Tensor.is_signed
     numel = _core.Tensor.numel
+    ger = outer
+    inverse = _inv
+    pinverse = _pinv
+    trapz = trapezoid
     t = _core.Tensor.t
     promote_types = _core.result_type
     double = _core.float64

@@ -1,6 +1,6 @@
 """The engine: tensors, ops, gradients, kernels. Made by tools/make_stub.py."""
 
-# ruff: noqa: N801, N802, N803  (the Array API's names)
+# ruff: noqa: N801, N802, N803, N812  (the Array API's names, and PyTorch's)
 # fmt: off
 
 import builtins

@@ -34,10 +34,10 @@ def aminmax(x: Tensor, *, axis: int | None = None, keepdims: bool = False) -> Am
 @other_names
 def fmax(x1: Tensor, x2: Tensor) -> Tensor:
     """Larger of two; of a NaN and a number the number. Of equal ones x1 has the gradient."""
-    return _core.where(_core.logical_or(x1 >= x2, x2 != x2), x1, x2)
+    return _core.where(_core.logical_or(x1 >= x2, _core.not_equal(x2, x2)), x1, x2)
 
 
 @other_names
 def fmin(x1: Tensor, x2: Tensor) -> Tensor:
     """Smaller of two; of a NaN and a number the number. Of equal ones x1 has the gradient."""
-    return _core.where(_core.logical_or(x1 <= x2, x2 != x2), x1, x2)
+    return _core.where(_core.logical_or(x1 <= x2, _core.not_equal(x2, x2)), x1, x2)

@@ -30,7 +30,7 @@ class no_grad(set_grad_enabled):  # noqa: N801  (PyTorch's name)
 
 
 class inference_mode(set_grad_enabled):  # noqa: N801  (PyTorch's name)
-    """`no_grad` by PyTorch's other name: its tensors are ordinary ones, which may be recorded later.
+    """`no_grad` by PyTorch's other name: its tensors are ordinary, and may be recorded later.
 
     With mode=False ops inside are recorded.
     """
