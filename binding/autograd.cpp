@@ -106,6 +106,9 @@ void become(nb::handle object, const Itself& value) {
   if (!x.is_leaf())
     fail(ErrorKind::runtime,
          "a result of recorded ops cannot become another tensor: ", describe(x));
+  if (x.requires_grad() && !is_differentiable(value.dtype()))
+    fail(ErrorKind::type, "only floating-point and complex tensors can require grad, got ",
+         name_of(value.dtype()));
   const Tensor y = value.detached();
   y->extras = std::move(x->extras);
   rebind_wrapper(object.ptr(), y);
@@ -137,6 +140,11 @@ void bind_autograd(nb::module_& m) {
   m.def("_backward", backward_of, "tensors"_a, "grad_tensors"_a, "retain_graph"_a = nb::none(),
         "create_graph"_a = false);
   m.def("_become", become, "tensor"_a, "value"_a);
+  property(
+      "data", [](const Itself& x) { return x.detached(); },
+      [](nb::object self, const Itself& value) { become(self, value); },
+      "The same memory outside the graph, as detach() gives it; setting it makes a leaf stand for "
+      "another tensor's memory, with the hooks and the gradient it had.");
   m.def("zero_grad", zero_grad, "params"_a, "Drops the grads of params.");
   nb::class_<HookHandle>(m, "HookHandle", "A registered hook.")
       .def("__repr__",

@@ -136,10 +136,37 @@ void learn_keywords(FunctionObject* self) {
 
 // ---- calls of records ----
 
+PyObject* call_bound(FunctionObject* self, PyObject* const* args, std::size_t count,
+                     PyObject* keywords);
+
+// Functions that others call in one more way: randint(10, (2, 3)) from 0 on, where(condition) as
+// nonzero, add(x, y, alpha=2) as the method. Null, without an error, where this is none of them.
+PyObject* call_otherwise(FunctionObject* self, PyObject* const* args, std::size_t count,
+                         PyObject* keywords) {
+  const std::string_view name = PyUnicode_AsUTF8(self->name);
+  if (name == "randint" && count >= 2 && (PyTuple_Check(args[1]) || PyList_Check(args[1]))) {
+    std::vector<PyObject*> all(args, args + count + (keywords ? PyTuple_GET_SIZE(keywords) : 0));
+    const nb::int_ zero(0);
+    all.insert(all.begin(), zero.ptr());
+    return call_bound(self, all.data(), count + 1, keywords);
+  }
+  if (name == "where" && count == 1 && !keywords)
+    return nb::object(nb::module_::import_("tilewright._core").attr("nonzero")(nb::handle(args[0])))
+        .release()
+        .ptr();
+  const bool scaled = name == "add" || name == "sub" || name == "subtract";
+  if (scaled && count >= 1 && is_tensor(args[0]) && keywords && contains(keywords, "alpha"))
+    return PyObject_VectorcallMethod(self->name, args, count, keywords);
+  return nullptr;
+}
+
 // The arguments do not fit the record's parameters.
 [[gnu::cold, gnu::noinline]] PyObject* refuse(FunctionObject* self, PyObject* const* args,
                                               std::size_t count, PyObject* keywords) {
   try {
+    if (!self->owner)
+      if (PyObject* result = call_otherwise(self, args, count, keywords)) return result;
+    if (PyErr_Occurred()) return nullptr;
     tell_refusal(self->name, signature_of(self), self->owner ? self->owner : Py_None, args,
                  static_cast<Py_ssize_t>(count), keywords);
   } catch (...) {
@@ -353,6 +380,10 @@ bool is_native(nb::handle value) {
          nb::hasattr(value, "__nb_signature__");
 }
 
+bool has_own(nb::handle type, const std::string& name) {
+  return nb::cast<nb::dict>(type.attr("__dict__").attr("copy")()).contains(name.c_str());
+}
+
 FunctionObject* make_function(nb::handle owner, const std::string& name,
                               const std::string& qualified_name) {
   PyTypeObject* type = owner.is_valid() ? method_type : function_type;
@@ -376,10 +407,10 @@ nb::object presented(nb::handle native, nb::handle owner, const std::string& nam
 
 // Function objects live as long as the module does, and so do their readers.
 nb::object presented(const OpRecord& op, nb::handle owner, const std::string& name,
-                     const std::string& qualified_name) {
+                     const std::string& qualified_name, bool in_place = false) {
   FunctionObject* self = make_function(owner, name, qualified_name);
   self->vectorcall = call_record;
-  self->record = new RecordFunction(op, owner.is_valid());
+  self->record = new RecordFunction(op, owner.is_valid(), in_place);
   return nb::steal(as_object(self));
 }
 
@@ -393,8 +424,7 @@ nb::object presented_property(nb::handle value, nb::handle owner, const std::str
       value.attr("__doc__"));
 }
 
-nb::object alias(nb::handle ours, nb::handle owner, const char* name,
-                 const std::string& qualified_name);
+void present_other_methods(nb::handle type, const nb::dict& members);
 
 bool is_dunder(const std::string& name) { return name.starts_with("__"); }
 
@@ -412,10 +442,7 @@ void present_class(nb::handle type) {
     else if (is_native(value) && (!is_dunder(name) || name == "__init__"))
       nb::setattr(type, key, presented(value, type, spoken, qualified));
   }
-  if (!is_tensor_type) return;
-  for (const Alias& row : method_aliases())
-    nb::setattr(type, row.other,
-                alias(members[row.ours], type, row.other, class_name + "." + row.other));
+  if (is_tensor_type) present_other_methods(type, members);
 }
 
 // How messages call a function that only the package calls: users called its namesake there.
@@ -448,20 +475,58 @@ void present_records(nb::module_& module) {
     const std::string name = op->name;
     if (op->flags & kFunction)
       nb::setattr(module, op->name, presented(*op, nb::handle(), name, name));
-    if (op->flags & kMethod)
+    // What the type has of its own does more.
+    if (is_method(*op) && !has_own(type, name))
       nb::setattr(type, op->name, presented(*op, type, name, "Tensor." + name));
+    const std::string changing = name + "_";
+    if ((op->flags & kInPlace) && !has_own(type, changing))
+      nb::setattr(type, changing.c_str(),
+                  presented(*op, type, changing, "Tensor." + changing, true));
   }
 }
 
+bool is_presented(nb::handle value) {
+  return Py_TYPE(value.ptr()) == function_type || Py_TYPE(value.ptr()) == method_type;
+}
+
 // What stands behind a name: of another library's name for it, ours.
-nb::object alias(nb::handle ours, nb::handle owner, const char* name,
+nb::object alias(nb::handle ours, nb::handle owner, const std::string& name,
                  const std::string& qualified_name) {
-  if (Py_TYPE(ours.ptr()) == function_type || Py_TYPE(ours.ptr()) == method_type) {
+  if (is_presented(ours)) {
     FunctionObject* self = as_function(ours.ptr());
-    if (self->record) return presented(self->record->op(), owner, name, qualified_name);
+    if (self->record)
+      return presented(self->record->op(), owner, name, qualified_name, self->record->in_place());
     return presented(nb::handle(self->inner), owner, name, qualified_name);
   }
   return presented(ours, owner, name, qualified_name);
+}
+
+const OpRecord* find_record(std::string_view name) {
+  for (const OpRecord* op : op_records())
+    if (name == op->name) return op;
+  return nullptr;
+}
+
+// Ours where a method goes by another name: Tensor's, or a function that is none by its own name.
+nb::object method_behind(const char* ours, const nb::dict& members) {
+  if (members.contains(ours)) return nb::object(members[ours]);
+  const OpRecord* op = find_record(ours);
+  if (!op || !(op->flags & kFunction) || !takes_tensor_first(*op)) return nb::object();
+  return presented(*op, nb::handle(reinterpret_cast<PyObject*>(tensor_type)), ours, ours);
+}
+
+void put_method(nb::handle type, const std::string& name, nb::object ours) {
+  if (ours.is_valid()) nb::setattr(type, name.c_str(), alias(ours, type, name, "Tensor." + name));
+}
+
+// Each with its form in place, where ours has one.
+void present_other_methods(nb::handle type, const nb::dict& members) {
+  for (const Alias& row : other_names()) {
+    put_method(type, row.other, method_behind(row.ours, members));
+    if (const OpRecord* op = find_record(row.ours); op && (op->flags & kInPlace))
+      put_method(type, std::string(row.other) + "_",
+                 members[(std::string(row.ours) + "_").c_str()]);
+  }
 }
 
 }  // namespace
@@ -480,8 +545,9 @@ void present_functions(nb::module_& module) {
     else if (is_native(value))
       names[key] = presented(value, nb::handle(), public_name(name), name);
   }
-  for (const Alias& row : function_aliases())
-    names[row.other] = alias(copy[row.ours], nb::handle(), row.other, row.other);
+  for (const Alias& row : other_names())
+    if (copy.contains(row.ours))
+      names[row.other] = alias(copy[row.ours], nb::handle(), row.other, row.other);
 }
 
 std::string told(PyObject* value) {

@@ -1,5 +1,6 @@
 // Functions around ops that are no ops themselves, or return other things than tensors.
 #include "binding/module.h"
+#include "binding/record.h"
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
 #include "core/ops/random.h"
@@ -15,10 +16,17 @@ void bind_random(nb::module_& m) {
   nb::class_<Generator>(m, "Generator", "A stream of random numbers: seed and position.")
       .def(
           "__init__", [](Generator* self, std::uint64_t seed) { new (self) Generator{seed}; },
-          "seed"_a)
+          "seed"_a = 0)
       .def(
-          "manual_seed", [](Generator& g, std::uint64_t seed) { g = {seed}; }, "seed"_a,
-          "Starts the stream of another seed.")
+          "manual_seed",
+          [](nb::object self, std::uint64_t seed) {
+            nb::cast<Generator&>(self) = {seed};
+            return self;
+          },
+          "seed"_a, nb::sig("def manual_seed(self, seed: int) -> Generator"),
+          "Starts the stream of another seed and returns the generator.")
+      .def(
+          "initial_seed", [](const Generator& g) { return g.seed; }, "The seed, as `seed`.")
       .def("__repr__",
            [](const Generator& g) {
              return "<Generator: seed " + std::to_string(g.seed) + ", position " +
@@ -97,7 +105,8 @@ nb::dict describe_record(const OpRecord& op) {
   out["signature"] = op.signature;
   out["help"] = op.help;
   out["function"] = (op.flags & kFunction) != 0;
-  out["method"] = (op.flags & kMethod) != 0;
+  out["method"] = is_method(op);
+  out["in_place"] = (op.flags & kInPlace) != 0;
   out["results"] = op.results;
   out["infers"] = op.infer != nullptr;
   out["body"] = op.body != nullptr;

@@ -1,11 +1,16 @@
 // Reading the arguments of records, and showing their signatures.
 #include "binding/record.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "binding/casters.h"
+#include "binding/function.h"
 #include "core/autograd/node.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/index.h"
+#include "core/ops/pointwise.h"
 #include "core/ops/random.h"
 #include "core/runtime/device.h"
 
@@ -21,7 +26,8 @@ nb::object evaluated(const Parameter& p) {
   if (text == "None") return nb::none();
   switch (p.kind) {
     case Kind::flag:
-    case Kind::grad: return nb::bool_(text == "True");
+    case Kind::grad:
+    case Kind::in_place: return nb::bool_(text == "True");
     case Kind::real: return nb::float_(std::stod(text));
     case Kind::choice: return nb::str(text.substr(1, text.size() - 2).c_str());
     case Kind::shape:
@@ -49,7 +55,8 @@ std::string annotation(const Parameter& p) {
     case Kind::integer: text = "int"; break;
     case Kind::real: text = "float"; break;
     case Kind::flag:
-    case Kind::grad: text = "bool"; break;
+    case Kind::grad:
+    case Kind::in_place: text = "bool"; break;
     case Kind::dtype: text = "dtype"; break;
     case Kind::shape:
       text = "int | collections.abc.Sequence[int]";
@@ -195,17 +202,18 @@ void require_grad(const Tensor& x) {
 
 }  // namespace
 
-RecordFunction::RecordFunction(const OpRecord& op, bool method)
+RecordFunction::RecordFunction(const OpRecord& op, bool method, bool in_place)
     : op_(op),
       signature_(signature_of(op)),
       method_(method),
+      in_place_(in_place),
       returns_tuple_(signature_.returns.starts_with("tuple")),
       returns_rows_(signature_.returns.find("...") != std::string::npos),
       positional_(0) {
-  is_unary_ = signature_.parameters.size() == 1 && signature_.operands == 1 &&
-              signature_.parameters[0].kind <= Kind::number && !returns_tuple_;
   defaults_.assign(static_cast<std::size_t>(signature_.words), kNone);
+  bool asks_more = false;
   for (const Parameter& p : signature_.parameters) {
+    asks_more |= p.kind != Kind::in_place && &p != &signature_.parameters.front();
     names_.push_back(PyUnicode_InternFromString(p.name.c_str()));
     positional_ += !p.keyword_only;
     required_ += !p.has_default;
@@ -214,16 +222,19 @@ RecordFunction::RecordFunction(const OpRecord& op, bool method)
     numbers_default_ |= is_number;
     if (p.is_word()) defaults_[static_cast<std::size_t>(p.slot)] = default_word(p);
   }
+  is_unary_ = !asks_more && signature_.operands == 1 && !in_place &&
+              signature_.parameters[0].kind <= Kind::number && !returns_tuple_;
   if (signature_.operands - signature_.sequences > kMaxOperands || names_.size() > kMaxParameters)
     fail(ErrorKind::runtime, op.name, ": more parameters than its function has room for");
 }
 
 // "name(x: Tensor, *, axis: int = -1) -> Tensor"; `shown` writes a default.
 template <class Shown> std::string RecordFunction::text(Shown shown) const {
-  std::string text = std::string(op_.name) + "(";
+  std::string text = std::string(op_.name) + (in_place_ ? "_(" : "(");
   const char* comma = "";
   bool keywords = false;
   for (const Parameter& p : signature_.parameters) {
+    if (in_place_ && p.kind == Kind::in_place) continue;
     if (p.keyword_only && !std::exchange(keywords, true)) {
       text += std::string(comma) + "*";
       comma = ", ";
@@ -237,18 +248,22 @@ template <class Shown> std::string RecordFunction::text(Shown shown) const {
   return text + ") -> " + signature_.returns;
 }
 
+std::string RecordFunction::help() const {
+  return in_place_ ? "`" + std::string(op_.name) + "`, written in place. " + op_.help : op_.help;
+}
+
 nb::tuple RecordFunction::native_signature() const {
   nb::list defaults;
   const std::string signature = text([&](const Parameter& p) {
     defaults.append(evaluated(p));
     return "\\" + std::to_string(defaults.size() - 1);
   });
-  return nb::make_tuple(nb::str(("def " + signature).c_str()), nb::str(op_.help),
+  return nb::make_tuple(nb::str(("def " + signature).c_str()), nb::str(help().c_str()),
                         nb::tuple(defaults));
 }
 
 std::string RecordFunction::documentation() const {
-  return text([](const Parameter& p) { return p.default_text; }) + "\n\n" + op_.help;
+  return text([](const Parameter& p) { return p.default_text; }) + "\n\n" + help();
 }
 
 int RecordFunction::place_of(PyObject* keyword) const {
@@ -288,6 +303,9 @@ RecordFunction::Outcome RecordFunction::read(const Given& given, WordList& words
     } else if (slot.kind == Kind::grad) {
       if (!PyBool_Check(object)) return Outcome::refused;
       wishes.requires_grad = object == Py_True;
+    } else if (slot.kind == Kind::in_place) {
+      if (!PyBool_Check(object)) return Outcome::refused;
+      wishes.in_place = object == Py_True;
     } else if (slot.kind == Kind::device) {
       wishes.moves = read_device(object, wishes.device);
     } else if (slot.kind != Kind::tensors) {
@@ -327,6 +345,12 @@ template <int operands> RecordFunction::Outcome RecordFunction::call_few(const G
   Operand in[operands ? operands : 1];
   Wishes wishes;
   if (read(given, words, in, wishes) != Outcome::done) return Outcome::refused;
+  if (wishes.in_place) [[unlikely]] {
+    if (!is_tensor(given.at[0]))
+      fail(ErrorKind::type, op_.name, ": inplace=True changes a tensor, got ", told(given.at[0]));
+    *result = change(given.at[0], in, words);
+    return Outcome::done;
+  }
   *result = run(in, operands < kMaxOperands ? operands : signature_.operands, words, wishes);
   return Outcome::done;
 }
@@ -337,6 +361,26 @@ RecordFunction::Outcome RecordFunction::call_unary(PyObject* x, PyObject** resul
   Tensor out;
   apply(op_, &in, 1, {}, &out);
   *result = wrap(out);
+  return Outcome::done;
+}
+
+// The object comes back: it stands for the tensor's new place in the graph, where it gets one. Its
+// forward hooks are not applied, as nothing but the change reads it.
+PyObject* RecordFunction::change(PyObject* target, Operand* in, Words words) const {
+  in[0].tensor = raw_tensor(target);
+  apply_in_place_of_first(op_, in, signature_.operands, words);
+  return Py_NewRef(target);
+}
+
+RecordFunction::Outcome RecordFunction::call_in_place(const Given& given, WordList& words,
+                                                      PyObject** result) const {
+  if (!given.count || !is_tensor(given.at[0])) return Outcome::refused;
+  PyObject* others[kMaxParameters] = {};  // all but the target
+  for (std::size_t i = 1; i < given.count; ++i) others[i] = given.at[i];
+  Operand in[kMaxOperands];
+  Wishes wishes;
+  if (read({others, given.count}, words, in, wishes) != Outcome::done) return Outcome::refused;
+  *result = change(given.at[0], in, words);
   return Outcome::done;
 }
 
@@ -385,6 +429,7 @@ RecordFunction::Outcome RecordFunction::call(PyObject* const* args, std::size_t 
     return Outcome::refused;
   }
   WordList words(defaults_.data(), static_cast<int>(defaults_.size()));
+  if (in_place_) return call_in_place(given, words, result);
   if (signature_.sequences) return call_many(given, words, result);
   switch (signature_.operands) {
     case 0: return call_few<0>(given, words, result);
@@ -393,6 +438,21 @@ RecordFunction::Outcome RecordFunction::call(PyObject* const* args, std::size_t 
     case 3: return call_few<3>(given, words, result);
     default: return call_few<kMaxOperands>(given, words, result);
   }
+}
+
+bool takes_tensor_first(const OpRecord& op) {
+  const std::vector<Parameter>& parameters = signature_of(op).parameters;
+  return !parameters.empty() && parameters[0].kind <= Kind::operand && !parameters[0].keyword_only;
+}
+
+bool is_method(const OpRecord& op) {
+  // x.equal(y) is one truth, x.repeat(2, 3) tiles, x.take counts elements of the flat tensor,
+  // x.unfold is a view, x.where(condition, y) chooses from x, and x.real is no call.
+  constexpr std::string_view kOthers[] = {"equal", "imag",   "real", "repeat",
+                                          "take",  "unfold", "where"};
+  if (!(op.flags & kFunction)) return op.flags & kMethod;
+  return takes_tensor_first(op) &&
+         std::find(std::begin(kOthers), std::end(kOthers), op.name) == std::end(kOthers);
 }
 
 }  // namespace tw::binding

@@ -15,8 +15,10 @@ namespace tw::binding {
 // parameter is `self` then.
 class RecordFunction {
  public:
-  RecordFunction(const OpRecord& op, bool method);
+  // `in_place`: the form `name_`, a method that returns the tensor that it changes.
+  RecordFunction(const OpRecord& op, bool method, bool in_place = false);
   const OpRecord& op() const { return op_; }
+  bool in_place() const { return in_place_; }
   // What nanobind keeps of its own functions: text with places for defaults, help, defaults.
   nb::tuple native_signature() const;
   std::string documentation() const;
@@ -41,10 +43,11 @@ class RecordFunction {
     bool is_number;   // an operand whose default is a number
   };
   template <class Shown> std::string text(Shown shown) const;
+  std::string help() const;
   int place_of(PyObject* keyword) const;
   // What frontends see to.
   struct Wishes {
-    bool requires_grad = false, moves = false;
+    bool requires_grad = false, moves = false, in_place = false;
     const Device* device = nullptr;  // where it `moves`
   };
   // Reads all parameters but sequences of tensors.
@@ -53,13 +56,15 @@ class RecordFunction {
   template <int operands>
   Outcome call_few(const Given& given, WordList& words, PyObject** result) const;
   Outcome call_unary(PyObject* x, PyObject** result) const;
+  Outcome call_in_place(const Given& given, WordList& words, PyObject** result) const;
+  PyObject* change(PyObject* target, Operand* in, Words words) const;
   Outcome call_many(const Given& given, WordList& words, PyObject** result) const;
   Outcome bind(PyObject* const* args, std::size_t count, PyObject* keywords,
                PyObject** given) const;
 
   const OpRecord& op_;
   const Signature& signature_;
-  const bool method_;
+  const bool method_, in_place_;
   bool is_unary_;             // one operand and one tensor as the result
   const bool returns_tuple_;  // of several results, or of the rows of one
   const bool returns_rows_;
@@ -70,5 +75,10 @@ class RecordFunction {
   std::vector<PyObject*> names_;  // interned
   std::vector<Word> defaults_;    // of the words
 };
+
+bool takes_tensor_first(const OpRecord& op);
+// Whether Tensor has a record as a method: those of a tensor first, but for names that PyTorch's
+// tensors give another meaning.
+bool is_method(const OpRecord& op);
 
 }  // namespace tw::binding

@@ -49,6 +49,8 @@ constexpr Alias kAliases[] = {
     {"split_size", "split_size_or_sections"},
     {"indices", "indices_or_sections"},
     {"sections", "indices_or_sections"},
+    {"steps", "num"},
+    {"end", "stop"},
 };
 
 // Where PyTorch's keyword means something else than its place in the table above would make it.
@@ -81,8 +83,8 @@ constexpr Difference kDifferences[] = {
     {"nanmedian", "dim", nullptr, kMiddle},
 };
 
-// The same function or method under another library's name.
-constexpr Alias kFunctionNames[] = {
+// The same function, method or both under another library's name.
+constexpr Alias kOtherNames[] = {
     {"cat", "concat"},
     {"concatenate", "concat"},
     {"clamp", "clip"},
@@ -111,19 +113,15 @@ constexpr Alias kFunctionNames[] = {
     {"mul", "multiply"},
     {"div", "divide"},
     {"expit", "sigmoid"},
-};
-constexpr Alias kMethodNames[] = {
-    {"clamp", "clip"},
+    {"eq", "equal"},
+    {"ne", "not_equal"},
+    {"lt", "less"},
+    {"le", "less_equal"},
+    {"gt", "greater"},
+    {"ge", "greater_equal"},
     {"clone", "copy"},
-    {"permute", "permute_dims"},
-    {"unsqueeze", "expand_dims"},
-    {"swapaxes", "transpose"},
-    {"cumsum", "cumulative_sum"},
-    {"cumprod", "cumulative_prod"},
-    {"swapdims", "transpose"},
-    {"movedim", "moveaxis"},
-    {"unbind", "unstack"},
-    {"bitwise_not", "bitwise_invert"},
+    {"amax", "max"},
+    {"amin", "min"},
 };
 
 // Functions made of another op, whose messages are theirs as well.
@@ -150,13 +148,6 @@ constexpr Alias kParts[] = {
     {"full_like", "full"},
     {"zeros", "full"},
     {"zero_", "fill_"},
-    {"scatter_", "scatter"},
-    {"scatter_add_", "scatter_add"},
-    {"index_add_", "index_add"},
-    {"index_copy_", "index_copy"},
-    {"index_fill_", "index_fill"},
-    {"masked_fill_", "masked_fill"},
-    {"masked_scatter_", "masked_scatter"},
     {"cumsum", "cumulative_sum"},
     {"cumprod", "cumulative_prod"},
     {"set_matmul_tuning", "tune"},
@@ -180,12 +171,6 @@ bool is_extent(PyObject* object) {
   return PyLong_CheckExact(object) || (PyIndex_Check(object) && !PyBool_Check(object));
 }
 
-bool contains(PyObject* keywords, const char* name) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keywords); ++i)
-    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, i), name) == 0) return true;
-  return false;
-}
-
 void refuse_difference(std::string_view function, std::string_view keyword, PyObject* all) {
   for (const Difference& row : kDifferences)
     if (function == row.function && keyword == row.keyword &&
@@ -196,8 +181,13 @@ void refuse_difference(std::string_view function, std::string_view keyword, PyOb
 }  // namespace
 
 std::span<const Alias> keyword_aliases() { return kAliases; }
-std::span<const Alias> function_aliases() { return kFunctionNames; }
-std::span<const Alias> method_aliases() { return kMethodNames; }
+std::span<const Alias> other_names() { return kOtherNames; }
+
+bool contains(PyObject* keywords, const char* name) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keywords); ++i)
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, i), name) == 0) return true;
+  return false;
+}
 
 bool is_part_of(std::string_view part, std::string_view function) {
   for (const Alias& row : kParts)

@@ -26,8 +26,10 @@ struct Alias {
   const char *other, *ours;
 };
 std::span<const Alias> keyword_aliases();
-std::span<const Alias> function_aliases();
-std::span<const Alias> method_aliases();
+std::span<const Alias> other_names();  // of functions and methods
+
+// Whether a call's keywords name one.
+bool contains(PyObject* keywords, const char* name);
 
 // Whether an op named `part` speaks for `function`, which is made of it.
 bool is_part_of(std::string_view part, std::string_view function);

@@ -54,6 +54,17 @@ void set_grad(const Itself& x, std::optional<Tensor> grad) {
   x.extras().grad = grad.value_or(Tensor());
 }
 
+// A device's name as tilewright.devices.device, made once.
+Told<"_Device"> device_name(const Device* device) {
+  static std::vector<std::pair<const Device*, nb::handle>> names;
+  for (const auto& [known, name] : names)
+    if (known == device) return nb::borrow(name);
+  const nb::object type = nb::module_::import_("tilewright.devices").attr("device");
+  const nb::object name = type(device ? device->name : cpu_device.name);
+  names.emplace_back(device, nb::object(name).release());
+  return name;
+}
+
 void bind_properties() {
   property("shape", [](const Itself& x) { return x.shape(); }, "Extents, a tuple of ints.");
   property(
@@ -61,10 +72,16 @@ void bind_properties() {
       "Steps between elements, in elements.");
   property("dtype", [](const Itself& x) { return x.dtype(); }, "Element type.");
   property(
-      "device", [](const Itself& x) { return x->elsewhere ? x.device()->name : cpu_device.name; },
-      "Name of the device that the memory belongs to.");
+      "device", [](const Itself& x) { return device_name(x.device()); },
+      "Name of the device that the memory belongs to, with its `type` and `index`.");
   property("ndim", [](const Itself& x) { return x.rank(); }, "Number of dimensions.");
-  property("size", [](const Itself& x) { return x.count(); }, "Number of elements.");
+  property(
+      "size", [](const Itself& x)->Told<"_ElementCount"> {
+        static const nb::handle type =
+            nb::object(nb::module_::import_("tilewright.extents").attr("ElementCount")).release();
+        return type(x.count(), x.shape());
+      },
+      "Number of elements; called, the shape or the extent of one axis.");
   property("itemsize", [](const Itself& x) { return x.item_bytes(); }, "Bytes an element.");
   property(
       "nbytes",
@@ -86,6 +103,14 @@ void bind_properties() {
       "mH", [](const Itself& x) { return conj(transpose_last(x)); },
       "The conjugate of mT: a view of real numbers, a copy of complex ones.");
   property(
+      "H",
+      [](const Tensor& x) {
+        if (x.rank() != 2)
+          fail(ErrorKind::value, "H: needs 2 dimensions, got ", x.shape(), "; use mH");
+        return conj(transpose_last(x));
+      },
+      "The conjugate transpose of a matrix.");
+  property(
       "is_leaf", [](const Itself& x) { return x.is_leaf(); }, "Whether no recorded op made it.");
   property(
       "is_contiguous", [](const Itself& x) { return x.contiguous(); },
@@ -102,13 +127,14 @@ void bind_properties() {
         return reinterpret_cast<std::uintptr_t>(x.pinned_bytes());
       },
       "Address of the first element.");
-  property(
-      "op",
-      [](const Itself& x) -> std::optional<std::string> {
-        if (x.is_leaf()) return std::nullopt;
-        return static_cast<Node&>(*x->grad_fn).op;
-      },
-      "Name of the recorded op that made it, or None.");
+  for (const char* name : {"op", "grad_fn"})
+    property(
+        name,
+        [](const Itself& x) -> std::optional<std::string> {
+          if (x.is_leaf()) return std::nullopt;
+          return static_cast<Node&>(*x->grad_fn).op;
+        },
+        "Name of the recorded op that made it, or None.");
   property(
       "requires_grad", [](const Itself& x) { return x.requires_grad(); }, set_requires_grad,
       "Whether ops on it are recorded.");
@@ -215,20 +241,6 @@ void bind_in_place() {
   method(
       "zero_", [](nb::object self) { return changed(self, [&](Tensor& x) { assign(x, 0); }); },
       "Every element set to 0.");
-  constexpr std::pair<const char*, PointwiseOp> kOps[] = {{"add_", PointwiseOp::add},
-                                                          {"sub_", PointwiseOp::subtract},
-                                                          {"mul_", PointwiseOp::multiply},
-                                                          {"div_", PointwiseOp::divide}};
-  for (const auto& [name, op] : kOps)
-    method(
-        name,
-        [op](nb::object self, const Operand& other) {
-          return changed(self, [&](Tensor& x) {
-            Operand operands[] = {x, other};
-            pointwise_in_place(op, operands);
-          });
-        },
-        "other"_a, "The operator's result, written in place.");
   method(
       "addmm_",
       [](nb::object self, const Tensor& a, const Tensor& b, double beta, double alpha) {
@@ -236,18 +248,6 @@ void bind_in_place() {
       },
       "mat1"_a, "mat2"_a, nb::kw_only(), "beta"_a = 1.0, "alpha"_a = 1.0,
       "beta * self + alpha * (mat1 @ mat2), written in place.");
-}
-
-// What a record gives, assigned to the tensor.
-nb::object assigned(nb::object self, const OpRecord& op, std::initializer_list<Operand> others,
-                    Words words) {
-  return changed(self, [&](Tensor& x) {
-    std::vector<Operand> in = {x};
-    in.insert(in.end(), others);
-    Tensor y;
-    apply(op, in.data(), static_cast<int>(in.size()), words, &y);
-    assign(x, y);
-  });
 }
 
 // What a record of random numbers gives, in the tensor's shape and type: `words` ends with size,
@@ -354,53 +354,6 @@ void bind_random_in_place() {
       "the type from 0 on.");
 }
 
-void bind_scatter_in_place() {
-  method(
-      "scatter_",
-      [](nb::object self, std::int64_t axis, const Tensor& index, const Operand& src) {
-        return assigned(self, kScatter, {index, src}, WordList(2).set(0, axis).set(1, kNone));
-      },
-      "axis"_a, "index"_a, "src"_a, "scatter, written in place.");
-  method(
-      "scatter_add_",
-      [](nb::object self, std::int64_t axis, const Tensor& index, const Operand& src) {
-        return assigned(self, kScatterAdd, {index, src}, WordList(1).set(0, axis));
-      },
-      "axis"_a, "index"_a, "src"_a, "scatter_add, written in place.");
-  method(
-      "index_add_",
-      [](nb::object self, std::int64_t axis, const Tensor& index, const Tensor& source,
-         const Scalar& alpha) {
-        return assigned(self, kIndexAdd, {index, source, alpha}, WordList(1).set(0, axis));
-      },
-      "axis"_a, "index"_a, "source"_a, nb::kw_only(), "alpha"_a = 1,
-      "index_add, written in place.");
-  method(
-      "index_copy_",
-      [](nb::object self, std::int64_t axis, const Tensor& index, const Tensor& source) {
-        return assigned(self, kIndexCopy, {index, source}, WordList(1).set(0, axis));
-      },
-      "axis"_a, "index"_a, "source"_a, "index_copy, written in place.");
-  method(
-      "index_fill_",
-      [](nb::object self, std::int64_t axis, const Tensor& index, const Operand& value) {
-        return assigned(self, kIndexFill, {index, value}, WordList(1).set(0, axis));
-      },
-      "axis"_a, "index"_a, "value"_a, "index_fill, written in place.");
-  method(
-      "masked_fill_",
-      [](nb::object self, const Tensor& mask, const Operand& value) {
-        return assigned(self, kMaskedFill, {mask, value}, {});
-      },
-      "mask"_a, "value"_a, "masked_fill, written in place.");
-  method(
-      "masked_scatter_",
-      [](nb::object self, const Tensor& mask, const Tensor& source) {
-        return assigned(self, kMaskedScatter, {mask, source}, {});
-      },
-      "mask"_a, "source"_a, "masked_scatter, written in place.");
-}
-
 // Adds to the grads of `inputs` alone.
 void backward_to(const Tensor& x, const Tensor& gradient, bool retain_graph, bool create_graph,
                  nb::object inputs, bool plan) {
@@ -451,7 +404,6 @@ void bind_tensor_methods(nb::module_&) {
   bind_properties();
   bind_conversions();
   bind_in_place();
-  bind_scatter_in_place();
   bind_random_in_place();
   bind_graph();
 }

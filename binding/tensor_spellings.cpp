@@ -24,34 +24,6 @@ constexpr std::pair<const char*, DType> kCasts[] = {
     {"short", DType::int16},
 };
 
-// Without `equal`: PyTorch's tells whether all elements are.
-constexpr std::pair<const char*, PointwiseOp> kBinary[] = {
-    {"add", PointwiseOp::add},
-    {"atan2", PointwiseOp::atan2},
-    {"div", PointwiseOp::divide},
-    {"divide", PointwiseOp::divide},
-    {"eq", PointwiseOp::equal},
-    {"floor_divide", PointwiseOp::floor_divide},
-    {"ge", PointwiseOp::greater_equal},
-    {"greater", PointwiseOp::greater},
-    {"greater_equal", PointwiseOp::greater_equal},
-    {"gt", PointwiseOp::greater},
-    {"le", PointwiseOp::less_equal},
-    {"less", PointwiseOp::less},
-    {"less_equal", PointwiseOp::less_equal},
-    {"lt", PointwiseOp::less},
-    {"maximum", PointwiseOp::maximum},
-    {"minimum", PointwiseOp::minimum},
-    {"mul", PointwiseOp::multiply},
-    {"multiply", PointwiseOp::multiply},
-    {"ne", PointwiseOp::not_equal},
-    {"not_equal", PointwiseOp::not_equal},
-    {"pow", PointwiseOp::pow},
-    {"remainder", PointwiseOp::remainder},
-    {"sub", PointwiseOp::subtract},
-    {"subtract", PointwiseOp::subtract},
-};
-
 // A method that is a function of the module on `self`.
 void forward(const char* name, const char* function, const char* help) {
   method(
@@ -70,6 +42,15 @@ void bind_casts() {
   method(
       "type_as", [](const Tensor& x, const Itself& other) { return astype(x, other.dtype()); },
       "other"_a, "In the dtype of another tensor; itself where it has it.");
+  method(
+      "type", [](const Tensor& x, Told<"dtype | None"> dtype)->Told<"Tensor | dtype"> {
+        if (dtype.is_none()) return nb::steal(wrap_dtype(x.dtype()));
+        DType type;
+        if (!require_dtype(dtype.ptr(), type))
+          fail(ErrorKind::type, "type: dtype must be a dtype or its name, got ", told(dtype.ptr()));
+        return nb::steal(wrap(astype(x, type)));
+      },
+      "dtype"_a = nb::none(), "In another dtype; its own dtype without one.");
   method(
       "cpu", [](const Tensor& x, bool non_blocking) { return to_device(x, nullptr, non_blocking); },
       "non_blocking"_a = false,
@@ -149,16 +130,37 @@ void bind_casts() {
       "Ops\nsay so themselves.");
 }
 
+// x + alpha * other, and the same with a minus.
+Operand scaled(const Operand& other, const Scalar& alpha) {
+  if (alpha.kind != Scalar::Kind::complex && alpha.re == 1) return other;
+  if (other.is_tensor()) return multiply(other, alpha);
+  const Scalar &a = alpha, &b = other.scalar;
+  if (a.kind <= Scalar::Kind::integer && b.kind <= Scalar::Kind::integer) return Scalar(a.i * b.i);
+  if (a.kind != Scalar::Kind::complex && b.kind != Scalar::Kind::complex)
+    return Scalar(a.re * b.re);
+  return Scalar(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re);
+}
+
 void bind_arithmetic() {
-  for (const auto& [name, op] : kBinary) {
-    const std::string help = kPointwiseRows[static_cast<int>(op)].help;
+  constexpr std::pair<const char*, PointwiseOp> kOps[] = {{"add", PointwiseOp::add},
+                                                          {"subtract", PointwiseOp::subtract}};
+  for (const auto& [name, op] : kOps) {
+    const std::string help = std::string("The operator's result") + ", of alpha times the other.";
     method(
         name,
-        [op = op](const Operand& x, const Operand& other) {
-          const Operand operands[] = {x, other};
+        [op = op](const Operand& x, const Operand& other, const Scalar& alpha) {
+          const Operand operands[] = {x, scaled(other, alpha)};
           return pointwise(op, operands);
         },
-        "other"_a, help.c_str());
+        "other"_a, nb::kw_only(), "alpha"_a = 1, help.c_str());
+    method((std::string(name) + "_").c_str(),
+           [op = op](nb::object self, const Operand& other, const Scalar& alpha) {
+             if (!is_tensor(self.ptr())) fail(ErrorKind::type, "expected a Tensor");
+             Operand operands[] = {raw_tensor(self.ptr()), scaled(other, alpha)};
+             pointwise_in_place(op, operands);
+             return self;
+           },
+           "other"_a, nb::kw_only(), "alpha"_a = 1, (help + " Written in place.").c_str());
   }
 }
 
@@ -171,6 +173,13 @@ Tensor expand(const Tensor& x, Shape shape) {
 }
 
 void bind_shapes() {
+  method(
+      "where",
+      [](const Tensor& x, const Operand& condition, const Operand& other) {
+        const Operand operands[] = {condition, x, other};
+        return pointwise(PointwiseOp::where, operands);
+      },
+      "condition"_a, "other"_a, "Itself where the condition holds, else the other.");
   method(
       "view", [](const Tensor& x, const Shape& shape) { return reshape(x, shape, false); },
       "shape"_a, "The same memory in another shape; ValueError where that takes a copy.");
@@ -205,6 +214,37 @@ void bind_facts() {
   method(
       "is_floating_point", [](const Itself& x) { return is_floating(x.dtype()); },
       "Whether its dtype is a floating one.");
+  method(
+      "is_complex", [](const Itself& x) { return is_complex(x.dtype()); },
+      "Whether its dtype is a complex one.");
+  method(
+      "is_signed",
+      [](const Itself& x) {
+        return !is_bool(x.dtype()) && (!is_integer(x.dtype()) || is_signed_int(x.dtype()));
+      },
+      "Whether its dtype has negative numbers.");
+  method(
+      "storage_offset",
+      [](const Itself& x) { return x->offset_bytes / static_cast<std::int64_t>(x.item_bytes()); },
+      "Where its first element lies in the memory that its views share, in elements.");
+  method(
+      "get_device",
+      [](const Itself& x) -> std::int64_t {
+        if (!x.device()) return -1;
+        const std::string_view name = x.device()->name;
+        const std::size_t colon = name.find(':');
+        return colon == name.npos ? 0 : std::stoll(std::string(name.substr(colon + 1)));
+      },
+      "The number of its GPU; -1 on the CPU.");
+  property("is_cpu", [](const Itself& x) { return !x.device(); }, "Whether it is on the CPU.");
+  property(
+      "is_cuda",
+      [](const Itself& x) { return x.device() && x.device()->kernels == KernelSet::cuda; },
+      "Whether it is on a GPU.");
+  property(
+      "retains_grad",
+      [](const Itself& x) { return !x.is_leaf() && place_of(*x.get()).retainer == x.get(); },
+      "Whether it is a result that keeps its gradient: retain_grad was called.");
   method(
       "stride", [](const Itself& x) { return x.strides(); },
       "Steps between elements, in elements, as `strides`.");

@@ -13,6 +13,7 @@ from cases import arrays
 
 import tilewright as tw
 from tilewright import _core
+from tilewright.methods import ABSENT
 
 OPS = {op["name"]: op for op in _core._op_records()}
 
@@ -64,21 +65,35 @@ OTHER_NAMES = {
     "mul": "multiply",
     "div": "divide",
     "expit": "sigmoid",
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "amax": "max",
+    "amin": "min",
 }
 # Functions of the package that are no ops, by why.
 FUNCTIONS = {
-    "memory of other programs and files": """asarray from_dlpack frombuffer load save tensor""",
-    "made of ops": "index_put",
-    "shapes and types alone": """broadcast_shapes can_cast finfo iinfo isdtype result_type""",
+    "memory of other programs and files": """as_tensor asarray from_dlpack from_numpy frombuffer
+        load save tensor""",
+    "made of ops": """aminmax argwhere cdist corrcoef cov cross cumulative_trapezoid det dist fmax
+        fmin gcd index_put inverse lcm logdet logspace matrix_power norm pinverse slogdet std_mean
+        take_along_dim trapezoid trapz unravel_index var_mean""",
+    "methods as well": "clone detach is_complex is_floating_point is_signed numel t",
+    "shapes and types alone": """broadcast_shapes can_cast finfo iinfo is_tensor isdtype
+        promote_types result_type""",
     "several tensors, made of ops": """atleast_1d atleast_2d atleast_3d block_diag broadcast_arrays
         broadcast_tensors cartesian_prod chunk dsplit hsplit meshgrid split tensor_split vsplit""",
     "walks of the graph, and functions of the caller": """checkpoint checkpoint_sequential grad
         gradcheck gradgradcheck is_grad_enabled zero_grad""",
-    "products and sums of them over axes, as `matmul` and formulas": """bmm dot einsum inner kron mm
-        mv outer tensordot vecdot""",
+    "products and sums of them over axes, as `matmul` and formulas": """addbmm addmv addr baddbmm
+        bmm dot einsum ger inner kron mm mv outer tensordot vdot vecdot""",
     "ops of several results, or as many as the values say": """histogram unique unique_all
-        unique_counts unique_inverse unique_values""",
-    "states of the engine": """active_device active_isa auto_device cpu_info device_names
+        unique_consecutive unique_counts unique_inverse unique_values""",
+    "states of the engine": """get_rng_state initial_seed seed set_printoptions set_rng_state
+        active_device active_isa auto_device cpu_info device_names
         get_autocast_dtype
         is_autocast_enabled is_batch_invariant env_text env_variables
         force_kernel forced_kernel get_default_dtype set_default_dtype
@@ -89,9 +104,12 @@ FUNCTIONS = {
 }
 # Methods and properties of Tensor that are no ops, by why.
 METHODS = {
-    "metadata alone": """device dim dtype element_size is_contiguous is_floating_point is_leaf
-        itemsize name nbytes ndim ndimension nelement numel op shape size stride strides version
-        __len__ __hash__ __array_namespace__""",
+    "metadata alone": """device dim dtype element_size get_device grad_fn is_complex is_contiguous
+        is_cpu is_cuda is_floating_point is_leaf is_signed itemsize name nbytes ndim ndimension
+        nelement numel op retains_grad shape size storage_offset stride strides version __len__
+        __hash__ __array_namespace__""",
+    "functions of the package on what is in front": " ".join((*tw._OF_TENSORS, *tw._NEW)),
+    "told what to write instead": " ".join(ABSENT),
     "the graph": """backward grad register_forward_hook register_hook requires_grad requires_grad_
         retain_grad""",
     "numbers for the program": """item tolist __bool__ __complex__ __float__ __format__ __index__
@@ -122,16 +140,45 @@ def test_functions_that_are_no_records_are_listed() -> None:
 @pytest.mark.parametrize(("name", "ours"), OTHER_NAMES.items())
 def test_other_names_are_the_same_records(name: str, ours: str) -> None:
     def lines(function: object) -> list[str]:
-        return (function.__doc__ or "").replace(f" {name}(", f" {ours}(").splitlines()
+        told = (function.__doc__ or "").replace(f" {name}(", f" {ours}(").splitlines()
+        # PyTorch's `amax` takes the `dim` with which its `max` would give two tensors.
+        return [line for line in told if not line.startswith("Also taken")]
 
     assert lines(getattr(tw, name)) == lines(getattr(tw, ours))
     assert not isinstance(getattr(tw, name), type)
 
 
 def test_methods_that_are_no_records_are_listed() -> None:
-    known = words(*METHODS.values()) | set(MADE_OF_OPS)
     records = {name for name, op in OPS.items() if op["method"]}
-    assert set(vars(tw.Tensor)) - records == known
+    records |= {name for name, ours in OTHER_NAMES.items() if ours in {*records, "equal"}}
+    # Held to PyTorch's in test_in_place_forms.py.
+    changing = {name for name, op in OPS.items() if op["in_place"]}
+    changing |= {name for name, ours in OTHER_NAMES.items() if ours in changing}
+    records |= {f"{name}_" for name in changing}
+    known = words(*METHODS.values()) | set(MADE_OF_OPS)
+    assert set(vars(tw.Tensor)) - records == known - records
+
+
+def test_a_record_that_takes_a_tensor_first_is_a_method() -> None:
+    for name, op in OPS.items():
+        first = op["signature"][1:].partition(":")[2].strip()
+        if op["function"] and first.startswith(("Tensor", "Operand")):
+            assert callable(getattr(tw.Tensor, name, None)) or name in (*ABSENT, "real", "imag")
+
+
+@pytest.mark.parametrize("name", sorted({*tw._OF_TENSORS, *tw._NEW}))
+def test_functions_of_the_package_that_are_methods_take_a_tensor_first(name: str) -> None:
+    function = tw._load(name)
+    first = next(iter(inspect.signature(function).parameters.values()))
+    assert first.annotation in ("Tensor", "tw.Tensor")
+    assert inspect.unwrap(getattr(tw.Tensor, name)) is inspect.unwrap(function) or name == "dot"
+
+
+@pytest.mark.parametrize("name", ABSENT)
+def test_what_tensors_lack_tells_what_to_write(name: str) -> None:
+    assert not hasattr(tw.ones(2), name)
+    with pytest.raises(AttributeError, match=rf"^Tensor has no attribute '{name}': .*"):
+        getattr(tw.ones(2), name)
 
 
 # ---- methods and operators that are ops by another name ----
@@ -162,6 +209,11 @@ def assigned(x, y):
     return z
 
 
+ROWS_IN_PLACE = [
+    (row["name"], row["arity"])
+    for row in _core.pointwise_table()
+    if OPS[row["name"]]["in_place"] and ("floating" in row["kinds"] or row["kinds"] == ["integer"])
+]
 MADE_OF_OPS = {
     **{name: operator.methodcaller(name) for name in CASTS.split()},
     **{name: (lambda x, y, n=name: getattr(x, n)(y)) for name in BINARY.split()},
@@ -176,6 +228,16 @@ MADE_OF_OPS = {
     },
     **{f"{name}_": changed(f"{name}_") for name in ("add", "sub", "mul", "div", "copy")},
     **{
+        f"{name}_": changed(f"{name}_")
+        for name, count in ROWS_IN_PLACE
+        if count == 2 and "Number" not in OPS[name]["signature"]
+    },
+    **{
+        f"{name}_": lambda x, n=f"{name}_": getattr(x.copy(), n)()
+        for name, count in ROWS_IN_PLACE
+        if count == 1
+    },
+    **{
         f"__{name}__": (lambda x, y, n=name: getattr(operator, n)(x, y))
         for name in ("eq", "ge", "gt", "le", "lt", "ne")
     },
@@ -187,6 +249,10 @@ MADE_OF_OPS = {
     "__iter__": tuple,
     "__setitem__": assigned,
     "T": lambda x: x.T,
+    "H": lambda x: x.H,
+    "data": lambda x: x.data,
+    "type": lambda x: x.type(tw.float64),
+    "where": lambda x, y: x.where(x > 1, y),
     "mT": lambda x: x.mT,
     "mH": lambda x: x.mH,
     "real": lambda x: tw.complex(x, x + 1).real,
@@ -238,6 +304,7 @@ MADE_OF_OPS = {
 }
 OF_INTEGERS = {f"__{p}{name}__" for name in BITS.split() for p in ("", "r", "i")}
 OF_INTEGERS |= {"__invert__", "bitwise_not"}
+OF_INTEGERS |= {f"bitwise_{name}_" for name in ("left_shift", "right_shift")}
 
 
 def arity(call) -> int:

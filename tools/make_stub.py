@@ -7,20 +7,23 @@ Functions keep their signatures; what these do not know (operators, and types th
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from tilewright import _core
+from tilewright.methods import LazyMethod
 
 STUB = Path(__file__).parent.parent / "src" / "tilewright" / "_core.pyi"
 
 HEADER = '''"""The engine: tensors, ops, gradients, kernels. Made by tools/make_stub.py."""
 
-# ruff: noqa: N801, N802, N803  (the Array API's names)
+# ruff: noqa: N801, N802, N803, N812  (the Array API's names, and PyTorch's)
 # fmt: off
 
 import builtins
@@ -29,6 +32,8 @@ from os import PathLike
 from typing import Any, Protocol, SupportsIndex, TypeAlias, overload
 
 from typing_extensions import Buffer, Self
+
+{imports}
 
 _Bool: TypeAlias = builtins.bool
 # Tensor has methods of these names.
@@ -45,6 +50,12 @@ class _Array(Protocol):
 
 _Operand: TypeAlias = Tensor | _Number | _Array
 '''
+
+# What annotations name.
+IMPORTS = {
+    "from tilewright.devices import device as _Device",
+    "from tilewright.extents import ElementCount as _ElementCount",
+}
 
 LINE_WIDTH = 100
 
@@ -190,7 +201,9 @@ def main() -> int:
 def make_stub() -> str:
     """The whole stub."""
     names = sorted(vars(_core))
-    lines = [HEADER, *_classes(), *_dtypes(names), *_errors(names), ""]
+    classes = _classes()
+    header = HEADER.format(imports="\n".join(sorted(IMPORTS)))
+    lines = [header, *classes, *_dtypes(names), *_errors(names), ""]
     for name in names:
         value = getattr(_core, name)
         if hasattr(value, "__nb_signature__"):
@@ -260,6 +273,42 @@ def _members(cls: type) -> Iterator[str]:
             yield from _property(name, value)
         elif hasattr(value, "__nb_signature__"):
             yield from _function(value, method=True)
+        elif isinstance(value, (LazyMethod, FunctionType)):  # not yet asked for, or asked for
+            yield from _python_method(name, getattr(cls, name))
+
+
+class _Words:
+    """An annotation as it will be written."""
+
+    def __init__(self, told: str) -> None:
+        self.told = told
+
+    def __repr__(self) -> str:
+        return self.told
+
+
+def _python_method(name: str, function: Any) -> Iterator[str]:
+    """A function of the package as a method: its first parameter is self."""
+    told = inspect.signature(function)
+    home = inspect.getmodule(inspect.unwrap(function))
+
+    def annotation(text: str, column: int) -> _Words:
+        text = re.sub(r"\b(_\w+)\b", lambda m: _alias_text(getattr(home, m[1])), text)
+        return _Words(_type(text.replace("tw.", ""), column))
+
+    given = [p.replace(annotation=annotation(p.annotation, 0)) for p in told.parameters.values()]
+    given[0] = given[0].replace(name="self", annotation=inspect.Parameter.empty)
+    result = annotation(told.return_annotation, 1)
+    if result.told.endswith("Result"):
+        owner = getattr(home, result.told).__module__
+        IMPORTS.add(f"from {owner} import {result.told} as _{result.told}")
+        result = _Words(f"_{result.told}")
+    text = str(told.replace(parameters=given, return_annotation=result))
+    yield from _documented(f"    def {name}{text}:", function.__doc__)
+
+
+def _alias_text(alias: Any) -> str:
+    return str(alias).replace("collections.abc.", "")
 
 
 def _property(name: str, value: property) -> Iterator[str]:
@@ -292,7 +341,8 @@ def _function(function: Any, method: bool = False) -> list[str]:
                 told = ast.unparse(argument.annotation) if argument.annotation else "object"
                 argument.annotation = _name(_type(told))
         told = ast.unparse(node.returns)
-        if method and told == "object" and node.name.endswith("_") and "__" not in node.name:
+        in_place = node.name.endswith("_") and "__" not in node.name
+        if method and in_place and told in ("object", "Tensor"):
             result = "Self"
         else:
             result = _type(told, column=1)

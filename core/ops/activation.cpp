@@ -47,7 +47,7 @@ constexpr OpRecord kGelu = {
     .help =
         "x times the share of a normal distribution below x (Hendrycks, Gimpel, 2016).\n"
         "approximate='tanh' is their formula with a tanh in the place of erf.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       out[0] = use.words[0] ? gelu_tanh(use.in[0]) : gelu_erf(use.in[0]);
     }};
@@ -55,7 +55,7 @@ constexpr OpRecord kAddcmul = {
     .name = "addcmul",
     .signature = "(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Operand = 1) -> Tensor",
     .help = "x + value * tensor1 * tensor2, in one pass where value is 1.",
-    .flags = kFunction,
+    .flags = kFunction | kInPlace,
     .body = [](const Use& use, Tensor* out) {
       const Operand& value = use.in[3];
       const bool plain = !value.is_tensor() && value.scalar.re == 1;
@@ -68,7 +68,7 @@ constexpr OpRecord kPrelu = {
     .help =
         "x where positive, else x times weight, which is one number or one for each channel "
         "(axis 1) (He et al., 2015).\nRaises ValueError for another number of weights.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = prelu_body};
 constexpr OpRecord kGlu = {
     .name = "glu",

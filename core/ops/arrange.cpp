@@ -203,7 +203,7 @@ constexpr OpRecord kMoveaxis = {
         "The axes `source` at the places `destination`, the others in their order, as a view.\n"
         "Raises IndexError for axes out of range, ValueError for repeated ones and for lists of "
         "different lengths.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = moveaxis_body};
 constexpr OpRecord kMatrixTranspose = {
     .name = "matrix_transpose",
@@ -221,7 +221,7 @@ constexpr OpRecord kUnstack = {
     .help =
         "The parts at each position of an axis, without that axis, as views. Raises IndexError "
         "for an axis out of range.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       out[0] = with_axes_at(x, {normalize_axis(use.words[0], x.rank(), "unstack")}, {0});
@@ -233,13 +233,13 @@ constexpr OpRecord kUnflatten = {
         "One axis as several of these extents, one of which may be -1; a view where strides allow "
         "it.\nRaises IndexError for an axis out of range, ValueError where the extents do not "
         "multiply to that of the axis.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = unflatten_body};
 constexpr OpRecord kRavel = {
     .name = "ravel",
     .signature = "(x: Tensor) -> Tensor",
     .help = "All elements along one axis, in row-major order; a view where strides allow it.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) { out[0] = reshape(use.in[0].tensor, {-1}); }};
 constexpr OpRecord kRot90 = {
     .name = "rot90",
@@ -248,13 +248,13 @@ constexpr OpRecord kRot90 = {
         "Turned k times by 90 degrees from the first of two axes towards the second, as a view; "
         "None: axes (0, 1).\nRaises ValueError for fewer than 2 dimensions and axes that are not "
         "two different ones, IndexError for axes out of range.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = rot90_body};
 constexpr OpRecord kFliplr = {
     .name = "fliplr",
     .signature = "(x: Tensor) -> Tensor",
     .help = "The order along axis 1 reversed, as a view. Raises ValueError below 2 dimensions.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       need_rank(use.in[0].tensor, 2, "fliplr");
       out[0] = flipped(use.in[0].tensor, 1);
@@ -263,7 +263,7 @@ constexpr OpRecord kFlipud = {
     .name = "flipud",
     .signature = "(x: Tensor) -> Tensor",
     .help = "The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       need_rank(use.in[0].tensor, 1, "flipud");
       out[0] = flipped(use.in[0].tensor, 0);
@@ -275,7 +275,7 @@ constexpr OpRecord kRoll = {
         "Elements moved by `shift` places along axes; what leaves at the end comes in at the "
         "start.\nOne shift is for all the axes, several are for one axis each; None: the elements "
         "in row-major order. Raises ValueError for repeated axes and another number of shifts.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = roll_body};
 
 constexpr OpRecord kHstack = {

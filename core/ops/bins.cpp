@@ -236,7 +236,7 @@ constexpr OpRecord kCountNonzero = {
     .help =
         "How many elements are not zero (int64), over all or some axes; NaN is not.\n"
         "Raises IndexError for axes out of range, ValueError for repeated ones.",
-    .flags = kFunction | kMethod | kConstant,
+    .flags = kFunction | kConstant,
     .body = count_nonzero_body};
 constexpr OpRecord kBincount = {
     .name = "bincount",
@@ -247,7 +247,7 @@ constexpr OpRecord kBincount = {
         "At least minlength bins. Reads the largest element, so a capture refuses it. Raises "
         "ValueError for negative elements and other shapes, TypeError for an x that has no "
         "integers.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = bincount_body};
 constexpr OpRecord kHistc = {
     .name = "histc",
@@ -258,7 +258,7 @@ constexpr OpRecord kHistc = {
         "Where min equals max the bins reach from the smallest to the largest element. Raises "
         "ValueError for no bins and for limits that are not finite or in order, TypeError for an x "
         "that is not floating.",
-    .flags = kFunction | kMethod | kConstant,
+    .flags = kFunction | kConstant,
     .body = histc_body};
 
 }  // namespace tw

@@ -21,7 +21,7 @@ constexpr OpRecord kBitwiseInvert = {
     .name = "bitwise_invert",
     .signature = "(x: Tensor) -> Tensor",
     .help = "Each bit inverted, for integers and bool. Raises TypeError for other types.",
-    .flags = kFunction | kMethod | kConstant,
+    .flags = kFunction | kInPlace | kConstant,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       if (!is_bool(x.dtype()) && !is_integer(x.dtype()))

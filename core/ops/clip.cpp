@@ -53,6 +53,12 @@ bool is_same(const Operand& a, const Operand& b) {
 
 }  // namespace
 
+void complete_bounds(const Operand& x, Operand& low, Operand& high) {
+  const DType type = clipped_dtype(x.tensor, low, high);
+  low = bound_or_end(low, type, false);
+  high = bound_or_end(high, type, true);
+}
+
 Shortcut settle_bounds(const Use& use, Tensor* out) {
   const Operand &x = use.in[0], &low = use.in[1], &high = use.in[2];
   if (low.absent() && high.absent()) {
@@ -60,8 +66,8 @@ Shortcut settle_bounds(const Use& use, Tensor* out) {
     return Shortcut::done;
   }
   if (!x.is_tensor()) return Shortcut::none;
-  const DType type = clipped_dtype(x.tensor, low, high);
-  const Operand bounds[] = {bound_or_end(low, type, false), bound_or_end(high, type, true)};
+  Operand bounds[] = {low, high};
+  complete_bounds(x, bounds[0], bounds[1]);
   if (is_same(bounds[0], low) && is_same(bounds[1], high)) return Shortcut::none;
   out[0] = clip(x, bounds[0], bounds[1]);
   return Shortcut::done;

@@ -118,7 +118,7 @@ constexpr OpRecord kImag = {
 constexpr OpRecord kConj = {.name = "conj",
                             .signature = "(x: Tensor) -> Tensor",
                             .help = "The complex conjugate; a real tensor itself.",
-                            .flags = kFunction | kMethod,
+                            .flags = kFunction,
                             .shortcut =
                                 [](const Use& use, Tensor* out) {
                                   if (is_complex(use.in[0].tensor.dtype())) return Shortcut::none;
@@ -165,7 +165,7 @@ constexpr OpRecord kAngle = {
     .help =
         "The angle of complex numbers in radians, from -pi to pi; of real numbers pi where\n"
         "negative, else 0, and NaN of NaN.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       if (is_complex(x.dtype())) {

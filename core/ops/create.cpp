@@ -274,7 +274,7 @@ Tensor diagonal_numbers(const Shape& shape, const char* op) {
 constexpr OpRecord kTril = {.name = "tril",
                             .signature = "(x: Tensor, k: int = 0) -> Tensor",
                             .help = "The part of the last two axes on and below diagonal k.",
-                            .flags = kFunction | kMethod,
+                            .flags = kFunction | kInPlace,
                             .body = [](const Use& use, Tensor* out) {
                               const Tensor& x = use.in[0].tensor;
                               const Tensor below = diagonal_numbers(x.shape(), "tril") <=
@@ -284,7 +284,7 @@ constexpr OpRecord kTril = {.name = "tril",
 constexpr OpRecord kTriu = {.name = "triu",
                             .signature = "(x: Tensor, k: int = 0) -> Tensor",
                             .help = "The part of the last two axes on and above diagonal k.",
-                            .flags = kFunction | kMethod,
+                            .flags = kFunction | kInPlace,
                             .body = [](const Use& use, Tensor* out) {
                               const Tensor& x = use.in[0].tensor;
                               const Tensor above = diagonal_numbers(x.shape(), "triu") >=

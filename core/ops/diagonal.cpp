@@ -98,7 +98,7 @@ constexpr OpRecord kDiagonal = {
         "The elements whose index along axis2 is `offset` above that along axis1, along a last "
         "axis in place of the two, as a view.\nRaises ValueError for fewer than 2 dimensions and "
         "for one axis twice, IndexError for axes out of range.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .infer = infer_diagonal,
     .vjp =
         [](Vjp& v) {
@@ -131,7 +131,7 @@ constexpr OpRecord kDiag = {
     .help =
         "A copy of the k-th diagonal of a matrix, or zeros with a vector on that diagonal. Raises "
         "ValueError for other shapes.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       if (x.rank() != 1 && x.rank() != 2)
@@ -146,7 +146,7 @@ constexpr OpRecord kDiagEmbed = {
         "Zeros with the last axis of x on a diagonal of the plane of two axes: its elements stand "
         "where the index along axis2 is `offset` above that along axis1.\nRaises ValueError for 0 "
         "dimensions and for one axis twice, IndexError for axes out of range.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       if (x.rank() == 0)
@@ -157,7 +157,7 @@ constexpr OpRecord kDiagflat = {
     .name = "diagflat",
     .signature = "(x: Tensor, offset: int = 0) -> Tensor",
     .help = "A matrix of zeros with all elements of x, in row-major order, on a diagonal.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       out[0] = embedded(reshape(use.in[0].tensor, {-1}), use.words[0], 0, 1, "diagflat");
     }};
@@ -167,7 +167,7 @@ constexpr OpRecord kTrace = {
     .help =
         "The sum of a diagonal of a matrix, of whole numbers as int64. Raises ValueError for "
         "other shapes; for stacks of matrices, sum over diagonal(x, 0, -2, -1).",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       if (x.rank() != 2) fail(ErrorKind::value, "trace: needs 2 dimensions, got ", x.shape());

@@ -56,7 +56,7 @@ constexpr OpRecord kGather = {
         "y[i, j, k] = x[i, index[i, j, k], k] for axis 1: the index has the shape of the result, "
         "and no axis but this is longer than that of x.\nRaises IndexError for indices out of "
         "range, ValueError for other shapes.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = gather_body};
 
 constexpr OpRecord kOneHot = {

@@ -336,7 +336,7 @@ constexpr OpRecord kSort = {
         "The elements along an axis in order: values alone, argsort has their places.\n"
         "NaN is last, or first where it descends; equal elements keep their order, whatever "
         "stable says. Raises IndexError for an axis out of range, TypeError for complex numbers.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = sort_body};
 constexpr OpRecord kArgsort = {
     .name = "argsort",
@@ -345,7 +345,7 @@ constexpr OpRecord kArgsort = {
         "The indices (int64) that put the elements along an axis in order.\n"
         "NaN is last, or first where it descends; equal elements keep their order, whatever "
         "stable says. Raises IndexError for an axis out of range, TypeError for complex numbers.",
-    .flags = kFunction | kMethod | kConstant,
+    .flags = kFunction | kConstant,
     .body = argsort_body};
 constexpr OpRecord kTopk = {
     .name = "topk",
@@ -357,7 +357,7 @@ constexpr OpRecord kTopk = {
         "In order unless sorted is False; of equal elements the first are taken; NaN counts as "
         "larger than all numbers. Raises ValueError for k beyond the axis, IndexError for an axis "
         "out of range, TypeError for complex numbers.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .results = 2,
     .body = topk_body};
 constexpr OpRecord kKthvalue = {
@@ -369,7 +369,7 @@ constexpr OpRecord kKthvalue = {
         "Of equal elements the index is that in stable order; NaN counts as larger than all "
         "numbers. Raises ValueError for k beyond the axis, IndexError for an axis out of range, "
         "TypeError for complex numbers.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .results = 2,
     .body = kthvalue_body};
 #define TW_MEDIAN_HELP                                                                       \
@@ -381,7 +381,7 @@ constexpr OpRecord kMedian = {
     .help = "Median " TW_MEDIAN_HELP
             "NaN where there is one. Raises ValueError over no elements, IndexError for an axis "
             "out of range, TypeError for complex numbers.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = median_body<Which::median>};
 constexpr OpRecord kNanmedian = {
     .name = "nanmedian",
@@ -389,7 +389,7 @@ constexpr OpRecord kNanmedian = {
     .help = "Median without NaN " TW_MEDIAN_HELP
             "NaN where there is nothing else. Raises ValueError over no elements, IndexError for "
             "an axis out of range, TypeError for complex numbers.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = median_body<Which::nanmedian>};
 
 #define TW_QUANTILE_WORDS                                                              \
@@ -407,7 +407,7 @@ constexpr OpRecord kQuantile = {
     .help =
         "The element at the place q * (n - 1) of the n elements in order, of all or along an axis; "
         "NaN where there is one.\n" TW_QUANTILE_HELP,
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = quantile_body<false>};
 constexpr OpRecord kNanquantile = {
     .name = "nanquantile",
@@ -415,7 +415,7 @@ constexpr OpRecord kNanquantile = {
     .help =
         "The element at the place q * (n - 1) of the n elements that are not NaN in order, of all "
         "or along an axis; NaN where there are none.\n" TW_QUANTILE_HELP,
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = quantile_body<true>};
 
 }  // namespace tw

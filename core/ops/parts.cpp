@@ -150,7 +150,7 @@ constexpr OpRecord kMaskedFill = {
     .help =
         "x with one number where the mask is true; both are broadcast, the dtype is that of "
         "x.\nRaises TypeError for a mask that is not bool.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction | kInPlace,
     .body = masked_fill_body};
 constexpr OpRecord kMaskedSelect = {
     .name = "masked_select",
@@ -158,7 +158,7 @@ constexpr OpRecord kMaskedSelect = {
     .help =
         "A vector of the elements where the mask is true; both are broadcast.\n"
         "Raises TypeError for a mask that is not bool.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = masked_select_body};
 constexpr OpRecord kMaskedScatter = {
     .name = "masked_scatter",
@@ -167,14 +167,14 @@ constexpr OpRecord kMaskedScatter = {
         "x with the elements of source, in order, where the mask is true; x and mask are "
         "broadcast.\nRaises ValueError where the mask selects more elements than source has, "
         "TypeError for a mask that is not bool or a source of another dtype.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction | kInPlace,
     .body = masked_scatter_body};
 
 constexpr OpRecord kSelect = {
     .name = "select",
     .signature = "(x: Tensor, axis: int, index: int) -> Tensor",
     .help = "One place along an axis, which is dropped, as a view. IndexError out of range.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = select_body};
 constexpr OpRecord kNarrow = {
     .name = "narrow",
@@ -182,7 +182,7 @@ constexpr OpRecord kNarrow = {
     .help =
         "`length` places along an axis from start on, as a view.\n"
         "Raises IndexError for a start, ValueError for a length out of range.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = narrow_body};
 constexpr OpRecord kSelectScatter = {
     .name = "select_scatter",
@@ -191,7 +191,7 @@ constexpr OpRecord kSelectScatter = {
         "A copy of x with src at one place along an axis: what select shows.\n"
         "Raises IndexError out of range, ValueError where src has not the shape without the "
         "axis, TypeError where it is of another dtype.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = select_scatter_body};
 constexpr OpRecord kSliceScatter = {
     .name = "slice_scatter",
@@ -202,7 +202,7 @@ constexpr OpRecord kSliceScatter = {
         "A copy of x with src at the places start:end:step along an axis.\n"
         "Raises ValueError where src has not the shape of that part or step is below 1, "
         "TypeError where it is of another dtype.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = slice_scatter_body};
 
 }  // namespace tw

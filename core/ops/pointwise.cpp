@@ -398,19 +398,32 @@ constexpr const char* kSignatures[] = {"(x: Operand) -> Tensor",
                                        "(a: Operand, b: Operand) -> Tensor",
                                        "(a: Operand, b: Operand, c: Operand) -> Tensor"};
 
+constexpr char kActivation[] = "(x: Operand, inplace: in_place = False) -> Tensor";
+
 // Rows whose parameters have names and defaults of their own; null: internal, other ops' part.
 constexpr std::pair<PointwiseOp, const char*> kOwnSignatures[] = {
     {PointwiseOp::clip,
      "(x: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor"},
     {PointwiseOp::lerp, "(x: Operand, end: Operand, weight: Operand) -> Tensor"},
-    {PointwiseOp::leaky_relu, "(x: Tensor, negative_slope: Operand = 0.01) -> Tensor"},
-    {PointwiseOp::elu, "(x: Tensor, alpha: Number = 1.0) -> Tensor"},
-    {PointwiseOp::celu, "(x: Tensor, alpha: Number = 1.0) -> Tensor"},
+    {PointwiseOp::leaky_relu,
+     "(x: Tensor, negative_slope: Operand = 0.01, inplace: in_place = False) -> Tensor"},
+    {PointwiseOp::elu, "(x: Tensor, alpha: Number = 1.0, inplace: in_place = False) -> Tensor"},
+    {PointwiseOp::celu, "(x: Tensor, alpha: Number = 1.0, inplace: in_place = False) -> Tensor"},
     {PointwiseOp::hardshrink, "(x: Tensor, lambd: Number = 0.5) -> Tensor"},
     {PointwiseOp::softshrink, "(x: Tensor, lambd: Number = 0.5) -> Tensor"},
     {PointwiseOp::softplus, "(x: Tensor, beta: Number = 1.0, threshold: Number = 20.0) -> Tensor"},
-    {PointwiseOp::hardtanh, "(x: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Tensor"},
-    {PointwiseOp::threshold, "(x: Tensor, threshold: Number, value: Number) -> Tensor"},
+    {PointwiseOp::hardtanh,
+     "(x: Tensor, min_val: Number = -1.0, max_val: Number = 1.0, inplace: in_place = False) -> "
+     "Tensor"},
+    {PointwiseOp::threshold,
+     "(x: Tensor, threshold: Number, value: Number, inplace: in_place = False) -> Tensor"},
+    {PointwiseOp::relu, kActivation},
+    {PointwiseOp::relu6, kActivation},
+    {PointwiseOp::selu, kActivation},
+    {PointwiseOp::silu, kActivation},
+    {PointwiseOp::mish, kActivation},
+    {PointwiseOp::hardsigmoid, kActivation},
+    {PointwiseOp::hardswish, kActivation},
     {PointwiseOp::gelu_erf, nullptr},
     {PointwiseOp::gelu_tanh, nullptr},
     {PointwiseOp::multiply_add, nullptr},
@@ -434,7 +447,7 @@ struct ValueRecords {
       record.name = row.name;
       record.signature = kSignatures[row.arity - 1];
       record.help = (help[i] = help_of(row)).c_str();
-      record.flags = kFunction | kBroadcasts | (row.arity == 1 ? kMethod : 0);
+      record.flags = kFunction | kInPlace | kBroadcasts;
       if (row.result == PointwiseResult::truth || has_no_gradient(i)) record.flags |= kConstant;
       record.shortcut = shortcut;
       record.infer = infer;
@@ -443,10 +456,11 @@ struct ValueRecords {
       for (int k = 0; k < row.arity; ++k) record.reads[k] = record_reads(kRules[i].reads[k]);
       record.row = &row;
     }
+    record_of(PointwiseOp::where).flags &= static_cast<std::uint16_t>(~kInPlace);
     record_of(PointwiseOp::clip).shortcut = settle_bounds;
     for (const auto& [op, signature] : kOwnSignatures) {
       OpRecord& record = record_of(op);
-      record.flags = kBroadcasts | (signature ? kFunction | kMethod : 0);
+      if (!signature) record.flags = kBroadcasts;
       if (signature) record.signature = signature;
     }
   }
@@ -455,9 +469,19 @@ struct ValueRecords {
 
 }  // namespace
 
-const OpRecord& record_of(PointwiseOp op) {
+namespace {
+const ValueRecords& value_records() {
   static const auto& all = *new ValueRecords;
-  return all.records[static_cast<int>(op)];
+  return all;
+}
+}  // namespace
+
+const OpRecord& record_of(PointwiseOp op) { return value_records().records[static_cast<int>(op)]; }
+
+std::optional<PointwiseOp> row_of(const OpRecord& op) {
+  const OpRecord* const first = value_records().records;
+  if (&op < first || &op >= first + kPointwiseOps) return {};
+  return static_cast<PointwiseOp>(&op - first);
 }
 
 Tensor gradient_of(PointwiseOp op, int input, const Tensor& g,

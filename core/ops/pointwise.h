@@ -1,6 +1,7 @@
 // The pointwise ops as functions and operators on tensors, one for each row of pointwise.inc.
 #pragma once
 #include <initializer_list>
+#include <optional>
 #include <vector>
 
 #include "core/ops/pointwise_rows.h"
@@ -16,8 +17,12 @@ Tensor pointwise(PointwiseOp op, const Operand* operands);
 // op is recorded. Raises where the result's shape or kind does not fit, for leaves that require
 // grad, and for recorded changes of a view.
 void pointwise_in_place(PointwiseOp op, Operand* operands);
+// The same for any op with one result; rows compute it there, others beside it first.
+void apply_in_place_of_first(const OpRecord& op, Operand* operands, int inputs, Words words);
 
 const OpRecord& record_of(PointwiseOp op);
+// The row whose values an op computes, if it is one.
+std::optional<PointwiseOp> row_of(const OpRecord& op);
 // The row that a value's record is made from.
 inline const PointwiseRow& pointwise_row(const OpRecord& op) {
   return *static_cast<const PointwiseRow*>(op.row);

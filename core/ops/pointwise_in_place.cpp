@@ -1,7 +1,8 @@
-// Pointwise ops whose result takes the place of their first operand.
+// Ops whose result takes the place of their first operand.
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
+#include "core/ops/clip.h"
 #include "core/ops/copy.h"
 #include "core/ops/in_place.h"
 #include "core/ops/pointwise.h"
@@ -29,7 +30,35 @@ void check_in_place(const OpRecord& op, const Operand* operands) {
     if (!operands[i].is_tensor()) operands[i].scalar.store(call.type, slot, row.name);
 }
 
+// Whether the row's kernel writes the result, and its gradient is the change's: what is constant,
+// or another op for complex numbers, is computed beside it.
+bool writes_result(const OpRecord& op, const Operand* operands) {
+  if (op.flags & kConstant) return false;
+  return pointwise_row(op).arity > 1 || !is_complex(operands[0].tensor.dtype());
+}
+
 }  // namespace
+
+void apply_in_place_of_first(const OpRecord& op, Operand* operands, int inputs, Words words) {
+  const std::optional<PointwiseOp> row = row_of(op);
+  if (row == PointwiseOp::clip) complete_bounds(operands[0], operands[1], operands[2]);
+  if (row && writes_result(op, operands)) return pointwise_in_place(*row, operands);
+  Tensor& x = operands[0].tensor;
+  std::vector<Operand> sources(operands, operands + inputs);
+  bool recorded = false;
+  for (const Operand& source : sources)
+    recorded |= InPlaceChange(op.name, x, source.tensor).recorded();  // raises where it may not be
+  if (recorded)  // what the op is made of may read them for the gradient
+    for (Operand& source : sources)
+      if (source.tensor) source.tensor = InPlaceChange(op.name, x).before(source.tensor);
+  Tensor y;
+  apply(op, sources.data(), inputs, words, &y);
+  if (!(y.shape() == x.shape()))
+    fail(ErrorKind::value, op.name, ": a result of shape ", y.shape(),
+         " cannot be written in place into ", x.shape());
+  check_kind_in_place(op.name, y.dtype(), x);
+  assign(x, y);
+}
 
 void pointwise_in_place(PointwiseOp op, Operand* operands) {
   const OpRecord& record = record_of(op);

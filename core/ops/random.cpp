@@ -173,9 +173,21 @@ Tensor normal(Generator& generator, const Shape& shape, double mean, double devi
 
 namespace {
 
-Tensor bernoulli(Generator& generator, const Shape& shape, double p, DType dtype) {
-  if (!(p >= 0 && p <= 1)) fail(ErrorKind::value, "bernoulli: p = ", p, " is not in [0, 1]");
-  return astype(uniform(generator, shape, 0, 1, DType::float32) < p, dtype);
+// Words: size, dtype, generator. Of a tensor of probabilities, shape and type are its own.
+void bernoulli_body(const Use& use, Tensor* out) {
+  const Operand& p = use.in[0];
+  if (!p.is_tensor() && use.words.none(0))
+    fail(ErrorKind::type, "bernoulli: missing argument 'size', the shape of the result");
+  if (!p.is_tensor() && !(p.scalar.re >= 0 && p.scalar.re <= 1))
+    fail(ErrorKind::value, "bernoulli: p = ", p.scalar.re, " is not in [0, 1]");
+  const DType dtype = p.is_tensor() ? p.tensor.dtype() : default_dtype();
+  const Shape shape = use.words.none(0) ? p.tensor.shape() : use.words.dims(0);
+  const Tensor chances = uniform(generator_of(use.words, 2), shape, 0, 1, DType::float32);
+  const Tensor y = chances < p;
+  if (!(y.shape() == shape))
+    fail(ErrorKind::value, "bernoulli: probabilities of shape ", p.tensor.shape(),
+         " do not broadcast to ", shape);
+  out[0] = astype(y, use.words.dtype(1, dtype));
 }
 
 }  // namespace
@@ -355,14 +367,13 @@ constexpr OpRecord kRandperm = {
 constexpr OpRecord kBernoulli = {
     .name = "bernoulli",
     .signature =
-        "(p: float, size: Shape, dtype: dtype | None = None, generator: Generator | None = "
-        "None, device: Device | None = None) -> Tensor",
-    .help = "1 with probability p, else 0.",
-    .flags = kFunction,
-    .body = [](const Use& use, Tensor* out) {
-      out[0] = bernoulli(generator_of(use.words, 3), use.words.dims(1), use.words.real(0),
-                         use.words.dtype(2, default_dtype()));
-    }};
+        "(p: Operand, size: Shape | None = None, dtype: dtype | None = None, generator: Generator "
+        "| None = None, device: Device | None = None) -> Tensor",
+    .help =
+        "1 with probability p, else 0. Where p is a tensor, shape and type are its own unless told "
+        "otherwise.\nRaises ValueError for a number outside [0, 1].",
+    .flags = kFunction | kConstant,
+    .body = bernoulli_body};
 constexpr OpRecord kMultinomial = {
     .name = "multinomial",
     .signature =

@@ -35,11 +35,11 @@ struct Row {
   Tensor (*gradient)(const Tensor& g, const Tensor& x, const Tensor& y, std::uint32_t axes,
                      double count);
 };
-const Row& row_of(const OpRecord& op) { return *static_cast<const Row*>(op.row); }
+const Row& reduction_row(const OpRecord& op) { return *static_cast<const Row*>(op.row); }
 
 std::uint32_t axes_of(const OpRecord& op, Words words, int rank) {
-  return row_of(op).parameters == Parameters::position ? words.axis(0, rank, op.name)
-                                                       : words.axes(0, rank, op.name);
+  return reduction_row(op).parameters == Parameters::position ? words.axis(0, rank, op.name)
+                                                              : words.axes(0, rank, op.name);
 }
 Shape kept_shape(const Shape& shape, std::uint32_t axes, bool keepdims) {
   Shape out;
@@ -87,7 +87,7 @@ DType outcome_of(const Row& row, DType in) {
 
 void infer(Call& call, Result* results) {
   const OpRecord& op = *call.op;
-  const Row& row = row_of(op);
+  const Row& row = reduction_row(op);
   const Meta& x = call.in[0];
   if (row.types == types::inexact) check_floating(x.dtype, op.name);
   if (row.types == types::ordered) check_ordered(x.dtype, op.name);
@@ -203,7 +203,7 @@ void vjp(Vjp& v) {
   const Tensor y = reads.results ? reshape(v.out(), keepdims) : Tensor();
   const auto count = static_cast<double>(count_of(shape, axes));
   // g times the conjugate of the derivative.
-  const Tensor dx = conj(row_of(op).gradient(conj(g), x, y, axes, count));
+  const Tensor dx = conj(reduction_row(op).gradient(conj(g), x, y, axes, count));
   v.give(0, broadcast_operand(astype(dx, v.g().dtype()), shape));
 }
 
@@ -235,17 +235,17 @@ enum class Place {
 
 }  // namespace
 
-#define TW_REDUCTION(op, parameters, kinds, outcome, of_none, formula, text)                 \
-  constexpr OpRecord k_##op = {                                                              \
-      .name = #op,                                                                           \
-      .signature = kSignatures[static_cast<int>(Parameters::parameters)],                    \
-      .help = text,                                                                          \
-      .flags = kFunction | kMethod | (std::string_view(#formula) == "none" ? kConstant : 0), \
-      .infer = infer,                                                                        \
-      .estimate = estimate,                                                                  \
-      .vjp = vjp,                                                                            \
-      .reads = {reads_of(#formula)},                                                         \
-      .shapes = 1,                                                                           \
+#define TW_REDUCTION(op, parameters, kinds, outcome, of_none, formula, text)       \
+  constexpr OpRecord k_##op = {                                                    \
+      .name = #op,                                                                 \
+      .signature = kSignatures[static_cast<int>(Parameters::parameters)],          \
+      .help = text,                                                                \
+      .flags = kFunction | (std::string_view(#formula) == "none" ? kConstant : 0), \
+      .infer = infer,                                                              \
+      .estimate = estimate,                                                        \
+      .vjp = vjp,                                                                  \
+      .reads = {reads_of(#formula)},                                               \
+      .shapes = 1,                                                                 \
       .row = &kRows[static_cast<int>(Place::op)]};
 #include "core/ops/reductions.inc"
 #undef TW_REDUCTION
@@ -342,7 +342,7 @@ constexpr OpRecord kVar = {
     .help =
         "Variance; correction is taken off the number of elements.\n"
         "Of complex numbers: of their distances from the mean, a real number.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       out[0] = astype(variance("var", x, use.words), part_dtype(x.dtype()));
@@ -355,7 +355,7 @@ constexpr OpRecord kStd = {
     .help =
         "Standard deviation; correction is taken off the number of elements.\n"
         "Its gradient is 0 where it is 0.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       out[0] = astype(deviation(variance("std", x, use.words)), part_dtype(x.dtype()));
@@ -365,7 +365,7 @@ constexpr OpRecord kLogsumexp = {
     .name = "logsumexp",
     .signature = "(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor",
     .help = "log(sum(exp(x))) without overflow.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       check_ordered(use.in[0].tensor.dtype(), "logsumexp");
       const DType result = floating_dtype(use.in[0].tensor.dtype());

@@ -229,7 +229,7 @@ constexpr OpRecord kTile = {
         "Copies of x side by side: so many along each axis. What has fewer axes, x or the "
         "repetitions, gets leading ones of 1.\nPyTorch's method `repeat` is this one. Raises "
         "ValueError for negative repetitions.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = tile_body};
 constexpr OpRecord kRuns = {
     .name = "runs",
@@ -260,7 +260,7 @@ constexpr OpRecord kRepeatInterleave = {
     .help = TW_REPEAT_HELP
     " With output_size, the sum of the repeats, a tensor of them is not read for it; ValueError "
     "where it is another.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       out[0] = repeated(use, use.words[0], use.words[1]);
     }};

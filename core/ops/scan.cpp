@@ -229,7 +229,7 @@ constexpr OpRecord kCumulativeSum = {
     .help =
         "Sums of all elements up to each along an axis; include_initial puts a 0 before "
         "them." TW_CUMULATIVE_RULES,
-    .flags = kFunction | kMethod,
+    .flags = kFunction | kInPlace,
     .body = cumulative_body<0>};
 constexpr OpRecord kCumulativeProd = {
     .name = "cumulative_prod",
@@ -237,13 +237,13 @@ constexpr OpRecord kCumulativeProd = {
     .help =
         "Products of all elements up to each along an axis; include_initial puts a 1 before "
         "them." TW_CUMULATIVE_RULES,
-    .flags = kFunction | kMethod,
+    .flags = kFunction | kInPlace,
     .body = cumulative_body<1>};
 constexpr OpRecord kLogcumsumexp = {
     .name = "logcumsumexp",
     .signature = "(x: Tensor, axis: int) -> Tensor",
     .help = "log(sum(exp(x))) of all elements up to each along an axis, whatever their range.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = logcumsumexp_body,
     .autocast = Autocast::wide};
 
@@ -253,7 +253,7 @@ constexpr OpRecord kCummax = {
     .help =
         "The largest of all elements up to each along an axis, and where it is (int64): of "
         "equal ones the last. A NaN stays. Raises TypeError for complex numbers.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .results = 2,
     .infer = infer_extremes,
     .vjp = extremes_vjp,
@@ -264,7 +264,7 @@ constexpr OpRecord kCummin = {
     .help =
         "The smallest of all elements up to each along an axis, and where it is (int64): of "
         "equal ones the last. A NaN stays. Raises TypeError for complex numbers.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .results = 2,
     .infer = infer_extremes,
     .vjp = extremes_vjp,
@@ -279,7 +279,7 @@ constexpr OpRecord kDiff = {
         "Differences of neighbours along an axis, n times, of bool whether they differ; "
         "prepend and append are joined to x first.\n"
         "Raises ValueError for a negative n, for numbers alone and for shapes that do not fit.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = diff_body};
 
 }  // namespace tw

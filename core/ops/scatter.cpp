@@ -408,7 +408,7 @@ constexpr OpRecord kScatter = {
     .help =
         "A copy y of x with y[i, index[i, j, k], k] = src[i, j, k] for axis 1; of several for "
         "one place the last stays, and alone gets a gradient.\n" TW_SCATTER_RULES,
-    .flags = kFunction | kMethod,
+    .flags = kFunction | kInPlace,
     .body = scatter_body};
 constexpr OpRecord kScatterAdd = {
     .name = "scatter_add",
@@ -416,7 +416,7 @@ constexpr OpRecord kScatterAdd = {
     .help =
         "A copy y of x with y[i, index[i, j, k], k] += src[i, j, k] for axis 1, in the order "
         "of the index whatever the number of threads.\n" TW_SCATTER_RULES,
-    .flags = kFunction | kMethod,
+    .flags = kFunction | kInPlace,
     .body = scatter_add_body};
 constexpr OpRecord kScatterReduce = {
     .name = "scatter_reduce",
@@ -426,7 +426,7 @@ constexpr OpRecord kScatterReduce = {
     .help =
         "A copy y of x with all src[i, j, k] joined to y[i, index[i, j, k], k] for axis 1, "
         "with include_self=False without x where there are some.\n" TW_SCATTER_RULES,
-    .flags = kFunction | kMethod,
+    .flags = kFunction | kInPlace,
     .body = scatter_reduce_body};
 
 #define TW_INDEX_RULES                                                                        \
@@ -437,7 +437,7 @@ constexpr OpRecord kIndexSelect = {
     .name = "index_select",
     .signature = "(x: Tensor, axis: int, index: Tensor) -> Tensor",
     .help = "The parts of x at indices along an axis, a copy." TW_INDEX_RULES ".",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = index_select_body};
 constexpr OpRecord kIndexAdd = {
     .name = "index_add",
@@ -446,7 +446,7 @@ constexpr OpRecord kIndexAdd = {
     .help =
         "A copy of x with the parts of alpha * source added at indices along an axis, in "
         "order." TW_INDEX_RULES ", TypeError where source is of another dtype than x.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction | kInPlace,
     .body = index_add_body};
 constexpr OpRecord kIndexCopy = {
     .name = "index_copy",
@@ -454,13 +454,13 @@ constexpr OpRecord kIndexCopy = {
     .help =
         "A copy of x with the parts of source at indices along an axis; of several for one "
         "the last stays." TW_INDEX_RULES ", TypeError where source is of another dtype than x.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction | kInPlace,
     .body = index_copy_body};
 constexpr OpRecord kIndexFill = {
     .name = "index_fill",
     .signature = "(x: Tensor, axis: int, index: Tensor, value: Operand) -> Tensor",
     .help = "A copy of x with one number at indices along an axis." TW_INDEX_RULES ".",
-    .flags = kFunction | kMethod,
+    .flags = kFunction | kInPlace,
     .body = index_fill_body};
 
 }  // namespace tw

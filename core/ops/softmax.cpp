@@ -6,6 +6,7 @@
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
+#include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
@@ -26,6 +27,18 @@ void infer_same(Call& call, Result* results) {
 Estimate estimate(const Call& call) {
   const auto count = static_cast<double>(call.in[0].count);
   return {4 * count, (1 + call.inputs) * count * static_cast<double>(size_of(call.in[0].dtype))};
+}
+
+WordList words_of(std::int64_t axis) { return WordList(2).set(0, axis).set(1, kNone); }
+
+// With a dtype, the op on the tensor in that type.
+Shortcut convert_first(const Use& use, Tensor* out) {
+  if (use.words.none(1)) return Shortcut::none;
+  const DType dtype = use.words.dtype(1);
+  if (!is_floating(dtype))
+    fail(ErrorKind::type, use.op.name, ": dtype must be a floating one, got ", name_of(dtype));
+  out[0] = apply(use.op, {astype(use.in[0].tensor, dtype)}, words_of(use.words[0]));
+  return Shortcut::done;
 }
 
 // The axis in words, of a tensor that is not 0-d: that has one element along any axis.
@@ -73,9 +86,10 @@ constexpr OpRecord kLogSoftmaxBackward = {
 
 constexpr OpRecord kSoftmax = {
     .name = "softmax",
-    .signature = "(x: Tensor, axis: int = -1) -> Tensor",
-    .help = "exp(x) / sum(exp(x)) along an axis.",
-    .flags = kFunction | kMethod | kWidensAll,
+    .signature = "(x: Tensor, axis: int = -1, dtype: dtype | None = None) -> Tensor",
+    .help = "exp(x) / sum(exp(x)) along an axis, of x as dtype where that is given.",
+    .flags = kFunction | kWidensAll,
+    .shortcut = convert_first,
     .infer = infer_same,
     .estimate = estimate,
     .body = softmax_body,
@@ -84,9 +98,10 @@ constexpr OpRecord kSoftmax = {
     .autocast = Autocast::wide};
 constexpr OpRecord kLogSoftmax = {
     .name = "log_softmax",
-    .signature = "(x: Tensor, axis: int = -1) -> Tensor",
-    .help = "log(softmax(x)), computed in one pass.",
-    .flags = kFunction | kMethod | kWidensAll,
+    .signature = "(x: Tensor, axis: int = -1, dtype: dtype | None = None) -> Tensor",
+    .help = "log(softmax(x)), computed in one pass, of x as dtype where that is given.",
+    .flags = kFunction | kWidensAll,
+    .shortcut = convert_first,
     .infer = infer_same,
     .estimate = estimate,
     .body = log_softmax_body,
@@ -94,11 +109,9 @@ constexpr OpRecord kLogSoftmax = {
     .reads = {{.results = 1}},
     .autocast = Autocast::wide};
 
-Tensor softmax(const Tensor& x, std::int64_t axis) {
-  return apply(kSoftmax, {x}, WordList(1).set(0, axis));
-}
+Tensor softmax(const Tensor& x, std::int64_t axis) { return apply(kSoftmax, {x}, words_of(axis)); }
 Tensor log_softmax(const Tensor& x, std::int64_t axis) {
-  return apply(kLogSoftmax, {x}, WordList(1).set(0, axis));
+  return apply(kLogSoftmax, {x}, words_of(axis));
 }
 
 }  // namespace tw

@@ -112,14 +112,14 @@ constexpr OpRecord kLogaddexp2 = {
     .name = "logaddexp2",
     .signature = "(a: Tensor, b: Tensor) -> Tensor",
     .help = "log2(2 ** a + 2 ** b), without overflow.\nRaises TypeError for complex numbers.",
-    .flags = kFunction,
+    .flags = kFunction | kInPlace,
     .body = logaddexp2_body};
 constexpr OpRecord kXlog1py = {
     .name = "xlog1py",
     .signature = "(a: Tensor, b: Tensor) -> Tensor",
     .help =
         "a * log(1 + b), and 0 where a is 0 and b no NaN.\nRaises TypeError for complex numbers.",
-    .flags = kFunction,
+    .flags = kFunction | kInPlace,
     .body = xlog1py_body};
 constexpr OpRecord kLogit = {
     .name = "logit",
@@ -127,7 +127,7 @@ constexpr OpRecord kLogit = {
     .help =
         "log(x / (1 - x)), the inverse of sigmoid; x is limited to the range from eps to 1 - eps "
         "first where eps is given.\nRaises TypeError for complex numbers.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction | kInPlace,
     .body = logit_body};
 constexpr OpRecord kNanToNum = {
     .name = "nan_to_num",
@@ -137,13 +137,13 @@ constexpr OpRecord kNanToNum = {
     .help =
         "x with numbers for NaN and the infinities, the type's largest and least by default. "
         "Whole numbers are copied.\nRaises TypeError for complex numbers.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction | kInPlace,
     .body = nan_to_num_body};
 constexpr OpRecord kFrac = {
     .name = "frac",
     .signature = "(x: Tensor) -> Tensor",
     .help = "x - trunc(x), with the sign of x.\nRaises TypeError for other than floating types.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction | kInPlace,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       if (!is_floating(x.dtype()))
@@ -153,7 +153,7 @@ constexpr OpRecord kFrac = {
 constexpr OpRecord kDeg2rad = {.name = "deg2rad",
                                .signature = "(x: Tensor) -> Tensor",
                                .help = "Degrees as radians.\nRaises TypeError for complex numbers.",
-                               .flags = kFunction | kMethod,
+                               .flags = kFunction | kInPlace,
                                .body = [](const Use& use, Tensor* out) {
                                  out[0] = narrowed(widened(use.in[0].tensor, "deg2rad") * kDegree,
                                                    use.in[0].tensor);
@@ -162,7 +162,7 @@ constexpr OpRecord kRad2deg = {
     .name = "rad2deg",
     .signature = "(x: Tensor) -> Tensor",
     .help = "Radians as degrees.\nRaises TypeError for complex numbers.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction | kInPlace,
     .body = [](const Use& use, Tensor* out) {
       out[0] = narrowed(widened(use.in[0].tensor, "rad2deg") * (1 / kDegree), use.in[0].tensor);
     }};
@@ -170,13 +170,13 @@ constexpr OpRecord kSinc = {
     .name = "sinc",
     .signature = "(x: Tensor) -> Tensor",
     .help = "sin(pi x) / (pi x), and 1 at 0.\nRaises TypeError for complex numbers.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction | kInPlace,
     .body = sinc_body};
 constexpr OpRecord kHeaviside = {
     .name = "heaviside",
     .signature = "(x: Tensor, values: Tensor) -> Tensor",
     .help = "0 below 0, 1 above, values at 0; NaN stays.\nRaises TypeError for complex numbers.",
-    .flags = kFunction | kMethod | kConstant,
+    .flags = kFunction | kInPlace | kConstant,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       check_real(x, "heaviside");
@@ -188,7 +188,7 @@ constexpr OpRecord kFloatPower = {
     .name = "float_power",
     .signature = "(a: Tensor, b: Tensor) -> Tensor",
     .help = "a to the power of b in float64.\nRaises TypeError for complex numbers.",
-    .flags = kFunction,
+    .flags = kFunction | kInPlace,
     .body = [](const Use& use, Tensor* out) {
       check_real(use.in[0].tensor, "float_power");
       check_real(use.in[1].tensor, "float_power");
@@ -203,7 +203,7 @@ constexpr OpRecord kIsclose = {
     .help =
         "Whether a and b are equal or abs(a - b) <= atol + rtol * abs(b), in float64.\n"
         "Raises TypeError for complex numbers.",
-    .flags = kFunction | kMethod | kConstant,
+    .flags = kFunction | kConstant,
     .body = [](const Use& use, Tensor* out) { out[0] = close(use); }};
 constexpr OpRecord kAllclose = {
     .name = "allclose",
@@ -213,13 +213,13 @@ constexpr OpRecord kAllclose = {
     .help =
         "Whether isclose holds everywhere, as a 0-d tensor of bool.\n"
         "Raises TypeError for complex numbers.",
-    .flags = kFunction | kMethod | kConstant,
+    .flags = kFunction | kConstant,
     .body = [](const Use& use, Tensor* out) { out[0] = all(close(use), {}, false); }};
 constexpr OpRecord kIsposinf = {
     .name = "isposinf",
     .signature = "(x: Tensor) -> Tensor",
     .help = "Whether infinite and positive.\nRaises TypeError for complex numbers.",
-    .flags = kFunction | kMethod | kConstant,
+    .flags = kFunction | kConstant,
     .body = [](const Use& use, Tensor* out) {
       check_real(use.in[0].tensor, "isposinf");
       out[0] = use.in[0].tensor == Operand(kInfinity);
@@ -228,7 +228,7 @@ constexpr OpRecord kIsneginf = {
     .name = "isneginf",
     .signature = "(x: Tensor) -> Tensor",
     .help = "Whether infinite and negative.\nRaises TypeError for complex numbers.",
-    .flags = kFunction | kMethod | kConstant,
+    .flags = kFunction | kConstant,
     .body = [](const Use& use, Tensor* out) {
       check_real(use.in[0].tensor, "isneginf");
       out[0] = use.in[0].tensor == Operand(-kInfinity);
@@ -237,14 +237,14 @@ constexpr OpRecord kAddcdiv = {
     .name = "addcdiv",
     .signature = "(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Operand = 1) -> Tensor",
     .help = "x + value * tensor1 / tensor2.",
-    .flags = kFunction,
+    .flags = kFunction | kInPlace,
     .body = [](const Use& use, Tensor* out) {
       out[0] = use.in[0] + use.in[3] * (use.in[1] / use.in[2]);
     }};
 constexpr OpRecord kClampMin = {.name = "clamp_min",
                                 .signature = "(x: Tensor, min: Operand) -> Tensor",
                                 .help = "clip(x, min): the gradient at the bound is the whole one.",
-                                .flags = kFunction | kMethod,
+                                .flags = kFunction | kInPlace,
                                 .body = [](const Use& use, Tensor* out) {
                                   out[0] = clip(use.in[0], use.in[1], Operand::none());
                                 }};
@@ -252,7 +252,7 @@ constexpr OpRecord kClampMax = {
     .name = "clamp_max",
     .signature = "(x: Tensor, max: Operand) -> Tensor",
     .help = "clip(x, max=max): the gradient at the bound is the whole one.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction | kInPlace,
     .body = [](const Use& use, Tensor* out) {
       out[0] = clip(use.in[0], Operand::none(), use.in[1]);
     }};
@@ -260,7 +260,7 @@ constexpr OpRecord kNansum = {
     .name = "nansum",
     .signature = "(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor",
     .help = "Sum over all or some axes of what is no NaN.\nRaises TypeError for complex numbers.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       check_real(x, "nansum");
@@ -273,7 +273,7 @@ constexpr OpRecord kNanmean = {
     .help =
         "Mean over all or some axes of what is no NaN; NaN where nothing is.\n"
         "Raises TypeError for other than floating types.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       if (!is_floating(x.dtype()))

@@ -217,7 +217,7 @@ constexpr OpRecord kReshape = {
         "The same elements in another shape; one extent may be -1.\n"
         "A view where strides allow it; copy=True always copies, copy=False never does and "
         "raises ValueError instead.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .infer = infer_reshape,
     .body =
         [](const Use& use, Tensor* out) {
@@ -230,7 +230,7 @@ constexpr OpRecord kPermuteDims = {
     .name = "permute_dims",
     .signature = "(x: Tensor, axes: Shape) -> Tensor",
     .help = "Axes in another order, as a view.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .infer = infer_permute,
     .vjp = [](Vjp& v) {
       const int rank = v.g().rank();
@@ -240,7 +240,7 @@ constexpr OpRecord kPermuteDims = {
 constexpr OpRecord kBroadcastTo = {.name = "broadcast_to",
                                    .signature = "(x: Tensor, shape: Shape) -> Tensor",
                                    .help = "Axes of extent 1 repeated, as a view.",
-                                   .flags = kFunction | kMethod | kBroadcasts,
+                                   .flags = kFunction | kBroadcasts,
                                    .infer = infer_broadcast,
                                    .vjp = [](Vjp& v) { v.give(0, v.g()); }};
 constexpr OpRecord kSlice = {
@@ -267,7 +267,7 @@ constexpr OpRecord kExpandDims = {
     .name = "expand_dims",
     .signature = "(x: Tensor, axis: int = 0) -> Tensor",
     .help = "A new axis of extent 1.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       Shape shape = x.shape();
@@ -277,7 +277,7 @@ constexpr OpRecord kExpandDims = {
 constexpr OpRecord kSqueeze = {.name = "squeeze",
                                .signature = "(x: Tensor, axis: Axes = None) -> Tensor",
                                .help = "Drops axes of extent 1 (all of them by default).",
-                               .flags = kFunction | kMethod,
+                               .flags = kFunction,
                                .body = [](const Use& use, Tensor* out) {
                                  const Tensor& x = use.in[0].tensor;
                                  const std::uint32_t axes = use.words.axes(0, x.rank(), "squeeze");
@@ -295,7 +295,7 @@ constexpr OpRecord kSqueeze = {.name = "squeeze",
 constexpr OpRecord kFlip = {.name = "flip",
                             .signature = "(x: Tensor, axis: Axes = None) -> Tensor",
                             .help = "Order reversed along axes (all by default), as a view.",
-                            .flags = kFunction | kMethod,
+                            .flags = kFunction,
                             .body = [](const Use& use, Tensor* out) {
                               const Tensor& x = use.in[0].tensor;
                               const std::uint32_t flipped = use.words.axes(0, x.rank(), "flip");
@@ -309,7 +309,7 @@ constexpr OpRecord kFlip = {.name = "flip",
 constexpr OpRecord kTranspose = {.name = "transpose",
                                  .signature = "(x: Tensor, axis0: int, axis1: int) -> Tensor",
                                  .help = "Two axes swapped, as a view.",
-                                 .flags = kFunction | kMethod,
+                                 .flags = kFunction,
                                  .body = [](const Use& use, Tensor* out) {
                                    const Tensor& x = use.in[0].tensor;
                                    out[0] = swap_axes(
@@ -320,7 +320,7 @@ constexpr OpRecord kFlatten = {
     .name = "flatten",
     .signature = "(x: Tensor, start_axis: int = 0, end_axis: int = -1) -> Tensor",
     .help = "Axes merged into one.",
-    .flags = kFunction | kMethod,
+    .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       if (x.rank() == 0) return static_cast<void>(out[0] = reshape(x, {1}));

@@ -156,11 +156,12 @@ struct Reads {
 };
 
 enum OpFlags : std::uint16_t {
-  kFunction = 1,     // in the module
-  kMethod = 2,       // of Tensor
+  kFunction = 1,     // in the module, and of Tensor where a tensor comes first
+  kMethod = 2,       // of Tensor alone
   kWidensAll = 4,    // what is too narrow for kernels becomes float32 by ops of its own
   kBroadcasts = 16,  // inputs of fewer or shorter axes are stretched
-  kConstant = 32     // results depend on no input smoothly: they take no part in the graph
+  kConstant = 32,    // results depend on no input smoothly: they take no part in the graph
+  kInPlace = 64      // has a form `name_` whose result takes the place of its first operand
 };
 
 // What autocast does with an op's operands of float32, float16 and bfloat16.

@@ -12,7 +12,8 @@ namespace tw {
 //   Tensor   Operand (a tensor or a number)   Number   Sequence[Tensor]     operands
 //   int  float  bool  dtype  Shape  Axes (one, several, None for all)       words
 //   'a' | 'b' (the place among the choices is the word; behind a Shape, ~place)  Generator  Device
-//   grad: whether the results require grad, which frontends see to
+//   grad: whether the results require grad, and in_place: whether the result takes the place of
+//   the first operand; frontends see to both
 // with `!` behind what the op writes to, and `| None` where the argument may be None: an absent
 // operand, or the word kNone.
 enum class ParameterKind : std::uint8_t {
@@ -29,7 +30,8 @@ enum class ParameterKind : std::uint8_t {
   choice,
   generator,
   device,
-  grad
+  grad,
+  in_place
 };
 
 struct Parameter {
@@ -41,7 +43,7 @@ struct Parameter {
   bool written = false;  // the op writes to it
   int slot = 0;          // among operands, or among words
   std::vector<std::string> choices;
-  bool is_word() const { return !is_operand() && kind != ParameterKind::grad; }
+  bool is_word() const { return !is_operand() && kind < ParameterKind::grad; }
   bool is_operand() const { return kind <= ParameterKind::tensors; }
 };
 

@@ -8,8 +8,10 @@ import typing as _typing
 
 from tilewright import _core
 from tilewright import cache as _cache
+from tilewright import methods as _methods
 from tilewright._core import *  # noqa: F403  (the engine's ops; its stub lists them)
 from tilewright.grad_mode import enable_grad as enable_grad
+from tilewright.grad_mode import inference_mode as inference_mode
 from tilewright.grad_mode import no_grad as no_grad
 from tilewright.grad_mode import set_grad_enabled as set_grad_enabled
 
@@ -22,6 +24,7 @@ e = 2.718281828459045
 inf = float("inf")
 nan = float("nan")
 newaxis = None
+Size: type[tuple[_typing.Any, ...]] = tuple  # what `shape` is
 pi = 3.141592653589793
 __array_api_version__ = "2024.12"
 
@@ -30,36 +33,63 @@ _SUBMODULES = (
     "amp", "autograd", "bench", "cli", "cuda", "data", "fft", "io", "kernels", "linalg", "memory",
     "nn", "optim", "runtime", "train", "tune",
 )  # fmt: skip
+# Functions of a tensor first, which are its methods as well.
+_OF_TENSORS = {
+    **dict.fromkeys(
+        ("tensordot", "vecdot", "vdot", "outer", "dot", "inner", "mm", "mv", "bmm", "kron",
+         "addbmm", "addmv", "addr", "baddbmm"),
+        "tilewright.contraction",
+    ),
+    "ger": "tilewright.contraction:outer",
+    **dict.fromkeys(
+        ("histogram", "unique", "unique_all", "unique_consecutive", "unique_counts",
+         "unique_inverse", "unique_values"),
+        "tilewright.sets",
+    ),
+    "index_put": "tilewright.indexing",
+    **dict.fromkeys(("aminmax", "fmax", "fmin"), "tilewright.extremes"),
+    **dict.fromkeys(("gcd", "lcm"), "tilewright.integers"),
+    **dict.fromkeys(
+        ("corrcoef", "cov", "cumulative_trapezoid", "std_mean", "trapezoid", "var_mean"),
+        "tilewright.statistics",
+    ),
+    "trapz": "tilewright.statistics:trapezoid",
+    **dict.fromkeys(("cdist", "dist", "norm"), "tilewright.distances"),
+    **dict.fromkeys(("argwhere", "take_along_dim", "unravel_index"), "tilewright.positions"),
+    **dict.fromkeys(("cross", "det", "logdet", "matrix_power", "slogdet"), "tilewright.linalg"),
+    "inverse": "tilewright.linalg:inv",
+    "pinverse": "tilewright.linalg:pinv",
+}  # fmt: skip
+_NEW = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
+# Methods that PyTorch has as functions too; and all that end with "_".
+_AS_FUNCTIONS = ("clone", "detach", "is_complex", "is_floating_point", "is_signed", "numel", "t")
+# PyTorch's names of the types that are no names of ours; not taken by `import *`.
+_DTYPES = {
+    "double": "float64", "float": "float32", "half": "float16", "int": "int32", "long": "int64",
+    "short": "int16",
+}  # fmt: skip
 _LAZY = {
+    **_OF_TENSORS,
     "__array_namespace_info__": "tilewright.array_api",
     "autocast": "tilewright.amp",
     "checkpoint": "tilewright.checkpointing",
     "checkpoint_sequential": "tilewright.checkpointing",
-    "tensordot": "tilewright.contraction",
-    "vecdot": "tilewright.contraction",
-    "outer": "tilewright.contraction",
-    "dot": "tilewright.contraction",
-    "inner": "tilewright.contraction",
-    "mm": "tilewright.contraction",
-    "mv": "tilewright.contraction",
-    "bmm": "tilewright.contraction",
-    "kron": "tilewright.contraction",
     "einsum": "tilewright.contraction",
     "auto_device": "tilewright.placement",
     "explain": "tilewright.explanation",
-    "index_put": "tilewright.indexing",
+    "device": "tilewright.devices",
+    **dict.fromkeys(("as_tensor", "from_numpy", "is_tensor", "logspace"), "tilewright.creation"),
+    **dict.fromkeys(
+        ("get_rng_state", "initial_seed", "seed", "set_rng_state"), "tilewright.generators"
+    ),
     "profile": "tilewright.profiling",
     "use_batch_invariant": "tilewright.kernels",
     "gradcheck": "tilewright.gradient_check",
     "gradgradcheck": "tilewright.gradient_check",
-    "histogram": "tilewright.sets",
-    "unique": "tilewright.sets",
-    "unique_all": "tilewright.sets",
-    "unique_counts": "tilewright.sets",
-    "unique_inverse": "tilewright.sets",
-    "unique_values": "tilewright.sets",
     "save": "tilewright.io",
     "load": "tilewright.io",
+    "set_printoptions": "tilewright.display",
+    "promote_types": "tilewright._core:result_type",
     **dict.fromkeys(("can_cast", "finfo", "iinfo", "isdtype"), "tilewright.array_api"),
     **dict.fromkeys(
         ("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_arrays",
@@ -94,6 +124,10 @@ if _typing.TYPE_CHECKING:
     from tilewright.array_api import isdtype as isdtype
     from tilewright.checkpointing import checkpoint as checkpoint
     from tilewright.checkpointing import checkpoint_sequential as checkpoint_sequential
+    from tilewright.contraction import addbmm as addbmm
+    from tilewright.contraction import addmv as addmv
+    from tilewright.contraction import addr as addr
+    from tilewright.contraction import baddbmm as baddbmm
     from tilewright.contraction import bmm as bmm
     from tilewright.contraction import dot as dot
     from tilewright.contraction import einsum as einsum
@@ -103,18 +137,48 @@ if _typing.TYPE_CHECKING:
     from tilewright.contraction import mv as mv
     from tilewright.contraction import outer as outer
     from tilewright.contraction import tensordot as tensordot
+    from tilewright.contraction import vdot as vdot
     from tilewright.contraction import vecdot as vecdot
+    from tilewright.creation import as_tensor as as_tensor
+    from tilewright.creation import from_numpy as from_numpy
+    from tilewright.creation import is_tensor as is_tensor
+    from tilewright.creation import logspace as logspace
+    from tilewright.devices import device as device
+    from tilewright.display import set_printoptions as set_printoptions
+    from tilewright.distances import cdist as cdist
+    from tilewright.distances import dist as dist
+    from tilewright.distances import norm as norm
     from tilewright.explanation import explain as explain
+    from tilewright.extremes import aminmax as aminmax
+    from tilewright.extremes import fmax as fmax
+    from tilewright.extremes import fmin as fmin
+    from tilewright.generators import get_rng_state as get_rng_state
+    from tilewright.generators import initial_seed as initial_seed
+    from tilewright.generators import seed as seed
+    from tilewright.generators import set_rng_state as set_rng_state
     from tilewright.gradient_check import gradcheck as gradcheck
     from tilewright.gradient_check import gradgradcheck as gradgradcheck
     from tilewright.indexing import index_put as index_put
+    from tilewright.integers import gcd as gcd
+    from tilewright.integers import lcm as lcm
     from tilewright.io import load as load
     from tilewright.io import save as save
     from tilewright.kernels import use_batch_invariant as use_batch_invariant
+    from tilewright.linalg import cross as cross
+    from tilewright.linalg import det as det
+    from tilewright.linalg import inv as _inv
+    from tilewright.linalg import logdet as logdet
+    from tilewright.linalg import matrix_power as matrix_power
+    from tilewright.linalg import pinv as _pinv
+    from tilewright.linalg import slogdet as slogdet
+    from tilewright.positions import argwhere as argwhere
+    from tilewright.positions import take_along_dim as take_along_dim
+    from tilewright.positions import unravel_index as unravel_index
     from tilewright.profiling import profile as profile
     from tilewright.sets import histogram as histogram
     from tilewright.sets import unique as unique
     from tilewright.sets import unique_all as unique_all
+    from tilewright.sets import unique_consecutive as unique_consecutive
     from tilewright.sets import unique_counts as unique_counts
     from tilewright.sets import unique_inverse as unique_inverse
     from tilewright.sets import unique_values as unique_values
@@ -126,20 +190,58 @@ if _typing.TYPE_CHECKING:
     from tilewright.several import broadcast_tensors as broadcast_tensors
     from tilewright.several import cartesian_prod as cartesian_prod
     from tilewright.several import meshgrid as meshgrid
+    from tilewright.statistics import corrcoef as corrcoef
+    from tilewright.statistics import cov as cov
+    from tilewright.statistics import cumulative_trapezoid as cumulative_trapezoid
+    from tilewright.statistics import std_mean as std_mean
+    from tilewright.statistics import trapezoid as trapezoid
+    from tilewright.statistics import var_mean as var_mean
+
+    clone = _core.Tensor.clone
+    detach = _core.Tensor.detach
+    is_complex = _core.Tensor.is_complex
+    is_floating_point = _core.Tensor.is_floating_point
+    is_signed = _core.Tensor.is_signed
+    numel = _core.Tensor.numel
+    ger = outer
+    inverse = _inv
+    pinverse = _pinv
+    trapz = trapezoid
+    t = _core.Tensor.t
+    promote_types = _core.result_type
+    double = _core.float64
+    half = _core.float16
+    long = _core.int64
+    short = _core.int16
 else:
 
     def __getattr__(name: str) -> _typing.Any:
         if name in _SUBMODULES:
             return _importlib.import_module(f"tilewright.{name}")
         if name in _LAZY:
-            value = getattr(_importlib.import_module(_LAZY[name]), name)
+            value = _load(name)
             globals()[name] = value
             return value
+        if name in _DTYPES:  # not kept: a global `float` would hide Python's here
+            return getattr(_core, _DTYPES[name])
+        if name in _AS_FUNCTIONS or (name.endswith("_") and not name.startswith("_")):
+            value = getattr(_core.Tensor, name, None)
+            if value is not None:
+                return value
         raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES, *_LAZY})
+    return sorted({*globals(), *_SUBMODULES, *_LAZY, *_AS_FUNCTIONS, *_DTYPES})
+
+
+def _load(name: str) -> _typing.Any:
+    """A function of `_LAZY`, or one that makes tensors like another one."""
+    home, _, own = _LAZY.get(name, "tilewright.creation").partition(":")
+    return getattr(_importlib.import_module(home), own or name)
+
+
+_methods.install(_load, (*_OF_TENSORS, *_NEW))
 
 
 def _apply_tuning() -> None:

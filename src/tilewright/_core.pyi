@@ -1,6 +1,6 @@
 """The engine: tensors, ops, gradients, kernels. Made by tools/make_stub.py."""
 
-# ruff: noqa: N801, N802, N803  (the Array API's names)
+# ruff: noqa: N801, N802, N803, N812  (the Array API's names, and PyTorch's)
 # fmt: off
 
 import builtins
@@ -9,6 +9,15 @@ from os import PathLike
 from typing import Any, Protocol, SupportsIndex, TypeAlias, overload
 
 from typing_extensions import Buffer, Self
+
+from tilewright.devices import device as _Device
+from tilewright.extents import ElementCount as _ElementCount
+from tilewright.extremes import AminmaxResult as _AminmaxResult
+from tilewright.linalg.decompositions import SlogdetResult as _SlogdetResult
+from tilewright.sets import HistogramResult as _HistogramResult
+from tilewright.sets import UniqueAllResult as _UniqueAllResult
+from tilewright.sets import UniqueCountsResult as _UniqueCountsResult
+from tilewright.sets import UniqueInverseResult as _UniqueInverseResult
 
 _Bool: TypeAlias = builtins.bool
 # Tensor has methods of these names.
@@ -45,10 +54,12 @@ _DTypeLike: TypeAlias = dtype | str | type[Any] | Any
 class Generator:
     """A stream of random numbers: seed and position."""
 
-    def __init__(self, seed: int) -> None: ...
+    def __init__(self, seed: int=0) -> None: ...
     def __repr__(self) -> str: ...
-    def manual_seed(self, seed: int) -> None:
-        """Starts the stream of another seed."""
+    def initial_seed(self) -> int:
+        """The seed, as `seed`."""
+    def manual_seed(self, seed: int) -> Generator:
+        """Starts the stream of another seed and returns the generator."""
     @property
     def position(self) -> int:
         """32-bit words already used, a multiple of 4."""
@@ -278,6 +289,9 @@ class Tensor:
     def __setitem__(self, key: Any, value: Any, /) -> None: ...
     def __delitem__(self, key: Any, /) -> None: ...
     @property
+    def H(self) -> Tensor:
+        """The conjugate transpose of a matrix."""
+    @property
     def T(self) -> Tensor:
         """The transpose of a matrix, as a view."""
     def __array__(self, dtype: object=None, copy: object=None) -> Any: ...
@@ -307,16 +321,78 @@ class Tensor:
     def __round__(self, ndigits: _Int | None=None) -> Tensor: ...
     def abs(self) -> Tensor:
         """Absolute value."""
+    def abs_(self) -> Self:
+        """`abs`, written in place. Absolute value."""
+    def absolute(self) -> Tensor:
+        """Absolute value."""
+    def absolute_(self) -> Self:
+        """`abs`, written in place. Absolute value."""
     def acos(self) -> Tensor:
         """Inverse cosine, in radians."""
+    def acos_(self) -> Self:
+        """`acos`, written in place. Inverse cosine, in radians."""
     def acosh(self) -> Tensor:
         """Inverse hyperbolic cosine."""
-    def add(self, other: _Operand) -> Tensor:
-        """Sum of a and b."""
-    def add_(self, other: _Operand) -> Self:
-        """The operator's result, written in place."""
+    def acosh_(self) -> Self:
+        """`acosh`, written in place. Inverse hyperbolic cosine."""
+    def adaptive_avg_pool1d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+        """The means of output_size windows an axis that cover input (batch, channels, ..."""
+    def adaptive_avg_pool2d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+        """The means of output_size windows an axis that cover input (batch, channels, ..."""
+    def adaptive_avg_pool3d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+        """The means of output_size windows an axis that cover input (batch, channels, ..."""
+    def adaptive_max_pool1d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+        """The largest elements of output_size windows an axis that cover input (batch, ..."""
+    def adaptive_max_pool1d_with_indices(
+        self,
+        output_size: _Int | Sequence[_Int],
+    ) -> tuple[Tensor, Tensor]:
+        """The results of adaptive_max_pool1d, and where in its plane each lies: int64, in ..."""
+    def adaptive_max_pool2d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+        """The largest elements of output_size windows an axis that cover input (batch, ..."""
+    def adaptive_max_pool2d_with_indices(
+        self,
+        output_size: _Int | Sequence[_Int],
+    ) -> tuple[Tensor, Tensor]:
+        """The results of adaptive_max_pool2d, and where in its plane each lies: int64, in ..."""
+    def adaptive_max_pool3d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+        """The largest elements of output_size windows an axis that cover input (batch, ..."""
+    def adaptive_max_pool3d_with_indices(
+        self,
+        output_size: _Int | Sequence[_Int],
+    ) -> tuple[Tensor, Tensor]:
+        """The results of adaptive_max_pool3d, and where in its plane each lies: int64, in ..."""
+    def add(self, other: _Operand, *, alpha: _Number=1) -> Tensor:
+        """The operator's result, of alpha times the other."""
+    def add_(self, other: _Operand, *, alpha: _Number=1) -> Self:
+        """The operator's result, of alpha times the other. Written in place."""
+    def addbmm(
+        self,
+        batch1: Tensor,
+        batch2: Tensor,
+        *,
+        beta: _Float = 1,
+        alpha: _Float = 1,
+    ) -> Tensor:
+        """beta * x + alpha * the sum of all products of bmm(batch1, batch2)."""
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
+        """x + value * tensor1 / tensor2."""
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Self:
+        """`addcdiv`, written in place. x + value * tensor1 / tensor2."""
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
+        """x + value * tensor1 * tensor2, in one pass where value is 1."""
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Self:
+        """`addcmul`, written in place. x + value * tensor1 * tensor2, in one pass where ..."""
+    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _Float=1.0, alpha: _Float=1.0) -> Tensor:
+        """beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 ..."""
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: _Float=1.0, alpha: _Float=1.0) -> Self:
         """beta * self + alpha * (mat1 @ mat2), written in place."""
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: _Float = 1, alpha: _Float = 1) -> Tensor:
+        """beta * x + alpha * mv(mat, vec)."""
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _Float = 1, alpha: _Float = 1) -> Tensor:
+        """beta * x + alpha * outer(vec1, vec2)."""
+    def affine_grid(self, size: _Int | Sequence[_Int], align_corners: _Bool=False) -> Tensor:
+        """The grid that grid_sample takes for affine maps theta (batch, 2, 3), or (batch, ..."""
     def all(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Whether all elements are nonzero."""
     def allclose(
@@ -327,28 +403,110 @@ class Tensor:
         equal_nan: _Bool=False,
     ) -> Tensor:
         """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises TypeError for ..."""
+    def alpha_dropout(
+        self,
+        p: _Float=0.5,
+        training: _Bool=False,
+        generator: Generator | None=None,
+    ) -> Tensor:
+        """Sets elements with probability p to SELU's value far below 0 and shifts and ..."""
+    def amax(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
+        """Largest element; NaN where there is one."""
+    def amin(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
+        """Smallest element; NaN where there is one."""
+    def aminmax(self, *, axis: _Int | None = None, keepdims: _Bool = False) -> _AminmaxResult:
+        """Smallest and largest of all elements, or along an axis."""
     def angle(self) -> Tensor:
         """The angle of complex numbers in radians, from -pi to pi; of real numbers pi ..."""
     def any(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Whether any element is nonzero."""
+    def arccos(self) -> Tensor:
+        """Inverse cosine, in radians."""
+    def arccos_(self) -> Self:
+        """`acos`, written in place. Inverse cosine, in radians."""
+    def arccosh(self) -> Tensor:
+        """Inverse hyperbolic cosine."""
+    def arccosh_(self) -> Self:
+        """`acosh`, written in place. Inverse hyperbolic cosine."""
+    def arcsin(self) -> Tensor:
+        """Inverse sine, in radians."""
+    def arcsin_(self) -> Self:
+        """`asin`, written in place. Inverse sine, in radians."""
+    def arcsinh(self) -> Tensor:
+        """Inverse hyperbolic sine."""
+    def arcsinh_(self) -> Self:
+        """`asinh`, written in place. Inverse hyperbolic sine."""
+    def arctan(self) -> Tensor:
+        """Inverse tangent, in radians."""
+    def arctan2(self, b: _Operand) -> Tensor:
+        """Angle of the point (b, a), in radians."""
+    def arctan2_(self, b: _Operand) -> Self:
+        """`atan2`, written in place. Angle of the point (b, a), in radians."""
+    def arctan_(self) -> Self:
+        """`atan`, written in place. Inverse tangent, in radians."""
+    def arctanh(self) -> Tensor:
+        """Inverse hyperbolic tangent."""
+    def arctanh_(self) -> Self:
+        """`atanh`, written in place. Inverse hyperbolic tangent."""
     def argmax(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Index of the first largest element (of the flattened x by default)."""
     def argmin(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Index of the first smallest element (of the flattened x by default)."""
     def argsort(self, *, axis: _Int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
         """The indices (int64) that put the elements along an axis in order. NaN is last, ..."""
+    def argwhere(self) -> Tensor:
+        """The indices of the elements that are not 0, a row for each (n, x.ndim), as int64."""
     def asin(self) -> Tensor:
         """Inverse sine, in radians."""
+    def asin_(self) -> Self:
+        """`asin`, written in place. Inverse sine, in radians."""
     def asinh(self) -> Tensor:
         """Inverse hyperbolic sine."""
+    def asinh_(self) -> Self:
+        """`asinh`, written in place. Inverse hyperbolic sine."""
     def astype(self, dtype: _DTypeLike) -> Tensor:
         """Converted to another dtype; itself where it has it."""
     def atan(self) -> Tensor:
         """Inverse tangent, in radians."""
-    def atan2(self, other: _Operand) -> Tensor:
+    def atan2(self, b: _Operand) -> Tensor:
         """Angle of the point (b, a), in radians."""
+    def atan2_(self, b: _Operand) -> Self:
+        """`atan2`, written in place. Angle of the point (b, a), in radians."""
+    def atan_(self) -> Self:
+        """`atan`, written in place. Inverse tangent, in radians."""
     def atanh(self) -> Tensor:
         """Inverse hyperbolic tangent."""
+    def atanh_(self) -> Self:
+        """`atanh`, written in place. Inverse hyperbolic tangent."""
+    def avg_pool1d(
+        self,
+        kernel_size: _Int | Sequence[_Int],
+        stride: _Int | Sequence[_Int] | None=None,
+        padding: _Int | Sequence[_Int]=0,
+        ceil_mode: _Bool=False,
+        count_include_pad: _Bool=True,
+    ) -> Tensor:
+        """The mean of each window of input (batch, channels, length), or without batch; ..."""
+    def avg_pool2d(
+        self,
+        kernel_size: _Int | Sequence[_Int],
+        stride: _Int | Sequence[_Int] | None=None,
+        padding: _Int | Sequence[_Int]=0,
+        ceil_mode: _Bool=False,
+        count_include_pad: _Bool=True,
+        divisor_override: _Int | None=None,
+    ) -> Tensor:
+        """The mean of each window of input (batch, channels, height, width), or without ..."""
+    def avg_pool3d(
+        self,
+        kernel_size: _Int | Sequence[_Int],
+        stride: _Int | Sequence[_Int] | None=None,
+        padding: _Int | Sequence[_Int]=0,
+        ceil_mode: _Bool=False,
+        count_include_pad: _Bool=True,
+        divisor_override: _Int | None=None,
+    ) -> Tensor:
+        """The mean of each window of input (batch, channels, depth, height, width), or ..."""
     def backward(
         self,
         gradient: Tensor | None=None,
@@ -358,16 +516,87 @@ class Tensor:
         plan: _Bool=False,
     ) -> None:
         """Adds the gradient of this tensor to the grad of every leaf it was computed from, ..."""
+    def baddbmm(
+        self,
+        batch1: Tensor,
+        batch2: Tensor,
+        *,
+        beta: _Float = 1,
+        alpha: _Float = 1,
+    ) -> Tensor:
+        """beta * x + alpha * bmm(batch1, batch2); x broadcasts, and does not count where ..."""
+    def batch_norm(
+        self,
+        running_mean: Tensor | None,
+        running_var: Tensor | None,
+        weight: Tensor | None=None,
+        bias: Tensor | None=None,
+        training: _Bool=False,
+        momentum: _Operand=0.1,
+        eps: _Float=1e-05,
+    ) -> Tensor:
+        """Each channel of (batch, channels, ...) with mean 0 and variance 1 over the ..."""
+    def bernoulli(
+        self,
+        size: _Int | Sequence[_Int] | None=None,
+        dtype: _DTypeLike | None=None,
+        generator: Generator | None=None,
+        device: str | None=None,
+    ) -> Tensor:
+        """1 with probability p, else 0. Where p is a tensor, shape and type are its own ..."""
     def bernoulli_(self, p: _Operand=0.5, *, generator: Generator | None=None) -> Self:
         """Overwritten with 1 with probability p, else 0; p is a number or a tensor that ..."""
     def bfloat16(self) -> Tensor:
         """As bfloat16; itself where it is one."""
+    def bilinear(self, input2: Tensor, weight: Tensor, bias: Tensor | None=None) -> Tensor:
+        """input1 @ weight[k] @ input2 + bias[k] for each k: inputs (..., in1) and (..., ..."""
+    def binary_cross_entropy(
+        self,
+        target: Tensor,
+        weight: Tensor | None=None,
+        reduction: str='mean',
+    ) -> Tensor:
+        """Negative log-likelihood of targets from 0 to 1 under probabilities; NaN for ..."""
+    def binary_cross_entropy_with_logits(
+        self,
+        target: Tensor,
+        weight: Tensor | None=None,
+        reduction: str='mean',
+        pos_weight: Tensor | None=None,
+    ) -> Tensor:
+        """binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies ..."""
     def bincount(self, weights: Tensor | None=None, minlength: _Int=0) -> Tensor:
         """How many elements of x (n,) are 0, 1, ... up to the largest (int64), or the sums ..."""
+    def bitwise_and(self, b: _Operand) -> Tensor:
+        """Bits set in both."""
+    def bitwise_and_(self, b: _Operand) -> Self:
+        """`bitwise_and`, written in place. Bits set in both."""
     def bitwise_invert(self) -> Tensor:
         """Each bit inverted, for integers and bool. Raises TypeError for other types."""
+    def bitwise_invert_(self) -> Self:
+        """`bitwise_invert`, written in place. Each bit inverted, for integers and bool. ..."""
+    def bitwise_left_shift(self, b: _Operand) -> Tensor:
+        """a with its bits moved up by b places; none are left from the type's width on."""
+    def bitwise_left_shift_(self, b: _Operand) -> Self:
+        """`bitwise_left_shift`, written in place. a with its bits moved up by b places; ..."""
     def bitwise_not(self) -> Tensor:
         """Each bit inverted, for integers and bool. Raises TypeError for other types."""
+    def bitwise_not_(self) -> Self:
+        """`bitwise_invert`, written in place. Each bit inverted, for integers and bool. ..."""
+    def bitwise_or(self, b: _Operand) -> Tensor:
+        """Bits set in either."""
+    def bitwise_or_(self, b: _Operand) -> Self:
+        """`bitwise_or`, written in place. Bits set in either."""
+    def bitwise_right_shift(self, b: _Operand) -> Tensor:
+        """a with its bits moved down by b places; the sign stays."""
+    def bitwise_right_shift_(self, b: _Operand) -> Self:
+        """`bitwise_right_shift`, written in place. a with its bits moved down by b places; ..."""
+    def bitwise_xor(self, b: _Operand) -> Tensor:
+        """Bits set in exactly one."""
+    def bitwise_xor_(self, b: _Operand) -> Self:
+        """`bitwise_xor`, written in place. Bits set in exactly one."""
+    def bmm(self, x2: Tensor, /) -> Tensor:
+        """Products of as many pairs of matrices: (b, n, k) and (b, k, m) to (b, n, m)."""
     def bool(self) -> Tensor:
         """As bool; itself where it is one."""
     @overload
@@ -375,6 +604,8 @@ class Tensor:
         """Axes of extent 1 repeated, as a view."""
     @overload
     def broadcast_to(self, *shape: _Int) -> Tensor: ...
+    def bucketize(self, boundaries: Tensor, *, right: _Bool=False) -> Tensor:
+        """How many of the sorted boundaries (n,) lie below each element, or with ..."""
     def byte(self) -> Tensor:
         """As uint8; itself where it is one."""
     def cauchy_(
@@ -385,44 +616,176 @@ class Tensor:
         generator: Generator | None=None,
     ) -> Self:
         """Overwritten with numbers of Cauchy's distribution."""
+    def cdist(self, x2: Tensor, p: _Float = 2.0) -> Tensor:
+        """Distances of all rows of x1 from all of x2: (..., n, k) and (..., m, k) to (..., ..."""
     def ceil(self) -> Tensor:
         """Smallest whole number not below x."""
-    def celu(self, alpha: _Number=1.0) -> Tensor:
+    def ceil_(self) -> Self:
+        """`ceil`, written in place. Smallest whole number not below x."""
+    def celu(self, alpha: _Number=1.0, inplace: _Bool=False) -> Tensor:
         """x where positive, else alpha * (exp(x / alpha) - 1)."""
+    def celu_(self, alpha: _Number=1.0) -> Self:
+        """`celu`, written in place. x where positive, else alpha * (exp(x / alpha) - 1)."""
+    def channel_shuffle(self, groups: _Int) -> Tensor:
+        """Images (batch, channels, ...) with the first channel of each group first, then ..."""
     def char(self) -> Tensor:
         """As int8; itself where it is one."""
     def chunk(self, chunks: _Int, axis: _Int=0) -> tuple[Tensor, ...]:
         """At most so many parts along an axis, as views, of one extent but for the last."""
     def clamp(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
         """x limited to the range from min to max."""
+    def clamp_(self, min: _Operand | None=None, max: _Operand | None=None) -> Self:
+        """`clip`, written in place. x limited to the range from min to max."""
     def clamp_max(self, max: _Operand) -> Tensor:
         """clip(x, max=max): the gradient at the bound is the whole one."""
+    def clamp_max_(self, max: _Operand) -> Self:
+        """`clamp_max`, written in place. clip(x, max=max): the gradient at the bound is ..."""
     def clamp_min(self, min: _Operand) -> Tensor:
         """clip(x, min): the gradient at the bound is the whole one."""
+    def clamp_min_(self, min: _Operand) -> Self:
+        """`clamp_min`, written in place. clip(x, min): the gradient at the bound is the ..."""
     def clip(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
         """x limited to the range from min to max."""
+    def clip_(self, min: _Operand | None=None, max: _Operand | None=None) -> Self:
+        """`clip`, written in place. x limited to the range from min to max."""
     def clone(self) -> Tensor:
         """The same values in fresh row-major memory."""
+    def combinations(self, r: _Int=2, with_replacement: _Bool=False) -> Tensor:
+        """All choices of r elements of x (n,), each in the order of x, as rows (choices, ..."""
+    def complex(self, imag: Tensor) -> Tensor:
+        """Complex numbers of the given parts, two tensors of float32 or float64 that ..."""
     def conj(self) -> Tensor:
         """The complex conjugate; a real tensor itself."""
     def contiguous(self) -> Tensor:
         """Itself where row-major, else a copy."""
+    def conv1d(
+        self,
+        weight: Tensor,
+        bias: Tensor | None=None,
+        stride: _Int | Sequence[_Int]=1,
+        padding: _Int | Sequence[_Int] | str=0,
+        dilation: _Int | Sequence[_Int]=1,
+        groups: _Int=1,
+    ) -> Tensor:
+        """Cross-correlation of input (batch, in, length) or (in, length) with weight (out, ..."""
+    def conv2d(
+        self,
+        weight: Tensor,
+        bias: Tensor | None=None,
+        stride: _Int | Sequence[_Int]=1,
+        padding: _Int | Sequence[_Int] | str=0,
+        dilation: _Int | Sequence[_Int]=1,
+        groups: _Int=1,
+    ) -> Tensor:
+        """Cross-correlation of input (batch, in, height, width) or (in, height, width) ..."""
+    def conv3d(
+        self,
+        weight: Tensor,
+        bias: Tensor | None=None,
+        stride: _Int | Sequence[_Int]=1,
+        padding: _Int | Sequence[_Int] | str=0,
+        dilation: _Int | Sequence[_Int]=1,
+        groups: _Int=1,
+    ) -> Tensor:
+        """Cross-correlation of input (batch, in, depth, height, width), or without batch, ..."""
+    def conv_transpose1d(
+        self,
+        weight: Tensor,
+        bias: Tensor | None=None,
+        stride: _Int | Sequence[_Int]=1,
+        padding: _Int | Sequence[_Int]=0,
+        output_padding: _Int | Sequence[_Int]=0,
+        groups: _Int=1,
+        dilation: _Int | Sequence[_Int]=1,
+    ) -> Tensor:
+        """The gradient of conv1d's input as an op: input (batch, in, length) or (in, ..."""
+    def conv_transpose2d(
+        self,
+        weight: Tensor,
+        bias: Tensor | None=None,
+        stride: _Int | Sequence[_Int]=1,
+        padding: _Int | Sequence[_Int]=0,
+        output_padding: _Int | Sequence[_Int]=0,
+        groups: _Int=1,
+        dilation: _Int | Sequence[_Int]=1,
+    ) -> Tensor:
+        """The gradient of conv2d's input as an op: input (batch, in, height, width), or ..."""
+    def conv_transpose3d(
+        self,
+        weight: Tensor,
+        bias: Tensor | None=None,
+        stride: _Int | Sequence[_Int]=1,
+        padding: _Int | Sequence[_Int]=0,
+        output_padding: _Int | Sequence[_Int]=0,
+        groups: _Int=1,
+        dilation: _Int | Sequence[_Int]=1,
+    ) -> Tensor:
+        """The gradient of conv3d's input as an op: input (batch, in, depth, height, ..."""
     def copy(self) -> Tensor:
         """The same values in fresh row-major memory."""
     def copy_(self, value: _Operand) -> Self:
         """Overwritten with another tensor's values, broadcast, converted and from any device."""
+    def copysign(self, b: _Operand) -> Tensor:
+        """Magnitude of a with the sign of b."""
+    def copysign_(self, b: _Operand) -> Self:
+        """`copysign`, written in place. Magnitude of a with the sign of b."""
+    def corrcoef(self) -> Tensor:
+        """Correlations of the rows of a matrix, of which each column is one observation ..."""
     def cos(self) -> Tensor:
         """Cosine; x in radians."""
+    def cos_(self) -> Self:
+        """`cos`, written in place. Cosine; x in radians."""
     def cosh(self) -> Tensor:
         """Hyperbolic cosine."""
+    def cosh_(self) -> Self:
+        """`cosh`, written in place. Hyperbolic cosine."""
+    def cosine_embedding_loss(
+        self,
+        input2: Tensor,
+        target: Tensor,
+        margin: _Float=0.0,
+        reduction: str='mean',
+    ) -> Tensor:
+        """1 - cosine of pairs whose target is 1, and the cosine above the margin where it ..."""
+    def cosine_similarity(self, x2: Tensor, axis: _Int=1, eps: _Float=1e-08) -> Tensor:
+        """The cosine of the angle between vectors along an axis of what x1 and x2 ..."""
     def count_nonzero(
         self,
         axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
     ) -> Tensor:
         """How many elements are not zero (int64), over all or some axes; NaN is not. ..."""
+    def cov(
+        self,
+        *,
+        correction: _Int = 1,
+        fweights: Tensor | None = None,
+        aweights: Tensor | None = None,
+    ) -> Tensor:
+        """Covariances of the rows of a matrix, of which each column is one observation (n, n)."""
     def cpu(self, non_blocking: _Bool=False) -> Tensor:
         """In the CPU's memory; itself where it is there. With non_blocking=True in pinned ..."""
+    def cross(self, x2: Tensor, /, *, axis: _Int = -1) -> Tensor:
+        """Cross product of vectors of three numbers along an axis; other axes broadcast."""
+    def cross_entropy(
+        self,
+        targets: Tensor,
+        weight: Tensor | None=None,
+        ignore_index: _Int=-100,
+        reduction: str='mean',
+        label_smoothing: _Float=0.0,
+    ) -> Tensor:
+        """Negative log-likelihood of integer targets (n, d, ...) under logits (n, classes, ..."""
+    def ctc_loss(
+        self,
+        targets: Tensor,
+        input_lengths: Tensor,
+        target_lengths: Tensor,
+        blank: _Int=0,
+        reduction: str='mean',
+        zero_infinity: _Bool=False,
+    ) -> Tensor:
+        """-log of the probability of sequences of labels under log_probs (steps, batch, ..."""
     def cuda(self, device: str | None=None, non_blocking: _Bool=False) -> Tensor:
         """On a GPU, the first one unless device says another; itself where it is there."""
     def cummax(self, axis: _Int) -> tuple[Tensor, Tensor]:
@@ -436,6 +799,13 @@ class Tensor:
         include_initial: _Bool=False,
     ) -> Tensor:
         """Products of all elements up to each along an axis; include_initial puts a 1 ..."""
+    def cumprod_(
+        self,
+        axis: _Int | None=None,
+        dtype: _DTypeLike | None=None,
+        include_initial: _Bool=False,
+    ) -> Self:
+        """`cumulative_prod`, written in place. Products of all elements up to each along ..."""
     def cumsum(
         self,
         axis: _Int | None=None,
@@ -443,6 +813,13 @@ class Tensor:
         include_initial: _Bool=False,
     ) -> Tensor:
         """Sums of all elements up to each along an axis; include_initial puts a 0 before ..."""
+    def cumsum_(
+        self,
+        axis: _Int | None=None,
+        dtype: _DTypeLike | None=None,
+        include_initial: _Bool=False,
+    ) -> Self:
+        """`cumulative_sum`, written in place. Sums of all elements up to each along an ..."""
     def cumulative_prod(
         self,
         axis: _Int | None=None,
@@ -450,6 +827,13 @@ class Tensor:
         include_initial: _Bool=False,
     ) -> Tensor:
         """Products of all elements up to each along an axis; include_initial puts a 1 ..."""
+    def cumulative_prod_(
+        self,
+        axis: _Int | None=None,
+        dtype: _DTypeLike | None=None,
+        include_initial: _Bool=False,
+    ) -> Self:
+        """`cumulative_prod`, written in place. Products of all elements up to each along ..."""
     def cumulative_sum(
         self,
         axis: _Int | None=None,
@@ -457,16 +841,40 @@ class Tensor:
         include_initial: _Bool=False,
     ) -> Tensor:
         """Sums of all elements up to each along an axis; include_initial puts a 0 before ..."""
+    def cumulative_sum_(
+        self,
+        axis: _Int | None=None,
+        dtype: _DTypeLike | None=None,
+        include_initial: _Bool=False,
+    ) -> Self:
+        """`cumulative_sum`, written in place. Sums of all elements up to each along an ..."""
+    def cumulative_trapezoid(
+        self,
+        x: Tensor | None = None,
+        *,
+        dx: _Float | None = None,
+        axis: _Int = -1,
+    ) -> Tensor:
+        """Integrals from the first sample to each other one along an axis, as `trapezoid`."""
+    @property
+    def data(self) -> Tensor:
+        """The same memory outside the graph, as detach() gives it; setting it makes a leaf ..."""
+    @data.setter
+    def data(self, value: Tensor, /) -> None: ...
     @property
     def data_ptr(self) -> _Int:
         """Address of the first element."""
     def deg2rad(self) -> Tensor:
         """Degrees as radians. Raises TypeError for complex numbers."""
+    def deg2rad_(self) -> Self:
+        """`deg2rad`, written in place. Degrees as radians. Raises TypeError for complex ..."""
+    def det(self, /) -> Tensor:
+        """Determinants of square matrices. Of singular ones the gradient has no gradient."""
     def detach(self) -> Tensor:
         """The same memory outside the graph."""
     @property
-    def device(self) -> str:
-        """Name of the device that the memory belongs to."""
+    def device(self) -> _Device:
+        """Name of the device that the memory belongs to, with its `type` and `index`."""
     def diag(self, k: _Int=0) -> Tensor:
         """A copy of the k-th diagonal of a matrix, or zeros with a vector on that ..."""
     def diag_embed(self, offset: _Int=0, axis1: _Int=-2, axis2: _Int=-1) -> Tensor:
@@ -485,16 +893,48 @@ class Tensor:
         """Differences of neighbours along an axis, n times, of bool whether they differ; ..."""
     def dim(self) -> _Int:
         """Number of dimensions, as `ndim`."""
-    def div(self, other: _Operand) -> Tensor:
+    def dist(self, x2: Tensor, p: _Float = 2.0) -> Tensor:
+        """The `p`-norm of all elements of x1 - x2, which broadcast."""
+    def div(self, b: _Operand) -> Tensor:
         """Quotient of a and b; whole numbers become floating-point first."""
-    def div_(self, other: _Operand) -> Self:
-        """The operator's result, written in place."""
-    def divide(self, other: _Operand) -> Tensor:
+    def div_(self, b: _Operand) -> Self:
+        """`divide`, written in place. Quotient of a and b; whole numbers become floating- ..."""
+    def divide(self, b: _Operand) -> Tensor:
         """Quotient of a and b; whole numbers become floating-point first."""
+    def divide_(self, b: _Operand) -> Self:
+        """`divide`, written in place. Quotient of a and b; whole numbers become floating- ..."""
     def dot(self, other: Tensor) -> Tensor:
         """Matrix product."""
     def double(self) -> Tensor:
         """As float64; itself where it is one."""
+    def dropout(
+        self,
+        p: _Float=0.5,
+        training: _Bool=True,
+        generator: Generator | None=None,
+    ) -> Tensor:
+        """Zeroes elements with probability p and scales the rest by 1 / (1 - p), while ..."""
+    def dropout1d(
+        self,
+        p: _Float=0.5,
+        training: _Bool=True,
+        generator: Generator | None=None,
+    ) -> Tensor:
+        """Zeroes whole channels of (batch, channels, length), or without a batch, with ..."""
+    def dropout2d(
+        self,
+        p: _Float=0.5,
+        training: _Bool=True,
+        generator: Generator | None=None,
+    ) -> Tensor:
+        """Zeroes whole channels of (batch, channels, height, width), or of (batch, ..."""
+    def dropout3d(
+        self,
+        p: _Float=0.5,
+        training: _Bool=True,
+        generator: Generator | None=None,
+    ) -> Tensor:
+        """Zeroes whole channels of (batch, channels, depth, height, width), or without a ..."""
     def dsplit(self, indices_or_sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
         """So many parts of one extent, as views, or the parts between indices: along axis 2."""
     @property
@@ -502,18 +942,44 @@ class Tensor:
         """Element type."""
     def element_size(self) -> _Int:
         """Bytes an element."""
-    def elu(self, alpha: _Number=1.0) -> Tensor:
+    def elu(self, alpha: _Number=1.0, inplace: _Bool=False) -> Tensor:
         """x where positive, else alpha * (exp(x) - 1)."""
-    def eq(self, other: _Operand) -> Tensor:
+    def elu_(self, alpha: _Number=1.0) -> Self:
+        """`elu`, written in place. x where positive, else alpha * (exp(x) - 1)."""
+    def embedding(self, weight: Tensor, padding_idx: _Int | None=None) -> Tensor:
+        """Rows of weight (rows, features) at the integers of input, of any shape: ..."""
+    def embedding_bag(
+        self,
+        weight: Tensor,
+        per_sample_weights: Tensor | None=None,
+        mode: str='mean',
+        padding_idx: _Int | None=None,
+    ) -> Tensor:
+        """Rows of weight (rows, features) at the indices of each bag, a row of input ..."""
+    def empty_like(self, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
+        """Like empty, shape and dtype from x."""
+    def eq(self, b: _Operand) -> Tensor:
         """Whether a equals b."""
+    def eq_(self, b: _Operand) -> Self:
+        """`equal`, written in place. Whether a equals b."""
+    def equal_(self, b: _Operand) -> Self:
+        """`equal`, written in place. Whether a equals b."""
     def erf(self) -> Tensor:
         """Error function."""
+    def erf_(self) -> Self:
+        """`erf`, written in place. Error function."""
     def erfc(self) -> Tensor:
         """1 - erf(x), exact where that is near 0."""
+    def erfc_(self) -> Self:
+        """`erfc`, written in place. 1 - erf(x), exact where that is near 0."""
     def exp(self) -> Tensor:
         """e to the power of each element."""
     def exp2(self) -> Tensor:
         """2 to the power of each element."""
+    def exp2_(self) -> Self:
+        """`exp2`, written in place. 2 to the power of each element."""
+    def exp_(self) -> Self:
+        """`exp`, written in place. e to the power of each element."""
     @overload
     def expand(self, shape: _Int | Sequence[_Int]) -> Tensor:
         """Axes of extent 1 repeated, as a view; -1 keeps an axis as it is."""
@@ -523,12 +989,29 @@ class Tensor:
         """Axes of extent 1 repeated to the shape of another tensor, as a view."""
     def expand_dims(self, axis: _Int=0) -> Tensor:
         """A new axis of extent 1."""
+    def expit(self) -> Tensor:
+        """1 / (1 + exp(-x))."""
+    def expit_(self) -> Self:
+        """`sigmoid`, written in place. 1 / (1 + exp(-x))."""
     def expm1(self) -> Tensor:
         """exp(x) - 1, exact near 0."""
+    def expm1_(self) -> Self:
+        """`expm1`, written in place. exp(x) - 1, exact near 0."""
     def exponential_(self, lambd: _Float=1.0, *, generator: Generator | None=None) -> Self:
         """Overwritten with exponentially distributed numbers of mean 1 / lambd."""
+    def feature_alpha_dropout(
+        self,
+        p: _Float=0.5,
+        training: _Bool=False,
+        generator: Generator | None=None,
+    ) -> Tensor:
+        """alpha_dropout of whole channels of (batch, channels, ...). Raises ValueError for ..."""
     def fill_(self, value: _Number) -> Self:
         """Every element set to one number."""
+    def fix(self) -> Tensor:
+        """Whole part, towards zero."""
+    def fix_(self) -> Self:
+        """`trunc`, written in place. Whole part, towards zero."""
     def flatten(self, start_axis: _Int=0, end_axis: _Int=-1) -> Tensor:
         """Axes merged into one."""
     @overload
@@ -542,69 +1025,228 @@ class Tensor:
         """The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions."""
     def float(self) -> Tensor:
         """As float32; itself where it is one."""
+    def float_power(self, b: Tensor) -> Tensor:
+        """a to the power of b in float64. Raises TypeError for complex numbers."""
+    def float_power_(self, b: Tensor) -> Self:
+        """`float_power`, written in place. a to the power of b in float64. Raises ..."""
     def floor(self) -> Tensor:
         """Largest whole number not above x."""
-    def floor_divide(self, other: _Operand) -> Tensor:
+    def floor_(self) -> Self:
+        """`floor`, written in place. Largest whole number not above x."""
+    def floor_divide(self, b: _Operand) -> Tensor:
         """Largest whole number not above a / b; 0 for whole numbers over 0."""
+    def floor_divide_(self, b: _Operand) -> Self:
+        """`floor_divide`, written in place. Largest whole number not above a / b; 0 for ..."""
+    def fmax(self, x2: Tensor) -> Tensor:
+        """Larger of two; of a NaN and a number the number. Of equal ones x1 has the gradient."""
+    def fmin(self, x2: Tensor) -> Tensor:
+        """Smaller of two; of a NaN and a number the number. Of equal ones x1 has the gradient."""
+    def fmod(self, b: _Operand) -> Tensor:
+        """a - b * trunc(a / b): the sign of a; exact."""
+    def fmod_(self, b: _Operand) -> Self:
+        """`fmod`, written in place. a - b * trunc(a / b): the sign of a; exact."""
+    def fold(
+        self,
+        output_size: _Int | Sequence[_Int],
+        kernel_size: _Int | Sequence[_Int],
+        dilation: _Int | Sequence[_Int]=1,
+        padding: _Int | Sequence[_Int]=0,
+        stride: _Int | Sequence[_Int]=1,
+    ) -> Tensor:
+        """Images (batch, channels, *output_size) as the sum of windows that are columns, ..."""
     def frac(self) -> Tensor:
         """x - trunc(x), with the sign of x. Raises TypeError for other than floating types."""
+    def frac_(self) -> Self:
+        """`frac`, written in place. x - trunc(x), with the sign of x. Raises TypeError for ..."""
+    def full_like(
+        self,
+        fill_value: _Number,
+        dtype: _DTypeLike | None=None,
+        device: str | None=None,
+    ) -> Tensor:
+        """Like full, shape and dtype from x."""
     def gather(self, axis: _Int, index: Tensor) -> Tensor:
         """y[i, j, k] = x[i, index[i, j, k], k] for axis 1: the index has the shape of the ..."""
-    def ge(self, other: _Operand) -> Tensor:
+    def gaussian_nll_loss(
+        self,
+        target: Tensor,
+        var: Tensor,
+        full: _Bool=False,
+        eps: _Float=1e-06,
+        reduction: str='mean',
+    ) -> Tensor:
+        """Negative log-likelihood of targets under normal distributions of means and ..."""
+    def gcd(self, x2: Tensor) -> Tensor:
+        """Greatest common divisor, by Euclid's algorithm; 0 of two zeros."""
+    def ge(self, b: _Operand) -> Tensor:
         """Whether a is at least b."""
+    def ge_(self, b: _Operand) -> Self:
+        """`greater_equal`, written in place. Whether a is at least b."""
     def gelu(self, approximate: str='none') -> Tensor:
         """x times the share of a normal distribution below x (Hendrycks, Gimpel, 2016). ..."""
     def geometric_(self, p: _Float, *, generator: Generator | None=None) -> Self:
         """Overwritten with numbers of trials until one succeeds with probability p."""
+    def ger(self, x2: Tensor, /) -> Tensor:
+        """Products of each element of a vector with each of another: shape (n,) and (m,) ..."""
+    def get_device(self) -> _Int:
+        """The number of its GPU; -1 on the CPU."""
+    def glu(self, axis: _Int=-1) -> Tensor:
+        """The first half along an axis times the sigmoid of the second (Dauphin et al., ..."""
     @property
     def grad(self) -> Tensor | None:
         """Gradient added up by backward, or None."""
     @grad.setter
     def grad(self, value: Tensor | None, /) -> None: ...
-    def greater(self, other: _Operand) -> Tensor:
+    @property
+    def grad_fn(self) -> str | None:
+        """Name of the recorded op that made it, or None."""
+    def greater(self, b: _Operand) -> Tensor:
         """Whether a is above b."""
-    def greater_equal(self, other: _Operand) -> Tensor:
+    def greater_(self, b: _Operand) -> Self:
+        """`greater`, written in place. Whether a is above b."""
+    def greater_equal(self, b: _Operand) -> Tensor:
         """Whether a is at least b."""
-    def gt(self, other: _Operand) -> Tensor:
+    def greater_equal_(self, b: _Operand) -> Self:
+        """`greater_equal`, written in place. Whether a is at least b."""
+    def grid_sample(
+        self,
+        grid: Tensor,
+        mode: str='bilinear',
+        padding_mode: str='zeros',
+        align_corners: _Bool=False,
+    ) -> Tensor:
+        """Elements of images (batch, channels, height, width) at places grid (batch, rows, ..."""
+    def group_norm(
+        self,
+        num_groups: _Int,
+        weight: Tensor | None=None,
+        bias: Tensor | None=None,
+        eps: _Float=1e-05,
+    ) -> Tensor:
+        """Groups of the channels of each sample of (batch, channels, ...) with mean 0 and ..."""
+    def gru_cell(
+        self,
+        h: Tensor,
+        weight_ih: Tensor,
+        weight_hh: Tensor,
+        bias_ih: Tensor | None=None,
+        bias_hh: Tensor | None=None,
+    ) -> Tensor:
+        """One step of gru_layer: x (batch, in), h and the result (batch, hidden)."""
+    def gru_layer(
+        self,
+        h0: Tensor,
+        weight_ih: Tensor,
+        weight_hh: Tensor,
+        bias_ih: Tensor | None=None,
+        bias_hh: Tensor | None=None,
+        reverse: _Bool=False,
+    ) -> tuple[Tensor, Tensor]:
+        """All steps of x (steps, batch, in) through a GRU from h0 (batch, hidden): the ..."""
+    def gt(self, b: _Operand) -> Tensor:
         """Whether a is above b."""
+    def gt_(self, b: _Operand) -> Self:
+        """`greater`, written in place. Whether a is above b."""
     def half(self) -> Tensor:
         """As float16; itself where it is one."""
     def hardshrink(self, lambd: _Number=0.5) -> Tensor:
         """x, and 0 where it is within lambd of 0."""
-    def hardsigmoid(self) -> Tensor:
+    def hardshrink_(self, lambd: _Number=0.5) -> Self:
+        """`hardshrink`, written in place. x, and 0 where it is within lambd of 0."""
+    def hardsigmoid(self, inplace: _Bool=False) -> Tensor:
         """relu6(x + 3) / 6, lines in the place of sigmoid."""
-    def hardswish(self) -> Tensor:
+    def hardsigmoid_(self) -> Self:
+        """`hardsigmoid`, written in place. relu6(x + 3) / 6, lines in the place of sigmoid."""
+    def hardswish(self, inplace: _Bool=False) -> Tensor:
         """x * relu6(x + 3) / 6, lines in the place of silu."""
-    def hardtanh(self, min_val: _Number=-1.0, max_val: _Number=1.0) -> Tensor:
+    def hardswish_(self) -> Self:
+        """`hardswish`, written in place. x * relu6(x + 3) / 6, lines in the place of silu."""
+    def hardtanh(self, min_val: _Number=-1.0, max_val: _Number=1.0, inplace: _Bool=False) -> Tensor:
         """x limited to the range from min_val to max_val."""
+    def hardtanh_(self, min_val: _Number=-1.0, max_val: _Number=1.0) -> Self:
+        """`hardtanh`, written in place. x limited to the range from min_val to max_val."""
     def heaviside(self, values: Tensor) -> Tensor:
         """0 below 0, 1 above, values at 0; NaN stays. Raises TypeError for complex numbers."""
+    def heaviside_(self, values: Tensor) -> Self:
+        """`heaviside`, written in place. 0 below 0, 1 above, values at 0; NaN stays. ..."""
+    def hinge_embedding_loss(
+        self,
+        target: Tensor,
+        margin: _Float=1.0,
+        reduction: str='mean',
+    ) -> Tensor:
+        """Distances as they are where the target is 1, and what they lack of the margin ..."""
     def histc(self, bins: _Int=100, min: _Float=0.0, max: _Float=0.0) -> Tensor:
         """How many elements lie in each of so many bins of equal width from min to max, in ..."""
+    def histogram(
+        self,
+        bins: _Int | Tensor | Sequence[_Float] = 10,
+        *,
+        range: tuple[_Float, _Float] | None = None,
+        weight: Tensor | None = None,
+        density: _Bool = False,
+    ) -> _HistogramResult:
+        """How many elements lie in each bin, in x's type, and the edges of the bins."""
     def hsplit(self, indices_or_sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
         """So many parts of one extent, as views, or the parts between indices: along axis ..."""
+    def huber_loss(self, target: Tensor, reduction: str='mean', delta: _Float=1.0) -> Tensor:
+        """Differences d as d * d / 2 below delta, and delta * (|d| - delta / 2) above ..."""
+    def hypot(self, b: _Operand) -> Tensor:
+        """sqrt(a * a + b * b) without overflow."""
+    def hypot_(self, b: _Operand) -> Self:
+        """`hypot`, written in place. sqrt(a * a + b * b) without overflow."""
     @property
     def imag(self) -> Tensor:
         """The imaginary part, a view. Raises TypeError for real tensors."""
     def index_add(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Tensor:
         """A copy of x with the parts of alpha * source added at indices along an axis, in ..."""
     def index_add_(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Self:
-        """index_add, written in place."""
+        """`index_add`, written in place. A copy of x with the parts of alpha * source ..."""
     def index_copy(self, axis: _Int, index: Tensor, source: Tensor) -> Tensor:
         """A copy of x with the parts of source at indices along an axis; of several for ..."""
     def index_copy_(self, axis: _Int, index: Tensor, source: Tensor) -> Self:
-        """index_copy, written in place."""
+        """`index_copy`, written in place. A copy of x with the parts of source at indices ..."""
     def index_fill(self, axis: _Int, index: Tensor, value: _Operand) -> Tensor:
         """A copy of x with one number at indices along an axis. index is a vector, or a ..."""
     def index_fill_(self, axis: _Int, index: Tensor, value: _Operand) -> Self:
-        """index_fill, written in place."""
+        """`index_fill`, written in place. A copy of x with one number at indices along an ..."""
+    def index_put(
+        self,
+        indices: Sequence[Tensor],
+        values: Tensor | _Float,
+        accumulate: _Bool = False,
+    ) -> Tensor:
+        """A copy `y` of x with `y[indices] = values`, or `y[indices] += values` with ..."""
     def index_select(self, axis: _Int, index: Tensor) -> Tensor:
         """The parts of x at indices along an axis, a copy. index is a vector, or a number; ..."""
+    def inner(self, x2: Tensor, /) -> Tensor:
+        """Sums of products over the last axis of both: (..., n) and (***, n) to (..., ***)."""
+    def instance_norm(
+        self,
+        running_mean: Tensor | None=None,
+        running_var: Tensor | None=None,
+        weight: Tensor | None=None,
+        bias: Tensor | None=None,
+        use_input_stats: _Bool=True,
+        momentum: _Operand=0.1,
+        eps: _Float=1e-05,
+    ) -> Tensor:
+        """Each channel of each sample of (batch, channels, ...) with mean 0 and variance ..."""
     def int(self) -> Tensor:
         """As int32; itself where it is one."""
+    def inverse(self, /) -> Tensor:
+        """The inverse of square matrices. Raises `LinAlgError` for a singular one."""
+    def is_complex(self) -> _Bool:
+        """Whether its dtype is a complex one."""
     @property
     def is_contiguous(self) -> _Bool:
         """Whether row-major without gaps."""
+    @property
+    def is_cpu(self) -> _Bool:
+        """Whether it is on the CPU."""
+    @property
+    def is_cuda(self) -> _Bool:
+        """Whether it is on a GPU."""
     def is_floating_point(self) -> _Bool:
         """Whether its dtype is a floating one."""
     @property
@@ -612,6 +1254,8 @@ class Tensor:
         """Whether no recorded op made it."""
     def is_pinned(self) -> Any:
         """Whether its memory is pinned."""
+    def is_signed(self) -> _Bool:
+        """Whether its dtype has negative numbers."""
     def isclose(
         self,
         b: Tensor,
@@ -622,10 +1266,24 @@ class Tensor:
         """Whether a and b are equal or abs(a - b) <= atol + rtol * abs(b), in float64. ..."""
     def isfinite(self) -> Tensor:
         """Whether neither infinite nor NaN."""
+    def isfinite_(self) -> Self:
+        """`isfinite`, written in place. Whether neither infinite nor NaN."""
+    def isin(
+        self,
+        test_elements: _Operand,
+        *,
+        assume_unique: _Bool=False,
+        invert: _Bool=False,
+    ) -> Tensor:
+        """Whether each element is among test_elements, or with invert=True is not; NaN ..."""
     def isinf(self) -> Tensor:
         """Whether infinite."""
+    def isinf_(self) -> Self:
+        """`isinf`, written in place. Whether infinite."""
     def isnan(self) -> Tensor:
         """Whether not a number."""
+    def isnan_(self) -> Self:
+        """`isnan`, written in place. Whether not a number."""
     def isneginf(self) -> Tensor:
         """Whether infinite and negative. Raises TypeError for complex numbers."""
     def isposinf(self) -> Tensor:
@@ -635,26 +1293,76 @@ class Tensor:
     @property
     def itemsize(self) -> _Int:
         """Bytes an element."""
+    def kl_div(self, target: Tensor, reduction: str='mean', log_target: _Bool=False) -> Tensor:
+        """target * (log(target) - input): Kullback and Leibler's divergence of log- ..."""
+    def kron(self, x2: Tensor, /) -> Tensor:
+        """Kronecker product: each element of x1 times the whole of x2, as blocks."""
     def kthvalue(self, k: _Int, axis: _Int=-1, keepdims: _Bool=False) -> tuple[Tensor, Tensor]:
         """The k-th smallest element along an axis, from 1 on, and its index (int64). Of ..."""
-    def le(self, other: _Operand) -> Tensor:
+    def l1_loss(self, target: Tensor, reduction: str='mean') -> Tensor:
+        """Absolute differences, averaged by default; shapes must be equal."""
+    def layer_norm(
+        self,
+        normalized_shape: _Int | Sequence[_Int],
+        weight: Tensor | None=None,
+        bias: Tensor | None=None,
+        eps: _Float=1e-05,
+    ) -> Tensor:
+        """The last axes, of normalized_shape, with mean 0 and variance 1, then scaled by ..."""
+    def lcm(self, x2: Tensor) -> Tensor:
+        """Least common multiple; 0 where one is 0. Raises TypeError for types that are not ..."""
+    def le(self, b: _Operand) -> Tensor:
         """Whether a is at most b."""
-    def leaky_relu(self, negative_slope: _Operand=0.01) -> Tensor:
+    def le_(self, b: _Operand) -> Self:
+        """`less_equal`, written in place. Whether a is at most b."""
+    def leaky_relu(self, negative_slope: _Operand=0.01, inplace: _Bool=False) -> Tensor:
         """x where positive, else x times negative_slope."""
+    def leaky_relu_(self, negative_slope: _Operand=0.01) -> Self:
+        """`leaky_relu`, written in place. x where positive, else x times negative_slope."""
     def lerp(self, end: _Operand, weight: _Operand) -> Tensor:
         """a + weight * (b - a): a where the weight is 0, and end where it is 1, exactly."""
-    def less(self, other: _Operand) -> Tensor:
+    def lerp_(self, end: _Operand, weight: _Operand) -> Self:
+        """`lerp`, written in place. a + weight * (b - a): a where the weight is 0, and end ..."""
+    def less(self, b: _Operand) -> Tensor:
         """Whether a is below b."""
-    def less_equal(self, other: _Operand) -> Tensor:
+    def less_(self, b: _Operand) -> Self:
+        """`less`, written in place. Whether a is below b."""
+    def less_equal(self, b: _Operand) -> Tensor:
         """Whether a is at most b."""
+    def less_equal_(self, b: _Operand) -> Self:
+        """`less_equal`, written in place. Whether a is at most b."""
+    def linear(
+        self,
+        weight: Tensor,
+        bias: Tensor | None=None,
+        *,
+        activation: str | None=None,
+    ) -> Tensor:
+        """x @ weight.T + bias for x (..., in), weight (out, in), bias (out,); with ..."""
+    def local_response_norm(
+        self,
+        size: _Int,
+        alpha: _Float=0.0001,
+        beta: _Float=0.75,
+        k: _Float=1.0,
+    ) -> Tensor:
+        """input / (k + alpha * mean of the squares of size neighbouring channels) ** beta, ..."""
     def log(self) -> Tensor:
         """Natural logarithm."""
     def log10(self) -> Tensor:
         """Logarithm to base 10."""
+    def log10_(self) -> Self:
+        """`log10`, written in place. Logarithm to base 10."""
     def log1p(self) -> Tensor:
         """log(1 + x), exact near 0."""
+    def log1p_(self) -> Self:
+        """`log1p`, written in place. log(1 + x), exact near 0."""
     def log2(self) -> Tensor:
         """Logarithm to base 2."""
+    def log2_(self) -> Self:
+        """`log2`, written in place. Logarithm to base 2."""
+    def log_(self) -> Self:
+        """`log`, written in place. Natural logarithm."""
     def log_normal_(
         self,
         mean: _Float=1.0,
@@ -663,64 +1371,247 @@ class Tensor:
         generator: Generator | None=None,
     ) -> Self:
         """Overwritten with numbers whose logarithms are normally distributed."""
-    def log_softmax(self, axis: _Int=-1) -> Tensor:
-        """log(softmax(x)), computed in one pass."""
+    def log_softmax(self, axis: _Int=-1, dtype: _DTypeLike | None=None) -> Tensor:
+        """log(softmax(x)), computed in one pass, of x as dtype where that is given."""
+    def logaddexp(self, b: _Operand) -> Tensor:
+        """log(exp(a) + exp(b)), without overflow."""
+    def logaddexp2(self, b: Tensor) -> Tensor:
+        """log2(2 ** a + 2 ** b), without overflow. Raises TypeError for complex numbers."""
+    def logaddexp2_(self, b: Tensor) -> Self:
+        """`logaddexp2`, written in place. log2(2 ** a + 2 ** b), without overflow. Raises ..."""
+    def logaddexp_(self, b: _Operand) -> Self:
+        """`logaddexp`, written in place. log(exp(a) + exp(b)), without overflow."""
     def logcumsumexp(self, axis: _Int) -> Tensor:
         """log(sum(exp(x))) of all elements up to each along an axis, whatever their range."""
+    def logdet(self, /) -> Tensor:
+        """Logarithm of the determinant; NaN where that is negative."""
+    def logical_and(self, b: _Operand) -> Tensor:
+        """Whether both are nonzero."""
+    def logical_and_(self, b: _Operand) -> Self:
+        """`logical_and`, written in place. Whether both are nonzero."""
     def logical_not(self) -> Tensor:
         """Whether zero."""
+    def logical_not_(self) -> Self:
+        """`logical_not`, written in place. Whether zero."""
+    def logical_or(self, b: _Operand) -> Tensor:
+        """Whether either is nonzero."""
+    def logical_or_(self, b: _Operand) -> Self:
+        """`logical_or`, written in place. Whether either is nonzero."""
+    def logical_xor(self, b: _Operand) -> Tensor:
+        """Whether exactly one is nonzero."""
+    def logical_xor_(self, b: _Operand) -> Self:
+        """`logical_xor`, written in place. Whether exactly one is nonzero."""
     def logit(self, eps: _Float | None=None) -> Tensor:
         """log(x / (1 - x)), the inverse of sigmoid; x is limited to the range from eps to ..."""
+    def logit_(self, eps: _Float | None=None) -> Self:
+        """`logit`, written in place. log(x / (1 - x)), the inverse of sigmoid; x is ..."""
     def logsigmoid(self) -> Tensor:
         """log(sigmoid(x)), without overflow."""
+    def logsigmoid_(self) -> Self:
+        """`logsigmoid`, written in place. log(sigmoid(x)), without overflow."""
     def logsumexp(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """log(sum(exp(x))) without overflow."""
     def long(self) -> Tensor:
         """As int64; itself where it is one."""
-    def lt(self, other: _Operand) -> Tensor:
+    def lstm_cell(
+        self,
+        h: Tensor,
+        c: Tensor,
+        weight_ih: Tensor,
+        weight_hh: Tensor,
+        bias_ih: Tensor | None=None,
+        bias_hh: Tensor | None=None,
+    ) -> tuple[Tensor, Tensor]:
+        """One step of lstm_layer: x (batch, in); h and c (batch, hidden), and so the new ones."""
+    def lstm_layer(
+        self,
+        h0: Tensor,
+        c0: Tensor,
+        weight_ih: Tensor,
+        weight_hh: Tensor,
+        bias_ih: Tensor | None=None,
+        bias_hh: Tensor | None=None,
+        reverse: _Bool=False,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """All steps of x (steps, batch, in) through an LSTM from h0 and c0 (batch, ..."""
+    def lt(self, b: _Operand) -> Tensor:
         """Whether a is below b."""
+    def lt_(self, b: _Operand) -> Self:
+        """`less`, written in place. Whether a is below b."""
     @property
     def mH(self) -> Tensor:
         """The conjugate of mT: a view of real numbers, a copy of complex ones."""
     @property
     def mT(self) -> Tensor:
         """The last two axes swapped, as a view."""
+    def margin_ranking_loss(
+        self,
+        input2: Tensor,
+        target: Tensor,
+        margin: _Float=0.0,
+        reduction: str='mean',
+    ) -> Tensor:
+        """max(0, margin - target * (input1 - input2)): 0 where the first is above the ..."""
     def masked_fill(self, mask: Tensor, value: _Operand) -> Tensor:
         """x with one number where the mask is true; both are broadcast, the dtype is that ..."""
     def masked_fill_(self, mask: Tensor, value: _Operand) -> Self:
-        """masked_fill, written in place."""
+        """`masked_fill`, written in place. x with one number where the mask is true; both ..."""
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
         """x with the elements of source, in order, where the mask is true; x and mask are ..."""
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Self:
-        """masked_scatter, written in place."""
+        """`masked_scatter`, written in place. x with the elements of source, in order, ..."""
     def masked_select(self, mask: Tensor) -> Tensor:
         """A vector of the elements where the mask is true; both are broadcast. Raises ..."""
     def matmul(self, other: Tensor) -> Tensor:
         """Matrix product."""
+    def matrix_power(self, n: _Int, /) -> Tensor:
+        """x multiplied by itself n times, by squaring; of a negative n the inverse's power."""
+    def matrix_transpose(self) -> Tensor:
+        """The last two axes swapped, as a view. Raises ValueError below 2 dimensions."""
     def max(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Largest element; NaN where there is one."""
-    def maximum(self, other: _Operand) -> Tensor:
+    def max_pool1d(
+        self,
+        kernel_size: _Int | Sequence[_Int],
+        stride: _Int | Sequence[_Int] | None=None,
+        padding: _Int | Sequence[_Int]=0,
+        dilation: _Int | Sequence[_Int]=1,
+        ceil_mode: _Bool=False,
+    ) -> Tensor:
+        """The largest element of each window of input (batch, channels, length), or ..."""
+    def max_pool1d_with_indices(
+        self,
+        kernel_size: _Int | Sequence[_Int],
+        stride: _Int | Sequence[_Int] | None=None,
+        padding: _Int | Sequence[_Int]=0,
+        dilation: _Int | Sequence[_Int]=1,
+        ceil_mode: _Bool=False,
+    ) -> tuple[Tensor, Tensor]:
+        """The results of max_pool1d, and where in its plane each lies: int64, in row-major ..."""
+    def max_pool2d(
+        self,
+        kernel_size: _Int | Sequence[_Int],
+        stride: _Int | Sequence[_Int] | None=None,
+        padding: _Int | Sequence[_Int]=0,
+        dilation: _Int | Sequence[_Int]=1,
+        ceil_mode: _Bool=False,
+    ) -> Tensor:
+        """The largest element of each window of input (batch, channels, height, width), or ..."""
+    def max_pool2d_with_indices(
+        self,
+        kernel_size: _Int | Sequence[_Int],
+        stride: _Int | Sequence[_Int] | None=None,
+        padding: _Int | Sequence[_Int]=0,
+        dilation: _Int | Sequence[_Int]=1,
+        ceil_mode: _Bool=False,
+    ) -> tuple[Tensor, Tensor]:
+        """The results of max_pool2d, and where in its plane each lies: int64, in row-major ..."""
+    def max_pool3d(
+        self,
+        kernel_size: _Int | Sequence[_Int],
+        stride: _Int | Sequence[_Int] | None=None,
+        padding: _Int | Sequence[_Int]=0,
+        dilation: _Int | Sequence[_Int]=1,
+        ceil_mode: _Bool=False,
+    ) -> Tensor:
+        """The largest element of each window of input (batch, channels, depth, height, ..."""
+    def max_pool3d_with_indices(
+        self,
+        kernel_size: _Int | Sequence[_Int],
+        stride: _Int | Sequence[_Int] | None=None,
+        padding: _Int | Sequence[_Int]=0,
+        dilation: _Int | Sequence[_Int]=1,
+        ceil_mode: _Bool=False,
+    ) -> tuple[Tensor, Tensor]:
+        """The results of max_pool3d, and where in its plane each lies: int64, in row-major ..."""
+    def max_unpool1d(
+        self,
+        indices: Tensor,
+        kernel_size: _Int | Sequence[_Int],
+        stride: _Int | Sequence[_Int] | None=None,
+        padding: _Int | Sequence[_Int]=0,
+        output_size: _Int | Sequence[_Int] | None=None,
+    ) -> Tensor:
+        """Planes of zeros with the elements of input at the places that max pooling's ..."""
+    def max_unpool2d(
+        self,
+        indices: Tensor,
+        kernel_size: _Int | Sequence[_Int],
+        stride: _Int | Sequence[_Int] | None=None,
+        padding: _Int | Sequence[_Int]=0,
+        output_size: _Int | Sequence[_Int] | None=None,
+    ) -> Tensor:
+        """Planes of zeros with the elements of input at the places that max pooling's ..."""
+    def max_unpool3d(
+        self,
+        indices: Tensor,
+        kernel_size: _Int | Sequence[_Int],
+        stride: _Int | Sequence[_Int] | None=None,
+        padding: _Int | Sequence[_Int]=0,
+        output_size: _Int | Sequence[_Int] | None=None,
+    ) -> Tensor:
+        """Planes of zeros with the elements of input at the places that max pooling's ..."""
+    def maximum(self, b: _Operand) -> Tensor:
         """Larger of a and b; NaN if either is."""
+    def maximum_(self, b: _Operand) -> Self:
+        """`maximum`, written in place. Larger of a and b; NaN if either is."""
     def mean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Mean over all or some axes, in x's floating type."""
     def median(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Median of all elements or along an axis: of an even number the lower of the two ..."""
     def min(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Smallest element; NaN where there is one."""
-    def minimum(self, other: _Operand) -> Tensor:
+    def minimum(self, b: _Operand) -> Tensor:
         """Smaller of a and b; NaN if either is."""
-    def mish(self) -> Tensor:
+    def minimum_(self, b: _Operand) -> Self:
+        """`minimum`, written in place. Smaller of a and b; NaN if either is."""
+    def mish(self, inplace: _Bool=False) -> Tensor:
         """x * tanh(softplus(x))."""
+    def mish_(self) -> Self:
+        """`mish`, written in place. x * tanh(softplus(x))."""
+    def mm(self, x2: Tensor, /) -> Tensor:
+        """Product of two matrices; `matmul` also takes vectors and batches."""
     def moveaxis(self, source: _Int | Sequence[_Int], destination: _Int | Sequence[_Int]) -> Tensor:
         """The axes `source` at the places `destination`, the others in their order, as a ..."""
     def movedim(self, source: _Int | Sequence[_Int], destination: _Int | Sequence[_Int]) -> Tensor:
         """The axes `source` at the places `destination`, the others in their order, as a ..."""
-    def mul(self, other: _Operand) -> Tensor:
+    def mse_loss(self, y: Tensor, reduction: str='mean') -> Tensor:
+        """Squared differences, averaged by default. 16-bit numbers are squared and added ..."""
+    def mul(self, b: _Operand) -> Tensor:
         """Product of a and b."""
-    def mul_(self, other: _Operand) -> Self:
-        """The operator's result, written in place."""
-    def multiply(self, other: _Operand) -> Tensor:
+    def mul_(self, b: _Operand) -> Self:
+        """`multiply`, written in place. Product of a and b."""
+    def multi_margin_loss(
+        self,
+        target: Tensor,
+        p: _Int=1,
+        margin: _Float=1.0,
+        weight: Tensor | None=None,
+        reduction: str='mean',
+    ) -> Tensor:
+        """max(0, margin - input[target] + input[i]) ** p of all other classes i, over the ..."""
+    def multilabel_margin_loss(self, target: Tensor, reduction: str='mean') -> Tensor:
+        """max(0, 1 - input[label] + input[i]) of all labels and all classes i that are ..."""
+    def multilabel_soft_margin_loss(
+        self,
+        target: Tensor,
+        weight: Tensor | None=None,
+        reduction: str='mean',
+    ) -> Tensor:
+        """The mean over the classes, along the last axis, of ..."""
+    def multinomial(
+        self,
+        num_samples: _Int,
+        replacement: _Bool=False,
+        generator: Generator | None=None,
+    ) -> Tensor:
+        """Class numbers (int64) drawn from rows of probabilities (n, classes) or from ..."""
+    def multiply(self, b: _Operand) -> Tensor:
         """Product of a and b."""
+    def multiply_(self, b: _Operand) -> Self:
+        """`multiply`, written in place. Product of a and b."""
+    def mv(self, x2: Tensor, /) -> Tensor:
+        """Product of a matrix and a vector."""
     @property
     def name(self) -> str:
         """Shown in error messages."""
@@ -733,6 +1624,13 @@ class Tensor:
         neginf: _Float | None=None,
     ) -> Tensor:
         """x with numbers for NaN and the infinities, the type's largest and least by ..."""
+    def nan_to_num_(
+        self,
+        nan: _Float=0.0,
+        posinf: _Float | None=None,
+        neginf: _Float | None=None,
+    ) -> Self:
+        """`nan_to_num`, written in place. x with numbers for NaN and the infinities, the ..."""
     def nanmean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Mean over all or some axes of what is no NaN; NaN where nothing is. Raises ..."""
     def nanmedian(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
@@ -758,12 +1656,82 @@ class Tensor:
         """Number of dimensions."""
     def ndimension(self) -> _Int:
         """Number of dimensions, as `ndim`."""
-    def ne(self, other: _Operand) -> Tensor:
+    def ne(self, b: _Operand) -> Tensor:
         """Whether a differs from b."""
+    def ne_(self, b: _Operand) -> Self:
+        """`not_equal`, written in place. Whether a differs from b."""
+    def neg(self) -> Tensor:
+        """Negative of each element."""
+    def neg_(self) -> Self:
+        """`negative`, written in place. Negative of each element."""
     def negative(self) -> Tensor:
         """Negative of each element."""
+    def negative_(self) -> Self:
+        """`negative`, written in place. Negative of each element."""
     def nelement(self) -> _Int:
         """Number of elements, as `size`."""
+    def new_empty(
+        self,
+        *size: Any,
+        dtype: Any = None,
+        device: str | None = None,
+        requires_grad: _Bool = False,
+    ) -> Tensor:
+        """Memory of another shape, in the type and on the device of x unless others are given."""
+    def new_full(
+        self,
+        size: _Int | Sequence[_Int],
+        fill_value: _Complex,
+        dtype: Any = None,
+        device: str | None = None,
+        requires_grad: _Bool = False,
+    ) -> Tensor:
+        """One number in another shape, in the type and on the device of x unless others ..."""
+    def new_ones(
+        self,
+        *size: Any,
+        dtype: Any = None,
+        device: str | None = None,
+        requires_grad: _Bool = False,
+    ) -> Tensor:
+        """Ones in another shape, in the type and on the device of x unless others are given."""
+    def new_tensor(
+        self,
+        data: Any,
+        dtype: Any = None,
+        device: str | None = None,
+        requires_grad: _Bool = False,
+    ) -> Tensor:
+        """A copy of data, in the type and on the device of x unless others are given."""
+    def new_zeros(
+        self,
+        *size: Any,
+        dtype: Any = None,
+        device: str | None = None,
+        requires_grad: _Bool = False,
+    ) -> Tensor:
+        """Zeros in another shape, in the type and on the device of x unless others are given."""
+    def nextafter(self, b: _Operand) -> Tensor:
+        """The next number of the type after a towards b; of 16-bit types that of float32, ..."""
+    def nextafter_(self, b: _Operand) -> Self:
+        """`nextafter`, written in place. The next number of the type after a towards b; of ..."""
+    def nll_loss(
+        self,
+        target: Tensor,
+        weight: Tensor | None=None,
+        ignore_index: _Int=-100,
+        reduction: str='mean',
+    ) -> Tensor:
+        """-input[target] of log-likelihoods (n, classes, d, ...) and class indices (n, d, ..."""
+    def nonzero(self) -> tuple[Tensor, ...]:
+        """Positions of the nonzero elements: one int64 tensor for each axis, in row-major ..."""
+    def norm(
+        self,
+        p: _Float | str | None = 'fro',
+        axis: _Int | Sequence[_Int] | None = None,
+        keepdims: _Bool = False,
+    ) -> Tensor:
+        """The `p`-norm of all elements or along axes, as in PyTorch: "fro" is 2 for any axes."""
     def normal_(
         self,
         mean: _Float=0.0,
@@ -772,15 +1740,38 @@ class Tensor:
         generator: Generator | None=None,
     ) -> Self:
         """Overwritten with normally distributed numbers."""
-    def not_equal(self, other: _Operand) -> Tensor:
+    def not_equal(self, b: _Operand) -> Tensor:
         """Whether a differs from b."""
+    def not_equal_(self, b: _Operand) -> Self:
+        """`not_equal`, written in place. Whether a differs from b."""
     def numel(self) -> _Int:
         """Number of elements, as `size`."""
     def numpy(self) -> Any:
         """A NumPy array over the same memory."""
+    def one_hot(self, num_classes: _Int, dtype: _DTypeLike=...) -> Tensor:
+        """1 at each index along a new last axis, else 0."""
+    def ones_like(self, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
+        """Like ones, shape and dtype from x."""
     @property
     def op(self) -> str | None:
         """Name of the recorded op that made it, or None."""
+    def outer(self, x2: Tensor, /) -> Tensor:
+        """Products of each element of a vector with each of another: shape (n,) and (m,) ..."""
+    def pad(
+        self,
+        pad: _Int | Sequence[_Int],
+        mode: str='constant',
+        value: _Number | None=None,
+    ) -> Tensor:
+        """Elements around x: widths in front of and behind the last axis, then the one ..."""
+    def pairwise_distance(
+        self,
+        x2: Tensor,
+        p: _Float=2.0,
+        eps: _Float=1e-06,
+        keepdims: _Bool=False,
+    ) -> Tensor:
+        """The p-norm of x1 - x2 + eps along the last axis. Raises ValueError for numbers ..."""
     @overload
     def permute(self, axes: _Int | Sequence[_Int]) -> Tensor:
         """Axes in another order, as a view."""
@@ -793,10 +1784,33 @@ class Tensor:
     def permute_dims(self, *axes: _Int) -> Tensor: ...
     def pin_memory(self) -> Any:
         """A copy in pinned memory of the host, from and to which GPUs copy beside other ..."""
+    def pinverse(self, /, *, rtol: _Float | Tensor | None = None) -> Tensor:
+        """The pseudo-inverse (Moore and Penrose): singular values up to rtol times the ..."""
+    def pixel_shuffle(self, upscale_factor: _Int) -> Tensor:
+        """Images (..., channels * r * r, height, width) as (..., channels, height * r, ..."""
+    def pixel_unshuffle(self, downscale_factor: _Int) -> Tensor:
+        """Images (..., channels, height * r, width * r) as (..., channels * r * r, height, ..."""
+    def poisson(self, generator: Generator | None=None) -> Tensor:
+        """A count of Poisson's distribution for each rate, in its type. Raises ValueError ..."""
+    def poisson_nll_loss(
+        self,
+        target: Tensor,
+        log_input: _Bool=True,
+        full: _Bool=False,
+        eps: _Float=1e-08,
+        reduction: str='mean',
+    ) -> Tensor:
+        """Negative log-likelihood of counts under Poisson distributions of means, or of ..."""
+    def polar(self, angle: Tensor) -> Tensor:
+        """Complex numbers of the given magnitudes and angles in radians, two tensors of ..."""
     def positive(self) -> Tensor:
         """Each element unchanged."""
-    def pow(self, other: _Operand) -> Tensor:
+    def positive_(self) -> Self:
+        """`positive`, written in place. Each element unchanged."""
+    def pow(self, b: _Operand) -> Tensor:
         """a to the power of b."""
+    def pow_(self, b: _Operand) -> Self:
+        """`pow`, written in place. a to the power of b."""
     def prelu(self, weight: Tensor) -> Tensor:
         """x where positive, else x times weight, which is one number or one for each ..."""
     def prod(
@@ -817,6 +1831,31 @@ class Tensor:
         """The element at the place q * (n - 1) of the n elements in order, of all or along ..."""
     def rad2deg(self) -> Tensor:
         """Radians as degrees. Raises TypeError for complex numbers."""
+    def rad2deg_(self) -> Self:
+        """`rad2deg`, written in place. Radians as degrees. Raises TypeError for complex ..."""
+    def rand_like(
+        self,
+        dtype: _DTypeLike | None=None,
+        generator: Generator | None=None,
+        device: str | None=None,
+    ) -> Tensor:
+        """Like rand, shape and dtype from x."""
+    def randint_like(
+        self,
+        low: _Int=0,
+        high: _Int | None=None,
+        dtype: _DTypeLike | None=None,
+        generator: Generator | None=None,
+        device: str | None=None,
+    ) -> Tensor:
+        """Like randint, shape and dtype from x; one number alone is high. Raises ..."""
+    def randn_like(
+        self,
+        dtype: _DTypeLike | None=None,
+        generator: Generator | None=None,
+        device: str | None=None,
+    ) -> Tensor:
+        """Like randn, shape and dtype from x."""
     def random_(
         self,
         low: _Int=0,
@@ -832,18 +1871,26 @@ class Tensor:
         """The real part, a view; a real tensor itself."""
     def reciprocal(self) -> Tensor:
         """One over each element."""
+    def reciprocal_(self) -> Self:
+        """`reciprocal`, written in place. One over each element."""
     def record_stream(self, stream: object) -> None:
         """Says that another library uses its memory on a tw.cuda.Stream: it serves again ..."""
     def register_forward_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
         """Calls hook(value) when an op takes the tensor; the op uses a returned tensor ..."""
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
         """Calls hook(grad) when the gradient is complete; a returned tensor replaces it."""
-    def relu(self) -> Tensor:
+    def relu(self, inplace: _Bool=False) -> Tensor:
         """Larger of x and 0."""
-    def relu6(self) -> Tensor:
+    def relu6(self, inplace: _Bool=False) -> Tensor:
         """x limited to the range from 0 to 6."""
-    def remainder(self, other: _Operand) -> Tensor:
+    def relu6_(self) -> Self:
+        """`relu6`, written in place. x limited to the range from 0 to 6."""
+    def relu_(self) -> Self:
+        """`relu`, written in place. Larger of x and 0."""
+    def remainder(self, b: _Operand) -> Tensor:
         """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0."""
+    def remainder_(self, b: _Operand) -> Self:
+        """`remainder`, written in place. a - b * floor(a / b): the sign of b; 0 for whole ..."""
     def repeat_interleave(
         self,
         repeats: _Operand,
@@ -859,6 +1906,17 @@ class Tensor:
     def requires_grad(self, value: _Bool, /) -> None: ...
     def requires_grad_(self, requires_grad: _Bool=True) -> Self:
         """Sets requires_grad and returns the tensor."""
+    def resample(
+        self,
+        size: _Int | Sequence[_Int],
+        mode: str='nearest',
+        align_corners: _Bool=False,
+        antialias: _Bool=False,
+        scale0: _Float=0.0,
+        scale1: _Float=0.0,
+        scale2: _Float=0.0,
+    ) -> Tensor:
+        """Images (batch, channels, ...) with another size of the 1 to 3 axes behind the ..."""
     @overload
     def reshape(self, shape: _Int | Sequence[_Int], *, copy: _Bool | None=None) -> Tensor:
         """The same elements in another shape; one extent may be -1. A view where strides ..."""
@@ -868,14 +1926,60 @@ class Tensor:
         """The same elements in the shape of another tensor."""
     def retain_grad(self) -> None:
         """Keeps the gradient of a result in its grad."""
+    @property
+    def retains_grad(self) -> _Bool:
+        """Whether it is a result that keeps its gradient: retain_grad was called."""
+    def rms_norm(
+        self,
+        normalized_shape: _Int | Sequence[_Int],
+        weight: Tensor | None=None,
+        eps: _Float | None=None,
+    ) -> Tensor:
+        """The last axes, of normalized_shape, over the root of their mean square, then ..."""
+    def rnn_cell(
+        self,
+        h: Tensor,
+        weight_ih: Tensor,
+        weight_hh: Tensor,
+        bias_ih: Tensor | None=None,
+        bias_hh: Tensor | None=None,
+        nonlinearity: str='tanh',
+    ) -> Tensor:
+        """One step of rnn_layer: x (batch, in), h and the result (batch, hidden)."""
+    def rnn_layer(
+        self,
+        h0: Tensor,
+        weight_ih: Tensor,
+        weight_hh: Tensor,
+        bias_ih: Tensor | None=None,
+        bias_hh: Tensor | None=None,
+        reverse: _Bool=False,
+        nonlinearity: str='tanh',
+    ) -> tuple[Tensor, Tensor]:
+        """All steps of x (steps, batch, in) through an Elman layer from h0 (batch, ..."""
     def roll(self, shift: _Int | Sequence[_Int], axis: _Int | Sequence[_Int] | None=None) -> Tensor:
         """Elements moved by `shift` places along axes; what leaves at the end comes in at ..."""
     def rot90(self, k: _Int=1, axes: _Int | Sequence[_Int] | None=None) -> Tensor:
         """Turned k times by 90 degrees from the first of two axes towards the second, as a ..."""
     def round(self) -> Tensor:
         """Nearest whole number, halves to even."""
+    def round_(self) -> Self:
+        """`round`, written in place. Nearest whole number, halves to even."""
     def rsqrt(self) -> Tensor:
         """One over the square root."""
+    def rsqrt_(self) -> Self:
+        """`rsqrt`, written in place. One over the square root."""
+    def scaled_dot_product_attention(
+        self,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Tensor | None=None,
+        dropout_p: _Float=0.0,
+        is_causal: _Bool=False,
+        scale: _Float | None=None,
+        enable_gqa: _Bool=False,
+    ) -> Tensor:
+        """softmax(query @ key.T * scale + attn_mask) @ value over the last two axes, ..."""
     def scatter(
         self,
         axis: _Int,
@@ -885,12 +1989,19 @@ class Tensor:
         reduce: str | None=None,
     ) -> Tensor:
         """A copy y of x with y[i, index[i, j, k], k] = src[i, j, k] for axis 1; of several ..."""
-    def scatter_(self, axis: _Int, index: Tensor, src: _Operand) -> Self:
-        """scatter, written in place."""
+    def scatter_(
+        self,
+        axis: _Int,
+        index: Tensor,
+        src: _Operand,
+        *,
+        reduce: str | None=None,
+    ) -> Self:
+        """`scatter`, written in place. A copy y of x with y[i, index[i, j, k], k] = src[i, ..."""
     def scatter_add(self, axis: _Int, index: Tensor, src: _Operand) -> Tensor:
         """A copy y of x with y[i, index[i, j, k], k] += src[i, j, k] for axis 1, in the ..."""
     def scatter_add_(self, axis: _Int, index: Tensor, src: _Operand) -> Self:
-        """scatter_add, written in place."""
+        """`scatter_add`, written in place. A copy y of x with y[i, index[i, j, k], k] += ..."""
     def scatter_reduce(
         self,
         axis: _Int,
@@ -901,12 +2012,33 @@ class Tensor:
         include_self: _Bool=True,
     ) -> Tensor:
         """A copy y of x with all src[i, j, k] joined to y[i, index[i, j, k], k] for axis ..."""
+    def scatter_reduce_(
+        self,
+        axis: _Int,
+        index: Tensor,
+        src: _Operand,
+        reduce: str,
+        *,
+        include_self: _Bool=True,
+    ) -> Self:
+        """`scatter_reduce`, written in place. A copy y of x with all src[i, j, k] joined ..."""
+    def searchsorted(
+        self,
+        x2: _Operand,
+        *,
+        side: str | None=None,
+        sorter: Tensor | None=None,
+        right: _Bool=False,
+    ) -> Tensor:
+        """Where elements of x2 belong in the sorted x1 (n,), or rows of x2 (..., m) in ..."""
     def select(self, axis: _Int, index: _Int) -> Tensor:
         """One place along an axis, which is dropped, as a view. IndexError out of range."""
     def select_scatter(self, src: Tensor, axis: _Int, index: _Int) -> Tensor:
         """A copy of x with src at one place along an axis: what select shows. Raises ..."""
-    def selu(self) -> Tensor:
+    def selu(self, inplace: _Bool=False) -> Tensor:
         """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1)."""
+    def selu_(self) -> Self:
+        """`selu`, written in place. 1.0507 times x where positive, else times 1.6733 * ..."""
     @property
     def shape(self) -> tuple[_Int, ...]:
         """Extents, a tuple of ints."""
@@ -914,21 +2046,35 @@ class Tensor:
         """As int16; itself where it is one."""
     def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-x))."""
+    def sigmoid_(self) -> Self:
+        """`sigmoid`, written in place. 1 / (1 + exp(-x))."""
     def sign(self) -> Tensor:
         """-1, 0 or 1 by the sign; 0 for -0.0."""
+    def sign_(self) -> Self:
+        """`sign`, written in place. -1, 0 or 1 by the sign; 0 for -0.0."""
     def signbit(self) -> Tensor:
         """Whether the sign bit is set."""
-    def silu(self) -> Tensor:
+    def signbit_(self) -> Self:
+        """`signbit`, written in place. Whether the sign bit is set."""
+    def silu(self, inplace: _Bool=False) -> Tensor:
         """x * sigmoid(x), also called swish."""
+    def silu_(self) -> Self:
+        """`silu`, written in place. x * sigmoid(x), also called swish."""
     def sin(self) -> Tensor:
         """Sine; x in radians."""
+    def sin_(self) -> Self:
+        """`sin`, written in place. Sine; x in radians."""
     def sinc(self) -> Tensor:
         """sin(pi x) / (pi x), and 1 at 0. Raises TypeError for complex numbers."""
+    def sinc_(self) -> Self:
+        """`sinc`, written in place. sin(pi x) / (pi x), and 1 at 0. Raises TypeError for ..."""
     def sinh(self) -> Tensor:
         """Hyperbolic sine."""
+    def sinh_(self) -> Self:
+        """`sinh`, written in place. Hyperbolic sine."""
     @property
-    def size(self) -> _Int:
-        """Number of elements."""
+    def size(self) -> _ElementCount:
+        """Number of elements; called, the shape or the extent of one axis."""
     def slice_scatter(
         self,
         src: Tensor,
@@ -938,14 +2084,26 @@ class Tensor:
         step: _Int=1,
     ) -> Tensor:
         """A copy of x with src at the places start:end:step along an axis. Raises ..."""
-    def softmax(self, axis: _Int=-1) -> Tensor:
-        """exp(x) / sum(exp(x)) along an axis."""
+    def slogdet(self, /) -> _SlogdetResult:
+        """Sign (0 for singular matrices) and logarithm of the absolute value of determinants."""
+    def smooth_l1_loss(self, target: Tensor, reduction: str='mean', beta: _Float=1.0) -> Tensor:
+        """Differences d as d * d / (2 * beta) below beta, and |d| - beta / 2 above ..."""
+    def soft_margin_loss(self, target: Tensor, reduction: str='mean') -> Tensor:
+        """log(1 + exp(-target * input)) for targets 1 and -1, without overflow."""
+    def softmax(self, axis: _Int=-1, dtype: _DTypeLike | None=None) -> Tensor:
+        """exp(x) / sum(exp(x)) along an axis, of x as dtype where that is given."""
     def softplus(self, beta: _Number=1.0, threshold: _Number=20.0) -> Tensor:
         """log(1 + exp(beta * x)) / beta, without overflow; x where beta * x is above ..."""
+    def softplus_(self, beta: _Number=1.0, threshold: _Number=20.0) -> Self:
+        """`softplus`, written in place. log(1 + exp(beta * x)) / beta, without overflow; x ..."""
     def softshrink(self, lambd: _Number=0.5) -> Tensor:
         """x moved by lambd towards 0, and 0 within lambd of it."""
+    def softshrink_(self, lambd: _Number=0.5) -> Self:
+        """`softshrink`, written in place. x moved by lambd towards 0, and 0 within lambd ..."""
     def softsign(self) -> Tensor:
         """x / (1 + abs(x))."""
+    def softsign_(self) -> Self:
+        """`softsign`, written in place. x / (1 + abs(x))."""
     def sort(self, *, axis: _Int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
         """The elements along an axis in order: values alone, argsort has their places. NaN ..."""
     def split(
@@ -956,10 +2114,16 @@ class Tensor:
         """Parts along an axis, as views: of one extent, the last one smaller where it must ..."""
     def sqrt(self) -> Tensor:
         """Square root."""
+    def sqrt_(self) -> Self:
+        """`sqrt`, written in place. Square root."""
     def square(self) -> Tensor:
         """Square of each element."""
+    def square_(self) -> Self:
+        """`square`, written in place. Square of each element."""
     def squeeze(self, axis: _Int | Sequence[_Int] | None=None) -> Tensor:
         """Drops axes of extent 1 (all of them by default)."""
+    def standard_gamma(self, generator: Generator | None=None) -> Tensor:
+        """A number of the gamma distribution of scale 1 for each shape parameter, in its ..."""
     def std(
         self,
         axis: _Int | Sequence[_Int] | None=None,
@@ -967,17 +2131,29 @@ class Tensor:
         keepdims: _Bool=False,
     ) -> Tensor:
         """Standard deviation; correction is taken off the number of elements. Its gradient ..."""
+    def std_mean(
+        self,
+        axis: _Int | Sequence[_Int] | None = None,
+        *,
+        correction: _Float,
+        keepdims: _Bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """Standard deviation and mean of all elements, or along axes; `correction` as in ..."""
+    def storage_offset(self) -> _Int:
+        """Where its first element lies in the memory that its views share, in elements."""
     def stride(self) -> tuple[_Int, ...]:
         """Steps between elements, in elements, as `strides`."""
     @property
     def strides(self) -> tuple[_Int, ...]:
         """Steps between elements, in elements."""
-    def sub(self, other: _Operand) -> Tensor:
-        """Difference of a and b."""
-    def sub_(self, other: _Operand) -> Self:
-        """The operator's result, written in place."""
-    def subtract(self, other: _Operand) -> Tensor:
-        """Difference of a and b."""
+    def sub(self, other: _Operand, *, alpha: _Number=1) -> Tensor:
+        """The operator's result, of alpha times the other."""
+    def sub_(self, other: _Operand, *, alpha: _Number=1) -> Self:
+        """The operator's result, of alpha times the other. Written in place."""
+    def subtract(self, other: _Operand, *, alpha: _Number=1) -> Tensor:
+        """The operator's result, of alpha times the other."""
+    def subtract_(self, other: _Operand, *, alpha: _Number=1) -> Self:
+        """The operator's result, of alpha times the other. Written in place."""
     def sum(
         self,
         axis: _Int | Sequence[_Int] | None=None,
@@ -991,20 +2167,41 @@ class Tensor:
         """Two axes swapped, as a view."""
     def t(self) -> Tensor:
         """The transpose of a matrix, as a view; itself below 2 dimensions."""
+    def take_along_axis(self, indices: Tensor, axis: _Int=-1) -> Tensor:
+        """y[i, j, k] = x[i, indices[i, j, k], k] for axis 1; the other axes are broadcast. ..."""
+    def take_along_dim(self, indices: Tensor, axis: _Int | None = None) -> Tensor:
+        """`take_along_axis` by PyTorch's name: without an axis, elements of the flat tensor."""
     def tan(self) -> Tensor:
         """Tangent; x in radians."""
+    def tan_(self) -> Self:
+        """`tan`, written in place. Tangent; x in radians."""
     def tanh(self) -> Tensor:
         """Hyperbolic tangent."""
+    def tanh_(self) -> Self:
+        """`tanh`, written in place. Hyperbolic tangent."""
     def tanhshrink(self) -> Tensor:
         """x - tanh(x)."""
+    def tanhshrink_(self) -> Self:
+        """`tanhshrink`, written in place. x - tanh(x)."""
     def tensor_split(
         self,
         indices_or_sections: _Int | Sequence[_Int],
         axis: _Int=0,
     ) -> tuple[Tensor, ...]:
         """So many parts along an axis, as views, the first ones an element longer where ..."""
-    def threshold(self, threshold: _Number, value: _Number) -> Tensor:
+    def tensordot(
+        self,
+        x2: Tensor,
+        /,
+        *,
+        axes: _Int | tuple[Sequence[_Int],
+        Sequence[_Int]] = 2,
+    ) -> Tensor:
+        """Sum of products over pairs of axes: the last `axes` of x1 with the first of x2, ..."""
+    def threshold(self, threshold: _Number, value: _Number, inplace: _Bool=False) -> Tensor:
         """x where above threshold, else value."""
+    def threshold_(self, threshold: _Number, value: _Number) -> Self:
+        """`threshold`, written in place. x where above threshold, else value."""
     @overload
     def tile(self, repetitions: _Int | Sequence[_Int]) -> Tensor:
         """Copies of x side by side: so many along each axis. What has fewer axes, x or the ..."""
@@ -1035,12 +2232,51 @@ class Tensor:
         """The sum of a diagonal of a matrix, of whole numbers as int64. Raises ValueError ..."""
     def transpose(self, axis0: _Int, axis1: _Int) -> Tensor:
         """Two axes swapped, as a view."""
+    def trapezoid(
+        self,
+        x: Tensor | None = None,
+        *,
+        dx: _Float | None = None,
+        axis: _Int = -1,
+    ) -> Tensor:
+        """Integral of samples along an axis by the trapezoidal rule."""
+    def trapz(
+        self,
+        x: Tensor | None = None,
+        *,
+        dx: _Float | None = None,
+        axis: _Int = -1,
+    ) -> Tensor:
+        """Integral of samples along an axis by the trapezoidal rule."""
     def tril(self, k: _Int=0) -> Tensor:
         """The part of the last two axes on and below diagonal k."""
+    def tril_(self, k: _Int=0) -> Self:
+        """`tril`, written in place. The part of the last two axes on and below diagonal k."""
+    def triplet_margin_loss(
+        self,
+        positive: Tensor,
+        negative: Tensor,
+        margin: _Float=1.0,
+        p: _Float=2.0,
+        eps: _Float=1e-06,
+        swap: _Bool=False,
+        reduction: str='mean',
+    ) -> Tensor:
+        """max(0, margin + distance to the positive - distance to the negative) (Balntas et ..."""
     def triu(self, k: _Int=0) -> Tensor:
         """The part of the last two axes on and above diagonal k."""
+    def triu_(self, k: _Int=0) -> Self:
+        """`triu`, written in place. The part of the last two axes on and above diagonal k."""
+    def true_divide(self, b: _Operand) -> Tensor:
+        """Quotient of a and b; whole numbers become floating-point first."""
+    def true_divide_(self, b: _Operand) -> Self:
+        """`divide`, written in place. Quotient of a and b; whole numbers become floating- ..."""
     def trunc(self) -> Tensor:
         """Whole part, towards zero."""
+    def trunc_(self) -> Self:
+        """`trunc`, written in place. Whole part, towards zero."""
+    def type(self, dtype: _DTypeLike | None=None) -> Tensor | _DType:
+        """In another dtype; its own dtype without one."""
     def type_as(self, other: Tensor) -> Tensor:
         """In the dtype of another tensor; itself where it has it."""
     def unbind(self, axis: _Int=0) -> tuple[Tensor, ...]:
@@ -1055,10 +2291,41 @@ class Tensor:
         generator: Generator | None=None,
     ) -> Self:
         """Overwritten with uniform numbers in [low, high)."""
+    def unique(
+        self,
+        sorted: _Bool = True,
+        return_inverse: _Bool = False,
+        return_counts: _Bool = False,
+        axis: _Int | None = None,
+        *,
+        dim: _Int | None = None,
+    ) -> Tensor | tuple[Tensor, ...]:
+        """The different elements of x in order, whatever `sorted` says; or along an axis ..."""
+    def unique_all(self, /) -> _UniqueAllResult:
+        """The different elements of x in order (n,), where in the flattened x each is ..."""
+    def unique_consecutive(
+        self,
+        return_inverse: _Bool = False,
+        return_counts: _Bool = False,
+        axis: _Int | None = None,
+        *,
+        dim: _Int | None = None,
+    ) -> Tensor | tuple[Tensor, ...]:
+        """The elements of the flat tensor, or the slices along an axis, without ..."""
+    def unique_counts(self, /) -> _UniqueCountsResult:
+        """The different elements of x in order (n,), and how often each is there (n,), int64."""
+    def unique_inverse(self, /) -> _UniqueInverseResult:
+        """The different elements of x in order (n,), and which of them each element is: ..."""
+    def unique_values(self, /) -> Tensor:
+        """The different elements of x in order (n,); NaN each on their own."""
+    def unravel_index(self, shape: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
+        """The indices along each axis of elements of the flat tensor of a shape."""
     def unsqueeze(self, axis: _Int=0) -> Tensor:
         """A new axis of extent 1."""
     def unstack(self, axis: _Int=0) -> tuple[Tensor, ...]:
         """The parts at each position of an axis, without that axis, as views. Raises ..."""
+    def vander(self, N: _Int | None=None, increasing: _Bool=False) -> Tensor:
+        """The powers of each element of x (n,) as rows of N columns (None: n), from N - 1 ..."""
     def var(
         self,
         axis: _Int | Sequence[_Int] | None=None,
@@ -1066,6 +2333,18 @@ class Tensor:
         keepdims: _Bool=False,
     ) -> Tensor:
         """Variance; correction is taken off the number of elements. Of complex numbers: of ..."""
+    def var_mean(
+        self,
+        axis: _Int | Sequence[_Int] | None = None,
+        *,
+        correction: _Float,
+        keepdims: _Bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """Variance and mean of all elements, or along axes."""
+    def vdot(self, x2: Tensor, /) -> Tensor:
+        """Sum of the products of two vectors of one size; the first is conjugated."""
+    def vecdot(self, x2: Tensor, /, *, axis: _Int = -1) -> Tensor:
+        """Sum of products along an axis, of the conjugates of x1's numbers; other axes ..."""
     @property
     def version(self) -> _Int:
         """How often its memory was changed in place."""
@@ -1076,10 +2355,26 @@ class Tensor:
     def view(self, *shape: _Int) -> Tensor: ...
     def view_as(self, other: Tensor) -> Tensor:
         """The same memory in the shape of another tensor."""
+    def view_as_complex(self) -> Tensor:
+        """Pairs of numbers along the last axis, of extent 2, as complex numbers in the ..."""
+    def view_as_real(self) -> Tensor:
+        """The parts of complex numbers in the same memory: a real tensor with one axis ..."""
     def vsplit(self, indices_or_sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
         """So many parts of one extent, as views, or the parts between indices: along axis ..."""
+    def where(self, condition: _Operand, other: _Operand) -> Tensor:
+        """Itself where the condition holds, else the other."""
+    def xlog1py(self, b: Tensor) -> Tensor:
+        """a * log(1 + b), and 0 where a is 0 and b no NaN. Raises TypeError for complex ..."""
+    def xlog1py_(self, b: Tensor) -> Self:
+        """`xlog1py`, written in place. a * log(1 + b), and 0 where a is 0 and b no NaN. ..."""
+    def xlogy(self, b: _Operand) -> Tensor:
+        """a * log(b), and 0 where a is 0 and b no NaN."""
+    def xlogy_(self, b: _Operand) -> Self:
+        """`xlogy`, written in place. a * log(b), and 0 where a is 0 and b no NaN."""
     def zero_(self) -> Self:
         """Every element set to 0."""
+    def zeros_like(self, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
+        """Like zeros, shape and dtype from x."""
 
 class _Task:
     """The outcome of a submission, native part."""
@@ -1465,6 +2760,10 @@ def alpha_dropout(
     generator: Generator | None=None,
 ) -> Tensor:
     """Sets elements with probability p to SELU's value far below 0 and shifts and ..."""
+def amax(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    """Largest element; NaN where there is one."""
+def amin(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+    """Smallest element; NaN where there is one."""
 def amsgrad_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -1583,13 +2882,13 @@ def batch_norm(
 ) -> Tensor:
     """Each channel of (batch, channels, ...) with mean 0 and variance 1 over the ..."""
 def bernoulli(
-    p: float,
-    size: int | Sequence[int],
+    p: _Operand,
+    size: int | Sequence[int] | None=None,
     dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     device: str | None=None,
 ) -> Tensor:
-    """1 with probability p, else 0."""
+    """1 with probability p, else 0. Where p is a tensor, shape and type are its own ..."""
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None=None) -> Tensor:
     """input1 @ weight[k] @ input2 + bias[k] for each k: inputs (..., in1) and (..., ..."""
 def binary_cross_entropy(
@@ -1646,7 +2945,7 @@ def cauchy(
     """Numbers of Cauchy's distribution. Raises ValueError for sigma <= 0."""
 def ceil(x: _Operand) -> Tensor:
     """Smallest whole number not below x."""
-def celu(x: Tensor, alpha: _Number=1.0) -> Tensor:
+def celu(x: Tensor, alpha: _Number=1.0, inplace: _Bool=False) -> Tensor:
     """x where positive, else alpha * (exp(x / alpha) - 1)."""
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Images (batch, channels, ...) with the first channel of each group first, then ..."""
@@ -1868,7 +3167,7 @@ def dsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor,
     """So many parts of one extent, as views, or the parts between indices: along axis 2."""
 def dstack(arrays: Sequence[Tensor]) -> Tensor:
     """Tensors joined along axis 2; a matrix (m, n) is (m, n, 1), a vector (1, n, 1). ..."""
-def elu(x: Tensor, alpha: _Number=1.0) -> Tensor:
+def elu(x: Tensor, alpha: _Number=1.0, inplace: _Bool=False) -> Tensor:
     """x where positive, else alpha * (exp(x) - 1)."""
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None=None) -> Tensor:
     """Rows of weight (rows, features) at the integers of input, of any shape: ..."""
@@ -1901,6 +3200,8 @@ def env_text(name: str) -> str:
     """Value of TILEWRIGHT_<name>, or '' where unset."""
 def env_variables() -> dict[str, str]:
     """Environment variables that the engine reads, with their meaning."""
+def eq(a: _Operand, b: _Operand) -> Tensor:
+    """Whether a equals b."""
 def equal(a: _Operand, b: _Operand) -> Tensor:
     """Whether a equals b."""
 def erf(x: _Operand) -> Tensor:
@@ -2009,6 +3310,8 @@ def gaussian_nll_loss(
     reduction: str='mean',
 ) -> Tensor:
     """Negative log-likelihood of targets under normal distributions of means and ..."""
+def ge(a: _Operand, b: _Operand) -> Tensor:
+    """Whether a is at least b."""
 def gelu(x: Tensor, approximate: str='none') -> Tensor:
     """x times the share of a normal distribution below x (Hendrycks, Gimpel, 2016). ..."""
 def geometric(
@@ -2080,13 +3383,20 @@ def gru_layer(
     reverse: _Bool=False,
 ) -> tuple[Tensor, Tensor]:
     """All steps of x (steps, batch, in) through a GRU from h0 (batch, hidden): the ..."""
+def gt(a: _Operand, b: _Operand) -> Tensor:
+    """Whether a is above b."""
 def hardshrink(x: Tensor, lambd: _Number=0.5) -> Tensor:
     """x, and 0 where it is within lambd of 0."""
-def hardsigmoid(x: _Operand) -> Tensor:
+def hardsigmoid(x: _Operand, inplace: _Bool=False) -> Tensor:
     """relu6(x + 3) / 6, lines in the place of sigmoid."""
-def hardswish(x: _Operand) -> Tensor:
+def hardswish(x: _Operand, inplace: _Bool=False) -> Tensor:
     """x * relu6(x + 3) / 6, lines in the place of silu."""
-def hardtanh(x: Tensor, min_val: _Number=-1.0, max_val: _Number=1.0) -> Tensor:
+def hardtanh(
+    x: Tensor,
+    min_val: _Number=-1.0,
+    max_val: _Number=1.0,
+    inplace: _Bool=False,
+) -> Tensor:
     """x limited to the range from min_val to max_val."""
 def heaviside(x: Tensor, values: Tensor) -> Tensor:
     """0 below 0, 1 above, values at 0; NaN stays. Raises TypeError for complex numbers."""
@@ -2178,7 +3488,9 @@ def layer_norm(
     eps: float=1e-05,
 ) -> Tensor:
     """The last axes, of normalized_shape, with mean 0 and variance 1, then scaled by ..."""
-def leaky_relu(x: Tensor, negative_slope: _Operand=0.01) -> Tensor:
+def le(a: _Operand, b: _Operand) -> Tensor:
+    """Whether a is at most b."""
+def leaky_relu(x: Tensor, negative_slope: _Operand=0.01, inplace: _Bool=False) -> Tensor:
     """x where positive, else x times negative_slope."""
 def lerp(x: _Operand, end: _Operand, weight: _Operand) -> Tensor:
     """a + weight * (b - a): a where the weight is 0, and end where it is 1, exactly."""
@@ -2242,8 +3554,8 @@ def log_normal(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """Numbers whose logarithms are normally distributed. Raises ValueError for std <= 0."""
-def log_softmax(x: Tensor, axis: int=-1) -> Tensor:
-    """log(softmax(x)), computed in one pass."""
+def log_softmax(x: Tensor, axis: int=-1, dtype: _DTypeLike | None=None) -> Tensor:
+    """log(softmax(x)), computed in one pass, of x as dtype where that is given."""
 def logaddexp(a: _Operand, b: _Operand) -> Tensor:
     """log(exp(a) + exp(b)), without overflow."""
 def logaddexp2(a: Tensor, b: Tensor) -> Tensor:
@@ -2285,6 +3597,8 @@ def lstm_layer(
     reverse: _Bool=False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """All steps of x (steps, batch, in) through an LSTM from h0 and c0 (batch, ..."""
+def lt(a: _Operand, b: _Operand) -> Tensor:
+    """Whether a is below b."""
 def manual_seed(seed: int) -> None:
     """Seeds the default generator."""
 def margin_ranking_loss(
@@ -2406,7 +3720,7 @@ def min(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False)
     """Smallest element; NaN where there is one."""
 def minimum(a: _Operand, b: _Operand) -> Tensor:
     """Smaller of a and b; NaN if either is."""
-def mish(x: _Operand) -> Tensor:
+def mish(x: _Operand, inplace: _Bool=False) -> Tensor:
     """x * tanh(softplus(x))."""
 def momentum_step(
     params: Sequence[Tensor],
@@ -2497,6 +3811,8 @@ def nansum(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=Fal
     """Sum over all or some axes of what is no NaN. Raises TypeError for complex numbers."""
 def narrow(x: Tensor, axis: int, start: int, length: int) -> Tensor:
     """`length` places along an axis from start on, as a view. Raises IndexError for a ..."""
+def ne(a: _Operand, b: _Operand) -> Tensor:
+    """Whether a differs from b."""
 def neg(x: _Operand) -> Tensor:
     """Negative of each element."""
 def negative(x: _Operand) -> Tensor:
@@ -2717,9 +4033,9 @@ def real(x: Tensor) -> Tensor:
     """The real part, a view in the same memory; a real tensor itself."""
 def reciprocal(x: _Operand) -> Tensor:
     """One over each element."""
-def relu(x: _Operand) -> Tensor:
+def relu(x: _Operand, inplace: _Bool=False) -> Tensor:
     """Larger of x and 0."""
-def relu6(x: _Operand) -> Tensor:
+def relu6(x: _Operand, inplace: _Bool=False) -> Tensor:
     """x limited to the range from 0 to 6."""
 def remainder(a: _Operand, b: _Operand) -> Tensor:
     """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0."""
@@ -2894,7 +4210,7 @@ def select(x: Tensor, axis: int, index: int) -> Tensor:
     """One place along an axis, which is dropped, as a view. IndexError out of range."""
 def select_scatter(x: Tensor, src: Tensor, axis: int, index: int) -> Tensor:
     """A copy of x with src at one place along an axis: what select shows. Raises ..."""
-def selu(x: _Operand) -> Tensor:
+def selu(x: _Operand, inplace: _Bool=False) -> Tensor:
     """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1)."""
 def set_default_dtype(dtype: _DTypeLike) -> None:
     """The type of numbers with a fraction, of new tensors and of what integers become ..."""
@@ -2926,7 +4242,7 @@ def sign(x: _Operand) -> Tensor:
     """-1, 0 or 1 by the sign; 0 for -0.0."""
 def signbit(x: _Operand) -> Tensor:
     """Whether the sign bit is set."""
-def silu(x: _Operand) -> Tensor:
+def silu(x: _Operand, inplace: _Bool=False) -> Tensor:
     """x * sigmoid(x), also called swish."""
 def sin(x: _Operand) -> Tensor:
     """Sine; x in radians."""
@@ -2947,8 +4263,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str='mean', beta: f
     """Differences d as d * d / (2 * beta) below beta, and |d| - beta / 2 above ..."""
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
     """log(1 + exp(-target * input)) for targets 1 and -1, without overflow."""
-def softmax(x: Tensor, axis: int=-1) -> Tensor:
-    """exp(x) / sum(exp(x)) along an axis."""
+def softmax(x: Tensor, axis: int=-1, dtype: _DTypeLike | None=None) -> Tensor:
+    """exp(x) / sum(exp(x)) along an axis, of x as dtype where that is given."""
 def softplus(x: Tensor, beta: _Number=1.0, threshold: _Number=20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta, without overflow; x where beta * x is above ..."""
 def softshrink(x: Tensor, lambd: _Number=0.5) -> Tensor:
@@ -3018,7 +4334,7 @@ def tensor_split(
     axis: int=0,
 ) -> tuple[Tensor, ...]:
     """So many parts along an axis, as views, the first ones an element longer where ..."""
-def threshold(x: Tensor, threshold: _Number, value: _Number) -> Tensor:
+def threshold(x: Tensor, threshold: _Number, value: _Number, inplace: _Bool=False) -> Tensor:
     """x where above threshold, else value."""
 def tile(x: Tensor, repetitions: int | Sequence[int]) -> Tensor:
     """Copies of x side by side: so many along each axis. What has fewer axes, x or the ..."""

@@ -116,6 +116,43 @@ def bmm(x1: Tensor, x2: Tensor, /) -> Tensor:
     return tw.matmul(x1, x2)
 
 
+def vdot(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """Sum of the products of two vectors of one size; the first is conjugated."""
+    _check_ranks("vdot", (x1, 1), (x2, 1))
+    return tw.matmul(tw.conj(x1), x2)
+
+
+def baddbmm(
+    x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
+) -> Tensor:
+    """beta * x + alpha * bmm(batch1, batch2); x broadcasts, and does not count where beta is 0."""
+    return _added(x, bmm(batch1, batch2), beta, alpha)
+
+
+def addbmm(
+    x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
+) -> Tensor:
+    """beta * x + alpha * the sum of all products of bmm(batch1, batch2)."""
+    return _added(x, tw.sum(bmm(batch1, batch2), axis=0), beta, alpha)
+
+
+def addmv(x: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * x + alpha * mv(mat, vec)."""
+    return _added(x, mv(mat, vec), beta, alpha)
+
+
+def addr(x: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * x + alpha * outer(vec1, vec2)."""
+    return _added(x, outer(vec1, vec2), beta, alpha)
+
+
+def _added(x: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
+    scaled = product if alpha == 1 else alpha * product
+    if beta == 0:
+        return tw.broadcast_to(scaled, tw.broadcast_shapes([scaled.shape, x.shape]))
+    return (x if beta == 1 else beta * x) + scaled
+
+
 def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Kronecker product: each element of x1 times the whole of x2, as blocks."""
     _check_tensors("kron", x1, x2)

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilewright import _core
 
-# PyTorch's and NumPy's limits: all elements up to a thousand, then three at either end of an axis.
-_THRESHOLD = 1000
-_EDGE = 3
-_LINE_WIDTH = 80
-_DIGITS = 4
+
+@dataclasses.dataclass
+class _Options:
+    """PyTorch's and NumPy's limits: all elements up to a thousand, then three at either end of an
+    axis."""
+
+    precision: int = 4  # digits behind the point
+    threshold: float = 1000
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None  # None: where four decimals would say little
+
+
+_options = _Options()
 # Outside this range, or where elements differ by more than this ratio, four decimals would say
 # little: the exponent is shown instead.
 _LARGEST_FIXED = 1e8
@@ -33,12 +43,46 @@ def display(x: _core.Tensor) -> str:
             [ 0.2500,  3.0000]], dtype=float32)
     """
     prefix = "tensor(" if type(x) is _core.Tensor else f"{type(x).__name__}("
-    summarised = x.size > _THRESHOLD
-    cuts = [summarised and extent > 2 * _EDGE for extent in x.shape]
+    summarised = x.size > _options.threshold
+    cuts = [summarised and extent > 2 * _options.edgeitems for extent in x.shape]
     values = _corners(x.detach(), cuts).tolist()
     format_one = _formatter(x.dtype.name, _flatten(values))
     body = _nested(values, cuts, format_one, len(prefix)) if x.size else "[]"
     return prefix + _with_facts(body, _facts(x, summarised), len(prefix)) + ")"
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """How tensors are shown, in all threads, from now on; what is left out stays as it is.
+
+    `precision` digits behind the point, all elements up to `threshold` and then `edgeitems` at
+    either end of an axis, lines of `linewidth` characters, with sci_mode=True always exponents and
+    with False never. Raises ValueError for negative numbers.
+
+    >>> import tilewright as tw
+    >>> tw.set_printoptions(precision=2)
+    >>> tw.asarray(1 / 3)
+    tensor(0.33, dtype=float32)
+    >>> tw.set_printoptions(precision=4)
+    """
+    given = {
+        "precision": precision,
+        "threshold": threshold,
+        "edgeitems": edgeitems,
+        "linewidth": linewidth,
+        "sci_mode": sci_mode,
+    }
+    for name, value in given.items():
+        if value is not None and value < 0:
+            raise ValueError(f"set_printoptions: {name} is at least 0, got {value}")
+    for name, value in given.items():
+        if value is not None:
+            setattr(_options, name, value)
 
 
 def _facts(x: _core.Tensor, summarised: bool) -> list[str]:
@@ -62,7 +106,7 @@ def _with_facts(body: str, facts: list[str], indent: int) -> str:
     text = ", ".join(facts)
     last_line = body.rpartition("\n")[2]
     first_indent = 0 if "\n" in body else indent
-    if first_indent + len(last_line) + len(text) + 3 <= _LINE_WIDTH:
+    if first_indent + len(last_line) + len(text) + 3 <= _options.linewidth:
         return f"{body}, {text}"
     return f"{body},\n{' ' * indent}{text}"
 
@@ -72,7 +116,10 @@ def _corners(x: _core.Tensor, cuts: Sequence[bool]) -> _core.Tensor:
     for axis, cut in enumerate(cuts):
         if cut:
             before = (slice(None),) * axis
-            ends = [x[(*before, slice(_EDGE))], x[(*before, slice(-_EDGE, None))]]
+            ends = [
+                x[(*before, slice(_options.edgeitems))],
+                x[(*before, slice(-_options.edgeitems, None))],
+            ]
             x = _core.concat(ends, axis=axis)
     return x
 
@@ -92,7 +139,7 @@ def _nested(
         return _row([format_one(value) for value in values], cuts[0], indent)
     parts = [_nested(value, cuts[1:], format_one, indent + 1) for value in values]
     if cuts[0]:
-        parts.insert(_EDGE, "...")
+        parts.insert(_options.edgeitems, "...")
     # One empty line more between the blocks of each further axis.
     gap = ",\n" + "\n" * (len(cuts) - 2) + " " * (indent + 1)
     return "[" + gap.join(parts) + "]"
@@ -100,9 +147,9 @@ def _nested(
 
 def _row(cells: list[str], cut: bool, indent: int) -> str:
     if cut:
-        cells.insert(_EDGE, "...")
+        cells.insert(_options.edgeitems, "...")
     width = max((len(cell) for cell in cells), default=0) + 2
-    in_line = max(1, (_LINE_WIDTH - indent) // width)
+    in_line = max(1, (_options.linewidth - indent) // width)
     lines = [", ".join(cells[i : i + in_line]) for i in range(0, len(cells), in_line)]
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
@@ -122,13 +169,15 @@ def _formatter(dtype: str, numbers: list[Any]) -> Callable[[Any], str]:
 def _float_style(numbers: Sequence[float]) -> Callable[[float], str]:
     sizes = [abs(number) for number in numbers if math.isfinite(number) and number != 0]
     if sizes and _needs_exponent(min(sizes), max(sizes)):
-        return lambda number: f"{number:.{_DIGITS}e}"
+        return lambda number: f"{number:.{_options.precision}e}"
     if all(size == int(size) for size in sizes):
         return lambda number: f"{number:.0f}." if math.isfinite(number) else str(number)
-    return lambda number: f"{number:.{_DIGITS}f}"
+    return lambda number: f"{number:.{_options.precision}f}"
 
 
 def _needs_exponent(smallest: float, largest: float) -> bool:
+    if _options.sci_mode is not None:
+        return _options.sci_mode
     if largest >= _LARGEST_FIXED or smallest < _SMALLEST_FIXED:
         return True
     return smallest < 1 and largest / smallest > _LARGEST_RATIO

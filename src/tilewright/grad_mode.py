@@ -29,6 +29,16 @@ class no_grad(set_grad_enabled):  # noqa: N801  (PyTorch's name)
         super().__init__(False)
 
 
+class inference_mode(set_grad_enabled):  # noqa: N801  (PyTorch's name)
+    """`no_grad` by PyTorch's other name: its tensors are ordinary, and may be recorded later.
+
+    With mode=False ops inside are recorded.
+    """
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(not mode)
+
+
 class enable_grad(set_grad_enabled):  # noqa: N801  (PyTorch's name)
     """Context manager and decorator: ops inside are recorded, also within `no_grad`."""
 

@@ -178,6 +178,44 @@ def unique(
     return found if len(found) > 1 else values
 
 
+def unique_consecutive(
+    x: Tensor,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    dim: int | None = None,
+) -> Tensor | tuple[Tensor, ...]:
+    """The elements of the flat tensor, or the slices along an axis, without repetitions of what
+    stands just before.
+
+    With `return_inverse` also which run each element or slice is in, with `return_counts` also how
+    long each is (int64). `dim` is `axis` by PyTorch's name. Reads how many there are, so a capture
+    refuses it.
+
+    >>> import tilewright as tw
+    >>> tw.unique_consecutive(tw.asarray([1, 1, 2, 1])).tolist()
+    [1, 2, 1]
+    """
+    _check(x, "unique_consecutive")
+    if axis is not None and dim is not None:
+        raise TypeError("unique_consecutive: argument 'axis' given twice, by two names")
+    axis = dim if axis is None else axis
+    rows = x.reshape((x.size,)) if axis is None else _core.moveaxis(x, axis, 0)
+    count = rows.shape[0]
+    flat = rows.detach().reshape((count, rows.size // max(count, 1)))
+    starts = _starts((flat[1:] != flat[:-1]).any(axis=1), count)
+    values = _core.take(rows, starts, axis=0)
+    found = [values if axis is None else _core.moveaxis(values, 0, axis)]
+    if return_inverse:
+        places = _core.arange(count, dtype=_core.int64, device=x.device)
+        inverse = _core.searchsorted(starts, places, right=True) - 1
+        found.append(inverse.reshape(x.shape) if axis is None else inverse)
+    if return_counts:
+        found.append(_counts(starts, count))
+    return tuple(found) if len(found) > 1 else found[0]
+
+
 def _slices(x: Tensor, axis: int) -> UniqueAllResult:
     if not -x.ndim <= axis < x.ndim:
         raise IndexError(f"unique: axis {axis} is out of range for {x.ndim} dimensions")

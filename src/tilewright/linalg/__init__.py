@@ -21,6 +21,7 @@ from tilewright.linalg.decompositions import det as det
 from tilewright.linalg.decompositions import eigh as eigh
 from tilewright.linalg.decompositions import eigvalsh as eigvalsh
 from tilewright.linalg.decompositions import inv as inv
+from tilewright.linalg.decompositions import logdet as logdet
 from tilewright.linalg.decompositions import pinv as pinv
 from tilewright.linalg.decompositions import qr as qr
 from tilewright.linalg.decompositions import slogdet as slogdet

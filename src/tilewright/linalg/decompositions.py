@@ -99,6 +99,12 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
     return SlogdetResult(*_LogDeterminant.apply(x))
 
 
+def logdet(x: Tensor, /) -> Tensor:
+    """Logarithm of the determinant; NaN where that is negative."""
+    sign, size = slogdet(x)
+    return tw.where(sign < 0, math.nan, size) if not x.is_complex() else tw.log(sign) + size
+
+
 def eigh(x: Tensor, /) -> EighResult:
     """Eigenvalues in ascending order and eigenvectors, as columns, of Hermitian matrices.
 

@@ -8,6 +8,7 @@ import tilewright as tw
 from tilewright import Tensor
 from tilewright.linalg.checks import axis_of, shape_of
 from tilewright.linalg.decompositions import inv
+from tilewright.other_names import other_names
 
 
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
@@ -64,6 +65,7 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
         square = tw.matmul(square, square)
 
 
+@other_names
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """Cross product of vectors of three numbers along an axis; other axes broadcast.
 

@@ -1,0 +1,133 @@
+"""Tensors from others' memory, like other tensors, and evenly spaced on a logarithmic scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tilewright as tw
+from tilewright import Tensor
+from tilewright.other_names import other_names
+
+_Shape = int | Sequence[int]
+
+
+def as_tensor(data: Any, dtype: Any = None, device: str | None = None) -> Tensor:
+    """The data as a tensor: itself where it is one, over the same memory where that is possible.
+
+    `tensor` always copies. What can be read: see `asarray`.
+
+    >>> import tilewright as tw
+    >>> x = tw.ones(2)
+    >>> tw.as_tensor(x) is x, tw.as_tensor([1, 2]).dtype
+    (True, int64)
+    """
+    return tw.asarray(data, dtype=dtype, device=device)
+
+
+def from_numpy(array: Any) -> Tensor:
+    """A tensor over the memory of a NumPy array: changes of one are changes of the other.
+
+    Raises TypeError for other objects, and what `asarray(copy=False)` raises where the memory
+    cannot be shared.
+    """
+    if type(array).__module__.partition(".")[0] != "numpy":
+        raise TypeError(f"from_numpy: expected an ndarray, got {type(array).__name__}")
+    return tw.asarray(array, copy=False)
+
+
+def is_tensor(x: object) -> bool:
+    """Whether it is a Tensor."""
+    return isinstance(x, Tensor)
+
+
+@other_names
+def logspace(
+    start: float,
+    stop: float,
+    num: int,
+    base: float = 10.0,
+    dtype: Any = None,
+    device: str | None = None,
+) -> Tensor:
+    """`num` numbers from base ** start to base ** stop, evenly spaced in their logarithms.
+
+    >>> import tilewright as tw
+    >>> tw.logspace(0, 2, 3).tolist()
+    [1.0, 10.0, 100.0]
+    """
+    exponents = tw.linspace(start, stop, num, dtype=tw.float64, device=device)
+    return tw.pow(float(base), exponents).astype(tw.get_default_dtype() if dtype is None else dtype)
+
+
+def new_tensor(
+    x: Tensor, data: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
+    """A copy of data, in the type and on the device of x unless others are given."""
+    return tw.tensor(
+        data,
+        dtype=x.dtype if dtype is None else dtype,
+        device=x.device if device is None else device,
+        requires_grad=requires_grad,
+    )
+
+
+def new_full(
+    x: Tensor,
+    size: _Shape,
+    fill_value: complex,
+    dtype: Any = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """One number in another shape, in the type and on the device of x unless others are given."""
+    return tw.full(
+        size,
+        fill_value,
+        dtype=x.dtype if dtype is None else dtype,
+        device=x.device if device is None else device,
+        requires_grad=requires_grad,
+    )
+
+
+def new_zeros(
+    x: Tensor,
+    *size: Any,
+    dtype: Any = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Zeros in another shape, in the type and on the device of x unless others are given."""
+    return new_full(x, _shape(size), 0, dtype, device, requires_grad)
+
+
+def new_ones(
+    x: Tensor,
+    *size: Any,
+    dtype: Any = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Ones in another shape, in the type and on the device of x unless others are given."""
+    return new_full(x, _shape(size), 1, dtype, device, requires_grad)
+
+
+def new_empty(
+    x: Tensor,
+    *size: Any,
+    dtype: Any = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Memory of another shape, in the type and on the device of x unless others are given."""
+    return tw.empty(
+        _shape(size),
+        dtype=x.dtype if dtype is None else dtype,
+        device=x.device if device is None else device,
+        requires_grad=requires_grad,
+    )
+
+
+def _shape(size: tuple[Any, ...]) -> _Shape:
+    """Extents one by one, or as one sequence."""
+    return size[0] if len(size) == 1 else size

@@ -1,0 +1,61 @@
+"""Distances between vectors, and norms by PyTorch's arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tilewright as tw
+from tilewright import Tensor
+from tilewright.other_names import other_names
+
+_Axes = int | Sequence[int] | None
+
+
+@other_names
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
+    """Distances of all rows of x1 from all of x2: (..., n, k) and (..., m, k) to (..., n, m).
+
+    (Sum of abs(a - b) ** p) ** (1 / p), from the differences themselves; leading axes broadcast.
+    Raises ValueError for rows of different lengths and for a negative p.
+
+    >>> import tilewright as tw
+    >>> tw.cdist(tw.asarray([[0.0, 0.0]]), tw.asarray([[3.0, 4.0], [0.0, 1.0]])).tolist()
+    [[5.0, 1.0]]
+    """
+    for x in (x1, x2):
+        if x.ndim < 2:
+            raise ValueError(f"cdist: needs at least 2 dimensions, got {x.shape}")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise ValueError(f"cdist: rows of {x1.shape[-1]} and of {x2.shape[-1]} numbers")
+    if p < 0:
+        raise ValueError(f"cdist: p is at least 0, got {p}")
+    apart = tw.expand_dims(x1, -2) - tw.expand_dims(x2, -3)
+    return tw.linalg.vector_norm(apart, axis=-1, ord=p)
+
+
+@other_names
+def dist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
+    """The `p`-norm of all elements of x1 - x2, which broadcast."""
+    return tw.linalg.vector_norm(x1 - x2, ord=p)
+
+
+@other_names
+def norm(
+    x: Tensor, p: float | str | None = "fro", axis: _Axes = None, keepdims: bool = False
+) -> Tensor:
+    """The `p`-norm of all elements or along axes, as in PyTorch: "fro" is 2 for any axes.
+
+    "nuc" is the sum of the singular values of matrices. `tw.linalg` has the norms of matrices.
+    Raises ValueError for another word.
+
+    >>> import tilewright as tw
+    >>> tw.norm(tw.asarray([[3.0, 0.0], [0.0, 4.0]])).item()
+    5.0
+    """
+    if p == "nuc":
+        axes = (0, 1) if axis is None and x.ndim == 2 else axis
+        return tw.linalg.norm(x, "nuc", axis=axes, keepdims=keepdims)
+    if isinstance(p, str) and p != "fro":
+        raise ValueError(f"norm: p is a number, 'fro' or 'nuc', got {p!r}")
+    order = 2.0 if p is None or isinstance(p, str) else p
+    return tw.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=order)

@@ -1,0 +1,46 @@
+"""The state of the default generator, by PyTorch's names."""
+
+from __future__ import annotations
+
+import secrets
+
+from tilewright import _core
+from tilewright._core import Tensor
+
+
+def get_rng_state() -> Tensor:
+    """Seed and position of the default generator, two numbers of uint64 for `set_rng_state`.
+
+    >>> import tilewright as tw
+    >>> state = tw.get_rng_state()
+    >>> x = tw.rand(3)
+    >>> tw.set_rng_state(state)
+    >>> tw.rand(3).tolist() == x.tolist()
+    True
+    """
+    generator = _core._default_generator()
+    return _core.asarray([generator.seed, generator.position], dtype=_core.uint64)
+
+
+def set_rng_state(state: Tensor) -> None:
+    """Lets the default generator go on from a state that `get_rng_state` gave.
+
+    Raises ValueError for anything else.
+    """
+    if not isinstance(state, Tensor) or state.shape != (2,) or state.dtype != _core.uint64:
+        raise ValueError("set_rng_state: state must be what get_rng_state gave")
+    seed, position = state.tolist()
+    _core.manual_seed(seed)
+    _core._default_generator().position = position
+
+
+def initial_seed() -> int:
+    """The seed of the default generator."""
+    return _core._default_generator().seed
+
+
+def seed() -> int:
+    """Seeds the default generator with a number that nobody can foresee, and returns that."""
+    number = secrets.randbits(63)
+    _core.manual_seed(number)
+    return number

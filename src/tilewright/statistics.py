@@ -1,0 +1,137 @@
+"""Statistics that give two results, or that are of pairs of rows, and integrals of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tilewright as tw
+from tilewright import Tensor
+from tilewright.other_names import other_names
+
+_Axes = int | Sequence[int] | None
+
+
+@other_names
+def var_mean(
+    x: Tensor, axis: _Axes = None, *, correction: float, keepdims: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Variance and mean of all elements, or along axes.
+
+    `correction` has no default: it is 1 in PyTorch's `var_mean`, and 0 in `tw.var`.
+
+    >>> import tilewright as tw
+    >>> [y.item() for y in tw.var_mean(tw.asarray([1.0, 3.0]), correction=1)]
+    [2.0, 2.0]
+    """
+    mean = tw.mean(x, axis=axis, keepdims=keepdims)
+    return tw.var(x, axis=axis, correction=correction, keepdims=keepdims), mean
+
+
+@other_names
+def std_mean(
+    x: Tensor, axis: _Axes = None, *, correction: float, keepdims: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Standard deviation and mean of all elements, or along axes; `correction` as in `var_mean`."""
+    mean = tw.mean(x, axis=axis, keepdims=keepdims)
+    return tw.std(x, axis=axis, correction=correction, keepdims=keepdims), mean
+
+
+@other_names
+def cov(
+    x: Tensor,
+    *,
+    correction: int = 1,
+    fweights: Tensor | None = None,
+    aweights: Tensor | None = None,
+) -> Tensor:
+    """Covariances of the rows of a matrix, of which each column is one observation (n, n).
+
+    `fweights` says how often each observation is there, `aweights` what it weighs. Raises
+    ValueError for more than two dimensions and for weights of another size.
+
+    >>> import tilewright as tw
+    >>> tw.cov(tw.asarray([[0.0, 2.0], [1.0, 5.0]])).tolist()
+    [[2.0, 4.0], [4.0, 8.0]]
+    """
+    if x.ndim > 2:
+        raise ValueError(f"cov: needs at most 2 dimensions, got {x.shape}")
+    rows = x.reshape(1, x.size) if x.ndim < 2 else x
+    rows = rows if rows.is_floating_point() or rows.is_complex() else rows * 1.0
+    count = rows.shape[1]
+    weights = [w for w in (fweights, aweights) if w is not None]
+    for each in weights:
+        if each.shape != (count,):
+            raise ValueError(f"cov: weights of shape {each.shape} for {count} observations")
+    weight: Tensor | None = None
+    for each in weights:
+        weight = each * 1.0 if weight is None else weight * each
+    total = count if weight is None else weight.sum()
+    if weight is None:
+        apart = rows - tw.mean(rows, axis=1, keepdims=True)
+        scaled = apart
+    else:
+        apart = rows - tw.sum(rows * weight, axis=1, keepdims=True) / total
+        scaled = apart * weight
+    lost: Tensor | float = correction
+    if weight is not None and aweights is not None:
+        lost = correction * (weight * aweights).sum() / total
+    freedom = total - lost
+    freedom = tw.clip(freedom, 0) if isinstance(freedom, Tensor) else max(freedom, 0)
+    result = tw.matmul(scaled, tw.conj(apart).mT) / freedom
+    return result.reshape(()) if x.ndim < 2 else result
+
+
+@other_names
+def corrcoef(x: Tensor) -> Tensor:
+    """Correlations of the rows of a matrix, of which each column is one observation (n, n).
+
+    >>> import tilewright as tw
+    >>> tw.corrcoef(tw.asarray([[0.0, 2.0], [5.0, 1.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    covariances = cov(x)
+    if covariances.ndim == 0:
+        return covariances / covariances
+    deviations = tw.sqrt(tw.real(tw.diagonal(covariances)))
+    result = covariances / deviations[:, None] / deviations[None, :]
+    if result.is_complex():
+        return tw.complex(tw.clip(result.real, -1, 1), tw.clip(result.imag, -1, 1))
+    return tw.clip(result, -1, 1)
+
+
+@other_names
+def trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: float | None = None, axis: int = -1
+) -> Tensor:
+    """Integral of samples along an axis by the trapezoidal rule.
+
+    The places of the samples are `x`, or `dx` apart (1 unless given). Raises TypeError for both.
+
+    >>> import tilewright as tw
+    >>> tw.trapezoid(tw.asarray([1.0, 2.0, 3.0])).item()
+    4.0
+    """
+    return tw.sum(_trapezoids("trapezoid", y, x, dx, axis), axis=axis)
+
+
+@other_names
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: float | None = None, axis: int = -1
+) -> Tensor:
+    """Integrals from the first sample to each other one along an axis, as `trapezoid`."""
+    return tw.cumulative_sum(_trapezoids("cumulative_trapezoid", y, x, dx, axis), axis=axis)
+
+
+def _trapezoids(function: str, y: Tensor, x: Tensor | None, dx: float | None, axis: int) -> Tensor:
+    if x is not None and dx is not None:
+        raise TypeError(f"{function}: x and dx both say where the samples are; give one")
+    count = y.shape[axis]
+    if count == 0:
+        return y * 1.0
+    heights = tw.narrow(y, axis, 0, count - 1) + tw.narrow(y, axis, 1, count - 1)
+    if x is None:
+        return heights * ((1.0 if dx is None else dx) / 2)
+    if x.ndim == 1 and y.ndim > 1:
+        x = x.reshape((-1, *(1 for _ in range(y.ndim - 1 - axis % y.ndim))))
+        return heights * tw.diff(x, axis=0) / 2
+    return heights * tw.diff(x, axis=axis) / 2
