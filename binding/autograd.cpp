@@ -35,7 +35,10 @@ using ToldSeeds = Told<"Tensor | collections.abc.Sequence[Tensor | None]">;
 
 Told<"tuple[Tensor, ...]"> gradients_of(ToldTensors outputs, ToldTensors inputs, ToldSeeds seeds,
                                         std::optional<bool> retain_graph, bool create_graph,
-                                        bool allow_unused, bool plan) {
+                                        bool allow_unused, bool plan, bool only_inputs) {
+  if (!only_inputs)
+    fail(ErrorKind::value,
+         "grad: only_inputs=False is what backward() does: it adds to every grad");
   const std::vector<Tensor> in = read_sequence(inputs, "inputs");
   const std::vector<Tensor> grads =
       gradients(read_sequence(outputs, "outputs"),
@@ -133,7 +136,7 @@ void bind_autograd(nb::module_& m) {
   m.def("is_grad_enabled", [] { return modes.grad; }, "Whether this thread's ops are recorded.");
   m.def("grad", gradients_of, "outputs"_a, "inputs"_a, "grad_outputs"_a = nb::none(),
         "retain_graph"_a = nb::none(), "create_graph"_a = false, "allow_unused"_a = false,
-        "plan"_a = false,
+        "plan"_a = false, "only_inputs"_a = true,
         "Gradients of outputs with respect to inputs, as a tuple; no grad is touched.");
   m.def("_record_custom", record_custom, "context"_a, "name"_a, "inputs"_a, "saved"_a, "results"_a,
         "differentiable"_a);

@@ -150,7 +150,7 @@ PyObject* call_otherwise(FunctionObject* self, PyObject* const* args, std::size_
     all.insert(all.begin(), zero.ptr());
     return call_bound(self, all.data(), count + 1, keywords);
   }
-  if (name == "where" && count == 1 && !keywords)
+  if (name == "where" && count == 1 && !keywords && is_tensor(args[0]))
     return nb::object(nb::module_::import_("tilewright._core").attr("nonzero")(nb::handle(args[0])))
         .release()
         .ptr();

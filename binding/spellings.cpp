@@ -38,6 +38,7 @@ constexpr Alias kAliases[] = {
     {"input", "a"},
     {"input", "logits"},
     {"input", "probabilities"},
+    {"input", "p"},
     {"target", "targets"},
     {"target", "y"},
     {"other", "b"},

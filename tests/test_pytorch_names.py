@@ -347,8 +347,14 @@ def test_calls_with_other_arguments() -> None:
         np.testing.assert_allclose(np.asarray(z), expected.numpy(), rtol=1e-15)
     with pytest.raises(TypeError, match=r"^relu: unexpected argument 'alpha'"):
         tw.relu(x, alpha=2)
-    with pytest.raises(TypeError, match=r"^where: missing argument 'b'"):
-        tw.where(x, device="cpu")
+    for condition in (3, None):
+        with pytest.raises(TypeError, match=r"^where: missing argument 'b'"):
+            tw.where(condition)
+    w = tw.tensor([2.0], requires_grad=True)
+    (g,) = tw.grad((w * w).sum(), [w], only_inputs=True)
+    assert g.tolist() == [4.0]
+    with pytest.raises(ValueError, match=r"^grad: only_inputs=False is what backward"):
+        tw.grad((w * w).sum(), [w], only_inputs=False)
 
 
 def test_chances_for_each_element() -> None:

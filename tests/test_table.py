@@ -41,9 +41,10 @@ OWN_SIGNATURE = {
     "softplus": ["x", "beta", "threshold"],
     "hardtanh": ["x", "min_val", "max_val", "inplace"],
     "threshold": ["x", "threshold", "value", "inplace"],
-    **dict.fromkeys(
-        ("relu", "relu6", "selu", "silu", "mish", "hardsigmoid", "hardswish"), ["x", "inplace"]
-    ),
+    **{
+        name: ["x", "inplace"]
+        for name in ("relu", "relu6", "selu", "silu", "mish", "hardsigmoid", "hardswish")
+    },
 }
 # Rows that no function is: other ops' part.
 INTERNAL = {name for name in TABLE if not OPS[name]["function"]}
@@ -57,7 +58,8 @@ NO_OPS = {
     "random": """alpha_dropout bernoulli cauchy dropout dropout1d dropout2d dropout3d exponential
         feature_alpha_dropout geometric log_normal manual_seed multinomial normal poisson rand
         rand_like randint randint_like randn randn_like randperm standard_gamma uniform""",
-    "other names of ops": """absolute amax amin eq ge gt le lt ne arccos arccosh arcsin arcsinh arctan arctan2 arctanh
+    "other names of ops": """absolute amax amin eq ge gt le lt ne arccos arccosh arcsin arcsinh
+        arctan arctan2 arctanh
         bitwise_not cat clamp concatenate cumprod cumsum div expit fix movedim mul neg permute
         row_stack sub swapaxes swapdims true_divide unbind unsqueeze""",
     "indexing": "bincount masked_select nonzero broadcast_shapes result_type",

@@ -3342,6 +3342,7 @@ def grad(
     create_graph: _Bool=False,
     allow_unused: _Bool=False,
     plan: _Bool=False,
+    only_inputs: _Bool=True,
 ) -> tuple[Tensor, ...]:
     """Gradients of outputs with respect to inputs, as a tuple; no grad is touched."""
 def greater(a: _Operand, b: _Operand) -> Tensor:
