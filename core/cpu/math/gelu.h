@@ -35,12 +35,13 @@ TW_INLINE Vec<float> gelu_slope_by_exp(Vec<float> x) {
 }
 
 #ifdef TW_HAS_LANE_TABLES
+// tools/fit_polynomials.py gelu_share gelu_slope has these fits.
 // Near 0, where most arguments lie, by a table in registers: the share and the slope at v <= 0 as
 // polynomials in the distance from -n kPieceStep, whose coefficients of power k are pieces[k][n];
 // fitted within 2^-24 of the result, of the slope where it is 0 of a quarter of the density.
 typedef float NormalPieces[8][16];
-inline constexpr float kPieceStep = 0x1.6p-2f,
-                       kPiecesFrom = -5.32f;  // before the middle of the 16th
+inline constexpr float kPieceStep = 0x1.6p-2f;
+inline constexpr float kPiecesFrom = -5.32f;  // less than 15.5 steps
 alignas(64) inline constexpr NormalPieces kSharePieces = {
     {0.5f, 0.36551714f, 0.24588385f, 0.1512118f, 0.08456572f, 0.042829953f, 0.01958008f,
      0.008058616f, 0.0029797633f, 0.0009882197f, 0.00029355535f, 7.802144e-05f, 1.8536737e-05f,
@@ -108,11 +109,13 @@ TW_INLINE Vec<float> gelu_erf(Vec<float> x) {
   using T = float;
   TW_WIDEN(gelu_erf) {
 #ifdef TW_HAS_LANE_TABLES
-    if (!any_below(x, kPiecesFrom)) [[likely]] {
-      const Vec<T> v = at_least(minus_abs(x), kPiecesFrom);
-      return fma(v, by_pieces(v, kSharePieces), at_least(x, -0.0));
-    }
-    return out_of_line([=]() TW_LAMBDA_INLINE { return gelu_by_exp(x); });
+    const Vec<T> v = at_least(minus_abs(x), kPiecesFrom);
+    const Vec<T> y = fma(v, by_pieces(v, kSharePieces), at_least(x, -0.0));
+    if (!any_below(x, kPiecesFrom)) [[likely]]
+      return y;
+    // Lane by lane: what a number gives does not depend on its neighbours.
+    return out_of_line([=]()
+                           TW_LAMBDA_INLINE { return where(x < kPiecesFrom, gelu_by_exp(x), y); });
 #else
     return gelu_by_exp(x);
 #endif
@@ -123,11 +126,11 @@ TW_INLINE Vec<float> gelu_erf_slope(Vec<float> x) {
   TW_WIDEN(gelu_erf_slope) {
 #ifdef TW_HAS_LANE_TABLES
     const Vec<T> v = minus_abs(x);
-    if (!any_below(v, kPiecesFrom)) [[likely]] {
-      const Vec<T> y = by_pieces(v, kSlopePieces);
-      return where(x < 0, y, 1 - y);
-    }
-    return out_of_line([=]() TW_LAMBDA_INLINE { return gelu_slope_by_exp(x); });
+    const Vec<T> below = by_pieces(v, kSlopePieces), y = where(x < 0, below, 1 - below);
+    if (!any_below(v, kPiecesFrom)) [[likely]]
+      return y;
+    return out_of_line(
+        [=]() TW_LAMBDA_INLINE { return where(v < kPiecesFrom, gelu_slope_by_exp(x), y); });
 #else
     return gelu_slope_by_exp(x);
 #endif

@@ -29,7 +29,7 @@ inline void finish_streams() { _mm_sfence(); }
 // table[i] for the low four bits i of each lane of `index`.
 typedef float SixteenFloats __attribute__((vector_size(64)));
 inline SixteenFloats look_up(const float* table, SixteenFloats index) {
-  return (SixteenFloats)_mm512_permutexvar_ps((__m512i)index, _mm512_load_ps(table));
+  return (SixteenFloats)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)index, _mm512_load_ps(table));
 }
 
 // Eight numbers of float32 as float64 and back, of which GCC 12 makes two halves each.
