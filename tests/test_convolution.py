@@ -105,6 +105,7 @@ CASES = (
     Case((2, 2, 6, 7, 8), (3, 2, 3, 3, 3), {"padding": 1}),
     Case((1, 4, 5, 6, 7), (4, 2, 2, 3, 1), {"stride": (1, 2, 1), "groups": 2, "dilation": 2}),
     Case((0, 3, 6, 6), (4, 3, 3, 3), {}),
+    Case((8, 3, 40, 37), (32, 3, 3, 3), {"padding": 1}),
 )
 
 
@@ -200,6 +201,7 @@ def test_threads_change_no_bit(rung: str, threads: None) -> None:
     larger = (
         Case((4, 16, 40, 41), (24, 16, 3, 3), {"padding": 1}),
         Case((6, 3, 33, 32), (20, 3, 5, 5), {"stride": 2}),
+        CASES[-1],
         Case((2, 24, 30, 30), (24, 1, 3, 3), {"padding": 1, "groups": 24}),
     )
     for case in (*CASES[:12], *larger):

@@ -141,6 +141,41 @@ FITS = {
 }
 
 
+# Tables of core/cpu/math/gelu.h: polynomials in the distance from -n STEP, n < 16.
+STEP = mp.mpf("0.34375")
+
+
+def share(v: mp.mpf) -> mp.mpf:
+    return mp.erfc(-v / mp.sqrt(2)) / 2
+
+
+def density(v: mp.mpf) -> mp.mpf:
+    return mp.exp(-v * v / 2) / mp.sqrt(2 * mp.pi)
+
+
+def slope(v: mp.mpf) -> mp.mpf:
+    return share(v) + v * density(v)
+
+
+# Each with what its error is measured by.
+PIECES: dict[str, tuple[Real, Real]] = {
+    "gelu_share": (share, share),
+    "gelu_slope": (slope, lambda v: max(abs(slope(v)), density(v) / 4)),
+}
+
+
+def piece(name: str, n: int) -> Fit:
+    target, size = PIECES[name]
+    middle, half = -n * STEP, float(STEP / 2)
+    return Fit(
+        lambda t: target(middle + t),
+        -half,
+        half if n else 0,
+        (7, -1),
+        lambda t: 1 / size(middle + t),
+    )
+
+
 def rounded(value: mp.mpf, single: bool) -> mp.mpf:
     return mp.mpf(float(np.float32(float(value)))) if single else mp.mpf(float(value))
 
@@ -170,7 +205,13 @@ def coefficients(fit: Fit, degree: int, single: bool) -> tuple[list[mp.mpf], flo
 
 
 def main() -> None:
-    for name in sys.argv[1:] or FITS:
+    names = sys.argv[1:] or [*FITS, *PIECES]
+    for name in (name for name in names if name in PIECES):
+        for n in range(16):
+            found, error = coefficients(piece(name, n), 7, True)
+            text = ", ".join(str(np.float32(float(c))) for c in found)
+            print(f"{name}[{n}] float32 2^{error:.1f}: {text}")
+    for name in (name for name in names if name in FITS):
         for degree, single in zip(FITS[name].degrees, (True, False), strict=True):
             if degree < 0:
                 continue

@@ -164,8 +164,8 @@ AttentionHead head_of(const Problem& p, int64_t head) {
 }
 
 // Transposed queries (and gradients), `blocks` of scores, and a mask as it is read and transposed.
-std::size_t scratch_bytes(const AttentionShape& s, int64_t sizes, int64_t blocks) {
-  const int64_t columns = sizes + (blocks + (s.has_mask ? 2 : 0)) * kAttentionKeys;
+std::size_t scratch_bytes(const AttentionShape& s, int64_t sizes, int64_t blocks, int64_t keys) {
+  const int64_t columns = sizes + (blocks + (s.has_mask ? 2 : 0)) * keys;
   return static_cast<std::size_t>(columns * kAttentionQueries) * size_of(s.dtype);
 }
 
@@ -183,7 +183,7 @@ void run_forward(const void* problem) {
   }
   const int64_t blocks = (s.queries + kAttentionQueries - 1) / kAttentionQueries;
   parallel_ranges(p.heads * blocks, 1, [&](int64_t begin, int64_t end) {
-    const Scratch scratch(scratch_bytes(s, s.size, 1));
+    const Scratch scratch(scratch_bytes(s, s.size, 1, kAttentionKeys));
     for (int64_t i = begin; i < end; ++i)
       loops.forward(s, head_of(p, i / blocks), i % blocks * kAttentionQueries, scratch.as<void>());
   });
@@ -193,7 +193,7 @@ void run_backward(const void* problem) {
   const AttentionShape& s = p.shape;
   const AttentionLoops& loops = loops_of(s.dtype);
   parallel_ranges(p.heads, 1, [&](int64_t begin, int64_t end) {
-    const Scratch scratch(scratch_bytes(s, s.size + s.value_size, 2));
+    const Scratch scratch(scratch_bytes(s, s.size + s.value_size, 2, kAttentionBackwardKeys));
     for (int64_t i = begin; i < end; ++i) loops.backward(s, head_of(p, i), scratch.as<void>());
   });
 }

@@ -9,10 +9,12 @@ namespace tw {
 
 // Axes in front of the matrices that one call walks; neighbours that can be one are merged.
 inline constexpr int kAttentionAxes = 8;
-// Queries of a piece of work, and keys whose scores are held at once: scores of 64 x 64 in float32
-// and the same of their gradients take 32 KiB, which the first-level cache holds.
+// Queries of a piece of work, and keys whose scores are held at once. Forward, long sums of values
+// and few blocks to join count more than that scores leave the first-level cache; backward, scores
+// of 64 x 64 in float32 and the same of their gradients take 32 KiB.
 inline constexpr std::int64_t kAttentionQueries = 64;
-inline constexpr std::int64_t kAttentionKeys = 64;
+inline constexpr std::int64_t kAttentionKeys = 256;
+inline constexpr std::int64_t kAttentionBackwardKeys = 64;
 
 // Rows of one head: elements of a row are neighbours.
 struct AttentionRows {

@@ -10,7 +10,6 @@ namespace {
 using std::int64_t;
 
 constexpr double kPieceFlops = 4e6;
-constexpr int64_t kFewChannels = 4;
 // Planes of the output that are written to in turns: each lies in a page of its own, and the TLB
 // for stores holds few. A multiple of the rows of all tiles.
 constexpr int64_t kPlanesAtOnce = 24;
@@ -30,7 +29,7 @@ template <class T> class Rows {
     for (int64_t c = 0; c < in_; ++c)
       fill_plane(at_, first * step, height, x + c * x_size, planes + c * height * at_.row);
     const ScratchArray<std::int32_t> taps_at(in_ * at_.taps);
-    find_taps(height * at_.row, taps_at);
+    find_taps(at_, in_, height * at_.row, taps_at);
     ConvolutionBlock block{};
     block.a = static_cast<const T*>(p_.b) + group * out_ * in_ * at_.taps;
     block.c_row = y_size;
@@ -58,15 +57,6 @@ template <class T> class Rows {
   }
 
  private:
-  void find_taps(int64_t plane, std::int32_t* taps_at) const {
-    const GatherAxis* axes = at_.axes;
-    for (int64_t c = 0; c < in_; ++c)
-      for (int64_t y = 0; y < axes[0].taps; ++y)
-        for (int64_t x = 0; x < axes[1].taps; ++x)
-          *taps_at++ =
-              static_cast<std::int32_t>(c * plane + at_.place(axes[0].offset(y, 0) - at_.low[0],
-                                                              axes[1].offset(x, 0) - at_.low[1]));
-  }
   void fill_bias(int64_t channel, int64_t count, T* row) const {
     const T* const bias = static_cast<const T*>(p_.bias) + channel;
     for (int64_t c = 0; c < count; ++c) std::fill_n(row + c * volume(p_.y), p_.y[2], bias[c]);
@@ -81,8 +71,7 @@ template <class T> class Rows {
 }  // namespace
 
 bool direct_takes_pixels(const ConvolutionProblem& p) {
-  return p.part == ConvolutionPart::forward && p.in / p.groups <= kFewChannels &&
-         spans_one_axis(p, 0) && p.kernel[0] == 1 && p.before[0] == 0;
+  return p.part == ConvolutionPart::forward && has_few_planes(p);
 }
 
 template <class T> void direct_pixels(const ConvolutionProblem& p) {

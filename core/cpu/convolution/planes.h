@@ -36,6 +36,33 @@ struct PlaneLayout {
   }
 };
 
+// Whether pixels belong into the lanes: input channels would leave most of them empty.
+inline bool has_few_planes(const ConvolutionProblem& p) {
+  constexpr std::int64_t few = 4;
+  return p.in / p.groups <= few && spans_one_axis(p, 0) && p.kernel[0] == 1 && p.before[0] == 0;
+}
+
+// Where the pixels of each tap of each channel begin, in the order of the weights.
+inline void find_taps(const PlaneLayout& at, std::int64_t channels, std::int64_t plane,
+                      std::int32_t* taps_at) {
+  const GatherAxis* axes = at.axes;
+  for (std::int64_t c = 0; c < channels; ++c)
+    for (std::int64_t y = 0; y < axes[0].taps; ++y)
+      for (std::int64_t x = 0; x < axes[1].taps; ++x)
+        *taps_at++ =
+            static_cast<std::int32_t>(c * plane + at.place(axes[0].offset(y, 0) - at.low[0],
+                                                           axes[1].offset(x, 0) - at.low[1]));
+}
+
+// Every step-th element. A known step becomes vector code.
+template <class T> void every(std::int64_t step, std::int64_t count, const T* from, T* to) {
+  if (step == 2) {
+    for (std::int64_t j = 0; j < count; ++j) to[j] = from[2 * j];
+  } else {
+    for (std::int64_t j = 0; j < count; ++j) to[j] = from[step * j];
+  }
+}
+
 // `count` rows of the padded plane, from `first` on.
 template <class T> void fill_plane(const PlaneLayout& at, std::int64_t first, std::int64_t count,
                                    const T* from, T* to) {
@@ -53,10 +80,9 @@ template <class T> void fill_plane(const PlaneLayout& at, std::int64_t first, st
       continue;
     }
     for (std::int64_t i = 0; i < step; ++i) {
-      T* const phase = row + i * at.phase;
-      for (std::int64_t j = ceil_div(std::max<std::int64_t>(lead - i, 0), step);
-           j * step + i < past; ++j)
-        phase[j] = x[j * step + i];
+      const std::int64_t j = ceil_div(std::max<std::int64_t>(lead - i, 0), step);
+      const std::int64_t end = ceil_div(std::max(past - i, j * step), step);
+      every(step, end - j, x + j * step + i, row + i * at.phase + j);
     }
   }
 }

@@ -67,6 +67,16 @@ struct DepthwiseTaps {
   const std::int32_t *at, *weights;
 };
 
+// For each channel and tap the products of pixels of `rows` rows of g, which follow each other, and
+// those of x, `x_row` apart, added to the vector sums[channel][tap] lane by lane.
+struct ConvolutionDots {
+  const void *g, *x;
+  const std::int32_t* taps_at;  // where the pixels of a tap begin in x
+  void* sums;
+  std::int64_t channels, taps, rows, columns;
+  std::int64_t g_plane, x_row;
+};
+
 struct ConvolutionLoops {
   void (*multiply)(const ConvolutionBlock& block);
   void (*to_lanes)(const ConvolutionLanes& lanes, const void* from, void* to);
@@ -78,6 +88,9 @@ struct ConvolutionLoops {
   // sums[tap] += the sum over pixels of g * x, where g lies as y does.
   void (*depthwise_weights)(const DepthwisePixels& p, const DepthwiseTaps& taps, const void* x,
                             const void* g, void* sums);
+  void (*add_dots)(const ConvolutionDots& dots);
+  // to[i] = the sum of the lanes of vector i.
+  void (*fold_dots)(std::int64_t count, const void* sums, void* to);
   int lanes;
 };
 

@@ -11,7 +11,7 @@
 namespace tw::TW_ISA_NAME {
 namespace {
 
-inline constexpr int64_t kQueries = kAttentionQueries, kKeys = kAttentionKeys;
+inline constexpr int64_t kQueries = kAttentionQueries;
 // On the diagonal of a causal block, so many keys share a first query: whole vectors of any type.
 inline constexpr int64_t kStep = 16;
 
@@ -39,18 +39,19 @@ struct Block {
   }
 };
 
-// Calls f(block) for the blocks of keys that queries from `start` on attend to.
-template <class F>
+// Calls f(block) for the blocks of at most `most` keys that queries from `start` on attend to.
+template <int64_t most, class F>
 TW_INLINE void each_block(const AttentionShape& s, int64_t start, int64_t queries, int lanes, F f) {
   const int64_t padded = (queries + lanes - 1) / lanes * lanes;
   const int64_t straight = s.causal && start < s.keys ? start : s.keys;
-  for (int64_t j = 0; j < straight; j += kKeys)
-    f(Block{j, straight - j < kKeys ? straight - j : kKeys, start, queries, false, padded});
+  for (int64_t j = 0; j < straight; j += most)
+    f(Block{j, straight - j < most ? straight - j : most, start, queries, false, padded});
   const int64_t rest = s.keys - straight;
   if (rest > 0) f(Block{start, rest < queries ? rest : queries, start, queries, true, padded});
 }
 
-// The mask of a block as numbers to add, laid out as scores are. `rows` holds kQueries * kKeys.
+// The mask of a block as numbers to add, laid out as scores are. `rows` holds a row of the block's
+// keys for each query.
 template <class T>
 void read_mask(const AttentionShape& s, const AttentionHead& h, const Block& b, T* rows, T* mask) {
   const int64_t at = b.start * s.mask_row + b.first * s.mask_column;
@@ -61,12 +62,34 @@ void read_mask(const AttentionShape& s, const AttentionHead& h, const Block& b, 
     for (int64_t i = 0; i < b.queries; ++i)
       for (int64_t j = 0; j < b.count; ++j) {
         const int64_t place = i * s.mask_row + j * s.mask_column;
-        rows[i * kKeys + j] = s.bool_mask ? (counts[place] ? (T)0 : (T)-kInfinity) : from[place];
+        rows[i * b.count + j] = s.bool_mask ? (counts[place] ? (T)0 : (T)-kInfinity) : from[place];
       }
     from = rows;
-    from_row = kKeys;
+    from_row = b.count;
   }
   transpose_block(b.queries, b.count, from, from_row, mask, kQueries, (T)1);
+}
+
+// Asks for rows some time before they are needed.
+template <class T>
+TW_INLINE void ask_for(AttentionRows x, int64_t first, int64_t rows, int64_t size) {
+  constexpr int64_t line = 64 / (int64_t)sizeof(T);
+  for (int64_t i = first; i < first + rows; ++i)
+    for (int64_t at = 0; at < size; at += line) __builtin_prefetch(row_of<T>(x, i) + at, 0, 2);
+}
+// While scores of keys [at, at + rows) are computed: on the diagonal the rows of the next block of
+// queries, else the next keys and the values that these scores will weigh.
+template <class T> TW_INLINE void ask_ahead(const AttentionShape& s, const AttentionHead& h,
+                                            const Block& b, int64_t at, int64_t rows) {
+  if (b.diagonal) {
+    ask_for<T>(h.q, at + kQueries, rows, s.size);
+    ask_for<T>(h.k, at + kQueries, rows, s.size);
+    ask_for<T>(h.v, at + kQueries, rows, s.value_size);
+  } else if (!s.causal) {
+    ask_for<T>(h.k, at + rows, rows, s.size);
+    ask_for<T>(h.v, at, rows, s.value_size);
+    if (at < kQueries) ask_for<T>(h.q, b.start + kQueries + at, rows, s.size);
+  }
 }
 
 // Scores of a block, from queries that are transposed and scaled. What a query may not attend to is
@@ -75,7 +98,9 @@ template <class T> void scores_of(const AttentionShape& s, const AttentionHead& 
                                   const T* queries, T* scores) {
   b.parts([&](int64_t j, int64_t keys, int64_t r) TW_LAMBDA_INLINE {
     product<T>(keys, b.padded - r, s.size, {row_of<T>(h.k, b.first + j), h.k.row, 1}, queries + r,
-               kQueries, scores + j * kQueries + r, kQueries, false);
+               kQueries, scores + j * kQueries + r, kQueries, false,
+               [&](int64_t i, int64_t rows)
+                   TW_LAMBDA_INLINE { ask_ahead<T>(s, h, b, b.first + j + i, rows); });
   });
   if (b.diagonal)
     for (int64_t j = 0; j < b.count; ++j)
@@ -110,11 +135,11 @@ TW_INLINE void weigh(int64_t keys, T* scores, const T* mask, T& top, T& sum, T& 
   Vec<T> total = (T)0;
 #pragma GCC unroll 2
   for (j = 0; j < keys; ++j) {
-    const Vec<T> x = exp_below(Vec<T>::load(scores + j * kQueries) - base);
+    const Vec<T> x = weight_below(Vec<T>::load(scores + j * kQueries) - base);
     x.store(scores + j * kQueries);
     total += x;
   }
-  const Vec<T> scale = exp_below(before - base);
+  const Vec<T> scale = weight_below(before - base);
   scale.store(&factor);
   now.store(&top);
   (Vec<T>::load(&sum) * scale + total).store(&sum);
@@ -146,15 +171,15 @@ template <class T> void attention_forward(const AttentionShape& s, const Attenti
   const int64_t n = s.queries - start < kQueries ? s.queries - start : kQueries;
   T* const queries = (T*)scratch;
   T* const scores = queries + s.size * kQueries;
-  T* const mask = scores + kKeys * kQueries;
+  T* const mask = scores + kAttentionKeys * kQueries;
   T* const y = (T*)h.y + start * s.value_size;
   transpose_block(n, s.size, row_of<T>(h.q, start), h.q.row, queries, kQueries, (T)s.scale);
   Running<T> run = {};
   for (T& top : run.top) top = (T)-kInfinity;
   if (s.keys == 0) clear(y, n * s.value_size);
-  each_block(s, start, n, L, [&](const Block& b) TW_LAMBDA_INLINE {
+  each_block<kAttentionKeys>(s, start, n, L, [&](const Block& b) TW_LAMBDA_INLINE {
     scores_of(s, h, b, queries, scores);
-    if (s.has_mask) read_mask(s, h, b, mask + kKeys * kQueries, mask);
+    if (s.has_mask) read_mask(s, h, b, mask + kAttentionKeys * kQueries, mask);
     for (int64_t r = 0; r < b.padded; r += L)
       weigh(b.keys_of(r), scores + r, s.has_mask ? mask + r : nullptr, run.top[r], run.sum[r],
             run.factor[r]);
@@ -248,7 +273,7 @@ template <class T> void differentiate(const Block& b, const Saved<T>& saved, con
       const int64_t at = j * kQueries + r;
       Vec<T> x = Vec<T>::load(scores + at);
       if (mask) x += Vec<T>::load(mask + at);
-      const Vec<T> p = exp_below(x - log_sum);
+      const Vec<T> p = weight_below(x - log_sum);
       p.store(scores + at);
       (p * (Vec<T>::load(grads + at) - sum) * scale).store(grads + at);
     }
@@ -261,8 +286,8 @@ void attention_backward(const AttentionShape& s, const AttentionHead& h, void* s
   T* const queries = (T*)scratch;
   T* const gs = queries + s.size * kQueries;
   T* const scores = gs + s.value_size * kQueries;
-  T* const grads = scores + kKeys * kQueries;
-  T* const mask = grads + kKeys * kQueries;
+  T* const grads = scores + kAttentionBackwardKeys * kQueries;
+  T* const mask = grads + kAttentionBackwardKeys * kQueries;
   T *const dq = (T*)h.dq, *const dk = (T*)h.dk, *const dv = (T*)h.dv;
   clear(dk, s.keys * s.size);
   clear(dv, s.keys * s.value_size);
@@ -278,13 +303,13 @@ void attention_backward(const AttentionShape& s, const AttentionHead& h, void* s
       saved.dot[r] = dot(s.value_size, row_of<T>(h.g, start + r),
                          (const T*)h.out + (start + r) * s.value_size);
     }
-    each_block(s, start, n, L, [&](const Block& b) TW_LAMBDA_INLINE {
+    each_block<kAttentionBackwardKeys>(s, start, n, L, [&](const Block& b) TW_LAMBDA_INLINE {
       scores_of(s, h, b, queries, scores);
       b.parts([&](int64_t j, int64_t keys, int64_t r) TW_LAMBDA_INLINE {
         product<T>(keys, b.padded - r, s.value_size, {row_of<T>(h.v, b.first + j), h.v.row, 1},
                    gs + r, kQueries, grads + j * kQueries + r, kQueries, false);
       });
-      if (s.has_mask) read_mask(s, h, b, mask + kKeys * kQueries, mask);
+      if (s.has_mask) read_mask(s, h, b, mask + kAttentionBackwardKeys * kQueries, mask);
       differentiate(b, saved, s.has_mask ? mask : nullptr, (T)s.scale, scores, grads);
       b.parts([&](int64_t j, int64_t keys, int64_t r) TW_LAMBDA_INLINE {
         if (r >= n) return;

@@ -4,6 +4,7 @@
 #include "core/cpu/kernels/lanes.h"
 // clang-format off
 #include "core/cpu/kernels/convolution/tile.h"
+#include "core/cpu/kernels/convolution/dots.h"
 #include "core/cpu/kernels/convolution/winograd.h"
 #include "core/cpu/kernels/convolution/depthwise.h"
 // clang-format on
@@ -11,7 +12,8 @@
 namespace tw::TW_ISA_NAME {
 namespace {
 template <class T> constexpr ConvolutionLoops convolution_loops = {
-    multiply<T>, to_lanes<T>, from_lanes<T>, depthwise<T>, depthwise_weights<T>, kLanes<T>};
+    multiply<T>,          to_lanes<T>, from_lanes<T>, depthwise<T>,
+    depthwise_weights<T>, add_dots<T>, fold_dots<T>,  kLanes<T>};
 }  // namespace
 
 extern const ConvolutionTable convolution_table;

@@ -18,5 +18,25 @@ template <class T> TW_INLINE Vec<T> exp_below(Vec<T> x) {
   return x.v < lowest ? Vec<T>((T)0).v : y.v;
 }
 
+// The same for weights that are added up: within |x| / 2^24 of itself, which beside a sum of 1 is
+// less than a rounding.
+template <class T> TW_INLINE Vec<T> weight_below(Vec<T> x) {
+#ifdef TW_HAS_MASKED_ACCESS
+  if constexpr (std::is_same_v<T, float>) {
+    using Raw = typename Vec<T>::Raw;
+    const __m512 power = (__m512)(x * kLog2e).v;
+    const Vec<T> f = (Raw)_mm512_maskz_reduce_ps(0xffff, power, _MM_FROUND_TO_NEG_INF);
+    // 2^f for 0 <= f <= 1, within 2^-28.8.
+    const Vec<T> p = polynomial(f, 0.69314706, 0.24022907, 0.05548629, 0.009673505, 0.0012485106,
+                                0.00021555494) *
+                         f +
+                     1;
+    const __mmask16 normal = _mm512_cmp_ps_mask(power, _mm512_set1_ps(-126), _CMP_NLT_UQ);
+    return (Raw)_mm512_maskz_scalef_ps(normal, (__m512)p.v, power);
+  }
+#endif
+  return exp_below(x);
+}
+
 }  // namespace
 }  // namespace tw::TW_ISA_NAME

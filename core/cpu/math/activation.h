@@ -65,24 +65,6 @@ TW_INLINE Vec<float> gelu_tanh(Vec<float> x) {
     return times_sigmoid(x, v, float_exp(u.hi, u.lo));
   }
 }
-TW_INLINE Vec<double> gelu_erf(Vec<double> x) {
-  using T = double;
-  const Scaled<T> share = normal_share_pair(x);
-  const Vec<T> limited = at_least(x, -64);
-  const Pair<T> product = two_product(limited, share.y.hi);
-  const Vec<T> y = scale(product.hi + (product.lo + limited * share.y.lo), share.n);
-  const Vec<T> inside = where(abs(x) < kUnchanged<T> * kUnchanged<T>, x * 0.5, y);
-  return where(x > 64, x, where(x == -kInfinity, kNan, inside));
-}
-TW_INLINE Vec<float> gelu_erf(Vec<float> x) {
-  using T = float;
-  TW_WIDEN(gelu_erf) {
-    const Vec<T> v = at_least(minus_abs(x), -15);
-    const FloatShare s = float_share(v);
-    return mirrored(x, v * s.inverse * s.y, s.power);
-  }
-}
-
 // min(x, 0) - log(1 + e^-|x|).
 template <Floating T> TW_INLINE Vec<T> logsigmoid(Vec<T> x) {
   TW_WIDEN(logsigmoid) {

@@ -122,7 +122,7 @@ template <Floating T> TW_INLINE Scaled<T> normal_share_pair(Vec<T> x) {
 // For float and v <= 0 the share is inverse y 2^n: e^(-v^2 / 2) / (3.5 - v) times a polynomial in
 // t = (-v - 3.5) / (3.5 - v), fitted from 0 to -14.5 within 2^-26.6.
 struct FloatShare {
-  Vec<float> inverse, y;
+  Vec<float> inverse, y, e;  // e 2^n = e^(-v^2 / 2)
   Power power;
 };
 TW_INLINE FloatShare float_share(Vec<float> v) {
@@ -135,7 +135,7 @@ TW_INLINE FloatShare float_share(Vec<float> v) {
       polynomial(t, 1.729699e-08, -0.5655618, 0.31542498, -0.1160527, 0.01740728, 0.0064919963,
                  -0.0031790808, -0.0004948806, 0.00042684842, 0.000113449234) +
       0.74441606f;
-  return {inverse, fma(p, fma(e.w, e.r, lost), p), e.power};
+  return {inverse, fma(p, fma(e.w, e.r, lost), p), e.p, e.power};
 }
 TW_INLINE Vec<double> normal_share(Vec<double> x) {
   const Scaled<double> y = normal_share_pair(x);

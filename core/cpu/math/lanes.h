@@ -181,6 +181,15 @@ template <class T> TW_INLINE bool any(Mask<T> m) {
   return all != 0;
 }
 
+// Whether a lane is below the limit; NaN is not.
+TW_INLINE bool any_below(Vec<float> x, float limit) {
+#if defined(__AVX512F__)  // straight from the comparison's mask, which the compiler does not see
+  return _mm512_cmp_ps_mask((__m512)x.v, _mm512_set1_ps(limit), _CMP_LT_OQ) != 0;
+#else
+  return any(x < limit);
+#endif
+}
+
 // Parts of a Vec<float> as wide as a Vec<double> has lanes.
 inline constexpr int kDoubleParts = kLanes<float> / kLanes<double>;
 typedef float FloatPart __attribute__((vector_size(kLanes<double> * sizeof(float))));

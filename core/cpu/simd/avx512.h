@@ -5,6 +5,7 @@
 #define TW_HAS_MASKED_ACCESS 1
 #define TW_HAS_STREAMING 1
 #define TW_HAS_WIDENING 1
+#define TW_HAS_LANE_TABLES 1
 
 namespace tw::avx512 {
 namespace {
@@ -24,6 +25,12 @@ template <class Raw> inline void stream_line(void* p, Raw v) {
   _mm512_stream_si512(static_cast<__m512i*>(p), (__m512i)v);
 }
 inline void finish_streams() { _mm_sfence(); }
+
+// table[i] for the low four bits i of each lane of `index`.
+typedef float SixteenFloats __attribute__((vector_size(64)));
+inline SixteenFloats look_up(const float* table, SixteenFloats index) {
+  return (SixteenFloats)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)index, _mm512_load_ps(table));
+}
 
 // Eight numbers of float32 as float64 and back, of which GCC 12 makes two halves each.
 typedef float EightFloats __attribute__((vector_size(32)));

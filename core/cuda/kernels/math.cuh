@@ -154,6 +154,7 @@ TW_DEVICE L selu(L x) {
 TW_DEVICE L logsigmoid(L x) { return minimum(x, 0) - log1p(exp(-abs(x))); }
 TW_DEVICE L tanhshrink(L x) { return x - tanh(x); }
 TW_DEVICE L gelu_erf(L x) { return x * normal_share(x); }
+TW_DEVICE L gelu_erf_slope(L x) { return normal_share(x) + x * normal_density(x); }
 TW_DEVICE L gelu_tanh(L x) {
   return x * sigmoid(x * (1.5957691216057308 + minimum(x * x, 1000) * 0.07135481627260025));
 }

@@ -59,12 +59,20 @@ void attention_tile(int64_t k, Strided<T> a, const T* b, int64_t b_row, T* c, in
     }
 }
 
+// What a product does before each tile: nothing, or ask for lines that are needed later.
+struct NothingAhead {
+  TW_INLINE void operator()(int64_t, int) const {}
+};
+
 // All rows of a few columns: whole tiles, then what is left in tiles of 4, 2 and 1 rows.
-template <class T, int vectors, bool partial>
+template <class T, int vectors, bool partial, class Ahead = NothingAhead>
 void product_columns(int64_t m, int64_t k, Strided<T> a, const T* b, int64_t b_row, T* c,
-                     int64_t c_row, bool add, int last) {
+                     int64_t c_row, bool add, int last, Ahead ahead = {}) {
   constexpr int most = rows_of_tile(vectors);
+  int64_t first = 0;
   const auto take = [&]<int rows>(std::integral_constant<int, rows>) TW_LAMBDA_INLINE {
+    ahead(first, rows);
+    first += rows;
     attention_tile<T, rows, vectors, partial>(k, a, b, b_row, c, c_row, add, last);
     a.at += rows * a.row;
     c += rows * c_row;
@@ -88,12 +96,13 @@ template <class T, int vectors> int64_t product_rest(int64_t whole, int64_t m, i
 }
 
 // C [m][n] = A [m][k] B [k][n], or C += A B; rows of B and C are contiguous.
-template <class T> void product(int64_t m, int64_t n, int64_t k, Strided<T> a, const T* b,
-                                int64_t b_row, T* c, int64_t c_row, bool add) {
+template <class T, class Ahead = NothingAhead>
+void product(int64_t m, int64_t n, int64_t k, Strided<T> a, const T* b, int64_t b_row, T* c,
+             int64_t c_row, bool add, Ahead ahead = {}) {
   constexpr int wide = kWidest * kLanes<T>;
   int64_t j = 0;
   for (; j + wide <= n; j += wide)
-    product_columns<T, kWidest, false>(m, k, a, b + j, b_row, c + j, c_row, add, 0);
+    product_columns<T, kWidest, false>(m, k, a, b + j, b_row, c + j, c_row, add, 0, ahead);
   j += product_rest<T, kWidest - 1>((n - j) / kLanes<T>, m, k, a, b + j, b_row, c + j, c_row, add);
   if (j < n) product_columns<T, 1, true>(m, k, a, b + j, b_row, c + j, c_row, add, (int)(n - j));
 }

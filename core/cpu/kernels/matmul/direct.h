@@ -225,17 +225,25 @@ void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::i
     const int rest = (int)(k - p);
     step(p, [rest](const T* x) TW_LAMBDA_INLINE { return V::load(x, rest).v; });
   }
-  T results[rows * columns + lanes];
+  alignas(64) T results[rows * columns + lanes];
   sums_of_lanes<T>(sums, results);
-  const T alpha = update.alpha, beta = update.beta;
+#pragma GCC unroll 4
+  for (int i = 0; i < rows * columns; i += lanes)
+    (V::load(results + i) * V(update.alpha)).store(results + i);
+  const T beta = update.beta;
+  if (beta == 0 && c_col == 1) {  // a row at a time
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; ++i)
+      __builtin_memcpy(c + i * c_row, results + i * columns, columns * sizeof(T));
+    return;
+  }
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i)
 #pragma GCC unroll 4
     for (int j = 0; j < columns; ++j) {
-      T sum = results[i * columns + j] * alpha;
+      const T sum = results[i * columns + j];
       T& out = c[i * c_row + j * c_col];
-      if (beta != 0) sum += beta * out;
-      out = sum;
+      out = beta != 0 ? sum + beta * out : sum;
     }
 }
 
