@@ -63,6 +63,10 @@ class TestCsv:
         with pytest.raises(ValueError, match="line 3, column 'a': is empty, no whole number"):
             data.read_csv(path, dtype=tw.int64, missing=0)
 
+    def test_whole_numbers_of_64_bits(self, csv):
+        table = data.read_csv(csv(f"a\n0\n{2**64 - 1}\n"), dtype=tw.uint64)
+        assert table["a"].tolist() == [0, 2**64 - 1]
+
     def test_a_header_alone(self, csv):
         table = data.read_csv(csv("a,b\n"), dtype={"b": str})
         assert (table["a"].shape, table["b"]) == ((0,), [])
@@ -75,6 +79,10 @@ class TestCsv:
             ("a\n1\nx\n", {}, "line 3, column 'a': 'x' is no number"),
             ("a\n1.5\n", {"dtype": tw.int32}, "line 2, column 'a': '1.5' is no whole number"),
             ("a\n300\n", {"dtype": tw.uint8}, "column 'a': 300 is no uint8"),
+            ("a\n-1\n", {"dtype": tw.uint64}, "line 2, column 'a': '-1' is no whole number from 0"),
+            (f"a\n{2**64}\n", {"dtype": tw.uint64}, f"'{2**64}' is no whole number from 0"),
+            ("a\n1_000\n", {"dtype": tw.int32}, "line 2, column 'a': '1_000' is no whole number"),
+            ("a\n1_0.5\n", {}, "line 2, column 'a': '1_0.5' is no number"),
             (f"a\n{2**70}\n", {"dtype": tw.int64}, f"'{2**70}' is no whole number"),
             ("a\n2\n", {"dtype": tw.bool}, "line 2, column 'a': '2' is no bool"),
             ("a,a\n1,2\n", {}, "line 1: column 'a' is named twice"),
@@ -170,7 +178,9 @@ class TestNumpy:
         path = tmp_path / "x.npz"
         np.savez_compressed(path, a=np.arange(1000))
         whole = path.read_bytes()
-        for content in (whole[:-30], b"no zip", b""):
+        # The directory's last entry says where it begins: 2 GiB before the file.
+        before_the_file = whole[:-10] + b"\xff\xff\xff\x7f" + whole[-6:-2] + whole[-2:]
+        for content in (whole[:-30], before_the_file, b"no zip", b""):
             path.write_bytes(content)
             with pytest.raises(ValueError, match=r"x\.npz: damaged, or not a \.npz file"):
                 data.read_npz(path)

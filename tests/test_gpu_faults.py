@@ -138,3 +138,19 @@ class TestFaultsInData:
         x[tw.asarray([1]).to("cuda")].tolist()
         with pytest.raises(IndexError, match=r"out of range for axis 0 with size 2; asked for at"):
             x[tw.asarray([-5]).to("cuda")].tolist()
+
+    @pytest.mark.parametrize("dtype", [tw.float32, tw.complex128])
+    @pytest.mark.parametrize(
+        "name",
+        ["index_add", "index_copy", "index_fill", "scatter", "scatter_add", "scatter_reduce"],
+    )
+    def test_an_axis_without_places(self, name, dtype):
+        x = tw.zeros((1, 0), dtype=dtype, device="cuda")
+        index = tw.asarray([0, 0]).to("cuda")
+        source = tw.ones((1, 2), dtype=dtype, device="cuda")
+        if name.startswith("scatter"):
+            index = index.reshape(1, 2)
+        rest = {"index_fill": (2.0,), "scatter_reduce": (source, "prod")}.get(name, (source,))
+        getattr(tw, name)(x, 1, index, *rest)
+        with pytest.raises(IndexError, match=f"{name}: index 0 is out of range for axis 1 with"):
+            tw.cuda.synchronize()

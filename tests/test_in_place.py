@@ -383,8 +383,29 @@ class TestPlacesOfViews:
         windows = tw.asarray(array)
         with pytest.raises(RuntimeError, match="shows elements several times"):
             windows[0] *= tw.ones(3, dtype=tw.float64, requires_grad=True)
-        with pytest.raises(RuntimeError, match="shows elements several times"):
+        with pytest.raises(ValueError, match="overlapping windows, share memory; copy"):
             windows *= tw.ones(3, dtype=tw.float64, requires_grad=True)
+
+    def test_overlapping_windows_are_not_written(self) -> None:
+        array = np.lib.stride_tricks.sliding_window_view(np.arange(4.0), 3, writeable=True)
+        windows = tw.asarray(array)
+        for change in (lambda: windows.add_(1), windows.zero_):
+            with pytest.raises(ValueError, match="overlapping windows, share memory; copy"):
+                change()
+        assert windows.tolist() == [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]
+        windows[0].add_(1)  # a row alone shares nothing
+        assert array[0].tolist() == [1.0, 2.0, 3.0]
+
+    def test_views_whose_axes_cross_are_written(self) -> None:
+        x = tw.zeros((4, 3, 5))
+        for view in (
+            tw.permute_dims(x, (2, 0, 1))[::-2, 1:],
+            tw.diagonal(x, axis1=0, axis2=2),
+            tw.diagonal(x, axis1=1, axis2=2),
+            tw.diagonal(x[::-1], axis1=0, axis2=1),
+        ):
+            view.add_(1)
+        assert x.sum().item() == 3 * 3 * 3 + 4 * 3 + 4 * 3 + 3 * 5
 
     def test_an_index_may_change_afterwards(self) -> None:
         x = tw.asarray([1.0, 2.0, 3.0]).requires_grad_()

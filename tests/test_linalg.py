@@ -183,10 +183,14 @@ def test_vector_norms(ord, axis, rng):
         close(got, expected)
 
 
-def test_the_norm_of_zeros_has_a_gradient_of_zeros():
-    x = tensor(np.zeros((2, 2)), requires_grad=True)
-    la.vector_norm(x).backward()
-    assert x.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+@pytest.mark.parametrize("ord", [1, 2, 3, 2.5, 0.5, -1, -2])
+@pytest.mark.parametrize("values", [(0.0, 0.0), (0.0, -2.0), (3.0, 4.0)])
+def test_gradients_of_norms_at_zeros_as_pytorch(ord, values):
+    x = tensor(np.array(values), requires_grad=True)
+    theirs = torch.tensor(values, dtype=torch.float64, requires_grad=True)
+    la.vector_norm(x, ord=ord).backward()
+    torch.linalg.vector_norm(theirs, ord).backward()
+    close(x.grad, theirs.grad)
 
 
 @pytest.mark.parametrize("offset", [-5, -2, -1, 0, 1, 3, 9])

@@ -140,6 +140,10 @@ def test_cosines_and_distances(rng: np.random.Generator) -> None:
         wanted = (0, 1) if p else ()  # a count has no gradient
         same_as_pytorch("pairwise_distance", (a, b), {"p": p, "keepdim": keepdim}, wanted)
     same_as_pytorch("pairwise_distance", (a, b[0, 0]), {}, (0, 1))
+    same_as_pytorch("pairwise_distance", (a, a.copy()), {"p": 3.0, "eps": 0.0}, (0, 1))
+    b[0, 0] = b[0, 1]
+    for p in (1.5, 2.0, 3.0):  # two rows alike
+        same_as_pytorch("pdist", (b[0],), {"p": p}, (0,))
 
 
 # ---- classes ----

@@ -186,3 +186,54 @@ def test_complex_numbers_are_refused(name: str) -> None:
     x = tw.ones((2,), dtype=tw.complex64)
     with pytest.raises(TypeError, match=name):
         getattr(tw, name)(x, x)
+
+
+# Around 0, beyond the power series, and where it ends.
+SINC_POINTS = [0.0, 1e-300, 1e-20, -1e-9, 1e-4, 0.01, -0.2, 0.2499, 0.2501, 0.7, 1.0, -3.5]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_slope_and_curvature_of_sinc_near_0(dtype: str) -> None:
+    values = np.array(SINC_POINTS, dtype)
+    x = tw.asarray(values).requires_grad_()
+    (slope,) = tw.grad(tw.sinc(x).sum(), x, create_graph=True)
+    (curvature,) = tw.grad(slope.sum(), x)
+    # sinc(x) is the integral of cos(pi x u) over u from 0 to 1 (Gauss-Legendre).
+    u, weights = np.polynomial.legendre.leggauss(60)
+    u, weights = (u + 1) / 2, weights / 2
+    angle = np.pi * values.astype("float64")[:, None] * u
+    turn = np.pi * u
+    expected = (-turn * np.sin(angle)) @ weights, (-(turn**2) * np.cos(angle)) @ weights
+    ulps = 128 * arrays.eps(dtype)
+    for got, want in zip((slope, curvature), expected, strict=True):
+        # Relative near 0, where the slope's parts cancel.
+        size = np.where(np.abs(values) < 0.5, np.abs(want), 1)
+        assert (np.abs(arrays.array(got.detach()) - want) <= ulps * size).all()
+
+
+def test_curvature_of_logaddexp2_where_its_arguments_meet() -> None:
+    pairs = [(0.0, 0.0), (3.0, 3.0), (-1.0, 2.0), (1e30, 1e30), (5000.0, 0.0)]
+    a, b = (tw.asarray(list(column)).astype(tw.float64) for column in zip(*pairs, strict=True))
+    a, b = a.requires_grad_(), b.requires_grad_()
+    (slope,) = tw.grad(tw.logaddexp2(a, b).sum(), a, create_graph=True)
+    share = np.array([1 / (1 + 2.0 ** (y - x)) for x, y in pairs])
+    np.testing.assert_allclose(slope.tolist(), share, rtol=1e-13)
+    for leaf, sign in ((a, 1), (b, -1)):
+        (curvature,) = tw.grad(slope.sum(), leaf, retain_graph=True)
+        want = sign * math.log(2) * share * (1 - share)
+        np.testing.assert_allclose(curvature.tolist(), want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("narrow", ["float16", "bfloat16", "float32", "int8"])
+def test_xlog1py_is_computed_in_the_wider_type(narrow: str) -> None:
+    a, b = np.array([0.25, -1.5, 3.0]), tw.asarray([1.0, 2.0, 7.0]).astype(getattr(tw, narrow))
+    same(tw.xlog1py(tw.asarray(a), b), a * np.log1p([1.0, 2.0, 7.0]), rtol=1e-15)
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0)])
+def test_gradients_of_a_mean_of_nothing_are_nothing(shape: tuple[int, ...]) -> None:
+    x, g = tw.zeros(shape).requires_grad_(), tw.ones(()).requires_grad_()
+    (dx,) = tw.grad(tw.mean(x), x, g, create_graph=True)
+    assert dx.shape == shape
+    (of_g,) = tw.grad(dx, g, tw.ones(shape))
+    assert of_g.item() == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -266,6 +267,18 @@ def test_second_gradients_of_products(rng) -> None:
     index = tw.asarray([[0, 2, 2, 1], [1, 1, 0, 0]])
     x, src = (tw.asarray(rng.normal(size=s)).requires_grad_() for s in ((2, 3), (2, 4)))
     assert tw.gradgradcheck(lambda x, s: tw.scatter_reduce(x, 1, index, s, "prod"), (x, src))
+
+
+@pytest.mark.parametrize("dtype", [tw.float16, tw.bfloat16])
+def test_gradients_of_products_of_16_bits_reach_as_far_as_the_type(dtype) -> None:
+    x = tw.asarray([300.0, 0.5, 2.0]).astype(dtype).requires_grad_()
+    src = tw.asarray([200.0, 200.0, 4.0]).astype(dtype).requires_grad_()
+    y = tw.scatter_reduce(x, 0, tw.asarray([1, 1, 2]), src, "prod")
+    g = tw.asarray([300.0, 2.0, 300.0]).astype(dtype)
+    dx, dsrc = tw.grad(y, [x, src], g)
+    # 300 beside a product of none; 2 * 200 * 200 is beyond float16, 2 * 0.5 * 200 is not.
+    assert dx.tolist() == [300.0, math.inf if dtype == tw.float16 else dx[1].item(), 1200.0]
+    assert dsrc.tolist() == [200.0, 200.0, 600.0]
 
 
 # ---- in place ----

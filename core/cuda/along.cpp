@@ -144,7 +144,8 @@ void run_scatter(const void* problem) {
                            static_cast<double>(parameter.length) / compared_a_ns;
   Grid grid;
   grid.threads = 256;
-  const bool by_lines = lines_ns < places_ns || parameter.count > 65535;
+  // An axis without places has no thread a place that could tell an index outside.
+  const bool by_lines = parameter.extent == 0 || lines_ns < places_ns || parameter.count > 65535;
   grid.blocks[0] =
       static_cast<unsigned>(divide_up(by_lines ? parameter.count : parameter.extent, 256));
   grid.blocks[1] = by_lines ? 1 : static_cast<unsigned>(parameter.count);

@@ -315,14 +315,23 @@ Tensor complex_gradient(const GradientRow& row, const Tensor& g, const Tensor* v
   return where(zero & (real(b) >= 0), 0, g * values[3] * log(astype(where(zero, 1, a), g.dtype())));
 }
 
+// In the type in which kernels compute a gradient of `type`, so that a step of the formula rounds
+// and overflows no earlier than theirs; what is real stays so beside complex numbers.
+Tensor as_computed(const Operand& x, DType type) {
+  if (!x.is_tensor()) return full(Shape(), x.scalar, type);
+  return astype(x.tensor, is_complex(x.tensor.dtype()) ? type : part_dtype(type));
+}
+
 void gradient_body(const Use& use, Tensor* out) {
   const GradientRow& row = gradient_row(use.op);
-  const Tensor& g = use.in[0].tensor;
+  const DType type = working_dtype(use.in[0].tensor.dtype());
+  const Tensor g = astype(use.in[0].tensor, type);
+  const bool has_condition = kPointwiseRows[static_cast<int>(row.op)].kinds & kind::condition;
   Tensor values[kMaxRowInputs + 1];  // a, b, c and the result
   for (int i = 0, at = 1; i <= kMaxRowInputs; ++i)
     if (reads_of(row) >> i & 1) {
       const Operand& x = use.in[at++];
-      values[i] = x.is_tensor() ? x.tensor : full(Shape(), x.scalar, g.dtype());
+      values[i] = has_condition && i == 0 && x.is_tensor() ? x.tensor : as_computed(x, type);
     }
   const auto formula = [&](const Tensor& g) {
     if (is_complex(g.dtype()))
@@ -331,7 +340,8 @@ void gradient_body(const Use& use, Tensor* out) {
                                                       values[3]);
   };
   // g times the conjugate of the derivative: formulas are linear in g with real coefficients.
-  out[0] = is_complex(g.dtype()) ? conj(formula(conj(g))) : formula(g);
+  const Tensor dx = is_complex(type) ? conj(formula(conj(g))) : formula(g);
+  out[0] = astype(dx, use.in[0].tensor.dtype());
 }
 
 // The records of all formulas, by op and input; names of the others are null.

@@ -1,6 +1,7 @@
 // Reductions: the rows of reductions.inc as records, and the ops that are made of them.
 #include "core/ops/reduce.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -201,7 +202,8 @@ void vjp(Vjp& v) {
   const Reads& reads = op.reads[0];
   const Tensor x = reads.inputs ? v.in(0).tensor : Tensor();
   const Tensor y = reads.results ? reshape(v.out(), keepdims) : Tensor();
-  const auto count = static_cast<double>(count_of(shape, axes));
+  // Of no elements nothing is shared; 1 / 0 would make NaN of the gradient's own gradient.
+  const auto count = static_cast<double>(std::max<std::int64_t>(count_of(shape, axes), 1));
   // g times the conjugate of the derivative.
   const Tensor dx = conj(reduction_row(op).gradient(conj(g), x, y, axes, count));
   v.give(0, broadcast_operand(astype(dx, v.g().dtype()), shape));

@@ -80,7 +80,10 @@ void scatter_vjp(Vjp& v) {
 // The product of all that went into each place but one is the product of those that are not 0
 // over the one; beside one 0 it is 0 for all others, beside two for all.
 void scatter_product_vjp(Vjp& v) {
-  const Tensor x = v.in(0).tensor, index = v.in(1).tensor, src = v.in(2).tensor, g = v.g();
+  const DType type = working_dtype(v.g().dtype());  // products of 16 bits end early
+  const auto wide = [&](const Tensor& t) { return astype(t, type); };
+  const Tensor x = wide(v.in(0).tensor), src = wide(v.in(2).tensor), g = wide(v.g());
+  const Tensor index = v.in(1).tensor;
   const int axis = axis_of(v);
   const AlongUser user = user_of(v);
   const auto at_index = [&](const Tensor& t) { return gather_along(t, index, axis, user); };

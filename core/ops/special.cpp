@@ -2,8 +2,10 @@
 #include <limits>
 
 #include "core/autograd/mode.h"
+#include "core/autograd/op_node.h"
 #include "core/base/error.h"
 #include "core/ops/copy.h"
+#include "core/ops/create.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
@@ -13,7 +15,7 @@ namespace tw {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kDegree = 0.017453292519943295, kPi = 3.141592653589793;
+constexpr double kDegree = 0.017453292519943295, kPi = 3.141592653589793, kLn2 = 0.6931471805599453;
 
 void check_real(const Tensor& x, const char* op) {
   if (is_complex(x.dtype())) fail(ErrorKind::type, op, ": no kernel for ", name_of(x.dtype()));
@@ -34,6 +36,10 @@ Axes axes_of(const Use& use) {
   return list;
 }
 
+DType floating_dtype(const Tensor& a, const Tensor& b) {
+  return promote(floating_dtype(a.dtype()), floating_dtype(b.dtype()));
+}
+
 void logaddexp2_body(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &y = use.in[1].tensor;
   const Tensor a = widened(x, "logaddexp2"), b = widened(y, "logaddexp2");
@@ -41,16 +47,27 @@ void logaddexp2_body(const Use& use, Tensor* out) {
   const Tensor apart = abs(where(same, 0, a - b));
   constexpr double kLog2e = 1.4426950408889634;
   const Tensor larger = maximum(a, b) + log1p(exp2(-apart)) * kLog2e;
-  out[0] = astype(where(same, a / 2 + b / 2 + 1, larger),
-                  promote(floating_dtype(x.dtype()), floating_dtype(y.dtype())));
+  out[0] = astype(where(same, a / 2 + b / 2 + 1, larger), floating_dtype(x, y));
+}
+
+// Each input's share of the sum, 1 / (1 + 2 ** (other - input)): the formula above has a kink in
+// each of its parts where a is b.
+void logaddexp2_vjp(Vjp& v) {
+  const DType type = working_dtype(v.g().dtype());
+  const Tensor a = astype(v.in(0).tensor, type), b = astype(v.in(1).tensor, type);
+  const Tensor apart = where((a == b) & isinf(a), 0, a - b) * kLn2, g = astype(v.g(), type);
+  if (v.wants(0)) v.give(0, g * sigmoid(apart));
+  if (v.wants(1)) v.give(1, g * sigmoid(-apart));
 }
 
 void xlog1py_body(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &y = use.in[1].tensor;
-  const Tensor a = widened(x, "xlog1py"), b = widened(y, "xlog1py");
+  check_real(x, "xlog1py");
+  check_real(y, "xlog1py");
+  const DType result = floating_dtype(x, y), type = working_dtype(result);
+  const Tensor a = astype(x, type), b = astype(y, type);
   const Tensor nothing = (a == 0) & ((b <= -1) | (b == kInfinity));
-  out[0] = astype(a * log1p(where(nothing, 0, b)),
-                  promote(floating_dtype(x.dtype()), floating_dtype(y.dtype())));
+  out[0] = astype(a * log1p(where(nothing, 0, b)), result);
 }
 
 // Around 1/2, where the logarithm is near 0, by a difference that is exact.
@@ -94,6 +111,22 @@ void sinc_body(const Use& use, Tensor* out) {
   out[0] = narrowed(where(zero, 1, sin(angle) / angle), x);
 }
 
+// (cos(t) - sin(t) / t) / x with t = pi x, whose parts cancel near 0: up to 1/4 its power series,
+// which is exact there beyond float64 and can be differentiated again.
+Tensor sinc_slope(const Tensor& x) {
+  const Tensor near = abs(x) < 0.25;
+  const Tensor angle = where(near, x, 0) * kPi, square = angle * angle;
+  // Terms -1^k 2k t^(2k - 1) / (2k + 1)!, the last one with k = 9.
+  constexpr double kTerms[] = {
+      -1.4797143443923793e-16, 4.498331606952833e-14,  -1.0706029224547743e-11,
+      1.9270852604185937e-09,  -2.505210838544172e-07, 2.2045855379188714e-05,
+      -0.0011904761904761906,  0.03333333333333333,    -0.3333333333333333};
+  Tensor sum = full(Shape(), kTerms[0], x.dtype());
+  for (int i = 1; i < 9; ++i) sum = sum * square + kTerms[i];
+  const Tensor far = where(near, 1, x), turn = far * kPi;
+  return where(near, angle * sum * kPi, (cos(turn) - sin(turn) / turn) / far);
+}
+
 // In float64, so that tolerances are what the caller wrote.
 Tensor close(const Use& use) {
   const char* const op = use.op.name;
@@ -112,8 +145,10 @@ constexpr OpRecord kLogaddexp2 = {
     .name = "logaddexp2",
     .signature = "(a: Tensor, b: Tensor) -> Tensor",
     .help = "log2(2 ** a + 2 ** b), without overflow.\nRaises TypeError for complex numbers.",
-    .flags = kFunction | kInPlace,
-    .body = logaddexp2_body};
+    .flags = kFunction | kInPlace | kBroadcasts,
+    .body = logaddexp2_body,
+    .vjp = logaddexp2_vjp,
+    .reads = {{.inputs = 3}, {.inputs = 3}}};
 constexpr OpRecord kXlog1py = {
     .name = "xlog1py",
     .signature = "(a: Tensor, b: Tensor) -> Tensor",
@@ -171,7 +206,13 @@ constexpr OpRecord kSinc = {
     .signature = "(x: Tensor) -> Tensor",
     .help = "sin(pi x) / (pi x), and 1 at 0.\nRaises TypeError for complex numbers.",
     .flags = kFunction | kInPlace,
-    .body = sinc_body};
+    .body = sinc_body,
+    .vjp =
+        [](Vjp& v) {
+          const DType type = working_dtype(v.g().dtype());
+          v.give(0, astype(v.g(), type) * sinc_slope(astype(v.in(0).tensor, type)));
+        },
+    .reads = {{.inputs = 1}}};
 constexpr OpRecord kHeaviside = {
     .name = "heaviside",
     .signature = "(x: Tensor, values: Tensor) -> Tensor",

@@ -30,7 +30,11 @@ Tensor norm(const Tensor& x, double p, bool keepdims) {
   if (p == kInfinity) return max(size, last, keepdims);
   if (p == -kInfinity) return min(size, last, keepdims);
   if (p == 0) return sum(sign(size), last, keepdims);
-  return pow(sum(pow(size, p), last, keepdims), 1 / p);
+  // 0 has no slope to a power below 1, and neither has a root: taken as 0, as for p = 2.
+  const Tensor zero = size == 0;
+  const Tensor powers = where(zero, p > 0 ? 0 : kInfinity, pow(where(zero, 1, size), p));
+  const Tensor total = sum(powers, last, keepdims), none = total == 0;
+  return where(none, 0, pow(where(none, 1, total), 1 / p));
 }
 Tensor distance(const Tensor& a, const Tensor& b, double p, double eps, bool keepdims) {
   return norm(a - b + eps, p, keepdims);

@@ -1,5 +1,8 @@
 #include "core/tensor/tensor.h"
 
+#include <cstdlib>
+#include <utility>
+
 #include "core/base/error.h"
 #include "core/base/free_list.h"
 #include "core/memory/events.h"
@@ -127,8 +130,8 @@ void Tensor::check_writable(const char* op) const {
   if (!header_->storage->writable)
     fail(ErrorKind::value, op, ": the tensor's memory is read-only; copy() it first");
   if (shares_elements(*this))
-    fail(ErrorKind::value, op, ": elements of a broadcast tensor ", describe(*this),
-         " share memory; copy() it first");
+    fail(ErrorKind::value, op, ": elements of ", describe(*this),
+         ", broadcast or overlapping windows, share memory; copy() it first");
 }
 
 void Tensor::touch(const char* op) const {
@@ -149,9 +152,23 @@ ByteRange byte_range(const Tensor& x) {
 }
 
 bool shares_elements(const Tensor& x) {
-  if (x.count() == 0) return false;
-  for (int i = 0; i < x.rank(); ++i)
-    if (x.strides()[i] == 0 && x.size(i) > 1) return true;
+  if (x.contiguous() || x.count() == 0) return false;
+  Strides steps;  // of axes that have some, ascending
+  Shape sizes;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (x.size(i) == 1) continue;
+    steps.push_back(std::abs(x.strides()[i]));
+    sizes.push_back(x.size(i));
+    for (int at = steps.rank() - 1; at > 0 && steps[at - 1] > steps[at]; --at) {
+      std::swap(steps[at - 1], steps[at]);
+      std::swap(sizes[at - 1], sizes[at]);
+    }
+  }
+  std::int64_t reach = 0;  // of the axes before, from their first element to the last
+  for (int i = 0; i < steps.rank(); ++i) {
+    if (steps[i] <= reach) return true;
+    reach += steps[i] * (sizes[i] - 1);
+  }
   return false;
 }
 

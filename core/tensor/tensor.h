@@ -126,7 +126,9 @@ class Tensor {
   Ref<TensorHeader> header_;
 };
 
-// Whether several elements lie in one place, as broadcasting makes it.
+// Whether several elements lie in one place, as broadcasting makes it, and windows over an array
+// that come from another library. Of strides that no view of ours has (an axis within the reach of
+// smaller ones) it says so too where the elements happen to miss each other.
 bool shares_elements(const Tensor& x);
 
 // The bytes from a tensor's first to its last element, from the start of its storage's memory.

@@ -24,7 +24,7 @@ ALLOWED = [
     # A checkpoint's function is to find in backward what it found the first time.
     r"checkpoint: .*changed in place",
     # PyTorch fills tensors whose elements share memory and assigns to parts of them.
-    r"elements of a broadcast tensor",
+    r"broadcast or overlapping windows, share memory",
     # The loss keeps its logits, PyTorch's keeps their log-softmax.
     r"cross_entropy(_rows|_total)?: backward needs its logits",
 ]

@@ -19,7 +19,7 @@ _Name = str | int
 
 
 class _Kind(NamedTuple):
-    """How the cells of a column are read, and in which array they wait: 'd', 'q', 'B'."""
+    """How the cells of a column are read, and in which array they wait: 'd', 'q', 'Q', 'B'."""
 
     read: Callable[[str], Any]
     code: str
@@ -143,7 +143,7 @@ class _Table:
             return texts
         if not cells:
             return tw.empty(0, dtype=dtype)
-        wide = {"d": tw.float64, "q": tw.int64, "B": tw.uint8}[cells.typecode]
+        wide = {"d": tw.float64, "q": tw.int64, "Q": tw.uint64, "B": tw.uint8}[cells.typecode]
         values = tw.frombuffer(cells.tobytes(), dtype=wide)
         narrow = values.astype(dtype)
         # Whole numbers that do not fit would wrap around.
@@ -164,7 +164,20 @@ def _kind(dtype: Any) -> _Kind:
     if dtype == tw.bool:
         return _Kind(lambda cell: _BOOLS[cell.strip().lower()], "B", "bool")
     if dtype.name.startswith(("float", "bfloat")):
-        return _Kind(float, "d", "number")
+        return _Kind(_number(float), "d", "number")
+    if dtype == tw.uint64:  # what 64 bits without a sign do not hold, the array refuses
+        return _Kind(_number(int), "Q", "whole number from 0 below 2 ** 64")
     if dtype.name.startswith(("int", "uint")):
-        return _Kind(int, "q", "whole number")
+        return _Kind(_number(int), "q", "whole number")
     raise TypeError(f"read_csv: a column cannot be {dtype.name}")
+
+
+def _number(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Numbers as files have them: Python's own also take 1_000, which other readers call text."""
+
+    def checked(cell: str) -> Any:
+        if "_" in cell:
+            raise ValueError(cell)
+        return read(cell)
+
+    return checked

@@ -6,6 +6,7 @@ Source of the format: https://numpy.org/doc/stable/reference/generated/numpy.lib
 from __future__ import annotations
 
 import ast
+import errno
 import math
 import os
 import struct
@@ -55,7 +56,10 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, Tensor]:
                 entry.removesuffix(".npy"): _array(archive.read(entry), f"{name}: {entry}")
                 for entry in archive.namelist()
             }
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError) as error:
+        # A damaged directory may say that an array begins before the file.
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise
         raise ValueError(f"{name}: damaged, or not a .npz file: {error}") from None
 
 

@@ -19,7 +19,7 @@ def vector_norm(
     """(Sum of abs(x) ** ord) ** (1 / ord) along axes, or of all elements.
 
     inf is the largest, -inf the smallest absolute value, 0 counts what is not 0. The gradient where
-    a norm of order 2 is 0 is 0.
+    a norm is 0 is 0, and so is that of an element 0 of orders below 1.
     """
     check_floats("vector_norm", x, anywhere=True)
     axes = None if axis is None else axis if isinstance(axis, int) else tuple(axis)
@@ -35,7 +35,7 @@ def vector_norm(
         parts = [x] if size.dtype == x.dtype else [tw.real(x), tw.imag(x)]
         squares = [tw.sum(part * part, axis=axes, keepdims=keepdims) for part in parts]
         return _root(squares[0] if len(squares) == 1 else squares[0] + squares[1])
-    return tw.pow(tw.sum(tw.pow(size, ord), axis=axes, keepdims=keepdims), 1 / ord)
+    return _of_order(size, ord, axes, keepdims)
 
 
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Tensor:
@@ -115,6 +115,17 @@ def _of_vectors(x: Tensor, ord: float | str | None, axis: _Axes, keepdims: bool)
     if isinstance(ord, str):
         raise ValueError(f"norm: {ord!r} is a norm of matrices: give two axes")
     return vector_norm(x, axis=axis, keepdims=keepdims, ord=2 if ord is None else ord)
+
+
+def _of_order(size: Tensor, ord: float, axes: _Axes, keepdims: bool) -> Tensor:
+    """(Sum of size ** ord) ** (1 / ord); neither power has a slope at 0, which is taken as 0."""
+    if not size.requires_grad:
+        return tw.pow(tw.sum(tw.pow(size, ord), axis=axes, keepdims=keepdims), 1 / ord)
+    zero = size == 0
+    powers = tw.where(zero, 0.0 if ord > 0 else math.inf, tw.pow(tw.where(zero, 1, size), ord))
+    total = tw.sum(powers, axis=axes, keepdims=keepdims)
+    none = total == 0
+    return tw.where(none, 0.0, tw.pow(tw.where(none, 1, total), 1 / ord))
 
 
 def _root(squares: Tensor) -> Tensor:
