@@ -53,18 +53,18 @@ bool is_same(const Operand& a, const Operand& b) {
 
 }  // namespace
 
-Shortcut settle_bounds(const Use& use, Tensor* out) {
+bool settle_bounds(const Use& use, Tensor* out) {
   const Operand &x = use.in[0], &low = use.in[1], &high = use.in[2];
   if (low.absent() && high.absent()) {
     out[0] = copy(x.tensor);
-    return Shortcut::done;
+    return true;
   }
-  if (!x.is_tensor()) return Shortcut::none;
+  if (!x.is_tensor()) return false;
   const DType type = clipped_dtype(x.tensor, low, high);
   const Operand bounds[] = {bound_or_end(low, type, false), bound_or_end(high, type, true)};
-  if (is_same(bounds[0], low) && is_same(bounds[1], high)) return Shortcut::none;
+  if (is_same(bounds[0], low) && is_same(bounds[1], high)) return false;
   out[0] = clip(x, bounds[0], bounds[1]);
-  return Shortcut::done;
+  return true;
 }
 
 }  // namespace tw

@@ -3,21 +3,26 @@
 #include <initializer_list>
 #include <vector>
 
+#include "core/ops/apply.h"
 #include "core/ops/pointwise_rows.h"
 #include "core/runtime/op.h"
 #include "core/tensor/operand.h"
 
 namespace tw {
 
+const OpRecord& record_of(PointwiseOp op);
 // Broadcasts, promotes, computes and records. Raises TypeError for element types the row is not
 // for, ValueError for shapes that do not broadcast.
-Tensor pointwise(PointwiseOp op, const Operand* operands);
+inline Tensor pointwise(PointwiseOp op, const Operand* operands) {
+  Tensor y;
+  apply(record_of(op), operands, kPointwiseRows[static_cast<int>(op)].arity, {}, &y);
+  return y;
+}
 // The same, written into operands[0]'s memory; the handle gets a new place in the graph where the
 // op is recorded. Raises where the result's shape or kind does not fit, for leaves that require
 // grad, and for recorded changes of a view.
 void pointwise_in_place(PointwiseOp op, Operand* operands);
 
-const OpRecord& record_of(PointwiseOp op);
 // The row that a value's record is made from.
 inline const PointwiseRow& pointwise_row(const OpRecord& op) {
   return *static_cast<const PointwiseRow*>(op.row);
