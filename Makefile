@@ -80,8 +80,10 @@ test-arm64: $(VENV)/.tools  ## the C++ core built for arm64, its tests on NEON k
 	$(call build_core_tests,$(cross_arm64),build/arm64)
 	$(ARM64_RUN) build/arm64/tilewright_tests -fork -exit -arena
 
+# A process for each core, up to eight; `make test-python JOBS=0` runs all in one.
+JOBS ?= auto
 test-python: build $(VENV)/.test  ## the Python tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
 
 test-exhaustive: build $(VENV)/.test  ## float32 functions over all 2^32 inputs, on each instruction set (an hour)
 	PYTHONPATH=tests $(BIN)/python tests/exhaustive.py

@@ -204,7 +204,9 @@ bool require_dtype(PyObject* object, DType& out) {
 
 bool read_integer(PyObject* object, std::int64_t& out) {
   if (PyBool_Check(object) || !PyIndex_Check(object)) return false;
-  const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+  const Py_ssize_t value = PyLong_CheckExact(object)
+                               ? PyLong_AsSsize_t(object)
+                               : PyNumber_AsSsize_t(object, PyExc_OverflowError);
   if (value == -1 && PyErr_Occurred()) {
     PyErr_Clear();
     return false;

@@ -59,11 +59,13 @@ int bits_of(std::uint64_t mask) {  // few: without a call on processors' common 
   return count;
 }
 
-// Whether the node keeps the shape of an input.
-bool keeps_shape(const OpRecord& record, int input, const TensorHeader& x, const Shape& result) {
+// Whether the node keeps the shape of an input: always, or where the result's may be another one.
+bool keeps_shape(const OpRecord& record, int input, const TensorHeader& x,
+                 const TensorHeader& result) {
   if (record.shapes)
     return record.shapes == kAllShapes || (input < 16 && (record.shapes >> input & 1));
-  return (record.flags & kBroadcasts) && !(x.shape == result);
+  return (record.flags & kBroadcasts) &&
+         (x.count != result.count || x.shape.rank() != result.shape.rank() || !x.count);
 }
 
 // What a node has to keep of a call.
@@ -72,7 +74,7 @@ struct Kept {
   std::uint16_t results = 0;
   int shape_words = 0;
 
-  Kept(const OpRecord& record, const Operand* in, int inputs, const Shape& result) {
+  Kept(const OpRecord& record, const Operand* in, int inputs, const TensorHeader& result) {
     const bool shapes = record.shapes || (record.flags & kBroadcasts);
     const Reads reads = OpNode::reads_of(record, in, inputs);
     results = reads.results;
@@ -92,15 +94,14 @@ Reads OpNode::reads_of(const OpRecord& record, const Operand* in, int inputs) {
   Reads reads;
   for (int i = 0; i < inputs && i < kMaxReads; ++i) {
     const TensorHeader* x = in[i].tensor.get();
-    if (!x || !x->requires_grad) continue;
-    reads.inputs |= record.reads[i].inputs;
-    reads.results |= record.reads[i].results;
+    if (x && x->requires_grad) reads |= record.reads[i];
   }
   return reads;
 }
 
 [[gnu::always_inline]] inline OpNode* OpNode::make(const OpRecord& record, const Operand* in,
-                                                   int inputs, Words words, const Shape& result) {
+                                                   int inputs, Words words,
+                                                   const TensorHeader& result) {
   const Kept kept(record, in, inputs, result);
   int saved = 0, numbers = 0;
   if (kept.any()) {
@@ -125,17 +126,15 @@ Reads OpNode::reads_of(const OpRecord& record, const Operand* in, int inputs) {
   for (int i = 1; i < record.results; ++i) new (&node->places[i]) ResultPlace();
   for (int i = 0; i < inputs; ++i) new (&node->edges[i]) Edge(in[i].tensor);
   if (kept.shape_words) node->keep_shapes(in, result);
-  node->saved_count = static_cast<std::uint16_t>(saved);
-  for (int i = 0; i < saved; ++i) new (&node->saved[i]) SavedTensor();
   return node;
 }
 
 Ref<NodeBase> OpNode::create(const OpRecord& record, const Operand* in, int inputs, Words words,
-                             const Shape& result) {
-  return Ref<NodeBase>(make(record, in, inputs, words, result));
+                             const Tensor& result) {
+  return Ref<NodeBase>(make(record, in, inputs, words, *result.get()));
 }
 
-void OpNode::keep_shapes(const Operand* in, const Shape& result) {
+void OpNode::keep_shapes(const Operand* in, const TensorHeader& result) {
   Word* const all_words = const_cast<Word*>(words.at);
   int end = words.count;
   for (int i = 0; i < inputs; ++i) {
@@ -149,29 +148,31 @@ void OpNode::keep_shapes(const Operand* in, const Shape& result) {
 
 // Saving raises where a checkpointed function saves other values than before.
 void OpNode::save(const Operand* in, const Tensor* out) {
-  int at = 0, number = 0;
+  const auto keep = [&](SavedTensor value) {
+    new (&saved[saved_count++]) SavedTensor(std::move(value));
+  };
+  int number = 0;
   for (int i = 0; saved_inputs >> i; ++i) {
     if (!(saved_inputs >> i & 1)) continue;
     if (numbers >> i & 1)
       scalars[number++] = in[i].scalar;
     else
-      saved[at++] = SavedTensor(in[i].tensor);
+      keep(SavedTensor(in[i].tensor));
   }
   for (int i = 0; saved_results >> i; ++i)
     if (saved_results >> i & 1)
-      saved[at++] =
-          record.smooth >> i & 1 ? SavedTensor::result(out[i], i) : SavedTensor(out[i].detached());
+      keep(record.smooth >> i & 1 ? SavedTensor::result(out[i], i)
+                                  : SavedTensor(out[i].detached()));
 }
 
 void OpNode::record_call(const OpRecord& record, const Operand* in, int inputs, Words words,
                          const Tensor* out) {
-  OpNode* const node = make(record, in, inputs, words, out[0].shape());
-  if (record.results == 1 && !node->saved_count) [[likely]] {
-    if (node->saved_inputs) node->save(in, out);  // numbers: nothing raises
+  OpNode* const node = make(record, in, inputs, words, *out[0].get());
+  const bool saves = node->saved_inputs | node->saved_results;
+  if (record.results == 1 && !saves) [[likely]]
     return attach(out[0], node);
-  }
   const Ref<NodeBase> owner(node);
-  if (node->saved_inputs | node->saved_results) node->save(in, out);
+  if (saves) node->save(in, out);
   for (int i = 0; i < record.results; ++i)
     if ((record.smooth >> i & 1) && is_differentiable(out[i].dtype())) attach(out[i], node, i);
 }

@@ -25,7 +25,7 @@ struct OpNode final : Node {
   // The same in two steps, for in-place calls: the edges before the write, what is saved behind it,
   // where `in` has copies of what was overwritten.
   static Ref<NodeBase> create(const OpRecord& record, const Operand* in, int inputs, Words words,
-                              const Shape& result);
+                              const Tensor& result);
   void save(const Operand* in, const Tensor* out);
   // What the gradients of those operands read that take part in the graph.
   static Reads reads_of(const OpRecord& record, const Operand* in, int inputs);
@@ -40,8 +40,8 @@ struct OpNode final : Node {
       : Node(record.name), record(record), bytes(bytes) {}
   ~OpNode() override = default;
   static OpNode* make(const OpRecord& record, const Operand* in, int inputs, Words words,
-                      const Shape& result);
-  void keep_shapes(const Operand* in, const Shape& result);
+                      const TensorHeader& result);
+  void keep_shapes(const Operand* in, const TensorHeader& result);
 };
 
 // One use of a record's gradient rule.

@@ -18,11 +18,14 @@ template <class T> class Ref {
   explicit Ref(T* object) : object_(object) { retain(); }
   Ref(const Ref& other) : object_(other.object_) { retain(); }
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  Ref& operator=(Ref other) noexcept {
-    std::swap(object_, other.object_);
+  Ref& operator=(const Ref& other) noexcept { return *this = Ref(other); }
+  Ref& operator=(Ref&& other) noexcept {
+    Ref before(adopt(std::exchange(object_, std::exchange(other.object_, nullptr))));
     return *this;
   }
-  ~Ref() { release(); }
+  ~Ref() {
+    if (object_) release();
+  }
   T* get() const { return object_; }
   T* operator->() const { return object_; }
   T& operator*() const { return *object_; }
@@ -42,8 +45,8 @@ template <class T> class Ref {
   void retain() const {
     if (object_) ++object_->references;
   }
-  void release() {
-    if (object_ && --object_->references == 0) T::destroy(object_);
+  [[gnu::noinline]] void release() {
+    if (--object_->references == 0) T::destroy(object_);
   }
   T* object_ = nullptr;
 };

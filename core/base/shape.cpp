@@ -66,7 +66,7 @@ std::int64_t element_count(const Shape& shape) {
 }
 
 Strides contiguous_strides(const Shape& shape) {
-  Strides strides = shape;
+  Strides strides(shape.rank(), 1);
   std::int64_t step = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
     strides[i] = step;

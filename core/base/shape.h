@@ -20,6 +20,9 @@ class Dims {
     for (const std::int64_t value : values) push_back(value);
   }
   Dims(int rank, std::int64_t fill);
+  explicit Dims(std::span<const std::int64_t> values) : Dims() {
+    for (const std::int64_t value : values) push_back(value);
+  }
   Dims(const Dims& other) : rank_(other.rank_), values_(few_.at) {
     if (rank_ > kFew) [[unlikely]]
       values_ = many_of(other);

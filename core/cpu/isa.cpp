@@ -88,10 +88,9 @@ Isa initial_isa() {
   return best;
 }
 
-// Null until the environment was asked, or a caller overruled it.
-std::atomic<const ActiveIsa*> chosen_by_default{nullptr};
-
 }  // namespace
+
+std::atomic<const ActiveIsa*> known_default_isa{nullptr};
 
 const IsaKernels* kernels_of(Isa isa) {
   const int i = static_cast<int>(isa);
@@ -105,12 +104,10 @@ const ActiveIsa* find_isa(Isa isa) {
   return &built().records[i];
 }
 
-const ActiveIsa& default_isa() {
-  const ActiveIsa* chosen = chosen_by_default.load(std::memory_order_acquire);
-  if (chosen) [[likely]]
-    return *chosen;
+const ActiveIsa& find_default_isa() {
+  const ActiveIsa* known = nullptr;
   const ActiveIsa* const initial = find_isa(initial_isa());
-  return chosen_by_default.compare_exchange_strong(chosen, initial) ? *initial : *chosen;
+  return known_default_isa.compare_exchange_strong(known, initial) ? *initial : *known;
 }
 
 void set_isa(Isa isa) {
@@ -120,7 +117,7 @@ void set_isa(Isa isa) {
 }
 
 void set_default_isa(Isa isa) {
-  chosen_by_default.store(find_isa(isa), std::memory_order_release);
+  known_default_isa.store(find_isa(isa), std::memory_order_release);
   forget_choices();
 }
 

@@ -70,45 +70,34 @@ bool is_short(const RowsProblem& p) {
 }
 // Up to this length a network of one lane in use is faster for keys of 64 bits with places.
 constexpr int64_t kNetworkPair = 128;
-bool is_short_alone(const RowsProblem& p) { return p.n <= kNetworkRow && p.n > kInsertionRow / 4; }
+
+template <class K> Row<K> row_of(const RowsProblem& p, int64_t row = 0) {
+  return {p.dtype, p.n, static_cast<const K*>(p.x) + row * p.n, p.flag};
+}
 
 void run_sort(const void* problem) {
   const auto& p = *static_cast<const RowsProblem*>(problem);
-  visit_ordered(p.dtype, [&](auto sample) {
-    using T = decltype(sample);
-    if (is_short(p))
-      return sort_short_rows(p.rows, p.n, static_cast<const T*>(p.x), static_cast<T*>(p.y), p.flag);
+  visit_key(p.dtype, [&]<class K>(K) {
+    K* const y = static_cast<K*>(p.y);
+    if (is_short(p)) return sort_short_rows(p.rows, row_of<K>(p), y);
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
-      const Scratch room(2 * static_cast<std::size_t>(p.n) * sizeof(T));
-      for (int64_t row = begin; row < end; ++row) {
-        const T* const x = static_cast<const T*>(p.x) + row * p.n;
-        T* const y = static_cast<T*>(p.y) + row * p.n;
-        is_short_alone(p) ? sort_network_row(p.n, x, y, p.flag)
-                          : sort_row(p.n, x, y, p.flag, room.as<Key<T>>());
-      }
+      const Scratch room(2 * static_cast<std::size_t>(item_room(p.n, sizeof(K))) * sizeof(K));
+      for (int64_t row = begin; row < end; ++row)
+        sort_row(row_of<K>(p, row), y + row * p.n, room.as<K>());
     });
   });
 }
 void run_sort_places(const void* problem) {
   const auto& p = *static_cast<const RowsProblem*>(problem);
-  visit_ordered(p.dtype, [&](auto sample) {
-    using T = decltype(sample);
-    using Item = Placed<Key<T>>;
-    if (is_short(p) || (sizeof(T) == 8 && p.n > 0 && p.n <= kNetworkPair))
-      return sort_short_rows(p.rows, p.n, static_cast<const T*>(p.x), static_cast<T*>(p.y),
-                             p.places, p.flag);
+  visit_key(p.dtype, [&]<class K>(K) {
+    using Item = PlacedOf<K>;
+    K* const y = static_cast<K*>(p.y);
+    if (is_short(p) || (sizeof(K) == 8 && p.n > 0 && p.n <= kNetworkPair))
+      return sort_short_rows(p.rows, row_of<K>(p), y, p.places);
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
-      const Scratch room(2 * static_cast<std::size_t>(p.n) * sizeof(Item));
-      for (int64_t row = begin; row < end; ++row) {
-        if constexpr (sizeof(T) <= 4)
-          if (is_short_alone(p)) {
-            sort_network_row(p.n, static_cast<const T*>(p.x) + row * p.n,
-                             static_cast<T*>(p.y) + row * p.n, p.places + row * p.n, p.flag);
-            continue;
-          }
-        sort_row(p.n, static_cast<const T*>(p.x) + row * p.n, static_cast<T*>(p.y) + row * p.n,
-                 p.places + row * p.n, p.flag, room.as<Item>());
-      }
+      const Scratch room(2 * static_cast<std::size_t>(item_room(p.n, sizeof(Item))) * sizeof(Item));
+      for (int64_t row = begin; row < end; ++row)
+        sort_row(row_of<K>(p, row), y + row * p.n, p.places + row * p.n, room.as<Item>());
     });
   });
 }
@@ -127,8 +116,8 @@ double cost_of_selection(const void* problem) {
   const auto& p = *static_cast<const RowsProblem*>(problem);
   return 100 + static_cast<double>(p.rows * p.n);
 }
-template <class T> void write_item(const RowsProblem& p, int64_t row, int64_t at, int64_t place) {
-  static_cast<T*>(p.y)[at] = static_cast<const T*>(p.x)[row * p.n + place];
+template <class K> void write_item(const RowsProblem& p, int64_t row, int64_t at, int64_t place) {
+  static_cast<K*>(p.y)[at] = static_cast<const K*>(p.x)[row * p.n + place];
   p.places[at] = place;
 }
 // Whole rows are put in order where a network does it in less time than the first of them are
@@ -136,34 +125,43 @@ template <class T> void write_item(const RowsProblem& p, int64_t row, int64_t at
 constexpr int64_t kFewFirst = 8;
 bool orders_rows(const RowsProblem& p, int64_t k) { return is_short(p) && k * kFewFirst >= p.n; }
 
+// Calls select(row, room for some candidates, how many) for each row and writes the first k of
+// them.
+template <class K, class Select> void each_selection(const RowsProblem& p, Select select) {
+  const int64_t capacity = std::max(selection_room(p.n, p.k), p.k + kKeyBlock);
+  each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
+    const Scratch memory(static_cast<std::size_t>(capacity + p.k) * sizeof(Ranked<K>));
+    auto* const room = memory.as<Ranked<K>>();
+    for (int64_t row = begin; row < end; ++row) {
+      select(row, room, capacity);
+      if (p.sorted) sort_ranked(p.k, room, room + capacity);
+      for (int64_t i = 0; i < p.k; ++i) write_item<K>(p, row, row * p.k + i, room[i].place());
+    }
+  });
+}
 void run_topk(const void* problem) {
   const auto& p = *static_cast<const RowsProblem*>(problem);
   if (p.k == 0) return;
-  visit_ordered(p.dtype, [&](auto sample) {
-    using T = decltype(sample);
-    using Item = Ranked<Key<T>>;
-    if (orders_rows(p, p.k))
-      return each_ordered_row(p.rows, p.n, static_cast<const T*>(p.x), p.flag,
-                              [&](int64_t row, const Key<T>*, const int64_t* places) {
-                                for (int64_t i = 0; i < p.k; ++i)
-                                  write_item<T>(p, row, row * p.k + i, places[i]);
-                              });
-    const int64_t capacity = std::max(selection_room(p.n, p.k), p.k + kKeyBlock);
-    const bool by_blocks = selects_by_blocks(p.n, p.k);
-    const Key<T> flip = p.flag ? kAllBits<Key<T>> : Key<T>{0};
-    each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
-      const Scratch memory(static_cast<std::size_t>(capacity + 2 * p.k) * sizeof(Item));
-      const Scratch blocks(by_blocks ? static_cast<std::size_t>(2 * p.n) * sizeof(T) : 0);
-      auto* const room = memory.as<Item>();
-      for (int64_t row = begin; row < end; ++row) {
-        const T* const x = static_cast<const T*>(p.x) + row * p.n;
-        if (by_blocks)
-          select_by_blocks(p.n, x, p.k, p.flag, blocks.as<Key<T>>(), room, capacity);
-        else
-          select_first(p.n, x, p.k, flip, room, std::min(capacity, p.n));
-        if (p.sorted) sort_ranked(p.k, room, room + capacity);
-        for (int64_t i = 0; i < p.k; ++i) write_item<T>(p, row, row * p.k + i, room[i].place());
-      }
+  if (orders_rows(p, p.k))
+    return visit_key(p.dtype, [&]<class K>(K) {
+      each_ordered_row(p.rows, row_of<K>(p),
+                       [&](int64_t row, const K*, const int64_t* places, bool) {
+                         for (int64_t i = 0; i < p.k; ++i)
+                           write_item<K>(p, row, row * p.k + i, places[i]);
+                       });
+    });
+  if (selects_by_blocks(p.n, p.k))
+    return visit_key(p.dtype, [&]<class K>(K) {
+      each_selection<K>(p, [&](int64_t row, Ranked<K>* room, int64_t capacity) {
+        const Scratch keys(static_cast<std::size_t>(2 * p.n) * sizeof(K));
+        select_by_blocks(row_of<K>(p, row), p.k, keys.as<K>(), room, capacity);
+      });
+    });
+  visit_ordered(p.dtype, [&]<class T>(T) {
+    using K = Key<T>;
+    each_selection<K>(p, [&](int64_t row, Ranked<K>* room, int64_t capacity) {
+      select_first(p.n, static_cast<const T*>(p.x) + row * p.n, p.k, p.flag ? kAllBits<K> : K{0},
+                   room, std::min(capacity, p.n));
     });
   });
 }
@@ -185,26 +183,25 @@ template <class F> int64_t place_in_order(const RowsProblem& p, F is_nan) {
 }
 void run_kth(const void* problem) {
   const auto& p = *static_cast<const RowsProblem*>(problem);
-  visit_ordered(p.dtype, [&](auto sample) {
-    using T = decltype(sample);
-    using Item = Ranked<Key<T>>;
-    const auto is_nan = [](Key<T> key) { return kIsFloat<T> && key == kAllBits<Key<T>>; };
+  visit_key(p.dtype, [&]<class K>(K) {
+    const auto is_nan = [floats = is_floating(p.dtype)](std::uint64_t key) {
+      return floats && key == kAllBits<K>;
+    };
     if (is_short(p))
-      return each_ordered_row(p.rows, p.n, static_cast<const T*>(p.x), false,
-                              [&](int64_t row, const Key<T>* keys, const int64_t* places) {
-                                const int64_t k =
-                                    place_in_order(p, [&](int64_t i) { return is_nan(keys[i]); });
-                                write_item<T>(p, row, row, places[k]);
-                              });
+      return each_ordered_row(
+          p.rows, row_of<K>(p), [&](int64_t row, const K* keys, const int64_t* places, bool) {
+            const int64_t k = place_in_order(p, [&](int64_t i) { return is_nan(keys[i]); });
+            write_item<K>(p, row, row, places[k]);
+          });
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
+      using Item = Ranked<K>;
       const Scratch memory(static_cast<std::size_t>(p.n) * sizeof(Item));
       auto* const items = memory.as<Item>();
       for (int64_t row = begin; row < end; ++row) {
-        const T* const x = static_cast<const T*>(p.x) + row * p.n;
-        for (int64_t i = 0; i < p.n; ++i) items[i] = Item::of(key_of(x[i]), i);
+        write_ranked(row_of<K>(p, row), items);
         const int64_t k = place_in_order(p, [&](int64_t i) { return is_nan(items[i].key()); });
         std::nth_element(items, items + k, items + p.n);
-        write_item<T>(p, row, row, items[k].place());
+        write_item<K>(p, row, row, items[k].place());
       }
     });
   });

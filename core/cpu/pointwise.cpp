@@ -419,8 +419,10 @@ constexpr char kHelp[] = "the table row's formula over the vectors of the instru
 template <PointwiseOp op>
 void run_plain(DType type, std::int64_t n, void* y, const void* const* inputs) {
   constexpr int kSteps[3] = {1, 1, 1};
-  pointwise_value(op, type == DType::float32 ? ComputeType::f32 : ComputeType::f64)(n, y, inputs,
-                                                                                    kSteps, false);
+  const IsaKernels& kernels = active_kernels();
+  const auto& table =
+      type == DType::float32 ? *kernels.pointwise_float32 : *kernels.pointwise_float64;
+  table.value[static_cast<int>(op)](n, y, inputs, kSteps, false);
 }
 template <PointwiseOp op> void add_value(const char* name) {
   add_kernel<Problem>(name, kHelp, nullptr, set_up_value<op>, bind, cost_ns, run).plain =

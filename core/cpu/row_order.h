@@ -1,6 +1,7 @@
 // Orders of elements on raw pointers: stable sorts of rows by integer keys.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <iterator>
@@ -17,18 +18,83 @@
 
 namespace tw {
 
-template <class T> bool is_negative_zero(T x) {
-  return kIsFloat<T> && std::bit_cast<Key<T>>(x) == kTopBit<Key<T>>;
+// From this length on a row is shared between threads, cut into so many pieces.
+inline constexpr std::int64_t kSharedRow = 1 << 17, kPieces = 16;
+template <class F> void each_piece(std::int64_t n, F&& f) {
+  parallel_ranges(n, n < kSharedRow ? kSharedRow : (n + kPieces - 1) / kPieces, f);
 }
 
-// An element's key and its place in the row.
-template <class K> struct Placed {
-  K key;
-  std::conditional_t<sizeof(K) == 8, std::uint64_t, std::uint32_t> place;
+// ---- keys of elements, which are told apart by the size of a key from here on ----
+
+// Calls `f` with a key of elements of an ordered type.
+template <class F> void visit_key(DType dtype, F&& f) {
+  switch (size_of(dtype)) {
+    case 1: return f(std::uint8_t{});
+    case 2: return f(std::uint16_t{});
+    case 4: return f(std::uint32_t{});
+    default: return f(std::uint64_t{});
+  }
+}
+
+// Elements by their bits.
+template <class K> struct Row {
+  DType dtype;
+  std::int64_t n;
+  const K* x;
+  bool descending;
+
+  // True where zeros must be put back in order.
+  bool keys(K* to) const {
+    std::atomic<bool> zeros = false;
+    each_piece(n, [&](std::int64_t begin, std::int64_t end) {
+      const auto keys = active_kernels().order->keys[index_of(dtype)];
+      if (keys(end - begin, x + begin, descending, to + begin)) zeros = true;
+    });
+    return zeros;
+  }
+  void values(const K* keys, K* y) const {
+    each_piece(n, [&](std::int64_t begin, std::int64_t end) {
+      const auto values = active_kernels().order->values[index_of(dtype)];
+      values(end - begin, keys + begin, descending, y + begin);
+    });
+  }
+  // Zeros keep their order, whatever their signs are: keys do not tell them apart.
+  void keep_zeros(K* y) const {
+    const auto is_zero = [](K bits) { return static_cast<K>(bits << 1) == 0; };
+    K* zero = std::find_if(y, y + n, is_zero);
+    for (std::int64_t i = 0; i < n; ++i)
+      if (is_zero(x[i])) *zero++ = x[i];
+  }
 };
-template <class K> [[gnu::always_inline]] inline K key_in(K item) { return item; }
-template <class K> [[gnu::always_inline]] inline K key_in(const Placed<K>& item) {
-  return item.key;
+
+// A key with its place in the row, so that equal ones keep their order: one number where that has
+// room for both.
+struct Placed {
+  std::uint64_t key, place;
+};
+template <class K> using PlacedOf = std::conditional_t<sizeof(K) == 8, Placed, std::uint64_t>;
+
+template <class K> void add_places(std::int64_t n, const K* keys, PlacedOf<K>* items) {
+  each_piece(n, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      if constexpr (sizeof(K) == 8)
+        items[i] = {keys[i], static_cast<std::uint64_t>(i)};
+      else
+        items[i] = static_cast<std::uint64_t>(keys[i]) << 32 | static_cast<std::uint64_t>(i);
+  });
+}
+template <class K>
+void take_places(std::int64_t n, const PlacedOf<K>* items, K* keys, std::int64_t* places) {
+  each_piece(n, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      if constexpr (sizeof(K) == 8) {
+        keys[i] = items[i].key;
+        places[i] = static_cast<std::int64_t>(items[i].place);
+      } else {
+        keys[i] = static_cast<K>(items[i] >> 32);
+        places[i] = static_cast<std::int64_t>(items[i] & 0xffffffff);
+      }
+  });
 }
 
 // ---- stable sorts ----
@@ -39,191 +105,141 @@ inline constexpr std::int64_t kInsertionRow = 40;
 inline constexpr int kDigitBits = 8, kDigitValues = 1 << kDigitBits;
 // Counts have 32 bits.
 inline constexpr std::int64_t kLongestRow = 0xffffffff;
-// From this length on a row is shared between threads, cut into so many pieces.
-inline constexpr std::int64_t kSharedRow = 1 << 17, kPieces = 16;
 
-template <class K> int digit_at(K key, int digit) {
-  return static_cast<int>(key >> (digit * kDigitBits)) & (kDigitValues - 1);
+template <class K> K key_in(K item) { return item; }
+inline std::uint64_t key_in(const Placed& item) { return item.key; }
+template <class Item> int digit_of(const Item& item, int digit) {
+  return static_cast<int>(key_in(item) >> (digit * kDigitBits)) & (kDigitValues - 1);
 }
 
-// Sorts what `load(i)` yields for i < n and hands it to `store(place, item)`. `room`: for 2 * n
-// items. From the last digit to the first, in the order of the digit before (Seward, 1954).
-template <class Item, class Load, class Store> class DigitSort {
+// Sorts n items by digits, from `lowest` up to `past`, in the order of the digit before (Seward,
+// 1954).
+template <class Item, int lowest, int past> class DigitSort {
  public:
   using K = decltype(key_in(Item()));
-  static constexpr int kDigits = 8 * sizeof(K) / kDigitBits;
 
-  DigitSort(std::int64_t n, Item* room, Load load, Store store)
-      : n_(n),
-        shared_(n >= kSharedRow && num_threads() > 1),
-        rooms_{room, room + n},
-        load_(load),
-        store_(store) {}
+  explicit DigitSort(std::int64_t n) : n_(n), shared_(n >= kSharedRow && num_threads() > 1) {}
 
-  void run() {
-    if (n_ <= kInsertionRow) return insert();
-    int digits[kDigits];
-    const int count = shared_ ? count_shared(digits) : count_digits(digits);
-    if (count == 0) {
-      for (std::int64_t i = 0; i < n_; ++i) store_(i, load_(i));
-      return;
-    }
-    const auto put = [this](int room) {
-      return [to = rooms_[room]](std::int64_t at, const Item& item) { to[at] = item; };
-    };
-    const auto take = [this](int room) {
-      return [from = rooms_[room]](std::int64_t at) { return from[at]; };
-    };
-    if (count == 1) return pass(digits[0], load_, store_);
-    pass(digits[0], load_, put(0));
-    for (int i = 1; i < count - 1; ++i) pass(digits[i], take(1 - i % 2), put(i % 2));
-    pass(digits[count - 1], take(count % 2), store_);
+  // Where they lie then: in `items`, or in `spare`.
+  Item* run(Item* items, Item* spare) {
+    if (n_ <= kInsertionRow) return insert(items);
+    int digits[past];
+    const int count = shared_ ? find_shared(items, digits) : count_digits(items, digits);
+    for (int i = 0; i < count; ++i, std::swap(items, spare))
+      shared_ ? shared_pass(digits[i], items, spare) : pass(digits[i], items, spare);
+    return items;
   }
 
  private:
-  void insert() {
-    Item* const items = rooms_[0];
-    for (std::int64_t i = 0; i < n_; ++i) {
-      const Item item = load_(i);
+  Item* insert(Item* items) {
+    for (std::int64_t i = 1; i < n_; ++i) {
+      const Item item = items[i];
       std::int64_t at = i;
       for (; at > 0 && key_in(item) < key_in(items[at - 1]); --at) items[at] = items[at - 1];
       items[at] = item;
     }
-    for (std::int64_t i = 0; i < n_; ++i) store_(i, items[i]);
+    return items;
   }
 
   // Counts all digits in one pass; lists those that differ somewhere.
-  int count_digits(int* digits) {
+  int count_digits(const Item* items, int* digits) {
     for (auto& row : counts_) std::fill(std::begin(row), std::end(row), 0u);
-    K last = 0;
-    for (std::int64_t i = 0; i < n_; ++i) {
-      last = key_in(load_(i));
-      for (int d = 0; d < kDigits; ++d) ++counts_[d][digit_at(last, d)];
-    }
+    for (std::int64_t i = 0; i < n_; ++i)
+      for (int d = lowest; d < past; ++d) ++counts_[d][digit_of(items[i], d)];
     int found = 0;
-    for (int d = 0; d < kDigits; ++d)
-      if (counts_[d][digit_at(last, d)] != n_) digits[found++] = d;
+    for (int d = lowest; d < past; ++d)
+      if (counts_[d][digit_of(items[0], d)] != n_) digits[found++] = d;
     return found;
   }
   // The bits in which keys differ: pieces count for themselves before each pass.
-  int count_shared(int* digits) {
-    K every[kPieces], any[kPieces];
-    parallel_ranges(n_, piece(), [&](std::int64_t begin, std::int64_t end) {
-      K all = kAllBits<K>, some = 0;
-      for (std::int64_t i = begin; i < end; ++i) {
-        const K key = key_in(load_(i));
-        all &= key;
-        some |= key;
-      }
-      every[begin / piece()] = all;
-      any[begin / piece()] = some;
+  int find_shared(const Item* items, int* digits) {
+    std::atomic<K> differ = 0;
+    each_piece(n_, [&](std::int64_t begin, std::int64_t end) {
+      K some = 0;
+      for (std::int64_t i = begin; i < end; ++i) some |= key_in(items[i]) ^ key_in(items[0]);
+      differ |= some;
     });
-    K differ = 0, all = kAllBits<K>;
-    for (std::int64_t i = 0; i * piece() < n_; ++i) {
-      all &= every[i];
-      differ |= any[i];
-    }
-    differ &= static_cast<K>(~all);
     int found = 0;
-    for (int d = 0; d < kDigits; ++d)
-      if (digit_at(differ, d)) digits[found++] = d;
+    for (int d = lowest; d < past; ++d)
+      if (digit_of(differ.load(), d)) digits[found++] = d;
     return found;
   }
-  std::int64_t piece() const { return (n_ + kPieces - 1) / kPieces; }
 
-  template <class From, class To> void pass(int digit, From from, To to) {
-    if (shared_) return shared_pass(digit, from, to);
+  void pass(int digit, const Item* from, Item* to) {
     std::uint32_t* const at = counts_[digit];
     std::uint32_t before = 0;
     for (int v = 0; v < kDigitValues; ++v) before += std::exchange(at[v], before);
-    for (std::int64_t i = 0; i < n_; ++i) {
-      const Item item = from(i);
-      to(at[digit_at(key_in(item), digit)]++, item);
-    }
+    for (std::int64_t i = 0; i < n_; ++i) to[at[digit_of(from[i], digit)]++] = from[i];
   }
-  template <class From, class To> void shared_pass(int digit, From from, To to) {
+  void shared_pass(int digit, const Item* from, Item* to) {
     const Scratch memory(kPieces * kDigitValues * sizeof(std::uint32_t));
     auto* const counts = memory.as<std::uint32_t>();
-    parallel_ranges(n_, piece(), [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t piece = (n_ + kPieces - 1) / kPieces;
+    each_piece(n_, [=](std::int64_t begin, std::int64_t end) {
       std::uint32_t own[kDigitValues] = {};
-      for (std::int64_t i = begin; i < end; ++i) ++own[digit_at(key_in(from(i)), digit)];
-      std::copy(std::begin(own), std::end(own), counts + begin / piece() * kDigitValues);
+      for (std::int64_t i = begin; i < end; ++i) ++own[digit_of(from[i], digit)];
+      std::copy(std::begin(own), std::end(own), counts + begin / piece * kDigitValues);
     });
-    const std::int64_t pieces = (n_ + piece() - 1) / piece();
     std::uint32_t before = 0;
     for (int v = 0; v < kDigitValues; ++v)
-      for (std::int64_t i = 0; i < pieces; ++i)
+      for (std::int64_t i = 0; i * piece < n_; ++i)
         before += std::exchange(counts[i * kDigitValues + v], before);
-    parallel_ranges(n_, piece(), [&](std::int64_t begin, std::int64_t end) {
+    each_piece(n_, [=](std::int64_t begin, std::int64_t end) {
       std::uint32_t at[kDigitValues];
-      std::copy_n(counts + begin / piece() * kDigitValues, kDigitValues, at);
-      for (std::int64_t i = begin; i < end; ++i) {
-        const Item item = from(i);
-        to(at[digit_at(key_in(item), digit)]++, item);
-      }
+      std::copy_n(counts + begin / piece * kDigitValues, kDigitValues, at);
+      for (std::int64_t i = begin; i < end; ++i) to[at[digit_of(from[i], digit)]++] = from[i];
     });
   }
 
   const std::int64_t n_;
   const bool shared_;  // between threads
-  Item* const rooms_[2];
-  const Load load_;
-  const Store store_;
-  std::uint32_t counts_[kDigits][kDigitValues];
+  std::uint32_t counts_[past][kDigitValues];
 };
 
-// Zeros keep their order, whatever their signs are: keys do not tell them apart.
-template <class T> void keep_zeros(std::int64_t n, const T* x, T* y) {
-  if (std::none_of(x, x + n, is_negative_zero<T>)) return;
-  const auto is_zero = [](T value) { return key_of(value) == kTopBit<Key<T>>; };
-  T* zero = std::find_if(y, y + n, is_zero);
-  for (std::int64_t i = 0; i < n; ++i)
-    if (is_zero(x[i])) *zero++ = x[i];
+// Up to this length the exchanges of a network cost less than counting digits.
+inline constexpr std::int64_t kNetworkRow = 1024;
+// Room for items that a network in registers puts in order: whole vectors of a power of two.
+inline std::int64_t item_room(std::int64_t n, std::int64_t size) {
+  if (n > kNetworkRow) return n;
+  return static_cast<std::int64_t>(
+      std::bit_ceil(static_cast<std::uint64_t>(std::max(n, kColumnBytes / size))));
+}
+// Puts n items in order, stable; `spare` is as large. Returns where they lie.
+template <int lowest, int past, class Item>
+Item* sort_items(std::int64_t n, Item* items, Item* spare) {
+  if constexpr (std::is_integral_v<Item>)
+    if (n > kInsertionRow / 4 && n <= kNetworkRow) {
+      const std::int64_t room = item_room(n, sizeof(Item));
+      std::fill(items + n, items + room, kAllBits<Item>);
+      active_kernels().order->sort_row[std::countr_zero(sizeof(Item))](room, items);
+      return items;
+    }
+  return DigitSort<Item, lowest, past>(n).run(items, spare);
 }
 
-// y = x in order, stable; NaN last, or first where it descends.
-template <class T> void sort_row(std::int64_t n, const T* x, T* y, bool descending, Key<T>* room) {
-  using K = Key<T>;
-  const K flip = descending ? kAllBits<K> : K{0};
-  const auto load = [=](std::int64_t i) { return static_cast<K>(key_of(x[i]) ^ flip); };
-  const auto store = [=](std::int64_t at, K key) {
-    y[at] = value_of<T>(static_cast<K>(key ^ flip));
-  };
-  DigitSort<K, decltype(load), decltype(store)>(n, room, load, store).run();
-  if constexpr (kIsFloat<T>) keep_zeros(n, x, y);
+// y = the row in order, stable; NaN last, or first where it descends. `room`: twice item_room.
+template <class K> void sort_row(const Row<K>& row, K* y, K* room) {
+  const bool zeros = row.keys(room);
+  row.values(sort_items<0, sizeof(K)>(row.n, room, room + item_room(row.n, sizeof(K))), y);
+  if (zeros) row.keep_zeros(y);
 }
-
-// The same with the places in x that the elements come from.
-template <class T> void sort_row(std::int64_t n, const T* x, T* y, std::int64_t* places,
-                                 bool descending, Placed<Key<T>>* room) {
-  using K = Key<T>;
-  using Place = decltype(Placed<K>::place);
-  const K flip = descending ? kAllBits<K> : K{0};
-  const auto load = [=](std::int64_t i) {
-    return Placed<K>{static_cast<K>(key_of(x[i]) ^ flip), static_cast<Place>(i)};
-  };
-  const auto store = [=](std::int64_t at, const Placed<K>& item) {
-    y[at] = value_of<T>(static_cast<K>(item.key ^ flip));
-    places[at] = static_cast<std::int64_t>(item.place);
-  };
-  DigitSort<Placed<K>, decltype(load), decltype(store)>(n, room, load, store).run();
-  if constexpr (kIsFloat<T>) keep_zeros(n, x, y);
+// The same with the places that the elements come from.
+template <class K> void sort_row(const Row<K>& row, K* y, std::int64_t* places, PlacedOf<K>* room) {
+  constexpr int kLowest = sizeof(K) == 8 ? 0 : 4;  // places are in order
+  PlacedOf<K>* const other = room + item_room(row.n, sizeof(PlacedOf<K>));
+  const bool zeros = row.keys(reinterpret_cast<K*>(other));
+  add_places(row.n, reinterpret_cast<K*>(other), room);
+  const PlacedOf<K>* const sorted = sort_items<kLowest, kLowest + sizeof(K)>(row.n, room, other);
+  K* const keys = reinterpret_cast<K*>(sorted == room ? other : room);
+  take_places(row.n, sorted, keys, places);
+  row.values(keys, y);
+  if (zeros) row.keep_zeros(y);
 }
 
 // ---- rows side by side ----
 
-// Up to this length the exchanges of a network cost less than counting digits.
-inline constexpr std::int64_t kNetworkRow = 1024;
 // Of fewer rows too many lanes would idle.
 inline constexpr std::int64_t kNetworkRows = 4;
-
-// Keys of a row of n elements, and elements of keys. True where zeros must be put back in order.
-template <class T> bool keys_of_row(std::int64_t n, const T* x, bool descending, Key<T>* keys) {
-  return active_kernels().order->keys[index_of(DTypeOf<T>::value)](n, x, descending, keys);
-}
-template <class T> void values_of_row(std::int64_t n, const Key<T>* keys, bool descending, T* y) {
-  active_kernels().order->values[index_of(DTypeOf<T>::value)](n, keys, descending, y);
-}
 
 // Rows of keys, one after the other, and the same side by side for the networks.
 template <class K> struct SideBySide {
@@ -263,117 +279,87 @@ void each_group(std::int64_t rows, std::int64_t n, int rooms, F&& body) {
           body(i * kLanes, std::min(kLanes, rows - i * kLanes), memory.as<K>());
       });
 }
-template <class T>
-void sort_short_rows(std::int64_t rows, std::int64_t n, const T* x, T* y, bool descending) {
-  using K = Key<T>;
+// Rows one after the other, of which `first` is the first.
+template <class K> Row<K> row_at(const Row<K>& first, std::int64_t row, std::int64_t count = 1) {
+  return {first.dtype, first.n * count, first.x + row * first.n, first.descending};
+}
+template <class K> void sort_short_rows(std::int64_t rows, const Row<K>& first, K* y) {
+  const std::int64_t n = first.n;
   each_group<K>(rows, n, 2, [&](std::int64_t begin, std::int64_t count, K* room) {
-    const bool zeros = keys_of_row(count * n, x + begin * n, descending, room);
+    const Row<K> group = row_at(first, begin, count);
+    const bool zeros = group.keys(room);
     SideBySide<K>::sort(n, count, room, room + SideBySide<K>::room(n));
-    values_of_row(count * n, room, descending, y + begin * n);
+    group.values(room, y + begin * n);
     for (std::int64_t row = begin; zeros && row < begin + count; ++row)
-      keep_zeros(n, x + row * n, y + row * n);
+      row_at(first, row).keep_zeros(y + row * n);
   });
 }
 
-// Keys up to 32 bits with their places behind them in one number: equal ones keep their order.
-template <class K> void add_places(std::int64_t n, const K* keys, std::uint64_t* items) {
-  for (std::int64_t i = 0; i < n; ++i)
-    items[i] = static_cast<std::uint64_t>(keys[i]) << 32 | static_cast<std::uint64_t>(i);
-}
-template <class K>
-void take_places(std::int64_t n, const std::uint64_t* items, K* keys, std::int64_t* places) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    keys[i] = static_cast<K>(items[i] >> 32);
-    places[i] = static_cast<std::int64_t>(items[i] & 0xffffffff);
-  }
-}
-// Calls use(row, keys in order, their places) for each row.
-template <class T, class F>
-void each_ordered_row(std::int64_t rows, std::int64_t n, const T* x, bool descending, F&& use) {
-  using K = Key<T>;
+// Calls use(row, keys in order, their places, whether zeros must be put back) for each row.
+template <class K, class F> void each_ordered_row(std::int64_t rows, const Row<K>& first, F&& use) {
   using Item = std::uint64_t;
+  const std::int64_t n = first.n;
   each_group<Item>(rows, n, 4, [&](std::int64_t begin, std::int64_t count, Item* room) {
     const std::int64_t whole = SideBySide<Item>::room(n);
     Item* const items = room;
     auto* const places = reinterpret_cast<std::int64_t*>(room + whole);
     auto* const keys = reinterpret_cast<K*>(room + 2 * whole);
+    const bool zeros =
+        row_at(first, begin, count).keys(sizeof(K) == 8 ? reinterpret_cast<K*>(items) : keys);
     if constexpr (sizeof(K) == 8) {
-      keys_of_row(count * n, x + begin * n, descending, items);
       SideBySide<Item>::fill(n, count, items);
       SideBySide<Item>::to_columns(n, items, keys);
       active_kernels().order->sort_columns_stably(n, keys, room + 3 * whole);
       SideBySide<Item>::to_rows(n, room + 3 * whole, room + whole);
       SideBySide<Item>::to_rows(n, keys, items);
-      for (std::int64_t i = 0; i < count; ++i) use(begin + i, items + i * n, places + i * n);
+      for (std::int64_t i = 0; i < count; ++i) use(begin + i, items + i * n, places + i * n, zeros);
     } else {
-      keys_of_row(count * n, x + begin * n, descending, keys);
       for (std::int64_t i = 0; i < count; ++i) add_places(n, keys + i * n, items + i * n);
       SideBySide<Item>::sort(n, count, items, room + 3 * whole);
       take_places(count * n, items, keys, places);
-      for (std::int64_t i = 0; i < count; ++i) use(begin + i, keys + i * n, places + i * n);
+      for (std::int64_t i = 0; i < count; ++i) use(begin + i, keys + i * n, places + i * n, zeros);
     }
   });
 }
-template <class T> void sort_short_rows(std::int64_t rows, std::int64_t n, const T* x, T* y,
-                                        std::int64_t* places, bool descending) {
-  each_ordered_row(rows, n, x, descending,
-                   [&](std::int64_t row, const Key<T>* keys, const std::int64_t* at) {
-                     std::copy_n(at, n, places + row * n);
-                     values_of_row(n, keys, descending, y + row * n);
-                     if constexpr (kIsFloat<T>) keep_zeros(n, x + row * n, y + row * n);
+template <class K>
+void sort_short_rows(std::int64_t rows, const Row<K>& first, K* y, std::int64_t* places) {
+  each_ordered_row(rows, first,
+                   [&](std::int64_t at, const K* keys, const std::int64_t* from, bool zeros) {
+                     const Row<K> row = row_at(first, at);
+                     std::copy_n(from, row.n, places + at * row.n);
+                     row.values(keys, y + at * row.n);
+                     if (zeros) row.keep_zeros(y + at * row.n);
                    });
-}
-
-// ---- one row in registers ----
-
-// Whole vectors of a power of two, filled up with the last key.
-inline std::int64_t network_room(std::int64_t n, std::int64_t size) {
-  return static_cast<std::int64_t>(
-      std::bit_ceil(static_cast<std::uint64_t>(std::max(n, kColumnBytes / size))));
-}
-template <class K> void sort_in_registers(std::int64_t n, K* keys) {
-  const std::int64_t whole = network_room(n, sizeof(K));
-  std::fill(keys + n, keys + whole, kAllBits<K>);
-  active_kernels().order->sort_row[std::countr_zero(sizeof(K))](whole, keys);
-}
-template <class T> void sort_network_row(std::int64_t n, const T* x, T* y, bool descending) {
-  const Scratch memory(static_cast<std::size_t>(network_room(n, sizeof(T))) * sizeof(T));
-  auto* const keys = memory.as<Key<T>>();
-  const bool zeros = keys_of_row(n, x, descending, keys);
-  sort_in_registers(n, keys);
-  values_of_row(n, keys, descending, y);
-  if (zeros) keep_zeros(n, x, y);
-}
-template <class T>
-void sort_network_row(std::int64_t n, const T* x, T* y, std::int64_t* places, bool descending) {
-  const std::int64_t whole = network_room(n, sizeof(std::uint64_t));
-  const Scratch memory(static_cast<std::size_t>(2 * whole) * sizeof(std::uint64_t));
-  auto* const items = memory.as<std::uint64_t>();
-  auto* const keys = reinterpret_cast<Key<T>*>(items + whole);
-  keys_of_row(n, x, descending, keys);
-  add_places(n, keys, items);
-  sort_in_registers(n, items);
-  take_places(n, items, keys, places);
-  values_of_row(n, keys, descending, y);
-  if constexpr (kIsFloat<T>) keep_zeros(n, x, y);
 }
 
 // ---- selections ----
 
 // Key and place as one number, so that equal keys are ordered by their places.
-template <class K> struct Ranked {
-  using Wide = std::conditional_t<sizeof(K) == 8, unsigned __int128, std::uint64_t>;
+template <class Wide> struct RankedNumber {
   static constexpr int kPlaceBits = 4 * sizeof(Wide);
   Wide word;
-  static Ranked of(K key, std::int64_t place) {
+  static RankedNumber of(std::uint64_t key, std::int64_t place) {
     return {static_cast<Wide>(key) << kPlaceBits | static_cast<Wide>(place)};
   }
-  K key() const { return static_cast<K>(word >> kPlaceBits); }
+  std::uint64_t key() const { return static_cast<std::uint64_t>(word >> kPlaceBits); }
   std::int64_t place() const {
     return static_cast<std::int64_t>(word & ((Wide{1} << kPlaceBits) - 1));
   }
-  bool operator<(const Ranked& other) const { return word < other.word; }
+  bool operator<(const RankedNumber& other) const { return word < other.word; }
 };
+template <class K> using Ranked =
+    RankedNumber<std::conditional_t<sizeof(K) == 8, unsigned __int128, std::uint64_t>>;
+
+// A row as items; its keys pass through the L1 cache.
+template <class K> void write_ranked(const Row<K>& row, Ranked<K>* items) {
+  constexpr std::int64_t kAtOnce = 512;
+  K keys[kAtOnce];
+  for (std::int64_t at = 0; at < row.n; at += kAtOnce) {
+    const std::int64_t count = std::min(kAtOnce, row.n - at);
+    Row<K>{row.dtype, count, row.x + at, row.descending}.keys(keys);
+    for (std::int64_t i = 0; i < count; ++i) items[at + i] = Ranked<K>::of(keys[i], at + i);
+  }
+}
 
 // Elements of a row that are tested together: most blocks of a long row have none that counts.
 inline constexpr std::int64_t kBlock = 32;
@@ -393,56 +379,54 @@ template <class T> bool any_before(std::int64_t n, const T* x, Key<T> limit, Key
   return any;
 }
 
+// Keeps the best k of `count` candidates, in no order.
+template <class Item> std::int64_t keep_best(std::int64_t k, std::int64_t count, Item* room) {
+  if (count > k) std::nth_element(room, room + k - 1, room + count);
+  return std::min(count, k);
+}
+
 // The k elements that come first, by key ^ flip, into the first of `room`, in no order: candidates
 // are gathered, and all but the best k dropped whenever there is no more room.
 template <class T> void select_first(std::int64_t n, const T* x, std::int64_t k, Key<T> flip,
                                      Ranked<Key<T>>* room, std::int64_t capacity) {
-  using K = Key<T>;
   const auto ranked = [=](std::int64_t i) {
-    return Ranked<K>::of(static_cast<K>(key_of(x[i]) ^ flip), i);
+    return Ranked<Key<T>>::of(static_cast<Key<T>>(key_of(x[i]) ^ flip), i);
   };
   std::int64_t count = std::min(n, capacity);
   for (std::int64_t i = 0; i < count; ++i) room[i] = ranked(i);
-  K limit = 0;
+  std::uint64_t limit = 0;
   const auto drop = [&] {
-    if (count > k) std::nth_element(room, room + k - 1, room + count);
-    count = k;
+    count = keep_best(k, count, room);
     limit = room[k - 1].key();
   };
   if (n > capacity) drop();
   for (std::int64_t begin = capacity; begin < n; begin += kBlock) {
     const std::int64_t end = std::min(begin + kBlock, n);
-    if (!any_before(end - begin, x + begin, limit, flip)) continue;
+    if (!any_before(end - begin, x + begin, static_cast<Key<T>>(limit), flip)) continue;
     if (count + kBlock > capacity) drop();
     for (std::int64_t i = begin; i < end; ++i) {  // no branch, which would be taken by chance
       room[count] = ranked(i);
       count += room[count].key() < limit;
     }
   }
-  drop();
+  keep_best(k, count, room);
 }
 // The same of a row of whole blocks: no element but those up to the k-th of the blocks' least ones
 // can be among the first. `keys`: for the row and a key for each block, twice.
-template <class T> void select_by_blocks(std::int64_t n, const T* x, std::int64_t k,
-                                         bool descending, Key<T>* keys, Ranked<Key<T>>* room,
-                                         std::int64_t capacity) {
-  using K = Key<T>;
-  const std::int64_t blocks = n / kKeyBlock;
-  K *const least = keys + n, *const sorted = least + blocks;
-  keys_of_row(n, x, descending, keys);
-  active_kernels().order->block_least[std::countr_zero(sizeof(K))](n, keys, least);
+template <class K> void select_by_blocks(const Row<K>& row, std::int64_t k, K* keys,
+                                         Ranked<K>* room, std::int64_t capacity) {
+  const std::int64_t blocks = row.n / kKeyBlock;
+  K *const least = keys + row.n, *const sorted = least + blocks;
+  row.keys(keys);
+  active_kernels().order->block_least[std::countr_zero(sizeof(K))](row.n, keys, least);
   std::copy_n(least, blocks, sorted);
   std::nth_element(sorted, sorted + k - 1, sorted + blocks);
-  K limit = sorted[k - 1];
+  std::uint64_t limit = sorted[k - 1];
   std::int64_t count = 0;
-  const auto drop = [&] {
-    if (count > k) std::nth_element(room, room + k - 1, room + count);
-    count = std::min(count, k);
-  };
   for (std::int64_t block = 0; block < blocks; ++block) {
     if (least[block] > limit) continue;
     if (count + kKeyBlock > capacity) {
-      drop();
+      count = keep_best(k, count, room);
       limit = std::min(limit, room[k - 1].key());
     }
     for (std::int64_t i = block * kKeyBlock; i < (block + 1) * kKeyBlock; ++i) {
@@ -450,7 +434,7 @@ template <class T> void select_by_blocks(std::int64_t n, const T* x, std::int64_
       count += keys[i] <= limit;
     }
   }
-  drop();
+  keep_best(k, count, room);
 }
 // Rows for which that takes less time than candidates one by one.
 inline bool selects_by_blocks(std::int64_t n, std::int64_t k) {
@@ -466,15 +450,13 @@ inline std::int64_t selection_room(std::int64_t n, std::int64_t k) {
 // From this many on, counting the digits of key and place takes less time than comparing.
 inline constexpr std::int64_t kManyRanked = 400;
 
-// Puts items in order; `spare` has room for twice as many. So many differ in two digits at least,
-// so that none is written over before it was read.
-template <class K> void sort_ranked(std::int64_t n, Ranked<K>* items, Ranked<K>* spare) {
-  if constexpr (sizeof(K) <= 4) {
+// Puts items in order; `spare` has room for as many.
+template <class Item> void sort_ranked(std::int64_t n, Item* items, Item* spare) {
+  if constexpr (sizeof(Item) == sizeof(std::uint64_t)) {
     if (n >= kManyRanked) {
-      const auto load = [=](std::int64_t i) { return items[i].word; };
-      const auto store = [=](std::int64_t at, std::uint64_t word) { items[at].word = word; };
-      return DigitSort<std::uint64_t, decltype(load), decltype(store)>(n, &spare->word, load, store)
-          .run();
+      const auto* sorted = DigitSort<std::uint64_t, 0, 8>(n).run(&items->word, &spare->word);
+      if (sorted != &items->word) std::copy_n(spare, n, items);
+      return;
     }
   }
   std::sort(items, items + n);

@@ -60,6 +60,23 @@ void describe_operand(const Operand& x, Meta& meta) {
 
 namespace {
 
+// What the first steps ask of operands.
+struct Glance {
+  bool elsewhere = false;  // some are not on the CPU
+  bool in_graph = false;   // some may take part in the graph: of views more must be asked
+
+  Glance(const Operand* in, int inputs) {
+    for (int i = 0; i < inputs; ++i)
+      if (const TensorHeader* x = in[i].tensor.get()) {
+        elsewhere |= x->elsewhere;
+        in_graph |= x->requires_grad | x->is_view;
+      }
+  }
+  // Whether something is in force that ops must be told, or the operands are not where this thread
+  // makes new tensors.
+  bool must_be_told() const { return !modes.plain || elsewhere || observed(); }
+};
+
 bool wants_recording(const OpRecord& op, const Operand* in, int inputs) {
   if (!modes.grad || (op.flags & kConstant)) return false;
   bool any = false;  // all are asked: each may be a stale view
@@ -341,16 +358,6 @@ bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, co
   return true;
 }
 
-// Whether nothing is in force that ops must be told, and the operands are where this thread makes
-// new tensors.
-bool is_at_home(const Operand* in, int inputs) {
-  if (!modes.plain) return false;
-  bool elsewhere = false;
-  for (int i = 0; i < inputs; ++i)
-    if (const TensorHeader* x = in[i].tensor.get()) elsewhere |= x->elsewhere;
-  return !elsewhere;
-}
-
 }  // namespace
 
 const Device* device_of(const OpRecord& op, const Operand* in, int inputs) {
@@ -368,27 +375,18 @@ const Device* device_of(const OpRecord& op, const Operand* in, int inputs) {
 
 namespace {
 
-[[gnu::always_inline]] inline void apply_at_home(const OpRecord& op, const Operand* in, int inputs,
-                                                 Words words, Tensor* out) {
-  const Shortcut shortcut =
-      op.shortcut ? op.shortcut({op, in, inputs, words}, out) : Shortcut::none;
-  if (shortcut == Shortcut::done) return;
-  const bool recorded = wants_recording(op, in, inputs);
-  if (shortcut == Shortcut::none) {
-    if (!op.vjp && (recorded || !op.infer)) return op.body({op, in, inputs, words}, out);
-    if (!op.infer)
-      run_body({op, in, inputs, words}, out);
-    else if (!run(op, in, inputs, words, out))
-      return;
-  }
-  if (recorded && is_differentiable(out[0].dtype()))
-    OpNode::record_call(op, in, inputs, words, out);
-}
-
-// The same out of line, for calls of which somebody is told.
+// Where this thread makes new tensors, with all steps.
 [[gnu::noinline]] void apply_here(const OpRecord& op, const Operand* in, int inputs, Words words,
                                   Tensor* out) {
-  apply_at_home(op, in, inputs, words, out);
+  if (op.settle && op.settle({op, in, inputs, words}, out)) return;
+  const bool recorded = wants_recording(op, in, inputs);
+  if (!op.vjp && (recorded || !op.infer)) return op.body({op, in, inputs, words}, out);
+  if (!op.infer)
+    run_body({op, in, inputs, words}, out);
+  else if (!run(op, in, inputs, words, out))
+    return;
+  if (recorded && is_differentiable(out[0].dtype()))
+    OpNode::record_call(op, in, inputs, words, out);
 }
 
 // The call on operands in the type that the op's kind has under autocast, which is off for what the
@@ -416,10 +414,8 @@ template <class F>
   if (active_device().fails_late) scope.note_line();
   f();
 }
-bool must_be_told(const Operand* in, int inputs) { return !is_at_home(in, inputs) || observed(); }
-
 template <class F> void as_op(const OpRecord& op, const Operand* in, int inputs, F f) {
-  must_be_told(in, inputs) ? as_told_op(op, in, inputs, f) : f();
+  Glance(in, inputs).must_be_told() ? as_told_op(op, in, inputs, f) : f();
 }
 
 [[gnu::noinline]] void apply_told(const OpRecord& op, const Operand* in, int inputs, Words words,
@@ -434,9 +430,13 @@ template <class F> void as_op(const OpRecord& op, const Operand* in, int inputs,
 }  // namespace
 
 void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
-  if (must_be_told(in, inputs)) [[unlikely]]
+  const Glance glance(in, inputs);
+  if (glance.must_be_told()) [[unlikely]]
     return apply_told(op, in, inputs, words, out);
-  apply_at_home(op, in, inputs, words, out);
+  if (!op.quick || !op.quick(op, in, inputs, words, out))
+    return apply_here(op, in, inputs, words, out);
+  if (glance.in_graph && wants_recording(op, in, inputs))
+    OpNode::record_call(op, in, inputs, words, out);
 }
 
 // Launches what kernels must take.

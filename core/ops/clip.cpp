@@ -59,18 +59,18 @@ void complete_bounds(const Operand& x, Operand& low, Operand& high) {
   high = bound_or_end(high, type, true);
 }
 
-Shortcut settle_bounds(const Use& use, Tensor* out) {
+bool settle_bounds(const Use& use, Tensor* out) {
   const Operand &x = use.in[0], &low = use.in[1], &high = use.in[2];
   if (low.absent() && high.absent()) {
     out[0] = copy(x.tensor);
-    return Shortcut::done;
+    return true;
   }
-  if (!x.is_tensor()) return Shortcut::none;
+  if (!x.is_tensor()) return false;
   Operand bounds[] = {low, high};
   complete_bounds(x, bounds[0], bounds[1]);
-  if (is_same(bounds[0], low) && is_same(bounds[1], high)) return Shortcut::none;
+  if (is_same(bounds[0], low) && is_same(bounds[1], high)) return false;
   out[0] = clip(x, bounds[0], bounds[1]);
-  return Shortcut::done;
+  return true;
 }
 
 }  // namespace tw

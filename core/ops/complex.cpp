@@ -119,11 +119,11 @@ constexpr OpRecord kConj = {.name = "conj",
                             .signature = "(x: Tensor) -> Tensor",
                             .help = "The complex conjugate; a real tensor itself.",
                             .flags = kFunction,
-                            .shortcut =
+                            .settle =
                                 [](const Use& use, Tensor* out) {
-                                  if (is_complex(use.in[0].tensor.dtype())) return Shortcut::none;
+                                  if (is_complex(use.in[0].tensor.dtype())) return false;
                                   out[0] = use.in[0].tensor;
-                                  return Shortcut::done;
+                                  return true;
                                 },
                             .infer =
                                 [](Call& call, Result* results) {

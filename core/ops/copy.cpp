@@ -22,11 +22,11 @@ namespace tw {
 namespace {
 
 // Words of astype: the type, whether to copy where x has it, and a device, which frontends see to.
-Shortcut has_type(const Use& use, Tensor* out) {
+bool has_type(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  if (x.dtype() != use.words.dtype(0)) return Shortcut::none;
+  if (x.dtype() != use.words.dtype(0)) return false;
   out[0] = use.words.flag(1) ? copy(x) : x;
-  return Shortcut::done;
+  return true;
 }
 
 void infer_copy(Call& call, Result* results) {
@@ -104,7 +104,7 @@ constexpr OpRecord kAstype = {
         "With copy=False, x itself where it has the dtype. Raises TypeError for complex to "
         "real.",
     .flags = kFunction,
-    .shortcut = has_type,
+    .settle = has_type,
     .infer = infer_astype,
     .estimate = estimate,
     .vjp = [](Vjp& v) { v.give(0, v.g()); }};
@@ -190,7 +190,7 @@ void assign(Tensor& into, const Operand& value) {
   }
   const Operand operands[] = {into, x};
   Ref<NodeBase> node;
-  if (change.recorded()) node = OpNode::create(kAssign, operands, 2, {}, into.shape());
+  if (change.recorded()) node = OpNode::create(kAssign, operands, 2, {}, into);
   change.begin();
   apply_into(kAssign, operands, 2, {}, into);
   if (node)

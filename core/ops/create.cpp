@@ -34,19 +34,18 @@ void infer_zeros(Call& call, Result* results) {
   results[0].shape = checked_shape(call.op->name, call.words, 0);
   results[0].dtype = call.words.dtype(1, default_dtype());
 }
-// Small ones, without the steps that tell of a call.
-Shortcut small_zeros(const Use& use, Tensor* out) {
-  constexpr std::size_t kSmallBytes = 1 << 14;
-  if (!modes.plain || observed()) return Shortcut::none;
-  const Shape shape = checked_shape("zeros", use.words, 0);
-  const DType dtype = use.words.dtype(1, default_dtype());
-  const std::int64_t count = element_count(shape);
-  const auto bytes = static_cast<std::size_t>(count) * size_of(dtype);
-  if (bytes > kSmallBytes) return Shortcut::none;
-  out[0] = Tensor::fresh(shape, contiguous_strides(shape), count, dtype);
+bool quick_zeros(const OpRecord&, const Operand*, int, Words words, Tensor* out) {
+  constexpr std::int64_t kFewElements = 1 << 12;
+  const List shape = words.list(0);
+  std::int64_t count = 1;
+  for (const Word extent : shape) {
+    if (extent < 0 || extent > kFewElements) return false;
+    if ((count *= extent) > kFewElements) return false;
+  }
+  out[0] = Tensor::fresh({shape.begin(), shape.end()}, count, words.dtype(1, default_dtype()));
   Access at;
-  std::memset(at(out[0]), 0, bytes);
-  return Shortcut::done;
+  std::memset(at(out[0]), 0, static_cast<std::size_t>(count) * out[0].item_bytes());
+  return true;
 }
 void infer_full(Call& call, Result* results) {
   results[0].shape = checked_shape("full", call.words, 0);
@@ -79,7 +78,7 @@ constexpr OpRecord kZeros = {.name = "zeros",
                              .signature = "(" TW_MAKES,
                              .help = "A tensor of zeros.",
                              .flags = kFunction,
-                             .shortcut = small_zeros,
+                             .quick = quick_zeros,
                              .infer = infer_zeros};
 constexpr OpRecord kOnes = {.name = "ones",
                             .signature = "(" TW_MAKES,

@@ -70,12 +70,12 @@ void concat_vjp(Vjp& v) {
 }
 
 // Flat where there is no axis.
-Shortcut flatten(const Use& use, Tensor* out) {
-  if (!use.words.none(0)) return Shortcut::none;
+bool flatten(const Use& use, Tensor* out) {
+  if (!use.words.none(0)) return false;
   std::vector<Operand> flat;
   for (int i = 0; i < use.inputs; ++i) flat.push_back(reshape(use.in[i].tensor, {-1}));
   apply(use.op, flat.data(), use.inputs, WordList(1).set(0, 0), out);
-  return Shortcut::done;
+  return true;
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ constexpr OpRecord kConcat = {
     .signature = "(arrays: Sequence[Tensor], axis: int | None = 0) -> Tensor",
     .help = "Tensors joined along an existing axis (None: flattened).",
     .flags = kFunction,
-    .shortcut = flatten,
+    .settle = flatten,
     .body = concat_body,
     .vjp = concat_vjp,
     .shapes = kAllShapes};

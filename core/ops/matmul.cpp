@@ -46,11 +46,11 @@ void check(const Tensor& a, const Tensor& b) {
 }
 
 // Vectors and two types are seen to first: products are of matrices of one type.
-Shortcut settle(const Use& use, Tensor* out) {
+bool settle(const Use& use, Tensor* out) {
   const Tensor &a_in = use.in[0].tensor, &b_in = use.in[1].tensor;
   check(a_in, b_in);
   if (a_in.rank() > 1 && b_in.rank() > 1 && a_in.dtype() == b_in.dtype()) [[likely]]
-    return Shortcut::none;
+    return false;
   const DType type = promote(a_in.dtype(), b_in.dtype());
   Tensor a = astype(a_in, type), b = astype(b_in, type);
   if (a_in.rank() == 1) a = expand_dims(a, 0);
@@ -59,7 +59,7 @@ Shortcut settle(const Use& use, Tensor* out) {
   if (b_in.rank() == 1) c = owned(squeeze(c, {c.rank() - 1}));
   if (a_in.rank() == 1) c = owned(squeeze(c, {b_in.rank() == 1 ? c.rank() - 1 : c.rank() - 2}));
   out[0] = c;
-  return Shortcut::done;
+  return true;
 }
 
 void infer_matmul(Call& call, Result* results) {
@@ -105,18 +105,18 @@ void linear_body(const Use& use, Tensor* out) {
 }
 
 // What differs in type, and vectors, are taken apart. The word: whether relu follows.
-Shortcut settle_linear(const Use& use, Tensor* out) {
+bool settle_linear(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &weight = use.in[1].tensor, &bias = use.in[2].tensor;
   check_linear(x, weight, bias);
   const OpRecord& op = use.words.count == 0 || use.words.none(0) ? kLinear : kLinearRelu;
   const bool apart = x.dtype() != weight.dtype() || (bias && bias.dtype() != x.dtype()) ||
                      !is_floating(x.dtype()) || x.rank() == 1;
-  if (!apart && &op == &use.op) return Shortcut::none;
+  if (!apart && &op == &use.op) return false;
   if (apart)
     linear_body({op, use.in, use.inputs, {}}, out);
   else
     out[0] = apply(op, {use.in[0], use.in[1], use.in[2]});
-  return Shortcut::done;
+  return true;
 }
 
 void infer_linear(Call& call, Result* results) {
@@ -160,16 +160,16 @@ bool fits_into(const Shape& from, const Shape& to) {
   return true;
 }
 
-Shortcut settle_addmm(const Use& use, Tensor* out) {
+bool settle_addmm(const Use& use, Tensor* out) {
   const Tensor &input = use.in[0].tensor, &a = use.in[1].tensor, &b = use.in[2].tensor;
   check_addmm(input, a, b, "addmm");
   const Shape shape{a.size(0), b.size(1)};
   if (!fits_into(input.shape(), shape))
     fail(ErrorKind::value, "addmm: input ", input.shape(), " does not fit the product ", shape);
   const DType type = promote(input.dtype(), promote(a.dtype(), b.dtype()));
-  if (input.dtype() == type && a.dtype() == type && b.dtype() == type) return Shortcut::none;
+  if (input.dtype() == type && a.dtype() == type && b.dtype() == type) return false;
   out[0] = apply(use.op, {astype(input, type), astype(a, type), astype(b, type)}, use.words);
-  return Shortcut::done;
+  return true;
 }
 
 void infer_addmm(Call& call, Result* results) {
@@ -235,7 +235,7 @@ constexpr OpRecord kMatmul = {
     .signature = "(a: Tensor, b: Tensor) -> Tensor",
     .help = "Matrix product; 1-D operands are vectors, leading axes are broadcast batches.",
     .flags = kFunction,
-    .shortcut = settle,
+    .settle = settle,
     .infer = infer_matmul,
     .estimate = [](const Call& call) { return estimate_product(call, call.in[0], call.in[1]); },
     .vjp = matmul_vjp,
@@ -252,7 +252,7 @@ constexpr OpRecord kLinear = {
         "x @ weight.T + bias for x (..., in), weight (out, in), bias (out,); with "
         "activation='relu' what is negative becomes 0 as the product is stored.",
     .flags = kFunction,
-    .shortcut = settle_linear,
+    .settle = settle_linear,
     .infer = infer_linear,
     .estimate = [](const Call& call) { return estimate_product(call, call.in[0], call.in[1]); },
     .body = linear_body,
@@ -281,7 +281,7 @@ constexpr OpRecord kAddmm = {
         "input broadcasts to (m, n) and is not read where beta is 0. Raises ValueError for "
         "shapes that do not fit, TypeError for other types.",
     .flags = kFunction,
-    .shortcut = settle_addmm,
+    .settle = settle_addmm,
     .infer = infer_addmm,
     .estimate = [](const Call& call) { return estimate_product(call, call.in[1], call.in[2]); },
     .body = addmm_body,
@@ -317,7 +317,7 @@ void addmm_in_place(Tensor& x, const Tensor& a_in, const Tensor& b_in, double be
   WordList words(2);
   words.set(0, word_of(beta)).set(1, word_of(alpha));
   Ref<NodeBase> node;
-  if (change.recorded()) node = OpNode::create(kAddmm, operands, 3, words, x.shape());
+  if (change.recorded()) node = OpNode::create(kAddmm, operands, 3, words, x);
   {
     const GradModeGuard off(false);
     const DType wide = sums_dtype(x);

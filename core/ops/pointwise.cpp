@@ -219,67 +219,57 @@ std::optional<bool> decided(PointwiseOp op, const Operand* operands, DType type)
   }
 }
 
-// ---- small calls ----
+// ---- calls that take no kernel of the row, or a step less ----
 
-// The common case, checked first: floating tensors of one type, shape and row-major layout.
-bool is_plain(const PointwiseRow& row, const Operand* operands) {
-  const Tensor& a = operands[0].tensor;
-  if (!a || !a.contiguous() || (a.dtype() != DType::float32 && a.dtype() != DType::float64))
+// Floating tensors of one type, shape and row-major layout.
+template <int inputs> bool quick(const OpRecord& op, const Operand* in, int, Words, Tensor* out) {
+  constexpr std::int64_t kFewElements = 32768;  // one thread and one run of the kernel are best
+  const PointwiseRow& row = pointwise_row(op);
+  const TensorHeader* const a = in[0].tensor.get();
+  if (!a || !a->contiguous || (a->dtype != DType::float32 && a->dtype != DType::float64) ||
+      a->count > kFewElements || !(row.kinds & kind::f))
     return false;
-  for (int i = 1; i < row.arity; ++i) {
-    const Tensor& b = operands[i].tensor;
-    if (!b || b.dtype() != a.dtype() || !b.contiguous() || !(b.shape() == a.shape())) return false;
+  for (int i = 1; i < inputs; ++i) {
+    const TensorHeader* const b = in[i].tensor.get();
+    if (!b || b->dtype != a->dtype || !b->contiguous || !(b->shape == a->shape)) return false;
   }
-  return row_takes(row, a.dtype());
-}
-
-// Below this many elements one thread and one run of the kernel are best.
-constexpr std::int64_t kPlainElements = 32768;
-
-bool try_plain(const OpRecord& op, const PointwiseRow& row, const Operand* operands, Tensor& y) {
-  if (!modes.plain || observed() || !is_plain(row, operands)) return false;
-  const auto plain = kernels_of(op).lowering->plain;
-  const Tensor& a = operands[0].tensor;
-  if (a.count() > kPlainElements) return false;
-  const DType type = row.result == PointwiseResult::truth ? DType::bool_ : a.dtype();
   Access at;
-  const void* inputs[kMaxRowInputs];
-  for (int i = 0; i < row.arity; ++i) inputs[i] = at(operands[i].tensor);
-  y = Tensor::empty_like(a, type);
-  plain(a.dtype(), a.count(), at(y), inputs);
+  const void* addresses[inputs];
+  for (int i = 0; i < inputs; ++i) addresses[i] = at(in[i].tensor);
+  const bool tells = row.result == PointwiseResult::truth;
+  out[0] = Tensor::fresh(a->shape, a->strides, a->count, tells ? DType::bool_ : a->dtype);
+  kernels_of(op).lowering->plain(a->dtype, a->count, at(out[0]), addresses);
   return true;
 }
 
 // Rows whose result or gradient is another one for complex numbers.
-Shortcut complex_shortcut(PointwiseOp op, const Tensor& z, Tensor* out) {
-  if (op != PointwiseOp::abs && op != PointwiseOp::sign) return Shortcut::none;
+bool settle_complex(PointwiseOp op, const Tensor& z, Tensor* out) {
+  if (op != PointwiseOp::abs && op != PointwiseOp::sign) return false;
   out[0] = op == PointwiseOp::abs ? magnitude(z) : direction(z);
-  return Shortcut::done;
+  return true;
 }
 
-Shortcut shortcut(const Use& use, Tensor* out) {
+bool settle(const Use& use, Tensor* out) {
   const PointwiseRow& row = pointwise_row(use.op);
   const Operand* const in = use.in;
-  if (try_plain(use.op, row, in, out[0])) [[likely]]
-    return Shortcut::computed;
   if (row.arity == 1 && !in[0].is_tensor() && in[0].scalar.kind == Scalar::Kind::complex)
-    return complex_shortcut(op_of(row), full(Shape(), in[0].scalar, in[0].scalar.natural_dtype()),
-                            out);
+    return settle_complex(op_of(row), full(Shape(), in[0].scalar, in[0].scalar.natural_dtype()),
+                          out);
   if (row.arity == 1 && in[0].is_tensor() && is_complex(in[0].tensor.dtype()))
-    return complex_shortcut(op_of(row), in[0].tensor, out);
+    return settle_complex(op_of(row), in[0].tensor, out);
   if ((row.kinds & kind::condition) && in[0].is_tensor() && is_complex(in[0].tensor.dtype())) {
     out[0] = apply(use.op, {in[0].tensor != 0, in[1], in[2]});  // conversion drops a part
-    return Shortcut::done;
+    return true;
   }
-  if (row.result != PointwiseResult::truth || row.arity != 2) return Shortcut::none;
-  if (in[0].is_tensor() == in[1].is_tensor()) return Shortcut::none;
+  if (row.result != PointwiseResult::truth || row.arity != 2) return false;
+  if (in[0].is_tensor() == in[1].is_tensor()) return false;
   const int tensor = in[0].is_tensor() ? 0 : 1;
   const Tensor& x = in[tensor].tensor;
   const PointwiseOp op = op_of(row);
   const std::optional<bool> known = decided(op, in, weak_promote(x.dtype(), in[1 - tensor].scalar));
-  if (!known) return Shortcut::none;
+  if (!known) return false;
   out[0] = full(x.shape(), *known, DType::bool_);
-  return Shortcut::done;
+  return true;
 }
 
 // ---- gradients ----
@@ -441,6 +431,8 @@ constexpr std::pair<PointwiseOp, const char*> kOwnSignatures[] = {
     {PointwiseOp::huber_distance, nullptr},
     {PointwiseOp::square_distance, nullptr}};
 
+constexpr decltype(OpRecord::quick) kQuick[] = {quick<1>, quick<2>, quick<3>};
+
 bool has_no_gradient(int op) {
   for (int i = 0; i < kPointwiseRows[op].arity; ++i)
     if (kRules[op].form[i] != Form::none) return false;
@@ -459,7 +451,8 @@ struct ValueRecords {
       record.help = (help[i] = help_of(row)).c_str();
       record.flags = kFunction | kInPlace | kBroadcasts;
       if (row.result == PointwiseResult::truth || has_no_gradient(i)) record.flags |= kConstant;
-      record.shortcut = shortcut;
+      record.quick = kQuick[row.arity - 1];
+      record.settle = settle;
       record.infer = infer;
       record.estimate = estimate;
       record.vjp = vjp;
@@ -467,7 +460,7 @@ struct ValueRecords {
       record.row = &row;
     }
     record_of(PointwiseOp::where).flags &= static_cast<std::uint16_t>(~kInPlace);
-    record_of(PointwiseOp::clip).shortcut = settle_bounds;
+    record_of(PointwiseOp::clip).settle = settle_bounds;
     for (const auto& [op, signature] : kOwnSignatures) {
       OpRecord& record = record_of(op);
       if (!signature) record.flags = kBroadcasts;
@@ -479,17 +472,19 @@ struct ValueRecords {
 
 }  // namespace
 
-namespace {
-const ValueRecords& value_records() {
-  static const auto& all = *new ValueRecords;
+// Apart, so that asking for a record is a few instructions.
+[[gnu::noinline, gnu::cold]] static const OpRecord* make_value_records() {
+  return (new ValueRecords)->records;
+}
+static const OpRecord* value_records() {
+  static const OpRecord* const all = make_value_records();
   return all;
 }
-}  // namespace
 
-const OpRecord& record_of(PointwiseOp op) { return value_records().records[static_cast<int>(op)]; }
+const OpRecord& record_of(PointwiseOp op) { return value_records()[static_cast<int>(op)]; }
 
 std::optional<PointwiseOp> row_of(const OpRecord& op) {
-  const OpRecord* const first = value_records().records;
+  const OpRecord* const first = value_records();
   if (&op < first || &op >= first + kPointwiseOps) return {};
   return static_cast<PointwiseOp>(&op - first);
 }
@@ -509,13 +504,6 @@ void append_gradient_records(std::vector<const OpRecord*>& records) {
   for (const auto& of_op : gradient_records().records)
     for (const OpRecord& record : of_op)
       if (record.name) records.push_back(&record);
-}
-
-Tensor pointwise(PointwiseOp op, const Operand* operands) {
-  Tensor y;
-  const OpRecord& record = record_of(op);
-  apply(record, operands, pointwise_row(record).arity, {}, &y);
-  return y;
 }
 
 }  // namespace tw

@@ -4,15 +4,21 @@
 #include <optional>
 #include <vector>
 
+#include "core/ops/apply.h"
 #include "core/ops/pointwise_rows.h"
 #include "core/runtime/op.h"
 #include "core/tensor/operand.h"
 
 namespace tw {
 
+const OpRecord& record_of(PointwiseOp op);
 // Broadcasts, promotes, computes and records. Raises TypeError for element types the row is not
 // for, ValueError for shapes that do not broadcast.
-Tensor pointwise(PointwiseOp op, const Operand* operands);
+inline Tensor pointwise(PointwiseOp op, const Operand* operands) {
+  Tensor y;
+  apply(record_of(op), operands, kPointwiseRows[static_cast<int>(op)].arity, {}, &y);
+  return y;
+}
 // The same, written into operands[0]'s memory; the handle gets a new place in the graph where the
 // op is recorded. Raises where the result's shape or kind does not fit, for leaves that require
 // grad, and for recorded changes of a view.
@@ -20,7 +26,6 @@ void pointwise_in_place(PointwiseOp op, Operand* operands);
 // The same for any op with one result; rows compute it there, others beside it first.
 void apply_in_place_of_first(const OpRecord& op, Operand* operands, int inputs, Words words);
 
-const OpRecord& record_of(PointwiseOp op);
 // The row whose values an op computes, if it is one.
 std::optional<PointwiseOp> row_of(const OpRecord& op);
 // The row that a value's record is made from.

@@ -80,7 +80,7 @@ void pointwise_in_place(PointwiseOp op, Operand* operands) {
       if ((reads.inputs >> i & 1) && change.overwrites(before[i].tensor))
         before[i].tensor = copy(before[i].tensor);
     }
-    node = OpNode::create(record, operands, arity, {}, a.shape());
+    node = OpNode::create(record, operands, arity, {}, a);
   }
   apply_into(record, operands, arity, {}, a);
   change.begin();

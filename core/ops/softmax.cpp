@@ -32,13 +32,13 @@ Estimate estimate(const Call& call) {
 WordList words_of(std::int64_t axis) { return WordList(2).set(0, axis).set(1, kNone); }
 
 // With a dtype, the op on the tensor in that type.
-Shortcut convert_first(const Use& use, Tensor* out) {
-  if (use.words.none(1)) return Shortcut::none;
+bool convert_first(const Use& use, Tensor* out) {
+  if (use.words.none(1)) return false;
   const DType dtype = use.words.dtype(1);
   if (!is_floating(dtype))
     fail(ErrorKind::type, use.op.name, ": dtype must be a floating one, got ", name_of(dtype));
   out[0] = apply(use.op, {astype(use.in[0].tensor, dtype)}, words_of(use.words[0]));
-  return Shortcut::done;
+  return true;
 }
 
 // The axis in words, of a tensor that is not 0-d: that has one element along any axis.
@@ -89,7 +89,7 @@ constexpr OpRecord kSoftmax = {
     .signature = "(x: Tensor, axis: int = -1, dtype: dtype | None = None) -> Tensor",
     .help = "exp(x) / sum(exp(x)) along an axis, of x as dtype where that is given.",
     .flags = kFunction | kWidensAll,
-    .shortcut = convert_first,
+    .settle = convert_first,
     .infer = infer_same,
     .estimate = estimate,
     .body = softmax_body,
@@ -101,7 +101,7 @@ constexpr OpRecord kLogSoftmax = {
     .signature = "(x: Tensor, axis: int = -1, dtype: dtype | None = None) -> Tensor",
     .help = "log(softmax(x)), computed in one pass, of x as dtype where that is given.",
     .flags = kFunction | kWidensAll,
-    .shortcut = convert_first,
+    .settle = convert_first,
     .infer = infer_same,
     .estimate = estimate,
     .body = log_softmax_body,

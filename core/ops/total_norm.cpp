@@ -39,14 +39,14 @@ Estimate estimate(const Call& call) {
 }
 
 // Kernels read tensors without gaps; a lowering could ask so of the first 32 alone.
-Shortcut make_contiguous(const Use& use, Tensor* out) {
+bool make_contiguous(const Use& use, Tensor* out) {
   bool ready = true;
   for (int i = 0; i < use.inputs; ++i) ready &= use.in[i].tensor.contiguous();
-  if (ready) return Shortcut::none;
+  if (ready) return false;
   std::vector<Operand> in;
   for (int i = 0; i < use.inputs; ++i) in.push_back(contiguous(use.in[i].tensor));
   apply(use.op, in.data(), use.inputs, use.words, out);
-  return Shortcut::done;
+  return true;
 }
 
 void body(const Use& use, Tensor* out) {
@@ -73,7 +73,7 @@ constexpr OpRecord kTotalNorm = {
         "The norm of all elements of all tensors as one vector, in float32, or in float64 where "
         "one of them is; terms are added up in float64.",
     .flags = kFunction,
-    .shortcut = make_contiguous,
+    .settle = make_contiguous,
     .infer = infer,
     .estimate = estimate,
     .body = body};

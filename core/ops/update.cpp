@@ -102,7 +102,7 @@ bool may_move(const Storage& storage) {
 }
 
 // All at once; in memory that moves, one parameter after the other, so that one at a time is held.
-Shortcut step(const Use& use, Tensor*) {
+bool step(const Use& use, Tensor*) {
   const char* op = use.op.name;
   const int operands = operands_of(use.op), numbers = numbers_of(use.op);
   const int end = use.inputs - numbers;
@@ -124,14 +124,14 @@ Shortcut step(const Use& use, Tensor*) {
     if (i % operands != 1) in[i].tensor.touch(op);
   if (!moves || end == operands) {
     apply_in_place(use.op, in.data(), use.inputs, use.words);
-    return Shortcut::done;
+    return true;
   }
   for (int at = 0; at < end; at += operands) {
     std::vector<Operand> one(in.begin() + at, in.begin() + at + operands);
     one.insert(one.end(), in.begin() + end, in.end());
     apply_in_place(use.op, one.data(), operands + numbers, use.words);
   }
-  return Shortcut::done;
+  return true;
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ Shortcut step(const Use& use, Tensor*) {
       .help = help_,                                                               \
       .flags = kFunction,                                                          \
       .results = 0,                                                                \
-      .shortcut = step,                                                            \
+      .settle = step,                                                              \
       .infer = infer,                                                              \
       .estimate = estimate,                                                        \
       .row = &states_of_##name_};
@@ -157,7 +157,7 @@ Shortcut step(const Use& use, Tensor*) {
       .help = help_,                                                           \
       .flags = kFunction,                                                      \
       .results = 0,                                                            \
-      .shortcut = step,                                                        \
+      .settle = step,                                                          \
       .infer = infer,                                                          \
       .estimate = estimate,                                                    \
       .row = &states_of_##name_};

@@ -1,5 +1,6 @@
 // What a thread's choice of kernels depends on, summed up in one word of its modes.
 #pragma once
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -33,8 +34,14 @@ struct Choice {
   void force(const OpKernels* op, const Kernel* kernel);
 };
 
-// The process's default: the best of the machine, TILEWRIGHT_ISA, or what set_default_isa chose.
-const ActiveIsa& default_isa();
+// The process's default: the best of the machine, TILEWRIGHT_ISA, or what set_default_isa chose;
+// null until somebody asks.
+extern std::atomic<const ActiveIsa*> known_default_isa;
+const ActiveIsa& find_default_isa();
+inline const ActiveIsa& default_isa() {
+  const ActiveIsa* const known = known_default_isa.load(std::memory_order_acquire);
+  return known ? *known : find_default_isa();
+}
 // The set in use on this thread.
 inline const ActiveIsa& isa_in_force() {
   const Choice* choice = modes.choice;

@@ -6,9 +6,8 @@
 namespace tw {
 
 Dims Words::dims(int i) const {
-  Dims out;
-  for (const Word extent : list(i)) out.push_back(extent);
-  return out;
+  const List extents = list(i);
+  return Dims({extents.begin(), extents.end()});
 }
 
 std::uint32_t Words::axes(int i, int rank, const char* op) const {

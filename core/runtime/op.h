@@ -153,6 +153,11 @@ struct Estimate {
 struct Reads {
   std::uint64_t inputs = 0;
   std::uint16_t results = 0;
+  Reads& operator|=(const Reads& other) {
+    inputs |= other.inputs;
+    results |= other.results;
+    return *this;
+  }
 };
 
 enum OpFlags : std::uint16_t {
@@ -174,9 +179,6 @@ enum class Autocast : std::uint8_t {
 inline constexpr int kMaxReads = 7;
 inline constexpr std::uint16_t kAllShapes = 0xffff;
 
-// How far a shortcut got: not at all, to the values of the results, or to their place in the graph.
-enum class Shortcut : std::uint8_t { none, computed, done };
-
 struct OpRecord {
   const char* name = nullptr;
   // "(x: Tensor, axis: int = -1) -> Tensor": operands are the parameters that are tensors or
@@ -185,8 +187,13 @@ struct OpRecord {
   const char* help = nullptr;
   std::uint16_t flags = 0;
   int results = 1;  // internal ones included, which stand behind those that callers get
-  // Small calls, and those that the values of numbers decide. Null: there are none.
-  Shortcut (*shortcut)(const Use& use, Tensor* out) = nullptr;
+  // Small calls of the usual kind, of which nobody is told: computes the results without the steps
+  // that others need. False where the call is another one. Null: there are none.
+  bool (*quick)(const OpRecord& op, const Operand* in, int inputs, Words words,
+                Tensor* out) = nullptr;
+  // Calls that other ops answer, or this one on other operands: false where it is not one of them.
+  // Null: there are none.
+  bool (*settle)(const Use& use, Tensor* out) = nullptr;
   // Checks and, from metadata alone, says what the results are. Null: the op is its body.
   void (*infer)(Call& call, Result* results) = nullptr;
   Estimate (*estimate)(const Call& call) = nullptr;

@@ -70,16 +70,8 @@ void forget_shared(std::uint32_t entry) noexcept {
 }  // namespace
 
 Ref<Storage> Storage::allocate(std::size_t bytes) {
-  Ref<Storage> out;
-  if (modes.device || modes.source) [[unlikely]] {
-    out = allocate_apart(bytes);
-  } else {
-    void* data = pool_allocate(bytes);  // may throw: before the header exists
-    auto* storage = new (FreeList<Storage>::take()) Storage();
-    storage->data = data;
-    storage->bytes = bytes;
-    out = Ref<Storage>(storage);
-  }
+  Ref<Storage> out =
+      modes.device || modes.source ? allocate_apart(bytes) : allocate_on(nullptr, bytes);
   if (logs_memory()) [[unlikely]]
     log_event(EventKind::allocate, out.get());
   return out;

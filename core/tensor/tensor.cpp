@@ -26,58 +26,53 @@ bool is_contiguous(const Shape& shape, const Strides& strides) {
   announce_tensor(std::string(name_of(dtype)) + " " + to_string(shape));
 }
 
-[[gnu::always_inline]] inline Tensor over_memory(Ref<Storage>&& storage, std::int64_t offset_bytes,
-                                                 const Shape& shape, const Strides& strides,
-                                                 std::int64_t count, DType dtype, bool contiguous) {
-  auto* header = new (FreeList<TensorHeader>::take()) TensorHeader;
-  header->recorded_seen = storage->recorded_changes;
-  header->elsewhere = storage->device != nullptr;
-  header->storage = std::move(storage);
-  header->offset_bytes = offset_bytes;
-  header->count = count;
-  header->dtype = dtype;
-  header->contiguous = contiguous;
-  header->shape = shape;
-  header->strides = strides;
-  return Tensor(Ref<TensorHeader>(header));
+template <class... Fields> [[gnu::always_inline]] inline Tensor with_header(Fields&&... fields) {
+  void* const memory = FreeList<TensorHeader>::take();
+  return Tensor(Ref<TensorHeader>(new (memory) TensorHeader(std::forward<Fields>(fields)...)));
 }
 
-[[gnu::always_inline]] inline Tensor fresh_memory(const Shape& shape, const Strides& strides,
-                                                  std::int64_t count, DType dtype) {
+[[gnu::always_inline]] inline Ref<Storage> memory_for(DimsView shape, std::int64_t count,
+                                                      DType dtype) {
   std::int64_t bytes;
   if (__builtin_mul_overflow(count, static_cast<std::int64_t>(size_of(dtype)), &bytes))
-    fail(ErrorKind::memory, "a ", name_of(dtype), " tensor of shape ", shape, " is too large");
+    fail(ErrorKind::memory, "a ", name_of(dtype), " tensor of shape ", Shape(shape),
+         " is too large");
   if (logs_memory()) [[unlikely]]
-    announce(shape, dtype);
-  return over_memory(Storage::allocate(static_cast<std::size_t>(bytes)), 0, shape, strides, count,
-                     dtype, true);
+    announce(Shape(shape), dtype);
+  return Storage::allocate(static_cast<std::size_t>(bytes));
 }
 
 }  // namespace
 
 Tensor Tensor::fresh(const Shape& shape, const Strides& strides, std::int64_t count, DType dtype) {
-  return fresh_memory(shape, strides, count, dtype);
+  return with_header(
+      memory_for(shape, count, dtype), 0, count, dtype, true, [&] { return shape; },
+      [&](const Shape&) { return strides; });
 }
 
-Tensor Tensor::empty(const Shape& shape, DType dtype) {
-  return fresh_memory(shape, contiguous_strides(shape), element_count(shape), dtype);
+Tensor Tensor::fresh(DimsView shape, std::int64_t count, DType dtype) {
+  return with_header(
+      memory_for(shape, count, dtype), 0, count, dtype, true, [&] { return Shape(shape); },
+      contiguous_strides);
 }
 
 Tensor Tensor::empty_like(const Tensor& x, DType dtype) {
   if (!x.contiguous()) return empty(x.shape(), dtype);
-  return fresh_memory(x.shape(), x.strides(), x.count(), dtype);
+  return fresh(x.shape(), x.strides(), x.count(), dtype);
 }
 
 Tensor Tensor::over(Ref<Storage> storage, std::int64_t offset_bytes, const Shape& shape,
                     const Strides& strides, DType dtype) {
-  return over_memory(std::move(storage), offset_bytes, shape, strides, element_count(shape), dtype,
-                     is_contiguous(shape, strides));
+  return with_header(
+      std::move(storage), offset_bytes, element_count(shape), dtype, is_contiguous(shape, strides),
+      [&] { return shape; }, [&](const Shape&) { return strides; });
 }
 
 Tensor Tensor::detached() const {
   const TensorHeader& x = *header_;
-  return over_memory(Ref<Storage>(x.storage), x.offset_bytes, x.shape, x.strides, x.count, x.dtype,
-                     x.contiguous);
+  return with_header(
+      Ref<Storage>(x.storage), x.offset_bytes, x.count, x.dtype, x.contiguous,
+      [&] { return x.shape; }, [&](const Shape&) { return x.strides; });
 }
 
 void NodeBase::destroy(NodeBase* node) noexcept {

@@ -36,25 +36,38 @@ struct NodeBase : Counted {
 struct TensorExtras;
 
 struct TensorHeader : Counted {
-  Ref<Storage> storage;
-  std::int64_t offset_bytes = 0;
-  std::int64_t count = 0;  // elements
-  DType dtype = DType::float32;
-  std::uint8_t result = 0;         // which of its node's results it is
-  bool contiguous : 1 = true;      // row-major without gaps
-  bool requires_grad : 1 = false;  // set for leaves and for results of recorded ops
-  bool elsewhere : 1 = false;      // not on the CPU: its storage says where
-  bool is_view : 1 = false;        // shares its storage with the tensor it was made from
   // Of a view: how many recorded in-place changes (its family's, or the storage's where it has
   // none) its place in the graph takes in.
-  std::uint32_t recorded_seen = 0;
-  Ref<NodeBase> grad_fn;   // the op that made this; null for leaves
-  Ref<ViewFamily> family;  // of a tensor and the views of it
+  std::uint32_t recorded_seen;
+  Ref<Storage> storage;
+  std::int64_t offset_bytes;
+  std::int64_t count;  // elements
+  DType dtype;
+  std::uint8_t result = 0;     // which of its node's results it is
+  bool contiguous;             // row-major without gaps
+  bool requires_grad = false;  // set for leaves and for results of recorded ops
+  bool elsewhere;              // not on the CPU: its storage says where
+  bool is_view = false;        // shares its storage with the tensor it was made from
+  Ref<NodeBase> grad_fn;       // the op that made this; null for leaves
+  Ref<ViewFamily> family;      // of a tensor and the views of it
   Shape shape;
   Strides strides;  // in elements
   std::unique_ptr<TensorExtras> extras;
   void* wrapper = nullptr;  // weak link to the frontend's object, owned by the binding
 
+  // Shape and strides are made where they stay.
+  template <class MakeShape, class MakeStrides>
+  TensorHeader(Ref<Storage>&& memory, std::int64_t offset_bytes, std::int64_t count, DType dtype,
+               bool contiguous, MakeShape make_shape, MakeStrides make_strides)
+      : recorded_seen(memory->recorded_changes),
+        storage(std::move(memory)),
+        offset_bytes(offset_bytes),
+        count(count),
+        dtype(dtype),
+        contiguous(contiguous),
+        elsewhere(storage->device != nullptr),
+        shape(make_shape()),
+        strides(make_strides(shape)) {}
   static void destroy(TensorHeader* header) noexcept;
 };
 
@@ -80,11 +93,14 @@ class Tensor {
   Tensor() = default;
   explicit Tensor(Ref<TensorHeader> header) : header_(std::move(header)) {}
   // Fresh contiguous memory, contents unspecified.
-  static Tensor empty(const Shape& shape, DType dtype);
+  static Tensor empty(const Shape& shape, DType dtype) {
+    return fresh(shape, element_count(shape), dtype);
+  }
   // Fresh contiguous memory of the shape of `x`.
   static Tensor empty_like(const Tensor& x, DType dtype);
   static Tensor empty_like(const Tensor& x) { return empty_like(x, x.dtype()); }
-  // Fresh memory whose row-major strides and number of elements are known.
+  // Fresh memory whose number of elements, and row-major strides, are known.
+  static Tensor fresh(DimsView shape, std::int64_t count, DType dtype);
   static Tensor fresh(const Shape& shape, const Strides& strides, std::int64_t count, DType dtype);
   // A header over existing storage; strides in elements.
   static Tensor over(Ref<Storage> storage, std::int64_t offset_bytes, const Shape& shape,

@@ -6,7 +6,7 @@ import argparse
 import errno
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tilewright as tw
@@ -51,6 +51,13 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"threads to compute with (default: {tw.get_num_threads()})",
     )
+
+
+def check_devices(names: Sequence[str]) -> None:
+    """Raises ValueError, before a command's work, where a GPU is named on a machine without one."""
+    for name in names:
+        if name.startswith("cuda") and (reason := tw.cuda.why_unavailable()):
+            raise ValueError(f"--device {name}: {reason}")
 
 
 def add_plot(parser: argparse.ArgumentParser, more: str = "") -> None:

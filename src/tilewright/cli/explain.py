@@ -45,6 +45,7 @@ def add_parser(commands: arguments.Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the op twice, so that memory and threads are warm, and prints the second report."""
+    arguments.check_devices([args.device])
     console = Console(args.json)
     if args.threads:
         tw.set_num_threads(args.threads)

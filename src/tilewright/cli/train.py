@@ -82,8 +82,7 @@ def run(args: argparse.Namespace) -> int:
     options = _options(args, checkpoint)
     _check_sample(args)
     _check_unused(args, options)
-    if options.device.startswith("cuda") and (reason := tw.cuda.why_unavailable()):
-        raise ValueError(f"--device {options.device}: {reason}")
+    arguments.check_devices([options.device])  # which may be the checkpoint's
     task = job.load_task(args.task, args.data)
     placement = job.placed(task, options) if options.device == job.AUTOMATIC else None
     if placement is not None:

@@ -71,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(console: Console, args: argparse.Namespace) -> None:
+    arguments.check_devices(args.device or ())
     threads = tw.get_num_threads()
     console.line(
         f"measuring for about {args.seconds:g} s, {tw.kernels.isas()[-1]}, {threads} thread(s); "
