@@ -21,7 +21,8 @@ class autocast(ModeBlock):  # noqa: N801  (PyTorch's name)
     float16, whose small gradients underflow, scale the loss: `GradScaler`.
 
     `device_type`, "cpu" or "cuda", is taken for PyTorch's programs and changes nothing. Raises
-    TypeError for a `dtype` other than bfloat16 and float16. Source: Micikevicius et al., "Mixed precision training" (2018).
+    TypeError for a `dtype` other than bfloat16 and float16. Source: Micikevicius et al., "Mixed
+    precision training" (2018).
 
     >>> import tilewright as tw
     >>> layer = tw.nn.Linear(4, 3)

@@ -106,7 +106,9 @@ def load(
     """Reads all tensors of a safetensors file, in the nested structure in which they were saved.
 
     `map_location` is the device that they go to, the CPU where left out. `weights_only` is taken
-    for PyTorch's programs and changes nothing: a file holds no code. Raises FileNotFoundError, ValueError that says what is wrong with a damaged or truncated file,
+    for PyTorch's programs and changes nothing: a file holds no code.
+
+    Raises FileNotFoundError, ValueError that says what is wrong with a damaged or truncated file,
     and TypeError for element types that Tilewright does not have.
     """
     path = os.fsdecode(path)
