@@ -413,6 +413,7 @@ constexpr std::pair<PointwiseOp, const char*> kOwnSignatures[] = {
     {PointwiseOp::threshold, "(x: Tensor, threshold: Number, value: Number) -> Tensor"},
     {PointwiseOp::gelu_erf, nullptr},
     {PointwiseOp::gelu_tanh, nullptr},
+    {PointwiseOp::gamma_derivative, nullptr},
     {PointwiseOp::multiply_add, nullptr},
     {PointwiseOp::logistic_loss, nullptr},
     {PointwiseOp::huber_distance, nullptr},
