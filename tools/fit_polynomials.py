@@ -28,6 +28,7 @@ class Fit:
     degrees: tuple[int, int]  # for float32 and float64; -1: not needed
     weight: Real = lambda _: mp.mpf(1)
     parts: int = 1  # of the constant term, for results of more bits than a number has
+    short: int = -1  # for float32 results that are computed in float64; -1: not needed
 
 
 def root(f: Real) -> Real:
@@ -45,6 +46,27 @@ def scaled_share(t: mp.mpf) -> mp.mpf:
     """(3.5 + x) e^(x^2 / 2) times the normal distribution above x = 3.5 (1 + t) / (1 - t)."""
     x = mp.mpf(3.5) * (1 + t) / (1 - t)
     return (3.5 + x) * mp.exp(x * x / 2) * mp.erfc(x / mp.sqrt(2)) / 2
+
+
+def erfinv_of(w: mp.mpf) -> mp.mpf:
+    """erfinv(x) / x with w = -log(1 - x^2)."""
+    if w < 1e-20:
+        return mp.sqrt(mp.pi) / 2
+    x = mp.sqrt(-mp.expm1(-w))
+    # from erfc where 1 - x has few bits left
+    less = mp.exp(-w) / (1 + x)
+    y = mp.sqrt(w)
+    for _ in range(12):
+        y += (mp.erfc(y) - less) * mp.exp(y * y) * mp.sqrt(mp.pi) / 2
+    return y / x
+
+
+DIGAMMA_ZERO = mp.findroot(mp.digamma, 1.46) - 1
+
+
+def stirling(x: mp.mpf) -> mp.mpf:
+    """What lgamma(x) is beyond (x - 1/2) (log(x) - 1) + (log(2 pi) - 1) / 2."""
+    return mp.loggamma(x) - (x - 0.5) * (mp.log(x) - 1) - (mp.log(2 * mp.pi) - 1) / 2
 
 
 # Taylor's first terms where the closed form cancels.
@@ -118,6 +140,15 @@ FITS = {
         (-1, 8),
         lambda z: z * z,
     ),
+    # log2(1 + f) = s p(z), s = f / (2 + f), z = s^2, and 2^r for |r| <= 1/2: powers of float32
+    "log2": Fit(
+        near_zero(root(lambda s: 2 * mp.atanh(s) / (s * mp.log(2))), 2 / mp.log(2)),
+        0,
+        0.0401,
+        (-1, -1),
+        short=5,
+    ),
+    "exp2": Fit(lambda r: mp.power(2, r), -0.5, 0.5, (-1, -1), short=7),
     # tanh(x) = x + x z p(z), z = x^2, |x| <= 1.048
     "tanh": Fit(
         near_zero(root(lambda x: (mp.tanh(x) - x) / x**3), -mp.mpf(1) / 3),
@@ -138,6 +169,68 @@ FITS = {
     "erfc": Fit(scaled_erfc, -2 / 3, 0.8361, (9, 22), parts=2),
     # the same for the normal distribution from 0 to 14.5, relative to the result
     "normal_share": Fit(scaled_share, -1, 0.6111, (9, -1), lambda t: 1 / scaled_share(t), parts=2),
+    # erfinv(x) = x p(w - 3.125) with w = -log(1 - x^2) up to 6.25
+    "erfinv": Fit(lambda u: erfinv_of(u + mp.mpf(3.125)), -3.125, 3.125, (-1, 24), short=11),
+    # beyond, x p(sqrt(w) - 3.25) up to 4 and x p(sqrt(w) - 5) up to 6.01
+    "erfinv_far": Fit(
+        lambda s: erfinv_of((s + mp.mpf(3.25)) ** 2), -0.75, 0.75, (-1, 20), short=10
+    ),
+    "erfinv_last": Fit(lambda s: erfinv_of((s + mp.mpf(5)) ** 2), -1, 1.01, (-1, 19)),
+    # lgamma(2 + t) = t p(t), from 1.25 on by itself: nearer to 1 log(1 + t) is taken from it
+    "lgamma": Fit(
+        near_zero(lambda t: mp.loggamma(2 + t) / t, 1 - mp.euler), -0.75, 0.5, (-1, 22), short=12
+    ),
+    # from 8 on (x - 1/2) (log(x) - 1) + (log(2 pi) - 1) / 2 + p(z) / x, z = 1 / x^2
+    "lgamma_far": Fit(
+        near_zero(lambda z: stirling(1 / mp.sqrt(z)) / mp.sqrt(z), mp.mpf(1) / 12, 1e-12),
+        0,
+        1 / 64,
+        (-1, 6),
+        mp.sqrt,
+        short=3,
+    ),
+    # sin(pi f) = pi f p(z), z = f^2, |f| <= 1/2
+    "sine_of_turns": Fit(
+        near_zero(root(lambda f: mp.sinpi(f) / (mp.pi * f)), mp.mpf(1)), 0, 0.25, (-1, 8), short=5
+    ),
+    # digamma(1 + f) = (f - zero) p(f - 1/2), f from 0 to 1
+    "digamma": Fit(
+        lambda f: mp.digamma(f + 1.5) / (f + 0.5 - DIGAMMA_ZERO), -0.5, 0.5, (-1, 22), short=11
+    ),
+    # from 8 on log(x) - 1 / (2 x) - z p(z), z = 1 / x^2
+    "digamma_far": Fit(
+        near_zero(
+            lambda z: (mp.log(1 / mp.sqrt(z)) - mp.sqrt(z) / 2 - mp.digamma(1 / mp.sqrt(z))) / z,
+            mp.mpf(1) / 12,
+        ),
+        0,
+        1 / 64,
+        (-1, 6),
+        lambda z: z,
+        short=3,
+    ),
+    # pi f cot(pi f) = (1 - 4 z) p(z), z = f^2, |f| <= 1/2
+    "cotangent_of_turns": Fit(
+        near_zero(
+            root(lambda f: mp.cospi(f) * mp.pi * f / mp.sinpi(f) / (1 - 4 * f * f)), mp.mpf(1)
+        ),
+        0,
+        0.25,
+        (-1, 13),
+        short=8,
+    ),
+    # from 8 on 1 / x + z / 2 + z p(z) / x, z = 1 / x^2
+    "trigamma_far": Fit(
+        near_zero(
+            lambda z: (mp.psi(1, 1 / mp.sqrt(z)) - mp.sqrt(z) - z / 2) / (z * mp.sqrt(z)),
+            mp.mpf(1) / 6,
+        ),
+        0,
+        1 / 64,
+        (-1, 7),
+        lambda z: z,
+        short=3,
+    ),
 }
 
 
@@ -212,12 +305,14 @@ def main() -> None:
             text = ", ".join(str(np.float32(float(c))) for c in found)
             print(f"{name}[{n}] float32 2^{error:.1f}: {text}")
     for name in (name for name in names if name in FITS):
-        for degree, single in zip(FITS[name].degrees, (True, False), strict=True):
+        degrees = (*FITS[name].degrees, FITS[name].short)
+        for degree, single in zip(degrees, (True, False, False), strict=True):
             if degree < 0:
                 continue
             found, error = coefficients(FITS[name], degree, single)
             text = ", ".join(str(np.float32(float(c))) if single else repr(float(c)) for c in found)
-            print(f"{name} {'float32' if single else 'float64'} 2^{error:.1f}: {text}")
+            kind = "float32" if single else f"float64 of degree {degree}"
+            print(f"{name} {kind} 2^{error:.1f}: {text}")
 
 
 if __name__ == "__main__":

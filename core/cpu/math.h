@@ -6,6 +6,7 @@
 #include "core/cpu/math/error_function.h"
 #include "core/cpu/math/exponential.h"
 #include "core/cpu/math/gelu.h"
+#include "core/cpu/math/gamma.h"
 #include "core/cpu/math/hyperbolic.h"
 #include "core/cpu/math/integer.h"
 #include "core/cpu/math/inverse_trigonometric.h"

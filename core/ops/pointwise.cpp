@@ -426,6 +426,7 @@ constexpr std::pair<PointwiseOp, const char*> kOwnSignatures[] = {
     {PointwiseOp::hardswish, kActivation},
     {PointwiseOp::gelu_erf, nullptr},
     {PointwiseOp::gelu_tanh, nullptr},
+    {PointwiseOp::gamma_derivative, nullptr},
     {PointwiseOp::multiply_add, nullptr},
     {PointwiseOp::logistic_loss, nullptr},
     {PointwiseOp::huber_distance, nullptr},

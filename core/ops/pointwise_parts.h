@@ -21,6 +21,7 @@ inline Tensor over_squared_length(const Tensor& x, const Tensor& a, const Tensor
   return quotient_or_0(quotient_or_0(x, length), length);
 }
 
+inline Tensor polygamma(const Operand& n, const Operand& x) { return gamma_derivative(x, n); }
 inline Tensor normal_share(const Tensor& x) { return 0.5 * erfc(x * -0.7071067811865476); }
 inline Tensor normal_density(const Tensor& x) { return exp(x * x * -0.5) * 0.3989422804014327; }
 inline Tensor gelu_erf_slope(const Tensor& x) { return normal_share(x) + x * normal_density(x); }

@@ -213,6 +213,21 @@ constexpr OpRecord kSinc = {
           v.give(0, astype(v.g(), type) * sinc_slope(astype(v.in(0).tensor, type)));
         },
     .reads = {{.inputs = 1}}};
+constexpr OpRecord kPolygamma = {
+    .name = "polygamma",
+    .signature = "(n: int, x: Tensor) -> Tensor",
+    .help =
+        "Derivative of order n of digamma at x; infinite at whole numbers below 0 for n > 0. "
+        "On vectors up to n = 1, beyond number by number, by Euler's and Maclaurin's sums.\n"
+        "Raises ValueError for n < 0 and for n > 170, whose factorials leave float64's range, "
+        "TypeError for complex numbers.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      const std::int64_t n = use.words[0];
+      check_real(use.in[0].tensor, "polygamma");
+      if (n < 0 || n > 170) fail(ErrorKind::value, "polygamma: n must be from 0 to 170, got ", n);
+      out[0] = gamma_derivative(use.in[0], static_cast<double>(n));
+    }};
 constexpr OpRecord kHeaviside = {
     .name = "heaviside",
     .signature = "(x: Tensor, values: Tensor) -> Tensor",

@@ -891,6 +891,8 @@ class Tensor:
         append: Tensor | None=None,
     ) -> Tensor:
         """Differences of neighbours along an axis, n times, of bool whether they differ; ..."""
+    def digamma(self) -> Tensor:
+        """Derivative of lgamma; NaN at whole numbers below 0. Near its zeros below 0 ..."""
     def dim(self) -> _Int:
         """Number of dimensions, as `ndim`."""
     def dist(self, x2: Tensor, p: _Float = 2.0) -> Tensor:
@@ -3131,6 +3133,8 @@ def diff(
     append: Tensor | None=None,
 ) -> Tensor:
     """Differences of neighbours along an axis, n times, of bool whether they differ; ..."""
+def digamma(x: _Operand) -> Tensor:
+    """Derivative of lgamma; NaN at whole numbers below 0. Near its zeros below 0 ..."""
 def div(a: _Operand, b: _Operand) -> Tensor:
     """Quotient of a and b; whole numbers become floating-point first."""
 def divide(a: _Operand, b: _Operand) -> Tensor:
@@ -3208,6 +3212,8 @@ def erf(x: _Operand) -> Tensor:
     """Error function."""
 def erfc(x: _Operand) -> Tensor:
     """1 - erf(x), exact where that is near 0."""
+def erfinv(x: _Operand) -> Tensor:
+    """Inverse of the error function; infinite at -1 and 1, NaN beyond."""
 def exp(x: _Operand) -> Tensor:
     """e to the power of each element."""
 def exp2(x: _Operand) -> Tensor:
@@ -3499,6 +3505,8 @@ def less(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is below b."""
 def less_equal(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is at most b."""
+def lgamma(x: _Operand) -> Tensor:
+    """Logarithm of the magnitude of the gamma function. Near its zeros below 0 errors ..."""
 def linear(
     x: Tensor,
     weight: Tensor,
@@ -3918,6 +3926,8 @@ def poisson_nll_loss(
     """Negative log-likelihood of counts under Poisson distributions of means, or of ..."""
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """Complex numbers of the given magnitudes and angles in radians, two tensors of ..."""
+def polygamma(n: int, x: Tensor) -> Tensor:
+    """Derivative of order n of digamma at x; infinite at whole numbers below 0 for n > ..."""
 def positive(x: _Operand) -> Tensor:
     """Each element unchanged."""
 def pow(a: _Operand, b: _Operand) -> Tensor:

@@ -15,6 +15,7 @@ from scipy import special
 
 import tilewright as tw
 from cases.bounds import BOUNDS
+from cases.formulas import plain_erfinv, plain_lgamma
 
 
 @dataclass
@@ -22,6 +23,8 @@ class Exact:
     wide: Callable[..., Any]  # over float64 arrays, within a few ulp
     any_precision: Callable[..., Any]  # over mpmath numbers
     domain: tuple[float, float] = (-1e308, 1e308)  # where finite float64 arguments are drawn
+    # What cancels in a result: errors in float64 are relative to it where it is larger.
+    terms: Callable[..., Any] = lambda *_: mp.mpf(0)
 
 
 def _logistic(x: Any) -> Any:
@@ -66,6 +69,23 @@ EXACT = {
     "erf": Exact(special.erf, mp.erf, (-7, 7)),
     "sigmoid": Exact(lambda x: 1 / (1 + np.exp(-x)), _logistic, (-746, 50)),
     "erfc": Exact(special.erfc, mp.erfc, (-7, 27)),
+    "erfinv": Exact(
+        plain_erfinv,
+        mp.erfinv,
+        (-1, 1),
+    ),
+    "lgamma": Exact(
+        plain_lgamma,
+        lambda x: mp.re(mp.loggamma(x)),
+        (-500, 2.5e305),
+        lambda x: max(mp.loggamma(-x), 1) if x < 0 else mp.mpf(0),
+    ),
+    "digamma": Exact(
+        special.psi,
+        mp.digamma,
+        (-500, 1e308),
+        lambda x: abs(mp.digamma(x)) + abs(mp.digamma(1 - x)) if x < 0 else mp.mpf(0),
+    ),
     "rsqrt": Exact(lambda x: 1 / np.sqrt(x), lambda x: 1 / mp.sqrt(x), (0, 1e308)),
     "silu": Exact(_product_with(special.expit), lambda x: x * _logistic(x), (-746, 50)),
     "mish": Exact(
@@ -142,7 +162,10 @@ def exact_error(name: str, got: float, args: tuple[float, ...], digits: int) -> 
     lowest = -149 if digits == 24 else -1074
     with mp.workprec(400):
         exact = EXACT[name].any_precision(*(mp.mpf(x) for x in args))
-        exponent = mp.frexp(exact)[1] if exact else lowest
+        size = abs(exact)
+        if digits == 53:
+            size = max(size, abs(EXACT[name].terms(*(mp.mpf(x) for x in args))))
+        exponent = mp.frexp(size)[1] if size else lowest
         return float(abs(mp.mpf(got) - exact) / mp.ldexp(1, max(exponent - digits, lowest)))
 
 

@@ -16,6 +16,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 Formula = Callable[..., Any]
 
@@ -84,6 +85,23 @@ def normal(x: Any) -> Any:
     return TWO_OVER_ROOT_PI * np.exp(-x * x)
 
 
+def narrow(x: Any) -> Any:
+    return x.astype(np.float64)  # which SciPy's functions take
+
+
+def inverse_slope(x: Any) -> Any:
+    return np.exp(special.erfinv(narrow(x)) ** 2) * math.sqrt(math.pi) / 2
+
+
+def trigamma(x: Any) -> Any:
+    return special.polygamma(1, narrow(x))
+
+
+def derived(order: int) -> Formula:
+    return lambda x: special.polygamma(order, narrow(x))
+
+
+GAMMA_POINTS = tuple((x,) for x in (0.0, 0.5, 1.0, 1.5, 20.0, 2.0**33, -0.5, -2.5, INFINITY))
 STEPS = dict.fromkeys(("sign", "floor", "ceil", "trunc", "round"), unary(zero, zero))
 
 UNARY = {
@@ -123,6 +141,19 @@ UNARY = {
     "atanh": unary(lambda x: 1 / circle(x), lambda x: 2 * x / circle(x) ** 2, absolute=4),
     "erf": unary(normal, lambda x: -2 * x * normal(x)),
     "erfc": unary(lambda x: -normal(x), lambda x: 2 * x * normal(x)),
+    "erfinv": Derivatives(
+        tuple((x,) for x in (0.0, -0.0, 0.25, -0.5, 0.9, 1.5, -2.0)),
+        (inverse_slope,),
+        ((lambda x: 2 * special.erfinv(narrow(x)) * inverse_slope(x) ** 2,),),
+        absolute=32,
+    ),
+    "lgamma": Derivatives(
+        GAMMA_POINTS, (lambda x: special.psi(narrow(x)),), ((trigamma,),), absolute=64
+    ),
+    "digamma": Derivatives(GAMMA_POINTS, (trigamma,), ((derived(2),),), absolute=64),
+    "gamma_derivative": Derivatives(
+        GAMMA_POINTS[1:-1], (derived(2),), ((derived(3),),), absolute=1 << 14
+    ),
     "sigmoid": unary(bell, lambda x: -bell(x) * np.tanh(x / 2), absolute=4),
     "relu": unary(lambda x: np.where(x > 0, 1, 0) + zero(x), zero),
     # Terms of the size of x * sigmoid'(x) near x = 50 cancel.

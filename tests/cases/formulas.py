@@ -7,6 +7,7 @@ from typing import Any
 
 import mpmath as mp
 import numpy as np
+from scipy import special
 
 
 def _rounded(exact: Any, plain: Any) -> Any:
@@ -26,6 +27,72 @@ def erf(x: np.ndarray) -> np.ndarray:
 
 def erfc(x: np.ndarray) -> np.ndarray:
     return _erfc(x.astype(np.float64))
+
+
+def plain_lgamma(x: Any) -> Any:
+    """SciPy's, but for what it has at -infinity and at denormal numbers."""
+    known = np.where(x == -math.inf, math.inf, special.gammaln(x))
+    tiny = np.abs(x) < 1e-300
+    return np.where(tiny, -np.log(np.abs(np.where(tiny, x, 1))), known)
+
+
+def plain_erfinv(x: Any) -> Any:
+    return np.copysign(special.erfinv(x), x)  # of -0.0 as well
+
+
+def _exact(exact: Any, plain: Any, largest: float = 1e5) -> Any:
+    """mpmath's up to so large arguments, where it has a value; SciPy's at poles and beyond."""
+
+    def at(*x: float) -> float:
+        try:
+            with mp.workprec(200):
+                return float(exact(*map(mp.mpf, x)) if 1e-300 < abs(x[-1]) < largest else plain(*x))
+        except (ValueError, ZeroDivisionError):
+            return float(plain(*x))
+
+    call = np.vectorize(at, otypes=[np.float64])
+    return lambda *x: call(*(t.astype(np.float64) for t in x))
+
+
+erfinv = _exact(mp.erfinv, plain_erfinv)
+lgamma = _exact(lambda x: mp.re(mp.loggamma(x)), plain_lgamma)
+digamma = _exact(mp.digamma, special.psi, 1e16)
+
+
+def _polygamma(order: Any, x: Any) -> Any:
+    """mpmath's goes step by step below 0: there by reflection, from numbers above."""
+    n = int(order)
+    if x > -20 or n == 0:
+        return mp.psi(n, x)
+    up, sign = x - mp.floor(x), (-1) ** (n + 1)
+    return mp.psi(n, up) + sign * (mp.psi(n, 1 - up) - mp.psi(n, 1 - x))
+
+
+_derivatives = _exact(_polygamma, lambda n, x: special.polygamma(int(n), x), 1e16)
+
+
+def polygamma(x: np.ndarray, n: int = 1) -> np.ndarray:
+    return _derivatives(np.float64(n), x)
+
+
+def lgamma_scale(x: np.ndarray) -> np.ndarray:
+    """What cancels around the zeros below 0."""
+    x = x.astype(np.float64)
+    return np.maximum(np.abs(lgamma(x)), np.where(x < 0, np.maximum(plain_lgamma(-x), 1), 0))
+
+
+def digamma_scale(x: np.ndarray) -> np.ndarray:
+    x = x.astype(np.float64)
+    return np.abs(digamma(x)) + np.where(x < 0, np.abs(digamma(1 - x)), 0)
+
+
+def polygamma_scale(x: np.ndarray, n: int = 1) -> np.ndarray:
+    """Below 0 terms of both ends of the unit that x lies in cancel."""
+    x = x.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        inside = np.abs(polygamma(x - np.floor(x), n))
+        beyond = np.abs(polygamma(1 - x, n))
+    return np.abs(polygamma(x, n)) + np.where(x < 0, inside + beyond, 0)
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ Tolerances in float32 and float64 are those of core/ops/accuracy.inc where it ha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,18 @@ from cases.derivatives import ACTIVATIONS as OF_ACTIVATIONS
 from cases.derivatives import OF_ROWS
 from cases.formulas import (
     clip,
+    digamma,
+    digamma_scale,
     erf,
     erfc,
+    erfinv,
+    lgamma,
+    lgamma_scale,
     logical_and_product,
     logical_or_sum,
     nextafter,
+    polygamma,
+    polygamma_scale,
     sigmoid,
     silu,
     silu_scale,
@@ -279,6 +287,13 @@ UNARY = (
     ),
     transcendental("erf", erf, LINE, reference_ulp=0.5),
     transcendental("erfc", erfc, LINE, reference_ulp=0.5),
+    transcendental("erfinv", erfinv, (-1, 1), smooth=((-0.9, 0.9),), whole=(-1, 1)),
+    transcendental(
+        "lgamma", lgamma, (0.01, 50), whole=(1, 100), gradient_tolerance=64, scale=lgamma_scale
+    ),
+    transcendental(
+        "digamma", digamma, (0.01, 50), whole=(1, 100), gradient_tolerance=64, scale=digamma_scale
+    ),
     transcendental("sigmoid", sigmoid, (-20, 20)),
     transcendental("silu", silu, (-20, 20), smooth=(LINE,), scale=silu_scale),
     make(
@@ -461,6 +476,23 @@ BINARY = (
         floating,
         smooth=((0.5, 4.0), LINE),
         gradient_tolerance=8,
+    ),
+    replace(
+        make(
+            "gamma_derivative",
+            polygamma,
+            ((0.01, 50),),
+            {**floats(1.0, 8.0), **promoted(1.0)},
+            floating,
+            whole=((1, 100),),
+            smooth=(POSITIVE,),
+            gradient_tolerance=64,
+            scale=polygamma_scale,
+            call=lambda x, n=1: tw.polygamma(n, x),
+            no_errors=True,
+        ),
+        variants=({}, {"n": 0}, {"n": 2}),
+        errors=(),
     ),
     make(
         "fmod",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import tilewright as tw
+from cases.formulas import polygamma
 from cases.generators import (
     WHOLE,
     Domain,
@@ -123,6 +124,23 @@ RECORDS = (
         scale=lambda x: 1 + 0 * x,
         smooth=((0.2, 2.0),),
         whole=(LINE,),
+    ),
+    make(
+        "polygamma",
+        polygamma,
+        ((0.01, 50.0),),
+        both(1, 8),
+        call=lambda x, n=1: tw.polygamma(n, x),
+        smooth=((0.5, 4.0),),
+        whole=((1.0, 9.0),),
+        variants=({}, {"n": 0}, {"n": 3}),
+        errors=(
+            ErrorInput(lambda: tw.polygamma(-1, tw.ones(2)), ValueError, "polygamma: n must be"),
+            ErrorInput(lambda: tw.polygamma(171, tw.ones(2)), ValueError, "to 170, got 171"),
+            ErrorInput(
+                lambda: tw.polygamma(1, tw.ones(2, dtype=tw.complex64)), TypeError, "polygamma"
+            ),
+        ),
     ),
     make(
         "heaviside",

@@ -29,12 +29,11 @@ TW_INLINE Vec<double> atan_tail(Vec<double> z) {
                     -0.06666210075735127, 0.05876875339915717, -0.052175505568571076,
                     0.04500379208929406, -0.03340660253184952, 0.01513143098055628);
 }
-// The angle of the point (size_x, size_y) turned by where it lies, both >= 0 and one of them > 0,
-// and their quotient and products normal. Beyond tan(pi/8) it is pi/4 more than that of
-// (low - high, low + high).
-template <Floating T> TW_INLINE Vec<T> angle_of(Vec<T> size_y, Vec<T> size_x, Mask<T> left) {
-  const Mask<T> steep = size_y > size_x;
-  const Vec<T> low = where(steep, size_x, size_y), high = where(steep, size_y, size_x);
+// The angle of the point (high, low), or (low, high) where steep, turned to the other side where
+// left; high > 0, 0 <= low <= high, and their quotient and products are normal or 0. Beyond
+// tan(pi/8) it is pi/4 more than that of (low - high, low + high).
+template <Floating T>
+TW_INLINE Vec<T> angle_of(Vec<T> low, Vec<T> high, Mask<T> steep, Mask<T> left) {
   const Mask<T> far = low > high * (T)0.41421356;
   const Pair<T> less = fast_two_sum(-high, low), more = fast_two_sum(high, low);
   const Pair<T> t = quotient<T>({where(far, less.hi, low), where(far, less.lo, 0)},
@@ -51,7 +50,7 @@ template <Floating T> TW_INLINE Vec<T> atan(Vec<T> x) {
   TW_WIDEN(atan) {
     const Vec<T> size = at_most(abs(x), 0x1p60);
     const Mask<T> left = {typename Mask<T>::Raw{}};
-    const Vec<T> y = angle_of<T>(size, 1, left);
+    const Vec<T> y = angle_of(at_most(size, 1), at_least(size, 1), size > 1, left);
     return copysign(where(size < kUnchanged<T>, size, y), x);
   }
 }
@@ -64,13 +63,29 @@ TW_INLINE Vec<double> atan2(Vec<double> y, Vec<double> x) {
   const Mask<T> infinite = isinf(p) & isinf(q), zero = high == 0;
   const Vec<T> size_x = where(infinite | zero, 1, where(isinf(p), 1, where(isinf(q), 0, p * s)));
   const Vec<T> size_y = where(infinite, 1, where(zero | isinf(p), 0, where(isinf(q), 1, q * s)));
-  const Vec<T> angle = angle_of(size_y, size_x, signbit(x));
+  const Mask<T> steep = size_y > size_x;
+  const Vec<T> angle =
+      angle_of(where(steep, size_x, size_y), where(steep, size_y, size_x), steep, signbit(x));
   return copysign(where((x == x) & (y == y), angle, kNan), y);
 }
-// In double, where nothing overflows.
+// Beyond 2^60, below 2^-60, for two zeros and NaN in double, where nothing overflows. Numbers
+// without sign are in the order of their bits, NaN above all.
 TW_INLINE Vec<float> atan2(Vec<float> y, Vec<float> x) {
-  return through_double(y, x,
-                        [](Vec<double> s, Vec<double> t) TW_LAMBDA_INLINE { return atan2(s, t); });
+  using Unsigned = Vec<std::uint32_t>;
+  const Unsigned p = bit_cast<std::uint32_t>(abs(x)), q = bit_cast<std::uint32_t>(abs(y));
+  const Unsigned high = larger(p, q), low = smaller(p, q);
+  const Unsigned most = bit_cast<std::uint32_t>(Vec<float>(0x1p60f));
+  const Unsigned least = bit_cast<std::uint32_t>(Vec<float>(0x1p-60f));
+  const Mask<float> rare = {((high - least).v > (most - least).v) | ((low - 1).v < least.v)};
+  if (kWidened<float> || any(rare)) [[unlikely]]
+    return out_of_line([=]() TW_LAMBDA_INLINE {
+      return through_double(
+          y, x, [](Vec<double> s, Vec<double> t) TW_LAMBDA_INLINE { return atan2(s, t); });
+    });
+  const Vec<float> angle =
+      angle_of(bit_cast<float>(low), bit_cast<float>(high), {(q.v > p.v)}, signbit(x));
+  return bit_cast<float>(bit_cast<std::int32_t>(angle) |
+                         (bit_cast<std::int32_t>(y) & sign_bit<float>()));
 }
 
 // (asin(t) - t) / t^3 in z = t^2, |t| <= 1/2; 2^-27.6, 2^-59.7 of asin.

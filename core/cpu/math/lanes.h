@@ -109,6 +109,22 @@ TW_INLINE Bits<float> at_least(Bits<float> x, Bits<float> limit) {
 #endif
 }
 
+// Of two unsigned numbers; one instruction each.
+TW_INLINE Vec<std::uint32_t> larger(Vec<std::uint32_t> a, Vec<std::uint32_t> b) {
+#if defined(__AVX512F__)
+  return Vec<std::uint32_t>((Vec<std::uint32_t>::Raw)_mm512_max_epu32((__m512i)a.v, (__m512i)b.v));
+#else
+  return a.v > b.v ? a.v : b.v;
+#endif
+}
+TW_INLINE Vec<std::uint32_t> smaller(Vec<std::uint32_t> a, Vec<std::uint32_t> b) {
+#if defined(__AVX512F__)
+  return Vec<std::uint32_t>((Vec<std::uint32_t>::Raw)_mm512_min_epu32((__m512i)a.v, (__m512i)b.v));
+#else
+  return a.v < b.v ? a.v : b.v;
+#endif
+}
+
 // A product as it is after rounding: -ffp-contract=fast must not fuse it into a sum whose error is
 // computed from it.
 template <Floating T> TW_INLINE Vec<T> rounded(Vec<T> product) {
@@ -195,7 +211,18 @@ inline constexpr int kDoubleParts = kLanes<float> / kLanes<double>;
 typedef float FloatPart __attribute__((vector_size(kLanes<double> * sizeof(float))));
 
 TW_INLINE Vec<double> widen_part(FloatPart part) {
+#ifdef TW_HAS_WIDENING
+  return Vec<double>(widen_lanes(part));
+#else
   return __builtin_convertvector(part, Vec<double>::Raw);
+#endif
+}
+TW_INLINE FloatPart narrow_part(Vec<double> x) {
+#ifdef TW_HAS_WIDENING
+  return narrow_lanes(x.v);
+#else
+  return __builtin_convertvector(x.v, FloatPart);
+#endif
 }
 template <class Raw, class Part, int N> TW_INLINE void split(Raw x, Part (&parts)[N]) {
   if constexpr (sizeof(Raw) == 64) {  // shuffles, because the compiler copies through memory
@@ -224,7 +251,7 @@ template <class Raw, class Part, int N> TW_INLINE void join(const Part (&parts)[
 template <class F> TW_INLINE Vec<float> through_double(Vec<float> x, F f) {
   FloatPart parts[kDoubleParts];
   split(x.v, parts);
-  for (FloatPart& part : parts) part = __builtin_convertvector(f(widen_part(part)).v, FloatPart);
+  for (FloatPart& part : parts) part = narrow_part(f(widen_part(part)));
   Vec<float> y;
   join(parts, y.v);
   return y;
@@ -234,7 +261,7 @@ template <class F> TW_INLINE Vec<float> through_double(Vec<float> a, Vec<float> 
   split(a.v, parts);
   split(b.v, others);
   for (int i = 0; i < kDoubleParts; ++i)
-    parts[i] = __builtin_convertvector(f(widen_part(parts[i]), widen_part(others[i])).v, FloatPart);
+    parts[i] = narrow_part(f(widen_part(parts[i]), widen_part(others[i])));
   Vec<float> y;
   join(parts, y.v);
   return y;

@@ -39,26 +39,6 @@ TW_INLINE Pair<double> log_pair(Pair<double> x, Vec<double> more = 0) {
   return fast_two_sum(head.hi, head.lo + (y_lo + n * ExpLimits<double>::ln2_lo));
 }
 
-// In float, double logarithms do; below kNearZero two terms of the series: the next is 2^-41 of the
-// result.
-inline constexpr float kNearZero = 0x1p-10f;
-TW_INLINE Vec<float> asinh(Vec<float> x) {
-  const Vec<float> size = abs(x);
-  const Vec<float> y =
-      through_double(size, [](Vec<double> t) TW_LAMBDA_INLINE { return log(t + sqrt(t * t + 1)); });
-  return copysign(where(size < kNearZero, size - size * size * size * (1 / 6.0), y), x);
-}
-TW_INLINE Vec<float> acosh(Vec<float> x) {
-  return through_double(x, [](Vec<double> t) TW_LAMBDA_INLINE {
-    return where(t < 1, kNan, log(t + sqrt(t * t - 1)));
-  });
-}
-TW_INLINE Vec<float> atanh(Vec<float> x) {
-  const Vec<float> y = through_double(
-      x, [](Vec<double> t) TW_LAMBDA_INLINE { return log((1 + t) / (1 - t)) * 0.5; });
-  return where(abs(x) < kNearZero, x + x * x * x * (1 / 3.0), y);
-}
-
 // log(t + sqrt(t^2 +- 1)). Beyond kLarge it is log(2 t).
 inline constexpr double kLarge = 0x1p30;
 TW_INLINE Vec<double> inverse_hyperbolic(Vec<double> t, double one) {
@@ -91,6 +71,64 @@ TW_INLINE Vec<double> atanh(Vec<double> x) {
   return copysign(where(size < kCubeless, size, outside), x);
 }
 
+// log(1 + u.hi + u.lo) + more ln 2 for u >= 2^-12, where u.lo is at most a few ulp of u.hi.
+TW_INLINE Vec<float> log1p_pair(Pair<float> u, Vec<float> more = 0) {
+  const Mask<float> large = u.hi > 1;
+  const Pair<float> v =
+      fast_two_sum<float>(where(large, u.hi, Vec<float>(1)), where(large, Vec<float>(1), u.hi));
+  const auto [f, e] = decompose(v.hi);
+  const Vec<float> n = e + more;
+  const Vec<float> low = n * ExpLimits<float>::ln2_lo + (v.lo + u.lo) * near_reciprocal(v.hi);
+  return n * ExpLimits<float>::ln2_hi + (log_tail(f) + low + f);
+}
+// asinh(x) = log(1 + x + x^2 / (1 + sqrt(1 + x^2))), acosh(x) = log(1 + m + sqrt(m^2 + 2 m)) with
+// m = x - 1; beyond kLargeFloat log(2 x). Below kCubelessFloat x^3 / 3 is a third of an ulp of x.
+inline constexpr float kLargeFloat = 0x1p30f, kCubelessFloat = 0x1p-12f;
+TW_INLINE Vec<float> asinh(Vec<float> x) {
+  using T = float;
+  TW_WIDEN_AS(where(isinf(t), t, copysign(log1p(abs(t) + t * t / (1 + sqrt(t * t + 1))), t))) {
+    const Vec<T> size = abs(x), a = at_most(size, kLargeFloat);
+    const Pair<T> square = two_product(a, a);
+    const Mask<T> large = a > 1, beyond = size > kLargeFloat;
+    const Pair<T> p =
+        fast_two_sum<T>(where(large, square.hi, Vec<T>(1)), where(large, Vec<T>(1), square.hi));
+    const Vec<T> root = sqrt(p.hi);
+    const Pair<T> d = fast_two_sum<T>(root, 1);
+    const Vec<T> lost = (fma(-root, root, p.hi) + (p.lo + square.lo)) * 0.5f;
+    const Pair<T> q = quotient<T>(square, {d.hi, d.lo + lost * near_reciprocal(root)});
+    const Pair<T> u = fast_two_sum(where(beyond, size, a), where(beyond, 0, q.hi));
+    const Vec<T> y = log1p_pair({u.hi, where(beyond, 0, u.lo + q.lo)}, where(beyond, Vec<T>(1), 0));
+    return copysign(where((size < kCubelessFloat) | !(size < kInfinity), size, y), x);
+  }
+}
+TW_INLINE Vec<float> acosh(Vec<float> x) {
+  using T = float;
+  TW_WIDEN_AS(where(t < 1, kNan, log1p(t - 1 + sqrt((t - 1) * (t + 1))))) {
+    const Mask<T> beyond = x > kLargeFloat;
+    const Vec<T> m = x - 1, twice = m + m;
+    const Vec<T> p = fma(m, m, twice), lost = fma(m, m, twice - p), root = sqrt(p);
+    const Vec<T> rest = fma(-root, root, p) + lost;
+    const Pair<T> u = fast_two_sum(root, m);
+    const Vec<T> low = rest * (near_reciprocal(at_least(root, 0x1p-20f)) * 0.5f) + u.lo;
+    const Vec<T> y =
+        log1p_pair({where(beyond, x, u.hi), where(beyond, 0, low)}, where(beyond, Vec<T>(1), 0));
+    return where(x < 1, kNan, where(x < kInfinity, y, x));
+  }
+}
+// log(1 + 2 x / (1 - x)) / 2.
+TW_INLINE Vec<float> atanh(Vec<float> x) {
+  using T = float;
+  TW_WIDEN_AS(log1p(2 * t / (1 - t)) * 0.5) {
+    const Vec<T> size = abs(x);
+    const Pair<T> less = fast_two_sum<T>(1, -at_most(size, 1 - 0x1p-24f));
+    const Vec<T> inverse = reciprocal(less.hi), n = size + size, u = rounded(n * inverse);
+    const Vec<T> rest = (fma(-u, less.hi, n) - u * less.lo) * inverse;
+    const Vec<T> y = log1p_pair({u, rest}) * 0.5f;
+    const Vec<T> outside = where(size == 1, kInfinity, kNan);
+    return copysign(where(size < kCubelessFloat, size, where(size < 1, y, outside)), x);
+  }
+}
+
 // Signs and exceptional values as in C99's annex F; the magnitude is e^(b log|a|).
 template <Floating T> TW_INLINE Vec<T> signed_power(Vec<T> y, Vec<T> a, Vec<T> b) {
   const Vec<T> whole = trunc(b), half = b * (T)0.5;
@@ -100,10 +138,58 @@ template <Floating T> TW_INLINE Vec<T> signed_power(Vec<T> y, Vec<T> a, Vec<T> b
   const Mask<T> one = (b == 0) | (a == 1) | ((a == -1) & isinf(b));
   return where(one, 1, where(undefined, kNan, signed_y));
 }
+// n / d for d from 1 to 4, within 2^-42.
+TW_INLINE Vec<double> near_quotient(Vec<double> n, Vec<double> d) {
+#ifdef TW_HAS_MASKED_ACCESS
+  const Vec<double> y = (Vec<double>::Raw)_mm512_maskz_rcp14_pd(0xff, (__m512d)d.v);
+  const Vec<double> e = fma(-d, y, 1), q = n * y;
+  return fma(q, fma(e, e, e), q);
+#else
+  return n / d;
+#endif
+}
+// ((1 + f) 2^e)^b in double, as exact as float needs: the logarithm to base 2 within 2^-40, 2^r
+// for |r| <= 1/2 within 2^-34. |y| <= 1000 for y = b log2((1 + f) 2^e).
+template <bool limited>
+TW_INLINE Vec<double> float_power(Vec<double> f, Vec<double> e, Vec<double> b) {
+  const Vec<double> s = near_quotient(f, f + 2), z = s * s;
+  const Vec<double> p = polynomial(z, 2.8853900817774214, 0.9617966948305086, 0.5770777543593899,
+                                   0.41222627517976734, 0.31928169199009077, 0.2908691086376101);
+  Vec<double> y = (s * p + e) * b;
+  if constexpr (limited) y = clamp(y, -1000.0, 1000.0);
+  const Vec<double> shifted = y + Format<double>::rounder,
+                    r = y - (shifted - Format<double>::rounder);
+  const Vec<double> power = polynomial(
+      r, 0.9999999999595482, 0.6931471805459305, 0.24022651213595278, 0.055504109412154126,
+      0.009618025602952121, 0.0013333450560412074, 0.0001546973197833081, 1.5310081137407198e-05);
+  return bit_cast<double>(bit_cast<std::int64_t>(power) +
+                          Bits<double>(bit_cast<std::int64_t>(shifted).v << 52));
+}
+template <bool limited> TW_INLINE Vec<float> float_power(Vec<float> f, Vec<float> e, Vec<float> b) {
+  FloatPart parts[kDoubleParts], exponents[kDoubleParts], powers[kDoubleParts];
+  split(f.v, parts);
+  split(e.v, exponents);
+  split(b.v, powers);
+  for (int i = 0; i < kDoubleParts; ++i)
+    parts[i] = narrow_part(float_power<limited>(widen_part(parts[i]), widen_part(exponents[i]),
+                                                widen_part(powers[i])));
+  Vec<float> y;
+  join(parts, y.v);
+  return y;
+}
+// Out of line what is not positive, infinite or NaN, and exponents that may leave double's range.
 TW_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) {
-  const Vec<float> y = through_double(
-      abs(a), b, [](Vec<double> p, Vec<double> q) TW_LAMBDA_INLINE { return exp(q * log(p)); });
-  return signed_power(y, a, b);
+  const Vec<float> size = abs(a), power = abs(b);
+  const auto [f, e] = decompose(size);
+  const Mask<float> usual = (a > 0) & (a < kInfinity) & (power * abs(e) + power < 1000.f);
+  if (!any(!usual)) [[likely]]
+    return float_power<false>(f, e, b);
+  return out_of_line([=]() TW_LAMBDA_INLINE {
+    const Mask<float> ends = (size == 0) | isinf(size) | isinf(b);
+    const Vec<float> end = where(size == 1, 1, where((size > 1) ^ (b < 0), kInfinity, 0));
+    const Vec<float> y = where(ends, end, float_power<true>(f, e, b));
+    return signed_power(where((a != a) | (b != b), kNan, y), a, b);
+  });
 }
 TW_INLINE Vec<double> pow(Vec<double> a, Vec<double> b) {
   const Vec<double> size = abs(a);

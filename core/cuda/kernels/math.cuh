@@ -108,6 +108,73 @@ TW_DEVICE L rsqrt(L x) {
   const T rest = TW_F(::fma)(-p, y, T(1)) - TW_F(::fma)(x.v, y, -p) * y;
   return x > 0 && !isinf(x) ? y + y * rest * T(0.5) : y;
 }
+constexpr double kPi = 3.141592653589793;
+TW_DEVICE double infinity() { return TW_INFINITY; }
+TW_DEVICE double no_number() { return infinity() - infinity(); }
+// In double: from 10 on by the asymptotic series, below by the recurrence, below 0 by reflection.
+TW_DEVICE double digamma_of(double x) {
+  if (x == 0) return ::copysign(infinity(), -x);
+  double sum = 0;
+  if (x < 0) {
+    const double f = x - ::rint(x);
+    if (!(f < 0 || f > 0)) return no_number();
+    sum = -kPi / ::tan(kPi * f);
+    x = 1 - x;
+  }
+  for (; x < 10; ++x) sum -= 1 / x;
+  const double z = 1 / (x * x);
+  const double last = 1 / 240. - z * (1 / 132. - z * (691 / 32760.));
+  const double series = z * (1 / 12. - z * (1 / 120. - z * (1 / 252. - z * last)));
+  return sum + (::log(x) - 0.5 / x - series);
+}
+// The sum of (x + k)^-s over k >= 0 for x > 0 and whole s > 1, by Euler and Maclaurin.
+TW_DEVICE double hurwitz_zeta(double s, double x) {
+  double sum = 0;
+  for (; x < s + 10; ++x) {
+    const double term = ::pow(x, -s);
+    sum += term;
+    if (!(term > sum * 0x1p-60)) return sum;
+  }
+  double rest = 0.5, product = s / x;
+  const double terms[] = {0.08333333333333333,    -0.001388888888888889, 3.306878306878307e-05,
+                          -8.267195767195768e-07, 2.08767569878681e-08,  -5.284190138687493e-10,
+                          1.3382536530684679e-11, -3.3896802963225829e-13};
+  for (int j = 0; j < 8; ++j) {
+    rest += terms[j] * product;
+    product *= (s + 2 * j + 1) * (s + 2 * j + 2) / (x * x);
+  }
+  return sum + ::pow(x, -s) * (x / (s - 1) + rest);
+}
+TW_DEVICE double polygamma_of(double n, double x) {
+  if (n == 0) return digamma_of(x);
+  if (x != x || !(n > 0 && n <= 170) || n != ::floor(n)) return no_number();
+  const double s = n + 1, sign = ::fmod(n, 2.) == 0 ? -1 : 1, f = x - ::rint(x);
+  if (x > 0 && x * 0 != 0) return sign * 0.;
+  if (x <= 0 && !(f < 0 || f > 0)) return sign * infinity();
+  const double up = f > 0 ? f : 1 + f, down = f > 0 ? 1 - f : -f;
+  const double sum = x > 0 ? hurwitz_zeta(s, x)
+                           : hurwitz_zeta(s, up) +
+                                 sign * (hurwitz_zeta(s, down) - hurwitz_zeta(s, 1 - x));
+  return sign * ::tgamma(s) * sum;
+}
+// Winitzki's approximation (2008), good to 2 / 1000, and Halley's steps.
+TW_DEVICE double erfinv_of(double x) {
+  const double a = ::fabs(x);
+  if (!(a < 1)) return a == 1 ? ::copysign(infinity(), x) : no_number();
+  if (a < 1e-8) return x * 0.886226925452758;
+  const double l = ::log((1 - a) * (1 + a)), t = 4.330746750799873 + l / 2;
+  double y = ::sqrt(::sqrt(t * t - l / 0.147) - t);
+  for (int k = 0; k < 3; ++k) {
+    const double error = a < 0.5 ? ::erf(y) - a : (1 - a) - ::erfc(y);
+    const double step = error * ::exp(y * y) * 0.886226925452758;
+    y -= step / (1 + y * step);
+  }
+  return ::copysign(y, x);
+}
+TW_DEVICE L lgamma(L x) { return ::lgamma(double(x.v)); }
+TW_DEVICE L digamma(L x) { return digamma_of(x.v); }
+TW_DEVICE L polygamma(L n, L x) { return polygamma_of(n.v, x.v); }
+TW_DEVICE L erfinv(L x) { return erfinv_of(x.v); }
 TW_DEVICE bool signbit(L x) { return copysign(L(1), x).v < 0; }
 TW_DEVICE L sigmoid(L x) {
   const L e = exp(-abs(x));
