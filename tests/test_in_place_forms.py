@@ -48,7 +48,8 @@ NAMES = {
     "equal": "eq",
 }  # fmt: skip
 # PyTorch has these in float64 with float32's sixth.
-ROUGH = {"hardsigmoid": 1e-7, "hardswish": 1e-7}
+# The gradient of digamma is summed up from six terms in PyTorch.
+ROUGH = {"hardsigmoid": 1e-7, "hardswish": 1e-7, "digamma": 1e-8}
 
 
 def first(name: str) -> np.ndarray:

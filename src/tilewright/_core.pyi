@@ -893,6 +893,8 @@ class Tensor:
         """Differences of neighbours along an axis, n times, of bool whether they differ; ..."""
     def digamma(self) -> Tensor:
         """Derivative of lgamma; NaN at whole numbers below 0. Near its zeros below 0 ..."""
+    def digamma_(self) -> Self:
+        """`digamma`, written in place. Derivative of lgamma; NaN at whole numbers below 0. ..."""
     def dim(self) -> _Int:
         """Number of dimensions, as `ndim`."""
     def dist(self, x2: Tensor, p: _Float = 2.0) -> Tensor:
@@ -974,6 +976,10 @@ class Tensor:
         """1 - erf(x), exact where that is near 0."""
     def erfc_(self) -> Self:
         """`erfc`, written in place. 1 - erf(x), exact where that is near 0."""
+    def erfinv(self) -> Tensor:
+        """Inverse of the error function; infinite at -1 and 1, NaN beyond."""
+    def erfinv_(self) -> Self:
+        """`erfinv`, written in place. Inverse of the error function; infinite at -1 and 1, ..."""
     def exp(self) -> Tensor:
         """e to the power of each element."""
     def exp2(self) -> Tensor:
@@ -1333,6 +1339,10 @@ class Tensor:
         """Whether a is at most b."""
     def less_equal_(self, b: _Operand) -> Self:
         """`less_equal`, written in place. Whether a is at most b."""
+    def lgamma(self) -> Tensor:
+        """Logarithm of the magnitude of the gamma function. Near its zeros below 0 errors ..."""
+    def lgamma_(self) -> Self:
+        """`lgamma`, written in place. Logarithm of the magnitude of the gamma function. ..."""
     def linear(
         self,
         weight: Tensor,

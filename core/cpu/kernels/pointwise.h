@@ -27,14 +27,12 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
   Vec<T> v[N];
   std::int64_t at = 0;
   // Two at once, so that the compiler interleaves two chains of dependent instructions.
-  if constexpr (N <= 2 && std::is_floating_point_v<T>) {
-    Vec<T> w[N];
+  if constexpr (N == 1 && sizeof(T) == 4 && std::is_floating_point_v<T>) {
     for (; at + 2 * L <= n; at += 2 * L) {
-      for (int k = 0; k < N; ++k) {
-        v[k] = Vec<T>::load(p[k]);
-        w[k] = Vec<T>::load(p[k] + advance[k]);
-        p[k] += 2 * advance[k];
-      }
+      Vec<T> w[1];
+      v[0] = Vec<T>::load(p[0]);
+      w[0] = Vec<T>::load(p[0] + advance[0]);
+      p[0] += 2 * advance[0];
       const auto first = f(v), second = f(w);
       if constexpr (stream) {
         first.stream(static_cast<T*>(y) + at);
