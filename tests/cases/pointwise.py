@@ -199,6 +199,11 @@ def transcendental(
     )
 
 
+def gamma_derivative(x: tw.Tensor, n: int | tw.Tensor = 1) -> tw.Tensor:
+    """The row's function, which takes orders as numbers; as a tensor they come as ones."""
+    return tw.polygamma(1 if isinstance(n, tw.Tensor) else n, x)
+
+
 UNARY = (
     make(
         "negative",
@@ -488,7 +493,7 @@ BINARY = (
             smooth=(POSITIVE,),
             gradient_tolerance=64,
             scale=polygamma_scale,
-            call=lambda x, n=1: tw.polygamma(n, x),
+            call=gamma_derivative,
             no_errors=True,
         ),
         variants=({}, {"n": 0}, {"n": 2}),

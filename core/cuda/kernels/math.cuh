@@ -111,21 +111,34 @@ TW_DEVICE L rsqrt(L x) {
 constexpr double kPi = 3.141592653589793;
 TW_DEVICE double infinity() { return TW_INFINITY; }
 TW_DEVICE double no_number() { return infinity() - infinity(); }
-// In double: from 10 on by the asymptotic series, below by the recurrence, below 0 by reflection.
+// In double. digamma(1 + f) = (f - zero) p(f - 1/2) for f from 0 to 1, the CPU's polynomial, and the
+// recurrence; from 8 on the asymptotic series; below 0 reflection.
+TW_DEVICE double digamma_above(double x) {
+  if (x >= 8) {
+    const double z = 1 / (x * x);
+    const double last = 1 / 240. - z * (1 / 132. - z * (691 / 32760. - z / 12));
+    return ::log(x) - (0.5 / x + z * (1 / 12. - z * (1 / 120. - z * (1 / 252. - z * last))));
+  }
+  const double p[] = {
+      0.9510558760318328, -0.4236274212814606, 0.24054248424080246, -0.14840492305388422,
+      0.09498872445125915, -0.06192213327528345, 0.04076083402004033, -0.026975796666111832,
+      0.0179072461845534, -0.011908219993127607, 0.007927056841969902, -0.005279938506234876,
+      0.003517737146491651, -0.002345485843135098, 0.0015659198845290262,
+      -0.0010364991518573721, 0.000679455712116107, -0.0004858348323176673,
+      0.00035632988129999686, -0.00014499222322385914, 4.4490567597334635e-05,
+      -0.0001780896909540723, 0.00015517879007296399};
+  const double f = x - ::floor(x), zero = 0x1.d8b618d5af8fep-2, low = -0x1.1e563779a1f5bp-56;
+  double y = 0, sum = 0;
+  for (int k = 22; k >= 0; --k) y = y * (f - 0.5) + p[k];
+  for (double t = x - 1; t >= 1; --t) sum += 1 / t;
+  return y * ((f - zero) - low) + (x < 1 ? -1 / x : sum);
+}
 TW_DEVICE double digamma_of(double x) {
   if (x == 0) return ::copysign(infinity(), -x);
-  double sum = 0;
-  if (x < 0) {
-    const double f = x - ::rint(x);
-    if (!(f < 0 || f > 0)) return no_number();
-    sum = -kPi / ::tan(kPi * f);
-    x = 1 - x;
-  }
-  for (; x < 10; ++x) sum -= 1 / x;
-  const double z = 1 / (x * x);
-  const double last = 1 / 240. - z * (1 / 132. - z * (691 / 32760.));
-  const double series = z * (1 / 12. - z * (1 / 120. - z * (1 / 252. - z * last)));
-  return sum + (::log(x) - 0.5 / x - series);
+  if (!(x < 0)) return digamma_above(x);
+  const double f = x - ::rint(x);
+  if (!(f < 0 || f > 0)) return no_number();
+  return digamma_above(1 - x) - kPi / ::tan(kPi * f);
 }
 // The sum of (x + k)^-s over k >= 0 for x > 0 and whole s > 1, by Euler and Maclaurin.
 TW_DEVICE double hurwitz_zeta(double s, double x) {
