@@ -132,7 +132,7 @@ class Reduction {
   ReduceOp op_;
   DType in_, element_, acc_;
   int64_t in_bytes_, element_bytes_, acc_bytes_;
-  Axes kept_, reduced_;
+  OrderedAxes kept_, reduced_;
   int64_t first_bytes_ = 0;     // from x to the first term as the axes go
   bool by_rows_;                // else by columns
   bool direct_;                 // the loops can read x in place
@@ -151,10 +151,10 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
       element_bytes_(size_of(element_)),
       acc_bytes_(size_of(acc_)) {
   sort_axes(p);
-  const Axis &kept = kept_.last(), &reduced = reduced_.last();
+  const OrderedAxis &kept = kept_.last(), &reduced = reduced_.last();
   by_rows_ = kept.count == 1 ||
              (reduced.count > 1 && std::llabs(reduced.x_bytes) <= std::llabs(kept.x_bytes));
-  const Axis& inner = by_rows_ ? reduced : kept;
+  const OrderedAxis& inner = by_rows_ ? reduced : kept;
   const bool same = in_ == element_ || (is_bool(in_) && element_ == DType::uint8);
   direct_ = same && (inner.x_bytes == in_bytes_ || inner.count == 1);
   cut(kept_.count(), reduced_.count());
@@ -191,14 +191,14 @@ void Reduction::cut(int64_t points, int64_t terms) {
 
 void Reduction::sort_axes(const ReduceProblem& p) {
   int64_t y_step = 1;
-  Axes given;
+  OrderedAxes given;
   for (int i = p.kept.rank() - 1; i >= 0; --i) {
     if (p.kept[i] != 1) given.append({p.kept[i], p.kept_strides[i] * in_bytes_, y_step});
     y_step *= p.kept[i];
   }
   for (int i = given.rank - 1; i >= 0; --i) kept_.insert_by_stride(given.axis[i]);
   for (int i = 0; i < p.reduced.rank(); ++i) {
-    Axis a = {p.reduced[i], p.reduced_strides[i] * in_bytes_, 0};
+    OrderedAxis a = {p.reduced[i], p.reduced_strides[i] * in_bytes_, 0};
     if (a.count == 1) continue;
     if (a.x_bytes < 0 && a.count > 0 && !is_arg(op_)) {  // the same terms, forwards
       first_bytes_ += (a.count - 1) * a.x_bytes;
@@ -238,7 +238,7 @@ void Reduction::run(const ReduceProblem& p) const {
 // Strips [begin, end) over one segment of the terms.
 void Reduction::work(const char* x, int64_t begin, int64_t end, int64_t segment,
                      Results results) const {
-  const Axis &kept = kept_.last(), &reduced = reduced_.last();
+  const OrderedAxis &kept = kept_.last(), &reduced = reduced_.last();
   const int64_t first = segment * segment_, count = reduced_.axis[0].count;
   const int64_t past = first + segment_ < count ? first + segment_ : count;
   const int64_t inner = reduced_.rank == 1 ? 1 : reduced_.count(1, reduced_.rank - 1);
@@ -362,7 +362,7 @@ ReduceProblem in_parts(ReduceProblem p) {
 }
 
 template <class Part> void complex_product(const ReduceProblem& p) {
-  Axes kept, reduced;
+  OrderedAxes kept, reduced;
   for (int i = 0; i < p.kept.rank(); ++i)
     kept.append({p.kept[i], p.kept_strides[i] * int64_t(sizeof(Complex<Part>)), 0});
   for (int i = 0; i < p.reduced.rank(); ++i)

@@ -7,19 +7,19 @@
 
 namespace tw {
 
-struct Axis {
+struct OrderedAxis {
   std::int64_t count, x_bytes;
   std::int64_t y_step;  // of kept axes: elements of y
 };
 
-struct Axes {
-  Axis axis[kMaxRank + 1];
+struct OrderedAxes {
+  OrderedAxis axis[kMaxRank + 1];
   int rank = 0;
 
-  Axis& last() { return axis[rank - 1]; }
-  const Axis& last() const { return axis[rank - 1]; }
-  void append(Axis a) { axis[rank++] = a; }
-  void insert_by_stride(Axis a) {
+  OrderedAxis& last() { return axis[rank - 1]; }
+  const OrderedAxis& last() const { return axis[rank - 1]; }
+  void append(OrderedAxis a) { axis[rank++] = a; }
+  void insert_by_stride(OrderedAxis a) {
     int at = rank++;
     for (; at > 0 && std::llabs(a.x_bytes) > std::llabs(axis[at - 1].x_bytes); --at)
       axis[at] = axis[at - 1];
@@ -28,8 +28,8 @@ struct Axes {
   void merge() {
     int last = 0;
     for (int i = 1; i < rank; ++i) {
-      Axis& outer = axis[last];
-      const Axis& inner = axis[i];
+      OrderedAxis& outer = axis[last];
+      const OrderedAxis& inner = axis[i];
       if (outer.x_bytes == inner.count * inner.x_bytes &&
           outer.y_step == inner.count * inner.y_step)
         outer = {outer.count * inner.count, inner.x_bytes, inner.y_step};

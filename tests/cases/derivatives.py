@@ -477,8 +477,9 @@ def outside(low: float, high: float) -> Formula:
 
 
 SELU, SELU_BELOW = 1.0507009873554805, 1.7580993408473766
+# At 0 the slope turns; PyTorch takes the curvature from above.
 ELU = unary(
-    lambda x: np.exp(np.minimum(x, 0)), lambda x: np.where(x > 0, 0, np.exp(np.minimum(x, 0)))
+    lambda x: np.exp(np.minimum(x, 0)), lambda x: np.where(x >= 0, 0, np.exp(np.minimum(x, 0)))
 )
 ACTIVATIONS = {
     "softplus": unary(
@@ -491,7 +492,7 @@ ACTIVATIONS = {
     "mish": unary(mish_first, mish_second, absolute=256),
     "selu": unary(
         lambda x: np.where(x > 0, SELU, SELU_BELOW * np.exp(np.minimum(x, 0))),
-        lambda x: np.where(x > 0, 0, SELU_BELOW * np.exp(np.minimum(x, 0))),
+        lambda x: np.where(x >= 0, 0, SELU_BELOW * np.exp(np.minimum(x, 0))),
     ),
     "relu6": unary(inside(0, 6), zero),
     "hardsigmoid": unary(inside(-3, 3, 1 / 6), zero, absolute=1),

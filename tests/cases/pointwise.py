@@ -73,8 +73,13 @@ def common_errors(name: str, arity: int, dtype: str = "float32") -> tuple[ErrorI
     plural, first = ("", "x") if arity == 1 else ("s", "a")
     wrong = [
         ErrorInput(call, TypeError, f"{name}: missing argument '{first}': a tensor or a number"),
+        # Where an activation takes `inplace`, a second tensor is no flag.
         ErrorInput(
-            lambda: call(*x, *x), TypeError, f"{name}: takes at most {arity} argument{plural} ("
+            lambda: call(*x, *x),
+            TypeError,
+            f"{name}: inplace must be True or False"
+            if name in ("relu", "silu")
+            else f"{name}: takes at most {arity} argument{plural} (",
         ),
         ErrorInput(lambda: call(*x[1:], "a"), TypeError, "must be a tensor or a number, got 'a'"),
     ]
