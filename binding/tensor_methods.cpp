@@ -77,8 +77,12 @@ void bind_properties() {
   property("ndim", [](const Itself& x) { return x.rank(); }, "Number of dimensions.");
   property(
       "size", [](const Itself& x)->Told<"_ElementCount"> {
-        static const nb::handle type =
-            nb::object(nb::module_::import_("tilewright.extents").attr("ElementCount")).release();
+        // No guarded static: an import lets go of Python's lock, which other threads wait for
+        // there.
+        static nb::handle type;
+        if (!type.is_valid())
+          type =
+              nb::object(nb::module_::import_("tilewright.extents").attr("ElementCount")).release();
         return type(x.count(), x.shape());
       },
       "Number of elements; called, the shape or the extent of one axis.");

@@ -238,7 +238,8 @@ template <class T> int64_t first_place(int64_t n, const T* row, T x) {
     Vec<I> first = none;
 #pragma GCC unroll 4
     for (int c = 0; c < kChains; ++c) {
-      const auto found = place[c].v + lane + (I)(c * L);
+      // Nowhere stays nowhere: none + lane would be beyond the type.
+      const auto found = (place[c].v != none ? place[c].v : Vec<I>(I(0)).v) + lane + (I)(c * L);
       first = Vec<I>(place[c].v != none && found < first.v ? found : first.v);
     }
     const I found = min_of_lanes(first);
