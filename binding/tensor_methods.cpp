@@ -65,6 +65,21 @@ Told<"_Device"> device_name(const Device* device) {
   return name;
 }
 
+// A tilewright.extents.ElementCount, made without a call of Python.
+nb::object element_count(const Tensor& x) {
+  // No guarded static: an import lets go of Python's lock, which other threads wait for there.
+  static nb::handle type;
+  if (!type.is_valid())
+    type = nb::object(nb::module_::import_("tilewright.extents").attr("ElementCount")).release();
+  const nb::tuple number = nb::make_tuple(x.count());
+  auto* made =
+      PyLong_Type.tp_new(reinterpret_cast<PyTypeObject*>(type.ptr()), number.ptr(), nullptr);
+  if (!made) throw nb::python_error();
+  nb::object count = nb::steal(made);
+  count.attr("shape") = x.shape();
+  return count;
+}
+
 void bind_properties() {
   property("shape", [](const Itself& x) { return x.shape(); }, "Extents, a tuple of ints.");
   property(
@@ -76,15 +91,7 @@ void bind_properties() {
       "Name of the device that the memory belongs to, with its `type` and `index`.");
   property("ndim", [](const Itself& x) { return x.rank(); }, "Number of dimensions.");
   property(
-      "size", [](const Itself& x)->Told<"_ElementCount"> {
-        // No guarded static: an import lets go of Python's lock, which other threads wait for
-        // there.
-        static nb::handle type;
-        if (!type.is_valid())
-          type =
-              nb::object(nb::module_::import_("tilewright.extents").attr("ElementCount")).release();
-        return type(x.count(), x.shape());
-      },
+      "size", [](const Itself& x)->Told<"_ElementCount"> { return element_count(x); },
       "Number of elements; called, the shape or the extent of one axis.");
   property("itemsize", [](const Itself& x) { return x.item_bytes(); }, "Bytes an element.");
   property(
