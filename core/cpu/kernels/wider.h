@@ -5,24 +5,6 @@
 namespace tw::TW_ISA_NAME {
 namespace {
 
-// As many of float32 as a vector has of float64.
-using NarrowLanes = Lanes<float, kLanes<double>>::type;
-
-TW_INLINE Vec<double> widened(NarrowLanes x) {
-#ifdef TW_HAS_WIDENING
-  return Vec<double>(widen_lanes(x));
-#else
-  return Vec<double>(__builtin_convertvector(x, Vec<double>::Raw));
-#endif
-}
-TW_INLINE NarrowLanes narrowed(Vec<double> x) {
-#ifdef TW_HAS_WIDENING
-  return narrow_lanes(x.v);
-#else
-  return __builtin_convertvector(x.v, NarrowLanes);
-#endif
-}
-
 // The lower or the upper lanes of float32 that a vector has of float64.
 template <bool upper, class T> TW_INLINE Vec<double> widened_half(Vec<T> x) {
   if constexpr (kLanes<T> == kLanes<double>) {

@@ -206,24 +206,8 @@ TW_INLINE bool any_below(Vec<float> x, float limit) {
 #endif
 }
 
-// Parts of a Vec<float> as wide as a Vec<double> has lanes.
+// Parts of a Vec<float>, each NarrowLanes.
 inline constexpr int kDoubleParts = kLanes<float> / kLanes<double>;
-typedef float FloatPart __attribute__((vector_size(kLanes<double> * sizeof(float))));
-
-TW_INLINE Vec<double> widen_part(FloatPart part) {
-#ifdef TW_HAS_WIDENING
-  return Vec<double>(widen_lanes(part));
-#else
-  return __builtin_convertvector(part, Vec<double>::Raw);
-#endif
-}
-TW_INLINE FloatPart narrow_part(Vec<double> x) {
-#ifdef TW_HAS_WIDENING
-  return narrow_lanes(x.v);
-#else
-  return __builtin_convertvector(x.v, FloatPart);
-#endif
-}
 template <class Raw, class Part, int N> TW_INLINE void split(Raw x, Part (&parts)[N]) {
   if constexpr (sizeof(Raw) == 64) {  // shuffles, because the compiler copies through memory
     parts[0] = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -249,19 +233,19 @@ template <class Raw, class Part, int N> TW_INLINE void join(const Part (&parts)[
 // Evaluates f over double vectors and rounds once: for functions whose float form would cost more
 // than twice the lanes, as all do that need `fma` where there is none.
 template <class F> TW_INLINE Vec<float> through_double(Vec<float> x, F f) {
-  FloatPart parts[kDoubleParts];
+  NarrowLanes parts[kDoubleParts];
   split(x.v, parts);
-  for (FloatPart& part : parts) part = narrow_part(f(widen_part(part)));
+  for (NarrowLanes& part : parts) part = narrowed(f(widened(part)));
   Vec<float> y;
   join(parts, y.v);
   return y;
 }
 template <class F> TW_INLINE Vec<float> through_double(Vec<float> a, Vec<float> b, F f) {
-  FloatPart parts[kDoubleParts], others[kDoubleParts];
+  NarrowLanes parts[kDoubleParts], others[kDoubleParts];
   split(a.v, parts);
   split(b.v, others);
   for (int i = 0; i < kDoubleParts; ++i)
-    parts[i] = narrow_part(f(widen_part(parts[i]), widen_part(others[i])));
+    parts[i] = narrowed(f(widened(parts[i]), widened(others[i])));
   Vec<float> y;
   join(parts, y.v);
   return y;

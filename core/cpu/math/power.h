@@ -166,13 +166,13 @@ TW_INLINE Vec<double> float_power(Vec<double> f, Vec<double> e, Vec<double> b) {
                           Bits<double>(bit_cast<std::int64_t>(shifted).v << 52));
 }
 template <bool limited> TW_INLINE Vec<float> float_power(Vec<float> f, Vec<float> e, Vec<float> b) {
-  FloatPart parts[kDoubleParts], exponents[kDoubleParts], powers[kDoubleParts];
+  NarrowLanes parts[kDoubleParts], exponents[kDoubleParts], powers[kDoubleParts];
   split(f.v, parts);
   split(e.v, exponents);
   split(b.v, powers);
   for (int i = 0; i < kDoubleParts; ++i)
-    parts[i] = narrow_part(float_power<limited>(widen_part(parts[i]), widen_part(exponents[i]),
-                                                widen_part(powers[i])));
+    parts[i] = narrowed(
+        float_power<limited>(widened(parts[i]), widened(exponents[i]), widened(powers[i])));
   Vec<float> y;
   join(parts, y.v);
   return y;

@@ -149,5 +149,23 @@ template <class To, class From> TW_INLINE Vec<To> convert(Vec<From> x) {
   return Vec<To>(__builtin_convertvector(x.v, typename Vec<To>::Raw));
 }
 
+// As many of float32 as a vector has of float64.
+typedef float NarrowLanes __attribute__((vector_size(kLanes<double> * sizeof(float))));
+
+TW_INLINE Vec<double> widened(NarrowLanes x) {
+#ifdef TW_HAS_WIDENING
+  return Vec<double>(widen_lanes(x));
+#else
+  return Vec<double>(__builtin_convertvector(x, Vec<double>::Raw));
+#endif
+}
+TW_INLINE NarrowLanes narrowed(Vec<double> x) {
+#ifdef TW_HAS_WIDENING
+  return narrow_lanes(x.v);
+#else
+  return __builtin_convertvector(x.v, NarrowLanes);
+#endif
+}
+
 }  // namespace
 }  // namespace tw::TW_ISA_NAME
