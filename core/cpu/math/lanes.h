@@ -208,13 +208,17 @@ TW_INLINE bool any_below(Vec<float> x, float limit) {
 
 // Parts of a Vec<float>, each NarrowLanes.
 inline constexpr int kDoubleParts = kLanes<float> / kLanes<double>;
+// By shuffles: g++ 12 copies arrays through memory, and on arm64 fails with an internal error.
 template <class Raw, class Part, int N> TW_INLINE void split(Raw x, Part (&parts)[N]) {
-  if constexpr (sizeof(Raw) == 64) {  // shuffles, because the compiler copies through memory
+  if constexpr (sizeof(Raw) == 64) {
     parts[0] = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7);
     parts[1] = __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
   } else if constexpr (sizeof(Raw) == 32) {
     parts[0] = __builtin_shufflevector(x, x, 0, 1, 2, 3);
     parts[1] = __builtin_shufflevector(x, x, 4, 5, 6, 7);
+  } else if constexpr (N == 2) {
+    parts[0] = __builtin_shufflevector(x, x, 0, 1);
+    parts[1] = __builtin_shufflevector(x, x, 2, 3);
   } else {
     __builtin_memcpy(parts, &x, sizeof x);
   }
@@ -225,6 +229,8 @@ template <class Raw, class Part, int N> TW_INLINE void join(const Part (&parts)[
                                 14, 15);
   } else if constexpr (sizeof(Raw) == 32) {
     y = __builtin_shufflevector(parts[0], parts[1], 0, 1, 2, 3, 4, 5, 6, 7);
+  } else if constexpr (N == 2) {
+    y = __builtin_shufflevector(parts[0], parts[1], 0, 1, 2, 3);
   } else {
     __builtin_memcpy(&y, parts, sizeof y);
   }
