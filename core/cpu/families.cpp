@@ -6,7 +6,7 @@ void register_cpu_kernels() {
   [[maybe_unused]] static const bool once = [] {
     register_pointwise_kernels();
     register_reduce_kernels();
-    register_prod_kernels();
+    register_reduce_backward_kernels();
     register_scan_kernels();
     register_scatter_kernels();
     register_softmax_kernels();

@@ -6,7 +6,7 @@ namespace tw {
 
 void register_pointwise_kernels();
 void register_reduce_kernels();
-void register_prod_kernels();
+void register_reduce_backward_kernels();
 void register_scan_kernels();
 void register_scatter_kernels();
 void register_softmax_kernels();

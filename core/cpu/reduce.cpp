@@ -103,10 +103,12 @@ void fill_identity(ReduceOp op, DType dtype, int64_t n, void* acc) {
   convert_elements(dtype, dtype, n, &edge, 0, acc, size_of(dtype));
 }
 
-// Accumulators for some kept points: values, and positions where those are asked for.
+// Accumulators for some kept points: values, and positions where those are asked for; and their
+// centres.
 struct Results {
   char* values;
   int64_t* positions;
+  const char* centres;
 };
 
 class Reduction {
@@ -125,8 +127,11 @@ class Reduction {
             Results results) const;
   void join_segments(int64_t points, Results results) const;
   void deliver(const ReduceProblem& p, int64_t points, Results results) const;
+  // The kept axes as they are worked through: extents, steps in y, steps in the accumulators.
+  void kept_order(PlainDims& shape, PlainDims& in_y, PlainDims& in_results) const;
   Results at(Results r, int64_t i) const {
-    return {r.values + i * acc_bytes_, r.positions ? r.positions + i : nullptr};
+    return {r.values + i * acc_bytes_, r.positions ? r.positions + i : nullptr,
+            r.centres ? r.centres + i * element_bytes_ : nullptr};
   }
 
   ReduceOp op_;
@@ -140,6 +145,7 @@ class Reduction {
   int64_t segment_, segments_;  // of the first reduced axis
   ReduceFunction loop_, join_;
   ArgFunction arg_loop_;
+  SquaresFunction squares_loop_;
 };
 
 Reduction::Reduction(const ReduceProblem& p, ReduceType type)
@@ -167,6 +173,7 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
                                                                : ReduceType::i64);
   loop_ = (by_rows_ ? table.rows : table.columns)[combine][t];
   join_ = table.columns[combine][joined];
+  if (p.centres) squares_loop_ = (by_rows_ ? table.squares_rows : table.squares_columns)[t];
   arg_loop_ = (by_rows_ ? table.arg_rows : table.arg_columns)[op_ == ReduceOp::argmin][t];
 }
 
@@ -217,8 +224,16 @@ void Reduction::run(const ReduceProblem& p) const {
       segments_ == 1 && acc_ == p.out && op_ != ReduceOp::mean && !is_arg(op_) && kept_.rank == 1;
   const Scratch values(in_place ? 0 : segments_ * points * acc_bytes_);
   const Scratch positions(is_arg(op_) ? segments_ * points * sizeof(int64_t) : 0);
+  const bool moves_centres = p.centres && kept_.rank > 1;
+  const Scratch moved(moves_centres ? points * element_bytes_ : 0);
+  if (moves_centres) {
+    PlainDims shape, in_y, in_results;
+    kept_order(shape, in_y, in_results);
+    copy_strided(element_, element_, shape, p.centres, in_y, moved.as<void>(), in_results);
+  }
   const Results all = {in_place ? static_cast<char*>(p.y) : values.as<char>(),
-                       is_arg(op_) ? positions.as<int64_t>() : nullptr};
+                       is_arg(op_) ? positions.as<int64_t>() : nullptr,
+                       moves_centres ? moved.as<char>() : static_cast<const char*>(p.centres)};
   fill_identity(op_, acc_, segments_ * points, all.values);
   if (all.positions) std::memset(all.positions, 0xff, segments_ * points * sizeof(int64_t));
   if (terms > 0) {
@@ -227,8 +242,10 @@ void Reduction::run(const ReduceProblem& p) const {
     const int64_t pieces = (strips + grain - 1) / grain;
     parallel_chunks(pieces * segments_, [&](int64_t chunk) {
       const int64_t begin = chunk % pieces * grain, segment = chunk / pieces;
+      Results part = at(all, segment * points);
+      part.centres = all.centres;
       work(static_cast<const char*>(p.x) + first_bytes_, begin,
-           begin + grain < strips ? begin + grain : strips, segment, at(all, segment * points));
+           begin + grain < strips ? begin + grain : strips, segment, part);
     });
   }
   if (segments_ > 1) join_segments(points, all);
@@ -270,6 +287,8 @@ void Reduction::call(int64_t m, int64_t n, const void* x, int64_t row_bytes, int
                      Results r) const {
   if (r.positions)
     arg_loop_(m, n, x, row_bytes, position, r.values, r.positions);
+  else if (r.centres)
+    squares_loop_(m, n, x, row_bytes, r.centres, r.values);
   else
     loop_(m, n, x, row_bytes, r.values);
 }
@@ -333,14 +352,18 @@ void Reduction::join_segments(int64_t points, Results r) const {
   });
 }
 
+void Reduction::kept_order(PlainDims& shape, PlainDims& in_y, PlainDims& in_results) const {
+  for (int i = 0; i < kept_.rank; ++i) {
+    shape.push_back(kept_.axis[i].count);
+    in_y.push_back(kept_.axis[i].y_step);
+    in_results.push_back(kept_.count(i + 1, kept_.rank));
+  }
+}
+
 // Brings the results into y's dtype and order.
 void Reduction::deliver(const ReduceProblem& p, int64_t points, Results r) const {
   PlainDims shape, strides, from;
-  for (int i = 0; i < kept_.rank; ++i) {
-    shape.push_back(kept_.axis[i].count);
-    strides.push_back(kept_.axis[i].y_step);
-    from.push_back(kept_.count(i + 1, kept_.rank));
-  }
+  kept_order(shape, strides, from);
   if (r.positions) return copy_strided(DType::int64, p.out, shape, r.positions, from, p.y, strides);
   if (op_ != ReduceOp::mean) return copy_strided(acc_, p.out, shape, r.values, from, p.y, strides);
   const Scratch means(points * sizeof(double));
@@ -404,12 +427,22 @@ void bind(void* problem, void* const* at) {
   p.x = at[0];
   p.y = at[1];
 }
+void bind_squares(void* problem, void* const* at) {
+  ReduceProblem& p = *static_cast<ReduceProblem*>(problem);
+  p.x = at[0];
+  p.centres = at[1];
+  p.y = at[2];
+}
 void run_reduce(const void* problem) { reduce(*static_cast<const ReduceProblem*>(problem)); }
 double reduce_cost_ns(const void* problem) {
   const auto& p = *static_cast<const ReduceProblem*>(problem);
   constexpr double bytes_per_ns = 16;  // one core reading memory
   return 100 +
          double(p.kept.product()) * double(p.reduced.product()) * size_of(p.in) / bytes_per_ns;
+}
+const char* refuses_squares(const Call& call) {
+  const DType dtype = call.in[0].dtype;
+  return dtype == DType::float32 || dtype == DType::float64 ? nullptr : "numbers of other types";
 }
 // Of sum and prod, whose third attribute is the type that terms are converted to.
 const char* refuses(const Call& call) {
@@ -426,6 +459,9 @@ void register_reduce_kernels() {
       set_up<ReduceOp::name>, bind, reduce_cost_ns, run_reduce);
 #include "core/ops/reductions.inc"
 #undef TW_REDUCTION
+  add_kernel<ReduceProblem>("squares_about", "rows and columns, fixed blocks added pairwise",
+                            refuses_squares, set_up<ReduceOp::sum>, bind_squares, reduce_cost_ns,
+                            run_reduce, 2);
 }
 
 namespace {
@@ -435,7 +471,7 @@ namespace {
 template <class T> bool reduce_run(const ReduceProblem& p, ReduceType type) {
   const bool one_run = p.kept.rank() == 0 && p.reduced.rank() == 1 && p.reduced_strides[0] == 1 &&
                        p.reduced[0] > 0 && p.reduced[0] < kChunk;
-  if (!one_run || p.op > ReduceOp::min) return false;
+  if (!one_run || p.op > ReduceOp::min || p.centres) return false;
   const ReduceFunction loop =
       active_kernels().reduce->rows[static_cast<int>(combine_of(p.op))][static_cast<int>(type)];
   T* const y = static_cast<T*>(p.y);

@@ -23,6 +23,8 @@ enum class ReduceOp : std::uint8_t {
 //   any, all         out bool; x != 0
 // Complex numbers: sum, mean, prod, any, all. Over no elements: sum 0, prod 1, any false, all true,
 // mean NaN; the others must not be asked. The result does not depend on the number of threads.
+// With a centre for each result, of in's type (float32 or float64), a sum is that of (x -
+// centre)^2.
 struct ReduceProblem {
   ReduceOp op;
   DType in, out;
@@ -30,6 +32,7 @@ struct ReduceProblem {
   PlainDims reduced, reduced_strides;
   const void* x;
   void* y;
+  const void* centres = nullptr;
 };
 
 void reduce(const ReduceProblem& problem);
@@ -52,15 +55,23 @@ using ReduceFunction = void (*)(std::int64_t m, std::int64_t n, const void* x,
 using ArgFunction = void (*)(std::int64_t m, std::int64_t n, const void* x, std::int64_t row_bytes,
                              std::int64_t base, void* best, std::int64_t* index);
 
-// The gradients of products: dx = g * the product of all other factors, whatever the range of
-// products on the way; what holds of zeros, infinities and NaN is what multiplying the others
-// gives.
-//   rows:    m contiguous rows of n, one g each
-//   columns: m columns of n factors that are `step` elements apart, one g each
-using ProdRowsBackward = void (*)(std::int64_t m, std::int64_t n, const void* x, const void* g,
-                                  void* dx);
-using ProdColumnsBackward = void (*)(std::int64_t m, std::int64_t n, std::int64_t step,
-                                     const void* x, const void* g, void* dx);
+// The same for the sum of (x - centre)^2, where each accumulator has a centre of x's type.
+using SquaresFunction = void (*)(std::int64_t m, std::int64_t n, const void* x,
+                                 std::int64_t row_bytes, const void* centres, void* acc);
+
+// Gradients that read x again, from g and, for an extremum, y, of which each row or column has one.
+//   prod      g * the product of all other factors, whatever the range of products on the way; what
+//             holds of zeros, infinities and NaN is what multiplying the others gives
+//   extremum  g shared by the elements that equal y, 0 for the others; NaN where y is
+// Rows: m contiguous rows of n. Columns: m columns of n elements that are `step` apart, m at most
+// kStripBackward.
+enum class Gradient : std::uint8_t { prod, extremum };
+inline constexpr int kGradients = 2;
+inline constexpr int kStripBackward = 256;  // whole cache lines
+using RowsBackward = void (*)(std::int64_t m, std::int64_t n, const void* x, const void* y,
+                              const void* g, void* dx);
+using ColumnsBackward = void (*)(std::int64_t m, std::int64_t n, std::int64_t step, const void* x,
+                                 const void* y, const void* g, void* dx);
 
 struct ReduceTable {
   ReduceFunction rows[kCombines]
@@ -68,8 +79,16 @@ struct ReduceTable {
   ReduceFunction columns[kCombines][kReduceTypes];
   ArgFunction arg_rows[2][kReduceTypes];  // [0] largest, [1] smallest
   ArgFunction arg_columns[2][kReduceTypes];
-  ProdRowsBackward prod_rows_backward[2];  // [0] float32, [1] float64
-  ProdColumnsBackward prod_columns_backward[2];
+  // [0] float32, [1] float64
+  SquaresFunction squares_rows[2];
+  SquaresFunction squares_columns[2];
+  RowsBackward rows_backward[kGradients][2];
+  ColumnsBackward columns_backward[kGradients][2];
+  // An extremum's gradient in two steps, for parts of a long row: how many elements equal *y, and
+  // *g shared by so many.
+  std::int64_t (*matches[2])(std::int64_t n, const void* x, const void* y);
+  void (*share[2])(std::int64_t n, const void* x, const void* y, const void* g, std::int64_t count,
+                   void* dx);
 };
 
 }  // namespace tw

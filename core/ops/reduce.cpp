@@ -169,6 +169,22 @@ constexpr OpRecord kProdBackward = {
     .infer = infer_like_first,
     .estimate = estimate,
     .body = prod_backward_body};
+// g for the one element that the result is, shared where several are; where none is, beside NaN,
+// NaN.
+constexpr OpRecord kExtremumBackward = {
+    .name = "extremum_backward",
+    .signature = "(x: Tensor, y: Tensor, g: Tensor, axis: Axes) -> Tensor",
+    .help = "The gradient of max and min: g shared by the elements along the axes that equal y.",
+    .infer = infer_like_first,
+    .estimate = estimate,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor &x = use.in[0].tensor, &y = use.in[1].tensor, &g = use.in[2].tensor;
+      const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
+      const Tensor equal = x == y;
+      const Tensor count = sum(astype(equal, working_dtype(x.dtype())), list_of(axes), true);
+      const Tensor other = where(count == 0, std::numeric_limits<double>::quiet_NaN(), 0.0);
+      out[0] = astype(where(equal, g / count, other), x.dtype());
+    }};
 
 namespace {
 
@@ -179,12 +195,10 @@ Tensor product_gradient(const Tensor& g, const Tensor& x, std::uint32_t axes) {
   return apply(kProdBackward, {astype(x, g.dtype()), g}, words);
 }
 
-// g for the one element that the result is, shared where several are; where none is, beside NaN,
-// NaN.
-Tensor gradient_of_equals(const Tensor& g, const Tensor& x, const Tensor& y, std::uint32_t axes) {
-  const Tensor equal = x == y;
-  const Tensor count = sum(astype(equal, working_dtype(x.dtype())), list_of(axes), true);
-  return where(equal, g / count, where(count == 0, std::numeric_limits<double>::quiet_NaN(), 0.0));
+Tensor extremum_gradient(const Tensor& g, const Tensor& x, const Tensor& y, std::uint32_t axes) {
+  WordList words(1);
+  words.set_list(0, list_of(axes).list);
+  return apply(kExtremumBackward, {astype(x, g.dtype()), astype(y, g.dtype()), g}, words);
 }
 
 struct None {};
@@ -318,15 +332,13 @@ Tensor squared_magnitude(const Tensor& x) {
   return is_complex(x.dtype()) ? square(real(x)) + square(imag(x)) : x * x;
 }
 
-// Variance in the working type; words: axis, correction, keepdims.
-Tensor variance(const char* op, const Tensor& x_in, Words words) {
-  check_floating(x_in.dtype(), op);
-  const std::uint32_t axes = words.axes(0, x_in.rank(), op);
-  const Tensor x = astype(x_in, working_dtype(x_in.dtype()));
-  const Tensor squares = squared_magnitude(x - mean(x, list_of(axes), true));
-  const double degrees = static_cast<double>(count_of(x.shape(), axes)) - words.real(1);
-  return sum(squares, list_of(axes), words.flag(2)) / std::max(degrees, 0.0);
-}
+struct Spread {
+  const std::uint32_t axes;
+  const double degrees;  // of freedom
+  Spread(const Shape& shape, Words words, const char* op)
+      : axes(words.axes(0, shape.rank(), op)),
+        degrees(std::max(static_cast<double>(count_of(shape, axes)) - words.real(1), 0.0)) {}
+};
 
 // The root, with gradient 0 instead of NaN where all elements are equal, as in PyTorch.
 Tensor deviation(const Tensor& variance) {
@@ -336,6 +348,24 @@ Tensor deviation(const Tensor& variance) {
 
 }  // namespace
 
+constexpr OpRecord kSquaresAbout = {
+    .name = "squares_about",
+    .signature = "(x: Tensor, centre: Tensor, axis: Axes) -> Tensor",
+    .help = "Sum of the squares of distances from a centre, which has extent 1 along the axes.",
+    .infer =
+        [](Call& call, Result* results) {
+          const Shape& shape = *call.in[0].shape;
+          const std::uint32_t axes = call.words.axes(0, shape.rank(), call.op->name);
+          results[0].dtype = part_dtype(call.in[0].dtype);
+          results[0].shape = kept_shape(shape, axes, true);
+        },
+    .estimate = estimate,
+    .body =
+        [](const Use& use, Tensor* out) {
+          const Tensor &x = use.in[0].tensor, &centre = use.in[1].tensor;
+          const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
+          out[0] = sum(squared_magnitude(x - centre), list_of(axes), true);
+        }};
 constexpr OpRecord kVar = {
     .name = "var",
     .signature =
@@ -345,10 +375,28 @@ constexpr OpRecord kVar = {
         "Variance; correction is taken off the number of elements.\n"
         "Of complex numbers: of their distances from the mean, a real number.",
     .flags = kFunction,
-    .body = [](const Use& use, Tensor* out) {
-      const Tensor& x = use.in[0].tensor;
-      out[0] = astype(variance("var", x, use.words), part_dtype(x.dtype()));
-    }};
+    .body =
+        [](const Use& use, Tensor* out) {
+          const Tensor& x_in = use.in[0].tensor;
+          check_floating(x_in.dtype(), "var");
+          const Spread spread(x_in.shape(), use.words, "var");
+          const Tensor x = astype(x_in, working_dtype(x_in.dtype()));
+          WordList words(1);
+          words.set_list(0, list_of(spread.axes).list);
+          const Tensor centre = mean(x, list_of(spread.axes), true);
+          const Tensor y = apply(kSquaresAbout, {x, centre}, words) / spread.degrees;
+          const Shape shape = kept_shape(x.shape(), spread.axes, use.words.flag(2));
+          out[0] = astype(owned(reshape(y, shape)), part_dtype(x_in.dtype()));
+        },
+    .vjp =
+        [](Vjp& v) {
+          const Tensor x = astype(v.in(0).tensor, working_dtype(v.dtype(0)));
+          const Spread spread(x.shape(), v.words(), "var");
+          const Shape keepdims = kept_shape(x.shape(), spread.axes, true);
+          const Tensor g = reshape(astype(v.g(), working_dtype(v.g().dtype())), keepdims);
+          v.give(0, g * (2 / spread.degrees) * (x - mean(x, list_of(spread.axes), true)));
+        },
+    .reads = {{.inputs = 1}}};
 constexpr OpRecord kStd = {
     .name = "std",
     .signature =
@@ -360,7 +408,11 @@ constexpr OpRecord kStd = {
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
-      out[0] = astype(deviation(variance("std", x, use.words)), part_dtype(x.dtype()));
+      check_floating(x.dtype(), "std");
+      const Spread spread(x.shape(), use.words, "std");
+      out[0] = astype(deviation(var(astype(x, working_dtype(x.dtype())), list_of(spread.axes),
+                                    use.words.real(1), use.words.flag(2))),
+                      part_dtype(x.dtype()));
     }};
 
 constexpr OpRecord kLogsumexp = {

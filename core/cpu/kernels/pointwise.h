@@ -2,6 +2,7 @@
 #pragma once
 #include <utility>
 
+#include "core/cpu/kernels/truths.h"
 #include "core/cpu/math.h"
 #include "core/cpu/pointwise.h"
 
@@ -16,7 +17,7 @@ template <class T> TW_INLINE void store_lanes(void* y, std::int64_t at, Vec<T> v
   v.store(static_cast<T*>(y) + at, count);
 }
 template <class T> TW_INLINE void store_lanes(void* y, std::int64_t at, Mask<T> m, int count) {
-  m.store_bytes_01(static_cast<std::uint8_t*>(y) + at, count);
+  store_truths(static_cast<std::uint8_t*>(y) + at, m, count);
 }
 
 // Applies f(const Vec<T> (&)[N]) to each vector of N inputs; returns how many elements are done.
@@ -26,6 +27,21 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
   constexpr int L = kLanes<T>;
   Vec<T> v[N];
   std::int64_t at = 0;
+  if constexpr (kPacksMasks<T> && std::is_same_v<decltype(f(v)), Mask<T>>) {
+    constexpr int M = kMasksAtOnce<T>;
+    for (; at + M * L <= n; at += M * L) {
+      Mask<T> masks[M];
+#pragma GCC unroll 8
+      for (int m = 0; m < M; ++m) {
+        for (int k = 0; k < N; ++k) {
+          v[k] = Vec<T>::load(p[k]);
+          p[k] += advance[k];
+        }
+        masks[m] = f(v);
+      }
+      store_truths(static_cast<std::uint8_t*>(y) + at, masks);
+    }
+  }
   // Two at once, so that the compiler interleaves two chains of dependent instructions.
   if constexpr (N == 1 && sizeof(T) == 4 && std::is_floating_point_v<T>) {
     for (; at + 2 * L <= n; at += 2 * L) {

@@ -406,7 +406,7 @@ TW_INLINE Wide without(Scaled product, Wide x) {
 
 // m rows one after the other, each with a gradient of its own.
 template <class T>
-void prod_rows_backward(int64_t m, int64_t n, const void* x, const void* g, void* dx) {
+void prod_rows_backward(int64_t m, int64_t n, const void* x, const void*, const void* g, void* dx) {
   for (int64_t i = 0; i < m; ++i) {
     const T* row = (const T*)x + i * n;
     T* to = (T*)dx + i * n;
@@ -460,7 +460,7 @@ template <int vectors, class T> TW_INLINE void backward_of_columns(int64_t n, in
 }
 // m columns of n factors, `step` apart.
 template <class T> void prod_columns_backward(int64_t m, int64_t n, int64_t step, const void* x,
-                                              const void* g, void* dx) {
+                                              const void*, const void* g, void* dx) {
   constexpr int L = kLanes<double>, width = kProductVectors * L;
   const auto *from = (const T*)x, *slope = (const T*)g;
   auto* to = (T*)dx;

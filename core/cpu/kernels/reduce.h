@@ -1,5 +1,6 @@
 // Sums, products, extrema and their positions along rows and down columns.
 #pragma once
+#include "core/cpu/kernels/extrema_backward.h"
 #include "core/cpu/kernels/integer_sums.h"
 #include "core/cpu/kernels/prod.h"
 #include "core/cpu/reduce.h"
@@ -103,34 +104,39 @@ template <class T> using Min = Extremum<T, false>;
 inline constexpr int kChains = 4;
 template <class T> inline constexpr int64_t kBlock = 16 * kChains * kLanes<T>;
 
-template <class Op, class T> TW_INLINE T block_of_row(int64_t n, const T* x) {
+// What of an element is combined.
+struct Itself {
+  template <class V> TW_INLINE V operator()(V x) const { return x; }
+};
+template <class T> struct SquaredDistance {
+  Vec<T> centre;
+  TW_INLINE Vec<T> operator()(Vec<T> x) const {
+    const Vec<T> distance = x - centre;
+    return distance * distance;
+  }
+};
+
+template <class Op, class T, class Of = Itself>
+TW_INLINE T block_of_row(int64_t n, const T* x, Of of = {}) {
   constexpr int L = kLanes<T>;
   Op chain[kChains];
   int64_t at = 0;
   for (; at + kChains * L <= n; at += kChains * L)
 #pragma GCC unroll 4
-    for (int c = 0; c < kChains; ++c) chain[c].add(Vec<T>::load(x + at + c * L));
+    for (int c = 0; c < kChains; ++c) chain[c].add(of(Vec<T>::load(x + at + c * L)));
   chain[0].merge(chain[1]);
   chain[2].merge(chain[3]);
   chain[0].merge(chain[2]);
-  for (; at + L <= n; at += L) chain[0].add(Vec<T>::load(x + at));
+  for (; at + L <= n; at += L) chain[0].add(of(Vec<T>::load(x + at)));
   if (at < n) {
     const int rest = (int)(n - at);
-    chain[0].add(fill_after(Vec<T>::load(x + at, rest), rest, Op::identity));
+    chain[0].add(fill_after(of(Vec<T>::load(x + at, rest)), rest, Op::identity));
   }
   return chain[0].value();
 }
-template <class Op, class T> typename Op::Accumulator long_row(int64_t n, const T* x) {
-  if (n <= kBlock<T>) return block_of_row<Op, T>(n, x);
-  const int64_t half = (n / 2 + kBlock<T> - 1) / kBlock<T> * kBlock<T>;
-  // One after the other: arguments may be computed last first, and memory read backwards by blocks
-  // comes at half the rate on some processors.
-  const typename Op::Accumulator first = long_row<Op, T>(half, x);
-  return Op::one(first, long_row<Op, T>(n - half, x + half));
-}
 // Whole blocks of float32 join accumulators of double lane by lane, which leaves nothing between
 // two blocks that waits for a result.
-template <> double long_row<Sum<float>, float>(int64_t n, const float* x) {
+template <class Of> double long_float_row(int64_t n, const float* x, Of of) {
   constexpr int L = kLanes<float>;
   constexpr bool halves = L > kLanes<double>;
   Vec<double> low = 0.0, high = 0.0;
@@ -138,25 +144,47 @@ template <> double long_row<Sum<float>, float>(int64_t n, const float* x) {
   for (; at + kBlock<float> <= n; at += kBlock<float>) {
     Vec<float> chain[kChains];
 #pragma GCC unroll 4
-    for (int c = 0; c < kChains; ++c) chain[c] = Vec<float>::load(x + at + c * L);
+    for (int c = 0; c < kChains; ++c) chain[c] = of(Vec<float>::load(x + at + c * L));
 #pragma GCC unroll 1
     for (int64_t i = at + kChains * L; i < at + kBlock<float>; i += kChains * L)
 #pragma GCC unroll 4
-      for (int c = 0; c < kChains; ++c) chain[c] += Vec<float>::load(x + i + c * L);
+      for (int c = 0; c < kChains; ++c) chain[c] += of(Vec<float>::load(x + i + c * L));
     const Vec<float> block = (chain[0] + chain[1]) + (chain[2] + chain[3]);
     low += widened_half<false>(block);
     if constexpr (halves) high += widened_half<true>(block);
   }
-  return sum_of_lanes(low + high) + block_of_row<Sum<float>, float>(n - at, x + at);
+  return sum_of_lanes(low + high) + block_of_row<Sum<float>, float>(n - at, x + at, of);
 }
-template <class Op, class T>
-void rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
+template <class Op, class T, class Of>
+typename Op::Accumulator long_row(int64_t n, const T* x, Of of) {
+  if constexpr (std::is_same_v<Op, Sum<float>>) return long_float_row(n, x, of);
+  if (n <= kBlock<T>) return block_of_row<Op, T>(n, x, of);
+  const int64_t half = (n / 2 + kBlock<T> - 1) / kBlock<T> * kBlock<T>;
+  // One after the other: arguments may be computed last first, and memory read backwards by blocks
+  // comes at half the rate on some processors.
+  const typename Op::Accumulator first = long_row<Op, T>(half, x, of);
+  return Op::one(first, long_row<Op, T>(n - half, x + half, of));
+}
+// `of` gives, for a row, what of its elements is combined.
+template <class Op, class T, class F>
+TW_INLINE void each_row(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc, F of) {
   auto* a = (typename Op::Accumulator*)acc;
   for (int64_t i = 0; i < m; ++i) {
     const auto* row = (const T*)((const char*)x + i * row_bytes);
     const bool whole = !Op::rounds || n <= kBlock<T>;
-    a[i] = Op::one(a[i], whole ? block_of_row<Op, T>(n, row) : long_row<Op, T>(n, row));
+    a[i] =
+        Op::one(a[i], whole ? block_of_row<Op, T>(n, row, of(i)) : long_row<Op, T>(n, row, of(i)));
   }
+}
+template <class Op, class T>
+void rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
+  each_row<Op, T>(m, n, x, row_bytes, acc, [](int64_t) TW_LAMBDA_INLINE { return Itself(); });
+}
+template <class T> void squares_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes,
+                                     const void* centres, void* acc) {
+  auto* centre = (const T*)centres;
+  each_row<Sum<T>, T>(m, n, x, row_bytes, acc,
+                      [=](int64_t i) TW_LAMBDA_INLINE { return SquaredDistance<T>{centre[i]}; });
 }
 
 template <class T> TW_INLINE void add_to(double* acc, Vec<T> x) {
@@ -180,14 +208,16 @@ TW_INLINE void add_into(typename Op::Accumulator* acc, Vec<T> x, int count) {
 }
 // Eight rows at once: eight streams for the prefetcher, and one visit to the accumulators for all.
 inline constexpr int kRowsAtOnce = 8;
-template <class Op, class T, int m> TW_INLINE void join_rows(int64_t n, const char* x,
-                                                             int64_t row_bytes,
-                                                             typename Op::Accumulator* acc) {
+// `of` gives, for `count` columns from `at` on, what of their elements is combined.
+template <class Op, class T, int m, class F>
+TW_INLINE void join_rows(int64_t n, const char* x, int64_t row_bytes, typename Op::Accumulator* acc,
+                         F of) {
   constexpr int L = kLanes<T>;
   const auto join = [&](auto load, int64_t at, int count) TW_LAMBDA_INLINE {
+    const auto part = of(at, count);
     Vec<T> v[m];
 #pragma GCC unroll 8
-    for (int i = 0; i < m; ++i) v[i] = load((const T*)(x + i * row_bytes) + at);
+    for (int i = 0; i < m; ++i) v[i] = part(load((const T*)(x + i * row_bytes) + at));
 #pragma GCC unroll 3
     for (int d = 1; d < m; d *= 2)
 #pragma GCC unroll 4
@@ -200,13 +230,26 @@ template <class Op, class T, int m> TW_INLINE void join_rows(int64_t n, const ch
   const int rest = (int)(n - at);
   if (rest > 0) join([=](const T* p) TW_LAMBDA_INLINE { return Vec<T>::load(p, rest); }, at, rest);
 }
-template <class Op, class T>
-void columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
+template <class Op, class T, class F> TW_INLINE void each_column(int64_t m, int64_t n,
+                                                                 const void* x, int64_t row_bytes,
+                                                                 void* acc, F of) {
   auto* a = (typename Op::Accumulator*)acc;
   auto* row = (const char*)x;
   for (; m >= kRowsAtOnce; m -= kRowsAtOnce, row += kRowsAtOnce * row_bytes)
-    join_rows<Op, T, kRowsAtOnce>(n, row, row_bytes, a);
-  for (; m > 0; --m, row += row_bytes) join_rows<Op, T, 1>(n, row, row_bytes, a);
+    join_rows<Op, T, kRowsAtOnce>(n, row, row_bytes, a, of);
+  for (; m > 0; --m, row += row_bytes) join_rows<Op, T, 1>(n, row, row_bytes, a, of);
+}
+template <class Op, class T>
+void columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
+  each_column<Op, T>(m, n, x, row_bytes, acc,
+                     [](int64_t, int) TW_LAMBDA_INLINE { return Itself(); });
+}
+template <class T> void squares_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes,
+                                        const void* centres, void* acc) {
+  auto* centre = (const T*)centres;
+  each_column<Sum<T>, T>(m, n, x, row_bytes, acc, [=](int64_t at, int count) TW_LAMBDA_INLINE {
+    return SquaredDistance<T>{load_some(centre + at, count)};
+  });
 }
 
 // Whether x, found later, replaces best.
@@ -319,8 +362,14 @@ template <class T> constexpr void fill_floating(ReduceTable& table, ReduceType t
   table.columns[(int)Combine::sum][t] = columns<Sum<T>, T>;
   table.rows[(int)Combine::prod][t] = prod_rows<T>;
   table.columns[(int)Combine::prod][t] = prod_columns<T>;
-  table.prod_rows_backward[t] = prod_rows_backward<T>;
-  table.prod_columns_backward[t] = prod_columns_backward<T>;
+  table.squares_rows[t] = squares_rows<T>;
+  table.squares_columns[t] = squares_columns<T>;
+  table.rows_backward[(int)Gradient::prod][t] = prod_rows_backward<T>;
+  table.columns_backward[(int)Gradient::prod][t] = prod_columns_backward<T>;
+  table.rows_backward[(int)Gradient::extremum][t] = extremum_rows_backward<T>;
+  table.columns_backward[(int)Gradient::extremum][t] = extremum_columns_backward<T>;
+  table.matches[t] = matches<T>;
+  table.share[t] = share<T>;
 }
 // Wrapping sums and products of signed integers are those of unsigned ones.
 constexpr void fill_wide(ReduceTable& table, ReduceType type) {

@@ -5,6 +5,7 @@
 #define TW_HAS_MASKED_ACCESS 1
 #define TW_HAS_STREAMING 1
 #define TW_HAS_WIDENING 1
+#define TW_HAS_NARROWING 1
 #define TW_HAS_LANE_TABLES 1
 
 namespace tw::avx512 {
