@@ -1,5 +1,6 @@
-"""Operands that lie across the result go through transposed tiles; elements that are repeated are
-spread by vectors, which may not reach beyond their rows."""
+"""Results lie as their operands do where these lie alike; operands that lie across the result go
+through transposed tiles; elements that are repeated are spread by vectors, which may not reach
+beyond their rows."""
 
 from __future__ import annotations
 
@@ -41,6 +42,56 @@ def test_every_order_of_axes(dtype: str, shape: tuple[int, ...], isa: str, rng) 
         np.testing.assert_array_equal((backwards + plain).numpy(), np.flip(a, (0, rank - 1)) + b)
 
 
+def steps(x: tw.Tensor) -> list[int]:
+    """Strides along the axes of more than one element: the others' mean nothing."""
+    return [step for step, extent in zip(x.strides, x.shape, strict=True) if extent > 1]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_results_lie_as_operands_do(shape: tuple[int, ...], isa: str, rng) -> None:
+    a, b = rng.normal(size=(2, *shape)).astype(np.float32)
+    row, column = b[..., :1, :], b[..., :1]
+    for order in {tuple(range(len(shape)))[::-1], tuple(rng.permutation(len(shape)))}:
+        x, y = across(a, order), across(b, order)
+        got = {
+            "sum": (x + y, a + b),
+            "number": (2 - x, 2 - a),
+            "row": (x * tw.asarray(row), a * row),
+            "column": (tw.asarray(column) * x, a * column),
+            "stretched": (x * tw.asarray(column).broadcast_to(shape), a * column),
+            "truth": (x < y, a < b),
+            "chosen": (tw.where(x < y, x, 0.5), np.where(a < b, a, np.float32(0.5))),
+            "converted": (x.astype(tw.float64), a.astype(np.float64)),
+            "of two types": (x + y.astype(tw.float64), a + b.astype(np.float64)),
+        }
+        for name, (result, want) in got.items():
+            np.testing.assert_array_equal(result.numpy(), want, err_msg=name)
+            assert steps(result) == steps(x), name
+            assert result.is_contiguous == x.is_contiguous, name
+
+
+def test_other_results_are_row_major(rng) -> None:
+    a, b = rng.normal(size=(2, 6, 8))
+    x, y = across(a, (1, 0)), tw.asarray(b)
+    gaps, backwards = across(rng.normal(size=(12, 8)), (1, 0))[::2], tw.flip(x, (0, 1))
+    for result in (x + y, y - x, gaps * 2, gaps + x, backwards + 1, x.copy(), x.contiguous()):
+        assert result.is_contiguous
+    want = np.flip(a, (0, 1)) + 1
+    np.testing.assert_array_equal((backwards + 1).numpy(), want)
+    three = across(rng.normal(size=(3, 4, 5)), (2, 0, 1))
+    other = across(rng.normal(size=(3, 4, 5)), (1, 2, 0))
+    assert (three + other).is_contiguous
+
+
+def test_gradients_through_transposed_results(rng) -> None:
+    a, b, g = rng.normal(size=(3, 5, 7))
+    x, y = (tw.tensor(v, requires_grad=True) for v in (a, b))
+    ((x.T * y.T).exp() * tw.asarray(g).T).sum().backward()
+    slope = np.exp(a * b) * g
+    np.testing.assert_allclose(x.grad.numpy(), slope * b, rtol=1e-12)
+    np.testing.assert_allclose(y.grad.numpy(), slope * a, rtol=1e-12)
+
+
 def test_in_place_and_on_threads(threads, rng) -> None:
     a, b = rng.normal(size=(2, 700, 900)).astype(np.float32)
     for count in (1, 2, 3):
@@ -54,6 +105,9 @@ def test_in_place_and_on_threads(threads, rng) -> None:
         y = across(a, (1, 0))
         y *= tw.asarray(b)
         np.testing.assert_array_equal(y.numpy(), a * b)
+        z = across(a, (1, 0))[::2]  # with gaps
+        z -= across(b, (1, 0))[::2]
+        np.testing.assert_array_equal(z.numpy(), (a - b)[::2])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -271,6 +271,40 @@ def test_conversions(source: str, target: str, isa: str) -> None:
     np.testing.assert_array_equal(arrays.array(tw.astype(tw.flip(t), dtype(target))), want[::-1])
 
 
+@pytest.mark.parametrize("source", [*arrays.HALVES, "float32", "float64"])
+@pytest.mark.parametrize("target", [*INTEGERS, "bool"])
+def test_numbers_out_of_range_become_the_same_everywhere(source: str, target: str, rng) -> None:
+    """Unspecified numbers, but one for each: in vectors, in their rest, alone, spaced."""
+    x = np.ldexp(rng.uniform(1, 2, 499), rng.integers(-3, 130, 499)) * rng.choice([-1, 1], 499)
+    edges = [2.0**e + d for e in (7, 8, 15, 16, 31, 32, 63, 64) for d in (-1, 0, 1)]
+    x = np.concatenate([x, edges, np.negative(edges), [np.nan, np.inf, -np.inf, -0.9]])
+    with np.errstate(over="ignore"):
+        t = tw.astype(tw.asarray(rng.permutation(x)), dtype(source))
+    spaced = tw.zeros((2 * x.size,), dtype=dtype(source))
+    spaced[::2] = t
+    results = []
+    for isa in tw.kernels.isas():
+        with tw.kernels.use(isa=isa):
+            for first in (0, 1, 13):
+                whole = tw.astype(t[first:], dtype(target)).tolist()
+                results.append(tw.astype(t[:first], dtype(target)).tolist() + whole)
+            results.append(tw.astype(spaced[::2], dtype(target)).tolist())
+            results.append([tw.astype(t[i], dtype(target)).item() for i in range(x.size)])
+    assert all(result == results[0] for result in results)
+
+
+@pytest.mark.parametrize("target", ["int8", "uint8", "int16", "uint16", "int32"])
+@pytest.mark.parametrize("source", ["float32", "float64"])
+def test_truncation_to_few_bits_over_the_whole_range(source: str, target: str, isa: str) -> None:
+    info = np.iinfo(target)
+    inside = np.linspace(info.min, info.max, 4001)
+    x = np.concatenate([inside, np.nextafter(np.round(inside), 0), [-0.99, 0.99, -0.0]])
+    x = x.astype(source)
+    x = x[representable(x, target)]
+    got = arrays.array(tw.astype(tw.asarray(x), dtype(target)))
+    np.testing.assert_array_equal(got, x.astype(target))
+
+
 @pytest.mark.parametrize("target", ["float16", "bfloat16"])
 @pytest.mark.parametrize("source", ["float32", "float64"])
 def test_rounding_to_16_bits_of_any_number(source: str, target: str, isa: str, rng) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -88,6 +89,80 @@ def test_zeros_of_fmod_keep_the_sign_of_the_dividend() -> None:
     got = arrays.array(tw.fmod(tw.asarray(a), tw.asarray(b)))
     assert np.array_equal(np.signbit(got), np.signbit(a))
     assert not got.any()
+
+
+def division_pairs(dtype: str, rng) -> tuple[np.ndarray, np.ndarray]:
+    """Dividends at and beside multiples of their divisors, up to quotients that no type holds;
+    zeros, infinities, subnormal numbers and the largest, among others and alone."""
+    info = np.finfo(dtype)
+    digits = info.nmant + 1
+    k = np.concatenate(
+        [np.arange(1, 9), *(2.0**e + np.arange(-2, 3) for e in range(3, digits + 3))]
+    )
+    k = np.repeat(k, 8).astype(dtype)
+    b = (rng.uniform(0.5, 2, k.size) * 2.0 ** rng.integers(-20, 20, k.size)).astype(dtype)
+    b[::4] = np.round(b[::4] * 64) + 1
+    a = k * b
+    a = np.concatenate([a, np.nextafter(a, dtype(0)), np.nextafter(a, dtype(np.inf))])
+    b = np.tile(b, 3)
+    tiny = info.smallest_subnormal
+    ends = [0, 1, 3, tiny, 5 * tiny, info.tiny, info.max, np.inf, np.nan]
+    ends = np.array([*ends, info.tiny * dtype(1.5)], dtype)
+    p, q = (x.ravel() for x in np.meshgrid(ends, ends))
+    a, b = np.concatenate([a, p]), np.concatenate([b, q])
+    a = np.concatenate([a, -a, a, -a])
+    b = np.concatenate([b, b, -b, -b])
+    order = rng.permutation(a.size)
+    return np.concatenate([a, a[order]]), np.concatenate([b, b[order]])
+
+
+def floored(a: float, b: float) -> tuple[float, float]:
+    """Python's quotient and remainder of finite numbers, each rounded once."""
+    quotient = Fraction(a) // Fraction(b)
+    rest = Fraction(a) - quotient * Fraction(b)
+    return (
+        math.copysign(float(quotient), a / b) if quotient == 0 else float(quotient),
+        math.copysign(float(rest), b),
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_divisions_with_a_remainder_are_exact(dtype, isa: str, rng) -> None:
+    with np.errstate(all="ignore"):
+        a, b = division_pairs(dtype, rng)
+        plain = np.isfinite(a) & np.isfinite(b) & (b != 0)
+        exact = plain & (np.abs(a / b) < 2.0 ** (np.finfo(dtype).nmant - 2))
+        want = {"fmod": np.fmod(a, b), "remainder": np.remainder(a, b)}
+    pairs = [floored(float(p), float(q)) for p, q in zip(a[exact], b[exact], strict=True)]
+    quotients, rests = (np.array(column, dtype) for column in zip(*pairs, strict=True))
+    np.testing.assert_array_equal(want["remainder"][exact], rests)
+    x, y = tw.asarray(a), tw.asarray(b)
+    bits = "u4" if dtype is np.float32 else "u8"
+    for name, values in want.items():
+        got = getattr(tw, name)(x, y).numpy()
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(values), err_msg=name)
+        number = ~np.isnan(values)
+        np.testing.assert_array_equal(
+            got[number].view(bits), values[number].view(bits), err_msg=name
+        )
+    got = tw.floor_divide(x, y).numpy()
+    np.testing.assert_array_equal(got[exact].view(bits), quotients.view(bits))
+    large = plain & ~exact  # rounded twice, as in Python
+    with np.errstate(all="ignore"):
+        theirs = np.floor_divide(a[large], b[large])
+    np.testing.assert_allclose(got[large], theirs, rtol=2 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["fmod", "remainder", "floor_divide"])
+def test_a_division_does_not_depend_on_its_neighbours(name: str, dtype, isa: str, rng) -> None:
+    a, b = division_pairs(dtype, rng)
+    a, b = a[:997], b[:997]
+    function = getattr(tw, name)
+    whole = function(tw.asarray(a), tw.asarray(b)).numpy()
+    for i in range(0, a.size, 7):
+        alone = function(tw.asarray(a[i : i + 1]), tw.asarray(b[i : i + 1])).numpy()
+        assert alone.tobytes() == whole[i : i + 1].tobytes() or np.isnan([alone, whole[i]]).all()
 
 
 def test_lerp_meets_its_ends() -> None:

@@ -464,7 +464,6 @@ class TestErrors:
             (lambda p: optim.Adam(p, betas=(0.9, 0.9, 0.9)), "betas are two numbers"),
             (lambda p: optim.SGD([{"lr": 0.1}]), "a group needs 'params'"),
             (lambda p: optim.SGD([p[0] * 2]), r"parameter 0, shape \(1,\), is the result of"),
-            (lambda p: optim.SGD([tw.zeros((2, 3)).T]), "not contiguous"),
             (lambda p: optim.SGD(p, nesterov=True), "nesterov needs a momentum"),
             (lambda p: optim.Adam(p, betas=(1.0, 0.9)), r"Adam: betas lie in \[0, 1\)"),
             (lambda p: optim.AdamW(p, eps=-1.0), "AdamW: eps must not be negative"),

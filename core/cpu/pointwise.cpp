@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 
+#include "core/base/axis_order.h"
 #include "core/base/error.h"
 #include "core/cpu/complex.h"
 #include "core/cpu/convert.h"
@@ -344,7 +345,9 @@ void set_up_axes(const Call& call, Problem& p) {
   const Shape& shape = *call.out->shape;
   const int rank = shape.rank();
   const Strides& y = *call.out->strides;
-  for (int axis = 0; axis < rank; ++axis) {
+  const AxisOrder order(y);
+  for (int k = 0; k < rank; ++k) {
+    const int axis = order.at[k];
     std::int64_t strides[kMaxOperands] = {y[axis]};
     for (int i = 0; i < call.inputs; ++i) {
       const Meta& x = call.in[i];

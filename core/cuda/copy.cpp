@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "core/base/axis_order.h"
 #include "core/base/error.h"
 #include "core/cuda/axes.h"
 #include "core/cuda/families.h"
@@ -70,7 +71,9 @@ void set_up_between(CopyProblem& p, DType from, DType to, const Shape& shape,
   p.to = to;
   Axes<2> axes(2);
   p.parameter.count = element_count(shape);
-  for (int axis = 0; axis < shape.rank(); ++axis) {
+  const AxisOrder order({y_steps, static_cast<std::size_t>(shape.rank())});
+  for (int k = 0; k < shape.rank(); ++k) {
+    const int axis = order.at[k];
     const std::int64_t steps[] = {x_steps[axis], y_steps[axis]};
     if (!axes.push(shape[axis], steps))
       fail(ErrorKind::not_implemented, "device 'cuda': a copy of ", shape.rank(),

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/base/axis_order.h"
 #include "core/base/error.h"
 #include "core/cuda/axes.h"
 #include "core/cuda/families.h"
@@ -52,7 +53,9 @@ void set_up(const Call& call, const Formula& formula, void* problem) {
     p.in[i] = call.in[i].dtype;
     p.is_number[i] = call.in[i].number;
   }
-  for (int axis = 0; axis < shape.rank(); ++axis) {
+  const AxisOrder order(*call.out->strides);
+  for (int k = 0; k < shape.rank(); ++k) {
+    const int axis = order.at[k];
     std::int64_t steps[kMaxInputs + 1] = {(*call.out->strides)[axis]};
     for (int i = 0; i < call.inputs; ++i)
       steps[i + 1] = p.is_number[i] ? steps[0] : step_along(call.in[i], shape, axis);

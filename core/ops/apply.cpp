@@ -184,6 +184,7 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
     if (makes_results) {
       const Meta& y = call.out[i];
       out[i] = Tensor::fresh(*y.shape, *y.strides, y.count, y.dtype);
+      out[i]->contiguous = y.contiguous;
     }
     addresses.data()[call.inputs + i] = at(out[i]);
   }
@@ -232,16 +233,17 @@ std::uint32_t copied_inputs(const Lowering& lowering, const Call& call) {
   return copied;
 }
 
-// Results are row-major.
 void describe_result(Result& result, const Meta* in, Meta& meta) {
   const Meta* const x = result.like >= 0 ? &in[result.like] : nullptr;
   const Shape* const shape = x ? x->shape : &result.shape;
   const Strides* strides = &result.strides;
+  const bool row_major = !x || x->contiguous || result.strides.rank() == 0;
   if (x && x->contiguous)
     strides = x->strides;
-  else if (result.alias < 0)
+  else if (result.alias < 0 && row_major)
     result.strides = contiguous_strides(*shape);
-  meta = {shape, strides, x ? x->count : element_count(*shape), result.dtype, true, false, false};
+  meta = {shape, strides, x ? x->count : element_count(*shape), result.dtype, row_major,
+          false, false};
 }
 
 // Results of an op, of which it has few: no more than that are made.
@@ -293,6 +295,7 @@ void launch_known(KnownCall& known, const OpRecord& op, const Operand* in, int i
   for (int i = 0; i < op.results; ++i) {
     const KnownCall::Made& y = known.results[i];
     out[i] = Tensor::fresh(y.shape, y.strides, y.count, y.dtype);
+    out[i]->contiguous = y.contiguous;
     addresses.data()[inputs + i] = at(out[i]);
   }
   known.lowering->bind(known.problem, addresses.data());

@@ -75,7 +75,7 @@ void keep_known(const CallKey& key, const Lowering& lowering, const Kernel& kern
   std::memcpy(place->problem, problem, problem_bytes);
   for (int i = 0; i < call.op->results; ++i) {
     const Meta& y = call.out[i];
-    place->results[i] = {*y.shape, *y.strides, y.count, y.dtype};
+    place->results[i] = {*y.shape, *y.strides, y.count, y.dtype, y.contiguous};
   }
 }
 

@@ -39,6 +39,7 @@ struct KnownCall {
     Strides strides;
     std::int64_t count;
     DType dtype;
+    bool contiguous;
   };
 
   CallKey key;

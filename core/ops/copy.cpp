@@ -4,6 +4,7 @@
 #include "core/autograd/backward.h"
 #include "core/autograd/capture.h"
 #include "core/autograd/op_node.h"
+#include "core/base/axis_order.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
 #include "core/ops/complex.h"
@@ -40,6 +41,8 @@ void infer_astype(Call& call, Result* results) {
     fail(ErrorKind::type, "astype: ", name_of(from), " to ", name_of(to),
          " would drop the imaginary part; real(x) and imag(x) are the two");
   results[0].like = 0;
+  const Meta& x = call.in[0];
+  if (!x.contiguous && is_dense(*x.shape, *x.strides)) results[0].strides = *x.strides;
   results[0].dtype = to;
 }
 

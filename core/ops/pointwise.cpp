@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/autograd/op_node.h"
+#include "core/base/axis_order.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
 #include "core/ops/clip.h"
@@ -171,11 +172,36 @@ void infer_shape(const Call& call, Result& result) {
                                 : broadcast_shapes(result.shape, *call.in[i].shape, call.op->name);
 }
 
+bool is_stretched(const Meta& x) {
+  for (int axis = 0; axis < x.rank(); ++axis)
+    if ((*x.strides)[axis] == 0 && x.size(axis) > 1) return true;
+  return false;
+}
+
+// Where all operands that fill the result's shape lie alike, the result lies as they do: the op is
+// one run then. Those that are stretched have no say.
+void infer_layout(const Call& call, Result& result) {
+  const Shape& shape = result.like >= 0 ? *call.in[result.like].shape : result.shape;
+  const Meta* first = nullptr;
+  for (int i = 0; i < call.inputs; ++i) {
+    const Meta& x = call.in[i];
+    if (x.number || x.absent || !(*x.shape == shape)) continue;
+    if (x.contiguous) return;
+    if (is_stretched(x)) continue;
+    if (first && !(*x.strides == *first->strides)) return;
+    if (!first) first = &x;
+  }
+  if (!first || !is_dense(shape, *first->strides)) return;
+  result.like = static_cast<int>(first - call.in);
+  result.strides = *first->strides;
+}
+
 void infer(Call& call, Result* results) {
   const PointwiseRow& row = pointwise_row(*call.op);
   call.type = common_dtype(row, call);
   results[0].dtype = row.result == PointwiseResult::truth ? DType::bool_ : call.type;
   infer_shape(call, results[0]);
+  infer_layout(call, results[0]);
 }
 
 Estimate estimate(const Call& call) {
@@ -290,6 +316,7 @@ void infer_gradient(Call& call, Result* results) {
   call.type = call.in[0].dtype;
   results[0].dtype = call.type;
   results[0].like = 0;
+  infer_layout(call, results[0]);
 }
 
 // Where a formula holds for real numbers alone; else empty. Values: a, b, c and the result.

@@ -1,5 +1,7 @@
 // The rows of updates.inc as records: steps of optimizers on many parameters, in place.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/ops/apply.h"
@@ -21,7 +23,6 @@ int numbers_of(const OpRecord& op) { return states_of(op) < 0 ? 1 : 2; }
 void check_parameter(const char* op, const Tensor& x) {
   if (!is_floating(x.dtype()))
     fail(ErrorKind::type, op, ": expected tensors of a floating type, got ", describe(x));
-  if (!x.contiguous()) fail(ErrorKind::value, op, ": ", describe(x), " is not contiguous");
 }
 
 // 16-bit sums would soon stop growing, because what is added to them falls below their last place.
@@ -101,6 +102,25 @@ bool may_move(const Storage& storage) {
   return block && !(storage.device && block->source == storage.device->source);
 }
 
+// Kernels take row-major memory: what lies otherwise is changed in a copy and written back.
+class RowMajor {
+ public:
+  RowMajor(std::vector<Operand>& in, int end, int operands) {
+    for (int at = 0; at < end; at += operands) {
+      Tensor& x = in[at].tensor;
+      if (x.contiguous()) continue;
+      const Tensor packed = copy(x);
+      written_.emplace_back(std::exchange(x, packed), packed);
+    }
+  }
+  void write_back() {
+    for (auto& [x, packed] : written_) assign(x, packed);
+  }
+
+ private:
+  std::vector<std::pair<Tensor, Tensor>> written_;
+};
+
 // All at once; in memory that moves, one parameter after the other, so that one at a time is held.
 bool step(const Use& use, Tensor*) {
   const char* op = use.op.name;
@@ -122,8 +142,10 @@ bool step(const Use& use, Tensor*) {
   keep_apart(op, in, end, operands);
   for (int i = 0; i < end; ++i)
     if (i % operands != 1) in[i].tensor.touch(op);
+  RowMajor packed(in, end, operands);
   if (!moves || end == operands) {
     apply_in_place(use.op, in.data(), use.inputs, use.words);
+    packed.write_back();
     return true;
   }
   for (int at = 0; at < end; at += operands) {
@@ -131,6 +153,7 @@ bool step(const Use& use, Tensor*) {
     one.insert(one.end(), in.begin() + end, in.end());
     apply_in_place(use.op, one.data(), operands + numbers, use.words);
   }
+  packed.write_back();
   return true;
 }
 

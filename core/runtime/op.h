@@ -117,11 +117,11 @@ struct Meta {
 
 // What `infer` says of a result.
 struct Result {
-  int like = -1;   // an input whose shape it has, row-major; else `shape` holds
+  int like = -1;   // an input whose shape it has; else `shape` holds
   int alias = -1;  // an input whose memory it shows, by `strides` from `offset` on, in elements
   DType dtype;
   Shape shape;
-  Strides strides;
+  Strides strides;  // of a view, or of fresh memory that lies as `like` does; else row-major
   std::int64_t offset = 0;
 };
 

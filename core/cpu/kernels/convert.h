@@ -58,16 +58,23 @@ TW_INLINE float to_odd_float(double x) {
 }
 TW_INLINE float to_odd_float(float x) { return x; }
 
+// As many of int32 as a vector has of float64.
+typedef std::int32_t NarrowInts __attribute__((vector_size(kLanes<double> * 4)));
+
 // Clamps to [low, high], NaN to low, so that the truncation after it is defined.
 template <class F> TW_INLINE F clamped(F x, F low, F high) {
   x = x > low ? x : low;
   return x < high ? x : high;
 }
+// By a vector's instruction, so that numbers out of range become what they become in a whole
+// vector.
 TW_INLINE std::int32_t truncate32(float x) {
-  return (std::int32_t)clamped(x, -0x1p31f, 0x1.fffffep30f);
+  const typename Lanes<float, 4>::type all = {x, x, x, x};
+  return __builtin_convertvector(all, typename Lanes<std::int32_t, 4>::type)[0];
 }
 TW_INLINE std::int32_t truncate32(double x) {
-  return (std::int32_t)clamped(x, -0x1p31, 0x1.fffffffcp30);
+  const Vec<double> all = x;
+  return __builtin_convertvector(all.v, NarrowInts)[0];
 }
 TW_INLINE int64_t truncate64(float x) { return (int64_t)clamped(x, -0x1p63f, 0x1.fffffep62f); }
 TW_INLINE int64_t truncate64(double x) {
@@ -119,7 +126,11 @@ template <> struct Cast<double> {
 };
 template <> struct Cast<Half> {
   template <class From> static TW_INLINE Half from(From x) {
-    return to_half(to_odd_float(widen(x)));
+    // Whole numbers that float32 does not hold are infinite.
+    if constexpr (std::is_integral_v<From>)
+      return to_half((float)x);
+    else
+      return to_half(to_odd_float(widen(x)));
   }
 };
 template <> struct Cast<BFloat16> {
@@ -150,22 +161,85 @@ inline constexpr int kStep = 32;
 template <class To> using Stored = decltype(Cast<To>::from(0));
 
 template <class To, class From>
-TW_INLINE void convert_step(const From* __restrict x, Stored<To>* __restrict y) {
+TW_INLINE void convert_step(const From* __restrict x, Stored<To>* __restrict y);
+
+template <class To, class From>
+TW_INLINE void cast_step(const From* __restrict x, Stored<To>* __restrict y) {
 #pragma GCC ivdep
   for (int i = 0; i < kStep; ++i) y[i] = Cast<To>::from(x[i]);
 }
 #ifdef __F16C__
-template <>
-TW_INLINE void convert_step<float, Half>(const Half* __restrict x, float* __restrict y) {
+template <> TW_INLINE void cast_step<float, Half>(const Half* __restrict x, float* __restrict y) {
   for (int i = 0; i < kStep; i += 8)
     _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)(x + i))));
 }
-template <>
-TW_INLINE void convert_step<Half, float>(const float* __restrict x, Half* __restrict y) {
+template <> TW_INLINE void cast_step<Half, float>(const float* __restrict x, Half* __restrict y) {
   for (int i = 0; i < kStep; i += 8)
     _mm_storeu_si128((__m128i*)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), 0));
 }
 #endif
+
+// to_odd_float of a vector's lanes. A magnitude that was rounded up is one unit too large.
+TW_INLINE void odd_floats(const double* __restrict x, float* __restrict y) {
+  for (int i = 0; i < kStep; i += kLanes<double>) {
+    const Vec<double> wide = Vec<double>::load(x + i);
+    const NarrowLanes nearest = narrowed(wide);
+    const Vec<double> back = widened(nearest);
+    const Vec<int64_t> sign((int64_t)1 << 63);
+    const auto size = [&](Vec<double> v) TW_LAMBDA_INLINE {
+      return Vec<double>((typename Vec<double>::Raw)((typename Vec<int64_t>::Raw)v.v & ~sign.v));
+    };
+    const NarrowInts up = __builtin_convertvector((size(back) > size(wide)).v, NarrowInts);
+    const NarrowInts inexact = __builtin_convertvector((back != wide).v, NarrowInts);
+    const NarrowInts odd = ((NarrowInts)nearest + up) | (inexact & 1);
+    __builtin_memcpy(y + i, &odd, sizeof odd);
+  }
+}
+TW_INLINE void whole_numbers(const float* __restrict x, std::int32_t* __restrict y) {
+  for (int i = 0; i < kStep; i += kLanes<float>)
+    convert<std::int32_t>(Vec<float>::load(x + i)).store(y + i);
+}
+TW_INLINE void whole_numbers(const double* __restrict x, std::int32_t* __restrict y) {
+  for (int i = 0; i < kStep; i += kLanes<double>) {
+    const NarrowInts out = __builtin_convertvector(Vec<double>::load(x + i).v, NarrowInts);
+    __builtin_memcpy(y + i, &out, sizeof out);
+  }
+}
+
+template <class T> inline constexpr bool kIsShort =
+    std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+template <class To> inline constexpr bool kFromInt32 =
+    std::is_integral_v<To> && !std::is_same_v<To, bool> && sizeof(To) <= 4 &&
+    !std::is_same_v<To, uint32_t>;
+// What float32 holds without rounding, or rounds where the result is infinite in any case.
+template <class From, class To> inline constexpr bool kByFloat =
+    kIsShort<From> || (std::is_integral_v<From> && (std::is_same_v<To, Half> || sizeof(From) < 4));
+
+// Conversions of several parts are one pass for each, over numbers in the registers: the compiler
+// makes vectors of each, and few of the whole.
+template <class To, class From>
+TW_INLINE void convert_step(const From* __restrict x, Stored<To>* __restrict y) {
+  if constexpr (std::is_floating_point_v<From> && kFromInt32<To>) {
+    std::int32_t whole[kStep];
+    whole_numbers(x, whole);
+    cast_step<To>(whole, y);
+  } else if constexpr (!std::is_same_v<To, float> && !std::is_same_v<From, float> &&
+                       kByFloat<From, To> && (kIsShort<From> || kIsShort<To>)) {
+    float numbers[kStep];
+    cast_step<float>(x, numbers);
+    convert_step<To>((const float*)numbers, y);
+  } else if constexpr (kIsShort<To> && std::is_same_v<From, double>) {
+    float numbers[kStep];
+    odd_floats(x, numbers);
+    cast_step<To>((const float*)numbers, y);
+  } else if constexpr (kIsShort<To> && std::is_integral_v<From>) {
+    double numbers[kStep];
+    cast_step<double>(x, numbers);
+    convert_step<To>((const double*)numbers, y);
+  } else {
+    cast_step<To>(x, y);
+  }
+}
 
 template <class To, class From>
 void convert_array(int64_t n, const void* x, int64_t xs, void* y, int64_t ys) {

@@ -137,11 +137,49 @@ template <Floating T> TW_INLINE FloorDivision<T> floor_division(T a, T b) {
   return {q - whole > (T)0.5 ? whole + 1 : whole, r};
 }
 
+// |a| = quotient |b| + remainder, both exact where `exact` says so. A rounded quotient below
+// 2^(digits - 1) is the whole one or, where it was rounded up, one more; the remainder, which one
+// fused multiply-add gives without rounding, shows by its sign which.
+template <Floating T> struct Division {
+  Vec<T> quotient, remainder;
+  Mask<T> exact;
+};
+template <Floating T> TW_INLINE Division<T> divide_sizes(Vec<T> a, Vec<T> b) {
+  // Up to here Python's formula for the quotient, which rounds twice, gives the whole number too.
+  constexpr T kLimit = (T)((std::int64_t)1 << (Format<T>::mantissa_bits - 2));
+  const Vec<T> p = abs(a), q = abs(b), ratio = p / q, whole = trunc(ratio);
+  const Vec<T> rest = fma(-whole, q, p);
+  const Mask<T> more = rest < 0;
+  return {where(more, whole - 1, whole), where(more, rest + q, rest),
+          (ratio < kLimit) & (q < kInfinity)};
+}
+template <Floating T> TW_INLINE Vec<T> floored_quotient(const Division<T>& d, Vec<T> a, Vec<T> b) {
+  const Bits<T> sign = (bit_cast<IntLike<T>>(a) ^ bit_cast<IntLike<T>>(b)) & sign_bit<T>();
+  const Mask<T> below = Mask<T>{sign.v < 0} & (d.remainder != 0);
+  return bit_cast<T>(bit_cast<IntLike<T>>(where(below, d.quotient + 1, d.quotient)) | sign);
+}
+template <Floating T> TW_INLINE Vec<T> floored_remainder(const Division<T>& d, Vec<T> a, Vec<T> b) {
+  const Mask<T> below = (signbit(a) ^ signbit(b)) & (d.remainder != 0);
+  return copysign(where(below, abs(b) - d.remainder, d.remainder), b);
+}
+
 TW_INLINE Vec<double> floor_divide(Vec<double> a, Vec<double> b) {
-  return call_each_lane(a, b, [](double p, double q) { return floor_division(p, q).quotient; });
+  const auto one = [](double p, double q) { return floor_division(p, q).quotient; };
+  if constexpr (!kFused) return call_each_lane(a, b, one);
+  const Division<double> d = divide_sizes(a, b);
+  const Vec<double> y = floored_quotient(d, a, b);
+  if (!any(!d.exact)) [[likely]]
+    return y;
+  return replace_lanes(y, !d.exact, a, b, one);
 }
 TW_INLINE Vec<double> remainder(Vec<double> a, Vec<double> b) {
-  return call_each_lane(a, b, [](double p, double q) { return floor_division(p, q).remainder; });
+  const auto one = [](double p, double q) { return floor_division(p, q).remainder; };
+  if constexpr (!kFused) return call_each_lane(a, b, one);
+  const Division<double> d = divide_sizes(a, b);
+  const Vec<double> y = floored_remainder(d, a, b);
+  if (!any(!d.exact)) [[likely]]
+    return y;
+  return replace_lanes(y, !d.exact, a, b, one);
 }
 
 // Lanes where a - floor(a / b) * b is not exact in double: the product needs 24 bits more than the
@@ -154,7 +192,8 @@ TW_INLINE Mask<double> too_large(Vec<double> r, Vec<double> b) {
   return (r != 0) & ((r < 0) ^ (b < 0));
 }
 
-TW_INLINE Vec<float> floor_divide(Vec<float> a, Vec<float> b) {
+// Of larger quotients, and where there is no fused multiply-add.
+TW_INLINE Vec<float> floor_divide_wide(Vec<float> a, Vec<float> b) {
   const Vec<float> y = through_double(a, b, [](Vec<double> p, Vec<double> q) TW_LAMBDA_INLINE {
     const Vec<double> whole = floor(p / q);
     return where(too_large(p - whole * q, q), whole - 1, whole);
@@ -165,7 +204,7 @@ TW_INLINE Vec<float> floor_divide(Vec<float> a, Vec<float> b) {
   return replace_lanes(y, rare, a, b,
                        [](float p, float q) { return floor_division(p, q).quotient; });
 }
-TW_INLINE Vec<float> remainder(Vec<float> a, Vec<float> b) {
+TW_INLINE Vec<float> remainder_wide(Vec<float> a, Vec<float> b) {
   const Vec<float> y = through_double(a, b, [](Vec<double> p, Vec<double> q) TW_LAMBDA_INLINE {
     const Vec<double> r = p - floor(p / q) * q;
     return where(r == 0, copysign(r, q), where(too_large(r, q), r + q, r));
@@ -175,6 +214,21 @@ TW_INLINE Vec<float> remainder(Vec<float> a, Vec<float> b) {
     return y;
   return replace_lanes(y, rare, a, b,
                        [](float p, float q) { return floor_division(p, q).remainder; });
+}
+
+TW_INLINE Vec<float> floor_divide(Vec<float> a, Vec<float> b) {
+  if constexpr (!kFused) return floor_divide_wide(a, b);
+  const Division<float> d = divide_sizes(a, b);
+  if (any(!d.exact)) [[unlikely]]
+    return out_of_line([&] { return floor_divide_wide(a, b); });
+  return floored_quotient(d, a, b);
+}
+TW_INLINE Vec<float> remainder(Vec<float> a, Vec<float> b) {
+  if constexpr (!kFused) return remainder_wide(a, b);
+  const Division<float> d = divide_sizes(a, b);
+  if (any(!d.exact)) [[unlikely]]
+    return out_of_line([&] { return remainder_wide(a, b); });
+  return floored_remainder(d, a, b);
 }
 
 }  // namespace

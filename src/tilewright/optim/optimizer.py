@@ -51,7 +51,7 @@ class Optimizer:
 
     Raises TypeError for parameters that are no floating tensors and for settings that are no
     numbers, ValueError for other parameters that it cannot update in place (results of recorded
-    ops, not contiguous, given twice) and for settings that make no sense.
+    ops, given twice) and for settings that make no sense.
     """
 
     param_groups: list[Group]
@@ -218,8 +218,6 @@ class Optimizer:
                     f"{where}, is the result of a recorded op; give the tensor it was made from, "
                     "or detach() it"
                 )
-            if not param.is_contiguous:
-                raise ValueError(f"{where}, is not contiguous; make it with contiguous()")
             if id(param) in seen:
                 raise ValueError(f"{where}, is given twice")
             seen.add(id(param))

@@ -86,15 +86,9 @@ def _scale(grads: list[Tensor], max_norm: float, total: Tensor) -> None:
 
 
 def _change(grads: list[Tensor], number: float | Tensor, change: Callable[..., None]) -> None:
-    """In place; gradients with gaps, which kernels do not write, by way of a copy."""
-    plain = [grad for grad in grads if grad.is_contiguous]
     with tw.no_grad():
-        if plain:
-            change(plain, number=number)
-        for grad in grads:
-            if not grad.is_contiguous:
-                change([dense := grad.copy()], number=number)
-                grad.copy_(dense)
+        if grads:
+            change(grads, number=number)
 
 
 def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
