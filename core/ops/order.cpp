@@ -184,6 +184,8 @@ template <auto place> void extreme_with_indices_body(const Use& use, Tensor* out
   check_ordered(x.dtype(), use.op.name);
   const Rows rows(x, use.words[0], use.op.name);
   const Tensor row = rows.of(x.detached());
+  if (row.size(row.rank() - 1) == 0)
+    fail(ErrorKind::value, use.op.name, ": no elements along the axis of ", x.shape());
   const Tensor places = place(row, row.rank() - 1, true);
   out[0] = rows.back(rows.at(x, places), use.words.flag(1));
   out[1] = rows.back(places, use.words.flag(1));
