@@ -20,6 +20,9 @@ bool read_dtype(PyObject* object, DType& out);
 bool require_dtype(PyObject* object, DType& out);
 PyObject* wrap_dtype(DType dtype);  // new reference
 void create_dtypes(nb::module_& module);
+// ValuesAndIndices, what ops give that choose elements along an axis.
+void create_pair_type(nb::module_& module);
+PyObject* wrap_pair(const Tensor& values, const Tensor& indices);
 
 // Tensors as ops take them: forward hooks run, and may raise.
 bool read_tensor(PyObject* object, Tensor& out);

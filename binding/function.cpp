@@ -83,12 +83,23 @@ PyObject* call_otherwise(FunctionObject* self, PyObject* const* args, std::size_
   return nullptr;
 }
 
+// max(x, y) and x.max(y) as maximum. Null, without an error, for what is no such call.
+PyObject* call_of_two(FunctionObject* self, PyObject* const* args, std::size_t count,
+                      PyObject* keywords) {
+  if (count != 2 || keywords || !is_tensor(args[0]) || !is_tensor(args[1])) return nullptr;
+  const std::string_view name = PyUnicode_AsUTF8(self->name);
+  if (name != "max" && name != "min") return nullptr;
+  return PyObject_CallMethod(args[0], name == "max" ? "maximum" : "minimum", "O", args[1]);
+}
+
 // The arguments do not fit the record's parameters.
 [[gnu::cold, gnu::noinline]] PyObject* refuse(FunctionObject* self, PyObject* const* args,
                                               std::size_t count, PyObject* keywords) {
   try {
     if (!self->owner)
       if (PyObject* result = call_otherwise(self, args, count, keywords)) return result;
+    if (!PyErr_Occurred())
+      if (PyObject* result = call_of_two(self, args, count, keywords)) return result;
     if (PyErr_Occurred()) return nullptr;
     tell_refusal(self->name, signature_of(self), self->owner ? self->owner : Py_None, args,
                  static_cast<Py_ssize_t>(count), keywords);
@@ -126,6 +137,9 @@ PyObject* call_bound(FunctionObject* self, PyObject* const* args, std::size_t co
 PyObject* call_respelled(FunctionObject* self, PyObject* const* args, std::size_t count,
                          PyObject* keywords) {
   try {
+    if (const char* op = keywords ? with_indices(PyUnicode_AsUTF8(self->name), keywords) : nullptr)
+      return PyObject_Vectorcall(nb::module_::import_("tilewright._core").attr(op).ptr(), args,
+                                 count, keywords);
     if (keywords) learn_keywords(self);
     Respelled call(args, count, keywords);
     if (self->shape) call.gather_extents(*self->shape);

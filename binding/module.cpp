@@ -26,6 +26,7 @@ NB_MODULE(_core, m) {
   create_error_types(m);
   create_tensor_type(m);
   create_dtypes(m);
+  create_pair_type(m);
   bind_interchange(m);
   bind_dlpack(m);
   bind_pointwise(m);

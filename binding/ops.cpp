@@ -49,7 +49,7 @@ void bind_random(nb::module_& m) {
 
 void bind_shapes(nb::module_& m) {
   m.def(
-      "broadcast_shapes",
+      "_broadcast_shapes",
       [](const std::vector<Shape>& shapes) {
         Shape out;
         for (const Shape& shape : shapes) {

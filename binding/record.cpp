@@ -209,6 +209,7 @@ RecordFunction::RecordFunction(const OpRecord& op, bool method, bool in_place)
       in_place_(in_place),
       returns_tuple_(signature_.returns.starts_with("tuple")),
       returns_rows_(signature_.returns.find("...") != std::string::npos),
+      returns_pair_(signature_.returns == "ValuesAndIndices"),
       positional_(0) {
   defaults_.assign(static_cast<std::size_t>(signature_.words), kNone);
   bool asks_more = false;
@@ -223,7 +224,7 @@ RecordFunction::RecordFunction(const OpRecord& op, bool method, bool in_place)
     if (p.is_word()) defaults_[static_cast<std::size_t>(p.slot)] = default_word(p);
   }
   is_unary_ = !asks_more && signature_.operands == 1 && !in_place &&
-              signature_.parameters[0].kind <= Kind::number && !returns_tuple_;
+              signature_.parameters[0].kind <= Kind::number && !returns_tuple_ && !returns_pair_;
   if (signature_.operands - signature_.sequences > kMaxOperands || names_.size() > kMaxParameters)
     fail(ErrorKind::runtime, op.name, ": more parameters than its function has room for");
 }
@@ -325,6 +326,11 @@ PyObject* RecordFunction::run(const Operand* in, int inputs, Words words,
     Tensor several[kMaxResults];
     apply(op_, in, inputs, words, several);
     return wrap_tuple(std::span(several, static_cast<std::size_t>(op_.results)));
+  }
+  if (returns_pair_) {
+    Tensor pair[2];
+    apply(op_, in, inputs, words, pair);
+    return wrap_pair(pair[0], pair[1]);
   }
   Tensor out;
   if (wishes.moves) {

@@ -68,6 +68,7 @@ class RecordFunction {
   bool is_unary_;             // one operand and one tensor as the result
   const bool returns_tuple_;  // of several results, or of the rows of one
   const bool returns_rows_;
+  const bool returns_pair_;
   std::size_t positional_;        // parameters that may be given by place
   std::size_t required_ = 0;      // the first ones, which have no default
   bool numbers_default_ = false;  // an operand has a number as its default

@@ -64,24 +64,20 @@ constexpr char kDivisor[] =
     "PyTorch divides by n - 1 unless told otherwise, here it is n: write axis=, and correction=1 "
     "for PyTorch's result";
 constexpr char kUnbiased[] = "write correction=1 for unbiased=True, correction=0 for False";
-constexpr char kLargest[] =
-    "PyTorch returns values and indices, here it is the values alone: write axis=, and "
-    "argmax(axis=) for the indices";
-constexpr char kSmallest[] =
-    "PyTorch returns values and indices, here it is the values alone: write axis=, and "
-    "argmin(axis=) for the indices";
-constexpr char kInOrder[] =
-    "PyTorch returns values and indices, here it is the values alone: write axis=, and "
-    "argsort(axis=) for the indices";
-constexpr char kMiddle[] =
-    "PyTorch returns values and indices, here it is the values alone: write axis=, and "
-    "kthvalue(k, axis=) for the index";
 constexpr Difference kDifferences[] = {
-    {"std", "dim", "correction", kDivisor},  {"var", "dim", "correction", kDivisor},
-    {"std", "unbiased", nullptr, kUnbiased}, {"var", "unbiased", nullptr, kUnbiased},
-    {"max", "dim", nullptr, kLargest},       {"min", "dim", nullptr, kSmallest},
-    {"sort", "dim", nullptr, kInOrder},      {"median", "dim", nullptr, kMiddle},
-    {"nanmedian", "dim", nullptr, kMiddle},
+    {"std", "dim", "correction", kDivisor},
+    {"var", "dim", "correction", kDivisor},
+    {"std", "unbiased", nullptr, kUnbiased},
+    {"var", "unbiased", nullptr, kUnbiased},
+};
+
+// Functions that give values and indices where PyTorch's `dim` is given, and values for `axis`.
+constexpr Alias kWithIndices[] = {
+    {"max", "max_with_indices"},
+    {"min", "min_with_indices"},
+    {"sort", "sort_with_indices"},
+    {"median", "median_with_indices"},
+    {"nanmedian", "nanmedian_with_indices"},
 };
 
 // The same function, method or both under another library's name.
@@ -172,6 +168,12 @@ bool is_extent(PyObject* object) {
   return PyLong_CheckExact(object) || (PyIndex_Check(object) && !PyBool_Check(object));
 }
 
+const char* op_with_indices(std::string_view function) {
+  for (const Alias& row : kWithIndices)
+    if (function == row.other) return row.ours;
+  return nullptr;
+}
+
 void refuse_difference(std::string_view function, std::string_view keyword, PyObject* all) {
   for (const Difference& row : kDifferences)
     if (function == row.function && keyword == row.keyword &&
@@ -188,6 +190,10 @@ bool contains(PyObject* keywords, const char* name) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keywords); ++i)
     if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, i), name) == 0) return true;
   return false;
+}
+
+const char* with_indices(std::string_view function, PyObject* keywords) {
+  return contains(keywords, "dim") ? op_with_indices(function) : nullptr;
 }
 
 bool is_part_of(std::string_view part, std::string_view function) {
@@ -232,8 +238,10 @@ std::string Keywords::list_aliases() const {
     for (const Difference& other : kDifferences)
       differs |= std::string_view(function_) == other.function &&
                  std::string_view(row.other) == other.keyword;
-    if (has(row.ours) && !differs)
-      text += (text.empty() ? "" : ", ") + std::string(row.other) + " (" + row.ours + ")";
+    if (!has(row.ours) || differs) continue;
+    const bool pair = std::string_view(row.other) == "dim" && op_with_indices(function_);
+    text += (text.empty() ? "" : ", ") + std::string(row.other) + " (" +
+            (pair ? "for values and indices" : row.ours) + ")";
   }
   return text;
 }

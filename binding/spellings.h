@@ -31,6 +31,10 @@ std::span<const Alias> other_names();  // of functions and methods
 // Whether a call's keywords name one.
 bool contains(PyObject* keywords, const char* name);
 
+// The op that a call of `function` by PyTorch's `dim` means, or null: max(x, dim=1) gives values
+// and indices, max(x, axis=1) values.
+const char* with_indices(std::string_view function, PyObject* keywords);
+
 // Whether an op named `part` speaks for `function`, which is made of it.
 bool is_part_of(std::string_view part, std::string_view function);
 

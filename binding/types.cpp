@@ -33,6 +33,8 @@ const ErrorType kErrorTypes[] = {{"InvalidValueError", &PyExc_ValueError},
                                  {"FileError", &PyExc_OSError}};
 PyObject* error_types[std::size(kErrorTypes)];
 
+PyTypeObject* pair_type;  // ValuesAndIndices
+
 }  // namespace
 
 void create_error_types(nb::module_& m) {
@@ -91,6 +93,26 @@ PyObject* raise_current() noexcept {
     PyErr_SetString(PyExc_RuntimeError, "unknown C++ exception");
   }
   return nullptr;
+}
+
+// A tuple whose places have PyTorch's names, as its own named results are.
+void create_pair_type(nb::module_& m) {
+  static PyStructSequence_Field fields[] = {{"values", "The elements."},
+                                            {"indices", "Where they are along the axis, int64."},
+                                            {nullptr, nullptr}};
+  static PyStructSequence_Desc description = {
+      "tilewright._core.ValuesAndIndices", "Elements of a tensor, and where they are.", fields, 2};
+  pair_type = PyStructSequence_NewType(&description);
+  if (!pair_type) throw nb::python_error();
+  m.attr("ValuesAndIndices") = nb::borrow(reinterpret_cast<PyObject*>(pair_type));
+}
+
+PyObject* wrap_pair(const Tensor& values, const Tensor& indices) {
+  PyObject* pair = PyStructSequence_New(pair_type);
+  if (!pair) throw nb::python_error();
+  PyStructSequence_SetItem(pair, 0, wrap(values));
+  PyStructSequence_SetItem(pair, 1, wrap(indices));
+  return pair;
 }
 
 void create_dtypes(nb::module_& m) {

@@ -52,6 +52,13 @@ def unsigned_too() -> tuple[str, ...]:
     return (*DTYPES, "uint16", "uint32", "uint64")
 
 
+REDUCING = ("max", "min", "median", "nanmedian", "mode", "kthvalue")
+
+
+def plain(x: Any) -> np.ndarray:
+    return (x.float() if x.dtype == torch.bfloat16 else x).numpy()
+
+
 # ---- sorts ----
 
 
@@ -185,9 +192,9 @@ def test_results_are_fresh(rng) -> None:
 
 def test_spellings_of_sort() -> None:
     x = tw.asarray([[3.0, 1.0]])
-    for name in ("sort", "median", "nanmedian"):
-        with pytest.raises(TypeError, match=rf"^{name}: .*values and indices.*axis="):
-            getattr(x, name)(dim=1)
+    values, indices = x.sort(dim=1, descending=False)
+    assert (values.tolist(), indices.tolist()) == ([[1, 3]], [[1, 0]])
+    assert x.sort(axis=1).tolist() == [[1, 3]]
     assert x.argsort(dim=1).tolist() == [[1, 0]]
     with pytest.raises(TypeError):
         x.sort(1)
@@ -198,6 +205,84 @@ def test_gradients_of_equal_elements_go_where_the_values_come_from() -> None:
     (tw.sort(x) * tw.asarray([1.0, 10.0, 100.0])).sum().backward()
     assert x.grad is not None
     assert x.grad.tolist() == [10.0, 1.0, 100.0]
+
+
+# ---- values and indices ----
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("max", {}),
+        ("min", {}),
+        ("sort", {"stable": True}),
+        ("sort", {"stable": True, "descending": True}),
+        ("median", {}),
+        ("nanmedian", {}),
+        ("mode", {}),
+        ("cummax", {}),
+        ("cummin", {}),
+        ("kthvalue", {"k": 2}),
+        ("topk", {"k": 2}),
+    ],
+    ids=lambda part: part if isinstance(part, str) else "-".join(part),
+)
+def test_pairs_are_pytorchs(name: str, options: dict[str, Any], dtype: str, rng) -> None:
+    if dtype == "bool" and name in ("median", "nanmedian", "kthvalue", "topk"):
+        dtype = "uint8"  # PyTorch has them not for bool
+    for shape in ((40,), (5, 7), (2, 30, 3)):
+        x = data(rng, dtype, shape)
+        if name == "mode":  # of which PyTorch orders NaN by their places
+            x = np.nan_to_num(x)
+        for axis in range(-1, len(shape)):
+            for kept in ({}, {"keepdim": True}) if name in REDUCING else ({},):
+                expected = getattr(torch, name)(theirs(x, dtype), dim=axis, **kept, **options)
+                y = arrays.tensor(x, dtype)
+                pair = getattr(y, name)(dim=axis, **kept, **options)
+                assert type(pair) is tw._core.ValuesAndIndices
+                np.testing.assert_array_equal(arrays.array(pair.values), plain(expected.values))
+                assert pair.indices.dtype == tw.int64
+                # Of equal elements PyTorch takes any, but where it says which.
+                if name in ("max", "min", "sort", "cummax", "cummin"):
+                    same(pair.indices, expected.indices)
+                whole = (
+                    pair.indices if kept or name not in REDUCING else pair.indices.unsqueeze(axis)
+                )
+                taken = tw.take_along_axis(y, whole, axis=axis)
+                np.testing.assert_array_equal(
+                    arrays.array(taken).reshape(pair.values.shape), arrays.array(pair.values)
+                )
+
+
+@pytest.mark.parametrize("name", ["max", "min", "sort", "median", "nanmedian", "mode", "cummax"])
+def test_gradients_of_pairs_are_pytorchs(name: str, rng) -> None:
+    x, g = rng.normal(size=(3, 4, 5)), rng.normal(size=(3, 4, 5))
+    for axis in range(3):
+        got = []
+        for library in (torch, tw):
+            leaf = library.asarray(x.copy()).requires_grad_()
+            values = getattr(leaf, name)(dim=axis).values
+            weights = g if values.ndim == 3 else np.take(g, 0, axis)
+            (values * values * library.asarray(weights)).sum().backward()
+            got.append(np.asarray(leaf.grad))
+        np.testing.assert_allclose(got[1], got[0], rtol=1e-14)
+
+
+def test_mode_of_rows() -> None:
+    x = tw.asarray([[3, 1, 2, 1, 3], [5, 5, 5, 4, 4]])
+    values, indices = tw.mode(x)
+    assert (values.tolist(), indices.tolist()) == ([1, 5], [3, 2])
+    values, indices = tw.mode(tw.asarray(7.0))
+    assert (values.item(), indices.item()) == (7.0, 0)
+    nan = tw.asarray([np.nan, 1.0, np.nan])  # which differ from each other
+    assert tw.mode(nan).values.item() == 1.0
+    with pytest.raises(IndexError, match=r"^mode: axis 2 is out of range for 2 dim"):
+        tw.mode(x, 2)
+    with pytest.raises(ValueError, match=r"^mode: no elements along axis -1"):
+        tw.mode(tw.ones((2, 0)))
+    with pytest.raises(TypeError, match="complex numbers have no order"):
+        tw.mode(tw.ones(2, dtype=tw.complex64))
 
 
 # ---- the first of them ----

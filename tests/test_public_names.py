@@ -79,8 +79,8 @@ FUNCTIONS = {
     "memory of other programs and files": """as_tensor asarray from_dlpack from_numpy frombuffer
         load save tensor""",
     "made of ops": """aminmax argwhere cdist corrcoef cov cross cumulative_trapezoid det dist fmax
-        fmin gcd index_put inverse lcm logdet logspace matrix_power norm pinverse slogdet std_mean
-        take_along_dim trapezoid trapz unravel_index var_mean""",
+        fmin gcd index_put inverse lcm logdet logspace matrix_power mode norm pinverse slogdet
+        std_mean take_along_dim trapezoid trapz unravel_index var_mean""",
     "methods as well": "clone detach is_complex is_floating_point is_signed numel t",
     "shapes and types alone": """broadcast_shapes can_cast finfo iinfo is_tensor isdtype
         promote_types result_type""",

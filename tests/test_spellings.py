@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import operator
 import pickle
@@ -70,10 +71,35 @@ def test_names_made_at_run_time_are_taken_as_well(x: tw.Tensor) -> None:
 
 
 @pytest.mark.parametrize("name", ["max", "min"])
-def test_dim_of_max_and_min_tells_the_difference(x: tw.Tensor, name: str) -> None:
-    for call in (lambda: getattr(x, name)(dim=0), lambda: getattr(tw, name)(x, dim=0)):
-        with pytest.raises(TypeError, match=rf"^{name}: .*values and indices.*axis=.*arg{name}"):
-            call()
+def test_dim_of_max_and_min_gives_indices_too(x: tw.Tensor, name: str) -> None:
+    for pair in (
+        getattr(x, name)(dim=0, keepdim=True),
+        getattr(tw, name)(input=x, dim=0, keepdim=True),
+    ):
+        same(pair.values, getattr(X, name)(0, keepdims=True))
+        same(pair.indices, getattr(X, f"arg{name}")(0, keepdims=True))
+        values, indices = pair
+        assert (values is pair[0], indices is pair.indices) == (True, True)
+    same(getattr(x, name)(axis=0), getattr(X, name)(0))  # one tensor, as in NumPy
+    with pytest.raises(TypeError, match=f"^{name}.*axis"):
+        getattr(x, name)(axis=0, dim=0)
+
+
+def test_pairs_are_tuples_that_can_be_copied_and_pickled(x: tw.Tensor) -> None:
+    pair = x.max(dim=1)
+    assert isinstance(pair, tuple)
+    for other in (pickle.loads(pickle.dumps(pair)), copy.deepcopy(pair), copy.copy(pair)):
+        assert type(other) is type(pair)
+        same(other.values, X.max(1))
+        same(other.indices, X.argmax(1))
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_max_and_min_of_two_tensors(x: tw.Tensor, name: str) -> None:
+    y = tw.asarray(-X)
+    expected = getattr(np, f"{name}imum")(X, -X)
+    same(getattr(tw, name)(x, y), expected)
+    same(getattr(x, name)(y), expected)
 
 
 @pytest.mark.parametrize("name", ["std", "var"])
@@ -455,6 +481,7 @@ def test_help_tells_other_spellings() -> None:
     assert "dim (axis)" in tw.sum.__doc__
     assert "keepdim (keepdims)" in tw.Tensor.sum.__doc__
     assert "dim (axis)" not in tw.max.__doc__
+    assert "dim (for values and indices)" in tw.max.__doc__
     assert "zeros(2, 3)" in tw.zeros.__doc__
     assert "reshape(x, 2, 3)" in tw.reshape.__doc__
 

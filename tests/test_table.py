@@ -62,7 +62,7 @@ NO_OPS = {
         arctan arctan2 arctanh
         bitwise_not cat clamp concatenate cumprod cumsum div expit fix movedim mul neg permute
         row_stack sub swapaxes swapdims true_divide unbind unsqueeze""",
-    "indexing": "bincount masked_select nonzero broadcast_shapes result_type",
+    "indexing": "bincount masked_select nonzero result_type",
     "several results": "chunk dsplit hsplit split tensor_split vsplit",
     "autograd": "grad is_grad_enabled zero_grad",
     "optimisers": """adadelta_step adagrad_step adam_step adamax_step amsgrad_step average_step

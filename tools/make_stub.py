@@ -123,6 +123,18 @@ BLOCK = '''class Block:
     def free(self) -> None:
         """Gives the memory back now; BufferError while a memoryview is over it."""
 '''
+# A tuple with names, made by the interpreter.
+PAIR = '''class ValuesAndIndices(tuple[Tensor, Tensor]):
+    """Elements of a tensor, and where they are."""
+
+    def __new__(cls, pair: Sequence[Tensor], /) -> Self: ...
+    @property
+    def values(self) -> Tensor:
+        """The elements."""
+    @property
+    def indices(self) -> Tensor:
+        """Where they are along the axis, int64."""
+'''
 # The scheduler's types are CPython's own and carry no signatures.
 SCHEDULER = '''class _Task:
     """The outcome of a submission, native part."""
@@ -236,6 +248,7 @@ def _classes() -> list[str]:
             lines += _class(cls)
     lines += [
         BLOCK,
+        PAIR,
         "class Tensor:",
         f'    """{_first_line(_core.Tensor.__doc__)}"""',
         "",

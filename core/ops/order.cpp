@@ -169,6 +169,28 @@ void topk_body(const Use& use, Tensor* out) {
   out[1] = rows.back(y.places);
 }
 
+// Words: axis, descending, stable (which all are).
+void sort_with_indices_body(const Use& use, Tensor* out) {
+  const Tensor& x = use.in[0].tensor;
+  check_ordered(x.dtype(), use.op.name);
+  const Rows rows(x, use.words[0], use.op.name);
+  const Sorted y = sorted_rows(rows.of(x.detached()), use.words.flag(1));
+  out[0] = rows.back(is_recorded(x) ? rows.at(x, y.places) : y.values);
+  out[1] = rows.back(y.places);
+}
+// Words: axis, keepdims.
+template <auto place> void extreme_with_indices_body(const Use& use, Tensor* out) {
+  const Tensor& x = use.in[0].tensor;
+  check_ordered(x.dtype(), use.op.name);
+  const Rows rows(x, use.words[0], use.op.name);
+  const Tensor row = rows.of(x.detached());
+  if (row.size(row.rank() - 1) == 0)
+    fail(ErrorKind::value, use.op.name, ": no elements along the axis of ", x.shape());
+  const Tensor places = place(row, row.rank() - 1, true);
+  out[0] = rows.back(rows.at(x, places), use.words.flag(1));
+  out[1] = rows.back(places, use.words.flag(1));
+}
+
 enum class Which : Word { nth, median, nanmedian };
 Sorted chosen_one(const Use& use, Word axis, Which which, Word k, bool keepdims) {
   const Tensor& x = use.in[0].tensor;
@@ -194,6 +216,11 @@ void kthvalue_body(const Use& use, Tensor* out) {
 // Words of both: axis, keepdims.
 template <Which which> void median_body(const Use& use, Tensor* out) {
   out[0] = chosen_one(use, use.words[0], which, 0, use.words.flag(1)).values;
+}
+template <Which which> void median_with_indices_body(const Use& use, Tensor* out) {
+  const Sorted y = chosen_one(use, use.words[0], which, 0, use.words.flag(1));
+  out[0] = y.values;
+  out[1] = y.places;
 }
 
 // ---- quantiles ----
@@ -351,7 +378,7 @@ constexpr OpRecord kTopk = {
     .name = "topk",
     .signature =
         "(x: Tensor, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> "
-        "tuple[Tensor, Tensor]",
+        "ValuesAndIndices",
     .help =
         "The k largest elements along an axis, or the smallest, and their indices (int64).\n"
         "In order unless sorted is False; of equal elements the first are taken; NaN counts as "
@@ -362,8 +389,7 @@ constexpr OpRecord kTopk = {
     .body = topk_body};
 constexpr OpRecord kKthvalue = {
     .name = "kthvalue",
-    .signature =
-        "(x: Tensor, k: int, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]",
+    .signature = "(x: Tensor, k: int, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices",
     .help =
         "The k-th smallest element along an axis, from 1 on, and its index (int64).\n"
         "Of equal elements the index is that in stable order; NaN counts as larger than all "
@@ -391,6 +417,56 @@ constexpr OpRecord kNanmedian = {
             "an axis out of range, TypeError for complex numbers.",
     .flags = kFunction,
     .body = median_body<Which::nanmedian>};
+
+// What PyTorch's functions of these names give for dim=.
+#define TW_ALONG "(x: Tensor, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices"
+#define TW_ALONG_RAISES                                                                     \
+  "Raises ValueError over no elements, IndexError for an axis out of range, TypeError for " \
+  "complex "                                                                                \
+  "numbers."
+constexpr OpRecord kSortWithIndices = {
+    .name = "sort_with_indices",
+    .signature = TW_ORDER_WORDS " -> ValuesAndIndices",
+    .help = "What sort gives, and the indices (int64) that argsort gives.",
+    .flags = kFunction,
+    .results = 2,
+    .body = sort_with_indices_body};
+constexpr OpRecord kMaxWithIndices = {
+    .name = "max_with_indices",
+    .signature = TW_ALONG,
+    .help =
+        "The largest element along an axis, and its index (int64): of equal ones the first, "
+        "which has the gradient.\nNaN where there is one. " TW_ALONG_RAISES,
+    .flags = kFunction,
+    .results = 2,
+    .body = extreme_with_indices_body<argmax>};
+constexpr OpRecord kMinWithIndices = {
+    .name = "min_with_indices",
+    .signature = TW_ALONG,
+    .help =
+        "The smallest element along an axis, and its index (int64): of equal ones the first, "
+        "which has the gradient.\nNaN where there is one. " TW_ALONG_RAISES,
+    .flags = kFunction,
+    .results = 2,
+    .body = extreme_with_indices_body<argmin>};
+constexpr OpRecord kMedianWithIndices = {
+    .name = "median_with_indices",
+    .signature = TW_ALONG,
+    .help =
+        "What median gives along an axis, and its index (int64): of equal ones that in stable "
+        "order.\n" TW_ALONG_RAISES,
+    .flags = kFunction,
+    .results = 2,
+    .body = median_with_indices_body<Which::median>};
+constexpr OpRecord kNanmedianWithIndices = {
+    .name = "nanmedian_with_indices",
+    .signature = TW_ALONG,
+    .help =
+        "What nanmedian gives along an axis, and its index (int64): of equal ones that in "
+        "stable order.\n" TW_ALONG_RAISES,
+    .flags = kFunction,
+    .results = 2,
+    .body = median_with_indices_body<Which::nanmedian>};
 
 #define TW_QUANTILE_WORDS                                                              \
   "(x: Tensor, q: Operand, axis: int | None = None, keepdims: bool = False, *, "       \

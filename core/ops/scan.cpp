@@ -249,7 +249,7 @@ constexpr OpRecord kLogcumsumexp = {
 
 constexpr OpRecord kCummax = {
     .name = "cummax",
-    .signature = "(x: Tensor, axis: int) -> tuple[Tensor, Tensor]",
+    .signature = "(x: Tensor, axis: int) -> ValuesAndIndices",
     .help =
         "The largest of all elements up to each along an axis, and where it is (int64): of "
         "equal ones the last. A NaN stays. Raises TypeError for complex numbers.",

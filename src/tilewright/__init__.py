@@ -47,7 +47,7 @@ _OF_TENSORS = {
         "tilewright.sets",
     ),
     "index_put": "tilewright.indexing",
-    **dict.fromkeys(("aminmax", "fmax", "fmin"), "tilewright.extremes"),
+    **dict.fromkeys(("aminmax", "fmax", "fmin", "mode"), "tilewright.extremes"),
     **dict.fromkeys(("gcd", "lcm"), "tilewright.integers"),
     **dict.fromkeys(
         ("corrcoef", "cov", "cumulative_trapezoid", "std_mean", "trapezoid", "var_mean"),
@@ -60,7 +60,7 @@ _OF_TENSORS = {
     "inverse": "tilewright.linalg:inv",
     "pinverse": "tilewright.linalg:pinv",
 }  # fmt: skip
-_NEW = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
+_NEW = ("new", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
 # Methods that PyTorch has as functions too; and all that end with "_".
 _AS_FUNCTIONS = ("clone", "detach", "is_complex", "is_floating_point", "is_signed", "numel", "t")
 # PyTorch's names of the types that are no names of ours; not taken by `import *`.
@@ -93,7 +93,7 @@ _LAZY = {
     **dict.fromkeys(("can_cast", "finfo", "iinfo", "isdtype"), "tilewright.array_api"),
     **dict.fromkeys(
         ("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_arrays",
-         "broadcast_tensors", "cartesian_prod", "meshgrid"),
+         "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "meshgrid"),
         "tilewright.several",
     ),
 }  # fmt: skip
@@ -152,6 +152,7 @@ if _typing.TYPE_CHECKING:
     from tilewright.extremes import aminmax as aminmax
     from tilewright.extremes import fmax as fmax
     from tilewright.extremes import fmin as fmin
+    from tilewright.extremes import mode as mode
     from tilewright.generators import get_rng_state as get_rng_state
     from tilewright.generators import initial_seed as initial_seed
     from tilewright.generators import seed as seed
@@ -187,6 +188,7 @@ if _typing.TYPE_CHECKING:
     from tilewright.several import atleast_3d as atleast_3d
     from tilewright.several import block_diag as block_diag
     from tilewright.several import broadcast_arrays as broadcast_arrays
+    from tilewright.several import broadcast_shapes as broadcast_shapes
     from tilewright.several import broadcast_tensors as broadcast_tensors
     from tilewright.several import cartesian_prod as cartesian_prod
     from tilewright.several import meshgrid as meshgrid

@@ -222,6 +222,17 @@ class Block:
     def free(self) -> None:
         """Gives the memory back now; BufferError while a memoryview is over it."""
 
+class ValuesAndIndices(tuple[Tensor, Tensor]):
+    """Elements of a tensor, and where they are."""
+
+    def __new__(cls, pair: Sequence[Tensor], /) -> Self: ...
+    @property
+    def values(self) -> Tensor:
+        """The elements."""
+    @property
+    def indices(self) -> Tensor:
+        """Where they are along the axis, int64."""
+
 class Tensor:
     """An n-dimensional array that takes part in autograd."""
 
@@ -788,9 +799,9 @@ class Tensor:
         """-log of the probability of sequences of labels under log_probs (steps, batch, ..."""
     def cuda(self, device: str | None=None, non_blocking: _Bool=False) -> Tensor:
         """On a GPU, the first one unless device says another; itself where it is there."""
-    def cummax(self, axis: _Int) -> tuple[Tensor, Tensor]:
+    def cummax(self, axis: _Int) -> ValuesAndIndices:
         """The largest of all elements up to each along an axis, and where it is (int64): ..."""
-    def cummin(self, axis: _Int) -> tuple[Tensor, Tensor]:
+    def cummin(self, axis: _Int) -> ValuesAndIndices:
         """The smallest of all elements up to each along an axis, and where it is (int64): ..."""
     def cumprod(
         self,
@@ -1305,7 +1316,7 @@ class Tensor:
         """target * (log(target) - input): Kullback and Leibler's divergence of log- ..."""
     def kron(self, x2: Tensor, /) -> Tensor:
         """Kronecker product: each element of x1 times the whole of x2, as blocks."""
-    def kthvalue(self, k: _Int, axis: _Int=-1, keepdims: _Bool=False) -> tuple[Tensor, Tensor]:
+    def kthvalue(self, k: _Int, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
         """The k-th smallest element along an axis, from 1 on, and its index (int64). Of ..."""
     def l1_loss(self, target: Tensor, reduction: str='mean') -> Tensor:
         """Absolute differences, averaged by default; shapes must be equal."""
@@ -1563,6 +1574,8 @@ class Tensor:
         output_size: _Int | Sequence[_Int] | None=None,
     ) -> Tensor:
         """Planes of zeros with the elements of input at the places that max pooling's ..."""
+    def max_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+        """The largest element along an axis, and its index (int64): of equal ones the ..."""
     def maximum(self, b: _Operand) -> Tensor:
         """Larger of a and b; NaN if either is."""
     def maximum_(self, b: _Operand) -> Self:
@@ -1571,8 +1584,12 @@ class Tensor:
         """Mean over all or some axes, in x's floating type."""
     def median(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Median of all elements or along an axis: of an even number the lower of the two ..."""
+    def median_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+        """What median gives along an axis, and its index (int64): of equal ones that in ..."""
     def min(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Smallest element; NaN where there is one."""
+    def min_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+        """The smallest element along an axis, and its index (int64): of equal ones the ..."""
     def minimum(self, b: _Operand) -> Tensor:
         """Smaller of a and b; NaN if either is."""
     def minimum_(self, b: _Operand) -> Self:
@@ -1583,6 +1600,8 @@ class Tensor:
         """`mish`, written in place. x * tanh(softplus(x))."""
     def mm(self, x2: Tensor, /) -> Tensor:
         """Product of two matrices; `matmul` also takes vectors and batches."""
+    def mode(self, axis: _Int = -1, keepdims: _Bool = False) -> ValuesAndIndices:
+        """The most frequent element along an axis, and the last place where it is (int64)."""
     def moveaxis(self, source: _Int | Sequence[_Int], destination: _Int | Sequence[_Int]) -> Tensor:
         """The axes `source` at the places `destination`, the others in their order, as a ..."""
     def movedim(self, source: _Int | Sequence[_Int], destination: _Int | Sequence[_Int]) -> Tensor:
@@ -1647,6 +1666,8 @@ class Tensor:
         """Mean over all or some axes of what is no NaN; NaN where nothing is. Raises ..."""
     def nanmedian(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Median without NaN of all elements or along an axis: of an even number the lower ..."""
+    def nanmedian_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+        """What nanmedian gives along an axis, and its index (int64): of equal ones that in ..."""
     def nanquantile(
         self,
         q: _Operand,
@@ -1682,6 +1703,8 @@ class Tensor:
         """`negative`, written in place. Negative of each element."""
     def nelement(self) -> _Int:
         """Number of elements, as `size`."""
+    def new(self, *size: Any) -> Tensor:
+        """Memory of another shape, or a copy of a list of numbers, in the type and place of x."""
     def new_empty(
         self,
         *size: Any,
@@ -2118,6 +2141,14 @@ class Tensor:
         """`softsign`, written in place. x / (1 + abs(x))."""
     def sort(self, *, axis: _Int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
         """The elements along an axis in order: values alone, argsort has their places. NaN ..."""
+    def sort_with_indices(
+        self,
+        *,
+        axis: _Int=-1,
+        descending: _Bool=False,
+        stable: _Bool=True,
+    ) -> ValuesAndIndices:
+        """What sort gives, and the indices (int64) that argsort gives."""
     def split(
         self,
         split_size_or_sections: _Int | Sequence[_Int],
@@ -2238,7 +2269,7 @@ class Tensor:
         axis: _Int=-1,
         largest: _Bool=True,
         sorted: _Bool=True,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> ValuesAndIndices:
         """The k largest elements along an axis, or the smallest, and their indices ..."""
     def trace(self, offset: _Int=0) -> Tensor:
         """The sum of a diagonal of a matrix, of whole numbers as int64. Raises ValueError ..."""
@@ -2490,6 +2521,8 @@ def _backward(
     create_graph: _Bool=False,
 ) -> None: ...
 def _become(tensor: object, value: Tensor) -> None: ...
+def _broadcast_shapes(shapes: Sequence[int | Sequence[int]]) -> tuple[int, ...]:
+    """The shape that all of `shapes` broadcast to."""
 def _capture(function: Callable[..., Any], inputs: Sequence[Tensor]) -> _Captured:
     """Calls function(*inputs) and records what ops it runs."""
 def _checkpoint(function: object, inputs: list[Any]) -> Any: ...
@@ -2934,8 +2967,6 @@ def bitwise_right_shift(a: _Operand, b: _Operand) -> Tensor:
     """a with its bits moved down by b places; the sign stays."""
 def bitwise_xor(a: _Operand, b: _Operand) -> Tensor:
     """Bits set in exactly one."""
-def broadcast_shapes(shapes: Sequence[int | Sequence[int]]) -> tuple[int, ...]:
-    """The shape that all of `shapes` broadcast to."""
 @overload
 def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor:
     """Axes of extent 1 repeated, as a view."""
@@ -3091,9 +3122,9 @@ def ctc_loss(
     zero_infinity: _Bool=False,
 ) -> Tensor:
     """-log of the probability of sequences of labels under log_probs (steps, batch, ..."""
-def cummax(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+def cummax(x: Tensor, axis: int) -> ValuesAndIndices:
     """The largest of all elements up to each along an axis, and where it is (int64): ..."""
-def cummin(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+def cummin(x: Tensor, axis: int) -> ValuesAndIndices:
     """The smallest of all elements up to each along an axis, and where it is (int64): ..."""
 def cumprod(
     x: Tensor,
@@ -3493,7 +3524,7 @@ def kernels_of_op(op: str) -> list[dict[str, Any]]:
     """Kernels of an op in ladder order, then its body."""
 def kl_div(input: Tensor, target: Tensor, reduction: str='mean', log_target: _Bool=False) -> Tensor:
     """target * (log(target) - input): Kullback and Leibler's divergence of log- ..."""
-def kthvalue(x: Tensor, k: int, axis: int=-1, keepdims: _Bool=False) -> tuple[Tensor, Tensor]:
+def kthvalue(x: Tensor, k: int, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
     """The k-th smallest element along an axis, from 1 on, and its index (int64). Of ..."""
 def l1_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
     """Absolute differences, averaged by default; shapes must be equal."""
@@ -3723,12 +3754,16 @@ def max_unpool3d(
     output_size: int | Sequence[int] | None=None,
 ) -> Tensor:
     """Planes of zeros with the elements of input at the places that max pooling's ..."""
+def max_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+    """The largest element along an axis, and its index (int64): of equal ones the ..."""
 def maximum(a: _Operand, b: _Operand) -> Tensor:
     """Larger of a and b; NaN if either is."""
 def mean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Mean over all or some axes, in x's floating type."""
 def median(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Median of all elements or along an axis: of an even number the lower of the two ..."""
+def median_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+    """What median gives along an axis, and its index (int64): of equal ones that in ..."""
 def memory_reset_peaks() -> None:
     """Starts the peak figures anew."""
 def memory_stats() -> dict[str, Any]:
@@ -3737,6 +3772,8 @@ def memory_trim() -> int:
     """Gives unused memory back to the system; returns bytes."""
 def min(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Smallest element; NaN where there is one."""
+def min_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+    """The smallest element along an axis, and its index (int64): of equal ones the ..."""
 def minimum(a: _Operand, b: _Operand) -> Tensor:
     """Smaller of a and b; NaN if either is."""
 def mish(x: _Operand, inplace: _Bool=False) -> Tensor:
@@ -3817,6 +3854,8 @@ def nanmean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=Fa
     """Mean over all or some axes of what is no NaN; NaN where nothing is. Raises ..."""
 def nanmedian(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Median without NaN of all elements or along an axis: of an even number the lower ..."""
+def nanmedian_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+    """What nanmedian gives along an axis, and its index (int64): of equal ones that in ..."""
 def nanquantile(
     x: Tensor,
     q: _Operand,
@@ -4294,6 +4333,14 @@ def softsign(x: _Operand) -> Tensor:
     """x / (1 + abs(x))."""
 def sort(x: Tensor, *, axis: int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
     """The elements along an axis in order: values alone, argsort has their places. NaN ..."""
+def sort_with_indices(
+    x: Tensor,
+    *,
+    axis: int=-1,
+    descending: _Bool=False,
+    stable: _Bool=True,
+) -> ValuesAndIndices:
+    """What sort gives, and the indices (int64) that argsort gives."""
 def split(
     x: Tensor,
     split_size_or_sections: int | Sequence[int],
@@ -4365,7 +4412,7 @@ def topk(
     axis: int=-1,
     largest: _Bool=True,
     sorted: _Bool=True,
-) -> tuple[Tensor, Tensor]:
+) -> ValuesAndIndices:
     """The k largest elements along an axis, or the smallest, and their indices ..."""
 def total_norm(tensors: Sequence[Tensor], ord: float=2.0) -> Tensor:
     """The norm of all elements of all tensors as one vector, in float32, or in float64 ..."""

@@ -60,6 +60,16 @@ def logspace(
     return tw.pow(float(base), exponents).astype(tw.get_default_dtype() if dtype is None else dtype)
 
 
+def new(x: Tensor, *size: Any) -> Tensor:
+    """Memory of another shape, or a copy of a list of numbers, in the type and place of x.
+
+    PyTorch's older name of `new_empty` and `new_tensor`.
+    """
+    if len(size) == 1 and not isinstance(size[0], (int, tuple)):
+        return new_tensor(x, size[0])
+    return new_empty(x, *(size if size else (0,)))
+
+
 def new_tensor(
     x: Tensor, data: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:

@@ -1,11 +1,11 @@
-"""The smaller and the larger of numbers, where PyTorch has names of its own for them."""
+"""The smaller, the larger and the most frequent of numbers, by names that PyTorch has for them."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from tilewright import _core
-from tilewright._core import Tensor
+from tilewright._core import Tensor, ValuesAndIndices
 from tilewright.other_names import other_names
 
 
@@ -41,3 +41,38 @@ def fmax(x1: Tensor, x2: Tensor) -> Tensor:
 def fmin(x1: Tensor, x2: Tensor) -> Tensor:
     """Smaller of two; of a NaN and a number the number. Of equal ones x1 has the gradient."""
     return _core.where(_core.logical_or(x1 <= x2, _core.not_equal(x2, x2)), x1, x2)
+
+
+@other_names
+def mode(x: Tensor, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices:
+    """The most frequent element along an axis, and the last place where it is (int64).
+
+    Of elements that are as frequent the smallest; NaN differ from each other. Gradients go to that
+    place. Raises IndexError for an axis out of range, ValueError over no elements, TypeError for
+    complex numbers.
+
+    >>> import tilewright as tw
+    >>> value, index = tw.mode(tw.asarray([3, 1, 2, 1, 3]))
+    >>> value.item(), index.item()
+    (1, 3)
+    """
+    if x.is_complex():
+        raise TypeError("mode: complex numbers have no order")
+    if x.ndim == 0:
+        return _core.max_with_indices(x, axis=axis, keepdims=keepdims)
+    if not -x.ndim <= axis < x.ndim:
+        raise IndexError(f"mode: axis {axis} is out of range for {x.ndim} dimensions")
+    if x.shape[axis] == 0:
+        raise ValueError(f"mode: no elements along axis {axis} of {x.shape}")
+    rows, order = _core.sort_with_indices(_core.moveaxis(x.detach(), axis, -1))
+    places = _core.broadcast_to(_core.arange(rows.shape[-1], device=x.device), rows.shape)
+    begins = _core.concat(
+        [_core.ones_like(rows[..., :1], dtype=_core.bool), rows[..., 1:] != rows[..., :-1]], axis=-1
+    )
+    lengths = places - _core.cummax(_core.where(begins, places, 0), -1).values
+    ends = _core.argmax(lengths, axis=-1, keepdims=True)
+    indices = _core.moveaxis(_core.take_along_axis(order, ends, axis=-1), -1, axis)
+    values = _core.take_along_axis(x, indices, axis=axis)
+    if not keepdims:
+        values, indices = values.squeeze(axis), indices.squeeze(axis)
+    return ValuesAndIndices((values, indices))

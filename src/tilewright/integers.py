@@ -42,7 +42,7 @@ def lcm(x1: Tensor, x2: Tensor) -> Tensor:
 
 def _alike(x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
     """Both in their common type and shape."""
-    shape = _core.broadcast_shapes([x1.shape, x2.shape])
+    shape = _core._broadcast_shapes([x1.shape, x2.shape])
     dtype = _core.result_type(x1, x2)
     return (
         _core.broadcast_to(x1.astype(dtype), shape),

@@ -32,10 +32,7 @@ class Absent:
         raise AttributeError(f"Tensor has no attribute {self.name!r}: {self.remedy}")
 
 
-_OF_PAIRS = (
-    "max, min, sort and median give one tensor here; topk(k) and kthvalue(k) give values and "
-    "indices, "
-)
+_OF_PAIRS = "max, min, sort and median give one tensor here, and with dim= values and indices, "
 ABSENT = {
     "values": _OF_PAIRS + "which are the tensor itself otherwise",
     "indices": _OF_PAIRS + "argmax, argmin and argsort the indices",

@@ -20,6 +20,22 @@ def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
     return _broadcast("broadcast_arrays", _checked("broadcast_arrays", arrays))
 
 
+def broadcast_shapes(*shapes: int | Sequence[int] | Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The shape that all shapes broadcast to; a number is the shape of a vector.
+
+    They may also stand in one list. Raises ValueError for shapes that do not broadcast and for
+    negative extents.
+
+    >>> import tilewright as tw
+    >>> tw.broadcast_shapes((3, 1), (4,))
+    (3, 4)
+    """
+    first = shapes[0] if len(shapes) == 1 else 0
+    if not isinstance(first, int) and any(not hasattr(part, "__index__") for part in first):
+        return _core._broadcast_shapes(first)
+    return _core._broadcast_shapes(shapes)  # type: ignore[arg-type]
+
+
 def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
     """`broadcast_arrays` under PyTorch's name, in a tuple; a sequence of tensors is taken as well.
 
@@ -160,7 +176,7 @@ def _spread(name: str, tensors: Sequence[object]) -> list[Tensor]:
 
 def _broadcast(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
     try:
-        shape = _core.broadcast_shapes([x.shape for x in tensors])
+        shape = _core._broadcast_shapes([x.shape for x in tensors])
     except ValueError as error:
         raise type(error)(str(error).replace("broadcast_shapes", name)) from None
     return [_core.broadcast_to(x, shape) for x in tensors]

@@ -127,7 +127,9 @@ def sorts(name: str, reference: Any, result: Any, differentiable: tuple[int, ...
     function = getattr(tw, name)
     return OpCase(
         name,
-        function,
+        (lambda x, **options: function(x, **options)[0])
+        if name == "sort_with_indices"
+        else function,
         reference,
         of_shapes(*WITH_NONE),
         ORDERED,
@@ -172,6 +174,35 @@ def one_of_all(name: str, reference: Any, arguments: Any) -> OpCase:
             ),
         ),
     )
+
+
+def one_along(name: str, reference: Any) -> OpCase:
+    function = getattr(tw, name)
+    return OpCase(
+        name,
+        lambda x, **options: function(x, **options)[0],
+        lambda x, axis=-1, keepdims=False: reference(x, axis=axis, keepdims=keepdims),
+        with_nan if name.startswith("nan") else of_shapes(*SHAPES),
+        ORDERED,
+        same,
+        variants=REDUCED,
+        differentiable=(0,),
+        smooth=apart((7,), (3, 4)),
+        gradient_tolerance=4,
+        errors=(
+            refused(lambda: function(x23, axis=2), IndexError, "axis 2 is out of range"),
+            refused(lambda: function(tw.ones((2, 0)), axis=1), ValueError, f"{name}: no elements"),
+            refused(
+                lambda: function(tw.ones((2,), dtype=tw.complex64)),
+                TypeError,
+                f"{name}: complex numbers have no order",
+            ),
+        ),
+    )
+
+
+# What is found, and what its index is held to in test_order.py.
+ALONG = {"max": np.max, "min": np.min, "median": median, "nanmedian": nanmedian}
 
 
 def share(name: str, nan: bool, arguments: Any) -> OpCase:
@@ -282,6 +313,8 @@ RECORDS: tuple[OpCase, ...] = (
             ),
         ),
     ),
+    sorts("sort_with_indices", ordered, same, (0,)),
+    *(one_along(f"{name}_with_indices", reference) for name, reference in ALONG.items()),
     one_of_all("median", median, of_shapes(*SHAPES)),
     one_of_all("nanmedian", nanmedian, with_nan),
     share("quantile", False, of_shapes(*SHAPES)),
