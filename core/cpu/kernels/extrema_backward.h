@@ -58,9 +58,9 @@ template <class T> void extremum_rows_backward(std::int64_t m, std::int64_t n, c
 
 // Up to kStripBackward columns, row by row: rows are read as long runs, and what belongs to the
 // columns stays in the first-level cache.
-template <class T>
-void extremum_columns_backward(std::int64_t m, std::int64_t n, std::int64_t step, const void* x_in,
-                               const void* y, const void* g, void* dx_in) {
+template <class T> void extremum_columns_backward(std::int64_t m, std::int64_t n, std::int64_t step,
+                                                  const void* x_in, const void* y, const void* g,
+                                                  void* dx_in) {
   using I = IntLike<T>;
   auto *const x = (const T*)x_in, *const slope = (const T*)g, *const top = (const T*)y;
   auto* const dx = (T*)dx_in;

@@ -30,8 +30,8 @@ template <int n, class Wide> TW_INLINE auto low_bytes(const Wide (&wide)[n]) {
     Narrow narrow[n / 2];
 #pragma GCC unroll 4
     for (int i = 0; i < n / 2; ++i)
-      narrow[i] = low_halves<Narrow>(wide[2 * i], wide[2 * i + 1],
-                                     typename CountTo<kLanes<Part>>::type());
+      narrow[i] =
+          low_halves<Narrow>(wide[2 * i], wide[2 * i + 1], typename CountTo<kLanes<Part>>::type());
     return low_bytes<n / 2>(narrow);
   }
 }
