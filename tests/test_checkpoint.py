@@ -37,6 +37,32 @@ def check(build, leaves, **options):
         np.testing.assert_array_equal(a, b)
 
 
+class Plus(tw.autograd.Function):
+    """A sum that saves nothing."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        return a + b
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+class Statistics(tw.nn.Module):
+    """Its input beside a running mean of what it saw, which no gradient needs."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", tw.zeros((3,)))
+
+    def forward(self, v):
+        h = tw.tanh(v) + self.seen
+        with tw.no_grad():
+            self.seen.mul_(0.9).add_(h.mean(axis=0))
+        return h
+
+
 PLANS = pytest.mark.parametrize("plan", [False, True])
 
 
@@ -481,6 +507,57 @@ class TestErrors:
         data += 1.0
         with pytest.raises(RuntimeError, match=r"checkpoint: .* was changed in place since"):
             loss.backward()
+
+    @pytest.mark.parametrize(
+        "function",
+        [
+            lambda v, data: tw.exp(v + data),
+            lambda v, data: tw.exp((v + data)[1:].detach() * v[1:]),
+            lambda v, data: tw.exp(tw.checkpoint(lambda u: u + data, v)),
+            lambda v, data: tw.exp(tw.stack([v, v]).add_(data)[1]),
+            lambda v, data: tw.exp(Plus.apply(v, data)),
+        ],
+    )
+    def test_changed_value_that_no_op_saves(self, function):
+        x, data = leaf(3, 3), tw.randn(3, 3)
+        loss = tw.checkpoint(lambda v: function(v, data), x).sum()
+        data += 1.0
+        with pytest.raises(RuntimeError, match=r"checkpoint: .* was changed in place since"):
+            loss.backward()
+
+    @pytest.mark.parametrize(
+        "function",
+        [
+            lambda v, data: tw.exp(v) + data,
+            lambda v, data: (tw.exp(v) + data)[1:] * 2.0,
+            lambda v, data: tw.exp(v) + tw.checkpoint(lambda u: tw.sin(u) + data, v),
+            lambda v, data: Plus.apply(tw.exp(v), data),
+        ],
+    )
+    def test_changed_value_that_no_gradient_needs(self, function):
+        x, data = leaf(3, 3), tw.randn(3, 3)
+        (expected,) = gradients(function(x, data).sum(), [x])
+        loss = tw.checkpoint(lambda v: function(v, data), x).sum()
+        data += 1.0
+        np.testing.assert_array_equal(gradients(loss, [x])[0], expected)
+
+    def test_statistics_that_the_function_gathers(self):
+        x = leaf(5, 3)
+        check(lambda cp: tw.exp(cp(Statistics(), x)).sum(), [x])
+        check(lambda cp: tw.exp(cp(tw.nn.BatchNorm1d(3), x)).sum(), [x])
+
+    def test_changes_within_the_function(self):
+        def filled(v):
+            h = tw.zeros((4,))
+            h[:2] = v[:2]
+            h[2:] = v[2:] * 2.0
+            h[1:3].mul_(3.0)
+            return tw.exp(h.add_(1.0))
+
+        x = leaf(4)
+        check(
+            lambda cp: cp(lambda v: cp(filled, cp(filled, v) * 0.1).sin().mul_(2.0), x).sum(), [x]
+        )
 
     def test_changed_parameter(self):
         x, w = leaf(3, 3), leaf(3, 3)

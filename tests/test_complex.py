@@ -282,8 +282,10 @@ def test_powers() -> None:
         close(n ** tensor(a), n ** a.astype(complex), 5e-6)
     exact = np.asarray(tensor(np.array([1 + 2j, -3j], np.complex64)) ** 3)
     np.testing.assert_array_equal(exact, [(1 + 2j) ** 3, 27j])
-    zero = np.asarray(tensor(np.zeros(3, np.complex64)) ** tensor(np.array([0, 2, 0.5], "c8")))
-    np.testing.assert_array_equal(zero, [1, 0, 0])
+    exponents = np.array([0, 2, 0.5, 1 + 1j, 0.25 - 3j, -1 + 1j, 1j], "c8")
+    zero = np.asarray(tensor(np.zeros(7, np.complex64)) ** tensor(exponents))
+    np.testing.assert_array_equal(zero[:5], [1, 0, 0, 0, 0])
+    assert np.isnan(zero[5:]).all()
     z = tensor(a)
     z **= 2
     close(z, a.astype(complex) ** 2)

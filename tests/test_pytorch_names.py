@@ -131,11 +131,33 @@ def test_values_and_gradients_are_pytorchs(case: tuple[str, Any, Any]) -> None:
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8", "int32", "complex64"])
+@pytest.mark.parametrize("name", ["addbmm", "baddbmm", "addmv", "addr"])
+def test_products_that_are_added_keep_the_type(name: str, dtype: str) -> None:
+    rows, matrix, stack = (3,), (3, 3), (2, 3, 3)
+    shapes = {"addbmm": (matrix, stack, stack), "baddbmm": (stack, stack, stack)}
+    shapes |= {"addmv": (rows, matrix, rows), "addr": (matrix, rows, rows)}
+    got, expected = (
+        getattr(lib, name)(*(lib.ones(s, dtype=getattr(lib, dtype)) for s in shapes[name]))
+        for lib in (tw, torch)
+    )
+    assert got.dtype == getattr(tw, dtype)
+    assert got.tolist() == expected.tolist()
+
+
 def test_logspace_and_linspace_by_steps() -> None:
     for base in (10.0, 2.0):
         y = tw.logspace(-1, 2, steps=7, base=base, dtype=tw.float64)
         np.testing.assert_allclose(np.asarray(y), np.logspace(-1, 2, 7, base=base), rtol=1e-14)
     assert tw.linspace(start=0, end=1, steps=3).tolist() == [0.0, 0.5, 1.0]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
+def test_divisors_of_the_least_integer_are_numpys(dtype: Any) -> None:
+    least = np.iinfo(dtype).min
+    some = np.array([least, least + 1, -6, -1, 0, 7], dtype)
+    a, b = np.tile(some, 6), np.repeat(some, 6)
+    np.testing.assert_array_equal(np.asarray(tw.gcd(tw.asarray(a), tw.asarray(b))), np.gcd(a, b))
 
 
 def test_wrong_arguments_of_the_new_functions() -> None:

@@ -1,6 +1,7 @@
 // Frames: places for saved values, and the rerun that fills them.
 #include "core/autograd/checkpoint.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "core/autograd/planner.h"
@@ -26,6 +27,9 @@ SavedPlace* place_in_frame(const Tensor& x) {
   return modes.checkpoint->place(x);
 }
 
+bool read_in_frame(const void* op, const Tensor& x) { return modes.checkpoint->read(op, x); }
+void spoil_in_frame(const Tensor& y) { modes.checkpoint->spoil(y); }
+
 Tensor value_of(const SavedPlace& place) { return place.frame->value(place.index); }
 CheckpointFrame* frame_of(const SavedPlace& place) { return place.frame.get(); }
 
@@ -37,6 +41,13 @@ namespace {
 }
 [[noreturn]] void fail_saved(const std::string& difference) {
   fail_different("saved " + difference);
+}
+std::string describe_changed(const Tensor& x, std::uint32_t expected) {
+  std::ostringstream text;
+  text << "checkpoint: " << describe(x)
+       << ", which the function reads, was changed in place since (version " << x.version()
+       << ", expected " << expected << "); change a copy() instead";
+  return text.str();
 }
 [[noreturn]] void fail_drawn(const std::string& difference) {
   fail_different("drew other random numbers: " + difference);
@@ -101,6 +112,36 @@ Tensor CheckpointFrame::key(std::int64_t words, const std::function<Tensor()>& d
   return keys_.back().value;
 }
 
+bool CheckpointFrame::read(const void* op, const Tensor& x) {
+  // A function that is checkpointed inside of this one's is run anew when this one is.
+  const bool spoils_outer = outer_ && outer_->read(op, x);
+  if (state_ != State::rerunning) {
+    reads_.push_back({op, x.version()});
+    return spoils_outer;
+  }
+  // Other ops than before: what they save will tell, and versions cannot be compared any more.
+  if (next_read_ < reads_.size() && reads_[next_read_].op != op) next_read_ = reads_.size();
+  if (next_read_ < reads_.size()) {
+    const std::uint32_t expected = reads_[next_read_++].version;
+    if (expected != x.version()) {
+      if (changed_.empty()) changed_ = describe_changed(x, expected);
+      return true;
+    }
+  }
+  return spoils_outer || is_spoiled(x);
+}
+
+void CheckpointFrame::spoil(const Tensor& y) {
+  if (outer_) outer_->spoil(y);
+  if (state_ == State::rerunning && !is_spoiled(y)) spoiled_.push_back(y->storage);
+}
+
+bool CheckpointFrame::is_spoiled(const Tensor& x) const {
+  return std::any_of(spoiled_.begin(), spoiled_.end(), [&](const Ref<Storage>& storage) {
+    return storage.get() == x->storage.get();
+  });
+}
+
 SavedPlace* CheckpointFrame::place(const Tensor& x) {
   const Ref<CheckpointFrame> self(this);
   if (state_ == State::rerunning) return new SavedPlace{self, match(x), false};
@@ -115,10 +156,8 @@ std::uint32_t CheckpointFrame::match(const Tensor& x) {
   Entry& entry = entries_[index];
   if (!(entry.shape == x.shape()) || entry.dtype != x.dtype())
     fail_saved(describe(x) + " instead of " + name_of(entry.dtype) + " " + to_string(entry.shape));
-  if (entry.version != x.version())
-    fail(ErrorKind::runtime, "checkpoint: ", describe(x),
-         ", which the function reads, was changed in place since (version ", x.version(),
-         ", expected ", entry.version, "); change a copy() instead");
+  if (entry.version != x.version()) fail(ErrorKind::runtime, describe_changed(x, entry.version));
+  if (!changed_.empty() && is_spoiled(x)) fail(ErrorKind::runtime, changed_);
   if (entry.wanted) entry.value = x;
   return index;
 }
@@ -149,13 +188,16 @@ void CheckpointFrame::run_again() {
   // What a failed rerun saved is not the run's: the next one starts afresh.
   struct Values {
     std::vector<Entry>* entries;
+    std::vector<Ref<Storage>>* spoiled;
     ~Values() {
+      spoiled->clear();
       if (!entries) return;
       for (Entry& entry : *entries) const Tensor ends = std::exchange(entry.value, Tensor());
     }
-  } values{&entries_};
+  } values{&entries_, &spoiled_};
   state_ = State::rerunning;
-  next_ = next_key_ = 0;
+  next_ = next_key_ = next_read_ = 0;
+  changed_.clear();
   rerun_(inputs);
   if (next_key_ != keys_.size())
     fail_drawn(std::to_string(next_key_) + " times instead of " + std::to_string(keys_.size()));

@@ -4,6 +4,7 @@
 // of the random numbers drawn inside: a rerun gets those and moves no generator.
 #pragma once
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "core/autograd/node.h"
@@ -34,6 +35,11 @@ class CheckpointFrame : public Counted {
   // A place for a value that is being saved. Raises RuntimeError where a rerun saves another one
   // than the run did.
   SavedPlace* place(const Tensor& x);
+  // What a recorded op reads. True in a rerun that finds it changed in place since, or made from
+  // what was: an op whose gradient needs its result alone saves no operand that would tell.
+  bool read(const void* op, const Tensor& x);
+  // A result of an op that reads such an operand: a rerun that saves it raises RuntimeError.
+  void spoil(const Tensor& y);
   // The value, after a rerun where it is not there.
   Tensor value(std::uint32_t place);
   void drop(std::uint32_t place) noexcept;
@@ -59,19 +65,28 @@ class CheckpointFrame : public Counted {
     bool wanted = true;  // its node has not been released
     Tensor value = {};
   };
+  struct Read {
+    const void* op;
+    std::uint32_t version;
+  };
   struct Key {
     std::int64_t words;
     Tensor value;
   };
   void run_again();
   std::uint32_t match(const Tensor& x);
+  bool is_spoiled(const Tensor& x) const;
 
   const std::uint64_t id_;
   Rerun rerun_;
   std::vector<SavedTensor> inputs_;
   std::vector<Entry> entries_;
-  std::vector<Key> keys_;                         // in the order in which they were drawn
-  std::size_t next_ = 0, next_key_ = 0;           // of a rerun
+  std::vector<Key> keys_;    // in the order in which they were drawn
+  std::vector<Read> reads_;  // in the order in which ops were recorded
+  // Of a rerun; the storages live on, as others could be taken for them.
+  std::size_t next_ = 0, next_key_ = 0, next_read_ = 0;
+  std::vector<Ref<Storage>> spoiled_;
+  std::string changed_;                           // the first read of what was changed
   const std::uint8_t autocast_ = modes.autocast;  // of the run, and so of its reruns
   CheckpointFrame* outer_ = nullptr;              // whose function runs around this one's
   State state_ = State::idle;

@@ -56,6 +56,12 @@ std::vector<Tensor> CustomNode::record(Call call) {
   if (call.results.size() > kMostResults)
     fail(ErrorKind::value, call.name, ": ", call.results.size(), " results; ", kMostResults,
          " at most can have gradients");
+  if (modes.checkpoint) {
+    bool spoils = false;
+    for (const Tensor& x : call.inputs) spoils |= x && read_in_frame(nullptr, x);
+    for (const Tensor& y : call.results)
+      if (spoils && y) spoil_in_frame(y);
+  }
   auto* const node = new CustomNode(call);
   const Ref<NodeBase> owner(node);
   std::vector<Tensor> out;

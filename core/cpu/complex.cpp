@@ -50,7 +50,7 @@ Z pow(Z a, Z b) {
   constexpr double kMostFactors = 100;
   if (b == 0.0) return 1;
   if (a == 0.0) {
-    if (b.real() > 0 && b.imag() == 0) return 0;
+    if (b.real() > 0) return 0;
     return {NAN, NAN};
   }
   if (b.imag() == 0 && std::abs(b.real()) < kMostFactors && b.real() == std::trunc(b.real())) {

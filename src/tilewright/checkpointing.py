@@ -28,7 +28,7 @@ def checkpoint(
     does happens twice, seeding included, and threads that it starts draw anew. Tensors are found
     among the arguments and in lists, tuples and dicts of them. Raises RuntimeError in backward
     where the second run saves values of another number, shape or type, draws other random numbers,
-    or where what the function reads was changed in place. It works as PyTorch's with
+    or saves what comes from tensors that were changed in place since. It works as PyTorch's with
     `use_reentrant=False`, which may be said; ValueError for the other way. Source: Chen et al.,
     "Training deep nets with sublinear memory cost" (2016).
 

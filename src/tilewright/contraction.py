@@ -133,7 +133,8 @@ def addbmm(
     x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
     """beta * x + alpha * the sum of all products of bmm(batch1, batch2)."""
-    return _added(x, tw.sum(bmm(batch1, batch2), axis=0), beta, alpha)
+    products = bmm(batch1, batch2)
+    return _added(x, tw.sum(products, axis=0, dtype=products.dtype), beta, alpha)
 
 
 def addmv(x: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:

@@ -19,12 +19,13 @@ def gcd(x1: Tensor, x2: Tensor) -> Tensor:
     [6, 1, 4]
     """
     _check("gcd", x1, x2)
-    x1, x2 = (abs(x) for x in _alike(x1, x2))
+    # With signs: the least number of a type has no absolute value there.
+    x1, x2 = _alike(x1, x2)
     while bool((x2 != 0).any()):
         none = x2 == 0
         rest = x1 % _core.where(none, 1, x2)
         x1, x2 = _core.where(none, x1, x2), _core.where(none, 0, rest)
-    return x1
+    return abs(x1)
 
 
 @other_names

@@ -73,7 +73,11 @@ def reduction(s: State) -> None:
         torch_name = "a" + name
         torch = torch.replace("None", "()")
     elif name == "prod":
-        span = Span(-(max(x.span.largest, 1) ** n), max(x.span.largest, 1) ** n)
+        bound = max(x.span.largest, 1)
+        limit = (
+            bound**n if n * math.log10(bound) < 300 else math.inf
+        )  # a power that overflows raises
+        span = Span(-limit, limit)
         torch = "" if text == "None" else torch
     elif name in {"var", "std"}:
         correction = s.rng.choice([0, 0, 1]) if n > 1 else 0

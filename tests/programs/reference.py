@@ -78,6 +78,8 @@ class Reference(OnTorch):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
+        # Those made inside of a checkpoint too, which are in no dictionary of the program's values.
+        self.places: dict[int, Place] = {}
         self.leaf_tensors: dict[int, torch.Tensor] = {}
         self.retained: dict[int, torch.Tensor] = {}
 
@@ -122,7 +124,7 @@ class Reference(OnTorch):
             self.leaf_tensors[step.out] = tensor
         positions = torch.arange(tensor.numel()).reshape(tensor.shape)
         family = Family([], tensor, is_leaf=step.out in self.leaf_tensors)
-        values[step.out] = Place(step.out, family, positions, True)
+        values[step.out] = self.places[step.out] = Place(step.out, family, positions, True)
 
     def view(self, step: Step, base: Place) -> Place:
         expression = step.torch.split(" = ", 1)[1] if step.torch else ""
@@ -138,6 +140,7 @@ class Reference(OnTorch):
         place = Place(step.out, family, positions, whole)
         if family is base.family:
             family.read[step.out] = apply(expression, base.tensor())
+        self.places[step.out] = place
         return place
 
     def write(self, step: Step, target: Place, operands: list[torch.Tensor]) -> None:
@@ -176,10 +179,6 @@ class Reference(OnTorch):
             family.before.setdefault(None, family.node)
             family.node = shifted(family.node, numbers.reshape(family.node.shape))
 
-    @property
-    def places(self) -> dict[int, Place]:
-        return {p.number: p for p in self.values.values() if isinstance(p, Place)}
-
     def toggle(self, place: Place) -> None:
         """The value becomes a leaf; views from before stay outside of its graph."""
         if place.tensor().requires_grad:
@@ -217,6 +216,7 @@ class Reference(OnTorch):
             out.gradients["grad", i] = None if grad is None else array_of(grad)
         out.seen = {n: [array_of(g) for g in gs] for n, gs in self.seen.items()}
         self.values.clear()
+        self.places.clear()
 
 
 def apply(expression: str, x: torch.Tensor) -> torch.Tensor:

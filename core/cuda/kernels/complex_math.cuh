@@ -184,7 +184,7 @@ TW_DEVICE Z pow_of(Z a, Z b) {
   constexpr double kMostFactors = 100;
   if (b == Z(0)) return 1.;
   if (a == Z(0)) {
-    if (b.re > 0 && b.im == 0) return 0.;
+    if (b.re > 0) return 0.;
     return {TW_NAN, TW_NAN};
   }
   if (b.im == 0 && ::fabs(b.re) < kMostFactors && b.re == ::trunc(b.re)) {
