@@ -164,6 +164,25 @@ class TestGradients:
         with pytest.raises(RuntimeError, match="a second time"):
             y.backward()
 
+    @pytest.mark.parametrize("hooked", [False, True])
+    def test_gradients_of_gradients_by_values_of_the_function(self, plan, hooked):
+        def inner(v):
+            h = tw.sin(v) * v
+            return h, tw.exp(h) * h
+
+        def build(cp):
+            u, h, y = cp(lambda v: (u := tw.tanh(v * w), *cp(inner, u)), x)
+            if hooked:
+                h.register_hook(lambda g: g * g * 0.25)
+            inside = [u, h, x, w]
+            first = tw.grad((y + h**3 + u * u).sum(), inside, create_graph=True)
+            total = sum((g * g).sum() for g in first)
+            second = tw.grad(total, inside, create_graph=True)
+            return sum((g * g).sum() for g in [*first, *second])
+
+        x, w = leaf(3, dtype=tw.float64), leaf(3, dtype=tw.float64)
+        check(build, [x, w], plan=plan)
+
     def test_hooks(self, plan):
         x, seen = leaf(3, 3), []
 

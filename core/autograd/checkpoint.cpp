@@ -8,12 +8,15 @@
 
 namespace tw {
 
-// Where a frame keeps a value. The place of the function's own run owns the value; nodes of a rerun
-// find it there as long as it is kept.
+// Where a frame keeps a value. The place of the function's own run owns the value and knows where
+// it came from, as a recorded gradient leads there, past hooks and on to whoever asks for the
+// gradient of that value; nodes of a rerun find it there as long as it is kept.
 struct SavedPlace {
   Ref<CheckpointFrame> frame;
   std::uint32_t index;
   bool owner;
+  Ref<NodeBase> origin = {};
+  std::uint8_t result = 0;
   ~SavedPlace() {
     if (owner) frame->drop(index);
   }
@@ -30,7 +33,16 @@ SavedPlace* place_in_frame(const Tensor& x) {
 bool read_in_frame(const void* op, const Tensor& x) { return modes.checkpoint->read(op, x); }
 void spoil_in_frame(const Tensor& y) { modes.checkpoint->spoil(y); }
 
-Tensor value_of(const SavedPlace& place) { return place.frame->value(place.index); }
+Tensor value_of(const SavedPlace& place) {
+  const Tensor x = place.frame->value(place.index);
+  if (!place.origin || !modes.grad) return x;
+  Tensor y = x.detached();
+  attach(y, static_cast<Node*>(place.origin.get()), place.result);
+  return y;
+}
+const Node* origin_of(const SavedPlace& place) {
+  return static_cast<const Node*>(place.origin.get());
+}
 CheckpointFrame* frame_of(const SavedPlace& place) { return place.frame.get(); }
 
 namespace {
@@ -146,7 +158,8 @@ SavedPlace* CheckpointFrame::place(const Tensor& x) {
   const Ref<CheckpointFrame> self(this);
   if (state_ == State::rerunning) return new SavedPlace{self, match(x), false};
   entries_.push_back({x.shape(), x.strides(), x.dtype(), x.version()});
-  return new SavedPlace{self, static_cast<std::uint32_t>(entries_.size() - 1), true};
+  const auto index = static_cast<std::uint32_t>(entries_.size() - 1);
+  return new SavedPlace{self, index, true, x->grad_fn, x->result};
 }
 
 std::uint32_t CheckpointFrame::match(const Tensor& x) {
@@ -158,7 +171,7 @@ std::uint32_t CheckpointFrame::match(const Tensor& x) {
     fail_saved(describe(x) + " instead of " + name_of(entry.dtype) + " " + to_string(entry.shape));
   if (entry.version != x.version()) fail(ErrorKind::runtime, describe_changed(x, entry.version));
   if (!changed_.empty() && is_spoiled(x)) fail(ErrorKind::runtime, changed_);
-  if (entry.wanted) entry.value = x;
+  if (entry.wanted) entry.value = x.detached();
   return index;
 }
 
@@ -178,11 +191,11 @@ Tensor CheckpointFrame::value(std::uint32_t index) {
 }
 
 void CheckpointFrame::run_again() {
-  std::vector<Tensor> inputs;
-  for (const SavedTensor& x : inputs_) inputs.push_back(x.get("checkpoint", "input"));
   const Ref<CheckpointFrame> self(this);
   const BlockSourceGuard source(PlannedPass::source_outside());
   const GradModeGuard mode(true);
+  std::vector<Tensor> inputs;
+  for (const SavedTensor& x : inputs_) inputs.push_back(x.get("checkpoint", "input"));
   const AutocastGuard types(autocast_);
   const Recording scope(*this);
   // What a failed rerun saved is not the run's: the next one starts afresh.

@@ -93,5 +93,7 @@ class CheckpointFrame : public Counted {
 };
 
 CheckpointFrame* frame_of(const SavedPlace& place);
+// The node that made the value, null for one without.
+const Node* origin_of(const SavedPlace& place);
 
 }  // namespace tw

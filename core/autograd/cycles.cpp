@@ -120,10 +120,12 @@ class Search {
   void take(const void* object, Kind kind) {
     if (object) (this->*step_)(object, kind);
   }
-  // A place is its node's own and holds one reference to the frame.
+  // A place is its node's own and holds one reference to the frame, one to where its value is from.
   void take(const SavedTensor& saved) {
     take(saved.header(), Kind::header);
-    if (saved.place()) take(frame_of(*saved.place()), Kind::frame);
+    if (!saved.place()) return;
+    take(frame_of(*saved.place()), Kind::frame);
+    take(origin_of(*saved.place()), Kind::node);
   }
 
   void add_functions(std::size_t i, std::unordered_map<std::size_t, OwnedFunctions>& groups) {
