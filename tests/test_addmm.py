@@ -163,16 +163,21 @@ class TestResult:
 
 
 class TestActivation:
-    def test_linear_with_relu_is_linear_then_relu(self, kernels_of_float32):
-        x, w, b = normal(33, 70), normal(50, 70, seed=1), normal(50, seed=2)
+    @pytest.mark.parametrize(("inner", "outer"), [(70, 50), (72, 48)])
+    def test_linear_with_relu_is_linear_then_relu(self, kernels_of_float32, inner, outer):
+        x, w, b = normal(33, inner), normal(outer, inner, seed=1), normal(outer, seed=2)
         with tw.kernels.use(matmul=kernels_of_float32):
             x, w, b = (tw.asarray(v, copy=True).requires_grad_() for v in (x, w, b))
-            apart = tw.relu(tw.linear(x, w, b))
-            apart.backward(tw.ones((33, 50)))
+            try:
+                apart = tw.relu(tw.linear(x, w, b))
+            except tw.InvalidValueError as error:  # without masks, no columns beside whole vectors
+                assert (kernels_of_float32, outer) == ("direct", 50)
+                pytest.skip(str(error))
+            apart.backward(tw.ones((33, outer)))
             expected = [np.asarray(v.grad) for v in (x, w, b)]
             tw.zero_grad([x, w, b])
             fused = tw.linear(x, w, b, activation="relu")
-            fused.backward(tw.ones((33, 50)))
+            fused.backward(tw.ones((33, outer)))
         assert np.array_equal(np.asarray(fused.detach()), np.asarray(apart.detach()))
         for value, gradient in zip((x, w, b), expected, strict=True):
             assert np.array_equal(np.asarray(value.grad), gradient)
