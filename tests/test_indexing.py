@@ -211,18 +211,6 @@ class TestSpecial:
         t[::-1] = t
         np.testing.assert_array_equal(np.asarray(t), x[::-1])
 
-    def test_a_part_that_was_changed_already_is_assigned(self):
-        x = tw.ones((4, 2))
-        wide = tw.broadcast_to(x, (3, 4, 2))  # which may not be written as a whole
-        wide[0] += 2.0
-        wide[:1, 1] *= 4.0
-        assert x.tolist() == [[3.0, 3.0], [12.0, 12.0], [3.0, 3.0], [3.0, 3.0]]
-        with pytest.raises(ValueError, match="share memory"):
-            wide[0] = 1.0
-        with pytest.raises(ValueError, match="share memory"):
-            wide[:2] += 1.0
-        assert x.tolist() == [[3.0, 3.0], [12.0, 12.0], [3.0, 3.0], [3.0, 3.0]]
-
     def test_values_are_broadcast_and_converted(self):
         t = tw.zeros((2, 3), dtype=tw.int32)
         t[:] = tw.asarray([1.75, -1.75, 3.0])

@@ -377,13 +377,11 @@ namespace {
 
 // x[plan] = value; the plan's arrays are copies of the caller's, who may change those later.
 void assign_planned(Tensor& x, const Plan& plan, const Operand& value) {
-  // Before x is asked whether it may be written: its part was.
-  if (value.is_tensor() && is_own_part(x, plan, value.tensor, should_record(x, value.tensor)))
-    return;
   const InPlaceChange change("index assignment", x, value.tensor);
   Tensor v = value.is_tensor() ? value.tensor : number_beside(x, value.scalar, x.dtype());
   if (is_complex(v.dtype()) && !is_complex(x.dtype()))
     fail(ErrorKind::type, "index assignment: ", name_of(v.dtype()), " into ", name_of(x.dtype()));
+  if (is_own_part(x, plan, v, change.recorded())) return;
   v = change.before(v);
   write(x, plan, v);
   if (!change.recorded()) return;
