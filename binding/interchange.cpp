@@ -274,7 +274,19 @@ void release_buffer(PyObject*, Py_buffer* view) noexcept {
   delete static_cast<BufferExport*>(view->internal);
 }
 
+namespace {
+
+// Python's own lists and numbers share no memory: to ask for attributes that they lack takes ten
+// times as long as to make a tensor of a few elements.
+bool is_plain(PyObject* object) {
+  return PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyLong_CheckExact(object) ||
+         PyFloat_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object);
+}
+
+}  // namespace
+
 bool is_array(PyObject* object) {
+  if (is_plain(object)) return false;
   if (PyObject_CheckBuffer(object)) return !PyBytes_Check(object) && !PyByteArray_Check(object);
   return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__dlpack__") ||
          (!PyList_Check(object) && !PyTuple_Check(object) && has_cuda_array_interface(object));
@@ -282,6 +294,7 @@ bool is_array(PyObject* object) {
 
 Tensor as_tensor(PyObject* object, const char* op, bool copy_allowed) {
   if (is_tensor(object)) return unwrap(object);
+  if (is_plain(object)) return tensor_of_list(object, op);
   if (PyBytes_Check(object) || PyByteArray_Check(object))
     fail(ErrorKind::type, op, ": cannot make a tensor of ", Py_TYPE(object)->tp_name,
          "; use frombuffer(buffer, dtype)");
@@ -350,8 +363,9 @@ namespace {
 
 Tensor asarray_on_cpu(nb::object source, std::optional<DType> dtype, std::optional<bool> copy_arg) {
   const DeviceGuard on_cpu(nullptr);
-  const bool shares = is_tensor(source.ptr()) || is_array(source.ptr()) ||
-                      PyObject_HasAttrString(source.ptr(), "__array__");
+  const bool shares =
+      is_tensor(source.ptr()) || is_array(source.ptr()) ||
+      (!is_plain(source.ptr()) && PyObject_HasAttrString(source.ptr(), "__array__"));
   Tensor x = as_tensor(source.ptr(), "asarray", copy_arg != false);
   const bool converts = dtype && *dtype != x.dtype();
   if (copy_arg == false && (converts || !shares))

@@ -27,6 +27,7 @@ NB_MODULE(_core, m) {
   create_tensor_type(m);
   create_dtypes(m);
   create_pair_type(m);
+  create_module_call(m);
   bind_interchange(m);
   bind_dlpack(m);
   bind_pointwise(m);

@@ -5,7 +5,9 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import gc
 import pickle
+import sys
 import traceback
 
 import numpy as np
@@ -540,3 +542,76 @@ class TestErrors:
         model.layers[2].register_forward_hook(lambda m, a, y: y)
         with tw.explain():
             assert str(self.raised(model)) == "layers.2.conv: no"
+
+
+class TestCalls:
+    class Echo(nn.Module):
+        def forward(self, *args, **kwargs):
+            return args, kwargs
+
+    @pytest.mark.parametrize("count", [0, 1, 6, 7, 20])
+    def test_arguments_arrive_as_they_were_given(self, count):
+        args = tuple(range(count))
+        assert self.Echo()(*args) == (args, {})
+        assert self.Echo()(*args, scale=2) == (args, {"scale": 2})
+
+    def test_a_call_of_ones_own_goes_round_the_forward(self):
+        class Doubled(self.Echo):
+            def __call__(self, x):
+                return super().__call__(2 * x)
+
+        assert Doubled()(3) == ((6,), {})
+        assert nn.Module.__call__(Doubled(), 3) == ((3,), {})
+
+    def test_an_instance_may_have_a_forward_of_its_own(self):
+        model = self.Echo()
+        model.forward = lambda x: x + 1
+        assert model(1) == 2
+
+    def test_other_bases(self):
+        class Named:
+            def __init__(self, name):
+                self.name = name
+
+        class Both(nn.Module, Named):
+            def __init__(self):
+                nn.Module.__init__(self)
+                Named.__init__(self, "both")
+
+            def forward(self, x):
+                return self.name, x
+
+        assert Both()(1) == ("both", 1)
+        twin = copy.deepcopy(pickle.loads(pickle.dumps(nn.Linear(2, 3))))
+        assert twin(tw.ones((1, 2))).shape == (1, 3)
+
+    def test_what_is_no_exception_passes(self):
+        class Leaving(nn.Module):
+            def forward(self):
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt) as caught:
+            Leaving()()
+        assert not vars(caught.value)
+
+    def test_a_module_without_forward(self):
+        with pytest.raises(NotImplementedError, match=r"Module: define forward\(\)"):
+            nn.Module()()
+
+    def test_endless_calls_end(self):
+        class Endless(nn.Module):
+            def forward(self):
+                return self()
+
+        with pytest.raises(RecursionError):
+            Endless()()
+
+    def test_nothing_is_kept(self):
+        model, value = self.Echo(), object()
+        before = sys.getrefcount(value)
+        for _ in range(100):
+            model(value, key=value)
+            with pytest.raises(TypeError):
+                nn.Linear(2, 3)(value)
+        gc.collect()
+        assert sys.getrefcount(value) == before

@@ -124,6 +124,12 @@ BLOCK = '''class Block:
         """Gives the memory back now; BufferError while a memoryview is over it."""
 '''
 # A tuple with names, made by the interpreter.
+MODULE_CALL = '''class _ModuleCall:
+    """Calls `forward`, within hooks."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+'''
+
 PAIR = '''class ValuesAndIndices(tuple[Tensor, Tensor]):
     """Elements of a tensor, and where they are."""
 
@@ -248,6 +254,7 @@ def _classes() -> list[str]:
             lines += _class(cls)
     lines += [
         BLOCK,
+        MODULE_CALL,
         PAIR,
         "class Tensor:",
         f'    """{_first_line(_core.Tensor.__doc__)}"""',

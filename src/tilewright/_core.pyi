@@ -222,6 +222,11 @@ class Block:
     def free(self) -> None:
         """Gives the memory back now; BufferError while a memoryview is over it."""
 
+class _ModuleCall:
+    """Calls `forward`, within hooks."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
 class ValuesAndIndices(tuple[Tensor, Tensor]):
     """Elements of a tensor, and where they are."""
 

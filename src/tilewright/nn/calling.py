@@ -1,4 +1,8 @@
-"""Calls of modules that somebody watches: hooks, and observers who are told the module's path."""
+"""Calls of modules that somebody watches: hooks, and observers who are told the module's path.
+
+The binding calls `call_observed` and, with the error of a forward, `locate`
+(binding/module_call.cpp).
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright.nn.error_paths import locate
 from tilewright.nn.module_hooks import call_hooked
 
 if TYPE_CHECKING:
     from tilewright.nn.module import Module
+
+__all__ = ["call_observed", "locate"]
 
 # Of a thread, while a module's forward is observed: paths by id of what is below the outermost.
 _running = threading.local()

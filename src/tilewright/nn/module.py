@@ -10,19 +10,16 @@ from typing import Any, TypeVar
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.nn.calling import call_observed
 from tilewright.nn.conversion import convert, requested
-from tilewright.nn.error_paths import locate
 from tilewright.nn.module_hooks import HookRemover, ModuleHooks
 from tilewright.nn.parameter import Parameter, clear_grads
 from tilewright.nn.state import KeyDifferences, load_state
 
 M = TypeVar("M", bound="Module")
 T = TypeVar("T")
-_observed = tw._core._observed
 
 
-class Module:
+class Module(tw._core._ModuleCall):
     """A layer or model: assign parameters and submodules as attributes, define `forward`.
 
     >>> import tilewright as tw
@@ -45,15 +42,6 @@ class Module:
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__}: define forward()")
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            if self._call_hooks is None and not _observed():
-                return self.forward(*args, **kwargs)
-            return call_observed(self, args, kwargs)
-        except Exception as error:
-            locate(error, self)
-            raise
 
     def __setattr__(self, name: str, value: Any) -> None:
         # A plain tensor in a parameter's place would silently stop training it.

@@ -1,0 +1,78 @@
+// Calls of layers: the base of `tw.nn.Module`, whose `__call__` runs `forward` without a frame of Python
+// of its own. Hooks, observers and errors are left to tilewright.nn.calling.
+#include <array>
+
+#include "binding/module.h"
+#include "core/memory/events.h"
+
+namespace tw::binding {
+
+namespace {
+
+constexpr std::size_t kFewArguments = 6;
+PyObject *forward_name, *hooks_name;  // interned
+
+PyObject* call_forward(PyObject* self, PyObject* args, PyObject* keywords) {
+  const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(args));
+  if (keywords || count > kFewArguments) {
+    const nb::object forward = nb::steal(PyObject_GetAttr(self, forward_name));
+    return forward.is_valid() ? PyObject_Call(forward.ptr(), args, keywords) : nullptr;
+  }
+  std::array<PyObject*, kFewArguments + 1> values{self};
+  for (std::size_t i = 0; i < count; ++i)
+    values[i + 1] = PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i));
+  return PyObject_VectorcallMethod(forward_name, values.data(), count + 1, nullptr);
+}
+
+nb::object calling() { return nb::module_::import_("tilewright.nn.calling"); }
+
+PyObject* call_watched(PyObject* self, PyObject* args, PyObject* keywords) {
+  const nb::object named = keywords ? nb::borrow(keywords) : nb::dict();
+  return calling().attr("call_observed")(nb::handle(self), nb::handle(args), named).release().ptr();
+}
+
+// Tells the error that Python has set where it comes from, and sets it again.
+void locate_error(PyObject* self) {
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return;
+  nb::python_error error;  // takes it
+  calling().attr("locate")(error.value(), nb::handle(self));
+  error.restore();
+}
+
+PyObject* call_module(PyObject* self, PyObject* args, PyObject* keywords) noexcept {
+  PyObject* result = nullptr;
+  try {
+    const nb::object hooks = nb::steal(PyObject_GetAttr(self, hooks_name));
+    if (hooks.is_none() && !observed()) [[likely]]
+      result = call_forward(self, args, keywords);
+    else if (hooks.is_valid())
+      result = call_watched(self, args, keywords);
+  } catch (nb::python_error& error) {
+    error.restore();
+  }
+  if (result) [[likely]]
+    return result;
+  try {
+    locate_error(self);
+  } catch (nb::python_error& error) {
+    error.restore();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void create_module_call(nb::module_& m) {
+  forward_name = PyUnicode_InternFromString("forward");
+  hooks_name = PyUnicode_InternFromString("_call_hooks");
+  PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(call_module)},
+                         {Py_tp_doc, const_cast<char*>("Calls `forward`, within hooks.")},
+                         {0, nullptr}};
+  PyType_Spec spec = {"tilewright._core._ModuleCall", sizeof(PyObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+  PyObject* type = PyType_FromSpec(&spec);
+  if (!type) throw nb::python_error();
+  m.attr("_ModuleCall") = nb::steal(type);
+}
+
+}  // namespace tw::binding
