@@ -61,7 +61,9 @@ sanitize = -DTW_SANITIZE=$(1) -DCMAKE_BUILD_TYPE=Sanitize
 
 test-core: $(VENV)/.tools  ## the C++ core alone, under address and undefined-behaviour sanitizers
 	$(call build_core_tests,$(call sanitize,address$(comma)undefined),build/sanitize)
-	build/sanitize/tilewright_tests
+	build/sanitize/tilewright_tests -matmul -split -convolution & others=$$!; \
+	  build/sanitize/tilewright_tests matmul split convolution; own=$$?; \
+	  wait $$others && exit $$own
 
 # Kernels run without locks: one instruction set will do.
 test-races: $(VENV)/.tools  ## the core's memory, threads, modes, transfers and scheduler under the thread sanitizer
