@@ -68,6 +68,8 @@ class Run:
         for number, step in enumerate(self.program.steps):
             if number not in self.skip:
                 self.attempt(number, step)
+            elif step.kind == "backward":
+                self.forget_gradients()
         try:
             self.finale()
         except REFUSALS as error:
@@ -83,9 +85,13 @@ class Run:
             return
         except REFUSALS as error:
             self.outcome.refused[number] = said(error)
-            if step.kind == "backward":  # which may have got to some of the leaves
-                for value in self.leaves().values():
-                    value.grad = None
+            if step.kind == "backward":
+                self.forget_gradients()
+
+    def forget_gradients(self) -> None:
+        """After a backward pass that was refused, and may have got to some of the leaves."""
+        for value in self.leaves().values():
+            value.grad = None
 
     def perform(self, step: Step, values: dict[int, Any]) -> None:
         if step.no_grad:
