@@ -27,6 +27,8 @@ class Outcome:
 
     # Steps that were refused, with what the library said.
     refused: dict[int, str] = field(default_factory=dict)
+    # Steps that lacked what a refused one was to make.
+    lacking: set[int] = field(default_factory=set)
     values: dict[int, np.ndarray] = field(default_factory=dict)
     requires_grad: dict[int, bool] = field(default_factory=dict)
     # By (kind of gradient, value).
@@ -82,7 +84,7 @@ class Run:
         try:
             self.perform(step, self.values)
         except KeyError:
-            return
+            self.outcome.lacking.add(number)
         except REFUSALS as error:
             self.outcome.refused[number] = said(error)
             if step.kind == "backward":
