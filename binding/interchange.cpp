@@ -260,7 +260,11 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     view->internal = exported;
     return 0;
   } catch (const Error& error) {
-    PyErr_SetString(PyExc_BufferError, error.what());
+    // A block that finds no room on its way back is no refusal to show it.
+    if (error.kind == ErrorKind::memory || error.kind == ErrorKind::os)
+      raise_current();
+    else
+      PyErr_SetString(PyExc_BufferError, error.what());
     view->obj = nullptr;
     return -1;
   } catch (...) {

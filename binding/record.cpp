@@ -124,6 +124,13 @@ bool read_choice(const OpRecord& op, const Parameter& p, PyObject* object, Word&
        "'");
 }
 
+// Whether a second tensor stands for maximum(x, y) or minimum(x, y), even where it could be an
+// axis.
+bool takes_two(const OpRecord& op) {
+  const std::string_view name = op.name;
+  return name == "max" || name == "min";
+}
+
 bool read_word(const OpRecord& op, const Parameter& p, PyObject* object, WordList& words) {
   Word word = kNone;
   if (object == Py_None && (p.optional || p.kind == Kind::axes)) {
@@ -157,6 +164,7 @@ bool read_word(const OpRecord& op, const Parameter& p, PyObject* object, WordLis
         word = ~word;
         break;
       }
+      if (is_tensor(object) && takes_two(op)) return false;
       Shape values;
       if (!read_shape(object, values)) return false;
       words.set_list(p.slot, values);

@@ -240,7 +240,7 @@ bool read_integer(PyObject* object, std::int64_t& out) {
 bool read_shape(PyObject* object, Shape& out) {
   out = Shape();
   std::int64_t extent;
-  if (!is_tensor(object) && read_integer(object, extent)) {
+  if (read_integer(object, extent)) {
     out.push_back(extent);
     return true;
   }

@@ -266,3 +266,35 @@ def test_only_whole_numbers_count(name: str, value: Any) -> None:
 @pytest.mark.parametrize("name", INTEGER_ARGUMENTS)
 def test_numpy_integers_count(name: str) -> None:
     INTEGER_ARGUMENTS[name](np.int32(1))
+
+
+@pytest.mark.parametrize("name", INTEGER_ARGUMENTS)
+def test_tensors_of_one_integer_count(name: str) -> None:
+    INTEGER_ARGUMENTS[name](tw.asarray(1))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m, x, i: m.sum(x, i),
+        lambda m, x, i: m.zeros(i),
+        lambda m, x, i: x.reshape(i * 12),
+        lambda m, x, i: m.moveaxis(x, i, 0),
+        lambda m, x, i: m.mode(x, i),
+        lambda m, x, i: m.max(x, i),
+        lambda m, x, i: x.min(i),
+    ],
+)
+def test_a_tensor_of_one_integer_is_an_axis_or_an_operand(call: Callable[..., Any]) -> None:
+    torch = pytest.importorskip("torch")
+    numbers = np.random.default_rng(0).integers(-3, 3, (3, 4))
+    ours = call(tw, tw.asarray(numbers), tw.asarray(1))
+    theirs = call(torch, torch.from_numpy(numbers), torch.tensor(1))
+    np.testing.assert_equal([np.asarray(y) for y in ours], [np.asarray(y) for y in theirs])
+
+
+def test_tensors_of_several_integers_are_no_axes() -> None:
+    with pytest.raises(TypeError, match=r"source must be an int or .*got a tensor of shape \(2,\)"):
+        tw.moveaxis(tw.ones((2, 3)), tw.asarray([0, 1]), -1)
+    with pytest.raises(TypeError, match="axis must be an int"):
+        tw.sum(tw.ones((2, 3)), tw.asarray(1.0))

@@ -614,6 +614,16 @@ class TestErrors:
         with pytest.raises(RuntimeError, match=f"not deterministic.*{text}"):
             loss.backward(plan=plan)
 
+    def test_decision_by_a_value_that_was_changed(self):
+        x, gate = leaf(3), tw.ones(())
+        loss = tw.checkpoint(lambda v: tw.exp(v) if gate.item() > 0 else tw.exp(v.exp()), x).sum()
+        gate -= 2.0
+        with pytest.raises(RuntimeError, match="the same each time, on values that stay as they"):
+            loss.backward()
+        gate += 2.0
+        loss.backward()
+        np.testing.assert_allclose(x.grad.numpy(), np.exp(x.detach().numpy()), rtol=1e-6)
+
     def test_error_in_the_second_run(self):
         x, runs = leaf(3), []
 

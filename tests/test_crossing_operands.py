@@ -83,6 +83,14 @@ def test_other_results_are_row_major(rng) -> None:
     assert (three + other).is_contiguous
 
 
+def test_nothing_is_row_major_in_any_layout() -> None:
+    x = tw.ones((4, 3, 5)).permute_dims((2, 0, 1))
+    for nothing in (x[:, :0], x[:0], x[..., :0], x[:, :0] * 2, tw.hsplit(x, (0,))[0]):
+        assert nothing.is_contiguous
+        assert nothing.contiguous() is nothing
+        assert nothing.view(-1).shape == (0,)
+
+
 def test_gradients_through_transposed_results(rng) -> None:
     a, b, g = rng.normal(size=(3, 5, 7))
     x, y = (tw.tensor(v, requires_grad=True) for v in (a, b))

@@ -185,6 +185,17 @@ def test_a_quota_too_small_for_one_op_is_refused_and_nothing_is_lost(tmp_path):
         assert float(b.sum()) == MIB / 2
 
 
+def test_an_array_that_finds_no_room_is_out_of_memory(tmp_path):
+    with Pool(quota_bytes=2 * MIB, spill_dir=tmp_path):
+        x = mib_of(1)
+        held = [np.asarray(mib_of(i)) for i in range(2)]
+        for array in (np.asarray, np.from_dlpack, lambda y: y.numpy(), memoryview):
+            with pytest.raises(MemoryError, match="raise quota_bytes"):
+                array(x)
+        del held
+        assert x.numpy()[0] == 1.0
+
+
 def test_without_a_folder_the_quota_is_a_wall():
     pool = Pool(quota_bytes=2 * MIB, spill_dir=False)
     with pool:

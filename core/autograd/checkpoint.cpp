@@ -49,7 +49,9 @@ namespace {
 
 [[noreturn]] void fail_different(const std::string& difference) {
   fail(ErrorKind::runtime, "checkpoint: the function is not deterministic: run again, it ",
-       difference, "; a checkpointed function must do the same each time");
+       difference,
+       "; a checkpointed function must do the same each time, on values that stay as they were: "
+       "change none that it reads in place before backward");
 }
 [[noreturn]] void fail_saved(const std::string& difference) {
   fail_different("saved " + difference);

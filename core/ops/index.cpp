@@ -323,6 +323,15 @@ bool is_own_part(const Tensor& x, const Plan& plan, const Tensor& value, bool re
          value.shape() == part.shape() && value.strides() == part.strides();
 }
 
+// The same for an x whose elements share memory, as a broadcast one's do. It may not be assigned
+// to, but its part may have been changed by now if that does not share memory within itself.
+bool is_changed_part(const Tensor& x, const Plan& plan, const Operand& value) {
+  if (!value.is_tensor() || !plan.arrays.empty() || value.tensor->storage != x->storage)
+    return false;
+  const Tensor part = basic_view(x, plan);
+  return InPlaceChange("index assignment", part, value.tensor).changes_nothing(value.tensor);
+}
+
 void write(const Tensor& x, const Plan& plan, const Tensor& value) {
   GradModeGuard off(false);
   Tensor view = basic_view(x, plan);
@@ -377,6 +386,7 @@ namespace {
 
 // x[plan] = value; the plan's arrays are copies of the caller's, who may change those later.
 void assign_planned(Tensor& x, const Plan& plan, const Operand& value) {
+  if (shares_elements(x) && is_changed_part(x, plan, value)) return;
   const InPlaceChange change("index assignment", x, value.tensor);
   Tensor v = value.is_tensor() ? value.tensor : number_beside(x, value.scalar, x.dtype());
   if (is_complex(v.dtype()) && !is_complex(x.dtype()))

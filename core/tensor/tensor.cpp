@@ -15,7 +15,6 @@ namespace {
 bool is_contiguous(const Shape& shape, const Strides& strides) {
   std::int64_t step = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
-    if (shape[i] == 0) return true;
     if (shape[i] != 1 && strides[i] != step) return false;
     step *= shape[i];
   }
@@ -63,8 +62,9 @@ Tensor Tensor::empty_like(const Tensor& x, DType dtype) {
 
 Tensor Tensor::over(Ref<Storage> storage, std::int64_t offset_bytes, const Shape& shape,
                     const Strides& strides, DType dtype) {
+  const std::int64_t count = element_count(shape);
   return with_header(
-      std::move(storage), offset_bytes, element_count(shape), dtype, is_contiguous(shape, strides),
+      std::move(storage), offset_bytes, count, dtype, count == 0 || is_contiguous(shape, strides),
       [&] { return shape; }, [&](const Shape&) { return strides; });
 }
 

@@ -248,10 +248,16 @@ def _is_real(value: object) -> bool:
     )
 
 
+def _is_index(value: Any) -> bool:
+    if isinstance(value, _core.Tensor):
+        return value.size == 1 and not value.is_floating_point() and not value.is_complex()
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
 _PLAIN: dict[str, tuple[Callable[[Any], bool], str]] = {
     "Tensor": (lambda v: isinstance(v, _core.Tensor), "a tensor"),
     "bool": (lambda v: isinstance(v, bool), "True or False"),
-    "int": (lambda v: hasattr(v, "__index__") and not isinstance(v, bool), "an int"),
+    "int": (_is_index, "an int"),
     "float": (_is_real, "a number"),
     "complex": (lambda v: _is_real(v) or isinstance(v, complex), "a complex number"),
     "str": (lambda v: isinstance(v, str), "a str"),

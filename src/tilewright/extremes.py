@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import NamedTuple
 
 from tilewright import _core
@@ -58,6 +59,7 @@ def mode(x: Tensor, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices:
     """
     if x.is_complex():
         raise TypeError("mode: complex numbers have no order")
+    axis = operator.index(axis)
     if x.ndim == 0:
         return _core.max_with_indices(x, axis=axis, keepdims=keepdims)
     if not -x.ndim <= axis < x.ndim:

@@ -8,9 +8,12 @@ from programs.program import Step
 from programs.views import view
 from programs.writes import write
 
+# Of no gradient, which is none to PyTorch and zeros here, this makes one. Gradients of gradients
+# hold such everywhere.
+CONSTANT_HOOK = "lambda g: g * 0 + 1.25"
 GRADIENT_HOOKS = [
     "lambda g: g * 1.5",
-    "lambda g: g * 0 + 1.25",
+    CONSTANT_HOOK,
     "lambda g: g * g * 0.25",
     "lambda g: seen[{n}].append(g.detach() * 1.0)",
 ]
@@ -31,6 +34,8 @@ def gradient_hook(s: State) -> None:
     x = s.pick(lambda v: can_be_hooked(s, v))
     if x and not s.no_grad:
         text = s.rng.choice(GRADIENT_HOOKS).replace("{n}", str(len(s.steps)))
+        if text == CONSTANT_HOOK and s.settings.finale in {"grad", "graph"}:
+            text = GRADIENT_HOOKS[0]
         s.step("hook", f"handles[{len(s.steps)}] = {{0}}.register_hook({text})", "", args=(x.id,))
         # Whether a later write passes a view's hook or goes past it to the base is a library's own.
         x.memory.frozen |= x.is_view
@@ -129,16 +134,13 @@ def checkpoint(s: State) -> None:
     inputs = list({v.id: v for v in s.rng.choices(usable, k=s.rng.randint(1, 2))}.values())
     outer_steps, outer_values = s.steps, s.values
     s.steps, s.body_from = [], s.count
+    s.outside = tuple(v.memory for v in outer_values)
     s.values = [*(usable if s.chance(0.3) else []), *inputs]
     for _ in range(s.rng.randint(1, 5)):
         s.rng.choice(BODY)(s)
-    made = [
-        v
-        for v in s.values
-        if v.id >= s.body_from and v.memory not in [o.memory for o in outer_values]
-    ]
+    made = [v for v in s.values if v.id >= s.body_from and not s.is_outside(v)]
     body, s.steps, s.values = tuple(s.steps), outer_steps, outer_values
-    s.body_from = None
+    s.body_from, s.outside = None, ()
     results = [v for v in made[-2:] if not v.stale and not v.is_view and v.depth][
         -s.rng.randint(1, 2) :
     ]

@@ -27,6 +27,8 @@ class Outcome:
 
     # Steps that were refused, with what the library said.
     refused: dict[int, str] = field(default_factory=dict)
+    # Steps that lacked what a refused one was to make.
+    lacking: set[int] = field(default_factory=set)
     values: dict[int, np.ndarray] = field(default_factory=dict)
     requires_grad: dict[int, bool] = field(default_factory=dict)
     # By (kind of gradient, value).
@@ -68,6 +70,8 @@ class Run:
         for number, step in enumerate(self.program.steps):
             if number not in self.skip:
                 self.attempt(number, step)
+            elif step.kind == "backward":
+                self.forget_gradients()
         try:
             self.finale()
         except REFUSALS as error:
@@ -80,12 +84,16 @@ class Run:
         try:
             self.perform(step, self.values)
         except KeyError:
-            return
+            self.outcome.lacking.add(number)
         except REFUSALS as error:
             self.outcome.refused[number] = said(error)
-            if step.kind == "backward":  # which may have got to some of the leaves
-                for value in self.leaves().values():
-                    value.grad = None
+            if step.kind == "backward":
+                self.forget_gradients()
+
+    def forget_gradients(self) -> None:
+        """After a backward pass that was refused, and may have got to some of the leaves."""
+        for value in self.leaves().values():
+            value.grad = None
 
     def perform(self, step: Step, values: dict[int, Any]) -> None:
         if step.no_grad:

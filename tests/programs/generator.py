@@ -86,8 +86,9 @@ class State:
     values: list[Value] = field(default_factory=list)
     count: int = 0
     no_grad: bool = False
-    # Within a checkpoint's body: the first value that the body makes.
+    # Within a checkpoint's body: the first value that the body makes, and what memory was there.
     body_from: int | None = None
+    outside: tuple[Memory, ...] = ()
 
     def new_id(self) -> int:
         self.count += 1
@@ -123,6 +124,10 @@ class State:
         """Whether another value may lie in the same memory."""
         others = any(v.memory is x.memory for v in self.values if v is not x)
         return x.is_view or x.memory.frozen or others
+
+    def is_outside(self, x: Value) -> bool:
+        """Whether a checkpoint's body would change the memory again when it runs again."""
+        return any(memory is x.memory for memory in self.outside)
 
     def any(self) -> Value:
         return self.pick() or self.leaf()
@@ -177,10 +182,10 @@ class State:
             shape=shape,
         )
         recorded = not self.no_grad and any(v.recorded for v in args)
-        if recorded and kept == "x":
+        if recorded and "x" in kept:
             for v in args:
                 v.memory.kept = True
-        memory = Memory(Span(*span), kept=recorded and kept == "y")
+        memory = Memory(Span(*span), kept=recorded and "y" in kept)
         value = self.add(i, shape, memory, recorded)
         value.result_is_read = kept != "" and text != "{0} * {1}"
         value.depth = 1 + max((v.depth for v in args), default=0)

@@ -55,7 +55,10 @@ ABOVE_ONE = Domain(Span(1.2, 30), "(m.tanh(x) + 2.5)", Span(1.5, 3.5))
 
 @dataclass(frozen=True)
 class Unary:
-    """An operation of one tensor. `reads`: whether its gradient reads the operand or the result."""
+    """An operation of one tensor.
+
+    `reads`: whether its gradient reads the operand or the result; "xy" where libraries differ.
+    """
 
     tw: str
     domain: Domain
@@ -112,7 +115,7 @@ UNARY = [
     Unary("m.sqrt({0})", POSITIVE, _rising(math.sqrt), "y"),
     Unary("m.rsqrt({0})", POSITIVE, _falling(lambda x: x**-0.5), "y"),
     Unary("m.reciprocal({0})", POSITIVE, _falling(lambda x: 1 / x), "y"),
-    Unary("1.5 / {0}", POSITIVE, _falling(lambda x: 1.5 / x), "y"),
+    Unary("1.5 / {0}", POSITIVE, _falling(lambda x: 1.5 / x), "xy"),
     Unary("m.exp({0})", MODERATE, _rising(math.exp), "y"),
     Unary("m.exp2({0})", MODERATE, _rising(lambda x: 2**x), "y"),
     Unary("m.expm1({0})", MODERATE, _rising(math.expm1), "y"),

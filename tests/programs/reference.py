@@ -162,10 +162,17 @@ class Reference(OnTorch):
                 family.joined(node)
             else:
                 self.shift(other, node)
-        if recorded and target.number in self.retained:
-            target.tensor().retain_grad()
-            target.tensor().grad = self.retained[target.number].grad
-            self.retained[target.number] = target.tensor()
+        if recorded:
+            self.keep_retained(family)
+
+    def keep_retained(self, family: Family) -> None:
+        """Gradients that were asked for are those of the numbers that a write has left."""
+        for number, old in self.retained.items():
+            if self.places[number].family is family:
+                tensor = self.places[number].tensor()
+                tensor.retain_grad()
+                tensor.grad = old.grad
+                self.retained[number] = tensor
 
     def shift(self, family: Family, node: torch.Tensor) -> None:
         """Changes the numbers of a family and leaves its graph."""

@@ -26,7 +26,7 @@ def write(s: State) -> None:
             and not v.forward_hook
             and (s.no_grad or not v.apart)
             and v.positions.size > 0
-            and (s.body_from is None or v.id >= s.body_from)
+            and not s.is_outside(v)
         )
 
     with s.without_grad(s.body_from is None and s.chance(0.12)):
@@ -189,7 +189,7 @@ def whole(s: State, x: Value) -> None:
     elif form == "fill_":
         changed(s, x, "{o}.fill_(0.5)", "", [], "", "{o} * 0 + 0.5", Span(0.5, 0.5))
     elif form == "zero_":
-        changed(s, x, "{o}.zero_()", "", [], "", "{o} * 0", Span(0, 0))
+        changed(s, x, "{o}.zero_()", "", [], "", "{o} * 0 + 0.0", Span(0, 0))
     elif len(x.shape) == 2:
         k = 96 if s.wide else s.rng.choice((1, 2, 3))
         a, b = s.matching((x.shape[0], k)), s.matching((k, x.shape[1]))
