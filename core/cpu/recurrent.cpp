@@ -72,10 +72,6 @@ void run_step(const RecurrentProblem& p, RecurrentTable::Step run, const Recurre
                   });
 }
 
-const RecurrentTable::Cells& cells_of(const RecurrentProblem& p) {
-  const RecurrentTable& table = *active_kernels().recurrent;
-  return p.dtype == DType::float64 ? table.float64 : table.float32;
-}
 bool has_many_rows(const RecurrentProblem& p) {
   return p.steps > 1 && p.steps * p.batch >= kFewRows;
 }
@@ -147,6 +143,11 @@ void forward_by_units(const RecurrentProblem& p, RecurrentTable::Step cell) {
 }
 
 }  // namespace
+
+const RecurrentTable::Cells& cells_of(const RecurrentProblem& p) {
+  const RecurrentTable& table = *active_kernels().recurrent;
+  return p.dtype == DType::float64 ? table.float64 : table.float32;
+}
 
 void recurrent_forward(const RecurrentProblem& p) {
   const RecurrentTable::Step cell = cells_of(p).forward[static_cast<int>(p.cell)];

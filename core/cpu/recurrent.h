@@ -56,9 +56,17 @@ struct RecurrentStep {
   void *dx, *dproducts;
   void *dh, *dcell;  // from the step after it; then, but for products, those of the states before
 };
+// All gates of units [first, first + units), rows of a weight (gates * hidden, k), as the columns of
+// a panel (k, gates * units), gate by gate.
+struct RecurrentPanel {
+  const void* weight;
+  std::int64_t k, hidden, first, units, gates;
+  void* to;
+};
 struct RecurrentTable {
   using Step = void (*)(const RecurrentStep& step);
   struct Cells {
+    void (*pack)(const RecurrentPanel& panel);
     Step forward[4], backward[4];  // by cell
   };
   Cells float32, float64;

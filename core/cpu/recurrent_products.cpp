@@ -2,6 +2,7 @@
 #include "core/cpu/recurrent_products.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/runtime/thread_pool.h"
 
@@ -14,24 +15,13 @@ using std::int64_t;
 // each other: read where they lie, rows a power of two apart would share few sets of L1.
 constexpr int64_t kPanel = 64;
 
-// `width` columns of b, each by its number, as a panel of k rows.
-template <class T, class ColumnOf>
-void copy_panel(const Weight& b, int64_t k, int64_t width, ColumnOf column_of, T* panel) {
-  constexpr int64_t kBlock = 16;  // of rows, whose lines stay in L1 while columns are walked
-  const T* const from = static_cast<const T*>(b.at);
-  for (int64_t l = 0; l < k; l += kBlock)
-    for (int64_t i = 0; i < width; ++i) {
-      const T* const column = from + column_of(i) * b.column;
-      for (int64_t r = l; r < std::min(l + kBlock, k); ++r)
-        panel[r * width + i] = column[r * b.row];
-    }
-}
-template <class ColumnOf> void copy_panel(DType dtype, const Weight& b, int64_t k, int64_t width,
-                                          ColumnOf column_of, void* panel) {
-  if (dtype == DType::float64)
-    copy_panel(b, k, width, column_of, static_cast<double*>(panel));
-  else
-    copy_panel(b, k, width, column_of, static_cast<float*>(panel));
+// Rows of columns [first, first + width) of b, whose columns follow each other, one after the other.
+void copy_panel(const Weight& b, int64_t k, int64_t first, int64_t width, std::size_t bytes,
+                char* panel) {
+  const char* from = static_cast<const char*>(b.at) + static_cast<std::size_t>(first) * bytes;
+  const std::size_t row = static_cast<std::size_t>(width) * bytes;
+  for (int64_t l = 0; l < k; ++l, panel += row)
+    std::memcpy(panel, from + static_cast<std::size_t>(l * b.row) * bytes, row);
 }
 
 const Kernel& kernel_for(const MatmulProblem& p) {
@@ -81,9 +71,8 @@ StateProduct::StateProduct(DType dtype, int64_t m, int64_t k, int64_t n, const W
     return;
   }
   for (int64_t j = 0; j < n; j += kPanel)
-    copy_panel(
-        dtype, b, k, std::min(kPanel, n - j), [j](int64_t i) { return j + i; },
-        panels_.as<char>() + static_cast<std::size_t>(j * k) * bytes_);
+    copy_panel(b, k, j, std::min(kPanel, n - j), bytes_,
+               panels_.as<char>() + static_cast<std::size_t>(j * k) * bytes_);
   const int64_t whole = n / kPanel, rest = n % kPanel;
   p.b_col = 1;
   if (whole) {
@@ -123,13 +112,9 @@ UnitPanels::UnitPanels(const RecurrentProblem& p, const void* weight, int64_t k,
       k_(k),
       rows_(rows),
       panels_(static_cast<std::size_t>(gates_ * hidden_ * k) * size_of(p.dtype)) {
-  const Weight b{weight, 1, k};  // transposed
-  for (int64_t first = 0; first < hidden_; first += units_) {
-    const int64_t count = units_at(first), hidden = hidden_;
-    copy_panel(
-        dtype_, b, k, gates_ * count,
-        [=](int64_t i) { return i / count * hidden + first + i % count; }, panel_at(first));
-  }
+  const auto pack = cells_of(p).pack;
+  for (int64_t first = 0; first < hidden_; first += units_)
+    pack({weight, k, hidden_, first, units_at(first), gates_, panel_at(first)});
   for (const bool last : {false, true})
     for (const bool left : {false, true})
       kernels_[last][left] =

@@ -12,6 +12,7 @@
 namespace tw {
 
 inline int gates_of(const RecurrentProblem& p) { return kCellGates[static_cast<int>(p.cell)]; }
+const RecurrentTable::Cells& cells_of(const RecurrentProblem& p);
 // The place of the step that is `index`-th to run.
 inline std::int64_t step_at(const RecurrentProblem& p, std::int64_t index) {
   return p.reverse ? p.steps - 1 - index : index;
@@ -27,7 +28,7 @@ struct Weight {
 // c (m, n) = a (m, k) @ b (k, n) + beta * c, for one b and many a.
 class StateProduct {
  public:
-  // `many`: rows of a in all, from which copying b pays.
+  // `many`: rows of a in all, from which copying b pays; then b's columns follow each other.
   StateProduct(DType dtype, std::int64_t m, std::int64_t k, std::int64_t n, const Weight& b,
                std::int64_t a_row, std::int64_t c_row, double beta, bool many);
   void operator()(const void* a, void* c) const;
