@@ -28,18 +28,6 @@ const Kernel& kernel_for(const MatmulProblem& p) {
   static const OpKernels* const ladder = find_op("matmul");
   return choose_freely(ladder, &p);
 }
-MatmulProblem product_of(DType dtype, int64_t m, int64_t k, int64_t n, const Weight& b,
-                         int64_t a_row, int64_t c_row) {
-  MatmulProblem p{};
-  p.dtype = dtype;
-  p.batch = 1;
-  p.m = m, p.k = k, p.n = n;
-  p.a_row = a_row, p.a_col = 1;
-  p.b = b.at, p.b_row = b.row, p.b_col = b.column;
-  p.c_row = c_row, p.c_col = 1;
-  return p;
-}
-
 // Rows of inputs that are multiplied at a time: enough that their weight is read seldom, few enough
 // that the cells find their products in cache.
 constexpr int64_t kInputRows = 128;
@@ -57,6 +45,23 @@ void* moved(void* at, int64_t bytes) { return static_cast<char*>(at) + bytes; }
 
 }  // namespace
 
+MatmulProblem product_of(DType dtype, int64_t m, int64_t k, int64_t n, const Weight& b,
+                         int64_t a_row, int64_t c_row) {
+  MatmulProblem p{};
+  p.dtype = dtype;
+  p.batch = 1;
+  p.m = m, p.k = k, p.n = n;
+  p.a_row = a_row, p.a_col = 1;
+  p.b = b.at, p.b_row = b.row, p.b_col = b.column;
+  p.c_row = c_row, p.c_col = 1;
+  return p;
+}
+
+void multiply(MatmulProblem p, const void* a, void* c) {
+  p.a = a;
+  p.c = c;
+  kernel_for(p).run(&p);
+}
 int threads_for(int64_t flops) { return flops < 2'000'000 ? 1 : kMostThreads; }
 
 // ---- of the states, all units at once ----
@@ -89,9 +94,10 @@ StateProduct::StateProduct(DType dtype, int64_t m, int64_t k, int64_t n, const W
     add(p, whole * kPanel);
   }
 }
-void StateProduct::operator()(const void* a, void* c) const {
+void StateProduct::operator()(const void* a, void* c, int64_t rows) const {
   for (int i = 0; i < count_; ++i) {
     MatmulProblem p = parts_[i].problem;
+    p.m = rows;
     p.a = a;
     p.c = static_cast<char*>(c) + static_cast<std::size_t>(parts_[i].column) * bytes_;
     parts_[i].kernel->run(&p);

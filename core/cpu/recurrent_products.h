@@ -5,18 +5,12 @@
 #include <optional>
 
 #include "core/cpu/matmul.h"
-#include "core/cpu/recurrent.h"
+#include "core/cpu/recurrent_steps.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/registry.h"
 
 namespace tw {
 
-inline int gates_of(const RecurrentProblem& p) { return kCellGates[static_cast<int>(p.cell)]; }
-const RecurrentTable::Cells& cells_of(const RecurrentProblem& p);
-// The place of the step that is `index`-th to run.
-inline std::int64_t step_at(const RecurrentProblem& p, std::int64_t index) {
-  return p.reverse ? p.steps - 1 - index : index;
-}
 // Flops below which waking other threads costs more than it brings.
 int threads_for(std::int64_t flops);
 
@@ -25,13 +19,19 @@ struct Weight {
   std::int64_t row, column;  // strides in elements
 };
 
+MatmulProblem product_of(DType dtype, std::int64_t m, std::int64_t k, std::int64_t n,
+                         const Weight& b, std::int64_t a_row, std::int64_t c_row);
+void multiply(MatmulProblem p, const void* a, void* c);
+
 // c (m, n) = a (m, k) @ b (k, n) + beta * c, for one b and many a.
 class StateProduct {
  public:
   // `many`: rows of a in all, from which copying b pays; then b's columns follow each other.
   StateProduct(DType dtype, std::int64_t m, std::int64_t k, std::int64_t n, const Weight& b,
                std::int64_t a_row, std::int64_t c_row, double beta, bool many);
-  void operator()(const void* a, void* c) const;
+  void operator()(const void* a, void* c) const { (*this)(a, c, parts_[0].problem.m); }
+  // For fewer rows of a.
+  void operator()(const void* a, void* c, std::int64_t rows) const;
 
  private:
   void add(const MatmulProblem& p, std::int64_t column);

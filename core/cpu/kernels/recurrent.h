@@ -76,6 +76,9 @@ template <class T> struct Units {
   void store(void* to, Vec<T> v, int block = 0, int blocks = 1) const {
     store_some((T*)to + place(block, blocks), v, count);
   }
+  void store_gradient(void* to, Vec<T> v, int gate) const {
+    store_some((T*)to + row * step.gradient_row + gate * step.hidden + at, v, count);
+  }
   // What the gradient reads, where there will be one.
   template <class... V> void keep(V... values) const {
     int block = 0;
@@ -104,9 +107,9 @@ template <class T, bool relu> void rnn_backward(const RecurrentStep& s) {
   each_unit<T>(s, [&](const Units<T>& u) TW_LAMBDA_INLINE {
     const Vec<T> dy = u.gradient(s.dy) + u.load(s.dh), y = u.load(s.y);
     if constexpr (relu)
-      u.store(s.dx, y.v > 0 ? dy.v : Vec<T>((T)0).v);
+      u.store_gradient(s.dx, y.v > 0 ? dy.v : Vec<T>((T)0).v, 0);
     else
-      u.store(s.dx, dy * ((T)1 - y * y));
+      u.store_gradient(s.dx, dy * ((T)1 - y * y), 0);
   });
 }
 
@@ -140,10 +143,10 @@ template <class T> void lstm_backward(const RecurrentStep& s) {
     const auto given = [&](int gate) TW_LAMBDA_INLINE { return u.gradient(s.dkept, gate, 4); };
     const Vec<T> dy = u.gradient(s.dy) + u.load(s.dh);
     const Vec<T> dc = u.gradient(s.dc) + u.load(s.dcell) + dy * o * ((T)1 - t * t);
-    u.store(s.dx, (dc * g + given(0)) * i * ((T)1 - i), 0, 4);
-    u.store(s.dx, (dc * u.load(s.before) + given(1)) * f * ((T)1 - f), 1, 4);
-    u.store(s.dx, (dc * i + given(2)) * ((T)1 - g * g), 2, 4);
-    u.store(s.dx, (dy * t + given(3)) * o * ((T)1 - o), 3, 4);
+    u.store_gradient(s.dx, (dc * g + given(0)) * i * ((T)1 - i), 0);
+    u.store_gradient(s.dx, (dc * u.load(s.before) + given(1)) * f * ((T)1 - f), 1);
+    u.store_gradient(s.dx, (dc * i + given(2)) * ((T)1 - g * g), 2);
+    u.store_gradient(s.dx, (dy * t + given(3)) * o * ((T)1 - o), 3);
     u.store(s.dcell, dc * f);
   });
 }
@@ -169,12 +172,12 @@ template <class T> void gru_backward(const RecurrentStep& s) {
     const Vec<T> dn = (dy * ((T)1 - z) + given(2)) * ((T)1 - n * n);
     const Vec<T> dz = (dy * (u.load(s.before) - n) + given(1)) * z * ((T)1 - z);
     const Vec<T> dr = (dn * q + given(0)) * r * ((T)1 - r);
-    u.store(s.dx, dr, 0, 3);
-    u.store(s.dx, dz, 1, 3);
-    u.store(s.dx, dn, 2, 3);
-    u.store(s.dproducts, dr, 0, 3);
-    u.store(s.dproducts, dz, 1, 3);
-    u.store(s.dproducts, dn * r + given(3), 2, 3);
+    u.store_gradient(s.dx, dr, 0);
+    u.store_gradient(s.dx, dz, 1);
+    u.store_gradient(s.dx, dn, 2);
+    u.store_gradient(s.dproducts, dr, 0);
+    u.store_gradient(s.dproducts, dz, 1);
+    u.store_gradient(s.dproducts, dn * r + given(3), 2);
     u.store(s.dh, dy * z);
   });
 }
