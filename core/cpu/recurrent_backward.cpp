@@ -132,12 +132,16 @@ class Backward {
     MatmulProblem p = product_of(p_.dtype, m, count, n, {x, n, 1}, 1, n);
     p.a_col = row_;
     p.beta = adds;
-    multiply(p, sums, to);
+    p.a = sums;
+    p.c = to;
+    multiply_in_cache(p);
   }
   void add_rows(const char* sums, int64_t n, int64_t count, void* to) {
     MatmulProblem p = product_of(p_.dtype, 1, count, n, {sums, row_, 1}, count, n);
     p.beta = has_inputs_;
-    multiply(p, ones_.as<void>(), to);
+    p.a = ones_.as<void>();
+    p.c = to;
+    multiply_in_cache(p);
   }
 
   const RecurrentProblem& p_;

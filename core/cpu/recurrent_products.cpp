@@ -28,6 +28,12 @@ const Kernel& kernel_for(const MatmulProblem& p) {
   static const OpKernels* const ladder = find_op("matmul");
   return choose_freely(ladder, &p);
 }
+const Kernel* rung(std::string_view name) {
+  for (const Kernel* kernel : kernels_of_op("matmul"))
+    if (kernel->name == name) return kernel;
+  return nullptr;
+}
+
 // Rows of inputs that are multiplied at a time: enough that their weight is read seldom, few enough
 // that the cells find their products in cache.
 constexpr int64_t kInputRows = 128;
@@ -57,10 +63,10 @@ MatmulProblem product_of(DType dtype, int64_t m, int64_t k, int64_t n, const Wei
   return p;
 }
 
-void multiply(MatmulProblem p, const void* a, void* c) {
-  p.a = a;
-  p.c = c;
-  kernel_for(p).run(&p);
+void multiply_in_cache(const MatmulProblem& p) {
+  static const Kernel* const direct = rung("direct");
+  const Kernel& chosen = kernel_for(p);
+  (chosen.precision == Precision::ieee ? *direct : chosen).run(&p);
 }
 int threads_for(int64_t flops) { return flops < 2'000'000 ? 1 : kMostThreads; }
 

@@ -21,7 +21,9 @@ struct Weight {
 
 MatmulProblem product_of(DType dtype, std::int64_t m, std::int64_t k, std::int64_t n,
                          const Weight& b, std::int64_t a_row, std::int64_t c_row);
-void multiply(MatmulProblem p, const void* a, void* c);
+// One whose operands lie in cache, so that packing them would not pay; the estimates of kernels
+// know operands by their sizes alone, and pack those (10 % of the weights' gradients).
+void multiply_in_cache(const MatmulProblem& p);
 
 // c (m, n) = a (m, k) @ b (k, n) + beta * c, for one b and many a.
 class StateProduct {
