@@ -54,12 +54,13 @@ void forward_by_steps(const RecurrentProblem& p, RecurrentTable::Step cell) {
 // in L1.
 void forward_by_units(const RecurrentProblem& p, RecurrentTable::Step cell) {
   constexpr int64_t kRows = 64;  // whose products stay in L1
-  const int64_t gates = gates_of(p), bytes = static_cast<int64_t>(size_of(p.dtype));
-  const UnitPanels states(p, p.weight, p.hidden, std::min(kRows, p.batch),
-                          (p.batch - 1) % kRows + 1);
+  const int64_t bytes = static_cast<int64_t>(size_of(p.dtype));
+  const UnitPanels states(p, p.weight, p.hidden);
   InputProducts inputs(p, true);
-  const int64_t row_pieces = (p.batch + kRows - 1) / kRows;
-  const int threads = threads_for(2 * p.batch * gates * p.hidden * p.hidden);
+  // A GRU's reset gate stands between the products of inputs and states.
+  const bool adds = inputs.in_panels() && p.cell != RecurrentCell::gru;
+  const int64_t row_pieces = (p.batch + kRows - 1) / kRows, width = states.width();
+  const int threads = threads_for(2 * p.batch * gates_of(p) * p.hidden * p.hidden);
   for (int64_t i = 0; i < p.steps; ++i) {
     inputs.prepare(i);
     const RecurrentStep all = forward_step(p, i);
@@ -70,12 +71,14 @@ void forward_by_units(const RecurrentProblem& p, RecurrentTable::Step cell) {
       s.rows = std::min(kRows, p.batch - row);
       s.first = first;
       s.units = states.units_at(first);
-      const int64_t width = gates * s.units;
-      const Scratch sums(static_cast<std::size_t>(s.rows * width * bytes));
-      states.multiply(first, s.rows, h + row * p.hidden * bytes, sums.as<void>());
       s.inputs = inputs.of(step_at(p, i), first);
+      if (inputs.in_panels()) s.bias = nullptr;
       move_rows(p, row, &s);
-      s.states = {sums.as<void>(), width, s.units};
+      const Scratch sums(static_cast<std::size_t>(s.rows * width * bytes));
+      states.multiply(first, s.rows, h + row * p.hidden * bytes, adds ? s.inputs.at : nullptr,
+                      width, sums.as<void>());
+      s.states = {sums.as<void>(), width, states.units()};
+      if (adds) s.inputs = {};
       cell(s);
     };
     parallel_chunks(states.pieces() * row_pieces, run_piece, threads);

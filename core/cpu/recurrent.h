@@ -63,18 +63,33 @@ struct RecurrentStep {
   std::int64_t gradient_row;
   void *dh, *dcell;  // from the step after it; then, but for products, those of the states before
 };
-// All gates of units [first, first + units), rows of a weight (gates * hidden, k), as the columns of
-// a panel (k, gates * units), gate by gate.
+// All gates of some units from the first on, rows of a weight (gates * hidden, k), as the columns
+// of a panel, gate by gate; zeros beyond the last unit.
 struct RecurrentPanel {
   const void* weight;
-  std::int64_t k, hidden, first, units, gates;
+  std::int64_t k, hidden, first, gates;
+  void* to;
+};
+// to (rows, columns) = from + a (rows, k) @ panel (k, columns). `from` may be null.
+struct RecurrentProduct {
+  std::int64_t rows, k;
+  const void* a;
+  std::int64_t a_row;
+  const void* panel;
+  const void* from;
+  std::int64_t from_row;
   void* to;
 };
 struct RecurrentTable {
   using Step = void (*)(const RecurrentStep& step);
-  struct Cells {
+  struct Products {
+    int units;  // of a panel
     void (*pack)(const RecurrentPanel& panel);
-    Step forward[4], backward[4];  // by cell
+    void (*multiply)(const RecurrentProduct& product);
+  };
+  struct Cells {
+    Products products[4];           // by cell
+    Step forward[4], backward[4];
   };
   Cells float32, float64;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "core/runtime/thread_pool.h"
 
@@ -115,35 +116,21 @@ void StateProduct::add(const MatmulProblem& p, int64_t column) {
 
 // ---- of some units ----
 
-UnitPanels::UnitPanels(const RecurrentProblem& p, const void* weight, int64_t k, int64_t rows,
-                       int64_t rest)
-    : dtype_(p.dtype),
-      hidden_(p.hidden),
-      gates_(gates_of(p)),
-      units_(kPanel / gates_ / 16 * 16),
+UnitPanels::UnitPanels(const RecurrentProblem& p, const void* weight, int64_t k)
+    : p_(p),
+      products_(cells_of(p).products[static_cast<int>(p.cell)]),
       k_(k),
-      rows_(rows),
-      panels_(static_cast<std::size_t>(gates_ * hidden_ * k) * size_of(p.dtype)) {
-  const auto pack = cells_of(p).pack;
-  for (int64_t first = 0; first < hidden_; first += units_)
-    pack({weight, k, hidden_, first, units_at(first), gates_, panel_at(first)});
-  for (const bool last : {false, true})
-    for (const bool left : {false, true})
-      kernels_[last][left] =
-          &kernel_for(problem(last ? first_of(pieces() - 1) : 0, left ? rest : rows));
+      panels_(static_cast<std::size_t>(pieces() * width() * k) * size_of(p.dtype)) {
+  for (int64_t i = 0; i < pieces(); ++i)
+    products_.pack({weight, k, p.hidden, first_of(i), gates_of(p), panel_at(first_of(i))});
 }
 void* UnitPanels::panel_at(int64_t first) const {
-  return moved(panels_.as<void>(), first * gates_ * k_ * static_cast<int64_t>(size_of(dtype_)));
+  return moved(panels_.as<void>(),
+               first * gates_of(p_) * k_ * static_cast<int64_t>(size_of(p_.dtype)));
 }
-MatmulProblem UnitPanels::problem(int64_t first, int64_t rows) const {
-  const int64_t width = gates_ * units_at(first);
-  return product_of(dtype_, rows, k_, width, {panel_at(first), width, 1}, k_, width);
-}
-void UnitPanels::multiply(int64_t first, int64_t rows, const void* a, void* c) const {
-  MatmulProblem p = problem(first, rows);
-  p.a = a;
-  p.c = c;
-  kernels_[first + units_ >= hidden_][rows != rows_]->run(&p);
+void UnitPanels::multiply(int64_t first, int64_t rows, const void* a, const void* from,
+                          int64_t from_row, void* to) const {
+  products_.multiply({rows, k_, a, k_, panel_at(first), from, from_row, to});
 }
 
 // ---- of the inputs ----
@@ -162,8 +149,9 @@ std::size_t InputProducts::bytes_in_advance(bool by_units) {
   int64_t steps = p_.steps;
   if (by_units && kernel_for(product_of_inputs(p_, nullptr)).precision == Precision::ieee) {
     steps = steps_ = std::min(p_.steps, std::max<int64_t>(kInputRows / p_.batch, 1));
-    const int64_t rest = (p_.steps - 1) % steps_ + 1;
-    panels_.emplace(p_, p_.weight_ih, p_.in, steps_ * p_.batch, rest * p_.batch);
+    panels_.emplace(p_, p_.weight_ih, p_.in);
+    if (p_.bias) bias_.emplace(p_, p_.bias, 1);
+    return static_cast<std::size_t>(steps * p_.batch * panels_->pieces() * panels_->width() * bytes_);
   }
   return static_cast<std::size_t>(steps * p_.batch * gates_of(p_) * p_.hidden * bytes_);
 }
@@ -171,21 +159,24 @@ void InputProducts::prepare(int64_t index) {
   if (!panels_ || index % steps_) return;
   const int64_t last = std::min(index + steps_, p_.steps) - 1;
   from_ = std::min(step_at(p_, index), step_at(p_, last));
-  const int64_t rows = (last + 1 - index) * p_.batch, width = gates_of(p_) * bytes_;
+  const int64_t rows = (last + 1 - index) * p_.batch;
   const void* const x = moved(p_.x, from_ * p_.batch * p_.in * bytes_);
   auto run_piece = [&](int64_t piece) {
     const int64_t first = panels_->first_of(piece);
-    panels_->multiply(first, rows, x, moved(sums_.as<void>(), first * steps_ * p_.batch * width));
+    panels_->multiply(first, rows, x, bias_ ? bias_->panel(first) : nullptr, 0, sums_at(piece));
   };
   parallel_chunks(panels_->pieces(), run_piece,
                   threads_for(2 * rows * gates_of(p_) * p_.hidden * p_.in));
 }
+void* InputProducts::sums_at(int64_t piece) const {
+  return moved(sums_.as<void>(), piece * steps_ * p_.batch * panels_->width() * bytes_);
+}
 RecurrentSums InputProducts::of(int64_t t, int64_t first) const {
   const int64_t gates = gates_of(p_);
   if (panels_) {
-    const int64_t units = panels_->units_at(first), row = gates * units;
-    const int64_t at = first * steps_ * p_.batch * gates + (t - from_) * p_.batch * row;
-    return {moved(sums_.as<const void>(), at * bytes_), row, units};
+    const int64_t row = panels_->width();
+    const void* const sums = sums_at(first / panels_->units());
+    return {moved(sums, (t - from_) * p_.batch * row * bytes_), row, panels_->units()};
   }
   const int64_t row = gates * p_.hidden;
   const void* const all = p_.weight_ih ? sums_.as<const void>() : p_.x;

@@ -1,6 +1,7 @@
 // What a recurrent cell does with its sums, unit by unit; and the gradient of that.
 #pragma once
 #include "core/cpu/kernels/lanes.h"
+#include "core/cpu/kernels/recurrent_tile.h"
 #include "core/cpu/math.h"
 #include "core/cpu/recurrent.h"
 
@@ -68,7 +69,9 @@ template <class T> struct Units {
     return sum + load_some((const T*)step.bias + gate * step.hidden + at, count);
   }
   Vec<T> state(int gate) const { return product(step.states, gate); }
-  Vec<T> sum(int gate) const { return input(gate) + state(gate); }
+  Vec<T> sum(int gate) const {
+    return step.inputs.at ? input(gate) + state(gate) : state(gate);
+  }
   // Zero where there is no such gradient.
   Vec<T> gradient(const void* from, int block = 0, int blocks = 1) const {
     return from ? load(from, block, blocks) : Vec<T>((T)0);
@@ -184,33 +187,40 @@ template <class T> void gru_backward(const RecurrentStep& s) {
 
 // ---- weights ----
 
-template <class T> void pack_units(const RecurrentPanel& p) {
+// `columns` rows of a weight, at most a vector, as columns of a panel; those behind them are zero.
+template <class T>
+void pack_columns(const T* from, int64_t k, int columns, T* to, int64_t width) {
   constexpr int L = kLanes<T>;
-  const int64_t width = p.gates * p.units;
-  for (int64_t column = 0; column < width; ++column) {
-    const int64_t unit = column % p.units;
-    const T* const from =
-        (const T*)p.weight + (column / p.units * p.hidden + p.first + unit) * p.k;
-    T* const to = (T*)p.to + column;
-    const bool square = unit % L == 0 && unit + L <= p.units;
-    int64_t l = 0;
-    for (; square && l + L <= p.k; l += L) {
-      typename Vec<T>::Raw rows[L];
+  int64_t l = 0;
+  for (; columns == L && l + L <= k; l += L) {
+    typename Vec<T>::Raw rows[L];
 #pragma GCC unroll 16
-      for (int i = 0; i < L; ++i) rows[i] = Vec<T>::load(from + i * p.k + l).v;
-      transpose_lanes<1, L>(rows);
+    for (int i = 0; i < L; ++i) rows[i] = Vec<T>::load(from + i * k + l).v;
+    transpose_lanes<1, L>(rows);
 #pragma GCC unroll 16
-      for (int i = 0; i < L; ++i) Vec<T>(rows[i]).store(to + (l + i) * width);
-    }
-    const int columns = square ? L : 1;
-    for (; l < p.k; ++l)
-      for (int i = 0; i < columns; ++i) to[l * width + i] = from[i * p.k + l];
-    column += columns - 1;
+    for (int i = 0; i < L; ++i) Vec<T>(rows[i]).store(to + (l + i) * width);
+  }
+  for (; l < k; ++l)
+    for (int i = 0; i < L; ++i) to[l * width + i] = i < columns ? from[i * k + l] : T(0);
+}
+template <class T, int vectors> void pack_panel(const RecurrentPanel& p) {
+  constexpr int L = kLanes<T>, width = vectors * L;
+  const int64_t units = width / p.gates;
+  for (int v = 0; v < vectors; ++v) {
+    const int64_t gate = v * L / units, unit = p.first + v * L % units, left = p.hidden - unit;
+    const int columns = left < L ? (left < 0 ? 0 : (int)left) : L;
+    pack_columns((const T*)p.weight + (gate * p.hidden + unit) * p.k, p.k, columns,
+                 (T*)p.to + v * L, width);
   }
 }
 
+// Vectors of a panel: those of three gates, or as many as fill a tile.
+template <class T, int gates> constexpr RecurrentTable::Products products() {
+  constexpr int vectors = gates == 3 ? 3 : 4;
+  return {vectors * kLanes<T> / gates, pack_panel<T, vectors>, recurrent_product<T, vectors>};
+}
 template <class T> constexpr RecurrentTable::Cells cells() {
-  return {pack_units<T>,
+  return {{products<T, 1>(), products<T, 1>(), products<T, 4>(), products<T, 3>()},
           {rnn_forward<T, false>, rnn_forward<T, true>, lstm_forward<T>, gru_forward<T>},
           {rnn_backward<T, false>, rnn_backward<T, true>, lstm_backward<T>, gru_backward<T>}};
 }
