@@ -1,13 +1,9 @@
-// Recurrent layers step by step: products of the states, then the cells; and the way back.
+// Recurrent layers step by step: products of the states, then the cells.
 #include "core/cpu/recurrent.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
-#include <type_traits>
 
-#include "core/cpu/families.h"
-#include "core/cpu/isa.h"
 #include "core/cpu/lowering.h"
 #include "core/cpu/recurrent_products.h"
 #include "core/memory/scratch.h"
@@ -19,66 +15,6 @@ namespace {
 using std::int64_t;
 
 // ---- steps ----
-
-// Rows of all steps together from which copying the weight pays.
-constexpr int64_t kFewRows = 64;
-
-int kept_of(const RecurrentProblem& p) { return kCellKept[static_cast<int>(p.cell)]; }
-
-// The arrays of one step.
-struct Places {
-  const RecurrentProblem& p;
-  int64_t states = p.batch * p.hidden * static_cast<int64_t>(size_of(p.dtype));  // bytes
-  int64_t at(int64_t index) const { return step_at(p, index); }
-  template <class V> V* in(V* array, int64_t step, int blocks = 1) const {
-    using Byte = std::conditional_t<std::is_const_v<V>, const char, char>;
-    return array ? static_cast<Byte*>(array) + step * blocks * states : nullptr;
-  }
-  // The states before the step that is `index`-th.
-  const void* before(const void* array, const void* first, int64_t index) const {
-    return index == 0 ? first : in(array, at(index - 1));
-  }
-};
-
-// So many elements of a step take some 10 us.
-constexpr int64_t kPiece = 8192;
-
-// The same step for the rows from `row` on.
-void move_rows(const RecurrentProblem& p, int64_t rows, RecurrentStep* s) {
-  const int gates = gates_of(p), kept = kept_of(p);
-  const int64_t row = rows * p.hidden * static_cast<int64_t>(size_of(p.dtype));
-  const auto move = [row](auto& array, int blocks) {
-    using Byte =
-        std::conditional_t<std::is_same_v<decltype(array), const void*&>, const char, char>;
-    if (array) array = static_cast<Byte*>(array) + row * blocks;
-  };
-  for (RecurrentSums* sums : {&s->inputs, &s->states})
-    if (sums->at)
-      sums->at = static_cast<const char*>(sums->at) +
-                 rows * sums->row * static_cast<int64_t>(size_of(p.dtype));
-  move(s->before, 1);
-  move(s->y, 1), move(s->c, 1), move(s->kept, kept);
-  move(s->dy, 1), move(s->dc, 1), move(s->dkept, kept);
-  move(s->dx, gates), move(s->dproducts, gates);
-  move(s->dh, 1), move(s->dcell, 1);
-}
-void run_step(const RecurrentProblem& p, RecurrentTable::Step run, const RecurrentStep& all) {
-  parallel_ranges(p.batch, std::max<int64_t>(kPiece / (p.hidden + 1), 1),
-                  [&](int64_t begin, int64_t end) {
-                    RecurrentStep s = all;
-                    s.rows = end - begin;
-                    move_rows(p, begin, &s);
-                    run(s);
-                  });
-}
-
-const RecurrentTable::Cells& cells_of(const RecurrentProblem& p) {
-  const RecurrentTable& table = *active_kernels().recurrent;
-  return p.dtype == DType::float64 ? table.float64 : table.float32;
-}
-bool has_many_rows(const RecurrentProblem& p) {
-  return p.steps > 1 && p.steps * p.batch >= kFewRows;
-}
 
 // The arrays of the step that is `index`-th to run.
 RecurrentStep forward_step(const RecurrentProblem& p, int64_t index) {
@@ -118,12 +54,13 @@ void forward_by_steps(const RecurrentProblem& p, RecurrentTable::Step cell) {
 // in L1.
 void forward_by_units(const RecurrentProblem& p, RecurrentTable::Step cell) {
   constexpr int64_t kRows = 64;  // whose products stay in L1
-  const int64_t gates = gates_of(p), bytes = static_cast<int64_t>(size_of(p.dtype));
-  const UnitPanels states(p, p.weight, p.hidden, std::min(kRows, p.batch),
-                          (p.batch - 1) % kRows + 1);
+  const int64_t bytes = static_cast<int64_t>(size_of(p.dtype));
+  const UnitPanels states(p, p.weight, p.hidden);
   InputProducts inputs(p, true);
-  const int64_t row_pieces = (p.batch + kRows - 1) / kRows;
-  const int threads = threads_for(2 * p.batch * gates * p.hidden * p.hidden);
+  // A GRU's reset gate stands between the products of inputs and states.
+  const bool adds = inputs.in_panels() && p.cell != RecurrentCell::gru;
+  const int64_t row_pieces = (p.batch + kRows - 1) / kRows, width = states.width();
+  const int threads = threads_for(2 * p.batch * gates_of(p) * p.hidden * p.hidden);
   for (int64_t i = 0; i < p.steps; ++i) {
     inputs.prepare(i);
     const RecurrentStep all = forward_step(p, i);
@@ -134,12 +71,14 @@ void forward_by_units(const RecurrentProblem& p, RecurrentTable::Step cell) {
       s.rows = std::min(kRows, p.batch - row);
       s.first = first;
       s.units = states.units_at(first);
-      const int64_t width = gates * s.units;
-      const Scratch sums(static_cast<std::size_t>(s.rows * width * bytes));
-      states.multiply(first, s.rows, h + row * p.hidden * bytes, sums.as<void>());
       s.inputs = inputs.of(step_at(p, i), first);
+      if (inputs.in_panels()) s.bias = nullptr;
       move_rows(p, row, &s);
-      s.states = {sums.as<void>(), width, s.units};
+      const Scratch sums(static_cast<std::size_t>(s.rows * width * bytes));
+      states.multiply(first, s.rows, h + row * p.hidden * bytes, adds ? s.inputs.at : nullptr,
+                      width, sums.as<void>());
+      s.states = {sums.as<void>(), width, states.units()};
+      if (adds) s.inputs = {};
       cell(s);
     };
     parallel_chunks(states.pieces() * row_pieces, run_piece, threads);
@@ -151,37 +90,6 @@ void forward_by_units(const RecurrentProblem& p, RecurrentTable::Step cell) {
 void recurrent_forward(const RecurrentProblem& p) {
   const RecurrentTable::Step cell = cells_of(p).forward[static_cast<int>(p.cell)];
   has_many_rows(p) ? forward_by_units(p, cell) : forward_by_steps(p, cell);
-}
-
-void recurrent_backward(const RecurrentProblem& p) {
-  const int gates = gates_of(p), kept = kept_of(p);
-  const Places places{p};
-  const bool is_gru = p.cell == RecurrentCell::gru, is_lstm = p.cell == RecurrentCell::lstm;
-  const StateProduct product(p.dtype, p.batch, gates * p.hidden, p.hidden, {p.weight, p.hidden, 1},
-                             gates * p.hidden, p.hidden, is_gru ? 1 : 0, has_many_rows(p));
-  const RecurrentTable::Step cell = cells_of(p).backward[static_cast<int>(p.cell)];
-  const auto bytes = static_cast<std::size_t>(places.states);
-  // What one step hands to the one before it ends as the gradient of the first states.
-  std::memset(p.dh0, 0, bytes);
-  if (is_lstm) std::memset(p.dc0, 0, bytes);
-  for (int64_t i = p.steps - 1; i >= 0; --i) {
-    const int64_t t = places.at(i);
-    RecurrentStep s{};
-    s.hidden = s.units = p.hidden;
-    s.before = is_lstm ? places.before(p.c, p.c0, i) : places.before(p.y, p.h0, i);
-    s.y = places.in(p.y, t);
-    s.c = places.in(p.c, t);
-    s.kept = places.in(p.kept, t, kept);
-    s.dy = places.in(p.dy, t);
-    s.dc = places.in(p.dc, t);
-    s.dkept = places.in(p.dkept, t, kept);
-    s.dx = places.in(p.dx, t, gates);
-    s.dproducts = places.in(p.dproducts, t, gates);
-    s.dh = p.dh0;
-    s.dcell = p.dc0;
-    run_step(p, cell, s);
-    product(is_gru ? s.dproducts : s.dx, p.dh0);
-  }
 }
 
 // ---- the ops' kernels and lowerings ----
@@ -221,18 +129,34 @@ void bind_forward(void* problem, void* const* at) {
   p.c = p.cell == RecurrentCell::lstm ? at[8] : nullptr;
   p.kept = p.keeps && kept_of(p) ? at[9] : nullptr;
 }
+// Inputs: y, c, kept, weight, h0, c0, dy, dc, dkept, x, weight_ih; results: dx, both weights'
+// gradients, both biases', those of first states. Words: also whether dx is that of products, and
+// which of the states' weight and the biases are wanted.
 void set_up_backward(const Call& call, void* problem) {
-  fresh(call, call.in[0], call.in[0].size(2), problem);
+  RecurrentProblem& p = fresh(call, call.in[0], call.in[0].size(2), problem);
+  const Meta &x = call.in[9], &weight_ih = call.in[10];
+  p.in = !x.absent ? x.size(2) : !weight_ih.absent ? weight_ih.size(1) : 0;
+  p.gives_products = call.words.flag(2);
+  p.gives_weight = call.words.flag(3);
+  p.gives_biases = call.words.flag(4);
 }
 void bind_backward(void* problem, void* const* at) {
   RecurrentProblem& p = *static_cast<RecurrentProblem*>(problem);
+  const auto moved = [&p](void* array, int64_t elements) {
+    return static_cast<char*>(array) + elements * static_cast<int64_t>(size_of(p.dtype));
+  };
+  const int64_t gates = gates_of(p) * p.hidden;
   p.y = at[0], p.c = at[1], p.kept = at[2];
   p.weight = at[3], p.h0 = at[4], p.c0 = at[5];
   p.dy = at[6], p.dc = at[7], p.dkept = at[8];
-  p.dx = at[9];
-  p.dproducts = p.cell == RecurrentCell::gru ? at[10] : nullptr;
-  p.dh0 = at[11];
-  p.dc0 = p.cell == RecurrentCell::lstm ? at[12] : nullptr;
+  p.x = at[9], p.weight_ih = at[10];
+  (p.gives_products ? p.dproducts : p.dx) = p.gives_products || p.weight_ih ? at[11] : nullptr;
+  p.dweight_ih = p.x ? at[12] : nullptr;
+  p.dweight = p.gives_weight ? moved(at[12], p.x ? gates * p.in : 0) : nullptr;
+  p.dbias = p.gives_biases ? at[13] : nullptr;
+  if (p.gives_biases && p.cell == RecurrentCell::gru) p.dstate_bias = moved(at[13], gates);
+  p.dh0 = at[14];
+  if (p.cell == RecurrentCell::lstm) p.dc0 = moved(at[14], p.batch * p.hidden);
 }
 double cost_ns(const void* problem) {
   const auto& p = *static_cast<const RecurrentProblem*>(problem);
@@ -252,9 +176,11 @@ void register_recurrent_kernels() {
                                "the cells on what is in cache",
                                refuses, set_up_forward, bind_forward, cost_ns,
                                run<recurrent_forward>, 0x7f);
-  add_kernel<RecurrentProblem>(
-      "recurrent_steps_backward", "the cells' gradients a step, then their product, backwards",
-      refuses, set_up_backward, bind_backward, cost_ns, run<recurrent_backward>, 0x1ff);
+  add_kernel<RecurrentProblem>("recurrent_gradients",
+                               "backwards a step at a time the cells and the product that leads to "
+                               "the one before; of some steps together the weights' products",
+                               refuses, set_up_backward, bind_backward, cost_ns,
+                               run<recurrent_backward>, 0x7ff);
 }
 
 }  // namespace tw

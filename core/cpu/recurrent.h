@@ -29,15 +29,20 @@ struct RecurrentProblem {
   const void* state_bias;     // GRU: (hidden,), added before the reset gate multiplies; or null
   bool keeps;
   void *y, *c, *kept;
-  // Backward: gradients of y, c and kept, each null where there is none; and what they give.
+  // Backward: gradients of y, c and kept, each null where there is none; and what they give, null
+  // where it is not wanted. x is there where its weight's gradient is wanted, that weight where
+  // x's is.
+  bool gives_products, gives_weight, gives_biases;
   const void *dy, *dc, *dkept;
-  void* dx;         // of x
-  void* dproducts;  // GRU: of the products of the states
+  void* dx;
+  void* dproducts;  // of the products of the inputs, in place of dx
+  void *dweight_ih, *dweight;
+  void* dbias;        // (gates * hidden,)
+  void* dstate_bias;  // GRU: (hidden,)
   void *dh0, *dc0;
 };
 
 void recurrent_forward(const RecurrentProblem& p);
-// From y, c and kept, which it reads.
 void recurrent_backward(const RecurrentProblem& p);
 
 // Products of some units: from the first of them, their distances by row and by gate.
@@ -53,13 +58,38 @@ struct RecurrentStep {
   RecurrentSums inputs, states;  // forward
   void *y, *c, *kept;
   const void *dy, *dc, *dkept;
+  // Of the products of the inputs and, of a GRU, of the states: rows this far apart.
   void *dx, *dproducts;
+  std::int64_t gradient_row;
   void *dh, *dcell;  // from the step after it; then, but for products, those of the states before
+};
+// All gates of some units from the first on, rows of a weight (gates * hidden, k), as the columns
+// of a panel, gate by gate; zeros beyond the last unit.
+struct RecurrentPanel {
+  const void* weight;
+  std::int64_t k, hidden, first, gates;
+  void* to;
+};
+// to (rows, columns) = from + a (rows, k) @ panel (k, columns). `from` may be null.
+struct RecurrentProduct {
+  std::int64_t rows, k;
+  const void* a;
+  std::int64_t a_row;
+  const void* panel;
+  const void* from;
+  std::int64_t from_row;
+  void* to;
 };
 struct RecurrentTable {
   using Step = void (*)(const RecurrentStep& step);
+  struct Products {
+    int units;  // of a panel
+    void (*pack)(const RecurrentPanel& panel);
+    void (*multiply)(const RecurrentProduct& product);
+  };
   struct Cells {
-    Step forward[4], backward[4];  // by cell
+    Products products[4];           // by cell
+    Step forward[4], backward[4];
   };
   Cells float32, float64;
 };

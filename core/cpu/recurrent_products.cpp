@@ -2,6 +2,8 @@
 #include "core/cpu/recurrent_products.h"
 
 #include <algorithm>
+#include <cstring>
+#include <string_view>
 
 #include "core/runtime/thread_pool.h"
 
@@ -14,40 +16,23 @@ using std::int64_t;
 // each other: read where they lie, rows a power of two apart would share few sets of L1.
 constexpr int64_t kPanel = 64;
 
-// `width` columns of b, each by its number, as a panel of k rows.
-template <class T, class ColumnOf>
-void copy_panel(const Weight& b, int64_t k, int64_t width, ColumnOf column_of, T* panel) {
-  constexpr int64_t kBlock = 16;  // of rows, whose lines stay in L1 while columns are walked
-  const T* const from = static_cast<const T*>(b.at);
-  for (int64_t l = 0; l < k; l += kBlock)
-    for (int64_t i = 0; i < width; ++i) {
-      const T* const column = from + column_of(i) * b.column;
-      for (int64_t r = l; r < std::min(l + kBlock, k); ++r)
-        panel[r * width + i] = column[r * b.row];
-    }
-}
-template <class ColumnOf> void copy_panel(DType dtype, const Weight& b, int64_t k, int64_t width,
-                                          ColumnOf column_of, void* panel) {
-  if (dtype == DType::float64)
-    copy_panel(b, k, width, column_of, static_cast<double*>(panel));
-  else
-    copy_panel(b, k, width, column_of, static_cast<float*>(panel));
+// Rows of columns [first, first + width) of b, whose columns follow each other, one after the other.
+void copy_panel(const Weight& b, int64_t k, int64_t first, int64_t width, std::size_t bytes,
+                char* panel) {
+  const char* from = static_cast<const char*>(b.at) + static_cast<std::size_t>(first) * bytes;
+  const std::size_t row = static_cast<std::size_t>(width) * bytes;
+  for (int64_t l = 0; l < k; ++l, panel += row)
+    std::memcpy(panel, from + static_cast<std::size_t>(l * b.row) * bytes, row);
 }
 
 const Kernel& kernel_for(const MatmulProblem& p) {
   static const OpKernels* const ladder = find_op("matmul");
   return choose_freely(ladder, &p);
 }
-MatmulProblem product_of(DType dtype, int64_t m, int64_t k, int64_t n, const Weight& b,
-                         int64_t a_row, int64_t c_row) {
-  MatmulProblem p{};
-  p.dtype = dtype;
-  p.batch = 1;
-  p.m = m, p.k = k, p.n = n;
-  p.a_row = a_row, p.a_col = 1;
-  p.b = b.at, p.b_row = b.row, p.b_col = b.column;
-  p.c_row = c_row, p.c_col = 1;
-  return p;
+const Kernel* rung(std::string_view name) {
+  for (const Kernel* kernel : kernels_of_op("matmul"))
+    if (kernel->name == name) return kernel;
+  return nullptr;
 }
 
 // Rows of inputs that are multiplied at a time: enough that their weight is read seldom, few enough
@@ -67,6 +52,23 @@ void* moved(void* at, int64_t bytes) { return static_cast<char*>(at) + bytes; }
 
 }  // namespace
 
+MatmulProblem product_of(DType dtype, int64_t m, int64_t k, int64_t n, const Weight& b,
+                         int64_t a_row, int64_t c_row) {
+  MatmulProblem p{};
+  p.dtype = dtype;
+  p.batch = 1;
+  p.m = m, p.k = k, p.n = n;
+  p.a_row = a_row, p.a_col = 1;
+  p.b = b.at, p.b_row = b.row, p.b_col = b.column;
+  p.c_row = c_row, p.c_col = 1;
+  return p;
+}
+
+void multiply_in_cache(const MatmulProblem& p) {
+  static const Kernel* const direct = rung("direct");
+  const Kernel& chosen = kernel_for(p);
+  (chosen.precision == Precision::ieee ? *direct : chosen).run(&p);
+}
 int threads_for(int64_t flops) { return flops < 2'000'000 ? 1 : kMostThreads; }
 
 // ---- of the states, all units at once ----
@@ -81,9 +83,8 @@ StateProduct::StateProduct(DType dtype, int64_t m, int64_t k, int64_t n, const W
     return;
   }
   for (int64_t j = 0; j < n; j += kPanel)
-    copy_panel(
-        dtype, b, k, std::min(kPanel, n - j), [j](int64_t i) { return j + i; },
-        panels_.as<char>() + static_cast<std::size_t>(j * k) * bytes_);
+    copy_panel(b, k, j, std::min(kPanel, n - j), bytes_,
+               panels_.as<char>() + static_cast<std::size_t>(j * k) * bytes_);
   const int64_t whole = n / kPanel, rest = n % kPanel;
   p.b_col = 1;
   if (whole) {
@@ -100,9 +101,10 @@ StateProduct::StateProduct(DType dtype, int64_t m, int64_t k, int64_t n, const W
     add(p, whole * kPanel);
   }
 }
-void StateProduct::operator()(const void* a, void* c) const {
+void StateProduct::operator()(const void* a, void* c, int64_t rows) const {
   for (int i = 0; i < count_; ++i) {
     MatmulProblem p = parts_[i].problem;
+    p.m = rows;
     p.a = a;
     p.c = static_cast<char*>(c) + static_cast<std::size_t>(parts_[i].column) * bytes_;
     parts_[i].kernel->run(&p);
@@ -114,39 +116,21 @@ void StateProduct::add(const MatmulProblem& p, int64_t column) {
 
 // ---- of some units ----
 
-UnitPanels::UnitPanels(const RecurrentProblem& p, const void* weight, int64_t k, int64_t rows,
-                       int64_t rest)
-    : dtype_(p.dtype),
-      hidden_(p.hidden),
-      gates_(gates_of(p)),
-      units_(kPanel / gates_ / 16 * 16),
+UnitPanels::UnitPanels(const RecurrentProblem& p, const void* weight, int64_t k)
+    : p_(p),
+      products_(cells_of(p).products[static_cast<int>(p.cell)]),
       k_(k),
-      rows_(rows),
-      panels_(static_cast<std::size_t>(gates_ * hidden_ * k) * size_of(p.dtype)) {
-  const Weight b{weight, 1, k};  // transposed
-  for (int64_t first = 0; first < hidden_; first += units_) {
-    const int64_t count = units_at(first), hidden = hidden_;
-    copy_panel(
-        dtype_, b, k, gates_ * count,
-        [=](int64_t i) { return i / count * hidden + first + i % count; }, panel_at(first));
-  }
-  for (const bool last : {false, true})
-    for (const bool left : {false, true})
-      kernels_[last][left] =
-          &kernel_for(problem(last ? first_of(pieces() - 1) : 0, left ? rest : rows));
+      panels_(static_cast<std::size_t>(pieces() * width() * k) * size_of(p.dtype)) {
+  for (int64_t i = 0; i < pieces(); ++i)
+    products_.pack({weight, k, p.hidden, first_of(i), gates_of(p), panel_at(first_of(i))});
 }
 void* UnitPanels::panel_at(int64_t first) const {
-  return moved(panels_.as<void>(), first * gates_ * k_ * static_cast<int64_t>(size_of(dtype_)));
+  return moved(panels_.as<void>(),
+               first * gates_of(p_) * k_ * static_cast<int64_t>(size_of(p_.dtype)));
 }
-MatmulProblem UnitPanels::problem(int64_t first, int64_t rows) const {
-  const int64_t width = gates_ * units_at(first);
-  return product_of(dtype_, rows, k_, width, {panel_at(first), width, 1}, k_, width);
-}
-void UnitPanels::multiply(int64_t first, int64_t rows, const void* a, void* c) const {
-  MatmulProblem p = problem(first, rows);
-  p.a = a;
-  p.c = c;
-  kernels_[first + units_ >= hidden_][rows != rows_]->run(&p);
+void UnitPanels::multiply(int64_t first, int64_t rows, const void* a, const void* from,
+                          int64_t from_row, void* to) const {
+  products_.multiply({rows, k_, a, k_, panel_at(first), from, from_row, to});
 }
 
 // ---- of the inputs ----
@@ -165,8 +149,9 @@ std::size_t InputProducts::bytes_in_advance(bool by_units) {
   int64_t steps = p_.steps;
   if (by_units && kernel_for(product_of_inputs(p_, nullptr)).precision == Precision::ieee) {
     steps = steps_ = std::min(p_.steps, std::max<int64_t>(kInputRows / p_.batch, 1));
-    const int64_t rest = (p_.steps - 1) % steps_ + 1;
-    panels_.emplace(p_, p_.weight_ih, p_.in, steps_ * p_.batch, rest * p_.batch);
+    panels_.emplace(p_, p_.weight_ih, p_.in);
+    if (p_.bias) bias_.emplace(p_, p_.bias, 1);
+    return static_cast<std::size_t>(steps * p_.batch * panels_->pieces() * panels_->width() * bytes_);
   }
   return static_cast<std::size_t>(steps * p_.batch * gates_of(p_) * p_.hidden * bytes_);
 }
@@ -174,21 +159,24 @@ void InputProducts::prepare(int64_t index) {
   if (!panels_ || index % steps_) return;
   const int64_t last = std::min(index + steps_, p_.steps) - 1;
   from_ = std::min(step_at(p_, index), step_at(p_, last));
-  const int64_t rows = (last + 1 - index) * p_.batch, width = gates_of(p_) * bytes_;
+  const int64_t rows = (last + 1 - index) * p_.batch;
   const void* const x = moved(p_.x, from_ * p_.batch * p_.in * bytes_);
   auto run_piece = [&](int64_t piece) {
     const int64_t first = panels_->first_of(piece);
-    panels_->multiply(first, rows, x, moved(sums_.as<void>(), first * steps_ * p_.batch * width));
+    panels_->multiply(first, rows, x, bias_ ? bias_->panel(first) : nullptr, 0, sums_at(piece));
   };
   parallel_chunks(panels_->pieces(), run_piece,
                   threads_for(2 * rows * gates_of(p_) * p_.hidden * p_.in));
 }
+void* InputProducts::sums_at(int64_t piece) const {
+  return moved(sums_.as<void>(), piece * steps_ * p_.batch * panels_->width() * bytes_);
+}
 RecurrentSums InputProducts::of(int64_t t, int64_t first) const {
   const int64_t gates = gates_of(p_);
   if (panels_) {
-    const int64_t units = panels_->units_at(first), row = gates * units;
-    const int64_t at = first * steps_ * p_.batch * gates + (t - from_) * p_.batch * row;
-    return {moved(sums_.as<const void>(), at * bytes_), row, units};
+    const int64_t row = panels_->width();
+    const void* const sums = sums_at(first / panels_->units());
+    return {moved(sums, (t - from_) * p_.batch * row * bytes_), row, panels_->units()};
   }
   const int64_t row = gates * p_.hidden;
   const void* const all = p_.weight_ih ? sums_.as<const void>() : p_.x;

@@ -1,21 +1,17 @@
 // The products of recurrent layers: of the states, the same weight at each step; and of the inputs,
 // some steps at a time.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 
 #include "core/cpu/matmul.h"
-#include "core/cpu/recurrent.h"
+#include "core/cpu/recurrent_steps.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/registry.h"
 
 namespace tw {
 
-inline int gates_of(const RecurrentProblem& p) { return kCellGates[static_cast<int>(p.cell)]; }
-// The place of the step that is `index`-th to run.
-inline std::int64_t step_at(const RecurrentProblem& p, std::int64_t index) {
-  return p.reverse ? p.steps - 1 - index : index;
-}
 // Flops below which waking other threads costs more than it brings.
 int threads_for(std::int64_t flops);
 
@@ -24,13 +20,21 @@ struct Weight {
   std::int64_t row, column;  // strides in elements
 };
 
+MatmulProblem product_of(DType dtype, std::int64_t m, std::int64_t k, std::int64_t n,
+                         const Weight& b, std::int64_t a_row, std::int64_t c_row);
+// One whose operands lie in cache, so that packing them would not pay; the estimates of kernels
+// know operands by their sizes alone, and pack those (10 % of the weights' gradients).
+void multiply_in_cache(const MatmulProblem& p);
+
 // c (m, n) = a (m, k) @ b (k, n) + beta * c, for one b and many a.
 class StateProduct {
  public:
-  // `many`: rows of a in all, from which copying b pays.
+  // `many`: rows of a in all, from which copying b pays; then b's columns follow each other.
   StateProduct(DType dtype, std::int64_t m, std::int64_t k, std::int64_t n, const Weight& b,
                std::int64_t a_row, std::int64_t c_row, double beta, bool many);
-  void operator()(const void* a, void* c) const;
+  void operator()(const void* a, void* c) const { (*this)(a, c, parts_[0].problem.m); }
+  // For fewer rows of a.
+  void operator()(const void* a, void* c, std::int64_t rows) const;
 
  private:
   void add(const MatmulProblem& p, std::int64_t column);
@@ -49,32 +53,37 @@ class StateProduct {
 // so that the cells find the products of those units together.
 class UnitPanels {
  public:
-  // For products of `rows` rows each, and a last one of `rest`.
-  UnitPanels(const RecurrentProblem& p, const void* weight, std::int64_t k, std::int64_t rows,
-             std::int64_t rest);
+  UnitPanels(const RecurrentProblem& p, const void* weight, std::int64_t k);
 
-  std::int64_t pieces() const { return (hidden_ + units_ - 1) / units_; }
-  std::int64_t first_of(std::int64_t piece) const { return piece * units_; }
+  std::int64_t pieces() const { return (p_.hidden + products_.units - 1) / products_.units; }
+  std::int64_t first_of(std::int64_t piece) const { return piece * products_.units; }
   std::int64_t units_at(std::int64_t first) const {
-    return first + units_ < hidden_ ? units_ : hidden_ - first;
+    return std::min<std::int64_t>(products_.units, p_.hidden - first);
   }
-  // c (rows, gates * units) = a (rows, k) @ the panel of the units from `first` on.
-  void multiply(std::int64_t first, std::int64_t rows, const void* a, void* c) const;
+  // Columns of a panel: those of a gate, and all.
+  std::int64_t units() const { return products_.units; }
+  std::int64_t width() const { return gates_of(p_) * products_.units; }
+  // to (rows, width) = from + a (rows, k) @ the panel of the units from `first` on.
+  void multiply(std::int64_t first, std::int64_t rows, const void* a, const void* from,
+                std::int64_t from_row, void* to) const;
+
+  const void* panel(std::int64_t first) const { return panel_at(first); }
 
  private:
-  MatmulProblem problem(std::int64_t first, std::int64_t rows) const;
   void* panel_at(std::int64_t first) const;
-  const DType dtype_;
-  const std::int64_t hidden_, gates_, units_, k_, rows_;
+  const RecurrentProblem& p_;
+  const RecurrentTable::Products& products_;
+  const std::int64_t k_;
   Scratch panels_;
-  const Kernel* kernels_[2][2];  // of the last units, of the last rows
 };
 
 // The products of the inputs with their weight, for the cells to read.
 class InputProducts {
  public:
-  // `by_units`: of some steps and of the units of a panel together; else of all steps, row by row.
+  // `by_units`: of some steps and of the units of a panel together, biases included; else of all
+  // steps, row by row.
   InputProducts(const RecurrentProblem& p, bool by_units);
+  bool in_panels() const { return panels_.has_value(); }
   // Before the step that is `index`-th to run.
   void prepare(std::int64_t index);
   // Of units from `first` on, of the step at place `t`.
@@ -82,9 +91,10 @@ class InputProducts {
 
  private:
   std::size_t bytes_in_advance(bool by_units);
+  void* sums_at(std::int64_t piece) const;
   const RecurrentProblem& p_;
   const std::int64_t bytes_;
-  std::optional<UnitPanels> panels_;
+  std::optional<UnitPanels> panels_, bias_;
   std::int64_t steps_ = 0;  // at a time, in panels
   std::int64_t from_ = 0;   // the earliest place of those that are ready
   Scratch sums_;

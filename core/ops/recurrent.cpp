@@ -1,5 +1,7 @@
 // Recurrent layers (Elman, 1990; Hochreiter, Schmidhuber, 1997; Cho et al., 2014): checks, the
 // products of the inputs, and the steps as one op with a gradient.
+#include "core/ops/recurrent.h"
+
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
@@ -17,32 +19,7 @@ namespace tw {
 namespace {
 
 using std::int64_t;
-
-enum Cell : Word { kTanh, kRelu, kLstm, kGru };
-// Blocks of hidden numbers, as core/cpu/recurrent.h says.
-constexpr int kGates[] = {1, 1, 4, 3}, kKept[] = {0, 0, 4, 4};
-
-// Numbers [first, past) of an axis, as a view.
-Tensor part(const Tensor& x, int axis, int64_t first, int64_t past) {
-  std::vector<Range> ranges;
-  for (int i = 0; i < x.rank(); ++i)
-    ranges.push_back(i == axis ? Range{first, 1, past - first} : Range{0, 1, x.size(i)});
-  return slice(x, ranges);
-}
-Tensor step_of(const Tensor& x, int64_t t) { return squeeze(part(x, 0, t, t + 1), {0}); }
-// A block of hidden numbers of the last axis.
-Tensor block(const Tensor& x, int64_t index, int64_t hidden) {
-  return part(x, x.rank() - 1, index * hidden, (index + 1) * hidden);
-}
-Tensor stacked(const std::vector<Tensor>& steps) {
-  std::vector<Tensor> expanded;
-  for (const Tensor& x : steps) expanded.push_back(expand_dims(x, 0));
-  return concat(expanded, 0);
-}
-Tensor transposed(const Tensor& x) { return swap_axes(x, 0, 1); }
-Tensor rows_of_steps(const Tensor& x) { return reshape(x, {x.size(0) * x.size(1), x.size(2)}); }
-Tensor nothing(const Tensor& like) { return zeros({0}, like.dtype()); }
-Tensor without(const Tensor& x) { return 1 - x; }
+using namespace recurrent;
 
 // ---- the steps, by other ops ----
 
@@ -95,85 +72,8 @@ void steps_body(const Use& use, Tensor* out) {
   out[2] = keeps && kKept[cell] ? stacked(kept) : nothing(x);
 }
 
-// What the backward pass goes through, from the last step to the first.
-struct Backward {
-  const Use& use;
-  const Word cell = use.words[0];
-  const bool reverse = use.words.flag(1);
-  const Tensor &y = use.in[0].tensor, &c = use.in[1].tensor, &kept = use.in[2].tensor,
-               &weight = use.in[3].tensor;
-  const int64_t steps = y.size(0), hidden = y.size(2);
-  Tensor dh = zeros(use.in[4].tensor.shape(), y.dtype());
-  Tensor dc = cell == kLstm ? zeros(dh.shape(), y.dtype()) : nothing(y);
-
-  Tensor before(const Tensor& states, int first, int64_t t) const {
-    const int64_t earlier = reverse ? t + 1 : t - 1;
-    return earlier < 0 || earlier == steps ? use.in[first].tensor : step_of(states, earlier);
-  }
-  // Adds the gradient that is given of a step, where there is one.
-  Tensor with_given(const Tensor& sum, int input, int64_t t, int gate = -1) const {
-    const Tensor& given = use.in[input].tensor;
-    if (!given) return sum;
-    const Tensor g = step_of(given, t);
-    return sum + (gate < 0 ? g : block(g, gate, hidden));
-  }
-  Tensor gate(int64_t t, int index) const { return block(step_of(kept, t), index, hidden); }
-
-  Tensor rnn(int64_t t) {
-    const Tensor dy = with_given(dh, 6, t), h = step_of(y, t);
-    return cell == kRelu ? where(h > 0, dy, 0) : dy * without(h * h);
-  }
-  Tensor lstm(int64_t t) {
-    const Tensor in = gate(t, 0), forget = gate(t, 1), g = gate(t, 2), o = gate(t, 3),
-                 squashed = tanh(step_of(c, t)), dy = with_given(dh, 6, t);
-    const Tensor d = with_given(dc, 7, t) + dy * o * without(squashed * squashed);
-    dc = d * forget;
-    return concat({with_given(d * g, 8, t, 0) * in * without(in),
-                   with_given(d * before(c, 5, t), 8, t, 1) * forget * without(forget),
-                   with_given(d * in, 8, t, 2) * without(g * g),
-                   with_given(dy * squashed, 8, t, 3) * o * without(o)},
-                  1);
-  }
-  // Of the input's products, and of the states'.
-  std::pair<Tensor, Tensor> gru(int64_t t) {
-    const Tensor r = gate(t, 0), z = gate(t, 1), n = gate(t, 2), q = gate(t, 3),
-                 dy = with_given(dh, 6, t);
-    const Tensor dn = with_given(dy * without(z), 8, t, 2) * without(n * n);
-    const Tensor dz = with_given(dy * (before(y, 4, t) - n), 8, t, 1) * z * without(z);
-    const Tensor dr = with_given(dn * q, 8, t, 0) * r * without(r);
-    dh = dy * z;
-    return {concat({dr, dz, dn}, 1), concat({dr, dz, with_given(dn * r, 8, t, 3)}, 1)};
-  }
-};
-
-void steps_backward_body(const Use& use, Tensor* out) {
-  Backward pass{use};
-  const auto count = static_cast<std::size_t>(pass.steps);
-  std::vector<Tensor> dx(count), dproducts(count);
-  for (int64_t i = pass.steps - 1; i >= 0; --i) {
-    const int64_t t = pass.reverse ? pass.steps - 1 - i : i;
-    const auto at = static_cast<std::size_t>(t);
-    if (pass.cell == kGru) {
-      std::tie(dx[at], dproducts[at]) = pass.gru(t);
-      pass.dh = pass.dh + matmul(dproducts[at], pass.weight);
-      continue;
-    }
-    dx[at] = pass.cell == kLstm ? pass.lstm(t) : pass.rnn(t);
-    pass.dh = matmul(dx[at], pass.weight);
-  }
-  out[0] = stacked(dx);
-  out[1] = pass.cell == kGru ? stacked(dproducts) : nothing(pass.y);
-  out[2] = pass.dh;
-  out[3] = pass.dc;
-}
-
 // ---- the steps as ops ----
 
-Shape with_last(const Shape& shape, int64_t last) {
-  Shape out = shape;
-  out[out.rank() - 1] = last;
-  return out;
-}
 void infer_steps(Call& call, Result* results) {
   const Word cell = call.words[0];
   const bool keeps = call.words.flag(2);
@@ -184,76 +84,50 @@ void infer_steps(Call& call, Result* results) {
   results[2].shape = keeps && kKept[cell] ? with_last(y, kKept[cell] * hidden) : Shape{0};
   for (int i = 0; i < 3; ++i) results[i].dtype = call.in[0].dtype;
 }
-void infer_steps_backward(Call& call, Result* results) {
-  const Word cell = call.words[0];
-  const Shape &y = *call.in[0].shape, &h = *call.in[4].shape;
-  const Shape dx = with_last(y, kGates[cell] * y[2]);
-  results[0].shape = dx;
-  results[1].shape = cell == kGru ? dx : Shape{0};
-  results[2].shape = h;
-  results[3].shape = cell == kLstm ? h : Shape{0};
-  for (int i = 0; i < 4; ++i) results[i].dtype = call.in[0].dtype;
-}
-// `weights`: elements that each row of `y` is multiplied with.
-Estimate estimate(const Call& call, int64_t weights, const Meta& y) {
-  const double rows = double(y.size(0)) * double(y.size(1));
-  double bytes = 0;
-  for (int i = 0; i < call.inputs; ++i)
-    if (!call.in[i].absent) bytes += double(call.in[i].count) * double(size_of(y.dtype));
-  return {2 * rows * double(weights), bytes};
-}
 Estimate estimate_steps(const Call& call) {
   const Meta& weight_ih = call.in[kWeightIh];
   const int64_t of_inputs = weight_ih.absent ? 0 : weight_ih.count;
-  return estimate(call, of_inputs + call.in[kWeightHh].count, call.out[0]);
+  return estimate_products(call, of_inputs + call.in[kWeightHh].count, call.out[0]);
 }
 
-// The states before each step, as rows.
-Tensor states_before(const Tensor& y, const Tensor& h0, bool reverse) {
-  const int64_t steps = y.size(0);
-  const Tensor first = expand_dims(h0, 0);
-  if (steps == 1) return h0;
-  return rows_of_steps(reverse ? concat({part(y, 0, 1, steps), first}, 0)
-                               : concat({first, part(y, 0, 0, steps - 1)}, 0));
-}
-
-Operand optional(const Tensor& x) { return x ? Operand(x) : Operand::none(); }
-
-// The gradients of both weights by the rows of one product each; where both read the same
-// gradients of sums (all cells but GRU), of one product for both.
-void give_weights(Vjp& v, const Tensor& dx, const Tensor& dproducts, const Tensor& before) {
-  const bool input = v.wants(kWeightIh), states = v.wants(kWeightHh);
-  if (input && states && v.words()[0] != kGru) {
-    const Tensor x = rows_of_steps(v.in(kX).tensor);
-    const Tensor both = matmul(transposed(rows_of_steps(dx)), concat({x, before}, 1));
-    v.give(kWeightIh, copy(part(both, 1, 0, x.size(1))));
-    v.give(kWeightHh, copy(part(both, 1, x.size(1), both.size(1))));
-    return;
-  }
-  if (input)
-    v.give(kWeightIh, kMatmul, {transposed(rows_of_steps(dx)), rows_of_steps(v.in(kX).tensor)});
-  if (states) v.give(kWeightHh, kMatmul, {transposed(rows_of_steps(dproducts)), before});
-}
-// Of x: the gradient of the products itself where it holds those.
-Tensor gradient_of_x(Vjp& v, const Tensor& dx) {
-  const Tensor weight = v.in(kWeightIh).tensor;
-  if (!weight) return dx;
-  return reshape(matmul(rows_of_steps(dx), weight), {dx.size(0), dx.size(1), weight.size(1)});
+// A tensor of this shape from element `at` of a flat one on.
+Tensor taken(const Tensor& flat, int64_t at, const Shape& shape) {
+  int64_t count = 1;
+  for (int64_t size : shape) count *= size;
+  return reshape(part(flat, 0, at, at + count), shape);
 }
 void steps_vjp(Vjp& v) {
   const Tensor y = v.out(0), h0 = v.in(kH0).tensor;
-  const Operand in[] = {y,         v.out(1),         v.out(2),         v.in(kWeightHh), h0,
-                        v.in(kC0), optional(v.g(0)), optional(v.g(1)), optional(v.g(2))};
+  const Word cell = v.words()[0];
+  const Tensor x = v.wants(kWeightIh) ? v.in(kX).tensor : Tensor();
+  const Tensor weight_ih = v.wants(kX) ? v.in(kWeightIh).tensor : Tensor();
+  const Operand in[] = {y,
+                        v.out(1),
+                        v.out(2),
+                        v.in(kWeightHh),
+                        h0,
+                        v.in(kC0),
+                        optional(v.g(0)),
+                        optional(v.g(1)),
+                        optional(v.g(2)),
+                        optional(x),
+                        optional(weight_ih)};
+  const WordList words = WordList(5)
+                             .set(0, cell)
+                             .set(1, v.words()[1])
+                             .set(2, v.wants(kX) && !weight_ih)
+                             .set(3, v.wants(kWeightHh))
+                             .set(4, v.wants(kBias) || v.wants(kStateBias));
   Tensor made[4];
-  apply(kRecurrentStepsBackward, in, 9, WordList(v.words().at, 2), made);
-  const Tensor &dx = made[0], &dproducts = v.words()[0] == kGru ? made[1] : made[0];
-  const bool weight = v.wants(kWeightHh);
-  give_weights(v, dx, dproducts, weight ? states_before(y, h0, v.words().flag(1)) : Tensor());
-  if (v.wants(kX)) v.give(kX, gradient_of_x(v, dx));
-  if (v.wants(kH0)) v.give(kH0, made[2]);
-  if (v.wants(kC0)) v.give(kC0, made[3]);
-  if (v.wants(kBias)) v.give(kBias, sum(dx, {0, 1}, false));
-  if (v.wants(kStateBias)) v.give(kStateBias, sum(block(dproducts, 2, y.size(2)), {0, 1}, false));
+  apply(kRecurrentGradients, in, 11, words, made);
+  const int64_t hidden = y.size(2), gates = kGates[cell] * hidden, width = x ? x.size(2) : 0;
+  if (v.wants(kX)) v.give(kX, made[0]);
+  if (x) v.give(kWeightIh, taken(made[1], 0, {gates, width}));
+  if (v.wants(kWeightHh)) v.give(kWeightHh, taken(made[1], gates * width, {gates, hidden}));
+  if (v.wants(kBias)) v.give(kBias, taken(made[2], 0, {gates}));
+  if (v.wants(kStateBias)) v.give(kStateBias, taken(made[2], gates, {hidden}));
+  if (v.wants(kH0)) v.give(kH0, step_of(made[3], 0));
+  if (v.wants(kC0)) v.give(kC0, step_of(made[3], 1));
 }
 
 // ---- layers ----
@@ -387,21 +261,6 @@ constexpr OpRecord kRecurrentSteps = {
               {.inputs = kReadBySteps, .results = 7},
               {.inputs = kReadBySteps, .results = 7}},
     .smooth = 7};
-constexpr OpRecord kRecurrentStepsBackward = {
-    .name = "recurrent_steps_backward",
-    .signature =
-        "(y: Tensor, c: Tensor, kept: Tensor, weight: Tensor, h0: Tensor, c0: Tensor | None, "
-        "dy: Tensor | None, dc: Tensor | None, dkept: Tensor | None, "
-        "cell: 'rnn_tanh' | 'rnn_relu' | 'lstm' | 'gru', reverse: bool) -> Tensor",
-    .help =
-        "Gradients of recurrent_steps: of the products of inputs, of those of states (GRU), of h0 "
-        "and c0.",
-    .flags = kWidensAll,
-    .results = 4,
-    .infer = infer_steps_backward,
-    .estimate = [](const Call& call) { return estimate(call, call.in[3].count, call.in[0]); },
-    .body = steps_backward_body};
-
 constexpr OpRecord kRnnLayer = {
     .name = "rnn_layer",
     .signature =
