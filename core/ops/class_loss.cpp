@@ -58,9 +58,9 @@ Tensor class_weights(const Use& use, const Tensor& x) {
 
 // (classes,) as a batch of one; classes are along axis 1 then.
 Tensor with_batch(const Tensor& x) { return x.rank() == 1 ? expand_dims(x, 0) : x; }
-// A copy, so that later changes of the targets do not reach backward.
-Tensor classes_of_batch(const Tensor& targets) {
-  const Tensor wide = astype(targets, DType::int64, true);
+// `copies`: so that later changes of the targets do not reach backward.
+Tensor classes_of_batch(const Tensor& targets, bool copies) {
+  const Tensor wide = astype(targets, DType::int64, copies);
   return targets.rank() ? wide : reshape(wide, {1});
 }
 // A number for each class beside x.
@@ -109,15 +109,16 @@ void nll_body(const Use& use, Tensor* out) {
   const Tensor x = with_batch(astype(input, working_dtype(input.dtype())));
   const Tensor weight = class_weights(use, input);
   const Targets t =
-      targets_of(classes_of_batch(targets), x.size(1), use.words[0], Indexing::nll_loss);
-  Tensor losses = picked(x, t), weights = astype(t.counts, x.dtype());
+      targets_of(classes_of_batch(targets, false), x.size(1), use.words[0], Indexing::nll_loss);
+  Tensor losses = picked(x, t), weights, total;
   if (weight) {
     weights = row_weights(astype(weight, x.dtype()), t);
     losses = losses * weights;
   }
   const auto reduction = static_cast<Reduction>(use.words[1]);
-  out[0] = astype(reduced_rows(losses, sum(weights, {}, false), reduction, targets.shape()),
-                  input.dtype());
+  if (reduction == Reduction::mean)
+    total = sum(weight ? weights : astype(t.counts, x.dtype()), {}, false);
+  out[0] = astype(reduced_rows(losses, total, reduction, targets.shape()), input.dtype());
 }
 
 // ---- rows of cross-entropy, which have kernels ----
@@ -249,7 +250,7 @@ Tensor of_classes(const Use& use, double smoothing) {
   if (has_kernel && !weight && reduction != Reduction::none &&
       active_kernel_set() == KernelSet::cuda)
     return total_of_rows(x, targets, use.words[0], reduction);
-  const Tensor classes = classes_of_batch(targets);
+  const Tensor classes = classes_of_batch(targets, true);
   Targets t;
   if (weight || !has_kernel) {
     t = targets_of(classes, x.size(1), use.words[0], Indexing::cross_entropy);
