@@ -104,3 +104,10 @@ def test_the_picture(tmp_path):
     assert [text.get_text() for text in first.texts] == ["2.00", "2.25", "2.75", "3.00"]
     draw_ops(str(tmp_path / "ops.png"), [result(name) for name in names])
     assert (tmp_path / "ops.png").stat().st_size > 1000
+
+
+def test_a_peer_that_returns_its_argument_takes_no_part():
+    x = torch.ones(2)
+    assert torch.positive(x) is x
+    case = next(ops.op_cases(PEERS, ("positive",)))
+    assert case.contenders.keys() == {OURS, "numpy"}

@@ -223,10 +223,14 @@ _OTHER_NAMES: dict[str, dict[str, str]] = {
     "numpy": {"cumulative_sum": "cumsum", "cumulative_prod": "cumprod"},
     "jax": {"cumulative_sum": "cumsum", "cumulative_prod": "cumprod"},
 }
+# What gives back its very argument does nothing that could be timed.
+_NOTHING = {("torch", "positive")}
 
 
 def _function(library: str, module: Any, name: str) -> Callable[..., Any]:
-    """Raises AttributeError where the library has no such function."""
+    """Raises AttributeError where the library has no such function, or one that does nothing."""
+    if (library, name) in _NOTHING:
+        raise AttributeError(f"{library}.{name} returns its argument")
     name = _OTHER_NAMES.get(library, {}).get(name, name)
     places = [module]
     if library == "torch":
