@@ -110,6 +110,34 @@ class TestLayers:
         ours, theirs = pair(name, 19, 40, num_layers=2, bidirectional=True, **how)
         assert_same(ours, theirs, *leaves((steps, batch, 19)), False)
 
+    @pytest.mark.parametrize("name", ["LSTM", "GRU"])
+    def test_gradients_beyond_the_cache(self, name):
+        """Of so many gates that more rows are taken together, and these once more in part."""
+        ours, theirs = pair(name, 7, 260)
+        assert_same(ours, theirs, *leaves((35, 33, 7)), False)
+
+    @pytest.mark.parametrize("isa", tw.kernels.isas())
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_rows_place_changes_no_bit(self, kind, isa):
+        """In float32, on each instruction set, within its error of float64."""
+        name, how = KINDS[kind]
+        exact, _ = pair(name, 11, 21, **how)
+        layer = getattr(nn, name)(11, 21, **how)
+        layer.load_state_dict({k: v.astype(tw.float32) for k, v in exact.state_dict().items()})
+        rng = np.random.default_rng(4)
+        x, order = rng.normal(size=(9, 17, 11)).astype(np.float32), rng.permutation(17)
+
+        def results(module: nn.Module, x: np.ndarray) -> list[np.ndarray]:
+            given = tw.tensor(x, requires_grad=True)
+            y, _ = module(given)
+            return [y.detach().numpy(), tw.grad((y * y).sum(), [given])[0].numpy()]
+
+        with tw.kernels.use(isa=isa):
+            made, moved = results(layer, x), results(layer, x[:, order])
+        for a, b, c in zip(made, moved, results(exact, x.astype(np.float64)), strict=True):
+            assert a[:, order].tobytes() == np.ascontiguousarray(b).tobytes()
+            np.testing.assert_allclose(a, c, rtol=0, atol=2e-6)
+
     @pytest.mark.parametrize("shape", [(9, 37, 33), (2, 3, 33), (130, 1, 33)], ids=str)
     @pytest.mark.parametrize("kind", KINDS)
     def test_same_bits_without_gradients(self, kind, shape):
@@ -149,6 +177,8 @@ class TestLayers:
         y, last = layer(tw.zeros((STEPS, 0, FEATURES)))
         assert y.shape == (STEPS, 0, HIDDEN)
         assert all(state.shape == (2, 0, HIDDEN) for state in flat(last))
+        for g in tw.grad(y.sum(), list(layer.parameters())):
+            assert not g.numpy().any()
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_sequence_in_two_parts(self, kind):

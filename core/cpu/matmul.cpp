@@ -289,6 +289,11 @@ constexpr Kernel kLadder[] = {
 }  // namespace
 
 double packed_ns(const MatmulProblem& problem) { return estimate<cost_packed>(&problem); }
+bool multiply_unpacked(const MatmulProblem& p) {
+  if (!accepts_direct(&p, nullptr)) return false;
+  run_direct(&p);
+  return true;
+}
 
 void register_matmul_kernels() {
   for (const Kernel& kernel : kLadder) register_kernel(&kernel);

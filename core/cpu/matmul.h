@@ -72,5 +72,8 @@ struct MatmulTable {  // filled in by kernels/matmul.h for each instruction set
 
 // Estimated nanoseconds of the packed rung on one thread: what rungs built on it start from.
 double packed_ns(const MatmulProblem& p);
+// Solves one whose operands lie in cache, so that packing them does not pay, where it can be read
+// as it is: estimates know operands by their sizes alone. False where it cannot.
+bool multiply_unpacked(const MatmulProblem& p);
 
 }  // namespace tw

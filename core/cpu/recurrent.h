@@ -88,7 +88,7 @@ struct RecurrentTable {
     void (*multiply)(const RecurrentProduct& product);
   };
   struct Cells {
-    Products products[4];           // by cell
+    Products products[4];  // by cell
     Step forward[4], backward[4];
   };
   Cells float32, float64;

@@ -1,6 +1,6 @@
-// Recurrent layers backwards: a step's cells, then the product that leads to the step before it; and
-// of some steps at a time, as long as the gradients of their gates lie in cache, the gradients of
-// weights, biases and inputs.
+// Recurrent layers backwards: a step's cells, then the product that leads to the step before it;
+// and of some steps at a time, as long as the gradients of their gates lie in cache, the gradients
+// of weights, biases and inputs.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -13,8 +13,10 @@ namespace {
 
 using std::int64_t;
 
-// Rows of gates' gradients at a time: one chain of the weights' products, and 1 MiB for 256 units.
-constexpr int64_t kGradientRows = 256;
+// Rows of gates' gradients at a time: one chain of the weights' products where these lie in L2;
+// where they would not, so many that what the products cost to pack, and to add to weights'
+// gradients in L3 or memory, is little.
+constexpr int64_t kRowsInCache = 256, kRowsBeyond = 1024, kCacheBytes = 3 << 19;
 // Elements between such rows: whole rows, a power of two apart, would share few sets of L1, where
 // the weights' products read down their columns.
 constexpr int64_t kGap = 16;
@@ -26,7 +28,10 @@ class Backward {
         bytes_(static_cast<int64_t>(size_of(p.dtype))),
         width_(gates_of(p) * p.hidden),
         row_(p.dproducts ? width_ : width_ + kGap),
-        steps_(std::min(p.steps, std::max<int64_t>(kGradientRows / std::max<int64_t>(p.batch, 1), 1))),
+        in_cache_(std::max(kRowsInCache, p.batch) * row_ * bytes_ <= kCacheBytes),
+        steps_(std::min(p.steps, std::max<int64_t>((in_cache_ ? kRowsInCache : kRowsBeyond) /
+                                                       std::max<int64_t>(p.batch, 1),
+                                                   1))),
         gates_(p.dproducts ? 0 : buffer_bytes()),
         states_gates_(is_gru() ? buffer_bytes() : 0),
         ones_(p.dbias ? static_cast<std::size_t>(steps_ * p.batch * bytes_) : 0),
@@ -106,7 +111,8 @@ class Backward {
     const char* const sums = gates(earliest_);
     if (p_.dx) (*inputs_)(sums, at(p_.dx, earliest_, p_.in), count);
     if (p_.dweight_ih)
-      add_product(sums, width_, count, at(p_.x, earliest_, p_.in), p_.in, has_inputs_, p_.dweight_ih);
+      add_product(sums, width_, count, at(p_.x, earliest_, p_.in), p_.in, has_inputs_,
+                  p_.dweight_ih);
     if (p_.dbias) add_rows(sums, width_, count, p_.dbias);
     if (p_.dstate_bias)
       add_rows(states_gates(earliest_) + 2 * p_.hidden * bytes_, p_.hidden, count, p_.dstate_bias);
@@ -134,23 +140,25 @@ class Backward {
     p.beta = adds;
     p.a = sums;
     p.c = to;
-    multiply_in_cache(p);
+    multiply(p, in_cache_);
   }
   void add_rows(const char* sums, int64_t n, int64_t count, void* to) {
     MatmulProblem p = product_of(p_.dtype, 1, count, n, {sums, row_, 1}, count, n);
     p.beta = has_inputs_;
     p.a = ones_.as<void>();
     p.c = to;
-    multiply_in_cache(p);
+    multiply(p, in_cache_);
   }
 
   const RecurrentProblem& p_;
   const Places places_{p_};
-  const int64_t bytes_, width_, row_, steps_;
+  const int64_t bytes_, width_, row_;
+  const bool in_cache_;
+  const int64_t steps_;
   const Scratch gates_, states_gates_, ones_;
   const StateProduct states_;
   std::optional<StateProduct> inputs_;
-  int64_t earliest_ = 0;  // place of the steps at hand
+  int64_t earliest_ = 0;                          // place of the steps at hand
   bool has_inputs_ = false, has_states_ = false;  // whether results hold earlier steps' shares
 };
 

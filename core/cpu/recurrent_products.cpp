@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string_view>
 
 #include "core/runtime/thread_pool.h"
 
@@ -16,7 +15,8 @@ using std::int64_t;
 // each other: read where they lie, rows a power of two apart would share few sets of L1.
 constexpr int64_t kPanel = 64;
 
-// Rows of columns [first, first + width) of b, whose columns follow each other, one after the other.
+// Rows of columns [first, first + width) of b, whose columns follow each other, one after the
+// other.
 void copy_panel(const Weight& b, int64_t k, int64_t first, int64_t width, std::size_t bytes,
                 char* panel) {
   const char* from = static_cast<const char*>(b.at) + static_cast<std::size_t>(first) * bytes;
@@ -28,11 +28,6 @@ void copy_panel(const Weight& b, int64_t k, int64_t first, int64_t width, std::s
 const Kernel& kernel_for(const MatmulProblem& p) {
   static const OpKernels* const ladder = find_op("matmul");
   return choose_freely(ladder, &p);
-}
-const Kernel* rung(std::string_view name) {
-  for (const Kernel* kernel : kernels_of_op("matmul"))
-    if (kernel->name == name) return kernel;
-  return nullptr;
 }
 
 // Rows of inputs that are multiplied at a time: enough that their weight is read seldom, few enough
@@ -64,10 +59,9 @@ MatmulProblem product_of(DType dtype, int64_t m, int64_t k, int64_t n, const Wei
   return p;
 }
 
-void multiply_in_cache(const MatmulProblem& p) {
-  static const Kernel* const direct = rung("direct");
+void multiply(const MatmulProblem& p, bool in_cache) {
   const Kernel& chosen = kernel_for(p);
-  (chosen.precision == Precision::ieee ? *direct : chosen).run(&p);
+  if (!in_cache || chosen.precision != Precision::ieee || !multiply_unpacked(p)) chosen.run(&p);
 }
 int threads_for(int64_t flops) { return flops < 2'000'000 ? 1 : kMostThreads; }
 
@@ -151,7 +145,8 @@ std::size_t InputProducts::bytes_in_advance(bool by_units) {
     steps = steps_ = std::min(p_.steps, std::max<int64_t>(kInputRows / p_.batch, 1));
     panels_.emplace(p_, p_.weight_ih, p_.in);
     if (p_.bias) bias_.emplace(p_, p_.bias, 1);
-    return static_cast<std::size_t>(steps * p_.batch * panels_->pieces() * panels_->width() * bytes_);
+    return static_cast<std::size_t>(steps * p_.batch * panels_->pieces() * panels_->width() *
+                                    bytes_);
   }
   return static_cast<std::size_t>(steps * p_.batch * gates_of(p_) * p_.hidden * bytes_);
 }

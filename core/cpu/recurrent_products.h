@@ -22,9 +22,9 @@ struct Weight {
 
 MatmulProblem product_of(DType dtype, std::int64_t m, std::int64_t k, std::int64_t n,
                          const Weight& b, std::int64_t a_row, std::int64_t c_row);
-// One whose operands lie in cache, so that packing them would not pay; the estimates of kernels
-// know operands by their sizes alone, and pack those (10 % of the weights' gradients).
-void multiply_in_cache(const MatmulProblem& p);
+// By the kernel that is chosen freely, or unpacked where operands lie in cache: packing them took
+// 10 % of the weights' gradients.
+void multiply(const MatmulProblem& p, bool in_cache);
 
 // c (m, n) = a (m, k) @ b (k, n) + beta * c, for one b and many a.
 class StateProduct {

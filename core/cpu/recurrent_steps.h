@@ -14,7 +14,9 @@ inline std::int64_t step_at(const RecurrentProblem& p, std::int64_t index) {
   return p.reverse ? p.steps - 1 - index : index;
 }
 // Whether copying a weight pays.
-inline bool has_many_rows(const RecurrentProblem& p) { return p.steps > 1 && p.steps * p.batch >= 64; }
+inline bool has_many_rows(const RecurrentProblem& p) {
+  return p.steps > 1 && p.steps * p.batch >= 64;
+}
 
 // Arrays are (steps, batch, blocks * hidden).
 struct Places {

@@ -22,7 +22,9 @@ inline Tensor part(const Tensor& x, int axis, std::int64_t first, std::int64_t p
     ranges.push_back(i == axis ? Range{first, 1, past - first} : Range{0, 1, x.size(i)});
   return slice(x, ranges);
 }
-inline Tensor step_of(const Tensor& x, std::int64_t t) { return squeeze(part(x, 0, t, t + 1), {0}); }
+inline Tensor step_of(const Tensor& x, std::int64_t t) {
+  return squeeze(part(x, 0, t, t + 1), {0});
+}
 // A block of hidden numbers of the last axis.
 inline Tensor block(const Tensor& x, std::int64_t index, std::int64_t hidden) {
   return part(x, x.rank() - 1, index * hidden, (index + 1) * hidden);
@@ -33,7 +35,9 @@ inline Tensor stacked(const std::vector<Tensor>& steps) {
   return concat(expanded, 0);
 }
 inline Tensor transposed(const Tensor& x) { return swap_axes(x, 0, 1); }
-inline Tensor rows_of_steps(const Tensor& x) { return reshape(x, {x.size(0) * x.size(1), x.size(2)}); }
+inline Tensor rows_of_steps(const Tensor& x) {
+  return reshape(x, {x.size(0) * x.size(1), x.size(2)});
+}
 inline Tensor nothing(const Tensor& like) { return zeros({0}, like.dtype()); }
 inline Tensor without(const Tensor& x) { return 1 - x; }
 

@@ -189,7 +189,8 @@ constexpr OpRecord kRecurrentStepsBackward = {
     .flags = kWidensAll,
     .results = 4,
     .infer = infer_steps_backward,
-    .estimate = [](const Call& call) { return estimate_products(call, call.in[3].count, call.in[0]); },
+    .estimate =
+        [](const Call& call) { return estimate_products(call, call.in[3].count, call.in[0]); },
     .body = steps_backward_body};
 constexpr OpRecord kRecurrentGradients = {
     .name = "recurrent_gradients",

@@ -69,9 +69,7 @@ template <class T> struct Units {
     return sum + load_some((const T*)step.bias + gate * step.hidden + at, count);
   }
   Vec<T> state(int gate) const { return product(step.states, gate); }
-  Vec<T> sum(int gate) const {
-    return step.inputs.at ? input(gate) + state(gate) : state(gate);
-  }
+  Vec<T> sum(int gate) const { return step.inputs.at ? input(gate) + state(gate) : state(gate); }
   // Zero where there is no such gradient.
   Vec<T> gradient(const void* from, int block = 0, int blocks = 1) const {
     return from ? load(from, block, blocks) : Vec<T>((T)0);
@@ -188,8 +186,7 @@ template <class T> void gru_backward(const RecurrentStep& s) {
 // ---- weights ----
 
 // `columns` rows of a weight, at most a vector, as columns of a panel; those behind them are zero.
-template <class T>
-void pack_columns(const T* from, int64_t k, int columns, T* to, int64_t width) {
+template <class T> void pack_columns(const T* from, int64_t k, int columns, T* to, int64_t width) {
   constexpr int L = kLanes<T>;
   int64_t l = 0;
   for (; columns == L && l + L <= k; l += L) {

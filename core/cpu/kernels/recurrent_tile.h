@@ -1,5 +1,5 @@
-// The products of recurrent layers: some rows by a panel of a weight, whose columns are all gates of
-// some units. Tiles of few rows, made equally high, keep their sums in registers.
+// The products of recurrent layers: some rows by a panel of a weight, whose columns are all gates
+// of some units. Tiles of few rows, made equally high, keep their sums in registers.
 #pragma once
 #include "core/cpu/kernels/lanes.h"
 #include "core/cpu/matmul.h"
@@ -29,8 +29,7 @@ TW_INLINE void add_terms(std::int64_t k, const T* a, std::int64_t a_row, const T
     typename Vec<T>::Raw row[vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) {
-      if (v * L * sizeof(T) % 128 == 0)
-        __builtin_prefetch(panel + kPanelRowsAhead * width + v * L);
+      if (v * L * sizeof(T) % 128 == 0) __builtin_prefetch(panel + kPanelRowsAhead * width + v * L);
       row[v] = Vec<T>::load(panel + v * L).v;
     }
 #pragma GCC unroll 16
@@ -60,7 +59,8 @@ void recurrent_tile(const RecurrentProduct& p, std::int64_t first) {
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) {
         const Vec<T> sum = sums[r][v];
-        (has_from ? Vec<T>::load(from + r * from_row + v * L) + sum : sum).store(to + r * width + v * L);
+        (has_from ? Vec<T>::load(from + r * from_row + v * L) + sum : sum)
+            .store(to + r * width + v * L);
       }
     a += kMatmulChain;
     panel += kMatmulChain * width;
