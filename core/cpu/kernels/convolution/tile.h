@@ -100,15 +100,14 @@ TW_INLINE void add_taps(const ConvolutionBlock& p, const std::int32_t* rows_at,
 
 template <class T, int rows, int vectors>
 void block_tile(const ConvolutionBlock& p, std::int64_t row, T* c) {
-  const std::int32_t* const rows_at = p.rows_at + row;
   constexpr int lanes = kLanes<T>;
   typename Vec<T>::Raw sums[rows][vectors] = {};
   if (p.a_row)
     add_even_rows<T>(p, row, sums);
   else if (p.taps_at)
-    add_taps<T>(p, rows_at, sums);
+    add_taps<T>(p, p.rows_at + row, sums);
   else
-    for (std::int64_t i = 0; i < p.run_count; ++i) add_run<T>(p, p.runs[i], rows_at, sums);
+    for (std::int64_t i = 0; i < p.run_count; ++i) add_run<T>(p, p.runs[i], p.rows_at + row, sums);
   const int last = p.columns - (vectors - 1) * lanes;
 #pragma GCC unroll 12
   for (int r = 0; r < rows; ++r, c += p.c_row)
