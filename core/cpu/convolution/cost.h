@@ -30,10 +30,12 @@ inline int lanes_of(const ConvolutionProblem& p) {
 }
 // A multiplication and an addition for each lane of whole vectors of `channels`. Tiles of one
 // vector wait for their sums or for loads most of the time, those of two do at times.
-inline double lanes_ns(const ConvolutionProblem& p, std::int64_t channels, double terms) {
+constexpr double kOneVector = 2.2, kOneVectorEvenRows = 1.3;
+inline double lanes_ns(const ConvolutionProblem& p, std::int64_t channels, double terms,
+                       double one_vector = kOneVector) {
   const int lanes = lanes_of(p);
   const Panels panels(channels, lanes);
-  const double slow = panels.width == lanes ? 2.2 : panels.width == 2 * lanes ? 1.05 : 1;
+  const double slow = panels.width == lanes ? one_vector : panels.width == 2 * lanes ? 1.05 : 1;
   const double wide = p.dtype == DType::float64 ? 2 : 1;
   return 2 * matmul_tuning().packed_ns_per_flop * terms * double(round_up(channels, lanes)) * slow *
          wide;

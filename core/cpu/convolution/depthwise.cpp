@@ -99,7 +99,8 @@ class Classes {
     for (int64_t row = 0; row < at.down.classes; ++row)
       for (int64_t column = 0; column < along_; ++column) {
         first_.push_back(at_.size());
-        for (int64_t k = 0; k < at.taps; ++k) add(at, row, column, k);
+        for (int64_t k = 0; k < at.taps; ++k)  // in the order of what they read
+          add(at, row, column, at.along.forward ? k : at.taps - 1 - k);
       }
     first_.push_back(at_.size());
   }

@@ -227,9 +227,18 @@ template <class T> class Piece {
         ++taps;
       });
       for (int64_t k = 0; k == 0 || k < taps; k += at_once)
-        loops.multiply({source, weights, sums, rows_at, rows,
-                        plan_.panels.columns(panel, plan_.lanes), 1, width, width, runs + k,
-                        std::min(at_once, taps - k), k > 0});
+        loops.multiply({.a = source,
+                        .b = weights,
+                        .c = sums,
+                        .rows_at = rows_at,
+                        .rows = rows,
+                        .columns = plan_.panels.columns(panel, plan_.lanes),
+                        .a_col = 1,
+                        .b_row = width,
+                        .c_row = width,
+                        .runs = runs + k,
+                        .run_count = std::min(at_once, taps - k),
+                        .adds = k > 0});
       sums += rows * width;
     });
   }

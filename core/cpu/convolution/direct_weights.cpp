@@ -100,8 +100,18 @@ template <class T> void add_step(const ConvolutionProblem& p, const Plan& plan, 
     runs[i] = {i / size[1] / size[0] * box.image_step() +
                    box.place(i / size[1] % size[0] * p.stride[0], i % size[1] * p.stride[1], 0),
                i * size[2] * width, size[2]};
-  loops.multiply({x, g, sums, places, plan.rows, plan.panels.columns(panel, plan.lanes),
-                  p.stride[2] * plan.pitch, width, width, runs, lines, adds});
+  loops.multiply({.a = x,
+                  .b = g,
+                  .c = sums,
+                  .rows_at = places,
+                  .rows = plan.rows,
+                  .columns = plan.panels.columns(panel, plan.lanes),
+                  .a_col = p.stride[2] * plan.pitch,
+                  .b_row = width,
+                  .c_row = width,
+                  .runs = runs,
+                  .run_count = lines,
+                  .adds = adds});
 }
 
 // Sums of one panel to (out, in, taps).

@@ -58,9 +58,9 @@ struct SourceBox {
   std::int64_t low[3], size[3];
   std::int64_t images, pitch;
   std::int64_t pixels() const { return size[0] * size[1] * size[2]; }
-  std::int64_t image_step() const { return pixels() * pitch; }
   // A pixel more takes what lies outside.
-  std::int64_t elements() const { return (images * pixels() + 1) * pitch; }
+  std::int64_t image_step() const { return (pixels() + 1) * pitch; }
+  std::int64_t elements() const { return images * image_step(); }
   std::int64_t place(std::int64_t z, std::int64_t y, std::int64_t x) const {
     return ((z * size[1] + y) * size[2] + x) * pitch;
   }
@@ -122,13 +122,19 @@ struct SourcePixels {
   // Where each begins in the box; behind its pixels where that has no place for it.
   void write_places(const SourceBox& box, std::int32_t* places) const {
     const auto inside = [&](int d, std::int64_t i) { return i >= 0 && i < box.size[d]; };
-    const auto outside = static_cast<std::int32_t>(box.elements() - box.pitch);
+    const auto pitch = static_cast<std::int32_t>(box.pitch);
+    const auto outside = static_cast<std::int32_t>(box.pixels() * box.pitch);
+    const std::int64_t left = first[2] - box.low[2], right = past[2] - box.low[2];
+    const std::int64_t from = std::clamp<std::int64_t>(0, left, right);
+    const std::int64_t to = std::clamp(box.size[2], from, right);
     for (std::int64_t z = first[0] - box.low[0]; z < past[0] - box.low[0]; ++z)
-      for (std::int64_t y = first[1] - box.low[1]; y < past[1] - box.low[1]; ++y)
-        for (std::int64_t x = first[2] - box.low[2]; x < past[2] - box.low[2]; ++x) {
-          const bool holds = inside(0, z) && inside(1, y) && inside(2, x);
-          *places++ = holds ? static_cast<std::int32_t>(box.place(z, y, x)) : outside;
-        }
+      for (std::int64_t y = first[1] - box.low[1]; y < past[1] - box.low[1]; ++y) {
+        const bool row = inside(0, z) && inside(1, y);
+        std::fill_n(places, right - left, outside);
+        auto place = static_cast<std::int32_t>(box.place(z, y, from));
+        for (std::int64_t x = from; row && x < to; ++x, place += pitch) places[x - left] = place;
+        places += right - left;
+      }
   }
 };
 
@@ -142,13 +148,9 @@ template <class T> void fill_box(const SourceBox& box, const std::int64_t (&sour
   const ScratchArray<std::int32_t> places(pixels.count);
   pixels.write_places(box, places);
   const std::int64_t plane = source[0] * source[1] * source[2];
-  const auto outside = static_cast<std::int32_t>(box.elements() - box.pitch);
-  for (std::int64_t n = 0; n < box.images; ++n) {
+  for (std::int64_t n = 0; n < box.images; ++n)
     convolution_loops<T>().to_lanes({plane, channels, pixels.count, places},
-                                    from + n * image + pixels.before, to);
-    for (std::int64_t i = 0; i < pixels.count; ++i)
-      if (places[i] != outside) places[i] += static_cast<std::int32_t>(box.image_step());
-  }
+                                    from + n * image + pixels.before, to + n * box.image_step());
 }
 
 // Weights as [tap][input channel][lanes] for one panel of output channels, from (out, in, taps).

@@ -87,4 +87,43 @@ template <class T> void fill_plane(const PlaneLayout& at, std::int64_t first, st
   }
 }
 
+// With stride 1, a copy for each column of the kernel whose rows are as long as the result's: rows
+// follow each other, so that vectors run on from one into the next.
+struct ShiftedPlanes {
+  GatherAxis axes[2];
+  std::int64_t low, height, width;  // rows of a copy, and their length
+
+  ShiftedPlanes(const PlaneLayout& at, std::int64_t rows)
+      : axes{at.axes[0], at.axes[1]},
+        low(at.low[0]),
+        height(at.rows_of(0, rows)),
+        width(at.axes[1].result) {}
+  std::int64_t copy() const { return height * width; }
+  std::int64_t elements(std::int64_t channels) const { return channels * axes[1].taps * copy(); }
+
+  template <class T> void fill(std::int64_t first, const T* from, T* to) const {
+    const std::int64_t columns = axes[1].source;
+    for (std::int64_t k = 0; k < axes[1].taps; ++k) {
+      const std::int64_t shift = axes[1].offset(k, 0);
+      const std::int64_t lead = std::clamp<std::int64_t>(-shift, 0, width);
+      const std::int64_t past = std::clamp(columns - shift, lead, width);
+      for (std::int64_t y = first + low; y < first + low + height; ++y, to += width) {
+        const bool inside = y >= 0 && y < axes[0].source;
+        std::fill_n(to, inside ? lead : width, T{0});
+        if (!inside) continue;
+        const T* const x = from + y * columns + shift;
+        std::copy(x + lead, x + past, to + lead);
+        std::fill(to + past, to + width, T{0});
+      }
+    }
+  }
+  void find_taps(std::int64_t channels, std::int32_t* taps_at) const {
+    for (std::int64_t c = 0; c < channels; ++c)
+      for (std::int64_t y = 0; y < axes[0].taps; ++y)
+        for (std::int64_t x = 0; x < axes[1].taps; ++x)
+          *taps_at++ = static_cast<std::int32_t>((c * axes[1].taps + x) * copy() +
+                                                 (axes[0].offset(y, 0) - low) * width);
+  }
+};
+
 }  // namespace tw

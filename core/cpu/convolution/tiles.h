@@ -13,18 +13,19 @@ struct ConvolutionRun {
 
 // c[i][0:columns] = or += the sum over runs and their terms l of
 //   a[run.a + rows_at[i] + l * a_col] * b[run.b + l * b_row + 0:columns].
-// With taps_at it is the sum over l < run_count of a[rows_at[i] + l] * b[taps_at[l] + 0:columns].
+// With a_row, which is faster, it is the sum over l < run_count of a[i * a_row + l * a_col] *
+// b[l * b_row + 0:columns]; with taps_at that of a[rows_at[i] + l] * b[taps_at[l] + 0:columns].
 // b is readable in whole vectors.
 struct ConvolutionBlock {
   const void *a, *b;
   void* c;
-  const std::int32_t* rows_at;
+  const std::int32_t* rows_at = nullptr;
   std::int64_t rows;
   int columns;  // at most tile_vectors vectors
-  std::int64_t a_col, b_row, c_row;
-  const ConvolutionRun* runs;
+  std::int64_t a_row = 0, a_col, b_row, c_row;
+  const ConvolutionRun* runs = nullptr;
   std::int64_t run_count;
-  bool adds;
+  bool adds = false;
   const std::int32_t* taps_at = nullptr;
 };
 

@@ -43,7 +43,7 @@ double cost_ns(const ConvolutionProblem& p, int m) {
   const double tiles_of_sums =
       weights ? double(s.in) * double(p.groups) * (1 + tiles / kPieceTiles) : tiles;
   const double ns =
-      lanes_ns(p, s.out, tiles * s.planes * double(s.in)) +
+      lanes_ns(p, s.out, tiles * s.planes * double(s.in), kOneVectorEvenRows) +
       kTileNs * s.planes * panels * tiles_of_sums / kTileRows +
       tiles *
           (double(s.in) * each.source + double(s.out) * (weights ? each.gradient : each.result)) +

@@ -9,7 +9,10 @@ using std::int64_t;
 
 // Transformed tiles and their products should stay in the second-level cache; with few tiles the
 // weights are read too often.
-constexpr int64_t kPlaneBytes = 1 << 20, kFewTiles = 28, kManyTiles = 64;
+constexpr int64_t kPlaneBytes = 1 << 20, kFewTiles = 28, kManyTiles = 98;
+// Tiles whose products are transformed as soon as they are there, nearly all from the first-level
+// cache. Of the larger tiles too few fit: their weights would only be read more often.
+constexpr int64_t kTilesAtOnce = 36;
 constexpr int64_t kPieces = 16;
 constexpr double kPieceFlops = 4e6;
 
@@ -19,6 +22,7 @@ struct Plan {
   int lanes;
   int64_t pitch, sums_pitch;
   int64_t images, rows;  // of a piece
+  int64_t tiles_at_once;
   int64_t panel_run;
 
   Plan(const ConvolutionProblem& p, int m)
@@ -34,12 +38,15 @@ struct Plan {
     images = rows < s.rows ? 1 : std::clamp<int64_t>(wanted / (rows * s.columns), 1, p.batch);
     const int64_t most = std::clamp<int64_t>(int64_t(flops_of(p) / kPieceFlops), 1, kPieces);
     while (images > 1 && pieces(p) < most) images /= 2;
+    tiles_at_once = m == 2 ? std::min(kTilesAtOnce, tiles()) : tiles();
     panel_run = ceil_div(panels.count, std::min(panels.count, ceil_div(most, pieces(p))));
   }
   int64_t bands() const { return ceil_div(s.rows, rows); }
   int64_t pieces(const ConvolutionProblem& p) const {
     return ceil_div(p.batch, images) * bands() * p.groups;
   }
+  int64_t tiles() const { return images * rows * s.columns; }
+  int64_t tile_elements() const { return s.planes * pitch + 16; }
   int64_t weight_plane() const { return s.in * panels.width + kPlanePadding; }
   int64_t panel_elements() const { return s.planes * weight_plane(); }
 };
@@ -69,12 +76,34 @@ void transform_weights(const ConvolutionProblem& p, const Plan& plan, float* to)
   });
 }
 
+// Where tiles and pixels of a piece lie. Pieces of fewer rows or images take the first of them.
+struct Places {
+  SourceBox source, result;
+  ScratchArray<std::int32_t> source_tiles, result_tiles, pixels;
+
+  explicit Places(const Plan& plan)
+      : source(plan.s.box(plan.images, 0, plan.rows, plan.pitch)),
+        result(plan.s.result_box(plan.images, 0, plan.rows, plan.panels.width)),
+        source_tiles(plan.tiles()),
+        result_tiles(plan.tiles()),
+        pixels(result.pixels()) {
+    place_tiles(plan.s, source, plan.rows, source_tiles);
+    place_tiles(plan.s, result, plan.rows, result_tiles);
+    const int64_t width = plan.s.result[2];
+    for (int64_t y = 0, i = 0; y < result.size[1]; ++y)
+      for (int64_t x = 0; x < width; ++x)
+        pixels[i++] = static_cast<std::int32_t>(result.place(0, y, x));
+  }
+};
+
 // Some images and rows of tiles [first, past).
 class Piece {
  public:
-  Piece(const ConvolutionProblem& p, const Plan& plan, int64_t image, int64_t first, int64_t group)
+  Piece(const ConvolutionProblem& p, const Plan& plan, const Places& at, int64_t image,
+        int64_t first, int64_t group)
       : p_(p),
         plan_(plan),
+        at_(at),
         s_(plan.s),
         image_(image),
         first_(first),
@@ -84,63 +113,67 @@ class Piece {
         tiles_(images_ * (past_ - first) * plan.s.columns) {}
 
   void run(const float* weights, int64_t first_panel, int64_t past_panel) const {
-    const int64_t plane = plan_.pitch, tile = s_.planes * plane + 16;
-    const ScratchArray<float> x(tiles_ * tile);
-    transform_source(x, plane, tile);
-    const int64_t width = plan_.panels.width, sums_plane = tiles_ * width + kPlanePadding;
-    const ScratchArray<float> sums(s_.planes * sums_plane);
-    const ScratchArray<std::int32_t> rows_at(tiles_);
-    for (int64_t t = 0; t < tiles_; ++t) rows_at[t] = static_cast<std::int32_t>(t * tile);
-    const ConvolutionRun run = {0, 0, s_.in};
+    const ScratchArray<float> x(tiles_ * plan_.tile_elements());
+    transform_source(x);
+    const ScratchArray<float> result(at_.result.elements());
+    const ScratchArray<float> sums(s_.planes * sums_plane());
     for (int64_t panel = first_panel; panel < past_panel; ++panel) {
       const float* const w =
           weights + (group_ * plan_.panels.count + panel) * plan_.panel_elements();
-      for (int i = 0; i < s_.planes; ++i)
-        convolution_loops<float>().multiply(
-            {x + i * plane, w + i * plan_.weight_plane(), sums + i * sums_plane, rows_at, tiles_,
-             plan_.panels.columns(panel, plan_.lanes), 1, width, width, &run, 1, false});
-      store(panel, sums, sums_plane);
+      for (int64_t first = 0; first < tiles_; first += plan_.tiles_at_once)
+        add_up(panel, first, x, w, sums, result);
+      store(panel, result);
     }
   }
 
  private:
-  void transform_source(float* planes, int64_t plane, int64_t tile) const {
+  int64_t sums_plane() const { return plan_.tiles_at_once * plan_.panels.width + kPlanePadding; }
+  void transform_source(float* planes) const {
     const SourceBox box = s_.box(images_, first_, past_, plan_.pitch);
     const ScratchArray<float> source(box.elements());
     const int64_t size = volume(s_.source), image = p_.groups * s_.in * size;
     fill_box(box, s_.source, 1,
              static_cast<const float*>(p_.a) + image_ * image + group_ * s_.in * size, image, s_.in,
              static_cast<float*>(source));
-    const ScratchArray<std::int32_t> at(tiles_);
-    place_tiles(s_, box, past_ - first_, at);
-    winograd_loops(s_.m).input({tiles_, s_.in, at, box.place(0, 1, 0), box.pitch, plane, tile},
+    winograd_loops(s_.m).input({tiles_, s_.in, at_.source_tiles, box.place(0, 1, 0), box.pitch,
+                                plan_.pitch, plan_.tile_elements()},
                                source, planes);
   }
-  void store(int64_t panel, const float* sums, int64_t sums_plane) const {
-    const int64_t width = plan_.panels.width;
-    const SourceBox box = s_.result_box(images_, first_, past_, width);
-    const ScratchArray<float> tiles(box.elements());
-    const ScratchArray<std::int32_t> at(std::max(tiles_, box.pixels()));
-    place_tiles(s_, box, past_ - first_, at);
-    winograd_loops(s_.m).output(
-        {tiles_, plan_.panels.at(panel), at, box.place(0, 1, 0), box.pitch, sums_plane, width},
-        sums, tiles);
+  // The products of some tiles, which stay in the first-level cache, to tiles of the result.
+  void add_up(int64_t panel, int64_t first, const float* x, const float* w, float* sums,
+              float* result) const {
+    const int64_t tiles = std::min(plan_.tiles_at_once, tiles_ - first), width = plan_.panels.width;
+    const float* const from = x + first * plan_.tile_elements();
+    for (int i = 0; i < s_.planes; ++i)
+      convolution_loops<float>().multiply({.a = from + i * plan_.pitch,
+                                           .b = w + i * plan_.weight_plane(),
+                                           .c = sums + i * sums_plane(),
+                                           .rows = tiles,
+                                           .columns = plan_.panels.columns(panel, plan_.lanes),
+                                           .a_row = plan_.tile_elements(),
+                                           .a_col = 1,
+                                           .b_row = width,
+                                           .c_row = width,
+                                           .run_count = s_.in});
+    winograd_loops(s_.m).output({tiles, plan_.panels.at(panel), at_.result_tiles + first,
+                                 at_.result.place(0, 1, 0), width, sums_plane(), width},
+                                sums, result);
+  }
+  void store(int64_t panel, const float* result) const {
     const int64_t above = first_ * s_.m, below = std::min(past_ * s_.m, s_.result[1]);
-    int64_t pixels = 0;
-    for (int64_t y = 0; y < below - above; ++y)
-      for (int64_t x = 0; x < s_.result[2]; ++x)
-        at[pixels++] = static_cast<std::int32_t>(box.place(0, y, x));
     const int64_t plane = volume(s_.result), channel = group_ * s_.out + plan_.panels.first(panel);
     const float* const bias = p_.bias ? static_cast<const float*>(p_.bias) + channel : nullptr;
     for (int64_t n = 0; n < images_; ++n)
       convolution_loops<float>().from_lanes(
-          {plane, plan_.panels.at(panel), pixels, at}, tiles + n * box.image_step(), bias,
+          {plane, plan_.panels.at(panel), (below - above) * s_.result[2], at_.pixels},
+          result + n * at_.result.image_step(), bias,
           static_cast<float*>(p_.result) + ((image_ + n) * p_.groups * s_.out + channel) * plane +
               above * s_.result[2]);
   }
 
   const ConvolutionProblem& p_;
   const Plan& plan_;
+  const Places& at_;
   const WinogradShape& s_;
   int64_t image_, first_, past_, group_, images_, tiles_;
 };
@@ -151,11 +184,12 @@ void winograd_sums(const ConvolutionProblem& p, int m) {
   const Plan plan(p, m);
   const ScratchArray<float> weights(p.groups * plan.panels.count * plan.panel_elements());
   transform_weights(p, plan, weights);
+  const Places at(plan);
   const int64_t bands = plan.bands(), ranges = ceil_div(plan.panels.count, plan.panel_run);
   parallel_chunks(plan.pieces(p) * ranges, [&](int64_t i) {
     const int64_t panel = i % ranges * plan.panel_run, band = i / ranges % bands;
     const int64_t group = i / ranges / bands % p.groups, image = i / ranges / bands / p.groups;
-    Piece(p, plan, image * plan.images, band * plan.rows, group)
+    Piece(p, plan, at, image * plan.images, band * plan.rows, group)
         .run(weights, panel, std::min(panel + plan.panel_run, plan.panels.count));
   });
 }

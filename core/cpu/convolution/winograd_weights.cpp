@@ -72,15 +72,19 @@ void transform_band(const ConvolutionProblem& p, const Plan& plan, int64_t group
 void add_step(const Plan& plan, int64_t tiles, bool adds, const float* x, const float* g,
               float* sums) {
   const int64_t width = plan.panels.width, planes = plan.s.planes;
-  const ScratchArray<std::int32_t> rows_at(plan.s.in);
-  for (int64_t c = 0; c < plan.s.in; ++c) rows_at[c] = static_cast<std::int32_t>(c);
-  const ConvolutionRun run = {0, 0, tiles};
   parallel_chunks(planes, [&](int64_t i) {
     for (int64_t panel = 0; panel < plan.panels.count; ++panel)
-      convolution_loops<float>().multiply(
-          {x + i * plan.x_plane(), g + i * plan.g_plane() + panel * width,
-           sums + (panel * planes + i) * plan.sums_plane(), rows_at, plan.s.in,
-           plan.panels.columns(panel, plan.lanes), plan.pitch, plan.g_pitch, width, &run, 1, adds});
+      convolution_loops<float>().multiply({.a = x + i * plan.x_plane(),
+                                           .b = g + i * plan.g_plane() + panel * width,
+                                           .c = sums + (panel * planes + i) * plan.sums_plane(),
+                                           .rows = plan.s.in,
+                                           .columns = plan.panels.columns(panel, plan.lanes),
+                                           .a_row = 1,
+                                           .a_col = plan.pitch,
+                                           .b_row = plan.g_pitch,
+                                           .c_row = width,
+                                           .run_count = tiles,
+                                           .adds = adds});
   });
 }
 

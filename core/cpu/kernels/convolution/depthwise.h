@@ -8,6 +8,20 @@ namespace {
 // weights.
 inline constexpr int kPixels = kRegisters >= 32 ? 14 : 8;
 
+// Three taps that read neighbouring pixels: each pixel is loaded once for all of them.
+template <class T, int pixels> TW_INLINE void add_three_taps(const T* x, const T* const (&w)[3],
+                                                             typename Vec<T>::Raw (&sums)[pixels]) {
+  typename Vec<T>::Raw factors[3];
+#pragma GCC unroll 3
+  for (int t = 0; t < 3; ++t) factors[t] = Vec<T>::load(w[t]).v;
+#pragma GCC unroll 16
+  for (int i = 0; i < pixels + 2; ++i) {
+    const typename Vec<T>::Raw pixel = Vec<T>::load(x + i * kLanes<T>).v;
+#pragma GCC unroll 3
+    for (int t = 0; t < 3; ++t)
+      if (i >= t && i - t < pixels) sums[i - t] += factors[t] * pixel;
+  }
+}
 template <class T, int pixels, int known> TW_INLINE void pixel_sums(const DepthwisePixels& p,
                                                                     const DepthwiseTaps& taps,
                                                                     const T* x, const T* w, T* y) {
@@ -15,8 +29,17 @@ template <class T, int pixels, int known> TW_INLINE void pixel_sums(const Depthw
   const std::int64_t step = (known ? known : p.x_step) * L;
   typename Vec<T>::Raw sums[pixels] = {};
   for (std::int64_t k = 0; k < taps.taps; ++k) {
-    const typename Vec<T>::Raw factor = Vec<T>::load(w + taps.weights[k]).v;
     const T* const from = x + taps.at[k];
+    if constexpr (known == 1)
+      if (k + 2 < taps.taps && taps.at[k + 1] == taps.at[k] + L &&
+          taps.at[k + 2] == taps.at[k] + 2 * L) {
+        const T* const weights[3] = {w + taps.weights[k], w + taps.weights[k + 1],
+                                     w + taps.weights[k + 2]};
+        add_three_taps<T>(from, weights, sums);
+        k += 2;
+        continue;
+      }
+    const typename Vec<T>::Raw factor = Vec<T>::load(w + taps.weights[k]).v;
 #pragma GCC unroll 16
     for (int i = 0; i < pixels; ++i) sums[i] += factor * Vec<T>::load(from + i * step).v;
   }

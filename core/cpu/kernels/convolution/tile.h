@@ -7,12 +7,14 @@ namespace tw::TW_ISA_NAME {
 namespace {
 
 // 6 x 4 with 32 registers, 6 x 2 with 16: nearly all hold sums, more than the 8 chains that hide
-// the latency of multiply-adds. More rows than 8 would need more pointers than there are registers.
+// the latency of multiply-adds. A pointer a row allows 8 rows; rows that are evenly apart share
+// pointers, and one vector, whose loads bound it, gains from more of them.
 inline constexpr int kTileVectors = kRegisters / 8;
-inline constexpr int kMaxTileRows = 8;
-constexpr int tile_rows(int vectors) {
+inline constexpr int kMaxTileRows = 8, kMaxEvenRows = 12;
+constexpr int tile_rows(int vectors, bool even = false) {
   const int rows = (kRegisters - 1 - vectors) / vectors;
-  return rows < kMaxTileRows ? rows : kMaxTileRows;
+  const int most = even && vectors == 1 ? kMaxEvenRows : kMaxTileRows;
+  return rows < most ? rows : most;
 }
 // b streams from the second-level cache, asked for this many steps ahead; one line of two, since
 // the processor brings lines in pairs.
@@ -26,7 +28,7 @@ TW_INLINE void add_term(const T* const (&x)[rows], std::int64_t at, const T* b,
   typename Vec<T>::Raw y[vectors];
 #pragma GCC unroll 4
   for (int v = 0; v < vectors; ++v) y[v] = Vec<T>::load(b + v * kLanes<T>).v;
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int r = 0; r < rows; ++r) {
     const typename Vec<T>::Raw factor = Vec<T>(x[r][at]).v;
 #pragma GCC unroll 4
@@ -35,7 +37,7 @@ TW_INLINE void add_term(const T* const (&x)[rows], std::int64_t at, const T* b,
 }
 template <class T, int rows>
 TW_INLINE void rows_from(const T* a, const std::int32_t* rows_at, const T* (&x)[rows]) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int r = 0; r < rows; ++r) x[r] = a + rows_at[r];
 }
 
@@ -54,6 +56,38 @@ TW_INLINE void add_run(const ConvolutionBlock& p, const ConvolutionRun& run,
     add_term<T>(x, l, b, sums);
   }
 }
+// The same where rows are evenly apart: a pointer for each three of them leaves registers free.
+template <class T, int rows, int vectors>
+TW_INLINE void add_even_rows(const ConvolutionBlock& p, std::int64_t row,
+                             typename Vec<T>::Raw (&sums)[rows][vectors]) {
+  constexpr int pointers = (rows + 2) / 3;
+  const std::int64_t step = p.a_row;
+  const T* x[pointers];
+#pragma GCC unroll 12
+  for (int i = 0; i < pointers; ++i) x[i] = (const T*)p.a + (row + 3 * i) * step;
+  const T* b = (const T*)p.b;
+  const std::int64_t a_col = p.a_col, b_row = p.b_row;
+  for (std::int64_t l = p.run_count; l > 0; --l, b += b_row) {
+    typename Vec<T>::Raw y[vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      y[v] = Vec<T>::load(b + v * kLanes<T>).v;
+      if (v * kLanes<T> * sizeof(T) % kPrefetchBytes == 0)
+        __builtin_prefetch(b + v * kLanes<T> + kPrefetchSteps * b_row);
+    }
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r) {
+      const typename Vec<T>::Raw factor = Vec<T>(x[r / 3][r % 3 * step]).v;
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) sums[r][v] += factor * y[v];
+    }
+#pragma GCC unroll 12
+    for (int i = 0; i < pointers; ++i) {
+      x[i] += a_col;
+      asm("" : "+r"(x[i]));  // or the compiler keeps a pointer for each row after all
+    }
+  }
+}
 template <class T, int rows, int vectors>
 TW_INLINE void add_taps(const ConvolutionBlock& p, const std::int32_t* rows_at,
                         typename Vec<T>::Raw (&sums)[rows][vectors]) {
@@ -65,15 +99,17 @@ TW_INLINE void add_taps(const ConvolutionBlock& p, const std::int32_t* rows_at,
 }
 
 template <class T, int rows, int vectors>
-void block_tile(const ConvolutionBlock& p, const std::int32_t* rows_at, T* c) {
+void block_tile(const ConvolutionBlock& p, std::int64_t row, T* c) {
   constexpr int lanes = kLanes<T>;
   typename Vec<T>::Raw sums[rows][vectors] = {};
-  if (p.taps_at)
-    add_taps<T>(p, rows_at, sums);
+  if (p.a_row)
+    add_even_rows<T>(p, row, sums);
+  else if (p.taps_at)
+    add_taps<T>(p, p.rows_at + row, sums);
   else
-    for (std::int64_t i = 0; i < p.run_count; ++i) add_run<T>(p, p.runs[i], rows_at, sums);
+    for (std::int64_t i = 0; i < p.run_count; ++i) add_run<T>(p, p.runs[i], p.rows_at + row, sums);
   const int last = p.columns - (vectors - 1) * lanes;
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int r = 0; r < rows; ++r, c += p.c_row)
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) {
@@ -84,13 +120,12 @@ void block_tile(const ConvolutionBlock& p, const std::int32_t* rows_at, T* c) {
     }
 }
 
-template <class T>
-using BlockTile = void (*)(const ConvolutionBlock&, const std::int32_t* rows_at, T* c);
+template <class T> using BlockTile = void (*)(const ConvolutionBlock&, std::int64_t row, T* c);
 // at[vectors - 1][rows - 1], for each size that fits the registers.
 template <class T> struct BlockTiles {
-  BlockTile<T> at[kTileVectors][kMaxTileRows];
+  BlockTile<T> at[kTileVectors][kMaxEvenRows];
   template <int vectors, int rows> constexpr void fill_rows() {
-    if constexpr (rows <= tile_rows(vectors)) {
+    if constexpr (rows <= tile_rows(vectors, true)) {
       at[vectors - 1][rows - 1] = block_tile<T, rows, vectors>;
       fill_rows<vectors, rows + 1>();
     }
@@ -108,11 +143,11 @@ template <class T> constexpr BlockTiles<T> block_tiles;
 // The fewest tiles that cover the rows, of nearly equal height: no thin one at the end.
 template <class T> void multiply(const ConvolutionBlock& p) {
   const int vectors = (p.columns + kLanes<T> - 1) / kLanes<T>;
-  const std::int64_t most = tile_rows(vectors), tiles = (p.rows + most - 1) / most;
+  const std::int64_t most = tile_rows(vectors, p.a_row != 0), tiles = (p.rows + most - 1) / most;
   std::int64_t row = 0;
   for (std::int64_t i = 0; i < tiles; ++i) {
     const int height = (int)((p.rows - row) / (tiles - i) + ((p.rows - row) % (tiles - i) != 0));
-    block_tiles<T>.at[vectors - 1][height - 1](p, p.rows_at + row, (T*)p.c + row * p.c_row);
+    block_tiles<T>.at[vectors - 1][height - 1](p, row, (T*)p.c + row * p.c_row);
     row += height;
   }
 }

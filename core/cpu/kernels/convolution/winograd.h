@@ -39,15 +39,25 @@ template <int from, int past, int step = 1, class F> TW_INLINE void each_constan
   }
 }
 
+template <const auto& matrix, int i, int first, int step, int count> constexpr int first_term() {
+  int j = first;
+  while (j < count && matrix[i][j] == 0) j += step;
+  return j;
+}
 // The sum of matrix[i][j] * x(j) over j = first, first + step, ...; without terms zero.
 template <const auto& matrix, int i, int first, int step, int count>
 TW_INLINE Lane sum_of_row(const Lane* x) {
-  Lane sum = {};
-  each_constant<first, count, step>([&](auto j) TW_LAMBDA_INLINE {
-    constexpr float factor = matrix[i][decltype(j)::value];
-    if constexpr (factor != 0) sum += x[decltype(j)::value] * factor;
-  });
-  return sum;
+  constexpr int from = first_term<matrix, i, first, step, count>();
+  if constexpr (from >= count) {
+    return Lane{};
+  } else {
+    Lane sum = x[from] * matrix[i][from];
+    each_constant<from + step, count, step>([&](auto j) TW_LAMBDA_INLINE {
+      constexpr float factor = matrix[i][decltype(j)::value];
+      if constexpr (factor != 0) sum += x[decltype(j)::value] * factor;
+    });
+    return sum;
+  }
 }
 
 // y = M x.
@@ -74,15 +84,15 @@ TW_INLINE void transform_back(const Lane (&x)[rows], Lane (&y)[columns]) {
   });
   each_constant<0, columns>([&](auto j) TW_LAMBDA_INLINE {
     constexpr int column = decltype(j)::value;
-    Lane sum = {};
+    const Lane* const pairs = column % 2 == 0 ? sums : differences;
+    Lane sum = pairs[1] * matrix[1][column];  // no factor of this row is zero
     const auto add = [&](auto i, Lane term) TW_LAMBDA_INLINE {
       constexpr float factor = matrix[decltype(i)::value][column];
       if constexpr (factor != 0) sum += term * factor;
     };
     add(std::integral_constant<int, 0>(), x[0]);
-    each_constant<1, rows - 1, 2>([&](auto i) TW_LAMBDA_INLINE {
-      add(i, column % 2 == 0 ? sums[decltype(i)::value] : differences[decltype(i)::value]);
-    });
+    each_constant<3, rows - 1, 2>([&](auto i)
+                                      TW_LAMBDA_INLINE { add(i, pairs[decltype(i)::value]); });
     add(std::integral_constant<int, rows - 1>(), x[rows - 1]);
     y[column] = sum;
   });
