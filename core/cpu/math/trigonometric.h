@@ -82,7 +82,7 @@ template <Floating T> TW_INLINE Mask<T> irreducible(Vec<T> x) { return !(abs(x) 
 template <Floating T> TW_INLINE Vec<T> sin(Vec<T> x) {
   TW_WIDEN(sin) {
     const Vec<T> y = where(abs(x) < Format<T>::smallest_normal, x, sin_turned(x, 0));
-    if (!any(irreducible(x))) [[likely]]
+    if (!any_not_below(abs(x), kReducible<T>)) [[likely]]
       return y;
     return replace_lanes(y, irreducible(x), x, [](T t) { return (T)__builtin_sin(t); });
   }
@@ -90,7 +90,7 @@ template <Floating T> TW_INLINE Vec<T> sin(Vec<T> x) {
 template <Floating T> TW_INLINE Vec<T> cos(Vec<T> x) {
   TW_WIDEN(cos) {
     const Vec<T> y = sin_turned(x, 1);
-    if (!any(irreducible(x))) [[likely]]
+    if (!any_not_below(abs(x), kReducible<T>)) [[likely]]
       return y;
     return replace_lanes(y, irreducible(x), x, [](T t) { return (T)__builtin_cos(t); });
   }
@@ -99,13 +99,14 @@ template <Floating T> TW_INLINE Vec<T> tan(Vec<T> x) {
   TW_WIDEN(tan) {
     const Angle<T> angle = reduce_angle(x);
     const auto parts = sine_cosine(angle);
+    const Vec<T> square_lo = two_product(angle.r, angle.r).lo;
     const Pair<T> s = fast_two_sum(parts.sine.hi, parts.sine.lo);
-    const Pair<T> c = fast_two_sum(parts.cosine.hi, parts.cosine.lo);
+    const Pair<T> c = fast_two_sum(parts.cosine.hi, parts.cosine.lo - square_lo * (T)0.5);
     const Mask<T> odd = {(angle.quadrant & 1).v != 0};
     const Vec<T> slope = ratio<T>({where(odd, -c.hi, s.hi), where(odd, -c.lo, s.lo)},
                                   {where(odd, s.hi, c.hi), where(odd, s.lo, c.lo)});
     const Vec<T> y = where(abs(x) < kUnchanged<T>, x, slope);
-    if (!any(irreducible(x))) [[likely]]
+    if (!any_not_below(abs(x), kReducible<T>)) [[likely]]
       return y;
     return replace_lanes(y, irreducible(x), x, [](T t) { return (T)__builtin_tan(t); });
   }
