@@ -18,7 +18,7 @@ f32 = np.float32
 
 
 def show(name: str, values: Sequence[float]) -> None:
-    text = ", ".join(f"{np.format_float_scientific(f32(float(v)), unique=True)}f" for v in values)
+    text = ", ".join(f"{f32(float(v))!s}f" for v in values)
     print(f"alignas(64) inline constexpr float {name}[{len(values)}] = {{{text}}};")
 
 
@@ -36,7 +36,9 @@ def half_ulp(y: np.ndarray) -> np.ndarray:
     return np.exp2(np.floor(np.log2(np.maximum(np.abs(y), 1e-30))) - 24)
 
 
-def log_point(low: float, high: float, log: Function, grid: float, exact: bool) -> tuple[float, float]:
+def log_point(
+    low: float, high: float, log: Function, grid: float, exact: bool
+) -> tuple[float, float]:
     """1 / m of an interval of m, and its -log, on a grid on which sums with exponents are exact.
 
     `exact`: m times it is taken in two parts, so that only the logarithm's roundings count.
@@ -123,7 +125,9 @@ def piece(
     value = mp.mpf(float(f32(float(f(at)))))
     target = near_zero(lambda t: (f(at + t) - value) / t - slope, mp.diff(f, at) - slope)
     size = whole or f
-    weight = near_zero(lambda t: t / size(at + t), 1 / mp.diff(size, at) if point == 0 else mp.mpf(0))
+    weight = near_zero(
+        lambda t: t / size(at + t), 1 / mp.diff(size, at) if point == 0 else mp.mpf(0)
+    )
     fit = Fit(target, low - point, high - point, (degree, -1), weight)
     return coefficients(fit, degree, True)
 
@@ -161,7 +165,7 @@ def show_atan() -> None:
     slopes = [c[0] for c in pieces]
     show("kAtanPoints", points)
     show("kAtanValues", angles + [mp.pi / 2 - angle for angle in angles])
-    show("kAtanSlopes", slopes + [slopes[0] + 1] + slopes[1:])
+    show("kAtanSlopes", [*slopes, slopes[0] + 1, *slopes[1:]])
     show_pieces("kAtanPieces", [c[1:] for c in pieces])
 
 
@@ -176,7 +180,11 @@ def errors(function: Function, point: float, fit: Sequence[mp.mpf], v: np.ndarra
 
 
 def logistic_tables(
-    name: str, whole: Real, functions: Callable[[int], tuple[Real, Function]], count: int, degree: int
+    name: str,
+    whole: Real,
+    functions: Callable[[int], tuple[Real, Function]],
+    count: int,
+    degree: int,
 ) -> None:
     """For v from -11 to 0, n the nearest whole number to -v / (11.5 / count)."""
     step = 11.5 / count
@@ -210,9 +218,10 @@ def show_logistic() -> None:
 def show_pieces(name: str, pieces: Sequence[Sequence[mp.mpf]]) -> None:
     rows, count = [], len(pieces)
     for power in range(len(pieces[0])):
-        values = (np.format_float_scientific(f32(float(p[power])), unique=True) for p in pieces)
-        rows.append("{" + ", ".join(f"{v}f" for v in values) + "}")
-    print(f"alignas(64) inline constexpr float {name}[{len(rows)}][{count}] = {{{', '.join(rows)}}};")
+        rows.append("{" + ", ".join(f"{f32(float(p[power]))!s}f" for p in pieces) + "}")
+    print(
+        f"alignas(64) inline constexpr float {name}[{len(rows)}][{count}] = {{{', '.join(rows)}}};"
+    )
 
 
 def show_near_zero() -> None:

@@ -71,9 +71,9 @@ TW_INLINE Vec<double> log_tail(Vec<double> f) {
 // The result for x > 0, or what belongs at 0, below, at infinity and for NaN.
 template <Floating T> TW_INLINE Vec<T> log_domain(Vec<T> x, Vec<T> y) {
 #ifdef TW_HAS_MASKED_ACCESS
-  // Four bits for each kind of x say what becomes of y: 0 keep it, 2 x as a quiet NaN, 3 NaN, 4 and 5
-  // the infinities. From the lowest: quiet and signalling NaN, 0, 1, -infinity, infinity, below 0,
-  // above.
+  // Four bits for each kind of x say what becomes of y: 0 keep it, 2 x as a quiet NaN, 3 NaN, 4 and
+  // 5 the infinities. From the lowest: quiet and signalling NaN, 0, 1, -infinity, infinity, below
+  // 0, above.
   constexpr int kinds = 0x03530422;
   using Raw = typename Vec<T>::Raw;
   if constexpr (std::is_same_v<T, float>) {
@@ -186,7 +186,8 @@ TW_INLINE Vec<float> log2(Vec<float> x) {
   const LogPiece p = log_piece(x, kLog2Inverses, kLog2Values);
   const auto [hi, lo, r] = exact_piece(p);
   const Vec<float> square = r * r;
-  const Vec<float> c = fma(square, fma(r, 0.2819332f, -0.3607706f), fma(r, 0.48090056f, -0.7213475f));
+  const Vec<float> c =
+      fma(square, fma(r, 0.2819332f, -0.3607706f), fma(r, 0.48090056f, -0.7213475f));
   const Vec<float> low = fma(r, fma(r, c, B::log2e_lo), lo * B::log2e);
   return log_domain(x, (p.e + p.value) + fma(hi, B::log2e, low));
 }

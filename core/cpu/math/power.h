@@ -209,8 +209,8 @@ TW_INLINE Pair<float> log2_pair(Vec<float> a) {
   const Pair<float> square = two_product(r, r);
   const Vec<float> s = fma(square.hi, -0.5f, r), lost = fma(square.hi, -0.5f, r - s);
   const Vec<float> few = fma(square.lo, -0.5f, lost) + fma(-r, product.lo, product.lo);
-  const Vec<float> cube = fma(square.hi, fma(r, -0.16345857f, 0.20009443f),
-                              fma(r, -0.25000128f, 0.3333333f));
+  const Vec<float> cube =
+      fma(square.hi, fma(r, -0.16345857f, 0.20009443f), fma(r, -0.25000128f, 0.3333333f));
   const Vec<float> s_lo = fma(square.hi * r, cube, few);
   const Pair<float> p = two_product<float>(s, B::log2e);
   const Vec<float> p_lo =
@@ -225,17 +225,15 @@ TW_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) {
   // 2^g = 1 + g + g p(g), where 1 + g leaves little for the rest to lose.
   const Pair<float> g = fast_two_sum(f, y_lo), head = fast_two_sum<float>(1, g.hi);
   const Vec<float> square = g.hi * g.hi;
-  const Vec<float> low = fma(g.hi, 0.2402265f, -0.30685282f),
-                   middle = fma(g.hi, 0.009618058f, 0.055504072f),
-                   high = fma(square, 1.495811e-05f, fma(g.hi, 0.00015465886f, 0.0013335517f));
-  const Vec<float> p = fma(fma(high, square, middle), square, low);
-  const Vec<float> power =
-      scale(head.hi + fma(g.hi, p, fma(g.lo, (float)kLn2, head.lo)), n);
+  const Vec<float> low = fma(g.hi, 0.055504072f, 0.2402265f),
+                   middle = fma(g.hi, 0.0013335517f, 0.009618058f),
+                   high = fma(g.hi, 1.495811e-05f, 0.00015465886f);
+  const Vec<float> p = fma(fma(fma(high, square, middle), square, low), g.hi, -0.30685282f);
+  const Vec<float> power = scale(head.hi + fma(g.hi, p, fma(g.lo, (float)kLn2, head.lo)), n);
   if (!any_not_below(abs(y.hi), 1000)) [[likely]]
     return power;
-  return out_of_line([=]() TW_LAMBDA_INLINE {
-    return where(abs(y.hi) < 1000, power, pow_through_double(a, b));
-  });
+  return out_of_line(
+      [=]() TW_LAMBDA_INLINE { return where(abs(y.hi) < 1000, power, pow_through_double(a, b)); });
 }
 #else
 TW_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) { return pow_through_double(a, b); }
