@@ -169,6 +169,31 @@ def show_atan() -> None:
     show_pieces("kAtanPieces", [c[1:] for c in pieces])
 
 
+TAN_STEPS = 19.6
+
+
+def show_tan() -> None:
+    """tan(v) - v and cot(v) - 1 / v, v from 0 to 0.79, n the nearest whole number to 19.6 v."""
+    even = near_zero(lambda v: mp.tan(v) - v, mp.mpf(0))
+    odd = near_zero(lambda v: mp.cot(v) - 1 / v, mp.mpf(0))
+    points, pieces = [], []
+    for n in range(16):
+        low, high = max(0.0, (n - 0.5) / TAN_STEPS), min((n + 0.5) / TAN_STEPS, 0.79)
+        found = []
+        for p in good_points(n / TAN_STEPS, 1 / 128 / n, [lambda v: np.tan(v) - v]) if n else [0.0]:
+            fits = [
+                piece(even, p, low, high, 3, whole=mp.tan),
+                piece(odd, p, low, high, 3, whole=lambda v: 1 / mp.tan(v + mp.mpf(2) ** -60)),
+            ]
+            found.append((max(error for _, error in fits), p, [c for c, _ in fits]))
+        best = min(found, key=lambda each: each[0])
+        points.append(best[1])
+        pieces.append(best[2])
+    show("kTanPoints", points)
+    show("kTanValues", [f(mp.mpf(p)) for f in (even, odd) for p in points])
+    show_pieces("kTanPieces", [p[k] for k in (0, 1) for p in pieces])
+
+
 def errors(function: Function, point: float, fit: Sequence[mp.mpf], v: np.ndarray) -> float:
     """The largest error of value + t p(t) in float32, in ulp, over arguments v."""
     t = v - point
@@ -238,6 +263,7 @@ def main() -> None:
     show_logarithms()
     show_tanh()
     show_atan()
+    show_tan()
     show_logistic()
     show_near_zero()
 

@@ -219,7 +219,8 @@ TW_INLINE Vec<float> sigmoid(Vec<float> x) {
   TW_WIDEN_AS(1 / (1 + exp(-t))) {
 #ifdef TW_HAS_LANE_TABLES
     const Vec<T> v = minus_abs(x), index = logistic_index(v, kSigmoidSteps);
-    const Vec<T> below = by_pieces(v, index, kSigmoidPoints, kSigmoidValues, kSigmoidPieces);
+    const Vec<T> below =
+        by_pieces(v - look_up(kSigmoidPoints, index), index, kSigmoidValues, kSigmoidPieces);
     const Vec<T> y = where(x < 0, below, 1 - below);
     if (!any_below(v, kLogisticFrom)) [[likely]]
       return y;
