@@ -42,7 +42,7 @@ TW_INLINE Vec<float> silu(Vec<float> x) {
     const Vec<T> v = minus_abs(x), index = logistic_index(v, kSiluSteps);
     const Vec<T> t = v - look_up(kSiluPoints, index);
     const Vec<T> rest = where(v > kSiluHalves, x * 0.5f, at_least(x, -0.0));
-    const Vec<T> y = by_pieces(t, index, kSiluValues, kSiluPieces) + rest;
+    const Vec<T> y = copysign(by_pieces(t, index, kSiluValues, kSiluPieces) + rest, x);  // of 0
     if (!any_below(v, kLogisticFrom)) [[likely]]
       return y;
     return out_of_line(
