@@ -59,7 +59,7 @@ def log_point(
     return inverse[chosen], value[chosen]
 
 
-def log_tables(name: str, log: Function, grid: float, exact: bool) -> list[tuple[float, float]]:
+def log_tables(name: str, log: Function, grid: float, exact: bool) -> None:
     """For the leading five bits of m in [0.75, 1.5); beside 1 the inverse is 1."""
     points = []
     for n in range(32):
@@ -68,24 +68,17 @@ def log_tables(name: str, log: Function, grid: float, exact: bool) -> list[tuple
         points.append((1.0, 0.0) if n in (0, 31) else log_point(low, high, log, grid, exact))
     show(f"{name}Inverses", [inverse for inverse, _ in points])
     show(f"{name}Values", [value for _, value in points])
-    return points
 
 
 def show_logarithms() -> None:
     log_tables("kLn", np.log, 2.0**-17, exact=False)
-    points = log_tables("kLog2", np.log2, 2.0**-16, exact=True)
-    rests = [-mp.log(mp.mpf(inverse), 2) - mp.mpf(value) for inverse, value in points]
-    show("kLog2Rests", rests)
+    log_tables("kLog2", np.log2, 2.0**-16, exact=True)
     log_tables("kLog10", np.log10, 2.0**-18, exact=True)
     low, high = -1 / 64 - 1 / 300, 1 / 32
     for name, base in (("ln", mp.e), ("log2", mp.mpf(2)), ("log10", mp.mpf(10))):
         slope = 1 / mp.log(base)
         tail = near_zero(lambda r, s=slope: s * (mp.log1p(r) - r) / r**2, -slope / 2)
         show_fit(f"{name}(1 + r)", Fit(tail, low, high, (3, -1), lambda r, s=slope: r / s))
-    cube = near_zero(lambda r: (mp.log1p(r) - r + r**2 / 2) / r**3, mp.mpf(1) / 3)
-    show_fit("ln(1 + r), from the cube on", Fit(cube, low, high, (3, -1), lambda r: r**2))
-    power = near_zero(lambda r: (mp.power(2, r) - 1 - r) / r, mp.log(2) - 1)
-    show_fit("(2^r - 1 - r) / r", Fit(power, -0.545, 0.545, (6, -1), lambda r: r))
 
 
 def show_fit(name: str, fit: Fit) -> None:

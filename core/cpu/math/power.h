@@ -184,7 +184,7 @@ template <bool limited> TW_INLINE Vec<float> float_power(Vec<float> f, Vec<float
   return y;
 }
 // Out of line what is not positive, infinite or NaN, and exponents that may leave double's range.
-TW_INLINE Vec<float> pow_through_double(Vec<float> a, Vec<float> b) {
+TW_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) {
   const Vec<float> size = abs(a), power = abs(b);
   const auto [f, e] = decompose(size);
   const Mask<float> usual = (a > 0) & (a < kInfinity) & (power * abs(e) + power < 1000.f);
@@ -197,47 +197,6 @@ TW_INLINE Vec<float> pow_through_double(Vec<float> a, Vec<float> b) {
     return signed_power(where((a != a) | (b != b), kNan, y), a, b);
   });
 }
-#ifdef TW_HAS_LANE_TABLES
-// log2(a) for a > 0 in two parts, within 2^-36 of it; infinite or NaN for other a.
-TW_INLINE Pair<float> log2_pair(Vec<float> a) {
-  using B = LogBases<float>;
-  const auto [m, e] = mantissa(a);
-  const Vec<float> index = shifted_down<18>(m);
-  const Pair<float> product = two_product(m, look_up(kLog2Inverses, index));
-  const Vec<float> r = product.hi - 1;
-  // log(1 + r + product.lo): r - r^2 / 2 in two parts, and from the cube on.
-  const Pair<float> square = two_product(r, r);
-  const Vec<float> s = fma(square.hi, -0.5f, r), lost = fma(square.hi, -0.5f, r - s);
-  const Vec<float> few = fma(square.lo, -0.5f, lost) + fma(-r, product.lo, product.lo);
-  const Vec<float> cube =
-      fma(square.hi, fma(r, -0.16345857f, 0.20009443f), fma(r, -0.25000128f, 0.3333333f));
-  const Vec<float> s_lo = fma(square.hi * r, cube, few);
-  const Pair<float> p = two_product<float>(s, B::log2e);
-  const Vec<float> p_lo =
-      p.lo + fma(s, B::log2e_lo, fma(s_lo, B::log2e, look_up(kLog2Rests, index)));
-  const Pair<float> y = fast_two_sum(e + look_up(kLog2Values, index), p.hi);
-  return {y.hi, y.lo + p_lo};
-}
-// a^b where |b log2(a)| < 1000, from two numbers of float instead of one of double.
-TW_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) {
-  const Pair<float> l = log2_pair(a), y = two_product(b, l.hi);
-  const Vec<float> y_lo = fma(b, l.lo, y.lo), n = nearest(y.hi), f = y.hi - n;
-  // 2^g = 1 + g + g p(g), where 1 + g leaves little for the rest to lose.
-  const Pair<float> g = fast_two_sum(f, y_lo), head = fast_two_sum<float>(1, g.hi);
-  const Vec<float> square = g.hi * g.hi;
-  const Vec<float> low = fma(g.hi, 0.055504072f, 0.2402265f),
-                   middle = fma(g.hi, 0.0013335517f, 0.009618058f),
-                   high = fma(g.hi, 1.495811e-05f, 0.00015465886f);
-  const Vec<float> p = fma(fma(fma(high, square, middle), square, low), g.hi, -0.30685282f);
-  const Vec<float> power = scale(head.hi + fma(g.hi, p, fma(g.lo, (float)kLn2, head.lo)), n);
-  if (!any_not_below(abs(y.hi), 1000)) [[likely]]
-    return power;
-  return out_of_line(
-      [=]() TW_LAMBDA_INLINE { return where(abs(y.hi) < 1000, power, pow_through_double(a, b)); });
-}
-#else
-TW_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) { return pow_through_double(a, b); }
-#endif
 TW_INLINE Vec<double> pow(Vec<double> a, Vec<double> b) {
   const Vec<double> size = abs(a);
   const Pair<double> l = log_pair({size, 0});
