@@ -31,11 +31,25 @@ TW_INLINE Vec<float> times_sigmoid(Vec<float> x, Vec<float> v, const FloatExp& e
 inline constexpr float kShareless = -120;
 
 TW_INLINE Vec<double> silu(Vec<double> x) { return times_sigmoid(x, {x, 0}); }
+TW_INLINE Vec<float> silu_by_exp(Vec<float> x) {
+  const Vec<float> v = at_least(minus_abs(x), kShareless);
+  return times_sigmoid(x, v, float_exp(v));
+}
 TW_INLINE Vec<float> silu(Vec<float> x) {
   using T = float;
   TW_WIDEN_AS(t / (1 + exp(-t))) {
-    const Vec<T> v = at_least(minus_abs(x), kShareless);
-    return times_sigmoid(x, v, float_exp(v));
+#ifdef TW_HAS_LANE_TABLES
+    const Vec<T> v = minus_abs(x), index = logistic_index(v, kSiluSteps);
+    const Vec<T> t = v - look_up(kSiluPoints, index);
+    const Vec<T> rest = where(v > kSiluHalves, x * 0.5f, at_least(x, -0.0));
+    const Vec<T> y = copysign(by_pieces(t, index, kSiluValues, kSiluPieces) + rest, x);  // of 0
+    if (!any_below(v, kLogisticFrom)) [[likely]]
+      return y;
+    return out_of_line(
+        [=]() TW_LAMBDA_INLINE { return where(v < kLogisticFrom, silu_by_exp(x), y); });
+#else
+    return silu_by_exp(x);
+#endif
   }
 }
 

@@ -46,6 +46,20 @@ template <class T> TW_INLINE Vec<T> minimum(Vec<T> a, Same<T> b) {
   return where(a != a, a, y);
 }
 
+// With a number that is not NaN one instruction keeps NaN; it also keeps -0.0, which + 0 makes 0.
+template <Floating T, class S>
+  requires std::is_arithmetic_v<S>
+TW_INLINE Vec<T> maximum(Vec<T> a, S b) {
+  const Vec<T> y = at_least(a, (T)b);
+  return b == 0 ? y + 0 : y;
+}
+template <Floating T, class S>
+  requires std::is_arithmetic_v<S>
+TW_INLINE Vec<T> minimum(Vec<T> a, S b) {
+  const Vec<T> y = at_most(a, (T)b);
+  return b == 0 ? y + 0 : y;
+}
+
 #define TW_ROUNDING(name, builtin)                                                           \
   TW_INLINE Vec<float> name(Vec<float> x) {                                                  \
     return each_lane(x, [](float t) TW_LAMBDA_INLINE { return __builtin_##builtin##f(t); }); \

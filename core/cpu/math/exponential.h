@@ -2,6 +2,7 @@
 // The bounds of all errors are in core/ops/accuracy.inc.
 #pragma once
 #include "core/cpu/math/basic.h"
+#include "core/cpu/math/lane_tables.h"
 #include "core/cpu/math/pair.h"
 
 namespace tw::TW_ISA_NAME {
@@ -201,12 +202,33 @@ TW_INLINE FloatLogistic float_logistic(const FloatExp& x) {
   const Vec<float> rest = fma(-y, e, p - y) + fma(w, r, 1 - p);  // p - y is exact
   return {y, rest * inverse, power};
 }
+TW_INLINE Vec<float> sigmoid_by_exp(Vec<float> x) {
+  const Vec<float> v = at_least(minus_abs(x), ExpLimits<float>::lowest);
+  const FloatLogistic s = float_logistic(float_exp(v));
+  const Vec<float> y = scale_down(s.y + s.rest, s.power);
+  return where(x < 0, y, 1 - y);
+}
+#ifdef TW_HAS_LANE_TABLES
+// The nearest whole number to steps |v| in the low bits, v <= 0.
+TW_INLINE Vec<float> logistic_index(Vec<float> v, float steps) {
+  return fma(v, -steps, Format<float>::rounder);
+}
+#endif
 TW_INLINE Vec<float> sigmoid(Vec<float> x) {
   using T = float;
   TW_WIDEN_AS(1 / (1 + exp(-t))) {
-    const FloatLogistic s = float_logistic(float_exp(at_least(minus_abs(x), ExpLimits<T>::lowest)));
-    const Vec<T> y = scale_down(s.y + s.rest, s.power);
-    return where(x < 0, y, 1 - y);
+#ifdef TW_HAS_LANE_TABLES
+    const Vec<T> v = minus_abs(x), index = logistic_index(v, kSigmoidSteps);
+    const Vec<T> below =
+        by_pieces(v - look_up(kSigmoidPoints, index), index, kSigmoidValues, kSigmoidPieces);
+    const Vec<T> y = where(x < 0, below, 1 - below);
+    if (!any_below(v, kLogisticFrom)) [[likely]]
+      return y;
+    return out_of_line(
+        [=]() TW_LAMBDA_INLINE { return where(v < kLogisticFrom, sigmoid_by_exp(x), y); });
+#else
+    return sigmoid_by_exp(x);
+#endif
   }
 }
 

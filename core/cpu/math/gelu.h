@@ -1,6 +1,7 @@
 // GELU, x times the share of a normal distribution below x, and its slope.
 #pragma once
 #include "core/cpu/math/activation.h"
+#include "core/cpu/math/lane_tables.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -95,12 +96,12 @@ alignas(64) inline constexpr NormalPieces kSlopePieces = {
      2.7727954e-05f, -2.6619156e-05f, -2.5662985e-05f, -1.2946544e-05f},
 };
 
-TW_INLINE Vec<float> by_pieces(Vec<float> v, const NormalPieces& pieces) {
+TW_INLINE Vec<float> normal_by_pieces(Vec<float> v, const NormalPieces& pieces) {
   const Vec<float> shifted = fma(v, -1 / kPieceStep, Format<float>::rounder);
   const Vec<float> t = fma(shifted - Format<float>::rounder, kPieceStep, v);
-  Vec<float> y = look_up(pieces[7], shifted.v);
+  Vec<float> y = look_up(pieces[7], shifted);
 #pragma GCC unroll 7
-  for (int k = 6; k >= 0; --k) y = fma(y, t, look_up(pieces[k], shifted.v));
+  for (int k = 6; k >= 0; --k) y = fma(y, t, look_up(pieces[k], shifted));
   return y;
 }
 #endif
@@ -110,7 +111,7 @@ TW_INLINE Vec<float> gelu_erf(Vec<float> x) {
   TW_WIDEN(gelu_erf) {
 #ifdef TW_HAS_LANE_TABLES
     const Vec<T> v = at_least(minus_abs(x), kPiecesFrom);
-    const Vec<T> y = fma(v, by_pieces(v, kSharePieces), at_least(x, -0.0));
+    const Vec<T> y = fma(v, normal_by_pieces(v, kSharePieces), at_least(x, -0.0));
     if (!any_below(x, kPiecesFrom)) [[likely]]
       return y;
     // Lane by lane: what a number gives does not depend on its neighbours.
@@ -126,7 +127,7 @@ TW_INLINE Vec<float> gelu_erf_slope(Vec<float> x) {
   TW_WIDEN(gelu_erf_slope) {
 #ifdef TW_HAS_LANE_TABLES
     const Vec<T> v = minus_abs(x);
-    const Vec<T> below = by_pieces(v, kSlopePieces), y = where(x < 0, below, 1 - below);
+    const Vec<T> below = normal_by_pieces(v, kSlopePieces), y = where(x < 0, below, 1 - below);
     if (!any_below(v, kPiecesFrom)) [[likely]]
       return y;
     return out_of_line(

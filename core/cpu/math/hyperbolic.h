@@ -1,6 +1,7 @@
 // Hyperbolic functions.
 #pragma once
 #include "core/cpu/math/exponential.h"
+#include "core/cpu/math/lane_tables.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -15,6 +16,16 @@ template <Floating T> TW_INLINE Pair<T> tanh_pair(Vec<T> x) {
   return quotient<T>({n.hi, n.lo + (less.lo + t.lo)}, {d.hi, d.lo + (more.lo + t.lo)});
 }
 TW_INLINE Vec<double> tanh(Vec<double> x) { return copysign(tanh_pair(x).sum(), x); }
+#ifdef TW_HAS_LANE_TABLES
+TW_INLINE Vec<float> tanh(Vec<float> x) {
+  const Vec<float> size = at_most(abs(x), 10), place = size + 1, index = shifted_down<21>(place);
+  const Vec<float> t = size - look_up(kTanhPoints, index);
+  Vec<float> p = look_up(kTanhPieces[5], index);
+#pragma GCC unroll 5
+  for (int k = 4; k >= 0; --k) p = fma(p, t, look_up(kTanhPieces[k], index));
+  return copysign(fma(t, p, where(place < 1.25f, size, look_up(kTanhValues, index))), x);
+}
+#else
 // In float 1 - 2 / (e^2|x| + 1) is exact enough from 1 on; an odd polynomial, good to 2^-30,
 // reaches so far.
 TW_INLINE Vec<float> tanh(Vec<float> x) {
@@ -28,6 +39,7 @@ TW_INLINE Vec<float> tanh(Vec<float> x) {
     return copysign(where(size < 1.0f, p * z * size + size, far), x);
   }
 }
+#endif
 
 // (cosh(r) - 1) / r^2 and (sinh(r) - r) / r^3 in z = r^2, |r| <= ln 2 / 2.
 TW_INLINE Vec<float> cosh_tail(Vec<float> z) {

@@ -1,6 +1,7 @@
 // Inverse sine, cosine and tangent.
 #pragma once
 #include "core/cpu/math/exponential.h"
+#include "core/cpu/math/lane_tables.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -54,6 +55,23 @@ template <Floating T> TW_INLINE Vec<T> atan(Vec<T> x) {
     return copysign(where(size < kUnchanged<T>, size, y), x);
   }
 }
+
+#ifdef TW_HAS_LANE_TABLES
+// Beyond 1, pi/2 less the angle of 1 / |x|, whose rounding is made good.
+TW_INLINE Vec<float> atan(Vec<float> x) {
+  const Vec<float> size = at_most(abs(x), 0x1p60f);
+  const Mask<float> steep = size > 1;
+  const Vec<float> n = where(steep, 1, size), d = where(steep, size, 1);
+  const Vec<float> ratio = n / d, lost = fma(-ratio, d, n);
+  constexpr float rounder = Format<float>::rounder;  // its low bits are those of a whole number
+  const Vec<float> index = fma(ratio, kAtanSteps, where(steep, rounder + 16, rounder));
+  const Vec<float> t = fma(lost, where(steep, ratio, 0), ratio - look_up(kAtanPoints, index));
+  Vec<float> p = fma(look_up(kAtanPieces[2], index), t, look_up(kAtanPieces[1], index));
+  p = fma(fma(p, t, look_up(kAtanPieces[0], index)), t, look_up(kAtanSlopes, index));
+  const Vec<float> value = where(size < 0.5f / kAtanSteps, size, look_up(kAtanValues, index));
+  return copysign(fma(where(steep, -t, t), p, value), x);
+}
+#endif
 
 TW_INLINE Vec<double> atan2(Vec<double> y, Vec<double> x) {
   using T = double;

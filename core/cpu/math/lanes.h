@@ -206,6 +206,22 @@ TW_INLINE bool any_below(Vec<float> x, float limit) {
 #endif
 }
 
+// Whether a lane is the limit, beyond it or NaN.
+TW_INLINE bool any_not_below(Vec<float> x, float limit) {
+#if defined(__AVX512F__)
+  return _mm512_cmp_ps_mask((__m512)x.v, _mm512_set1_ps(limit), _CMP_NLT_UQ) != 0;
+#else
+  return any(!(x < limit));
+#endif
+}
+TW_INLINE bool any_not_below(Vec<double> x, double limit) {
+#if defined(__AVX512F__)
+  return _mm512_cmp_pd_mask((__m512d)x.v, _mm512_set1_pd(limit), _CMP_NLT_UQ) != 0;
+#else
+  return any(!(x < limit));
+#endif
+}
+
 // Parts of a Vec<float>, each NarrowLanes.
 inline constexpr int kDoubleParts = kLanes<float> / kLanes<double>;
 // By shuffles: g++ 12 copies arrays through memory, and on arm64 fails with an internal error.

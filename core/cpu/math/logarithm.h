@@ -1,16 +1,17 @@
 // Logarithms.
 #pragma once
 #include "core/cpu/math/exponential.h"
+#include "core/cpu/math/lane_tables.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
 
-// x = (1 + f) 2^e with 1 + f in [0.75, 1.5), so that f is exact and e = 0 around 1.
-template <Floating T> struct Exponent {
-  Vec<T> f, e;
-};
-template <Floating T> TW_INLINE Exponent<T> decompose(Vec<T> x) {
 #ifdef TW_HAS_MASKED_ACCESS
+// x = m 2^e with m in [0.75, 1.5).
+template <Floating T> struct Mantissa {
+  Vec<T> m, e;
+};
+template <Floating T> TW_INLINE Mantissa<T> mantissa(Vec<T> x) {
   using Raw = typename Vec<T>::Raw;
   Vec<T> m, e;
   if constexpr (std::is_same_v<T, float>) {
@@ -20,7 +21,18 @@ template <Floating T> TW_INLINE Exponent<T> decompose(Vec<T> x) {
     m = (Raw)_mm512_maskz_getmant_pd(0xff, (__m512d)x.v, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);
     e = (Raw)_mm512_maskz_getexp_pd(0xff, (__m512d)x.v);
   }
-  return {m - 1, where(m < 1, e + 1, e)};
+  return {m, where(m < 1, e + 1, e)};
+}
+#endif
+
+// x = (1 + f) 2^e with 1 + f in [0.75, 1.5), so that f is exact and e = 0 around 1.
+template <Floating T> struct Exponent {
+  Vec<T> f, e;
+};
+template <Floating T> TW_INLINE Exponent<T> decompose(Vec<T> x) {
+#ifdef TW_HAS_MASKED_ACCESS
+  const auto [m, e] = mantissa(x);
+  return {m - 1, e};
 #else
   // Denormals are scaled by 2^mantissa_bits first. The exponent is read as a whole number below
   // 2^mantissa_bits, by placing it in the mantissa of that power of two: no conversion is needed.
@@ -58,8 +70,21 @@ TW_INLINE Vec<double> log_tail(Vec<double> f) {
 
 // The result for x > 0, or what belongs at 0, below, at infinity and for NaN.
 template <Floating T> TW_INLINE Vec<T> log_domain(Vec<T> x, Vec<T> y) {
+#ifdef TW_HAS_MASKED_ACCESS
+  // Four bits for each kind of x say what becomes of y: 0 keep it, 2 x as a quiet NaN, 3 NaN, 4 and
+  // 5 the infinities. From the lowest: quiet and signalling NaN, 0, 1, -infinity, infinity, below
+  // 0, above.
+  constexpr int kinds = 0x03530422;
+  using Raw = typename Vec<T>::Raw;
+  if constexpr (std::is_same_v<T, float>) {
+    return Vec<T>((Raw)_mm512_fixupimm_ps((__m512)y.v, (__m512)x.v, _mm512_set1_epi32(kinds), 0));
+  } else {
+    return Vec<T>((Raw)_mm512_fixupimm_pd((__m512d)y.v, (__m512d)x.v, _mm512_set1_epi64(kinds), 0));
+  }
+#else
   const Vec<T> outside = where(x == 0, -kInfinity, where(x < 0, kNan, x));
   return where((x > 0) & (x < kInfinity), y, outside);
+#endif
 }
 
 template <Floating T> TW_INLINE Vec<T> log(Vec<T> x) {
@@ -118,6 +143,92 @@ template <Floating T> TW_INLINE Vec<T> log1p(Vec<T> x) {
     const Vec<T> y = log_domain(u, (low + f) + e * ExpLimits<T>::ln2_hi);
     return where(abs(x) < Format<T>::smallest_normal, x, y);
   }
+}
+
+#ifdef TW_HAS_LANE_TABLES
+// float by tables: x = (1 + r) 2^e / inverse, so that log(x) is e log 2 plus the table's value plus
+// log(1 + r), |r| < 2^-5. Beside 1 the inverse is 1 and r exact.
+struct LogPiece {
+  Vec<float> m, e, inverse, value;
+};
+TW_INLINE LogPiece log_piece(Vec<float> x, const float (&inverses)[32], const float (&values)[32]) {
+  const auto [m, e] = mantissa(x);
+  const Vec<float> index = shifted_down<18>(m);
+  return {m, e, look_up(inverses, index), look_up(values, index)};
+}
+// (log(1 + r) - r) / r^2 within 2^-32 of log(1 + r), in two halves for a shorter chain.
+TW_INLINE Vec<float> log_rest(Vec<float> r, Vec<float> square) {
+  return fma(square, fma(r, 0.19483064f, -0.25004688f), fma(r, 0.333335f, -0.5f));
+}
+// hi + r + low, where hi = 0 or |hi| > |r|.
+TW_INLINE Vec<float> sum_of(Vec<float> hi, Vec<float> r, Vec<float> low) {
+  const Pair<float> head = fast_two_sum(hi, r);
+  return head.hi + (head.lo + low);
+}
+TW_INLINE Vec<float> log(Vec<float> x) {
+  using Limits = ExpLimits<float>;
+  const LogPiece p = log_piece(x, kLnInverses, kLnValues);
+  const Vec<float> r = fma(p.m, p.inverse, -1), square = r * r;
+  const Vec<float> low = fma(square, log_rest(r, square), p.e * Limits::ln2_lo);
+  return log_domain(x, sum_of(fma(p.e, Limits::ln2_hi, p.value), r, low));
+}
+// 1 + r as a product in two parts, r = hi + lo: what rounding it loses would count to other bases.
+struct ExactLogPiece {
+  Vec<float> hi, lo, r;
+};
+TW_INLINE ExactLogPiece exact_piece(const LogPiece& p) {
+  const Pair<float> product = two_product(p.m, p.inverse);
+  const Vec<float> hi = product.hi - 1;
+  return {hi, product.lo, hi + product.lo};
+}
+TW_INLINE Vec<float> log2(Vec<float> x) {
+  using B = LogBases<float>;
+  const LogPiece p = log_piece(x, kLog2Inverses, kLog2Values);
+  const auto [hi, lo, r] = exact_piece(p);
+  const Vec<float> square = r * r;
+  const Vec<float> c =
+      fma(square, fma(r, 0.2819332f, -0.3607706f), fma(r, 0.48090056f, -0.7213475f));
+  const Vec<float> low = fma(r, fma(r, c, B::log2e_lo), lo * B::log2e);
+  return log_domain(x, (p.e + p.value) + fma(hi, B::log2e, low));
+}
+TW_INLINE Vec<float> log10(Vec<float> x) {
+  using B = LogBases<float>;
+  const LogPiece p = log_piece(x, kLog10Inverses, kLog10Values);
+  const auto [hi, lo, r] = exact_piece(p);
+  const Vec<float> square = r * r;
+  const Vec<float> c =
+      fma(square, fma(r, 0.08547032f, -0.108623736f), fma(r, 0.14476535f, -0.21714723f));
+  const Vec<float> rest = fma(lo, B::log10e, p.e * B::log10_2_lo);
+  const Vec<float> low = fma(r, fma(r, c, B::log10e_lo), rest);
+  return log_domain(x, fma(p.e, B::log10_2, p.value) + fma(hi, B::log10e, low));
+}
+// Near 0 r is x itself; elsewhere what rounding 1 + x lost is added over 1 + x.
+TW_INLINE Vec<float> log1p(Vec<float> x) {
+  using Limits = ExpLimits<float>;
+  const Vec<float> u = x + 1, lost = x - (u - 1);
+  const Mask<float> far = !(abs(x) < 0x1p-6f);
+  const LogPiece p = log_piece(u, kLnInverses, kLnValues);
+  const Vec<float> r = where(far, fma(p.m, p.inverse, -1), x), square = r * r;
+  const Vec<float> more = where(far, fma(lost, near_reciprocal(u), p.e * Limits::ln2_lo), -0.0);
+  const Vec<float> low = fma(square, log_rest(r, square), more);
+  const Vec<float> y = sum_of(fma(p.e, Limits::ln2_hi, p.value), r, low);
+  return log_domain(u, where(far, y, r + low));  // r + low keeps the sign of 0
+}
+#endif
+
+// log(u (1 + share)) + more ln 2 for u >= 1.1 and a share of at most a few ulp.
+TW_INLINE Vec<float> log_of(Vec<float> u, Vec<float> share, Vec<float> more = 0) {
+  using Limits = ExpLimits<float>;
+#ifdef TW_HAS_LANE_TABLES
+  const LogPiece p = log_piece(u, kLnInverses, kLnValues);
+  const Vec<float> n = p.e + more, r = fma(p.m, p.inverse, -1), square = r * r;
+  const Vec<float> low = fma(n, Limits::ln2_lo, share);
+  return fma(n, Limits::ln2_hi, p.value) + (r + fma(square, log_rest(r, square), low));
+#else
+  const auto [f, e] = decompose(u);
+  const Vec<float> n = e + more, low = fma(n, Limits::ln2_lo, share);
+  return fma(n, Limits::ln2_hi, log_tail(f) + low + f);
+#endif
 }
 
 }  // namespace

@@ -71,61 +71,67 @@ TW_INLINE Vec<double> atanh(Vec<double> x) {
   return copysign(where(size < kCubeless, size, outside), x);
 }
 
-// log(1 + u.hi + u.lo) + more ln 2 for u >= 2^-12, where u.lo is at most a few ulp of u.hi.
-TW_INLINE Vec<float> log1p_pair(Pair<float> u, Vec<float> more = 0) {
-  const Mask<float> large = u.hi > 1;
-  const Pair<float> v =
-      fast_two_sum<float>(where(large, u.hi, Vec<float>(1)), where(large, Vec<float>(1), u.hi));
-  const auto [f, e] = decompose(v.hi);
-  const Vec<float> n = e + more;
-  const Vec<float> low = n * ExpLimits<float>::ln2_lo + (v.lo + u.lo) * near_reciprocal(v.hi);
-  return n * ExpLimits<float>::ln2_hi + (log_tail(f) + low + f);
+// Of float: a polynomial near 0, where the logarithm of a number near 1 would need that number
+// exactly, and the logarithm of a sum or quotient in two parts. Beyond kLargeFloat log(2 x).
+inline constexpr float kLargeFloat = 0x1p30f;
+// log(2 x) for x >= kLargeFloat, infinity and NaN.
+TW_INLINE Vec<float> log_of_double(Vec<float> x) {
+  return where(x < kInfinity, log_of(x, 0, 1), x);
 }
-// asinh(x) = log(1 + x + x^2 / (1 + sqrt(1 + x^2))), acosh(x) = log(1 + m + sqrt(m^2 + 2 m)) with
-// m = x - 1; beyond kLargeFloat log(2 x). Below kCubelessFloat x^3 / 3 is a third of an ulp of x.
-inline constexpr float kLargeFloat = 0x1p30f, kCubelessFloat = 0x1p-12f;
+// log(x + sqrt(1 + x^2)); x + x^3 p(x^2) up to 1/4, within 2^-34.
 TW_INLINE Vec<float> asinh(Vec<float> x) {
   using T = float;
   TW_WIDEN_AS(where(isinf(t), t, copysign(log1p(abs(t) + t * t / (1 + sqrt(t * t + 1))), t))) {
-    const Vec<T> size = abs(x), a = at_most(size, kLargeFloat);
-    const Pair<T> square = two_product(a, a);
-    const Mask<T> large = a > 1, beyond = size > kLargeFloat;
-    const Pair<T> p =
-        fast_two_sum<T>(where(large, square.hi, Vec<T>(1)), where(large, Vec<T>(1), square.hi));
-    const Vec<T> root = sqrt(p.hi);
-    const Pair<T> d = fast_two_sum<T>(root, 1);
-    const Vec<T> lost = (fma(-root, root, p.hi) + (p.lo + square.lo)) * 0.5f;
-    const Pair<T> q = quotient<T>(square, {d.hi, d.lo + lost * near_reciprocal(root)});
-    const Pair<T> u = fast_two_sum(where(beyond, size, a), where(beyond, 0, q.hi));
-    const Vec<T> y = log1p_pair({u.hi, where(beyond, 0, u.lo + q.lo)}, where(beyond, Vec<T>(1), 0));
-    return copysign(where((size < kCubelessFloat) | !(size < kInfinity), size, y), x);
+    const Vec<T> size = abs(x);
+    const Pair<T> square = two_product(size, size);
+    const Vec<T> c = polynomial(square.hi, -0.16666664, 0.07499639, -0.04447358, 0.027164707);
+    const Vec<T> near = fma(size * square.hi, c, size);
+    const Pair<T> inside = fast_two_sum(at_least(square.hi, 1), at_most(square.hi, 1));
+    const Vec<T> root = sqrt(inside.hi);
+    const Pair<T> u = fast_two_sum(root, size);
+    // What the root lacks is a rest over twice the root.
+    const Vec<T> rest = fma(-root, root, inside.hi) + (inside.lo + square.lo), twice = root + root;
+    const Vec<T> far = log_of(u.hi, fma(u.lo, twice, rest) * near_reciprocal(twice * u.hi));
+    const Vec<T> y = where(size < 0.25f, near, far);
+    if (!any_not_below(size, kLargeFloat)) [[likely]]
+      return copysign(y, x);
+    return out_of_line([=]() TW_LAMBDA_INLINE {
+      return copysign(where(size < kLargeFloat, y, log_of_double(size)), x);
+    });
   }
 }
+// log(x + sqrt(x^2 - 1)); up to 1 + 1/32 the root of 2 m times 1 + m p(m) with m = x - 1, 2^-35.
 TW_INLINE Vec<float> acosh(Vec<float> x) {
   using T = float;
   TW_WIDEN_AS(where(t < 1, kNan, log1p(t - 1 + sqrt((t - 1) * (t + 1))))) {
-    const Mask<T> beyond = x > kLargeFloat;
-    const Vec<T> m = x - 1, twice = m + m;
-    const Vec<T> p = fma(m, m, twice), lost = fma(m, m, twice - p), root = sqrt(p);
-    const Vec<T> rest = fma(-root, root, p) + lost;
-    const Pair<T> u = fast_two_sum(root, m);
-    const Vec<T> low = rest * (near_reciprocal(at_least(root, 0x1p-20f)) * 0.5f) + u.lo;
-    const Vec<T> y =
-        log1p_pair({where(beyond, x, u.hi), where(beyond, 0, low)}, where(beyond, Vec<T>(1), 0));
-    return where(x < 1, kNan, where(x < kInfinity, y, x));
+    const Vec<T> m = x - 1;
+    const Mask<T> close = m < 0x1p-5f;
+    const Pair<T> square = two_product(x, x);
+    const Vec<T> less = square.hi - 1, lost = ((square.hi - less) - 1) + square.lo;
+    const Vec<T> inside = where(close, m + m, less), root = sqrt(inside);
+    const Vec<T> lacking = fma(-root, root, inside) + where(close, 0, lost);
+    const Vec<T> rest = lacking * 0.5f * near_reciprocal(at_least(root, 0x1p-20f));
+    const Vec<T> c = polynomial(m, -0.08333332, 0.018747792, -0.005464165);
+    const Vec<T> near = root + fma(root * m, c, rest);
+    const Pair<T> u = fast_two_sum(x, root);
+    const Vec<T> y = where(close, near, log_of(u.hi, (u.lo + rest) * near_reciprocal(u.hi)));
+    if (!any_not_below(x, kLargeFloat)) [[likely]]
+      return y;
+    return out_of_line(
+        [=]() TW_LAMBDA_INLINE { return where(x < kLargeFloat, y, log_of_double(x)); });
   }
 }
-// log(1 + 2 x / (1 - x)) / 2.
+// log((1 + x) / (1 - x)) / 2; x + x^3 p(x^2) up to 1/8, within 2^-33.
 TW_INLINE Vec<float> atanh(Vec<float> x) {
   using T = float;
   TW_WIDEN_AS(log1p(2 * t / (1 - t)) * 0.5) {
-    const Vec<T> size = abs(x);
-    const Pair<T> less = fast_two_sum<T>(1, -at_most(size, 1 - 0x1p-24f));
-    const Vec<T> inverse = reciprocal(less.hi), n = size + size, u = rounded(n * inverse);
-    const Vec<T> rest = (fma(-u, less.hi, n) - u * less.lo) * inverse;
-    const Vec<T> y = log1p_pair({u, rest}) * 0.5f;
-    const Vec<T> outside = where(size == 1, kInfinity, kNan);
-    return copysign(where(size < kCubelessFloat, size, where(size < 1, y, outside)), x);
+    const Vec<T> size = abs(x), z = size * size;
+    const Vec<T> near = fma(size * z, polynomial(z, 0.3333334, 0.19997096, 0.14617103), size);
+    const Pair<T> more = fast_two_sum<T>(1, size), less = fast_two_sum<T>(1, -size);
+    const Vec<T> u = more.hi / less.hi;
+    const Vec<T> rest = fma(-u, less.lo, fma(-u, less.hi, more.hi) + more.lo);
+    const Vec<T> far = log_of(u, rest * near_reciprocal(more.hi)) * 0.5f;
+    return copysign(where(size < 0.125f, near, log_domain(u, far)), x);
   }
 }
 

@@ -1,5 +1,6 @@
 // Sine, cosine and tangent.
 #pragma once
+#include "core/cpu/math/lane_tables.h"
 #include "core/cpu/math/pair.h"
 
 namespace tw::TW_ISA_NAME {
@@ -82,7 +83,7 @@ template <Floating T> TW_INLINE Mask<T> irreducible(Vec<T> x) { return !(abs(x) 
 template <Floating T> TW_INLINE Vec<T> sin(Vec<T> x) {
   TW_WIDEN(sin) {
     const Vec<T> y = where(abs(x) < Format<T>::smallest_normal, x, sin_turned(x, 0));
-    if (!any(irreducible(x))) [[likely]]
+    if (!any_not_below(abs(x), kReducible<T>)) [[likely]]
       return y;
     return replace_lanes(y, irreducible(x), x, [](T t) { return (T)__builtin_sin(t); });
   }
@@ -90,26 +91,54 @@ template <Floating T> TW_INLINE Vec<T> sin(Vec<T> x) {
 template <Floating T> TW_INLINE Vec<T> cos(Vec<T> x) {
   TW_WIDEN(cos) {
     const Vec<T> y = sin_turned(x, 1);
-    if (!any(irreducible(x))) [[likely]]
+    if (!any_not_below(abs(x), kReducible<T>)) [[likely]]
       return y;
     return replace_lanes(y, irreducible(x), x, [](T t) { return (T)__builtin_cos(t); });
   }
 }
-template <Floating T> TW_INLINE Vec<T> tan(Vec<T> x) {
-  TW_WIDEN(tan) {
+template <Floating T> TW_INLINE Vec<T> tan_by_quotient(Vec<T> x) {
+  TW_WIDEN(tan_by_quotient) {
     const Angle<T> angle = reduce_angle(x);
     const auto parts = sine_cosine(angle);
+    const Vec<T> square_lo = two_product(angle.r, angle.r).lo;
     const Pair<T> s = fast_two_sum(parts.sine.hi, parts.sine.lo);
-    const Pair<T> c = fast_two_sum(parts.cosine.hi, parts.cosine.lo);
+    const Pair<T> c = fast_two_sum(parts.cosine.hi, parts.cosine.lo - square_lo * (T)0.5);
     const Mask<T> odd = {(angle.quadrant & 1).v != 0};
     const Vec<T> slope = ratio<T>({where(odd, -c.hi, s.hi), where(odd, -c.lo, s.lo)},
                                   {where(odd, s.hi, c.hi), where(odd, s.lo, c.lo)});
     const Vec<T> y = where(abs(x) < kUnchanged<T>, x, slope);
-    if (!any(irreducible(x))) [[likely]]
+    if (!any_not_below(abs(x), kReducible<T>)) [[likely]]
       return y;
     return replace_lanes(y, irreducible(x), x, [](T t) { return (T)__builtin_tan(t); });
   }
 }
+template <Floating T> TW_INLINE Vec<T> tan(Vec<T> x) { return tan_by_quotient(x); }
+#ifdef TW_HAS_LANE_TABLES
+// v plus a small rest, or in odd quadrants 1 / v plus one, v = |r|. Beyond 2^13 a quadrant may be
+// one off, and v so large that the rest rounds too much.
+inline constexpr float kTanReducible = 0x1p13f;
+TW_INLINE Vec<float> tan(Vec<float> x) {
+  using T = float;
+  const Vec<T> size = abs(x);
+  const auto [quadrant, r, r_low] = reduce_angle(size);
+  const Bits<T> sign = bit_cast<std::int32_t>(r) & sign_bit<T>();
+  const Vec<T> v = abs(r), low = bit_cast<T>(bit_cast<std::int32_t>(r_low) ^ sign);
+  const Mask<T> odd = {(quadrant & 1).v != 0};
+  constexpr T rounder = Format<T>::rounder;  // its low bits are those of a whole number
+  const Vec<T> index = fma(v, kTanSteps, where(odd, rounder + 16, rounder));
+  const Vec<T> rest =
+      by_pieces((v - look_up(kTanPoints, index)) + low, index, kTanValues, kTanPieces);
+  const Vec<T> inverse = near_reciprocal(v), e = fma(-low, inverse, fma(-v, inverse, 1));
+  const Vec<T> more = where(odd, inverse * fma(e, e, e), low);
+  const Vec<T> y = where(odd, inverse, v) + (rest + more);
+  const Bits<T> flip = (bit_cast<std::int32_t>(x) ^ Bits<T>(quadrant.v << 31)) & sign_bit<T>();
+  const Vec<T> signed_y = bit_cast<T>(bit_cast<std::int32_t>(y) ^ flip ^ sign);
+  if (!any_not_below(size, kTanReducible)) [[likely]]
+    return signed_y;
+  return out_of_line(
+      [=]() TW_LAMBDA_INLINE { return where(size < kTanReducible, signed_y, tan_by_quotient(x)); });
+}
+#endif
 
 }  // namespace
 }  // namespace tw::TW_ISA_NAME

@@ -27,10 +27,14 @@ template <class Raw> inline void stream_line(void* p, Raw v) {
 }
 inline void finish_streams() { _mm_sfence(); }
 
-// table[i] for the low four bits i of each lane of `index`.
+// table[i] for the low four bits i of each lane of `index`; and for the low five.
 typedef float SixteenFloats __attribute__((vector_size(64)));
-inline SixteenFloats look_up(const float* table, SixteenFloats index) {
+inline SixteenFloats look_up_16(const float* table, SixteenFloats index) {
   return (SixteenFloats)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)index, _mm512_load_ps(table));
+}
+inline SixteenFloats look_up_32(const float* table, SixteenFloats index) {
+  return (SixteenFloats)_mm512_permutex2var_ps(_mm512_load_ps(table), (__m512i)index,
+                                               _mm512_load_ps(table + 16));
 }
 
 // Eight numbers of float32 as float64 and back, of which GCC 12 makes two halves each.

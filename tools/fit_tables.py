@@ -1,0 +1,265 @@
+"""The tables in core/cpu/math/lane_tables.h: `python tools/fit_tables.py`.
+
+Where a function is a table's value plus a polynomial in the distance from the table's point, the
+value must be more exact than a float32 is. So points are not the middles of their intervals but
+floats nearby at which the function happens to be almost a float32 (S. Gal, 1986).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import mpmath as mp
+import numpy as np
+from fit_polynomials import Fit, Real, coefficients, near_zero, root
+
+Function = Callable[[np.ndarray], np.ndarray]
+f32 = np.float32
+
+
+def show(name: str, values: Sequence[float]) -> None:
+    text = ", ".join(f"{f32(float(v))!s}f" for v in values)
+    print(f"alignas(64) inline constexpr float {name}[{len(values)}] = {{{text}}};")
+
+
+def floats_around(middle: float, share: float) -> np.ndarray:
+    """All float32 numbers within that share of the middle, as float64."""
+    ulp = float(np.spacing(f32(middle)))
+    count = int(share * middle / ulp)
+    return float(f32(middle)) + np.arange(-count, count + 1) * ulp
+
+
+# ---- logarithms ----
+
+
+def half_ulp(y: np.ndarray) -> np.ndarray:
+    return np.exp2(np.floor(np.log2(np.maximum(np.abs(y), 1e-30))) - 24)
+
+
+def log_point(
+    low: float, high: float, log: Function, grid: float, exact: bool
+) -> tuple[float, float]:
+    """1 / m of an interval of m, and its -log, on a grid on which sums with exponents are exact.
+
+    `exact`: m times it is taken in two parts, so that only the logarithm's roundings count.
+    """
+    inverse = floats_around(2 / (low + high), 1 / 300)
+    value = np.round(-log(inverse) / grid) * grid
+    off = np.abs(-log(inverse) - value)
+    best = np.argsort(off)[:400]
+    inverse, value, off = inverse[best], value[best], off[best]
+    x = np.linspace(low, high, 401)[None, :]
+    r = inverse[:, None] * x - 1
+    rounding = half_ulp(log(1 + r)) if exact else half_ulp(r)
+    worst = np.zeros(len(inverse))
+    for exponent in (-1.0, 0.0, 1.0):
+        y = log(x * 2**exponent)
+        worst = np.maximum(worst, ((rounding + off[:, None]) / half_ulp(y)).max(1))
+    chosen = np.argmin(worst)
+    return inverse[chosen], value[chosen]
+
+
+def log_tables(name: str, log: Function, grid: float, exact: bool) -> None:
+    """For the leading five bits of m in [0.75, 1.5); beside 1 the inverse is 1."""
+    points = []
+    for n in range(32):
+        half = 0.5 if n >= 16 else 1
+        low, high = half * (1 + n / 32), half * (1 + (n + 1) / 32)
+        points.append((1.0, 0.0) if n in (0, 31) else log_point(low, high, log, grid, exact))
+    show(f"{name}Inverses", [inverse for inverse, _ in points])
+    show(f"{name}Values", [value for _, value in points])
+
+
+def show_logarithms() -> None:
+    log_tables("kLn", np.log, 2.0**-17, exact=False)
+    log_tables("kLog2", np.log2, 2.0**-16, exact=True)
+    log_tables("kLog10", np.log10, 2.0**-18, exact=True)
+    low, high = -1 / 64 - 1 / 300, 1 / 32
+    for name, base in (("ln", mp.e), ("log2", mp.mpf(2)), ("log10", mp.mpf(10))):
+        slope = 1 / mp.log(base)
+        tail = near_zero(lambda r, s=slope: s * (mp.log1p(r) - r) / r**2, -slope / 2)
+        show_fit(f"{name}(1 + r)", Fit(tail, low, high, (3, -1), lambda r, s=slope: r / s))
+
+
+def show_fit(name: str, fit: Fit) -> None:
+    found, error = coefficients(fit, fit.degrees[0], True)
+    print(f"// {name} 2^{error:.1f}: {', '.join(str(f32(float(c))) for c in found)}")
+
+
+# ---- pieces ----
+
+
+def good_points(middle: float, share: float, functions: Sequence[Function]) -> np.ndarray:
+    """Floats near the middle at which all functions are almost floats, the best first."""
+    points = floats_around(middle, share)
+    points = points[:: len(points) // 200_000 + 1]
+    worst = np.zeros(len(points))
+    for function in functions:
+        y = function(points.astype(np.longdouble))
+        off = np.abs(y - y.astype(f32)) / np.spacing(np.abs(y).astype(f32))
+        worst = np.maximum(worst, off.astype(np.float64))
+    return points[np.argsort(worst, stable=True)[:12]]
+
+
+def piece(
+    f: Real,
+    point: float,
+    low: float,
+    high: float,
+    degree: int,
+    known_slope: float = 0,
+    whole: Real | None = None,
+) -> tuple[list[mp.mpf], float]:
+    """(f(point + t) - f(point)) / t less the slope that is known, and log2 of the error.
+
+    `whole`: what the result is, if f is only a part of it.
+    """
+    at, slope = mp.mpf(point), mp.mpf(known_slope)
+    value = mp.mpf(float(f32(float(f(at)))))
+    target = near_zero(lambda t: (f(at + t) - value) / t - slope, mp.diff(f, at) - slope)
+    size = whole or f
+    weight = near_zero(
+        lambda t: t / size(at + t), 1 / mp.diff(size, at) if point == 0 else mp.mpf(0)
+    )
+    fit = Fit(target, low - point, high - point, (degree, -1), weight)
+    return coefficients(fit, degree, True)
+
+
+def show_tanh() -> None:
+    """For the leading bits of |x| + 1."""
+    points, values, pieces = [0.0] * 16, [0.0] * 16, [[mp.mpf(0)] * 6 for _ in range(16)]
+    for n in range(14):
+        first = (f32(1).view(np.uint32) >> np.uint32(21)) + np.uint32(n)
+        edges = (np.array([first, first + 1], np.uint32) << np.uint32(21)).view(f32)
+        low, high = float(edges[0]) - 1, min(float(edges[1]) - 1, 10.0)
+        k = int(first) & 15
+        if low > 0:
+            points[k] = good_points((low + high) / 2, 1 / 256, [np.tanh])[0]
+        values[k] = float(np.tanh(points[k]))
+        pieces[k], _ = piece(mp.tanh, points[k], low, high, 5, 1 if low == 0 else 0)
+    show("kTanhPoints", points)
+    show("kTanhValues", values)
+    show_pieces("kTanhPieces", pieces)
+
+
+ATAN_STEPS = 15.49
+
+
+def show_atan() -> None:
+    """For t to 1, n the nearest whole number to 15.49 t: atan(t), and pi/2 - atan(t) at 16 + n."""
+    points, pieces = [], []
+    quarter_turn = np.longdouble("1.57079632679489661923132169163975144")
+    for n in range(16):
+        low, high = max(0.0, (n - 0.5) / ATAN_STEPS), min((n + 0.5) / ATAN_STEPS, 1.0)
+        both = [np.arctan, lambda t: quarter_turn - np.arctan(t)]
+        points.append(good_points(n / ATAN_STEPS, 1 / 128 / n, both)[0] if n else 0.0)
+        pieces.append(piece(mp.atan, points[-1], low, high, 3, 0 if n else 1)[0])
+    angles = [mp.atan(mp.mpf(t)) for t in points]
+    slopes = [c[0] for c in pieces]
+    show("kAtanPoints", points)
+    show("kAtanValues", angles + [mp.pi / 2 - angle for angle in angles])
+    show("kAtanSlopes", [*slopes, slopes[0] + 1, *slopes[1:]])
+    show_pieces("kAtanPieces", [c[1:] for c in pieces])
+
+
+TAN_STEPS = 19.6
+
+
+def show_tan() -> None:
+    """tan(v) - v and cot(v) - 1 / v, v from 0 to 0.79, n the nearest whole number to 19.6 v."""
+    even = near_zero(lambda v: mp.tan(v) - v, mp.mpf(0))
+    odd = near_zero(lambda v: mp.cot(v) - 1 / v, mp.mpf(0))
+    points, pieces = [], []
+    for n in range(16):
+        low, high = max(0.0, (n - 0.5) / TAN_STEPS), min((n + 0.5) / TAN_STEPS, 0.79)
+        found = []
+        for p in good_points(n / TAN_STEPS, 1 / 128 / n, [lambda v: np.tan(v) - v]) if n else [0.0]:
+            fits = [
+                piece(even, p, low, high, 3, whole=mp.tan),
+                piece(odd, p, low, high, 3, whole=lambda v: 1 / mp.tan(v + mp.mpf(2) ** -60)),
+            ]
+            found.append((max(error for _, error in fits), p, [c for c, _ in fits]))
+        best = min(found, key=lambda each: each[0])
+        points.append(best[1])
+        pieces.append(best[2])
+    show("kTanPoints", points)
+    show("kTanValues", [f(mp.mpf(p)) for f in (even, odd) for p in points])
+    show_pieces("kTanPieces", [p[k] for k in (0, 1) for p in pieces])
+
+
+def errors(function: Function, point: float, fit: Sequence[mp.mpf], v: np.ndarray) -> float:
+    """The largest error of value + t p(t) in float32, in ulp, over arguments v."""
+    t = v - point
+    p = np.zeros_like(v)
+    for c in reversed(fit):
+        p = (p * t + float(c)).astype(f32).astype(np.float64)
+    y, exact = f32(function(np.float64(point))) + t * p, function(v)
+    return float(np.max(np.abs(y.astype(f32) - exact) / (2 * half_ulp(exact))))
+
+
+def logistic_tables(
+    name: str,
+    whole: Real,
+    functions: Callable[[int], tuple[Real, Function]],
+    count: int,
+    degree: int,
+) -> None:
+    """For v from -11 to 0, n the nearest whole number to -v / (11.5 / count)."""
+    step = 11.5 / count
+    points, values, pieces = [], [], []
+    for n in range(count):
+        f, function = functions(n)
+        middle, low, high = -n * step, (-n - 0.5) * step, (-n + 0.5) * step if n else 0.0
+        v = np.random.default_rng(n).uniform(low, high, 1 << 16).astype(f32).astype(np.float64)
+        found = []
+        for shift in np.linspace(-0.3, 0.3, 9) * step if n else ():
+            for p in good_points(-middle + shift, 1 / 300, [lambda u, g=function: g(-u)])[:4]:
+                fit = piece(f, -p, low, high, degree, whole=whole)[0]
+                found.append((errors(function, -p, fit, v), -p, fit))
+        best = min(found, key=lambda each: each[0]) if n else (0, 0.0, None)
+        points.append(best[1])
+        values.append(f(mp.mpf(best[1])))
+        pieces.append(best[2] or piece(f, 0.0, low, high, degree, whole=whole)[0])
+    show(f"k{name}Points", points)
+    show(f"k{name}Values", values)
+    show_pieces(f"k{name}Pieces", pieces)
+
+
+def show_logistic() -> None:
+    sigmoid = lambda v: 1 / (1 + mp.exp(-v)), lambda v: 1 / (1 + np.exp(-v))
+    silu = lambda v: v * sigmoid[0](v), lambda v: v * sigmoid[1](v)
+    rest = lambda v: v * (sigmoid[0](v) - 0.5), lambda v: v * (sigmoid[1](v) - 0.5)
+    logistic_tables("Sigmoid", sigmoid[0], lambda n: sigmoid, 16, 5)
+    logistic_tables("Silu", silu[0], lambda n: rest if n < 2 else silu, 32, 5)
+
+
+def show_pieces(name: str, pieces: Sequence[Sequence[mp.mpf]]) -> None:
+    rows, count = [], len(pieces)
+    for power in range(len(pieces[0])):
+        rows.append("{" + ", ".join(f"{f32(float(p[power]))!s}f" for p in pieces) + "}")
+    print(
+        f"alignas(64) inline constexpr float {name}[{len(rows)}][{count}] = {{{', '.join(rows)}}};"
+    )
+
+
+def show_near_zero() -> None:
+    """Inverse hyperbolic functions near 0, and acosh near 1."""
+    asinh = root(lambda t: (mp.asinh(t) - t) / t**3)
+    show_fit("asinh", Fit(near_zero(asinh, -mp.mpf(1) / 6), 0, 1 / 16, (3, -1), lambda z: z))
+    atanh = root(lambda t: (mp.atanh(t) - t) / t**3)
+    show_fit("atanh", Fit(near_zero(atanh, mp.mpf(1) / 3), 0, 1 / 64, (2, -1), lambda z: z))
+    acosh = near_zero(lambda m: (mp.acosh(1 + m) / mp.sqrt(2 * m) - 1) / m, -mp.mpf(1) / 12)
+    show_fit("acosh", Fit(acosh, 0, 1 / 32, (2, -1), lambda m: m))
+
+
+def main() -> None:
+    show_logarithms()
+    show_tanh()
+    show_atan()
+    show_tan()
+    show_logistic()
+    show_near_zero()
+
+
+if __name__ == "__main__":
+    main()
