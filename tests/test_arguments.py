@@ -283,6 +283,8 @@ def test_tensors_of_one_integer_count(name: str) -> None:
         lambda m, x, i: m.mode(x, i),
         lambda m, x, i: m.max(x, i),
         lambda m, x, i: x.min(i),
+        lambda m, x, i: m.min(x, other=i),
+        lambda m, x, i: x.max(other=x * i),
     ],
 )
 def test_a_tensor_of_one_integer_is_an_axis_or_an_operand(call: Callable[..., Any]) -> None:
