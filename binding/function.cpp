@@ -83,10 +83,13 @@ PyObject* call_otherwise(FunctionObject* self, PyObject* const* args, std::size_
   return nullptr;
 }
 
-// max(x, y) and x.max(y) as maximum. Null, without an error, for what is no such call.
+// max(x, y), max(x, other=y) and x.max(y) as maximum. Null, without an error, for what is no such
+// call.
 PyObject* call_of_two(FunctionObject* self, PyObject* const* args, std::size_t count,
                       PyObject* keywords) {
-  if (count != 2 || keywords || !is_tensor(args[0]) || !is_tensor(args[1])) return nullptr;
+  const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+  if (count + named != 2 || !is_tensor(args[0]) || !is_tensor(args[1])) return nullptr;
+  if (named && !(count == 1 && contains(keywords, "other"))) return nullptr;
   const std::string_view name = PyUnicode_AsUTF8(self->name);
   if (name != "max" && name != "min") return nullptr;
   return PyObject_CallMethod(args[0], name == "max" ? "maximum" : "minimum", "O", args[1]);

@@ -11,7 +11,7 @@ namespace {
 bool read_parts(PyObject* object, Parts& out) {
   out = Parts();
   std::int64_t number;
-  if (!is_tensor(object) && read_integer(object, number)) {
+  if (read_integer(object, number)) {
     out.numbers.push_back(number);
     return true;
   }

@@ -278,11 +278,15 @@ def test_tensors_of_one_integer_count(name: str) -> None:
     [
         lambda m, x, i: m.sum(x, i),
         lambda m, x, i: m.zeros(i),
+        lambda m, x, i: m.arange(i * 3),
+        lambda m, x, i: x.split(i),
         lambda m, x, i: x.reshape(i * 12),
         lambda m, x, i: m.moveaxis(x, i, 0),
         lambda m, x, i: m.mode(x, i),
         lambda m, x, i: m.max(x, i),
         lambda m, x, i: x.min(i),
+        lambda m, x, i: m.min(x, other=i),
+        lambda m, x, i: x.max(other=x * i),
     ],
 )
 def test_a_tensor_of_one_integer_is_an_axis_or_an_operand(call: Callable[..., Any]) -> None:
@@ -296,5 +300,7 @@ def test_a_tensor_of_one_integer_is_an_axis_or_an_operand(call: Callable[..., An
 def test_tensors_of_several_integers_are_no_axes() -> None:
     with pytest.raises(TypeError, match=r"source must be an int or .*got a tensor of shape \(2,\)"):
         tw.moveaxis(tw.ones((2, 3)), tw.asarray([0, 1]), -1)
+    with pytest.raises(ValueError, match="arange: cannot take start=a tensor"):
+        tw.arange(tw.asarray(2.0).requires_grad_())
     with pytest.raises(TypeError, match="axis must be an int"):
         tw.sum(tw.ones((2, 3)), tw.asarray(1.0))

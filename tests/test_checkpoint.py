@@ -511,6 +511,12 @@ class TestMemory:
         assert self.live() == before
 
 
+def filled(data):
+    rows = tw.zeros((3, 3))
+    rows[tw.asarray([2, 0])] = data[:2]
+    return rows
+
+
 class TestErrors:
     @PLANS
     def test_changed_input(self, plan):
@@ -535,6 +541,13 @@ class TestErrors:
             lambda v, data: tw.exp(tw.checkpoint(lambda u: u + data, v)),
             lambda v, data: tw.exp(tw.stack([v, v]).add_(data)[1]),
             lambda v, data: tw.exp(Plus.apply(v, data)),
+            # By way of ops that are not recorded.
+            lambda v, data: tw.exp(v + data * 2.0),
+            lambda v, data: v / (data.square() + 1.0),
+            lambda v, data: tw.atan2(v, tw.zeros_like(data).copy_(data.T)),
+            lambda v, data: v * tw.zeros((3, 3)).add_(data),
+            lambda v, data: v * filled(data),
+            lambda v, data: tw.checkpoint(lambda u: u * tw.sin(data), v.sin()),
         ],
     )
     def test_changed_value_that_no_op_saves(self, function):
@@ -551,6 +564,7 @@ class TestErrors:
             lambda v, data: (tw.exp(v) + data)[1:] * 2.0,
             lambda v, data: tw.exp(v) + tw.checkpoint(lambda u: tw.sin(u) + data, v),
             lambda v, data: Plus.apply(tw.exp(v), data),
+            lambda v, data: tw.exp(v) + data.sin() * 2.0,
         ],
     )
     def test_changed_value_that_no_gradient_needs(self, function):
@@ -564,6 +578,34 @@ class TestErrors:
         x = leaf(5, 3)
         check(lambda cp: tw.exp(cp(Statistics(), x)).sum(), [x])
         check(lambda cp: tw.exp(cp(tw.nn.BatchNorm1d(3), x)).sum(), [x])
+
+    def test_constants_that_the_first_run_makes(self):
+        table, data = [], tw.ones((4,))
+        data.add_(1.0)
+
+        def body(v):
+            if not table:
+                table.append(tw.arange(4.0).add_(1.0).mul_(2.0))
+            return tw.exp(v * 0.1) * table[0] * (data * 3.0)
+
+        x = leaf(4)
+        (expected,) = gradients(body(x).sum(), [x])
+        table.clear()
+        loss = tw.checkpoint(body, x).sum()
+        np.testing.assert_array_equal(gradients(loss, [x])[0], expected)
+
+    def test_constants_of_a_function_around(self):
+        def outer(v):
+            scale = tw.arange(3.0)
+            h = tw.checkpoint(lambda u: tw.exp(u) * (scale * 2.0), v)
+            scale.add_(1.0)
+            return h
+
+        x = leaf(3)
+        with pytest.raises(RuntimeError, match="changed in place since"):
+            outer(x).sum().backward()
+        with pytest.raises(RuntimeError, match="changed in place since"):
+            tw.checkpoint(outer, x).sum().backward()
 
     def test_changes_within_the_function(self):
         def filled(v):

@@ -140,6 +140,18 @@ def test_programs_agree_with_pytorch(seeds: range) -> None:
         pytest.fail("\n\n".join(findings), pytrace=False)
 
 
+# Writes that PyTorch refuses before a refusal of ours, gradients kept beyond a view's write, zeros
+# without a sign, a view from under no_grad, a power's and a quotient's own operands, a
+# constant hook, and a quota that has no room for an array.
+DELICATE = (514, 9612, 11111, 11505, 12181, 13023, 25694, 27025, 28775, 37589, 43330, 46717)
+
+
+@pytest.mark.parametrize("seed", DELICATE)
+def test_delicate_programs_agree_with_pytorch(seed: int) -> None:
+    verdict = judge(made(seed))
+    assert not verdict.wrong, verdict.text
+
+
 def test_programs_side_by_side_give_the_bits_of_each_alone() -> None:
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)

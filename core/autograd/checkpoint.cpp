@@ -30,7 +30,7 @@ SavedPlace* place_in_frame(const Tensor& x) {
   return modes.checkpoint->place(x);
 }
 
-bool read_in_frame(const void* op, const Tensor& x) { return modes.checkpoint->read(op, x); }
+bool read_in_frame(const Tensor& x) { return modes.checkpoint->read(x); }
 void spoil_in_frame(const Tensor& y) { modes.checkpoint->spoil(y); }
 
 Tensor value_of(const SavedPlace& place) {
@@ -73,6 +73,11 @@ std::unordered_map<std::uint64_t, CheckpointFrame*>& frames() {
   return instance;
 }
 
+std::uint32_t next_run() {
+  static std::uint32_t last = 0;
+  return ++last;
+}
+
 std::uint64_t next_id() {
   static std::uint64_t last = 0;
   return ++last;
@@ -83,7 +88,10 @@ std::uint64_t next_id() {
 CheckpointFrame::CheckpointFrame(Rerun rerun, const std::vector<Tensor>& inputs)
     : id_(next_id()), rerun_(std::move(rerun)) {
   // Within another frame they are saved in that one.
-  for (const Tensor& x : inputs) inputs_.emplace_back(x);
+  for (const Tensor& x : inputs) {
+    inputs_.emplace_back(x);
+    memory_of_inputs_.push_back(x->storage.get());
+  }
   frames()[id_] = this;
   ++held_functions;
 }
@@ -106,11 +114,14 @@ void CheckpointFrame::forget_function(std::uint64_t id) {
 
 CheckpointFrame::Recording::Recording(CheckpointFrame& frame) : frame_(frame) {
   frame_.outer_ = std::exchange(modes.checkpoint, &frame);
+  modes.run = frame_.run_ = next_run();
   frame_.state_ = State::recording;
 }
 CheckpointFrame::Recording::~Recording() {
   frame_.state_ = State::idle;
+  frame_.memory_of_inputs_.clear();
   modes.checkpoint = std::exchange(frame_.outer_, nullptr);
+  modes.run = outer_run_;
 }
 
 Tensor CheckpointFrame::key(std::int64_t words, const std::function<Tensor()>& draw) {
@@ -126,23 +137,34 @@ Tensor CheckpointFrame::key(std::int64_t words, const std::function<Tensor()>& d
   return keys_.back().value;
 }
 
-bool CheckpointFrame::read(const void* op, const Tensor& x) {
+bool CheckpointFrame::read(const Tensor& x) {
   // A function that is checkpointed inside of this one's is run anew when this one is.
-  const bool spoils_outer = outer_ && outer_->read(op, x);
+  const bool spoils_outer = outer_ && outer_->read(x);
   if (state_ != State::rerunning) {
-    reads_.push_back({op, x.version()});
+    note_version(x);
     return spoils_outer;
   }
-  // Other ops than before: what they save will tell, and versions cannot be compared any more.
-  if (next_read_ < reads_.size() && reads_[next_read_].op != op) next_read_ = reads_.size();
-  if (next_read_ < reads_.size()) {
-    const std::uint32_t expected = reads_[next_read_++].version;
-    if (expected != x.version()) {
-      if (changed_.empty()) changed_ = describe_changed(x, expected);
-      return true;
-    }
-  }
+  check_version(x);
   return spoils_outer || is_spoiled(x);
+}
+
+// Not of inputs, whose versions are compared before a rerun, and whose memory may go until then.
+void CheckpointFrame::note_version(const Tensor& x) {
+  const Storage* const memory = x->storage.get();
+  const bool made_inside = memory->run >= run_;  // later runs have later numbers
+  if (made_inside || reads_.contains(memory)) return;
+  if (std::count(memory_of_inputs_.begin(), memory_of_inputs_.end(), memory)) return;
+  reads_[memory] = {x->storage, x.version(), run_};
+}
+
+// What the function itself changes from here on, it changed in its run as well.
+void CheckpointFrame::check_version(const Tensor& x) {
+  const auto found = reads_.find(x->storage.get());
+  if (found == reads_.end() || std::exchange(found->second.run, run_) == run_) return;
+  const std::uint32_t expected = found->second.version;
+  if (expected == x.version()) return;
+  if (changed_.empty()) changed_ = describe_changed(x, expected);
+  spoiled_.push_back(x->storage);
 }
 
 void CheckpointFrame::spoil(const Tensor& y) {
@@ -211,7 +233,7 @@ void CheckpointFrame::run_again() {
     }
   } values{&entries_, &spoiled_};
   state_ = State::rerunning;
-  next_ = next_key_ = next_read_ = 0;
+  next_ = next_key_ = 0;
   changed_.clear();
   rerun_(inputs);
   if (next_key_ != keys_.size())

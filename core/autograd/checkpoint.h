@@ -5,6 +5,7 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/autograd/node.h"
@@ -30,14 +31,15 @@ class CheckpointFrame : public Counted {
 
    private:
     CheckpointFrame& frame_;
+    const std::uint32_t outer_run_ = modes.run;
   };
 
   // A place for a value that is being saved. Raises RuntimeError where a rerun saves another one
   // than the run did.
   SavedPlace* place(const Tensor& x);
-  // What a recorded op reads. True in a rerun that finds it changed in place since, or made from
-  // what was: an op whose gradient needs its result alone saves no operand that would tell.
-  bool read(const void* op, const Tensor& x);
+  // What an op reads, a recorded one or one of constants. True in a rerun that finds it changed in
+  // place since, or made from what was: no operand that is saved need tell.
+  bool read(const Tensor& x);
   // A result of an op that reads such an operand: a rerun that saves it raises RuntimeError.
   void spoil(const Tensor& y);
   // The value, after a rerun where it is not there.
@@ -65,9 +67,11 @@ class CheckpointFrame : public Counted {
     bool wanted = true;  // its node has not been released
     Tensor value = {};
   };
+  // Memory from before the run, as ops found it first.
   struct Read {
-    const void* op;
+    Ref<Storage> storage;  // others could be taken for it
     std::uint32_t version;
+    std::uint32_t run;  // the last one that has read it
   };
   struct Key {
     std::int64_t words;
@@ -75,16 +79,20 @@ class CheckpointFrame : public Counted {
   };
   void run_again();
   std::uint32_t match(const Tensor& x);
+  void note_version(const Tensor& x);
+  void check_version(const Tensor& x);
   bool is_spoiled(const Tensor& x) const;
 
   const std::uint64_t id_;
   Rerun rerun_;
   std::vector<SavedTensor> inputs_;
+  std::vector<const Storage*> memory_of_inputs_;  // until the run ends
   std::vector<Entry> entries_;
-  std::vector<Key> keys_;    // in the order in which they were drawn
-  std::vector<Read> reads_;  // in the order in which ops were recorded
+  std::vector<Key> keys_;  // in the order in which they were drawn
+  std::unordered_map<const Storage*, Read> reads_;
+  std::uint32_t run_ = 0;  // counts the runs of all frames
   // Of a rerun; the storages live on, as others could be taken for them.
-  std::size_t next_ = 0, next_key_ = 0, next_read_ = 0;
+  std::size_t next_ = 0, next_key_ = 0;
   std::vector<Ref<Storage>> spoiled_;
   std::string changed_;                           // the first read of what was changed
   const std::uint8_t autocast_ = modes.autocast;  // of the run, and so of its reruns

@@ -58,7 +58,7 @@ std::vector<Tensor> CustomNode::record(Call call) {
          " at most can have gradients");
   if (modes.checkpoint) {
     bool spoils = false;
-    for (const Tensor& x : call.inputs) spoils |= x && read_in_frame(nullptr, x);
+    for (const Tensor& x : call.inputs) spoils |= x && read_in_frame(x);
     for (const Tensor& y : call.results)
       if (spoils && y) spoil_in_frame(y);
   }

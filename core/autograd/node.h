@@ -90,9 +90,9 @@ class CheckpointFrame;
 struct SavedPlace;
 // Null where the value is to be kept as usual.
 SavedPlace* place_in_frame(const Tensor& x);
-// Tells the frame that a recorded op of it reads `x`. `op` says which, null for a user's own. True
-// where `x` is not what it was in the run: whoever reads it must spoil its results.
-bool read_in_frame(const void* op, const Tensor& x);
+// Tells the frame that an op of it reads `x`. True where `x` is not what it was in the run: whoever
+// reads it must spoil its results.
+bool read_in_frame(const Tensor& x);
 void spoil_in_frame(const Tensor& y);
 Tensor value_of(const SavedPlace& place);
 void destroy(SavedPlace* place) noexcept;

@@ -88,17 +88,15 @@ struct Kept {
   bool any() const { return tensors | numbers | results; }
 };
 
-// Apart from its caller, which costs no register for it.
-[[gnu::noinline]] void tell_frame(const OpRecord& record, const Operand* in, int inputs,
-                                  const Tensor* out, int results) {
+}  // namespace
+
+void tell_frame(const Operand* in, int inputs, const Tensor* out, int results) {
   bool spoils = false;
   for (int i = 0; i < inputs; ++i)
-    if (in[i].tensor) spoils |= read_in_frame(&record, in[i].tensor);
+    if (in[i].tensor) spoils |= read_in_frame(in[i].tensor);
   for (int i = 0; spoils && i < results; ++i)
     if (out[i]) spoil_in_frame(out[i]);
 }
-
-}  // namespace
 
 Reads OpNode::reads_of(const OpRecord& record, const Operand* in, int inputs) {
   Reads reads;
@@ -142,7 +140,7 @@ Reads OpNode::reads_of(const OpRecord& record, const Operand* in, int inputs) {
 Ref<NodeBase> OpNode::create(const OpRecord& record, const Operand* in, int inputs, Words words,
                              const Tensor& result) {
   if (modes.checkpoint) [[unlikely]]
-    tell_frame(record, in, inputs, &result, 1);
+    tell_frame(in, inputs, &result, 1);
   return Ref<NodeBase>(make(record, in, inputs, words, *result.get()));
 }
 
@@ -180,7 +178,7 @@ void OpNode::save(const Operand* in, const Tensor* out) {
 void OpNode::record_call(const OpRecord& record, const Operand* in, int inputs, Words words,
                          const Tensor* out) {
   if (modes.checkpoint) [[unlikely]]
-    tell_frame(record, in, inputs, out, record.results);
+    tell_frame(in, inputs, out, record.results);
   OpNode* const node = make(record, in, inputs, words, *out[0].get());
   const bool saves = node->saved_inputs | node->saved_results;
   if (record.results == 1 && !saves) [[likely]]

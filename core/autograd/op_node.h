@@ -7,6 +7,9 @@
 
 namespace tw {
 
+// Tells the frame of a checkpointed function that an op has read `in` and written `out`.
+void tell_frame(const Operand* in, int inputs, const Tensor* out, int results);
+
 struct OpNode final : Node {
   const OpRecord& record;
   // Bits of inputs and results that are saved; of the inputs, those that are numbers.

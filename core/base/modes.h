@@ -22,6 +22,7 @@ struct Modes {
   bool plain = true;
   bool unlocks = true;                    // long kernels run without the frontend's lock
   std::uint8_t autocast = 0;              // one more than the dtype of products; 0: off
+  std::uint32_t run = 0;                  // the innermost run of a checkpointed function
   const Choice* choice = nullptr;         // instruction set and forced kernels; null: the defaults
   const Device* device = nullptr;         // of new tensors; null: the CPU
   Observers* observers = nullptr;         // null: nobody observes

@@ -390,6 +390,8 @@ namespace {
     return;
   if (recorded && is_differentiable(out[0].dtype()))
     OpNode::record_call(op, in, inputs, words, out);
+  else if (modes.checkpoint) [[unlikely]]
+    tell_frame(in, inputs, out, op.results);
 }
 
 // The call on operands in the type that the op's kind has under autocast, which is off for what the
@@ -440,6 +442,8 @@ void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tenso
     return apply_here(op, in, inputs, words, out);
   if (glance.in_graph && wants_recording(op, in, inputs))
     OpNode::record_call(op, in, inputs, words, out);
+  else if (modes.checkpoint) [[unlikely]]
+    tell_frame(in, inputs, out, op.results);
 }
 
 // Launches what kernels must take.
@@ -460,6 +464,8 @@ void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
     describe_operand(target, inferred.out[0]);
     Tensor out[kMaxResults] = {target};
     launch_inferred(op, inferred, in, out);
+    if (modes.checkpoint) [[unlikely]]
+      tell_frame(in, inputs, &target, 1);
   });
 }
 

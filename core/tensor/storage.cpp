@@ -11,9 +11,15 @@ namespace tw {
 
 namespace {
 
+Storage* fresh_storage() {
+  auto* const storage = new (FreeList<Storage>::take()) Storage();
+  storage->run = modes.run;
+  return storage;
+}
+
 Ref<Storage> allocate_from(BlockSource& source, const Device* device, std::size_t bytes) {
   Block* block = source.allocate(bytes);
-  auto* storage = new (FreeList<Storage>::take()) Storage();
+  Storage* const storage = fresh_storage();
   storage->bytes = bytes;
   storage->device = device;
   if (block->source)
@@ -25,7 +31,7 @@ Ref<Storage> allocate_from(BlockSource& source, const Device* device, std::size_
 
 Ref<Storage> allocate_on(const Device* device, std::size_t bytes) {
   void* data = device ? device->allocate(*device, bytes) : pool_allocate(bytes);
-  auto* storage = new (FreeList<Storage>::take()) Storage();
+  Storage* const storage = fresh_storage();
   storage->data = data;
   storage->bytes = bytes;
   storage->device = device;
@@ -79,7 +85,7 @@ Ref<Storage> Storage::allocate(std::size_t bytes) {
 
 Ref<Storage> Storage::borrow(void* data, std::size_t bytes, bool writable, void* owner,
                              void (*give_back)(void*)) {
-  auto* storage = new (FreeList<Storage>::take()) Storage();
+  Storage* const storage = fresh_storage();
   storage->data = data;
   storage->bytes = bytes;
   storage->writable = writable;

@@ -20,6 +20,7 @@ struct Storage : Counted {
   bool writable = true;
   // Where the list of shared memory has it, plus one; 0: no other storage can show these bytes.
   std::uint32_t shared_at = 0;
+  std::uint32_t run = 0;  // of a checkpointed function, in which it was made; 0: in none
   // For borrowed memory: gives it back to its owner. Null: the bytes belong to the pool.
   void (*give_back)(void* owner) = nullptr;
   void* owner = nullptr;

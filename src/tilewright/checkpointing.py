@@ -28,9 +28,10 @@ def checkpoint(
     does happens twice, seeding included, and threads that it starts draw anew. Tensors are found
     among the arguments and in lists, tuples and dicts of them. Raises RuntimeError in backward
     where the second run saves values of another number, shape or type, draws other random numbers,
-    or saves what comes from tensors that were changed in place since. It works as PyTorch's with
-    `use_reentrant=False`, which may be said; ValueError for the other way. Source: Chen et al.,
-    "Training deep nets with sublinear memory cost" (2016).
+    or saves what comes from tensors that were changed in place since; numbers that Python took out
+    of such tensors are not compared. It works as PyTorch's with `use_reentrant=False`, which may be
+    said; ValueError for the other way. Source: Chen et al., "Training deep nets with sublinear
+    memory cost" (2016).
 
     >>> import tilewright as tw
     >>> x = tw.ones((2,), requires_grad=True)
