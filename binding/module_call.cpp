@@ -1,5 +1,5 @@
-// Calls of layers: the base of `tw.nn.Module`, whose `__call__` runs `forward` without a frame of Python
-// of its own. Hooks, observers and errors are left to tilewright.nn.calling.
+// Calls of layers: the base of `tw.nn.Module`, whose `__call__` runs `forward` without a frame of
+// Python of its own. Hooks, observers and errors are left to tilewright.nn.calling.
 #include <array>
 
 #include "binding/module.h"
