@@ -1,6 +1,7 @@
 // Recurrent layers (Elman, 1990; Hochreiter, Schmidhuber, 1997; Cho et al., 2014): checks, the
 // products of the inputs, and the steps as one op with a gradient.
 #include "core/ops/recurrent.h"
+#include "core/runtime/device.h"
 
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
@@ -96,6 +97,22 @@ Tensor taken(const Tensor& flat, int64_t at, const Shape& shape) {
   for (int64_t size : shape) count *= size;
   return reshape(part(flat, 0, at, at + count), shape);
 }
+Gradients gradients_at_once(const Vjp& v, const Operand* in, const WordList& words) {
+  Tensor made[4];
+  apply(kRecurrentGradients, in, 11, words, made);
+  const int64_t hidden = v.out(0).size(2), gates = kGates[v.words()[0]] * hidden;
+  const Tensor& x = in[9].tensor;
+  const int64_t width = x ? x.size(2) : 0;
+  Gradients out;
+  out.x = made[0];
+  if (x) out.weight_ih = taken(made[1], 0, {gates, width});
+  if (v.wants(kWeightHh)) out.weight_hh = taken(made[1], gates * width, {gates, hidden});
+  if (v.wants(kBias)) out.bias_ih = taken(made[2], 0, {gates});
+  if (v.wants(kStateBias)) out.bias_hh = taken(made[2], gates, {hidden});
+  if (v.wants(kH0)) out.h0 = step_of(made[3], 0);
+  if (v.wants(kC0)) out.c0 = step_of(made[3], 1);
+  return out;
+}
 void steps_vjp(Vjp& v) {
   const Tensor y = v.out(0), h0 = v.in(kH0).tensor;
   const Word cell = v.words()[0];
@@ -118,16 +135,15 @@ void steps_vjp(Vjp& v) {
                              .set(2, v.wants(kX) && !weight_ih)
                              .set(3, v.wants(kWeightHh))
                              .set(4, v.wants(kBias) || v.wants(kStateBias));
-  Tensor made[4];
-  apply(kRecurrentGradients, in, 11, words, made);
-  const int64_t hidden = y.size(2), gates = kGates[cell] * hidden, width = x ? x.size(2) : 0;
-  if (v.wants(kX)) v.give(kX, made[0]);
-  if (x) v.give(kWeightIh, taken(made[1], 0, {gates, width}));
-  if (v.wants(kWeightHh)) v.give(kWeightHh, taken(made[1], gates * width, {gates, hidden}));
-  if (v.wants(kBias)) v.give(kBias, taken(made[2], 0, {gates}));
-  if (v.wants(kStateBias)) v.give(kStateBias, taken(made[2], gates, {hidden}));
-  if (v.wants(kH0)) v.give(kH0, step_of(made[3], 0));
-  if (v.wants(kC0)) v.give(kC0, step_of(made[3], 1));
+  const Gradients made = active_kernel_set() == KernelSet::cuda ? gradients_in_ops(in, words)
+                                                                : gradients_at_once(v, in, words);
+  if (v.wants(kX)) v.give(kX, made.x);
+  if (x) v.give(kWeightIh, made.weight_ih);
+  if (v.wants(kWeightHh)) v.give(kWeightHh, made.weight_hh);
+  if (v.wants(kBias)) v.give(kBias, made.bias_ih);
+  if (v.wants(kStateBias)) v.give(kStateBias, made.bias_hh);
+  if (v.wants(kH0)) v.give(kH0, made.h0);
+  if (v.wants(kC0)) v.give(kC0, made.c0);
 }
 
 // ---- layers ----

@@ -47,6 +47,13 @@ inline Shape with_last(const Shape& shape, std::int64_t last) {
   return out;
 }
 inline Operand optional(const Tensor& x) { return x ? Operand(x) : Operand::none(); }
+// What the gradient of recurrent_steps gives; what is not wanted is empty.
+struct Gradients {
+  Tensor x, weight_ih, weight_hh, bias_ih, bias_hh, h0, c0;
+};
+// The same as recurrent_gradients, of its operands and words, by other ops: each result by itself,
+// as GPUs like it, which would copy the pieces to join them.
+Gradients gradients_in_ops(const Operand* in, Words words);
 // Of products of each row of `y` with so many elements of weights.
 Estimate estimate_products(const Call& call, std::int64_t weights, const Meta& y);
 

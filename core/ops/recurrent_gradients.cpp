@@ -147,35 +147,43 @@ Estimate estimate_gradients(const Call& call) {
 }
 Tensor joined(const std::vector<Tensor>& parts, const Tensor& like) {
   std::vector<Tensor> flat;
-  for (const Tensor& x : parts) flat.push_back(reshape(x, {x.count()}));
+  for (const Tensor& x : parts)
+    if (x) flat.push_back(reshape(x, {x.count()}));
   return flat.empty() ? nothing(like) : concat(flat, 0);
 }
-
 void gradients_body(const Use& use, Tensor* out) {
-  const Tensor &y = use.in[0].tensor, &x = use.in[kOfX].tensor,
-               &weight_ih = use.in[kOfWeightIh].tensor;
-  const bool is_gru = use.words[0] == kGru;
-  Tensor made[4];
-  apply(kRecurrentStepsBackward, use.in, kOfX, WordList(use.words.at, 2), made);
-  const Tensor &dx = made[0], &dproducts = is_gru ? made[1] : dx, sums = rows_of_steps(dx);
-  out[0] = use.words.flag(2) ? dx : nothing(y);
-  if (weight_ih)
-    out[0] = reshape(matmul(sums, weight_ih), {dx.size(0), dx.size(1), weight_ih.size(1)});
-  std::vector<Tensor> weights, biases, states = {expand_dims(made[2], 0)};
-  if (x) weights.push_back(matmul(transposed(sums), rows_of_steps(x)));
-  if (use.words.flag(3))
-    weights.push_back(matmul(transposed(rows_of_steps(dproducts)),
-                             states_before(y, use.in[4].tensor, use.words.flag(1))));
-  if (use.words.flag(4)) biases.push_back(sum(dx, {0, 1}, false));
-  if (use.words.flag(4) && is_gru)
-    biases.push_back(sum(block(dproducts, 2, y.size(2)), {0, 1}, false));
-  if (use.words[0] == kLstm) states.push_back(expand_dims(made[3], 0));
-  out[1] = joined(weights, y);
-  out[2] = joined(biases, y);
+  const Tensor& y = use.in[0].tensor;
+  const Gradients made = gradients_in_ops(use.in, use.words);
+  out[0] = made.x ? made.x : nothing(y);
+  out[1] = joined({made.weight_ih, made.weight_hh}, y);
+  out[2] = joined({made.bias_ih, made.bias_hh}, y);
+  std::vector<Tensor> states = {expand_dims(made.h0, 0)};
+  if (made.c0) states.push_back(expand_dims(made.c0, 0));
   out[3] = concat(states, 0);
 }
 
 }  // namespace
+
+recurrent::Gradients recurrent::gradients_in_ops(const Operand* in, Words words) {
+  const Tensor &y = in[0].tensor, &x = in[kOfX].tensor, &weight_ih = in[kOfWeightIh].tensor;
+  const bool is_gru = words[0] == kGru;
+  Tensor made[4];
+  apply(kRecurrentStepsBackward, in, kOfX, WordList(words.at, 2), made);
+  const Tensor &dx = made[0], &dproducts = is_gru ? made[1] : dx, sums = rows_of_steps(dx);
+  Gradients out;
+  if (words.flag(2)) out.x = dx;
+  if (weight_ih)
+    out.x = reshape(matmul(sums, weight_ih), {dx.size(0), dx.size(1), weight_ih.size(1)});
+  if (x) out.weight_ih = matmul(transposed(sums), rows_of_steps(x));
+  if (words.flag(3))
+    out.weight_hh =
+        matmul(transposed(rows_of_steps(dproducts)), states_before(y, in[4].tensor, words.flag(1)));
+  if (words.flag(4)) out.bias_ih = sum(dx, {0, 1}, false);
+  if (words.flag(4) && is_gru) out.bias_hh = sum(block(dproducts, 2, y.size(2)), {0, 1}, false);
+  out.h0 = made[2];
+  if (words[0] == kLstm) out.c0 = made[3];
+  return out;
+}
 
 constexpr OpRecord kRecurrentStepsBackward = {
     .name = "recurrent_steps_backward",

@@ -201,8 +201,10 @@ class Run:
 
 
 def array_of(tensor: Any) -> np.ndarray:
-    if isinstance(tensor, torch.Tensor):  # force: also what PyTorch knows to be zero
-        return np.array(tensor.numpy(force=True))
+    if isinstance(tensor, torch.Tensor):
+        # What PyTorch knows to be zero has no memory; numpy(force=True) of a part of it writes to
+        # where that part would be.
+        return np.array((torch.zeros_like(tensor) if tensor._is_zerotensor() else tensor).detach())
     return np.array(tensor.detach().to("cpu").numpy())
 
 
