@@ -99,9 +99,9 @@ Tensor taken(const Tensor& flat, int64_t at, const Shape& shape) {
 }
 Gradients gradients_at_once(const Vjp& v, const Operand* in, const WordList& words) {
   Tensor made[4];
-  apply(kRecurrentGradients, in, 11, words, made);
+  apply(kRecurrentGradients, in, kGradientsInputs, words, made);
   const int64_t hidden = v.out(0).size(2), gates = kGates[v.words()[0]] * hidden;
-  const Tensor& x = in[9].tensor;
+  const Tensor& x = in[kOfX].tensor;
   const int64_t width = x ? x.size(2) : 0;
   Gradients out;
   out.x = made[0];

@@ -47,6 +47,10 @@ inline Shape with_last(const Shape& shape, std::int64_t last) {
   return out;
 }
 inline Operand optional(const Tensor& x) { return x ? Operand(x) : Operand::none(); }
+// Operands of recurrent_gradients: those of recurrent_steps_backward, then these. Its words: cell,
+// reverse, whether the products of the inputs are x, whether the states' weight and the biases are
+// wanted.
+enum GradientsInput { kOfX = 9, kOfWeightIh, kGradientsInputs };
 // What the gradient of recurrent_steps gives; what is not wanted is empty.
 struct Gradients {
   Tensor x, weight_ih, weight_hh, bias_ih, bias_hh, h0, c0;

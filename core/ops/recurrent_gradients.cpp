@@ -120,10 +120,6 @@ Tensor states_before(const Tensor& y, const Tensor& h0, bool reverse) {
                                : concat({first, part(y, 0, 0, steps - 1)}, 0));
 }
 
-// Operands: those of recurrent_steps_backward, x, weight_ih. Words: cell, reverse, whether the
-// products of the inputs are x, whether the states' weight and the biases are wanted.
-enum GradientsInput { kOfX = 9, kOfWeightIh };
-
 void infer_gradients(Call& call, Result* results) {
   const Meta &x = call.in[kOfX], &weight_ih = call.in[kOfWeightIh];
   const Shape &y = *call.in[0].shape, &h = *call.in[4].shape;
