@@ -204,7 +204,8 @@ def array_of(tensor: Any) -> np.ndarray:
     if isinstance(tensor, torch.Tensor):
         # What PyTorch knows to be zero has no memory; numpy(force=True) of a part of it writes to
         # where that part would be.
-        return np.array((torch.zeros_like(tensor) if tensor._is_zerotensor() else tensor).detach())
+        held = torch.zeros_like(tensor) if tensor._is_zerotensor() else tensor
+        return np.array(held.numpy(force=True))
     return np.array(tensor.detach().to("cpu").numpy())
 
 
