@@ -225,10 +225,10 @@ bool require_dtype(PyObject* object, DType& out) {
 }
 
 bool read_integer(PyObject* object, std::int64_t& out) {
-  if (PyBool_Check(object) || !PyIndex_Check(object)) return false;
-  const Py_ssize_t value = PyLong_CheckExact(object)
-                               ? PyLong_AsSsize_t(object)
-                               : PyNumber_AsSsize_t(object, PyExc_OverflowError);
+  const bool exact = PyLong_CheckExact(object);
+  if (!exact && (PyBool_Check(object) || !PyIndex_Check(object))) return false;
+  const Py_ssize_t value =
+      exact ? PyLong_AsSsize_t(object) : PyNumber_AsSsize_t(object, PyExc_OverflowError);
   if (value == -1 && PyErr_Occurred()) {
     PyErr_Clear();
     return false;
@@ -240,11 +240,11 @@ bool read_integer(PyObject* object, std::int64_t& out) {
 bool read_shape(PyObject* object, Shape& out) {
   out = Shape();
   std::int64_t extent;
-  if (read_integer(object, extent)) {
+  if (!PyList_Check(object) && !PyTuple_Check(object)) {
+    if (!read_integer(object, extent)) return false;
     out.push_back(extent);
     return true;
   }
-  if (!PyList_Check(object) && !PyTuple_Check(object)) return false;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
     if (!read_integer(PySequence_Fast_GET_ITEM(object, i), extent)) return false;
     out.push_back(extent);

@@ -8,6 +8,7 @@ import pytest
 import tilewright as tw
 from tilewright.bench import ops
 from tilewright.bench.harness import OURS, Result, Timing
+from tilewright.bench.peers import load_peers
 from tilewright.cli import main
 from tilewright.cli.kept_results import KeptResults
 from tilewright.cli.picture_ops import draw_ops, ops_figure
@@ -41,6 +42,18 @@ def test_libraries_compute_the_same(name, layout):
         np.testing.assert_allclose(ours, np.asarray(function(*given)), 1e-4, 1e-5)
         found += 1
     assert found
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32"])
+def test_libraries_compute_in_the_type_that_is_told(dtype):
+    problem = ops.Problem("add", dtype, "contiguous", 64, False)
+    (x, y) = ops.arrays_of(ALL["add"], problem)
+    for library, module in load_peers(("torch", "numpy", "jax"), 1).modules.items():
+        if (library, dtype) == ("numpy", "bfloat16"):
+            continue
+        given = [ops.argument_of(library, module, a, problem) for a in (x, y)]
+        found = ALL["add"].call(library, module)(*given)
+        assert {str(a.dtype).removeprefix("torch.") for a in (*given, found)} == {dtype}
 
 
 def test_a_new_row_of_the_table_is_measured():

@@ -201,7 +201,8 @@ class TestClearing:
 @pytest.mark.usefixtures("environment")
 class TestLoading:
     def test_jax_is_left_out_where_its_threads_cannot_be_held(self, monkeypatch):
-        jax = SimpleNamespace(__version__="0")
+        config = SimpleNamespace(update=lambda name, value: None)
+        jax = SimpleNamespace(__version__="0", config=config)
         monkeypatch.setattr(peers, "available", lambda name: name == "jax")
         monkeypatch.setattr(peers, "require", lambda name, **_: jax)
         monkeypatch.setattr(peers, "_jax_product", lambda jax: None)

@@ -62,8 +62,10 @@ int bits_of(std::uint64_t mask) {  // few: without a call on processors' common 
 // Whether the node keeps the shape of an input: always, or where the result's may be another one.
 bool keeps_shape(const OpRecord& record, int input, const TensorHeader& x,
                  const TensorHeader& result) {
+  if (record.shapes == kAllShapes) return true;
   if (record.shapes)
-    return record.shapes == kAllShapes || (input < 16 && (record.shapes >> input & 1));
+    return input < 15 && (record.shapes >> input & 1) &&
+           (!(record.shapes & kOfStacks) || result.shape.rank() > 2);
   return (record.flags & kBroadcasts) &&
          (x.count != result.count || x.shape.rank() != result.shape.rank() || !x.count);
 }

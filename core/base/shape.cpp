@@ -15,12 +15,6 @@ void check_rank(int rank) {
 
 }  // namespace
 
-Dims::Dims(int rank, std::int64_t fill) : Dims() {
-  if (rank > kFew) make_room(rank);
-  rank_ = rank;
-  for (int i = 0; i < rank; ++i) values_[i] = fill;
-}
-
 void Dims::make_room(int rank) {
   check_rank(rank);
   if (values_ != few_.at) return;
@@ -66,7 +60,7 @@ std::int64_t element_count(const Shape& shape) {
 }
 
 Strides contiguous_strides(const Shape& shape) {
-  Strides strides(shape.rank(), 1);
+  Strides strides = Strides::of_rank(shape.rank());
   std::int64_t step = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
     strides[i] = step;

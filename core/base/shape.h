@@ -19,7 +19,11 @@ class Dims {
   Dims(std::initializer_list<std::int64_t> values) : Dims() {
     for (const std::int64_t value : values) push_back(value);
   }
-  Dims(int rank, std::int64_t fill);
+  Dims(int rank, std::int64_t fill) : Dims(OfRank{rank}) {
+    for (int i = 0; i < rank; ++i) values_[i] = fill;
+  }
+  // Of extents that are yet to be written.
+  static Dims of_rank(int rank) { return Dims(OfRank{rank}); }
   explicit Dims(std::span<const std::int64_t> values) : Dims() {
     for (const std::int64_t value : values) push_back(value);
   }
@@ -65,6 +69,14 @@ class Dims {
   struct Few {
     std::int64_t at[kFew];
   };
+  struct OfRank {
+    int rank;
+  };
+  explicit Dims(OfRank of) : Dims() {
+    if (of.rank > kFew) [[unlikely]]
+      make_room(of.rank);
+    rank_ = of.rank;
+  }
   void make_room(int rank);
   static std::int64_t* many_of(const Dims& other);
   Dims& copy_many(const Dims& other);

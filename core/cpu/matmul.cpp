@@ -85,8 +85,9 @@ void run_direct(const void* problem) {
   MatmulProblem p = oriented(problem_of(problem));
   if (is_empty(p)) return;
   DirectWay way = direct_way(p);  // before folding: a batch must not change a bit
+  const std::int64_t batch = p.batch;
   fold_batch(p);
-  if (way == DirectWay::tiles && is_of_few_terms(p)) way = DirectWay::few_terms;
+  if (p.batch != batch && way == DirectWay::tiles && is_of_few_terms(p)) way = DirectWay::few_terms;
   const bool streams = way != DirectWay::dots && streams_result(p);
   const bool copies = way == DirectWay::dots && !is_unit(p.b_row, p.k);
   run_parts(p, {run_of(p.k, size_of(p.dtype)), p.n, p.m, streams, way}, ladder_of(p.dtype).direct,

@@ -1,5 +1,6 @@
 #include "core/ops/call_cache.h"
 
+#include <array>
 #include <cstring>
 
 namespace tw {
@@ -12,6 +13,19 @@ KnownCall* places[kPlaces];
 
 KnownCall*& place_of(const CallKey& key) { return places[key.hash() >> 56]; }
 static_assert(kPlaces == 1 << (64 - 56));
+
+// Odd numbers that look random (splitmix64), a factor for each word of a key.
+template <int count> constexpr std::array<std::uint64_t, count> make_factors() {
+  std::array<std::uint64_t, count> factors{};
+  std::uint64_t state = 0;
+  for (std::uint64_t& factor : factors) {
+    std::uint64_t z = state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    factor = (z ^ z >> 31) | 1;
+  }
+  return factors;
+}
 
 }  // namespace
 
@@ -51,11 +65,13 @@ bool CallKey::operator==(const CallKey& other) const {
   return true;
 }
 
+// The upper bits of a sum of products, none of which waits for another (multiply-shift hashing,
+// Dietzfelbinger and others 1997).
 std::uint64_t CallKey::hash() const {
-  std::uint64_t mixed = 0;
-  for (int i = 0; i < count_; ++i)
-    mixed = (mixed ^ static_cast<std::uint64_t>(words_[i])) * 0x9e3779b97f4a7c15u;
-  return mixed;
+  static constexpr auto kFactors = make_factors<kCapacity>();
+  std::uint64_t sum = 0;
+  for (int i = 0; i < count_; ++i) sum += static_cast<std::uint64_t>(words_[i]) * kFactors[i];
+  return sum;
 }
 
 KnownCall* find_known(const CallKey& key) {

@@ -32,7 +32,8 @@ Range resolve_slice(const IndexItem& item, std::int64_t extent) {
   const std::int64_t stop = item.stop ? clamp(*item.stop, low, high) : (step > 0 ? high : low);
   const std::int64_t span = step > 0 ? stop - start : start - stop;
   const std::int64_t stride = step > 0 ? step : -step;
-  return {start, step, span > 0 ? (span + stride - 1) / stride : 0};
+  if (span <= 0) return {start, step, 0};
+  return {start, step, stride == 1 ? span : (span + stride - 1) / stride};
 }
 
 std::int64_t resolve_integer(std::int64_t i, std::int64_t extent, int axis) {

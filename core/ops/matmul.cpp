@@ -80,7 +80,7 @@ void infer_matmul(Call& call, Result* results) {
 
 void matmul_vjp(Vjp& v) {
   const Tensor& g = v.g();
-  const bool tall = v.shape(0).rank() > 2 && v.shape(1).rank() == 2;
+  const bool tall = g.rank() > 2 && v.shape(0).rank() > 2 && v.shape(1).rank() == 2;
   if (v.wants(0)) v.give(0, kMatmul, {g, conj(transposed(v.in(1).tensor))});
   if (!v.wants(1)) return;
   const Tensor a = conj(v.in(0).tensor);
@@ -131,8 +131,7 @@ void give_linear(Vjp& v, const Tensor& g_in) {
   const Tensor g = as_rows(g_in);
   if (v.wants(0)) {
     const Tensor rows = matmul(g, v.in(1).tensor);
-    const Shape shape = v.shape(0);
-    v.give(0, shape.rank() == 2 ? rows : reshape(rows, shape));
+    v.give(0, g_in.rank() == 2 ? rows : reshape(rows, v.shape(0)));
   }
   if (v.wants(1)) v.give(1, kMatmul, {transposed(g), as_rows(v.in(0).tensor)});
   if (v.wants(2)) v.give(2, sum(g, {0}, false));
@@ -242,7 +241,7 @@ constexpr OpRecord kMatmul = {
     .add_into = add_to_gradient,
     .reads = {{.inputs = 2}, {.inputs = 1}},
     .autocast = Autocast::narrow,
-    .shapes = 3};
+    .shapes = kOfStacks | 3};
 constexpr OpRecord kLinear = {
     .name = "linear",
     .signature =
@@ -259,7 +258,7 @@ constexpr OpRecord kLinear = {
     .vjp = [](Vjp& v) { give_linear(v, v.g()); },
     .reads = {{.inputs = 2}, {.inputs = 1}},
     .autocast = Autocast::narrow,
-    .shapes = 1};
+    .shapes = kOfStacks | 1};
 constexpr OpRecord kLinearRelu = {
     .name = "linear_relu",
     .signature = "(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor",
@@ -270,7 +269,7 @@ constexpr OpRecord kLinearRelu = {
     .vjp = [](Vjp& v) { give_linear(v, gradient_of(PointwiseOp::relu, 0, v.g(), {v.out()})); },
     .reads = {{.inputs = 2, .results = 1}, {.inputs = 1, .results = 1}, {.results = 1}},
     .autocast = Autocast::narrow,
-    .shapes = 1};
+    .shapes = kOfStacks | 1};
 constexpr OpRecord kAddmm = {
     .name = "addmm",
     .signature =

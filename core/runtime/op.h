@@ -74,8 +74,9 @@ class WordList {
  public:
   static constexpr int kCapacity = 4 * kMaxRank + 16;
   explicit WordList(int attributes) : count_(attributes) {}
+  // One by one: for so few words the call of memcpy that a compiler makes of the loop takes longer.
   WordList(const Word* attributes, int count) : count_(count) {
-    for (int i = 0; i < count; ++i) words_[i] = attributes[i];
+    for (int i = 0; i < count; ++i) static_cast<volatile Word&>(words_[i]) = attributes[i];
   }
   WordList& set(int i, Word value) {
     words_[i] = value;
@@ -178,6 +179,8 @@ enum class Autocast : std::uint8_t {
 
 inline constexpr int kMaxReads = 7;
 inline constexpr std::uint16_t kAllShapes = 0xffff;
+// Beside the bits of inputs: only where the result has more than two axes.
+inline constexpr std::uint16_t kOfStacks = 0x8000;
 
 struct OpRecord {
   const char* name = nullptr;

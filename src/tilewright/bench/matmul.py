@@ -288,8 +288,6 @@ def _peer(name: str, peer: Any, shape: Shape, x: tw.Tensor, y: tw.Tensor) -> Con
 
 def _jax_names(jax: Any, shape: Shape, x: tw.Tensor, y: tw.Tensor) -> dict[str, Any]:
     """JAX has no views: what lies transposed is handed over as it lies."""
-    if x.dtype == tw.float64:
-        jax.config.update("jax_enable_x64", True)
     flips = [letter == "t" for letter in shape.layout]
     names = {}
     for name, tensor, flip in zip("xy", (x, y), flips, strict=True):

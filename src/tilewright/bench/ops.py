@@ -291,7 +291,7 @@ def _timer(
     library: str, module: Any, op: Op, problem: Problem, arrays: Sequence[tw.Tensor]
 ) -> Timer:
     function = op.call(library, module)
-    own = [_own(library, module, x, problem) for x in arrays]
+    own = [argument_of(library, module, x, problem) for x in arrays]
     names = {f"x{i}": x for i, x in enumerate(own)}
     call = f"f({', '.join(names)})"
     if problem.backward:
@@ -304,7 +304,7 @@ def _timer(
     return timer
 
 
-def _own(library: str, module: Any, x: tw.Tensor, problem: Problem) -> Any:
+def argument_of(library: str, module: Any, x: tw.Tensor, problem: Problem) -> Any:
     """An argument as a library has it, in the problem's type and layout."""
     if problem.dtype != "int32" and str(x.dtype) != "bool":
         x = x.astype(getattr(tw, problem.dtype))

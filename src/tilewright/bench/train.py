@@ -71,7 +71,7 @@ def _torch_epoch(torch: Any, task: job.Task, options: job.Options) -> Any:
 def _jax_epoch(jax: Any, task: job.Task, options: job.Options) -> Any:
     jnp = jax.numpy
     images = jnp.asarray(task.train_images.numpy())
-    labels = jnp.asarray(task.train_labels.numpy())
+    labels = jnp.asarray(task.train_labels.numpy(), "int32")
     model = job.build_model(task, options)
     weights = [jnp.asarray(p.detach().numpy()) for p in model.parameters()]
 
@@ -91,7 +91,7 @@ def _jax_epoch(jax: Any, task: job.Task, options: job.Options) -> Any:
     def epoch() -> None:
         nonlocal key, weights
         key, draw = jax.random.split(key)
-        order = jax.random.permutation(draw, images.shape[0])
+        order = jax.random.permutation(draw, jnp.arange(images.shape[0], dtype="int32"))
         for start in range(0, images.shape[0], options.batch):
             weights, loss = step(weights, order[start : start + options.batch])
             loss.item()
