@@ -82,7 +82,7 @@ KnownCall* find_known(const CallKey& key) {
 
 void keep_known(const CallKey& key, const Lowering& lowering, const Kernel& kernel,
                 const void* problem, std::uint32_t problem_bytes, const Call& call) {
-  if (problem_bytes > kMaxProblemBytes || call.op->results > KnownCall::kResults) return;
+  if (problem_bytes > kMaxProblemBytes) return;
   KnownCall*& place = place_of(key);
   if (!place) place = new KnownCall{key, nullptr, nullptr, {}, {}};
   place->key = key;

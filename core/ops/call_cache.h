@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 
+#include "core/autograd/node.h"
 #include "core/runtime/op.h"
 #include "core/runtime/registry.h"
 #include "core/tensor/operand.h"
@@ -32,8 +33,6 @@ class CallKey {
 };
 
 struct KnownCall {
-  static constexpr int kResults = 2;
-
   struct Made {
     Shape shape;
     Strides strides;
@@ -45,7 +44,7 @@ struct KnownCall {
   CallKey key;
   const Lowering* lowering;
   const Kernel* kernel;
-  Made results[kResults];
+  Made results[kMaxResults];
   alignas(16) char problem[kMaxProblemBytes];
 };
 
