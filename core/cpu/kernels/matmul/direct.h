@@ -199,61 +199,12 @@ TW_INLINE void sums_of_lanes(const typename Vec<T>::Raw (&vectors)[count], T* ou
   }
 }
 
-// The partial sums of rows of A, one row after the other. Beyond L1 that is how memory is read
-// best: the processor sees one stream, and what it does not foresee is asked for half a page ahead.
-template <class T, int rows> TW_INLINE void sum_in_turn(std::int64_t k, const T* a,
-                                                        std::int64_t a_row, const T* b,
-                                                        typename Vec<T>::Raw (&sums)[rows]) {
-  constexpr int lanes = kLanes<T>, ahead = 2048 / sizeof(T), step = 8;
-  using V = Vec<T>;
-  for (int i = 0; i < rows; ++i, a += a_row) {
-    typename V::Raw sum = {};
-    std::int64_t p = 0;
-    for (; p + step * lanes <= k; p += step * lanes)
-#pragma GCC unroll 8
-      for (int u = 0; u < step; ++u) {
-        const T* x = a + p + u * lanes;
-        sum += V::load(x).v * V::load(b + p + u * lanes).v;
-        __builtin_prefetch(x + ahead);
-      }
-    for (; p + lanes <= k; p += lanes) sum += V::load(a + p).v * V::load(b + p).v;
-    if (p < k) sum += V::load(a + p, (int)(k - p)).v * V::load(b + p, (int)(k - p)).v;
-    sums[i] = sum;
-  }
-}
-
-// rows x columns dot products at once. Each has its own vector of partial sums: the result does not
-// depend on its neighbours, nor on whether rows are read in turn or side by side.
-template <class T, int rows, int columns, bool in_turn = false>
-void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::int64_t b_col, T* c,
-              std::int64_t c_row, std::int64_t c_col, const Update<T>& update) {
+// Writes alpha times the sums of the vectors' lanes, `columns` of them for each row of C.
+template <class T, int rows, int columns>
+TW_INLINE void store_dots(const typename Vec<T>::Raw (&sums)[rows * columns], T* c,
+                          std::int64_t c_row, std::int64_t c_col, const Update<T>& update) {
   constexpr int lanes = kLanes<T>;
   using V = Vec<T>;
-  typename V::Raw sums[rows * columns];
-  const auto step = [&](std::int64_t p, auto load) TW_LAMBDA_INLINE {
-    typename V::Raw y[columns];
-#pragma GCC unroll 8
-    for (int j = 0; j < columns; ++j) y[j] = load(b + p + j * b_col);
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; ++i) {
-      const typename V::Raw x = load(a + p + i * a_row);
-#pragma GCC unroll 8
-      for (int j = 0; j < columns; ++j) sums[i * columns + j] += x * y[j];
-    }
-  };
-  if constexpr (in_turn) {
-    sum_in_turn<T>(k, a, a_row, b, sums);
-  } else {
-#pragma GCC unroll 16
-    for (auto& sum : sums) sum = typename V::Raw{};
-    std::int64_t p = 0;
-    for (; p + lanes <= k; p += lanes)
-      step(p, [](const T* x) TW_LAMBDA_INLINE { return V::load(x).v; });
-    if (p < k) {
-      const int rest = (int)(k - p);
-      step(p, [rest](const T* x) TW_LAMBDA_INLINE { return V::load(x, rest).v; });
-    }
-  }
   alignas(64) T results[rows * columns + lanes];
   sums_of_lanes<T>(sums, results);
 #pragma GCC unroll 4
@@ -276,34 +227,89 @@ void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::i
     }
 }
 
-// A single dot product: four chains, since one would wait four cycles for each of its sums.
-template <class T> inline void single_dot(const MatmulProblem& p, const T* a, const T* b, T* c) {
+// rows x columns dot products at once. Each has its own vector of partial sums: the result does not
+// depend on its neighbours.
+template <class T, int rows, int columns>
+void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::int64_t b_col, T* c,
+              std::int64_t c_row, std::int64_t c_col, const Update<T>& update) {
+  constexpr int lanes = kLanes<T>;
+  using V = Vec<T>;
+  typename V::Raw sums[rows * columns];
+  const auto step = [&](std::int64_t p, auto load) TW_LAMBDA_INLINE {
+    typename V::Raw y[columns];
+#pragma GCC unroll 8
+    for (int j = 0; j < columns; ++j) y[j] = load(b + p + j * b_col);
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; ++i) {
+      const typename V::Raw x = load(a + p + i * a_row);
+#pragma GCC unroll 8
+      for (int j = 0; j < columns; ++j) sums[i * columns + j] += x * y[j];
+    }
+  };
+#pragma GCC unroll 16
+  for (auto& sum : sums) sum = typename V::Raw{};
+  std::int64_t p = 0;
+  for (; p + lanes <= k; p += lanes)
+    step(p, [](const T* x) TW_LAMBDA_INLINE { return V::load(x).v; });
+  if (p < k) {
+    const int rest = (int)(k - p);
+    step(p, [rest](const T* x) TW_LAMBDA_INLINE { return V::load(x, rest).v; });
+  }
+  store_dots<T, rows, columns>(sums, c, c_row, c_col, update);
+}
+
+// The partial sums of a few rows against one column, each row's in four chains, since one would
+// wait four cycles for each of its sums.
+template <class T, int rows> TW_INLINE void sum_in_chains(std::int64_t k, const T* a,
+                                                          std::int64_t a_row, const T* b,
+                                                          typename Vec<T>::Raw* sums) {
   constexpr int lanes = kLanes<T>, chains = 4;
   using V = Vec<T>;
-  typename V::Raw sums[chains] = {};
-  std::int64_t l = 0;
-  for (; l + chains * lanes <= p.k; l += chains * lanes)
+  typename V::Raw sum[rows][chains] = {};
+  std::int64_t p = 0;
+  for (; p + chains * lanes <= k; p += chains * lanes)
 #pragma GCC unroll 4
-    for (int i = 0; i < chains; ++i)
-      sums[i] += V::load(a + l + i * lanes).v * V::load(b + l + i * lanes).v;
-  for (; l < p.k; l += lanes) {
-    const int count = p.k - l < lanes ? (int)(p.k - l) : lanes;
-    sums[0] += V::load(a + l, count).v * V::load(b + l, count).v;
+    for (int chain = 0; chain < chains; ++chain) {
+      const typename V::Raw y = V::load(b + p + chain * lanes).v;
+#pragma GCC unroll 4
+      for (int i = 0; i < rows; ++i) {
+        const T* const x = a + p + i * a_row + chain * lanes;
+        sum[i][chain] += V::load(x).v * y;
+        if (rows == 1) __builtin_prefetch(x + 2048 / sizeof(T));  // half a page
+      }
+    }
+  for (; p < k; p += lanes) {
+    const int count = k - p < lanes ? (int)(k - p) : lanes;
+    const typename V::Raw y = V::load(b + p, count).v;
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; ++i) sum[i][0] += V::load(a + p + i * a_row, count).v * y;
   }
-  const T sum = (T)p.alpha * sum_of_lanes<T>((sums[0] + sums[1]) + (sums[2] + sums[3]));
-  *c = p.beta == 0 ? sum : sum + (T)p.beta * *c;
+#pragma GCC unroll 4
+  for (int i = 0; i < rows; ++i) sums[i] = (sum[i][0] + sum[i][1]) + (sum[i][2] + sum[i][3]);
+}
+
+// Rows of C, of one column, `side_by_side` of them at once.
+template <class T, int rows, int side_by_side>
+void chained_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, T* c,
+                  std::int64_t c_step, const Update<T>& update) {
+  typename Vec<T>::Raw sums[rows];
+  for (int i = 0; i < rows; i += side_by_side)
+    sum_in_chains<T, side_by_side>(k, a + i * a_row, a_row, b, sums + i);
+  store_dots<T, rows, 1>(sums, c, c_step, 0, update);
 }
 
 // With 32 registers 16 sums and 4 + 1 operands, with 16 registers 8 sums and 2 + 1.
 inline constexpr int kDotRows = 4, kDotColumns = kRegisters >= 32 ? 4 : 2;
 
 // Rows against a single column, or columns against a single row: as many as a fold of lanes takes
-// together, where registers allow, since a fold of four costs what one of sixteen does. Short ones,
-// and what fits L1, are summed side by side; others in turn (float32 rows of 512 from L2: 190
-// instead of 130 GB/s on Zen 5, from L3 120 instead of 107), up to a length whose chain of sums
-// hides behind the next row's; longer ones go four at a time.
-inline constexpr std::int64_t kSideBySide = 128, kInTurn = 1024;
+// together, where registers allow, since a fold of four costs what one of sixteen does. Short ones
+// have one chain of sums each, and lie side by side. Beyond L1 a row is read after the other: the
+// processor sees one stream, and is asked for what lies half a page ahead (float32 rows of 512 from
+// L2: 135 instead of 105 GB/s on Zen 5, of 2048 from L3 120 instead of 108). Where the matrix
+// is in L1, or the column too long to stay there, some rows share its loads.
+inline constexpr std::int64_t kChained = 128;
 inline constexpr std::int64_t kHeldInL1 = 32 << 10;
+inline constexpr int kSideBySide = kRegisters >= 32 ? 4 : 2;
 template <class T> inline constexpr int kColumnRows =
     kLanes<T> < kRegisters / 2 ? kLanes<T> : kRegisters / 2;
 
@@ -311,12 +317,21 @@ template <class T> inline constexpr int kColumnRows =
 template <class T> std::int64_t rows_by_column(std::int64_t m, std::int64_t k, const T* a,
                                                std::int64_t a_row, const T* column, T* c,
                                                std::int64_t c_step, const Update<T>& update) {
-  const bool held = k < kSideBySide || m * k * (std::int64_t)sizeof(T) <= kHeldInL1;
-  if (k > (held ? kSideBySide : kInTurn)) return 0;
-  const auto tile = held ? dot_tile<T, kColumnRows<T>, 1> : dot_tile<T, kColumnRows<T>, 1, true>;
+  constexpr int rows = kColumnRows<T>, some = rows < kSideBySide ? rows : kSideBySide;
   std::int64_t done = 0;
-  for (; done + kColumnRows<T> <= m; done += kColumnRows<T>)
-    tile(k, a + done * a_row, a_row, column, 0, c + done * c_step, c_step, 0, update);
+  if (k < kChained) {
+    for (; done + rows <= m; done += rows)
+      dot_tile<T, rows, 1>(k, a + done * a_row, a_row, column, 0, c + done * c_step, c_step, 0,
+                           update);
+    return done;
+  }
+  const std::int64_t row_bytes = k * (std::int64_t)sizeof(T);
+  const bool in_turn = m * row_bytes > kHeldInL1 && 2 * row_bytes < kHeldInL1;
+  const auto tile = in_turn ? chained_tile<T, rows, 1> : chained_tile<T, rows, some>;
+  for (; done + rows <= m; done += rows)
+    tile(k, a + done * a_row, a_row, column, c + done * c_step, c_step, update);
+  for (; done < m; ++done)
+    chained_tile<T, 1, 1>(k, a + done * a_row, a_row, column, c + done * c_step, c_step, update);
   return done;
 }
 
@@ -385,8 +400,8 @@ template <class T> inline void direct_dots(MatmulProblem p, const T* a, const T*
   }
   if (p.n == 1 && p.k > 0 && p.k <= kShortDot)
     return short_of<T>[p.k - 1][p.a_row == p.k](p, a, b, c);
-  if (p.m == 1 && p.n == 1) return single_dot(p, a, b, c);
   const Update<T> update{(T)p.alpha, (T)p.beta, false, nullptr};  // finished by the caller
+  if (p.m == 1 && p.n == 1) return chained_tile<T, 1, 1>(p.k, a, 0, b, c, 1, update);
   std::int64_t first = 0, first_column = 0;
   if (p.m == 1)
     first_column = rows_by_column<T>(p.n, p.k, b, p.b_col, a, c, p.c_col, update);
