@@ -172,12 +172,29 @@ template <class T> TW_INLINE T sum_of_lanes(typename Vec<T>::Raw v) {
   return lanes[0];
 }
 
+// Of each pair of lanes whose numbers differ in the bit `step`, sums: of x where the bit is 0, of y
+// where it is 1.
+template <class Raw, int... lane>
+TW_INLINE Raw add_lanes(Raw x, Raw y, auto step, std::integer_sequence<int, lane...>) {
+  constexpr int lanes = sizeof...(lane);
+  return __builtin_shufflevector(x, y, ((lane & step) ? lanes + lane : lane)...) +
+         __builtin_shufflevector(x, y, ((lane & step) ? lanes + lane - step : lane + step)...);
+}
+
+// One step of sums_of_lanes: of 2 * step vectors, step are left.
+template <class T, int step> TW_INLINE void fold_lanes(typename Vec<T>::Raw* fold) {
+#pragma GCC unroll 8
+  for (int i = 0; i < step; ++i)
+    fold[i] = add_lanes(fold[i], fold[i + step], std::integral_constant<int, step>(),
+                        std::make_integer_sequence<int, kLanes<T>>());
+  if constexpr (step > 1) fold_lanes<T, step / 2>(fold);
+}
+
 // The sums of each vector's lanes. Up to `lanes` vectors are folded together, two into one a step,
 // which adds the lanes of each in the same order as above. `out` has room for whole vectors.
 template <class T, int count>
 TW_INLINE void sums_of_lanes(const typename Vec<T>::Raw (&vectors)[count], T* out) {
   constexpr int lanes = kLanes<T>;
-  using Order = std::make_integer_sequence<int, lanes>;
 #pragma GCC unroll 16
   for (int start = 0; start < count; start += lanes) {
     if (count - start < 4) {  // a fold costs as much as the sums of four
@@ -189,12 +206,7 @@ TW_INLINE void sums_of_lanes(const typename Vec<T>::Raw (&vectors)[count], T* ou
 #pragma GCC unroll 16
     for (int i = 0; i < lanes; ++i)
       fold[i] = start + i < count ? vectors[start + i] : typename Vec<T>::Raw{};
-#pragma GCC unroll 4
-    for (int half = lanes / 2; half > 0; half /= 2)
-#pragma GCC unroll 8
-      for (int i = 0; i < half; ++i)
-        fold[i] = interleave_low(fold[i], fold[i + half], Order()) +
-                  interleave_high(fold[i], fold[i + half], Order());
+    if constexpr (lanes > 1) fold_lanes<T, lanes / 2>(fold);
     Vec<T>(fold[0]).store(out + start);
   }
 }
@@ -389,11 +401,47 @@ template <class T, int... term>
 constexpr ShortDots<T> short_of<T, std::integer_sequence<int, term...>>[kShortDot][2] = {
     {short_dots<T, term + 1, false>, short_dots<T, term + 1, true>}...};
 
+// Every second element of two vectors, from `first` on.
+template <class Raw, int... lane>
+TW_INLINE Raw every_second(Raw x, Raw y, std::integer_sequence<int, lane...>, auto first) {
+  return __builtin_shufflevector(x, y, (2 * lane + first)...);
+}
+
+// Four columns whose rows follow each other, one column after the other: how many rows were done.
+template <class T> std::int64_t separate_four(std::int64_t k, const T* b, T* columns) {
+  constexpr int lanes = kLanes<T>;
+  using V = Vec<T>;
+  using Order = std::make_integer_sequence<int, lanes>;
+  constexpr std::integral_constant<int, 0> even;
+  constexpr std::integral_constant<int, 1> odd;
+  std::int64_t l = 0;
+  for (; l + lanes <= k; l += lanes, b += 4 * lanes) {
+    const typename V::Raw x[4] = {V::load(b).v, V::load(b + lanes).v, V::load(b + 2 * lanes).v,
+                                  V::load(b + 3 * lanes).v};
+    const typename V::Raw even_low = every_second(x[0], x[1], Order(), even),
+                          even_high = every_second(x[2], x[3], Order(), even),
+                          odd_low = every_second(x[0], x[1], Order(), odd),
+                          odd_high = every_second(x[2], x[3], Order(), odd);
+    V(every_second(even_low, even_high, Order(), even)).store(columns + l);
+    V(every_second(odd_low, odd_high, Order(), even)).store(columns + k + l);
+    V(every_second(even_low, even_high, Order(), odd)).store(columns + 2 * k + l);
+    V(every_second(odd_low, odd_high, Order(), odd)).store(columns + 3 * k + l);
+  }
+  return l;
+}
+
+// B's columns, each contiguous.
+template <class T> void separate_columns(const MatmulProblem& p, const T* b, T* copy) {
+  const std::int64_t done =
+      p.n == 4 && p.b_col == 1 && p.b_row == 4 ? separate_four(p.k, b, copy) : 0;
+  for (std::int64_t j = 0; j < p.n; ++j)
+    for (std::int64_t l = done; l < p.k; ++l) copy[j * p.k + l] = b[l * p.b_row + j * p.b_col];
+}
+
 // A has unit column stride. `copy` has room for B where its columns are not contiguous.
 template <class T> inline void direct_dots(MatmulProblem p, const T* a, const T* b, T* c, T* copy) {
   if (p.b_row != 1 && p.k > 1) {
-    for (std::int64_t j = 0; j < p.n; ++j)
-      for (std::int64_t l = 0; l < p.k; ++l) copy[j * p.k + l] = b[l * p.b_row + j * p.b_col];
+    separate_columns(p, b, copy);
     b = copy;
     p.b_row = 1;
     p.b_col = p.k;
