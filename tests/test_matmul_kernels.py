@@ -324,6 +324,25 @@ def test_a_row_alone_is_the_row_of_a_product(isa: str, n: int, k: int, rng) -> N
         np.testing.assert_array_equal(arrays.array(alone)[0], arrays.array(whole)[7])
 
 
+@pytest.mark.parametrize("k", [127, 128, 150, 1000, 2500, 9000])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_row_by_a_column_is_the_same_in_any_company(isa: str, dtype: str, k, threads, rng):
+    """Rows are read side by side or in turn, as many as there are: same bits, as alone."""
+    a = tw.asarray(rng.normal(size=(300, k)).astype(dtype))
+    x = tw.asarray(rng.normal(size=(k, 1)).astype(dtype))
+    with tw.kernels.use(matmul="direct"):
+        rows = [multiply(a[i : i + 1], x, "direct") for i in range(300)]
+        if rows[0] is None:
+            pytest.skip("this rung refuses it")
+        alone = [arrays.array(row)[0, 0] for row in rows]
+        for count in (1, 2):
+            tw.set_num_threads(count)
+            for m in (2, 5, 16, 37, 300):
+                column, row = multiply(a[:m], x, "direct"), multiply(x.T, a[:m].T, "direct")
+                np.testing.assert_array_equal(arrays.array(column)[:, 0], alone[:m])
+                np.testing.assert_array_equal(arrays.array(row)[0], alone[:m])
+
+
 # ---- forcing ----
 
 

@@ -449,7 +449,6 @@ template <class T> inline void direct_dots(MatmulProblem p, const T* a, const T*
   if (p.n == 1 && p.k > 0 && p.k <= kShortDot)
     return short_of<T>[p.k - 1][p.a_row == p.k](p, a, b, c);
   const Update<T> update{(T)p.alpha, (T)p.beta, false, nullptr};  // finished by the caller
-  if (p.m == 1 && p.n == 1) return chained_tile<T, 1, 1>(p.k, a, 0, b, c, 1, update);
   std::int64_t first = 0, first_column = 0;
   if (p.m == 1)
     first_column = rows_by_column<T>(p.n, p.k, b, p.b_col, a, c, p.c_col, update);
