@@ -1,11 +1,13 @@
 // How a call runs, step by step.
 #include "core/ops/apply.h"
 
+#include <algorithm>
 #include <memory>
 #include <new>
 
 #include "core/autograd/capture.h"
 #include "core/autograd/op_node.h"
+#include "core/base/axis_order.h"
 #include "core/base/error.h"
 #include "core/ops/call_cache.h"
 #include "core/ops/copy.h"
@@ -328,6 +330,63 @@ bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, co
   return op.vjp;
 }
 
+bool run(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out);
+
+// Along axes of operands that have all their memory in another order of axes, as a transposed
+// matrix has: in that order kernels read them as they lie.
+bool has_own_order(const OpRecord& op, const Call& call) {
+  const Meta& x = call.in[0];
+  if (!(op.flags & (kAlongAxis | kAlongAxes)) || x.contiguous || !is_dense(*x.shape, *x.strides))
+    return false;
+  for (int i = 1; i < call.inputs; ++i)
+    if (call.in[i].number || call.in[i].rank() != x.rank()) return false;
+  return true;
+}
+
+Dims in_order(const Dims& dims, const AxisOrder& order) {
+  Dims moved;
+  for (int i = 0; i < dims.rank(); ++i) moved.push_back(dims[order.at[i]]);
+  return moved;
+}
+
+// The words with their axes as places in the order.
+WordList in_order(const OpRecord& op, Words words, int rank, const AxisOrder& order) {
+  const auto place_of = [&](Word axis) {
+    const int at = normalize_axis(axis, rank, op.name);
+    return std::find(order.at, order.at + rank, at) - order.at;
+  };
+  WordList moved(words.at, words.count);
+  if (op.flags & kAlongAxis) return moved.set(0, place_of(words[0]));
+  if (words.none(0)) return moved;
+  const List axes = words.list(0);
+  const int first = static_cast<int>(words[0]) + 1;
+  for (int i = 0; i < axes.count; ++i) moved.set(first + i, place_of(axes[i]));
+  return moved;
+}
+
+// The call with all axes in the order of the first operand's memory; the results lie as that does.
+void run_in_own_order(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
+  const GradModeGuard off(false);
+  const int rank = in[0].tensor.rank();
+  const AxisOrder order(in[0].tensor.strides());
+  Few<Operand> moved(inputs);
+  for (int i = 0; i < inputs; ++i) {
+    const Tensor& x = in[i].tensor;
+    moved.data()[i] = view_of(x, in_order(x.shape(), order), in_order(x.strides(), order));
+  }
+  Tensor made[kMaxResults];
+  run(op, moved.data(), inputs, in_order(op, words, rank, order), made);
+  for (int i = 0; i < op.results; ++i) {
+    Shape shape = Shape::of_rank(rank);
+    Strides strides = Strides::of_rank(rank);
+    for (int axis = 0; axis < rank; ++axis) {
+      shape[order.at[axis]] = made[i].size(axis);
+      strides[order.at[axis]] = made[i].strides()[axis];
+    }
+    out[i] = Tensor::over(made[i]->storage, made[i]->offset_bytes, shape, strides, made[i].dtype());
+  }
+}
+
 // Whether it ran: false where the body did, and recorded itself.
 [[gnu::noinline]] bool run(const OpRecord& op, const Operand* in, int inputs, Words words,
                            Tensor* out) {
@@ -357,7 +416,10 @@ bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, co
     run_body({op, in, inputs, words}, out);
     return op.vjp;
   }
-  launch_packed(op, kernels, inferred.call, in, true, key ? &key : nullptr, out);
+  if (has_own_order(op, inferred.call)) [[unlikely]]
+    run_in_own_order(op, in, inputs, words, out);
+  else
+    launch_packed(op, kernels, inferred.call, in, true, key ? &key : nullptr, out);
   return true;
 }
 

@@ -190,12 +190,14 @@ constexpr OpRecord kRunningSum = {
     .name = "running_sum",
     .signature = "(x: Tensor, axis: int, reverse: bool) -> Tensor",
     .help = "Sums of all elements up to each along an axis, from the end on where reverse.",
+    .flags = kAlongAxis,
     .infer = infer_same,
     .vjp = running_sum_vjp};
 constexpr OpRecord kRunningProduct = {
     .name = "running_product",
     .signature = kRunningSum.signature,
     .help = "Products of all elements up to each along an axis, from the end on where reverse.",
+    .flags = kAlongAxis,
     .infer = infer_same,
     .vjp = running_product_vjp,
     .reads = {{.inputs = 1, .results = 1}}};
@@ -205,6 +207,7 @@ constexpr OpRecord kRunningLogSum = {
     .help =
         "log(sum(exp(x))) of all elements up to each along an axis, from the end on where "
         "reverse.",
+    .flags = kAlongAxis,
     .infer = infer_same,
     .vjp = running_log_sum_vjp,
     .reads = {{.inputs = 1, .results = 1}}};
@@ -212,6 +215,7 @@ constexpr OpRecord kLinearRecurrence = {
     .name = "linear_recurrence",
     .signature = "(a: Tensor, b: Tensor, axis: int, reverse: bool) -> Tensor",
     .help = "y[i] = a[i] * y[i - 1] + b[i] along an axis, y[i + 1] where reverse.",
+    .flags = kAlongAxis,
     .infer = infer_same,
     .vjp = linear_recurrence_vjp,
     .reads = {{.inputs = 1, .results = 1}, {.inputs = 1}}};
@@ -253,7 +257,7 @@ constexpr OpRecord kCummax = {
     .help =
         "The largest of all elements up to each along an axis, and where it is (int64): of "
         "equal ones the last. A NaN stays. Raises TypeError for complex numbers.",
-    .flags = kFunction,
+    .flags = kFunction | kAlongAxis,
     .results = 2,
     .infer = infer_extremes,
     .vjp = extremes_vjp,
@@ -264,7 +268,7 @@ constexpr OpRecord kCummin = {
     .help =
         "The smallest of all elements up to each along an axis, and where it is (int64): of "
         "equal ones the last. A NaN stays. Raises TypeError for complex numbers.",
-    .flags = kFunction,
+    .flags = kFunction | kAlongAxis,
     .results = 2,
     .infer = infer_extremes,
     .vjp = extremes_vjp,

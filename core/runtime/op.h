@@ -167,7 +167,11 @@ enum OpFlags : std::uint16_t {
   kWidensAll = 4,    // what is too narrow for kernels becomes float32 by ops of its own
   kBroadcasts = 16,  // inputs of fewer or shorter axes are stretched
   kConstant = 32,    // results depend on no input smoothly: they take no part in the graph
-  kInPlace = 64      // has a form `name_` whose result takes the place of its first operand
+  kInPlace = 64,     // has a form `name_` whose result takes the place of its first operand
+  // The first word is an axis, or a list of axes; operands and results have the same axes, and what
+  // a call does along the others does not depend on their order.
+  kAlongAxis = 128,
+  kAlongAxes = 256
 };
 
 // What autocast does with an op's operands of float32, float16 and bfloat16.
