@@ -1049,9 +1049,9 @@ class Tensor:
         """The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions."""
     def float(self) -> Tensor:
         """As float32; itself where it is one."""
-    def float_power(self, b: Tensor) -> Tensor:
+    def float_power(self, b: _Operand) -> Tensor:
         """a to the power of b in float64. Raises TypeError for complex numbers."""
-    def float_power_(self, b: Tensor) -> Self:
+    def float_power_(self, b: _Operand) -> Self:
         """`float_power`, written in place. a to the power of b in float64. Raises ..."""
     def floor(self) -> Tensor:
         """Largest whole number not above x."""
@@ -3304,7 +3304,7 @@ def fliplr(x: Tensor) -> Tensor:
     """The order along axis 1 reversed, as a view. Raises ValueError below 2 dimensions."""
 def flipud(x: Tensor) -> Tensor:
     """The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions."""
-def float_power(a: Tensor, b: Tensor) -> Tensor:
+def float_power(a: Tensor, b: _Operand) -> Tensor:
     """a to the power of b in float64. Raises TypeError for complex numbers."""
 def floor(x: _Operand) -> Tensor:
     """Largest whole number not above x."""
