@@ -1,9 +1,15 @@
 // The tables of spellings, and the rewriting of calls that use them.
 #include "binding/spellings.h"
 
+#include <set>
+
 #include "core/base/error.h"
 
 namespace tw::binding {
+
+struct OwnAlias {
+  const char *function, *other, *ours;
+};
 
 namespace {
 
@@ -54,7 +60,30 @@ constexpr Alias kAliases[] = {
     {"end", "stop"},
 };
 
-// Where PyTorch's keyword means something else than its place in the table above would make it.
+// Those come before the names above.
+constexpr OwnAlias kOwnAliases[] = {
+    {"where", "condition", "a"},
+    {"where", "input", "b"},
+    {"where", "x", "b"},
+    {"where", "other", "c"},
+    {"where", "y", "c"},
+    {"pow", "exponent", "b"},
+    {"float_power", "exponent", "b"},
+    {"eye", "n", "n_rows"},
+    {"eye", "m", "n_cols"},
+    {"searchsorted", "sorted_sequence", "x1"},
+    {"searchsorted", "input", "x2"},
+    {"searchsorted", "values", "x2"},
+    {"one_hot", "tensor", "indices"},
+    {"split", "tensor", "x"},
+    {"tensor", "data", "obj"},
+    // add(x, b=y, alpha=2) becomes a call of the method, which has PyTorch's name alone.
+    {"add", "b", "other"},
+    {"subtract", "b", "other"},
+    {"sub", "b", "other"},
+};
+
+// Where PyTorch's keyword means something else than its place in the tables above would make it.
 struct Difference {
   const char *function, *keyword;
   const char* unless;  // a keyword beside which nothing differs, or null
@@ -219,10 +248,19 @@ bool Keywords::has(std::string_view parameter) const {
   return false;
 }
 
+// Methods in place have the names of the function.
+bool Keywords::is_of(const OwnAlias& row) const {
+  std::string_view function = function_;
+  if (function.ends_with('_')) function.remove_suffix(1);
+  return function == row.function && has(row.ours);
+}
+
 nb::object Keywords::own_name(PyObject* keyword, PyObject* value, PyObject* all) const {
   const std::string_view given = PyUnicode_AsUTF8(keyword);
   if (has(given)) return nb::borrow(keyword);
   refuse_difference(function_, given, all);
+  for (const OwnAlias& row : kOwnAliases)
+    if (is_of(row) && given == row.other) return nb::steal(PyUnicode_InternFromString(row.ours));
   for (const Alias& row : kAliases)
     if (given == row.other && has(row.ours)) return nb::steal(PyUnicode_InternFromString(row.ours));
   // np.sum(x) calls x.sum(axis=None, dtype=None, out=None).
@@ -233,6 +271,13 @@ nb::object Keywords::own_name(PyObject* keyword, PyObject* value, PyObject* all)
 
 std::string Keywords::list_aliases() const {
   std::string text;
+  std::set<std::string_view> listed;
+  const auto list = [&](const char* other, const std::string& ours) {
+    if (!listed.insert(other).second) return;
+    text += (text.empty() ? "" : ", ") + std::string(other) + " (" + ours + ")";
+  };
+  for (const OwnAlias& row : kOwnAliases)
+    if (is_of(row)) list(row.other, row.ours);
   for (const Alias& row : kAliases) {
     bool differs = has(row.other);
     for (const Difference& other : kDifferences)
@@ -240,8 +285,7 @@ std::string Keywords::list_aliases() const {
                  std::string_view(row.other) == other.keyword;
     if (!has(row.ours) || differs) continue;
     const bool pair = std::string_view(row.other) == "dim" && op_with_indices(function_);
-    text += (text.empty() ? "" : ", ") + std::string(row.other) + " (" +
-            (pair ? "for values and indices" : row.ours) + ")";
+    list(row.other, pair ? "for values and indices" : row.ours);
   }
   return text;
 }

@@ -38,6 +38,8 @@ const char* with_indices(std::string_view function, PyObject* keywords);
 // Whether an op named `part` speaks for `function`, which is made of it.
 bool is_part_of(std::string_view part, std::string_view function);
 
+struct OwnAlias;  // a name that one function's argument has in another library
+
 // What one function makes of keywords that are not its own.
 class Keywords {
  public:
@@ -51,6 +53,7 @@ class Keywords {
 
  private:
   bool has(std::string_view parameter) const;
+  bool is_of(const OwnAlias& row) const;
   const char* function_;
   std::string signature_;
 };

@@ -138,6 +138,26 @@ def test_gradients_under_checkpoint_and_with_hooks(case: OpCase) -> None:
         assert [bits(g) for g in got] == expected
 
 
+@per(DIFFERENTIABLE)
+def test_planned_gradients_in_a_quota_that_holds_them(case: OpCase, tmp_path) -> None:
+    def planned(args: list, options: dict) -> list[bytes]:
+        full = list(args)
+        for i in case.differentiable:
+            full[i] = full[i].detach().copy().requires_grad_()
+        y = tw.checkpoint(lambda *x: case.call(*x, **options), *full)
+        y.register_hook(lambda g: None)
+        (y * y).sum().backward(plan=True)
+        return [bits(full[i].grad) for i in case.differentiable]
+
+    for args, options in smooth_uses(case):
+        expected = [bits(g) for g in gradients(case, args, options, case.differentiable)]
+        with Pool() as free:
+            assert planned(args, options) == expected
+        peak = free.stats()["peak_live_bytes"]
+        with Pool(quota_bytes=max(peak, 4096), spill_dir=tmp_path):
+            assert planned(args, options) == expected
+
+
 # ---- gradients ----
 
 

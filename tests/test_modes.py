@@ -145,6 +145,28 @@ class TestThreads:
             f"float32 (4, {i})" for i in range(1, 5)
         }
 
+    def test_one_recorder_for_all(self):
+        recorder = tw.memory.record()
+        second_is_in, first_is_out = threading.Event(), threading.Event()
+
+        def first() -> tw.memory.Timeline:
+            with recorder as timeline:
+                tw.ones((1000,))
+                threads.submit(second)
+                assert second_is_in.wait(10)
+            return timeline
+
+        def second() -> None:
+            with recorder:
+                second_is_in.set()
+                assert first_is_out.wait(10)
+
+        with ThreadPoolExecutor(2) as threads:
+            timeline = threads.submit(first).result()
+            events = list(timeline.events)
+            first_is_out.set()
+        assert events, "the log of the block that ended is there"
+
     def test_reading_a_report_side_by_side(self):
         x = tw.ones((64, 64))
         with tw.explain() as report:
@@ -306,6 +328,25 @@ class TestOrder:
         assert run_in_thread(end)
         assert not tw.is_grad_enabled()
         block.__exit__(None, None, None)
+
+    @pytest.mark.parametrize("block", [
+        tw.explain, tw.memory.record, tw.no_grad, tw.autocast,
+        lambda: tw.kernels.use(matmul="naive"), lambda: tw.memory.Pool(quota_bytes=1 << 20),
+    ], ids=["explain", "record", "no_grad", "autocast", "use", "Pool"])  # fmt: skip
+    def test_ending_what_is_not_open_is_an_error(self, block):
+        ended = block()
+        with ended:
+            pass
+        for nothing_open in (ended, block()):
+            with pytest.raises(tw.StateError):
+                nothing_open.__exit__(None, None, None)
+        assert modes() == DEFAULTS
+
+    def test_blocks_show_what_they_choose(self):
+        assert repr(tw.no_grad()) == "<no_grad: enabled=False>"
+        forced = tw.kernels.use(matmul="naive")
+        assert repr(forced) == "<use: isa=None, forced={'matmul': 'naive'}>"
+        assert repr(tw.autocast()) == "<autocast: dtype=tilewright.bfloat16, enabled=True>"
 
     def test_a_report_may_end_on_another_thread(self):
         x = tw.ones((2,))

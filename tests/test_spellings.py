@@ -7,6 +7,7 @@ import inspect
 import operator
 import pickle
 import pydoc
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -64,6 +65,62 @@ def test_dim_of_shape_ops(x: tw.Tensor) -> None:
     same(x.transpose(dim0=0, dim1=2), X.transpose(2, 1, 0))
     same(tw.sum(input=x, dim=0), X.sum(0))
     same(tw.maximum(input=x, other=2.0), np.maximum(X, 2))
+
+
+M = np.array([[2.0, 1.0], [1.0, 3.0]], np.float32)
+V, B, K = M[0], M[None], np.array([1, 0])
+# PyTorch's names of all tensors, by what the call gives.
+NAMED: dict[str, tuple[dict[str, Any], Any]] = {
+    "add": ({"input": M, "other": M}, M + M),
+    "bmm": ({"input": B, "mat2": B}, B @ B),
+    "dot": ({"input": V, "tensor": V}, V @ V),
+    "eye": ({"n": 2, "m": 3}, np.eye(2, 3)),
+    "float_power": ({"input": M, "exponent": 2}, np.float_power(M, 2)),
+    "inner": ({"input": V, "other": V}, V @ V),
+    "inverse": ({"input": np.eye(2, dtype=np.float32)}, np.eye(2)),
+    "kron": ({"input": M, "other": M}, np.kron(M, M)),
+    "logdet": ({"input": np.eye(2, dtype=np.float32)}, np.zeros(())),
+    "matrix_power": ({"input": M, "n": 2}, M @ M),
+    "mm": ({"input": M, "mat2": M}, M @ M),
+    "mv": ({"input": M, "vec": V}, M @ V),
+    "one_hot": ({"tensor": K, "num_classes": 2}, np.eye(2)[K]),
+    "outer": ({"input": V, "vec2": V}, np.outer(V, V)),
+    "pow": ({"input": M, "exponent": 2}, M**2),
+    "searchsorted": ({"sorted_sequence": np.sort(V), "values": V}, [1, 0]),
+    "tensor": ({"data": [1.0, 2.0]}, [1.0, 2.0]),
+    "vdot": ({"input": V, "other": V}, V @ V),
+    "where": ({"condition": M > 1, "input": M, "other": -M}, np.where(M > 1, M, -M)),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_pytorchs_names_of_operands(name: str) -> None:
+    named, expected = NAMED[name]
+    own = {key: tw.asarray(x) if isinstance(x, np.ndarray) else x for key, x in named.items()}
+    same(getattr(tw, name)(**own), expected)
+    first, *rest = own.items()  # the first by its place, as it mostly stands
+    same(getattr(tw, name)(first[1], **dict(rest)), expected)
+
+
+def test_numpys_names_of_where() -> None:
+    same(tw.where(tw.asarray(M > 1), x=tw.asarray(M), y=tw.asarray(-M)), np.where(M > 1, M, -M))
+
+
+def test_pytorchs_names_beside_alpha() -> None:
+    m = tw.asarray(M)
+    for name, expected in (("add", 3 * M), ("sub", -M), ("subtract", -M)):
+        same(getattr(tw, name)(m, other=m, alpha=2), expected)
+        same(getattr(tw, name)(m, b=m, alpha=2), expected)
+
+
+def test_operands_given_twice_or_not_at_all_are_told() -> None:
+    m = tw.asarray(M)
+    with pytest.raises(TypeError, match="mm: argument 'x1' given twice, by place and by name"):
+        tw.mm(m, m, input=m)
+    with pytest.raises(TypeError, match="mm: missing argument 'x1'"):
+        tw.mm(mat2=m)
+    with pytest.raises(TypeError, match="where: argument 'b' given twice, by place and by name"):
+        tw.where(m > 1, m, input=m)
 
 
 def test_names_made_at_run_time_are_taken_as_well(x: tw.Tensor) -> None:
@@ -484,6 +541,10 @@ def test_help_tells_other_spellings() -> None:
     assert "dim (for values and indices)" in tw.max.__doc__
     assert "zeros(2, 3)" in tw.zeros.__doc__
     assert "reshape(x, 2, 3)" in tw.reshape.__doc__
+    for name in dir(tw):
+        lines = (getattr(tw, name).__doc__ or "").splitlines()
+        others = re.findall(r"(\w+) \(", next((t for t in lines if t.startswith("Also taken")), ""))
+        assert len(set(others)) == len(others), f"{name} takes a name for two arguments: {others}"
 
 
 def test_import_loads_no_more_than_before() -> None:

@@ -250,6 +250,28 @@ def test_the_function_exists_and_documents_its_row(name: str) -> None:
     assert ("Result: bool." in doc) == row["truth"]
 
 
+@per_row(PUBLIC)
+def test_the_docstring_tells_the_types(name: str) -> None:
+    """Those that the function takes, by trying, and that it raises for others."""
+    if name in OWN_SIGNATURE:
+        return
+    doc = " ".join((getattr(tw, name).__doc__ or "").split())
+    told = re.search(r"Types: ([^.;]*)", doc)
+    assert told, doc
+    kinds = set(KINDS) if told[1] == "all" else set(told[1].split(", "))
+    if "integers and bool become" in doc:
+        kinds |= {"integer", "bool"}
+    for kind, dtypes in KINDS.items():
+        dtype = next(iter(dtypes))
+        x = [tw.ones((2,), dtype=getattr(tw, dtype)) for _ in range(TABLE[name]["arity"])]
+        if kind in kinds:
+            getattr(tw, name)(*x)
+        else:
+            assert "Raises TypeError" in doc
+            with pytest.raises(TypeError):
+                getattr(tw, name)(*x)
+
+
 @per_row()
 def test_help_is_a_sentence(name: str) -> None:
     text = TABLE[name]["help"]

@@ -22,4 +22,9 @@ constexpr bool is_complex_row(PointwiseOp op) {
   }
 }
 
+// Rows whose result or gradient is another one for complex numbers, which other ops compute.
+constexpr bool differs_for_complex(PointwiseOp op) {
+  return op == PointwiseOp::abs || op == PointwiseOp::sign;
+}
+
 }  // namespace tw

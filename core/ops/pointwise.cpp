@@ -268,9 +268,8 @@ template <int inputs> bool quick(const OpRecord& op, const Operand* in, int, Wor
   return true;
 }
 
-// Rows whose result or gradient is another one for complex numbers.
 bool settle_complex(PointwiseOp op, const Tensor& z, Tensor* out) {
-  if (op != PointwiseOp::abs && op != PointwiseOp::sign) return false;
+  if (!differs_for_complex(op)) return false;
   out[0] = op == PointwiseOp::abs ? magnitude(z) : direction(z);
   return true;
 }

@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+#include "core/ops/complex_rows.h"
+
 namespace tw {
 
 const PointwiseRow kPointwiseRows[kPointwiseOps] = {
@@ -41,10 +43,26 @@ std::string error_of(const PointwiseRow& row) {
   return "\nError on the CPU: " + bound_of(single) + " (float32), " + bound_of(wide) +
          " (float64).";
 }
+std::string types_of(const PointwiseRow& row) {
+  const auto op = static_cast<PointwiseOp>(&row - kPointwiseRows);
+  const int kinds = row.kinds | (is_complex_row(op) || differs_for_complex(op) ? kind::c : 0);
+  if ((kinds & kind::any) == kind::any) return "\nTypes: all.";
+  std::string text;
+  constexpr std::pair<int, const char*> kNames[] = {
+      {kind::b, "bool"}, {kind::i, "integer"}, {kind::f, "floating"}, {kind::c, "complex"}};
+  for (const auto& [bit, name] : kNames)
+    if (kinds & bit) text += (text.empty() ? "\nTypes: " : ", ") + std::string(name);
+  if (kinds & kind::promotes) text += "; integers and bool become the default floating type";
+  const bool all_but_complex = kinds & kind::promotes || (kinds & kind::any) == kind::ordered;
+  if (all_but_complex && kinds & kind::c) return text + ".";
+  return text + (all_but_complex ? ". Raises TypeError for complex numbers."
+                                 : ". Raises TypeError for others.");
+}
 }  // namespace
 
 std::string help_of(const PointwiseRow& row) {
-  std::string text = std::string(row.help) + "\n\nFormula: " + row.formula + error_of(row);
+  std::string text =
+      std::string(row.help) + "\n\nFormula: " + row.formula + types_of(row) + error_of(row);
   if (row.result == PointwiseResult::truth) return text + "\nResult: bool.";
   constexpr const char* kNames[] = {"x", "a", "b", "c"};
   for (int i = 0; i < row.arity; ++i)

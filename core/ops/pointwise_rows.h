@@ -59,7 +59,7 @@ struct PointwiseAccuracy {
   double float32 = 0, float64 = 0;
 };
 PointwiseAccuracy accuracy_of(PointwiseOp op);
-// The row's help, formula, errors and gradients.
+// The row's help, formula, types, errors and gradients.
 std::string help_of(const PointwiseRow& row);
 
 // Whether the identifier `name` occurs in a formula's text.

@@ -253,11 +253,16 @@ enum class Place {
 
 }  // namespace
 
+#define TW_REFUSES_any ""
+#define TW_REFUSES_ordered "\nRaises TypeError for complex numbers."
+#define TW_REFUSES_inexact "\nRaises TypeError for integers and bool."
+#define TW_OF_NONE_true ""
+#define TW_OF_NONE_false "\nRaises ValueError where no elements are reduced."
 #define TW_REDUCTION(op, parameters, kinds, outcome, of_none, formula, text)       \
   constexpr OpRecord k_##op = {                                                    \
       .name = #op,                                                                 \
       .signature = kSignatures[static_cast<int>(Parameters::parameters)],          \
-      .help = text,                                                                \
+      .help = text TW_REFUSES_##kinds TW_OF_NONE_##of_none,                        \
       .flags = kFunction | (std::string_view(#formula) == "none" ? kConstant : 0), \
       .infer = infer,                                                              \
       .estimate = estimate,                                                        \
@@ -266,6 +271,11 @@ enum class Place {
       .shapes = 1,                                                                 \
       .row = &kRows[static_cast<int>(Place::op)]};
 #include "core/ops/reductions.inc"
+#undef TW_REFUSES_any
+#undef TW_REFUSES_ordered
+#undef TW_REFUSES_inexact
+#undef TW_OF_NONE_true
+#undef TW_OF_NONE_false
 #undef TW_REDUCTION
 
 namespace {

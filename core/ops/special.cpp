@@ -242,14 +242,17 @@ constexpr OpRecord kHeaviside = {
     }};
 constexpr OpRecord kFloatPower = {
     .name = "float_power",
-    .signature = "(a: Tensor, b: Tensor) -> Tensor",
+    .signature = "(a: Tensor, b: Operand) -> Tensor",
     .help = "a to the power of b in float64.\nRaises TypeError for complex numbers.",
     .flags = kFunction | kInPlace,
     .body = [](const Use& use, Tensor* out) {
+      const Operand& b = use.in[1];
       check_real(use.in[0].tensor, "float_power");
-      check_real(use.in[1].tensor, "float_power");
-      out[0] =
-          pow(astype(use.in[0].tensor, DType::float64), astype(use.in[1].tensor, DType::float64));
+      if (b.is_tensor()) check_real(b.tensor, "float_power");
+      if (!b.is_tensor() && b.scalar.kind == Scalar::Kind::complex)
+        fail(ErrorKind::type, "float_power: complex numbers are not supported");
+      const Tensor a = astype(use.in[0].tensor, DType::float64);
+      out[0] = b.is_tensor() ? pow(a, astype(b.tensor, DType::float64)) : pow(a, b);
     }};
 constexpr OpRecord kIsclose = {
     .name = "isclose",

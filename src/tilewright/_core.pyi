@@ -427,9 +427,9 @@ class Tensor:
     ) -> Tensor:
         """Sets elements with probability p to SELU's value far below 0 and shifts and ..."""
     def amax(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Largest element; NaN where there is one."""
+        """Largest element; NaN where there is one. Raises TypeError for complex numbers. ..."""
     def amin(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Smallest element; NaN where there is one."""
+        """Smallest element; NaN where there is one. Raises TypeError for complex numbers. ..."""
     def aminmax(self, *, axis: _Int | None = None, keepdims: _Bool = False) -> _AminmaxResult:
         """Smallest and largest of all elements, or along an axis."""
     def angle(self) -> Tensor:
@@ -465,9 +465,9 @@ class Tensor:
     def arctanh_(self) -> Self:
         """`atanh`, written in place. Inverse hyperbolic tangent."""
     def argmax(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
-        """Index of the first largest element (of the flattened x by default)."""
+        """Index of the first largest element (of the flattened x by default). Raises ..."""
     def argmin(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
-        """Index of the first smallest element (of the flattened x by default)."""
+        """Index of the first smallest element (of the flattened x by default). Raises ..."""
     def argsort(self, *, axis: _Int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
         """The indices (int64) that put the elements along an axis in order. NaN is last, ..."""
     def argwhere(self) -> Tensor:
@@ -1049,9 +1049,9 @@ class Tensor:
         """The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions."""
     def float(self) -> Tensor:
         """As float32; itself where it is one."""
-    def float_power(self, b: Tensor) -> Tensor:
+    def float_power(self, b: _Operand) -> Tensor:
         """a to the power of b in float64. Raises TypeError for complex numbers."""
-    def float_power_(self, b: Tensor) -> Self:
+    def float_power_(self, b: _Operand) -> Self:
         """`float_power`, written in place. a to the power of b in float64. Raises ..."""
     def floor(self) -> Tensor:
         """Largest whole number not above x."""
@@ -1497,7 +1497,7 @@ class Tensor:
     def matrix_transpose(self) -> Tensor:
         """The last two axes swapped, as a view. Raises ValueError below 2 dimensions."""
     def max(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Largest element; NaN where there is one."""
+        """Largest element; NaN where there is one. Raises TypeError for complex numbers. ..."""
     def max_pool1d(
         self,
         kernel_size: _Int | Sequence[_Int],
@@ -1586,13 +1586,13 @@ class Tensor:
     def maximum_(self, b: _Operand) -> Self:
         """`maximum`, written in place. Larger of a and b; NaN if either is."""
     def mean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Mean over all or some axes, in x's floating type."""
+        """Mean over all or some axes, in x's floating type. Raises TypeError for integers ..."""
     def median(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Median of all elements or along an axis: of an even number the lower of the two ..."""
     def median_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
         """What median gives along an axis, and its index (int64): of equal ones that in ..."""
     def min(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Smallest element; NaN where there is one."""
+        """Smallest element; NaN where there is one. Raises TypeError for complex numbers. ..."""
     def min_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
         """The smallest element along an axis, and its index (int64): of equal ones the ..."""
     def minimum(self, b: _Operand) -> Tensor:
@@ -2811,9 +2811,9 @@ def alpha_dropout(
 ) -> Tensor:
     """Sets elements with probability p to SELU's value far below 0 and shifts and ..."""
 def amax(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Largest element; NaN where there is one."""
+    """Largest element; NaN where there is one. Raises TypeError for complex numbers. ..."""
 def amin(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Smallest element; NaN where there is one."""
+    """Smallest element; NaN where there is one. Raises TypeError for complex numbers. ..."""
 def amsgrad_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -2859,9 +2859,9 @@ def arctan2(a: _Operand, b: _Operand) -> Tensor:
 def arctanh(x: _Operand) -> Tensor:
     """Inverse hyperbolic tangent."""
 def argmax(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
-    """Index of the first largest element (of the flattened x by default)."""
+    """Index of the first largest element (of the flattened x by default). Raises ..."""
 def argmin(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
-    """Index of the first smallest element (of the flattened x by default)."""
+    """Index of the first smallest element (of the flattened x by default). Raises ..."""
 def argsort(x: Tensor, *, axis: int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
     """The indices (int64) that put the elements along an axis in order. NaN is last, ..."""
 def asarray(
@@ -3304,7 +3304,7 @@ def fliplr(x: Tensor) -> Tensor:
     """The order along axis 1 reversed, as a view. Raises ValueError below 2 dimensions."""
 def flipud(x: Tensor) -> Tensor:
     """The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions."""
-def float_power(a: Tensor, b: Tensor) -> Tensor:
+def float_power(a: Tensor, b: _Operand) -> Tensor:
     """a to the power of b in float64. Raises TypeError for complex numbers."""
 def floor(x: _Operand) -> Tensor:
     """Largest whole number not above x."""
@@ -3677,7 +3677,7 @@ def matmul_tunables() -> list[dict[str, Any]]:
 def matrix_transpose(x: Tensor) -> Tensor:
     """The last two axes swapped, as a view. Raises ValueError below 2 dimensions."""
 def max(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Largest element; NaN where there is one."""
+    """Largest element; NaN where there is one. Raises TypeError for complex numbers. ..."""
 def max_pool1d(
     input: Tensor,
     kernel_size: int | Sequence[int],
@@ -3764,7 +3764,7 @@ def max_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAn
 def maximum(a: _Operand, b: _Operand) -> Tensor:
     """Larger of a and b; NaN if either is."""
 def mean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Mean over all or some axes, in x's floating type."""
+    """Mean over all or some axes, in x's floating type. Raises TypeError for integers ..."""
 def median(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Median of all elements or along an axis: of an even number the lower of the two ..."""
 def median_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
@@ -3776,7 +3776,7 @@ def memory_stats() -> dict[str, Any]:
 def memory_trim() -> int:
     """Gives unused memory back to the system; returns bytes."""
 def min(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Smallest element; NaN where there is one."""
+    """Smallest element; NaN where there is one. Raises TypeError for complex numbers. ..."""
 def min_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
     """The smallest element along an axis, and its index (int64): of equal ones the ..."""
 def minimum(a: _Operand, b: _Operand) -> Tensor:

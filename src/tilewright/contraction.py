@@ -9,12 +9,14 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright.other_names import other_names
 
 # Of so many operands every order is tried; of more the cheapest pair goes first.
 _FEW = 5
 _Labels = tuple[Any, ...]
 
 
+@other_names
 def tensordot(
     x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Tensor:
@@ -54,6 +56,7 @@ def tensordot(
     return _ordered(*_pair((x1, tuple(left)), (x2, tuple(right)), set(out)), tuple(out))
 
 
+@other_names
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """Sum of products along an axis, of the conjugates of x1's numbers; other axes broadcast.
 
@@ -76,18 +79,21 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     return tw.sum(_last(x1, at) * _last(x2, also), axis=-1, dtype=dtype)
 
 
+@other_names
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Products of each element of a vector with each of another: shape (n,) and (m,) to (n, m)."""
     _check_ranks("outer", (x1, 1), (x2, 1))
     return tw.expand_dims(x1, 1) * tw.expand_dims(x2, 0)
 
 
+@other_names
 def dot(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Sum of the products of two vectors of one size; neither is conjugated."""
     _check_ranks("dot", (x1, 1), (x2, 1))
     return tw.matmul(x1, x2)
 
 
+@other_names
 def inner(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Sums of products over the last axis of both: (..., n) and (***, n) to (..., ***)."""
     _check_tensors("inner", x1, x2)
@@ -96,18 +102,21 @@ def inner(x1: Tensor, x2: Tensor, /) -> Tensor:
     return tensordot(x1, x2, axes=([-1], [-1]))
 
 
+@other_names
 def mm(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Product of two matrices; `matmul` also takes vectors and batches."""
     _check_ranks("mm", (x1, 2), (x2, 2))
     return tw.matmul(x1, x2)
 
 
+@other_names
 def mv(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Product of a matrix and a vector."""
     _check_ranks("mv", (x1, 2), (x2, 1))
     return tw.matmul(x1, x2)
 
 
+@other_names
 def bmm(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Products of as many pairs of matrices: (b, n, k) and (b, k, m) to (b, n, m)."""
     _check_ranks("bmm", (x1, 3), (x2, 3))
@@ -116,12 +125,14 @@ def bmm(x1: Tensor, x2: Tensor, /) -> Tensor:
     return tw.matmul(x1, x2)
 
 
+@other_names
 def vdot(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Sum of the products of two vectors of one size; the first is conjugated."""
     _check_ranks("vdot", (x1, 1), (x2, 1))
     return tw.matmul(tw.conj(x1), x2)
 
 
+@other_names
 def baddbmm(
     x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
@@ -129,6 +140,7 @@ def baddbmm(
     return _added(x, bmm(batch1, batch2), beta, alpha)
 
 
+@other_names
 def addbmm(
     x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
@@ -137,11 +149,13 @@ def addbmm(
     return _added(x, tw.sum(products, axis=0, dtype=products.dtype), beta, alpha)
 
 
+@other_names
 def addmv(x: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * x + alpha * mv(mat, vec)."""
     return _added(x, mv(mat, vec), beta, alpha)
 
 
+@other_names
 def addr(x: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * x + alpha * outer(vec1, vec2)."""
     return _added(x, outer(vec1, vec2), beta, alpha)
@@ -154,6 +168,7 @@ def _added(x: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
     return (x if beta == 1 else beta * x) + scaled
 
 
+@other_names
 def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Kronecker product: each element of x1 times the whole of x2, as blocks."""
     _check_tensors("kron", x1, x2)

@@ -114,6 +114,8 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
         with self._lock:
             me = threading.get_ident()
             here = [i for i, (thread, _) in enumerate(self._open) if thread == me]
+            if not self._open:
+                raise _core.StateError("explain: no block of this report is open")
             entered, observing = self._open.pop(here[-1] if here else -1)
             _open_reports.remove((entered, self))
         entries = []

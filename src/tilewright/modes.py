@@ -38,6 +38,10 @@ class ModeBlock:
     def __exit__(self, *exception: object) -> None:
         _core._leave_modes(self)
 
+    def __repr__(self) -> str:
+        chosen = (f"{name}={value!r}" for name, value in vars(self).items() if name[0] != "_")
+        return f"<{type(self).__name__}: {', '.join(chosen)}>"
+
     def __call__(self, function: _F) -> _F:
         import inspect  # noqa: PLC0415  # 15 ms of an import that most programs can do without
 

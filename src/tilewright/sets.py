@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tilewright import _core
 from tilewright._core import Tensor
+from tilewright.other_names import other_names
 
 
 class UniqueAllResult(NamedTuple):
@@ -234,6 +235,7 @@ def _slices(x: Tensor, axis: int) -> UniqueAllResult:
     return UniqueAllResult(values, indices, _inverse(starts, order), _counts(starts, count))
 
 
+@other_names
 def histogram(
     x: Tensor,
     bins: int | Tensor | Sequence[float] = 10,

@@ -118,15 +118,19 @@ class _File:
         try:
             replace(job.Options(), **{_OPTIONS[key]: value})
         except (TypeError, ValueError) as error:
-            raise self.error(place, f"{key}: {str(error).removeprefix('train: ')}") from None
+            # The command line's name of an option may be another than the file's.
+            fact = str(error).removeprefix(f"train: {_OPTIONS[key]} ")
+            raise self.error(place, f"{key}: {key} {fact}") from None
 
 
 def _grid(file: _File) -> Iterator[dict[str, Any]]:
     table = file.table("grid")
     file.check_keys(table, KEYS, ("grid",))
     for key, values in table.items():
-        if not isinstance(values, list) or not values:
+        if not isinstance(values, list):
             raise file.error(("grid", key), f"{key} must be a list of values, got {values!r}")
+        if not values:
+            raise file.error(("grid", key), f"{key} must have one value or more, got []")
         for i, value in enumerate(values):
             file.check_value(("grid", key, i), key, value)
     if table:

@@ -16,6 +16,7 @@ from tilewright import Tensor
 from tilewright.autograd import Function
 from tilewright.extras import require
 from tilewright.linalg.checks import check_floats, check_matrices, default_rtol, shape_of
+from tilewright.other_names import other_names
 
 
 class LinAlgError(ValueError):
@@ -61,6 +62,7 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     return _adjoint(factor) if upper else factor
 
 
+@other_names
 def inv(x: Tensor, /) -> Tensor:
     """The inverse of square matrices. Raises `LinAlgError` for a singular one."""
     check_matrices("inv", x, square=True)
@@ -86,6 +88,7 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     return result if b.ndim > 1 else tw.squeeze(result, axis=-1)
 
 
+@other_names
 def det(x: Tensor, /) -> Tensor:
     """Determinants of square matrices. Of singular ones the gradient has no gradient."""
     check_matrices("det", x, square=True)
@@ -93,12 +96,14 @@ def det(x: Tensor, /) -> Tensor:
     return result
 
 
+@other_names
 def slogdet(x: Tensor, /) -> SlogdetResult:
     """Sign (0 for singular matrices) and logarithm of the absolute value of determinants."""
     check_matrices("slogdet", x, square=True)
     return SlogdetResult(*_LogDeterminant.apply(x))
 
 
+@other_names
 def logdet(x: Tensor, /) -> Tensor:
     """Logarithm of the determinant; NaN where that is negative."""
     sign, size = slogdet(x)
@@ -153,6 +158,7 @@ def svdvals(x: Tensor, /) -> Tensor:
     return _tensor(_numpy().linalg.svd(_array(x), compute_uv=False))
 
 
+@other_names
 def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """The pseudo-inverse (Moore and Penrose): singular values up to rtol times the largest are 0.
 

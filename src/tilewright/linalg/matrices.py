@@ -42,6 +42,7 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: tw.dtype | None = None) -> Te
     return tw.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
+@other_names
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
     """x multiplied by itself n times, by squaring; of a negative n the inverse's power.
 

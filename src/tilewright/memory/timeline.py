@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from types import TracebackType
@@ -153,12 +154,13 @@ class record:  # noqa: N801  (a context manager, used like a function)
         if capacity < 1:
             raise ValueError(f"record: capacity must be at least 1, got {capacity}")
         self.capacity = capacity
-        self._open: list[tuple[Timeline, _core._Observing]] = []
+        self._lock = threading.RLock()  # garbage collection may end a block within a block
+        self._open: list[tuple[int, Timeline, _core._Observing]] = []  # by thread
 
     def __enter__(self) -> Timeline:
         timeline = Timeline(self.capacity)
         observing = _core._Observing(MEMORY_EVENTS, everywhere=True, capacity=self.capacity)
-        self._open.append((timeline, observing))
+        self._open.append((threading.get_ident(), timeline, observing))
         return timeline
 
     def __exit__(
@@ -167,7 +169,12 @@ class record:  # noqa: N801  (a context manager, used like a function)
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        timeline, observing = self._open.pop()
+        with self._lock:
+            if not self._open:
+                raise _core.StateError("memory.record: no block of this recorder is open")
+            me = threading.get_ident()
+            here = [i for i, (thread, *_) in enumerate(self._open) if thread == me]
+            _, timeline, observing = self._open.pop(here[-1] if here else -1)
         timeline.events = observing.stop()
         timeline.dropped = observing.dropped
         for event in timeline.events:
