@@ -195,9 +195,12 @@ def test_launches_of_gradients():
     assert tw._core._gpu_launches(0) - before == 1 + (5 + 1) + 1
 
 
-@pytest.mark.parametrize("step", ["sgd_step", "adam_step", "lion_step", "rmsprop_step"])
+STATES = {"sgd_step": 0, "adam_step": 2, "lion_step": 1, "rmsprop_step": 1, "rprop_step": 2}
+
+
+@pytest.mark.parametrize("step", STATES)
 def test_a_step_of_an_optimizer_is_one_launch_for_all_parameters(step):
-    states = {"sgd_step": 0, "adam_step": 2, "lion_step": 1, "rmsprop_step": 1}[step]
+    states = STATES[step]
 
     def made() -> list[tw.Tensor]:
         return [tw.ones((n, 3), device="cuda") for n in (1, 20, 7)]

@@ -39,6 +39,7 @@ def test_a_module_is_made_on_a_device(name):
         getattr(nn, name)(*arguments, device="gpu")
 
 
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor:UserWarning")
 @pytest.mark.parametrize("name", [*ARGUMENTS, *SETTINGS])
 def test_parameters_stand_in_pytorchs_order(name):
     # An optimizer's state counts them by it.
@@ -150,7 +151,20 @@ def test_gradients_with_a_graph_are_set_to_zero():
 
 
 @pytest.mark.parametrize(
-    "name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam"]
+    "name",
+    [
+        "SGD",
+        "Adam",
+        "AdamW",
+        "RMSprop",
+        "Adagrad",
+        "Adadelta",
+        "Adamax",
+        "NAdam",
+        "RAdam",
+        "ASGD",
+        "Rprop",
+    ],
 )
 def test_ways_to_compute_change_nothing(name):
     made = []

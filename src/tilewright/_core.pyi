@@ -2871,6 +2871,20 @@ def asarray(
     copy: _Bool | None=None,
 ) -> Tensor:
     """A tensor from nested lists, numbers, or anything with the buffer protocol or ..."""
+def asgd_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    averages: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    lambd: float=0.0001,
+    alpha: float=0.75,
+    t0: float=1000000.0,
+    weight_decay: float=0.0,
+    maximize: _Bool=False,
+) -> None:
+    """Averaged stochastic gradient descent (Polyak and Juditsky, 1992) on all params ..."""
 def asin(x: _Operand) -> Tensor:
     """Inverse sine, in radians."""
 def asinh(x: _Operand) -> Tensor:
@@ -4226,6 +4240,21 @@ def round(x: _Operand) -> Tensor:
     """Nearest whole number, halves to even."""
 def row_stack(arrays: Sequence[Tensor]) -> Tensor:
     """Tensors joined along axis 0; those of up to 1 dimension are rows. Raises ..."""
+def rprop_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    prevs: Sequence[Tensor],
+    step_sizes: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    eta_minus: float=0.5,
+    eta_plus: float=1.2,
+    smallest: float=1e-06,
+    largest: float=50.0,
+    maximize: _Bool=False,
+) -> None:
+    """Rprop (Riedmiller and Braun, 1993) on all params in place; lr is where ..."""
 def rsqrt(x: _Operand) -> Tensor:
     """One over the square root."""
 def scale_all(tensors: Sequence[Tensor], *, number: _Operand) -> None:
