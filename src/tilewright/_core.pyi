@@ -423,6 +423,7 @@ class Tensor:
         self,
         p: _Float=0.5,
         training: _Bool=False,
+        inplace: _Bool=False,
         generator: Generator | None=None,
     ) -> Tensor:
         """Sets elements with probability p to SELU's value far below 0 and shifts and ..."""
@@ -931,6 +932,7 @@ class Tensor:
         self,
         p: _Float=0.5,
         training: _Bool=True,
+        inplace: _Bool=False,
         generator: Generator | None=None,
     ) -> Tensor:
         """Zeroes elements with probability p and scales the rest by 1 / (1 - p), while ..."""
@@ -938,6 +940,7 @@ class Tensor:
         self,
         p: _Float=0.5,
         training: _Bool=True,
+        inplace: _Bool=False,
         generator: Generator | None=None,
     ) -> Tensor:
         """Zeroes whole channels of (batch, channels, length), or without a batch, with ..."""
@@ -945,6 +948,7 @@ class Tensor:
         self,
         p: _Float=0.5,
         training: _Bool=True,
+        inplace: _Bool=False,
         generator: Generator | None=None,
     ) -> Tensor:
         """Zeroes whole channels of (batch, channels, height, width), or of (batch, ..."""
@@ -952,6 +956,7 @@ class Tensor:
         self,
         p: _Float=0.5,
         training: _Bool=True,
+        inplace: _Bool=False,
         generator: Generator | None=None,
     ) -> Tensor:
         """Zeroes whole channels of (batch, channels, depth, height, width), or without a ..."""
@@ -1027,6 +1032,7 @@ class Tensor:
         self,
         p: _Float=0.5,
         training: _Bool=False,
+        inplace: _Bool=False,
         generator: Generator | None=None,
     ) -> Tensor:
         """alpha_dropout of whole channels of (batch, channels, ...). Raises ValueError for ..."""
@@ -2807,6 +2813,7 @@ def alpha_dropout(
     input: Tensor,
     p: float=0.5,
     training: _Bool=False,
+    inplace: _Bool=False,
     generator: Generator | None=None,
 ) -> Tensor:
     """Sets elements with probability p to SELU's value far below 0 and shifts and ..."""
@@ -3203,6 +3210,7 @@ def dropout(
     x: Tensor,
     p: float=0.5,
     training: _Bool=True,
+    inplace: _Bool=False,
     generator: Generator | None=None,
 ) -> Tensor:
     """Zeroes elements with probability p and scales the rest by 1 / (1 - p), while ..."""
@@ -3210,6 +3218,7 @@ def dropout1d(
     input: Tensor,
     p: float=0.5,
     training: _Bool=True,
+    inplace: _Bool=False,
     generator: Generator | None=None,
 ) -> Tensor:
     """Zeroes whole channels of (batch, channels, length), or without a batch, with ..."""
@@ -3217,6 +3226,7 @@ def dropout2d(
     input: Tensor,
     p: float=0.5,
     training: _Bool=True,
+    inplace: _Bool=False,
     generator: Generator | None=None,
 ) -> Tensor:
     """Zeroes whole channels of (batch, channels, height, width), or of (batch, ..."""
@@ -3224,6 +3234,7 @@ def dropout3d(
     input: Tensor,
     p: float=0.5,
     training: _Bool=True,
+    inplace: _Bool=False,
     generator: Generator | None=None,
 ) -> Tensor:
     """Zeroes whole channels of (batch, channels, depth, height, width), or without a ..."""
@@ -3305,6 +3316,7 @@ def feature_alpha_dropout(
     input: Tensor,
     p: float=0.5,
     training: _Bool=False,
+    inplace: _Bool=False,
     generator: Generator | None=None,
 ) -> Tensor:
     """alpha_dropout of whole channels of (batch, channels, ...). Raises ValueError for ..."""
