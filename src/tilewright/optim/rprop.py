@@ -21,8 +21,8 @@ class Rprop(Optimizer):
 
     A step begins as `lr`, grows by etas[1] while the sign stays and shrinks by etas[0] where it
     changes, within `step_sizes`; where it changes, the element rests for one step. For gradients of
-    the whole data set, not of batches. Source: M. Riedmiller and H. Braun, "A direct adaptive method
-    for faster backpropagation learning: the RPROP algorithm", ICNN 1993.
+    the whole data set, not of batches. Source: M. Riedmiller and H. Braun, "A direct adaptive
+    method for faster backpropagation learning: the RPROP algorithm", ICNN 1993.
 
     >>> import tilewright as tw
     >>> x = tw.asarray([1.0], dtype=tw.float32); x.requires_grad = True
