@@ -49,7 +49,7 @@ def launches(function: Callable[[], object]) -> int:
 TOLERANCES = {tw.float64: 1e-12, tw.float32: 1e-5, tw.float16: 4e-3, tw.bfloat16: 4e-2}
 # batch, heads, heads of keys, queries, keys, size, size of values
 ATTENTIONS = [(2, 2, 2, 70, 130, 16, 8), (1, 4, 2, 65, 64, 72, 150), (1, 2, 1, 3, 200, 33, 65)]
-MASKS = ["none", "causal", "bool", "added"]
+MASKS = ["none", "causal", "bool", "added", "far"]
 
 
 @pytest.mark.parametrize("mask", MASKS)
@@ -63,6 +63,7 @@ def test_attention_of_many_tiles(sizes, mask, rng):
     masks = {
         "bool": rng.random((queries, keys)) < 0.7,
         "added": rng.standard_normal((batch, 1, queries, keys)),
+        "far": np.where(rng.random((queries, 1)) < 0.5, -1e30, 0.0),  # whole rows
     }
 
     def attention(*qkv: tw.Tensor) -> tw.Tensor:
