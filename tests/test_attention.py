@@ -36,6 +36,8 @@ MASKS = {
     "added": lambda rng, b, h, n, m: rng.normal(size=(h, n, m)),
     "added to rows": lambda rng, b, h, n, m: rng.normal(size=(n, 1)),
     "added -inf": lambda rng, b, h, n, m: np.where(rng.random((n, m)) < 0.5, 0.0, -np.inf),
+    "whole rows far below": lambda rng, b, h, n, m: np.where(rng.random((n, 1)) < 0.5, -1e30, 0.0),
+    "lowest": lambda rng, b, h, n, m: np.full((1, m), float(np.finfo("float32").min)),
     "large and negative": lambda rng, b, h, n, m: np.where(rng.random((n, m)) < 0.9, -1e30, 0),
 }
 
@@ -63,6 +65,19 @@ def test_masks(kind, sizes, dtype, isa, rng) -> None:
     expected = gradients(*wide, mask, False, g.astype(np.float64))
     for got, want in zip(tw.grad(y, leaves, tw.asarray(g)), expected, strict=True):
         np.testing.assert_allclose(got.numpy(), want, rtol=tolerance, atol=3 * tolerance)
+
+
+@pytest.mark.parametrize("kind", ["whole rows far below", "nothing at all", "added"])
+def test_the_body_knows_the_same_masks(kind, rng) -> None:
+    q, k, v, g = (rng.normal(size=(2, 3, 7, 5)) for _ in range(4))
+    mask = MASKS[kind](rng, 2, 3, 7, 7)
+    leaves = [tw.tensor(x, requires_grad=True) for x in (q, k, v)]
+    with tw.kernels.use(attention="body", attention_backward="body"):
+        y = tw.scaled_dot_product_attention(*leaves, tw.asarray(mask))
+        found = tw.grad(y, leaves, tw.asarray(g))
+    np.testing.assert_allclose(y.detach().numpy(), reference(q, k, v, mask), rtol=1e-12, atol=1e-14)
+    for dx, expected in zip(found, gradients(q, k, v, mask, False, g), strict=True):
+        np.testing.assert_allclose(dx.numpy(), expected, rtol=1e-10, atol=1e-13)
 
 
 def test_layouts_are_read_where_they_are(rng) -> None:

@@ -80,8 +80,89 @@ def test_what_does_not_fit(offsets, options, message):
 def test_scales_that_do_not_fit():
     i, weight, starts = tw.asarray([1, 2, 3]), tw.ones((6, 3)), tw.asarray([0])
     with pytest.raises(ValueError, match="must have the shape of the indices"):
-        ours(i, weight, starts, "sum", tw.ones((2,)))
+        ours(i, weight, starts, mode="sum", per_sample_weights=tw.ones((2,)))
     with pytest.raises(ValueError, match="are for mode='sum'"):
-        ours(i, weight, starts, "mean", tw.ones((3,)))
+        ours(i, weight, starts, mode="mean", per_sample_weights=tw.ones((3,)))
+    with pytest.raises(TypeError, match="max_norm is a number"):
+        ours(i, weight, starts, "sum")
     with pytest.raises(IndexError):
         ours(tw.asarray([1, 9]), weight, starts)
+
+
+# ---- what PyTorch's layers and functions may be asked beside ----
+
+NUMBERS = np.array([[3, 1, 4, 1], [5, 1, 2, 0]])
+
+
+@pytest.mark.parametrize("norm_type", [1.0, 2.0, float("inf")])
+@pytest.mark.parametrize("scale_grad_by_freq", [False, True])
+@pytest.mark.parametrize("padding_idx", [None, 1])
+def test_embedding_limits_rows_and_shares_gradients_as_in_pytorch(
+    padding_idx, scale_grad_by_freq, norm_type
+):
+    options = {"max_norm": 0.7, "norm_type": norm_type, "scale_grad_by_freq": scale_grad_by_freq}
+    layers = [
+        module.nn.Embedding(6, 3, padding_idx, **options, dtype=module.float64)
+        for module in (tw, torch)
+    ]
+    layers[0].load_state_dict(layers[1].state_dict())
+    made = []
+    for module, layer in zip((tw, torch), layers, strict=True):
+        y = layer(module.tensor(NUMBERS))
+        (y * y).sum().backward()
+        made.append([y.detach(), layer.weight.detach(), layer.weight.grad])
+    for mine, other in zip(*made, strict=True):
+        np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_bags_share_gradients_among_equal_indices(mode, flat):
+    # By the formula: PyTorch's CPU kernel divides by the count of another index.
+    weight = tw.asarray(np.random.default_rng(1).normal(size=(6, 3))).requires_grad_()
+    i, starts = tw.asarray(NUMBERS), None
+    if flat:
+        i, starts = i.flatten(), tw.asarray([0, 4])
+    y = ours(i, weight, starts, scale_grad_by_freq=True, mode=mode)
+    g = np.random.default_rng(2).normal(size=(2, 3))
+    y.backward(tw.asarray(g))
+    want = np.zeros((6, 3))
+    np.add.at(want, NUMBERS, np.repeat(g[:, None], 4, axis=1) / (1 if mode == "sum" else 4))
+    counts = np.bincount(NUMBERS.ravel(), minlength=6)
+    np.testing.assert_allclose(weight.grad.numpy(), want / counts[:, None], rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_limit_rows_as_in_pytorch(mode):
+    rows = np.random.default_rng(3).normal(size=(6, 3))
+    made = []
+    for module in (tw, torch):
+        function = module.nn.functional.embedding_bag
+        weight, i = module.tensor(rows), module.tensor(NUMBERS)
+        made.append([function(i, weight, None, 0.9, 1.0, False, mode), weight])
+    for mine, other in zip(*made, strict=True):
+        np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["Embedding", "EmbeddingBag"])
+def test_layers_of_given_rows(name):
+    rows = tw.asarray([[3.0, 4.0], [0.0, 0.5]])
+    layer = getattr(tw.nn, name).from_pretrained(rows, max_norm=1.0, padding_idx=0)
+    assert repr(layer).startswith(f"{name}(2, 2, padding_idx=0, max_norm=1.0")
+    assert not layer.weight.requires_grad
+    np.testing.assert_array_equal(layer.weight.numpy(), rows.numpy())
+    assert getattr(tw.nn, name).from_pretrained(rows, False).weight.requires_grad
+    with pytest.raises(ValueError, match=f"{name}: from_pretrained needs"):
+        getattr(tw.nn, name).from_pretrained(rows[0])
+
+
+def test_refused_tables():
+    with pytest.raises(ValueError, match="embedding: max_norm must be above 0"):
+        tw.nn.Embedding(3, 2, max_norm=-1.0)(tw.asarray([0]))
+    with pytest.raises(ValueError, match="scale_grad_by_freq is for mode"):
+        tw.nn.EmbeddingBag(3, 2, scale_grad_by_freq=True, mode="max")(tw.asarray([[0]]))
+    layer = tw.nn.Embedding(3, 2, max_norm=0.1)
+    before = layer.weight.tolist()
+    with pytest.raises(IndexError, match="out of range"):
+        layer(tw.asarray([0, 3]))
+    assert layer.weight.tolist() == before

@@ -412,3 +412,69 @@ def _seeded():
 def test_numpy_indices():
     part = data.Subset(Items(5), np.asarray([1, 4]))
     assert list(part) == [10, 40]
+
+
+# ---- what PyTorch's programs ask of a loader ----
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_without_batches_gives_items(workers):
+    items = [{"x": np.full(2, i), "label": i} for i in range(5)]
+    found = list(data.DataLoader(items, batch_size=None, num_workers=workers))
+    assert [item["label"] for item in found] == [0, 1, 2, 3, 4]
+    assert all(isinstance(item["x"], tw.Tensor) for item in found)
+    loader = data.DataLoader(items, batch_size=None, shuffle=True, seed=3, num_workers=workers)
+    assert len(loader) == 5
+    assert sorted(item["label"] for item in loader) == [0, 1, 2, 3, 4]
+    called = data.DataLoader(items, batch_size=None, collate_fn=lambda item: item["label"])
+    assert list(called) == [0, 1, 2, 3, 4]
+    rows = list(data.DataLoader(tw.arange(6).reshape(3, 2), batch_size=None, num_workers=workers))
+    assert [row.tolist() for row in rows] == [[0, 1], [2, 3], [4, 5]]
+    pairs = data.TensorDataset(tw.arange(3), tw.arange(3) * 2)
+    assert [[a.item(), b.item()] for a, b in data.DataLoader(pairs, None)] == [
+        [0, 0],
+        [1, 2],
+        [2, 4],
+    ]
+    with pytest.raises(ValueError, match="leave drop_last out"):
+        data.DataLoader(items, batch_size=None, drop_last=True)
+
+
+class Numbers(data.IterableDataset):
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __iter__(self):
+        return iter(range(self.count))
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_iterable_sets_in_a_row_and_without_batches(workers):
+    both = Numbers(3) + Numbers(2)
+    assert list(data.DataLoader(both, None, num_workers=workers)) == [0, 1, 2, 0, 1]
+    batches = data.DataLoader(both, batch_size=2, num_workers=workers)
+    assert [batch.tolist() for batch in batches] == [[0, 1], [2, 0], [1]]
+
+
+def test_sets_side_by_side():
+    pairs = data.StackDataset(range(4), "abcd")
+    batches = [(numbers.tolist(), texts) for numbers, texts in data.DataLoader(pairs, 3)]
+    assert batches == [([0, 1, 2], ["a", "b", "c"]), ([3], ["d"])]
+    assert data.StackDataset(n=range(4))[-1] == {"n": 3}
+    with pytest.raises(ValueError, match="lengths differ: 2, 3"):
+        data.StackDataset("ab", "abc")
+    with pytest.raises(ValueError, match="give data sets"):
+        data.StackDataset()
+
+
+def test_workers_begin_with_a_function():
+    begun = []
+    list(data.DataLoader(list("abcdefgh"), num_workers=3, worker_init_fn=begun.append))
+    assert sorted(begun) == [0, 1, 2]
+
+    def fails(worker: int) -> None:
+        raise OSError(f"no file for worker {worker}")
+
+    with pytest.raises(OSError, match="no file for worker"):
+        list(data.DataLoader(list("ab"), num_workers=2, worker_init_fn=fails))
+    assert data.get_worker_info() is None

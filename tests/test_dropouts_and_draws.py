@@ -125,6 +125,24 @@ def test_dropout_layers(name) -> None:
         getattr(nn, name)(1.5)
 
 
+@pytest.mark.parametrize("name", ["dropout", *ALL])
+def test_dropouts_in_place(name) -> None:
+    function, x = getattr(F, name), input_of(name) + 1
+    leaf = x.copy().requires_grad_()
+    changed = leaf * 1
+    kept = function(x, 0.4, True, generator=tw.Generator(5))
+    assert function(changed, 0.4, True, True, generator=tw.Generator(5)) is changed
+    np.testing.assert_array_equal(changed.detach().numpy(), kept.numpy())
+    changed.sum().backward()
+    twin = x.copy().requires_grad_()
+    function(twin, 0.4, True, generator=tw.Generator(5)).sum().backward()
+    np.testing.assert_array_equal(leaf.grad.numpy(), twin.grad.numpy())
+    # In evaluation nothing changes: relu's gradient still finds the result that it keeps.
+    y = F.relu(twin)
+    assert function(y, 0.4, training=False, inplace=True) is y
+    y.sum().backward()
+
+
 DROPOUTS_REFUSED: tuple[tuple[Any, type[Exception], str], ...] = (
     (lambda: F.dropout1d(tw.ones((3,))), ValueError, "dropout1d: input must have 2 or 3"),
     (lambda: F.dropout2d(tw.ones((3, 2))), ValueError, "dropout2d: input must have 3 or 4"),

@@ -49,7 +49,7 @@ def launches(function: Callable[[], object]) -> int:
 TOLERANCES = {tw.float64: 1e-12, tw.float32: 1e-5, tw.float16: 4e-3, tw.bfloat16: 4e-2}
 # batch, heads, heads of keys, queries, keys, size, size of values
 ATTENTIONS = [(2, 2, 2, 70, 130, 16, 8), (1, 4, 2, 65, 64, 72, 150), (1, 2, 1, 3, 200, 33, 65)]
-MASKS = ["none", "causal", "bool", "added"]
+MASKS = ["none", "causal", "bool", "added", "far"]
 
 
 @pytest.mark.parametrize("mask", MASKS)
@@ -63,6 +63,7 @@ def test_attention_of_many_tiles(sizes, mask, rng):
     masks = {
         "bool": rng.random((queries, keys)) < 0.7,
         "added": rng.standard_normal((batch, 1, queries, keys)),
+        "far": np.where(rng.random((queries, 1)) < 0.5, -1e30, 0.0),  # whole rows
     }
 
     def attention(*qkv: tw.Tensor) -> tw.Tensor:
@@ -195,9 +196,12 @@ def test_launches_of_gradients():
     assert tw._core._gpu_launches(0) - before == 1 + (5 + 1) + 1
 
 
-@pytest.mark.parametrize("step", ["sgd_step", "adam_step", "lion_step", "rmsprop_step"])
+STATES = {"sgd_step": 0, "adam_step": 2, "lion_step": 1, "rmsprop_step": 1, "rprop_step": 2}
+
+
+@pytest.mark.parametrize("step", STATES)
 def test_a_step_of_an_optimizer_is_one_launch_for_all_parameters(step):
-    states = {"sgd_step": 0, "adam_step": 2, "lion_step": 1, "rmsprop_step": 1}[step]
+    states = STATES[step]
 
     def made() -> list[tw.Tensor]:
         return [tw.ones((n, 3), device="cuda") for n in (1, 20, 7)]

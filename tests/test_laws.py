@@ -16,10 +16,10 @@ from tilewright.memory import Pool
 # In test_updates.py; in test_indexing.py, test_scatter.py and test_order.py, as results are as long
 # as the values say.
 ELSEWHERE = """
-    adadelta_step adagrad_step adam_step adamax_step amsgrad_step average_step
-    clip_all lion_step momentum_step nadam_step nesterov_step radam_step
+    adadelta_step adagrad_step adam_step adamax_step amsgrad_step asgd_step
+    average_step clip_all lion_step momentum_step nadam_step nesterov_step radam_step
     rmsprop_centered_momentum_step rmsprop_centered_step rmsprop_momentum_step
-    rmsprop_step scale_all sgd_step nonzero masked_select bincount
+    rmsprop_step rprop_step scale_all sgd_step nonzero masked_select bincount
 """
 
 

@@ -101,10 +101,7 @@ def test_states_go_on(name: str) -> None:
         assert settings(resumed) == settings(mine)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["step", "linear", "cosine", "restarts", "multistep", "chained", "cyclic-uneven"],
-)
+@pytest.mark.parametrize("name", CASES)
 @pytest.mark.filterwarnings("ignore")
 def test_states_of_pytorch_load(name: str) -> None:
     mine, other = optimizers()

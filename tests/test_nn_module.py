@@ -615,3 +615,61 @@ class TestCalls:
                 nn.Linear(2, 3)(value)
         gc.collect()
         assert sys.getrefcount(value) == before
+
+
+# ---- hooks of states ----
+
+
+def states_with_hooks(package) -> list:
+    """What hooks of a small model's states see, and what they change."""
+    told: list = []
+    model = package.Sequential(package.Linear(2, 2), package.Linear(2, 1))
+    inner = model[1]
+    inner.register_state_dict_pre_hook(lambda m, prefix, keep: told.append((prefix, keep)))
+
+    def rename(module, state, prefix, metadata) -> None:
+        assert module is inner
+        told.append(sorted(state))
+        state[prefix + "w"] = state.pop(prefix + "weight")
+
+    def back(module, state, prefix, metadata, strict, missing, unexpected, errors) -> None:
+        told.append((prefix, strict))
+        state[prefix + "weight"] = state.pop(prefix + "w")
+
+    hooks = [
+        inner.register_state_dict_post_hook(rename),
+        inner.register_load_state_dict_pre_hook(back),
+        model.register_load_state_dict_post_hook(lambda m, keys: told.append(keys.missing_keys)),
+        inner.register_load_state_dict_post_hook(lambda m, keys: told.append("inner")),
+    ]
+    state = model.state_dict()
+    told.append(sorted(state))
+    model.load_state_dict(state)
+    assert "1.w" in state
+    told.append(sorted(model.state_dict(prefix="m.", keep_vars=True)))
+    for hook in hooks:
+        hook.remove()
+    told.append(sorted(model.state_dict()))
+    return told
+
+
+def test_hooks_of_states_are_pytorchs():
+    assert states_with_hooks(nn) == states_with_hooks(torch.nn)
+
+
+def test_a_hook_of_states_refuses():
+    model = nn.Linear(2, 2)
+    before = model.weight.tolist()
+
+    def refuse(module, state, prefix, metadata, strict, missing, unexpected, errors) -> None:
+        errors.append("an old format")
+
+    hook = model.register_load_state_dict_pre_hook(refuse)
+    with pytest.raises(ValueError, match="Linear: an old format"):
+        model.load_state_dict({"weight": tw.zeros((2, 2)), "bias": tw.zeros(2)})
+    assert model.weight.tolist() == before
+    hook.remove()
+    model.register_state_dict_post_hook(lambda module, state, prefix, metadata: state)
+    with pytest.raises(RuntimeError, match="returns None"):
+        model.state_dict()
+    assert model(tw.ones((1, 2))).shape == (1, 2)

@@ -93,6 +93,28 @@ def test_other_running_statistics(options: dict) -> None:
     same_step(ours.eval(), theirs.eval(), (5, 3), 4)
 
 
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (nn.LayerNorm(3), (0, 3)),
+        (nn.RMSNorm(3), (0, 3)),
+        (nn.GroupNorm(2, 4), (0, 4, 5)),
+        (nn.GroupNorm(2, 4), (3, 4, 0)),
+        (nn.BatchNorm1d(4), (0, 4)),
+        (nn.BatchNorm1d(4), (3, 4, 0)),
+        (nn.InstanceNorm1d(4, affine=True), (0, 4, 5)),
+    ],
+)
+def test_parameters_get_zeros_from_inputs_without_elements(layer: nn.Module, shape: tuple) -> None:
+    left_behind = [tw.full((size,), 7.0) for size in (2, 3, 4, 8)]
+    del left_behind
+    x = tw.zeros(shape, requires_grad=True)
+    layer(x).sum().backward()
+    assert x.grad.shape == shape
+    for name, parameter in layer.named_parameters():
+        assert parameter.grad.tolist() == [0.0] * parameter.shape[0], name
+
+
 def test_a_replay_moves_running_statistics() -> None:
     layer, other = nn.BatchNorm1d(3), nn.BatchNorm1d(3)
     x = [tw.randn(5, 3) for _ in range(3)]

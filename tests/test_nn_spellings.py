@@ -39,6 +39,17 @@ def test_a_module_is_made_on_a_device(name):
         getattr(nn, name)(*arguments, device="gpu")
 
 
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor:UserWarning")
+@pytest.mark.parametrize("name", [*ARGUMENTS, *SETTINGS])
+def test_parameters_stand_in_pytorchs_order(name):
+    # An optimizer's state counts them by it.
+    torch = pytest.importorskip("torch")
+    arguments = {**ARGUMENTS, **SETTINGS}[name]
+    ours, theirs = getattr(nn, name)(*arguments), getattr(torch.nn, name)(*arguments)
+    assert [key for key, _ in ours.named_parameters()] == [k for k, _ in theirs.named_parameters()]
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+
+
 def test_every_module_that_takes_a_dtype_takes_a_device():
     for name in dir(nn):
         module = getattr(nn, name)
@@ -140,7 +151,20 @@ def test_gradients_with_a_graph_are_set_to_zero():
 
 
 @pytest.mark.parametrize(
-    "name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam"]
+    "name",
+    [
+        "SGD",
+        "Adam",
+        "AdamW",
+        "RMSprop",
+        "Adagrad",
+        "Adadelta",
+        "Adamax",
+        "NAdam",
+        "RAdam",
+        "ASGD",
+        "Rprop",
+    ],
 )
 def test_ways_to_compute_change_nothing(name):
     made = []

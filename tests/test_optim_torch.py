@@ -18,6 +18,7 @@ CASES = {
     "adam": ("Adam", {"weight_decay": 0.1, "betas": (0.8, 0.95)}),
     "amsgrad": ("Adam", {"amsgrad": True, "weight_decay": 0.1, "betas": (0.8, 0.9)}),
     "adamw-amsgrad": ("AdamW", {"amsgrad": True, "maximize": True, "betas": (0.8, 0.9)}),
+    "adam-decoupled": ("Adam", {"weight_decay": 0.1, "decoupled_weight_decay": True}),
     "adamax": ("Adamax", {"weight_decay": 0.1, "betas": (0.8, 0.9)}),
     "nadam": ("NAdam", {"weight_decay": 0.1}),
     "nadam-decoupled": (
@@ -33,6 +34,13 @@ CASES = {
     ),
     "adadelta": ("Adadelta", {"weight_decay": 0.1, "rho": 0.8}),
     "adadelta-maximize": ("Adadelta", {"maximize": True}),
+    "asgd": ("ASGD", {"lambd": 0.1, "t0": 3.0, "weight_decay": 0.1}),
+    "asgd-maximize": ("ASGD", {"alpha": 0.5, "maximize": True}),
+    "rprop": ("Rprop", {}),
+    "rprop-maximize": (
+        "Rprop",
+        {"etas": (0.4, 1.7), "step_sizes": (0.01, 0.3), "maximize": True},
+    ),
     "rmsprop": ("RMSprop", {"weight_decay": 0.1, "alpha": 0.9}),
     "rmsprop-momentum": ("RMSprop", {"momentum": 0.5}),
     "rmsprop-centered": ("RMSprop", {"centered": True, "alpha": 0.9, "maximize": True}),
@@ -83,8 +91,8 @@ class Theirs:
 
 
 def assert_alike(ours: Ours, theirs: Theirs) -> None:
-    # PyTorch's NAdam keeps the product of its momenta in float32.
-    scale = 1e4 if isinstance(ours.optimizer, optim.NAdam) else 1.0
+    # PyTorch's NAdam keeps the product of its momenta in float32, its ASGD the learning rate.
+    scale = 1e4 if isinstance(ours.optimizer, (optim.NAdam, optim.ASGD)) else 1.0
     for got, want in zip(ours.values(), theirs.values(), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-10 * scale, atol=1e-12 * scale)
 
@@ -132,6 +140,31 @@ def test_pytorch_goes_on_from_our_state(name: str) -> None:
         ours.step(number)
         theirs.step(number)
     assert_alike(ours, theirs)
+
+
+def test_asgd_averages_as_in_pytorch() -> None:
+    ours, theirs = Ours("asgd"), Theirs("asgd")
+    for number in range(10):
+        ours.step(number)
+        theirs.step(number)
+    held = ours.optimizer.state_dict()["state"]
+    for number, parameter in enumerate(theirs.params):
+        state = theirs.optimizer.state[parameter]
+        for name in ("ax", "eta", "mu"):
+            np.testing.assert_allclose(held[number][name].numpy(), state[name].numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"etas": (1.2, 0.5)}, "etas lie in"),
+        ({"etas": 0.5}, "etas are two numbers"),
+        ({"step_sizes": (1e-6, float("inf"))}, "step_sizes must be finite"),
+    ],
+)
+def test_rprop_refuses(settings: dict, text: str) -> None:
+    with pytest.raises(ValueError, match=f"Rprop: {text}"):
+        optim.Rprop([tw.zeros(2, requires_grad=True)], **settings)
 
 
 def test_lion_follows_its_paper() -> None:

@@ -19,6 +19,8 @@ OPS = {
     "nadam_step": (2, {"weight_decay": 0.1, "momentum_decay": 0.01}),
     "radam_step": (2, {"weight_decay": 0.1, "maximize": True}),
     "lion_step": (1, {"weight_decay": 0.1}),
+    "asgd_step": (1, {"lambd": 0.1, "t0": 1.0, "weight_decay": 0.1}),
+    "rprop_step": (2, {"largest": 2.0}),
     "adadelta_step": (2, {"weight_decay": 0.1}),
     "rmsprop_step": (1, {"weight_decay": 0.1}),
     "rmsprop_momentum_step": (2, {"momentum": 0.5}),

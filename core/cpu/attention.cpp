@@ -155,9 +155,9 @@ AttentionHead head_of(const Problem& p, int64_t head) {
           .g = rows(kG),
           .mask = rows(kMask).at,
           .out = at(p.out, s.queries * s.value_size),
-          .log_sums = at(p.log_sums, s.queries),
+          .log_sums = at(p.log_sums, 2 * s.queries),
           .y = at(p.y, s.queries * s.value_size),
-          .y_log_sums = at(p.y_log_sums, s.queries),
+          .y_log_sums = at(p.y_log_sums, 2 * s.queries),
           .dq = at(p.dq, s.queries * s.size),
           .dk = at(p.dk, s.keys * s.size),
           .dv = at(p.dv, s.keys * s.value_size)};

@@ -30,8 +30,9 @@ struct AttentionHead {
   void *y, *y_log_sums, *dq, *dk, *dv;
 };
 // What heads have in common. Query i attends to key j where j <= i, if causal. A row of bool masks
-// says which keys count, other masks are added to the scores. log_sums[i]: the logarithm of the sum
-// of the exponentials of row i; +inf where no key counts, so that its weights are 0.
+// says which keys count, other masks are added to the scores. log_sums[i]: what the exponentials of
+// row i are taken relative to; log_sums[queries + i]: the logarithm of their sum, +inf where no key
+// counts, so that its weights are 0.
 struct AttentionShape {
   DType dtype;
   std::int64_t queries, keys, size, value_size;

@@ -9,6 +9,7 @@
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
+#include "core/ops/join.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
@@ -50,22 +51,34 @@ Tensor scores_of(const Tensor& q, const Tensor& k, const Tensor& mask, bool caus
   if (!mask) return scores;
   return is_bool(mask.dtype()) ? where(mask, scores, -kInfinity) : scores + mask;
 }
-// The logarithms of the sums of exponentials; +inf for rows that attend to nothing, so that their
-// weights are 0.
-Tensor log_sums_of(const Tensor& scores) {
-  const Tensor sums = logsumexp(scores, {-1}, true);
-  return where(sums == -kInfinity, kInfinity, sums);
-}
-Tensor weights_of(const Tensor& scores) { return exp(scores - log_sums_of(scores)); }
+// What the exponentials of each row are taken relative to, and the logarithm of their sum: +inf for
+// rows that attend to nothing, so that their weights are 0. Apart, since a mask of -1e30 for a
+// whole row would swallow the logarithm.
+struct Sums {
+  Tensor base, log;
+
+  explicit Sums(const Tensor& scores) {
+    if (columns_of(scores)) {
+      const Tensor top = max(scores.detached(), {-1}, true);
+      base = where(top == -kInfinity, 0, top);
+    } else {
+      base = zeros(with_matrix(batch_of(scores), rows_of(scores), 1), scores.dtype());
+    }
+    const Tensor sums = logsumexp(scores - base, {-1}, true);
+    log = where(sums == -kInfinity, kInfinity, sums);
+  }
+  Tensor weights(const Tensor& scores) const { return exp(scores - base - log); }
+};
+Tensor weights_of(const Tensor& scores) { return Sums(scores).weights(scores); }
 // In the type that scores are computed in.
 Tensor wide(const Tensor& x) { return astype(x, working_dtype(x.dtype())); }
 
 void attention_body(const Use& use, Tensor* out) {
   const Tensor q = wide(use.in[0].tensor), k = wide(use.in[1].tensor), v = wide(use.in[2].tensor);
   const Tensor scores = scores_of(q, k, use.in[3].tensor, use.words.flag(0), use.words.real(1));
-  const Tensor sums = log_sums_of(scores);
-  out[0] = astype(matmul(exp(scores - sums), v), use.in[0].tensor.dtype());
-  out[1] = owned(squeeze(sums, {sums.rank() - 1}));
+  const Sums sums(scores);
+  out[0] = astype(matmul(sums.weights(scores), v), use.in[0].tensor.dtype());
+  out[1] = concat({transposed(sums.base), transposed(sums.log)}, scores.rank() - 2);
 }
 void attention_backward_body(const Use& use, Tensor* out) {
   const Tensor q = wide(use.in[0].tensor), k = wide(use.in[1].tensor), v = wide(use.in[2].tensor);
@@ -86,7 +99,9 @@ void infer_attention(Call& call, Result* results) {
   const Meta &q = call.in[0], &v = call.in[2];
   results[0].shape = *q.shape;
   results[0].shape[q.rank() - 1] = v.size(v.rank() - 1);
-  for (int i = 0; i + 1 < q.rank(); ++i) results[1].shape.push_back(q.size(i));
+  for (int i = 0; i + 2 < q.rank(); ++i) results[1].shape.push_back(q.size(i));
+  results[1].shape.push_back(2);
+  results[1].shape.push_back(q.size(q.rank() - 2));
   results[0].dtype = q.dtype;
   results[1].dtype = working_dtype(q.dtype);
 }

@@ -78,7 +78,7 @@ void feature_alpha_dropout_body(const Use& use, Tensor* out) {
 
 #define TW_DROPOUT(training)                                   \
   "(input: Tensor, p: float = 0.5, training: bool = " training \
-  ", generator: Generator | None = None) -> Tensor"
+  ", inplace: in_place = False, generator: Generator | None = None) -> Tensor"
 #define TW_REFUSES                                                                              \
   " Raises ValueError for other shapes and p outside [0, 1], TypeError for types that are not " \
   "floating."

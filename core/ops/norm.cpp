@@ -88,7 +88,18 @@ void backward_body(const Use& use, Tensor* out, const Axes& axes) {
   out[2] = affine ? flat(sum(g, {0, 3}, false)) : zeros({0}, y.dtype());
 }
 
+// The sums by channel run over sets, of which an empty input may have none.
+void give_zeros(Vjp& v) {
+  const Tensor x = v.in(0).tensor;
+  if (v.wants(0)) v.give(0, zeros(x.shape(), x.dtype()));
+  for (int i = 1; i < 3; ++i)
+    if (v.wants(i)) v.give(i, zeros({v.words()[0] * v.words()[1]}, working_dtype(x.dtype())));
+}
 void vjp(Vjp& v, const OpRecord& backward) {
+  if (!v.in(0).tensor.count()) {
+    give_zeros(v);
+    return;
+  }
   const Operand in[] = {v.g(), v.in(0), v.out(1), v.out(2), v.in(1)};
   WordList words(v.words().at, 6);
   words.set(5, v.wants(1) || v.wants(2));

@@ -53,6 +53,7 @@ void apply_in_place_of_first(const OpRecord& op, Operand* operands, int inputs, 
       if (source.tensor) source.tensor = InPlaceChange(op.name, x).before(source.tensor);
   Tensor y;
   apply(op, sources.data(), inputs, words, &y);
+  if (y.get() == sources[0].tensor.get()) return;  // as dropout gives what it need not change
   if (!(y.shape() == x.shape()))
     fail(ErrorKind::value, op.name, ": a result of shape ", y.shape(),
          " cannot be written in place into ", x.shape());

@@ -389,8 +389,8 @@ constexpr OpRecord kMultinomial = {
 constexpr OpRecord kDropout = {
     .name = "dropout",
     .signature =
-        "(x: Tensor, p: float = 0.5, training: bool = True, generator: Generator | None = "
-        "None) -> Tensor",
+        "(x: Tensor, p: float = 0.5, training: bool = True, inplace: in_place = False, "
+        "generator: Generator | None = None) -> Tensor",
     .help =
         "Zeroes elements with probability p and scales the rest by 1 / (1 - p), while training\n"
         "(Srivastava et al., 2014).",

@@ -17,7 +17,7 @@ using UpdateFactors = void (*)(double step, double lr, Words w, double* f);
 inline constexpr UpdateFactors kUpdateFactors[] = {
 #define TW_UPDATE(name, states, tensors, words, help, factors, update) \
   [](double step, double lr, [[maybe_unused]] Words w, double* f) {    \
-    (void)step;                                                        \
+    (void)step, (void)lr;                                              \
     factors;                                                           \
   },
 #include "core/ops/updates.inc"

@@ -423,6 +423,7 @@ class Tensor:
         self,
         p: _Float=0.5,
         training: _Bool=False,
+        inplace: _Bool=False,
         generator: Generator | None=None,
     ) -> Tensor:
         """Sets elements with probability p to SELU's value far below 0 and shifts and ..."""
@@ -931,6 +932,7 @@ class Tensor:
         self,
         p: _Float=0.5,
         training: _Bool=True,
+        inplace: _Bool=False,
         generator: Generator | None=None,
     ) -> Tensor:
         """Zeroes elements with probability p and scales the rest by 1 / (1 - p), while ..."""
@@ -938,6 +940,7 @@ class Tensor:
         self,
         p: _Float=0.5,
         training: _Bool=True,
+        inplace: _Bool=False,
         generator: Generator | None=None,
     ) -> Tensor:
         """Zeroes whole channels of (batch, channels, length), or without a batch, with ..."""
@@ -945,6 +948,7 @@ class Tensor:
         self,
         p: _Float=0.5,
         training: _Bool=True,
+        inplace: _Bool=False,
         generator: Generator | None=None,
     ) -> Tensor:
         """Zeroes whole channels of (batch, channels, height, width), or of (batch, ..."""
@@ -952,6 +956,7 @@ class Tensor:
         self,
         p: _Float=0.5,
         training: _Bool=True,
+        inplace: _Bool=False,
         generator: Generator | None=None,
     ) -> Tensor:
         """Zeroes whole channels of (batch, channels, depth, height, width), or without a ..."""
@@ -1027,6 +1032,7 @@ class Tensor:
         self,
         p: _Float=0.5,
         training: _Bool=False,
+        inplace: _Bool=False,
         generator: Generator | None=None,
     ) -> Tensor:
         """alpha_dropout of whole channels of (batch, channels, ...). Raises ValueError for ..."""
@@ -2807,6 +2813,7 @@ def alpha_dropout(
     input: Tensor,
     p: float=0.5,
     training: _Bool=False,
+    inplace: _Bool=False,
     generator: Generator | None=None,
 ) -> Tensor:
     """Sets elements with probability p to SELU's value far below 0 and shifts and ..."""
@@ -2871,6 +2878,20 @@ def asarray(
     copy: _Bool | None=None,
 ) -> Tensor:
     """A tensor from nested lists, numbers, or anything with the buffer protocol or ..."""
+def asgd_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    averages: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    lambd: float=0.0001,
+    alpha: float=0.75,
+    t0: float=1000000.0,
+    weight_decay: float=0.0,
+    maximize: _Bool=False,
+) -> None:
+    """Averaged stochastic gradient descent (Polyak and Juditsky, 1992) on all params ..."""
 def asin(x: _Operand) -> Tensor:
     """Inverse sine, in radians."""
 def asinh(x: _Operand) -> Tensor:
@@ -3189,6 +3210,7 @@ def dropout(
     x: Tensor,
     p: float=0.5,
     training: _Bool=True,
+    inplace: _Bool=False,
     generator: Generator | None=None,
 ) -> Tensor:
     """Zeroes elements with probability p and scales the rest by 1 / (1 - p), while ..."""
@@ -3196,6 +3218,7 @@ def dropout1d(
     input: Tensor,
     p: float=0.5,
     training: _Bool=True,
+    inplace: _Bool=False,
     generator: Generator | None=None,
 ) -> Tensor:
     """Zeroes whole channels of (batch, channels, length), or without a batch, with ..."""
@@ -3203,6 +3226,7 @@ def dropout2d(
     input: Tensor,
     p: float=0.5,
     training: _Bool=True,
+    inplace: _Bool=False,
     generator: Generator | None=None,
 ) -> Tensor:
     """Zeroes whole channels of (batch, channels, height, width), or of (batch, ..."""
@@ -3210,6 +3234,7 @@ def dropout3d(
     input: Tensor,
     p: float=0.5,
     training: _Bool=True,
+    inplace: _Bool=False,
     generator: Generator | None=None,
 ) -> Tensor:
     """Zeroes whole channels of (batch, channels, depth, height, width), or without a ..."""
@@ -3291,6 +3316,7 @@ def feature_alpha_dropout(
     input: Tensor,
     p: float=0.5,
     training: _Bool=False,
+    inplace: _Bool=False,
     generator: Generator | None=None,
 ) -> Tensor:
     """alpha_dropout of whole channels of (batch, channels, ...). Raises ValueError for ..."""
@@ -4226,6 +4252,21 @@ def round(x: _Operand) -> Tensor:
     """Nearest whole number, halves to even."""
 def row_stack(arrays: Sequence[Tensor]) -> Tensor:
     """Tensors joined along axis 0; those of up to 1 dimension are rows. Raises ..."""
+def rprop_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    prevs: Sequence[Tensor],
+    step_sizes: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    eta_minus: float=0.5,
+    eta_plus: float=1.2,
+    smallest: float=1e-06,
+    largest: float=50.0,
+    maximize: _Bool=False,
+) -> None:
+    """Rprop (Riedmiller and Braun, 1993) on all params in place; lr is where ..."""
 def rsqrt(x: _Operand) -> Tensor:
     """One over the square root."""
 def scale_all(tensors: Sequence[Tensor], *, number: _Operand) -> None:

@@ -154,14 +154,15 @@ template <class T> TW_INLINE void clear(T* at, int64_t count) {
   __builtin_memset(at, 0, (std::size_t)count * sizeof(T));
 }
 
-// Divides by the sums, and saves their logarithms.
+// Divides by the sums, and saves their bases and logarithms.
 template <class T>
 void finish(const AttentionShape& s, const Running<T>& run, int64_t queries, T* y, T* log_sums) {
   for (int64_t r = 0; r < queries; ++r)
     scale_row(s.value_size, y + r * s.value_size, run.sum[r] == 0 ? (T)0 : 1 / run.sum[r]);
   each_vector<T>(queries, [&](int64_t r, int count) TW_LAMBDA_INLINE {
     const Vec<T> sum = Vec<T>::load(run.sum + r), top = Vec<T>::load(run.top + r);
-    store_some(log_sums + r, where(sum == (T)0, kInfinity, base_of(top) + log(sum)), count);
+    store_some(log_sums + r, base_of(top), count);
+    store_some(log_sums + s.queries + r, where(sum == (T)0, kInfinity, log(sum)), count);
   });
 }
 
@@ -254,26 +255,28 @@ void attention_forward_few(const AttentionShape& s, const AttentionHead& h, void
     const T sum = sum_of_lanes(sums);
     weighted_sum(keys, s.value_size, weights, h.v, (T*)h.y + i * s.value_size,
                  sum == 0 ? (T)0 : 1 / sum);
-    ((T*)h.y_log_sums)[i] = sum == 0 ? (T)kInfinity : (base + log(Vec<T>(sum)))[0];
+    ((T*)h.y_log_sums)[i] = base[0];
+    ((T*)h.y_log_sums)[s.queries + i] = sum == 0 ? (T)kInfinity : log(Vec<T>(sum))[0];
   }
 }
 
 // What the gradients of a block of queries read of each.
 template <class T> struct Saved {
-  alignas(64) T log_sum[kQueries], dot[kQueries];
+  alignas(64) T base[kQueries], log_sum[kQueries], dot[kQueries];
 };
 
 // Scores become weights p, gradients of weights become those of scores: p * (dp - sum(p * dp)).
 template <class T> void differentiate(const Block& b, const Saved<T>& saved, const T* mask, T scale,
                                       T* scores, T* grads) {
   for (int64_t r = 0; r < b.padded; r += kLanes<T>) {
-    const Vec<T> log_sum = Vec<T>::load(saved.log_sum + r), sum = Vec<T>::load(saved.dot + r);
+    const Vec<T> base = Vec<T>::load(saved.base + r), log_sum = Vec<T>::load(saved.log_sum + r),
+                 sum = Vec<T>::load(saved.dot + r);
     const int64_t keys = b.keys_of(r);
     for (int64_t j = 0; j < keys; ++j) {
       const int64_t at = j * kQueries + r;
       Vec<T> x = Vec<T>::load(scores + at);
       if (mask) x += Vec<T>::load(mask + at);
-      const Vec<T> p = weight_below(x - log_sum);
+      const Vec<T> p = weight_below(x - base - log_sum);
       p.store(scores + at);
       (p * (Vec<T>::load(grads + at) - sum) * scale).store(grads + at);
     }
@@ -299,7 +302,8 @@ void attention_backward(const AttentionShape& s, const AttentionHead& h, void* s
     Saved<T> saved = {};
     for (T& x : saved.log_sum) x = (T)kInfinity;
     for (int64_t r = 0; r < n; ++r) {
-      saved.log_sum[r] = ((const T*)h.log_sums)[start + r];
+      saved.base[r] = ((const T*)h.log_sums)[start + r];
+      saved.log_sum[r] = ((const T*)h.log_sums)[s.queries + start + r];
       saved.dot[r] = dot(s.value_size, row_of<T>(h.g, start + r),
                          (const T*)h.out + (start + r) * s.value_size);
     }

@@ -229,18 +229,20 @@ TW_KERNEL(attention, Attention, TW_THREADS) {
     const T scale = attends ? 1 / sum[i] : T(0);
 #pragma unroll
     for (int j = 0; j < TW_WIDE; ++j) y[i][j] *= scale;
-    if (blockIdx.y == 0 && across() == 0 && row < p.queries)
-      static_cast<T*>(p.y_log_sums)[head.number * p.queries + row] =
-          attends ? top[i] + logarithm(sum[i]) : T(TW_INFINITY);
+    if (blockIdx.y == 0 && across() == 0 && row < p.queries) {
+      T* const log_sums = static_cast<T*>(p.y_log_sums) + head.number * 2 * p.queries + row;
+      log_sums[0] = top[i] == -T(TW_INFINITY) ? T(0) : top[i];
+      log_sums[p.queries] = attends ? logarithm(sum[i]) : T(TW_INFINITY);
+    }
   }
   store(p.y, head.number * p.queries + query, p.queries - query, y, column, p.value_size);
 }
 
-// ---- backward: with weights w = exp(score - log_sum) and dw = g . v, scores have the gradient
+// ---- backward: with weights w = exp(score - base - log_sum) and dw = g . v, scores have the gradient
 // w (dw - slope), where a query's slope = sum over its keys of w dw = g . y ----
 
 struct Queries {
-  T log_sums[kTile], slopes[kTile];
+  T bases[kTile], log_sums[kTile], slopes[kTile];
 };
 TW_DEVICE void load_queries(const Attention& p, const Head& head, int64_t query,
                             Queries& queries) {
@@ -253,9 +255,11 @@ TW_DEVICE void load_queries(const Attention& p, const Head& head, int64_t query,
       sum += g.at(row, c, p.value_size) * out.at(row, c, p.value_size);
     sum = sum_of_row(sum);
     if (across() != 0) continue;
-    const T* log_sums = static_cast<const T*>(p.log_sums) + head.number * p.queries;
+    const T* log_sums = static_cast<const T*>(p.log_sums) + head.number * 2 * p.queries;
+    const bool is_there = query + row < p.queries;
     queries.slopes[row] = sum;
-    queries.log_sums[row] = query + row < p.queries ? log_sums[query + row] : T(TW_INFINITY);
+    queries.bases[row] = is_there ? log_sums[query + row] : T(0);
+    queries.log_sums[row] = is_there ? log_sums[p.queries + query + row] : T(TW_INFINITY);
   }
 }
 
@@ -270,7 +274,7 @@ TW_DEVICE void weigh(const Attention& p, const Head& head, int64_t query, int64_
       const int row = down() + 16 * i, col = across() + 16 * j;
       const int q = turned ? col : row, k = turned ? row : col;
       const T score = score_of(p, head, products[i][j], query + q, key + k);
-      weights[row * kPitch + col] = exponential(score - queries.log_sums[q]);
+      weights[row * kPitch + col] = exponential(score - queries.bases[q] - queries.log_sums[q]);
     }
 }
 // From weights to the gradients of products of queries and keys.

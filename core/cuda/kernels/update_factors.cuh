@@ -23,7 +23,7 @@ TW_KERNEL(update_factors, Factors, 1) {
   const double lr = p.rate ? double(*p.rate) : p.rate_number;
   const Settings& w = p.w;
   double* const f = p.f;
-  (void)step;
+  (void)step, (void)lr;
   (void)w;
   TW_FACTORS
 }

@@ -3,9 +3,11 @@
 from tilewright.data.collate import collate
 from tilewright.data.csv import read_csv
 from tilewright.data.dataset import (
+    ChainDataset,
     ConcatDataset,
     Dataset,
     IterableDataset,
+    StackDataset,
     Subset,
     TensorDataset,
     random_split,
@@ -35,10 +37,14 @@ from tilewright.data.transforms import (
     RandomHorizontalFlip,
     RandomShift,
 )
+from tilewright.data.workers import get_worker_info
+
+default_collate = collate  # PyTorch's name of it
 
 __all__ = [
     "BatchSampler",
     "ByteVocabulary",
+    "ChainDataset",
     "Compose",
     "ConcatDataset",
     "DataLoader",
@@ -54,6 +60,7 @@ __all__ = [
     "RandomShift",
     "Sampler",
     "SequentialSampler",
+    "StackDataset",
     "Subset",
     "SubsetRandomSampler",
     "TensorDataset",
@@ -61,8 +68,10 @@ __all__ = [
     "WeightedRandomSampler",
     "Windows",
     "collate",
+    "default_collate",
     "digits",
     "from_file",
+    "get_worker_info",
     "item_generator",
     "mnist",
     "random_split",

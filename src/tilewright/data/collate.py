@@ -133,3 +133,14 @@ def pinned(batch: Any) -> Any:
     if isinstance(batch, tuple) and hasattr(batch, "_fields"):
         return type(batch)(*map(pinned, batch))
     return type(batch)(map(pinned, batch)) if isinstance(batch, (tuple, list)) else batch
+
+
+def converted(item: Any) -> Any:
+    """An item by itself: its arrays become tensors, what is no array, tuple, list or dict stays."""
+    if is_array(item):
+        return as_tensor(item)
+    if isinstance(item, Mapping):
+        return {key: converted(value) for key, value in item.items()}
+    if isinstance(item, tuple) and hasattr(item, "_fields"):
+        return type(item)(*map(converted, item))
+    return type(item)(map(converted, item)) if isinstance(item, (tuple, list)) else item

@@ -47,7 +47,7 @@ class IterableDataset:
     """Base class of data sets that give their items one after another: define `__iter__`.
 
     `DataLoader` makes batches in that order. `__len__`, the number of items, is needed for
-    `len(loader)` alone.
+    `len(loader)` alone. `a + b` is the `ChainDataset` of both.
 
     >>> import tilewright as tw
     >>> class Countdown(tw.data.IterableDataset):
@@ -59,6 +59,9 @@ class IterableDataset:
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__}: define __iter__()")
+
+    def __add__(self, other: Any) -> ChainDataset:
+        return ChainDataset([self, other])
 
 
 class TensorDataset(Dataset):
@@ -124,6 +127,53 @@ class ConcatDataset(Dataset):
         row = checked_index("ConcatDataset", index, len(self))
         part = bisect.bisect_right(self.cumulative_sizes, row)
         return self.datasets[part][row - (self.cumulative_sizes[part - 1] if part else 0)]
+
+
+class ChainDataset(IterableDataset):
+    """Data sets that give their items one after another, one behind the other.
+
+    >>> import tilewright as tw
+    >>> list(tw.data.ChainDataset(["ab", [1]]))
+    ['a', 'b', 1]
+    """
+
+    def __init__(self, datasets: Iterable[Iterable[Any]]) -> None:
+        self.datasets = list(datasets)
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.chain.from_iterable(self.datasets)
+
+
+class StackDataset(Dataset):
+    """Data sets of equal length side by side: items are tuples, or dicts of those given by name.
+
+    Raises ValueError for none or different lengths, TypeError for one without items by number.
+
+    >>> import tilewright as tw
+    >>> tw.data.StackDataset("ab", [1, 2])[1], tw.data.StackDataset(x="ab", y=[1, 2])[0]
+    (('b', 2), {'x': 'a', 'y': 1})
+    """
+
+    def __init__(self, *datasets: Any, **named: Any) -> None:
+        if bool(datasets) == bool(named):
+            raise ValueError("StackDataset: give data sets, either by place or by name")
+        self.datasets: Any = datasets or named
+        parts = list(datasets or named.values())
+        for dataset in parts:
+            check_has_items("StackDataset", dataset)
+        if len({len(part) for part in parts}) != 1:
+            sizes = ", ".join(str(len(part)) for part in parts)
+            raise ValueError(f"StackDataset: lengths differ: {sizes}")
+        self._length = len(parts[0])
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> Any:
+        row = checked_index("StackDataset", index, len(self))
+        if isinstance(self.datasets, dict):
+            return {name: dataset[row] for name, dataset in self.datasets.items()}
+        return tuple(dataset[row] for dataset in self.datasets)
 
 
 class Subset(Dataset):

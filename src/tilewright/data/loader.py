@@ -13,7 +13,7 @@ from tilewright.data import items, workers
 from tilewright.data import prefetch as ahead
 from tilewright.data.checks import generator_of, switch, whole
 from tilewright.data.collate import collate as usual_collate
-from tilewright.data.collate import pinned
+from tilewright.data.collate import converted, pinned
 from tilewright.data.dataset import (
     TensorDataset,
     gathers,
@@ -38,6 +38,8 @@ class DataLoader:
     batch of a list of them (default: `tw.data.collate`; also called `collate`); a list of items
     that are no tensors is such an object. An `IterableDataset` gives its items in its own order.
 
+    `batch_size` None gives the items themselves, one by one; `collate_fn` is then called with each.
+
     `num_workers` threads make such batches ahead of their use, `prefetch` a thread: for data sets
     that wait for files or spend their time in native code. Batches, their order and
     `tw.data.item_generator()` do not depend on how many there are. What goes wrong in a data set
@@ -49,7 +51,8 @@ class DataLoader:
 
     `pin_memory` gives batches whose memory copies to a GPU need not stop for (`Tensor.pin_memory`;
     without a GPU it does nothing). Of PyTorch's other arguments `prefetch_factor` is `prefetch` for
-    each worker, and `persistent_workers` changes nothing: a thread is quickly started.
+    each worker, `worker_init_fn` is called with its number by each as it starts, and
+    `persistent_workers` changes nothing: a thread is quickly started.
 
     >>> import tilewright as tw
     >>> [batch.tolist() for batch in tw.data.DataLoader(tw.arange(5), batch_size=2)]
@@ -59,7 +62,7 @@ class DataLoader:
     def __init__(
         self,
         data: Any,
-        batch_size: int = 1,
+        batch_size: int | None = 1,
         shuffle: bool = False,
         *,
         drop_last: bool = False,
@@ -74,8 +77,10 @@ class DataLoader:
         pin_memory: bool = False,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
+        worker_init_fn: Callable[[int], object] | None = None,
     ) -> None:
-        self.batch_size = whole(_WHO, "batch_size", batch_size, 1)
+        self._size = 1 if batch_size is None else whole(_WHO, "batch_size", batch_size, 1)
+        self.batch_size = None if batch_size is None else self._size
         self.shuffle = switch(_WHO, "shuffle", shuffle)
         self.drop_last = switch(_WHO, "drop_last", drop_last)
         self.generator = generator_of(_WHO, seed, generator)
@@ -87,6 +92,7 @@ class DataLoader:
         self.pin_memory = switch(_WHO, "pin_memory", pin_memory)
         switch(_WHO, "persistent_workers", persistent_workers)
         self.collate = _collate_of(collate, collate_fn)
+        self.worker_init_fn = worker_init_fn
         self.dataset = _as_dataset(data)
         self.sampler, self.batch_sampler = sampler, batch_sampler
         self._single = is_column(data)
@@ -101,7 +107,7 @@ class DataLoader:
         if self.batch_sampler is not None:
             return len(self.batch_sampler)  # type: ignore[arg-type]
         rows = len(self.dataset if self.sampler is None else self.sampler)  # type: ignore[arg-type]
-        return rows // self.batch_size if self.drop_last else -(-rows // self.batch_size)
+        return rows // self._size if self.drop_last else -(-rows // self._size)
 
     def __repr__(self) -> str:
         named = type(self.dataset).__name__
@@ -113,7 +119,7 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         done, batches = self._epoch()
-        alone = self._single and self.collate is None
+        alone = self._single and self.collate is None and self.batch_size is not None
         pins = self.pin_memory and tw.cuda.is_available()
         for batch in batches:
             done += 1
@@ -159,7 +165,7 @@ class DataLoader:
     def _batches(self, done: int) -> Iterator[Any]:
         if self._iterable:
             return self._made(self._chunks(self.dataset, done), self._collated)
-        native = self.collate is None and gathers(self.dataset)
+        native = self.collate is None and gathers(self.dataset) and self.batch_size is not None
         if native and isinstance(self.dataset, TensorDataset):
             return self._of_tensors(self.dataset, done)
         orders = self._orders(done)
@@ -170,7 +176,7 @@ class DataLoader:
         if not self.num_workers:
             return map(make, orders)
         early = max(self.prefetch, 1) * self.num_workers
-        return workers.batches(orders, make, self.num_workers, early)
+        return workers.batches(orders, make, self.num_workers, early, self.worker_init_fn)
 
     def _of_tensors(self, dataset: TensorDataset, done: int) -> Iterator[tuple[Tensor, ...]]:
         tensors = [tensor for tensor in dataset.tensors if isinstance(tensor, Tensor)]
@@ -182,11 +188,11 @@ class DataLoader:
 
     def _views(self, tensors: list[Tensor], done: int) -> Iterator[tuple[Tensor, ...]]:
         for start in self._starts(len(self.dataset), done):
-            rows = slice(start, start + self.batch_size)
+            rows = slice(start, start + self._size)
             yield tuple([tensor[rows] for tensor in tensors])
 
     def _starts(self, rows: int, done: int) -> range:
-        size = self.batch_size
+        size = self._size
         return range(done * size, rows - rows % size if self.drop_last else rows, size)
 
     def _orders(self, done: int) -> Iterator[Tensor]:
@@ -195,7 +201,7 @@ class DataLoader:
             return _begun(map(_as_rows, itertools.islice(self.batch_sampler, done, None)))
         if self.sampler is not None and not hasattr(self.sampler, "order"):
             return _begun(map(_as_rows, self._chunks(self.sampler, done)))
-        order, size = self._order(), self.batch_size
+        order, size = self._order(), self._size
         return (order[start : start + size] for start in self._starts(len(order), done))
 
     def _order(self) -> Tensor:
@@ -205,10 +211,10 @@ class DataLoader:
         return tw.randperm(rows, generator=self.generator) if self.shuffle else tw.arange(rows)
 
     def _chunks(self, values: Iterable[Any], done: int) -> Iterator[list[Any]]:
-        """Lists of `batch_size` values, without the first `done` lists."""
-        rest = itertools.islice(values, done * self.batch_size, None)
-        while chunk := list(itertools.islice(rest, self.batch_size)):
-            if len(chunk) == self.batch_size or not self.drop_last:
+        """Lists of values, one a batch, without the first `done` lists."""
+        rest = itertools.islice(values, done * self._size, None)
+        while chunk := list(itertools.islice(rest, self._size)):
+            if len(chunk) == self._size or not self.drop_last:
                 yield chunk
 
     def _items(self, seed: int, rows: Tensor) -> Any:
@@ -217,6 +223,8 @@ class DataLoader:
         return self._collated([item[0] for item in read] if self._single else read, numbers)
 
     def _collated(self, read: list[Any], rows: list[int] | None = None) -> Any:
+        if self.batch_size is None:
+            return converted(read[0]) if self.collate is None else self.collate(read[0])
         return usual_collate(read, rows) if self.collate is None else self.collate(read)
 
     def _item_seed(self) -> int:
@@ -243,6 +251,8 @@ class DataLoader:
             if value is not None and not hasattr(value, "__iter__"):
                 raise TypeError(f"DataLoader: {name} is a {type(value).__name__}, not iterable")
         own_batches = self.batch_sampler is not None
+        if self.batch_size is None and self.drop_last:
+            raise ValueError("DataLoader: batch_size=None gives single items; leave drop_last out")
         if self.sampler is not None and (self.shuffle or own_batches):
             other = "batch_sampler" if own_batches else "shuffle"
             raise ValueError(f"DataLoader: give sampler or {other}, not both")

@@ -8,14 +8,18 @@ from typing import Any
 
 
 def batches(
-    orders: Iterable[Any], make: Callable[[Any], Any], workers: int, ahead: int
+    orders: Iterable[Any],
+    make: Callable[[Any], Any],
+    workers: int,
+    ahead: int,
+    begin: Callable[[int], object] | None = None,
 ) -> Iterator[Any]:
     """`make` of each of `orders`, in their order, by `workers` threads, at most `ahead` early.
 
-    What goes wrong with a batch is raised in its place, and ends the iteration. However it ends,
-    no thread is left.
+    Each thread calls `begin` with its number first. What goes wrong with a batch is raised in its
+    place, and ends the iteration. However it ends, no thread is left.
     """
-    crew = _Crew(orders, make, ahead)
+    crew = _Crew(orders, make, ahead, begin)
     crew.start(workers)
     try:
         number = 0
@@ -26,6 +30,13 @@ def batches(
         crew.stop()
 
 
+def get_worker_info() -> None:
+    """None: what PyTorch's data sets ask to know which share of the items is their process's.
+
+    Here one thread at a time reads a data set, whatever the number of workers, and reads it all.
+    """
+
+
 class _Crew:
     """Who is free reads the next order and leaves what it made of it under the order's number.
 
@@ -33,10 +44,17 @@ class _Crew:
     a data set that is slow to read must not keep a finished batch back.
     """
 
-    def __init__(self, orders: Iterable[Any], make: Callable[[Any], Any], ahead: int) -> None:
+    def __init__(
+        self,
+        orders: Iterable[Any],
+        make: Callable[[Any], Any],
+        ahead: int,
+        begin: Callable[[int], object] | None,
+    ) -> None:
         self._orders = iter(orders)
         self._make = make
         self._ahead = ahead
+        self._begin = begin
         self._reading = threading.Lock()
         self._changed = threading.Condition()
         self._results: dict[int, tuple[Any, BaseException | None]] = {}
@@ -48,7 +66,8 @@ class _Crew:
         """Starts the threads; none outlives the process."""
         for i in range(workers):
             name = f"tilewright-data-{i}"
-            self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
+            thread = threading.Thread(target=self._work, args=(i,), name=name, daemon=True)
+            self._threads.append(thread)
             self._threads[-1].start()
 
     def has(self, number: int) -> bool:
@@ -75,7 +94,14 @@ class _Crew:
             if thread is not threading.current_thread():
                 thread.join()
 
-    def _work(self) -> None:
+    def _work(self, worker: int) -> None:
+        try:
+            if self._begin is not None:
+                self._begin(worker)
+        except BaseException as error:
+            with self._reading:
+                self._fail(error)
+            return
         while (order := self._next()) is not None:
             number, rows = order
             try:
@@ -99,12 +125,17 @@ class _Crew:
                 self._end()
                 return None
             except BaseException as error:
-                self._count()
-                self._leave(number, None, error)
-                self._end()
+                self._fail(error)
                 return None
             self._count()
             return number, rows
+
+    def _fail(self, error: BaseException) -> None:
+        """Leaves the error as the next batch, the last one; for who holds `_reading`."""
+        number = self._read
+        self._count()
+        self._leave(number, None, error)
+        self._end()
 
     def _count(self) -> None:
         with self._changed:

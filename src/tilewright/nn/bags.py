@@ -1,18 +1,86 @@
-"""Bags of different lengths, one after the other."""
+"""Rows of a table as PyTorch's functions look them up, alone and in bags of different lengths."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright.autograd.function import Context, Function
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """`tw.embedding` with PyTorch's other arguments.
+
+    Rows that are looked up and whose `norm_type`-norm is above `max_norm` are first scaled down to
+    it, in `weight` itself. `scale_grad_by_freq`: a row's gradient is divided by how often `input`
+    has it. `sparse` is PyTorch's and changes nothing: gradients are dense.
+
+    >>> import tilewright as tw
+    >>> rows = tw.asarray([[3.0, 4.0], [0.0, 0.5]])
+    >>> y = tw.nn.functional.embedding(tw.asarray([0, 1]), rows, max_norm=1.0)
+    >>> [[round(v, 4) for v in row] for row in y.tolist()]
+    [[0.6, 0.8], [0.0, 0.5]]
+    """
+    if max_norm is not None:
+        _limit_rows("embedding", input, weight, max_norm, norm_type)
+    rows = tw.embedding(input, weight, padding_idx)
+    return _shared_among_equals(rows, input, weight.shape[0]) if scale_grad_by_freq else rows
+
+
+def _limit_rows(op: str, input: Tensor, weight: Tensor, most: float, norm_type: float) -> None:
+    if isinstance(most, bool) or not isinstance(most, (int, float)):
+        raise TypeError(f"{op}: max_norm is a number, got {most!r}")
+    if not most > 0:
+        raise ValueError(f"{op}: max_norm must be above 0, got {most}")
+    with tw.no_grad():
+        numbers = input.flatten()  # rows that come twice are written twice, as the same
+        rows = weight.detach()[numbers]
+        exact = rows if rows.dtype == tw.float64 else rows.astype(tw.float32)
+        norms = tw.linalg.vector_norm(exact, ord=norm_type, axis=1, keepdims=True)
+        weight[numbers] = rows * tw.where(norms > most, most / (norms + 1e-7), 1.0)
+
+
+class _Scaled(Function):
+    """Its input; the gradient is multiplied by `scale`."""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, scale: Tensor) -> Tensor:
+        ctx.save_for_backward(scale)
+        return x
+
+    @staticmethod
+    def backward(ctx: Context, *grads: Any) -> tuple[Any, ...]:
+        (scale,) = ctx.saved_tensors
+        return grads[0] * scale, None
+
+
+def _shared_among_equals(rows: Tensor, input: Tensor, count: int) -> Tensor:
+    """The rows at `input`, with gradients divided by how often each row is there."""
+    numbers = tw.where(input < 0, input + count, input).flatten()
+    found = tw.bincount(numbers, minlength=count)[numbers].reshape(input.shape)
+    scaled: Tensor = _Scaled.apply(rows, tw.expand_dims(1 / found.astype(rows.dtype), -1))
+    return scaled
 
 
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
     offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
     mode: str = "mean",
+    sparse: bool = False,
     per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
     padding_idx: int | None = None,
@@ -21,7 +89,8 @@ def embedding_bag(
 
     input (indices,) with offsets (bags,): where each bag begins, the first at 0; with
     `include_last_offset` also where the last ends. Without offsets input is (bags, length). Gives
-    (bags, features); bags of nothing, or of the row `padding_idx` alone, are 0. Raises ValueError
+    (bags, features); bags of nothing, or of the row `padding_idx` alone, are 0. `max_norm`,
+    `norm_type`, `scale_grad_by_freq` and `sparse` are those of `embedding`. Raises ValueError
     for shapes and offsets that do not fit and IndexError for indices out of range.
 
     >>> import tilewright as tw
@@ -30,18 +99,26 @@ def embedding_bag(
     >>> tw.nn.functional.embedding_bag(i, rows, starts, mode="sum").tolist()
     [[11.0], [100.0]]
     """
-    if offsets is None:
-        if input.ndim == 1:
-            raise ValueError(
-                f"embedding_bag: input {input.shape} needs offsets; without them it is "
-                "(bags, length)"
-            )
-        return tw.embedding_bag(input, weight, per_sample_weights, mode, padding_idx)
-    starts, lengths = _spans(input, offsets, include_last_offset)
+    if offsets is None and input.ndim == 1:
+        raise ValueError(
+            f"embedding_bag: input {input.shape} needs offsets; without them it is (bags, length)"
+        )
     _check_mode(mode, input, per_sample_weights)
+    if scale_grad_by_freq and mode == "max":
+        raise ValueError("embedding_bag: scale_grad_by_freq is for mode='sum' and mode='mean'")
+    if max_norm is not None:
+        _limit_rows("embedding_bag", input, weight, max_norm, norm_type)
+    if offsets is None:
+        if not scale_grad_by_freq or input.ndim != 2:
+            return tw.embedding_bag(input, weight, per_sample_weights, mode, padding_idx)
+        bags, length = input.shape
+        offsets, include_last_offset = tw.arange(bags + 1, device=input.device) * length, True
+        input = input.flatten()
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights.flatten()
+    starts, lengths = _spans(input, offsets, include_last_offset)
     if padding_idx is not None and padding_idx < 0:
         padding_idx += weight.shape[0]
-    rows = tw.embedding(input, weight, padding_idx)
+    rows = embedding(input, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
     if per_sample_weights is not None:
         rows = rows * tw.expand_dims(per_sample_weights, -1)
     bags, length = starts.shape[0], input.shape[0]

@@ -72,6 +72,7 @@ if _typing.TYPE_CHECKING:  # with the types that they have in tw
 # Those that are no ops of their own, by the module that has them.
 _MADE_OF_OPS = {
     "ctc_loss": "sequences",
+    "embedding": "bags",
     "embedding_bag": "bags",
     "interpolate": "resizing",
     "upsample": "resizing",

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.nn.conversion import convert, requested
-from tilewright.nn.module_hooks import HookRemover, ModuleHooks
+from tilewright.nn.module_hooks import HookRemover, ModuleHooks, call_state_hooks
 from tilewright.nn.parameter import Parameter, clear_grads
 from tilewright.nn.state import KeyDifferences, load_state
 
@@ -176,6 +176,25 @@ class Module(tw._core._ModuleCall):
         """
         return self._own_hooks().add("backward", hook, prepend)
 
+    def register_state_dict_pre_hook(self, hook: Callable[..., None]) -> HookRemover:
+        """Calls hook(module, prefix, keep_vars) before `state_dict` reads the module's tensors."""
+        return self._own_hooks().add("state_pre", hook, False)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., None]) -> HookRemover:
+        """Calls hook(module, state_dict, prefix, {}) with the state that it may change."""
+        return self._own_hooks().add("state", hook, False)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., None]) -> HookRemover:
+        """Calls hook(module, state_dict, prefix, {}, strict, missing, unexpected, errors).
+
+        It may change the state, a copy, before that is checked, and add to the list `errors`.
+        """
+        return self._own_hooks().add("load_pre", hook, False)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., None]) -> HookRemover:
+        """Calls hook(module, keys) after a state was loaded, with what differed in names."""
+        return self._own_hooks().add("load", hook, False)
+
     def _own_hooks(self) -> ModuleHooks:
         if self._call_hooks is None:
             self._call_hooks = ModuleHooks()
@@ -240,11 +259,14 @@ class Module(tw._core._ModuleCall):
         They carry no gradient, unless `keep_vars` gives the parameters themselves. What is shared
         stands under each of its names; a way back to a module above ends there.
         """
-        modules = self._walk_names("", ())
-        return {
+        modules = list(self._walk_names("", ()))
+        call_state_hooks("state_pre", modules, lambda own: (prefix + own, keep_vars))
+        state = {
             prefix + name: value if keep_vars else value.detach()
             for name, value in _tensors_of(modules, saved_only=True)
         }
+        call_state_hooks("state", modules[::-1], lambda own: (state, prefix + own, {}))
+        return state
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> KeyDifferences:
         """Copies values in by name; dtypes are converted.
@@ -255,7 +277,16 @@ class Module(tw._core._ModuleCall):
         fit (shape, complex into real, read-only memory here) or cannot be read; the module is then
         unchanged.
         """
-        return load_state(type(self).__name__, self.state_dict(), state, strict)
+        modules = list(self._walk_names("", ()))
+        errors: list[str] = []
+        if any(module._call_hooks for _, module in modules) and isinstance(state, Mapping):
+            state = dict(state)
+            rest: tuple[Any, ...] = (strict, [], [], errors)
+            call_state_hooks("load_pre", modules, lambda own: (state, own, {}, *rest))
+        own = {name: value.detach() for name, value in _tensors_of(modules, saved_only=True)}
+        keys = load_state(type(self).__name__, own, state, strict, errors)
+        call_state_hooks("load", modules[::-1], lambda _: (keys,))
+        return keys
 
     def to(self: M, *args: Any, **kwargs: Any) -> M:
         """Converts parameters and buffers in place: `to(dtype)`, `to(device)`, `to(tensor)`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,10 @@ class ModuleHooks:
     forward: dict[int, Hook] = field(default_factory=dict)
     backward_pre: dict[int, Hook] = field(default_factory=dict)
     backward: dict[int, Hook] = field(default_factory=dict)
+    state_pre: dict[int, Hook] = field(default_factory=dict)
+    state: dict[int, Hook] = field(default_factory=dict)
+    load_pre: dict[int, Hook] = field(default_factory=dict)
+    load: dict[int, Hook] = field(default_factory=dict)
 
     def add(
         self, kind: str, function: Callable[..., Any], prepend: bool, **options: bool
@@ -113,6 +117,22 @@ def _after(module: Module, hook: Hook, args: Any, kwargs: Any, result: Any) -> A
     else:
         changed = hook.function(module, args, result)
     return result if changed is None else changed
+
+
+def call_state_hooks(
+    kind: str,
+    modules: Iterable[tuple[str, Module]],
+    arguments: Callable[[str], tuple[Any, ...]],
+) -> None:
+    """Calls a kind's hooks of all modules, each with what `arguments` makes of its prefix."""
+    for name, module in modules:
+        hooks: dict[int, Hook] = getattr(module._call_hooks, kind, {})
+        for hook in hooks.values():
+            if hook.function(module, *arguments(f"{name}." if name else "")) is not None:
+                raise RuntimeError(
+                    f"{type(module).__name__}: a hook of states changes what it is given and "
+                    "returns None"
+                )
 
 
 class _Boundary:

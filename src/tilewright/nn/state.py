@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tilewright as tw
@@ -18,15 +18,22 @@ class KeyDifferences(NamedTuple):
 
 
 def load_state(
-    module: str, own: Mapping[str, Tensor], state: Mapping[str, Any], strict: bool
+    module: str,
+    own: Mapping[str, Tensor],
+    state: Mapping[str, Any],
+    strict: bool,
+    found: Sequence[str] = (),
 ) -> KeyDifferences:
-    """Copies the values of `state` into those of `own` with the same names."""
+    """Copies the values of `state` into those of `own` with the same names.
+
+    `found` are problems that are known already.
+    """
     _check_is_state(module, state)
     keys = KeyDifferences(
         [name for name in own if name not in state],
         [name for name in state if name not in own],
     )
-    problems = _key_problems(keys) if strict else []
+    problems = [*found, *(_key_problems(keys) if strict else [])]
     values = _readable({name: state[name] for name in own if name in state}, problems)
     problems += _value_problems(own, values)
     if problems:

@@ -47,13 +47,16 @@ class _Layer(Module):
         made: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
         self._made_of = {"batch_first": batch_first, **made}
         self._eps = layer_norm_eps
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, **self._made_of)
+        self._add_attentions(d_model, nhead, dropout)
         self.linear1 = Linear(d_model, dim_feedforward, **made)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, **made)
-        self._add_norms(d_model, nhead)
+        self._add_norms(d_model)
 
-    def _add_norms(self, d_model: int, nhead: int) -> None:
+    def _add_attentions(self, d_model: int, nhead: int, dropout: float) -> None:
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, **self._made_of)
+
+    def _add_norms(self, d_model: int) -> None:
         raise NotImplementedError
 
     def _norm(self, d_model: int) -> LayerNorm:
@@ -113,7 +116,7 @@ class TransformerEncoderLayer(_Layer):
     (3, 5, 8)
     """
 
-    def _add_norms(self, d_model: int, nhead: int) -> None:
+    def _add_norms(self, d_model: int) -> None:
         self.norm1, self.norm2 = self._norm(d_model), self._norm(d_model)
         self.dropout1, self.dropout2 = Dropout(self.dropout.p), Dropout(self.dropout.p)
 
@@ -142,9 +145,13 @@ class TransformerDecoderLayer(_Layer):
     (3, 5, 8)
     """
 
-    def _add_norms(self, d_model: int, nhead: int) -> None:
+    # Parameters stand in PyTorch's order, by which an optimizer's state counts them.
+    def _add_attentions(self, d_model: int, nhead: int, dropout: float) -> None:
+        super()._add_attentions(d_model, nhead, dropout)
+        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, **self._made_of)
+
+    def _add_norms(self, d_model: int) -> None:
         p = self.dropout.p
-        self.multihead_attn = MultiheadAttention(d_model, nhead, p, **self._made_of)
         self.norm1, self.norm2, self.norm3 = (self._norm(d_model) for _ in range(3))
         self.dropout1, self.dropout2, self.dropout3 = (Dropout(p) for _ in range(3))
 

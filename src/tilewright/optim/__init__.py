@@ -5,16 +5,19 @@ from tilewright.optim.adadelta import Adadelta
 from tilewright.optim.adagrad import Adagrad
 from tilewright.optim.adam import Adam, AdamW
 from tilewright.optim.adamax import Adamax
+from tilewright.optim.asgd import ASGD
 from tilewright.optim.lbfgs import LBFGS
 from tilewright.optim.lion import Lion
 from tilewright.optim.nadam import NAdam
 from tilewright.optim.optimizer import Optimizer
 from tilewright.optim.radam import RAdam
 from tilewright.optim.rmsprop import RMSprop
+from tilewright.optim.rprop import Rprop
 from tilewright.optim.sgd import SGD
 from tilewright.optim.swa_utils import EMA
 
 __all__ = [
+    "ASGD",
     "EMA",
     "LBFGS",
     "SGD",
@@ -28,6 +31,7 @@ __all__ = [
     "Optimizer",
     "RAdam",
     "RMSprop",
+    "Rprop",
     "lr_scheduler",
     "swa_utils",
 ]

@@ -18,7 +18,8 @@ from tilewright.optim.optimizer import (
 class Adam(Optimizer):
     """Steps scaled by running means of the gradient and its square, with bias correction.
 
-    `weight_decay` is added to the gradient; `amsgrad` scales by the largest mean square so far.
+    `weight_decay` is added to the gradient, or shrinks the parameter directly where
+    `decoupled_weight_decay`; `amsgrad` scales by the largest mean square so far.
     Sources: D. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015; S. Reddi
     et al., "On the convergence of Adam and beyond", ICLR 2018.
 
@@ -28,8 +29,6 @@ class Adam(Optimizer):
     >>> tw.optim.Adam([x], lr=0.5).step(); round(x.item(), 4)
     0.5
     """
-
-    decoupled = False
 
     def __init__(
         self,
@@ -41,6 +40,7 @@ class Adam(Optimizer):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        decoupled_weight_decay: bool = False,
         foreach: bool | None = None,
         fused: bool | None = None,
     ) -> None:
@@ -51,6 +51,7 @@ class Adam(Optimizer):
             "weight_decay": weight_decay,
             "amsgrad": amsgrad,
             "maximize": maximize,
+            "decoupled_weight_decay": decoupled_weight_decay,
         }
         super().__init__(params, defaults)
 
@@ -58,7 +59,7 @@ class Adam(Optimizer):
         name = type(self).__name__
         check_not_negative(name, group, "lr", "eps", "weight_decay")
         check_betas(name, group)
-        check_flag(name, group, "amsgrad", "maximize")
+        check_flag(name, group, "amsgrad", "maximize", "decoupled_weight_decay")
 
     def state_names(self, group: Group) -> tuple[str, ...]:
         names = ("exp_avg", "exp_avg_sq")
@@ -84,7 +85,7 @@ class Adam(Optimizer):
             beta2=beta2,
             eps=group["eps"],
             weight_decay=group["weight_decay"],
-            decoupled=self.decoupled,
+            decoupled=group["decoupled_weight_decay"],
             maximize=group["maximize"],
         )
 
@@ -99,8 +100,6 @@ class AdamW(Adam):
     0.01
     """
 
-    decoupled = True
-
     def __init__(
         self,
         params: Iterable[Tensor] | Iterable[Group],
@@ -114,4 +113,13 @@ class AdamW(Adam):
         foreach: bool | None = None,
         fused: bool | None = None,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            maximize=maximize,
+            decoupled_weight_decay=True,
+        )

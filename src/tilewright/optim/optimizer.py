@@ -233,17 +233,10 @@ class Optimizer:
 
     def _without_torchs(self, group: Mapping[str, Any]) -> dict[str, Any]:
         """The settings without those of PyTorch's that change nothing here."""
-        decoupled = getattr(self, "decoupled", None)
-
-        def changes_nothing(name: str, value: Any) -> bool:
-            if name == "decoupled_weight_decay":
-                return bool(value) is decoupled
-            return name in _TORCH_WAYS
-
         return {
             name: value
             for name, value in group.items()
-            if name in self.defaults or not changes_nothing(name, value)
+            if name in self.defaults or name not in _TORCH_WAYS
         }
 
     def _parts(self, state_dict: Any) -> tuple[list[Mapping[str, Any]], Mapping[Any, Any]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from tilewright.optim.lr_scheduler.schedule import LRScheduler, values_by_group
 from tilewright.optim.optimizer import Group, Optimizer
@@ -140,6 +141,15 @@ class OneCycleLR(LRScheduler):
                 group["initial_lr"] = group["max_lr"] / div_factor
                 group["min_lr"] = group["initial_lr"] / final_div_factor
         super().__init__(optimizer, last_epoch)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """As `LRScheduler.load_state_dict`; PyTorch's has other names for two of the parts."""
+        given = dict(state_dict)
+        if "_anneal_func_type" in given:
+            given["anneal_strategy"] = given["_anneal_func_type"]
+        if "_schedule_phases" in given:
+            given["phases"] = [tuple(phase.values()) for phase in given["_schedule_phases"]]
+        super().load_state_dict(given)
 
     def _note_bounds(
         self,
