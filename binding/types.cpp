@@ -101,7 +101,7 @@ void create_pair_type(nb::module_& m) {
                                             {"indices", "Where they are along the axis, int64."},
                                             {nullptr, nullptr}};
   static PyStructSequence_Desc description = {
-      "tilewright._core.ValuesAndIndices", "Elements of a tensor, and where they are.", fields, 2};
+      "tilewright.ValuesAndIndices", "Elements of a tensor, and where they are.", fields, 2};
   pair_type = PyStructSequence_NewType(&description);
   if (!pair_type) throw nb::python_error();
   m.attr("ValuesAndIndices") = nb::borrow(reinterpret_cast<PyObject*>(pair_type));

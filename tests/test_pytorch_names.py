@@ -39,10 +39,15 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("cov", (A,), {"correction": 0}),
     ("cov", (A,), {"fweights": np.array([1, 2, 3]), "aweights": np.array([0.5, 1, 2])}),
     ("cov", (V,), {}),
+    ("cov", (A[:1],), {}),
+    ("corrcoef", (A[:1],), {}),
     ("cross", (A, B), {"dim": 1}),
     ("cumulative_trapezoid", (A,), {"dim": 0}),
     ("det", (A,), {}),
     ("dist", (A, B, 3.0), {}),
+    ("div", (A, B), {"rounding_mode": "trunc"}),
+    ("div", (A, 0.4), {"rounding_mode": "floor"}),
+    ("divide", (FIRST, np.array([[5, 2, 3], [-4, -2, 7]])), {"rounding_mode": "trunc"}),
     ("dot", (V, W), {}),
     ("eq", (A, A), {}),
     ("float_power", (B**2, A), {}),
@@ -70,13 +75,19 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("nextafter", (A, B), {}),
     ("norm", (A,), {}),
     ("norm", (A, 1), {"dim": 1, "keepdim": True}),
+    ("nonzero", (A > 0,), {"as_tuple": False}),
+    ("nonzero", (A > 0,), {"as_tuple": True}),
     ("norm", (A, "nuc"), {}),
     ("outer", (V, W), {}),
     ("pinverse", (A,), {}),
+    ("round", (A,), {"decimals": 1}),
+    ("round", (10 * A,), {"decimals": -1}),
     ("slogdet", (A,), {}),
     ("std_mean", (A, 1), {"correction": 1}),
     ("take_along_dim", (A, np.array([[0, 2], [1, 1], [2, 0]]), 1), {}),
     ("take_along_dim", (A, np.array([0, 5])), {}),
+    ("tensordot", (A, B), {"dims": 1}),
+    ("tensordot", (A, B), {"dims": ([0], [1])}),
     ("trapezoid", (A,), {"dx": 0.5}),
     ("trapezoid", (A, np.array([0.0, 0.5, 2.0])), {}),
     ("trapezoid", (A, np.array([0.0, 0.5, 2.0])), {"dim": 0}),
@@ -84,6 +95,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("unique_consecutive", (np.array([1, 1, 2, 2, 1]),), {"return_counts": True}),
     ("unique_consecutive", (np.array([[1, 1], [1, 1], [2, 1]]),), {"dim": 0}),
     ("unravel_index", (np.array([[0, 7], [11, -1]]), (3, 4)), {}),
+    ("unravel_index", (np.array([0, 7, 111], np.int8), (30, 40)), {}),
     ("var_mean", (A, 0), {"correction": 1}),
     ("vdot", (V + 1j * W, W + 2j * V), {}),
     ("xlogy", (A, B**2), {}),
@@ -164,6 +176,24 @@ def test_wrong_arguments_of_the_new_functions() -> None:
     x = tw.asarray(A)
     for call, error, text in (
         (lambda: tw.var_mean(x), TypeError, "correction"),
+        (
+            lambda: tw.cov(x, fweights=x[0]),
+            TypeError,
+            r"^cov: fweights must be integers, got float64",
+        ),
+        (lambda: tw.cov(x, aweights=-abs(x[0])), ValueError, r"^cov: a weight is negative"),
+        (
+            lambda: tw.div(x, 2, rounding_mode="up"),
+            ValueError,
+            r"^div: rounding_mode must be None,",
+        ),
+        (lambda: x.divide(2, rounding_mode=3), TypeError, r"^divide: rounding_mode must be a str"),
+        (lambda: tw.take(x, tw.asarray([0])), ValueError, r"^take: axis is missing for \(3, 3\)"),
+        (lambda: x.max(dim=7), IndexError, r"^max: axis 7 is out of range for 2 dimensions"),
+        (lambda: tw.min(x, dim="a"), TypeError, r"^min: axis must be an int, got 'a'"),
+        (lambda: tw.sort(x, dim=9), IndexError, r"^sort: axis 9 is out of range for 2 dimensions"),
+        (lambda: tw.amax(x, axis=x), TypeError, r"^amax: axis must be an int, .* got a tensor"),
+        (lambda: tw.max(x, axis=x[0, 0]), TypeError, r"^max: axis must be an int, .* got a tensor"),
         (lambda: tw.cdist(x, x[:, :2]), ValueError, r"^cdist: rows of 3 and of 2"),
         (lambda: tw.cdist(x, x, p=-1), ValueError, r"^cdist: p is at least 0, got -1"),
         (lambda: tw.gcd(x, x), TypeError, r"^gcd: needs integers, got float64"),
@@ -405,3 +435,59 @@ def test_softmax_in_another_type(name: str) -> None:
     np.testing.assert_allclose(np.asarray(x.grad), z.grad.numpy(), rtol=1e-6, atol=1e-7)
     with pytest.raises(TypeError, match=rf"^{name}: dtype must be a floating one, got int32"):
         getattr(tw, name)(x, dtype=tw.int32)
+
+
+def test_division_in_place_rounds() -> None:
+    for mode, of_reals, of_wholes in (
+        ("floor", [-4.0, 3.0], [-4, 3]),
+        ("trunc", [-3.0, 3.0], [-3, 3]),
+        (None, [-3.5, 3.5], None),
+    ):
+        x, y = tw.asarray([-7.0, 7.0]), tw.asarray([-7, 7])
+        window = x[:1]
+        assert x.div_(2, rounding_mode=mode) is x
+        assert (x.tolist(), window.tolist()) == (of_reals, of_reals[:1])
+        if of_wholes is not None:
+            assert y.divide_(2, rounding_mode=mode).tolist() == of_wholes
+            assert y.dtype == tw.int64
+    x = tw.asarray([1.26, -25.0])
+    assert x.round_(decimals=-1).tolist() == [0.0, -20.0]
+
+
+def test_a_number_in_a_tensor_is_an_axis() -> None:
+    x, axis = tw.asarray(A), tw.asarray(1)
+    expected = A.max(1).tolist()
+    for y in (
+        tw.amax(x, axis), tw.amax(x, axis=axis), x.amax(dim=axis), tw.max(x, axis=axis),
+        x.max(dim=axis).values,
+    ):  # fmt: skip
+        assert y.tolist() == expected
+    assert tw.amin(x, axis=axis, keepdims=True).shape == (3, 1)
+    # By place a second tensor of max and min is the other one of two.
+    assert tw.max(x, axis).tolist() == np.maximum(A, 1).tolist()
+
+
+def test_pairs_show_the_public_name() -> None:
+    pair = tw.asarray(A).max(dim=1)
+    assert repr(pair).startswith("tilewright.ValuesAndIndices(values=tensor(")
+    assert type(pickle.loads(pickle.dumps(pair))) is tw.ValuesAndIndices
+
+
+def test_places_and_identities_with_pytorchs_options() -> None:
+    edges, x = tw.asarray([1.0, 2.0, 3.0]), tw.asarray([0.5, 2.0])
+    for y in (
+        tw.searchsorted(edges, x, out_int32=True), tw.bucketize(x, edges, out_int32=True),
+    ):  # fmt: skip
+        assert (y.dtype, y.tolist()) == (tw.int32, [0, 1])
+    assert tw.searchsorted(edges, x, out_int32=False).dtype == tw.int64
+    assert tw.eye(2, requires_grad=True).requires_grad
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "isnan", "isinf", "isfinite"])
+def test_functions_of_truth_values(name: str) -> None:
+    a, b = A > 0, B > 1
+    args = (a, b) if name.endswith("imum") else (a,)
+    expected = getattr(np, name)(*args)
+    got = getattr(tw, name)(*map(tw.asarray, args))
+    assert got.dtype == tw.bool
+    np.testing.assert_array_equal(np.asarray(got), expected)

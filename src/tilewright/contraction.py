@@ -9,12 +9,14 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright.other_names import other_names
 
 # Of so many operands every order is tried; of more the cheapest pair goes first.
 _FEW = 5
 _Labels = tuple[Any, ...]
 
 
+@other_names
 def tensordot(
     x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Tensor:
@@ -54,6 +56,7 @@ def tensordot(
     return _ordered(*_pair((x1, tuple(left)), (x2, tuple(right)), set(out)), tuple(out))
 
 
+@other_names
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """Sum of products along an axis, of the conjugates of x1's numbers; other axes broadcast.
 

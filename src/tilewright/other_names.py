@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-_SAME = {"dim": "axis", "keepdim": "keepdims", "steps": "num", "end": "stop"}
+_SAME = {
+    "dim": "axis", "dims": "axes", "keepdim": "keepdims", "steps": "num", "end": "stop",
+}  # fmt: skip
 
 
 def other_names(function: _Function) -> _Function:

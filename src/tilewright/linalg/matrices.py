@@ -23,13 +23,15 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     return tw.permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
-def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
-    """Elements (i, i + offset) of the last two axes: shape (..., n, m) to (..., size).
+def diagonal(x: Tensor, /, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Elements (i, i + offset) of two axes, the last ones by default: (..., n, m) to (..., size).
 
     Empty where the offset leads out of the matrix. Raises ValueError for less than two axes.
     """
     if x.ndim < 2:
         raise ValueError(f"diagonal: a matrix is needed, got {shape_of(x)}")
+    if (dim1, dim2) != (-2, -1):
+        x = tw.moveaxis(x, (dim1, dim2), (-2, -1))
     rows, columns = x.shape[-2:]
     first = max(0, -operator.index(offset))
     count = max(0, min(rows - first, columns - max(0, offset)))
