@@ -405,6 +405,13 @@ def test_norms_of_16_bit_numbers_are_summed_in_32(dtype):
     close(tw.nn.functional.normalize(x, dim=0).astype(tw.float32), np.array(values) / 500, 5e-3)
 
 
+def test_cross_products_are_row_major():
+    a = np.arange(27.0).reshape(3, 3, 3)
+    x = tw.permute_dims(tw.asarray(a), (2, 0, 1))
+    assert la.cross(x, x + 1).is_contiguous
+    np.testing.assert_array_equal(la.cross(x, x + 1).numpy(), np.cross(x.numpy(), x.numpy() + 1))
+
+
 def test_norms_of_nothing_are_0():
     x = tw.zeros((2, 0))
     for y in (

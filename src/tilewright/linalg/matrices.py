@@ -81,7 +81,7 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     next_, after = tw.asarray([1, 2, 0]), tw.asarray([2, 0, 1])
 
     def turned(x: Tensor, places: Tensor, along: int) -> Tensor:
-        return tw.take(x, places, axis=along)
+        return tw.index_select(x, along, places)
 
     return turned(x1, next_, at) * turned(x2, after, also) - turned(x1, after, at) * turned(
         x2, next_, also
