@@ -3,6 +3,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -74,8 +75,14 @@ constexpr MethodKeyword kMethodKeywords[] = {
     {"round", "decimals"},    {"nonzero", "as_tuple"},
 };
 
+bool takes_tensors(PyObject* const* args, std::size_t count, PyObject* keywords) {
+  const std::size_t all = count + (keywords ? std::size_t(PyTuple_GET_SIZE(keywords)) : 0);
+  return std::any_of(args, args + all, is_tensor);
+}
+
 // Functions that others call in one more way: randint(10, (2, 3)) from 0 on, where(condition) as
-// nonzero, add(x, y, alpha=2) as the method. Null, without an error, where this is none of them.
+// nonzero, normal(means, deviations), add(x, y, alpha=2) as the method. Null, without an error,
+// where this is none of them.
 PyObject* call_otherwise(FunctionObject* self, PyObject* const* args, std::size_t count,
                          PyObject* keywords) {
   const std::string_view name = PyUnicode_AsUTF8(self->name);
@@ -89,6 +96,10 @@ PyObject* call_otherwise(FunctionObject* self, PyObject* const* args, std::size_
     return nb::object(nb::module_::import_("tilewright._core").attr("nonzero")(nb::handle(args[0])))
         .release()
         .ptr();
+  if (name == "normal" && takes_tensors(args, count, keywords))
+    return PyObject_Vectorcall(
+        nb::module_::import_("tilewright.creation").attr("normal_about").ptr(), args, count,
+        keywords);
   for (const MethodKeyword& row : kMethodKeywords)
     if (name == row.function && count && is_tensor(args[0]) && keywords &&
         contains(keywords, row.keyword))

@@ -23,6 +23,8 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("addbmm", (A, BATCH, BATCH), {"beta": 0.5, "alpha": 2}),
     ("addcdiv", (A, B, B + 1), {"value": 0.5}),
     ("addcmul", (A, B, B + 1), {"value": 0.5}),
+    ("addcmul", (FIRST, SECOND, SECOND), {"value": 2}),
+    ("addcmul", (A, FIRST[0], B), {}),
     ("addmv", (V, B, W), {"alpha": 2}),
     ("addr", (A, V, W), {"beta": 0.5}),
     ("amax", (A, 1), {}),
@@ -61,6 +63,8 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("hypot", (A, B), {}),
     ("inner", (A, B), {}),
     ("inverse", (A,), {}),
+    ("isclose", (A + 1j * B, A + 1j * B * (1 + 1e-6)), {}),
+    ("isclose", (A + 1j * B, A + 0j), {"rtol": 0.5, "atol": 0.3}),
     ("kron", (A, B), {}),
     ("lcm", (FIRST, SECOND), {}),
     ("le", (A, B), {}),
@@ -200,6 +204,8 @@ def test_wrong_arguments_of_the_new_functions() -> None:
         (lambda: tw.trapezoid(x, x, dx=1.0), TypeError, r"^trapezoid: x and dx both"),
         (lambda: tw.unravel_index(tw.asarray([12]), (3, 4)), ValueError, "out of range for 12"),
         (lambda: tw.from_numpy([1.0]), TypeError, r"^from_numpy: expected an ndarray, got list"),
+        (lambda: tw.isclose(x, x, rtol=-1.0), ValueError, r"^isclose: rtol is negative: -1"),
+        (lambda: tw.allclose(x, x, atol=-1.0), ValueError, r"^allclose: atol is negative: -1"),
         (lambda: tw.norm(x, "no"), ValueError, r"^norm: p is a number"),
         (lambda: tw.set_rng_state(x), ValueError, r"^set_rng_state: "),
         (lambda: tw.amax(x, axis=1, dim=1), TypeError, r"^amax: .*two names"),
@@ -390,6 +396,9 @@ def test_pytorchs_names_of_types() -> None:
 
 def test_calls_with_other_arguments() -> None:
     x = tw.asarray(A)
+    z, w = A + 1j * B, B - 2j * A
+    got = tw.addcmul(*map(tw.asarray, (z, w, A)), value=2)
+    np.testing.assert_allclose(np.asarray(got), z + 2 * w * A, rtol=1e-14)
     y = tw.randint(5, (1000,), dtype=tw.int32)
     assert (y.shape, y.dtype, int(y.min()), int(y.max())) == ((1000,), tw.int32, 0, 4)
     assert [z.tolist() for z in tw.where(x > 0)] == [z.tolist() for z in np.nonzero(A > 0)]
@@ -407,6 +416,22 @@ def test_calls_with_other_arguments() -> None:
     assert g.tolist() == [4.0]
     with pytest.raises(ValueError, match=r"^grad: only_inputs=False is what backward"):
         tw.grad((w * w).sum(), [w], only_inputs=False)
+
+
+def test_normal_numbers_about_each_element() -> None:
+    means = tw.tensor([[-50.0], [50.0]], dtype=tw.float64, requires_grad=True)
+    stds = tw.asarray([0.0, 1.0, 4.0], dtype=tw.float64)
+    y = tw.normal(means, stds, generator=tw.Generator(1))
+    assert (y.shape, y.dtype, y.requires_grad) == ((2, 3), tw.float64, False)
+    assert y[:, 0].tolist() == [-50.0, 50.0]
+    many = tw.normal(mean=tw.full((50_000,), 3.0), std=2.0, generator=tw.Generator(2))
+    assert abs(float(many.mean()) - 3) < 0.05
+    assert abs(float(many.std()) - 2) < 0.05
+    assert tw.normal(0.0, std=stds).shape == (3,)
+    with pytest.raises(ValueError, match=r"^normal: a standard deviation is negative"):
+        tw.normal(means, -stds)
+    with pytest.raises(TypeError, match=r"^normal: missing argument 'size'"):
+        tw.normal(0.0, 1.0)
 
 
 def test_chances_for_each_element() -> None:

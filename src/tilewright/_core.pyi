@@ -351,31 +351,31 @@ class Tensor:
         """Inverse hyperbolic cosine."""
     def acosh_(self) -> Self:
         """`acosh`, written in place. Inverse hyperbolic cosine."""
-    def adaptive_avg_pool1d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+    def adaptive_avg_pool1d(self, output_size: _Int | Sequence[_Int | None] | None) -> Tensor:
         """The means of output_size windows an axis that cover input (batch, channels, ..."""
-    def adaptive_avg_pool2d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+    def adaptive_avg_pool2d(self, output_size: _Int | Sequence[_Int | None] | None) -> Tensor:
         """The means of output_size windows an axis that cover input (batch, channels, ..."""
-    def adaptive_avg_pool3d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+    def adaptive_avg_pool3d(self, output_size: _Int | Sequence[_Int | None] | None) -> Tensor:
         """The means of output_size windows an axis that cover input (batch, channels, ..."""
-    def adaptive_max_pool1d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+    def adaptive_max_pool1d(self, output_size: _Int | Sequence[_Int | None] | None) -> Tensor:
         """The largest elements of output_size windows an axis that cover input (batch, ..."""
     def adaptive_max_pool1d_with_indices(
         self,
-        output_size: _Int | Sequence[_Int],
+        output_size: _Int | Sequence[_Int | None] | None,
     ) -> tuple[Tensor, Tensor]:
         """The results of adaptive_max_pool1d, and where in its plane each lies: int64, in ..."""
-    def adaptive_max_pool2d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+    def adaptive_max_pool2d(self, output_size: _Int | Sequence[_Int | None] | None) -> Tensor:
         """The largest elements of output_size windows an axis that cover input (batch, ..."""
     def adaptive_max_pool2d_with_indices(
         self,
-        output_size: _Int | Sequence[_Int],
+        output_size: _Int | Sequence[_Int | None] | None,
     ) -> tuple[Tensor, Tensor]:
         """The results of adaptive_max_pool2d, and where in its plane each lies: int64, in ..."""
-    def adaptive_max_pool3d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+    def adaptive_max_pool3d(self, output_size: _Int | Sequence[_Int | None] | None) -> Tensor:
         """The largest elements of output_size windows an axis that cover input (batch, ..."""
     def adaptive_max_pool3d_with_indices(
         self,
-        output_size: _Int | Sequence[_Int],
+        output_size: _Int | Sequence[_Int | None] | None,
     ) -> tuple[Tensor, Tensor]:
         """The results of adaptive_max_pool3d, and where in its plane each lies: int64, in ..."""
     def add(self, other: _Operand, *, alpha: _Number=1) -> Tensor:
@@ -396,9 +396,9 @@ class Tensor:
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Self:
         """`addcdiv`, written in place. x + value * tensor1 / tensor2."""
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
-        """x + value * tensor1 * tensor2, in one pass where value is 1."""
+        """x + value * tensor1 * tensor2, of floating numbers in one pass where value is 1."""
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Self:
-        """`addcmul`, written in place. x + value * tensor1 * tensor2, in one pass where ..."""
+        """`addcmul`, written in place. x + value * tensor1 * tensor2, of floating numbers ..."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _Float=1.0, alpha: _Float=1.0) -> Tensor:
         """beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 ..."""
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: _Float=1.0, alpha: _Float=1.0) -> Self:
@@ -418,7 +418,7 @@ class Tensor:
         atol: _Float=1e-08,
         equal_nan: _Bool=False,
     ) -> Tensor:
-        """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises TypeError for ..."""
+        """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises ValueError for ..."""
     def alpha_dropout(
         self,
         p: _Float=0.5,
@@ -2763,31 +2763,31 @@ def adamax_step(
     maximize: _Bool=False,
 ) -> None:
     """Adamax (Kingma and Ba, 2015) on all params in place."""
-def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of output_size windows an axis that cover input (batch, channels, ..."""
-def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of output_size windows an axis that cover input (batch, channels, ..."""
-def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of output_size windows an axis that cover input (batch, channels, ..."""
-def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The largest elements of output_size windows an axis that cover input (batch, ..."""
 def adaptive_max_pool1d_with_indices(
     input: Tensor,
-    output_size: int | Sequence[int],
+    output_size: int | Sequence[int | None] | None,
 ) -> tuple[Tensor, Tensor]:
     """The results of adaptive_max_pool1d, and where in its plane each lies: int64, in ..."""
-def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The largest elements of output_size windows an axis that cover input (batch, ..."""
 def adaptive_max_pool2d_with_indices(
     input: Tensor,
-    output_size: int | Sequence[int],
+    output_size: int | Sequence[int | None] | None,
 ) -> tuple[Tensor, Tensor]:
     """The results of adaptive_max_pool2d, and where in its plane each lies: int64, in ..."""
-def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The largest elements of output_size windows an axis that cover input (batch, ..."""
 def adaptive_max_pool3d_with_indices(
     input: Tensor,
-    output_size: int | Sequence[int],
+    output_size: int | Sequence[int | None] | None,
 ) -> tuple[Tensor, Tensor]:
     """The results of adaptive_max_pool3d, and where in its plane each lies: int64, in ..."""
 def add(a: _Operand, b: _Operand) -> Tensor:
@@ -2795,7 +2795,7 @@ def add(a: _Operand, b: _Operand) -> Tensor:
 def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
     """x + value * tensor1 / tensor2."""
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
-    """x + value * tensor1 * tensor2, in one pass where value is 1."""
+    """x + value * tensor1 * tensor2, of floating numbers in one pass where value is 1."""
 def addmm(
     input: Tensor,
     mat1: Tensor,
@@ -2816,7 +2816,7 @@ def allclose(
     atol: float=1e-08,
     equal_nan: _Bool=False,
 ) -> Tensor:
-    """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises TypeError for ..."""
+    """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises ValueError for ..."""
 def alpha_dropout(
     input: Tensor,
     p: float=0.5,
