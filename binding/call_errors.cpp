@@ -55,6 +55,14 @@ void name_own_error(const std::string& name, const std::string& inner_name) {
   PyErr_SetString(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), named.c_str());
 }
 
+void name_error_of_part(const std::string& name, const std::string& inner) {
+  nb::object error = taken_error();
+  const std::string text = nb::cast<std::string>(nb::str(error));
+  if (!text.starts_with(inner + ":")) return put_back(std::move(error));
+  PyErr_SetString(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())),
+                  (name + text.substr(inner.size())).c_str());
+}
+
 void tell_refusal(nb::handle name, nb::handle signature, nb::handle owner, PyObject* const* args,
                   Py_ssize_t count, PyObject* keywords) {
   nb::list positional;

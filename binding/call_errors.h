@@ -18,6 +18,8 @@ void put_back(nb::object error);
 // What reads an argument does not know for whom, and the parts of a function speak for themselves:
 // the message of the error that is set gets the name of what was called.
 void name_own_error(const std::string& name, const std::string& inner_name);
+// The same for a function that `inner` was called in place of: text that opens with its name.
+void name_error_of_part(const std::string& name, const std::string& inner);
 // Sets the error of a call whose arguments fit no parameter. `count` are without names.
 void tell_refusal(nb::handle name, nb::handle signature, nb::handle owner, PyObject* const* args,
                   Py_ssize_t count, PyObject* keywords);

@@ -34,6 +34,8 @@ bool read_integer(PyObject* object, std::int64_t& out);
 bool read_device(nb::handle object, const Device*& out);
 
 bool read_shape(PyObject* object, Shape& out);
+// The same with kNone for None, which leaves a size to the op.
+bool read_sizes(PyObject* object, Shape& out);
 PyObject* wrap_dims(const Dims& dims);
 
 // A tensor argument of a function that is no op (backward, hooks, printing): forward hooks, which

@@ -3,6 +3,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -62,8 +63,26 @@ void learn_keywords(FunctionObject* self) {
 PyObject* call_bound(FunctionObject* self, PyObject* const* args, std::size_t count,
                      PyObject* keywords);
 
+// Keywords that the method has beside the function's.
+struct MethodKeyword {
+  std::string_view function;
+  const char* keyword;
+};
+constexpr MethodKeyword kMethodKeywords[] = {
+    {"add", "alpha"},         {"sub", "alpha"},
+    {"subtract", "alpha"},    {"divide", "rounding_mode"},
+    {"div", "rounding_mode"}, {"true_divide", "rounding_mode"},
+    {"round", "decimals"},    {"nonzero", "as_tuple"},
+};
+
+bool takes_tensors(PyObject* const* args, std::size_t count, PyObject* keywords) {
+  const std::size_t all = count + (keywords ? std::size_t(PyTuple_GET_SIZE(keywords)) : 0);
+  return std::any_of(args, args + all, is_tensor);
+}
+
 // Functions that others call in one more way: randint(10, (2, 3)) from 0 on, where(condition) as
-// nonzero, add(x, y, alpha=2) as the method. Null, without an error, where this is none of them.
+// nonzero, normal(means, deviations), add(x, y, alpha=2) as the method. Null, without an error,
+// where this is none of them.
 PyObject* call_otherwise(FunctionObject* self, PyObject* const* args, std::size_t count,
                          PyObject* keywords) {
   const std::string_view name = PyUnicode_AsUTF8(self->name);
@@ -77,9 +96,14 @@ PyObject* call_otherwise(FunctionObject* self, PyObject* const* args, std::size_
     return nb::object(nb::module_::import_("tilewright._core").attr("nonzero")(nb::handle(args[0])))
         .release()
         .ptr();
-  const bool scaled = name == "add" || name == "sub" || name == "subtract";
-  if (scaled && count >= 1 && is_tensor(args[0]) && keywords && contains(keywords, "alpha"))
-    return PyObject_VectorcallMethod(self->name, args, count, keywords);
+  if (name == "normal" && takes_tensors(args, count, keywords))
+    return PyObject_Vectorcall(
+        nb::module_::import_("tilewright.creation").attr("normal_about").ptr(), args, count,
+        keywords);
+  for (const MethodKeyword& row : kMethodKeywords)
+    if (name == row.function && count && is_tensor(args[0]) && keywords &&
+        contains(keywords, row.keyword))
+      return PyObject_VectorcallMethod(self->name, args, count, keywords);
   return nullptr;
 }
 
@@ -95,6 +119,28 @@ PyObject* call_of_two(FunctionObject* self, PyObject* const* args, std::size_t c
   return PyObject_CallMethod(args[0], name == "max" ? "maximum" : "minimum", "O", args[1]);
 }
 
+// max(x, axis=t) and amax(x, t), where a tensor can only be the axis. Null, without an error, for
+// what is no such call.
+PyObject* call_along_tensor(FunctionObject* self, PyObject* const* args, std::size_t count,
+                            PyObject* keywords) {
+  const std::string_view name = PyUnicode_AsUTF8(self->name);
+  const bool alone = name == "amax" || name == "amin";
+  if (!alone && name != "max" && name != "min") return nullptr;
+  std::vector<PyObject*> all(args, args + count + (keywords ? PyTuple_GET_SIZE(keywords) : 0));
+  std::size_t at = alone && count >= 2 ? 1 : all.size();
+  for (std::size_t i = count; i < all.size(); ++i)
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, i - count), "axis") == 0)
+      at = i;
+  if (at >= all.size() || !is_tensor(all[at])) return nullptr;
+  const nb::object axis = nb::steal(PyNumber_Index(all[at]));
+  if (!axis.is_valid()) {
+    PyErr_Clear();  // the refusal says what an axis is
+    return nullptr;
+  }
+  all[at] = axis.ptr();
+  return call_bound(self, all.data(), count, keywords);
+}
+
 // The arguments do not fit the record's parameters.
 [[gnu::cold, gnu::noinline]] PyObject* refuse(FunctionObject* self, PyObject* const* args,
                                               std::size_t count, PyObject* keywords) {
@@ -103,6 +149,8 @@ PyObject* call_of_two(FunctionObject* self, PyObject* const* args, std::size_t c
       if (PyObject* result = call_otherwise(self, args, count, keywords)) return result;
     if (!PyErr_Occurred())
       if (PyObject* result = call_of_two(self, args, count, keywords)) return result;
+    if (!PyErr_Occurred())
+      if (PyObject* result = call_along_tensor(self, args, count, keywords)) return result;
     if (PyErr_Occurred()) return nullptr;
     tell_refusal(self->name, signature_of(self), self->owner ? self->owner : Py_None, args,
                  static_cast<Py_ssize_t>(count), keywords);
@@ -136,13 +184,21 @@ PyObject* call_bound(FunctionObject* self, PyObject* const* args, std::size_t co
   }
 }
 
+// max(x, dim=0): the op that gives values and indices, whose errors are the caller's function's.
+PyObject* call_with_indices(FunctionObject* self, const char* op, PyObject* const* args,
+                            std::size_t count, PyObject* keywords) {
+  const nb::object function = nb::module_::import_("tilewright._core").attr(op);
+  PyObject* result = PyObject_Vectorcall(function.ptr(), args, count, keywords);
+  if (!result) name_error_of_part(PyUnicode_AsUTF8(self->name), op);
+  return result;
+}
+
 // The call with its arguments in our spelling.
 PyObject* call_respelled(FunctionObject* self, PyObject* const* args, std::size_t count,
                          PyObject* keywords) {
   try {
     if (const char* op = keywords ? with_indices(PyUnicode_AsUTF8(self->name), keywords) : nullptr)
-      return PyObject_Vectorcall(nb::module_::import_("tilewright._core").attr(op).ptr(), args,
-                                 count, keywords);
+      return call_with_indices(self, op, args, count, keywords);
     if (keywords) learn_keywords(self);
     Respelled call(args, count, keywords);
     if (self->shape) call.gather_extents(*self->shape);

@@ -60,7 +60,8 @@ std::string annotation(const Parameter& p) {
     case Kind::in_place: text = "bool"; break;
     case Kind::dtype: text = "dtype"; break;
     case Kind::shape:
-      text = "int | collections.abc.Sequence[int]";
+      text = p.optional && !p.has_default ? "int | collections.abc.Sequence[int | None]"
+                                          : "int | collections.abc.Sequence[int]";
       if (!p.choices.empty()) text += " | str";
       break;
     case Kind::axes: text = "int | collections.abc.Sequence[int] | None"; break;
@@ -167,7 +168,8 @@ bool read_word(const OpRecord& op, const Parameter& p, PyObject* object, WordLis
       }
       if (is_tensor(object) && takes_two(op)) return false;
       Shape values;
-      if (!read_shape(object, values)) return false;
+      const bool some_none = p.kind == Kind::shape && p.optional && !p.has_default;
+      if (!(some_none ? read_sizes : read_shape)(object, values)) return false;
       words.set_list(p.slot, values);
       return true;
     }

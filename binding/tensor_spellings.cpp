@@ -164,6 +164,49 @@ void bind_arithmetic() {
   }
 }
 
+enum class Rounding { none, floor, trunc };
+Rounding rounding_of(const std::optional<std::string>& mode) {
+  if (!mode) return Rounding::none;
+  if (*mode == "floor") return Rounding::floor;
+  if (*mode == "trunc") return Rounding::trunc;
+  fail(ErrorKind::value, "divide: rounding_mode must be None, 'floor' or 'trunc', got '", *mode,
+       "'");
+}
+
+Tensor divided(const Operand& x, const Operand& y, Rounding rounding) {
+  if (rounding == Rounding::none) return divide(x, y);
+  if (rounding == Rounding::floor) return floor_divide(x, y);
+  const Tensor rest = fmod(x, y);
+  return is_floating(rest.dtype()) ? trunc(divide(x, y)) : floor_divide(x - rest, y);
+}
+
+void bind_division() {
+  const std::string help =
+      "The operator's result; with rounding_mode 'floor' or 'trunc' the whole number below it or "
+      "towards zero, which of whole numbers is one of their type.";
+  method(
+      "divide",
+      [](const Operand& x, const Operand& other, std::optional<std::string> rounding_mode) {
+        return divided(x, other, rounding_of(rounding_mode));
+      },
+      "other"_a, nb::kw_only(), "rounding_mode"_a = nb::none(), help.c_str());
+  method(
+      "divide_",
+      [](nb::object self, const Operand& other, std::optional<std::string> rounding_mode) {
+        if (!is_tensor(self.ptr())) fail(ErrorKind::type, "expected a Tensor");
+        const Rounding rounding = rounding_of(rounding_mode);
+        Operand operands[] = {raw_tensor(self.ptr()), other};
+        if (rounding == Rounding::trunc)
+          return self.attr("copy_")(divided(operands[0], other, rounding));
+        pointwise_in_place(
+            rounding == Rounding::floor ? PointwiseOp::floor_divide : PointwiseOp::divide,
+            operands);
+        return self;
+      },
+      "other"_a, nb::kw_only(), "rounding_mode"_a = nb::none(),
+      (help + " Written in place.").c_str());
+}
+
 // An extent of -1 keeps the axis, as in PyTorch.
 Tensor expand(const Tensor& x, Shape shape) {
   const int lead = shape.rank() - x.rank();
@@ -250,6 +293,16 @@ void bind_facts() {
       "Steps between elements, in elements, as `strides`.");
 }
 
+// To so many digits behind the point, or before it where they are negative.
+Tensor rounded(const Tensor& x, std::int64_t digits) {
+  if (digits == 0 || (is_integer(x.dtype()) && digits > 0)) return round(x);
+  const double scale = std::pow(10.0, std::abs(static_cast<double>(digits)));
+  if (is_integer(x.dtype()))
+    fail(ErrorKind::value, "round: ", digits, " digits of ", name_of(x.dtype()),
+         "; convert with astype to a floating type first");
+  return digits > 0 ? round(x * scale) / scale : round(x / scale) * scale;
+}
+
 // format(x, ".2f"), round(x, 2): what Python's own functions ask for.
 void bind_python() {
   method(
@@ -267,14 +320,32 @@ void bind_python() {
   method(
       "__round__",
       [](const Tensor& x, std::optional<std::int64_t> digits) {
-        if (!digits || *digits == 0 || (is_integer(x.dtype()) && *digits > 0)) return round(x);
-        const double scale = std::pow(10.0, std::abs(static_cast<double>(*digits)));
-        if (is_integer(x.dtype()))
-          fail(ErrorKind::value, "round: ", *digits, " digits of ", name_of(x.dtype()),
-               "; convert with astype to a floating type first");
-        return *digits > 0 ? round(x * scale) / scale : round(x / scale) * scale;
+        return rounded(x, digits.value_or(0));
       },
       "ndigits"_a = nb::none());
+  method(
+      "round", [](const Tensor& x, std::int64_t digits) { return rounded(x, digits); },
+      nb::kw_only(), "decimals"_a = 0,
+      "Nearest whole number, halves to even; or to so many decimals, of tens for negative ones.");
+  method(
+      "round_",
+      [](nb::object self, std::int64_t digits) {
+        const Tensor x = raw_tensor(self.ptr());
+        if (digits) return self.attr("copy_")(rounded(x, digits));
+        Operand operand = x;
+        pointwise_in_place(PointwiseOp::round, &operand);
+        return self;
+      },
+      nb::kw_only(), "decimals"_a = 0, "`round`, written in place.");
+  method(
+      "nonzero",
+      [](nb::object x, bool as_tuple) -> nb::object {
+        if (as_tuple) return nb::module_::import_("tilewright._core").attr("nonzero")(x);
+        return nb::module_::import_("tilewright.positions").attr("argwhere")(x);
+      },
+      nb::kw_only(), "as_tuple"_a = true,
+      "The indices of the elements that are not 0, a tensor for each axis; with as_tuple=False as "
+      "the rows of one.");
 }
 
 }  // namespace
@@ -282,6 +353,7 @@ void bind_python() {
 void bind_tensor_spellings(nb::module_&) {
   bind_casts();
   bind_arithmetic();
+  bind_division();
   bind_shapes();
   bind_facts();
   bind_python();

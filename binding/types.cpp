@@ -5,6 +5,7 @@
 #include "binding/casters.h"
 #include "binding/function.h"
 #include "core/base/error.h"
+#include "core/runtime/op.h"
 #include "core/runtime/device.h"
 
 namespace tw::binding {
@@ -101,7 +102,7 @@ void create_pair_type(nb::module_& m) {
                                             {"indices", "Where they are along the axis, int64."},
                                             {nullptr, nullptr}};
   static PyStructSequence_Desc description = {
-      "tilewright._core.ValuesAndIndices", "Elements of a tensor, and where they are.", fields, 2};
+      "tilewright.ValuesAndIndices", "Elements of a tensor, and where they are.", fields, 2};
   pair_type = PyStructSequence_NewType(&description);
   if (!pair_type) throw nb::python_error();
   m.attr("ValuesAndIndices") = nb::borrow(reinterpret_cast<PyObject*>(pair_type));
@@ -237,7 +238,7 @@ bool read_integer(PyObject* object, std::int64_t& out) {
   return true;
 }
 
-bool read_shape(PyObject* object, Shape& out) {
+static bool read_extents(PyObject* object, Shape& out, bool some_none) {
   out = Shape();
   std::int64_t extent;
   if (!PyList_Check(object) && !PyTuple_Check(object)) {
@@ -246,11 +247,17 @@ bool read_shape(PyObject* object, Shape& out) {
     return true;
   }
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
-    if (!read_integer(PySequence_Fast_GET_ITEM(object, i), extent)) return false;
+    PyObject* const item = PySequence_Fast_GET_ITEM(object, i);
+    if (some_none && item == Py_None)
+      extent = kNone;
+    else if (!read_integer(item, extent))
+      return false;
     out.push_back(extent);
   }
   return true;
 }
+bool read_shape(PyObject* object, Shape& out) { return read_extents(object, out, false); }
+bool read_sizes(PyObject* object, Shape& out) { return read_extents(object, out, true); }
 
 bool read_device(nb::handle object, const Device*& out) {
   if (object.is_none()) return false;

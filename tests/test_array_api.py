@@ -39,7 +39,7 @@ SIGNATURES = """
     isdtype(dtype, kind)
     result_type(*arrays_and_dtypes)
     clip(x, /, min=None, max=None)
-    take(x, indices, /, *, axis=0)
+    take(x, indices, /, *, axis=None)
     take_along_axis(x, indices, /, *, axis=-1)
     matmul(x1, x2, /)
     matrix_transpose(x, /)
@@ -203,6 +203,7 @@ SPECIAL: dict[tuple[str, str], Any] = {
     ("sqrt", "x"): np.abs(X),
     ("pow", "x1"): np.abs(X),
     ("matmul", "x2"): np.ascontiguousarray(X.T),
+    ("take", "x"): X[0],  # which needs no axis
     ("squeeze", "x"): X[None],
     ("squeeze", "axis"): 0,
     ("reshape", "shape"): (3, 2),
@@ -299,8 +300,6 @@ def numpys(name: str, args: list[Any], named: dict[str, Any]) -> Any:
     """The same by NumPy, some of whose parameters have other names and defaults."""
     options = {NUMPY_NAMES.get((name, key), key): value for key, value in named.items()}
     options.pop("descending", None)  # False, always
-    if name == "take":
-        options.setdefault("axis", 0)
     if name == "isdtype":
         return np.isdtype(*args, *options.values())
     return getattr(np, name)(*args, **options)

@@ -103,3 +103,24 @@ def test_gradients_of_spread(rng) -> None:
 def test_gradient_of_a_gradient_of_an_extremum(rng) -> None:
     x = tw.tensor(rng.normal(size=(3, 4)), requires_grad=True)
     assert tw.gradgradcheck(lambda x: tw.max(x * x * x, axis=1), (x,))
+
+
+@pytest.mark.parametrize("scale", [1e30, 1e-30, 1.0])
+def test_squares_beyond_float32(scale: float, isa: str, rng) -> None:
+    """Standard deviations and their gradients are numbers where variances are none."""
+    for shape in ((5,), (40, 33), (2000, 5), (5, 5000), (9, 3, 17), (70_001,)):
+        a = (rng.normal(size=shape) * scale).astype(np.float32)
+        for x in (tw.asarray(a), tw.permute_dims(tw.asarray(a), tuple(range(a.ndim))[::-1])):
+            wide = x.numpy().astype(float)
+            for axis in (None, 0, -1):
+                np.testing.assert_allclose(tw.std(x, axis=axis).numpy(), wide.std(axis), rtol=2e-6)
+    # A column does not change with its neighbours.
+    mixed = rng.normal(size=(20, 33)).astype(np.float32)
+    alone = tw.std(tw.asarray(mixed), axis=0).numpy()[1:]
+    mixed[:, 0] *= scale
+    np.testing.assert_array_equal(tw.std(tw.asarray(mixed), axis=0).numpy()[1:], alone)
+    x = tw.asarray(np.array([1, -1, 2, 0.5], np.float32) * np.float32(scale)).requires_grad_()
+    x.std().backward()
+    wide = x.detach().numpy().astype(float)
+    want = (wide - wide.mean()) / wide.std() / wide.size
+    np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-5)

@@ -344,3 +344,82 @@ def test_complex_norms(rng):
     close(la.matrix_power(tw.asarray(x[:, :3].copy()), 3), np.linalg.matrix_power(x[:, :3], 3))
     singular = np.outer(x[0, :3], x[1, :3])
     of_both(lambda t: la.det(*t), lambda t: torch.linalg.det(*t), singular + 0, tolerance=1e-7)
+
+
+# ---- PyTorch's and NumPy's options ----
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_options_of_pytorch(dtype):
+    rng = np.random.default_rng(3)
+    x = matrices(rng, 2, 4, 3).astype(dtype)
+    square = matrices(rng, 2, 3, 3).astype(dtype)
+    if dtype == np.complex128:
+        x, square = x + 1j * matrices(rng, 2, 4, 3), square + 1j * matrices(rng, 2, 3, 3)
+    hermitian = square + np.swapaxes(square.conj(), -1, -2)
+    t, u, h = (torch.asarray(v) for v in (x, square, hermitian))
+    a, b, c = (tw.asarray(v) for v in (x, square, hermitian))
+    tl = torch.linalg
+    close(la.vector_norm(a, 3, dim=1, keepdim=True), tl.vector_norm(t, 3, dim=1, keepdim=True))
+    close(la.matrix_norm(a, "nuc", (0, 1), True), tl.matrix_norm(t, "nuc", (0, 1), True))
+    close(la.matrix_norm(a, 1, dim=(2, 0)), tl.matrix_norm(t, 1, dim=(2, 0)))
+    close(la.norm(a, 1, dim=(0, 1), keepdim=True), tl.norm(t, 1, dim=(0, 1), keepdim=True))
+    close(la.vecdot(a, a, dim=1), tl.vecdot(t, t, dim=1))
+    close(la.diagonal(a, offset=1, dim1=0, dim2=2), tl.diagonal(t, offset=1, dim1=0, dim2=2))
+    for triangle in ("L", "U"):
+        close(la.eigvalsh(b, UPLO=triangle), tl.eigvalsh(u, UPLO=triangle))
+        values, vectors = la.eigh(b, triangle)
+        expected = tl.eigh(u, triangle)
+        close(values, expected[0])
+        close(tw.abs(vectors), torch.abs(expected[1]))
+    close(la.pinv(c, hermitian=True), tl.pinv(h, hermitian=True))
+    for atol, rtol in ((1.5, None), (0.1, 0.7), (None, 0.9), (0.0, 0.0)):
+        close(la.pinv(a, atol=atol, rtol=rtol), tl.pinv(t, atol=atol, rtol=rtol))
+        close(la.matrix_rank(a, atol=atol, rtol=rtol), tl.matrix_rank(t, atol=atol, rtol=rtol))
+        close(
+            la.matrix_rank(c, atol=atol, rtol=rtol, hermitian=True),
+            tl.matrix_rank(h, atol=atol, rtol=rtol, hermitian=True),
+        )
+    with pytest.raises(ValueError, match=r"^eigh: UPLO is 'L' or 'U', got 'X'"):
+        la.eigh(b, UPLO="X")
+
+
+def test_gradients_through_a_triangle_and_a_limit():
+    x = tensor(matrices(np.random.default_rng(5), 3, 3), requires_grad=True)
+    assert tw.gradcheck(lambda x: la.eigvalsh(x + x.mT, UPLO="U"), (x,))
+    assert tw.gradcheck(lambda x: la.pinv(x + x.mT, hermitian=True), (x,))
+    assert tw.gradcheck(lambda x: la.pinv(x, atol=1e-3), (x,))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_norms_of_16_bit_numbers_are_summed_in_32(dtype):
+    values = [300.0, -400.0, 0.0, 1.0]
+    x = tw.asarray(values, dtype=dtype)
+    for order in (2, 3, 1, math.inf, 0):
+        y = la.vector_norm(x, ord=order)
+        expected = torch.linalg.vector_norm(
+            torch.tensor(values, dtype=getattr(torch, dtype)), order
+        )
+        assert y.dtype == x.dtype
+        np.testing.assert_allclose(float(y), float(expected), rtol=2**-7)
+    close(tw.nn.functional.normalize(x, dim=0).astype(tw.float32), np.array(values) / 500, 5e-3)
+
+
+def test_cross_products_are_row_major():
+    a = np.arange(27.0).reshape(3, 3, 3)
+    x = tw.permute_dims(tw.asarray(a), (2, 0, 1))
+    assert la.cross(x, x + 1).is_contiguous
+    np.testing.assert_array_equal(la.cross(x, x + 1).numpy(), np.cross(x.numpy(), x.numpy() + 1))
+
+
+def test_norms_of_nothing_are_0():
+    x = tw.zeros((2, 0))
+    for y in (
+        la.vector_norm(x, ord=math.inf), la.matrix_norm(x, ord=1), la.matrix_norm(x, ord=2),
+        la.matrix_norm(x, ord=math.inf), la.matrix_norm(x, ord="nuc"), la.vector_norm(x, ord=3),
+    ):  # fmt: skip
+        assert (y.shape, y.item()) == ((), 0.0)
+    assert la.vector_norm(x, axis=1, ord=math.inf).tolist() == [0.0, 0.0]
+    assert la.vector_norm(x, axis=0, ord=math.inf).shape == (0,)
+    with pytest.raises(ValueError, match="no elements"):
+        la.vector_norm(x, ord=-math.inf)

@@ -110,6 +110,39 @@ def test_unpool(rng, axes):
         getattr(tw, f"max_unpool{axes}d")(y, places[:1], 2)
 
 
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_unpool_of_overlapping_windows(rng, axes):
+    """One place, named by several windows, has their value once; each of them has its gradient."""
+    shape = (2, 3, 7, 9, 5)[: axes + 2]
+    x = rng.permutation(int(np.prod(shape))).reshape(shape).astype(np.float32)
+    y, places = getattr(tw.nn.functional, f"max_pool{axes}d")(
+        tw.asarray(x), 3, 2, 1, return_indices=True
+    )
+    z, theirs = getattr(F, f"max_pool{axes}d")(torch.from_numpy(x), 3, 2, 1, return_indices=True)
+    y, z = y.detach().requires_grad_(), z.detach().requires_grad_()
+    for size in (shape[2:], shape):
+        back = getattr(tw, f"max_unpool{axes}d")(y, places, 3, 2, 1, output_size=size)
+        again = getattr(F, f"max_unpool{axes}d")(z, theirs, 3, 2, 1, output_size=size)
+        np.testing.assert_array_equal(back.detach().numpy(), again.detach().numpy())
+        weights = rng.standard_normal(shape).astype(np.float32)
+        (ours,) = tw.grad(back, [y], tw.asarray(weights))
+        (expected,) = torch.autograd.grad(again, [z], torch.from_numpy(weights))
+        np.testing.assert_array_equal(ours.numpy(), expected.numpy())
+    with pytest.raises(ValueError, match="does not fit"):
+        getattr(tw, f"max_unpool{axes}d")(y, places, 3, 2, 1, output_size=(5, *shape[1:]))
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_a_size_of_none_is_the_inputs(rng, axes):
+    x = rng.standard_normal((2, 3, 6, 8, 7)[: axes + 2], dtype=np.float32)
+    for size in ((None, 3, 2)[:axes], (5, None, None)[:axes], (None,) * axes, 4):
+        for name in ("avg", "max"):
+            function = f"adaptive_{name}_pool{axes}d"
+            got = getattr(tw, function)(tw.asarray(x), size)
+            expected = getattr(F, function)(torch.from_numpy(x), size)
+            np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
 def test_large_kernels_and_planes(rng):
     x = rng.standard_normal((1, 2, 70, 90), dtype=np.float32)
     both("max_pool2d", x, (70, 90))

@@ -23,6 +23,8 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("addbmm", (A, BATCH, BATCH), {"beta": 0.5, "alpha": 2}),
     ("addcdiv", (A, B, B + 1), {"value": 0.5}),
     ("addcmul", (A, B, B + 1), {"value": 0.5}),
+    ("addcmul", (FIRST, SECOND, SECOND), {"value": 2}),
+    ("addcmul", (A, FIRST[0], B), {}),
     ("addmv", (V, B, W), {"alpha": 2}),
     ("addr", (A, V, W), {"beta": 0.5}),
     ("amax", (A, 1), {}),
@@ -39,10 +41,15 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("cov", (A,), {"correction": 0}),
     ("cov", (A,), {"fweights": np.array([1, 2, 3]), "aweights": np.array([0.5, 1, 2])}),
     ("cov", (V,), {}),
+    ("cov", (A[:1],), {}),
+    ("corrcoef", (A[:1],), {}),
     ("cross", (A, B), {"dim": 1}),
     ("cumulative_trapezoid", (A,), {"dim": 0}),
     ("det", (A,), {}),
     ("dist", (A, B, 3.0), {}),
+    ("div", (A, B), {"rounding_mode": "trunc"}),
+    ("div", (A, 0.4), {"rounding_mode": "floor"}),
+    ("divide", (FIRST, np.array([[5, 2, 3], [-4, -2, 7]])), {"rounding_mode": "trunc"}),
     ("dot", (V, W), {}),
     ("eq", (A, A), {}),
     ("float_power", (B**2, A), {}),
@@ -56,6 +63,8 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("hypot", (A, B), {}),
     ("inner", (A, B), {}),
     ("inverse", (A,), {}),
+    ("isclose", (A + 1j * B, A + 1j * B * (1 + 1e-6)), {}),
+    ("isclose", (A + 1j * B, A + 0j), {"rtol": 0.5, "atol": 0.3}),
     ("kron", (A, B), {}),
     ("lcm", (FIRST, SECOND), {}),
     ("le", (A, B), {}),
@@ -70,13 +79,19 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("nextafter", (A, B), {}),
     ("norm", (A,), {}),
     ("norm", (A, 1), {"dim": 1, "keepdim": True}),
+    ("nonzero", (A > 0,), {"as_tuple": False}),
+    ("nonzero", (A > 0,), {"as_tuple": True}),
     ("norm", (A, "nuc"), {}),
     ("outer", (V, W), {}),
     ("pinverse", (A,), {}),
+    ("round", (A,), {"decimals": 1}),
+    ("round", (10 * A,), {"decimals": -1}),
     ("slogdet", (A,), {}),
     ("std_mean", (A, 1), {"correction": 1}),
     ("take_along_dim", (A, np.array([[0, 2], [1, 1], [2, 0]]), 1), {}),
     ("take_along_dim", (A, np.array([0, 5])), {}),
+    ("tensordot", (A, B), {"dims": 1}),
+    ("tensordot", (A, B), {"dims": ([0], [1])}),
     ("trapezoid", (A,), {"dx": 0.5}),
     ("trapezoid", (A, np.array([0.0, 0.5, 2.0])), {}),
     ("trapezoid", (A, np.array([0.0, 0.5, 2.0])), {"dim": 0}),
@@ -84,6 +99,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("unique_consecutive", (np.array([1, 1, 2, 2, 1]),), {"return_counts": True}),
     ("unique_consecutive", (np.array([[1, 1], [1, 1], [2, 1]]),), {"dim": 0}),
     ("unravel_index", (np.array([[0, 7], [11, -1]]), (3, 4)), {}),
+    ("unravel_index", (np.array([0, 7, 111], np.int8), (30, 40)), {}),
     ("var_mean", (A, 0), {"correction": 1}),
     ("vdot", (V + 1j * W, W + 2j * V), {}),
     ("xlogy", (A, B**2), {}),
@@ -164,12 +180,32 @@ def test_wrong_arguments_of_the_new_functions() -> None:
     x = tw.asarray(A)
     for call, error, text in (
         (lambda: tw.var_mean(x), TypeError, "correction"),
+        (
+            lambda: tw.cov(x, fweights=x[0]),
+            TypeError,
+            r"^cov: fweights must be integers, got float64",
+        ),
+        (lambda: tw.cov(x, aweights=-abs(x[0])), ValueError, r"^cov: a weight is negative"),
+        (
+            lambda: tw.div(x, 2, rounding_mode="up"),
+            ValueError,
+            r"^div: rounding_mode must be None,",
+        ),
+        (lambda: x.divide(2, rounding_mode=3), TypeError, r"^divide: rounding_mode must be a str"),
+        (lambda: tw.take(x, tw.asarray([0])), ValueError, r"^take: axis is missing for \(3, 3\)"),
+        (lambda: x.max(dim=7), IndexError, r"^max: axis 7 is out of range for 2 dimensions"),
+        (lambda: tw.min(x, dim="a"), TypeError, r"^min: axis must be an int, got 'a'"),
+        (lambda: tw.sort(x, dim=9), IndexError, r"^sort: axis 9 is out of range for 2 dimensions"),
+        (lambda: tw.amax(x, axis=x), TypeError, r"^amax: axis must be an int, .* got a tensor"),
+        (lambda: tw.max(x, axis=x[0, 0]), TypeError, r"^max: axis must be an int, .* got a tensor"),
         (lambda: tw.cdist(x, x[:, :2]), ValueError, r"^cdist: rows of 3 and of 2"),
         (lambda: tw.cdist(x, x, p=-1), ValueError, r"^cdist: p is at least 0, got -1"),
         (lambda: tw.gcd(x, x), TypeError, r"^gcd: needs integers, got float64"),
         (lambda: tw.trapezoid(x, x, dx=1.0), TypeError, r"^trapezoid: x and dx both"),
         (lambda: tw.unravel_index(tw.asarray([12]), (3, 4)), ValueError, "out of range for 12"),
         (lambda: tw.from_numpy([1.0]), TypeError, r"^from_numpy: expected an ndarray, got list"),
+        (lambda: tw.isclose(x, x, rtol=-1.0), ValueError, r"^isclose: rtol is negative: -1"),
+        (lambda: tw.allclose(x, x, atol=-1.0), ValueError, r"^allclose: atol is negative: -1"),
         (lambda: tw.norm(x, "no"), ValueError, r"^norm: p is a number"),
         (lambda: tw.set_rng_state(x), ValueError, r"^set_rng_state: "),
         (lambda: tw.amax(x, axis=1, dim=1), TypeError, r"^amax: .*two names"),
@@ -360,6 +396,9 @@ def test_pytorchs_names_of_types() -> None:
 
 def test_calls_with_other_arguments() -> None:
     x = tw.asarray(A)
+    z, w = A + 1j * B, B - 2j * A
+    got = tw.addcmul(*map(tw.asarray, (z, w, A)), value=2)
+    np.testing.assert_allclose(np.asarray(got), z + 2 * w * A, rtol=1e-14)
     y = tw.randint(5, (1000,), dtype=tw.int32)
     assert (y.shape, y.dtype, int(y.min()), int(y.max())) == ((1000,), tw.int32, 0, 4)
     assert [z.tolist() for z in tw.where(x > 0)] == [z.tolist() for z in np.nonzero(A > 0)]
@@ -377,6 +416,22 @@ def test_calls_with_other_arguments() -> None:
     assert g.tolist() == [4.0]
     with pytest.raises(ValueError, match=r"^grad: only_inputs=False is what backward"):
         tw.grad((w * w).sum(), [w], only_inputs=False)
+
+
+def test_normal_numbers_about_each_element() -> None:
+    means = tw.tensor([[-50.0], [50.0]], dtype=tw.float64, requires_grad=True)
+    stds = tw.asarray([0.0, 1.0, 4.0], dtype=tw.float64)
+    y = tw.normal(means, stds, generator=tw.Generator(1))
+    assert (y.shape, y.dtype, y.requires_grad) == ((2, 3), tw.float64, False)
+    assert y[:, 0].tolist() == [-50.0, 50.0]
+    many = tw.normal(mean=tw.full((50_000,), 3.0), std=2.0, generator=tw.Generator(2))
+    assert abs(float(many.mean()) - 3) < 0.05
+    assert abs(float(many.std()) - 2) < 0.05
+    assert tw.normal(0.0, std=stds).shape == (3,)
+    with pytest.raises(ValueError, match=r"^normal: a standard deviation is negative"):
+        tw.normal(means, -stds)
+    with pytest.raises(TypeError, match=r"^normal: missing argument 'size'"):
+        tw.normal(0.0, 1.0)
 
 
 def test_chances_for_each_element() -> None:
@@ -405,3 +460,59 @@ def test_softmax_in_another_type(name: str) -> None:
     np.testing.assert_allclose(np.asarray(x.grad), z.grad.numpy(), rtol=1e-6, atol=1e-7)
     with pytest.raises(TypeError, match=rf"^{name}: dtype must be a floating one, got int32"):
         getattr(tw, name)(x, dtype=tw.int32)
+
+
+def test_division_in_place_rounds() -> None:
+    for mode, of_reals, of_wholes in (
+        ("floor", [-4.0, 3.0], [-4, 3]),
+        ("trunc", [-3.0, 3.0], [-3, 3]),
+        (None, [-3.5, 3.5], None),
+    ):
+        x, y = tw.asarray([-7.0, 7.0]), tw.asarray([-7, 7])
+        window = x[:1]
+        assert x.div_(2, rounding_mode=mode) is x
+        assert (x.tolist(), window.tolist()) == (of_reals, of_reals[:1])
+        if of_wholes is not None:
+            assert y.divide_(2, rounding_mode=mode).tolist() == of_wholes
+            assert y.dtype == tw.int64
+    x = tw.asarray([1.26, -25.0])
+    assert x.round_(decimals=-1).tolist() == [0.0, -20.0]
+
+
+def test_a_number_in_a_tensor_is_an_axis() -> None:
+    x, axis = tw.asarray(A), tw.asarray(1)
+    expected = A.max(1).tolist()
+    for y in (
+        tw.amax(x, axis), tw.amax(x, axis=axis), x.amax(dim=axis), tw.max(x, axis=axis),
+        x.max(dim=axis).values,
+    ):  # fmt: skip
+        assert y.tolist() == expected
+    assert tw.amin(x, axis=axis, keepdims=True).shape == (3, 1)
+    # By place a second tensor of max and min is the other one of two.
+    assert tw.max(x, axis).tolist() == np.maximum(A, 1).tolist()
+
+
+def test_pairs_show_the_public_name() -> None:
+    pair = tw.asarray(A).max(dim=1)
+    assert repr(pair).startswith("tilewright.ValuesAndIndices(values=tensor(")
+    assert type(pickle.loads(pickle.dumps(pair))) is tw.ValuesAndIndices
+
+
+def test_places_and_identities_with_pytorchs_options() -> None:
+    edges, x = tw.asarray([1.0, 2.0, 3.0]), tw.asarray([0.5, 2.0])
+    for y in (
+        tw.searchsorted(edges, x, out_int32=True), tw.bucketize(x, edges, out_int32=True),
+    ):  # fmt: skip
+        assert (y.dtype, y.tolist()) == (tw.int32, [0, 1])
+    assert tw.searchsorted(edges, x, out_int32=False).dtype == tw.int64
+    assert tw.eye(2, requires_grad=True).requires_grad
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "isnan", "isinf", "isfinite"])
+def test_functions_of_truth_values(name: str) -> None:
+    a, b = A > 0, B > 1
+    args = (a, b) if name.endswith("imum") else (a,)
+    expected = getattr(np, name)(*args)
+    got = getattr(tw, name)(*map(tw.asarray, args))
+    assert got.dtype == tw.bool
+    np.testing.assert_array_equal(np.asarray(got), expected)

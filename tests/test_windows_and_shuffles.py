@@ -55,6 +55,17 @@ def test_lp_pool(axes, p, rng) -> None:
         getattr(F, f"lp_pool{axes}d")(x, 0, 2)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_lp_pool_of_16_bit_numbers(dtype) -> None:
+    """Powers that float16 does not hold, of which the root is a number."""
+    x = tw.asarray([[[300.0, 400.0, 0.0, 1.0]]], dtype=dtype).requires_grad_()
+    y = F.lp_pool1d(x, 2, 2)
+    assert y.dtype == x.dtype
+    np.testing.assert_allclose(y.tolist(), [[[500, 1]]], rtol=2**-7)
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.tolist(), [[[0.6, 0.8, 0, 1]]], rtol=2**-7)
+
+
 @pytest.mark.parametrize("axes", [2, 3])
 def test_fractional_max_pool(axes, rng) -> None:
     data = rng.normal(size=(2, 3, *[9, 11, 10][:axes]))

@@ -494,7 +494,8 @@ void reduce(const ReduceProblem& p) {
   if (is_complex(p.in) && p.op == ReduceOp::prod)
     return p.in == DType::complex64 ? complex_product<float>(p) : complex_product<double>(p);
   const auto run = [](const ReduceProblem& real) {
-    Reduction(real, type_of(real.op, real.in, real.out)).run(real);
+    const DType terms = real.centres ? real.in : real.out;  // squares widen as they are added
+    Reduction(real, type_of(real.op, real.in, terms)).run(real);
   };
   if (is_complex(p.in) && is_additive(p.op)) return run(in_parts(p));
   run(p);

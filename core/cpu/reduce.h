@@ -24,7 +24,7 @@ enum class ReduceOp : std::uint8_t {
 // Complex numbers: sum, mean, prod, any, all. Over no elements: sum 0, prod 1, any false, all true,
 // mean NaN; the others must not be asked. The result does not depend on the number of threads.
 // With a centre for each result, of in's type (float32 or float64), a sum is that of (x -
-// centre)^2.
+// centre)^2, and out float64.
 struct ReduceProblem {
   ReduceOp op;
   DType in, out;

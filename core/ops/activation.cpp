@@ -1,4 +1,6 @@
 // Activations that are made of pointwise rows.
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
@@ -54,13 +56,18 @@ constexpr OpRecord kGelu = {
 constexpr OpRecord kAddcmul = {
     .name = "addcmul",
     .signature = "(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Operand = 1) -> Tensor",
-    .help = "x + value * tensor1 * tensor2, in one pass where value is 1.",
+    .help = "x + value * tensor1 * tensor2, of floating numbers in one pass where value is 1.",
     .flags = kFunction | kInPlace,
     .body = [](const Use& use, Tensor* out) {
       const Operand& value = use.in[3];
       const bool plain = !value.is_tensor() && value.scalar.re == 1;
-      out[0] =
-          multiply_add(plain ? use.in[1] : Operand(use.in[1].tensor * value), use.in[2], use.in[0]);
+      const Tensor& x = use.in[0].tensor;
+      const Tensor factor = plain ? use.in[1].tensor : use.in[1].tensor * value;
+      const Tensor& other = use.in[2].tensor;
+      const DType types[] = {x.dtype(), factor.dtype(), other.dtype()};
+      const bool fused =
+          std::any_of(types, types + 3, is_floating) && std::none_of(types, types + 3, is_complex);
+      out[0] = fused ? multiply_add(factor, other, x) : x + factor * other;
     }};
 constexpr OpRecord kPrelu = {
     .name = "prelu",

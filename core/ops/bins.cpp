@@ -70,6 +70,7 @@ void searchsorted_body(const Use& use, Tensor* out) {
       sorted = apply(kGather, {sorted.detached(), places}, WordList(1).set(0, sorted.rank() - 1));
   }
   out[0] = searched(sorted, use.in[1], right || side == 1, "searchsorted");
+  if (use.words.flag(2)) out[0] = astype(out[0], DType::int32);
 }
 
 // Words: assume_unique (nothing is faster for it), invert.
@@ -197,10 +198,10 @@ constexpr OpRecord kSearchsorted = {
     .name = "searchsorted",
     .signature =
         "(x1: Tensor, x2: Operand, *, side: 'left' | 'right' | None = None, sorter: Tensor | None "
-        "= None, right: bool = False) -> Tensor",
+        "= None, right: bool = False, out_int32: bool = False) -> Tensor",
     .help =
         "Where elements of x2 belong in the sorted x1 (n,), or rows of x2 (..., m) in those of x1 "
-        "(..., n): int64, of x2's shape.\n"
+        "(..., n): int64, or int32 with out_int32=True, of x2's shape.\n"
         "In front of equal elements, or behind them with side='right' or right=True; NaN belongs "
         "behind all numbers. sorter has the indices that sort x1. Raises ValueError for shapes "
         "that do not fit and for side='left' with right=True, TypeError for complex numbers.",
@@ -208,10 +209,12 @@ constexpr OpRecord kSearchsorted = {
     .body = searchsorted_body};
 constexpr OpRecord kBucketize = {
     .name = "bucketize",
-    .signature = "(x: Operand, boundaries: Tensor, *, right: bool = False) -> Tensor",
+    .signature =
+        "(x: Operand, boundaries: Tensor, *, right: bool = False, out_int32: bool = False) -> "
+        "Tensor",
     .help =
         "How many of the sorted boundaries (n,) lie below each element, or with right=True below "
-        "or at it: int64.\n"
+        "or at it: int64, or int32 with out_int32=True.\n"
         "Raises ValueError for boundaries of other shapes, TypeError for complex numbers.",
     .flags = kFunction | kConstant,
     .body = [](const Use& use, Tensor* out) {
@@ -219,6 +222,7 @@ constexpr OpRecord kBucketize = {
       if (boundaries.rank() != 1)
         fail(ErrorKind::value, "bucketize: expected boundaries (n,), got ", boundaries.shape());
       out[0] = searched(boundaries, use.in[0], use.words.flag(0), "bucketize");
+      if (use.words.flag(1)) out[0] = astype(out[0], DType::int32);
     }};
 constexpr OpRecord kIsin = {
     .name = "isin",

@@ -253,12 +253,15 @@ constexpr OpRecord conv_transpose(const char* name, const char* help,
 Dims per_axis(const Use& use, int word, const char* name, int axes, int64_t otherwise,
               int64_t least) {
   if (use.words.none(word)) return Dims(axes, otherwise);
-  const List given = use.words.list(word);
-  if (given.count != 1 && given.count != axes)
-    fail(ErrorKind::value, use.op.name, ": ", name, " has ", given.count,
+  return per_axis(use, use.words.dims(word), name, axes, least);
+}
+Dims per_axis(const Use& use, const Dims& given, const char* name, int axes, int64_t least) {
+  const int count = given.rank();
+  if (count != 1 && count != axes)
+    fail(ErrorKind::value, use.op.name, ": ", name, " has ", count,
          " numbers; give one for all axes, or ", axes);
   Dims sizes(axes, 0);
-  for (int i = 0; i < axes; ++i) sizes[i] = given[given.count == 1 ? 0 : i];
+  for (int i = 0; i < axes; ++i) sizes[i] = given[count == 1 ? 0 : i];
   constexpr int64_t kMost = std::numeric_limits<std::int32_t>::max();  // so that no sum overflows
   for (const int64_t size : sizes)
     if (size < least || size > kMost)

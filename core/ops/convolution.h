@@ -9,5 +9,7 @@ namespace tw {
 // 31 bits.
 Dims per_axis(const Use& use, int word, const char* name, int axes, std::int64_t otherwise,
               std::int64_t least);
+// The same of numbers that are given.
+Dims per_axis(const Use& use, const Dims& given, const char* name, int axes, std::int64_t least);
 
 }  // namespace tw

@@ -294,7 +294,7 @@ constexpr OpRecord kEye = {
     .name = "eye",
     .signature =
         "(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: dtype | None = None, "
-        "device: Device | None = None) -> Tensor",
+        "device: Device | None = None, requires_grad: grad = False) -> Tensor",
     .help = "Ones on the k-th diagonal, zeros elsewhere.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {

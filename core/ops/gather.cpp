@@ -35,12 +35,17 @@ void gather_body(const Use& use, Tensor* out) {
 
 constexpr OpRecord kTake = {
     .name = "take",
-    .signature = "(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor",
-    .help = "Elements at integer indices of any shape, which replaces the axis.",
+    .signature = "(x: Tensor, indices: Tensor, axis: int | None = None) -> Tensor",
+    .help =
+        "Elements at integer indices of any shape, which replaces the axis.\n"
+        "Only a tensor of one axis needs no `axis`: ValueError for others without.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor &x = use.in[0].tensor, &indices = use.in[1].tensor;
-      const int axis = normalize_axis(use.words[0], x.rank(), "take");
+      if (use.words.none(0) && x.rank() != 1)
+        fail(ErrorKind::value, "take: axis is missing for ", x.shape(),
+             "; of the flat tensor it is take(reshape(x, -1), indices)");
+      const int axis = use.words.none(0) ? 0 : normalize_axis(use.words[0], x.rank(), "take");
       if (!is_integer(indices.dtype()))
         fail(ErrorKind::index, "take: indices must be integers, got ", name_of(indices.dtype()));
       std::vector<IndexItem> items(static_cast<std::size_t>(axis),

@@ -12,8 +12,11 @@
 #include "core/ops/apply.h"
 #include "core/ops/convolution.h"
 #include "core/ops/copy.h"
+#include "core/ops/create.h"
 #include "core/ops/index.h"
 #include "core/ops/records.h"
+#include "core/ops/scatter.h"
+#include "core/ops/view.h"
 
 namespace tw {
 namespace {
@@ -118,10 +121,21 @@ WordList window_words(const Use& use, int count, const Dims& image, int dilation
   return words_of(count, kernel, stride, dilation, padding, image, size);
 }
 
+// output_size, of which None is the image's own.
+Dims shared_size(const Use& use, const Dims& image) {
+  const int axes = image.rank();
+  if (use.words.none(0)) return image;
+  Dims given = use.words.dims(0);
+  if (given.rank() == 1 && axes > 1 && given[0] == kNone) return image;
+  for (int i = 0; i < given.rank() && i < axes; ++i)
+    if (given[i] == kNone) given[i] = image[i];
+  return per_axis(use, given, "output_size", axes, 0);
+}
+
 // Where the windows of an axis are all alike they are said as a kernel and a stride.
 WordList adaptive_words(const Use& use, int count, const Dims& image) {
   const int axes = image.rank();
-  const Dims size = per_axis(use, 0, "output_size", axes, 1, 0);
+  const Dims size = shared_size(use, image);
   Dims kernel(axes, 0), stride(axes, 0);
   for (int i = 0; i < axes; ++i) {
     const bool alike = size[i] && image[i] % size[i] == 0;
@@ -166,6 +180,19 @@ template <int axes> void adaptive_avg_pool_body(const Use& use, Tensor* out) {
   out[0] = apply(kMeanWindows, {image.x}, words.set(kIncludePadding, 0).set(kDivisor, 0));
 }
 
+// output_size of the pooled axes, or of all of them.
+Dims unpooled_size(const Use& use, int axes) {
+  const Tensor& x = use.in[0].tensor;
+  const Dims given = use.words.dims(3);
+  if (given.rank() != x.rank() || x.rank() == 1) return per_axis(use, 3, "output_size", axes, 1, 1);
+  Dims size(axes, 0);
+  for (int i = 0; i < axes; ++i) size[i] = given[x.rank() - axes + i];
+  for (int i = 0; i < x.rank() - axes; ++i)
+    if (given[i] != x.size(i))
+      fail(ErrorKind::value, use.op.name, ": output_size ", given, " does not fit ", x.shape());
+  return size;
+}
+
 // Words: kernel_size, stride, padding, output_size.
 template <int axes> void max_unpool_body(const Use& use, Tensor* out) {
   const Image image = checked_image(use, axes);
@@ -182,14 +209,20 @@ template <int axes> void max_unpool_body(const Use& use, Tensor* out) {
   int64_t count = 1;
   for (int i = 0; i < axes; ++i)
     size[i] = (image.size[i] - 1) * stride[i] - 2 * padding[i] + kernel[i];
-  if (!use.words.none(3)) size = per_axis(use, 3, "output_size", axes, 1, 1);
+  if (!use.words.none(3)) size = unpooled_size(use, axes);
   for (const int64_t each : size) {
     count = each > 0 && count <= kMostElements / each ? count * each : kMostElements + 1;
     if (count > kMostElements) fail(ErrorKind::value, use.op.name, ": no planes of size ", size);
   }
   const Tensor valid = checked_indices(places, count, kNone, Indexing::max_unpool);
-  out[0] = apply(kScatterInPlanes, {image.x, astype(valid, DType::int32)},
-                 WordList(1).set_list(0, size));
+  Shape planes = image.x.shape();
+  for (int i = 0; i < axes; ++i) planes[planes.rank() - axes + i] = size[i];
+  const Shape rows = {image.x.count() / element_count(image.size), element_count(image.size)};
+  // Overlapping windows name a place several times with one value; as in PyTorch each of them gets
+  // the gradient, as if it stood alone.
+  const Tensor flat = scatter_along(zeros({rows[0], count}, image.x.dtype()), reshape(valid, rows),
+                                    reshape(image.x, rows), 1, AlongUser::scatter, true);
+  out[0] = reshape(flat, planes);
 }
 
 constexpr char kWindowWords[] =
@@ -205,9 +238,9 @@ constexpr char kMeanWindowWords[] =
 constexpr char kMeanWindowWords1d[] =
     "(input: Tensor, kernel_size: Shape, stride: Shape | None = None, padding: Shape = 0, "
     "ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor";
-constexpr char kAdaptiveWords[] = "(input: Tensor, output_size: Shape) -> Tensor";
+constexpr char kAdaptiveWords[] = "(input: Tensor, output_size: Shape | None) -> Tensor";
 constexpr char kIndexedAdaptiveWords[] =
-    "(input: Tensor, output_size: Shape) -> tuple[Tensor, Tensor]";
+    "(input: Tensor, output_size: Shape | None) -> tuple[Tensor, Tensor]";
 
 constexpr OpRecord pool(const char* name, const char* signature, const char* help,
                         void (*body)(const Use&, Tensor*), int results = 1) {
@@ -320,14 +353,15 @@ TW_MAX_POOLS(2)
 TW_MAX_POOLS(3)
 
 constexpr OpRecord max_unpool(const char* name, void (*body)(const Use&, Tensor*)) {
-  return pool(name,
-              "(input: Tensor, indices: Tensor, kernel_size: Shape, stride: Shape | None = None, "
-              "padding: Shape = 0, output_size: Shape | None = None) -> Tensor",
-              "Planes of zeros with the elements of input at the places that max pooling's indices "
-              "say; elements of one place are added up. output_size, of the pooled axes, is the "
-              "smallest that the windows fit by default. Raises ValueError for shapes that differ, "
-              "IndexError for places out of range.",
-              body);
+  return pool(
+      name,
+      "(input: Tensor, indices: Tensor, kernel_size: Shape, stride: Shape | None = None, "
+      "padding: Shape = 0, output_size: Shape | None = None) -> Tensor",
+      "Planes of zeros with the elements of input at the places that max pooling's indices "
+      "say; of one place's the last stays. output_size, of the pooled axes or of all, is the "
+      "smallest that the windows fit by default. Raises ValueError for shapes that differ, "
+      "IndexError for places out of range.",
+      body);
 }
 constexpr OpRecord kMaxUnpool1d = max_unpool("max_unpool1d", max_unpool_body<1>);
 constexpr OpRecord kMaxUnpool2d = max_unpool("max_unpool2d", max_unpool_body<2>);

@@ -363,12 +363,14 @@ Tensor deviation(const Tensor& variance) {
 constexpr OpRecord kSquaresAbout = {
     .name = "squares_about",
     .signature = "(x: Tensor, centre: Tensor, axis: Axes) -> Tensor",
-    .help = "Sum of the squares of distances from a centre, which has extent 1 along the axes.",
+    .help =
+        "Sum of the squares of distances from a centre, which has extent 1 along the axes, in "
+        "float64: where a kernel sums them, squares of float32 do not overflow.",
     .infer =
         [](Call& call, Result* results) {
           const Shape& shape = *call.in[0].shape;
           const std::uint32_t axes = call.words.axes(0, shape.rank(), call.op->name);
-          results[0].dtype = part_dtype(call.in[0].dtype);
+          results[0].dtype = DType::float64;
           results[0].shape = kept_shape(shape, axes, true);
         },
     .estimate = estimate,
@@ -376,8 +378,43 @@ constexpr OpRecord kSquaresAbout = {
         [](const Use& use, Tensor* out) {
           const Tensor &x = use.in[0].tensor, &centre = use.in[1].tensor;
           const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
-          out[0] = sum(squared_magnitude(x - centre), list_of(axes), true);
+          const Tensor squares = sum(squared_magnitude(x - centre), list_of(axes), true);
+          out[0] = astype(squares, DType::float64);
         }};
+constexpr OpRecord kVariance = {
+    .name = "variance",
+    .signature =
+        "(x: Tensor, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) "
+        "-> Tensor",
+    .help = "What var gives, in float64.",
+    .body =
+        [](const Use& use, Tensor* out) {
+          const Tensor& x_in = use.in[0].tensor;
+          const Spread spread(x_in.shape(), use.words, "var");
+          const Tensor x = astype(x_in, working_dtype(x_in.dtype()));
+          WordList words(1);
+          words.set_list(0, list_of(spread.axes).list);
+          const Tensor centre = mean(x, list_of(spread.axes), true);
+          const Tensor y = apply(kSquaresAbout, {x, centre}, words) / spread.degrees;
+          const Shape shape = kept_shape(x.shape(), spread.axes, use.words.flag(2));
+          out[0] = owned(reshape(y, shape));
+        },
+    .vjp =
+        [](Vjp& v) {
+          const Tensor x = astype(v.in(0).tensor, working_dtype(v.dtype(0)));
+          const Spread spread(x.shape(), v.words(), "var");
+          const Shape keepdims = kept_shape(x.shape(), spread.axes, true);
+          const Tensor g = reshape(astype(v.g(), part_dtype(x.dtype())), keepdims);
+          v.give(0, g * (2 / spread.degrees) * (x - mean(x, list_of(spread.axes), true)));
+        },
+    .reads = {{.inputs = 1}}};
+namespace {
+Tensor variance_of(const Use& use) {
+  Tensor y;
+  apply(kVariance, use.in, 1, use.words, &y);
+  return y;
+}
+}  // namespace
 constexpr OpRecord kVar = {
     .name = "var",
     .signature =
@@ -387,28 +424,11 @@ constexpr OpRecord kVar = {
         "Variance; correction is taken off the number of elements.\n"
         "Of complex numbers: of their distances from the mean, a real number.",
     .flags = kFunction,
-    .body =
-        [](const Use& use, Tensor* out) {
-          const Tensor& x_in = use.in[0].tensor;
-          check_floating(x_in.dtype(), "var");
-          const Spread spread(x_in.shape(), use.words, "var");
-          const Tensor x = astype(x_in, working_dtype(x_in.dtype()));
-          WordList words(1);
-          words.set_list(0, list_of(spread.axes).list);
-          const Tensor centre = mean(x, list_of(spread.axes), true);
-          const Tensor y = apply(kSquaresAbout, {x, centre}, words) / spread.degrees;
-          const Shape shape = kept_shape(x.shape(), spread.axes, use.words.flag(2));
-          out[0] = astype(owned(reshape(y, shape)), part_dtype(x_in.dtype()));
-        },
-    .vjp =
-        [](Vjp& v) {
-          const Tensor x = astype(v.in(0).tensor, working_dtype(v.dtype(0)));
-          const Spread spread(x.shape(), v.words(), "var");
-          const Shape keepdims = kept_shape(x.shape(), spread.axes, true);
-          const Tensor g = reshape(astype(v.g(), working_dtype(v.g().dtype())), keepdims);
-          v.give(0, g * (2 / spread.degrees) * (x - mean(x, list_of(spread.axes), true)));
-        },
-    .reads = {{.inputs = 1}}};
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& x = use.in[0].tensor;
+      check_floating(x.dtype(), "var");
+      out[0] = astype(variance_of(use), part_dtype(x.dtype()));
+    }};
 constexpr OpRecord kStd = {
     .name = "std",
     .signature =
@@ -421,10 +441,8 @@ constexpr OpRecord kStd = {
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       check_floating(x.dtype(), "std");
-      const Spread spread(x.shape(), use.words, "std");
-      out[0] = astype(deviation(var(astype(x, working_dtype(x.dtype())), list_of(spread.axes),
-                                    use.words.real(1), use.words.flag(2))),
-                      part_dtype(x.dtype()));
+      use.words.axes(0, x.rank(), "std");  // which speaks for itself
+      out[0] = astype(deviation(variance_of(use)), part_dtype(x.dtype()));
     }};
 
 constexpr OpRecord kLogsumexp = {

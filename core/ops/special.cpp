@@ -131,9 +131,12 @@ Tensor sinc_slope(const Tensor& x) {
 Tensor close(const Use& use) {
   const char* const op = use.op.name;
   const Tensor &x = use.in[0].tensor, &y = use.in[1].tensor;
-  check_real(x, op);
-  check_real(y, op);
-  const Tensor a = astype(x, DType::float64), b = astype(y, DType::float64);
+  for (int i = 0; i < 2; ++i)
+    if (use.words.real(i) < 0)
+      fail(ErrorKind::value, op, ": ", i ? "atol" : "rtol", " is negative: ", use.words.real(i));
+  const bool parts = is_complex(x.dtype()) || is_complex(y.dtype());
+  const DType wide = parts ? DType::complex128 : DType::float64;
+  const Tensor a = astype(x, wide), b = astype(y, wide);
   const Tensor within = abs(a - b) <= abs(b) * use.words.real(0) + use.words.real(1);
   const Tensor alike = (x == y) | (isfinite(b) & within);
   return use.words.flag(2) ? alike | (isnan(a) & isnan(b)) : alike;
@@ -261,7 +264,7 @@ constexpr OpRecord kIsclose = {
         "False) -> Tensor",
     .help =
         "Whether a and b are equal or abs(a - b) <= atol + rtol * abs(b), in float64.\n"
-        "Raises TypeError for complex numbers.",
+        "Raises ValueError for a negative rtol or atol.",
     .flags = kFunction | kConstant,
     .body = [](const Use& use, Tensor* out) { out[0] = close(use); }};
 constexpr OpRecord kAllclose = {
@@ -271,7 +274,7 @@ constexpr OpRecord kAllclose = {
         "False) -> Tensor",
     .help =
         "Whether isclose holds everywhere, as a 0-d tensor of bool.\n"
-        "Raises TypeError for complex numbers.",
+        "Raises ValueError for a negative rtol or atol.",
     .flags = kFunction | kConstant,
     .body = [](const Use& use, Tensor* out) { out[0] = all(close(use), {}, false); }};
 constexpr OpRecord kIsposinf = {

@@ -351,31 +351,31 @@ class Tensor:
         """Inverse hyperbolic cosine."""
     def acosh_(self) -> Self:
         """`acosh`, written in place. Inverse hyperbolic cosine."""
-    def adaptive_avg_pool1d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+    def adaptive_avg_pool1d(self, output_size: _Int | Sequence[_Int | None] | None) -> Tensor:
         """The means of output_size windows an axis that cover input (batch, channels, ..."""
-    def adaptive_avg_pool2d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+    def adaptive_avg_pool2d(self, output_size: _Int | Sequence[_Int | None] | None) -> Tensor:
         """The means of output_size windows an axis that cover input (batch, channels, ..."""
-    def adaptive_avg_pool3d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+    def adaptive_avg_pool3d(self, output_size: _Int | Sequence[_Int | None] | None) -> Tensor:
         """The means of output_size windows an axis that cover input (batch, channels, ..."""
-    def adaptive_max_pool1d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+    def adaptive_max_pool1d(self, output_size: _Int | Sequence[_Int | None] | None) -> Tensor:
         """The largest elements of output_size windows an axis that cover input (batch, ..."""
     def adaptive_max_pool1d_with_indices(
         self,
-        output_size: _Int | Sequence[_Int],
+        output_size: _Int | Sequence[_Int | None] | None,
     ) -> tuple[Tensor, Tensor]:
         """The results of adaptive_max_pool1d, and where in its plane each lies: int64, in ..."""
-    def adaptive_max_pool2d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+    def adaptive_max_pool2d(self, output_size: _Int | Sequence[_Int | None] | None) -> Tensor:
         """The largest elements of output_size windows an axis that cover input (batch, ..."""
     def adaptive_max_pool2d_with_indices(
         self,
-        output_size: _Int | Sequence[_Int],
+        output_size: _Int | Sequence[_Int | None] | None,
     ) -> tuple[Tensor, Tensor]:
         """The results of adaptive_max_pool2d, and where in its plane each lies: int64, in ..."""
-    def adaptive_max_pool3d(self, output_size: _Int | Sequence[_Int]) -> Tensor:
+    def adaptive_max_pool3d(self, output_size: _Int | Sequence[_Int | None] | None) -> Tensor:
         """The largest elements of output_size windows an axis that cover input (batch, ..."""
     def adaptive_max_pool3d_with_indices(
         self,
-        output_size: _Int | Sequence[_Int],
+        output_size: _Int | Sequence[_Int | None] | None,
     ) -> tuple[Tensor, Tensor]:
         """The results of adaptive_max_pool3d, and where in its plane each lies: int64, in ..."""
     def add(self, other: _Operand, *, alpha: _Number=1) -> Tensor:
@@ -396,9 +396,9 @@ class Tensor:
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Self:
         """`addcdiv`, written in place. x + value * tensor1 / tensor2."""
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
-        """x + value * tensor1 * tensor2, in one pass where value is 1."""
+        """x + value * tensor1 * tensor2, of floating numbers in one pass where value is 1."""
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Self:
-        """`addcmul`, written in place. x + value * tensor1 * tensor2, in one pass where ..."""
+        """`addcmul`, written in place. x + value * tensor1 * tensor2, of floating numbers ..."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _Float=1.0, alpha: _Float=1.0) -> Tensor:
         """beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 ..."""
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: _Float=1.0, alpha: _Float=1.0) -> Self:
@@ -418,7 +418,7 @@ class Tensor:
         atol: _Float=1e-08,
         equal_nan: _Bool=False,
     ) -> Tensor:
-        """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises TypeError for ..."""
+        """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises ValueError for ..."""
     def alpha_dropout(
         self,
         p: _Float=0.5,
@@ -621,7 +621,13 @@ class Tensor:
         """Axes of extent 1 repeated, as a view."""
     @overload
     def broadcast_to(self, *shape: _Int) -> Tensor: ...
-    def bucketize(self, boundaries: Tensor, *, right: _Bool=False) -> Tensor:
+    def bucketize(
+        self,
+        boundaries: Tensor,
+        *,
+        right: _Bool=False,
+        out_int32: _Bool=False,
+    ) -> Tensor:
         """How many of the sorted boundaries (n,) lie below each element, or with ..."""
     def byte(self) -> Tensor:
         """As uint8; itself where it is one."""
@@ -916,14 +922,14 @@ class Tensor:
         """Number of dimensions, as `ndim`."""
     def dist(self, x2: Tensor, p: _Float = 2.0) -> Tensor:
         """The `p`-norm of all elements of x1 - x2, which broadcast."""
-    def div(self, b: _Operand) -> Tensor:
-        """Quotient of a and b; whole numbers become floating-point first."""
-    def div_(self, b: _Operand) -> Self:
-        """`divide`, written in place. Quotient of a and b; whole numbers become floating- ..."""
-    def divide(self, b: _Operand) -> Tensor:
-        """Quotient of a and b; whole numbers become floating-point first."""
-    def divide_(self, b: _Operand) -> Self:
-        """`divide`, written in place. Quotient of a and b; whole numbers become floating- ..."""
+    def div(self, other: _Operand, *, rounding_mode: str | None=None) -> Tensor:
+        """The operator's result; with rounding_mode 'floor' or 'trunc' the whole number ..."""
+    def div_(self, other: _Operand, *, rounding_mode: str | None=None) -> Self:
+        """The operator's result; with rounding_mode 'floor' or 'trunc' the whole number ..."""
+    def divide(self, other: _Operand, *, rounding_mode: str | None=None) -> Tensor:
+        """The operator's result; with rounding_mode 'floor' or 'trunc' the whole number ..."""
+    def divide_(self, other: _Operand, *, rounding_mode: str | None=None) -> Self:
+        """The operator's result; with rounding_mode 'floor' or 'trunc' the whole number ..."""
     def dot(self, other: Tensor) -> Tensor:
         """Matrix product."""
     def double(self) -> Tensor:
@@ -1769,8 +1775,8 @@ class Tensor:
         reduction: str='mean',
     ) -> Tensor:
         """-input[target] of log-likelihoods (n, classes, d, ...) and class indices (n, d, ..."""
-    def nonzero(self) -> tuple[Tensor, ...]:
-        """Positions of the nonzero elements: one int64 tensor for each axis, in row-major ..."""
+    def nonzero(self, *, as_tuple: _Bool=True) -> Any:
+        """The indices of the elements that are not 0, a tensor for each axis; with ..."""
     def norm(
         self,
         p: _Float | str | None = 'fro',
@@ -1830,8 +1836,15 @@ class Tensor:
     def permute_dims(self, *axes: _Int) -> Tensor: ...
     def pin_memory(self) -> Any:
         """A copy in pinned memory of the host, from and to which GPUs copy beside other ..."""
-    def pinverse(self, /, *, rtol: _Float | Tensor | None = None) -> Tensor:
-        """The pseudo-inverse (Moore and Penrose): singular values up to rtol times the ..."""
+    def pinverse(
+        self,
+        /,
+        *,
+        atol: _Float | Tensor | None = None,
+        rtol: _Float | Tensor | None = None,
+        hermitian: _Bool = False,
+    ) -> Tensor:
+        """The pseudo-inverse (Moore and Penrose): small singular values count as 0."""
     def pixel_shuffle(self, upscale_factor: _Int) -> Tensor:
         """Images (..., channels * r * r, height, width) as (..., channels, height * r, ..."""
     def pixel_unshuffle(self, downscale_factor: _Int) -> Tensor:
@@ -2007,10 +2020,10 @@ class Tensor:
         """Elements moved by `shift` places along axes; what leaves at the end comes in at ..."""
     def rot90(self, k: _Int=1, axes: _Int | Sequence[_Int] | None=None) -> Tensor:
         """Turned k times by 90 degrees from the first of two axes towards the second, as a ..."""
-    def round(self) -> Tensor:
-        """Nearest whole number, halves to even."""
-    def round_(self) -> Self:
-        """`round`, written in place. Nearest whole number, halves to even."""
+    def round(self, *, decimals: _Int=0) -> Tensor:
+        """Nearest whole number, halves to even; or to so many decimals, of tens for ..."""
+    def round_(self, *, decimals: _Int=0) -> Self:
+        """`round`, written in place."""
     def rsqrt(self) -> Tensor:
         """One over the square root."""
     def rsqrt_(self) -> Self:
@@ -2075,6 +2088,7 @@ class Tensor:
         side: str | None=None,
         sorter: Tensor | None=None,
         right: _Bool=False,
+        out_int32: _Bool=False,
     ) -> Tensor:
         """Where elements of x2 belong in the sorted x1 (n,), or rows of x2 (..., m) in ..."""
     def select(self, axis: _Int, index: _Int) -> Tensor:
@@ -2321,10 +2335,10 @@ class Tensor:
         """The part of the last two axes on and above diagonal k."""
     def triu_(self, k: _Int=0) -> Self:
         """`triu`, written in place. The part of the last two axes on and above diagonal k."""
-    def true_divide(self, b: _Operand) -> Tensor:
-        """Quotient of a and b; whole numbers become floating-point first."""
-    def true_divide_(self, b: _Operand) -> Self:
-        """`divide`, written in place. Quotient of a and b; whole numbers become floating- ..."""
+    def true_divide(self, other: _Operand, *, rounding_mode: str | None=None) -> Tensor:
+        """The operator's result; with rounding_mode 'floor' or 'trunc' the whole number ..."""
+    def true_divide_(self, other: _Operand, *, rounding_mode: str | None=None) -> Self:
+        """The operator's result; with rounding_mode 'floor' or 'trunc' the whole number ..."""
     def trunc(self) -> Tensor:
         """Whole part, towards zero."""
     def trunc_(self) -> Self:
@@ -2373,7 +2387,7 @@ class Tensor:
     def unique_values(self, /) -> Tensor:
         """The different elements of x in order (n,); NaN each on their own."""
     def unravel_index(self, shape: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
-        """The indices along each axis of elements of the flat tensor of a shape."""
+        """The indices (int64) along each axis of elements of the flat tensor of a shape."""
     def unsqueeze(self, axis: _Int=0) -> Tensor:
         """A new axis of extent 1."""
     def unstack(self, axis: _Int=0) -> tuple[Tensor, ...]:
@@ -2755,31 +2769,31 @@ def adamax_step(
     maximize: _Bool=False,
 ) -> None:
     """Adamax (Kingma and Ba, 2015) on all params in place."""
-def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of output_size windows an axis that cover input (batch, channels, ..."""
-def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of output_size windows an axis that cover input (batch, channels, ..."""
-def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of output_size windows an axis that cover input (batch, channels, ..."""
-def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The largest elements of output_size windows an axis that cover input (batch, ..."""
 def adaptive_max_pool1d_with_indices(
     input: Tensor,
-    output_size: int | Sequence[int],
+    output_size: int | Sequence[int | None] | None,
 ) -> tuple[Tensor, Tensor]:
     """The results of adaptive_max_pool1d, and where in its plane each lies: int64, in ..."""
-def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The largest elements of output_size windows an axis that cover input (batch, ..."""
 def adaptive_max_pool2d_with_indices(
     input: Tensor,
-    output_size: int | Sequence[int],
+    output_size: int | Sequence[int | None] | None,
 ) -> tuple[Tensor, Tensor]:
     """The results of adaptive_max_pool2d, and where in its plane each lies: int64, in ..."""
-def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The largest elements of output_size windows an axis that cover input (batch, ..."""
 def adaptive_max_pool3d_with_indices(
     input: Tensor,
-    output_size: int | Sequence[int],
+    output_size: int | Sequence[int | None] | None,
 ) -> tuple[Tensor, Tensor]:
     """The results of adaptive_max_pool3d, and where in its plane each lies: int64, in ..."""
 def add(a: _Operand, b: _Operand) -> Tensor:
@@ -2787,7 +2801,7 @@ def add(a: _Operand, b: _Operand) -> Tensor:
 def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
     """x + value * tensor1 / tensor2."""
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
-    """x + value * tensor1 * tensor2, in one pass where value is 1."""
+    """x + value * tensor1 * tensor2, of floating numbers in one pass where value is 1."""
 def addmm(
     input: Tensor,
     mat1: Tensor,
@@ -2808,7 +2822,7 @@ def allclose(
     atol: float=1e-08,
     equal_nan: _Bool=False,
 ) -> Tensor:
-    """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises TypeError for ..."""
+    """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises ValueError for ..."""
 def alpha_dropout(
     input: Tensor,
     p: float=0.5,
@@ -2998,7 +3012,13 @@ def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor:
     """Axes of extent 1 repeated, as a view."""
 @overload
 def broadcast_to(x: Tensor, *shape: int) -> Tensor: ...
-def bucketize(x: _Operand, boundaries: Tensor, *, right: _Bool=False) -> Tensor:
+def bucketize(
+    x: _Operand,
+    boundaries: Tensor,
+    *,
+    right: _Bool=False,
+    out_int32: _Bool=False,
+) -> Tensor:
     """How many of the sorted boundaries (n,) lie below each element, or with ..."""
 def cat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
     """Tensors joined along an existing axis (None: flattened)."""
@@ -3310,6 +3330,7 @@ def eye(
     k: int=0,
     dtype: _DTypeLike | None=None,
     device: str | None=None,
+    requires_grad: _Bool=False,
 ) -> Tensor:
     """Ones on the k-th diagonal, zeros elsewhere."""
 def feature_alpha_dropout(
@@ -4310,6 +4331,7 @@ def searchsorted(
     side: str | None=None,
     sorter: Tensor | None=None,
     right: _Bool=False,
+    out_int32: _Bool=False,
 ) -> Tensor:
     """Where elements of x2 belong in the sorted x1 (n,), or rows of x2 (..., m) in ..."""
 def select(x: Tensor, axis: int, index: int) -> Tensor:
@@ -4425,8 +4447,8 @@ def swapaxes(x: Tensor, axis0: int, axis1: int) -> Tensor:
     """Two axes swapped, as a view."""
 def swapdims(x: Tensor, axis0: int, axis1: int) -> Tensor:
     """Two axes swapped, as a view."""
-def take(x: Tensor, indices: Tensor, axis: int=0) -> Tensor:
-    """Elements at integer indices of any shape, which replaces the axis."""
+def take(x: Tensor, indices: Tensor, axis: int | None=None) -> Tensor:
+    """Elements at integer indices of any shape, which replaces the axis. Only a tensor ..."""
 def take_along_axis(x: Tensor, indices: Tensor, axis: int=-1) -> Tensor:
     """y[i, j, k] = x[i, indices[i, j, k], k] for axis 1; the other axes are broadcast. ..."""
 def tan(x: _Operand) -> Tensor:

@@ -141,3 +141,24 @@ def new_empty(
 def _shape(size: tuple[Any, ...]) -> _Shape:
     """Extents one by one, or as one sequence."""
     return size[0] if len(size) == 1 else size
+
+
+def normal_about(
+    mean: float | Tensor, std: float | Tensor = 1.0, *, generator: Any = None
+) -> Tensor:
+    """Normal numbers about each mean with each deviation, which broadcast: `normal` of tensors.
+
+    Raises ValueError for a negative deviation; reads it for that. Without gradients.
+
+    >>> import tilewright as tw
+    >>> tw.normal(tw.asarray([1.0, 2.0]), 0.0).tolist()
+    [1.0, 2.0]
+    """
+    with tw.no_grad():
+        means, deviations = tw.asarray(mean) * 1.0, tw.asarray(std) * 1.0
+        if deviations.size and bool((deviations < 0).any()):
+            raise ValueError("normal: a standard deviation is negative")
+        shape = tw.broadcast_shapes(means.shape, deviations.shape)
+        dtype = tw.result_type(means, deviations)
+        drawn = tw.normal(0.0, 1.0, shape, dtype=dtype, generator=generator)
+        return means + deviations * drawn.to(means.device)

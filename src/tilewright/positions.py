@@ -26,7 +26,7 @@ def argwhere(x: Tensor) -> Tensor:
 
 
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """The indices along each axis of elements of the flat tensor of a shape.
+    """The indices (int64) along each axis of elements of the flat tensor of a shape.
 
     Raises ValueError for an index out of range; reads them for that.
 
@@ -40,7 +40,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     count = math.prod(extents)
     if indices.size and not -count <= int(indices.min()) <= int(indices.max()) < count:
         raise ValueError(f"unravel_index: an index is out of range for {count} elements")
-    flat = indices % max(count, 1)
+    flat = indices.astype(_core.int64) % max(count, 1)
     found = []
     for extent in reversed(extents):
         found.append(flat % max(extent, 1))

@@ -46,8 +46,9 @@ def cov(
 ) -> Tensor:
     """Covariances of the rows of a matrix, of which each column is one observation (n, n).
 
-    `fweights` says how often each observation is there, `aweights` what it weighs. Raises
-    ValueError for more than two dimensions and for weights of another size.
+    `fweights` says how often each observation is there, a whole number, `aweights` what it weighs.
+    One variable has one number. Raises ValueError for more than two dimensions, for weights of
+    another size and for negative ones.
 
     >>> import tilewright as tw
     >>> tw.cov(tw.asarray([[0.0, 2.0], [1.0, 5.0]])).tolist()
@@ -59,12 +60,11 @@ def cov(
     rows = rows if rows.is_floating_point() or rows.is_complex() else rows * 1.0
     count = rows.shape[1]
     weights = [w for w in (fweights, aweights) if w is not None]
-    for each in weights:
-        if each.shape != (count,):
-            raise ValueError(f"cov: weights of shape {each.shape} for {count} observations")
+    _check_weights(count, weights, fweights)
     weight: Tensor | None = None
     for each in weights:
-        weight = each * 1.0 if weight is None else weight * each
+        real = each.astype(tw.real(rows[:0]).dtype)
+        weight = real if weight is None else weight * real
     total = count if weight is None else weight.sum()
     if weight is None:
         apart = rows - tw.mean(rows, axis=1, keepdims=True)
@@ -78,7 +78,17 @@ def cov(
     freedom = total - lost
     freedom = tw.clip(freedom, 0) if isinstance(freedom, Tensor) else max(freedom, 0)
     result = tw.matmul(scaled, tw.conj(apart).mT) / freedom
-    return result.reshape(()) if x.ndim < 2 else result
+    return result.reshape(()) if rows.shape[0] == 1 else result
+
+
+def _check_weights(count: int, weights: Sequence[Tensor], times: Tensor | None) -> None:
+    if times is not None and (times.is_floating_point() or times.is_complex()):
+        raise TypeError(f"cov: fweights must be integers, got {times.dtype}")
+    for each in weights:
+        if each.shape != (count,):
+            raise ValueError(f"cov: weights of shape {each.shape} for {count} observations")
+        if count and bool((each < 0).any()):
+            raise ValueError("cov: a weight is negative")
 
 
 @other_names

@@ -35,6 +35,13 @@ def refused(name: str, arity: int) -> tuple[ErrorInput, ...]:
     return (ErrorInput(call, TypeError, name if arity < 3 else ""),)
 
 
+def negative_tolerance(name: str) -> tuple[ErrorInput, ...]:
+    def call() -> object:
+        return getattr(tw, name)(tw.ones((2,)), tw.ones((2,)), rtol=-1.0)
+
+    return (ErrorInput(call, ValueError, f"{name}: rtol is negative: -1"),)
+
+
 def make(
     name: str,
     reference: Callable[..., Any],
@@ -72,7 +79,8 @@ def size_of_terms(*terms: Any) -> Any:
 
 def close(a: Any, b: Any, **options: Any) -> Any:
     """NumPy takes whole numbers in their own type, where differences wrap."""
-    return np.isclose(a.astype(np.float64), b.astype(np.float64), **options)
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    return np.isclose(a.astype(wide), b.astype(wide), **options)
 
 
 TOLERANCES: tuple[Mapping[str, Any], ...] = ({}, {"rtol": 0.5, "atol": 1.0})
@@ -162,18 +170,20 @@ RECORDS = (
         "isclose",
         close,
         (LINE, LINE),
-        {**exact(*FLOATING), **WHOLE, "bool": 0.0},
+        {**exact(*FLOATING, "complex64", "complex128"), **WHOLE, "bool": 0.0},
         truth,
         variants=TOLERANCES,
+        errors=negative_tolerance("isclose"),
         differentiable=False,
     ),
     make(
         "allclose",
         lambda a, b, **options: close(a, b, **options).all(),
         (LINE, LINE),
-        {**exact(*FLOATING), **WHOLE, "bool": 0.0},
+        {**exact(*FLOATING, "complex64", "complex128"), **WHOLE, "bool": 0.0},
         truth,
         variants=TOLERANCES,
+        errors=negative_tolerance("allclose"),
         differentiable=False,
     ),
     make(

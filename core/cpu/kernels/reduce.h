@@ -3,6 +3,7 @@
 #include "core/cpu/kernels/extrema_backward.h"
 #include "core/cpu/kernels/integer_sums.h"
 #include "core/cpu/kernels/prod.h"
+#include "core/cpu/math/lanes.h"
 #include "core/cpu/reduce.h"
 
 namespace tw::TW_ISA_NAME {
@@ -165,26 +166,57 @@ typename Op::Accumulator long_row(int64_t n, const T* x, Of of) {
   const typename Op::Accumulator first = long_row<Op, T>(half, x, of);
   return Op::one(first, long_row<Op, T>(n - half, x + half, of));
 }
-// `of` gives, for a row, what of its elements is combined.
-template <class Op, class T, class F>
-TW_INLINE void each_row(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc, F of) {
-  auto* a = (typename Op::Accumulator*)acc;
-  for (int64_t i = 0; i < m; ++i) {
-    const auto* row = (const T*)((const char*)x + i * row_bytes);
-    const bool whole = !Op::rounds || n <= kBlock<T>;
-    a[i] =
-        Op::one(a[i], whole ? block_of_row<Op, T>(n, row, of(i)) : long_row<Op, T>(n, row, of(i)));
-  }
+template <class Op, class T>
+TW_INLINE typename Op::Accumulator row_of(int64_t n, const T* row, auto of) {
+  const bool whole = !Op::rounds || n <= kBlock<T>;
+  return whole ? block_of_row<Op, T>(n, row, of) : long_row<Op, T>(n, row, of);
 }
 template <class Op, class T>
 void rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
-  each_row<Op, T>(m, n, x, row_bytes, acc, [](int64_t) TW_LAMBDA_INLINE { return Itself(); });
+  auto* a = (typename Op::Accumulator*)acc;
+  for (int64_t i = 0; i < m; ++i)
+    a[i] = Op::one(a[i], row_of<Op, T>(n, (const T*)((const char*)x + i * row_bytes), Itself()));
+}
+// Squares of float32 overflow from 2^64 on, and vanish below 2^-75: a sum of them that is not in
+// between is found again in float64, of whose accumulators it is a part.
+inline constexpr float kLeastSum = 1e-30f;
+template <class T> TW_INLINE bool is_lost(T sum) {
+  return !(sum >= kLeastSum && sum < (T)__builtin_inf());
+}
+__attribute__((noinline)) double wide_squares(int64_t n, const float* x, float centre) {
+  constexpr int L = kLanes<float>;
+  constexpr bool halves = L > kLanes<double>;
+  Vec<double> low = 0.0, high = 0.0;
+  const Vec<double> about = (double)centre;
+  int64_t at = 0;
+  for (; at + L <= n; at += L) {
+    const Vec<float> v = Vec<float>::load(x + at);
+    const Vec<double> near = widened_half<false>(v) - about;
+    low += near * near;
+    if constexpr (halves) {
+      const Vec<double> far = widened_half<true>(v) - about;
+      high += far * far;
+    }
+  }
+  double sum = sum_of_lanes(low + high);
+  for (; at < n; ++at) {
+    const double distance = (double)x[at] - (double)centre;
+    sum += distance * distance;
+  }
+  return sum;
 }
 template <class T> void squares_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes,
                                      const void* centres, void* acc) {
   auto* centre = (const T*)centres;
-  each_row<Sum<T>, T>(m, n, x, row_bytes, acc,
-                      [=](int64_t i) TW_LAMBDA_INLINE { return SquaredDistance<T>{centre[i]}; });
+  auto* a = (double*)acc;
+  for (int64_t i = 0; i < m; ++i) {
+    auto* row = (const T*)((const char*)x + i * row_bytes);
+    double part = row_of<Sum<T>, T>(n, row, SquaredDistance<T>{centre[i]});
+    if constexpr (std::is_same_v<T, float>)
+      if (is_lost(part)) [[unlikely]]
+        part = wide_squares(n, row, centre[i]);
+    a[i] += part;
+  }
 }
 
 template <class T> TW_INLINE void add_to(double* acc, Vec<T> x) {
@@ -208,10 +240,16 @@ TW_INLINE void add_into(typename Op::Accumulator* acc, Vec<T> x, int count) {
 }
 // Eight rows at once: eight streams for the prefetcher, and one visit to the accumulators for all.
 inline constexpr int kRowsAtOnce = 8;
-// `of` gives, for `count` columns from `at` on, what of their elements is combined.
-template <class Op, class T, int m, class F>
+// `of` gives, for `count` columns from `at` on, what of their elements is combined; `taken` may add
+// what comes of m rows itself.
+struct Never {
+  template <class V> TW_INLINE bool operator()(int64_t, const char*, int64_t, int, V) const {
+    return false;
+  }
+};
+template <class Op, class T, int m, class F, class Taken>
 TW_INLINE void join_rows(int64_t n, const char* x, int64_t row_bytes, typename Op::Accumulator* acc,
-                         F of) {
+                         F of, Taken taken) {
   constexpr int L = kLanes<T>;
   const auto join = [&](auto load, int64_t at, int count) TW_LAMBDA_INLINE {
     const auto part = of(at, count);
@@ -222,7 +260,7 @@ TW_INLINE void join_rows(int64_t n, const char* x, int64_t row_bytes, typename O
     for (int d = 1; d < m; d *= 2)
 #pragma GCC unroll 4
       for (int i = 0; i + d < m; i += 2 * d) v[i] = Op::join(v[i], v[i + d]);
-    add_into<Op, T>(acc + at, v[0], count);
+    if (!taken(m, x, at, count, v[0])) add_into<Op, T>(acc + at, v[0], count);
   };
   int64_t at = 0;
   for (; at + L <= n; at += L)
@@ -230,26 +268,51 @@ TW_INLINE void join_rows(int64_t n, const char* x, int64_t row_bytes, typename O
   const int rest = (int)(n - at);
   if (rest > 0) join([=](const T* p) TW_LAMBDA_INLINE { return Vec<T>::load(p, rest); }, at, rest);
 }
-template <class Op, class T, class F> TW_INLINE void each_column(int64_t m, int64_t n,
-                                                                 const void* x, int64_t row_bytes,
-                                                                 void* acc, F of) {
+template <class Op, class T, class F, class Taken = Never>
+TW_INLINE void each_column(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc, F of,
+                           Taken taken = {}) {
   auto* a = (typename Op::Accumulator*)acc;
   auto* row = (const char*)x;
   for (; m >= kRowsAtOnce; m -= kRowsAtOnce, row += kRowsAtOnce * row_bytes)
-    join_rows<Op, T, kRowsAtOnce>(n, row, row_bytes, a, of);
-  for (; m > 0; --m, row += row_bytes) join_rows<Op, T, 1>(n, row, row_bytes, a, of);
+    join_rows<Op, T, kRowsAtOnce>(n, row, row_bytes, a, of, taken);
+  for (; m > 0; --m, row += row_bytes) join_rows<Op, T, 1>(n, row, row_bytes, a, of, taken);
 }
 template <class Op, class T>
 void columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
   each_column<Op, T>(m, n, x, row_bytes, acc,
                      [](int64_t, int) TW_LAMBDA_INLINE { return Itself(); });
 }
+// `sums` of the columns of m rows of x, those that are lost in float64.
+__attribute__((noinline)) void add_lost(int64_t m, int count, const char* x, int64_t row_bytes,
+                                        const float* centre, Vec<float> sums, double* acc) {
+  double wide[kLanes<float>] = {};
+  for (int64_t i = 0; i < m; ++i) {
+    auto* row = (const float*)(x + i * row_bytes);
+    for (int j = 0; j < count; ++j) {
+      const double distance = (double)row[j] - (double)centre[j];
+      wide[j] += distance * distance;
+    }
+  }
+  for (int j = 0; j < count; ++j) acc[j] += is_lost(sums[j]) ? wide[j] : (double)sums[j];
+}
 template <class T> void squares_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes,
                                         const void* centres, void* acc) {
   auto* centre = (const T*)centres;
-  each_column<Sum<T>, T>(m, n, x, row_bytes, acc, [=](int64_t at, int count) TW_LAMBDA_INLINE {
-    return SquaredDistance<T>{load_some(centre + at, count)};
-  });
+  each_column<Sum<T>, T>(
+      m, n, x, row_bytes, acc,
+      [=](int64_t at, int count)
+          TW_LAMBDA_INLINE { return SquaredDistance<T>{load_some(centre + at, count)}; },
+      [=](int64_t rows, const char* first, int64_t at, int count, Vec<T> sums) TW_LAMBDA_INLINE {
+        if constexpr (std::is_same_v<T, float>) {
+          const Vec<float> shown = fill_after(sums, count, 1.0f);
+          if (any_below(shown, kLeastSum) || any_not_below(shown, __builtin_inff())) [[unlikely]] {
+            add_lost(rows, count, first + at * (int64_t)sizeof(float), row_bytes, centre + at, sums,
+                     (double*)acc + at);
+            return true;
+          }
+        }
+        return false;
+      });
 }
 
 // Whether x, found later, replaces best.

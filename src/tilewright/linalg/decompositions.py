@@ -110,19 +110,20 @@ def logdet(x: Tensor, /) -> Tensor:
     return tw.where(sign < 0, math.nan, size) if not x.is_complex() else tw.log(sign) + size
 
 
-def eigh(x: Tensor, /) -> EighResult:
+def eigh(x: Tensor, /, UPLO: str = "L") -> EighResult:  # noqa: N803  (NumPy's and PyTorch's name)
     """Eigenvalues in ascending order and eigenvectors, as columns, of Hermitian matrices.
 
-    Only the lower triangle is read. The gradient of eigenvectors is infinite or NaN where two
-    eigenvalues are equal.
+    Only the lower triangle is read, or the upper one for UPLO "U". The gradient of eigenvectors is
+    infinite or NaN where two eigenvalues are equal.
     """
     check_matrices("eigh", x, square=True)
-    return EighResult(*_Eigh.apply(x))
+    return EighResult(*_Eigh.apply(_lower("eigh", x, UPLO)))
 
 
-def eigvalsh(x: Tensor, /) -> Tensor:
-    """Eigenvalues of Hermitian matrices in ascending order; only the lower triangle is read."""
+def eigvalsh(x: Tensor, /, UPLO: str = "L") -> Tensor:  # noqa: N803
+    """Eigenvalues of Hermitian matrices in ascending order, read from a triangle as by `eigh`."""
     check_matrices("eigvalsh", x, square=True)
+    x = _lower("eigvalsh", x, UPLO)
     if x.requires_grad:
         return eigh(x).eigenvalues
     return _tensor(_run("eigvalsh", x))
@@ -159,14 +160,39 @@ def svdvals(x: Tensor, /) -> Tensor:
 
 
 @other_names
-def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
-    """The pseudo-inverse (Moore and Penrose): singular values up to rtol times the largest are 0.
+def pinv(
+    x: Tensor,
+    /,
+    *,
+    atol: float | Tensor | None = None,
+    rtol: float | Tensor | None = None,
+    hermitian: bool = False,
+) -> Tensor:
+    """The pseudo-inverse (Moore and Penrose): small singular values count as 0.
 
-    rtol is the larger size of the matrix times the distance from 1 to the next number by default.
+    Those up to atol and up to rtol times the largest are small. rtol is the larger size of the
+    matrix times the distance from 1 to the next number by default, and 0 where there is an atol.
+    Of Hermitian matrices only the lower triangle is read.
     """
-    check_matrices("pinv", x)
-    result: Tensor = _PseudoInverse.apply(x, default_rtol(x) if rtol is None else rtol)
+    check_matrices("pinv", x, square=hermitian)
+    if hermitian:
+        x = tw.tril(x) + _adjoint(tw.tril(x, k=-1))
+    limit = default_rtol(x) if rtol is None else rtol
+    if atol is not None and 0 not in x.shape:
+        with tw.no_grad():
+            largest = tw.max(svdvals(x), axis=-1)
+            limit = least_of(x, largest, atol, rtol) / tw.where(largest > 0, largest, 1)
+    result: Tensor = _PseudoInverse.apply(x, limit)
     return result
+
+
+def least_of(
+    x: Tensor, largest: Tensor, atol: float | Tensor | None, rtol: float | Tensor | None
+) -> Tensor:
+    """Singular values up to here count as 0: of which the largest of each matrix is given."""
+    if rtol is None:
+        rtol = default_rtol(x) if atol is None else 0.0
+    return tw.maximum(largest * rtol, 0.0 if atol is None else atol)
 
 
 # ---- each with its gradient ----
@@ -367,6 +393,13 @@ class _PseudoInverse(Function):
 
 
 # ---- helpers ----
+
+
+def _lower(who: str, x: Tensor, triangle: str) -> Tensor:
+    """The Hermitian matrix that a triangle stands for, in its lower one."""
+    if not isinstance(triangle, str) or triangle.upper() not in ("L", "U"):
+        raise ValueError(f"{who}: UPLO is 'L' or 'U', got {triangle!r}")
+    return x if triangle.upper() == "L" else _adjoint(x)
 
 
 def _numpy() -> Any:

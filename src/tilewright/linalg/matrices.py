@@ -23,13 +23,15 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     return tw.permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
-def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
-    """Elements (i, i + offset) of the last two axes: shape (..., n, m) to (..., size).
+def diagonal(x: Tensor, /, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Elements (i, i + offset) of two axes, the last ones by default: (..., n, m) to (..., size).
 
     Empty where the offset leads out of the matrix. Raises ValueError for less than two axes.
     """
     if x.ndim < 2:
         raise ValueError(f"diagonal: a matrix is needed, got {shape_of(x)}")
+    if (dim1, dim2) != (-2, -1):
+        x = tw.moveaxis(x, (dim1, dim2), (-2, -1))
     rows, columns = x.shape[-2:]
     first = max(0, -operator.index(offset))
     count = max(0, min(rows - first, columns - max(0, offset)))
@@ -80,7 +82,7 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     next_, after = tw.asarray([1, 2, 0]), tw.asarray([2, 0, 1])
 
     def turned(x: Tensor, places: Tensor, along: int) -> Tensor:
-        return tw.take(x, places, axis=along)
+        return tw.index_select(x, along, places)
 
     return turned(x1, next_, at) * turned(x2, after, also) - turned(x1, after, at) * turned(
         x2, next_, also

@@ -7,26 +7,29 @@ from collections.abc import Sequence
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.linalg.checks import axis_of, check_floats, check_matrices, default_rtol
-from tilewright.linalg.decompositions import inv, svdvals
+from tilewright.linalg.checks import axis_of, check_floats, check_matrices
+from tilewright.linalg.decompositions import eigvalsh, inv, least_of, svdvals
+from tilewright.other_names import other_names
 
 _Axes = int | Sequence[int] | None
 
 
-def vector_norm(
-    x: Tensor, /, *, axis: _Axes = None, keepdims: bool = False, ord: float = 2
-) -> Tensor:
+@other_names
+def vector_norm(x: Tensor, /, ord: float = 2, axis: _Axes = None, keepdims: bool = False) -> Tensor:
     """(Sum of abs(x) ** ord) ** (1 / ord) along axes, or of all elements.
 
     inf is the largest, -inf the smallest absolute value, 0 counts what is not 0. The gradient where
-    a norm is 0 is 0, and so is that of an element 0 of orders below 1.
+    a norm is 0 is 0, and so is that of an element 0 of orders below 1. float16 and bfloat16 are
+    summed in float32. Of no elements the norm is 0, but of order -inf there is none: ValueError.
     """
+    if x.dtype in (tw.float16, tw.bfloat16):
+        wide = vector_norm(x.astype(tw.float32), axis=axis, keepdims=keepdims, ord=ord)
+        return wide.astype(x.dtype)
     check_floats("vector_norm", x, anywhere=True)
     axes = None if axis is None else axis if isinstance(axis, int) else tuple(axis)
     size = tw.abs(x)
     if math.isinf(ord):
-        extreme = tw.max if ord > 0 else tw.min
-        return extreme(size, axis=axes, keepdims=keepdims)
+        return (_largest if ord > 0 else tw.min)(size, axis=axes, keepdims=keepdims)
     if ord == 0:
         return tw.sum(tw.astype(x != 0, size.dtype), axis=axes, keepdims=keepdims)
     if ord == 1:
@@ -38,19 +41,28 @@ def vector_norm(
     return _of_order(size, ord, axes, keepdims)
 
 
-def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Tensor:
-    """Norm of the matrices in the last two axes.
+@other_names
+def matrix_norm(
+    x: Tensor,
+    /,
+    ord: float | str | None = "fro",
+    axis: Sequence[int] = (-2, -1),
+    keepdims: bool = False,
+) -> Tensor:
+    """Norm of the matrices in two axes, the last ones by default.
 
     "fro" (or None) is the root of the sum of squares, "nuc" the sum of singular values, 2 and -2
     the largest and smallest of them; 1 and -1 the largest and smallest sum of absolute values of a
     column, inf and -inf of a row. Raises ValueError for others.
     """
     check_matrices("matrix_norm", x, anywhere=True)
+    if tuple(axis) != (-2, -1):
+        return norm(x, "fro" if ord is None else ord, axis=axis, keepdims=keepdims)
     if ord in ("fro", None):
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
     if ord in ("nuc", 2, -2):
         values = svdvals(x)
-        of = tw.sum if ord == "nuc" else tw.max if ord == 2 else tw.min
+        of = tw.sum if ord == "nuc" else _largest if ord == 2 else tw.min
         result = of(values, axis=-1)
         return tw.expand_dims(tw.expand_dims(result, -1), -1) if keepdims else result
     if ord not in (1, -1, math.inf, -math.inf):
@@ -60,10 +72,11 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | str | None
     assert isinstance(ord, (int, float))
     along, across = (-2, -1) if abs(ord) == 1 else (-1, -2)
     sums = tw.sum(tw.abs(x), axis=along, keepdims=True)
-    result = (tw.max if ord > 0 else tw.min)(sums, axis=across, keepdims=True)
+    result = (_largest if ord > 0 else tw.min)(sums, axis=across, keepdims=True)
     return result if keepdims else tw.squeeze(result, axis=(-2, -1))
 
 
+@other_names
 def norm(
     x: Tensor, /, ord: float | str | None = None, axis: _Axes = None, keepdims: bool = False
 ) -> Tensor:
@@ -86,18 +99,26 @@ def norm(
     return result
 
 
-def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
-    """How many singular values are above rtol times the largest, as int64.
+def matrix_rank(
+    x: Tensor,
+    /,
+    *,
+    atol: float | Tensor | None = None,
+    rtol: float | Tensor | None = None,
+    hermitian: bool = False,
+) -> Tensor:
+    """How many singular values are above atol and above rtol times the largest, as int64.
 
-    rtol is the larger size of the matrix times the distance from 1 to the next number by default.
+    rtol is the larger size of the matrix times the distance from 1 to the next number by default,
+    and 0 where there is an atol. Of Hermitian matrices only the lower triangle is read.
     """
-    check_matrices("matrix_rank", x)
+    check_matrices("matrix_rank", x, square=hermitian)
     with tw.no_grad():
-        values = svdvals(x)
+        values = tw.abs(eigvalsh(x)) if hermitian else svdvals(x)
         if values.shape[-1] == 0:
             return tw.zeros(x.shape[:-2], dtype=tw.int64)
-        least = tw.max(values, axis=-1) * (default_rtol(x) if rtol is None else rtol)
-        return tw.sum(values > tw.expand_dims(least, -1), axis=-1, dtype=tw.int64)
+        least = tw.expand_dims(least_of(x, tw.max(values, axis=-1), atol, rtol), -1)
+        return tw.sum(values > least, axis=-1, dtype=tw.int64)
 
 
 def cond(x: Tensor, /, p: float | str | None = None) -> Tensor:
@@ -115,6 +136,13 @@ def _of_vectors(x: Tensor, ord: float | str | None, axis: _Axes, keepdims: bool)
     if isinstance(ord, str):
         raise ValueError(f"norm: {ord!r} is a norm of matrices: give two axes")
     return vector_norm(x, axis=axis, keepdims=keepdims, ord=2 if ord is None else ord)
+
+
+def _largest(size: Tensor, axis: _Axes, keepdims: bool = False) -> Tensor:
+    """Of nothing 0, the norm that adds nothing."""
+    if size.size > 0:
+        return tw.max(size, axis=axis, keepdims=keepdims)
+    return tw.sum(size, axis=axis, keepdims=keepdims)
 
 
 def _of_order(size: Tensor, ord: float, axes: _Axes, keepdims: bool) -> Tensor:

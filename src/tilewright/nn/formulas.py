@@ -8,14 +8,14 @@ import tilewright as tw
 from tilewright import Tensor
 
 
-def softmin(input: Tensor, dim: int = -1) -> Tensor:
+def softmin(input: Tensor, dim: int = -1, *, dtype: tw.dtype | None = None) -> Tensor:
     """softmax of -input.
 
     >>> import tilewright as tw
     >>> tw.nn.functional.softmin(tw.asarray([1.0, 1.0])).tolist()
     [0.5, 0.5]
     """
-    return tw.softmax(-input, dim)
+    return tw.softmax(-input, dim, dtype=dtype)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:

@@ -62,11 +62,15 @@ def _lp_pool(axes: int) -> Any:
             return largest(abs(input), kernel_size, stride, ceil_mode=ceil_mode)
         if norm_type == -math.inf:
             return -largest(-abs(input), kernel_size, stride, ceil_mode=ceil_mode)
-        means = average(input**norm_type, kernel_size, stride, ceil_mode=ceil_mode)
+        narrow = input.dtype in (tw.float16, tw.bfloat16)  # whose powers would overflow
+        powers = (input.astype(tw.float32) if narrow else input) ** norm_type
+        means = average(powers, kernel_size, stride, ceil_mode=ceil_mode)
         sums = means * _volume(kernel_size, axes)
         # A sum of 0 passes no gradient.
         none = sums == 0
-        return tw.where(none, 0.0, tw.where(none, 1.0, sums) ** (1.0 / norm_type))
+        return tw.where(none, 0.0, tw.where(none, 1.0, sums) ** (1.0 / norm_type)).astype(
+            input.dtype
+        )
 
     lp_pool.__doc__ = f"""The {axes}-dimensional windows' sums of powers, and of that the root.
 
