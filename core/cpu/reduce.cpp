@@ -3,6 +3,7 @@
 // place.
 #include "core/cpu/reduce.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -23,6 +24,8 @@ using std::int64_t;
 // Elements of a piece of work, of narrower ones than four bytes more: about 10 us, long against
 // handing it to another thread.
 constexpr int64_t kChunk = 64 << 10;
+// Fewest pieces of large work, so that threads can share it evenly.
+constexpr int64_t kMinPieces = 16;
 // Most pieces that one result may be cut into, each with partial results of its own.
 constexpr int64_t kMaxSegments = 64;
 // Bound on the partial results, so that they stay in the second-level cache.
@@ -180,12 +183,16 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
 // Sizes follow from the problem alone, so that results do not depend on the number of threads.
 void Reduction::cut(int64_t points, int64_t terms) {
   const int64_t chunk = in_bytes_ < 4 ? kChunk * 4 / in_bytes_ : kChunk;
-  const int64_t width = kept_.last().count, wanted = by_rows_ ? chunk / (terms + 1) + 1 : kStrip;
+  const int64_t width = kept_.last().count;
+  const bool shared = points * terms >= 4 * chunk;  // between threads
+  int64_t wanted = by_rows_ ? chunk / (terms + 1) + 1 : kStrip;
+  // Rows are cut into segments only where they are too few to be shared whole.
+  if (by_rows_ && shared) wanted = std::clamp<int64_t>(points / kMinPieces, 1, wanted);
   strip_ = wanted < width ? wanted : width;
   strips_ = strip_ == 0 ? 0 : (width + strip_ - 1) / strip_;
   const int64_t first = reduced_.axis[0].count;
   segments_ = 1;
-  if (points * terms >= 4 * chunk && points / strip_ < 16) {
+  if (shared && points / strip_ < kMinPieces) {
     segments_ = points * terms / chunk;
     const int64_t fitting = kPartialBytes / (points * acc_bytes_) + 1;
     for (const int64_t bound : {kMaxSegments, fitting, first})
