@@ -165,7 +165,8 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
              (reduced.count > 1 && std::llabs(reduced.x_bytes) <= std::llabs(kept.x_bytes));
   const OrderedAxis& inner = by_rows_ ? reduced : kept;
   const bool same = in_ == element_ || (is_bool(in_) && element_ == DType::uint8);
-  direct_ = same && (inner.x_bytes == in_bytes_ || inner.count == 1);
+  const bool dense = inner.x_bytes == in_bytes_ || inner.count == 1;
+  direct_ = same && dense;
   cut(kept_.count(), reduced_.count());
 
   const ReduceTable& table = *active_kernels().reduce;
@@ -176,6 +177,13 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
                                                                : ReduceType::i64);
   loop_ = (by_rows_ ? table.rows : table.columns)[combine][t];
   join_ = table.columns[combine][joined];
+  const bool widened = in_ == DType::bfloat16 && type == ReduceType::f32 && !is_arg(op_);
+  const ReduceFunction reads_bfloat16 =
+      (by_rows_ ? table.bfloat16_rows : table.bfloat16_columns)[combine];
+  if (widened && dense && reads_bfloat16) {
+    direct_ = true;
+    loop_ = reads_bfloat16;
+  }
   if (p.centres) squares_loop_ = (by_rows_ ? table.squares_rows : table.squares_columns)[t];
   arg_loop_ = (by_rows_ ? table.arg_rows : table.arg_columns)[op_ == ReduceOp::argmin][t];
 }
