@@ -99,6 +99,35 @@ def test_mse_loss_takes_floating_numbers() -> None:
     assert tw.mse_loss(tw.ones((2,)), tw.zeros((2,), dtype=tw.int64)).item() == 1
 
 
+# Sizes that are shared between threads, by rows or, where these are few, by parts of rows.
+@pytest.mark.parametrize(
+    "shape", [(1024, 1024), (16400, 64), (3, 300_000), (1000, 999), (40, 16384)]
+)
+@pytest.mark.parametrize("dtype", arrays.HALVES)
+def test_large_reductions_along_either_axis(
+    dtype: str, shape: tuple[int, ...], threads: None, rng: np.random.Generator
+) -> None:
+    x = arrays.rounded(rng.normal(size=shape), dtype)
+    x[shape[0] // 2, shape[1] // 3] = -9
+    t = arrays.tensor(x, dtype)
+    for axis in (0, 1):
+        expected = {
+            "sum": arrays.rounded(x.sum(axis=axis, dtype=np.float64), dtype),
+            "max": x.max(axis=axis),
+            "min": x.min(axis=axis),
+        }
+        for name, want in expected.items():
+            by_threads = []
+            for count in (1, 2, 3):
+                tw.set_num_threads(count)
+                by_threads.append(arrays.array(getattr(tw, name)(t, axis=axis)))
+            for got in by_threads:
+                np.testing.assert_array_equal(got, by_threads[0])
+            # A sum that lies between two numbers of the type may go to either.
+            tolerance = arrays.eps(dtype) if name == "sum" else 0
+            np.testing.assert_allclose(by_threads[0], want, rtol=tolerance, atol=1e-3 * tolerance)
+
+
 # ---- complex numbers ----
 
 COMPLEX = np.array([[1 + 2j, 3 - 4j], [0, -2], [5j, 1 + 1j]], np.complex64)

@@ -5,6 +5,7 @@
 namespace tw {
 
 struct PointwiseTable;
+struct PointwiseBFloat16Table;
 struct PointwiseIntegerTable;
 struct ConvertTable;
 struct ReduceTable;

@@ -42,8 +42,9 @@ ComputeType compute_type_of(DType dtype) {
 }
 
 DType dtype_of(ComputeType type) {
-  constexpr DType kTypes[] = {DType::float32, DType::float64, DType::int32,     DType::int64,
-                              DType::uint64,  DType::uint8,   DType::complex64, DType::complex128};
+  constexpr DType kTypes[] = {DType::float32,   DType::float64,    DType::int32,
+                              DType::int64,     DType::uint64,     DType::uint8,
+                              DType::complex64, DType::complex128, DType::bfloat16};
   return kTypes[static_cast<int>(type)];
 }
 
@@ -56,6 +57,7 @@ PointwiseFn pointwise_value(PointwiseOp op, ComputeType type) {
     if (const PointwiseFn f = complex_value<double>(op)) return f;
   if (type == ComputeType::f32) return kernels.pointwise_float32->value[row];
   if (type == ComputeType::f64) return kernels.pointwise_float64->value[row];
+  if (type == ComputeType::bf16) return kernels.pointwise_bfloat16->value[row];
   return kernels.pointwise_integer->value[static_cast<int>(type) - 2][row];
 }
 
@@ -390,8 +392,20 @@ PointwiseOp op_for(PointwiseOp op, DType type) {
   return op;
 }
 
+// Whether all operands are of the call's type; truths, where the row chooses by them, count as
+// such.
+bool is_of_one_type(const Call& call) {
+  for (int i = 0; i < call.inputs; ++i)
+    if (call.in[i].dtype != call.type && !is_bool(call.in[i].dtype)) return false;
+  return true;
+}
+ComputeType compute_type_of(const Call& call, PointwiseOp op) {
+  const bool stored = call.type == DType::bfloat16 && pointwise_value(op, ComputeType::bf16);
+  return stored && is_of_one_type(call) ? ComputeType::bf16 : compute_type_of(call.type);
+}
+
 template <PointwiseOp op> void set_up_value(const Call& call, void* problem) {
-  const ComputeType type = compute_type_of(call.type);
+  const ComputeType type = compute_type_of(call, op);
   set_up(call, pointwise_value(op_for(op, call.type), type), type, problem);
   static_cast<Problem*>(problem)->checks_exponents =
       op == PointwiseOp::pow && is_signed_int(call.type);

@@ -9,7 +9,9 @@
 namespace tw {
 
 // Element types that kernels compute in; other types are converted on the way in and out.
-enum class ComputeType : std::uint8_t { f32, f64, i32, i64, u64, u8, c64, c128 };
+// `bf16` is float32 between a load and a store of bfloat16, for rows that are cheap against copies
+// of their operands.
+enum class ComputeType : std::uint8_t { f32, f64, i32, i64, u64, u8, c64, c128, bf16 };
 ComputeType compute_type_of(DType dtype);
 DType dtype_of(ComputeType type);
 
@@ -27,6 +29,10 @@ struct PointwiseTable {
 };
 struct PointwiseIntegerTable {
   PointwiseFn value[6][kPointwiseOps];  // i32, i64, u64, u8, c64, c128
+};
+
+struct PointwiseBFloat16Table {
+  PointwiseFn value[kPointwiseOps];  // null: computed as f32
 };
 
 inline constexpr int kMaxPointwiseInputs = 5;  // g, a, b, c, y

@@ -3,6 +3,7 @@
 // place.
 #include "core/cpu/reduce.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -23,6 +24,8 @@ using std::int64_t;
 // Elements of a piece of work, of narrower ones than four bytes more: about 10 us, long against
 // handing it to another thread.
 constexpr int64_t kChunk = 64 << 10;
+// Fewest pieces of large work, so that threads can share it evenly.
+constexpr int64_t kMinPieces = 16;
 // Most pieces that one result may be cut into, each with partial results of its own.
 constexpr int64_t kMaxSegments = 64;
 // Bound on the partial results, so that they stay in the second-level cache.
@@ -162,7 +165,8 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
              (reduced.count > 1 && std::llabs(reduced.x_bytes) <= std::llabs(kept.x_bytes));
   const OrderedAxis& inner = by_rows_ ? reduced : kept;
   const bool same = in_ == element_ || (is_bool(in_) && element_ == DType::uint8);
-  direct_ = same && (inner.x_bytes == in_bytes_ || inner.count == 1);
+  const bool dense = inner.x_bytes == in_bytes_ || inner.count == 1;
+  direct_ = same && dense;
   cut(kept_.count(), reduced_.count());
 
   const ReduceTable& table = *active_kernels().reduce;
@@ -173,6 +177,13 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
                                                                : ReduceType::i64);
   loop_ = (by_rows_ ? table.rows : table.columns)[combine][t];
   join_ = table.columns[combine][joined];
+  const bool widened = in_ == DType::bfloat16 && type == ReduceType::f32 && !is_arg(op_);
+  const ReduceFunction reads_bfloat16 =
+      (by_rows_ ? table.bfloat16_rows : table.bfloat16_columns)[combine];
+  if (widened && dense && reads_bfloat16) {
+    direct_ = true;
+    loop_ = reads_bfloat16;
+  }
   if (p.centres) squares_loop_ = (by_rows_ ? table.squares_rows : table.squares_columns)[t];
   arg_loop_ = (by_rows_ ? table.arg_rows : table.arg_columns)[op_ == ReduceOp::argmin][t];
 }
@@ -180,12 +191,16 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
 // Sizes follow from the problem alone, so that results do not depend on the number of threads.
 void Reduction::cut(int64_t points, int64_t terms) {
   const int64_t chunk = in_bytes_ < 4 ? kChunk * 4 / in_bytes_ : kChunk;
-  const int64_t width = kept_.last().count, wanted = by_rows_ ? chunk / (terms + 1) + 1 : kStrip;
+  const int64_t width = kept_.last().count;
+  const bool shared = points * terms >= 4 * chunk;  // between threads
+  int64_t wanted = by_rows_ ? chunk / (terms + 1) + 1 : kStrip;
+  // Rows are cut into segments only where they are too few to be shared whole.
+  if (by_rows_ && shared) wanted = std::clamp<int64_t>(points / kMinPieces, 1, wanted);
   strip_ = wanted < width ? wanted : width;
   strips_ = strip_ == 0 ? 0 : (width + strip_ - 1) / strip_;
   const int64_t first = reduced_.axis[0].count;
   segments_ = 1;
-  if (points * terms >= 4 * chunk && points / strip_ < 16) {
+  if (shared && points / strip_ < kMinPieces) {
     segments_ = points * terms / chunk;
     const int64_t fitting = kPartialBytes / (points * acc_bytes_) + 1;
     for (const int64_t bound : {kMaxSegments, fitting, first})

@@ -77,6 +77,9 @@ struct ReduceTable {
   ReduceFunction rows[kCombines]
                      [kReduceTypes];  // null: sums of truths, products of narrow integers
   ReduceFunction columns[kCombines][kReduceTypes];
+  // As f32, of bfloat16 as it lies; null: products.
+  ReduceFunction bfloat16_rows[kCombines];
+  ReduceFunction bfloat16_columns[kCombines];
   ArgFunction arg_rows[2][kReduceTypes];  // [0] largest, [1] smallest
   ArgFunction arg_columns[2][kReduceTypes];
   // [0] float32, [1] float64

@@ -253,6 +253,19 @@ void convert_array(int64_t n, const void* x, int64_t xs, void* y, int64_t ys) {
   for (; n > 0; --n, in += xs, out += ys) convert_one<To, From>(in, out);
 }
 
+// 1 where x holds, else 0, as 16-bit numbers.
+template <class To> void convert_truths(int64_t n, const void* x, int64_t xs, void* y, int64_t ys) {
+  const uint16_t one = std::is_same_v<To, BFloat16> ? 0x3f80 : 0x3c00;
+  auto* in = (const std::uint8_t*)x;
+  auto* out = (uint16_t*)y;
+  if (xs == 1 && ys == 2) {
+    for (; n >= kStep; n -= kStep, in += kStep, out += kStep)
+#pragma GCC ivdep
+      for (int i = 0; i < kStep; ++i) out[i] = in[i] ? one : 0;
+  }
+  convert_array<To, std::uint8_t>(n, in, xs, out, ys);
+}
+
 // x goes backwards from its first element, y forwards.
 template <class T, int... i>
 TW_INLINE void copy_reversed(int64_t n, const T* x, T* y, Indices<i...>) {
@@ -307,6 +320,8 @@ template <class From, class To> constexpr ConvertFunction function_for() {
   constexpr bool integers = std::is_integral_v<From> && std::is_integral_v<To>;
   if constexpr (std::is_same_v<From, To>) {
     return fill_or_copy<sizeof(To)>;
+  } else if constexpr (std::is_same_v<From, bool> && kIsShort<To>) {
+    return convert_truths<To>;
   } else if constexpr (std::is_same_v<From, bool>) {
     return function_for<std::uint8_t, To>();
   } else if constexpr (std::is_same_v<To, bool>) {

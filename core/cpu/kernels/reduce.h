@@ -1,5 +1,6 @@
 // Sums, products, extrema and their positions along rows and down columns.
 #pragma once
+#include "core/cpu/kernels/bfloat16_lanes.h"
 #include "core/cpu/kernels/extrema_backward.h"
 #include "core/cpu/kernels/integer_sums.h"
 #include "core/cpu/kernels/prod.h"
@@ -117,27 +118,44 @@ template <class T> struct SquaredDistance {
   }
 };
 
-template <class Op, class T, class Of = Itself>
-TW_INLINE T block_of_row(int64_t n, const T* x, Of of = {}) {
+// Elements of a row, as T: bfloat16 is widened on the way, in the order of its numbers.
+template <class T, class S> TW_INLINE Vec<T> load_as(const S* p) {
+  if constexpr (std::is_same_v<S, T>)
+    return Vec<T>::load(p);
+  else
+    return load_bfloat16(p);
+}
+template <class T, class S> TW_INLINE Vec<T> load_as(const S* p, int count) {
+  if constexpr (std::is_same_v<S, T>) {
+    return Vec<T>::load(p, count);
+  } else {
+    S all[kLanes<T>] = {};
+    __builtin_memcpy(all, p, count * sizeof(S));
+    return load_as<T>((const S*)all);
+  }
+}
+
+template <class Op, class T, class S, class Of = Itself>
+TW_INLINE T block_of_row(int64_t n, const S* x, Of of = {}) {
   constexpr int L = kLanes<T>;
   Op chain[kChains];
   int64_t at = 0;
   for (; at + kChains * L <= n; at += kChains * L)
 #pragma GCC unroll 4
-    for (int c = 0; c < kChains; ++c) chain[c].add(of(Vec<T>::load(x + at + c * L)));
+    for (int c = 0; c < kChains; ++c) chain[c].add(of(load_as<T>(x + at + c * L)));
   chain[0].merge(chain[1]);
   chain[2].merge(chain[3]);
   chain[0].merge(chain[2]);
-  for (; at + L <= n; at += L) chain[0].add(of(Vec<T>::load(x + at)));
+  for (; at + L <= n; at += L) chain[0].add(of(load_as<T>(x + at)));
   if (at < n) {
     const int rest = (int)(n - at);
-    chain[0].add(fill_after(of(Vec<T>::load(x + at, rest)), rest, Op::identity));
+    chain[0].add(fill_after(of(load_as<T>(x + at, rest)), rest, Op::identity));
   }
   return chain[0].value();
 }
 // Whole blocks of float32 join accumulators of double lane by lane, which leaves nothing between
 // two blocks that waits for a result.
-template <class Of> double long_float_row(int64_t n, const float* x, Of of) {
+template <class S, class Of> double long_float_row(int64_t n, const S* x, Of of) {
   constexpr int L = kLanes<float>;
   constexpr bool halves = L > kLanes<double>;
   Vec<double> low = 0.0, high = 0.0;
@@ -145,19 +163,19 @@ template <class Of> double long_float_row(int64_t n, const float* x, Of of) {
   for (; at + kBlock<float> <= n; at += kBlock<float>) {
     Vec<float> chain[kChains];
 #pragma GCC unroll 4
-    for (int c = 0; c < kChains; ++c) chain[c] = of(Vec<float>::load(x + at + c * L));
+    for (int c = 0; c < kChains; ++c) chain[c] = of(load_as<float>(x + at + c * L));
 #pragma GCC unroll 1
     for (int64_t i = at + kChains * L; i < at + kBlock<float>; i += kChains * L)
 #pragma GCC unroll 4
-      for (int c = 0; c < kChains; ++c) chain[c] += of(Vec<float>::load(x + i + c * L));
+      for (int c = 0; c < kChains; ++c) chain[c] += of(load_as<float>(x + i + c * L));
     const Vec<float> block = (chain[0] + chain[1]) + (chain[2] + chain[3]);
     low += widened_half<false>(block);
     if constexpr (halves) high += widened_half<true>(block);
   }
   return sum_of_lanes(low + high) + block_of_row<Sum<float>, float>(n - at, x + at, of);
 }
-template <class Op, class T, class Of>
-typename Op::Accumulator long_row(int64_t n, const T* x, Of of) {
+template <class Op, class T, class S, class Of>
+typename Op::Accumulator long_row(int64_t n, const S* x, Of of) {
   if constexpr (std::is_same_v<Op, Sum<float>>) return long_float_row(n, x, of);
   if (n <= kBlock<T>) return block_of_row<Op, T>(n, x, of);
   const int64_t half = (n / 2 + kBlock<T> - 1) / kBlock<T> * kBlock<T>;
@@ -166,16 +184,16 @@ typename Op::Accumulator long_row(int64_t n, const T* x, Of of) {
   const typename Op::Accumulator first = long_row<Op, T>(half, x, of);
   return Op::one(first, long_row<Op, T>(n - half, x + half, of));
 }
-template <class Op, class T>
-TW_INLINE typename Op::Accumulator row_of(int64_t n, const T* row, auto of) {
+template <class Op, class T, class S>
+TW_INLINE typename Op::Accumulator row_of(int64_t n, const S* row, auto of) {
   const bool whole = !Op::rounds || n <= kBlock<T>;
   return whole ? block_of_row<Op, T>(n, row, of) : long_row<Op, T>(n, row, of);
 }
-template <class Op, class T>
+template <class Op, class T, class S = T>
 void rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
   auto* a = (typename Op::Accumulator*)acc;
   for (int64_t i = 0; i < m; ++i)
-    a[i] = Op::one(a[i], row_of<Op, T>(n, (const T*)((const char*)x + i * row_bytes), Itself()));
+    a[i] = Op::one(a[i], row_of<Op, T>(n, (const S*)((const char*)x + i * row_bytes), Itself()));
 }
 // Squares of float32 overflow from 2^64 on, and vanish below 2^-75: a sum of them that is not in
 // between is found again in float64, of whose accumulators it is a part.
@@ -247,7 +265,7 @@ struct Never {
     return false;
   }
 };
-template <class Op, class T, int m, class F, class Taken>
+template <class Op, class T, class S, int m, class F, class Taken>
 TW_INLINE void join_rows(int64_t n, const char* x, int64_t row_bytes, typename Op::Accumulator* acc,
                          F of, Taken taken) {
   constexpr int L = kLanes<T>;
@@ -255,7 +273,7 @@ TW_INLINE void join_rows(int64_t n, const char* x, int64_t row_bytes, typename O
     const auto part = of(at, count);
     Vec<T> v[m];
 #pragma GCC unroll 8
-    for (int i = 0; i < m; ++i) v[i] = part(load((const T*)(x + i * row_bytes) + at));
+    for (int i = 0; i < m; ++i) v[i] = part(load((const S*)(x + i * row_bytes) + at));
 #pragma GCC unroll 3
     for (int d = 1; d < m; d *= 2)
 #pragma GCC unroll 4
@@ -264,23 +282,23 @@ TW_INLINE void join_rows(int64_t n, const char* x, int64_t row_bytes, typename O
   };
   int64_t at = 0;
   for (; at + L <= n; at += L)
-    join([](const T* p) TW_LAMBDA_INLINE { return Vec<T>::load(p); }, at, L);
+    join([](const S* p) TW_LAMBDA_INLINE { return load_as<T>(p); }, at, L);
   const int rest = (int)(n - at);
-  if (rest > 0) join([=](const T* p) TW_LAMBDA_INLINE { return Vec<T>::load(p, rest); }, at, rest);
+  if (rest > 0) join([=](const S* p) TW_LAMBDA_INLINE { return load_as<T>(p, rest); }, at, rest);
 }
-template <class Op, class T, class F, class Taken = Never>
+template <class Op, class T, class S, class F, class Taken = Never>
 TW_INLINE void each_column(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc, F of,
                            Taken taken = {}) {
   auto* a = (typename Op::Accumulator*)acc;
   auto* row = (const char*)x;
   for (; m >= kRowsAtOnce; m -= kRowsAtOnce, row += kRowsAtOnce * row_bytes)
-    join_rows<Op, T, kRowsAtOnce>(n, row, row_bytes, a, of, taken);
-  for (; m > 0; --m, row += row_bytes) join_rows<Op, T, 1>(n, row, row_bytes, a, of, taken);
+    join_rows<Op, T, S, kRowsAtOnce>(n, row, row_bytes, a, of, taken);
+  for (; m > 0; --m, row += row_bytes) join_rows<Op, T, S, 1>(n, row, row_bytes, a, of, taken);
 }
-template <class Op, class T>
+template <class Op, class T, class S = T>
 void columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
-  each_column<Op, T>(m, n, x, row_bytes, acc,
-                     [](int64_t, int) TW_LAMBDA_INLINE { return Itself(); });
+  each_column<Op, T, S>(m, n, x, row_bytes, acc,
+                        [](int64_t, int) TW_LAMBDA_INLINE { return Itself(); });
 }
 // `sums` of the columns of m rows of x, those that are lost in float64.
 __attribute__((noinline)) void add_lost(int64_t m, int count, const char* x, int64_t row_bytes,
@@ -298,7 +316,7 @@ __attribute__((noinline)) void add_lost(int64_t m, int count, const char* x, int
 template <class T> void squares_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes,
                                         const void* centres, void* acc) {
   auto* centre = (const T*)centres;
-  each_column<Sum<T>, T>(
+  each_column<Sum<T>, T, T>(
       m, n, x, row_bytes, acc,
       [=](int64_t at, int count)
           TW_LAMBDA_INLINE { return SquaredDistance<T>{load_some(centre + at, count)}; },
@@ -447,10 +465,18 @@ template <class T> constexpr void fill_narrow(ReduceTable& table, ReduceType typ
   table.rows[(int)Combine::sum][(int)type] = narrow_sum_rows<T>;
   table.columns[(int)Combine::sum][(int)type] = narrow_sum_columns<T>;
 }
+template <template <class> class Op>
+constexpr void fill_bfloat16(ReduceTable& table, Combine combine) {
+  table.bfloat16_rows[(int)combine] = rows<Op<float>, float, BFloat16>;
+  table.bfloat16_columns[(int)combine] = columns<Op<float>, float, BFloat16>;
+}
 constexpr ReduceTable make_table() {
   ReduceTable table = {};
   fill_floating<float>(table, ReduceType::f32);
   fill_floating<double>(table, ReduceType::f64);
+  fill_bfloat16<Sum>(table, Combine::sum);
+  fill_bfloat16<Max>(table, Combine::max);
+  fill_bfloat16<Min>(table, Combine::min);
   fill_extrema<int64_t>(table, ReduceType::i64);
   fill_extrema<uint64_t>(table, ReduceType::u64);
   fill_wide(table, ReduceType::i64);

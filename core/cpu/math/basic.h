@@ -6,7 +6,12 @@ namespace tw::TW_ISA_NAME {
 namespace {
 
 template <Floating T> TW_INLINE Bits<T> sign_bit() { return bit_cast<IntLike<T>>(Vec<T>(-0.0)); }
-template <Integer T> TW_INLINE Vec<T> abs(Vec<T> x) { return where(x < 0, 0 - x, x); }
+// In unsigned arithmetic, as the least number's negative wraps: else a compiler may conclude that
+// abs(x) < 0 never holds, which fmod asks.
+template <Integer T> TW_INLINE Vec<T> abs(Vec<T> x) {
+  using U = std::make_unsigned_t<T>;
+  return where(x < 0, bit_cast<T>(Vec<U>(0) - bit_cast<U>(x)), x);
+}
 template <Floating T> TW_INLINE Vec<T> abs(Vec<T> x) {
   return Vec<T>((typename Vec<T>::Raw)(bit_cast<IntLike<T>>(x).v & ~sign_bit<T>().v));
 }

@@ -19,16 +19,52 @@ template <Integer T> TW_INLINE WholeDivision<T> whole_division(T a, T b) {
   if (r != 0 && (r < 0) != (b < 0)) return {(T)(q - 1), (T)(r + b)};
   return {q, r};
 }
-template <Integer T> TW_INLINE Vec<T> floor_divide(Vec<T> a, Same<T> b) {
-  return call_each_lane(a, b, [](T p, T q) { return whole_division(p, q).quotient; });
-}
-template <Integer T> TW_INLINE Vec<T> remainder(Vec<T> a, Same<T> b) {
-  return call_each_lane(a, b, [](T p, T q) { return whole_division(p, q).remainder; });
-}
-
 template <Integer T> using Unsigned = Vec<std::make_unsigned_t<T>>;
 template <Integer T> TW_INLINE Unsigned<T> as_unsigned(Vec<T> x) {
   return bit_cast<std::make_unsigned_t<T>>(x);
+}
+
+// Quotients of 32 bits are exact in float64: one that is no whole number is further away from the
+// nearest than the rounding reaches (1 / |b| against 2^-53 |a| / |b|).
+template <class T> inline constexpr bool kDividesInDouble =
+    std::is_same_v<T, std::int32_t> && (kLanes<T> > 1);
+// Where b is neither 0 nor -1, whose quotient may be out of range.
+TW_INLINE Vec<std::int32_t> floored_quotient(Vec<std::int32_t> a, Vec<std::int32_t> b) {
+  constexpr int L = kLanes<double>;
+  typedef std::int32_t Part __attribute__((vector_size(L * 4)));
+  using Doubles = typename Vec<double>::Raw;
+  constexpr int parts = kLanes<std::int32_t> / L;
+  Part p[parts], q[parts];
+  __builtin_memcpy(p, &a, sizeof p);
+  __builtin_memcpy(q, &b, sizeof q);
+#pragma GCC unroll 2
+  for (int i = 0; i < parts; ++i) {
+    const Vec<double> quotient(__builtin_convertvector(p[i], Doubles) /
+                               __builtin_convertvector(q[i], Doubles));
+    p[i] = __builtin_convertvector(floor(quotient).v, Part);
+  }
+  __builtin_memcpy(&a, p, sizeof p);
+  return a;
+}
+template <Integer T> TW_INLINE Mask<T> is_0_or_minus_1(Vec<T> b) { return (b == 0) | (b == (T)-1); }
+template <Integer T> TW_INLINE Vec<T> floor_divide(Vec<T> a, Same<T> b) {
+  if constexpr (kDividesInDouble<T>) {
+    const Mask<T> special = is_0_or_minus_1(b);
+    const Vec<T> minus_a = bit_cast<T>(Unsigned<T>(0) - as_unsigned(a));
+    return where(special, minus_a & b, floored_quotient(a, where(special, 1, b)));
+  } else {
+    return call_each_lane(a, b, [](T p, T q) { return whole_division(p, q).quotient; });
+  }
+}
+template <Integer T> TW_INLINE Vec<T> remainder(Vec<T> a, Same<T> b) {
+  if constexpr (kDividesInDouble<T>) {
+    const Mask<T> special = is_0_or_minus_1(b);
+    const Vec<T> divisor = where(special, 1, b);
+    const Unsigned<T> multiple = as_unsigned(floored_quotient(a, divisor)) * as_unsigned(divisor);
+    return where(special, 0, bit_cast<T>(as_unsigned(a) - multiple));
+  } else {
+    return call_each_lane(a, b, [](T p, T q) { return whole_division(p, q).remainder; });
+  }
 }
 
 // By squaring, modulo 2^bits. A negative exponent gives the reciprocal's whole part: 0, 1 or -1.

@@ -37,11 +37,17 @@ inline SixteenFloats look_up_32(const float* table, SixteenFloats index) {
                                                _mm512_load_ps(table + 16));
 }
 
-// Eight numbers of float32 as float64 and back, of which GCC 12 makes two halves each.
+// Eight numbers of float32 as float64 and back, and sixteen of 16 bits as 32, of which GCC 12 makes
+// two halves each.
 typedef float EightFloats __attribute__((vector_size(32)));
 typedef double EightDoubles __attribute__((vector_size(64)));
 inline EightDoubles widen_lanes(EightFloats x) {
   return (EightDoubles)_mm512_maskz_cvtps_pd(0xff, (__m256)x);
+}
+typedef unsigned short SixteenShorts __attribute__((vector_size(32)));
+typedef unsigned SixteenInts __attribute__((vector_size(64)));
+inline SixteenInts widen_lanes(SixteenShorts x) {
+  return (SixteenInts)_mm512_maskz_cvtepu16_epi32(0xffff, (__m256i)x);
 }
 inline EightFloats narrow_lanes(EightDoubles x) {
   return (EightFloats)_mm512_maskz_cvtpd_ps(0xff, (__m512d)x);
