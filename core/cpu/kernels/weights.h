@@ -13,6 +13,12 @@ template <class T> TW_INLINE Vec<T> larger(Vec<T> a, Vec<T> b) { return a.v > b.
 // can cost a hundred cycles, and beside a sum that is at least 1 it is nothing.
 template <class T> TW_INLINE Vec<T> exp_below(Vec<T> x) {
   constexpr T lowest = std::is_same_v<T, float> ? -87.33654f : -708.396418532264;
+#ifdef TW_HAS_LANE_TABLES
+  if constexpr (std::is_same_v<T, double>) {
+    const WideExp parts = wide_exp(at_least(x, lowest));
+    return where(x < lowest, 0, fma(parts.t, wide_exp_rest(parts), parts.t));
+  }
+#endif
   const auto reduced = reduce_exp(at_least(x, lowest));
   const Vec<T> y = exp_reduced(reduced) * two_to(reduced.n);
   return x.v < lowest ? Vec<T>((T)0).v : y.v;

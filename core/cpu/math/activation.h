@@ -30,7 +30,20 @@ TW_INLINE Vec<float> times_sigmoid(Vec<float> x, Vec<float> v, const FloatExp& e
 // Where |x| times a share below e^-|x| is 0 in float.
 inline constexpr float kShareless = -120;
 
+#ifdef TW_HAS_LANE_TABLES
+TW_INLINE Vec<double> silu(Vec<double> x) {
+  const WideLogistic share = wide_logistic(x);
+  const Pair<double> product = two_product(x, share.n.hi);
+  const Vec<double> y = ratio<double>({product.hi, fma(x, share.n.lo, product.lo)}, share.d);
+  if (!any_not_below(abs(x), -kWideLogisticFrom)) [[likely]]
+    return y;
+  return out_of_line([=]() TW_LAMBDA_INLINE {
+    return where(abs(x) < -kWideLogisticFrom, y, times_sigmoid(x, {x, 0}));
+  });
+}
+#else
 TW_INLINE Vec<double> silu(Vec<double> x) { return times_sigmoid(x, {x, 0}); }
+#endif
 TW_INLINE Vec<float> silu_by_exp(Vec<float> x) {
   const Vec<float> v = at_least(minus_abs(x), kShareless);
   return times_sigmoid(x, v, float_exp(v));

@@ -1,6 +1,7 @@
 // The error function, its complement and the normal distribution.
 #pragma once
 #include "core/cpu/math/exponential.h"
+#include "core/cpu/math/wide_tables.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -59,12 +60,22 @@ template <Floating T> TW_INLINE Scaled<T> erfc_tail(Pair<T> x) {
           reduced.n};
 }
 
+#ifdef TW_HAS_LANE_TABLES
+TW_INLINE Vec<double> erf(Vec<double> x) {
+  const Vec<double> size = at_most(abs(x), 5.99), place = fma(size, 2.62, 16.2);
+  const Vec<double> index = shifted_down<48>(place);
+  const Vec<double> value = where(place < 17, size, look_up(wide::kErfValues, index));
+  const Vec<double> t = size - look_up(wide::kErfPoints, index);
+  return copysign(wide::by_pieces(t, index, value, wide::kErfPieces), x);
+}
+#else
 TW_INLINE Vec<double> erf(Vec<double> x) {
   const Vec<double> size = abs(x);
   const Scaled<double> tail = erfc_tail<double>({at_most(size, 6.0), 0});
   const Vec<double> far = 1 - tail.y.sum() * two_to(tail.n);
   return copysign(where(size < 0.5, erf_near(size * size) * size + size, far), x);
 }
+#endif
 // Near 0 an odd polynomial; beyond, 1 - e^-(t + t q(t)) with q fitted to -log(1 - erf(t)) / t - 1:
 // in float that is exact enough and takes no division.
 TW_INLINE Vec<float> erf(Vec<float> x) {

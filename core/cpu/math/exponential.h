@@ -4,6 +4,7 @@
 #include "core/cpu/math/basic.h"
 #include "core/cpu/math/lane_tables.h"
 #include "core/cpu/math/pair.h"
+#include "core/cpu/math/wide_tables.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -132,12 +133,73 @@ template <Floating T> TW_INLINE Logistic<T> logistic(Pair<T> x) {
   const Pair<T> sum = fast_two_sum<T>(1, p.hi * s);
   return {p, {sum.hi, sum.lo + p.lo * s}, reduced.n};
 }
-TW_INLINE Vec<double> sigmoid(Vec<double> x) {
+TW_INLINE Vec<double> sigmoid_by_pair(Vec<double> x) {
   const Logistic<double> parts = logistic<double>({x, 0});
   const Mask<double> below = x < 0;
   const Pair<double> numerator = {where(below, parts.p.hi, 1), where(below, parts.p.lo, 0)};
   return scale(ratio(numerator, parts.sum), where(below, parts.n, 0));
 }
+#ifdef TW_HAS_LANE_TABLES
+// e^x = t (1 + g): x = k ln 2 / 16 + r, t = 2^(k / 16). k stands in the low bits of `index`.
+struct WideExp {
+  Vec<double> index, t, r;
+};
+inline constexpr double kPowerSteps = 23.083120654223414;  // 16 / ln 2
+inline constexpr double kPowerStep = 0x1.62e42fefa0000p-5, kPowerStepLow = 0x1.cf79abc9e3b3ap-44;
+TW_INLINE Vec<double> wide_power(Vec<double> index) {
+  const Bits<double> k = Bits<double>(bit_cast<std::int64_t>(index).v << 48);
+  return bit_cast<double>(look_up(wide::kPowerBits, index) + k);
+}
+// Where e^x is a normal number.
+TW_INLINE WideExp wide_exp(Vec<double> x) {
+  const Vec<double> index = fma(x, kPowerSteps, Format<double>::rounder);
+  const Vec<double> k = index - Format<double>::rounder;
+  return {index, wide_power(index), fma(-k, kPowerStepLow, fma(-k, kPowerStep, x))};
+}
+TW_INLINE WideExp wide_exp(Pair<double> x) {
+  const Vec<double> index = fma(x.sum(), kPowerSteps, Format<double>::rounder);
+  const Vec<double> k = index - Format<double>::rounder;
+  return {index, wide_power(index), fma(-k, kPowerStep, x.hi) + fma(-k, kPowerStepLow, x.lo)};
+}
+// e^r - 1 and what t lost in rounding, within 2^-56 and 2^-65 of e^r.
+TW_INLINE Vec<double> wide_exp_rest(const WideExp& x) {
+  const Vec<double> r = x.r, square = r * r;
+  const Vec<double> low = fma(r, 0.16666666664364316, 0.5000000000000004);
+  const Vec<double> high = fma(r, 0.008333473254431545, 0.041666666660737456);
+  const Vec<double> p = fma(square, fma(square, 0.0013889110389919497, high), low);
+  return r + fma(square, p, look_up(wide::kPowerRests, x.index));
+}
+TW_INLINE Vec<double> wide_exp_long_rest(const WideExp& x) {
+  const Vec<double> r = x.r, square = r * r;
+  const Vec<double> low = fma(r, 0.1666666666666667, 0.5000000000000003);
+  const Vec<double> middle = fma(r, 0.008333333332693276, 0.041666666661521676);
+  const Vec<double> high = fma(r, 0.00019841513295359883, 0.0013889098234159988);
+  const Vec<double> p = fma(square, fma(square, high, middle), low);
+  return r + fma(square, p, look_up(wide::kPowerRests, x.index));
+}
+// The logistic function as n / d: e / (1 + e) below 0, 1 / (1 + e) above, e = e^-|x| down to
+// 2^-952. d leaves out what e lacks, a quarter ulp of the result at most.
+struct WideLogistic {
+  Pair<double> n, d;
+};
+inline constexpr double kWideLogisticFrom = -660;
+TW_INLINE WideLogistic wide_logistic(Vec<double> x) {
+  const WideExp p = wide_exp(at_least(minus_abs(x), kWideLogisticFrom));
+  const Vec<double> g = wide_exp_rest(p), e = fma(p.t, g, p.t), low = fma(p.t, g, p.t - e);
+  const Mask<double> below = x < 0;
+  return {{where(below, e, 1), where(below, low, 0)}, fast_two_sum<double>(1, e)};
+}
+TW_INLINE Vec<double> sigmoid(Vec<double> x) {
+  const WideLogistic share = wide_logistic(x);
+  const Vec<double> y = ratio(share.n, share.d);
+  if (!any_below(x, kWideLogisticFrom)) [[likely]]
+    return y;
+  return out_of_line(
+      [=]() TW_LAMBDA_INLINE { return where(x < kWideLogisticFrom, sigmoid_by_pair(x), y); });
+}
+#else
+TW_INLINE Vec<double> sigmoid(Vec<double> x) { return sigmoid_by_pair(x); }
+#endif
 
 // What follows is for float, as fast as it can be. A whole number n is at hand twice, as itself and
 // as the bits of n + rounder, whose low ones added to an exponent multiply by 2^n.

@@ -2,6 +2,7 @@
 #pragma once
 #include "core/cpu/math/exponential.h"
 #include "core/cpu/math/lane_tables.h"
+#include "core/cpu/math/wide_tables.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -15,8 +16,14 @@ template <Floating T> TW_INLINE Pair<T> tanh_pair(Vec<T> x) {
   const Pair<T> n = fast_two_sum(less.hi, t.hi), d = fast_two_sum(more.hi, t.hi);
   return quotient<T>({n.hi, n.lo + (less.lo + t.lo)}, {d.hi, d.lo + (more.lo + t.lo)});
 }
-TW_INLINE Vec<double> tanh(Vec<double> x) { return copysign(tanh_pair(x).sum(), x); }
 #ifdef TW_HAS_LANE_TABLES
+TW_INLINE Vec<double> tanh(Vec<double> x) {
+  const Vec<double> size = at_most(abs(x), 18.9), place = fma(size, 0.79, 1);
+  const Vec<double> index = shifted_down<50>(place);
+  const Vec<double> value = where(place < 1.25, size, look_up(wide::kTanhValues, index));
+  const Vec<double> t = size - look_up(wide::kTanhPoints, index);
+  return copysign(wide::by_pieces(t, index, value, wide::kTanhPieces), x);
+}
 TW_INLINE Vec<float> tanh(Vec<float> x) {
   const Vec<float> size = at_most(abs(x), 10), place = size + 1, index = shifted_down<21>(place);
   const Vec<float> t = size - look_up(kTanhPoints, index);
@@ -26,6 +33,7 @@ TW_INLINE Vec<float> tanh(Vec<float> x) {
   return copysign(fma(t, p, where(place < 1.25f, size, look_up(kTanhValues, index))), x);
 }
 #else
+TW_INLINE Vec<double> tanh(Vec<double> x) { return copysign(tanh_pair(x).sum(), x); }
 // In float 1 - 2 / (e^2|x| + 1) is exact enough from 1 on; an odd polynomial, good to 2^-30,
 // reaches so far.
 TW_INLINE Vec<float> tanh(Vec<float> x) {

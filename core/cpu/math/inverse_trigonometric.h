@@ -2,6 +2,7 @@
 #pragma once
 #include "core/cpu/math/exponential.h"
 #include "core/cpu/math/lane_tables.h"
+#include "core/cpu/math/wide_tables.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -57,6 +58,23 @@ template <Floating T> TW_INLINE Vec<T> atan(Vec<T> x) {
 }
 
 #ifdef TW_HAS_LANE_TABLES
+// The angle of a table's point p / q plus that of (q x - p) / (q + p x).
+TW_INLINE Vec<double> atan(Vec<double> x) {
+  using T = double;
+  const Vec<T> size = at_most(abs(x), 0x1p60), share = size * near_reciprocal(size + 1);
+  const Vec<T> index = shifted_down<48>(at_least(fma(share, 16.99, 15), 16));
+  const Vec<T> p = look_up(wide::kAtanNumerators, index);
+  const Vec<T> q = look_up(wide::kAtanDenominators, index);
+  const Vec<T> t = fma(q, size, -p) / fma(p, size, q), z = t * t, square = z * z;
+  const Vec<T> first = fma(z, 0.19999999999988455, -0.33333333333333326);
+  const Vec<T> second = fma(z, 0.11111109754903963, -0.14285714279912268);
+  const Vec<T> third = fma(z, 0.07680898460840017, -0.09090741024263492);
+  const Vec<T> tail =
+      fma(square, fma(square, fma(square, -0.06264173637884994, third), second), first);
+  const Vec<T> rest = fma(t * z, tail, look_up(wide::kAtanValueLows, index));
+  return copysign(look_up(wide::kAtanValues, index) + (t + rest), x);
+}
+
 // Beyond 1, pi/2 less the angle of 1 / |x|, whose rounding is made good.
 TW_INLINE Vec<float> atan(Vec<float> x) {
   const Vec<float> size = at_most(abs(x), 0x1p60f);

@@ -38,6 +38,10 @@ template <Floating T> TW_INLINE Vec<T> ratio(Pair<T> n, Pair<T> d) {
     const Vec<T> y = Vec<T>((typename Vec<T>::Raw)_mm512_maskz_rcp14_ps(0xffff, (__m512)d.hi.v));
     const Vec<T> q = rounded(n.hi * y);
     return fma(fma(-q, d.hi, n.hi) + (n.lo - q * d.lo), y, q);
+  } else {
+    const Vec<T> inverse = 1 / d.hi, q = rounded(n.hi * inverse);
+    // Less the remainder, so that -0.0 keeps its sign.
+    return fma(-(fma(q, d.hi, -n.hi) + fma(q, d.lo, -n.lo)), inverse, q);
   }
 #endif
   return quotient(n, d).sum();
@@ -50,6 +54,11 @@ TW_INLINE Vec<float> near_reciprocal(Vec<float> x) {
   return 1 / x;
 #endif
 }
+#ifdef TW_HAS_MASKED_ACCESS
+TW_INLINE Vec<double> near_reciprocal(Vec<double> x) {
+  return Vec<double>((Vec<double>::Raw)_mm512_maskz_rcp14_pd(0xff, (__m512d)x.v));
+}
+#endif
 // 1 / x for 1 <= x < 2^100, within 1 ulp.
 TW_INLINE Vec<float> reciprocal(Vec<float> x) {
 #ifdef TW_HAS_MASKED_ACCESS

@@ -53,15 +53,15 @@ TW_INLINE Vec<double> inverse_hyperbolic(Vec<double> t, double one) {
 }
 // Where a term of x^3 / 3 does not count beside x.
 inline constexpr double kCubeless = 0x1p-27;
-TW_INLINE Vec<double> asinh(Vec<double> x) {
+TW_INLINE Vec<double> asinh_by_pair(Vec<double> x) {
   const Vec<double> size = abs(x), y = inverse_hyperbolic(size, 1);
   return copysign(where((size < kCubeless) | !(size < kInfinity), size, y), x);
 }
-TW_INLINE Vec<double> acosh(Vec<double> x) {
+TW_INLINE Vec<double> acosh_by_pair(Vec<double> x) {
   const Vec<double> y = inverse_hyperbolic(at_least(x, 1.0), -1);
   return where(x < 1, kNan, where(x < kInfinity, y, x));
 }
-TW_INLINE Vec<double> atanh(Vec<double> x) {
+TW_INLINE Vec<double> atanh_by_pair(Vec<double> x) {
   const Vec<double> size = abs(x), inside = at_most(size, 1 - 0x1p-53);
   const Pair<double> more = fast_two_sum<double>(1, inside);
   const Pair<double> less = fast_two_sum<double>(1, -inside);
@@ -70,6 +70,106 @@ TW_INLINE Vec<double> atanh(Vec<double> x) {
   const Vec<double> outside = where(size > 1, kNan, where(size == 1, kInfinity, y));
   return copysign(where(size < kCubeless, size, outside), x);
 }
+#ifdef TW_HAS_LANE_TABLES
+TW_INLINE Vec<double> binary_exponent(Vec<double> x) {
+  return Vec<double>((Vec<double>::Raw)_mm512_maskz_getexp_pd(0xff, (__m512d)x.v));
+}
+// m in [1, 2) with x = m 2^e; NaN below 0.
+TW_INLINE Vec<double> leading_factor(Vec<double> x) {
+  return Vec<double>((Vec<double>::Raw)_mm512_maskz_getmant_pd(
+      0xff, (__m512d)x.v, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_nan));
+}
+// x rounded to five bits, and log(2^e m) of such a number's m.
+TW_INLINE Vec<double> leading_bits(Vec<double> x) {
+  constexpr std::int64_t unit = std::int64_t{1} << 48;
+  return bit_cast<double>((bit_cast<std::int64_t>(x) + unit / 2) & -unit);
+}
+TW_INLINE Pair<double> wide_log(Vec<double> c, Vec<double> e) {
+  const Vec<double> index = shifted_down<48>(c);
+  return {fma(e, ExpLimits<double>::ln2_hi, look_up(wide::kLogs, index)),
+          fma(e, ExpLimits<double>::ln2_lo, look_up(wide::kLogLows, index))};
+}
+// (atanh(s) / s - 1) / s^2 in z = s^2, up to 1 / 63 and 1 / 10, within 2^-72 and 2^-63 of atanh(s).
+TW_INLINE Vec<double> atanh_short_tail(Vec<double> z) {
+  return fma(z * z, fma(z, 0.11116524146157306, 0.14285713192529986),
+             fma(z, 0.20000000000084203, 0.3333333333333333));
+}
+TW_INLINE Vec<double> atanh_tail(Vec<double> z) {
+  const Vec<double> square = z * z, low = fma(z, 0.2000000000011118, 0.33333333333333276);
+  const Vec<double> middle = fma(z, 0.11111132418976552, 0.14285714213924236);
+  const Vec<double> high = fma(z, 0.0792713941398941, 0.09087714955085753);
+  return fma(square, fma(square, high, middle), low);
+}
+// log(x) for x.hi >= 1.1.
+TW_INLINE Vec<double> wide_log(Pair<double> x) {
+  const Vec<double> c = leading_bits(x.hi), s = (x.hi - c + x.lo) / (x.hi + c);
+  const Vec<double> z = s * s, twice = s + s;
+  const Pair<double> log_c = wide_log(c, binary_exponent(c));
+  return log_c.hi + (twice + fma(twice * z, atanh_short_tail(z), log_c.lo));
+}
+
+// As in float below: polynomials near 0, roots of sums in two parts.
+inline constexpr double kLargeWide = 0x1p500;
+TW_INLINE Vec<double> asinh(Vec<double> x) {
+  using T = double;
+  const Vec<T> size = abs(x);
+  const Pair<T> square = two_product(size, size);
+  const Vec<T> z = square.hi, z2 = z * z;
+  const Vec<T> low = fma(z2, fma(z, 0.030381943950708746, -0.04464285713996927),
+                         fma(z, 0.0749999999999915, -0.16666666666666666));
+  const Vec<T> high = fma(z2, fma(z, 0.010111689300098009, -0.013879092367003935),
+                          fma(z, 0.017350096758141455, -0.022372111581592115));
+  const Vec<T> near = fma(size * z, fma(z2 * z2, high, low), size);
+  const Pair<T> inside = fast_two_sum(at_least(z, 1), at_most(z, 1));
+  const Vec<T> root = sqrt(inside.hi);
+  const Vec<T> rest = fma(-root, root, inside.hi) + (inside.lo + square.lo);
+  const Pair<T> u = fast_two_sum(root, size);
+  const Vec<T> far = wide_log(Pair<T>{u.hi, fma(rest * 0.5, near_reciprocal(root), u.lo)});
+  const Vec<T> y = copysign(where(size < 0.15, near, far), x);
+  if (!any_not_below(size, kLargeWide)) [[likely]]
+    return y;
+  return out_of_line(
+      [=]() TW_LAMBDA_INLINE { return where(size < kLargeWide, y, asinh_by_pair(x)); });
+}
+TW_INLINE Vec<double> acosh(Vec<double> x) {
+  using T = double;
+  const Vec<T> m = x - 1, m2 = m * m;
+  const Mask<T> close = m < 0x1p-6;
+  const Pair<T> square = two_product(x, x);
+  const Vec<T> less = square.hi - 1, lost = ((square.hi - less) - 1) + square.lo;
+  const Vec<T> inside = where(close, m + m, less), root = sqrt(inside);
+  const Vec<T> lacking = fma(-root, root, inside) + where(close, 0, lost);
+  const Vec<T> rest = lacking * 0.5 * near_reciprocal(at_least(root, 0x1p-40));
+  const Vec<T> high = fma(m, 0.0018986597115042223, -0.005580355491123364);
+  const Vec<T> c = fma(m2, fma(m2, -0.0006867584926734524, high),
+                       fma(m, 0.018749999994360188, -0.08333333333332704));
+  const Pair<T> u = fast_two_sum(x, root);
+  const Vec<T> near = root + fma(root * m, c, rest), far = wide_log(Pair<T>{u.hi, u.lo + rest});
+  const Vec<T> y = where(close, near, far);
+  if (!any_not_below(x, kLargeWide)) [[likely]]
+    return y;
+  return out_of_line([=]() TW_LAMBDA_INLINE { return where(x < kLargeWide, y, acosh_by_pair(x)); });
+}
+// log(c) / 2 plus atanh of ((1 + x) - c (1 - x)) / ((1 + x) + c (1 - x)), c beside their quotient.
+TW_INLINE Vec<double> atanh(Vec<double> x) {
+  using T = double;
+  const Vec<T> size = abs(x);
+  const Pair<T> more = fast_two_sum<T>(1, size), less = fast_two_sum<T>(1, -size);
+  const Vec<T> c = where(size < 0.1, 1, leading_bits(more.hi * near_reciprocal(less.hi)));
+  const Vec<T> n = fma(-c, less.hi, more.hi) + fma(-c, less.lo, more.lo);
+  const Vec<T> s = n / fma(c, less.hi, more.hi), z = s * s;
+  const Pair<T> log_c = wide_log(c, binary_exponent(c));
+  const Vec<T> low = fma(log_c.lo, 0.5, fma(s * z, atanh_tail(z), s));
+  const Vec<T> y = copysign(fma(log_c.hi, 0.5, low), x);
+  if (!any_not_below(size, 1)) [[likely]]
+    return y;
+  return out_of_line([=]() TW_LAMBDA_INLINE { return where(size < 1, y, atanh_by_pair(x)); });
+}
+#else
+TW_INLINE Vec<double> asinh(Vec<double> x) { return asinh_by_pair(x); }
+TW_INLINE Vec<double> acosh(Vec<double> x) { return acosh_by_pair(x); }
+TW_INLINE Vec<double> atanh(Vec<double> x) { return atanh_by_pair(x); }
+#endif
 
 // Of float: a polynomial near 0, where the logarithm of a number near 1 would need that number
 // exactly, and the logarithm of a sum or quotient in two parts. Beyond kLargeFloat log(2 x).
@@ -197,7 +297,7 @@ TW_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) {
     return signed_power(where((a != a) | (b != b), kNan, y), a, b);
   });
 }
-TW_INLINE Vec<double> pow(Vec<double> a, Vec<double> b) {
+TW_INLINE Vec<double> pow_by_pair(Vec<double> a, Vec<double> b) {
   const Vec<double> size = abs(a);
   const Pair<double> l = log_pair({size, 0});
   const Pair<double> p = two_product(b, log_domain(size, l.hi));
@@ -206,6 +306,30 @@ TW_INLINE Vec<double> pow(Vec<double> a, Vec<double> b) {
   const Vec<double> y = exp_pair(reduced, more).sum();
   return signed_power(scale(y, reduced.n), a, b);
 }
+#ifdef TW_HAS_LANE_TABLES
+// With a = m 2^e and c the table's point by m: log(a) = e log 2 + log(c) + 2 atanh(s), where
+// s = (m - c) / (m + c), in two parts. Out of line what is not positive, infinite or NaN, and
+// results beyond e^700.
+TW_INLINE Vec<double> pow(Vec<double> a, Vec<double> b) {
+  using T = double;
+  const Vec<T> m = leading_factor(a), c = leading_bits(m), twice = c + c;
+  const Vec<T> n = m - c, inverse = 1 / (n + twice), e = binary_exponent(a) + binary_exponent(c);
+  const Pair<T> d = fast_two_sum(twice, n);
+  const Vec<T> s = rounded(n * inverse), s_low = fma(-s, d.lo, fma(-s, d.hi, n)) * inverse;
+  const Pair<T> log_c = wide_log(c, e), log_a = fast_two_sum(log_c.hi, s + s);
+  const Vec<T> z = s * s, cube = fma(s * z, atanh_short_tail(z), s_low);
+  const Vec<T> low = log_a.lo + fma(cube, 2, log_c.lo);
+  const Vec<T> y = rounded(b * log_a.hi);
+  const WideExp x = wide_exp(Pair<T>{y, fma(b, low, fma(b, log_a.hi, -y))});
+  const Vec<T> power = fma(x.t, wide_exp_long_rest(x), x.t);
+  if (!any_not_below(abs(y), 700)) [[likely]]
+    return power;
+  return out_of_line(
+      [=]() TW_LAMBDA_INLINE { return where(abs(y) < 700, power, pow_by_pair(a, b)); });
+}
+#else
+TW_INLINE Vec<double> pow(Vec<double> a, Vec<double> b) { return pow_by_pair(a, b); }
+#endif
 // b a^(b - 1), the derivative of a^b by a: 0 for b = 0 also where a^-1 is infinite.
 template <Floating T> TW_INLINE Vec<T> power_slope(Vec<T> a, Vec<T> b) {
   return where(b == 0, 0, b * pow(a, b - 1));

@@ -2,6 +2,7 @@
 #pragma once
 #include "core/cpu/math/lane_tables.h"
 #include "core/cpu/math/pair.h"
+#include "core/cpu/math/wide_tables.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -114,6 +115,32 @@ template <Floating T> TW_INLINE Vec<T> tan_by_quotient(Vec<T> x) {
 }
 template <Floating T> TW_INLINE Vec<T> tan(Vec<T> x) { return tan_by_quotient(x); }
 #ifdef TW_HAS_LANE_TABLES
+// x = k pi / 16 + r, tan(k pi / 16) = p / q and t = tan(r): (p + q t) / (q - p t).
+inline constexpr double kWideTanReducible = 0x1p17;
+TW_INLINE Vec<double> tan(Vec<double> x) {
+  using T = double;
+  const Vec<T> index = fma(x, 5.092958178940651, Format<T>::rounder);
+  const Vec<T> k = index - Format<T>::rounder, near = fma(-k, kHalfPi1 / 8, x);
+  const Vec<T> middle = rounded(k * (kHalfPi2 / 8)), r = near - middle;
+  const Vec<T> low = fma(-k, kHalfPi3 / 8, (near - r) - middle), z = r * r, square = z * z;
+  const Vec<T> first = fma(z, 0.13333333333336347, 0.3333333333333333);
+  const Vec<T> second = fma(z, 0.02186949345044043, 0.05396825395065776);
+  const Vec<T> third = fma(z, 0.003643426161860994, 0.008862524894074792);
+  const Vec<T> tail = fma(square, fma(square, third, second), first);
+  const Pair<T> t = fast_two_sum(r, fma(r * z, tail, low));
+  const Vec<T> p = look_up(wide::kTanNumerators, index), q = look_up(wide::kTanDenominators, index);
+  const Vec<T> p_low = look_up(wide::kTanNumeratorLows, index);
+  const Vec<T> q_low = look_up(wide::kTanDenominatorLows, index);
+  const Vec<T> n = fma(q, t.hi, p), d = fma(-p, t.hi, q);
+  const Vec<T> n_low = fma(q, t.hi, p - n) + fma(q, t.lo, fma(q_low, t.hi, p_low));
+  const Vec<T> d_low = fma(-p, t.hi, q - d) + fma(-p, t.lo, fma(-p_low, t.hi, q_low));
+  const Vec<T> slope = ratio<T>({n, n_low}, {d, d_low});
+  const Vec<T> y = where(abs(x) < kUnchanged<T>, x, slope);
+  if (!any_not_below(abs(x), kWideTanReducible)) [[likely]]
+    return y;
+  return out_of_line(
+      [=]() TW_LAMBDA_INLINE { return where(abs(x) < kWideTanReducible, y, tan_by_quotient(x)); });
+}
 // v plus a small rest, or in odd quadrants 1 / v plus one, v = |r|. Beyond 2^13 a quadrant may be
 // one off, and v so large that the rest rounds too much.
 inline constexpr float kTanReducible = 0x1p13f;

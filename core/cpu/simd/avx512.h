@@ -36,11 +36,15 @@ inline SixteenFloats look_up_32(const float* table, SixteenFloats index) {
   return (SixteenFloats)_mm512_permutex2var_ps(_mm512_load_ps(table), (__m512i)index,
                                                _mm512_load_ps(table + 16));
 }
+typedef double EightDoubles __attribute__((vector_size(64)));
+template <class Number> inline EightDoubles look_up_16(const Number* table, EightDoubles index) {
+  return (EightDoubles)_mm512_permutex2var_epi64(_mm512_load_si512(table), (__m512i)index,
+                                                 _mm512_load_si512(table + 8));
+}
 
 // Eight numbers of float32 as float64 and back, and sixteen of 16 bits as 32, of which GCC 12 makes
 // two halves each.
 typedef float EightFloats __attribute__((vector_size(32)));
-typedef double EightDoubles __attribute__((vector_size(64)));
 inline EightDoubles widen_lanes(EightFloats x) {
   return (EightDoubles)_mm512_maskz_cvtps_pd(0xff, (__m256)x);
 }

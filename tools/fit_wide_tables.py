@@ -1,0 +1,176 @@
+"""The float64 tables in core/cpu/math/wide_tables.h: `python tools/fit_wide_tables.py`.
+
+A function is a table's value plus a polynomial in the distance from the table's point, as in
+fit_tables.py, or the table holds exact logarithms, powers, angles and their tangents in two parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import mpmath as mp
+import numpy as np
+from fit_polynomials import Fit, Real, coefficients, near_zero, root
+
+ENTRIES = 16
+
+
+def show(name: str, values: Sequence[float], kind: str = "double") -> None:
+    text = ", ".join(hex(v) if kind != "double" else repr(float(v)) for v in values)
+    print(f"alignas(64) inline constexpr {kind} {name}[{len(values)}] = {{{text}}};")
+
+
+def show_in_parts(name: str, values: Sequence[mp.mpf]) -> None:
+    """Rounded to float64, and what that leaves."""
+    show(f"{name}s", [float(v) for v in values])
+    show(f"{name}Lows", [float(v - float(v)) for v in values])
+
+
+# ---- pieces ----
+
+
+def good_point(f: Real, middle: float) -> float:
+    """A number near the middle at which the function is almost a float64 (S. Gal, 1986)."""
+    shares = np.random.default_rng(1).uniform(-1, 1, 3000) / 256
+
+    def off(point: float) -> float:
+        y = f(mp.mpf(point))
+        return float(abs(y - float(y))) / math.ulp(float(y))
+
+    return min((float(c) for c in middle * (1 + shares)), key=off)
+
+
+def interpolated(f: Real, low: float, high: float, degree: int) -> list[float]:
+    """The polynomial through Chebyshev nodes."""
+    middle, half, count = mp.mpf(low + high) / 2, mp.mpf(high - low) / 2, degree + 1
+    nodes = [middle + half * mp.cos(mp.pi * (k + 0.5) / count) for k in range(count)]
+    powers = mp.matrix([[x**p for p in range(count)] for x in nodes])
+    return [float(c) for c in mp.lu_solve(powers, mp.matrix([f(x) for x in nodes]))]
+
+
+def piece(f: Real, low: float, high: float, degree: int) -> tuple[float, float, list[float]]:
+    """(point, value, polynomial): f(point + t) = value + t p(t); beside 0 it is t + t p(t)."""
+    if low == 0:
+        slope = near_zero(lambda t: f(t) / t - 1, mp.diff(f, 0) - 1)
+        return 0.0, 0.0, interpolated(slope, low, high, degree)
+    point = good_point(f, (low + high) / 2)
+    at, value = mp.mpf(point), float(f(mp.mpf(point)))
+    slope = near_zero(lambda t: (f(at + t) - value) / t, mp.diff(f, at), 1e-12)
+    return point, value, interpolated(slope, low - point, high - point, degree)
+
+
+def show_pieces(name: str, f: Real, edges: Sequence[float], degree: int, first: int) -> None:
+    """`first`: the entry of the interval beside 0."""
+    found = [piece(f, a, b, degree) for a, b in zip(edges, edges[1:], strict=False)]
+    found = [found[(k - first) % ENTRIES] for k in range(ENTRIES)]
+    show(f"{name}Points", [point for point, _, _ in found])
+    show(f"{name}Values", [value for _, value, _ in found])
+    rows = ["{" + ", ".join(repr(p[k]) for _, _, p in found) + "}" for k in range(degree + 1)]
+    shape = f"[{degree + 1}][{ENTRIES}]"
+    print(f"alignas(64) inline constexpr double {name}Pieces{shape} = {{{', '.join(rows)}}};")
+
+
+TANH_SCALE, ERF_SCALE, ERF_FIRST = 0.79, 2.62, 0.8
+
+
+def show_tanh() -> None:
+    """By the leading bits of 0.79 |x| + 1, four intervals an octave."""
+    places = [2.0 ** (n // 4) * (1 + n % 4 / 4) for n in range(ENTRIES + 1)]
+    edges = [(place - 1) / TANH_SCALE for place in places]
+    show_pieces("kTanh", mp.tanh, edges, 13, 12)
+
+
+def show_erf() -> None:
+    """Even intervals, of which the first is a fifth shorter."""
+    edges = [0.0] + [(n + ERF_FIRST) / ERF_SCALE for n in range(ENTRIES)]
+    show_pieces("kErf", mp.erf, edges, 13, 0)
+
+
+# ---- exact values ----
+
+
+def show_powers() -> None:
+    """2^(k / 16): bits to which k 2^48 is added, and what rounding left, as a share."""
+    powers = [mp.mpf(2) ** (mp.mpf(k) / ENTRIES) for k in range(ENTRIES)]
+    bits = np.array([float(p) for p in powers]).view(np.uint64)
+    less = bits - (np.arange(ENTRIES, dtype=np.uint64) << np.uint64(48))
+    show("kPowerBits", [int(b) for b in less], "std::int64_t")
+    show("kPowerRests", [float(p / float(p) - 1) for p in powers])
+
+
+def show_logarithms() -> None:
+    """log(1 + k / 16) on a grid on which sums with whole numbers of log 2 are exact, and the rest."""
+    grid = mp.mpf(2) ** -42
+    logs = [mp.log1p(mp.mpf(k) / ENTRIES) for k in range(ENTRIES)]
+    heads = [float(mp.nint(v / grid) * grid) for v in logs]
+    show("kLogs", heads)
+    show("kLogLows", [float(v - head) for v, head in zip(logs, heads, strict=True)])
+
+
+ATAN_STEPS = 16.99
+
+
+def show_atan() -> None:
+    """Points p / q of few bits for even steps of x / (1 + x), of which the first two are one."""
+    angle = lambda w: mp.atan(w / (1 - w)) if w < 1 else mp.pi / 2
+    p, q = [mp.mpf(0)], [mp.mpf(1)]
+    for k in range(1, ENTRIES):
+        low, high = mp.mpf(k + 1) / ATAN_STEPS, mp.mpf(k + 2) / ATAN_STEPS
+        middle = mp.tan((angle(low) + angle(high)) / 2)
+        p.append(mp.nint(middle * 512) / 512 if middle <= 1 else mp.mpf(1))
+        q.append(mp.mpf(1) if middle <= 1 else mp.nint(512 / middle) / 512)
+    p[-1], q[-1] = mp.mpf(1), mp.mpf(0)
+    show("kAtanNumerators", p)
+    show("kAtanDenominators", q)
+    show_in_parts("kAtanValue", [mp.atan2(a, b) for a, b in zip(p, q, strict=True)])
+
+
+def show_tan() -> None:
+    """tan(k pi / 16) as p / q, the smaller of the two as tangent or cotangent, the other 1."""
+    p, q = [], []
+    for k in range(ENTRIES):
+        sine, cosine = mp.sinpi(mp.mpf(k) / ENTRIES), mp.cospi(mp.mpf(k) / ENTRIES)
+        flat = abs(sine) < abs(cosine)
+        p.append(sine / cosine if flat else mp.mpf(1))
+        q.append(mp.mpf(1) if flat else cosine / sine)
+    show_in_parts("kTanNumerator", p)
+    show_in_parts("kTanDenominator", q)
+
+
+# ---- polynomials ----
+
+
+def show_fit(name: str, f: Real, high: float, degree: int, low: float = 0) -> None:
+    found, error = coefficients(Fit(f, low, high, (-1, degree), lambda x: x), degree, False)
+    print(f"// {name} 2^{error:.1f}: {', '.join(repr(float(c)) for c in found)}")
+
+
+def show_polynomials() -> None:
+    cubic = lambda f, limit: near_zero(root(lambda t: (f(t) / t - 1) / t**2), mp.mpf(limit))
+    exp = near_zero(lambda r: (mp.exp(r) - 1 - r) / r**2, mp.mpf(1) / 2)
+    step = float(mp.log(2) / 32) * 1.001
+    found, error = coefficients(Fit(exp, -step, step, (-1, 4), lambda r: r**2), 4, False)
+    print(f"// exp, short 2^{error:.1f}: {', '.join(repr(float(c)) for c in found)}")
+    show_fit("exp", exp, step, 5, -step)
+    show_fit("atanh to 1/63", cubic(mp.atanh, mp.mpf(1) / 3), 63**-2, 3)
+    show_fit("atanh to 0.1", cubic(mp.atanh, mp.mpf(1) / 3), 0.1**2, 5)
+    show_fit("asinh to 0.15", cubic(mp.asinh, -mp.mpf(1) / 6), 0.15**2, 7)
+    acosh = near_zero(lambda m: (mp.acosh(1 + m) / mp.sqrt(2 * m) - 1) / m, -mp.mpf(1) / 12)
+    show_fit("acosh to 1 + 1/64", acosh, 1 / 64, 4)
+    show_fit("atan to 0.1345", cubic(mp.atan, -mp.mpf(1) / 3), 0.1345**2, 6)
+    show_fit("tan to pi/32", cubic(mp.tan, mp.mpf(1) / 3), float(mp.pi / 32 * 1.001) ** 2, 5)
+
+
+def main() -> None:
+    show_powers()
+    show_logarithms()
+    show_tanh()
+    show_erf()
+    show_atan()
+    show_tan()
+    show_polynomials()
+
+
+if __name__ == "__main__":
+    main()
