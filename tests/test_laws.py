@@ -194,7 +194,8 @@ def test_a_changed_operand_is_noticed_or_was_not_read(case: OpCase) -> None:
             try:
                 got = tw.grad(y, leaves, g)
             except tw.StateError as error:
-                assert "changed in place" in str(error)
+                if "changed in place" not in str(error):
+                    raise
                 continue
             assert [bits(x) for x in got] == expected, f"operand {changed}"
 
