@@ -172,6 +172,34 @@ def test_gradients_of_some_operands_are_those_of_all(case: OpCase) -> None:
                 assert [bits(g) for g in got] == [bits(every[i]) for i in wanted]
 
 
+@per(DIFFERENTIABLE)
+def test_a_changed_operand_is_noticed_or_was_not_read(case: OpCase) -> None:
+    """Whatever a gradient reads is saved, so its version is checked: no wrong gradient in silence.
+
+    The same for the result. What is not read may change.
+    """
+    for args, options in smooth_uses(case):
+        expected = [bits(g) for g in gradients(case, args, options, case.differentiable)]
+        tensors = [i for i, x in enumerate(args) if isinstance(x, tw.Tensor)]
+        for changed in (*tensors, None):
+            full = [x.detach().copy() if isinstance(x, tw.Tensor) else x for x in args]
+            leaves = [full[i].requires_grad_() for i in case.differentiable]
+            for i, leaf in zip(case.differentiable, leaves, strict=True):
+                full[i] = leaf * 1
+            y = case.call(*full, **options)
+            if changed is None and 0 in y.strides:
+                continue  # elements that share memory cannot be written
+            g = y.detach() * 2  # of the sum of squares
+            (y if changed is None else full[changed]).detach().zero_()
+            try:
+                got = tw.grad(y, leaves, g)
+            except tw.StateError as error:
+                if "changed in place" not in str(error):
+                    raise
+                continue
+            assert [bits(x) for x in got] == expected, f"operand {changed}"
+
+
 @per(RECORDS)
 def test_twice_the_same_and_operands_untouched(case: OpCase) -> None:
     for args, options in uses(case, 1):

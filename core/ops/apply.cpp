@@ -21,7 +21,7 @@ namespace tw {
 namespace {
 
 constexpr int kFew = 6;
-// No kernel works on so few for long enough to give the frontend's lock away.
+// Up to so many elements a kernel is done before releasing the frontend's lock (Python's GIL) pays.
 constexpr std::int64_t kFewElements = 16384;
 
 // Room for a few, on the heap beyond.
@@ -90,7 +90,7 @@ bool is_wide(DType dtype) {
   return dtype == DType::float32 || dtype == DType::float64 || is_complex(dtype);
 }
 
-// An operand as kernels take it that refused the call for its type.
+// An operand of a type that the kernels refused, converted to one that they take.
 Tensor converted(const OpRecord& op, const Tensor& x, const char* why, DType result) {
   if (why == kOtherType) return astype(x, result);
   const bool widens = !is_wide(x.dtype()) && (is_floating(x.dtype()) || (op.flags & kWidensAll));
@@ -248,7 +248,7 @@ void describe_result(Result& result, const Meta* in, Meta& meta) {
           false, false};
 }
 
-// Results of an op, of which it has few: no more than that are made.
+// Room for all results that an op may have, of which only its own are constructed.
 struct Results {
   const int count;
   union {
@@ -288,7 +288,7 @@ void launch_packed(const OpRecord& op, const OpKernels& kernels, Call& call, con
   launch_call(op, kernels, call, packed.operands.data(), makes_results, nullptr, out);
 }
 
-// A call like one before: nothing is left to find out.
+// Runs a call whose kernel, problem and results are in the call cache: only addresses are bound.
 void launch_known(KnownCall& known, const OpRecord& op, const Operand* in, int inputs,
                   Tensor* out) {
   Few<void*> addresses(inputs + op.results);
@@ -304,7 +304,7 @@ void launch_known(KnownCall& known, const OpRecord& op, const Operand* in, int i
   run_kernel(*known.lowering, *known.kernel, known.problem);
 }
 
-// What an op with a gradient of its own is made of takes no place in the graph.
+// Where the op has a vjp, its node is the only one: the ops of its body are not recorded.
 void run_body(const Use& use, Tensor* out) {
   const GradModeGuard mode(modes.grad && !use.op.vjp);
   use.op.body(use, out);
@@ -315,8 +315,8 @@ void run_body(const Use& use, Tensor* out) {
        "' yet; x.to('cpu') moves operands where there is one");
 }
 
-// Where kernels refuse, runs the body, or the call in another type. False where that recorded
-// itself.
+// Where kernels refuse the call, runs its body, or the call in another type. Returns whether the
+// caller still has to record the op: false where the ops that ran instead were recorded.
 bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, const Operand* in,
                Tensor* out) {
   const Call& call = inferred.call;
@@ -387,7 +387,7 @@ void run_in_own_order(const OpRecord& op, const Operand* in, int inputs, Words w
   }
 }
 
-// Whether it ran: false where the body did, and recorded itself.
+// Runs a kernel, or what takes its place. Returns what run_apart does.
 [[gnu::noinline]] bool run(const OpRecord& op, const Operand* in, int inputs, Words words,
                            Tensor* out) {
   const OpKernels& kernels = kernels_of(op);
@@ -440,7 +440,7 @@ const Device* device_of(const OpRecord& op, const Operand* in, int inputs) {
 
 namespace {
 
-// Where this thread makes new tensors, with all steps.
+// All steps of a call, on the device where this thread makes new tensors.
 [[gnu::noinline]] void apply_here(const OpRecord& op, const Operand* in, int inputs, Words words,
                                   Tensor* out) {
   if (op.settle && op.settle({op, in, inputs, words}, out)) return;

@@ -30,7 +30,7 @@ template <int count> constexpr std::array<std::uint64_t, count> make_factors() {
 }  // namespace
 
 void CallKey::describe(const OpRecord& op, const Operand* in, int inputs, Words words) {
-  // Of an operand of few axes: what it is, and each axis's extent and stride.
+  // Three words, the op's own, and of each operand its type and each axis's extent and stride.
   if (3 + words.count + inputs > kCapacity) return;
   words_[0] = reinterpret_cast<std::int64_t>(&op);
   words_[1] = reinterpret_cast<std::int64_t>(modes.choice);

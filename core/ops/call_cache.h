@@ -15,8 +15,8 @@ namespace tw {
 // All that a call's checks, results and choice of kernel follow from.
 class CallKey {
  public:
-  // Of calls whose operands are tensors, or left out; of others, and of those with too much to say,
-  // no key. Nor where it is not `wanted`.
+  // Empty where it is not `wanted`, where an operand is a number, and where the description of the
+  // operands would exceed kCapacity.
   CallKey(bool wanted, const OpRecord& op, const Operand* in, int inputs, Words words) {
     if (wanted) describe(op, in, inputs, words);
   }
