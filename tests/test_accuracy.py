@@ -49,13 +49,38 @@ def value_and_slope(name: str, x: np.ndarray) -> np.ndarray:
     return np.stack([y.detach().numpy(), leaf.grad.numpy()])
 
 
+def of_all_sizes(dtype: str, rng: np.random.Generator) -> np.ndarray:
+    if dtype == "float32":
+        return stratified()[::29]
+    sizes = np.exp2(rng.uniform(-1074, 1024, 3000)) * rng.choice([-1, 1], 3000)
+    return np.concatenate([sizes, EDGES, np.negative(EDGES)])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", UNARY)
-def test_neighbours_change_no_bit(name: str, isa: str, rng: np.random.Generator) -> None:
+def test_neighbours_change_no_bit(
+    name: str, dtype: str, isa: str, rng: np.random.Generator
+) -> None:
     """Rare numbers may take another formula; those that share a vector with them do not."""
-    x = np.concatenate([rng.normal(0, 2, 4001).astype(np.float32), stratified()[::29]])
+    x = np.concatenate([rng.normal(0, 2, 4001).astype(dtype), of_all_sizes(dtype, rng)])
     order = rng.permutation(x.size)
     here, there = value_and_slope(name, x), value_and_slope(name, x[order])
     np.testing.assert_array_equal(here[:, order], there)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", BINARY)
+def test_neighbours_change_no_bit_of_two_arguments(
+    name: str, dtype: str, isa: str, rng: np.random.Generator
+) -> None:
+    usual, rare = pairs(name, rng, dtype), of_all_sizes(dtype, rng)
+    a = np.concatenate([usual[0], rare])
+    b = np.concatenate([usual[1], rng.permutation(rare)])
+    order = rng.permutation(a.size)
+    f = function(name)
+    here = np.asarray(f(tw.asarray(a), tw.asarray(b)))
+    there = np.asarray(f(tw.asarray(a[order]), tw.asarray(b[order])))
+    np.testing.assert_array_equal(here[order], there)
 
 
 def pairs(name: str, rng: np.random.Generator, dtype: str) -> tuple[np.ndarray, np.ndarray]:

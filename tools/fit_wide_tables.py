@@ -6,6 +6,7 @@ fit_tables.py, or the table holds exact logarithms, powers, angles and their tan
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -62,7 +63,7 @@ def piece(f: Real, low: float, high: float, degree: int) -> tuple[float, float, 
 
 def show_pieces(name: str, f: Real, edges: Sequence[float], degree: int, first: int) -> None:
     """`first`: the entry of the interval beside 0."""
-    found = [piece(f, a, b, degree) for a, b in zip(edges, edges[1:], strict=False)]
+    found = [piece(f, a, b, degree) for a, b in itertools.pairwise(edges)]
     found = [found[(k - first) % ENTRIES] for k in range(ENTRIES)]
     show(f"{name}Points", [point for point, _, _ in found])
     show(f"{name}Values", [value for _, value, _ in found])
@@ -100,7 +101,7 @@ def show_powers() -> None:
 
 
 def show_logarithms() -> None:
-    """log(1 + k / 16) on a grid on which sums with whole numbers of log 2 are exact, and the rest."""
+    """log(1 + k / 16) on a grid on which sums with multiples of log 2 are exact, and the rest."""
     grid = mp.mpf(2) ** -42
     logs = [mp.log1p(mp.mpf(k) / ENTRIES) for k in range(ENTRIES)]
     heads = [float(mp.nint(v / grid) * grid) for v in logs]
@@ -111,13 +112,17 @@ def show_logarithms() -> None:
 ATAN_STEPS = 16.99
 
 
+def angle_of_share(share: mp.mpf) -> mp.mpf:
+    """atan(x) by x / (1 + x)."""
+    return mp.atan(share / (1 - share)) if share < 1 else mp.pi / 2
+
+
 def show_atan() -> None:
     """Points p / q of few bits for even steps of x / (1 + x), of which the first two are one."""
-    angle = lambda w: mp.atan(w / (1 - w)) if w < 1 else mp.pi / 2
     p, q = [mp.mpf(0)], [mp.mpf(1)]
     for k in range(1, ENTRIES):
         low, high = mp.mpf(k + 1) / ATAN_STEPS, mp.mpf(k + 2) / ATAN_STEPS
-        middle = mp.tan((angle(low) + angle(high)) / 2)
+        middle = mp.tan((angle_of_share(low) + angle_of_share(high)) / 2)
         p.append(mp.nint(middle * 512) / 512 if middle <= 1 else mp.mpf(1))
         q.append(mp.mpf(1) if middle <= 1 else mp.nint(512 / middle) / 512)
     p[-1], q[-1] = mp.mpf(1), mp.mpf(0)
@@ -146,8 +151,12 @@ def show_fit(name: str, f: Real, high: float, degree: int, low: float = 0) -> No
     print(f"// {name} 2^{error:.1f}: {', '.join(repr(float(c)) for c in found)}")
 
 
+def cubic(f: Real, limit: mp.mpf) -> Real:
+    """(f(t) / t - 1) / t^2 in t^2."""
+    return near_zero(root(lambda t: (f(t) / t - 1) / t**2), limit)
+
+
 def show_polynomials() -> None:
-    cubic = lambda f, limit: near_zero(root(lambda t: (f(t) / t - 1) / t**2), mp.mpf(limit))
     exp = near_zero(lambda r: (mp.exp(r) - 1 - r) / r**2, mp.mpf(1) / 2)
     step = float(mp.log(2) / 32) * 1.001
     found, error = coefficients(Fit(exp, -step, step, (-1, 4), lambda r: r**2), 4, False)

@@ -25,6 +25,10 @@ inline Tensor polygamma(const Operand& n, const Operand& x) { return gamma_deriv
 inline Tensor normal_share(const Tensor& x) { return 0.5 * erfc(x * -0.7071067811865476); }
 inline Tensor normal_density(const Tensor& x) { return exp(x * x * -0.5) * 0.3989422804014327; }
 inline Tensor gelu_erf_slope(const Tensor& x) { return normal_share(x) + x * normal_density(x); }
+inline Tensor silu_slope(const Tensor& x) {
+  const Tensor s = sigmoid(x);
+  return s * (1 + x * (1 - s));
+}
 inline Tensor tanh_softplus(const Tensor& x) { return tanh(softplus(x, 1, 20)); }
 
 }  // namespace tw

@@ -35,11 +35,11 @@ TW_INLINE Vec<double> silu(Vec<double> x) {
   const WideLogistic share = wide_logistic(x);
   const Pair<double> product = two_product(x, share.n.hi);
   const Vec<double> y = ratio<double>({product.hi, fma(x, share.n.lo, product.lo)}, share.d);
-  if (!any_not_below(abs(x), -kWideLogisticFrom)) [[likely]]
+  const Vec<double> v = minus_abs(x);
+  if (!any_below(v, kWideLogisticFrom)) [[likely]]
     return y;
-  return out_of_line([=]() TW_LAMBDA_INLINE {
-    return where(abs(x) < -kWideLogisticFrom, y, times_sigmoid(x, {x, 0}));
-  });
+  return out_of_line(
+      [=]() TW_LAMBDA_INLINE { return where(v < kWideLogisticFrom, times_sigmoid(x, {x, 0}), y); });
 }
 #else
 TW_INLINE Vec<double> silu(Vec<double> x) { return times_sigmoid(x, {x, 0}); }
@@ -64,6 +64,12 @@ TW_INLINE Vec<float> silu(Vec<float> x) {
     return silu_by_exp(x);
 #endif
   }
+}
+
+// The logistic function once: its rare lanes keep the compiler from sharing two.
+template <Floating T> TW_INLINE Vec<T> silu_slope(Vec<T> x) {
+  const Vec<T> s = sigmoid(x);
+  return s * (1 + x * (1 - s));
 }
 
 // x (slope + cubic x^2) in two parts, slope = sqrt(8 / pi) and cubic = 0.044715 slope; |x| <= 32.

@@ -182,9 +182,9 @@ TW_INLINE Vec<double> wide_exp_long_rest(const WideExp& x) {
 struct WideLogistic {
   Pair<double> n, d;
 };
-inline constexpr double kWideLogisticFrom = -660;
+inline constexpr double kWideLogisticFrom = -660;  // for -|x|; below it, any number
 TW_INLINE WideLogistic wide_logistic(Vec<double> x) {
-  const WideExp p = wide_exp(at_least(minus_abs(x), kWideLogisticFrom));
+  const WideExp p = wide_exp(minus_abs(x));
   const Vec<double> g = wide_exp_rest(p), e = fma(p.t, g, p.t), low = fma(p.t, g, p.t - e);
   const Mask<double> below = x < 0;
   return {{where(below, e, 1), where(below, low, 0)}, fast_two_sum<double>(1, e)};
@@ -192,10 +192,11 @@ TW_INLINE WideLogistic wide_logistic(Vec<double> x) {
 TW_INLINE Vec<double> sigmoid(Vec<double> x) {
   const WideLogistic share = wide_logistic(x);
   const Vec<double> y = ratio(share.n, share.d);
-  if (!any_below(x, kWideLogisticFrom)) [[likely]]
+  const Vec<double> v = minus_abs(x);
+  if (!any_below(v, kWideLogisticFrom)) [[likely]]
     return y;
   return out_of_line(
-      [=]() TW_LAMBDA_INLINE { return where(x < kWideLogisticFrom, sigmoid_by_pair(x), y); });
+      [=]() TW_LAMBDA_INLINE { return where(v < kWideLogisticFrom, sigmoid_by_pair(x), y); });
 }
 #else
 TW_INLINE Vec<double> sigmoid(Vec<double> x) { return sigmoid_by_pair(x); }
