@@ -19,7 +19,8 @@ using std::int64_t;
 
 // Elements of a piece of work, about 30 us with an exponential each.
 constexpr int64_t kPiece = 32 << 10;
-// Columns taken at once: whole cache lines, and pages of a strip stay in the TLB.
+// Columns taken at once where rows are too long to be read as a whole, or would be one thread's
+// alone: whole cache lines, and pages of a strip stay in the TLB.
 constexpr int64_t kStrip = 256;
 // Results beyond this do not stay in the second-level cache (2 MiB), so they are written around it.
 constexpr int64_t kStreamBytes = 8 << 20;
@@ -41,12 +42,13 @@ template <class F> void each_span(const SoftmaxShape& s, F&& body) {
     return parallel_ranges(s.outer, pieces_of(s.n), [&](int64_t begin, int64_t end) {
       body(Span{begin * s.n, begin, end - begin});
     });
-  const int64_t strips = (s.inner + kStrip - 1) / kStrip;
-  const int64_t wide = s.inner < kStrip ? s.inner : kStrip;
+  const bool whole = s.inner <= kMostColumns && s.outer >= num_threads();
+  const int64_t wide = std::clamp<int64_t>(s.inner, 1, whole ? kMostColumns : kStrip);
+  const int64_t strips = (s.inner + wide - 1) / wide;
   parallel_ranges(s.outer * strips, pieces_of(s.n * wide), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t outer = i / strips, at = i % strips * kStrip;
-      const int64_t count = s.inner - at < kStrip ? s.inner - at : kStrip;
+      const int64_t outer = i / strips, at = i % strips * wide;
+      const int64_t count = std::min(s.inner - at, wide);
       body(Span{outer * s.n * s.inner + at, outer * s.inner + at, count});
     }
   });

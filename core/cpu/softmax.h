@@ -15,6 +15,8 @@ struct SoftmaxShape {
   DType dtype;
   std::int64_t outer, n, inner;
 };
+// Columns that a kernel takes at once, so that rows are read as a whole.
+inline constexpr std::int64_t kMostColumns = 4096;
 
 void softmax(const SoftmaxShape& shape, const void* x, void* y);
 void log_softmax(const SoftmaxShape& shape, const void* x, void* y);

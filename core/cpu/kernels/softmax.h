@@ -160,11 +160,10 @@ void log_softmax_backward_rows(int64_t rows, int64_t n, const void* y, const voi
 }
 
 // Columns: strips of them, row by row, so that rows are read one after the other and what is known
-// of the columns stays in the first-level cache. A vector of columns at a time, down all rows,
-// takes twice as long where rows are a power of two apart: their lines share a few sets of the
-// cache.
+// of the columns stays in the caches. A vector of columns at a time, down all rows, takes twice as
+// long where rows are a power of two apart: their lines share a few sets of the cache.
 
-inline constexpr int64_t kStripColumns = 256;
+inline constexpr int64_t kStripColumns = kMostColumns;
 // One value for each column of a strip.
 template <class T> struct Columns {
   alignas(64) T value[kStripColumns];

@@ -112,16 +112,19 @@ TW_INLINE Vec<float> atan2(Vec<float> y, Vec<float> x) {
   const Unsigned high = larger(p, q), low = smaller(p, q);
   const Unsigned most = bit_cast<std::uint32_t>(Vec<float>(0x1p60f));
   const Unsigned least = bit_cast<std::uint32_t>(Vec<float>(0x1p-60f));
+  const auto wide = [=]() TW_LAMBDA_INLINE {
+    return through_double(
+        y, x, [](Vec<double> s, Vec<double> t) TW_LAMBDA_INLINE { return atan2(s, t); });
+  };
+  if constexpr (kWidened<float>) return wide();
   const Mask<float> rare = {((high - least).v > (most - least).v) | ((low - 1).v < least.v)};
-  if (kWidened<float> || any(rare)) [[unlikely]]
-    return out_of_line([=]() TW_LAMBDA_INLINE {
-      return through_double(
-          y, x, [](Vec<double> s, Vec<double> t) TW_LAMBDA_INLINE { return atan2(s, t); });
-    });
-  const Vec<float> angle =
+  const Vec<float> size =
       angle_of(bit_cast<float>(low), bit_cast<float>(high), {(q.v > p.v)}, signbit(x));
-  return bit_cast<float>(bit_cast<std::int32_t>(angle) |
-                         (bit_cast<std::int32_t>(y) & sign_bit<float>()));
+  const Vec<float> angle = bit_cast<float>(bit_cast<std::int32_t>(size) |
+                                           (bit_cast<std::int32_t>(y) & sign_bit<float>()));
+  if (!any(rare)) [[likely]]
+    return angle;
+  return out_of_line([=]() TW_LAMBDA_INLINE { return where(rare, wide(), angle); });
 }
 
 // (asin(t) - t) / t^3 in z = t^2, |t| <= 1/2; 2^-27.6, 2^-59.7 of asin.

@@ -227,6 +227,10 @@ TW_DEVICE L tanh_softplus(L x) {
 }
 // Activations in the simple form, which on the CPU rounds more carefully.
 TW_DEVICE L silu(L x) { return x * sigmoid(x); }
+TW_DEVICE L silu_slope(L x) {
+  const L s = sigmoid(x);
+  return s * (1 + x * (1 - s));
+}
 TW_DEVICE L mish(L x) { return x * tanh_softplus(x); }
 TW_DEVICE L selu(L x) {
   return where(x > 0, x * 1.0507009873554805, expm1(x) * 1.7580993408473766);
