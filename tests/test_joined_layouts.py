@@ -36,6 +36,11 @@ def test_values_and_order(shape: tuple[int, ...], rng) -> None:
         assert last == y.size - 1  # no gaps
         if all(extent > 1 for extent in shape):
             assert order_of(y) == order
+            assert y.is_contiguous == (order == tuple(range(rank)))
+        wanted = np.concatenate([a, b, c], axis)
+        np.testing.assert_array_equal(y.reshape(-1).numpy(), wanted.reshape(-1))
+        np.testing.assert_array_equal((y + tw.asarray(wanted)).numpy(), 2 * wanted)
+        np.testing.assert_array_equal(y.max(axis).numpy(), wanted.max(axis))
         stacked = tw.stack([tensors[0], tensors[2]], axis)
         np.testing.assert_array_equal(stacked.numpy(), np.stack([a, c], axis))
         moved = tw.stack([tensors[0], tensors[2]], -1)

@@ -84,8 +84,12 @@ void concat_body(const Use& use, Tensor* out) {
       fail(ErrorKind::value, "concat: the result has more elements than 64 bits can count");
   }
   const Strides strides = common_layout(use, shape);
-  out[0] = strides.rank() == 0 ? Tensor::empty(shape, dtype)
-                               : Tensor::fresh(shape, strides, element_count(shape), dtype);
+  if (strides.rank() == 0) {
+    out[0] = Tensor::empty(shape, dtype);
+  } else {
+    out[0] = Tensor::fresh(shape, strides, element_count(shape), dtype);
+    out[0]->contiguous = false;
+  }
   std::int64_t at = 0;
   for (int i = 0; i < use.inputs; ++i) {
     const Tensor& x = use.in[i].tensor;
