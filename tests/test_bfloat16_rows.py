@@ -147,3 +147,25 @@ def test_in_place_and_gradients(isa: str, rng) -> None:
     x = bfloat16(a).requires_grad_()
     tw.maximum(x, bfloat16(b)).sum().backward()
     np.testing.assert_array_equal(arrays.array(x.grad), (a > b) + (a == b) / 2)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("rows", [1, 3, 8, 21])
+def test_extrema_and_sums_of_rows_and_columns(rows: int, n: int, isa: str, rng) -> None:
+    whole = GRID[~np.isnan(GRID)]
+    odd = np.concatenate([[np.nan, np.inf, -np.inf], rng.normal(size=5)]).astype(np.float32)
+    ones = rng.integers(-1, 2, (rows, n)).astype(np.float32)
+    few = np.where(rng.random((rows, n)) < 2 / n, np.float32(np.nan), rng.choice(whole, (rows, n)))
+    negative = -few  # NaN of the other sign
+    for given in (rng.choice(whole, (rows, n)), few, negative, rng.choice(odd, (rows, n)), ones):
+        x = arrays.to_bfloat16(given)
+        signs = rng.normal(size=x.shape)
+        a = np.where(np.isnan(x), np.copysign(x, signs), x).astype(np.float32)
+        lying = {"rows": bfloat16(a), "columns": bfloat16(np.ascontiguousarray(a.T)).T}
+        lying["cut"] = bfloat16(np.pad(a, 1))[1:-1, 1:-1]
+        for t in lying.values():
+            for axis in (None, 0, 1):
+                check(tw.max(t, axis=axis), a.max(axis=axis), signs=False)
+                check(tw.min(t, axis=axis), a.min(axis=axis), signs=False)
+                if given is ones:  # sums that are exact
+                    check(tw.sum(t, axis=axis), a.sum(axis=axis), signs=False)

@@ -255,3 +255,34 @@ def test_wrong_arguments() -> None:
         tw.cumulative_sum([1.0, 2.0])
     with pytest.raises(TypeError):
         tw.cumulative_sum(tw.full((2,), 1j), dtype=tw.float32)
+
+
+@pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod", "logcumsumexp"])
+@pytest.mark.parametrize("shape", [(40, 33), (3, 20, 17), (2, 3, 4, 65)])
+def test_memory_in_another_order_of_axes(name: str, shape: tuple[int, ...], isa: str, rng) -> None:
+    a = rng.uniform(0.5, 1.5, shape)
+    reference = {
+        "cumulative_sum": np.cumsum,
+        "cumulative_prod": np.cumprod,
+        "logcumsumexp": np.logaddexp.accumulate,
+    }[name]
+    rank = len(shape)
+    for order in (tuple(range(rank))[::-1], (rank - 1, *range(rank - 1))):
+        lying = np.ascontiguousarray(a.transpose(order))
+        x = tw.asarray(lying).permute(*np.argsort(order).tolist()).requires_grad_()
+        for axis in range(rank):
+            y = getattr(tw, name)(x, axis=axis)
+            np.testing.assert_allclose(y.detach().numpy(), reference(a, axis=axis), rtol=1e-12)
+            weights = rng.normal(size=shape)
+            (got,) = tw.grad((y * tw.asarray(weights)).sum(), [x])
+            plain = tw.asarray(a).requires_grad_()
+            z = getattr(tw, name)(plain, axis=axis)
+            (want,) = tw.grad((z * tw.asarray(weights)).sum(), [plain])
+            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-10)
+    whole = rng.integers(-(2**31), 2**31, shape[::-1]).astype(np.int32)
+    for axis in range(rank):
+        got = tw.cumulative_sum(tw.asarray(whole).T if rank == 2 else tw.asarray(whole), axis=axis)
+        want = np.cumsum(whole.T if rank == 2 else whole, axis=axis, dtype=np.int64)
+        np.testing.assert_array_equal(got.numpy(), want)
+        narrow = tw.cumulative_sum(tw.asarray(whole), axis=axis, dtype=tw.int32).numpy()
+        np.testing.assert_array_equal(narrow, np.cumsum(whole, axis=axis, dtype=np.int32))

@@ -1,7 +1,10 @@
 // Several tensors into one.
 #include "core/ops/join.h"
 
+#include <limits>
+
 #include "core/autograd/op_node.h"
+#include "core/base/axis_order.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
@@ -33,6 +36,36 @@ std::vector<Range> part_of(const Shape& shape, int axis, std::int64_t start) {
   return ranges;
 }
 
+// The strides of a result that lies as all operands do, whose axes follow each other in memory in
+// one order; axes of one element, as that of `stack`, are outermost. Empty where the order is
+// row-major, or where operands differ.
+Strides common_layout(const Use& use, const Shape& shape) {
+  const Tensor& first = use.in[0].tensor;
+  if (first.contiguous()) return {};
+  Strides keys = first.strides();
+  for (int i = 0; i < first.rank(); ++i)
+    if (first.size(i) == 1) keys[i] = std::numeric_limits<std::int64_t>::max();
+  const AxisOrder order(keys);
+  for (int i = 0; i < use.inputs; ++i) {
+    const Tensor& x = use.in[i].tensor;
+    if (x.contiguous() || !is_dense(x.shape(), x.strides())) return {};
+    std::int64_t widest = std::numeric_limits<std::int64_t>::max();
+    for (int k = 0; k < x.rank(); ++k) {
+      const int axis = order.at[k];
+      if (x.size(axis) == 1) continue;
+      if (x.strides()[axis] > widest) return {};
+      widest = x.strides()[axis];
+    }
+  }
+  Strides strides = first.strides();
+  std::int64_t step = 1;
+  for (int k = shape.rank() - 1; k >= 0; --k) {
+    strides[order.at[k]] = step;
+    step *= shape[order.at[k]];
+  }
+  return strides;
+}
+
 // Word: the axis, or none where all are flattened first.
 void concat_body(const Use& use, Tensor* out) {
   if (use.inputs == 0) fail(ErrorKind::value, "concat: no tensors");
@@ -50,7 +83,13 @@ void concat_body(const Use& use, Tensor* out) {
     if (__builtin_add_overflow(shape[axis], x.size(axis), &shape[axis]))
       fail(ErrorKind::value, "concat: the result has more elements than 64 bits can count");
   }
-  out[0] = Tensor::empty(shape, dtype);
+  const Strides strides = common_layout(use, shape);
+  if (strides.rank() == 0) {
+    out[0] = Tensor::empty(shape, dtype);
+  } else {
+    out[0] = Tensor::fresh(shape, strides, element_count(shape), dtype);
+    out[0]->contiguous = false;
+  }
   std::int64_t at = 0;
   for (int i = 0; i < use.inputs; ++i) {
     const Tensor& x = use.in[i].tensor;

@@ -1,7 +1,7 @@
 // Sums, products, extrema and their positions along rows and down columns.
 #pragma once
-#include "core/cpu/kernels/bfloat16_lanes.h"
 #include "core/cpu/kernels/extrema_backward.h"
+#include "core/cpu/kernels/extrema_bfloat16.h"
 #include "core/cpu/kernels/integer_sums.h"
 #include "core/cpu/kernels/prod.h"
 #include "core/cpu/math/lanes.h"
@@ -136,7 +136,7 @@ template <class T, class S> TW_INLINE Vec<T> load_as(const S* p, int count) {
 }
 
 template <class Op, class T, class S, class Of = Itself>
-TW_INLINE T block_of_row(int64_t n, const S* x, Of of = {}) {
+TW_INLINE Op lanes_of_block(int64_t n, const S* x, Of of = {}) {
   constexpr int L = kLanes<T>;
   Op chain[kChains];
   int64_t at = 0;
@@ -151,7 +151,11 @@ TW_INLINE T block_of_row(int64_t n, const S* x, Of of = {}) {
     const int rest = (int)(n - at);
     chain[0].add(fill_after(of(load_as<T>(x + at, rest)), rest, Op::identity));
   }
-  return chain[0].value();
+  return chain[0];
+}
+template <class Op, class T, class S, class Of = Itself>
+TW_INLINE T block_of_row(int64_t n, const S* x, Of of = {}) {
+  return lanes_of_block<Op, T>(n, x, of).value();
 }
 // Whole blocks of float32 join accumulators of double lane by lane, which leaves nothing between
 // two blocks that waits for a result.
@@ -174,15 +178,22 @@ template <class S, class Of> double long_float_row(int64_t n, const S* x, Of of)
   }
   return sum_of_lanes(low + high) + block_of_row<Sum<float>, float>(n - at, x + at, of);
 }
-template <class Op, class T, class S, class Of>
-typename Op::Accumulator long_row(int64_t n, const S* x, Of of) {
-  if constexpr (std::is_same_v<Op, Sum<float>>) return long_float_row(n, x, of);
-  if (n <= kBlock<T>) return block_of_row<Op, T>(n, x, of);
+// Pairwise by lanes, which are folded once.
+template <class Op, class T, class S, class Of> Op lanes_of_row(int64_t n, const S* x, Of of) {
+  if (n <= kBlock<T>) return lanes_of_block<Op, T>(n, x, of);
   const int64_t half = (n / 2 + kBlock<T> - 1) / kBlock<T> * kBlock<T>;
   // One after the other: arguments may be computed last first, and memory read backwards by blocks
   // comes at half the rate on some processors.
-  const typename Op::Accumulator first = long_row<Op, T>(half, x, of);
-  return Op::one(first, long_row<Op, T>(n - half, x + half, of));
+  Op first = lanes_of_row<Op, T>(half, x, of);
+  first.merge(lanes_of_row<Op, T>(n - half, x + half, of));
+  return first;
+}
+template <class Op, class T, class S, class Of>
+typename Op::Accumulator long_row(int64_t n, const S* x, Of of) {
+  if constexpr (std::is_same_v<Op, Sum<float>>)
+    return long_float_row(n, x, of);
+  else
+    return lanes_of_row<Op, T>(n, x, of).value();
 }
 template <class Op, class T, class S>
 TW_INLINE typename Op::Accumulator row_of(int64_t n, const S* row, auto of) {
@@ -333,6 +344,38 @@ template <class T> void squares_columns(int64_t m, int64_t n, const void* x, int
       });
 }
 
+// Extrema of bfloat16, into float32.
+template <bool largest>
+void bfloat16_extremum_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
+  for (int64_t i = 0; i < m; ++i) {
+    const auto* row = (const Stored16*)((const char*)x + i * row_bytes);
+    float& best = ((float*)acc)[i];
+    best = Extremum<float, largest>::one(best, extremum_of_row<largest>(n, row));
+  }
+}
+template <bool largest, int m>
+TW_INLINE void join_bfloat16_extrema(int64_t n, const char* x, int64_t row_bytes, float* acc) {
+  constexpr int L = kLanes<float>;
+  each_vector<Stored16>(n, [&](int64_t at, int count) TW_LAMBDA_INLINE {
+    const Vec<Stored16> extrema =
+        extrema_of_columns<largest, m>(x + at * sizeof(Stored16), row_bytes, count);
+    BFloat16 bits[kLanes<Stored16>];
+    __builtin_memcpy(bits, &extrema, sizeof bits);
+    for (int part = 0; part < count; part += L) {
+      const int here = count - part < L ? count - part : L;
+      add_into<Extremum<float, largest>, float>(acc + at + part, load_bfloat16(bits + part), here);
+    }
+  });
+}
+template <bool largest>
+void bfloat16_extremum_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
+  auto* row = (const char*)x;
+  for (; m >= kRowsAtOnce; m -= kRowsAtOnce, row += kRowsAtOnce * row_bytes)
+    join_bfloat16_extrema<largest, kRowsAtOnce>(n, row, row_bytes, (float*)acc);
+  for (; m > 0; --m, row += row_bytes)
+    join_bfloat16_extrema<largest, 1>(n, row, row_bytes, (float*)acc);
+}
+
 // Whether x, found later, replaces best.
 template <bool largest, class T> TW_INLINE bool replaces(T x, T best) {
   return (largest ? x > best : x < best) | (is_nan(x) & !is_nan(best));
@@ -465,18 +508,19 @@ template <class T> constexpr void fill_narrow(ReduceTable& table, ReduceType typ
   table.rows[(int)Combine::sum][(int)type] = narrow_sum_rows<T>;
   table.columns[(int)Combine::sum][(int)type] = narrow_sum_columns<T>;
 }
-template <template <class> class Op>
-constexpr void fill_bfloat16(ReduceTable& table, Combine combine) {
-  table.bfloat16_rows[(int)combine] = rows<Op<float>, float, BFloat16>;
-  table.bfloat16_columns[(int)combine] = columns<Op<float>, float, BFloat16>;
+constexpr void fill_bfloat16(ReduceTable& table) {
+  table.bfloat16_rows[(int)Combine::sum] = rows<Sum<float>, float, BFloat16>;
+  table.bfloat16_columns[(int)Combine::sum] = columns<Sum<float>, float, BFloat16>;
+  table.bfloat16_rows[(int)Combine::max] = bfloat16_extremum_rows<true>;
+  table.bfloat16_columns[(int)Combine::max] = bfloat16_extremum_columns<true>;
+  table.bfloat16_rows[(int)Combine::min] = bfloat16_extremum_rows<false>;
+  table.bfloat16_columns[(int)Combine::min] = bfloat16_extremum_columns<false>;
 }
 constexpr ReduceTable make_table() {
   ReduceTable table = {};
   fill_floating<float>(table, ReduceType::f32);
   fill_floating<double>(table, ReduceType::f64);
-  fill_bfloat16<Sum>(table, Combine::sum);
-  fill_bfloat16<Max>(table, Combine::max);
-  fill_bfloat16<Min>(table, Combine::min);
+  fill_bfloat16(table);
   fill_extrema<int64_t>(table, ReduceType::i64);
   fill_extrema<uint64_t>(table, ReduceType::u64);
   fill_wide(table, ReduceType::i64);
