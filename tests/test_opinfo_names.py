@@ -105,9 +105,6 @@ REASONS = {
     "batch and channels are asked for": """
         nn.functional.feature_alpha_dropout.without_train nn.functional.batch_norm
     """,
-    "no max_norm, no scale_grad_by_freq, no sparse gradients": """
-        nn.functional.embedding nn.functional.embedding_bag
-    """,
     "NaN stays NaN, and at infinity stands the limit": """
         polygamma.polygamma_n_1
         polygamma.polygamma_n_2 polygamma.polygamma_n_3 polygamma.polygamma_n_4 sign
@@ -193,7 +190,7 @@ def tensors_in(value: Any) -> list[Any]:
 
 def array(x: Any) -> np.ndarray:
     if isinstance(x, torch.Tensor):
-        x = x.detach().resolve_conj().resolve_neg()
+        x = (x.to_dense() if x.is_sparse else x).detach().resolve_conj().resolve_neg()
         return (x.float() if x.dtype == torch.bfloat16 else x).numpy()
     x = x.detach()
     return np.asarray(x.astype(tw.float32) if x.dtype == tw.bfloat16 else x)

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "core/autograd/op_node.h"
-#include "core/base/axis_order.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
 #include "core/ops/complex.h"
@@ -96,13 +95,10 @@ void linear_recurrence_vjp(Vjp& v) {
 
 // ---- public calls ----
 
-// x with at least one axis, and the one that is scanned: the word, None for the only one. Memory
-// without gaps is scanned as it lies: the axes are brought into its order, and those of the result
-// back.
+// x with at least one axis, and the one that is scanned: the word, None for the only one.
 struct Scanned {
   Tensor x;
   int axis;
-  std::vector<int64_t> order;  // of x's axes; empty: as given
 
   explicit Scanned(const Use& use) : x(use.in[0].tensor) {
     const char* const op = use.op.name;
@@ -110,22 +106,6 @@ struct Scanned {
       fail(ErrorKind::type, op, ": axis is needed for ", x.rank(), " dimensions");
     axis = use.words.none(0) ? 0 : normalize_axis(use.words[0], std::max(x.rank(), 1), op);
     if (!x.rank()) x = reshape(x, {1});
-    if (!x.contiguous() && is_dense(x.shape(), x.strides())) follow_memory();
-  }
-  Tensor restored(const Tensor& y) const {
-    if (order.empty()) return y;
-    std::vector<int64_t> back(order.size());
-    for (int i = 0; i < y.rank(); ++i)
-      back[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = i;
-    return permute_dims(y, back);
-  }
-
- private:
-  void follow_memory() {
-    const AxisOrder lying(x.strides());
-    order.assign(lying.at, lying.at + x.rank());
-    axis = static_cast<int>(std::find(order.begin(), order.end(), axis) - order.begin());
-    x = permute_dims(x, order);
   }
 };
 Tensor in_shape(const Tensor& y, const Tensor& x) { return x.rank() ? y : reshape(y, {}); }
@@ -149,7 +129,7 @@ template <int initial> void cumulative_body(const Use& use, Tensor* out) {
   const Tensor x = astype(astype(in.x, dtype), is_integer(dtype) ? sum_dtype(dtype) : dtype);
   Tensor y = scanned(initial ? kRunningProduct : kRunningSum, x, in.axis, false);
   if (includes_initial) y = concat({edge_of(y, in.axis, initial), y}, in.axis);
-  out[0] = in_shape(in.restored(astype(y, dtype)), given);
+  out[0] = in_shape(astype(y, dtype), given);
 }
 
 void logcumsumexp_body(const Use& use, Tensor* out) {
@@ -158,7 +138,7 @@ void logcumsumexp_body(const Use& use, Tensor* out) {
     fail(ErrorKind::type, "logcumsumexp: no kernel for ", name_of(given.dtype()));
   const Scanned in(use);
   const Tensor x = astype(in.x, floating_dtype(given.dtype()));
-  out[0] = in_shape(in.restored(scanned(kRunningLogSum, x, in.axis, false)), given);
+  out[0] = in_shape(scanned(kRunningLogSum, x, in.axis, false), given);
 }
 
 void infer_extremes(Call& call, Result* results) {

@@ -1,6 +1,6 @@
 """Data sets, and the loader that gathers batches natively."""
 
-from tilewright.data.collate import collate
+from tilewright.data.collate import collate, default_collate
 from tilewright.data.csv import read_csv
 from tilewright.data.dataset import (
     ChainDataset,
@@ -38,8 +38,6 @@ from tilewright.data.transforms import (
     RandomShift,
 )
 from tilewright.data.workers import get_worker_info
-
-default_collate = collate  # PyTorch's name of it
 
 __all__ = [
     "BatchSampler",

@@ -44,6 +44,11 @@ def collate(items: Sequence[Any], rows: Sequence[int] | None = None) -> Any:
     return _collate(_Part(items, range(len(items)) if rows is None else rows))
 
 
+def default_collate(batch: Sequence[Any]) -> Any:
+    """`collate` by the name that PyTorch has for it."""
+    return collate(batch)
+
+
 def _collate(part: _Part) -> Any:
     first = part.values[0]
     for belongs, make in _KINDS:
