@@ -69,6 +69,20 @@ def test_neighbours_change_no_bit(
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_functions_reach_their_limits(isa: str, dtype: str) -> None:
+    x = np.array([20.0, 40.0, 400.0, 1e10, np.inf] * 7, dtype)
+    for name in ("tanh", "erf"):
+        for sign in (1, -1):
+            got = getattr(tw, name)(tw.asarray(sign * x)).numpy()
+            np.testing.assert_array_equal(got, np.full_like(x, sign))
+    x = np.array([40.0, 400.0, 1e10, np.inf] * 7, dtype)
+    np.testing.assert_array_equal(tw.sigmoid(tw.asarray(x)).numpy(), np.ones_like(x))
+    x = np.full(9, np.inf, dtype)
+    np.testing.assert_array_equal(tw.atan(tw.asarray(x)).numpy(), np.full(9, np.pi / 2, dtype))
+    assert not tw.sigmoid(tw.asarray(-x)).numpy().any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", BINARY)
 def test_neighbours_change_no_bit_of_two_arguments(
     name: str, dtype: str, isa: str, rng: np.random.Generator

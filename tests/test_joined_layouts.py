@@ -47,6 +47,13 @@ def test_values_and_order(shape: tuple[int, ...], rng) -> None:
         np.testing.assert_array_equal(moved.numpy(), np.stack([a, c], -1))
 
 
+def test_pairs_along_a_new_last_axis_stay_together(rng) -> None:
+    re, im = rng.normal(size=(2, 3, 4))
+    pairs = tw.stack([lying(re, (1, 0)), lying(im, (1, 0))], -1)
+    assert pairs.strides == (2, 6, 1)
+    np.testing.assert_array_equal(tw.view_as_complex(pairs).numpy(), re + 1j * im)
+
+
 def test_operands_that_lie_otherwise(rng) -> None:
     a, b = rng.normal(size=(2, 4, 6))
     across, row = lying(a, (1, 0)), tw.asarray(b)

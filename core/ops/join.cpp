@@ -37,14 +37,16 @@ std::vector<Range> part_of(const Shape& shape, int axis, std::int64_t start) {
 }
 
 // The strides of a result that lies as all operands do, whose axes follow each other in memory in
-// one order; axes of one element, as that of `stack`, are outermost. Empty where the order is
-// row-major, or where operands differ.
-Strides common_layout(const Use& use, const Shape& shape) {
+// one order; axes of one element, as that of `stack`, are outermost, but for a last one along which
+// they are joined: pairs along it stay together. Empty where the order is row-major, or where
+// operands differ.
+Strides common_layout(const Use& use, const Shape& shape, int joined) {
   const Tensor& first = use.in[0].tensor;
   if (first.contiguous()) return {};
   Strides keys = first.strides();
   for (int i = 0; i < first.rank(); ++i)
     if (first.size(i) == 1) keys[i] = std::numeric_limits<std::int64_t>::max();
+  if (joined == first.rank() - 1 && first.size(joined) == 1) keys[joined] = 0;
   const AxisOrder order(keys);
   for (int i = 0; i < use.inputs; ++i) {
     const Tensor& x = use.in[i].tensor;
@@ -83,7 +85,7 @@ void concat_body(const Use& use, Tensor* out) {
     if (__builtin_add_overflow(shape[axis], x.size(axis), &shape[axis]))
       fail(ErrorKind::value, "concat: the result has more elements than 64 bits can count");
   }
-  const Strides strides = common_layout(use, shape);
+  const Strides strides = common_layout(use, shape, axis);
   if (strides.rank() == 0) {
     out[0] = Tensor::empty(shape, dtype);
   } else {

@@ -15,7 +15,7 @@ from cases.derivatives import (
     MULTIPLY_ADD,
 )
 from cases.formulas import erfc, sigmoid
-from cases.generators import Domain, floating, floats, promoted, same, values
+from cases.generators import WHOLE, Domain, floating, floats, promoted, same, values
 from cases.pointwise import LINE, make
 from cases.record import Arrays, ErrorInput, OpCase
 
@@ -213,7 +213,7 @@ ROWS = (
             "multiply_add",
             lambda a, b, c: a * b + c,
             (LINE, LINE, LINE),
-            floats(1, 1),  # of whole numbers it is a product and a sum
+            {**floats(1, 1), **WHOLE, "complex64": 2.0, "complex128": 2.0, "bool": 0.0},
             same,
             call=lambda a, b, c: tw.addcmul(c, a, b),
             scale=lambda a, b, c: np.abs(a * b) + np.abs(c),

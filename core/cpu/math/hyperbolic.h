@@ -22,7 +22,8 @@ TW_INLINE Vec<double> tanh(Vec<double> x) {
   const Vec<double> index = shifted_down<50>(place);
   const Vec<double> value = where(place < 1.25, size, look_up(wide::kTanhValues, index));
   const Vec<double> t = size - look_up(wide::kTanhPoints, index);
-  return copysign(wide::by_pieces(t, index, value, wide::kTanhPieces), x);
+  const Vec<double> y = wide::by_pieces(t, index, value, wide::kTanhPieces);
+  return copysign(where(abs(x) > 19.061547465398496, 1, y), x);  // 55 log(2) / 2: as near to 1
 }
 TW_INLINE Vec<float> tanh(Vec<float> x) {
   const Vec<float> size = at_most(abs(x), 10), place = size + 1, index = shifted_down<21>(place);
