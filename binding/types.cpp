@@ -5,8 +5,8 @@
 #include "binding/casters.h"
 #include "binding/function.h"
 #include "core/base/error.h"
-#include "core/runtime/op.h"
 #include "core/runtime/device.h"
+#include "core/runtime/op.h"
 
 namespace tw::binding {
 

@@ -120,7 +120,7 @@ def eigh(x: Tensor, /, UPLO: str = "L") -> EighResult:  # noqa: N803  (NumPy's a
     return EighResult(*_Eigh.apply(_lower("eigh", x, UPLO)))
 
 
-def eigvalsh(x: Tensor, /, UPLO: str = "L") -> Tensor:  # noqa: N803
+def eigvalsh(x: Tensor, /, UPLO: str = "L") -> Tensor:  # noqa: N803  (as eigh)
     """Eigenvalues of Hermitian matrices in ascending order, read from a triangle as by `eigh`."""
     check_matrices("eigvalsh", x, square=True)
     x = _lower("eigvalsh", x, UPLO)
