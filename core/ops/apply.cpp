@@ -62,21 +62,26 @@ void describe_operand(const Operand& x, Meta& meta) {
 
 namespace {
 
-// What the first steps ask of operands.
-struct Glance {
-  bool elsewhere = false;  // some are not on the CPU
-  bool in_graph = false;   // some may take part in the graph: of views more must be asked
+// Whether nothing is in force that ops must be told.
+bool is_plain() { return modes.plain && !heard_everywhere.load(std::memory_order_relaxed); }
 
+// What the first steps ask of operands.
+class Glance {
+ public:
   Glance(const Operand* in, int inputs) {
     for (int i = 0; i < inputs; ++i)
-      if (const TensorHeader* x = in[i].tensor.get()) {
-        elsewhere |= x->elsewhere;
-        in_graph |= x->requires_grad | x->is_view;
-      }
+      if (const TensorHeader* x = in[i].tensor.get()) marks_ |= x->word();
   }
   // Whether something is in force that ops must be told, or the operands are not where this thread
   // makes new tensors.
-  bool must_be_told() const { return !modes.plain || elsewhere || observed(); }
+  bool must_be_told() const { return !is_plain() || (marks_ & kElsewhere); }
+  // Some may take part in the graph: of views more must be asked.
+  bool in_graph() const { return marks_ & kInGraph; }
+
+ private:
+  static constexpr std::uint32_t kElsewhere = Marks{.elsewhere = true}.word();
+  static constexpr std::uint32_t kInGraph = Marks{.requires_grad = true, .is_view = true}.word();
+  std::uint32_t marks_ = 0;
 };
 
 bool wants_recording(const OpRecord& op, const Operand* in, int inputs) {
@@ -191,7 +196,7 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
     addresses.data()[call.inputs + i] = at(out[i]);
   }
   lowering.bind(problem, addresses.data());
-  if (modes.plain && !observed() && is_small(call)) [[likely]]
+  if (is_plain() && is_small(call)) [[likely]]
     return run_kernel(lowering, kernel, problem);
   const PreparedCall prepared = {&op, &lowering, &kernel, estimate_of(op, call)};
   if (modes.capture) [[unlikely]]
@@ -391,7 +396,7 @@ void run_in_own_order(const OpRecord& op, const Operand* in, int inputs, Words w
 [[gnu::noinline]] bool run(const OpRecord& op, const Operand* in, int inputs, Words words,
                            Tensor* out) {
   const OpKernels& kernels = kernels_of(op);
-  const bool may_keep = kernels.lowering && modes.plain && !observed();
+  const bool may_keep = kernels.lowering && is_plain();
   const CallKey key(may_keep, op, in, inputs, words);
   if (KnownCall* const known = find_known(key)) {
     launch_known(*known, op, in, inputs, out);
@@ -438,18 +443,30 @@ const Device* device_of(const OpRecord& op, const Operand* in, int inputs) {
   return first ? first->device() : modes.device;
 }
 
+bool run_in_full(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
+  if (op.settle && op.settle({op, in, inputs, words}, out)) return false;
+  if (op.infer && (op.vjp || !wants_recording(op, in, inputs)))
+    return run(op, in, inputs, words, out);
+  if (op.vjp)
+    run_body({op, in, inputs, words}, out);
+  else
+    op.body({op, in, inputs, words}, out);
+  return op.vjp;
+}
+
 namespace {
 
-// All steps of a call, on the device where this thread makes new tensors.
+bool run_quickly(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
+  return op.quick ? op.quick(op, in, inputs, words, out)
+                  : run_in_full(op, in, inputs, words, out);
+}
+
+// The same, and what is done about results that take part in the graph, or may be saved.
+template <decltype(OpRecord::quick) run>
 [[gnu::noinline]] void apply_here(const OpRecord& op, const Operand* in, int inputs, Words words,
                                   Tensor* out) {
-  if (op.settle && op.settle({op, in, inputs, words}, out)) return;
   const bool recorded = wants_recording(op, in, inputs);
-  if (!op.vjp && (recorded || !op.infer)) return op.body({op, in, inputs, words}, out);
-  if (!op.infer)
-    run_body({op, in, inputs, words}, out);
-  else if (!run(op, in, inputs, words, out))
-    return;
+  if (!run(op, in, inputs, words, out)) return;
   if (recorded && is_differentiable(out[0].dtype()))
     OpNode::record_call(op, in, inputs, words, out);
   else if (modes.checkpoint) [[unlikely]]
@@ -470,7 +487,7 @@ void apply_autocast(const OpRecord& op, const Operand* in, int inputs, Words wor
       operands.data()[i].tensor = astype(x, type);
   }
   const AutocastGuard off(0);
-  apply_here(op, operands.data(), inputs, words, out);
+  apply_here<run_in_full>(op, operands.data(), inputs, words, out);
 }
 
 // Runs `f` with what it makes where the operands are, and named by the op.
@@ -490,22 +507,19 @@ template <class F> void as_op(const OpRecord& op, const Operand* in, int inputs,
   as_told_op(op, in, inputs, [&] {
     if (modes.autocast && op.autocast != Autocast::as_given)
       return apply_autocast(op, in, inputs, words, out);
-    apply_here(op, in, inputs, words, out);
+    apply_here<run_in_full>(op, in, inputs, words, out);
   });
 }
 
 }  // namespace
 
 void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
+  // Each way is the last thing done: a small call costs no frame here.
   const Glance glance(in, inputs);
   if (glance.must_be_told()) [[unlikely]]
     return apply_told(op, in, inputs, words, out);
-  if (!op.quick || !op.quick(op, in, inputs, words, out))
-    return apply_here(op, in, inputs, words, out);
-  if (glance.in_graph && wants_recording(op, in, inputs))
-    OpNode::record_call(op, in, inputs, words, out);
-  else if (modes.checkpoint) [[unlikely]]
-    tell_frame(in, inputs, out, op.results);
+  if (glance.in_graph() || modes.checkpoint) return apply_here<run_quickly>(op, in, inputs, words, out);
+  run_quickly(op, in, inputs, words, out);
 }
 
 // Launches what kernels must take.

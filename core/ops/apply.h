@@ -12,6 +12,10 @@ namespace tw {
 // then.
 void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out);
 
+// What `quick` of a record leaves: the steps of a call on the device where this thread makes new
+// tensors, of which nobody is told. Returns whether the record's node may stand for the call.
+bool run_in_full(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out);
+
 // Writes the result into the memory of `target`, which has its shape, whatever its type and strides
 // are; takes no part in the graph. For kernels that take any strides.
 void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,

@@ -34,13 +34,13 @@ void infer_zeros(Call& call, Result* results) {
   results[0].shape = checked_shape(call.op->name, call.words, 0);
   results[0].dtype = call.words.dtype(1, default_dtype());
 }
-bool quick_zeros(const OpRecord&, const Operand*, int, Words words, Tensor* out) {
+bool quick_zeros(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
   constexpr std::int64_t kFewElements = 1 << 12;
   const List shape = words.list(0);
   std::int64_t count = 1;
   for (const Word extent : shape) {
-    if (extent < 0 || extent > kFewElements) return false;
-    if ((count *= extent) > kFewElements) return false;
+    if (extent < 0 || extent > kFewElements || (count *= extent) > kFewElements)
+      return run_in_full(op, in, inputs, words, out);
   }
   out[0] = Tensor::fresh({shape.begin(), shape.end()}, count, words.dtype(1, default_dtype()));
   Access at;

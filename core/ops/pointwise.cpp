@@ -248,16 +248,18 @@ std::optional<bool> decided(PointwiseOp op, const Operand* operands, DType type)
 // ---- calls that take no kernel of the row, or a step less ----
 
 // Floating tensors of one type, shape and row-major layout.
-template <int inputs> bool quick(const OpRecord& op, const Operand* in, int, Words, Tensor* out) {
+template <int inputs>
+bool quick(const OpRecord& op, const Operand* in, int, Words words, Tensor* out) {
   constexpr std::int64_t kFewElements = 32768;  // one thread and one run of the kernel are best
   const PointwiseRow& row = pointwise_row(op);
   const TensorHeader* const a = in[0].tensor.get();
   if (!a || !a->contiguous || (a->dtype != DType::float32 && a->dtype != DType::float64) ||
       a->count > kFewElements || !(row.kinds & kind::f))
-    return false;
+    return run_in_full(op, in, inputs, words, out);
   for (int i = 1; i < inputs; ++i) {
     const TensorHeader* const b = in[i].tensor.get();
-    if (!b || b->dtype != a->dtype || !b->contiguous || !(b->shape == a->shape)) return false;
+    if (!b || b->dtype != a->dtype || !b->contiguous || !(b->shape == a->shape))
+      return run_in_full(op, in, inputs, words, out);
   }
   Access at;
   const void* addresses[inputs];
@@ -499,16 +501,13 @@ struct ValueRecords {
 
 }  // namespace
 
-// Apart, so that asking for a record is a few instructions.
-[[gnu::noinline, gnu::cold]] static const OpRecord* make_value_records() {
-  return (new ValueRecords)->records;
-}
-static const OpRecord* value_records() {
-  static const OpRecord* const all = make_value_records();
+std::atomic<const OpRecord*> known_value_records{nullptr};
+
+const OpRecord* make_value_records() {
+  static const OpRecord* const all = (new ValueRecords)->records;
+  known_value_records.store(all, std::memory_order_release);
   return all;
 }
-
-const OpRecord& record_of(PointwiseOp op) { return value_records()[static_cast<int>(op)]; }
 
 std::optional<PointwiseOp> row_of(const OpRecord& op) {
   const OpRecord* const first = value_records();

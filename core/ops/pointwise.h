@@ -1,5 +1,6 @@
 // The pointwise ops as functions and operators on tensors, one for each row of pointwise.inc.
 #pragma once
+#include <atomic>
 #include <initializer_list>
 #include <optional>
 #include <vector>
@@ -11,7 +12,14 @@
 
 namespace tw {
 
-const OpRecord& record_of(PointwiseOp op);
+// The rows' records, made on first use.
+extern std::atomic<const OpRecord*> known_value_records;
+[[gnu::cold]] const OpRecord* make_value_records();
+inline const OpRecord* value_records() {
+  const OpRecord* const known = known_value_records.load(std::memory_order_acquire);
+  return known ? known : make_value_records();
+}
+inline const OpRecord& record_of(PointwiseOp op) { return value_records()[static_cast<int>(op)]; }
 // Broadcasts, promotes, computes and records. Raises TypeError for element types the row is not
 // for, ValueError for shapes that do not broadcast.
 inline Tensor pointwise(PointwiseOp op, const Operand* operands) {

@@ -1,6 +1,7 @@
 // Tensor: a counted header (shape, strides, dtype, place in the autograd graph) over shared
 // storage.
 #pragma once
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -35,19 +36,25 @@ struct NodeBase : Counted {
 // What few tensors need, kept out of the header.
 struct TensorExtras;
 
-struct TensorHeader : Counted {
+// What every op asks of its operands, in one word for all of them.
+struct Marks {
+  bool contiguous = false;     // row-major without gaps
+  bool requires_grad = false;  // set for leaves and for results of recorded ops
+  bool elsewhere = false;      // not on the CPU: its storage says where
+  bool is_view = false;        // shares its storage with the tensor it was made from
+
+  constexpr std::uint32_t word() const { return std::bit_cast<std::uint32_t>(*this); }
+};
+
+struct TensorHeader : Counted, Marks {
   // Of a view: how many recorded in-place changes (its family's, or the storage's where it has
   // none) its place in the graph takes in.
   std::uint32_t recorded_seen;
+  DType dtype;
+  std::uint8_t result = 0;  // which of its node's results it is
   Ref<Storage> storage;
   std::int64_t offset_bytes;
-  std::int64_t count;  // elements
-  DType dtype;
-  std::uint8_t result = 0;     // which of its node's results it is
-  bool contiguous;             // row-major without gaps
-  bool requires_grad = false;  // set for leaves and for results of recorded ops
-  bool elsewhere;              // not on the CPU: its storage says where
-  bool is_view = false;        // shares its storage with the tensor it was made from
+  std::int64_t count;      // elements
   Ref<NodeBase> grad_fn;       // the op that made this; null for leaves
   Ref<ViewFamily> family;      // of a tensor and the views of it
   Shape shape;
@@ -59,13 +66,12 @@ struct TensorHeader : Counted {
   template <class MakeShape, class MakeStrides>
   TensorHeader(Ref<Storage>&& memory, std::int64_t offset_bytes, std::int64_t count, DType dtype,
                bool contiguous, MakeShape make_shape, MakeStrides make_strides)
-      : recorded_seen(memory->recorded_changes),
+      : Marks{.contiguous = contiguous, .elsewhere = memory->device != nullptr},
+        recorded_seen(memory->recorded_changes),
+        dtype(dtype),
         storage(std::move(memory)),
         offset_bytes(offset_bytes),
         count(count),
-        dtype(dtype),
-        contiguous(contiguous),
-        elsewhere(storage->device != nullptr),
         shape(make_shape()),
         strides(make_strides(shape)) {}
   static void destroy(TensorHeader* header) noexcept;
