@@ -34,12 +34,6 @@ void SavedTensor::hold_apart(const Tensor& x_in) {
   if (!held_) held_ = Ref<TensorHeader>(x.get()).leak();
 }
 
-SavedTensor SavedTensor::result(const Tensor& y, int index) {
-  SavedTensor saved(y.detached());
-  saved.result_ = static_cast<std::int8_t>(index);
-  return saved;
-}
-
 Tensor SavedTensor::get(const char* op, const char* what) const {
   const Tensor x = in_frame_ ? value_of(*static_cast<SavedPlace*>(held_))
                              : Tensor(Ref<TensorHeader>(static_cast<TensorHeader*>(held_)));

@@ -101,7 +101,10 @@ void destroy(SavedPlace* place) noexcept;
 class SavedTensor {
  public:
   SavedTensor() = default;
-  explicit SavedTensor(const Tensor& x) : version_(x.version()) {
+  // Of an op's own result, which is saved without its place in the graph (that would be a cycle):
+  // which one it is.
+  explicit SavedTensor(const Tensor& x, int result = -1)
+      : version_(x.version()), result_(static_cast<std::int8_t>(result)) {
     if (modes.checkpoint || (x->is_view && x->family)) [[unlikely]]
       hold_apart(x);
     else
@@ -126,8 +129,9 @@ class SavedTensor {
     else
       Ref<TensorHeader>::adopt(static_cast<TensorHeader*>(held_));
   }
-  // An op's own result is saved without its place in the graph, which would be a cycle.
-  static SavedTensor result(const Tensor& y, int index = 0);
+  static SavedTensor result(const Tensor& y, int index = 0) {
+    return SavedTensor(y.detached(), index);
+  }
   // Raises RuntimeError when the value was changed in place since; `what` names it in the message.
   Tensor get(const Node& node, const char* what) const;
   Tensor get(const char* op, const char* what) const;
@@ -141,7 +145,7 @@ class SavedTensor {
 
   void* held_ = nullptr;  // a TensorHeader or, where in_frame_, a SavedPlace
   std::uint32_t version_ = 0;
-  std::int8_t result_ = -1;  // which of the node's results it is
+  std::int8_t result_ = -1;  // where it is one of the node's results
   bool in_frame_ = false;
 };
 

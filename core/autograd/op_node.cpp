@@ -59,6 +59,11 @@ int bits_of(std::uint64_t mask) {  // few: without a call on processors' common 
   return count;
 }
 
+// Whether broadcasting may have stretched an input.
+bool is_stretched(const TensorHeader& x, const TensorHeader& result) {
+  return x.count != result.count || x.shape.rank() != result.shape.rank() || !x.count;
+}
+
 // Whether the node keeps the shape of an input: always, or where the result's may be another one.
 bool keeps_shape(const OpRecord& record, int input, const TensorHeader& x,
                  const TensorHeader& result) {
@@ -66,8 +71,13 @@ bool keeps_shape(const OpRecord& record, int input, const TensorHeader& x,
   if (record.shapes)
     return input < 15 && (record.shapes >> input & 1) &&
            (!(record.shapes & kOfStacks) || result.shape.rank() > 2);
-  return (record.flags & kBroadcasts) &&
-         (x.count != result.count || x.shape.rank() != result.shape.rank() || !x.count);
+  return (record.flags & kBroadcasts) && is_stretched(x, result);
+}
+
+bool any_stretched(const Operand* in, int inputs, const TensorHeader& result) {
+  for (int i = 0; i < inputs; ++i)
+    if (const TensorHeader* x = in[i].tensor.get(); x && is_stretched(*x, result)) return true;
+  return false;
 }
 
 // What a node has to keep of a call.
@@ -77,13 +87,13 @@ struct Kept {
   int shape_words = 0;
 
   Kept(const OpRecord& record, const Operand* in, int inputs, const TensorHeader& result) {
-    const bool shapes = record.shapes || (record.flags & kBroadcasts);
     const Reads reads = OpNode::reads_of(record, in, inputs);
     results = reads.results;
-    for (int i = 0; shapes && i < inputs; ++i) {
-      const TensorHeader* x = in[i].tensor.get();
-      if (x && keeps_shape(record, i, *x, result)) shape_words += 1 + x->shape.rank();
-    }
+    if (record.shapes || ((record.flags & kBroadcasts) && any_stretched(in, inputs, result)))
+      for (int i = 0; i < inputs; ++i) {
+        const TensorHeader* x = in[i].tensor.get();
+        if (x && keeps_shape(record, i, *x, result)) shape_words += 1 + x->shape.rank();
+      }
     for (int i = 0; reads.inputs && i < inputs && i < 64; ++i)
       if (reads.inputs >> i & 1) (in[i].tensor ? tensors : numbers) |= std::uint64_t{1} << i;
   }
@@ -160,21 +170,21 @@ void OpNode::keep_shapes(const Operand* in, const TensorHeader& result) {
 
 // Saving raises where a checkpointed function saves other values than before.
 void OpNode::save(const Operand* in, const Tensor* out) {
-  const auto keep = [&](SavedTensor value) {
-    new (&saved[saved_count++]) SavedTensor(std::move(value));
-  };
   int number = 0;
   for (int i = 0; saved_inputs >> i; ++i) {
     if (!(saved_inputs >> i & 1)) continue;
-    if (numbers >> i & 1)
+    if (numbers >> i & 1) {
       scalars[number++] = in[i].scalar;
-    else
-      keep(SavedTensor(in[i].tensor));
+    } else {
+      new (&saved[saved_count]) SavedTensor(in[i].tensor);
+      ++saved_count;
+    }
   }
-  for (int i = 0; saved_results >> i; ++i)
-    if (saved_results >> i & 1)
-      keep(record.smooth >> i & 1 ? SavedTensor::result(out[i], i)
-                                  : SavedTensor(out[i].detached()));
+  for (int i = 0; saved_results >> i; ++i) {
+    if (!(saved_results >> i & 1)) continue;
+    new (&saved[saved_count]) SavedTensor(out[i].detached(), record.smooth >> i & 1 ? i : -1);
+    ++saved_count;
+  }
 }
 
 void OpNode::record_call(const OpRecord& record, const Operand* in, int inputs, Words words,

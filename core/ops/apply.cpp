@@ -76,17 +76,20 @@ class Glance {
   // makes new tensors.
   bool must_be_told() const { return !is_plain() || (marks_ & kElsewhere); }
   // Some may take part in the graph: of views more must be asked.
-  bool in_graph() const { return marks_ & kInGraph; }
+  bool in_graph() const { return marks_ & (kRequiresGrad | kViews); }
+  bool has_views() const { return marks_ & kViews; }
 
  private:
   static constexpr std::uint32_t kElsewhere = Marks{.elsewhere = true}.word();
-  static constexpr std::uint32_t kInGraph = Marks{.requires_grad = true, .is_view = true}.word();
+  static constexpr std::uint32_t kRequiresGrad = Marks{.requires_grad = true}.word();
+  static constexpr std::uint32_t kViews = Marks{.is_view = true}.word();
   std::uint32_t marks_ = 0;
 };
 
-bool wants_recording(const OpRecord& op, const Operand* in, int inputs) {
+bool wants_recording(const OpRecord& op, const Operand* in, int inputs, Glance glance) {
   if (!modes.grad || (op.flags & kConstant)) return false;
-  bool any = false;  // all are asked: each may be a stale view
+  if (!glance.has_views()) return glance.in_graph();
+  bool any = false;  // all are asked: each may be stale
   for (int i = 0; i < inputs; ++i) any |= records(in[i].tensor);
   return any;
 }
@@ -445,7 +448,7 @@ const Device* device_of(const OpRecord& op, const Operand* in, int inputs) {
 
 bool run_in_full(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
   if (op.settle && op.settle({op, in, inputs, words}, out)) return false;
-  if (op.infer && (op.vjp || !wants_recording(op, in, inputs)))
+  if (op.infer && (op.vjp || !wants_recording(op, in, inputs, {in, inputs})))
     return run(op, in, inputs, words, out);
   if (op.vjp)
     run_body({op, in, inputs, words}, out);
@@ -457,15 +460,14 @@ bool run_in_full(const OpRecord& op, const Operand* in, int inputs, Words words,
 namespace {
 
 bool run_quickly(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
-  return op.quick ? op.quick(op, in, inputs, words, out)
-                  : run_in_full(op, in, inputs, words, out);
+  return op.quick ? op.quick(op, in, inputs, words, out) : run_in_full(op, in, inputs, words, out);
 }
 
 // The same, and what is done about results that take part in the graph, or may be saved.
 template <decltype(OpRecord::quick) run>
 [[gnu::noinline]] void apply_here(const OpRecord& op, const Operand* in, int inputs, Words words,
-                                  Tensor* out) {
-  const bool recorded = wants_recording(op, in, inputs);
+                                  Tensor* out, Glance glance) {
+  const bool recorded = wants_recording(op, in, inputs, glance);
   if (!run(op, in, inputs, words, out)) return;
   if (recorded && is_differentiable(out[0].dtype()))
     OpNode::record_call(op, in, inputs, words, out);
@@ -487,7 +489,7 @@ void apply_autocast(const OpRecord& op, const Operand* in, int inputs, Words wor
       operands.data()[i].tensor = astype(x, type);
   }
   const AutocastGuard off(0);
-  apply_here<run_in_full>(op, operands.data(), inputs, words, out);
+  apply_here<run_in_full>(op, operands.data(), inputs, words, out, {operands.data(), inputs});
 }
 
 // Runs `f` with what it makes where the operands are, and named by the op.
@@ -507,7 +509,7 @@ template <class F> void as_op(const OpRecord& op, const Operand* in, int inputs,
   as_told_op(op, in, inputs, [&] {
     if (modes.autocast && op.autocast != Autocast::as_given)
       return apply_autocast(op, in, inputs, words, out);
-    apply_here<run_in_full>(op, in, inputs, words, out);
+    apply_here<run_in_full>(op, in, inputs, words, out, {in, inputs});
   });
 }
 
@@ -518,7 +520,8 @@ void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tenso
   const Glance glance(in, inputs);
   if (glance.must_be_told()) [[unlikely]]
     return apply_told(op, in, inputs, words, out);
-  if (glance.in_graph() || modes.checkpoint) return apply_here<run_quickly>(op, in, inputs, words, out);
+  if (glance.in_graph() || modes.checkpoint)
+    return apply_here<run_quickly>(op, in, inputs, words, out, glance);
   run_quickly(op, in, inputs, words, out);
 }
 
