@@ -133,6 +133,20 @@ bool takes_two(const OpRecord& op) {
   return name == "max" || name == "min";
 }
 
+// Extents and axes as they mostly come, a tuple of few ints; nothing is written where it is none.
+bool read_few(PyObject* object, int slot, WordList& words) {
+  constexpr Py_ssize_t kFew = 6;
+  if (!PyTuple_CheckExact(object) || PyTuple_GET_SIZE(object) > kFew) return false;
+  const Py_ssize_t count = PyTuple_GET_SIZE(object);
+  Word values[kFew];
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* const item = PyTuple_GET_ITEM(object, i);
+    if (!PyLong_CheckExact(item) || !read_integer(item, values[i])) return false;
+  }
+  words.set_list(slot, std::span(values, static_cast<std::size_t>(count)));
+  return true;
+}
+
 bool read_word(const OpRecord& op, const Parameter& p, PyObject* object, WordList& words) {
   Word word = kNone;
   if (object == Py_None && (p.optional || p.kind == Kind::axes)) {
@@ -238,7 +252,8 @@ RecordFunction::RecordFunction(const OpRecord& op, bool method, bool in_place)
     positional_ += !p.keyword_only;
     required_ += !p.has_default;
     const bool is_number = p.is_operand() && p.has_default && p.default_text != "None";
-    slots_.push_back({p.kind, static_cast<std::uint8_t>(p.slot), is_number});
+    const bool is_list = p.kind == Kind::axes || p.kind == Kind::shape;
+    slots_.push_back({p.kind, static_cast<std::uint8_t>(p.slot), is_number, is_list});
     numbers_default_ |= is_number;
     if (p.is_word()) defaults_[static_cast<std::size_t>(p.slot)] = default_word(p);
   }
@@ -320,6 +335,8 @@ RecordFunction::Outcome RecordFunction::read(const Given& given, WordList& words
       in[slot.at].tensor = unwrap(object);
     } else if (slot.kind <= Kind::number) {
       if (!read_one(signature_.parameters[i], object, in[slot.at])) return Outcome::refused;
+    } else if (slot.is_list && read_few(object, slot.at, words)) {
+      continue;
     } else if (slot.kind == Kind::grad) {
       if (!PyBool_Check(object)) return Outcome::refused;
       wishes.requires_grad = object == Py_True;

@@ -41,6 +41,7 @@ class RecordFunction {
     ParameterKind kind;
     std::uint8_t at;  // among operands, or among words
     bool is_number;   // an operand whose default is a number
+    bool is_list;     // extents or axes
   };
   template <class Shown> std::string text(Shown shown) const;
   std::string help() const;

@@ -59,16 +59,6 @@ std::int64_t element_count(const Shape& shape) {
   return count;
 }
 
-Strides contiguous_strides(const Shape& shape) {
-  Strides strides = Strides::of_rank(shape.rank());
-  std::int64_t step = 1;
-  for (int i = shape.rank() - 1; i >= 0; --i) {
-    strides[i] = step;
-    step *= shape[i] > 0 ? shape[i] : 1;
-  }
-  return strides;
-}
-
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op) {
   const int rank = a.rank() > b.rank() ? a.rank() : b.rank();
   Shape out(rank, 1);

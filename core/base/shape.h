@@ -24,8 +24,9 @@ class Dims {
   }
   // Of extents that are yet to be written.
   static Dims of_rank(int rank) { return Dims(OfRank{rank}); }
-  explicit Dims(std::span<const std::int64_t> values) : Dims() {
-    for (const std::int64_t value : values) push_back(value);
+  explicit Dims(std::span<const std::int64_t> values)
+      : Dims(OfRank{static_cast<int>(values.size())}) {
+    for (int i = 0; i < rank_; ++i) values_[i] = values[static_cast<std::size_t>(i)];
   }
   Dims(const Dims& other) : rank_(other.rank_), values_(few_.at) {
     if (rank_ > kFew) [[unlikely]]
@@ -123,7 +124,15 @@ using DimsView = std::span<const std::int64_t>;
 // Number of elements; raises ValueError when the product does not fit 63 bits.
 std::int64_t element_count(const Shape& shape);
 // Row-major strides of a freshly allocated tensor.
-Strides contiguous_strides(const Shape& shape);
+inline Strides contiguous_strides(const Shape& shape) {
+  Strides strides = Strides::of_rank(shape.rank());
+  std::int64_t step = 1;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    strides[i] = step;
+    step *= shape[i] > 0 ? shape[i] : 1;
+  }
+  return strides;
+}
 // NumPy's broadcasting of two shapes; `op` names the caller in the error.
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op);
 // Maps a possibly negative axis into [0, rank); raises IndexError.

@@ -52,7 +52,7 @@ Tensor Tensor::fresh(const Shape& shape, const Strides& strides, std::int64_t co
 Tensor Tensor::fresh(DimsView shape, std::int64_t count, DType dtype) {
   return with_header(
       memory_for(shape, count, dtype), 0, count, dtype, true, [&] { return Shape(shape); },
-      contiguous_strides);
+      [](const Shape& of) { return contiguous_strides(of); });
 }
 
 Tensor Tensor::empty_like(const Tensor& x, DType dtype) {
