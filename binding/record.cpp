@@ -141,7 +141,12 @@ bool read_few(PyObject* object, int slot, WordList& words) {
   Word values[kFew];
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* const item = PyTuple_GET_ITEM(object, i);
-    if (!PyLong_CheckExact(item) || !read_integer(item, values[i])) return false;
+    if (!PyLong_CheckExact(item)) return false;
+    values[i] = PyLong_AsSsize_t(item);
+    if (values[i] == -1 && PyErr_Occurred()) {
+      PyErr_Clear();
+      return false;
+    }
   }
   words.set_list(slot, std::span(values, static_cast<std::size_t>(count)));
   return true;
@@ -258,7 +263,9 @@ RecordFunction::RecordFunction(const OpRecord& op, bool method, bool in_place)
     if (p.is_word()) defaults_[static_cast<std::size_t>(p.slot)] = default_word(p);
   }
   is_unary_ = !asks_more && signature_.operands == 1 && !in_place &&
-              signature_.parameters[0].kind <= Kind::number && !returns_tuple_ && !returns_pair_;
+              signature_.parameters[0].kind <= Kind::operand && !returns_tuple_ && !returns_pair_;
+  makes_shape_ = signature_.operands == 0 && op.results == 1 && !returns_tuple_ &&
+                 !slots_.empty() && slots_[0].is_list;
   if (signature_.operands - signature_.sequences > kMaxOperands || names_.size() > kMaxParameters)
     fail(ErrorKind::runtime, op.name, ": more parameters than its function has room for");
 }
@@ -398,10 +405,15 @@ template <int operands> RecordFunction::Outcome RecordFunction::call_few(const G
 }
 
 RecordFunction::Outcome RecordFunction::call_unary(PyObject* x, PyObject** result) const {
-  Operand in;
-  if (!read_one(signature_.parameters[0], x, in)) return Outcome::refused;
   Tensor out;
-  apply(op_, &in, 1, {}, &out);
+  if (is_tensor(x)) {
+    const Operand in = unwrap(x);
+    apply(op_, &in, 1, {}, &out);
+  } else {
+    Operand in;
+    if (!read_one(signature_.parameters[0], x, in)) return Outcome::refused;
+    apply(op_, &in, 1, {}, &out);
+  }
   *result = wrap(out);
   return Outcome::done;
 }
@@ -471,6 +483,12 @@ RecordFunction::Outcome RecordFunction::call(PyObject* const* args, std::size_t 
     return Outcome::refused;
   }
   WordList words(defaults_.data(), static_cast<int>(defaults_.size()));
+  if (makes_shape_ && count == 1 && !keywords && read_few(args[0], slots_[0].at, words)) {
+    Tensor out;
+    apply(op_, nullptr, 0, words, &out);
+    *result = wrap(out);
+    return Outcome::done;
+  }
   if (in_place_) return call_in_place(given, words, result);
   if (signature_.sequences) return call_many(given, words, result);
   switch (signature_.operands) {

@@ -67,6 +67,7 @@ class RecordFunction {
   const Signature& signature_;
   const bool method_, in_place_;
   bool is_unary_;             // one operand and one tensor as the result
+  bool makes_shape_;          // one tensor, of a shape that comes first
   const bool returns_tuple_;  // of several results, or of the rows of one
   const bool returns_rows_;
   const bool returns_pair_;

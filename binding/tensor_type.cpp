@@ -93,8 +93,19 @@ PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   }
 }
 
-bool read_pair(PyObject* a, PyObject* b, Operand* out) {
-  return read_operand(a, out[0]) && read_operand(b, out[1]);
+// f(operands) of what an operator stands between, wrapped.
+template <class F> PyObject* between(PyObject* a, PyObject* b, F f) {
+  try {
+    if (is_tensor(a) && is_tensor(b)) {
+      const Operand operands[] = {unwrap(a), unwrap(b)};
+      return wrap(f(operands));
+    }
+    Operand operands[] = {0, 0};
+    if (!read_operand(a, operands[0]) || !read_operand(b, operands[1])) Py_RETURN_NOTIMPLEMENTED;
+    return wrap(f(operands));
+  } catch (...) {
+    return raise_current();
+  }
 }
 
 template <PointwiseOp op> PyObject* unary_slot(PyObject* self) {
@@ -107,19 +118,13 @@ template <PointwiseOp op> PyObject* unary_slot(PyObject* self) {
 }
 
 template <PointwiseOp op> PyObject* binary_slot(PyObject* a, PyObject* b) {
-  try {
-    Operand operands[] = {0, 0};
-    if (!read_pair(a, b, operands)) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(pointwise(op, operands));
-  } catch (...) {
-    return raise_current();
-  }
+  return between(a, b, [](const Operand* operands) { return pointwise(op, operands); });
 }
 
 PyObject* divmod_slot(PyObject* a, PyObject* b) {
   try {
     Operand operands[] = {0, 0};
-    if (!read_pair(a, b, operands)) Py_RETURN_NOTIMPLEMENTED;
+    if (!read_operand(a, operands[0]) || !read_operand(b, operands[1])) Py_RETURN_NOTIMPLEMENTED;
     const nb::object quotient = nb::steal(wrap(pointwise(PointwiseOp::floor_divide, operands)));
     const nb::object rest = nb::steal(wrap(pointwise(PointwiseOp::remainder, operands)));
     return PyTuple_Pack(2, quotient.ptr(), rest.ptr());
@@ -167,13 +172,9 @@ PointwiseOp logical_or_bitwise(PointwiseOp logical, PointwiseOp bitwise, const O
 }
 
 template <PointwiseOp logical, PointwiseOp bitwise> PyObject* bits_slot(PyObject* a, PyObject* b) {
-  try {
-    Operand operands[] = {0, 0};
-    if (!read_pair(a, b, operands)) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(pointwise(logical_or_bitwise(logical, bitwise, operands), operands));
-  } catch (...) {
-    return raise_current();
-  }
+  return between(a, b, [](const Operand* operands) {
+    return pointwise(logical_or_bitwise(logical, bitwise, operands), operands);
+  });
 }
 
 template <PointwiseOp logical, PointwiseOp bitwise>
@@ -193,10 +194,14 @@ PyObject* invert_slot(PyObject* self) {
 
 PyObject* matmul_slot(PyObject* a, PyObject* b) {
   try {
-    Operand operands[] = {0, 0};
-    if (!read_pair(a, b, operands) || !operands[0].is_tensor() || !operands[1].is_tensor())
+    if (is_tensor(a) && is_tensor(b)) {
+      const Tensor x = unwrap(a), y = unwrap(b);
+      return wrap(matmul(x, y));
+    }
+    Operand x = 0, y = 0;
+    if (!read_operand(a, x) || !read_operand(b, y) || !x.is_tensor() || !y.is_tensor())
       Py_RETURN_NOTIMPLEMENTED;
-    return wrap(matmul(operands[0].tensor, operands[1].tensor));
+    return wrap(matmul(x.tensor, y.tensor));
   } catch (...) {
     return raise_current();
   }
@@ -218,13 +223,8 @@ PyObject* compare_slot(PyObject* a, PyObject* b, int comparison) {
   constexpr PointwiseOp kOps[] = {PointwiseOp::less,    PointwiseOp::less_equal,
                                   PointwiseOp::equal,   PointwiseOp::not_equal,
                                   PointwiseOp::greater, PointwiseOp::greater_equal};
-  try {
-    Operand operands[] = {0, 0};
-    if (!read_pair(a, b, operands)) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(pointwise(kOps[comparison], operands));
-  } catch (...) {
-    return raise_current();
-  }
+  return between(a, b,
+                 [&](const Operand* operands) { return pointwise(kOps[comparison], operands); });
 }
 
 const Tensor& check_single(const Tensor& x, const char* what) {

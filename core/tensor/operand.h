@@ -1,5 +1,7 @@
 // What an op accepts where users may write a tensor or a plain number.
 #pragma once
+#include <utility>
+
 #include "core/base/scalar.h"
 #include "core/tensor/tensor.h"
 
@@ -9,6 +11,7 @@ class Operand {
  public:
   Operand() : scalar(Scalar::none()) {}
   Operand(const Tensor& x) : tensor(x) { scalar.reach = Scalar::Reach::none; }
+  Operand(Tensor&& x) : tensor(std::move(x)) { scalar.reach = Scalar::Reach::none; }
   Operand(const Scalar& value) : scalar(value) {}
   Operand(int value) : scalar(value) {}
   Operand(double value) : scalar(value) {}

@@ -55,8 +55,8 @@ struct TensorHeader : Counted, Marks {
   Ref<Storage> storage;
   std::int64_t offset_bytes;
   std::int64_t count;      // elements
-  Ref<NodeBase> grad_fn;       // the op that made this; null for leaves
-  Ref<ViewFamily> family;      // of a tensor and the views of it
+  Ref<NodeBase> grad_fn;   // the op that made this; null for leaves
+  Ref<ViewFamily> family;  // of a tensor and the views of it
   Shape shape;
   Strides strides;  // in elements
   std::unique_ptr<TensorExtras> extras;
