@@ -62,3 +62,14 @@ def test_ops_know_no_device(floor: str) -> None:
     """What computes is found in the registry."""
     for file in (ROOT / "core" / floor).glob("*.[hc]*"):
         assert '#include "core/cpu' not in file.read_text(), file.name
+
+
+def test_forks_have_one_handler() -> None:
+    """Whose list states the order of the locks; a second handler would take its own at any time."""
+    handlers = [
+        str(file.relative_to(ROOT))
+        for folder in ("core", "binding", "blas")
+        for file in (ROOT / folder).rglob("*.[hc]*")
+        if "pthread_atfork(" in file.read_text()
+    ]
+    assert handlers == ["core/base/fork.cpp"]

@@ -11,6 +11,7 @@
 
 #include "core/base/env.h"
 #include "core/base/error.h"
+#include "core/base/fork.h"
 
 namespace tw {
 
@@ -37,6 +38,8 @@ Registry& registry() {
   static Registry* const instance = new Registry;
   return *instance;
 }
+const AtFork guarded(
+    ForkOrder::kernel_registry, [] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); });
 
 OpKernels* find_existing(std::string_view op, KernelSet set = KernelSet::cpu) {
   for (const auto& entry : registry().ops)
