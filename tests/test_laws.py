@@ -7,7 +7,17 @@ from itertools import combinations
 import pytest
 from cases import RECORDS
 from cases.record import OpCase
-from cases.uses import DIFFERENTIABLE, LIKE, MADE, bits, gradients, per, smooth_uses, uses
+from cases.uses import (
+    DIFFERENTIABLE,
+    LIKE,
+    MADE,
+    bits,
+    gradients,
+    large_use,
+    per,
+    smooth_uses,
+    uses,
+)
 
 import tilewright as tw
 from tilewright import _core
@@ -110,17 +120,63 @@ def test_operands_on_two_devices_are_refused(case: OpCase) -> None:
 # ---- memory ----
 
 
+SMALLEST_SPILL = 1 << 16  # bytes; smaller blocks stay
+
+
+def leaves_of(case: OpCase, args: list) -> list[tw.Tensor]:
+    """Copies in the pool in force, of which those that can have a gradient want one."""
+    inside = [x.detach().copy() if isinstance(x, tw.Tensor) else x for x in args]
+    for i in case.differentiable:
+        inside[i].requires_grad_()
+    return inside
+
+
+def in_pools(run, folder) -> tuple[list[bytes], dict]:
+    """What `run` gives in a pool with the quota that it needs, and the pool's figures."""
+    with Pool() as free:
+        run(free)
+    peak = free.stats()["peak_live_bytes"]
+    with Pool(quota_bytes=max(peak, 4096), spill_dir=folder) as pool:
+        return run(pool), pool.stats()
+
+
 @per(RECORDS)
 def test_a_quota_that_holds_the_op_alone(case: OpCase, tmp_path) -> None:
-    for args, options in uses(case, 1):
-        expected = bits(case.call(*args, **options))
-        with Pool() as free:
-            inside = [x.copy() for x in args]
-            case.call(*inside, **options)
-        peak = free.stats()["peak_live_bytes"]
-        with Pool(quota_bytes=max(peak, 4096), spill_dir=tmp_path):
-            inside = [x.copy() for x in args]
-            assert bits(case.call(*inside, **options)) == expected
+    """Its operands had to leave before."""
+    for args, options in (*uses(case, 1), large_use(case, 1)):
+        inputs = [x.detach() for x in args]
+
+        def run(pool: Pool, inputs=inputs, options=options) -> list[bytes]:
+            inside = [x.copy() for x in inputs]
+            pool.spill()
+            return [bits(case.call(*inside, **options))]
+
+        got, figures = in_pools(run, tmp_path)
+        assert got == [bits(case.call(*args, **options))]
+        large = [x for x in inputs if x.size * x.dtype.itemsize >= SMALLEST_SPILL]
+        assert figures["restores"] >= len(large)
+
+
+@per([case for case in DIFFERENTIABLE if "float64" in case.tolerance])
+@pytest.mark.parametrize("plan", [False, True])
+@pytest.mark.parametrize("call", [lambda f, *x: f(*x), tw.checkpoint], ids=["plain", "checkpoint"])
+def test_gradients_of_what_had_left(case: OpCase, call, plan: bool, tmp_path) -> None:
+    """Everything leaves between the passes, and again in a hook amid the backward pass."""
+    args, options = large_use(case, 1)
+
+    def run(pool: Pool | None, call=call, plan=plan) -> list[bytes]:
+        inside = leaves_of(case, args)
+        y = call(lambda *x: case.call(*x, **options), *inside)
+        if pool:
+            y.register_hook(lambda g: (pool.spill(), g)[1])
+            pool.spill()
+        (y * y).sum().backward(plan=plan)
+        return [bits(y), *(bits(inside[i].grad) for i in case.differentiable)]
+
+    got, figures = in_pools(run, tmp_path)
+    assert got == run(None, lambda f, *x: f(*x), False)
+    if max(args[i].size for i in case.differentiable) * 8 >= SMALLEST_SPILL:
+        assert figures["spills"] > 0
 
 
 @per(DIFFERENTIABLE)
