@@ -139,6 +139,21 @@ def checkpointed(use: Use) -> Any:
     return seen(y), use.gradients(y, use.leaves)
 
 
+def under_autocast(use: Use) -> Any:
+    """Of float32 leaves, which is what it narrows."""
+    leaves = [x.astype(tw.float32) if x.dtype == tw.float64 else x for x in use.leaves]
+    with tw.autocast(), tw.explain() as report:
+        y = use.call(*leaves)
+    return seen(y), heard(report)
+
+
+def batch_invariant(use: Use) -> Any:
+    with tw.use_batch_invariant(), tw.explain() as report:
+        y = use.call()
+        gradients = use.gradients(y, use.leaves)
+    return seen(y), gradients, heard(report), tw.is_batch_invariant()
+
+
 MODES: tuple[Callable[[Use], Any], ...] = (
     recorded,
     unrecorded,
@@ -151,6 +166,8 @@ MODES: tuple[Callable[[Use], Any], ...] = (
     in_a_pool,
     with_a_planned_backward,
     checkpointed,
+    under_autocast,
+    batch_invariant,
 )
 
 
