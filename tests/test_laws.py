@@ -172,12 +172,22 @@ def leaves_of(case: OpCase, args: list) -> list[tw.Tensor]:
 
 
 def in_pools(run, folder) -> tuple[list[bytes], dict]:
-    """What `run` gives in a pool with the quota that it needs, and the pool's figures."""
+    """What `run` gives in a pool with the quota that it needs, and the pool's figures.
+
+    In a smaller one, where operands have to make room for each other, it gives the same or raises.
+    """
     with Pool() as free:
         run(free)
     peak = free.stats()["peak_live_bytes"]
     with Pool(quota_bytes=max(peak, 4096), spill_dir=folder) as pool:
-        return run(pool), pool.stats()
+        got = run(pool)
+    for part in (0.85, 0.7, 0.5):
+        with Pool(quota_bytes=max(int(peak * part), 4096), spill_dir=folder) as small:
+            try:
+                assert run(small) == got
+            except MemoryError:
+                break
+    return got, pool.stats()
 
 
 @per(RECORDS)
