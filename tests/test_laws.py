@@ -6,7 +6,7 @@ import re
 from itertools import combinations
 
 import pytest
-from cases import RECORDS
+from cases import RECORDS, arrays
 from cases.record import OpCase
 from cases.uses import (
     DIFFERENTIABLE,
@@ -276,6 +276,37 @@ def test_gradients_of_some_operands_are_those_of_all(case: OpCase) -> None:
             for wanted in combinations(places, count):
                 got = gradients(case, args, options, wanted)
                 assert [bits(g) for g in got] == [bits(every[i]) for i in wanted]
+
+
+OF_SEVERAL_RESULTS = {
+    op["name"] for op in _core._op_records() if "tuple" in op["signature"].split("->")[1]
+}
+
+
+@per([case for case in DIFFERENTIABLE if case.name in OF_SEVERAL_RESULTS])
+def test_gradients_with_some_results_unused(case: OpCase) -> None:
+    """They are those with gradients of zero for the others."""
+    for args, options in smooth_uses(case):
+        leaves = [args[i].detach().requires_grad_() for i in case.differentiable]
+        full = list(args)
+        for i, leaf in zip(case.differentiable, leaves, strict=True):
+            full[i] = leaf
+        results = [y for y in getattr(tw, case.name)(*full, **options) if y.requires_grad]
+        for count in range(1, len(results)):
+            for used in combinations(range(len(results)), count):
+                seeds = [y.detach() if i in used else y.detach() * 0 for i, y in enumerate(results)]
+                every = tw.grad(results, leaves, seeds, retain_graph=True)
+                some = tw.grad(
+                    [results[i] for i in used],
+                    leaves,
+                    [seeds[i] for i in used],
+                    retain_graph=True,
+                    allow_unused=True,
+                )
+                for got, want in zip(some, every, strict=True):
+                    a = arrays.array(want)
+                    b = arrays.array(got) if got is not None else a * 0
+                    assert abs(a - b).max(initial=0) <= 1e-13 * (1 + abs(a).max(initial=0))
 
 
 @per(DIFFERENTIABLE)
