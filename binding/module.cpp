@@ -44,6 +44,7 @@ NB_MODULE(_core, m) {
   bind_scheduler(m);
   bind_gradient_memory(m);
   bind_cycles(m);
+  bind_graph(m);
   bind_cuda(m);
   bind_gpu_rates(m);
   bind_gpu_streams(m);

@@ -22,6 +22,7 @@ void bind_transfer(nb::module_& module);
 void bind_scheduler(nb::module_& module);
 void bind_gradient_memory(nb::module_& module);
 void bind_cycles(nb::module_& module);
+void bind_graph(nb::module_& module);
 void bind_cuda(nb::module_& module);
 void bind_gpu_rates(nb::module_& module);
 void bind_gpu_streams(nb::module_& module);

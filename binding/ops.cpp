@@ -110,7 +110,7 @@ nb::dict describe_record(const OpRecord& op) {
   out["results"] = op.results;
   out["infers"] = op.infer != nullptr;
   out["body"] = op.body != nullptr;
-  out["gradient"] = op.vjp != nullptr;
+  out["gradient"] = op.vjp && !(op.flags & kConstant);
   return out;
 }
 

@@ -60,5 +60,25 @@ def test_the_core_knows_no_python() -> None:
 @pytest.mark.parametrize("floor", FLOORS[1:])  # the lowest lists the instruction sets
 def test_ops_know_no_device(floor: str) -> None:
     """What computes is found in the registry."""
-    for file in (ROOT / "core" / floor).glob("*.[hc]*"):
-        assert '#include "core/cpu' not in file.read_text(), file.name
+    for file in (ROOT / "core" / floor).iterdir():
+        included = re.findall(r'#include ["<](.*)[">]', file.read_text())
+        assert not [path for path in included if re.search(r"(^|/)(cpu|cuda|null)/", path)], file
+
+
+def test_includes_are_written_from_the_root() -> None:
+    """As the tests of floors read them."""
+    for folder in ("core", "binding", "blas"):
+        for file in (ROOT / folder).rglob("*.[hci]*"):
+            for path in re.findall(r'#include "(.*)"', file.read_text()):
+                assert (ROOT / path).exists() or "/" not in path, f"{file.name} includes {path}"
+
+
+def test_forks_have_one_handler() -> None:
+    """Whose list states the order of the locks; a second handler would take its own at any time."""
+    handlers = [
+        str(file.relative_to(ROOT))
+        for folder in ("core", "binding", "blas")
+        for file in (ROOT / folder).rglob("*.[hc]*")
+        if "pthread_atfork(" in file.read_text()
+    ]
+    assert handlers == ["core/base/fork.cpp"]

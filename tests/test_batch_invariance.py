@@ -96,6 +96,25 @@ def test_explain_shows_what_is_left_out_and_its_price(rng: np.random.Generator) 
     assert "of it for batch invariance" in text
 
 
+def test_explain_tells_the_price_of_all_samples(rng: np.random.Generator) -> None:
+    """What is chosen for one of many small images costs more for all of them."""
+    x, w = uniform(rng, "float32", 64, 64, 7, 7), uniform(rng, "float32", 64, 64, 3, 3)
+    with tw.explain() as free:
+        tw.conv2d(x, w, padding=1)
+    with tw.use_batch_invariant(), tw.explain() as seen:
+        tw.conv2d(x, w, padding=1)
+    costs = {c.name: c.cost_ns for c in free._recorded[0].candidates if c.accepted}
+    entry = seen._recorded[0]
+    assert {c.name: c.cost_ns for c in entry.candidates if c.accepted} == costs
+    best = next(c for c in free._recorded[0].candidates if c.chosen)
+    chosen = next(c for c in entry.candidates if c.chosen)
+    price = dict(chosen.terms).get("for batch invariance", 0)
+    assert price == chosen.cost_ns - best.cost_ns
+    if chosen.name != best.name:
+        assert price > 0
+        assert "costs more for one sample: batch invariance is on" in str(seen)
+
+
 def test_a_forced_kernel_runs_all_the_same(rng: np.random.Generator) -> None:
     x = uniform(rng, "float32", 64, 64)
     with tw.use_batch_invariant(), tw.kernels.use(matmul="naive"), tw.explain() as seen:

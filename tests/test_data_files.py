@@ -78,7 +78,11 @@ class TestCsv:
             ("a,b\n1,2,3\n", {}, "line 2: 3 cells, expected 2"),
             ("a\n1\nx\n", {}, "line 3, column 'a': 'x' is no number"),
             ("a\n1.5\n", {"dtype": tw.int32}, "line 2, column 'a': '1.5' is no whole number"),
-            ("a\n300\n", {"dtype": tw.uint8}, "column 'a': 300 is no uint8"),
+            (
+                "a\n7\n300\n",
+                {"dtype": tw.uint8},
+                "line 3, column 'a': '300' is no .* from 0 to 255",
+            ),
             ("a\n-1\n", {"dtype": tw.uint64}, "line 2, column 'a': '-1' is no whole number from 0"),
             (f"a\n{2**64}\n", {"dtype": tw.uint64}, f"'{2**64}' is no whole number from 0"),
             ("a\n1_000\n", {"dtype": tw.int32}, "line 2, column 'a': '1_000' is no whole number"),

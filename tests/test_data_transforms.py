@@ -122,3 +122,25 @@ def test_a_seed_gives_the_same_changes_again():
 def test_errors(make, error, text):
     with pytest.raises(error, match=text):
         make()
+
+
+@pytest.mark.parametrize(
+    ("size", "tops", "lefts", "message"),
+    [
+        ((2, 3), [0, -1], [0, 0], r"tops lie in \[0, 3\], got \[0, -1\]"),
+        ((2, 3), [0, 4], [0, 0], r"tops lie in \[0, 3\], got \[0, 4\]"),
+        ((2, 3), [0, 0], [5, 0], r"lefts lie in \[0, 4\], got \[5, 0\]"),
+        ((2, 3), [0], [0, 0], r"tops of shape \(1,\), for 2 images"),
+        ((6, 3), [0, 0], [0, 0], r"windows of \(6, 3\) with tops"),
+        ((-1, 3), [0, 0], [0, 0], "size must be at least 1, got -1"),
+    ],
+)
+def test_windows_outside_of_their_images_are_refused(size, tops, lefts, message):
+    """They would show what lies beside them in memory, of other images as well."""
+    with pytest.raises(ValueError, match=message):
+        crop(tw.zeros((2, 3, 5, 7)), size, tw.asarray(tops), tw.asarray(lefts))
+
+
+def test_negative_padding_is_refused():
+    with pytest.raises(ValueError, match="pad: pixels must be at least 0, got -1"):
+        pad(tw.zeros((2, 3, 5, 7)), -1)

@@ -11,6 +11,7 @@ import pytest
 from cases.threads import PATIENCE_SECONDS, run_all
 
 import tilewright as tw
+from tilewright.runtime import Scheduler
 
 # A child that hangs is killed after this time, far above what its work takes.
 
@@ -94,6 +95,64 @@ class TestFork:
         thread.start()
         thread.join()
         assert codes == [0]
+
+    def test_while_pools_schedulers_and_modes_are_in_use(self, tmp_path):
+        """Child and parent go on, each with what all these threads do."""
+
+        def streams():
+            # Every use of a matrix drives another one out, and the next comes back beside it.
+            with tw.memory.Pool(quota_bytes=5 * 128 * 1024, spill_dir=tmp_path):
+                kept = [tw.full((128, 128), float(i), dtype=tw.float64) for i in range(12)]
+                for i, x in enumerate(kept):
+                    tw.zeros((256, 128), dtype=tw.float64)
+                    assert x.max().item() == x.min().item() == i
+
+        def schedules():
+            with Scheduler(1 << 30, workers=2) as scheduler:
+                tasks = [scheduler.submit(train_step, 64) for _ in range(4)]
+                assert all(task.result(PATIENCE_SECONDS) for task in tasks)
+
+        def chooses():
+            a = tw.full((64, 64), 2.0, requires_grad=True)
+            with tw.no_grad(), tw.kernels.use(matmul="naive"), tw.explain() as report:
+                y = a @ a
+            assert (y.requires_grad, report._recorded[0].kernel) == (False, "naive")
+
+        def observes():
+            with tw.memory.record():
+                assert (tw.ones((1000,)) * 2).sum().item() == 2000
+
+        works = [streams, schedules, chooses, observes, train_step]
+
+        def all_works():
+            for work in works:
+                work()
+            return True
+
+        all_works()  # imports what is imported on first use: a fork leaves Python's locks held
+        stop = threading.Event()
+        errors = []
+
+        def repeat(work):
+            try:
+                while not stop.is_set():
+                    work()
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=repeat, args=(work,)) for work in works]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(10):
+                assert exit_code_of_child(all_works) == 0
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join(PATIENCE_SECONDS)
+        assert errors == []
+        assert not any(thread.is_alive() for thread in threads)
+        assert all_works()
 
 
 class TestThreads:

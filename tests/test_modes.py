@@ -654,3 +654,45 @@ def test_the_environment_forces_in_every_thread():
         env={"TILEWRIGHT_MATMUL": "tiled", "TILEWRIGHT_ISA": "scalar"},
     )  # fmt: skip
     assert done.stdout.split() == ["simd", "tiled", "scalar"]
+
+
+class TestWorkersOfLoaders:
+    class Modes:
+        """A data set whose items are the modes that they are read under."""
+
+        def __len__(self) -> int:
+            return 12
+
+        def __getitem__(self, i: int) -> tuple[Any, ...]:
+            return (*modes(), tw.is_autocast_enabled(), tw.is_batch_invariant())
+
+    @staticmethod
+    def seen(workers: int) -> list[tuple[Any, ...]]:
+        loader = tw.data.DataLoader(
+            TestWorkersOfLoaders.Modes(), 3, num_workers=workers, collate_fn=list
+        )
+        return [item for batch in loader for item in batch]
+
+    @pytest.mark.parametrize("workers", [0, 1, 3])
+    def test_run_under_those_of_who_takes_the_batches(self, workers):
+        block = tw.kernels.use(matmul="naive", isa=other_isa())
+        with tw.no_grad(), block, tw.autocast(), tw.use_batch_invariant():
+            expected = (*modes(), True, True)
+            assert expected[:4] != DEFAULTS
+            assert self.seen(workers) == [expected] * 12
+        assert self.seen(workers) == [(*DEFAULTS, False, False)] * 12
+
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_those_of_a_thread_do_not_reach_others(self, workers):
+        def work(i: int) -> None:
+            with tw.kernels.use(matmul=RUNGS[i]), tw.set_grad_enabled(i % 2 == 0):
+                for _ in range(5):
+                    assert {item[:4] for item in self.seen(workers)} == {modes()}
+
+        on_threads(4, work)
+
+    def test_batches_are_made_in_the_pool_in_force(self):
+        loader = tw.data.DataLoader(list(range(12)), 3, num_workers=2)
+        with tw.memory.Pool() as pool:
+            kept = list(loader)
+            assert pool.stats()["live_bytes"] >= sum(x.nbytes for x in kept)

@@ -175,6 +175,40 @@ def test_optimizer_steps(make, tmp_path):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("plan", [False, True])
+@pytest.mark.parametrize("call", [lambda f, x: f(x), tw.checkpoint], ids=["plain", "checkpoint"])
+def test_training_of_an_encoder_layer(call, plan, tmp_path):
+    """With dropout, from half of the memory that it takes up down to what is too little."""
+
+    def train(call, plan) -> list[np.ndarray]:
+        tw.manual_seed(3)
+        layer = tw.nn.TransformerEncoderLayer(64, 4, 128, dropout=0.1, batch_first=True)
+        optimizer = tw.optim.Adam(layer.parameters(), lr=1e-3)
+        x = tw.astype(fresh(1, 8, 64, 64), tw.float32)
+        for _ in range(3):
+            optimizer.zero_grad()
+            h = call(layer, call(layer, x))
+            (h * h * h).mean().backward(plan=plan)
+            optimizer.step()
+        return [p.detach().numpy().copy() for p in layer.parameters()]
+
+    with Pool() as free:
+        expected = train(lambda f, x: f(x), False)
+    peak = free.stats()["peak_live_bytes"]
+    passed = 0
+    for part in (0.55, 0.5, 0.4, 0.3, 0.2):
+        with Pool(quota_bytes=int(peak * part), spill_dir=tmp_path) as pool:
+            try:
+                got = train(call, plan)
+            except MemoryError:
+                break
+        assert pool.stats()["spills"] > 0
+        for a, b in zip(expected, got, strict=True):
+            np.testing.assert_array_equal(a, b)
+        passed += 1
+    assert passed
+
+
 def test_hooks_that_run_ops_in_between(tmp_path):
     def run(checkpoint):
         x = fresh(1).detach().requires_grad_()

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 from cases import RECORDS
 from cases.arrays import FLOATS
-from cases.check import tensors
 from cases.record import OpCase
-from cases.uses import bits, per, uses
+from cases.uses import bits, large_use, per, uses
 
 import tilewright as tw
 from tilewright import _core
@@ -23,68 +22,6 @@ from tilewright import _core
 THREADS = 3
 ROUNDS = 2  # in each of which every thread runs every mode once, in an order of its own
 OTHER_ISA = tw.kernels.isas()[0]
-# Operands of calls that run without Python's lock, so that kernels themselves run side by side.
-LARGE = (256, 256)
-LARGE_SHAPES = {
-    "linear": (LARGE, LARGE, (256,)),
-    "view_as_complex": ((128, 256, 2),),
-    "cross_entropy": (LARGE, (256,)),
-    "nll_loss": (LARGE, (256,), (256,)),
-    "cosine_embedding_loss": (LARGE, LARGE, (256,)),
-    "take": (LARGE, (300,)),
-    "index_select": (LARGE, (256,)),
-    "index_add": (LARGE, (256,), LARGE),
-    "index_copy": (LARGE, (256,), LARGE),
-    "index_fill": (LARGE, (256,)),
-    "select_scatter": (LARGE, (256,)),
-    "slice_scatter": ((256, 5), (256, 2)),
-    "permute_dims": ((16, 64, 64),),
-    "contiguous": ((16, 64, 64),),
-    "layer_norm": (LARGE, (256,), (256,)),
-    "rms_norm": (LARGE, (256,)),
-    "prelu": (LARGE, (256,)),
-    "group_norm": (LARGE, (256,), (256,)),
-    "instance_norm": ((16, 16, 256), (16,), (16,)),
-    "batch_norm": (LARGE, (256,), (256,)),
-    "squeeze": ((256, 1, 256),),
-    "bucketize": (LARGE, (256,)),
-    "broadcast_to": ((3, 4),),
-    "unflatten": (LARGE,),
-    "vander": ((20000,),),
-    "combinations": ((50,),),
-    "repeat_interleave": ((64, 4, 256), (4,)),
-    "diag_embed": ((16, 64),),
-    "diagflat": ((250,),),
-    "unfold": ((4, 8, 30, 30),),
-    "fold": ((90, 36, 30),),
-    **{
-        f"{name}{axes}d{end}": ((16, 8, *size),)
-        for name in ("max_pool", "avg_pool", "adaptive_max_pool", "adaptive_avg_pool")
-        for axes, size in ((1, (900,)), (2, (30, 30)), (3, (9, 10, 10)))
-        for end in ("", "_with_indices")
-    },
-    **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle", "channel_shuffle"), ((8, 8, 32, 32),)),
-    "local_response_norm": ((8, 8, 32, 32),),
-    "resample": ((8, 8, 9, 10, 10),),
-    "grid_sample": ((2, 8, 30, 30), (2, 30, 30, 2)),
-    "affine_grid": ((2, 2, 3),),
-    "ctc_loss": ((50, 40, 3), (40, 2), (40,), (40,)),
-    "multi_margin_loss": (LARGE, (256,)),
-    "multilabel_margin_loss": ((64, 40), (64, 40)),
-    "bilinear": ((64, 32), (64, 32), (32, 32, 32), (32,)),
-    **{
-        f"conv{axes}d": ((4, 8, *size), (8, 8, *[3] * axes), (8,))
-        for axes, size in ((1, (900,)), (2, (30, 30)), (3, (9, 10, 10)))
-    },
-    **{
-        f"conv_transpose{axes}d": ((4, 8, *size), (8, 8, *[3] * axes), (8,))
-        for axes, size in ((1, (900,)), (2, (30, 30)), (3, (9, 10, 10)))
-    },
-}
-for _cell, _gates, _states in (("rnn", 1, 1), ("lstm", 4, 2), ("gru", 3, 1)):
-    _weights = ((_gates * 24, 20), (_gates * 24, 24), (_gates * 24,), (_gates * 24,))
-    LARGE_SHAPES[f"{_cell}_layer"] = ((30, 20, 20), *((20, 24),) * _states, *_weights)
-    LARGE_SHAPES[f"{_cell}_cell"] = ((200, 20), *((200, 24),) * _states, *_weights)
 # Of ladders whose last rung refuses some problems, one that takes all of those here.
 TAKES_ANY = {
     "matmul": "simd",
@@ -202,6 +139,21 @@ def checkpointed(use: Use) -> Any:
     return seen(y), use.gradients(y, use.leaves)
 
 
+def under_autocast(use: Use) -> Any:
+    """Of float32 leaves, which is what it narrows."""
+    leaves = [x.astype(tw.float32) if x.dtype == tw.float64 else x for x in use.leaves]
+    with tw.autocast(), tw.explain() as report:
+        y = use.call(*leaves)
+    return seen(y), heard(report)
+
+
+def batch_invariant(use: Use) -> Any:
+    with tw.use_batch_invariant(), tw.explain() as report:
+        y = use.call()
+        gradients = use.gradients(y, use.leaves)
+    return seen(y), gradients, heard(report), tw.is_batch_invariant()
+
+
 MODES: tuple[Callable[[Use], Any], ...] = (
     recorded,
     unrecorded,
@@ -214,6 +166,8 @@ MODES: tuple[Callable[[Use], Any], ...] = (
     in_a_pool,
     with_a_planned_backward,
     checkpointed,
+    under_autocast,
+    batch_invariant,
 )
 
 
@@ -265,12 +219,5 @@ def test_small_calls(case: OpCase, seed: list[int], pool: ThreadPoolExecutor) ->
 
 @per(RECORDS)
 def test_calls_without_the_lock(case: OpCase, seed: list[int], pool: ThreadPoolExecutor) -> None:
-    dtype = next(
-        d
-        for d in ("float64", "int64", "bool", "float32", "complex64", "complex128")
-        if d in case.tolerance
-    )
-    given = case.arguments(np.random.default_rng(seed), dtype)[0]
-    shapes = LARGE_SHAPES.get(case.name, (LARGE,) * len(given))
-    args = tensors(tuple(map(np.resize, given, shapes)), dtype)
-    side_by_side(Use(case, args, dict(case.variants[0])), 1, seed[-1], pool)
+    args, options = large_use(case, seed)
+    side_by_side(Use(case, args, options), 1, seed[-1], pool)

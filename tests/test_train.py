@@ -178,6 +178,35 @@ class TestCheckpoints:
         job.train(task, replace(options, epochs=3), checkpoint=job.Checkpoint(path, resume=True))
         assert set(os.listdir(tmp_path)) == others
 
+    def test_short_epochs_do_not_write_a_file_each(self, tmp_path, monkeypatch):
+        """Where each writing takes as long as ten epochs; what was written is gone on from."""
+        clock = [0.0]
+        save = tw.save
+
+        def slow_save(state, path):
+            save(state, path)
+            clock[0] += 10
+            written.append(len(state["epochs"]))
+
+        def on_epoch(run):
+            clock[0] += 1
+            if len(run.epochs) == stop:
+                raise StopError
+
+        monkeypatch.setattr("tilewright.train.checkpoint.time.monotonic", lambda: clock[0])
+        monkeypatch.setattr(tw, "save", slow_save)
+        task, options = small("sine", epochs=500)
+        path, written, stop = tmp_path / "x", [], 450
+        with pytest.raises(StopError):
+            job.train(task, options, on_epoch=on_epoch, checkpoint=job.Checkpoint(path, 1e9))
+        assert written == [1, 201, 401]
+        stop = -1
+        run = job.train(
+            task, options, on_epoch=on_epoch, checkpoint=job.Checkpoint(path, 1e9, resume=True)
+        )
+        assert written[3:] == [402, 500]
+        assert list(run.batch_losses) == list(job.train(task, options).batch_losses)
+
     def test_nothing_is_overwritten_by_mistake(self, tmp_path):
         path = tmp_path / "x"
         with pytest.raises(FileNotFoundError, match=r"no checkpoint .*x to go on from"):

@@ -62,6 +62,37 @@ def test_step_and_lr_in_tensors_give_the_bits_of_numbers(name, lr_type, step_typ
             assert np.array_equal(x, y, equal_nan=True)
 
 
+def test_every_step_is_here() -> None:
+    steps = {
+        op["name"]
+        for op in tw._core._op_records()
+        if op["signature"].startswith("(params: Sequence[Tensor]!")
+    }
+    assert set(OPS) == steps
+
+
+@per_op
+def test_replays_read_step_and_lr_anew(name):
+    states, settings = OPS[name]
+    eager, replayed = columns(states), columns(states)
+
+    def run(step, lr):
+        getattr(tw, name)(*replayed, step=step, lr=lr, **settings)
+        return replayed[0][0] * 1
+
+    def inputs(step, lr):
+        return [tw.asarray(step), tw.asarray(lr)]
+
+    captured = tw._core._capture(run, inputs(1, 0.5))  # which is a step itself
+    for step, lr in ((1, 0.5), (2, 0.25), (7, 0.125)):
+        if step > 1:
+            captured.replay(inputs(step, lr))
+        getattr(tw, name)(*eager, step=step, lr=lr, **settings)
+        for a, b in zip(numbers(eager), numbers(replayed), strict=True):
+            for x, y in zip(a, b, strict=True):
+                assert np.array_equal(x, y, equal_nan=True)
+
+
 @per_op
 def test_a_quota_for_one_parameter_is_enough(name, tmp_path):
     states, settings = OPS[name]

@@ -30,11 +30,11 @@ using Run = void (*)(const ConvolutionProblem&);
 
 bool accepts_any(const ConvolutionProblem&, std::string*) { return true; }
 
-// What estimates see: under batch invariance one sample, so that the choice is the same for any
-// number of them.
-ConvolutionProblem weighed(const void* problem) {
+// By which the choice is the same for any number of samples. The gradient of the weights is a sum
+// over them.
+ConvolutionProblem one_sample(const void* problem) {
   ConvolutionProblem p = problem_of(problem);
-  if (is_batch_invariant() && p.part != ConvolutionPart::weight_gradient) p.batch = 1;
+  if (p.part != ConvolutionPart::weight_gradient) p.batch = 1;
   return p;
 }
 
@@ -42,11 +42,14 @@ ConvolutionProblem weighed(const void* problem) {
 template <Accepts accepts, Cost cost_ns, Run run>
 void add_rung(const char* name, Precision precision, const char* help) {
   for (const char* op : kConvolutionOps)
-    register_kernel(
-        new Kernel{op, name, "cpu", precision, help,
-                   [](const void* p, std::string* reason) { return accepts(weighed(p), reason); },
-                   [](const void* p) { return cost_ns(weighed(p)); },
-                   [](const void* p) { run(problem_of(p)); }});
+    register_kernel(new Kernel{op, name, "cpu", precision, help,
+                               [](const void* p, std::string* reason) {
+                                 return accepts(
+                                     is_batch_invariant() ? one_sample(p) : problem_of(p), reason);
+                               },
+                               [](const void* p) { return cost_ns(problem_of(p)); },
+                               [](const void* p) { run(problem_of(p)); }, nullptr, nullptr, true,
+                               nullptr, [](const void* p) { return cost_ns(one_sample(p)); }});
 }
 
 void add_rungs() {

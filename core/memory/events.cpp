@@ -1,6 +1,5 @@
 #include "core/memory/events.h"
 
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/fork.h"
 #include "core/memory/heap.h"
 
 namespace tw {
@@ -62,17 +62,12 @@ struct Everywhere {
 // Never destroyed: tensors are released while the process exits. A forked child goes on with the
 // observers of its own copy.
 Everywhere& everywhere() {
-  static Everywhere* const instance = [] {
-    static Everywhere* const made = new Everywhere;
-    pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); },
-                   [] {
-                     made->mutex.unlock();
-                     place().thread = syscall(SYS_gettid);
-                   });
-    return made;
-  }();
+  static Everywhere* const instance = new Everywhere;
   return *instance;
 }
+const AtFork guarded(
+    ForkOrder::events, [] { everywhere().mutex.lock(); }, [] { everywhere().mutex.unlock(); },
+    [] { place().thread = syscall(SYS_gettid); });
 
 void tell_own(const Event& event, bool& alone) {
   alone = modes.observers->tell(event);

@@ -109,7 +109,7 @@ class Heap {
   void reset_peaks();
   // Gives unused memory back to the system; returns the bytes given back.
   std::int64_t trim(Cache& cache);
-  std::mutex mutex;  // guards everything; held across fork
+  std::mutex mutex;  // guards everything
 
  private:
   void* hand_out(Cache& cache, int size_class, [[maybe_unused]] std::size_t bytes) {

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "core/base/fork.h"
 #include "core/memory/heap.h"
 #include "core/memory/scratch.h"
 
@@ -35,13 +36,12 @@ Heap& heap() {
   static Heap* const instance = [] {
     the_heap = new Heap;
     pthread_key_create(&exit_key, on_thread_exit);
-    // A child owns the forking thread's cache; what other threads had cached stays reserved there.
-    pthread_atfork([] { the_heap->mutex.lock(); }, [] { the_heap->mutex.unlock(); },
-                   [] { the_heap->mutex.unlock(); });
     return the_heap;
   }();
   return *instance;
 }
+// A child owns the forking thread's cache; what other threads had cached stays reserved there.
+const AtFork guarded(ForkOrder::heap, [] { heap().mutex.lock(); }, [] { heap().mutex.unlock(); });
 
 [[gnu::noinline, gnu::cold]] Cache* attach() {
   own_cache = heap().attach();

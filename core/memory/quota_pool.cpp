@@ -2,8 +2,6 @@
 // because it is expected next.
 #include "core/memory/quota_pool.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -76,8 +74,6 @@ std::shared_ptr<QuotaPool> QuotaPool::create(std::int64_t quota_bytes, std::stri
 std::shared_ptr<QuotaPool> QuotaPool::create(std::int64_t quota_bytes, bool may_spill,
                                              std::unique_ptr<PoolMemory> memory,
                                              std::unique_ptr<Ledger> ledger) {
-  static const bool guarded = (guard_forks(), true);
-  static_cast<void>(guarded);
   std::shared_ptr<QuotaPool> pool(
       new QuotaPool(quota_bytes, may_spill, std::move(memory), std::move(ledger)));
   std::lock_guard guard(pools().mutex);
@@ -100,27 +96,23 @@ QuotaPool::~QuotaPool() {
   while (spare_) delete std::exchange(spare_, spare_->next_spare);
 }
 
-// A child has the forking thread only: what another one was bringing back has to be fetched anew.
-void QuotaPool::guard_forks() {
-  pthread_atfork(
-      [] {
-        pools().mutex.lock();
-        for (QuotaPool* pool : pools().list) pool->mutex_.lock();
-      },
-      [] {
-        for (QuotaPool* pool : pools().list) pool->mutex_.unlock();
-        pools().mutex.unlock();
-      },
-      [] {
-        for (QuotaPool* pool : pools().list) {
-          pool->forget_after_fork();
-          pool->mutex_.unlock();
-        }
-        pools().mutex.unlock();
-      });
-}
+const AtFork QuotaPool::guarded_(
+    ForkOrder::quota_pools,
+    [] {
+      pools().mutex.lock();
+      for (QuotaPool* pool : pools().list) Lock(*pool).release();
+    },
+    [] {
+      for (QuotaPool* pool : pools().list) pool->mutex_.unlock();
+      pools().mutex.unlock();
+    },
+    [] {
+      for (QuotaPool* pool : pools().list) pool->forget_after_fork();
+    });
 
+// What a thread of the parent was bringing back has to be fetched anew.
 void QuotaPool::forget_after_fork() {
+  new (&arrived_) std::condition_variable;  // the old one counts threads that are gone
   if (Managed* block = std::exchange(arriving_, nullptr)) {
     memory_->release(block->take_piece(), block->asked());
     ledger_->unpin(*block);

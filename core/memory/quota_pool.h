@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/fork.h"
 #include "core/memory/block.h"
 #include "core/memory/events.h"
 #include "core/memory/ledger.h"
@@ -93,8 +94,8 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
   void enlist(Managed& block);
   void delist(Managed& block);
   void tell_pressure(std::int64_t bytes);
-  static void guard_forks();
   void forget_after_fork();
+  static const AtFork guarded_;
 
   std::mutex mutex_;  // guards everything below
   std::condition_variable arrived_;

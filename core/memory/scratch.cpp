@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/fork.h"
 #include "core/memory/pages.h"
 #include "core/memory/pool.h"
 
@@ -100,7 +101,7 @@ class Stack {
 
 struct Registry {
   Registry();
-  std::mutex mutex;  // guards the list; held across fork
+  std::mutex mutex;  // guards the list
   std::vector<Stack*> stacks;
 };
 // Never destroyed: kernels may run while the process exits.
@@ -127,12 +128,11 @@ void on_thread_exit(void* ended) {
   delete stack;
 }
 
-Registry::Registry() {
-  pthread_key_create(&exit_key, on_thread_exit);
-  // A child owns the forking thread's stack; what other threads held stays reserved there.
-  pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); },
-                 [] { registry().mutex.unlock(); });
-}
+Registry::Registry() { pthread_key_create(&exit_key, on_thread_exit); }
+
+// A child owns the forking thread's stack; what other threads held stays reserved there.
+const AtFork guarded(
+    ForkOrder::scratch, [] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); });
 
 [[gnu::noinline, gnu::cold]] Stack& attach() {
   Registry& all = registry();

@@ -15,6 +15,7 @@
 
 #include "core/base/error.h"
 #include "core/base/fault.h"
+#include "core/base/fork.h"
 
 namespace tw {
 
@@ -43,6 +44,8 @@ Folders& folders() {
   static Folders* const instance = new Folders;
   return *instance;
 }
+const AtFork guarded(
+    ForkOrder::spill_folders, [] { folders().mutex.lock(); }, [] { folders().mutex.unlock(); });
 
 void remove_folder(const std::string& path) noexcept {
   std::error_code ignored;

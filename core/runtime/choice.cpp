@@ -5,7 +5,16 @@
 #include <memory>
 #include <mutex>
 
+#include "core/base/fork.h"
+
 namespace tw {
+
+namespace {
+
+std::mutex mutex;  // guards what `interned` keeps
+const AtFork guarded(ForkOrder::choices, [] { mutex.lock(); }, [] { mutex.unlock(); });
+
+}  // namespace
 
 void Choice::force(const OpKernels* op, const Kernel* kernel) {
   std::erase_if(forced, [op](const auto& entry) { return entry.first == op; });
@@ -15,7 +24,6 @@ void Choice::force(const OpKernels* op, const Kernel* kernel) {
 }
 
 const Choice* interned(const Choice& choice) {
-  static std::mutex mutex;
   static auto* const all = new std::vector<std::unique_ptr<const Choice>>;
   if (choice == Choice()) return nullptr;
   const std::lock_guard lock(mutex);

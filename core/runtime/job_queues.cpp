@@ -338,17 +338,15 @@ void JobQueues::start_afresh_in_child() {
                        "with it, the child has to start it again");
     end(*job, JobState::failed);
   }
-  mutex_.unlock();
 }
 
 JobQueues& job_queues() {
-  static JobQueues* const instance = [] {
-    auto* created = new JobQueues;
-    pthread_atfork([] { job_queues().lock_for_fork(); }, [] { job_queues().unlock_after_fork(); },
-                   [] { job_queues().start_afresh_in_child(); });
-    return created;
-  }();
+  static JobQueues* const instance = new JobQueues;
   return *instance;
 }
+
+const AtFork JobQueues::guarded_(
+    ForkOrder::job_queues, [] { job_queues().mutex_.lock(); }, [] { job_queues().mutex_.unlock(); },
+    [] { job_queues().start_afresh_in_child(); });
 
 }  // namespace tw

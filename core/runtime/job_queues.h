@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/fork.h"
+
 namespace tw {
 
 struct JobFigures {
@@ -106,9 +108,8 @@ class JobQueues {
   void run(const JobRef& job);
   void end(QueuedJob& job, JobState state);
   JobWork withdraw(QueuedJob& job);
-  void lock_for_fork() { mutex_.lock(); }
-  void unlock_after_fork() { mutex_.unlock(); }
   void start_afresh_in_child();
+  static const AtFork guarded_;
 
   std::mutex mutex_;                    // guards all below
   std::condition_variable work_ready_;  // for idle threads

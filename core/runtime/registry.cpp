@@ -11,6 +11,7 @@
 
 #include "core/base/env.h"
 #include "core/base/error.h"
+#include "core/base/fork.h"
 
 namespace tw {
 
@@ -37,6 +38,8 @@ Registry& registry() {
   static Registry* const instance = new Registry;
   return *instance;
 }
+const AtFork guarded(
+    ForkOrder::kernel_registry, [] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); });
 
 OpKernels* find_existing(std::string_view op, KernelSet set = KernelSet::cpu) {
   for (const auto& entry : registry().ops)
@@ -146,6 +149,12 @@ bool breaks_invariance(const Kernel& kernel, const void* problem) {
   return is_batch_invariant() && kernel.depends_on_batch && kernel.depends_on_batch(problem);
 }
 
+// What the choice goes by.
+double weight_of(const Kernel& kernel, const void* problem) {
+  if (kernel.cost_of_one_ns && is_batch_invariant()) return kernel.cost_of_one_ns(problem);
+  return cost_of(kernel, problem);
+}
+
 // Null when none accepts. Costs are asked for only where there is a choice; the first of equals
 // wins.
 const Kernel* cheapest(const OpKernels& entry, const void* problem) {
@@ -159,8 +168,8 @@ const Kernel* cheapest(const OpKernels& entry, const void* problem) {
       best = kernel;
       continue;
     }
-    if (best_cost < 0) best_cost = cost_of(*best, problem);
-    const double cost = cost_of(*kernel, problem);
+    if (best_cost < 0) best_cost = weight_of(*best, problem);
+    const double cost = weight_of(*kernel, problem);
     if (cost < best_cost) {
       best = kernel;
       best_cost = cost;
@@ -322,6 +331,7 @@ static double price_of_invariance(const OpKernels& entry, double chosen_ns, cons
 std::vector<Candidate> candidates(const OpKernels* op, const void* problem) {
   const Kernel* forced = forced_of(*op);
   const Kernel* chosen = forced ? forced : cheapest(*op, problem);
+  const double chosen_ns = chosen ? cost_of(*chosen, problem) : kInfinity;
   std::vector<Candidate> list;
   for (const Kernel* kernel : op->kernels) {
     Candidate& candidate = list.emplace_back(Candidate{kernel, false, "", kInfinity, false});
@@ -331,6 +341,8 @@ std::vector<Candidate> candidates(const OpKernels* op, const void* problem) {
     if (kernel->cost_terms) candidate.terms = kernel->cost_terms(problem);
     candidate.chosen = kernel == chosen;
     candidate.reason.clear();
+    if (!forced && is_batch_invariant() && kernel->cost_of_one_ns && candidate.cost_ns < chosen_ns)
+      candidate.reason = "costs more for one sample: batch invariance is on";
     if (!forced && !within_limit(*kernel, problem))
       candidate.reason = std::string("less exact than the precision setting '") +
                          kMatmulPrecisionNames[static_cast<int>(precision_limit())] + "' allows";

@@ -41,6 +41,8 @@ struct Kernel {
   // Whether a row's bits depend on how many rows there are, or differ from what the op's other
   // kernels give where this is false: batch invariance leaves the kernel out. Null: they do not.
   bool (*depends_on_batch)(const void* problem) = nullptr;
+  // Estimate for one sample, by which the choice goes under batch invariance. Null: cost_ns.
+  double (*cost_of_one_ns)(const void* problem) = nullptr;
 };
 
 // The least exact kernels that the free choice may use for float32: fp32, high or medium. One

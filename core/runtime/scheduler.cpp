@@ -2,14 +2,13 @@
 // lock, so that a frontend may submit while it holds a lock of its own that its probe needs.
 #include "core/runtime/scheduler.h"
 
-#include <pthread.h>
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 
 #include "core/base/error.h"
+#include "core/base/fork.h"
 #include "core/memory/events.h"
 #include "core/runtime/task_book.h"
 
@@ -24,6 +23,7 @@ using Lock = std::unique_lock<std::mutex>;
 constexpr std::int64_t kProbeEvery_ns = 10'000'000;
 
 std::atomic<std::uint64_t> forks{0};
+const AtFork counted(ForkOrder::schedulers, nullptr, nullptr, [] { ++forks; });
 
 std::int64_t steady_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -42,11 +42,7 @@ void wait_ns(std::condition_variable& condition, Lock& lock, std::int64_t ns) {
 }  // namespace
 
 struct Scheduler::Impl {
-  explicit Impl(const SchedulerOptions& options) : options(options), book(options) {
-    static const int registered = pthread_atfork(nullptr, nullptr, [] { ++forks; });
-    static_cast<void>(registered);
-    born = forks;
-  }
+  explicit Impl(const SchedulerOptions& options) : options(options), book(options) { born = forks; }
   bool from_parent() const { return born != forks.load(std::memory_order_relaxed); }
   std::int64_t now() const { return options.clock ? options.clock(options.context) : steady_ns(); }
   // One signal at a time: while a worker is on its way, it will pass the signal on if need be.

@@ -25,6 +25,7 @@
 #include "core/base/cpu_info.h"
 #include "core/base/env.h"
 #include "core/base/error.h"
+#include "core/base/fork.h"
 #include "core/base/modes.h"
 
 namespace tw {
@@ -217,13 +218,10 @@ std::atomic<int> pinning{kUnknown};
 
 // Never destroyed: workers may still spin while the process exits.
 ThreadPool& pool() {
-  static ThreadPool* const instance = [] {
-    auto* created = new ThreadPool;
-    pthread_atfork(nullptr, nullptr, [] { pool().forget_after_fork(); });
-    return created;
-  }();
+  static ThreadPool* const instance = new ThreadPool;
   return *instance;
 }
+const AtFork renewed(ForkOrder::thread_pool, nullptr, nullptr, [] { pool().forget_after_fork(); });
 
 // Only the forking thread lives on in the child. The workers' objects are used again.
 void ThreadPool::forget_after_fork() {

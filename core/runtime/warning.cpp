@@ -5,6 +5,8 @@
 #include <mutex>
 #include <set>
 
+#include "core/base/fork.h"
+
 namespace tw {
 
 namespace {
@@ -13,10 +15,12 @@ void print(const std::string& text) { std::fprintf(stderr, "tilewright: %s\n", t
 
 void (*sink)(const std::string&) = print;
 
+std::mutex mutex;  // guards what was shown
+const AtFork guarded(ForkOrder::warnings, [] { mutex.lock(); }, [] { mutex.unlock(); });
+
 }  // namespace
 
 void warn_once(const std::string& key, const std::string& text) {
-  static std::mutex mutex;
   static std::set<std::string> seen;
   {
     const std::lock_guard lock(mutex);

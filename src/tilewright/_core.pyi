@@ -2613,6 +2613,8 @@ def _gpu_trim(number: int) -> None:
     """Gives unused memory of a GPU back to the driver."""
 def _gpu_versions() -> tuple[Any, ...]:
     """Major and minor of the CUDA that the driver has, and of NVRTC."""
+def _graph(tensor: Tensor) -> list[dict[str, Any]]:
+    """The nodes of records behind a tensor: what they should keep, and what they do."""
 def _is_device_name(name: str) -> _Bool:
     """Whether a name is that of a device, such as 'cuda:1', there or not."""
 def _is_pinned(x: Tensor) -> _Bool:
@@ -2669,6 +2671,8 @@ def _set_task_classes(
     run_in_pool: object,
 ) -> None:
     """What submissions are made of: once, before the first scheduler."""
+def _spoil_saved(tensor: Tensor, node: int, place: int) -> None:
+    """Has a gradient that reads this saved value raise."""
 def _to_dlpack(
     x: Tensor,
     stream: object,

@@ -56,6 +56,68 @@ LIKE = {
     "randn_like": tw.randn_like,
     "zeros_like": tw.zeros_like,
 }
+# Operands that are large enough for memory to move them, and for calls without Python's lock.
+LARGE = (256, 256)
+LARGE_SHAPES = {
+    "linear": (LARGE, LARGE, (256,)),
+    "view_as_complex": ((128, 256, 2),),
+    "cross_entropy": (LARGE, (256,)),
+    "nll_loss": (LARGE, (256,), (256,)),
+    "cosine_embedding_loss": (LARGE, LARGE, (256,)),
+    "take": (LARGE, (300,)),
+    "index_select": (LARGE, (256,)),
+    "index_add": (LARGE, (256,), LARGE),
+    "index_copy": (LARGE, (256,), LARGE),
+    "index_fill": (LARGE, (256,)),
+    "select_scatter": (LARGE, (256,)),
+    "slice_scatter": ((256, 5), (256, 2)),
+    "permute_dims": ((16, 64, 64),),
+    "contiguous": ((16, 64, 64),),
+    "layer_norm": (LARGE, (256,), (256,)),
+    "rms_norm": (LARGE, (256,)),
+    "prelu": (LARGE, (256,)),
+    "group_norm": (LARGE, (256,), (256,)),
+    "instance_norm": ((16, 16, 256), (16,), (16,)),
+    "batch_norm": (LARGE, (256,), (256,)),
+    "squeeze": ((256, 1, 256),),
+    "bucketize": (LARGE, (256,)),
+    "broadcast_to": ((3, 4),),
+    "unflatten": (LARGE,),
+    "vander": ((20000,),),
+    "combinations": ((50,),),
+    "repeat_interleave": ((64, 4, 256), (4,)),
+    "diag_embed": ((16, 64),),
+    "diagflat": ((250,),),
+    "unfold": ((4, 8, 30, 30),),
+    "fold": ((90, 36, 30),),
+    **{
+        f"{name}{axes}d{end}": ((16, 8, *size),)
+        for name in ("max_pool", "avg_pool", "adaptive_max_pool", "adaptive_avg_pool")
+        for axes, size in ((1, (900,)), (2, (30, 30)), (3, (9, 10, 10)))
+        for end in ("", "_with_indices")
+    },
+    **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle", "channel_shuffle"), ((8, 8, 32, 32),)),
+    "local_response_norm": ((8, 8, 32, 32),),
+    "resample": ((8, 8, 9, 10, 10),),
+    "grid_sample": ((2, 8, 30, 30), (2, 30, 30, 2)),
+    "affine_grid": ((2, 2, 3),),
+    "ctc_loss": ((50, 40, 3), (40, 2), (40,), (40,)),
+    "multi_margin_loss": (LARGE, (256,)),
+    "multilabel_margin_loss": ((64, 40), (64, 40)),
+    "bilinear": ((64, 32), (64, 32), (32, 32, 32), (32,)),
+    **{
+        f"conv{axes}d": ((4, 8, *size), (8, 8, *[3] * axes), (8,))
+        for axes, size in ((1, (900,)), (2, (30, 30)), (3, (9, 10, 10)))
+    },
+    **{
+        f"conv_transpose{axes}d": ((4, 8, *size), (8, 8, *[3] * axes), (8,))
+        for axes, size in ((1, (900,)), (2, (30, 30)), (3, (9, 10, 10)))
+    },
+}
+for _cell, _gates, _states in (("rnn", 1, 1), ("lstm", 4, 2), ("gru", 3, 1)):
+    _weights = ((_gates * 24, 20), (_gates * 24, 24), (_gates * 24,), (_gates * 24,))
+    LARGE_SHAPES[f"{_cell}_layer"] = ((30, 20, 20), *((20, 24),) * _states, *_weights)
+    LARGE_SHAPES[f"{_cell}_cell"] = ((200, 20), *((200, 24),) * _states, *_weights)
 
 
 def per(cases):
@@ -74,6 +136,18 @@ def uses(case: OpCase, seed: int) -> Iterator[tuple[list[tw.Tensor], dict]]:
             if isinstance(options.get("axis"), int) and args[0].ndim == 0:
                 continue
             yield tensors(args, dtype), dict(options)
+
+
+def large_use(case: OpCase, seed: int | list[int]) -> tuple[list[tw.Tensor], dict]:
+    """Large operands, in float64 where the op takes it, with the first options."""
+    dtype = next(
+        d
+        for d in ("float64", "int64", "bool", "float32", "complex64", "complex128")
+        if d in case.tolerance
+    )
+    given = case.arguments(np.random.default_rng(seed), dtype)[0]
+    shapes = LARGE_SHAPES.get(case.name, (LARGE,) * len(given))
+    return tensors(tuple(map(np.resize, given, shapes)), dtype), dict(case.variants[0])
 
 
 def smooth_uses(case: OpCase) -> Iterator[tuple[list, dict]]:

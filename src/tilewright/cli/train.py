@@ -132,7 +132,8 @@ def _add_checkpoint(parser: argparse.ArgumentParser) -> None:
         "--every",
         type=arguments.positive_real,
         metavar="SECONDS",
-        help="time between checkpoints (default: 60); one follows each epoch as well",
+        help="time between checkpoints (default: 60); one follows each epoch as well, "
+        "but for those that are short beside the writing",
     )
     parser.add_argument(
         "--resume", action="store_true", help="go on from the checkpoint, to the same bits"

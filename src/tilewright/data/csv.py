@@ -145,12 +145,7 @@ class _Table:
             return tw.empty(0, dtype=dtype)
         wide = {"d": tw.float64, "q": tw.int64, "Q": tw.uint64, "B": tw.uint8}[cells.typecode]
         values = tw.frombuffer(cells.tobytes(), dtype=wide)
-        narrow = values.astype(dtype)
-        # Whole numbers that do not fit would wrap around.
-        if cells.typecode == "q" and tw.any(narrow.astype(tw.int64) != values).item():
-            wrong = next(v for v, w in zip(cells, narrow.tolist(), strict=True) if v != w)
-            raise ValueError(f"{self.path}: column {name!r}: {wrong} is no {dtype.name}")
-        return narrow.copy() if dtype == wide else narrow
+        return values.copy() if dtype == wide else values.astype(dtype)
 
 
 def _dtype(dtype: Any) -> Any:
@@ -168,7 +163,9 @@ def _kind(dtype: Any) -> _Kind:
     if dtype == tw.uint64:  # what 64 bits without a sign do not hold, the array refuses
         return _Kind(_number(int), "Q", "whole number from 0 below 2 ** 64")
     if dtype.name.startswith(("int", "uint")):
-        return _Kind(_number(int), "q", "whole number")
+        limits = tw.iinfo(dtype)
+        told = f"whole number from {limits.min} to {limits.max}"
+        return _Kind(_whole(limits.min, limits.max), "q", told)
     raise TypeError(f"read_csv: a column cannot be {dtype.name}")
 
 
@@ -179,5 +176,17 @@ def _number(read: Callable[[str], Any]) -> Callable[[str], Any]:
         if "_" in cell:
             raise ValueError(cell)
         return read(cell)
+
+    return checked
+
+
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    """Those that the type holds: others would wrap around."""
+    number = _number(int)
+
+    def checked(cell: str) -> int:
+        if not least <= (value := number(cell)) <= most:
+            raise OverflowError(cell)
+        return int(value)
 
     return checked

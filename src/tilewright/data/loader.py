@@ -40,10 +40,11 @@ class DataLoader:
 
     `batch_size` None gives the items themselves, one by one; `collate_fn` is then called with each.
 
-    `num_workers` threads make such batches ahead of their use, `prefetch` a thread: for data sets
-    that wait for files or spend their time in native code. Batches, their order and
-    `tw.data.item_generator()` do not depend on how many there are. What goes wrong in a data set
-    is raised at its batch, with the item's number; leaving the loop early ends the threads.
+    `num_workers` threads make such batches ahead of their use, `prefetch` a thread, under the modes
+    of the thread that takes them: for data sets that wait for files or spend their time in native
+    code. Batches, their order and `tw.data.item_generator()` do not depend on how many there are.
+    What goes wrong in a data set is raised at its batch, with the item's number; leaving the loop
+    early ends the threads.
 
     `seed` makes the orders reproducible whatever else draws random numbers; `generator` does so
     together with other draws from it; without both the order follows `tw.manual_seed`. A `sampler`

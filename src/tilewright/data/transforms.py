@@ -125,7 +125,7 @@ class RandomCrop:
         tops, lefts = (
             tw.randint(0, room + 1, (len(images),), generator=self.generator) for room in free
         )
-        return crop(pad(images, self.padding, self.fill), self.size, tops, lefts)
+        return _windows(pad(images, self.padding, self.fill), self.size, tops, lefts)
 
 
 class RandomShift:
@@ -154,7 +154,7 @@ class RandomShift:
 
 def pad(images: Tensor, pixels: int, fill: float = 0.0) -> Tensor:
     """The images with so many pixels of `fill` on all four sides."""
-    if not pixels:
+    if not whole("pad", "pixels", pixels, 0):
         return images
     *before, height, width = images.shape
     sizes = (*before, height + 2 * pixels, width + 2 * pixels)
@@ -164,7 +164,26 @@ def pad(images: Tensor, pixels: int, fill: float = 0.0) -> Tensor:
 
 
 def crop(images: Tensor, size: tuple[int, int], tops: Tensor, lefts: Tensor) -> Tensor:
-    """Of each image the window of `size` that begins at its `tops` and `lefts`."""
+    """Of each image the window of `size` that begins at its `tops` and `lefts`.
+
+    Raises ValueError for windows that do not lie in their images.
+    """
+    count, (_, height, width) = len(images), _sizes("crop", images)
+    for name, starts, part, extent in (
+        ("tops", tops, size[0], height),
+        ("lefts", lefts, size[1], width),
+    ):
+        if starts.shape != (count,) or whole("crop", "size", part, 1) > extent:
+            raise ValueError(
+                f"crop: windows of {size} with {name} of shape {starts.shape}, for {count} images "
+                f"of {(height, width)}"
+            )
+        if count and not 0 <= starts.min().item() <= starts.max().item() <= extent - part:
+            raise ValueError(f"crop: {name} lie in [0, {extent - part}], got {starts.tolist()}")
+    return _windows(images, size, tops, lefts)
+
+
+def _windows(images: Tensor, size: tuple[int, int], tops: Tensor, lefts: Tensor) -> Tensor:
     count, (_, height, width) = len(images), _sizes("crop", images)
     plane = height * width
     pixels = tw.arange(size[0]).reshape((-1, 1)) * width + tw.arange(size[1]).reshape((1, -1))

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from tilewright import _core
+
 
 def batches(
     orders: Iterable[Any],
@@ -16,6 +18,7 @@ def batches(
 ) -> Iterator[Any]:
     """`make` of each of `orders`, in their order, by `workers` threads, at most `ahead` early.
 
+    They run under the modes of the thread that takes the first batch, as it would make them itself.
     Each thread calls `begin` with its number first. What goes wrong with a batch is raised in its
     place, and ends the iteration. However it ends, no thread is left.
     """
@@ -55,6 +58,7 @@ class _Crew:
         self._make = make
         self._ahead = ahead
         self._begin = begin
+        self._modes = _core._Modes()
         self._reading = threading.Lock()
         self._changed = threading.Condition()
         self._results: dict[int, tuple[Any, BaseException | None]] = {}
@@ -95,6 +99,13 @@ class _Crew:
                 thread.join()
 
     def _work(self, worker: int) -> None:
+        self._modes.enter()
+        try:
+            self._make_all(worker)
+        finally:
+            self._modes.leave()
+
+    def _make_all(self, worker: int) -> None:
         try:
             if self._begin is not None:
                 self._begin(worker)

@@ -15,12 +15,17 @@ from tilewright.train.options import Options
 from tilewright.train.task import Trainable
 
 _FORMAT = "tilewright training 1"
+# Seconds of training for each second of writing, where epochs are short: the file holds all losses,
+# so that one after each of many epochs would cost more and more.
+_SECONDS_A_SECOND = 20
 _PARTS = ("epochs", "part", "loader", "random", "model", "optimizer", "losses")
 
 
 @dataclass
 class Checkpoint:
-    """The file that a training writes every so many seconds and after each epoch.
+    """The file that a training writes every so many seconds, after the last epoch, and after each
+    other one that took long beside the writing (20 times): a training of short epochs spends a
+    twentieth of its time on it at most.
 
     With `resume` the training goes on from what stands there, to the same bits that it would have
     come to without the interruption. Without it a file must not be there yet: nothing is
@@ -34,6 +39,7 @@ class Checkpoint:
 
     def __post_init__(self) -> None:
         self._written = time.monotonic()
+        self._cost_s = 0.0
         self._swept = False
         there = os.path.exists(self.path)
         if self.resume and not there:
@@ -52,6 +58,11 @@ class Checkpoint:
         """Whether the time for the next one has come."""
         return time.monotonic() - self._written >= self.every_seconds
 
+    @property
+    def pays(self) -> bool:
+        """Whether the last one took little time beside that since."""
+        return time.monotonic() - self._written >= _SECONDS_A_SECOND * self._cost_s
+
     def write(self, task: Trainable, options: Options, state: Mapping[str, Any]) -> None:
         """Takes the place of the file before."""
         head = {
@@ -60,8 +71,10 @@ class Checkpoint:
             "facts": dict(task.facts()),
             "options": asdict(options),
         }
+        start = time.monotonic()
         tw.save({**head, **state}, self.path)
         self._written = time.monotonic()
+        self._cost_s = self._written - start
         if self.resume and not self._swept:
             remove_temporaries(self.path)
             self._swept = True

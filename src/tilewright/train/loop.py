@@ -46,7 +46,8 @@ def train(
         run = training.run
         for number in range(len(run.epochs) + 1, options.epochs + 1):
             run.epochs.append(training.epoch(number))
-            training.keep()
+            if checkpoint and (checkpoint.pays or number == options.epochs):
+                training.keep()
             if on_epoch:
                 on_epoch(run)
     return run
