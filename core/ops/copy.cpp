@@ -104,8 +104,10 @@ constexpr OpRecord kAstype = {
         "(x: Tensor, dtype: dtype, *, copy: bool = True, device: Device | None = None) -> Tensor",
     .help =
         "x converted to another dtype, and on another device where one is named.\n"
-        "With copy=False, x itself where it has the dtype. Raises TypeError for complex to "
-        "real.",
+        "With copy=False, x itself where it has the dtype. Raises TypeError for complex to real.\n"
+        "Shapes: x of any shape; the result has it.\n"
+        "Types: all. Result: dtype.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .settle = has_type,
     .infer = infer_astype,

@@ -136,8 +136,10 @@ constexpr OpRecord kResample = {
         "False, scale0: float = 0.0, scale1: float = 0.0, scale2: float = 0.0) -> Tensor",
     .help =
         "Images (batch, channels, ...) with another size of the 1 to 3 axes behind the channels: "
-        "what interpolate stands on.\nA scale is the distance of two elements of the result in "
-        "those of the input; 0: as the sizes say.",
+        "what interpolate stands on.\n"
+        "A scale is the distance of two elements of the result in those of the input; 0: as the "
+        "sizes say.\n"
+        "Types: all. Result: the same type.",
     .flags = kFunction,
     .body = resample_body};
 
