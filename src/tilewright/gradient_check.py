@@ -54,6 +54,9 @@ def gradcheck(
     Source: central differences as in Nocedal and Wright, Numerical Optimization, section 8.1; the
     projection as in HIPS autograd's test_util.
 
+    Shapes: inputs and outputs of any shapes.
+    Types: float64, complex128. Result: a bool of Python.
+
     >>> import tilewright as tw
     >>> x = tw.asarray([0.5, 2.0], dtype=tw.float64).requires_grad_()
     >>> tw.gradcheck(tw.log, x)
@@ -93,6 +96,11 @@ def gradgradcheck(
 
     The first gradients are checked as functions of the inputs and of the gradients that come in,
     which are random by default. Arguments and errors are those of `gradcheck`.
+
+    Shapes: inputs and outputs of any shapes.
+    Types: float64, complex128. Result: a bool of Python.
+    Raises TypeError, ValueError and GradcheckError as `gradcheck`.
+    Source: PyTorch's torch.autograd.gradgradcheck.
 
     >>> import tilewright as tw
     >>> x = tw.asarray([0.5, 2.0], dtype=tw.float64).requires_grad_()

@@ -96,6 +96,8 @@ def bind_modes(function: _F) -> _F:
     Recording, forced kernels, instruction set, observers, device and memory pool; what a call
     changes ends with it. Tasks of a `Scheduler` need no binding.
 
+    Raises TypeError for what cannot be called.
+
     >>> import tilewright as tw
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> with tw.no_grad(), ThreadPoolExecutor() as threads:
