@@ -245,7 +245,9 @@ void bind_shapes() {
         if (x.rank() > 2) fail(ErrorKind::value, "t: needs at most 2 dimensions, got ", x.shape());
         return x.rank() < 2 ? x : swap_axes(x, 0, 1);
       },
-      "The transpose of a matrix, as a view; itself below 2 dimensions.");
+      "The transpose of a matrix, as a view; itself below 2 dimensions.\nShapes: x (m, n) gives "
+      "(n, m).\nTypes: all. Result: the same type.\nRaises ValueError above 2 dimensions.\nSource: "
+      "PyTorch's torch.t.");
 }
 
 void bind_facts() {

@@ -85,13 +85,16 @@ void move(const Tensor& x, const Tensor& y, bool waits) {
 
 }  // namespace
 
-constexpr OpRecord kCopy = {.name = "copy",
-                            .signature = "(x: Tensor) -> Tensor",
-                            .help = "The same values in fresh row-major memory.",
-                            .flags = kMethod,
-                            .infer = infer_copy,
-                            .estimate = estimate,
-                            .vjp = [](Vjp& v) { v.give(0, v.g()); }};
+constexpr OpRecord kCopy = {
+    .name = "copy",
+    .signature = "(x: Tensor) -> Tensor",
+    .help =
+        "The same values in fresh row-major memory.\nShapes: any; the result has it.\nTypes: all. "
+        "Result: the same type.\nSource: PyTorch's torch.clone.",
+    .flags = kMethod,
+    .infer = infer_copy,
+    .estimate = estimate,
+    .vjp = [](Vjp& v) { v.give(0, v.g()); }};
 constexpr OpRecord kContiguous = {
     .name = "contiguous",
     .signature = "(x: Tensor) -> Tensor",

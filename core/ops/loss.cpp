@@ -8,9 +8,11 @@
 #include "core/autograd/mode.h"
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
+#include "core/base/modes.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/read.h"
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
@@ -98,11 +100,34 @@ void bce_terms_vjp(Vjp& v) {
   if (v.wants(0)) v.give(0, v.g() * (x - v.in(1)) / maximum((1 - x) * x, 1e-12));
   if (v.wants(1)) v.give(1, v.g() * (maximum(log1p(-x), -100) - maximum(log(x), -100)));
 }
+// Whether one may look at values for nothing: on the CPU, where they are, and not in a recording,
+// which a replay repeats on others.
+bool shows_values(const Tensor& x) {
+  return !x.device() && x.count() && !modes.capture && !modes.dry_run;
+}
+bool is_nan(const Tensor& number) {
+  constexpr char kWhat[] = "binary_cross_entropy reads whether the loss is NaN";
+  if (number.dtype() == DType::float32) return std::isnan(*HostValues(number, kWhat).as<float>());
+  const Tensor wide = astype(number, DType::float64);
+  return std::isnan(*HostValues(wide, kWhat).as<double>());
+}
+// What lies outside has a loss of NaN: only where there is one are all inputs looked at.
+void check_probabilities(const Tensor& x, const Tensor& loss) {
+  if (!shows_values(x)) return;
+  const GradModeGuard off(false);
+  if (!is_nan(loss.rank() ? max(loss, {}, false) : loss)) return;
+  const Tensor outside = any((x < Operand(0)) | (x > Operand(1)), {}, false);
+  if (*HostValues(outside, "binary_cross_entropy reads its input").as<bool>())
+    fail(ErrorKind::value,
+         "binary_cross_entropy: input must lie from 0 to 1; of logits it is "
+         "binary_cross_entropy_with_logits");
+}
 void bce_body(const Use& use, Tensor* out) {
   check_same_shape(use);
   const LossInputs in(use);
   const Tensor losses = apply(kBinaryCrossEntropyTerms, {in[0], in[1]});
   out[0] = in.reduced(in.has(2) ? losses * in[2] : losses, use.words[0]);
+  check_probabilities(in[0], out[0]);
 }
 // With weights, both logarithms as they are: none is the small difference of large numbers.
 void bce_with_logits_body(const Use& use, Tensor* out) {
@@ -269,9 +294,10 @@ constexpr OpRecord kBinaryCrossEntropy = {
     .signature =
         "(input: Tensor, target: Tensor, weight: Tensor | None = None, " TW_REDUCED ") -> Tensor",
     .help =
-        "Negative log-likelihood of targets from 0 to 1 under probabilities; NaN for inputs "
-        "outside [0, 1].\n"
-        "Logarithms are at least -100. Raises ValueError for shapes that differ.\n"
+        "Negative log-likelihood of targets from 0 to 1 under probabilities; NaN stays.\n"
+        "Logarithms are at least -100. Raises ValueError for shapes that differ and, on the CPU, "
+        "for "
+        "inputs outside [0, 1], which are NaN elsewhere and in a capture.\n"
         "Shapes: input and target of one shape, weight broadcasts to it; the result is (), or of "
         "that shape for 'none'.\n"
         "Types: floating. Result: the same type.\n"

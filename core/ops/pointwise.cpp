@@ -416,6 +416,11 @@ void vjp(Vjp& v) {
   }
 }
 
+bool settle_checked(const Use& use, Tensor* out) {
+  check_settings(op_of(pointwise_row(use.op)), use.in);
+  return settle(use, out);
+}
+
 constexpr Reads record_reads(std::uint8_t reads) {
   return {static_cast<std::uint16_t>(reads & 7), static_cast<std::uint16_t>(reads >> 3 & 1)};
 }
@@ -488,6 +493,8 @@ struct ValueRecords {
     }
     record_of(PointwiseOp::where).flags &= static_cast<std::uint16_t>(~kInPlace);
     record_of(PointwiseOp::clip).settle = settle_bounds;
+    for (const PointwiseOp op : {PointwiseOp::softshrink, PointwiseOp::celu, PointwiseOp::hardtanh})
+      record_of(op).settle = settle_checked;
     for (const auto& [op, signature] : kOwnSignatures) {
       OpRecord& record = record_of(op);
       if (!signature) record.flags = kBroadcasts;
@@ -498,6 +505,19 @@ struct ValueRecords {
 };
 
 }  // namespace
+
+void check_settings(PointwiseOp op, const Operand* in) {
+  // Of an activation's parameter; numbers in tensors are not looked at.
+  const auto setting = [&](int i) {
+    return in[i].is_tensor() ? std::numeric_limits<double>::quiet_NaN() : in[i].scalar.re;
+  };
+  if (op == PointwiseOp::softshrink && setting(1) < 0)
+    fail(ErrorKind::value, "softshrink: lambd is negative: ", setting(1));
+  if (op == PointwiseOp::celu && setting(1) == 0)
+    fail(ErrorKind::value, "celu: alpha must not be 0");
+  if (op == PointwiseOp::hardtanh && setting(1) > setting(2))
+    fail(ErrorKind::value, "hardtanh: min_val ", setting(1), " is above max_val ", setting(2));
+}
 
 // Apart, so that asking for a record is a few instructions.
 [[gnu::noinline, gnu::cold]] static const OpRecord* make_value_records() {

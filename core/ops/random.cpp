@@ -149,6 +149,7 @@ Tensor uniform(Generator& generator, const Shape& shape, double low, double high
   check_floating(dtype, "uniform");
   if (!std::isfinite(high - low))
     fail(ErrorKind::value, "uniform: the range from ", low, " to ", high, " is not finite");
+  if (low > high) fail(ErrorKind::value, "uniform: low ", low, " is above high ", high);
   const int bits = dtype == DType::bfloat16 ? 8 : dtype == DType::float16 ? 11 : 24;
   const Tensor u = unit_uniform(generator, shape, dtype == DType::float64, bits);
   if (low == 0 && high == 1) return astype(u, dtype);

@@ -139,7 +139,11 @@ constexpr OpRecord kResample = {
         "what interpolate stands on.\n"
         "A scale is the distance of two elements of the result in those of the input; 0: as the "
         "sizes say.\n"
-        "Types: all. Result: the same type.",
+        "Shapes: input (batch, channels, ...); the result is (batch, channels, *size).\n"
+        "Types: all; modes other than the nearest are for floating. Result: the same type.\n"
+        "Raises ValueError for sizes that do not fit, TypeError for a mode that is not for the "
+        "type.\n"
+        "Source: PyTorch's torch.nn.functional.interpolate.",
     .flags = kFunction,
     .body = resample_body};
 

@@ -58,6 +58,7 @@ void cosine_similarity_body(const Use& use, Tensor* out) {
   const int at = normalize_axis(use.words[0], std::max(shape.rank(), 1), use.op.name);
   const Axes axis = shape.rank() ? Axes{at} : Axes(std::vector<std::int64_t>());
   const double eps = use.words.real(1), least = eps * eps;
+  if (!(eps >= 0)) fail(ErrorKind::value, use.op.name, ": eps is negative: ", eps);
   const Tensor a = broadcast_operand(in[0], shape), b = broadcast_operand(in[1], shape);
   const auto length = [&](const Tensor& x) {
     return sqrt(maximum(sum(square(x), axis, false), least));
@@ -87,14 +88,16 @@ void cosine_embedding_body(const Use& use, Tensor* out) {
 void triplet_margin_body(const Use& use, Tensor* out) {
   const LossInputs in(use);
   const Tensor anchor = in[0], positive = in[1], negative = in[2];
-  const double p = use.words.real(1), eps = use.words.real(2);
+  const double margin = use.words.real(0), p = use.words.real(1), eps = use.words.real(2);
+  if (!(margin > 0))
+    fail(ErrorKind::value, "triplet_margin_loss: margin must be above 0, got ", margin);
   if (!anchor.rank() || positive.rank() != anchor.rank() || negative.rank() != anchor.rank())
     fail(ErrorKind::value, "triplet_margin_loss: expected vectors with as many axes, got ",
          anchor.shape(), ", ", positive.shape(), " and ", negative.shape());
   const Tensor near = distance(anchor, positive, p, eps, false);
   Tensor far = distance(anchor, negative, p, eps, false);
   if (use.words.flag(3)) far = minimum(far, distance(positive, negative, p, eps, false));
-  out[0] = in.reduced(clip(near - far + use.words.real(0), 0, kInfinity), use.words[4]);
+  out[0] = in.reduced(clip(near - far + margin, 0, kInfinity), use.words[4]);
 }
 
 }  // namespace
@@ -123,7 +126,7 @@ constexpr OpRecord kCosineSimilarity = {
         "Lengths below eps count as eps.\n"
         "Shapes: x1 and x2 broadcast; the result has their common shape without the axis.\n"
         "Types: floating. Result: the same type.\n"
-        "Raises ValueError for shapes that do not broadcast.\n"
+        "Raises ValueError for a negative eps and for shapes that do not broadcast.\n"
         "Source: PyTorch's torch.nn.functional.cosine_similarity.",
     .flags = kFunction,
     .body = cosine_similarity_body,
@@ -156,7 +159,7 @@ constexpr OpRecord kTripletMarginLoss = {
         "Shapes: anchor, positive and negative (..., n), which broadcast; the result is (), or "
         "(...) for 'none'.\n"
         "Types: floating. Result: the same type.\n"
-        "Raises ValueError for shapes that do not fit.\n"
+        "Raises ValueError for a margin that is not above 0 and for shapes that do not fit.\n"
         "Source: PyTorch's torch.nn.functional.triplet_margin_loss.",
     .flags = kFunction,
     .body = triplet_margin_body,

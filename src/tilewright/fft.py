@@ -342,7 +342,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None 
     """
     half = (_count("fftfreq", n) - 1) // 2 + 1
     places = tw.concat([tw.arange(half, device=device), tw.arange(half - n, 0, device=device)])
-    return _frequencies(places, n, d, dtype)
+    return _frequencies("fftfreq", places, n, d, dtype)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None = None) -> Tensor:
@@ -353,7 +353,8 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None
     Raises ValueError for an n below 1, TypeError for a dtype that is not floating.
     Source: Array API standard 2024.12, fft.rfftfreq.
     """
-    return _frequencies(tw.arange(_count("rfftfreq", n) // 2 + 1, device=device), n, d, dtype)
+    places = tw.arange(_count("rfftfreq", n) // 2 + 1, device=device)
+    return _frequencies("rfftfreq", places, n, d, dtype)
 
 
 def fftshift(x: Tensor, /, axes: _Axes = None, *, dim: _Axes = None) -> Tensor:
@@ -579,8 +580,10 @@ def _count(who: str, n: int) -> int:
     return n
 
 
-def _frequencies(places: Tensor, n: int, d: float, dtype: Any) -> Tensor:
-    dtype = tw.get_default_dtype() if dtype is None else dtype
+def _frequencies(who: str, places: Tensor, n: int, d: float, dtype: Any) -> Tensor:
+    dtype = tw.get_default_dtype() if dtype is None else tw.result_type(dtype)
+    if not tw.isdtype(dtype, "real floating"):
+        raise TypeError(f"{who}: dtype must be a floating one, got {dtype}")
     return (places.astype(tw.float64) / (n * d)).astype(dtype)
 
 

@@ -104,6 +104,8 @@ def bind_modes(function: _F) -> _F:
     ...     threads.submit(tw.runtime.bind_modes(tw.is_grad_enabled)).result()
     False
     """
+    if not callable(function):
+        raise TypeError(f"bind_modes: expected a function, got {type(function).__name__}")
     modes = _core._Modes()
 
     @wraps(function)

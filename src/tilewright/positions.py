@@ -25,6 +25,8 @@ def argwhere(x: Tensor) -> Tensor:
     >>> tw.argwhere(tw.asarray([[0, 5], [7, 0]])).tolist()
     [[0, 1], [1, 0]]
     """
+    if not isinstance(x, Tensor):
+        raise TypeError(f"argwhere: x must be a Tensor, got {type(x).__name__}")
     if x.ndim == 0:
         return _core.zeros((int(bool(x != 0)), 0), dtype=_core.int64)
     return _core.stack(list(_core.nonzero(x)), axis=1)

@@ -175,6 +175,10 @@ def cumulative_trapezoid(
 def _trapezoids(function: str, y: Tensor, x: Tensor | None, dx: float | None, axis: int) -> Tensor:
     if x is not None and dx is not None:
         raise TypeError(f"{function}: x and dx both say where the samples are; give one")
+    if not isinstance(y, Tensor):
+        raise TypeError(f"{function}: y must be a Tensor, got {type(y).__name__}")
+    if not -y.ndim <= axis < y.ndim:
+        raise IndexError(f"{function}: axis {axis} is out of range for shape {y.shape}")
     count = y.shape[axis]
     if count == 0:
         return y * 1.0

@@ -164,4 +164,6 @@ def set_stream(stream: Stream) -> None:
 
     Raises TypeError for what is no stream.
     """
+    if not isinstance(stream, Stream):
+        raise TypeError(f"set_stream: expected a Stream, got {type(stream).__name__}")
     _core._gpu_choose_stream(stream._stream)

@@ -150,13 +150,26 @@ def eigh(x: Tensor, /, UPLO: str = "L") -> EighResult:  # noqa: N803  (NumPy's a
 
     Only the lower triangle is read, or the upper one for UPLO "U". The gradient of eigenvectors is
     infinite or NaN where two eigenvalues are equal.
+
+    Shapes: x (..., n, n); eigenvalues (..., n), eigenvectors (..., n, n).
+    Types: float32, float64, complex. Result: eigenvectors of the same type, eigenvalues of that
+    of its parts.
+    Raises ValueError for other shapes and another UPLO, TypeError for other types.
+    Source: Array API standard 2024.12, linalg.eigh.
     """
     check_matrices("eigh", x, square=True)
     return EighResult(*_Eigh.apply(_lower("eigh", x, UPLO)))
 
 
 def eigvalsh(x: Tensor, /, UPLO: str = "L") -> Tensor:  # noqa: N803  (as eigh)
-    """Eigenvalues of Hermitian matrices in ascending order, read from a triangle as by `eigh`."""
+    """Eigenvalues of Hermitian matrices in ascending order, read from a triangle as by `eigh`.
+
+    Shapes: x (..., n, n); the result is (..., n).
+    Types: float32, float64, complex. Result: the same type, of complex numbers that of their
+    parts.
+    Raises ValueError for other shapes and another UPLO, TypeError for other types.
+    Source: Array API standard 2024.12, linalg.eigvalsh.
+    """
     check_matrices("eigvalsh", x, square=True)
     x = _lower("eigvalsh", x, UPLO)
     if x.requires_grad:
@@ -168,18 +181,6 @@ def qr(x: Tensor, /, *, mode: str = "reduced") -> QRResult:
     """Q with orthonormal columns and upper triangular R of x = Q @ R.
 
     "reduced" gives min(n, m) columns of Q, "complete" n of them, which has no gradient for n > m.
-
-    Shapes: x (..., n, n); eigenvalues (..., n), eigenvectors (..., n, n).
-    Types: float32, float64, complex. Result: eigenvectors of the same type, eigenvalues of that
-    of its parts.
-    Raises ValueError for other shapes and another UPLO, TypeError for other types.
-    Source: Array API standard 2024.12, linalg.eigh.
-
-    Shapes: x (..., n, n); the result is (..., n).
-    Types: float32, float64, complex. Result: the same type, of complex numbers that of their
-    parts.
-    Raises ValueError for other shapes and another UPLO, TypeError for other types.
-    Source: Array API standard 2024.12, linalg.eigvalsh.
 
     Shapes: x (..., n, m); with k = min(n, m), or n where complete, Q (..., n, k) and R (..., k,
     m).

@@ -13,7 +13,8 @@ import math
 
 import tilewright as tw
 from tilewright import Generator, Tensor
-from tilewright.nn.random_values import orthogonal_columns, truncated_normal
+from tilewright.nn.random_values import orthogonal_columns as _orthogonal_columns
+from tilewright.nn.random_values import truncated_normal as _truncated_normal
 
 _GAINS = {
     **dict.fromkeys(
@@ -111,7 +112,7 @@ def trunc_normal_(
         raise ValueError(f"trunc_normal_: needs a < b and std > 0, got {a}, {b} and {std}")
     low, high = (a - mean) / std, (b - mean) / std
     with tw.no_grad():
-        z = truncated_normal(tensor.shape, low, high, generator)
+        z = _truncated_normal(tensor.shape, low, high, generator)
         # Rounding to a narrower type may lead out of the range.
         return tensor.copy_(tw.clip(z * std + mean, a, b))
 
@@ -208,7 +209,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, *, generator: Generator | Non
         return tensor
     rows, columns = tensor.shape[0], tensor.size // tensor.shape[0]
     with tw.no_grad():
-        q = orthogonal_columns(max(rows, columns), min(rows, columns), generator)
+        q = _orthogonal_columns(max(rows, columns), min(rows, columns), generator)
         q = q if rows >= columns else q.T
         return tensor.copy_((q * gain).reshape(tensor.shape))
 

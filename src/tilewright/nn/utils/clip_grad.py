@@ -117,4 +117,8 @@ def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
 
 
 def _listed(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    for x in listed:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected tensors, got {type(x).__name__}")
+    return listed

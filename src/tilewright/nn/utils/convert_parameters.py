@@ -13,14 +13,14 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
     Shapes: parameters of any shapes; the result is (elements,).
     Types: all. Result: the common type.
-    Raises ValueError for no parameters.
+    Raises ValueError for no parameters, TypeError for what is no tensor.
     Source: PyTorch's torch.nn.utils.parameters_to_vector.
 
     >>> import tilewright as tw
     >>> tw.nn.utils.parameters_to_vector([tw.ones((2, 2)), tw.zeros((1,))]).tolist()
     [1.0, 1.0, 1.0, 1.0, 0.0]
     """
-    return tw.concat([parameter.reshape((-1,)) for parameter in parameters])
+    return tw.concat([tw.reshape(parameter, (-1,)) for parameter in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
