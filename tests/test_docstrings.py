@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
-from cases import RECORDS, arrays
+from cases import RECORDS, arrays, documented, refusals
+from cases.arguments import arguments
 from cases.check import tensors
 from cases.record import OpCase
 
 import tilewright as tw
-from tilewright import _core
+from tilewright import _core, linalg
+from tilewright.gradient_check import GradcheckError
 
 MODULES = (
     "tilewright", "tilewright.linalg", "tilewright.fft", "tilewright.nn.functional",
@@ -142,3 +146,217 @@ def test_sources_are_there(name: str) -> None:
             strict = getattr(strict, part)
     else:
         assert re.search(r"\b(1[6-9]|20)\d\d\b|definition|this package", source), source
+
+
+# ---- element types ----
+
+
+def told_types(text: str) -> tuple[str, str]:
+    """What a docstring says of operands and of the result."""
+    told = re.search(r"Types: (.*?)\. (?:Result: (.*?)(?:\. |\.$|$))?", text + " ")
+    assert told, text
+    return told[1], told[2] or ""
+
+
+def taken_kinds(operands: str) -> set[str]:
+    """The dtypes that a line of types names."""
+    kinds, _, more = operands.partition(";")
+    taken = {dtype for kind in kinds.split(", ") for dtype in KINDS[kind]}
+    if "integers" in more and "become" in more:
+        taken |= {*arrays.INTEGERS} | ({"bool"} if "and bool" in more else set())
+    return taken
+
+
+SIZES = {"complex64": "float32", "complex128": "float64"}
+PARTS = {real: whole for whole, real in SIZES.items()}
+NAMED = {
+    "integers": arrays.INTEGERS,
+    "integers and bool": ("bool", *arrays.INTEGERS),
+    "bool and integers": ("bool", *arrays.INTEGERS),
+    "bool": ("bool",),
+    "complex numbers": arrays.COMPLEX,
+    "float64 and complex128": ("float64", "complex128"),
+    "float64": ("float64",),
+    "uint64": ("uint64",),
+}
+
+
+def one_dtype(phrase: str, dtype: str) -> str | None:
+    """The dtype that a phrase means for operands of a dtype; None: it depends on more."""
+    if phrase.endswith(("the same type", "the common type")):
+        return dtype
+    if phrase == "the default floating type":
+        return "float32"
+    if phrase == "int64 or uint64":
+        return "uint64" if dtype.startswith("u") else "int64"
+    if phrase in ("that of their parts", "that of the parts"):
+        return SIZES[dtype]
+    if phrase == "the complex type of such parts":
+        return PARTS[dtype]
+    return phrase if phrase in arrays.ALL else None
+
+
+def told_dtype(operands: str, result: str, dtype: str) -> str | None:
+    """The dtype of the (first) result for operands of a dtype, as the docstring says."""
+    if "become the default floating type" in operands and dtype in NAMED["integers and bool"]:
+        dtype = "float32"
+    result = result.rpartition("by default ")[2]
+    first, *others = re.split(r", of ", result)
+    phrase = re.split(r"[,;]", first)[0]
+    for other in others:
+        for kind in sorted(NAMED, key=len):
+            if other.startswith(f"{kind} ") and dtype in NAMED[kind]:
+                phrase = other.removeprefix(f"{kind} ").split(";")[0]
+    return one_dtype(phrase, dtype)
+
+
+def check_types(text: str, call: Callable[[str], object]) -> None:
+    operands, result = told_types(text)
+    taken = taken_kinds(operands)
+    for dtype in arrays.ALL:
+        if dtype not in taken:
+            with pytest.raises(TypeError):
+                call(dtype)
+            continue
+        found = call(dtype)
+        if isinstance(found, (tuple, list)):
+            found = found[0]
+        expected = {told_dtype(operands, result, dtype)}
+        if result.startswith("dtype"):  # which calls may have given
+            expected |= {dtype}
+        if "indices of int64" in result:  # which records may look at
+            expected |= {"int64"}
+        if None not in expected and not (dtype == "bool" and "takes part as a number" in operands):
+            assert str(found.dtype) in expected, dtype
+
+
+def call_of(case: OpCase) -> Callable[[str], object]:
+    """The op on its record's arguments, those of the record's main dtype in another one."""
+    main = next(d for d in ("float32", "float64", "complex64", "int32") if d in case.tolerance)
+    given = tensors(case.arguments(np.random.default_rng(0), main)[0], main)
+
+    def call(dtype: str) -> object:
+        of_main = [str(x.dtype) == main for x in given]
+        args = [
+            tw.astype(abs(x) if dtype == "bool" else x, getattr(tw, dtype)) if turns else x
+            for x, turns in zip(given, of_main, strict=True)
+        ]
+        return case.call(*args, **case.variants[0])
+
+    return call
+
+
+TABLE = {row["name"]: row for row in _core.pointwise_table()}
+ROWS = set(TABLE)
+DESCRIBED = [case for case in RECORDS if case.name not in ROWS and OPS[case.name]["function"]]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", DESCRIBED, ids=str)
+def test_ops_take_and_give_the_types_that_are_told(case: OpCase) -> None:
+    check_types(text_of(getattr(tw, case.name)), call_of(case))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", documented.BY_DTYPE)
+def test_functions_take_and_give_the_types_that_are_told(name: str) -> None:
+    check_types(text_of(resolved(name)), documented.BY_DTYPE[name])
+
+
+# ---- errors ----
+
+BUILTIN = {
+    error.__name__: error
+    for error in (
+        TypeError, ValueError, IndexError, RuntimeError, OverflowError, BufferError, KeyError,
+        OSError, FileNotFoundError, MemoryError, ImportError, np.linalg.LinAlgError,
+        GradcheckError,
+    )
+}  # fmt: skip
+
+
+def told_errors(name: str) -> set[str]:
+    return set(re.findall(r"\b(\w+Error)\b", text_of(FUNCTIONS[name])))
+
+
+def raised_by(call: Callable[[], object]) -> Exception:
+    with pytest.raises(Exception) as caught:
+        call()
+    return caught.value
+
+
+def refused_calls(name: str) -> list[Callable[[], object]]:
+    """Calls that must be refused: what the signature says of any function, and what is listed."""
+    function = FUNCTIONS[name]
+    calls = list(refusals.REFUSED.get(name, []))
+    required = [
+        p for p in inspect.signature(function).parameters.values() if p.default is p.empty
+    ] or [next(iter(inspect.signature(function).parameters.values()))]
+    places = [p for p in required if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    words = {p.name: object() for p in required if p.kind is p.KEYWORD_ONLY}
+    if type(function).__name__ in ("Function", "Method"):
+        calls.append(lambda: function(*(object() for _ in places), **words))
+    if own_name(name) in ROWS:
+        calls += refused_by_row(TABLE[own_name(name)], function, told_errors(name))
+    op = OPS.get(own_name(name))
+    if op and op["function"] and type(function) is type(tw.add):
+        calls += [error.call for error in ERROR_INPUTS.get(op["name"], ())]
+        calls += refused_by_signature(op, function)
+    return calls
+
+
+ERROR_INPUTS = {case.name: case.errors for case in RECORDS}
+
+
+def refused_by_row(
+    row: dict[str, Any], function: Callable[..., object], told: set[str]
+) -> list[Callable[[], object]]:
+    x, between = tw.ones(2, dtype=tw.int8), row["arity"] - 2
+    calls: list[Callable[[], object]] = []
+    if "shapes that do not broadcast" in text_of(function):
+        calls.append(lambda: function(*(tw.ones(n + 2) for n in range(row["arity"]))))
+    if "OverflowError" in told:
+        calls.append(lambda: function(x, *[x] * between, 1000))
+    return calls
+
+
+def refused_by_signature(
+    op: dict[str, str], function: Callable[..., object]
+) -> list[Callable[[], object]]:
+    given = arguments(op)
+    function(**given)
+    wrong: list[dict[str, object]] = []
+    for axis in re.findall(r"(axis\d?|axes|\w+_axis): (?:int|Axes)", op["signature"]):
+        wrong.append({axis: 99})
+    for axes in re.findall(r"(\w+): Axes", op["signature"]):
+        wrong.append({axes: (0, 0)})
+    for word in re.findall(r"(\w+): (?:Shape \| )?'", op["signature"]):
+        wrong.append({word: "nonsense"})
+    if "device: Device" in op["signature"]:
+        wrong.append({"device": "nowhere"})
+    operands = [key for key, value in given.items() if isinstance(value, tw.Tensor)]
+    if len(operands) > 1:
+        wrong.append({operands[-1]: given[operands[-1]].to("null")})
+    if several := re.match(r"\((\w+): Sequence\[Tensor\]", op["signature"]):
+        wrong.append({several[1]: [tw.ones(2), tw.ones(2).to("null")]})
+    return [functools.partial(function, **{**given, **changed}) for changed in wrong]
+
+
+@pytest.mark.filterwarnings("ignore")
+@per_function
+def test_errors_that_are_told_are_raised_and_no_others(name: str) -> None:
+    """Each call is refused with an error that the docstring names, and each of these occurs."""
+    function = FUNCTIONS[name]
+    if not takes_arguments(function):
+        return
+    told = told_errors(name)
+    found: set[str] = set()
+    for call in refused_calls(name):
+        error = raised_by(call)
+        kinds = {kind for kind in told if isinstance(error, BUILTIN[kind])}
+        assert kinds, f"{type(error).__mro__}: {error}"
+        found |= kinds
+    operands = re.search(r"Types: (all)?", text_of(function))
+    if operands and not operands[1]:
+        found |= {"TypeError"}  # see the tests of types
+    assert found == told

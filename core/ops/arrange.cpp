@@ -201,7 +201,9 @@ constexpr OpRecord kMoveaxis = {
     .signature = "(x: Tensor, source: Shape, destination: Shape) -> Tensor",
     .help =
         "The axes `source` at the places `destination`, the others in their order, as a view.\n"
-        "Raises ValueError for repeated ones and for lists of different lengths.\n"
+        "Raises IndexError for axes out of range, ValueError for repeated ones and for lists of "
+        "different "
+        "lengths.\n"
         "Shapes: x of any shape; the result has its extents in the new order.\n"
         "Types: all. Result: the same type.\n"
         "Source: Array API standard 2024.12.",

@@ -78,7 +78,7 @@ constexpr OpRecord kOneHot = {
     .help =
         "1 at each index along a new last axis, else 0.\n"
         "Shapes: indices of any shape; the result is (*indices.shape, num_classes).\n"
-        "Types: integer. Result: dtype.\n"
+        "Types: integer. Result: dtype, by default float32.\n"
         "Raises IndexError for an index out of range, ValueError for a negative num_classes.\n"
         "Source: PyTorch's torch.nn.functional.one_hot.",
     .flags = kFunction | kConstant,

@@ -471,6 +471,12 @@ bool has_no_gradient(int op) {
   return true;
 }
 
+int count_of(std::string_view text, std::string_view part) {
+  int count = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 struct ValueRecords {
   OpRecord records[kPointwiseOps];
   std::string help[kPointwiseOps];
@@ -480,7 +486,6 @@ struct ValueRecords {
       OpRecord& record = records[i];
       record.name = row.name;
       record.signature = kSignatures[row.arity - 1];
-      record.help = (help[i] = help_of(row)).c_str();
       record.flags = kFunction | kInPlace | kBroadcasts;
       if (row.result == PointwiseResult::truth || has_no_gradient(i)) record.flags |= kConstant;
       record.quick = kQuick[row.arity - 1];
@@ -499,6 +504,11 @@ struct ValueRecords {
       OpRecord& record = record_of(op);
       if (!signature) record.flags = kBroadcasts;
       if (signature) record.signature = signature;
+    }
+    for (int i = 0; i < kPointwiseOps; ++i) {
+      const int numbers = count_of(records[i].signature, ": Number");
+      help[i] = help_of(kPointwiseRows[i], kPointwiseRows[i].arity - numbers);
+      records[i].help = help[i].c_str();
     }
   }
   OpRecord& record_of(PointwiseOp op) { return records[static_cast<int>(op)]; }

@@ -55,26 +55,30 @@ std::string types_of(const PointwiseRow& row) {
   if (kinds & kind::promotes) text += "; integers and bool become the default floating type";
   return text + ".";
 }
-std::string shapes_of(const PointwiseRow& row) {
-  return row.arity == 1 ? "\nShapes: x of any shape; the result has it."
-                        : "\nShapes: operands broadcast; the result has their common shape.";
+std::string shapes_of(int tensors) {
+  return tensors == 1 ? "\nShapes: x of any shape; the result has it."
+                      : "\nShapes: operands broadcast; the result has their common shape.";
 }
 constexpr char kCommonType[] = " Result: the common type.";
 // Numbers beside tensors take on their type.
-std::string raises_of(const PointwiseRow& row) {
-  if (row.arity == 1) return "";
+std::string raises_of(const PointwiseRow& row, int tensors) {
+  if (tensors == 1) return "";
+  const auto op = static_cast<PointwiseOp>(&row - kPointwiseRows);
+  const bool compares = op >= PointwiseOp::equal && op <= PointwiseOp::greater_equal;
+  const bool stores =
+      row.kinds & kind::i && !(row.kinds & kind::promotes) && !compares && op != PointwiseOp::clip;
   const char* overflow =
       ", OverflowError for a number that the integer type of the tensors does not hold";
   return std::string("\nRaises ValueError for shapes that do not broadcast") +
-         (row.kinds & kind::i ? overflow : "") + ".";
+         (stores ? overflow : "") + ".";
 }
 }  // namespace
 
-std::string help_of(const PointwiseRow& row) {
+std::string help_of(const PointwiseRow& row, int tensors) {
   const bool truth = row.result == PointwiseResult::truth;
-  std::string text = std::string(row.help) + "\n\nFormula: " + row.formula + shapes_of(row) +
+  std::string text = std::string(row.help) + "\n\nFormula: " + row.formula + shapes_of(tensors) +
                      types_of(row) + (truth ? " Result: bool." : kCommonType) + error_of(row);
-  text += raises_of(row);
+  text += raises_of(row, tensors);
   if (truth) return text;
   constexpr const char* kNames[] = {"x", "a", "b", "c"};
   for (int i = 0; i < row.arity; ++i)

@@ -362,7 +362,7 @@ constexpr OpRecord kRandint = {
     .help =
         "Whole numbers in [low, high).\n"
         "Shapes: the result has the shape size.\n"
-        "Types: all. Result: dtype.\n"
+        "Types: bool, integer, floating. Result: dtype.\n"
         "Raises ValueError for a negative extent, an empty range and a type that does not hold the "
         "numbers.\n"
         "Source: PyTorch's torch.randint.",
@@ -372,6 +372,8 @@ constexpr OpRecord kRandint = {
       const Shape shape = use.words.dims(2);
       const DType dtype = use.words.dtype(3);
       check_shape(shape, "randint");
+      if (is_complex(dtype))
+        fail(ErrorKind::type, "randint: needs a real dtype, got ", name_of(dtype));
       if (low >= high) fail(ErrorKind::value, "randint: empty range from ", low, " to ", high);
       if (!holds(dtype, low, high))
         fail(ErrorKind::value, "randint: ", name_of(dtype), " does not hold the numbers from ", low,

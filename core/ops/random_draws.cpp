@@ -210,7 +210,7 @@ constexpr OpRecord kRandintLike = {
         "Like randint, shape and dtype from x; one number alone is high. Raises ValueError for "
         "empty ranges and types that do not hold the numbers.\n"
         "Shapes: x of any shape; the result has it.\n"
-        "Types: all. Result: dtype, by default the same type.\n"
+        "Types: bool, integer, floating. Result: dtype, by default the same type.\n"
         "Source: PyTorch's torch.randint_like.",
     .flags = kFunction,
     .body = randint_like_body};

@@ -335,12 +335,12 @@ constexpr OpRecord kAffineGrid = {
     .help =
         "The grid that grid_sample takes for affine maps theta (batch, 2, 3), or (batch, 3, 4), of "
         "images of a size (batch, channels, ...).\n"
-        "Raises ValueError for shapes that do not fit. Source: Jaderberg et al., Spatial "
-        "transformer networks, 2015.\n"
+        "Raises ValueError for shapes that do not fit.\n"
         "Shapes: theta (batch, 2, 3) gives (batch, height, width, 2), theta (batch, 3, 4) gives "
         "(batch, depth, height, width, 3).\n"
         "Types: floating. Result: the same type.\n"
-        "Source: PyTorch's torch.nn.functional.affine_grid.",
+        "Source: PyTorch's torch.nn.functional.affine_grid; Jaderberg et al., Spatial transformer "
+        "networks (2015).",
     .flags = kFunction,
     .body = affine_grid_body};
 

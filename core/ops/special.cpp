@@ -275,7 +275,7 @@ constexpr OpRecord kHeaviside = {
     .help =
         "0 below 0, 1 above, values at 0; NaN stays.\n"
         "Shapes: x and values broadcast; the result has their common shape.\n"
-        "Types: bool, integer, floating. Result: the same type.\n"
+        "Types: bool, integer, floating. Result: the same type, of bool int64.\n"
         "Raises ValueError for shapes that do not broadcast.\n"
         "Source: PyTorch's torch.heaviside.",
     .flags = kFunction | kInPlace | kConstant,
@@ -377,7 +377,7 @@ constexpr OpRecord kClampMin = {
     .help =
         "clip(x, min): the gradient at the bound is the whole one.\n"
         "Shapes: x and min broadcast; the result has their common shape.\n"
-        "Types: integer, floating; bool takes part as a number. Result: the common type.\n"
+        "Types: bool, integer, floating; bool takes part as a number. Result: the common type.\n"
         "Raises ValueError for shapes that do not broadcast.\n"
         "Source: PyTorch's torch.clamp_min.",
     .flags = kFunction | kInPlace,
@@ -390,7 +390,7 @@ constexpr OpRecord kClampMax = {
     .help =
         "clip(x, max=max): the gradient at the bound is the whole one.\n"
         "Shapes: x and max broadcast; the result has their common shape.\n"
-        "Types: integer, floating; bool takes part as a number. Result: the common type.\n"
+        "Types: bool, integer, floating; bool takes part as a number. Result: the common type.\n"
         "Raises ValueError for shapes that do not broadcast.\n"
         "Source: PyTorch's torch.clamp_max.",
     .flags = kFunction | kInPlace,

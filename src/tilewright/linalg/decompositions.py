@@ -152,8 +152,8 @@ def eigh(x: Tensor, /, UPLO: str = "L") -> EighResult:  # noqa: N803  (NumPy's a
     infinite or NaN where two eigenvalues are equal.
 
     Shapes: x (..., n, n); eigenvalues (..., n), eigenvectors (..., n, n).
-    Types: float32, float64, complex. Result: eigenvectors of the same type, eigenvalues of that
-    of its parts.
+    Types: float32, float64, complex. Result: the type of the parts for
+    eigenvalues, the same type for eigenvectors.
     Raises ValueError for other shapes and another UPLO, TypeError for other types.
     Source: Array API standard 2024.12, linalg.eigh.
     """

@@ -57,6 +57,8 @@ def _lp_pool(axes: int) -> Any:
     ) -> Tensor:
         if isinstance(norm_type, bool) or not isinstance(norm_type, (int, float)):
             raise TypeError(f"lp_pool{axes}d: norm_type is a number, got {norm_type!r}")
+        if not tw.isdtype(input.dtype, "real floating"):
+            raise TypeError(f"lp_pool{axes}d: floating point only, got {input.dtype}")
         if norm_type == 0:
             raise ValueError(f"lp_pool{axes}d: norm_type must not be 0")
         if norm_type == math.inf:
