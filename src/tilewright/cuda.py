@@ -204,7 +204,7 @@ def mem_get_info(device: int | str | None = None) -> tuple[int, int]:
 def set_per_process_memory_fraction(fraction: float, device: int | str | None = None) -> None:
     """Bounds what this process takes from a GPU to a share of its memory; 1 lifts the bound.
 
-    A request beyond it raises MemoryError. To have blocks leave for the host instead, make a pool:
+    A request beyond it finds no memory. To have blocks leave for the host instead, make a pool:
     `tw.memory.Pool(quota_bytes, device="cuda")`. Raises ValueError outside (0, 1].
     """
     if not 0 < fraction <= 1:

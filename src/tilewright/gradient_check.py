@@ -51,8 +51,8 @@ def gradcheck(
     input's elements share memory, and GradcheckError (a RuntimeError) that names the first
     element in disagreement, unless `raise_exception` is False.
 
-    Source: central differences as in Nocedal and Wright, Numerical Optimization (2006), section 8.1;
-    the projection as in HIPS autograd's test_util.
+    Source: central differences as in Nocedal and Wright, Numerical Optimization (2006), section
+    8.1; the projection as in HIPS autograd's test_util.
 
     Shapes: inputs and outputs of any shapes.
     Types: float64, complex128. Result: a bool of Python.

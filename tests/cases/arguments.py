@@ -33,7 +33,7 @@ PLACES = {"index": ints([0]), "src": ones(1, 1)}
 IMAGE = ones(1, 4, 4, 4)
 # Where the parameters' types alone say too little.
 BY_OP: Mapping[str, Mapping[str, Any]] = {
-    **{f"bitwise_{name}": BITS for name in "and or xor left_shift right_shift".split()},
+    **{f"bitwise_{name}": BITS for name in ["and", "or", "xor", "left_shift", "right_shift"]},
     "bitwise_invert": {"x": ints(1, 2)},
     "prelu": {"weight": ones(1)},
     "layer_norm": {"normalized_shape": (4,)},
@@ -116,7 +116,10 @@ BY_OP: Mapping[str, Mapping[str, Any]] = {
     "cumulative_prod": {"axis": 0},
     "scale_all": {"number": 1.0},
     "clip_all": {"number": 1.0},
-    **{f"conv{n}d": {"input": ones(1, *[4] * (n + 1)), "weight": ones(2, 4, *[1] * n)} for n in (1, 2, 3)},
+    **{
+        f"conv{n}d": {"input": ones(1, *[4] * (n + 1)), "weight": ones(2, 4, *[1] * n)}
+        for n in (1, 2, 3)
+    },
     **{
         f"conv_transpose{n}d": {"input": ones(1, *[4] * (n + 1)), "weight": ones(4, 2, *[1] * n)}
         for n in (1, 2, 3)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,31 +30,23 @@ def image(dtype: str) -> tw.Tensor:
 
 INDEX = tw.asarray([0, 2])
 
+
+def each(path: str, names: str, call: Callable[[Any, str], Any]) -> dict[str, Callable[[str], Any]]:
+    """The same call of several functions of a module."""
+    module: Any = operator.attrgetter(path.partition(".")[2])(tw) if "." in path else tw
+    return {f"{path}.{name}": partial(call, getattr(module, name)) for name in names.split()}
+
+
 # By full name: a call whose operands have the dtype.
 BY_DTYPE: dict[str, Callable[[str], Any]] = {
-    **{
-        f"tilewright.{name}": lambda d, f=getattr(tw, name): f(vector(d), vector(d))
-        for name in "dot vdot vecdot inner fmax fmin gcd lcm dist cartesian_prod".split()
-    },
-    **{
-        f"tilewright.{name}": lambda d, f=getattr(tw, name): f(vector(d))
-        for name in """argwhere atleast_1d atleast_2d atleast_3d aminmax mode trapezoid
-            cumulative_trapezoid norm unique unique_all unique_counts unique_inverse unique_values
-            unique_consecutive meshgrid broadcast_arrays broadcast_tensors block_diag
-            """.split()
-    },
-    **{
-        f"tilewright.{name}": lambda d, f=getattr(tw, name): f(matrix(d))
-        for name in "det logdet slogdet corrcoef cov inverse pinverse clone detach t".split()
-    },
-    **{
-        f"tilewright.{name}": lambda d, f=getattr(tw, name): f(matrix(d), matrix(d))
-        for name in "mm kron cross cdist".split()
-    },
-    **{
-        f"tilewright.{name}": lambda d, f=getattr(tw, name): f(vector(d), correction=1)
-        for name in ("std_mean", "var_mean")
-    },
+    **each("tilewright", "dot vdot vecdot inner fmax fmin gcd lcm dist cartesian_prod", lambda f, d: f(vector(d), vector(d))),
+    **each("tilewright", """argwhere atleast_1d atleast_2d atleast_3d aminmax mode trapezoid
+            cumulative_trapezoid norm unique unique_all unique_counts unique_inverse
+            unique_values unique_consecutive meshgrid broadcast_arrays broadcast_tensors
+            block_diag""", lambda f, d: f(vector(d))),
+    **each("tilewright", """det logdet slogdet corrcoef cov inverse pinverse clone detach t""", lambda f, d: f(matrix(d))),
+    **each("tilewright", "mm kron cross cdist", lambda f, d: f(matrix(d), matrix(d))),
+    **each("tilewright", "std_mean var_mean", lambda f, d: f(vector(d), correction=1)),
     "tilewright.addbmm": lambda d: tw.addbmm(matrix(d), matrix(d)[None], matrix(d)[None]),
     "tilewright.addmv": lambda d: tw.addmv(vector(d), matrix(d), vector(d)),
     "tilewright.addr": lambda d: tw.addr(matrix(d), vector(d), vector(d)),
@@ -78,20 +72,14 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     "tilewright.asarray": lambda d: tw.asarray([1, 0], dtype=getattr(tw, d)),
     "tilewright.tensor": lambda d: tw.tensor([1, 0], dtype=getattr(tw, d)),
     "tilewright.frombuffer": lambda d: tw.frombuffer(bytes(16), getattr(tw, d)),
-    **{
-        f"tilewright.{name}": lambda d, f=getattr(tw, name): f((2,), dtype=getattr(tw, d))
-        for name in "zeros ones empty rand randn".split()
-    },
+    **each("tilewright", "zeros ones empty rand randn", lambda f, d: f((2,), dtype=getattr(tw, d))),
     "tilewright.full": lambda d: tw.full((2,), 1, dtype=getattr(tw, d)),
     "tilewright.arange": lambda d: tw.arange(3, dtype=getattr(tw, d)),
     "tilewright.linspace": lambda d: tw.linspace(0, 1, 3, dtype=getattr(tw, d)),
     "tilewright.eye": lambda d: tw.eye(2, dtype=getattr(tw, d)),
     "tilewright.tril_indices": lambda d: tw.tril_indices(2, 2, dtype=getattr(tw, d)),
     "tilewright.triu_indices": lambda d: tw.triu_indices(2, 2, dtype=getattr(tw, d)),
-    **{
-        f"tilewright.{name}": lambda d, f=getattr(tw, name): f(vector(d))
-        for name in "zeros_like ones_like empty_like rand_like randn_like".split()
-    },
+    **each("tilewright", "zeros_like ones_like empty_like rand_like randn_like", lambda f, d: f(vector(d))),
     "tilewright.full_like": lambda d: tw.full_like(vector(d), 1),
     "tilewright.randint_like": lambda d: tw.randint_like(vector(d), 0, 2),
     "tilewright.uniform": lambda d: tw.uniform(0, 1, (2,), dtype=getattr(tw, d)),
@@ -102,10 +90,7 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     "tilewright.geometric": lambda d: tw.geometric(0.5, (2,), dtype=getattr(tw, d)),
     "tilewright.randint": lambda d: tw.randint(0, 2, (2,), dtype=getattr(tw, d)),
     "tilewright.bernoulli": lambda d: tw.bernoulli(0.5, (2,), dtype=getattr(tw, d)),
-    **{
-        f"tilewright.{name}": lambda d, f=getattr(tw, name): f(vector(d))
-        for name in "dropout alpha_dropout poisson standard_gamma".split()
-    },
+    **each("tilewright", "dropout alpha_dropout poisson standard_gamma", lambda f, d: f(vector(d))),
     "tilewright.dropout1d": lambda d: tw.dropout1d(image(d)[0]),
     "tilewright.dropout2d": lambda d: tw.dropout2d(image(d)),
     "tilewright.dropout3d": lambda d: tw.dropout3d(image(d)),
@@ -116,25 +101,16 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     "tilewright.bincount": lambda d: tw.bincount(vector(d)),
     "tilewright.sgd_step": lambda d: tw.sgd_step([vector(d)], [vector(d)], step=1, lr=0.1),
     "tilewright.scale_all": lambda d: tw.scale_all([vector(d)], number=2.0),
-    **{
-        f"tilewright.linalg.{name}": lambda d, f=getattr(linalg, name): f(matrix(d))
-        for name in """cholesky cond diagonal eigh eigvalsh matrix_norm matrix_rank
-            matrix_transpose norm qr svd svdvals trace vector_norm""".split()
-    },
+    **each("tilewright.linalg", """cholesky cond diagonal eigh eigvalsh matrix_norm matrix_rank matrix_transpose
+            norm qr svd svdvals trace vector_norm""", lambda f, d: f(matrix(d))),
     "tilewright.linalg.matmul": lambda d: linalg.matmul(matrix(d), matrix(d)),
     "tilewright.linalg.multi_dot": lambda d: linalg.multi_dot([matrix(d), matrix(d)]),
     "tilewright.linalg.solve": lambda d: linalg.solve(matrix(d), vector(d)),
-    **{
-        f"tilewright.fft.{name}": lambda d, f=getattr(fft, name): f(matrix(d))
-        for name in """fft ifft rfft irfft hfft ihfft fftn ifftn rfftn irfftn fft2 ifft2 rfft2
-            irfft2 fftshift ifftshift""".split()
-    },
+    **each("tilewright.fft", """fft ifft rfft irfft hfft ihfft fftn ifftn rfftn irfftn fft2 ifft2 rfft2 irfft2
+            fftshift ifftshift""", lambda f, d: f(matrix(d))),
     "tilewright.fft.fftfreq": lambda d: fft.fftfreq(4, dtype=getattr(tw, d)),
     "tilewright.fft.rfftfreq": lambda d: fft.rfftfreq(4, dtype=getattr(tw, d)),
-    **{
-        f"tilewright.nn.functional.{name}": lambda d, f=getattr(F, name): f(image(d), 2)
-        for name in ("max_pool2d", "adaptive_max_pool2d")
-    },
+    **each("tilewright.nn.functional", "max_pool2d adaptive_max_pool2d", lambda f, d: f(image(d), 2)),
     "tilewright.nn.functional.lp_pool2d": lambda d: F.lp_pool2d(image(d), 2.0, 2),
     "tilewright.nn.functional.fractional_max_pool2d": lambda d: F.fractional_max_pool2d(
         image(d), 2, 2
@@ -153,11 +129,8 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     ),
     "tilewright.nn.init.constant_": lambda d: init.constant_(vector(d), 1),
     "tilewright.nn.init.dirac_": lambda d: init.dirac_(image(d)),
-    **{
-        f"tilewright.nn.init.{name}": lambda d, f=getattr(init, name): f(matrix(d))
-        for name in """eye_ kaiming_normal_ kaiming_uniform_ normal_ ones_ zeros_ orthogonal_
-            trunc_normal_ uniform_ xavier_normal_ xavier_uniform_""".split()
-    },
+    **each("tilewright.nn.init", """eye_ kaiming_normal_ kaiming_uniform_ normal_ ones_ zeros_ orthogonal_
+            trunc_normal_ uniform_ xavier_normal_ xavier_uniform_""", lambda f, d: f(matrix(d))),
     "tilewright.nn.init.sparse_": lambda d: init.sparse_(matrix(d), 0.5),
     "tilewright.nn.utils.get_total_norm": lambda d: utils.get_total_norm([vector(d)]),
     "tilewright.nn.utils.parameters_to_vector": lambda d: utils.parameters_to_vector([vector(d)]),

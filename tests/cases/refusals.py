@@ -6,15 +6,19 @@ it names.
 
 from __future__ import annotations
 
+import json
 import math
+import operator
+import tempfile
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import tilewright as tw
-from tilewright import fft, linalg
-from tilewright.nn import functional, init, utils
+from tilewright import linalg
 
 Calls = list[Callable[[], Any]]
 
@@ -27,14 +31,15 @@ Linear = tw.nn.Linear
 
 def each(path: str, names: str, *calls: Callable[[Any], Any]) -> dict[str, Calls]:
     """The same wrong calls of several functions of a module."""
-    module: Any = tw
-    for part in filter(None, path.split(".")[1:]):
-        module = getattr(module, part)
+    module: Any = operator.attrgetter(path.partition(".")[2])(tw) if "." in path else tw
     return {f"{path}.{n}": [partial(c, getattr(module, n)) for c in calls] for n in names.split()}
 
 
 def leaf() -> tw.Tensor:
     return tw.ones(3).requires_grad_()
+
+
+LEAF = leaf()
 
 
 def infinite() -> tw.Tensor:
@@ -125,7 +130,7 @@ SEVERAL = joined(
         f"{TW}.unravel_index": [lambda: tw.unravel_index(far, (2, 3))],
         f"{TW}.can_cast": [lambda: tw.can_cast(3.5, "x")],
         f"{TW}.isdtype": [lambda: tw.isdtype(3, "bool"), lambda: tw.isdtype(tw.int8, "x")],
-        f"{TW}.promote_types": [lambda: tw.promote_types(), lambda: tw.promote_types(nothing)],
+        f"{TW}.promote_types": [tw.promote_types, lambda: tw.promote_types(nothing)],
         f"{TW}.split": [lambda: tw.split(v, 0), lambda: tw.split(v, 1, axis=5)],
         f"{TW}.chunk": [lambda: tw.chunk(v, 0), lambda: tw.chunk(v, 2, axis=5)],
         f"{TW}.tensor_split": [
@@ -151,12 +156,15 @@ MAKING = joined(
         f"{TW}.tensor": [lambda: tw.tensor([1], requires_grad=True)],
         f"{TW}.as_tensor": [lambda: tw.as_tensor(nothing), lambda: tw.as_tensor([1, [2]])],
         f"{TW}.from_numpy": [lambda: tw.from_numpy([1]), lambda: tw.from_numpy(nothing)],
-        f"{TW}.from_dlpack": [lambda: tw.from_dlpack(v, device="null", copy=False)],
+        f"{TW}.from_dlpack": [
+            lambda: tw.from_dlpack(v, device="null", copy=False),
+            lambda: tw.from_dlpack(np.ones(3, ">f4")),
+        ],
         f"{TW}.frombuffer": [
             lambda: tw.frombuffer(b"1234", tw.float32, shape=(3,)),
             lambda: tw.frombuffer(b"1234", tw.float32, offset=9),
         ],
-        f"{TW}.is_tensor": [lambda: tw.is_tensor()],
+        f"{TW}.is_tensor": [tw.is_tensor],
         f"{TW}.logspace": [lambda: tw.logspace(0, 1, -1), lambda: tw.logspace("a", 1, 3)],
         f"{TW}.full": [
             lambda: tw.full((2,), 300, dtype=tw.int8),
@@ -220,13 +228,17 @@ STATES = {
     f"{TW}.set_num_threads": [lambda: tw.set_num_threads(0)],
     f"{TW}.set_printoptions": [lambda: tw.set_printoptions(precision=-1)],
     f"{TW}.set_rng_state": [lambda: tw.set_rng_state(v)],
-    f"{TW}.load": [lambda: tw.load(MISSING), lambda: tw.load(__file__)],
+    f"{TW}.load": [
+        lambda: tw.load(MISSING),
+        lambda: tw.load(__file__),
+        lambda: with_file(tw.load, dtype="F8_E5M2"),
+    ],
     f"{TW}.save": [
         lambda: tw.save({"x": nothing}, MISSING),
         lambda: tw.save({"\ud800": v}, MISSING),
         lambda: tw.save({"x": v}, MISSING),
     ],
-    f"{TW}.grad": [lambda: tw.grad(v, v), lambda: (lambda x: tw.grad(x * 2, x, w))(leaf())],
+    f"{TW}.grad": [lambda: tw.grad(v, v), lambda: tw.grad(LEAF * 2, LEAF, w)],
     f"{TW}.gradcheck": [
         lambda: tw.gradcheck(tw.sin, v.astype(tw.float64)),
         lambda: tw.gradcheck(tw.sin, leaf()),
@@ -245,7 +257,7 @@ STATES = {
     ],
     "tilewright.kernels.names": [lambda: tw.kernels.names("nope")],
     "tilewright.kernels.describe": [lambda: tw.kernels.describe("nope")],
-    "tilewright.memory.report": [lambda: tw.memory.report(lambda: v.sum())],
+    "tilewright.memory.report": [lambda: tw.memory.report(v.sum)],
     "tilewright.runtime.bind_modes": [lambda: tw.runtime.bind_modes(3)],
     "tilewright.io.load_metadata": [
         lambda: tw.io.load_metadata(MISSING),
@@ -255,7 +267,7 @@ STATES = {
     "tilewright.io.remove_temporaries": [lambda: tw.io.remove_temporaries(MISSING)],
     "tilewright.io.write_whole": [lambda: tw.io.write_whole(MISSING, b"", "test")],
     "tilewright.io.atomic_writer": [lambda: tw.io.atomic_writer(MISSING, "test").__enter__()],
-    "tilewright.io.locate": [lambda: locate_another()],
+    "tilewright.io.locate": [lambda: with_file(lambda path: tw.io.locate(path, "y"))],
     "tilewright.cuda.set_launch_limit": [lambda: tw.cuda.set_launch_limit(1, of="x")],
     "tilewright.cuda.set_stream": [lambda: tw.cuda.set_stream(3)],
     "tilewright.cuda.set_per_process_memory_fraction": [
@@ -277,12 +289,13 @@ def differing() -> tw.Tensor:
     return tw.checkpoint(step, leaf())
 
 
-def locate_another() -> object:
-    import tempfile
-
+def with_file(read: Callable[[Path], object], dtype: str = "U8") -> object:
+    """Reads a safetensors file of one tensor of one byte."""
+    header = json.dumps({"x": {"dtype": dtype, "shape": [1], "data_offsets": [0, 1]}}).encode()
     with tempfile.TemporaryDirectory() as folder:
-        tw.save({"x": v}, f"{folder}/x.safetensors")
-        return tw.io.locate(f"{folder}/x.safetensors", "y")
+        path = Path(folder, "x.safetensors")
+        path.write_bytes(len(header).to_bytes(8, "little") + header + b"\0")
+        return read(path)
 
 
 MATRICES = joined(

@@ -69,7 +69,7 @@ def report(function: Callable[[], Tensor], torch: Callable[[], Any] | None = Non
 
     Shapes: the loss has no dimensions.
     Types: floating, complex. Result: figures in bytes.
-    Raises RuntimeError where the loss is outside any graph.
+    Raises ValueError where the loss is outside any graph.
     Source: this package.
 
     >>> import tilewright as tw
