@@ -39,12 +39,24 @@ def each(path: str, names: str, call: Callable[[Any, str], Any]) -> dict[str, Ca
 
 # By full name: a call whose operands have the dtype.
 BY_DTYPE: dict[str, Callable[[str], Any]] = {
-    **each("tilewright", "dot vdot vecdot inner fmax fmin gcd lcm dist cartesian_prod", lambda f, d: f(vector(d), vector(d))),
-    **each("tilewright", """argwhere atleast_1d atleast_2d atleast_3d aminmax mode trapezoid
+    **each(
+        "tilewright",
+        "dot vdot vecdot inner fmax fmin gcd lcm dist cartesian_prod",
+        lambda f, d: f(vector(d), vector(d)),
+    ),
+    **each(
+        "tilewright",
+        """argwhere atleast_1d atleast_2d atleast_3d aminmax mode trapezoid
             cumulative_trapezoid norm unique unique_all unique_counts unique_inverse
             unique_values unique_consecutive meshgrid broadcast_arrays broadcast_tensors
-            block_diag""", lambda f, d: f(vector(d))),
-    **each("tilewright", """det logdet slogdet corrcoef cov inverse pinverse clone detach t""", lambda f, d: f(matrix(d))),
+            block_diag""",
+        lambda f, d: f(vector(d)),
+    ),
+    **each(
+        "tilewright",
+        """det logdet slogdet corrcoef cov inverse pinverse clone detach t""",
+        lambda f, d: f(matrix(d)),
+    ),
     **each("tilewright", "mm kron cross cdist", lambda f, d: f(matrix(d), matrix(d))),
     **each("tilewright", "std_mean var_mean", lambda f, d: f(vector(d), correction=1)),
     "tilewright.addbmm": lambda d: tw.addbmm(matrix(d), matrix(d)[None], matrix(d)[None]),
@@ -79,7 +91,11 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     "tilewright.eye": lambda d: tw.eye(2, dtype=getattr(tw, d)),
     "tilewright.tril_indices": lambda d: tw.tril_indices(2, 2, dtype=getattr(tw, d)),
     "tilewright.triu_indices": lambda d: tw.triu_indices(2, 2, dtype=getattr(tw, d)),
-    **each("tilewright", "zeros_like ones_like empty_like rand_like randn_like", lambda f, d: f(vector(d))),
+    **each(
+        "tilewright",
+        "zeros_like ones_like empty_like rand_like randn_like",
+        lambda f, d: f(vector(d)),
+    ),
     "tilewright.full_like": lambda d: tw.full_like(vector(d), 1),
     "tilewright.randint_like": lambda d: tw.randint_like(vector(d), 0, 2),
     "tilewright.uniform": lambda d: tw.uniform(0, 1, (2,), dtype=getattr(tw, d)),
@@ -101,16 +117,26 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     "tilewright.bincount": lambda d: tw.bincount(vector(d)),
     "tilewright.sgd_step": lambda d: tw.sgd_step([vector(d)], [vector(d)], step=1, lr=0.1),
     "tilewright.scale_all": lambda d: tw.scale_all([vector(d)], number=2.0),
-    **each("tilewright.linalg", """cholesky cond diagonal eigh eigvalsh matrix_norm matrix_rank matrix_transpose
-            norm qr svd svdvals trace vector_norm""", lambda f, d: f(matrix(d))),
+    **each(
+        "tilewright.linalg",
+        """cholesky cond diagonal eigh eigvalsh matrix_norm matrix_rank matrix_transpose
+            norm qr svd svdvals trace vector_norm""",
+        lambda f, d: f(matrix(d)),
+    ),
     "tilewright.linalg.matmul": lambda d: linalg.matmul(matrix(d), matrix(d)),
     "tilewright.linalg.multi_dot": lambda d: linalg.multi_dot([matrix(d), matrix(d)]),
     "tilewright.linalg.solve": lambda d: linalg.solve(matrix(d), vector(d)),
-    **each("tilewright.fft", """fft ifft rfft irfft hfft ihfft fftn ifftn rfftn irfftn fft2 ifft2 rfft2 irfft2
-            fftshift ifftshift""", lambda f, d: f(matrix(d))),
+    **each(
+        "tilewright.fft",
+        """fft ifft rfft irfft hfft ihfft fftn ifftn rfftn irfftn fft2 ifft2 rfft2 irfft2
+            fftshift ifftshift""",
+        lambda f, d: f(matrix(d)),
+    ),
     "tilewright.fft.fftfreq": lambda d: fft.fftfreq(4, dtype=getattr(tw, d)),
     "tilewright.fft.rfftfreq": lambda d: fft.rfftfreq(4, dtype=getattr(tw, d)),
-    **each("tilewright.nn.functional", "max_pool2d adaptive_max_pool2d", lambda f, d: f(image(d), 2)),
+    **each(
+        "tilewright.nn.functional", "max_pool2d adaptive_max_pool2d", lambda f, d: f(image(d), 2)
+    ),
     "tilewright.nn.functional.lp_pool2d": lambda d: F.lp_pool2d(image(d), 2.0, 2),
     "tilewright.nn.functional.fractional_max_pool2d": lambda d: F.fractional_max_pool2d(
         image(d), 2, 2
@@ -129,9 +155,13 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     ),
     "tilewright.nn.init.constant_": lambda d: init.constant_(vector(d), 1),
     "tilewright.nn.init.dirac_": lambda d: init.dirac_(image(d)),
-    **each("tilewright.nn.init", """eye_ kaiming_normal_ kaiming_uniform_ normal_ ones_ zeros_ orthogonal_
-            trunc_normal_ uniform_ xavier_normal_ xavier_uniform_""", lambda f, d: f(matrix(d))),
+    **each(
+        "tilewright.nn.init",
+        """eye_ kaiming_normal_ kaiming_uniform_ normal_ ones_ zeros_ orthogonal_
+            trunc_normal_ uniform_ xavier_normal_ xavier_uniform_""",
+        lambda f, d: f(matrix(d)),
+    ),
     "tilewright.nn.init.sparse_": lambda d: init.sparse_(matrix(d), 0.5),
     "tilewright.nn.utils.get_total_norm": lambda d: utils.get_total_norm([vector(d)]),
     "tilewright.nn.utils.parameters_to_vector": lambda d: utils.parameters_to_vector([vector(d)]),
-}  # fmt: skip
+}
