@@ -2,6 +2,7 @@
 #include "binding/documentation.h"
 
 #include <string_view>
+#include <vector>
 
 #include "core/runtime/signature.h"
 
@@ -50,15 +51,18 @@ Kinds kinds_in(const Signature& signature) {
 std::string errors_of(const OpRecord& op) {
   const Signature& signature = signature_of(op);
   const Kinds kinds = kinds_in(signature);
-  std::string text = "\nRaises TypeError for ";
-  if (!takes_all_types(op.help)) text += "other element types and for ";
-  text += "arguments that the signature does not take";
+  std::string text = "\nRaises TypeError ";
+  if (!takes_all_types(op.help)) text += "for other element types and ";
+  text += "for arguments that the signature does not take";
   if (kinds.axis) text += ", IndexError for an axis out of range";
-  if (kinds.axes) text += ", ValueError for an axis given twice";
+  std::vector<std::string> values;
+  if (kinds.axes) values.emplace_back("for an axis given twice");
   for (const Parameter& p : signature.parameters)
-    if (!p.choices.empty()) text += ", ValueError for a " + p.name + " other than " + words_of(p);
-  if (kinds.tensors > 1 || kinds.sequence) text += ", ValueError for tensors on different devices";
-  if (kinds.device) text += ", ValueError for a device that is not there";
+    if (!p.choices.empty()) values.push_back("for a " + p.name + " other than " + words_of(p));
+  if (kinds.tensors > 1 || kinds.sequence) values.emplace_back("for tensors on different devices");
+  if (kinds.device) values.emplace_back("for a device that is not there");
+  for (std::size_t i = 0; i < values.size(); ++i)
+    text += (i == 0 ? ", ValueError " : i + 1 == values.size() ? " and " : ", ") + values[i];
   return text + ".";
 }
 

@@ -272,9 +272,7 @@ template <class Shown> std::string RecordFunction::text(Shown shown) const {
 std::string RecordFunction::help() const {
   const std::string help = op_.help + errors_of(op_);
   if (!in_place_) return help;
-  return "`" + std::string(op_.name) + "`, written in place. " + help +
-         "\nIn place it also raises RuntimeError for a leaf that requires grad, ValueError where "
-         "the result is larger, TypeError where its type is none that the tensor takes.";
+  return "`" + std::string(op_.name) + "`, written in place. " + help + kErrorsInPlace;
 }
 
 nb::tuple RecordFunction::native_signature() const {

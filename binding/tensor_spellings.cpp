@@ -2,6 +2,7 @@
 // name. Names that only differ (clone, unsqueeze) stand in spellings.cpp.
 #include <cmath>
 
+#include "binding/documentation.h"
 #include "binding/function.h"
 #include "binding/module.h"
 #include "core/base/error.h"
@@ -160,7 +161,8 @@ void bind_arithmetic() {
              pointwise_in_place(op, operands);
              return self;
            },
-           "other"_a, nb::kw_only(), "alpha"_a = 1, (help + " Written in place.").c_str());
+           "other"_a, nb::kw_only(), "alpha"_a = 1,
+           (help + " Written in place." + kErrorsInPlace).c_str());
   }
 }
 
@@ -204,7 +206,7 @@ void bind_division() {
         return self;
       },
       "other"_a, nb::kw_only(), "rounding_mode"_a = nb::none(),
-      (help + " Written in place.").c_str());
+      (help + " Written in place." + kErrorsInPlace).c_str());
 }
 
 // An extent of -1 keeps the axis, as in PyTorch.
@@ -338,7 +340,8 @@ void bind_python() {
         pointwise_in_place(PointwiseOp::round, &operand);
         return self;
       },
-      nb::kw_only(), "decimals"_a = 0, "`round`, written in place.");
+      nb::kw_only(), "decimals"_a = 0,
+      (std::string("`round`, written in place.") + kErrorsInPlace).c_str());
   method(
       "nonzero",
       [](nb::object x, bool as_tuple) -> nb::object {

@@ -365,3 +365,54 @@ def test_errors_that_are_told_are_raised_and_no_others(name: str) -> None:
     if "RuntimeError without a usable GPU" in text_of(function) and tw.cuda.is_available():
         found |= {"RuntimeError"}
     assert found == told
+
+
+IN_PLACE = [name for name, op in OPS.items() if op["in_place"]]
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_forms_in_place_tell_what_else_they_raise(name: str) -> None:
+    method = getattr(tw.Tensor, f"{name}_")
+    assert "In place it also raises RuntimeError for a leaf that requires grad" in text_of(method)
+    given = arguments(OPS[name])
+    x = given.pop(next(iter(inspect.signature(getattr(tw, name)).parameters)))
+    if x.dtype != tw.float32:
+        return  # which has no gradients
+    with pytest.raises(RuntimeError, match="leaf"):
+        getattr(tw.ones(x.shape).requires_grad_(), f"{name}_")(*given.values())
+
+
+def test_a_form_in_place_keeps_shape_and_kind_of_type() -> None:
+    with pytest.raises(ValueError, match="cannot be written in place"):
+        tw.ones(3).add_(tw.ones((2, 3)))
+    with pytest.raises(TypeError, match="cannot be written in place"):
+        tw.ones(3, dtype=tw.int32).multiply_(1.5)
+
+
+# ---- optimizers ----
+
+OPTIMIZERS = [
+    optimizer
+    for name in tw.optim.__all__
+    if isinstance(optimizer := getattr(tw.optim, name), type)
+    and issubclass(optimizer, tw.optim.Optimizer)
+    and optimizer is not tw.optim.Optimizer
+]
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_optimizers_tell_shapes_types_errors_and_source(
+    optimizer: type[tw.optim.Optimizer],
+) -> None:
+    text = text_of(optimizer)
+    for part in ("Shapes: ", "Types: ", "Source: "):
+        assert text.count(part) == 1, part
+    assert "Raises ValueError for settings out of range and for no parameters, TypeError" in text
+    assert re.search(r"\b(19|20)\d\d\b|torch\.optim", text)
+    x = tw.ones(2, requires_grad=True)
+    for params, settings in (([x], {"lr": -1.0}), ([], {})):
+        with pytest.raises(ValueError, match=r"lr|no parameters"):
+            optimizer(params, **settings)
+    for params in ([object()], [tw.ones(2, dtype=tw.int32)], x):
+        with pytest.raises(TypeError):
+            optimizer(params)

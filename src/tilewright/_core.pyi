@@ -381,7 +381,7 @@ class Tensor:
     def add(self, other: _Operand, *, alpha: _Number=1) -> Tensor:
         """The operator's result, of alpha times the other."""
     def add_(self, other: _Operand, *, alpha: _Number=1) -> Self:
-        """The operator's result, of alpha times the other. Written in place."""
+        """The operator's result, of alpha times the other. Written in place. In place it ..."""
     def addbmm(
         self,
         batch1: Tensor,
@@ -2023,7 +2023,7 @@ class Tensor:
     def round(self, *, decimals: _Int=0) -> Tensor:
         """Nearest whole number, halves to even; or to so many decimals, of tens for ..."""
     def round_(self, *, decimals: _Int=0) -> Self:
-        """`round`, written in place."""
+        """`round`, written in place. In place it also raises RuntimeError for a leaf that ..."""
     def rsqrt(self) -> Tensor:
         """One over the square root. Source: PyTorch's torch.rsqrt."""
     def rsqrt_(self) -> Self:
@@ -2217,11 +2217,11 @@ class Tensor:
     def sub(self, other: _Operand, *, alpha: _Number=1) -> Tensor:
         """The operator's result, of alpha times the other."""
     def sub_(self, other: _Operand, *, alpha: _Number=1) -> Self:
-        """The operator's result, of alpha times the other. Written in place."""
+        """The operator's result, of alpha times the other. Written in place. In place it ..."""
     def subtract(self, other: _Operand, *, alpha: _Number=1) -> Tensor:
         """The operator's result, of alpha times the other."""
     def subtract_(self, other: _Operand, *, alpha: _Number=1) -> Self:
-        """The operator's result, of alpha times the other. Written in place."""
+        """The operator's result, of alpha times the other. Written in place. In place it ..."""
     def sum(
         self,
         axis: _Int | Sequence[_Int] | None=None,
