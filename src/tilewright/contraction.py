@@ -93,7 +93,7 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Products of each element of a vector with each of another: shape (n,) and (m,) to (n, m).
 
-    Shapes: as said.
+    Shapes: x1 (n,), x2 (m,); the result is (n, m).
     Types: all. Result: the same type.
     Raises ValueError for tensors that are no vectors, TypeError for operands that are no
     tensors.
@@ -120,7 +120,7 @@ def dot(x1: Tensor, x2: Tensor, /) -> Tensor:
 def inner(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Sums of products over the last axis of both: (..., n) and (***, n) to (..., ***).
 
-    Shapes: as said.
+    Shapes: x1 (..., n), x2 (***, n); the result is (..., ***).
     Types: integer, floating, complex. Result: the common type.
     Raises ValueError for last axes of different sizes, TypeError for operands that are no
     tensors.
@@ -162,7 +162,7 @@ def mv(x1: Tensor, x2: Tensor, /) -> Tensor:
 def bmm(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Products of as many pairs of matrices: (b, n, k) and (b, k, m) to (b, n, m).
 
-    Shapes: as said.
+    Shapes: x1 (b, n, k), x2 (b, k, m); the result is (b, n, m).
     Types: integer, floating, complex. Result: the common type.
     Raises ValueError for other shapes, TypeError for operands that are no tensors.
     Source: PyTorch's torch.bmm.

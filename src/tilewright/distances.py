@@ -18,7 +18,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
     (Sum of abs(a - b) ** p) ** (1 / p), from the differences themselves; leading axes broadcast.
     Raises ValueError for rows of different lengths and for a negative p.
 
-    Shapes: as said.
+    Shapes: x1 (..., n, k), x2 (..., m, k); the result is (..., n, m).
     Types: floating, complex. Result: the same type, of complex numbers that of their parts.
     Raises TypeError for operands that are no tensors.
     Source: PyTorch's torch.cdist.

@@ -16,7 +16,7 @@ def argwhere(x: Tensor) -> Tensor:
 
     Reads how many there are, so a capture refuses it.
 
-    Shapes: as said.
+    Shapes: x of any shape; the result is (n, x.ndim).
     Types: all. Result: int64.
     Raises TypeError for what is no tensor.
     Source: PyTorch's torch.argwhere.

@@ -101,7 +101,7 @@ def unique_values(x: Tensor, /) -> Tensor:
     Complex numbers are in order of their real parts, equal ones of their imaginary parts. Reads how
     many there are, so a capture refuses it.
 
-    Shapes: as said.
+    Shapes: x of any shape; the result is (n,).
     Types: all. Result: the same type.
     Raises TypeError for what is no tensor.
     Source: Array API standard 2024.12.
@@ -120,7 +120,7 @@ def unique_counts(x: Tensor, /) -> UniqueCountsResult:
 
     Order and NaN are those of `unique_values`.
 
-    Shapes: as said.
+    Shapes: x of any shape; both results are (n,).
     Types: all. Result: elements of the same type, indices and counts of int64.
     Raises TypeError for what is no tensor.
     Source: Array API standard 2024.12.
@@ -137,7 +137,7 @@ def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
 
     Order and NaN are those of `unique_values`.
 
-    Shapes: as said.
+    Shapes: x of any shape; the elements are (n,), the inverse has x's shape.
     Types: all. Result: elements of the same type, indices and counts of int64.
     Raises TypeError for what is no tensor.
     Source: Array API standard 2024.12.
@@ -152,7 +152,7 @@ def unique_all(x: Tensor, /) -> UniqueAllResult:
 
     Order and NaN are those of `unique_values`.
 
-    Shapes: as said.
+    Shapes: x of any shape; the results are (n,), but the inverse, of x's shape.
     Types: all. Result: elements of the same type, indices and counts of int64.
     Raises TypeError for what is no tensor.
     Source: Array API standard 2024.12.

@@ -95,7 +95,7 @@ def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ..
 
     Of several tensors, or a sequence of them, a tuple.
 
-    Shapes: x of any shape; see above.
+    Shapes: x of any shape; () gives (1,).
     Types: all. Result: the same type.
     Raises TypeError for what is no tensor.
     Source: PyTorch's torch.atleast_1d.
@@ -112,7 +112,7 @@ def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ..
 
     Of several tensors, or a sequence of them, a tuple.
 
-    Shapes: x of any shape; see above.
+    Shapes: x of any shape; () gives (1, 1), (n,) gives (1, n).
     Types: all. Result: the same type.
     Raises TypeError for what is no tensor.
     Source: PyTorch's torch.atleast_2d.
@@ -129,7 +129,7 @@ def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ..
 
     Of several tensors, or a sequence of them, a tuple.
 
-    Shapes: x of any shape; see above.
+    Shapes: x of any shape; () gives (1, 1, 1), (n,) gives (1, n, 1), (m, n) gives (m, n, 1).
     Types: all. Result: the same type.
     Raises TypeError for what is no tensor.
     Source: PyTorch's torch.atleast_3d.

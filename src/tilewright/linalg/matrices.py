@@ -26,7 +26,7 @@ def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
 def matrix_transpose(x: Tensor, /) -> Tensor:
     """Rows and columns exchanged, without a copy: shape (..., n, m) to (..., m, n).
 
-    Shapes: as said.
+    Shapes: x (..., n, m); the result is (..., m, n).
     Types: all. Result: the same type.
     Raises ValueError for fewer than two axes.
     Source: Array API standard 2024.12, linalg.matrix_transpose.
@@ -41,7 +41,7 @@ def diagonal(x: Tensor, /, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
     Empty where the offset leads out of the matrix. Raises ValueError for less than two axes.
 
-    Shapes: x of at least two axes; as said.
+    Shapes: x (..., n, m) for the two axes; the result is (..., size of the diagonal).
     Types: all. Result: the same type.
     Raises IndexError for an axis out of range.
     Source: Array API standard 2024.12, linalg.diagonal.

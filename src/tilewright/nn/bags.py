@@ -99,7 +99,8 @@ def embedding_bag(
     `norm_type`, `scale_grad_by_freq` and `sparse` are those of `embedding`. Raises ValueError
     for shapes and offsets that do not fit and IndexError for indices out of range.
 
-    Shapes: as said.
+    Shapes: input (bags, length), or (indices,) with offsets (bags,), weight (rows, features); the
+    result is (bags, features).
     Types: floating, complex; integers and bool become the default floating type. Result: the
     same type.
     Raises TypeError for indices that are not integers.
