@@ -264,6 +264,42 @@ def test_functions_take_and_give_the_types_that_are_told(name: str) -> None:
     check_types(text_of(resolved(name)), documented.BY_DTYPE[name])
 
 
+# ---- shapes ----
+
+# What lines of shapes say, and the result's shape by those of the tensors and the words given.
+SHAPES: dict[str, Callable[[list[tuple[int, ...]], dict[str, Any]], tuple[int, ...]]] = {
+    r"^(x|input|tensor) of any shape; the result has it\b(?!,)": lambda x, _: x[0],
+    r"the result has (x|input)'s shape\.": lambda x, _: x[0],
+    r"operands broadcast; the result has their common shape": lambda x, _: tw.broadcast_shapes(*x),
+    r"^\w+(, \w+)* and \w+ broadcast; the result has their common shape[.,]": (
+        lambda x, _: tw.broadcast_shapes(*x)
+    ),
+    r"the result has no dimensions": lambda *_: (),
+    r"the result is \(\), or": lambda *_: (),
+    r"of any shape; the result lacks the ax[ie]s": (
+        lambda x, given: tuple(
+            n for i, n in enumerate(x[0]) if "axis" in given and i != given["axis"]
+        )
+    ),
+    r"the result has the shape (given|size)": lambda _, given: given.get(
+        "shape", given.get("size", ())
+    ),
+    r"the result has index's shape": lambda x, _: x[1],
+}
+
+
+@pytest.mark.parametrize("name", [name for name, op in OPS.items() if op["function"]])
+def test_shapes_that_are_told_are_the_results(name: str) -> None:
+    told = re.search(r"Shapes: (.*?) Types: ", text_of(getattr(tw, name)))
+    assert told
+    given = arguments(OPS[name])
+    shapes = [value.shape for value in given.values() if isinstance(value, tw.Tensor)]
+    for phrase, shape in SHAPES.items():
+        if re.search(phrase, told[1]):
+            result = getattr(tw, name)(**given)
+            assert result.shape == shape(shapes, given)
+
+
 # ---- errors ----
 
 BUILTIN = {

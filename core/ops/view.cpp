@@ -308,7 +308,8 @@ constexpr OpRecord kSqueeze = {.name = "squeeze",
                                .signature = "(x: Tensor, axis: Axes = None) -> Tensor",
                                .help =
                                    "Drops axes of extent 1 (all of them by default).\n"
-                                   "Shapes: x of any shape; the result lacks the axes.\n"
+                                   "Shapes: x of any shape; the result has its extents but for "
+                                   "those of the axes, which are 1.\n"
                                    "Types: all. Result: the same type.\n"
                                    "Raises ValueError for an axis of another extent than 1.\n"
                                    "Source: Array API standard 2024.12.",

@@ -136,20 +136,20 @@ BY_OP: Mapping[str, Mapping[str, Any]] = {
 
 
 def arguments(op: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that the op must have, and those that `BY_OP` lists."""
+    """Those that the op must have and those that `BY_OP` lists, in the signature's order."""
     name = op["name"]
-    given = dict(BY_OP.get(name, {}))
+    own = dict(BY_OP.get(name, {}))
     if pool := re.match(r"(adaptive_)?(?:max|avg)_pool(\d)d", name):
-        given["input"] = ones(1, 2, *[4] * int(pool[2]))
-        given["output_size" if pool[1] else "kernel_size"] = 2
+        own["input"] = ones(1, 2, *[4] * int(pool[2]))
+        own["output_size" if pool[1] else "kernel_size"] = 2
+    given: dict[str, Any] = {}
     inside = op["signature"][1 : op["signature"].rindex(") ->")]
     for parameter in re.split(r", ", inside):
-        own, _, rest = parameter.partition(": ")
-        if not rest or " = " in rest or own in given:
-            continue
+        key, _, rest = parameter.partition(": ")
         kind = rest.replace("!", "").replace(" | None", "")
-        if kind == "Sequence[Tensor]":
-            given[own] = [ones(2), ones(2)]
-        else:
-            given[own] = BY_NAME[own] if own in BY_NAME else BY_TYPE[kind]
+        if key in own:
+            given[key] = own[key]
+        elif rest and " = " not in rest:
+            several = kind == "Sequence[Tensor]"
+            given[key] = [ones(2), ones(2)] if several else BY_NAME.get(key, BY_TYPE.get(kind))
     return given
