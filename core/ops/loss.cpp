@@ -105,6 +105,10 @@ void bce_terms_vjp(Vjp& v) {
 bool shows_values(const Tensor& x) {
   return !x.device() && x.count() && !modes.capture && !modes.dry_run;
 }
+bool holds_any(const Tensor& truths) {
+  return *HostValues(any(truths, {}, false), "a loss reads whether its operands are in range")
+              .as<bool>();
+}
 bool is_nan(const Tensor& number) {
   constexpr char kWhat[] = "binary_cross_entropy reads whether the loss is NaN";
   if (number.dtype() == DType::float32) return std::isnan(*HostValues(number, kWhat).as<float>());
@@ -116,8 +120,7 @@ void check_probabilities(const Tensor& x, const Tensor& loss) {
   if (!shows_values(x)) return;
   const GradModeGuard off(false);
   if (!is_nan(loss.rank() ? max(loss, {}, false) : loss)) return;
-  const Tensor outside = any((x < Operand(0)) | (x > Operand(1)), {}, false);
-  if (*HostValues(outside, "binary_cross_entropy reads its input").as<bool>())
+  if (holds_any((x < Operand(0)) | (x > Operand(1))))
     fail(ErrorKind::value,
          "binary_cross_entropy: input must lie from 0 to 1; of logits it is "
          "binary_cross_entropy_with_logits");
@@ -174,6 +177,8 @@ void gaussian_nll_body(const Use& use, Tensor* out) {
   Tensor lack;
   {
     GradModeGuard off(false);
+    if (shows_values(var) && holds_any(var < Operand(0)))
+      fail(ErrorKind::value, "gaussian_nll_loss: var has negative elements");
     lack = maximum(var, eps) - var;
   }
   const Tensor v = var + lack;
@@ -346,7 +351,8 @@ constexpr OpRecord kGaussianNllLoss = {
         "Negative log-likelihood of targets under normal distributions of means and variances "
         "(Nix, Weigend, 1994).\n"
         "var has the input's shape, or one number for its last axis; below eps it counts as eps. "
-        "full adds log(2 * pi) / 2. Raises ValueError for other shapes.\n"
+        "full adds log(2 * pi) / 2. Raises ValueError for other shapes and, on the CPU, for "
+        "negative variances.\n"
         "Shapes: input and target of one shape, var of that shape, or without its last axis, or "
         "with extent 1 there; the result is (), or of input's shape for 'none'.\n"
         "Types: floating. Result: the same type.\n"

@@ -320,8 +320,8 @@ constexpr OpRecord kGridSample = {
         "first, then y, then z.\n"
         "-1 and 1 are the ends of an axis, or with align_corners the centres of its outermost "
         "elements; NaN counts as -1. bicubic is for images of two axes.\n"
-        "Shapes: input (batch, channels, height, width), grid (batch, rows, columns, 2); the result is (batch, channels, rows, columns); with a third axis likewise.
-        "
+        "Shapes: input (batch, channels, height, width), grid (batch, rows, columns, 2); the "
+        "result is (batch, channels, rows, columns); with a third axis likewise.\n"
         "Raises ValueError for shapes that do not fit, TypeError for types that differ or are not "
         "floating-point.\n"
         "Types: floating. Result: the same type.\n"

@@ -187,6 +187,7 @@ MAKING = joined(
         f"{TW}.multilabel_margin_loss": [
             lambda: tw.multilabel_margin_loss(v, tw.asarray([9, -1, -1]))
         ],
+        f"{TW}.gaussian_nll_loss": [lambda: tw.gaussian_nll_loss(v, v, -v)],
         f"{TW}.binary_cross_entropy": [lambda: tw.binary_cross_entropy(2 * v, v)],
         f"{TW}.triplet_margin_loss": [lambda: tw.triplet_margin_loss(m, m, m, margin=-1.0)],
         f"{TW}.softshrink": [lambda: tw.softshrink(v, -1.0), lambda: v.copy().softshrink_(-1.0)],
