@@ -289,8 +289,8 @@ constexpr OpRecord pool(const char* name, const char* signature, const char* hel
       " of output_size windows an axis that cover input " shape                                    \
       ", or without batch: window i of "                                                           \
       "n goes from floor(i * size / n) to ceil((i + 1) * size / n)." TW_ADAPTED_RESULT(shape) \
-      "\nTypes: floating. Result: the same type.\nRaises ValueError for inputs without elements and "  \
-      "for other numbers of sizes than axes."
+      "\nTypes: floating. Result: the same type.\nRaises ValueError for inputs without " \
+      "elements and for other numbers of sizes than axes."
 #define TW_MEAN_FACTS(n)                                                                     \
   "\nShapes: input " TW_SHAPE_##n##D                                                         \
       "; the result has floor((size + 2 * padding - "                                        \
