@@ -137,7 +137,13 @@ void bind_autograd(nb::module_& m) {
   m.def("grad", gradients_of, "outputs"_a, "inputs"_a, "grad_outputs"_a = nb::none(),
         "retain_graph"_a = nb::none(), "create_graph"_a = false, "allow_unused"_a = false,
         "plan"_a = false, "only_inputs"_a = true,
-        "Gradients of outputs with respect to inputs, as a tuple; no grad is touched.");
+        "Gradients of outputs with respect to inputs, as a tuple; no grad is touched.\nShapes: "
+        "outputs of any shapes, grad_outputs of theirs, which an output of one element needs not "
+        "have; the results have those of inputs.\nTypes: floating, complex. Result: those of "
+        "inputs.\nRaises RuntimeError for an input that does not require grad, for an output that "
+        "does not depend on it unless allow_unused, and for outputs of several elements without "
+        "grad_outputs, ValueError for grad_outputs of other shapes.\nSource: PyTorch's "
+        "torch.autograd.grad.");
   m.def("_record_custom", record_custom, "context"_a, "name"_a, "inputs"_a, "saved"_a, "results"_a,
         "differentiable"_a);
   m.def("_backward", backward_of, "tensors"_a, "grad_tensors"_a, "retain_graph"_a = nb::none(),
@@ -148,7 +154,9 @@ void bind_autograd(nb::module_& m) {
       [](nb::object self, const Itself& value) { become(self, value); },
       "The same memory outside the graph, as detach() gives it; setting it makes a leaf stand for "
       "another tensor's memory, with the hooks and the gradient it had.");
-  m.def("zero_grad", zero_grad, "params"_a, "Drops the grads of params.");
+  m.def("zero_grad", zero_grad, "params"_a,
+        "Drops the grads of params.\nShapes: params of any shapes.\nTypes: floating, complex. "
+        "Result: None.\nSource: PyTorch's torch.optim.Optimizer.zero_grad.");
   nb::class_<HookHandle>(m, "HookHandle", "A registered hook.")
       .def("__repr__",
            [](const HookHandle& handle) {

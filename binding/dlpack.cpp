@@ -200,7 +200,10 @@ void bind_dlpack(nb::module_& m) {
         return from_dlpack(x, device, copy_arg);
       },
       "x"_a, nb::kw_only(), "device"_a = nb::none(), "copy"_a = nb::none(),
-      "A tensor over the memory of an object with __dlpack__.");
+      "A tensor over the memory of an object with __dlpack__.\nShapes: the object's.\nTypes: all. "
+      "Result: the object's type.\nRaises BufferError for types and devices that tensors do not "
+      "have, ValueError where another device needs a copy and copy is False.\nSource: Array API "
+      "standard 2024.12.");
   m.def(
       "_to_dlpack",
       [](const Tensor& x, nb::object stream, nb::object version, nb::object device,

@@ -284,11 +284,18 @@ PyObject* represent(PyObject* object) {
   return PyUnicode_FromFormat("<function tilewright.%U>", as_function(object)->qualified_name);
 }
 
+// What nanobind shows of a function, and what holds for all that take arguments.
+std::string native_documentation(FunctionObject* self) {
+  const auto text = nb::cast<std::string>(nb::handle(self->inner).attr("__doc__"));
+  const bool takes_none = text.find("() ->") < text.find('\n');
+  return takes_none ? text
+                    : text + "\nRaises TypeError for arguments that the signature does not take.";
+}
+
 PyObject* get_documentation(PyObject* object, void*) {
   FunctionObject* self = as_function(object);
   try {
-    auto text = self->record ? self->record->documentation()
-                             : nb::cast<std::string>(nb::handle(self->inner).attr("__doc__"));
+    std::string text = self->record ? self->record->documentation() : native_documentation(self);
     const std::string name = PyUnicode_AsUTF8(self->name);
     if (self->shape)
       text += "\nExtents may also be given one by one: " + name +

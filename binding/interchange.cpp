@@ -411,7 +411,12 @@ void bind_interchange(nb::module_& m) {
       "A tensor from nested lists, numbers, or anything with the buffer protocol or DLPack, whose\n"
       "memory is shared where no conversion is needed and copy is not True; bool bytes other than "
       "0\n"
-      "and 1 need one.");
+      "and 1 need one.\nShapes: an axis for each level of lists.\nTypes: all. Result: dtype, by "
+      "default that of the data: bool, int64, the default floating type or complex64 for "
+      "numbers.\nRaises TypeError for what is no data, ValueError for lists of different depths or "
+      "lengths, for copy=False where one is needed and for a device that is not there, "
+      "OverflowError for numbers that the type does not hold.\nSource: Array API standard "
+      "2024.12.");
   m.def(
       "tensor",
       [](nb::object obj, std::optional<DType> dtype, ToldDevice device, bool requires_grad) {
@@ -425,7 +430,11 @@ void bind_interchange(nb::module_& m) {
         return y;
       },
       "obj"_a.none(), "dtype"_a = nb::none(), "device"_a = nb::none(), "requires_grad"_a = false,
-      "A tensor with its own copy of the data, as asarray(obj, copy=True), outside any graph.");
+      "A tensor with its own copy of the data, as asarray(obj, copy=True), outside any "
+      "graph.\nShapes: an axis for each level of lists.\nTypes: all. Result: dtype, by default as "
+      "asarray.\nRaises TypeError for what is no data and for requires_grad of a type that has no "
+      "gradients, ValueError for lists of different depths or lengths, OverflowError for numbers "
+      "that the type does not hold.\nSource: PyTorch's torch.tensor.");
   m.def(
       "frombuffer",
       [](Told<"collections.abc.Buffer"> buffer, DType dtype, const std::optional<Shape>& shape,
@@ -433,7 +442,9 @@ void bind_interchange(nb::module_& m) {
       "buffer"_a, "dtype"_a, "shape"_a = nb::none(), "offset"_a = 0,
       "A tensor over the bytes of a buffer; offset in bytes. Without a copy, except that bool "
       "bytes\n"
-      "other than 0 and 1 are copied, as 1.");
+      "other than 0 and 1 are copied, as 1.\nShapes: the result has the shape given, by default "
+      "(elements,).\nTypes: all. Result: dtype.\nRaises ValueError for a shape or offset that the "
+      "bytes do not fit.\nSource: PyTorch's torch.frombuffer.");
   m.def(
       "_is_read_only", [](const Itself& x) { return !x->storage->writable; }, "x"_a,
       "Whether a tensor's memory may not be written to.");

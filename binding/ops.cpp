@@ -40,7 +40,8 @@ void bind_random(nb::module_& m) {
         refuse_in_capture("random numbers are seeded");
         default_generator() = {seed};
       },
-      "seed"_a, "Seeds the default generator.");
+      "seed"_a,
+      "Seeds the default generator.\nRaises ValueError for a seed below 0 or above 2 ** 64 - 1.");
   // Whose position a checkpoint of a training, and a summary, read and put back.
   m.def(
       "_default_generator", []() -> Generator& { return default_generator(); },
@@ -83,7 +84,9 @@ void bind_shapes(nb::module_& m) {
         return *type;
       },
       nb::sig("def result_type(*args: Tensor | dtype | bool | int | float | complex) -> dtype"),
-      "The common type of tensors, dtypes and (weak) numbers.");
+      "The common type of tensors, dtypes and (weak) numbers.\nShapes: any; they do not "
+      "count.\nTypes: all. Result: a dtype.\nRaises ValueError without arguments.\nSource: Array "
+      "API standard 2024.12.");
   m.def(
       "set_default_dtype",
       [](DType dtype) {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "binding/casters.h"
+#include "binding/documentation.h"
 #include "binding/function.h"
 #include "binding/interchange.h"
 #include "core/autograd/node.h"
@@ -291,7 +292,9 @@ template <class Shown> std::string RecordFunction::text(Shown shown) const {
 }
 
 std::string RecordFunction::help() const {
-  return in_place_ ? "`" + std::string(op_.name) + "`, written in place. " + op_.help : op_.help;
+  const std::string help = op_.help + errors_of(op_);
+  if (!in_place_) return help;
+  return "`" + std::string(op_.name) + "`, written in place. " + help + kErrorsInPlace;
 }
 
 nb::tuple RecordFunction::native_signature() const {

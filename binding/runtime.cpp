@@ -134,7 +134,8 @@ void bind_runtime(nb::module_& m) {
   set_warning_sink(warn);
   m.def("get_num_threads", num_threads, "Threads that parallel kernels use, the caller included.");
   m.def("set_num_threads", set_num_threads, "count"_a,
-        "Sets the number of threads (1 to 1024), for the whole process.");
+        "Sets the number of threads (1 to 1024), for the whole process.\nRaises ValueError for "
+        "another number.");
   m.def("get_thread_pinning", thread_pinning, "Whether workers are bound to a processor each.");
   m.def("set_thread_pinning", set_thread_pinning, "on"_a,
         "Binds each worker to one processor, the first left to the caller, from the next parallel "
@@ -143,7 +144,8 @@ void bind_runtime(nb::module_& m) {
   m.def("cpu_info", cpu_dictionary, "What the processor can do and what of it is in use.");
   m.def(
       "set_isa", [](const std::string& name) { set_isa(read_isa(name)); }, "name"_a,
-      "Uses the kernels of one instruction set on this thread.");
+      "Uses the kernels of one instruction set on this thread.\nRaises ValueError for one that "
+      "this machine does not have.");
   m.def(
       "active_isa", [] { return name_of(active_isa()); },
       "Instruction set of the kernels that this thread uses.");
@@ -155,7 +157,8 @@ void bind_runtime(nb::module_& m) {
       "Device on which this thread makes tensors.");
   m.def("set_device", set_device, "name"_a,
         "Where this thread makes tensors; an op runs where its operands are. Other threads keep "
-        "theirs; a new thread starts with 'cpu', a task of a scheduler with its submitter's.");
+        "theirs; a new thread starts with 'cpu', a task of a scheduler with its "
+        "submitter's.\nRaises ValueError for a device that is not there.");
   m.def(
       "set_float32_matmul_precision",
       [](const std::string& name) { set_precision_limit(read_precision(name)); }, "precision"_a,
@@ -179,7 +182,8 @@ void bind_runtime(nb::module_& m) {
       },
       "op"_a, "Kernels of an op in ladder order, then its body.");
   m.def("force_kernel", force_kernel, "op"_a, "name"_a,
-        "Forces a kernel by name on this thread; '' lifts it.");
+        "Forces a kernel by name on this thread; '' lifts it.\nRaises ValueError for an op or a "
+        "kernel that is not there.");
   m.def("forced_kernel", forced_kernel, "op"_a, "Name of the kernel forced on this thread, or ''.");
   m.def("matmul_tunables", list_tunables,
         "Numbers of the matmul ladder that depend on the machine: in force, default, limits.");

@@ -62,6 +62,10 @@ void both(nb::module_& m, const char* name, F function, const Extra&... extra) {
 
 }  // namespace
 
+#define TW_PARTS                                                                     \
+  "\nShapes: x (..., n, ...); the results have its shape but for the axis.\nTypes: " \
+  "all. Result: the same type.\n"
+
 void bind_split(nb::module_& m) {
   both(
       m, "split",
@@ -71,14 +75,18 @@ void bind_split(nb::module_& m) {
       "split_size_or_sections"_a, "axis"_a = 0,
       "Parts along an axis, as views: of one extent, the last one smaller where it must be, or of "
       "an extent each, which add up to the axis.\nNumPy's split takes a number of parts: here "
-      "that is tensor_split.");
+      "that is tensor_split." TW_PARTS
+      "Raises ValueError for an extent below 1 and for extents that do not add up, IndexError for "
+      "an axis out of range.\nSource: PyTorch's torch.split.");
   both(
       m, "chunk",
       [](const Tensor& x, std::int64_t chunks, std::int64_t axis) {
         return as_tuple(chunk(x, chunks, axis));
       },
       "chunks"_a, "axis"_a = 0,
-      "At most so many parts along an axis, as views, of one extent but for the last.");
+      "At most so many parts along an axis, as views, of one extent but for the last." TW_PARTS
+      "Raises ValueError for fewer than 1 chunk, IndexError for an axis out of range.\nSource: "
+      "PyTorch's torch.chunk.");
   both(
       m, "tensor_split",
       [](const Tensor& x, const Parts& parts, std::int64_t axis) {
@@ -86,15 +94,20 @@ void bind_split(nb::module_& m) {
       },
       "indices_or_sections"_a, "axis"_a = 0,
       "So many parts along an axis, as views, the first ones an element longer where they must "
-      "be, or the parts between indices.");
+      "be, or the parts between indices." TW_PARTS
+      "Raises ValueError for fewer than 1 part, IndexError for an axis out of range.\nSource: "
+      "PyTorch's torch.tensor_split.");
   constexpr char kHelp[] =
       "So many parts of one extent, as views, or the parts between indices: along axis ";
+  constexpr char kFacts[] = TW_PARTS
+      "Raises ValueError for fewer dimensions and for parts that do not divide the axis.\nSource: "
+      "PyTorch's torch.";
   const std::tuple<const char*, std::vector<Tensor> (*)(const Tensor&, const Parts&), const char*>
       kByAxis[] = {{"hsplit", hsplit, "1, of vectors 0."},
                    {"vsplit", vsplit, "0, of at least 2 dimensions."},
                    {"dsplit", dsplit, "2."}};
   for (const auto& [name, function, axis] : kByAxis) {
-    const std::string help = std::string(kHelp) + axis;
+    const std::string help = std::string(kHelp) + axis + kFacts + name + ".";
     both(
         m, name,
         [function = function](const Tensor& x, const Parts& parts) {
@@ -103,5 +116,6 @@ void bind_split(nb::module_& m) {
         "indices_or_sections"_a, help.c_str());
   }
 }
+#undef TW_PARTS
 
 }  // namespace tw::binding

@@ -376,7 +376,9 @@ void backward_to(const Tensor& x, const Tensor& gradient, bool retain_graph, boo
 
 void bind_graph() {
   method(
-      "detach", [](const Itself& x) { return x.detached(); }, "The same memory outside the graph.");
+      "detach", [](const Itself& x) { return x.detached(); },
+      "The same memory outside the graph.\nShapes: any; the result has it.\nTypes: all. Result: "
+      "the same type.\nSource: PyTorch's torch.Tensor.detach.");
   method(
       "requires_grad_",
       [](nb::object self, bool value) {

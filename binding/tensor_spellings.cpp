@@ -2,6 +2,7 @@
 // name. Names that only differ (clone, unsqueeze) stand in spellings.cpp.
 #include <cmath>
 
+#include "binding/documentation.h"
 #include "binding/function.h"
 #include "binding/module.h"
 #include "core/base/error.h"
@@ -160,7 +161,8 @@ void bind_arithmetic() {
              pointwise_in_place(op, operands);
              return self;
            },
-           "other"_a, nb::kw_only(), "alpha"_a = 1, (help + " Written in place.").c_str());
+           "other"_a, nb::kw_only(), "alpha"_a = 1,
+           (help + " Written in place." + kErrorsInPlace).c_str());
   }
 }
 
@@ -204,7 +206,7 @@ void bind_division() {
         return self;
       },
       "other"_a, nb::kw_only(), "rounding_mode"_a = nb::none(),
-      (help + " Written in place.").c_str());
+      (help + " Written in place." + kErrorsInPlace).c_str());
 }
 
 // An extent of -1 keeps the axis, as in PyTorch.
@@ -245,7 +247,9 @@ void bind_shapes() {
         if (x.rank() > 2) fail(ErrorKind::value, "t: needs at most 2 dimensions, got ", x.shape());
         return x.rank() < 2 ? x : swap_axes(x, 0, 1);
       },
-      "The transpose of a matrix, as a view; itself below 2 dimensions.");
+      "The transpose of a matrix, as a view; itself below 2 dimensions.\nShapes: x (m, n) gives "
+      "(n, m).\nTypes: all. Result: the same type.\nRaises ValueError above 2 dimensions.\nSource: "
+      "PyTorch's torch.t.");
 }
 
 void bind_facts() {
@@ -336,7 +340,8 @@ void bind_python() {
         pointwise_in_place(PointwiseOp::round, &operand);
         return self;
       },
-      nb::kw_only(), "decimals"_a = 0, "`round`, written in place.");
+      nb::kw_only(), "decimals"_a = 0,
+      (std::string("`round`, written in place.") + kErrorsInPlace).c_str());
   method(
       "nonzero",
       [](nb::object x, bool as_tuple) -> nb::object {

@@ -277,12 +277,34 @@ def test_margins_of_large_products() -> None:
 def test_certain_probabilities() -> None:
     y, g = gradient(
         lambda x, t: tw.binary_cross_entropy(x, t, reduction="none"),
-        [0.0, 1.0, 0.0, 1.0, 1.5],
+        [0.0, 1.0, 0.0, 1.0, math.nan],
         [0.0, 1.0, 1.0, 0.0, 1.0],
     )
     np.testing.assert_allclose(y[:4], [0, 0, 100, 100])
     np.testing.assert_allclose(g[:4], [0, 0, -1e12, 1e12])
     assert math.isnan(y[4])
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("dtype", [tw.float16, tw.float32, tw.float64])
+@pytest.mark.parametrize("wrong", [-0.5, 1.5, -math.inf, math.inf])
+def test_probabilities_outside_the_range_are_refused(wrong, dtype, reduction) -> None:
+    x, t = tw.asarray([0.5, wrong], dtype=dtype), tw.asarray([1.0, 1.0], dtype=dtype)
+    with pytest.raises(ValueError, match="input must lie from 0 to 1"):
+        tw.binary_cross_entropy(x.requires_grad_(), t, reduction=reduction)
+
+
+def test_variances_below_0_are_refused() -> None:
+    x = tw.ones(3)
+    with pytest.raises(ValueError, match="negative"):
+        tw.gaussian_nll_loss(x, x, tw.asarray([1.0, -1.0, 1.0]))
+
+
+def test_a_capture_takes_what_losses_would_refuse() -> None:
+    """It cannot look at values: probabilities outside [0, 1] give NaN in a replay."""
+    x = tw.asarray([0.5, 0.5])
+    captured = tw._core._capture(lambda p: tw.binary_cross_entropy(p, p), [x])
+    assert math.isnan(captured.replay([x * 3])[0].item())
 
 
 def test_infinite_differences() -> None:

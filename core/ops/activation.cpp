@@ -48,7 +48,11 @@ constexpr OpRecord kGelu = {
     .signature = "(x: Tensor, approximate: 'none' | 'tanh' = 'none') -> Tensor",
     .help =
         "x times the share of a normal distribution below x (Hendrycks, Gimpel, 2016).\n"
-        "approximate='tanh' is their formula with a tanh in the place of erf.",
+        "approximate='tanh' is their formula with a tanh in the place of erf.\n"
+        "Shapes: x of any shape; the result has it.\n"
+        "Types: floating; integers and bool become the default floating type. Result: the same "
+        "type.\n"
+        "Source: PyTorch's torch.nn.functional.gelu.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       out[0] = use.words[0] ? gelu_tanh(use.in[0]) : gelu_erf(use.in[0]);
@@ -56,7 +60,12 @@ constexpr OpRecord kGelu = {
 constexpr OpRecord kAddcmul = {
     .name = "addcmul",
     .signature = "(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Operand = 1) -> Tensor",
-    .help = "x + value * tensor1 * tensor2, of floating numbers in one pass where value is 1.",
+    .help =
+        "x + value * tensor1 * tensor2, of floating numbers in one pass where value is 1.\n"
+        "Shapes: x, tensor1 and tensor2 broadcast; the result has their common shape.\n"
+        "Types: all. Result: the same type.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.addcmul.",
     .flags = kFunction | kInPlace,
     .body = [](const Use& use, Tensor* out) {
       const Operand& value = use.in[3];
@@ -69,20 +78,29 @@ constexpr OpRecord kAddcmul = {
           std::any_of(types, types + 3, is_floating) && std::none_of(types, types + 3, is_complex);
       out[0] = fused ? multiply_add(factor, other, x) : x + factor * other;
     }};
-constexpr OpRecord kPrelu = {
-    .name = "prelu",
-    .signature = "(x: Tensor, weight: Tensor) -> Tensor",
-    .help =
-        "x where positive, else x times weight, which is one number or one for each channel "
-        "(axis 1) (He et al., 2015).\nRaises ValueError for another number of weights.",
-    .flags = kFunction,
-    .body = prelu_body};
+constexpr OpRecord kPrelu = {.name = "prelu",
+                             .signature = "(x: Tensor, weight: Tensor) -> Tensor",
+                             .help =
+                                 "x where positive, else x times weight, which is one number or "
+                                 "one for each channel (axis 1) (He et al., 2015).\n"
+                                 "Raises ValueError for another number of weights.\n"
+                                 "Shapes: x of any shape, (batch, channels, ...) for several "
+                                 "weights; weight () or (channels,); the result has x's shape.\n"
+                                 "Types: floating; integers and bool become the default floating "
+                                 "type. Result: the same type.\n"
+                                 "Source: PyTorch's torch.nn.functional.prelu.",
+                             .flags = kFunction,
+                             .body = prelu_body};
 constexpr OpRecord kGlu = {
     .name = "glu",
     .signature = "(x: Tensor, axis: int = -1) -> Tensor",
     .help =
         "The first half along an axis times the sigmoid of the second (Dauphin et al., 2017).\n"
-        "Raises ValueError for an odd length, IndexError for an axis out of range.",
+        "Raises ValueError for an odd length.\n"
+        "Shapes: x (..., 2 * n, ...); the result is (..., n, ...).\n"
+        "Types: floating; integers and bool become the default floating type. Result: the same "
+        "type.\n"
+        "Source: PyTorch's torch.nn.functional.glu.",
     .flags = kFunction,
     .body = glu_body};
 

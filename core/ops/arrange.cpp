@@ -202,13 +202,21 @@ constexpr OpRecord kMoveaxis = {
     .help =
         "The axes `source` at the places `destination`, the others in their order, as a view.\n"
         "Raises IndexError for axes out of range, ValueError for repeated ones and for lists of "
-        "different lengths.",
+        "different "
+        "lengths.\n"
+        "Shapes: x of any shape; the result has its extents in the new order.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = moveaxis_body};
 constexpr OpRecord kMatrixTranspose = {
     .name = "matrix_transpose",
     .signature = "(x: Tensor) -> Tensor",
-    .help = "The last two axes swapped, as a view. Raises ValueError below 2 dimensions.",
+    .help =
+        "The last two axes swapped, as a view. Raises ValueError below 2 dimensions.\n"
+        "Shapes: x (..., m, n); the result is (..., n, m).\n"
+        "Types: all. Result: the same type.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
@@ -219,8 +227,10 @@ constexpr OpRecord kUnstack = {
     .name = "unstack",
     .signature = "(x: Tensor, axis: int = 0) -> tuple[Tensor, ...]",
     .help =
-        "The parts at each position of an axis, without that axis, as views. Raises IndexError "
-        "for an axis out of range.",
+        "The parts at each position of an axis, without that axis, as views.\n"
+        "Shapes: x (..., n, ...); n results without that axis.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
@@ -231,14 +241,21 @@ constexpr OpRecord kUnflatten = {
     .signature = "(x: Tensor, axis: int, sizes: Shape) -> Tensor",
     .help =
         "One axis as several of these extents, one of which may be -1; a view where strides allow "
-        "it.\nRaises IndexError for an axis out of range, ValueError where the extents do not "
-        "multiply to that of the axis.",
+        "it.\n"
+        "Raises ValueError where the extents do not multiply to that of the axis.\n"
+        "Shapes: x of any shape; the result has the sizes in place of the axis.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.unflatten.",
     .flags = kFunction,
     .body = unflatten_body};
 constexpr OpRecord kRavel = {
     .name = "ravel",
     .signature = "(x: Tensor) -> Tensor",
-    .help = "All elements along one axis, in row-major order; a view where strides allow it.",
+    .help =
+        "All elements along one axis, in row-major order; a view where strides allow it.\n"
+        "Shapes: x of any shape; the result is (elements,).\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.ravel.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) { out[0] = reshape(use.in[0].tensor, {-1}); }};
 constexpr OpRecord kRot90 = {
@@ -246,14 +263,22 @@ constexpr OpRecord kRot90 = {
     .signature = "(x: Tensor, k: int = 1, axes: Axes = None) -> Tensor",
     .help =
         "Turned k times by 90 degrees from the first of two axes towards the second, as a view; "
-        "None: axes (0, 1).\nRaises ValueError for fewer than 2 dimensions and axes that are not "
-        "two different ones, IndexError for axes out of range.",
+        "None: axes (0, 1).\n"
+        "Raises ValueError for fewer than 2 dimensions and axes that are not two different ones.\n"
+        "Shapes: x of at least 2 dimensions; the result has its shape, the extents of the axes "
+        "swapped for an odd k.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.rot90.",
     .flags = kFunction,
     .body = rot90_body};
 constexpr OpRecord kFliplr = {
     .name = "fliplr",
     .signature = "(x: Tensor) -> Tensor",
-    .help = "The order along axis 1 reversed, as a view. Raises ValueError below 2 dimensions.",
+    .help =
+        "The order along axis 1 reversed, as a view. Raises ValueError below 2 dimensions.\n"
+        "Shapes: x of at least 2 dimensions; the result has its shape.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.fliplr.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       need_rank(use.in[0].tensor, 2, "fliplr");
@@ -262,7 +287,11 @@ constexpr OpRecord kFliplr = {
 constexpr OpRecord kFlipud = {
     .name = "flipud",
     .signature = "(x: Tensor) -> Tensor",
-    .help = "The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions.",
+    .help =
+        "The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions.\n"
+        "Shapes: x of at least 1 dimension; the result has its shape.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.flipud.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       need_rank(use.in[0].tensor, 1, "flipud");
@@ -273,52 +302,72 @@ constexpr OpRecord kRoll = {
     .signature = "(x: Tensor, shift: Shape, axis: Axes = None) -> Tensor",
     .help =
         "Elements moved by `shift` places along axes; what leaves at the end comes in at the "
-        "start.\nOne shift is for all the axes, several are for one axis each; None: the elements "
-        "in row-major order. Raises ValueError for repeated axes and another number of shifts.",
+        "start.\n"
+        "One shift is for all the axes, several are for one axis each; None: the elements in "
+        "row-major order. Raises ValueError for repeated axes and another number of shifts.\n"
+        "Shapes: x of any shape; the result has it.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = roll_body};
 
-constexpr OpRecord kHstack = {
-    .name = "hstack",
-    .signature = "(arrays: Sequence[Tensor]) -> Tensor",
-    .help =
-        "Tensors joined along axis 1, of up to 1 dimension along axis 0. Raises ValueError as "
-        "concat.",
-    .flags = kFunction,
-    .body = [](const Use& use, Tensor* out) {
-      join(use, 1, use.inputs && use.in[0].tensor.rank() > 1, out);
-    }};
-constexpr OpRecord kVstack = {
-    .name = "vstack",
-    .signature = "(arrays: Sequence[Tensor]) -> Tensor",
-    .help =
-        "Tensors joined along axis 0; those of up to 1 dimension are rows. Raises ValueError as "
-        "concat.",
-    .flags = kFunction,
-    .body = [](const Use& use, Tensor* out) { join(use, 2, 0, out); }};
-constexpr OpRecord kDstack = {
-    .name = "dstack",
-    .signature = "(arrays: Sequence[Tensor]) -> Tensor",
-    .help =
-        "Tensors joined along axis 2; a matrix (m, n) is (m, n, 1), a vector (1, n, 1). Raises "
-        "ValueError as concat.",
-    .flags = kFunction,
-    .body = [](const Use& use, Tensor* out) { join(use, 3, 2, out); }};
-constexpr OpRecord kColumnStack = {
-    .name = "column_stack",
-    .signature = "(arrays: Sequence[Tensor]) -> Tensor",
-    .help =
-        "Tensors joined along axis 1; those of up to 1 dimension are columns. Raises ValueError "
-        "as concat.",
-    .flags = kFunction,
-    .body = column_stack_body};
+constexpr OpRecord kHstack = {.name = "hstack",
+                              .signature = "(arrays: Sequence[Tensor]) -> Tensor",
+                              .help =
+                                  "Tensors joined along axis 1, of up to 1 dimension along axis 0. "
+                                  "Raises ValueError as concat.\n"
+                                  "Shapes: tensors whose extents differ along the joined axis "
+                                  "alone; the result has the sum of these there.\n"
+                                  "Types: all. Result: the common type.\n"
+                                  "Source: PyTorch's torch.hstack.",
+                              .flags = kFunction,
+                              .body = [](const Use& use, Tensor* out) {
+                                join(use, 1, use.inputs && use.in[0].tensor.rank() > 1, out);
+                              }};
+constexpr OpRecord kVstack = {.name = "vstack",
+                              .signature = "(arrays: Sequence[Tensor]) -> Tensor",
+                              .help =
+                                  "Tensors joined along axis 0; those of up to 1 dimension are "
+                                  "rows. Raises ValueError as concat.\n"
+                                  "Shapes: tensors whose extents differ along the joined axis "
+                                  "alone; the result has the sum of these there.\n"
+                                  "Types: all. Result: the common type.\n"
+                                  "Source: PyTorch's torch.vstack.",
+                              .flags = kFunction,
+                              .body = [](const Use& use, Tensor* out) { join(use, 2, 0, out); }};
+constexpr OpRecord kDstack = {.name = "dstack",
+                              .signature = "(arrays: Sequence[Tensor]) -> Tensor",
+                              .help =
+                                  "Tensors joined along axis 2; a matrix (m, n) is (m, n, 1), a "
+                                  "vector (1, n, 1). Raises ValueError as concat.\n"
+                                  "Shapes: tensors whose extents differ along the joined axis "
+                                  "alone; the result has the sum of these there.\n"
+                                  "Types: all. Result: the common type.\n"
+                                  "Source: PyTorch's torch.dstack.",
+                              .flags = kFunction,
+                              .body = [](const Use& use, Tensor* out) { join(use, 3, 2, out); }};
+constexpr OpRecord kColumnStack = {.name = "column_stack",
+                                   .signature = "(arrays: Sequence[Tensor]) -> Tensor",
+                                   .help =
+                                       "Tensors joined along axis 1; those of up to 1 dimension "
+                                       "are columns. Raises ValueError as concat.\n"
+                                       "Shapes: tensors whose extents differ along the joined axis "
+                                       "alone; the result has the sum of these there.\n"
+                                       "Types: all. Result: the common type.\n"
+                                       "Source: PyTorch's torch.column_stack.",
+                                   .flags = kFunction,
+                                   .body = column_stack_body};
 constexpr OpRecord kVander = {
     .name = "vander",
     .signature = "(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor",
     .help =
-        "The powers of each element of x (n,) as rows of N columns (None: n), from N - 1 down to "
-        "0 or, increasing, from 0 up.\nWhole numbers become int64, uint64 stays. Raises ValueError "
-        "for other shapes and a negative N.",
+        "The powers of each element of x (n,) as rows of N columns (None: n), from N - 1 down to 0 "
+        "or, increasing, from 0 up.\n"
+        "Whole numbers become int64, uint64 stays. Raises ValueError for other shapes and a "
+        "negative N.\n"
+        "Shapes: x (n,); the result is (n, N).\n"
+        "Types: all. Result: the same type, of bool and integers int64, of uint64 uint64.\n"
+        "Source: PyTorch's torch.vander.",
     .flags = kFunction,
     .body = vander_body};
 

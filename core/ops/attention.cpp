@@ -310,8 +310,12 @@ constexpr OpRecord kScaledDotProductAttention = {
         "is_causal: query i attends to keys 0 to i. scale is 1/sqrt(E) by default. Rows that\n"
         "attend to nothing are 0. enable_gqa: groups of query heads share a head of key and "
         "value.\n"
-        "Raises ValueError for shapes that do not fit, and for a mask with is_causal; TypeError "
-        "for\ntypes that differ.",
+        "Shapes: query (..., L, E), key (..., S, E), value (..., S, V), attn_mask broadcasts to "
+        "(..., L, S); the result is (..., L, V).\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for shapes that do not fit, for a mask with is_causal and for dropout_p "
+        "outside [0, 1], TypeError for types that differ.\n"
+        "Source: PyTorch's torch.nn.functional.scaled_dot_product_attention.",
     .flags = kFunction,
     .body = attention_in_ops,
     .autocast = Autocast::narrow};

@@ -46,8 +46,12 @@ constexpr OpRecord kBilinear = {
         "(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor",
     .help =
         "input1 @ weight[k] @ input2 + bias[k] for each k: inputs (..., in1) and (..., in2) of one "
-        "batch, weight (out, in1, in2), result (..., out).\nRaises ValueError for shapes that do "
-        "not fit.",
+        "batch, weight (out, in1, in2), result (..., out).\n"
+        "Raises ValueError for shapes that do not fit.\n"
+        "Shapes: input1 (..., in1), input2 (..., in2), weight (out, in1, in2), bias (out,); the "
+        "result is (..., out).\n"
+        "Types: integer, floating, complex. Result: the common type.\n"
+        "Source: PyTorch's torch.nn.functional.bilinear.",
     .flags = kFunction,
     .body = bilinear_body,
     .autocast = Autocast::narrow};

@@ -204,7 +204,11 @@ constexpr OpRecord kSearchsorted = {
         "(..., n): int64, or int32 with out_int32=True, of x2's shape.\n"
         "In front of equal elements, or behind them with side='right' or right=True; NaN belongs "
         "behind all numbers. sorter has the indices that sort x1. Raises ValueError for shapes "
-        "that do not fit and for side='left' with right=True, TypeError for complex numbers.",
+        "that do not fit and for side='left' with right=True.\n"
+        "Shapes: x1 (n,) and x2 of any shape, or (..., n) and (..., m); sorter of x1's shape; the "
+        "result has x2's shape.\n"
+        "Types: bool, integer, floating. Result: int64, with out_int32 int32.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction | kConstant,
     .body = searchsorted_body};
 constexpr OpRecord kBucketize = {
@@ -215,7 +219,10 @@ constexpr OpRecord kBucketize = {
     .help =
         "How many of the sorted boundaries (n,) lie below each element, or with right=True below "
         "or at it: int64, or int32 with out_int32=True.\n"
-        "Raises ValueError for boundaries of other shapes, TypeError for complex numbers.",
+        "Raises ValueError for boundaries of other shapes.\n"
+        "Shapes: x of any shape, boundaries (n,); the result has x's shape.\n"
+        "Types: bool, integer, floating. Result: int64, with out_int32 int32.\n"
+        "Source: PyTorch's torch.bucketize.",
     .flags = kFunction | kConstant,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& boundaries = use.in[1].tensor;
@@ -231,7 +238,10 @@ constexpr OpRecord kIsin = {
         "= False) -> Tensor",
     .help =
         "Whether each element is among test_elements, or with invert=True is not; NaN never is.\n"
-        "assume_unique changes nothing. Raises TypeError for complex numbers.",
+        "assume_unique changes nothing.\n"
+        "Shapes: elements and test_elements of any shapes; the result has that of elements.\n"
+        "Types: bool, integer, floating. Result: bool.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction | kConstant,
     .body = isin_body};
 constexpr OpRecord kCountNonzero = {
@@ -239,7 +249,11 @@ constexpr OpRecord kCountNonzero = {
     .signature = "(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor",
     .help =
         "How many elements are not zero (int64), over all or some axes; NaN is not.\n"
-        "Raises IndexError for axes out of range, ValueError for repeated ones.",
+        "Raises ValueError for repeated ones.\n"
+        "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
+        "keepdims.\n"
+        "Types: all. Result: int64.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction | kConstant,
     .body = count_nonzero_body};
 constexpr OpRecord kBincount = {
@@ -249,8 +263,11 @@ constexpr OpRecord kBincount = {
         "How many elements of x (n,) are 0, 1, ... up to the largest (int64), or the sums of their "
         "weights (n,), in these' floating type or float64.\n"
         "At least minlength bins. Reads the largest element, so a capture refuses it. Raises "
-        "ValueError for negative elements and other shapes, TypeError for an x that has no "
-        "integers.",
+        "ValueError for negative elements and other shapes.\n"
+        "Shapes: x and weights (n,); the result is (bins,).\n"
+        "Types: integer. Result: int64, with weights their floating type or float64.\n"
+        "Raises ValueError for a negative minlength.\n"
+        "Source: PyTorch's torch.bincount.",
     .flags = kFunction,
     .body = bincount_body};
 constexpr OpRecord kHistc = {
@@ -260,8 +277,10 @@ constexpr OpRecord kHistc = {
         "How many elements lie in each of so many bins of equal width from min to max, in x's "
         "type; others count for nothing.\n"
         "Where min equals max the bins reach from the smallest to the largest element. Raises "
-        "ValueError for no bins and for limits that are not finite or in order, TypeError for an x "
-        "that is not floating.",
+        "ValueError for no bins and for limits that are not finite or in order.\n"
+        "Shapes: x of any shape; the result is (bins,).\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.histc.",
     .flags = kFunction | kConstant,
     .body = histc_body};
 

@@ -20,7 +20,11 @@ Scalar all_ones(DType dtype) {
 constexpr OpRecord kBitwiseInvert = {
     .name = "bitwise_invert",
     .signature = "(x: Tensor) -> Tensor",
-    .help = "Each bit inverted, for integers and bool. Raises TypeError for other types.",
+    .help =
+        "Each bit inverted, for integers and bool.\n"
+        "Shapes: x of any shape; the result has it.\n"
+        "Types: bool, integer. Result: the same type.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction | kInPlace | kConstant,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;

@@ -290,7 +290,12 @@ constexpr OpRecord kNllLoss = {
         "-input[target] of log-likelihoods (n, classes, d, ...) and class indices (n, d, ...), "
         "times the weights of the targets; the mean is over their sum.\n"
         "Targets that are ignore_index count for nothing. Raises IndexError for other targets out "
-        "of range, ValueError for other shapes.",
+        "of range, ValueError for other shapes.\n"
+        "Shapes: input (n, classes, d, ...) or (classes,), target (n, d, ...) or (); the result is "
+        "(), or of target's shape for 'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises TypeError for targets that are not integers.\n"
+        "Source: PyTorch's torch.nn.functional.nll_loss.",
     .flags = kFunction,
     .body = nll_body,
     .autocast = Autocast::wide};
@@ -355,7 +360,13 @@ constexpr OpRecord kCrossEntropy = {
         "or of probabilities of the logits' shape.\n"
         "weight has one number for each class; label_smoothing mixes targets with uniform ones "
         "(Szegedy et al., 2016). Targets that are ignore_index count for nothing. Raises "
-        "IndexError for other targets out of range, ValueError for other shapes.",
+        "IndexError for other targets out of range, ValueError for other shapes.\n"
+        "Shapes: logits (n, classes, d, ...) or (classes,), targets (n, d, ...) or (), or of the "
+        "logits' shape; the result is (), or of the shape without classes for 'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises TypeError for targets that are neither integers nor of the logits' shape and "
+        "floating.\n"
+        "Source: PyTorch's torch.nn.functional.cross_entropy.",
     .flags = kFunction,
     .body = cross_entropy_body,
     .autocast = Autocast::wide};

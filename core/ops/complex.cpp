@@ -81,7 +81,10 @@ constexpr OpRecord kViewAsReal = {
     .signature = "(x: Tensor) -> Tensor",
     .help =
         "The parts of complex numbers in the same memory: a real tensor with one axis more, of\n"
-        "extent 2. Raises TypeError for real tensors.",
+        "extent 2.\n"
+        "Shapes: x of any shape; the result is (*x.shape, 2).\n"
+        "Types: complex. Result: that of the parts.\n"
+        "Source: PyTorch's torch.view_as_real.",
     .flags = kFunction,
     .infer = infer_as_real,
     .vjp = [](Vjp& v) { v.give(0, as_complex(contiguous(v.g()))); }};
@@ -93,31 +96,45 @@ constexpr OpRecord kViewAsComplex = {
         "memory.\n"
         "Raises TypeError for other types than float32 and float64, ValueError for other shapes "
         "and\n"
-        "for strides that put the parts of a number apart.",
+        "for strides that put the parts of a number apart.\n"
+        "Shapes: x (..., 2); the result is (...).\n"
+        "Types: float32, float64. Result: the complex type of such parts.\n"
+        "Source: PyTorch's torch.view_as_complex.",
     .flags = kFunction,
     .infer = infer_as_complex,
     .vjp = [](Vjp& v) { v.give(0, as_real(v.g())); }};
 constexpr OpRecord kReal = {
     .name = "real",
     .signature = "(x: Tensor) -> Tensor",
-    .help = "The real part, a view in the same memory; a real tensor itself.",
+    .help =
+        "The real part, a view in the same memory; a real tensor itself.\n"
+        "Shapes: x of any shape; the result has it.\n"
+        "Types: all. Result: the same type, of complex numbers that of their parts.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       out[0] = is_complex(x.dtype()) ? part(x, 0) : x;
     }};
-constexpr OpRecord kImag = {
-    .name = "imag",
-    .signature = "(x: Tensor) -> Tensor",
-    .help = "The imaginary part, a view in the same memory. Raises TypeError for real tensors.",
-    .flags = kFunction,
-    .body = [](const Use& use, Tensor* out) {
-      check_complex(use.in[0].tensor, "imag");
-      out[0] = part(use.in[0].tensor, 1);
-    }};
+constexpr OpRecord kImag = {.name = "imag",
+                            .signature = "(x: Tensor) -> Tensor",
+                            .help =
+                                "The imaginary part, a view in the same memory.\n"
+                                "Shapes: x of any shape; the result has it.\n"
+                                "Types: complex. Result: that of the parts.\n"
+                                "Source: Array API standard 2024.12.",
+                            .flags = kFunction,
+                            .body = [](const Use& use, Tensor* out) {
+                              check_complex(use.in[0].tensor, "imag");
+                              out[0] = part(use.in[0].tensor, 1);
+                            }};
 constexpr OpRecord kConj = {.name = "conj",
                             .signature = "(x: Tensor) -> Tensor",
-                            .help = "The complex conjugate; a real tensor itself.",
+                            .help =
+                                "The complex conjugate; a real tensor itself.\n"
+                                "Shapes: x of any shape; the result has it.\n"
+                                "Types: all. Result: the same type.\n"
+                                "Source: Array API standard 2024.12.",
                             .flags = kFunction,
                             .settle =
                                 [](const Use& use, Tensor* out) {
@@ -136,7 +153,11 @@ constexpr OpRecord kComplex = {
     .signature = "(real: Tensor, imag: Tensor) -> Tensor",
     .help =
         "Complex numbers of the given parts, two tensors of float32 or float64 that\n"
-        "broadcast. Raises TypeError for other types, ValueError for shapes that do not broadcast.",
+        "broadcast. Raises TypeError for other types, ValueError for shapes that do not "
+        "broadcast.\n"
+        "Shapes: real and imag broadcast; the result has their common shape.\n"
+        "Types: float32, float64. Result: the complex type of such parts.\n"
+        "Source: PyTorch's torch.complex.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor &re = use.in[0].tensor, &im = use.in[1].tensor;
@@ -152,7 +173,11 @@ constexpr OpRecord kPolar = {
     .signature = "(abs: Tensor, angle: Tensor) -> Tensor",
     .help =
         "Complex numbers of the given magnitudes and angles in radians, two tensors of float32\n"
-        "or float64 that broadcast.",
+        "or float64 that broadcast.\n"
+        "Shapes: abs and angle broadcast; the result has their common shape.\n"
+        "Types: float32, float64. Result: the complex type of such parts.\n"
+        "Raises TypeError for other types, ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.polar.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor &size = use.in[0].tensor, &angle = use.in[1].tensor;
@@ -164,7 +189,11 @@ constexpr OpRecord kAngle = {
     .signature = "(x: Tensor) -> Tensor",
     .help =
         "The angle of complex numbers in radians, from -pi to pi; of real numbers pi where\n"
-        "negative, else 0, and NaN of NaN.",
+        "negative, else 0, and NaN of NaN.\n"
+        "Shapes: x of any shape; the result has it.\n"
+        "Types: all. Result: the same type, of complex numbers that of their parts, of integers "
+        "and bool the default floating type.\n"
+        "Source: PyTorch's torch.angle.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;

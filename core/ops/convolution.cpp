@@ -307,40 +307,53 @@ constexpr OpRecord kConvolutionWeightGradient = {
 constexpr OpRecord kConv1d =
     conv("conv1d",
          "Cross-correlation of input (batch, in, length) or (in, length) with weight (out, in / "
-         "groups, kernel), plus bias (out,); padding is a number or 'valid' (none) or 'same'. For "
-         "floating types. Raises ValueError for shapes that do not fit.",
+         "groups, kernel), plus bias (out,); padding is a number or 'valid' (none) or "
+         "'same'.\nShapes: the result is (batch, out, ...) with floor((size + 2 * padding - "
+         "dilation * (kernel - 1) - 1) / stride) + 1 elements along an axis.\nTypes: floating. "
+         "Result: the common type.\nRaises ValueError for shapes that do not fit and for 'same' "
+         "with a stride.\nSource: PyTorch's torch.nn.functional.conv1d.",
          conv_body<1>);
-constexpr OpRecord kConv2d = conv(
-    "conv2d",
-    "Cross-correlation of input (batch, in, height, width) or (in, height, width) with weight "
-    "(out, in / groups, kernel height, kernel width), plus bias (out,); padding is one number or "
-    "two, or 'valid' (none) or 'same'. For floating types. Raises ValueError for shapes that do "
-    "not fit.",
-    conv_body<2>);
-constexpr OpRecord kConv3d = conv(
-    "conv3d",
-    "Cross-correlation of input (batch, in, depth, height, width), or without batch, with weight "
-    "(out, in / groups, kernel sizes), plus bias (out,); padding is one number or three, or "
-    "'valid' (none) or 'same'. For floating types. Raises ValueError for shapes that do not fit.",
-    conv_body<3>);
+constexpr OpRecord kConv2d =
+    conv("conv2d",
+         "Cross-correlation of input (batch, in, height, width) or (in, height, width) with weight "
+         "(out, in / groups, kernel height, kernel width), plus bias (out,); padding is one number "
+         "or two, or 'valid' (none) or 'same'.\nShapes: the result is (batch, out, ...) with "
+         "floor((size + 2 * padding - dilation * (kernel - 1) - 1) / stride) + 1 elements along an "
+         "axis.\nTypes: floating. Result: the common type.\nRaises ValueError for shapes that do "
+         "not fit and for 'same' with a stride.\nSource: PyTorch's torch.nn.functional.conv2d.",
+         conv_body<2>);
+constexpr OpRecord kConv3d =
+    conv("conv3d",
+         "Cross-correlation of input (batch, in, depth, height, width), or without batch, with "
+         "weight (out, in / groups, kernel sizes), plus bias (out,); padding is one number or "
+         "three, or 'valid' (none) or 'same'.\nShapes: the result is (batch, out, ...) with "
+         "floor((size + 2 * padding - dilation * (kernel - 1) - 1) / stride) + 1 elements along an "
+         "axis.\nTypes: floating. Result: the common type.\nRaises ValueError for shapes that do "
+         "not fit and for 'same' with a stride.\nSource: PyTorch's torch.nn.functional.conv3d.",
+         conv_body<3>);
 constexpr OpRecord kConvTranspose1d = conv_transpose(
     "conv_transpose1d",
     "The gradient of conv1d's input as an op: input (batch, in, length) or (in, length) and weight "
     "(in, out / groups, kernel) give (length - 1) * stride - 2 * padding + dilation * (kernel - 1) "
-    "+ output_padding + 1 elements, plus bias (out,). Raises ValueError for shapes that do not "
-    "fit.",
+    "+ output_padding + 1 elements, plus bias (out,).\nShapes: the result is (batch, out, "
+    "...).\nTypes: floating. Result: the common type.\nRaises ValueError for shapes that do not "
+    "fit.\nSource: PyTorch's torch.nn.functional.conv_transpose1d.",
     conv_transpose_body<1>);
 constexpr OpRecord kConvTranspose2d = conv_transpose(
     "conv_transpose2d",
     "The gradient of conv2d's input as an op: input (batch, in, height, width), or without batch, "
     "and weight (in, out / groups, kernel height, kernel width), plus bias (out,); sizes as in "
-    "conv_transpose1d. Raises ValueError for shapes that do not fit.",
+    "conv_transpose1d.\nShapes: the result is (batch, out, ...).\nTypes: floating. Result: the "
+    "common type.\nRaises ValueError for shapes that do not fit.\nSource: PyTorch's "
+    "torch.nn.functional.conv_transpose2d.",
     conv_transpose_body<2>);
-constexpr OpRecord kConvTranspose3d = conv_transpose(
-    "conv_transpose3d",
-    "The gradient of conv3d's input as an op: input (batch, in, depth, height, width), or without "
-    "batch, and weight (in, out / groups, kernel sizes), plus bias (out,); sizes as in "
-    "conv_transpose1d. Raises ValueError for shapes that do not fit.",
-    conv_transpose_body<3>);
+constexpr OpRecord kConvTranspose3d =
+    conv_transpose("conv_transpose3d",
+                   "The gradient of conv3d's input as an op: input (batch, in, depth, height, "
+                   "width), or without batch, and weight (in, out / groups, kernel sizes), plus "
+                   "bias (out,); sizes as in conv_transpose1d.\nShapes: the result is (batch, out, "
+                   "...).\nTypes: floating. Result: the common type.\nRaises ValueError for shapes "
+                   "that do not fit.\nSource: PyTorch's torch.nn.functional.conv_transpose3d.",
+                   conv_transpose_body<3>);
 
 }  // namespace tw

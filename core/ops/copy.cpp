@@ -85,13 +85,16 @@ void move(const Tensor& x, const Tensor& y, bool waits) {
 
 }  // namespace
 
-constexpr OpRecord kCopy = {.name = "copy",
-                            .signature = "(x: Tensor) -> Tensor",
-                            .help = "The same values in fresh row-major memory.",
-                            .flags = kMethod,
-                            .infer = infer_copy,
-                            .estimate = estimate,
-                            .vjp = [](Vjp& v) { v.give(0, v.g()); }};
+constexpr OpRecord kCopy = {
+    .name = "copy",
+    .signature = "(x: Tensor) -> Tensor",
+    .help =
+        "The same values in fresh row-major memory.\nShapes: any; the result has it.\nTypes: all. "
+        "Result: the same type.\nSource: PyTorch's torch.clone.",
+    .flags = kMethod,
+    .infer = infer_copy,
+    .estimate = estimate,
+    .vjp = [](Vjp& v) { v.give(0, v.g()); }};
 constexpr OpRecord kContiguous = {
     .name = "contiguous",
     .signature = "(x: Tensor) -> Tensor",
@@ -104,8 +107,10 @@ constexpr OpRecord kAstype = {
         "(x: Tensor, dtype: dtype, *, copy: bool = True, device: Device | None = None) -> Tensor",
     .help =
         "x converted to another dtype, and on another device where one is named.\n"
-        "With copy=False, x itself where it has the dtype. Raises TypeError for complex to "
-        "real.",
+        "With copy=False, x itself where it has the dtype. Raises TypeError for complex to real.\n"
+        "Shapes: x of any shape; the result has it.\n"
+        "Types: all. Result: dtype.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .settle = has_type,
     .infer = infer_astype,

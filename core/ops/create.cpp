@@ -66,23 +66,40 @@ DType like_dtype(const Use& use) { return use.words.dtype(0, use.in[0].tensor.dt
   "shape: Shape, dtype: dtype | None = None, device: Device | None = None, " \
   "requires_grad: grad = False) -> Tensor"
 #define TW_LIKE "dtype: dtype | None = None, device: Device | None = None) -> Tensor"
-constexpr OpRecord kEmpty = {.name = "empty",
-                             .signature = "(" TW_MAKES,
-                             .help = "A tensor with unspecified contents.",
-                             .flags = kFunction,
-                             .body = [](const Use& use, Tensor* out) {
-                               out[0] = Tensor::empty(checked_shape("empty", use.words, 0),
-                                                      use.words.dtype(1, default_dtype()));
-                             }};
-constexpr OpRecord kZeros = {.name = "zeros",
-                             .signature = "(" TW_MAKES,
-                             .help = "A tensor of zeros.",
-                             .flags = kFunction,
-                             .quick = quick_zeros,
-                             .infer = infer_zeros};
+constexpr OpRecord kEmpty = {
+    .name = "empty",
+    .signature = "(" TW_MAKES,
+    .help =
+        "A tensor with unspecified contents.\n"
+        "Shapes: the result has the shape given.\n"
+        "Types: all. Result: dtype, by default the default floating type.\n"
+        "Raises ValueError for a negative extent.\n"
+        "Source: Array API standard 2024.12.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      out[0] =
+          Tensor::empty(checked_shape("empty", use.words, 0), use.words.dtype(1, default_dtype()));
+    }};
+constexpr OpRecord kZeros = {
+    .name = "zeros",
+    .signature = "(" TW_MAKES,
+    .help =
+        "A tensor of zeros.\n"
+        "Shapes: the result has the shape given.\n"
+        "Types: all. Result: dtype, by default the default floating type.\n"
+        "Raises ValueError for a negative extent.\n"
+        "Source: Array API standard 2024.12.",
+    .flags = kFunction,
+    .quick = quick_zeros,
+    .infer = infer_zeros};
 constexpr OpRecord kOnes = {.name = "ones",
                             .signature = "(" TW_MAKES,
-                            .help = "A tensor of ones.",
+                            .help =
+                                "A tensor of ones.\n"
+                                "Shapes: the result has the shape given.\n"
+                                "Types: all. Result: dtype, by default the default floating type.\n"
+                                "Raises ValueError for a negative extent.\n"
+                                "Source: Array API standard 2024.12.",
                             .flags = kFunction,
                             .body = [](const Use& use, Tensor* out) {
                               out[0] = full(checked_shape("ones", use.words, 0), 1,
@@ -93,12 +110,23 @@ constexpr OpRecord kFull = {
     .signature =
         "(shape: Shape, fill_value: Number, dtype: dtype | None = None, device: Device | "
         "None = None, requires_grad: grad = False) -> Tensor",
-    .help = "A tensor of one value, of the number's own type by default.",
+    .help =
+        "A tensor of one value, of the number's own type by default.\n"
+        "Shapes: the result has the shape given.\n"
+        "Types: all. Result: dtype, by default bool, int64, the default floating type or complex "
+        "of such parts, as fill_value is.\n"
+        "Raises ValueError for a negative extent, OverflowError for a number that the type does "
+        "not hold.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .infer = infer_full};
 constexpr OpRecord kEmptyLike = {.name = "empty_like",
                                  .signature = "(x: Tensor, " TW_LIKE,
-                                 .help = "Like empty, shape and dtype from x.",
+                                 .help =
+                                     "Like empty, shape and dtype from x.\n"
+                                     "Shapes: x of any shape; the result has it.\n"
+                                     "Types: all. Result: dtype, by default the same type.\n"
+                                     "Source: Array API standard 2024.12.",
                                  .flags = kFunction,
                                  .body = [](const Use& use, Tensor* out) {
                                    out[0] =
@@ -106,26 +134,39 @@ constexpr OpRecord kEmptyLike = {.name = "empty_like",
                                  }};
 constexpr OpRecord kZerosLike = {.name = "zeros_like",
                                  .signature = "(x: Tensor, " TW_LIKE,
-                                 .help = "Like zeros, shape and dtype from x.",
+                                 .help =
+                                     "Like zeros, shape and dtype from x.\n"
+                                     "Shapes: x of any shape; the result has it.\n"
+                                     "Types: all. Result: dtype, by default the same type.\n"
+                                     "Source: Array API standard 2024.12.",
                                  .flags = kFunction,
                                  .body = [](const Use& use, Tensor* out) {
                                    out[0] = zeros(use.in[0].tensor.shape(), like_dtype(use));
                                  }};
 constexpr OpRecord kOnesLike = {.name = "ones_like",
                                 .signature = "(x: Tensor, " TW_LIKE,
-                                .help = "Like ones, shape and dtype from x.",
+                                .help =
+                                    "Like ones, shape and dtype from x.\n"
+                                    "Shapes: x of any shape; the result has it.\n"
+                                    "Types: all. Result: dtype, by default the same type.\n"
+                                    "Source: Array API standard 2024.12.",
                                 .flags = kFunction,
                                 .body = [](const Use& use, Tensor* out) {
                                   out[0] = full(use.in[0].tensor.shape(), 1, like_dtype(use));
                                 }};
-constexpr OpRecord kFullLike = {.name = "full_like",
-                                .signature = "(x: Tensor, fill_value: Number, " TW_LIKE,
-                                .help = "Like full, shape and dtype from x.",
-                                .flags = kFunction,
-                                .body = [](const Use& use, Tensor* out) {
-                                  out[0] = full(use.in[0].tensor.shape(), use.in[1].scalar,
-                                                like_dtype(use));
-                                }};
+constexpr OpRecord kFullLike = {
+    .name = "full_like",
+    .signature = "(x: Tensor, fill_value: Number, " TW_LIKE,
+    .help =
+        "Like full, shape and dtype from x.\n"
+        "Shapes: x of any shape; the result has it.\n"
+        "Types: all. Result: dtype, by default the same type.\n"
+        "Raises OverflowError for a number that the type does not hold.\n"
+        "Source: Array API standard 2024.12.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      out[0] = full(use.in[0].tensor.shape(), use.in[1].scalar, like_dtype(use));
+    }};
 #undef TW_MAKES
 #undef TW_LIKE
 constexpr OpRecord kSequence = {
@@ -218,7 +259,13 @@ constexpr OpRecord kArange = {
     .signature =
         "(start: Number, stop: Number | None = None, step: Number = 1, dtype: dtype | None "
         "= None, device: Device | None = None, requires_grad: grad = False) -> Tensor",
-    .help = "start, start + step, ... up to but without stop.",
+    .help =
+        "start, start + step, ... up to but without stop.\n"
+        "Shapes: the result is (ceil((stop - start) / step),), or (0,) where that is negative.\n"
+        "Types: all. Result: dtype, by default int64 for integers, else the default floating "
+        "type.\n"
+        "Raises ValueError for a step of 0 and for a range that is not finite.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const bool from_0 = use.in[1].absent();
@@ -236,8 +283,12 @@ constexpr OpRecord kLinspace = {
         "(start: Number, stop: Number, num: int, dtype: dtype | None = None, device: Device "
         "| None = None, endpoint: bool = True) -> Tensor",
     .help =
-        "num evenly spaced numbers from start to stop, which may be complex. Raises ValueError "
-        "for a\nnegative num, TypeError for complex ends and a real dtype.",
+        "num evenly spaced numbers from start to stop, which may be complex. Raises ValueError for "
+        "a\n"
+        "negative num, TypeError for complex ends and a real dtype.\n"
+        "Shapes: the result is (num,).\n"
+        "Types: all. Result: dtype, by default the default floating type.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Scalar &start = use.in[0].scalar, &stop = use.in[1].scalar;
@@ -272,7 +323,12 @@ Tensor diagonal_numbers(const Shape& shape, const char* op) {
 
 constexpr OpRecord kTril = {.name = "tril",
                             .signature = "(x: Tensor, k: int = 0) -> Tensor",
-                            .help = "The part of the last two axes on and below diagonal k.",
+                            .help =
+                                "The part of the last two axes on and below diagonal k.\n"
+                                "Shapes: x (..., m, n); the result has x's shape.\n"
+                                "Types: all. Result: the same type.\n"
+                                "Raises ValueError below 2 dimensions.\n"
+                                "Source: Array API standard 2024.12.",
                             .flags = kFunction | kInPlace,
                             .body = [](const Use& use, Tensor* out) {
                               const Tensor& x = use.in[0].tensor;
@@ -282,7 +338,12 @@ constexpr OpRecord kTril = {.name = "tril",
                             }};
 constexpr OpRecord kTriu = {.name = "triu",
                             .signature = "(x: Tensor, k: int = 0) -> Tensor",
-                            .help = "The part of the last two axes on and above diagonal k.",
+                            .help =
+                                "The part of the last two axes on and above diagonal k.\n"
+                                "Shapes: x (..., m, n); the result has x's shape.\n"
+                                "Types: all. Result: the same type.\n"
+                                "Raises ValueError below 2 dimensions.\n"
+                                "Source: Array API standard 2024.12.",
                             .flags = kFunction | kInPlace,
                             .body = [](const Use& use, Tensor* out) {
                               const Tensor& x = use.in[0].tensor;
@@ -295,7 +356,12 @@ constexpr OpRecord kEye = {
     .signature =
         "(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: dtype | None = None, "
         "device: Device | None = None, requires_grad: grad = False) -> Tensor",
-    .help = "Ones on the k-th diagonal, zeros elsewhere.",
+    .help =
+        "Ones on the k-th diagonal, zeros elsewhere.\n"
+        "Shapes: the result is (n_rows, n_cols), square by default.\n"
+        "Types: all. Result: dtype, by default the default floating type.\n"
+        "Raises ValueError for a negative extent.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const std::int64_t rows = use.words[0], columns = use.words.none(1) ? rows : use.words[1];

@@ -284,12 +284,17 @@ constexpr OpRecord kCtcLoss = {
         "-> Tensor",
     .help =
         "-log of the probability of sequences of labels under log_probs (steps, batch, classes), "
-        "summed over all ways to spread the labels over the steps with blanks between them "
-        "(Graves et al., 2006).\ntargets are (batch, labels), of which target_lengths (batch,) "
-        "count, as input_lengths (batch,) of the steps do; without a batch, (steps, classes), "
-        "(labels,) and (). 'mean' divides each by its number of labels first. What no path spells "
-        "costs inf, or 0 with zero_infinity, and has no gradient. Raises ValueError for lengths, "
-        "labels and shapes that do not fit.",
+        "summed over all ways to spread the labels over the steps with blanks between them (Graves "
+        "et al., 2006).\n"
+        "targets are (batch, labels), of which target_lengths (batch,) count, as input_lengths "
+        "(batch,) of the steps do; without a batch, (steps, classes), (labels,) and (). 'mean' "
+        "divides each by its number of labels first. What no path spells costs inf, or 0 with "
+        "zero_infinity, and has no gradient. Raises ValueError for lengths, labels and shapes that "
+        "do not fit.\n"
+        "Shapes: log_probs (steps, batch, classes), targets (batch, labels), lengths (batch,); the "
+        "result is (), or (batch,) for 'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.ctc_loss.",
     .flags = kFunction,
     .body = ctc_loss_body,
     .autocast = Autocast::wide};

@@ -96,8 +96,11 @@ constexpr OpRecord kDiagonal = {
     .signature = "(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor",
     .help =
         "The elements whose index along axis2 is `offset` above that along axis1, along a last "
-        "axis in place of the two, as a view.\nRaises ValueError for fewer than 2 dimensions and "
-        "for one axis twice, IndexError for axes out of range.",
+        "axis in place of the two, as a view.\n"
+        "Raises ValueError for fewer than 2 dimensions and for one axis twice.\n"
+        "Shapes: x (..., m, n) for the two axes; the result is (..., size of the diagonal).\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.diagonal.",
     .flags = kFunction,
     .infer = infer_diagonal,
     .vjp =
@@ -130,7 +133,10 @@ constexpr OpRecord kDiag = {
     .signature = "(x: Tensor, k: int = 0) -> Tensor",
     .help =
         "A copy of the k-th diagonal of a matrix, or zeros with a vector on that diagonal. Raises "
-        "ValueError for other shapes.",
+        "ValueError for other shapes.\n"
+        "Shapes: x (m, n) gives (size of the diagonal,), x (n,) gives (n + abs(k), n + abs(k)).\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.diag.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
@@ -144,8 +150,11 @@ constexpr OpRecord kDiagEmbed = {
     .signature = "(x: Tensor, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor",
     .help =
         "Zeros with the last axis of x on a diagonal of the plane of two axes: its elements stand "
-        "where the index along axis2 is `offset` above that along axis1.\nRaises ValueError for 0 "
-        "dimensions and for one axis twice, IndexError for axes out of range.",
+        "where the index along axis2 is `offset` above that along axis1.\n"
+        "Raises ValueError for 0 dimensions and for one axis twice.\n"
+        "Shapes: x (..., n); the result is (..., m, m) for the two axes, m = n + abs(offset).\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.diag_embed.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
@@ -156,7 +165,11 @@ constexpr OpRecord kDiagEmbed = {
 constexpr OpRecord kDiagflat = {
     .name = "diagflat",
     .signature = "(x: Tensor, offset: int = 0) -> Tensor",
-    .help = "A matrix of zeros with all elements of x, in row-major order, on a diagonal.",
+    .help =
+        "A matrix of zeros with all elements of x, in row-major order, on a diagonal.\n"
+        "Shapes: x of n elements; the result is (n + abs(offset), n + abs(offset)).\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.diagflat.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       out[0] = embedded(reshape(use.in[0].tensor, {-1}), use.words[0], 0, 1, "diagflat");
@@ -165,8 +178,11 @@ constexpr OpRecord kTrace = {
     .name = "trace",
     .signature = "(x: Tensor, offset: int = 0) -> Tensor",
     .help =
-        "The sum of a diagonal of a matrix, of whole numbers as int64. Raises ValueError for "
-        "other shapes; for stacks of matrices, sum over diagonal(x, 0, -2, -1).",
+        "The sum of a diagonal of a matrix, of whole numbers as int64. Raises ValueError for other "
+        "shapes; for stacks of matrices, sum over diagonal(x, 0, -2, -1).\n"
+        "Shapes: x (m, n); the result has no dimensions.\n"
+        "Types: all. Result: the same type, of integers int64 or uint64, of bool int64.\n"
+        "Source: PyTorch's torch.trace.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;

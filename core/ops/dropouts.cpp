@@ -79,9 +79,11 @@ void feature_alpha_dropout_body(const Use& use, Tensor* out) {
 #define TW_DROPOUT(training)                                   \
   "(input: Tensor, p: float = 0.5, training: bool = " training \
   ", inplace: in_place = False, generator: Generator | None = None) -> Tensor"
-#define TW_REFUSES                                                                              \
-  " Raises ValueError for other shapes and p outside [0, 1], TypeError for types that are not " \
-  "floating."
+#define TW_FACTS(shapes, name)                                                          \
+  "\nShapes: " shapes                                                                   \
+  "; the result has input's shape.\nTypes: floating. Result: the same "                 \
+  "type.\nRaises ValueError for other shapes and p outside [0, 1].\nSource: PyTorch's " \
+  "torch.nn.functional." name "."
 
 constexpr OpRecord dropout(const char* name, const char* signature, const char* help,
                            void (*body)(const Use&, Tensor*)) {
@@ -94,30 +96,35 @@ constexpr OpRecord kDropout1d =
     dropout("dropout1d", TW_DROPOUT("True"),
             "Zeroes whole channels of (batch, channels, length), or without a batch, with "
             "probability p and scales the rest by 1 / (1 - p), while training (Tompson et al., "
-            "2015)." TW_REFUSES,
+            "2015)." TW_FACTS("input (batch, channels, length) or (channels, length)", "dropout1d"),
             channel_dropout_body<1>);
 constexpr OpRecord kDropout2d =
     dropout("dropout2d", TW_DROPOUT("True"),
             "Zeroes whole channels of (batch, channels, height, width), or of (batch, channels, "
             "length) as in PyTorch, with probability p and scales the rest by 1 / (1 - p), while "
-            "training (Tompson et al., 2015)." TW_REFUSES,
+            "training (Tompson et al., 2015)." TW_FACTS(
+                "input (batch, channels, height, width) or (batch, channels, length)", "dropout2d"),
             channel_dropout_body<2>);
 constexpr OpRecord kDropout3d =
     dropout("dropout3d", TW_DROPOUT("True"),
             "Zeroes whole channels of (batch, channels, depth, height, width), or without a batch, "
             "with probability p and scales the rest by 1 / (1 - p), while training (Tompson et "
-            "al., 2015)." TW_REFUSES,
+            "al., 2015)." TW_FACTS(
+                "input (batch, channels, depth, height, width) or (channels, depth, height, width)",
+                "dropout3d"),
             channel_dropout_body<3>);
 constexpr OpRecord kAlphaDropout =
     dropout("alpha_dropout", TW_DROPOUT("False"),
             "Sets elements with probability p to SELU's value far below 0 and shifts and scales "
             "all of them, so that mean 0 and variance 1 stay, while training (Klambauer et al., "
-            "2017).\nRaises ValueError for p outside [0, 1], TypeError for types that are not "
-            "floating.",
+            "2017).\nShapes: input of any shape; the result has it.\nTypes: floating. Result: the "
+            "same type.\nRaises ValueError for p outside [0, 1].\nSource: PyTorch's "
+            "torch.nn.functional.alpha_dropout.",
             alpha_dropout_body);
 constexpr OpRecord kFeatureAlphaDropout =
     dropout("feature_alpha_dropout", TW_DROPOUT("False"),
-            "alpha_dropout of whole channels of (batch, channels, ...)." TW_REFUSES,
+            "alpha_dropout of whole channels of (batch, channels, ...)." TW_FACTS(
+                "input (batch, channels, ...)", "feature_alpha_dropout"),
             feature_alpha_dropout_body);
 
 }  // namespace tw

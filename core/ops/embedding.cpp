@@ -114,7 +114,13 @@ constexpr OpRecord kEmbedding = {
     .help =
         "Rows of weight (rows, features) at the integers of input, of any shape: input.shape + "
         "(features,).\n"
-        "The row padding_idx gets no gradient. Raises IndexError for indices out of range.",
+        "The row padding_idx gets no gradient. Raises IndexError for indices out of range.\n"
+        "Shapes: weight (rows, features), input of any shape; the result is (*input.shape, "
+        "features).\n"
+        "Types: all. Result: the same type.\n"
+        "Raises TypeError for indices that are not integers, ValueError for a weight of other than "
+        "2 dimensions and a padding_idx out of range.\n"
+        "Source: PyTorch's torch.nn.functional.embedding.",
     .flags = kFunction,
     .body = embedding_body};
 constexpr OpRecord kEmbeddingBag = {
@@ -124,10 +130,16 @@ constexpr OpRecord kEmbeddingBag = {
         "mode: 'sum' | 'mean' | 'max' = 'mean', padding_idx: int | None = None) -> Tensor",
     .help =
         "Rows of weight (rows, features) at the indices of each bag, a row of input (bags, "
-        "length), summed up, "
-        "averaged or their largest: (bags, features).\n"
+        "length), summed up, averaged or their largest: (bags, features).\n"
         "The row padding_idx does not count; per_sample_weights, of the shape of input, scale the "
-        "rows of sums. Raises IndexError for indices out of range.",
+        "rows of sums. Raises IndexError for indices out of range.\n"
+        "Shapes: input and per_sample_weights (bags, length), weight (rows, features); the result "
+        "is (bags, features).\n"
+        "Types: floating, complex; integers and bool become the default floating type. Result: the "
+        "same type.\n"
+        "Raises ValueError for other shapes and for per_sample_weights of another mode than "
+        "'sum'.\n"
+        "Source: PyTorch's torch.nn.functional.embedding_bag.",
     .flags = kFunction,
     .body = embedding_bag_body};
 

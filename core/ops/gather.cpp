@@ -38,7 +38,11 @@ constexpr OpRecord kTake = {
     .signature = "(x: Tensor, indices: Tensor, axis: int | None = None) -> Tensor",
     .help =
         "Elements at integer indices of any shape, which replaces the axis.\n"
-        "Only a tensor of one axis needs no `axis`: ValueError for others without.",
+        "Only a tensor of one axis needs no `axis`: ValueError for others without.\n"
+        "Shapes: x (..., n, ...), indices of any shape, which stands in place of the axis.\n"
+        "Types: all. Result: the same type.\n"
+        "Raises IndexError for indices out of range, TypeError for indices that are not integers.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor &x = use.in[0].tensor, &indices = use.in[1].tensor;
@@ -59,15 +63,24 @@ constexpr OpRecord kGather = {
     .signature = "(x: Tensor, axis: int, index: Tensor) -> Tensor",
     .help =
         "y[i, j, k] = x[i, index[i, j, k], k] for axis 1: the index has the shape of the result, "
-        "and no axis but this is longer than that of x.\nRaises IndexError for indices out of "
-        "range, ValueError for other shapes.",
+        "and no axis but this is longer than that of x.\n"
+        "Raises IndexError for indices out of range, ValueError for other shapes.\n"
+        "Shapes: x and index of as many dimensions; the result has index's shape.\n"
+        "Types: all. Result: the same type.\n"
+        "Raises TypeError for an index that is not integer.\n"
+        "Source: PyTorch's torch.gather.",
     .flags = kFunction,
     .body = gather_body};
 
 constexpr OpRecord kOneHot = {
     .name = "one_hot",
     .signature = "(indices: Tensor, num_classes: int, dtype: dtype = float32) -> Tensor",
-    .help = "1 at each index along a new last axis, else 0.",
+    .help =
+        "1 at each index along a new last axis, else 0.\n"
+        "Shapes: indices of any shape; the result is (*indices.shape, num_classes).\n"
+        "Types: integer. Result: dtype, by default float32.\n"
+        "Raises IndexError for an index out of range, ValueError for a negative num_classes.\n"
+        "Source: PyTorch's torch.nn.functional.one_hot.",
     .flags = kFunction | kConstant,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& indices = use.in[0].tensor;

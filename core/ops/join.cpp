@@ -124,7 +124,13 @@ bool flatten(const Use& use, Tensor* out) {
 constexpr OpRecord kConcat = {
     .name = "concat",
     .signature = "(arrays: Sequence[Tensor], axis: int | None = 0) -> Tensor",
-    .help = "Tensors joined along an existing axis (None: flattened).",
+    .help =
+        "Tensors joined along an existing axis (None: flattened).\n"
+        "Shapes: tensors whose extents differ along the axis alone; the result has the sum of "
+        "these there.\n"
+        "Types: all. Result: the common type.\n"
+        "Raises ValueError for no tensors, for 0-d ones and for other extents that differ.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .settle = flatten,
     .body = concat_body,
@@ -133,7 +139,12 @@ constexpr OpRecord kConcat = {
 constexpr OpRecord kStack = {
     .name = "stack",
     .signature = "(arrays: Sequence[Tensor], axis: int = 0) -> Tensor",
-    .help = "Tensors joined along a new axis.",
+    .help =
+        "Tensors joined along a new axis.\n"
+        "Shapes: n tensors of one shape; the result has a new axis of extent n.\n"
+        "Types: all. Result: the common type.\n"
+        "Raises ValueError for no tensors and for shapes that differ.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       if (use.inputs == 0) fail(ErrorKind::value, "stack: no tensors");

@@ -8,9 +8,11 @@
 #include "core/autograd/mode.h"
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
+#include "core/base/modes.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/read.h"
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
@@ -98,11 +100,37 @@ void bce_terms_vjp(Vjp& v) {
   if (v.wants(0)) v.give(0, v.g() * (x - v.in(1)) / maximum((1 - x) * x, 1e-12));
   if (v.wants(1)) v.give(1, v.g() * (maximum(log1p(-x), -100) - maximum(log(x), -100)));
 }
+// Whether one may look at values for nothing: on the CPU, where they are, and not in a recording,
+// which a replay repeats on others.
+bool shows_values(const Tensor& x) {
+  return !x.device() && x.count() && !modes.capture && !modes.dry_run;
+}
+bool holds_any(const Tensor& truths) {
+  return *HostValues(any(truths, {}, false), "a loss reads whether its operands are in range")
+              .as<bool>();
+}
+bool is_nan(const Tensor& number) {
+  constexpr char kWhat[] = "binary_cross_entropy reads whether the loss is NaN";
+  if (number.dtype() == DType::float32) return std::isnan(*HostValues(number, kWhat).as<float>());
+  const Tensor wide = astype(number, DType::float64);
+  return std::isnan(*HostValues(wide, kWhat).as<double>());
+}
+// What lies outside has a loss of NaN: only where there is one are all inputs looked at.
+void check_probabilities(const Tensor& x, const Tensor& loss) {
+  if (!shows_values(x)) return;
+  const GradModeGuard off(false);
+  if (!is_nan(loss.rank() ? max(loss, {}, false) : loss)) return;
+  if (holds_any((x < Operand(0)) | (x > Operand(1))))
+    fail(ErrorKind::value,
+         "binary_cross_entropy: input must lie from 0 to 1; of logits it is "
+         "binary_cross_entropy_with_logits");
+}
 void bce_body(const Use& use, Tensor* out) {
   check_same_shape(use);
   const LossInputs in(use);
   const Tensor losses = apply(kBinaryCrossEntropyTerms, {in[0], in[1]});
   out[0] = in.reduced(in.has(2) ? losses * in[2] : losses, use.words[0]);
+  check_probabilities(in[0], out[0]);
 }
 // With weights, both logarithms as they are: none is the small difference of large numbers.
 void bce_with_logits_body(const Use& use, Tensor* out) {
@@ -149,6 +177,8 @@ void gaussian_nll_body(const Use& use, Tensor* out) {
   Tensor lack;
   {
     GradModeGuard off(false);
+    if (shows_values(var) && holds_any(var < Operand(0)))
+      fail(ErrorKind::value, "gaussian_nll_loss: var has negative elements");
     lack = maximum(var, eps) - var;
   }
   const Tensor v = var + lack;
@@ -206,18 +236,28 @@ Tensor LossInputs::reduced(const Tensor& losses, Word reduction) const {
 
 #define TW_REDUCED "reduction: 'mean' | 'sum' | 'none' = 'mean'"
 
-constexpr OpRecord kMseLoss = {.name = "mse_loss",
-                               .signature = "(x: Tensor, y: Tensor, " TW_REDUCED ") -> Tensor",
-                               .help =
-                                   "Squared differences, averaged by default.\n"
-                                   "16-bit numbers are squared and added up in float32.",
-                               .flags = kFunction,
-                               .body = mse_body,
-                               .autocast = Autocast::wide};
+constexpr OpRecord kMseLoss = {
+    .name = "mse_loss",
+    .signature = "(x: Tensor, y: Tensor, " TW_REDUCED ") -> Tensor",
+    .help =
+        "Squared differences, averaged by default.\n"
+        "16-bit numbers are squared and added up in float32.\n"
+        "Shapes: x and y of one shape; the result is (), or of that shape for 'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for shapes that differ.\n"
+        "Source: PyTorch's torch.nn.functional.mse_loss.",
+    .flags = kFunction,
+    .body = mse_body,
+    .autocast = Autocast::wide};
 constexpr OpRecord kL1Loss = {
     .name = "l1_loss",
     .signature = "(input: Tensor, target: Tensor, " TW_REDUCED ") -> Tensor",
-    .help = "Absolute differences, averaged by default; shapes must be equal.",
+    .help =
+        "Absolute differences, averaged by default; shapes must be equal.\n"
+        "Shapes: input and target of one shape; the result is (), or of that shape for 'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for shapes that differ.\n"
+        "Source: PyTorch's torch.nn.functional.l1_loss.",
     .flags = kFunction,
     .body = l1_body,
     .autocast = Autocast::wide};
@@ -226,7 +266,11 @@ constexpr OpRecord kSmoothL1Loss = {
     .signature = "(input: Tensor, target: Tensor, " TW_REDUCED ", beta: float = 1.0) -> Tensor",
     .help =
         "Differences d as d * d / (2 * beta) below beta, and |d| - beta / 2 above (Girshick, "
-        "2015).\nRaises ValueError for shapes that differ and a negative beta.",
+        "2015).\n"
+        "Raises ValueError for shapes that differ and a negative beta.\n"
+        "Shapes: input and target of one shape; the result is (), or of that shape for 'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.smooth_l1_loss.",
     .flags = kFunction,
     .body = smooth_l1_body,
     .autocast = Autocast::wide};
@@ -235,7 +279,11 @@ constexpr OpRecord kHuberLoss = {
     .signature = "(input: Tensor, target: Tensor, " TW_REDUCED ", delta: float = 1.0) -> Tensor",
     .help =
         "Differences d as d * d / 2 below delta, and delta * (|d| - delta / 2) above (Huber, "
-        "1964).\nRaises ValueError for shapes that differ and delta <= 0.",
+        "1964).\n"
+        "Raises ValueError for shapes that differ and delta <= 0.\n"
+        "Shapes: input and target of one shape; the result is (), or of that shape for 'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.huber_loss.",
     .flags = kFunction,
     .body = huber_body,
     .autocast = Autocast::wide};
@@ -251,8 +299,14 @@ constexpr OpRecord kBinaryCrossEntropy = {
     .signature =
         "(input: Tensor, target: Tensor, weight: Tensor | None = None, " TW_REDUCED ") -> Tensor",
     .help =
-        "Negative log-likelihood of targets from 0 to 1 under probabilities; NaN for inputs "
-        "outside [0, 1].\nLogarithms are at least -100. Raises ValueError for shapes that differ.",
+        "Negative log-likelihood of targets from 0 to 1 under probabilities; NaN stays.\n"
+        "Logarithms are at least -100. Raises ValueError for shapes that differ and, on the CPU, "
+        "for "
+        "inputs outside [0, 1], which are NaN elsewhere and in a capture.\n"
+        "Shapes: input and target of one shape, weight broadcasts to it; the result is (), or of "
+        "that shape for 'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.binary_cross_entropy.",
     .flags = kFunction,
     .body = bce_body,
     .autocast = Autocast::wide};
@@ -262,7 +316,12 @@ constexpr OpRecord kBinaryCrossEntropyWithLogits = {
                  ", pos_weight: Tensor | None = None) -> Tensor",
     .help =
         "binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies what "
-        "positive targets cost.\nRaises ValueError for shapes that differ.",
+        "positive targets cost.\n"
+        "Raises ValueError for shapes that differ.\n"
+        "Shapes: input and target of one shape, weight and pos_weight broadcast to it; the result "
+        "is (), or of that shape for 'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.binary_cross_entropy_with_logits.",
     .flags = kFunction,
     .body = bce_with_logits_body,
     .autocast = Autocast::wide};
@@ -273,8 +332,13 @@ constexpr OpRecord kKlDiv = {
         "'mean', log_target: bool = False) -> Tensor",
     .help =
         "target * (log(target) - input): Kullback and Leibler's divergence of log-probabilities "
-        "from probabilities, or from their logarithms.\n'batchmean' is the sum over the length of "
-        "the first axis.",
+        "from probabilities, or from their logarithms.\n"
+        "'batchmean' is the sum over the length of the first axis.\n"
+        "Shapes: input and target broadcast; the result is (), or of their common shape for "
+        "'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.nn.functional.kl_div.",
     .flags = kFunction,
     .body = kl_div_body,
     .autocast = Autocast::wide};
@@ -285,8 +349,14 @@ constexpr OpRecord kGaussianNllLoss = {
         "1e-06, " TW_REDUCED ") -> Tensor",
     .help =
         "Negative log-likelihood of targets under normal distributions of means and variances "
-        "(Nix, Weigend, 1994).\nvar has the input's shape, or one number for its last axis; below "
-        "eps it counts as eps. full adds log(2 * pi) / 2. Raises ValueError for other shapes.",
+        "(Nix, Weigend, 1994).\n"
+        "var has the input's shape, or one number for its last axis; below eps it counts as eps. "
+        "full adds log(2 * pi) / 2. Raises ValueError for other shapes and, on the CPU, for "
+        "negative variances.\n"
+        "Shapes: input and target of one shape, var of that shape, or without its last axis, or "
+        "with extent 1 there; the result is (), or of input's shape for 'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.gaussian_nll_loss.",
     .flags = kFunction,
     .body = gaussian_nll_body,
     .autocast = Autocast::wide};
@@ -297,14 +367,26 @@ constexpr OpRecord kPoissonNllLoss = {
         "1e-08, " TW_REDUCED ") -> Tensor",
     .help =
         "Negative log-likelihood of counts under Poisson distributions of means, or of their "
-        "logarithms.\nfull adds Stirling's approximation of log(target!).",
+        "logarithms.\n"
+        "full adds Stirling's approximation of log(target!).\n"
+        "Shapes: input and target broadcast; the result is (), or of their common shape for "
+        "'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.nn.functional.poisson_nll_loss.",
     .flags = kFunction,
     .body = poisson_nll_body,
     .autocast = Autocast::wide};
 constexpr OpRecord kSoftMarginLoss = {
     .name = "soft_margin_loss",
     .signature = "(input: Tensor, target: Tensor, " TW_REDUCED ") -> Tensor",
-    .help = "log(1 + exp(-target * input)) for targets 1 and -1, without overflow.",
+    .help =
+        "log(1 + exp(-target * input)) for targets 1 and -1, without overflow.\n"
+        "Shapes: input and target broadcast; the result is (), or of their common shape for "
+        "'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.nn.functional.soft_margin_loss.",
     .flags = kFunction,
     .body = soft_margin_body,
     .autocast = Autocast::wide};
@@ -312,8 +394,13 @@ constexpr OpRecord kHingeEmbeddingLoss = {
     .name = "hinge_embedding_loss",
     .signature = "(input: Tensor, target: Tensor, margin: float = 1.0, " TW_REDUCED ") -> Tensor",
     .help =
-        "Distances as they are where the target is 1, and what they lack of the margin where it "
-        "is -1.",
+        "Distances as they are where the target is 1, and what they lack of the margin where it is "
+        "-1.\n"
+        "Shapes: input and target broadcast; the result is (), or of their common shape for "
+        "'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.nn.functional.hinge_embedding_loss.",
     .flags = kFunction,
     .body = hinge_embedding_body,
     .autocast = Autocast::wide};
@@ -322,8 +409,13 @@ constexpr OpRecord kMarginRankingLoss = {
     .signature = "(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, " TW_REDUCED
                  ") -> Tensor",
     .help =
-        "max(0, margin - target * (input1 - input2)): 0 where the first is above the second by "
-        "the margin (target 1), or below (target -1).",
+        "max(0, margin - target * (input1 - input2)): 0 where the first is above the second by the "
+        "margin (target 1), or below (target -1).\n"
+        "Shapes: input1, input2 and target broadcast; the result is (), or of their common shape "
+        "for 'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.nn.functional.margin_ranking_loss.",
     .flags = kFunction,
     .body = margin_ranking_body,
     .autocast = Autocast::wide};

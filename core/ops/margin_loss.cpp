@@ -139,8 +139,13 @@ constexpr OpRecord kMultiMarginLoss = {
     .help =
         "max(0, margin - input[target] + input[i]) ** p of all other classes i, over the number of "
         "classes: input (n, classes) and target (n,), or (classes,) and (). weight is one number "
-        "for each target class.\nRaises ValueError for shapes that do not fit and a p that is "
-        "neither 1 nor 2, IndexError for targets out of range.",
+        "for each target class.\n"
+        "Raises ValueError for shapes that do not fit and a p that is neither 1 nor 2, IndexError "
+        "for targets out of range.\n"
+        "Shapes: input (n, classes) and target (n,), or (classes,) and (); weight (classes,); the "
+        "result is (), or of target's shape for 'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.multi_margin_loss.",
     .flags = kFunction,
     .body = multi_margin_body,
     .autocast = Autocast::wide};
@@ -150,8 +155,12 @@ constexpr OpRecord kMultilabelMarginLoss = {
     .help =
         "max(0, 1 - input[label] + input[i]) of all labels and all classes i that are none, over "
         "the number of classes: input (n, classes), or (classes,), and target of its shape, whose "
-        "labels stand in front of the first -1.\nRaises ValueError for shapes that differ, "
-        "IndexError for labels out of range.",
+        "labels stand in front of the first -1.\n"
+        "Raises ValueError for shapes that differ, IndexError for labels out of range.\n"
+        "Shapes: input and target (n, classes), or (classes,); the result is (), or (n,) for "
+        "'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.multilabel_margin_loss.",
     .flags = kFunction,
     .body = multilabel_margin_body,
     .autocast = Autocast::wide};
@@ -161,7 +170,11 @@ constexpr OpRecord kMultilabelSoftMarginLoss = {
         "(input: Tensor, target: Tensor, weight: Tensor | None = None, " TW_REDUCED ") -> Tensor",
     .help =
         "The mean over the classes, along the last axis, of binary_cross_entropy_with_logits, "
-        "times weight.\nRaises ValueError for shapes that differ.",
+        "times weight.\n"
+        "Raises ValueError for shapes that differ.\n"
+        "Shapes: input and target (..., classes); the result is (), or (...) for 'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.multilabel_soft_margin_loss.",
     .flags = kFunction,
     .body = multilabel_soft_margin_body,
     .autocast = Autocast::wide};

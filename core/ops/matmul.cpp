@@ -232,7 +232,14 @@ void addmm_vjp(Vjp& v) {
 constexpr OpRecord kMatmul = {
     .name = "matmul",
     .signature = "(a: Tensor, b: Tensor) -> Tensor",
-    .help = "Matrix product; 1-D operands are vectors, leading axes are broadcast batches.",
+    .help =
+        "Matrix product; 1-D operands are vectors, leading axes are broadcast batches.\n"
+        "Shapes: a (..., m, k) and b (..., k, n) give (..., m, n), leading axes broadcast; a "
+        "vector's axis is dropped from the result.\n"
+        "Types: integer, floating, complex. Result: the common type.\n"
+        "Raises ValueError for inner sizes that differ, for leading axes that do not broadcast and "
+        "for operands of 0 dimensions.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .settle = settle,
     .infer = infer_matmul,
@@ -249,7 +256,11 @@ constexpr OpRecord kLinear = {
         "None = None) -> Tensor",
     .help =
         "x @ weight.T + bias for x (..., in), weight (out, in), bias (out,); with "
-        "activation='relu' what is negative becomes 0 as the product is stored.",
+        "activation='relu' what is negative becomes 0 as the product is stored.\n"
+        "Shapes: x (..., in), weight (out, in), bias (out,); the result is (..., out).\n"
+        "Types: integer, floating, complex. Result: the common type.\n"
+        "Raises ValueError for shapes that do not fit.\n"
+        "Source: PyTorch's torch.nn.functional.linear.",
     .flags = kFunction,
     .settle = settle_linear,
     .infer = infer_linear,
@@ -277,8 +288,11 @@ constexpr OpRecord kAddmm = {
         "1.0) -> Tensor",
     .help =
         "beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 (k, n), "
-        "input broadcasts to (m, n) and is not read where beta is 0. Raises ValueError for "
-        "shapes that do not fit, TypeError for other types.",
+        "input broadcasts to (m, n) and is not read where beta is 0. Raises ValueError for shapes "
+        "that do not fit.\n"
+        "Shapes: input broadcasts to (m, n), mat1 (m, k), mat2 (k, n); the result is (m, n).\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.addmm.",
     .flags = kFunction,
     .settle = settle_addmm,
     .infer = infer_addmm,

@@ -58,7 +58,10 @@ constexpr OpRecord kNonzero = {
     .name = "nonzero",
     .signature = "(x: Tensor) -> tuple[Tensor, ...]",
     .help =
-        "Positions of the nonzero elements: one int64 tensor for each axis, in row-major order.",
+        "Positions of the nonzero elements: one int64 tensor for each axis, in row-major order.\n"
+        "Shapes: x of n dimensions; n results (elements that are not zero,).\n"
+        "Types: all. Result: int64.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction | kConstant,
     .body = [](const Use& use, Tensor* out) { out[0] = positions(use.in[0].tensor); }};
 

@@ -393,9 +393,13 @@ constexpr OpRecord kLayerNorm = {
         "(x: Tensor, normalized_shape: Shape, weight: Tensor | None = None, "
         "bias: Tensor | None = None, eps: float = 1e-05) -> Tensor",
     .help =
-        "The last axes, of normalized_shape, with mean 0 and variance 1, then scaled by weight "
-        "and shifted by bias, both of that shape (Ba, Kiros, Hinton, 2016).\n"
-        "Raises ValueError where shapes do not fit, TypeError for inputs that are not floating.",
+        "The last axes, of normalized_shape, with mean 0 and variance 1, then scaled by weight and "
+        "shifted by bias, both of that shape (Ba, Kiros, Hinton, 2016).\n"
+        "Raises ValueError where shapes do not fit.\n"
+        "Shapes: x (..., *normalized_shape); weight and bias normalized_shape; the result has x's "
+        "shape.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.layer_norm.",
     .flags = kFunction,
     .body = layer_norm_body};
 constexpr OpRecord kRmsNorm = {
@@ -406,7 +410,10 @@ constexpr OpRecord kRmsNorm = {
     .help =
         "The last axes, of normalized_shape, over the root of their mean square, then scaled by "
         "weight (Zhang, Sennrich, 2019). eps None is the step after 1 of the input's type.\n"
-        "Raises ValueError where shapes do not fit, TypeError for inputs that are not floating.",
+        "Raises ValueError where shapes do not fit.\n"
+        "Shapes: x (..., *normalized_shape); weight normalized_shape; the result has x's shape.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.rms_norm.",
     .flags = kFunction,
     .body = rms_norm_body};
 constexpr OpRecord kGroupNorm = {
@@ -417,7 +424,10 @@ constexpr OpRecord kGroupNorm = {
     .help =
         "Groups of the channels of each sample of (batch, channels, ...) with mean 0 and variance "
         "1, then scaled and shifted by channel (Wu, He, 2018).\n"
-        "Raises ValueError where channels are no multiple of num_groups or shapes do not fit.",
+        "Raises ValueError where channels are no multiple of num_groups or shapes do not fit.\n"
+        "Shapes: x (batch, channels, ...); weight and bias (channels,); the result has x's shape.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.group_norm.",
     .flags = kFunction,
     .body = group_norm_body};
 constexpr OpRecord kInstanceNorm = {
@@ -430,7 +440,11 @@ constexpr OpRecord kInstanceNorm = {
         "Each channel of each sample of (batch, channels, ...) with mean 0 and variance 1, then "
         "scaled and shifted (Ulyanov, Vedaldi, Lempitsky, 2016). Running statistics move towards "
         "the batch's by momentum, or stand for them where not use_input_stats.\n"
-        "Raises ValueError where shapes do not fit or a channel has one value.",
+        "Raises ValueError where shapes do not fit or a channel has one value.\n"
+        "Shapes: x (batch, channels, ...) with at least one axis behind the channels; weight, bias "
+        "and running statistics (channels,); the result has x's shape.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.instance_norm.",
     .flags = kFunction,
     .body = instance_norm_body};
 constexpr OpRecord kBatchNorm = {
@@ -443,7 +457,11 @@ constexpr OpRecord kBatchNorm = {
         "Each channel of (batch, channels, ...) with mean 0 and variance 1 over the batch, then "
         "scaled and shifted (Ioffe, Szegedy, 2015). In training, running statistics move towards "
         "the batch's by momentum; else they stand for them.\n"
-        "Raises ValueError where shapes do not fit or a channel has one value in training.",
+        "Raises ValueError where shapes do not fit or a channel has one value in training.\n"
+        "Shapes: x (batch, channels, ...); weight, bias and running statistics (channels,); the "
+        "result has x's shape.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.batch_norm.",
     .flags = kFunction,
     .body = batch_norm_body};
 
@@ -455,7 +473,11 @@ constexpr OpRecord kLocalResponseNorm = {
     .help =
         "input / (k + alpha * mean of the squares of size neighbouring channels) ** beta, of "
         "(batch, channels, length, ...) (Krizhevsky et al., 2012); channels beyond the ends count "
-        "as 0.\nRaises ValueError for fewer dimensions and a size below 1.",
+        "as 0.\n"
+        "Raises ValueError for fewer dimensions and a size below 1.\n"
+        "Shapes: input (batch, channels, length, ...); the result has its shape.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.local_response_norm.",
     .flags = kFunction,
     .body = local_response_body};
 

@@ -361,8 +361,11 @@ constexpr OpRecord kSort = {
     .signature = TW_ORDER_WORDS " -> Tensor",
     .help =
         "The elements along an axis in order: values alone, argsort has their places.\n"
-        "NaN is last, or first where it descends; equal elements keep their order, whatever "
-        "stable says. Raises IndexError for an axis out of range, TypeError for complex numbers.",
+        "NaN is last, or first where it descends; equal elements keep their order, whatever stable "
+        "says.\n"
+        "Shapes: x (..., n, ...); the result has x's shape.\n"
+        "Types: bool, integer, floating. Result: the same type.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = sort_body};
 constexpr OpRecord kArgsort = {
@@ -370,8 +373,11 @@ constexpr OpRecord kArgsort = {
     .signature = TW_ORDER_WORDS " -> Tensor",
     .help =
         "The indices (int64) that put the elements along an axis in order.\n"
-        "NaN is last, or first where it descends; equal elements keep their order, whatever "
-        "stable says. Raises IndexError for an axis out of range, TypeError for complex numbers.",
+        "NaN is last, or first where it descends; equal elements keep their order, whatever stable "
+        "says.\n"
+        "Shapes: x (..., n, ...); the result has x's shape.\n"
+        "Types: bool, integer, floating. Result: int64.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction | kConstant,
     .body = argsort_body};
 constexpr OpRecord kTopk = {
@@ -382,8 +388,10 @@ constexpr OpRecord kTopk = {
     .help =
         "The k largest elements along an axis, or the smallest, and their indices (int64).\n"
         "In order unless sorted is False; of equal elements the first are taken; NaN counts as "
-        "larger than all numbers. Raises ValueError for k beyond the axis, IndexError for an axis "
-        "out of range, TypeError for complex numbers.",
+        "larger than all numbers. Raises ValueError for k beyond the axis.\n"
+        "Shapes: x (..., n, ...); values and indices are (..., k, ...).\n"
+        "Types: bool, integer, floating. Result: values of the same type, indices of int64.\n"
+        "Source: PyTorch's torch.topk.",
     .flags = kFunction,
     .results = 2,
     .body = topk_body};
@@ -393,8 +401,11 @@ constexpr OpRecord kKthvalue = {
     .help =
         "The k-th smallest element along an axis, from 1 on, and its index (int64).\n"
         "Of equal elements the index is that in stable order; NaN counts as larger than all "
-        "numbers. Raises ValueError for k beyond the axis, IndexError for an axis out of range, "
-        "TypeError for complex numbers.",
+        "numbers. Raises ValueError for k beyond the axis.\n"
+        "Shapes: x (..., n, ...); values and indices lack the axis, or have it with extent 1 where "
+        "keepdims.\n"
+        "Types: bool, integer, floating. Result: values of the same type, indices of int64.\n"
+        "Source: PyTorch's torch.kthvalue.",
     .flags = kFunction,
     .results = 2,
     .body = kthvalue_body};
@@ -405,16 +416,22 @@ constexpr OpRecord kMedian = {
     .name = "median",
     .signature = "(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor",
     .help = "Median " TW_MEDIAN_HELP
-            "NaN where there is one. Raises ValueError over no elements, IndexError for an axis "
-            "out of range, TypeError for complex numbers.",
+            "NaN where there is one. Raises ValueError over no elements.\n"
+            "Shapes: x (..., n, ...); the result lacks the axis, or has it with extent 1 where "
+            "keepdims.\n"
+            "Types: bool, integer, floating. Result: the same type.\n"
+            "Source: PyTorch's torch.median.",
     .flags = kFunction,
     .body = median_body<Which::median>};
 constexpr OpRecord kNanmedian = {
     .name = "nanmedian",
     .signature = "(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor",
     .help = "Median without NaN " TW_MEDIAN_HELP
-            "NaN where there is nothing else. Raises ValueError over no elements, IndexError for "
-            "an axis out of range, TypeError for complex numbers.",
+            "NaN where there is nothing else. Raises ValueError over no elements.\n"
+            "Shapes: x (..., n, ...); the result lacks the axis, or has it with extent 1 where "
+            "keepdims.\n"
+            "Types: bool, integer, floating. Result: the same type.\n"
+            "Source: PyTorch's torch.nanmedian.",
     .flags = kFunction,
     .body = median_body<Which::nanmedian>};
 
@@ -427,7 +444,11 @@ constexpr OpRecord kNanmedian = {
 constexpr OpRecord kSortWithIndices = {
     .name = "sort_with_indices",
     .signature = TW_ORDER_WORDS " -> ValuesAndIndices",
-    .help = "What sort gives, and the indices (int64) that argsort gives.",
+    .help =
+        "What sort gives, and the indices (int64) that argsort gives.\n"
+        "Shapes: x (..., n, ...); values and indices have x's shape.\n"
+        "Types: bool, integer, floating. Result: values of the same type, indices of int64.\n"
+        "Source: PyTorch's torch.sort.",
     .flags = kFunction,
     .results = 2,
     .body = sort_with_indices_body};
@@ -435,8 +456,14 @@ constexpr OpRecord kMaxWithIndices = {
     .name = "max_with_indices",
     .signature = TW_ALONG,
     .help =
-        "The largest element along an axis, and its index (int64): of equal ones the first, "
-        "which has the gradient.\nNaN where there is one. " TW_ALONG_RAISES,
+        "The largest element along an axis, and its index (int64): of equal ones the first, which "
+        "has the gradient.\n"
+        "NaN where there is one. " TW_ALONG_RAISES
+        "\n"
+        "Shapes: x (..., n, ...); values and indices lack the axis, or have it with extent 1 where "
+        "keepdims.\n"
+        "Types: bool, integer, floating. Result: values of the same type, indices of int64.\n"
+        "Source: PyTorch's torch.max.",
     .flags = kFunction,
     .results = 2,
     .body = extreme_with_indices_body<argmax>};
@@ -444,8 +471,14 @@ constexpr OpRecord kMinWithIndices = {
     .name = "min_with_indices",
     .signature = TW_ALONG,
     .help =
-        "The smallest element along an axis, and its index (int64): of equal ones the first, "
-        "which has the gradient.\nNaN where there is one. " TW_ALONG_RAISES,
+        "The smallest element along an axis, and its index (int64): of equal ones the first, which "
+        "has the gradient.\n"
+        "NaN where there is one. " TW_ALONG_RAISES
+        "\n"
+        "Shapes: x (..., n, ...); values and indices lack the axis, or have it with extent 1 where "
+        "keepdims.\n"
+        "Types: bool, integer, floating. Result: values of the same type, indices of int64.\n"
+        "Source: PyTorch's torch.min.",
     .flags = kFunction,
     .results = 2,
     .body = extreme_with_indices_body<argmin>};
@@ -454,7 +487,12 @@ constexpr OpRecord kMedianWithIndices = {
     .signature = TW_ALONG,
     .help =
         "What median gives along an axis, and its index (int64): of equal ones that in stable "
-        "order.\n" TW_ALONG_RAISES,
+        "order.\n" TW_ALONG_RAISES
+        "\n"
+        "Shapes: x (..., n, ...); values and indices lack the axis, or have it with extent 1 where "
+        "keepdims.\n"
+        "Types: bool, integer, floating. Result: values of the same type, indices of int64.\n"
+        "Source: PyTorch's torch.median.",
     .flags = kFunction,
     .results = 2,
     .body = median_with_indices_body<Which::median>};
@@ -462,8 +500,13 @@ constexpr OpRecord kNanmedianWithIndices = {
     .name = "nanmedian_with_indices",
     .signature = TW_ALONG,
     .help =
-        "What nanmedian gives along an axis, and its index (int64): of equal ones that in "
-        "stable order.\n" TW_ALONG_RAISES,
+        "What nanmedian gives along an axis, and its index (int64): of equal ones that in stable "
+        "order.\n" TW_ALONG_RAISES
+        "\n"
+        "Shapes: x (..., n, ...); values and indices lack the axis, or have it with extent 1 where "
+        "keepdims.\n"
+        "Types: bool, integer, floating. Result: values of the same type, indices of int64.\n"
+        "Source: PyTorch's torch.nanmedian.",
     .flags = kFunction,
     .results = 2,
     .body = median_with_indices_body<Which::nanmedian>};
@@ -482,7 +525,13 @@ constexpr OpRecord kQuantile = {
     .signature = TW_QUANTILE_WORDS,
     .help =
         "The element at the place q * (n - 1) of the n elements in order, of all or along an axis; "
-        "NaN where there is one.\n" TW_QUANTILE_HELP,
+        "NaN where there is one.\n" TW_QUANTILE_HELP
+        "\n"
+        "Shapes: x of any shape, q () or (k,); the result lacks the axis, or has it with extent 1 "
+        "where keepdims, behind an axis of k.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for a q of more than 1 dimension.\n"
+        "Source: PyTorch's torch.quantile.",
     .flags = kFunction,
     .body = quantile_body<false>};
 constexpr OpRecord kNanquantile = {
@@ -490,7 +539,13 @@ constexpr OpRecord kNanquantile = {
     .signature = TW_QUANTILE_WORDS,
     .help =
         "The element at the place q * (n - 1) of the n elements that are not NaN in order, of all "
-        "or along an axis; NaN where there are none.\n" TW_QUANTILE_HELP,
+        "or along an axis; NaN where there are none.\n" TW_QUANTILE_HELP
+        "\n"
+        "Shapes: x of any shape, q () or (k,); the result lacks the axis, or has it with extent 1 "
+        "where keepdims, behind an axis of k.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for a q of more than 1 dimension.\n"
+        "Source: PyTorch's torch.nanquantile.",
     .flags = kFunction,
     .body = quantile_body<true>};
 

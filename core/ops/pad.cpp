@@ -245,9 +245,12 @@ constexpr OpRecord kPad = {
         "'constant', value: Number | None = None) -> Tensor",
     .help =
         "Elements around x: widths in front of and behind the last axis, then the one before it, "
-        "and so on; negative widths leave elements out.\nThey are value (0), or those of x: "
-        "mirrored at its ends, the last ones again, or from the other end. Raises ValueError for "
-        "widths that the axis does not allow.",
+        "and so on; negative widths leave elements out.\n"
+        "They are value (0), or those of x: mirrored at its ends, the last ones again, or from the "
+        "other end. Raises ValueError for widths that the axis does not allow.\n"
+        "Shapes: x of any shape; the result has its extents plus the widths.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.pad.",
     .flags = kFunction,
     .body = pad_body};
 

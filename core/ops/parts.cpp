@@ -148,8 +148,13 @@ constexpr OpRecord kMaskedFill = {
     .name = "masked_fill",
     .signature = "(x: Tensor, mask: Tensor, value: Operand) -> Tensor",
     .help =
-        "x with one number where the mask is true; both are broadcast, the dtype is that of "
-        "x.\nRaises TypeError for a mask that is not bool.",
+        "x with one number where the mask is true; both are broadcast, the dtype is that of x.\n"
+        "Raises TypeError for a mask that is not bool.\n"
+        "Shapes: x and mask broadcast, value (); the result has their common shape.\n"
+        "Types: all. Result: the same type.\n"
+        "Raises ValueError for other shapes, OverflowError for a number that x's type does not "
+        "hold.\n"
+        "Source: PyTorch's torch.masked_fill.",
     .flags = kFunction | kInPlace,
     .body = masked_fill_body};
 constexpr OpRecord kMaskedSelect = {
@@ -157,7 +162,11 @@ constexpr OpRecord kMaskedSelect = {
     .signature = "(x: Tensor, mask: Tensor) -> Tensor",
     .help =
         "A vector of the elements where the mask is true; both are broadcast.\n"
-        "Raises TypeError for a mask that is not bool.",
+        "Raises TypeError for a mask that is not bool.\n"
+        "Shapes: x and mask broadcast; the result is (selected,).\n"
+        "Types: all. Result: the same type.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.masked_select.",
     .flags = kFunction,
     .body = masked_select_body};
 constexpr OpRecord kMaskedScatter = {
@@ -165,15 +174,25 @@ constexpr OpRecord kMaskedScatter = {
     .signature = "(x: Tensor, mask: Tensor, source: Tensor) -> Tensor",
     .help =
         "x with the elements of source, in order, where the mask is true; x and mask are "
-        "broadcast.\nRaises ValueError where the mask selects more elements than source has, "
-        "TypeError for a mask that is not bool or a source of another dtype.",
+        "broadcast.\n"
+        "Raises ValueError where the mask selects more elements than source has, TypeError for a "
+        "mask that is not bool or a source of another dtype.\n"
+        "Shapes: x and mask broadcast, source of any shape; the result has their common shape.\n"
+        "Types: all. Result: the same type.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.masked_scatter.",
     .flags = kFunction | kInPlace,
     .body = masked_scatter_body};
 
 constexpr OpRecord kSelect = {
     .name = "select",
     .signature = "(x: Tensor, axis: int, index: int) -> Tensor",
-    .help = "One place along an axis, which is dropped, as a view. IndexError out of range.",
+    .help =
+        "One place along an axis, which is dropped, as a view. IndexError out of range.\n"
+        "Shapes: x (..., n, ...); the result lacks the axis.\n"
+        "Types: all. Result: the same type.\n"
+        "Raises ValueError for 0 dimensions.\n"
+        "Source: PyTorch's torch.select.",
     .flags = kFunction,
     .body = select_body};
 constexpr OpRecord kNarrow = {
@@ -181,7 +200,10 @@ constexpr OpRecord kNarrow = {
     .signature = "(x: Tensor, axis: int, start: int, length: int) -> Tensor",
     .help =
         "`length` places along an axis from start on, as a view.\n"
-        "Raises IndexError for a start, ValueError for a length out of range.",
+        "Raises IndexError for a start, ValueError for a length out of range.\n"
+        "Shapes: x (..., n, ...); the result is (..., length, ...).\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.narrow.",
     .flags = kFunction,
     .body = narrow_body};
 constexpr OpRecord kSelectScatter = {
@@ -189,8 +211,11 @@ constexpr OpRecord kSelectScatter = {
     .signature = "(x: Tensor, src: Tensor, axis: int, index: int) -> Tensor",
     .help =
         "A copy of x with src at one place along an axis: what select shows.\n"
-        "Raises IndexError out of range, ValueError where src has not the shape without the "
-        "axis, TypeError where it is of another dtype.",
+        "Raises IndexError out of range, ValueError where src has not the shape without the axis, "
+        "TypeError where it is of another dtype.\n"
+        "Shapes: x (..., n, ...), src without the axis; the result has x's shape.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.select_scatter.",
     .flags = kFunction,
     .body = select_scatter_body};
 constexpr OpRecord kSliceScatter = {
@@ -200,8 +225,11 @@ constexpr OpRecord kSliceScatter = {
         "None = None, step: int = 1) -> Tensor",
     .help =
         "A copy of x with src at the places start:end:step along an axis.\n"
-        "Raises ValueError where src has not the shape of that part or step is below 1, "
-        "TypeError where it is of another dtype.",
+        "Raises ValueError where src has not the shape of that part or step is below 1, TypeError "
+        "where it is of another dtype.\n"
+        "Shapes: x (..., n, ...), src of the shape of the part; the result has x's shape.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.slice_scatter.",
     .flags = kFunction,
     .body = slice_scatter_body};
 

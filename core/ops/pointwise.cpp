@@ -418,6 +418,11 @@ void vjp(Vjp& v) {
   }
 }
 
+bool settle_checked(const Use& use, Tensor* out) {
+  check_settings(op_of(pointwise_row(use.op)), use.in);
+  return settle(use, out);
+}
+
 constexpr Reads record_reads(std::uint8_t reads) {
   return {static_cast<std::uint16_t>(reads & 7), static_cast<std::uint16_t>(reads >> 3 & 1)};
 }
@@ -468,6 +473,12 @@ bool has_no_gradient(int op) {
   return true;
 }
 
+int count_of(std::string_view text, std::string_view part) {
+  int count = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 struct ValueRecords {
   OpRecord records[kPointwiseOps];
   std::string help[kPointwiseOps];
@@ -477,7 +488,6 @@ struct ValueRecords {
       OpRecord& record = records[i];
       record.name = row.name;
       record.signature = kSignatures[row.arity - 1];
-      record.help = (help[i] = help_of(row)).c_str();
       record.flags = kFunction | kInPlace | kBroadcasts;
       if (row.result == PointwiseResult::truth || has_no_gradient(i)) record.flags |= kConstant;
       record.quick = kQuick[row.arity - 1];
@@ -490,16 +500,36 @@ struct ValueRecords {
     }
     record_of(PointwiseOp::where).flags &= static_cast<std::uint16_t>(~kInPlace);
     record_of(PointwiseOp::clip).settle = settle_bounds;
+    for (const PointwiseOp op : {PointwiseOp::softshrink, PointwiseOp::celu, PointwiseOp::hardtanh})
+      record_of(op).settle = settle_checked;
     for (const auto& [op, signature] : kOwnSignatures) {
       OpRecord& record = record_of(op);
       if (!signature) record.flags = kBroadcasts;
       if (signature) record.signature = signature;
+    }
+    for (int i = 0; i < kPointwiseOps; ++i) {
+      const int numbers = count_of(records[i].signature, ": Number");
+      help[i] = help_of(kPointwiseRows[i], kPointwiseRows[i].arity - numbers);
+      records[i].help = help[i].c_str();
     }
   }
   OpRecord& record_of(PointwiseOp op) { return records[static_cast<int>(op)]; }
 };
 
 }  // namespace
+
+void check_settings(PointwiseOp op, const Operand* in) {
+  // Of an activation's parameter; numbers in tensors are not looked at.
+  const auto setting = [&](int i) {
+    return in[i].is_tensor() ? std::numeric_limits<double>::quiet_NaN() : in[i].scalar.re;
+  };
+  if (op == PointwiseOp::softshrink && setting(1) < 0)
+    fail(ErrorKind::value, "softshrink: lambd is negative: ", setting(1));
+  if (op == PointwiseOp::celu && setting(1) == 0)
+    fail(ErrorKind::value, "celu: alpha must not be 0");
+  if (op == PointwiseOp::hardtanh && setting(1) > setting(2))
+    fail(ErrorKind::value, "hardtanh: min_val ", setting(1), " is above max_val ", setting(2));
+}
 
 std::atomic<const OpRecord*> known_value_records{nullptr};
 

@@ -32,6 +32,8 @@ inline Tensor pointwise(PointwiseOp op, const Operand* operands) {
 // grad, and for recorded changes of a view.
 void pointwise_in_place(PointwiseOp op, Operand* operands);
 // The same for any op with one result; rows compute it there, others beside it first.
+// Raises ValueError for parameters of an activation that leave its formula without a meaning.
+void check_settings(PointwiseOp op, const Operand* in);
 void apply_in_place_of_first(const OpRecord& op, Operand* operands, int inputs, Words words);
 
 // The row whose values an op computes, if it is one.

@@ -62,6 +62,7 @@ void apply_in_place_of_first(const OpRecord& op, Operand* operands, int inputs, 
 }
 
 void pointwise_in_place(PointwiseOp op, Operand* operands) {
+  check_settings(op, operands);
   const OpRecord& record = record_of(op);
   const int arity = pointwise_row(record).arity;
   check_in_place(record, operands);

@@ -53,17 +53,33 @@ std::string types_of(const PointwiseRow& row) {
   for (const auto& [bit, name] : kNames)
     if (kinds & bit) text += (text.empty() ? "\nTypes: " : ", ") + std::string(name);
   if (kinds & kind::promotes) text += "; integers and bool become the default floating type";
-  const bool all_but_complex = kinds & kind::promotes || (kinds & kind::any) == kind::ordered;
-  if (all_but_complex && kinds & kind::c) return text + ".";
-  return text + (all_but_complex ? ". Raises TypeError for complex numbers."
-                                 : ". Raises TypeError for others.");
+  return text + ".";
+}
+std::string shapes_of(int tensors) {
+  return tensors == 1 ? "\nShapes: x of any shape; the result has it."
+                      : "\nShapes: operands broadcast; the result has their common shape.";
+}
+constexpr char kCommonType[] = " Result: the common type.";
+// Numbers beside tensors take on their type.
+std::string raises_of(const PointwiseRow& row, int tensors) {
+  if (tensors == 1) return "";
+  const auto op = static_cast<PointwiseOp>(&row - kPointwiseRows);
+  const bool compares = op >= PointwiseOp::equal && op <= PointwiseOp::greater_equal;
+  const bool stores =
+      row.kinds & kind::i && !(row.kinds & kind::promotes) && !compares && op != PointwiseOp::clip;
+  const char* overflow =
+      ", OverflowError for a number that the integer type of the tensors does not hold";
+  return std::string("\nRaises ValueError for shapes that do not broadcast") +
+         (stores ? overflow : "") + ".";
 }
 }  // namespace
 
-std::string help_of(const PointwiseRow& row) {
-  std::string text =
-      std::string(row.help) + "\n\nFormula: " + row.formula + types_of(row) + error_of(row);
-  if (row.result == PointwiseResult::truth) return text + "\nResult: bool.";
+std::string help_of(const PointwiseRow& row, int tensors) {
+  const bool truth = row.result == PointwiseResult::truth;
+  std::string text = std::string(row.help) + "\n\nFormula: " + row.formula + shapes_of(tensors) +
+                     types_of(row) + (truth ? " Result: bool." : kCommonType) + error_of(row);
+  text += raises_of(row, tensors);
+  if (truth) return text;
   constexpr const char* kNames[] = {"x", "a", "b", "c"};
   for (int i = 0; i < row.arity; ++i)
     if (std::string_view(row.gradients[i]) != "none")

@@ -60,7 +60,8 @@ struct PointwiseAccuracy {
 };
 PointwiseAccuracy accuracy_of(PointwiseOp op);
 // The row's help, formula, types, errors and gradients.
-std::string help_of(const PointwiseRow& row);
+// `tensors`: how many of its operands may be tensors.
+std::string help_of(const PointwiseRow& row, int tensors);
 
 // Whether the identifier `name` occurs in a formula's text.
 constexpr bool mentions(std::string_view text, std::string_view name) {

@@ -252,27 +252,50 @@ constexpr OpRecord pool(const char* name, const char* signature, const char* hel
           .body = body};
 }
 
-#define TW_MAX_HELP(shape)                                                                       \
-  "The largest element of each window of input " shape                                           \
-  ", or without batch; windows lie stride "                                                      \
-  "(default: kernel_size) apart, padding counts as -inf, ceil_mode keeps a last window that is " \
-  "not filled. The first of equal elements gets the gradient; NaN wins. Raises ValueError for "  \
-  "windows that do not fit, TypeError for types that are not floating."
-#define TW_MAX_INDEXED_HELP(name) \
-  "The results of " name ", and where in its plane each lies: int64, in row-major order."
-#define TW_MEAN_HELP(shape)                                                                        \
-  "The mean of each window of input " shape                                                        \
-  ", or without batch; windows lie stride (default: "                                              \
-  "kernel_size) apart, count_include_pad counts the zeros of padding, ceil_mode keeps a last "     \
-  "window that is not filled. Raises ValueError for windows that do not fit, TypeError for types " \
-  "that are not floating."
+#define TW_POOLED                                                                         \
+  "\nTypes: floating. Result: the same type.\nRaises ValueError for windows that do not " \
+  "fit."
+#define TW_INDEXED                                                                 \
+  "\nTypes: floating. Result: values of the same type, indices of int64.\nRaises " \
+  "ValueError for windows that do not fit."
+#define TW_WINDOWED_RESULT(shape)                                                           \
+  "\nShapes: input " shape                                                                  \
+  "; the result has floor((size + 2 * padding - dilation * "                                \
+  "(kernel_size - 1) - 1) / stride) + 1 windows along an axis, with ceil_mode ceil; batch " \
+  "may be left out."
+#define TW_ADAPTED_RESULT(shape)                              \
+  "\nShapes: input " shape                                    \
+  "; the result has output_size in place of the axes behind " \
+  "channels; batch may be left out."
+#define TW_TORCH(name) "\nSource: PyTorch's torch.nn.functional." name "."
+#define TW_MAX_HELP(shape)                                                                         \
+  "The largest element of each window of input " shape                                             \
+  ", or without batch; windows lie stride "                                                        \
+  "(default: kernel_size) apart, padding counts as -inf, ceil_mode keeps a last window that is "   \
+  "not filled. The first of equal elements gets the gradient; NaN wins." TW_WINDOWED_RESULT(shape) \
+      TW_POOLED
+#define TW_MAX_INDEXED_HELP(name)                                            \
+  "The results of " name                                                     \
+  ", and where in its plane each lies: int64, in row-major order.\nShapes: " \
+  "values and indices as the result of " name "." TW_INDEXED
+#define TW_MEAN_HELP(shape)                                                                    \
+  "The mean of each window of input " shape                                                    \
+  ", or without batch; windows lie stride (default: "                                          \
+  "kernel_size) apart, count_include_pad counts the zeros of padding, ceil_mode keeps a last " \
+  "window that is not filled."
 #define TW_DIVISOR_HELP " divisor_override divides the sums instead of the elements' number."
-#define TW_ADAPTIVE_HELP(what, shape)                                                              \
+#define TW_ADAPTIVE_HELP(what, shape) \
   what                                                                                             \
       " of output_size windows an axis that cover input " shape                                    \
       ", or without batch: window i of "                                                           \
-      "n goes from floor(i * size / n) to ceil((i + 1) * size / n). Raises ValueError for inputs " \
-      "without elements, TypeError for types that are not floating."
+      "n goes from floor(i * size / n) to ceil((i + 1) * size / n)." TW_ADAPTED_RESULT(shape) \
+      "\nTypes: floating. Result: the same type.\nRaises ValueError for inputs without " \
+      "elements and for other numbers of sizes than axes."
+#define TW_MEAN_FACTS(n)                                                                     \
+  "\nShapes: input " TW_SHAPE_##n##D                                                         \
+      "; the result has floor((size + 2 * padding - "                                        \
+      "kernel_size) / stride) + 1 windows along an axis, with ceil_mode ceil; batch may be " \
+      "left out." TW_POOLED TW_TORCH("avg_pool" #n "d")
 #define TW_SHAPE_1D "(batch, channels, length)"
 #define TW_SHAPE_2D "(batch, channels, height, width)"
 #define TW_SHAPE_3D "(batch, channels, depth, height, width)"
@@ -332,46 +355,57 @@ constexpr OpRecord kSpreadWindows = {
     .estimate = estimate_windows,
     .vjp = [](Vjp& v) { v.give(0, kMeanWindows, {v.g()}, v.words()); }};
 
-#define TW_MAX_POOLS(n)                                                                            \
-  constexpr OpRecord kMaxPool##n##d = pool("max_pool" #n "d", kWindowWords,                        \
-                                           TW_MAX_HELP(TW_SHAPE_##n##D), max_pool_body<n, false>); \
-  constexpr OpRecord kMaxPool##n##dWithIndices =                                                   \
-      pool("max_pool" #n "d_with_indices", kIndexedWindowWords,                                    \
-           TW_MAX_INDEXED_HELP("max_pool" #n "d"), max_pool_body<n, true>, 2);                     \
-  constexpr OpRecord kAdaptiveMaxPool##n##d =                                                      \
-      pool("adaptive_max_pool" #n "d", kAdaptiveWords,                                             \
-           TW_ADAPTIVE_HELP("The largest elements", TW_SHAPE_##n##D),                              \
-           adaptive_max_pool_body<n, false>);                                                      \
-  constexpr OpRecord kAdaptiveMaxPool##n##dWithIndices =                                           \
-      pool("adaptive_max_pool" #n "d_with_indices", kIndexedAdaptiveWords,                         \
-           TW_MAX_INDEXED_HELP("adaptive_max_pool" #n "d"), adaptive_max_pool_body<n, true>, 2);   \
-  constexpr OpRecord kAdaptiveAvgPool##n##d =                                                      \
-      pool("adaptive_avg_pool" #n "d", kAdaptiveWords,                                             \
-           TW_ADAPTIVE_HELP("The means", TW_SHAPE_##n##D), adaptive_avg_pool_body<n>);
+#define TW_MAX_POOLS(n)                                                                         \
+  constexpr OpRecord kMaxPool##n##d =                                                           \
+      pool("max_pool" #n "d", kWindowWords,                                                     \
+           TW_MAX_HELP(TW_SHAPE_##n##D) TW_TORCH("max_pool" #n "d"), max_pool_body<n, false>);  \
+  constexpr OpRecord kMaxPool##n##dWithIndices =                                                \
+      pool("max_pool" #n "d_with_indices", kIndexedWindowWords,                                 \
+           TW_MAX_INDEXED_HELP("max_pool" #n "d") TW_TORCH("max_pool" #n "d_with_indices"),     \
+           max_pool_body<n, true>, 2);                                                          \
+  constexpr OpRecord kAdaptiveMaxPool##n##d =                                                   \
+      pool("adaptive_max_pool" #n "d", kAdaptiveWords,                                          \
+           TW_ADAPTIVE_HELP("The largest elements", TW_SHAPE_##n##D)                            \
+               TW_TORCH("adaptive_max_pool" #n "d"),                                            \
+           adaptive_max_pool_body<n, false>);                                                   \
+  constexpr OpRecord kAdaptiveMaxPool##n##dWithIndices =                                        \
+      pool("adaptive_max_pool" #n "d_with_indices", kIndexedAdaptiveWords,                      \
+           TW_MAX_INDEXED_HELP("adaptive_max_pool" #n "d")                                      \
+               TW_TORCH("adaptive_max_pool" #n "d_with_indices"),                               \
+           adaptive_max_pool_body<n, true>, 2);                                                 \
+  constexpr OpRecord kAdaptiveAvgPool##n##d =                                                   \
+      pool("adaptive_avg_pool" #n "d", kAdaptiveWords,                                          \
+           TW_ADAPTIVE_HELP("The means", TW_SHAPE_##n##D) TW_TORCH("adaptive_avg_pool" #n "d"), \
+           adaptive_avg_pool_body<n>);
 TW_MAX_POOLS(1)
 TW_MAX_POOLS(2)
 TW_MAX_POOLS(3)
 
-constexpr OpRecord max_unpool(const char* name, void (*body)(const Use&, Tensor*)) {
-  return pool(
-      name,
-      "(input: Tensor, indices: Tensor, kernel_size: Shape, stride: Shape | None = None, "
-      "padding: Shape = 0, output_size: Shape | None = None) -> Tensor",
-      "Planes of zeros with the elements of input at the places that max pooling's indices "
-      "say; of one place's the last stays. output_size, of the pooled axes or of all, is the "
-      "smallest that the windows fit by default. Raises ValueError for shapes that differ, "
-      "IndexError for places out of range.",
-      body);
-}
-constexpr OpRecord kMaxUnpool1d = max_unpool("max_unpool1d", max_unpool_body<1>);
-constexpr OpRecord kMaxUnpool2d = max_unpool("max_unpool2d", max_unpool_body<2>);
-constexpr OpRecord kMaxUnpool3d = max_unpool("max_unpool3d", max_unpool_body<3>);
+#define TW_MAX_UNPOOL(n)                                                                          \
+  constexpr OpRecord kMaxUnpool##n##d = pool(                                                     \
+      "max_unpool" #n "d",                                                                        \
+      "(input: Tensor, indices: Tensor, kernel_size: Shape, stride: Shape | None = None, "        \
+      "padding: Shape = 0, output_size: Shape | None = None) -> Tensor",                          \
+      "Planes of zeros with the elements of input at the places that max pooling's indices "      \
+      "say; of one place's the last stays. output_size, of the pooled axes or of all, is the "    \
+      "smallest that the windows fit by default.\nShapes: input and indices " TW_SHAPE_##n##D     \
+      "; the result has output_size in place of the axes behind channels; batch may be left "     \
+      "out.\nTypes: floating; indices are int64. Result: the same type.\nRaises ValueError for "  \
+      "shapes that differ, IndexError for places out of range, TypeError for indices of another " \
+      "type." TW_TORCH("max_unpool" #n "d"),                                                      \
+      max_unpool_body<n>);
+TW_MAX_UNPOOL(1)
+TW_MAX_UNPOOL(2)
+TW_MAX_UNPOOL(3)
+#undef TW_MAX_UNPOOL
 
-constexpr OpRecord kAvgPool1d =
-    pool("avg_pool1d", kMeanWindowWords1d, TW_MEAN_HELP(TW_SHAPE_1D), avg_pool_body<1>);
-constexpr OpRecord kAvgPool2d = pool("avg_pool2d", kMeanWindowWords,
-                                     TW_MEAN_HELP(TW_SHAPE_2D) TW_DIVISOR_HELP, avg_pool_body<2>);
-constexpr OpRecord kAvgPool3d = pool("avg_pool3d", kMeanWindowWords,
-                                     TW_MEAN_HELP(TW_SHAPE_3D) TW_DIVISOR_HELP, avg_pool_body<3>);
+constexpr OpRecord kAvgPool1d = pool("avg_pool1d", kMeanWindowWords1d,
+                                     TW_MEAN_HELP(TW_SHAPE_1D) TW_MEAN_FACTS(1), avg_pool_body<1>);
+constexpr OpRecord kAvgPool2d =
+    pool("avg_pool2d", kMeanWindowWords, TW_MEAN_HELP(TW_SHAPE_2D) TW_DIVISOR_HELP TW_MEAN_FACTS(2),
+         avg_pool_body<2>);
+constexpr OpRecord kAvgPool3d =
+    pool("avg_pool3d", kMeanWindowWords, TW_MEAN_HELP(TW_SHAPE_3D) TW_DIVISOR_HELP TW_MEAN_FACTS(3),
+         avg_pool_body<3>);
 
 }  // namespace tw

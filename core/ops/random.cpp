@@ -149,6 +149,7 @@ Tensor uniform(Generator& generator, const Shape& shape, double low, double high
   check_floating(dtype, "uniform");
   if (!std::isfinite(high - low))
     fail(ErrorKind::value, "uniform: the range from ", low, " to ", high, " is not finite");
+  if (low > high) fail(ErrorKind::value, "uniform: low ", low, " is above high ", high);
   const int bits = dtype == DType::bfloat16 ? 8 : dtype == DType::float16 ? 11 : 24;
   const Tensor u = unit_uniform(generator, shape, dtype == DType::float64, bits);
   if (low == 0 && high == 1) return astype(u, dtype);
@@ -293,7 +294,12 @@ constexpr OpRecord kUniform = {
         "(low: float, high: float, size: Shape, dtype: dtype | None = None, generator: "
         "Generator | None = None, requires_grad: grad = False, device: Device | None = "
         "None) -> Tensor",
-    .help = "Uniform numbers in [low, high).",
+    .help =
+        "Uniform numbers in [low, high).\n"
+        "Shapes: the result has the shape size.\n"
+        "Types: floating. Result: dtype, by default the default floating type.\n"
+        "Raises ValueError for a negative extent and for a low above high.\n"
+        "Source: NumPy's numpy.random.uniform.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       out[0] = uniform(generator_of(use.words, 4), use.words.dims(2), use.words.real(0),
@@ -305,7 +311,12 @@ constexpr OpRecord kNormal = {
         "(mean: float, std: float, size: Shape, dtype: dtype | None = None, generator: "
         "Generator | None = None, requires_grad: grad = False, device: Device | None = "
         "None) -> Tensor",
-    .help = "Normally distributed numbers (Box and Muller, 1958).",
+    .help =
+        "Normally distributed numbers (Box and Muller, 1958).\n"
+        "Shapes: the result has the shape size.\n"
+        "Types: floating. Result: dtype, by default the default floating type.\n"
+        "Raises ValueError for a negative extent and for a negative std.\n"
+        "Source: PyTorch's torch.normal.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       out[0] = normal(generator_of(use.words, 4), use.words.dims(2), use.words.real(0),
@@ -314,35 +325,55 @@ constexpr OpRecord kNormal = {
 #define TW_STANDARD                                                                                \
   "(size: Shape = (), *, dtype: dtype | None = None, generator: Generator | None = None, device: " \
   "Device | None = None, requires_grad: grad = False) -> Tensor"
-constexpr OpRecord kRand = {.name = "rand",
-                            .signature = TW_STANDARD,
-                            .help = "Uniform numbers in [0, 1).",
-                            .flags = kFunction,
-                            .body = [](const Use& use, Tensor* out) {
-                              out[0] = uniform(generator_of(use.words, 2), use.words.dims(0), 0, 1,
-                                               use.words.dtype(1, default_dtype()));
-                            }};
-constexpr OpRecord kRandn = {.name = "randn",
-                             .signature = TW_STANDARD,
-                             .help = "Normally distributed numbers of mean 0 and variance 1.",
-                             .flags = kFunction,
-                             .body = [](const Use& use, Tensor* out) {
-                               out[0] = normal(generator_of(use.words, 2), use.words.dims(0), 0, 1,
-                                               use.words.dtype(1, default_dtype()));
-                             }};
+constexpr OpRecord kRand = {
+    .name = "rand",
+    .signature = TW_STANDARD,
+    .help =
+        "Uniform numbers in [0, 1).\n"
+        "Shapes: the result has the shape size.\n"
+        "Types: floating. Result: dtype, by default the default floating type.\n"
+        "Raises ValueError for a negative extent.\n"
+        "Source: PyTorch's torch.rand.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      out[0] = uniform(generator_of(use.words, 2), use.words.dims(0), 0, 1,
+                       use.words.dtype(1, default_dtype()));
+    }};
+constexpr OpRecord kRandn = {
+    .name = "randn",
+    .signature = TW_STANDARD,
+    .help =
+        "Normally distributed numbers of mean 0 and variance 1.\n"
+        "Shapes: the result has the shape size.\n"
+        "Types: floating. Result: dtype, by default the default floating type.\n"
+        "Raises ValueError for a negative extent.\n"
+        "Source: PyTorch's torch.randn.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      out[0] = normal(generator_of(use.words, 2), use.words.dims(0), 0, 1,
+                      use.words.dtype(1, default_dtype()));
+    }};
 #undef TW_STANDARD
 constexpr OpRecord kRandint = {
     .name = "randint",
     .signature =
         "(low: int, high: int, size: Shape, dtype: dtype = int64, generator: Generator | "
         "None = None, device: Device | None = None) -> Tensor",
-    .help = "Whole numbers in [low, high).",
+    .help =
+        "Whole numbers in [low, high).\n"
+        "Shapes: the result has the shape size.\n"
+        "Types: bool, integer, floating. Result: dtype.\n"
+        "Raises ValueError for a negative extent, an empty range and a type that does not hold the "
+        "numbers.\n"
+        "Source: PyTorch's torch.randint.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Word low = use.words[0], high = use.words[1];
       const Shape shape = use.words.dims(2);
       const DType dtype = use.words.dtype(3);
       check_shape(shape, "randint");
+      if (is_complex(dtype))
+        fail(ErrorKind::type, "randint: needs a real dtype, got ", name_of(dtype));
       if (low >= high) fail(ErrorKind::value, "randint: empty range from ", low, " to ", high);
       if (!holds(dtype, low, high))
         fail(ErrorKind::value, "randint: ", name_of(dtype), " does not hold the numbers from ", low,
@@ -356,7 +387,12 @@ constexpr OpRecord kRandperm = {
     .name = "randperm",
     .signature =
         "(n: int, generator: Generator | None = None, device: Device | None = None) -> Tensor",
-    .help = "0 to n - 1 in random order (Fisher and Yates).",
+    .help =
+        "0 to n - 1 in random order (Fisher and Yates).\n"
+        "Shapes: the result is (n,).\n"
+        "Types: int64.\n"
+        "Raises ValueError for a negative n.\n"
+        "Source: PyTorch's torch.randperm.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Word n = use.words[0];
@@ -371,7 +407,14 @@ constexpr OpRecord kBernoulli = {
         "| None = None, device: Device | None = None) -> Tensor",
     .help =
         "1 with probability p, else 0. Where p is a tensor, shape and type are its own unless told "
-        "otherwise.\nRaises ValueError for a number outside [0, 1].",
+        "otherwise.\n"
+        "Raises ValueError for a number outside [0, 1].\n"
+        "Shapes: p of any shape, which the result has unless size gives another; size is needed "
+        "for a number.\n"
+        "Types: all; a p that is a tensor is floating. Result: dtype, by default p's type, for a "
+        "number the default floating type.\n"
+        "Raises TypeError for a number without a size.\n"
+        "Source: PyTorch's torch.bernoulli.",
     .flags = kFunction | kConstant,
     .body = bernoulli_body};
 constexpr OpRecord kMultinomial = {
@@ -381,9 +424,14 @@ constexpr OpRecord kMultinomial = {
         "| None = None) -> Tensor",
     .help =
         "Class numbers (int64) drawn from rows of probabilities (n, classes) or from (classes,), "
-        "which need not add up to 1.\nWithout replacement no class is drawn twice in a row. Raises "
-        "ValueError for probabilities that are negative, not finite or all 0, and for more samples "
-        "without replacement than classes that have one.",
+        "which need not add up to 1.\n"
+        "Without replacement no class is drawn twice in a row. Raises ValueError for probabilities "
+        "that are negative, not finite or all 0, and for more samples without replacement than "
+        "classes that have one.\n"
+        "Shapes: probabilities (classes,) or (n, classes); the result is (num_samples,) or (n, "
+        "num_samples).\n"
+        "Types: floating. Result: int64.\n"
+        "Source: PyTorch's torch.multinomial.",
     .flags = kFunction,
     .body = multinomial_body};
 constexpr OpRecord kDropout = {
@@ -393,7 +441,11 @@ constexpr OpRecord kDropout = {
         "generator: Generator | None = None) -> Tensor",
     .help =
         "Zeroes elements with probability p and scales the rest by 1 / (1 - p), while training\n"
-        "(Srivastava et al., 2014).",
+        "(Srivastava et al., 2014).\n"
+        "Shapes: x of any shape; the result has it.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for a p outside [0, 1].\n"
+        "Source: PyTorch's torch.nn.functional.dropout.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;

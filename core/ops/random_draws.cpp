@@ -108,23 +108,31 @@ constexpr OpRecord drawn(const char* name, const char* signature, const char* he
 
 }  // namespace
 
-constexpr OpRecord kExponential =
-    drawn("exponential", "(lambd: float, " TW_MADE,
-          "Exponentially distributed numbers of mean 1 / lambd.\nRaises ValueError for lambd <= 0.",
-          exponential_body);
+constexpr OpRecord kExponential = drawn(
+    "exponential", "(lambd: float, " TW_MADE,
+    "Exponentially distributed numbers of mean 1 / lambd.\nRaises ValueError for lambd <= 0 and "
+    "for a negative extent.\nShapes: the result has the shape size.\nTypes: floating. Result: "
+    "dtype, by default the default floating type.\nSource: PyTorch's torch.Tensor.exponential_.",
+    exponential_body);
 constexpr OpRecord kCauchy =
     drawn("cauchy", "(median: float, sigma: float, " TW_MADE,
-          "Numbers of Cauchy's distribution.\nRaises ValueError for sigma <= 0.", cauchy_body);
-constexpr OpRecord kLogNormal =
-    drawn("log_normal", "(mean: float, std: float, " TW_MADE,
-          "Numbers whose logarithms are normally distributed.\nRaises ValueError for std <= 0.",
-          log_normal_body);
+          "Numbers of Cauchy's distribution.\nRaises ValueError for sigma <= 0 and for a negative "
+          "extent.\nShapes: the result has the shape size.\nTypes: floating. Result: dtype, by "
+          "default the default floating type.\nSource: PyTorch's torch.Tensor.cauchy_.",
+          cauchy_body);
+constexpr OpRecord kLogNormal = drawn(
+    "log_normal", "(mean: float, std: float, " TW_MADE,
+    "Numbers whose logarithms are normally distributed.\nRaises ValueError for std <= 0 and for a "
+    "negative extent.\nShapes: the result has the shape size.\nTypes: floating. Result: dtype, by "
+    "default the default floating type.\nSource: PyTorch's torch.Tensor.log_normal_.",
+    log_normal_body);
 constexpr OpRecord kGeometric = drawn(
     "geometric",
     "(p: float, size: Shape, dtype: dtype = int64, generator: Generator | None = None, "
     "device: Device | None = None) -> Tensor",
     "Numbers of trials until one succeeds, each with probability p: 1, 2, ...\nRaises ValueError "
-    "for p outside (0, 1].",
+    "for p outside (0, 1] and for a negative extent.\nShapes: the result has the shape "
+    "size.\nTypes: all. Result: dtype.\nSource: PyTorch's torch.Tensor.geometric_.",
     geometric_body);
 
 constexpr OpRecord kPoissonBy = {
@@ -147,8 +155,11 @@ constexpr OpRecord kPoisson = {
     .name = "poisson",
     .signature = "(input: Tensor, generator: Generator | None = None) -> Tensor",
     .help =
-        "A count of Poisson's distribution for each rate, in its type.\nRaises ValueError for "
-        "rates below 0 or NaN, TypeError for types that are not floating.",
+        "A count of Poisson's distribution for each rate, in its type.\n"
+        "Raises ValueError for rates below 0 or NaN.\n"
+        "Shapes: input of any shape; the result has it.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.poisson.",
     .flags = kFunction | kConstant,
     .body = rejected_body<kPoissonBy>};
 constexpr OpRecord kStandardGamma = {
@@ -156,14 +167,22 @@ constexpr OpRecord kStandardGamma = {
     .signature = "(input: Tensor, generator: Generator | None = None) -> Tensor",
     .help =
         "A number of the gamma distribution of scale 1 for each shape parameter, in its type; no "
-        "gradient.\nRaises ValueError for parameters that are not above 0, TypeError for types "
-        "that are not floating.",
+        "gradient.\n"
+        "Raises ValueError for parameters that are not above 0.\n"
+        "Shapes: input of any shape; the result has it.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch._standard_gamma; Marsaglia and Tsang (2000).",
     .flags = kFunction | kConstant,
     .body = rejected_body<kGammaBy>};
 
 constexpr OpRecord kRandLike = {.name = "rand_like",
                                 .signature = "(x: Tensor, " TW_LIKE,
-                                .help = "Like rand, shape and dtype from x.",
+                                .help =
+                                    "Like rand, shape and dtype from x.\n"
+                                    "Shapes: x of any shape; the result has it.\n"
+                                    "Types: floating. Result: dtype, by default the same type.\n"
+                                    "Raises TypeError for a dtype that is not floating.\n"
+                                    "Source: PyTorch's torch.rand_like.",
                                 .flags = kFunction,
                                 .body = [](const Use& use, Tensor* out) {
                                   out[0] =
@@ -172,7 +191,12 @@ constexpr OpRecord kRandLike = {.name = "rand_like",
                                 }};
 constexpr OpRecord kRandnLike = {.name = "randn_like",
                                  .signature = "(x: Tensor, " TW_LIKE,
-                                 .help = "Like randn, shape and dtype from x.",
+                                 .help =
+                                     "Like randn, shape and dtype from x.\n"
+                                     "Shapes: x of any shape; the result has it.\n"
+                                     "Types: floating. Result: dtype, by default the same type.\n"
+                                     "Raises TypeError for a dtype that is not floating.\n"
+                                     "Source: PyTorch's torch.randn_like.",
                                  .flags = kFunction,
                                  .body = [](const Use& use, Tensor* out) {
                                    out[0] =
@@ -184,7 +208,10 @@ constexpr OpRecord kRandintLike = {
     .signature = "(x: Tensor, low: int = 0, high: int | None = None, " TW_LIKE,
     .help =
         "Like randint, shape and dtype from x; one number alone is high. Raises ValueError for "
-        "empty ranges and types that do not hold the numbers.",
+        "empty ranges and types that do not hold the numbers.\n"
+        "Shapes: x of any shape; the result has it.\n"
+        "Types: bool, integer, floating. Result: dtype, by default the same type.\n"
+        "Source: PyTorch's torch.randint_like.",
     .flags = kFunction,
     .body = randint_like_body};
 

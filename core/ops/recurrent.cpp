@@ -287,7 +287,10 @@ constexpr OpRecord kRnnLayer = {
         "All steps of x (steps, batch, in) through an Elman layer from h0 (batch, hidden): the "
         "states (steps, batch, hidden), and the last one.\n"
         "h = tanh(weight_ih x + bias_ih + weight_hh h + bias_hh). Raises ValueError where shapes "
-        "do not fit or there is no step. Source: Elman, \"Finding structure in time\" (1990).",
+        "do not fit or there is no step. Source: Elman, \"Finding structure in time\" (1990).\n"
+        "Shapes: x (steps, batch, in), h0 (batch, hidden), weight_ih (hidden, in), weight_hh "
+        "(hidden, hidden), biases (hidden,); results (steps, batch, hidden) and (batch, hidden).\n"
+        "Types: floating. Result: the same type.",
     .flags = kFunction,
     .results = 2,
     .body = layer_body<kTanh>,
@@ -303,7 +306,11 @@ constexpr OpRecord kLstmLayer = {
         "states (steps, batch, hidden), the last one and the last cells.\n"
         "Weights (4 * hidden, ...) and biases hold input, forget, cell and output gate, as in "
         "PyTorch. Raises ValueError where shapes do not fit or there is no step. Source: "
-        "Hochreiter and Schmidhuber, \"Long short-term memory\" (1997).",
+        "Hochreiter and Schmidhuber, \"Long short-term memory\" (1997).\n"
+        "Shapes: x (steps, batch, in), h0 and c0 (batch, hidden), weight_ih (4 * hidden, in), "
+        "weight_hh (4 * hidden, hidden), biases (4 * hidden,); results (steps, batch, hidden), "
+        "then (batch, hidden) twice.\n"
+        "Types: floating. Result: the same type.",
     .flags = kFunction,
     .results = 3,
     .body = layer_body<kLstm>,
@@ -318,7 +325,11 @@ constexpr OpRecord kGruLayer = {
         "(steps, batch, hidden), and the last one.\n"
         "Weights (3 * hidden, ...) and biases hold reset, update and new gate, as in PyTorch. "
         "Raises ValueError where shapes do not fit or there is no step. Source: Cho et al., "
-        "\"Learning phrase representations using RNN encoder-decoder\" (2014).",
+        "\"Learning phrase representations using RNN encoder-decoder\" (2014).\n"
+        "Shapes: x (steps, batch, in), h0 (batch, hidden), weight_ih (3 * hidden, in), weight_hh "
+        "(3 * hidden, hidden), biases (3 * hidden,); results (steps, batch, hidden) and (batch, "
+        "hidden).\n"
+        "Types: floating. Result: the same type.",
     .flags = kFunction,
     .results = 2,
     .body = layer_body<kGru>,
@@ -328,7 +339,12 @@ constexpr OpRecord kRnnCell = {
     .signature =
         "(x: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor | None = "
         "None, bias_hh: Tensor | None = None, nonlinearity: 'tanh' | 'relu' = 'tanh') -> Tensor",
-    .help = "One step of rnn_layer: x (batch, in), h and the result (batch, hidden).",
+    .help =
+        "One step of rnn_layer: x (batch, in), h and the result (batch, hidden).\n"
+        "Shapes: weights and biases as for rnn_layer.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for shapes that do not fit.\n"
+        "Source: PyTorch's torch.nn.RNNCell.",
     .flags = kFunction,
     .body = cell_body<kTanh>,
     .autocast = Autocast::narrow};
@@ -337,7 +353,12 @@ constexpr OpRecord kLstmCell = {
     .signature =
         "(x: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor "
         "| None = None, bias_hh: Tensor | None = None) -> tuple[Tensor, Tensor]",
-    .help = "One step of lstm_layer: x (batch, in); h and c (batch, hidden), and so the new ones.",
+    .help =
+        "One step of lstm_layer: x (batch, in); h and c (batch, hidden), and so the new ones.\n"
+        "Shapes: weights and biases as for lstm_layer.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for shapes that do not fit.\n"
+        "Source: PyTorch's torch.lstm_cell.",
     .flags = kFunction,
     .results = 2,
     .body = cell_body<kLstm>,
@@ -347,7 +368,12 @@ constexpr OpRecord kGruCell = {
     .signature =
         "(x: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor | None = "
         "None, bias_hh: Tensor | None = None) -> Tensor",
-    .help = "One step of gru_layer: x (batch, in), h and the result (batch, hidden).",
+    .help =
+        "One step of gru_layer: x (batch, in), h and the result (batch, hidden).\n"
+        "Shapes: weights and biases as for gru_layer.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for shapes that do not fit.\n"
+        "Source: PyTorch's torch.gru_cell.",
     .flags = kFunction,
     .body = cell_body<kGru>,
     .autocast = Autocast::narrow};

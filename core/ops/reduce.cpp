@@ -253,27 +253,40 @@ enum class Place {
 
 }  // namespace
 
-#define TW_REFUSES_any ""
-#define TW_REFUSES_ordered "\nRaises TypeError for complex numbers."
-#define TW_REFUSES_inexact "\nRaises TypeError for integers and bool."
+#define TW_REDUCED \
+  "\nShapes: x of any shape; the result lacks the axes, or has them with extent 1 where keepdims."
+#define TW_TYPES_any "\nTypes: all."
+#define TW_TYPES_ordered "\nTypes: bool, integer, floating."
+#define TW_TYPES_inexact "\nTypes: floating, complex."
+#define TW_RESULT_same " Result: the same type."
+#define TW_RESULT_wide \
+  " Result: the same type, of integers int64 or uint64, of bool int64; dtype where given."
+#define TW_RESULT_truth " Result: bool."
+#define TW_RESULT_position " Result: int64."
 #define TW_OF_NONE_true ""
 #define TW_OF_NONE_false "\nRaises ValueError where no elements are reduced."
-#define TW_REDUCTION(op, parameters, kinds, outcome, of_none, formula, text)       \
-  constexpr OpRecord k_##op = {                                                    \
-      .name = #op,                                                                 \
-      .signature = kSignatures[static_cast<int>(Parameters::parameters)],          \
-      .help = text TW_REFUSES_##kinds TW_OF_NONE_##of_none,                        \
-      .flags = kFunction | (std::string_view(#formula) == "none" ? kConstant : 0), \
-      .infer = infer,                                                              \
-      .estimate = estimate,                                                        \
-      .vjp = vjp,                                                                  \
-      .reads = {reads_of(#formula)},                                               \
-      .shapes = 1,                                                                 \
+#define TW_REDUCTION(op, parameters, kinds, outcome, of_none, formula, text)            \
+  constexpr OpRecord k_##op = {                                                         \
+      .name = #op,                                                                      \
+      .signature = kSignatures[static_cast<int>(Parameters::parameters)],               \
+      .help = text TW_REDUCED TW_TYPES_##kinds TW_RESULT_##outcome TW_OF_NONE_##of_none \
+      "\nSource: Array API standard 2024.12.",                                          \
+      .flags = kFunction | (std::string_view(#formula) == "none" ? kConstant : 0),      \
+      .infer = infer,                                                                   \
+      .estimate = estimate,                                                             \
+      .vjp = vjp,                                                                       \
+      .reads = {reads_of(#formula)},                                                    \
+      .shapes = 1,                                                                      \
       .row = &kRows[static_cast<int>(Place::op)]};
 #include "core/ops/reductions.inc"
-#undef TW_REFUSES_any
-#undef TW_REFUSES_ordered
-#undef TW_REFUSES_inexact
+#undef TW_REDUCED
+#undef TW_TYPES_any
+#undef TW_TYPES_ordered
+#undef TW_TYPES_inexact
+#undef TW_RESULT_same
+#undef TW_RESULT_wide
+#undef TW_RESULT_truth
+#undef TW_RESULT_position
 #undef TW_OF_NONE_true
 #undef TW_OF_NONE_false
 #undef TW_REDUCTION
@@ -422,7 +435,11 @@ constexpr OpRecord kVar = {
         "-> Tensor",
     .help =
         "Variance; correction is taken off the number of elements.\n"
-        "Of complex numbers: of their distances from the mean, a real number.",
+        "Of complex numbers: of their distances from the mean, a real number.\n"
+        "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
+        "keepdims.\n"
+        "Types: floating, complex. Result: the same type, of complex numbers that of their parts.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
@@ -436,7 +453,11 @@ constexpr OpRecord kStd = {
         "-> Tensor",
     .help =
         "Standard deviation; correction is taken off the number of elements.\n"
-        "Its gradient is 0 where it is 0.",
+        "Its gradient is 0 where it is 0.\n"
+        "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
+        "keepdims.\n"
+        "Types: floating, complex. Result: the same type, of complex numbers that of their parts.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
@@ -448,7 +469,13 @@ constexpr OpRecord kStd = {
 constexpr OpRecord kLogsumexp = {
     .name = "logsumexp",
     .signature = "(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor",
-    .help = "log(sum(exp(x))) without overflow.",
+    .help =
+        "log(sum(exp(x))) without overflow.\n"
+        "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
+        "keepdims.\n"
+        "Types: floating; integers and bool become the default floating type. Result: the same "
+        "type.\n"
+        "Source: PyTorch's torch.logsumexp.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       check_ordered(use.in[0].tensor.dtype(), "logsumexp");

@@ -227,8 +227,11 @@ constexpr OpRecord kTile = {
     .signature = "(x: Tensor, repetitions: Shape) -> Tensor",
     .help =
         "Copies of x side by side: so many along each axis. What has fewer axes, x or the "
-        "repetitions, gets leading ones of 1.\nPyTorch's method `repeat` is this one. Raises "
-        "ValueError for negative repetitions.",
+        "repetitions, gets leading ones of 1.\n"
+        "PyTorch's method `repeat` is this one. Raises ValueError for negative repetitions.\n"
+        "Shapes: x of any shape; the result has the products of its extents and the repetitions.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = tile_body};
 constexpr OpRecord kRuns = {
@@ -249,7 +252,11 @@ constexpr OpRecord kRepeat = {
     .name = "repeat",
     .signature = "(x: Tensor, repeats: Operand, axis: int | None = None) -> Tensor",
     .help = TW_REPEAT_HELP
-    " Values of a tensor of repeats are read. There is no method of this name: PyTorch's is tile.",
+    " Values of a tensor of repeats are read. There is no method of this name: PyTorch's is tile.\n"
+    "Shapes: x (..., n, ...), repeats a number or (n,); the result is (..., sum of the repeats, "
+    "...).\n"
+    "Types: all. Result: the same type.\n"
+    "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) { out[0] = repeated(use, use.words[0], kNone); }};
 constexpr OpRecord kRepeatInterleave = {
@@ -259,7 +266,11 @@ constexpr OpRecord kRepeatInterleave = {
         "None) -> Tensor",
     .help = TW_REPEAT_HELP
     " With output_size, the sum of the repeats, a tensor of them is not read for it; ValueError "
-    "where it is another.",
+    "where it is another.\n"
+    "Shapes: x (..., n, ...), repeats a number or (n,); the result is (..., sum of the repeats, "
+    "...).\n"
+    "Types: all. Result: the same type.\n"
+    "Source: PyTorch's torch.repeat_interleave.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       out[0] = repeated(use, use.words[0], use.words[1]);
@@ -270,8 +281,11 @@ constexpr OpRecord kCombinations = {
     .signature = "(x: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor",
     .help =
         "All choices of r elements of x (n,), each in the order of x, as rows (choices, r); with "
-        "replacement an element may be chosen again.\nRaises ValueError for other shapes and a "
-        "negative r.",
+        "replacement an element may be chosen again.\n"
+        "Raises ValueError for other shapes and a negative r.\n"
+        "Shapes: x (n,); the result is (choices, r).\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.combinations.",
     .flags = kFunction,
     .body = combinations_body};
 #define TW_TRIANGLE                                                                    \
@@ -282,7 +296,12 @@ constexpr OpRecord kTrilIndices = {
     .signature = TW_TRIANGLE,
     .help =
         "Places of the elements on and below a diagonal of a matrix (row, col), in row-major "
-        "order: their rows, then their columns (2, n).\nRaises ValueError for negative extents.",
+        "order: their rows, then their columns (2, n).\n"
+        "Raises ValueError for negative extents.\n"
+        "Shapes: the result is (2, n).\n"
+        "Types: integer. Result: dtype.\n"
+        "Raises TypeError for a dtype that is not an integer type.\n"
+        "Source: PyTorch's torch.tril_indices.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) { triangle(use, true, out); }};
 constexpr OpRecord kTriuIndices = {
@@ -290,7 +309,12 @@ constexpr OpRecord kTriuIndices = {
     .signature = TW_TRIANGLE,
     .help =
         "Places of the elements on and above a diagonal of a matrix (row, col), in row-major "
-        "order: their rows, then their columns (2, n).\nRaises ValueError for negative extents.",
+        "order: their rows, then their columns (2, n).\n"
+        "Raises ValueError for negative extents.\n"
+        "Shapes: the result is (2, n).\n"
+        "Types: integer. Result: dtype.\n"
+        "Raises TypeError for a dtype that is not an integer type.\n"
+        "Source: PyTorch's torch.triu_indices.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) { triangle(use, false, out); }};
 #undef TW_TRIANGLE

@@ -136,8 +136,14 @@ constexpr OpRecord kResample = {
         "False, scale0: float = 0.0, scale1: float = 0.0, scale2: float = 0.0) -> Tensor",
     .help =
         "Images (batch, channels, ...) with another size of the 1 to 3 axes behind the channels: "
-        "what interpolate stands on.\nA scale is the distance of two elements of the result in "
-        "those of the input; 0: as the sizes say.",
+        "what interpolate stands on.\n"
+        "A scale is the distance of two elements of the result in those of the input; 0: as the "
+        "sizes say.\n"
+        "Shapes: input (batch, channels, ...); the result is (batch, channels, *size).\n"
+        "Types: all; modes other than the nearest are for floating. Result: the same type.\n"
+        "Raises ValueError for sizes that do not fit, TypeError for a mode that is not for the "
+        "type.\n"
+        "Source: PyTorch's torch.nn.functional.interpolate.",
     .flags = kFunction,
     .body = resample_body};
 

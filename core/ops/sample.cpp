@@ -317,10 +317,15 @@ constexpr OpRecord kGridSample = {
     .help =
         "Elements of images (batch, channels, height, width) at places grid (batch, rows, columns, "
         "2), or of (batch, channels, depth, height, width) at (batch, layers, rows, columns, 3): x "
-        "first, then y, then z.\n-1 and 1 are the ends of an axis, or with align_corners the "
-        "centres of its outermost elements; NaN counts as -1. bicubic is for images of two axes.\n"
+        "first, then y, then z.\n"
+        "-1 and 1 are the ends of an axis, or with align_corners the centres of its outermost "
+        "elements; NaN counts as -1. bicubic is for images of two axes.\n"
+        "Shapes: input (batch, channels, height, width), grid (batch, rows, columns, 2); the "
+        "result is (batch, channels, rows, columns); with a third axis likewise.\n"
         "Raises ValueError for shapes that do not fit, TypeError for types that differ or are not "
-        "floating-point.",
+        "floating-point.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.grid_sample.",
     .flags = kFunction,
     .body = grid_sample_body,
     .autocast = Autocast::wide};
@@ -329,9 +334,13 @@ constexpr OpRecord kAffineGrid = {
     .signature = "(theta: Tensor, size: Shape, align_corners: bool = False) -> Tensor",
     .help =
         "The grid that grid_sample takes for affine maps theta (batch, 2, 3), or (batch, 3, 4), of "
-        "images of a size (batch, channels, ...).\nRaises ValueError for shapes that do not fit, "
-        "TypeError for types that are not floating-point. Source: Jaderberg et al., Spatial "
-        "transformer networks, 2015.",
+        "images of a size (batch, channels, ...).\n"
+        "Raises ValueError for shapes that do not fit.\n"
+        "Shapes: theta (batch, 2, 3) gives (batch, height, width, 2), theta (batch, 3, 4) gives "
+        "(batch, depth, height, width, 3).\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.affine_grid; Jaderberg et al., Spatial transformer "
+        "networks (2015).",
     .flags = kFunction,
     .body = affine_grid_body};
 

@@ -232,7 +232,12 @@ constexpr OpRecord kCumulativeSum = {
     .signature = TW_CUMULATIVE,
     .help =
         "Sums of all elements up to each along an axis; include_initial puts a 0 before "
-        "them." TW_CUMULATIVE_RULES,
+        "them." TW_CUMULATIVE_RULES
+        "\n"
+        "Shapes: x of any shape; the result has it, one longer along the axis with "
+        "include_initial.\n"
+        "Types: all. Result: the same type, of integers int64 or uint64, of bool int64.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction | kInPlace,
     .body = cumulative_body<0>};
 constexpr OpRecord kCumulativeProd = {
@@ -240,13 +245,23 @@ constexpr OpRecord kCumulativeProd = {
     .signature = TW_CUMULATIVE,
     .help =
         "Products of all elements up to each along an axis; include_initial puts a 1 before "
-        "them." TW_CUMULATIVE_RULES,
+        "them." TW_CUMULATIVE_RULES
+        "\n"
+        "Shapes: x of any shape; the result has it, one longer along the axis with "
+        "include_initial.\n"
+        "Types: all. Result: the same type, of integers int64 or uint64, of bool int64.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction | kInPlace,
     .body = cumulative_body<1>};
 constexpr OpRecord kLogcumsumexp = {
     .name = "logcumsumexp",
     .signature = "(x: Tensor, axis: int) -> Tensor",
-    .help = "log(sum(exp(x))) of all elements up to each along an axis, whatever their range.",
+    .help =
+        "log(sum(exp(x))) of all elements up to each along an axis, whatever their range.\n"
+        "Shapes: x of any shape; the result has it.\n"
+        "Types: floating; integers and bool become the default floating type. Result: the same "
+        "type.\n"
+        "Source: PyTorch's torch.logcumsumexp.",
     .flags = kFunction,
     .body = logcumsumexp_body,
     .autocast = Autocast::wide};
@@ -255,8 +270,11 @@ constexpr OpRecord kCummax = {
     .name = "cummax",
     .signature = "(x: Tensor, axis: int) -> ValuesAndIndices",
     .help =
-        "The largest of all elements up to each along an axis, and where it is (int64): of "
-        "equal ones the last. A NaN stays. Raises TypeError for complex numbers.",
+        "The largest of all elements up to each along an axis, and where it is (int64): of equal "
+        "ones the last. A NaN stays.\n"
+        "Shapes: x of any shape; values and indices have it.\n"
+        "Types: bool, integer, floating. Result: values of the same type, indices of int64.\n"
+        "Source: PyTorch's torch.cummax.",
     .flags = kFunction | kAlongAxis,
     .results = 2,
     .infer = infer_extremes,
@@ -266,8 +284,11 @@ constexpr OpRecord kCummin = {
     .name = "cummin",
     .signature = kCummax.signature,
     .help =
-        "The smallest of all elements up to each along an axis, and where it is (int64): of "
-        "equal ones the last. A NaN stays. Raises TypeError for complex numbers.",
+        "The smallest of all elements up to each along an axis, and where it is (int64): of equal "
+        "ones the last. A NaN stays.\n"
+        "Shapes: x of any shape; values and indices have it.\n"
+        "Types: bool, integer, floating. Result: values of the same type, indices of int64.\n"
+        "Source: PyTorch's torch.cummin.",
     .flags = kFunction | kAlongAxis,
     .results = 2,
     .infer = infer_extremes,
@@ -280,9 +301,13 @@ constexpr OpRecord kDiff = {
         "(x: Tensor, n: int = 1, axis: int = -1, prepend: Tensor | None = None, append: "
         "Tensor | None = None) -> Tensor",
     .help =
-        "Differences of neighbours along an axis, n times, of bool whether they differ; "
-        "prepend and append are joined to x first.\n"
-        "Raises ValueError for a negative n, for numbers alone and for shapes that do not fit.",
+        "Differences of neighbours along an axis, n times, of bool whether they differ; prepend "
+        "and append are joined to x first.\n"
+        "Raises ValueError for a negative n, for numbers alone and for shapes that do not fit.\n"
+        "Shapes: x (..., m, ...), prepend and append of its shape but for the axis; the result is "
+        "(..., m - n, ...), of the joined m.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = diff_body};
 

@@ -380,7 +380,11 @@ constexpr OpRecord kTakeAlongAxis = {
     .help =
         "y[i, j, k] = x[i, indices[i, j, k], k] for axis 1; the other axes are broadcast.\n"
         "Negative indices count from the end. Raises IndexError for indices out of range or that "
-        "are no integers, ValueError for other shapes.",
+        "are no integers, ValueError for other shapes.\n"
+        "Shapes: x (..., n, ...), indices of as many dimensions; the result has indices' extent "
+        "along the axis, what the others broadcast to elsewhere.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor &x = use.in[0].tensor, &indices = use.in[1].tensor;
@@ -409,16 +413,24 @@ constexpr OpRecord kScatter = {
         "(x: Tensor, axis: int, index: Tensor, src: Operand, *, reduce: 'add' | "
         "'multiply' | None = None) -> Tensor",
     .help =
-        "A copy y of x with y[i, index[i, j, k], k] = src[i, j, k] for axis 1; of several for "
-        "one place the last stays, and alone gets a gradient.\n" TW_SCATTER_RULES,
+        "A copy y of x with y[i, index[i, j, k], k] = src[i, j, k] for axis 1; of several for one "
+        "place the last stays, and alone gets a gradient.\n" TW_SCATTER_RULES
+        "\n"
+        "Shapes: x, index and src of as many dimensions; the result has x's shape.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.scatter.",
     .flags = kFunction | kInPlace,
     .body = scatter_body};
 constexpr OpRecord kScatterAdd = {
     .name = "scatter_add",
     .signature = "(x: Tensor, axis: int, index: Tensor, src: Operand) -> Tensor",
     .help =
-        "A copy y of x with y[i, index[i, j, k], k] += src[i, j, k] for axis 1, in the order "
-        "of the index whatever the number of threads.\n" TW_SCATTER_RULES,
+        "A copy y of x with y[i, index[i, j, k], k] += src[i, j, k] for axis 1, in the order of "
+        "the index whatever the number of threads.\n" TW_SCATTER_RULES
+        "\n"
+        "Shapes: x, index and src of as many dimensions; the result has x's shape.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.scatter_add.",
     .flags = kFunction | kInPlace,
     .body = scatter_add_body};
 constexpr OpRecord kScatterReduce = {
@@ -427,8 +439,12 @@ constexpr OpRecord kScatterReduce = {
         "(x: Tensor, axis: int, index: Tensor, src: Operand, reduce: 'sum' | 'prod' | "
         "'mean' | 'amax' | 'amin', *, include_self: bool = True) -> Tensor",
     .help =
-        "A copy y of x with all src[i, j, k] joined to y[i, index[i, j, k], k] for axis 1, "
-        "with include_self=False without x where there are some.\n" TW_SCATTER_RULES,
+        "A copy y of x with all src[i, j, k] joined to y[i, index[i, j, k], k] for axis 1, with "
+        "include_self=False without x where there are some.\n" TW_SCATTER_RULES
+        "\n"
+        "Shapes: x, index and src of as many dimensions; the result has x's shape.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.scatter_reduce.",
     .flags = kFunction | kInPlace,
     .body = scatter_reduce_body};
 
@@ -439,7 +455,11 @@ constexpr OpRecord kScatterReduce = {
 constexpr OpRecord kIndexSelect = {
     .name = "index_select",
     .signature = "(x: Tensor, axis: int, index: Tensor) -> Tensor",
-    .help = "The parts of x at indices along an axis, a copy." TW_INDEX_RULES ".",
+    .help = "The parts of x at indices along an axis, a copy." TW_INDEX_RULES
+            ".\n"
+            "Shapes: x (..., n, ...), index (m,); the result is (..., m, ...).\n"
+            "Types: all. Result: the same type.\n"
+            "Source: PyTorch's torch.index_select.",
     .flags = kFunction,
     .body = index_select_body};
 constexpr OpRecord kIndexAdd = {
@@ -448,21 +468,34 @@ constexpr OpRecord kIndexAdd = {
         "(x: Tensor, axis: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor",
     .help =
         "A copy of x with the parts of alpha * source added at indices along an axis, in "
-        "order." TW_INDEX_RULES ", TypeError where source is of another dtype than x.",
+        "order." TW_INDEX_RULES
+        ", TypeError where source is of another dtype than x.\n"
+        "Shapes: x (..., n, ...), index (m,), source (..., m, ...); the result has x's shape.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.index_add.",
     .flags = kFunction | kInPlace,
     .body = index_add_body};
 constexpr OpRecord kIndexCopy = {
     .name = "index_copy",
     .signature = "(x: Tensor, axis: int, index: Tensor, source: Tensor) -> Tensor",
     .help =
-        "A copy of x with the parts of source at indices along an axis; of several for one "
-        "the last stays." TW_INDEX_RULES ", TypeError where source is of another dtype than x.",
+        "A copy of x with the parts of source at indices along an axis; of several for one the "
+        "last stays." TW_INDEX_RULES
+        ", TypeError where source is of another dtype than x.\n"
+        "Shapes: x (..., n, ...), index (m,), source (..., m, ...); the result has x's shape.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.index_copy.",
     .flags = kFunction | kInPlace,
     .body = index_copy_body};
 constexpr OpRecord kIndexFill = {
     .name = "index_fill",
     .signature = "(x: Tensor, axis: int, index: Tensor, value: Operand) -> Tensor",
-    .help = "A copy of x with one number at indices along an axis." TW_INDEX_RULES ".",
+    .help = "A copy of x with one number at indices along an axis." TW_INDEX_RULES
+            ".\n"
+            "Shapes: x (..., n, ...), index (m,), value (); the result has x's shape.\n"
+            "Types: all. Result: the same type.\n"
+            "Raises OverflowError for a number that x's type does not hold.\n"
+            "Source: PyTorch's torch.index_fill.",
     .flags = kFunction | kInPlace,
     .body = index_fill_body};
 

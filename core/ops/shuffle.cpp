@@ -79,8 +79,12 @@ constexpr OpRecord kPixelShuffle = {
     .signature = "(input: Tensor, upscale_factor: int) -> Tensor",
     .help =
         "Images (..., channels * r * r, height, width) as (..., channels, height * r, width * r): "
-        "r * r channels are a square of pixels (Shi et al., 2016).\nRaises ValueError where the "
-        "channels are no multiple of r * r.",
+        "r * r channels are a square of pixels (Shi et al., 2016).\n"
+        "Raises ValueError where the channels are no multiple of r * r.\n"
+        "Shapes: input (..., channels * r * r, height, width); the result is (..., channels, "
+        "height * r, width * r).\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.pixel_shuffle.",
     .flags = kFunction,
     .body = pixel_shuffle_body};
 constexpr OpRecord kPixelUnshuffle = {
@@ -88,8 +92,12 @@ constexpr OpRecord kPixelUnshuffle = {
     .signature = "(input: Tensor, downscale_factor: int) -> Tensor",
     .help =
         "Images (..., channels, height * r, width * r) as (..., channels * r * r, height, width): "
-        "what pixel_shuffle does, undone.\nRaises ValueError where height or width is no multiple "
-        "of r.",
+        "what pixel_shuffle does, undone.\n"
+        "Raises ValueError where height or width is no multiple of r.\n"
+        "Shapes: input (..., channels, height * r, width * r); the result is (..., channels * r * "
+        "r, height, width).\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.pixel_unshuffle.",
     .flags = kFunction,
     .body = pixel_unshuffle_body};
 constexpr OpRecord kChannelShuffle = {
@@ -97,8 +105,11 @@ constexpr OpRecord kChannelShuffle = {
     .signature = "(input: Tensor, groups: int) -> Tensor",
     .help =
         "Images (batch, channels, ...) with the first channel of each group first, then the second "
-        "ones (Zhang et al., 2018).\nRaises ValueError where the groups do not divide the "
-        "channels.",
+        "ones (Zhang et al., 2018).\n"
+        "Raises ValueError where the groups do not divide the channels.\n"
+        "Shapes: input (batch, channels, ...); the result has its shape.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.channel_shuffle.",
     .flags = kFunction,
     .body = channel_shuffle_body};
 

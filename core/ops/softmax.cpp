@@ -89,7 +89,12 @@ constexpr OpRecord kLogSoftmaxBackward = {
 constexpr OpRecord kSoftmax = {
     .name = "softmax",
     .signature = "(x: Tensor, axis: int = -1, dtype: dtype | None = None) -> Tensor",
-    .help = "exp(x) / sum(exp(x)) along an axis, of x as dtype where that is given.",
+    .help =
+        "exp(x) / sum(exp(x)) along an axis, of x as dtype where that is given.\n"
+        "Shapes: x (..., n, ...); the result has x's shape.\n"
+        "Types: floating; integers and bool become the default floating type. Result: the same "
+        "type.\n"
+        "Source: PyTorch's torch.nn.functional.softmax.",
     .flags = kFunction | kWidensAll | kAlongAxis,
     .settle = convert_first,
     .infer = infer_same,
@@ -101,7 +106,12 @@ constexpr OpRecord kSoftmax = {
 constexpr OpRecord kLogSoftmax = {
     .name = "log_softmax",
     .signature = "(x: Tensor, axis: int = -1, dtype: dtype | None = None) -> Tensor",
-    .help = "log(softmax(x)), computed in one pass, of x as dtype where that is given.",
+    .help =
+        "log(softmax(x)), computed in one pass, of x as dtype where that is given.\n"
+        "Shapes: x (..., n, ...); the result has x's shape.\n"
+        "Types: floating; integers and bool become the default floating type. Result: the same "
+        "type.\n"
+        "Source: PyTorch's torch.nn.functional.log_softmax.",
     .flags = kFunction | kWidensAll | kAlongAxis,
     .settle = convert_first,
     .infer = infer_same,

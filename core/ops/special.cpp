@@ -147,50 +147,75 @@ Tensor close(const Use& use) {
 constexpr OpRecord kLogaddexp2 = {
     .name = "logaddexp2",
     .signature = "(a: Tensor, b: Tensor) -> Tensor",
-    .help = "log2(2 ** a + 2 ** b), without overflow.\nRaises TypeError for complex numbers.",
+    .help =
+        "log2(2 ** a + 2 ** b), without overflow.\n"
+        "Shapes: a and b broadcast; the result has their common shape.\n"
+        "Types: floating; integers and bool become the default floating type. Result: the same "
+        "type.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.logaddexp2.",
     .flags = kFunction | kInPlace | kBroadcasts,
     .body = logaddexp2_body,
     .vjp = logaddexp2_vjp,
     .reads = {{.inputs = 3}, {.inputs = 3}}};
-constexpr OpRecord kXlog1py = {
-    .name = "xlog1py",
-    .signature = "(a: Tensor, b: Tensor) -> Tensor",
-    .help =
-        "a * log(1 + b), and 0 where a is 0 and b no NaN.\nRaises TypeError for complex numbers.",
-    .flags = kFunction | kInPlace,
-    .body = xlog1py_body};
-constexpr OpRecord kLogit = {
-    .name = "logit",
-    .signature = "(x: Tensor, eps: float | None = None) -> Tensor",
-    .help =
-        "log(x / (1 - x)), the inverse of sigmoid; x is limited to the range from eps to 1 - eps "
-        "first where eps is given.\nRaises TypeError for complex numbers.",
-    .flags = kFunction | kInPlace,
-    .body = logit_body};
+constexpr OpRecord kXlog1py = {.name = "xlog1py",
+                               .signature = "(a: Tensor, b: Tensor) -> Tensor",
+                               .help =
+                                   "a * log(1 + b), and 0 where a is 0 and b no NaN.\n"
+                                   "Shapes: a and b broadcast; the result has their common shape.\n"
+                                   "Types: floating; integers and bool become the default floating "
+                                   "type. Result: the same type.\n"
+                                   "Raises ValueError for shapes that do not broadcast.\n"
+                                   "Source: SciPy's scipy.special.xlog1py.",
+                               .flags = kFunction | kInPlace,
+                               .body = xlog1py_body};
+constexpr OpRecord kLogit = {.name = "logit",
+                             .signature = "(x: Tensor, eps: float | None = None) -> Tensor",
+                             .help =
+                                 "log(x / (1 - x)), the inverse of sigmoid; x is limited to the "
+                                 "range from eps to 1 - eps first where eps is given.\n"
+                                 "Shapes: x of any shape; the result has it.\n"
+                                 "Types: floating; integers and bool become the default floating "
+                                 "type. Result: the same type.\n"
+                                 "Source: PyTorch's torch.logit.",
+                             .flags = kFunction | kInPlace,
+                             .body = logit_body};
 constexpr OpRecord kNanToNum = {
     .name = "nan_to_num",
     .signature =
         "(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) "
         "-> Tensor",
     .help =
-        "x with numbers for NaN and the infinities, the type's largest and least by default. "
-        "Whole numbers are copied.\nRaises TypeError for complex numbers.",
+        "x with numbers for NaN and the infinities, the type's largest and least by default. Whole "
+        "numbers are copied.\n"
+        "Shapes: x of any shape; the result has it.\n"
+        "Types: bool, integer, floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nan_to_num.",
     .flags = kFunction | kInPlace,
     .body = nan_to_num_body};
-constexpr OpRecord kFrac = {
-    .name = "frac",
-    .signature = "(x: Tensor) -> Tensor",
-    .help = "x - trunc(x), with the sign of x.\nRaises TypeError for other than floating types.",
-    .flags = kFunction | kInPlace,
-    .body = [](const Use& use, Tensor* out) {
-      const Tensor& x = use.in[0].tensor;
-      if (!is_floating(x.dtype()))
-        fail(ErrorKind::type, "frac: needs a floating-point input, got ", name_of(x.dtype()));
-      out[0] = x - trunc(x);
-    }};
+constexpr OpRecord kFrac = {.name = "frac",
+                            .signature = "(x: Tensor) -> Tensor",
+                            .help =
+                                "x - trunc(x), with the sign of x.\n"
+                                "Shapes: x of any shape; the result has it.\n"
+                                "Types: floating. Result: the same type.\n"
+                                "Source: PyTorch's torch.frac.",
+                            .flags = kFunction | kInPlace,
+                            .body = [](const Use& use, Tensor* out) {
+                              const Tensor& x = use.in[0].tensor;
+                              if (!is_floating(x.dtype()))
+                                fail(ErrorKind::type, "frac: needs a floating-point input, got ",
+                                     name_of(x.dtype()));
+                              out[0] = x - trunc(x);
+                            }};
 constexpr OpRecord kDeg2rad = {.name = "deg2rad",
                                .signature = "(x: Tensor) -> Tensor",
-                               .help = "Degrees as radians.\nRaises TypeError for complex numbers.",
+                               .help =
+                                   "Degrees as radians.\n"
+                                   "Shapes: x of any shape; the result has it.\n"
+                                   "Types: floating; integers and bool become the default floating "
+                                   "type. Result: the same type.\n"
+                                   "Source: PyTorch's torch.deg2rad.",
                                .flags = kFunction | kInPlace,
                                .body = [](const Use& use, Tensor* out) {
                                  out[0] = narrowed(widened(use.in[0].tensor, "deg2rad") * kDegree,
@@ -199,7 +224,12 @@ constexpr OpRecord kDeg2rad = {.name = "deg2rad",
 constexpr OpRecord kRad2deg = {
     .name = "rad2deg",
     .signature = "(x: Tensor) -> Tensor",
-    .help = "Radians as degrees.\nRaises TypeError for complex numbers.",
+    .help =
+        "Radians as degrees.\n"
+        "Shapes: x of any shape; the result has it.\n"
+        "Types: floating; integers and bool become the default floating type. Result: the same "
+        "type.\n"
+        "Source: PyTorch's torch.rad2deg.",
     .flags = kFunction | kInPlace,
     .body = [](const Use& use, Tensor* out) {
       out[0] = narrowed(widened(use.in[0].tensor, "rad2deg") * (1 / kDegree), use.in[0].tensor);
@@ -207,7 +237,12 @@ constexpr OpRecord kRad2deg = {
 constexpr OpRecord kSinc = {
     .name = "sinc",
     .signature = "(x: Tensor) -> Tensor",
-    .help = "sin(pi x) / (pi x), and 1 at 0.\nRaises TypeError for complex numbers.",
+    .help =
+        "sin(pi x) / (pi x), and 1 at 0.\n"
+        "Shapes: x of any shape; the result has it.\n"
+        "Types: floating; integers and bool become the default floating type. Result: the same "
+        "type.\n"
+        "Source: PyTorch's torch.sinc.",
     .flags = kFunction | kInPlace,
     .body = sinc_body,
     .vjp =
@@ -220,10 +255,13 @@ constexpr OpRecord kPolygamma = {
     .name = "polygamma",
     .signature = "(n: int, x: Tensor) -> Tensor",
     .help =
-        "Derivative of order n of digamma at x; infinite at whole numbers below 0 for n > 0. "
-        "On vectors up to n = 1, beyond number by number, by Euler's and Maclaurin's sums.\n"
-        "Raises ValueError for n < 0 and for n > 170, whose factorials leave float64's range, "
-        "TypeError for complex numbers.",
+        "Derivative of order n of digamma at x; infinite at whole numbers below 0 for n > 0. On "
+        "vectors up to n = 1, beyond number by number, by Euler's and Maclaurin's sums.\n"
+        "Raises ValueError for n < 0 and for n > 170, whose factorials leave float64's range.\n"
+        "Shapes: x of any shape; the result has it.\n"
+        "Types: floating; integers and bool become the default floating type. Result: the same "
+        "type.\n"
+        "Source: PyTorch's torch.polygamma.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const std::int64_t n = use.words[0];
@@ -234,7 +272,12 @@ constexpr OpRecord kPolygamma = {
 constexpr OpRecord kHeaviside = {
     .name = "heaviside",
     .signature = "(x: Tensor, values: Tensor) -> Tensor",
-    .help = "0 below 0, 1 above, values at 0; NaN stays.\nRaises TypeError for complex numbers.",
+    .help =
+        "0 below 0, 1 above, values at 0; NaN stays.\n"
+        "Shapes: x and values broadcast; the result has their common shape.\n"
+        "Types: bool, integer, floating. Result: the same type, of bool int64.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.heaviside.",
     .flags = kFunction | kInPlace | kConstant,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
@@ -246,7 +289,12 @@ constexpr OpRecord kHeaviside = {
 constexpr OpRecord kFloatPower = {
     .name = "float_power",
     .signature = "(a: Tensor, b: Operand) -> Tensor",
-    .help = "a to the power of b in float64.\nRaises TypeError for complex numbers.",
+    .help =
+        "a to the power of b in float64.\n"
+        "Shapes: a and b broadcast; the result has their common shape.\n"
+        "Types: bool, integer, floating. Result: float64.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.float_power.",
     .flags = kFunction | kInPlace,
     .body = [](const Use& use, Tensor* out) {
       const Operand& b = use.in[1];
@@ -264,7 +312,11 @@ constexpr OpRecord kIsclose = {
         "False) -> Tensor",
     .help =
         "Whether a and b are equal or abs(a - b) <= atol + rtol * abs(b), in float64.\n"
-        "Raises ValueError for a negative rtol or atol.",
+        "Raises ValueError for a negative rtol or atol.\n"
+        "Shapes: a and b broadcast; the result has their common shape.\n"
+        "Types: all. Result: bool.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.isclose.",
     .flags = kFunction | kConstant,
     .body = [](const Use& use, Tensor* out) { out[0] = close(use); }};
 constexpr OpRecord kAllclose = {
@@ -274,46 +326,73 @@ constexpr OpRecord kAllclose = {
         "False) -> Tensor",
     .help =
         "Whether isclose holds everywhere, as a 0-d tensor of bool.\n"
-        "Raises ValueError for a negative rtol or atol.",
+        "Raises ValueError for a negative rtol or atol.\n"
+        "Shapes: a and b broadcast; the result has no dimensions.\n"
+        "Types: all. Result: bool.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.allclose.",
     .flags = kFunction | kConstant,
     .body = [](const Use& use, Tensor* out) { out[0] = all(close(use), {}, false); }};
-constexpr OpRecord kIsposinf = {
-    .name = "isposinf",
-    .signature = "(x: Tensor) -> Tensor",
-    .help = "Whether infinite and positive.\nRaises TypeError for complex numbers.",
-    .flags = kFunction | kConstant,
-    .body = [](const Use& use, Tensor* out) {
-      check_real(use.in[0].tensor, "isposinf");
-      out[0] = use.in[0].tensor == Operand(kInfinity);
-    }};
-constexpr OpRecord kIsneginf = {
-    .name = "isneginf",
-    .signature = "(x: Tensor) -> Tensor",
-    .help = "Whether infinite and negative.\nRaises TypeError for complex numbers.",
-    .flags = kFunction | kConstant,
-    .body = [](const Use& use, Tensor* out) {
-      check_real(use.in[0].tensor, "isneginf");
-      out[0] = use.in[0].tensor == Operand(-kInfinity);
-    }};
+constexpr OpRecord kIsposinf = {.name = "isposinf",
+                                .signature = "(x: Tensor) -> Tensor",
+                                .help =
+                                    "Whether infinite and positive.\n"
+                                    "Shapes: x of any shape; the result has it.\n"
+                                    "Types: bool, integer, floating. Result: bool.\n"
+                                    "Source: PyTorch's torch.isposinf.",
+                                .flags = kFunction | kConstant,
+                                .body = [](const Use& use, Tensor* out) {
+                                  check_real(use.in[0].tensor, "isposinf");
+                                  out[0] = use.in[0].tensor == Operand(kInfinity);
+                                }};
+constexpr OpRecord kIsneginf = {.name = "isneginf",
+                                .signature = "(x: Tensor) -> Tensor",
+                                .help =
+                                    "Whether infinite and negative.\n"
+                                    "Shapes: x of any shape; the result has it.\n"
+                                    "Types: bool, integer, floating. Result: bool.\n"
+                                    "Source: PyTorch's torch.isneginf.",
+                                .flags = kFunction | kConstant,
+                                .body = [](const Use& use, Tensor* out) {
+                                  check_real(use.in[0].tensor, "isneginf");
+                                  out[0] = use.in[0].tensor == Operand(-kInfinity);
+                                }};
 constexpr OpRecord kAddcdiv = {
     .name = "addcdiv",
     .signature = "(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Operand = 1) -> Tensor",
-    .help = "x + value * tensor1 / tensor2.",
+    .help =
+        "x + value * tensor1 / tensor2.\n"
+        "Shapes: x, tensor1 and tensor2 broadcast; the result has their common shape.\n"
+        "Types: floating, complex; integers and bool become the default floating type. Result: the "
+        "same type.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.addcdiv.",
     .flags = kFunction | kInPlace,
     .body = [](const Use& use, Tensor* out) {
       out[0] = use.in[0] + use.in[3] * (use.in[1] / use.in[2]);
     }};
-constexpr OpRecord kClampMin = {.name = "clamp_min",
-                                .signature = "(x: Tensor, min: Operand) -> Tensor",
-                                .help = "clip(x, min): the gradient at the bound is the whole one.",
-                                .flags = kFunction | kInPlace,
-                                .body = [](const Use& use, Tensor* out) {
-                                  out[0] = clip(use.in[0], use.in[1], Operand::none());
-                                }};
+constexpr OpRecord kClampMin = {
+    .name = "clamp_min",
+    .signature = "(x: Tensor, min: Operand) -> Tensor",
+    .help =
+        "clip(x, min): the gradient at the bound is the whole one.\n"
+        "Shapes: x and min broadcast; the result has their common shape.\n"
+        "Types: bool, integer, floating; bool takes part as a number. Result: the common type.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.clamp_min.",
+    .flags = kFunction | kInPlace,
+    .body = [](const Use& use, Tensor* out) {
+      out[0] = clip(use.in[0], use.in[1], Operand::none());
+    }};
 constexpr OpRecord kClampMax = {
     .name = "clamp_max",
     .signature = "(x: Tensor, max: Operand) -> Tensor",
-    .help = "clip(x, max=max): the gradient at the bound is the whole one.",
+    .help =
+        "clip(x, max=max): the gradient at the bound is the whole one.\n"
+        "Shapes: x and max broadcast; the result has their common shape.\n"
+        "Types: bool, integer, floating; bool takes part as a number. Result: the common type.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.clamp_max.",
     .flags = kFunction | kInPlace,
     .body = [](const Use& use, Tensor* out) {
       out[0] = clip(use.in[0], Operand::none(), use.in[1]);
@@ -321,7 +400,13 @@ constexpr OpRecord kClampMax = {
 constexpr OpRecord kNansum = {
     .name = "nansum",
     .signature = "(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor",
-    .help = "Sum over all or some axes of what is no NaN.\nRaises TypeError for complex numbers.",
+    .help =
+        "Sum over all or some axes of what is no NaN.\n"
+        "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
+        "keepdims.\n"
+        "Types: bool, integer, floating. Result: the same type, of integers int64 or uint64, of "
+        "bool int64.\n"
+        "Source: PyTorch's torch.nansum.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
@@ -334,7 +419,10 @@ constexpr OpRecord kNanmean = {
     .signature = "(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor",
     .help =
         "Mean over all or some axes of what is no NaN; NaN where nothing is.\n"
-        "Raises TypeError for other than floating types.",
+        "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
+        "keepdims.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nanmean.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;

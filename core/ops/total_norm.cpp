@@ -71,7 +71,11 @@ constexpr OpRecord kTotalNorm = {
     .signature = "(tensors: Sequence[Tensor], ord: float = 2.0) -> Tensor",
     .help =
         "The norm of all elements of all tensors as one vector, in float32, or in float64 where "
-        "one of them is; terms are added up in float64.",
+        "one of them is; terms are added up in float64.\n"
+        "Shapes: tensors of any shapes; the result has no dimensions.\n"
+        "Types: floating. Result: float32, of float64 float64.\n"
+        "Raises ValueError for no tensors and for an ord that is not above 0.\n"
+        "Source: PyTorch's torch.nn.utils.get_total_norm.",
     .flags = kFunction,
     .settle = make_contiguous,
     .infer = infer,

@@ -159,33 +159,40 @@ bool step(const Use& use, Tensor*) {
 
 }  // namespace
 
+// What all steps say of themselves; what an optimizer's own source is stands in its row.
+#define TW_STEP_FACTS                                                                          \
+  "\nShapes: params of any shapes, grads and states of theirs.\nTypes: floating; states of "   \
+  "float32 for 16-bit params, else of their type. Result: None.\nRaises ValueError for grads " \
+  "and states of other numbers, shapes or types than params, TypeError for a step or lr that " \
+  "is no number."
 #define TW_UPDATE(name_, states, tensors, words, help_, factors, update)           \
   static constexpr int states_of_##name_ = states;                                 \
   constexpr OpRecord k_##name_ = {                                                 \
       .name = #name_,                                                              \
       .signature = "(params: Sequence[Tensor]!, grads: Sequence[Tensor], " tensors \
                    "*, step: Operand, lr: Operand, " words ") -> None",            \
-      .help = help_,                                                               \
+      .help = help_ TW_STEP_FACTS,                                                 \
       .flags = kFunction,                                                          \
       .results = 0,                                                                \
       .settle = step,                                                              \
       .infer = infer,                                                              \
       .estimate = estimate,                                                        \
       .row = &states_of_##name_};
-#define TW_CHANGE(name_, help_, update)                                        \
-  static constexpr int states_of_##name_ = -1;                                 \
-  constexpr OpRecord k_##name_ = {                                             \
-      .name = #name_,                                                          \
-      .signature = "(tensors: Sequence[Tensor]!, *, number: Operand) -> None", \
-      .help = help_,                                                           \
-      .flags = kFunction,                                                      \
-      .results = 0,                                                            \
-      .settle = step,                                                          \
-      .infer = infer,                                                          \
-      .estimate = estimate,                                                    \
+#define TW_CHANGE(name_, help_, update)                                                 \
+  static constexpr int states_of_##name_ = -1;                                          \
+  constexpr OpRecord k_##name_ = {                                                      \
+      .name = #name_,                                                                   \
+      .signature = "(tensors: Sequence[Tensor]!, *, number: Operand) -> None",          \
+      .help = help_ "\nShapes: tensors of any shapes.\nTypes: floating. Result: None.", \
+      .flags = kFunction,                                                               \
+      .results = 0,                                                                     \
+      .settle = step,                                                                   \
+      .infer = infer,                                                                   \
+      .estimate = estimate,                                                             \
       .row = &states_of_##name_};
 #include "core/ops/updates.inc"
 #undef TW_CHANGE
 #undef TW_UPDATE
+#undef TW_STEP_FACTS
 
 }  // namespace tw

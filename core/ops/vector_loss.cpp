@@ -58,6 +58,7 @@ void cosine_similarity_body(const Use& use, Tensor* out) {
   const int at = normalize_axis(use.words[0], std::max(shape.rank(), 1), use.op.name);
   const Axes axis = shape.rank() ? Axes{at} : Axes(std::vector<std::int64_t>());
   const double eps = use.words.real(1), least = eps * eps;
+  if (!(eps >= 0)) fail(ErrorKind::value, use.op.name, ": eps is negative: ", eps);
   const Tensor a = broadcast_operand(in[0], shape), b = broadcast_operand(in[1], shape);
   const auto length = [&](const Tensor& x) {
     return sqrt(maximum(sum(square(x), axis, false), least));
@@ -87,14 +88,16 @@ void cosine_embedding_body(const Use& use, Tensor* out) {
 void triplet_margin_body(const Use& use, Tensor* out) {
   const LossInputs in(use);
   const Tensor anchor = in[0], positive = in[1], negative = in[2];
-  const double p = use.words.real(1), eps = use.words.real(2);
+  const double margin = use.words.real(0), p = use.words.real(1), eps = use.words.real(2);
+  if (!(margin > 0))
+    fail(ErrorKind::value, "triplet_margin_loss: margin must be above 0, got ", margin);
   if (!anchor.rank() || positive.rank() != anchor.rank() || negative.rank() != anchor.rank())
     fail(ErrorKind::value, "triplet_margin_loss: expected vectors with as many axes, got ",
          anchor.shape(), ", ", positive.shape(), " and ", negative.shape());
   const Tensor near = distance(anchor, positive, p, eps, false);
   Tensor far = distance(anchor, negative, p, eps, false);
   if (use.words.flag(3)) far = minimum(far, distance(positive, negative, p, eps, false));
-  out[0] = in.reduced(clip(near - far + use.words.real(0), 0, kInfinity), use.words[4]);
+  out[0] = in.reduced(clip(near - far + margin, 0, kInfinity), use.words[4]);
 }
 
 }  // namespace
@@ -105,7 +108,13 @@ constexpr OpRecord kPairwiseDistance = {
         "(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdims: bool = False) -> "
         "Tensor",
     .help =
-        "The p-norm of x1 - x2 + eps along the last axis.\nRaises ValueError for numbers alone.",
+        "The p-norm of x1 - x2 + eps along the last axis.\n"
+        "Raises ValueError for numbers alone.\n"
+        "Shapes: x1 and x2 broadcast to (..., n); the result is (...), or (..., 1) where "
+        "keepdims.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.nn.functional.pairwise_distance.",
     .flags = kFunction,
     .body = pairwise_distance_body,
     .autocast = Autocast::wide};
@@ -114,7 +123,11 @@ constexpr OpRecord kCosineSimilarity = {
     .signature = "(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-08) -> Tensor",
     .help =
         "The cosine of the angle between vectors along an axis of what x1 and x2 broadcast to.\n"
-        "Lengths below eps count as eps.",
+        "Lengths below eps count as eps.\n"
+        "Shapes: x1 and x2 broadcast; the result has their common shape without the axis.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for a negative eps and for shapes that do not broadcast.\n"
+        "Source: PyTorch's torch.nn.functional.cosine_similarity.",
     .flags = kFunction,
     .body = cosine_similarity_body,
     .autocast = Autocast::wide};
@@ -125,7 +138,11 @@ constexpr OpRecord kCosineEmbeddingLoss = {
         "| 'sum' | 'none' = 'mean') -> Tensor",
     .help =
         "1 - cosine of pairs whose target is 1, and the cosine above the margin where it is -1.\n"
-        "Inputs are (n, d) with targets (n,), or (d,) with one target; ValueError for others.",
+        "Inputs are (n, d) with targets (n,), or (d,) with one target; ValueError for others.\n"
+        "Shapes: input1 and input2 (n, d) and target (n,), or (d,) and (); the result is (), or of "
+        "target's shape for 'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.cosine_embedding_loss.",
     .flags = kFunction,
     .body = cosine_embedding_body,
     .autocast = Autocast::wide};
@@ -137,7 +154,13 @@ constexpr OpRecord kTripletMarginLoss = {
         "Tensor",
     .help =
         "max(0, margin + distance to the positive - distance to the negative) (Balntas et al., "
-        "2016).\nswap takes the distance from positive to negative where that is less.",
+        "2016).\n"
+        "swap takes the distance from positive to negative where that is less.\n"
+        "Shapes: anchor, positive and negative (..., n), which broadcast; the result is (), or "
+        "(...) for 'none'.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises ValueError for a margin that is not above 0 and for shapes that do not fit.\n"
+        "Source: PyTorch's torch.nn.functional.triplet_margin_loss.",
     .flags = kFunction,
     .body = triplet_margin_body,
     .autocast = Autocast::wide};

@@ -224,8 +224,12 @@ constexpr OpRecord kReshape = {
     .signature = "(x: Tensor, shape: Shape, *, copy: bool | None = None) -> Tensor",
     .help =
         "The same elements in another shape; one extent may be -1.\n"
-        "A view where strides allow it; copy=True always copies, copy=False never does and "
-        "raises ValueError instead.",
+        "A view where strides allow it; copy=True always copies, copy=False never does and raises "
+        "ValueError instead.\n"
+        "Shapes: x of any shape; the result has the shape given.\n"
+        "Types: all. Result: the same type.\n"
+        "Raises ValueError for a shape of another number of elements and for more than one -1.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .infer = infer_reshape,
     .body =
@@ -238,7 +242,13 @@ constexpr OpRecord kReshape = {
 constexpr OpRecord kPermuteDims = {
     .name = "permute_dims",
     .signature = "(x: Tensor, axes: Shape) -> Tensor",
-    .help = "Axes in another order, as a view.",
+    .help =
+        "Axes in another order, as a view.\n"
+        "Shapes: x of n dimensions and n axes; the result has x's extents in their order.\n"
+        "Types: all. Result: the same type.\n"
+        "Raises ValueError for another number of axes and for an axis given twice, IndexError for "
+        "axes out of range.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .infer = infer_permute,
     .vjp = [](Vjp& v) {
@@ -246,12 +256,18 @@ constexpr OpRecord kPermuteDims = {
       const Permutation order(v.words(), rank);
       v.give(0, permute_dims(v.g(), {order.inverse, order.inverse + rank}));
     }};
-constexpr OpRecord kBroadcastTo = {.name = "broadcast_to",
-                                   .signature = "(x: Tensor, shape: Shape) -> Tensor",
-                                   .help = "Axes of extent 1 repeated, as a view.",
-                                   .flags = kFunction | kBroadcasts,
-                                   .infer = infer_broadcast,
-                                   .vjp = [](Vjp& v) { v.give(0, v.g()); }};
+constexpr OpRecord kBroadcastTo = {
+    .name = "broadcast_to",
+    .signature = "(x: Tensor, shape: Shape) -> Tensor",
+    .help =
+        "Axes of extent 1 repeated, as a view.\n"
+        "Shapes: x that broadcasts to the shape given, which the result has.\n"
+        "Types: all. Result: the same type.\n"
+        "Raises ValueError for another shape.\n"
+        "Source: Array API standard 2024.12.",
+    .flags = kFunction | kBroadcasts,
+    .infer = infer_broadcast,
+    .vjp = [](Vjp& v) { v.give(0, v.g()); }};
 constexpr OpRecord kSlice = {
     .name = "slice",
     .signature = "(x: Tensor, ranges: Shape, dropped: int) -> Tensor",
@@ -276,7 +292,11 @@ constexpr OpRecord kUnslice = {
 constexpr OpRecord kExpandDims = {
     .name = "expand_dims",
     .signature = "(x: Tensor, axis: int = 0) -> Tensor",
-    .help = "A new axis of extent 1.",
+    .help =
+        "A new axis of extent 1.\n"
+        "Shapes: x of any shape; the result has one axis more, of extent 1.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
@@ -286,7 +306,13 @@ constexpr OpRecord kExpandDims = {
     }};
 constexpr OpRecord kSqueeze = {.name = "squeeze",
                                .signature = "(x: Tensor, axis: Axes = None) -> Tensor",
-                               .help = "Drops axes of extent 1 (all of them by default).",
+                               .help =
+                                   "Drops axes of extent 1 (all of them by default).\n"
+                                   "Shapes: x of any shape; the result has its extents but for "
+                                   "those of the axes, which are 1.\n"
+                                   "Types: all. Result: the same type.\n"
+                                   "Raises ValueError for an axis of another extent than 1.\n"
+                                   "Source: Array API standard 2024.12.",
                                .flags = kFunction,
                                .body = [](const Use& use, Tensor* out) {
                                  const Tensor& x = use.in[0].tensor;
@@ -304,7 +330,11 @@ constexpr OpRecord kSqueeze = {.name = "squeeze",
                                }};
 constexpr OpRecord kFlip = {.name = "flip",
                             .signature = "(x: Tensor, axis: Axes = None) -> Tensor",
-                            .help = "Order reversed along axes (all by default), as a view.",
+                            .help =
+                                "Order reversed along axes (all by default), as a view.\n"
+                                "Shapes: x of any shape; the result has it.\n"
+                                "Types: all. Result: the same type.\n"
+                                "Source: Array API standard 2024.12.",
                             .flags = kFunction,
                             .body = [](const Use& use, Tensor* out) {
                               const Tensor& x = use.in[0].tensor;
@@ -316,20 +346,30 @@ constexpr OpRecord kFlip = {.name = "flip",
                                                      : Range{0, 1, x.size(i)});
                               out[0] = slice(x, ranges);
                             }};
-constexpr OpRecord kTranspose = {.name = "transpose",
-                                 .signature = "(x: Tensor, axis0: int, axis1: int) -> Tensor",
-                                 .help = "Two axes swapped, as a view.",
-                                 .flags = kFunction,
-                                 .body = [](const Use& use, Tensor* out) {
-                                   const Tensor& x = use.in[0].tensor;
-                                   out[0] = swap_axes(
-                                       x, normalize_axis(use.words[0], x.rank(), "transpose"),
-                                       normalize_axis(use.words[1], x.rank(), "transpose"));
-                                 }};
+constexpr OpRecord kTranspose = {
+    .name = "transpose",
+    .signature = "(x: Tensor, axis0: int, axis1: int) -> Tensor",
+    .help =
+        "Two axes swapped, as a view.\n"
+        "Shapes: x of any shape; the result has it with the two extents swapped.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: PyTorch's torch.transpose.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& x = use.in[0].tensor;
+      out[0] = swap_axes(x, normalize_axis(use.words[0], x.rank(), "transpose"),
+                         normalize_axis(use.words[1], x.rank(), "transpose"));
+    }};
 constexpr OpRecord kFlatten = {
     .name = "flatten",
     .signature = "(x: Tensor, start_axis: int = 0, end_axis: int = -1) -> Tensor",
-    .help = "Axes merged into one.",
+    .help =
+        "Axes merged into one.\n"
+        "Shapes: x of any shape; the result has one axis in place of those from start_axis to "
+        "end_axis.\n"
+        "Types: all. Result: the same type.\n"
+        "Raises ValueError for an end in front of the start.\n"
+        "Source: PyTorch's torch.flatten.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;

@@ -117,8 +117,12 @@ constexpr OpRecord kUnfold = {
         "stride: Shape = 1) -> Tensor",
     .help =
         "The windows that a convolution of input (batch, channels, height, width) reads, as "
-        "columns: (batch, channels * kernel elements, windows). Without a batch, so is the "
-        "result. Raises ValueError where no window fits.",
+        "columns: (batch, channels * kernel elements, windows). Without a batch, so is the result. "
+        "Raises ValueError where no window fits.\n"
+        "Shapes: input (batch, channels, height, width); the result is (batch, channels * kernel "
+        "elements, windows); batch may be left out.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.unfold.",
     .flags = kFunction,
     .body = unfold_body};
 constexpr OpRecord kFold = {
@@ -127,9 +131,12 @@ constexpr OpRecord kFold = {
         "(input: Tensor, output_size: Shape, kernel_size: Shape, dilation: Shape = 1, "
         "padding: Shape = 0, stride: Shape = 1) -> Tensor",
     .help =
-        "Images (batch, channels, *output_size) as the sum of windows that are columns, as "
-        "unfold gives them: what windows share is added up. Raises ValueError for sizes that "
-        "do not fit.",
+        "Images (batch, channels, *output_size) as the sum of windows that are columns, as unfold "
+        "gives them: what windows share is added up. Raises ValueError for sizes that do not fit.\n"
+        "Shapes: input (batch, channels * kernel elements, windows); the result is (batch, "
+        "channels, *output_size); batch may be left out.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.fold.",
     .flags = kFunction,
     .body = fold_body};
 

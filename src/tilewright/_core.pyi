@@ -336,21 +336,21 @@ class Tensor:
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]: ...
     def __round__(self, ndigits: _Int | None=None) -> Tensor: ...
     def abs(self) -> Tensor:
-        """Absolute value."""
+        """Absolute value. Source: Array API standard 2024.12."""
     def abs_(self) -> Self:
-        """`abs`, written in place. Absolute value."""
+        """`abs`, written in place. Absolute value. Source: Array API standard 2024.12."""
     def absolute(self) -> Tensor:
-        """Absolute value."""
+        """Absolute value. Source: Array API standard 2024.12."""
     def absolute_(self) -> Self:
-        """`abs`, written in place. Absolute value."""
+        """`abs`, written in place. Absolute value. Source: Array API standard 2024.12."""
     def acos(self) -> Tensor:
-        """Inverse cosine, in radians."""
+        """Inverse cosine, in radians. Source: Array API standard 2024.12."""
     def acos_(self) -> Self:
-        """`acos`, written in place. Inverse cosine, in radians."""
+        """`acos`, written in place. Inverse cosine, in radians. Source: Array API standard ..."""
     def acosh(self) -> Tensor:
-        """Inverse hyperbolic cosine."""
+        """Inverse hyperbolic cosine. Source: Array API standard 2024.12."""
     def acosh_(self) -> Self:
-        """`acosh`, written in place. Inverse hyperbolic cosine."""
+        """`acosh`, written in place. Inverse hyperbolic cosine. Source: Array API standard ..."""
     def adaptive_avg_pool1d(self, output_size: _Int | Sequence[_Int | None] | None) -> Tensor:
         """The means of output_size windows an axis that cover input (batch, channels, ..."""
     def adaptive_avg_pool2d(self, output_size: _Int | Sequence[_Int | None] | None) -> Tensor:
@@ -381,7 +381,7 @@ class Tensor:
     def add(self, other: _Operand, *, alpha: _Number=1) -> Tensor:
         """The operator's result, of alpha times the other."""
     def add_(self, other: _Operand, *, alpha: _Number=1) -> Self:
-        """The operator's result, of alpha times the other. Written in place."""
+        """The operator's result, of alpha times the other. Written in place. In place it ..."""
     def addbmm(
         self,
         batch1: Tensor,
@@ -392,11 +392,11 @@ class Tensor:
     ) -> Tensor:
         """beta * x + alpha * the sum of all products of bmm(batch1, batch2)."""
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
-        """x + value * tensor1 / tensor2."""
+        """x + value * tensor1 / tensor2. Shapes: x, tensor1 and tensor2 broadcast; the ..."""
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Self:
-        """`addcdiv`, written in place. x + value * tensor1 / tensor2."""
+        """`addcdiv`, written in place. x + value * tensor1 / tensor2. Shapes: x, tensor1 ..."""
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
-        """x + value * tensor1 * tensor2, of floating numbers in one pass where value is 1."""
+        """x + value * tensor1 * tensor2, of floating numbers in one pass where value is 1. ..."""
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Self:
         """`addcmul`, written in place. x + value * tensor1 * tensor2, of floating numbers ..."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _Float=1.0, alpha: _Float=1.0) -> Tensor:
@@ -410,7 +410,7 @@ class Tensor:
     def affine_grid(self, size: _Int | Sequence[_Int], align_corners: _Bool=False) -> Tensor:
         """The grid that grid_sample takes for affine maps theta (batch, 2, 3), or (batch, ..."""
     def all(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Whether all elements are nonzero."""
+        """Whether all elements are nonzero. Shapes: x of any shape; the result lacks the ..."""
     def allclose(
         self,
         b: Tensor,
@@ -428,73 +428,73 @@ class Tensor:
     ) -> Tensor:
         """Sets elements with probability p to SELU's value far below 0 and shifts and ..."""
     def amax(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Largest element; NaN where there is one. Raises TypeError for complex numbers. ..."""
+        """Largest element; NaN where there is one. Shapes: x of any shape; the result ..."""
     def amin(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Smallest element; NaN where there is one. Raises TypeError for complex numbers. ..."""
+        """Smallest element; NaN where there is one. Shapes: x of any shape; the result ..."""
     def aminmax(self, *, axis: _Int | None = None, keepdims: _Bool = False) -> _AminmaxResult:
         """Smallest and largest of all elements, or along an axis."""
     def angle(self) -> Tensor:
         """The angle of complex numbers in radians, from -pi to pi; of real numbers pi ..."""
     def any(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Whether any element is nonzero."""
+        """Whether any element is nonzero. Shapes: x of any shape; the result lacks the ..."""
     def arccos(self) -> Tensor:
-        """Inverse cosine, in radians."""
+        """Inverse cosine, in radians. Source: Array API standard 2024.12."""
     def arccos_(self) -> Self:
-        """`acos`, written in place. Inverse cosine, in radians."""
+        """`acos`, written in place. Inverse cosine, in radians. Source: Array API standard ..."""
     def arccosh(self) -> Tensor:
-        """Inverse hyperbolic cosine."""
+        """Inverse hyperbolic cosine. Source: Array API standard 2024.12."""
     def arccosh_(self) -> Self:
-        """`acosh`, written in place. Inverse hyperbolic cosine."""
+        """`acosh`, written in place. Inverse hyperbolic cosine. Source: Array API standard ..."""
     def arcsin(self) -> Tensor:
-        """Inverse sine, in radians."""
+        """Inverse sine, in radians. Source: Array API standard 2024.12."""
     def arcsin_(self) -> Self:
-        """`asin`, written in place. Inverse sine, in radians."""
+        """`asin`, written in place. Inverse sine, in radians. Source: Array API standard ..."""
     def arcsinh(self) -> Tensor:
-        """Inverse hyperbolic sine."""
+        """Inverse hyperbolic sine. Source: Array API standard 2024.12."""
     def arcsinh_(self) -> Self:
-        """`asinh`, written in place. Inverse hyperbolic sine."""
+        """`asinh`, written in place. Inverse hyperbolic sine. Source: Array API standard ..."""
     def arctan(self) -> Tensor:
-        """Inverse tangent, in radians."""
+        """Inverse tangent, in radians. Source: Array API standard 2024.12."""
     def arctan2(self, b: _Operand) -> Tensor:
-        """Angle of the point (b, a), in radians."""
+        """Angle of the point (b, a), in radians. Source: Array API standard 2024.12."""
     def arctan2_(self, b: _Operand) -> Self:
-        """`atan2`, written in place. Angle of the point (b, a), in radians."""
+        """`atan2`, written in place. Angle of the point (b, a), in radians. Source: Array ..."""
     def arctan_(self) -> Self:
-        """`atan`, written in place. Inverse tangent, in radians."""
+        """`atan`, written in place. Inverse tangent, in radians. Source: Array API ..."""
     def arctanh(self) -> Tensor:
-        """Inverse hyperbolic tangent."""
+        """Inverse hyperbolic tangent. Source: Array API standard 2024.12."""
     def arctanh_(self) -> Self:
-        """`atanh`, written in place. Inverse hyperbolic tangent."""
+        """`atanh`, written in place. Inverse hyperbolic tangent. Source: Array API ..."""
     def argmax(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
-        """Index of the first largest element (of the flattened x by default). Raises ..."""
+        """Index of the first largest element (of the flattened x by default). Shapes: x of ..."""
     def argmin(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
-        """Index of the first smallest element (of the flattened x by default). Raises ..."""
+        """Index of the first smallest element (of the flattened x by default). Shapes: x ..."""
     def argsort(self, *, axis: _Int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
         """The indices (int64) that put the elements along an axis in order. NaN is last, ..."""
     def argwhere(self) -> Tensor:
         """The indices of the elements that are not 0, a row for each (n, x.ndim), as int64."""
     def asin(self) -> Tensor:
-        """Inverse sine, in radians."""
+        """Inverse sine, in radians. Source: Array API standard 2024.12."""
     def asin_(self) -> Self:
-        """`asin`, written in place. Inverse sine, in radians."""
+        """`asin`, written in place. Inverse sine, in radians. Source: Array API standard ..."""
     def asinh(self) -> Tensor:
-        """Inverse hyperbolic sine."""
+        """Inverse hyperbolic sine. Source: Array API standard 2024.12."""
     def asinh_(self) -> Self:
-        """`asinh`, written in place. Inverse hyperbolic sine."""
+        """`asinh`, written in place. Inverse hyperbolic sine. Source: Array API standard ..."""
     def astype(self, dtype: _DTypeLike) -> Tensor:
         """Converted to another dtype; itself where it has it."""
     def atan(self) -> Tensor:
-        """Inverse tangent, in radians."""
+        """Inverse tangent, in radians. Source: Array API standard 2024.12."""
     def atan2(self, b: _Operand) -> Tensor:
-        """Angle of the point (b, a), in radians."""
+        """Angle of the point (b, a), in radians. Source: Array API standard 2024.12."""
     def atan2_(self, b: _Operand) -> Self:
-        """`atan2`, written in place. Angle of the point (b, a), in radians."""
+        """`atan2`, written in place. Angle of the point (b, a), in radians. Source: Array ..."""
     def atan_(self) -> Self:
-        """`atan`, written in place. Inverse tangent, in radians."""
+        """`atan`, written in place. Inverse tangent, in radians. Source: Array API ..."""
     def atanh(self) -> Tensor:
-        """Inverse hyperbolic tangent."""
+        """Inverse hyperbolic tangent. Source: Array API standard 2024.12."""
     def atanh_(self) -> Self:
-        """`atanh`, written in place. Inverse hyperbolic tangent."""
+        """`atanh`, written in place. Inverse hyperbolic tangent. Source: Array API ..."""
     def avg_pool1d(
         self,
         kernel_size: _Int | Sequence[_Int],
@@ -573,7 +573,7 @@ class Tensor:
         weight: Tensor | None=None,
         reduction: str='mean',
     ) -> Tensor:
-        """Negative log-likelihood of targets from 0 to 1 under probabilities; NaN for ..."""
+        """Negative log-likelihood of targets from 0 to 1 under probabilities; NaN stays. ..."""
     def binary_cross_entropy_with_logits(
         self,
         target: Tensor,
@@ -585,40 +585,40 @@ class Tensor:
     def bincount(self, weights: Tensor | None=None, minlength: _Int=0) -> Tensor:
         """How many elements of x (n,) are 0, 1, ... up to the largest (int64), or the sums ..."""
     def bitwise_and(self, b: _Operand) -> Tensor:
-        """Bits set in both."""
+        """Bits set in both. Source: Array API standard 2024.12."""
     def bitwise_and_(self, b: _Operand) -> Self:
-        """`bitwise_and`, written in place. Bits set in both."""
+        """`bitwise_and`, written in place. Bits set in both. Source: Array API standard ..."""
     def bitwise_invert(self) -> Tensor:
-        """Each bit inverted, for integers and bool. Raises TypeError for other types."""
+        """Each bit inverted, for integers and bool. Shapes: x of any shape; the result has ..."""
     def bitwise_invert_(self) -> Self:
         """`bitwise_invert`, written in place. Each bit inverted, for integers and bool. ..."""
     def bitwise_left_shift(self, b: _Operand) -> Tensor:
-        """a with its bits moved up by b places; none are left from the type's width on."""
+        """a with its bits moved up by b places; none are left from the type's width on. ..."""
     def bitwise_left_shift_(self, b: _Operand) -> Self:
         """`bitwise_left_shift`, written in place. a with its bits moved up by b places; ..."""
     def bitwise_not(self) -> Tensor:
-        """Each bit inverted, for integers and bool. Raises TypeError for other types."""
+        """Each bit inverted, for integers and bool. Shapes: x of any shape; the result has ..."""
     def bitwise_not_(self) -> Self:
         """`bitwise_invert`, written in place. Each bit inverted, for integers and bool. ..."""
     def bitwise_or(self, b: _Operand) -> Tensor:
-        """Bits set in either."""
+        """Bits set in either. Source: Array API standard 2024.12."""
     def bitwise_or_(self, b: _Operand) -> Self:
-        """`bitwise_or`, written in place. Bits set in either."""
+        """`bitwise_or`, written in place. Bits set in either. Source: Array API standard ..."""
     def bitwise_right_shift(self, b: _Operand) -> Tensor:
-        """a with its bits moved down by b places; the sign stays."""
+        """a with its bits moved down by b places; the sign stays. Source: Array API ..."""
     def bitwise_right_shift_(self, b: _Operand) -> Self:
         """`bitwise_right_shift`, written in place. a with its bits moved down by b places; ..."""
     def bitwise_xor(self, b: _Operand) -> Tensor:
-        """Bits set in exactly one."""
+        """Bits set in exactly one. Source: Array API standard 2024.12."""
     def bitwise_xor_(self, b: _Operand) -> Self:
-        """`bitwise_xor`, written in place. Bits set in exactly one."""
+        """`bitwise_xor`, written in place. Bits set in exactly one. Source: Array API ..."""
     def bmm(self, x2: Tensor, /) -> Tensor:
         """Products of as many pairs of matrices: (b, n, k) and (b, k, m) to (b, n, m)."""
     def bool(self) -> Tensor:
         """As bool; itself where it is one."""
     @overload
     def broadcast_to(self, shape: _Int | Sequence[_Int]) -> Tensor:
-        """Axes of extent 1 repeated, as a view."""
+        """Axes of extent 1 repeated, as a view. Shapes: x that broadcasts to the shape ..."""
     @overload
     def broadcast_to(self, *shape: _Int) -> Tensor: ...
     def bucketize(
@@ -642,45 +642,45 @@ class Tensor:
     def cdist(self, x2: Tensor, p: _Float = 2.0) -> Tensor:
         """Distances of all rows of x1 from all of x2: (..., n, k) and (..., m, k) to (..., ..."""
     def ceil(self) -> Tensor:
-        """Smallest whole number not below x."""
+        """Smallest whole number not below x. Source: Array API standard 2024.12."""
     def ceil_(self) -> Self:
-        """`ceil`, written in place. Smallest whole number not below x."""
+        """`ceil`, written in place. Smallest whole number not below x. Source: Array API ..."""
     def celu(self, alpha: _Number=1.0, inplace: _Bool=False) -> Tensor:
-        """x where positive, else alpha * (exp(x / alpha) - 1)."""
+        """x where positive, else alpha * (exp(x / alpha) - 1). Raises ValueError for an ..."""
     def celu_(self, alpha: _Number=1.0) -> Self:
-        """`celu`, written in place. x where positive, else alpha * (exp(x / alpha) - 1)."""
+        """`celu`, written in place. x where positive, else alpha * (exp(x / alpha) - 1). ..."""
     def channel_shuffle(self, groups: _Int) -> Tensor:
         """Images (batch, channels, ...) with the first channel of each group first, then ..."""
     def char(self) -> Tensor:
         """As int8; itself where it is one."""
     def chunk(self, chunks: _Int, axis: _Int=0) -> tuple[Tensor, ...]:
-        """At most so many parts along an axis, as views, of one extent but for the last."""
+        """At most so many parts along an axis, as views, of one extent but for the last. ..."""
     def clamp(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
-        """x limited to the range from min to max."""
+        """x limited to the range from min to max. Source: Array API standard 2024.12."""
     def clamp_(self, min: _Operand | None=None, max: _Operand | None=None) -> Self:
-        """`clip`, written in place. x limited to the range from min to max."""
+        """`clip`, written in place. x limited to the range from min to max. Source: Array ..."""
     def clamp_max(self, max: _Operand) -> Tensor:
-        """clip(x, max=max): the gradient at the bound is the whole one."""
+        """clip(x, max=max): the gradient at the bound is the whole one. Shapes: x and max ..."""
     def clamp_max_(self, max: _Operand) -> Self:
         """`clamp_max`, written in place. clip(x, max=max): the gradient at the bound is ..."""
     def clamp_min(self, min: _Operand) -> Tensor:
-        """clip(x, min): the gradient at the bound is the whole one."""
+        """clip(x, min): the gradient at the bound is the whole one. Shapes: x and min ..."""
     def clamp_min_(self, min: _Operand) -> Self:
         """`clamp_min`, written in place. clip(x, min): the gradient at the bound is the ..."""
     def clip(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
-        """x limited to the range from min to max."""
+        """x limited to the range from min to max. Source: Array API standard 2024.12."""
     def clip_(self, min: _Operand | None=None, max: _Operand | None=None) -> Self:
-        """`clip`, written in place. x limited to the range from min to max."""
+        """`clip`, written in place. x limited to the range from min to max. Source: Array ..."""
     def clone(self) -> Tensor:
-        """The same values in fresh row-major memory."""
+        """The same values in fresh row-major memory. Shapes: any; the result has it. ..."""
     def combinations(self, r: _Int=2, with_replacement: _Bool=False) -> Tensor:
         """All choices of r elements of x (n,), each in the order of x, as rows (choices, ..."""
     def complex(self, imag: Tensor) -> Tensor:
         """Complex numbers of the given parts, two tensors of float32 or float64 that ..."""
     def conj(self) -> Tensor:
-        """The complex conjugate; a real tensor itself."""
+        """The complex conjugate; a real tensor itself. Shapes: x of any shape; the result ..."""
     def contiguous(self) -> Tensor:
-        """Itself where row-major, else a copy."""
+        """Itself where row-major, else a copy. Raises TypeError for arguments that the ..."""
     def conv1d(
         self,
         weight: Tensor,
@@ -745,23 +745,23 @@ class Tensor:
     ) -> Tensor:
         """The gradient of conv3d's input as an op: input (batch, in, depth, height, ..."""
     def copy(self) -> Tensor:
-        """The same values in fresh row-major memory."""
+        """The same values in fresh row-major memory. Shapes: any; the result has it. ..."""
     def copy_(self, value: _Operand) -> Self:
         """Overwritten with another tensor's values, broadcast, converted and from any device."""
     def copysign(self, b: _Operand) -> Tensor:
-        """Magnitude of a with the sign of b."""
+        """Magnitude of a with the sign of b. Source: Array API standard 2024.12."""
     def copysign_(self, b: _Operand) -> Self:
-        """`copysign`, written in place. Magnitude of a with the sign of b."""
+        """`copysign`, written in place. Magnitude of a with the sign of b. Source: Array ..."""
     def corrcoef(self) -> Tensor:
         """Correlations of the rows of a matrix, of which each column is one observation ..."""
     def cos(self) -> Tensor:
-        """Cosine; x in radians."""
+        """Cosine; x in radians. Source: Array API standard 2024.12."""
     def cos_(self) -> Self:
-        """`cos`, written in place. Cosine; x in radians."""
+        """`cos`, written in place. Cosine; x in radians. Source: Array API standard 2024.12."""
     def cosh(self) -> Tensor:
-        """Hyperbolic cosine."""
+        """Hyperbolic cosine. Source: Array API standard 2024.12."""
     def cosh_(self) -> Self:
-        """`cosh`, written in place. Hyperbolic cosine."""
+        """`cosh`, written in place. Hyperbolic cosine. Source: Array API standard 2024.12."""
     def cosine_embedding_loss(
         self,
         input2: Tensor,
@@ -888,13 +888,13 @@ class Tensor:
     def data_ptr(self) -> _Int:
         """Address of the first element."""
     def deg2rad(self) -> Tensor:
-        """Degrees as radians. Raises TypeError for complex numbers."""
+        """Degrees as radians. Shapes: x of any shape; the result has it. Types: floating; ..."""
     def deg2rad_(self) -> Self:
-        """`deg2rad`, written in place. Degrees as radians. Raises TypeError for complex ..."""
+        """`deg2rad`, written in place. Degrees as radians. Shapes: x of any shape; the ..."""
     def det(self, /) -> Tensor:
         """Determinants of square matrices. Of singular ones the gradient has no gradient."""
     def detach(self) -> Tensor:
-        """The same memory outside the graph."""
+        """The same memory outside the graph. Shapes: any; the result has it. Types: all. ..."""
     @property
     def device(self) -> _Device:
         """Name of the device that the memory belongs to, with its `type` and `index`."""
@@ -903,7 +903,7 @@ class Tensor:
     def diag_embed(self, offset: _Int=0, axis1: _Int=-2, axis2: _Int=-1) -> Tensor:
         """Zeros with the last axis of x on a diagonal of the plane of two axes: its ..."""
     def diagflat(self, offset: _Int=0) -> Tensor:
-        """A matrix of zeros with all elements of x, in row-major order, on a diagonal."""
+        """A matrix of zeros with all elements of x, in row-major order, on a diagonal. ..."""
     def diagonal(self, offset: _Int=0, axis1: _Int=0, axis2: _Int=1) -> Tensor:
         """The elements whose index along axis2 is `offset` above that along axis1, along a ..."""
     def diff(
@@ -967,16 +967,16 @@ class Tensor:
     ) -> Tensor:
         """Zeroes whole channels of (batch, channels, depth, height, width), or without a ..."""
     def dsplit(self, indices_or_sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
-        """So many parts of one extent, as views, or the parts between indices: along axis 2."""
+        """So many parts of one extent, as views, or the parts between indices: along axis ..."""
     @property
     def dtype(self) -> _DType:
         """Element type."""
     def element_size(self) -> _Int:
         """Bytes an element."""
     def elu(self, alpha: _Number=1.0, inplace: _Bool=False) -> Tensor:
-        """x where positive, else alpha * (exp(x) - 1)."""
+        """x where positive, else alpha * (exp(x) - 1). Source: PyTorch's ..."""
     def elu_(self, alpha: _Number=1.0) -> Self:
-        """`elu`, written in place. x where positive, else alpha * (exp(x) - 1)."""
+        """`elu`, written in place. x where positive, else alpha * (exp(x) - 1). Source: ..."""
     def embedding(self, weight: Tensor, padding_idx: _Int | None=None) -> Tensor:
         """Rows of weight (rows, features) at the integers of input, of any shape: ..."""
     def embedding_bag(
@@ -988,33 +988,33 @@ class Tensor:
     ) -> Tensor:
         """Rows of weight (rows, features) at the indices of each bag, a row of input ..."""
     def empty_like(self, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
-        """Like empty, shape and dtype from x."""
+        """Like empty, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
     def eq(self, b: _Operand) -> Tensor:
-        """Whether a equals b."""
+        """Whether a equals b. Source: Array API standard 2024.12."""
     def eq_(self, b: _Operand) -> Self:
-        """`equal`, written in place. Whether a equals b."""
+        """`equal`, written in place. Whether a equals b. Source: Array API standard 2024.12."""
     def equal_(self, b: _Operand) -> Self:
-        """`equal`, written in place. Whether a equals b."""
+        """`equal`, written in place. Whether a equals b. Source: Array API standard 2024.12."""
     def erf(self) -> Tensor:
-        """Error function."""
+        """Error function. Source: PyTorch's torch.erf."""
     def erf_(self) -> Self:
-        """`erf`, written in place. Error function."""
+        """`erf`, written in place. Error function. Source: PyTorch's torch.erf."""
     def erfc(self) -> Tensor:
-        """1 - erf(x), exact where that is near 0."""
+        """1 - erf(x), exact where that is near 0. Source: PyTorch's torch.erfc."""
     def erfc_(self) -> Self:
-        """`erfc`, written in place. 1 - erf(x), exact where that is near 0."""
+        """`erfc`, written in place. 1 - erf(x), exact where that is near 0. Source: ..."""
     def erfinv(self) -> Tensor:
-        """Inverse of the error function; infinite at -1 and 1, NaN beyond."""
+        """Inverse of the error function; infinite at -1 and 1, NaN beyond. Source: ..."""
     def erfinv_(self) -> Self:
         """`erfinv`, written in place. Inverse of the error function; infinite at -1 and 1, ..."""
     def exp(self) -> Tensor:
-        """e to the power of each element."""
+        """e to the power of each element. Source: Array API standard 2024.12."""
     def exp2(self) -> Tensor:
-        """2 to the power of each element."""
+        """2 to the power of each element. Source: PyTorch's torch.exp2."""
     def exp2_(self) -> Self:
-        """`exp2`, written in place. 2 to the power of each element."""
+        """`exp2`, written in place. 2 to the power of each element. Source: PyTorch's ..."""
     def exp_(self) -> Self:
-        """`exp`, written in place. e to the power of each element."""
+        """`exp`, written in place. e to the power of each element. Source: Array API ..."""
     @overload
     def expand(self, shape: _Int | Sequence[_Int]) -> Tensor:
         """Axes of extent 1 repeated, as a view; -1 keeps an axis as it is."""
@@ -1023,15 +1023,15 @@ class Tensor:
     def expand_as(self, other: Tensor) -> Tensor:
         """Axes of extent 1 repeated to the shape of another tensor, as a view."""
     def expand_dims(self, axis: _Int=0) -> Tensor:
-        """A new axis of extent 1."""
+        """A new axis of extent 1. Shapes: x of any shape; the result has one axis more, of ..."""
     def expit(self) -> Tensor:
-        """1 / (1 + exp(-x))."""
+        """1 / (1 + exp(-x)). Source: PyTorch's torch.nn.functional.sigmoid."""
     def expit_(self) -> Self:
-        """`sigmoid`, written in place. 1 / (1 + exp(-x))."""
+        """`sigmoid`, written in place. 1 / (1 + exp(-x)). Source: PyTorch's ..."""
     def expm1(self) -> Tensor:
-        """exp(x) - 1, exact near 0."""
+        """exp(x) - 1, exact near 0. Source: Array API standard 2024.12."""
     def expm1_(self) -> Self:
-        """`expm1`, written in place. exp(x) - 1, exact near 0."""
+        """`expm1`, written in place. exp(x) - 1, exact near 0. Source: Array API standard ..."""
     def exponential_(self, lambd: _Float=1.0, *, generator: Generator | None=None) -> Self:
         """Overwritten with exponentially distributed numbers of mean 1 / lambd."""
     def feature_alpha_dropout(
@@ -1041,36 +1041,36 @@ class Tensor:
         inplace: _Bool=False,
         generator: Generator | None=None,
     ) -> Tensor:
-        """alpha_dropout of whole channels of (batch, channels, ...). Raises ValueError for ..."""
+        """alpha_dropout of whole channels of (batch, channels, ...). Shapes: input (batch, ..."""
     def fill_(self, value: _Number) -> Self:
         """Every element set to one number."""
     def fix(self) -> Tensor:
-        """Whole part, towards zero."""
+        """Whole part, towards zero. Source: Array API standard 2024.12."""
     def fix_(self) -> Self:
-        """`trunc`, written in place. Whole part, towards zero."""
+        """`trunc`, written in place. Whole part, towards zero. Source: Array API standard ..."""
     def flatten(self, start_axis: _Int=0, end_axis: _Int=-1) -> Tensor:
-        """Axes merged into one."""
+        """Axes merged into one. Shapes: x of any shape; the result has one axis in place ..."""
     @overload
     def flip(self, axis: _Int | Sequence[_Int] | None=None) -> Tensor:
-        """Order reversed along axes (all by default), as a view."""
+        """Order reversed along axes (all by default), as a view. Shapes: x of any shape; ..."""
     @overload
     def flip(self, *axis: _Int) -> Tensor: ...
     def fliplr(self) -> Tensor:
-        """The order along axis 1 reversed, as a view. Raises ValueError below 2 dimensions."""
+        """The order along axis 1 reversed, as a view. Raises ValueError below 2 ..."""
     def flipud(self) -> Tensor:
-        """The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions."""
+        """The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions. ..."""
     def float(self) -> Tensor:
         """As float32; itself where it is one."""
     def float_power(self, b: _Operand) -> Tensor:
-        """a to the power of b in float64. Raises TypeError for complex numbers."""
+        """a to the power of b in float64. Shapes: a and b broadcast; the result has their ..."""
     def float_power_(self, b: _Operand) -> Self:
-        """`float_power`, written in place. a to the power of b in float64. Raises ..."""
+        """`float_power`, written in place. a to the power of b in float64. Shapes: a and b ..."""
     def floor(self) -> Tensor:
-        """Largest whole number not above x."""
+        """Largest whole number not above x. Source: Array API standard 2024.12."""
     def floor_(self) -> Self:
-        """`floor`, written in place. Largest whole number not above x."""
+        """`floor`, written in place. Largest whole number not above x. Source: Array API ..."""
     def floor_divide(self, b: _Operand) -> Tensor:
-        """Largest whole number not above a / b; 0 for whole numbers over 0."""
+        """Largest whole number not above a / b; 0 for whole numbers over 0. Source: Array ..."""
     def floor_divide_(self, b: _Operand) -> Self:
         """`floor_divide`, written in place. Largest whole number not above a / b; 0 for ..."""
     def fmax(self, x2: Tensor) -> Tensor:
@@ -1078,9 +1078,9 @@ class Tensor:
     def fmin(self, x2: Tensor) -> Tensor:
         """Smaller of two; of a NaN and a number the number. Of equal ones x1 has the gradient."""
     def fmod(self, b: _Operand) -> Tensor:
-        """a - b * trunc(a / b): the sign of a; exact."""
+        """a - b * trunc(a / b): the sign of a; exact. Source: PyTorch's torch.fmod."""
     def fmod_(self, b: _Operand) -> Self:
-        """`fmod`, written in place. a - b * trunc(a / b): the sign of a; exact."""
+        """`fmod`, written in place. a - b * trunc(a / b): the sign of a; exact. Source: ..."""
     def fold(
         self,
         output_size: _Int | Sequence[_Int],
@@ -1091,16 +1091,16 @@ class Tensor:
     ) -> Tensor:
         """Images (batch, channels, *output_size) as the sum of windows that are columns, ..."""
     def frac(self) -> Tensor:
-        """x - trunc(x), with the sign of x. Raises TypeError for other than floating types."""
+        """x - trunc(x), with the sign of x. Shapes: x of any shape; the result has it. ..."""
     def frac_(self) -> Self:
-        """`frac`, written in place. x - trunc(x), with the sign of x. Raises TypeError for ..."""
+        """`frac`, written in place. x - trunc(x), with the sign of x. Shapes: x of any ..."""
     def full_like(
         self,
         fill_value: _Number,
         dtype: _DTypeLike | None=None,
         device: str | None=None,
     ) -> Tensor:
-        """Like full, shape and dtype from x."""
+        """Like full, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
     def gather(self, axis: _Int, index: Tensor) -> Tensor:
         """y[i, j, k] = x[i, index[i, j, k], k] for axis 1: the index has the shape of the ..."""
     def gaussian_nll_loss(
@@ -1115,9 +1115,9 @@ class Tensor:
     def gcd(self, x2: Tensor) -> Tensor:
         """Greatest common divisor, by Euclid's algorithm; 0 of two zeros."""
     def ge(self, b: _Operand) -> Tensor:
-        """Whether a is at least b."""
+        """Whether a is at least b. Source: Array API standard 2024.12."""
     def ge_(self, b: _Operand) -> Self:
-        """`greater_equal`, written in place. Whether a is at least b."""
+        """`greater_equal`, written in place. Whether a is at least b. Source: Array API ..."""
     def gelu(self, approximate: str='none') -> Tensor:
         """x times the share of a normal distribution below x (Hendrycks, Gimpel, 2016). ..."""
     def geometric_(self, p: _Float, *, generator: Generator | None=None) -> Self:
@@ -1137,13 +1137,13 @@ class Tensor:
     def grad_fn(self) -> str | None:
         """Name of the recorded op that made it, or None."""
     def greater(self, b: _Operand) -> Tensor:
-        """Whether a is above b."""
+        """Whether a is above b. Source: Array API standard 2024.12."""
     def greater_(self, b: _Operand) -> Self:
-        """`greater`, written in place. Whether a is above b."""
+        """`greater`, written in place. Whether a is above b. Source: Array API standard ..."""
     def greater_equal(self, b: _Operand) -> Tensor:
-        """Whether a is at least b."""
+        """Whether a is at least b. Source: Array API standard 2024.12."""
     def greater_equal_(self, b: _Operand) -> Self:
-        """`greater_equal`, written in place. Whether a is at least b."""
+        """`greater_equal`, written in place. Whether a is at least b. Source: Array API ..."""
     def grid_sample(
         self,
         grid: Tensor,
@@ -1168,7 +1168,7 @@ class Tensor:
         bias_ih: Tensor | None=None,
         bias_hh: Tensor | None=None,
     ) -> Tensor:
-        """One step of gru_layer: x (batch, in), h and the result (batch, hidden)."""
+        """One step of gru_layer: x (batch, in), h and the result (batch, hidden). Shapes: ..."""
     def gru_layer(
         self,
         h0: Tensor,
@@ -1180,29 +1180,29 @@ class Tensor:
     ) -> tuple[Tensor, Tensor]:
         """All steps of x (steps, batch, in) through a GRU from h0 (batch, hidden): the ..."""
     def gt(self, b: _Operand) -> Tensor:
-        """Whether a is above b."""
+        """Whether a is above b. Source: Array API standard 2024.12."""
     def gt_(self, b: _Operand) -> Self:
-        """`greater`, written in place. Whether a is above b."""
+        """`greater`, written in place. Whether a is above b. Source: Array API standard ..."""
     def half(self) -> Tensor:
         """As float16; itself where it is one."""
     def hardshrink(self, lambd: _Number=0.5) -> Tensor:
-        """x, and 0 where it is within lambd of 0."""
+        """x, and 0 where it is within lambd of 0. Source: PyTorch's ..."""
     def hardshrink_(self, lambd: _Number=0.5) -> Self:
-        """`hardshrink`, written in place. x, and 0 where it is within lambd of 0."""
+        """`hardshrink`, written in place. x, and 0 where it is within lambd of 0. Source: ..."""
     def hardsigmoid(self, inplace: _Bool=False) -> Tensor:
-        """relu6(x + 3) / 6, lines in the place of sigmoid."""
+        """relu6(x + 3) / 6, lines in the place of sigmoid. Source: PyTorch's ..."""
     def hardsigmoid_(self) -> Self:
-        """`hardsigmoid`, written in place. relu6(x + 3) / 6, lines in the place of sigmoid."""
+        """`hardsigmoid`, written in place. relu6(x + 3) / 6, lines in the place of ..."""
     def hardswish(self, inplace: _Bool=False) -> Tensor:
-        """x * relu6(x + 3) / 6, lines in the place of silu."""
+        """x * relu6(x + 3) / 6, lines in the place of silu. Source: PyTorch's ..."""
     def hardswish_(self) -> Self:
-        """`hardswish`, written in place. x * relu6(x + 3) / 6, lines in the place of silu."""
+        """`hardswish`, written in place. x * relu6(x + 3) / 6, lines in the place of silu. ..."""
     def hardtanh(self, min_val: _Number=-1.0, max_val: _Number=1.0, inplace: _Bool=False) -> Tensor:
-        """x limited to the range from min_val to max_val."""
+        """x limited to the range from min_val to max_val. Raises ValueError for a min_val ..."""
     def hardtanh_(self, min_val: _Number=-1.0, max_val: _Number=1.0) -> Self:
-        """`hardtanh`, written in place. x limited to the range from min_val to max_val."""
+        """`hardtanh`, written in place. x limited to the range from min_val to max_val. ..."""
     def heaviside(self, values: Tensor) -> Tensor:
-        """0 below 0, 1 above, values at 0; NaN stays. Raises TypeError for complex numbers."""
+        """0 below 0, 1 above, values at 0; NaN stays. Shapes: x and values broadcast; the ..."""
     def heaviside_(self, values: Tensor) -> Self:
         """`heaviside`, written in place. 0 below 0, 1 above, values at 0; NaN stays. ..."""
     def hinge_embedding_loss(
@@ -1228,9 +1228,9 @@ class Tensor:
     def huber_loss(self, target: Tensor, reduction: str='mean', delta: _Float=1.0) -> Tensor:
         """Differences d as d * d / 2 below delta, and delta * (|d| - delta / 2) above ..."""
     def hypot(self, b: _Operand) -> Tensor:
-        """sqrt(a * a + b * b) without overflow."""
+        """sqrt(a * a + b * b) without overflow. Source: Array API standard 2024.12."""
     def hypot_(self, b: _Operand) -> Self:
-        """`hypot`, written in place. sqrt(a * a + b * b) without overflow."""
+        """`hypot`, written in place. sqrt(a * a + b * b) without overflow. Source: Array ..."""
     @property
     def imag(self) -> Tensor:
         """The imaginary part, a view. Raises TypeError for real tensors."""
@@ -1301,9 +1301,9 @@ class Tensor:
     ) -> Tensor:
         """Whether a and b are equal or abs(a - b) <= atol + rtol * abs(b), in float64. ..."""
     def isfinite(self) -> Tensor:
-        """Whether neither infinite nor NaN."""
+        """Whether neither infinite nor NaN. Source: Array API standard 2024.12."""
     def isfinite_(self) -> Self:
-        """`isfinite`, written in place. Whether neither infinite nor NaN."""
+        """`isfinite`, written in place. Whether neither infinite nor NaN. Source: Array ..."""
     def isin(
         self,
         test_elements: _Operand,
@@ -1313,17 +1313,17 @@ class Tensor:
     ) -> Tensor:
         """Whether each element is among test_elements, or with invert=True is not; NaN ..."""
     def isinf(self) -> Tensor:
-        """Whether infinite."""
+        """Whether infinite. Source: Array API standard 2024.12."""
     def isinf_(self) -> Self:
-        """`isinf`, written in place. Whether infinite."""
+        """`isinf`, written in place. Whether infinite. Source: Array API standard 2024.12."""
     def isnan(self) -> Tensor:
-        """Whether not a number."""
+        """Whether not a number. Source: Array API standard 2024.12."""
     def isnan_(self) -> Self:
-        """`isnan`, written in place. Whether not a number."""
+        """`isnan`, written in place. Whether not a number. Source: Array API standard 2024.12."""
     def isneginf(self) -> Tensor:
-        """Whether infinite and negative. Raises TypeError for complex numbers."""
+        """Whether infinite and negative. Shapes: x of any shape; the result has it. Types: ..."""
     def isposinf(self) -> Tensor:
-        """Whether infinite and positive. Raises TypeError for complex numbers."""
+        """Whether infinite and positive. Shapes: x of any shape; the result has it. Types: ..."""
     def item(self) -> Any:
         """The only element as a number."""
     @property
@@ -1336,7 +1336,7 @@ class Tensor:
     def kthvalue(self, k: _Int, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
         """The k-th smallest element along an axis, from 1 on, and its index (int64). Of ..."""
     def l1_loss(self, target: Tensor, reduction: str='mean') -> Tensor:
-        """Absolute differences, averaged by default; shapes must be equal."""
+        """Absolute differences, averaged by default; shapes must be equal. Shapes: input ..."""
     def layer_norm(
         self,
         normalized_shape: _Int | Sequence[_Int],
@@ -1348,25 +1348,25 @@ class Tensor:
     def lcm(self, x2: Tensor) -> Tensor:
         """Least common multiple; 0 where one is 0. Raises TypeError for types that are not ..."""
     def le(self, b: _Operand) -> Tensor:
-        """Whether a is at most b."""
+        """Whether a is at most b. Source: Array API standard 2024.12."""
     def le_(self, b: _Operand) -> Self:
-        """`less_equal`, written in place. Whether a is at most b."""
+        """`less_equal`, written in place. Whether a is at most b. Source: Array API ..."""
     def leaky_relu(self, negative_slope: _Operand=0.01, inplace: _Bool=False) -> Tensor:
-        """x where positive, else x times negative_slope."""
+        """x where positive, else x times negative_slope. Source: PyTorch's ..."""
     def leaky_relu_(self, negative_slope: _Operand=0.01) -> Self:
-        """`leaky_relu`, written in place. x where positive, else x times negative_slope."""
+        """`leaky_relu`, written in place. x where positive, else x times negative_slope. ..."""
     def lerp(self, end: _Operand, weight: _Operand) -> Tensor:
-        """a + weight * (b - a): a where the weight is 0, and end where it is 1, exactly."""
+        """a + weight * (b - a): a where the weight is 0, and end where it is 1, exactly. ..."""
     def lerp_(self, end: _Operand, weight: _Operand) -> Self:
         """`lerp`, written in place. a + weight * (b - a): a where the weight is 0, and end ..."""
     def less(self, b: _Operand) -> Tensor:
-        """Whether a is below b."""
+        """Whether a is below b. Source: Array API standard 2024.12."""
     def less_(self, b: _Operand) -> Self:
-        """`less`, written in place. Whether a is below b."""
+        """`less`, written in place. Whether a is below b. Source: Array API standard 2024.12."""
     def less_equal(self, b: _Operand) -> Tensor:
-        """Whether a is at most b."""
+        """Whether a is at most b. Source: Array API standard 2024.12."""
     def less_equal_(self, b: _Operand) -> Self:
-        """`less_equal`, written in place. Whether a is at most b."""
+        """`less_equal`, written in place. Whether a is at most b. Source: Array API ..."""
     def lgamma(self) -> Tensor:
         """Logarithm of the magnitude of the gamma function. Near its zeros below 0 errors ..."""
     def lgamma_(self) -> Self:
@@ -1388,21 +1388,21 @@ class Tensor:
     ) -> Tensor:
         """input / (k + alpha * mean of the squares of size neighbouring channels) ** beta, ..."""
     def log(self) -> Tensor:
-        """Natural logarithm."""
+        """Natural logarithm. Source: Array API standard 2024.12."""
     def log10(self) -> Tensor:
-        """Logarithm to base 10."""
+        """Logarithm to base 10. Source: Array API standard 2024.12."""
     def log10_(self) -> Self:
-        """`log10`, written in place. Logarithm to base 10."""
+        """`log10`, written in place. Logarithm to base 10. Source: Array API standard 2024.12."""
     def log1p(self) -> Tensor:
-        """log(1 + x), exact near 0."""
+        """log(1 + x), exact near 0. Source: Array API standard 2024.12."""
     def log1p_(self) -> Self:
-        """`log1p`, written in place. log(1 + x), exact near 0."""
+        """`log1p`, written in place. log(1 + x), exact near 0. Source: Array API standard ..."""
     def log2(self) -> Tensor:
-        """Logarithm to base 2."""
+        """Logarithm to base 2. Source: Array API standard 2024.12."""
     def log2_(self) -> Self:
-        """`log2`, written in place. Logarithm to base 2."""
+        """`log2`, written in place. Logarithm to base 2. Source: Array API standard 2024.12."""
     def log_(self) -> Self:
-        """`log`, written in place. Natural logarithm."""
+        """`log`, written in place. Natural logarithm. Source: Array API standard 2024.12."""
     def log_normal_(
         self,
         mean: _Float=1.0,
@@ -1412,45 +1412,45 @@ class Tensor:
     ) -> Self:
         """Overwritten with numbers whose logarithms are normally distributed."""
     def log_softmax(self, axis: _Int=-1, dtype: _DTypeLike | None=None) -> Tensor:
-        """log(softmax(x)), computed in one pass, of x as dtype where that is given."""
+        """log(softmax(x)), computed in one pass, of x as dtype where that is given. ..."""
     def logaddexp(self, b: _Operand) -> Tensor:
-        """log(exp(a) + exp(b)), without overflow."""
+        """log(exp(a) + exp(b)), without overflow. Source: Array API standard 2024.12."""
     def logaddexp2(self, b: Tensor) -> Tensor:
-        """log2(2 ** a + 2 ** b), without overflow. Raises TypeError for complex numbers."""
+        """log2(2 ** a + 2 ** b), without overflow. Shapes: a and b broadcast; the result ..."""
     def logaddexp2_(self, b: Tensor) -> Self:
-        """`logaddexp2`, written in place. log2(2 ** a + 2 ** b), without overflow. Raises ..."""
+        """`logaddexp2`, written in place. log2(2 ** a + 2 ** b), without overflow. Shapes: ..."""
     def logaddexp_(self, b: _Operand) -> Self:
-        """`logaddexp`, written in place. log(exp(a) + exp(b)), without overflow."""
+        """`logaddexp`, written in place. log(exp(a) + exp(b)), without overflow. Source: ..."""
     def logcumsumexp(self, axis: _Int) -> Tensor:
-        """log(sum(exp(x))) of all elements up to each along an axis, whatever their range."""
+        """log(sum(exp(x))) of all elements up to each along an axis, whatever their range. ..."""
     def logdet(self, /) -> Tensor:
         """Logarithm of the determinant; NaN where that is negative."""
     def logical_and(self, b: _Operand) -> Tensor:
-        """Whether both are nonzero."""
+        """Whether both are nonzero. Source: Array API standard 2024.12."""
     def logical_and_(self, b: _Operand) -> Self:
-        """`logical_and`, written in place. Whether both are nonzero."""
+        """`logical_and`, written in place. Whether both are nonzero. Source: Array API ..."""
     def logical_not(self) -> Tensor:
-        """Whether zero."""
+        """Whether zero. Source: Array API standard 2024.12."""
     def logical_not_(self) -> Self:
-        """`logical_not`, written in place. Whether zero."""
+        """`logical_not`, written in place. Whether zero. Source: Array API standard 2024.12."""
     def logical_or(self, b: _Operand) -> Tensor:
-        """Whether either is nonzero."""
+        """Whether either is nonzero. Source: Array API standard 2024.12."""
     def logical_or_(self, b: _Operand) -> Self:
-        """`logical_or`, written in place. Whether either is nonzero."""
+        """`logical_or`, written in place. Whether either is nonzero. Source: Array API ..."""
     def logical_xor(self, b: _Operand) -> Tensor:
-        """Whether exactly one is nonzero."""
+        """Whether exactly one is nonzero. Source: Array API standard 2024.12."""
     def logical_xor_(self, b: _Operand) -> Self:
-        """`logical_xor`, written in place. Whether exactly one is nonzero."""
+        """`logical_xor`, written in place. Whether exactly one is nonzero. Source: Array ..."""
     def logit(self, eps: _Float | None=None) -> Tensor:
         """log(x / (1 - x)), the inverse of sigmoid; x is limited to the range from eps to ..."""
     def logit_(self, eps: _Float | None=None) -> Self:
         """`logit`, written in place. log(x / (1 - x)), the inverse of sigmoid; x is ..."""
     def logsigmoid(self) -> Tensor:
-        """log(sigmoid(x)), without overflow."""
+        """log(sigmoid(x)), without overflow. Source: PyTorch's torch.nn.functional.logsigmoid."""
     def logsigmoid_(self) -> Self:
-        """`logsigmoid`, written in place. log(sigmoid(x)), without overflow."""
+        """`logsigmoid`, written in place. log(sigmoid(x)), without overflow. Source: ..."""
     def logsumexp(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """log(sum(exp(x))) without overflow."""
+        """log(sum(exp(x))) without overflow. Shapes: x of any shape; the result lacks the ..."""
     def long(self) -> Tensor:
         """As int64; itself where it is one."""
     def lstm_cell(
@@ -1462,7 +1462,7 @@ class Tensor:
         bias_ih: Tensor | None=None,
         bias_hh: Tensor | None=None,
     ) -> tuple[Tensor, Tensor]:
-        """One step of lstm_layer: x (batch, in); h and c (batch, hidden), and so the new ones."""
+        """One step of lstm_layer: x (batch, in); h and c (batch, hidden), and so the new ..."""
     def lstm_layer(
         self,
         h0: Tensor,
@@ -1475,9 +1475,9 @@ class Tensor:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """All steps of x (steps, batch, in) through an LSTM from h0 and c0 (batch, ..."""
     def lt(self, b: _Operand) -> Tensor:
-        """Whether a is below b."""
+        """Whether a is below b. Source: Array API standard 2024.12."""
     def lt_(self, b: _Operand) -> Self:
-        """`less`, written in place. Whether a is below b."""
+        """`less`, written in place. Whether a is below b. Source: Array API standard 2024.12."""
     @property
     def mH(self) -> Tensor:
         """The conjugate of mT: a view of real numbers, a copy of complex ones."""
@@ -1507,9 +1507,9 @@ class Tensor:
     def matrix_power(self, n: _Int, /) -> Tensor:
         """x multiplied by itself n times, by squaring; of a negative n the inverse's power."""
     def matrix_transpose(self) -> Tensor:
-        """The last two axes swapped, as a view. Raises ValueError below 2 dimensions."""
+        """The last two axes swapped, as a view. Raises ValueError below 2 dimensions. ..."""
     def max(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Largest element; NaN where there is one. Raises TypeError for complex numbers. ..."""
+        """Largest element; NaN where there is one. Shapes: x of any shape; the result ..."""
     def max_pool1d(
         self,
         kernel_size: _Int | Sequence[_Int],
@@ -1594,27 +1594,27 @@ class Tensor:
     def max_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
         """The largest element along an axis, and its index (int64): of equal ones the ..."""
     def maximum(self, b: _Operand) -> Tensor:
-        """Larger of a and b; NaN if either is."""
+        """Larger of a and b; NaN if either is. Source: Array API standard 2024.12."""
     def maximum_(self, b: _Operand) -> Self:
-        """`maximum`, written in place. Larger of a and b; NaN if either is."""
+        """`maximum`, written in place. Larger of a and b; NaN if either is. Source: Array ..."""
     def mean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Mean over all or some axes, in x's floating type. Raises TypeError for integers ..."""
+        """Mean over all or some axes, in x's floating type. Shapes: x of any shape; the ..."""
     def median(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Median of all elements or along an axis: of an even number the lower of the two ..."""
     def median_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
         """What median gives along an axis, and its index (int64): of equal ones that in ..."""
     def min(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Smallest element; NaN where there is one. Raises TypeError for complex numbers. ..."""
+        """Smallest element; NaN where there is one. Shapes: x of any shape; the result ..."""
     def min_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
         """The smallest element along an axis, and its index (int64): of equal ones the ..."""
     def minimum(self, b: _Operand) -> Tensor:
-        """Smaller of a and b; NaN if either is."""
+        """Smaller of a and b; NaN if either is. Source: Array API standard 2024.12."""
     def minimum_(self, b: _Operand) -> Self:
-        """`minimum`, written in place. Smaller of a and b; NaN if either is."""
+        """`minimum`, written in place. Smaller of a and b; NaN if either is. Source: Array ..."""
     def mish(self, inplace: _Bool=False) -> Tensor:
-        """x * tanh(softplus(x))."""
+        """x * tanh(softplus(x)). Source: PyTorch's torch.nn.functional.mish."""
     def mish_(self) -> Self:
-        """`mish`, written in place. x * tanh(softplus(x))."""
+        """`mish`, written in place. x * tanh(softplus(x)). Source: PyTorch's ..."""
     def mm(self, x2: Tensor, /) -> Tensor:
         """Product of two matrices; `matmul` also takes vectors and batches."""
     def mode(self, axis: _Int = -1, keepdims: _Bool = False) -> ValuesAndIndices:
@@ -1626,9 +1626,9 @@ class Tensor:
     def mse_loss(self, y: Tensor, reduction: str='mean') -> Tensor:
         """Squared differences, averaged by default. 16-bit numbers are squared and added ..."""
     def mul(self, b: _Operand) -> Tensor:
-        """Product of a and b."""
+        """Product of a and b. Source: Array API standard 2024.12."""
     def mul_(self, b: _Operand) -> Self:
-        """`multiply`, written in place. Product of a and b."""
+        """`multiply`, written in place. Product of a and b. Source: Array API standard ..."""
     def multi_margin_loss(
         self,
         target: Tensor,
@@ -1655,9 +1655,9 @@ class Tensor:
     ) -> Tensor:
         """Class numbers (int64) drawn from rows of probabilities (n, classes) or from ..."""
     def multiply(self, b: _Operand) -> Tensor:
-        """Product of a and b."""
+        """Product of a and b. Source: Array API standard 2024.12."""
     def multiply_(self, b: _Operand) -> Self:
-        """`multiply`, written in place. Product of a and b."""
+        """`multiply`, written in place. Product of a and b. Source: Array API standard ..."""
     def mv(self, x2: Tensor, /) -> Tensor:
         """Product of a matrix and a vector."""
     @property
@@ -1680,7 +1680,7 @@ class Tensor:
     ) -> Self:
         """`nan_to_num`, written in place. x with numbers for NaN and the infinities, the ..."""
     def nanmean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Mean over all or some axes of what is no NaN; NaN where nothing is. Raises ..."""
+        """Mean over all or some axes of what is no NaN; NaN where nothing is. Shapes: x of ..."""
     def nanmedian(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Median without NaN of all elements or along an axis: of an even number the lower ..."""
     def nanmedian_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
@@ -1695,7 +1695,7 @@ class Tensor:
     ) -> Tensor:
         """The element at the place q * (n - 1) of the n elements that are not NaN in ..."""
     def nansum(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Sum over all or some axes of what is no NaN. Raises TypeError for complex numbers."""
+        """Sum over all or some axes of what is no NaN. Shapes: x of any shape; the result ..."""
     def narrow(self, axis: _Int, start: _Int, length: _Int) -> Tensor:
         """`length` places along an axis from start on, as a view. Raises IndexError for a ..."""
     @property
@@ -1707,17 +1707,17 @@ class Tensor:
     def ndimension(self) -> _Int:
         """Number of dimensions, as `ndim`."""
     def ne(self, b: _Operand) -> Tensor:
-        """Whether a differs from b."""
+        """Whether a differs from b. Source: Array API standard 2024.12."""
     def ne_(self, b: _Operand) -> Self:
-        """`not_equal`, written in place. Whether a differs from b."""
+        """`not_equal`, written in place. Whether a differs from b. Source: Array API ..."""
     def neg(self) -> Tensor:
-        """Negative of each element."""
+        """Negative of each element. Source: Array API standard 2024.12."""
     def neg_(self) -> Self:
-        """`negative`, written in place. Negative of each element."""
+        """`negative`, written in place. Negative of each element. Source: Array API ..."""
     def negative(self) -> Tensor:
-        """Negative of each element."""
+        """Negative of each element. Source: Array API standard 2024.12."""
     def negative_(self) -> Self:
-        """`negative`, written in place. Negative of each element."""
+        """`negative`, written in place. Negative of each element. Source: Array API ..."""
     def nelement(self) -> _Int:
         """Number of elements, as `size`."""
     def new(self, *size: Any) -> Tensor:
@@ -1793,17 +1793,17 @@ class Tensor:
     ) -> Self:
         """Overwritten with normally distributed numbers."""
     def not_equal(self, b: _Operand) -> Tensor:
-        """Whether a differs from b."""
+        """Whether a differs from b. Source: Array API standard 2024.12."""
     def not_equal_(self, b: _Operand) -> Self:
-        """`not_equal`, written in place. Whether a differs from b."""
+        """`not_equal`, written in place. Whether a differs from b. Source: Array API ..."""
     def numel(self) -> _Int:
         """Number of elements, as `size`."""
     def numpy(self) -> Any:
         """A NumPy array over the same memory."""
     def one_hot(self, num_classes: _Int, dtype: _DTypeLike=...) -> Tensor:
-        """1 at each index along a new last axis, else 0."""
+        """1 at each index along a new last axis, else 0. Shapes: indices of any shape; the ..."""
     def ones_like(self, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
-        """Like ones, shape and dtype from x."""
+        """Like ones, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
     @property
     def op(self) -> str | None:
         """Name of the recorded op that made it, or None."""
@@ -1826,12 +1826,12 @@ class Tensor:
         """The p-norm of x1 - x2 + eps along the last axis. Raises ValueError for numbers ..."""
     @overload
     def permute(self, axes: _Int | Sequence[_Int]) -> Tensor:
-        """Axes in another order, as a view."""
+        """Axes in another order, as a view. Shapes: x of n dimensions and n axes; the ..."""
     @overload
     def permute(self, *axes: _Int) -> Tensor: ...
     @overload
     def permute_dims(self, axes: _Int | Sequence[_Int]) -> Tensor:
-        """Axes in another order, as a view."""
+        """Axes in another order, as a view. Shapes: x of n dimensions and n axes; the ..."""
     @overload
     def permute_dims(self, *axes: _Int) -> Tensor: ...
     def pin_memory(self) -> Any:
@@ -1863,13 +1863,13 @@ class Tensor:
     def polar(self, angle: Tensor) -> Tensor:
         """Complex numbers of the given magnitudes and angles in radians, two tensors of ..."""
     def positive(self) -> Tensor:
-        """Each element unchanged."""
+        """Each element unchanged. Source: Array API standard 2024.12."""
     def positive_(self) -> Self:
-        """`positive`, written in place. Each element unchanged."""
+        """`positive`, written in place. Each element unchanged. Source: Array API standard ..."""
     def pow(self, b: _Operand) -> Tensor:
-        """a to the power of b."""
+        """a to the power of b. Source: Array API standard 2024.12."""
     def pow_(self, b: _Operand) -> Self:
-        """`pow`, written in place. a to the power of b."""
+        """`pow`, written in place. a to the power of b. Source: Array API standard 2024.12."""
     def prelu(self, weight: Tensor) -> Tensor:
         """x where positive, else x times weight, which is one number or one for each ..."""
     def prod(
@@ -1878,7 +1878,7 @@ class Tensor:
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
     ) -> Tensor:
-        """Product over all or some axes; of integers in 64 bits."""
+        """Product over all or some axes; of integers in 64 bits. Shapes: x of any shape; ..."""
     def quantile(
         self,
         q: _Operand,
@@ -1889,16 +1889,16 @@ class Tensor:
     ) -> Tensor:
         """The element at the place q * (n - 1) of the n elements in order, of all or along ..."""
     def rad2deg(self) -> Tensor:
-        """Radians as degrees. Raises TypeError for complex numbers."""
+        """Radians as degrees. Shapes: x of any shape; the result has it. Types: floating; ..."""
     def rad2deg_(self) -> Self:
-        """`rad2deg`, written in place. Radians as degrees. Raises TypeError for complex ..."""
+        """`rad2deg`, written in place. Radians as degrees. Shapes: x of any shape; the ..."""
     def rand_like(
         self,
         dtype: _DTypeLike | None=None,
         generator: Generator | None=None,
         device: str | None=None,
     ) -> Tensor:
-        """Like rand, shape and dtype from x."""
+        """Like rand, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
     def randint_like(
         self,
         low: _Int=0,
@@ -1914,7 +1914,7 @@ class Tensor:
         generator: Generator | None=None,
         device: str | None=None,
     ) -> Tensor:
-        """Like randn, shape and dtype from x."""
+        """Like randn, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
     def random_(
         self,
         low: _Int=0,
@@ -1924,14 +1924,14 @@ class Tensor:
     ) -> Self:
         """Overwritten with whole numbers in [low, high): one number alone is high, none ..."""
     def ravel(self) -> Tensor:
-        """All elements along one axis, in row-major order; a view where strides allow it."""
+        """All elements along one axis, in row-major order; a view where strides allow it. ..."""
     @property
     def real(self) -> Tensor:
         """The real part, a view; a real tensor itself."""
     def reciprocal(self) -> Tensor:
-        """One over each element."""
+        """One over each element. Source: Array API standard 2024.12."""
     def reciprocal_(self) -> Self:
-        """`reciprocal`, written in place. One over each element."""
+        """`reciprocal`, written in place. One over each element. Source: Array API ..."""
     def record_stream(self, stream: object) -> None:
         """Says that another library uses its memory on a tw.cuda.Stream: it serves again ..."""
     def register_forward_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
@@ -1939,15 +1939,15 @@ class Tensor:
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
         """Calls hook(grad) when the gradient is complete; a returned tensor replaces it."""
     def relu(self, inplace: _Bool=False) -> Tensor:
-        """Larger of x and 0."""
+        """Larger of x and 0. Source: PyTorch's torch.nn.functional.relu."""
     def relu6(self, inplace: _Bool=False) -> Tensor:
-        """x limited to the range from 0 to 6."""
+        """x limited to the range from 0 to 6. Source: PyTorch's torch.nn.functional.relu6."""
     def relu6_(self) -> Self:
-        """`relu6`, written in place. x limited to the range from 0 to 6."""
+        """`relu6`, written in place. x limited to the range from 0 to 6. Source: PyTorch's ..."""
     def relu_(self) -> Self:
-        """`relu`, written in place. Larger of x and 0."""
+        """`relu`, written in place. Larger of x and 0. Source: PyTorch's ..."""
     def remainder(self, b: _Operand) -> Tensor:
-        """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0."""
+        """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0. Source: Array ..."""
     def remainder_(self, b: _Operand) -> Self:
         """`remainder`, written in place. a - b * floor(a / b): the sign of b; 0 for whole ..."""
     def repeat_interleave(
@@ -2004,7 +2004,7 @@ class Tensor:
         bias_hh: Tensor | None=None,
         nonlinearity: str='tanh',
     ) -> Tensor:
-        """One step of rnn_layer: x (batch, in), h and the result (batch, hidden)."""
+        """One step of rnn_layer: x (batch, in), h and the result (batch, hidden). Shapes: ..."""
     def rnn_layer(
         self,
         h0: Tensor,
@@ -2023,11 +2023,11 @@ class Tensor:
     def round(self, *, decimals: _Int=0) -> Tensor:
         """Nearest whole number, halves to even; or to so many decimals, of tens for ..."""
     def round_(self, *, decimals: _Int=0) -> Self:
-        """`round`, written in place."""
+        """`round`, written in place. In place it also raises RuntimeError for a leaf that ..."""
     def rsqrt(self) -> Tensor:
-        """One over the square root."""
+        """One over the square root. Source: PyTorch's torch.rsqrt."""
     def rsqrt_(self) -> Self:
-        """`rsqrt`, written in place. One over the square root."""
+        """`rsqrt`, written in place. One over the square root. Source: PyTorch's torch.rsqrt."""
     def scaled_dot_product_attention(
         self,
         key: Tensor,
@@ -2092,11 +2092,11 @@ class Tensor:
     ) -> Tensor:
         """Where elements of x2 belong in the sorted x1 (n,), or rows of x2 (..., m) in ..."""
     def select(self, axis: _Int, index: _Int) -> Tensor:
-        """One place along an axis, which is dropped, as a view. IndexError out of range."""
+        """One place along an axis, which is dropped, as a view. IndexError out of range. ..."""
     def select_scatter(self, src: Tensor, axis: _Int, index: _Int) -> Tensor:
         """A copy of x with src at one place along an axis: what select shows. Raises ..."""
     def selu(self, inplace: _Bool=False) -> Tensor:
-        """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1)."""
+        """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1). Source: ..."""
     def selu_(self) -> Self:
         """`selu`, written in place. 1.0507 times x where positive, else times 1.6733 * ..."""
     @property
@@ -2105,33 +2105,33 @@ class Tensor:
     def short(self) -> Tensor:
         """As int16; itself where it is one."""
     def sigmoid(self) -> Tensor:
-        """1 / (1 + exp(-x))."""
+        """1 / (1 + exp(-x)). Source: PyTorch's torch.nn.functional.sigmoid."""
     def sigmoid_(self) -> Self:
-        """`sigmoid`, written in place. 1 / (1 + exp(-x))."""
+        """`sigmoid`, written in place. 1 / (1 + exp(-x)). Source: PyTorch's ..."""
     def sign(self) -> Tensor:
-        """-1, 0 or 1 by the sign; 0 for -0.0."""
+        """-1, 0 or 1 by the sign; 0 for -0.0. Source: Array API standard 2024.12."""
     def sign_(self) -> Self:
-        """`sign`, written in place. -1, 0 or 1 by the sign; 0 for -0.0."""
+        """`sign`, written in place. -1, 0 or 1 by the sign; 0 for -0.0. Source: Array API ..."""
     def signbit(self) -> Tensor:
-        """Whether the sign bit is set."""
+        """Whether the sign bit is set. Source: Array API standard 2024.12."""
     def signbit_(self) -> Self:
-        """`signbit`, written in place. Whether the sign bit is set."""
+        """`signbit`, written in place. Whether the sign bit is set. Source: Array API ..."""
     def silu(self, inplace: _Bool=False) -> Tensor:
-        """x * sigmoid(x), also called swish."""
+        """x * sigmoid(x), also called swish. Source: PyTorch's torch.nn.functional.silu."""
     def silu_(self) -> Self:
-        """`silu`, written in place. x * sigmoid(x), also called swish."""
+        """`silu`, written in place. x * sigmoid(x), also called swish. Source: PyTorch's ..."""
     def sin(self) -> Tensor:
-        """Sine; x in radians."""
+        """Sine; x in radians. Source: Array API standard 2024.12."""
     def sin_(self) -> Self:
-        """`sin`, written in place. Sine; x in radians."""
+        """`sin`, written in place. Sine; x in radians. Source: Array API standard 2024.12."""
     def sinc(self) -> Tensor:
-        """sin(pi x) / (pi x), and 1 at 0. Raises TypeError for complex numbers."""
+        """sin(pi x) / (pi x), and 1 at 0. Shapes: x of any shape; the result has it. ..."""
     def sinc_(self) -> Self:
-        """`sinc`, written in place. sin(pi x) / (pi x), and 1 at 0. Raises TypeError for ..."""
+        """`sinc`, written in place. sin(pi x) / (pi x), and 1 at 0. Shapes: x of any ..."""
     def sinh(self) -> Tensor:
-        """Hyperbolic sine."""
+        """Hyperbolic sine. Source: Array API standard 2024.12."""
     def sinh_(self) -> Self:
-        """`sinh`, written in place. Hyperbolic sine."""
+        """`sinh`, written in place. Hyperbolic sine. Source: Array API standard 2024.12."""
     @property
     def size(self) -> _ElementCount:
         """Number of elements; called, the shape or the extent of one axis."""
@@ -2149,21 +2149,21 @@ class Tensor:
     def smooth_l1_loss(self, target: Tensor, reduction: str='mean', beta: _Float=1.0) -> Tensor:
         """Differences d as d * d / (2 * beta) below beta, and |d| - beta / 2 above ..."""
     def soft_margin_loss(self, target: Tensor, reduction: str='mean') -> Tensor:
-        """log(1 + exp(-target * input)) for targets 1 and -1, without overflow."""
+        """log(1 + exp(-target * input)) for targets 1 and -1, without overflow. Shapes: ..."""
     def softmax(self, axis: _Int=-1, dtype: _DTypeLike | None=None) -> Tensor:
-        """exp(x) / sum(exp(x)) along an axis, of x as dtype where that is given."""
+        """exp(x) / sum(exp(x)) along an axis, of x as dtype where that is given. Shapes: x ..."""
     def softplus(self, beta: _Number=1.0, threshold: _Number=20.0) -> Tensor:
         """log(1 + exp(beta * x)) / beta, without overflow; x where beta * x is above ..."""
     def softplus_(self, beta: _Number=1.0, threshold: _Number=20.0) -> Self:
         """`softplus`, written in place. log(1 + exp(beta * x)) / beta, without overflow; x ..."""
     def softshrink(self, lambd: _Number=0.5) -> Tensor:
-        """x moved by lambd towards 0, and 0 within lambd of it."""
+        """x moved by lambd towards 0, and 0 within lambd of it. Raises ValueError for a ..."""
     def softshrink_(self, lambd: _Number=0.5) -> Self:
         """`softshrink`, written in place. x moved by lambd towards 0, and 0 within lambd ..."""
     def softsign(self) -> Tensor:
-        """x / (1 + abs(x))."""
+        """x / (1 + abs(x)). Source: PyTorch's torch.nn.functional.softsign."""
     def softsign_(self) -> Self:
-        """`softsign`, written in place. x / (1 + abs(x))."""
+        """`softsign`, written in place. x / (1 + abs(x)). Source: PyTorch's ..."""
     def sort(self, *, axis: _Int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
         """The elements along an axis in order: values alone, argsort has their places. NaN ..."""
     def sort_with_indices(
@@ -2173,7 +2173,7 @@ class Tensor:
         descending: _Bool=False,
         stable: _Bool=True,
     ) -> ValuesAndIndices:
-        """What sort gives, and the indices (int64) that argsort gives."""
+        """What sort gives, and the indices (int64) that argsort gives. Shapes: x (..., n, ..."""
     def split(
         self,
         split_size_or_sections: _Int | Sequence[_Int],
@@ -2181,15 +2181,15 @@ class Tensor:
     ) -> tuple[Tensor, ...]:
         """Parts along an axis, as views: of one extent, the last one smaller where it must ..."""
     def sqrt(self) -> Tensor:
-        """Square root."""
+        """Square root. Source: Array API standard 2024.12."""
     def sqrt_(self) -> Self:
-        """`sqrt`, written in place. Square root."""
+        """`sqrt`, written in place. Square root. Source: Array API standard 2024.12."""
     def square(self) -> Tensor:
-        """Square of each element."""
+        """Square of each element. Source: Array API standard 2024.12."""
     def square_(self) -> Self:
-        """`square`, written in place. Square of each element."""
+        """`square`, written in place. Square of each element. Source: Array API standard ..."""
     def squeeze(self, axis: _Int | Sequence[_Int] | None=None) -> Tensor:
-        """Drops axes of extent 1 (all of them by default)."""
+        """Drops axes of extent 1 (all of them by default). Shapes: x of any shape; the ..."""
     def standard_gamma(self, generator: Generator | None=None) -> Tensor:
         """A number of the gamma distribution of scale 1 for each shape parameter, in its ..."""
     def std(
@@ -2217,40 +2217,40 @@ class Tensor:
     def sub(self, other: _Operand, *, alpha: _Number=1) -> Tensor:
         """The operator's result, of alpha times the other."""
     def sub_(self, other: _Operand, *, alpha: _Number=1) -> Self:
-        """The operator's result, of alpha times the other. Written in place."""
+        """The operator's result, of alpha times the other. Written in place. In place it ..."""
     def subtract(self, other: _Operand, *, alpha: _Number=1) -> Tensor:
         """The operator's result, of alpha times the other."""
     def subtract_(self, other: _Operand, *, alpha: _Number=1) -> Self:
-        """The operator's result, of alpha times the other. Written in place."""
+        """The operator's result, of alpha times the other. Written in place. In place it ..."""
     def sum(
         self,
         axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
     ) -> Tensor:
-        """Sum over all or some axes; of integers in 64 bits."""
+        """Sum over all or some axes; of integers in 64 bits. Shapes: x of any shape; the ..."""
     def swapaxes(self, axis0: _Int, axis1: _Int) -> Tensor:
-        """Two axes swapped, as a view."""
+        """Two axes swapped, as a view. Shapes: x of any shape; the result has it with the ..."""
     def swapdims(self, axis0: _Int, axis1: _Int) -> Tensor:
-        """Two axes swapped, as a view."""
+        """Two axes swapped, as a view. Shapes: x of any shape; the result has it with the ..."""
     def t(self) -> Tensor:
-        """The transpose of a matrix, as a view; itself below 2 dimensions."""
+        """The transpose of a matrix, as a view; itself below 2 dimensions. Shapes: x (m, ..."""
     def take_along_axis(self, indices: Tensor, axis: _Int=-1) -> Tensor:
         """y[i, j, k] = x[i, indices[i, j, k], k] for axis 1; the other axes are broadcast. ..."""
     def take_along_dim(self, indices: Tensor, axis: _Int | None = None) -> Tensor:
         """`take_along_axis` by PyTorch's name: without an axis, elements of the flat tensor."""
     def tan(self) -> Tensor:
-        """Tangent; x in radians."""
+        """Tangent; x in radians. Source: Array API standard 2024.12."""
     def tan_(self) -> Self:
-        """`tan`, written in place. Tangent; x in radians."""
+        """`tan`, written in place. Tangent; x in radians. Source: Array API standard 2024.12."""
     def tanh(self) -> Tensor:
-        """Hyperbolic tangent."""
+        """Hyperbolic tangent. Source: Array API standard 2024.12."""
     def tanh_(self) -> Self:
-        """`tanh`, written in place. Hyperbolic tangent."""
+        """`tanh`, written in place. Hyperbolic tangent. Source: Array API standard 2024.12."""
     def tanhshrink(self) -> Tensor:
-        """x - tanh(x)."""
+        """x - tanh(x). Source: PyTorch's torch.nn.functional.tanhshrink."""
     def tanhshrink_(self) -> Self:
-        """`tanhshrink`, written in place. x - tanh(x)."""
+        """`tanhshrink`, written in place. x - tanh(x). Source: PyTorch's ..."""
     def tensor_split(
         self,
         indices_or_sections: _Int | Sequence[_Int],
@@ -2267,9 +2267,9 @@ class Tensor:
     ) -> Tensor:
         """Sum of products over pairs of axes: the last `axes` of x1 with the first of x2, ..."""
     def threshold(self, threshold: _Number, value: _Number, inplace: _Bool=False) -> Tensor:
-        """x where above threshold, else value."""
+        """x where above threshold, else value. Source: PyTorch's ..."""
     def threshold_(self, threshold: _Number, value: _Number) -> Self:
-        """`threshold`, written in place. x where above threshold, else value."""
+        """`threshold`, written in place. x where above threshold, else value. Source: ..."""
     @overload
     def tile(self, repetitions: _Int | Sequence[_Int]) -> Tensor:
         """Copies of x side by side: so many along each axis. What has fewer axes, x or the ..."""
@@ -2299,7 +2299,7 @@ class Tensor:
     def trace(self, offset: _Int=0) -> Tensor:
         """The sum of a diagonal of a matrix, of whole numbers as int64. Raises ValueError ..."""
     def transpose(self, axis0: _Int, axis1: _Int) -> Tensor:
-        """Two axes swapped, as a view."""
+        """Two axes swapped, as a view. Shapes: x of any shape; the result has it with the ..."""
     def trapezoid(
         self,
         x: Tensor | None = None,
@@ -2317,9 +2317,9 @@ class Tensor:
     ) -> Tensor:
         """Integral of samples along an axis by the trapezoidal rule."""
     def tril(self, k: _Int=0) -> Tensor:
-        """The part of the last two axes on and below diagonal k."""
+        """The part of the last two axes on and below diagonal k. Shapes: x (..., m, n); ..."""
     def tril_(self, k: _Int=0) -> Self:
-        """`tril`, written in place. The part of the last two axes on and below diagonal k."""
+        """`tril`, written in place. The part of the last two axes on and below diagonal k. ..."""
     def triplet_margin_loss(
         self,
         positive: Tensor,
@@ -2332,23 +2332,23 @@ class Tensor:
     ) -> Tensor:
         """max(0, margin + distance to the positive - distance to the negative) (Balntas et ..."""
     def triu(self, k: _Int=0) -> Tensor:
-        """The part of the last two axes on and above diagonal k."""
+        """The part of the last two axes on and above diagonal k. Shapes: x (..., m, n); ..."""
     def triu_(self, k: _Int=0) -> Self:
-        """`triu`, written in place. The part of the last two axes on and above diagonal k."""
+        """`triu`, written in place. The part of the last two axes on and above diagonal k. ..."""
     def true_divide(self, other: _Operand, *, rounding_mode: str | None=None) -> Tensor:
         """The operator's result; with rounding_mode 'floor' or 'trunc' the whole number ..."""
     def true_divide_(self, other: _Operand, *, rounding_mode: str | None=None) -> Self:
         """The operator's result; with rounding_mode 'floor' or 'trunc' the whole number ..."""
     def trunc(self) -> Tensor:
-        """Whole part, towards zero."""
+        """Whole part, towards zero. Source: Array API standard 2024.12."""
     def trunc_(self) -> Self:
-        """`trunc`, written in place. Whole part, towards zero."""
+        """`trunc`, written in place. Whole part, towards zero. Source: Array API standard ..."""
     def type(self, dtype: _DTypeLike | None=None) -> Tensor | _DType:
         """In another dtype; its own dtype without one."""
     def type_as(self, other: Tensor) -> Tensor:
         """In the dtype of another tensor; itself where it has it."""
     def unbind(self, axis: _Int=0) -> tuple[Tensor, ...]:
-        """The parts at each position of an axis, without that axis, as views. Raises ..."""
+        """The parts at each position of an axis, without that axis, as views. Shapes: x ..."""
     def unflatten(self, axis: _Int, sizes: _Int | Sequence[_Int]) -> Tensor:
         """One axis as several of these extents, one of which may be -1; a view where ..."""
     def uniform_(
@@ -2389,9 +2389,9 @@ class Tensor:
     def unravel_index(self, shape: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
         """The indices (int64) along each axis of elements of the flat tensor of a shape."""
     def unsqueeze(self, axis: _Int=0) -> Tensor:
-        """A new axis of extent 1."""
+        """A new axis of extent 1. Shapes: x of any shape; the result has one axis more, of ..."""
     def unstack(self, axis: _Int=0) -> tuple[Tensor, ...]:
-        """The parts at each position of an axis, without that axis, as views. Raises ..."""
+        """The parts at each position of an axis, without that axis, as views. Shapes: x ..."""
     def vander(self, N: _Int | None=None, increasing: _Bool=False) -> Tensor:
         """The powers of each element of x (n,) as rows of N columns (None: n), from N - 1 ..."""
     def var(
@@ -2432,17 +2432,17 @@ class Tensor:
     def where(self, condition: _Operand, other: _Operand) -> Tensor:
         """Itself where the condition holds, else the other."""
     def xlog1py(self, b: Tensor) -> Tensor:
-        """a * log(1 + b), and 0 where a is 0 and b no NaN. Raises TypeError for complex ..."""
+        """a * log(1 + b), and 0 where a is 0 and b no NaN. Shapes: a and b broadcast; the ..."""
     def xlog1py_(self, b: Tensor) -> Self:
         """`xlog1py`, written in place. a * log(1 + b), and 0 where a is 0 and b no NaN. ..."""
     def xlogy(self, b: _Operand) -> Tensor:
-        """a * log(b), and 0 where a is 0 and b no NaN."""
+        """a * log(b), and 0 where a is 0 and b no NaN. Source: PyTorch's torch.xlogy."""
     def xlogy_(self, b: _Operand) -> Self:
-        """`xlogy`, written in place. a * log(b), and 0 where a is 0 and b no NaN."""
+        """`xlogy`, written in place. a * log(b), and 0 where a is 0 and b no NaN. Source: ..."""
     def zero_(self) -> Self:
         """Every element set to 0."""
     def zeros_like(self, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
-        """Like zeros, shape and dtype from x."""
+        """Like zeros, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
 
 class _Task:
     """The outcome of a submission, native part."""
@@ -2704,13 +2704,13 @@ def _transfer_wait_idle(queue: str, timeout: float) -> _Bool:
 def _transfer_write(path: object, x: Tensor, offset_bytes: int, priority: int) -> TransferEvent:
     """Writes a tensor's bytes to a file."""
 def abs(x: _Operand) -> Tensor:
-    """Absolute value."""
+    """Absolute value. Source: Array API standard 2024.12."""
 def absolute(x: _Operand) -> Tensor:
-    """Absolute value."""
+    """Absolute value. Source: Array API standard 2024.12."""
 def acos(x: _Operand) -> Tensor:
-    """Inverse cosine, in radians."""
+    """Inverse cosine, in radians. Source: Array API standard 2024.12."""
 def acosh(x: _Operand) -> Tensor:
-    """Inverse hyperbolic cosine."""
+    """Inverse hyperbolic cosine. Source: Array API standard 2024.12."""
 def active_device() -> str:
     """Device on which this thread makes tensors."""
 def active_isa() -> str:
@@ -2728,7 +2728,7 @@ def adadelta_step(
     weight_decay: float=0.0,
     maximize: _Bool=False,
 ) -> None:
-    """Adadelta (Zeiler, 2012) on all params in place."""
+    """Adadelta (Zeiler, 2012) on all params in place. Source: PyTorch's ..."""
 def adagrad_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -2741,7 +2741,7 @@ def adagrad_step(
     lr_decay: float=0.0,
     maximize: _Bool=False,
 ) -> None:
-    """Adagrad (Duchi, Hazan, Singer, 2011) on all params in place."""
+    """Adagrad (Duchi, Hazan, Singer, 2011) on all params in place. Source: PyTorch's ..."""
 def adam_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -2757,7 +2757,7 @@ def adam_step(
     decoupled: _Bool=False,
     maximize: _Bool=False,
 ) -> None:
-    """Adam (Kingma and Ba, 2015), or AdamW where decoupled, on all params in place."""
+    """Adam (Kingma and Ba, 2015), or AdamW where decoupled, on all params in place. ..."""
 def adamax_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -2772,7 +2772,7 @@ def adamax_step(
     weight_decay: float=0.0,
     maximize: _Bool=False,
 ) -> None:
-    """Adamax (Kingma and Ba, 2015) on all params in place."""
+    """Adamax (Kingma and Ba, 2015) on all params in place. Source: PyTorch's ..."""
 def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of output_size windows an axis that cover input (batch, channels, ..."""
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
@@ -2801,11 +2801,11 @@ def adaptive_max_pool3d_with_indices(
 ) -> tuple[Tensor, Tensor]:
     """The results of adaptive_max_pool3d, and where in its plane each lies: int64, in ..."""
 def add(a: _Operand, b: _Operand) -> Tensor:
-    """Sum of a and b."""
+    """Sum of a and b. Source: Array API standard 2024.12."""
 def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
-    """x + value * tensor1 / tensor2."""
+    """x + value * tensor1 / tensor2. Shapes: x, tensor1 and tensor2 broadcast; the ..."""
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
-    """x + value * tensor1 * tensor2, of floating numbers in one pass where value is 1."""
+    """x + value * tensor1 * tensor2, of floating numbers in one pass where value is 1. ..."""
 def addmm(
     input: Tensor,
     mat1: Tensor,
@@ -2818,7 +2818,7 @@ def addmm(
 def affine_grid(theta: Tensor, size: int | Sequence[int], align_corners: _Bool=False) -> Tensor:
     """The grid that grid_sample takes for affine maps theta (batch, 2, 3), or (batch, ..."""
 def all(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Whether all elements are nonzero."""
+    """Whether all elements are nonzero. Shapes: x of any shape; the result lacks the ..."""
 def allclose(
     a: Tensor,
     b: Tensor,
@@ -2836,9 +2836,9 @@ def alpha_dropout(
 ) -> Tensor:
     """Sets elements with probability p to SELU's value far below 0 and shifts and ..."""
 def amax(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Largest element; NaN where there is one. Raises TypeError for complex numbers. ..."""
+    """Largest element; NaN where there is one. Shapes: x of any shape; the result ..."""
 def amin(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Smallest element; NaN where there is one. Raises TypeError for complex numbers. ..."""
+    """Smallest element; NaN where there is one. Shapes: x of any shape; the result ..."""
 def amsgrad_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -2859,7 +2859,7 @@ def amsgrad_step(
 def angle(x: Tensor) -> Tensor:
     """The angle of complex numbers in radians, from -pi to pi; of real numbers pi ..."""
 def any(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Whether any element is nonzero."""
+    """Whether any element is nonzero. Shapes: x of any shape; the result lacks the ..."""
 def arange(
     start: _Number,
     stop: _Number | None=None,
@@ -2868,25 +2868,25 @@ def arange(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor:
-    """start, start + step, ... up to but without stop."""
+    """start, start + step, ... up to but without stop. Shapes: the result is ..."""
 def arccos(x: _Operand) -> Tensor:
-    """Inverse cosine, in radians."""
+    """Inverse cosine, in radians. Source: Array API standard 2024.12."""
 def arccosh(x: _Operand) -> Tensor:
-    """Inverse hyperbolic cosine."""
+    """Inverse hyperbolic cosine. Source: Array API standard 2024.12."""
 def arcsin(x: _Operand) -> Tensor:
-    """Inverse sine, in radians."""
+    """Inverse sine, in radians. Source: Array API standard 2024.12."""
 def arcsinh(x: _Operand) -> Tensor:
-    """Inverse hyperbolic sine."""
+    """Inverse hyperbolic sine. Source: Array API standard 2024.12."""
 def arctan(x: _Operand) -> Tensor:
-    """Inverse tangent, in radians."""
+    """Inverse tangent, in radians. Source: Array API standard 2024.12."""
 def arctan2(a: _Operand, b: _Operand) -> Tensor:
-    """Angle of the point (b, a), in radians."""
+    """Angle of the point (b, a), in radians. Source: Array API standard 2024.12."""
 def arctanh(x: _Operand) -> Tensor:
-    """Inverse hyperbolic tangent."""
+    """Inverse hyperbolic tangent. Source: Array API standard 2024.12."""
 def argmax(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
-    """Index of the first largest element (of the flattened x by default). Raises ..."""
+    """Index of the first largest element (of the flattened x by default). Shapes: x of ..."""
 def argmin(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
-    """Index of the first smallest element (of the flattened x by default). Raises ..."""
+    """Index of the first smallest element (of the flattened x by default). Shapes: x ..."""
 def argsort(x: Tensor, *, axis: int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
     """The indices (int64) that put the elements along an axis in order. NaN is last, ..."""
 def asarray(
@@ -2911,17 +2911,17 @@ def asgd_step(
 ) -> None:
     """Averaged stochastic gradient descent (Polyak and Juditsky, 1992) on all params ..."""
 def asin(x: _Operand) -> Tensor:
-    """Inverse sine, in radians."""
+    """Inverse sine, in radians. Source: Array API standard 2024.12."""
 def asinh(x: _Operand) -> Tensor:
-    """Inverse hyperbolic sine."""
+    """Inverse hyperbolic sine. Source: Array API standard 2024.12."""
 def astype(x: Tensor, dtype: _DTypeLike, *, copy: _Bool=True, device: str | None=None) -> Tensor:
     """x converted to another dtype, and on another device where one is named. With ..."""
 def atan(x: _Operand) -> Tensor:
-    """Inverse tangent, in radians."""
+    """Inverse tangent, in radians. Source: Array API standard 2024.12."""
 def atan2(a: _Operand, b: _Operand) -> Tensor:
-    """Angle of the point (b, a), in radians."""
+    """Angle of the point (b, a), in radians. Source: Array API standard 2024.12."""
 def atanh(x: _Operand) -> Tensor:
-    """Inverse hyperbolic tangent."""
+    """Inverse hyperbolic tangent. Source: Array API standard 2024.12."""
 def average_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -2986,7 +2986,7 @@ def binary_cross_entropy(
     weight: Tensor | None=None,
     reduction: str='mean',
 ) -> Tensor:
-    """Negative log-likelihood of targets from 0 to 1 under probabilities; NaN for ..."""
+    """Negative log-likelihood of targets from 0 to 1 under probabilities; NaN stays. ..."""
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -2998,22 +2998,22 @@ def binary_cross_entropy_with_logits(
 def bincount(x: Tensor, weights: Tensor | None=None, minlength: int=0) -> Tensor:
     """How many elements of x (n,) are 0, 1, ... up to the largest (int64), or the sums ..."""
 def bitwise_and(a: _Operand, b: _Operand) -> Tensor:
-    """Bits set in both."""
+    """Bits set in both. Source: Array API standard 2024.12."""
 def bitwise_invert(x: Tensor) -> Tensor:
-    """Each bit inverted, for integers and bool. Raises TypeError for other types."""
+    """Each bit inverted, for integers and bool. Shapes: x of any shape; the result has ..."""
 def bitwise_left_shift(a: _Operand, b: _Operand) -> Tensor:
-    """a with its bits moved up by b places; none are left from the type's width on."""
+    """a with its bits moved up by b places; none are left from the type's width on. ..."""
 def bitwise_not(x: Tensor) -> Tensor:
-    """Each bit inverted, for integers and bool. Raises TypeError for other types."""
+    """Each bit inverted, for integers and bool. Shapes: x of any shape; the result has ..."""
 def bitwise_or(a: _Operand, b: _Operand) -> Tensor:
-    """Bits set in either."""
+    """Bits set in either. Source: Array API standard 2024.12."""
 def bitwise_right_shift(a: _Operand, b: _Operand) -> Tensor:
-    """a with its bits moved down by b places; the sign stays."""
+    """a with its bits moved down by b places; the sign stays. Source: Array API ..."""
 def bitwise_xor(a: _Operand, b: _Operand) -> Tensor:
-    """Bits set in exactly one."""
+    """Bits set in exactly one. Source: Array API standard 2024.12."""
 @overload
 def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor:
-    """Axes of extent 1 repeated, as a view."""
+    """Axes of extent 1 repeated, as a view. Shapes: x that broadcasts to the shape ..."""
 @overload
 def broadcast_to(x: Tensor, *shape: int) -> Tensor: ...
 def bucketize(
@@ -3025,7 +3025,7 @@ def bucketize(
 ) -> Tensor:
     """How many of the sorted boundaries (n,) lie below each element, or with ..."""
 def cat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
-    """Tensors joined along an existing axis (None: flattened)."""
+    """Tensors joined along an existing axis (None: flattened). Shapes: tensors whose ..."""
 def cauchy(
     median: float,
     sigma: float,
@@ -3035,25 +3035,25 @@ def cauchy(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor:
-    """Numbers of Cauchy's distribution. Raises ValueError for sigma <= 0."""
+    """Numbers of Cauchy's distribution. Raises ValueError for sigma <= 0 and for a ..."""
 def ceil(x: _Operand) -> Tensor:
-    """Smallest whole number not below x."""
+    """Smallest whole number not below x. Source: Array API standard 2024.12."""
 def celu(x: Tensor, alpha: _Number=1.0, inplace: _Bool=False) -> Tensor:
-    """x where positive, else alpha * (exp(x / alpha) - 1)."""
+    """x where positive, else alpha * (exp(x / alpha) - 1). Raises ValueError for an ..."""
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Images (batch, channels, ...) with the first channel of each group first, then ..."""
 def chunk(x: Tensor, chunks: int, axis: int=0) -> tuple[Tensor, ...]:
-    """At most so many parts along an axis, as views, of one extent but for the last."""
+    """At most so many parts along an axis, as views, of one extent but for the last. ..."""
 def clamp(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
-    """x limited to the range from min to max."""
+    """x limited to the range from min to max. Source: Array API standard 2024.12."""
 def clamp_max(x: Tensor, max: _Operand) -> Tensor:
-    """clip(x, max=max): the gradient at the bound is the whole one."""
+    """clip(x, max=max): the gradient at the bound is the whole one. Shapes: x and max ..."""
 def clamp_min(x: Tensor, min: _Operand) -> Tensor:
-    """clip(x, min): the gradient at the bound is the whole one."""
+    """clip(x, min): the gradient at the bound is the whole one. Shapes: x and min ..."""
 def clip(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
-    """x limited to the range from min to max."""
+    """x limited to the range from min to max. Source: Array API standard 2024.12."""
 def clip_all(tensors: Sequence[Tensor], *, number: _Operand) -> None:
-    """Limits all tensors in place to [-number, number]; NaN stays."""
+    """Limits all tensors in place to [-number, number]; NaN stays. Source: PyTorch's ..."""
 def column_stack(arrays: Sequence[Tensor]) -> Tensor:
     """Tensors joined along axis 1; those of up to 1 dimension are columns. Raises ..."""
 def combinations(x: Tensor, r: int=2, with_replacement: _Bool=False) -> Tensor:
@@ -3061,11 +3061,11 @@ def combinations(x: Tensor, r: int=2, with_replacement: _Bool=False) -> Tensor:
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """Complex numbers of the given parts, two tensors of float32 or float64 that ..."""
 def concat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
-    """Tensors joined along an existing axis (None: flattened)."""
+    """Tensors joined along an existing axis (None: flattened). Shapes: tensors whose ..."""
 def concatenate(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
-    """Tensors joined along an existing axis (None: flattened)."""
+    """Tensors joined along an existing axis (None: flattened). Shapes: tensors whose ..."""
 def conj(x: Tensor) -> Tensor:
-    """The complex conjugate; a real tensor itself."""
+    """The complex conjugate; a real tensor itself. Shapes: x of any shape; the result ..."""
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -3130,11 +3130,11 @@ def conv_transpose3d(
 ) -> Tensor:
     """The gradient of conv3d's input as an op: input (batch, in, depth, height, ..."""
 def copysign(a: _Operand, b: _Operand) -> Tensor:
-    """Magnitude of a with the sign of b."""
+    """Magnitude of a with the sign of b. Source: Array API standard 2024.12."""
 def cos(x: _Operand) -> Tensor:
-    """Cosine; x in radians."""
+    """Cosine; x in radians. Source: Array API standard 2024.12."""
 def cosh(x: _Operand) -> Tensor:
-    """Hyperbolic cosine."""
+    """Hyperbolic cosine. Source: Array API standard 2024.12."""
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -3205,7 +3205,7 @@ def cumulative_sum(
 ) -> Tensor:
     """Sums of all elements up to each along an axis; include_initial puts a 0 before ..."""
 def deg2rad(x: Tensor) -> Tensor:
-    """Degrees as radians. Raises TypeError for complex numbers."""
+    """Degrees as radians. Shapes: x of any shape; the result has it. Types: floating; ..."""
 def device_names() -> list[str]:
     """Devices that tensors can live on: 'null' computes nothing."""
 def diag(x: Tensor, k: int=0) -> Tensor:
@@ -3213,7 +3213,7 @@ def diag(x: Tensor, k: int=0) -> Tensor:
 def diag_embed(x: Tensor, offset: int=0, axis1: int=-2, axis2: int=-1) -> Tensor:
     """Zeros with the last axis of x on a diagonal of the plane of two axes: its ..."""
 def diagflat(x: Tensor, offset: int=0) -> Tensor:
-    """A matrix of zeros with all elements of x, in row-major order, on a diagonal."""
+    """A matrix of zeros with all elements of x, in row-major order, on a diagonal. ..."""
 def diagonal(x: Tensor, offset: int=0, axis1: int=0, axis2: int=1) -> Tensor:
     """The elements whose index along axis2 is `offset` above that along axis1, along a ..."""
 def diff(
@@ -3227,9 +3227,9 @@ def diff(
 def digamma(x: _Operand) -> Tensor:
     """Derivative of lgamma; NaN at whole numbers below 0. Near its zeros below 0 ..."""
 def div(a: _Operand, b: _Operand) -> Tensor:
-    """Quotient of a and b; whole numbers become floating-point first."""
+    """Quotient of a and b; whole numbers become floating-point first. Source: Array ..."""
 def divide(a: _Operand, b: _Operand) -> Tensor:
-    """Quotient of a and b; whole numbers become floating-point first."""
+    """Quotient of a and b; whole numbers become floating-point first. Source: Array ..."""
 def dropout(
     x: Tensor,
     p: float=0.5,
@@ -3263,11 +3263,11 @@ def dropout3d(
 ) -> Tensor:
     """Zeroes whole channels of (batch, channels, depth, height, width), or without a ..."""
 def dsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """So many parts of one extent, as views, or the parts between indices: along axis 2."""
+    """So many parts of one extent, as views, or the parts between indices: along axis ..."""
 def dstack(arrays: Sequence[Tensor]) -> Tensor:
     """Tensors joined along axis 2; a matrix (m, n) is (m, n, 1), a vector (1, n, 1). ..."""
 def elu(x: Tensor, alpha: _Number=1.0, inplace: _Bool=False) -> Tensor:
-    """x where positive, else alpha * (exp(x) - 1)."""
+    """x where positive, else alpha * (exp(x) - 1). Source: PyTorch's ..."""
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None=None) -> Tensor:
     """Rows of weight (rows, features) at the integers of input, of any shape: ..."""
 def embedding_bag(
@@ -3285,7 +3285,7 @@ def empty(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor:
-    """A tensor with unspecified contents."""
+    """A tensor with unspecified contents. Shapes: the result has the shape given. ..."""
 @overload
 def empty(
     *shape: int,
@@ -3294,31 +3294,31 @@ def empty(
     requires_grad: _Bool=False,
 ) -> Tensor: ...
 def empty_like(x: Tensor, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
-    """Like empty, shape and dtype from x."""
+    """Like empty, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
 def env_text(name: str) -> str:
     """Value of TILEWRIGHT_<name>, or '' where unset."""
 def env_variables() -> dict[str, str]:
     """Environment variables that the engine reads, with their meaning."""
 def eq(a: _Operand, b: _Operand) -> Tensor:
-    """Whether a equals b."""
+    """Whether a equals b. Source: Array API standard 2024.12."""
 def equal(a: _Operand, b: _Operand) -> Tensor:
-    """Whether a equals b."""
+    """Whether a equals b. Source: Array API standard 2024.12."""
 def erf(x: _Operand) -> Tensor:
-    """Error function."""
+    """Error function. Source: PyTorch's torch.erf."""
 def erfc(x: _Operand) -> Tensor:
-    """1 - erf(x), exact where that is near 0."""
+    """1 - erf(x), exact where that is near 0. Source: PyTorch's torch.erfc."""
 def erfinv(x: _Operand) -> Tensor:
-    """Inverse of the error function; infinite at -1 and 1, NaN beyond."""
+    """Inverse of the error function; infinite at -1 and 1, NaN beyond. Source: ..."""
 def exp(x: _Operand) -> Tensor:
-    """e to the power of each element."""
+    """e to the power of each element. Source: Array API standard 2024.12."""
 def exp2(x: _Operand) -> Tensor:
-    """2 to the power of each element."""
+    """2 to the power of each element. Source: PyTorch's torch.exp2."""
 def expand_dims(x: Tensor, axis: int=0) -> Tensor:
-    """A new axis of extent 1."""
+    """A new axis of extent 1. Shapes: x of any shape; the result has one axis more, of ..."""
 def expit(x: _Operand) -> Tensor:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)). Source: PyTorch's torch.nn.functional.sigmoid."""
 def expm1(x: _Operand) -> Tensor:
-    """exp(x) - 1, exact near 0."""
+    """exp(x) - 1, exact near 0. Source: Array API standard 2024.12."""
 def exponential(
     lambd: float,
     size: int | Sequence[int],
@@ -3336,7 +3336,7 @@ def eye(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor:
-    """Ones on the k-th diagonal, zeros elsewhere."""
+    """Ones on the k-th diagonal, zeros elsewhere. Shapes: the result is (n_rows, ..."""
 def feature_alpha_dropout(
     input: Tensor,
     p: float=0.5,
@@ -3344,25 +3344,25 @@ def feature_alpha_dropout(
     inplace: _Bool=False,
     generator: Generator | None=None,
 ) -> Tensor:
-    """alpha_dropout of whole channels of (batch, channels, ...). Raises ValueError for ..."""
+    """alpha_dropout of whole channels of (batch, channels, ...). Shapes: input (batch, ..."""
 def fix(x: _Operand) -> Tensor:
-    """Whole part, towards zero."""
+    """Whole part, towards zero. Source: Array API standard 2024.12."""
 def flatten(x: Tensor, start_axis: int=0, end_axis: int=-1) -> Tensor:
-    """Axes merged into one."""
+    """Axes merged into one. Shapes: x of any shape; the result has one axis in place ..."""
 def flip(x: Tensor, axis: int | Sequence[int] | None=None) -> Tensor:
-    """Order reversed along axes (all by default), as a view."""
+    """Order reversed along axes (all by default), as a view. Shapes: x of any shape; ..."""
 def fliplr(x: Tensor) -> Tensor:
-    """The order along axis 1 reversed, as a view. Raises ValueError below 2 dimensions."""
+    """The order along axis 1 reversed, as a view. Raises ValueError below 2 ..."""
 def flipud(x: Tensor) -> Tensor:
-    """The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions."""
+    """The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions. ..."""
 def float_power(a: Tensor, b: _Operand) -> Tensor:
-    """a to the power of b in float64. Raises TypeError for complex numbers."""
+    """a to the power of b in float64. Shapes: a and b broadcast; the result has their ..."""
 def floor(x: _Operand) -> Tensor:
-    """Largest whole number not above x."""
+    """Largest whole number not above x. Source: Array API standard 2024.12."""
 def floor_divide(a: _Operand, b: _Operand) -> Tensor:
-    """Largest whole number not above a / b; 0 for whole numbers over 0."""
+    """Largest whole number not above a / b; 0 for whole numbers over 0. Source: Array ..."""
 def fmod(a: _Operand, b: _Operand) -> Tensor:
-    """a - b * trunc(a / b): the sign of a; exact."""
+    """a - b * trunc(a / b): the sign of a; exact. Source: PyTorch's torch.fmod."""
 def fold(
     input: Tensor,
     output_size: int | Sequence[int],
@@ -3373,13 +3373,13 @@ def fold(
 ) -> Tensor:
     """Images (batch, channels, *output_size) as the sum of windows that are columns, ..."""
 def force_kernel(op: str, name: str) -> None:
-    """Forces a kernel by name on this thread; '' lifts it."""
+    """Forces a kernel by name on this thread; '' lifts it. Raises ValueError for an op ..."""
 def forced_kernel(op: str) -> str:
     """Name of the kernel forced on this thread, or ''."""
 def frac(x: Tensor) -> Tensor:
-    """x - trunc(x), with the sign of x. Raises TypeError for other than floating types."""
+    """x - trunc(x), with the sign of x. Shapes: x of any shape; the result has it. ..."""
 def from_dlpack(x: object, *, device: str | None=None, copy: object=None) -> Tensor:
-    """A tensor over the memory of an object with __dlpack__."""
+    """A tensor over the memory of an object with __dlpack__. Shapes: the object's. ..."""
 def frombuffer(
     buffer: Buffer,
     dtype: _DTypeLike,
@@ -3394,14 +3394,14 @@ def full(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor:
-    """A tensor of one value, of the number's own type by default."""
+    """A tensor of one value, of the number's own type by default. Shapes: the result ..."""
 def full_like(
     x: Tensor,
     fill_value: _Number,
     dtype: _DTypeLike | None=None,
     device: str | None=None,
 ) -> Tensor:
-    """Like full, shape and dtype from x."""
+    """Like full, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
 def gather(x: Tensor, axis: int, index: Tensor) -> Tensor:
     """y[i, j, k] = x[i, index[i, j, k], k] for axis 1: the index has the shape of the ..."""
 def gaussian_nll_loss(
@@ -3414,7 +3414,7 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """Negative log-likelihood of targets under normal distributions of means and ..."""
 def ge(a: _Operand, b: _Operand) -> Tensor:
-    """Whether a is at least b."""
+    """Whether a is at least b. Source: Array API standard 2024.12."""
 def gelu(x: Tensor, approximate: str='none') -> Tensor:
     """x times the share of a normal distribution below x (Hendrycks, Gimpel, 2016). ..."""
 def geometric(
@@ -3447,11 +3447,11 @@ def grad(
     plan: _Bool=False,
     only_inputs: _Bool=True,
 ) -> tuple[Tensor, ...]:
-    """Gradients of outputs with respect to inputs, as a tuple; no grad is touched."""
+    """Gradients of outputs with respect to inputs, as a tuple; no grad is touched. ..."""
 def greater(a: _Operand, b: _Operand) -> Tensor:
-    """Whether a is above b."""
+    """Whether a is above b. Source: Array API standard 2024.12."""
 def greater_equal(a: _Operand, b: _Operand) -> Tensor:
-    """Whether a is at least b."""
+    """Whether a is at least b. Source: Array API standard 2024.12."""
 def grid_sample(
     input: Tensor,
     grid: Tensor,
@@ -3476,7 +3476,7 @@ def gru_cell(
     bias_ih: Tensor | None=None,
     bias_hh: Tensor | None=None,
 ) -> Tensor:
-    """One step of gru_layer: x (batch, in), h and the result (batch, hidden)."""
+    """One step of gru_layer: x (batch, in), h and the result (batch, hidden). Shapes: ..."""
 def gru_layer(
     x: Tensor,
     h0: Tensor,
@@ -3488,22 +3488,22 @@ def gru_layer(
 ) -> tuple[Tensor, Tensor]:
     """All steps of x (steps, batch, in) through a GRU from h0 (batch, hidden): the ..."""
 def gt(a: _Operand, b: _Operand) -> Tensor:
-    """Whether a is above b."""
+    """Whether a is above b. Source: Array API standard 2024.12."""
 def hardshrink(x: Tensor, lambd: _Number=0.5) -> Tensor:
-    """x, and 0 where it is within lambd of 0."""
+    """x, and 0 where it is within lambd of 0. Source: PyTorch's ..."""
 def hardsigmoid(x: _Operand, inplace: _Bool=False) -> Tensor:
-    """relu6(x + 3) / 6, lines in the place of sigmoid."""
+    """relu6(x + 3) / 6, lines in the place of sigmoid. Source: PyTorch's ..."""
 def hardswish(x: _Operand, inplace: _Bool=False) -> Tensor:
-    """x * relu6(x + 3) / 6, lines in the place of silu."""
+    """x * relu6(x + 3) / 6, lines in the place of silu. Source: PyTorch's ..."""
 def hardtanh(
     x: Tensor,
     min_val: _Number=-1.0,
     max_val: _Number=1.0,
     inplace: _Bool=False,
 ) -> Tensor:
-    """x limited to the range from min_val to max_val."""
+    """x limited to the range from min_val to max_val. Raises ValueError for a min_val ..."""
 def heaviside(x: Tensor, values: Tensor) -> Tensor:
-    """0 below 0, 1 above, values at 0; NaN stays. Raises TypeError for complex numbers."""
+    """0 below 0, 1 above, values at 0; NaN stays. Shapes: x and values broadcast; the ..."""
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -3520,9 +3520,9 @@ def hstack(arrays: Sequence[Tensor]) -> Tensor:
 def huber_loss(input: Tensor, target: Tensor, reduction: str='mean', delta: float=1.0) -> Tensor:
     """Differences d as d * d / 2 below delta, and delta * (|d| - delta / 2) above ..."""
 def hypot(a: _Operand, b: _Operand) -> Tensor:
-    """sqrt(a * a + b * b) without overflow."""
+    """sqrt(a * a + b * b) without overflow. Source: Array API standard 2024.12."""
 def imag(x: Tensor) -> Tensor:
-    """The imaginary part, a view in the same memory. Raises TypeError for real tensors."""
+    """The imaginary part, a view in the same memory. Shapes: x of any shape; the ..."""
 def index_add(x: Tensor, axis: int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Tensor:
     """A copy of x with the parts of alpha * source added at indices along an axis, in ..."""
 def index_copy(x: Tensor, axis: int, index: Tensor, source: Tensor) -> Tensor:
@@ -3557,7 +3557,7 @@ def isclose(
 ) -> Tensor:
     """Whether a and b are equal or abs(a - b) <= atol + rtol * abs(b), in float64. ..."""
 def isfinite(x: _Operand) -> Tensor:
-    """Whether neither infinite nor NaN."""
+    """Whether neither infinite nor NaN. Source: Array API standard 2024.12."""
 def isin(
     elements: _Operand,
     test_elements: _Operand,
@@ -3567,13 +3567,13 @@ def isin(
 ) -> Tensor:
     """Whether each element is among test_elements, or with invert=True is not; NaN ..."""
 def isinf(x: _Operand) -> Tensor:
-    """Whether infinite."""
+    """Whether infinite. Source: Array API standard 2024.12."""
 def isnan(x: _Operand) -> Tensor:
-    """Whether not a number."""
+    """Whether not a number. Source: Array API standard 2024.12."""
 def isneginf(x: Tensor) -> Tensor:
-    """Whether infinite and negative. Raises TypeError for complex numbers."""
+    """Whether infinite and negative. Shapes: x of any shape; the result has it. Types: ..."""
 def isposinf(x: Tensor) -> Tensor:
-    """Whether infinite and positive. Raises TypeError for complex numbers."""
+    """Whether infinite and positive. Shapes: x of any shape; the result has it. Types: ..."""
 def kernel_ops() -> list[str]:
     """Ops whose kernels, or body in their place, can be forced."""
 def kernels_of_op(op: str) -> list[dict[str, Any]]:
@@ -3583,7 +3583,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str='mean', log_target: _Bo
 def kthvalue(x: Tensor, k: int, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
     """The k-th smallest element along an axis, from 1 on, and its index (int64). Of ..."""
 def l1_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
-    """Absolute differences, averaged by default; shapes must be equal."""
+    """Absolute differences, averaged by default; shapes must be equal. Shapes: input ..."""
 def layer_norm(
     x: Tensor,
     normalized_shape: int | Sequence[int],
@@ -3593,15 +3593,15 @@ def layer_norm(
 ) -> Tensor:
     """The last axes, of normalized_shape, with mean 0 and variance 1, then scaled by ..."""
 def le(a: _Operand, b: _Operand) -> Tensor:
-    """Whether a is at most b."""
+    """Whether a is at most b. Source: Array API standard 2024.12."""
 def leaky_relu(x: Tensor, negative_slope: _Operand=0.01, inplace: _Bool=False) -> Tensor:
-    """x where positive, else x times negative_slope."""
+    """x where positive, else x times negative_slope. Source: PyTorch's ..."""
 def lerp(x: _Operand, end: _Operand, weight: _Operand) -> Tensor:
-    """a + weight * (b - a): a where the weight is 0, and end where it is 1, exactly."""
+    """a + weight * (b - a): a where the weight is 0, and end where it is 1, exactly. ..."""
 def less(a: _Operand, b: _Operand) -> Tensor:
-    """Whether a is below b."""
+    """Whether a is below b. Source: Array API standard 2024.12."""
 def less_equal(a: _Operand, b: _Operand) -> Tensor:
-    """Whether a is at most b."""
+    """Whether a is at most b. Source: Array API standard 2024.12."""
 def lgamma(x: _Operand) -> Tensor:
     """Logarithm of the magnitude of the gamma function. Near its zeros below 0 errors ..."""
 def linear(
@@ -3633,7 +3633,7 @@ def lion_step(
     weight_decay: float=0.0,
     maximize: _Bool=False,
 ) -> None:
-    """Lion (Chen et al., 2023) on all params in place."""
+    """Lion on all params in place. Source: Chen et al., Symbolic discovery of ..."""
 def local_response_norm(
     input: Tensor,
     size: int,
@@ -3643,13 +3643,13 @@ def local_response_norm(
 ) -> Tensor:
     """input / (k + alpha * mean of the squares of size neighbouring channels) ** beta, ..."""
 def log(x: _Operand) -> Tensor:
-    """Natural logarithm."""
+    """Natural logarithm. Source: Array API standard 2024.12."""
 def log10(x: _Operand) -> Tensor:
-    """Logarithm to base 10."""
+    """Logarithm to base 10. Source: Array API standard 2024.12."""
 def log1p(x: _Operand) -> Tensor:
-    """log(1 + x), exact near 0."""
+    """log(1 + x), exact near 0. Source: Array API standard 2024.12."""
 def log2(x: _Operand) -> Tensor:
-    """Logarithm to base 2."""
+    """Logarithm to base 2. Source: Array API standard 2024.12."""
 def log_normal(
     mean: float,
     std: float,
@@ -3659,29 +3659,29 @@ def log_normal(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor:
-    """Numbers whose logarithms are normally distributed. Raises ValueError for std <= 0."""
+    """Numbers whose logarithms are normally distributed. Raises ValueError for std <= ..."""
 def log_softmax(x: Tensor, axis: int=-1, dtype: _DTypeLike | None=None) -> Tensor:
-    """log(softmax(x)), computed in one pass, of x as dtype where that is given."""
+    """log(softmax(x)), computed in one pass, of x as dtype where that is given. ..."""
 def logaddexp(a: _Operand, b: _Operand) -> Tensor:
-    """log(exp(a) + exp(b)), without overflow."""
+    """log(exp(a) + exp(b)), without overflow. Source: Array API standard 2024.12."""
 def logaddexp2(a: Tensor, b: Tensor) -> Tensor:
-    """log2(2 ** a + 2 ** b), without overflow. Raises TypeError for complex numbers."""
+    """log2(2 ** a + 2 ** b), without overflow. Shapes: a and b broadcast; the result ..."""
 def logcumsumexp(x: Tensor, axis: int) -> Tensor:
-    """log(sum(exp(x))) of all elements up to each along an axis, whatever their range."""
+    """log(sum(exp(x))) of all elements up to each along an axis, whatever their range. ..."""
 def logical_and(a: _Operand, b: _Operand) -> Tensor:
-    """Whether both are nonzero."""
+    """Whether both are nonzero. Source: Array API standard 2024.12."""
 def logical_not(x: _Operand) -> Tensor:
-    """Whether zero."""
+    """Whether zero. Source: Array API standard 2024.12."""
 def logical_or(a: _Operand, b: _Operand) -> Tensor:
-    """Whether either is nonzero."""
+    """Whether either is nonzero. Source: Array API standard 2024.12."""
 def logical_xor(a: _Operand, b: _Operand) -> Tensor:
-    """Whether exactly one is nonzero."""
+    """Whether exactly one is nonzero. Source: Array API standard 2024.12."""
 def logit(x: Tensor, eps: float | None=None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid; x is limited to the range from eps to ..."""
 def logsigmoid(x: _Operand) -> Tensor:
-    """log(sigmoid(x)), without overflow."""
+    """log(sigmoid(x)), without overflow. Source: PyTorch's torch.nn.functional.logsigmoid."""
 def logsumexp(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """log(sum(exp(x))) without overflow."""
+    """log(sum(exp(x))) without overflow. Shapes: x of any shape; the result lacks the ..."""
 def lstm_cell(
     x: Tensor,
     h: Tensor,
@@ -3691,7 +3691,7 @@ def lstm_cell(
     bias_ih: Tensor | None=None,
     bias_hh: Tensor | None=None,
 ) -> tuple[Tensor, Tensor]:
-    """One step of lstm_layer: x (batch, in); h and c (batch, hidden), and so the new ones."""
+    """One step of lstm_layer: x (batch, in); h and c (batch, hidden), and so the new ..."""
 def lstm_layer(
     x: Tensor,
     h0: Tensor,
@@ -3704,9 +3704,9 @@ def lstm_layer(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """All steps of x (steps, batch, in) through an LSTM from h0 and c0 (batch, ..."""
 def lt(a: _Operand, b: _Operand) -> Tensor:
-    """Whether a is below b."""
+    """Whether a is below b. Source: Array API standard 2024.12."""
 def manual_seed(seed: int) -> None:
-    """Seeds the default generator."""
+    """Seeds the default generator. Raises ValueError for a seed below 0 or above 2 ** ..."""
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -3722,13 +3722,13 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     """A vector of the elements where the mask is true; both are broadcast. Raises ..."""
 def matmul(a: Tensor, b: Tensor) -> Tensor:
-    """Matrix product; 1-D operands are vectors, leading axes are broadcast batches."""
+    """Matrix product; 1-D operands are vectors, leading axes are broadcast batches. ..."""
 def matmul_tunables() -> list[dict[str, Any]]:
     """Numbers of the matmul ladder that depend on the machine: in force, default, limits."""
 def matrix_transpose(x: Tensor) -> Tensor:
-    """The last two axes swapped, as a view. Raises ValueError below 2 dimensions."""
+    """The last two axes swapped, as a view. Raises ValueError below 2 dimensions. ..."""
 def max(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Largest element; NaN where there is one. Raises TypeError for complex numbers. ..."""
+    """Largest element; NaN where there is one. Shapes: x of any shape; the result ..."""
 def max_pool1d(
     input: Tensor,
     kernel_size: int | Sequence[int],
@@ -3813,9 +3813,9 @@ def max_unpool3d(
 def max_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
     """The largest element along an axis, and its index (int64): of equal ones the ..."""
 def maximum(a: _Operand, b: _Operand) -> Tensor:
-    """Larger of a and b; NaN if either is."""
+    """Larger of a and b; NaN if either is. Source: Array API standard 2024.12."""
 def mean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Mean over all or some axes, in x's floating type. Raises TypeError for integers ..."""
+    """Mean over all or some axes, in x's floating type. Shapes: x of any shape; the ..."""
 def median(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Median of all elements or along an axis: of an even number the lower of the two ..."""
 def median_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
@@ -3827,13 +3827,13 @@ def memory_stats() -> dict[str, Any]:
 def memory_trim() -> int:
     """Gives unused memory back to the system; returns bytes."""
 def min(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Smallest element; NaN where there is one. Raises TypeError for complex numbers. ..."""
+    """Smallest element; NaN where there is one. Shapes: x of any shape; the result ..."""
 def min_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
     """The smallest element along an axis, and its index (int64): of equal ones the ..."""
 def minimum(a: _Operand, b: _Operand) -> Tensor:
-    """Smaller of a and b; NaN if either is."""
+    """Smaller of a and b; NaN if either is. Source: Array API standard 2024.12."""
 def mish(x: _Operand, inplace: _Bool=False) -> Tensor:
-    """x * tanh(softplus(x))."""
+    """x * tanh(softplus(x)). Source: PyTorch's torch.nn.functional.mish."""
 def momentum_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -3846,7 +3846,7 @@ def momentum_step(
     weight_decay: float=0.0,
     maximize: _Bool=False,
 ) -> None:
-    """Stochastic gradient descent with momentum (Polyak, 1964) on all params in place."""
+    """Stochastic gradient descent with momentum (Polyak, 1964) on all params in place. ..."""
 def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """The axes `source` at the places `destination`, the others in their order, as a ..."""
 def movedim(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
@@ -3854,7 +3854,7 @@ def movedim(x: Tensor, source: int | Sequence[int], destination: int | Sequence[
 def mse_loss(x: Tensor, y: Tensor, reduction: str='mean') -> Tensor:
     """Squared differences, averaged by default. 16-bit numbers are squared and added ..."""
 def mul(a: _Operand, b: _Operand) -> Tensor:
-    """Product of a and b."""
+    """Product of a and b. Source: Array API standard 2024.12."""
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -3881,7 +3881,7 @@ def multinomial(
 ) -> Tensor:
     """Class numbers (int64) drawn from rows of probabilities (n, classes) or from ..."""
 def multiply(a: _Operand, b: _Operand) -> Tensor:
-    """Product of a and b."""
+    """Product of a and b. Source: Array API standard 2024.12."""
 def nadam_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -3898,7 +3898,7 @@ def nadam_step(
     decoupled: _Bool=False,
     maximize: _Bool=False,
 ) -> None:
-    """NAdam (Dozat, 2016) on all params in place."""
+    """NAdam (Dozat, 2016) on all params in place. Source: PyTorch's torch.optim.NAdam. ..."""
 def nan_to_num(
     x: Tensor,
     nan: float=0.0,
@@ -3907,7 +3907,7 @@ def nan_to_num(
 ) -> Tensor:
     """x with numbers for NaN and the infinities, the type's largest and least by ..."""
 def nanmean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Mean over all or some axes of what is no NaN; NaN where nothing is. Raises ..."""
+    """Mean over all or some axes of what is no NaN; NaN where nothing is. Shapes: x of ..."""
 def nanmedian(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Median without NaN of all elements or along an axis: of an even number the lower ..."""
 def nanmedian_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
@@ -3922,15 +3922,15 @@ def nanquantile(
 ) -> Tensor:
     """The element at the place q * (n - 1) of the n elements that are not NaN in ..."""
 def nansum(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Sum over all or some axes of what is no NaN. Raises TypeError for complex numbers."""
+    """Sum over all or some axes of what is no NaN. Shapes: x of any shape; the result ..."""
 def narrow(x: Tensor, axis: int, start: int, length: int) -> Tensor:
     """`length` places along an axis from start on, as a view. Raises IndexError for a ..."""
 def ne(a: _Operand, b: _Operand) -> Tensor:
-    """Whether a differs from b."""
+    """Whether a differs from b. Source: Array API standard 2024.12."""
 def neg(x: _Operand) -> Tensor:
-    """Negative of each element."""
+    """Negative of each element. Source: Array API standard 2024.12."""
 def negative(x: _Operand) -> Tensor:
-    """Negative of each element."""
+    """Negative of each element. Source: Array API standard 2024.12."""
 def nesterov_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -3965,11 +3965,11 @@ def normal(
     requires_grad: _Bool=False,
     device: str | None=None,
 ) -> Tensor:
-    """Normally distributed numbers (Box and Muller, 1958)."""
+    """Normally distributed numbers (Box and Muller, 1958). Shapes: the result has the ..."""
 def not_equal(a: _Operand, b: _Operand) -> Tensor:
-    """Whether a differs from b."""
+    """Whether a differs from b. Source: Array API standard 2024.12."""
 def one_hot(indices: Tensor, num_classes: int, dtype: _DTypeLike=...) -> Tensor:
-    """1 at each index along a new last axis, else 0."""
+    """1 at each index along a new last axis, else 0. Shapes: indices of any shape; the ..."""
 @overload
 def ones(
     shape: int | Sequence[int],
@@ -3977,7 +3977,7 @@ def ones(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor:
-    """A tensor of ones."""
+    """A tensor of ones. Shapes: the result has the shape given. Types: all. Result: ..."""
 @overload
 def ones(
     *shape: int,
@@ -3986,7 +3986,7 @@ def ones(
     requires_grad: _Bool=False,
 ) -> Tensor: ...
 def ones_like(x: Tensor, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
-    """Like ones, shape and dtype from x."""
+    """Like ones, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
 def pad(
     x: Tensor,
     pad: int | Sequence[int],
@@ -4004,12 +4004,12 @@ def pairwise_distance(
     """The p-norm of x1 - x2 + eps along the last axis. Raises ValueError for numbers ..."""
 @overload
 def permute(x: Tensor, axes: int | Sequence[int]) -> Tensor:
-    """Axes in another order, as a view."""
+    """Axes in another order, as a view. Shapes: x of n dimensions and n axes; the ..."""
 @overload
 def permute(x: Tensor, *axes: int) -> Tensor: ...
 @overload
 def permute_dims(x: Tensor, axes: int | Sequence[int]) -> Tensor:
-    """Axes in another order, as a view."""
+    """Axes in another order, as a view. Shapes: x of n dimensions and n axes; the ..."""
 @overload
 def permute_dims(x: Tensor, *axes: int) -> Tensor: ...
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
@@ -4034,9 +4034,9 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
 def polygamma(n: int, x: Tensor) -> Tensor:
     """Derivative of order n of digamma at x; infinite at whole numbers below 0 for n > ..."""
 def positive(x: _Operand) -> Tensor:
-    """Each element unchanged."""
+    """Each element unchanged. Source: Array API standard 2024.12."""
 def pow(a: _Operand, b: _Operand) -> Tensor:
-    """a to the power of b."""
+    """a to the power of b. Source: Array API standard 2024.12."""
 def prelu(x: Tensor, weight: Tensor) -> Tensor:
     """x where positive, else x times weight, which is one number or one for each ..."""
 def prod(
@@ -4045,7 +4045,7 @@ def prod(
     keepdims: _Bool=False,
     dtype: _DTypeLike | None=None,
 ) -> Tensor:
-    """Product over all or some axes; of integers in 64 bits."""
+    """Product over all or some axes; of integers in 64 bits. Shapes: x of any shape; ..."""
 def quantile(
     x: Tensor,
     q: _Operand,
@@ -4056,7 +4056,7 @@ def quantile(
 ) -> Tensor:
     """The element at the place q * (n - 1) of the n elements in order, of all or along ..."""
 def rad2deg(x: Tensor) -> Tensor:
-    """Radians as degrees. Raises TypeError for complex numbers."""
+    """Radians as degrees. Shapes: x of any shape; the result has it. Types: floating; ..."""
 def radam_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -4072,7 +4072,7 @@ def radam_step(
     decoupled: _Bool=False,
     maximize: _Bool=False,
 ) -> None:
-    """RAdam (Liu et al., 2020) on all params in place."""
+    """RAdam (Liu et al., 2020) on all params in place. Source: PyTorch's ..."""
 @overload
 def rand(
     size: int | Sequence[int]=...,
@@ -4082,7 +4082,7 @@ def rand(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor:
-    """Uniform numbers in [0, 1)."""
+    """Uniform numbers in [0, 1). Shapes: the result has the shape size. Types: ..."""
 @overload
 def rand(
     *size: int,
@@ -4097,7 +4097,7 @@ def rand_like(
     generator: Generator | None=None,
     device: str | None=None,
 ) -> Tensor:
-    """Like rand, shape and dtype from x."""
+    """Like rand, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
 def randint(
     low: int,
     high: int,
@@ -4106,7 +4106,7 @@ def randint(
     generator: Generator | None=None,
     device: str | None=None,
 ) -> Tensor:
-    """Whole numbers in [low, high)."""
+    """Whole numbers in [low, high). Shapes: the result has the shape size. Types: ..."""
 def randint_like(
     x: Tensor,
     low: int=0,
@@ -4125,7 +4125,7 @@ def randn(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor:
-    """Normally distributed numbers of mean 0 and variance 1."""
+    """Normally distributed numbers of mean 0 and variance 1. Shapes: the result has ..."""
 @overload
 def randn(
     *size: int,
@@ -4140,21 +4140,21 @@ def randn_like(
     generator: Generator | None=None,
     device: str | None=None,
 ) -> Tensor:
-    """Like randn, shape and dtype from x."""
+    """Like randn, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
 def randperm(n: int, generator: Generator | None=None, device: str | None=None) -> Tensor:
-    """0 to n - 1 in random order (Fisher and Yates)."""
+    """0 to n - 1 in random order (Fisher and Yates). Shapes: the result is (n,). ..."""
 def ravel(x: Tensor) -> Tensor:
-    """All elements along one axis, in row-major order; a view where strides allow it."""
+    """All elements along one axis, in row-major order; a view where strides allow it. ..."""
 def real(x: Tensor) -> Tensor:
-    """The real part, a view in the same memory; a real tensor itself."""
+    """The real part, a view in the same memory; a real tensor itself. Shapes: x of any ..."""
 def reciprocal(x: _Operand) -> Tensor:
-    """One over each element."""
+    """One over each element. Source: Array API standard 2024.12."""
 def relu(x: _Operand, inplace: _Bool=False) -> Tensor:
-    """Larger of x and 0."""
+    """Larger of x and 0. Source: PyTorch's torch.nn.functional.relu."""
 def relu6(x: _Operand, inplace: _Bool=False) -> Tensor:
-    """x limited to the range from 0 to 6."""
+    """x limited to the range from 0 to 6. Source: PyTorch's torch.nn.functional.relu6."""
 def remainder(a: _Operand, b: _Operand) -> Tensor:
-    """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0."""
+    """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0. Source: Array ..."""
 def repeat(x: Tensor, repeats: _Operand, axis: int | None=None) -> Tensor:
     """Each position of an axis (None: of all elements in row-major order) `repeats` ..."""
 def repeat_interleave(
@@ -4182,7 +4182,7 @@ def reshape(x: Tensor, shape: int | Sequence[int], *, copy: _Bool | None=None) -
 @overload
 def reshape(x: Tensor, *shape: int, copy: _Bool | None=None) -> Tensor: ...
 def result_type(*args: Tensor | _DTypeLike | _Number) -> _DType:
-    """The common type of tensors, dtypes and (weak) numbers."""
+    """The common type of tensors, dtypes and (weak) numbers. Shapes: any; they do not ..."""
 def rms_norm(
     x: Tensor,
     normalized_shape: int | Sequence[int],
@@ -4205,7 +4205,7 @@ def rmsprop_centered_momentum_step(
     weight_decay: float=0.0,
     maximize: _Bool=False,
 ) -> None:
-    """RMSprop by the variance of the gradient, with momentum, on all params in place."""
+    """RMSprop by the variance of the gradient, with momentum, on all params in place. ..."""
 def rmsprop_centered_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -4219,7 +4219,7 @@ def rmsprop_centered_step(
     weight_decay: float=0.0,
     maximize: _Bool=False,
 ) -> None:
-    """RMSprop by the variance of the gradient (Graves, 2013) on all params in place."""
+    """RMSprop by the variance of the gradient (Graves, 2013) on all params in place. ..."""
 def rmsprop_momentum_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -4234,7 +4234,7 @@ def rmsprop_momentum_step(
     weight_decay: float=0.0,
     maximize: _Bool=False,
 ) -> None:
-    """RMSprop with momentum on all params in place."""
+    """RMSprop with momentum on all params in place. Source: PyTorch's ..."""
 def rmsprop_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -4247,7 +4247,7 @@ def rmsprop_step(
     weight_decay: float=0.0,
     maximize: _Bool=False,
 ) -> None:
-    """RMSprop (Hinton, 2012) on all params in place."""
+    """RMSprop (Hinton, 2012) on all params in place. Source: PyTorch's ..."""
 def rnn_cell(
     x: Tensor,
     h: Tensor,
@@ -4257,7 +4257,7 @@ def rnn_cell(
     bias_hh: Tensor | None=None,
     nonlinearity: str='tanh',
 ) -> Tensor:
-    """One step of rnn_layer: x (batch, in), h and the result (batch, hidden)."""
+    """One step of rnn_layer: x (batch, in), h and the result (batch, hidden). Shapes: ..."""
 def rnn_layer(
     x: Tensor,
     h0: Tensor,
@@ -4274,7 +4274,7 @@ def roll(x: Tensor, shift: int | Sequence[int], axis: int | Sequence[int] | None
 def rot90(x: Tensor, k: int=1, axes: int | Sequence[int] | None=None) -> Tensor:
     """Turned k times by 90 degrees from the first of two axes towards the second, as a ..."""
 def round(x: _Operand) -> Tensor:
-    """Nearest whole number, halves to even."""
+    """Nearest whole number, halves to even. Source: Array API standard 2024.12."""
 def row_stack(arrays: Sequence[Tensor]) -> Tensor:
     """Tensors joined along axis 0; those of up to 1 dimension are rows. Raises ..."""
 def rprop_step(
@@ -4293,9 +4293,9 @@ def rprop_step(
 ) -> None:
     """Rprop (Riedmiller and Braun, 1993) on all params in place; lr is where ..."""
 def rsqrt(x: _Operand) -> Tensor:
-    """One over the square root."""
+    """One over the square root. Source: PyTorch's torch.rsqrt."""
 def scale_all(tensors: Sequence[Tensor], *, number: _Operand) -> None:
-    """Multiplies all tensors in place."""
+    """Multiplies all tensors in place. Source: PyTorch's ..."""
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -4339,11 +4339,11 @@ def searchsorted(
 ) -> Tensor:
     """Where elements of x2 belong in the sorted x1 (n,), or rows of x2 (..., m) in ..."""
 def select(x: Tensor, axis: int, index: int) -> Tensor:
-    """One place along an axis, which is dropped, as a view. IndexError out of range."""
+    """One place along an axis, which is dropped, as a view. IndexError out of range. ..."""
 def select_scatter(x: Tensor, src: Tensor, axis: int, index: int) -> Tensor:
     """A copy of x with src at one place along an axis: what select shows. Raises ..."""
 def selu(x: _Operand, inplace: _Bool=False) -> Tensor:
-    """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1)."""
+    """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1). Source: ..."""
 def set_default_dtype(dtype: _DTypeLike) -> None:
     """The type of numbers with a fraction, of new tensors and of what integers become ..."""
 def set_device(name: str) -> None:
@@ -4351,11 +4351,11 @@ def set_device(name: str) -> None:
 def set_float32_matmul_precision(precision: str) -> None:
     """The least exact kernels that float32 matmul chooses freely: 'highest' (as exact ..."""
 def set_isa(name: str) -> None:
-    """Uses the kernels of one instruction set on this thread."""
+    """Uses the kernels of one instruction set on this thread. Raises ValueError for ..."""
 def set_matmul_tuning(name: str, value: float) -> None:
     """Sets one of these numbers; raises ValueError for what its limits do not allow."""
 def set_num_threads(count: int) -> None:
-    """Sets the number of threads (1 to 1024), for the whole process."""
+    """Sets the number of threads (1 to 1024), for the whole process. Raises ValueError ..."""
 def set_thread_pinning(on: _Bool) -> None:
     """Binds each worker to one processor, the first left to the caller, from the next ..."""
 def sgd_step(
@@ -4367,21 +4367,21 @@ def sgd_step(
     weight_decay: float=0.0,
     maximize: _Bool=False,
 ) -> None:
-    """Stochastic gradient descent on all params in place."""
+    """Stochastic gradient descent on all params in place. Source: PyTorch's ..."""
 def sigmoid(x: _Operand) -> Tensor:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)). Source: PyTorch's torch.nn.functional.sigmoid."""
 def sign(x: _Operand) -> Tensor:
-    """-1, 0 or 1 by the sign; 0 for -0.0."""
+    """-1, 0 or 1 by the sign; 0 for -0.0. Source: Array API standard 2024.12."""
 def signbit(x: _Operand) -> Tensor:
-    """Whether the sign bit is set."""
+    """Whether the sign bit is set. Source: Array API standard 2024.12."""
 def silu(x: _Operand, inplace: _Bool=False) -> Tensor:
-    """x * sigmoid(x), also called swish."""
+    """x * sigmoid(x), also called swish. Source: PyTorch's torch.nn.functional.silu."""
 def sin(x: _Operand) -> Tensor:
-    """Sine; x in radians."""
+    """Sine; x in radians. Source: Array API standard 2024.12."""
 def sinc(x: Tensor) -> Tensor:
-    """sin(pi x) / (pi x), and 1 at 0. Raises TypeError for complex numbers."""
+    """sin(pi x) / (pi x), and 1 at 0. Shapes: x of any shape; the result has it. ..."""
 def sinh(x: _Operand) -> Tensor:
-    """Hyperbolic sine."""
+    """Hyperbolic sine. Source: Array API standard 2024.12."""
 def slice_scatter(
     x: Tensor,
     src: Tensor,
@@ -4394,15 +4394,15 @@ def slice_scatter(
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str='mean', beta: float=1.0) -> Tensor:
     """Differences d as d * d / (2 * beta) below beta, and |d| - beta / 2 above ..."""
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
-    """log(1 + exp(-target * input)) for targets 1 and -1, without overflow."""
+    """log(1 + exp(-target * input)) for targets 1 and -1, without overflow. Shapes: ..."""
 def softmax(x: Tensor, axis: int=-1, dtype: _DTypeLike | None=None) -> Tensor:
-    """exp(x) / sum(exp(x)) along an axis, of x as dtype where that is given."""
+    """exp(x) / sum(exp(x)) along an axis, of x as dtype where that is given. Shapes: x ..."""
 def softplus(x: Tensor, beta: _Number=1.0, threshold: _Number=20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta, without overflow; x where beta * x is above ..."""
 def softshrink(x: Tensor, lambd: _Number=0.5) -> Tensor:
-    """x moved by lambd towards 0, and 0 within lambd of it."""
+    """x moved by lambd towards 0, and 0 within lambd of it. Raises ValueError for a ..."""
 def softsign(x: _Operand) -> Tensor:
-    """x / (1 + abs(x))."""
+    """x / (1 + abs(x)). Source: PyTorch's torch.nn.functional.softsign."""
 def sort(x: Tensor, *, axis: int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
     """The elements along an axis in order: values alone, argsort has their places. NaN ..."""
 def sort_with_indices(
@@ -4412,7 +4412,7 @@ def sort_with_indices(
     descending: _Bool=False,
     stable: _Bool=True,
 ) -> ValuesAndIndices:
-    """What sort gives, and the indices (int64) that argsort gives."""
+    """What sort gives, and the indices (int64) that argsort gives. Shapes: x (..., n, ..."""
 def split(
     x: Tensor,
     split_size_or_sections: int | Sequence[int],
@@ -4420,13 +4420,13 @@ def split(
 ) -> tuple[Tensor, ...]:
     """Parts along an axis, as views: of one extent, the last one smaller where it must ..."""
 def sqrt(x: _Operand) -> Tensor:
-    """Square root."""
+    """Square root. Source: Array API standard 2024.12."""
 def square(x: _Operand) -> Tensor:
-    """Square of each element."""
+    """Square of each element. Source: Array API standard 2024.12."""
 def squeeze(x: Tensor, axis: int | Sequence[int] | None=None) -> Tensor:
-    """Drops axes of extent 1 (all of them by default)."""
+    """Drops axes of extent 1 (all of them by default). Shapes: x of any shape; the ..."""
 def stack(arrays: Sequence[Tensor], axis: int=0) -> Tensor:
-    """Tensors joined along a new axis."""
+    """Tensors joined along a new axis. Shapes: n tensors of one shape; the result has ..."""
 def standard_gamma(input: Tensor, generator: Generator | None=None) -> Tensor:
     """A number of the gamma distribution of scale 1 for each shape parameter, in its ..."""
 def std(
@@ -4437,30 +4437,30 @@ def std(
 ) -> Tensor:
     """Standard deviation; correction is taken off the number of elements. Its gradient ..."""
 def sub(a: _Operand, b: _Operand) -> Tensor:
-    """Difference of a and b."""
+    """Difference of a and b. Source: Array API standard 2024.12."""
 def subtract(a: _Operand, b: _Operand) -> Tensor:
-    """Difference of a and b."""
+    """Difference of a and b. Source: Array API standard 2024.12."""
 def sum(
     x: Tensor,
     axis: int | Sequence[int] | None=None,
     keepdims: _Bool=False,
     dtype: _DTypeLike | None=None,
 ) -> Tensor:
-    """Sum over all or some axes; of integers in 64 bits."""
+    """Sum over all or some axes; of integers in 64 bits. Shapes: x of any shape; the ..."""
 def swapaxes(x: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Two axes swapped, as a view."""
+    """Two axes swapped, as a view. Shapes: x of any shape; the result has it with the ..."""
 def swapdims(x: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Two axes swapped, as a view."""
+    """Two axes swapped, as a view. Shapes: x of any shape; the result has it with the ..."""
 def take(x: Tensor, indices: Tensor, axis: int | None=None) -> Tensor:
     """Elements at integer indices of any shape, which replaces the axis. Only a tensor ..."""
 def take_along_axis(x: Tensor, indices: Tensor, axis: int=-1) -> Tensor:
     """y[i, j, k] = x[i, indices[i, j, k], k] for axis 1; the other axes are broadcast. ..."""
 def tan(x: _Operand) -> Tensor:
-    """Tangent; x in radians."""
+    """Tangent; x in radians. Source: Array API standard 2024.12."""
 def tanh(x: _Operand) -> Tensor:
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent. Source: Array API standard 2024.12."""
 def tanhshrink(x: _Operand) -> Tensor:
-    """x - tanh(x)."""
+    """x - tanh(x). Source: PyTorch's torch.nn.functional.tanhshrink."""
 def tensor(
     obj: object,
     dtype: _DTypeLike | None=None,
@@ -4475,7 +4475,7 @@ def tensor_split(
 ) -> tuple[Tensor, ...]:
     """So many parts along an axis, as views, the first ones an element longer where ..."""
 def threshold(x: Tensor, threshold: _Number, value: _Number, inplace: _Bool=False) -> Tensor:
-    """x where above threshold, else value."""
+    """x where above threshold, else value. Source: PyTorch's ..."""
 def tile(x: Tensor, repetitions: int | Sequence[int]) -> Tensor:
     """Copies of x side by side: so many along each axis. What has fewer axes, x or the ..."""
 def topk(
@@ -4491,9 +4491,9 @@ def total_norm(tensors: Sequence[Tensor], ord: float=2.0) -> Tensor:
 def trace(x: Tensor, offset: int=0) -> Tensor:
     """The sum of a diagonal of a matrix, of whole numbers as int64. Raises ValueError ..."""
 def transpose(x: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Two axes swapped, as a view."""
+    """Two axes swapped, as a view. Shapes: x of any shape; the result has it with the ..."""
 def tril(x: Tensor, k: int=0) -> Tensor:
-    """The part of the last two axes on and below diagonal k."""
+    """The part of the last two axes on and below diagonal k. Shapes: x (..., m, n); ..."""
 def tril_indices(
     row: int,
     col: int,
@@ -4514,7 +4514,7 @@ def triplet_margin_loss(
 ) -> Tensor:
     """max(0, margin + distance to the positive - distance to the negative) (Balntas et ..."""
 def triu(x: Tensor, k: int=0) -> Tensor:
-    """The part of the last two axes on and above diagonal k."""
+    """The part of the last two axes on and above diagonal k. Shapes: x (..., m, n); ..."""
 def triu_indices(
     row: int,
     col: int,
@@ -4524,11 +4524,11 @@ def triu_indices(
 ) -> Tensor:
     """Places of the elements on and above a diagonal of a matrix (row, col), in row- ..."""
 def true_divide(a: _Operand, b: _Operand) -> Tensor:
-    """Quotient of a and b; whole numbers become floating-point first."""
+    """Quotient of a and b; whole numbers become floating-point first. Source: Array ..."""
 def trunc(x: _Operand) -> Tensor:
-    """Whole part, towards zero."""
+    """Whole part, towards zero. Source: Array API standard 2024.12."""
 def unbind(x: Tensor, axis: int=0) -> tuple[Tensor, ...]:
-    """The parts at each position of an axis, without that axis, as views. Raises ..."""
+    """The parts at each position of an axis, without that axis, as views. Shapes: x ..."""
 def unflatten(x: Tensor, axis: int, sizes: int | Sequence[int]) -> Tensor:
     """One axis as several of these extents, one of which may be -1; a view where ..."""
 def unfold(
@@ -4548,11 +4548,11 @@ def uniform(
     requires_grad: _Bool=False,
     device: str | None=None,
 ) -> Tensor:
-    """Uniform numbers in [low, high)."""
+    """Uniform numbers in [low, high). Shapes: the result has the shape size. Types: ..."""
 def unsqueeze(x: Tensor, axis: int=0) -> Tensor:
-    """A new axis of extent 1."""
+    """A new axis of extent 1. Shapes: x of any shape; the result has one axis more, of ..."""
 def unstack(x: Tensor, axis: int=0) -> tuple[Tensor, ...]:
-    """The parts at each position of an axis, without that axis, as views. Raises ..."""
+    """The parts at each position of an axis, without that axis, as views. Shapes: x ..."""
 def vander(x: Tensor, N: int | None=None, increasing: _Bool=False) -> Tensor:
     """The powers of each element of x (n,) as rows of N columns (None: n), from N - 1 ..."""
 def var(
@@ -4571,13 +4571,13 @@ def vsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor,
 def vstack(arrays: Sequence[Tensor]) -> Tensor:
     """Tensors joined along axis 0; those of up to 1 dimension are rows. Raises ..."""
 def where(a: _Operand, b: _Operand, c: _Operand) -> Tensor:
-    """b where a holds, else c."""
+    """b where a holds, else c. Source: Array API standard 2024.12."""
 def xlog1py(a: Tensor, b: Tensor) -> Tensor:
-    """a * log(1 + b), and 0 where a is 0 and b no NaN. Raises TypeError for complex ..."""
+    """a * log(1 + b), and 0 where a is 0 and b no NaN. Shapes: a and b broadcast; the ..."""
 def xlogy(a: _Operand, b: _Operand) -> Tensor:
-    """a * log(b), and 0 where a is 0 and b no NaN."""
+    """a * log(b), and 0 where a is 0 and b no NaN. Source: PyTorch's torch.xlogy."""
 def zero_grad(params: Sequence[Tensor]) -> None:
-    """Drops the grads of params."""
+    """Drops the grads of params. Shapes: params of any shapes. Types: floating, ..."""
 @overload
 def zeros(
     shape: int | Sequence[int],
@@ -4585,7 +4585,7 @@ def zeros(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor:
-    """A tensor of zeros."""
+    """A tensor of zeros. Shapes: the result has the shape given. Types: all. Result: ..."""
 @overload
 def zeros(
     *shape: int,
@@ -4594,4 +4594,4 @@ def zeros(
     requires_grad: _Bool=False,
 ) -> Tensor: ...
 def zeros_like(x: Tensor, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
-    """Like zeros, shape and dtype from x."""
+    """Like zeros, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""

@@ -144,7 +144,13 @@ class GradScaler:
         return finite
 
     def update(self, new_scale: float | None = None) -> None:
-        """Sets the scale of the next step, from how this one's gradients were."""
+        """Sets the scale of the next step, from how this one's gradients were.
+
+        Raises RuntimeError where no gradients were looked at since the last `update`, and
+        ValueError for a `new_scale` that is not above 0.
+        """
+        if self._enabled and new_scale is None and not self._finite:
+            raise RuntimeError("GradScaler: update: no gradients since the last update; call step")
         finite = all(self._finite.values())
         self._finite.clear()
         self._stepped.clear()

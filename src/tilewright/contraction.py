@@ -25,6 +25,11 @@ def tensordot(
     The result has the other axes of x1, then those of x2. Raises ValueError for axes that are out
     of range, repeated or of different sizes.
 
+    Shapes: x1 (a, ..., k, ...), x2 (k, ..., b, ...); the result is (a, ..., b, ...).
+    Types: integer, floating, complex. Result: the common type.
+    Raises TypeError for operands that are no tensors.
+    Source: Array API standard 2024.12.
+
     >>> import tilewright as tw
     >>> tw.tensordot(tw.ones((2, 3, 4)), tw.ones((4, 3, 5)), axes=((1, 2), (1, 0))).shape
     (2, 5)
@@ -62,6 +67,11 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
 
     Raises ValueError for an axis that is out of range or of different sizes.
 
+    Shapes: x1 and x2 (..., n, ...), which broadcast; the result lacks the axis.
+    Types: integer, floating, complex. Result: the common type.
+    Raises TypeError for operands that are no tensors.
+    Source: Array API standard 2024.12.
+
     >>> import tilewright as tw
     >>> tw.vecdot(tw.ones((2, 3)), tw.asarray([1.0, 2.0, 3.0])).tolist()
     [6.0, 6.0]
@@ -81,21 +91,41 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
 
 @other_names
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """Products of each element of a vector with each of another: shape (n,) and (m,) to (n, m)."""
+    """Products of each element of a vector with each of another: shape (n,) and (m,) to (n, m).
+
+    Shapes: x1 (n,), x2 (m,); the result is (n, m).
+    Types: all. Result: the same type.
+    Raises ValueError for tensors that are no vectors, TypeError for operands that are no
+    tensors.
+    Source: PyTorch's torch.outer.
+    """
     _check_ranks("outer", (x1, 1), (x2, 1))
     return tw.expand_dims(x1, 1) * tw.expand_dims(x2, 0)
 
 
 @other_names
 def dot(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """Sum of the products of two vectors of one size; neither is conjugated."""
+    """Sum of the products of two vectors of one size; neither is conjugated.
+
+    Shapes: x1 and x2 (n,); the result has no dimensions.
+    Types: integer, floating, complex. Result: the common type.
+    Raises ValueError for other shapes, TypeError for operands that are no tensors.
+    Source: PyTorch's torch.dot.
+    """
     _check_ranks("dot", (x1, 1), (x2, 1))
     return tw.matmul(x1, x2)
 
 
 @other_names
 def inner(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """Sums of products over the last axis of both: (..., n) and (***, n) to (..., ***)."""
+    """Sums of products over the last axis of both: (..., n) and (***, n) to (..., ***).
+
+    Shapes: x1 (..., n), x2 (***, n); the result is (..., ***).
+    Types: integer, floating, complex. Result: the common type.
+    Raises ValueError for last axes of different sizes, TypeError for operands that are no
+    tensors.
+    Source: PyTorch's torch.inner.
+    """
     _check_tensors("inner", x1, x2)
     if x1.ndim == 0 or x2.ndim == 0:
         return x1 * x2
@@ -104,21 +134,39 @@ def inner(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 @other_names
 def mm(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """Product of two matrices; `matmul` also takes vectors and batches."""
+    """Product of two matrices; `matmul` also takes vectors and batches.
+
+    Shapes: x1 (n, k), x2 (k, m); the result is (n, m).
+    Types: integer, floating, complex. Result: the common type.
+    Raises ValueError for other shapes, TypeError for operands that are no tensors.
+    Source: PyTorch's torch.mm.
+    """
     _check_ranks("mm", (x1, 2), (x2, 2))
     return tw.matmul(x1, x2)
 
 
 @other_names
 def mv(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """Product of a matrix and a vector."""
+    """Product of a matrix and a vector.
+
+    Shapes: x1 (n, k), x2 (k,); the result is (n,).
+    Types: integer, floating, complex. Result: the common type.
+    Raises ValueError for other shapes, TypeError for operands that are no tensors.
+    Source: PyTorch's torch.mv.
+    """
     _check_ranks("mv", (x1, 2), (x2, 1))
     return tw.matmul(x1, x2)
 
 
 @other_names
 def bmm(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """Products of as many pairs of matrices: (b, n, k) and (b, k, m) to (b, n, m)."""
+    """Products of as many pairs of matrices: (b, n, k) and (b, k, m) to (b, n, m).
+
+    Shapes: x1 (b, n, k), x2 (b, k, m); the result is (b, n, m).
+    Types: integer, floating, complex. Result: the common type.
+    Raises ValueError for other shapes, TypeError for operands that are no tensors.
+    Source: PyTorch's torch.bmm.
+    """
     _check_ranks("bmm", (x1, 3), (x2, 3))
     if x1.shape[0] != x2.shape[0]:
         raise ValueError(f"bmm: {x1.shape[0]} matrices by {x2.shape[0]}")
@@ -127,7 +175,13 @@ def bmm(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 @other_names
 def vdot(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """Sum of the products of two vectors of one size; the first is conjugated."""
+    """Sum of the products of two vectors of one size; the first is conjugated.
+
+    Shapes: x1 and x2 (n,); the result has no dimensions.
+    Types: integer, floating, complex. Result: the common type.
+    Raises ValueError for other shapes, TypeError for operands that are no tensors.
+    Source: PyTorch's torch.vdot.
+    """
     _check_ranks("vdot", (x1, 1), (x2, 1))
     return tw.matmul(tw.conj(x1), x2)
 
@@ -136,7 +190,14 @@ def vdot(x1: Tensor, x2: Tensor, /) -> Tensor:
 def baddbmm(
     x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
-    """beta * x + alpha * bmm(batch1, batch2); x broadcasts, and does not count where beta is 0."""
+    """beta * x + alpha * bmm(batch1, batch2); x broadcasts, and does not count where beta is 0.
+
+    Shapes: x broadcasts to (b, n, m), batch1 (b, n, k), batch2 (b, k, m); the result is (b, n,
+    m).
+    Types: integer, floating, complex. Result: the common type.
+    Raises ValueError for other shapes, TypeError for operands that are no tensors.
+    Source: PyTorch's torch.baddbmm.
+    """
     return _added(x, bmm(batch1, batch2), beta, alpha)
 
 
@@ -144,20 +205,38 @@ def baddbmm(
 def addbmm(
     x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
-    """beta * x + alpha * the sum of all products of bmm(batch1, batch2)."""
+    """beta * x + alpha * the sum of all products of bmm(batch1, batch2).
+
+    Shapes: x broadcasts to (n, m), batch1 (b, n, k), batch2 (b, k, m); the result is (n, m).
+    Types: integer, floating, complex. Result: the common type.
+    Raises ValueError for other shapes, TypeError for operands that are no tensors.
+    Source: PyTorch's torch.addbmm.
+    """
     products = bmm(batch1, batch2)
     return _added(x, tw.sum(products, axis=0, dtype=products.dtype), beta, alpha)
 
 
 @other_names
 def addmv(x: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta * x + alpha * mv(mat, vec)."""
+    """beta * x + alpha * mv(mat, vec).
+
+    Shapes: x broadcasts to (n,), mat (n, m), vec (m,); the result is (n,).
+    Types: integer, floating, complex. Result: the common type.
+    Raises ValueError for other shapes, TypeError for operands that are no tensors.
+    Source: PyTorch's torch.addmv.
+    """
     return _added(x, mv(mat, vec), beta, alpha)
 
 
 @other_names
 def addr(x: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta * x + alpha * outer(vec1, vec2)."""
+    """beta * x + alpha * outer(vec1, vec2).
+
+    Shapes: x broadcasts to (n, m), vec1 (n,), vec2 (m,); the result is (n, m).
+    Types: all. Result: the same type.
+    Raises ValueError for other shapes, TypeError for operands that are no tensors.
+    Source: PyTorch's torch.addr.
+    """
     return _added(x, outer(vec1, vec2), beta, alpha)
 
 
@@ -170,7 +249,14 @@ def _added(x: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
 
 @other_names
 def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """Kronecker product: each element of x1 times the whole of x2, as blocks."""
+    """Kronecker product: each element of x1 times the whole of x2, as blocks.
+
+    Shapes: x1 (a, b, ...), x2 (c, d, ...); the result is (a * c, b * d, ...), missing leading
+    axes counting as 1.
+    Types: all. Result: the same type.
+    Raises TypeError for operands that are no tensors.
+    Source: PyTorch's torch.kron.
+    """
     _check_tensors("kron", x1, x2)
     rank = max(x1.ndim, x2.ndim)
     first = (1,) * (rank - x1.ndim) + tuple(x1.shape)
@@ -182,7 +268,14 @@ def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 
 def multi_dot(tensors: Sequence[Tensor], /) -> Tensor:
-    """Product of several matrices in the cheapest order; the first and last may be vectors."""
+    """Product of several matrices in the cheapest order; the first and last may be vectors.
+
+    Shapes: matrices (a, b), (b, c), ..., (y, z) give (a, z); a vector's axis is dropped.
+    Types: integer, floating, complex. Result: the common type.
+    Raises ValueError for fewer than two matrices and for shapes that do not fit, TypeError for
+    operands that are no tensors.
+    Source: PyTorch's torch.linalg.multi_dot.
+    """
     chain = list(tensors)
     _check_tensors("multi_dot", *chain)
     if len(chain) < 2:
@@ -210,6 +303,12 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     its diagonal. Without an arrow the result has the axes of "...", then the letters that occur
     once, in alphabetical order. Pairs of operands are contracted by `matmul`, in the order with the
     fewest multiplications. Raises ValueError for subscripts that do not fit the operands.
+
+    Shapes: each operand has an axis for each of its letters, the result one for each letter
+    behind the arrow.
+    Types: integer, floating, complex. Result: the common type.
+    Raises TypeError for operands that are no tensors and for subscripts that are no text.
+    Source: PyTorch's torch.einsum, NumPy's numpy.einsum.
 
     >>> import tilewright as tw
     >>> tw.einsum("bij,bjk->bik", tw.ones((2, 3, 4)), tw.ones((2, 4, 5))).shape

@@ -17,6 +17,11 @@ def as_tensor(data: Any, dtype: Any = None, device: str | None = None) -> Tensor
 
     `tensor` always copies. What can be read: see `asarray`.
 
+    Shapes: nested lists of equal lengths, a level for each axis.
+    Types: all. Result: dtype, by default what the data are.
+    Raises TypeError for what is no data, ValueError for lists of different depths or lengths.
+    Source: PyTorch's torch.as_tensor.
+
     >>> import tilewright as tw
     >>> x = tw.ones(2)
     >>> tw.as_tensor(x) is x, tw.as_tensor([1, 2]).dtype
@@ -30,6 +35,10 @@ def from_numpy(array: Any) -> Tensor:
 
     Raises TypeError for other objects, and what `asarray(copy=False)` raises where the memory
     cannot be shared.
+
+    Shapes: the array's.
+    Types: all. Result: the same type.
+    Source: PyTorch's torch.from_numpy.
     """
     if type(array).__module__.partition(".")[0] != "numpy":
         raise TypeError(f"from_numpy: expected an ndarray, got {type(array).__name__}")
@@ -37,7 +46,10 @@ def from_numpy(array: Any) -> Tensor:
 
 
 def is_tensor(x: object) -> bool:
-    """Whether it is a Tensor."""
+    """Whether it is a Tensor.
+
+    Raises TypeError without an argument.
+    """
     return isinstance(x, Tensor)
 
 
@@ -51,6 +63,11 @@ def logspace(
     device: str | None = None,
 ) -> Tensor:
     """`num` numbers from base ** start to base ** stop, evenly spaced in their logarithms.
+
+    Shapes: the result is (num,).
+    Types: all. Result: dtype, by default the default floating type.
+    Raises ValueError for a negative num, TypeError for ends that are no numbers.
+    Source: PyTorch's torch.logspace.
 
     >>> import tilewright as tw
     >>> tw.logspace(0, 2, 3).tolist()

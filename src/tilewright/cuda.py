@@ -109,44 +109,68 @@ def get_device_name(device: int | str | None = None) -> str:
 
 
 def facts(device: int | str | None = None) -> Facts:
-    """Name, compute capability, multiprocessors and memory sizes of a GPU."""
+    """Name, compute capability, multiprocessors and memory sizes of a GPU.
+
+    Raises RuntimeError without a usable GPU.
+    """
     found: Facts = _core._gpu_facts(gpu_number(device))  # type: ignore[assignment]
     return found
 
 
 def synchronize(device: int | str | None = None) -> None:
-    """Returns when all work of a GPU is done, and raises what went wrong in it."""
+    """Returns when all work of a GPU is done, and raises what went wrong in it.
+
+    Raises RuntimeError without a usable GPU.
+    """
     _core._gpu_synchronize(gpu_number(device))
 
 
 def memory(device: int | str | None = None) -> MemoryFigures:
-    """Figures of a GPU's memory pool, in bytes."""
+    """Figures of a GPU's memory pool, in bytes.
+
+    Raises RuntimeError without a usable GPU.
+    """
     figures: MemoryFigures = _core._gpu_memory(gpu_number(device))  # type: ignore[assignment]
     return figures
 
 
 def memory_allocated(device: int | str | None = None) -> int:
-    """Bytes that tensors hold."""
+    """Bytes that tensors hold.
+
+    Raises RuntimeError without a usable GPU.
+    """
     return memory(device)["live_bytes"]
 
 
 def max_memory_allocated(device: int | str | None = None) -> int:
-    """Most bytes that tensors have held at once."""
+    """Most bytes that tensors have held at once.
+
+    Raises RuntimeError without a usable GPU.
+    """
     return memory(device)["peak_live_bytes"]
 
 
 def memory_reserved(device: int | str | None = None) -> int:
-    """Bytes that the pool holds from the driver."""
+    """Bytes that the pool holds from the driver.
+
+    Raises RuntimeError without a usable GPU.
+    """
     return memory(device)["reserved_bytes"]
 
 
 def max_memory_reserved(device: int | str | None = None) -> int:
-    """Most bytes that the pool has held from the driver."""
+    """Most bytes that the pool has held from the driver.
+
+    Raises RuntimeError without a usable GPU.
+    """
     return memory(device)["peak_reserved_bytes"]
 
 
 def reset_peak_memory_stats(device: int | str | None = None) -> None:
-    """Starts the peak figures anew from the current ones."""
+    """Starts the peak figures anew from the current ones.
+
+    Raises RuntimeError without a usable GPU.
+    """
     _core._gpu_reset_peaks(gpu_number(device))
 
 
@@ -157,6 +181,8 @@ def memory_stats(device: int | str | None = None) -> dict[str, Any]:
     that passed through the ring of pinned memory; `small_uploads` and `small_downloads`, up to
     4,064 bytes, are no copies: they come as a launch's arguments and go to memory of the host that
     the GPU writes to. "pinned" is the memory of `pin_memory`.
+
+    Raises RuntimeError without a usable GPU.
     """
     number = gpu_number(device)
     return {
@@ -167,7 +193,10 @@ def memory_stats(device: int | str | None = None) -> dict[str, Any]:
 
 
 def mem_get_info(device: int | str | None = None) -> tuple[int, int]:
-    """Free and total bytes of a GPU, whichever program holds the rest."""
+    """Free and total bytes of a GPU, whichever program holds the rest.
+
+    Raises RuntimeError without a usable GPU.
+    """
     free, total = _core._gpu_free_memory(gpu_number(device))
     return int(free), int(total)
 
@@ -175,7 +204,7 @@ def mem_get_info(device: int | str | None = None) -> tuple[int, int]:
 def set_per_process_memory_fraction(fraction: float, device: int | str | None = None) -> None:
     """Bounds what this process takes from a GPU to a share of its memory; 1 lifts the bound.
 
-    A request beyond it raises MemoryError. To have blocks leave for the host instead, make a pool:
+    A request beyond it finds no memory. To have blocks leave for the host instead, make a pool:
     `tw.memory.Pool(quota_bytes, device="cuda")`. Raises ValueError outside (0, 1].
     """
     if not 0 < fraction <= 1:
@@ -193,6 +222,8 @@ def launches(device: int | str | None = None) -> dict[str, Any]:
     Each with how many "waits" there were for the limits, `in_flight_limit` and
     `in_flight_limit_of_a_task` (0: none of ours); tasks with how many launches are "in_flight" as
     far as anybody has asked, none once the task has ended.
+
+    Raises RuntimeError without a usable GPU.
     """
     return _core._gpu_launch_figures(gpu_number(device))
 
@@ -213,6 +244,9 @@ def set_launch_limit(
 
 
 def empty_cache(device: int | str | None = None) -> None:
-    """Gives memory that no tensor uses back to the driver, pinned memory to the system."""
+    """Gives memory that no tensor uses back to the driver, pinned memory to the system.
+
+    Raises RuntimeError without a usable GPU.
+    """
     _core._gpu_trim(gpu_number(device))
     _core._pinned_trim()

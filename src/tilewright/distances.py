@@ -18,6 +18,11 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
     (Sum of abs(a - b) ** p) ** (1 / p), from the differences themselves; leading axes broadcast.
     Raises ValueError for rows of different lengths and for a negative p.
 
+    Shapes: x1 (..., n, k), x2 (..., m, k); the result is (..., n, m).
+    Types: floating, complex. Result: the same type, of complex numbers that of their parts.
+    Raises TypeError for operands that are no tensors.
+    Source: PyTorch's torch.cdist.
+
     >>> import tilewright as tw
     >>> tw.cdist(tw.asarray([[0.0, 0.0]]), tw.asarray([[3.0, 4.0], [0.0, 1.0]])).tolist()
     [[5.0, 1.0]]
@@ -35,7 +40,14 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
 
 @other_names
 def dist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
-    """The `p`-norm of all elements of x1 - x2, which broadcast."""
+    """The `p`-norm of all elements of x1 - x2, which broadcast.
+
+    Shapes: x1 and x2 broadcast; the result has no dimensions.
+    Types: floating, complex. Result: the same type, of complex numbers that of their parts.
+    Raises ValueError for shapes that do not broadcast, TypeError for operands that are no
+    tensors.
+    Source: PyTorch's torch.dist.
+    """
     return tw.linalg.vector_norm(x1 - x2, ord=p)
 
 
@@ -47,6 +59,11 @@ def norm(
 
     "nuc" is the sum of the singular values of matrices. `tw.linalg` has the norms of matrices.
     Raises ValueError for another word.
+
+    Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where keepdims.
+    Types: floating, complex. Result: the same type, of complex numbers that of their parts.
+    Raises IndexError for an axis out of range, TypeError for other types.
+    Source: PyTorch's torch.norm.
 
     >>> import tilewright as tw
     >>> tw.norm(tw.asarray([[3.0, 0.0], [0.0, 4.0]])).item()

@@ -23,6 +23,11 @@ def aminmax(x: Tensor, *, axis: int | None = None, keepdims: bool = False) -> Am
 
     Raises ValueError where there are none.
 
+    Shapes: x of any shape; both results lack the axis, or have it with extent 1 where keepdims.
+    Types: bool, integer, floating. Result: the same type.
+    Raises IndexError for an axis out of range, TypeError for complex numbers.
+    Source: PyTorch's torch.aminmax.
+
     >>> import tilewright as tw
     >>> [y.item() for y in tw.aminmax(tw.asarray([3, 1, 2]))]
     [1, 3]
@@ -34,13 +39,25 @@ def aminmax(x: Tensor, *, axis: int | None = None, keepdims: bool = False) -> Am
 
 @other_names
 def fmax(x1: Tensor, x2: Tensor) -> Tensor:
-    """Larger of two; of a NaN and a number the number. Of equal ones x1 has the gradient."""
+    """Larger of two; of a NaN and a number the number. Of equal ones x1 has the gradient.
+
+    Shapes: x1 and x2 broadcast; the result has their common shape.
+    Types: bool, integer, floating. Result: the same type.
+    Raises ValueError for shapes that do not broadcast, TypeError for complex numbers.
+    Source: PyTorch's torch.fmax.
+    """
     return _core.where(_core.logical_or(x1 >= x2, _core.not_equal(x2, x2)), x1, x2)
 
 
 @other_names
 def fmin(x1: Tensor, x2: Tensor) -> Tensor:
-    """Smaller of two; of a NaN and a number the number. Of equal ones x1 has the gradient."""
+    """Smaller of two; of a NaN and a number the number. Of equal ones x1 has the gradient.
+
+    Shapes: x1 and x2 broadcast; the result has their common shape.
+    Types: bool, integer, floating. Result: the same type.
+    Raises ValueError for shapes that do not broadcast, TypeError for complex numbers.
+    Source: PyTorch's torch.fmin.
+    """
     return _core.where(_core.logical_or(x1 <= x2, _core.not_equal(x2, x2)), x1, x2)
 
 
@@ -51,6 +68,11 @@ def mode(x: Tensor, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices:
     Of elements that are as frequent the smallest; NaN differ from each other. Gradients go to that
     place. Raises IndexError for an axis out of range, ValueError over no elements, TypeError for
     complex numbers.
+
+    Shapes: x (..., n, ...); values and indices lack the axis, or have it with extent 1 where
+    keepdims.
+    Types: bool, integer, floating. Result: values of the same type, indices of int64.
+    Source: PyTorch's torch.mode.
 
     >>> import tilewright as tw
     >>> value, index = tw.mode(tw.asarray([3, 1, 2, 1, 3]))

@@ -44,7 +44,14 @@ def fft(
     *,
     dim: int | None = None,
 ) -> Tensor:
-    """y[k] = the sum over j of x[j] exp(-2 pi i j k / n): complex, of n elements along the axis."""
+    """y[k] = the sum over j of x[j] exp(-2 pi i j k / n): complex, of n elements along the axis.
+
+    Shapes: x (..., m, ...); the result is (..., n, ...), n being m by default.
+    Types: all. Result: complex64, of float64 and complex128 complex128.
+    Raises IndexError for an axis out of range, ValueError for a transform of no elements and
+    another norm.
+    Source: Array API standard 2024.12, fft.fft.
+    """
     plan = _Plan("fft", x, _size("fft", n), _one("fft", axis, dim), norm, inverse=False)
     return _complex(plan.fitted(_as_complex(x)), plan.axes, False, plan.scale)
 
@@ -58,7 +65,14 @@ def ifft(
     *,
     dim: int | None = None,
 ) -> Tensor:
-    """The inverse of `fft`."""
+    """The inverse of `fft`.
+
+    Shapes: x (..., m, ...); the result is (..., n, ...), n being m by default.
+    Types: all. Result: complex64, of float64 and complex128 complex128.
+    Raises IndexError for an axis out of range, ValueError for a transform of no elements and
+    another norm.
+    Source: Array API standard 2024.12, fft.ifft.
+    """
     plan = _Plan("ifft", x, _size("ifft", n), _one("ifft", axis, dim), norm, inverse=True)
     return _complex(plan.fitted(_as_complex(x)), plan.axes, True, plan.scale)
 
@@ -72,7 +86,14 @@ def rfft(
     *,
     dim: int | None = None,
 ) -> Tensor:
-    """The first n // 2 + 1 elements of `fft` of real numbers; the others are their conjugates."""
+    """The first n // 2 + 1 elements of `fft` of real numbers; the others are their conjugates.
+
+    Shapes: x (..., m, ...); the result is (..., n // 2 + 1, ...), n being m by default.
+    Types: bool, integer, floating. Result: complex64, of float64 complex128.
+    Raises IndexError for an axis out of range, ValueError for a transform of no elements and
+    another norm, TypeError for complex numbers.
+    Source: Array API standard 2024.12, fft.rfft.
+    """
     plan = _Plan("rfft", x, _size("rfft", n), _one("rfft", axis, dim), norm, inverse=False)
     return _halves(plan, x)
 
@@ -86,7 +107,14 @@ def irfft(
     *,
     dim: int | None = None,
 ) -> Tensor:
-    """The inverse of `rfft`: n real numbers, 2 * (m - 1) of m by default."""
+    """The inverse of `rfft`: n real numbers, 2 * (m - 1) of m by default.
+
+    Shapes: x (..., m, ...); the result is (..., n, ...).
+    Types: all. Result: float32, of float64 and complex128 float64.
+    Raises IndexError for an axis out of range, ValueError for a transform of no elements and
+    another norm.
+    Source: Array API standard 2024.12, fft.irfft.
+    """
     plan = _Plan(
         "irfft", x, _size("irfft", n), _one("irfft", axis, dim), norm, inverse=True, half=True
     )
@@ -102,7 +130,14 @@ def hfft(
     *,
     dim: int | None = None,
 ) -> Tensor:
-    """`fft` of n numbers whose second half conjugates the first, which is x: real numbers."""
+    """`fft` of n numbers whose second half conjugates the first, which is x: real numbers.
+
+    Shapes: x (..., m, ...); the result is (..., n, ...), n being 2 * (m - 1) by default.
+    Types: all. Result: float32, of float64 and complex128 float64.
+    Raises IndexError for an axis out of range, ValueError for a transform of no elements and
+    another norm.
+    Source: Array API standard 2024.12, fft.hfft.
+    """
     plan = _Plan(
         "hfft", x, _size("hfft", n), _one("hfft", axis, dim), norm, inverse=False, half=True
     )
@@ -118,7 +153,14 @@ def ihfft(
     *,
     dim: int | None = None,
 ) -> Tensor:
-    """The inverse of `hfft`: n // 2 + 1 complex numbers from real ones."""
+    """The inverse of `hfft`: n // 2 + 1 complex numbers from real ones.
+
+    Shapes: x (..., m, ...); the result is (..., n // 2 + 1, ...), n being m by default.
+    Types: bool, integer, floating. Result: complex64, of float64 complex128.
+    Raises IndexError for an axis out of range, ValueError for a transform of no elements and
+    another norm, TypeError for complex numbers.
+    Source: Array API standard 2024.12, fft.ihfft.
+    """
     plan = _Plan("ihfft", x, _size("ihfft", n), _one("ihfft", axis, dim), norm, inverse=True)
     return tw.conj(_halves(plan, x))
 
@@ -135,7 +177,14 @@ def fftn(
     *,
     dim: _Axes = None,
 ) -> Tensor:
-    """`fft` along several axes: all, or the last ones that `s` has sizes for, by default."""
+    """`fft` along several axes: all, or the last ones that `s` has sizes for, by default.
+
+    Shapes: x of any shape; the result has the sizes s along the axes, x's by default.
+    Types: all. Result: complex64, of float64 and complex128 complex128.
+    Raises IndexError for axes out of range, ValueError for an axis named twice, a transform of
+    no elements and another norm.
+    Source: Array API standard 2024.12, fft.fftn.
+    """
     plan = _Plan("fftn", x, s, _several(axes, dim), norm, inverse=False)
     return _complex(plan.fitted(_as_complex(x)), plan.axes, False, plan.scale)
 
@@ -149,7 +198,14 @@ def ifftn(
     *,
     dim: _Axes = None,
 ) -> Tensor:
-    """The inverse of `fftn`."""
+    """The inverse of `fftn`.
+
+    Shapes: x of any shape; the result has the sizes s along the axes, x's by default.
+    Types: all. Result: complex64, of float64 and complex128 complex128.
+    Raises IndexError for axes out of range, ValueError for an axis named twice, a transform of
+    no elements and another norm.
+    Source: Array API standard 2024.12, fft.ifftn.
+    """
     plan = _Plan("ifftn", x, s, _several(axes, dim), norm, inverse=True)
     return _complex(plan.fitted(_as_complex(x)), plan.axes, True, plan.scale)
 
@@ -163,7 +219,15 @@ def rfftn(
     *,
     dim: _Axes = None,
 ) -> Tensor:
-    """`rfft` along the last of the axes, then `fft` along the others."""
+    """`rfft` along the last of the axes, then `fft` along the others.
+
+    Shapes: x of any shape; the result has the sizes s along the axes, x's by default, but n //
+    2 + 1 along the last.
+    Types: bool, integer, floating. Result: complex64, of float64 complex128.
+    Raises IndexError for axes out of range, ValueError for an axis named twice, a transform of
+    no elements and another norm, TypeError for complex numbers.
+    Source: Array API standard 2024.12, fft.rfftn.
+    """
     return _halves(_Plan("rfftn", x, s, _several(axes, dim), norm, inverse=False), x)
 
 
@@ -176,7 +240,14 @@ def irfftn(
     *,
     dim: _Axes = None,
 ) -> Tensor:
-    """The inverse of `rfftn`; `s` has the sizes of the result."""
+    """The inverse of `rfftn`; `s` has the sizes of the result.
+
+    Shapes: x of any shape; the result has the sizes s along the axes.
+    Types: all. Result: float32, of float64 and complex128 float64.
+    Raises IndexError for axes out of range, ValueError for an axis named twice, a transform of
+    no elements and another norm.
+    Source: Array API standard 2024.12, fft.irfftn.
+    """
     plan = _Plan("irfftn", x, s, _several(axes, dim), norm, inverse=True, half=True)
     return _from_halves(plan, x, True)
 
@@ -190,7 +261,13 @@ def fft2(
     *,
     dim: _Axes = None,
 ) -> Tensor:
-    """`fftn` along the last two axes."""
+    """`fftn` along the last two axes.
+
+    Shapes: x (..., n, m); the result has the sizes s along the axes, x's by default.
+    Types: all. Result: complex64, of float64 and complex128 complex128.
+    Raises IndexError, ValueError and TypeError as `fftn`.
+    Source: PyTorch's torch.fft.fft2.
+    """
     return fftn(x, s, _several(axes, dim, (-2, -1)), norm)
 
 
@@ -203,7 +280,13 @@ def ifft2(
     *,
     dim: _Axes = None,
 ) -> Tensor:
-    """`ifftn` along the last two axes."""
+    """`ifftn` along the last two axes.
+
+    Shapes: x (..., n, m); the result has the sizes s along the axes, x's by default.
+    Types: all. Result: complex64, of float64 and complex128 complex128.
+    Raises IndexError, ValueError and TypeError as `ifftn`.
+    Source: PyTorch's torch.fft.ifft2.
+    """
     return ifftn(x, s, _several(axes, dim, (-2, -1)), norm)
 
 
@@ -216,7 +299,14 @@ def rfft2(
     *,
     dim: _Axes = None,
 ) -> Tensor:
-    """`rfftn` along the last two axes."""
+    """`rfftn` along the last two axes.
+
+    Shapes: x (..., n, m); the result has the sizes s along the axes, x's by default, but n // 2
+    + 1 along the last.
+    Types: bool, integer, floating. Result: complex64, of float64 complex128.
+    Raises IndexError, ValueError and TypeError as `rfftn`.
+    Source: PyTorch's torch.fft.rfft2.
+    """
     return rfftn(x, s, _several(axes, dim, (-2, -1)), norm)
 
 
@@ -229,7 +319,13 @@ def irfft2(
     *,
     dim: _Axes = None,
 ) -> Tensor:
-    """`irfftn` along the last two axes."""
+    """`irfftn` along the last two axes.
+
+    Shapes: x (..., n, m); the result has the sizes s along the axes.
+    Types: all. Result: float32, of float64 and complex128 float64.
+    Raises IndexError, ValueError and TypeError as `irfftn`.
+    Source: PyTorch's torch.fft.irfft2.
+    """
     return irfftn(x, s, _several(axes, dim, (-2, -1)), norm)
 
 
@@ -237,25 +333,50 @@ def irfft2(
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None = None) -> Tensor:
-    """Frequencies of the elements of `fft`, for samples d apart: 0 and up, then negative ones."""
+    """Frequencies of the elements of `fft`, for samples d apart: 0 and up, then negative ones.
+
+    Shapes: the result is (n,).
+    Types: floating. Result: dtype, by default the default floating type.
+    Raises ValueError for an n below 1, TypeError for a dtype that is not floating.
+    Source: Array API standard 2024.12, fft.fftfreq.
+    """
     half = (_count("fftfreq", n) - 1) // 2 + 1
     places = tw.concat([tw.arange(half, device=device), tw.arange(half - n, 0, device=device)])
-    return _frequencies(places, n, d, dtype)
+    return _frequencies("fftfreq", places, n, d, dtype)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None = None) -> Tensor:
-    """Frequencies of the elements of `rfft`, for samples d apart: none is negative."""
-    return _frequencies(tw.arange(_count("rfftfreq", n) // 2 + 1, device=device), n, d, dtype)
+    """Frequencies of the elements of `rfft`, for samples d apart: none is negative.
+
+    Shapes: the result is (n // 2 + 1,).
+    Types: floating. Result: dtype, by default the default floating type.
+    Raises ValueError for an n below 1, TypeError for a dtype that is not floating.
+    Source: Array API standard 2024.12, fft.rfftfreq.
+    """
+    places = tw.arange(_count("rfftfreq", n) // 2 + 1, device=device)
+    return _frequencies("rfftfreq", places, n, d, dtype)
 
 
 def fftshift(x: Tensor, /, axes: _Axes = None, *, dim: _Axes = None) -> Tensor:
-    """Rolled so that frequency 0 comes to the middle, along all axes or those given."""
+    """Rolled so that frequency 0 comes to the middle, along all axes or those given.
+
+    Shapes: x of any shape; the result has it.
+    Types: all. Result: the same type.
+    Raises IndexError for axes out of range.
+    Source: Array API standard 2024.12, fft.fftshift.
+    """
     at = _shifted_axes("fftshift", x, _several(axes, dim))
     return tw.roll(x, [x.shape[axis] // 2 for axis in at], axis=at) if at else x
 
 
 def ifftshift(x: Tensor, /, axes: _Axes = None, *, dim: _Axes = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    Shapes: x of any shape; the result has it.
+    Types: all. Result: the same type.
+    Raises IndexError for axes out of range.
+    Source: Array API standard 2024.12, fft.ifftshift.
+    """
     at = _shifted_axes("ifftshift", x, _several(axes, dim))
     return tw.roll(x, [-(x.shape[axis] // 2) for axis in at], axis=at) if at else x
 
@@ -459,8 +580,10 @@ def _count(who: str, n: int) -> int:
     return n
 
 
-def _frequencies(places: Tensor, n: int, d: float, dtype: Any) -> Tensor:
-    dtype = tw.get_default_dtype() if dtype is None else dtype
+def _frequencies(who: str, places: Tensor, n: int, d: float, dtype: Any) -> Tensor:
+    dtype = tw.get_default_dtype() if dtype is None else tw.result_type(dtype)
+    if not tw.isdtype(dtype, "real floating"):
+        raise TypeError(f"{who}: dtype must be a floating one, got {dtype}")
     return (places.astype(tw.float64) / (n * d)).astype(dtype)
 
 

@@ -11,6 +11,10 @@ from tilewright._core import Tensor
 def get_rng_state() -> Tensor:
     """Seed and position of the default generator, two numbers of uint64 for `set_rng_state`.
 
+    Shapes: the result is (2,).
+    Types: uint64. Result: uint64.
+    Source: PyTorch's torch.get_rng_state.
+
     >>> import tilewright as tw
     >>> state = tw.get_rng_state()
     >>> x = tw.rand(3)
@@ -26,6 +30,10 @@ def set_rng_state(state: Tensor) -> None:
     """Lets the default generator go on from a state that `get_rng_state` gave.
 
     Raises ValueError for anything else.
+
+    Shapes: state (2,).
+    Types: uint64. Result: None.
+    Source: PyTorch's torch.set_rng_state.
     """
     if not isinstance(state, Tensor) or state.shape != (2,) or state.dtype != _core.uint64:
         raise ValueError("set_rng_state: state must be what get_rng_state gave")

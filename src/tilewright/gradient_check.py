@@ -51,8 +51,11 @@ def gradcheck(
     input's elements share memory, and GradcheckError (a RuntimeError) that names the first
     element in disagreement, unless `raise_exception` is False.
 
-    Source: central differences as in Nocedal and Wright, Numerical Optimization, section 8.1; the
-    projection as in HIPS autograd's test_util.
+    Source: central differences as in Nocedal and Wright, Numerical Optimization (2006), section
+    8.1; the projection as in HIPS autograd's test_util.
+
+    Shapes: inputs and outputs of any shapes.
+    Types: float64, complex128. Result: a bool of Python.
 
     >>> import tilewright as tw
     >>> x = tw.asarray([0.5, 2.0], dtype=tw.float64).requires_grad_()
@@ -93,6 +96,11 @@ def gradgradcheck(
 
     The first gradients are checked as functions of the inputs and of the gradients that come in,
     which are random by default. Arguments and errors are those of `gradcheck`.
+
+    Shapes: inputs and outputs of any shapes.
+    Types: float64, complex128. Result: a bool of Python.
+    Raises TypeError, ValueError and GradcheckError as `gradcheck`.
+    Source: PyTorch's torch.autograd.gradgradcheck.
 
     >>> import tilewright as tw
     >>> x = tw.asarray([0.5, 2.0], dtype=tw.float64).requires_grad_()

@@ -20,6 +20,10 @@ def index_put(
     last stays, or all are added. Raises IndexError for indices out of range, ValueError for shapes
     that do not fit, TypeError for values of another dtype.
 
+    Shapes: x of any shape; the result has it.
+    Types: all. Result: the same type.
+    Source: PyTorch's torch.index_put.
+
     >>> import tilewright as tw
     >>> tw.index_put(tw.zeros(3), [tw.asarray([0, 2, 0])], 1.0, accumulate=True).tolist()
     [2.0, 0.0, 1.0]

@@ -14,6 +14,11 @@ def gcd(x1: Tensor, x2: Tensor) -> Tensor:
     Reads whether there is a remainder left, so a capture refuses it. Raises TypeError for types
     that are not integer.
 
+    Shapes: x1 and x2 broadcast; the result has their common shape.
+    Types: integer. Result: the common type.
+    Raises ValueError for shapes that do not broadcast.
+    Source: PyTorch's torch.gcd.
+
     >>> import tilewright as tw
     >>> tw.gcd(tw.asarray([12, 7, 0]), tw.asarray([18, 5, 4])).tolist()
     [6, 1, 4]
@@ -31,6 +36,11 @@ def gcd(x1: Tensor, x2: Tensor) -> Tensor:
 @other_names
 def lcm(x1: Tensor, x2: Tensor) -> Tensor:
     """Least common multiple; 0 where one is 0. Raises TypeError for types that are not integer.
+
+    Shapes: x1 and x2 broadcast; the result has their common shape.
+    Types: integer. Result: the common type.
+    Raises ValueError for shapes that do not broadcast.
+    Source: PyTorch's torch.lcm.
 
     >>> import tilewright as tw
     >>> tw.lcm(tw.asarray([4, 3]), tw.asarray([6, 0])).tolist()

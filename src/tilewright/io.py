@@ -126,7 +126,10 @@ def load(
 
 
 def load_metadata(path: Path) -> dict[str, str]:
-    """The texts that were saved beside the tensors."""
+    """The texts that were saved beside the tensors.
+
+    Raises FileNotFoundError, and ValueError for a damaged file.
+    """
     path = os.fsdecode(path)
     with open(path, "rb") as file:
         metadata = _read_header(file, path)[1]
@@ -135,7 +138,10 @@ def load_metadata(path: Path) -> dict[str, str]:
 
 
 def names(path: Path) -> list[str]:
-    """The names of the tensors in a safetensors file, in the order of their bytes."""
+    """The names of the tensors in a safetensors file, in the order of their bytes.
+
+    Raises FileNotFoundError, and ValueError for a damaged file.
+    """
     path = os.fsdecode(path)
     with open(path, "rb") as file:
         return [entry.name for entry in _read_header(file, path)[0]]
@@ -254,7 +260,10 @@ def write_whole(path: Path, content: bytes, who: str) -> None:
 
 
 def remove_temporaries(path: Path) -> None:
-    """Removes what killed processes left of the file; none may be writing it at the moment."""
+    """Removes what killed processes left of the file; none may be writing it at the moment.
+
+    Raises OSError where a file cannot be removed.
+    """
     target = os.path.realpath(os.fsdecode(path))
     pattern = re.compile(
         re.escape(os.path.basename(target)) + r"\.[0-9a-f]{8}" + re.escape(TEMPORARY_SUFFIX)

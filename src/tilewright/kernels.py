@@ -19,6 +19,8 @@ def ops() -> list[str]:
 def names(op: str, device: str = "cpu") -> list[str]:
     """Kernels of an op on a device, in ladder order; at the end "body" where other ops can say it.
 
+    Raises ValueError for an op without kernels.
+
     >>> import tilewright as tw
     >>> tw.kernels.names("matmul")[:2]
     ['naive', 'tiled']

@@ -96,12 +96,16 @@ def bind_modes(function: _F) -> _F:
     Recording, forced kernels, instruction set, observers, device and memory pool; what a call
     changes ends with it. Tasks of a `Scheduler` need no binding.
 
+    Raises TypeError for what cannot be called.
+
     >>> import tilewright as tw
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> with tw.no_grad(), ThreadPoolExecutor() as threads:
     ...     threads.submit(tw.runtime.bind_modes(tw.is_grad_enabled)).result()
     False
     """
+    if not callable(function):
+        raise TypeError(f"bind_modes: expected a function, got {type(function).__name__}")
     modes = _core._Modes()
 
     @wraps(function)

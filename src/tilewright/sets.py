@@ -101,6 +101,11 @@ def unique_values(x: Tensor, /) -> Tensor:
     Complex numbers are in order of their real parts, equal ones of their imaginary parts. Reads how
     many there are, so a capture refuses it.
 
+    Shapes: x of any shape; the result is (n,).
+    Types: all. Result: the same type.
+    Raises TypeError for what is no tensor.
+    Source: Array API standard 2024.12.
+
     >>> import tilewright as tw
     >>> tw.unique_values(tw.asarray([3, 1, 3])).tolist()
     [1, 3]
@@ -114,6 +119,11 @@ def unique_counts(x: Tensor, /) -> UniqueCountsResult:
     """The different elements of x in order (n,), and how often each is there (n,), int64.
 
     Order and NaN are those of `unique_values`.
+
+    Shapes: x of any shape; both results are (n,).
+    Types: all. Result: elements of the same type, indices and counts of int64.
+    Raises TypeError for what is no tensor.
+    Source: Array API standard 2024.12.
     """
     _check(x, "unique_counts")
     ordered = _sorted(x)
@@ -126,6 +136,11 @@ def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
     shape.
 
     Order and NaN are those of `unique_values`.
+
+    Shapes: x of any shape; the elements are (n,), the inverse has x's shape.
+    Types: all. Result: elements of the same type, indices and counts of int64.
+    Raises TypeError for what is no tensor.
+    Source: Array API standard 2024.12.
     """
     values, _, inverse, _ = _all(x, "unique_inverse")
     return UniqueInverseResult(values, inverse)
@@ -136,6 +151,11 @@ def unique_all(x: Tensor, /) -> UniqueAllResult:
     of them each element is (of x's shape) and how often each is there (n,); all int64.
 
     Order and NaN are those of `unique_values`.
+
+    Shapes: x of any shape; the results are (n,), but the inverse, of x's shape.
+    Types: all. Result: elements of the same type, indices and counts of int64.
+    Raises TypeError for what is no tensor.
+    Source: Array API standard 2024.12.
     """
     return _all(x, "unique_all")
 
@@ -165,6 +185,10 @@ def unique(
     often each is there (int64); NaN stand each on their own. `dim` is `axis` by PyTorch's name.
     Raises IndexError for an axis out of range, TypeError for both names.
 
+    Shapes: x of any shape; the result is (n,), or (..., n, ...) along an axis.
+    Types: all. Result: the same type.
+    Source: PyTorch's torch.unique.
+
     >>> import tilewright as tw
     >>> tw.unique(tw.asarray([[1, 2], [1, 2], [0, 3]]), axis=0).tolist()
     [[0, 3], [1, 2]]
@@ -193,6 +217,11 @@ def unique_consecutive(
     With `return_inverse` also which run each element or slice is in, with `return_counts` also how
     long each is (int64). `dim` is `axis` by PyTorch's name. Reads how many there are, so a capture
     refuses it.
+
+    Shapes: x of any shape; the result is (n,), or (..., n, ...) along an axis.
+    Types: all. Result: the same type.
+    Raises IndexError for an axis out of range, TypeError for both names.
+    Source: PyTorch's torch.unique_consecutive.
 
     >>> import tilewright as tw
     >>> tw.unique_consecutive(tw.asarray([1, 1, 2, 1])).tolist()
@@ -251,6 +280,10 @@ def histogram(
     well; what lies outside and NaN count for nothing. `weight`, of x's shape, is added up instead;
     with `density` the areas of the bins add up to 1. Raises TypeError for an x that is not
     floating, ValueError for edges that are not in order or not finite and for other shapes.
+
+    Shapes: x of any shape; counts (bins,), edges (bins + 1,).
+    Types: floating. Result: the same type.
+    Source: PyTorch's torch.histogram.
 
     >>> import tilewright as tw
     >>> hist, edges = tw.histogram(tw.asarray([0.0, 1.0, 1.5, 4.0]), 2)

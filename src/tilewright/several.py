@@ -13,6 +13,11 @@ def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
 
     Raises ValueError for shapes that do not broadcast.
 
+    Shapes: tensors that broadcast; the results have their common shape.
+    Types: all. Result: the same type.
+    Raises TypeError for what is no tensor.
+    Source: Array API standard 2024.12.
+
     >>> import tilewright as tw
     >>> [x.shape for x in tw.broadcast_arrays(tw.ones((3, 1)), tw.ones((4,)))]
     [(3, 4), (3, 4)]
@@ -39,6 +44,11 @@ def broadcast_shapes(*shapes: int | Sequence[int] | Sequence[Sequence[int]]) -> 
 def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
     """`broadcast_arrays` under PyTorch's name, in a tuple; a sequence of tensors is taken as well.
 
+    Shapes: tensors that broadcast; the results have their common shape.
+    Types: all. Result: the same type.
+    Raises ValueError for shapes that do not broadcast, TypeError for what is no tensor.
+    Source: PyTorch's torch.broadcast_tensors.
+
     >>> import tilewright as tw
     >>> [x.shape for x in tw.broadcast_tensors(tw.ones((3, 1)), tw.ones((4,)))]
     [(3, 4), (3, 4)]
@@ -52,6 +62,11 @@ def meshgrid(*arrays: Tensor | Sequence[Tensor], indexing: str = "xy") -> list[T
     With `indexing` "ij" the axes stand in the order of the vectors: y[k][i, j] is arrays[k] at i
     or j. With "xy", the default as in the Array API and in NumPy but not in PyTorch, the first two
     are swapped. Raises ValueError for tensors of more than one dimension.
+
+    Shapes: k vectors; k results of k axes.
+    Types: all. Result: the same type.
+    Raises TypeError for what is no tensor.
+    Source: Array API standard 2024.12.
 
     >>> import tilewright as tw
     >>> x, y = tw.meshgrid(tw.asarray([1, 2, 3]), tw.asarray([4, 5]))
@@ -80,6 +95,11 @@ def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ..
 
     Of several tensors, or a sequence of them, a tuple.
 
+    Shapes: x of any shape; () gives (1,).
+    Types: all. Result: the same type.
+    Raises TypeError for what is no tensor.
+    Source: PyTorch's torch.atleast_1d.
+
     >>> import tilewright as tw
     >>> tw.atleast_1d(tw.asarray(3.0)).shape
     (1,)
@@ -91,6 +111,11 @@ def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ..
     """A tensor of fewer than 2 dimensions as a matrix of one row, as a view; others as they are.
 
     Of several tensors, or a sequence of them, a tuple.
+
+    Shapes: x of any shape; () gives (1, 1), (n,) gives (1, n).
+    Types: all. Result: the same type.
+    Raises TypeError for what is no tensor.
+    Source: PyTorch's torch.atleast_2d.
 
     >>> import tilewright as tw
     >>> tw.atleast_2d(tw.ones((3,))).shape
@@ -104,6 +129,11 @@ def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ..
 
     Of several tensors, or a sequence of them, a tuple.
 
+    Shapes: x of any shape; () gives (1, 1, 1), (n,) gives (1, n, 1), (m, n) gives (m, n, 1).
+    Types: all. Result: the same type.
+    Raises TypeError for what is no tensor.
+    Source: PyTorch's torch.atleast_3d.
+
     >>> import tilewright as tw
     >>> tw.atleast_3d(tw.ones((3,))).shape
     (1, 3, 1)
@@ -115,6 +145,11 @@ def block_diag(*tensors: Tensor) -> Tensor:
     """Zeros with the matrices along the diagonal; vectors are rows, and the types are promoted.
 
     Raises ValueError for tensors of more than 2 dimensions.
+
+    Shapes: tensors (m, n), (n,) or (); the result is (sum of the m, sum of the n).
+    Types: all. Result: the common type.
+    Raises TypeError for what is no tensor.
+    Source: PyTorch's torch.block_diag.
 
     >>> import tilewright as tw
     >>> tw.block_diag(tw.ones((1, 2)), tw.full((1, 1), 5.0)).tolist()
@@ -140,6 +175,11 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of an element of each vector, as rows; of one vector, itself.
 
     Raises ValueError for no tensors and for those that are no vectors.
+
+    Shapes: k vectors (n1,), (n2,), ...; the result is (n1 * n2 * ..., k).
+    Types: all. Result: the common type.
+    Raises TypeError for what is no tensor.
+    Source: PyTorch's torch.cartesian_prod.
 
     >>> import tilewright as tw
     >>> tw.cartesian_prod(tw.asarray([1, 2]), tw.asarray([5, 6])).tolist()

@@ -19,6 +19,13 @@ def var_mean(
 
     `correction` has no default: it is 1 in PyTorch's `var_mean`, and 0 in `tw.var`.
 
+    Shapes: x of any shape; both results lack the axes, or have them with extent 1 where
+    keepdims.
+    Types: floating, complex. Result: the same type, of complex numbers that of their parts for
+    the first.
+    Raises TypeError for integers and bool, IndexError for an axis out of range.
+    Source: PyTorch's torch.var_mean.
+
     >>> import tilewright as tw
     >>> [y.item() for y in tw.var_mean(tw.asarray([1.0, 3.0]), correction=1)]
     [2.0, 2.0]
@@ -31,7 +38,15 @@ def var_mean(
 def std_mean(
     x: Tensor, axis: _Axes = None, *, correction: float, keepdims: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Standard deviation and mean of all elements, or along axes; `correction` as in `var_mean`."""
+    """Standard deviation and mean of all elements, or along axes; `correction` as in `var_mean`.
+
+    Shapes: x of any shape; both results lack the axes, or have them with extent 1 where
+    keepdims.
+    Types: floating, complex. Result: the same type, of complex numbers that of their parts for
+    the first.
+    Raises TypeError for integers and bool, IndexError for an axis out of range.
+    Source: PyTorch's torch.std_mean.
+    """
     mean = tw.mean(x, axis=axis, keepdims=keepdims)
     return tw.std(x, axis=axis, correction=correction, keepdims=keepdims), mean
 
@@ -49,6 +64,12 @@ def cov(
     `fweights` says how often each observation is there, a whole number, `aweights` what it weighs.
     One variable has one number. Raises ValueError for more than two dimensions, for weights of
     another size and for negative ones.
+
+    Shapes: x (n, observations) or (observations,), weights (observations,); the result is (n,
+    n), or () for a vector.
+    Types: floating, complex; integers and bool become the default floating type. Result: the
+    same type.
+    Source: PyTorch's torch.cov.
 
     >>> import tilewright as tw
     >>> tw.cov(tw.asarray([[0.0, 2.0], [1.0, 5.0]])).tolist()
@@ -95,6 +116,12 @@ def _check_weights(count: int, weights: Sequence[Tensor], times: Tensor | None) 
 def corrcoef(x: Tensor) -> Tensor:
     """Correlations of the rows of a matrix, of which each column is one observation (n, n).
 
+    Shapes: x (n, observations) or (observations,); the result is (n, n), or () for a vector.
+    Types: floating, complex; integers and bool become the default floating type. Result: the
+    same type.
+    Raises ValueError for more than two dimensions.
+    Source: PyTorch's torch.corrcoef.
+
     >>> import tilewright as tw
     >>> tw.corrcoef(tw.asarray([[0.0, 2.0], [5.0, 1.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
@@ -117,6 +144,12 @@ def trapezoid(
 
     The places of the samples are `x`, or `dx` apart (1 unless given). Raises TypeError for both.
 
+    Shapes: y (..., n, ...), x broadcasts to it or is (n,); the result lacks the axis.
+    Types: floating, complex; integers and bool become the default floating type. Result: the
+    same type.
+    Raises ValueError for shapes that do not broadcast, IndexError for an axis out of range.
+    Source: PyTorch's torch.trapezoid.
+
     >>> import tilewright as tw
     >>> tw.trapezoid(tw.asarray([1.0, 2.0, 3.0])).item()
     4.0
@@ -128,13 +161,24 @@ def trapezoid(
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float | None = None, axis: int = -1
 ) -> Tensor:
-    """Integrals from the first sample to each other one along an axis, as `trapezoid`."""
+    """Integrals from the first sample to each other one along an axis, as `trapezoid`.
+
+    Shapes: y (..., n, ...), x broadcasts to it or is (n,); the result is (..., n - 1, ...).
+    Types: floating, complex; integers and bool become the default floating type. Result: the
+    same type.
+    Raises TypeError for both x and dx, IndexError for an axis out of range.
+    Source: PyTorch's torch.cumulative_trapezoid.
+    """
     return tw.cumulative_sum(_trapezoids("cumulative_trapezoid", y, x, dx, axis), axis=axis)
 
 
 def _trapezoids(function: str, y: Tensor, x: Tensor | None, dx: float | None, axis: int) -> Tensor:
     if x is not None and dx is not None:
         raise TypeError(f"{function}: x and dx both say where the samples are; give one")
+    if not isinstance(y, Tensor):
+        raise TypeError(f"{function}: y must be a Tensor, got {type(y).__name__}")
+    if not -y.ndim <= axis < y.ndim:
+        raise IndexError(f"{function}: axis {axis} is out of range for shape {y.shape}")
     count = y.shape[axis]
     if count == 0:
         return y * 1.0

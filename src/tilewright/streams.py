@@ -144,15 +144,26 @@ class stream:  # noqa: N801  (a context manager, as torch.cuda's)
 
 
 def current_stream(device: int | str | None = None) -> Stream:
-    """The stream of a GPU that this thread's work goes to."""
+    """The stream of a GPU that this thread's work goes to.
+
+    Raises RuntimeError without a usable GPU.
+    """
     return Stream._of(_core._gpu_current_stream(gpu_number(device)))
 
 
 def default_stream(device: int | str | None = None) -> Stream:
-    """The stream of a GPU that work goes to where none is chosen. It is not the driver's own."""
+    """The stream of a GPU that work goes to where none is chosen. It is not the driver's own.
+
+    Raises RuntimeError without a usable GPU.
+    """
     return Stream._of(_core._gpu_own_stream(gpu_number(device)))
 
 
 def set_stream(stream: Stream) -> None:
-    """Makes a stream this thread's, for good."""
+    """Makes a stream this thread's, for good.
+
+    Raises TypeError for what is no stream.
+    """
+    if not isinstance(stream, Stream):
+        raise TypeError(f"set_stream: expected a Stream, got {type(stream).__name__}")
     _core._gpu_choose_stream(stream._stream)

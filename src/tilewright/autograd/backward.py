@@ -21,6 +21,12 @@ def backward(
     With `inputs` only their grads are touched; those that `tensors` do not depend on stay as they
     are. Raises RuntimeError for an empty list of them.
 
+    Shapes: tensors of any shapes, each of grad_tensors of its tensor's.
+    Types: floating, complex. Result: None.
+    Raises RuntimeError for tensors outside any graph and for None beside one of several
+    elements, ValueError for gradients of other shapes.
+    Source: PyTorch's torch.autograd.backward.
+
     >>> import tilewright as tw
     >>> x = tw.ones((2,), requires_grad=True)
     >>> tw.autograd.backward([(x * 2.0).sum(), (x * 3.0).sum()]); x.grad.tolist()

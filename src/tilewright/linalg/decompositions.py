@@ -56,6 +56,11 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     """The lower triangular L of x = L @ L.mH, or the upper one; x is Hermitian, positive definite.
 
     Only the lower (upper) triangle is read. Raises `LinAlgError` where x is not positive definite.
+
+    Shapes: x (..., n, n); so is the result.
+    Types: float32, float64, complex. Result: the same type.
+    Raises ValueError for other shapes, TypeError for other types.
+    Source: Array API standard 2024.12, linalg.cholesky.
     """
     check_matrices("cholesky", x, square=True)
     factor: Tensor = _Cholesky.apply(_adjoint(x) if upper else x)
@@ -64,7 +69,13 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
 
 @other_names
 def inv(x: Tensor, /) -> Tensor:
-    """The inverse of square matrices. Raises `LinAlgError` for a singular one."""
+    """The inverse of square matrices. Raises `LinAlgError` for a singular one.
+
+    Shapes: x (..., n, n); so is the result.
+    Types: float32, float64, complex. Result: the same type.
+    Raises ValueError for other shapes, TypeError for other types.
+    Source: Array API standard 2024.12, linalg.inv.
+    """
     check_matrices("inv", x, square=True)
     result: Tensor = _Inverse.apply(x)
     return result
@@ -74,6 +85,11 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The x of x1 @ x = x2, for square x1 and a vector or matrices x2; batches broadcast.
 
     x2 is a vector only where it has one axis. Raises `LinAlgError` where x1 is singular.
+
+    Shapes: x1 (..., n, n), x2 (n,) or (..., n, k); the result is (..., n) or (..., n, k).
+    Types: float32, float64, complex. Result: the common type.
+    Raises ValueError for other shapes, TypeError for other types.
+    Source: Array API standard 2024.12, linalg.solve.
     """
     check_matrices("solve", x1, square=True)
     check_floats("solve", x2)
@@ -90,7 +106,13 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 @other_names
 def det(x: Tensor, /) -> Tensor:
-    """Determinants of square matrices. Of singular ones the gradient has no gradient."""
+    """Determinants of square matrices. Of singular ones the gradient has no gradient.
+
+    Shapes: x (..., n, n); the result is (...).
+    Types: float32, float64, complex. Result: the same type.
+    Raises ValueError for other shapes, TypeError for other types.
+    Source: Array API standard 2024.12, linalg.det.
+    """
     check_matrices("det", x, square=True)
     result: Tensor = _Determinant.apply(x)
     return result
@@ -98,14 +120,27 @@ def det(x: Tensor, /) -> Tensor:
 
 @other_names
 def slogdet(x: Tensor, /) -> SlogdetResult:
-    """Sign (0 for singular matrices) and logarithm of the absolute value of determinants."""
+    """Sign (0 for singular matrices) and logarithm of the absolute value of determinants.
+
+    Shapes: x (..., n, n); both results are (...).
+    Types: float32, float64, complex. Result: signs of the same type, logarithms of that of its
+    parts.
+    Raises ValueError for other shapes, TypeError for other types.
+    Source: Array API standard 2024.12, linalg.slogdet.
+    """
     check_matrices("slogdet", x, square=True)
     return SlogdetResult(*_LogDeterminant.apply(x))
 
 
 @other_names
 def logdet(x: Tensor, /) -> Tensor:
-    """Logarithm of the determinant; NaN where that is negative."""
+    """Logarithm of the determinant; NaN where that is negative.
+
+    Shapes: x (..., n, n); the result is (...).
+    Types: float32, float64, complex. Result: the same type.
+    Raises ValueError for other shapes, TypeError for other types.
+    Source: PyTorch's torch.logdet.
+    """
     sign, size = slogdet(x)
     return tw.where(sign < 0, math.nan, size) if not x.is_complex() else tw.log(sign) + size
 
@@ -115,13 +150,26 @@ def eigh(x: Tensor, /, UPLO: str = "L") -> EighResult:  # noqa: N803  (NumPy's a
 
     Only the lower triangle is read, or the upper one for UPLO "U". The gradient of eigenvectors is
     infinite or NaN where two eigenvalues are equal.
+
+    Shapes: x (..., n, n); eigenvalues (..., n), eigenvectors (..., n, n).
+    Types: float32, float64, complex. Result: the type of the parts for
+    eigenvalues, the same type for eigenvectors.
+    Raises ValueError for other shapes and another UPLO, TypeError for other types.
+    Source: Array API standard 2024.12, linalg.eigh.
     """
     check_matrices("eigh", x, square=True)
     return EighResult(*_Eigh.apply(_lower("eigh", x, UPLO)))
 
 
 def eigvalsh(x: Tensor, /, UPLO: str = "L") -> Tensor:  # noqa: N803  (as eigh)
-    """Eigenvalues of Hermitian matrices in ascending order, read from a triangle as by `eigh`."""
+    """Eigenvalues of Hermitian matrices in ascending order, read from a triangle as by `eigh`.
+
+    Shapes: x (..., n, n); the result is (..., n).
+    Types: float32, float64, complex. Result: the same type, of complex numbers that of their
+    parts.
+    Raises ValueError for other shapes and another UPLO, TypeError for other types.
+    Source: Array API standard 2024.12, linalg.eigvalsh.
+    """
     check_matrices("eigvalsh", x, square=True)
     x = _lower("eigvalsh", x, UPLO)
     if x.requires_grad:
@@ -133,6 +181,12 @@ def qr(x: Tensor, /, *, mode: str = "reduced") -> QRResult:
     """Q with orthonormal columns and upper triangular R of x = Q @ R.
 
     "reduced" gives min(n, m) columns of Q, "complete" n of them, which has no gradient for n > m.
+
+    Shapes: x (..., n, m); with k = min(n, m), or n where complete, Q (..., n, k) and R (..., k,
+    m).
+    Types: float32, float64, complex. Result: the same type.
+    Raises ValueError for fewer than two axes and another mode, TypeError for other types.
+    Source: Array API standard 2024.12, linalg.qr.
     """
     check_matrices("qr", x)
     if mode not in ("reduced", "complete"):
@@ -146,13 +200,26 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     `full_matrices=False` gives min(n, m) columns of U and rows of Vh; with True there is no
     gradient unless x is square. That of U and Vh is infinite or NaN where two singular values are
     equal.
+
+    Shapes: x (..., n, m); with k = min(n, m) U (..., n, n or k), S (..., k), Vh (..., m or k,
+    m).
+    Types: float32, float64, complex. Result: U and Vh of the same type, S of that of its parts.
+    Raises ValueError for fewer than two axes, TypeError for other types.
+    Source: Array API standard 2024.12, linalg.svd.
     """
     check_matrices("svd", x)
     return SVDResult(*_Svd.apply(x, bool(full_matrices)))
 
 
 def svdvals(x: Tensor, /) -> Tensor:
-    """Singular values in descending order."""
+    """Singular values in descending order.
+
+    Shapes: x (..., n, m); the result is (..., min(n, m)).
+    Types: float32, float64, complex. Result: the same type, of complex numbers that of their
+    parts.
+    Raises ValueError for fewer than two axes, TypeError for other types.
+    Source: Array API standard 2024.12, linalg.svdvals.
+    """
     check_matrices("svdvals", x)
     if x.requires_grad:
         return svd(x, full_matrices=False).S
@@ -173,6 +240,11 @@ def pinv(
     Those up to atol and up to rtol times the largest are small. rtol is the larger size of the
     matrix times the distance from 1 to the next number by default, and 0 where there is an atol.
     Of Hermitian matrices only the lower triangle is read.
+
+    Shapes: x (..., n, m); the result is (..., m, n).
+    Types: float32, float64, complex. Result: the same type.
+    Raises ValueError for fewer than two axes, TypeError for other types.
+    Source: Array API standard 2024.12, linalg.pinv.
     """
     check_matrices("pinv", x, square=hermitian)
     if hermitian:

@@ -12,12 +12,25 @@ from tilewright.other_names import other_names
 
 
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """The same as `tilewright.matmul`."""
+    """The same as `tilewright.matmul`.
+
+    Shapes: x1 (..., n, k), x2 (..., k, m); the result is (..., n, m).
+    Types: integer, floating, complex. Result: the common type.
+    Raises ValueError for inner sizes that differ, TypeError for bool and for operands that are
+    no tensors.
+    Source: Array API standard 2024.12, linalg.matmul.
+    """
     return tw.matmul(x1, x2)
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
-    """Rows and columns exchanged, without a copy: shape (..., n, m) to (..., m, n)."""
+    """Rows and columns exchanged, without a copy: shape (..., n, m) to (..., m, n).
+
+    Shapes: x (..., n, m); the result is (..., m, n).
+    Types: all. Result: the same type.
+    Raises ValueError for fewer than two axes.
+    Source: Array API standard 2024.12, linalg.matrix_transpose.
+    """
     if x.ndim < 2:
         raise ValueError(f"matrix_transpose: a matrix is needed, got {shape_of(x)}")
     return tw.permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
@@ -27,6 +40,11 @@ def diagonal(x: Tensor, /, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     """Elements (i, i + offset) of two axes, the last ones by default: (..., n, m) to (..., size).
 
     Empty where the offset leads out of the matrix. Raises ValueError for less than two axes.
+
+    Shapes: x (..., n, m) for the two axes; the result is (..., size of the diagonal).
+    Types: all. Result: the same type.
+    Raises IndexError for an axis out of range.
+    Source: Array API standard 2024.12, linalg.diagonal.
     """
     if x.ndim < 2:
         raise ValueError(f"diagonal: a matrix is needed, got {shape_of(x)}")
@@ -40,7 +58,13 @@ def diagonal(x: Tensor, /, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 
 def trace(x: Tensor, /, *, offset: int = 0, dtype: tw.dtype | None = None) -> Tensor:
-    """Sum of a diagonal of the last two axes; narrow whole numbers are summed in 64 bits."""
+    """Sum of a diagonal of the last two axes; narrow whole numbers are summed in 64 bits.
+
+    Shapes: x (..., n, m); the result is (...).
+    Types: all. Result: the same type, of integers int64 or uint64, of bool int64.
+    Raises ValueError for fewer than two axes.
+    Source: Array API standard 2024.12, linalg.trace.
+    """
     return tw.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
@@ -50,6 +74,11 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
 
     Raises ValueError for matrices that are not square, `LinAlgError` for a negative power of a
     singular one.
+
+    Shapes: x (..., n, n); so is the result.
+    Types: integer, floating, complex. Result: the common type.
+    Raises TypeError for bool and for an n that is no integer.
+    Source: Array API standard 2024.12, linalg.matrix_power.
     """
     count = operator.index(n)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
@@ -73,6 +102,12 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """Cross product of vectors of three numbers along an axis; other axes broadcast.
 
     Raises ValueError where the axis does not have size 3.
+
+    Shapes: x1 and x2 (..., 3, ...), which broadcast; so is the result.
+    Types: integer, floating, complex. Result: the common type.
+    Raises ValueError for an axis out of range and for shapes that do not broadcast, TypeError
+    for operands that are no tensors.
+    Source: Array API standard 2024.12, linalg.cross.
     """
     at, also = axis_of("cross", axis, x1), axis_of("cross", axis, x2)
     if x1.shape[at] != 3 or x2.shape[also] != 3:

@@ -21,6 +21,12 @@ def vector_norm(x: Tensor, /, ord: float = 2, axis: _Axes = None, keepdims: bool
     inf is the largest, -inf the smallest absolute value, 0 counts what is not 0. The gradient where
     a norm is 0 is 0, and so is that of an element 0 of orders below 1. float16 and bfloat16 are
     summed in float32. Of no elements the norm is 0, but of order -inf there is none: ValueError.
+
+    Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where keepdims.
+    Types: floating, complex. Result: the same type, of complex numbers that of their parts.
+    Raises ValueError for no elements of order -inf, IndexError for an axis out of range,
+    TypeError for other types.
+    Source: Array API standard 2024.12, linalg.vector_norm.
     """
     if x.dtype in (tw.float16, tw.bfloat16):
         wide = vector_norm(x.astype(tw.float32), axis=axis, keepdims=keepdims, ord=ord)
@@ -54,6 +60,13 @@ def matrix_norm(
     "fro" (or None) is the root of the sum of squares, "nuc" the sum of singular values, 2 and -2
     the largest and smallest of them; 1 and -1 the largest and smallest sum of absolute values of a
     column, inf and -inf of a row. Raises ValueError for others.
+
+    Shapes: x (..., n, m) for the two axes; the result lacks them, or has them with extent 1
+    where keepdims.
+    Types: float32, float64, complex. Result: the same type, of complex numbers that of their
+    parts.
+    Raises ValueError for fewer than two axes and for one axis twice, TypeError for other types.
+    Source: Array API standard 2024.12, linalg.matrix_norm.
     """
     check_matrices("matrix_norm", x, anywhere=True)
     if tuple(axis) != (-2, -1):
@@ -80,7 +93,14 @@ def matrix_norm(
 def norm(
     x: Tensor, /, ord: float | str | None = None, axis: _Axes = None, keepdims: bool = False
 ) -> Tensor:
-    """Norm of a vector (one axis), of a matrix (two axes and an `ord`), or of all elements."""
+    """Norm of a vector (one axis), of a matrix (two axes and an `ord`), or of all elements.
+
+    Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where keepdims.
+    Types: float32, float64, complex. Result: the same type, of complex numbers that of their
+    parts.
+    Raises ValueError for an ord that the axes do not allow, TypeError for other types.
+    Source: PyTorch's torch.linalg.norm.
+    """
     check_floats("norm", x, anywhere=True)
     if isinstance(axis, int) or (axis is None and (ord is None or x.ndim < 2)):
         return _of_vectors(x, ord, axis, keepdims)
@@ -111,6 +131,11 @@ def matrix_rank(
 
     rtol is the larger size of the matrix times the distance from 1 to the next number by default,
     and 0 where there is an atol. Of Hermitian matrices only the lower triangle is read.
+
+    Shapes: x (..., n, m); the result is (...).
+    Types: float32, float64, complex. Result: int64.
+    Raises ValueError for fewer than two axes, TypeError for other types.
+    Source: Array API standard 2024.12, linalg.matrix_rank.
     """
     check_matrices("matrix_rank", x, square=hermitian)
     with tw.no_grad():
@@ -122,7 +147,14 @@ def matrix_rank(
 
 
 def cond(x: Tensor, /, p: float | str | None = None) -> Tensor:
-    """Condition number: the norm times the inverse's; by singular values for None, 2 and -2."""
+    """Condition number: the norm times the inverse's; by singular values for None, 2 and -2.
+
+    Shapes: x (..., n, m), square unless by singular values; the result is (...).
+    Types: float32, float64, complex. Result: the same type, of complex numbers that of their
+    parts.
+    Raises ValueError for other shapes and another p, TypeError for other types.
+    Source: PyTorch's torch.linalg.cond.
+    """
     check_matrices("cond", x)
     if p in (None, 2, -2):
         values = svdvals(x)

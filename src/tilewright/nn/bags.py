@@ -25,6 +25,12 @@ def embedding(
     it, in `weight` itself. `scale_grad_by_freq`: a row's gradient is divided by how often `input`
     has it. `sparse` is PyTorch's and changes nothing: gradients are dense.
 
+    Shapes: weight (rows, features), input of any shape; the result is (*input.shape, features).
+    Types: all. Result: the same type.
+    Raises IndexError for indices out of range, TypeError for indices that are not integers,
+    ValueError for a weight of other than 2 dimensions.
+    Source: PyTorch's torch.nn.functional.embedding.
+
     >>> import tilewright as tw
     >>> rows = tw.asarray([[3.0, 4.0], [0.0, 0.5]])
     >>> y = tw.nn.functional.embedding(tw.asarray([0, 1]), rows, max_norm=1.0)
@@ -92,6 +98,13 @@ def embedding_bag(
     (bags, features); bags of nothing, or of the row `padding_idx` alone, are 0. `max_norm`,
     `norm_type`, `scale_grad_by_freq` and `sparse` are those of `embedding`. Raises ValueError
     for shapes and offsets that do not fit and IndexError for indices out of range.
+
+    Shapes: input (bags, length), or (indices,) with offsets (bags,), weight (rows, features); the
+    result is (bags, features).
+    Types: floating, complex; integers and bool become the default floating type. Result: the
+    same type.
+    Raises TypeError for indices that are not integers.
+    Source: PyTorch's torch.nn.functional.embedding_bag.
 
     >>> import tilewright as tw
     >>> rows = tw.asarray([[1.0], [10.0], [100.0]])

@@ -11,6 +11,11 @@ from tilewright import Tensor
 def softmin(input: Tensor, dim: int = -1, *, dtype: tw.dtype | None = None) -> Tensor:
     """softmax of -input.
 
+    Shapes: input (..., n, ...); the result has its shape.
+    Types: floating; integers become the default floating type. Result: the same type.
+    Raises IndexError for a dim out of range, TypeError for complex numbers and bool.
+    Source: PyTorch's torch.nn.functional.softmin.
+
     >>> import tilewright as tw
     >>> tw.nn.functional.softmin(tw.asarray([1.0, 1.0])).tolist()
     [0.5, 0.5]
@@ -20,6 +25,11 @@ def softmin(input: Tensor, dim: int = -1, *, dtype: tw.dtype | None = None) -> T
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """Vectors along an axis over their p-norm, which counts as `eps` below that.
+
+    Shapes: input (..., n, ...); the result has its shape.
+    Types: floating, complex. Result: the same type.
+    Raises IndexError for a dim out of range, TypeError for other types.
+    Source: PyTorch's torch.nn.functional.normalize.
 
     >>> import tilewright as tw
     >>> [round(v, 4) for v in tw.nn.functional.normalize(tw.asarray([3.0, 4.0]), dim=0).tolist()]
@@ -37,6 +47,10 @@ def gumbel_softmax(
     `hard` draws are 1 for one class and 0 for the others, with the gradient of smooth ones. `eps`
     is PyTorch's and does nothing. Raises ValueError for tau <= 0. Source: E. Jang, S. Gu and B.
     Poole, "Categorical reparameterization with Gumbel-softmax", ICLR 2017.
+
+    Shapes: logits (..., n, ...); the result has their shape.
+    Types: floating. Result: the same type.
+    Raises IndexError for a dim out of range, TypeError for other types.
 
     >>> import tilewright as tw
     >>> tw.nn.functional.gumbel_softmax(tw.zeros((5, 3)), hard=True).sum().item()
@@ -65,6 +79,11 @@ def rrelu(
     """What is below 0 times a slope, uniform in [lower, upper) for each element while training,
     else their mean; written over `input` where `inplace`. Raises ValueError for lower > upper.
 
+    Shapes: input of any shape; the result has it.
+    Types: floating. Result: the same type.
+    Raises TypeError for other types.
+    Source: PyTorch's torch.nn.functional.rrelu.
+
     >>> import tilewright as tw
     >>> tw.nn.functional.rrelu(tw.asarray([-2.0, 3.0]), 0.25, 0.75).tolist()
     [-1.0, 3.0]
@@ -83,6 +102,11 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norms of the differences of each two rows of a matrix, the first with all others first.
 
     Raises ValueError for what is no matrix and a negative p.
+
+    Shapes: input (n, k); the result is (n * (n - 1) / 2,).
+    Types: floating. Result: the same type.
+    Raises TypeError for other types.
+    Source: PyTorch's torch.nn.functional.pdist.
 
     >>> import tilewright as tw
     >>> tw.nn.functional.pdist(tw.asarray([[0.0], [1.0], [3.0]])).tolist()
@@ -110,6 +134,12 @@ def triplet_margin_with_distance_loss(
 
     The default is `pairwise_distance`. `swap` takes the distance from positive to negative where
     that is less. Raises ValueError for margin <= 0 and tensors of different ranks.
+
+    Shapes: anchor, positive and negative of one shape; the result is (), or that of the
+    distances for 'none'.
+    Types: floating. Result: the same type.
+    Raises TypeError for other types.
+    Source: PyTorch's torch.nn.functional.triplet_margin_with_distance_loss.
 
     >>> import tilewright as tw
     >>> a, p, n = (tw.asarray([[v]]) for v in (0.0, 1.0, 3.0))

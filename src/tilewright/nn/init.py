@@ -13,7 +13,8 @@ import math
 
 import tilewright as tw
 from tilewright import Generator, Tensor
-from tilewright.nn.random_values import orthogonal_columns, truncated_normal
+from tilewright.nn.random_values import orthogonal_columns as _orthogonal_columns
+from tilewright.nn.random_values import truncated_normal as _truncated_normal
 
 _GAINS = {
     **dict.fromkeys(
@@ -39,6 +40,8 @@ _GAINS = {
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor that keeps the variance steady; `param` is leaky_relu's slope, 0.01 by default.
 
+    Raises ValueError for another nonlinearity.
+
     >>> round(calculate_gain("relu"), 4)
     1.4142
     """
@@ -56,7 +59,13 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Fills with values uniform in [a, b)."""
+    """Fills with values uniform in [a, b).
+
+    Shapes: tensor of any shape; written in place and returned.
+    Types: all; numbers are converted. Result: the same type.
+    Raises ValueError for an a above b.
+    Source: PyTorch's torch.nn.init.uniform_.
+    """
     _check("uniform_", tensor, a=a, b=b)
     with tw.no_grad():
         return tensor.copy_(tw.uniform(a, b, tensor.shape, generator=generator))
@@ -65,7 +74,13 @@ def uniform_(
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Fills with values from a normal distribution."""
+    """Fills with values from a normal distribution.
+
+    Shapes: tensor of any shape; written in place and returned.
+    Types: all; numbers are converted. Result: the same type.
+    Raises ValueError for a negative std.
+    Source: PyTorch's torch.nn.init.normal_.
+    """
     _check("normal_", tensor, mean=mean, std=std)
     with tw.no_grad():
         return tensor.copy_(tw.normal(mean, std, tensor.shape, generator=generator))
@@ -82,6 +97,11 @@ def trunc_normal_(
 ) -> Tensor:
     """Fills with values from the part of a normal distribution that lies in [a, b].
 
+    Shapes: tensor of any shape; written in place and returned.
+    Types: all; numbers are converted. Result: the same type.
+    Raises ValueError for an a that is not below b.
+    Source: PyTorch's torch.nn.init.trunc_normal_.
+
     >>> import tilewright as tw
     >>> x = tw.nn.init.trunc_normal_(tw.empty((100,)), a=1.0, b=1.5)
     >>> x.min().item() >= 1.0 and x.max().item() <= 1.5
@@ -92,30 +112,54 @@ def trunc_normal_(
         raise ValueError(f"trunc_normal_: needs a < b and std > 0, got {a}, {b} and {std}")
     low, high = (a - mean) / std, (b - mean) / std
     with tw.no_grad():
-        z = truncated_normal(tensor.shape, low, high, generator)
+        z = _truncated_normal(tensor.shape, low, high, generator)
         # Rounding to a narrower type may lead out of the range.
         return tensor.copy_(tw.clip(z * std + mean, a, b))
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fills with one value."""
+    """Fills with one value.
+
+    Shapes: tensor of any shape; written in place and returned.
+    Types: all; numbers are converted. Result: the same type.
+    Raises TypeError for a val that is no number.
+    Source: PyTorch's torch.nn.init.constant_.
+    """
     _check("constant_", tensor, val=val)
     with tw.no_grad():
         return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fills with ones."""
+    """Fills with ones.
+
+    Shapes: tensor of any shape; written in place and returned.
+    Types: all; numbers are converted. Result: the same type.
+    Raises TypeError for what is no tensor.
+    Source: PyTorch's torch.nn.init.ones_.
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fills with zeros."""
+    """Fills with zeros.
+
+    Shapes: tensor of any shape; written in place and returned.
+    Types: all; numbers are converted. Result: the same type.
+    Raises TypeError for what is no tensor.
+    Source: PyTorch's torch.nn.init.zeros_.
+    """
     return constant_(tensor, 0.0)
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Makes a matrix the identity, as far as it goes."""
+    """Makes a matrix the identity, as far as it goes.
+
+    Shapes: tensor (n, m); written in place and returned.
+    Types: all; numbers are converted. Result: the same type.
+    Raises ValueError for other shapes.
+    Source: PyTorch's torch.nn.init.eye_.
+    """
     _check("eye_", tensor)
     _check_rank("eye_", tensor, 2, 2)
     with tw.no_grad():
@@ -123,7 +167,13 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Makes a convolution's weight (out, in, *kernel) pass its input channels on, in each group."""
+    """Makes a convolution's weight (out, in, *kernel) pass its input channels on, in each group.
+
+    Shapes: tensor (out, in, *kernel) of 3 to 5 dimensions; written in place and returned.
+    Types: all; numbers are converted. Result: the same type.
+    Raises ValueError for other shapes and groups that do not divide out.
+    Source: PyTorch's torch.nn.init.dirac_.
+    """
     _check("dirac_", tensor)
     _check_rank("dirac_", tensor, 3, 5)
     outputs = tensor.shape[0]
@@ -142,6 +192,11 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 def orthogonal_(tensor: Tensor, gain: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Makes (rows, the rest) a random matrix with orthogonal rows or columns, times `gain`.
 
+    Shapes: tensor (rows, ...) of at least 2 dimensions; written in place and returned.
+    Types: all; numbers are converted. Result: the same type.
+    Raises ValueError for fewer dimensions.
+    Source: PyTorch's torch.nn.init.orthogonal_; Saxe et al. (2013).
+
     >>> import tilewright as tw
     >>> q = tw.nn.init.orthogonal_(tw.empty((2, 3), dtype=tw.float64))
     >>> [[round(abs(v), 6) for v in row] for row in (q @ q.T).tolist()]
@@ -154,7 +209,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, *, generator: Generator | Non
         return tensor
     rows, columns = tensor.shape[0], tensor.size // tensor.shape[0]
     with tw.no_grad():
-        q = orthogonal_columns(max(rows, columns), min(rows, columns), generator)
+        q = _orthogonal_columns(max(rows, columns), min(rows, columns), generator)
         q = q if rows >= columns else q.T
         return tensor.copy_((q * gain).reshape(tensor.shape))
 
@@ -162,7 +217,13 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, *, generator: Generator | Non
 def sparse_(
     tensor: Tensor, sparsity: float, std: float = 0.01, *, generator: Generator | None = None
 ) -> Tensor:
-    """Fills a matrix from a normal distribution, with a share `sparsity` of each column zero."""
+    """Fills a matrix from a normal distribution, with a share `sparsity` of each column zero.
+
+    Shapes: tensor (n, m); written in place and returned.
+    Types: all; numbers are converted. Result: the same type.
+    Raises ValueError for other shapes.
+    Source: PyTorch's torch.nn.init.sparse_; Martens (2010).
+    """
     _check("sparse_", tensor, sparsity=sparsity, std=std)
     _check_rank("sparse_", tensor, 2, 2)
     if not 0 <= sparsity <= 1:
@@ -184,7 +245,13 @@ def kaiming_uniform_(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Uniform within ±gain·sqrt(3/fan); `a` is leaky_relu's slope, `mode` fan_in or fan_out."""
+    """Uniform within ±gain·sqrt(3/fan); `a` is leaky_relu's slope, `mode` fan_in or fan_out.
+
+    Shapes: tensor (out, in, ...); written in place and returned.
+    Types: all; numbers are converted. Result: the same type.
+    Raises ValueError for fewer than 2 dimensions and another mode or nonlinearity.
+    Source: PyTorch's torch.nn.init.kaiming_uniform_; He et al. (2015).
+    """
     bound = math.sqrt(3) * _kaiming_std("kaiming_uniform_", tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator=generator)
 
@@ -197,7 +264,13 @@ def kaiming_normal_(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal with standard deviation gain/sqrt(fan)."""
+    """Normal with standard deviation gain/sqrt(fan).
+
+    Shapes: tensor (out, in, ...); written in place and returned.
+    Types: all; numbers are converted. Result: the same type.
+    Raises ValueError for fewer than 2 dimensions and another mode or nonlinearity.
+    Source: PyTorch's torch.nn.init.kaiming_normal_; He et al. (2015).
+    """
     std = _kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity)
     return normal_(tensor, 0.0, std, generator=generator)
 
@@ -205,7 +278,13 @@ def kaiming_normal_(
 def xavier_uniform_(
     tensor: Tensor, gain: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Uniform within ±gain·sqrt(6/(fan_in + fan_out))."""
+    """Uniform within ±gain·sqrt(6/(fan_in + fan_out)).
+
+    Shapes: tensor (out, in, ...); written in place and returned.
+    Types: all; numbers are converted. Result: the same type.
+    Raises ValueError for fewer than 2 dimensions.
+    Source: PyTorch's torch.nn.init.xavier_uniform_; Glorot and Bengio (2010).
+    """
     bound = math.sqrt(3) * _xavier_std("xavier_uniform_", tensor, gain)
     return uniform_(tensor, -bound, bound, generator=generator)
 
@@ -213,7 +292,13 @@ def xavier_uniform_(
 def xavier_normal_(
     tensor: Tensor, gain: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Normal with standard deviation gain·sqrt(2/(fan_in + fan_out))."""
+    """Normal with standard deviation gain·sqrt(2/(fan_in + fan_out)).
+
+    Shapes: tensor (out, in, ...); written in place and returned.
+    Types: all; numbers are converted. Result: the same type.
+    Raises ValueError for fewer than 2 dimensions.
+    Source: PyTorch's torch.nn.init.xavier_normal_; Glorot and Bengio (2010).
+    """
     return normal_(tensor, 0.0, _xavier_std("xavier_normal_", tensor, gain), generator=generator)
 
 

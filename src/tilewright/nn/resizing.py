@@ -37,6 +37,10 @@ def interpolate(
     shrink. nearest takes all types, others floating point. Raises ValueError for arguments that do
     not fit each other, TypeError for types.
 
+    Shapes: images (batch, channels, ...); the result is (batch, channels, *size).
+    Types: all. Result: the same type.
+    Source: PyTorch's torch.nn.functional.interpolate.
+
     >>> import tilewright as tw
     >>> x = tw.asarray([[[0.0, 1.0]]])
     >>> tw.nn.functional.interpolate(x, size=4, mode="linear").tolist()
@@ -85,6 +89,11 @@ def upsample(
     align_corners: bool | None = None,
 ) -> Tensor:
     """`interpolate` under its older name.
+
+    Shapes: images (batch, channels, ...); the result is (batch, channels, *size).
+    Types: all. Result: the same type.
+    Raises ValueError and TypeError as `interpolate`.
+    Source: PyTorch's torch.nn.functional.upsample.
 
     >>> import tilewright as tw
     >>> tw.nn.functional.upsample(tw.ones((1, 1, 2)), scale_factor=2).shape

@@ -26,6 +26,11 @@ def ctc_loss(
     lengths say which belong to which sequence: these are read for it. Raises ValueError for
     lengths, labels and shapes that do not fit.
 
+    Shapes: lengths are (batch,); the result is (), or (batch,) for 'none'.
+    Types: floating. Result: the same type.
+    Raises TypeError for other types.
+    Source: PyTorch's torch.nn.functional.ctc_loss.
+
     >>> import tilewright as tw
     >>> x = tw.zeros((3, 2, 2)).log_softmax(-1)
     >>> loss = tw.nn.functional.ctc_loss(x, tw.asarray([1, 1, 1]), (3, 3), (1, 2))

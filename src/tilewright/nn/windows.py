@@ -11,6 +11,7 @@ from tilewright import Tensor
 
 Sizes = int | Sequence[int]
 Result = Tensor | tuple[Tensor, Tensor]
+_SPACES = {1: "length", 2: "height, width", 3: "depth, height, width"}
 
 
 def _max_pool(axes: int) -> Any:
@@ -30,7 +31,7 @@ def _max_pool(axes: int) -> Any:
         call = indexed if return_indices else plain
         return call(input, kernel_size, stride, padding, dilation, ceil_mode)
 
-    return _named(max_pool, plain, "and with return_indices where in its plane each lies, as int64")
+    return _named(max_pool, plain, axes)
 
 
 def _adaptive_max_pool(axes: int) -> Any:
@@ -40,7 +41,7 @@ def _adaptive_max_pool(axes: int) -> Any:
     def adaptive_max_pool(input: Tensor, output_size: Sizes, return_indices: bool = False) -> Any:
         return (indexed if return_indices else plain)(input, output_size)
 
-    return _named(adaptive_max_pool, plain, "and with return_indices where in its plane each lies")
+    return _named(adaptive_max_pool, plain, axes)
 
 
 def _lp_pool(axes: int) -> Any:
@@ -56,6 +57,8 @@ def _lp_pool(axes: int) -> Any:
     ) -> Tensor:
         if isinstance(norm_type, bool) or not isinstance(norm_type, (int, float)):
             raise TypeError(f"lp_pool{axes}d: norm_type is a number, got {norm_type!r}")
+        if not tw.isdtype(input.dtype, "real floating"):
+            raise TypeError(f"lp_pool{axes}d: floating point only, got {input.dtype}")
         if norm_type == 0:
             raise ValueError(f"lp_pool{axes}d: norm_type must not be 0")
         if norm_type == math.inf:
@@ -75,8 +78,13 @@ def _lp_pool(axes: int) -> Any:
     lp_pool.__doc__ = f"""The {axes}-dimensional windows' sums of powers, and of that the root.
 
     sum(x ** norm_type) ** (1 / norm_type) of each window of kernel_size, stride (default:
-    kernel_size) apart; inf takes the largest size. Where the sum is 0 the gradient is 0. Raises
-    ValueError for windows that do not fit, TypeError for types that are not floating.
+    kernel_size) apart; inf takes the largest size. Where the sum is 0 the gradient is 0.
+
+    Shapes: input (batch, channels, {_SPACES[axes]}), or without batch; the result has
+    floor((size - kernel_size) / stride) + 1 windows along an axis, with ceil_mode ceil.
+    Types: floating. Result: the same type.
+    Raises ValueError for windows that do not fit and a norm_type of 0, TypeError for other types.
+    Source: PyTorch's torch.nn.functional.lp_pool{axes}d.
     """
     return _called(lp_pool, f"lp_pool{axes}d")
 
@@ -87,9 +95,17 @@ def _volume(kernel_size: Sizes, axes: int) -> int:
     return math.prod(list(kernel_size) * (axes if len(kernel_size) == 1 else 1))
 
 
-def _named(function: Callable[..., Any], plain: Callable[..., Any], more: str) -> Any:
-    function.__doc__ = f"`tw.{plain.__name__}`, {more}."
-    return _called(function, plain.__name__)
+def _named(function: Callable[..., Any], plain: Callable[..., Any], axes: int) -> Any:
+    name = plain.__name__
+    function.__doc__ = f"""`tw.{name}`, and with return_indices where in its plane each lies.
+
+    Shapes: input (batch, channels, {_SPACES[axes]}), or without batch; values and indices have
+    the shape of `tw.{name}`'s result.
+    Types: floating. Result: the same type, and indices of int64.
+    Raises ValueError for windows that do not fit, TypeError for other types.
+    Source: PyTorch's torch.nn.functional.{name}.
+    """
+    return _called(function, name)
 
 
 def _called(function: Callable[..., Any], name: str) -> Any:
@@ -169,11 +185,22 @@ def _fractional(axes: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
     plain.__doc__ = f"""The largest element of windows at random places, `output_size` of them.
 
-    input is (batch, channels, {"height, width" if axes == 2 else "depth, height, width"}), or
-    without a batch; output_ratio, below 1, says the size as a part of the input's. Source: B.
-    Graham, "Fractional max-pooling", 2014. Raises ValueError for windows that do not fit.
+    output_ratio, below 1, says the size as a part of the input's.
+
+    Shapes: input (batch, channels, {_SPACES[axes]}), or without batch; the result has output_size
+    in place of the last {axes} axes.
+    Types: floating. Result: the same type, and with return_indices indices of int64.
+    Raises ValueError for windows that do not fit and unless one of output_size and output_ratio is
+    given, TypeError for other types.
+    Source: Graham, "Fractional max-pooling", 2014.
     """
-    with_indices.__doc__ = f"The results of {name}, and where in its plane each lies: int64."
+    with_indices.__doc__ = f"""The results of {name}, and where in its plane each lies.
+
+    Shapes: values and indices have the shape of {name}'s result.
+    Types: floating. Result: values of the same type, indices of int64.
+    Raises ValueError and TypeError as {name}.
+    Source: Graham, "Fractional max-pooling", 2014.
+    """
     return _called(plain, name), _called(with_indices, f"{name}_with_indices")
 
 

@@ -20,8 +20,13 @@ class Adam(Optimizer):
 
     `weight_decay` is added to the gradient, or shrinks the parameter directly where
     `decoupled_weight_decay`; `amsgrad` scales by the largest mean square so far.
-    Sources: D. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015; S. Reddi
+    Source: D. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015; S. Reddi
     et al., "On the convergence of Adam and beyond", ICLR 2018.
+
+    Shapes: parameters of any shapes.
+    Types: floating; states of float32 for 16-bit parameters. Result: the same type.
+    Raises ValueError for settings out of range and for no parameters, TypeError for parameters that
+    are no tensors of a floating type.
 
     >>> import tilewright as tw
     >>> x = tw.asarray([1.0], dtype=tw.float32); x.requires_grad = True
@@ -94,6 +99,11 @@ class AdamW(Adam):
     """Adam whose weight decay shrinks the parameter directly, not through the gradient.
 
     Source: I. Loshchilov and F. Hutter, "Decoupled weight decay regularization", ICLR 2019.
+
+    Shapes: parameters of any shapes.
+    Types: floating; states of float32 for 16-bit parameters. Result: the same type.
+    Raises ValueError for settings out of range and for no parameters, TypeError for parameters that
+    are no tensors of a floating type.
 
     >>> import tilewright as tw
     >>> tw.optim.AdamW([tw.zeros((2,), requires_grad=True)]).defaults["weight_decay"]

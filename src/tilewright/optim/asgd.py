@@ -24,6 +24,11 @@ class ASGD(Optimizer):
     Source: B. Polyak and A. Juditsky, "Acceleration of stochastic approximation by averaging", SIAM
     Journal on Control and Optimization 30 (1992).
 
+    Shapes: parameters of any shapes.
+    Types: floating; states of float32 for 16-bit parameters. Result: the same type.
+    Raises ValueError for settings out of range and for no parameters, TypeError for parameters that
+    are no tensors of a floating type.
+
     >>> import tilewright as tw
     >>> x = tw.asarray([1.0], dtype=tw.float32); x.requires_grad = True
     >>> (x * x).sum().backward()

@@ -24,6 +24,11 @@ class LBFGS(Optimizer):
     `line_search_fn` is None, for steps of `lr`, or "strong_wolfe". Takes one group of parameters of
     one dtype. Source: J. Nocedal and S. Wright, "Numerical optimization" (2006), chapters 3 and 7.
 
+    Shapes: parameters of any shapes.
+    Types: floating; states of float32 for 16-bit parameters. Result: the same type.
+    Raises ValueError for settings out of range and for no parameters, TypeError for parameters that
+    are no tensors of a floating type.
+
     >>> import tilewright as tw
     >>> x = tw.asarray([3.0], dtype=tw.float64); x.requires_grad = True
     >>> optimizer = tw.optim.LBFGS([x], line_search_fn="strong_wolfe")

@@ -20,6 +20,11 @@ class RAdam(Optimizer):
 
     Source: Liu et al., "On the variance of the adaptive learning rate and beyond", ICLR 2020.
 
+    Shapes: parameters of any shapes.
+    Types: floating; states of float32 for 16-bit parameters. Result: the same type.
+    Raises ValueError for settings out of range and for no parameters, TypeError for parameters that
+    are no tensors of a floating type.
+
     >>> import tilewright as tw
     >>> x = tw.asarray([1.0], dtype=tw.float32); x.requires_grad = True
     >>> (x * x).sum().backward()

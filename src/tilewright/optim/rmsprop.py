@@ -25,9 +25,14 @@ _UPDATES: dict[tuple[bool, bool], Callable[..., None]] = {
 class RMSprop(Optimizer):
     """Steps by the gradient over the root of a running mean of its square.
 
-    `centered` takes the variance instead of the mean square. Sources: G. Hinton, "Neural networks
+    `centered` takes the variance instead of the mean square. Source: G. Hinton, "Neural networks
     for machine learning", lecture 6 (2012); A. Graves, "Generating sequences with recurrent neural
     networks" (2013).
+
+    Shapes: parameters of any shapes.
+    Types: floating; states of float32 for 16-bit parameters. Result: the same type.
+    Raises ValueError for settings out of range and for no parameters, TypeError for parameters that
+    are no tensors of a floating type.
 
     >>> import tilewright as tw
     >>> x = tw.asarray([1.0], dtype=tw.float32); x.requires_grad = True

@@ -21,6 +21,12 @@ class SGD(Optimizer):
     Source of the Nesterov form: Sutskever et al., "On the importance of initialization and
     momentum in deep learning", ICML 2013.
 
+    Shapes: parameters of any shapes.
+    Types: floating; states of float32 for 16-bit parameters. Result: the same type.
+    Raises ValueError for settings out of range and for no parameters, TypeError for parameters that
+    are no tensors of a floating type.
+    Source: PyTorch's torch.optim.SGD.
+
     >>> import tilewright as tw
     >>> x = tw.asarray([1.0], dtype=tw.float32); x.requires_grad = True
     >>> (x * x).sum().backward()

@@ -53,7 +53,7 @@ class AveragedModel(Module):
 
     `update_parameters(model)` after each step of the optimiser; the first call copies. Averages are
     equal unless `multi_avg_fn` says otherwise, such as `get_ema_multi_avg_fn(0.999)`. Buffers are
-    averaged with `use_buffers`, else they are the model's newest. Sources: P. Izmailov et al.,
+    averaged with `use_buffers`, else they are the model's newest. Source: P. Izmailov et al.,
     "Averaging weights leads to wider optima and better generalization", UAI 2018; B. Polyak and A.
     Juditsky, "Acceleration of stochastic approximation by averaging" (1992).
 

@@ -23,6 +23,10 @@ def get_total_norm(
     The same bits for any number of threads. Raises RuntimeError for a norm that is inf or NaN where
     `error_if_nonfinite`.
 
+    Shapes: tensors of any shapes; the result has no dimensions.
+    Types: floating. Result: float32, of float64 float64.
+    Source: PyTorch's torch.nn.utils.get_total_norm.
+
     >>> import tilewright as tw
     >>> tw.nn.utils.get_total_norm([tw.asarray([3.0]), tw.asarray([[4.0]])]).item()
     5.0
@@ -41,6 +45,10 @@ def clip_grad_norm_(
     Returns the norm that they had. Parameters without a gradient do not count. Raises RuntimeError,
     before anything is changed, for a norm that is inf or NaN where `error_if_nonfinite`.
 
+    Shapes: parameters of any shapes; the result has no dimensions.
+    Types: floating. Result: float32, of float64 float64.
+    Source: PyTorch's torch.nn.utils.clip_grad_norm_; Pascanu et al. (2013).
+
     >>> import tilewright as tw
     >>> x = tw.zeros((2,), requires_grad=True); x.grad = tw.asarray([3.0, 4.0])
     >>> tw.nn.utils.clip_grad_norm_([x], 1.0).item(), [round(v, 3) for v in x.grad.tolist()]
@@ -55,12 +63,24 @@ def clip_grad_norm_(
 def clip_grads_with_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor
 ) -> None:
-    """Scales all gradients in place by max_norm / total_norm, where that is below 1."""
+    """Scales all gradients in place by max_norm / total_norm, where that is below 1.
+
+    Shapes: parameters of any shapes, total_norm ().
+    Types: floating. Result: None.
+    Raises TypeError for parameters that are no tensors.
+    Source: PyTorch's torch.nn.utils.clip_grads_with_norm_.
+    """
     _scale(_grads(parameters), max_norm, total_norm)
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
-    """Limits all elements of all gradients in place to [-clip_value, clip_value]; NaN stays."""
+    """Limits all elements of all gradients in place to [-clip_value, clip_value]; NaN stays.
+
+    Shapes: parameters of any shapes.
+    Types: floating. Result: None.
+    Raises TypeError for parameters that are no tensors.
+    Source: PyTorch's torch.nn.utils.clip_grad_value_.
+    """
     _change(_grads(parameters), float(clip_value), tw._core.clip_all)
 
 
@@ -97,4 +117,8 @@ def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
 
 
 def _listed(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    for x in listed:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected tensors, got {type(x).__name__}")
+    return listed

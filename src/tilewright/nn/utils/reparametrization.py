@@ -51,6 +51,8 @@ class _Computed:
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Makes a parameter a length, `<name>_g`, times a direction, `<name>_v`, by index of `dim`.
 
+    Raises ValueError where the module has no such parameter.
+
     >>> import tilewright as tw
     >>> layer = tw.nn.utils.weight_norm(tw.nn.Linear(4, 3))
     >>> sorted(layer.state_dict())
@@ -78,6 +80,8 @@ def spectral_norm(
     dim: int | None = None,
 ) -> M:
     """Makes a parameter `<name>_orig` over its largest singular value, found while training.
+
+    Raises ValueError where the module has no such parameter.
 
     >>> import tilewright as tw
     >>> layer = tw.nn.utils.spectral_norm(tw.nn.Linear(4, 3))
