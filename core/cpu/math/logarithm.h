@@ -120,6 +120,13 @@ template <Floating T> TW_INLINE Vec<T> log2(Vec<T> x) {
     const Pair<T> p = two_product<T>(f, B::log2e);
     const Pair<T> head = fast_two_sum(where(high, parts.e + 1, parts.e), p.hi);
     const Vec<T> lo = head.lo + (p.lo + f * B::log2e_lo);
+    if constexpr (std::is_same_v<T, float>) {
+      // Just below the root of 2 the tail is a fifth of the result, and its product's rounding
+      // counts.
+      const Pair<T> tail = two_product<T>(log_tail(f), B::log2e);
+      const Pair<T> sum = fast_two_sum(head.hi, tail.hi);
+      return log_domain(x, sum.hi + (sum.lo + (lo + tail.lo)));
+    }
     return log_domain(x, head.hi + (lo + log_tail(f) * B::log2e));
   }
 }
