@@ -11,10 +11,8 @@ template <class T> TW_INLINE Vec<T> selected(__mmask64 chosen, Vec<T> b, Vec<T> 
   using Raw = typename Vec<T>::Raw;
   const auto p = (__m512i)b.v, q = (__m512i)c.v;
   if constexpr (sizeof(T) == 1) return Vec<T>((Raw)_mm512_mask_mov_epi8(q, chosen, p));
-  if constexpr (sizeof(T) == 2)
-    return Vec<T>((Raw)_mm512_mask_mov_epi16(q, (__mmask32)chosen, p));
-  if constexpr (sizeof(T) == 4)
-    return Vec<T>((Raw)_mm512_mask_mov_epi32(q, (__mmask16)chosen, p));
+  if constexpr (sizeof(T) == 2) return Vec<T>((Raw)_mm512_mask_mov_epi16(q, (__mmask32)chosen, p));
+  if constexpr (sizeof(T) == 4) return Vec<T>((Raw)_mm512_mask_mov_epi32(q, (__mmask16)chosen, p));
   if constexpr (sizeof(T) == 8) return Vec<T>((Raw)_mm512_mask_mov_epi64(q, (__mmask8)chosen, p));
 }
 // Which of as many bytes as a vector has lanes hold.
