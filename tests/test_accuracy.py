@@ -122,6 +122,28 @@ def test_float32_of_two_arguments(name: str, isa: str, rng: np.random.Generator)
     assert worst.ulp <= BOUNDS[name][0], f"{name} on {isa}: {worst.ulp:.4f} ulp at {worst.at}"
 
 
+def test_powers_that_are_float32_numbers_are_exact(isa: str) -> None:
+    """Also where they share a vector with results that are rounded, vanish or overflow."""
+    held = [
+        (sign * base * 2.0**scale, power)
+        for base in range(1, 200)
+        for power in range(-140, 25)
+        for scale in (0, -3)
+        for sign in (1, -1)
+        if (power >= 0 and base**power < 1 << 24) or base == 1
+    ]
+    fractions = [(float(base) ** 2, 0.5) for base in range(4096)]
+    others = np.random.default_rng(0).normal(0, 3, (len(held), 2))
+    a, b = np.concatenate([np.array(held), others, np.array(fractions)]).astype(np.float32).T
+    order = np.random.default_rng(1).permutation(a.size)
+    y = np.empty_like(a)
+    y[order] = np.asarray(tw.pow(tw.asarray(a[order]), tw.asarray(b[order])))
+    with np.errstate(over="ignore"):
+        expected = np.array([base**power for base, power in held]).astype(np.float32)
+    np.testing.assert_array_equal(y[: len(held)], expected)
+    np.testing.assert_array_equal(y[-len(fractions) :], np.arange(4096))
+
+
 def samples(name: str, rng: np.random.Generator) -> np.ndarray:
     """Float64 numbers from the domain: evenly, of all sizes, and around 1 and multiples of pi/4."""
     low, high = EXACT[name].domain

@@ -7,6 +7,7 @@ floats nearby at which the function happens to be almost a float32 (S. Gal, 1986
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import mpmath as mp
@@ -242,6 +243,45 @@ def show_pieces(name: str, pieces: Sequence[Sequence[mp.mpf]]) -> None:
     )
 
 
+POW_FIRST = 0x3F3E0000  # bits of the number from which on the leading bits of m make the intervals
+
+
+def exact_inverse(low: float, high: float) -> float:
+    """The v of few bits for which |m v - 1| is least and a float32 for each m from low to high."""
+    ulp = 2.0**-24 if low < 1 else 2.0**-23
+    found = []
+    for bits in range(4, 9):
+        for v in np.arange(round(0.6 * 2**bits), round(1.4 * 2**bits)) / 2**bits:
+            rest = max(abs(low * v - 1), abs((high - ulp) * v - 1))
+            if rest < 2**24 * ulp / float(v).as_integer_ratio()[1]:
+                found.append((rest, float(v)))
+    return min(found)[1]
+
+
+def show_pow() -> None:
+    """log(m) for 32 intervals of m beside 1, and 2^(k / 32), each in two parts."""
+    edges = (POW_FIRST + (np.arange(33, dtype=np.uint32) << np.uint32(18))).view(f32)
+    inverses = [
+        1.0 if low < 1 < high else exact_inverse(low, high)
+        for low, high in itertools.pairwise(edges.tolist())
+    ]
+    logs = [-mp.log(mp.mpf(v)) for v in inverses]
+    heads = [mp.nint(y * 2**16) / 2**16 for y in logs]
+    show("kPowInverses", inverses)
+    show("kPowLogs", heads)
+    show("kPowLogLows", [y - head for y, head in zip(logs, heads, strict=True)])
+    step = mp.log(2) / 32
+    powers = [mp.e ** (step * k) for k in range(32)]
+    singles = np.array([float(y) for y in powers], f32)
+    show("kPowBits", (singles.view(np.uint32) - (np.arange(32, dtype=np.uint32) << 18)).view(f32))
+    show("kPowRests", [mp.log(y / float(t)) for y, t in zip(powers, singles, strict=True)])
+    show("kPowStepParts", [1 / step, step, step - float(f32(float(step)))])
+    tail = near_zero(lambda r: (mp.log1p(r) - r) / r**2, -mp.mpf(1) / 2)
+    show_fit("log(1 + r)", Fit(tail, -1 / 50, 1 / 50, (3, -1), lambda r: r))
+    rest = near_zero(lambda r: (mp.exp(r) - 1 - r) / r**2, mp.mpf(1) / 2)
+    show_fit("e^r", Fit(rest, -1 / 90, 1 / 90, (1, -1), lambda r: r**2))
+
+
 def show_near_zero() -> None:
     """Inverse hyperbolic functions near 0, and acosh near 1."""
     asinh = root(lambda t: (mp.asinh(t) - t) / t**3)
@@ -258,6 +298,7 @@ def main() -> None:
     show_atan()
     show_tan()
     show_logistic()
+    show_pow()
     show_near_zero()
 
 

@@ -93,9 +93,10 @@ std::int64_t step_bytes(const Problem& p, int operand, int axis) {
 class Row {
  public:
   explicit Row(const Problem& p)
-      : fn_(p.fn),
+      : fn_(p.select ? p.select : p.fn),
         inputs_(p.operands - 1),
         compute_(dtype_of(p.type)),
+        selects_(p.select != nullptr),
         result_(p.dtype[0] == DType::bool_ && p.type != ComputeType::u8 ? DType::bool_ : compute_),
         stream_(p.count * static_cast<std::int64_t>(size_of(p.dtype[0])) >= kStreamBytes) {}
 
@@ -128,7 +129,7 @@ class Row {
       const Lane& x = lanes[k + 1];
       step_[k] = x.stride != 0 || single;
       staged_[k] =
-          step_[k] && (!same_representation(x.dtype, compute_) || !(x.stride == 1 || single));
+          step_[k] && (!same_representation(x.dtype, type_of(k)) || !(x.stride == 1 || single));
       any_staged_ |= staged_[k];
     }
     const Lane& y = lanes[0];
@@ -137,17 +138,21 @@ class Row {
 
   static bool is_line(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 == 0; }
 
+  // What the kernel reads.
+  DType type_of(int k) const { return selects_ && k == 0 ? DType::bool_ : compute_; }
+
   // By one store of a vector where the instruction set has such: the kernel's first load of what
   // several had written would have to wait for all of them.
   const void* repeat(int k, const Lane& x) {
     char* const buffer = buffers_[k].bytes;
     if (repeated_[k] == x.data) return buffer;
     repeated_[k] = x.data;
-    const auto size = static_cast<unsigned>(size_of(compute_));
+    const DType type = type_of(k);
+    const auto size = static_cast<unsigned>(size_of(type));
     const char* value = x.data;
     alignas(16) char converted[16];
-    if (!same_representation(x.dtype, compute_)) {
-      convert_elements(x.dtype, compute_, 1, x.data, 0, converted, 0);
+    if (!same_representation(x.dtype, type)) {
+      convert_elements(x.dtype, type, 1, x.data, 0, converted, 0);
       value = converted;
     }
     active_kernels().convert->spread[std::countr_zero(size)](1, 64 / size, value, buffer);
@@ -159,12 +164,13 @@ class Row {
     for (std::int64_t at = 0; at < n; at += most) stage(lanes, at, std::min(most, n - at), in);
   }
   void stage(const Lane* lanes, std::int64_t at, std::int64_t n, const void* const* in) {
-    const std::int64_t size = static_cast<std::int64_t>(size_of(compute_));
     const void* inputs[kMaxPointwiseInputs];
     for (int k = 0; k < inputs_; ++k) {
       const Lane& x = lanes[k + 1];
+      const DType type = type_of(k);
+      const std::int64_t size = static_cast<std::int64_t>(size_of(type));
       if (staged_[k]) {
-        convert_elements(x.dtype, compute_, n, x.data + at * x.step_bytes(), x.step_bytes(),
+        convert_elements(x.dtype, type, n, x.data + at * x.step_bytes(), x.step_bytes(),
                          buffers_[k].bytes, size);
         inputs[k] = buffers_[k].bytes;
       } else {
@@ -182,7 +188,9 @@ class Row {
 
   PointwiseFn fn_;
   int inputs_;
-  DType compute_, result_;
+  DType compute_;
+  bool selects_;
+  DType result_;
   bool stream_, seen_ = false, single_ = false, any_staged_ = false, y_direct_ = false;
   int step_[kMaxPointwiseInputs];
   bool staged_[kMaxPointwiseInputs];
@@ -364,6 +372,8 @@ void set_up_axes(const Call& call, Problem& p) {
 void set_up(const Call& call, PointwiseFn fn, ComputeType type, void* problem) {
   Problem& p = *static_cast<Problem*>(problem);
   p.fn = fn;
+  p.select = nullptr;
+  p.repeated = {};
   p.type = type;
   p.count = call.out->count;
   p.operands = static_cast<std::int8_t>(call.inputs + 1);
@@ -404,15 +414,37 @@ ComputeType compute_type_of(const Call& call, PointwiseOp op) {
   return stored && is_of_one_type(call) ? ComputeType::bf16 : compute_type_of(call.type);
 }
 
+// Where truths choose among numbers of the result's type.
+PointwiseFn select_for(const Call& call, ComputeType type) {
+  const DType made = call.out->dtype;
+  if (!is_bool(call.in[0].dtype) || call.in[0].number || size_of(made) > 8) return nullptr;
+  if (!same_representation(made, dtype_of(type))) return nullptr;
+  const int size = std::countr_zero(static_cast<unsigned>(size_of(made)));
+  return active_kernels().pointwise_integer->select.of_size[size];
+}
+const PointwiseTable& floating_table(ComputeType type) {
+  const IsaKernels& kernels = active_kernels();
+  return type == ComputeType::f32 ? *kernels.pointwise_float32 : *kernels.pointwise_float64;
+}
+
 template <PointwiseOp op> void set_up_value(const Call& call, void* problem) {
   const ComputeType type = compute_type_of(call, op);
+  Problem& p = *static_cast<Problem*>(problem);
   set_up(call, pointwise_value(op_for(op, call.type), type), type, problem);
-  static_cast<Problem*>(problem)->checks_exponents =
-      op == PointwiseOp::pow && is_signed_int(call.type);
+  p.checks_exponents = op == PointwiseOp::pow && is_signed_int(call.type);
+  if constexpr (op == PointwiseOp::where) p.select = select_for(call, type);
+  if constexpr (op == PointwiseOp::xlogy) {
+    const PointwiseTable& table = floating_table(type);
+    p.repeated = {table.logarithm, table.xlogy_by_log, 2};
+  }
 }
 template <PointwiseOp op, int input> void set_up_gradient(const Call& call, void* problem) {
   const ComputeType type = compute_type_of(call.type);
   set_up(call, pointwise_gradient(op, input, type), type, problem);
+  if constexpr (op == PointwiseOp::xlogy && input == 0) {
+    const PointwiseTable& table = floating_table(type);
+    static_cast<Problem*>(problem)->repeated = {table.logarithm, table.xlogy_slope_by_log, 3};
+  }
 }
 
 void bind(void* problem, void* const* at) {
@@ -480,6 +512,7 @@ void register_pointwise_kernels() {
 void run_pointwise(const PointwiseProblem& p) {
   if (p.checks_exponents) check_exponents(p);
   if (p.count == 0) return;
+  if (p.repeated.part && run_repeated_part(p)) return;
   if (const int axis = crossing_axis(p); axis >= 0) return CrossingTiles(p, axis).run();
   if (has_short_rows(p)) return run_short_rows(p);
   const std::int64_t inner = p.extent[p.rank - 1];

@@ -23,12 +23,21 @@ using PointwiseFn = void (*)(std::int64_t n, void* y, const void* const* inputs,
 
 // Functions of one floating type: values, and gradients whose inputs are g and then those of a, b,
 // c, y that the formula mentions, in this order. Null where a row has none.
+//
+// logarithm and what follows: xlogy and its gradient by a, with log(b) as one more input.
 struct PointwiseTable {
   PointwiseFn value[kPointwiseOps];
   PointwiseFn gradient[kPointwiseOps][3];
+  PointwiseFn logarithm, xlogy_by_log, xlogy_slope_by_log;
+};
+// `where` whose condition is of bytes, by log2 of an element's bytes; null: the condition becomes
+// numbers of the compute type.
+struct SelectTable {
+  PointwiseFn of_size[4];
 };
 struct PointwiseIntegerTable {
   PointwiseFn value[6][kPointwiseOps];  // i32, i64, u64, u8, c64, c128
+  SelectTable select;
 };
 
 struct PointwiseBFloat16Table {
@@ -36,10 +45,19 @@ struct PointwiseBFloat16Table {
 };
 
 inline constexpr int kMaxPointwiseInputs = 5;  // g, a, b, c, y
+// A function of one operand alone, of which a row makes the rest. Where that operand repeats, it is
+// computed once for each element.
+struct RepeatedPart {
+  PointwiseFn part = nullptr;  // null: there is none
+  PointwiseFn rest = nullptr;  // whose last input is the part
+  int operand = 0;
+};
 // Operand 0 is y, the inputs follow. Neighbouring axes that every operand crosses in even steps are
 // one; strides are in elements, 0 where an operand repeats.
 struct PointwiseProblem {
   PointwiseFn fn;
+  PointwiseFn select;  // in its place where the first input is of truths; or null
+  RepeatedPart repeated;
   std::int64_t count;  // elements of y
   void* data[kMaxPointwiseInputs + 1];
   ComputeType type;
@@ -49,6 +67,8 @@ struct PointwiseProblem {
   std::int64_t extent[kMaxRank];
   std::int64_t stride[kMaxPointwiseInputs + 1][kMaxRank];
 };
+// Runs the row's part first if it has one and that operand repeats; whether it did.
+bool run_repeated_part(const PointwiseProblem& problem);
 // Splits large problems over threads. y may be exactly one of the inputs, but not overlap partly.
 void run_pointwise(const PointwiseProblem& problem);
 

@@ -439,7 +439,7 @@ BINARY = (
         "pow",
         np.power,
         ((0.1, 6.0), LINE),
-        {**floats(0.51, 1.0), **WHOLE},
+        {**floats(0.52, 1.0), **WHOLE},
         same,
         whole=(DIGITS, (0, 40)),
         smooth=((0.5, 3.0), LINE),

@@ -214,6 +214,20 @@ constexpr PointwiseFn gradient_function() {
   gradient_function<name##_row, T, input, reads_of(text), \
                     (kind::f & name##_row::kinds) != 0 && !mentions(text, "none")>()
 
+// The row xlogy and its gradient by a, with l = log(b).
+struct XlogyByLog {
+  template <class V> static TW_INLINE V value(const V (&in)[3]) {
+    const V a = in[0], b = in[1], l = in[2];
+    return where((a == 0) & (b == b), 0, a * l);
+  }
+};
+struct XlogySlopeByLog {
+  template <class V> static TW_INLINE V value(const V (&in)[4]) {
+    const V g = in[0], a = in[1], b = in[2], l = in[3];
+    return g * where((a == 0) & (b <= 0), 0, l);
+  }
+};
+
 template <class T> constexpr PointwiseTable make_pointwise_table() {
   return {{
 #define TW_UNARY(name, ...) value_function<name##_row, T, 1>(),
@@ -234,7 +248,10 @@ template <class T> constexpr PointwiseTable make_pointwise_table() {
 #undef TW_UNARY
 #undef TW_BINARY
 #undef TW_TERNARY
-          }};
+          },
+          value_kernel<log_row, T, 1>,
+          value_kernel<XlogyByLog, T, 3>,
+          value_kernel<XlogySlopeByLog, T, 4>};
 }
 #undef TW_GRADIENT
 

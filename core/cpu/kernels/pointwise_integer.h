@@ -1,6 +1,7 @@
 // The pointwise rows for whole numbers, truth values and complex numbers; these have no gradients.
 #pragma once
 #include "core/cpu/kernels/pointwise.h"
+#include "core/cpu/kernels/select.h"
 
 namespace tw::TW_ISA_NAME {
 
@@ -24,6 +25,7 @@ constexpr PointwiseIntegerTable make_integer_table() {
       integer_functions<Complex64>(),     integer_functions<Complex128>()};
   for (int t = 0; t < 6; ++t)
     for (int op = 0; op < kPointwiseOps; ++op) table.value[t][op] = types[t].value[op];
+  table.select = make_select_table();
   return table;
 }
 }  // namespace

@@ -380,11 +380,42 @@ void bfloat16_extremum_columns(int64_t m, int64_t n, const void* x, int64_t row_
 template <bool largest, class T> TW_INLINE bool replaces(T x, T best) {
   return (largest ? x > best : x < best) | (is_nan(x) & !is_nan(best));
 }
+#ifdef TW_HAS_MASKED_ACCESS
+// A bit for each lane of 32 or 64 bits.
+template <class T> TW_INLINE std::uint64_t which_equal(Vec<T> a, Vec<T> b) {
+  if constexpr (std::is_same_v<T, float>)
+    return _mm512_cmp_ps_mask((__m512)a.v, (__m512)b.v, _CMP_EQ_OQ);
+  else if constexpr (std::is_same_v<T, double>)
+    return _mm512_cmp_pd_mask((__m512d)a.v, (__m512d)b.v, _CMP_EQ_OQ);
+  else if constexpr (sizeof(T) == 4)
+    return _mm512_cmpeq_epi32_mask((__m512i)a.v, (__m512i)b.v);
+  else
+    return _mm512_cmpeq_epi64_mask((__m512i)a.v, (__m512i)b.v);
+}
+// In whole steps of four vectors; -1: it is in none.
+template <class T> int64_t first_place_in_steps(int64_t n, const T* row, T x) {
+  constexpr int L = kLanes<T>, step = kChains * L;
+  for (int64_t from = 0; from + step <= n; from += step) {
+    std::uint64_t bits = 0;
+#pragma GCC unroll 4
+    for (int c = 0; c < kChains; ++c)
+      bits |= which_equal<T>(Vec<T>::load(row + from + c * L), x) << c * L;
+    if (bits) return from + __builtin_ctzll(bits);
+  }
+  return -1;
+}
+#endif
 // The place of the first of n elements that is x, which is among them; NaN is found as NaN.
 template <class T> int64_t first_place(int64_t n, const T* row, T x) {
   constexpr int L = kLanes<T>, step = kChains * L;
   int64_t at = 0;
   if constexpr (sizeof(T) == 1) return (const T*)__builtin_memchr(row, (uint8_t)x, n) - row;
+#ifdef TW_HAS_MASKED_ACCESS
+  if constexpr (sizeof(T) >= 4) {
+    if (const int64_t place = first_place_in_steps(n, row, x); place >= 0) return place;
+    at = is_nan(x) ? 0 : n / step * step;
+  }
+#else
   if constexpr (sizeof(T) >= 4 && L > 1) {
     // From the last step to the first, so that each lane ends with its first place.
     using I = IntLike<T>;
@@ -413,6 +444,7 @@ template <class T> int64_t first_place(int64_t n, const T* row, T x) {
     if (found != none) return found;
     at = is_nan(x) ? 0 : n / step * step;
   }
+#endif
   while (is_nan(x) ? !is_nan(row[at]) : row[at] != x) ++at;
   return at;
 }

@@ -67,20 +67,40 @@ template <Integer T> TW_INLINE Vec<T> remainder(Vec<T> a, Same<T> b) {
   }
 }
 
-// By squaring, modulo 2^bits. A negative exponent gives the reciprocal's whole part: 0, 1 or -1.
+// y square where that bit of the exponent is set, else y.
+template <Integer U> TW_INLINE Vec<U> multiplied_where(Vec<U> y, Vec<U> square, Vec<U> bits) {
+#ifdef __AVX512F__
+  if constexpr (sizeof(U) == 4 && kLanes<U> == 16)
+    return Vec<U>((typename Vec<U>::Raw)_mm512_mask_mullo_epi32(
+        (__m512i)y.v, _mm512_test_epi32_mask((__m512i)bits.v, (__m512i)bits.v), (__m512i)y.v,
+        (__m512i)square.v));
+#endif
+  return where(bits != 0, y * square, y);
+}
+// By squaring, modulo 2^bits, four bits of the exponents at a time.
+template <Integer U> TW_INLINE Vec<U> power_by_squares(Vec<U> square, Vec<U> left) {
+  Vec<U> y = 1;
+  do {
+#pragma GCC unroll 4
+    for (int bit = 0; bit < 4; ++bit) {
+      y = multiplied_where(y, square, left & (U)(1 << bit));
+      square = square * square;
+    }
+    left = Vec<U>(left.v >> 4);
+  } while (any(left != 0));
+  return y;
+}
+// A negative exponent gives the reciprocal's whole part: 0, 1 or -1.
 template <Integer T> TW_INLINE Vec<T> pow(Vec<T> base, Same<T> exponent) {
-  Unsigned<T> y = 1, square = as_unsigned(base);
-  const Mask<T> negative = exponent < 0;
-  Unsigned<T> left = as_unsigned(where(negative, 0, exponent));
-  while (any(left != 0)) {
-    y = where((left & 1) != 0, y * square, y);
-    square = square * square;
-    left = Unsigned<T>(left.v >> 1);
+  const Vec<T> power = bit_cast<T>(power_by_squares(as_unsigned(base), as_unsigned(exponent)));
+  if constexpr (std::is_signed_v<T>) {
+    const Mask<T> negative = exponent < 0;
+    if (any(negative)) [[unlikely]] {
+      const Vec<T> parity = where((exponent & 1) != 0, -1, 1);
+      return where(negative, where(base == 1, 1, where(base == -1, parity, 0)), power);
+    }
   }
-  const Vec<T> power = bit_cast<T>(y);
-  if constexpr (!std::is_signed_v<T>) return power;
-  const Vec<T> parity = where((exponent & 1) != 0, -1, 1);
-  return where(negative, where(base == 1, 1, where(base == -1, parity, 0)), power);
+  return power;
 }
 
 // Counts outside the type's width, negative ones included, shift every bit out.

@@ -61,6 +61,96 @@ alignas(64) inline constexpr float kLog10Values[32] = {
     -0.054107666f, -0.045898438f, -0.03774643f, -0.031013489f, -0.024356842f, -0.016227722f,
     -0.009304047f, 0.0f};
 
+// Powers: inverses of m of so few bits that m inverse - 1 is exact, for 32 intervals of m from the
+// number whose bits are kPowFirst on; and minus their logarithms in two parts, the first of which
+// is on a grid that exponents times log 2 can be added to. The one around 1 has the inverse 1.
+inline constexpr std::int32_t kPowFirst = 0x3f3e0000;
+alignas(64) inline constexpr float kPowInverses[32] = {
+    1.328125f, 1.3125f,  1.28125f,  1.25f,      1.234375f,  1.203125f,  1.1875f,    1.15625f,
+    1.140625f, 1.125f,   1.109375f, 1.078125f,  1.0625f,    1.046875f,  1.03125f,   1.015625f,
+    1.0f,      0.96875f, 0.9375f,   0.9140625f, 0.890625f,  0.859375f,  0.84375f,   0.8203125f,
+    0.796875f, 0.78125f, 0.765625f, 0.7421875f, 0.7265625f, 0.7109375f, 0.6953125f, 0.6796875f};
+alignas(64) inline constexpr float kPowLogs[32] = {
+    -0.2837677f,  -0.27192688f,  -0.24783325f,  -0.22314453f, -0.21057129f, -0.18492126f,
+    -0.17184448f, -0.14518738f,  -0.13157654f,  -0.11778259f, -0.10379028f, -0.07522583f,
+    -0.06062317f, -0.045806885f, -0.030776978f, -0.01550293f, 0.0f,         0.03175354f,
+    0.06454468f,  0.08985901f,   0.11582947f,   0.1515503f,   0.16990662f,  0.19807434f,
+    0.22705078f,  0.24685669f,   0.26705933f,   0.29815674f,  0.3194275f,   0.34117126f,
+    0.36338806f,  0.38612366f};
+alignas(64) inline constexpr float kPowLogLows[32] = {-4.7293534e-07f,
+                                                      -6.8356007e-06f,
+                                                      -2.9119515e-06f,
+                                                      9.799357e-07f,
+                                                      6.519955e-06f,
+                                                      -1.0738456e-06f,
+                                                      -5.7745046e-06f,
+                                                      5.368085e-06f,
+                                                      1.8029722e-07f,
+                                                      -4.4288294e-07f,
+                                                      -6.5104787e-06f,
+                                                      2.4088406e-06f,
+                                                      -1.4528712e-06f,
+                                                      -2.6512657e-06f,
+                                                      5.3188724e-06f,
+                                                      -1.2568485e-06f,
+                                                      0.0f,
+                                                      -4.8417246e-06f,
+                                                      -6.156597e-06f,
+                                                      -2.6796672e-06f,
+                                                      2.3477517e-06f,
+                                                      -3.9484155e-07f,
+                                                      -7.5794155e-06f,
+                                                      -4.4270582e-06f,
+                                                      6.669385e-06f,
+                                                      3.3884785e-06f,
+                                                      3.459077e-06f,
+                                                      -3.3659621e-06f,
+                                                      3.280532e-06f,
+                                                      -5.0724566e-07f,
+                                                      5.832664e-06f,
+                                                      -1.5119615e-06f};
+// 2^(k / 32), less k in the bits that a whole number with k as its low ones adds, and the logarithm
+// of what that lacks. A step is log 2 / 32 in two parts.
+inline constexpr float kPowSteps = 46.16624f, kPowStep = 0.02166085f, kPowStepLow = -5.9520444e-11f;
+alignas(64) inline constexpr float kPowBits[32] = {
+    1.0f,        0.9953236f,  0.99088687f, 0.98669523f, 0.9827539f, 0.9790684f, 0.9756443f,
+    0.97248745f, 0.96960354f, 0.9669987f,  0.9646789f,  0.9626505f, 0.9609198f, 0.95949334f,
+    0.9583778f,  0.95758f,    0.95710677f, 0.9569654f,  0.9571631f, 0.9577072f, 0.9586054f,
+    0.95986545f, 0.96149516f, 0.96350276f, 0.9658964f,  0.9686847f, 0.9718761f, 0.97547954f,
+    0.97950405f, 0.98395884f, 0.9888533f,  0.9941971f};
+alignas(64) inline constexpr float kPowRests[32] = {0.0f,
+                                                    -4.708458e-08f,
+                                                    4.628547e-08f,
+                                                    -5.560423e-08f,
+                                                    -1.19921575e-08f,
+                                                    -4.8776066e-08f,
+                                                    4.729782e-08f,
+                                                    -3.4814427e-08f,
+                                                    3.193418e-08f,
+                                                    -2.6886665e-08f,
+                                                    3.6210572e-08f,
+                                                    1.118421e-09f,
+                                                    -3.0990723e-08f,
+                                                    -2.6383011e-08f,
+                                                    -7.475213e-09f,
+                                                    -4.2456357e-08f,
+                                                    1.7114271e-08f,
+                                                    2.3001967e-08f,
+                                                    -3.0476834e-08f,
+                                                    -1.6538538e-08f,
+                                                    5.233334e-09f,
+                                                    -3.5920646e-08f,
+                                                    6.1075918e-09f,
+                                                    -3.1140544e-08f,
+                                                    -1.4719606e-08f,
+                                                    -2.8218102e-08f,
+                                                    -5.258795e-09f,
+                                                    -6.3603873e-09f,
+                                                    -6.1282597e-09f,
+                                                    -2.4880409e-08f,
+                                                    5.1406093e-09f,
+                                                    -8.697267e-09f};
+
 // tanh(point + t) = value + t p(t), by the leading bits of |x| + 1: 14 intervals to 10. In the
 // first one, to 1/4, it is t + t p(t).
 alignas(64) inline constexpr float kTanhPoints[16] = {

@@ -109,6 +109,14 @@ template <> struct LogBases<double> {
   static constexpr double log10e = 0x1.bcb7b1526e50ep-2, log10e_lo = 0x1.95355baaafad3p-57;
   static constexpr double log10_2 = 0x1.34413509f78p-2, log10_2_lo = 0x1.fef311f12b358p-46;
 };
+// head + tail base. Where exponent and mantissa cancel, the tail is a fifth of the result or more,
+// and in float its product's rounding would count.
+template <Floating T> TW_INLINE Vec<T> with_tail(Pair<T> head, Vec<T> tail, T base) {
+  if constexpr (sizeof(T) == 8) return head.hi + (head.lo + tail * base);
+  const Pair<T> product = two_product<T>(tail, base);
+  const Pair<T> sum = fast_two_sum(head.hi, product.hi);
+  return sum.hi + (sum.lo + (head.lo + product.lo));
+}
 // e + log2(1 + f). 1 + f is brought to the root of 2 at most, so that less of the two cancels.
 // Powers of two give whole numbers.
 template <Floating T> TW_INLINE Vec<T> log2(Vec<T> x) {
@@ -120,7 +128,7 @@ template <Floating T> TW_INLINE Vec<T> log2(Vec<T> x) {
     const Pair<T> p = two_product<T>(f, B::log2e);
     const Pair<T> head = fast_two_sum(where(high, parts.e + 1, parts.e), p.hi);
     const Vec<T> lo = head.lo + (p.lo + f * B::log2e_lo);
-    return log_domain(x, head.hi + (lo + log_tail(f) * B::log2e));
+    return log_domain(x, with_tail<T>({head.hi, lo}, log_tail(f), B::log2e));
   }
 }
 // Powers of ten give whole numbers.
@@ -131,7 +139,7 @@ template <Floating T> TW_INLINE Vec<T> log10(Vec<T> x) {
     const Pair<T> p = two_product<T>(f, B::log10e);
     const Pair<T> head = fast_two_sum(e * B::log10_2, p.hi);
     const Vec<T> lo = head.lo + (p.lo + f * B::log10e_lo + e * B::log10_2_lo);
-    return log_domain(x, head.hi + (lo + log_tail(f) * B::log10e));
+    return log_domain(x, with_tail<T>({head.hi, lo}, log_tail(f), B::log10e));
   }
 }
 // log(u) + c / u, where u = 1 + x rounded and c is what rounding lost.

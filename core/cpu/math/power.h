@@ -284,7 +284,7 @@ template <bool limited> TW_INLINE Vec<float> float_power(Vec<float> f, Vec<float
   return y;
 }
 // Out of line what is not positive, infinite or NaN, and exponents that may leave double's range.
-TW_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) {
+TW_INLINE Vec<float> pow_by_double(Vec<float> a, Vec<float> b) {
   const Vec<float> size = abs(a), power = abs(b);
   const auto [f, e] = decompose(size);
   const Mask<float> usual = (a > 0) & (a < kInfinity) & (power * abs(e) + power < 1000.f);
@@ -297,6 +297,60 @@ TW_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) {
     return signed_power(where((a != a) | (b != b), kNan, y), a, b);
   });
 }
+#ifdef TW_HAS_LANE_TABLES
+// y = b log(a) in two parts, for normal a > 0. With a = m 2^e and the table's inverse of m,
+// m inverse - 1 is exact: r.
+TW_INLINE Pair<float> scaled_log(Vec<float> a, Vec<float> b) {
+  using Limits = ExpLimits<float>;
+  const Bits<float> offset = bit_cast<std::int32_t>(a) - kPowFirst;
+  const Bits<float> exponent = Bits<float>(offset.v >> 23);
+  const Vec<float> m = bit_cast<float>(bit_cast<std::int32_t>(a) - Bits<float>(exponent.v << 23));
+  const Vec<float> index = bit_cast<float>(Bits<float>(offset.v >> 18));
+  const Vec<float> r = fma(m, look_up(kPowInverses, index), -1), square = r * r;
+  const Vec<float> e = convert<float>(exponent);
+  const Pair<float> head = fast_two_sum(fma(e, Limits::ln2_hi, look_up(kPowLogs, index)), r);
+  const Vec<float> tail = fma(e, Limits::ln2_lo, look_up(kPowLogLows, index));
+  const Vec<float> c = fma(square, fma(r, 0.20010822f, -0.25005835f), fma(r, 0.3333333f, -0.5f));
+  const Vec<float> low = head.lo + fma(square, c, tail), y = rounded(b * head.hi);
+  return {y, fma(b, low, fma(b, head.hi, -y))};
+}
+// e^y for |y| < 87.
+TW_INLINE Vec<float> exp_of(Pair<float> y) {
+  const Vec<float> index = fma(y.sum(), kPowSteps, Format<float>::rounder);
+  const Vec<float> n = index - Format<float>::rounder;
+  const Vec<float> low = fma(-n, kPowStepLow, y.lo + look_up(kPowRests, index));
+  const Vec<float> r = fma(-n, kPowStep, y.hi) + low;
+  const Vec<float> g = fma(r * r, fma(r, 0.16666757f, 0.5000043f), r);
+  const Vec<float> power = bit_cast<float>(bit_cast<std::int32_t>(look_up(kPowBits, index)) +
+                                           Bits<float>(bit_cast<std::int32_t>(index).v << 18));
+  return fma(power, g, power);
+}
+// Whether all numbers are such that their power by the two is good: within 1/4 ulp before the last
+// rounding, so that a result that is a float32 number is exact.
+inline constexpr float kPowMost = 512, kPowMostLog = 87;
+TW_INLINE bool are_usual(Vec<float> a, Vec<float> b, Vec<float> y) {
+  const __m512i above = _mm512_sub_epi32((__m512i)a.v, _mm512_set1_epi32(0x00800000));
+  __mmask16 m = _mm512_cmplt_epu32_mask(above, _mm512_set1_epi32(0x7f000000));
+  m = _mm512_mask_cmp_ps_mask(m, (__m512)abs(b).v, _mm512_set1_ps(kPowMost), _CMP_LT_OQ);
+  m = _mm512_mask_cmp_ps_mask(m, (__m512)abs(y).v, _mm512_set1_ps(kPowMostLog), _CMP_LT_OQ);
+  return m == 0xffff;
+}
+TW_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) {
+  const Vec<float> size = abs(a);
+  const Pair<float> log = scaled_log(size, b);
+  const Vec<float> y = exp_of(log);
+  if (are_usual(a, b, log.hi)) [[likely]]
+    return y;
+  return out_of_line([=]() TW_LAMBDA_INLINE {
+    const Mask<float> usual = (size >= Format<float>::smallest_normal) & (size < kInfinity) &
+                              (abs(b) < kPowMost) & (abs(log.hi) < kPowMostLog);
+    const Vec<float> z = signed_power(y, a, b);
+    return any(!usual) ? where(usual, z, pow_by_double(a, b)) : z;
+  });
+}
+#else
+TW_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) { return pow_by_double(a, b); }
+#endif
 TW_INLINE Vec<double> pow_by_pair(Vec<double> a, Vec<double> b) {
   const Vec<double> size = abs(a);
   const Pair<double> l = log_pair({size, 0});
