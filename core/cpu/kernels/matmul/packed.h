@@ -35,9 +35,9 @@ template <class T> inline void tiles_along_row(const BlockOfB<T>& block, int row
                                                const Update<T>& update, RowsAhead<T> ahead) {
   typename Update<T>::Room room;
   block.each_panel([&](const T* panel, std::int64_t j, int vectors, int last) {
-    tiles<T, false>.at[vectors - 1][rows - 1](block.k, a, a_row, a_col, panel, vectors * kLanes<T>,
-                                              c + j * c_col, c_row, c_col, last,
-                                              update.at(0, j, room), ahead);
+    tiles<T>.at[vectors - 1][rows - 1](block.k, a, a_row, a_col, panel, vectors * kLanes<T>,
+                                       c + j * c_col, c_row, c_col, last, update.at(0, j, room),
+                                       ahead);
   });
 }
 
