@@ -123,16 +123,34 @@ template <class T> inline void packed_run(const MatmulProblem& p, const MatmulBl
   }
 }
 
+// All runs along k for a part of C, which begins at (i, j).
+template <class T> inline void packed_part(const MatmulProblem& p, const MatmulBlocks& blocks,
+                                           std::int64_t i, std::int64_t rows, std::int64_t j,
+                                           std::int64_t columns, const T* a, const T* b, T* c,
+                                           T* scratch) {
+  MatmulProblem part = p;
+  part.m = rows;
+  part.n = columns;
+  part.epilogue = moved<T>(p.epilogue, i, j);
+  for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc)
+    packed_run(part, blocks, p.k - l < blocks.kc ? p.k - l : blocks.kc,
+               a + i * p.a_row + l * p.a_col, b + l * p.b_row + j * p.b_col,
+               c + i * p.c_row + j * p.c_col, scratch,
+               update_of<T>(part, l, l + blocks.kc, blocks.streams));
+}
+
 // `scratch` holds a block of B, rounded up to whole tiles, and the packed tiles of all rows of A.
 template <class T> void packed(const MatmulProblem& p, const MatmulBlocks& blocks, void* scratch) {
+  const EvenSplit rows(p.m, blocks.part_m > 0 ? blocks.part_m : p.m);
+  const std::int64_t width = blocks.part_n > 0 ? blocks.part_n : p.n;
   for (std::int64_t i = 0; i < p.batch; ++i) {
     const T* a = (const T*)p.a + i * p.a_batch;
     const T* b = (const T*)p.b + i * p.b_batch;
     T* c = (T*)p.c + i * p.c_batch;
-    for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc)
-      packed_run(p, blocks, p.k - l < blocks.kc ? p.k - l : blocks.kc, a + l * p.a_col,
-                 b + l * p.b_row, c, (T*)scratch,
-                 update_of<T>(p, l, l + blocks.kc, blocks.streams));
+    for (std::int64_t r = 0; r < rows.pieces; ++r)
+      for (std::int64_t j = 0; j < p.n; j += width)
+        packed_part(p, blocks, rows.start(r), rows.size + (r < rows.longer), j,
+                    p.n - j < width ? p.n - j : width, a, b, c, (T*)scratch);
   }
   if (blocks.streams) finish_streams();
 }

@@ -286,10 +286,10 @@ void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, co
       for (int v = 0; v < vectors; ++v) __builtin_prefetch(c + r * c_row + v * lanes, 1);
   }
   add_terms(k < kChain ? k : kChain);
-  if (k > kChain) [[unlikely]] {
+  if (k > kChain) {
     typename V::Raw total[rows][vectors];
     __builtin_memcpy(total, sums, sizeof sums);
-    do {
+    for (;;) {
       k -= kChain;
       a += kChain * a_col;
       b += kChain * b_row;
@@ -298,12 +298,16 @@ void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, co
 #pragma GCC unroll 8
         for (int v = 0; v < vectors; ++v) sums[r][v] = typename V::Raw{};
       add_terms(k < kChain ? k : kChain);
+      if (k <= kChain) break;
 #pragma GCC unroll 16
       for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 8
         for (int v = 0; v < vectors; ++v) total[r][v] += sums[r][v];
-    } while (k > kChain);
-    __builtin_memcpy(sums, total, sizeof sums);
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < vectors; ++v) sums[r][v] = total[r][v] + sums[r][v];
   }
   finish_tile<T, rows, vectors>(sums, c, c_row, c_col, last, update);
 }
