@@ -514,3 +514,36 @@ def test_large_results_of_few_terms(isa: str, m: int, n: int, k: int, dtype: str
     a, b, want, magnitude = operands(m, n, k, dtype)
     c = arrays.tensor(a, dtype) @ arrays.tensor(b, dtype)
     assert_product(c, want, magnitude, k, dtype, f"{m}x{n}x{k}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("m", "n", "k"), [(20, 1000, 16), (7, 2048, 7), (64, 1024, 33)])
+def test_few_terms_of_rows_whole_pages_apart(rung: str, isa: str, dtype: str, m, n, k) -> None:
+    """B's rows begin at the same place of a page: panels of it may be copied."""
+    a, b, want, magnitude = operands(m, n, k, dtype)
+    wide = np.full((k, 2048), np.nan, dtype=dtype)
+    wide[:, :n] = b
+    c = multiply(arrays.tensor(a, dtype), arrays.tensor(wide, dtype)[:, :n], rung)
+    if c is not None:
+        assert_product(c, want, magnitude, k, dtype, f"{m}x{n}x{k}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("m", "n", "k"), [(9, 70, 300), (13, 40, 1100), (1, 20, 600), (8, 5, 256)])
+@pytest.mark.parametrize(("alpha", "beta"), [(1, 0), (1, 1), (-0.5, 0), (2, 0.25)])
+def test_sums_of_several_chains_and_what_follows(
+    rung: str, isa: str, dtype: str, m, n, k, alpha, beta
+) -> None:
+    a, b, product, magnitude = operands(m, n, k, dtype)
+    start = np.random.default_rng(k).uniform(-1, 1, (m, n)).astype(dtype)
+    x, y, c = (arrays.tensor(array, dtype) for array in (a, b, start))
+    try:
+        got = tw.addmm(c, x, y, alpha=alpha, beta=beta)
+    except tw.InvalidValueError:
+        assert rung == "direct"
+        return
+    want = alpha * product + beta * start.astype(np.float64)
+    assert_product(got, want, abs(alpha) * magnitude + abs(start), k, dtype, f"{m}x{n}x{k}")
+    bias = tw.linear(x, y.mT, c[0], activation="relu")
+    want = np.maximum(product + start[0], 0)
+    assert_product(bias, want, magnitude + abs(start[0]), k, dtype, "bias, relu")

@@ -174,8 +174,11 @@ double misses_ns(const MatmulProblem& p) {
   const bool aliased = p.k > kL1Ways && p.b_row * element % kPageBytes == 0;
   double each = 0;
   if (b_bytes > 2 * tuning.dot_bytes) each += tuning.miss_ns;  // more than L1 holds
-  if (aliased) each += tuning.alias_ns;
-  if (b_bytes > tuning.cold_bytes)
+  // In runs of one chain all rows of tiles use a stripe of B before the next.
+  const bool by_stripes =
+      p.alpha == 1 && p.beta == 0 && p.c_col == 1 && run_of(p.k, element) >= p.k;
+  if (!by_stripes && aliased) each += tuning.alias_ns;
+  if (!by_stripes && b_bytes > tuning.cold_bytes)
     each += double(aliased && p.k > kLongColumn ? tuning.conflict_ns : tuning.cold_ns);
   double ns = each * double(p.k) * double(p.n) * double((p.m + 5) / 6) * double(element) / 4;
   const std::int64_t step = p.a_col * element;

@@ -26,6 +26,9 @@ struct MatmulBlocks {
   std::int64_t mc;  // rows of A packed at a time, where its rows are not contiguous
   bool streams;     // C is too large for the caches, lies on lines and is written once
   DirectWay way = DirectWay::tiles;
+  // C is made in parts of so many rows and columns, which stay in L3 from one run along k to the
+  // next; 0: whole.
+  std::int64_t part_m = 0, part_n = 0;
 };
 
 struct MatmulTable {  // filled in by kernels/matmul.h for each instruction set

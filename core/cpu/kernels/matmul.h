@@ -13,6 +13,7 @@
 #include "core/cpu/kernels/matmul/simd.h"
 #include "core/cpu/kernels/matmul/packed.h"
 #include "core/cpu/kernels/matmul/few_terms.h"
+#include "core/cpu/kernels/matmul/tile_column.h"
 #include "core/cpu/kernels/matmul/direct.h"
 #include "core/cpu/kernels/matmul/strassen.h"
 #include "core/cpu/kernels/matmul/complex.h"

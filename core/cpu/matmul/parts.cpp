@@ -97,11 +97,25 @@ MatmulProblem cut(const MatmulProblem& p, Range batch, Range rows, Range columns
   return part;
 }
 
+// A C beyond L3 would come from memory again for each run along k. Of its parts, A's rows of one
+// run take a quarter of L3 and C an eighth: 4096 x 4096 x 4096 takes 1.5-2.5 % less so, 2048 the
+// same.
+void set_parts(const MatmulProblem& p, MatmulBlocks& blocks) {
+  const std::int64_t element = size_of(p.dtype), l3 = cpu_info().l3_bytes;
+  if (l3 <= 0 || blocks.kc >= p.k || packs_rows(p) || p.m * p.n * element <= l3 / 2) return;
+  const std::int64_t rows = std::min(l3 / 4 / (blocks.kc * element), p.m);
+  if (rows < kTallRows) return;
+  blocks.part_m = rows;
+  blocks.part_n = std::max(l3 / 8 / (rows * element) / blocks.nc, std::int64_t{1}) * blocks.nc;
+}
+
 }  // namespace
 
 std::int64_t run_of(std::int64_t k, std::int64_t element_bytes) {
   const std::int64_t limit = std::max<std::int64_t>(matmul_tuning().run_bytes / element_bytes, 1);
-  if (k <= limit) return k > 0 ? k : 1;
+  // A half more still fits L1 beside B's rows, and spares a second pass over C: 1400 and 1500 terms
+  // in one run took 2 % less than in two, 4096 in three runs 2 % more than in four.
+  if (k <= limit + limit / 2) return k > 0 ? k : 1;
   const std::int64_t runs = (k + limit - 1) / limit;
   return (k + runs - 1) / runs;
 }
@@ -132,7 +146,9 @@ MatmulBlocks blocks_of(const MatmulProblem& p) {
   const std::int64_t columns =
       std::max(matmul_tuning().block_bytes / (element * kc) / tile, std::int64_t{1}) * tile;
   const std::int64_t nc = std::min(columns, round_up(p.n, tile));
-  return {kc, nc, packs_rows(p) ? std::min(p.m, kPackedRows) : p.m, streams_result(p)};
+  MatmulBlocks blocks{kc, nc, packs_rows(p) ? std::min(p.m, kPackedRows) : p.m, streams_result(p)};
+  set_parts(p, blocks);
+  return blocks;
 }
 
 // A block of B, then tiles of A with a vector (64 bytes at most) of room behind each.

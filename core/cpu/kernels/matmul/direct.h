@@ -108,27 +108,97 @@ inline bool takes_chains_of_row(std::int64_t k, const T* a, std::int64_t a_col, 
   return true;
 }
 
-// One tile of C: `vectors` wide from column j on, `height` rows from row i on.
+// What a panel's tiles read and write: B from where it lies or from a copy, C from column j on.
+template <class T> struct DirectPanel {
+  const T* b;
+  std::int64_t b_row, j;
+  int vectors, last;
+
+  DirectPanel(const MatmulProblem& p, const T* b, std::int64_t j, int vectors)
+      : b(b + j),
+        b_row(p.b_row),
+        j(j),
+        vectors(vectors),
+        last(p.n - j < vectors * kLanes<T> ? last_lanes<T>(p.n) : kLanes<T>) {}
+  ColumnFunction<T> function(int rows) const {
+    const bool masked = kMaskedAccess && last < kLanes<T>;
+    return masked ? tile_columns<T, kMaskedAccess>.at[vectors - 1][rows - 1]
+                  : tile_columns<T, false>.at[vectors - 1][rows - 1];
+  }
+};
+
+// `count` tiles of `height` rows from row i on.
 template <class T>
-inline void direct_tile(const MatmulProblem& p, std::int64_t k, const Update<T>& update, const T* a,
-                        const T* b, T* c, std::int64_t i, int height, std::int64_t j, int vectors) {
-  const int last = p.n - j < vectors * kLanes<T> ? last_lanes<T>(p.n) : kLanes<T>;
-  const bool masked = kMaskedAccess && last < kLanes<T>;
-  const TileFunction<T>* by_rows =
-      masked ? tiles<T, kMaskedAccess>.at[vectors - 1] : tiles<T, false>.at[vectors - 1];
+TW_INLINE void direct_tiles_below(const MatmulProblem& p, const DirectPanel<T>& panel,
+                                  std::int64_t k, const Update<T>& update, const T* a, T* c,
+                                  std::int64_t i, std::int64_t count, int height) {
   typename Update<T>::Room room;
-  RowsAhead<T> nothing(a);
-  by_rows[height - 1](k, a + i * p.a_row, p.a_row, p.a_col, b + j, p.b_row,
-                      c + i * p.c_row + j * p.c_col, p.c_row, p.c_col, last, update.at(i, j, room),
-                      nothing);
+  panel.function(height)(count, k, a + i * p.a_row, p.a_row, p.a_col, panel.b, panel.b_row,
+                         c + i * p.c_row + panel.j * p.c_col, p.c_row, p.c_col, panel.last,
+                         update.at(i, panel.j, room));
 }
 
-// Up to this k writing C takes as long as the sums: C is then written row by row, in the order of
-// memory.
-inline constexpr std::int64_t kShortRun = 64;
+// Sums of several chains that are not simply written: the chains are added up in a tile of their
+// own.
+template <class T>
+[[gnu::noinline]] void direct_tile_of_chains(const MatmulProblem& p, const DirectPanel<T>& panel,
+                                             std::int64_t k, const Update<T>& update, const T* a,
+                                             T* c, std::int64_t i, int height) {
+  constexpr int width = kTileVectors * kLanes<T>;
+  alignas(64) T sums[kMaxTileRows * width];
+  const auto run = panel.function(height);
+  Update<T> sum{1, 0, false, nullptr};
+  for (std::int64_t l = 0; l < k; l += kChain, sum.beta = 1)
+    run(1, k - l < kChain ? k - l : kChain, a + i * p.a_row + l * p.a_col, p.a_row, p.a_col,
+        panel.b + l * panel.b_row, panel.b_row, sums, width, 1, panel.last, sum);
+  const std::int64_t columns = (panel.vectors - 1) * kLanes<T> + panel.last;
+  if (update.alpha != 1)
+    for (std::int64_t r = 0; r < height; ++r)
+      for (std::int64_t j = 0; j < columns; ++j) sums[r * width + j] *= update.alpha;
+  typename Update<T>::Room room;
+  store_apart(height, (int)columns, sums, width, c + i * p.c_row + panel.j * p.c_col, p.c_row,
+              p.c_col, update.at(i, panel.j, room));
+}
 
-// B has unit column stride. Long runs take the panels outside, the rows inside: a narrow stripe of
-// B stays in L1.
+// All tiles of a panel. A stripe of B of one chain stays in L1 or close to it.
+template <class T> TW_INLINE void direct_panel(const MatmulProblem& p, const DirectPanel<T>& panel,
+                                               std::int64_t k, const Update<T>& update, const T* a,
+                                               T* c) {
+  const EvenSplit rows(p.m, tile_rows(panel.vectors));
+  if (k > kChain) [[unlikely]] {
+    for (std::int64_t i = 0; i < rows.pieces; ++i)
+      direct_tile_of_chains(p, panel, k, update, a, c, rows.start(i), rows.at(i));
+    return;
+  }
+  if (rows.longer > 0) direct_tiles_below(p, panel, k, update, a, c, 0, rows.longer, rows.at(0));
+  direct_tiles_below(p, panel, k, update, a, c, rows.start(rows.longer), rows.pieces - rows.longer,
+                     (int)rows.size);
+}
+
+// Rows of B whole pages apart share few sets of L1. Tiles of few terms, whose stores go to those
+// sets as well, then find little of B there: each panel is copied where there are enough tiles
+// (16 x 2048 x 16 1.08 times as fast, 1024 x 1024 x 16 twice; with more terms than rows a loss).
+inline constexpr std::int64_t kPanelCopyBytes = 16384;
+template <class T> inline bool copies_panels(const MatmulProblem& p, std::int64_t k) {
+  constexpr std::int64_t page = 4096, element = sizeof(T);
+  return p.b_row * element % page == 0 && k <= p.m &&
+         k * kTileVectors * kLanes<T> * element <= kPanelCopyBytes;
+}
+template <class T>
+[[gnu::noinline]] void direct_copied_panels(const MatmulProblem& p, const EvenSplit& panels,
+                                            std::int64_t k, const Update<T>& update, const T* a,
+                                            const T* b, T* c) {
+  alignas(64) T copy[kPanelCopyBytes / sizeof(T)];
+  for (std::int64_t j = 0; j < panels.pieces; ++j) {
+    DirectPanel<T> panel(p, b, panels.start(j) * kLanes<T>, panels.at(j));
+    pack_panel(k, (panel.vectors - 1) * kLanes<T> + panel.last, panel.b, panel.b_row, 1, copy);
+    panel.b = copy;
+    panel.b_row = panel.vectors * kLanes<T>;
+    direct_panel(p, panel, k, update, a, c);
+  }
+}
+
+// B has unit column stride.
 template <class T> inline void direct_run(const MatmulProblem& p, std::int64_t k,
                                           const Update<T>& update, const T* a, const T* b, T* c) {
   const EvenSplit panels(vectors_of<T>(p.n), kTileVectors);
@@ -138,27 +208,28 @@ template <class T> inline void direct_run(const MatmulProblem& p, std::int64_t k
     const auto takes = one ? takes_chains_of_row<T, 1> : takes_chains_of_row<T, 2>;
     if (takes(k, a, p.a_col, b, p.b_row, c, last_lanes<T>(p.n), update)) return;
   }
-  const auto column = [&](std::int64_t panel) { return panels.start(panel) * kLanes<T>; };
-  if (k <= kShortRun && panels.pieces > 2) {
+  const auto panel_at = [&](std::int64_t i) {
+    return DirectPanel<T>(p, b, panels.start(i) * kLanes<T>, panels.at(i));
+  };
+  if (update.streams) {  // in the order of memory
     const EvenSplit rows(p.m, tile_rows(panels.at(0)));
     for (std::int64_t i = 0; i < rows.pieces; ++i)
       for (std::int64_t j = 0; j < panels.pieces; ++j)
-        direct_tile(p, k, update, a, b, c, rows.start(i), rows.at(i), column(j), panels.at(j));
+        direct_tiles_below(p, panel_at(j), k, update, a, c, rows.start(i), 1, rows.at(i));
     return;
   }
-  for (std::int64_t j = 0; j < panels.pieces; ++j) {
-    const EvenSplit rows(p.m, tile_rows(panels.at(j)));
-    for (std::int64_t i = 0; i < rows.pieces; ++i)
-      direct_tile(p, k, update, a, b, c, rows.start(i), rows.at(i), column(j), panels.at(j));
-  }
+  if (copies_panels<T>(p, k)) return direct_copied_panels(p, panels, k, update, a, b, c);
+  for (std::int64_t j = 0; j < panels.pieces; ++j) direct_panel(p, panel_at(j), k, update, a, c);
 }
 
+// Runs of one chain where that changes no bit: a stripe of B of that length is used from L1.
 template <class T> inline void direct_tiles(const MatmulProblem& p, const MatmulBlocks& blocks,
                                             const T* a, const T* b, T* c) {
-  for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc)
-    direct_run(p, p.k - l < blocks.kc ? p.k - l : blocks.kc,
-               update_of<T>(p, l, l + blocks.kc, blocks.streams), a + l * p.a_col, b + l * p.b_row,
-               c);
+  const bool adds_in_order = p.alpha == 1 && p.beta == 0 && p.c_col == 1 && blocks.kc >= p.k;
+  const std::int64_t run = adds_in_order && p.m > 1 && kChain < blocks.kc ? kChain : blocks.kc;
+  for (std::int64_t l = 0; l == 0 || l < p.k; l += run)
+    direct_run(p, p.k - l < run ? p.k - l : run, update_of<T>(p, l, l + run, blocks.streams),
+               a + l * p.a_col, b + l * p.b_row, c);
   if (blocks.streams) finish_streams();
 }
 
@@ -223,6 +294,10 @@ TW_INLINE void store_dots(const typename Vec<T>::Raw (&sums)[rows * columns], T*
   for (int i = 0; i < rows * columns; i += lanes)
     (V::load(results + i) * V(update.alpha)).store(results + i);
   const T beta = update.beta;
+  if (beta == 0 && c_col == 1 && c_row == columns) {  // rows that follow each other
+    __builtin_memcpy(c, results, rows * columns * sizeof(T));
+    return;
+  }
   if (beta == 0 && c_col == 1) {  // a row at a time
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i)
@@ -239,35 +314,39 @@ TW_INLINE void store_dots(const typename Vec<T>::Raw (&sums)[rows * columns], T*
     }
 }
 
-// rows x columns dot products at once. Each has its own vector of partial sums: the result does not
-// depend on its neighbours.
+// rows x columns dot products at once, `count` times one below the other: a call for each would
+// take a third of the time at 64 terms. Each has its own vector of partial sums: the result does
+// not depend on its neighbours.
 template <class T, int rows, int columns>
-void dot_tile(std::int64_t k, const T* a, std::int64_t a_row, const T* b, std::int64_t b_col, T* c,
-              std::int64_t c_row, std::int64_t c_col, const Update<T>& update) {
+void dot_tile(std::int64_t count, std::int64_t k, const T* a, std::int64_t a_row, const T* b,
+              std::int64_t b_col, T* c, std::int64_t c_row, std::int64_t c_col,
+              const Update<T>& update) {
   constexpr int lanes = kLanes<T>;
   using V = Vec<T>;
-  typename V::Raw sums[rows * columns];
-  const auto step = [&](std::int64_t p, auto load) TW_LAMBDA_INLINE {
-    typename V::Raw y[columns];
+  for (; count > 0; --count, a += rows * a_row, c += rows * c_row) {
+    typename V::Raw sums[rows * columns];
+    const auto step = [&](std::int64_t p, auto load) TW_LAMBDA_INLINE {
+      typename V::Raw y[columns];
 #pragma GCC unroll 8
-    for (int j = 0; j < columns; ++j) y[j] = load(b + p + j * b_col);
+      for (int j = 0; j < columns; ++j) y[j] = load(b + p + j * b_col);
 #pragma GCC unroll 16
-    for (int i = 0; i < rows; ++i) {
-      const typename V::Raw x = load(a + p + i * a_row);
+      for (int i = 0; i < rows; ++i) {
+        const typename V::Raw x = load(a + p + i * a_row);
 #pragma GCC unroll 8
-      for (int j = 0; j < columns; ++j) sums[i * columns + j] += x * y[j];
+        for (int j = 0; j < columns; ++j) sums[i * columns + j] += x * y[j];
+      }
+    };
+#pragma GCC unroll 16
+    for (auto& sum : sums) sum = typename V::Raw{};
+    std::int64_t p = 0;
+    for (; p + lanes <= k; p += lanes)
+      step(p, [](const T* x) TW_LAMBDA_INLINE { return V::load(x).v; });
+    if (p < k) {
+      const int rest = (int)(k - p);
+      step(p, [rest](const T* x) TW_LAMBDA_INLINE { return V::load(x, rest).v; });
     }
-  };
-#pragma GCC unroll 16
-  for (auto& sum : sums) sum = typename V::Raw{};
-  std::int64_t p = 0;
-  for (; p + lanes <= k; p += lanes)
-    step(p, [](const T* x) TW_LAMBDA_INLINE { return V::load(x).v; });
-  if (p < k) {
-    const int rest = (int)(k - p);
-    step(p, [rest](const T* x) TW_LAMBDA_INLINE { return V::load(x, rest).v; });
+    store_dots<T, rows, columns>(sums, c, c_row, c_col, update);
   }
-  store_dots<T, rows, columns>(sums, c, c_row, c_col, update);
 }
 
 // The partial sums of a few rows against one column, each row's in four chains, since one would
@@ -332,10 +411,8 @@ template <class T> std::int64_t rows_by_column(std::int64_t m, std::int64_t k, c
   constexpr int rows = kColumnRows<T>, some = rows < kSideBySide ? rows : kSideBySide;
   std::int64_t done = 0;
   if (k < kChained) {
-    for (; done + rows <= m; done += rows)
-      dot_tile<T, rows, 1>(k, a + done * a_row, a_row, column, 0, c + done * c_step, c_step, 0,
-                           update);
-    return done;
+    dot_tile<T, rows, 1>(m / rows, k, a, a_row, column, 0, c, c_step, 0, update);
+    return m / rows * rows;
   }
   const std::int64_t row_bytes = k * (std::int64_t)sizeof(T);
   const bool in_turn = m * row_bytes > kHeldInL1 && 2 * row_bytes < kHeldInL1;
@@ -347,9 +424,9 @@ template <class T> std::int64_t rows_by_column(std::int64_t m, std::int64_t k, c
   return done;
 }
 
-template <class T> using DotFunction = void (*)(std::int64_t k, const T* a, std::int64_t a_row,
-                                                const T* b, std::int64_t b_col, T* c,
-                                                std::int64_t c_row, std::int64_t c_col,
+template <class T> using DotFunction = void (*)(std::int64_t count, std::int64_t k, const T* a,
+                                                std::int64_t a_row, const T* b, std::int64_t b_col,
+                                                T* c, std::int64_t c_row, std::int64_t c_col,
                                                 const Update<T>& update);
 // dots<T>.at[rows - 1][columns - 1]
 template <class T> struct Dots {
@@ -455,13 +532,17 @@ template <class T> inline void direct_dots(MatmulProblem p, const T* a, const T*
   else if (p.n == 1)
     first = rows_by_column<T>(p.m, p.k, a, p.a_row, b, c, p.c_row, update);
   const EvenSplit rows(p.m - first, kDotRows), columns(p.n - first_column, kDotColumns);
-  for (std::int64_t r = 0; r < rows.pieces; ++r)
+  const bool narrow = columns.pieces == 1;  // tiles of one height then follow each other
+  for (std::int64_t r = 0; r < rows.pieces;) {
+    const std::int64_t count = !narrow ? 1 : r < rows.longer ? rows.longer - r : rows.pieces - r;
     for (std::int64_t s = 0; s < columns.pieces; ++s) {
       const std::int64_t i = first + rows.start(r), j = first_column + columns.start(s);
-      dots<T>.at[rows.at(r) - 1][columns.at(s) - 1](p.k, a + i * p.a_row, p.a_row, b + j * p.b_col,
-                                                    p.b_col, c + i * p.c_row + j * p.c_col, p.c_row,
-                                                    p.c_col, update);
+      dots<T>.at[rows.at(r) - 1][columns.at(s) - 1](
+          count, p.k, a + i * p.a_row, p.a_row, b + j * p.b_col, p.b_col,
+          c + i * p.c_row + j * p.c_col, p.c_row, p.c_col, update);
     }
+    r += count;
+  }
 }
 
 // B has unit column stride, for dots A has and B has unit row stride, for few terms B has any

@@ -42,13 +42,18 @@ template <class T> inline void pack_columns(std::int64_t k, std::int64_t n, cons
 
 // B[0:k, 0:n] as a panel of whole vectors, row after row; lanes beyond n are zero. `out` holds
 // k * vectors_of(n) vectors.
+// Asks for the row `ahead` further down, if not 0.
 template <class T> inline void pack_panel(std::int64_t k, std::int64_t n, const T* b,
-                                          std::int64_t b_row, std::int64_t b_col, T* out) {
+                                          std::int64_t b_row, std::int64_t b_col, T* out,
+                                          std::int64_t ahead = 0) {
   constexpr int lanes = kLanes<T>;
   const std::int64_t vectors = vectors_of<T>(n), out_row = vectors * lanes;
   const int last = last_lanes<T>(n);
   if (b_col == 1) {
     for (std::int64_t p = 0; p < k; ++p, b += b_row, out += out_row) {
+      if (ahead > 0)
+        for (std::int64_t v = 0; v < vectors; ++v)
+          __builtin_prefetch(b + ahead * b_row + v * lanes);
       for (std::int64_t v = 0; v < vectors - 1; ++v)
         Vec<T>::load(b + v * lanes).store(out + v * lanes);
       const std::int64_t tail = (vectors - 1) * lanes;

@@ -35,9 +35,9 @@ template <class T> inline void tiles_along_row(const BlockOfB<T>& block, int row
                                                const Update<T>& update, RowsAhead<T> ahead) {
   typename Update<T>::Room room;
   block.each_panel([&](const T* panel, std::int64_t j, int vectors, int last) {
-    tiles<T, false>.at[vectors - 1][rows - 1](block.k, a, a_row, a_col, panel, vectors * kLanes<T>,
-                                              c + j * c_col, c_row, c_col, last,
-                                              update.at(0, j, room), ahead);
+    tiles<T>.at[vectors - 1][rows - 1](block.k, a, a_row, a_col, panel, vectors * kLanes<T>,
+                                       c + j * c_col, c_row, c_col, last, update.at(0, j, room),
+                                       ahead);
   });
 }
 
@@ -88,6 +88,9 @@ template <class T> inline void rows_over_block(const RowsOfA<T>& rows, const Blo
 // Rows of B taken at a time for all panels of a block: the hardware reads ahead along a row, and a
 // panel's share of it alone, four lines, is over before it has begun (2 % at 1024 x 1024).
 inline constexpr std::int64_t kPackRows = 16;
+// And these many rows further down are asked for, a panel's share of them (Zen 5: 0.5-1 % of a
+// product of 1500 or 2048).
+inline constexpr std::int64_t kPackRowsAhead = 8;
 
 template <class T> inline void pack_block(const BlockOfB<T>& block, const T* b, std::int64_t b_row,
                                           std::int64_t b_col) {
@@ -95,7 +98,8 @@ template <class T> inline void pack_block(const BlockOfB<T>& block, const T* b, 
   for (std::int64_t l = 0; l < block.k; l += rows)
     block.each_panel([&](T* panel, std::int64_t j, int vectors, int last) {
       pack_panel(block.k - l < rows ? block.k - l : rows, (vectors - 1) * kLanes<T> + last,
-                 b + l * b_row + j * b_col, b_row, b_col, panel + l * vectors * kLanes<T>);
+                 b + l * b_row + j * b_col, b_row, b_col, panel + l * vectors * kLanes<T>,
+                 kPackRowsAhead);
     });
 }
 
@@ -123,16 +127,34 @@ template <class T> inline void packed_run(const MatmulProblem& p, const MatmulBl
   }
 }
 
+// All runs along k for a part of C, which begins at (i, j).
+template <class T> inline void packed_part(const MatmulProblem& p, const MatmulBlocks& blocks,
+                                           std::int64_t i, std::int64_t rows, std::int64_t j,
+                                           std::int64_t columns, const T* a, const T* b, T* c,
+                                           T* scratch) {
+  MatmulProblem part = p;
+  part.m = rows;
+  part.n = columns;
+  part.epilogue = moved<T>(p.epilogue, i, j);
+  for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc)
+    packed_run(part, blocks, p.k - l < blocks.kc ? p.k - l : blocks.kc,
+               a + i * p.a_row + l * p.a_col, b + l * p.b_row + j * p.b_col,
+               c + i * p.c_row + j * p.c_col, scratch,
+               update_of<T>(part, l, l + blocks.kc, blocks.streams));
+}
+
 // `scratch` holds a block of B, rounded up to whole tiles, and the packed tiles of all rows of A.
 template <class T> void packed(const MatmulProblem& p, const MatmulBlocks& blocks, void* scratch) {
+  const EvenSplit rows(p.m, blocks.part_m > 0 ? blocks.part_m : p.m);
+  const std::int64_t width = blocks.part_n > 0 ? blocks.part_n : p.n;
   for (std::int64_t i = 0; i < p.batch; ++i) {
     const T* a = (const T*)p.a + i * p.a_batch;
     const T* b = (const T*)p.b + i * p.b_batch;
     T* c = (T*)p.c + i * p.c_batch;
-    for (std::int64_t l = 0; l == 0 || l < p.k; l += blocks.kc)
-      packed_run(p, blocks, p.k - l < blocks.kc ? p.k - l : blocks.kc, a + l * p.a_col,
-                 b + l * p.b_row, c, (T*)scratch,
-                 update_of<T>(p, l, l + blocks.kc, blocks.streams));
+    for (std::int64_t r = 0; r < rows.pieces; ++r)
+      for (std::int64_t j = 0; j < p.n; j += width)
+        packed_part(p, blocks, rows.start(r), rows.size + (r < rows.longer), j,
+                    p.n - j < width ? p.n - j : width, a, b, c, (T*)scratch);
   }
   if (blocks.streams) finish_streams();
 }

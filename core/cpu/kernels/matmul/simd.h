@@ -17,9 +17,8 @@ template <class T> inline void rows_under_panel(std::int64_t m, std::int64_t k,
   RowsAhead<T> nothing(a);
   for (std::int64_t i = 0; i < rows.pieces; ++i) {
     const int height = rows.at(i);
-    tiles<T, false>.at[vectors - 1][height - 1](k, a, a_row, a_col, panel, vectors * kLanes<T>, c,
-                                                c_row, c_col, last,
-                                                update.at(rows.start(i), 0, room), nothing);
+    tiles<T>.at[vectors - 1][height - 1](k, a, a_row, a_col, panel, vectors * kLanes<T>, c, c_row,
+                                         c_col, last, update.at(rows.start(i), 0, room), nothing);
     a += height * a_row;
     c += height * c_row;
   }

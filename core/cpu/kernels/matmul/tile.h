@@ -185,24 +185,23 @@ template <class T> class RowsAhead {
 inline constexpr int kPrefetchSteps = 8;
 inline constexpr std::size_t kPrefetchBytes = 128;
 
-// sums += A[:, 0:k] B[0:k, :], where the last vector of B's rows is read up to `last` lanes if
-// masked; asks for a line at `ahead`, `ahead_step` further each step.
-template <class T, int rows, int vectors, bool masked>
+// sums += A[:, 0:k] B[0:k, :]; asks for a line at `ahead`, `ahead_step` further each step.
+template <class T, int rows, int vectors>
 TW_INLINE void multiply_add(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col,
-                            const T* b, std::int64_t b_row, int last, const T* ahead,
-                            std::int64_t ahead_step, typename Vec<T>::Raw (&sums)[rows][vectors]) {
+                            const T* b, std::int64_t b_row, const T* ahead, std::int64_t ahead_step,
+                            typename Vec<T>::Raw (&sums)[rows][vectors]) {
   constexpr int lanes = kLanes<T>;
   using V = Vec<T>;
   for (std::int64_t p = 0; p < k; ++p) {
-    if (!masked) __builtin_prefetch(ahead, 0, 2);  // into L2: L1 is full of this tile's rows
+    __builtin_prefetch(ahead, 0, 2);  // into L2: L1 is full of this tile's rows
     ahead += ahead_step;
     typename V::Raw row[vectors];
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; ++v) {
       const T* from = b + v * lanes;
-      if (!masked && v * lanes * sizeof(T) % kPrefetchBytes == 0)
+      if (v * lanes * sizeof(T) % kPrefetchBytes == 0)
         __builtin_prefetch(from + kPrefetchSteps * b_row);
-      row[v] = masked && v == vectors - 1 ? V::load(from, last).v : V::load(from).v;
+      row[v] = V::load(from).v;
     }
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
@@ -237,59 +236,12 @@ TW_INLINE void store_tile(const typename Vec<T>::Raw (&sums)[rows][vectors], T* 
     }
 }
 
-// Each element is made of the same chains of multiply-adds, whatever the tile: a result does
-// not depend on where the tile's borders fall. `last` is the number of lanes used of the last
-// vector; with `mask_b` nothing beyond B's last element is read, without it B's rows are readable
-// up to whole vectors.
-template <class T, int rows, int vectors, bool mask_b>
-void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, const T* b,
-          std::int64_t b_row, T* c, std::int64_t c_row, std::int64_t c_col, int last,
-          const Update<T>& update, RowsAhead<T>& ahead) {
+// Sums of a tile to C, whose last vector of columns has `last` lanes.
+template <class T, int rows, int vectors>
+TW_INLINE void finish_tile(typename Vec<T>::Raw (&sums)[rows][vectors], T* c, std::int64_t c_row,
+                           std::int64_t c_col, int last, const Update<T>& update) {
   constexpr int lanes = kLanes<T>;
   using V = Vec<T>;
-  typename V::Raw sums[rows][vectors] = {};
-  const std::int64_t ahead_step = ahead.step();
-  const auto add_terms = [&](std::int64_t count) TW_LAMBDA_INLINE {
-    const T* const next = ahead.next();
-    if constexpr (mask_b) {
-      // A masked load takes a slot of a multiply-add port. All rows but the last can do without:
-      // what they read too much is the start of the next row, and those lanes are never stored.
-      const std::int64_t whole = b_row < lanes - last ? 0 : count - (count > 0 && count == k);
-      multiply_add<T, rows, vectors, false>(whole, a, a_row, a_col, b, b_row, last, next,
-                                            ahead_step, sums);
-      multiply_add<T, rows, vectors, true>(count - whole, a + whole * a_col, a_row, a_col,
-                                           b + whole * b_row, b_row, last, next, 0, sums);
-    } else {
-      multiply_add<T, rows, vectors, false>(count, a, a_row, a_col, b, b_row, last, next,
-                                            ahead_step, sums);
-    }
-  };
-  if (k > kChain && c_col == 1) {
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 8
-      for (int v = 0; v < vectors; ++v) __builtin_prefetch(c + r * c_row + v * lanes, 1);
-  }
-  add_terms(k < kChain ? k : kChain);
-  if (k > kChain) [[unlikely]] {
-    typename V::Raw total[rows][vectors];
-    __builtin_memcpy(total, sums, sizeof sums);
-    do {
-      k -= kChain;
-      a += kChain * a_col;
-      b += kChain * b_row;
-#pragma GCC unroll 16
-      for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 8
-        for (int v = 0; v < vectors; ++v) sums[r][v] = typename V::Raw{};
-      add_terms(k < kChain ? k : kChain);
-#pragma GCC unroll 16
-      for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 8
-        for (int v = 0; v < vectors; ++v) total[r][v] += sums[r][v];
-    } while (k > kChain);
-    __builtin_memcpy(sums, total, sizeof sums);
-  }
   const T alpha = update.alpha, beta = update.beta;
   if (alpha != 1) {
 #pragma GCC unroll 16
@@ -312,19 +264,67 @@ void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, co
   }
 }
 
+// Each element is made of the same chains of multiply-adds, whatever the tile: a result does
+// not depend on where the tile's borders fall. `last` is the number of lanes used of the last
+// vector; B's rows are readable up to whole vectors.
+template <class T, int rows, int vectors>
+void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, const T* b,
+          std::int64_t b_row, T* c, std::int64_t c_row, std::int64_t c_col, int last,
+          const Update<T>& update, RowsAhead<T>& ahead) {
+  constexpr int lanes = kLanes<T>;
+  using V = Vec<T>;
+  typename V::Raw sums[rows][vectors] = {};
+  const std::int64_t ahead_step = ahead.step();
+  const auto add_terms = [&](std::int64_t count) TW_LAMBDA_INLINE {
+    const T* const next = ahead.next();
+    multiply_add<T, rows, vectors>(count, a, a_row, a_col, b, b_row, next, ahead_step, sums);
+  };
+  if (k > kChain && c_col == 1) {
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < vectors; ++v) __builtin_prefetch(c + r * c_row + v * lanes, 1);
+  }
+  add_terms(k < kChain ? k : kChain);
+  if (k > kChain) {
+    typename V::Raw total[rows][vectors];
+    __builtin_memcpy(total, sums, sizeof sums);
+    for (;;) {
+      k -= kChain;
+      a += kChain * a_col;
+      b += kChain * b_row;
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; ++v) sums[r][v] = typename V::Raw{};
+      add_terms(k < kChain ? k : kChain);
+      if (k <= kChain) break;
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; ++v) total[r][v] += sums[r][v];
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < vectors; ++v) sums[r][v] = total[r][v] + sums[r][v];
+  }
+  finish_tile<T, rows, vectors>(sums, c, c_row, c_col, last, update);
+}
+
 template <class T> using TileFunction = void (*)(std::int64_t k, const T* a, std::int64_t a_row,
                                                  std::int64_t a_col, const T* b, std::int64_t b_row,
                                                  T* c, std::int64_t c_row, std::int64_t c_col,
                                                  int last, const Update<T>& update,
                                                  RowsAhead<T>& ahead);
 
-// tiles<T, mask_b>.at[vectors - 1][rows - 1], for each size that fits the registers.
-template <class T, bool mask_b> struct Tiles {
+// tiles<T>.at[vectors - 1][rows - 1], for each size that fits the registers.
+template <class T> struct Tiles {
   TileFunction<T> at[kTileVectors][kMaxTileRows];
 
   template <int vectors, int rows> constexpr void fill_rows() {
     if constexpr (rows <= tile_rows(vectors)) {
-      at[vectors - 1][rows - 1] = tile<T, rows, vectors, mask_b>;
+      at[vectors - 1][rows - 1] = tile<T, rows, vectors>;
       fill_rows<vectors, rows + 1>();
     }
   }
@@ -336,7 +336,7 @@ template <class T, bool mask_b> struct Tiles {
   }
   constexpr Tiles() : at{} { fill(); }
 };
-template <class T, bool mask_b> constexpr Tiles<T, mask_b> tiles;
+template <class T> constexpr Tiles<T> tiles;
 
 // Cuts `count` into the fewest pieces of at most `limit` and makes them as equal as possible, so
 // that no thin piece at the end runs at half the rate: 16 rows by 6 are 6, 5, 5 rather than 6,
