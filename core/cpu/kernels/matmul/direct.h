@@ -223,6 +223,10 @@ TW_INLINE void store_dots(const typename Vec<T>::Raw (&sums)[rows * columns], T*
   for (int i = 0; i < rows * columns; i += lanes)
     (V::load(results + i) * V(update.alpha)).store(results + i);
   const T beta = update.beta;
+  if (beta == 0 && columns == 1 && c_row == 1) {  // a column whose elements are neighbours
+    __builtin_memcpy(c, results, rows * sizeof(T));
+    return;
+  }
   if (beta == 0 && c_col == 1) {  // a row at a time
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i)
