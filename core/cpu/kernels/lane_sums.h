@@ -16,9 +16,10 @@ TW_INLINE Raw add_lanes(Raw x, Raw y, auto step, std::integer_sequence<int, lane
          __builtin_shufflevector(x, y, ((lane & step) ? lanes + lane - step : lane + step)...);
 }
 
-// Lane i of vectors[0] becomes the sum of the lanes of vectors[i], for 2 * step = kLanes<T> vectors.
-// A step makes one of two; the lanes of each are added in the order of a fold by halves.
-template <class T, int step = kLanes<T> / 2> TW_INLINE void sum_lanes(typename Vec<T>::Raw* vectors) {
+// Lane i of vectors[0] becomes the sum of the lanes of vectors[i], for 2 * step = kLanes<T>
+// vectors. A step makes one of two; the lanes of each are added in the order of a fold by halves.
+template <class T, int step = kLanes<T> / 2>
+TW_INLINE void sum_lanes(typename Vec<T>::Raw* vectors) {
   if constexpr (step > 0) {
 #pragma GCC unroll 8
     for (int i = 0; i < step; ++i)
