@@ -82,10 +82,11 @@ PyObject* new_module(PyTypeObject* type, PyObject* args, PyObject* keywords) {
 void create_module_call(nb::module_& m) {
   forward_name = PyUnicode_InternFromString("forward");
   hooks_name = PyUnicode_InternFromString("_call_hooks");
-  PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(new_module)},
-                         {Py_tp_call, reinterpret_cast<void*>(call_module)},
-                         {Py_tp_doc, const_cast<char*>("Calls `forward`, within hooks.")},
-                         {0, nullptr}};
+  PyType_Slot slots[] = {
+      {Py_tp_new, reinterpret_cast<void*>(new_module)},
+      {Py_tp_call, reinterpret_cast<void*>(call_module)},
+      {Py_tp_doc, const_cast<char*>("_ModuleCall()\n--\n\nCalls `forward`, within hooks.")},
+      {0, nullptr}};
   PyType_Spec spec = {"tilewright._core._ModuleCall", sizeof(PyObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
   PyObject* type = PyType_FromSpec(&spec);
