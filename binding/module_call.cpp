@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kFewArguments = 6;
 PyObject *forward_name, *hooks_name;  // interned
+bool any_hooks = false;               // whether some module has had some: else none is asked
 
 PyObject* call_forward(PyObject* self, PyObject* args, PyObject* keywords) {
   const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(args));
@@ -42,7 +43,8 @@ void locate_error(PyObject* self) {
 PyObject* call_module(PyObject* self, PyObject* args, PyObject* keywords) noexcept {
   PyObject* result = nullptr;
   try {
-    const nb::object hooks = nb::steal(PyObject_GetAttr(self, hooks_name));
+    const nb::object hooks =
+        any_hooks ? nb::steal(PyObject_GetAttr(self, hooks_name)) : nb::object(nb::none());
     if (hooks.is_none() && !observed()) [[likely]]
       result = call_forward(self, args, keywords);
     else if (hooks.is_valid())
@@ -60,19 +62,39 @@ PyObject* call_module(PyObject* self, PyObject* args, PyObject* keywords) noexce
   return nullptr;
 }
 
+// With a dictionary of its own from the start: attributes in one that CPython (3.11, 3.12) makes
+// later, of values kept in the object until somebody asks for `__dict__`, are not found by the
+// interpreter's quick way.
+PyObject* new_module(PyTypeObject* type, PyObject* args, PyObject* keywords) {
+  const bool any = PyTuple_GET_SIZE(args) > 0 || (keywords && PyDict_GET_SIZE(keywords) > 0);
+  if (any && type->tp_init == PyBaseObject_Type.tp_init)
+    return PyErr_Format(PyExc_TypeError, "%s() takes no arguments", type->tp_name);
+  const nb::object attributes = nb::steal(PyDict_New());
+  if (!attributes.is_valid()) return nullptr;
+  nb::object self = nb::steal(type->tp_alloc(type, 0));
+  if (!self.is_valid() || PyObject_GenericSetDict(self.ptr(), attributes.ptr(), nullptr) < 0)
+    return nullptr;
+  return self.release().ptr();
+}
+
 }  // namespace
 
 void create_module_call(nb::module_& m) {
   forward_name = PyUnicode_InternFromString("forward");
   hooks_name = PyUnicode_InternFromString("_call_hooks");
-  PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(call_module)},
-                         {Py_tp_doc, const_cast<char*>("Calls `forward`, within hooks.")},
-                         {0, nullptr}};
+  PyType_Slot slots[] = {
+      {Py_tp_new, reinterpret_cast<void*>(new_module)},
+      {Py_tp_call, reinterpret_cast<void*>(call_module)},
+      {Py_tp_doc, const_cast<char*>("_ModuleCall()\n--\n\nCalls `forward`, within hooks.")},
+      {0, nullptr}};
   PyType_Spec spec = {"tilewright._core._ModuleCall", sizeof(PyObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
   PyObject* type = PyType_FromSpec(&spec);
   if (!type) throw nb::python_error();
   m.attr("_ModuleCall") = nb::steal(type);
+  m.def(
+      "_note_module_hooks", [] { any_hooks = true; },
+      "From now on calls of modules look for hooks.");
 }
 
 }  // namespace tw::binding

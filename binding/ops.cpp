@@ -3,6 +3,7 @@
 #include "binding/record.h"
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
+#include "core/ops/key_value_cache.h"
 #include "core/ops/random.h"
 #include "core/ops/records.h"
 
@@ -117,10 +118,28 @@ nb::dict describe_record(const OpRecord& op) {
   return out;
 }
 
+void bind_key_value_cache(nb::module_& m) {
+  m.def(
+      "_append_rows",
+      [](const Tensor& keys, const Tensor& values, std::int64_t filled, const Tensor& key,
+         const Tensor& value) { append_rows({keys, values, filled}, key, value); },
+      "keys"_a, "values"_a, "filled"_a, "key"_a, "value"_a,
+      "Writes rows of keys and values behind those that are filled.");
+  m.def(
+      "_attend_with_cache",
+      [](const Tensor& keys, const Tensor& values, std::int64_t filled, const Tensor& query,
+         const Tensor& key, const Tensor& value, std::optional<double> scale) {
+        return attend_with_cache({keys, values, filled}, query, key, value, scale);
+      },
+      "keys"_a, "values"_a, "filled"_a, "query"_a, "key"_a, "value"_a, "scale"_a = nb::none(),
+      "Appends rows, and attends causally to all.");
+}
+
 }  // namespace
 
 void bind_ops(nb::module_& m) {
   bind_random(m);
+  bind_key_value_cache(m);
   m.def(
       "_op_records",
       [] {

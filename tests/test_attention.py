@@ -67,6 +67,21 @@ def test_masks(kind, sizes, dtype, isa, rng) -> None:
         np.testing.assert_allclose(got.numpy(), want, rtol=tolerance, atol=3 * tolerance)
 
 
+# With fewer than four queries keys are taken by vectors of them, the last of which is short.
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [1, 7, 16, 40])
+def test_few_queries_and_any_number_of_keys(size, dtype, isa, rng) -> None:
+    tolerance = 60 * np.finfo(dtype).eps
+    for keys in range(1, 36):
+        q, k, v = (
+            rng.normal(size=shape).astype(dtype)
+            for shape in ((2, 2, size), (2, keys, size), (2, keys, size + 2))
+        )
+        y = tw.scaled_dot_product_attention(*map(tw.asarray, (q, k, v)))
+        want = reference(*(x.astype(np.float64) for x in (q, k, v)))
+        np.testing.assert_allclose(y.numpy(), want, rtol=tolerance, atol=tolerance)
+
+
 @pytest.mark.parametrize("kind", ["whole rows far below", "nothing at all", "added"])
 def test_the_body_knows_the_same_masks(kind, rng) -> None:
     q, k, v, g = (rng.normal(size=(2, 3, 7, 5)) for _ in range(4))

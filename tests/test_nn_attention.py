@@ -228,6 +228,16 @@ def test_a_cache_of_fewer_heads(rng) -> None:
     np.testing.assert_allclose(y.numpy(), want.numpy(), atol=1e-13)
 
 
+def test_no_gradients_pass_through_a_cache() -> None:
+    cache = tw.nn.KeyValueCache(1, 2, 4, 3)
+    x = tw.ones((1, 2, 2, 3), requires_grad=True)
+    assert not cache.attend(x, x, x).requires_grad
+    assert not cache.keys.requires_grad
+    with pytest.raises(ValueError, match=r"query \(1, 2, 1, 3\) and key \(1, 2, 2, 3\) have other"):
+        cache.attend(x[:, :, :1], x, x)
+    assert len(cache) == 2
+
+
 def test_a_full_cache_refuses_and_stays_as_it_was() -> None:
     cache = tw.nn.KeyValueCache(1, 2, 4, 3)
     x = tw.ones((1, 2, 3, 3))

@@ -7,6 +7,7 @@ import copy
 import dataclasses
 import gc
 import pickle
+import subprocess
 import sys
 import traceback
 
@@ -114,6 +115,14 @@ class TestContainers:
             model.second  # noqa: B018
         with pytest.raises(ValueError, match=r"has no dots, got 'a\.b'"):
             nn.Sequential({"a.b": nn.ReLU()})
+
+    def test_a_class_without_init_takes_no_arguments(self):
+        class Net(nn.Module):
+            pass
+
+        assert vars(Net()) == {}
+        with pytest.raises(TypeError, match=r"Net\(\) takes no arguments"):
+            Net(3)
 
     def test_attributes_of_the_programs_own(self):
         class Own(nn.Module):
@@ -387,6 +396,12 @@ class TestHooks:
         loaded(tw.ones((1, 2)))
         assert len(calls) == 2
         assert loaded.weight.tolist() == layer.weight.tolist()
+
+    def test_hooks_that_were_unpickled_are_called_in_a_program_without_others(self):
+        layer = nn.Identity()
+        layer.register_forward_hook(print)
+        program = f"import pickle; pickle.loads({pickle.dumps(layer)!r})(3)"
+        assert subprocess.check_output([sys.executable, "-c", program]) == b"Identity() (3,) 3\n"
 
     def test_observers_still_hear_the_module(self):
         model = nn.Sequential(nn.Linear(2, 1))

@@ -183,7 +183,7 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
   lowering.set_up(call, problem);
   const Kernel& kernel =
       lowering.choose ? lowering.choose(problem) : choose_kernel(kernels.solver, problem);
-  if (key && is_small(call))
+  if (key && (is_small(call) || !is_long(estimate_of(op, call))))
     keep_known(*key, lowering, kernel, problem, problem_bytes(lowering, call), call);
   Access at;
   for (int i = 0; i < call.inputs; ++i) {

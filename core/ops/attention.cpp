@@ -30,6 +30,12 @@ Shape batch_of(const Tensor& x) {
   for (int i = 0; i < x.rank() - 2; ++i) shape.push_back(x.size(i));
   return shape;
 }
+bool has_batch_of(const Tensor& x, const Tensor& y) {
+  if (x.rank() != y.rank()) return false;
+  for (int i = 0; i < x.rank() - 2; ++i)
+    if (x.size(i) != y.size(i)) return false;
+  return true;
+}
 Shape with_matrix(Shape batch, std::int64_t rows, std::int64_t columns) {
   batch.push_back(rows);
   batch.push_back(columns);
@@ -218,6 +224,7 @@ void group_heads(Inputs& in) {
 // One batch shape for all, and masks in the type of scores.
 void align(Inputs& in, bool grouped) {
   if (grouped) group_heads(in);
+  if (!in.mask && has_batch_of(in.k, in.q) && has_batch_of(in.v, in.q)) return;
   Shape batch = batch_of(in.q);
   for (const Tensor* x : {&in.k, &in.v})
     if (!(batch_of(*x) == batch)) batch = broadcast_shapes(batch, batch_of(*x), kName);

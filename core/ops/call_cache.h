@@ -1,7 +1,7 @@
-// Small calls are made again and again with tensors of the same shapes: what `apply` found out
-// about the last few of them (the kernel, the problem without addresses, the results) is kept here,
-// so that such a call binds addresses and runs. Touched under the frontend's lock alone, as
-// reference counts are.
+// Calls are made again and again with tensors of the same shapes: what `apply` found out about the
+// last few of those too short to free the frontend's lock for (the kernel, the problem without
+// addresses, the results) is kept here, so that such a call binds addresses and runs. Touched under
+// the frontend's lock alone, as reference counts are.
 #pragma once
 #include <cstdint>
 

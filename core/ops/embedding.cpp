@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/index.h"
@@ -38,7 +39,7 @@ Tensor rows_from_0(const Tensor& indices, const Tensor& weight, int64_t padding)
   return checked_indices(indices, weight.size(0), 0, Indexing::axis);
 }
 Tensor rows_at(const Tensor& weight, const Tensor& indices) {
-  return index(weight, IndexItem{.kind = IndexItem::Kind::tensor, .tensor = indices});
+  return apply(kGatherRows, {weight, checked_indices(indices, weight.size(0), 0, Indexing::axis)});
 }
 Tensor counts(const Tensor& indices, int64_t padding) {
   return indices != Operand(Scalar(padding));

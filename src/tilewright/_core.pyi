@@ -2537,8 +2537,20 @@ class UnsupportedError(Error, NotImplementedError): ...
 
 def _allocate(nbytes: int, zero: _Bool=False) -> Block:
     """A block of the pool in force; with zero=True its bytes are 0, else unspecified."""
+def _append_rows(keys: Tensor, values: Tensor, filled: int, key: Tensor, value: Tensor) -> None:
+    """Writes rows of keys and values behind those that are filled."""
 def _as_bytes(x: Tensor) -> Tensor:
     """The memory of a row-major tensor of any dtype as uint8."""
+def _attend_with_cache(
+    keys: Tensor,
+    values: Tensor,
+    filled: int,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    scale: float | None=None,
+) -> Tensor:
+    """Appends rows, and attends causally to all."""
 def _backward(
     tensors: list[Any],
     grad_tensors: list[Any],
@@ -2624,6 +2636,8 @@ def _is_read_only(x: Tensor) -> _Bool:
 def _last_plan() -> dict[str, int]: ...
 def _leave_modes(block: object) -> None: ...
 def _leaves(arg: Tensor, /) -> list[Tensor]: ...
+def _note_module_hooks() -> None:
+    """From now on calls of modules look for hooks."""
 def _nvtx_attached() -> _Bool:
     """Whether a tool listens for ranges."""
 def _nvtx_mark(name: str) -> None:

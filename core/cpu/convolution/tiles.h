@@ -15,7 +15,8 @@ struct ConvolutionRun {
 //   a[run.a + rows_at[i] + l * a_col] * b[run.b + l * b_row + 0:columns].
 // With a_row, which is faster, it is the sum over l < run_count of a[i * a_row + l * a_col] *
 // b[l * b_row + 0:columns]; with taps_at that of a[rows_at[i] + l] * b[taps_at[l] + 0:columns].
-// b is readable in whole vectors.
+// b is readable in whole vectors. So for each of `planes` such products, whose operands lie at even
+// steps.
 struct ConvolutionBlock {
   const void *a, *b;
   void* c;
@@ -27,6 +28,7 @@ struct ConvolutionBlock {
   std::int64_t run_count;
   bool adds = false;
   const std::int32_t* taps_at = nullptr;
+  std::int64_t planes = 1, a_plane = 0, b_plane = 0, c_plane = 0;
 };
 
 // Pixels [0, count) of channels that are `plane` apart, and where each begins in an array of pixels

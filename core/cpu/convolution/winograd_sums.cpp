@@ -144,17 +144,20 @@ class Piece {
               float* result) const {
     const int64_t tiles = std::min(plan_.tiles_at_once, tiles_ - first), width = plan_.panels.width;
     const float* const from = x + first * plan_.tile_elements();
-    for (int i = 0; i < s_.planes; ++i)
-      convolution_loops<float>().multiply({.a = from + i * plan_.pitch,
-                                           .b = w + i * plan_.weight_plane(),
-                                           .c = sums + i * sums_plane(),
-                                           .rows = tiles,
-                                           .columns = plan_.panels.columns(panel, plan_.lanes),
-                                           .a_row = plan_.tile_elements(),
-                                           .a_col = 1,
-                                           .b_row = width,
-                                           .c_row = width,
-                                           .run_count = s_.in});
+    convolution_loops<float>().multiply({.a = from,
+                                         .b = w,
+                                         .c = sums,
+                                         .rows = tiles,
+                                         .columns = plan_.panels.columns(panel, plan_.lanes),
+                                         .a_row = plan_.tile_elements(),
+                                         .a_col = 1,
+                                         .b_row = width,
+                                         .c_row = width,
+                                         .run_count = s_.in,
+                                         .planes = s_.planes,
+                                         .a_plane = plan_.pitch,
+                                         .b_plane = plan_.weight_plane(),
+                                         .c_plane = sums_plane()});
     winograd_loops(s_.m).output({tiles, plan_.panels.at(panel), at_.result_tiles + first,
                                  at_.result.place(0, 1, 0), width, sums_plane(), width},
                                 sums, result);

@@ -6,6 +6,7 @@
 #pragma once
 #include "core/cpu/attention.h"
 #include "core/cpu/kernels/attention/product.h"
+#include "core/cpu/kernels/lane_sums.h"
 #include "core/cpu/kernels/weights.h"
 
 namespace tw::TW_ISA_NAME {
@@ -215,19 +216,58 @@ template <class T> TW_INLINE T dot(int64_t n, const T* a, const T* b) {
   return sum_of_lanes(sum);
 }
 
-// weights @ v for one query; two chains a vector, since one waits for its own multiply-adds.
-template <class T>
-void weighted_sum(int64_t keys, int64_t n, const T* weights, AttentionRows v, T* y, T scale) {
-  each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
-    Vec<T> even = (T)0, odd = (T)0;
-    int64_t j = 0;
-    for (; j + 2 <= keys; j += 2) {
-      even += Vec<T>(weights[j]) * load_some(row_of<T>(v, j) + at, count);
-      odd += Vec<T>(weights[j + 1]) * load_some(row_of<T>(v, j + 1) + at, count);
+// The dot products of q with the keys from `first` on, of which there are `count`, a lane each.
+// What is added in which order does not depend on the lane.
+template <class T> TW_INLINE Vec<T> dots_with_keys(const AttentionShape& s, const T* q,
+                                                   AttentionRows k, int64_t first, int count) {
+  typename Vec<T>::Raw sums[kLanes<T>] = {};
+  each_vector<T>(s.size, [&](int64_t at, int n) TW_LAMBDA_INLINE {
+    const Vec<T> x = load_some(q + at, n);
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes<T>; ++i) {
+      const int64_t key = first + (i < count ? i : 0);
+      sums[i] += (load_some(row_of<T>(k, key) + at, n) * x).v;
     }
-    if (j < keys) even += Vec<T>(weights[j]) * load_some(row_of<T>(v, j) + at, count);
-    store_some(y + at, (even + odd) * scale, count);
   });
+  sum_lanes<T>(sums);
+  return sums[0];
+}
+
+// Some vectors of weights @ v for one query, the last of `last` lanes: four keys at a time, since a
+// sum waits four cycles for the one before.
+template <class T, int vectors> TW_INLINE void weigh_columns(int64_t keys, const T* weights,
+                                                             const T* v, int64_t row, T* y,
+                                                             int last, T scale) {
+  constexpr int chains = 4;
+  Vec<T> sums[chains][vectors];
+  for (auto& chain : sums)
+    for (Vec<T>& sum : chain) sum = (T)0;
+  const auto count_of = [last](int i)
+                            TW_LAMBDA_INLINE { return i + 1 < vectors ? kLanes<T> : last; };
+  const auto add = [&](int64_t j, int chain) TW_LAMBDA_INLINE {
+#pragma GCC unroll 2
+    for (int i = 0; i < vectors; ++i)
+      sums[chain][i] += Vec<T>(weights[j]) * load_some(v + j * row + i * kLanes<T>, count_of(i));
+  };
+  int64_t j = 0;
+  for (; j + chains <= keys; j += chains)
+#pragma GCC unroll 4
+    for (int chain = 0; chain < chains; ++chain) add(j + chain, chain);
+  for (; j < keys; ++j) add(j, 0);
+#pragma GCC unroll 2
+  for (int i = 0; i < vectors; ++i)
+    store_some(y + i * kLanes<T>, ((sums[0][i] + sums[1][i]) + (sums[2][i] + sums[3][i])) * scale,
+               count_of(i));
+}
+template <class T> TW_INLINE void weighted_sum(int64_t keys, int64_t n, const T* weights,
+                                               AttentionRows v, T* y, T scale) {
+  constexpr int L = kLanes<T>;
+  int64_t at = 0;
+  for (; at + L < n; at += 2 * L)
+    weigh_columns<T, 2>(keys, weights, row_of<T>(v, 0) + at, v.row, y + at,
+                        n - at < 2 * L ? (int)(n - at - L) : L, scale);
+  if (at < n)
+    weigh_columns<T, 1>(keys, weights, row_of<T>(v, 0) + at, v.row, y + at, (int)(n - at), scale);
 }
 
 template <class T>
@@ -235,11 +275,9 @@ void attention_forward_few(const AttentionShape& s, const AttentionHead& h, void
   T* const weights = (T*)scratch;
   for (int64_t i = 0; i < s.queries; ++i) {
     const int64_t keys = s.causal && i + 1 < s.keys ? i + 1 : s.keys;
-    for (int64_t j = 0; j < keys; ++j)
-      weights[j] = dot(s.size, row_of<T>(h.q, i), row_of<T>(h.k, j));
     Vec<T> best = (T)-kInfinity;
     each_vector<T>(keys, [&](int64_t j, int count) TW_LAMBDA_INLINE {
-      Vec<T> x = load_some(weights + j, count) * (T)s.scale;
+      Vec<T> x = dots_with_keys<T>(s, row_of<T>(h.q, i), h.k, j, count) * (T)s.scale;
       if (s.has_mask) x += mask_term<T>(s, h, i, j, count);
       store_some(weights + j, x, count);
       best = larger(fill_after(x, count, (T)-kInfinity), best);

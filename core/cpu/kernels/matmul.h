@@ -3,6 +3,7 @@
 #pragma once
 #include <utility>
 
+#include "core/cpu/kernels/lane_sums.h"
 #include "core/cpu/matmul.h"
 // clang-format off
 #include "core/cpu/kernels/matmul/epilogue.h"

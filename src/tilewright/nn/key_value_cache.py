@@ -31,9 +31,9 @@ class KeyValueCache:
         dtype: tw.dtype | None = None,
     ) -> None:
         dtype = dtype or tw.get_default_dtype()
-        self._keys = tw.zeros((batch, heads, length, size), device=device, dtype=dtype)
+        self._keys = tw.empty((batch, heads, length, size), device=device, dtype=dtype)
         width = size if value_size is None else value_size
-        self._values = tw.zeros((batch, heads, length, width), device=device, dtype=dtype)
+        self._values = tw.empty((batch, heads, length, width), device=device, dtype=dtype)
         self._filled = 0
         self.length = length
 
@@ -53,25 +53,8 @@ class KeyValueCache:
 
     def append(self, key: Tensor, value: Tensor) -> None:
         """Writes rows behind the others; ValueError where they do not fit, and nothing changes."""
-        for name, x, room in (("key", key, self._keys), ("value", value, self._values)):
-            if x.ndim != 4 or x.shape[:2] != room.shape[:2] or x.shape[3] != room.shape[3]:
-                raise ValueError(
-                    f"KeyValueCache: {name} has shape {x.shape}; expected "
-                    f"({room.shape[0]}, {room.shape[1]}, rows, {room.shape[3]})"
-                )
-        rows = key.shape[2]
-        if value.shape[2] != rows:
-            raise ValueError(f"KeyValueCache: {rows} rows of keys, but {value.shape[2]} of values")
-        past = self._filled + rows
-        if past > self.length:
-            raise ValueError(
-                f"KeyValueCache: {rows} rows do not fit: {self._filled} of {self.length} are "
-                "filled; make it longer, or call reset()"
-            )
-        with tw.no_grad():
-            self._keys[:, :, self._filled : past] = key
-            self._values[:, :, self._filled : past] = value
-        self._filled = past
+        tw._core._append_rows(self._keys, self._values, self._filled, key, value)
+        self._filled += key.shape[2]
 
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, scale: float | None = None
@@ -81,26 +64,11 @@ class KeyValueCache:
         query, key and value are (batch, heads, rows, size) of the same new rows; query may have a
         multiple of the cache's heads. No gradients pass.
         """
-        before = self._filled
-        if query.ndim != 4 or query.shape[2] != key.shape[2]:
-            raise ValueError(
-                f"KeyValueCache: query {query.shape} and key {key.shape} have other rows"
-            )
-        self.append(key, value)
-        past, rows = self._filled, query.shape[2]
-        mask = None
-        if before and rows > 1:
-            mask = tw.arange(past) <= tw.expand_dims(tw.arange(before, past), 1)
-        with tw.no_grad():
-            return tw.scaled_dot_product_attention(
-                query,
-                self._keys[:, :, :past],
-                self._values[:, :, :past],
-                mask,
-                is_causal=not before and rows > 1,
-                scale=scale,
-                enable_gqa=query.shape[1] != key.shape[1],
-            )
+        y = tw._core._attend_with_cache(
+            self._keys, self._values, self._filled, query, key, value, scale
+        )
+        self._filled += key.shape[2]
+        return y
 
     def reset(self) -> None:
         """Forgets what was appended; the memory stays."""

@@ -39,6 +39,10 @@ class ModuleHooks:
     load_pre: dict[int, Hook] = field(default_factory=dict)
     load: dict[int, Hook] = field(default_factory=dict)
 
+    def __new__(cls) -> ModuleHooks:
+        _core._note_module_hooks()  # here, since copies and unpickled hooks come by this way alone
+        return super().__new__(cls)
+
     def add(
         self, kind: str, function: Callable[..., Any], prepend: bool, **options: bool
     ) -> HookRemover:

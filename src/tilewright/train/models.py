@@ -89,9 +89,7 @@ class Gpt(nn.Module):
         places = tw.arange(first, first + tokens.shape[1], device=tokens.device)
         x = self.wte(tokens) + self.wpe(places)
         for i, block in enumerate(self.h):
-            x = block(x, None if cache is None else cache.layers[i], first)
-        if cache is not None:
-            cache.length += tokens.shape[1]
+            x = block(x, None if cache is None else cache.layers[i])
         logits: Tensor = self.head(self.ln_f(x))
         return logits
 
@@ -130,8 +128,8 @@ class Block(nn.Module):
         self.gelu = nn.GELU()
         self.c_proj = nn.Linear(4 * width, width)
 
-    def forward(self, x: Tensor, seen: Tensor | None, first: int) -> Tensor:
-        x = x + self.attn(self.ln_1(x), seen, first)
+    def forward(self, x: Tensor, seen: nn.KeyValueCache | None) -> Tensor:
+        x = x + self.attn(self.ln_1(x), seen)
         y: Tensor = x + self.c_proj(self.gelu(self.c_fc(self.ln_2(x))))
         return y
 
@@ -143,18 +141,14 @@ class Attention(nn.Module):
         self.c_attn = nn.Linear(width, 3 * width)
         self.c_proj = nn.Linear(width, width)
 
-    def forward(self, x: Tensor, seen: Tensor | None, first: int) -> Tensor:
+    def forward(self, x: Tensor, seen: nn.KeyValueCache | None) -> Tensor:
         batch, length, width = x.shape
         heads = self.c_attn(x).reshape((batch, length, 3, _HEADS, width // _HEADS))
-        heads = heads.permute((2, 0, 3, 1, 4))
+        query, key, value = heads.permute((2, 0, 3, 1, 4))
         if seen is None:
-            query, key, value = heads
+            y = tw.scaled_dot_product_attention(query, key, value, is_causal=True)
         else:
-            end = first + length
-            query, seen[:, :, :, first:end] = heads[0], heads[1:]
-            key, value = seen[:, :, :, :end]
-        # One token sees all that came before it; several follow nothing, or they fill a new cache.
-        y = tw.scaled_dot_product_attention(query, key, value, is_causal=length > 1)
+            y = seen.attend(query, key, value)
         out: Tensor = self.c_proj(y.swapaxes(1, 2).reshape((batch, length, width)))
         return out
 
@@ -163,9 +157,14 @@ class Cache:
     """Keys and values of a sequence's tokens so far, in memory for a whole context."""
 
     def __init__(self, model: Gpt) -> None:
-        width = model.wte.weight.shape[1]
-        shape = (2, 1, _HEADS, model.context, width // _HEADS)
-        device = model.wte.weight.device
-        self.layers = [tw.empty(shape, device=device) for _ in range(len(model.h))]
-        self.length = 0
+        width, device = model.wte.weight.shape[1], model.wte.weight.device
+        self.layers = [
+            nn.KeyValueCache(1, _HEADS, model.context, width // _HEADS, device=device)
+            for _ in model.h
+        ]
         self.tokens: list[int] = []
+
+    @property
+    def length(self) -> int:
+        """How many tokens it has seen."""
+        return len(self.layers[0])

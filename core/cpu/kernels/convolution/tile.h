@@ -10,7 +10,7 @@ namespace {
 // the latency of multiply-adds. A pointer a row allows 8 rows; rows that are evenly apart share
 // pointers, and one vector, whose loads bound it, gains from more of them.
 inline constexpr int kTileVectors = kRegisters / 8;
-inline constexpr int kMaxTileRows = 8, kMaxEvenRows = 12;
+inline constexpr int kMaxTileRows = 8, kMaxEvenRows = 18;
 constexpr int tile_rows(int vectors, bool even = false) {
   const int rows = (kRegisters - 1 - vectors) / vectors;
   const int most = even && vectors == 1 ? kMaxEvenRows : kMaxTileRows;
@@ -28,7 +28,7 @@ TW_INLINE void add_term(const T* const (&x)[rows], std::int64_t at, const T* b,
   typename Vec<T>::Raw y[vectors];
 #pragma GCC unroll 4
   for (int v = 0; v < vectors; ++v) y[v] = Vec<T>::load(b + v * kLanes<T>).v;
-#pragma GCC unroll 12
+#pragma GCC unroll 18
   for (int r = 0; r < rows; ++r) {
     const typename Vec<T>::Raw factor = Vec<T>(x[r][at]).v;
 #pragma GCC unroll 4
@@ -37,7 +37,7 @@ TW_INLINE void add_term(const T* const (&x)[rows], std::int64_t at, const T* b,
 }
 template <class T, int rows>
 TW_INLINE void rows_from(const T* a, const std::int32_t* rows_at, const T* (&x)[rows]) {
-#pragma GCC unroll 12
+#pragma GCC unroll 18
   for (int r = 0; r < rows; ++r) x[r] = a + rows_at[r];
 }
 
@@ -63,7 +63,7 @@ TW_INLINE void add_even_rows(const ConvolutionBlock& p, std::int64_t row,
   constexpr int pointers = (rows + 2) / 3;
   const std::int64_t step = p.a_row;
   const T* x[pointers];
-#pragma GCC unroll 12
+#pragma GCC unroll 18
   for (int i = 0; i < pointers; ++i) x[i] = (const T*)p.a + (row + 3 * i) * step;
   const T* b = (const T*)p.b;
   const std::int64_t a_col = p.a_col, b_row = p.b_row;
@@ -75,13 +75,13 @@ TW_INLINE void add_even_rows(const ConvolutionBlock& p, std::int64_t row,
       if (v * kLanes<T> * sizeof(T) % kPrefetchBytes == 0)
         __builtin_prefetch(b + v * kLanes<T> + kPrefetchSteps * b_row);
     }
-#pragma GCC unroll 12
+#pragma GCC unroll 18
     for (int r = 0; r < rows; ++r) {
       const typename Vec<T>::Raw factor = Vec<T>(x[r / 3][r % 3 * step]).v;
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) sums[r][v] += factor * y[v];
     }
-#pragma GCC unroll 12
+#pragma GCC unroll 18
     for (int i = 0; i < pointers; ++i) {
       x[i] += a_col;
       asm("" : "+r"(x[i]));  // or the compiler keeps a pointer for each row after all
@@ -109,7 +109,7 @@ void block_tile(const ConvolutionBlock& p, std::int64_t row, T* c) {
   else
     for (std::int64_t i = 0; i < p.run_count; ++i) add_run<T>(p, p.runs[i], p.rows_at + row, sums);
   const int last = p.columns - (vectors - 1) * lanes;
-#pragma GCC unroll 12
+#pragma GCC unroll 18
   for (int r = 0; r < rows; ++r, c += p.c_row)
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) {
@@ -144,11 +144,19 @@ template <class T> constexpr BlockTiles<T> block_tiles;
 template <class T> void multiply(const ConvolutionBlock& p) {
   const int vectors = (p.columns + kLanes<T> - 1) / kLanes<T>;
   const std::int64_t most = tile_rows(vectors, p.a_row != 0), tiles = (p.rows + most - 1) / most;
-  std::int64_t row = 0;
-  for (std::int64_t i = 0; i < tiles; ++i) {
-    const int height = (int)((p.rows - row) / (tiles - i) + ((p.rows - row) % (tiles - i) != 0));
-    block_tiles<T>.at[vectors - 1][height - 1](p, row, (T*)p.c + row * p.c_row);
-    row += height;
+  if (tiles == 0) return;
+  const std::int64_t least = p.rows / tiles, higher = p.rows % tiles;
+  ConvolutionBlock plane = p;
+  for (std::int64_t i = 0; i < p.planes; ++i) {
+    std::int64_t row = 0;
+    for (std::int64_t tile = 0; tile < tiles; ++tile) {
+      const int height = (int)least + (tile < higher);
+      block_tiles<T>.at[vectors - 1][height - 1](plane, row, (T*)plane.c + row * p.c_row);
+      row += height;
+    }
+    plane.a = (const T*)plane.a + p.a_plane;
+    plane.b = (const T*)plane.b + p.b_plane;
+    plane.c = (T*)plane.c + p.c_plane;
   }
 }
 

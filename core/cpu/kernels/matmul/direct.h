@@ -243,24 +243,6 @@ template <class T> TW_INLINE T sum_of_lanes(typename Vec<T>::Raw v) {
   return lanes[0];
 }
 
-// Of each pair of lanes whose numbers differ in the bit `step`, sums: of x where the bit is 0, of y
-// where it is 1.
-template <class Raw, int... lane>
-TW_INLINE Raw add_lanes(Raw x, Raw y, auto step, std::integer_sequence<int, lane...>) {
-  constexpr int lanes = sizeof...(lane);
-  return __builtin_shufflevector(x, y, ((lane & step) ? lanes + lane : lane)...) +
-         __builtin_shufflevector(x, y, ((lane & step) ? lanes + lane - step : lane + step)...);
-}
-
-// One step of sums_of_lanes: of 2 * step vectors, step are left.
-template <class T, int step> TW_INLINE void fold_lanes(typename Vec<T>::Raw* fold) {
-#pragma GCC unroll 8
-  for (int i = 0; i < step; ++i)
-    fold[i] = add_lanes(fold[i], fold[i + step], std::integral_constant<int, step>(),
-                        std::make_integer_sequence<int, kLanes<T>>());
-  if constexpr (step > 1) fold_lanes<T, step / 2>(fold);
-}
-
 // The sums of each vector's lanes. Up to `lanes` vectors are folded together, two into one a step,
 // which adds the lanes of each in the same order as above. `out` has room for whole vectors.
 template <class T, int count>
@@ -277,7 +259,7 @@ TW_INLINE void sums_of_lanes(const typename Vec<T>::Raw (&vectors)[count], T* ou
 #pragma GCC unroll 16
     for (int i = 0; i < lanes; ++i)
       fold[i] = start + i < count ? vectors[start + i] : typename Vec<T>::Raw{};
-    if constexpr (lanes > 1) fold_lanes<T, lanes / 2>(fold);
+    sum_lanes<T>(fold);
     Vec<T>(fold[0]).store(out + start);
   }
 }
@@ -294,7 +276,7 @@ TW_INLINE void store_dots(const typename Vec<T>::Raw (&sums)[rows * columns], T*
   for (int i = 0; i < rows * columns; i += lanes)
     (V::load(results + i) * V(update.alpha)).store(results + i);
   const T beta = update.beta;
-  if (beta == 0 && c_col == 1 && c_row == columns) {  // rows that follow each other
+  if (beta == 0 && c_row == columns && (c_col == 1 || columns == 1)) {  // rows follow each other
     __builtin_memcpy(c, results, rows * columns * sizeof(T));
     return;
   }
