@@ -26,6 +26,7 @@ nb::dict describe(const Candidate& candidate) {
   out["reason"] = candidate.reason;
   out["cost_ns"] = candidate.accepted ? nb::object(nb::float_(candidate.cost_ns)) : nb::none();
   out["chosen"] = candidate.chosen;
+  out["error"] = or_none(candidate.kernel->error);
   nb::list terms;
   for (const CostTerm& term : candidate.terms) terms.append(nb::make_tuple(term.name, term.ns));
   out["terms"] = nb::tuple(terms);

@@ -28,6 +28,11 @@ void bind_gpu_rates(nb::module_& module);
 void bind_gpu_streams(nb::module_& module);
 void bind_gpu_comparison(nb::module_& module);
 
+// A measured number, or None where there is none.
+inline nb::object or_none(double value) {
+  return value > 0 ? nb::object(nb::float_(value)) : nb::none();
+}
+
 // Attaches a nanobind function to the Tensor type as a method.
 template <class F, class... Extra> void method(const char* name, F&& f, const Extra&... extra) {
   nb::handle type(reinterpret_cast<PyObject*>(tensor_type));

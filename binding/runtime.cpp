@@ -53,6 +53,7 @@ nb::dict describe_kernel(const Kernel& kernel) {
   out["device"] = kernel.device;
   out["precision"] = kPrecisionNames[static_cast<int>(kernel.precision)];
   out["help"] = kernel.help;
+  out["error"] = or_none(kernel.error);
   return out;
 }
 

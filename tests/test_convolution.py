@@ -59,6 +59,12 @@ def results(library: Any, case: Case, arrays: list[Any], g: Any) -> list[Any]:
 
 
 def compare(case: Case, dtype: str, error: float, seed: int = 0) -> None:
+    off = largest_error(case, dtype, seed)
+    assert off <= error, (case, off)
+
+
+def largest_error(case: Case, dtype: str, seed: int = 0) -> float:
+    """Of the result and all gradients, each as a share of its largest value."""
     rng = np.random.default_rng(seed)
     shapes = [case.x, case.weight, case.weight[:1] if case.bias else None]
     arrays = [None if s is None else rng.normal(size=s).astype(dtype) for s in shapes]
@@ -75,12 +81,14 @@ def compare(case: Case, dtype: str, error: float, seed: int = 0) -> None:
     )
     wide = made(lambda a: torch.tensor(a, dtype=torch.float64))
     exact = results(torch, case, wide, lambda s: torch.tensor(g(s), dtype=torch.float64))
+    largest = 0.0
     for got, want in zip(ours, exact, strict=True):
         assert tuple(got.shape) == tuple(want.shape), (case, got.shape, want.shape)
         assert str(got.dtype) == dtype
         scale = max(1.0, float(want.abs().max())) if want.numel() else 1.0
         off = np.abs(got.numpy().astype(np.float64) - want.numpy()).max(initial=0) / scale
-        assert off <= error, (case, off)
+        largest = max(largest, float(off))
+    return largest
 
 
 # Plain, strided, dilated, grouped, depthwise; spans of every sort; several images in a block.
@@ -226,6 +234,36 @@ def test_forcing_a_rung_is_seen(rung: str) -> None:
     entry = next(e for e in report._recorded if e.op == "convolution")
     assert [c.name for c in entry.candidates] == RUNGS
     assert entry.problem == "float32 1x2x6x6 to 3x4x4, kernel 3x3"
+
+
+# Of up to 4,608 terms, as the records of the rungs say.
+LAYERS = (
+    Case((2, 64, 28, 28), (64, 64, 3, 3), {"padding": 1}, bias=False),
+    Case((1, 512, 7, 7), (256, 512, 3, 3), {"padding": 1}, bias=False),
+    Case((2, 3, 56, 56), (64, 3, 7, 7), {"stride": 2, "padding": 3}, bias=False),
+    Case((4, 96, 14, 14), (96, 1, 3, 3), {"padding": 1, "groups": 96}, bias=False),
+)
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_errors_that_rungs_tell_are_those_measured(rung: str, isa: str) -> None:
+    told = {kernel["name"]: kernel["error"] for kernel in tw.kernels.describe("convolution")}[rung]
+    found = []
+    for case in LAYERS:
+        try:
+            with tw.kernels.use(**dict.fromkeys(OPS, rung)):
+                found.append(largest_error(case, "float32"))
+        except tw.InvalidValueError:
+            continue  # a layer that is not for this rung
+    assert told / 8 <= max(found) <= told
+
+
+def test_explain_shows_the_errors_of_rungs() -> None:
+    with tw.explain() as report:
+        tw.conv2d(tw.ones((1, 16, 14, 14)), tw.ones((16, 16, 3, 3)), padding=1)
+    errors = {c.name: c.error for e in report._recorded for c in e.candidates}
+    assert errors["winograd4"] > errors["winograd"] > errors["naive"] > 0
+    assert f"error {errors['winograd4']:.0e}" in str(report)
 
 
 def test_nan_and_infinity_stay_in_their_windows() -> None:

@@ -41,6 +41,9 @@ struct Kernel {
   // Whether a row's bits depend on how many rows there are, or differ from what the op's other
   // kernels give where this is false: batch invariance leaves the kernel out. Null: they do not.
   bool (*depends_on_batch)(const void* problem) = nullptr;
+  // The largest error of float32 results that was measured, as a share of the largest result, on
+  // standard normal numbers. 0: not told.
+  double error = 0;
   // Estimate for one sample, by which the choice goes under batch invariance. Null: cost_ns.
   double (*cost_of_one_ns)(const void* problem) = nullptr;
 };

@@ -19,7 +19,9 @@ class Candidate:
     """A kernel that was weighed: `reason` says why it was refused, `cost_ns` what it would take.
 
     `cost_ns` is the estimate that the choice is made by, None where the kernel was refused;
-    `terms` are the parts it is the sum of, name and ns, where the kernel tells them.
+    `terms` are the parts it is the sum of, name and ns, where the kernel tells them. `error`: the
+    largest error of the kernel's float32 results that was measured, as a share of the largest
+    result, on standard normal numbers; None where that was not measured.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Candidate:
     reason: str
     cost_ns: float | None
     chosen: bool
+    error: float | None = None
     terms: tuple[tuple[str, float], ...] = ()
 
 
@@ -242,6 +245,8 @@ def _verdict(candidate: Candidate) -> tuple[str, str, str, str]:
     if not candidate.accepted:
         return (mark, candidate.name, "", f"refused: {candidate.reason}")
     cost = "" if candidate.cost_ns is None else f"about {time_text(candidate.cost_ns)}"
+    if candidate.error is not None:
+        cost += f", error {candidate.error:.0e}"
     if candidate.chosen:
         return (mark, candidate.name, cost, f"chosen{_sum(candidate.terms)}")
     return (mark, candidate.name, cost, candidate.reason or "costs more")
@@ -288,6 +293,11 @@ def _legend(entries: Iterable[Entry]) -> str:
     threads = ", ".join(map(str, sorted({entry.threads for entry in entries})))
     rated = any(candidate.terms for entry in entries for candidate in entry.candidates)
     estimates = f"\nEstimates: {_estimates_source()}." if rated else ""
+    if any(candidate.error is not None for entry in entries for candidate in entry.candidates):
+        estimates += (
+            "\nErrors: the largest of float32 results that were measured, as shares of the largest "
+            "result."
+        )
     for device in _rated_gpus(entries):
         estimates += f"\nEstimates on {device}: {_gpu_source(device)}."
     return (
