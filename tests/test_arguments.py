@@ -207,12 +207,16 @@ def test_evenly_spaced_numbers() -> None:
         ("bool", -1, 2),
         ("uint64", -1, 2),
         ("float16", 0, 70_000),
-        ("complex64", 0, 2),
     ],
 )
 def test_random_whole_numbers_fit_their_type(dtype: str, low: int, high: int) -> None:
     with pytest.raises(ValueError, match=f"randint: {dtype} does not hold"):
         tw.randint(low, high, (4,), dtype=getattr(tw, dtype))
+
+
+def test_random_whole_numbers_are_real() -> None:
+    with pytest.raises(TypeError, match="randint: needs a real dtype, got complex64"):
+        tw.randint(0, 2, (4,), dtype=tw.complex64)
 
 
 @pytest.mark.parametrize(

@@ -335,6 +335,10 @@ def refused_calls(name: str) -> list[Callable[[], object]]:
     words = {p.name: object() for p in required if p.kind is p.KEYWORD_ONLY}
     if type(function).__name__ in ("Function", "Method"):
         calls.append(lambda: function(*(object() for _ in places), **words))
+    if "In place it also raises" in text_of(function):
+        others = [0.5 for _ in places[1:]] or [0.5]
+        calls.append(lambda: function(tw.ones(3).requires_grad_(), *others))
+        calls.append(lambda: function(tw.ones(3), tw.ones((2, 3)), *others[1:]))
     if own_name(name) in ROWS:
         calls += refused_by_row(TABLE[own_name(name)], function, told_errors(name))
     op = OPS.get(own_name(name))
