@@ -77,17 +77,32 @@ template <Integer U> TW_INLINE Vec<U> multiplied_where(Vec<U> y, Vec<U> square, 
 #endif
   return where(bits != 0, y * square, y);
 }
-// By squaring, modulo 2^bits, four bits of the exponents at a time.
+template <Integer U> TW_INLINE bool any_bits(Vec<U> x) {
+  return any(Mask<U>{(typename Mask<U>::Raw)x.v});
+}
+// By squaring, modulo 2^bits; with one exponent for all lanes, as a row shares, without the products
+// for bits that it lacks.
+template <Integer U> TW_INLINE Vec<U> power_of_all(Vec<U> square, U left) {
+  Vec<U> y = left & 1 ? square : Vec<U>(1);
+  while (left >>= 1) {
+    square = square * square;
+    if (left & 1) y = y * square;
+  }
+  return y;
+}
+// Three bits of the exponents at a time.
 template <Integer U> TW_INLINE Vec<U> power_by_squares(Vec<U> square, Vec<U> left) {
-  Vec<U> y = 1;
+  if (!any_bits(left ^ Vec<U>(left[0]))) return power_of_all(square, left[0]);
+  Vec<U> y = where((left & 1) != 0, square, 1);
+  left = Vec<U>(left.v >> 1);
   do {
-#pragma GCC unroll 4
-    for (int bit = 0; bit < 4; ++bit) {
-      y = multiplied_where(y, square, left & (U)(1 << bit));
+#pragma GCC unroll 3
+    for (int bit = 0; bit < 3; ++bit) {
       square = square * square;
+      y = multiplied_where(y, square, left & (U)(1 << bit));
     }
-    left = Vec<U>(left.v >> 4);
-  } while (any(left != 0));
+    left = Vec<U>(left.v >> 3);
+  } while (any_bits(left));
   return y;
 }
 // A negative exponent gives the reciprocal's whole part: 0, 1 or -1.
@@ -95,7 +110,8 @@ template <Integer T> TW_INLINE Vec<T> pow(Vec<T> base, Same<T> exponent) {
   const Vec<T> power = bit_cast<T>(power_by_squares(as_unsigned(base), as_unsigned(exponent)));
   if constexpr (std::is_signed_v<T>) {
     const Mask<T> negative = exponent < 0;
-    if (any(negative)) [[unlikely]] {
+    if (any_bits(as_unsigned(exponent) & ((std::make_unsigned_t<T>)1 << (8 * sizeof(T) - 1))))
+        [[unlikely]] {
       const Vec<T> parity = where((exponent & 1) != 0, -1, 1);
       return where(negative, where(base == 1, 1, where(base == -1, parity, 0)), power);
     }
