@@ -28,8 +28,12 @@ template <bool far, class T> TW_INLINE Vec<T> load_lanes(const T* p) {
   return Vec<T>::load(p);
 }
 
+// How long a function takes: less than memory does; more; or it reads tables, which two vectors
+// share.
+enum class Work { light, heavy, tables };
+
 // Applies f(const Vec<T> (&)[N]) to each vector of N inputs; returns how many elements are done.
-template <bool stream, bool far, class T, int N, class F>
+template <bool stream, bool far, Work work, class T, int N, class F>
 TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[N],
                                          const std::int64_t (&advance)[N], F f) {
   constexpr int L = kLanes<T>;
@@ -51,7 +55,8 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
     }
   }
   // Two at once, so that the compiler interleaves two chains of dependent instructions.
-  if constexpr (N == 1 && sizeof(T) == 4 && std::is_floating_point_v<T>) {
+  constexpr bool interleaves = sizeof(T) == 4 && std::is_floating_point_v<T>;
+  if constexpr (N == 1 && (interleaves || work == Work::tables)) {
     for (; at + 2 * L <= n; at += 2 * L) {
       Vec<T> w[1];
       v[0] = load_lanes<far>(p[0]);
@@ -81,8 +86,7 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
   return at;
 }
 
-// `waits`: memory takes longer than f.
-template <class T, int N, bool waits = true, class F>
+template <class T, int N, Work work = Work::light, class F>
 TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* inputs, const int* step,
                                Traffic traffic, F f) {
   constexpr int L = kLanes<T>;
@@ -97,17 +101,17 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
   if constexpr (std::is_same_v<decltype(f(std::declval<const Vec<T>(&)[N]>())), Vec<T>> &&
                 sizeof(Vec<T>) == kVectorBytes) {
     if (traffic == Traffic::around) {
-      at = for_whole_vectors<true, waits>(n, y, p, advance, f);
+      at = for_whole_vectors<true, work == Work::light, work>(n, y, p, advance, f);
       finish_streams();
     }
   }
 #endif
 #ifdef TW_HAS_FAR_LOADS
-  if constexpr (waits)
+  if constexpr (work == Work::light)
     if (at < 0 && traffic != Traffic::near)
-      at = for_whole_vectors<false, true>(n, y, p, advance, f);
+      at = for_whole_vectors<false, true, work>(n, y, p, advance, f);
 #endif
-  if (at < 0) at = for_whole_vectors<false, false>(n, y, p, advance, f);
+  if (at < 0) at = for_whole_vectors<false, false, work>(n, y, p, advance, f);
   Vec<T> v[N];
   const int rest = static_cast<int>(n - at);
   if (rest == 0) return;
@@ -186,11 +190,23 @@ template <class Row> inline constexpr bool kElementary = false;
   template <> inline constexpr bool kElementary<row##_row> = single > 0.5;
 #include "core/ops/accuracy.inc"
 #undef TW_ACCURACY
+// Those of float64 whose tables, of 30 lines and more, do not fit in the registers: loads of them
+// are most of their time. Formulas with products that may be fused differently for two vectors than
+// for one must not be among these, as bits would depend on the place.
+template <class Row> inline constexpr bool kReadsTables =
+    std::is_same_v<Row, tanh_row> || std::is_same_v<Row, erf_row>;
+template <class Row, class T> constexpr Work work_of() {
+  if (!std::is_floating_point_v<T> || !kElementary<Row>) return Work::light;
+#ifdef TW_HAS_LANE_TABLES
+  if (sizeof(T) == 8 && kReadsTables<Row>) return Work::tables;
+#endif
+  return Work::heavy;
+}
 
 template <class Row, class T, int N> void value_kernel(std::int64_t n, void* y,
                                                        const void* const* inputs, const int* step,
                                                        Traffic traffic) {
-  for_each_vector<T, N, !kElementary<Row>>(
+  for_each_vector<T, N, work_of<Row, T>()>(
       n, y, inputs, step, traffic,
       [](const Vec<T>(&in)[N]) TW_LAMBDA_INLINE { return Row::value(in); });
 }

@@ -74,8 +74,13 @@ template <Floating T> struct HyperbolicSum {
 };
 template <Floating T> TW_INLINE HyperbolicSum<T> hyperbolic_sum(Vec<T> size) {
   const auto [n, r, low] = reduce_exp(at_most(size, ExpLimits<T>::highest + (T)0.5));
-  const Vec<T> z = r * r, up = two_to(n - 2);
-  const Vec<T> down = two_to(-2 - at_most(n, Format<T>::mantissa_bits + 2));
+  // Powers of two by their bits; where the one below would leave the normal range it is 0.
+  constexpr T lowered = Format<T>::bias - 2;
+  constexpr auto both = (IntLike<T>)(2 * lowered) << Format<T>::mantissa_bits;
+  const Bits<T> field = bit_cast<IntLike<T>>(n + (Format<T>::rounder + lowered));
+  const Bits<T> up_bits = Bits<T>(field.v << Format<T>::mantissa_bits), down_bits = both - up_bits;
+  const Vec<T> z = r * r, up = bit_cast<T>(up_bits);
+  const Vec<T> down = bit_cast<T>(Bits<T>(down_bits.v > 0 ? down_bits.v : Bits<T>(0).v));
   return {fast_two_sum(up, down), fast_two_sum(up, -down), r, z * cosh_tail(z) + r * low,
           r * z * sinh_tail(z) + low};
 }
