@@ -20,7 +20,9 @@ inline constexpr std::int64_t kStreamBytes = 32 << 20;
 inline constexpr std::int64_t kFarBytes = 64 << 10;
 inline Traffic traffic_of(const PointwiseProblem& p) {
   const std::int64_t bytes = p.count * static_cast<std::int64_t>(size_of(p.dtype[0]));
-  return bytes >= kStreamBytes ? Traffic::around : bytes >= kFarBytes ? Traffic::far : Traffic::near;
+  return bytes >= kStreamBytes ? Traffic::around
+         : bytes >= kFarBytes  ? Traffic::far
+                               : Traffic::near;
 }
 // For a run of the result that begins at y.
 inline Traffic traffic_at(Traffic whole, const void* y) {

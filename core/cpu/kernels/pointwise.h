@@ -206,9 +206,9 @@ template <class Row, class T> constexpr Work work_of() {
 template <class Row, class T, int N> void value_kernel(std::int64_t n, void* y,
                                                        const void* const* inputs, const int* step,
                                                        Traffic traffic) {
-  for_each_vector<T, N, work_of<Row, T>()>(
-      n, y, inputs, step, traffic,
-      [](const Vec<T>(&in)[N]) TW_LAMBDA_INLINE { return Row::value(in); });
+  for_each_vector<T, N, work_of<Row, T>()>(n, y, inputs, step, traffic,
+                                           [](const Vec<T>(&in)[N])
+                                               TW_LAMBDA_INLINE { return Row::value(in); });
 }
 
 template <class Row, class T, int N> constexpr PointwiseFn value_function() {

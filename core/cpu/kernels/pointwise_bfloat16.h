@@ -1,6 +1,6 @@
 // Pointwise rows over bfloat16 as it lies in memory, without copies of operands and result: float32
-// in the registers, or bits where the formula asks for no more. Only rows whose formula costs little
-// beside those copies.
+// in the registers, or bits where the formula asks for no more. Only rows whose formula costs
+// little beside those copies.
 #pragma once
 #include "core/cpu/kernels/bfloat16_lanes.h"
 #include "core/cpu/kernels/pointwise.h"
@@ -80,8 +80,7 @@ constexpr PointwiseBFloat16Table make_bfloat16_table() {
   table.value[(int)PointwiseOp::name] = stored_kernel<name##_row, inputs, exact>;
 #define TW_EXACT(name, inputs) TW_STORED(name, inputs, true)
 #define TW_ROUNDED(name, inputs) TW_STORED(name, inputs, false)
-#define TW_BITS(name, inputs) \
-  table.value[(int)PointwiseOp::name] = bits_kernel<name##_row, inputs>;
+#define TW_BITS(name, inputs) table.value[(int)PointwiseOp::name] = bits_kernel<name##_row, inputs>;
   TW_BITS(negative, 1)
   TW_BITS(positive, 1)
   TW_BITS(abs, 1)

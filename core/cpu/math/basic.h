@@ -23,6 +23,11 @@ template <Floating T> TW_INLINE Vec<T> copysign(Vec<T> magnitude, Same<T> sign) 
   const Bits<T> s = bit_cast<IntLike<T>>(sign) & sign_bit<T>();
   return bit_cast<T>(bit_cast<IntLike<T>>(abs(magnitude)) | s);
 }
+// The same for numbers that are positive or have that sign already.
+template <Floating T> TW_INLINE Vec<T> with_sign(Vec<T> magnitude, Same<T> sign) {
+  return bit_cast<T>(bit_cast<IntLike<T>>(magnitude) |
+                     (bit_cast<IntLike<T>>(sign) & sign_bit<T>()));
+}
 template <Floating T> TW_INLINE Mask<T> signbit(Vec<T> x) {
   return {bit_cast<IntLike<T>>(x).v < 0};
 }
@@ -105,7 +110,8 @@ template <Floating T> TW_INLINE Vec<T> lack_of_rsqrt(Vec<T> x, Vec<T> y) {
 template <Floating T> TW_INLINE Vec<T> rsqrt_step(Vec<T> y, Vec<T> lack) {
   return fma(y * lack, fma(lack, (T)0.375, (T)0.5), y);
 }
-// By steps from 14 bits, which take half of the time of a root and a division. Of 0, infinities, NaN and numbers below 0 they make NaN.
+// By steps from 14 bits, which take half of the time of a root and a division. Of 0, infinities,
+// NaN and numbers below 0 they make NaN.
 template <Floating T> TW_INLINE Vec<T> rsqrt(Vec<T> x) {
   const Vec<T> first = near_rsqrt(x);
   Vec<T> y = first;

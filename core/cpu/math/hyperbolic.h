@@ -80,8 +80,11 @@ template <Floating T> TW_INLINE HyperbolicSum<T> hyperbolic_sum(Vec<T> size) {
   const Bits<T> field = bit_cast<IntLike<T>>(n + (Format<T>::rounder + lowered));
   const Bits<T> up_bits = Bits<T>(field.v << Format<T>::mantissa_bits), down_bits = both - up_bits;
   const Vec<T> z = r * r, up = bit_cast<T>(up_bits);
-  const Vec<T> down = bit_cast<T>(Bits<T>(down_bits.v > 0 ? down_bits.v : Bits<T>(0).v));
-  return {fast_two_sum(up, down), fast_two_sum(up, -down), r, z * cosh_tail(z) + r * low,
+  const Vec<T> down = bit_cast<T>(at_least(down_bits, 0)), less = up - down;
+  return {fast_two_sum(up, down),
+          {less, (up - less) - down},
+          r,
+          z * cosh_tail(z) + r * low,
           r * z * sinh_tail(z) + low};
 }
 template <Floating T> TW_INLINE Vec<T> cosh(Vec<T> x) {
@@ -96,7 +99,7 @@ template <Floating T> TW_INLINE Vec<T> sinh(Vec<T> x) {
     const auto [a, b, r, c, s] = hyperbolic_sum(abs(x));
     const Vec<T> hi = fma(a.hi, r, b.hi), lo = fma(a.hi, r, b.hi - hi) + b.lo;
     const Vec<T> y = (hi + (lo + (b.hi * c + a.hi * s))) * 2;
-    return copysign(where(abs(x) < kUnchanged<T>, x, y), x);
+    return with_sign(where(abs(x) < kUnchanged<T>, x, y), x);
   }
 }
 
