@@ -272,8 +272,7 @@ enum class Place {
   constexpr OpRecord k_##op = {                                                                   \
       .name = #op,                                                                                \
       .signature = kSignatures[static_cast<int>(Parameters::parameters)],                         \
-      .help = text TW_REDUCED TW_TYPES_##kinds TW_RESULT_##outcome TW_OF_NONE_##of_none           \
-      "\nSource: Array API standard 2024.12.",                                                    \
+      .help = text TW_REDUCED TW_TYPES_##kinds TW_RESULT_##outcome TW_OF_NONE_##of_none,          \
       .flags = kFunction | (std::string_view(#formula) == "none" ? kConstant : 0),                \
       .infer = infer,                                                                             \
       .estimate = estimate,                                                                       \
