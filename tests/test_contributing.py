@@ -312,7 +312,7 @@ import numpy as np
 import tilewright as tw
 from tilewright import gradcheck, gradgradcheck
 
-x = tw.asarray([[3.0, 4.0], [1.0, 2.0]], dtype=tw.float64, requires_grad=True)
+x = tw.asarray([[3.0, 4.0], [1.0, 2.0]], dtype=tw.float64).requires_grad_()
 assert np.allclose((x**3).tolist(), tw.cube(x).tolist())
 assert np.allclose(tw.unit_rows(x).tolist(), [[0.6, 0.8], [5**-0.5, 2 * 5**-0.5]])
 assert np.allclose(x.geometric_mean(axis=1).tolist(), [12**0.5, 2**0.5])
