@@ -1,6 +1,8 @@
 #!/bin/sh
-# Stands before the compiler of a build: an object that another build made of the same sources, which
-# its folder TW_REUSE_FROM and the list TW_REUSE_LIST name, is copied instead of compiled again.
+# Stands before the compiler of a build: an object that another build made of the same sources is
+# copied instead of compiled again. TW_REUSE_FROM is that build's folder, TW_REUSE_LIST a file that
+# names such objects, TW_REUSE_ROOT the folder of its sources without the first slash: objects of
+# what lies below it but not below this build's sources have it in their names.
 object=
 dependencies=
 previous=
@@ -11,8 +13,9 @@ for argument; do
   esac
   previous=$argument
 done
-if [ -n "$object" ] && grep -qxF "$object" "$TW_REUSE_LIST"; then
+known=$(echo "$object" | sed "s|$TW_REUSE_ROOT/||")
+if [ -n "$known" ] && grep -qxF "$known" "$TW_REUSE_LIST"; then
   : >"$dependencies"
-  exec cp "$TW_REUSE_FROM/$object" "$object"
+  exec cp "$TW_REUSE_FROM/$known" "$object"
 fi
 exec "$@"
