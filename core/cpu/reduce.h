@@ -22,10 +22,10 @@ using ReduceFinish = void (*)(std::int64_t n, double count, double* y);
 //   argmax, argmin   out int64; first of equals, first NaN
 //   any, all         out bool; x != 0
 // Complex numbers: sum, prod, any, all. Over no elements: sum 0, prod 1, any false, all true; the
-// others must not be asked. Where there is a `finish`, results are what it makes of the combinations
-// and of the number of elements in each, in double. The result does not depend on the number of
-// threads. With a centre for each result, of in's type (float32 or float64), a sum is that of (x -
-// centre)^2, and out float64.
+// others must not be asked. Where there is a `finish`, results are what it makes of the
+// combinations and of the number of elements in each, in double. The result does not depend on the
+// number of threads. With a centre for each result, of in's type (float32 or float64), a sum is
+// that of (x - centre)^2, and out float64.
 struct ReduceProblem {
   ReduceOp op;
   DType in, out;

@@ -33,8 +33,8 @@ class BlockSource {
   // While a block is pinned it keeps its place.
   virtual void pin(Block& block) = 0;
   virtual void unpin(Block& block) noexcept = 0;
-  // Where new memory on `device` (null: the CPU) comes from while this source is in force; null: from
-  // the device's own pool. A source serves the CPU alone unless it says otherwise.
+  // Where new memory on `device` (null: the CPU) comes from while this source is in force; null:
+  // from the device's own pool. A source serves the CPU alone unless it says otherwise.
   virtual BlockSource* serving(const Device* device) { return device ? nullptr : this; }
   // The block that has the memory, where this source has it from another one.
   virtual Block& holder(Block& block) { return block; }

@@ -1,5 +1,5 @@
-// Functions that gradient formulas of pointwise.inc call beside its rows, over tensors, for gradients
-// of gradients; core/cpu/math has the same over vectors.
+// Functions that gradient formulas of pointwise.inc call beside its rows, over tensors, for
+// gradients of gradients; core/cpu/math has the same over vectors.
 #pragma once
 #include "core/ops/pointwise.h"
 
