@@ -95,6 +95,7 @@ void create_module_call(nb::module_& m) {
   m.def(
       "_note_module_hooks", [] { any_hooks = true; },
       "From now on calls of modules look for hooks.");
+  m.def("_any_module_hooks", [] { return any_hooks; }, "Whether some module has had hooks.");
 }
 
 }  // namespace tw::binding
