@@ -113,14 +113,9 @@ class Gpt(nn.Module):
             known = tokens = known[-max(self.context // 2, 1) :]
             cache.reset()
         cache.tokens = known
-        if len(tokens) == 1 and self._may_replay(cache):
+        if len(tokens) == 1 and self.replays and cache.may_record(self):
             return cache.step(self, tokens[0]), cache
         return self(tw.asarray([tokens]).to(cache.device), cache)[0, -1], cache
-
-    def _may_replay(self, cache: Cache) -> bool:
-        """Whether nothing but ops belongs to a step: no gradients, and no hooks of modules."""
-        hooks = tw._core._any_module_hooks()
-        return self.replays and cache.device == "cpu" and not (tw.is_grad_enabled() or hooks)
 
     def _first_weights(self, layers: int) -> None:
         for name, value in self.named_parameters():
@@ -171,8 +166,8 @@ class Attention(nn.Module):
 class Cache:
     """Keys and values of a sequence's tokens so far, in memory for a whole context.
 
-    `recorded` is the step of one token as `Gpt.follow` replays it, None before the first: its
-    `calls()` are the ops and their kernels.
+    `recorded` is the step of one token as `Gpt.follow` replays it, whose `calls()` are the ops and
+    their kernels; None before the first. `refused` says why there is none where it cannot be.
     """
 
     def __init__(self, model: Gpt) -> None:
@@ -184,6 +179,9 @@ class Cache:
         ]
         self.tokens: list[int] = []
         self.recorded: Any = None
+        self.refused = "" if self.device == "cpu" else f"on {self.device}"
+        self._hook_changes = -1
+        self._has_hooks = False
 
     @property
     def length(self) -> int:
@@ -196,11 +194,27 @@ class Cache:
         for layer in self.layers:
             layer.reset()
 
+    def may_record(self, model: Gpt) -> bool:
+        """Whether nothing but ops belongs to a step: no gradients, and no hooks of modules."""
+        changes = tw._core._module_hook_changes()
+        if changes != self._hook_changes:
+            self._hook_changes = changes
+            self._has_hooks = any(module._call_hooks is not None for module in model.modules())
+        return not (self.refused or self._has_hooks or tw.is_grad_enabled())
+
     def step(self, model: Gpt, token: int) -> Tensor:
-        """Logits (symbols,) behind one token more, by replay."""
+        """Logits (symbols,) behind one token more: recorded once, then replayed."""
         inputs = [tw.asarray([[token]]), tw.asarray([self.length])]
         if self.recorded is None or not self.recorded.is_current():
-            self.recorded = tw._core._capture(lambda *at: model(at[0], self, at[1])[0, -1], inputs)
+            try:
+                self.recorded = tw._core._capture(
+                    lambda *at: model(at[0], self, at[1])[0, -1], inputs
+                )
+            except tw.StateError as refusal:
+                # Nothing that a second run does not write again.
+                self.recorded, self.refused = None, str(refusal)
+                called: Tensor = model(inputs[0], self)[0, -1]
+                return called
         logits: Tensor = self.recorded.replay(inputs)[0]
         for layer in self.layers:
             layer.advance(1)
