@@ -1,7 +1,6 @@
 // Rung winograd, forward and the input's gradient.
 #include "core/cpu/convolution/winograd_tiles.h"
 #include "core/runtime/thread_pool.h"
-#include <cstdlib>
 
 namespace tw {
 namespace {
@@ -11,12 +10,10 @@ using std::int64_t;
 // Transformed tiles and their products should stay in the second-level cache; with few tiles the
 // weights are read too often.
 constexpr int64_t kPlaneBytes = 1 << 20, kFewTiles = 28, kManyTiles = 98;
+constexpr int64_t kTilesOfFarWeights = 64;
 // Tiles whose products are transformed as soon as they are there, nearly all from the first-level
 // cache. Of the larger tiles too few fit: their weights would only be read more often.
 constexpr int64_t kTilesAtOnce = 36;
-// Transformed weights of some channels, which stay in the second-level cache from when they are
-// written until they are read.
-constexpr int64_t kWeightBytes = 600 << 10;
 constexpr int64_t kPieces = 16;
 constexpr double kPieceFlops = 4e6;
 
@@ -29,6 +26,7 @@ struct Plan {
   int64_t tiles_at_once;
   int64_t panel_run;
   int64_t channel_run;  // channels of the source that are added up in one chain
+  bool weights_are_far;
 
   Plan(const ConvolutionProblem& p, int m)
       : s(p, m),
@@ -38,26 +36,27 @@ struct Plan {
     sums_pitch = panels.width;
     const int64_t tile = s.planes * (pitch + panels.width) * int64_t(sizeof(float));
     const int64_t bytes = p.groups * panels.count * panel_elements() * int64_t(sizeof(float));
-    static const int64_t far_bytes = getenv("TW_FAR") ? atoll(getenv("TW_FAR")) : 16 << 20;
-    static const int64_t far_tiles = getenv("TW_TILES") ? atoll(getenv("TW_TILES")) : 64;
-    static const int64_t one = getenv("TW_MOST") ? atoll(getenv("TW_MOST")) : 1;
-    weights_are_far = bytes > far_bytes;
-    const int64_t least = weights_are_far ? far_tiles : kFewTiles;
-    const int64_t wanted = std::clamp(kPlaneBytes / tile, least, kManyTiles);
+    weights_are_far = double(bytes) > far_weight_bytes();
+    const int64_t wanted = std::clamp(kPlaneBytes / tile,
+                                      weights_are_far ? kTilesOfFarWeights : kFewTiles, kManyTiles);
     rows = std::clamp<int64_t>((wanted + s.columns / 2) / s.columns, 1, s.rows);
     rows = ceil_div(s.rows, ceil_div(s.rows, rows));
     images = rows < s.rows ? 1 : std::clamp<int64_t>(wanted / (rows * s.columns), 1, p.batch);
-    const int64_t most = std::clamp<int64_t>(int64_t(flops_of(p) / kPieceFlops), 1, num_threads() == 1 ? one : kPieces);
-    while (images > 1 && pieces(p) < ceil_div(most, weights_are_far ? panels.count : 1)) images /= 2;
+    const int64_t most =
+        std::clamp<int64_t>(int64_t(flops_of(p) / kPieceFlops), 1, num_threads() > 1 ? kPieces : 1);
+    while (images > 1 && pieces(p) < ceil_div(most, weights_are_far ? panels.count : 1))
+      images /= 2;
     tiles_at_once = m == 2 ? std::min(kTilesAtOnce, tiles()) : tiles();
     panel_run = ceil_div(panels.count, std::min(panels.count, ceil_div(most, pieces(p))));
     const int64_t channel = s.planes * panels.width * int64_t(sizeof(float));
     const int64_t runs = ceil_div(s.in * channel, kWeightBytes);
     channel_run = round_up(ceil_div(s.in, runs), lanes);
   }
-  // Weights that one piece alone needs are transformed as it needs them.
-  bool weights_are_far;
-  bool shares_weights(const ConvolutionProblem& p) const { return pieces(p) > p.groups && !weights_are_far; }
+  // Weights that one piece alone needs are transformed as it needs them, and so are those that
+  // would come back from memory: that takes less time.
+  bool shares_weights(const ConvolutionProblem& p) const {
+    return pieces(p) > p.groups && !weights_are_far;
+  }
   int64_t bands() const { return ceil_div(s.rows, rows); }
   int64_t pieces(const ConvolutionProblem& p) const {
     return ceil_div(p.batch, images) * bands() * p.groups;
