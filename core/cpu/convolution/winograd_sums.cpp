@@ -234,6 +234,12 @@ class Piece {
 
 }  // namespace
 
+WeightPasses passes_of_sums(const ConvolutionProblem& p, int m) {
+  const Plan plan(p, m);
+  const double pieces = double(plan.pieces(p)) / double(p.groups);
+  return plan.shares_weights(p) ? WeightPasses{1, 1 + pieces} : WeightPasses{pieces, 0};
+}
+
 void winograd_sums(const ConvolutionProblem& p, int m) {
   const Plan plan(p, m);
   const bool shares = plan.shares_weights(p);

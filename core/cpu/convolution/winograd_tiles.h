@@ -76,4 +76,12 @@ inline const WinogradLoops& winograd_loops(int m) {
 void winograd_sums(const ConvolutionProblem& problem, int m);
 void winograd_weights(const ConvolutionProblem& problem, int m);
 
+// How often all weights are transformed, or turned back, and how often they then pass between a
+// core and what is behind its second-level cache.
+struct WeightPasses {
+  double transforms, far;
+};
+WeightPasses passes_of_sums(const ConvolutionProblem& p, int m);
+WeightPasses passes_of_weights(const ConvolutionProblem& p, int m);
+
 }  // namespace tw

@@ -145,6 +145,11 @@ void add_up_blocks(const ConvolutionProblem& p, const Plan& plan, int64_t group,
 
 }  // namespace
 
+WeightPasses passes_of_weights(const ConvolutionProblem& p, int m) {
+  const Plan plan(p, m);
+  return {1, plan.takes_blocks() ? 0 : 2 * double(ceil_div(plan.bands, plan.step))};
+}
+
 void winograd_weights(const ConvolutionProblem& p, int m) {
   const Plan plan(p, m);
   const int64_t panel_sums = plan.s.planes * plan.sums_plane(plan.s.in);
