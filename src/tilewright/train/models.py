@@ -70,8 +70,8 @@ class Gpt(nn.Module):
     before the two linear layers, learned positions (A. Radford et al., 2019).
 
     `forward` takes tokens (batch, length) of at most `context` and gives logits (batch, length,
-    symbols); with a cache the tokens follow those that it has seen. Their number may be a tensor,
-    `seen`, so that the ops can be recorded and run again behind other tokens.
+    symbols); with a cache the tokens follow those that it has seen. For one token their number may
+    be a tensor, `seen`, so that the ops can be recorded and run again behind other tokens.
     """
 
     # Whether `follow` records the ops of one token's step and from then on runs those alone, on the
@@ -92,9 +92,12 @@ class Gpt(nn.Module):
     def forward(
         self, tokens: Tensor, cache: Cache | None = None, seen: Tensor | None = None
     ) -> Tensor:
-        first = 0 if cache is None else cache.length
-        places = tw.arange(first, first + tokens.shape[1], device=tokens.device)
-        x = self.wte(tokens) + self.wpe(places if seen is None else seen)
+        if seen is None:
+            first = 0 if cache is None else cache.length
+            places = tw.arange(first, first + tokens.shape[1], device=tokens.device)
+        else:
+            places = seen  # of one token
+        x = self.wte(tokens) + self.wpe(places)
         for i, block in enumerate(self.h):
             x = block(x, None if cache is None else cache.layers[i], seen)
         logits: Tensor = self.head(self.ln_f(x))
@@ -204,7 +207,7 @@ class Cache:
 
     def step(self, model: Gpt, token: int) -> Tensor:
         """Logits (symbols,) behind one token more: recorded once, then replayed."""
-        inputs = [tw.asarray([[token]]), tw.asarray([self.length])]
+        inputs = [tw.asarray(x).to(self.device) for x in ([[token]], [self.length])]
         if self.recorded is None or not self.recorded.is_current():
             try:
                 self.recorded = tw._core._capture(
