@@ -169,10 +169,11 @@ def rung_cases(batches: Iterable[int], precision: str) -> Iterator[Case]:
             with tw.explain() as seen:
                 timer.timeit(1)
             call = next(entry for entry in seen if entry.op == _OPS[part])
+            accepted = {rung.name for rung in call.candidates if rung.accepted}
             contenders = {OURS: timer} | {
-                candidate.name: _forced(timer, call.op, candidate.name)
-                for candidate in call.candidates
-                if candidate.accepted and candidate.name not in _NO_RIVALS
+                rung: _forced(timer, call.op, rung)
+                for rung in _allowed(call.op, precision)
+                if rung in accepted
             }
             name = case_name(layer, part)
             yield Case(name, contenders, layer.gflop, "GFLOP", rounds=5, budget_s=1.0)
@@ -197,6 +198,16 @@ _OPS = dict(
 )
 # The definition, and what takes other layers than these.
 _NO_RIVALS = ("naive", "depthwise")
+# Classes of precision of a product in float32, by what `set_float32_matmul_precision` allows.
+_CLASSES = {"highest": ("ieee", "fp32"), "high": ("ieee", "fp32", "high")}
+
+
+def _allowed(op: str, precision: str) -> list[str]:
+    return [
+        kernel["name"]
+        for kernel in tw.kernels.describe(op)
+        if kernel["precision"] in _CLASSES[precision] and kernel["name"] not in _NO_RIVALS
+    ]
 
 
 def _forced(timer: Timer, op: str, rung: str) -> Timer:
