@@ -374,7 +374,7 @@ def test_every_pointwise_op_is_the_same_for_all():
 
 
 @pytest.mark.parametrize("precision", ["highest", "high"])
-def test_the_choice_of_a_rung_is_timed_beside_all_that_are_allowed(precision):
+def test_the_choice_of_a_rung_is_timed_beside_the_others_that_are_allowed(precision):
     before = tw.get_float32_matmul_precision()
     try:
         cases = convolution.rung_cases((1,), precision)
@@ -382,9 +382,10 @@ def test_the_choice_of_a_rung_is_timed_beside_all_that_are_allowed(precision):
             next(cases),
             next(case for case in cases if "56x56 to 64, 3x3: input" in case.name),
         )
-        assert set(first.contenders) == {OURS, "im2col", "direct"}
-        rungs = {OURS, "im2col", "direct", "winograd"}
-        assert set(wide.contenders) == rungs | ({"winograd4"} if precision == "high" else set())
+        assert len({"im2col", "direct"} - set(first.contenders)) == 1  # the chosen one
+        rungs = {"im2col", "direct", "winograd", *["winograd4"] * (precision == "high")}
+        assert set(wide.contenders) - {OURS} < rungs
+        assert len(wide.contenders) == len(rungs)
         with tw.explain() as seen:
             wide.contenders["direct"].timeit(1)
         assert [entry.kernel for entry in seen if "input_gradient" in entry.op] == ["direct"]
