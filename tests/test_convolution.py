@@ -383,7 +383,7 @@ def test_blocks_of_weights_depend_on_neither_images_nor_threads(rung, channels, 
     """One piece transforms weights as it goes, several share them, and those that come back from
     memory are transformed anew by each; the weights' gradient is by blocks where tiles are few."""
     x = tw.asarray(rng.normal(size=(7, channels, 7, 7)), dtype=tw.float32)
-    w = tw.asarray(rng.normal(size=(out, channels, 3, 3)), dtype=tw.float32, requires_grad=True)
+    w = tw.asarray(rng.normal(size=(out, channels, 3, 3)), dtype=tw.float32).requires_grad_()
     g = tw.asarray(rng.normal(size=(7, out, 7, 7)), dtype=tw.float32)
     ops = ("convolution", "convolution_input_gradient", "convolution_weight_gradient")
 
