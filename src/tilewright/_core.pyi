@@ -46,6 +46,9 @@ class dtype:
     def itemsize(self) -> int:
         """Bytes an element."""
     @property
+    def kind(self) -> str:
+        """NumPy's letter: 'b' of bool, 'i' and 'u' of integers with and without a sign, ..."""
+    @property
     def name(self) -> str: ...
 
 _DType: TypeAlias = dtype
@@ -1233,7 +1236,7 @@ class Tensor:
         """`hypot`, written in place. sqrt(a * a + b * b) without overflow. Source: Array ..."""
     @property
     def imag(self) -> Tensor:
-        """The imaginary part, a view. Raises TypeError for real tensors."""
+        """The imaginary part, a view; of real tensors zeros that cannot be written to."""
     def index_add(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Tensor:
         """A copy of x with the parts of alpha * source added at indices along an axis, in ..."""
     def index_add_(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Self:
@@ -1600,9 +1603,9 @@ class Tensor:
     def mean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Mean over all or some axes, in x's floating type. Shapes: x of any shape; the ..."""
     def median(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
-        """Median of all elements or along an axis: of an even number the lower of the two ..."""
+        """Median of all elements or along an axis: of an even number the mean of the two ..."""
     def median_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
-        """What median gives along an axis, and its index (int64): of equal ones that in ..."""
+        """The median along an axis, of an even number the lower of the two in the middle, ..."""
     def min(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Smallest element; NaN where there is one. Shapes: x of any shape; the result ..."""
     def min_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
@@ -1682,9 +1685,9 @@ class Tensor:
     def nanmean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Mean over all or some axes of what is no NaN; NaN where nothing is. Shapes: x of ..."""
     def nanmedian(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
-        """Median without NaN of all elements or along an axis: of an even number the lower ..."""
+        """Median without NaN of all elements or along an axis: of an even number the mean ..."""
     def nanmedian_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
-        """What nanmedian gives along an axis, and its index (int64): of equal ones that in ..."""
+        """The median without NaN along an axis, of an even number the lower of the two in ..."""
     def nanquantile(
         self,
         q: _Operand,
@@ -2666,6 +2669,7 @@ def _record_custom(
     saved: list[Any],
     results: list[Any],
     differentiable: Sequence[_Bool],
+    changed: Sequence[_Bool],
 ) -> list[Any]: ...
 def _refuse_in_capture(what: str) -> None:
     """Raises RuntimeError while this thread records calls."""
@@ -2918,7 +2922,6 @@ def asgd_step(
     step: _Operand,
     lr: _Operand,
     lambd: float=0.0001,
-    alpha: float=0.75,
     t0: float=1000000.0,
     weight_decay: float=0.0,
     maximize: _Bool=False,
@@ -3536,7 +3539,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str='mean', delta: floa
 def hypot(a: _Operand, b: _Operand) -> Tensor:
     """sqrt(a * a + b * b) without overflow. Source: Array API standard 2024.12."""
 def imag(x: Tensor) -> Tensor:
-    """The imaginary part, a view in the same memory. Shapes: x of any shape; the ..."""
+    """The imaginary part, a view in the same memory; of a real tensor one 0 broadcast ..."""
 def index_add(x: Tensor, axis: int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Tensor:
     """A copy of x with the parts of alpha * source added at indices along an axis, in ..."""
 def index_copy(x: Tensor, axis: int, index: Tensor, source: Tensor) -> Tensor:
@@ -3831,9 +3834,9 @@ def maximum(a: _Operand, b: _Operand) -> Tensor:
 def mean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Mean over all or some axes, in x's floating type. Shapes: x of any shape; the ..."""
 def median(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
-    """Median of all elements or along an axis: of an even number the lower of the two ..."""
+    """Median of all elements or along an axis: of an even number the mean of the two ..."""
 def median_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
-    """What median gives along an axis, and its index (int64): of equal ones that in ..."""
+    """The median along an axis, of an even number the lower of the two in the middle, ..."""
 def memory_reset_peaks() -> None:
     """Starts the peak figures anew."""
 def memory_stats() -> dict[str, Any]:
@@ -3923,9 +3926,9 @@ def nan_to_num(
 def nanmean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Mean over all or some axes of what is no NaN; NaN where nothing is. Shapes: x of ..."""
 def nanmedian(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
-    """Median without NaN of all elements or along an axis: of an even number the lower ..."""
+    """Median without NaN of all elements or along an axis: of an even number the mean ..."""
 def nanmedian_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
-    """What nanmedian gives along an axis, and its index (int64): of equal ones that in ..."""
+    """The median without NaN along an axis, of an even number the lower of the two in ..."""
 def nanquantile(
     x: Tensor,
     q: _Operand,

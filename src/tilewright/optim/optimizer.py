@@ -55,6 +55,7 @@ class Optimizer:
     """
 
     param_groups: list[Group]
+    numbers: tuple[str, ...] = ()  # states of one number, whatever the parameter's shape
 
     def __init__(self, params: Iterable[Tensor] | Iterable[Group], defaults: Group) -> None:
         self.defaults = defaults
@@ -270,7 +271,7 @@ class Optimizer:
             begun = all(state.get(name) is not None for name in names) if names else False
             slots.steps[i] = self._checked_steps(state.get("step", int(begun)), i)
             for name in names if slots.steps[i] else ():
-                slots.tensors[i][name] = self._checked_copy(name, state.get(name), i, param)
+                slots.tensors[i][name] = self._checked_copy(name, state.get(name), i, param, group)
         return slots
 
     def _checked_steps(self, value: Any, i: int) -> int:
@@ -286,7 +287,7 @@ class Optimizer:
             )
         return int(number)
 
-    def _checked_copy(self, name: str, value: Any, i: int, param: Tensor) -> Tensor:
+    def _checked_copy(self, name: str, value: Any, i: int, param: Tensor, group: Group) -> Tensor:
         where = f"{type(self).__name__}: load_state_dict: {name} of parameter {i}"
         if value is None:
             raise ValueError(f"{where} is missing")
@@ -294,13 +295,14 @@ class Optimizer:
             tensor = as_tensor(value)
         except TypeError as error:
             raise ValueError(f"{where}: {error}") from None
-        if tensor.shape != param.shape:
-            raise ValueError(f"{where}: shape {tensor.shape} does not fit {param.shape}")
-        own = state_dtype(param)
-        # PyTorch keeps the state of a bfloat16 parameter in bfloat16.
-        if tensor.dtype not in (own, param.dtype):
-            raise ValueError(f"{where}: {tensor.dtype.name} does not fit {own.name}")
-        return tensor.detach().to(param.device).astype(own).copy()
+        own = self.new_state(name, group, param)
+        if tensor.shape != own.shape:
+            raise ValueError(f"{where}: shape {tensor.shape} does not fit {own.shape}")
+        # PyTorch keeps the state of a bfloat16 parameter in bfloat16, and numbers in float32.
+        theirs = tw.float32 if name in self.numbers else param.dtype
+        if tensor.dtype not in (own.dtype, theirs):
+            raise ValueError(f"{where}: {tensor.dtype.name} does not fit {own.dtype.name}")
+        return tensor.detach().to(own.device).astype(own.dtype).copy()
 
 
 def _parted(params: list[Any]) -> tuple[list[Any], list[str]]:
