@@ -10,6 +10,7 @@
 #include "core/ops/apply.h"
 #include "core/ops/complex.h"
 #include "core/ops/copy.h"
+#include "core/ops/create.h"
 #include "core/ops/draws.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
@@ -109,7 +110,14 @@ void bind_properties() {
       },
       "The transpose of a matrix, as a view.");
   property("real", real, "The real part, a view; a real tensor itself.");
-  property("imag", imag, "The imaginary part, a view; of real tensors zeros that cannot be written to.");
+  property(
+      "imag",
+      [](const Tensor& x) {
+        if (is_complex(x.dtype())) return imag(x);
+        const DeviceGuard device(x.device());
+        return broadcast_to(zeros({}, x.dtype()), x.shape());
+      },
+      "The imaginary part, a view; of real tensors zeros that cannot be written to.");
   property("mT", transpose_last, "The last two axes swapped, as a view.");
   property(
       "mH", [](const Itself& x) { return conj(transpose_last(x)); },

@@ -8,7 +8,6 @@
 #include "core/base/error.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
-#include "core/ops/create.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
 #include "core/ops/view.h"
@@ -120,18 +119,14 @@ constexpr OpRecord kReal = {
 constexpr OpRecord kImag = {.name = "imag",
                             .signature = "(x: Tensor) -> Tensor",
                             .help =
-                                "The imaginary part, a view in the same memory; of a real "
-                                "tensor one 0 broadcast to its shape, as NumPy has it.\n"
+                                "The imaginary part, a view in the same memory.\n"
                                 "Shapes: x of any shape; the result has it.\n"
-                                "Types: all. Result: the same type, of complex numbers that of "
-                                "their parts.\n"
+                                "Types: complex. Result: that of the parts.\n"
                                 "Source: Array API standard 2024.12.",
                             .flags = kFunction,
                             .body = [](const Use& use, Tensor* out) {
-                              const Tensor& x = use.in[0].tensor;
-                              out[0] = is_complex(x.dtype())
-                                           ? part(x, 1)
-                                           : broadcast_to(zeros({}, x.dtype()), x.shape());
+                              check_complex(use.in[0].tensor, "imag");
+                              out[0] = part(use.in[0].tensor, 1);
                             }};
 constexpr OpRecord kConj = {.name = "conj",
                             .signature = "(x: Tensor) -> Tensor",

@@ -220,18 +220,19 @@ template <Which which> void median_body(const Use& use, Tensor* out) {
   const Word axis = use.words[0];
   const bool keepdims = use.words.flag(1), floats = is_floating(x.dtype());
   const DType type = floats ? x.dtype() : default_dtype();
-  const Tensor lower = astype(chosen_one(op, x, axis, which, 0, keepdims).values, type);
+  const Tensor lower = chosen_one(op, x, axis, which, 0, keepdims).values;
   const int64_t n = size_along(x, axis);
   const bool among_nan = which == Which::nanmedian && floats;
   if (n == 1 || (n % 2 && !among_nan)) {
-    out[0] = lower;
+    out[0] = astype(lower, type);
     return;
   }
-  const Tensor upper =
-      among_nan
-          ? negative(chosen_one(op, negative(x), axis, which, 0, keepdims).values)
-          : astype(chosen_one(op, x, axis, Which::nth, n / 2 + 1, keepdims).values, type);
-  out[0] = where(lower == upper, lower, lower * 0.5 + upper * 0.5);
+  const Tensor upper = among_nan
+                           ? negative(chosen_one(op, negative(x), axis, which, 0, keepdims).values)
+                           : chosen_one(op, x, axis, Which::nth, n / 2 + 1, keepdims).values;
+  const DType wide = floats ? working_dtype(type) : DType::float64;
+  const Tensor a = astype(lower, wide), b = astype(upper, wide);
+  out[0] = astype(where(a == b, a, a * 0.5 + b * 0.5), type);
 }
 template <Which which> void median_with_indices_body(const Use& use, Tensor* out) {
   const Sorted y =
@@ -429,15 +430,16 @@ constexpr OpRecord kKthvalue = {
 #define TW_MEDIAN_HELP                                                                      \
   "of all elements or along an axis: of an even number the mean of the two in the middle, " \
   "as in NumPy; dim= gives PyTorch's, the lower of the two, and its index.\n"
-#define TW_MEDIAN_TYPES \
-  "Types: bool, integer, floating. Result: the same type, of bool and integer the default floating one.\n"
+#define TW_MEDIAN_TYPES                                                                    \
+  "Types: floating; integers and bool become the default floating type. Result: the same " \
+  "type.\n"
 constexpr OpRecord kMedian = {
     .name = "median",
     .signature = "(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor",
     .help = "Median " TW_MEDIAN_HELP
             "NaN where there is one. Raises ValueError over no elements.\n"
             "Shapes: x (..., n, ...); the result lacks the axis, or has it with extent 1 where "
-            "keepdims.\n" TW_MEDIAN_TYPES "Source: NumPy's median.",
+            "keepdims.\n" TW_MEDIAN_TYPES "Source: NumPy's numpy.median.",
     .flags = kFunction,
     .body = median_body<Which::median>};
 constexpr OpRecord kNanmedian = {
@@ -446,7 +448,7 @@ constexpr OpRecord kNanmedian = {
     .help = "Median without NaN " TW_MEDIAN_HELP
             "NaN where there is nothing else. Raises ValueError over no elements.\n"
             "Shapes: x (..., n, ...); the result lacks the axis, or has it with extent 1 where "
-            "keepdims.\n" TW_MEDIAN_TYPES "Source: NumPy's nanmedian.",
+            "keepdims.\n" TW_MEDIAN_TYPES "Source: NumPy's numpy.nanmedian.",
     .flags = kFunction,
     .body = median_body<Which::nanmedian>};
 
@@ -502,7 +504,8 @@ constexpr OpRecord kMedianWithIndices = {
     .signature = TW_ALONG,
     .help =
         "The median along an axis, of an even number the lower of the two in the middle, and its "
-        "index (int64): of equal ones that in stable order. NaN where there is one.\n" TW_ALONG_RAISES
+        "index (int64): of equal ones that in stable order. NaN where there is "
+        "one.\n" TW_ALONG_RAISES
         "\n"
         "Shapes: x (..., n, ...); values and indices lack the axis, or have it with extent 1 where "
         "keepdims.\n"

@@ -43,6 +43,9 @@ class dtype:
     def __repr__(self) -> str: ...
     def __str__(self) -> str: ...
     @property
+    def dtype(self) -> Any:
+        """NumPy's type, by which NumPy takes this one where it asks for a type."""
+    @property
     def itemsize(self) -> int:
         """Bytes an element."""
     @property
@@ -3539,7 +3542,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str='mean', delta: floa
 def hypot(a: _Operand, b: _Operand) -> Tensor:
     """sqrt(a * a + b * b) without overflow. Source: Array API standard 2024.12."""
 def imag(x: Tensor) -> Tensor:
-    """The imaginary part, a view in the same memory; of a real tensor one 0 broadcast ..."""
+    """The imaginary part, a view in the same memory. Shapes: x of any shape; the ..."""
 def index_add(x: Tensor, axis: int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Tensor:
     """A copy of x with the parts of alpha * source added at indices along an axis, in ..."""
 def index_copy(x: Tensor, axis: int, index: Tensor, source: Tensor) -> Tensor:

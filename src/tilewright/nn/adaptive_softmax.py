@@ -93,7 +93,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             output, loss = self.forward(input.unsqueeze(0), target.unsqueeze(0))
             return OutputAndLoss(output.squeeze(0), loss)
         starts = self.cutoffs[:-1]
-        cluster = sum((target >= start).astype(tw.int64) for start in starts)
+        cluster: Tensor = tw.stack([target >= start for start in starts]).sum(axis=0)
         entry = tw.where(cluster > 0, cluster + (self.shortlist_size - 1), target)
         output = self._head(input).gather(1, entry.unsqueeze(1)).squeeze(1)
         for i, start in enumerate(starts):
@@ -123,12 +123,13 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         ValueError for other shapes.
         """
         self._check_rows(input)
-        found = self.head(input).argmax(1)
+        found: Tensor = self.head(input).argmax(1)
         (rows,) = tw.nonzero(found >= self.shortlist_size)
         if not rows.numel():
             return found
         best = self.log_prob(input.index_select(0, rows)).argmax(1)
-        return found.index_copy(0, rows, best)
+        found = found.index_copy(0, rows, best)
+        return found
 
     def extra_repr(self) -> str:
         return f"{self.in_features}, {self.n_classes}, cutoffs={self.cutoffs[:-1]}"
