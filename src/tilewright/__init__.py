@@ -30,8 +30,8 @@ __array_api_version__ = "2024.12"
 
 # Loaded on first use, to keep the import fast.
 _SUBMODULES = (
-    "amp", "autograd", "bench", "cli", "cuda", "data", "fft", "io", "kernels", "linalg", "memory",
-    "nn", "optim", "runtime", "train", "tune",
+    "amp", "autograd", "bench", "cli", "cuda", "data", "distributions", "fft", "func", "io",
+    "kernels", "linalg", "memory", "nn", "optim", "runtime", "testing", "train", "tune",
 )  # fmt: skip
 # Functions of a tensor first, which are its methods as well.
 _OF_TENSORS = {
@@ -106,7 +106,9 @@ if _typing.TYPE_CHECKING:
     from tilewright import cli as cli
     from tilewright import cuda as cuda
     from tilewright import data as data
+    from tilewright import distributions as distributions
     from tilewright import fft as fft
+    from tilewright import func as func
     from tilewright import io as io
     from tilewright import kernels as kernels
     from tilewright import linalg as linalg
@@ -114,6 +116,7 @@ if _typing.TYPE_CHECKING:
     from tilewright import nn as nn
     from tilewright import optim as optim
     from tilewright import runtime as runtime
+    from tilewright import testing as testing
     from tilewright import train as train
     from tilewright import tune as tune
     from tilewright.amp import autocast as autocast

@@ -33,6 +33,21 @@ class Slots:
         self.tensors: list[dict[str, Tensor]] = [{} for _ in range(size)]
 
 
+class StepHook:
+    """A registered hook of steps: `remove` ends it."""
+
+    def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
+        if not callable(hook):
+            raise TypeError(f"a hook of steps is a function, got {type(hook).__name__}")
+        self._hooks = hooks
+        self._number = id(self)
+        hooks[self._number] = hook
+
+    def remove(self) -> None:
+        """Removes the hook; a second call does nothing."""
+        self._hooks.pop(self._number, None)
+
+
 class Optimizer:
     """Base class: give a list of tensors, or dicts with "params" and settings of their own.
 
@@ -61,6 +76,8 @@ class Optimizer:
         self.defaults = defaults
         self.param_groups = []
         self._slots: list[Slots] = []
+        self._pre_hooks: dict[int, Callable[..., Any]] = {}
+        self._post_hooks: dict[int, Callable[..., None]] = {}
         items = [params] if isinstance(params, Mapping) else self._as_list(params)
         if not items:
             raise ValueError(f"{type(self).__name__}: no parameters to optimise")
@@ -111,8 +128,36 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates every parameter that has a gradient.
 
-        `closure` computes the loss and its gradients first; its result is returned.
+        `closure` computes the loss and its gradients first; its result is returned. Hooks are
+        called around it.
         """
+        args: tuple[Any, ...] = (self,) if closure is None else (self, closure)
+        kwargs: dict[str, Any] = {}
+        for hook in list(self._pre_hooks.values()):
+            if (instead := hook(self, args, kwargs)) is not None:
+                args, kwargs = instead
+        result = self._run(*args[1:], **kwargs)
+        for hook in list(self._post_hooks.values()):
+            hook(self, args, kwargs)
+        return result
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> StepHook:
+        """Calls hook(optimizer, args, kwargs) before each step; (args, kwargs) replace the step's.
+
+        As in PyTorch `args` begins with the optimizer. Raises TypeError for what is no function.
+        Source: PyTorch's torch.optim.Optimizer.register_step_pre_hook.
+        """
+        return StepHook(self._pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., None]) -> StepHook:
+        """Calls hook(optimizer, args, kwargs) after each step.
+
+        Raises TypeError for what is no function. Source: PyTorch's
+        torch.optim.Optimizer.register_step_post_hook.
+        """
+        return StepHook(self._post_hooks, hook)
+
+    def _run(self, closure: Callable[[], Any] | None = None) -> Any:
         tw._core._refuse_in_capture("an optimizer counts its steps in Python")
         loss = None
         if closure is not None:
