@@ -659,6 +659,8 @@ class Tensor:
         """Images (batch, channels, ...) with the first channel of each group first, then ..."""
     def char(self) -> Tensor:
         """As int8; itself where it is one."""
+    def cholesky_solve(self, x: Tensor, /, upper: _Bool = False) -> Tensor:
+        """The solution y of a @ y = b, where x is what `cholesky` made of a."""
     def chunk(self, chunks: _Int, axis: _Int=0) -> tuple[Tensor, ...]:
         """At most so many parts along an axis, as views, of one extent but for the last. ..."""
     def clamp(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
@@ -1510,6 +1512,8 @@ class Tensor:
         """A vector of the elements where the mask is true; both are broadcast. Raises ..."""
     def matmul(self, other: Tensor) -> Tensor:
         """Matrix product."""
+    def matrix_exp(self, /) -> Tensor:
+        """The exponential of square matrices: the sum of their powers x^k / k!."""
     def matrix_power(self, n: _Int, /) -> Tensor:
         """x multiplied by itself n times, by squaring; of a negative n the inverse's power."""
     def matrix_transpose(self) -> Tensor:
@@ -2105,6 +2109,10 @@ class Tensor:
         """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1). Source: ..."""
     def selu_(self) -> Self:
         """`selu`, written in place. 1.0507 times x where positive, else times 1.6733 * ..."""
+    def sgn(self) -> Tensor:
+        """-1, 0 or 1 by the sign; 0 for -0.0. Source: Array API standard 2024.12."""
+    def sgn_(self) -> Self:
+        """`sign`, written in place. -1, 0 or 1 by the sign; 0 for -0.0. Source: Array API ..."""
     @property
     def shape(self) -> tuple[_Int, ...]:
         """Extents, a tuple of ints."""
@@ -4388,6 +4396,8 @@ def sgd_step(
     maximize: _Bool=False,
 ) -> None:
     """Stochastic gradient descent on all params in place. Source: PyTorch's ..."""
+def sgn(x: _Operand) -> Tensor:
+    """-1, 0 or 1 by the sign; 0 for -0.0. Source: Array API standard 2024.12."""
 def sigmoid(x: _Operand) -> Tensor:
     """1 / (1 + exp(-x)). Source: PyTorch's torch.nn.functional.sigmoid."""
 def sign(x: _Operand) -> Tensor:
