@@ -96,6 +96,7 @@ REASONS = {
         var_mean.unbiased
     """,
     "of equal elements the first, or in stable order": "kthvalue mode topk",
+    "of an even number the mean of the two in the middle, as in NumPy": "median nanmedian",
     "the gradient goes to x alone": "quantile nanquantile",
     "longer axes are refused; the standard": "squeeze squeeze.multiple",
     "a 0-d tensor is refused; the standard": "nonzero",

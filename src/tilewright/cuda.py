@@ -98,13 +98,13 @@ def why_unavailable() -> str:
 def manual_seed(seed: int) -> None:
     """Seeds the default generator, which is that of all devices, as `tw.manual_seed` does.
 
-    Raises TypeError and ValueError for what is no seed. Source: PyTorch's torch.cuda.manual_seed.
+    Raises ValueError for a seed out of range. Source: PyTorch's torch.cuda.manual_seed.
     """
     _core.manual_seed(seed)
 
 
 def manual_seed_all(seed: int) -> None:
-    """The same: one generator serves all GPUs. Raises TypeError and ValueError for no seed.
+    """The same: one generator serves all GPUs. Raises ValueError for a seed out of range.
 
     Source: PyTorch's torch.cuda.manual_seed_all.
     """

@@ -74,7 +74,7 @@ class Distribution:
         name = type(self).__name__
         given = next((x for x in parameters.values() if isinstance(x, Tensor)), None)
         dtype = tw.get_default_dtype() if given is None else given.dtype
-        tensors = []
+        tensors: list[Tensor] = []
         for key, value in parameters.items():
             if isinstance(value, bool) or not isinstance(value, (Tensor, int, float)):
                 raise TypeError(
@@ -84,10 +84,10 @@ class Distribution:
             if not tw.is_floating_point(x):
                 raise TypeError(f"{name}: {key} is floating, got {x.dtype}")
             tensors.append(x)
-        tensors = tw.broadcast_tensors(*tensors)
-        for key, x in zip(parameters, tensors, strict=True):
+        together = tw.broadcast_tensors(*tensors)
+        for key, x in zip(parameters, together, strict=True):
             setattr(self, key, x)
-        self.batch_shape = tensors[0].shape
+        self.batch_shape = together[0].shape
 
     def _check(self, key: str, holds: Callable[[Tensor], Tensor], told: str) -> None:
         x = getattr(self, key).detach()
@@ -194,6 +194,9 @@ class Bernoulli(Distribution):
     0.1875
     """
 
+    probs_given: Tensor  # the one or the other
+    logits_given: Tensor
+
     def __init__(self, probs: _Number | None = None, logits: _Number | None = None) -> None:
         self._given = _one_of(self, probs, logits)
 
@@ -246,6 +249,9 @@ class Categorical(Distribution):
     >>> round(policy.log_prob(tw.asarray(2)).exp().item(), 4)
     0.25
     """
+
+    probs_given: Tensor  # the one or the other
+    logits_given: Tensor
 
     def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None) -> None:
         self._given = _one_of(self, probs, logits)

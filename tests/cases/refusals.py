@@ -331,6 +331,11 @@ MATRICES = joined(
             lambda: linalg.vector_norm(tw.ones(0), -math.inf),
         ],
         f"{TW}.inverse": [lambda: tw.inverse(singular)],
+        f"{TW}.cholesky_solve": [
+            lambda: tw.cholesky_solve(v, m),
+            lambda: tw.cholesky_solve(tw.ones(2, 1), singular * 0),
+        ],
+        f"{TW}.matrix_exp": [lambda: tw.matrix_exp(r)],
         f"{TW}.matrix_power": [
             lambda: tw.matrix_power(r, 2),
             lambda: tw.matrix_power(singular, -1),
