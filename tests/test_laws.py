@@ -6,7 +6,7 @@ import re
 from itertools import combinations
 
 import pytest
-from cases import RECORDS, arrays
+from cases import RECORDS, arrays, updates
 from cases.record import OpCase
 from cases.uses import (
     DIFFERENTIABLE,
@@ -24,20 +24,15 @@ import tilewright as tw
 from tilewright import _core
 from tilewright.memory import Pool
 
-# In test_updates.py; in test_indexing.py, test_scatter.py and test_order.py, as results are as long
-# as the values say.
-ELSEWHERE = """
-    adadelta_step adagrad_step adam_step adamax_step amsgrad_step asgd_step
-    average_step clip_all lion_step momentum_step nadam_step nesterov_step radam_step
-    rmsprop_centered_momentum_step rmsprop_centered_step rmsprop_momentum_step
-    rmsprop_step rprop_step scale_all sgd_step nonzero masked_select bincount
-"""
+# Results are as long as the values say: in test_indexing.py, test_scatter.py and test_order.py.
+OF_ANY_LENGTH = {"nonzero", "masked_select", "bincount"}
 
 
 def test_every_function_is_under_the_laws() -> None:
     functions = {op["name"] for op in _core._op_records() if op["function"] or op["method"]}
-    covered = {case.name for case in RECORDS} | set(MADE) | set(LIKE) | set(ELSEWHERE.split())
-    assert functions <= covered
+    covered = {case.name for case in RECORDS} | set(MADE) | set(LIKE) | OF_ANY_LENGTH
+    steps = {*updates.OPS, *updates.OTHERS}  # in test_updates.py
+    assert functions <= covered | steps
 
 
 # ---- calls can be replayed ----

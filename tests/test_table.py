@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import RECORDS, activations, arrays, pointwise
+from cases import RECORDS, activations, arrays, pointwise, updates
 from cases.check import tensors
 from cases.pointwise import OF_COMPLEX
 
@@ -65,10 +65,7 @@ NO_OPS = {
     "indexing": "bincount masked_select nonzero result_type",
     "several results": "chunk dsplit hsplit split tensor_split vsplit",
     "autograd": "grad is_grad_enabled zero_grad",
-    "optimisers": """adadelta_step adagrad_step adam_step adamax_step amsgrad_step asgd_step
-        average_step clip_all lion_step momentum_step nadam_step nesterov_step radam_step
-        rmsprop_centered_momentum_step rmsprop_centered_step rmsprop_momentum_step
-        rmsprop_step rprop_step scale_all sgd_step""",
+    "optimisers": " ".join((*updates.OPS, *updates.OTHERS)),
     "runtime": """active_device active_isa cpu_info device_names env_text env_variables force_kernel
         forced_kernel get_float32_matmul_precision get_num_threads kernel_ops kernels_of_op
         memory_reset_peaks memory_stats memory_trim pointwise_table set_device

@@ -36,7 +36,8 @@ class CustomNode final : public Node {
   void each_saved(SavedVisitor visit, void* context) const override;
   const CustomNode* custom() const override { return this; }
 
-  // For whoever looks for cycles, as in a checkpoint's frame.
+  // What the search for cycles (cycles.h) asks of a node that holds a function of the frontend, as
+  // of a checkpoint's frame.
   std::uint64_t id() const { return id_; }
   const CustomGradient& gradient() const { return gradient_; }
   static void forget_gradient(std::uint64_t id);

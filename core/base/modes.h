@@ -1,6 +1,6 @@
 // What a thread has chosen: the one record that ops ask before they start. A new thread has the
 // defaults; tasks take on their submitter's (core/runtime/mode_changes.h). Settings of the whole
-// process are elsewhere: the number of threads, the precision limit, tuning, the memory log.
+// process are elsewhere: the number of threads, the precision limit, tuning, who observes memory.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -82,9 +82,12 @@ Isa initial_isa() {
       return isa;
     }
   }
-  if (!wanted.empty())
-    fail(ErrorKind::value, "TILEWRIGHT_ISA: unknown instruction set '", wanted,
-         "'; choose from scalar, neon, avx2, avx512");
+  if (!wanted.empty()) {
+    std::string names = name_of(static_cast<Isa>(0));
+    for (int i = 1; i < kIsas; ++i) names += std::string(", ") + name_of(static_cast<Isa>(i));
+    fail(ErrorKind::value, "TILEWRIGHT_ISA: unknown instruction set '", wanted, "'; choose from ",
+         names);
+  }
   return best;
 }
 

@@ -4,30 +4,12 @@
 
 namespace tw {
 
-struct PointwiseTable;
-struct PointwiseBFloat16Table;
-struct PointwiseIntegerTable;
-struct ConvertTable;
-struct ReduceTable;
-struct ScanTable;
-struct SoftmaxTable;
-struct AttentionTable;
-struct NormTable;
-struct PoolingTable;
-struct ResampleTable;
-struct RecurrentTable;
-struct OrderTable;
-struct RandomTable;
-struct UpdateTable;
-struct TotalNormTable;
-struct MatmulTable;
-struct MatmulIntegerTable;
-struct ConvolutionTable;
+#define TW_FAMILY(name, Table, header) struct Table;
+#include "core/cpu/families.inc"
 
 struct IsaKernels {
 #define TW_FAMILY(name, Table, header) const Table* name;
 #include "core/cpu/families.inc"
-#undef TW_FAMILY
 };
 
 // Null where `isa` was not compiled in or this machine cannot run it.

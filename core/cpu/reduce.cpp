@@ -4,9 +4,11 @@
 #include "core/cpu/reduce.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string_view>
 
 #include "core/cpu/convert.h"
 #include "core/cpu/isa.h"
@@ -38,14 +40,11 @@ constexpr int64_t kStageRows = 8;
 
 bool is_arg(ReduceOp op) { return op == ReduceOp::argmax || op == ReduceOp::argmin; }
 bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all; }
-bool is_additive(ReduceOp op) {
-  return op == ReduceOp::sum || op == ReduceOp::mean || op == ReduceOp::prod;
-}
+bool is_additive(ReduceOp op) { return op == ReduceOp::sum || op == ReduceOp::prod; }
 
 Combine combine_of(ReduceOp op) {
   switch (op) {
-    case ReduceOp::sum:
-    case ReduceOp::mean: return Combine::sum;
+    case ReduceOp::sum: return Combine::sum;
     case ReduceOp::prod: return Combine::prod;
     case ReduceOp::max:
     case ReduceOp::argmax:
@@ -59,7 +58,7 @@ ReduceType type_of(ReduceOp op, DType in, DType out) {
   if (is_additive(op) && (in == DType::float64 || out == DType::float64)) return ReduceType::f64;
   if (in == DType::float64) return ReduceType::f64;
   if (is_floating(in)) return ReduceType::f32;
-  if (is_additive(op) && is_floating(out) && op != ReduceOp::mean) return ReduceType::f64;
+  if (is_additive(op) && is_floating(out)) return ReduceType::f64;
   if (op == ReduceOp::prod) return is_unsigned_int(in) ? ReduceType::u64 : ReduceType::i64;
   switch (in) {
     case DType::int8: return ReduceType::i8;
@@ -236,7 +235,7 @@ void Reduction::run(const ReduceProblem& p) const {
   const int64_t points = kept_.count(), terms = reduced_.count();
   if (points == 0) return;
   const bool in_place =
-      segments_ == 1 && acc_ == p.out && op_ != ReduceOp::mean && !is_arg(op_) && kept_.rank == 1;
+      segments_ == 1 && acc_ == p.out && !p.finish && !is_arg(op_) && kept_.rank == 1;
   const Scratch values(in_place ? 0 : segments_ * points * acc_bytes_);
   const Scratch positions(is_arg(op_) ? segments_ * points * sizeof(int64_t) : 0);
   const bool moves_centres = p.centres && kept_.rank > 1;
@@ -381,13 +380,13 @@ void Reduction::deliver(const ReduceProblem& p, int64_t points, Results r) const
   PlainDims shape, strides, from;
   kept_order(shape, strides, from);
   if (r.positions) return copy_strided(DType::int64, p.out, shape, r.positions, from, p.y, strides);
-  if (op_ != ReduceOp::mean) return copy_strided(acc_, p.out, shape, r.values, from, p.y, strides);
-  const Scratch means(points * sizeof(double));
-  double* mean = means.as<double>();
-  convert_elements(acc_, DType::float64, points, r.values, acc_bytes_, mean, sizeof(double));
-  const double terms = static_cast<double>(reduced_.count());
-  for (int64_t i = 0; i < points; ++i) mean[i] /= terms;
-  copy_strided(DType::float64, p.out, shape, mean, from, p.y, strides);
+  if (!p.finish) return copy_strided(acc_, p.out, shape, r.values, from, p.y, strides);
+  const Scratch finished(points * sizeof(double));
+  double* y = finished.as<double>();
+  convert_elements(acc_, DType::float64, points, r.values, acc_bytes_, y, sizeof(double));
+  const double count = static_cast<double>(reduced_.count());
+  p.finish(points, count, y);
+  copy_strided(DType::float64, p.out, shape, y, from, p.y, strides);
 }
 
 // A complex sum is that of its two parts: one more kept axis.
@@ -419,10 +418,11 @@ template <class Part> void complex_product(const ReduceProblem& p) {
   }
 }
 
-template <ReduceOp op> void set_up(const Call& call, void* problem) {
+template <ReduceOp op, ReduceFinish finish> void set_up(const Call& call, void* problem) {
   const Meta& x = call.in[0];
   ReduceProblem& p = *new (problem) ReduceProblem;
   p.op = op;
+  p.finish = finish;
   p.in = x.dtype;
   p.out = call.out[0].dtype;
   if (x.contiguous && call.out[0].count == 1 && x.count > 0) {  // one run, whatever its axes
@@ -460,24 +460,40 @@ const char* refuses_squares(const Call& call) {
   const DType dtype = call.in[0].dtype;
   return dtype == DType::float32 || dtype == DType::float64 ? nullptr : "numbers of other types";
 }
-// Of sum and prod, whose third attribute is the type that terms are converted to.
+// Of a row with terms, whose third attribute is the type that they are converted to.
 const char* refuses(const Call& call) {
   if (call.words.none(2) || call.words.dtype(2) == call.in[0].dtype) return nullptr;
   return kOtherType;
 }
+constexpr char kHelp[] = "rows and columns, fixed blocks added pairwise";
+
+// The rows' ways to finish; null where nothing is left to do.
+#define TW_REDUCTION(name, parameters, kinds, outcome, of_none, combination, ending, gradient, \
+                     help)                                                                     \
+  constexpr ReduceFinish finish_##name =                                                       \
+      std::string_view(#ending) == "y"                                                         \
+          ? nullptr                                                                            \
+          : +[](std::int64_t n, [[maybe_unused]] double count, double* results) {              \
+              for (std::int64_t i = 0; i < n; ++i) {                                           \
+                const double y = results[i];                                                   \
+                results[i] = ending;                                                           \
+              }                                                                                \
+            };
+#include "core/ops/reductions.inc"
+#undef TW_REDUCTION
+
 }  // namespace
 
 void register_reduce_kernels() {
-#define TW_REDUCTION(name, ...)                                                                \
+#define TW_REDUCTION(name, parameters, kinds, outcome, of_none, combination, ending, gradient, \
+                     help)                                                                     \
   add_kernel<ReduceProblem>(                                                                   \
-      #name, "rows and columns, fixed blocks added pairwise",                                  \
-      ReduceOp::name == ReduceOp::sum || ReduceOp::name == ReduceOp::prod ? refuses : nullptr, \
-      set_up<ReduceOp::name>, bind, reduce_cost_ns, run_reduce);
+      #name, kHelp, std::string_view(#parameters) == "terms" ? refuses : nullptr,              \
+      set_up<ReduceOp::combination, finish_##name>, bind, reduce_cost_ns, run_reduce);
 #include "core/ops/reductions.inc"
 #undef TW_REDUCTION
-  add_kernel<ReduceProblem>("squares_about", "rows and columns, fixed blocks added pairwise",
-                            refuses_squares, set_up<ReduceOp::sum>, bind_squares, reduce_cost_ns,
-                            run_reduce, 2);
+  add_kernel<ReduceProblem>("squares_about", kHelp, refuses_squares, set_up<ReduceOp::sum, nullptr>,
+                            bind_squares, reduce_cost_ns, run_reduce, 2);
 }
 
 namespace {
@@ -487,19 +503,23 @@ namespace {
 template <class T> bool reduce_run(const ReduceProblem& p, ReduceType type) {
   const bool one_run = p.kept.rank() == 0 && p.reduced.rank() == 1 && p.reduced_strides[0] == 1 &&
                        p.reduced[0] > 0 && p.reduced[0] <= kChunk;
-  if (!one_run || p.op > ReduceOp::min || p.centres) return false;
+  if (!one_run || is_arg(p.op) || is_logic(p.op) || p.centres) return false;
   const ReduceFunction loop =
       active_kernels().reduce->rows[static_cast<int>(combine_of(p.op))][static_cast<int>(type)];
   T* const y = static_cast<T*>(p.y);
+  const auto finish = [&](double total) {
+    if (p.finish) p.finish(1, static_cast<double>(p.reduced[0]), &total);
+    *y = static_cast<T>(total);
+    return true;
+  };
   if (!is_additive(p.op)) {
     *y = p.op == ReduceOp::max ? -__builtin_inf() : __builtin_inf();
     loop(1, p.reduced[0], p.x, 0, y);
-    return true;
+    return finish(*y);
   }
-  double sum = p.op == ReduceOp::prod;
-  loop(1, p.reduced[0], p.x, 0, &sum);
-  *y = static_cast<T>(p.op == ReduceOp::mean ? sum / static_cast<double>(p.reduced[0]) : sum);
-  return true;
+  double total = p.op == ReduceOp::prod;
+  loop(1, p.reduced[0], p.x, 0, &total);
+  return finish(total);
 }
 
 // ---- positions over axes that memory lies across ----

@@ -7,24 +7,25 @@
 
 namespace tw {
 
-enum class ReduceOp : std::uint8_t {
-#define TW_REDUCTION(name, ...) name,
-#include "core/ops/reductions.inc"
-#undef TW_REDUCTION
-};
+// What elements are joined by: the combinations of the rows of ops/reductions.inc.
+enum class ReduceOp : std::uint8_t { sum, prod, max, min, argmax, argmin, any, all };
+
+// Makes results of n combinations of `count` elements each.
+using ReduceFinish = void (*)(std::int64_t n, double count, double* y);
 
 // y[kept...] = op over `reduced` of x[kept..., reduced...]; strides of x in elements, any sign or
 // zero; y is contiguous over the kept axes in their order. Axes may come in any order, except that
 // argmax and argmin count positions row-major over `reduced` as given. What is computed:
-//   sum, mean, prod  in the wider of in and out; float16, bfloat16 and float32 sums accumulate in
+//   sum, prod        in the wider of in and out; float16, bfloat16 and float32 sums accumulate in
 //                    float32 blocks that are added up in float64; integers in 64 bits, wrapping
 //   max, min         NaN where there is one; out has in's dtype (any wider one works)
 //   argmax, argmin   out int64; first of equals, first NaN
 //   any, all         out bool; x != 0
-// Complex numbers: sum, mean, prod, any, all. Over no elements: sum 0, prod 1, any false, all true,
-// mean NaN; the others must not be asked. The result does not depend on the number of threads.
-// With a centre for each result, of in's type (float32 or float64), a sum is that of (x -
-// centre)^2, and out float64.
+// Complex numbers: sum, prod, any, all. Over no elements: sum 0, prod 1, any false, all true; the
+// others must not be asked. Where there is a `finish`, results are what it makes of the
+// combinations and of the number of elements in each, in double. The result does not depend on the
+// number of threads. With a centre for each result, of in's type (float32 or float64), a sum is
+// that of (x - centre)^2, and out float64.
 struct ReduceProblem {
   ReduceOp op;
   DType in, out;
@@ -33,6 +34,7 @@ struct ReduceProblem {
   const void* x;
   void* y;
   const void* centres = nullptr;
+  ReduceFinish finish = nullptr;
 };
 
 void reduce(const ReduceProblem& problem);

@@ -10,7 +10,24 @@ namespace tw::cuda {
 
 namespace {
 
-enum class Kind { sum, mean, prod, max, min, argmax, argmin, any, all };
+// What elements are joined by, as kernels/reduce.cuh numbers them.
+enum class Kind { sum, prod, max, min, argmax, argmin, any, all };
+
+struct Row {
+  Kind kind;
+  std::string_view finish;
+};
+constexpr Row kRows[] = {
+#define TW_REDUCTION(name, parameters, kinds, outcome, of_none, combination, finish, ...) \
+  {Kind::combination, #finish},
+#include "core/ops/reductions.inc"
+#undef TW_REDUCTION
+};
+enum class Place {
+#define TW_REDUCTION(name, ...) name,
+#include "core/ops/reductions.inc"
+#undef TW_REDUCTION
+};
 
 // The parameter of kernels/reduce.cuh.
 struct Parameter {
@@ -22,16 +39,18 @@ struct Parameter {
 };
 struct Problem {
   Parameter parameter;
-  Kind kind;
+  Place place;
   DType in, out;
+  const Row& row() const { return kRows[static_cast<int>(place)]; }
 };
 
-template <Kind kind> void set_up(const Call& call, void* problem) {
+template <Place place> void set_up(const Call& call, void* problem) {
   const Meta& x = call.in[0];
   Problem& p = *new (problem) Problem;
-  p.kind = kind;
+  p.place = place;
   p.in = x.dtype;
   p.out = call.out[0].dtype;
+  constexpr Kind kind = kRows[static_cast<int>(place)].kind;
   constexpr bool is_arg = kind == Kind::argmax || kind == Kind::argmin;
   const std::uint32_t reduced = is_arg ? call.words.axis(0, x.rank(), call.op->name)
                                        : call.words.axes(0, x.rank(), call.op->name);
@@ -57,10 +76,11 @@ void bind(void* problem, void* const* at) {
 
 // float32 in double: a sum reads so many bytes for each addition that these cost nothing.
 const char* state_type(const Problem& p) {
-  if (p.kind == Kind::any || p.kind == Kind::all) return "int32_t";
+  const Kind kind = p.row().kind;
+  if (kind == Kind::any || kind == Kind::all) return "int32_t";
   if (is_complex(p.in)) return "complex128";
   if (is_floating(p.in)) {
-    const bool adds = p.kind <= Kind::prod;
+    const bool adds = kind <= Kind::prod;
     return adds || p.in == DType::float64 ? "double" : "float";
   }
   return p.in == DType::uint64 ? "uint64_t" : "int64_t";
@@ -70,7 +90,8 @@ constexpr std::int64_t kStateBytes = 16;  // at most
 std::string settings_of(const Problem& p, int width) {
   return define("TW_IN", type_name(p.in)) + define("TW_OUT", type_name(p.out)) +
          define("TW_TYPE", state_type(p)) +
-         define("TW_KIND", std::to_string(static_cast<int>(p.kind))) +
+         define("TW_KIND", std::to_string(static_cast<int>(p.row().kind))) +
+         (p.row().finish == "y" ? "" : define("TW_FINISH", std::string(p.row().finish))) +
          define("TW_WIDTH", std::to_string(width));
 }
 
@@ -102,7 +123,7 @@ void run(const void* problem) {
   if (q.segments > 1)
     q.partial = gpu.pool.allocate(static_cast<std::size_t>(q.kept * q.segments * kStateBytes));
   const std::uint64_t key =
-      ((static_cast<std::uint64_t>(p.kind) * 32 + static_cast<std::uint64_t>(p.in)) * 32 +
+      ((static_cast<std::uint64_t>(p.place) * 32 + static_cast<std::uint64_t>(p.in)) * 32 +
        static_cast<std::uint64_t>(p.out)) *
           512 +
       static_cast<std::uint64_t>(width);
@@ -122,7 +143,7 @@ void run(const void* problem) {
   gpu.pool.release(q.partial, static_cast<std::size_t>(q.kept * q.segments * kStateBytes));
 }
 
-// Of sum and prod, whose third attribute is the type that terms are converted to.
+// Of a row with terms, whose third attribute is the type that they are converted to.
 const char* refuses_terms(const Call& call) {
   if (call.words.none(2) || call.words.dtype(2) == call.in[0].dtype) return nullptr;
   return kOtherType;
@@ -131,11 +152,10 @@ const char* refuses_terms(const Call& call) {
 }  // namespace
 
 void register_reduce_kernels() {
-#define TW_REDUCTION(name, ...)                                                      \
-  add_kernel<Problem>(                                                               \
-      #name, "a warp or a block a row, lanes where elements lie together",           \
-      Kind::name == Kind::sum || Kind::name == Kind::prod ? refuses_terms : nullptr, \
-      set_up<Kind::name>, bind, run);
+#define TW_REDUCTION(name, parameters, ...)                                                \
+  add_kernel<Problem>(#name, "a warp or a block a row, lanes where elements lie together", \
+                      std::string_view(#parameters) == "terms" ? refuses_terms : nullptr,  \
+                      set_up<Place::name>, bind, run);
 #include "core/ops/reductions.inc"
 #undef TW_REDUCTION
 }

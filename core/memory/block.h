@@ -33,14 +33,15 @@ class BlockSource {
   // While a block is pinned it keeps its place.
   virtual void pin(Block& block) = 0;
   virtual void unpin(Block& block) noexcept = 0;
-  // The source of new memory on a device, null where the device's own pool is; null: the CPU. What
-  // does not look after other devices serves the CPU.
+  // Where new memory on `device` (null: the CPU) comes from while this source is in force; null:
+  // from the device's own pool. A source serves the CPU alone unless it says otherwise.
   virtual BlockSource* serving(const Device* device) { return device ? nullptr : this; }
   // The block that has the memory, where this source has it from another one.
   virtual Block& holder(Block& block) { return block; }
   // What the block is for, as text; told while memory is observed.
   virtual void describe(Block&, std::string) {}
-  // For tasks that take this source on; null where it is no longer than a scope.
+  // Keeps the source alive for tasks that run under their submitter's modes; null for a source that
+  // ends with a scope, which tasks therefore do not inherit.
   virtual std::shared_ptr<BlockSource> share() { return nullptr; }
 };
 

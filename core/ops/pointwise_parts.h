@@ -1,5 +1,5 @@
-// What the gradient formulas of pointwise.inc call that is no row, over tensors, for gradients of
-// gradients; core/cpu/math has the same for vectors.
+// Functions that gradient formulas of pointwise.inc call beside its rows, over tensors, for
+// gradients of gradients; core/cpu/math has the same over vectors.
 #pragma once
 #include "core/ops/pointwise.h"
 

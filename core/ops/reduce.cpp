@@ -25,7 +25,7 @@ namespace {
 enum class Parameters : std::uint8_t { terms, axes, position };
 enum class Outcome : std::uint8_t { same, wide, truth, position };
 namespace types {
-enum : std::uint8_t { any, ordered, inexact };
+enum : std::uint8_t { any, ordered, floating, inexact };
 }
 
 struct Row {
@@ -65,8 +65,8 @@ Axes list_of(std::uint32_t axes) {
   return list;
 }
 
-void check_floating(DType dtype, const char* op) {
-  if (!is_floating(dtype) && !is_complex(dtype))
+void check_floating(DType dtype, const char* op, bool or_complex = true) {
+  if (!is_floating(dtype) && !(or_complex && is_complex(dtype)))
     fail(ErrorKind::type, op, ": needs a floating-point input, got ", name_of(dtype),
          "; convert with astype(float32)");
 }
@@ -90,6 +90,7 @@ void infer(Call& call, Result* results) {
   const OpRecord& op = *call.op;
   const Row& row = reduction_row(op);
   const Meta& x = call.in[0];
+  if (row.types == types::floating) check_floating(x.dtype, op.name, false);
   if (row.types == types::inexact) check_floating(x.dtype, op.name);
   if (row.types == types::ordered) check_ordered(x.dtype, op.name);
   const std::uint32_t axes = axes_of(op, call.words, x.rank());
@@ -236,10 +237,11 @@ constexpr const char* kSignatures[] = {
     "(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor"};
 
 constexpr Row kRows[] = {
-#define TW_REDUCTION(name, parameters, kinds, outcome, of_none, formula, help) \
-  {Parameters::parameters, types::kinds, Outcome::outcome, of_none,            \
-   []([[maybe_unused]] const Tensor& g, [[maybe_unused]] const Tensor& x,      \
-      [[maybe_unused]] const Tensor& y, [[maybe_unused]] std::uint32_t axes,   \
+#define TW_REDUCTION(name, parameters, kinds, outcome, of_none, combination, finish, formula, \
+                     help)                                                                    \
+  {Parameters::parameters, types::kinds, Outcome::outcome, of_none,                           \
+   []([[maybe_unused]] const Tensor& g, [[maybe_unused]] const Tensor& x,                     \
+      [[maybe_unused]] const Tensor& y, [[maybe_unused]] std::uint32_t axes,                  \
       [[maybe_unused]] double count) { return as_tensor(formula); }},
 #include "core/ops/reductions.inc"
 #undef TW_REDUCTION
@@ -257,6 +259,7 @@ enum class Place {
   "\nShapes: x of any shape; the result lacks the axes, or has them with extent 1 where keepdims."
 #define TW_TYPES_any "\nTypes: all."
 #define TW_TYPES_ordered "\nTypes: bool, integer, floating."
+#define TW_TYPES_floating "\nTypes: floating."
 #define TW_TYPES_inexact "\nTypes: floating, complex."
 #define TW_RESULT_same " Result: the same type."
 #define TW_RESULT_wide \
@@ -265,23 +268,23 @@ enum class Place {
 #define TW_RESULT_position " Result: int64."
 #define TW_OF_NONE_true ""
 #define TW_OF_NONE_false "\nRaises ValueError where no elements are reduced."
-#define TW_REDUCTION(op, parameters, kinds, outcome, of_none, formula, text)            \
-  constexpr OpRecord k_##op = {                                                         \
-      .name = #op,                                                                      \
-      .signature = kSignatures[static_cast<int>(Parameters::parameters)],               \
-      .help = text TW_REDUCED TW_TYPES_##kinds TW_RESULT_##outcome TW_OF_NONE_##of_none \
-      "\nSource: Array API standard 2024.12.",                                          \
-      .flags = kFunction | (std::string_view(#formula) == "none" ? kConstant : 0),      \
-      .infer = infer,                                                                   \
-      .estimate = estimate,                                                             \
-      .vjp = vjp,                                                                       \
-      .reads = {reads_of(#formula)},                                                    \
-      .shapes = 1,                                                                      \
+#define TW_REDUCTION(op, parameters, kinds, outcome, of_none, combination, finish, formula, text) \
+  constexpr OpRecord k_##op = {                                                                   \
+      .name = #op,                                                                                \
+      .signature = kSignatures[static_cast<int>(Parameters::parameters)],                         \
+      .help = text TW_REDUCED TW_TYPES_##kinds TW_RESULT_##outcome TW_OF_NONE_##of_none,          \
+      .flags = kFunction | (std::string_view(#formula) == "none" ? kConstant : 0),                \
+      .infer = infer,                                                                             \
+      .estimate = estimate,                                                                       \
+      .vjp = vjp,                                                                                 \
+      .reads = {reads_of(#formula)},                                                              \
+      .shapes = 1,                                                                                \
       .row = &kRows[static_cast<int>(Place::op)]};
 #include "core/ops/reductions.inc"
 #undef TW_REDUCED
 #undef TW_TYPES_any
 #undef TW_TYPES_ordered
+#undef TW_TYPES_floating
 #undef TW_TYPES_inexact
 #undef TW_RESULT_same
 #undef TW_RESULT_wide

@@ -31,7 +31,7 @@ class HookList {
   std::uint64_t add(Hook hook);
   bool empty() const { return entries_.empty(); }
   const std::vector<HookEntry>& entries() const { return entries_; }
-  // Wherever it is.
+  // From whatever list holds it; without effect where none does any more.
   static void remove(std::uint64_t id);
 
  private:

@@ -416,7 +416,7 @@ class Tensor:
     def affine_grid(self, size: _Int | Sequence[_Int], align_corners: _Bool=False) -> Tensor:
         """The grid that grid_sample takes for affine maps theta (batch, 2, 3), or (batch, ..."""
     def all(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Whether all elements are nonzero. Shapes: x of any shape; the result lacks the ..."""
+        """Whether all elements are nonzero. Source: Array API standard 2024.12. Shapes: x ..."""
     def allclose(
         self,
         b: Tensor,
@@ -434,15 +434,15 @@ class Tensor:
     ) -> Tensor:
         """Sets elements with probability p to SELU's value far below 0 and shifts and ..."""
     def amax(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Largest element; NaN where there is one. Shapes: x of any shape; the result ..."""
+        """Largest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
     def amin(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Smallest element; NaN where there is one. Shapes: x of any shape; the result ..."""
+        """Smallest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
     def aminmax(self, *, axis: _Int | None = None, keepdims: _Bool = False) -> _AminmaxResult:
         """Smallest and largest of all elements, or along an axis."""
     def angle(self) -> Tensor:
         """The angle of complex numbers in radians, from -pi to pi; of real numbers pi ..."""
     def any(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Whether any element is nonzero. Shapes: x of any shape; the result lacks the ..."""
+        """Whether any element is nonzero. Source: Array API standard 2024.12. Shapes: x of ..."""
     def arccos(self) -> Tensor:
         """Inverse cosine, in radians. Source: Array API standard 2024.12."""
     def arccos_(self) -> Self:
@@ -472,9 +472,9 @@ class Tensor:
     def arctanh_(self) -> Self:
         """`atanh`, written in place. Inverse hyperbolic tangent. Source: Array API ..."""
     def argmax(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
-        """Index of the first largest element (of the flattened x by default). Shapes: x of ..."""
+        """Index of the first largest element (of the flattened x by default). Source: ..."""
     def argmin(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
-        """Index of the first smallest element (of the flattened x by default). Shapes: x ..."""
+        """Index of the first smallest element (of the flattened x by default). Source: ..."""
     def argsort(self, *, axis: _Int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
         """The indices (int64) that put the elements along an axis in order. NaN is last, ..."""
     def argwhere(self) -> Tensor:
@@ -1519,7 +1519,7 @@ class Tensor:
     def matrix_transpose(self) -> Tensor:
         """The last two axes swapped, as a view. Raises ValueError below 2 dimensions. ..."""
     def max(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Largest element; NaN where there is one. Shapes: x of any shape; the result ..."""
+        """Largest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
     def max_pool1d(
         self,
         kernel_size: _Int | Sequence[_Int],
@@ -1608,13 +1608,13 @@ class Tensor:
     def maximum_(self, b: _Operand) -> Self:
         """`maximum`, written in place. Larger of a and b; NaN if either is. Source: Array ..."""
     def mean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Mean over all or some axes, in x's floating type. Shapes: x of any shape; the ..."""
+        """Mean over all or some axes, in x's floating type. Source: Array API standard ..."""
     def median(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Median of all elements or along an axis: of an even number the mean of the two ..."""
     def median_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
         """The median along an axis, of an even number the lower of the two in the middle, ..."""
     def min(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Smallest element; NaN where there is one. Shapes: x of any shape; the result ..."""
+        """Smallest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
     def min_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
         """The smallest element along an axis, and its index (int64): of equal ones the ..."""
     def minimum(self, b: _Operand) -> Tensor:
@@ -1888,7 +1888,7 @@ class Tensor:
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
     ) -> Tensor:
-        """Product over all or some axes; of integers in 64 bits. Shapes: x of any shape; ..."""
+        """Product over all or some axes; of integers in 64 bits. Source: Array API ..."""
     def quantile(
         self,
         q: _Operand,
@@ -2242,7 +2242,7 @@ class Tensor:
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
     ) -> Tensor:
-        """Sum over all or some axes; of integers in 64 bits. Shapes: x of any shape; the ..."""
+        """Sum over all or some axes; of integers in 64 bits. Source: Array API standard ..."""
     def swapaxes(self, axis0: _Int, axis1: _Int) -> Tensor:
         """Two axes swapped, as a view. Shapes: x of any shape; the result has it with the ..."""
     def swapdims(self, axis0: _Int, axis1: _Int) -> Tensor:
@@ -2847,7 +2847,7 @@ def addmm(
 def affine_grid(theta: Tensor, size: int | Sequence[int], align_corners: _Bool=False) -> Tensor:
     """The grid that grid_sample takes for affine maps theta (batch, 2, 3), or (batch, ..."""
 def all(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Whether all elements are nonzero. Shapes: x of any shape; the result lacks the ..."""
+    """Whether all elements are nonzero. Source: Array API standard 2024.12. Shapes: x ..."""
 def allclose(
     a: Tensor,
     b: Tensor,
@@ -2865,9 +2865,9 @@ def alpha_dropout(
 ) -> Tensor:
     """Sets elements with probability p to SELU's value far below 0 and shifts and ..."""
 def amax(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Largest element; NaN where there is one. Shapes: x of any shape; the result ..."""
+    """Largest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
 def amin(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Smallest element; NaN where there is one. Shapes: x of any shape; the result ..."""
+    """Smallest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
 def amsgrad_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -2888,7 +2888,7 @@ def amsgrad_step(
 def angle(x: Tensor) -> Tensor:
     """The angle of complex numbers in radians, from -pi to pi; of real numbers pi ..."""
 def any(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Whether any element is nonzero. Shapes: x of any shape; the result lacks the ..."""
+    """Whether any element is nonzero. Source: Array API standard 2024.12. Shapes: x of ..."""
 def arange(
     start: _Number,
     stop: _Number | None=None,
@@ -2913,9 +2913,9 @@ def arctan2(a: _Operand, b: _Operand) -> Tensor:
 def arctanh(x: _Operand) -> Tensor:
     """Inverse hyperbolic tangent. Source: Array API standard 2024.12."""
 def argmax(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
-    """Index of the first largest element (of the flattened x by default). Shapes: x of ..."""
+    """Index of the first largest element (of the flattened x by default). Source: ..."""
 def argmin(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
-    """Index of the first smallest element (of the flattened x by default). Shapes: x ..."""
+    """Index of the first smallest element (of the flattened x by default). Source: ..."""
 def argsort(x: Tensor, *, axis: int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
     """The indices (int64) that put the elements along an axis in order. NaN is last, ..."""
 def asarray(
@@ -3756,7 +3756,7 @@ def matmul_tunables() -> list[dict[str, Any]]:
 def matrix_transpose(x: Tensor) -> Tensor:
     """The last two axes swapped, as a view. Raises ValueError below 2 dimensions. ..."""
 def max(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Largest element; NaN where there is one. Shapes: x of any shape; the result ..."""
+    """Largest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
 def max_pool1d(
     input: Tensor,
     kernel_size: int | Sequence[int],
@@ -3843,7 +3843,7 @@ def max_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAn
 def maximum(a: _Operand, b: _Operand) -> Tensor:
     """Larger of a and b; NaN if either is. Source: Array API standard 2024.12."""
 def mean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Mean over all or some axes, in x's floating type. Shapes: x of any shape; the ..."""
+    """Mean over all or some axes, in x's floating type. Source: Array API standard ..."""
 def median(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Median of all elements or along an axis: of an even number the mean of the two ..."""
 def median_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
@@ -3855,7 +3855,7 @@ def memory_stats() -> dict[str, Any]:
 def memory_trim() -> int:
     """Gives unused memory back to the system; returns bytes."""
 def min(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Smallest element; NaN where there is one. Shapes: x of any shape; the result ..."""
+    """Smallest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
 def min_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
     """The smallest element along an axis, and its index (int64): of equal ones the ..."""
 def minimum(a: _Operand, b: _Operand) -> Tensor:
@@ -4073,7 +4073,7 @@ def prod(
     keepdims: _Bool=False,
     dtype: _DTypeLike | None=None,
 ) -> Tensor:
-    """Product over all or some axes; of integers in 64 bits. Shapes: x of any shape; ..."""
+    """Product over all or some axes; of integers in 64 bits. Source: Array API ..."""
 def quantile(
     x: Tensor,
     q: _Operand,
@@ -4476,7 +4476,7 @@ def sum(
     keepdims: _Bool=False,
     dtype: _DTypeLike | None=None,
 ) -> Tensor:
-    """Sum over all or some axes; of integers in 64 bits. Shapes: x of any shape; the ..."""
+    """Sum over all or some axes; of integers in 64 bits. Source: Array API standard ..."""
 def swapaxes(x: Tensor, axis0: int, axis1: int) -> Tensor:
     """Two axes swapped, as a view. Shapes: x of any shape; the result has it with the ..."""
 def swapdims(x: Tensor, axis0: int, axis1: int) -> Tensor:

@@ -109,7 +109,6 @@ UNARY = {
     "negative": unary(constant(-1), zero),
     "positive": unary(constant(1), zero),
     "abs": unary(lambda x: np.sign(x) + zero(x), zero),
-    "square": unary(lambda x: 2 * x, constant(2)),
     "sqrt": unary(lambda x: 0.5 / np.sqrt(x), lambda x: -0.25 / (x * np.sqrt(x))),
     "rsqrt": unary(lambda x: -0.5 / (x * np.sqrt(x)), lambda x: 0.75 / (x * x * np.sqrt(x))),
     "reciprocal": unary(lambda x: -1 / (x * x), lambda x: 2 / (x * x * x)),
@@ -396,7 +395,6 @@ ROWS = (
 )
 OF_REDUCTIONS = {
     "sum": RowDerivatives(ROWS, lambda x: 0 * x + 1, no_second),
-    "mean": RowDerivatives(ROWS, lambda x: 0 * x + 1 / np.longdouble(x.size), no_second),
     "prod": RowDerivatives(
         (
             *ROWS,

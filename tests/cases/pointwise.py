@@ -17,7 +17,7 @@ from cases import arrays
 from cases.arrays import rounded
 from cases.bounds import BOUNDS
 from cases.derivatives import ACTIVATIONS as OF_ACTIVATIONS
-from cases.derivatives import OF_ROWS
+from cases.derivatives import OF_ROWS, Derivatives, constant, unary
 from cases.formulas import (
     clip,
     digamma,
@@ -105,6 +105,7 @@ def make(
     differentiable: tuple[int, ...] | None = None,
     signed_zero: bool = True,
     special: Callable[[str], list[Arrays]] | None = None,
+    derivatives: Derivatives | None = None,
     no_errors: bool = False,
     call: Callable[..., Any] | None = None,
 ) -> OpCase:
@@ -128,7 +129,7 @@ def make(
         else (),
         smooth=away_from(kinks, smooth or domains, apart) if has_gradient else None,
         gradient_tolerance=gradient_tolerance,
-        derivatives=OF_ROWS.get(name) or OF_ACTIVATIONS.get(name),
+        derivatives=derivatives or OF_ROWS.get(name) or OF_ACTIVATIONS.get(name),
         elementwise=True,
         errors=()
         if no_errors
@@ -258,6 +259,7 @@ UNARY = (
         same,
         whole=(FULL,),
         gradient_tolerance=1,
+        derivatives=unary(lambda x: 2 * x, constant(2)),
     ),
     transcendental("sqrt", np.sqrt, POSITIVE, whole=(0, 100)),
     transcendental("rsqrt", lambda x: 1 / np.sqrt(x), POSITIVE, whole=(1, 100)),

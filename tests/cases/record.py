@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cases.derivatives import Derivatives
+from cases.derivatives import Derivatives, RowDerivatives
 
 Arrays = tuple[Any, ...]
 
@@ -52,8 +52,9 @@ class OpCase:
     smooth: Callable[[np.random.Generator], list[Arrays]] | None = None
     # Largest error of a float32 gradient in units of eps * max(1, |gradient|), against float64.
     gradient_tolerance: float | None = None
-    # Exact first and second derivatives where formulas break; required of elementwise ops.
-    derivatives: Derivatives | None = None
+    # Exact first and second derivatives where formulas break; required of elementwise ops, and of
+    # reductions.
+    derivatives: Derivatives | RowDerivatives | None = None
     # Elements of the result depend on elements at the same place only.
     elementwise: bool = False
     errors: tuple[ErrorInput, ...] = field(default=())

@@ -9,6 +9,7 @@ import numpy as np
 
 import tilewright as tw
 from cases.arrays import INTEGERS, SIGNED, UNSIGNED, largest, rounded, smallest
+from cases.derivatives import ROWS, RowDerivatives, no_second
 from cases.generators import EXACT_FLOATS, WHOLE, same, truth, values
 from cases.record import Arrays, ErrorInput, OpCase
 
@@ -210,6 +211,7 @@ RECORDS = (
         differentiable=(0,),
         smooth=smooth(-4, 4),
         gradient_tolerance=2,
+        derivatives=RowDerivatives(ROWS, lambda x: 0 * x + 1 / np.longdouble(x.size), no_second),
         errors=(*axis_errors("mean"), integer_error("mean")),
     ),
     OpCase(

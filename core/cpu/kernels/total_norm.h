@@ -1,8 +1,26 @@
-// Terms of norms, added up in double: the squares of float32 neither overflow nor vanish there.
+// The norm over all elements of many tensors in one pass: all laid end to end and cut into pieces
+// of equal size, whose terms are added up in order, in double: the squares of float32 neither
+// overflow nor vanish there.
 #pragma once
+#include <cstdint>
+
+namespace tw {
+
+// Of n contiguous elements: the sum of magnitudes, the sum of squares, the largest magnitude (NaN
+// where any is), each in double.
+enum class NormTerms { magnitudes, squares, largest };
+inline constexpr int kNormTerms = 3;
+
+struct TotalNormTable {
+  using Terms = double (*)(std::int64_t n, const void* x);
+  Terms float32[kNormTerms], float64[kNormTerms];
+};
+
+}  // namespace tw
+
+#ifdef TW_ISA_NAME  // ---- the loops, once for each instruction set ----
 #include "core/cpu/kernels/wider.h"
 #include "core/cpu/math.h"
-#include "core/cpu/total_norm.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -64,3 +82,143 @@ const TotalNormTable total_norm_table = {
     {norm_terms<Magnitudes, double>, norm_terms<Squares, double>, norm_terms<Largest, double>}};
 
 }  // namespace tw::TW_ISA_NAME
+
+#else  // ---- how calls become problems, once ----
+#include <cmath>
+#include <limits>
+#include <new>
+#include <string>
+
+#include "core/cpu/convert.h"
+#include "core/cpu/families.h"
+#include "core/cpu/isa.h"
+#include "core/cpu/lowering.h"
+#include "core/memory/scratch.h"
+#include "core/runtime/thread_pool.h"
+
+namespace tw {
+namespace {
+
+using std::int64_t;
+
+// Elements of a piece: about 10 us of memory traffic, long against handing it to another thread.
+constexpr int64_t kPiece = 32 << 10;
+// Elements of 16-bit tensors that are widened at once: they stay in the L1 cache.
+constexpr int64_t kStage = 2048;
+
+struct Slice {
+  DType dtype;
+  int64_t n;
+  const void* data = nullptr;
+};
+
+// What the kernel runs on; the slices lie behind it.
+struct Problem {
+  NormTerms terms;
+  int count;
+  DType result_type;
+  void* result = nullptr;
+  Slice* slices() { return reinterpret_cast<Slice*>(this + 1); }
+  const Slice* slices() const { return reinterpret_cast<const Slice*>(this + 1); }
+};
+
+double join(NormTerms terms, double a, double b) {
+  if (terms != NormTerms::largest) return a + b;
+  return a != a || a > b ? a : b;
+}
+
+double terms_of(NormTerms terms, const Slice& slice, int64_t from, int64_t n) {
+  const TotalNormTable& table = *active_kernels().total_norm;
+  const int kind = static_cast<int>(terms);
+  const auto bytes = static_cast<int64_t>(size_of(slice.dtype));
+  const char* at = static_cast<const char*>(slice.data) + from * bytes;
+  if (slice.dtype == DType::float64) return table.float64[kind](n, at);
+  if (slice.dtype == DType::float32) return table.float32[kind](n, at);
+  alignas(64) float wide[kStage];
+  double total = 0;
+  for (int64_t done = 0; done < n; done += kStage) {
+    const int64_t some = n - done < kStage ? n - done : kStage;
+    convert_elements(slice.dtype, DType::float32, some, at + done * bytes, bytes, wide,
+                     sizeof(float));
+    total = join(terms, total, table.float32[kind](some, wide));
+  }
+  return total;
+}
+
+std::uint32_t problem_bytes(const Call& call) {
+  return static_cast<std::uint32_t>(sizeof(Problem) + sizeof(Slice) * call.inputs);
+}
+const char* refuses(const Call& call) {
+  const double order = call.words.real(0);
+  const bool known = order == 1 || order == 2 || order == std::numeric_limits<double>::infinity();
+  return known ? nullptr : "kernels are for the orders 1, 2 and inf";
+}
+void set_up(const Call& call, void* memory) {
+  const double order = call.words.real(0);
+  const NormTerms terms = order == 1   ? NormTerms::magnitudes
+                          : order == 2 ? NormTerms::squares
+                                       : NormTerms::largest;
+  Problem& p =
+      *new (memory) Problem{.terms = terms, .count = call.inputs, .result_type = call.out[0].dtype};
+  for (int i = 0; i < p.count; ++i)
+    new (p.slices() + i) Slice{.dtype = call.in[i].dtype, .n = call.in[i].count};
+}
+void bind(void* problem, void* const* at) {
+  Problem& p = *static_cast<Problem*>(problem);
+  for (int i = 0; i < p.count; ++i) p.slices()[i].data = *at++;
+  p.result = *at;
+}
+double cost_ns(const void* problem) {
+  const auto& p = *static_cast<const Problem*>(problem);
+  double bytes = 0;
+  constexpr double bytes_per_ns = 16;  // one core, from memory
+  for (int i = 0; i < p.count; ++i)
+    bytes += static_cast<double>(p.slices()[i].n) * size_of(p.slices()[i].dtype);
+  return 100 + bytes / bytes_per_ns;
+}
+
+double terms_of_piece(const Problem& p, int64_t begin, int64_t end) {
+  double total = 0;
+  int64_t first = 0;  // position of slice i
+  for (int i = 0; i < p.count && first < end; first += p.slices()[i++].n) {
+    const Slice& slice = p.slices()[i];
+    const int64_t from = begin > first ? begin - first : 0;
+    const int64_t past = end - first < slice.n ? end - first : slice.n;
+    if (from < past) total = join(p.terms, total, terms_of(p.terms, slice, from, past - from));
+  }
+  return total;
+}
+
+void run(const void* problem) {
+  const auto& p = *static_cast<const Problem*>(problem);
+  int64_t count = 0;
+  for (int i = 0; i < p.count; ++i) count += p.slices()[i].n;
+  const int64_t pieces = (count + kPiece - 1) / kPiece;
+  const Scratch memory(static_cast<std::size_t>(pieces) * sizeof(double));
+  auto* const partial = memory.as<double>();
+  parallel_ranges(count, kPiece, [&](int64_t begin, int64_t end) {
+    partial[begin / kPiece] = terms_of_piece(p, begin, end);
+  });
+  double total = 0;
+  for (int64_t i = 0; i < pieces; ++i) total = join(p.terms, total, partial[i]);
+  if (p.terms == NormTerms::squares) total = std::sqrt(total);
+  convert_elements(DType::float64, p.result_type, 1, &total, sizeof total, p.result,
+                   static_cast<int64_t>(size_of(p.result_type)));
+}
+std::string describe(const void* problem) {
+  return std::to_string(static_cast<const Problem*>(problem)->count) + " tensors";
+}
+
+}  // namespace
+
+void register_total_norm_kernels() {
+  Lowering& lowering =
+      add_kernel<Problem>("total_norm", "every array read once, all tensors, terms in double",
+                          refuses, set_up, bind, cost_ns, run, 0, "one_pass");
+  lowering.bytes = problem_bytes;
+  lowering.describe = describe;
+}
+
+}  // namespace tw
+
+#endif

@@ -1,17 +1,18 @@
 // Reductions of strided tensors: y[kept] = op over reduced of x[kept, reduced]. Settings:
 //   TW_IN, TW_OUT   types in memory              TW_TYPE  what is combined in
 //   TW_KIND         one of the numbers below     TW_WIDTH  threads that share a row: 32 or 256
+//   TW_FINISH       the result from y, the combination in double, and count, how many elements it is
+//                   of; not defined: what they are combined to
 #include "prelude.cuh"
 
 #define TW_SUM 0
-#define TW_MEAN 1
-#define TW_PROD 2
-#define TW_MAX 3
-#define TW_MIN 4
-#define TW_ARGMAX 5
-#define TW_ARGMIN 6
-#define TW_ANY 7
-#define TW_ALL 8
+#define TW_PROD 1
+#define TW_MAX 2
+#define TW_MIN 3
+#define TW_ARGMAX 4
+#define TW_ARGMIN 5
+#define TW_ANY 6
+#define TW_ALL 7
 
 using T = TW_TYPE;
 
@@ -79,15 +80,17 @@ TW_DEVICE State state_of(TW_IN x, int64_t index) {
   return {convert<T>(x)};
 #endif
 }
-template <class V> TW_DEVICE V shared_by(V sum, int64_t count) { return sum / V(count); }
-template <class Part> TW_DEVICE Complex<Part> shared_by(Complex<Part> sum, int64_t count) {
-  return {sum.re / Part(count), sum.im / Part(count)};
+#ifdef TW_FINISH
+TW_DEVICE double finished(double y, double count) { return TW_FINISH; }
+TW_DEVICE complex128 finished(complex128 y, double count) {
+  return {finished(y.re, count), finished(y.im, count)};
 }
+#endif
 TW_DEVICE TW_OUT result_of(const Reduce& p, State s) {
 #if TW_IS_ARG
   return s.index;
-#elif TW_KIND == TW_MEAN
-  return convert<TW_OUT>(shared_by(s.value, p.reduced));
+#elif defined(TW_FINISH)
+  return convert<TW_OUT>(finished(s.value, double(p.reduced)));
 #else
   return convert<TW_OUT>(s.value);
 #endif
