@@ -121,6 +121,10 @@ REASONS = {
     "the number of classes is asked for, and the result floating": "nn.functional.one_hot",
     "a vector has one axis; the standard": "linalg.solve",
     "the diagonal of a Hermitian matrix is real": "linalg.cholesky",
+    "the gradient goes to the triangle that is read": "cholesky_solve",
+    "residuals whatever the driver, and no singular values": """
+        linalg.lstsq linalg.lstsq.grad_oriented
+    """,
     "OpInfo symmetrises inside its function": "linalg.pinv.hermitian",
     "vectors have one of two signs or a phase": "linalg.eigh linalg.svd",
     "of this name the function of nn.functional": "unfold",
@@ -192,7 +196,7 @@ def tensors_in(value: Any) -> list[Any]:
 def array(x: Any) -> np.ndarray:
     if isinstance(x, torch.Tensor):
         x = (x.to_dense() if x.is_sparse else x).detach().resolve_conj().resolve_neg()
-        return (x.float() if x.dtype == torch.bfloat16 else x).numpy()
+        return (x.float() if x.dtype == torch.bfloat16 else x).numpy(force=True)
     x = x.detach()
     return np.asarray(x.astype(tw.float32) if x.dtype == tw.bfloat16 else x)
 

@@ -97,17 +97,20 @@ def cholesky_solve(b: Tensor, x: Tensor, /, upper: bool = False) -> Tensor:
     return solve_triangular(tw.conj(lower.mT), first, upper=True)
 
 
-def lstsq(a: Tensor, b: Tensor, /, rcond: float | None = None) -> LstsqResult:
+def lstsq(
+    a: Tensor, b: Tensor, /, rcond: float | None = None, *, driver: str | None = None
+) -> LstsqResult:
     """The x of least norm among those with the least |a @ x - b|, by the pseudo-inverse of a.
 
     Singular values up to rcond times the largest count as 0; rcond is the larger size of a times
     the distance from 1 to the next number by default. residuals are the squared distances of the
     columns where a has more rows than columns and full rank, else empty. singular_values are empty.
+    PyTorch's drivers "gels", "gelsy", "gelsd" and "gelss" are taken and change nothing.
 
     Shapes: a (..., m, n), b (..., m, k); the solution is (..., n, k), residuals (..., k), rank
     (...).
     Types: float32, float64, complex. Result: a solution of the same type.
-    Raises ValueError for other shapes, TypeError for other types.
+    Raises ValueError for other shapes and drivers, TypeError for other types.
     Source: PyTorch's torch.linalg.lstsq.
 
     >>> import tilewright as tw
@@ -119,6 +122,8 @@ def lstsq(a: Tensor, b: Tensor, /, rcond: float | None = None) -> LstsqResult:
     check_matrices("lstsq", a, b)
     if a.shape[-2] != b.shape[-2]:
         raise ValueError(f"lstsq: a of {shape_of(a)} does not fit b of {shape_of(b)}")
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise ValueError(f"lstsq: driver is 'gels', 'gelsy', 'gelsd' or 'gelss', got {driver!r}")
     rtol = default_rtol(a) if rcond is None else rcond
     solution = pinv(a, rtol=rtol) @ b
     rank = matrix_rank(a, rtol=rtol)
