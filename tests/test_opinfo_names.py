@@ -108,7 +108,7 @@ REASONS = {
     """,
     "NaN stays NaN, and at infinity stands the limit": """
         polygamma.polygamma_n_1
-        polygamma.polygamma_n_2 polygamma.polygamma_n_3 polygamma.polygamma_n_4 sign
+        polygamma.polygamma_n_2 polygamma.polygamma_n_3 polygamma.polygamma_n_4 sgn sign
         special.xlog1py
     """,
     "slopes at poles and jumps": "digamma fmod hypot polar",
