@@ -9,6 +9,7 @@
 #include "core/autograd/custom.h"
 #include "core/autograd/mode.h"
 #include "core/base/error.h"
+#include "core/ops/in_place.h"
 
 namespace tw::binding {
 
@@ -84,14 +85,30 @@ nb::list list_of(const std::vector<Tensor>& tensors) {
   return out;
 }
 
+// Gives a tensor that a function changed in place the place in the graph of its result.
+void join_graph(const char* op, nb::handle object, const Tensor& result) {
+  Tensor x = raw_tensor(object.ptr());
+  const InPlaceChange change(op, x, result);
+  change.join_graph(x, [&](const Tensor& y) {
+    attach(y, static_cast<Node*>(result->grad_fn.get()), result->result);
+  });
+}
+
 // Puts a call of a Python function into the graph, whose gradient is context._gradients(saved, g).
+// Results that are inputs and `changed` come back as the same objects.
 Told<"list[typing.Any]"> record_custom(nb::object context, std::string name, nb::list inputs,
                                        nb::list saved, nb::list results,
-                                       const std::vector<bool>& differentiable) {
+                                       const std::vector<bool>& differentiable,
+                                       const std::vector<bool>& changed) {
   const std::vector<Tensor> out =
-      CustomNode::record({std::move(name), PythonGradient{context}, tensors_of(inputs),
-                          tensors_of(saved), tensors_of(results), differentiable});
+      CustomNode::record({name, PythonGradient{context}, tensors_of(inputs), tensors_of(saved),
+                          tensors_of(results), differentiable, changed});
   nb::list wrapped = list_of(out);
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    if (!changed[i]) continue;
+    if (differentiable[i]) join_graph(name.c_str(), results[i], out[i]);
+    wrapped[i] = results[i];
+  }
   for (nb::handle y : wrapped) watch(reinterpret_cast<TensorObject*>(y.ptr()));
   watch_attributes(context);
   return wrapped;
@@ -145,7 +162,7 @@ void bind_autograd(nb::module_& m) {
         "grad_outputs, ValueError for grad_outputs of other shapes.\nSource: PyTorch's "
         "torch.autograd.grad.");
   m.def("_record_custom", record_custom, "context"_a, "name"_a, "inputs"_a, "saved"_a, "results"_a,
-        "differentiable"_a);
+        "differentiable"_a, "changed"_a);
   m.def("_backward", backward_of, "tensors"_a, "grad_tensors"_a, "retain_graph"_a = nb::none(),
         "create_graph"_a = false);
   m.def("_become", become, "tensor"_a, "value"_a);

@@ -148,6 +148,7 @@ constexpr Alias kOtherNames[] = {
     {"clone", "copy"},
     {"amax", "max"},
     {"amin", "min"},
+    {"sgn", "sign"},
 };
 
 // Functions made of another op, whose messages are theirs as well.

@@ -10,6 +10,8 @@
 #include "core/ops/apply.h"
 #include "core/ops/complex.h"
 #include "core/ops/copy.h"
+#include "core/ops/create.h"
+#include "core/ops/draws.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/random.h"
@@ -108,7 +110,14 @@ void bind_properties() {
       },
       "The transpose of a matrix, as a view.");
   property("real", real, "The real part, a view; a real tensor itself.");
-  property("imag", imag, "The imaginary part, a view. Raises TypeError for real tensors.");
+  property(
+      "imag",
+      [](const Tensor& x) {
+        if (is_complex(x.dtype())) return imag(x);
+        const DeviceGuard device(x.device());
+        return broadcast_to(zeros({}, x.dtype()), x.shape());
+      },
+      "The imaginary part, a view; of real tensors zeros that cannot be written to.");
   property("mT", transpose_last, "The last two axes swapped, as a view.");
   property(
       "mH", [](const Itself& x) { return conj(transpose_last(x)); },
@@ -337,8 +346,7 @@ void bind_random_in_place() {
       "bernoulli_",
       [](nb::object self, const Operand& p, Generator* generator) {
         return changed(self, [&](Tensor& x) {
-          if (!p.is_tensor() && !(p.scalar.re >= 0 && p.scalar.re <= 1))
-            fail(ErrorKind::value, "bernoulli_: p = ", p.scalar.re, " is not in [0, 1]");
+          check_chances(p, "bernoulli_");
           WordList made(6);
           made.set(0, word_of(0.0)).set(1, word_of(1.0)).set(3, word_of(DType::float32));
           made.set(4, generator ? reinterpret_cast<Word>(generator) : kNone).set(5, kNone);

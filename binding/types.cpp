@@ -116,11 +116,29 @@ PyObject* wrap_pair(const Tensor& values, const Tensor& indices) {
   return pair;
 }
 
+const char* kind_of(DType type) {
+  if (type == DType::bool_) return "b";
+  if (is_complex(type)) return "c";
+  if (is_floating(type)) return "f";
+  return is_signed_int(type) ? "i" : "u";
+}
+
 void create_dtypes(nb::module_& m) {
   nb::class_<DTypeObject>(m, "dtype", "An element type.")
       .def_prop_ro("name", [](const DTypeObject& t) { return name_of(t.type); })
       .def_prop_ro(
           "itemsize", [](const DTypeObject& t) { return size_of(t.type); }, "Bytes an element.")
+      .def_prop_ro(
+          "kind", [](const DTypeObject& t) { return kind_of(t.type); },
+          "NumPy's letter: 'b' of bool, 'i' and 'u' of integers with and without a sign, 'f' of "
+          "floating, 'c' of complex numbers.")
+      .def_prop_ro(
+          "dtype", [](const DTypeObject& t)->Told<"typing.Any"> {
+            // NumPy has no bfloat16: no attribute is what it takes for no type.
+            if (t.type == DType::bfloat16) throw nb::attribute_error("NumPy has no bfloat16");
+            return nb::module_::import_("numpy").attr("dtype")(name_of(t.type));
+          },
+          "NumPy's type, by which NumPy takes this one where it asks for a type.")
       .def("__repr__",
            [](const DTypeObject& t) { return std::string("tilewright.") + name_of(t.type); })
       .def("__str__", [](const DTypeObject& t) { return name_of(t.type); })

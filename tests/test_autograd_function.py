@@ -138,6 +138,107 @@ def test_needs_input_grad_and_results_that_are_not_differentiable() -> None:
     assert y.grad is None
 
 
+class SquareInPlace(Function):
+    """Changes its argument."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x.copy())
+        return x.mul_(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2.0 * x * g
+
+
+class ExpInPlace(Function):
+    """Changes its argument and saves it, which is the result."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        x.exp_()
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return y * g
+
+
+def test_arguments_that_are_changed_in_place() -> None:
+    """Gradients by hand: of (1.5 w)^4, of exp(2 w)^2 behind a view, and the second of exp."""
+    w = leaf(0.5, 2.0, 3.0)
+    values = w.detach().numpy().copy()
+    h = w * 1.5
+    assert SquareInPlace.apply(h) is h
+    assert h.op == "SquareInPlace"
+    (h * h).sum().backward()
+    np.testing.assert_allclose(w.grad.numpy(), 4 * 1.5**4 * values**3, rtol=1e-14)
+    w.grad = None
+    base = w * 2.0
+    before, view = base[:2], base[1:]
+    assert ExpInPlace.apply(view) is view
+    (base * base).sum().backward(retain_graph=True)
+    slopes = np.append(8 * values[:1], 4 * np.exp(4 * values[1:]))
+    np.testing.assert_allclose(w.grad.numpy(), slopes, rtol=1e-14)
+    w.grad = None
+    before.sum().backward()
+    np.testing.assert_allclose(w.grad.numpy(), [2, 2 * np.exp(4.0), 0], rtol=1e-14)
+    h = w * 1.0
+    ExpInPlace.apply(h)
+    (first,) = tw.grad(h.sum(), [w], create_graph=True)
+    (second,) = tw.grad(first.sum(), [w])
+    np.testing.assert_allclose(second.numpy(), np.exp(values), rtol=1e-14)
+    with tw.no_grad():
+        kept = w.copy()
+        assert SquareInPlace.apply(kept) is kept
+        assert not kept.requires_grad
+    plain = tw.asarray([3.0])
+    assert SquareInPlace.apply(plain) is plain
+    assert plain.tolist() == [9.0]
+
+
+def test_what_was_saved_before_a_change_says_so() -> None:
+    h = leaf(1.0, 2.0) * 2.0
+    y = h * h
+    SquareInPlace.apply(h)
+    with pytest.raises(RuntimeError, match="changed in place"):
+        y.sum().backward()
+
+
+def test_wrong_marks() -> None:
+    class Marks(Function):
+        @staticmethod
+        def forward(ctx, x, how):
+            how(ctx, x)
+            return x * 1.0
+
+    x = leaf(1.0)
+    for how, error, text in (
+        (lambda ctx, x: ctx.mark_dirty(3), TypeError, "mark_dirty takes tensors, got int"),
+        (lambda ctx, x: ctx.mark_dirty(x * 1), ValueError, "takes arguments of forward alone"),
+        (lambda ctx, x: ctx.mark_dirty(x), RuntimeError, "a leaf that requires grad cannot"),
+        (
+            lambda ctx, x: ctx.mark_non_differentiable("y"),
+            TypeError,
+            "mark_non_differentiable takes tensors, got str",
+        ),
+        (
+            lambda ctx, x: ctx.set_materialize_grads(1),
+            TypeError,
+            "set_materialize_grads takes True or False, got 1",
+        ),
+    ):
+        with pytest.raises(error, match=f"^Marks: .*{text}"):
+            Marks.apply(x, how)
+    with pytest.raises(RuntimeError, match="forward returned 0 of the 1 arguments"):
+        Marks.apply(x * 1, lambda ctx, x: ctx.mark_dirty(x))
+
+
 def test_setup_context_is_apart_from_forward() -> None:
     class Scale(Function):
         @staticmethod

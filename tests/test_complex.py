@@ -121,6 +121,11 @@ def test_real_tensors() -> None:
         assert tw.conj(x).data_ptr == x.data_ptr
         with pytest.raises(TypeError, match="imag: needs a complex tensor"):
             tw.imag(x)
+        parts = x.imag  # as NumPy's: other libraries ask any array for it
+        assert (parts.dtype, parts.tolist()) == (dtype, [0, 0, 0])
+        with pytest.raises(ValueError, match="share memory"):
+            parts.fill_(1)
+        assert x.to("null").imag.device == "null"
     x = [-1.0, 0.0, 2.0, float("nan"), float("-inf"), -0.0]
     for dtype in ("float32", "float64"):
         expected = torch.angle(torch.tensor(x, dtype=getattr(torch, dtype))).numpy()

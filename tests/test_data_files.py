@@ -1,5 +1,6 @@
 """Data sets from CSV, NumPy's and safetensors files, whole and damaged."""
 
+import re
 import zipfile
 
 import numpy as np
@@ -54,6 +55,23 @@ class TestCsv:
     def test_truth(self, csv):
         column = data.read_csv(csv("x\n0\nTrue\nfalse\n1\n"), dtype=tw.bool)["x"]
         assert (column.dtype, column.tolist()) == (tw.bool, [False, True, False, True])
+
+    def test_numbers_at_the_end_of_a_type(self, csv):
+        largest, smallest_beyond = 2.0**128 - 2.0**104, 2.0**128 - 2.0**103
+        column = data.read_csv(csv(f"x\n{largest!r}\n-inf\n Infinity\nnan\n1e-60\n"))["x"]
+        assert str(column.tolist()) == str([largest, -np.inf, np.inf, np.nan, 0.0])
+        below = float(np.nextafter(smallest_beyond, 0))
+        assert data.read_csv(csv(f"x\n{below!r}\n"))["x"].item() == largest
+        for cell, dtype, most in (
+            ("1e39", tw.float32, r"3\.403e\+38"),
+            (repr(smallest_beyond), tw.float32, r"3\.403e\+38"),
+            ("-7e4", tw.float16, "6.55e"),
+            ("1e400", tw.float64, r"1\.798e\+308"),
+            ("4e38", tw.bfloat16, r"3\.39e\+38"),
+        ):
+            place = f"line 3, column 'x': '{re.escape(cell)}'"
+            with pytest.raises(ValueError, match=f"{place} is no number from .* to {most}"):
+                data.read_csv(csv(f"x\n1\n{cell}\n"), dtype=dtype)
 
     def test_empty_cells(self, csv):
         path = csv("a,b\n1,2\n,3\n")

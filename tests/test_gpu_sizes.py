@@ -82,7 +82,7 @@ def test_sorting_is_stable_and_puts_nan_last(n, rng):
     np.testing.assert_array_equal(here(values), np.sort(clean)[::-1][:5])
     np.testing.assert_array_equal(clean[here(places)], here(values))
     np.testing.assert_array_equal(
-        here(tw.median(there(clean)[None], axis=1)[0]), np.sort(clean)[[(n - 1) // 2]]
+        here(tw.median(there(clean)[None], axis=1)), np.median(clean)[None]
     )
 
 

@@ -423,3 +423,108 @@ def test_norms_of_nothing_are_0():
     assert la.vector_norm(x, axis=0, ord=math.inf).shape == (0,)
     with pytest.raises(ValueError, match="no elements"):
         la.vector_norm(x, ord=-math.inf)
+
+
+# ---- triangles, least squares, exponentials ----
+
+
+def both_ways(call, reference, *arrays, rtol=1e-9):
+    """Values and gradients against PyTorch's, from arrays."""
+    own = [tw.asarray(x.copy()).requires_grad_() for x in arrays]
+    other = [torch.tensor(x, requires_grad=True) for x in arrays]
+    y, z = call(*own), reference(*other)
+    np.testing.assert_allclose(y.detach(), z.detach(), rtol=rtol, atol=1e-12)
+    (y * tw.conj(y)).sum().real.backward()
+    (z * z.conj()).sum().real.backward()
+    for a, b in zip(own, other, strict=True):
+        np.testing.assert_allclose(a.grad, b.grad, rtol=100 * rtol, atol=1e-10)
+
+
+@pytest.mark.parametrize("unitriangular", [False, True])
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("upper", [True, False])
+def test_triangles(upper, left, unitriangular, rng) -> None:
+    options = {"upper": upper, "left": left, "unitriangular": unitriangular}
+    for a, b in (
+        (rng.normal(size=(4, 4)) + 3 * np.eye(4), rng.normal(size=(4, 3) if left else (3, 4))),
+        (rng.normal(size=(2, 3, 3)) + 3 * np.eye(3), rng.normal(size=(2, 3, 3))),
+        (rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3)) + 3 * np.eye(3), np.eye(3) + 0j),
+    ):
+        both_ways(
+            lambda x, y: la.solve_triangular(x, y, **options),
+            lambda x, y: torch.linalg.solve_triangular(x, y, **options),
+            a,
+            b,
+        )
+
+
+@pytest.mark.parametrize("upper", [True, False])
+def test_solutions_by_cholesky(upper, rng) -> None:
+    root = rng.normal(size=(2, 4, 4))
+    a = root @ root.transpose(0, 2, 1) + np.eye(4)
+    b = rng.normal(size=(2, 4, 3))
+    factor = la.cholesky(tw.asarray(a), upper=upper)
+    np.testing.assert_allclose(
+        tw.cholesky_solve(tw.asarray(b), factor, upper=upper), np.linalg.solve(a, b), rtol=1e-9
+    )
+    both_ways(
+        lambda x, y: tw.cholesky_solve(y, x, upper=upper),
+        lambda x, y: torch.cholesky_solve(y, torch.triu(x) if upper else torch.tril(x), upper),
+        np.asarray(factor),
+        b,
+    )
+
+
+def test_least_squares(rng) -> None:
+    for shape in ((6, 3), (3, 3), (3, 5), (2, 6, 3)):
+        a, b = rng.normal(size=shape), rng.normal(size=(*shape[:-1], 2))
+        got, want = (
+            la.lstsq(tw.asarray(a), tw.asarray(b)),
+            torch.linalg.lstsq(torch.tensor(a), torch.tensor(b)),
+        )
+        np.testing.assert_allclose(got.solution, want.solution, rtol=1e-9)
+        left = np.square(a @ want.solution.numpy() - b).sum(-2) if shape[-2] > shape[-1] else []
+        np.testing.assert_allclose(got.residuals, left, rtol=1e-9)
+        assert got.rank.tolist() == want.rank.tolist()
+        both_ways(
+            lambda x, y: la.lstsq(x, y).solution,
+            lambda x, y: torch.linalg.lstsq(x, y).solution,
+            a,
+            b,
+        )
+    a = np.outer([1.0, 2.0, 3.0], [1.0, 1.0])  # of rank 1
+    got = la.lstsq(tw.asarray(a), tw.ones(3, 1, dtype=tw.float64))
+    np.testing.assert_allclose(got.solution, np.linalg.lstsq(a, np.ones((3, 1)), rcond=None)[0])
+    assert (got.rank.item(), got.residuals.shape, got.singular_values.shape) == (1, (0,), (0,))
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0])
+def test_exponentials_of_matrices(scale, rng) -> None:
+    for x in (rng.normal(size=(4, 4)), rng.normal(size=(2, 3, 3)), rng.normal(size=(1, 1))):
+        turning = scale * (x - x.swapaxes(-1, -2) + 0.1 * x)
+        both_ways(tw.matrix_exp, torch.matrix_exp, turning, rtol=1e-8)
+    z = scale * (rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3))) / 5
+    both_ways(tw.matrix_exp, torch.matrix_exp, z, rtol=1e-8)
+    narrow = tw.asarray(turning, dtype=tw.float32)
+    np.testing.assert_allclose(
+        tw.matrix_exp(narrow), torch.matrix_exp(torch.tensor(turning)), rtol=1e-4 * max(scale, 1)
+    )
+
+
+def test_exponentials_that_are_known() -> None:
+    zeros = tw.zeros((2, 2), dtype=tw.float64)
+    assert tw.matrix_exp(zeros).tolist() == np.eye(2).tolist()
+    assert tw.matrix_exp(tw.zeros((0, 3, 3))).shape == (0, 3, 3)
+    turn = np.array([[0.0, -np.pi / 2], [np.pi / 2, 0.0]])
+    np.testing.assert_allclose(tw.asarray(turn).matrix_exp(), [[0, -1], [1, 0]], atol=1e-15)
+    with pytest.raises(ValueError, match="matrix_exp: an element is not finite"):
+        tw.matrix_exp(zeros + np.inf)
+
+
+def test_seeds_and_repeatable_algorithms() -> None:
+    tw.cuda.manual_seed_all(3)
+    first = tw.rand(3).tolist()
+    tw.cuda.manual_seed(3)
+    assert tw.rand(3).tolist() == first
+    tw.use_deterministic_algorithms(False, warn_only=True)
+    assert tw.are_deterministic_algorithms_enabled() is True

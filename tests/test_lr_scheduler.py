@@ -258,3 +258,106 @@ def test_one_cycle_moves_the_first_beta() -> None:
         schedule.step()
     with pytest.raises(ValueError, match="step 11 of 10"):
         schedule.step()
+
+
+REFUSED = [
+    (lambda o: ours.StepLR(3, 2), TypeError, "StepLR: expected an Optimizer, got int"),
+    (lambda o: ours.LambdaLR(3, float), TypeError, "LambdaLR: expected an Optimizer, got int"),
+    (lambda o: ours.CyclicLR(3, 0.1, 1), TypeError, "CyclicLR: expected an Optimizer, got int"),
+    (lambda o: ours.OneCycleLR(3, 1, 5), TypeError, "OneCycleLR: expected an Optimizer, got int"),
+    (lambda o: swa_utils.SWALR(3, 1), TypeError, "SWALR: expected an Optimizer, got int"),
+    (lambda o: ours.StepLR(o, 0), ValueError, "StepLR: step_size must be at least 1, got 0"),
+    (lambda o: ours.StepLR(o, 2.5), ValueError, "StepLR: step_size is a whole number, got 2.5"),
+    (lambda o: ours.StepLR(o, "2"), TypeError, "StepLR: step_size must be a number, got '2'"),
+    (lambda o: ours.StepLR(o, 2, "a"), TypeError, "StepLR: gamma must be a number, got 'a'"),
+    (
+        lambda o: ours.MultiStepLR(o, "ab"),
+        TypeError,
+        "MultiStepLR: a milestone must be a number, got 'a'",
+    ),
+    (
+        lambda o: ours.MultiStepLR(o, [1.5]),
+        ValueError,
+        "MultiStepLR: a milestone is a whole number, got 1.5",
+    ),
+    (lambda o: ours.ConstantLR(o, 2), ValueError, r"ConstantLR: factor lies in \(0, 1\], got 2"),
+    (lambda o: ours.ConstantLR(o, 0.5, -1), ValueError, "ConstantLR: total_iters must be at least"),
+    (lambda o: ours.LinearLR(o, 0), ValueError, r"LinearLR: start_factor lies in \(0, 1\]"),
+    (lambda o: ours.LinearLR(o, 1, 2), ValueError, r"LinearLR: end_factor lies in \[0, 1\]"),
+    (lambda o: ours.LinearLR(o, 1, 1, -1), ValueError, "LinearLR: total_iters must be at least 0"),
+    (
+        lambda o: ours.ExponentialLR(o, float("nan")),
+        ValueError,
+        "ExponentialLR: gamma must be finite, got nan",
+    ),
+    (lambda o: ours.PolynomialLR(o, -1), ValueError, "PolynomialLR: total_iters must be at least"),
+    (lambda o: ours.PolynomialLR(o, 3, "1"), TypeError, "PolynomialLR: power must be a number"),
+    (lambda o: ours.CosineAnnealingLR(o, 0), ValueError, "T_max must be above 0, got 0"),
+    (lambda o: ours.CosineAnnealingLR(o, 5, "a"), TypeError, "eta_min must be a number, got 'a'"),
+    (lambda o: ours.CosineAnnealingWarmRestarts(o, 1.5), ValueError, "T_0 is a whole number from"),
+    (lambda o: ours.CosineAnnealingWarmRestarts(o, 2, 0), ValueError, "T_mult is a whole number"),
+    (
+        lambda o: ours.CosineAnnealingWarmRestarts(o, 2, eta_min=None),
+        TypeError,
+        "eta_min must be a number, got None",
+    ),
+    (
+        lambda o: ours.CosineAnnealingWarmRestarts(o, 2).step(-1),
+        ValueError,
+        "epoch is at least 0, got -1",
+    ),
+    (lambda o: ours.LambdaLR(o, 3), TypeError, "lr_lambda: expected a function, got int"),
+    (lambda o: ours.LambdaLR(o, [float] * 3), ValueError, "lr_lambda: 3 functions for 2 groups"),
+    (lambda o: ours.LambdaLR(o, lambda e: float("inf")), ValueError, "lr must be finite, got inf"),
+    (lambda o: ours.LambdaLR(o, lambda e: 1j), TypeError, "LambdaLR: lr must be a number, got"),
+    (lambda o: ours.MultiplicativeLR(o, "x"), TypeError, "expected a function, got str"),
+    (lambda o: ours.CyclicLR(o, 0.1, "1"), TypeError, "CyclicLR: max_lr must be a number"),
+    (lambda o: ours.CyclicLR(o, 0.1, 1, 0), ValueError, "step_size_up must be above 0, got 0"),
+    (lambda o: ours.CyclicLR(o, 0.1, 1, mode="x"), ValueError, "CyclicLR: mode is 'triangular'"),
+    (lambda o: ours.OneCycleLR(o, 1), ValueError, "give total_steps, or epochs and"),
+    (lambda o: ours.OneCycleLR(o, 1, 5, div_factor=0), ValueError, "div_factor must be above 0"),
+    (lambda o: ours.OneCycleLR(o, 1, 5, pct_start=2), ValueError, "pct_start lies in"),
+    (lambda o: ours.OneCycleLR(o, 1, 5, anneal_strategy="x"), ValueError, "is cos or linear"),
+    (lambda o: ours.ReduceLROnPlateau(o, "x"), ValueError, "mode is min or max, got 'x'"),
+    (lambda o: ours.ReduceLROnPlateau(o, factor=1), ValueError, "factor must be below 1, got 1"),
+    (lambda o: ours.ReduceLROnPlateau(o, factor=-1), ValueError, "factor must be at least 0"),
+    (lambda o: ours.ReduceLROnPlateau(o, patience=-1), ValueError, "patience must be at least 0"),
+    (lambda o: ours.ReduceLROnPlateau(o, cooldown=0.5), ValueError, "cooldown is a whole number"),
+    (lambda o: ours.ReduceLROnPlateau(o, min_lr=[1]), ValueError, "min_lr: 1 values for 2 groups"),
+    (lambda o: ours.ReduceLROnPlateau(o).step("1"), TypeError, "a measure is a number, got '1'"),
+    (lambda o: ours.SequentialLR(o, [], []), ValueError, "SequentialLR: no schedules"),
+    (lambda o: ours.SequentialLR(o, [3], []), TypeError, "SequentialLR: 0 is a int, not a"),
+    (
+        lambda o: ours.SequentialLR(o, [ours.StepLR(o, 2)] * 3, [5, 2]),
+        ValueError,
+        r"milestones must rise, got \[5, 2\]",
+    ),
+    (lambda o: ours.ChainedScheduler([]), ValueError, "ChainedScheduler: no schedules"),
+    (lambda o: ours.StepLR(o, 2).load_state_dict(3), TypeError, "expected a dict, got int"),
+    (lambda o: ours.StepLR(o, 2).load_state_dict({}), ValueError, "missing"),
+    (
+        lambda o: ours.ChainedScheduler([ours.StepLR(o, 2)]).load_state_dict([]),
+        TypeError,
+        "ChainedScheduler: load_state_dict: expected a dict, got list",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "text"), REFUSED)
+def test_wrong_settings_are_told(make, error, text) -> None:
+    with pytest.raises(error, match=text):
+        make(optimizers()[0])
+
+
+def test_settings_at_the_edge_are_taken() -> None:
+    mine, _ = optimizers()
+    for make in (
+        lambda o: ours.StepLR(o, 2.0),
+        lambda o: ours.LinearLR(o, 1, 0, 2.5),
+        lambda o: ours.ConstantLR(o, 1.0, 0),
+        lambda o: ours.PolynomialLR(o, 0),
+        lambda o: ours.CosineAnnealingLR(o, 2.5),
+        lambda o: ours.ReduceLROnPlateau(o, factor=0, patience=0),
+        lambda o: ours.MultiStepLR(o, []),
+    ):
+        assert isinstance(make(mine), ours.LRScheduler)

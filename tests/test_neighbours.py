@@ -119,6 +119,79 @@ def test_scikit_learn() -> None:
     """)
 
 
+def test_medians_of_scikit_learn_are_means_of_the_middle() -> None:
+    pytest.importorskip("sklearn")
+    run("""
+        import sklearn
+        from sklearn.metrics import median_absolute_error
+        rng = np.random.default_rng(0)
+        with sklearn.config_context(array_api_dispatch=True):
+            for n in (9, 10):
+                a, b = rng.random((2, n, 3))
+                own = tw.asarray(a), tw.asarray(b)
+                for options in ({}, {"multioutput": "raw_values"}):
+                    got = median_absolute_error(*own, **options)
+                    expected = median_absolute_error(a, b, **options)
+                    np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-12)
+    """)
+
+
+REDUCTIONS = "sum mean std var min max prod median cumsum argmax argmin any all count"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_xarray_holds_tensors() -> None:
+    """Labels, indices, arithmetic and reductions on tensors; what xarray computes by NumPy's types
+    alone (NaN in new places: `shift`, `pad`, `where` without an other) is not asked for."""
+    xarray = pytest.importorskip("xarray")
+    values = np.arange(12.0).reshape(3, 4) % 5
+    coords = {"a": [10, 20, 30]}
+    plain = xarray.DataArray(values, dims=("a", "b"), coords=coords)
+    ours = xarray.DataArray(tw.asarray(values), dims=("a", "b"), coords=coords)
+    assert isinstance(ours.data, tw.Tensor)
+    assert "30" in repr(ours)
+    for call in (
+        lambda x: x + 1, lambda x: 2 * x * x - x, lambda x: x < 3, abs, lambda x: x.clip(1, 3),
+        lambda x: x.isel(a=0), lambda x: x.sel(a=[10, 30]), lambda x: x[1:, ::2],
+        lambda x: x.transpose("b", "a"), lambda x: x.where(x > 2, 0.0), lambda x: x.fillna(0.0),
+        lambda x: x.isnull(), lambda x: x.roll(a=1), lambda x: x.diff("b"),
+        lambda x: x.stack(z=("a", "b")), lambda x: xarray.concat([x, x], "a"),
+        lambda x: x.expand_dims("q"), lambda x: x.sortby("a", ascending=False),
+        lambda x: x + x.isel(a=[0, 1]), xarray.ones_like, lambda x: x.astype("int32"),
+        lambda x: x.coarsen(b=2).construct(b=("p", "q")),
+    ):  # fmt: skip
+        got, want = call(ours), call(plain)
+        assert isinstance(got.data, tw.Tensor)
+        assert got.dims == want.dims
+        np.testing.assert_array_equal(got.values, want.values)
+    for name in REDUCTIONS.split():
+        for options in ({}, {"dim": "a"}, {"dim": "b"}):
+            if name == "cumsum" and not options:
+                continue
+            got, want = getattr(ours, name)(**options), getattr(plain, name)(**options)
+            np.testing.assert_allclose(got.values, want.values, rtol=1e-12)
+    kept = ours.mean("a", skipna=False)
+    assert isinstance(kept.data, tw.Tensor)
+    group = xarray.DataArray([0, 1, 0], dims="a", name="g")
+    np.testing.assert_allclose(
+        ours.groupby(group).mean().values, plain.groupby(group).mean().values, rtol=1e-12
+    )
+    assert xarray.Dataset({"x": ours}).mean()["x"].item() == values.mean()
+    assert ours.equals(ours.copy(deep=True))
+
+
+def test_types_are_numpys_where_numpy_asks() -> None:
+    for name in ("bool", "int8", "uint64", "float16", "float32", "float64", "complex64"):
+        dtype = getattr(tw, name)
+        assert np.dtype(dtype) == dtype.dtype == np.dtype(name)
+        assert dtype.kind == np.dtype(name).kind
+        assert np.zeros(2, dtype=dtype).dtype == name
+    assert tw.bfloat16.kind == "f"
+    assert not hasattr(tw.bfloat16, "dtype")
+    with pytest.raises(TypeError):
+        np.zeros(2, dtype=tw.bfloat16)
+
+
 def test_einops_takes_tensors() -> None:
     einops = pytest.importorskip("einops")
     importlib.import_module("tilewright.einops")

@@ -172,6 +172,53 @@ class TestNames:
             with pytest.raises(AttributeError, match=f"Sequential: '{name}': .* has no"):
                 get(name)
 
+    def test_setting_by_name(self):
+        model = nn.Sequential({"body": nn.Sequential(nn.Linear(4, 3)), "heads": nn.ModuleDict()})
+        model.set_submodule("body.0", nn.ReLU())
+        model.set_submodule("body.1", nn.Tanh())
+        model.set_submodule("heads.a", nn.Linear(3, 2))
+        model.set_submodule("last", nn.Identity())
+        names = ["body", "body.0", "body.1", "heads", "heads.a", "last"]
+        assert [name for name, _ in model.named_modules()] == ["", *names]
+        assert isinstance(model[0][0], nn.ReLU)
+        assert isinstance(model.last, nn.Identity)
+        layer = nn.Module()
+        layer.set_submodule("act", nn.ReLU())
+        layer.set_submodule("act", nn.Tanh(), strict=True)
+        assert isinstance(layer.act, nn.Tanh)
+        for target, module, strict, error, text in (
+            ("", nn.ReLU(), False, ValueError, "'' names no submodule"),
+            ("act", 3, False, TypeError, "expected a Module, got int"),
+            ("other", nn.ReLU(), True, AttributeError, "Module has no module 'other'"),
+            ("training", nn.ReLU(), False, AttributeError, "Module has no module 'training'"),
+            ("a.b", nn.ReLU(), False, AttributeError, "Module has no module 'a'"),
+        ):
+            with pytest.raises(error, match=text):
+                layer.set_submodule(target, module, strict)
+
+    def test_buffers_by_assignment(self):
+        layer = nn.Module()
+        layer.mean = nn.Buffer(tw.zeros((3,)))
+        layer.mask = nn.Buffer(tw.ones((2,)), persistent=False)
+        assert [name for name, _ in layer.named_buffers()] == ["mean", "mask"]
+        assert list(layer.state_dict()) == ["mean"]
+        for again in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+            assert list(again.state_dict()) == ["mean"]
+            assert again.mask.tolist() == [1, 1]
+        layer.double()
+        assert layer.mask.dtype == tw.float64
+        assert list(layer.state_dict()) == ["mean"]
+        layer.mask = nn.Buffer(tw.ones((2,)))
+        assert list(layer.state_dict()) == ["mean", "mask"]
+        layer.mask = tw.zeros((4,))
+        assert layer.get_buffer("mask").tolist() == [0] * 4
+        values = tw.ones((2,), requires_grad=True)
+        assert not nn.Buffer(values).requires_grad
+        with pytest.raises(TypeError, match="Buffer: expected a tensor, got list"):
+            nn.Buffer([1.0])
+        with pytest.raises(TypeError, match="persistent is True or False, got 1"):
+            nn.Buffer(tw.ones(1), persistent=1)
+
     def test_registering(self):
         module = nn.Module()
         module.register_parameter("weight", nn.Parameter(tw.zeros((2,))))
@@ -255,6 +302,27 @@ class TestConversion:
         optimizer.step()
         assert seen == [tw.float64]
         assert layer.weight.tolist() != before.tolist()
+
+    def test_new_memory(self):
+        model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2), nn.Linear(2, 1))
+        model[2].weight = nn.Parameter(tw.ones((1, 2)))
+        model[0].bias = model[1].bias  # shared
+        parameters = list(model.parameters())
+        model(tw.ones((4, 3))).sum().backward()
+        places = [x.data_ptr for x in parameters]
+        assert model.to_empty(device=None) is model
+        assert all(a is b for a, b in zip(model.parameters(), parameters, strict=True))
+        assert model[0].bias is model[1].bias
+        assert all(x.grad is None and x.requires_grad for x in parameters)
+        assert places != [x.data_ptr for x in parameters]
+        assert [x.shape for x in model.buffers()] == [(2,), (2,), ()]
+        model.to_empty(device="null")
+        assert {x.device for x in (*model.parameters(), *model.buffers())} == {"null"}
+        model.to_empty(device="cpu", recurse=False)
+        assert model[0].weight.device == "null"
+        model.to_empty(device="cpu").load_state_dict(model.state_dict())
+        with pytest.raises(ValueError, match="gpu"):
+            model.to_empty(device="gpu")
 
     def test_devices(self):
         model = nn.Linear(3, 2).to("null")

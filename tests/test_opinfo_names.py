@@ -96,6 +96,7 @@ REASONS = {
         var_mean.unbiased
     """,
     "of equal elements the first, or in stable order": "kthvalue mode topk",
+    "of an even number the mean of the two in the middle, as in NumPy": "median nanmedian",
     "the gradient goes to x alone": "quantile nanquantile",
     "longer axes are refused; the standard": "squeeze squeeze.multiple",
     "a 0-d tensor is refused; the standard": "nonzero",
@@ -107,7 +108,7 @@ REASONS = {
     """,
     "NaN stays NaN, and at infinity stands the limit": """
         polygamma.polygamma_n_1
-        polygamma.polygamma_n_2 polygamma.polygamma_n_3 polygamma.polygamma_n_4 sign
+        polygamma.polygamma_n_2 polygamma.polygamma_n_3 polygamma.polygamma_n_4 sgn sign
         special.xlog1py
     """,
     "slopes at poles and jumps": "digamma fmod hypot polar",
@@ -120,6 +121,10 @@ REASONS = {
     "the number of classes is asked for, and the result floating": "nn.functional.one_hot",
     "a vector has one axis; the standard": "linalg.solve",
     "the diagonal of a Hermitian matrix is real": "linalg.cholesky",
+    "the gradient goes to the triangle that is read": "cholesky_solve",
+    "residuals whatever the driver, and no singular values": """
+        linalg.lstsq linalg.lstsq.grad_oriented
+    """,
     "OpInfo symmetrises inside its function": "linalg.pinv.hermitian",
     "vectors have one of two signs or a phase": "linalg.eigh linalg.svd",
     "of this name the function of nn.functional": "unfold",
@@ -191,7 +196,7 @@ def tensors_in(value: Any) -> list[Any]:
 def array(x: Any) -> np.ndarray:
     if isinstance(x, torch.Tensor):
         x = (x.to_dense() if x.is_sparse else x).detach().resolve_conj().resolve_neg()
-        return (x.float() if x.dtype == torch.bfloat16 else x).numpy()
+        return (x.float() if x.dtype == torch.bfloat16 else x).numpy(force=True)
     x = x.detach()
     return np.asarray(x.astype(tw.float32) if x.dtype == tw.bfloat16 else x)
 

@@ -142,6 +142,29 @@ def test_pytorch_goes_on_from_our_state(name: str) -> None:
     assert_alike(ours, theirs)
 
 
+def test_the_step_of_asgd_follows_a_schedule_as_in_pytorch() -> None:
+    ours, theirs = Ours("asgd"), Theirs("asgd")
+    schedules = (
+        optim.lr_scheduler.StepLR(ours.optimizer, 2, 0.5),
+        torch.optim.lr_scheduler.StepLR(theirs.optimizer, 2, 0.5),
+    )
+    for number in range(12):
+        late = number < 4  # a parameter that begins later has an eta of its own
+        ours.step(number)
+        theirs.step(number)
+        for side, schedule in zip((ours, theirs), schedules, strict=True):
+            side.params[-1].requires_grad_(not late)
+            schedule.step()
+        if number == 6:
+            saved = theirs.optimizer.state_dict()
+            ours.optimizer.load_state_dict(saved)
+    assert_alike(ours, theirs)
+    bad = ours.optimizer.state_dict()
+    bad["state"][0]["eta"] = tw.zeros(2)
+    with pytest.raises(ValueError, match=r"ASGD: load_state_dict: eta of parameter 0: shape"):
+        ours.optimizer.load_state_dict(bad)
+
+
 def test_asgd_averages_as_in_pytorch() -> None:
     ours, theirs = Ours("asgd"), Theirs("asgd")
     for number in range(10):

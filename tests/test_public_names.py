@@ -73,14 +73,16 @@ OTHER_NAMES = {
     "ge": "greater_equal",
     "amax": "max",
     "amin": "min",
+    "sgn": "sign",
 }
 # Functions of the package that are no ops, by why.
 FUNCTIONS = {
     "memory of other programs and files": """as_tensor asarray from_dlpack from_numpy frombuffer
         load save tensor""",
-    "made of ops": """aminmax argwhere cdist corrcoef cov cross cumulative_trapezoid det dist fmax
-        fmin gcd index_put inverse lcm logdet logspace matrix_power mode norm pinverse slogdet
-        std_mean take_along_dim trapezoid trapz unravel_index var_mean""",
+    "made of ops": """aminmax argwhere cdist cholesky_solve corrcoef cov cross cumulative_trapezoid
+        det dist fmax fmin gcd index_put inverse lcm logdet logspace matrix_exp
+        matrix_power mode norm pinverse slogdet std_mean take_along_dim trapezoid trapz
+        unravel_index var_mean""",
     "methods as well": "clone detach is_complex is_floating_point is_signed numel t",
     "shapes and types alone": """broadcast_shapes can_cast finfo iinfo is_tensor isdtype
         promote_types result_type""",
@@ -92,7 +94,8 @@ FUNCTIONS = {
         bmm dot einsum ger inner kron mm mv outer tensordot vdot vecdot""",
     "ops of several results, or as many as the values say": """histogram unique unique_all
         unique_consecutive unique_counts unique_inverse unique_values""",
-    "states of the engine": """get_rng_state initial_seed seed set_printoptions set_rng_state
+    "states of the engine": """are_deterministic_algorithms_enabled use_deterministic_algorithms
+        get_rng_state initial_seed seed set_printoptions set_rng_state
         active_device active_isa auto_device cpu_info device_names
         get_autocast_dtype
         is_autocast_enabled is_batch_invariant env_text env_variables

@@ -52,6 +52,66 @@ def test_averaged_models_are_pytorchs(decay):
     )
 
 
+@pytest.mark.parametrize("decay", [None, 0.9])
+def test_averages_tensor_by_tensor_are_pytorchs(decay):
+    ours, theirs = pair()
+    models = []
+    for utils, model in ((swa_utils, ours), (torch.optim.swa_utils, theirs)):
+        function = utils.get_ema_avg_fn(decay) if decay else utils.get_swa_avg_fn()
+        models.append(utils.AveragedModel(model, "cpu", function))
+    for seed in range(4):
+        move(ours, theirs, seed)
+        for averaged, model in zip(models, (ours, theirs), strict=True):
+            averaged.update_parameters(model)
+    for name, value in models[1].state_dict().items():
+        np.testing.assert_allclose(
+            models[0].state_dict()[name].tolist(), value.tolist(), rtol=1e-12
+        )
+
+
+def test_wrong_arguments():
+    model = nn.Linear(2, 2)
+    averaged = swa_utils.AveragedModel(model)
+    averaged.update_parameters(model)
+    before = [x.tolist() for x in averaged.parameters()]
+    with_buffer = nn.Linear(2, 2)
+    with_buffer.register_buffer("mean", tw.zeros(1))
+    for call, error, text in (
+        (lambda: swa_utils.AveragedModel(3), TypeError, "expected a Module, got int"),
+        (lambda: swa_utils.AveragedModel(model, avg_fn=3), TypeError, "avg_fn is a function"),
+        (
+            lambda: swa_utils.AveragedModel(model, None, max, max),
+            ValueError,
+            "avg_fn or multi_avg_fn, not both",
+        ),
+        (lambda: averaged.update_parameters(3), TypeError, "expected a Module, got int"),
+        (
+            lambda: averaged.update_parameters(nn.Linear(2, 3)),
+            ValueError,
+            r"weight has shape \(2, 2\) here, \(3, 2\) in the model",
+        ),
+        (
+            lambda: averaged.update_parameters(with_buffer),
+            ValueError,
+            r"mean has shape None here, \(1,\) in the model",
+        ),
+        (lambda: swa_utils.get_ema_multi_avg_fn(1.5), ValueError, r"decay lies in \[0, 1\]"),
+        (lambda: swa_utils.get_ema_avg_fn("1"), TypeError, "decay must be a number, got '1'"),
+        (lambda: EMA(3), TypeError, "EMA: expected a Module, got int"),
+        (lambda: EMA(model, "a"), TypeError, "EMA: decay must be a number, got 'a'"),
+        (lambda: EMA(model).load_state_dict(3), TypeError, "EMA: load_state_dict: expected a dict"),
+        (lambda: EMA(model).load_state_dict({}), ValueError, "missing .'averages', 'updates'"),
+        (
+            lambda: EMA(model).copy_to(nn.Linear(3, 2)),
+            ValueError,
+            r"weight: shape \(2, 3\) does not fit \(2, 2\)",
+        ),
+    ):
+        with pytest.raises(error, match=text):
+            call()
+    assert [x.tolist() for x in averaged.parameters()] == before
+
+
 @pytest.mark.parametrize("use_buffers", [False, True])
 def test_buffers(use_buffers):
     model = nn.Linear(1, 1)
@@ -154,5 +214,5 @@ class TestEMA:
 
     @pytest.mark.parametrize("decay", [-0.1, 1.1, float("nan")])
     def test_decays(self, decay):
-        with pytest.raises(ValueError, match=r"EMA: decay lies in \[0, 1\]"):
+        with pytest.raises(ValueError, match=r"EMA: decay (lies in \[0, 1\]|must be finite)"):
             EMA(nn.Linear(1, 1), decay=decay)

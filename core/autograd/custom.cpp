@@ -76,7 +76,8 @@ std::vector<Tensor> CustomNode::record(Call call) {
     const auto result = at - call.results.begin();
     if (!x)
       node->saved_.emplace_back();
-    else if (at != call.results.end() && call.differentiable[result] && !is_among(x, call.inputs))
+    else if (at != call.results.end() && call.differentiable[result] &&
+             (call.changed[result] || !is_among(x, call.inputs)))
       node->saved_.push_back(SavedTensor::result(x, static_cast<int>(result)));
     else
       node->saved_.emplace_back(x);

@@ -22,10 +22,12 @@ class CustomNode final : public Node {
     const std::vector<Tensor>& saved;         // empty ones are places for nothing
     const std::vector<Tensor>& results;       // as the function computed them
     const std::vector<bool>& differentiable;  // by result
+    const std::vector<bool>& changed;         // by result: whether it is an input, changed in place
   };
   static constexpr std::size_t kMostResults = 255;
   // Puts the call into the graph and returns its results. Those that are inputs, views, or have a
-  // place in the graph already, get headers of their own. Raises ValueError for too many results.
+  // place in the graph already, get headers of their own: the frontend moves those that are changed
+  // inputs to such a header's place. Raises ValueError for too many results.
   static std::vector<Tensor> record(Call call);
   ~CustomNode() override;
 

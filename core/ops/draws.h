@@ -11,6 +11,8 @@ namespace tw {
 Tensor draw(Generator& generator, std::int64_t words);
 // The generator in a word; the default one for None.
 Generator& generator_of(Words words, int i);
+// Refuses probabilities outside [0, 1]: a number, and elements of a tensor that shows them.
+void check_chances(const Operand& p, const char* op);
 // Uniform in [0, 1), float32 or float64. In float32 with `bits` random bits: no more than the type
 // that it is meant for has digits, else rounding to that type would give 1.
 Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide, int bits = 24);

@@ -100,15 +100,6 @@ void bce_terms_vjp(Vjp& v) {
   if (v.wants(0)) v.give(0, v.g() * (x - v.in(1)) / maximum((1 - x) * x, 1e-12));
   if (v.wants(1)) v.give(1, v.g() * (maximum(log1p(-x), -100) - maximum(log(x), -100)));
 }
-// Whether one may look at values for nothing: on the CPU, where they are, and not in a recording,
-// which a replay repeats on others.
-bool shows_values(const Tensor& x) {
-  return !x.device() && x.count() && !modes.capture && !modes.dry_run;
-}
-bool holds_any(const Tensor& truths) {
-  return *HostValues(any(truths, {}, false), "a loss reads whether its operands are in range")
-              .as<bool>();
-}
 bool is_nan(const Tensor& number) {
   constexpr char kWhat[] = "binary_cross_entropy reads whether the loss is NaN";
   if (number.dtype() == DType::float32) return std::isnan(*HostValues(number, kWhat).as<float>());
@@ -120,7 +111,7 @@ void check_probabilities(const Tensor& x, const Tensor& loss) {
   if (!shows_values(x)) return;
   const GradModeGuard off(false);
   if (!is_nan(loss.rank() ? max(loss, {}, false) : loss)) return;
-  if (holds_any((x < Operand(0)) | (x > Operand(1))))
+  if (holds_any((x < Operand(0)) | (x > Operand(1)), "binary_cross_entropy"))
     fail(ErrorKind::value,
          "binary_cross_entropy: input must lie from 0 to 1; of logits it is "
          "binary_cross_entropy_with_logits");
@@ -177,7 +168,7 @@ void gaussian_nll_body(const Use& use, Tensor* out) {
   Tensor lack;
   {
     GradModeGuard off(false);
-    if (shows_values(var) && holds_any(var < Operand(0)))
+    if (shows_values(var) && holds_any(var < Operand(0), "gaussian_nll_loss"))
       fail(ErrorKind::value, "gaussian_nll_loss: var has negative elements");
     lack = maximum(var, eps) - var;
   }
@@ -301,8 +292,8 @@ constexpr OpRecord kBinaryCrossEntropy = {
     .help =
         "Negative log-likelihood of targets from 0 to 1 under probabilities; NaN stays.\n"
         "Logarithms are at least -100. Raises ValueError for shapes that differ and, on the CPU, "
-        "for "
-        "inputs outside [0, 1], which are NaN elsewhere and in a capture.\n"
+        "for inputs outside [0, 1], which are NaN elsewhere and in a capture. Targets outside "
+        "[0, 1] are taken as they are, as by PyTorch: the loss may then be negative.\n"
         "Shapes: input and target of one shape, weight broadcasts to it; the result is (), or of "
         "that shape for 'none'.\n"
         "Types: floating. Result: the same type.\n"

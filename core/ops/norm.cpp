@@ -244,6 +244,13 @@ Tensor normalized_rows(const Tensor& x, const Tensor& weight, const Tensor& bias
   return out[0];
 }
 
+// A negative one would give NaN, or the wrong sign of a small variance.
+double eps_of(const Use& use) {
+  const double eps = use.words.real(1);
+  if (!(eps >= 0)) fail(ErrorKind::value, use.op.name, ": eps must be at least 0, got ", eps);
+  return eps;
+}
+
 // ---- over the last axes ----
 
 void check_last_axes(const char* op, const Tensor& x, const Shape& shape) {
@@ -260,7 +267,7 @@ void layer_norm_body(const Use& use, Tensor* out) {
   const Shape shape = use.words.dims(0);
   check_last_axes("layer_norm", x, shape);
   check_scales("layer_norm", weight, bias, shape, x);
-  out[0] = normalized_rows(x, weight, bias, {1, product(shape, 0), 1}, use.words.real(1));
+  out[0] = normalized_rows(x, weight, bias, {1, product(shape, 0), 1}, eps_of(use));
 }
 // The step from 1 to the next larger number.
 double epsilon_of(DType dtype) {
@@ -276,7 +283,7 @@ void rms_norm_body(const Use& use, Tensor* out) {
   const Shape shape = use.words.dims(0);
   check_last_axes("rms_norm", x, shape);
   check_scale("rms_norm", "weight", weight, shape, x);
-  const double eps = use.words.none(1) ? epsilon_of(x.dtype()) : use.words.real(1);
+  const double eps = use.words.none(1) ? epsilon_of(x.dtype()) : eps_of(use);
   out[0] = normalized_rows(x, weight, Tensor(), {1, product(shape, 0), 1}, eps, false);
 }
 
@@ -299,7 +306,7 @@ void group_norm_body(const Use& use, Tensor* out) {
   check_scales(op, weight, bias, {channels}, x);
   const std::int64_t inner = product(x.shape(), 2);
   check_several(op, "group", x.size(0) * (channels / groups) * inner, x);
-  out[0] = normalized_rows(x, weight, bias, {groups, channels / groups, inner}, use.words.real(1));
+  out[0] = normalized_rows(x, weight, bias, {groups, channels / groups, inner}, eps_of(use));
 }
 
 void check_running(const char* op, const Tensor& mean, const Tensor& var, const Tensor& x) {
@@ -338,7 +345,7 @@ void batch_norm_body(const Use& use, Tensor* out) {
   constexpr const char* op = "batch_norm";
   const Tensor &x = use.in[0].tensor, &running_mean = use.in[1].tensor;
   const bool training = use.words.flag(0);
-  const double eps = use.words.real(1);
+  const double eps = eps_of(use);
   check_input(op, x, 2, "(batch, channels, ...)");
   check_scales(op, use.in[3].tensor, use.in[4].tensor, {x.size(1)}, x);
   check_running(op, running_mean, use.in[2].tensor, x);
@@ -361,7 +368,7 @@ void batch_norm_body(const Use& use, Tensor* out) {
 void instance_norm_body(const Use& use, Tensor* out) {
   constexpr const char* op = "instance_norm";
   const Tensor &x = use.in[0].tensor, &running_mean = use.in[1].tensor;
-  const double eps = use.words.real(1);
+  const double eps = eps_of(use);
   check_input(op, x, 3, "(batch, channels, length, ...)");
   check_scales(op, use.in[3].tensor, use.in[4].tensor, {x.size(1)}, x);
   check_running(op, running_mean, use.in[2].tensor, x);
@@ -395,7 +402,7 @@ constexpr OpRecord kLayerNorm = {
     .help =
         "The last axes, of normalized_shape, with mean 0 and variance 1, then scaled by weight and "
         "shifted by bias, both of that shape (Ba, Kiros, Hinton, 2016).\n"
-        "Raises ValueError where shapes do not fit.\n"
+        "Raises ValueError where shapes do not fit or eps is negative.\n"
         "Shapes: x (..., *normalized_shape); weight and bias normalized_shape; the result has x's "
         "shape.\n"
         "Types: floating. Result: the same type.\n"
@@ -410,7 +417,7 @@ constexpr OpRecord kRmsNorm = {
     .help =
         "The last axes, of normalized_shape, over the root of their mean square, then scaled by "
         "weight (Zhang, Sennrich, 2019). eps None is the step after 1 of the input's type.\n"
-        "Raises ValueError where shapes do not fit.\n"
+        "Raises ValueError where shapes do not fit or eps is negative.\n"
         "Shapes: x (..., *normalized_shape); weight normalized_shape; the result has x's shape.\n"
         "Types: floating. Result: the same type.\n"
         "Source: PyTorch's torch.nn.functional.rms_norm.",
@@ -424,7 +431,9 @@ constexpr OpRecord kGroupNorm = {
     .help =
         "Groups of the channels of each sample of (batch, channels, ...) with mean 0 and variance "
         "1, then scaled and shifted by channel (Wu, He, 2018).\n"
-        "Raises ValueError where channels are no multiple of num_groups or shapes do not fit.\n"
+        "Raises ValueError where channels are no multiple of num_groups, shapes do not fit or eps "
+        "is "
+        "negative.\n"
         "Shapes: x (batch, channels, ...); weight and bias (channels,); the result has x's shape.\n"
         "Types: floating. Result: the same type.\n"
         "Source: PyTorch's torch.nn.functional.group_norm.",
@@ -440,7 +449,7 @@ constexpr OpRecord kInstanceNorm = {
         "Each channel of each sample of (batch, channels, ...) with mean 0 and variance 1, then "
         "scaled and shifted (Ulyanov, Vedaldi, Lempitsky, 2016). Running statistics move towards "
         "the batch's by momentum, or stand for them where not use_input_stats.\n"
-        "Raises ValueError where shapes do not fit or a channel has one value.\n"
+        "Raises ValueError where shapes do not fit, a channel has one value or eps is negative.\n"
         "Shapes: x (batch, channels, ...) with at least one axis behind the channels; weight, bias "
         "and running statistics (channels,); the result has x's shape.\n"
         "Types: floating. Result: the same type.\n"
@@ -457,7 +466,8 @@ constexpr OpRecord kBatchNorm = {
         "Each channel of (batch, channels, ...) with mean 0 and variance 1 over the batch, then "
         "scaled and shifted (Ioffe, Szegedy, 2015). In training, running statistics move towards "
         "the batch's by momentum; else they stand for them.\n"
-        "Raises ValueError where shapes do not fit or a channel has one value in training.\n"
+        "Raises ValueError where shapes do not fit, a channel has one value in training or eps is "
+        "negative.\n"
         "Shapes: x (batch, channels, ...); weight, bias and running statistics (channels,); the "
         "result has x's shape.\n"
         "Types: floating. Result: the same type.\n"

@@ -192,9 +192,7 @@ template <auto place> void extreme_with_indices_body(const Use& use, Tensor* out
 }
 
 enum class Which : Word { nth, median, nanmedian };
-Sorted chosen_one(const Use& use, Word axis, Which which, Word k, bool keepdims) {
-  const Tensor& x = use.in[0].tensor;
-  const char* const op = use.op.name;
+Sorted chosen_one(const char* op, const Tensor& x, Word axis, Which which, Word k, bool keepdims) {
   check_ordered(x.dtype(), op);
   const Rows rows(x, axis, op);
   const int64_t size = size_along(x, axis);
@@ -209,16 +207,36 @@ Sorted chosen_one(const Use& use, Word axis, Which which, Word k, bool keepdims)
 
 // Words: k, axis, keepdims.
 void kthvalue_body(const Use& use, Tensor* out) {
-  const Sorted y = chosen_one(use, use.words[1], Which::nth, use.words[0], use.words.flag(2));
+  const Sorted y = chosen_one(use.op.name, use.in[0].tensor, use.words[1], Which::nth, use.words[0],
+                              use.words.flag(2));
   out[0] = y.values;
   out[1] = y.places;
 }
-// Words of both: axis, keepdims.
+// Words of all: axis, keepdims. The mean of the lower and the upper of the two in the middle; of
+// numbers among NaN, whose count each row has for itself, the upper is the lower one of -x.
 template <Which which> void median_body(const Use& use, Tensor* out) {
-  out[0] = chosen_one(use, use.words[0], which, 0, use.words.flag(1)).values;
+  const Tensor& x = use.in[0].tensor;
+  const char* const op = use.op.name;
+  const Word axis = use.words[0];
+  const bool keepdims = use.words.flag(1), floats = is_floating(x.dtype());
+  const DType type = floats ? x.dtype() : default_dtype();
+  const Tensor lower = chosen_one(op, x, axis, which, 0, keepdims).values;
+  const int64_t n = size_along(x, axis);
+  const bool among_nan = which == Which::nanmedian && floats;
+  if (n == 1 || (n % 2 && !among_nan)) {
+    out[0] = astype(lower, type);
+    return;
+  }
+  const Tensor upper = among_nan
+                           ? negative(chosen_one(op, negative(x), axis, which, 0, keepdims).values)
+                           : chosen_one(op, x, axis, Which::nth, n / 2 + 1, keepdims).values;
+  const DType wide = floats ? working_dtype(type) : DType::float64;
+  const Tensor a = astype(lower, wide), b = astype(upper, wide);
+  out[0] = astype(where(a == b, a, a * 0.5 + b * 0.5), type);
 }
 template <Which which> void median_with_indices_body(const Use& use, Tensor* out) {
-  const Sorted y = chosen_one(use, use.words[0], which, 0, use.words.flag(1));
+  const Sorted y =
+      chosen_one(use.op.name, use.in[0].tensor, use.words[0], which, 0, use.words.flag(1));
   out[0] = y.values;
   out[1] = y.places;
 }
@@ -409,18 +427,19 @@ constexpr OpRecord kKthvalue = {
     .flags = kFunction,
     .results = 2,
     .body = kthvalue_body};
-#define TW_MEDIAN_HELP                                                                       \
-  "of all elements or along an axis: of an even number the lower of the two in the middle, " \
-  "as in PyTorch (NumPy's is quantile(x, 0.5)).\n"
+#define TW_MEDIAN_HELP                                                                      \
+  "of all elements or along an axis: of an even number the mean of the two in the middle, " \
+  "as in NumPy; dim= gives PyTorch's, the lower of the two, and its index.\n"
+#define TW_MEDIAN_TYPES                                                                    \
+  "Types: floating; integers and bool become the default floating type. Result: the same " \
+  "type.\n"
 constexpr OpRecord kMedian = {
     .name = "median",
     .signature = "(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor",
     .help = "Median " TW_MEDIAN_HELP
             "NaN where there is one. Raises ValueError over no elements.\n"
             "Shapes: x (..., n, ...); the result lacks the axis, or has it with extent 1 where "
-            "keepdims.\n"
-            "Types: bool, integer, floating. Result: the same type.\n"
-            "Source: PyTorch's torch.median.",
+            "keepdims.\n" TW_MEDIAN_TYPES "Source: NumPy's numpy.median.",
     .flags = kFunction,
     .body = median_body<Which::median>};
 constexpr OpRecord kNanmedian = {
@@ -429,9 +448,7 @@ constexpr OpRecord kNanmedian = {
     .help = "Median without NaN " TW_MEDIAN_HELP
             "NaN where there is nothing else. Raises ValueError over no elements.\n"
             "Shapes: x (..., n, ...); the result lacks the axis, or has it with extent 1 where "
-            "keepdims.\n"
-            "Types: bool, integer, floating. Result: the same type.\n"
-            "Source: PyTorch's torch.nanmedian.",
+            "keepdims.\n" TW_MEDIAN_TYPES "Source: NumPy's numpy.nanmedian.",
     .flags = kFunction,
     .body = median_body<Which::nanmedian>};
 
@@ -486,8 +503,9 @@ constexpr OpRecord kMedianWithIndices = {
     .name = "median_with_indices",
     .signature = TW_ALONG,
     .help =
-        "What median gives along an axis, and its index (int64): of equal ones that in stable "
-        "order.\n" TW_ALONG_RAISES
+        "The median along an axis, of an even number the lower of the two in the middle, and its "
+        "index (int64): of equal ones that in stable order. NaN where there is "
+        "one.\n" TW_ALONG_RAISES
         "\n"
         "Shapes: x (..., n, ...); values and indices lack the axis, or have it with extent 1 where "
         "keepdims.\n"
@@ -500,8 +518,9 @@ constexpr OpRecord kNanmedianWithIndices = {
     .name = "nanmedian_with_indices",
     .signature = TW_ALONG,
     .help =
-        "What nanmedian gives along an axis, and its index (int64): of equal ones that in stable "
-        "order.\n" TW_ALONG_RAISES
+        "The median without NaN along an axis, of an even number the lower of the two in the "
+        "middle, and its index (int64): of equal ones that in stable order. NaN where there is "
+        "nothing else.\n" TW_ALONG_RAISES
         "\n"
         "Shapes: x (..., n, ...); values and indices lack the axis, or have it with extent 1 where "
         "keepdims.\n"

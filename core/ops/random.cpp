@@ -14,6 +14,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/draws.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/read.h"
 #include "core/ops/records.h"
 #include "core/ops/view.h"
 #include "core/runtime/registry.h"
@@ -179,8 +180,7 @@ void bernoulli_body(const Use& use, Tensor* out) {
   const Operand& p = use.in[0];
   if (!p.is_tensor() && use.words.none(0))
     fail(ErrorKind::type, "bernoulli: missing argument 'size', the shape of the result");
-  if (!p.is_tensor() && !(p.scalar.re >= 0 && p.scalar.re <= 1))
-    fail(ErrorKind::value, "bernoulli: p = ", p.scalar.re, " is not in [0, 1]");
+  check_chances(p, "bernoulli");
   const DType dtype = p.is_tensor() ? p.tensor.dtype() : default_dtype();
   const Shape shape = use.words.none(0) ? p.tensor.shape() : use.words.dims(0);
   const Tensor chances = uniform(generator_of(use.words, 2), shape, 0, 1, DType::float32);
@@ -192,6 +192,17 @@ void bernoulli_body(const Use& use, Tensor* out) {
 }
 
 }  // namespace
+
+void check_chances(const Operand& p, const char* op) {
+  if (!p.is_tensor()) {
+    if (!(p.scalar.re >= 0 && p.scalar.re <= 1))
+      fail(ErrorKind::value, op, ": p = ", p.scalar.re, " is not in [0, 1]");
+  } else if (shows_values(p.tensor)) {
+    const Tensor x = p.tensor.detached();
+    if (holds_any(logical_not((x >= Operand(0)) & (x <= Operand(1))), op))
+      fail(ErrorKind::value, op, ": a probability is not in [0, 1]");
+  }
+}
 
 Generator& generator_of(Words words, int i) {
   return words.none(i) ? default_generator() : *reinterpret_cast<Generator*>(words[i]);
@@ -408,7 +419,8 @@ constexpr OpRecord kBernoulli = {
     .help =
         "1 with probability p, else 0. Where p is a tensor, shape and type are its own unless told "
         "otherwise.\n"
-        "Raises ValueError for a number outside [0, 1].\n"
+        "Raises ValueError for a p outside [0, 1]; in a capture and on other devices than the CPU "
+        "elements of a tensor are not looked at.\n"
         "Shapes: p of any shape, which the result has unless size gives another; size is needed "
         "for a number.\n"
         "Types: all; a p that is a tensor is floating. Result: dtype, by default p's type, for a "

@@ -1,8 +1,12 @@
 // Values for the program that calls ops: a capture cannot repeat what it does with them.
 #include "core/ops/read.h"
 
+#include <string>
+
 #include "core/autograd/capture.h"
+#include "core/base/modes.h"
 #include "core/ops/copy.h"
+#include "core/ops/reduce.h"
 
 namespace tw {
 
@@ -13,5 +17,14 @@ static Tensor on_the_cpu(const Tensor& x, const char* what) {
 
 HostValues::HostValues(const Tensor& x, const char* what)
     : x_(on_the_cpu(x, what)), pinned_(x_->storage) {}
+
+bool shows_values(const Tensor& x) {
+  return !x.device() && x.count() && !modes.capture && !modes.dry_run;
+}
+
+bool holds_any(const Tensor& truths, const char* op) {
+  const std::string what = std::string(op) + " reads whether its operands are in range";
+  return *HostValues(any(truths, {}, false), what.c_str()).as<bool>();
+}
 
 }  // namespace tw

@@ -30,8 +30,8 @@ __array_api_version__ = "2024.12"
 
 # Loaded on first use, to keep the import fast.
 _SUBMODULES = (
-    "amp", "autograd", "bench", "cli", "cuda", "data", "fft", "io", "kernels", "linalg", "memory",
-    "nn", "optim", "runtime", "train", "tune",
+    "amp", "autograd", "bench", "cli", "cuda", "data", "distributions", "fft", "func", "io",
+    "kernels", "linalg", "memory", "nn", "optim", "runtime", "testing", "train", "tune",
 )  # fmt: skip
 # Functions of a tensor first, which are its methods as well.
 _OF_TENSORS = {
@@ -56,7 +56,10 @@ _OF_TENSORS = {
     "trapz": "tilewright.statistics:trapezoid",
     **dict.fromkeys(("cdist", "dist", "norm"), "tilewright.distances"),
     **dict.fromkeys(("argwhere", "take_along_dim", "unravel_index"), "tilewright.positions"),
-    **dict.fromkeys(("cross", "det", "logdet", "matrix_power", "slogdet"), "tilewright.linalg"),
+    **dict.fromkeys(
+        ("cholesky_solve", "cross", "det", "logdet", "matrix_exp", "matrix_power", "slogdet"),
+        "tilewright.linalg",
+    ),
     "inverse": "tilewright.linalg:inv",
     "pinverse": "tilewright.linalg:pinv",
 }  # fmt: skip
@@ -80,7 +83,9 @@ _LAZY = {
     "device": "tilewright.devices",
     **dict.fromkeys(("as_tensor", "from_numpy", "is_tensor", "logspace"), "tilewright.creation"),
     **dict.fromkeys(
-        ("get_rng_state", "initial_seed", "seed", "set_rng_state"), "tilewright.generators"
+        ("are_deterministic_algorithms_enabled", "get_rng_state", "initial_seed", "seed",
+         "set_rng_state", "use_deterministic_algorithms"),
+        "tilewright.generators",
     ),
     "profile": "tilewright.profiling",
     "use_batch_invariant": "tilewright.kernels",
@@ -106,7 +111,9 @@ if _typing.TYPE_CHECKING:
     from tilewright import cli as cli
     from tilewright import cuda as cuda
     from tilewright import data as data
+    from tilewright import distributions as distributions
     from tilewright import fft as fft
+    from tilewright import func as func
     from tilewright import io as io
     from tilewright import kernels as kernels
     from tilewright import linalg as linalg
@@ -114,6 +121,7 @@ if _typing.TYPE_CHECKING:
     from tilewright import nn as nn
     from tilewright import optim as optim
     from tilewright import runtime as runtime
+    from tilewright import testing as testing
     from tilewright import train as train
     from tilewright import tune as tune
     from tilewright.amp import autocast as autocast
@@ -153,10 +161,14 @@ if _typing.TYPE_CHECKING:
     from tilewright.extremes import fmax as fmax
     from tilewright.extremes import fmin as fmin
     from tilewright.extremes import mode as mode
+    from tilewright.generators import (
+        are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+    )
     from tilewright.generators import get_rng_state as get_rng_state
     from tilewright.generators import initial_seed as initial_seed
     from tilewright.generators import seed as seed
     from tilewright.generators import set_rng_state as set_rng_state
+    from tilewright.generators import use_deterministic_algorithms as use_deterministic_algorithms
     from tilewright.gradient_check import gradcheck as gradcheck
     from tilewright.gradient_check import gradgradcheck as gradgradcheck
     from tilewright.indexing import index_put as index_put
@@ -165,10 +177,12 @@ if _typing.TYPE_CHECKING:
     from tilewright.io import load as load
     from tilewright.io import save as save
     from tilewright.kernels import use_batch_invariant as use_batch_invariant
+    from tilewright.linalg import cholesky_solve as cholesky_solve
     from tilewright.linalg import cross as cross
     from tilewright.linalg import det as det
     from tilewright.linalg import inv as _inv
     from tilewright.linalg import logdet as logdet
+    from tilewright.linalg import matrix_exp as matrix_exp
     from tilewright.linalg import matrix_power as matrix_power
     from tilewright.linalg import pinv as _pinv
     from tilewright.linalg import slogdet as slogdet

@@ -43,8 +43,14 @@ class dtype:
     def __repr__(self) -> str: ...
     def __str__(self) -> str: ...
     @property
+    def dtype(self) -> Any:
+        """NumPy's type, by which NumPy takes this one where it asks for a type."""
+    @property
     def itemsize(self) -> int:
         """Bytes an element."""
+    @property
+    def kind(self) -> str:
+        """NumPy's letter: 'b' of bool, 'i' and 'u' of integers with and without a sign, ..."""
     @property
     def name(self) -> str: ...
 
@@ -655,6 +661,8 @@ class Tensor:
         """Images (batch, channels, ...) with the first channel of each group first, then ..."""
     def char(self) -> Tensor:
         """As int8; itself where it is one."""
+    def cholesky_solve(self, x: Tensor, /, upper: _Bool = False) -> Tensor:
+        """The solution y of a @ y = b, where x is what `cholesky` made of a."""
     def chunk(self, chunks: _Int, axis: _Int=0) -> tuple[Tensor, ...]:
         """At most so many parts along an axis, as views, of one extent but for the last. ..."""
     def clamp(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
@@ -1235,7 +1243,7 @@ class Tensor:
         """`hypot`, written in place. sqrt(a * a + b * b) without overflow. Source: Array ..."""
     @property
     def imag(self) -> Tensor:
-        """The imaginary part, a view. Raises TypeError for real tensors."""
+        """The imaginary part, a view; of real tensors zeros that cannot be written to."""
     def index_add(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Tensor:
         """A copy of x with the parts of alpha * source added at indices along an axis, in ..."""
     def index_add_(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Self:
@@ -1506,6 +1514,8 @@ class Tensor:
         """A vector of the elements where the mask is true; both are broadcast. Raises ..."""
     def matmul(self, other: Tensor) -> Tensor:
         """Matrix product."""
+    def matrix_exp(self, /) -> Tensor:
+        """The exponential of square matrices: the sum of their powers x^k / k!."""
     def matrix_power(self, n: _Int, /) -> Tensor:
         """x multiplied by itself n times, by squaring; of a negative n the inverse's power."""
     def matrix_transpose(self) -> Tensor:
@@ -1602,9 +1612,9 @@ class Tensor:
     def mean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Mean over all or some axes, in x's floating type. Source: Array API standard ..."""
     def median(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
-        """Median of all elements or along an axis: of an even number the lower of the two ..."""
+        """Median of all elements or along an axis: of an even number the mean of the two ..."""
     def median_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
-        """What median gives along an axis, and its index (int64): of equal ones that in ..."""
+        """The median along an axis, of an even number the lower of the two in the middle, ..."""
     def min(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Smallest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
     def min_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
@@ -1684,9 +1694,9 @@ class Tensor:
     def nanmean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
         """Mean over all or some axes of what is no NaN; NaN where nothing is. Shapes: x of ..."""
     def nanmedian(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
-        """Median without NaN of all elements or along an axis: of an even number the lower ..."""
+        """Median without NaN of all elements or along an axis: of an even number the mean ..."""
     def nanmedian_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
-        """What nanmedian gives along an axis, and its index (int64): of equal ones that in ..."""
+        """The median without NaN along an axis, of an even number the lower of the two in ..."""
     def nanquantile(
         self,
         q: _Operand,
@@ -2101,6 +2111,10 @@ class Tensor:
         """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1). Source: ..."""
     def selu_(self) -> Self:
         """`selu`, written in place. 1.0507 times x where positive, else times 1.6733 * ..."""
+    def sgn(self) -> Tensor:
+        """-1, 0 or 1 by the sign; 0 for -0.0. Source: Array API standard 2024.12."""
+    def sgn_(self) -> Self:
+        """`sign`, written in place. -1, 0 or 1 by the sign; 0 for -0.0. Source: Array API ..."""
     @property
     def shape(self) -> tuple[_Int, ...]:
         """Extents, a tuple of ints."""
@@ -2670,6 +2684,7 @@ def _record_custom(
     saved: list[Any],
     results: list[Any],
     differentiable: Sequence[_Bool],
+    changed: Sequence[_Bool],
 ) -> list[Any]: ...
 def _refuse_in_capture(what: str) -> None:
     """Raises RuntimeError while this thread records calls."""
@@ -2922,7 +2937,6 @@ def asgd_step(
     step: _Operand,
     lr: _Operand,
     lambd: float=0.0001,
-    alpha: float=0.75,
     t0: float=1000000.0,
     weight_decay: float=0.0,
     maximize: _Bool=False,
@@ -3835,9 +3849,9 @@ def maximum(a: _Operand, b: _Operand) -> Tensor:
 def mean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Mean over all or some axes, in x's floating type. Source: Array API standard ..."""
 def median(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
-    """Median of all elements or along an axis: of an even number the lower of the two ..."""
+    """Median of all elements or along an axis: of an even number the mean of the two ..."""
 def median_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
-    """What median gives along an axis, and its index (int64): of equal ones that in ..."""
+    """The median along an axis, of an even number the lower of the two in the middle, ..."""
 def memory_reset_peaks() -> None:
     """Starts the peak figures anew."""
 def memory_stats() -> dict[str, Any]:
@@ -3927,9 +3941,9 @@ def nan_to_num(
 def nanmean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
     """Mean over all or some axes of what is no NaN; NaN where nothing is. Shapes: x of ..."""
 def nanmedian(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
-    """Median without NaN of all elements or along an axis: of an even number the lower ..."""
+    """Median without NaN of all elements or along an axis: of an even number the mean ..."""
 def nanmedian_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
-    """What nanmedian gives along an axis, and its index (int64): of equal ones that in ..."""
+    """The median without NaN along an axis, of an even number the lower of the two in ..."""
 def nanquantile(
     x: Tensor,
     q: _Operand,
@@ -4386,6 +4400,8 @@ def sgd_step(
     maximize: _Bool=False,
 ) -> None:
     """Stochastic gradient descent on all params in place. Source: PyTorch's ..."""
+def sgn(x: _Operand) -> Tensor:
+    """-1, 0 or 1 by the sign; 0 for -0.0. Source: Array API standard 2024.12."""
 def sigmoid(x: _Operand) -> Tensor:
     """1 / (1 + exp(-x)). Source: PyTorch's torch.nn.functional.sigmoid."""
 def sign(x: _Operand) -> Tensor:

@@ -34,6 +34,8 @@ __all__ = [
     "get_device_name",
     "is_available",
     "launches",
+    "manual_seed",
+    "manual_seed_all",
     "max_memory_allocated",
     "max_memory_reserved",
     "mem_get_info",
@@ -91,6 +93,22 @@ def why_unavailable() -> str:
     if _core._gpu_count() == 0:
         return "the CUDA driver sees no GPU"
     return _core._gpu_compiler_fault()
+
+
+def manual_seed(seed: int) -> None:
+    """Seeds the default generator, which is that of all devices, as `tw.manual_seed` does.
+
+    Raises ValueError for a seed out of range. Source: PyTorch's torch.cuda.manual_seed.
+    """
+    _core.manual_seed(seed)
+
+
+def manual_seed_all(seed: int) -> None:
+    """The same: one generator serves all GPUs. Raises ValueError for a seed out of range.
+
+    Source: PyTorch's torch.cuda.manual_seed_all.
+    """
+    _core.manual_seed(seed)
 
 
 def device_count() -> int:

@@ -1,4 +1,4 @@
-"""The state of the default generator, by PyTorch's names."""
+"""The state of the default generator, and what repeats, by PyTorch's names."""
 
 from __future__ import annotations
 
@@ -52,3 +52,21 @@ def seed() -> int:
     number = secrets.randbits(63)
     _core.manual_seed(number)
     return number
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Changes nothing: all algorithms give the same bits at each run, with any number of threads.
+
+    For programs that ask for it. Raises TypeError for what is neither True nor False.
+
+    >>> import tilewright as tw
+    >>> tw.use_deterministic_algorithms(True)
+    """
+    for flag in (mode, warn_only):
+        if not isinstance(flag, bool):
+            raise TypeError(f"use_deterministic_algorithms: expected True or False, got {flag!r}")
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """True: there are no others."""
+    return True

@@ -126,6 +126,11 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     "tilewright.linalg.matmul": lambda d: linalg.matmul(matrix(d), matrix(d)),
     "tilewright.linalg.multi_dot": lambda d: linalg.multi_dot([matrix(d), matrix(d)]),
     "tilewright.linalg.solve": lambda d: linalg.solve(matrix(d), vector(d)),
+    "tilewright.linalg.solve_triangular": (
+        lambda d: linalg.solve_triangular(matrix(d), matrix(d), upper=True)
+    ),
+    **each("tilewright.linalg", "cholesky_solve lstsq", lambda f, d: f(matrix(d), matrix(d))),
+    "tilewright.linalg.matrix_exp": lambda d: linalg.matrix_exp(matrix(d)),
     **each(
         "tilewright.fft",
         """fft ifft rfft irfft hfft ihfft fftn ifftn rfftn irfftn fft2 ifft2 rfft2 irfft2

@@ -170,6 +170,13 @@ def integers(call: Callable[..., Any], name: str, *args: Any) -> ErrorInput:
     )
 
 
+def negative_eps(call: Callable[..., Any], name: str, *args: Any, **options: Any) -> ErrorInput:
+    x = tw.ones((2, 4, 3))
+    return refused(
+        lambda: call(x, *args, eps=-1.0, **options), f"{name}: eps must be at least 0, got -1"
+    )
+
+
 ones = tw.ones
 RECORDS = (
     record(
@@ -182,6 +189,7 @@ RECORDS = (
         special(2, (3, 37), (37,)),
         (
             integers(tw.layer_norm, "layer_norm", (3,)),
+            negative_eps(tw.layer_norm, "layer_norm", (3,)),
             refused(
                 lambda: tw.layer_norm(ones((2, 3)), (5,)),
                 "layer_norm: normalized_shape (5,) is not the last axes of the input's shape",
@@ -208,6 +216,7 @@ RECORDS = (
         special(1, (3, 37), (37,)),
         (
             integers(tw.rms_norm, "rms_norm", (3,)),
+            negative_eps(tw.rms_norm, "rms_norm", (3,)),
             refused(lambda: tw.rms_norm(ones((3,)), (2, 3)), "rms_norm: normalized_shape (2, 3)"),
         ),
     ),
@@ -221,6 +230,7 @@ RECORDS = (
         special(2, (3, 2, 37), (2,)),
         (
             integers(tw.group_norm, "group_norm", 2),
+            negative_eps(tw.group_norm, "group_norm", 2),
             refused(
                 lambda: tw.group_norm(ones((2, 4, 3)), 3),
                 "group_norm: 4 channels cannot be divided into 3 groups",
@@ -243,6 +253,7 @@ RECORDS = (
         special(2, (3, 2, 37), (2,)),
         (
             integers(tw.instance_norm, "instance_norm"),
+            negative_eps(tw.instance_norm, "instance_norm"),
             refused(
                 lambda: tw.instance_norm(ones((2, 3, 1))),
                 "instance_norm: expected more than 1 value per channel",
@@ -267,6 +278,7 @@ RECORDS = (
         special(2, (3, 2, 37), (2,)),
         (
             integers(tw.batch_norm, "batch_norm", None, None),
+            negative_eps(tw.batch_norm, "batch_norm", None, None, training=True),
             refused(
                 lambda: tw.batch_norm(ones((1, 3)), None, None, training=True),
                 "batch_norm: expected more than 1 value per channel",

@@ -222,6 +222,9 @@ STATES = {
     ],
     f"{TW}.force_kernel": [lambda: tw.force_kernel("nope", "x")],
     f"{TW}.manual_seed": [lambda: tw.manual_seed(-1)],
+    f"{TW}.use_deterministic_algorithms": [lambda: tw.use_deterministic_algorithms(1)],
+    "tilewright.cuda.manual_seed": [lambda: tw.cuda.manual_seed(-1)],
+    "tilewright.cuda.manual_seed_all": [lambda: tw.cuda.manual_seed_all(-1)],
     f"{TW}.set_device": [lambda: tw.set_device("x")],
     f"{TW}.set_float32_matmul_precision": [lambda: tw.set_float32_matmul_precision("x")],
     f"{TW}.set_isa": [lambda: tw.set_isa("x")],
@@ -313,11 +316,26 @@ MATRICES = joined(
             lambda: linalg.solve(m, w),
             lambda: linalg.solve(singular, tw.ones(2)),
         ],
+        f"{LINALG}.solve_triangular": [
+            lambda: linalg.solve_triangular(m, r, upper=True),
+            lambda: linalg.solve_triangular(singular * 0, tw.ones(2, 1), upper=True),
+        ],
+        f"{LINALG}.cholesky_solve": [
+            lambda: linalg.cholesky_solve(v, m),
+            lambda: linalg.cholesky_solve(tw.ones(2, 1), singular * 0),
+        ],
+        f"{LINALG}.lstsq": [lambda: linalg.lstsq(m, v)],
+        f"{LINALG}.matrix_exp": [lambda: linalg.matrix_exp(r)],
         f"{LINALG}.vector_norm": [
             lambda: linalg.vector_norm(v, axis=5),
             lambda: linalg.vector_norm(tw.ones(0), -math.inf),
         ],
         f"{TW}.inverse": [lambda: tw.inverse(singular)],
+        f"{TW}.cholesky_solve": [
+            lambda: tw.cholesky_solve(v, m),
+            lambda: tw.cholesky_solve(tw.ones(2, 1), singular * 0),
+        ],
+        f"{TW}.matrix_exp": [lambda: tw.matrix_exp(r)],
         f"{TW}.matrix_power": [
             lambda: tw.matrix_power(r, 2),
             lambda: tw.matrix_power(singular, -1),

@@ -22,13 +22,16 @@ class Context:
         def __setattr__(self, name: str, value: Any) -> None: ...
 
     def __init__(self, function: type[Function], args: tuple[Any, ...]) -> None:
+        self._recording = _core.is_grad_enabled()
         self.needs_input_grad = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
         self._function = function
         self._args = len(args)
+        self._tensors = [x for x in args if isinstance(x, Tensor)]  # until forward has run
         self._tensor_args = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         self._to_save: tuple[Tensor | None, ...] = ()
         self._saved: tuple[Tensor | None, ...] | None = None
         self._not_differentiable: tuple[Tensor, ...] = ()
+        self._changed: tuple[Tensor, ...] = ()
         self._materializes = True
         # Of each result: shape, dtype and device, or None for one that is no tensor.
         self._results: list[tuple[tuple[int, ...], Any, str] | None] = []
@@ -56,11 +59,50 @@ class Context:
         return self._saved
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Says which results have no gradient; those of whole numbers never have."""
+        """Says which results have no gradient; those of whole numbers never have.
+
+        Raises TypeError for what is no tensor.
+        """
+        self._check_tensors("mark_non_differentiable", tensors)
         self._not_differentiable = tensors
 
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Says which arguments forward changes in place; it returns them.
+
+        They take the call's place in the graph, as after any op in place. Best called before the
+        change: raises TypeError for what is no tensor, ValueError for what is no argument, and
+        RuntimeError for leaves that require grad while recording is on. `apply` raises RuntimeError
+        where forward does not return them, and what ops in place raise for their views.
+        """
+        self._check_tensors("mark_dirty", tensors)
+        name = self._function.__name__
+        for x in tensors:
+            if not any(x is own for own in self._tensors):
+                raise ValueError(f"{name}: mark_dirty takes arguments of forward alone")
+            if self._recording and x.requires_grad and x.is_leaf:
+                raise RuntimeError(
+                    f"{name}: mark_dirty: a leaf that requires grad cannot be changed in place; "
+                    "do it under no_grad() or on a copy()"
+                )
+        self._changed = tensors
+
+    def _check_tensors(self, method: str, tensors: tuple[Any, ...]) -> None:
+        for x in tensors:
+            if not isinstance(x, Tensor):
+                raise TypeError(
+                    f"{self._function.__name__}: {method} takes tensors, got {type(x).__name__}"
+                )
+
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (the default), or None, where nothing depends on a result."""
+        """Whether backward gets zeros (the default), or None, where nothing depends on a result.
+
+        Raises TypeError for what is neither True nor False.
+        """
+        if not isinstance(value, bool):
+            raise TypeError(
+                f"{self._function.__name__}: set_materialize_grads takes True or False, got "
+                f"{value!r}"
+            )
         self._materializes = value
 
     def _gradients(self, saved: list[Any], grads: list[Any]) -> list[Any]:
@@ -153,10 +195,20 @@ class Function:
 def _recorded(ctx: Context, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> list[Tensor]:
     """The results with their place in the graph."""
     results = [y for y in outputs if isinstance(y, Tensor)]
+    changed = [any(y is x for x in ctx._changed) for y in results]
+    if sum(changed) != len(ctx._changed):
+        raise RuntimeError(
+            f"{ctx._function.__name__}: forward returned {sum(changed)} of the {len(ctx._changed)} "
+            "arguments that mark_dirty names; return each of them once"
+        )
+    ctx._tensors, ctx._changed = [], ()
     apart = {id(y) for y in ctx._not_differentiable}
     smooth = [y.dtype in _SMOOTH and id(y) not in apart for y in results]
     if not (_core.is_grad_enabled() and any(ctx.needs_input_grad) and any(smooth)):
-        return [y.detach() if y.requires_grad else y for y in results]
+        return [
+            y.detach() if y.requires_grad and not same else y
+            for y, same in zip(results, changed, strict=True)
+        ]
     ctx._results = [
         (y.shape, y.dtype, y.device) if isinstance(y, Tensor) else None for y in outputs
     ]
@@ -164,7 +216,7 @@ def _recorded(ctx: Context, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> 
     saved, ctx._to_save = ctx._to_save, ()
     ctx._not_differentiable = ()
     name = ctx._function.__name__
-    return _core._record_custom(ctx, name, inputs, list(saved), results, smooth)
+    return _core._record_custom(ctx, name, inputs, list(saved), results, smooth, changed)
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import array
 import csv
+import math
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -42,7 +44,8 @@ def read_csv(
     `missing` where that is given. Empty lines are left out.
 
     Raises FileNotFoundError, and ValueError that names line and column of a cell that is no number
-    or out of range, the line of a row that is too short or too long, and columns not in the file.
+    or beyond its column's type (1e39 in float32; "inf" is taken as such), the line of a row that is
+    too short or too long, and columns not in the file.
 
     >>> import pathlib, tempfile, tilewright as tw
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -159,7 +162,9 @@ def _kind(dtype: Any) -> _Kind:
     if dtype == tw.bool:
         return _Kind(lambda cell: _BOOLS[cell.strip().lower()], "B", "bool")
     if dtype.name.startswith(("float", "bfloat")):
-        return _Kind(_number(float), "d", "number")
+        most = tw.finfo(dtype).max
+        told = f"number from {-most:.4g} to {most:.4g}"
+        return _Kind(_finite(most), "d", told)
     if dtype == tw.uint64:  # what 64 bits without a sign do not hold, the array refuses
         return _Kind(_number(int), "Q", "whole number from 0 below 2 ** 64")
     if dtype.name.startswith(("int", "uint")):
@@ -176,6 +181,21 @@ def _number(read: Callable[[str], Any]) -> Callable[[str], Any]:
         if "_" in cell:
             raise ValueError(cell)
         return read(cell)
+
+    return checked
+
+
+def _finite(most: float) -> Callable[[str], float]:
+    """Those that do not round to infinity in a type up to `most`, unless they are written so."""
+    exponent = math.frexp(most)[1]
+    limit = math.inf if exponent == sys.float_info.max_exp else (most + 2.0**exponent) / 2
+    number = _number(float)
+
+    def checked(cell: str) -> float:
+        value: float = number(cell)
+        if abs(value) >= limit and "inf" not in cell.lower():
+            raise OverflowError(cell)
+        return value
 
     return checked
 

@@ -39,3 +39,8 @@ from tilewright.linalg.norms import matrix_norm as matrix_norm
 from tilewright.linalg.norms import matrix_rank as matrix_rank
 from tilewright.linalg.norms import norm as norm
 from tilewright.linalg.norms import vector_norm as vector_norm
+from tilewright.linalg.solvers import LstsqResult as LstsqResult
+from tilewright.linalg.solvers import cholesky_solve as cholesky_solve
+from tilewright.linalg.solvers import lstsq as lstsq
+from tilewright.linalg.solvers import matrix_exp as matrix_exp
+from tilewright.linalg.solvers import solve_triangular as solve_triangular

@@ -31,6 +31,7 @@ from tilewright.nn.activation import (
     Tanhshrink,
     Threshold,
 )
+from tilewright.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from tilewright.nn.attention import MultiheadAttention
 from tilewright.nn.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from tilewright.nn.convolution import (
@@ -124,7 +125,7 @@ from tilewright.nn.padding import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from tilewright.nn.parameter import Parameter
+from tilewright.nn.parameter import Buffer, Parameter
 from tilewright.nn.pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -172,6 +173,7 @@ __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
@@ -185,6 +187,7 @@ __all__ = [
     "BatchNorm2d",
     "BatchNorm3d",
     "Bilinear",
+    "Buffer",
     "CTCLoss",
     "ChannelShuffle",
     "CircularPad1d",

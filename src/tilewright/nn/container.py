@@ -29,6 +29,15 @@ class _Stack(Module):
         names = self._names or map(str, range(len(self._layers)))
         yield from list(zip(names, self._layers, strict=True))
 
+    def _set_child(self, name: str, module: Module) -> None:
+        names = [name for name, _ in self.named_children()]
+        if name in names:
+            self[names.index(name)] = module
+            return
+        self.append(module)
+        if self._names or name != str(len(names)):
+            self._names = [*names, name]
+
     def append(self: S, module: Module) -> S:
         """Adds a module at the end; ValueError for itself, which would never end."""
         if not isinstance(module, Module):
@@ -167,6 +176,9 @@ class ModuleDict(_ByName):
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         yield from list(self._by_name.items())
+
+    def _set_child(self, name: str, module: Module) -> None:
+        self[name] = module
 
     def update(self, modules: _Pairs[Module]) -> None:
         """Adds modules from a mapping or from pairs, in place of those of the same names."""

@@ -1,8 +1,8 @@
-"""Parameters and buffers in another dtype or on another device."""
+"""Parameters and buffers in another dtype, on another device, or in new memory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import tilewright as tw
@@ -52,22 +52,42 @@ def _dtype_named(name: Any) -> tw.dtype:
 
 
 def convert(module: Module, dtype: Any, device: str | None, non_blocking: bool = False) -> None:
+    """Parameters, gradients and buffers in another dtype or on another device."""
+
+    def converted(x: Tensor) -> Tensor:
+        if dtype is not None and x.dtype in _CONVERTIBLE:
+            x = x.astype(dtype)
+        return x if device is None else x.to(device, non_blocking=non_blocking)
+
+    _replace(module, converted, converted, recurse=True)
+
+
+def emptied(module: Module, device: str | None, recurse: bool) -> None:
+    """New memory on a device for parameters and buffers; gradients are dropped."""
+    _replace(
+        module,
+        lambda x: tw.empty(x.shape, dtype=x.dtype, device=device or x.device),
+        lambda _: None,
+        recurse,
+    )
+
+
+def _replace(
+    module: Module,
+    value: Callable[[Tensor], Tensor],
+    grad: Callable[[Tensor], Tensor | None],
+    recurse: bool,
+) -> None:
     """Makes all new values first, so that one that fails changes nothing."""
     with tw.no_grad():
         changed: dict[int, Tensor] = {}
-        grads: dict[int, Tensor] = {}
-
-        def converted(x: Tensor) -> Tensor:
-            if dtype is not None and x.dtype in _CONVERTIBLE:
-                x = x.astype(dtype)
-            return x if device is None else x.to(device, non_blocking=non_blocking)
-
-        for _, x in module._named_tensors("", recurse=True, remove_duplicate=True):
-            changed[id(x)] = converted(x.detach())
+        grads: dict[int, Tensor | None] = {}
+        for _, x in module._named_tensors("", recurse=recurse, remove_duplicate=True):
+            changed[id(x)] = value(x.detach())
             if isinstance(x, Parameter) and x.grad is not None:
-                grads[id(x)] = converted(x.grad.detach())
-        parameters = list(module.parameters())
-        for owner in module.modules():
+                grads[id(x)] = grad(x.grad.detach())
+        parameters = list(module.parameters(recurse))
+        for owner in module.modules() if recurse else (module,):
             for name, x in list(owner._own_tensors()):
                 if not isinstance(x, Parameter):
                     setattr(owner, name, changed[id(x)])

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.nn.conversion import convert, requested
+from tilewright.nn.conversion import convert, emptied, requested
 from tilewright.nn.module_hooks import HookRemover, ModuleHooks, call_state_hooks
-from tilewright.nn.parameter import Parameter, clear_grads
+from tilewright.nn.parameter import Buffer, Parameter, clear_grads
 from tilewright.nn.state import KeyDifferences, load_state
 
 M = TypeVar("M", bound="Module")
@@ -56,6 +56,8 @@ class Module(tw._core._ModuleCall):
                 f"{type(self).__name__}.{name}: is a buffer, got {type(value).__name__}; "
                 "assign a tensor"
             )
+        if isinstance(value, Buffer):
+            self._note_buffer(name, value.persistent)
         object.__setattr__(self, name, value)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -63,14 +65,8 @@ class Module(tw._core._ModuleCall):
         if not isinstance(tensor, (Tensor, type(None))):
             raise TypeError(f"buffer {name!r}: expected a tensor, got {type(tensor).__name__}")
         self._check_name("buffer", name, free=name not in self._buffer_names)
-        if name not in self._buffer_names:
-            self._buffer_names = (*self._buffer_names, name)
-        unsaved = tuple(other for other in self._unsaved_names if other != name)
-        if persistent:
-            self._unsaved_names = unsaved
-        else:
-            self._unsaved_names = (*unsaved, name)
-        setattr(self, name, tensor)
+        self._note_buffer(name, persistent)
+        object.__setattr__(self, name, tensor)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Sets a parameter, or None in its place."""
@@ -123,6 +119,39 @@ class Module(tw._core._ModuleCall):
                 f"{type(self).__name__}: {target!r}: {type(module).__name__} has no {kind} {name!r}"
             )
         return value
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Puts a module in the place of a dotted name, or adds it where its parent has none.
+
+        Raises ValueError for '', TypeError for what is no module, and AttributeError where a parent
+        is missing, where the name is that of something else, and, if `strict`, where there is no
+        module yet.
+
+        >>> import tilewright as tw
+        >>> model = tw.nn.Sequential(tw.nn.Linear(4, 3), tw.nn.ReLU())
+        >>> model.set_submodule("1", tw.nn.Tanh()); model[1]
+        Tanh()
+        """
+        path, _, name = target.rpartition(".")
+        if not name:
+            raise ValueError(f"set_submodule: {target!r} names no submodule")
+        if not isinstance(module, Module):
+            raise TypeError(f"set_submodule: expected a Module, got {type(module).__name__}")
+        parent = self.get_submodule(path)
+        if name not in dict(parent.named_children()) and (strict or hasattr(parent, name)):
+            raise AttributeError(
+                f"{type(self).__name__}: {target!r}: {type(parent).__name__} has no module {name!r}"
+            )
+        parent._set_child(name, module)
+
+    def _set_child(self, name: str, module: Module) -> None:
+        setattr(self, name, module)
+
+    def _note_buffer(self, name: str, persistent: bool) -> None:
+        if name not in self._buffer_names:
+            self._buffer_names = (*self._buffer_names, name)
+        unsaved = tuple(other for other in self._unsaved_names if other != name)
+        self._unsaved_names = unsaved if persistent else (*unsaved, name)
 
     def _check_name(self, kind: str, name: str, free: bool = True) -> None:
         if not isinstance(name, str):
@@ -298,6 +327,17 @@ class Module(tw._core._ModuleCall):
         floating nor complex.
         """
         convert(self, *requested(args, kwargs))
+        return self
+
+    def to_empty(self: M, *, device: str | None, recurse: bool = True) -> M:
+        """Gives parameters and buffers new memory on a device, with whatever lies there as values.
+
+        For modules whose values are set afterwards, by a saved state for example: nothing is
+        copied. Parameters stay the same objects, without gradients. `device` None is where each of
+        them is; without `recurse` those of submodules stay. Raises TypeError or ValueError for what
+        is no device. Source: PyTorch's torch.nn.Module.to_empty.
+        """
+        emptied(self, device, recurse)
         return self
 
     def type(self: M, dst_type: tw.dtype) -> M:

@@ -1,4 +1,4 @@
-"""A tensor that a module trains, and its gradient before the next step."""
+"""Tensors that a module trains or keeps, and gradients before the next step."""
 
 from __future__ import annotations
 
@@ -19,6 +19,32 @@ class Parameter(Tensor):
             raise TypeError(f"Parameter: expected a tensor, got {type(data).__name__}")
         self = Tensor.__new__(cls, data)
         self.requires_grad = requires_grad
+        return self
+
+
+class Buffer(Tensor):
+    """A tensor that a module registers as a buffer when it is assigned to an attribute.
+
+    It shares the memory of `data` and has no gradient; `persistent` says whether it is saved with
+    the module. Shapes: any. Types: all. Raises TypeError for what is no tensor.
+    Source: PyTorch's torch.nn.Buffer.
+
+    >>> import tilewright as tw
+    >>> layer = tw.nn.Module()
+    >>> layer.mean = tw.nn.Buffer(tw.zeros((3,)))
+    >>> list(layer.state_dict())
+    ['mean']
+    """
+
+    persistent: bool
+
+    def __new__(cls, data: Tensor, *, persistent: bool = True) -> Buffer:
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Buffer: expected a tensor, got {type(data).__name__}")
+        if not isinstance(persistent, bool):
+            raise TypeError(f"Buffer: persistent is True or False, got {persistent!r}")
+        self = Tensor.__new__(cls, data.detach())
+        self.persistent = persistent
         return self
 
 

@@ -35,6 +35,10 @@ class _Recurrent(RecurrentWeights):
         self.input_size = self._size("input_size", input_size)
         self.hidden_size = self._size("hidden_size", hidden_size)
         self.num_layers = self._size("num_layers", num_layers)
+        flags = {"bias": bias, "batch_first": batch_first, "bidirectional": bidirectional}
+        for name, flag in flags.items():
+            if not isinstance(flag, bool):
+                raise TypeError(f"{type(self).__name__}: {name} is True or False, got {flag!r}")
         self.bias, self.batch_first, self.bidirectional = bias, batch_first, bidirectional
         self.dropout = self._probability(dropout)
         for layer, reverse in self._passes():

@@ -19,8 +19,10 @@ from tilewright.optim.optimizer import (
 class ASGD(Optimizer):
     """Stochastic gradient descent whose steps shrink, and the mean of the parameters it came by.
 
-    Step t goes lr / (1 + lambd · lr · (t - 1))^alpha along the gradient, and shrinks x by lambd
-    times that. The state "ax" is the mean of all parameters since step t0 + 2, before it the last.
+    A step goes eta along the gradient, and shrinks x by lambd · eta. The state "eta" begins as lr
+    and becomes lr / (1 + lambd · lr · t)^alpha after step t, so that another lr, of a schedule for
+    example, acts from the step after the next on, as in PyTorch. The state "ax" is the mean of all
+    parameters since step t0 + 2, before it the last.
     Source: B. Polyak and A. Juditsky, "Acceleration of stochastic approximation by averaging", SIAM
     Journal on Control and Optimization 30 (1992).
 
@@ -35,6 +37,8 @@ class ASGD(Optimizer):
     >>> tw.optim.ASGD([x], lr=0.25, lambd=0.0).step(); x.item()
     0.5
     """
+
+    numbers = ("eta",)
 
     def __init__(
         self,
@@ -65,18 +69,20 @@ class ASGD(Optimizer):
         check_flag("ASGD", group, "maximize")
 
     def state_names(self, group: Group) -> tuple[str, ...]:
-        return ("ax",)
+        return ("ax", "eta")
+
+    def new_state(self, name: str, group: Group, param: Tensor) -> Tensor:
+        if name == "ax":
+            return super().new_state(name, group, param)
+        return tw.asarray(group["lr"], dtype=tw.float64, device="cpu")
 
     def state_dict(self) -> dict[str, Any]:
-        """As `Optimizer.state_dict`, with PyTorch's "eta" and "mu" of the next step."""
+        """As `Optimizer.state_dict`, with PyTorch's "mu" of the next step."""
         saved = super().state_dict()
         for group in saved["param_groups"]:
-            lr, lambd, alpha = group["lr"], group["lambd"], group["alpha"]
             for number in group["params"]:
                 if state := saved["state"].get(number):
-                    steps = state["step"]
-                    state["eta"] = tw.asarray(lr / (1 + lambd * lr * steps) ** alpha)
-                    state["mu"] = tw.asarray(1 / max(1, steps - group["t0"]))
+                    state["mu"] = tw.asarray(1 / max(1, state["step"] - group["t0"]))
         return saved
 
     def update(
@@ -87,15 +93,18 @@ class ASGD(Optimizer):
         state: dict[str, list[Tensor]],
         step: int,
     ) -> None:
-        tw._core.asgd_step(
-            params,
-            grads,
-            state["ax"],
-            step=step,
-            lr=group["lr"],
-            lambd=group["lambd"],
-            alpha=group["alpha"],
-            t0=group["t0"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
-        )
+        lr, lambd = group["lr"], group["lambd"]
+        etas = [eta.item() for eta in state["eta"]]
+        for eta in dict.fromkeys(etas):
+            chosen = [i for i, other in enumerate(etas) if other == eta]
+            tw._core.asgd_step(
+                *([column[i] for i in chosen] for column in (params, grads, state["ax"])),
+                step=step,
+                lr=eta,
+                lambd=lambd,
+                t0=group["t0"],
+                weight_decay=group["weight_decay"],
+                maximize=group["maximize"],
+            )
+        for eta in state["eta"]:
+            eta.fill_(lr / (1 + lambd * lr * step) ** group["alpha"])

@@ -78,7 +78,7 @@ class LBFGS(Optimizer):
                 f"LBFGS: line_search_fn is None or 'strong_wolfe', got {group['line_search_fn']!r}"
             )
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def _run(self, closure: Callable[[], Any] | None = None) -> Any:
         """Up to `max_iter` iterations; returns the loss of the first evaluation."""
         tw._core._refuse_in_capture("an optimizer decides in Python")
         if closure is None:

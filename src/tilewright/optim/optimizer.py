@@ -33,6 +33,21 @@ class Slots:
         self.tensors: list[dict[str, Tensor]] = [{} for _ in range(size)]
 
 
+class StepHook:
+    """A registered hook of steps: `remove` ends it."""
+
+    def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
+        if not callable(hook):
+            raise TypeError(f"a hook of steps is a function, got {type(hook).__name__}")
+        self._hooks = hooks
+        self._number = id(self)
+        hooks[self._number] = hook
+
+    def remove(self) -> None:
+        """Removes the hook; a second call does nothing."""
+        self._hooks.pop(self._number, None)
+
+
 class Optimizer:
     """Base class: give a list of tensors, or dicts with "params" and settings of their own.
 
@@ -55,11 +70,14 @@ class Optimizer:
     """
 
     param_groups: list[Group]
+    numbers: tuple[str, ...] = ()  # states of one number, whatever the parameter's shape
 
     def __init__(self, params: Iterable[Tensor] | Iterable[Group], defaults: Group) -> None:
         self.defaults = defaults
         self.param_groups = []
         self._slots: list[Slots] = []
+        self._pre_hooks: dict[int, Callable[..., Any]] = {}
+        self._post_hooks: dict[int, Callable[..., None]] = {}
         items = [params] if isinstance(params, Mapping) else self._as_list(params)
         if not items:
             raise ValueError(f"{type(self).__name__}: no parameters to optimise")
@@ -110,8 +128,36 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates every parameter that has a gradient.
 
-        `closure` computes the loss and its gradients first; its result is returned.
+        `closure` computes the loss and its gradients first; its result is returned. Hooks are
+        called around it.
         """
+        args: tuple[Any, ...] = (self,) if closure is None else (self, closure)
+        kwargs: dict[str, Any] = {}
+        for hook in list(self._pre_hooks.values()):
+            if (instead := hook(self, args, kwargs)) is not None:
+                args, kwargs = instead
+        result = self._run(*args[1:], **kwargs)
+        for hook in list(self._post_hooks.values()):
+            hook(self, args, kwargs)
+        return result
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> StepHook:
+        """Calls hook(optimizer, args, kwargs) before each step; (args, kwargs) replace the step's.
+
+        As in PyTorch `args` begins with the optimizer. Raises TypeError for what is no function.
+        Source: PyTorch's torch.optim.Optimizer.register_step_pre_hook.
+        """
+        return StepHook(self._pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., None]) -> StepHook:
+        """Calls hook(optimizer, args, kwargs) after each step.
+
+        Raises TypeError for what is no function. Source: PyTorch's
+        torch.optim.Optimizer.register_step_post_hook.
+        """
+        return StepHook(self._post_hooks, hook)
+
+    def _run(self, closure: Callable[[], Any] | None = None) -> Any:
         tw._core._refuse_in_capture("an optimizer counts its steps in Python")
         loss = None
         if closure is not None:
@@ -270,7 +316,7 @@ class Optimizer:
             begun = all(state.get(name) is not None for name in names) if names else False
             slots.steps[i] = self._checked_steps(state.get("step", int(begun)), i)
             for name in names if slots.steps[i] else ():
-                slots.tensors[i][name] = self._checked_copy(name, state.get(name), i, param)
+                slots.tensors[i][name] = self._checked_copy(name, state.get(name), i, param, group)
         return slots
 
     def _checked_steps(self, value: Any, i: int) -> int:
@@ -286,7 +332,7 @@ class Optimizer:
             )
         return int(number)
 
-    def _checked_copy(self, name: str, value: Any, i: int, param: Tensor) -> Tensor:
+    def _checked_copy(self, name: str, value: Any, i: int, param: Tensor, group: Group) -> Tensor:
         where = f"{type(self).__name__}: load_state_dict: {name} of parameter {i}"
         if value is None:
             raise ValueError(f"{where} is missing")
@@ -294,13 +340,14 @@ class Optimizer:
             tensor = as_tensor(value)
         except TypeError as error:
             raise ValueError(f"{where}: {error}") from None
-        if tensor.shape != param.shape:
-            raise ValueError(f"{where}: shape {tensor.shape} does not fit {param.shape}")
-        own = state_dtype(param)
-        # PyTorch keeps the state of a bfloat16 parameter in bfloat16.
-        if tensor.dtype not in (own, param.dtype):
-            raise ValueError(f"{where}: {tensor.dtype.name} does not fit {own.name}")
-        return tensor.detach().to(param.device).astype(own).copy()
+        own = self.new_state(name, group, param)
+        if tensor.shape != own.shape:
+            raise ValueError(f"{where}: shape {tensor.shape} does not fit {own.shape}")
+        # PyTorch keeps the state of a bfloat16 parameter in bfloat16, and numbers in float32.
+        theirs = tw.float32 if name in self.numbers else param.dtype
+        if tensor.dtype not in (own.dtype, theirs):
+            raise ValueError(f"{where}: {tensor.dtype.name} does not fit {own.dtype.name}")
+        return tensor.detach().to(own.device).astype(own.dtype).copy()
 
 
 def _parted(params: list[Any]) -> tuple[list[Any], list[str]]:

@@ -11,16 +11,32 @@ from typing import Any
 import tilewright as tw
 from tilewright import Tensor, nn
 from tilewright.nn import Module
-from tilewright.optim.lr_scheduler.schedule import LRScheduler, values_by_group
-from tilewright.optim.optimizer import Optimizer
+from tilewright.optim.lr_scheduler.schedule import (
+    LRScheduler,
+    check_optimizer,
+    check_state,
+    values_by_group,
+)
+from tilewright.optim.optimizer import Optimizer, check_number
 
 _Average = Callable[[Sequence[Tensor], Sequence[Tensor], int], None]
 
 
-def get_ema_multi_avg_fn(decay: float = 0.999) -> _Average:
-    """average = decay · average + (1 - decay) · weight, for `AveragedModel`."""
+_OneAverage = Callable[[Tensor, Tensor, Any], Tensor]
+
+
+def _check_decay(name: str, decay: Any) -> None:
+    check_number(name, "decay", decay)
     if not 0 <= decay <= 1:
-        raise ValueError(f"get_ema_multi_avg_fn: decay lies in [0, 1], got {decay}")
+        raise ValueError(f"{name}: decay lies in [0, 1], got {decay}")
+
+
+def get_ema_multi_avg_fn(decay: float = 0.999) -> _Average:
+    """average = decay · average + (1 - decay) · weight, for `AveragedModel`.
+
+    Raises TypeError for a decay that is no number and ValueError for one outside [0, 1].
+    """
+    _check_decay("get_ema_multi_avg_fn", decay)
 
     def average(averages: Sequence[Tensor], weights: Sequence[Tensor], count: int) -> None:
         _move(averages, weights, 1 - decay)
@@ -35,6 +51,17 @@ def get_swa_multi_avg_fn() -> _Average:
         _move(averages, weights, 1 / (count + 1))
 
     return average
+
+
+def get_ema_avg_fn(decay: float = 0.999) -> _OneAverage:
+    """The same of one tensor, as `avg_fn` of `AveragedModel`; errors likewise."""
+    _check_decay("get_ema_avg_fn", decay)
+    return lambda average, weight, count: decay * average + (1 - decay) * weight
+
+
+def get_swa_avg_fn() -> _OneAverage:
+    """The equal average of one tensor's values so far, as `avg_fn` of `AveragedModel`."""
+    return lambda average, weight, count: average + (weight - average) / (count + 1)
 
 
 def _move(averages: Sequence[Tensor], weights: Sequence[Tensor], share: float) -> None:
@@ -52,10 +79,15 @@ class AveragedModel(Module):
     """A copy of `model`, whose weights become averages of those that the model has in time.
 
     `update_parameters(model)` after each step of the optimiser; the first call copies. Averages are
-    equal unless `multi_avg_fn` says otherwise, such as `get_ema_multi_avg_fn(0.999)`. Buffers are
-    averaged with `use_buffers`, else they are the model's newest. Source: P. Izmailov et al.,
-    "Averaging weights leads to wider optima and better generalization", UAI 2018; B. Polyak and A.
-    Juditsky, "Acceleration of stochastic approximation by averaging" (1992).
+    equal unless `multi_avg_fn` says otherwise, such as `get_ema_multi_avg_fn(0.999)`, or `avg_fn`,
+    avg_fn(average, weight, count) of each tensor. Buffers are averaged with `use_buffers`, else
+    they are the model's newest. Source: P. Izmailov et al., "Averaging weights leads to wider
+    optima and better generalization", UAI 2018; B. Polyak and A. Juditsky, "Acceleration of
+    stochastic approximation by averaging" (1992).
+
+    Raises TypeError for what is no module or no function, ValueError for both functions at once
+    and, on updates, for a model whose parameters or buffers have other names or shapes; the
+    averages are then as they were.
 
     >>> import tilewright as tw
     >>> model = tw.nn.Linear(2, 1)
@@ -69,12 +101,25 @@ class AveragedModel(Module):
     def __init__(
         self,
         model: Module,
-        *,
+        device: str | None = None,
+        avg_fn: _OneAverage | None = None,
         multi_avg_fn: _Average | None = None,
         use_buffers: bool = False,
     ) -> None:
+        _check_module("AveragedModel", model)
+        for name, function in (("avg_fn", avg_fn), ("multi_avg_fn", multi_avg_fn)):
+            if function is not None and not callable(function):
+                raise TypeError(
+                    f"AveragedModel: {name} is a function, got {type(function).__name__}"
+                )
+        if avg_fn is not None and multi_avg_fn is not None:
+            raise ValueError("AveragedModel: give avg_fn or multi_avg_fn, not both")
         self.module = copy.deepcopy(model)
+        if device is not None:
+            self.module.to(device)
         self.register_buffer("n_averaged", tw.zeros((), dtype=tw.int64))
+        if avg_fn is not None:
+            multi_avg_fn = _each(avg_fn)
         self.multi_avg_fn = multi_avg_fn or get_swa_multi_avg_fn()
         self.use_buffers = use_buffers
 
@@ -83,6 +128,8 @@ class AveragedModel(Module):
 
     def update_parameters(self, model: Module) -> None:
         """Takes the model's present weights into the averages."""
+        _check_module("AveragedModel", model)
+        _check_fits(self.module, model)
         averages, weights = _values(self.module), _values(model)
         buffers = [b.detach() for b in self.module.buffers()], [b.detach() for b in model.buffers()]
         if self.use_buffers:
@@ -141,7 +188,8 @@ class SWALR(LRScheduler):
     """From the present rates to `swa_lr` in `anneal_epochs` epochs, and constant from there.
 
     For the part of a training whose weights are averaged. `anneal_strategy` is "cos" or "linear".
-    Raises ValueError for others, and for fewer than 0 epochs. Source: P. Izmailov et al.,
+    Raises ValueError for others, for fewer than 0 epochs and for another number of rates than
+    groups, TypeError for rates and epochs that are no numbers. Source: P. Izmailov et al.,
     "Averaging weights leads to wider optima and better generalization", UAI 2018.
 
     >>> import tilewright as tw
@@ -167,6 +215,7 @@ class SWALR(LRScheduler):
             raise TypeError(f"SWALR: anneal_epochs is a whole number, got {anneal_epochs!r}")
         if anneal_epochs < 0:
             raise ValueError(f"SWALR: anneal_epochs must not be negative, got {anneal_epochs}")
+        check_optimizer("SWALR", optimizer)
         self.anneal_epochs = anneal_epochs
         self._anneal_strategy = anneal_strategy
         groups = optimizer.param_groups
@@ -191,6 +240,32 @@ class SWALR(LRScheduler):
         return 1 - done if self._anneal_strategy == "linear" else (1 + math.cos(math.pi * done)) / 2
 
 
+def _check_module(name: str, model: Any) -> None:
+    if not isinstance(model, Module):
+        raise TypeError(f"{name}: expected a Module, got {type(model).__name__}")
+
+
+def _check_fits(own: Module, model: Module) -> None:
+    def shapes(module: Module) -> dict[str, tuple[int, ...]]:
+        tensors = (*module.named_parameters(), *module.named_buffers())
+        return {name: x.shape for name, x in tensors}
+
+    a, b = shapes(own), shapes(model)
+    for name in (*a, *b):
+        if a.get(name) != b.get(name):
+            raise ValueError(
+                f"AveragedModel: {name} has shape {a.get(name)} here, {b.get(name)} in the model"
+            )
+
+
+def _each(function: _OneAverage) -> _Average:
+    def average(averages: Sequence[Tensor], weights: Sequence[Tensor], count: int) -> None:
+        for own, weight in zip(averages, weights, strict=True):
+            own.copy_(function(own, weight, count))
+
+    return average
+
+
 def _values(model: Module) -> list[Tensor]:
     return [parameter.detach() for parameter in model.parameters()]
 
@@ -200,7 +275,9 @@ class EMA:
 
     `update()` after each step of the optimiser; within `with ema.averaged():` the model has the
     averages, and its own weights again behind it. With `warmup` the first updates forget faster:
-    the decay is at most (1 + n) / (10 + n) at update n.
+    the decay is at most (1 + n) / (10 + n) at update n. Raises TypeError for what is no module and
+    a decay that is no number, ValueError for one outside [0, 1]; `update` raises KeyError where the
+    model has lost a parameter.
 
     >>> import tilewright as tw
     >>> model = tw.nn.Linear(2, 1)
@@ -211,8 +288,8 @@ class EMA:
     """
 
     def __init__(self, model: Module, decay: float = 0.999, warmup: bool = False) -> None:
-        if not 0 <= decay <= 1 or math.isnan(decay):
-            raise ValueError(f"EMA: decay lies in [0, 1], got {decay}")
+        _check_module("EMA", model)
+        _check_decay("EMA", decay)
         self.model = model
         self.decay = decay
         self.warmup = warmup
@@ -239,11 +316,20 @@ class EMA:
                 weight.copy_(before)
 
     def copy_to(self, model: Module) -> None:
-        """Writes the averages into the parameters of a model of the same names."""
+        """Writes the averages into the parameters of a model.
+
+        Raises ValueError where its parameters have other names or shapes; none is then changed.
+        """
         targets = {name: value.detach() for name, value in model.named_parameters()}
         if targets.keys() != self.averages.keys():
             differ = sorted(targets.keys() ^ self.averages.keys())
             raise ValueError(f"EMA: copy_to: parameters differ: {', '.join(differ)}")
+        for name, average in self.averages.items():
+            if targets[name].shape != average.shape:
+                raise ValueError(
+                    f"EMA: copy_to: {name}: shape {targets[name].shape} does not fit "
+                    f"{average.shape}"
+                )
         for name, average in self.averages.items():
             targets[name].copy_(average)
 
@@ -252,7 +338,15 @@ class EMA:
         return {"averages": dict(self.averages), "updates": self.updates}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes copies of the averages; ValueError where names or shapes do not fit."""
+        """Takes copies of the averages.
+
+        Raises TypeError for what is no dict, ValueError where a part is missing and where names or
+        shapes do not fit; nothing is then changed.
+        """
+        check_state("EMA", state_dict)
+        missing = {"averages", "updates"} - state_dict.keys()
+        if missing:
+            raise ValueError(f"EMA: load_state_dict: missing {sorted(missing)}")
         averages = state_dict["averages"]
         if averages.keys() != self.averages.keys():
             differ = sorted(averages.keys() ^ self.averages.keys())

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from tilewright.optim.lr_scheduler.plateau import ReduceLROnPlateau
-from tilewright.optim.lr_scheduler.schedule import LRScheduler
+from tilewright.optim.lr_scheduler.schedule import LRScheduler, check_state, check_whole
 from tilewright.optim.optimizer import Optimizer
 
 
 class SequentialLR(LRScheduler):
-    """One schedule after the other: at each of the `milestones` the next one starts afresh."""
+    """One schedule after the other: at each of the `milestones` the next one starts afresh.
+
+    Raises ValueError for no schedules, another number of milestones than one less, milestones that
+    do not rise, schedules of another optimiser and a ReduceLROnPlateau among them, TypeError for
+    what is no schedule and for milestones that are no numbers.
+    """
 
     def __init__(
         self,
@@ -27,6 +33,10 @@ class SequentialLR(LRScheduler):
                 f"SequentialLR: {len(schedulers)} schedules need {len(schedulers) - 1} milestones, "
                 f"got {len(milestones)}"
             )
+        for milestone in milestones:
+            check_whole("SequentialLR", "a milestone", milestone, 0)
+        if any(a > b for a, b in pairwise(milestones)):
+            raise ValueError(f"SequentialLR: milestones must rise, got {list(milestones)}")
         self._schedulers = list(schedulers)
         self._milestones = list(milestones)
         self.optimizer = optimizer
@@ -60,7 +70,11 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedules at once, each changing the rates that the one before has set."""
+    """Several schedules at once, each changing the rates that the one before has set.
+
+    Raises ValueError for no schedules, for schedules of several optimisers and a ReduceLROnPlateau
+    among them, TypeError for what is no schedule.
+    """
 
     def __init__(
         self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
@@ -112,6 +126,7 @@ def _states(schedulers: Sequence[LRScheduler]) -> list[dict[str, Any]]:
 def _load_states(
     name: str, schedulers: Sequence[LRScheduler], state_dict: Mapping[str, Any]
 ) -> None:
+    check_state(name, state_dict)
     states = state_dict.get("_schedulers", ())
     if len(states) != len(schedulers):
         raise ValueError(

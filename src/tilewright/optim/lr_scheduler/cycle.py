@@ -7,15 +7,16 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tilewright.optim.lr_scheduler.schedule import LRScheduler, values_by_group
-from tilewright.optim.optimizer import Group, Optimizer
+from tilewright.optim.lr_scheduler.schedule import LRScheduler, check_optimizer, values_by_group
+from tilewright.optim.optimizer import Group, Optimizer, check_number
 
 
 class CosineAnnealingLR(LRScheduler):
     """From the initial rate to `eta_min` along half a cosine of `T_max` epochs, and back.
 
     Source: I. Loshchilov and F. Hutter, "SGDR: stochastic gradient descent with warm restarts",
-    ICLR 2017, without the restarts.
+    ICLR 2017, without the restarts. Raises ValueError for a T_max that is not above 0 and an
+    eta_min that is not finite, TypeError where they are no numbers.
     """
 
     def __init__(
@@ -25,6 +26,10 @@ class CosineAnnealingLR(LRScheduler):
         eta_min: float = 0.0,
         last_epoch: int = -1,
     ) -> None:
+        check_number("CosineAnnealingLR", "T_max", T_max)
+        check_number("CosineAnnealingLR", "eta_min", eta_min)
+        if not T_max > 0:
+            raise ValueError(f"CosineAnnealingLR: T_max must be above 0, got {T_max}")
         self.T_max = T_max
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
@@ -49,7 +54,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     before; the first takes `T_0` epochs.
 
     `step(epoch)` takes fractions of epochs. Source: I. Loshchilov and F. Hutter, "SGDR: stochastic
-    gradient descent with warm restarts", ICLR 2017.
+    gradient descent with warm restarts", ICLR 2017. Raises ValueError for a T_0 or T_mult that is
+    no whole number from 1, an eta_min that is not finite and epochs below 0, TypeError where
+    eta_min is no number.
     """
 
     def __init__(
@@ -65,6 +72,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 raise ValueError(
                     f"CosineAnnealingWarmRestarts: {name} is a whole number from 1, got {value!r}"
                 )
+        check_number("CosineAnnealingWarmRestarts", "eta_min", eta_min)
         self.T_0 = T_0
         self.T_i = T_0
         self.T_mult = T_mult
@@ -99,7 +107,10 @@ class OneCycleLR(LRScheduler):
     The momentum (or first beta) goes the other way between `max_momentum` and `base_momentum`. With
     `three_phase` the rate first comes back to its start. Give `total_steps`, or `epochs` and
     `steps_per_epoch`. Source: L. Smith and N. Topin, "Super-convergence: very fast training of
-    neural networks using large learning rates" (2017).
+    neural networks using large learning rates" (2017). Raises ValueError for steps that are no
+    whole numbers from 1, a pct_start outside [0, 1], factors that are not above 0, another
+    anneal_strategy, an optimiser without momentum and steps behind the last, TypeError for rates
+    and factors that are no numbers.
     """
 
     def __init__(
@@ -130,6 +141,11 @@ class OneCycleLR(LRScheduler):
             raise ValueError(f"OneCycleLR: pct_start lies in [0, 1], got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"OneCycleLR: anneal_strategy is cos or linear: {anneal_strategy!r}")
+        for name, factor in (("div_factor", div_factor), ("final_div_factor", final_div_factor)):
+            check_number("OneCycleLR", name, factor)
+            if not factor > 0:
+                raise ValueError(f"OneCycleLR: {name} must be above 0, got {factor}")
+        check_optimizer("OneCycleLR", optimizer)
         self.total_steps = total_steps
         self.anneal_strategy = anneal_strategy
         self.cycle_momentum = cycle_momentum
@@ -195,9 +211,11 @@ class CyclicLR(LRScheduler):
     `mode` "triangular" repeats that; "triangular2" halves the height with each cycle; "exp_range"
     scales it by `gamma` at each step. In their place `scale_fn` gives the share of the height, from
     the number of the cycle, from 1, or with `scale_mode` "iterations" from that of the step. The
-    momentum (or first beta) goes the other way between `max_momentum` and `base_momentum`. Raises
-    ValueError for settings that make no sense. Source: L. Smith, "Cyclical learning rates for
-    training neural networks", WACV 2017.
+    momentum (or first beta) goes the other way between `max_momentum` and `base_momentum`. Source:
+    L. Smith, "Cyclical learning rates for training neural networks", WACV 2017.
+
+    Raises ValueError for steps that are not above 0, another mode or scale_mode and an optimiser
+    without momentum, TypeError for rates and steps that are no numbers.
 
     >>> import tilewright as tw
     >>> optimizer = tw.optim.SGD([tw.zeros((2,), requires_grad=True)], lr=1.0, momentum=0.9)
@@ -222,6 +240,7 @@ class CyclicLR(LRScheduler):
         max_momentum: float | Sequence[float] = 0.9,
         last_epoch: int = -1,
     ) -> None:
+        check_optimizer("CyclicLR", optimizer)
         down = step_size_up if step_size_down is None else step_size_down
         _check_cycle(step_size_up, down, mode, scale_mode, scale_fn is not None)
         groups = optimizer.param_groups
@@ -264,6 +283,7 @@ class CyclicLR(LRScheduler):
 
 def _check_cycle(up: int, down: int, mode: str, scale_mode: str, has_function: bool) -> None:
     for name, size in (("step_size_up", up), ("step_size_down", down)):
+        check_number("CyclicLR", name, size)
         if not size > 0:
             raise ValueError(f"CyclicLR: {name} must be above 0, got {size}")
     if mode not in ("triangular", "triangular2", "exp_range") and not has_function:

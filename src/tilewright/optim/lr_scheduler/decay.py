@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from tilewright.optim.lr_scheduler.schedule import LRScheduler, by_group
-from tilewright.optim.optimizer import Optimizer
+from tilewright.optim.lr_scheduler.schedule import (
+    LRScheduler,
+    by_group,
+    check_at_least,
+    check_whole,
+)
+from tilewright.optim.optimizer import Optimizer, check_number
 
 
 class LambdaLR(LRScheduler):
-    """The initial rate times `lr_lambda(epoch)`; one function, or a list by group."""
+    """The initial rate times `lr_lambda(epoch)`; one function, or a list by group.
+
+    Raises TypeError for what is no function and for results that are no numbers, ValueError for
+    another number of functions than groups and for results that are not finite.
+    """
 
     def __init__(
         self,
@@ -29,7 +38,11 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LRScheduler):
-    """The rate before times `lr_lambda(epoch)`; one function, or a list by group."""
+    """The rate before times `lr_lambda(epoch)`; one function, or a list by group.
+
+    Raises TypeError for what is no function and for results that are no numbers, ValueError for
+    another number of functions than groups and for results that are not finite.
+    """
 
     def __init__(
         self,
@@ -50,13 +63,17 @@ class MultiplicativeLR(LRScheduler):
 
 
 class StepLR(LRScheduler):
-    """Times `gamma` every `step_size` epochs."""
+    """Times `gamma` every `step_size` epochs.
+
+    Raises ValueError for a step_size that is no whole number from 1 and for a gamma that is not
+    finite, TypeError where they are no numbers.
+    """
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
-        if step_size < 1:
-            raise ValueError(f"StepLR: step_size must be at least 1, got {step_size}")
+        check_whole("StepLR", "step_size", step_size, 1)
+        check_number("StepLR", "gamma", gamma)
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -67,7 +84,11 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Times `gamma` at each of the `milestones`."""
+    """Times `gamma` at each of the `milestones`.
+
+    Raises ValueError for milestones that are no whole numbers from 0 and for a gamma that is not
+    finite, TypeError where they are no numbers.
+    """
 
     def __init__(
         self,
@@ -77,6 +98,9 @@ class MultiStepLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         self.milestones = Counter(milestones)
+        for milestone in self.milestones:
+            check_whole("MultiStepLR", "a milestone", milestone, 0)
+        check_number("MultiStepLR", "gamma", gamma)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
@@ -85,7 +109,11 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The initial rate times `factor` until epoch `total_iters`."""
+    """The initial rate times `factor` until epoch `total_iters`.
+
+    Raises ValueError for a factor outside (0, 1] and for total_iters below 0, TypeError where they
+    are no numbers.
+    """
 
     def __init__(
         self,
@@ -94,8 +122,10 @@ class ConstantLR(LRScheduler):
         total_iters: int = 5,
         last_epoch: int = -1,
     ) -> None:
-        if not 0 <= factor <= 1:
-            raise ValueError(f"ConstantLR: factor lies in [0, 1], got {factor}")
+        check_number("ConstantLR", "factor", factor)
+        if not 0 < factor <= 1:  # the way back divides by it
+            raise ValueError(f"ConstantLR: factor lies in (0, 1], got {factor}")
+        check_at_least("ConstantLR", "total_iters", total_iters, 0)
         self.factor = factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
@@ -107,7 +137,11 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The initial rate times a factor that goes evenly from start to end in `total_iters`."""
+    """The initial rate times a factor that goes evenly from start to end in `total_iters`.
+
+    Raises ValueError for a start_factor outside (0, 1], an end_factor outside [0, 1] and
+    total_iters below 0, TypeError where they are no numbers.
+    """
 
     def __init__(
         self,
@@ -117,6 +151,9 @@ class LinearLR(LRScheduler):
         total_iters: int = 5,
         last_epoch: int = -1,
     ) -> None:
+        check_number("LinearLR", "start_factor", start_factor)
+        check_number("LinearLR", "end_factor", end_factor)
+        check_at_least("LinearLR", "total_iters", total_iters, 0)
         if not 0 < start_factor <= 1:
             raise ValueError(f"LinearLR: start_factor lies in (0, 1], got {start_factor}")
         if not 0 <= end_factor <= 1:
@@ -137,9 +174,13 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Times `gamma` every epoch."""
+    """Times `gamma` every epoch.
+
+    Raises TypeError for a gamma that is no number and ValueError for one that is not finite.
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        check_number("ExponentialLR", "gamma", gamma)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
@@ -148,7 +189,11 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The initial rate times (1 - epoch / total_iters) ** power, then 0."""
+    """The initial rate times (1 - epoch / total_iters) ** power, then 0.
+
+    Raises ValueError for total_iters below 0 and a power that is not finite, TypeError where they
+    are no numbers.
+    """
 
     def __init__(
         self,
@@ -157,6 +202,8 @@ class PolynomialLR(LRScheduler):
         power: float = 1.0,
         last_epoch: int = -1,
     ) -> None:
+        check_at_least("PolynomialLR", "total_iters", total_iters, 0)
+        check_number("PolynomialLR", "power", power)
         self.total_iters = total_iters
         self.power = power
         super().__init__(optimizer, last_epoch)

@@ -6,7 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.optim.lr_scheduler.schedule import LRScheduler, values_by_group
+from tilewright.optim.lr_scheduler.schedule import (
+    LRScheduler,
+    check_at_least,
+    check_optimizer,
+    check_whole,
+    values_by_group,
+)
 from tilewright.optim.optimizer import Optimizer
 
 
@@ -14,7 +20,9 @@ class ReduceLROnPlateau(LRScheduler):
     """Times `factor` when a measure has not improved for more than `patience` epochs.
 
     `step(metrics)` is told the measure, which is to become smaller (`mode` "min") or larger
-    ("max"), by `threshold` relative to the best ("rel") or absolutely ("abs").
+    ("max"), by `threshold` relative to the best ("rel") or absolutely ("abs"). Raises ValueError
+    for a factor outside [0, 1), patience, cooldown, threshold or eps below 0 and other modes,
+    TypeError where they are no numbers and for a measure that is none.
     """
 
     def __init__(
@@ -29,16 +37,19 @@ class ReduceLROnPlateau(LRScheduler):
         min_lr: float | Sequence[float] = 0.0,
         eps: float = 1e-8,
     ) -> None:
+        name = "ReduceLROnPlateau"
+        check_at_least(name, "factor", factor, 0)
         if factor >= 1:
             raise ValueError(f"ReduceLROnPlateau: factor must be below 1, got {factor}")
+        for setting, count in (("patience", patience), ("cooldown", cooldown)):
+            check_whole(name, setting, count, 0)
+        check_at_least(name, "threshold", threshold, 0)
+        check_at_least(name, "eps", eps, 0)
+        check_optimizer(name, optimizer)
         if mode not in ("min", "max"):
             raise ValueError(f"ReduceLROnPlateau: mode is min or max, got {mode!r}")
         if threshold_mode not in ("rel", "abs"):
             raise ValueError(f"ReduceLROnPlateau: threshold_mode is rel or abs: {threshold_mode!r}")
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(
-                f"ReduceLROnPlateau: expected an Optimizer, got {type(optimizer).__name__}"
-            )
         self.optimizer = optimizer
         self.factor = factor
         self.min_lrs = values_by_group("ReduceLROnPlateau: min_lr", min_lr, self._groups())
@@ -56,6 +67,8 @@ class ReduceLROnPlateau(LRScheduler):
 
     def step(self, metrics: Any) -> None:  # type: ignore[override]  # as PyTorch's
         """Goes on to the next epoch, with its measure: a number or a tensor of one."""
+        if isinstance(metrics, str):
+            raise TypeError(f"ReduceLROnPlateau: a measure is a number, got {metrics!r}")
         value = float(metrics)
         self.last_epoch += 1
         if self.is_better(value, self.best):

@@ -6,7 +6,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tilewright.optim.optimizer import Group, Optimizer
+from tilewright.optim.optimizer import Group, Optimizer, check_number
 
 
 class LRScheduler:
@@ -14,6 +14,11 @@ class LRScheduler:
 
     Making a schedule sets the rates of its first epoch, 0; `step` goes on to the next one. With
     `last_epoch` given it goes on from there, with the "initial_lr" that groups hold.
+
+    Every schedule raises TypeError for what is no optimiser and for settings that are no numbers,
+    ValueError for settings out of range, for lists that do not have one value for each group and
+    for rates that are not finite, and KeyError where `last_epoch` is given and groups hold no
+    "initial_lr".
 
     >>> import tilewright as tw
     >>> optimizer = tw.optim.SGD([tw.zeros((2,), requires_grad=True)], lr=1.0)
@@ -28,10 +33,7 @@ class LRScheduler:
     _last_lr: list[float]
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(
-                f"{type(self).__name__}: expected an Optimizer, got {type(optimizer).__name__}"
-            )
+        check_optimizer(type(self).__name__, optimizer)
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
@@ -62,8 +64,11 @@ class LRScheduler:
         return {name: value for name, value in vars(self).items() if _is_saved(name, value)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Takes a state, also that of the same schedule of PyTorch; ValueError where it lacks a
-        part."""
+        """Takes a state, also that of the same schedule of PyTorch.
+
+        Raises TypeError for what is no dict and ValueError where it lacks a part.
+        """
+        check_state(type(self).__name__, state_dict)
         own = self.state_dict()
         missing = [name for name in own if name not in state_dict]
         if missing:
@@ -72,7 +77,10 @@ class LRScheduler:
 
     def _advance(self, epoch: int) -> None:
         self.last_epoch = epoch
-        for group, lr in zip(self._groups(), self.get_lr(), strict=True):
+        rates = self.get_lr()
+        for lr in rates:
+            check_number(type(self).__name__, "lr", lr)
+        for group, lr in zip(self._groups(), rates, strict=True):
             group["lr"] = lr
         self._last_lr = self._rates()
 
@@ -103,7 +111,38 @@ def values_by_group(what: str, value: Any, groups: Sequence[Group]) -> list[floa
     values = list(value) if isinstance(value, (list, tuple)) else [value] * len(groups)
     if len(values) != len(groups):
         raise ValueError(f"{what}: {len(values)} values for {len(groups)} groups")
+    schedule, _, setting = what.partition(": ")
+    for each in values:
+        check_number(schedule, setting, each)
     return values
+
+
+def check_optimizer(schedule: str, optimizer: Any) -> None:
+    """Raises TypeError for what is no optimiser."""
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{schedule}: expected an Optimizer, got {type(optimizer).__name__}")
+
+
+def check_state(schedule: str, state_dict: Any) -> None:
+    """Raises TypeError for what is no dict."""
+    if not isinstance(state_dict, Mapping):
+        raise TypeError(
+            f"{schedule}: load_state_dict: expected a dict, got {type(state_dict).__name__}"
+        )
+
+
+def check_at_least(schedule: str, setting: str, value: Any, least: float) -> None:
+    """Raises TypeError where a setting is no number, ValueError where it is not finite or less."""
+    check_number(schedule, setting, value)
+    if value < least:
+        raise ValueError(f"{schedule}: {setting} must be at least {least}, got {value}")
+
+
+def check_whole(schedule: str, setting: str, value: Any, least: int) -> None:
+    """The same for whole numbers; floats that are whole pass."""
+    check_at_least(schedule, setting, value, least)
+    if value != int(value):
+        raise ValueError(f"{schedule}: {setting} is a whole number, got {value}")
 
 
 def by_group(
@@ -111,8 +150,12 @@ def by_group(
     value: Callable[[int], float] | Sequence[Callable[[int], float]],
     optimizer: Optimizer,
 ) -> list[Callable[[int], float]]:
+    check_optimizer(what.partition(":")[0], optimizer)
     count = len(optimizer.param_groups)
     values: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value] * count
     if len(values) != count:
         raise ValueError(f"{what}: {len(values)} functions for {count} groups")
+    for each in values:
+        if not callable(each):
+            raise TypeError(f"{what}: expected a function, got {type(each).__name__}")
     return values

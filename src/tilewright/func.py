@@ -1,0 +1,332 @@
+"""Functions of functions, and calls of modules with other parameters, by PyTorch's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import tilewright as tw
+from tilewright import Tensor
+from tilewright.grad_mode import enable_grad
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tilewright.nn import Module
+
+_depth = 0
+
+
+def functional_call(
+    module: Module,
+    parameter_and_buffer_dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]],
+    args: Any = None,
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """module(*args, **kwargs) with other tensors in the place of parameters and buffers.
+
+    Tensors are given by dotted name, in one dict or several; the module is afterwards what it was.
+    With `tie_weights` a tensor takes the place of a shared parameter under all of its names. `args`
+    is a tuple, or the one argument. Raises ValueError for names that the module has not, for one
+    name in two dicts and, with `strict`, for names that are left out; TypeError for what is no
+    tensor.
+
+    Shapes: those that the module takes. Types: those that the module takes. Result: the module's.
+    Source: PyTorch's torch.func.functional_call.
+
+    >>> import tilewright as tw
+    >>> layer = tw.nn.Linear(2, 1, bias=False)
+    >>> weight = tw.asarray([[2.0, 3.0]])
+    >>> tw.func.functional_call(layer, {"weight": weight}, tw.ones((1, 2))).tolist()
+    [[5.0]]
+    """
+    given = _merged(parameter_and_buffer_dicts)
+    places: dict[str, tuple[Any, str, Tensor]] = {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        for name, value in owner._own_tensors():
+            places[f"{path}.{name}" if path else name] = (owner, name, value)
+    unknown = sorted(given.keys() - places.keys())
+    missing = sorted(places.keys() - given.keys()) if strict else []
+    if unknown or missing:
+        raise ValueError(
+            "functional_call: "
+            + "; ".join(
+                f"{what}: {', '.join(which)}"
+                for what, which in (("unknown", unknown), ("missing", missing))
+                if which
+            )
+        )
+    instead: dict[str, Tensor] = {}
+    for name, value in given.items():
+        of = places[name][2]
+        for other, (_, _, own) in places.items():
+            if other == name or (tie_weights and own is of and other not in given):
+                instead[other] = value
+    call_args = () if args is None else args if isinstance(args, tuple) else (args,)
+    with _replaced([(*places[name][:2], value) for name, value in instead.items()]):
+        return module(*call_args, **(kwargs or {}))
+
+
+def grad(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """The function that computes the gradient of func, whose result is one number.
+
+    `argnums` says by which arguments, tensors or dicts, lists and tuples of those; a tuple gives a
+    tuple. With `has_aux` func gives (number, anything), and the result is (gradient, anything).
+    Such functions can be nested. Called, it raises ValueError where func gives no single number,
+    TypeError where it gives no tensor or an argument has none, IndexError for a number of an
+    argument that is not there. An argument that nothing depends on has a gradient of 0.
+
+    Shapes: gradients have the arguments' shapes. Types: floating, complex. Result: the same types.
+    Source: PyTorch's torch.func.grad.
+
+    >>> import tilewright as tw
+    >>> second = tw.func.grad(tw.func.grad(lambda x: x**3))
+    >>> second(tw.asarray(2.0)).item()
+    12.0
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        grads, value = both(*args, **kwargs)
+        return (grads, value[1]) if has_aux else grads
+
+    return gradient
+
+
+def grad_and_value(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """The function that gives (gradient, result) of func, or (gradient, (result, aux)).
+
+    As `grad`, errors included.
+
+    Shapes: gradients have the arguments' shapes. Types: floating, complex. Result: the same types.
+    Source: PyTorch's torch.func.grad_and_value.
+
+    >>> import tilewright as tw
+    >>> g, y = tw.func.grad_and_value(lambda x: (x * x).sum())(tw.asarray([1.0, 2.0]))
+    >>> g.tolist(), y.item()
+    ([2.0, 4.0], 5.0)
+    """
+
+    def both(*args: Any, **kwargs: Any) -> Any:
+        with _level() as nested:
+            own, leaves = _leaves("grad", args, argnums)
+            result = func(*own, **kwargs)
+            y, aux = result if has_aux else (result, None)
+            if not isinstance(y, Tensor):
+                raise TypeError(
+                    f"grad: func gave {type(y).__name__}, expected a tensor of one number"
+                )
+            if y.numel() != 1:
+                raise ValueError(f"grad: func gave shape {y.shape}, expected one number")
+            keep = nested or any(x.requires_grad for x in _tensors(args))
+            grads = _gradients(y.sum(), leaves, keep)
+        if not keep:
+            y = y.detach()
+            aux = _formed(aux, iter([x.detach() for x in _tensors(aux)]))
+        chosen = argnums if isinstance(argnums, tuple) else (argnums,)
+        formed = _formed([args[i] for i in chosen], iter(grads))
+        return (formed if isinstance(argnums, tuple) else formed[0]), ((y, aux) if has_aux else y)
+
+    return both
+
+
+def vjp(func: Callable[..., Any], *primals: Tensor) -> tuple[Any, Callable[..., Any]]:
+    """func(*primals), and the function that multiplies a vector with its Jacobian.
+
+    That takes a tensor of the result's shape, or as many as func gives, and returns a tuple by
+    primal. Raises ValueError for vectors of other shapes.
+
+    Shapes: products have the primals' shapes. Types: floating, complex. Result: the same types.
+    Source: PyTorch's torch.func.vjp.
+
+    >>> import tilewright as tw
+    >>> y, back = tw.func.vjp(tw.sin, tw.asarray([0.0, 1.0]))
+    >>> back(tw.asarray([1.0, 0.0]))[0].tolist()
+    [1.0, 0.0]
+    """
+    y, _ = tw.autograd.functional.vjp(func, primals, _ones_like(func(*primals)))
+
+    def back(*cotangents: Tensor) -> tuple[Tensor, ...]:
+        v = cotangents[0] if len(cotangents) == 1 else cotangents
+        _, products = tw.autograd.functional.vjp(func, primals, v)
+        return tuple(products)
+
+    return y, back
+
+
+def jvp(
+    func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...]
+) -> tuple[Any, Any]:
+    """func(*primals), and its Jacobian times the tangents.
+
+    Raises ValueError where shapes of primals and tangents differ.
+
+    Shapes: the product has the result's shape. Types: floating, complex. Result: the same types.
+    Source: PyTorch's torch.func.jvp.
+
+    >>> import tilewright as tw
+    >>> x, v = tw.asarray([1.0, 2.0]), tw.asarray([1.0, 0.0])
+    >>> tw.func.jvp(lambda x: x * x, (x,), (v,))[1].tolist()
+    [2.0, 0.0]
+    """
+    return tw.autograd.functional.jvp(func, tuple(primals), tuple(tangents))
+
+
+def jacrev(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+    """The function that computes func's Jacobian by one argument, a row of results at a time.
+
+    Called, it raises IndexError for an argument that is not there, TypeError for one that is no
+    tensor.
+
+    Shapes: the Jacobian is (*result's, *argument's). Types: floating, complex. Result: the same
+    type.
+    Source: PyTorch's torch.func.jacrev.
+
+    >>> import tilewright as tw
+    >>> tw.func.jacrev(lambda x: x * x)(tw.asarray([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    return _of_one("jacrev", func, argnums, tw.autograd.functional.jacobian)
+
+
+def hessian(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+    """The function that computes the second derivatives of func, one number, by one argument.
+
+    Called, it raises what `jacrev` does, and ValueError where func gives no single number.
+
+    Shapes: the result is (*argument's, *argument's). Types: floating, complex. Result: the same
+    type.
+    Source: PyTorch's torch.func.hessian.
+
+    >>> import tilewright as tw
+    >>> tw.func.hessian(lambda x: (x**3).sum())(tw.asarray([1.0, 2.0])).tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
+    return _of_one("hessian", func, argnums, tw.autograd.functional.hessian)
+
+
+def _of_one(
+    who: str, func: Callable[..., Any], argnums: int, derivative: Callable[..., Any]
+) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        x = _argument(who, args, argnums)
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{who}: argument {argnums} is a {type(x).__name__}, not a tensor")
+        at = argnums % len(args)
+        return derivative(lambda x: func(*args[:at], x, *args[at + 1 :], **kwargs), x)
+
+    return call
+
+
+def _merged(dicts: Any) -> dict[str, Tensor]:
+    merged: dict[str, Tensor] = {}
+    for each in [dicts] if isinstance(dicts, Mapping) else dicts:
+        for name, value in each.items():
+            if not isinstance(value, Tensor):
+                raise TypeError(f"functional_call: {name}: expected a tensor, got {value!r}")
+            if name in merged:
+                raise ValueError(f"functional_call: {name!r} stands in two dicts")
+            merged[name] = value
+    return merged
+
+
+def _put(owner: Any, name: str, value: Tensor) -> Tensor:
+    """Sets a tensor where a module keeps it, and gives the one before."""
+    places: Any = vars(owner)
+    key: Any = name
+    if name not in places:  # of lists and dicts of parameters
+        places = places.get("_values", places.get("_by_name"))
+        key = int(name) if isinstance(places, list) else name
+    before: Tensor = places[key]
+    places[key] = value
+    return before
+
+
+@contextmanager
+def _replaced(places: list[tuple[Any, str, Tensor]]) -> Iterator[None]:
+    before: list[tuple[Any, str, Tensor]] = []
+    try:
+        for owner, name, value in places:
+            before.append((owner, name, _put(owner, name, value)))
+        yield
+    finally:
+        for owner, name, value in before:
+            _put(owner, name, value)
+
+
+@contextmanager
+def _level() -> Iterator[bool]:
+    """Recording is on; whether this is inside another such function."""
+    global _depth  # noqa: PLW0603
+    nested = _depth > 0
+    _depth += 1
+    try:
+        with enable_grad():
+            yield nested
+    finally:
+        _depth -= 1
+
+
+def _argument(who: str, args: tuple[Any, ...], i: int) -> Any:
+    if not -len(args) <= i < len(args):
+        raise IndexError(f"{who}: argument {i} of {len(args)} is not there")
+    return args[i]
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    parts = value.values() if isinstance(value, Mapping) else value
+    return [x for part in parts for x in _tensors(part)] if _holds(value) else []
+
+
+def _holds(value: Any) -> bool:
+    return isinstance(value, (Mapping, list, tuple))
+
+
+def _formed(value: Any, tensors: Iterator[Tensor]) -> Any:
+    """`value` with other tensors in their places."""
+    if isinstance(value, Tensor):
+        return next(tensors)
+    if isinstance(value, Mapping):
+        return {key: _formed(part, tensors) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)([_formed(part, tensors) for part in value])
+    return value
+
+
+def _leaves(
+    who: str, args: tuple[Any, ...], argnums: int | tuple[int, ...]
+) -> tuple[list[Any], list[Tensor]]:
+    """The arguments with tensors of their own by which is derived, and those."""
+    own, leaves = list(args), []
+    for i in argnums if isinstance(argnums, tuple) else (argnums,):
+        value = _argument(who, args, i)
+        found = _tensors(value)
+        if not found:
+            raise TypeError(f"{who}: argument {i} holds no tensor, got {type(value).__name__}")
+        # Behind a tensor of an outer function the way leads on to it.
+        made = [x.view(x.shape) if x.requires_grad else x.detach() for x in found]
+        made = [x if x.requires_grad else x.requires_grad_() for x in made]
+        leaves += made
+        own[i] = _formed(value, iter(made))
+    return own, leaves
+
+
+def _gradients(y: Tensor, leaves: list[Tensor], keep: bool) -> list[Tensor]:
+    if not y.requires_grad:
+        return [tw.zeros_like(x) for x in leaves]
+    found = tw.grad(y, leaves, create_graph=keep, retain_graph=True, allow_unused=True)
+    return [tw.zeros_like(x) if g is None else g for g, x in zip(found, leaves, strict=True)]
+
+
+def _ones_like(y: Any) -> Any:
+    return tw.ones_like(y) if isinstance(y, Tensor) else tuple(tw.ones_like(x) for x in y)

@@ -1,0 +1,167 @@
+"""Distributions against PyTorch's: log-probabilities, entropies, divergences, gradients, draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright import distributions as ours
+
+torch = pytest.importorskip("torch")
+theirs = torch.distributions
+
+A, B = np.array([[0.3, -1.2, 2.0]]), np.array([[0.5], [1.7]])
+P = np.array([[0.2, 0.5, 0.3], [0.0, 0.9, 0.1]])
+# How a distribution is made from a library and its tensors, and values of it.
+CASES = {
+    "normal": (lambda d, t: d.Normal(t(A), t(B)), np.linspace(-3, 3, 6).reshape(2, 3)),
+    "uniform": (lambda d, t: d.Uniform(t(A), t(A + B)), A + 0.4 * B),
+    "bernoulli": (lambda d, t: d.Bernoulli(t(P * 0.9 + 0.05)), np.array([1.0, 0.0, 1.0])),
+    "bernoulli logits": (lambda d, t: d.Bernoulli(logits=t(A * B)), np.array([1.0, 0.0, 1.0])),
+    "categorical": (lambda d, t: d.Categorical(t(P * 3 + 0.1)), np.array([[2], [1], [0]])),
+    "categorical logits": (lambda d, t: d.Categorical(logits=t(A * B)), np.array([2, 0])),
+    "independent": (
+        lambda d, t: d.Independent(d.Normal(t(A), t(B)), 1),
+        np.linspace(-3, 3, 6).reshape(2, 3),
+    ),
+}
+
+
+def pair(name: str, leaves: bool = True):
+    made: list = [[], []]
+
+    def own(x):
+        made[0].append(tw.asarray(x.copy()).requires_grad_(leaves))
+        return made[0][-1]
+
+    def other(x):
+        made[1].append(torch.tensor(x, requires_grad=leaves))
+        return made[1][-1]
+
+    make, _ = CASES[name]
+    return make(ours, own), make(theirs, other), made
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_gradients_are_pytorchs(name: str) -> None:
+    mine, other, (leaves, their_leaves) = pair(name)
+    values = CASES[name][1]
+    got = mine.log_prob(tw.asarray(values))
+    want = other.log_prob(torch.tensor(values))
+    np.testing.assert_allclose(got.detach(), want.detach(), rtol=1e-12, atol=1e-14)
+    assert mine.batch_shape == tuple(other.batch_shape)
+    assert mine.event_shape == tuple(other.event_shape)
+    np.testing.assert_allclose(mine.entropy().detach(), other.entropy().detach(), 1e-12, 1e-14)
+    if not name.startswith("categorical"):
+        np.testing.assert_allclose(mine.mean.detach(), other.mean.detach(), rtol=1e-12)
+        np.testing.assert_allclose(mine.stddev.detach(), other.stddev.detach(), rtol=1e-12)
+    (got.exp().sum() + mine.entropy().sum()).backward()
+    (want.exp().sum() + other.entropy().sum()).backward()
+    for a, b in zip(leaves, their_leaves, strict=True):
+        np.testing.assert_allclose(a.grad, b.grad, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CASES)
+def test_divergences_are_pytorchs(name: str) -> None:
+    mine, other, (leaves, their_leaves) = pair(name)
+    second = {
+        "normal": lambda d, t: d.Normal(t(A + 1), t(2 * B)),
+        "uniform": lambda d, t: d.Uniform(t(A - 1), t(A + 2 * B)),
+        "bernoulli": lambda d, t: d.Bernoulli(t(P * 0.5 + 0.2)),
+        "bernoulli logits": lambda d, t: d.Bernoulli(logits=t(A + B)),
+        "categorical": lambda d, t: d.Categorical(t(P + 0.3)),
+        "categorical logits": lambda d, t: d.Categorical(logits=t(A - B)),
+        "independent": lambda d, t: d.Independent(d.Normal(t(A + 1), t(2 * B)), 1),
+    }[name]
+    got = ours.kl_divergence(mine, second(ours, tw.asarray))
+    want = theirs.kl_divergence(other, second(theirs, torch.tensor))
+    np.testing.assert_allclose(got.detach(), want.detach(), rtol=1e-10, atol=1e-14)
+    got.sum().backward()
+    want.sum().backward()
+    for a, b in zip(leaves, their_leaves, strict=True):
+        np.testing.assert_allclose(a.grad, b.grad, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_draws(name: str) -> None:
+    mine, _, _ = pair(name, leaves=False)
+    draws = mine.sample((40_000,), generator=tw.Generator(1))
+    assert draws.shape == (40_000, *mine.batch_shape, *mine.event_shape)
+    assert not draws.requires_grad
+    again = mine.sample((40_000,), generator=tw.Generator(1))
+    assert (draws == again).all().item()
+    if name.startswith("categorical"):
+        assert draws.dtype == tw.int64
+        for i, row in enumerate(np.asarray(mine.probs)):
+            shares = np.bincount(np.asarray(draws[:, i]), minlength=3) / 40_000
+            np.testing.assert_allclose(shares, row, atol=0.015)
+    else:
+        np.testing.assert_allclose(draws.mean(axis=0), mine.mean, atol=0.05)
+        np.testing.assert_allclose(draws.std(axis=0), mine.stddev, atol=0.05)
+    assert mine.sample().shape == (*mine.batch_shape, *mine.event_shape)
+    assert mine.sample(2).shape[0] == 2
+    assert mine.sample((0, 2)).shape[:2] == (0, 2)
+
+
+def test_gradients_go_through_draws() -> None:
+    mu = tw.tensor([1.0, 2.0], requires_grad=True)
+    sigma = tw.tensor([0.5, 2.0], requires_grad=True)
+    draw = ours.Normal(mu, sigma).rsample(generator=tw.Generator(3))
+    draw.sum().backward()
+    assert mu.grad is not None
+    assert sigma.grad is not None
+    assert mu.grad.tolist() == [1.0, 1.0]
+    noise = (draw.detach() - mu.detach()) / sigma.detach()
+    np.testing.assert_allclose(sigma.grad, noise, rtol=1e-5)
+    assert not ours.Normal(mu, sigma).sample().requires_grad
+    with pytest.raises(NotImplementedError, match="Bernoulli: draws have no gradient"):
+        ours.Bernoulli(0.5).rsample()
+
+
+def test_log_probabilities_far_out_are_numbers() -> None:
+    chances = ours.Bernoulli(logits=tw.asarray([-200.0, 200.0]))
+    assert chances.log_prob(tw.asarray([1.0, 0.0])).tolist() == [-200.0, -200.0]
+    assert ours.Uniform(0.0, 1.0).log_prob(tw.asarray([1.0, 0.5])).tolist() == [-np.inf, 0.0]
+    assert ours.Normal(0.0, 1.0).cdf(tw.asarray(0.0)).item() == 0.5
+    never = ours.Bernoulli(0.0)
+    assert never.log_prob(tw.asarray([1.0, 0.0])).tolist() == [-np.inf, 0.0]
+    assert never.entropy().item() == 0.0
+    classes = ours.Categorical(tw.asarray([1.0, 0.0]))
+    assert classes.entropy().item() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: ours.Normal(0.0, -1.0), ValueError, "Normal: scale must be above 0"),
+        (lambda: ours.Normal(0.0, "1"), TypeError, "Normal: scale is a tensor or a number, got"),
+        (
+            lambda: ours.Normal(tw.asarray([1]), 1.0),
+            TypeError,
+            "Normal: loc is floating, got int64",
+        ),
+        (lambda: ours.Uniform(1.0, 1.0), ValueError, "Uniform: low must be below high"),
+        (ours.Bernoulli, ValueError, "Bernoulli: give probs or logits"),
+        (lambda: ours.Bernoulli(1.5), ValueError, "Bernoulli: probs_given must be from 0 to 1"),
+        (lambda: ours.Categorical(0.5), ValueError, "Categorical: expected probabilities"),
+        (lambda: ours.Categorical(-tw.ones(2)), ValueError, "must be at least 0"),
+        (
+            lambda: ours.Categorical(tw.ones(2)).log_prob(tw.ones(1)),
+            TypeError,
+            "values are classes, integers, got float32",
+        ),
+        (lambda: ours.Independent(3, 1), TypeError, "expected a distribution, got int"),
+        (lambda: ours.Independent(ours.Normal(0.0, 1.0), 1), ValueError, "1 axes of a batch"),
+        (
+            lambda: ours.kl_divergence(ours.Normal(0.0, 1.0), ours.Uniform(0.0, 1.0)),
+            NotImplementedError,
+            "of Normal from Uniform",
+        ),
+    ],
+)
+def test_wrong_arguments(make, error, text) -> None:
+    with pytest.raises(error, match=text):
+        make()
