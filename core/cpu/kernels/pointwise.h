@@ -28,14 +28,31 @@ template <bool far, class T> TW_INLINE Vec<T> load_lanes(const T* p) {
   return Vec<T>::load(p);
 }
 
+// Stores, or writes around the caches. `around` is asked for each vector: the compiler would
+// otherwise make a loop for each answer, with a copy of the formula, and memory hides the question.
+template <class T>
+TW_INLINE void write_lanes(void* y, std::int64_t at, Vec<T> v, int count, bool around) {
+#ifdef TW_HAS_STREAMING
+  if constexpr (sizeof(Vec<T>) == kVectorBytes) {
+    asm("" : "+r"(around));
+    if (around && count == kLanes<T>) return v.stream(static_cast<T*>(y) + at);
+  }
+#endif
+  store_lanes<T>(y, at, v, count);
+}
+template <class T>
+TW_INLINE void write_lanes(void* y, std::int64_t at, Mask<T> m, int count, bool) {
+  store_lanes<T>(y, at, m, count);
+}
+
 // How long a function takes: less than memory does; more; or it reads tables, which two vectors
 // share.
 enum class Work { light, heavy, tables };
 
 // Applies f(const Vec<T> (&)[N]) to each vector of N inputs; returns how many elements are done.
-template <bool stream, bool far, Work work, class T, int N, class F>
+template <bool far, Work work, class T, int N, class F>
 TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[N],
-                                         const std::int64_t (&advance)[N], F f) {
+                                         const std::int64_t (&advance)[N], bool around, F f) {
   constexpr int L = kLanes<T>;
   Vec<T> v[N];
   std::int64_t at = 0;
@@ -63,25 +80,17 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
       w[0] = load_lanes<far>(p[0] + advance[0]);
       p[0] += 2 * advance[0];
       const auto first = f(v), second = f(w);
-      if constexpr (stream) {
-        first.stream(static_cast<T*>(y) + at);
-        second.stream(static_cast<T*>(y) + at + L);
-      } else {
-        store_lanes<T>(y, at, first, L);
-        store_lanes<T>(y, at + L, second, L);
-      }
+      write_lanes<T>(y, at, first, L, around);
+      write_lanes<T>(y, at + L, second, L, around);
     }
   }
+  if constexpr (work != Work::light) return at;
   for (; at + L <= n; at += L) {
     for (int k = 0; k < N; ++k) {
       v[k] = load_lanes<far>(p[k]);
       p[k] += advance[k];
     }
-    if constexpr (stream) {
-      f(v).stream(static_cast<T*>(y) + at);
-    } else {
-      store_lanes<T>(y, at, f(v), L);
-    }
+    write_lanes<T>(y, at, f(v), L, around);
   }
   return at;
 }
@@ -96,27 +105,27 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
     p[k] = static_cast<const T*>(inputs[k]);
     advance[k] = step[k] * L;
   }
+  const bool around = traffic == Traffic::around;
   std::int64_t at = -1;
-#ifdef TW_HAS_STREAMING
-  if constexpr (std::is_same_v<decltype(f(std::declval<const Vec<T>(&)[N]>())), Vec<T>> &&
-                sizeof(Vec<T>) == kVectorBytes) {
-    if (traffic == Traffic::around) {
-      at = for_whole_vectors<true, work == Work::light, work>(n, y, p, advance, f);
-      finish_streams();
-    }
-  }
-#endif
 #ifdef TW_HAS_FAR_LOADS
   if constexpr (work == Work::light)
-    if (at < 0 && traffic != Traffic::near)
-      at = for_whole_vectors<false, true, work>(n, y, p, advance, f);
+    if (traffic != Traffic::near) at = for_whole_vectors<true, work>(n, y, p, advance, around, f);
 #endif
-  if (at < 0) at = for_whole_vectors<false, false, work>(n, y, p, advance, f);
+  if (at < 0) at = for_whole_vectors<false, work>(n, y, p, advance, around, f);
+  // What is left: less than a vector, or all vectors of a longer formula, of which this is a copy.
   Vec<T> v[N];
-  const int rest = static_cast<int>(n - at);
-  if (rest == 0) return;
-  for (int k = 0; k < N; ++k) v[k] = Vec<T>::load(p[k], rest);
-  store_lanes<T>(y, at, f(v), rest);
+  for (; at < n; at += L) {
+    const int count = n - at < L ? static_cast<int>(n - at) : L;
+    for (int k = 0; k < N; ++k) {
+      v[k] = work == Work::light || count < L ? Vec<T>::load(p[k], count) : Vec<T>::load(p[k]);
+      p[k] += advance[k];
+    }
+    write_lanes<T>(y, at, f(v), count, around && work != Work::light);
+    if constexpr (work == Work::light) break;
+  }
+#ifdef TW_HAS_STREAMING
+  if (around) finish_streams();
+#endif
 }
 
 // A formula need not read every argument.
@@ -232,13 +241,16 @@ template <class Row, class T, int input, Reads reads>
 void gradient_kernel(std::int64_t n, void* dx, const void* const* inputs, const int* step,
                      Traffic traffic) {
   constexpr int N = 1 + reads.count();
-  for_each_vector<T, N>(n, dx, inputs, step, traffic, [](const Vec<T>(&in)[N]) TW_LAMBDA_INLINE {
-    constexpr int b = 1 + reads.a, c = b + reads.b, y = c + reads.c;
-    const Vec<T> unread = in[0];
-    return Vec<T>(Row::template grad<input>(in[0], reads.a ? in[1] : unread,
-                                            reads.b ? in[b] : unread, reads.c ? in[c] : unread,
-                                            reads.y ? in[y] : unread));
-  });
+  // What comes from the result alone is an operation or two.
+  constexpr Work work = reads.a && work_of<Row, T>() != Work::light ? Work::heavy : Work::light;
+  for_each_vector<T, N, work>(
+      n, dx, inputs, step, traffic, [](const Vec<T>(&in)[N]) TW_LAMBDA_INLINE {
+        constexpr int b = 1 + reads.a, c = b + reads.b, y = c + reads.c;
+        const Vec<T> unread = in[0];
+        return Vec<T>(Row::template grad<input>(in[0], reads.a ? in[1] : unread,
+                                                reads.b ? in[b] : unread, reads.c ? in[c] : unread,
+                                                reads.y ? in[y] : unread));
+      });
 }
 
 template <class Row, class T, int input, Reads reads, bool exists>
