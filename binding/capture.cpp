@@ -61,6 +61,9 @@ void bind_capture(nb::module_& m) {
             return captured.replay(std::vector<Tensor>(inputs.begin(), inputs.end()));
           },
           "inputs"_a, "What the recorded function would return for these inputs.")
+      .def(
+          "is_current", &Captured::is_current,
+          "Whether kernels, precision and autocast are in force as they were when it was recorded.")
       .def("calls", calls_of, "Names of the ops and their kernels, in order.")
       .def("figures", figures_of, "Sizes, in bytes and counts.");
   m.def(

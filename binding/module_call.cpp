@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kFewArguments = 6;
 PyObject *forward_name, *hooks_name;  // interned
-bool any_hooks = false;               // whether some module has had some: else none is asked
+std::uint64_t hook_changes = 0;       // how often a module was given some; 0: none is asked
 
 PyObject* call_forward(PyObject* self, PyObject* args, PyObject* keywords) {
   const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(args));
@@ -44,7 +44,7 @@ PyObject* call_module(PyObject* self, PyObject* args, PyObject* keywords) noexce
   PyObject* result = nullptr;
   try {
     const nb::object hooks =
-        any_hooks ? nb::steal(PyObject_GetAttr(self, hooks_name)) : nb::object(nb::none());
+        hook_changes ? nb::steal(PyObject_GetAttr(self, hooks_name)) : nb::object(nb::none());
     if (hooks.is_none() && !observed()) [[likely]]
       result = call_forward(self, args, keywords);
     else if (hooks.is_valid())
@@ -93,8 +93,10 @@ void create_module_call(nb::module_& m) {
   if (!type) throw nb::python_error();
   m.attr("_ModuleCall") = nb::steal(type);
   m.def(
-      "_note_module_hooks", [] { any_hooks = true; },
-      "From now on calls of modules look for hooks.");
+      "_note_module_hooks", [] { ++hook_changes; }, "From now on calls of modules look for hooks.");
+  m.def(
+      "_module_hook_changes", [] { return hook_changes; },
+      "How often modules were given hooks, for what need not look again meanwhile.");
 }
 
 }  // namespace tw::binding

@@ -122,12 +122,12 @@ void bind_key_value_cache(nb::module_& m) {
   m.def(
       "_append_rows",
       [](const Tensor& keys, const Tensor& values, std::int64_t filled, const Tensor& key,
-         const Tensor& value) { append_rows({keys, values, filled}, key, value); },
+         const Tensor& value) { append_rows({keys, values, Scalar(filled)}, key, value); },
       "keys"_a, "values"_a, "filled"_a, "key"_a, "value"_a,
       "Writes rows of keys and values behind those that are filled.");
   m.def(
       "_attend_with_cache",
-      [](const Tensor& keys, const Tensor& values, std::int64_t filled, const Tensor& query,
+      [](const Tensor& keys, const Tensor& values, const Operand& filled, const Tensor& query,
          const Tensor& key, const Tensor& value, std::optional<double> scale) {
         return attend_with_cache({keys, values, filled}, query, key, value, scale);
       },

@@ -39,6 +39,7 @@ nb::dict cpu_dictionary() {
   out["l1d_bytes"] = info.l1d_bytes;
   out["l2_bytes"] = info.l2_bytes;
   out["l3_bytes"] = info.l3_bytes;
+  out["vector_path_bits"] = info.vector_path_bits;
   out["logical_processors"] = info.logical_processors;
   out["usable_processors"] = info.usable_processors;
   out["isas"] = nb::cast(available_isas());

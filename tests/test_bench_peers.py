@@ -11,6 +11,7 @@ import pytest
 import tilewright as tw
 from tilewright.bench import allocation, peers
 from tilewright.bench.harness import OURS, Case, Result, Timing, median_run
+from tilewright.bench.networks import convolution
 from tilewright.bench.peer_kernels import Kernel, isa_of
 from tilewright.bench.peers import Clearing, Peers, load_peers, shackles, unshackle
 from tilewright.cli import main, matmul_report
@@ -370,3 +371,32 @@ def test_every_pointwise_op_is_the_same_for_all():
         assert set(case.contenders) == {OURS, *modules}
         for timer in case.contenders.values():
             timer.timeit(1)
+
+
+@pytest.mark.parametrize("precision", ["highest", "high"])
+def test_the_choice_of_a_rung_is_timed_beside_the_others_that_are_allowed(precision):
+    before = tw.get_float32_matmul_precision()
+    try:
+        cases = convolution.rung_cases((1,), precision)
+        first, wide = (
+            next(cases),
+            next(case for case in cases if "56x56 to 64, 3x3: input" in case.name),
+        )
+        assert len({"im2col", "direct"} - set(first.contenders)) == 1  # the chosen one
+        rungs = {"im2col", "direct", "winograd", *["winograd4"] * (precision == "high")}
+        assert set(wide.contenders) - {OURS} < rungs
+        assert len(wide.contenders) == len(rungs)
+        with tw.explain() as seen:
+            wide.contenders["direct"].timeit(1)
+        assert [entry.kernel for entry in seen if "input_gradient" in entry.op] == ["direct"]
+    finally:
+        tw.set_float32_matmul_precision(before)
+
+
+def test_choices_that_were_off_are_counted():
+    def case(ours: float, rung: float) -> Result:
+        timings = {name: Timing(s, s, 5) for name, s in ((OURS, ours), ("direct", rung))}
+        return Result("conv", timings, 1.0, "GFLOP", {})
+
+    told = convolution.rungs_missed([case(1.0, 1.0), case(1.04, 1.0), case(1.2, 1.0)])
+    assert told == "1 of 3 chosen rungs take over 1.05 of the quickest, 1.20 at most"

@@ -375,3 +375,56 @@ def test_the_picture_of_layers_holds_each_ratio(tmp_path: Path) -> None:
     assert cells == ["2.34"] * ((11 + 23 + 30) * 3 - 1)  # one was not measured
     draw_layers(str(tmp_path / "layers.svg"), results, (3,))
     assert "MobileNetV2" in (tmp_path / "layers.svg").read_text()
+
+
+@pytest.mark.parametrize("rung", ["winograd", "winograd4"])
+@pytest.mark.parametrize(("channels", "out"), [(150, 100), (512, 512)])
+def test_blocks_of_weights_depend_on_neither_images_nor_threads(rung, channels, out, rng) -> None:
+    """One piece transforms weights as it goes, several share them, and those that come back from
+    memory are transformed anew by each; the weights' gradient is by blocks where tiles are few."""
+    x = tw.asarray(rng.normal(size=(7, channels, 7, 7)), dtype=tw.float32)
+    w = tw.asarray(rng.normal(size=(out, channels, 3, 3)), dtype=tw.float32).requires_grad_()
+    g = tw.asarray(rng.normal(size=(7, out, 7, 7)), dtype=tw.float32)
+    ops = ("convolution", "convolution_input_gradient", "convolution_weight_gradient")
+
+    def results(images: int) -> list[np.ndarray]:
+        leaf = x[:images].copy().requires_grad_()
+        with tw.kernels.use(**dict.fromkeys(ops, rung)):
+            y = tw.conv2d(leaf, w, padding=1)
+            dx, dw = tw.grad(y, [leaf, w], [g[:images]])
+        return [y.detach().numpy(), dx.numpy(), dw.numpy()]
+
+    threads = tw.get_num_threads()
+    try:
+        tw.set_num_threads(2)
+        several = results(7)
+        tw.set_num_threads(1)
+        for got, want in zip(results(7), several, strict=True):
+            np.testing.assert_array_equal(got, want)
+        y, dx, _ = results(1)
+        np.testing.assert_array_equal(y, several[0][:1])
+        np.testing.assert_array_equal(dx, several[1][:1])
+    finally:
+        tw.set_num_threads(threads)
+    with tw.kernels.use(**dict.fromkeys(ops, "im2col")):
+        wide = [a.detach().astype(tw.float64).requires_grad_() for a in (x, w)]
+        y = tw.conv2d(*wide, padding=1)
+        exact = [y.detach(), *tw.grad(y, wide, [g.astype(tw.float64)])]
+    for got, want in zip(several, exact, strict=True):
+        largest = abs(want).max().item()
+        assert np.abs(got - want.numpy()).max() <= (3e-5 if rung == "winograd4" else 2e-6) * largest
+
+
+def test_arithmetic_is_estimated_by_the_width_of_vectors() -> None:
+    x, w = tw.ones((1, 64, 56, 56)), tw.ones((64, 64, 3, 3))
+
+    def estimate(isa: str) -> float:
+        with tw.kernels.use(isa=isa), tw.explain() as seen:
+            tw.conv2d(x, w, padding=1)
+        return next(c.cost_ns for c in seen[0].candidates if c.name == "direct")
+
+    isas = tw.kernels.isas()
+    by_width = [estimate(isa) for isa in ("scalar", "avx2") if isa in isas]
+    assert by_width == sorted(by_width, reverse=True)
+    path = tw._core.cpu_info()["vector_path_bits"]
+    assert path in (0, 128, 256, 512)

@@ -91,6 +91,24 @@ def drawn_run(name: str) -> Run:
     return Run(name, results, check)
 
 
+def cache_run(dtype: str) -> Run:
+    """A cache of keys and values, which is a layer's: its op is no function of the module."""
+    rows = np.random.default_rng(7).normal(size=(3, 2, 4, 9, 8)).astype(dtype)
+    whole = [tw.asarray(x).astype(tw.float64) for x in rows]
+    want = tw.scaled_dot_product_attention(*whole, is_causal=True).numpy()
+
+    def results() -> list[tw.Tensor]:
+        cache = tw.nn.KeyValueCache(2, 4, 9, 8, dtype=getattr(tw, dtype))
+        parts = [slice(0, 2), slice(2, 3), slice(3, 6), slice(6, 9)]
+        return [cache.attend(*(tw.asarray(x[:, :, part]) for x in rows)) for part in parts]
+
+    def check(results: list[tw.Tensor], loss: float) -> None:
+        got = np.concatenate([y.numpy() for y in results], axis=2)
+        np.testing.assert_allclose(got, want, rtol=0, atol=16 * loss * np.finfo(dtype).eps)
+
+    return Run(f"a cache of {dtype}", results, check)
+
+
 def all_runs() -> Iterator[Run]:
     for case in RECORDS:
         rng = np.random.default_rng(7)
@@ -110,6 +128,7 @@ def all_runs() -> Iterator[Run]:
                         yield gradient_run(case, args, dtype, dict(options))
     for name in (*MADE, *LIKE):
         yield drawn_run(name)
+    yield from map(cache_run, ("float32", "float64"))
 
 
 def solved_by(entry: Entry, op: str, names: list[str]) -> bool:

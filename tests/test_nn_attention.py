@@ -249,3 +249,93 @@ def test_a_full_cache_refuses_and_stays_as_it_was() -> None:
     assert len(cache) == 3
     cache.reset()
     assert cache.keys.shape == (1, 2, 0, 3)
+
+
+def rows_of(rng, heads: int, rows: int, dtype: tw.dtype = tw.float64) -> tw.Tensor:
+    """(2, heads, rows, 8), laid out as a projection to all heads leaves them."""
+    return tw.asarray(rng.normal(size=(2, rows, heads, 8)), dtype=dtype).permute((0, 2, 1, 3))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("rows", [1, 2, 3, 5])
+def test_the_kernel_gives_what_the_ops_give(rows: int, dtype: str, isa: str, rng) -> None:
+    kind = getattr(tw, dtype)
+    steps = [[rows_of(rng, heads, rows, kind) for heads in (6, 3, 3)] for _ in range(7)]
+
+    def attended() -> tuple[np.ndarray, np.ndarray]:
+        cache = tw.nn.KeyValueCache(2, 3, 40, 8, dtype=kind)
+        y = [cache.attend(*step, scale=0.3).astype(tw.float64).numpy() for step in steps]
+        return np.concatenate(y, axis=2), cache.keys.astype(tw.float64).numpy()
+
+    got, keys = attended()
+    with tw.kernels.use(attend_with_cache="body"):
+        want, same_keys = attended()
+    np.testing.assert_array_equal(keys, same_keys)
+    tolerance = {"float32": 2e-6, "float64": 1e-14, "bfloat16": 0}[dtype]
+    np.testing.assert_allclose(got, want, rtol=0, atol=tolerance)
+    q, k, v = (
+        np.concatenate([x[i].astype(tw.float64).numpy() for x in steps], 2) for i in range(3)
+    )
+    scores = 0.3 * q @ np.repeat(k, 2, axis=1).swapaxes(2, 3)
+    scores = np.where(np.tri(7 * rows, dtype=bool), scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    expected = weights / weights.sum(-1, keepdims=True) @ np.repeat(v, 2, axis=1)
+    tolerance = {"float32": 2e-6, "float64": 1e-13, "bfloat16": 0.05}[dtype]
+    np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance)
+
+
+def test_the_number_of_rows_may_be_a_tensor(rng) -> None:
+    steps = [[rows_of(rng, 3, 1) for _ in range(3)] for _ in range(5)]
+    by_count, by_tensor = (tw.nn.KeyValueCache(2, 3, 5, 8, dtype=tw.float64) for _ in range(2))
+    for i, step in enumerate(steps):
+        y = by_tensor.attend(*step, filled=tw.asarray([i]))
+        assert len(by_tensor) == i
+        by_tensor.advance(1)
+        np.testing.assert_array_equal(y.numpy(), by_count.attend(*step).numpy())
+    np.testing.assert_array_equal(by_tensor.values.numpy(), by_count.values.numpy())
+    for filled in (5, -1):
+        with pytest.raises(ValueError, match=f"1 rows do not fit: {filled} of 5 are filled"):
+            by_tensor.attend(*steps[0], filled=tw.asarray([filled]))
+    np.testing.assert_array_equal(by_tensor.values.numpy(), by_count.values.numpy())
+    for wrong in (tw.asarray([1.0]), tw.asarray([1, 2])):
+        with pytest.raises(TypeError, match="filled must be an int64 tensor of one element, got"):
+            by_tensor.attend(*steps[0], filled=wrong)
+    with pytest.raises(ValueError, match="1 rows behind 5 of 5 cannot be"):
+        by_tensor.advance(1)
+
+
+def test_a_recorded_step_goes_on_behind_other_rows(rng) -> None:
+    eager, recorded = (tw.nn.KeyValueCache(2, 3, 9, 8, dtype=tw.float64) for _ in range(2))
+    steps = [[rows_of(rng, 3, 1) for _ in range(3)] for _ in range(9)]
+    step = tw._core._capture(
+        lambda filled, *rows: recorded.attend(*rows, filled=filled), [tw.asarray([0]), *steps[0]]
+    )
+    version = recorded._keys.version
+    for i, rows in enumerate(steps):
+        (y,) = step.replay([tw.asarray([i]), *rows])
+        np.testing.assert_array_equal(y.numpy(), eager.attend(*rows).numpy())
+    assert recorded._keys.version == version + 9
+    with pytest.raises(ValueError, match="1 rows do not fit: 9 of 9 are filled"):
+        step.replay([tw.asarray([9]), *steps[0]])
+    many = [rows_of(rng, 3, 4) for _ in range(3)]
+    with pytest.raises(tw.StateError, match="KeyValueCache reads how many rows are filled"):
+        tw._core._capture(lambda at: recorded.attend(*many, filled=at), [tw.asarray([0])])
+
+
+def test_rows_that_lie_in_the_cache_are_read_first(rng) -> None:
+    cache = tw.nn.KeyValueCache(1, 2, 8, 8)
+    x = tw.asarray(rng.normal(size=(1, 2, 3, 8)), dtype=tw.float32)
+    cache.append(x, x * 2)
+    before = cache.keys.numpy().copy()
+    cache.attend(x[:, :, :2], cache._keys[:, :, 2:4], cache.values[:, :, :2])
+    np.testing.assert_array_equal(cache.keys.numpy()[:, :, 3], before[:, :, 2])
+    np.testing.assert_array_equal(cache.values.numpy()[:, :, 3:], 2 * before[:, :, :2])
+
+
+def test_queries_that_do_not_fit_a_cache() -> None:
+    cache = tw.nn.KeyValueCache(1, 2, 4, 3)
+    x = tw.ones((1, 2, 1, 3))
+    for shape in ((1, 3, 1, 3), (1, 2, 1, 4), (2, 2, 1, 3)):
+        with pytest.raises(ValueError, match=r"does not fit keys \(1, 2, 4, 3\)"):
+            cache.attend(tw.ones(shape), x, x)
+    assert len(cache) == 0

@@ -330,6 +330,94 @@ class TestText:
             assert cache.tokens == tokens[-6:]
             assert abs(long - net(tw.asarray([tokens[-6:]]))[0, -1]).max().item() < 1e-5
 
+    def test_a_recorded_step_gives_the_bits_of_the_modules(self):
+        task, options = small("shakespeare gpt")
+        net = job.build_model(task, options)
+        tokens = task.train_tokens[:40].tolist()
+
+        def written(replays):
+            net.replays, cache, logits = replays, None, []
+            with tw.no_grad():
+                for token in tokens:  # thrice as many as the context holds
+                    y, cache = net.follow([token], cache)
+                    logits.append(y.tolist())
+            return logits, cache
+
+        modules, plain = written(False)
+        replayed, cache = written(True)
+        assert replayed == modules
+        assert plain.recorded is None
+        ops = [op for op, _ in cache.recorded.calls()]
+        assert ops.count("attend_with_cache") == options.layers
+        with tw.no_grad():
+            _, fresh = net.follow([1])
+            with tw.explain() as seen:
+                net.follow([2], fresh)
+        assert [entry.op for entry in seen] == ops
+
+    def test_a_step_is_recorded_anew_where_other_kernels_are_chosen(self):
+        task, options = small("shakespeare gpt")
+        net = job.build_model(task, options)
+        with tw.no_grad():
+            _, cache = net.follow([1])
+            first = cache.recorded
+            with tw.kernels.use(matmul="naive"):
+                net.follow([2], cache)
+                kernels = {kernel for op, kernel in cache.recorded.calls() if op == "linear"}
+                assert kernels == {"naive"}
+                second = cache.recorded
+                net.follow([3], cache)
+                assert cache.recorded is second is not first
+            net.follow([4], cache)
+            assert cache.recorded.calls() == first.calls()
+            before = tw.get_float32_matmul_precision()
+            third = cache.recorded
+            tw.set_float32_matmul_precision("medium")
+            try:
+                net.follow([5], cache)
+                assert cache.recorded is not third
+            finally:
+                tw.set_float32_matmul_precision(before)
+
+    def test_weights_that_change_in_place_are_those_of_the_next_step(self):
+        task, options = small("shakespeare gpt")
+        net = job.build_model(task, options)
+        with tw.no_grad():
+            _, cache = net.follow([1])
+            net.head.weight.mul_(2.0)
+            recorded = cache.recorded
+            logits, _ = net.follow([2], cache)
+            assert cache.recorded is recorded
+            assert abs(logits - net(tw.asarray([[1, 2]]))[0, -1]).max().item() < 1e-5
+
+    def test_a_step_is_not_recorded_where_more_than_ops_belongs_to_it(self):
+        task, options = small("shakespeare gpt")
+        net = job.build_model(task, options)
+        _, cache = net.follow([1])
+        logits, _ = net.follow([2], cache)
+        assert logits.requires_grad
+        assert cache.recorded is None
+        told = []
+        with tw.no_grad():
+            net.follow([3], cache)
+            recorded = cache.recorded
+            net.ln_f.register_forward_hook(lambda *seen: told.append(1))
+            net.follow([4], cache)
+            assert told == [1]
+            assert cache.recorded is recorded
+        assert cache.length == 4
+
+    def test_a_step_that_cannot_be_recorded_is_one_of_the_modules(self):
+        task, options = small("shakespeare gpt")
+        net = job.build_model(task, options)
+        with tw.no_grad(), tw.kernels.use(attend_with_cache="body"):
+            logits, cache = net.follow([1])
+            assert "reads how many rows are filled" in cache.refused
+            logits, _ = net.follow([2], cache)
+            assert abs(logits - net(tw.asarray([[1, 2]]))[0, -1]).max().item() < 1e-5
+        assert cache.recorded is None
+        assert cache.length == 2
+
     def test_what_cannot_be(self):
         task, options = small("shakespeare lstm")
         net = job.build_model(task, options)

@@ -143,6 +143,30 @@ def show_tanh() -> None:
     show_pieces("kTanhPieces", pieces)
 
 
+ERF_STEPS, ERF_END = 4.0625, 3.94
+
+
+def erf(x: np.ndarray) -> np.ndarray:
+    return np.array([np.longdouble(mp.nstr(mp.erf(mp.mpf(float(v))), 25)) for v in x])
+
+
+def show_erf() -> None:
+    """For the whole part of 4.0625 |x|."""
+    points, pieces = [0.0], []
+    for n in range(16):
+        low, high = n / ERF_STEPS, min((n + 1) / ERF_STEPS, ERF_END)
+        if n:
+            near = floats_around((low + high) / 2, 1 / 256)
+            near = near[:: len(near) // 4000 + 1]
+            y = erf(near)
+            off = np.abs(y - y.astype(f32)) / np.spacing(y.astype(f32))
+            points.append(near[np.argmin(off)])
+        pieces.append(piece(mp.erf, points[n], low, high, 5, 0 if n else 1)[0])
+    show("kErfPoints", points)
+    show("kErfValues", [mp.erf(mp.mpf(float(p))) for p in points])
+    show_pieces("kErfPieces", pieces)
+
+
 ATAN_STEPS = 15.49
 
 
@@ -295,6 +319,7 @@ def show_near_zero() -> None:
 def main() -> None:
     show_logarithms()
     show_tanh()
+    show_erf()
     show_atan()
     show_tan()
     show_logistic()

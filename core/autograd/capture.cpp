@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/memory/pool.h"
 #include "core/runtime/device.h"
+#include "core/runtime/registry.h"
 #include "core/runtime/signature.h"
 
 namespace tw {
@@ -45,13 +46,15 @@ bool lies_within(const Tensor& x, const Tensor& whole) {
   return x.count() == 0 || (part.low >= all.low && part.high <= all.high);
 }
 
-// Whether an op without results writes to one of its inputs: rows of the sequences' tensors, then
-// the other operands.
+// Whether an op writes to one of its inputs: rows of the sequences' tensors, then the other
+// operands.
 bool writes_to(const OpRecord& op, int input, int inputs) {
   const Signature& signature = signature_of(op);
-  if (input >= inputs - (signature.operands - signature.sequences)) return false;
+  const int others = inputs - (signature.operands - signature.sequences);
+  const int slot =
+      input < others ? input % signature.sequences : input - others + signature.sequences;
   for (const Parameter& p : signature.parameters)
-    if (p.written && p.slot == input % signature.sequences) return true;
+    if (p.written && p.is_operand() && p.slot == slot) return true;
   return false;
 }
 
@@ -145,6 +148,8 @@ Capture::Capture(std::vector<Tensor> inputs)
     : out_(std::make_unique<Captured>()), inputs_(std::move(inputs)), source_before_(modes.source) {
   if (modes.capture) fail(ErrorKind::runtime, "capture: one is running on this thread");
   out_->choice_ = modes.choice;
+  out_->autocast_ = modes.autocast;
+  out_->choice_epoch_ = choice_epoch.load(std::memory_order_acquire);
   out_->device_ = inputs_.empty() ? modes.device : inputs_[0].device();
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Tensor& x = inputs_[i];
@@ -244,7 +249,7 @@ void Capture::note(const PreparedCall& call, const void* problem, std::size_t pr
     } else {
       const Tensor& x = in[i].tensor;
       // A target is no value that is read.
-      bool is_target = op.results == 0 && writes_to(op, i, described.inputs);
+      bool is_target = writes_to(op, i, described.inputs);
       for (int k = 0; k < op.results; ++k) is_target |= out[k]->storage == x->storage;
       c.places_.push_back({buffer_of(x, is_target, op.name), x->offset_bytes});
     }

@@ -40,6 +40,9 @@ class Captured {
   // RuntimeError where a gradient that is added to is no longer where it was, and what kernels
   // raise: as in the recorded function, in-place changes before that have happened then.
   std::vector<Tensor> replay(const std::vector<Tensor>& inputs);
+  // Whether what kernels and types were chosen by is still in force on this thread: forced kernels,
+  // autocast, and the process's precision limit and tuning. A replay does not ask.
+  bool is_current() const;
   const std::vector<PreparedCall>& calls() const { return calls_; }
   const CaptureFigures& figures() const { return figures_; }
 
@@ -115,8 +118,11 @@ class Captured {
   std::vector<Fixed> fixed_;
   std::vector<char*> graph_bases_;
   std::unique_ptr<LaunchGraph> graph_;
-  std::vector<void*> addresses_;    // of a call
-  const Choice* choice_ = nullptr;  // of kernels, in force while they were recorded
+  std::vector<void*> addresses_;  // of a call
+  // What was in force while it was recorded.
+  const Choice* choice_ = nullptr;
+  std::uint8_t autocast_ = 0;
+  std::uint32_t choice_epoch_ = 0;
   CaptureFigures figures_;
   bool running_ = false;
 };

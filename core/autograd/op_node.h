@@ -63,6 +63,11 @@ class Vjp {
   Tensor out(int result = 0) const;
   // Of any input whose shape the record keeps, and of inputs that are tensors.
   Shape shape(int input) const;
+  // The shape that a gradient without terms may have: the input's where broadcasting may have
+  // stretched it, else the result's.
+  Shape own_shape(int input) const {
+    return node_.edges[input].shape_at ? shape(input) : g().shape();
+  }
   DType dtype(int input) const { return node_.edges[input].dtype; }
 
   // The gradient of an input. It is summed to the input's shape where broadcasting stretched it,

@@ -38,6 +38,11 @@ Memory memory_of(const Tensor& x) {
 
 }  // namespace
 
+bool Captured::is_current() const {
+  return choice_ == modes.choice && autocast_ == modes.autocast &&
+         choice_epoch_ == choice_epoch.load(std::memory_order_acquire);
+}
+
 void Captured::check(const std::vector<Tensor>& inputs) const {
   refuse_in_capture("it replays another capture");
   for (const Tensor& x : inputs)

@@ -90,6 +90,14 @@ std::vector<std::string> read_features() {
   return names;
 }
 
+// AMD's performance optimization identifiers: wider vectors go through in two steps.
+int read_vector_path() {
+  unsigned r[4];
+  if (!__get_cpuid(0x8000001a, &r[0], &r[1], &r[2], &r[3])) return 0;
+  constexpr unsigned k128 = 1, k256 = 4, k512 = 8;
+  return r[0] & k512 ? 512 : r[0] & k256 ? 256 : r[0] & k128 ? 128 : 0;
+}
+
 // Deterministic cache parameters: leaf 4 on Intel, the same layout at 0x8000001d on AMD.
 void read_caches_from_cpuid(std::int64_t (&bytes)[4]) {
   for (unsigned leaf : {4u, 0x8000001du}) {
@@ -114,6 +122,7 @@ std::vector<std::string> read_features() {
 #endif
 }
 
+int read_vector_path() { return 0; }
 void read_caches_from_cpuid(std::int64_t (&)[4]) {}
 
 #endif
@@ -217,6 +226,7 @@ CpuInfo read_cpu_info() {
   info.l1d_bytes = caches[1];
   info.l2_bytes = caches[2];
   info.l3_bytes = caches[3];
+  info.vector_path_bits = read_vector_path();
   info.logical_processors = std::max(1u, std::thread::hardware_concurrency());
 #ifdef __linux__
   info.logical_processors = std::max<int>(info.logical_processors, sysconf(_SC_NPROCESSORS_ONLN));

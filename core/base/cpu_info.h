@@ -22,8 +22,9 @@ const char* name_of(Isa isa);
 struct CpuInfo {
   std::vector<std::string> features;           // e.g. "avx2", "fma", "avx512f", "amx_bf16"
   std::int64_t l1d_bytes, l2_bytes, l3_bytes;  // 0 where unknown
-  int logical_processors;                      // of the machine
-  int usable_processors;                       // min(affinity mask, cgroup quota), at least 1
+  int vector_path_bits;    // of floating-point units, where the processor tells; 0 where unknown
+  int logical_processors;  // of the machine
+  int usable_processors;   // min(affinity mask, cgroup quota), at least 1
 };
 const CpuInfo& cpu_info();
 // Whether all of these features are there, by their names in CpuInfo.

@@ -1,14 +1,17 @@
 // From calls of attention and its gradient to heads, which threads share: blocks of queries
-// forward, whole heads backward, where keys and values gather from all queries.
+// forward, whole heads backward, where keys and values gather from all queries. With a cache, the
+// heads of its memory.
 #include "core/cpu/attention.h"
 
 #include <cmath>
+#include <cstring>
 #include <new>
 
 #include "core/cpu/families.h"
 #include "core/cpu/isa.h"
 #include "core/cpu/lowering.h"
 #include "core/memory/scratch.h"
+#include "core/ops/cache_room.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -206,6 +209,109 @@ template <int products> double cost_ns(const void* problem) {
   return 200 + products * pairs * double(p.shape.size) / terms_per_ns / (p.shape.causal ? 2 : 1);
 }
 
+// ---- attend_with_cache: few rows behind those that are filled ----
+
+struct Steps {  // in elements
+  int64_t batch, head, row;
+};
+struct CacheProblem {
+  AttentionShape shape;                // of one query; keys: the room
+  int64_t rows, batch, heads, groups;  // of the memory; heads of queries that share one of it
+  Steps q, k, v;
+  const char *query, *key, *value;
+  char *keys, *values;
+  const int64_t* filled;
+  char* y;
+};
+
+const char* refuses_cache(const Call& call) {
+  const DType dtype = call.in[0].dtype;
+  if (dtype != DType::float32 && dtype != DType::float64) return "for float32 and float64";
+  for (int i = 1; i < 5; ++i)
+    if (call.in[i].dtype != dtype) return "for operands of one type";
+  for (int i = 3; i < 5; ++i)
+    if (!call.in[i].contiguous) return "for row-major memory";
+  return call.in[0].size(2) >= kFewQueries ? "for few rows" : nullptr;
+}
+std::uint32_t copies_of_cache(const Call& call) { return copies(call) & 7; }
+
+void set_up_cache(const Call& call, void* problem) {
+  CacheProblem& p = *new (problem) CacheProblem{};
+  const Meta &q = call.in[0], &keys = call.in[3], &values = call.in[4];
+  const double standard = 1 / std::sqrt(double(q.size(3)));
+  p.shape = {.dtype = q.dtype,
+             .queries = 1,
+             .keys = keys.size(2),
+             .size = q.size(3),
+             .value_size = values.size(3),
+             .scale = call.words.none(0) ? standard : call.words.real(0)};
+  p.rows = q.size(2), p.batch = keys.size(0), p.heads = keys.size(1);
+  p.groups = q.size(1) / p.heads;
+  Steps* const steps[] = {&p.q, &p.k, &p.v};
+  for (int i = 0; i < 3; ++i) {
+    const Strides& strides = *call.in[i].strides;
+    *steps[i] = {strides[0], strides[1], strides[2]};
+  }
+}
+void bind_cache(void* problem, void* const* at) {
+  CacheProblem& p = *static_cast<CacheProblem*>(problem);
+  p.query = static_cast<const char*>(at[0]);
+  p.key = static_cast<const char*>(at[1]);
+  p.value = static_cast<const char*>(at[2]);
+  p.keys = static_cast<char*>(at[3]);
+  p.values = static_cast<char*>(at[4]);
+  p.filled = static_cast<const int64_t*>(at[5]);
+  p.y = static_cast<char*>(at[6]);
+}
+
+// One head of the memory: its new rows, then the queries that attend to it.
+void run_cache_head(const CacheProblem& p, int64_t i, int64_t filled, char* scratch) {
+  const AttentionLoops& loops = loops_of(p.shape.dtype);
+  const auto bytes = static_cast<int64_t>(size_of(p.shape.dtype));
+  const int64_t n = i / p.heads, head = i % p.heads, room = p.shape.keys;
+  const int64_t key_bytes = p.shape.size * bytes, value_bytes = p.shape.value_size * bytes;
+  const auto row = [&](const char* x, const Steps& step, int64_t h, int64_t r) {
+    return x + (n * step.batch + h * step.head + r * step.row) * bytes;
+  };
+  char* const keys = p.keys + i * room * key_bytes;
+  char* const values = p.values + i * room * value_bytes;
+  for (int64_t r = 0; r < p.rows; ++r) {
+    std::memcpy(keys + (filled + r) * key_bytes, row(p.key, p.k, head, r), std::size_t(key_bytes));
+    std::memcpy(values + (filled + r) * value_bytes, row(p.value, p.v, head, r),
+                std::size_t(value_bytes));
+  }
+  AttentionShape shape = p.shape;
+  for (int64_t h = head * p.groups; h < (head + 1) * p.groups; ++h)
+    for (int64_t r = 0; r < p.rows; ++r) {
+      shape.keys = filled + r + 1;
+      AttentionHead one = {};
+      one.q = {row(p.query, p.q, h, r), p.q.row};
+      one.k = {keys, p.shape.size};
+      one.v = {values, p.shape.value_size};
+      one.y = p.y + ((n * p.heads * p.groups + h) * p.rows + r) * value_bytes;
+      one.y_log_sums = scratch;
+      loops.forward_few(shape, one, scratch + 2 * bytes);
+    }
+}
+void run_cache(const void* problem) {
+  const CacheProblem& p = *static_cast<const CacheProblem*>(problem);
+  const int64_t filled = *p.filled;
+  check_cache_room(filled, p.rows, p.shape.keys);
+  const int64_t terms =
+      p.groups * p.rows * (filled + p.rows) * (p.shape.size + p.shape.value_size) + 1;
+  parallel_ranges(p.batch * p.heads, (1 << 18) / terms + 1, [&](int64_t begin, int64_t end) {
+    // The log-sums of a query, which nobody reads, and a number for each key.
+    const Scratch scratch(std::size_t(filled + p.rows + 2) * size_of(p.shape.dtype));
+    for (int64_t i = begin; i < end; ++i) run_cache_head(p, i, filled, scratch.as<char>());
+  });
+}
+double cache_cost_ns(const void* problem) {
+  const CacheProblem& p = *static_cast<const CacheProblem*>(problem);
+  constexpr double terms_per_ns = 40;
+  return 200 + double(p.batch * p.heads * p.groups * p.rows) * double(p.shape.keys) *
+                   double(p.shape.size) / terms_per_ns;
+}
+
 }  // namespace
 
 void register_attention_kernels() {
@@ -215,6 +321,10 @@ void register_attention_kernels() {
   add_kernel<Problem>("attention_backward", "weights again from the log-sums, a block at a time",
                       refuses, set_up, bind_backward, cost_ns<5>, run_backward, 3 << 4)
       .copies = copies;
+  add_kernel<CacheProblem>("attend_with_cache",
+                           "few rows appended in place; keys and values read where they lie",
+                           refuses_cache, set_up_cache, bind_cache, cache_cost_ns, run_cache)
+      .copies = copies_of_cache;
 }
 
 }  // namespace tw

@@ -89,13 +89,13 @@ using Unary = Z (*)(Z);
 using Binary = Z (*)(Z, Z);
 
 template <class Part, Unary f>
-void kernel(int64_t n, void* y, const void* const* inputs, const int* step, bool) {
+void kernel(int64_t n, void* y, const void* const* inputs, const int* step, Traffic) {
   const auto* x = static_cast<const Complex<Part>*>(inputs[0]);
   for (int64_t i = 0; i < n; ++i)
     static_cast<Complex<Part>*>(y)[i] = narrow<Part>(f(wide(x[i * step[0]])));
 }
 template <class Part, Binary f>
-void kernel(int64_t n, void* y, const void* const* inputs, const int* step, bool) {
+void kernel(int64_t n, void* y, const void* const* inputs, const int* step, Traffic) {
   const auto *a = static_cast<const Complex<Part>*>(inputs[0]),
              *b = static_cast<const Complex<Part>*>(inputs[1]);
   for (int64_t i = 0; i < n; ++i)

@@ -98,7 +98,7 @@ class Row {
         compute_(dtype_of(p.type)),
         selects_(p.select != nullptr),
         result_(p.dtype[0] == DType::bool_ && p.type != ComputeType::u8 ? DType::bool_ : compute_),
-        stream_(p.count * static_cast<std::int64_t>(size_of(p.dtype[0])) >= kStreamBytes) {}
+        traffic_(traffic_of(p)) {}
 
   // Rows of n elements, the operands' row_bytes apart; types and strides are those of all rows.
   void run(const Lane* lanes, std::int64_t n, std::int64_t rows, const std::int64_t* row_bytes) {
@@ -111,7 +111,7 @@ class Row {
       if (any_staged_ || !y_direct_)
         run_staged(row, n, in);
       else
-        fn_(n, row[0].data, in, step_, stream_ && is_line(row[0].data));
+        fn_(n, row[0].data, in, step_, traffic_at(traffic_, row[0].data));
       for (int k = 0; k <= inputs_; ++k) row[k].data += row_bytes[k];
     }
   }
@@ -135,8 +135,6 @@ class Row {
     const Lane& y = lanes[0];
     y_direct_ = (y.stride == 1 || single) && same_representation(y.dtype, result_);
   }
-
-  static bool is_line(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 == 0; }
 
   // What the kernel reads.
   DType type_of(int k) const { return selects_ && k == 0 ? DType::bool_ : compute_; }
@@ -179,9 +177,9 @@ class Row {
     }
     const Lane& y = lanes[0];
     char* out = y.data + at * y.step_bytes();
-    if (y_direct_) return fn_(n, out, inputs, step_, stream_ && is_line(out));
+    if (y_direct_) return fn_(n, out, inputs, step_, traffic_at(traffic_, out));
     char* buffer = buffers_[kMaxPointwiseInputs].bytes;
-    fn_(n, buffer, inputs, step_, false);
+    fn_(n, buffer, inputs, step_, Traffic::near);
     convert_elements(result_, y.dtype, n, buffer, static_cast<std::int64_t>(size_of(result_)), out,
                      y.step_bytes());
   }
@@ -191,7 +189,8 @@ class Row {
   DType compute_;
   bool selects_;
   DType result_;
-  bool stream_, seen_ = false, single_ = false, any_staged_ = false, y_direct_ = false;
+  Traffic traffic_;
+  bool seen_ = false, single_ = false, any_staged_ = false, y_direct_ = false;
   int step_[kMaxPointwiseInputs];
   bool staged_[kMaxPointwiseInputs];
   const char* repeated_[kMaxPointwiseInputs] = {};
@@ -471,7 +470,7 @@ void run_plain(DType type, std::int64_t n, void* y, const void* const* inputs) {
   const IsaKernels& kernels = active_kernels();
   const auto& table =
       type == DType::float32 ? *kernels.pointwise_float32 : *kernels.pointwise_float64;
-  table.value[static_cast<int>(op)](n, y, inputs, kSteps, false);
+  table.value[static_cast<int>(op)](n, y, inputs, kSteps, Traffic::near);
 }
 template <PointwiseOp op> void add_value(const char* name) {
   add_kernel<Problem>(name, kHelp, nullptr, set_up_value<op>, bind, cost_ns, run).plain =
@@ -516,10 +515,12 @@ void run_pointwise(const PointwiseProblem& p) {
   if (const int axis = crossing_axis(p); axis >= 0) return CrossingTiles(p, axis).run();
   if (has_short_rows(p)) return run_short_rows(p);
   const std::int64_t inner = p.extent[p.rank - 1];
-  const std::int64_t piece = std::min(inner, kGrain);
+  // Elements do not depend on each other: a thread that is alone takes all at once.
+  const std::int64_t most = num_threads() == 1 ? p.count : kGrain;
+  const std::int64_t piece = std::min(inner, most);
   const std::int64_t pieces = (inner + piece - 1) / piece;
   const std::int64_t units = p.count / inner * pieces;
-  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / piece);
+  const std::int64_t grain = std::max<std::int64_t>(1, most / piece);
   parallel_ranges(units, grain, [&](std::int64_t begin, std::int64_t end) {
     run_units(p, piece, pieces, begin, end);
   });

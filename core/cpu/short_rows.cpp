@@ -24,7 +24,7 @@ class ShortRows {
         size_(static_cast<std::int64_t>(size_of(compute_))),
         result_(p.dtype[0] == DType::bool_ && p.type != ComputeType::u8 ? DType::bool_ : compute_),
         most_(std::max<std::int64_t>(kStageBytes / (size_ * inner_), 1)),
-        stream_(p.count * static_cast<std::int64_t>(size_of(p.dtype[0])) >= kStreamBytes) {}
+        traffic_(traffic_of(p)) {}
 
   // Rows from `first` on of the axis before the innermost, at addresses of row 0.
   void run(char* const* base, std::int64_t first, std::int64_t rows) {
@@ -81,10 +81,9 @@ class ShortRows {
     for (int k = 1; k < p_.operands; ++k)
       inputs[k - 1] = laid_out(k, base[k] + first * row_stride(k) * bytes(k), rows);
     char* const out = base[0] + first * inner_ * bytes(0);
-    const bool is_line = reinterpret_cast<std::uintptr_t>(out) % 64 == 0;
     if (same_representation(p_.dtype[0], result_))
-      return p_.fn(rows * inner_, out, inputs, kSteps, stream_ && is_line);
-    p_.fn(rows * inner_, buffer(0), inputs, kSteps, false);
+      return p_.fn(rows * inner_, out, inputs, kSteps, traffic_at(traffic_, out));
+    p_.fn(rows * inner_, buffer(0), inputs, kSteps, Traffic::near);
     convert_elements(result_, p_.dtype[0], rows * inner_, buffer(0),
                      static_cast<std::int64_t>(size_of(result_)), out, bytes(0));
   }
@@ -95,7 +94,7 @@ class ShortRows {
   const std::int64_t size_;
   const DType result_;
   const std::int64_t most_;  // rows of a run
-  const bool stream_;
+  const Traffic traffic_;
   struct alignas(64) Buffer {
     char bytes[kStageBytes + 64];
   };

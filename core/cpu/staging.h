@@ -16,6 +16,20 @@ inline constexpr std::int64_t kGrain = 32768;
 // reads them, which is worth more (measured both ways in docs/notes/pointwise.md).
 inline constexpr std::int64_t kStreamBytes = 32 << 20;
 
+// Results from this size on are made of operands that lie beyond the first-level cache.
+inline constexpr std::int64_t kFarBytes = 64 << 10;
+inline Traffic traffic_of(const PointwiseProblem& p) {
+  const std::int64_t bytes = p.count * static_cast<std::int64_t>(size_of(p.dtype[0]));
+  return bytes >= kStreamBytes ? Traffic::around
+         : bytes >= kFarBytes  ? Traffic::far
+                               : Traffic::near;
+}
+// For a run of the result that begins at y.
+inline Traffic traffic_at(Traffic whole, const void* y) {
+  const bool is_line = reinterpret_cast<std::uintptr_t>(y) % 64 == 0;
+  return whole == Traffic::around && !is_line ? Traffic::far : whole;
+}
+
 inline bool same_representation(DType a, DType b) {
   return a == b || (size_of(a) == 1 && size_of(b) == 1 && !is_signed_int(a) && !is_signed_int(b));
 }

@@ -411,7 +411,7 @@ void vjp(Vjp& v) {
     if (!v.wants(i)) continue;
     switch (rule.form[i]) {
       case Form::none: break;
-      case Form::zero: v.give(i, zeros(v.g().shape(), v.g().dtype())); break;
+      case Form::zero: v.give(i, zeros(v.own_shape(i), v.g().dtype())); break;
       case Form::pass: v.give(i, v.g()); break;
       case Form::formula: give_formula(v, op, i);
     }

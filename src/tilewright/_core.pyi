@@ -144,6 +144,8 @@ class _Captured:
         """Names of the ops and their kernels, in order."""
     def figures(self) -> dict[str, int]:
         """Sizes, in bytes and counts."""
+    def is_current(self) -> _Bool:
+        """Whether kernels, precision and autocast are in force as they were when it was ..."""
     def replay(self, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
         """What the recorded function would return for these inputs."""
 
@@ -2558,7 +2560,7 @@ def _as_bytes(x: Tensor) -> Tensor:
 def _attend_with_cache(
     keys: Tensor,
     values: Tensor,
-    filled: int,
+    filled: _Operand,
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -2650,6 +2652,8 @@ def _is_read_only(x: Tensor) -> _Bool:
 def _last_plan() -> dict[str, int]: ...
 def _leave_modes(block: object) -> None: ...
 def _leaves(arg: Tensor, /) -> list[Tensor]: ...
+def _module_hook_changes() -> int:
+    """How often modules were given hooks, for what need not look again meanwhile."""
 def _note_module_hooks() -> None:
     """From now on calls of modules look for hooks."""
 def _nvtx_attached() -> _Bool:

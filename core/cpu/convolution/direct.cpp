@@ -17,16 +17,15 @@ double pixels_ns(const ConvolutionProblem& p) {
   const double rows = kTileRows / std::min(kTileRows, double(p.out / p.groups));
   const double slow = width > 2 * lanes_of(p) ? 1.1 : 1.4;  // tiles of few vectors
   const double wide = p.dtype == DType::float64 ? 2 : 1;
-  return kToLanesNs * elements_of(p, p.x, p.in) + slow * rows * wide * width / double(p.y[2]) *
-                                                      flops_of(p) *
-                                                      matmul_tuning().packed_ns_per_flop;
+  return kToLanesNs * elements_of(p, p.x, p.in) +
+         slow * rows * wide * width / double(p.y[2]) * flops_of(p) * ns_per_flop();
 }
 // Two loads of taps that cross lines for each of the tile's vectors leave a tenth unhidden.
 double dots_ns(const ConvolutionProblem& p) {
   const double width = double(round_up(p.y[2], lanes_of(p)));
   const double wide = p.dtype == DType::float64 ? 2 : 1;
   return kToLanesNs * elements_of(p, p.x, p.in) +
-         1.15 * wide * width / double(p.y[2]) * flops_of(p) * matmul_tuning().packed_ns_per_flop;
+         1.15 * wide * width / double(p.y[2]) * flops_of(p) * ns_per_flop();
 }
 double weight_gradient_ns(const ConvolutionProblem& p) {
   const int64_t in = p.in / p.groups, out = p.out / p.groups;
@@ -61,7 +60,7 @@ double direct_cost_ns(const ConvolutionProblem& p) {
                     : p.part == ConvolutionPart::weight_gradient ? weight_gradient_ns(p)
                     : direct_takes_pixels(p)                     ? pixels_ns(p)
                                                                  : sums_ns(p);
-  return kCallNs + kBesideProducts * ns;
+  return kCallNs + ns;
 }
 
 namespace {

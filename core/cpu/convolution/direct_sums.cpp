@@ -126,8 +126,8 @@ template <class T> void pack_all(const ConvolutionProblem& p, const Plan& plan, 
     const int64_t first = plan.panels.first(panel), channels = plan.panels.at(panel);
     const T* const from = w + group * out * in * plan.taps;
     if (p.part == ConvolutionPart::forward)
-      pack_weights(from + first * in * plan.taps, plan.taps, in, channels, slots, plan.panels.width,
-                   packed + i * plan.panel_elements());
+      pack_weights(from + first * in * plan.taps, plan.taps, in, in, channels, slots,
+                   plan.panels.width, packed + i * plan.panel_elements());
     else
       pack_weights_back(from + first * plan.taps, plan.taps, out, in, channels, slots,
                         plan.panels.width, packed + i * plan.panel_elements());

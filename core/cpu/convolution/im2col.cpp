@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/cpu/convolution/cost.h"
 #include "core/cpu/convolution/unfold.h"
 #include "core/cpu/matmul.h"
 #include "core/memory/scratch.h"
@@ -305,35 +306,45 @@ template <class T> void run(const ConvolutionProblem& p) {
 
 // ---- cost ----
 
-// To copy a span and an element of an unfolded form, and to read them again; measured on AVX-512 at
-// 3.8 GHz.
-constexpr double kNsPerSpan = 4, kNsPerElement = 0.15, kOverheadNs = 500;
+// To copy a span and an element of an unfolded form, and to read them again; and what products of
+// the input's and the output's blocks take a flop beside the arithmetic, whatever the width of
+// vectors: measured on AVX-512 at 3.7 to 3.8 GHz.
+constexpr double kNsPerSpan = 5, kNsPerElement = 0.19, kBlockNsPerFlop = 0.0009, kOverheadNs = 500;
 
+// The last block of an image, or of the images, is smaller than the others.
+double share_of_blocks(const ConvolutionProblem& p, const Blocks& blocks) {
+  return double(p.batch * volume(p.y)) / double(blocks.count * blocks.places);
+}
 double products_ns(const ConvolutionProblem& p) {
   const Sizes s(p);
   if (p.part == ConvolutionPart::forward) {
     const Blocks blocks = forward_blocks(p);
-    return double(p.groups * blocks.count) * packed_ns(forward_product(p, blocks.places));
+    return share_of_blocks(p, blocks) * double(p.groups * blocks.count) *
+           packed_ns(forward_product(p, blocks.places));
   }
   if (p.part == ConvolutionPart::input_gradient) {
     const Blocks blocks = input_gradient_blocks(p);
     const int64_t channels = channels_of_piece(p, blocks);
-    return double(p.groups * blocks.count) * double(s.in) / double(channels) *
-           packed_ns(input_gradient_product(p, channels, blocks.places));
+    return share_of_blocks(p, blocks) * double(p.groups * blocks.count) * double(s.in) /
+           double(channels) * packed_ns(input_gradient_product(p, channels, blocks.places));
   }
   const WeightPieces pieces = weight_pieces(p);
-  return double(p.groups * pieces.blocks.count * pieces.by_channel) *
+  return share_of_blocks(p, pieces.blocks) *
+         double(p.groups * pieces.blocks.count * pieces.by_channel) *
          packed_ns(weight_gradient_product(p, pieces.channels, pieces.blocks.places));
 }
 
 }  // namespace
 
 double im2col_cost_ns(const ConvolutionProblem& p) {
+  if (flops_of(p) == 0) return kOverheadNs;
   const double lines = double(p.in) * double(volume(p.kernel));
   const double places = double(p.batch) * double(volume(p.y));
+  const double copies = lines * places * (kNsPerElement + kNsPerSpan / double(p.y[2]));
+  const bool sums_stay = p.part == ConvolutionPart::weight_gradient;
   const double unfolding =
-      is_plain(p) ? 0 : lines * places * (kNsPerElement + kNsPerSpan / double(p.y[2]));
-  return kOverheadNs + unfolding + products_ns(p);
+      is_plain(p) ? 0 : copies + (sums_stay ? 0 : kBlockNsPerFlop * flops_of(p));
+  return kOverheadNs + unfolding + narrowness() * products_ns(p);
 }
 
 void im2col_run(const ConvolutionProblem& p) {

@@ -153,15 +153,15 @@ template <class T> void fill_box(const SourceBox& box, const std::int64_t (&sour
                                     from + n * image + pixels.before, to + n * box.image_step());
 }
 
-// Weights as [tap][input channel][lanes] for one panel of output channels, from (out, in, taps).
-// slots[tap] says where a tap lies.
-template <class T> void pack_weights(const T* w, std::int64_t taps, std::int64_t in,
-                                     std::int64_t channels, const std::int64_t* slots,
-                                     std::int64_t width, T* to) {
-  const ScratchArray<std::int32_t> places(in * taps);
-  for (std::int64_t i = 0; i < in * taps; ++i)
-    places[i] = static_cast<std::int32_t>((slots[i % taps] * in + i / taps) * width);
-  convolution_loops<T>().to_lanes({in * taps, channels, in * taps, places}, w, to);
+// Weights as [tap][input channel][lanes] for one panel of output channels, from (out, in, taps), of
+// whose `in` input channels `count` are taken. slots[tap] says where a tap lies.
+template <class T> void pack_weights(const T* w, std::int64_t taps, std::int64_t count,
+                                     std::int64_t in, std::int64_t channels,
+                                     const std::int64_t* slots, std::int64_t width, T* to) {
+  const ScratchArray<std::int32_t> places(count * taps);
+  for (std::int64_t i = 0; i < count * taps; ++i)
+    places[i] = static_cast<std::int32_t>((slots[i % taps] * count + i / taps) * width);
+  convolution_loops<T>().to_lanes({in * taps, channels, count * taps, places}, w, to);
 }
 // The same with input channels in the lanes: [tap][output channel][lanes] from (out, in, taps).
 // `in` is the number of input channels of w, of which `channels` are taken.

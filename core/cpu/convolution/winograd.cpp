@@ -22,35 +22,33 @@ bool accepts(const ConvolutionProblem& p, std::string* reason) {
 void run(const ConvolutionProblem& p, int m) {
   p.part == ConvolutionPart::weight_gradient ? winograd_weights(p, m) : winograd_sums(p, m);
 }
-// A channel of a tile transformed, and all planes of a weight: far away where they fill more than
-// the cache.
+// A channel of a tile transformed, and all planes of a weight from or to its nine taps.
 struct TransformNs {
-  double source, result, gradient, weight, far_weight;
+  double source, result, gradient, weight;
 };
-constexpr TransformNs kTransforms2 = {1.1, 0.5, 1.2, 1.25, 3.1};
-constexpr TransformNs kTransforms4 = {4.9, 2.6, 4.1, 2.8, 13};
+constexpr TransformNs kTransforms2 = {1.1, 0.5, 1.2, 4.0};
+constexpr TransformNs kTransforms4 = {4.9, 2.6, 4.1, 5.0};
 
 double cost_ns(const ConvolutionProblem& p, int m) {
+  if (flops_of(p) == 0) return 2 * kCallNs;
   const WinogradShape s(p, m);
   const TransformNs& each = m == 2 ? kTransforms2 : kTransforms4;
   const bool weights = p.part == ConvolutionPart::weight_gradient;
   const double tiles = double(p.batch * p.groups) * double(s.rows) * double(s.columns);
   const double pairs = double(p.groups) * double(s.in) * double(s.out);
   const double bytes = pairs * s.planes * sizeof(float);
-  constexpr double kTaps = 9, kPieceTiles = 48, kFarWeights = 1 << 20;
+  const WeightPasses passes = weights ? passes_of_weights(p, m) : passes_of_sums(p, m);
   const double lanes = weights ? 2 * kToLanesNs : kToLanesNs + kFromLanesNs;
   const double panels = double(Panels(s.out, lanes_of(p)).count);
   const double tiles_of_sums =
-      weights ? double(s.in) * double(p.groups) * (1 + tiles / kPieceTiles) : tiles;
-  const double ns =
-      lanes_ns(p, s.out, tiles * s.planes * double(s.in), kOneVectorEvenRows) +
-      kTileNs * s.planes * panels * tiles_of_sums / kTileRows +
-      tiles *
-          (double(s.in) * each.source + double(s.out) * (weights ? each.gradient : each.result)) +
-      tiles * m * m * lanes * double(s.in + s.out) / 2 +
-      pairs * (kTaps * kPackWeightNs + (bytes > kFarWeights ? each.far_weight : each.weight)) +
-      far_ns(bytes, 1 + tiles / kPieceTiles);
-  return 2 * kCallNs + kBesideProducts * ns;
+      weights ? double(s.in) * double(p.groups) * std::max(1.0, passes.far / 2) : tiles;
+  const double ns = lanes_ns(p, s.out, tiles * s.planes * double(s.in), kOneVectorEvenRows) +
+                    kTileNs * s.planes * panels * tiles_of_sums / kTileRows +
+                    tiles * (double(s.in) * each.source +
+                             double(s.out) * (weights ? each.gradient : each.result)) +
+                    tiles * m * m * lanes * double(s.in + s.out) / 2 +
+                    pairs * passes.transforms * each.weight + far_ns(bytes, passes.far);
+  return 2 * kCallNs + ns;
 }
 
 }  // namespace

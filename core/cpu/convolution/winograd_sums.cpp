@@ -10,6 +10,7 @@ using std::int64_t;
 // Transformed tiles and their products should stay in the second-level cache; with few tiles the
 // weights are read too often.
 constexpr int64_t kPlaneBytes = 1 << 20, kFewTiles = 28, kManyTiles = 98;
+constexpr int64_t kTilesOfFarWeights = 64;
 // Tiles whose products are transformed as soon as they are there, nearly all from the first-level
 // cache. Of the larger tiles too few fit: their weights would only be read more often.
 constexpr int64_t kTilesAtOnce = 36;
@@ -24,6 +25,8 @@ struct Plan {
   int64_t images, rows;  // of a piece
   int64_t tiles_at_once;
   int64_t panel_run;
+  int64_t channel_run;  // channels of the source that are added up in one chain
+  bool weights_are_far;
 
   Plan(const ConvolutionProblem& p, int m)
       : s(p, m),
@@ -32,14 +35,27 @@ struct Plan {
     pitch = pixel_pitch(s.in, lanes);
     sums_pitch = panels.width;
     const int64_t tile = s.planes * (pitch + panels.width) * int64_t(sizeof(float));
-    const int64_t wanted = std::clamp(kPlaneBytes / tile, kFewTiles, kManyTiles);
+    const int64_t bytes = p.groups * panels.count * panel_elements() * int64_t(sizeof(float));
+    weights_are_far = double(bytes) > far_weight_bytes();
+    const int64_t wanted = std::clamp(kPlaneBytes / tile,
+                                      weights_are_far ? kTilesOfFarWeights : kFewTiles, kManyTiles);
     rows = std::clamp<int64_t>((wanted + s.columns / 2) / s.columns, 1, s.rows);
     rows = ceil_div(s.rows, ceil_div(s.rows, rows));
     images = rows < s.rows ? 1 : std::clamp<int64_t>(wanted / (rows * s.columns), 1, p.batch);
-    const int64_t most = std::clamp<int64_t>(int64_t(flops_of(p) / kPieceFlops), 1, kPieces);
-    while (images > 1 && pieces(p) < most) images /= 2;
+    const int64_t most =
+        std::clamp<int64_t>(int64_t(flops_of(p) / kPieceFlops), 1, num_threads() > 1 ? kPieces : 1);
+    while (images > 1 && pieces(p) < ceil_div(most, weights_are_far ? panels.count : 1))
+      images /= 2;
     tiles_at_once = m == 2 ? std::min(kTilesAtOnce, tiles()) : tiles();
     panel_run = ceil_div(panels.count, std::min(panels.count, ceil_div(most, pieces(p))));
+    const int64_t channel = s.planes * panels.width * int64_t(sizeof(float));
+    const int64_t runs = ceil_div(s.in * channel, kWeightBytes);
+    channel_run = round_up(ceil_div(s.in, runs), lanes);
+  }
+  // Weights that one piece alone needs are transformed as it needs them, and so are those that
+  // would come back from memory: that takes less time.
+  bool shares_weights(const ConvolutionProblem& p) const {
+    return pieces(p) > p.groups && !weights_are_far;
   }
   int64_t bands() const { return ceil_div(s.rows, rows); }
   int64_t pieces(const ConvolutionProblem& p) const {
@@ -51,28 +67,33 @@ struct Plan {
   int64_t panel_elements() const { return s.planes * weight_plane(); }
 };
 
-// [group][panel][plane][source channel][lanes].
-void transform_weights(const ConvolutionProblem& p, const Plan& plan, float* to) {
+// The weights of source channels [first, first + count) for one panel: [plane][channel][lanes].
+void transform_weights(const ConvolutionProblem& p, const Plan& plan, int64_t group, int64_t panel,
+                       int64_t first, int64_t count, int64_t plane, float* to) {
   constexpr int64_t taps = 9;
   const bool back = p.part == ConvolutionPart::input_gradient;
-  const int64_t width = plan.panels.width, count = plan.s.in;
+  const int64_t width = plan.panels.width, out = plan.panels.first(panel);
+  const int64_t channels = plan.panels.at(panel);
+  const float* const w = static_cast<const float*>(p.b) + group * plan.s.out * plan.s.in * taps;
+  const ScratchArray<float> packed(taps * count * width);
+  int64_t slots[taps];
+  for (int64_t k = 0; k < taps; ++k) slots[k] = back ? taps - 1 - k : k;
+  if (back)
+    pack_weights_back<float>(w + (first * plan.s.out + out) * taps, taps, count, plan.s.out,
+                             channels, slots, width, packed);
+  else
+    pack_weights<float>(w + (out * plan.s.in + first) * taps, taps, count, plan.s.in, channels,
+                        slots, width, packed);
+  const ScratchArray<std::int32_t> at(count);
+  for (int64_t c = 0; c < count; ++c) at[c] = static_cast<std::int32_t>(c * width);
+  winograd_loops(plan.s.m).weights(
+      {count, width, at, 3 * count * width, count * width, plane, width}, packed, to);
+}
+// All of them: [group][panel][plane][channel][lanes].
+void transform_all_weights(const ConvolutionProblem& p, const Plan& plan, float* to) {
   parallel_chunks(p.groups * plan.panels.count, [&](int64_t i) {
-    const int64_t group = i / plan.panels.count, panel = i % plan.panels.count;
-    const int64_t first = plan.panels.first(panel), channels = plan.panels.at(panel);
-    const float* const w = static_cast<const float*>(p.b) + group * plan.s.out * count * taps;
-    const ScratchArray<float> packed(taps * count * width);
-    int64_t slots[taps];
-    for (int64_t k = 0; k < taps; ++k) slots[k] = back ? taps - 1 - k : k;
-    if (back)
-      pack_weights_back<float>(w + first * taps, taps, count, plan.s.out, channels, slots, width,
-                               packed);
-    else
-      pack_weights<float>(w + first * count * taps, taps, count, channels, slots, width, packed);
-    const ScratchArray<std::int32_t> at(count);
-    for (int64_t c = 0; c < count; ++c) at[c] = static_cast<std::int32_t>(c * width);
-    winograd_loops(plan.s.m).weights(
-        {count, width, at, 3 * count * width, count * width, plan.weight_plane(), width}, packed,
-        to + i * plan.panel_elements());
+    transform_weights(p, plan, i / plan.panels.count, i % plan.panels.count, 0, plan.s.in,
+                      plan.weight_plane(), to + i * plan.panel_elements());
   });
 }
 
@@ -112,22 +133,23 @@ class Piece {
         images_(std::min(plan.images, p.batch - image)),
         tiles_(images_ * (past_ - first) * plan.s.columns) {}
 
+  // `weights`: all that are transformed, or null where this piece alone needs them.
   void run(const float* weights, int64_t first_panel, int64_t past_panel) const {
     const ScratchArray<float> x(tiles_ * plan_.tile_elements());
     transform_source(x);
     const ScratchArray<float> result(at_.result.elements());
-    const ScratchArray<float> sums(s_.planes * sums_plane());
     for (int64_t panel = first_panel; panel < past_panel; ++panel) {
-      const float* const w =
-          weights + (group_ * plan_.panels.count + panel) * plan_.panel_elements();
-      for (int64_t first = 0; first < tiles_; first += plan_.tiles_at_once)
-        add_up(panel, first, x, w, sums, result);
+      if (weights)
+        add_up(panel, x, weights + (group_ * plan_.panels.count + panel) * plan_.panel_elements(),
+               result);
+      else
+        add_up(panel, x, result);
       store(panel, result);
     }
   }
 
  private:
-  int64_t sums_plane() const { return plan_.tiles_at_once * plan_.panels.width + kPlanePadding; }
+  int64_t sums_plane(int64_t tiles) const { return tiles * plan_.panels.width + kPlanePadding; }
   void transform_source(float* planes) const {
     const SourceBox box = s_.box(images_, first_, past_, plan_.pitch);
     const ScratchArray<float> source(box.elements());
@@ -139,12 +161,36 @@ class Piece {
                                 plan_.pitch, plan_.tile_elements()},
                                source, planes);
   }
-  // The products of some tiles, which stay in the first-level cache, to tiles of the result.
-  void add_up(int64_t panel, int64_t first, const float* x, const float* w, float* sums,
-              float* result) const {
-    const int64_t tiles = std::min(plan_.tiles_at_once, tiles_ - first), width = plan_.panels.width;
-    const float* const from = x + first * plan_.tile_elements();
-    convolution_loops<float>().multiply({.a = from,
+  // Some tiles at a time, whose sums stay in the first-level cache.
+  void add_up(int64_t panel, const float* x, const float* w, float* result) const {
+    const int64_t plane = sums_plane(plan_.tiles_at_once);
+    const ScratchArray<float> sums(s_.planes * plane);
+    for (int64_t first = 0; first < tiles_; first += plan_.tiles_at_once) {
+      const int64_t tiles = std::min(plan_.tiles_at_once, tiles_ - first);
+      for (int64_t c = 0; c < s_.in; c += plan_.channel_run)
+        add_products(panel, first, tiles, c, x, w + c * plan_.panels.width, plan_.weight_plane(),
+                     sums, plane);
+      to_result(panel, first, tiles, sums, plane, result);
+    }
+  }
+  // Some channels at a time, whose weights are transformed now.
+  void add_up(int64_t panel, const float* x, float* result) const {
+    const int64_t plane = sums_plane(tiles_);
+    const ScratchArray<float> sums(s_.planes * plane);
+    const int64_t weight_plane = plan_.channel_run * plan_.panels.width + kPlanePadding;
+    const ScratchArray<float> w(s_.planes * weight_plane);
+    for (int64_t c = 0; c < s_.in; c += plan_.channel_run) {
+      transform_weights(p_, plan_, group_, panel, c, std::min(plan_.channel_run, s_.in - c),
+                        weight_plane, w);
+      add_products(panel, 0, tiles_, c, x, w, weight_plane, sums, plane);
+    }
+    to_result(panel, 0, tiles_, sums, plane, result);
+  }
+  // Of a run of channels from `c` on, to tiles [first, first + tiles).
+  void add_products(int64_t panel, int64_t first, int64_t tiles, int64_t c, const float* x,
+                    const float* w, int64_t weight_plane, float* sums, int64_t sums_plane) const {
+    const int64_t width = plan_.panels.width;
+    convolution_loops<float>().multiply({.a = x + first * plan_.tile_elements() + c,
                                          .b = w,
                                          .c = sums,
                                          .rows = tiles,
@@ -153,13 +199,18 @@ class Piece {
                                          .a_col = 1,
                                          .b_row = width,
                                          .c_row = width,
-                                         .run_count = s_.in,
+                                         .run_count = std::min(plan_.channel_run, s_.in - c),
+                                         .adds = c > 0,
                                          .planes = s_.planes,
                                          .a_plane = plan_.pitch,
-                                         .b_plane = plan_.weight_plane(),
-                                         .c_plane = sums_plane()});
+                                         .b_plane = weight_plane,
+                                         .c_plane = sums_plane});
+  }
+  void to_result(int64_t panel, int64_t first, int64_t tiles, const float* sums, int64_t sums_plane,
+                 float* result) const {
+    const int64_t width = plan_.panels.width;
     winograd_loops(s_.m).output({tiles, plan_.panels.at(panel), at_.result_tiles + first,
-                                 at_.result.place(0, 1, 0), width, sums_plane(), width},
+                                 at_.result.place(0, 1, 0), width, sums_plane, width},
                                 sums, result);
   }
   void store(int64_t panel, const float* result) const {
@@ -183,10 +234,18 @@ class Piece {
 
 }  // namespace
 
+WeightPasses passes_of_sums(const ConvolutionProblem& p, int m) {
+  const Plan plan(p, m);
+  const double pieces = double(plan.pieces(p)) / double(p.groups);
+  return plan.shares_weights(p) ? WeightPasses{1, 1 + pieces} : WeightPasses{pieces, 0};
+}
+
 void winograd_sums(const ConvolutionProblem& p, int m) {
   const Plan plan(p, m);
-  const ScratchArray<float> weights(p.groups * plan.panels.count * plan.panel_elements());
-  transform_weights(p, plan, weights);
+  const bool shares = plan.shares_weights(p);
+  const ScratchArray<float> weights(shares ? p.groups * plan.panels.count * plan.panel_elements()
+                                           : 0);
+  if (shares) transform_all_weights(p, plan, weights);
   const Places at(plan);
   const int64_t bands = plan.bands(), ranges = ceil_div(plan.panels.count, plan.panel_run);
   parallel_chunks(plan.pieces(p) * ranges, [&](int64_t i) {

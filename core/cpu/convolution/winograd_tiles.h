@@ -1,9 +1,22 @@
 // What the parts of rung winograd share: tiles of m x m of the output, read from a box of the
 // source.
 #pragma once
+#include "core/base/cpu_info.h"
 #include "core/cpu/convolution/layout.h"
 
 namespace tw {
+
+// Transformed weights, or sums of their gradient, of some channels: they stay in the second-level
+// cache from when they are written until they are read.
+inline constexpr std::int64_t kWeightBytes = 600 << 10;
+
+// Beyond this, transformed weights come back from memory: half of the last-level cache, of which
+// one core of many has no more than a few tens of MiB to itself.
+inline double far_weight_bytes() {
+  constexpr std::int64_t kMost = 32 << 20;
+  const std::int64_t bytes = cpu_info().l3_bytes;
+  return double(bytes > 0 ? std::min(bytes, kMost) : kMost) / 2;
+}
 
 // A convolution of 3 x 3 and stride 1 from a source to a result: forward and weight gradient from x
 // to y, the input's gradient from g to dx with the kernel turned.
@@ -62,5 +75,13 @@ inline const WinogradLoops& winograd_loops(int m) {
 
 void winograd_sums(const ConvolutionProblem& problem, int m);
 void winograd_weights(const ConvolutionProblem& problem, int m);
+
+// How often all weights are transformed, or turned back, and how often they then pass between a
+// core and what is behind its second-level cache.
+struct WeightPasses {
+  double transforms, far;
+};
+WeightPasses passes_of_sums(const ConvolutionProblem& p, int m);
+WeightPasses passes_of_weights(const ConvolutionProblem& p, int m);
 
 }  // namespace tw

@@ -1,5 +1,6 @@
 // Rung winograd, the weights' gradient: the transpose of the forward part. Steps of some tiles are
-// transformed, then added up plane by plane.
+// transformed, then added up plane by plane; where one step takes all tiles, block by block of the
+// weights, whose sums go no further than the second-level cache.
 #include "core/cpu/convolution/winograd_tiles.h"
 #include "core/runtime/thread_pool.h"
 
@@ -19,6 +20,7 @@ struct Plan {
   int lanes;
   int64_t pitch, g_pitch;
   int64_t bands_an_image, bands, step;  // bands of kBandRows rows of tiles; bands of a step
+  int64_t blocks, block;                // of input channels, and how many are in one
 
   Plan(const ConvolutionProblem& p, int m)
       : s(p, m),
@@ -29,13 +31,20 @@ struct Plan {
     bands_an_image = ceil_div(s.rows, kBandRows);
     bands = bands_an_image * p.batch;
     const int64_t tile = s.planes * (pitch + g_pitch) * int64_t(sizeof(float));
-    const int64_t wanted = std::clamp(kStepBytes / tile, kFewTiles, kManyTiles);
+    const int64_t channel = s.planes * panels.width * int64_t(sizeof(float));
+    block = round_up(ceil_div(s.in, ceil_div(s.in * channel, kWeightBytes)), lanes);
+    blocks = ceil_div(s.in, block);
+    const bool one_step = p.batch * s.rows * s.columns <= kManyTiles && blocks * panels.count > 1;
+    const bool far = double(panels.count * s.in * channel) > far_weight_bytes();
+    const int64_t least = one_step || far ? kManyTiles : kFewTiles;
+    const int64_t wanted = std::clamp(kStepBytes / tile, least, kManyTiles);
     step = std::clamp<int64_t>(wanted / (s.columns * std::min(kBandRows, s.rows)), 1, bands);
   }
   int64_t most_tiles() const { return step * std::min(kBandRows, s.rows) * s.columns; }
   int64_t x_plane() const { return most_tiles() * pitch + kPlanePadding; }
   int64_t g_plane() const { return most_tiles() * g_pitch + kPlanePadding; }
-  int64_t sums_plane() const { return s.in * panels.width + kPlanePadding; }
+  int64_t sums_plane(int64_t channels) const { return channels * panels.width + kPlanePadding; }
+  bool takes_blocks() const { return step >= bands && blocks * panels.count > 1; }
   int64_t rows_of(int64_t band) const {
     return std::min(kBandRows, s.rows - band % bands_an_image * kBandRows);
   }
@@ -68,51 +77,84 @@ void transform_band(const ConvolutionProblem& p, const Plan& plan, int64_t group
       g_planes + first_tile * plan.g_pitch);
 }
 
+// The products of a step's tiles, for some planes of some input channels of a panel.
+ConvolutionBlock products(const Plan& plan, int64_t panel, int64_t channels, int64_t tiles,
+                          const float* x, const float* g, float* sums) {
+  const int64_t width = plan.panels.width;
+  return {.a = x,
+          .b = g + panel * width,
+          .c = sums,
+          .rows = channels,
+          .columns = plan.panels.columns(panel, plan.lanes),
+          .a_row = 1,
+          .a_col = plan.pitch,
+          .b_row = plan.g_pitch,
+          .c_row = width,
+          .run_count = tiles};
+}
+
+// From sums[plane][channel][lanes] of input channels [first, first + count) of a panel.
+void store(const ConvolutionProblem& p, const Plan& plan, int64_t group, int64_t panel,
+           int64_t first, int64_t count, const float* sums) {
+  constexpr int64_t taps = 9;
+  const int64_t in = plan.s.in, width = plan.panels.width;
+  const ScratchArray<float> dw(taps * count * width);
+  const ScratchArray<std::int32_t> at(taps * count);
+  for (int64_t c = 0; c < count; ++c) at[c] = static_cast<std::int32_t>(c * width);
+  winograd_loops(plan.s.m).weights_gradient(
+      {count, width, at, 3 * count * width, count * width, plan.sums_plane(count), width}, sums,
+      dw);
+  for (int64_t i = 0; i < count * taps; ++i)
+    at[i] = static_cast<std::int32_t>((i % taps * count + i / taps) * width);
+  const int64_t channel = group * plan.s.out + plan.panels.first(panel);
+  convolution_loops<float>().from_lanes(
+      {in * taps, plan.panels.at(panel), count * taps, at}, dw, nullptr,
+      static_cast<float*>(p.result) + (channel * in + first) * taps);
+}
+
 // sums[panel][plane][input channel][lanes] += the products of one step.
 void add_step(const Plan& plan, int64_t tiles, bool adds, const float* x, const float* g,
               float* sums) {
-  const int64_t width = plan.panels.width, planes = plan.s.planes;
+  const int64_t planes = plan.s.planes, in = plan.s.in;
   parallel_chunks(planes, [&](int64_t i) {
-    for (int64_t panel = 0; panel < plan.panels.count; ++panel)
-      convolution_loops<float>().multiply({.a = x + i * plan.x_plane(),
-                                           .b = g + i * plan.g_plane() + panel * width,
-                                           .c = sums + (panel * planes + i) * plan.sums_plane(),
-                                           .rows = plan.s.in,
-                                           .columns = plan.panels.columns(panel, plan.lanes),
-                                           .a_row = 1,
-                                           .a_col = plan.pitch,
-                                           .b_row = plan.g_pitch,
-                                           .c_row = width,
-                                           .run_count = tiles,
-                                           .adds = adds});
+    for (int64_t panel = 0; panel < plan.panels.count; ++panel) {
+      ConvolutionBlock block =
+          products(plan, panel, in, tiles, x + i * plan.x_plane(), g + i * plan.g_plane(),
+                   sums + (panel * planes + i) * plan.sums_plane(in));
+      block.adds = adds;
+      convolution_loops<float>().multiply(block);
+    }
   });
 }
 
-void store(const ConvolutionProblem& p, const Plan& plan, int64_t group, const float* sums) {
-  constexpr int64_t taps = 9;
-  const int64_t in = plan.s.in, width = plan.panels.width;
-  parallel_chunks(plan.panels.count, [&](int64_t panel) {
-    const ScratchArray<float> dw(taps * in * width);
-    const ScratchArray<std::int32_t> at(taps * in);
-    for (int64_t c = 0; c < in; ++c) at[c] = static_cast<std::int32_t>(c * width);
-    winograd_loops(plan.s.m).weights_gradient(
-        {in, width, at, 3 * in * width, in * width, plan.sums_plane(), width},
-        sums + panel * plan.s.planes * plan.sums_plane(), dw);
-    for (int64_t i = 0; i < in * taps; ++i)
-      at[i] = static_cast<std::int32_t>((i % taps * in + i / taps) * width);
-    const int64_t channel = group * plan.s.out + plan.panels.first(panel);
-    convolution_loops<float>().from_lanes({in * taps, plan.panels.at(panel), in * taps, at}, dw,
-                                          nullptr,
-                                          static_cast<float*>(p.result) + channel * in * taps);
+// Of all tiles.
+void add_up_blocks(const ConvolutionProblem& p, const Plan& plan, int64_t group, int64_t tiles,
+                   const float* x, const float* g) {
+  parallel_chunks(plan.panels.count * plan.blocks, [&](int64_t i) {
+    const int64_t panel = i / plan.blocks, first = i % plan.blocks * plan.block;
+    const int64_t count = std::min(plan.block, plan.s.in - first);
+    const ScratchArray<float> sums(plan.s.planes * plan.sums_plane(count));
+    ConvolutionBlock block = products(plan, panel, count, tiles, x + first, g, sums);
+    block.planes = plan.s.planes;
+    block.a_plane = plan.x_plane(), block.b_plane = plan.g_plane();
+    block.c_plane = plan.sums_plane(count);
+    convolution_loops<float>().multiply(block);
+    store(p, plan, group, panel, first, count, sums);
   });
 }
 
 }  // namespace
 
+WeightPasses passes_of_weights(const ConvolutionProblem& p, int m) {
+  const Plan plan(p, m);
+  return {1, plan.takes_blocks() ? 0 : 2 * double(ceil_div(plan.bands, plan.step))};
+}
+
 void winograd_weights(const ConvolutionProblem& p, int m) {
   const Plan plan(p, m);
+  const int64_t panel_sums = plan.s.planes * plan.sums_plane(plan.s.in);
   const ScratchArray<float> x(plan.s.planes * plan.x_plane()), g(plan.s.planes * plan.g_plane());
-  const ScratchArray<float> sums(plan.panels.count * plan.s.planes * plan.sums_plane());
+  const ScratchArray<float> sums(plan.takes_blocks() ? 0 : plan.panels.count * panel_sums);
   const ScratchArray<int64_t> first_tile(plan.step + 1);
   for (int64_t group = 0; group < p.groups; ++group) {
     for (int64_t first = 0; first < plan.bands; first += plan.step) {
@@ -123,9 +165,15 @@ void winograd_weights(const ConvolutionProblem& p, int m) {
       parallel_chunks(count, [&](int64_t i) {
         transform_band(p, plan, group, first + i, first_tile[i], x, g);
       });
-      add_step(plan, first_tile[count], first > 0, x, g, sums);
+      if (plan.takes_blocks())
+        add_up_blocks(p, plan, group, first_tile[count], x, g);
+      else
+        add_step(plan, first_tile[count], first > 0, x, g, sums);
     }
-    store(p, plan, group, sums);
+    if (plan.takes_blocks()) continue;
+    parallel_chunks(plan.panels.count, [&](int64_t panel) {
+      store(p, plan, group, panel, 0, plan.s.in, sums + panel * panel_sums);
+    });
   }
 }
 

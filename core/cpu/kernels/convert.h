@@ -4,7 +4,7 @@
 #include <immintrin.h>
 #endif
 #include "core/cpu/convert.h"
-#include "core/cpu/kernels/lanes.h"
+#include "core/cpu/kernels/truths.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -215,11 +215,21 @@ template <class To> inline constexpr bool kFromInt32 =
 template <class From, class To> inline constexpr bool kByFloat =
     kIsShort<From> || (std::is_integral_v<From> && (std::is_same_v<To, Half> || sizeof(From) < 4));
 
+// 1 for all numbers but 0, NaN included, whose bits beside the sign say so.
+TW_INLINE void truths_of_shorts(const void* x, std::uint8_t* y) {
+  using Bits = Vec<std::int16_t>;
+  auto* bits = (const std::int16_t*)x;
+  for (int i = 0; i < kStep; i += Bits::lanes)
+    store_truths<std::int16_t>(y + i, (Bits::load(bits + i) & 0x7fff) != 0, Bits::lanes);
+}
+
 // Conversions of several parts are one pass for each, over numbers in the registers: the compiler
 // makes vectors of each, and few of the whole.
 template <class To, class From>
 TW_INLINE void convert_step(const From* __restrict x, Stored<To>* __restrict y) {
-  if constexpr (std::is_floating_point_v<From> && kFromInt32<To>) {
+  if constexpr (kIsShort<From> && std::is_same_v<To, bool>) {
+    truths_of_shorts(x, (std::uint8_t*)y);
+  } else if constexpr (std::is_floating_point_v<From> && kFromInt32<To>) {
     std::int32_t whole[kStep];
     whole_numbers(x, whole);
     cast_step<To>(whole, y);

@@ -20,8 +20,20 @@ template <class T> TW_INLINE void store_lanes(void* y, std::int64_t at, Mask<T> 
   store_truths(static_cast<std::uint8_t*>(y) + at, m, count);
 }
 
+template <bool far, class T> TW_INLINE Vec<T> load_lanes(const T* p) {
+#ifdef TW_HAS_FAR_LOADS
+  if constexpr (far && sizeof(Vec<T>) == kVectorBytes)
+    return Vec<T>(load_halves<typename Vec<T>::Raw>(p));
+#endif
+  return Vec<T>::load(p);
+}
+
+// How long a function takes: less than memory does; more; or it reads tables, which two vectors
+// share.
+enum class Work { light, heavy, tables };
+
 // Applies f(const Vec<T> (&)[N]) to each vector of N inputs; returns how many elements are done.
-template <bool stream, class T, int N, class F>
+template <bool stream, bool far, Work work, class T, int N, class F>
 TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[N],
                                          const std::int64_t (&advance)[N], F f) {
   constexpr int L = kLanes<T>;
@@ -34,7 +46,7 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
 #pragma GCC unroll 8
       for (int m = 0; m < M; ++m) {
         for (int k = 0; k < N; ++k) {
-          v[k] = Vec<T>::load(p[k]);
+          v[k] = load_lanes<far>(p[k]);
           p[k] += advance[k];
         }
         masks[m] = f(v);
@@ -43,11 +55,12 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
     }
   }
   // Two at once, so that the compiler interleaves two chains of dependent instructions.
-  if constexpr (N == 1 && sizeof(T) == 4 && std::is_floating_point_v<T>) {
+  constexpr bool interleaves = sizeof(T) == 4 && std::is_floating_point_v<T>;
+  if constexpr (N == 1 && (interleaves || work == Work::tables)) {
     for (; at + 2 * L <= n; at += 2 * L) {
       Vec<T> w[1];
-      v[0] = Vec<T>::load(p[0]);
-      w[0] = Vec<T>::load(p[0] + advance[0]);
+      v[0] = load_lanes<far>(p[0]);
+      w[0] = load_lanes<far>(p[0] + advance[0]);
       p[0] += 2 * advance[0];
       const auto first = f(v), second = f(w);
       if constexpr (stream) {
@@ -61,7 +74,7 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
   }
   for (; at + L <= n; at += L) {
     for (int k = 0; k < N; ++k) {
-      v[k] = Vec<T>::load(p[k]);
+      v[k] = load_lanes<far>(p[k]);
       p[k] += advance[k];
     }
     if constexpr (stream) {
@@ -73,9 +86,9 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
   return at;
 }
 
-template <class T, int N, class F>
+template <class T, int N, Work work = Work::light, class F>
 TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* inputs, const int* step,
-                               [[maybe_unused]] bool stream, F f) {
+                               Traffic traffic, F f) {
   constexpr int L = kLanes<T>;
   const T* p[N];
   std::int64_t advance[N];
@@ -87,13 +100,18 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
 #ifdef TW_HAS_STREAMING
   if constexpr (std::is_same_v<decltype(f(std::declval<const Vec<T>(&)[N]>())), Vec<T>> &&
                 sizeof(Vec<T>) == kVectorBytes) {
-    if (stream) {
-      at = for_whole_vectors<true>(n, y, p, advance, f);
+    if (traffic == Traffic::around) {
+      at = for_whole_vectors<true, work == Work::light, work>(n, y, p, advance, f);
       finish_streams();
     }
   }
 #endif
-  if (at < 0) at = for_whole_vectors<false>(n, y, p, advance, f);
+#ifdef TW_HAS_FAR_LOADS
+  if constexpr (work == Work::light)
+    if (at < 0 && traffic != Traffic::near)
+      at = for_whole_vectors<false, true, work>(n, y, p, advance, f);
+#endif
+  if (at < 0) at = for_whole_vectors<false, false, work>(n, y, p, advance, f);
   Vec<T> v[N];
   const int rest = static_cast<int>(n - at);
   if (rest == 0) return;
@@ -166,11 +184,31 @@ template <class T> constexpr int kind_of() {
     return kind::f;
 }
 
+// Functions that are more than an operation or two: those whose results are not the nearest number.
+template <class Row> inline constexpr bool kElementary = false;
+#define TW_ACCURACY(row, single, wide) \
+  template <> inline constexpr bool kElementary<row##_row> = single > 0.5;
+#include "core/ops/accuracy.inc"
+#undef TW_ACCURACY
+// Those of float64 whose tables, of 30 lines and more, do not fit in the registers: loads of them
+// are most of their time. Formulas with products that may be fused differently for two vectors than
+// for one must not be among these, as bits would depend on the place.
+template <class Row> inline constexpr bool kReadsTables =
+    std::is_same_v<Row, tanh_row> || std::is_same_v<Row, erf_row>;
+template <class Row, class T> constexpr Work work_of() {
+  if (!std::is_floating_point_v<T> || !kElementary<Row>) return Work::light;
+#ifdef TW_HAS_LANE_TABLES
+  if (sizeof(T) == 8 && kReadsTables<Row>) return Work::tables;
+#endif
+  return Work::heavy;
+}
+
 template <class Row, class T, int N> void value_kernel(std::int64_t n, void* y,
                                                        const void* const* inputs, const int* step,
-                                                       bool stream) {
-  for_each_vector<T, N>(n, y, inputs, step, stream,
-                        [](const Vec<T>(&in)[N]) TW_LAMBDA_INLINE { return Row::value(in); });
+                                                       Traffic traffic) {
+  for_each_vector<T, N, work_of<Row, T>()>(n, y, inputs, step, traffic,
+                                           [](const Vec<T>(&in)[N])
+                                               TW_LAMBDA_INLINE { return Row::value(in); });
 }
 
 template <class Row, class T, int N> constexpr PointwiseFn value_function() {
@@ -192,9 +230,9 @@ constexpr Reads reads_of(std::string_view text) {
 
 template <class Row, class T, int input, Reads reads>
 void gradient_kernel(std::int64_t n, void* dx, const void* const* inputs, const int* step,
-                     bool stream) {
+                     Traffic traffic) {
   constexpr int N = 1 + reads.count();
-  for_each_vector<T, N>(n, dx, inputs, step, stream, [](const Vec<T>(&in)[N]) TW_LAMBDA_INLINE {
+  for_each_vector<T, N>(n, dx, inputs, step, traffic, [](const Vec<T>(&in)[N]) TW_LAMBDA_INLINE {
     constexpr int b = 1 + reads.a, c = b + reads.b, y = c + reads.c;
     const Vec<T> unread = in[0];
     return Vec<T>(Row::template grad<input>(in[0], reads.a ? in[1] : unread,

@@ -1,5 +1,6 @@
-// Pointwise rows over bfloat16 as it lies in memory: float32 in the registers, without copies of
-// operands and result. Only rows whose formula costs little beside those.
+// Pointwise rows over bfloat16 as it lies in memory, without copies of operands and result: float32
+// in the registers, or bits where the formula asks for no more. Only rows whose formula costs
+// little beside those copies.
 #pragma once
 #include "core/cpu/kernels/bfloat16_lanes.h"
 #include "core/cpu/kernels/pointwise.h"
@@ -21,8 +22,8 @@ template <bool> TW_INLINE Mask<Stored16> as_stored(Mask<float> even, Mask<float>
 
 template <class Row, int N, bool exact> void stored_kernel(std::int64_t n, void* y,
                                                            const void* const* inputs,
-                                                           const int* step, bool stream) {
-  for_each_vector<Stored16, N>(n, y, inputs, step, stream,
+                                                           const int* step, Traffic traffic) {
+  for_each_vector<Stored16, N>(n, y, inputs, step, traffic,
                                [](const Vec<Stored16>(&in)[N]) TW_LAMBDA_INLINE {
                                  Vec<float> even[N], odd[N];
                                  for (int k = 0; k < N; ++k) {
@@ -34,15 +35,65 @@ template <class Row, int N, bool exact> void stored_kernel(std::int64_t n, void*
                                });
 }
 
+// Numbers whose bits alone decide: twice as many in a vector, and no two halves to put together.
+struct StoredBits {
+  using Bits = Vec<Stored16>;
+  static constexpr Stored16 kSize = 0x7fff, kInfinite = 0x7f80;
+  Bits bits;
+  TW_INLINE Bits size() const { return bits & kSize; }
+  TW_INLINE Bits sign() const { return bits & (Stored16)~kSize; }
+  friend TW_INLINE StoredBits operator-(StoredBits x) { return {x.bits ^ (Stored16)~kSize}; }
+  // Only 0 is asked for.
+  friend TW_INLINE Mask<Stored16> operator==(StoredBits x, int) { return x.size() == 0; }
+  friend TW_INLINE Mask<Stored16> operator!=(StoredBits x, int) { return x.size() != 0; }
+};
+TW_INLINE StoredBits abs(StoredBits x) { return {x.size()}; }
+TW_INLINE StoredBits copysign(StoredBits x, StoredBits sign) { return {x.size() | sign.sign()}; }
+TW_INLINE Mask<Stored16> isnan(StoredBits x) { return x.size() > StoredBits::kInfinite; }
+TW_INLINE Mask<Stored16> isinf(StoredBits x) { return x.size() == StoredBits::kInfinite; }
+TW_INLINE Mask<Stored16> isfinite(StoredBits x) { return x.size() < StoredBits::kInfinite; }
+TW_INLINE Mask<Stored16> signbit(StoredBits x) { return x.bits < 0; }
+// The float32 beside a number rounds to the number again; beside 0 to 0 with the sign of b. Of NaN
+// the first is given back.
+TW_INLINE StoredBits nextafter(StoredBits a, StoredBits b) {
+  const Vec<Stored16> moved = where(a == 0, b.sign(), a.bits);
+  return {where(isnan(b) & !isnan(a), b.bits, moved)};
+}
+
+template <class Row, int N> void bits_kernel(std::int64_t n, void* y, const void* const* inputs,
+                                             const int* step, Traffic traffic) {
+  for_each_vector<Stored16, N>(n, y, inputs, step, traffic,
+                               [](const Vec<Stored16>(&in)[N]) TW_LAMBDA_INLINE {
+                                 StoredBits x[N];
+                                 for (int k = 0; k < N; ++k) x[k] = {in[k]};
+                                 const auto y = Row::value(x);
+                                 if constexpr (std::is_same_v<decltype(y), const StoredBits>)
+                                   return y.bits;
+                                 else
+                                   return y;
+                               });
+}
+
 constexpr PointwiseBFloat16Table make_bfloat16_table() {
   PointwiseBFloat16Table table = {};
 #define TW_STORED(name, inputs, exact) \
   table.value[(int)PointwiseOp::name] = stored_kernel<name##_row, inputs, exact>;
 #define TW_EXACT(name, inputs) TW_STORED(name, inputs, true)
 #define TW_ROUNDED(name, inputs) TW_STORED(name, inputs, false)
-  TW_EXACT(negative, 1)
-  TW_EXACT(positive, 1)
-  TW_EXACT(abs, 1)
+#define TW_BITS(name, inputs) table.value[(int)PointwiseOp::name] = bits_kernel<name##_row, inputs>;
+  TW_BITS(negative, 1)
+  TW_BITS(positive, 1)
+  TW_BITS(abs, 1)
+  TW_BITS(isnan, 1)
+  TW_BITS(isinf, 1)
+  TW_BITS(isfinite, 1)
+  TW_BITS(signbit, 1)
+  TW_BITS(logical_not, 1)
+  TW_BITS(copysign, 2)
+  TW_BITS(nextafter, 2)
+  TW_BITS(logical_and, 2)
+  TW_BITS(logical_or, 2)
+  TW_BITS(logical_xor, 2)
   TW_EXACT(sign, 1)
   TW_EXACT(relu, 1)
   TW_EXACT(relu6, 1)
@@ -50,20 +101,15 @@ constexpr PointwiseBFloat16Table make_bfloat16_table() {
   TW_EXACT(ceil, 1)
   TW_EXACT(trunc, 1)
   TW_EXACT(round, 1)
-  TW_EXACT(isnan, 1)
-  TW_EXACT(isinf, 1)
-  TW_EXACT(isfinite, 1)
-  TW_EXACT(signbit, 1)
-  TW_EXACT(logical_not, 1)
   TW_ROUNDED(square, 1)
   TW_ROUNDED(sqrt, 1)
+  TW_ROUNDED(rsqrt, 1)
   TW_ROUNDED(reciprocal, 1)
   TW_ROUNDED(hardsigmoid, 1)
   TW_ROUNDED(hardswish, 1)
   TW_ROUNDED(softsign, 1)
   TW_EXACT(maximum, 2)
   TW_EXACT(minimum, 2)
-  TW_EXACT(copysign, 2)
   TW_EXACT(hardshrink, 2)
   TW_EXACT(equal, 2)
   TW_EXACT(not_equal, 2)
@@ -71,14 +117,10 @@ constexpr PointwiseBFloat16Table make_bfloat16_table() {
   TW_EXACT(less_equal, 2)
   TW_EXACT(greater, 2)
   TW_EXACT(greater_equal, 2)
-  TW_EXACT(logical_and, 2)
-  TW_EXACT(logical_or, 2)
-  TW_EXACT(logical_xor, 2)
   TW_ROUNDED(add, 2)
   TW_ROUNDED(subtract, 2)
   TW_ROUNDED(multiply, 2)
   TW_ROUNDED(divide, 2)
-  TW_ROUNDED(nextafter, 2)
   TW_ROUNDED(leaky_relu, 2)
   TW_ROUNDED(square_distance, 2)
   TW_ROUNDED(huber_distance, 2)
@@ -88,6 +130,7 @@ constexpr PointwiseBFloat16Table make_bfloat16_table() {
   TW_EXACT(threshold, 3)
   TW_ROUNDED(lerp, 3)
   TW_ROUNDED(multiply_add, 3)
+#undef TW_BITS
 #undef TW_STORED
 #undef TW_EXACT
 #undef TW_ROUNDED

@@ -30,15 +30,16 @@ template <int lanes> TW_INLINE __mmask64 which_hold(const std::uint8_t* truths) 
   }
 }
 
-template <bool stream, class T>
+template <Traffic traffic, class T>
 TW_INLINE void select_lanes(std::int64_t n, T* y, const void* const* inputs, const int* step) {
   constexpr int L = kLanes<T>;
+  constexpr bool far = traffic != Traffic::near;
   const auto* truths = static_cast<const std::uint8_t*>(inputs[0]);
   const auto *b = static_cast<const T*>(inputs[1]), *c = static_cast<const T*>(inputs[2]);
   const std::int64_t of_truths = step[0] * L, of_b = step[1] * L, of_c = step[2] * L;
   for (; n >= L; n -= L) {
-    const Vec<T> v = selected(which_hold<L>(truths), Vec<T>::load(b), Vec<T>::load(c));
-    if constexpr (stream)
+    const Vec<T> v = selected(which_hold<L>(truths), load_lanes<far>(b), load_lanes<far>(c));
+    if constexpr (traffic == Traffic::around)
       v.stream(y);
     else
       v.store(y);
@@ -54,10 +55,11 @@ TW_INLINE void select_lanes(std::int64_t n, T* y, const void* const* inputs, con
   selected(which_hold<L>(bytes), Vec<T>::load(b, rest), Vec<T>::load(c, rest)).store(y, rest);
 }
 template <class T> void select_kernel(std::int64_t n, void* y, const void* const* inputs,
-                                      const int* step, bool stream) {
+                                      const int* step, Traffic traffic) {
   T* const out = static_cast<T*>(y);
-  if (!stream) return select_lanes<false>(n, out, inputs, step);
-  select_lanes<true>(n, out, inputs, step);
+  if (traffic == Traffic::near) return select_lanes<Traffic::near>(n, out, inputs, step);
+  if (traffic == Traffic::far) return select_lanes<Traffic::far>(n, out, inputs, step);
+  select_lanes<Traffic::around>(n, out, inputs, step);
   finish_streams();
 }
 constexpr SelectTable make_select_table() {

@@ -81,6 +81,14 @@ TW_INLINE Vec<double> erf(Vec<double> x) {
 TW_INLINE Vec<float> erf(Vec<float> x) {
   using T = float;
   TW_WIDEN(erf) {
+#ifdef TW_HAS_LANE_TABLES
+    const Vec<T> size = at_most(abs(x), 3.93), place = fma(size, 4.0625, 16);
+    const Vec<T> index = shifted_down<19>(place), t = size - look_up(kErfPoints, index);
+    Vec<T> p = look_up(kErfPieces[5], index);
+#pragma GCC unroll 5
+    for (int k = 4; k >= 0; --k) p = fma(p, t, look_up(kErfPieces[k], index));
+    return copysign(fma(t, p, where(place < 17, size, look_up(kErfValues, index))), x);
+#else
     const Vec<float> size = abs(x), z = size * size, t = at_most(size, 4.f);
     const Vec<float> near = polynomial(z, 0.128379166, -0.376126289, 0.112836257, -0.0268557314,
                                        0.00519240508, -0.000804976968, 7.99664995e-05) *
@@ -91,6 +99,7 @@ TW_INLINE Vec<float> erf(Vec<float> x) {
     const auto reduced = reduce_exp(-(t * q + t));
     const Vec<float> far = 1 - exp_reduced(reduced) * two_to(reduced.n);
     return copysign(where(size < 0.92f, near, far), x);
+#endif
   }
 }
 // factor erfc(x) = y 2^n.

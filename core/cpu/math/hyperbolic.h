@@ -74,9 +74,17 @@ template <Floating T> struct HyperbolicSum {
 };
 template <Floating T> TW_INLINE HyperbolicSum<T> hyperbolic_sum(Vec<T> size) {
   const auto [n, r, low] = reduce_exp(at_most(size, ExpLimits<T>::highest + (T)0.5));
-  const Vec<T> z = r * r, up = two_to(n - 2);
-  const Vec<T> down = two_to(-2 - at_most(n, Format<T>::mantissa_bits + 2));
-  return {fast_two_sum(up, down), fast_two_sum(up, -down), r, z * cosh_tail(z) + r * low,
+  // Powers of two by their bits; where the one below would leave the normal range it is 0.
+  constexpr T lowered = Format<T>::bias - 2;
+  constexpr auto both = (IntLike<T>)(2 * lowered) << Format<T>::mantissa_bits;
+  const Bits<T> field = bit_cast<IntLike<T>>(n + (Format<T>::rounder + lowered));
+  const Bits<T> up_bits = Bits<T>(field.v << Format<T>::mantissa_bits), down_bits = both - up_bits;
+  const Vec<T> z = r * r, up = bit_cast<T>(up_bits);
+  const Vec<T> down = bit_cast<T>(at_least(down_bits, 0)), less = up - down;
+  return {fast_two_sum(up, down),
+          {less, (up - less) - down},
+          r,
+          z * cosh_tail(z) + r * low,
           r * z * sinh_tail(z) + low};
 }
 template <Floating T> TW_INLINE Vec<T> cosh(Vec<T> x) {
@@ -91,7 +99,7 @@ template <Floating T> TW_INLINE Vec<T> sinh(Vec<T> x) {
     const auto [a, b, r, c, s] = hyperbolic_sum(abs(x));
     const Vec<T> hi = fma(a.hi, r, b.hi), lo = fma(a.hi, r, b.hi - hi) + b.lo;
     const Vec<T> y = (hi + (lo + (b.hi * c + a.hi * s))) * 2;
-    return copysign(where(abs(x) < kUnchanged<T>, x, y), x);
+    return with_sign(where(abs(x) < kUnchanged<T>, x, y), x);
   }
 }
 

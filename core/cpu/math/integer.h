@@ -77,25 +77,50 @@ template <Integer U> TW_INLINE Vec<U> multiplied_where(Vec<U> y, Vec<U> square, 
 #endif
   return where(bits != 0, y * square, y);
 }
-// By squaring, modulo 2^bits, four bits of the exponents at a time.
-template <Integer U> TW_INLINE Vec<U> power_by_squares(Vec<U> square, Vec<U> left) {
-  Vec<U> y = 1;
+template <Integer U> TW_INLINE bool any_bits(Vec<U> x) {
+#ifdef __AVX512F__  // whose test takes any bits: no lanes of all bits or none need be made first
+  return any(Mask<U>{(typename Mask<U>::Raw)x.v});
+#else
+  return any(x != 0);
+#endif
+}
+// By squaring, modulo 2^bits; with one exponent for all lanes, as a row shares, without the
+// products for bits that it lacks.
+template <Integer U> TW_INLINE Vec<U> power_of_all(Vec<U> square, U left) {
+  Vec<U> y = left & 1 ? square : Vec<U>(1);
+  while (left >>= 1) {
+    square = square * square;
+    if (left & 1) y = y * square;
+  }
+  return y;
+}
+// Three bits of the exponents at a time; `bits` becomes how many were looked at.
+template <Integer U> TW_INLINE Vec<U> power_by_squares(Vec<U> square, Vec<U> left, int& bits) {
+  Vec<U> y = where((left & 1) != 0, square, 1);
+  left = Vec<U>(left.v >> 1);
+  bits = 1;
   do {
-#pragma GCC unroll 4
-    for (int bit = 0; bit < 4; ++bit) {
-      y = multiplied_where(y, square, left & (U)(1 << bit));
+#pragma GCC unroll 3
+    for (int bit = 0; bit < 3; ++bit) {
       square = square * square;
+      y = multiplied_where(y, square, left & (U)(1 << bit));
     }
-    left = Vec<U>(left.v >> 4);
-  } while (any(left != 0));
+    left = Vec<U>(left.v >> 3);
+    bits += 3;
+  } while (any_bits(left));
   return y;
 }
 // A negative exponent gives the reciprocal's whole part: 0, 1 or -1.
 template <Integer T> TW_INLINE Vec<T> pow(Vec<T> base, Same<T> exponent) {
-  const Vec<T> power = bit_cast<T>(power_by_squares(as_unsigned(base), as_unsigned(exponent)));
+  const T first = exponent[0];
+  if (first >= 0 && !any_bits(as_unsigned(exponent ^ Vec<T>(first))))
+    return bit_cast<T>(power_of_all(as_unsigned(base), (std::make_unsigned_t<T>)first));
+  int bits;
+  const Vec<T> power =
+      bit_cast<T>(power_by_squares(as_unsigned(base), as_unsigned(exponent), bits));
   if constexpr (std::is_signed_v<T>) {
-    const Mask<T> negative = exponent < 0;
-    if (any(negative)) [[unlikely]] {
+    if (bits >= 8 * (int)sizeof(T)) [[unlikely]] {  // as many as only negative ones have
+      const Mask<T> negative = exponent < 0;
       const Vec<T> parity = where((exponent & 1) != 0, -1, 1);
       return where(negative, where(base == 1, 1, where(base == -1, parity, 0)), power);
     }

@@ -108,6 +108,13 @@ TW_INLINE Bits<float> at_least(Bits<float> x, Bits<float> limit) {
   return x.v > limit.v ? x.v : limit.v;
 #endif
 }
+TW_INLINE Bits<double> at_least(Bits<double> x, Bits<double> limit) {
+#if defined(__AVX512F__)
+  return Bits<double>((Bits<double>::Raw)_mm512_max_epi64((__m512i)x.v, (__m512i)limit.v));
+#else
+  return x.v > limit.v ? x.v : limit.v;
+#endif
+}
 
 // Of two unsigned numbers; one instruction each.
 TW_INLINE Vec<std::uint32_t> larger(Vec<std::uint32_t> a, Vec<std::uint32_t> b) {

@@ -41,6 +41,7 @@ _ABOUT = {
     "pointwise": "add, relu, exp and sums up to 4096x4096",
     "networks": "layers and training steps of networks, forward and backward",
     "layers": "the convolutions of ResNet-18, ResNet-50 and MobileNetV2, forward and backward",
+    "rungs": "the choice among the rungs of convolutions, for the layers of ResNets",
     "threads": "products after a rest, behind another library's threads, beside other processes",
     "scheduler": "10,000 tasks against the reference and Python's own executor",
     "memory": "10,000 allocations and frees; the peak of a deep network's training",
@@ -55,6 +56,7 @@ _TAKE_PART: dict[str, tuple[str, ...]] = {
     "pointwise": PEERS,
     "networks": ("torch", "jax"),
     "layers": ("torch", "jax"),
+    "rungs": (),
     "threads": ("torch", "numpy"),
     "scheduler": (),
     "memory": ("torch",),
@@ -95,13 +97,20 @@ def _add_comparison(comparisons: arguments.Subparsers, name: str, text: str) -> 
         )
     if name == "ops":
         _add_ops_options(parser)
-    if name == "layers":
+    if name in ("layers", "rungs"):
         parser.add_argument(
             "--batches",
             metavar="N,N",
             type=arguments.sizes,
             default=convolution.BATCHES,
             help="images a call (default: 1,8,32)",
+        )
+    if name == "rungs":
+        parser.add_argument(
+            "--precision",
+            choices=("highest", "high"),
+            default="highest",
+            help="as set_float32_matmul_precision takes it: which rungs may be chosen",
         )
     if name in ("train", "loader"):
         parser.add_argument(
@@ -186,6 +195,8 @@ def run(args: argparse.Namespace) -> int:
     ]
     if tuned:
         _tell(console, f"bench {args.what}, allocation tuned", peers, list(tuned.values()), {})
+    if args.what == "rungs":
+        console.line(convolution.rungs_missed(results))
     if args.what == "memory":
         report |= memory.report_peaks(console, peers.modules)
     console.json(report)
@@ -251,6 +262,7 @@ def _cases(args: argparse.Namespace, peers: dict[str, Any], done: frozenset[str]
         "ops": lambda: _op_cases(args, peers, done),
         "networks": lambda: networks.network_cases(peers, args.families),
         "layers": lambda: convolution.layer_cases(peers, args.batches),
+        "rungs": lambda: convolution.rung_cases(args.batches, args.precision),
         "threads": lambda: threads.thread_cases(peers, args.sizes or threads.SIZES),
         "scheduler": scheduler.scheduler_cases,
         "memory": lambda: memory.pool_cases(peers),

@@ -57,18 +57,34 @@ class KeyValueCache:
         self._filled += key.shape[2]
 
     def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, scale: float | None = None
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        scale: float | None = None,
+        *,
+        filled: Tensor | None = None,
     ) -> Tensor:
         """Appends, and attends causally: each query to all before it and to itself.
 
         query, key and value are (batch, heads, rows, size) of the same new rows; query may have a
-        multiple of the cache's heads. No gradients pass.
+        multiple of the cache's heads. No gradients pass. `filled`, an int64 tensor of one element,
+        stands for the number of filled rows and leaves `len` as it is, so that a recorded step can
+        run again behind other rows; `advance` then counts them.
         """
-        y = tw._core._attend_with_cache(
-            self._keys, self._values, self._filled, query, key, value, scale
-        )
-        self._filled += key.shape[2]
+        known = self._filled if filled is None else filled
+        y = tw._core._attend_with_cache(self._keys, self._values, known, query, key, value, scale)
+        if filled is None:
+            self._filled += key.shape[2]
         return y
+
+    def advance(self, rows: int) -> None:
+        """Counts rows that `attend` wrote behind a tensor's number; ValueError beyond the room."""
+        if not 0 <= self._filled + rows <= self.length:
+            raise ValueError(
+                f"KeyValueCache: {rows} rows behind {self._filled} of {self.length} cannot be"
+            )
+        self._filled += rows
 
     def reset(self) -> None:
         """Forgets what was appended; the memory stays."""

@@ -51,6 +51,7 @@ class ModuleHooks:
         hooks: dict[int, Hook] = getattr(self, kind)
         number = next(_ids)
         added = {number: Hook(function, **options)}
+        _core._note_module_hooks()
         # A new dict: calls that are under way go on with the one they have.
         setattr(self, kind, {**added, **hooks} if prepend else {**hooks, **added})
         return HookRemover(self, kind, number)

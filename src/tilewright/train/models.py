@@ -70,8 +70,13 @@ class Gpt(nn.Module):
     before the two linear layers, learned positions (A. Radford et al., 2019).
 
     `forward` takes tokens (batch, length) of at most `context` and gives logits (batch, length,
-    symbols); with a cache the tokens follow those that it has seen.
+    symbols); with a cache the tokens follow those that it has seen. For one token their number may
+    be a tensor, `seen`, so that the ops can be recorded and run again behind other tokens.
     """
+
+    # Whether `follow` records the ops of one token's step and from then on runs those alone, on the
+    # CPU and without gradients: the same bits without the calls of modules in between.
+    replays: bool = True
 
     def __init__(self, symbols: int, width: int, layers: int, context: int) -> None:
         if width % _HEADS:
@@ -84,12 +89,17 @@ class Gpt(nn.Module):
         self.head = nn.Linear(width, symbols, bias=False)
         self._first_weights(layers)
 
-    def forward(self, tokens: Tensor, cache: Cache | None = None) -> Tensor:
-        first = 0 if cache is None else cache.length
-        places = tw.arange(first, first + tokens.shape[1], device=tokens.device)
+    def forward(
+        self, tokens: Tensor, cache: Cache | None = None, seen: Tensor | None = None
+    ) -> Tensor:
+        if seen is None:
+            first = 0 if cache is None else cache.length
+            places = tw.arange(first, first + tokens.shape[1], device=tokens.device)
+        else:
+            places = seen  # of one token
         x = self.wte(tokens) + self.wpe(places)
         for i, block in enumerate(self.h):
-            x = block(x, None if cache is None else cache.layers[i])
+            x = block(x, None if cache is None else cache.layers[i], seen)
         logits: Tensor = self.head(self.ln_f(x))
         return logits
 
@@ -97,15 +107,18 @@ class Gpt(nn.Module):
         """Logits (symbols,) behind these tokens, which follow those in the cache.
 
         Where the context is full the cache is filled anew with its last half, once for many
-        tokens: learned positions do not move.
+        tokens: learned positions do not move. While a cache is in use, parameters may change in
+        place alone: a recorded step reads them where they were.
         """
-        seen = [] if cache is None else cache.tokens
-        known = [*seen, *tokens]
-        if cache is None or len(known) > self.context:
-            recent = known if len(known) <= self.context else known[-max(self.context // 2, 1) :]
-            cache, tokens, known = Cache(self), recent, recent
+        cache = Cache(self) if cache is None else cache
+        known = [*cache.tokens, *tokens]
+        if len(known) > self.context:
+            known = tokens = known[-max(self.context // 2, 1) :]
+            cache.reset()
         cache.tokens = known
-        return self(tw.asarray([tokens]).to(self.wte.weight.device), cache)[0, -1], cache
+        if len(tokens) == 1 and self.replays and cache.may_record(self):
+            return cache.step(self, tokens[0]), cache
+        return self(tw.asarray([tokens]).to(cache.device), cache)[0, -1], cache
 
     def _first_weights(self, layers: int) -> None:
         for name, value in self.named_parameters():
@@ -128,43 +141,84 @@ class Block(nn.Module):
         self.gelu = nn.GELU()
         self.c_proj = nn.Linear(4 * width, width)
 
-    def forward(self, x: Tensor, seen: nn.KeyValueCache | None) -> Tensor:
-        x = x + self.attn(self.ln_1(x), seen)
+    def forward(self, x: Tensor, cache: nn.KeyValueCache | None, seen: Tensor | None) -> Tensor:
+        x = x + self.attn(self.ln_1(x), cache, seen)
         y: Tensor = x + self.c_proj(self.gelu(self.c_fc(self.ln_2(x))))
         return y
 
 
 class Attention(nn.Module):
-    """Causal attention of several heads; `seen` holds keys and values of the tokens before."""
+    """Causal attention of several heads; a cache holds keys and values of the tokens before."""
 
     def __init__(self, width: int) -> None:
         self.c_attn = nn.Linear(width, 3 * width)
         self.c_proj = nn.Linear(width, width)
 
-    def forward(self, x: Tensor, seen: nn.KeyValueCache | None) -> Tensor:
+    def forward(self, x: Tensor, cache: nn.KeyValueCache | None, seen: Tensor | None) -> Tensor:
         batch, length, width = x.shape
         heads = self.c_attn(x).reshape((batch, length, 3, _HEADS, width // _HEADS))
         query, key, value = heads.permute((2, 0, 3, 1, 4))
-        if seen is None:
+        if cache is None:
             y = tw.scaled_dot_product_attention(query, key, value, is_causal=True)
         else:
-            y = seen.attend(query, key, value)
+            y = cache.attend(query, key, value, filled=seen)
         out: Tensor = self.c_proj(y.swapaxes(1, 2).reshape((batch, length, width)))
         return out
 
 
 class Cache:
-    """Keys and values of a sequence's tokens so far, in memory for a whole context."""
+    """Keys and values of a sequence's tokens so far, in memory for a whole context.
+
+    `recorded` is the step of one token as `Gpt.follow` replays it, whose `calls()` are the ops and
+    their kernels; None before the first. `refused` says why there is none where it cannot be.
+    """
 
     def __init__(self, model: Gpt) -> None:
-        width, device = model.wte.weight.shape[1], model.wte.weight.device
+        width = model.wte.weight.shape[1]
+        self.device: str = model.wte.weight.device
         self.layers = [
-            nn.KeyValueCache(1, _HEADS, model.context, width // _HEADS, device=device)
+            nn.KeyValueCache(1, _HEADS, model.context, width // _HEADS, device=self.device)
             for _ in model.h
         ]
         self.tokens: list[int] = []
+        self.recorded: Any = None
+        self.refused = "" if self.device == "cpu" else f"on {self.device}"
+        self._hook_changes = -1
+        self._has_hooks = False
 
     @property
     def length(self) -> int:
         """How many tokens it has seen."""
         return len(self.layers[0])
+
+    def reset(self) -> None:
+        """Forgets the tokens; memory and recording stay."""
+        self.tokens = []
+        for layer in self.layers:
+            layer.reset()
+
+    def may_record(self, model: Gpt) -> bool:
+        """Whether nothing but ops belongs to a step: no gradients, and no hooks of modules."""
+        changes = tw._core._module_hook_changes()
+        if changes != self._hook_changes:
+            self._hook_changes = changes
+            self._has_hooks = any(module._call_hooks is not None for module in model.modules())
+        return not (self.refused or self._has_hooks or tw.is_grad_enabled())
+
+    def step(self, model: Gpt, token: int) -> Tensor:
+        """Logits (symbols,) behind one token more: recorded once, then replayed."""
+        inputs = [tw.asarray(x).to(self.device) for x in ([[token]], [self.length])]
+        if self.recorded is None or not self.recorded.is_current():
+            try:
+                self.recorded = tw._core._capture(
+                    lambda *at: model(at[0], self, at[1])[0, -1], inputs
+                )
+            except tw.StateError as refusal:
+                # Nothing that a second run does not write again.
+                self.recorded, self.refused = None, str(refusal)
+                called: Tensor = model(inputs[0], self)[0, -1]
+                return called
+        logits: Tensor = self.recorded.replay(inputs)[0]
+        for layer in self.layers:
+            layer.advance(1)
+        return logits

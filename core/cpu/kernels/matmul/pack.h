@@ -28,8 +28,9 @@ template <class T> TW_INLINE void pack_square(int depth, int width, const T* b, 
 // there.
 inline constexpr std::int64_t kPackRun = 64;
 
-template <class T> inline void pack_columns(std::int64_t k, std::int64_t n, const T* b,
-                                            std::int64_t b_col, T* out, std::int64_t out_row) {
+template <class T> [[gnu::noinline]] void pack_columns(std::int64_t k, std::int64_t n, const T* b,
+                                                       std::int64_t b_col, T* out,
+                                                       std::int64_t out_row) {
   constexpr int lanes = kLanes<T>;
   for (std::int64_t run = 0; run < k; run += kPackRun) {
     const std::int64_t end = run + kPackRun < k ? run + kPackRun : k;
@@ -38,6 +39,15 @@ template <class T> inline void pack_columns(std::int64_t k, std::int64_t n, cons
         pack_square(end - p < lanes ? (int)(end - p) : lanes, n - j < lanes ? (int)(n - j) : lanes,
                     b + p + j * b_col, b_col, out + p * out_row + j, out_row);
   }
+}
+
+// B[0:k, 0:n] of any strides.
+template <class T> [[gnu::noinline]] void pack_elements(std::int64_t k, std::int64_t n, const T* b,
+                                                        std::int64_t b_row, std::int64_t b_col,
+                                                        T* out, std::int64_t out_row) {
+  for (std::int64_t p = 0; p < k; ++p)
+    for (std::int64_t j = 0; j < out_row; ++j)
+      out[p * out_row + j] = j < n ? b[p * b_row + j * b_col] : T(0);
 }
 
 // B[0:k, 0:n] as a panel of whole vectors, row after row; lanes beyond n are zero. `out` holds
@@ -62,9 +72,7 @@ template <class T> inline void pack_panel(std::int64_t k, std::int64_t n, const 
   } else if (b_row == 1) {
     pack_columns(k, n, b, b_col, out, out_row);
   } else {
-    for (std::int64_t p = 0; p < k; ++p)
-      for (std::int64_t j = 0; j < out_row; ++j)
-        out[p * out_row + j] = j < n ? b[p * b_row + j * b_col] : T(0);
+    pack_elements(k, n, b, b_row, b_col, out, out_row);
   }
 }
 

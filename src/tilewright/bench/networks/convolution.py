@@ -11,7 +11,7 @@ from timeit import Timer
 from typing import Any, NamedTuple
 
 import tilewright as tw
-from tilewright.bench.harness import OURS, Case, statement
+from tilewright.bench.harness import OURS, Case, Result, statement
 
 BATCHES = (1, 8, 32)
 PARTS = ("forward", "input gradient", "weight gradient")
@@ -152,6 +152,70 @@ def layer_cases(peers: Mapping[str, Any], batches: Iterable[int] = BATCHES) -> I
     ]
     # Hundreds of cases: fewer rounds each.
     yield from convolution_cases(peers, dict.fromkeys(layers), rounds=5)
+
+
+# What a choice may lose by the noise of a clock, and of estimates.
+RUNG_MARGIN = 1.05
+
+
+def rung_cases(batches: Iterable[int], precision: str) -> Iterator[Case]:
+    """The chosen rung (ours) beside the others that the precision allows, for layers of ResNets."""
+    tw.set_float32_matmul_precision(precision)
+    networks = [
+        network_layers(batch)[name] for batch in batches for name in ("ResNet-18", "ResNet-50")
+    ]
+    for layer in dict.fromkeys(layer for layers in networks for layer in layers):
+        for part, timer in _ours(layer).items():
+            with tw.explain() as seen:
+                timer.timeit(1)
+            call = next(entry for entry in seen if entry.op == _OPS[part])
+            accepted = {rung.name for rung in call.candidates if rung.accepted}
+            contenders = {OURS: timer} | {
+                rung: _forced(timer, call.op, rung)
+                for rung in _allowed(call.op, precision)
+                if rung in accepted and rung != call.kernel
+            }
+            name = case_name(layer, part)
+            yield Case(name, contenders, layer.gflop, "GFLOP", rounds=5, budget_s=2.0)
+
+
+def rungs_missed(results: Iterable[Result]) -> str:
+    """How many choices were off the quickest rung by more than the margin."""
+    losses = [1 / result.ratio for result in results]
+    missed = sum(loss > RUNG_MARGIN for loss in losses)
+    return (
+        f"{missed} of {len(losses)} chosen rungs take over {RUNG_MARGIN} of the quickest, "
+        f"{max(losses):.2f} at most"
+    )
+
+
+_OPS = dict(
+    zip(
+        PARTS,
+        ("convolution", "convolution_input_gradient", "convolution_weight_gradient"),
+        strict=True,
+    )
+)
+# The definition, and what takes other layers than these.
+_NO_RIVALS = ("naive", "depthwise")
+# Classes of precision of a product in float32, by what `set_float32_matmul_precision` allows.
+_CLASSES = {"highest": ("ieee", "fp32"), "high": ("ieee", "fp32", "high")}
+
+
+def _allowed(op: str, precision: str) -> list[str]:
+    return [
+        kernel["name"]
+        for kernel in tw.kernels.describe(op)
+        if kernel["precision"] in _CLASSES[precision] and kernel["name"] not in _NO_RIVALS
+    ]
+
+
+def _forced(timer: Timer, op: str, rung: str) -> Timer:
+    def call() -> None:
+        with tw.kernels.use(**{op: rung}):
+            timer.timeit(1)
+
+    return Timer(call)
 
 
 class _Timers(dict[str, Timer]):
