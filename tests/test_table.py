@@ -59,7 +59,7 @@ NO_OPS = {
         feature_alpha_dropout geometric log_normal manual_seed multinomial normal poisson rand
         rand_like randint randint_like randn randn_like randperm standard_gamma uniform""",
     "other names of ops": """absolute amax amin eq ge gt le lt ne arccos arccosh arcsin arcsinh
-        arctan arctan2 arctanh
+        arctan arctan2 arctanh sgn
         bitwise_not cat clamp concatenate cumprod cumsum div expit fix movedim mul neg permute
         row_stack sub swapaxes swapdims true_divide unbind unsqueeze""",
     "indexing": "bincount masked_select nonzero result_type",
