@@ -302,6 +302,7 @@ EXCEPTIONS = {
     "src/tilewright/tune/search.py": "numbers of a rung are measured on that rung",
     "src/tilewright/tune/gpu.py": "rates of a GPU's rungs are measured on those rungs",
     "src/tilewright/tune/rungs.py": "what a call costs beside its kernel, by the least of them",
+    "src/tilewright/bench/networks/convolution.py": "rungs that are no rivals of the others",
     "src/tilewright/optim/optimizer.py": "a keyword of PyTorch's",
     "src/tilewright/bench/validation.py": "the definition, where NumPy is missing",
 }

@@ -244,7 +244,8 @@ Tensor normalized_rows(const Tensor& x, const Tensor& weight, const Tensor& bias
   return out[0];
 }
 
-// A negative one would give NaN, or the wrong sign of a small variance.
+// A negative one would give NaN, or the wrong sign of a small variance. Norms of rows and groups
+// take one, as PyTorch's do.
 double eps_of(const Use& use) {
   const double eps = use.words.real(1);
   if (!(eps >= 0)) fail(ErrorKind::value, use.op.name, ": eps must be at least 0, got ", eps);
@@ -267,7 +268,7 @@ void layer_norm_body(const Use& use, Tensor* out) {
   const Shape shape = use.words.dims(0);
   check_last_axes("layer_norm", x, shape);
   check_scales("layer_norm", weight, bias, shape, x);
-  out[0] = normalized_rows(x, weight, bias, {1, product(shape, 0), 1}, eps_of(use));
+  out[0] = normalized_rows(x, weight, bias, {1, product(shape, 0), 1}, use.words.real(1));
 }
 // The step from 1 to the next larger number.
 double epsilon_of(DType dtype) {
@@ -283,7 +284,7 @@ void rms_norm_body(const Use& use, Tensor* out) {
   const Shape shape = use.words.dims(0);
   check_last_axes("rms_norm", x, shape);
   check_scale("rms_norm", "weight", weight, shape, x);
-  const double eps = use.words.none(1) ? epsilon_of(x.dtype()) : eps_of(use);
+  const double eps = use.words.none(1) ? epsilon_of(x.dtype()) : use.words.real(1);
   out[0] = normalized_rows(x, weight, Tensor(), {1, product(shape, 0), 1}, eps, false);
 }
 
@@ -306,7 +307,7 @@ void group_norm_body(const Use& use, Tensor* out) {
   check_scales(op, weight, bias, {channels}, x);
   const std::int64_t inner = product(x.shape(), 2);
   check_several(op, "group", x.size(0) * (channels / groups) * inner, x);
-  out[0] = normalized_rows(x, weight, bias, {groups, channels / groups, inner}, eps_of(use));
+  out[0] = normalized_rows(x, weight, bias, {groups, channels / groups, inner}, use.words.real(1));
 }
 
 void check_running(const char* op, const Tensor& mean, const Tensor& var, const Tensor& x) {
@@ -402,7 +403,7 @@ constexpr OpRecord kLayerNorm = {
     .help =
         "The last axes, of normalized_shape, with mean 0 and variance 1, then scaled by weight and "
         "shifted by bias, both of that shape (Ba, Kiros, Hinton, 2016).\n"
-        "Raises ValueError where shapes do not fit or eps is negative.\n"
+        "Raises ValueError where shapes do not fit.\n"
         "Shapes: x (..., *normalized_shape); weight and bias normalized_shape; the result has x's "
         "shape.\n"
         "Types: floating. Result: the same type.\n"
@@ -417,7 +418,7 @@ constexpr OpRecord kRmsNorm = {
     .help =
         "The last axes, of normalized_shape, over the root of their mean square, then scaled by "
         "weight (Zhang, Sennrich, 2019). eps None is the step after 1 of the input's type.\n"
-        "Raises ValueError where shapes do not fit or eps is negative.\n"
+        "Raises ValueError where shapes do not fit.\n"
         "Shapes: x (..., *normalized_shape); weight normalized_shape; the result has x's shape.\n"
         "Types: floating. Result: the same type.\n"
         "Source: PyTorch's torch.nn.functional.rms_norm.",
@@ -431,9 +432,7 @@ constexpr OpRecord kGroupNorm = {
     .help =
         "Groups of the channels of each sample of (batch, channels, ...) with mean 0 and variance "
         "1, then scaled and shifted by channel (Wu, He, 2018).\n"
-        "Raises ValueError where channels are no multiple of num_groups, shapes do not fit or eps "
-        "is "
-        "negative.\n"
+        "Raises ValueError where channels are no multiple of num_groups or shapes do not fit.\n"
         "Shapes: x (batch, channels, ...); weight and bias (channels,); the result has x's shape.\n"
         "Types: floating. Result: the same type.\n"
         "Source: PyTorch's torch.nn.functional.group_norm.",

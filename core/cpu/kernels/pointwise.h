@@ -34,7 +34,7 @@ template <class T>
 TW_INLINE void write_lanes(void* y, std::int64_t at, Vec<T> v, int count, bool around) {
 #ifdef TW_HAS_STREAMING
   if constexpr (sizeof(Vec<T>) == kVectorBytes) {
-    asm("" : "+r"(around));
+    if (!__builtin_constant_p(around)) asm("" : "+r"(around));
     if (around && count == kLanes<T>) return v.stream(static_cast<T*>(y) + at);
   }
 #endif
@@ -107,11 +107,12 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
   }
   const bool around = traffic == Traffic::around;
   std::int64_t at = -1;
-#ifdef TW_HAS_FAR_LOADS
+#if defined TW_HAS_FAR_LOADS || defined TW_HAS_STREAMING
   if constexpr (work == Work::light)
     if (traffic != Traffic::near) at = for_whole_vectors<true, work>(n, y, p, advance, around, f);
 #endif
-  if (at < 0) at = for_whole_vectors<false, work>(n, y, p, advance, around, f);
+  if (at < 0)
+    at = for_whole_vectors<false, work>(n, y, p, advance, around && work != Work::light, f);
   // What is left: less than a vector, or all vectors of a longer formula, of which this is a copy.
   Vec<T> v[N];
   for (; at < n; at += L) {
