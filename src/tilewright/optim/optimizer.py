@@ -131,6 +131,8 @@ class Optimizer:
         `closure` computes the loss and its gradients first; its result is returned. Hooks are
         called around it.
         """
+        if not (self._pre_hooks or self._post_hooks):
+            return self._run(closure)
         args: tuple[Any, ...] = (self,) if closure is None else (self, closure)
         kwargs: dict[str, Any] = {}
         for hook in list(self._pre_hooks.values()):
