@@ -26,7 +26,8 @@ Tensor unrecorded(const Tensor& x) {
 // x squared, and whether each result is differentiable.
 std::vector<Tensor> square(const Tensor& x, CustomGradient gradient, std::vector<bool> smooth) {
   const std::vector<Tensor> results(smooth.size(), unrecorded(x));
-  return CustomNode::record({"square", std::move(gradient), {x}, {x}, results, smooth});
+  const std::vector<bool> changed(smooth.size(), false);
+  return CustomNode::record({"square", std::move(gradient), {x}, {x}, results, smooth, changed});
 }
 
 std::vector<Tensor> twice(const std::vector<Tensor>& saved, std::vector<Tensor> g) {
