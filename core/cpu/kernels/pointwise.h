@@ -30,8 +30,8 @@ template <bool far, class T> TW_INLINE Vec<T> load_lanes(const T* p) {
 
 // Stores, or writes around the caches. `around` is asked for each vector: the compiler would
 // otherwise make a loop for each answer, with a copy of the formula, and memory hides the question.
-template <class T>
-TW_INLINE void write_lanes(void* y, std::int64_t at, Vec<T> v, int count, bool around) {
+template <class T> TW_INLINE void write_lanes(void* y, std::int64_t at, Vec<T> v, int count,
+                                              [[maybe_unused]] bool around) {
 #ifdef TW_HAS_STREAMING
   if constexpr (sizeof(Vec<T>) == kVectorBytes) {
     if (!__builtin_constant_p(around)) asm("" : "+r"(around));
