@@ -99,10 +99,8 @@ template <class T> TW_INLINE void update_vector(T* c, int count, Vec<T> sum, T b
 }
 
 // A tile from memory to a C of any strides.
-template <class T> [[gnu::noinline, gnu::noclone]] void store_strided(int rows, int columns,
-                                                                      const T* sums, int sums_row,
-                                                                      T* c, std::int64_t c_row,
-                                                                      std::int64_t c_col, T beta) {
+template <class T> inline void store_strided(int rows, int columns, const T* sums, int sums_row,
+                                             T* c, std::int64_t c_row, std::int64_t c_col, T beta) {
   constexpr int lanes = kLanes<T>;
   if (c_col == 1) {
     for (int r = 0; r < rows; ++r)
@@ -134,10 +132,9 @@ template <class T> [[gnu::noinline, gnu::noclone]] void store_strided(int rows, 
 
 // A tile that has more to go through than its registers' way to C: other strides, a bias, a relu.
 // `sums` has whole vectors of columns, `columns` of them are C's.
-template <class T>
-[[gnu::noinline, gnu::noclone]] void store_apart(int rows, int columns, T* sums, int sums_row, T* c,
-                                                 std::int64_t c_row, std::int64_t c_col,
-                                                 const Update<T>& update) {
+template <class T> [[gnu::noinline]] void store_apart(int rows, int columns, T* sums, int sums_row,
+                                                      T* c, std::int64_t c_row, std::int64_t c_col,
+                                                      const Update<T>& update) {
   const MatmulEpilogue* const epilogue = update.epilogue;
   if (epilogue && update.beta == 0) {
     if (c_col == 1) return epilogue_rows(rows, columns, sums, sums_row, c, c_row, *epilogue);

@@ -41,10 +41,10 @@ TW_INLINE void add_chain(std::int64_t k, const T* a, std::int64_t a_row, std::in
 
 // The sums of a tile, in whole vectors, to a C that has more to go through than rows of vectors.
 // The tile begins `i` rows below what `update` is for.
-template <class T>
-[[gnu::noinline, gnu::noclone]] void finish_apart(int rows, int vectors, T* sums, T* c,
-                                                  std::int64_t c_row, std::int64_t c_col, int last,
-                                                  const Update<T>& update, std::int64_t i) {
+template <class T> [[gnu::noinline]] void finish_apart(int rows, int vectors, T* sums, T* c,
+                                                       std::int64_t c_row, std::int64_t c_col,
+                                                       int last, const Update<T>& update,
+                                                       std::int64_t i) {
   constexpr int lanes = kLanes<T>;
   const int width = vectors * lanes;
   for (int j = 0; j < rows * width; j += lanes)
