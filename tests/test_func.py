@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -219,3 +221,24 @@ def test_comparisons_of_other_things() -> None:
     ):
         with pytest.raises(error, match=text):
             close(a, b, **options)
+
+
+def test_other_threads_are_not_inside() -> None:
+    """What is a gradient for one thread is no gradient's gradient because another one derives."""
+    inside, leave = threading.Event(), threading.Event()
+
+    def waits(x: tw.Tensor) -> tw.Tensor:
+        inside.set()
+        assert leave.wait(30)
+        return (x * x).sum()
+
+    other = threading.Thread(target=lambda: tw.func.grad(waits)(tw.ones(3)))
+    other.start()
+    try:
+        assert inside.wait(30)
+        found = tw.func.grad(lambda x: (x * x * x).sum())(tw.ones(3))
+    finally:
+        leave.set()
+        other.join()
+    assert not found.requires_grad
+    assert found.tolist() == [3, 3, 3]

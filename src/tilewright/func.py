@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,14 @@ if TYPE_CHECKING:
 
     from tilewright.nn import Module
 
-_depth = 0
+
+class _Depth(threading.local):
+    """How many of these functions a thread is inside of; a new thread in none."""
+
+    value = 0
+
+
+_depth = _Depth()
 
 
 def functional_call(
@@ -265,14 +273,13 @@ def _replaced(places: list[tuple[Any, str, Tensor]]) -> Iterator[None]:
 @contextmanager
 def _level() -> Iterator[bool]:
     """Recording is on; whether this is inside another such function."""
-    global _depth  # noqa: PLW0603
-    nested = _depth > 0
-    _depth += 1
+    nested = _depth.value > 0
+    _depth.value += 1
     try:
         with enable_grad():
             yield nested
     finally:
-        _depth -= 1
+        _depth.value -= 1
 
 
 def _argument(who: str, args: tuple[Any, ...], i: int) -> Any:
