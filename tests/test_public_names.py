@@ -6,6 +6,8 @@ import copy
 import inspect
 import operator
 import pickle
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -125,6 +127,14 @@ METHODS = {
     "refused": "__delitem__",
     "Python's own": "__doc__ __module__ __new__",
 }
+
+
+@pytest.mark.skipif(not shutil.which("nm"), reason="no nm here")
+def test_the_native_module_exports_its_entry_alone() -> None:
+    """Another copy of the C++ library in the process must not meet the module's names."""
+    command = ["nm", "-D", "--defined-only", _core.__file__]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert {line.split()[-1] for line in done.stdout.splitlines()} == {"PyInit__core"}
 
 
 def test_functions_that_are_no_records_are_listed() -> None:
