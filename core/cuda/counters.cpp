@@ -11,30 +11,23 @@ namespace tw::cuda {
 
 namespace {
 
-// They take turns. Launches of a stream run one after the other, so two have one counter at a time
-// only where one of them runs while other streams begin all these launches.
-constexpr std::size_t kCounters = 4096;
-
-struct Counters {
-  unsigned* first = nullptr;
-  std::size_t next = 0;
-};
+constexpr std::size_t kCounters = 1024;
 std::mutex mutex;
 
 }  // namespace
 
-unsigned* counter_of_blocks(Gpu& gpu) {
-  if (recording) return nullptr;
-  static std::map<int, Counters> of_gpus;
+unsigned* counters_of_blocks(Gpu& gpu, std::int64_t count) {
+  if (recording || count > static_cast<std::int64_t>(kCounters)) return nullptr;
+  static std::map<const GpuStream*, unsigned*> of_streams;  // which live as long as the program
   const std::lock_guard lock(mutex);
-  Counters& counters = of_gpus[gpu.number];
-  if (!counters.first) {
+  unsigned*& first = of_streams[&gpu.current_stream()];
+  if (!first) {
     static const std::array<unsigned, kCounters> zeros{};
     auto* const made = static_cast<unsigned*>(gpu.pool.allocate(sizeof zeros));
     gpu.copy(made, zeros.data(), sizeof zeros);
-    counters.first = made;
+    first = made;
   }
-  return counters.first + counters.next++ % kCounters;
+  return first;
 }
 
 }  // namespace tw::cuda

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "core/cuda/axes.h"
+#include "core/cuda/counters.h"
 #include "core/cuda/families.h"
 #include "core/cuda/lowering.h"
 
@@ -34,6 +35,7 @@ struct Parameter {
   std::int64_t kept = 1, reduced = 1, segments = 1, segment = 0;
   const void* x = nullptr;
   void *y = nullptr, *partial = nullptr;
+  unsigned* done = nullptr;
   Extents kept_extents, reduced_extents;
   Strides kept_strides, reduced_strides;
 };
@@ -112,16 +114,19 @@ void run(const void* problem) {
   const std::int64_t blocks = divide_up(q.kept, rows_each);
   // Few rows of many elements are cut, until there are blocks for all multiprocessors. The cut does
   // not depend on the GPU: its result has the same bits on all.
-  constexpr std::int64_t kEnoughBlocks = 1024, kLeastSegment = 8192;
+  constexpr std::int64_t kEnoughBlocks = 1024, kChunk = 16;
+  const std::int64_t least_segment = across ? 256 : 8192;
   q.segment = std::max<std::int64_t>(q.reduced, 1);
-  if (blocks < kEnoughBlocks && q.reduced >= 2 * kLeastSegment) {
+  if (blocks < kEnoughBlocks && q.reduced >= 2 * least_segment) {
     const std::int64_t wanted =
-        std::min(divide_up(kEnoughBlocks, blocks), q.reduced / kLeastSegment);
-    q.segment = divide_up(q.reduced, wanted);
+        std::min(divide_up(kEnoughBlocks, blocks), q.reduced / least_segment);
+    q.segment = divide_up(divide_up(q.reduced, wanted), kChunk) * kChunk;
     q.segments = divide_up(q.reduced, q.segment);
   }
-  if (q.segments > 1)
+  if (q.segments > 1) {
     q.partial = gpu.pool.allocate(static_cast<std::size_t>(q.kept * q.segments * kStateBytes));
+    q.done = counters_of_blocks(gpu, blocks);
+  }
   const std::uint64_t key =
       ((static_cast<std::uint64_t>(p.place) * 32 + static_cast<std::uint64_t>(p.in)) * 32 +
        static_cast<std::uint64_t>(p.out)) *
@@ -136,10 +141,12 @@ void run(const void* problem) {
                     : kernel_of(&of_rows, key, "reduce.cuh", "reduce_rows", settings),
              grid, &q);
   if (q.segments == 1) return;
-  Grid last{{}, 256, 0};
-  last.blocks[0] = static_cast<unsigned>(divide_up(q.kept, 256));
-  last.blocks[1] = last.blocks[2] = 1;
-  gpu.launch(kernel_of(&of_segments, key, "reduce.cuh", "reduce_segments", settings), last, &q);
+  if (!q.done) {
+    Grid last{{}, 256, 0};
+    last.blocks[0] = static_cast<unsigned>(divide_up(q.kept, 256 / width));
+    last.blocks[1] = last.blocks[2] = 1;
+    gpu.launch(kernel_of(&of_segments, key, "reduce.cuh", "reduce_segments", settings), last, &q);
+  }
   gpu.pool.release(q.partial, static_cast<std::size_t>(q.kept * q.segments * kStateBytes));
 }
 

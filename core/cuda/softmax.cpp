@@ -160,7 +160,7 @@ void run_total(const void* problem) {
       counts(std::max<std::int64_t>(q.blocks, 1) * std::int64_t{sizeof(std::int64_t)});
   q.sums = static_cast<double*>(sums.at());
   q.counts = static_cast<std::int64_t*>(counts.at());
-  q.done = q.rows > 0 ? counter_of_blocks(gpu) : nullptr;
+  q.done = q.rows > 0 ? counters_of_blocks(gpu) : nullptr;
   if (q.rows > 0)
     gpu.launch(kernel_for(&of_rows, p.dtype, width, true, "cross_entropy_total"), grid, &q);
   if (!q.done)

@@ -22,6 +22,9 @@ struct Reduce {
   const void* x;
   void* y;
   void* partial;  // [kept][segments], where there are several
+  // Counts the blocks of a row's segments that are done, one for each blockIdx.x, 0 before and
+  // afterwards; the last one joins them. Null: another launch does.
+  unsigned* done;
   Extents kept_extents, reduced_extents;
   Strides kept_strides, reduced_strides;
 };
@@ -119,17 +122,50 @@ TW_DEVICE State start_of(const TW_IN* row, const Reduce& p) {
 #endif
 }
 
+// Elements that a thread of a row takes one after another: 16 bytes, which one load brings where
+// they lie so. Which thread has which does not depend on that, so neither do the bits.
+constexpr int kTogether = sizeof(TW_IN) < 16 ? 16 / sizeof(TW_IN) : 1;
+struct alignas(16) Chunk {
+  TW_IN at[kTogether];
+};
+// How many chunks are on their way at a time.
+constexpr int kAhead = 4;
+
+// Threads side by side, a chunk each, and again behind all of them.
+TW_DEVICE State walk_row(const Reduce& p, const TW_IN* row, int64_t begin, int64_t end, int lane) {
+  State s = start_of(row, p);
+  const int64_t stride = p.reduced_strides.stride[0], step = int64_t(TW_WIDTH) * kTogether;
+  const bool whole = stride == 1 && uint64_t(row + begin) % sizeof(Chunk) == 0;
+  int64_t k = begin + int64_t(lane) * kTogether;
+  if (whole)
+    for (; k + (kAhead - 1) * step + kTogether <= end; k += kAhead * step) {
+      Chunk x[kAhead];
+#pragma unroll
+      for (int i = 0; i < kAhead; ++i) x[i] = *reinterpret_cast<const Chunk*>(row + k + i * step);
+#pragma unroll
+      for (int i = 0; i < kAhead; ++i)
+#pragma unroll
+        for (int e = 0; e < kTogether; ++e)
+          s = combine(s, state_of(x[i].at[e], k + i * step + e));
+    }
+  for (; k < end; k += step)
+#pragma unroll
+    for (int e = 0; e < kTogether; ++e)
+      if (k + e < end) s = combine(s, state_of(row[(k + e) * stride], k + e));
+  return s;
+}
+
 TW_DEVICE State walk(const Reduce& p, const TW_IN* row, int64_t begin, int64_t end, int64_t step) {
   State s = start_of(row, p);
   if (p.reduced_extents.rank == 1) {
     const int64_t stride = p.reduced_strides.stride[0];
     int64_t k = begin;
-    for (; k + 3 * step < end; k += 4 * step) {
-      TW_IN x[4];
+    for (; k + 7 * step < end; k += 8 * step) {
+      TW_IN x[8];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) x[i] = row[(k + i * step) * stride];
+      for (int i = 0; i < 8; ++i) x[i] = row[(k + i * step) * stride];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) s = combine(s, state_of(x[i], k + i * step));
+      for (int i = 0; i < 8; ++i) s = combine(s, state_of(x[i], k + i * step));
     }
     for (; k < end; k += step) s = combine(s, state_of(row[k * stride], k));
   } else {
@@ -157,6 +193,7 @@ TW_DEVICE State combine_group(State s) {
   for (int bits = 16; bits > 0; bits /= 2) s = combine(s, of_neighbour(s, bits));
 #if TW_WIDTH == 256
   __shared__ State warps[8];
+  __syncthreads();  // the last use of them is over
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = s;
   __syncthreads();
   s = warps[threadIdx.x % 8];
@@ -166,15 +203,46 @@ TW_DEVICE State combine_group(State s) {
   return s;
 }
 
+// Whether this block is the last one of its rows' segments; what the others gave is there then.
+TW_DEVICE bool is_last(const Reduce& p) {
+  __shared__ int last;
+  if (p.segments == 1 || !p.done) return false;
+  __threadfence();  // what this block gave is there before it counts as done
+  __syncthreads();
+  if (threadIdx.x == 0) last = atomicAdd(p.done + blockIdx.x, 1u) == gridDim.y - 1;
+  __syncthreads();
+  if (!last) return false;
+  __threadfence();
+  if (threadIdx.x == 0) p.done[blockIdx.x] = 0;
+  return true;
+}
+// A row's result, of the states of its segments: threads that share a row take them in turns.
+TW_DEVICE void join(const Reduce& p, int64_t row) {
+  const int lane = threadIdx.x % TW_WIDTH;
+  const State* states =
+      static_cast<const State*>(p.partial) + (row < p.kept ? row : p.kept - 1) * p.segments;
+#if TW_IS_ARG || TW_KIND == TW_MAX || TW_KIND == TW_MIN
+  State s = states[lane < p.segments ? lane : 0];  // once more does not matter
+#else
+  State s = lane < p.segments ? states[lane] : nothing();
+#endif
+  for (int64_t i = lane + TW_WIDTH; i < p.segments; i += TW_WIDTH) s = combine(s, states[i]);
+  s = combine_group(s);
+  if (lane == 0 && row < p.kept) static_cast<TW_OUT*>(p.y)[row] = result_of(p, s);
+}
+
 // Threads side by side along a row, where its elements lie one after another.
 TW_KERNEL(reduce_rows, Reduce, 256) {
   const int lane = threadIdx.x % TW_WIDTH;
   const int64_t row = int64_t(blockIdx.x) * (256 / TW_WIDTH) + threadIdx.x / TW_WIDTH;
   const int64_t inside = row < p.kept ? row : p.kept - 1;  // all lanes take part in exchanges
   const TW_IN* x = static_cast<const TW_IN*>(p.x) + place(p.kept_extents, p.kept_strides, inside);
-  const State s = combine_group(
-      walk(p, x, int64_t(blockIdx.y) * p.segment + lane, segment_end(p), TW_WIDTH));
+  const int64_t begin = int64_t(blockIdx.y) * p.segment, end = segment_end(p);
+  const State s = combine_group(p.reduced_extents.rank == 1
+                                    ? walk_row(p, x, begin, end, lane)
+                                    : walk(p, x, begin + lane, end, TW_WIDTH));
   if (lane == 0 && row < p.kept) give(p, row, s);
+  if (is_last(p)) join(p, row);
 }
 
 // Threads side by side along the kept axes, eight lines of 32.
@@ -186,18 +254,15 @@ TW_KERNEL(reduce_columns, Reduce, 256) {
   const TW_IN* x = static_cast<const TW_IN*>(p.x) + place(p.kept_extents, p.kept_strides, inside);
   lines[line][lane] = walk(p, x, int64_t(blockIdx.y) * p.segment + line, segment_end(p), 8);
   __syncthreads();
-  if (line != 0 || row >= p.kept) return;
-  State s = lines[0][lane];
-  for (int i = 1; i < 8; ++i) s = combine(s, lines[i][lane]);
-  give(p, row, s);
+  if (line == 0 && row < p.kept) {
+    State s = lines[0][lane];
+    for (int i = 1; i < 8; ++i) s = combine(s, lines[i][lane]);
+    give(p, row, s);
+  }
+  if (!is_last(p)) return;
+  for (int i = 0; i < 4; ++i) join(p, int64_t(blockIdx.x) * 32 + line * 4 + i);
 }
 
-// One thread a row, over the states of its segments.
 TW_KERNEL(reduce_segments, Reduce, 256) {
-  const int64_t row = int64_t(blockIdx.x) * 256 + threadIdx.x;
-  if (row >= p.kept) return;
-  const State* states = static_cast<const State*>(p.partial) + row * p.segments;
-  State s = states[0];
-  for (int64_t i = 1; i < p.segments; ++i) s = combine(s, states[i]);
-  static_cast<TW_OUT*>(p.y)[row] = result_of(p, s);
+  join(p, int64_t(blockIdx.x) * (256 / TW_WIDTH) + threadIdx.x / TW_WIDTH);
 }

@@ -1,6 +1,10 @@
 // The rung of warpgroups: tensor maps of the operands, and one launch of blocks that stay.
 #include "core/cuda/matmul/hopper.h"
 
+#include <optional>
+
+#include "core/cuda/copy.h"
+
 namespace tw::cuda {
 
 namespace {
@@ -62,17 +66,45 @@ BoxedMatrix boxed_b(const MatmulProblem& p) {
                            : boxed(p.b, p.n, p.b_col, p.k, p.b_row, p.batch, p.b_batch);
 }
 
-const char* why_unboxed(const BoxedMatrix& x) {
-  constexpr std::int64_t kMostExtent = std::int64_t{1} << 31, kMostStep = std::int64_t{1} << 38;
-  if (x.step != 1) return "an operand has no axis whose elements lie together";
-  if (x.row_step <= 0 || x.member_step <= 0) return "an operand's rows repeat or go backwards";
-  if (x.row_step % 8 || x.member_step % 8)
-    return "an operand's rows are not a multiple of 16 bytes apart";
-  if (x.together >= kMostExtent || x.rows >= kMostExtent || x.row_step >= kMostStep ||
-      x.member_step >= kMostStep)
-    return "an operand is too large for the copy engine";
-  return nullptr;
+namespace {
+
+constexpr std::int64_t kMostExtent = std::int64_t{1} << 31, kMostStep = std::int64_t{1} << 38;
+
+// What the engine cannot take is copied first, for it to have whole rows on 16 bytes.
+bool is_fit(const BoxedMatrix& x) {
+  return x.step == 1 && x.row_step > 0 && x.member_step > 0 && x.row_step % 8 == 0 &&
+         x.member_step % 8 == 0 && x.row_step < kMostStep && x.member_step < kMostStep;
 }
+std::int64_t padded(std::int64_t elements) { return divide_up(elements, 8) * 8; }
+double copy_ns(const BoxedMatrix& x) {
+  if (is_fit(x)) return 0;
+  const double elements = static_cast<double>(x.together * x.rows * x.members);
+  return rates().launch_ns + 4 * elements / (0.5 * rates().memory);
+}
+
+// An operand as the engine takes it.
+class FitMatrix {
+ public:
+  FitMatrix(const BoxedMatrix& x, DType dtype) : matrix_(x) {
+    if (is_fit(x) && is_on_16_bytes(x.at)) return;
+    const std::int64_t pitch = padded(x.together), member = x.rows * pitch;
+    room_.emplace(x.members * member * static_cast<std::int64_t>(size_of(dtype)));
+    matrix_ = {room_->at(), x.together, 1, x.rows, pitch, x.members, member};
+    const std::int64_t from[] = {x.member_step, x.row_step, x.step}, to[] = {member, pitch, 1};
+    CopyProblem copy{};
+    set_up_between(copy, dtype, dtype, Shape{x.members, x.rows, x.together}, from, to);
+    copy.parameter.x = x.at;
+    copy.parameter.y = room_->at();
+    run_copy(&copy);
+  }
+  const BoxedMatrix& matrix() const { return matrix_; }
+
+ private:
+  BoxedMatrix matrix_;
+  std::optional<Room> room_;
+};
+
+}  // namespace
 
 TensorMap tensor_map_of(const BoxedMatrix& x, DType dtype, int box_rows) {
   TensorMap map{};
@@ -102,20 +134,22 @@ bool is_hopper(std::string* reason) {
 bool accepts_hopper(const void* problem, std::string* reason) {
   const MatmulProblem& p = matmul_of(problem);
   if (!accepts_halves(problem, reason) || !is_hopper(reason)) return false;
-  const char* why = p.k == 0 ? "there is nothing to add up" : why_unboxed(boxed_a(p));
-  if (!why) why = why_unboxed(boxed_b(p));
+  const char* why = nullptr;
+  if (p.k == 0)
+    why = "there is nothing to add up";
+  else if (std::max({p.m, p.n, p.k}) >= kMostExtent)
+    why = "an extent is beyond the copy engine's";
   if (why && reason) *reason = why;
   return !why;
 }
 
 void run_hopper(const void* problem) {
   const MatmulProblem& p = matmul_of(problem);
-  // The copy engine cannot begin elsewhere; views that do are few.
-  if (!is_on_16_bytes(p.a) || !is_on_16_bytes(p.b)) return run_tensor(problem);
   const Pieces pieces = pieces_of(p);
   const Tiling tiling = tiling_of(p, pieces);
   const Function kernel = hopper_kernel(p, tiling);
-  const BoxedMatrix a = boxed_a(p), b = boxed_b(p);
+  const FitMatrix left(boxed_a(p), p.dtype), right(boxed_b(p), p.dtype);
+  const BoxedMatrix &a = left.matrix(), &b = right.matrix();
   HopperParameter parameter = {tensor_map_of(a, p.dtype, a_lies_along_k(p) ? kHigh : 64),
                                tensor_map_of(b, p.dtype, b_lies_along_k(p) ? tiling.wide : 64),
                                parameter_of(p),
@@ -135,7 +169,8 @@ void run_hopper(const void* problem) {
 double hopper_ns(const void* problem) {
   const MatmulProblem& p = matmul_of(problem);
   const Pieces pieces = pieces_of(p);
-  return tiling_of(p, pieces).ns + (pieces.count > 1 ? 3000 : 0);
+  return tiling_of(p, pieces).ns + (pieces.count > 1 ? 3000 : 0) + copy_ns(boxed_a(p)) +
+         copy_ns(boxed_b(p));
 }
 
 }  // namespace tw::cuda

@@ -13,8 +13,6 @@ struct BoxedMatrix {
 // Along k where its elements lie together there, else along its other axis.
 BoxedMatrix boxed_a(const MatmulProblem& p);
 BoxedMatrix boxed_b(const MatmulProblem& p);
-// Why the copy engine cannot take it; null: it can.
-const char* why_unboxed(const BoxedMatrix& x);
 // Boxes of 64 elements by `box_rows`.
 TensorMap tensor_map_of(const BoxedMatrix& x, DType dtype, int box_rows);
 

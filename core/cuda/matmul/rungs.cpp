@@ -48,8 +48,8 @@ std::uint64_t key_of(const MatmulProblem& p) {
 
 }  // namespace
 
-void launch_blocks(const MatmulProblem& p, Function kernel, int high, int wide, unsigned shared) {
-  MatmulParameter parameter = parameter_of(p);
+void launch_blocks(const MatmulProblem& p, Function kernel, int high, int wide, unsigned shared,
+                   MatmulParameter parameter) {
   const auto size = static_cast<std::int64_t>(size_of(p.dtype));
   for (std::int64_t first = 0; first < p.batch; first += kMostBlocks) {
     const std::int64_t count = std::min(kMostBlocks, p.batch - first);
@@ -64,7 +64,7 @@ void launch_blocks(const MatmulProblem& p, Function kernel, int high, int wide, 
       Grid grid;
       grid.blocks[0] = static_cast<unsigned>(divide_up(p.n, wide));
       grid.blocks[1] = static_cast<unsigned>(divide_up(rows, high));
-      grid.blocks[2] = static_cast<unsigned>(count);
+      grid.blocks[2] = static_cast<unsigned>(count * parameter.pieces);
       grid.threads = 256;
       grid.shared_bytes = shared;
       Gpu::current().launch(kernel, grid, &parameter);
@@ -115,24 +115,54 @@ int fours_of(const MatmulProblem& p) {
                                                                                                 : 4;
 }
 
-}  // namespace
-
-void run_registers(const void* problem) {
-  const MatmulProblem& p = matmul_of(problem);
+void launch_registers(const MatmulProblem& p, int each, const MatmulParameter& parameter) {
   static const char place = 0;
-  const int each = fours_of(p), side = 16 * each;
+  const int side = 16 * each;
   const std::uint64_t key = key_of(p) * 16 + static_cast<std::uint64_t>(each);
   const Function kernel = kernel_of(&place, key, "matmul/registers.cuh", "matmul_registers", [&] {
     return matmul_settings(p.dtype) + define("TW_ROWS", std::to_string(each)) +
            define("TW_COLUMNS", std::to_string(each)) + lines_of(p);
   });
   const std::size_t sum_bytes = size_of(compute_dtype(p.dtype));
-  launch_blocks(p, kernel, side, side, static_cast<unsigned>(2 * 16 * 2 * (side + 4) * sum_bytes));
+  launch_blocks(p, kernel, side, side, static_cast<unsigned>(2 * 16 * 2 * (side + 4) * sum_bytes),
+                parameter);
+}
+
+// As pieces_of, for tiles of 64 x 64.
+Pieces small_pieces_of(const MatmulProblem& p) {
+  constexpr std::int64_t kTile = 64, kFewTiles = 128, kWanted = 256, kLeastTerms = 128;
+  const std::int64_t tiles = divide_up(p.m, kTile) * divide_up(p.n, kTile) * p.batch;
+  if (tiles > kFewTiles || p.k < 2 * kLeastTerms) return {1, p.k};
+  const std::int64_t wanted = std::min(kWanted / tiles, p.k / kLeastTerms);
+  const std::int64_t terms = divide_up(divide_up(p.k, wanted), 16) * 16;
+  return {divide_up(p.k, terms), terms};
+}
+
+}  // namespace
+
+void run_registers(const void* problem) {
+  const MatmulProblem& p = matmul_of(problem);
+  launch_registers(p, fours_of(p), parameter_of(p));
 }
 double registers_ns(const void* problem) {
   const MatmulProblem& p = matmul_of(problem);
   const int each = fours_of(p);
   return waves_ns(p, 16 * each, 16 * each, each == 8 ? rates().registers : rates().registers_small);
+}
+
+bool accepts_pieces(const void* problem, std::string* reason) {
+  if (small_pieces_of(matmul_of(problem)).count > 1) return true;
+  if (reason) *reason = "for at most 128 tiles of 64 x 64 and at least 256 terms";
+  return false;
+}
+void run_split_k(const void* problem) {
+  const MatmulProblem& p = matmul_of(problem);
+  MatmulParameter parameter = parameter_of(p);
+  launch_pieces(p, small_pieces_of(p), parameter, [&] { launch_registers(p, 4, parameter); });
+}
+double split_k_ns(const void* problem) {
+  const MatmulProblem& p = matmul_of(problem);
+  return waves_ns(p, 64, 64, rates().registers_small, small_pieces_of(p).count) + rates().launch_ns;
 }
 
 // ---- parts of bfloat16 ----

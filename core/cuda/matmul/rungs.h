@@ -54,14 +54,20 @@ template <class Launch> void launch_pieces(const MatmulProblem& p, const Pieces&
   parameter.pieces = pieces.count;
   parameter.terms = pieces.terms;
   if (pieces.count == 1) return launch();
-  const Room partial(p.batch * pieces.count * p.m * p.n * std::int64_t{sizeof(float)});
+  const auto sum_bytes = static_cast<std::int64_t>(size_of(compute_dtype(p.dtype)));
+  const Room partial(p.batch * pieces.count * p.m * p.n * sum_bytes);
   parameter.partial = partial.at();
   launch();
   join_pieces(p, parameter);
 }
 
 // Blocks of high x wide elements of C; a batch or m longer than a grid takes is cut.
-void launch_blocks(const MatmulProblem& p, Function kernel, int high, int wide, unsigned shared);
+void launch_blocks(const MatmulProblem& p, Function kernel, int high, int wide, unsigned shared,
+                   MatmulParameter parameter);
+inline void launch_blocks(const MatmulProblem& p, Function kernel, int high, int wide,
+                          unsigned shared) {
+  launch_blocks(p, kernel, high, wide, shared, parameter_of(p));
+}
 
 // Estimates from a rate, products a nanosecond and multiprocessor with whole tiles, and blocks in
 // waves.
@@ -74,6 +80,9 @@ void run_registers(const void* problem);
 double naive_ns(const void* problem);
 double tiled_ns(const void* problem);
 double registers_ns(const void* problem);
+bool accepts_pieces(const void* problem, std::string* reason);
+void run_split_k(const void* problem);
+double split_k_ns(const void* problem);
 
 // Float in parts of bfloat16: 1 to 3.
 template <int parts> void run_parts(const void* problem);

@@ -69,9 +69,7 @@ TW_DEVICE void consume(const Problem& problem, Shared* shared, int64_t units) {
     wait_for_products<0>();
     if (threadIdx.x % 32 == 0) arrive(&shared->empty[before]);
     const Output out(p, unit.member, unit.piece);
-#pragma unroll
-    for (int n = 0; n < kWide / 32; ++n)
-      out.put(p, unit.i0 + warp * 16, unit.j0 + n * 32, &sums[n * 16], shared->staging[warp]);
+    out.put<kWide>(p, unit.i0 + warp * 16, unit.j0, sums, shared->staging[warp]);
   }
 }
 

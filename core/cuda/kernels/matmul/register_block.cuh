@@ -20,11 +20,13 @@ template <int size, int along_k> struct Bringer : Brought<S, size, kDepth, along
   }
 };
 
-// What a block multiplies.
+// What a block multiplies: a piece of k of one member of the batch.
 TW_DEVICE void multiply_block(const Matmul& p) {
   TW_DYNAMIC_SHARED(Tiles, tiles);
-  const M* a = p.a + blockIdx.z * p.a_batch;
-  const M* b = p.b + blockIdx.z * p.b_batch;
+  const int64_t member = blockIdx.z / p.pieces, piece = blockIdx.z % p.pieces;
+  const int64_t terms = p.k - piece * p.terms < p.terms ? p.k - piece * p.terms : p.terms;
+  const M* a = p.a + member * p.a_batch + piece * p.terms * p.a_col;
+  const M* b = p.b + member * p.b_batch + piece * p.terms * p.b_row;
   const int64_t i0 = int64_t(blockIdx.y) * kHigh, j0 = int64_t(blockIdx.x) * kWide;
   const int column = threadIdx.x % 16, row = threadIdx.x / 16;
   Bringer<kHigh, TW_A_LINES> bring_a;
@@ -35,17 +37,17 @@ TW_DEVICE void multiply_block(const Matmul& p) {
 #pragma unroll
     for (int c = 0; c < TW_COLUMNS; ++c) sums[r][c] = S(0);
 
-  bring_a.read(a, p.a_row, p.a_col, i0, 0, p.m, p.k);
-  bring_b.read(b, p.b_col, p.b_row, j0, 0, p.n, p.k);
+  bring_a.read(a, p.a_row, p.a_col, i0, 0, p.m, terms);
+  bring_b.read(b, p.b_col, p.b_row, j0, 0, p.n, terms);
   bring_a.write(tiles->a[0]);
   bring_b.write(tiles->b[0]);
   __syncthreads();
   int now = 0;
-  for (int64_t k0 = 0; k0 < p.k; k0 += kDepth) {
-    const bool more = k0 + kDepth < p.k;
+  for (int64_t k0 = 0; k0 < terms; k0 += kDepth) {
+    const bool more = k0 + kDepth < terms;
     if (more) {
-      bring_a.read(a, p.a_row, p.a_col, i0, k0 + kDepth, p.m, p.k);
-      bring_b.read(b, p.b_col, p.b_row, j0, k0 + kDepth, p.n, p.k);
+      bring_a.read(a, p.a_row, p.a_col, i0, k0 + kDepth, p.m, terms);
+      bring_b.read(b, p.b_col, p.b_row, j0, k0 + kDepth, p.n, terms);
     }
 #pragma unroll
     for (int k = 0; k < kDepth; ++k) {
@@ -73,6 +75,10 @@ TW_DEVICE void multiply_block(const Matmul& p) {
 #pragma unroll
     for (int c = 0; c < TW_COLUMNS; ++c) {
       const int64_t i = i0 + row * 4 + r % 4 + r / 4 * 64, j = j0 + column * 4 + c % 4 + c / 4 * 64;
-      if (i < p.m && j < p.n) store(p, p.c + blockIdx.z * p.c_batch, i, j, sums[r][c]);
+      if (i >= p.m || j >= p.n) continue;
+      if (p.pieces > 1)
+        p.partial[(blockIdx.z * p.m + i) * p.n + j] = sums[r][c];
+      else
+        store(p, p.c + member * p.c_batch, i, j, sums[r][c]);
     }
 }

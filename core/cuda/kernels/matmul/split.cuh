@@ -41,7 +41,6 @@ struct Unscale {
   TW_DEVICE Unscale(const SplitOperand& a, const SplitOperand& b, int64_t member)
       : rows(a.exponents + member_of(a, member) * a.outers),
         columns(b.exponents + member_of(b, member) * b.outers) {}
-  TW_DEVICE float operator()(int64_t i, int64_t j, float sum) const {
-    return sum * power_of_two(-rows[i]) * power_of_two(-columns[j]);
-  }
+  TW_DEVICE float row(int64_t i) const { return power_of_two(-rows[i]); }
+  TW_DEVICE float column(int64_t j) const { return power_of_two(-columns[j]); }
 };

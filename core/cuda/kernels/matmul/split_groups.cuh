@@ -92,10 +92,7 @@ TW_DEVICE void consume(const Problem& problem, Shared* shared, int64_t units) {
     for (int i = 0; i < kSums; ++i) sums[i] += small[i] * (1 / low_scale());
     const Output out(p, unit.member, 0);
     const Unscale unscale(problem.a, problem.b, unit.member);
-#pragma unroll
-    for (int n = 0; n < kWide / 32; ++n)
-      out.put(p, unit.i0 + warp * 16, unit.j0 + n * 32, &sums[n * 16], shared->staging[warp],
-              unscale);
+    out.put<kWide>(p, unit.i0 + warp * 16, unit.j0, sums, shared->staging[warp], unscale);
   }
 }
 

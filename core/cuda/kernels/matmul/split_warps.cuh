@@ -115,5 +115,5 @@ TW_KERNEL(matmul_split_warps, Problem, kThreads) {
   auto* const staging = reinterpret_cast<Staging*>(stages) + warp;
 #pragma unroll
   for (int h = 0; h < 2; ++h)
-    out.put(m, i0 + row0 + h * 16, j0 + column0, &sums[h][0][0], *staging, unscale);
+    out.put<32>(m, i0 + row0 + h * 16, j0 + column0, &sums[h][0][0], *staging, unscale);
 }

@@ -96,7 +96,5 @@ TW_KERNEL(matmul_tensor, Matmul, kThreads) {
   auto* const staging = reinterpret_cast<Staging*>(stages) + warp;
 #pragma unroll
   for (int m = 0; m < kHigh; ++m)
-#pragma unroll
-    for (int n = 0; n < kWide; n += 4)
-      out.put(p, i0 + row0 + m * 16, j0 + column0 + n * 8, &sums[m][n][0], *staging);
+    out.put<kWide * 8>(p, i0 + row0 + m * 16, j0 + column0, &sums[m][0][0], *staging);
 }
