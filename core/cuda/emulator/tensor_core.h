@@ -26,6 +26,8 @@ static inline TwCopies& tw_copies_here() {
 static inline void tw_demand(bool holds) {
   while (!holds) tw_module.calls->pause();
 }
+using SharedAddress = char*;
+static inline SharedAddress shared_address(void* at) { return static_cast<char*>(at); }
 template <int bytes> static inline void copy_async(void* to, const void* from, int valid) {
   TwCopies& mine = tw_copies_here();
   tw_demand(std::uintptr_t(to) % bytes == 0 && (valid == 0 || std::uintptr_t(from) % bytes == 0));

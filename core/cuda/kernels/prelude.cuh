@@ -125,6 +125,15 @@ TW_COMPLEX operator/(Complex<Part> a, Complex<Part> b) {
   return {Part((ar * ratio + ai) / size), Part((ai * ratio - ar) / size)};
 }
 #undef TW_COMPLEX
+// In the type of the sums: complex numbers multiply without the double of their operator.
+template <class V> TW_DEVICE void add_product(V& sum, V a, V b) { sum += a * b; }
+template <class Part>
+TW_DEVICE void add_product(Complex<Part>& sum, Complex<Part> a, Complex<Part> b) {
+  sum.re += a.re * b.re;
+  sum.im += a.re * b.im;
+  sum.re -= a.im * b.im;
+  sum.im += a.im * b.re;
+}
 template <class Part> TW_DEVICE bool operator==(Complex<Part> a, Complex<Part> b) {
   return a.re == b.re && a.im == b.im;
 }

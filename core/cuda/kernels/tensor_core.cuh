@@ -4,7 +4,9 @@
 #include "prelude.cuh"
 
 #ifndef TW_EMULATED
-TW_DEVICE uint32_t shared_address(const void* at) {
+// Where something lies in shared memory: a number to which bytes can be added.
+using SharedAddress = uint32_t;
+TW_DEVICE SharedAddress shared_address(const void* at) {
   uint64_t address;
   asm("cvta.to.shared.u64 %0, %1;" : "=l"(address) : "l"(at));
   return uint32_t(address);
@@ -13,15 +15,17 @@ TW_DEVICE uint32_t shared_address(const void* at) {
 // `bytes` (4, 8 or 16) of shared memory from the GPU's; those from `valid` on become zeros and are
 // not read. Both addresses are multiples of `bytes`. There once the thread has waited for its
 // group.
-template <int bytes> TW_DEVICE void copy_async(void* to, const void* from, int valid) {
+template <int bytes> TW_DEVICE void copy_async(SharedAddress to, const void* from, int valid) {
   if constexpr (bytes == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
-                 "l"(from), "r"(valid)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid)
                  : "memory");
   else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(to)),
-                 "l"(from), "n"(bytes), "r"(valid)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(bytes),
+                 "r"(valid)
                  : "memory");
+}
+template <int bytes> TW_DEVICE void copy_async(void* to, const void* from, int valid) {
+  copy_async<bytes>(shared_address(to), from, valid);
 }
 // The thread's copies since the last call are a group.
 TW_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }

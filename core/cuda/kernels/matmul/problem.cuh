@@ -18,16 +18,6 @@ struct Matmul {
   int64_t pieces, terms;
 };
 
-// In the type of the sums: complex numbers multiply without the double of their operator.
-template <class V> TW_DEVICE void add_product(V& sum, V a, V b) { sum += a * b; }
-template <class Part>
-TW_DEVICE void add_product(Complex<Part>& sum, Complex<Part> a, Complex<Part> b) {
-  sum.re += a.re * b.re;
-  sum.im += a.re * b.im;
-  sum.re -= a.im * b.im;
-  sum.im += a.im * b.re;
-}
-
 template <class V> TW_DEVICE V scaled(double by, V x) { return V(by) * x; }
 template <class Part> TW_DEVICE Complex<Part> scaled(double by, Complex<Part> z) {
   return {Part(by) * z.re, Part(by) * z.im};

@@ -3,6 +3,7 @@
 // multiplied the next is on its way from memory. Settings besides: TW_ROWS, TW_COLUMNS (4 or 8),
 // TW_A_LINES, TW_B_LINES (1: elements lie together along k, 0: along the other axis).
 #include "brought.cuh"
+#include "register_tile.cuh"
 
 constexpr int kDepth = 16;                                    // along k, of a tile
 constexpr int kHigh = 16 * TW_ROWS, kWide = 16 * TW_COLUMNS;  // of C, a block of 16 x 16 threads
@@ -28,14 +29,9 @@ TW_DEVICE void multiply_block(const Matmul& p) {
   const M* a = p.a + member * p.a_batch + piece * p.terms * p.a_col;
   const M* b = p.b + member * p.b_batch + piece * p.terms * p.b_row;
   const int64_t i0 = int64_t(blockIdx.y) * kHigh, j0 = int64_t(blockIdx.x) * kWide;
-  const int column = threadIdx.x % 16, row = threadIdx.x / 16;
   Bringer<kHigh, TW_A_LINES> bring_a;
   Bringer<kWide, TW_B_LINES> bring_b;
-  S sums[TW_ROWS][TW_COLUMNS];
-#pragma unroll
-  for (int r = 0; r < TW_ROWS; ++r)
-#pragma unroll
-    for (int c = 0; c < TW_COLUMNS; ++c) sums[r][c] = S(0);
+  RegisterTile<S, kHigh, kWide, TW_ROWS, TW_COLUMNS> tile;
 
   bring_a.read(a, p.a_row, p.a_col, i0, 0, p.m, terms);
   bring_b.read(b, p.b_col, p.b_row, j0, 0, p.n, terms);
@@ -49,20 +45,7 @@ TW_DEVICE void multiply_block(const Matmul& p) {
       bring_a.read(a, p.a_row, p.a_col, i0, k0 + kDepth, p.m, terms);
       bring_b.read(b, p.b_col, p.b_row, j0, k0 + kDepth, p.n, terms);
     }
-#pragma unroll
-    for (int k = 0; k < kDepth; ++k) {
-      S left[TW_ROWS], right[TW_COLUMNS];
-      // Fours that lie 64 apart: a warp's reads of them are without conflicts.
-#pragma unroll
-      for (int r = 0; r < TW_ROWS; ++r) left[r] = tiles->a[now][k][row * 4 + r % 4 + r / 4 * 64];
-#pragma unroll
-      for (int c = 0; c < TW_COLUMNS; ++c)
-        right[c] = tiles->b[now][k][column * 4 + c % 4 + c / 4 * 64];
-#pragma unroll
-      for (int r = 0; r < TW_ROWS; ++r)
-#pragma unroll
-        for (int c = 0; c < TW_COLUMNS; ++c) add_product(sums[r][c], left[r], right[c]);
-    }
+    tile.add_products(tiles->a[now], tiles->b[now]);
     if (more) {
       bring_a.write(tiles->a[1 - now]);
       bring_b.write(tiles->b[1 - now]);
@@ -74,11 +57,11 @@ TW_DEVICE void multiply_block(const Matmul& p) {
   for (int r = 0; r < TW_ROWS; ++r)
 #pragma unroll
     for (int c = 0; c < TW_COLUMNS; ++c) {
-      const int64_t i = i0 + row * 4 + r % 4 + r / 4 * 64, j = j0 + column * 4 + c % 4 + c / 4 * 64;
+      const int64_t i = i0 + tile.row_of(r), j = j0 + tile.column_of(c);
       if (i >= p.m || j >= p.n) continue;
       if (p.pieces > 1)
-        p.partial[(blockIdx.z * p.m + i) * p.n + j] = sums[r][c];
+        p.partial[(blockIdx.z * p.m + i) * p.n + j] = tile.sums[r][c];
       else
-        store(p, p.c + member * p.c_batch, i, j, sums[r][c]);
+        store(p, p.c + member * p.c_batch, i, j, tile.sums[r][c]);
     }
 }
