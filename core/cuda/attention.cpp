@@ -216,7 +216,9 @@ bool accepts(const char* why, std::string* reason) {
 }
 template <int queries> bool accepts_forward(const void* problem, std::string* reason) {
   const Problem& p = *static_cast<const Problem*>(problem);
-  return accepts(why_not_tensor(p, forward_bytes(p.parameter, queries)), reason);
+  const char* why = why_not_tensor(p, forward_bytes(p.parameter, queries));
+  if (!why && p.mask && queries == 128) why = "a mask's addresses leave too few registers";
+  return accepts(why, reason);
 }
 bool accepts_backward(const void* problem, std::string* reason) {
   const Problem& p = *static_cast<const Problem*>(problem);
