@@ -1,9 +1,11 @@
 // Scaled dot-product attention and its gradient: one launch forward, two backward.
+#include <cmath>
 #include <new>
 
 #include "core/cuda/axes.h"
 #include "core/cuda/families.h"
 #include "core/cuda/lowering.h"
+#include "core/cuda/rates.h"
 
 namespace tw::cuda {
 
@@ -14,7 +16,7 @@ using std::int64_t;
 // Operands that heads walk over; g is the last of a backward call.
 enum Walked { kQ, kK, kV, kG, kMask, kWalked };
 
-// The parameter of kernels/attention.cuh.
+// The parameter of kernels/attention/operands.cuh.
 struct Parameter {
   int64_t queries, keys, size, value_size;
   int64_t row[kG + 1], mask_row, mask_column;
@@ -24,6 +26,7 @@ struct Parameter {
   Strides strides[kWalked];
   const void *q, *k, *v, *mask, *out, *log_sums, *g;
   void *y, *y_log_sums, *dq, *dk, *dv;
+  float* slopes;
 };
 struct Problem {
   Parameter parameter;
@@ -113,6 +116,21 @@ void bind_backward(void* problem, void* const* at) {
   a.dv = at[9];
 }
 
+Grid grid_of(const Problem& p, int64_t rows, int64_t tile, int64_t pieces, unsigned threads) {
+  Grid grid;
+  grid.blocks[0] = static_cast<unsigned>(p.heads * divide_up(rows, tile));
+  grid.blocks[1] = static_cast<unsigned>(std::max<int64_t>(1, pieces));
+  grid.threads = threads;
+  return grid;
+}
+std::string settings_of(const Problem& p) {
+  return define("TW_IN", type_name(p.dtype)) +
+         define("TW_TYPE", type_name(compute_dtype(p.dtype))) +
+         define("TW_MASK", std::to_string(p.mask));
+}
+
+// ---- blocks: multiply-adds of any type ----
+
 // A block for each head, tile of `rows` and piece of `columns`. `wide`: columns that a thread
 // holds; more cost registers, fewer mean that scores are made more than once.
 void launch(const Problem& p, const char* kernel, int64_t rows, int64_t columns, int wide) {
@@ -123,15 +141,10 @@ void launch(const Problem& p, const char* kernel, int64_t rows, int64_t columns,
       (static_cast<std::uint64_t>(p.dtype) * 4 + static_cast<std::uint64_t>(p.mask)) * 16 +
       static_cast<std::uint64_t>(wide);
   const Function function = kernel_of(kernel, key, "attention.cuh", kernel, [&] {
-    return define("TW_IN", type_name(p.dtype)) +
-           define("TW_TYPE", type_name(compute_dtype(p.dtype))) +
-           define("TW_MASK", std::to_string(p.mask)) + define("TW_WIDE", std::to_string(wide));
+    return settings_of(p) + define("TW_WIDE", std::to_string(wide));
   });
-  Grid grid;
-  grid.blocks[0] = static_cast<unsigned>(p.heads * divide_up(rows, tile));
-  grid.blocks[1] = static_cast<unsigned>(std::max<int64_t>(1, divide_up(columns, 16 * wide)));
-  grid.threads = 256;
-  Gpu::current().launch(function, grid, &p.parameter);
+  Gpu::current().launch(function, grid_of(p, rows, tile, divide_up(columns, 16 * wide), 256),
+                        &p.parameter);
 }
 int wide_for(const Problem& p, int64_t columns) {
   return p.dtype == DType::float64 || columns <= 64 ? 4 : 8;
@@ -151,16 +164,147 @@ void run_backward(const void* problem) {
   launch(p, kKeys, a.keys, std::max(a.size, a.value_size), 4);
 }
 
+// ---- tensor cores: 16-bit operands whose rows are copied 16 bytes at a time ----
+
+constexpr int64_t kMostSize = 256, kMostPiece = 128, kKeyTile = 64;
+
+// Columns as kernels are compiled for them.
+int64_t padded(int64_t columns) {
+  return columns > kMostPiece ? kMostSize : divide_up(std::max<int64_t>(columns, 1), 16) * 16;
+}
+int64_t piece_of(int64_t columns) { return std::min(padded(columns), kMostPiece); }
+// Rows of a tile in shared memory are an odd number of chunks of 16 bytes apart.
+int64_t tile_bytes(int64_t rows, int64_t columns) { return rows * ((padded(columns) / 8) | 1) * 16; }
+
+unsigned forward_bytes(const Parameter& a, int64_t queries) {
+  return static_cast<unsigned>(
+      tile_bytes(queries, a.size) +
+      2 * (tile_bytes(kKeyTile, a.size) + tile_bytes(kKeyTile, piece_of(a.value_size))));
+}
+// Of the keys' pass, which keeps three sums of each query as well.
+unsigned backward_bytes(const Parameter& a) {
+  const int64_t pair = tile_bytes(kKeyTile, a.size) + tile_bytes(kKeyTile, a.value_size);
+  return static_cast<unsigned>(3 * pair + 2 * 3 * 4 * kKeyTile);
+}
+
+// Rows and heads on multiples of 16 bytes.
+bool is_whole(const Parameter& a, int which) {
+  bool fits = a.row[which] % 8 == 0;
+  for (int axis = 0; axis < a.heads.rank; ++axis)
+    fits = fits && (a.heads.extent[axis] == 1 || a.strides[which].stride[axis] % 8 == 0);
+  return fits;
+}
+const char* why_not_tensor(const Problem& p, int64_t bytes) {
+  constexpr int64_t kMostRows = int64_t{1} << 30;
+  const Parameter& a = p.parameter;
+  const GpuFacts& facts = Gpu::current().facts;
+  if (size_of(p.dtype) != 2) return "for bfloat16 and float16";
+  if (facts.capability < 80) return "for compute capability 8.0 and later";
+  if (a.size > kMostSize || a.value_size > kMostSize) return "heads have more than 256 columns";
+  if (a.size % 8 || a.value_size % 8 || !is_whole(a, kQ) || !is_whole(a, kK) || !is_whole(a, kV) ||
+      !is_whole(a, kG))
+    return "an operand's rows are not a multiple of 16 bytes apart";
+  if (a.queries >= kMostRows || a.keys >= kMostRows) return "there are too many rows";
+  // The largest product is that of the largest score.
+  if (!(a.scale > 1e-30 && a.scale < 1e30)) return "the scale is not positive, or extreme";
+  if (bytes > facts.shared_bytes) return "tiles do not fit into shared memory";
+  return nullptr;
+}
+bool accepts(const char* why, std::string* reason) {
+  if (why && reason) *reason = why;
+  return !why;
+}
+template <int queries> bool accepts_forward(const void* problem, std::string* reason) {
+  const Problem& p = *static_cast<const Problem*>(problem);
+  const char* why = why_not_tensor(p, forward_bytes(p.parameter, queries));
+  if (!why && p.mask && queries == 128) why = "a mask's addresses leave too few registers";
+  return accepts(why, reason);
+}
+bool accepts_backward(const void* problem, std::string* reason) {
+  const Problem& p = *static_cast<const Problem*>(problem);
+  return accepts(why_not_tensor(p, backward_bytes(p.parameter)), reason);
+}
+// Addresses are known when a kernel runs; views that begin elsewhere are few.
+bool is_on_16_bytes(const Parameter& a) {
+  for (const void* at : {a.q, a.k, a.v, a.g, a.out})
+    if (reinterpret_cast<std::uintptr_t>(at) % 16) return false;
+  return true;
+}
+
+// `high`: 16 rows of a warp, or twice as many.
+void launch_tensor(const Problem& p, const char* file, const char* kernel, int64_t rows,
+                   int64_t pieces, int high, unsigned bytes) {
+  if (p.heads * rows == 0) return;
+  const int64_t size = padded(p.parameter.size), values = padded(p.parameter.value_size);
+  std::uint64_t key = static_cast<std::uint64_t>(p.dtype) * 4 + static_cast<std::uint64_t>(p.mask);
+  for (const int64_t each : {size, values, int64_t{high}})
+    key = key * 512 + static_cast<std::uint64_t>(each);
+  const Function function = kernel_of(kernel, key, file, kernel, [&] {
+    return settings_of(p) + define("TW_KIND", p.dtype == DType::float16 ? "1" : "0") +
+           define("TW_SIZE", std::to_string(size)) + define("TW_VALUES", std::to_string(values)) +
+           define("TW_HIGH", std::to_string(high));
+  });
+  Grid grid = grid_of(p, rows, 64 * high, pieces, 128);
+  grid.shared_bytes = bytes;
+  Gpu::current().launch(function, grid, &p.parameter);
+}
+
+constexpr char kTensor[] = "attention_tensor",
+               kTensorQueries[] = "attention_tensor_queries_backward",
+               kTensorKeys[] = "attention_tensor_keys_backward";
+template <int queries> void run_tensor_forward(const void* problem) {
+  const Problem& p = *static_cast<const Problem*>(problem);
+  const Parameter& a = p.parameter;
+  if (!is_on_16_bytes(a)) return run_forward(problem);
+  launch_tensor(p, "attention/forward.cuh", kTensor, a.queries,
+                divide_up(a.value_size, kMostPiece), queries / 64, forward_bytes(a, queries));
+}
+void run_tensor_backward(const void* problem) {
+  Problem p = *static_cast<const Problem*>(problem);
+  Parameter& a = p.parameter;
+  if (!is_on_16_bytes(a)) return run_backward(problem);
+  const Room slopes(std::max<int64_t>(1, p.heads * a.queries) * int64_t{sizeof(float)});
+  a.slopes = static_cast<float*>(slopes.at());
+  const unsigned bytes = backward_bytes(a);
+  launch_tensor(p, "attention/backward.cuh", kTensorQueries, a.queries,
+                divide_up(a.size, kMostPiece), 1, bytes);
+  launch_tensor(p, "attention/backward.cuh", kTensorKeys, a.keys,
+                divide_up(std::max(a.size, a.value_size), kMostPiece), 1, bytes);
+}
+
+// Beside "blocks", which has no estimate: whatever these accept is theirs.
+template <int queries> double tensor_forward_ns(const void* problem) {
+  const Problem& p = *static_cast<const Problem*>(problem);
+  const Parameter& a = p.parameter;
+  const double columns =
+      static_cast<double>(a.size * divide_up(a.value_size, kMostPiece) + a.value_size);
+  // With 16 rows a warp, operands come from shared memory twice as often for each product.
+  const double rate = rates().warps * (queries == 128 ? 0.6 : 0.45) * (a.causal ? 2 : 1);
+  return waves_ns(static_cast<double>(p.heads * divide_up(a.queries, queries)),
+                  queries * static_cast<double>(a.keys) * columns, rate);
+}
+// The only one of its kind.
+double tensor_backward_ns(const void*) { return rates().launch_ns; }
+
 }  // namespace
 
 void register_attention_kernels() {
+  constexpr char kBackward[] = "attention_backward";
   add_kernel<Problem>(kForward, "a tile of queries a block, scores in registers", refuses, set_up,
                       bind_forward, run_forward)
       .copies = copies;
-  add_kernel<Problem>("attention_backward",
-                      "weights again from the log-sums: by queries, then by keys", refuses, set_up,
-                      bind_backward, run_backward, 3 << 4)
+  register_kernel(new Kernel{kForward, "tensor64", "cuda", Precision::ieee,
+                             "16 bits on tensor cores, 64 queries a block", accepts_forward<64>,
+                             tensor_forward_ns<64>, run_tensor_forward<64>});
+  register_kernel(new Kernel{kForward, "tensor128", "cuda", Precision::ieee,
+                             "16 bits on tensor cores, 128 queries a block", accepts_forward<128>,
+                             tensor_forward_ns<128>, run_tensor_forward<128>});
+  add_kernel<Problem>(kBackward, "weights again from the log-sums: by queries, then by keys",
+                      refuses, set_up, bind_backward, run_backward, 3 << 4)
       .copies = copies;
+  register_kernel(new Kernel{kBackward, "tensor", "cuda", Precision::ieee,
+                             "the same of 16 bits on tensor cores", accepts_backward,
+                             tensor_backward_ns, run_tensor_backward});
 }
 
 }  // namespace tw::cuda

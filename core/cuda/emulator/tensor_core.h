@@ -2,6 +2,12 @@
 // as they may, what they go to holds garbage until then, and sums are cut off as tensor cores do.
 #pragma once
 
+struct Shared {
+  const char* at;
+  explicit Shared(const void* at) : at(static_cast<const char*>(at)) {}
+  Shared operator+(int bytes) const { return Shared(at + bytes); }
+};
+
 // ---- copies ----
 
 struct TwCopy {
@@ -26,14 +32,15 @@ static inline TwCopies& tw_copies_here() {
 static inline void tw_demand(bool holds) {
   while (!holds) tw_module.calls->pause();
 }
-using SharedAddress = char*;
-static inline SharedAddress shared_address(void* at) { return static_cast<char*>(at); }
 template <int bytes> static inline void copy_async(void* to, const void* from, int valid) {
   TwCopies& mine = tw_copies_here();
   tw_demand(std::uintptr_t(to) % bytes == 0 && (valid == 0 || std::uintptr_t(from) % bytes == 0));
   tw_demand(valid >= 0 && valid <= bytes && mine.count < kTwMostCopies);
   std::memset(to, 0xCB, bytes);
   mine.copies[mine.count++] = {to, from, bytes, valid};
+}
+template <int bytes> static inline void copy_async(Shared to, const void* from, int valid) {
+  copy_async<bytes>(const_cast<char*>(to.at), from, valid);
 }
 static inline void commit_copies() {
   TwCopies& mine = tw_copies_here();
@@ -95,6 +102,11 @@ static inline void load_squares_transposed(std::uint32_t (&r)[4], const void* ro
   tw_load_squares(r, row, true);
 }
 
+static inline void load_squares(std::uint32_t (&r)[4], Shared row) { load_squares(r, row.at); }
+static inline void load_squares_transposed(std::uint32_t (&r)[4], Shared row) {
+  load_squares_transposed(r, row.at);
+}
+
 // A sum leaves the unit cut off to float's 24 bits.
 static inline float tw_cut_off(double sum) {
   float rounded = float(sum);
@@ -105,6 +117,19 @@ static inline float tw_cut_off(double sum) {
 }
 static inline float tw_value_of(std::uint16_t bits, bool is_half) {
   return is_half ? float(tw_bits<_Float16>(bits)) : __uint_as_float(std::uint32_t(bits) << 16);
+}
+
+static inline std::uint16_t tw_rounded(float x, bool is_half) {
+  if (is_half) return tw_bits<std::uint16_t>(_Float16(x));
+  const std::uint32_t bits = __float_as_uint(x);
+  return std::uint16_t((x != x ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+template <int is_half> static inline std::uint32_t pair_of(float first, float second) {
+  return tw_rounded(first, is_half) | std::uint32_t(tw_rounded(second, is_half)) << 16;
+}
+static inline float power_of_two(float x) {
+  const float y = std::exp2(x);
+  return y < 0x1p-126f ? 0 : y;
 }
 
 // Products: a lane's share of the operands as numbers, along k.

@@ -7,22 +7,10 @@
 // once a tile of queries. Backward, weights come again from the saved log-sums: once by queries, for
 // their gradient, and once by keys, for those of keys and values, so that every sum has one owner
 // and one order.
-// Settings: TW_IN (type in memory), TW_TYPE (what is computed in), TW_MASK (0: none, 1: bool, 2:
-// added, of TW_TYPE), TW_WIDE (columns of a result that a thread holds, 16 apart).
+// Settings besides those of attention/operands.cuh: TW_WIDE (columns of a result that a thread holds,
+// 16 apart).
+#include "attention/operands.cuh"
 #include "functions.cuh"
-using T = TW_TYPE;
-using M = TW_IN;
-
-struct Attention {
-  int64_t queries, keys, size, value_size;
-  int64_t q_row, k_row, v_row, g_row, mask_row, mask_column;
-  double scale;
-  int64_t causal;
-  Extents heads;  // the axes in front of the matrices
-  Strides q_heads, k_heads, v_heads, g_heads, mask_heads;
-  const void *q, *k, *v, *mask, *out, *log_sums, *g;
-  void *y, *y_log_sums, *dq, *dk, *dv;
-};
 
 // Queries of a tile, and keys: 16 x 16 threads hold kEach x kEach scores each.
 constexpr int kEach = sizeof(T) == 8 ? 2 : 4;
@@ -123,11 +111,6 @@ struct Matrix {
     return {start + row * step, step, int(rows - row < kTile ? rows - row : kTile)};
   }
 };
-#if TW_MASK == 1
-using Mask = uint8_t;
-#else
-using Mask = T;
-#endif
 // Results and what a forward pass saved are those of all heads, one after the other.
 struct Head {
   int64_t number;
@@ -142,10 +125,10 @@ struct Head {
         g(matrix(p, p.g, p.g_heads, p.g_row, p.queries)),
         out{static_cast<const M*>(p.out) + number * p.queries * p.value_size, p.value_size,
             p.queries},
-        mask(static_cast<const Mask*>(p.mask) + place(p.heads, p.mask_heads, number)) {}
+        mask(matrix_of<Mask>(p, p.mask, p.mask_heads, number)) {}
   TW_DEVICE Matrix matrix(const Attention& p, const void* all, const Strides& heads, int64_t step,
                           int64_t rows) const {
-    return {static_cast<const M*>(all) + place(p.heads, heads, number), step, rows};
+    return {matrix_of<M>(p, all, heads, number), step, rows};
   }
 };
 

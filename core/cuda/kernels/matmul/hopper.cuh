@@ -19,13 +19,13 @@ struct Problem {
   int64_t batch, a_members, b_members;  // 0: all members of the batch share the matrix, else 1
 };
 
-struct Shared {
+struct Stages {
   char left[kStages][kLeftBytes], right[kStages][kRightBytes];
   Staging staging[kConsumerWarps];
   Barrier full[kStages], empty[kStages];
 };
 
-TW_DEVICE void produce(const Problem& problem, Shared* shared, int64_t units) {
+TW_DEVICE void produce(const Problem& problem, Stages* shared, int64_t units) {
   const Matmul& p = problem.p;
   Ring ring;
   for (int64_t number = blockIdx.x; number < units; number += gridDim.x) {
@@ -42,7 +42,7 @@ TW_DEVICE void produce(const Problem& problem, Shared* shared, int64_t units) {
   }
 }
 
-TW_DEVICE void consume(const Problem& problem, Shared* shared, int64_t units) {
+TW_DEVICE void consume(const Problem& problem, Stages* shared, int64_t units) {
   const Matmul& p = problem.p;
   const int warp = threadIdx.x / 32 - 4, group = warp / 4;
   Ring ring;
@@ -74,7 +74,7 @@ TW_DEVICE void consume(const Problem& problem, Shared* shared, int64_t units) {
 }
 
 TW_KERNEL(matmul_hopper, Problem, kThreads) {
-  TW_DYNAMIC_SHARED(Shared, shared);
+  TW_DYNAMIC_SHARED(Stages, shared);
   start_block(shared);
   const int64_t units = units_of(p.p, p.batch);
   if (threadIdx.x < 128) {

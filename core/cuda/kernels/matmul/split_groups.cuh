@@ -18,7 +18,7 @@ struct Problem {
   int64_t batch;
   SplitOperand a, b;
 };
-struct Shared {
+struct Stages {
   char a_high[kStages][kTileBytes], a_low[kStages][kTileBytes];
   char b_high[kStages][kTileBytes], b_low[kStages][kTileBytes];
   Staging staging[kConsumerWarps];
@@ -30,7 +30,7 @@ TW_DEVICE bool is_flagged(const Problem& problem, const Unit& unit) {
   return is_flagged(problem.a, problem.b, unit.member, unit.i0, unit.j0);
 }
 
-TW_DEVICE void produce(const Problem& problem, Shared* shared, int64_t units) {
+TW_DEVICE void produce(const Problem& problem, Stages* shared, int64_t units) {
   Ring ring;
   for (int64_t number = blockIdx.x; number < units; number += gridDim.x) {
     const Unit unit(problem.p, number);
@@ -60,7 +60,7 @@ TW_DEVICE void multiply_tile(float (&sums)[kSums], const char* a, const char* b,
                                               step > 0 || keep);
 }
 
-TW_DEVICE void consume(const Problem& problem, Shared* shared, int64_t units) {
+TW_DEVICE void consume(const Problem& problem, Stages* shared, int64_t units) {
   const Matmul& p = problem.p;
   const int warp = threadIdx.x / 32 - 4, part = warp / 4 * kBox;
   Ring ring;
@@ -97,7 +97,7 @@ TW_DEVICE void consume(const Problem& problem, Shared* shared, int64_t units) {
 }
 
 TW_KERNEL(matmul_split_groups, Problem, kThreads) {
-  TW_DYNAMIC_SHARED(Shared, shared);
+  TW_DYNAMIC_SHARED(Stages, shared);
   start_block(shared);
   const int64_t units = units_of(p.p, p.batch);
   if (threadIdx.x < 128) {

@@ -59,7 +59,7 @@ template <int along_k> TW_DEVICE uint64_t operand_at(uint32_t tile, int step) {
 
 // The stages' barriers: one thread says that a stage is full, each warp that multiplies that it is
 // done with it.
-template <class Shared> TW_DEVICE void start_block(Shared* shared) {
+template <class Stages> TW_DEVICE void start_block(Stages* shared) {
   if (threadIdx.x == 0) {
     for (int s = 0; s < kStages; ++s) {
       init_barrier(&shared->full[s], 1);
