@@ -28,6 +28,10 @@ MOST_REGISTERS = {
     "matmul_flagged": 192,
     "matmul_registers": 192,
     "attention_keys_backward": 224,  # two results and a tile of scores
+    # Blocks of 128 threads.
+    "attention_tensor": 255,
+    "attention_tensor_queries_backward": 255,
+    "attention_tensor_keys_backward": 255,
 }
 OTHERS_REGISTERS, MOST_SPILLED_BYTES = 128, 64
 
@@ -146,6 +150,22 @@ INSTRUCTIONS = {
         "matmul/split_groups.cuh", 90,
         {"TYPE": "float", "A_LINES": 1, "B_LINES": 1},
         {"HGMMA.64x128x16.F32": 4 * 3, "USETMAXREG": 2},
+    ),
+    # One or two times 16 rows of a warp, two products with eight times 8 keys or columns of four
+    # times 16 terms; two for the first tile's queries, keys and values each.
+    "attention": (
+        "attention/forward.cuh", 80,
+        {"IN": "bfloat16", "TYPE": "float", "KIND": 0, "MASK": 0, "SIZE": 64, "VALUES": 64,
+         "HIGH": 2},
+        {"HMMA.16816.F32.BF16": 2 * 2 * 8 * 4, "LDSM.16.M88.4": 2 * 4 + 4 * 4,
+         "LDSM.16.MT88.4": 4 * 4, "LDGSTS.E.BYPASS.128": 8 + 2 * 2 * 4},
+    ),
+    # Three products by queries, four by keys.
+    "attention backward": (
+        "attention/backward.cuh", 90,
+        {"IN": "half", "TYPE": "float", "KIND": 1, "MASK": 0, "SIZE": 128, "VALUES": 64,
+         "HIGH": 1},
+        {"HMMA.16816.F32": 2 * (64 + 32) + 2 * 64 + 32},
     ),
     # Two by four parts of a warp, three products, twice 16 terms of a tile of 32.
     "split on warps": (

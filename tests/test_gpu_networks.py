@@ -78,7 +78,116 @@ def test_attention_of_many_tiles(sizes, mask, rng):
         assert_near(results("cuda", dtype, arrays, attention), expected, tolerance)
 
 
-def test_attention_to_nothing_is_zero(rng):
+# Of the tensor cores' kernels: queries, keys, size, size of values, mask.
+ALIGNED = [
+    (70, 130, 16, 8, "bool"), (200, 200, 64, 64, "causal"), (130, 70, 40, 200, "none"),
+    (70, 130, 128, 128, "added"), (130, 200, 200, 72, "causal"), (65, 130, 24, 16, "far"),
+    (3, 0, 8, 8, "none"), (150, 40, 8, 8, "causal"),
+]  # fmt: skip
+RUNGS = ["tensor64", "tensor128"]
+
+
+def turned(x: np.ndarray) -> np.ndarray:
+    return np.swapaxes(x, -1, -2)
+
+
+def attention_and_roundings(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, g: np.ndarray, mask: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """In float64 the value and the gradients of q, k and v, and how far roundings can take each.
+
+    Rounded are weights, the scores' gradients and results; in largest errors of one rounding.
+    """
+    scale = 1 / np.sqrt(q.shape[-1])
+    scores = q @ turned(k) * scale + mask
+    p = np.exp(scores - scores.max(axis=-1, keepdims=True, initial=-1e300))
+    p /= p.sum(axis=-1, keepdims=True)
+    y, size = p @ v, np.abs
+    y_off = p @ size(v) + size(y)
+    dp = g @ turned(v)
+    ds = p * (dp - (p * dp).sum(axis=-1, keepdims=True))
+    # The sum in it is that of the rounded results.
+    ds_off = size(ds) + p * (size(g) * y_off).sum(axis=-1, keepdims=True)
+    dq, dk, dv = ds @ k * scale, turned(ds) @ q * scale, turned(p) @ g
+    return [
+        (y, y_off),
+        (dq, ds_off @ size(k) * scale + size(dq)),
+        (dk, turned(ds_off) @ size(q) * scale + size(dk)),
+        (dv, turned(p) @ size(g) + size(dv)),
+    ]
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("sizes", ALIGNED, ids=lambda s: "-".join(map(str, s)))
+def test_attention_on_tensor_cores_is_off_by_its_roundings(sizes, rung, rng):
+    queries, keys, size, value_size, kind = sizes
+    if kind in ("bool", "added", "far") and rung == "tensor128":
+        return  # it refuses masks
+    shapes = ((queries, size), (keys, size), (keys, value_size), (queries, value_size))
+    arrays = [rng.standard_normal((2, *shape)) for shape in shapes]
+    given = {
+        "bool": rng.random((queries, keys)) < 0.7,
+        "added": rng.standard_normal((queries, keys)).astype(np.float32),
+        "far": np.float32(-1e30) * (rng.random((queries, 1)) < 0.5) + np.zeros((1, keys), "f4"),
+    }.get(kind)
+    seen = given if kind == "bool" else np.tri(queries, keys, dtype=bool)
+    added = given if kind == "added" else np.where(seen, 0, -np.inf)
+    # A far row has the same score for all keys, since float32 rounds the rest away.
+    mask = np.zeros((queries, keys)) if kind == "none" else added
+    for dtype, unit in ((tw.bfloat16, 2**-8), (tw.float16, 2**-11)):
+        q, k, v, g = (here(tw.asarray(a).astype(dtype)) for a in arrays)
+        *leaves, gradient = (tw.asarray(x).astype(dtype).to("cuda") for x in (q, k, v, g))
+        for leaf in leaves:
+            leaf.requires_grad_()
+        with tw.kernels.use(attention=rung, attention_backward="tensor"):
+            y = tw.scaled_dot_product_attention(
+                *leaves,
+                attn_mask=None if given is None else tw.asarray(given).to("cuda"),
+                is_causal=kind == "causal",
+            )
+            found = [here(x) for x in (y, *tw.autograd.grad(y, leaves, gradient))]
+        if kind == "far":
+            far = given[:, :1] != 0
+            q, mask = np.where(far, 0, q), np.zeros((queries, keys))
+        for i, (x, (exact, off)) in enumerate(
+            zip(found, attention_and_roundings(q, k, v, g, mask), strict=True)
+        ):
+            if kind == "far" and i == 2:
+                continue  # far rows' queries are in this gradient as they are
+            # A little more for sums in float32, and because half has no digits below 2^-24.
+            excess = np.abs(x - exact) - (1.02 * unit * off + 1e-5)
+            assert excess.max(initial=-1) <= 0
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_attention_on_tensor_cores_refuses_what_does_not_suit(rung):
+    def attend(dtype: tw.dtype, shape: tuple[int, ...], **options: object) -> None:
+        x = tw.ones(shape, dtype=dtype, device="cuda")
+        tw.scaled_dot_product_attention(x, x, x, **options)
+
+    with tw.kernels.use(attention=rung):
+        for reason, dtype, shape, options in (
+            ("for bfloat16 and float16", tw.float32, (4, 8), {}),
+            ("more than 256 columns", tw.bfloat16, (4, 264), {}),
+            ("not a multiple of 16 bytes apart", tw.bfloat16, (4, 12), {}),
+            ("the scale is not positive", tw.bfloat16, (4, 8), {"scale": -1.0}),
+        ):
+            with pytest.raises(ValueError, match=reason):
+                attend(dtype, shape, **options)
+
+
+def test_attention_of_views_that_suit_no_tensor_core(rng):
+    """Rows that begin off 16 bytes, and columns of a wider matrix: the same values."""
+    wide = tw.asarray(rng.standard_normal((2, 70, 48))).astype(tw.bfloat16).to("cuda")
+    for view in (wide[..., 1:17], wide[..., 8:24], wide[..., :32:2], wide[:, ::-1, :16]):
+        plain = view.copy()
+        y = tw.scaled_dot_product_attention(view, view, view, is_causal=True)
+        z = tw.scaled_dot_product_attention(plain, plain, plain, is_causal=True)
+        assert np.abs(here(y) - here(z)).max() <= 2**-6
+
+
+@pytest.mark.parametrize("dtype", [tw.float32, tw.bfloat16])
+def test_attention_to_nothing_is_zero(dtype, rng):
     arrays = [rng.standard_normal((2, 70, 8)) for _ in range(3)]
     seen = rng.random((70, 70)) < 0.5
     seen[[0, 65]] = False
@@ -86,16 +195,17 @@ def test_attention_to_nothing_is_zero(rng):
     def attention(*qkv: tw.Tensor) -> tw.Tensor:
         return tw.scaled_dot_product_attention(*qkv, attn_mask=tw.asarray(seen).to(qkv[0].device))
 
-    y, dq, *_ = results("cuda", tw.float32, arrays, attention)
+    y, dq, *_ = results("cuda", dtype, arrays, attention)
     assert (y[:, [0, 65]] == 0).all()
     assert (dq[:, [0, 65]] == 0).all()
     assert np.isfinite(y).all()
 
 
-def test_attention_has_the_same_bits_every_time(rng):
+@pytest.mark.parametrize("dtype", [tw.float32, tw.bfloat16])
+def test_attention_has_the_same_bits_every_time(dtype, rng):
     arrays = [rng.standard_normal((2, 300, 16)) for _ in range(3)]
     first, second = (
-        results("cuda", tw.float32, arrays, tw.scaled_dot_product_attention) for _ in range(2)
+        results("cuda", dtype, arrays, tw.scaled_dot_product_attention) for _ in range(2)
     )
     for x, y in zip(first, second, strict=True):
         np.testing.assert_array_equal(x, y)

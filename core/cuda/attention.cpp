@@ -174,7 +174,9 @@ int64_t padded(int64_t columns) {
 }
 int64_t piece_of(int64_t columns) { return std::min(padded(columns), kMostPiece); }
 // Rows of a tile in shared memory are an odd number of chunks of 16 bytes apart.
-int64_t tile_bytes(int64_t rows, int64_t columns) { return rows * ((padded(columns) / 8) | 1) * 16; }
+int64_t tile_bytes(int64_t rows, int64_t columns) {
+  return rows * ((padded(columns) / 8) | 1) * 16;
+}
 
 unsigned forward_bytes(const Parameter& a, int64_t queries) {
   return static_cast<unsigned>(
@@ -256,8 +258,8 @@ template <int queries> void run_tensor_forward(const void* problem) {
   const Problem& p = *static_cast<const Problem*>(problem);
   const Parameter& a = p.parameter;
   if (!is_on_16_bytes(a)) return run_forward(problem);
-  launch_tensor(p, "attention/forward.cuh", kTensor, a.queries,
-                divide_up(a.value_size, kMostPiece), queries / 64, forward_bytes(a, queries));
+  launch_tensor(p, "attention/forward.cuh", kTensor, a.queries, divide_up(a.value_size, kMostPiece),
+                queries / 64, forward_bytes(a, queries));
 }
 void run_tensor_backward(const void* problem) {
   Problem p = *static_cast<const Problem*>(problem);

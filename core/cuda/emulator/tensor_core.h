@@ -2,10 +2,10 @@
 // as they may, what they go to holds garbage until then, and sums are cut off as tensor cores do.
 #pragma once
 
-struct Shared {
+struct SharedPlace {
   const char* at;
-  explicit Shared(const void* at) : at(static_cast<const char*>(at)) {}
-  Shared operator+(int bytes) const { return Shared(at + bytes); }
+  explicit SharedPlace(const void* at) : at(static_cast<const char*>(at)) {}
+  SharedPlace operator+(int bytes) const { return SharedPlace(at + bytes); }
 };
 
 // ---- copies ----
@@ -39,7 +39,7 @@ template <int bytes> static inline void copy_async(void* to, const void* from, i
   std::memset(to, 0xCB, bytes);
   mine.copies[mine.count++] = {to, from, bytes, valid};
 }
-template <int bytes> static inline void copy_async(Shared to, const void* from, int valid) {
+template <int bytes> static inline void copy_async(SharedPlace to, const void* from, int valid) {
   copy_async<bytes>(const_cast<char*>(to.at), from, valid);
 }
 static inline void commit_copies() {
@@ -102,8 +102,8 @@ static inline void load_squares_transposed(std::uint32_t (&r)[4], const void* ro
   tw_load_squares(r, row, true);
 }
 
-static inline void load_squares(std::uint32_t (&r)[4], Shared row) { load_squares(r, row.at); }
-static inline void load_squares_transposed(std::uint32_t (&r)[4], Shared row) {
+static inline void load_squares(std::uint32_t (&r)[4], SharedPlace row) { load_squares(r, row.at); }
+static inline void load_squares_transposed(std::uint32_t (&r)[4], SharedPlace row) {
   load_squares_transposed(r, row.at);
 }
 

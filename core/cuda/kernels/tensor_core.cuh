@@ -13,11 +13,11 @@ TW_DEVICE uint32_t shared_address(const void* at) {
 
 // A place in shared memory. Unlike a pointer it has 32 bits, so that a constant distance from it is
 // part of the instruction that uses it.
-struct Shared {
+struct SharedPlace {
   uint32_t at;
-  TW_DEVICE explicit Shared(const void* at) : at(shared_address(at)) {}
-  TW_DEVICE Shared operator+(int bytes) const {
-    Shared there = *this;
+  TW_DEVICE explicit SharedPlace(const void* at) : at(shared_address(at)) {}
+  TW_DEVICE SharedPlace operator+(int bytes) const {
+    SharedPlace there = *this;
     there.at += bytes;
     return there;
   }
@@ -26,7 +26,7 @@ struct Shared {
 // `bytes` (4, 8 or 16) of shared memory from the GPU's; those from `valid` on become zeros and are
 // not read. Both addresses are multiples of `bytes`. There once the thread has waited for its
 // group.
-template <int bytes> TW_DEVICE void copy_async(Shared to, const void* from, int valid) {
+template <int bytes> TW_DEVICE void copy_async(SharedPlace to, const void* from, int valid) {
   if constexpr (bytes == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to.at),
                  "l"(from), "r"(valid)
@@ -37,7 +37,7 @@ template <int bytes> TW_DEVICE void copy_async(Shared to, const void* from, int 
                  : "memory");
 }
 template <int bytes> TW_DEVICE void copy_async(void* to, const void* from, int valid) {
-  copy_async<bytes>(Shared(to), from, valid);
+  copy_async<bytes>(SharedPlace(to), from, valid);
 }
 // The thread's copies since the last call are a group.
 TW_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -48,22 +48,22 @@ template <int left> TW_DEVICE void wait_for_copies() {
 
 // Four squares of 8 rows of 16 bytes: lane i names row i % 8 of square i / 8, and gets of each
 // square the four bytes lane % 4 of row lane / 4.
-TW_DEVICE void load_squares(uint32_t (&r)[4], Shared row) {
+TW_DEVICE void load_squares(uint32_t (&r)[4], SharedPlace row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                : "r"(row.at)
                : "memory");
 }
-TW_DEVICE void load_squares(uint32_t (&r)[4], const void* row) { load_squares(r, Shared(row)); }
+TW_DEVICE void load_squares(uint32_t (&r)[4], const void* row) { load_squares(r, SharedPlace(row)); }
 // The same of squares of 16-bit elements, transposed.
-TW_DEVICE void load_squares_transposed(uint32_t (&r)[4], Shared row) {
+TW_DEVICE void load_squares_transposed(uint32_t (&r)[4], SharedPlace row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                : "r"(row.at)
                : "memory");
 }
 TW_DEVICE void load_squares_transposed(uint32_t (&r)[4], const void* row) {
-  load_squares_transposed(r, Shared(row));
+  load_squares_transposed(r, SharedPlace(row));
 }
 
 // c += a b for 16 x 8 and 8 x 8 numbers in tf32: of a, a thread has rows lane / 4 and 8 below,

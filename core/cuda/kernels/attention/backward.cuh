@@ -36,7 +36,7 @@ TW_KERNEL(attention_tensor_queries_backward, Attention, kThreads) {
   constexpr int kPiece = piece_of(TW_SIZE);
   TW_DYNAMIC_SHARED(char, tiles);
   const char* const g_rows = tiles + kSizeBytes * kHigh;
-  const Shared q_tile(tiles), g_tile(g_rows), stages = q_tile + kPairBytes * kHigh;
+  const SharedPlace q_tile(tiles), g_tile(g_rows), stages = q_tile + kPairBytes * kHigh;
   const Share share(p.queries, p.causal);
   const int column = int(blockIdx.y) * kPiece, first_row = share.row + warp_row();
   const Mask* const mask = matrix_of<Mask>(p, p.mask, p.mask_heads, share.head);
@@ -90,7 +90,7 @@ TW_KERNEL(attention_tensor_queries_backward, Attention, kThreads) {
       __syncthreads();  // the tile is there for all, and all have left the one that is replaced next
     }
     if (key + kTile < past) copy(stage ^ 1, key + kTile);
-    const Shared tile = stages + stage * kPairBytes;
+    const SharedPlace tile = stages + stage * kPairBytes;
     Scores w, dw;
     multiply_rows(w, q, tile);
     const bool checked = TW_MASK || key + kTile > p.keys || (p.causal && key + kTile - 1 > first_row);
@@ -118,7 +118,7 @@ TW_KERNEL(attention_tensor_keys_backward, Attention, kThreads) {
   };
   constexpr int kStageBytes = kPairBytes + sizeof(Sums);
   TW_DYNAMIC_SHARED(char, tiles);
-  const Shared k_tile(tiles), v_tile = k_tile + kSizeBytes * kHigh,
+  const SharedPlace k_tile(tiles), v_tile = k_tile + kSizeBytes * kHigh,
                               stages = k_tile + kPairBytes * kHigh;
   const Share share(p.keys, false);
   const int column = int(blockIdx.y) * 128, first_row = share.row + warp_row();
@@ -140,7 +140,7 @@ TW_KERNEL(attention_tensor_keys_backward, Attention, kThreads) {
     return *reinterpret_cast<Sums*>(tile + kPairBytes);
   };
   const auto copy = [&](int stage, int query) {
-    const Shared tile = stages + stage * kStageBytes;
+    const SharedPlace tile = stages + stage * kStageBytes;
     queries.copy(tile, query);
     gradients.copy(tile + kSizeBytes, query);
     if (threadIdx.x < kTile) {
@@ -169,7 +169,7 @@ TW_KERNEL(attention_tensor_keys_backward, Attention, kThreads) {
       __syncthreads();  // the tile is there for all, and all have left the one that is replaced next
     }
     if (query + kTile < p.queries) copy(stage ^ 1, query + kTile);
-    const Shared tile = stages + stage * kStageBytes;
+    const SharedPlace tile = stages + stage * kStageBytes;
     const Sums& sums = sums_of(stage);
     Scores w, dw;
     multiply_rows(w, k, tile);

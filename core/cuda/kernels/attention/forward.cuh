@@ -14,7 +14,7 @@ TW_KERNEL(attention_tensor, Attention, TW_THREADS) {
   constexpr int kKeyBytes = Tile<TW_SIZE>::bytes(kTile);
   constexpr int kStageBytes = kKeyBytes + Tile<kPiece>::bytes(kTile);
   TW_DYNAMIC_SHARED(char, tiles);
-  const Shared q_tile(tiles), stages = q_tile + Tile<TW_SIZE>::bytes(kRows);
+  const SharedPlace q_tile(tiles), stages = q_tile + Tile<TW_SIZE>::bytes(kRows);
   const Share share(p.queries, p.causal);
   const int column = int(blockIdx.y) * kPiece, first_row = share.row + warp_row();
   const Mask* const mask = matrix_of<Mask>(p, p.mask, p.mask_heads, share.head);
@@ -50,7 +50,7 @@ TW_KERNEL(attention_tensor, Attention, TW_THREADS) {
     }
     if (key + kTile < past) copy(stage ^ 1, key + kTile);
     if (p.causal && key >= first_row + 16 * kHigh) continue;  // after all of the warp's queries
-    const Shared tile = stages + stage * kStageBytes;
+    const SharedPlace tile = stages + stage * kStageBytes;
     Scores scores;
     multiply_rows(scores, q, tile);
     if (TW_MASK || key + kTile > p.keys || (p.causal && key + kTile - 1 > first_row))

@@ -45,10 +45,10 @@ template <int columns> struct Loader {
     from = x + at;
     bytes = at < of_columns ? 16 : 0;
   }
-  template <int count = kTile> TW_DEVICE void copy(Shared tile, int first) const {
+  template <int count = kTile> TW_DEVICE void copy(SharedPlace tile, int first) const {
     const int row = threadIdx.x / kAcross, chunk = threadIdx.x % kAcross;
     if (chunk >= kChunks) return;
-    const Shared to = tile + Tile<columns>::at(row, chunk);
+    const SharedPlace to = tile + Tile<columns>::at(row, chunk);
     const M* const x = from + (first + row) * step;
 #pragma unroll
     for (int i = 0; i < count; i += kApart)
@@ -61,10 +61,10 @@ template <int columns> struct Loader {
 template <int columns, int most_held> struct Left {
   static constexpr bool kHeld = kHigh * columns <= most_held;
   static constexpr int kSteps = columns / 16;
-  Shared tile;
+  SharedPlace tile;
   uint32_t held[kHeld ? kSteps : 1][kHigh][4];
 
-  TW_DEVICE explicit Left(Shared rows)
+  TW_DEVICE explicit Left(SharedPlace rows)
       : tile(rows + Tile<columns>::at(warp_row() + lane() % 16, lane() / 16)) {
     if constexpr (kHeld) {
 #pragma unroll
@@ -101,8 +101,8 @@ TW_DEVICE void multiply(float (&left)[4], float (&right)[4], const uint32_t (&a)
 // Each of the warp's rows times each row of a tile.
 template <int columns, int most_held>
 TW_DEVICE void multiply_rows(Scores& scores, const Left<columns, most_held>& left,
-                             Shared tile) {
-  const Shared row = tile + Tile<columns>::at(lane() % 8 + lane() / 16 * 8, lane() / 8 % 2);
+                             SharedPlace tile) {
+  const SharedPlace row = tile + Tile<columns>::at(lane() % 8 + lane() / 16 * 8, lane() / 8 % 2);
 #pragma unroll
   for (int m = 0; m < kHigh; ++m)
 #pragma unroll
@@ -138,8 +138,8 @@ TW_DEVICE void round_weights(Weights& weights, const Scores& scores) {
 // sums += the weights of a tile's rows times columns of those rows, from `column` on.
 template <int columns, int piece>
 TW_DEVICE void multiply_weights(float (&sums)[kHigh][piece / 8][4], const Weights& weights,
-                                Shared tile, int column) {
-  const Shared row = tile + Tile<columns>::at(lane() % 16, column / 8 + lane() / 16);
+                                SharedPlace tile, int column) {
+  const SharedPlace row = tile + Tile<columns>::at(lane() % 16, column / 8 + lane() / 16);
 #pragma unroll
   for (int step = 0; step < kTile / 16; ++step)
 #pragma unroll
