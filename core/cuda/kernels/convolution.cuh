@@ -184,8 +184,8 @@ TW_KERNEL(convolution_implicit, Convolution, 256) {
 
   const int inner0 = TW_LINES ? term : thread / TW_WIDE;
   const int outer0 = TW_LINES ? line : thread % TW_WIDE;
-  const Shared to_a(&tiles->a[0][term][line]);
-  const Shared to_b(&tiles->b[0][inner0][outer0]);
+  const SharedPlace to_a(&tiles->a[0][term][line]);
+  const SharedPlace to_b(&tiles->b[0][inner0][outer0]);
 
   int copied = 0;
   // A group a tile, empty ones at the end: the number of groups to wait for is always the same.

@@ -48,54 +48,8 @@ TW_DEVICE Row row_of(int64_t outer, int64_t n, int64_t inner) {
   return {at / inner * n * inner + at % inner, inner, int(threadIdx.x % TW_WIDTH), inside};
 }
 
-// What is kept of a row in registers: read once where it fits. A thread has chunks of neighbours, 16
-// bytes each, which one load brings where they lie so; who has which does not depend on that.
+// What is kept of a row in registers: read once where it fits.
 #define TW_KEPT (TW_WIDTH == 1 ? 1 : 16)
-#if TW_WIDTH > 1
-constexpr int kTogether = 16 / sizeof(M), kChunks = TW_KEPT / kTogether;
-struct alignas(16) Chunk {
-  M at[kTogether];
-};
-TW_DEVICE int first_of(const Row& r, int chunk) { return (r.lane + chunk * TW_WIDTH) * kTogether; }
-TW_DEVICE bool is_whole(const void* row, const Row& r, int n) {
-  return r.step == 1 && uint64_t(row) % sizeof(Chunk) == 0 && n % kTogether == 0;
-}
-TW_DEVICE void read_row(T (&kept)[TW_KEPT], const M* row, const Row& r, int n) {
-  const bool whole = is_whole(row, r, n);
-#pragma unroll
-  for (int c = 0; c < kChunks; ++c) {
-    const int first = first_of(r, c);
-    Chunk chunk;
-    if (whole) {
-      if (first < n) chunk = *reinterpret_cast<const Chunk*>(row + first);
-    } else {
-#pragma unroll
-      for (int e = 0; e < kTogether; ++e)
-        if (first + e < n) chunk.at[e] = row[(first + e) * r.step];
-    }
-#pragma unroll
-    for (int e = 0; e < kTogether; ++e)
-      kept[c * kTogether + e] = first + e < n ? convert<T>(chunk.at[e]) : -T(TW_INFINITY);
-  }
-}
-TW_DEVICE void write_row(const T (&kept)[TW_KEPT], M* row, const Row& r, int n) {
-  const bool whole = is_whole(row, r, n);
-#pragma unroll
-  for (int c = 0; c < kChunks; ++c) {
-    const int first = first_of(r, c);
-    Chunk chunk;
-#pragma unroll
-    for (int e = 0; e < kTogether; ++e) chunk.at[e] = convert<M>(kept[c * kTogether + e]);
-    if (whole) {
-      if (first < n) *reinterpret_cast<Chunk*>(row + first) = chunk;
-    } else {
-#pragma unroll
-      for (int e = 0; e < kTogether; ++e)
-        if (first + e < n) row[(first + e) * r.step] = chunk.at[e];
-    }
-  }
-}
-#endif
 
 struct Norm {
   T top, sum;
@@ -118,30 +72,33 @@ TW_KERNEL(softmax, Softmax, 256) {
 #if TW_WIDTH > 1
   // Rows of up to so many elements are read once.
   if (p.n <= TW_WIDTH * TW_KEPT) {
-    const int n = int(p.n);
     T kept[TW_KEPT], top = -T(TW_INFINITY), sum = 0;
-    read_row(kept, x + r.start, r, n);
 #pragma unroll
-    for (int k = 0; k < TW_KEPT; ++k) top = larger(top, kept[k]);
+    for (int k = 0; k < TW_KEPT; ++k) {
+      const int64_t i = r.lane + k * TW_WIDTH;
+      kept[k] = i < p.n ? convert<T>(x[r.start + i * r.step]) : -T(TW_INFINITY);
+      top = larger(top, kept[k]);
+    }
     top = combined<Largest>(top);
 #pragma unroll
-    for (int c = 0; c < kChunks; ++c)
-#pragma unroll
-      for (int e = 0; e < kTogether; ++e) {
-        const int k = c * kTogether + e;
-        const T power = first_of(r, c) + e < n ? exponential(kept[k] - top) : T(0);
-        sum += power;
+    for (int k = 0; k < TW_KEPT; ++k) {
+      const int64_t i = r.lane + k * TW_WIDTH;
+      const T power = i < p.n ? exponential(kept[k] - top) : T(0);
+      sum += power;
 #if TW_LOG
-        kept[k] -= top;
+      kept[k] -= top;
 #else
-        kept[k] = power;
+      kept[k] = power;
 #endif
-      }
+    }
     sum = combined<Sum>(sum);
     const T scale = TW_LOG ? logarithm(sum) : 1 / sum;
 #pragma unroll
-    for (int k = 0; k < TW_KEPT; ++k) kept[k] = TW_LOG ? kept[k] - scale : kept[k] * scale;
-    if (r.inside) write_row(kept, y + r.start, r, n);
+    for (int k = 0; k < TW_KEPT; ++k) {
+      const int64_t i = r.lane + k * TW_WIDTH;
+      if (i < p.n && r.inside)
+        y[r.start + i * r.step] = convert<M>(TW_LOG ? kept[k] - scale : kept[k] * scale);
+    }
     return;
   }
 #endif
