@@ -24,7 +24,8 @@ MODULES = (
     "tilewright", "tilewright.linalg", "tilewright.fft", "tilewright.nn.functional",
     "tilewright.nn.init", "tilewright.nn.utils", "tilewright.optim", "tilewright.autograd",
     "tilewright.amp", "tilewright.kernels", "tilewright.memory", "tilewright.runtime",
-    "tilewright.io", "tilewright.cuda",
+    "tilewright.io", "tilewright.cuda", "tilewright.func", "tilewright.distributions",
+    "tilewright.testing",
 )  # fmt: skip
 OPS = {op["name"]: op for op in _core._op_records()}
 KINDS = {

@@ -41,6 +41,7 @@ _OF_TENSORS = {
         "tilewright.contraction",
     ),
     "ger": "tilewright.contraction:outer",
+    **dict.fromkeys(("istft", "stft"), "tilewright.spectra"),
     **dict.fromkeys(
         ("histogram", "unique", "unique_all", "unique_consecutive", "unique_counts",
          "unique_inverse", "unique_values"),
@@ -87,8 +88,14 @@ _LAZY = {
          "set_rng_state", "use_deterministic_algorithms"),
         "tilewright.generators",
     ),
+    **dict.fromkeys(
+        ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
+        "tilewright.spectra",
+    ),
+    "gradient": "tilewright.differences",
     "profile": "tilewright.profiling",
     "use_batch_invariant": "tilewright.kernels",
+    "vmap": "tilewright.func",
     "gradcheck": "tilewright.gradient_check",
     "gradgradcheck": "tilewright.gradient_check",
     "save": "tilewright.io",
@@ -152,6 +159,7 @@ if _typing.TYPE_CHECKING:
     from tilewright.creation import is_tensor as is_tensor
     from tilewright.creation import logspace as logspace
     from tilewright.devices import device as device
+    from tilewright.differences import gradient as gradient
     from tilewright.display import set_printoptions as set_printoptions
     from tilewright.distances import cdist as cdist
     from tilewright.distances import dist as dist
@@ -161,6 +169,7 @@ if _typing.TYPE_CHECKING:
     from tilewright.extremes import fmax as fmax
     from tilewright.extremes import fmin as fmin
     from tilewright.extremes import mode as mode
+    from tilewright.func import vmap as vmap
     from tilewright.generators import (
         are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
     )
@@ -206,6 +215,13 @@ if _typing.TYPE_CHECKING:
     from tilewright.several import broadcast_tensors as broadcast_tensors
     from tilewright.several import cartesian_prod as cartesian_prod
     from tilewright.several import meshgrid as meshgrid
+    from tilewright.spectra import bartlett_window as bartlett_window
+    from tilewright.spectra import blackman_window as blackman_window
+    from tilewright.spectra import hamming_window as hamming_window
+    from tilewright.spectra import hann_window as hann_window
+    from tilewright.spectra import istft as istft
+    from tilewright.spectra import kaiser_window as kaiser_window
+    from tilewright.spectra import stft as stft
     from tilewright.statistics import corrcoef as corrcoef
     from tilewright.statistics import cov as cov
     from tilewright.statistics import cumulative_trapezoid as cumulative_trapezoid
