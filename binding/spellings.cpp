@@ -20,8 +20,8 @@ constexpr ShapeArgument kShapeArguments[] = {
     {"permute_dims", false, 1}, {"broadcast_to", false, 1}, {"permute", false, 1},
     {"reshape", true, 1},       {"view", true, 1},          {"permute_dims", true, 1},
     {"permute", true, 1},       {"broadcast_to", true, 1},  {"expand", true, 1},
-    {"flip", true, 1},          {"tile", true, 1},
-    {"transpose", false, 1, 3},  {"transpose", true, 1, 3},  // two are a pair to swap
+    {"flip", true, 1},          {"tile", true, 1},          {"transpose", false, 1, 3},
+    {"transpose", true, 1, 3},  // two are a pair to swap
 };
 
 // The same argument under PyTorch's or NumPy's name, for every function that has ours.

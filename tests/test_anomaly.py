@@ -57,7 +57,7 @@ def test_bits_are_those_of_other_passes() -> None:
 def test_ops_from_before_have_no_line() -> None:
     x = tw.zeros(1).requires_grad_()
     y = (tw.sqrt(x) * 0).sum()
-    with detect_anomaly(), pytest.raises(RuntimeError, match="sqrt .* outside detect_anomaly"):
+    with detect_anomaly(), pytest.raises(RuntimeError, match=r"sqrt .* outside detect_anomaly"):
         y.backward()
 
 
@@ -109,9 +109,7 @@ def test_it_belongs_to_a_thread_and_can_be_switched_off_inside() -> None:
         with set_detect_anomaly(False):
             seen.append(passes())
         seen.append(passes())
-        thread = threading.Thread(
-            target=lambda bound=tw.runtime.bind_modes(passes): seen.append(bound())
-        )
+        thread = threading.Thread(target=tw.runtime.bind_modes(lambda: seen.append(passes())))
         thread.start()
         thread.join()
     with detect_anomaly(check_nan=False):

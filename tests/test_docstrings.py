@@ -307,8 +307,8 @@ BUILTIN = {
     error.__name__: error
     for error in (
         TypeError, ValueError, IndexError, RuntimeError, OverflowError, BufferError, KeyError,
-        OSError, FileNotFoundError, MemoryError, ImportError, linalg.LinAlgError,
-        GradcheckError,
+        OSError, FileNotFoundError, MemoryError, AssertionError, NotImplementedError,
+        ImportError, linalg.LinAlgError, GradcheckError,
     )
 }  # fmt: skip
 

@@ -262,8 +262,10 @@ class TestHooksBehindAccumulation:
 
     def test_may_step_and_drop_the_grad(self):
         layer = tw.nn.Linear(2, 1)
-        want = [(p - 0.1 * tw.ones_like(p) * (2 if p.ndim == 2 else 1)).tolist() for p in
-                layer.parameters()]
+        want = [
+            (p - 0.1 * tw.ones_like(p) * (2 if p.ndim == 2 else 1)).tolist()
+            for p in layer.parameters()
+        ]
 
         def step(p):
             p.detach().sub_(p.grad, alpha=0.1)

@@ -81,9 +81,12 @@ OTHER_NAMES = {
 FUNCTIONS = {
     "memory of other programs and files": """as_tensor asarray from_dlpack from_numpy frombuffer
         load save tensor""",
-    "made of ops": """aminmax argwhere cdist cholesky_solve corrcoef cov cross cumulative_trapezoid
-        det dist fmax fmin gcd gradient istft index_put inverse lcm logdet logspace matrix_exp
-        matrix_power mode norm pinverse slogdet std_mean stft take_along_dim trapezoid trapz
+    "made of ops": """adjoint aminmax argwhere cdist cholesky_solve corrcoef cov cross
+        cumulative_trapezoid
+        det dist fmax fmin gcd gradient index_put inverse is_nonzero isreal
+        istft lcm ldexp logdet logspace matrix_exp
+        matrix_power mode msort mvlgamma norm pinverse slogdet std_mean stft
+        take_along_dim trapezoid trapz
         unravel_index var_mean""",
     "methods as well": "clone detach is_complex is_floating_point is_signed numel t",
     "numbers of Python": """bartlett_window blackman_window hamming_window hann_window
@@ -91,7 +94,8 @@ FUNCTIONS = {
     "shapes and types alone": """broadcast_shapes can_cast finfo iinfo is_tensor isdtype
         promote_types result_type""",
     "several tensors, made of ops": """atleast_1d atleast_2d atleast_3d block_diag broadcast_arrays
-        broadcast_tensors cartesian_prod chunk dsplit hsplit meshgrid split tensor_split vsplit""",
+        broadcast_tensors cartesian_prod chunk dsplit hsplit meshgrid split split_with_sizes
+        tensor_split vsplit""",
     "walks of the graph, and functions of the caller": """checkpoint checkpoint_sequential grad
         gradcheck gradgradcheck is_grad_enabled vmap zero_grad""",
     "products and sums of them over axes, as `matmul` and formulas": """addbmm addmv addr baddbmm

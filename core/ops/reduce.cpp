@@ -101,7 +101,8 @@ void infer(Call& call, Result* results) {
   if (converts) {
     const DType dtype = results[0].dtype = call.words.dtype(2);
     if (row.types == types::inexact && !is_floating(dtype) && !is_complex(dtype))
-      fail(ErrorKind::type, op.name, ": dtype ", name_of(dtype), " cannot hold it; use a floating one");
+      fail(ErrorKind::type, op.name, ": dtype ", name_of(dtype),
+           " cannot hold it; use a floating one");
     if (is_bool(dtype))
       fail(ErrorKind::type, op.name, ": dtype bool cannot hold it; use any or all");
   }
@@ -265,8 +266,7 @@ enum class Place {
 #define TW_TYPES_floating "\nTypes: floating."
 #define TW_TYPES_inexact "\nTypes: floating, complex."
 #define TW_RESULT_same " Result: the same type"
-#define TW_RESULT_wide \
-  " Result: the same type, of integers int64 or uint64, of bool int64"
+#define TW_RESULT_wide " Result: the same type, of integers int64 or uint64, of bool int64"
 #define TW_RESULT_truth " Result: bool"
 #define TW_RESULT_position " Result: int64"
 #define TW_GIVEN_terms "; dtype where given."
@@ -278,7 +278,8 @@ enum class Place {
   constexpr OpRecord k_##op = {                                                                   \
       .name = #op,                                                                                \
       .signature = kSignatures[static_cast<int>(Parameters::parameters)],                         \
-      .help = text TW_REDUCED TW_TYPES_##kinds TW_RESULT_##outcome TW_GIVEN_##parameters TW_OF_NONE_##of_none, \
+      .help = text TW_REDUCED                                                                     \
+          TW_TYPES_##kinds TW_RESULT_##outcome TW_GIVEN_##parameters TW_OF_NONE_##of_none,        \
       .flags = kFunction | (std::string_view(#formula) == "none" ? kConstant : 0),                \
       .infer = infer,                                                                             \
       .estimate = estimate,                                                                       \

@@ -407,8 +407,9 @@ std::optional<DType> given_dtype(const Use& use) {
 
 constexpr OpRecord kNansum = {
     .name = "nansum",
-    .signature = "(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: dtype | None = "
-                 "None) -> Tensor",
+    .signature =
+        "(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: dtype | None = "
+        "None) -> Tensor",
     .help =
         "Sum over all or some axes of what is no NaN.\n"
         "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
@@ -425,8 +426,9 @@ constexpr OpRecord kNansum = {
     }};
 constexpr OpRecord kNanmean = {
     .name = "nanmean",
-    .signature = "(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: dtype | None = "
-                 "None) -> Tensor",
+    .signature =
+        "(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: dtype | None = "
+        "None) -> Tensor",
     .help =
         "Mean over all or some axes of what is no NaN; NaN where nothing is.\n"
         "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
@@ -445,7 +447,8 @@ constexpr OpRecord kNanmean = {
       const Tensor y = total / sum(logical_not(missing), axes, keepdims);
       const std::optional<DType> dtype = given_dtype(use);
       if (dtype && !is_floating(*dtype))
-        fail(ErrorKind::type, "nanmean: dtype ", name_of(*dtype), " cannot hold it; use a floating one");
+        fail(ErrorKind::type, "nanmean: dtype ", name_of(*dtype),
+             " cannot hold it; use a floating one");
       out[0] = dtype ? astype(y, *dtype) : narrowed(y, x);
     }};
 

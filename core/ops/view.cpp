@@ -373,7 +373,8 @@ constexpr OpRecord kTranspose = {
         return;
       }
       if (use.words.none(0) || use.words.list(0).count != 1)
-        fail(ErrorKind::value, "transpose: axis1 is swapped with one axis0; the order of all axes "
+        fail(ErrorKind::value,
+             "transpose: axis1 is swapped with one axis0; the order of all axes "
              "stands alone");
       out[0] = swap_axes(x, normalize_axis(use.words.list(0)[0], rank, "transpose"),
                          normalize_axis(use.words[1], rank, "transpose"));
@@ -425,7 +426,8 @@ void sum_windows(const Use& use, Tensor* out) {
   const std::int64_t count = windows.count(shape[windows.axis]);
   const bool whole = count < windows.size;
   for (std::int64_t i = 0; i < (whole ? count : windows.size); ++i) {
-    to[windows.axis] = whole ? Range{i * windows.step, 1, windows.size} : Range{i, windows.step, count};
+    to[windows.axis] =
+        whole ? Range{i * windows.step, 1, windows.size} : Range{i, windows.step, count};
     from[whole ? windows.axis : x.rank() - 1] = {i, 1, 1};
     Tensor part = slice(x, from, 1u << (whole ? windows.axis : x.rank() - 1));
     if (whole) {  // its last axis belongs where the windows lie

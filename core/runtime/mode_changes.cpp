@@ -129,8 +129,8 @@ DeviceModes device_modes;
 
 std::unique_ptr<const InheritedModes> inherited_modes() {
   std::shared_ptr<const void> streams = device_modes.taken();
-  if (modes.grad && !modes.anomaly && !modes.autocast && !modes.choice && !modes.device && !modes.observers &&
-      !modes.source && !streams)
+  if (modes.grad && !modes.anomaly && !modes.autocast && !modes.choice && !modes.device &&
+      !modes.observers && !modes.source && !streams)
     return nullptr;
   return std::make_unique<const InheritedModes>(
       InheritedModes{modes.grad, modes.anomaly, modes.autocast, modes.choice, modes.device,

@@ -43,6 +43,10 @@ _OF_TENSORS = {
     "ger": "tilewright.contraction:outer",
     **dict.fromkeys(("istft", "stft"), "tilewright.spectra"),
     **dict.fromkeys(
+        ("adjoint", "is_nonzero", "isreal", "ldexp", "msort", "mvlgamma", "split_with_sizes"),
+        "tilewright.questions",
+    ),
+    **dict.fromkeys(
         ("histogram", "unique", "unique_all", "unique_consecutive", "unique_counts",
          "unique_inverse", "unique_values"),
         "tilewright.sets",
@@ -199,6 +203,13 @@ if _typing.TYPE_CHECKING:
     from tilewright.positions import take_along_dim as take_along_dim
     from tilewright.positions import unravel_index as unravel_index
     from tilewright.profiling import profile as profile
+    from tilewright.questions import adjoint as adjoint
+    from tilewright.questions import is_nonzero as is_nonzero
+    from tilewright.questions import isreal as isreal
+    from tilewright.questions import ldexp as ldexp
+    from tilewright.questions import msort as msort
+    from tilewright.questions import mvlgamma as mvlgamma
+    from tilewright.questions import split_with_sizes as split_with_sizes
     from tilewright.sets import histogram as histogram
     from tilewright.sets import unique as unique
     from tilewright.sets import unique_all as unique_all

@@ -415,6 +415,8 @@ class Tensor:
         """beta * x + alpha * mv(mat, vec)."""
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _Float = 1, alpha: _Float = 1) -> Tensor:
         """beta * x + alpha * outer(vec1, vec2)."""
+    def adjoint(self) -> Tensor:
+        """The conjugate transpose of matrices, x.mH."""
     def affine_grid(self, size: _Int | Sequence[_Int], align_corners: _Bool=False) -> Tensor:
         """The grid that grid_sample takes for affine maps theta (batch, 2, 3), or (batch, ..."""
     def all(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
@@ -1298,6 +1300,8 @@ class Tensor:
     @property
     def is_leaf(self) -> _Bool:
         """Whether no recorded op made it."""
+    def is_nonzero(self) -> _Bool:
+        """Whether the one element of a tensor is not 0. Raises ValueError for several or none."""
     def is_pinned(self) -> Any:
         """Whether its memory is pinned."""
     def is_signed(self) -> _Bool:
@@ -1334,6 +1338,8 @@ class Tensor:
         """Whether infinite and negative. Shapes: x of any shape; the result has it. Types: ..."""
     def isposinf(self) -> Tensor:
         """Whether infinite and positive. Shapes: x of any shape; the result has it. Types: ..."""
+    def isreal(self) -> Tensor:
+        """Whether the imaginary part of each element is 0."""
     def istft(
         self,
         n_fft: _Int,
@@ -1370,6 +1376,8 @@ class Tensor:
         """The last axes, of normalized_shape, with mean 0 and variance 1, then scaled by ..."""
     def lcm(self, x2: Tensor) -> Tensor:
         """Least common multiple; 0 where one is 0. Raises TypeError for types that are not ..."""
+    def ldexp(self, y: Tensor | _Float) -> Tensor:
+        """x times 2 to the power of y."""
     def le(self, b: _Operand) -> Tensor:
         """Whether a is at most b. Source: Array API standard 2024.12."""
     def le_(self, b: _Operand) -> Self:
@@ -1655,6 +1663,8 @@ class Tensor:
         """The axes `source` at the places `destination`, the others in their order, as a ..."""
     def mse_loss(self, y: Tensor, reduction: str='mean') -> Tensor:
         """Squared differences, averaged by default. 16-bit numbers are squared and added ..."""
+    def msort(self) -> Tensor:
+        """Elements in rising order along the first axis."""
     def mul(self, b: _Operand) -> Tensor:
         """Product of a and b. Source: Array API standard 2024.12."""
     def mul_(self, b: _Operand) -> Self:
@@ -1690,6 +1700,8 @@ class Tensor:
         """`multiply`, written in place. Product of a and b. Source: Array API standard ..."""
     def mv(self, x2: Tensor, /) -> Tensor:
         """Product of a matrix and a vector."""
+    def mvlgamma(self, p: _Int) -> Tensor:
+        """Logarithm of the multivariate gamma function of dimension p; NaN where x <= (p - ..."""
     @property
     def name(self) -> str:
         """Shown in error messages."""
@@ -2229,6 +2241,8 @@ class Tensor:
         axis: _Int=0,
     ) -> tuple[Tensor, ...]:
         """Parts along an axis, as views: of one extent, the last one smaller where it must ..."""
+    def split_with_sizes(self, split_sizes: Sequence[_Int], dim: _Int = 0) -> tuple[Tensor, ...]:
+        """`split` by extents. Raises what `split` does."""
     def sqrt(self) -> Tensor:
         """Square root. Source: Array API standard 2024.12."""
     def sqrt_(self) -> Self:

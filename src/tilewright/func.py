@@ -112,7 +112,7 @@ def grad_and_value(
 ) -> Callable[..., Any]:
     """The function that gives (gradient, result) of func, or (gradient, (result, aux)).
 
-    As `grad`, errors included.
+    Called, its errors are those of `grad`.
 
     Shapes: gradients have the arguments' shapes. Types: floating, complex. Result: the same types.
     Source: PyTorch's torch.func.grad_and_value.
@@ -214,7 +214,8 @@ def jacrev(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
 def hessian(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     """The function that computes the second derivatives of func, one number, by one argument.
 
-    Called, it raises what `jacrev` does, and ValueError where func gives no single number.
+    Called, it raises ValueError where func gives no single number, IndexError for an argument that
+    is not there, TypeError for one that is no tensor.
 
     Shapes: the result is (*argument's, *argument's). Types: floating, complex. Result: the same
     type.
@@ -240,10 +241,10 @@ def vmap(
     `in_dims` says along which dimension each argument is sliced, or None for one that each call
     gets whole: one number for all of them, or a tuple of the arguments' form; arguments by name
     go whole to each call. `out_dims` says where the new dimension of each result stands. One call
-    of func follows the other: nothing runs at once that would not otherwise, so func may be anything
-    (also an `if` on values), and has gradients, and a product of whole arguments is quicker where
-    one can be written. `randomness` says what becomes of random numbers by the default generator:
-    "error" refuses them, "different" draws anew for each call, "same" gives each call the same.
+    of func follows the other, so func may be anything, also an `if` on values, and has gradients;
+    where a product of whole arguments can be written, that is quicker. `randomness` says what
+    becomes of random numbers by the default generator: "error" refuses them, "different" draws
+    anew for each call, "same" gives each call the same.
     `chunk_size` is taken and changes nothing.
 
     Raises ValueError for another randomness. Called, it raises ValueError for dims that do not fit
@@ -260,9 +261,7 @@ def vmap(
     [[3.0, 12.0], [27.0, 48.0]]
     """
     if randomness not in ("error", "different", "same"):
-        raise ValueError(
-            f"vmap: randomness is 'error', 'different' or 'same', got {randomness!r}"
-        )
+        raise ValueError(f"vmap: randomness is 'error', 'different' or 'same', got {randomness!r}")
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
         generator = tw._core._default_generator()
@@ -296,7 +295,8 @@ def jacfwd(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     """The function that computes func's Jacobian by one argument, an element of it at a time.
 
     Fewer steps than `jacrev` where the argument has fewer elements than the result; each is a call
-    of func and two passes backwards. Called, it raises what `jacrev` does.
+    of func and two passes backwards. Called, it raises IndexError for an argument that is not
+    there, TypeError for one that is no tensor.
 
     Shapes: the Jacobian is (*result's, *argument's). Types: floating, complex. Result: the same
     type.
@@ -471,7 +471,9 @@ def _placed(value: Any, dims: Any, what: str) -> list[tuple[Any, Any]]:
         if not same or (list(dims) if isinstance(dims, Mapping) else range(len(dims))) != keys:
             raise ValueError(f"vmap: {what} is {dims!r}, which has not the form of the values")
     return [
-        pair for key in keys for pair in _placed(value[key], dims[key] if _holds(dims) else dims, what)
+        pair
+        for key in keys
+        for pair in _placed(value[key], dims[key] if _holds(dims) else dims, what)
     ]
 
 
@@ -491,7 +493,9 @@ def _extent(given: list[tuple[Any, Any]]) -> int:
         if dim is None:
             continue
         if not isinstance(value, Tensor):
-            raise ValueError(f"vmap: in_dims is {dim!r} for a {type(value).__name__}; None is whole")
+            raise ValueError(
+                f"vmap: in_dims is {dim!r} for a {type(value).__name__}; None is whole"
+            )
         if not isinstance(dim, int) or not -value.ndim <= dim < value.ndim:
             raise ValueError(f"vmap: in_dims has {dim!r} for a tensor of shape {value.shape}")
         extents.add(value.shape[dim])

@@ -138,7 +138,9 @@ def _cosines(
     who: str, length: int, periodic: bool, terms: tuple[float, ...], made: tuple[Any, Any, bool]
 ) -> Tensor:
     def value(k: int, n: int) -> float:
-        return sum((-1) ** j * a * math.cos(2 * math.pi * j * k / n) for j, a in enumerate(terms))
+        return sum(
+            (-a if j % 2 else a) * math.cos(2 * math.pi * j * k / n) for j, a in enumerate(terms)
+        )
 
     return _window(who, length, periodic, value, made)
 
@@ -194,13 +196,13 @@ def stft(
     Without `return_complex=False` the result is complex; PyTorch asks for that flag.
 
     Raises TypeError for integers and bool and for onesided transforms of complex numbers,
-    ValueError for other shapes, for lengths out of range and for an unknown pad_mode.
+    ValueError for other shapes, for lengths out of range, for an unknown pad_mode and for tensors
+    that lie elsewhere than on the CPU.
 
     Shapes: input (B, L) or (L,), window (win_length,); the result is (B, N, T) or (N, T), N
     frequencies (n_fft // 2 + 1 where onesided) and T frames, with a last axis of 2 where not
     complex.
-    Types: floating, complex. Result: the complex type of such parts, of complex numbers the same
-    type.
+    Types: floating, complex. Result: complex64, of float64 and complex128 complex128.
     Source: PyTorch's torch.stft.
 
     >>> import tilewright as tw
@@ -216,7 +218,7 @@ def stft(
         raise TypeError("stft: onesided=True is for real numbers")
     x = input if input.ndim == 2 else input[None]
     if center:
-        x = tw.nn.functional.pad(x[None], (n_fft // 2, n_fft // 2), mode=pad_mode)[0]
+        x = tw.pad(x[None], (n_fft // 2, n_fft // 2), mode=pad_mode)[0]
     if x.shape[1] < n_fft:
         raise ValueError(f"stft: frames of {n_fft} elements for a signal of {x.shape[1]}")
     frames = x.unfold(1, n_fft, hop)
@@ -275,7 +277,9 @@ def istft(
         frames = tw.fft.ifft(x, norm=norm)
     else:
         frames = tw.fft.irfft(x[..., : n_fft // 2 + 1], n_fft, norm=norm)
-    shape = _fitted(tw.ones(size, dtype=tw.real(x).dtype) if window is None else window, size, n_fft)
+    shape = _fitted(
+        tw.ones(size, dtype=tw.real(x).dtype) if window is None else window, size, n_fft
+    )
     total = n_fft + hop * (x.shape[1] - 1)
     start = n_fft // 2 if center else 0
     end = total - start if length is None else start + length
@@ -298,7 +302,7 @@ def _overlaid(frames: Tensor, hop: int) -> Tensor:
         return tw.complex(_overlaid(frames.real, hop), _overlaid(frames.imag, hop))
     _, count, n = frames.shape
     total = n + hop * (count - 1)
-    y = tw.nn.functional.fold(frames.mT, (1, total), (1, n), stride=(1, hop))
+    y = tw.fold(frames.mT, (1, total), (1, n), stride=(1, hop))
     return y.reshape((-1, total))
 
 

@@ -34,8 +34,8 @@ class Muon(Optimizer):
 
     Shapes: parameters (m, n).
     Types: floating; states of float32 for 16-bit parameters. Result: the same type.
-    Raises ValueError for settings out of range, for parameters of other ranks and for no
-    parameters, TypeError for parameters that are no tensors of a floating type.
+    Raises ValueError for settings out of range and for no parameters, TypeError for parameters that
+    are no tensors of a floating type, ValueError for parameters of other ranks.
 
     >>> import tilewright as tw
     >>> w = tw.eye(2).requires_grad_()
