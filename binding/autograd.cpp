@@ -187,6 +187,13 @@ void bind_autograd(nb::module_& m) {
       [](const Itself& x, ToldHook hook) { return add_hook(x, hook, register_hook); }, "hook"_a,
       "Calls hook(grad) when the gradient is complete; a returned tensor replaces it.");
   method(
+      "register_post_accumulate_grad_hook",
+      [](const Itself& x, ToldHook hook) { return add_hook(x, hook, register_grad_hook); },
+      "hook"_a,
+      "Calls hook(tensor) once backward() has added to the tensor's grad, which the hook may use "
+      "and drop; of leaves that require grad, RuntimeError for others. It is called when the pass "
+      "has visited all of the graph.");
+  method(
       "register_forward_hook",
       [](const Itself& x, ToldHook hook) { return add_hook(x, hook, register_forward_hook); },
       "hook"_a,

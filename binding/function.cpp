@@ -297,7 +297,7 @@ PyObject* get_documentation(PyObject* object, void*) {
   try {
     std::string text = self->record ? self->record->documentation() : native_documentation(self);
     const std::string name = PyUnicode_AsUTF8(self->name);
-    if (self->shape)
+    if (self->shape && self->shape->least == 2)  // the help of others tells it
       text += "\nExtents may also be given one by one: " + name +
               (!self->owner && self->shape->at > 0 ? "(x, 2, 3)." : "(2, 3).");
     learn_keywords(self);

@@ -202,6 +202,10 @@ void bind_runtime(nb::module_& m) {
       [](nb::handle block, bool enabled) { enter_modes(owner_of(block), {.grad = enabled}); },
       "block"_a, "enabled"_a);
   m.def(
+      "_enter_anomaly_mode",
+      [](nb::handle block, bool enabled) { enter_modes(owner_of(block), {.anomaly = enabled}); },
+      "block"_a, "enabled"_a);
+  m.def(
       "_enter_autocast",
       [](nb::handle block, std::optional<DType> dtype) {
         enter_modes(owner_of(block),

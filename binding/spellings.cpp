@@ -1,6 +1,7 @@
 // The tables of spellings, and the rewriting of calls that use them.
 #include "binding/spellings.h"
 
+#include <algorithm>
 #include <set>
 
 #include "core/base/error.h"
@@ -19,7 +20,8 @@ constexpr ShapeArgument kShapeArguments[] = {
     {"permute_dims", false, 1}, {"broadcast_to", false, 1}, {"permute", false, 1},
     {"reshape", true, 1},       {"view", true, 1},          {"permute_dims", true, 1},
     {"permute", true, 1},       {"broadcast_to", true, 1},  {"expand", true, 1},
-    {"flip", true, 1},          {"tile", true, 1},
+    {"flip", true, 1},          {"tile", true, 1},          {"transpose", false, 1, 3},
+    {"transpose", true, 1, 3},  // two are a pair to swap
 };
 
 // The same argument under PyTorch's or NumPy's name, for every function that has ours.
@@ -75,6 +77,9 @@ constexpr OwnAlias kOwnAliases[] = {
     {"searchsorted", "input", "x2"},
     {"searchsorted", "values", "x2"},
     {"one_hot", "tensor", "indices"},
+    {"quantile", "method", "interpolation"},
+    {"nanquantile", "method", "interpolation"},
+    {"transpose", "axes", "axis0"},
     {"split", "tensor", "x"},
     {"tensor", "data", "obj"},
     // add(x, b=y, alpha=2) becomes a call of the method, which has PyTorch's name alone.
@@ -164,6 +169,9 @@ constexpr Alias kParts[] = {
     {"reshape_as", "reshape"},
     {"expand", "broadcast_to"},
     {"expand_as", "broadcast_to"},
+    {"transpose", "permute_dims"},
+    {"swapaxes", "permute_dims"},
+    {"swapdims", "permute_dims"},
     {"clip", "maximum"},
     {"clip", "minimum"},
     {"clamp", "maximum"},
@@ -233,7 +241,7 @@ bool is_part_of(std::string_view part, std::string_view function) {
 }
 
 bool ShapeArgument::one_by_one(PyObject* const* args, std::size_t count) const {
-  return count > at + 1 && is_extent(args[at]) && is_extent(args[at + 1]);
+  return count >= at + least && std::all_of(args + at, args + at + least, is_extent);
 }
 
 const ShapeArgument* find_shape_argument(std::string_view function, bool method) {

@@ -15,7 +15,8 @@ namespace tw::binding {
 struct ShapeArgument {
   const char* function;
   bool method;
-  std::size_t at;  // its position, `self` included
+  std::size_t at;         // its position, `self` included
+  std::size_t least = 2;  // numbers that are such a list
   bool one_by_one(PyObject* const* args, std::size_t count) const;
 };
 // Null where the function has none.

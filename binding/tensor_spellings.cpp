@@ -229,6 +229,15 @@ void bind_shapes() {
       "view", [](const Tensor& x, const Shape& shape) { return reshape(x, shape, false); },
       "shape"_a, "The same memory in another shape; ValueError where that takes a copy.");
   method(
+      "unfold", windows_along, "dimension"_a, "size"_a, "step"_a,
+      "Windows of size elements along a dimension, each step behind the one before, as a view.\n"
+      "Shapes: x of any shape; the result has the number of windows in the dimension's place and "
+      "a last axis of size elements.\n"
+      "Types: all. Result: the same type.\n"
+      "Raises ValueError for windows longer than the dimension and for a step below 1, "
+      "IndexError for a dimension out of range.\n"
+      "Source: PyTorch's torch.Tensor.unfold.");
+  method(
       "view_as",
       [](const Tensor& x, const Itself& other) { return reshape(x, other.shape(), false); },
       "other"_a, "The same memory in the shape of another tensor.");

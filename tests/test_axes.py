@@ -153,3 +153,100 @@ def test_refused_axes_and_extents_are_named(call: Callable[..., Any], text: str)
     with pytest.raises(ValueError, match=r".") as caught:
         call(tw.ones((1, 3)))
     assert text in str(caught.value)
+
+
+def test_transpose_swaps_two_numbers_and_orders_by_a_sequence() -> None:
+    values = np.arange(24.0).reshape(2, 3, 4)
+    x = tw.asarray(values)
+    calls: list[Callable[[Any], Any]] = [
+        lambda x: x.transpose(), lambda x: x.transpose(None), lambda x: x.transpose(2, 0, 1),
+        lambda x: x.transpose((1, 0, 2)), lambda x: x.transpose([0, -1, 1]), np.transpose,
+        lambda x: np.transpose(x, (1, 2, 0)), lambda x: np.transpose(x, axes=[1, 2, 0]),
+        lambda x: x[0].transpose((0, 1)), lambda x: x[0, 0].transpose(0),
+        lambda x: x[0, 0, 0].transpose(()), lambda x: x[0].transpose((1, 0)),
+    ]  # fmt: skip
+    for call in calls:
+        np.testing.assert_array_equal(call(x), call(values))
+    for a, b in ((0, 1), (1, 0), (-1, 0), (2, 2)):
+        want = values.swapaxes(a, b)
+        for got in (x.transpose(a, b), tw.transpose(x, a, b), x.transpose(dim0=a, dim1=b)):
+            np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(tw.transpose(x, axes=(2, 1, 0)), values.T)
+    assert x[0].transpose(0, 1).shape == (4, 3)  # PyTorch's: NumPy's would be x[0]
+    for wrong in (lambda: x.transpose(1), lambda: x.transpose((0, 1)), lambda: x.transpose(0, 0, 1),
+                  lambda: x.transpose((0, 1), 2), lambda: x.transpose(axis1=1)):  # fmt: skip
+        with pytest.raises(ValueError, match="transpose: "):
+            wrong()
+    with pytest.raises(IndexError, match="transpose: axis 3"):
+        x.transpose(0, 1, 3)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "nansum", "nanmean"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_in_a_type(name: str, dtype: str) -> None:
+    floats = np.linspace(0.5, 1.5, 6).reshape(2, 3)
+    for values in (floats, floats.astype("float32"), np.arange(6).reshape(2, 3) % 2 == 0):
+        if name == "nanmean" and values.dtype == bool:
+            continue
+        for axis in (None, 0, -1):
+            got = getattr(tw, name)(tw.asarray(values), axis=axis, dtype=getattr(tw, dtype))
+            want = getattr(np, name)(values, axis=axis, dtype=dtype)
+            assert str(got.dtype) == dtype
+            np.testing.assert_allclose(got, want, rtol=1e-6)
+    x = tw.asarray(floats.astype("float32")).requires_grad_()
+    getattr(tw, name)(x, dtype=getattr(tw, dtype)).backward()
+    assert x.grad.dtype == tw.float32
+    assert np.mean(tw.asarray([1, 2]), dtype=np.float64) == 1.5
+
+
+@pytest.mark.parametrize("name", ["mean", "nanmean"])
+def test_means_are_floating(name: str) -> None:
+    for dtype in (tw.int64, tw.bool):
+        with pytest.raises(TypeError, match=f"{name}: dtype {dtype} cannot hold it"):
+            getattr(tw, name)(tw.ones(2), dtype=dtype)
+
+
+@pytest.mark.parametrize("size_and_step", [(1, 1), (2, 1), (3, 2), (2, 3), (4, 1), (0, 2)])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_windows_along_an_axis(size_and_step: tuple[int, int], axis: int) -> None:
+    torch = pytest.importorskip("torch")
+    values = np.arange(60.0).reshape(4, 3, 5) ** 2
+    values = values.swapaxes(1, axis) if axis == 0 else values
+    if size_and_step[0] > values.shape[axis]:
+        with pytest.raises(ValueError, match="unfold: windows of 4 along an axis of 3"):
+            tw.asarray(values).unfold(axis, *size_and_step)
+        return
+    x, z = tw.asarray(values).requires_grad_(), torch.tensor(values, requires_grad=True)
+    got, want = x.unfold(axis, *size_and_step), z.unfold(axis, *size_and_step)
+    np.testing.assert_array_equal(got.detach(), want.detach())
+    (got**2).sum().backward()
+    (want**2).sum().backward()
+    np.testing.assert_array_equal(x.grad, z.grad)
+    assert tw.gradgradcheck(lambda x: x.unfold(axis, *size_and_step) ** 3 / 1e4, (x,))
+
+
+def test_windows_are_views() -> None:
+    x = tw.asarray(np.arange(5.0))
+    windows = x.unfold(dimension=0, size=3, step=1)
+    x[2] = 9.0
+    assert windows.tolist() == [[0, 1, 9], [1, 9, 3], [9, 3, 4]]
+    with pytest.raises((RuntimeError, ValueError), match="overlapping windows"):
+        windows.mul_(2.0)
+    for call in (lambda: x.unfold(0, 6, 1), lambda: x.unfold(0, 2, 0), lambda: x.unfold(0, -1, 1)):
+        with pytest.raises(ValueError, match="unfold"):
+            call()
+    with pytest.raises(IndexError, match="unfold: axis 1"):
+        x.unfold(1, 2, 1)
+
+
+def test_windows_of_what_is_changed_later() -> None:
+    torch = pytest.importorskip("torch")
+    grads = []
+    for module in (tw, torch):
+        x = module.ones(5, requires_grad=True)
+        y = x * 1.0
+        windows = y.unfold(0, 3, 1)
+        y.mul_(module.arange(5.0))
+        (windows**2).sum().backward()
+        grads.append(x.grad.tolist())
+    assert grads[0] == grads[1]

@@ -24,7 +24,8 @@ MODULES = (
     "tilewright", "tilewright.linalg", "tilewright.fft", "tilewright.nn.functional",
     "tilewright.nn.init", "tilewright.nn.utils", "tilewright.optim", "tilewright.autograd",
     "tilewright.amp", "tilewright.kernels", "tilewright.memory", "tilewright.runtime",
-    "tilewright.io", "tilewright.cuda",
+    "tilewright.io", "tilewright.cuda", "tilewright.func", "tilewright.distributions",
+    "tilewright.testing",
 )  # fmt: skip
 OPS = {op["name"]: op for op in _core._op_records()}
 KINDS = {
@@ -306,8 +307,8 @@ BUILTIN = {
     error.__name__: error
     for error in (
         TypeError, ValueError, IndexError, RuntimeError, OverflowError, BufferError, KeyError,
-        OSError, FileNotFoundError, MemoryError, ImportError, linalg.LinAlgError,
-        GradcheckError,
+        OSError, FileNotFoundError, MemoryError, AssertionError, NotImplementedError,
+        ImportError, linalg.LinAlgError, GradcheckError,
     )
 }  # fmt: skip
 

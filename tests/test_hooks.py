@@ -249,3 +249,61 @@ class TestRetainGrad:
     def test_refused(self):
         with pytest.raises(RuntimeError, match="does not require grad"):
             tw.ones((1,)).retain_grad()
+
+
+class TestHooksBehindAccumulation:
+    def test_sees_the_leaf_with_its_grad_once_a_pass(self):
+        x = leaf([1.0, 2.0])
+        seen = []
+        x.register_post_accumulate_grad_hook(lambda t: seen.append((t is x, t.grad.tolist())))
+        (x * 2.0 + x).sum().backward()
+        x.sum().backward()
+        assert seen == [(True, [3.0, 3.0]), (True, [4.0, 4.0])]
+
+    def test_may_step_and_drop_the_grad(self):
+        layer = tw.nn.Linear(2, 1)
+        want = [
+            (p - 0.1 * tw.ones_like(p) * (2 if p.ndim == 2 else 1)).tolist()
+            for p in layer.parameters()
+        ]
+
+        def step(p):
+            p.detach().sub_(p.grad, alpha=0.1)
+            p.grad = None
+
+        for p in layer.parameters():
+            p.register_post_accumulate_grad_hook(step)
+        layer(tw.full((1, 2), 2.0)).sum().backward()
+        assert all(p.grad is None for p in layer.parameters())
+        for p, value in zip(layer.parameters(), want, strict=True):
+            assert tw.allclose(p, tw.asarray(value))
+
+    def test_comes_behind_other_hooks_and_ends_when_removed(self):
+        x = leaf([1.0])
+        seen = []
+        x.register_hook(lambda g: g * 10.0)
+        handle = x.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad.tolist()))
+        (x * 1.0).sum().backward()
+        handle.remove()
+        (x * 1.0).sum().backward()
+        assert seen == [[10.0]]
+
+    def test_is_not_called_by_grad(self):
+        x = leaf([1.0])
+        x.register_post_accumulate_grad_hook(lambda t: pytest.fail("called"))
+        assert tw.grad((x * 3.0).sum(), x)[0].tolist() == [3.0]
+
+    def test_runs_in_planned_passes_once(self):
+        x = leaf([1.0])
+        seen = []
+        x.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad.tolist()))
+        (x * 3.0).sum().backward(plan=True)
+        assert seen == [[3.0]]
+
+    def test_results_and_constants_are_refused(self):
+        x = leaf([1.0])
+        for tensor, text in ((x * 2.0, "is no leaf"), (tw.ones(1), "does not require grad")):
+            with pytest.raises(RuntimeError, match=text):
+                tensor.register_post_accumulate_grad_hook(print)
+        with pytest.raises(TypeError):
+            x.register_post_accumulate_grad_hook(3)

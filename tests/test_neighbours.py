@@ -215,3 +215,23 @@ def test_einops_takes_tensors() -> None:
     wide.sum().backward()
     assert x.grad is not None
     assert x.grad.tolist() == np.full((2, 3, 4), 2.0).tolist()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_xarray_contracts_and_takes_quantiles_of_tensors() -> None:
+    xarray = pytest.importorskip("xarray")
+    values = np.arange(12.0).reshape(3, 4) % 5
+    plain = xarray.DataArray(values, dims=("a", "b"))
+    ours = xarray.DataArray(tw.asarray(values), dims=("a", "b"))
+    for call in (
+        lambda x: x.dot(x), lambda x: x.dot(x, dim="b"), lambda x: xarray.dot(x, x.T, dim="a"),
+        lambda x: x @ x.isel(b=0), lambda x: x.quantile(0.3, skipna=False),
+        lambda x: x.quantile([0.3, 0.5], dim="b", skipna=False),
+        lambda x: x.quantile(0.3, dim="a"), lambda x: x.mean("a", dtype="float32"),
+        lambda x: x.mean("a", dtype="float32", skipna=False),
+        lambda x: (x > 1).mean(dtype="float64"), lambda x: x.transpose(),
+        lambda x: x.differentiate("b"), lambda x: x.integrate("b"),
+    ):  # fmt: skip
+        got, want = call(ours), call(plain)
+        assert got.dims == want.dims
+        np.testing.assert_allclose(got.values, want.values, rtol=1e-6)

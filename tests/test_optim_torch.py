@@ -304,3 +304,69 @@ class TestLBFGS:
             optim.LBFGS([{"params": [x]}, {"params": [tw.zeros((1,), requires_grad=True)]}])
         with pytest.raises(TypeError, match="LBFGS: step needs a closure"):
             optim.LBFGS([x]).step()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"nesterov": False, "momentum": 0.5},
+        {"adjust_lr_fn": "match_rms_adamw", "weight_decay": 0.5},
+        {"adjust_lr_fn": "original", "ns_steps": 3, "ns_coefficients": (2.0, -1.5, 0.5)},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("shape", [(12, 5), (5, 12), (6, 6)])
+def test_muon(settings, shape) -> None:
+    rng = np.random.default_rng(4)
+    first = rng.normal(size=shape).astype("float32")
+    ours, theirs = tw.asarray(first).requires_grad_(), torch.tensor(first, requires_grad=True)
+    own = optim.Muon([ours], lr=0.1, **settings)
+    other = torch.optim.Muon([theirs], lr=0.1, **settings)
+    for _ in range(5):
+        g = rng.normal(size=shape).astype("float32")
+        ours.grad, theirs.grad = tw.asarray(g), torch.tensor(g)
+        own.step()
+        other.step()
+    m, n = shape
+    rate = 0.1 * (
+        0.2 * max(m, n) ** 0.5
+        if settings.get("adjust_lr_fn") == "match_rms_adamw"
+        else max(1, m / n) ** 0.5
+    )
+    # Both iterate in bfloat16, whose 8 bits they round at other places.
+    np.testing.assert_allclose(ours.detach(), theirs.detach(), atol=5 * rate * 0.04)
+    state = own.state_dict()["state"][0]["momentum_buffer"]
+    want = other.state_dict()["state"][0]["momentum_buffer"]
+    np.testing.assert_allclose(state, want, rtol=1e-5, atol=1e-6)
+
+
+def test_muon_makes_singular_values_alike() -> None:
+    """By the definition in float64: the step is near the orthogonal factor of the gradient."""
+    rng = np.random.default_rng(5)
+    g = rng.normal(size=(8, 8))
+    u, s, vh = np.linalg.svd(g / np.linalg.norm(g))
+    for _ in range(5):
+        s = 3.4445 * s - 4.7750 * s**3 + 2.0315 * s**5
+    w = tw.zeros((8, 8), dtype=tw.float64).requires_grad_()
+    w.grad = tw.asarray(g)
+    optim.Muon([w], lr=1.0, weight_decay=0.0, momentum=0.0).step()
+    np.testing.assert_allclose(w.detach(), -(u * s) @ vh, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "text"),
+    [
+        ({"ns_steps": 100}, ValueError, "ns_steps"),
+        ({"ns_coefficients": (1.0, 2.0)}, ValueError, "ns_coefficients"),
+        ({"ns_coefficients": (1.0, 2.0, "3")}, TypeError, "ns_coefficients"),
+        ({"adjust_lr_fn": "other"}, ValueError, "adjust_lr_fn"),
+        ({"momentum": -0.1}, ValueError, "momentum"),
+        ({"nesterov": 1}, TypeError, "nesterov"),
+    ],
+)
+def test_settings_of_muon(settings, error, text) -> None:
+    with pytest.raises(error, match=text):
+        optim.Muon([tw.ones((2, 2), requires_grad=True)], **settings)
+    with pytest.raises(ValueError, match="Muon: parameters are matrices"):
+        optim.Muon([tw.ones(2, requires_grad=True)])

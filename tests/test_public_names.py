@@ -81,17 +81,23 @@ OTHER_NAMES = {
 FUNCTIONS = {
     "memory of other programs and files": """as_tensor asarray from_dlpack from_numpy frombuffer
         load save tensor""",
-    "made of ops": """aminmax argwhere cdist cholesky_solve corrcoef cov cross cumulative_trapezoid
-        det dist fmax fmin gcd index_put inverse lcm logdet logspace matrix_exp
-        matrix_power mode norm pinverse slogdet std_mean take_along_dim trapezoid trapz
+    "made of ops": """adjoint aminmax argwhere cdist cholesky_solve corrcoef cov cross
+        cumulative_trapezoid
+        det dist fmax fmin gcd gradient index_put inverse is_nonzero isreal
+        istft lcm ldexp logdet logspace matrix_exp
+        matrix_power mode msort mvlgamma norm pinverse slogdet std_mean stft
+        take_along_dim trapezoid trapz
         unravel_index var_mean""",
     "methods as well": "clone detach is_complex is_floating_point is_signed numel t",
+    "numbers of Python": """bartlett_window blackman_window hamming_window hann_window
+        kaiser_window""",
     "shapes and types alone": """broadcast_shapes can_cast finfo iinfo is_tensor isdtype
         promote_types result_type""",
     "several tensors, made of ops": """atleast_1d atleast_2d atleast_3d block_diag broadcast_arrays
-        broadcast_tensors cartesian_prod chunk dsplit hsplit meshgrid split tensor_split vsplit""",
+        broadcast_tensors cartesian_prod chunk dsplit hsplit meshgrid split split_with_sizes
+        tensor_split vsplit""",
     "walks of the graph, and functions of the caller": """checkpoint checkpoint_sequential grad
-        gradcheck gradgradcheck is_grad_enabled zero_grad""",
+        gradcheck gradgradcheck is_grad_enabled vmap zero_grad""",
     "products and sums of them over axes, as `matmul` and formulas": """addbmm addmv addr baddbmm
         bmm dot einsum ger inner kron mm mv outer tensordot vdot vecdot""",
     "ops of several results, or as many as the values say": """histogram unique unique_all
@@ -115,7 +121,8 @@ METHODS = {
         __hash__ __array_namespace__""",
     "functions of the package on what is in front": " ".join((*tw._OF_TENSORS, *tw._NEW)),
     "told what to write instead": " ".join(ABSENT),
-    "the graph": """backward grad register_forward_hook register_hook requires_grad requires_grad_
+    "the graph": """backward grad register_forward_hook register_hook
+        register_post_accumulate_grad_hook requires_grad requires_grad_
         retain_grad""",
     "numbers for the program": """item tolist __bool__ __complex__ __float__ __format__ __index__
         __int__ __repr__""",
@@ -297,6 +304,7 @@ MADE_OF_OPS = {
     "to_device": lambda x: x.to_device("cpu") + 1,
     "unbind": lambda x: x.unbind(1),
     "view": lambda x: x.view(2, 8),
+    "unfold": lambda x: x.unfold(1, 2, 1),
     "view_as": lambda x, y: x.view(2, 8).view_as(y),
     "zero_": lambda x: x.copy().zero_(),
     **{

@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "core/autograd/anomaly.h"
 #include "core/autograd/capture.h"
 #include "core/autograd/planner.h"
 #include "core/runtime/device.h"
@@ -58,6 +59,13 @@ Tensor run_hooks(const HookList& hooks, Tensor g, const char* op) {
   return g;
 }
 
+void run_grad_hooks(const Tensor& leaf) {
+  refuse_in_capture("a hook runs");
+  const std::vector<HookEntry> snapshot = leaf->extras->grad_hooks.entries();
+  const BlockSourceGuard source(PlannedPass::source_outside());
+  for (const HookEntry& hook : snapshot) hook.call(leaf);
+}
+
 class Walk final : public Waiting {
  public:
   // `planned` is told of each node before it is visited.
@@ -90,7 +98,10 @@ class Walk final : public Waiting {
     }
     for (auto& [leaf, g] : hooked_) {
       begin_step();
-      add_to(leaf, run_hooks(leaf->extras->backward_hooks, std::move(g), "leaf"));
+      if (!leaf->extras->backward_hooks.empty())
+        g = run_hooks(leaf->extras->backward_hooks, std::move(g), "leaf");
+      add_to(leaf, std::move(g));
+      if (!capturing_ && !dry_ && !leaf->extras->grad_hooks.empty()) run_grad_hooks(leaf);
     }
   }
 
@@ -136,6 +147,8 @@ class Walk final : public Waiting {
     std::vector<Tensor> many(node.inputs > kFewInputs ? node.inputs : 0);
     Tensor* grads = many.empty() ? few : many.data();
     run_gradient(node, g, grads);
+    if (modes.anomaly && !dry_) [[unlikely]]
+      refuse_nan(node, grads);
     for (int i = 0; i < node.results; ++i) g[i] = Tensor();
     if (!dry_ && !options_.retain_graph && !options_.create_graph) node.release();
     for (int i = 0; i < node.inputs; ++i)
@@ -167,7 +180,8 @@ class Walk final : public Waiting {
       ~Running() { node.running = false; }
       Node& node;
     } running(node);
-    node.apply(g, grads, options_.create_graph ? nullptr : this);
+    // What is added to a gradient as it is computed cannot be looked at alone.
+    node.apply(g, grads, options_.create_graph || modes.anomaly ? nullptr : this);
   }
   [[noreturn]] static void fail_two_passes(const Node& node) {
     fail(ErrorKind::runtime, node.op,
@@ -193,7 +207,7 @@ class Walk final : public Waiting {
   }
 
   void arrive(const Tensor& leaf, Tensor g) {
-    if (leaf->extras && !leaf->extras->backward_hooks.empty()) [[unlikely]]
+    if (leaf->extras && leaf->extras->hears_gradient()) [[unlikely]]
       return wait(leaf, std::move(g));
     add_to(leaf, std::move(g));
   }
@@ -247,7 +261,7 @@ class Walk final : public Waiting {
     }
     TensorHeader* const leaf = edge.leaf.get();
     if (!leaf) return nullptr;
-    if (leaf->extras && !leaf->extras->backward_hooks.empty()) {
+    if (leaf->extras && leaf->extras->hears_gradient()) {
       const auto found = hooked_index_.find(leaf);
       return found == hooked_index_.end() ? nullptr : &hooked_[found->second].second;
     }
@@ -444,6 +458,15 @@ std::uint64_t register_hook(const Tensor& x, Hook hook) {
 
 std::uint64_t register_forward_hook(const Tensor& x, Hook hook) {
   return x.extras().forward_hooks.add(std::move(hook));
+}
+
+std::uint64_t register_grad_hook(const Tensor& leaf, Hook hook) {
+  if (!leaf.requires_grad() || !leaf.is_leaf())
+    fail(ErrorKind::runtime, "register_post_accumulate_grad_hook: ", describe(leaf),
+         leaf.requires_grad() ? " is no leaf, whose grad a pass adds to; register_hook is called "
+                                "with the gradient of any tensor"
+                              : " does not require grad");
+  return leaf.extras().grad_hooks.add(std::move(hook));
 }
 
 void drop_recorded_grad(TensorHeader& header) {

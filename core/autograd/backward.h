@@ -15,6 +15,7 @@ struct GradientArithmetic {
   Tensor (*ones_like)(const Tensor& x);
   Tensor (*sum_to)(const Tensor& x, const Shape& shape);  // what broadcasting stretched
   Tensor (*astype)(const Tensor& x, DType dtype);
+  bool (*has_nan)(const Tensor& x);
   void (*apply)(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out);
 };
 void set_gradient_arithmetic(const GradientArithmetic& arithmetic);
@@ -54,5 +55,7 @@ void drop_recorded_grad(TensorHeader& header);
 void retain_grad(const Tensor& x);
 // The value an op should use for `x`: its forward hooks' result.
 Tensor apply_forward_hooks(const Tensor& x);
+// Calls `hook` with the leaf once a pass has added to its grad; RuntimeError for what is no leaf.
+std::uint64_t register_grad_hook(const Tensor& leaf, Hook hook);
 
 }  // namespace tw

@@ -137,7 +137,8 @@ class Search {
       case Kind::header:
         if (!header(i).extras) return;
         add(header(i).extras->forward_hooks);
-        return add(header(i).extras->backward_hooks);
+        add(header(i).extras->backward_hooks);
+        return add(header(i).extras->grad_hooks);
       case Kind::node:
         for (int r = 0; r < node(i).results; ++r)
           if (node(i).places[r].hooks) add(*node(i).places[r].hooks);

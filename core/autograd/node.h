@@ -53,6 +53,9 @@ class Waiting {
 };
 
 class CustomNode;
+struct Node;
+// Keeps the line of the program that makes the node, in anomaly mode.
+void note_line(Node& node);
 
 // Sequence numbers grow with creation: a consumer's is always larger than its producers', which is
 // all the order the walk needs.
@@ -63,9 +66,13 @@ struct Node : NodeBase {
   int inputs = 0;
   bool released = false;   // its saved values are gone
   bool running = false;    // its gradients are being computed
+  std::uint16_t line = 0;  // of the program that made it, where that was noted (anomaly.h)
   std::uint64_t pass = 0;  // the one that wrote what is pending
 
-  explicit Node(const char* op) : op(op), sequence(next_sequence()) {}
+  explicit Node(const char* op) : op(op), sequence(next_sequence()) {
+    if (!modes.plain) [[unlikely]]
+      note_line(*this);
+  }
   bool wants(int input) const { return edges[input].wanted(); }
   // Writes the gradients of the wanted inputs, given those of the results, of which some may be
   // missing; those that `waiting` (null: none) takes are not written.

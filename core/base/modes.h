@@ -18,7 +18,8 @@ struct Device;
 // Each floor changes its own part; this one only knows the names.
 struct Modes {
   bool grad = true;  // ops record themselves
-  // No observer, device but the CPU, autocast, dry run or capture: one load on the eager path.
+  // No observer, device but the CPU, autocast, dry run, capture or anomaly: one load on the eager
+  // path.
   bool plain = true;
   bool unlocks = true;                    // long kernels run without the frontend's lock
   std::uint8_t autocast = 0;              // one more than the dtype of products; 0: off
@@ -30,9 +31,12 @@ struct Modes {
   BlockSource* source = nullptr;          // of new storages; null: the default pool
   CheckpointFrame* checkpoint = nullptr;  // keeps what is saved
   Capture* capture = nullptr;             // records calls
+  bool anomaly = false;                   // nodes note their lines, passes look for NaN
 
   // To be called after a change of what it sums up.
-  void update_plain() { plain = !observers && !device && !autocast && !dry_run && !capture; }
+  void update_plain() {
+    plain = !observers && !device && !autocast && !dry_run && !capture && !anomaly;
+  }
 };
 
 // Read by every eager op: a fixed offset from the thread's pointer, without a check for first use.
@@ -43,6 +47,6 @@ struct Modes {
 #define TW_STATIC_TLS
 #endif
 extern constinit thread_local Modes modes TW_STATIC_TLS;
-static_assert(sizeof(Modes) <= 64);
+static_assert(sizeof(Modes) <= 72);
 
 }  // namespace tw

@@ -220,9 +220,14 @@ void add_in_place(const Tensor& into, const Tensor& x) {
   pointwise_in_place(PointwiseOp::add, operands);
 }
 
+bool has_nan(const Tensor& x) {
+  const GradModeGuard off(false);
+  return holds_any(isnan(x), "detect_anomaly");
+}
+
 [[maybe_unused]] const bool registered = [] {
   set_gradient_arithmetic(
-      {add_tensors, add_in_place, copy, ones_like, sum_to, as_type_of_input, apply});
+      {add_tensors, add_in_place, copy, ones_like, sum_to, as_type_of_input, has_nan, apply});
   return true;
 }();
 

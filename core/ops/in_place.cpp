@@ -9,6 +9,8 @@
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/reduce.h"
+#include "core/ops/scatter.h"
+#include "core/ops/view.h"
 
 namespace tw {
 
@@ -16,6 +18,22 @@ namespace {
 
 bool is_tracked_view(const Tensor& x) { return x->is_view && x->family; }
 Tensor base_of(const Tensor& view) { return Tensor(Ref<TensorHeader>(view->family->base)); }
+
+// Whether no two elements share a place, as far as the strides tell.
+bool is_spread(const Tensor& x) {
+  if (x.contiguous()) return true;
+  int axes[kMaxRank], count = 0;
+  for (int i = 0; i < x.rank(); ++i)
+    if (x.size(i) > 1) axes[count++] = i;
+  const auto step = [&](int axis) { return std::abs(x.strides()[axis]); };
+  std::sort(axes, axes + count, [&](int a, int b) { return step(a) < step(b); });
+  std::int64_t reach = 0;
+  for (int i = 0; i < count; ++i) {
+    if (step(axes[i]) <= reach) return false;
+    reach += (x.size(axes[i]) - 1) * step(axes[i]);
+  }
+  return true;
+}
 
 // ---- a view as a window on its base: a gradient of the base, laid out like it, shows the view's
 // part of the gradient through the same strides ----
@@ -96,14 +114,24 @@ Tensor take_window(const Tensor& g, const Window& window) {
   return mapped("take_window", g, window, value, put_window);
 }
 
+// `all` with the parts added at their places.
+Tensor added(const Tensor& all, const Tensor& places, const Tensor& parts) {
+  return scatter_add_along(all, reshape(places, {-1}), reshape(parts, {-1}), 0,
+                           AlongUser::index_add);
+}
+
 // Its transpose: zeros like the base, with `g` added in the window.
 Tensor put_window(const Tensor& g, const Window& window) {
   const auto value = [&] {
     const Tensor buffer = window.buffer(g.dtype());
     Tensor all = buffer, places = window.places_in(buffer);
     assign(all, 0);
-    assign(places, sum_to(g, window.places()));
-    return window.base_in(buffer);
+    const Tensor parts = sum_to(g, window.places());
+    if (is_spread(places))
+      assign(places, parts);
+    else  // windows that overlap
+      all = added(all, window.places_in(arange(0, window.span, 1, DType::int64)), parts);
+    return window.base_in(all);
   };
   return mapped("put_window", g, window, value, take_window);
 }
@@ -120,22 +148,6 @@ Tensor clear_window(const Tensor& g, const Window& window) {
 }
 
 // ---- places in the graph ----
-
-// Whether no two elements share a place, as far as the strides tell.
-bool is_spread(const Tensor& x) {
-  if (x.contiguous()) return true;
-  int axes[kMaxRank], count = 0;
-  for (int i = 0; i < x.rank(); ++i)
-    if (x.size(i) > 1) axes[count++] = i;
-  const auto step = [&](int axis) { return std::abs(x.strides()[axis]); };
-  std::sort(axes, axes + count, [&](int a, int b) { return step(a) < step(b); });
-  std::int64_t reach = 0;
-  for (int i = 0; i < count; ++i) {
-    if (step(axes[i]) <= reach) return false;
-    reach += (x.size(axes[i]) - 1) * step(axes[i]);
-  }
-  return true;
-}
 
 // A new header over the memory of `x` that takes over its hooks, name, family and frontend object:
 // it can get a new place in the graph while nodes that saved the old header keep the old place, and

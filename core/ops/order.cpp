@@ -278,21 +278,39 @@ Tensor between(const Tensor& rows, const Tensor& places, Between how) {
   return where(a == b, a, where(part < 0.5, a + step * part, b - step * (1 - part)));
 }
 
-// Words: axis, keepdims, how. The shares stand along the first axis.
+// Words: axes, keepdims, how. The axes are joined to the last one, the shares come first.
 template <bool ignores_nan> void quantile_body(const Use& use, Tensor* out) {
-  const Tensor& x = use.in[0].tensor;
   const char* const op = use.op.name;
-  if (!is_floating(x.dtype()))
-    fail(ErrorKind::type, op, ": needs a floating-point input, got ", name_of(x.dtype()),
+  const Tensor& x_in = use.in[0].tensor;
+  if (!is_floating(x_in.dtype()))
+    fail(ErrorKind::type, op, ": needs a floating-point input, got ", name_of(x_in.dtype()),
          "; convert with astype(float32)");
-  const Word axis = use.words[0];
+  const Tensor x = x_in.rank() ? x_in : reshape(x_in, {1});
+  const std::uint32_t axes = use.words.axes(0, x.rank(), op);
   const bool keepdims = use.words.flag(1);
   const Tensor q = shares_of(use);
-  const Rows along(x, axis, op);
-  const Tensor given = along.of(astype(x, working_dtype(x.dtype())));
-  const int last = given.rank() - 1;
-  const int64_t n = given.size(last);
-  if (n == 0) fail(ErrorKind::value, op, ": no elements along the axis of ", x.shape());
+  std::vector<int64_t> order;
+  Shape rows_shape, reduced;
+  int64_t n = 1;
+  for (const bool joined : {false, true})
+    for (int i = 0; i < x.rank(); ++i) {
+      if ((axes >> i & 1) != joined) continue;
+      order.push_back(i);
+      if (joined)
+        n *= x.size(i);
+      else
+        rows_shape.push_back(x.size(i));
+    }
+  for (int i = 0; i < x_in.rank(); ++i)
+    if (!(axes >> i & 1))
+      reduced.push_back(x.size(i));
+    else if (keepdims)
+      reduced.push_back(1);
+  if (n == 0) fail(ErrorKind::value, op, ": no elements along the axis of ", x_in.shape());
+  const int last = rows_shape.rank();
+  rows_shape.push_back(n);
+  const Tensor given =
+      reshape(permute_dims(astype(x, working_dtype(x.dtype())), order), rows_shape);
   const Tensor rows = apply(kSort, {given}, WordList(3).set(0, -1).set(1, 0).set(2, 1));
   Shape shape = rows.shape();
   shape[last] = q.count();
@@ -311,20 +329,9 @@ template <bool ignores_nan> void quantile_body(const Use& use, Tensor* out) {
     const Tensor largest = slice(rows, ranges);
     y = where(isnan(largest.detached()), largest, y);
   }
-  // From (others..., shares), the axis' place being last, to (shares, others...).
-  Shape reduced;
-  if (axis == kNone || x.rank() == 0) {
-    if (keepdims) reduced = Shape(x.rank(), 1);
-  } else {
-    const int at = normalize_axis(axis, x.rank(), op);
-    y = swap_axes(y, at, last);
-    std::vector<int64_t> order = {at};
-    for (int i = 0; i < x.rank(); ++i) {
-      if (i != at) order.push_back(i);
-      if (i != at || keepdims) reduced.push_back(i == at ? 1 : x.size(i));
-    }
-    y = permute_dims(y, order);
-  }
+  std::vector<int64_t> shares_first = {last};
+  for (int i = 0; i < last; ++i) shares_first.push_back(i);
+  y = permute_dims(y, shares_first);
   if (use.in[1].is_tensor() && use.in[1].tensor.rank() == 1) reduced.insert(0, q.count());
   out[0] = owned(reshape(copy(astype(y, x.dtype())), reduced));
 }
@@ -531,7 +538,7 @@ constexpr OpRecord kNanmedianWithIndices = {
     .body = median_with_indices_body<Which::nanmedian>};
 
 #define TW_QUANTILE_WORDS                                                              \
-  "(x: Tensor, q: Operand, axis: int | None = None, keepdims: bool = False, *, "       \
+  "(x: Tensor, q: Operand, axis: Axes = None, keepdims: bool = False, *, "             \
   "interpolation: 'linear' | 'lower' | 'higher' | 'midpoint' | 'nearest' = 'linear') " \
   "-> Tensor"
 #define TW_QUANTILE_HELP                                                                          \
@@ -543,11 +550,11 @@ constexpr OpRecord kQuantile = {
     .name = "quantile",
     .signature = TW_QUANTILE_WORDS,
     .help =
-        "The element at the place q * (n - 1) of the n elements in order, of all or along an axis; "
+        "The element at the place q * (n - 1) of the n elements in order, of all or along axes; "
         "NaN where there is one.\n" TW_QUANTILE_HELP
         "\n"
-        "Shapes: x of any shape, q () or (k,); the result lacks the axis, or has it with extent 1 "
-        "where keepdims, behind an axis of k.\n"
+        "Shapes: x of any shape, q () or (k,); the result lacks the axes, or has them with extent "
+        "1 where keepdims, behind an axis of k.\n"
         "Types: floating. Result: the same type.\n"
         "Raises ValueError for a q of more than 1 dimension.\n"
         "Source: PyTorch's torch.quantile.",
@@ -558,10 +565,10 @@ constexpr OpRecord kNanquantile = {
     .signature = TW_QUANTILE_WORDS,
     .help =
         "The element at the place q * (n - 1) of the n elements that are not NaN in order, of all "
-        "or along an axis; NaN where there are none.\n" TW_QUANTILE_HELP
+        "or along axes; NaN where there are none.\n" TW_QUANTILE_HELP
         "\n"
-        "Shapes: x of any shape, q () or (k,); the result lacks the axis, or has it with extent 1 "
-        "where keepdims, behind an axis of k.\n"
+        "Shapes: x of any shape, q () or (k,); the result lacks the axes, or has them with extent "
+        "1 where keepdims, behind an axis of k.\n"
         "Types: floating. Result: the same type.\n"
         "Raises ValueError for a q of more than 1 dimension.\n"
         "Source: PyTorch's torch.nanquantile.",

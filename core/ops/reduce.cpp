@@ -90,16 +90,20 @@ void infer(Call& call, Result* results) {
   const OpRecord& op = *call.op;
   const Row& row = reduction_row(op);
   const Meta& x = call.in[0];
+  const bool converts = row.parameters == Parameters::terms && !call.words.none(2);
   if (row.types == types::floating) check_floating(x.dtype, op.name, false);
-  if (row.types == types::inexact) check_floating(x.dtype, op.name);
+  if (row.types == types::inexact && !converts) check_floating(x.dtype, op.name);
   if (row.types == types::ordered) check_ordered(x.dtype, op.name);
   const std::uint32_t axes = axes_of(op, call.words, x.rank());
   if (!row.of_none && count_of(*x.shape, axes) == 0)
     fail(ErrorKind::value, op.name, ": no elements along the reduced axes of ", *x.shape);
   results[0].dtype = outcome_of(row, x.dtype);
-  if (row.parameters == Parameters::terms && !call.words.none(2)) {
-    results[0].dtype = call.words.dtype(2);
-    if (is_bool(results[0].dtype))
+  if (converts) {
+    const DType dtype = results[0].dtype = call.words.dtype(2);
+    if (row.types == types::inexact && !is_floating(dtype) && !is_complex(dtype))
+      fail(ErrorKind::type, op.name, ": dtype ", name_of(dtype),
+           " cannot hold it; use a floating one");
+    if (is_bool(dtype))
       fail(ErrorKind::type, op.name, ": dtype bool cannot hold it; use any or all");
   }
   results[0].shape = kept_shape(*x.shape, axes, call.words.flag(1));
@@ -261,18 +265,21 @@ enum class Place {
 #define TW_TYPES_ordered "\nTypes: bool, integer, floating."
 #define TW_TYPES_floating "\nTypes: floating."
 #define TW_TYPES_inexact "\nTypes: floating, complex."
-#define TW_RESULT_same " Result: the same type."
-#define TW_RESULT_wide \
-  " Result: the same type, of integers int64 or uint64, of bool int64; dtype where given."
-#define TW_RESULT_truth " Result: bool."
-#define TW_RESULT_position " Result: int64."
+#define TW_RESULT_same " Result: the same type"
+#define TW_RESULT_wide " Result: the same type, of integers int64 or uint64, of bool int64"
+#define TW_RESULT_truth " Result: bool"
+#define TW_RESULT_position " Result: int64"
+#define TW_GIVEN_terms "; dtype where given."
+#define TW_GIVEN_axes "."
+#define TW_GIVEN_position "."
 #define TW_OF_NONE_true ""
 #define TW_OF_NONE_false "\nRaises ValueError where no elements are reduced."
 #define TW_REDUCTION(op, parameters, kinds, outcome, of_none, combination, finish, formula, text) \
   constexpr OpRecord k_##op = {                                                                   \
       .name = #op,                                                                                \
       .signature = kSignatures[static_cast<int>(Parameters::parameters)],                         \
-      .help = text TW_REDUCED TW_TYPES_##kinds TW_RESULT_##outcome TW_OF_NONE_##of_none,          \
+      .help = text TW_REDUCED                                                                     \
+          TW_TYPES_##kinds TW_RESULT_##outcome TW_GIVEN_##parameters TW_OF_NONE_##of_none,        \
       .flags = kFunction | (std::string_view(#formula) == "none" ? kConstant : 0),                \
       .infer = infer,                                                                             \
       .estimate = estimate,                                                                       \
@@ -290,6 +297,9 @@ enum class Place {
 #undef TW_RESULT_wide
 #undef TW_RESULT_truth
 #undef TW_RESULT_position
+#undef TW_GIVEN_terms
+#undef TW_GIVEN_axes
+#undef TW_GIVEN_position
 #undef TW_OF_NONE_true
 #undef TW_OF_NONE_false
 #undef TW_REDUCTION
@@ -331,7 +341,7 @@ Tensor prod(const Tensor& x, const Axes& axes, bool keepdims, std::optional<DTyp
   return reduced(k_prod, x, axes, keepdims, dtype);
 }
 Tensor mean(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduced(k_mean, x, axes, keepdims);
+  return reduced(k_mean, x, axes, keepdims, std::nullopt);
 }
 Tensor max(const Tensor& x, const Axes& axes, bool keepdims) {
   return reduced(k_max, x, axes, keepdims);

@@ -397,31 +397,43 @@ constexpr OpRecord kClampMax = {
     .body = [](const Use& use, Tensor* out) {
       out[0] = clip(use.in[0], Operand::none(), use.in[1]);
     }};
+namespace {
+// Of a sum's words: the type that was asked for.
+std::optional<DType> given_dtype(const Use& use) {
+  if (use.words.none(2)) return std::nullopt;
+  return use.words.dtype(2);
+}
+}  // namespace
+
 constexpr OpRecord kNansum = {
     .name = "nansum",
-    .signature = "(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor",
+    .signature =
+        "(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: dtype | None = "
+        "None) -> Tensor",
     .help =
         "Sum over all or some axes of what is no NaN.\n"
         "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
         "keepdims.\n"
         "Types: bool, integer, floating. Result: the same type, of integers int64 or uint64, of "
-        "bool int64.\n"
+        "bool int64; dtype where given.\n"
         "Source: PyTorch's torch.nansum.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       check_real(x, "nansum");
       const Tensor numbers = is_floating(x.dtype()) ? where(isnan(x), 0, x) : x;
-      out[0] = sum(numbers, axes_of(use), use.words.flag(1));
+      out[0] = sum(numbers, axes_of(use), use.words.flag(1), given_dtype(use));
     }};
 constexpr OpRecord kNanmean = {
     .name = "nanmean",
-    .signature = "(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor",
+    .signature =
+        "(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: dtype | None = "
+        "None) -> Tensor",
     .help =
         "Mean over all or some axes of what is no NaN; NaN where nothing is.\n"
         "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
         "keepdims.\n"
-        "Types: floating. Result: the same type.\n"
+        "Types: floating. Result: the same type; dtype, a floating one, where given.\n"
         "Source: PyTorch's torch.nanmean.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
@@ -432,7 +444,12 @@ constexpr OpRecord kNanmean = {
       const bool keepdims = use.words.flag(1);
       const Tensor wide = widened(x, "nanmean"), missing = isnan(wide);
       const Tensor total = sum(where(missing, 0, wide), axes, keepdims);
-      out[0] = narrowed(total / sum(logical_not(missing), axes, keepdims), x);
+      const Tensor y = total / sum(logical_not(missing), axes, keepdims);
+      const std::optional<DType> dtype = given_dtype(use);
+      if (dtype && !is_floating(*dtype))
+        fail(ErrorKind::type, "nanmean: dtype ", name_of(*dtype),
+             " cannot hold it; use a floating one");
+      out[0] = dtype ? astype(y, *dtype) : narrowed(y, x);
     }};
 
 }  // namespace tw

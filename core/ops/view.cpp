@@ -348,18 +348,128 @@ constexpr OpRecord kFlip = {.name = "flip",
                             }};
 constexpr OpRecord kTranspose = {
     .name = "transpose",
-    .signature = "(x: Tensor, axis0: int, axis1: int) -> Tensor",
+    .signature = "(x: Tensor, axis0: Axes = None, axis1: int | None = None) -> Tensor",
     .help =
-        "Two axes swapped, as a view.\n"
-        "Shapes: x of any shape; the result has it with the two extents swapped.\n"
+        "Two axes swapped, or all axes in another order, as a view.\n"
+        "Two numbers are the axes to swap, as in PyTorch. One sequence, or another number of "
+        "numbers, is the order of all axes, and none reverses them, as in NumPy: of a matrix "
+        "x.transpose(0, 1) is the transpose and x.transpose((0, 1)) is x.\n"
+        "Shapes: x of any shape; the result has its extents in the order of the axes.\n"
         "Types: all. Result: the same type.\n"
-        "Source: PyTorch's torch.transpose.",
+        "Raises ValueError for an order with another number of axes or with an axis twice, and for "
+        "an order beside axis1.\n"
+        "Source: PyTorch's torch.transpose and NumPy's transpose.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
-      out[0] = swap_axes(x, normalize_axis(use.words[0], x.rank(), "transpose"),
-                         normalize_axis(use.words[1], x.rank(), "transpose"));
+      const int rank = x.rank();
+      if (use.words.none(1)) {
+        std::vector<std::int64_t> order;
+        if (use.words.none(0))
+          for (int i = rank; i-- > 0;) order.push_back(i);
+        else
+          order.assign(use.words.list(0).begin(), use.words.list(0).end());
+        out[0] = permute_dims(x, order);
+        return;
+      }
+      if (use.words.none(0) || use.words.list(0).count != 1)
+        fail(ErrorKind::value,
+             "transpose: axis1 is swapped with one axis0; the order of all axes "
+             "stands alone");
+      out[0] = swap_axes(x, normalize_axis(use.words.list(0)[0], rank, "transpose"),
+                         normalize_axis(use.words[1], rank, "transpose"));
     }};
+namespace {
+
+// Words: axis, size and step of the windows.
+struct Windows {
+  int axis;
+  std::int64_t size, step;
+  Windows(Words words, int rank)
+      : axis(normalize_axis(words[0], rank, "unfold")), size(words[1]), step(words[2]) {}
+  std::int64_t count(std::int64_t extent) const { return (extent - size) / step + 1; }
+};
+
+void infer_windows(Call& call, Result* results) {
+  const Meta& x = call.in[0];
+  const Windows windows(call.words, x.rank());
+  const std::int64_t extent = x.size(windows.axis);
+  if (windows.size < 0 || windows.size > extent)
+    fail(ErrorKind::value, "unfold: windows of ", windows.size, " along an axis of ", extent);
+  if (windows.step < 1)
+    fail(ErrorKind::value, "unfold: step must be at least 1, got ", windows.step);
+  Result& y = results[0];
+  y.shape = *x.shape;
+  y.strides = *x.strides;
+  y.shape.push_back(windows.size);
+  y.strides.push_back(y.strides[windows.axis]);
+  y.shape[windows.axis] = windows.count(extent);
+  y.strides[windows.axis] *= windows.step;
+  y.dtype = x.dtype;
+  y.alias = 0;
+}
+
+// Words: those of the windows, and the shape of what they are of.
+void infer_sum_windows(Call& call, Result* results) {
+  results[0].shape = call.words.dims(3);
+  results[0].dtype = call.in[0].dtype;
+}
+// One step for each window, or for each place in windows, whichever are fewer.
+void sum_windows(const Use& use, Tensor* out) {
+  const Tensor& x = use.in[0].tensor;
+  const Shape shape = use.words.dims(3);
+  const Windows windows(use.words, shape.rank());
+  out[0] = zeros(shape, x.dtype());
+  std::vector<Range> to, from;
+  for (std::int64_t extent : shape) to.push_back({0, 1, extent});
+  for (std::int64_t extent : x.shape()) from.push_back({0, 1, extent});
+  const std::int64_t count = windows.count(shape[windows.axis]);
+  const bool whole = count < windows.size;
+  for (std::int64_t i = 0; i < (whole ? count : windows.size); ++i) {
+    to[windows.axis] =
+        whole ? Range{i * windows.step, 1, windows.size} : Range{i, windows.step, count};
+    from[whole ? windows.axis : x.rank() - 1] = {i, 1, 1};
+    Tensor part = slice(x, from, 1u << (whole ? windows.axis : x.rank() - 1));
+    if (whole) {  // its last axis belongs where the windows lie
+      std::vector<std::int64_t> order;
+      for (int axis = 0; axis < part.rank() - 1; ++axis) order.push_back(axis);
+      order.insert(order.begin() + windows.axis, part.rank() - 1);
+      part = permute_dims(part, order);
+    }
+    Operand operands[] = {slice(out[0], to), part};
+    pointwise_in_place(PointwiseOp::add, operands);
+  }
+}
+
+}  // namespace
+
+constexpr OpRecord kWindowsAlong = {
+    .name = "windows_along",
+    .signature = "(x: Tensor, axis: int, size: int, step: int) -> Tensor",
+    .help = "Windows along an axis, as a view: the last axis of the result goes through each.",
+    .infer = infer_windows,
+    .vjp =
+        [](Vjp& v) {
+          WordList words(4);
+          for (int i = 0; i < 3; ++i) words.set(i, v.words()[i]);
+          const Shape shape = v.shape(0);
+          v.give(0, kSumWindows, {v.g()}, words.set_list(3, shape));
+        },
+    .shapes = 1};
+constexpr OpRecord kSumWindows = {
+    .name = "sum_windows",
+    .signature = "(x: Tensor, axis: int, size: int, step: int, shape: Shape) -> Tensor",
+    .help = "Windows added where windows_along takes them from: its gradient.",
+    .infer = infer_sum_windows,
+    .body = sum_windows,
+    .vjp = [](Vjp& v) {
+      WordList words(3);
+      for (int i = 0; i < 3; ++i) words.set(i, v.words()[i]);
+      v.give(0, kWindowsAlong, {v.g()}, words);
+    }};
+Tensor windows_along(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step) {
+  return apply(kWindowsAlong, {x}, WordList(3).set(0, axis).set(1, size).set(2, step));
+}
 constexpr OpRecord kFlatten = {
     .name = "flatten",
     .signature = "(x: Tensor, start_axis: int = 0, end_axis: int = -1) -> Tensor",

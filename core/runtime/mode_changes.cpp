@@ -21,6 +21,7 @@ const void* value_of(Part part, const OpKernels* op) {
     case Part::grad: return word(modes.grad);
     case Part::autocast: return word(modes.autocast);
     case Part::batch_invariant: return word(is_batch_invariant());
+    case Part::anomaly: return word(modes.anomaly);
     case Part::isa: return modes.choice ? modes.choice->isa : nullptr;
     case Part::forced: return modes.choice ? modes.choice->forced_for(op) : nullptr;
   }
@@ -34,6 +35,11 @@ void set_value(Part part, const OpKernels* op, const void* value) {
   }
   if (part == Part::autocast) {
     modes.autocast = static_cast<std::uint8_t>(reinterpret_cast<std::uintptr_t>(value));
+    modes.update_plain();
+    return;
+  }
+  if (part == Part::anomaly) {
+    modes.anomaly = value != nullptr;
     modes.update_plain();
     return;
   }
@@ -91,6 +97,7 @@ void enter_modes(const void* owner, const ModeChanges& changes) {
   if (changes.autocast) change(owner, Part::autocast, nullptr, word(*changes.autocast));
   if (changes.batch_invariant)
     change(owner, Part::batch_invariant, nullptr, word(*changes.batch_invariant));
+  if (changes.anomaly) change(owner, Part::anomaly, nullptr, word(*changes.anomaly));
   if (changes.isa) change(owner, Part::isa, nullptr, changes.isa);
   for (const auto& [op, kernel] : changes.forced) change(owner, Part::forced, op, kernel);
 }
@@ -122,11 +129,11 @@ DeviceModes device_modes;
 
 std::unique_ptr<const InheritedModes> inherited_modes() {
   std::shared_ptr<const void> streams = device_modes.taken();
-  if (modes.grad && !modes.autocast && !modes.choice && !modes.device && !modes.observers &&
-      !modes.source && !streams)
+  if (modes.grad && !modes.anomaly && !modes.autocast && !modes.choice && !modes.device &&
+      !modes.observers && !modes.source && !streams)
     return nullptr;
   return std::make_unique<const InheritedModes>(
-      InheritedModes{modes.grad, modes.autocast, modes.choice, modes.device,
+      InheritedModes{modes.grad, modes.anomaly, modes.autocast, modes.choice, modes.device,
                      modes.observers ? *modes.observers : Observers(),
                      modes.source ? modes.source->share() : nullptr, std::move(streams)});
 }
@@ -139,6 +146,7 @@ ModesGuard::ModesGuard(const InheritedModes* inherited)
   own = {};
   if (inherited) {
     modes.grad = inherited->grad;
+    modes.anomaly = inherited->anomaly;
     modes.autocast = inherited->autocast;
     modes.choice = inherited->choice;
     modes.device = inherited->device;

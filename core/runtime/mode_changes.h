@@ -17,6 +17,7 @@ struct ModeChanges {
   std::optional<bool> grad;
   std::optional<std::uint8_t> autocast;
   std::optional<bool> batch_invariant;
+  std::optional<bool> anomaly;
   const ActiveIsa* isa = nullptr;
   std::vector<std::pair<const OpKernels*, const Kernel*>> forced;  // null kernel: lifted
 };
@@ -37,6 +38,7 @@ extern DeviceModes device_modes;
 // A thread's modes, for another one to run under. No checkpoint, dry run or planned pass.
 struct InheritedModes {
   bool grad;
+  bool anomaly;
   std::uint8_t autocast;
   const Choice* choice;
   const Device* device;
@@ -53,7 +55,15 @@ class ThreadModes {
   struct Change {
     const void* owner;
     std::uint64_t block;  // equal for what one block changed
-    enum class Part : std::uint8_t { none, grad, autocast, batch_invariant, isa, forced } part;
+    enum class Part : std::uint8_t {
+      none,
+      grad,
+      autocast,
+      batch_invariant,
+      anomaly,
+      isa,
+      forced
+    } part;
     const OpKernels* op;  // of a forced kernel
     const void* before;
   };

@@ -170,6 +170,9 @@ inline ResultPlace& place_of(const TensorHeader& x) { return x.grad_fn->places[x
 struct TensorExtras {
   Tensor grad;
   HookList forward_hooks, backward_hooks;
+  HookList grad_hooks;  // of leaves, called with the leaf once a pass has added to its grad
+  // Whether a pass must call something with the complete gradient.
+  bool hears_gradient() const { return !backward_hooks.empty() || !grad_hooks.empty(); }
   std::string name;  // shown in errors
 };
 

@@ -41,6 +41,11 @@ _OF_TENSORS = {
         "tilewright.contraction",
     ),
     "ger": "tilewright.contraction:outer",
+    **dict.fromkeys(("istft", "stft"), "tilewright.spectra"),
+    **dict.fromkeys(
+        ("adjoint", "is_nonzero", "isreal", "ldexp", "msort", "mvlgamma", "split_with_sizes"),
+        "tilewright.questions",
+    ),
     **dict.fromkeys(
         ("histogram", "unique", "unique_all", "unique_consecutive", "unique_counts",
          "unique_inverse", "unique_values"),
@@ -87,8 +92,14 @@ _LAZY = {
          "set_rng_state", "use_deterministic_algorithms"),
         "tilewright.generators",
     ),
+    **dict.fromkeys(
+        ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
+        "tilewright.spectra",
+    ),
+    "gradient": "tilewright.differences",
     "profile": "tilewright.profiling",
     "use_batch_invariant": "tilewright.kernels",
+    "vmap": "tilewright.func",
     "gradcheck": "tilewright.gradient_check",
     "gradgradcheck": "tilewright.gradient_check",
     "save": "tilewright.io",
@@ -152,6 +163,7 @@ if _typing.TYPE_CHECKING:
     from tilewright.creation import is_tensor as is_tensor
     from tilewright.creation import logspace as logspace
     from tilewright.devices import device as device
+    from tilewright.differences import gradient as gradient
     from tilewright.display import set_printoptions as set_printoptions
     from tilewright.distances import cdist as cdist
     from tilewright.distances import dist as dist
@@ -161,6 +173,7 @@ if _typing.TYPE_CHECKING:
     from tilewright.extremes import fmax as fmax
     from tilewright.extremes import fmin as fmin
     from tilewright.extremes import mode as mode
+    from tilewright.func import vmap as vmap
     from tilewright.generators import (
         are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
     )
@@ -190,6 +203,13 @@ if _typing.TYPE_CHECKING:
     from tilewright.positions import take_along_dim as take_along_dim
     from tilewright.positions import unravel_index as unravel_index
     from tilewright.profiling import profile as profile
+    from tilewright.questions import adjoint as adjoint
+    from tilewright.questions import is_nonzero as is_nonzero
+    from tilewright.questions import isreal as isreal
+    from tilewright.questions import ldexp as ldexp
+    from tilewright.questions import msort as msort
+    from tilewright.questions import mvlgamma as mvlgamma
+    from tilewright.questions import split_with_sizes as split_with_sizes
     from tilewright.sets import histogram as histogram
     from tilewright.sets import unique as unique
     from tilewright.sets import unique_all as unique_all
@@ -206,6 +226,13 @@ if _typing.TYPE_CHECKING:
     from tilewright.several import broadcast_tensors as broadcast_tensors
     from tilewright.several import cartesian_prod as cartesian_prod
     from tilewright.several import meshgrid as meshgrid
+    from tilewright.spectra import bartlett_window as bartlett_window
+    from tilewright.spectra import blackman_window as blackman_window
+    from tilewright.spectra import hamming_window as hamming_window
+    from tilewright.spectra import hann_window as hann_window
+    from tilewright.spectra import istft as istft
+    from tilewright.spectra import kaiser_window as kaiser_window
+    from tilewright.spectra import stft as stft
     from tilewright.statistics import corrcoef as corrcoef
     from tilewright.statistics import cov as cov
     from tilewright.statistics import cumulative_trapezoid as cumulative_trapezoid

@@ -415,6 +415,8 @@ class Tensor:
         """beta * x + alpha * mv(mat, vec)."""
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _Float = 1, alpha: _Float = 1) -> Tensor:
         """beta * x + alpha * outer(vec1, vec2)."""
+    def adjoint(self) -> Tensor:
+        """The conjugate transpose of matrices, x.mH."""
     def affine_grid(self, size: _Int | Sequence[_Int], align_corners: _Bool=False) -> Tensor:
         """The grid that grid_sample takes for affine maps theta (batch, 2, 3), or (batch, ..."""
     def all(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
@@ -1298,6 +1300,8 @@ class Tensor:
     @property
     def is_leaf(self) -> _Bool:
         """Whether no recorded op made it."""
+    def is_nonzero(self) -> _Bool:
+        """Whether the one element of a tensor is not 0. Raises ValueError for several or none."""
     def is_pinned(self) -> Any:
         """Whether its memory is pinned."""
     def is_signed(self) -> _Bool:
@@ -1334,6 +1338,21 @@ class Tensor:
         """Whether infinite and negative. Shapes: x of any shape; the result has it. Types: ..."""
     def isposinf(self) -> Tensor:
         """Whether infinite and positive. Shapes: x of any shape; the result has it. Types: ..."""
+    def isreal(self) -> Tensor:
+        """Whether the imaginary part of each element is 0."""
+    def istft(
+        self,
+        n_fft: _Int,
+        hop_length: _Int | None = None,
+        win_length: _Int | None = None,
+        window: Tensor | None = None,
+        center: _Bool = True,
+        normalized: _Bool = False,
+        onesided: _Bool | None = None,
+        length: _Int | None = None,
+        return_complex: _Bool = False,
+    ) -> Tensor:
+        """The signal of which `stft` gave frames, by least squares where frames contradict ..."""
     def item(self) -> Any:
         """The only element as a number."""
     @property
@@ -1357,6 +1376,8 @@ class Tensor:
         """The last axes, of normalized_shape, with mean 0 and variance 1, then scaled by ..."""
     def lcm(self, x2: Tensor) -> Tensor:
         """Least common multiple; 0 where one is 0. Raises TypeError for types that are not ..."""
+    def ldexp(self, y: Tensor | _Float) -> Tensor:
+        """x times 2 to the power of y."""
     def le(self, b: _Operand) -> Tensor:
         """Whether a is at most b. Source: Array API standard 2024.12."""
     def le_(self, b: _Operand) -> Self:
@@ -1609,8 +1630,13 @@ class Tensor:
         """Larger of a and b; NaN if either is. Source: Array API standard 2024.12."""
     def maximum_(self, b: _Operand) -> Self:
         """`maximum`, written in place. Larger of a and b; NaN if either is. Source: Array ..."""
-    def mean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
-        """Mean over all or some axes, in x's floating type. Source: Array API standard ..."""
+    def mean(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+        dtype: _DTypeLike | None=None,
+    ) -> Tensor:
+        """Mean over all or some axes, in x's floating type, or in dtype, which integers ..."""
     def median(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Median of all elements or along an axis: of an even number the mean of the two ..."""
     def median_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
@@ -1637,6 +1663,8 @@ class Tensor:
         """The axes `source` at the places `destination`, the others in their order, as a ..."""
     def mse_loss(self, y: Tensor, reduction: str='mean') -> Tensor:
         """Squared differences, averaged by default. 16-bit numbers are squared and added ..."""
+    def msort(self) -> Tensor:
+        """Elements in rising order along the first axis."""
     def mul(self, b: _Operand) -> Tensor:
         """Product of a and b. Source: Array API standard 2024.12."""
     def mul_(self, b: _Operand) -> Self:
@@ -1672,6 +1700,8 @@ class Tensor:
         """`multiply`, written in place. Product of a and b. Source: Array API standard ..."""
     def mv(self, x2: Tensor, /) -> Tensor:
         """Product of a matrix and a vector."""
+    def mvlgamma(self, p: _Int) -> Tensor:
+        """Logarithm of the multivariate gamma function of dimension p; NaN where x <= (p - ..."""
     @property
     def name(self) -> str:
         """Shown in error messages."""
@@ -1691,7 +1721,12 @@ class Tensor:
         neginf: _Float | None=None,
     ) -> Self:
         """`nan_to_num`, written in place. x with numbers for NaN and the infinities, the ..."""
-    def nanmean(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
+    def nanmean(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+        dtype: _DTypeLike | None=None,
+    ) -> Tensor:
         """Mean over all or some axes of what is no NaN; NaN where nothing is. Shapes: x of ..."""
     def nanmedian(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Median without NaN of all elements or along an axis: of an even number the mean ..."""
@@ -1700,13 +1735,18 @@ class Tensor:
     def nanquantile(
         self,
         q: _Operand,
-        axis: _Int | None=None,
+        axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
         *,
         interpolation: str='linear',
     ) -> Tensor:
         """The element at the place q * (n - 1) of the n elements that are not NaN in ..."""
-    def nansum(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
+    def nansum(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+        dtype: _DTypeLike | None=None,
+    ) -> Tensor:
         """Sum over all or some axes of what is no NaN. Shapes: x of any shape; the result ..."""
     def narrow(self, axis: _Int, start: _Int, length: _Int) -> Tensor:
         """`length` places along an axis from start on, as a view. Raises IndexError for a ..."""
@@ -1894,7 +1934,7 @@ class Tensor:
     def quantile(
         self,
         q: _Operand,
-        axis: _Int | None=None,
+        axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
         *,
         interpolation: str='linear',
@@ -1950,6 +1990,11 @@ class Tensor:
         """Calls hook(value) when an op takes the tensor; the op uses a returned tensor ..."""
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
         """Calls hook(grad) when the gradient is complete; a returned tensor replaces it."""
+    def register_post_accumulate_grad_hook(
+        self,
+        hook: Callable[[Tensor], Tensor | None],
+    ) -> HookHandle:
+        """Calls hook(tensor) once backward() has added to the tensor's grad, which the ..."""
     def relu(self, inplace: _Bool=False) -> Tensor:
         """Larger of x and 0. Source: PyTorch's torch.nn.functional.relu."""
     def relu6(self, inplace: _Bool=False) -> Tensor:
@@ -2196,6 +2241,8 @@ class Tensor:
         axis: _Int=0,
     ) -> tuple[Tensor, ...]:
         """Parts along an axis, as views: of one extent, the last one smaller where it must ..."""
+    def split_with_sizes(self, split_sizes: Sequence[_Int], dim: _Int = 0) -> tuple[Tensor, ...]:
+        """`split` by extents. Raises what `split` does."""
     def sqrt(self) -> Tensor:
         """Square root. Source: Array API standard 2024.12."""
     def sqrt_(self) -> Self:
@@ -2223,6 +2270,19 @@ class Tensor:
         keepdims: _Bool = False,
     ) -> tuple[Tensor, Tensor]:
         """Standard deviation and mean of all elements, or along axes; `correction` as in ..."""
+    def stft(
+        self,
+        n_fft: _Int,
+        hop_length: _Int | None = None,
+        win_length: _Int | None = None,
+        window: Tensor | None = None,
+        center: _Bool = True,
+        pad_mode: str = 'reflect',
+        normalized: _Bool = False,
+        onesided: _Bool | None = None,
+        return_complex: _Bool | None = None,
+    ) -> Tensor:
+        """Fourier transforms of frames of a signal: how strong each frequency is over time."""
     def storage_offset(self) -> _Int:
         """Where its first element lies in the memory that its views share, in elements."""
     def stride(self) -> tuple[_Int, ...]:
@@ -2245,10 +2305,10 @@ class Tensor:
         dtype: _DTypeLike | None=None,
     ) -> Tensor:
         """Sum over all or some axes; of integers in 64 bits. Source: Array API standard ..."""
-    def swapaxes(self, axis0: _Int, axis1: _Int) -> Tensor:
-        """Two axes swapped, as a view. Shapes: x of any shape; the result has it with the ..."""
-    def swapdims(self, axis0: _Int, axis1: _Int) -> Tensor:
-        """Two axes swapped, as a view. Shapes: x of any shape; the result has it with the ..."""
+    def swapaxes(self, axis0: _Int | Sequence[_Int] | None=None, axis1: _Int | None=None) -> Tensor:
+        """Two axes swapped, or all axes in another order, as a view. Two numbers are the ..."""
+    def swapdims(self, axis0: _Int | Sequence[_Int] | None=None, axis1: _Int | None=None) -> Tensor:
+        """Two axes swapped, or all axes in another order, as a view. Two numbers are the ..."""
     def t(self) -> Tensor:
         """The transpose of a matrix, as a view; itself below 2 dimensions. Shapes: x (m, ..."""
     def take_along_axis(self, indices: Tensor, axis: _Int=-1) -> Tensor:
@@ -2314,8 +2374,15 @@ class Tensor:
         """The k largest elements along an axis, or the smallest, and their indices ..."""
     def trace(self, offset: _Int=0) -> Tensor:
         """The sum of a diagonal of a matrix, of whole numbers as int64. Raises ValueError ..."""
-    def transpose(self, axis0: _Int, axis1: _Int) -> Tensor:
-        """Two axes swapped, as a view. Shapes: x of any shape; the result has it with the ..."""
+    @overload
+    def transpose(
+        self,
+        axis0: _Int | Sequence[_Int] | None=None,
+        axis1: _Int | None=None,
+    ) -> Tensor:
+        """Two axes swapped, or all axes in another order, as a view. Two numbers are the ..."""
+    @overload
+    def transpose(self, *axis0: _Int, axis1: _Int | None=None) -> Tensor: ...
     def trapezoid(
         self,
         x: Tensor | None = None,
@@ -2367,6 +2434,8 @@ class Tensor:
         """The parts at each position of an axis, without that axis, as views. Shapes: x ..."""
     def unflatten(self, axis: _Int, sizes: _Int | Sequence[_Int]) -> Tensor:
         """One axis as several of these extents, one of which may be -1; a view where ..."""
+    def unfold(self, dimension: _Int, size: _Int, step: _Int) -> Tensor:
+        """Windows of size elements along a dimension, each step behind the one before, as ..."""
     def uniform_(
         self,
         low: _Float=0.0,
@@ -2584,6 +2653,7 @@ def _current_task() -> Any:
 def _default_generator() -> Generator:
     """The generator of all draws that are given none."""
 def _dtype_named(arg: _DTypeLike, /) -> _DType: ...
+def _enter_anomaly_mode(block: object, enabled: _Bool) -> None: ...
 def _enter_autocast(block: object, dtype: _DTypeLike | None) -> None: ...
 def _enter_batch_invariance(block: object, on: _Bool) -> None: ...
 def _enter_grad_mode(block: object, enabled: _Bool) -> None: ...
@@ -3846,8 +3916,13 @@ def max_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAn
     """The largest element along an axis, and its index (int64): of equal ones the ..."""
 def maximum(a: _Operand, b: _Operand) -> Tensor:
     """Larger of a and b; NaN if either is. Source: Array API standard 2024.12."""
-def mean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
-    """Mean over all or some axes, in x's floating type. Source: Array API standard ..."""
+def mean(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+) -> Tensor:
+    """Mean over all or some axes, in x's floating type, or in dtype, which integers ..."""
 def median(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Median of all elements or along an axis: of an even number the mean of the two ..."""
 def median_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
@@ -3938,7 +4013,12 @@ def nan_to_num(
     neginf: float | None=None,
 ) -> Tensor:
     """x with numbers for NaN and the infinities, the type's largest and least by ..."""
-def nanmean(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+def nanmean(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+) -> Tensor:
     """Mean over all or some axes of what is no NaN; NaN where nothing is. Shapes: x of ..."""
 def nanmedian(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Median without NaN of all elements or along an axis: of an even number the mean ..."""
@@ -3947,13 +4027,18 @@ def nanmedian_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> Va
 def nanquantile(
     x: Tensor,
     q: _Operand,
-    axis: int | None=None,
+    axis: int | Sequence[int] | None=None,
     keepdims: _Bool=False,
     *,
     interpolation: str='linear',
 ) -> Tensor:
     """The element at the place q * (n - 1) of the n elements that are not NaN in ..."""
-def nansum(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+def nansum(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+) -> Tensor:
     """Sum over all or some axes of what is no NaN. Shapes: x of any shape; the result ..."""
 def narrow(x: Tensor, axis: int, start: int, length: int) -> Tensor:
     """`length` places along an axis from start on, as a view. Raises IndexError for a ..."""
@@ -4081,7 +4166,7 @@ def prod(
 def quantile(
     x: Tensor,
     q: _Operand,
-    axis: int | None=None,
+    axis: int | Sequence[int] | None=None,
     keepdims: _Bool=False,
     *,
     interpolation: str='linear',
@@ -4481,10 +4566,10 @@ def sum(
     dtype: _DTypeLike | None=None,
 ) -> Tensor:
     """Sum over all or some axes; of integers in 64 bits. Source: Array API standard ..."""
-def swapaxes(x: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Two axes swapped, as a view. Shapes: x of any shape; the result has it with the ..."""
-def swapdims(x: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Two axes swapped, as a view. Shapes: x of any shape; the result has it with the ..."""
+def swapaxes(x: Tensor, axis0: int | Sequence[int] | None=None, axis1: int | None=None) -> Tensor:
+    """Two axes swapped, or all axes in another order, as a view. Two numbers are the ..."""
+def swapdims(x: Tensor, axis0: int | Sequence[int] | None=None, axis1: int | None=None) -> Tensor:
+    """Two axes swapped, or all axes in another order, as a view. Two numbers are the ..."""
 def take(x: Tensor, indices: Tensor, axis: int | None=None) -> Tensor:
     """Elements at integer indices of any shape, which replaces the axis. Only a tensor ..."""
 def take_along_axis(x: Tensor, indices: Tensor, axis: int=-1) -> Tensor:
@@ -4524,8 +4609,11 @@ def total_norm(tensors: Sequence[Tensor], ord: float=2.0) -> Tensor:
     """The norm of all elements of all tensors as one vector, in float32, or in float64 ..."""
 def trace(x: Tensor, offset: int=0) -> Tensor:
     """The sum of a diagonal of a matrix, of whole numbers as int64. Raises ValueError ..."""
-def transpose(x: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Two axes swapped, as a view. Shapes: x of any shape; the result has it with the ..."""
+@overload
+def transpose(x: Tensor, axis0: int | Sequence[int] | None=None, axis1: int | None=None) -> Tensor:
+    """Two axes swapped, or all axes in another order, as a view. Two numbers are the ..."""
+@overload
+def transpose(x: Tensor, *axis0: int, axis1: int | None=None) -> Tensor: ...
 def tril(x: Tensor, k: int=0) -> Tensor:
     """The part of the last two axes on and below diagonal k. Shapes: x (..., m, n); ..."""
 def tril_indices(

@@ -112,7 +112,7 @@ def grad_and_value(
 ) -> Callable[..., Any]:
     """The function that gives (gradient, result) of func, or (gradient, (result, aux)).
 
-    As `grad`, errors included.
+    Called, its errors are those of `grad`.
 
     Shapes: gradients have the arguments' shapes. Types: floating, complex. Result: the same types.
     Source: PyTorch's torch.func.grad_and_value.
@@ -160,11 +160,15 @@ def vjp(func: Callable[..., Any], *primals: Tensor) -> tuple[Any, Callable[..., 
     >>> back(tw.asarray([1.0, 0.0]))[0].tolist()
     [1.0, 0.0]
     """
-    y, _ = tw.autograd.functional.vjp(func, primals, _ones_like(func(*primals)))
+    with _level() as nested:
+        keep = nested or any(x.requires_grad for x in primals)
+        ones = _ones_like(func(*primals))
+        y, _ = tw.autograd.functional.vjp(func, primals, ones, keep)
 
     def back(*cotangents: Tensor) -> tuple[Tensor, ...]:
         v = cotangents[0] if len(cotangents) == 1 else cotangents
-        _, products = tw.autograd.functional.vjp(func, primals, v)
+        with _level():
+            _, products = tw.autograd.functional.vjp(func, primals, v, keep)
         return tuple(products)
 
     return y, back
@@ -185,7 +189,9 @@ def jvp(
     >>> tw.func.jvp(lambda x: x * x, (x,), (v,))[1].tolist()
     [2.0, 0.0]
     """
-    return tw.autograd.functional.jvp(func, tuple(primals), tuple(tangents))
+    with _level() as nested:
+        keep = nested or any(x.requires_grad for x in (*primals, *tangents))
+        return tw.autograd.functional.jvp(func, tuple(primals), tuple(tangents), keep)
 
 
 def jacrev(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
@@ -208,7 +214,8 @@ def jacrev(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
 def hessian(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     """The function that computes the second derivatives of func, one number, by one argument.
 
-    Called, it raises what `jacrev` does, and ValueError where func gives no single number.
+    Called, it raises ValueError where func gives no single number, IndexError for an argument that
+    is not there, TypeError for one that is no tensor.
 
     Shapes: the result is (*argument's, *argument's). Types: floating, complex. Result: the same
     type.
@@ -221,6 +228,114 @@ def hessian(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     return _of_one("hessian", func, argnums, tw.autograd.functional.hessian)
 
 
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """The function that calls func for each slice of its arguments and stacks what that gives.
+
+    `in_dims` says along which dimension each argument is sliced, or None for one that each call
+    gets whole: one number for all of them, or a tuple of the arguments' form; arguments by name
+    go whole to each call. `out_dims` says where the new dimension of each result stands. One call
+    of func follows the other, so func may be anything, also an `if` on values, and has gradients;
+    where a product of whole arguments can be written, that is quicker. `randomness` says what
+    becomes of random numbers by the default generator: "error" refuses them, "different" draws
+    anew for each call, "same" gives each call the same.
+    `chunk_size` is taken and changes nothing.
+
+    Raises ValueError for another randomness. Called, it raises ValueError for dims that do not fit
+    the arguments or the results, for extents that differ or are 0 and where nothing is sliced,
+    TypeError for results that are no tensors, RuntimeError for random numbers.
+
+    Shapes: arguments with one dimension more than func takes; results with one more than it gives.
+    Types: all. Result: func's.
+    Source: PyTorch's torch.func.vmap.
+
+    >>> import tilewright as tw
+    >>> x = tw.asarray([[1.0, 2.0], [3.0, 4.0]])
+    >>> tw.func.vmap(tw.func.grad(lambda x: (x**3).sum()))(x).tolist()
+    [[3.0, 12.0], [27.0, 48.0]]
+    """
+    if randomness not in ("error", "different", "same"):
+        raise ValueError(f"vmap: randomness is 'error', 'different' or 'same', got {randomness!r}")
+
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        generator = tw._core._default_generator()
+        start = generator.position
+        given = _placed(args, in_dims, "in_dims")
+        count = _extent(given)
+        slices = [
+            [value] * count if dim is None else tw.unstack(value, axis=dim) for value, dim in given
+        ]
+        results = []
+        for own in zip(*slices, strict=True):
+            if randomness == "same":
+                generator.position = start
+            results.append(func(*_filled(args, iter(own)), **kwargs))
+            if randomness == "error" and generator.position != start:
+                raise RuntimeError(
+                    "vmap: func drew random numbers; randomness='different' draws anew for each "
+                    "slice, 'same' gives each the same"
+                )
+        places = _placed(results[0], out_dims, "out_dims")
+        columns = zip(*([x for x, _ in _placed(y, None, "results")] for y in results), strict=True)
+        return _filled(
+            results[0],
+            iter([_stacked(parts, dim) for parts, (_, dim) in zip(columns, places, strict=True)]),
+        )
+
+    return mapped
+
+
+def jacfwd(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+    """The function that computes func's Jacobian by one argument, an element of it at a time.
+
+    Fewer steps than `jacrev` where the argument has fewer elements than the result; each is a call
+    of func and two passes backwards. Called, it raises IndexError for an argument that is not
+    there, TypeError for one that is no tensor.
+
+    Shapes: the Jacobian is (*result's, *argument's). Types: floating, complex. Result: the same
+    type.
+    Source: PyTorch's torch.func.jacfwd.
+
+    >>> import tilewright as tw
+    >>> tw.func.jacfwd(lambda x: x * x)(tw.asarray([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    return _of_one("jacfwd", func, argnums, _columns)
+
+
+def stack_module_state(
+    models: Sequence[Module],
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Parameters and buffers of modules of one kind, each stacked along a new first dimension.
+
+    For `vmap` over `functional_call`: an ensemble as one function. Parameters that require grad
+    give leaves that do. Raises ValueError for no modules, for modules of several classes and where
+    names or shapes differ.
+
+    Shapes: (number of models, *shape of the tensor). Types: all. Result: the same types.
+    Source: PyTorch's torch.func.stack_module_state.
+
+    >>> import tilewright as tw
+    >>> models = [tw.nn.Linear(2, 1) for _ in range(3)]
+    >>> tw.func.stack_module_state(models)[0]["weight"].shape
+    (3, 1, 2)
+    """
+    if not models or len({type(model) for model in models}) > 1:
+        raise ValueError("stack_module_state: expected modules of one class")
+    parameters = _stacked_by_name([dict(model.named_parameters()) for model in models])
+    buffers = _stacked_by_name([dict(model.named_buffers()) for model in models])
+    for name, of_first in models[0].named_parameters():
+        if of_first.requires_grad:
+            parameters[name].requires_grad_()
+    return parameters, buffers
+
+
 def _of_one(
     who: str, func: Callable[..., Any], argnums: int, derivative: Callable[..., Any]
 ) -> Callable[..., Any]:
@@ -229,7 +344,9 @@ def _of_one(
         if not isinstance(x, Tensor):
             raise TypeError(f"{who}: argument {argnums} is a {type(x).__name__}, not a tensor")
         at = argnums % len(args)
-        return derivative(lambda x: func(*args[:at], x, *args[at + 1 :], **kwargs), x)
+        with _level() as nested:
+            keep = nested or any(x.requires_grad for x in _tensors(args))
+            return derivative(lambda x: func(*args[:at], x, *args[at + 1 :], **kwargs), x, keep)
 
     return call
 
@@ -337,3 +454,91 @@ def _gradients(y: Tensor, leaves: list[Tensor], keep: bool) -> list[Tensor]:
 
 def _ones_like(y: Any) -> Any:
     return tw.ones_like(y) if isinstance(y, Tensor) else tuple(tw.ones_like(x) for x in y)
+
+
+# ---- vmap ----
+
+
+def _placed(value: Any, dims: Any, what: str) -> list[tuple[Any, Any]]:
+    """What a nested value holds, each beside its dim; one dim stands for all that a part holds."""
+    if not _holds(value):
+        if _holds(dims):
+            raise ValueError(f"vmap: {what} has a {type(dims).__name__} for one value")
+        return [(value, dims)]
+    keys = list(value) if isinstance(value, Mapping) else range(len(value))
+    if _holds(dims):
+        same = isinstance(dims, Mapping) == isinstance(value, Mapping)
+        if not same or (list(dims) if isinstance(dims, Mapping) else range(len(dims))) != keys:
+            raise ValueError(f"vmap: {what} is {dims!r}, which has not the form of the values")
+    return [
+        pair
+        for key in keys
+        for pair in _placed(value[key], dims[key] if _holds(dims) else dims, what)
+    ]
+
+
+def _filled(value: Any, leaves: Iterator[Any]) -> Any:
+    """A value of the same form that holds the leaves."""
+    if isinstance(value, Mapping):
+        return {key: _filled(part, leaves) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        parts = [_filled(part, leaves) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return next(leaves)
+
+
+def _extent(given: list[tuple[Any, Any]]) -> int:
+    extents = set()
+    for value, dim in given:
+        if dim is None:
+            continue
+        if not isinstance(value, Tensor):
+            raise ValueError(
+                f"vmap: in_dims is {dim!r} for a {type(value).__name__}; None is whole"
+            )
+        if not isinstance(dim, int) or not -value.ndim <= dim < value.ndim:
+            raise ValueError(f"vmap: in_dims has {dim!r} for a tensor of shape {value.shape}")
+        extents.add(value.shape[dim])
+    if len(extents) != 1:
+        differ = f"extents {sorted(extents)} differ" if extents else "in_dims slices nothing"
+        raise ValueError(f"vmap: {differ}")
+    (count,) = extents
+    if count == 0:
+        raise ValueError("vmap: there is no slice that func could be called with")
+    return count
+
+
+def _stacked(parts: Sequence[Any], dim: Any) -> Tensor:
+    for part in parts:
+        if not isinstance(part, Tensor):
+            raise TypeError(f"vmap: func must give tensors, got {type(part).__name__}")
+    if not isinstance(dim, int) or not -parts[0].ndim - 1 <= dim <= parts[0].ndim:
+        raise ValueError(f"vmap: out_dims has {dim!r} for results of shape {parts[0].shape}")
+    return tw.stack(list(parts), axis=dim)
+
+
+def _stacked_by_name(states: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    if any(state.keys() != states[0].keys() for state in states):
+        raise ValueError("stack_module_state: modules with different names")
+    return {name: tw.stack([state[name].detach() for state in states]) for name in states[0]}
+
+
+def _columns(func: Callable[..., Any], x: Tensor, create_graph: bool) -> Any:
+    """A Jacobian by products with the unit vectors of x."""
+    units = tw.unstack(tw.eye(x.size, dtype=x.dtype, device=x.device)) if x.size else []
+    columns = [
+        tw.autograd.functional.jvp(func, x, unit.reshape(x.shape), create_graph)[1]
+        for unit in units
+    ]
+    if not columns:
+        return _map_one(func(x), lambda y: tw.zeros((*y.shape, *x.shape), dtype=y.dtype))
+    if isinstance(columns[0], Tensor):
+        return tw.stack(columns, axis=-1).reshape((*columns[0].shape, *x.shape))
+    return tuple(
+        tw.stack(list(own), axis=-1).reshape((*own[0].shape, *x.shape))
+        for own in zip(*columns, strict=True)
+    )
+
+
+def _map_one(value: Any, make: Callable[[Tensor], Tensor]) -> Any:
+    return make(value) if isinstance(value, Tensor) else tuple(make(each) for each in value)

@@ -40,8 +40,6 @@ ABSENT = {
     "repeat": "tile repeats the whole tensor as PyTorch's repeat does, repeat_interleave each "
     "element as NumPy's",
     "take": "index_select, take_along_axis or x.reshape(-1)[indices]; tw.take is the Array API's",
-    "unfold": "tw.unfold is PyTorch's nn.functional.unfold; windows along one axis are "
-    "tw.stack([x.narrow(axis, i, size) for i in range(0, extent - size + 1, step)], axis)",
 }
 
 

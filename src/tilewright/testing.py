@@ -9,6 +9,8 @@ import tilewright as tw
 from tilewright import Tensor
 from tilewright.foreign import as_tensor, is_array
 
+__all__ = ["assert_close"]
+
 # By type: how far numbers may be apart, relative to the expected one and absolutely.
 _TOLERANCES = {
     tw.float16: (1e-3, 1e-5),

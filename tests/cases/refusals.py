@@ -62,6 +62,8 @@ def joined(*tables: dict[str, Calls]) -> dict[str, Calls]:
 
 TW, LINALG, FFT = "tilewright", "tilewright.linalg", "tilewright.fft"
 F, INIT, UTILS = "tilewright.nn.functional", "tilewright.nn.init", "tilewright.nn.utils"
+FUNC, TESTING = "tilewright.func", "tilewright.testing"
+DISTRIBUTIONS = "tilewright.distributions"
 GPU = """capability current_stream default_stream empty_cache facts get_device_name launches
     max_memory_allocated max_memory_reserved mem_get_info memory memory_allocated memory_reserved
     memory_stats reset_peak_memory_stats synchronize"""
@@ -420,4 +422,77 @@ LAYERS = joined(
     each(UTILS, "remove_spectral_norm remove_weight_norm", lambda f: f(Linear(2, 2))),
 )
 
-REFUSED = joined(PRODUCTS, SEVERAL, MAKING, STATES, MATRICES, TRANSFORMS, LAYERS)
+N, U = tw.distributions.Normal, tw.distributions.Uniform
+FUNCTIONALS = joined(
+    each(
+        TW,
+        "bartlett_window blackman_window hamming_window hann_window kaiser_window",
+        lambda f: f(-1),
+        lambda f: f(3, dtype=tw.int32),
+    ),
+    each(TW, "stft", lambda f: f(m[None], 8), lambda f: f(ints, 2)),
+    each(
+        TW, "isreal adjoint ldexp is_nonzero", lambda f: f(*[nothing] * (2 if f is tw.ldexp else 1))
+    ),
+    each(TW, "is_nonzero adjoint", lambda f: f(v)),
+    each(TW, "ldexp", lambda f: f(v, w)),
+    each(TW, "msort", lambda f: f(v * 1j)),
+    each(TW, "mvlgamma", lambda f: f(v, 0)),
+    each(TW, "istft", lambda f: f(v, 8), lambda f: f(m, 4)),
+    each(
+        TW,
+        "gradient",
+        lambda f: f(nothing),
+        lambda f: f(tw.ones(1)),
+        lambda f: f(v, edge_order=3),
+        lambda f: f(v, 1.0, 2.0),
+        lambda f: f(v, axis=1),
+    ),
+    each(
+        TW,
+        "vmap",
+        lambda f: f(tw.sin, randomness="some"),
+        lambda f: f(tw.sin, in_dims=1)(v),
+        lambda f: f(lambda x: 1.0)(v),
+        lambda f: f(lambda x: x + tw.rand(()))(v),
+    ),
+    each(
+        FUNC,
+        "functional_call",
+        lambda f: f(Linear(2, 2), {"x": v}, v),
+        lambda f: f(Linear(2, 2), {"weight": 1.0}, v),
+    ),
+    each(
+        FUNC,
+        "grad",
+        lambda f: f(tw.sin)(v),
+        lambda f: f(lambda x: 1.0)(v),
+        lambda f: f(tw.sum, argnums=1)(v),
+    ),
+    each(FUNC, "jacrev jacfwd", lambda f: f(tw.sin)(1.0), lambda f: f(tw.sin, 1)(v)),
+    each(
+        FUNC,
+        "hessian",
+        lambda f: f(tw.sin)(v),
+        lambda f: f(tw.sum)(1.0),
+        lambda f: f(tw.sum, 1)(v),
+    ),
+    each(FUNC, "vjp", lambda f: f(tw.sin, v)[1](w)),
+    each(FUNC, "jvp", lambda f: f(tw.sin, (v,), (w,))),
+    each(FUNC, "stack_module_state", lambda f: f([])),
+    each(DISTRIBUTIONS, "kl_divergence", lambda f: f(N(0.0, 1.0), U(0.0, 1.0))),
+    each(
+        DISTRIBUTIONS,
+        "kl_divergence",
+        lambda f: f(*(tw.distributions.Independent(N(m, m), n) for n in (1, 2))),
+    ),
+    each(
+        TESTING,
+        "assert_close",
+        lambda f: f(v, v + 1),
+        lambda f: f(v, v, rtol=1.0),
+        lambda f: f(nothing, nothing),
+    ),
+)
+
+REFUSED = joined(PRODUCTS, SEVERAL, MAKING, STATES, MATRICES, TRANSFORMS, LAYERS, FUNCTIONALS)

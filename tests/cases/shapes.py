@@ -168,6 +168,7 @@ RECORDS = (
         lambda x: np.swapaxes(x, 0, -1),
         (*CUBES, (4,)),
         refused(lambda: x23.transpose(0, 2), IndexError, "transpose: axis 2"),
+        refused(lambda: x23.transpose((0, 0)), ValueError, "transpose: axis 0 is repeated"),
     ),
     record(
         "flatten",

@@ -8,6 +8,7 @@ from tilewright.optim.adamax import Adamax
 from tilewright.optim.asgd import ASGD
 from tilewright.optim.lbfgs import LBFGS
 from tilewright.optim.lion import Lion
+from tilewright.optim.muon import Muon
 from tilewright.optim.nadam import NAdam
 from tilewright.optim.optimizer import Optimizer
 from tilewright.optim.radam import RAdam
@@ -27,6 +28,7 @@ __all__ = [
     "AdamW",
     "Adamax",
     "Lion",
+    "Muon",
     "NAdam",
     "Optimizer",
     "RAdam",
