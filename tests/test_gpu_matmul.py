@@ -64,7 +64,7 @@ def check(found: tw.Tensor, exact: np.ndarray, scale: np.ndarray, rung: str) -> 
 
 def fitting(rung: str, shapes: list) -> list:
     """Shapes that a rung takes, by their terms."""
-    least = {"split": 32, "split_k": 256, "hopper": 1}.get(rung, 0)
+    least = {"split": 512, "split_k": 256, "hopper": 1}.get(rung, 0)
     return [(m, n, max(k, least)) for m, n, k in shapes]
 
 
@@ -105,7 +105,11 @@ def test_shapes_and_layouts(rung, layouts, rng):
 def test_batches(rung, rng):
     name, dtype = rung.split("-")
     if name == "split":
-        shapes = [((3, 1, 20, 36), (4, 36, 40)), ((5, 9, 33), (33, 8)), ((72, 48), (3, 48, 8))]
+        shapes = [
+            ((3, 1, 20, 516), (4, 516, 40)),
+            ((5, 9, 513), (513, 8)),
+            ((72, 520), (3, 520, 8)),
+        ]
     elif name == "split_k":
         shapes = [
             ((3, 1, 20, 300), (4, 300, 40)),
@@ -173,9 +177,10 @@ def test_sums_of_pieces_are_joined_in_one_order(rung, rng):
     "rung", ["naive", "registers", "split", "tf32", "bf16x6", "bf16x3", "bf16"]
 )
 def test_infinities_and_nan_go_where_they_should(rung):
-    x = np.eye(70, dtype="float32")
+    side = 520 if rung == "split" else 70
+    x = np.eye(side, dtype="float32")
     x[3, 3], x[5, 5], x[7, 7] = np.inf, np.nan, -np.inf
-    ones = np.ones((70, 70), dtype="float32")
+    ones = np.ones((side, 70), dtype="float32")
     with tw.kernels.use(matmul=rung):
         y = here(tw.asarray(x).to("cuda") @ tw.asarray(ones).to("cuda"))
     assert np.isposinf(y[3]).all()
@@ -192,7 +197,7 @@ def error_of(rung: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.abs(found - exact) / scale
 
 
-@pytest.mark.parametrize("terms", [32, 64, 300, 1500])
+@pytest.mark.parametrize("terms", [512, 777, 1500])
 def test_split_is_as_exact_as_registers(terms, rng):
     """Root of the mean square, and largest error, of normal, positive and uneven numbers."""
     for draw in (rng.standard_normal, rng.random, lambda s: rng.lognormal(0, 2, s)):
@@ -204,7 +209,7 @@ def test_split_is_as_exact_as_registers(terms, rng):
 
 def test_split_of_equal_numbers(rng):
     """Errors of parts do not even out there: each is at most 2^-22."""
-    for terms in (32, 100, 1000):
+    for terms in (512, 700, 1000):
         a, b = (np.full(s, rng.random() + 0.5, "float32") for s in ((3, terms), (terms, 5)))
         assert error_of("split", a, b).max() <= 2.0**-21
 
@@ -231,8 +236,8 @@ RANGES = {
 @pytest.mark.parametrize("numbers", RANGES)
 @pytest.mark.parametrize("rung", ["split", "registers"])
 def test_float32_keeps_its_range(rung, numbers, rng):
-    a = rng.standard_normal((150, 70)).astype("float32")
-    b = rng.standard_normal((70, 140)).astype("float32")
+    a = rng.standard_normal((150, 520)).astype("float32")
+    b = rng.standard_normal((520, 140)).astype("float32")
     a, b = (x.astype("float32") for x in RANGES[numbers](rng, a, b))
     exact, scale = a.astype("float64") @ b, np.abs(a).astype("float64") @ np.abs(b)
     with tw.kernels.use(matmul=rung):
@@ -242,8 +247,8 @@ def test_float32_keeps_its_range(rung, numbers, rng):
 
 def test_split_leaves_tiles_with_exceptions_to_registers(rng):
     """Their bits are what registers gives; other tiles' are not touched by it."""
-    a = rng.standard_normal((300, 64)).astype("float32")
-    b = rng.standard_normal((64, 280)).astype("float32")
+    a = rng.standard_normal((300, 512)).astype("float32")
+    b = rng.standard_normal((512, 280)).astype("float32")
     plain = {}
     for rung in ("split", "registers"):
         with tw.kernels.use(matmul=rung):
@@ -273,7 +278,7 @@ def test_rungs_say_why_they_refuse():
 OLDER = """
 import numpy as np, tilewright as tw
 rng = np.random.default_rng(0)
-for shape in ((33, 64, 50), (200, 100, 300)):
+for shape in ((33, 50, 530), (200, 100, 600)):
     m, n, k = shape
     a, b = rng.standard_normal((m, k)), rng.standard_normal((k, n))
     bias = rng.standard_normal(n)
@@ -309,8 +314,8 @@ def test_the_choice_follows_shape_and_type():
     """On the emulator's GPU of 9.0 with four multiprocessors."""
     chosen = {
         ("bfloat16", 256, 256, 128): {"hopper"},
-        ("float16", 256, 256, 127): {"hopper"},  # rows are copied first, for the copy engine
-        ("float32", 256, 256, 256): {"split"},
+        ("float16", 256, 256, 127): {"tensor"},  # copies for hopper would cost more
+        ("float32", 256, 256, 512): {"split"},
         ("float32", 64, 64, 512): {"split_k"},
         ("float32", 16, 16, 16): {"tiled", "registers"},
         ("float64", 128, 128, 32): {"registers"},

@@ -168,15 +168,31 @@ __attribute__((optimize("O3"))) static inline void tw_finish(TwProduct& p) {
   for (int j = 0; j < p.wide; ++j)
     for (int k = 0; k < 16; ++k) columns[k][j] = tw_value_of(right[j][k], p.is_half);
   for (int i = 0; i < 16; ++i) {
-    double row[256] = {};
+    double before[256], largest[256], by[256], row[256];
+    const auto sum_at = [&](int j) -> float& {
+      return p.sums[i % 8 * 4 + j % 8 / 2][j / 8 * 4 + i / 8 * 2 + j % 2];
+    };
+    for (int j = 0; j < p.wide; ++j) {
+      before[j] = p.keep ? double(sum_at(j)) : 0.0;
+      largest[j] = __builtin_fabs(before[j]);
+    }
     for (int k = 0; k < 16; ++k) {
       const double x = tw_value_of(left[i][k], p.is_half);
-      for (int j = 0; j < p.wide; ++j) row[j] += x * columns[k][j];
+      for (int j = 0; j < p.wide; ++j) {
+        const double magnitude = __builtin_fabs(x * columns[k][j]);
+        largest[j] = magnitude > largest[j] || magnitude != magnitude ? magnitude : largest[j];
+      }
     }
     for (int j = 0; j < p.wide; ++j) {
-      float& sum = p.sums[i % 8 * 4 + j % 8 / 2][j / 8 * 4 + i / 8 * 2 + j % 2];
-      sum = sound ? tw_cut_off((p.keep ? double(sum) : 0.0) + row[j]) : TW_NAN;
+      by[j] = tw_lined_up(largest[j]);
+      row[j] = tw_kept_of(before[j], by[j]);
     }
+    for (int k = 0; k < 16; ++k) {
+      const double x = tw_value_of(left[i][k], p.is_half);
+      for (int j = 0; j < p.wide; ++j) row[j] += tw_kept_of(x * columns[k][j], by[j]);
+    }
+    for (int j = 0; j < p.wide; ++j)
+      sum_at(j) = sound ? tw_sum_of(row[j], by[j]) : TW_NAN;
   }
 }
 

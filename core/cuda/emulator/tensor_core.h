@@ -1,5 +1,5 @@
 // What kernels/tensor_core.cuh and products of prelude.cuh mean on the emulator: copies end as late
-// as they may, what they go to holds garbage until then, and sums are cut off as tensor cores do.
+// as they may, what they go to holds garbage until then, and sums are cut off as an H100's are.
 #pragma once
 
 struct SharedPlace {
@@ -115,6 +115,24 @@ static inline float tw_cut_off(double sum) {
     rounded = __uint_as_float(__float_as_uint(rounded) - 1);
   return rounded;
 }
+// An instruction's products and the sum that they are added to are lined up by the largest of them;
+// what one has below 2^-25 of that one's power of two is dropped. An H100 keeps 15 products of
+// 2^-25 beside 1 and none of 15 of 2^-26.
+constexpr int tw_kept_bits = 25;
+// What numbers are multiplied by for their whole parts to be what is kept, by the largest of them.
+static inline double tw_lined_up(double largest) {
+  std::uint64_t bits;
+  std::memcpy(&bits, &largest, sizeof bits);
+  const std::int64_t exponent = std::int64_t(bits >> 52 & 0x7ff) - 1023;
+  if (largest == 0 || exponent > 1000) return 0;  // nothing; an infinity or NaN: as they are
+  bits = std::uint64_t(1023 + tw_kept_bits - exponent) << 52;
+  double by;
+  std::memcpy(&by, &bits, sizeof by);
+  return by;
+}
+static inline double tw_kept_of(double x, double by) { return by ? __builtin_trunc(x * by) : x; }
+static inline float tw_sum_of(double kept, double by) { return tw_cut_off(by ? kept / by : kept); }
+
 static inline float tw_value_of(std::uint16_t bits, bool is_half) {
   return is_half ? float(tw_bits<_Float16>(bits)) : __uint_as_float(std::uint32_t(bits) << 16);
 }
@@ -142,13 +160,21 @@ static inline void tw_multiply(float (&c)[4], const TwShare& mine, int each) {
   const TwShare* shares = tw_shares.gather(mine);
   const int lane = tw_lane(), row = lane / 4, pair = lane % 4;
   for (int i = 0; i < 4; ++i) {
-    double sum = c[i];
+    double products[32], largest = __builtin_fabs(double(c[i]));
+    int count = 0;
     for (int q = 0; q < 4; ++q) {
       const TwShare &left = shares[(row * 4 + q) * 2],
                     &right = shares[((pair * 2 + i % 2) * 4 + q) * 2];
-      for (int k = 0; k < each; ++k) sum += double(left.a[i / 2][k]) * double(right.b[k]);
+      for (int k = 0; k < each; ++k) {
+        const double product = double(left.a[i / 2][k]) * double(right.b[k]);
+        largest = __builtin_fmax(largest, __builtin_fabs(product));
+        products[count++] = product;
+      }
     }
-    c[i] = tw_cut_off(sum);
+    const double by = tw_lined_up(largest);
+    double sum = tw_kept_of(c[i], by);
+    for (int n = 0; n < count; ++n) sum += tw_kept_of(products[n], by);
+    c[i] = tw_sum_of(sum, by);
   }
 }
 template <int is_half> static inline void multiply_16x8x16(float (&c)[4],

@@ -79,7 +79,7 @@ std::int64_t padded(std::int64_t elements) { return divide_up(elements, 8) * 8; 
 double copy_ns(const BoxedMatrix& x) {
   if (is_fit(x)) return 0;
   const double elements = static_cast<double>(x.together * x.rows * x.members);
-  return rates().launch_ns + 4 * elements / (0.5 * rates().memory);
+  return 1.5 * rates().launch_ns + 4 * elements / (0.25 * rates().memory);
 }
 
 // An operand as the engine takes it.

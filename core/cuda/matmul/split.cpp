@@ -169,10 +169,10 @@ bool accepts_split(const void* problem, std::string* reason) {
   const MatmulProblem& p = matmul_of(problem);
   if (!accepts_float(problem, reason)) return false;
   // A grid's axes, and the copy engine's coordinates.
-  constexpr std::int64_t kFewTerms = 32, kMostBlocks = 65535, kMostExtent = std::int64_t{1} << 30;
+  constexpr std::int64_t kFewTerms = 512, kMostBlocks = 65535, kMostExtent = std::int64_t{1} << 30;
   const char* why = nullptr;
   if (p.k < kFewTerms)
-    why = "fewer than 32 terms: errors of 22 bits do not even out";
+    why = "fewer than 512 terms: sums on tensor cores are cut off, and float's own are better";
   else if (p.batch > kMostBlocks || divide_up(p.m, kSide) > kMostBlocks || p.n > kMostExtent ||
            p.k > kMostExtent)
     why = "an extent is beyond a grid's";
