@@ -150,8 +150,8 @@ int wide_for(const Problem& p, int64_t columns) {
   return p.dtype == DType::float64 || columns <= 64 ? 4 : 8;
 }
 
-constexpr char kForward[] = "attention", kQueries[] = "attention_queries_backward",
-               kKeys[] = "attention_keys_backward";
+constexpr char kForward[] = "attention", kBackward[] = "attention_backward",
+               kQueries[] = "attention_queries_backward", kKeys[] = "attention_keys_backward";
 void run_forward(const void* problem) {
   const Problem& p = *static_cast<const Problem*>(problem);
   const Parameter& a = p.parameter;
@@ -291,7 +291,6 @@ double tensor_backward_ns(const void*) { return rates().launch_ns; }
 }  // namespace
 
 void register_attention_kernels() {
-  constexpr char kBackward[] = "attention_backward";
   add_kernel<Problem>(kForward, "a tile of queries a block, scores in registers", refuses, set_up,
                       bind_forward, run_forward)
       .copies = copies;

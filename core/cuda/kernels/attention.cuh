@@ -9,7 +9,7 @@
 // and one order.
 // Settings besides those of attention/operands.cuh: TW_WIDE (columns of a result that a thread holds,
 // 16 apart).
-#include "attention/operands.cuh"
+#include "operands.cuh"
 #include "functions.cuh"
 
 // Queries of a tile, and keys: 16 x 16 threads hold kEach x kEach scores each.

@@ -1,7 +1,7 @@
 // The gradients of attention of 16-bit operands on tensor cores: by queries, then by keys, as
 // attention.cuh. Weights and the scores' gradients are rounded to 16 bits for the products that they
 // are in; the scores' gradients before they are scaled, since half has few small numbers.
-#include "attention/products.cuh"
+#include "products.cuh"
 
 constexpr int kMostHeld = 64;
 using SizeTile = Tile<TW_SIZE>;

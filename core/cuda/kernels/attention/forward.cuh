@@ -2,7 +2,7 @@
 // but both products are a warp's own instructions, sums in float, weights rounded to 16 bits for the
 // second one. Powers are of two and relative to the largest score so far, so rows' sums and largest
 // scores never leave registers.
-#include "attention/products.cuh"
+#include "products.cuh"
 
 // Blocks of a multiprocessor, as many as registers suffice for: some multiply while others take
 // powers.

@@ -7,7 +7,7 @@
 // and 8 below, columns lane % 4 * 2 and the next, which is how a product wants pairs of weights.
 // Settings besides those of operands.cuh: TW_KIND (0: bfloat16, 1: half), TW_SIZE, TW_VALUES (columns
 // of queries and keys, of values: rounded up to a multiple of 16, from 128 on to 256), TW_HIGH.
-#include "attention/operands.cuh"
+#include "operands.cuh"
 #include "tensor_core.cuh"
 
 constexpr int kThreads = 128, kTile = 64, kHigh = TW_HIGH, kRows = 4 * 16 * kHigh;
