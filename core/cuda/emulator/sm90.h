@@ -56,10 +56,6 @@ static TwBox tw_boxes[kTwMostBoxes];
 static int tw_box_count;
 static bool tw_newest_box;
 
-static inline std::uint32_t tw_shared_offset(const void* at) {
-  return std::uint32_t(static_cast<const char*>(at) - tw_module.dynamic);
-}
-static inline std::uint32_t shared_address(const void* at) { return tw_shared_offset(at); }
 // Where a byte lies whose row has 128 of them: the 16-byte chunk is turned by the row.
 static inline std::uint32_t tw_turned(std::uint32_t offset) {
   return offset ^ (offset >> 7 & 7) << 4;

@@ -26,14 +26,21 @@ static inline TwCopies& tw_copies_here() {
 static inline void tw_demand(bool holds) {
   while (!holds) tw_module.calls->pause();
 }
-using SharedAddress = char*;
-static inline SharedAddress shared_address(void* at) { return static_cast<char*>(at); }
 template <int bytes> static inline void copy_async(void* to, const void* from, int valid) {
   TwCopies& mine = tw_copies_here();
   tw_demand(std::uintptr_t(to) % bytes == 0 && (valid == 0 || std::uintptr_t(from) % bytes == 0));
   tw_demand(valid >= 0 && valid <= bytes && mine.count < kTwMostCopies);
   std::memset(to, 0xCB, bytes);
   mine.copies[mine.count++] = {to, from, bytes, valid};
+}
+// An address is the number of a byte of dynamic shared memory.
+using SharedAddress = std::uint32_t;
+static inline std::uint32_t tw_shared_offset(const void* at) {
+  return std::uint32_t(static_cast<const char*>(at) - tw_module.dynamic);
+}
+static inline SharedAddress shared_address(const void* at) { return tw_shared_offset(at); }
+template <int bytes> static inline void copy_async(SharedAddress to, const void* from, int valid) {
+  copy_async<bytes>(static_cast<void*>(tw_module.dynamic + to), from, valid);
 }
 static inline void commit_copies() {
   TwCopies& mine = tw_copies_here();
