@@ -73,6 +73,9 @@ def sources() -> list[tuple[str, str, str]]:
                 for shape in ((40, 40), (600, 600), (9, 1104)):
                     x = tw.ones(shape, dtype=dtype, device="cuda")
                     x @ x.T
+    for channels in (70, 130):  # the largest blocks of convolutions
+        w = tw.ones((channels, 40, 3, 3), device="cuda", requires_grad=True)
+        tw.nn.functional.conv2d(tw.ones((1, 40, 23, 25), device="cuda"), w).sum().backward()
     asked = [tuple(source) for source in tw._core._gpu_sources(0)]
     rows = [source for source in asked if source[0] == "pointwise.cuh"]
     return [source for source in asked if source not in rows] + rows[::3]

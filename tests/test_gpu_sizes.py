@@ -178,6 +178,49 @@ def test_convolutions_on_every_rung(rung, sizes, rng):
         np.testing.assert_allclose(a, e, rtol=1e-9, atol=1e-9)
 
 
+# Every shape of a block, phases of a stride, one to three axes, and enough terms to cut.
+LARGER_CONVOLUTIONS = (
+    # batch, in, out, space, kernel, stride, padding, dilation, groups
+    (2, 40, 130, (11, 12), 3, 1, 1, 1, 1),
+    (1, 40, 70, (23, 25), 3, 1, 1, 1, 1),
+    (1, 64, 64, (16, 16), 3, 2, 1, 1, 1),
+    (2, 260, 33, (9, 8), 3, 2, 2, 2, 1),
+    (2, 20, 12, (40, 33), (2, 5), (3, 1), (0, 4), (1, 2), 2),
+    (1, 4, 5, (40, 41), 3, 1, 1, 1, 1),
+    (1, 600, 8, (5, 5), 1, 1, 0, 1, 1),
+    (2, 8, 8, (40, 30), 3, 2, 1, 1, 8),
+    (4, 24, 32, (130,), 5, 1, 2, 1, 1),
+    (2, 12, 10, (8, 9, 10), 3, 2, 1, 1, 2),
+    (2, 3, 4, (9, 10), 2, 5, 0, 1, 1),
+)
+
+
+@pytest.mark.parametrize("rung", ["implicit", "pieces"])
+@pytest.mark.parametrize("sizes", LARGER_CONVOLUTIONS)
+def test_larger_convolutions(rung, sizes, rng):
+    batch, channels, out, space, kernel, *geometry, groups = sizes
+    kernel = kernel if isinstance(kernel, tuple) else (kernel,) * len(space)
+    x = rng.standard_normal((batch, channels, *space)).astype("float32")
+    w = rng.standard_normal((out, channels // groups, *kernel)).astype("float32")
+    b = rng.standard_normal(out).astype("float32")
+    conv = getattr(nn.functional, f"conv{len(space)}d")
+
+    def run(device: str, dtype: str) -> list[np.ndarray]:
+        made = [tw.asarray(a.astype(dtype)).to(device).requires_grad_() for a in (x, w, b)]
+        y = conv(*made, *geometry, groups)
+        (y * y).sum().backward()
+        return [here(y), *(here(m.grad) for m in made)]
+
+    ops = ("convolution", "convolution_input_gradient", "convolution_weight_gradient")
+    with tw.kernels.use(**dict.fromkeys(ops, "naive")):
+        expected = run("cpu", "float64")
+    with tw.kernels.use(**dict.fromkeys(ops, rung)):
+        found = run("cuda", "float32")
+    # Sums of up to 3,000 terms in float32.
+    for a, e in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, e, rtol=0, atol=5e-6 * np.abs(e).max())
+
+
 @pytest.mark.parametrize("model", ["mlp", "cnn"])
 def test_the_command_trains_there(model, capsys):
     command = ["train", "digits", "--model", model, "--epochs", "1", "--hidden", "16"]

@@ -107,8 +107,8 @@ AxisPhase axis_phase(const ConvolutionProblem& p, int d, int64_t place) {
   const int64_t stride = p.stride[d], dilation = p.dilation[d];
   const int64_t common = std::gcd(stride, dilation);
   const int64_t off = (place + p.before[d]) % stride, window = (place + p.before[d]) / stride;
-  AxisPhase phase = {divide_up(p.x[d] - place, stride), 0, 0, stride / common, 0,
-                     -dilation / common};
+  AxisPhase phase = {
+      divide_up(p.x[d] - place, stride), 0, 0, stride / common, 0, -dilation / common};
   while (phase.tap < p.kernel[d] && phase.tap * dilation % stride != off) ++phase.tap;
   phase.taps = divide_up(p.kernel[d] - phase.tap, phase.taps_apart);
   phase.first = window - (phase.tap * dilation - off) / stride;
@@ -193,9 +193,8 @@ void launch_phases(const ConvolutionProblem& p, Parameter& parameter, Function k
 }
 
 Function general_kernel(const ConvolutionProblem& p, const char* kernel) {
-  return kernel_of(kernel, static_cast<std::uint64_t>(p.dtype), "convolution.cuh", kernel, [&] {
-    return define("TW_TYPE", type_name(p.dtype)) + define("TW_AXES", "3");
-  });
+  return kernel_of(kernel, static_cast<std::uint64_t>(p.dtype), "convolution.cuh", kernel,
+                   [&] { return define("TW_TYPE", type_name(p.dtype)) + define("TW_AXES", "3"); });
 }
 
 const ConvolutionProblem& problem_of(const void* problem) {
@@ -219,8 +218,11 @@ struct Block {
   int each, high, wide;
   double share;
 };
-constexpr Block kBlocks[] = {{8, 128, 128, 0.85}, {8, 64, 256, 0.8},   {4, 64, 64, 0.8},
-                             {4, 32, 128, 0.75},  {4, 16, 256, 0.7}};
+constexpr Block kBlocks[] = {{8, 128, 128, 0.85},
+                             {8, 64, 256, 0.8},
+                             {4, 64, 64, 0.8},
+                             {4, 32, 128, 0.75},
+                             {4, 16, 256, 0.7}};
 
 // k in pieces that are multiplied side by side where there are few tiles. It follows from the shape
 // alone, so that every GPU adds in the same order.
@@ -231,8 +233,8 @@ Pieces pieces_of(const ConvolutionProblem& p) {
   constexpr int64_t kSide = 64, kWanted = 1024, kMost = 128, kLeastTerms = 256, kMultiple = 8;
   const Sides s = sides_of(p);
   const int64_t tiles = divide_up(s.i, kSide) * divide_up(s.j, kSide) * p.groups * phases_of(p);
-  const int64_t wanted = std::min({divide_up(kWanted, std::max<int64_t>(tiles, 1)), kMost,
-                                   s.k / kLeastTerms});
+  const int64_t wanted =
+      std::min({divide_up(kWanted, std::max<int64_t>(tiles, 1)), kMost, s.k / kLeastTerms});
   if (wanted < 2) return {1, s.k};
   const int64_t terms = divide_up(divide_up(s.k, wanted), kMultiple) * kMultiple;
   return {divide_up(s.k, terms), terms};
@@ -307,13 +309,13 @@ bool fits_grid(const void* problem, std::string* reason) {
 // Places are found with 32 bits.
 bool fits_blocks(const void* problem, std::string* reason) {
   const ConvolutionProblem& p = problem_of(problem);
-  constexpr int64_t kMostElements = int64_t{1} << 31, kMostPlaces = int64_t{1} << 28;
+  constexpr int64_t kMostElements = 0x7fff0000, kMostPlaces = int64_t{1} << 28;
   const int64_t x = p.batch * p.in * volume(p.x), y = p.batch * p.out * volume(p.y);
   bool fits = std::max({x, y, p.out * p.in / p.groups * volume(p.kernel)}) < kMostElements;
   for (int d = 0; d < 3; ++d)
     fits &= std::max({p.y[d] * p.stride[d], p.kernel[d] * p.dilation[d], p.x[d] + p.before[d]}) <
             kMostPlaces;
-  if (!fits && reason) *reason = "2^31 or more elements";
+  if (!fits && reason) *reason = "about 2^31 elements or more";
   return fits && fits_grid(problem, reason);
 }
 // Of a row, which depends on how many there are.
@@ -381,8 +383,8 @@ void register_convolution_kernels() {
     register_kernel(new Kernel{op, "naive", "cuda", Precision::ieee, "one thread an element",
                                fits_grid, naive_ns, run_naive});
     register_kernel(new Kernel{op, "implicit", "cuda", Precision::ieee,
-                               "tiles of a product; elements are found where they lie",
-                               fits_blocks, implicit_ns, run_implicit});
+                               "tiles of a product; elements are found where they lie", fits_blocks,
+                               implicit_ns, run_implicit});
     register_kernel(new Kernel{op, "pieces", "cuda", Precision::ieee,
                                "implicit, with terms in pieces that are added up at the end",
                                fits_blocks, pieces_ns, run_pieces, nullptr, nullptr, true,

@@ -1,5 +1,5 @@
-// A part of a convolution as one contraction: result[i, j] = sum over k of left[i, k] * right[k, j],
-// for each group.
+// A part of a convolution as one contraction for each group: result[i, j] is the sum over k of
+// left[i, k] * right[k, j].
 //             i               j                     k                     left    right
 //   forward   output channel  image, place of y     input channel, tap    weight  x
 //   input     input channel   image, place of x     output channel, tap   weight  gradient of y
@@ -29,7 +29,8 @@ TW_DEVICE int32_t divide(int32_t n, const Divisor& d) {
 struct Walk {
   int64_t count, size[3];
   Divisor by[3];
-  int64_t outer, first[3], scale[3];  // of outer a step, of an axis the coordinate first + c * scale
+  // In `right`: a step of outer, and of an axis the coordinate first + c * scale.
+  int64_t outer, first[3], scale[3];
   int64_t other_outer, other_first, other_scale[3];
 };
 constexpr int kPhases = 4;
@@ -176,7 +177,8 @@ TW_KERNEL(convolution_implicit, Convolution, 256) {
 #pragma unroll
   for (int n = 0; n < kRows; ++n) {
     const int i = i0 + line + n * kRowsApart;
-    row_at[n] = int32_t(blockIdx.z * p.left_group) + (i < rows ? i : rows - 1) * int32_t(p.left_row);
+    row_at[n] =
+        int32_t(blockIdx.z * p.left_group) + (i < rows ? i : rows - 1) * int32_t(p.left_row);
   }
   // Of `right`: along k as of `left`, or some terms of one column.
   constexpr int kTermsApart = 256 / TW_WIDE, kColumns = TW_WIDE * kDepth / 256;
@@ -184,6 +186,7 @@ TW_KERNEL(convolution_implicit, Convolution, 256) {
 
   const int inner0 = TW_LINES ? term : thread / TW_WIDE;
   const int outer0 = TW_LINES ? line : thread % TW_WIDE;
+  constexpr int kSize = sizeof(T), kBytesA = sizeof(tiles->a[0]), kBytesB = sizeof(tiles->b[0]);
   const SharedPlace to_a(&tiles->a[0][term][line]);
   const SharedPlace to_b(&tiles->b[0][inner0][outer0]);
 
@@ -204,20 +207,18 @@ TW_KERNEL(convolution_implicit, Convolution, 256) {
                                    : tiles->along[stage][inner0 + n * kTermsApart];
         const Place& other = TW_LINES ? k : mine;
         right[n] = p.right + (one.offset + other.offset);
-        bytes[n] = is_inside(p, one, other) ? int(sizeof(T)) : 0;
+        bytes[n] = is_inside(p, one, other) ? kSize : 0;
       }
-      const int there = k.at[0] != kNowhere ? int(sizeof(T)) : 0;
+      const int there = k.at[0] != kNowhere ? kSize : 0;
       if (TW_HIGH >= kRowsApart || line < TW_HIGH) {
 #pragma unroll
         for (int n = 0; n < kRows; ++n)
-          copy_async<sizeof(T)>(to_a + (stage * int(sizeof(tiles->a[0])) + n * kRowsApart * int(sizeof(T))),
-                                left[n], there);
+          copy_async<kSize>(to_a + (stage * kBytesA + n * kRowsApart * kSize), left[n], there);
       }
 #pragma unroll
       for (int n = 0; n < kColumns; ++n) {
-        constexpr int kApart = TW_LINES ? kRowsApart * sizeof(T) : kTermsApart * sizeof(tiles->b[0][0]);
-        copy_async<sizeof(T)>(to_b + (stage * int(sizeof(tiles->b[0])) + n * kApart), right[n],
-                              bytes[n]);
+        constexpr int kApart = TW_LINES ? kRowsApart * kSize : kTermsApart * kBytesB / kDepth;
+        copy_async<kSize>(to_b + (stage * kBytesB + n * kApart), right[n], bytes[n]);
       }
     }
     ++copied;
