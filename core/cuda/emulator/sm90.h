@@ -191,8 +191,7 @@ __attribute__((optimize("O3"))) static inline void tw_finish(TwProduct& p) {
       const double x = tw_value_of(left[i][k], p.is_half);
       for (int j = 0; j < p.wide; ++j) row[j] += tw_kept_of(x * columns[k][j], by[j]);
     }
-    for (int j = 0; j < p.wide; ++j)
-      sum_at(j) = sound ? tw_sum_of(row[j], by[j]) : TW_NAN;
+    for (int j = 0; j < p.wide; ++j) sum_at(j) = sound ? tw_sum_of(row[j], by[j]) : TW_NAN;
   }
 }
 

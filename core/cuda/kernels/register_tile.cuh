@@ -4,18 +4,23 @@
 
 // Of high x wide elements, each of 256 threads has rows x columns: fours that lie apart, so that a
 // warp's reads of them are without conflicts.
-template <class S, int high, int wide, int rows, int columns> struct RegisterTile {
+template <class S, int high, int wide, int rows, int columns, int warp_rows = 4>
+struct RegisterTile {
   static constexpr int kDown = high / rows, kAcross = wide / columns;  // threads
   static_assert(kDown * kAcross == 256 && kDown % 4 == 0 && kAcross % 8 == 0);
   S sums[rows][columns];
   int row, column;  // of the thread
 
   // A warp has 4 x 8 threads, in an order by which two half-warps read eight different fours of a
-  // row of B, and two of A, at once.
+  // row of B, and two of A, at once; or whole rows of threads.
   TW_DEVICE RegisterTile() {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    row = warp / (kAcross / 8) * 4 + lane / 16 * 2 + lane % 2;
-    column = warp % (kAcross / 8) * 8 + lane / 2 % 8;
+    if constexpr (warp_rows == 4) {
+      row = warp / (kAcross / 8) * 4 + lane / 16 * 2 + lane % 2;
+      column = warp % (kAcross / 8) * 8 + lane / 2 % 8;
+    } else {
+      row = threadIdx.x / kAcross, column = threadIdx.x % kAcross;
+    }
 #pragma unroll
     for (int r = 0; r < rows; ++r)
 #pragma unroll

@@ -118,10 +118,12 @@ int fours_of(const MatmulProblem& p) {
 void launch_registers(const MatmulProblem& p, int each, const MatmulParameter& parameter) {
   static const char place = 0;
   const int side = 16 * each;
-  const std::uint64_t key = key_of(p) * 16 + static_cast<std::uint64_t>(each);
+  const bool cut = parameter.pieces > 1;
+  const std::uint64_t key = key_of(p) * 32 + static_cast<std::uint64_t>(each) * 2 + cut;
   const Function kernel = kernel_of(&place, key, "matmul/registers.cuh", "matmul_registers", [&] {
     return matmul_settings(p.dtype) + define("TW_ROWS", std::to_string(each)) +
-           define("TW_COLUMNS", std::to_string(each)) + lines_of(p);
+           define("TW_COLUMNS", std::to_string(each)) + lines_of(p) +
+           (cut ? define("TW_PIECES", "1") : "");
   });
   const std::size_t sum_bytes = size_of(compute_dtype(p.dtype));
   launch_blocks(p, kernel, side, side, static_cast<unsigned>(2 * 16 * 2 * (side + 4) * sum_bytes),

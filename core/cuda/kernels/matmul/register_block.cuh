@@ -1,7 +1,8 @@
 // What rung 3, registers, does: a thread has TW_ROWS x TW_COLUMNS elements of C in registers, so
 // that what it reads from shared memory serves as many multiplications; while one pair of tiles is
 // multiplied the next is on its way from memory. Settings besides: TW_ROWS, TW_COLUMNS (4 or 8),
-// TW_A_LINES, TW_B_LINES (1: elements lie together along k, 0: along the other axis).
+// TW_A_LINES, TW_B_LINES (1: elements lie together along k, 0: along the other axis), TW_PIECES (1: k is
+// cut, else not defined).
 #include "brought.cuh"
 #include "register_tile.cuh"
 
@@ -24,14 +25,19 @@ template <int size, int along_k> struct Bringer : Brought<S, size, kDepth, along
 // What a block multiplies: a piece of k of one member of the batch.
 TW_DEVICE void multiply_block(const Matmul& p) {
   TW_DYNAMIC_SHARED(Tiles, tiles);
-  const int64_t member = blockIdx.z / p.pieces, piece = blockIdx.z % p.pieces;
-  const int64_t terms = p.k - piece * p.terms < p.terms ? p.k - piece * p.terms : p.terms;
-  const M* a = p.a + member * p.a_batch + piece * p.terms * p.a_col;
-  const M* b = p.b + member * p.b_batch + piece * p.terms * p.b_row;
+#ifdef TW_PIECES
+  const int64_t member = blockIdx.z / p.pieces, first = blockIdx.z % p.pieces * p.terms;
+  const int64_t terms = p.k - first < p.terms ? p.k - first : p.terms;
+#else
+  const int64_t member = blockIdx.z, first = 0, terms = p.k;
+#endif
+  const M* a = p.a + member * p.a_batch + first * p.a_col;
+  const M* b = p.b + member * p.b_batch + first * p.b_row;
   const int64_t i0 = int64_t(blockIdx.y) * kHigh, j0 = int64_t(blockIdx.x) * kWide;
   Bringer<kHigh, TW_A_LINES> bring_a;
   Bringer<kWide, TW_B_LINES> bring_b;
-  RegisterTile<S, kHigh, kWide, TW_ROWS, TW_COLUMNS> tile;
+  // On an H100 a seventh faster than with a warp of 4 x 8 threads.
+  RegisterTile<S, kHigh, kWide, TW_ROWS, TW_COLUMNS, 2> tile;
 
   bring_a.read(a, p.a_row, p.a_col, i0, 0, p.m, terms);
   bring_b.read(b, p.b_col, p.b_row, j0, 0, p.n, terms);
@@ -59,9 +65,10 @@ TW_DEVICE void multiply_block(const Matmul& p) {
     for (int c = 0; c < TW_COLUMNS; ++c) {
       const int64_t i = i0 + tile.row_of(r), j = j0 + tile.column_of(c);
       if (i >= p.m || j >= p.n) continue;
-      if (p.pieces > 1)
-        p.partial[(blockIdx.z * p.m + i) * p.n + j] = tile.sums[r][c];
-      else
-        store(p, p.c + member * p.c_batch, i, j, tile.sums[r][c]);
+#ifdef TW_PIECES
+      p.partial[(blockIdx.z * p.m + i) * p.n + j] = tile.sums[r][c];
+#else
+      store(p, p.c + member * p.c_batch, i, j, tile.sums[r][c]);
+#endif
     }
 }
