@@ -79,7 +79,7 @@ def ldexp(x: Tensor, y: Tensor | float) -> Tensor:
     _check("ldexp", x)
     wide = x if x.is_floating_point() or x.is_complex() else x * 1.0
     if not isinstance(y, Tensor):
-        return wide * 2.0**y
+        return wide * float(2.0**y)
     return wide * tw.pow(2.0, y * 1.0 if _is_whole(y) else y)
 
 
