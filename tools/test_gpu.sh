@@ -17,7 +17,10 @@ export TILEWRIGHT_TEST_GPU=1
 failed=0
 # Ten minutes are the bound for all: what hangs must not hide what follows.
 run() { timeout --kill-after=5 "$@" || failed=$?; }
-run 420 "$PYTHON" -m pytest -q -p no:cacheprovider tests/test_gpu.py tests/test_gpu_records.py \
+# Six processes where pytest-xdist is installed: each has half a gigabyte of the GPU for itself.
+several=$("$PYTHON" -c 'import xdist; print("-n 6 --dist worksteal")' 2>/dev/null || true)
+# shellcheck disable=SC2086
+run 420 "$PYTHON" -m pytest -q -p no:cacheprovider $several tests/test_gpu.py tests/test_gpu_records.py \
   tests/test_gpu_sizes.py tests/test_gpu_matmul.py tests/test_gpu_networks.py \
   tests/test_gpu_capture.py tests/test_gpu_training.py tests/test_gpu_programs.py --gpu-programs 300
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
