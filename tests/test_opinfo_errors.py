@@ -33,7 +33,7 @@ LEAST_REFUSED = 420
 REASONS = {
     "a number stands for a tensor of it; the standard": """
         atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign eq
-        fmax fmin fmod ge gt hypot le logaddexp logical_and logical_or logical_xor lt maximum
+        fmax fmin fmod ge gt hypot ldexp le logaddexp logical_and logical_or logical_xor lt maximum
         minimum ne nextafter pow remainder xlogy
     """,
     "a range that leads away from its end is empty; the standard": "arange",

@@ -132,6 +132,9 @@ REASONS = {
     "the gradient is of log_probs as they are, normalised or not": "nn.functional.ctc_loss",
     "axes of 1 and n are refused, as by NumPy": "tensordot",
     "a product of narrow and wide types rounds once": "addcmul addcdiv",
+    "of one axis a tensor, of several a list, and distances one after the other, as by NumPy": """
+        gradient
+    """,
     "whole numbers are rounded down, as by NumPy": """
         arange linspace linspace.tensor_overload
     """,

@@ -46,7 +46,7 @@ def test_questions_about_one_element() -> None:
 
 
 def test_dimensions_of_the_gamma_function() -> None:
-    assert np.isnan(tw.mvlgamma(tw.asarray([0.5]), 2).item())
+    assert np.isposinf(tw.mvlgamma(tw.asarray([0.5]), 2).item())  # a pole
     with pytest.raises(ValueError, match="p must be"):
         tw.mvlgamma(tw.ones(1), 0)
 

@@ -85,7 +85,7 @@ def ldexp(x: Tensor, y: Tensor | float) -> Tensor:
 
 @other_names
 def mvlgamma(x: Tensor, p: int) -> Tensor:
-    """Logarithm of the multivariate gamma function of dimension p; NaN where x <= (p - 1) / 2.
+    """Logarithm of the multivariate gamma function of dimension p, for x > (p - 1) / 2.
 
     Shapes: x of any shape; the result has it.
     Types: floating; integers and bool become the default floating type. Result: the same type.
@@ -98,10 +98,9 @@ def mvlgamma(x: Tensor, p: int) -> Tensor:
     if x.is_complex():
         raise TypeError(f"mvlgamma: takes real numbers, got {x.dtype}")
     x = x if x.is_floating_point() else x * 1.0
-    total = p * (p - 1) / 4 * math.log(math.pi) + sum(
+    return p * (p - 1) / 4 * math.log(math.pi) + sum(
         (tw.lgamma(x - j / 2) for j in range(1, p)), tw.lgamma(x)
     )
-    return tw.where(x > (p - 1) / 2, total, math.nan)
 
 
 def split_with_sizes(x: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:

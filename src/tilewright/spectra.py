@@ -283,7 +283,7 @@ def istft(
     total = n_fft + hop * (x.shape[1] - 1)
     start = n_fft // 2 if center else 0
     end = total - start if length is None else start + length
-    weight = _overlaid(tw.broadcast_to(tw.real(shape * shape.conj()), frames.shape[1:])[None], hop)
+    weight = _overlaid(tw.broadcast_to(shape * shape, frames.shape[1:])[None], hop)
     weight = weight[:, start:end]
     if weight.size and bool((abs(weight) < 1e-11).any()):
         raise ValueError(
