@@ -1701,7 +1701,7 @@ class Tensor:
     def mv(self, x2: Tensor, /) -> Tensor:
         """Product of a matrix and a vector."""
     def mvlgamma(self, p: _Int) -> Tensor:
-        """Logarithm of the multivariate gamma function of dimension p; NaN where x <= (p - ..."""
+        """Logarithm of the multivariate gamma function of dimension p, for x > (p - 1) / 2."""
     @property
     def name(self) -> str:
         """Shown in error messages."""
