@@ -21,7 +21,8 @@ struct Modes {
   // No observer, device but the CPU, autocast, dry run, capture or anomaly: one load on the eager
   // path.
   bool plain = true;
-  bool unlocks = true;                    // long kernels run without the frontend's lock
+  bool unlocks : 1 = true;                // long kernels run without the frontend's lock
+  bool anomaly : 1 = false;               // nodes note their lines, passes look for NaN
   std::uint8_t autocast = 0;              // one more than the dtype of products; 0: off
   std::uint32_t run = 0;                  // the innermost run of a checkpointed function
   const Choice* choice = nullptr;         // instruction set and forced kernels; null: the defaults
@@ -31,7 +32,6 @@ struct Modes {
   BlockSource* source = nullptr;          // of new storages; null: the default pool
   CheckpointFrame* checkpoint = nullptr;  // keeps what is saved
   Capture* capture = nullptr;             // records calls
-  bool anomaly = false;                   // nodes note their lines, passes look for NaN
 
   // To be called after a change of what it sums up.
   void update_plain() {
@@ -47,6 +47,6 @@ struct Modes {
 #define TW_STATIC_TLS
 #endif
 extern constinit thread_local Modes modes TW_STATIC_TLS;
-static_assert(sizeof(Modes) <= 72);
+static_assert(sizeof(Modes) <= 64);
 
 }  // namespace tw

@@ -17,7 +17,8 @@ namespace {
 
 // By the rungs, products a ns and multiprocessor; then launch, memory, up- and download.
 constexpr Rates kAmpere = {8, 40, 120, 180, 1000, 0, 0, 3000, 1500, 12, 12};
-constexpr Rates kHopper = {20, 34.6, 116, 140, 1100, 2450, 2500, 4500, 2890, 11, 10};  // of H100s
+constexpr Rates kHopper = {20,   34.6, 116,  140, 1100, 2450,
+                           2500, 4500, 2890, 11,  10};  // of H100s, docs/notes/gpu.md
 constexpr Rates kBlackwell = {8, 40, 120, 180, 1500, 0, 0, 3000, 7000, 25, 25};
 constexpr Rates kSmaller = {8, 40, 120, 180, 500, 0, 0, 3000, 700, 12, 12};  // 8.6, 8.9, 12.0
 

@@ -1,7 +1,6 @@
 // The end of a launch: on the thread's device, without the frontend's lock where the work is long;
 // who observes hears of what ran.
 #pragma once
-#include <utility>
 
 #include "core/memory/events.h"
 #include "core/runtime/device.h"
@@ -40,7 +39,7 @@ class Unlocked {
 // Keeps the frontend's lock for a scope: what other threads would do in between must not happen.
 class LockKept {
  public:
-  LockKept() : before_(std::exchange(modes.unlocks, false)) {}
+  LockKept() : before_(modes.unlocks) { modes.unlocks = false; }
   ~LockKept() { modes.unlocks = before_; }
   LockKept(const LockKept&) = delete;
   LockKept& operator=(const LockKept&) = delete;

@@ -44,7 +44,7 @@ _OF_TENSORS = {
     **dict.fromkeys(("istft", "stft"), "tilewright.spectra"),
     **dict.fromkeys(
         ("adjoint", "is_nonzero", "isreal", "ldexp", "msort", "mvlgamma", "split_with_sizes"),
-        "tilewright.questions",
+        "tilewright.torch_functions",
     ),
     **dict.fromkeys(
         ("histogram", "unique", "unique_all", "unique_consecutive", "unique_counts",
@@ -203,13 +203,6 @@ if _typing.TYPE_CHECKING:
     from tilewright.positions import take_along_dim as take_along_dim
     from tilewright.positions import unravel_index as unravel_index
     from tilewright.profiling import profile as profile
-    from tilewright.questions import adjoint as adjoint
-    from tilewright.questions import is_nonzero as is_nonzero
-    from tilewright.questions import isreal as isreal
-    from tilewright.questions import ldexp as ldexp
-    from tilewright.questions import msort as msort
-    from tilewright.questions import mvlgamma as mvlgamma
-    from tilewright.questions import split_with_sizes as split_with_sizes
     from tilewright.sets import histogram as histogram
     from tilewright.sets import unique as unique
     from tilewright.sets import unique_all as unique_all
@@ -239,6 +232,13 @@ if _typing.TYPE_CHECKING:
     from tilewright.statistics import std_mean as std_mean
     from tilewright.statistics import trapezoid as trapezoid
     from tilewright.statistics import var_mean as var_mean
+    from tilewright.torch_functions import adjoint as adjoint
+    from tilewright.torch_functions import is_nonzero as is_nonzero
+    from tilewright.torch_functions import isreal as isreal
+    from tilewright.torch_functions import ldexp as ldexp
+    from tilewright.torch_functions import msort as msort
+    from tilewright.torch_functions import mvlgamma as mvlgamma
+    from tilewright.torch_functions import split_with_sizes as split_with_sizes
 
     clone = _core.Tensor.clone
     detach = _core.Tensor.detach

@@ -1,4 +1,4 @@
-"""Small questions about tensors and small changes of them, by PyTorch's names."""
+"""Small functions of PyTorch's that are no records."""
 
 from __future__ import annotations
 
