@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -50,9 +51,9 @@ int nvrtcCompileProgram(void* program, int, const char* const*) {
   const int status = std::system(command.c_str());
   p.log = read_all(log);
   p.code = status ? "" : read_all(library);
-  const std::string clean = "rm -rf " + base;
-  if (std::system(clean.c_str())) return 1;
-  return status ? 6 : 0;
+  std::error_code failed;
+  std::filesystem::remove_all(base, failed);
+  return failed ? 1 : status ? 6 : 0;
 }
 int nvrtcGetProgramLogSize(void* program, std::size_t* size) {
   return *size = static_cast<Program*>(program)->log.size() + 1, 0;

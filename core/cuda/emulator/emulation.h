@@ -1,10 +1,18 @@
 // What g++ reads before the text of a kernel, so that the same text runs on this machine's
 // processor: each GPU thread is a fiber of the stand-in driver (fibers.cpp).
 #pragma once
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+// C's functions alone, and below those of float by the same names: the rest of <cmath> doubles the time
+// that a small kernel takes to compile.
+#define _GLIBCXX_INCLUDE_NEXT_C_HEADERS
+#include <math.h>
+#undef _GLIBCXX_INCLUDE_NEXT_C_HEADERS
+#undef isnan
+#undef isinf
+#undef isfinite
+#undef signbit
 
 #define TW_EMULATED 1
 #define __device__
@@ -26,6 +34,26 @@
   }                                                            \
   static void name##_body(const Parameters& p)
 #define TW_DYNAMIC_SHARED(T, name) T* const name = reinterpret_cast<T*>(tw_module.dynamic)
+
+#define TW_FLOAT(name) \
+  static inline float name(float x) { return name##f(x); }
+#define TW_FLOATS(name) \
+  static inline float name(float x, float y) { return name##f(x, y); }
+TW_FLOAT(acos) TW_FLOAT(acosh) TW_FLOAT(asin) TW_FLOAT(asinh) TW_FLOAT(atan) TW_FLOAT(atanh)
+TW_FLOAT(cbrt) TW_FLOAT(ceil) TW_FLOAT(cos) TW_FLOAT(cosh) TW_FLOAT(erf) TW_FLOAT(erfc) TW_FLOAT(exp)
+TW_FLOAT(exp2) TW_FLOAT(expm1) TW_FLOAT(fabs) TW_FLOAT(floor) TW_FLOAT(lgamma) TW_FLOAT(log)
+TW_FLOAT(log10) TW_FLOAT(log1p) TW_FLOAT(log2) TW_FLOAT(nearbyint) TW_FLOAT(rint) TW_FLOAT(round)
+TW_FLOAT(sin) TW_FLOAT(sinh) TW_FLOAT(sqrt) TW_FLOAT(tan) TW_FLOAT(tanh) TW_FLOAT(tgamma)
+TW_FLOAT(trunc)
+TW_FLOATS(atan2) TW_FLOATS(copysign) TW_FLOATS(fdim) TW_FLOATS(fmax) TW_FLOATS(fmin) TW_FLOATS(fmod)
+TW_FLOATS(hypot) TW_FLOATS(nextafter) TW_FLOATS(pow) TW_FLOATS(remainder)
+static inline float fma(float x, float y, float z) { return fmaf(x, y, z); }
+static inline float ldexp(float x, int by) { return ldexpf(x, by); }
+static inline float abs(float x) { return fabsf(x); }
+static inline double abs(double x) { return fabs(x); }
+static inline int abs(int x) { return x < 0 ? -x : x; }
+static inline long long abs(long long x) { return x < 0 ? -x : x; }
+static inline long abs(long x) { return x < 0 ? -x : x; }
 
 struct dim3 {
   unsigned x, y, z;
@@ -124,8 +152,8 @@ static inline float __fdividef(float a, float b) { return a / b; }
 static inline unsigned __umulhi(unsigned a, unsigned b) {
   return unsigned((std::uint64_t(a) * b) >> 32);
 }
-static inline float sinpif(float x) { return float(std::sin(x * 3.141592653589793)); }
-static inline float cospif(float x) { return float(std::cos(x * 3.141592653589793)); }
+static inline float sinpif(float x) { return float(sin(x * 3.141592653589793)); }
+static inline float cospif(float x) { return float(cos(x * 3.141592653589793)); }
 static inline double sinpi(double x) { return double(sinl(x * 3.14159265358979323846L)); }
 static inline double cospi(double x) { return double(cosl(x * 3.14159265358979323846L)); }
 static inline int __popc(unsigned x) { return __builtin_popcount(x); }

@@ -146,7 +146,7 @@ template <int is_half> static inline std::uint32_t pair_of(float first, float se
   return tw_rounded(first, is_half) | std::uint32_t(tw_rounded(second, is_half)) << 16;
 }
 static inline float power_of_two(float x) {
-  const float y = std::exp2(x);
+  const float y = exp2(x);
   return y < 0x1p-126f ? 0 : y;
 }
 
