@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import zlib
 from collections.abc import Iterator
@@ -34,6 +35,12 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
         f"seed: {config.getoption('--seed')} (change with --seed); "
         f"instruction sets: {', '.join(tw.kernels.isas())}",
     ]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Millions of objects describe the tests: a collection that a test asks for leaves them alone."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
