@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
@@ -10,14 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import arrays
+from cases.opinfo import op_db, torch
 
 import tilewright as tw
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("expecttest")  # what PyTorch's test modules need beside it
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of PyTorch's own imports
-    from torch.testing._internal.common_methods_invocations import op_db
 
 # Samples of an op and dtype that are tried: the first ones cover its shapes and options.
 SAMPLES = 150

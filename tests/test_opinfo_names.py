@@ -8,21 +8,15 @@ and the calls that PyTorch refuses. What differs stands below with its reason.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
+from cases.opinfo import op_db, torch
 
 import tilewright as tw
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("expecttest")  # what PyTorch's test modules need beside it
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of PyTorch's own imports
-    from torch.testing._internal.common_methods_invocations import op_db
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of PyTorch's samples
 
