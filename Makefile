@@ -9,6 +9,10 @@ SOURCES := $(shell find core binding blas -type f) CMakeLists.txt pyproject.toml
 TORCH ?= torch==2.13.0 expecttest
 CXX_FILES = $(shell git ls-files 'core/*.h' 'core/*.cpp' 'binding/*.h' 'binding/*.cpp' \
   'blas/*.h' 'blas/*.cpp')
+# Instruction sets to build; none named: all. A processor with AVX2 alone cannot run the kernels that take
+# longest to compile. (A wheel, as `pip wheel .` makes it, has all.)
+ISAS ?= $(if $(shell grep -m1 -w avx2 /proc/cpuinfo 2>/dev/null | grep -vw avx512vl),scalar;avx2)
+INSTALL = $(BIN)/python -m pip install --no-build-isolation $(if $(ISAS),-C 'cmake.define.TW_ISAS=$(ISAS)')
 comma := ,
 PY_FILES = src tests tools examples
 
@@ -27,7 +31,7 @@ $(VENV)/.tools: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.built: $(SOURCES) $(VENV)/.tools
-	$(BIN)/python -m pip install --no-build-isolation '.[plot]'
+	$(INSTALL) '.[plot]'
 	@touch $@
 
 build: $(VENV)/.built  ## create .venv, compile and install the package
@@ -41,7 +45,7 @@ demo: build  ## train with each rung of the matmul ladder
 	fi
 
 $(VENV)/.test: pyproject.toml | $(VENV)/.built
-	$(BIN)/python -m pip install --quiet '.[test]' --no-build-isolation
+	$(INSTALL) --quiet '.[test]'
 	$(if $(TORCH),$(BIN)/python -m pip install --quiet $(TORCH))
 	@touch $@
 
@@ -58,11 +62,9 @@ build_core_tests = \
 	  -DTW_BUILD_MODULE=OFF -DTW_BUILD_TESTS=ON >/dev/null && \
 	PATH="$(abspath $(BIN)):$$PATH" cmake --build $(2)
 sanitize = -DTW_SANITIZE=$(1) -DCMAKE_BUILD_TYPE=Sanitize
-# What this machine cannot run is not built: kernels are most of the sanitized code.
-runnable = $(if $(shell grep -m1 -w avx2 /proc/cpuinfo 2>/dev/null | grep -vw avx512vl),'-DTW_ISAS=scalar;avx2')
 
 test-core: $(VENV)/.tools  ## the C++ core alone, under address and undefined-behaviour sanitizers
-	$(call build_core_tests,$(call sanitize,address$(comma)undefined) $(runnable),build/sanitize)
+	$(call build_core_tests,$(call sanitize,address$(comma)undefined) $(if $(ISAS),'-DTW_ISAS=$(ISAS)'),build/sanitize)
 	build/sanitize/tilewright_tests -matmul -split -convolution & others=$$!; \
 	  build/sanitize/tilewright_tests matmul split convolution; own=$$?; \
 	  wait $$others && exit $$own
