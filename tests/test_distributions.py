@@ -90,6 +90,7 @@ CASES = {
 }
 # Ours lacks what takes a sum over all counts.
 WITHOUT_ENTROPY = ("binomial",)
+WITHOUT_MODE = ("uniform", "beta", "dirichlet", "log normal")
 
 
 def pair(name: str, leaves: bool = True):
@@ -118,11 +119,11 @@ def test_values_and_gradients_are_pytorchs(name: str) -> None:
     assert mine.batch_shape == tuple(other.batch_shape)
     assert mine.event_shape == tuple(other.event_shape)
     totals = [got.exp().sum(), want.exp().sum()]
-    facts = ["mean", "stddev", "entropy"]
+    facts = ["mean", "stddev", "entropy", "perplexity", "mode"]
     for fact in facts[2:] if name.startswith("categorical") else facts:
         both = [asked(each, fact) for each in (mine, other)]
-        absent = fact == "entropy" and name in WITHOUT_ENTROPY
-        assert (both[0] is None) == (both[1] is None or absent)
+        absent = name in WITHOUT_ENTROPY or (fact == "mode" and name in WITHOUT_MODE)
+        assert (both[0] is None) == (both[1] is None) or (both[0] is None and absent)
         if both[0] is not None:
             np.testing.assert_allclose(*(np.asarray(x.detach()) for x in both), 1e-12, 1e-14)
             if fact == "entropy":

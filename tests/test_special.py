@@ -145,3 +145,19 @@ def test_other_numbers(name: str) -> None:
         function(tw.ones(1, dtype=tw.complex64))
     with pytest.raises(TypeError, match=f"{name}: takes tensors, got float"):
         function(1.0)
+
+
+@pytest.mark.skipif(not tw.cuda.is_available(), reason="no GPU, and no emulator")
+@pytest.mark.parametrize("name", [*JUDGED, "entr", "zeta"])
+def test_results_on_a_gpu_are_the_cpus(name: str) -> None:
+    numbers = np.linspace(0.01, 0.99, 40) if name == "ndtri" else np.linspace(-9.7, 9.4, 40)
+    results = []
+    for device in ("cpu", "cuda"):
+        x = tw.asarray(numbers).to(device).requires_grad_()
+        function = getattr(special, name)
+        y = function(2.5, x * x) if name == "zeta" else function(x)
+        y.sum().backward()
+        assert y.device.type == x.grad.device.type == device
+        results.append([np.asarray(each.to("cpu")) for each in (y.detach(), x.grad)])
+    for got, want in zip(*results, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)

@@ -90,7 +90,7 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     "tilewright.dsplit": lambda d: tw.dsplit(matrix(d)[None], 3),
     **each("tilewright", "isreal msort", lambda f, d: f(vector(d))),
     "tilewright.resolve_conj": lambda d: tw.resolve_conj(vector(d)),
-    "tilewright.fill_diagonal_": lambda d: tw.fill_diagonal_(matrix(d), 1),
+    "tilewright.fill_diagonal_": lambda d: tw.fill_diagonal_(matrix(d).copy(), 1),
     "tilewright.adjoint": lambda d: tw.adjoint(matrix(d)),
     "tilewright.ldexp": lambda d: tw.ldexp(vector(d), 2.0),
     "tilewright.mvlgamma": lambda d: tw.mvlgamma(vector(d), 1),

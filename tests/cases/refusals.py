@@ -234,7 +234,7 @@ STATES = {
     f"{TW}.use_deterministic_algorithms": [lambda: tw.use_deterministic_algorithms(1)],
     "tilewright.cuda.manual_seed": [lambda: tw.cuda.manual_seed(-1)],
     "tilewright.cuda.manual_seed_all": [lambda: tw.cuda.manual_seed_all(-1)],
-    f"{TW}.set_device": [lambda: tw.set_device("x")],
+    f"{TW}.set_default_device": [lambda: tw.set_device("x")],
     f"{TW}.set_float32_matmul_precision": [lambda: tw.set_float32_matmul_precision("x")],
     f"{TW}.set_isa": [lambda: tw.set_isa("x")],
     f"{TW}.set_matmul_tuning": [lambda: tw.set_matmul_tuning("x", 1.0)],

@@ -16,12 +16,12 @@ from tilewright.distributions.counts import Binomial as Binomial
 from tilewright.distributions.counts import Geometric as Geometric
 from tilewright.distributions.counts import Poisson as Poisson
 from tilewright.distributions.distribution import Distribution as Distribution
-from tilewright.distributions.divergence import kl_divergence as kl_divergence
 from tilewright.distributions.gamma import Beta as Beta
 from tilewright.distributions.gamma import Dirichlet as Dirichlet
 from tilewright.distributions.gamma import Exponential as Exponential
 from tilewright.distributions.gamma import Gamma as Gamma
 from tilewright.distributions.independent import Independent as Independent
+from tilewright.distributions.kl import kl_divergence as kl_divergence
 from tilewright.distributions.mixture import MixtureSameFamily as MixtureSameFamily
 from tilewright.distributions.multivariate_normal import MultivariateNormal as MultivariateNormal
 from tilewright.distributions.normal import HalfNormal as HalfNormal

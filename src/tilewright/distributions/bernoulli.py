@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import tilewright as tw
@@ -42,6 +43,11 @@ class Bernoulli(Distribution):
     @property
     def mean(self) -> Tensor:
         return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        p = self.probs
+        return tw.where(p == 0.5, math.nan, (p > 0.5).astype(p.dtype))
 
     @property
     def variance(self) -> Tensor:

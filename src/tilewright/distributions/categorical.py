@@ -49,6 +49,10 @@ class Categorical(Distribution):
             return self.logits_given.softmax(-1)
         return self.probs_given / self.probs_given.sum(axis=-1, keepdims=True)
 
+    @property
+    def mode(self) -> Tensor:
+        return self.probs.argmax(axis=-1)
+
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
         p = self.probs
         count = math.prod(shape[: len(shape) - len(self.batch_shape)])
@@ -104,13 +108,20 @@ class OneHotCategorical(Distribution):
         return self.probs
 
     @property
+    def mode(self) -> Tensor:
+        return self._rows(self._classes.mode)
+
+    @property
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
-        drawn = self._classes._draw(shape[:-1], generator)
-        classes = tw.arange(shape[-1], dtype=tw.int64, device=drawn.device)
-        return (drawn.unsqueeze(-1) == classes).astype(self.probs.dtype)
+        return self._rows(self._classes._draw(shape[:-1], generator))
+
+    def _rows(self, chosen: Tensor) -> Tensor:
+        """Rows with a 1 at the places of classes."""
+        classes = tw.arange(self.event_shape[0], dtype=tw.int64, device=chosen.device)
+        return (chosen.unsqueeze(-1) == classes).astype(self.probs.dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
         return self._classes.log_prob(value.argmax(axis=-1))

@@ -33,6 +33,10 @@ class Poisson(Distribution):
         return self.rate
 
     @property
+    def mode(self) -> Tensor:
+        return tw.floor(self.rate)
+
+    @property
     def variance(self) -> Tensor:
         return self.rate
 
@@ -65,6 +69,10 @@ class Geometric(Distribution):
     @property
     def mean(self) -> Tensor:
         return 1 / self.probs - 1
+
+    @property
+    def mode(self) -> Tensor:
+        return tw.zeros_like(self.probs)
 
     @property
     def variance(self) -> Tensor:

@@ -57,6 +57,15 @@ class Distribution:
         """The square root of the variance."""
         return self.variance.sqrt()
 
+    @property
+    def mode(self) -> Tensor:
+        """The likeliest value."""
+        raise NotImplementedError(f"{type(self).__name__}: mode")
+
+    def perplexity(self) -> Tensor:
+        """exp(entropy): how many outcomes of the same probability would have it."""
+        return self.entropy().exp()
+
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__}: sample")
 

@@ -34,6 +34,10 @@ class Exponential(Distribution):
         return 1 / self.rate
 
     @property
+    def mode(self) -> Tensor:
+        return tw.zeros_like(self.rate)
+
+    @property
     def variance(self) -> Tensor:
         return 1 / self.rate.square()
 
@@ -77,6 +81,10 @@ class Gamma(Distribution):
     @property
     def mean(self) -> Tensor:
         return self.concentration / self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.concentration - 1) / self.rate).clip(0.0)
 
     @property
     def variance(self) -> Tensor:

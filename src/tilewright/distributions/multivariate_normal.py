@@ -80,6 +80,10 @@ class MultivariateNormal(Distribution):
         return self.loc
 
     @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
     def variance(self) -> Tensor:
         return self.scale_tril.square().sum(axis=-1)
 

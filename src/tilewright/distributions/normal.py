@@ -35,6 +35,10 @@ class Normal(Distribution):
         return self.loc
 
     @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
     def variance(self) -> Tensor:
         return self.scale.square()
 
@@ -76,6 +80,10 @@ class HalfNormal(Distribution):
     @property
     def mean(self) -> Tensor:
         return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def mode(self) -> Tensor:
+        return tw.zeros_like(self.scale)
 
     @property
     def variance(self) -> Tensor:

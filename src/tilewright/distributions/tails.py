@@ -35,6 +35,10 @@ class Laplace(Distribution):
         return self.loc
 
     @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
     def variance(self) -> Tensor:
         return 2 * self.scale.square()
 
@@ -77,6 +81,10 @@ class Cauchy(Distribution):
     @property
     def mean(self) -> Tensor:
         return tw.full_like(self.loc, math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
 
     @property
     def variance(self) -> Tensor:
@@ -123,6 +131,10 @@ class Gumbel(Distribution):
         return self.loc + self.scale * _EULER
 
     @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
     def variance(self) -> Tensor:
         return self.scale.square() * (math.pi**2 / 6)
 
@@ -161,6 +173,10 @@ class StudentT(Distribution):
     @property
     def mean(self) -> Tensor:
         return tw.where(self.df > 1, self.loc, math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -127,10 +127,9 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
 def vander(x: Tensor, /, *, N: int | None = None) -> Tensor:  # noqa: N803  (PyTorch's name)
     """The powers 0, 1, ..., N - 1 of each element as a row; N is n by default.
 
-    Shapes: x (..., n); the result is (..., n, N).
+    Shapes: x (..., n), a number as one of length 1; the result is (..., n, N).
     Types: integer, floating, complex. Result: the same type, of integers int64 or uint64.
-    Raises ValueError for an N below 2 and for an x without axes where there is none, TypeError for
-    other types.
+    Raises ValueError for an N below 2, TypeError for other types.
     Source: PyTorch's torch.linalg.vander.
 
     >>> import tilewright as tw
@@ -139,8 +138,7 @@ def vander(x: Tensor, /, *, N: int | None = None) -> Tensor:  # noqa: N803  (PyT
     """
     if not isinstance(x, Tensor) or x.dtype == tw.bool:
         raise TypeError("vander: takes tensors of numbers")
-    if x.ndim == 0 and N is None:
-        raise ValueError("vander: N is missing for an x of shape ()")
+    x = tw.atleast_1d(x)
     count = x.shape[-1] if N is None else operator.index(N)
     if N is not None and count < 2:
         raise ValueError(f"vander: N must be at least 2, got {N}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tilewright as tw
 from tilewright import Tensor
@@ -34,7 +34,9 @@ class SolveExResult(NamedTuple):
     info: Tensor
 
 
-def cholesky_ex(x: Tensor, /, *, upper: bool = False, check_errors: bool = False) -> Any:
+def cholesky_ex(
+    x: Tensor, /, *, upper: bool = False, check_errors: bool = False
+) -> CholeskyExResult:
     """`cholesky` with info: the order of the first leading minor that is not positive, or 0.
 
     Where it is not 0 the factor is NaN. Without a gradient where any of a batch is not 0.
@@ -55,7 +57,7 @@ def cholesky_ex(x: Tensor, /, *, upper: bool = False, check_errors: bool = False
     )
 
 
-def inv_ex(a: Tensor, /, *, check_errors: bool = False) -> Any:
+def inv_ex(a: Tensor, /, *, check_errors: bool = False) -> InvExResult:
     """`inv` with info: the place of the first 0 on U's diagonal, as by `lu_factor_ex`, or 0.
 
     Where it is not 0 the inverse is NaN. Without a gradient where any of a batch is not 0.
@@ -74,7 +76,9 @@ def inv_ex(a: Tensor, /, *, check_errors: bool = False) -> Any:
     return InvExResult(*_told(inv, a, a, check_errors, _first_zero))
 
 
-def solve_ex(a: Tensor, b: Tensor, /, *, left: bool = True, check_errors: bool = False) -> Any:
+def solve_ex(
+    a: Tensor, b: Tensor, /, *, left: bool = True, check_errors: bool = False
+) -> SolveExResult:
     """`solve` with info as by `inv_ex`; with left=False the y of y @ a = b.
 
     Where a matrix is singular all results are NaN.
