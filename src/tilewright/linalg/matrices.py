@@ -138,7 +138,7 @@ def vander(x: Tensor, /, *, N: int | None = None) -> Tensor:  # noqa: N803  (PyT
     """
     if not isinstance(x, Tensor) or x.dtype == tw.bool:
         raise TypeError("vander: takes tensors of numbers")
-    x = tw.atleast_1d(x)
+    x = x if x.ndim else x.reshape((1,))
     count = x.shape[-1] if N is None else operator.index(N)
     if N is not None and count < 2:
         raise ValueError(f"vander: N must be at least 2, got {N}")
