@@ -25,7 +25,7 @@ MODULES = (
     "tilewright.nn.init", "tilewright.nn.utils", "tilewright.optim", "tilewright.autograd",
     "tilewright.amp", "tilewright.kernels", "tilewright.memory", "tilewright.runtime",
     "tilewright.io", "tilewright.cuda", "tilewright.func", "tilewright.distributions",
-    "tilewright.testing",
+    "tilewright.special", "tilewright.testing",
 )  # fmt: skip
 OPS = {op["name"]: op for op in _core._op_records()}
 KINDS = {

@@ -84,6 +84,28 @@ def test_variance_of_other_layouts(order: tuple[int, ...], threads, rng) -> None
             np.testing.assert_allclose(tw.var(x, axis=axis).numpy(), want, rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_spread_in_another_type(name: str, rng) -> None:
+    f, reference = getattr(tw, name), getattr(np, name)
+    whole, half = rng.integers(0, 2**20, (5, 7)), rng.normal(size=(5, 7)).astype(np.float16)
+    for a in (whole, half):
+        for dtype in (np.float32, np.float64):
+            y = f(tw.asarray(a), axis=1, correction=1, dtype=getattr(tw, np.dtype(dtype).name))
+            assert str(y.dtype) == np.dtype(dtype).name
+            want = reference(a.astype(float), axis=1, ddof=1)
+            rtol = 1e-6 if dtype == np.float32 else 1e-12
+            np.testing.assert_allclose(y.numpy(), want, rtol=rtol)
+    x = tw.tensor(half, requires_grad=True)
+    f(x, dtype=tw.float64).backward()
+    wide = tw.tensor(half.astype(float), requires_grad=True)
+    f(wide).backward()
+    assert x.grad.dtype == tw.float16
+    np.testing.assert_allclose(x.grad.numpy(), wide.grad.numpy(), rtol=1e-3)
+    assert reference(tw.asarray(whole), dtype=np.float64) == pytest.approx(reference(whole))
+    with pytest.raises(TypeError, match=f"^{name}: needs a floating-point input, got int32"):
+        f(x, dtype=tw.int32)
+
+
 def test_gradients_of_spread(rng) -> None:
     a = rng.normal(size=(4, 5, 3))
     for axis in (None, 1, (0, 2)):

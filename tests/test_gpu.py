@@ -314,6 +314,7 @@ class TestTraining:
         lambda p: tw.optim.Adagrad(p, lr=1e-2),
         tw.optim.Adadelta,
         lambda p: tw.optim.NAdam(p, lr=1e-3),
+        lambda p: tw.optim.Adafactor(p, lr=1e-1),
     )
 
     @pytest.mark.parametrize("optimizer", OPTIMIZERS)

@@ -161,3 +161,32 @@ def test_parameters_as_a_vector() -> None:
     assert model[0].weight.requires_grad
     with pytest.raises(ValueError, match=r"vector of shape \(12,\) for 13 elements of 4 param"):
         utils.vector_to_parameters(tw.zeros((12,)), model.parameters())
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize(
+    ("make", "norm", "shape"),
+    [
+        (lambda b: nn.Conv2d(4, 6, 3, groups=2, bias=b), nn.BatchNorm2d, (2, 4, 5, 5)),
+        (lambda b: nn.Conv1d(4, 6, 3, bias=b), nn.BatchNorm1d, (2, 4, 9)),
+        (lambda b: nn.ConvTranspose2d(4, 6, 3, bias=b), nn.BatchNorm2d, (2, 4, 5, 5)),
+        (lambda b: nn.Linear(4, 6, bias=b), nn.BatchNorm1d, (7, 4)),
+    ],
+)
+def test_a_layer_and_its_batch_norm_become_one(make, norm, shape, affine: bool, bias: bool) -> None:
+    layer, bn = make(bias), norm(6, affine=affine)
+    for _ in range(3):
+        bn(layer(tw.randn(*shape) * 2 + 1))
+    x = tw.randn(*shape)
+    if isinstance(layer, nn.Linear):
+        fused = nn.utils.fuse_linear_bn_eval(layer.eval(), bn.eval())
+    else:
+        transpose = isinstance(layer, nn.ConvTranspose2d)
+        fused = nn.utils.fuse_conv_bn_eval(layer.eval(), bn.eval(), transpose)
+    assert type(fused) is type(layer)
+    np.testing.assert_allclose(fused(x).detach(), bn(layer(x)).detach(), rtol=1e-4, atol=1e-5)
+    with pytest.raises(RuntimeError, match="both are to be in evaluation"):
+        nn.utils.fuse_conv_bn_eval(layer.train(), bn)
+    with pytest.raises(RuntimeError, match="the norm has no running statistics"):
+        nn.utils.fuse_conv_bn_eval(layer.eval(), norm(6, track_running_stats=False).eval())

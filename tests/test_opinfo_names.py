@@ -113,14 +113,14 @@ REASONS = {
     "a negative power of whole numbers is refused": "__rpow__",
     "factors are real numbers": "addmm",
     "the number of classes is asked for, and the result floating": "nn.functional.one_hot",
-    "a vector has one axis; the standard": "linalg.solve",
-    "the diagonal of a Hermitian matrix is real": "linalg.cholesky",
-    "the gradient goes to the triangle that is read": "cholesky_solve",
+    "a vector has one axis; the standard": "linalg.solve linalg.solve_ex",
+    "the diagonal of a Hermitian matrix is real": "linalg.cholesky linalg.cholesky_ex",
+    "the gradient goes to the triangle that is read": "cholesky_inverse cholesky_solve",
     "residuals whatever the driver, and no singular values": """
         linalg.lstsq linalg.lstsq.grad_oriented
     """,
     "OpInfo symmetrises inside its function": "linalg.pinv.hermitian",
-    "vectors have one of two signs or a phase": "linalg.eigh linalg.svd",
+    "vectors have one of two signs or a phase": "linalg.eig linalg.eigh linalg.svd",
     "of this name the function of nn.functional": "unfold",
     "float32 weights of float64 rows are summed in float64": "cov",
     "the gradient is of log_probs as they are, normalised or not": "nn.functional.ctc_loss",
@@ -152,7 +152,7 @@ def call_of(op: Any) -> Callable[..., Any] | None:
         if name in CALLS:
             return CALLS[name]
     found: Any = tw
-    for part in op.name.removeprefix("special.").split("."):
+    for part in op.name.split("."):
         found = getattr(found, part, None)
     found = found or getattr(tw.Tensor, op.name, None)
     return found if callable(found) else None

@@ -11,7 +11,7 @@ from tilewright import optim
 torch = pytest.importorskip("torch")
 
 STEPS = 60
-SHAPES = ((5, 7), (13,), ())
+SHAPES = ((5, 7), (13,), (), (2, 3, 4))
 CASES = {
     "sgd-maximize": ("SGD", {"momentum": 0.9, "weight_decay": 0.1, "maximize": True}),
     "nesterov": ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}),
@@ -34,6 +34,11 @@ CASES = {
     ),
     "adadelta": ("Adadelta", {"weight_decay": 0.1, "rho": 0.8}),
     "adadelta-maximize": ("Adadelta", {"maximize": True}),
+    "adafactor": ("Adafactor", {"weight_decay": 0.1}),
+    "adafactor-maximize": (
+        "Adafactor",
+        {"beta2_decay": -0.5, "eps": (1e-3, 1.5), "d": 1.5, "maximize": True},
+    ),
     "asgd": ("ASGD", {"lambd": 0.1, "t0": 3.0, "weight_decay": 0.1}),
     "asgd-maximize": ("ASGD", {"alpha": 0.5, "maximize": True}),
     "rprop": ("Rprop", {}),
@@ -370,3 +375,26 @@ def test_settings_of_muon(settings, error, text) -> None:
         optim.Muon([tw.ones((2, 2), requires_grad=True)], **settings)
     with pytest.raises(ValueError, match="Muon: parameters are matrices"):
         optim.Muon([tw.ones(2, requires_grad=True)])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"lr": -1.0}, {"beta2_decay": 0.1}, {"d": 0.5}, {"eps": 1e-3}, {"eps": (-1.0, 1e-3)}],
+)
+def test_adafactor_refuses(settings) -> None:
+    with pytest.raises(ValueError, match="Adafactor: "):
+        optim.Adafactor([tw.ones((2, 2), requires_grad=True)], **settings)
+
+
+def test_adafactor_keeps_rows_and_columns() -> None:
+    params = [tw.ones((6, 4), requires_grad=True), tw.ones(5, requires_grad=True)]
+    for p in params:
+        p.grad = tw.ones_like(p)
+    optimizer = optim.Adafactor(params)
+    optimizer.step()
+    state = optimizer.state_dict()["state"]
+    assert {name: x.shape for name, x in state[0].items() if name != "step"} == {
+        "row_var": (6, 1),
+        "col_var": (1, 4),
+    }
+    assert set(state[1]) == {"step", "variance"}

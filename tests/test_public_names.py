@@ -81,11 +81,11 @@ OTHER_NAMES = {
 FUNCTIONS = {
     "memory of other programs and files": """as_tensor asarray from_dlpack from_numpy frombuffer
         load save tensor""",
-    "made of ops": """adjoint aminmax argwhere cdist cholesky_solve corrcoef cov cross
-        cumulative_trapezoid
-        det dist fmax fmin gcd gradient index_put inverse is_nonzero isreal
-        istft lcm ldexp logdet logspace matrix_exp
-        matrix_power mode msort mvlgamma norm pinverse slogdet std_mean stft
+    "made of ops": """adjoint aminmax argwhere cdist cholesky_inverse cholesky_solve corrcoef cov
+        cross cumulative_trapezoid
+        det dist fill_diagonal_ fmax fmin gcd gradient i0 index_put index_put_ inverse is_nonzero
+        isreal istft lcm ldexp logdet logspace lu_unpack matrix_exp
+        matrix_power mode msort mvlgamma norm pinverse resolve_conj slogdet std_mean stft
         take_along_dim trapezoid trapz
         unravel_index var_mean""",
     "methods as well": "clone detach is_complex is_floating_point is_signed numel t",
@@ -103,7 +103,8 @@ FUNCTIONS = {
     "ops of several results, or as many as the values say": """histogram unique unique_all
         unique_consecutive unique_counts unique_inverse unique_values""",
     "states of the engine": """are_deterministic_algorithms_enabled use_deterministic_algorithms
-        get_rng_state initial_seed seed set_printoptions set_rng_state
+        get_default_device set_default_device get_rng_state initial_seed seed set_printoptions
+        set_rng_state
         active_device active_isa auto_device cpu_info device_names
         get_autocast_dtype
         is_autocast_enabled is_batch_invariant env_text env_variables

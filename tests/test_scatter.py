@@ -348,6 +348,39 @@ def test_index_put_as_pytorch(rng) -> None:
     assert leaf.grad.tolist() == [10, 10, 10]
 
 
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_index_put_in_place_as_pytorch(rng, accumulate: bool) -> None:
+    a, v = rng.normal(size=(4, 3)), rng.normal(size=5)
+    places = [0, 1, 0, -1, 0], [2, 1, 2, 0, 2] if accumulate else [2, 1, 0, 0, 1]
+    results = []
+    for module in (tw, torch):
+        values = module.asarray(v).requires_grad_()
+        x = module.asarray(a) * 1
+        key = tuple(module.asarray(each) for each in places)
+        assert x[:, :].index_put_(key, values * 2, accumulate=accumulate) is not None
+        y = x * 1
+        assert x.index_put_(key, values.square(), accumulate) is x
+        (x * y).sum().backward()
+        results.append([np.asarray(each.detach()) for each in (x, y, values.grad)])
+    for got, want in zip(*results, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+    x = tw.zeros((3, 4), dtype=tw.int64)
+    x[:, ::2].index_put_((tw.asarray([0, 0]),), tw.asarray(1), accumulate=True)
+    assert x.tolist() == [[2, 0, 2, 0], [0] * 4, [0] * 4]
+    x.index_put_((x > 0,), 7)
+    assert x[0].tolist() == [7, 0, 7, 0]
+    with pytest.raises(RuntimeError, match="leaf"):
+        tw.ones(3, requires_grad=True).index_put_((tw.asarray([0]),), 1.0, accumulate)
+    with pytest.raises(TypeError, match=r"index_put_?: indices must be tensors"):
+        tw.ones(3).index_put_([[0]], 1.0, accumulate)
+
+
+def test_sums_of_many_values_for_a_place_have_the_same_bits(rng) -> None:
+    places, values = tw.asarray(rng.integers(0, 50, 100_000)), tw.asarray(rng.normal(size=100_000))
+    sums = [tw.zeros(50, dtype=tw.float64).index_put_((places,), values, True) for _ in range(3)]
+    assert sums[0].tolist() == sums[1].tolist() == sums[2].tolist()
+
+
 def test_index_put_refuses() -> None:
     x = tw.zeros((3, 2))
     for call, error in (

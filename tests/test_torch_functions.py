@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright.absent import REMEDIES
 
 torch = pytest.importorskip("torch")
 
@@ -69,3 +72,35 @@ def test_slopes_are_numpys(spacing, options, edge_order) -> None:
     got, want = (x if isinstance(x, (tuple, list)) else [x] for x in (got, want))
     for a, b in zip(got, want, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+def test_the_diagonal_is_filled() -> None:
+    for shape in ((3, 3), (2, 4), (4, 2), (3, 3, 3)):
+        got, want = tw.zeros(shape), torch.zeros(shape)
+        assert got.fill_diagonal_(2.5) is got
+        np.testing.assert_array_equal(got, want.fill_diagonal_(2.5))
+    x = tw.asarray(X[:, :2]).requires_grad_()
+    (x * 1).fill_diagonal_(0.0).sum().backward()
+    assert x.grad.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    for x, wrap in ((tw.ones(2), False), (tw.ones(2, 3, 3), False), (tw.ones(4, 2), True)):
+        with pytest.raises(ValueError, match="fill_diagonal_: "):
+            x.fill_diagonal_(1.0, wrap)
+
+
+def test_names_of_devices_and_conjugates() -> None:
+    assert tw.set_default_device is tw.set_device
+    assert tw.get_default_device() == "cpu"
+    x = tw.asarray(X * 1j)
+    assert x.resolve_conj() is x
+
+
+def test_names_that_are_not_there_tell_what_to_write() -> None:
+    for name, remedy in REMEDIES.items():
+        assert hasattr(torch, name) or name in ("symeig", "range")
+        with pytest.raises(AttributeError, match=f"no attribute '{name}': ") as caught:
+            getattr(tw, name)
+        assert str(caught.value).endswith(remedy)
+        for other in re.findall(r"linalg has ([a-z_]+)", remedy):
+            assert callable(getattr(tw.linalg, other))
+    with pytest.raises(AttributeError, match=r"no attribute 'nowhere'$"):
+        tw.nowhere  # noqa: B018

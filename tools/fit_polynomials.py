@@ -61,6 +61,40 @@ def erfinv_of(w: mp.mpf) -> mp.mpf:
     return y / x
 
 
+def scaled_erfc_to_the_end(t: mp.mpf) -> mp.mpf:
+    """The same up to x = infinity."""
+    return scaled_erfc(t) if t < 1 - mp.mpf(10) ** -12 else 2 / mp.sqrt(mp.pi)
+
+
+def bessel_far(order: int) -> Real:
+    """sqrt(x) e^-x times the modified Bessel function, t = 16 / x - 1."""
+
+    def scaled(t: mp.mpf) -> mp.mpf:
+        if t + 1 < mp.mpf(10) ** -30:
+            return 1 / mp.sqrt(2 * mp.pi)
+        x = 16 / (t + 1)
+        return mp.besseli(order, x) * mp.exp(-x) * mp.sqrt(x)
+
+    return scaled
+
+
+def normal_place(t: mp.mpf) -> mp.mpf:
+    """The place below which a share e^(-s^2 / 2) of the normal distribution lies, divided by s.
+
+    t = (s - 5) / (s + 5)
+    """
+    s = 5 * (1 + t) / (1 - t)
+    y = s
+    for _ in range(40):
+        share = mp.erfc(y / mp.sqrt(2)) / 2
+        density = mp.exp(-y * y / 2) / mp.sqrt(2 * mp.pi)
+        step = (mp.log(share) + s * s / 2) * share / density
+        y += step
+        if abs(step) < mp.mpf(10) ** -50:
+            break
+    return -y / s
+
+
 DIGAMMA_ZERO = mp.findroot(mp.digamma, 1.46) - 1
 
 
@@ -231,6 +265,25 @@ FITS = {
         lambda z: z,
         short=3,
     ),
+    # src/tilewright/special/polynomials.py says what these are
+    "bessel_i0": Fit(
+        near_zero(lambda z: (mp.besseli(0, 2 * mp.sqrt(z)) - 1) / z, mp.mpf(1)),
+        0,
+        16,
+        (-1, 15),
+        lambda z: z / mp.besseli(0, 2 * mp.sqrt(z)),
+    ),
+    "bessel_i1": Fit(
+        near_zero(root(lambda x: mp.besseli(1, 2 * x) / (2 * x)), mp.mpf(1) / 2),
+        0,
+        16,
+        (-1, 15),
+        lambda z: 2 * mp.sqrt(z) / mp.besseli(1, 2 * mp.sqrt(z)),
+    ),
+    "bessel_i0_far": Fit(bessel_far(0), -1, 1, (-1, 22)),
+    "bessel_i1_far": Fit(bessel_far(1), -1, 1, (-1, 22)),
+    "erfcx": Fit(scaled_erfc_to_the_end, -1, 1, (-1, 26)),
+    "ndtri": Fit(normal_place, -0.28371, 0.77073, (-1, 26)),
 }
 
 

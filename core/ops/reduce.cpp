@@ -324,7 +324,8 @@ Tensor reduced(const OpRecord& op, const Tensor& x, const Axes& axes, bool keepd
 }
 Tensor deviating(const OpRecord& op, const Tensor& x, const Axes& axes, double correction,
                  bool keepdims) {
-  return reduced_by(op, x, axes, WordList(3).set(1, word_of(correction)).set(2, keepdims));
+  return reduced_by(op, x, axes,
+                    WordList(4).set(1, word_of(correction)).set(2, keepdims).set(3, kNone));
 }
 
 Tensor position(const OpRecord& op, const Tensor& x, std::optional<std::int64_t> axis,
@@ -378,6 +379,11 @@ struct Spread {
         degrees(std::max(static_cast<double>(count_of(shape, axes)) - words.real(1), 0.0)) {}
 };
 
+// The type that x counts in: its own, or that which was asked for.
+DType spread_dtype(const Tensor& x, Words words) {
+  return words.none(3) ? x.dtype() : words.dtype(3);
+}
+
 // The root, with gradient 0 instead of NaN where all elements are equal, as in PyTorch.
 Tensor deviation(const Tensor& variance) {
   const Tensor zero = variance == 0;
@@ -410,14 +416,14 @@ constexpr OpRecord kSquaresAbout = {
 constexpr OpRecord kVariance = {
     .name = "variance",
     .signature =
-        "(x: Tensor, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) "
-        "-> Tensor",
+        "(x: Tensor, axis: Axes = None, correction: float = 0.0, keepdims: bool = False, "
+        "dtype: dtype | None = None) -> Tensor",
     .help = "What var gives, in float64.",
     .body =
         [](const Use& use, Tensor* out) {
           const Tensor& x_in = use.in[0].tensor;
           const Spread spread(x_in.shape(), use.words, "var");
-          const Tensor x = astype(x_in, working_dtype(x_in.dtype()));
+          const Tensor x = astype(x_in, working_dtype(spread_dtype(x_in, use.words)));
           WordList words(1);
           words.set_list(0, list_of(spread.axes).list);
           const Tensor centre = mean(x, list_of(spread.axes), true);
@@ -427,7 +433,8 @@ constexpr OpRecord kVariance = {
         },
     .vjp =
         [](Vjp& v) {
-          const Tensor x = astype(v.in(0).tensor, working_dtype(v.dtype(0)));
+          const DType dtype = spread_dtype(v.in(0).tensor, v.words());
+          const Tensor x = astype(v.in(0).tensor, working_dtype(dtype));
           const Spread spread(x.shape(), v.words(), "var");
           const Shape keepdims = kept_shape(x.shape(), spread.axes, true);
           const Tensor g = reshape(astype(v.g(), part_dtype(x.dtype())), keepdims);
@@ -444,39 +451,42 @@ Tensor variance_of(const Use& use) {
 constexpr OpRecord kVar = {
     .name = "var",
     .signature =
-        "(x: Tensor, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) "
-        "-> Tensor",
+        "(x: Tensor, axis: Axes = None, correction: float = 0.0, keepdims: bool = False, "
+        "dtype: dtype | None = None) -> Tensor",
     .help =
         "Variance; correction is taken off the number of elements.\n"
         "Of complex numbers: of their distances from the mean, a real number.\n"
         "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
         "keepdims.\n"
-        "Types: floating, complex. Result: the same type, of complex numbers that of their parts.\n"
+        "Types: floating, complex. Result: the same type, of complex numbers that of their parts; "
+        "dtype where given, which x of any type is turned into first.\n"
         "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
-      const Tensor& x = use.in[0].tensor;
-      check_floating(x.dtype(), "var");
-      out[0] = astype(variance_of(use), part_dtype(x.dtype()));
+      const DType dtype = spread_dtype(use.in[0].tensor, use.words);
+      check_floating(dtype, "var");
+      out[0] = astype(variance_of(use), part_dtype(dtype));
     }};
 constexpr OpRecord kStd = {
     .name = "std",
     .signature =
-        "(x: Tensor, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) "
-        "-> Tensor",
+        "(x: Tensor, axis: Axes = None, correction: float = 0.0, keepdims: bool = False, "
+        "dtype: dtype | None = None) -> Tensor",
     .help =
         "Standard deviation; correction is taken off the number of elements.\n"
         "Its gradient is 0 where it is 0.\n"
         "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
         "keepdims.\n"
-        "Types: floating, complex. Result: the same type, of complex numbers that of their parts.\n"
+        "Types: floating, complex. Result: the same type, of complex numbers that of their parts; "
+        "dtype where given, which x of any type is turned into first.\n"
         "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
-      check_floating(x.dtype(), "std");
+      const DType dtype = spread_dtype(x, use.words);
+      check_floating(dtype, "std");
       use.words.axes(0, x.rank(), "std");  // which speaks for itself
-      out[0] = astype(deviation(variance_of(use)), part_dtype(x.dtype()));
+      out[0] = astype(deviation(variance_of(use)), part_dtype(dtype));
     }};
 
 constexpr OpRecord kLogsumexp = {

@@ -31,7 +31,7 @@ __array_api_version__ = "2024.12"
 # Loaded on first use, to keep the import fast.
 _SUBMODULES = (
     "amp", "autograd", "bench", "cli", "cuda", "data", "distributions", "fft", "func", "io",
-    "kernels", "linalg", "memory", "nn", "optim", "runtime", "testing", "train", "tune",
+    "kernels", "linalg", "memory", "nn", "optim", "runtime", "special", "testing", "train", "tune",
 )  # fmt: skip
 # Functions of a tensor first, which are its methods as well.
 _OF_TENSORS = {
@@ -43,7 +43,8 @@ _OF_TENSORS = {
     "ger": "tilewright.contraction:outer",
     **dict.fromkeys(("istft", "stft"), "tilewright.spectra"),
     **dict.fromkeys(
-        ("adjoint", "is_nonzero", "isreal", "ldexp", "msort", "mvlgamma", "split_with_sizes"),
+        ("adjoint", "fill_diagonal_", "is_nonzero", "isreal", "ldexp", "msort", "mvlgamma",
+         "resolve_conj", "split_with_sizes"),
         "tilewright.torch_functions",
     ),
     **dict.fromkeys(
@@ -51,7 +52,9 @@ _OF_TENSORS = {
          "unique_inverse", "unique_values"),
         "tilewright.sets",
     ),
+    "i0": "tilewright.special",
     "index_put": "tilewright.indexing",
+    "index_put_": "tilewright.indexing",
     **dict.fromkeys(("aminmax", "fmax", "fmin", "mode"), "tilewright.extremes"),
     **dict.fromkeys(("gcd", "lcm"), "tilewright.integers"),
     **dict.fromkeys(
@@ -62,7 +65,8 @@ _OF_TENSORS = {
     **dict.fromkeys(("cdist", "dist", "norm"), "tilewright.distances"),
     **dict.fromkeys(("argwhere", "take_along_dim", "unravel_index"), "tilewright.positions"),
     **dict.fromkeys(
-        ("cholesky_solve", "cross", "det", "logdet", "matrix_exp", "matrix_power", "slogdet"),
+        ("cholesky_inverse", "cholesky_solve", "cross", "det", "logdet", "lu_unpack", "matrix_exp",
+         "matrix_power", "slogdet"),
         "tilewright.linalg",
     ),
     "inverse": "tilewright.linalg:inv",
@@ -106,6 +110,8 @@ _LAZY = {
     "load": "tilewright.io",
     "set_printoptions": "tilewright.display",
     "promote_types": "tilewright._core:result_type",
+    "get_default_device": "tilewright._core:active_device",
+    "set_default_device": "tilewright._core:set_device",
     **dict.fromkeys(("can_cast", "finfo", "iinfo", "isdtype"), "tilewright.array_api"),
     **dict.fromkeys(
         ("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_arrays",
@@ -132,6 +138,7 @@ if _typing.TYPE_CHECKING:
     from tilewright import nn as nn
     from tilewright import optim as optim
     from tilewright import runtime as runtime
+    from tilewright import special as special
     from tilewright import testing as testing
     from tilewright import train as train
     from tilewright import tune as tune
@@ -185,16 +192,19 @@ if _typing.TYPE_CHECKING:
     from tilewright.gradient_check import gradcheck as gradcheck
     from tilewright.gradient_check import gradgradcheck as gradgradcheck
     from tilewright.indexing import index_put as index_put
+    from tilewright.indexing import index_put_ as index_put_
     from tilewright.integers import gcd as gcd
     from tilewright.integers import lcm as lcm
     from tilewright.io import load as load
     from tilewright.io import save as save
     from tilewright.kernels import use_batch_invariant as use_batch_invariant
+    from tilewright.linalg import cholesky_inverse as cholesky_inverse
     from tilewright.linalg import cholesky_solve as cholesky_solve
     from tilewright.linalg import cross as cross
     from tilewright.linalg import det as det
     from tilewright.linalg import inv as _inv
     from tilewright.linalg import logdet as logdet
+    from tilewright.linalg import lu_unpack as lu_unpack
     from tilewright.linalg import matrix_exp as matrix_exp
     from tilewright.linalg import matrix_power as matrix_power
     from tilewright.linalg import pinv as _pinv
@@ -219,6 +229,7 @@ if _typing.TYPE_CHECKING:
     from tilewright.several import broadcast_tensors as broadcast_tensors
     from tilewright.several import cartesian_prod as cartesian_prod
     from tilewright.several import meshgrid as meshgrid
+    from tilewright.special import i0 as i0
     from tilewright.spectra import bartlett_window as bartlett_window
     from tilewright.spectra import blackman_window as blackman_window
     from tilewright.spectra import hamming_window as hamming_window
@@ -233,11 +244,13 @@ if _typing.TYPE_CHECKING:
     from tilewright.statistics import trapezoid as trapezoid
     from tilewright.statistics import var_mean as var_mean
     from tilewright.torch_functions import adjoint as adjoint
+    from tilewright.torch_functions import fill_diagonal_ as fill_diagonal_
     from tilewright.torch_functions import is_nonzero as is_nonzero
     from tilewright.torch_functions import isreal as isreal
     from tilewright.torch_functions import ldexp as ldexp
     from tilewright.torch_functions import msort as msort
     from tilewright.torch_functions import mvlgamma as mvlgamma
+    from tilewright.torch_functions import resolve_conj as resolve_conj
     from tilewright.torch_functions import split_with_sizes as split_with_sizes
 
     clone = _core.Tensor.clone
@@ -251,7 +264,9 @@ if _typing.TYPE_CHECKING:
     pinverse = _pinv
     trapz = trapezoid
     t = _core.Tensor.t
+    get_default_device = _core.active_device
     promote_types = _core.result_type
+    set_default_device = _core.set_device
     double = _core.float64
     half = _core.float16
     long = _core.int64
@@ -271,11 +286,18 @@ else:
             value = getattr(_core.Tensor, name, None)
             if value is not None:
                 return value
-        raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
+        remedy = "" if name.startswith("_") else _load_remedy(name)
+        raise AttributeError(f"module 'tilewright' has no attribute {name!r}{remedy}")
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_SUBMODULES, *_LAZY, *_AS_FUNCTIONS, *_DTYPES})
+
+
+def _load_remedy(name: str) -> str:
+    """What to write instead of a name of PyTorch's."""
+    remedy = _importlib.import_module("tilewright.absent").REMEDIES.get(name)
+    return f": {remedy}" if remedy else ""
 
 
 def _load(name: str) -> _typing.Any:

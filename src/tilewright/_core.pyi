@@ -14,6 +14,7 @@ from tilewright.devices import device as _Device
 from tilewright.extents import ElementCount as _ElementCount
 from tilewright.extremes import AminmaxResult as _AminmaxResult
 from tilewright.linalg.decompositions import SlogdetResult as _SlogdetResult
+from tilewright.linalg.elimination import LUResult as _LUResult
 from tilewright.sets import HistogramResult as _HistogramResult
 from tilewright.sets import UniqueAllResult as _UniqueAllResult
 from tilewright.sets import UniqueCountsResult as _UniqueCountsResult
@@ -663,6 +664,8 @@ class Tensor:
         """Images (batch, channels, ...) with the first channel of each group first, then ..."""
     def char(self) -> Tensor:
         """As int8; itself where it is one."""
+    def cholesky_inverse(self, /, upper: _Bool = False) -> Tensor:
+        """The inverse of the matrix of which `cholesky` made x."""
     def cholesky_solve(self, x: Tensor, /, upper: _Bool = False) -> Tensor:
         """The solution y of a @ y = b, where x is what `cholesky` made of a."""
     def chunk(self, chunks: _Int, axis: _Int=0) -> tuple[Tensor, ...]:
@@ -1056,6 +1059,8 @@ class Tensor:
         """alpha_dropout of whole channels of (batch, channels, ...). Shapes: input (batch, ..."""
     def fill_(self, value: _Number) -> Self:
         """Every element set to one number."""
+    def fill_diagonal_(self, fill_value: _Float, wrap: _Bool = False) -> Tensor:
+        """Writes a number to the elements whose indices are all the same, in place, and ..."""
     def fix(self) -> Tensor:
         """Whole part, towards zero. Source: Array API standard 2024.12."""
     def fix_(self) -> Self:
@@ -1243,6 +1248,8 @@ class Tensor:
         """sqrt(a * a + b * b) without overflow. Source: Array API standard 2024.12."""
     def hypot_(self, b: _Operand) -> Self:
         """`hypot`, written in place. sqrt(a * a + b * b) without overflow. Source: Array ..."""
+    def i0(self) -> Tensor:
+        """The modified Bessel function of the first kind and order 0."""
     @property
     def imag(self) -> Tensor:
         """The imaginary part, a view; of real tensors zeros that cannot be written to."""
@@ -1265,6 +1272,13 @@ class Tensor:
         accumulate: _Bool = False,
     ) -> Tensor:
         """A copy `y` of x with `y[indices] = values`, or `y[indices] += values` with ..."""
+    def index_put_(
+        self,
+        indices: Sequence[Tensor],
+        values: Tensor | _Float,
+        accumulate: _Bool = False,
+    ) -> Tensor:
+        """`index_put` in place, `x[indices] = values`, which gives x."""
     def index_select(self, axis: _Int, index: Tensor) -> Tensor:
         """The parts of x at indices along an axis, a copy. index is a vector, or a number; ..."""
     def inner(self, x2: Tensor, /) -> Tensor:
@@ -1509,6 +1523,13 @@ class Tensor:
         """Whether a is below b. Source: Array API standard 2024.12."""
     def lt_(self, b: _Operand) -> Self:
         """`less`, written in place. Whether a is below b. Source: Array API standard 2024.12."""
+    def lu_unpack(
+        self,
+        pivots: Tensor,
+        unpack_data: _Bool = True,
+        unpack_pivots: _Bool = True,
+    ) -> _LUResult:
+        """P, L and U of what `lu_factor` gives; those that are not asked for are empty."""
     @property
     def mH(self) -> Tensor:
         """The conjugate of mT: a view of real numbers, a copy of complex ones."""
@@ -2040,6 +2061,8 @@ class Tensor:
     def reshape(self, *shape: _Int, copy: _Bool | None=None) -> Tensor: ...
     def reshape_as(self, other: Tensor) -> Tensor:
         """The same elements in the shape of another tensor."""
+    def resolve_conj(self) -> Tensor:
+        """x itself: conjugates are computed at once here, not when they are next used."""
     def retain_grad(self) -> None:
         """Keeps the gradient of a result in its grad."""
     @property
@@ -2260,6 +2283,7 @@ class Tensor:
         axis: _Int | Sequence[_Int] | None=None,
         correction: _Float=0.0,
         keepdims: _Bool=False,
+        dtype: _DTypeLike | None=None,
     ) -> Tensor:
         """Standard deviation; correction is taken off the number of elements. Its gradient ..."""
     def std_mean(
@@ -2484,6 +2508,7 @@ class Tensor:
         axis: _Int | Sequence[_Int] | None=None,
         correction: _Float=0.0,
         keepdims: _Bool=False,
+        dtype: _DTypeLike | None=None,
     ) -> Tensor:
         """Variance; correction is taken off the number of elements. Of complex numbers: of ..."""
     def var_mean(
@@ -4553,6 +4578,7 @@ def std(
     axis: int | Sequence[int] | None=None,
     correction: float=0.0,
     keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
 ) -> Tensor:
     """Standard deviation; correction is taken off the number of elements. Its gradient ..."""
 def sub(a: _Operand, b: _Operand) -> Tensor:
@@ -4682,6 +4708,7 @@ def var(
     axis: int | Sequence[int] | None=None,
     correction: float=0.0,
     keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
 ) -> Tensor:
     """Variance; correction is taken off the number of elements. Of complex numbers: of ..."""
 def view_as_complex(x: Tensor) -> Tensor:

@@ -103,6 +103,42 @@ def mvlgamma(x: Tensor, p: int) -> Tensor:
     )
 
 
+def fill_diagonal_(x: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
+    """Writes a number to the elements whose indices are all the same, in place, and gives x.
+
+    Raises RuntimeError for a leaf that requires grad while recording is on.
+
+    Shapes: x of two axes or more, all of one extent where there are more than two; the result is x.
+    Types: all. Result: the same type.
+    Raises ValueError for other shapes and for wrap, TypeError for what is no tensor.
+    Source: PyTorch's torch.Tensor.fill_diagonal_.
+
+    >>> import tilewright as tw
+    >>> tw.zeros(2, 3).fill_diagonal_(1.0).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
+    _check("fill_diagonal_", x)
+    if x.ndim < 2 or (x.ndim > 2 and len({*x.shape}) > 1):
+        raise ValueError(f"fill_diagonal_: needs two axes or equal extents, got {x.shape}")
+    if wrap:
+        raise ValueError("fill_diagonal_: wrap is not there: fill slices of x")
+    places = tw.arange(min(x.shape), dtype=tw.int64, device=x.device)
+    x[(places,) * x.ndim] = fill_value
+    return x
+
+
+def resolve_conj(x: Tensor) -> Tensor:
+    """x itself: conjugates are computed at once here, not when they are next used.
+
+    Shapes: x of any shape; the result has it.
+    Types: all. Result: the same type.
+    Raises TypeError for what is no tensor.
+    Source: PyTorch's torch.resolve_conj.
+    """
+    _check("resolve_conj", x)
+    return x
+
+
 def split_with_sizes(x: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """`split` by extents. Raises what `split` does.
 

@@ -29,6 +29,7 @@ def image(dtype: str) -> tw.Tensor:
 
 
 INDEX = tw.asarray([0, 2])
+PIVOTS = tw.asarray([1, 2, 3], dtype=tw.int32)
 
 
 def each(path: str, names: str, call: Callable[[Any, str], Any]) -> dict[str, Callable[[str], Any]]:
@@ -70,6 +71,14 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     "tilewright.tensordot": lambda d: tw.tensordot(matrix(d), matrix(d), axes=1),
     "tilewright.matrix_power": lambda d: tw.matrix_power(matrix(d), 2),
     "tilewright.histogram": lambda d: tw.histogram(vector(d), 3),
+    **each("tilewright", "i0", lambda f, d: f(vector(d))),
+    **each(
+        "tilewright.special",
+        "entr erfcx i0e i1 i1e log_ndtr ndtr ndtri",
+        lambda f, d: f(vector(d)),
+    ),
+    "tilewright.special.zeta": lambda d: tw.special.zeta(vector(d), vector(d)),
+    "tilewright.index_put_": lambda d: tw.index_put_(vector(d), [INDEX], vector(d)[1]),
     "tilewright.index_put": lambda d: tw.index_put(vector(d), [INDEX], vector(d)[1]),
     "tilewright.take_along_dim": lambda d: tw.take_along_dim(vector(d), INDEX, 0),
     "tilewright.unravel_index": lambda d: tw.unravel_index(vector(d), (2, 3)),
@@ -80,6 +89,8 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     "tilewright.vsplit": lambda d: tw.vsplit(matrix(d), 3),
     "tilewright.dsplit": lambda d: tw.dsplit(matrix(d)[None], 3),
     **each("tilewright", "isreal msort", lambda f, d: f(vector(d))),
+    "tilewright.resolve_conj": lambda d: tw.resolve_conj(vector(d)),
+    "tilewright.fill_diagonal_": lambda d: tw.fill_diagonal_(matrix(d).copy(), 1),
     "tilewright.adjoint": lambda d: tw.adjoint(matrix(d)),
     "tilewright.ldexp": lambda d: tw.ldexp(vector(d), 2.0),
     "tilewright.mvlgamma": lambda d: tw.mvlgamma(vector(d), 1),
@@ -132,13 +143,22 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     "tilewright.scale_all": lambda d: tw.scale_all([vector(d)], number=2.0),
     **each(
         "tilewright.linalg",
-        """cholesky cond diagonal eigh eigvalsh matrix_norm matrix_rank matrix_transpose
-            norm qr svd svdvals trace vector_norm""",
+        """cholesky cholesky_ex cholesky_inverse cond diagonal eig eigvals eigh eigvalsh
+            inv_ex lu lu_factor lu_factor_ex matrix_norm matrix_rank matrix_transpose norm qr svd
+            svdvals trace vander vector_norm""",
         lambda f, d: f(matrix(d)),
     ),
     "tilewright.linalg.matmul": lambda d: linalg.matmul(matrix(d), matrix(d)),
     "tilewright.linalg.multi_dot": lambda d: linalg.multi_dot([matrix(d), matrix(d)]),
     "tilewright.linalg.solve": lambda d: linalg.solve(matrix(d), vector(d)),
+    "tilewright.linalg.solve_ex": lambda d: linalg.solve_ex(matrix(d), matrix(d)),
+    "tilewright.linalg.lu_solve": lambda d: linalg.lu_solve(matrix(d), PIVOTS, matrix(d)),
+    "tilewright.lu_unpack": lambda d: tw.lu_unpack(matrix(d), PIVOTS),
+    "tilewright.linalg.householder_product": (
+        lambda d: linalg.householder_product(matrix(d), vector(d))
+    ),
+    "tilewright.linalg.tensorinv": lambda d: linalg.tensorinv(matrix(d), 1),
+    "tilewright.linalg.tensorsolve": lambda d: linalg.tensorsolve(matrix(d), vector(d)),
     "tilewright.linalg.solve_triangular": (
         lambda d: linalg.solve_triangular(matrix(d), matrix(d), upper=True)
     ),
@@ -180,6 +200,9 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
         lambda f, d: f(matrix(d)),
     ),
     "tilewright.nn.init.sparse_": lambda d: init.sparse_(matrix(d), 0.5),
+    "tilewright.nn.utils.fuse_conv_bn_weights": (
+        lambda d: utils.fuse_conv_bn_weights(matrix(d), *[vector(d)] * 3, 1e-5, None, None)
+    ),
     "tilewright.nn.utils.get_total_norm": lambda d: utils.get_total_norm([vector(d)]),
     "tilewright.nn.utils.parameters_to_vector": lambda d: utils.parameters_to_vector([vector(d)]),
 }

@@ -23,6 +23,7 @@ from tilewright import linalg
 Calls = list[Callable[[], Any]]
 
 v, w, m, r = tw.ones(3), tw.ones(4), tw.ones((3, 3)), tw.ones((2, 3))
+PIVOTS = tw.asarray([1, 2, 3], dtype=tw.int32)
 cube, singular, nothing = tw.ones((1, 1, 1)), tw.zeros((2, 2)), object()
 ints, far = tw.asarray([0, 1, 2]), tw.asarray([9])
 rows, image = tw.ones((2, 3, 4)), tw.ones((1, 2, 4, 4))
@@ -123,6 +124,12 @@ SEVERAL = joined(
             lambda: tw.index_put(v, [far], 1.0),
             lambda: tw.index_put(v, [ints], w),
             lambda: tw.index_put(v, [ints], ints),
+        ],
+        f"{TW}.index_put_": [
+            lambda: tw.index_put_(tw.ones(3), [far], 1.0),
+            lambda: tw.index_put_(tw.ones(3), [ints], w),
+            lambda: tw.index_put_(tw.ones(3), [ints], ints),
+            lambda: tw.index_put_(leaf(), [ints], 1.0),
         ],
         f"{TW}.take_along_dim": [
             lambda: tw.take_along_dim(v, far),
@@ -227,7 +234,7 @@ STATES = {
     f"{TW}.use_deterministic_algorithms": [lambda: tw.use_deterministic_algorithms(1)],
     "tilewright.cuda.manual_seed": [lambda: tw.cuda.manual_seed(-1)],
     "tilewright.cuda.manual_seed_all": [lambda: tw.cuda.manual_seed_all(-1)],
-    f"{TW}.set_device": [lambda: tw.set_device("x")],
+    f"{TW}.set_default_device": [lambda: tw.set_device("x")],
     f"{TW}.set_float32_matmul_precision": [lambda: tw.set_float32_matmul_precision("x")],
     f"{TW}.set_isa": [lambda: tw.set_isa("x")],
     f"{TW}.set_matmul_tuning": [lambda: tw.set_matmul_tuning("x", 1.0)],
@@ -309,6 +316,18 @@ MATRICES = joined(
     each(TW, "det logdet slogdet inverse", lambda f: f(r)),
     each(LINALG, "cond matrix_rank qr svd svdvals trace diagonal pinv", lambda f: f(v)),
     each(LINALG, "matrix_norm matrix_transpose", lambda f: f(v)),
+    each(
+        LINALG,
+        "cholesky_ex inv_ex",
+        lambda f: f(r),
+        lambda f: f(singular, check_errors=True),
+    ),
+    each(LINALG, "lu lu_factor lu_factor_ex", lambda f: f(v)),
+    each(LINALG, "lu_factor", lambda f: f(singular)),
+    each(LINALG, "lu_factor_ex", lambda f: f(singular, check_errors=True)),
+    each(LINALG, "eig eigvals", lambda f: f(r), lambda f: f(m * math.nan)),
+    each(TW, "cholesky_inverse", lambda f: f(r), lambda f: f(singular)),
+    each(TW, "lu_unpack", lambda f: f(v, PIVOTS), lambda f: f(r, PIVOTS)),
     each(TW, "pinverse", lambda f: f(v)),
     {
         f"{LINALG}.cholesky": [lambda: linalg.cholesky(-m)],
@@ -318,6 +337,24 @@ MATRICES = joined(
             lambda: linalg.solve(m, w),
             lambda: linalg.solve(singular, tw.ones(2)),
         ],
+        f"{LINALG}.solve_ex": [
+            lambda: linalg.solve_ex(m, w),
+            lambda: linalg.solve_ex(singular, tw.ones(2), check_errors=True),
+        ],
+        f"{LINALG}.lu_solve": [
+            lambda: linalg.lu_solve(m, PIVOTS, r),
+            lambda: linalg.lu_solve(m * 0, PIVOTS, m),
+        ],
+        f"{LINALG}.householder_product": [lambda: linalg.householder_product(r, tw.ones(2))],
+        f"{LINALG}.tensorinv": [
+            lambda: linalg.tensorinv(r, 1),
+            lambda: linalg.tensorinv(singular, 1),
+        ],
+        f"{LINALG}.tensorsolve": [
+            lambda: linalg.tensorsolve(m, w),
+            lambda: linalg.tensorsolve(singular, tw.ones(2)),
+        ],
+        f"{LINALG}.vander": [lambda: linalg.vander(v, N=1), lambda: linalg.vander(nothing)],
         f"{LINALG}.solve_triangular": [
             lambda: linalg.solve_triangular(m, r, upper=True),
             lambda: linalg.solve_triangular(singular * 0, tw.ones(2, 1), upper=True),
@@ -415,6 +452,9 @@ LAYERS = joined(
     each(UTILS, "clip_grad_norm_", lambda f: f([infinite()], 1.0, error_if_nonfinite=True)),
     each(UTILS, "clip_grad_value_", lambda f: f([nothing], 1.0)),
     each(UTILS, "clip_grads_with_norm_", lambda f: f([nothing], 1.0, tw.ones(()))),
+    each(UTILS, "fuse_conv_bn_eval", lambda f: f(tw.nn.Conv1d(1, 1, 1), tw.nn.BatchNorm1d(1))),
+    each(UTILS, "fuse_linear_bn_eval", lambda f: f(Linear(1, 1), tw.nn.BatchNorm1d(1))),
+    each(UTILS, "fuse_conv_bn_weights", lambda f: f(m, None, w, w, 0.0, None, None)),
     each(UTILS, "get_total_norm", lambda f: f([v / 0], error_if_nonfinite=True)),
     each(UTILS, "parameters_to_vector", lambda f: f([]), lambda f: f([nothing])),
     each(UTILS, "vector_to_parameters", lambda f: f(v, [tw.ones(2)])),
@@ -434,10 +474,26 @@ FUNCTIONALS = joined(
     each(
         TW, "isreal adjoint ldexp is_nonzero", lambda f: f(*[nothing] * (2 if f is tw.ldexp else 1))
     ),
+    each(TW, "resolve_conj", lambda f: f(nothing)),
+    each(
+        TW,
+        "fill_diagonal_",
+        lambda f: f(nothing, 1),
+        lambda f: f(v, 1),
+        lambda f: f(tw.ones((2, 2)).requires_grad_(), 1.0),
+    ),
     each(TW, "is_nonzero adjoint", lambda f: f(v)),
     each(TW, "ldexp", lambda f: f(v, w)),
     each(TW, "msort", lambda f: f(v * 1j)),
     each(TW, "mvlgamma", lambda f: f(v, 0)),
+    each(TW, "i0", lambda f: f(v * 1j)),
+    each("tilewright.special", "erfcx i0e i1 i1e entr log_ndtr ndtr ndtri", lambda f: f(v * 1j)),
+    each(
+        "tilewright.special",
+        "zeta",
+        lambda f: f(v, w),
+        lambda f: f(leaf(), 2.0).sum().backward(),
+    ),
     each(TW, "istft", lambda f: f(v, 8), lambda f: f(m, 4)),
     each(
         TW,

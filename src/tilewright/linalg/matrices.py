@@ -122,3 +122,25 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     return turned(x1, next_, at) * turned(x2, after, also) - turned(x1, after, at) * turned(
         x2, next_, also
     )
+
+
+def vander(x: Tensor, /, *, N: int | None = None) -> Tensor:  # noqa: N803  (PyTorch's name)
+    """The powers 0, 1, ..., N - 1 of each element as a row; N is n by default.
+
+    Shapes: x (..., n), a number as one of length 1; the result is (..., n, N).
+    Types: integer, floating, complex. Result: the same type, of integers int64 or uint64.
+    Raises ValueError for an N below 2, TypeError for other types.
+    Source: PyTorch's torch.linalg.vander.
+
+    >>> import tilewright as tw
+    >>> tw.linalg.vander(tw.asarray([2, 3]), N=3).tolist()
+    [[1, 2, 4], [1, 3, 9]]
+    """
+    if not isinstance(x, Tensor) or x.dtype == tw.bool:
+        raise TypeError("vander: takes tensors of numbers")
+    x = x if x.ndim else x.reshape((1,))
+    count = x.shape[-1] if N is None else operator.index(N)
+    if N is not None and count < 2:
+        raise ValueError(f"vander: N must be at least 2, got {N}")
+    rows = tw.expand_dims(x, -1).expand(*x.shape, max(count - 1, 0))
+    return tw.cumprod(rows, axis=-1, include_initial=True)[..., :count]

@@ -10,6 +10,7 @@ from tilewright import Tensor
 from tilewright.linalg.checks import check_matrices, default_rtol, shape_of
 from tilewright.linalg.decompositions import pinv, solve
 from tilewright.linalg.norms import matrix_rank
+from tilewright.other_names import other_names
 
 # Of the Padé approximant of degree 13 of exp, divided by the first; and up to which norm it holds
 # in float64. Source: N. Higham, "The scaling and squaring method for the matrix exponential
@@ -95,6 +96,25 @@ def cholesky_solve(b: Tensor, x: Tensor, /, upper: bool = False) -> Tensor:
     lower = tw.conj(x.mT) if upper else x
     first = solve_triangular(lower, b, upper=False)
     return solve_triangular(tw.conj(lower.mT), first, upper=True)
+
+
+@other_names
+def cholesky_inverse(x: Tensor, /, upper: bool = False) -> Tensor:
+    """The inverse of the matrix of which `cholesky` made x.
+
+    Shapes: x (..., n, n); so is the result.
+    Types: float32, float64, complex. Result: the same type.
+    Raises LinAlgError for a 0 on the diagonal, ValueError for other shapes, TypeError for other
+    types.
+    Source: PyTorch's torch.cholesky_inverse.
+
+    >>> import tilewright as tw
+    >>> tw.cholesky_inverse(tw.asarray([[2.0, 0.0], [0.0, 1.0]])).tolist()
+    [[0.25, 0.0], [0.0, 1.0]]
+    """
+    check_matrices("cholesky_inverse", x, square=True)
+    one = tw.eye(x.shape[-1], dtype=x.dtype).expand(*x.shape) * 1
+    return cholesky_solve(one, x, upper)
 
 
 def lstsq(

@@ -2,6 +2,7 @@
 
 from tilewright.optim import lr_scheduler, swa_utils
 from tilewright.optim.adadelta import Adadelta
+from tilewright.optim.adafactor import Adafactor
 from tilewright.optim.adagrad import Adagrad
 from tilewright.optim.adam import Adam, AdamW
 from tilewright.optim.adamax import Adamax
@@ -23,6 +24,7 @@ __all__ = [
     "LBFGS",
     "SGD",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",

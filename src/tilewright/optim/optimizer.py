@@ -110,6 +110,10 @@ class Optimizer:
         """Names of the state tensors that each parameter of the group needs."""
         return ()
 
+    def names_for(self, group: Group, param: Tensor) -> tuple[str, ...]:
+        """Those that one parameter needs, where its shape decides; the others are None for it."""
+        return self.state_names(group)
+
     def new_state(self, name: str, group: Group, param: Tensor) -> Tensor:
         """A parameter's first state tensor, of `state_dtype(param)`."""
         return tw.zeros(param.shape, dtype=state_dtype(param), device=param.device)
@@ -270,14 +274,15 @@ class Optimizer:
                 raise ValueError(f"{where}, is given twice")
             seen.add(id(param))
 
-    def _state(self, group: Group, slots: Slots, indices: list[int]) -> dict[str, list[Tensor]]:
-        state = {}
-        for name in self.state_names(group):
-            for i in indices:
-                if name not in slots.tensors[i]:
-                    slots.tensors[i][name] = self.new_state(name, group, group["params"][i])
-            state[name] = [slots.tensors[i][name] for i in indices]
-        return state
+    def _state(self, group: Group, slots: Slots, indices: list[int]) -> dict[str, list[Any]]:
+        for i in indices:
+            param, tensors = group["params"][i], slots.tensors[i]
+            for name in self.names_for(group, param):
+                if name not in tensors:
+                    tensors[name] = self.new_state(name, group, param)
+        return {
+            name: [slots.tensors[i].get(name) for i in indices] for name in self.state_names(group)
+        }
 
     def _without_torchs(self, group: Mapping[str, Any]) -> dict[str, Any]:
         """The settings without those of PyTorch's that change nothing here."""
@@ -313,7 +318,7 @@ class Optimizer:
     def _load_slots(self, group: Group, states: list[Mapping[str, Any]]) -> Slots:
         slots = Slots(len(states))
         for i, (param, state) in enumerate(zip(group["params"], states, strict=True)):
-            names = self.state_names(group)
+            names = self.names_for(group, param)
             # PyTorch's SGD keeps no count: a momentum buffer says that a first step was done.
             begun = all(state.get(name) is not None for name in names) if names else False
             slots.steps[i] = self._checked_steps(state.get("step", int(begun)), i)

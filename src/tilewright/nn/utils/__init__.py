@@ -8,6 +8,11 @@ from tilewright.nn.utils.clip_grad import (
     get_total_norm,
 )
 from tilewright.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from tilewright.nn.utils.fusion import (
+    fuse_conv_bn_eval,
+    fuse_conv_bn_weights,
+    fuse_linear_bn_eval,
+)
 from tilewright.nn.utils.reparametrization import (
     remove_spectral_norm,
     remove_weight_norm,
@@ -19,6 +24,9 @@ __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
+    "fuse_conv_bn_eval",
+    "fuse_conv_bn_weights",
+    "fuse_linear_bn_eval",
     "get_total_norm",
     "parameters_to_vector",
     "parametrizations",

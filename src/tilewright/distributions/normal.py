@@ -1,0 +1,104 @@
+"""Normal distributions, and those whose logarithm or absolute value is normal."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tilewright as tw
+from tilewright import Tensor
+from tilewright.distributions.distribution import Distribution, Number
+
+
+class Normal(Distribution):
+    """Normal distributions of mean `loc` and standard deviation `scale`.
+
+    Shapes: loc and scale broadcast to the batch. Types: floating. Result: the common type.
+    Raises ValueError for scales that are not above 0, where they are on the CPU, and TypeError for
+    other types. Source: PyTorch's torch.distributions.Normal.
+
+    >>> import tilewright as tw
+    >>> round(tw.distributions.Normal(0.0, 1.0).log_prob(tw.asarray(0.0)).item(), 4)
+    -0.9189
+    """
+
+    has_rsample = True
+    loc: Tensor
+    scale: Tensor
+
+    def __init__(self, loc: Number, scale: Number) -> None:
+        self._set(loc=loc, scale=scale)
+        self._check("scale", lambda x: x > 0, "above 0")
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale.square()
+
+    def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
+        noise = tw.randn(*shape, dtype=self.loc.dtype, device=self.loc.device, generator=generator)
+        return self.loc + self.scale * noise
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        z = (value - self.loc) / self.scale
+        return -0.5 * z.square() - self.scale.log() - 0.5 * math.log(2 * math.pi)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of at most `value`."""
+        return 0.5 * tw.erfc((self.loc - value) / (self.scale * math.sqrt(2)))
+
+    def entropy(self) -> Tensor:
+        return self.scale.log() + 0.5 * math.log(2 * math.pi * math.e)
+
+
+class HalfNormal(Distribution):
+    """The absolute values of normal distributions of mean 0 and standard deviation `scale`.
+
+    Shapes: scale is the batch. Types: floating. Result: the same type.
+    Raises ValueError for scales that are not above 0, where they are on the CPU, and TypeError for
+    other types. Source: PyTorch's torch.distributions.HalfNormal.
+
+    >>> import tilewright as tw
+    >>> round(tw.distributions.HalfNormal(1.0).mean.item(), 4)
+    0.7979
+    """
+
+    has_rsample = True
+    scale: Tensor
+
+    def __init__(self, scale: Number) -> None:
+        self._set(scale=scale)
+        self._check("scale", lambda x: x > 0, "above 0")
+
+    @property
+    def mean(self) -> Tensor:
+        return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def mode(self) -> Tensor:
+        return tw.zeros_like(self.scale)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale.square() * (1 - 2 / math.pi)
+
+    def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
+        dtype, device = self.scale.dtype, self.scale.device
+        return self.scale * tw.abs(
+            tw.randn(*shape, dtype=dtype, device=device, generator=generator)
+        )
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        z = value / self.scale
+        inside = -0.5 * z.square() - self.scale.log() + 0.5 * math.log(2 / math.pi)
+        return tw.where(value >= 0, inside, -math.inf)
+
+    def entropy(self) -> Tensor:
+        return self.scale.log() + 0.5 * math.log(math.pi * math.e / 2)

@@ -1,0 +1,50 @@
+"""Uniform distributions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tilewright as tw
+from tilewright import Tensor
+from tilewright.distributions.distribution import Distribution, Number
+
+
+class Uniform(Distribution):
+    """Uniform distributions in [low, high).
+
+    Shapes: low and high broadcast to the batch. Types: floating. Result: the common type.
+    Raises ValueError for a low that is not below high, where they are on the CPU, and TypeError for
+    other types. Source: PyTorch's torch.distributions.Uniform.
+
+    >>> import tilewright as tw
+    >>> tw.distributions.Uniform(0.0, 2.0).mean.item()
+    1.0
+    """
+
+    has_rsample = True
+    low: Tensor
+    high: Tensor
+
+    def __init__(self, low: Number, high: Number) -> None:
+        self._set(low=low, high=high)
+        self._check("low", lambda x: x < self.high.detach(), "below high")
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.low + self.high) / 2
+
+    @property
+    def variance(self) -> Tensor:
+        return (self.high - self.low).square() / 12
+
+    def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
+        share = tw.rand(*shape, dtype=self.low.dtype, device=self.low.device, generator=generator)
+        return self.low + (self.high - self.low) * share
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        inside = (value >= self.low) & (value < self.high)
+        return tw.where(inside, -(self.high - self.low).log(), -math.inf)
+
+    def entropy(self) -> Tensor:
+        return (self.high - self.low).log()

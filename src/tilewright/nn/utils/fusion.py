@@ -1,0 +1,85 @@
+"""A layer and the batch norm after it as one layer, for networks that are done with training."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, TypeVar
+
+import tilewright as tw
+from tilewright import Tensor
+from tilewright.nn.module import Module
+from tilewright.nn.parameter import Parameter
+
+_Layer = TypeVar("_Layer", bound=Module)
+
+
+def fuse_conv_bn_eval(conv: _Layer, bn: Module, transpose: bool = False) -> _Layer:
+    """A convolution that does what conv and then bn do in evaluation; `transpose` for transposed.
+
+    Raises RuntimeError for a layer in training and for a norm without running statistics. Source:
+    PyTorch's torch.nn.utils.fuse_conv_bn_eval.
+
+    >>> import tilewright as tw
+    >>> conv, bn = tw.nn.Conv2d(1, 2, 3).eval(), tw.nn.BatchNorm2d(2).eval()
+    >>> x = tw.ones(1, 1, 4, 4)
+    >>> tw.allclose(tw.nn.utils.fuse_conv_bn_eval(conv, bn)(x), bn(conv(x)), atol=1e-5).item()
+    True
+    """
+    fused: _Layer = _fused("fuse_conv_bn_eval", conv, bn, transpose)
+    return fused
+
+
+def fuse_linear_bn_eval(linear: _Layer, bn: Module) -> _Layer:
+    """The same for a linear layer.
+
+    Raises RuntimeError for a layer in training and for a norm without running statistics. Source:
+    PyTorch's torch.nn.utils.fuse_linear_bn_eval.
+    """
+    fused: _Layer = _fused("fuse_linear_bn_eval", linear, bn, False)
+    return fused
+
+
+def fuse_conv_bn_weights(
+    conv_w: Tensor,
+    conv_b: Tensor | None,
+    bn_rm: Tensor,
+    bn_rv: Tensor,
+    bn_eps: float,
+    bn_w: Tensor | None,
+    bn_b: Tensor | None,
+    transpose: bool = False,
+) -> tuple[Parameter, Parameter]:
+    """Weight and bias of such a layer, of those of both and the norm's running statistics.
+
+    Shapes: conv_w (out, in, ...), or (in, out, ...) where transpose; the others (out,). Types:
+    floating. Result: the same type.
+    Raises ValueError for shapes that do not fit. Source: PyTorch's
+    torch.nn.utils.fuse_conv_bn_weights.
+    """
+    with tw.no_grad():
+        scale = tw.rsqrt(bn_rv + bn_eps)
+        scale = scale if bn_w is None else scale * bn_w
+        bias = -bn_rm if conv_b is None else conv_b - bn_rm
+        bias = bias * scale if bn_b is None else bias * scale + bn_b
+        lead = (1, -1) if transpose else (-1, 1)
+        weight = conv_w * scale.reshape((*lead, *(1 for _ in conv_w.shape[2:])))
+    return Parameter(weight.astype(conv_w.dtype)), Parameter(bias.astype(conv_w.dtype))
+
+
+def _fused(who: str, layer: Any, bn: Any, transpose: bool) -> Any:
+    if layer.training or bn.training:
+        raise RuntimeError(f"{who}: both are to be in evaluation: call eval() before")
+    if bn.running_mean is None or bn.running_var is None:
+        raise RuntimeError(f"{who}: the norm has no running statistics")
+    fused = copy.deepcopy(layer)
+    fused.weight, fused.bias = fuse_conv_bn_weights(
+        layer.weight,
+        layer.bias,
+        bn.running_mean,
+        bn.running_var,
+        bn.eps,
+        bn.weight,
+        bn.bias,
+        transpose,
+    )
+    return fused
