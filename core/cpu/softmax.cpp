@@ -62,8 +62,8 @@ struct Elements {
   int64_t bytes;
 };
 
-// row(rows, from, to, group, stream) and column(columns, from, to, group), where `group` is the first
-// of the span's groups.
+// row(rows, from, to, group, stream) and column(columns, from, to, group), where `group` is the
+// first of the span's groups.
 template <class Row, class Column>
 void forward(const SoftmaxShape& s, const void* x, void* y, bool grouped, Row row, Column column) {
   const Elements e(s.dtype);
@@ -127,9 +127,7 @@ template <class T> void losses(const CrossEntropyProblem& p, const T* norms, T* 
 
 }  // namespace
 
-void softmax(const SoftmaxShape& s, const void* x, void* y) {
-  scaled_softmax(s, x, nullptr, y);
-}
+void softmax(const SoftmaxShape& s, const void* x, void* y) { scaled_softmax(s, x, nullptr, y); }
 void log_softmax(const SoftmaxShape& s, const void* x, void* y) {
   const SoftmaxLoops& loops = loops_of(s.dtype);
   forward(s, x, y, false, loops.log_softmax, loops.log_softmax_columns);

@@ -273,7 +273,8 @@ template <bool narrow, class T> Scaled product_of_row(int64_t n, const T* x) {
   total[0].multiply(rest[0]);
   return product_of_all(total);
 }
-// The product of lanes that are all near 1: that it fits float64 needs no powers. False: it may not.
+// The product of lanes that are all near 1: that it fits float64 needs no powers. False: it may
+// not.
 template <int wides> TW_INLINE bool multiply_near_one(const Wide (&value)[wides], double& product) {
   constexpr int64_t bound = 960 / (wides * kLanes<double>);
   Power far = (int64_t)0;
@@ -287,7 +288,8 @@ template <int wides> TW_INLINE bool multiply_near_one(const Wide (&value)[wides]
   product *= product_of_lanes(all);
   return true;
 }
-template <bool narrow, class T> TW_INLINE void multiply_row(int64_t n, const T* x, double& product) {
+template <bool narrow, class T>
+TW_INLINE void multiply_row(int64_t n, const T* x, double& product) {
   using Row = RowLanes<T, narrow>;
   Scaled row;
   bool known = false;
@@ -503,10 +505,8 @@ struct ProductStrip {
 template <class F> TW_INLINE void each_of_strip(int64_t m, F f) {
   constexpr int L = kLanes<double>, width = kProductVectors * L;
   int64_t at = 0;
-  for (; at + width <= m; at += width)
-    f(at, std::integral_constant<int, kProductVectors>(), L);
-  for (; at < m; at += L)
-    f(at, std::integral_constant<int, 1>(), m - at < L ? (int)(m - at) : L);
+  for (; at + width <= m; at += width) f(at, std::integral_constant<int, kProductVectors>(), L);
+  for (; at < m; at += L) f(at, std::integral_constant<int, 1>(), m - at < L ? (int)(m - at) : L);
 }
 // m columns of n factors, `step` apart.
 template <class T> void prod_columns_backward(int64_t m, int64_t n, int64_t step, const void* xs,
@@ -533,8 +533,8 @@ template <class T> void prod_columns_backward(int64_t m, int64_t n, int64_t step
   for (int64_t i = 0; i < n; ++i)
     each_vector<double>(m, [&](int64_t at, int count) TW_LAMBDA_INLINE {
       const Wide factors = factor<double>(x + i * step + at, count);
-      const Wide others = in_range ? strip.whole[at / L] / factors
-                                   : without<T>(strip.product[at / L], factors);
+      const Wide others =
+          in_range ? strip.whole[at / L] / factors : without<T>(strip.product[at / L], factors);
       store_narrower(dx + i * step + at, strip.slope[at / L] * others, count);
     });
   if (in_range) return;

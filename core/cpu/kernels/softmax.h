@@ -215,9 +215,8 @@ TW_INLINE void each_of_columns(int64_t n, int64_t width, int64_t inner, F f) {
                    [&](int64_t j, int count) TW_LAMBDA_INLINE { f(i * inner + j, j, count); });
 }
 
-template <class T>
-void softmax_columns(int64_t n, int64_t width, int64_t inner, const void* x, const void* slopes,
-                     void* y) {
+template <class T> void softmax_columns(int64_t n, int64_t width, int64_t inner, const void* x,
+                                        const void* slopes, void* y) {
   each_strip(width, [=](int64_t first, int64_t some) TW_LAMBDA_INLINE {
     auto* in = (const T*)x + first;
     auto* out = (T*)y + first;
