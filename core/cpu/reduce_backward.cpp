@@ -5,6 +5,7 @@
 #include "core/cpu/isa.h"
 #include "core/cpu/lowering.h"
 #include "core/cpu/reduce.h"
+#include "core/cpu/reduced_axes.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -25,21 +26,14 @@ struct Problem {
   void* dx;
 };
 
-// The extents before, among and behind the reduced axes, where those are neighbours.
 bool splits(const Call& call, Problem& p) {
   const Meta& x = call.in[0];
-  const std::uint32_t reduced = call.words.axes(0, x.rank(), call.op->name);
-  p.outer = p.n = p.inner = 1;
-  bool begun = false, ended = false;
-  for (int i = 0; i < x.rank(); ++i) {
-    const bool is_reduced = reduced >> i & 1;
-    if (x.size(i) == 1) continue;
-    if (is_reduced && ended) return false;
-    begun |= is_reduced;
-    ended = begun && !is_reduced;
-    (is_reduced ? p.n : begun ? p.inner : p.outer) *= x.size(i);
-  }
-  return true;
+  AxesSplit axes;
+  const bool neighbours = axes.split(*x.shape, call.words.axes(0, x.rank(), call.op->name));
+  p.outer = axes.outer;
+  p.n = axes.n;
+  p.inner = axes.inner;
+  return neighbours;
 }
 const char* refuses(const Call& call) {
   const DType dtype = call.in[0].dtype;

@@ -1,4 +1,5 @@
-// The axes of a reduction, kept or reduced: ordered by stride, neighbours merged where steps allow.
+// The axes of a reduction: row-major in three extents, or kept and reduced ones ordered by stride,
+// neighbours merged where steps allow.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -6,6 +7,26 @@
 #include "core/base/shape.h"
 
 namespace tw {
+
+// The extents before, among and behind the reduced axes of a row-major array, where those are
+// neighbours.
+struct AxesSplit {
+  std::int64_t outer = 1, n = 1, inner = 1;
+
+  // False where they are not. Bit i of `reduced`: axis i is.
+  bool split(const Shape& shape, std::uint32_t reduced) {
+    bool begun = false, ended = false;
+    for (int i = 0; i < shape.rank(); ++i) {
+      const bool is_reduced = reduced >> i & 1;
+      if (shape[i] == 1) continue;
+      if (is_reduced && ended) return false;
+      begun |= is_reduced;
+      ended = begun && !is_reduced;
+      (is_reduced ? n : begun ? inner : outer) *= shape[i];
+    }
+    return true;
+  }
+};
 
 struct OrderedAxis {
   std::int64_t count, x_bytes;

@@ -9,6 +9,7 @@
 #include "core/cpu/isa.h"
 #include "core/cpu/families.h"
 #include "core/cpu/lowering.h"
+#include "core/cpu/reduced_axes.h"
 #include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
 
@@ -61,9 +62,10 @@ struct Elements {
   int64_t bytes;
 };
 
-using Row = SoftmaxLoops::Row;
-using Column = SoftmaxLoops::Column;
-void forward(const SoftmaxShape& s, const void* x, void* y, Row row, Column column, bool grouped) {
+// row(rows, from, to, group, stream) and column(columns, from, to, group), where `group` is the
+// first of the span's groups.
+template <class Row, class Column>
+void forward(const SoftmaxShape& s, const void* x, void* y, bool grouped, Row row, Column column) {
   const Elements e(s.dtype);
   const bool aligned =
       reinterpret_cast<std::uintptr_t>(y) % 64 == 0 && s.n * e.bytes % 64 == 0 && x != y;
@@ -72,10 +74,34 @@ void forward(const SoftmaxShape& s, const void* x, void* y, Row row, Column colu
     const void* from = e.at(x, span.start);
     void* to = e.at(y, grouped ? span.group : span.start);
     if (s.inner == 1)
-      row(span.count, s.n, from, to, stream);
+      row(span.count, from, to, span.group, stream);
     else
-      column(s.n, span.count, s.inner, from, to);
+      column(span.count, from, to, span.group);
   });
+}
+void forward(const SoftmaxShape& s, const void* x, void* y, bool grouped, SoftmaxLoops::Row row,
+             SoftmaxLoops::Column column) {
+  forward(
+      s, x, y, grouped,
+      [&](int64_t rows, const void* from, void* to, int64_t, bool stream) {
+        row(rows, s.n, from, to, stream);
+      },
+      [&](int64_t columns, const void* from, void* to, int64_t) {
+        column(s.n, columns, s.inner, from, to);
+      });
+}
+void scaled_softmax(const SoftmaxShape& s, const void* x, const void* slopes, void* y) {
+  const SoftmaxLoops& loops = loops_of(s.dtype);
+  const Elements e(s.dtype);
+  const auto slopes_of = [&](int64_t group) { return slopes ? e.at(slopes, group) : nullptr; };
+  forward(
+      s, x, y, false,
+      [&](int64_t rows, const void* from, void* to, int64_t group, bool stream) {
+        loops.softmax(rows, s.n, from, slopes_of(group), to, stream);
+      },
+      [&](int64_t columns, const void* from, void* to, int64_t group) {
+        loops.softmax_columns(s.n, columns, s.inner, from, slopes_of(group), to);
+      });
 }
 void backward(const SoftmaxShape& s, const void* y, const void* g, void* dx,
               SoftmaxLoops::RowBackward row, SoftmaxLoops::ColumnBackward column) {
@@ -101,17 +127,17 @@ template <class T> void losses(const CrossEntropyProblem& p, const T* norms, T* 
 
 }  // namespace
 
-void softmax(const SoftmaxShape& s, const void* x, void* y) {
-  const SoftmaxLoops& loops = loops_of(s.dtype);
-  forward(s, x, y, loops.softmax, loops.softmax_columns, false);
-}
+void softmax(const SoftmaxShape& s, const void* x, void* y) { scaled_softmax(s, x, nullptr, y); }
 void log_softmax(const SoftmaxShape& s, const void* x, void* y) {
   const SoftmaxLoops& loops = loops_of(s.dtype);
-  forward(s, x, y, loops.log_softmax, loops.log_softmax_columns, false);
+  forward(s, x, y, false, loops.log_softmax, loops.log_softmax_columns);
 }
 void logsumexp(const SoftmaxShape& s, const void* x, void* y) {
   const SoftmaxLoops& loops = loops_of(s.dtype);
-  forward(s, x, y, loops.logsumexp, loops.logsumexp_columns, true);
+  forward(s, x, y, true, loops.logsumexp, loops.logsumexp_columns);
+}
+void logsumexp_backward(const SoftmaxShape& s, const void* x, const void* g, void* dx) {
+  scaled_softmax(s, x, g, dx);
 }
 void softmax_backward(const SoftmaxShape& s, const void* y, const void* g, void* dx) {
   const SoftmaxLoops& loops = loops_of(s.dtype);
@@ -173,6 +199,24 @@ void set_up(const Call& call, void* problem) {
   for (int i = 0; i < axis; ++i) shape.outer *= x.size(i);
   for (int i = axis + 1; i < x.rank(); ++i) shape.inner *= x.size(i);
   static_cast<Problem*>(problem)->shape = shape;
+}
+// Along axes that are neighbours: as along one. A long row alone is shared between threads by the
+// ops of the body.
+constexpr int64_t kFewGroups = 16, kLongGroup = 4 * kPiece;
+const char* refuses_axes(const Call& call) {
+  if (const char* why = refuses(call)) return why;
+  const Meta& x = call.in[0];
+  AxesSplit axes;
+  if (!axes.split(*x.shape, call.words.axes(0, x.rank(), call.op->name)))
+    return "axes that are no neighbours are moved by copies";
+  const bool alone = axes.outer * axes.inner < kFewGroups && axes.n > kLongGroup;
+  return alone ? "few long rows are shared between threads by other ops" : nullptr;
+}
+void set_up_axes(const Call& call, void* problem) {
+  const Meta& x = call.in[0];
+  AxesSplit axes;
+  axes.split(*x.shape, call.words.axes(0, x.rank(), call.op->name));
+  static_cast<Problem*>(problem)->shape = {x.dtype, axes.outer, axes.n, axes.inner};
 }
 template <int arrays> void bind(void* problem, void* const* at) {
   for (int i = 0; i < arrays; ++i) static_cast<Problem*>(problem)->at[i] = at[i];
@@ -262,6 +306,10 @@ void register_softmax_kernels() {
       .copies = copies_of_losses;
   add_kernel<Problem>("softmax", kHelp, refuses, set_up, bind<2>, cost_ns, run<softmax>, 1);
   add_kernel<Problem>("log_softmax", kHelp, refuses, set_up, bind<2>, cost_ns, run<log_softmax>, 1);
+  add_kernel<Problem>("logsumexp_along", kHelp, refuses_axes, set_up_axes, bind<2>, cost_ns,
+                      run<logsumexp>, 1);
+  add_kernel<Problem>("logsumexp_backward", kHelp, refuses_axes, set_up_axes, bind<3>, cost_ns,
+                      run<logsumexp_backward>, 3);
   add_kernel<Problem>("softmax_backward", kBackwardHelp, refuses, set_up, bind<3>, cost_ns,
                       run<softmax_backward>, 3);
   add_kernel<Problem>("log_softmax_backward", kBackwardHelp, refuses, set_up, bind<3>, cost_ns,

@@ -21,6 +21,8 @@ inline constexpr std::int64_t kMostColumns = 4096;
 void softmax(const SoftmaxShape& shape, const void* x, void* y);
 void log_softmax(const SoftmaxShape& shape, const void* x, void* y);
 void logsumexp(const SoftmaxShape& shape, const void* x, void* y);
+// dx = softmax(x) * g with one g a group: from x, as the sum of y's two parts has fewer digits.
+void logsumexp_backward(const SoftmaxShape& shape, const void* x, const void* g, void* dx);
 // From the op's result y and the gradient g: dx = y * (g - sum(y * g)), and dx = g - exp(y) *
 // sum(g).
 void softmax_backward(const SoftmaxShape& shape, const void* y, const void* g, void* dx);
@@ -52,8 +54,13 @@ struct SoftmaxLoops {
   using Row = void (*)(std::int64_t rows, std::int64_t n, const void* x, void* y, bool stream);
   using Column = void (*)(std::int64_t n, std::int64_t width, std::int64_t inner, const void* x,
                           void* y);
-  Row softmax, log_softmax, logsumexp;
-  Column softmax_columns, log_softmax_columns, logsumexp_columns;
+  Row log_softmax, logsumexp;
+  Column log_softmax_columns, logsumexp_columns;
+  // Times one slope a row or column; null: 1.
+  void (*softmax)(std::int64_t rows, std::int64_t n, const void* x, const void* slopes, void* y,
+                  bool stream);
+  void (*softmax_columns)(std::int64_t n, std::int64_t width, std::int64_t inner, const void* x,
+                          const void* slopes, void* y);
   using RowBackward = void (*)(std::int64_t rows, std::int64_t n, const void* y, const void* g,
                                void* dx);
   using ColumnBackward = void (*)(std::int64_t n, std::int64_t width, std::int64_t inner,

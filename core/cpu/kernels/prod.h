@@ -65,33 +65,32 @@ TW_INLINE bool is_normal(double x) {
 
 // ---- products of lanes ----
 
-// Magnitudes of values as whole numbers, which are in the same order: whether all were normal.
+// Magnitudes of values: whether all were normal. Those of float32 are compared as whole numbers,
+// which are in the same order; of 64 bits few instruction sets have a minimum of whole numbers.
 template <class A> struct Range {
   using I = IntLike<A>;
-  static constexpr I infinity =
-      (I)((I)(sizeof(A) == 4 ? 0xff : 0x7ff) << (sizeof(A) == 4 ? 23 : 52));
-  static constexpr I smallest = (I)((I)1 << (sizeof(A) == 4 ? 23 : 52));
+  using S = std::conditional_t<sizeof(A) == 4, I, A>;
   static constexpr I all_but_sign = (I)(~((I)1 << (8 * sizeof(I) - 1)));
-  Vec<I> low = infinity, high = (I)0;
+  static constexpr S infinity = sizeof(A) == 4 ? (S)0x7f800000 : (S)__builtin_inf();
+  static constexpr S smallest = sizeof(A) == 4 ? (S)0x00800000 : (S)0x1p-1022;
+  Vec<S> low = infinity;
+  Mask<S> finite = {Vec<I>((I)-1).v};
 
-  static TW_INLINE Vec<I> size_of(Vec<A> x) { return bit_cast<I>(x) & Vec<I>(all_but_sign); }
+  static TW_INLINE Vec<S> size_of(Vec<A> x) {
+    return bit_cast<S>(bit_cast<I>(x) & Vec<I>(all_but_sign));
+  }
   // Of each value on the way: what is too small for all digits may grow again.
   TW_INLINE void see(Vec<A> x) {
-    const Vec<I> size = size_of(x);
-    low = Vec<I>(size.v < low.v ? size.v : low.v);
+    const Vec<S> size = size_of(x);
+    low = Vec<S>(size.v < low.v ? size.v : low.v);
   }
   // Of the last: an infinity stays, or becomes NaN.
-  TW_INLINE void see_last(Vec<A> x) {
-    const Vec<I> size = size_of(x);
-    high = Vec<I>(size.v > high.v ? size.v : high.v);
-  }
+  TW_INLINE void see_last(Vec<A> x) { finite = finite & (size_of(x) < Vec<S>(infinity)); }
   TW_INLINE void join(Range x) {
-    low = Vec<I>(x.low.v < low.v ? x.low.v : low.v);
-    high = Vec<I>(x.high.v > high.v ? x.high.v : high.v);
+    low = Vec<S>(x.low.v < low.v ? x.low.v : low.v);
+    finite = finite & x.finite;
   }
-  TW_INLINE Mask<I> normal_lanes() const {
-    return (low >= Vec<I>(smallest)) & (high < Vec<I>(infinity));
-  }
+  TW_INLINE Mask<S> normal_lanes() const { return (low >= Vec<S>(smallest)) & finite; }
   // Bits where one was not normal, in whichever lanes.
   TW_INLINE Power lost() const {
     const Vec<I> bits((!normal_lanes()).v);
@@ -174,42 +173,69 @@ template <int vectors, class T> TW_INLINE void multiply_rows(int64_t n, const T*
 // Four vectors hide the latency of a multiplication.
 inline constexpr int kProductVectors = 4;
 
-// How a row is multiplied: as a matrix of four vectors of lanes of type A, whose product of kRows
-// rows is that of `wides` vectors of float64.
+// How a row is multiplied: as a matrix of vectors of lanes of type A, whose product is that of
+// `wides` vectors of float64. Of float32 a block is kNarrowRows factors a lane, in two chains; the
+// products of some blocks are multiplied before powers are taken out.
 template <class T, bool narrow> struct RowLanes {
   static constexpr int L = kLanes<double>;
   using A = std::conditional_t<narrow, float, double>;
-  static constexpr int width = kProductVectors * kLanes<A>;
+  static constexpr int chains = narrow ? 2 * kProductVectors : kProductVectors;
+  static constexpr int width = chains * kLanes<A>;
   static constexpr int wides = narrow ? kLanes<float> / L : kProductVectors;
-  static constexpr int64_t rows = narrow ? kNarrowRows : kRowsBetween;
+  static constexpr int64_t rows = narrow ? kNarrowRows / 2 : kRowsBetween;
+  static constexpr int64_t most_rows = narrow ? 8 * rows : rows;
 
-  // Bits where digits may be lost.
-  static TW_INLINE Power multiply_quickly(int64_t n, const T* x, Wide (&value)[wides]) {
-    Range<A> range[kProductVectors];
-    if constexpr (narrow) {
-      Vec<float> lanes[kProductVectors];
-      for (Vec<float>& each : lanes) each = Vec<float>(1.0f);
-      TW_ISA_NAME::multiply_quickly<kProductVectors>(n, x, width, kLanes<A>, lanes, range);
-      Wide low = 1.0, high = 1.0;  // four factors of float32 fit float64, whatever they are
-#pragma GCC unroll 4
-      for (const Vec<float>& each : lanes) {
-        low = low * widened_half<false>(each);
-        if constexpr (wides == 2) high = high * widened_half<true>(each);
+  // A block of float32: the product of its lanes goes into `value`.
+  static TW_INLINE void multiply_block(int64_t n, const T* x, Range<float>& range,
+                                       Wide (&value)[wides]) {
+    constexpr int F = kLanes<float>;
+    Vec<float> lanes[chains];
+#pragma GCC unroll 8
+    for (int c = 0; c < chains; ++c) lanes[c] = Vec<float>::load(x + c * F);
+    for (int64_t i = 1; i < n; ++i)
+#pragma GCC unroll 8
+      for (int c = 0; c < chains; ++c) {
+        lanes[c] = lanes[c] * Vec<float>::load(x + i * width + c * F);
+        range.see(lanes[c]);
       }
-      value[0] = value[0] * low;
-      if constexpr (wides == 2) value[1] = value[1] * high;
+    Wide low = 1.0, high = 1.0;  // four factors of float32 fit float64, whatever they are
+#pragma GCC unroll 4
+    for (int c = 0; c < kProductVectors; ++c) {
+      const Vec<float> both = lanes[c] * lanes[c + kProductVectors];
+      range.see(both);
+      range.see_last(both);
+      low = low * widened_half<false>(both);
+      if constexpr (wides == 2) high = high * widened_half<true>(both);
+    }
+    value[0] = value[0] * low;
+    if constexpr (wides == 2) value[1] = value[1] * high;
+  }
+  // Of at most most_rows rows. Bits where digits may be lost.
+  static TW_INLINE Power multiply_quickly(int64_t n, const T* x, Wide (&value)[wides]) {
+    Range<double> range[wides];
+    if constexpr (narrow) {
+      Range<float> of_blocks;
+      for (int64_t i = 0; i < n; i += rows) {
+        multiply_block(n - i < rows ? n - i : rows, x + i * width, of_blocks, value);
+        for (int c = 0; c < wides; ++c) range[c].see(value[c]);
+      }
+      if (n <= rows) return of_blocks.lost();  // one block fits, whatever its factors are
+      for (int c = 0; c < wides; ++c) range[c].see_last(value[c]);
+      return of_blocks.lost() | TW_ISA_NAME::lost<double>(range);
     } else {
       TW_ISA_NAME::multiply_quickly<kProductVectors>(n, x, width, L, value, range);
+      return TW_ISA_NAME::lost<double>(range);
     }
-    return lost(range);
   }
-  static void multiply(int64_t n, const T* x, Scaled (&total)[wides]) {
-    for (int64_t i = 0; i < n; i += rows) {
-      const int64_t some = n - i < rows ? n - i : rows;
+  static void multiply(int64_t n, const T* x, int64_t at_once, Scaled (&total)[wides]) {
+    for (int64_t i = 0; i < n; i += at_once) {
+      const int64_t some = n - i < at_once ? n - i : at_once;
       Wide value[wides];
       for (int c = 0; c < wides; ++c) value[c] = total[c].value;
       if (!any(multiply_quickly(some, x + i * width, value))) {
         for (int c = 0; c < wides; ++c) total[c].value = value[c];
+      } else if (some > rows) {
+        multiply(some, x + i * width, rows, total);
       } else {
         constexpr int each = wides * L;
         multiply_carefully<wides>(some * width / each, x + i * width, each, L, total);
@@ -223,43 +249,67 @@ TW_INLINE double product_of_lanes(Wide x) {
                                             [](auto a, auto b) TW_LAMBDA_INLINE { return a * b; });
 }
 
+// Of all lanes, which are normalized: normalized, in the first lane.
+template <int wides> TW_INLINE Scaled product_of_all(const Scaled (&total)[wides]) {
+  Scaled all = total[0];
+  for (int c = 1; c < wides; ++c) all.multiply(total[c]);
+  all.normalize();
+  Scaled one;
+  one.value = product_of_lanes(all.value);
+  one.power = sum_of_lanes(all.power);
+  one.normalize();
+  return one;
+}
 // Of one row, normalized, in the first lane.
 template <bool narrow, class T> Scaled product_of_row(int64_t n, const T* x) {
   using Row = RowLanes<T, narrow>;
   constexpr int L = kLanes<double>;
   Scaled total[Row::wides], rest[1];
-  Row::multiply(n / Row::width, x, total);
+  Row::multiply(n / Row::width, x, Row::most_rows, total);
   const int64_t done = n / Row::width * Row::width, vectors = (n - done) / L;
   multiply_rows<1>(vectors, x + done, L, L, rest);
   const int64_t at = done + vectors * L;
   if (at < n) multiply_rows<1>(1, x + at, 0, (int)(n - at), rest);
-  for (const Scaled& each : total) rest[0].multiply(each);
-  rest[0].normalize();
-  Scaled one;
-  one.value = product_of_lanes(rest[0].value);
-  one.power = sum_of_lanes(rest[0].power);
-  one.normalize();
-  return one;
+  total[0].multiply(rest[0]);
+  return product_of_all(total);
 }
-// Of a row that is looked at once, where all of its lanes are near 1: that their product fits
-// float64 needs no powers. False: it may not.
-template <bool narrow, class T>
-TW_INLINE bool multiply_near_one(int64_t n, const T* x, double& product) {
-  using Row = RowLanes<T, narrow>;
-  constexpr int64_t bound = 960 / (Row::wides * kLanes<double>);
-  if (n % Row::width != 0 || n > Row::rows * Row::width) return false;
-  Wide value[Row::wides];
-  for (Wide& each : value) each = Wide(1.0);
-  Power far = Row::multiply_quickly(n / Row::width, x, value);
-  Wide all = value[0];
-  for (int c = 0; c < Row::wides; ++c) {
+// The product of lanes that are all near 1: that it fits float64 needs no powers. False: it may
+// not.
+template <int wides> TW_INLINE bool multiply_near_one(const Wide (&value)[wides], double& product) {
+  constexpr int64_t bound = 960 / (wides * kLanes<double>);
+  Power far = (int64_t)0;
+  Wide all = 1.0;
+  for (int c = 0; c < wides; ++c) {
     const Power power = exponent_of(value[c]) - Power((int64_t)(1023 - bound));
     far = far | Power((power < Power((int64_t)0)).v) | Power((power > Power(2 * bound)).v);
-    if (c > 0) all = all * value[c];
+    all = c > 0 ? all * value[c] : value[c];
   }
   if (any(far)) return false;
   product *= product_of_lanes(all);
   return true;
+}
+template <bool narrow, class T>
+TW_INLINE void multiply_row(int64_t n, const T* x, double& product) {
+  using Row = RowLanes<T, narrow>;
+  Scaled row;
+  bool known = false;
+  if (n % Row::width == 0 && n <= Row::most_rows * Row::width) {  // looked at once
+    Wide value[Row::wides];
+    for (Wide& each : value) each = Wide(1.0);
+    known = !any(Row::multiply_quickly(n / Row::width, x, value));
+    if (known && multiply_near_one(value, product)) return;
+    Scaled total[Row::wides];
+    for (int c = 0; c < Row::wides; ++c) {
+      total[c].value = value[c];
+      total[c].normalize();
+    }
+    row = product_of_all(total);
+  }
+  if (!known) row = product_of_row<narrow>(n, x);
+  Scaled before{Wide(product)};
+  before.normalize();
+  before.multiply(row);
+  product = unscaled(before)[0];
 }
 
 // Shorter rows are multiplied one factor after the other.
@@ -275,17 +325,15 @@ void prod_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc
       double product = a[i];
       for (int64_t j = 0; j < n; ++j) product *= (double)row[j];
       a[i] = product;
-    } else if (!multiply_near_one<narrow>(n, row, a[i])) {
-      Scaled before{Wide(a[i])};
-      before.normalize();
-      before.multiply(product_of_row<narrow>(n, row));
-      a[i] = unscaled(before)[0];
+    } else {
+      multiply_row<narrow>(n, row, a[i]);
     }
   }
 }
 
-// Rows that are multiplied in one visit to the accumulators.
-inline constexpr int kFactorRows = 16;
+// Rows that are multiplied in one visit to the accumulators: as many lines as a set of the
+// first-level cache has, where rows are a power of two apart; and vectors of float32, a line.
+inline constexpr int kFactorRows = 8, kFactorVectors = 2;
 template <int m, class T>
 TW_INLINE Wide product_down(const T* x, int64_t step, int count, Wide product) {
 #pragma GCC unroll 16
@@ -310,6 +358,15 @@ TW_INLINE void multiply_narrow_columns(const float* x, int64_t step, int count, 
   Range<float> all[vectors];
   for (int c = 0; c < vectors; ++c) all[c] = range[c];
   const bool normal = !any(lost(all));
+  if (normal && count == F) {
+#pragma GCC unroll 4
+    for (int c = 0; c < vectors; ++c) {
+      double* const to = acc + c * F;
+      (Wide::load(to) * widened_half<false>(narrow[c])).store(to);
+      if constexpr (F > L) (Wide::load(to + L) * widened_half<true>(narrow[c])).store(to + L);
+    }
+    return;
+  }
   for (int c = 0; c < vectors; ++c) {
     float lanes[F];
     IntLike<float> bad[F];
@@ -329,7 +386,7 @@ TW_INLINE void multiply_narrow_columns(const float* x, int64_t step, int count, 
 }
 template <class T>
 void prod_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
-  constexpr int F = kLanes<float>, width = kProductVectors * F;
+  constexpr int F = kLanes<float>, width = kFactorVectors * F;
   auto* a = (double*)acc;
   const auto* row = (const T*)x;
   const int64_t step = row_bytes / (int64_t)sizeof(T);
@@ -337,7 +394,7 @@ void prod_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* 
     if constexpr (std::is_same_v<T, float>) {
       int64_t at = 0;
       for (; at + width <= n; at += width)
-        multiply_narrow_columns<kProductVectors>(row + at, step, F, a + at);
+        multiply_narrow_columns<kFactorVectors>(row + at, step, F, a + at);
       for (; at < n; at += F)
         multiply_narrow_columns<1>(row + at, step, n - at < F ? (int)(n - at) : F, a + at);
     } else {
@@ -395,13 +452,21 @@ template <class T> void exceptional_gradient(int64_t n, const T* x, int64_t step
   for (int64_t i = 0; i < n; ++i) dx[i * step] = (T)(g * all.others((double)x[i * step]));
 }
 
-// The product without the factor x, which is neither 0 nor infinite.
-TW_INLINE Wide without(Scaled product, Wide x) {
-  Scaled factor{x};
-  factor.normalize();
-  product.value = product.value / factor.value;
-  product.power -= factor.power;
-  return unscaled(product);
+// The product without the factor x of type T, which is neither 0 nor infinite.
+template <class T> TW_INLINE Wide without(Scaled product, Wide x) {
+  if constexpr (std::is_same_v<T, float>) {  // normal numbers of float64, as is the quotient
+    const Power first = within(product.power, 800), second = product.power - first;
+    // What is 0 in the end comes by a factor of 0: underflow can cost a hundred cycles.
+    const Wide scale = two_to_power(within(second, 1000));
+    const Wide rest = (second < Power((int64_t)-1000)).v ? Wide(0.0).v : scale.v;
+    return product.value / x * two_to_power(first) * rest;
+  } else {
+    Scaled factor{x};
+    factor.normalize();
+    product.value = product.value / factor.value;
+    product.power -= factor.power;
+    return unscaled(product);
+  }
 }
 
 // m rows one after the other, each with a gradient of its own.
@@ -422,55 +487,60 @@ void prod_rows_backward(int64_t m, int64_t n, const void* x, const void*, const 
       });
     } else {
       each_vector<double>(n, [&](int64_t at, int count) TW_LAMBDA_INLINE {
-        const Wide others = without(product, load_wider<double>(row + at, count));
+        const Wide others = without<T>(product, load_wider<double>(row + at, count));
         store_narrower(to + at, Wide(slope) * others, count);
       });
     }
   }
 }
 
-// `vectors` vectors of columns, of a single one `count` columns.
-template <int vectors, class T> TW_INLINE void backward_of_columns(int64_t n, int64_t step,
-                                                                   int count, const T* x,
-                                                                   const T* g, T* dx) {
-  constexpr int L = kLanes<double>;
-  Scaled product[vectors];
-  multiply_rows<vectors>(n, x, step, count, product);
-  Wide slope[vectors], whole[vectors];
-  bool in_range = true;
-  for (int c = 0; c < vectors; ++c) {
-    slope[c] = load_wider<double>(g + c * L, count);
-    whole[c] = unscaled(product[c]);
-    for (int j = 0; j < L; ++j) in_range &= is_normal(whole[c][j]);
-  }
-  for (int64_t i = 0; i < n; ++i)
-#pragma GCC unroll 4
-    for (int c = 0; c < vectors; ++c) {
-      const Wide factors = factor<double>(x + i * step + c * L, count);
-      const Wide others = in_range ? whole[c] / factors : without(product[c], factors);
-      store_narrower(dx + i * step + c * L, slope[c] * others, count);
-    }
-  if (in_range) return;
-  for (int c = 0; c < vectors; ++c)
-    for (int j = 0; j < L; ++j)
-      if (j < count && !is_normal(product[c].value[j])) {
-        const int64_t at = c * L + j;
-        exceptional_gradient(n, x + at, step, slope[c][j], dx + at);
-      }
+// A strip of columns, row by row, as in softmax: products and powers of all stay in the caches.
+struct ProductStrip {
+  static constexpr int L = kLanes<double>;
+  static constexpr int most = kStripBackward / L + kProductVectors;
+  Scaled product[most];
+  Wide whole[most], slope[most];
+};
+// Calls f(at, vectors, count) for columns of four vectors, then of one, of which `count` count.
+template <class F> TW_INLINE void each_of_strip(int64_t m, F f) {
+  constexpr int L = kLanes<double>, width = kProductVectors * L;
+  int64_t at = 0;
+  for (; at + width <= m; at += width) f(at, std::integral_constant<int, kProductVectors>(), L);
+  for (; at < m; at += L) f(at, std::integral_constant<int, 1>(), m - at < L ? (int)(m - at) : L);
 }
 // m columns of n factors, `step` apart.
-template <class T> void prod_columns_backward(int64_t m, int64_t n, int64_t step, const void* x,
-                                              const void*, const void* g, void* dx) {
-  constexpr int L = kLanes<double>, width = kProductVectors * L;
-  const auto *from = (const T*)x, *slope = (const T*)g;
-  auto* to = (T*)dx;
-  int64_t at = 0;
-  for (; at + width <= m; at += width)
-    backward_of_columns<kProductVectors>(n, step, L, from + at, slope + at, to + at);
-  for (; at < m; at += L) {
-    const int count = m - at < L ? (int)(m - at) : L;
-    backward_of_columns<1>(n, step, count, from + at, slope + at, to + at);
-  }
+template <class T> void prod_columns_backward(int64_t m, int64_t n, int64_t step, const void* xs,
+                                              const void*, const void* gs, void* dxs) {
+  constexpr int L = kLanes<double>;
+  // Rows between two visits to the products: so many lines and pages are read side by side.
+  constexpr int64_t rows = 32;
+  const auto *x = (const T*)xs, *g = (const T*)gs;
+  auto* dx = (T*)dxs;
+  ProductStrip strip;
+  for (int64_t i = 0; i < n; i += rows)
+    each_of_strip(m, [&](int64_t at, auto vectors, int count) TW_LAMBDA_INLINE {
+      auto& product = *(Scaled(*)[vectors.value])(strip.product + at / L);
+      multiply_rows<vectors.value>(n - i < rows ? n - i : rows, x + i * step + at, step, count,
+                                   product);
+    });
+  bool in_range = true;
+  each_vector<double>(m, [&](int64_t at, int count) TW_LAMBDA_INLINE {
+    const Wide whole = unscaled(strip.product[at / L]);
+    for (int j = 0; j < count; ++j) in_range &= is_normal(whole[j]);
+    strip.whole[at / L] = whole;
+    strip.slope[at / L] = load_wider<double>(g + at, count);
+  });
+  for (int64_t i = 0; i < n; ++i)
+    each_vector<double>(m, [&](int64_t at, int count) TW_LAMBDA_INLINE {
+      const Wide factors = factor<double>(x + i * step + at, count);
+      const Wide others =
+          in_range ? strip.whole[at / L] / factors : without<T>(strip.product[at / L], factors);
+      store_narrower(dx + i * step + at, strip.slope[at / L] * others, count);
+    });
+  if (in_range) return;
+  for (int64_t j = 0; j < m; ++j)
+    if (!is_normal(strip.product[j / L].value[j % L]))
+      exceptional_gradient(n, x + j, step, strip.slope[j / L][j % L], dx + j);
 }
 
 }  // namespace

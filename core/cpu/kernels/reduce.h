@@ -83,12 +83,10 @@ template <class T, bool largest> struct Extremum {
     if constexpr (std::is_floating_point_v<T>) nan = nan + other.nan;
   }
   TW_INLINE T value() const {
-    const T result = largest ? max_of_lanes(best) : min_of_lanes(best);
-    if constexpr (std::is_floating_point_v<T>) {
-      const T bad = sum_of_lanes(nan);
-      return is_nan(bad) ? bad : result;
-    }
-    return result;
+    if constexpr (std::is_floating_point_v<T>)
+      if (any_not_below(nan, 1)) [[unlikely]]
+        return sum_of_lanes(nan);
+    return largest ? max_of_lanes(best) : min_of_lanes(best);
   }
   static TW_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
     const Vec<T> best = better_of(a, b);  // b where either is NaN
@@ -380,9 +378,10 @@ void bfloat16_extremum_columns(int64_t m, int64_t n, const void* x, int64_t row_
 template <bool largest, class T> TW_INLINE bool replaces(T x, T best) {
   return (largest ? x > best : x < best) | (is_nan(x) & !is_nan(best));
 }
-#ifdef TW_HAS_MASKED_ACCESS
+#ifdef __AVX2__
 // A bit for each lane of 32 or 64 bits.
 template <class T> TW_INLINE std::uint64_t which_equal(Vec<T> a, Vec<T> b) {
+#ifdef __AVX512F__
   if constexpr (std::is_same_v<T, float>)
     return _mm512_cmp_ps_mask((__m512)a.v, (__m512)b.v, _CMP_EQ_OQ);
   else if constexpr (std::is_same_v<T, double>)
@@ -391,6 +390,13 @@ template <class T> TW_INLINE std::uint64_t which_equal(Vec<T> a, Vec<T> b) {
     return _mm512_cmpeq_epi32_mask((__m512i)a.v, (__m512i)b.v);
   else
     return _mm512_cmpeq_epi64_mask((__m512i)a.v, (__m512i)b.v);
+#else
+  const Mask<T> equal = a == b;
+  if constexpr (sizeof(T) == 4)
+    return (unsigned)_mm256_movemask_ps((__m256)equal.v);
+  else
+    return (unsigned)_mm256_movemask_pd((__m256d)equal.v);
+#endif
 }
 // In whole steps of four vectors; -1: it is in none.
 template <class T> int64_t first_place_in_steps(int64_t n, const T* row, T x) {
@@ -410,7 +416,7 @@ template <class T> int64_t first_place(int64_t n, const T* row, T x) {
   constexpr int L = kLanes<T>, step = kChains * L;
   int64_t at = 0;
   if constexpr (sizeof(T) == 1) return (const T*)__builtin_memchr(row, (uint8_t)x, n) - row;
-#ifdef TW_HAS_MASKED_ACCESS
+#ifdef __AVX2__
   if constexpr (sizeof(T) >= 4) {
     if (const int64_t place = first_place_in_steps(n, row, x); place >= 0) return place;
     at = is_nan(x) ? 0 : n / step * step;

@@ -23,40 +23,44 @@ template <class T> TW_INLINE T max_of_row(int64_t n, const T* x) {
   return max_of_lanes(larger(larger(best[0], best[1]), larger(best[2], best[3])));
 }
 
-// Exponentials go to `e`, which is y itself or, where y is written around the caches, a buffer.
-template <class T, bool stream> TW_INLINE void softmax_row(int64_t n, const T* x, T* e, T* y) {
+// slope * softmax(x). Exponentials go to `e`, which is y itself or, where y is written around the
+// caches, a buffer.
+template <class T, bool stream>
+TW_INLINE void softmax_row(int64_t n, const T* x, T slope, T* e, T* y) {
   const T top = max_of_row(n, x);
   const T sum = (T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
     const Vec<T> v = exp_below(load_some(x + at, count) - top);
     store_some(e + at, v, count);
     return v;
   });
-  const Vec<T> scale = 1 / sum;
+  const Vec<T> scale = slope / sum;
   each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
     __builtin_prefetch(x + at + n, 0, 2);  // of the next row, while this one's results are written
     put<stream>(y + at, load_some(e + at, count) * scale, count);
   });
 }
-template <class T> TW_INLINE void short_softmax_row(int count, const T* x, T* y) {
+template <class T> TW_INLINE void short_softmax_row(int count, const T* x, T slope, T* y) {
   const Vec<T> v = fill_after(Vec<T>::load(x, count), count, (T)-kInfinity);
   const Vec<T> e = exp_below(v - max_of_lanes(v));
-  (e * (1 / sum_of_lanes(e))).store(y, count);
+  (e * (slope / sum_of_lanes(e))).store(y, count);
 }
 // Longest row whose exponentials stay in the first-level cache beside the row itself.
 template <class T> inline constexpr int64_t kBuffered = 16384 / sizeof(T);
 
-template <class T> void softmax_rows(int64_t rows, int64_t n, const void* x, void* y, bool stream) {
+template <class T> void softmax_rows(int64_t rows, int64_t n, const void* x, const void* slopes,
+                                     void* y, bool stream) {
   auto* in = (const T*)x;
   auto* out = (T*)y;
   alignas(64) T e[kBuffered<T>];
   stream = stream && n <= kBuffered<T>;
   for (int64_t i = 0; i < rows; ++i, in += n, out += n) {
+    const T slope = slopes ? ((const T*)slopes)[i] : 1;
     if (n <= kLanes<T>)
-      short_softmax_row((int)n, in, out);
+      short_softmax_row((int)n, in, slope, out);
     else if (stream)
-      softmax_row<T, true>(n, in, e, out);
+      softmax_row<T, true>(n, in, slope, e, out);
     else
-      softmax_row<T, false>(n, in, out, out);
+      softmax_row<T, false>(n, in, slope, out, out);
   }
   if (stream) finish_streams();
 }
@@ -211,8 +215,8 @@ TW_INLINE void each_of_columns(int64_t n, int64_t width, int64_t inner, F f) {
                    [&](int64_t j, int count) TW_LAMBDA_INLINE { f(i * inner + j, j, count); });
 }
 
-template <class T>
-void softmax_columns(int64_t n, int64_t width, int64_t inner, const void* x, void* y) {
+template <class T> void softmax_columns(int64_t n, int64_t width, int64_t inner, const void* x,
+                                        const void* slopes, void* y) {
   each_strip(width, [=](int64_t first, int64_t some) TW_LAMBDA_INLINE {
     auto* in = (const T*)x + first;
     auto* out = (T*)y + first;
@@ -223,8 +227,10 @@ void softmax_columns(int64_t n, int64_t width, int64_t inner, const void* x, voi
       store_some(out + at, e, count);
       return e;
     });
-    each_vector<T>(some, [&](int64_t j, int count)
-                             TW_LAMBDA_INLINE { sum.set(j, 1 / sum.at(j, count), count); });
+    each_vector<T>(some, [&](int64_t j, int count) TW_LAMBDA_INLINE {
+      const Vec<T> slope = slopes ? load_some((const T*)slopes + first + j, count) : Vec<T>((T)1);
+      sum.set(j, slope / sum.at(j, count), count);
+    });
     each_of_columns<T>(n, some, inner, [&](int64_t at, int64_t j, int count) TW_LAMBDA_INLINE {
       store_some(out + at, load_some(out + at, count) * sum.at(j, count), count);
     });
@@ -336,12 +342,12 @@ template <class T> void cross_entropy_backward_rows(const CrossEntropyProblem& p
 }
 
 template <class T> constexpr SoftmaxLoops loops() {
-  return {softmax_rows<T>,
-          log_softmax_rows<T>,
+  return {log_softmax_rows<T>,
           logsumexp_rows<T>,
-          softmax_columns<T>,
           log_softmax_columns<T>,
           logsumexp_columns<T>,
+          softmax_rows<T>,
+          softmax_columns<T>,
           softmax_backward_rows<T>,
           log_softmax_backward_rows<T>,
           softmax_backward_columns<T>,
