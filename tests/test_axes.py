@@ -76,6 +76,22 @@ def test_no_axes_leave_every_element_its_own_gradient(name: str) -> None:
     assert x.grad.tolist() == [[expected] * 2] * 2
 
 
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("n", [2, 5, 40, 300])
+def test_slopes_of_logsumexp_beside_infinity_are_zero(n: int, columns: bool) -> None:
+    """exp(x - y): NaN at the infinity itself, everywhere beside NaN or where all is -infinity."""
+    rows = np.tile(np.linspace(-900, 900, n), (5, 1))
+    rows[0, 1] = rows[1, 0] = rows[1, 1] = rows[2, 0] = np.inf
+    rows[2, 1], rows[3] = np.nan, -np.inf
+    with np.errstate(invalid="ignore"):
+        y = np.array([np.inf, np.inf, np.nan, -np.inf, np.logaddexp.reduce(rows[4])])
+        expected = 2 * np.exp(rows - y[:, None])
+    x = tw.asarray(rows.T.copy() if columns else rows).requires_grad_()
+    tw.logsumexp(x, axis=0 if columns else 1).backward(tw.full((5,), 2.0, dtype=tw.float64))
+    got = x.grad.numpy()
+    np.testing.assert_allclose(got.T if columns else got, expected, rtol=1e-12, atol=1e-300)
+
+
 def test_the_correction_counts_where_nothing_is_reduced() -> None:
     x = tw.ones((2,), dtype=tw.float64)
     assert tw.var(x, axis=()).tolist() == [0, 0]

@@ -23,10 +23,22 @@ template <class T> TW_INLINE T max_of_row(int64_t n, const T* x) {
   return max_of_lanes(larger(larger(best[0], best[1]), larger(best[2], best[3])));
 }
 
-// slope * softmax(x). Exponentials go to `e`, which is y itself or, where y is written around the
-// caches, a buffer.
+// A slope given, softmax is a gradient of logsumexp, slope * exp(x - y): beside +infinity that is 0
+// and not NaN, unless an element is NaN. For what has come out as NaN, x's elements `step` apart.
+template <class T> void mend_beside_infinity(int64_t n, int64_t step, const T* x, T slope, T* y) {
+  bool infinite = false;
+  for (int64_t i = 0; i < n; ++i) {
+    if (x[i * step] != x[i * step]) return;
+    infinite |= x[i * step] == (T)kInfinity;
+  }
+  for (int64_t i = 0; infinite && i < n; ++i)
+    if (x[i * step] != (T)kInfinity) y[i * step] = 0 * slope;
+}
+
+// slope * softmax(x); returns the sum of exponentials, which go to `e`, y itself or, where y is
+// written around the caches, a buffer.
 template <class T, bool stream>
-TW_INLINE void softmax_row(int64_t n, const T* x, T slope, T* e, T* y) {
+TW_INLINE T softmax_row(int64_t n, const T* x, T slope, T* e, T* y) {
   const T top = max_of_row(n, x);
   const T sum = (T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
     const Vec<T> v = exp_below(load_some(x + at, count) - top);
@@ -38,11 +50,14 @@ TW_INLINE void softmax_row(int64_t n, const T* x, T slope, T* e, T* y) {
     __builtin_prefetch(x + at + n, 0, 2);  // of the next row, while this one's results are written
     put<stream>(y + at, load_some(e + at, count) * scale, count);
   });
+  return sum;
 }
-template <class T> TW_INLINE void short_softmax_row(int count, const T* x, T slope, T* y) {
+template <class T> TW_INLINE T short_softmax_row(int count, const T* x, T slope, T* y) {
   const Vec<T> v = fill_after(Vec<T>::load(x, count), count, (T)-kInfinity);
   const Vec<T> e = exp_below(v - max_of_lanes(v));
-  (e * (slope / sum_of_lanes(e))).store(y, count);
+  const T sum = (T)sum_of_lanes(e);
+  (e * (slope / sum)).store(y, count);
+  return sum;
 }
 // Longest row whose exponentials stay in the first-level cache beside the row itself.
 template <class T> inline constexpr int64_t kBuffered = 16384 / sizeof(T);
@@ -55,12 +70,10 @@ template <class T> void softmax_rows(int64_t rows, int64_t n, const void* x, con
   stream = stream && n <= kBuffered<T>;
   for (int64_t i = 0; i < rows; ++i, in += n, out += n) {
     const T slope = slopes ? ((const T*)slopes)[i] : 1;
-    if (n <= kLanes<T>)
-      short_softmax_row((int)n, in, slope, out);
-    else if (stream)
-      softmax_row<T, true>(n, in, slope, e, out);
-    else
-      softmax_row<T, false>(n, in, slope, out, out);
+    const T sum = n <= kLanes<T> ? short_softmax_row((int)n, in, slope, out)
+                  : stream       ? softmax_row<T, true>(n, in, slope, e, out)
+                                 : softmax_row<T, false>(n, in, slope, out, out);
+    if (slopes && sum != sum) mend_beside_infinity(n, 1, in, slope, out);
   }
   if (stream) finish_streams();
 }
@@ -234,6 +247,9 @@ template <class T> void softmax_columns(int64_t n, int64_t width, int64_t inner,
     each_of_columns<T>(n, some, inner, [&](int64_t at, int64_t j, int count) TW_LAMBDA_INLINE {
       store_some(out + at, load_some(out + at, count) * sum.at(j, count), count);
     });
+    for (int64_t j = 0; slopes && j < some; ++j)
+      if (sum.value[j] != sum.value[j])
+        mend_beside_infinity(n, inner, in + j, ((const T*)slopes)[first + j], out + j);
   });
 }
 template <class T>
