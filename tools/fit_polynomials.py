@@ -95,6 +95,7 @@ def normal_place(t: mp.mpf) -> mp.mpf:
     return -y / s
 
 
+ERFINV_CENTRE = erfinv_of(mp.mpf(2))
 DIGAMMA_ZERO = mp.findroot(mp.digamma, 1.46) - 1
 
 
@@ -205,6 +206,14 @@ FITS = {
     "normal_share": Fit(scaled_share, -1, 0.6111, (9, -1), lambda t: 1 / scaled_share(t), parts=2),
     # erfinv(x) = x p(w - 3.125) with w = -log(1 - x^2) up to 6.25
     "erfinv": Fit(lambda u: erfinv_of(u + mp.mpf(3.125)), -3.125, 3.125, (-1, 24), short=11),
+    # in float32 erfinv(x) = x (c + s p(s)), s = w - 2, c what it is there, up to w = 4
+    "erfinv_float32": Fit(
+        near_zero(lambda s: (erfinv_of(s + 2) - ERFINV_CENTRE) / s, mp.mpf(0.25)),
+        -2,
+        2,
+        (8, -1),
+        lambda s: s / erfinv_of(s + 2),
+    ),
     # beyond, x p(sqrt(w) - 3.25) up to 4 and x p(sqrt(w) - 5) up to 6.01
     "erfinv_far": Fit(
         lambda s: erfinv_of((s + mp.mpf(3.25)) ** 2), -0.75, 0.75, (-1, 20), short=10

@@ -95,6 +95,45 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
   return at;
 }
 
+#ifndef TW_HAS_MASKED_ACCESS
+// A longer formula f over `together` vectors at once, in one copy of its code: what is left at the
+// end goes the same way through memory of its own, since the compiler may fuse products and sums of
+// two copies differently, and bits must not depend on the place.
+template <int together, class T, int N, class F>
+TW_INLINE void for_groups_of_vectors(std::int64_t n, T* y, const T* (&p)[N],
+                                     const std::int64_t (&advance)[N], F f) {
+  constexpr int L = kLanes<T>, group = together * L;
+  T rest[N][group], results[group];
+  while (n > 0) {
+    std::int64_t count = n < group ? n : group;
+    asm("" : "+r"(count));  // else a loop for whole groups is split off, with a copy of the formula
+    T* out = y;
+    if (count < group) [[unlikely]] {
+      out = results;
+      for (int k = 0; k < N; ++k) {
+        if (advance[k] == 0) continue;
+        for (int i = 0; i < group; ++i) rest[k][i] = p[k][i < count ? i : 0];
+        p[k] = rest[k];
+      }
+    }
+    Vec<T> v[together][N];
+    for (int u = 0; u < together; ++u) {
+      for (int k = 0; k < N; ++k) {
+        v[u][k] = Vec<T>::load(p[k]);
+        p[k] += advance[k];
+      }
+    }
+    Vec<T> of[together];
+    for (int u = 0; u < together; ++u) of[u] = f(v[u]);
+    for (int u = 0; u < together; ++u) of[u].store(out + u * L);
+    if (count < group) [[unlikely]]
+      __builtin_memcpy(y, results, static_cast<std::size_t>(count) * sizeof(T));
+    n -= count;
+    y += count;
+  }
+}
+#endif
+
 template <class T, int N, Work work = Work::light, class F>
 TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* inputs, const int* step,
                                Traffic traffic, F f) {
@@ -105,6 +144,11 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
     p[k] = static_cast<const T*>(inputs[k]);
     advance[k] = step[k] * L;
   }
+#ifndef TW_HAS_MASKED_ACCESS
+  // Two of float, so that the compiler interleaves two chains of dependent instructions.
+  if constexpr (work == Work::heavy)
+    return for_groups_of_vectors<sizeof(T) == 4 ? 2 : 1>(n, static_cast<T*>(y), p, advance, f);
+#endif
   const bool around = traffic == Traffic::around;
   std::int64_t at = -1;
 #if defined TW_HAS_FAR_LOADS || defined TW_HAS_STREAMING

@@ -66,6 +66,40 @@ constexpr SelectTable make_select_table() {
   return {{select_kernel<std::uint8_t>, select_kernel<std::uint16_t>, select_kernel<std::uint32_t>,
            select_kernel<std::uint64_t>}};
 }
+#elif defined(__AVX2__)
+// The lanes of b where bytes hold, else of c. GCC 12 widens bytes one by one without intrinsics.
+template <class T> TW_INLINE Vec<T> selected(const std::uint8_t* truths, Vec<T> b, Vec<T> c) {
+  const auto* const p = (const __m128i*)truths;
+  __m256i x;
+  if constexpr (sizeof(T) == 1) x = _mm256_loadu_si256((const __m256i*)truths);
+  if constexpr (sizeof(T) == 2) x = _mm256_cvtepi8_epi16(_mm_loadu_si128(p));
+  if constexpr (sizeof(T) == 4) x = _mm256_cvtepi8_epi32(_mm_loadl_epi64(p));
+  if constexpr (sizeof(T) == 8) x = _mm256_cvtepi8_epi64(_mm_loadu_si32(p));
+  return (typename Mask<T>::Raw)x == 0 ? c.v : b.v;
+}
+template <class T>
+void select_kernel(std::int64_t n, void* out, const void* const* inputs, const int* step, Traffic) {
+  constexpr int L = kLanes<T>;
+  const auto* truths = static_cast<const std::uint8_t*>(inputs[0]);
+  const auto *b = static_cast<const T*>(inputs[1]), *c = static_cast<const T*>(inputs[2]);
+  auto* y = static_cast<T*>(out);
+  const std::int64_t of_truths = step[0] * L, of_b = step[1] * L, of_c = step[2] * L;
+  for (; n >= L; n -= L) {
+    selected(truths, Vec<T>::load(b), Vec<T>::load(c)).store(y);
+    y += L;
+    truths += of_truths;
+    b += of_b;
+    c += of_c;
+  }
+  const int rest = static_cast<int>(n);
+  std::uint8_t bytes[L] = {};
+  for (int i = 0; i < rest; ++i) bytes[i] = truths[i];
+  if (rest > 0) selected(bytes, Vec<T>::load(b, rest), Vec<T>::load(c, rest)).store(y, rest);
+}
+constexpr SelectTable make_select_table() {
+  return {{select_kernel<std::uint8_t>, select_kernel<std::uint16_t>, select_kernel<std::uint32_t>,
+           select_kernel<std::uint64_t>}};
+}
 #else
 constexpr SelectTable make_select_table() { return {}; }
 #endif

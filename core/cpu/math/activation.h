@@ -61,7 +61,15 @@ TW_INLINE Vec<float> silu(Vec<float> x) {
     return out_of_line(
         [=]() TW_LAMBDA_INLINE { return where(v < kLogisticFrom, silu_by_exp(x), y); });
 #else
-    return silu_by_exp(x);
+    constexpr T lowest = -86;
+    const Vec<T> v = minus_abs(x);
+    const FloatExp e = float_exp(v);
+    const Vec<T> t = power_of(e.power);
+    const LogisticShare s = logistic_share(e, t);
+    const Vec<T> y = fma(fma(v, s.y, v * s.rest), t, at_least(x, -0.0));
+    if (!any_below(v, lowest)) [[likely]]
+      return y;
+    return out_of_line([=]() TW_LAMBDA_INLINE { return where(v < lowest, silu_by_exp(x), y); });
 #endif
   }
 }
@@ -71,6 +79,19 @@ template <Floating T> TW_INLINE Vec<T> silu_slope(Vec<T> x) {
   const Vec<T> s = sigmoid(x);
   return s * (1 + x * (1 - s));
 }
+#ifndef TW_HAS_LANE_TABLES
+// With v = -|x| and s = e^v / (1 + e^v) it is s (1 + v (1 - s)), and 1 minus that for x > 0.
+TW_INLINE Vec<float> silu_slope(Vec<float> x) {
+  using T = float;
+  TW_WIDEN(silu_slope) {
+    const Vec<T> v = at_least(minus_abs(x), ExpLimits<T>::lowest);
+    const FloatExp p = float_exp(v);
+    const Vec<T> e = p.p * low_power_of(p.power), inverse = 1 / (e + 1), s = e * inverse;
+    const Vec<T> y = fma(v * inverse, s, s);
+    return where(x < 0, y, 1 - y);
+  }
+}
+#endif
 
 // x (slope + cubic x^2) in two parts, slope = sqrt(8 / pi) and cubic = 0.044715 slope; |x| <= 32.
 inline constexpr double kTanhSlope = 1.5957691216057308, kTanhCubic = 0.07135481627260025;

@@ -155,7 +155,21 @@ TW_INLINE Vec<float> hypot(Vec<float> a, Vec<float> b) {
   });
 }
 #else
-TW_INLINE Vec<float> hypot(Vec<float> a, Vec<float> b) { return hypot_by_double(a, b); }
+// The root of the sum of the squares, and what both lost in rounding over twice the root: for that
+// the number whose bits are a constant less the root's is near enough, a tenth of it.
+TW_INLINE Vec<float> hypot(Vec<float> a, Vec<float> b) {
+  if constexpr (!kFused) return hypot_by_double(a, b);
+  const Vec<float> p = abs(a), q = abs(b), high = at_least(p, q), low = at_most(q, p);
+  const Pair<float> square = two_product(high, high);
+  const Vec<float> sum = fma(low, low, square.hi), lost = fma(low, low, square.hi - sum);
+  const Vec<float> root = sqrt(sum), rest = fma(-root, root, sum) + (lost + square.lo);
+  const Bits<float> inverse_bits = Bits<float>(0x7e6eb3c0) - bit_cast<std::int32_t>(root);
+  const Vec<float> y = fma(rest, bit_cast<float>(inverse_bits), root);
+  const Mask<float> inside = (sum >= 0x1p-80f) & (sum < 0x1p120f);
+  if (!any(!inside)) [[likely]]
+    return y;
+  return out_of_line([=]() TW_LAMBDA_INLINE { return where(inside, y, hypot_by_double(a, b)); });
+}
 #endif
 // Scaled by a power of two; what the squares and the root lose in rounding is made good.
 TW_INLINE Vec<double> hypot(Vec<double> a, Vec<double> b) {

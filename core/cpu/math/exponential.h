@@ -246,6 +246,20 @@ TW_INLINE FloatExp float_exp(Vec<float> v) {
   const Power power = nearest_power(v * kLog2e);
   return float_exp(power, (v - power.n * Limits::ln2_hi) - power.n * Limits::ln2_lo);
 }
+#ifndef TW_HAS_MASKED_ACCESS
+// Without an instruction that scales, where neither x nor the result is far from the normal range.
+TW_INLINE Vec<float> exp(Vec<float> x) {
+  using T = float;
+  TW_WIDEN(exp) {
+    const FloatExp e = float_exp(x);
+    const Vec<T> y = add_exponent(e.p, e.power.bits);
+    const Mask<T> inside = abs(x) < 87;
+    if (!any(!inside)) [[likely]]
+      return y;
+    return out_of_line([=]() TW_LAMBDA_INLINE { return where(inside, y, exp<T>(x)); });
+  }
+}
+#endif
 // Of v + more, where `more` may be a few ulp of v.
 TW_INLINE FloatExp float_exp(Vec<float> v, Vec<float> more) {
   using Limits = ExpLimits<float>;
@@ -265,16 +279,40 @@ TW_INLINE FloatLogistic float_logistic(const FloatExp& x) {
   const Vec<float> rest = fma(-y, e, p - y) + fma(w, r, 1 - p);  // p - y is exact
   return {y, rest * inverse, power};
 }
+#ifdef TW_HAS_LANE_TABLES
 TW_INLINE Vec<float> sigmoid_by_exp(Vec<float> x) {
   const Vec<float> v = at_least(minus_abs(x), ExpLimits<float>::lowest);
   const FloatLogistic s = float_logistic(float_exp(v));
   const Vec<float> y = scale_down(s.y + s.rest, s.power);
   return where(x < 0, y, 1 - y);
 }
-#ifdef TW_HAS_LANE_TABLES
 // The nearest whole number to steps |v| in the low bits, v <= 0.
 TW_INLINE Vec<float> logistic_index(Vec<float> v, float steps) {
   return fma(v, -steps, Format<float>::rounder);
+}
+#else
+// The same with a division that is exact, as (y + rest) t, t = 2^n: with part = y t, 1 - part is
+// the inverse of 1 + e.
+struct LogisticShare {
+  Vec<float> y, rest;
+};
+TW_INLINE LogisticShare logistic_share(const FloatExp& x, Vec<float> t) {
+  const auto [w, r, p, power] = x;
+  const Vec<float> y = p / fma(p, t, 1), part = rounded(y * t);
+  const Vec<float> rest = fma(-part, p, p - y) + fma(w, r, 1 - p);
+  return {y, rest * (1 - part)};
+}
+// 2^n; and the same for n from -213 on, where it may be a denormal or 0.
+TW_INLINE Vec<float> power_of(Power power) { return add_exponent(1, power.bits); }
+TW_INLINE Vec<float> low_power_of(Power power) {
+  return add_exponent(0x1p64f, power.bits) * 0x1p-64f;
+}
+TW_INLINE Vec<float> sigmoid_by_exp(Vec<float> x) {
+  const FloatExp e = float_exp(at_least(minus_abs(x), ExpLimits<float>::lowest));
+  const Vec<float> t = low_power_of(e.power);
+  const LogisticShare s = logistic_share(e, t);
+  const Vec<float> share = s.y + s.rest;
+  return where(x < 0, share * t, fma(-share, t, 1));
 }
 #endif
 TW_INLINE Vec<float> sigmoid(Vec<float> x) {

@@ -302,9 +302,38 @@ template <class R> TW_INLINE Vec<double> erfinv_of(Vec<double> x) {
   });
 }
 TW_INLINE Vec<double> erfinv(Vec<double> x) { return erfinv_of<double>(x); }
-TW_INLINE Vec<float> erfinv(Vec<float> x) {
+TW_INLINE Vec<float> erfinv_by_double(Vec<float> x) {
   return through_double(x, [](Vec<double> t) TW_LAMBDA_INLINE { return erfinv_of<float>(t); });
 }
+#ifdef TW_HAS_LANE_TABLES
+TW_INLINE Vec<float> erfinv(Vec<float> x) { return erfinv_by_double(x); }
+#else
+// Up to w = 4, which is |x| = 0.9908, x (c + s (slope + s q(s))), s = w - 2 in two parts, 2^-28.9.
+TW_INLINE Vec<float> erfinv(Vec<float> x) {
+  using T = float;
+  if constexpr (!kFused) return erfinv_by_double(x);
+  constexpr T c = 1.3772153f, c_lo = -5.47129e-08f, slope = 0.24976808f;
+  const Vec<T> rest_of_1 = fma(-x, x, 1);
+  const auto [f, e] = decompose_normal(rest_of_1, 0.75f);
+  // log(1 - x^2) = e ln 2 + log(1 + f), each sum with its larger number first. -6 <= e <= 0, so
+  // that e times 21 bits of ln 2 is exact and what they lack does not count.
+  const Pair<T> m = log_mantissa(f), l = fast_two_sum(rounded(e * 0x1.62e43p-1f), m.hi);
+  const Pair<T> s = fast_two_sum<T>(-2, -l.hi);
+  const Vec<T> s_lo = s.lo - (l.lo + m.lo);
+  const Vec<T> square = s.hi * s.hi;
+  const Vec<T> q =
+      by_pairs(s.hi, square, -0.0019681358, -0.0016921797, 0.00021591962, 7.6149176e-06,
+               -4.861311e-06, 3.0137366e-07, 6.547582e-08, -9.528325e-09);
+  const Pair<T> product = two_product<T>(s.hi, slope), y = fast_two_sum<T>(c, product.hi);
+  const Vec<T> low = fma(square, q, fma(s_lo, slope, product.lo)) + (y.lo + c_lo);
+  const Vec<T> up = x * 0x1p30f;  // so that the second product does not underflow
+  const Vec<T> near = fma(up, y.hi, up * low) * 0x1p-30f;
+  const Mask<T> inside = rest_of_1 > 0.0184f;
+  if (!any(!inside)) [[likely]]
+    return near;
+  return out_of_line([=]() TW_LAMBDA_INLINE { return where(inside, near, erfinv_by_double(x)); });
+}
+#endif
 
 }  // namespace
 }  // namespace tw::TW_ISA_NAME

@@ -152,6 +152,17 @@ template <class T, class... C> TW_INLINE Vec<T> polynomial(Vec<T> x, double c0, 
   return polynomial(x, rest...) * x + c0;
 }
 
+// The same by pairs, in x and its square: half as long a chain for one product more.
+template <class T> TW_INLINE Vec<T> by_pairs(Vec<T>, Vec<T>, double c0) { return c0; }
+template <class T, class... C>
+TW_INLINE Vec<T> by_pairs(Vec<T> x, Vec<T> square, double c0, double c1, C... rest) {
+  const Vec<T> pair = fma(x, c1, c0);
+  if constexpr (sizeof...(rest) == 0)
+    return pair;
+  else
+    return fma(by_pairs(x, square, rest...), square, pair);
+}
+
 // A scalar builtin for each lane, for those that are one vector instruction.
 template <class T, class F> TW_INLINE Vec<T> each_lane(Vec<T> x, F f) {
   Vec<T> y;

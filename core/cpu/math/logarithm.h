@@ -222,6 +222,79 @@ TW_INLINE Vec<float> log1p(Vec<float> x) {
   const Vec<float> y = sum_of(fma(p.e, Limits::ln2_hi, p.value), r, low);
   return log_domain(u, where(far, y, r + low));  // r + low keeps the sign of 0
 }
+#else
+// float without tables: what is no normal number waits out of line, so that the others need neither
+// scaling nor choices, and the polynomial is in pairs.
+TW_INLINE Mask<float> is_normal(Vec<float> x) {
+  return (x >= Format<float>::smallest_normal) & (x < kInfinity);
+}
+// A normal x as (1 + f) 2^e with 1 + f from `lowest` to twice that, which is from 1/2 to 1.
+TW_INLINE Exponent<float> decompose_normal(Vec<float> x, float lowest) {
+  const Bits<float> bits = bit_cast<std::int32_t>(x);
+  const Bits<float> above = bits - bit_cast<std::int32_t>(Vec<float>(lowest));
+  const Bits<float> field = above & (std::int32_t)0xff800000;
+  return {bit_cast<float>(bits - field) - 1, convert<float>(Bits<float>(above.v >> 23))};
+}
+TW_INLINE Vec<float> log_tail_by_pairs(Vec<float> f) {
+  const Vec<float> z = f * f;
+  const Vec<float> p = by_pairs(f, z, 0.3333331, -0.25000262, 0.20002249, -0.16654864, 0.14208853,
+                                -0.12617359, 0.12156164, -0.10582594, 0.049098764);
+  return fma(z, rounded(f * p), z * -0.5f);
+}
+template <class F> TW_INLINE Vec<float> where_normal(Vec<float> x, Vec<float> y, F others) {
+  const Mask<float> normal = is_normal(x);
+  if (!any(!normal)) [[likely]]
+    return y;
+  return out_of_line([=]() TW_LAMBDA_INLINE { return where(normal, y, others()); });
+}
+TW_INLINE Vec<float> log(Vec<float> x) {
+  using T = float;
+  TW_WIDEN(log) {
+    const auto [f, e] = decompose_normal(x, 0.75f);
+    const Vec<T> low = fma(e, ExpLimits<T>::ln2_lo, log_tail_by_pairs(f)) + f;
+    return where_normal(x, fma(e, ExpLimits<T>::ln2_hi, low),
+                        [=]() TW_LAMBDA_INLINE { return log<T>(x); });
+  }
+}
+// log(1 + f) in two parts.
+TW_INLINE Pair<float> log_mantissa(Vec<float> f) { return fast_two_sum(f, log_tail_by_pairs(f)); }
+// Powers of two give whole numbers.
+TW_INLINE Vec<float> log2(Vec<float> x) {
+  using T = float;
+  TW_WIDEN(log2) {
+    using B = LogBases<T>;
+    const auto [f, e] = decompose_normal(x, 0.70710678f);
+    const Pair<T> l = log_mantissa(f), p = two_product<T>(l.hi, B::log2e);
+    const Vec<T> rest = fma(l.hi, B::log2e_lo, fma(l.lo, B::log2e, p.lo));
+    const Pair<T> head = fast_two_sum(e, p.hi);
+    return where_normal(x, head.hi + (head.lo + rest),
+                        [=]() TW_LAMBDA_INLINE { return log2<T>(x); });
+  }
+}
+// Powers of ten give whole numbers.
+TW_INLINE Vec<float> log10(Vec<float> x) {
+  using T = float;
+  TW_WIDEN(log10) {
+    using B = LogBases<T>;
+    const auto [f, e] = decompose_normal(x, 0.70710678f);
+    const Pair<T> l = log_mantissa(f), p = two_product<T>(l.hi, B::log10e);
+    const Vec<T> rest = fma(l.hi, B::log10e_lo, fma(l.lo, B::log10e, p.lo));
+    const Pair<T> head = fast_two_sum(rounded(e * B::log10_2), p.hi);
+    return where_normal(x, head.hi + (head.lo + fma(e, B::log10_2_lo, rest)),
+                        [=]() TW_LAMBDA_INLINE { return log10<T>(x); });
+  }
+}
+// Has the sign of x, also where that is 0.
+TW_INLINE Vec<float> log1p(Vec<float> x) {
+  using T = float;
+  TW_WIDEN(log1p) {
+    const Vec<T> u = x + 1, lost = x - (u - 1);
+    const auto [f, e] = decompose_normal(u, 0.75f);
+    const Vec<T> low = fma(e, ExpLimits<T>::ln2_lo, lost / u);
+    const Vec<T> y = fma(e, ExpLimits<T>::ln2_hi, (log_tail_by_pairs(f) + low) + f);
+    return where_normal(u, with_sign(y, x), [=]() TW_LAMBDA_INLINE { return log1p<T>(x); });
+  }
+}
 #endif
 
 // log(u (1 + share)) + more ln 2 for u >= 1.1 and a share of at most a few ulp.
