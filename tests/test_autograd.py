@@ -427,3 +427,15 @@ class TestGrad:
         (d2,) = tw.grad(x.grad.sum(), x)
         assert d2.item() == 12.0
         x.grad = None
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_slopes_of_silu_at_infinity_are_its_limits(dtype: str, device: str, isa: str) -> None:
+    """PyTorch's formula gives NaN there."""
+    if device == "cuda" and not tw.cuda.is_available():
+        pytest.skip(f"no GPU: {tw.cuda.why_unavailable()}")
+    x = tw.asarray([-np.inf, np.inf, np.nan, 0.0] * 5, dtype=getattr(tw, dtype), device=device)
+    x.requires_grad_()
+    tw.silu(x).sum().backward()
+    np.testing.assert_array_equal(x.grad.to_device("cpu").numpy(), [0, 1, np.nan, 0.5] * 5)

@@ -74,10 +74,11 @@ TW_INLINE Vec<float> silu(Vec<float> x) {
   }
 }
 
-// The logistic function once: its rare lanes keep the compiler from sharing two.
+// The logistic function once: its rare lanes keep the compiler from sharing two. At the infinities
+// the limits, 0 and 1.
 template <Floating T> TW_INLINE Vec<T> silu_slope(Vec<T> x) {
-  const Vec<T> s = sigmoid(x);
-  return s * (1 + x * (1 - s));
+  const Vec<T> s = sigmoid(x), finite = at_most(at_least(x, (T)-1000), (T)1000);
+  return s * (1 + finite * (1 - s));
 }
 #ifndef TW_HAS_LANE_TABLES
 // With v = -|x| and s = e^v / (1 + e^v) it is s (1 + v (1 - s)), and 1 minus that for x > 0.

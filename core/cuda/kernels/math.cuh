@@ -228,8 +228,8 @@ TW_DEVICE L tanh_softplus(L x) {
 // Activations in the simple form, which on the CPU rounds more carefully.
 TW_DEVICE L silu(L x) { return x * sigmoid(x); }
 TW_DEVICE L silu_slope(L x) {
-  const L s = sigmoid(x);
-  return s * (1 + x * (1 - s));
+  const L s = sigmoid(x), finite = minimum(maximum(x, -1000), 1000);
+  return s * (1 + finite * (1 - s));
 }
 TW_DEVICE L mish(L x) { return x * tanh_softplus(x); }
 TW_DEVICE L selu(L x) {
