@@ -67,12 +67,21 @@ class _Zeta(Function):
 
 
 def _sum(s: Tensor, q: Tensor) -> Tensor:
+    """For q < 0 and whole s the terms below 0 are those of 1 - f, q's fraction being f, with signs."""
+    below = q < 0
+    if not bool(below.any()):
+        return _sum_of_positive(s, q)
+    up = tw.floor(q) + 1
+    y = _sum_of_positive(s, tw.where(below, q - (up - 1), q))
+    mirrored = _sum_of_positive(s, tw.where(below, up - q, 1)) - _sum_of_positive(
+        s, tw.where(below, 1 - q, 1)
+    )
+    mirrored = tw.where(s % 2 == 0, mirrored, -mirrored)
+    return tw.where(below, tw.where(s == tw.floor(s), y + mirrored, math.nan), y)
+
+
+def _sum_of_positive(s: Tensor, q: Tensor) -> Tensor:
     total = tw.zeros_like(s)
-    below = tw.isfinite(q) & (q < 0)
-    while bool(below.any()):  # terms of either sign, one by one
-        total = total + tw.where(below, tw.pow(q, -s), 0)
-        q = tw.where(below, q + 1, q)
-        below = below & (q < 0)
     for _ in range(_TERMS):
         total = total + tw.pow(q, -s)
         q = q + 1
