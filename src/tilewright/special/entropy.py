@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright.autograd import Function
 from tilewright.other_names import other_names
 from tilewright.special.checks import real_numbers
 
@@ -23,5 +25,17 @@ def entr(x: Tensor) -> Tensor:
     >>> tw.special.entr(tw.asarray([0.0, 1.0, -1.0])).tolist()
     [0.0, 0.0, -inf]
     """
-    x = real_numbers("entr", x)
-    return tw.where(x < 0, -math.inf, -tw.xlogy(x, x))
+    result: Tensor = _Entropy.apply(real_numbers("entr", x))
+    return result
+
+
+class _Entropy(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return tw.where(x < 0, -math.inf, -tw.xlogy(x, x))
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return g * (-tw.log(x) - 1)
