@@ -106,6 +106,7 @@ REASONS = {
         special.xlog1py i0 special.i1
     """,
     "PyTorch's slope is off by up to a hundredth far below 0": "special.log_ndtr",
+    "what is too small for a number is 0, and NaN there": "special.zeta",
     "slopes at poles and jumps": "digamma fmod hypot polar",
     "NaN and infinities are no whole numbers": "long",
     "an axis is asked for; the standard": "take",

@@ -40,9 +40,10 @@
 #define TW_FLOATS(name) \
   static inline float name(float x, float y) { return name##f(x, y); }
 TW_FLOAT(acos)
-TW_FLOAT(acosh) TW_FLOAT(asin) TW_FLOAT(asinh) TW_FLOAT(atan) TW_FLOAT(atanh) TW_FLOAT(cbrt)
-    TW_FLOAT(ceil) TW_FLOAT(cos) TW_FLOAT(cosh) TW_FLOAT(erf) TW_FLOAT(erfc) TW_FLOAT(exp)
-        TW_FLOAT(exp2) TW_FLOAT(expm1) TW_FLOAT(fabs) TW_FLOAT(floor) TW_FLOAT(lgamma) TW_FLOAT(log)
+TW_FLOAT(acosh)
+TW_FLOAT(asin) TW_FLOAT(asinh) TW_FLOAT(atan) TW_FLOAT(atanh) TW_FLOAT(cbrt) TW_FLOAT(ceil)
+    TW_FLOAT(cos) TW_FLOAT(cosh) TW_FLOAT(erf) TW_FLOAT(erfc) TW_FLOAT(exp) TW_FLOAT(exp2)
+        TW_FLOAT(expm1) TW_FLOAT(fabs) TW_FLOAT(floor) TW_FLOAT(lgamma) TW_FLOAT(log)
             TW_FLOAT(log10) TW_FLOAT(log1p) TW_FLOAT(log2) TW_FLOAT(nearbyint) TW_FLOAT(rint)
                 TW_FLOAT(round) TW_FLOAT(sin) TW_FLOAT(sinh) TW_FLOAT(sqrt) TW_FLOAT(tan)
                     TW_FLOAT(tanh) TW_FLOAT(tgamma) TW_FLOAT(trunc) TW_FLOATS(atan2)
