@@ -38,7 +38,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Millions of objects describe the tests: a collection that a test asks for leaves them alone."""
+    """Millions of objects describe the tests: garbage collections leave them alone."""
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""PyTorch's test records (OpInfo) for the tests that walk them; without PyTorch they are skipped."""
+"""PyTorch's test records (OpInfo); without PyTorch the tests that walk them are skipped."""
 
 import warnings
 
@@ -11,8 +11,9 @@ with warnings.catch_warnings():
     from torch.testing._internal import common_utils
     from torch.testing._internal.common_methods_invocations import op_db
 
-# What a record costs besides its samples, five times as much under pytest: it looks for a unittest.TestCase
-# on the stack, and for each sample seeds devices that are not there, noting the stack for each of them.
+# What a record costs besides its samples, five times as much under pytest: it looks for a
+# unittest.TestCase on the stack, and for each sample seeds devices that are not there, noting the
+# stack for each of them.
 common_utils.extract_test_fn = lambda: None
 torch.manual_seed = torch.default_generator.manual_seed
 

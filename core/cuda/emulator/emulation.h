@@ -39,20 +39,17 @@
   static inline float name(float x) { return name##f(x); }
 #define TW_FLOATS(name) \
   static inline float name(float x, float y) { return name##f(x, y); }
-TW_FLOAT(acos)
-TW_FLOAT(acosh)
-TW_FLOAT(asin) TW_FLOAT(asinh) TW_FLOAT(atan) TW_FLOAT(atanh) TW_FLOAT(cbrt) TW_FLOAT(ceil)
-    TW_FLOAT(cos) TW_FLOAT(cosh) TW_FLOAT(erf) TW_FLOAT(erfc) TW_FLOAT(exp) TW_FLOAT(exp2)
-        TW_FLOAT(expm1) TW_FLOAT(fabs) TW_FLOAT(floor) TW_FLOAT(lgamma) TW_FLOAT(log)
-            TW_FLOAT(log10) TW_FLOAT(log1p) TW_FLOAT(log2) TW_FLOAT(nearbyint) TW_FLOAT(rint)
-                TW_FLOAT(round) TW_FLOAT(sin) TW_FLOAT(sinh) TW_FLOAT(sqrt) TW_FLOAT(tan)
-                    TW_FLOAT(tanh) TW_FLOAT(tgamma) TW_FLOAT(trunc) TW_FLOATS(atan2)
-                        TW_FLOATS(copysign) TW_FLOATS(fdim) TW_FLOATS(fmax) TW_FLOATS(fmin)
-                            TW_FLOATS(fmod) TW_FLOATS(hypot) TW_FLOATS(nextafter) TW_FLOATS(pow)
-                                TW_FLOATS(remainder) static inline float fma(float x, float y,
-                                                                             float z) {
-  return fmaf(x, y, z);
-}
+// clang-format off
+TW_FLOAT(acos) TW_FLOAT(acosh) TW_FLOAT(asin) TW_FLOAT(asinh) TW_FLOAT(atan) TW_FLOAT(atanh)
+TW_FLOAT(cbrt) TW_FLOAT(ceil) TW_FLOAT(cos) TW_FLOAT(cosh) TW_FLOAT(erf) TW_FLOAT(erfc) TW_FLOAT(exp)
+TW_FLOAT(exp2) TW_FLOAT(expm1) TW_FLOAT(fabs) TW_FLOAT(floor) TW_FLOAT(lgamma) TW_FLOAT(log)
+TW_FLOAT(log10) TW_FLOAT(log1p) TW_FLOAT(log2) TW_FLOAT(nearbyint) TW_FLOAT(rint) TW_FLOAT(round)
+TW_FLOAT(sin) TW_FLOAT(sinh) TW_FLOAT(sqrt) TW_FLOAT(tan) TW_FLOAT(tanh) TW_FLOAT(tgamma)
+TW_FLOAT(trunc)
+TW_FLOATS(atan2) TW_FLOATS(copysign) TW_FLOATS(fdim) TW_FLOATS(fmax) TW_FLOATS(fmin) TW_FLOATS(fmod)
+TW_FLOATS(hypot) TW_FLOATS(nextafter) TW_FLOATS(pow) TW_FLOATS(remainder);
+// clang-format on
+static inline float fma(float x, float y, float z) { return fmaf(x, y, z); }
 static inline float ldexp(float x, int by) { return ldexpf(x, by); }
 static inline float abs(float x) { return fabsf(x); }
 static inline double abs(double x) { return fabs(x); }

@@ -67,7 +67,7 @@ class _Zeta(Function):
 
 
 def _sum(s: Tensor, q: Tensor) -> Tensor:
-    """For q < 0 and whole s the terms below 0 are those of 1 - f, q's fraction being f, with signs."""
+    """For q < 0 and whole s the terms below 0 are, with signs, those of 1 less q's fraction."""
     below = q < 0
     if not bool(below.any()):
         return _sum_of_positive(s, q)
