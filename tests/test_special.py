@@ -114,6 +114,15 @@ def test_zeta_is_scipys() -> None:
     assert special.zeta(2, tw.ones(1)).tolist() == special.zeta(tw.asarray([2.0]), 1).tolist()
 
 
+def test_zeta_far_below_0_ends() -> None:
+    """By the reflection of polygamma(1, .); from 2^52 on all numbers are whole, which are poles."""
+    q = np.array([-1e3 - 0.25, -1e9 - 0.5, -1e300, -np.inf])
+    got = np.asarray(special.zeta(2, tw.asarray(q)))
+    want = np.pi**2 / np.sin(np.pi * q[:2]) ** 2 - scipy_special.polygamma(1, 1 - q[:2])
+    np.testing.assert_allclose(got[:2], want, rtol=1e-9)
+    assert np.isinf(got[2:]).all()
+
+
 def torch_zeta(x: np.ndarray, q: np.ndarray) -> np.ndarray:
     torch = pytest.importorskip("torch")
     return torch.special.zeta(torch.tensor(x), torch.tensor(q)).numpy()

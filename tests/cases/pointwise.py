@@ -484,7 +484,7 @@ BINARY = (
         "hypot",
         np.hypot,
         (LINE, LINE),
-        {**floats(0.6, 1.0), **promoted(0.6)},
+        {**floats(0.55, 1.0), **promoted(0.55)},
         floating,
         smooth=((0.5, 4.0), LINE),
         gradient_tolerance=8,

@@ -102,6 +102,22 @@ class Distribution:
         return f"{type(self).__name__}(batch {self.batch_shape}, event {self.event_shape})"
 
 
+class LocationScale(Distribution):
+    """Of one form, moved by `loc`, its likeliest value, and stretched by `scale`."""
+
+    has_rsample = True
+    loc: Tensor
+    scale: Tensor
+
+    def __init__(self, loc: Number, scale: Number) -> None:
+        self._set(loc=loc, scale=scale)
+        self._check("scale", lambda x: x > 0, "above 0")
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+
 def one_of(distribution: Any, probs: Number | None, logits: Number | None) -> str:
     """Keeps the one that is given, checked; gives its attribute's name."""
     name = type(distribution).__name__

@@ -1,4 +1,4 @@
-"""Normal distributions, and those whose logarithm or absolute value is normal."""
+"""Normal distributions, and those of their absolute values."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution, Number
+from tilewright.distributions.distribution import Distribution, LocationScale, Number
 
 
-class Normal(Distribution):
+class Normal(LocationScale):
     """Normal distributions of mean `loc` and standard deviation `scale`.
 
     Shapes: loc and scale broadcast to the batch. Types: floating. Result: the common type.
@@ -22,20 +22,8 @@ class Normal(Distribution):
     -0.9189
     """
 
-    has_rsample = True
-    loc: Tensor
-    scale: Tensor
-
-    def __init__(self, loc: Number, scale: Number) -> None:
-        self._set(loc=loc, scale=scale)
-        self._check("scale", lambda x: x > 0, "above 0")
-
     @property
     def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
         return self.loc
 
     @property

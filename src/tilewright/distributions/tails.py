@@ -7,10 +7,10 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution, Number
+from tilewright.distributions.distribution import Distribution, LocationScale, Number
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """Laplace's distributions about `loc`, of mean distance `scale` from it.
 
     Shapes: loc and scale broadcast to the batch. Types: floating. Result: the common type.
@@ -22,20 +22,8 @@ class Laplace(Distribution):
     2.0
     """
 
-    has_rsample = True
-    loc: Tensor
-    scale: Tensor
-
-    def __init__(self, loc: Number, scale: Number) -> None:
-        self._set(loc=loc, scale=scale)
-        self._check("scale", lambda x: x > 0, "above 0")
-
     @property
     def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
         return self.loc
 
     @property
@@ -58,7 +46,7 @@ class Laplace(Distribution):
         return 1 + tw.log(2 * self.scale)
 
 
-class Cauchy(Distribution):
+class Cauchy(LocationScale):
     """Cauchy's distributions about `loc`, with half of it within `scale`; without a mean.
 
     Shapes: loc and scale broadcast to the batch. Types: floating. Result: the common type.
@@ -70,21 +58,9 @@ class Cauchy(Distribution):
     0.75
     """
 
-    has_rsample = True
-    loc: Tensor
-    scale: Tensor
-
-    def __init__(self, loc: Number, scale: Number) -> None:
-        self._set(loc=loc, scale=scale)
-        self._check("scale", lambda x: x > 0, "above 0")
-
     @property
     def mean(self) -> Tensor:
         return tw.full_like(self.loc, math.nan)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:
@@ -106,7 +82,7 @@ class Cauchy(Distribution):
         return math.log(4 * math.pi) + self.scale.log()
 
 
-class Gumbel(Distribution):
+class Gumbel(LocationScale):
     """Gumbel's distributions, of the largest of many: `loc` is the likeliest value.
 
     Shapes: loc and scale broadcast to the batch. Types: floating. Result: the common type.
@@ -118,21 +94,9 @@ class Gumbel(Distribution):
     0.5772
     """
 
-    has_rsample = True
-    loc: Tensor
-    scale: Tensor
-
-    def __init__(self, loc: Number, scale: Number) -> None:
-        self._set(loc=loc, scale=scale)
-        self._check("scale", lambda x: x > 0, "above 0")
-
     @property
     def mean(self) -> Tensor:
         return self.loc + self.scale * _EULER
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

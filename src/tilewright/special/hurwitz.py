@@ -67,7 +67,10 @@ class _Zeta(Function):
 
 
 def _sum(s: Tensor, q: Tensor) -> Tensor:
-    """For q < 0 and whole s the terms below 0 are, with signs, those of 1 less q's fraction."""
+    """For q < 0, with its fraction f and whole s, by three sums of terms above 0:
+
+    zeta(s, q) = zeta(s, f) + (-1)^s (zeta(s, 1 - f) - zeta(s, 1 - q)).
+    """
     below = q < 0
     if not bool(below.any()):
         return _sum_of_positive(s, q)
