@@ -1,4 +1,4 @@
-"""Rows whose operands repeat: `xlogy`, which takes their logarithm once, and `where` by bytes."""
+"""Operands that repeat: `xlogy`, which takes their logarithm once, `where` by bytes, and gradients of softmax."""
 
 from __future__ import annotations
 
@@ -75,3 +75,23 @@ def test_where_by_truths_beside_numbers_and_large_results(isa: str) -> None:
     x = np.arange(9_000_001, dtype=np.float32)
     got = tw.where(tw.asarray(c), tw.asarray(x), -1)
     np.testing.assert_array_equal(np.asarray(got), np.where(c, x, np.float32(-1)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((37, 300), 1), ((300, 37), 0), ((3, 5, 4111), 1), ((1, 7), 0), ((5, 1), 1), ((0, 4), 1), ((6,), 0)],
+)
+def test_softmax_of_one_gradient_for_all_has_the_bits_of_many(
+    shape: tuple[int, ...], axis: int, name: str, dtype: str, isa: str, rng: np.random.Generator
+) -> None:
+    kind = getattr(tw, dtype)
+    x = tw.asarray(rng.normal(size=shape)).astype(kind)
+    slopes = []
+    for gradient in (tw.full((), 1.7, dtype=kind).expand(*shape), tw.full(shape, 1.7, dtype=kind)):
+        leaf = x.detach().requires_grad_()
+        getattr(tw, name)(leaf, axis).backward(gradient)
+        assert leaf.grad is not None
+        slopes.append(bits(leaf.grad))
+    np.testing.assert_array_equal(*slopes)

@@ -10,6 +10,7 @@
 #include "core/cpu/families.h"
 #include "core/cpu/lowering.h"
 #include "core/cpu/reduced_axes.h"
+#include "core/memory/scratch.h"
 #include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
 
@@ -103,16 +104,23 @@ void scaled_softmax(const SoftmaxShape& s, const void* x, const void* slopes, vo
         loops.softmax_columns(s.n, columns, s.inner, from, slopes_of(group), to);
       });
 }
-void backward(const SoftmaxShape& s, const void* y, const void* g, void* dx,
+void backward(const SoftmaxShape& s, const void* y, const void* g, bool repeated, void* dx,
               SoftmaxLoops::RowBackward row, SoftmaxLoops::ColumnBackward column) {
   const Elements e(s.dtype);
+  const int64_t length = s.inner == 1 ? s.n : std::min(s.inner, kMostColumns);
+  const Scratch one_row(repeated ? static_cast<std::size_t>(length * e.bytes) : 0);
+  if (repeated && s.dtype == DType::float64)
+    std::fill_n(one_row.as<double>(), length, *static_cast<const double*>(g));
+  else if (repeated)
+    std::fill_n(one_row.as<float>(), length, *static_cast<const float*>(g));
   each_span(s, [&](Span span) {
-    const void *ys = e.at(y, span.start), *gs = e.at(g, span.start);
+    const void* ys = e.at(y, span.start);
+    const void* gs = repeated ? one_row.as<void>() : e.at(g, span.start);
     void* ds = e.at(dx, span.start);
     if (s.inner == 1)
-      row(span.count, s.n, ys, gs, ds);
+      row(span.count, s.n, ys, gs, repeated, ds);
     else
-      column(s.n, span.count, s.inner, ys, gs, ds);
+      column(s.n, span.count, s.inner, ys, gs, repeated, ds);
   });
 }
 
@@ -139,13 +147,15 @@ void logsumexp(const SoftmaxShape& s, const void* x, void* y) {
 void logsumexp_backward(const SoftmaxShape& s, const void* x, const void* g, void* dx) {
   scaled_softmax(s, x, g, dx);
 }
-void softmax_backward(const SoftmaxShape& s, const void* y, const void* g, void* dx) {
+void softmax_backward(const SoftmaxShape& s, const void* y, const void* g, bool repeated,
+                      void* dx) {
   const SoftmaxLoops& loops = loops_of(s.dtype);
-  backward(s, y, g, dx, loops.softmax_backward, loops.softmax_backward_columns);
+  backward(s, y, g, repeated, dx, loops.softmax_backward, loops.softmax_backward_columns);
 }
-void log_softmax_backward(const SoftmaxShape& s, const void* y, const void* g, void* dx) {
+void log_softmax_backward(const SoftmaxShape& s, const void* y, const void* g, bool repeated,
+                          void* dx) {
   const SoftmaxLoops& loops = loops_of(s.dtype);
-  backward(s, y, g, dx, loops.log_softmax_backward, loops.log_softmax_backward_columns);
+  backward(s, y, g, repeated, dx, loops.log_softmax_backward, loops.log_softmax_backward_columns);
 }
 
 int64_t first_bad_target(const CrossEntropyProblem& p) {
@@ -182,7 +192,8 @@ namespace {
 
 struct Problem {
   SoftmaxShape shape;
-  void* at[3];  // inputs, then the result
+  bool repeated;  // the gradient is one element
+  void* at[3];    // inputs, then the result
 };
 
 const char* refuses(const Call& call) {
@@ -199,6 +210,21 @@ void set_up(const Call& call, void* problem) {
   for (int i = 0; i < axis; ++i) shape.outer *= x.size(i);
   for (int i = axis + 1; i < x.rank(); ++i) shape.inner *= x.size(i);
   static_cast<Problem*>(problem)->shape = shape;
+}
+// The gradient of a sum of the results comes as one element.
+bool is_one_element(const Meta& g) {
+  bool still = g.count > 0 && !g.contiguous;
+  for (int axis = 0; axis < g.rank() && still; ++axis)
+    still = (*g.strides)[axis] == 0 || g.size(axis) == 1;
+  return still;
+}
+std::uint32_t copies_of_gradient(const Call& call) {
+  const Meta& g = call.in[1];
+  return g.contiguous || is_one_element(g) ? 0 : 1u << 1;
+}
+void set_up_backward(const Call& call, void* problem) {
+  set_up(call, problem);
+  static_cast<Problem*>(problem)->repeated = is_one_element(call.in[1]);
 }
 // Along axes that are neighbours: as along one. A long row alone is shared between threads by the
 // ops of the body.
@@ -234,6 +260,11 @@ template <void (*op)(const SoftmaxShape&, const void*, const void*, void*)>
 void run(const void* problem) {
   const auto& p = *static_cast<const Problem*>(problem);
   op(p.shape, p.at[0], p.at[1], p.at[2]);
+}
+template <void (*op)(const SoftmaxShape&, const void*, const void*, bool, void*)>
+void run(const void* problem) {
+  const auto& p = *static_cast<const Problem*>(problem);
+  op(p.shape, p.at[0], p.at[1], p.repeated, p.at[2]);
 }
 constexpr char kHelp[] = "maximum, sum of exponentials, scaling; a row stays in cache";
 constexpr char kBackwardHelp[] = "a sum and a scaled difference; a row stays in cache";
@@ -310,10 +341,12 @@ void register_softmax_kernels() {
                       run<logsumexp>, 1);
   add_kernel<Problem>("logsumexp_backward", kHelp, refuses_axes, set_up_axes, bind<3>, cost_ns,
                       run<logsumexp_backward>, 3);
-  add_kernel<Problem>("softmax_backward", kBackwardHelp, refuses, set_up, bind<3>, cost_ns,
-                      run<softmax_backward>, 3);
-  add_kernel<Problem>("log_softmax_backward", kBackwardHelp, refuses, set_up, bind<3>, cost_ns,
-                      run<log_softmax_backward>, 3);
+  add_kernel<Problem>("softmax_backward", kBackwardHelp, refuses, set_up_backward, bind<3>, cost_ns,
+                      run<softmax_backward>, 1)
+      .copies = copies_of_gradient;
+  add_kernel<Problem>("log_softmax_backward", kBackwardHelp, refuses, set_up_backward, bind<3>, cost_ns,
+                      run<log_softmax_backward>, 1)
+      .copies = copies_of_gradient;
 }
 
 }  // namespace tw

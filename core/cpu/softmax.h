@@ -24,9 +24,11 @@ void logsumexp(const SoftmaxShape& shape, const void* x, void* y);
 // dx = softmax(x) * g with one g a group: from x, as the sum of y's two parts has fewer digits.
 void logsumexp_backward(const SoftmaxShape& shape, const void* x, const void* g, void* dx);
 // From the op's result y and the gradient g: dx = y * (g - sum(y * g)), and dx = g - exp(y) *
-// sum(g).
-void softmax_backward(const SoftmaxShape& shape, const void* y, const void* g, void* dx);
-void log_softmax_backward(const SoftmaxShape& shape, const void* y, const void* g, void* dx);
+// sum(g). `repeated`: g is one element.
+void softmax_backward(const SoftmaxShape& shape, const void* y, const void* g, bool repeated,
+                      void* dx);
+void log_softmax_backward(const SoftmaxShape& shape, const void* y, const void* g, bool repeated,
+                          void* dx);
 
 // Cross-entropy of logits x [rows, classes] with one class index a row; rows whose target is
 // `ignore_index` give loss 0 and gradient 0. Targets must be checked first.
@@ -61,10 +63,11 @@ struct SoftmaxLoops {
                   bool stream);
   void (*softmax_columns)(std::int64_t n, std::int64_t width, std::int64_t inner, const void* x,
                           const void* slopes, void* y);
+  // `one_row`: g is a single row of n, or of `width` columns, which serves all.
   using RowBackward = void (*)(std::int64_t rows, std::int64_t n, const void* y, const void* g,
-                               void* dx);
+                               bool one_row, void* dx);
   using ColumnBackward = void (*)(std::int64_t n, std::int64_t width, std::int64_t inner,
-                                  const void* y, const void* g, void* dx);
+                                  const void* y, const void* g, bool one_row, void* dx);
   RowBackward softmax_backward, log_softmax_backward;
   ColumnBackward softmax_backward_columns, log_softmax_backward_columns;
   void (*cross_entropy_norms)(std::int64_t rows, std::int64_t n, const void* x, void* norms);

@@ -51,8 +51,8 @@ template <class T> void check_shape(int64_t outer, int64_t n, int64_t inner) {
   softmax(shape, x.data(), y.data());
   log_softmax(shape, x.data(), z.data());
   logsumexp(shape, x.data(), lse.data());
-  softmax_backward(shape, y.data(), g.data(), dy.data());
-  log_softmax_backward(shape, z.data(), g.data(), dz.data());
+  softmax_backward(shape, y.data(), g.data(), false, dy.data());
+  log_softmax_backward(shape, z.data(), g.data(), false, dz.data());
   for (int64_t group = 0; group < outer * inner; ++group) {
     const int64_t start = group / inner * n * inner + group % inner;
     const Reference want(&x[start], &g[start], n, inner);

@@ -148,24 +148,26 @@ template <class T> void logsumexp_rows(int64_t rows, int64_t n, const void* x, v
 }
 
 template <class T>
-void softmax_backward_rows(int64_t rows, int64_t n, const void* y, const void* g, void* dx) {
+void softmax_backward_rows(int64_t rows, int64_t n, const void* y, const void* g, bool one_row,
+                           void* dx) {
   for (int64_t i = 0; i < rows; ++i) {
-    auto *yi = (const T*)y + i * n, *gi = (const T*)g + i * n;
+    auto *yi = (const T*)y + i * n, *gi = (const T*)g + (one_row ? 0 : i * n);
     auto* di = (T*)dx + i * n;
     const Vec<T> dot = (T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
       return load_some(yi + at, count) * load_some(gi + at, count);
     });
     each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
       __builtin_prefetch(yi + at + n, 0, 2);
-      __builtin_prefetch(gi + at + n, 0, 2);
+      if (!one_row) __builtin_prefetch(gi + at + n, 0, 2);
       store_some(di + at, load_some(yi + at, count) * (load_some(gi + at, count) - dot), count);
     });
   }
 }
 template <class T>
-void log_softmax_backward_rows(int64_t rows, int64_t n, const void* y, const void* g, void* dx) {
+void log_softmax_backward_rows(int64_t rows, int64_t n, const void* y, const void* g,
+                               bool one_row, void* dx) {
   for (int64_t i = 0; i < rows; ++i) {
-    auto *yi = (const T*)y + i * n, *gi = (const T*)g + i * n;
+    auto *yi = (const T*)y + i * n, *gi = (const T*)g + (one_row ? 0 : i * n);
     auto* di = (T*)dx + i * n;
     const Vec<T> sum = (T)sum_of_row<T>(
         n, [=](int64_t at, int count) TW_LAMBDA_INLINE { return load_some(gi + at, count); });
@@ -287,32 +289,34 @@ void logsumexp_columns(int64_t n, int64_t width, int64_t inner, const void* x, v
   });
 }
 template <class T> void softmax_backward_columns(int64_t n, int64_t width, int64_t inner,
-                                                 const void* y, const void* g, void* dx) {
+                                                 const void* y, const void* g, bool one_row,
+                                                 void* dx) {
   each_strip(width, [=](int64_t first, int64_t some) TW_LAMBDA_INLINE {
     auto *yj = (const T*)y + first, *gj = (const T*)g + first;
     auto* to = (T*)dx + first;
     Columns<T> dot;
-    sum_columns(n, some, inner, dot, [&](int64_t at, int64_t, int count) TW_LAMBDA_INLINE {
-      return load_some(yj + at, count) * load_some(gj + at, count);
+    sum_columns(n, some, inner, dot, [&](int64_t at, int64_t j, int count) TW_LAMBDA_INLINE {
+      return load_some(yj + at, count) * load_some(gj + (one_row ? j : at), count);
     });
     each_of_columns<T>(n, some, inner, [&](int64_t at, int64_t j, int count) TW_LAMBDA_INLINE {
-      const Vec<T> d = load_some(gj + at, count) - dot.at(j, count);
+      const Vec<T> d = load_some(gj + (one_row ? j : at), count) - dot.at(j, count);
       store_some(to + at, load_some(yj + at, count) * d, count);
     });
   });
 }
 template <class T> void log_softmax_backward_columns(int64_t n, int64_t width, int64_t inner,
-                                                     const void* y, const void* g, void* dx) {
+                                                     const void* y, const void* g, bool one_row,
+                                                 void* dx) {
   each_strip(width, [=](int64_t first, int64_t some) TW_LAMBDA_INLINE {
     auto *yj = (const T*)y + first, *gj = (const T*)g + first;
     auto* to = (T*)dx + first;
     Columns<T> sum;
-    sum_columns(n, some, inner, sum, [&](int64_t at, int64_t, int count) TW_LAMBDA_INLINE {
-      return load_some(gj + at, count);
+    sum_columns(n, some, inner, sum, [&](int64_t at, int64_t j, int count) TW_LAMBDA_INLINE {
+      return load_some(gj + (one_row ? j : at), count);
     });
     each_of_columns<T>(n, some, inner, [&](int64_t at, int64_t j, int count) TW_LAMBDA_INLINE {
       const Vec<T> p = exp_below(load_some(yj + at, count));
-      store_some(to + at, load_some(gj + at, count) - p * sum.at(j, count), count);
+      store_some(to + at, load_some(gj + (one_row ? j : at), count) - p * sum.at(j, count), count);
     });
   });
 }
