@@ -123,6 +123,11 @@ struct Scan {
       return each_strip(s, [&](int64_t start, int64_t columns) {
         loops.columns(s.n, columns, s.inner, p.x + start * bytes, p.y + start * bytes, p.reverse);
       });
+    if (s.n <= kShortScan && loops.short_rows)
+      return parallel_ranges(s.outer, kPiece / (s.n + 1) + 1, [&](int64_t begin, int64_t end) {
+        const int64_t at = begin * s.n * bytes;
+        loops.short_rows(end - begin, s.n, p.x + at, p.y + at, p.reverse);
+      });
     if (pieces() > 1 && s.outer < num_threads()) {
       const bool shares = num_threads() > 1;
       for (int64_t row = 0; row < s.outer; ++row) shares ? shared_row(row) : whole_row(row);

@@ -15,9 +15,13 @@ struct ScanLoops {
   // n rows of `width` columns, at most kScanStrip; rows are `inner` elements apart.
   using Columns = void (*)(std::int64_t n, std::int64_t width, std::int64_t inner, const void* x,
                            void* y, bool reverse);
+  // Rows of at most kShortScan elements, one after the other; null: they are taken as others are.
+  using Rows = void (*)(std::int64_t rows, std::int64_t n, const void* x, void* y, bool reverse);
   Row row;
   Columns columns;
+  Rows short_rows;
 };
+inline constexpr std::int64_t kShortScan = 16;
 // Accumulators of a strip of columns: 4 KB, which stay in the first-level cache.
 inline constexpr std::int64_t kScanStrip = 512;
 

@@ -287,14 +287,19 @@ template <bool narrow, class T> Scaled product_of_row(int64_t n, const T* x) {
 }
 // The product of lanes that are all near 1: that it fits float64 needs no powers. False: it may
 // not.
-template <int wides> TW_INLINE bool multiply_near_one(const Wide (&value)[wides], double& product) {
-  constexpr int64_t bound = 960 / (wides * kLanes<double>);
+template <int wides> TW_INLINE bool multiply_near_one(const Wide (&value)[wides], Wide rest,
+                                                      double& product) {
+  constexpr int64_t bound = 960 / ((wides + 1) * kLanes<double>);
   Power far = (int64_t)0;
-  Wide all = 1.0;
-  for (int c = 0; c < wides; ++c) {
-    const Power power = exponent_of(value[c]) - Power((int64_t)(1023 - bound));
+  Wide all = rest;
+  const auto see = [&](Wide x) TW_LAMBDA_INLINE {
+    const Power power = exponent_of(x) - Power((int64_t)(1023 - bound));
     far = far | Power((power < Power((int64_t)0)).v) | Power((power > Power(2 * bound)).v);
-    all = c > 0 ? all * value[c] : value[c];
+  };
+  see(rest);
+  for (int c = 0; c < wides; ++c) {
+    see(value[c]);
+    all = all * value[c];
   }
   if (any(far)) return false;
   product *= product_of_lanes(all);
@@ -303,18 +308,23 @@ template <int wides> TW_INLINE bool multiply_near_one(const Wide (&value)[wides]
 template <bool narrow, class T>
 TW_INLINE void multiply_row(int64_t n, const T* x, double& product) {
   using Row = RowLanes<T, narrow>;
+  constexpr int L = kLanes<double>;
   Scaled row;
   bool known = false;
-  if (n % Row::width == 0 && n <= Row::most_rows * Row::width) {  // looked at once
-    Wide value[Row::wides];
+  if (const int64_t rows = n / Row::width; rows <= Row::most_rows) {  // looked at once
+    Wide value[Row::wides], rest[1] = {Wide(1.0)};
     for (Wide& each : value) each = Wide(1.0);
-    known = !any(Row::multiply_quickly(n / Row::width, x, value));
-    if (known && multiply_near_one(value, product)) return;
-    Scaled total[Row::wides];
-    for (int c = 0; c < Row::wides; ++c) {
-      total[c].value = value[c];
-      total[c].normalize();
-    }
+    Range<double> range[1];
+    const int64_t done = rows * Row::width, vectors = (n - done) / L;
+    multiply_quickly<1>(vectors, x + done, L, L, rest, range);
+    const int64_t at = done + vectors * L;
+    if (at < n) multiply_quickly<1>(1, x + at, 0, (int)(n - at), rest, range);
+    known = !any(Row::multiply_quickly(rows, x, value) | lost<double>(range));
+    if (known && multiply_near_one(value, rest[0], product)) return;
+    Scaled total[Row::wides + 1];
+    for (int c = 0; c < Row::wides; ++c) total[c].value = value[c];
+    total[Row::wides].value = rest[0];
+    for (Scaled& each : total) each.normalize();
     row = product_of_all(total);
   }
   if (!known) row = product_of_row<narrow>(n, x);

@@ -8,6 +8,7 @@ namespace tw::TW_ISA_NAME {
 namespace {
 
 using std::int64_t;
+using std::uint64_t;
 
 template <class T> struct ScanAccumulator {
   using type = T;
@@ -20,10 +21,12 @@ template <class T> using Wider = typename ScanAccumulator<T>::type;
 template <class A> struct RunningSum {
   static constexpr A identity = std::is_floating_point_v<A> ? (A)-0.0 : (A)0;  // keeps -0.0
   static TW_INLINE Vec<A> join(Vec<A> a, Vec<A> b) { return a + b; }
+  static TW_INLINE A one(A a, A b) { return a + b; }
 };
 template <class A> struct RunningProduct {
   static constexpr A identity = 1;
   static TW_INLINE Vec<A> join(Vec<A> a, Vec<A> b) { return a * b; }
+  static TW_INLINE A one(A a, A b) { return a * b; }
 };
 template <class A> struct RunningLogSum {
   static constexpr A identity = -(A)__builtin_inf();
@@ -95,6 +98,19 @@ void scan_row(int64_t n, const void* x, void* y, const void* before, void* total
   else
     row_by_vectors<Kind, T, false>(n, (const T*)x, (T*)y, earlier, (A*)total);
 }
+// In few elements nothing is to be had from lanes.
+template <template <class> class Kind, class T>
+void short_rows(int64_t rows, int64_t n, const void* x, void* y, bool reverse) {
+  using A = Wider<T>;
+  using Op = Kind<A>;
+  const T* in = (const T*)x + (reverse ? n - 1 : 0);
+  T* out = (T*)y + (reverse ? n - 1 : 0);
+  const int64_t step = reverse ? -1 : 1;
+  for (int64_t i = 0; i < rows; ++i, in += n, out += n) {
+    A sum = Op::identity;
+    for (int64_t k = 0; k < n; ++k) out[k * step] = (T)(sum = Op::one(sum, (A)in[k * step]));
+  }
+}
 // One by one: products of a few neighbours may leave the range where those from the first on do
 // not.
 void product_row(int64_t n, const void* x, void* y, const void*, void*, bool reverse) {
@@ -154,16 +170,18 @@ template <class T> void recurrence(int64_t n, int64_t width, int64_t inner, cons
 
 }  // namespace
 
-#define TW_SCAN(Kind, T) {scan_row<Kind, T>, scan_columns<Kind, T>}
+#define TW_SCAN(Kind, T) {scan_row<Kind, T>, scan_columns<Kind, T>, short_rows<Kind, T>}
+#define TW_LOG_SCAN(T) {scan_row<RunningLogSum, T>, scan_columns<RunningLogSum, T>, nullptr}
 extern const ScanTable scan_table;
 const ScanTable scan_table = {
-    {TW_SCAN(RunningSum, float), TW_SCAN(RunningProduct, float), TW_SCAN(RunningLogSum, float)},
+    {TW_SCAN(RunningSum, float), TW_SCAN(RunningProduct, float), TW_LOG_SCAN(float)},
     {TW_SCAN(RunningSum, double),
-     {product_row, scan_columns<RunningProduct, double>},
-     TW_SCAN(RunningLogSum, double)},
-    {TW_SCAN(RunningSum, int64_t), TW_SCAN(RunningProduct, int64_t)},
+     {product_row, scan_columns<RunningProduct, double>, short_rows<RunningProduct, double>},
+     TW_LOG_SCAN(double)},
+    {TW_SCAN(RunningSum, uint64_t), TW_SCAN(RunningProduct, uint64_t)},
     recurrence<float>,
     recurrence<double>};
+#undef TW_LOG_SCAN
 #undef TW_SCAN
 
 }  // namespace tw::TW_ISA_NAME

@@ -24,7 +24,11 @@ template <class A, class T> TW_INLINE Vec<A> load_wider(const T* p, int count) {
     if (count == kLanes<A>)
       __builtin_memcpy(&narrow, p, sizeof narrow);
     else
+#ifdef TW_HAS_PARTS
+      narrow = load_floats(p, count);
+#else
       for (int i = 0; i < count; ++i) narrow[i] = p[i];
+#endif
     return widened(narrow);
   }
 }

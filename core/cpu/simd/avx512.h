@@ -3,6 +3,7 @@
 #include <immintrin.h>
 #define TW_ISA_NAME avx512
 #define TW_HAS_MASKED_ACCESS 1
+#define TW_HAS_PARTS 1
 #define TW_HAS_STREAMING 1
 #define TW_HAS_FAR_LOADS 1
 #define TW_HAS_WIDENING 1
@@ -56,6 +57,10 @@ template <class Number> inline EightDoubles look_up_16(const Number* table, Eigh
 typedef float EightFloats __attribute__((vector_size(32)));
 inline EightDoubles widen_lanes(EightFloats x) {
   return (EightDoubles)_mm512_maskz_cvtps_pd(0xff, (__m256)x);
+}
+// Of a vector the first `count`, 0 to 8.
+inline EightFloats load_floats(const float* p, int count) {
+  return (EightFloats)_mm256_maskz_loadu_ps((__mmask8)_bzhi_u32(0xff, count), p);
 }
 typedef unsigned short SixteenShorts __attribute__((vector_size(32)));
 typedef unsigned SixteenInts __attribute__((vector_size(64)));

@@ -97,7 +97,7 @@ template <class T> struct Vec {
   TW_INLINE void stream(T* p) const { stream_line(p, v); }
   // The first `count` lanes, 0 <= count <= lanes; others read as zero and are not written.
   static TW_INLINE Vec load(const T* p, int count) {
-#ifdef TW_HAS_MASKED_ACCESS
+#ifdef TW_HAS_PARTS
     return Vec(load_bytes<Raw>(p, count * (int)sizeof(T)));
 #else
     Raw out = {};
@@ -106,7 +106,7 @@ template <class T> struct Vec {
 #endif
   }
   TW_INLINE void store(T* p, int count) const {
-#ifdef TW_HAS_MASKED_ACCESS
+#ifdef TW_HAS_PARTS
     store_bytes(p, v, count * (int)sizeof(T));
 #else
     for (int i = 0; i < count; ++i) p[i] = v[i];
