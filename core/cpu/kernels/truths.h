@@ -20,10 +20,14 @@ template <class Narrow, class Wide, int... i>
 TW_INLINE Narrow low_halves(Wide a, Wide b, Indices<i...>) {
   return __builtin_shufflevector((Narrow)a, (Narrow)b, (2 * i)...);
 }
-// The low byte of each lane of n vectors.
+// The low byte of each lane, all bits or none, of n vectors.
 template <int n, class Wide> TW_INLINE auto low_bytes(const Wide (&wide)[n]) {
   if constexpr (n == 1) {
     return wide[0];
+#ifdef TW_HAS_PACKS
+  } else if constexpr (n < 8) {
+    return pack_masks(wide);
+#endif
   } else {
     using Part = typename IntOfSize<n / 2>::type;
     using Narrow = typename RawVec<Part>::type;

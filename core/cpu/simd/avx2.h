@@ -2,6 +2,7 @@
 #pragma once
 #include <immintrin.h>
 #define TW_ISA_NAME avx2
+#define TW_HAS_PACKS 1
 #define TW_HAS_PARTS 1
 #define TW_HAS_STREAMING 1
 #define TW_HAS_WIDENING 1
@@ -69,5 +70,18 @@ inline FourFloats load_floats(const float* p, int count) {
   return (FourFloats)_mm_maskload_ps(p, lanes);
 }
 inline FourFloats narrow_lanes(FourDoubles x) { return (FourFloats)_mm256_cvtpd_ps((__m256d)x); }
+
+// Masks of lanes of two bytes, or of four, as bytes in the lanes' order.
+typedef signed char ThirtyTwoBytes __attribute__((vector_size(32)));
+template <class Raw> inline ThirtyTwoBytes pack_masks(const Raw (&m)[2]) {
+  const __m256i halves = _mm256_packs_epi16((__m256i)m[0], (__m256i)m[1]);
+  return (ThirtyTwoBytes)_mm256_permute4x64_epi64(halves, 0xd8);
+}
+template <class Raw> inline ThirtyTwoBytes pack_masks(const Raw (&m)[4]) {
+  const __m256i low = _mm256_packs_epi32((__m256i)m[0], (__m256i)m[1]);
+  const __m256i high = _mm256_packs_epi32((__m256i)m[2], (__m256i)m[3]);
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  return (ThirtyTwoBytes)_mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order);
+}
 }  // namespace
 }  // namespace tw::avx2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,9 +18,14 @@ _SAMPLE_SECONDS = 2e-3
 # A peer's threads may spin after a call: libgomp's 5 ms, OpenBLAS's 2^26 or 2^28 clock ticks (103
 # ms at 2.6 GHz). Whoever comes next would share a processor with them.
 _SETTLE_SECONDS, _LONGEST_SETTLE_SECONDS = 0.1, 0.25
-# What is slow takes part in at least so many rounds; a call this long needs no warming.
+# What is slow takes part in at least so many rounds.
 _FEWEST_SAMPLES = 3
-_LONG_CALL_SECONDS = 0.5
+# Calls before a sample bring data and threads back. A last-level cache that takes what the second
+# level drops holds data only after several passes: with one, whoever came first with an array took
+# up to 1.6 of the time of the next. A call of 10 ms works on more than caches hold, one of half a
+# second needs no warming.
+_WARMING_CALLS = 4
+_UNCACHED_CALL_SECONDS, _LONG_CALL_SECONDS = 0.01, 0.5
 
 
 @dataclass(frozen=True)
@@ -141,15 +147,17 @@ def compare(case: Case, settle: bool) -> dict[str, Timing]:
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     names = list(contenders)
     spent = dict.fromkeys(names, 0.0)
-    for i in range(case.rounds):
-        # The order turns, so that nobody always runs behind the same neighbour.
-        for name in names[i % len(names) :] + names[: i % len(names)]:
+    order = random.Random(case.name)
+    for _ in range(case.rounds):
+        # Nobody always runs behind the same neighbour, as when the order only turns.
+        for name in order.sample(names, len(names)):
             if spent[name] > case.budget_s and len(samples[name]) >= _FEWEST_SAMPLES:
                 continue
             if settle:
                 wait_for_peers()
             if call_seconds[name] < _LONG_CALL_SECONDS:
-                contenders[name].timeit(1)  # brings data and threads back
+                cached = call_seconds[name] < _UNCACHED_CALL_SECONDS and not case.once
+                contenders[name].timeit(_WARMING_CALLS if cached else 1)
             seconds = contenders[name].timeit(calls[name])
             call_seconds[name] = seconds / calls[name]
             samples[name].append(call_seconds[name])
