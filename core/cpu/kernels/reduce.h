@@ -64,54 +64,28 @@ template <class T> constexpr T highest() {
     return (T)~lowest<T>();
 }
 
-// Whether there was a NaN. Of float32 the largest magnitude tells, as a whole number: comparisons
-// of floats would wait for the units that find the extremum.
-template <class T> struct Nans {
-  using S = std::conditional_t<std::is_same_v<T, float>, std::int32_t, T>;
-  Vec<S> seen = (S)0;
-  TW_INLINE void see(Vec<T> x) {
-    if constexpr (std::is_same_v<T, float>)
-      join({bit_cast<S>(x) & Vec<S>((S)0x7fffffff)});
-    else if constexpr (std::is_floating_point_v<T>)
-      seen = x.v == x.v ? seen.v : x.v;
-  }
-  TW_INLINE void join(Nans x) {
-    if constexpr (std::is_same_v<T, float>)
-      seen = x.seen.v > seen.v ? x.seen.v : seen.v;
-    else if constexpr (std::is_floating_point_v<T>)
-      seen = seen + x.seen;
-  }
-  TW_INLINE bool any() const {
-    if constexpr (std::is_same_v<T, float>)
-      return TW_ISA_NAME::any(seen > Vec<S>((S)0x7f800000));
-    else if constexpr (std::is_floating_point_v<T>)
-      return any_not_below(seen, 1);
-    return false;
-  }
-};
-// NaN goes beside the extremum: `x > best ? x : best` is one instruction, and drops it.
+// NaN goes beside the extremum: `x > best ? x : best` is one instruction, and drops NaN.
 template <class T, bool largest> struct Extremum {
   using Accumulator = T;
   static constexpr bool rounds = false;
   static constexpr T identity = largest ? lowest<T>() : highest<T>();
-  Vec<T> best = identity;
-  Nans<T> nans;
+  Vec<T> best = identity, nan = (T)0;
   static TW_INLINE bool better(T a, T b) { return largest ? a > b : a < b; }
   static TW_INLINE Vec<T> better_of(Vec<T> a, Vec<T> b) {
     return largest ? (a.v > b.v ? a.v : b.v) : (a.v < b.v ? a.v : b.v);
   }
   TW_INLINE void add(Vec<T> x) {
     best = better_of(x, best);
-    nans.see(x);
+    if constexpr (std::is_floating_point_v<T>) nan = x.v == x.v ? nan.v : x.v;
   }
   TW_INLINE void merge(Extremum other) {
     best = better_of(best, other.best);
-    nans.join(other.nans);
+    if constexpr (std::is_floating_point_v<T>) nan = nan + other.nan;
   }
   TW_INLINE T value() const {
     if constexpr (std::is_floating_point_v<T>)
-      if (nans.any()) [[unlikely]]
-        return (T)__builtin_nan("");
+      if (any_not_below(nan, 1)) [[unlikely]]
+        return sum_of_lanes(nan);
     return largest ? max_of_lanes(best) : min_of_lanes(best);
   }
   static TW_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
