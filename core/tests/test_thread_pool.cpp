@@ -211,7 +211,7 @@ TW_TEST(threads_resize_from_inside_a_body) {
   check_each_once(10);
 }
 
-TW_TEST(threads_split_ranges_by_grain) {
+TW_TEST(threads_cut_ranges_by_grain) {
   const ThreadCount count(2);
   std::vector<int> hits(103);
   parallel_ranges(103, 10, [&](std::int64_t begin, std::int64_t end) {
