@@ -86,22 +86,23 @@ def test_package_is_marked_as_typed():
     assert (SOURCE / "py.typed").exists()
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """mypy, which reads the package once for all tests."""
+    cache = tmp_path_factory.mktemp("mypy")
+    return lambda *arguments: subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, *arguments],
+        cwd=SOURCE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 class TestMypy:
     @pytest.fixture(autouse=True)
     def _mypy(self):
         pytest.importorskip("mypy")
-
-    @pytest.fixture(scope="class")
-    def run(self, tmp_path_factory):
-        """mypy, which reads the package once for all tests."""
-        cache = tmp_path_factory.mktemp("mypy")
-        return lambda *arguments: subprocess.run(
-            [sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, *arguments],
-            cwd=SOURCE.parent,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
 
     def test_callers_pass(self, run, tmp_path):
         path = tmp_path / "caller.py"
