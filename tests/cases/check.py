@@ -23,8 +23,8 @@ def tensors(args: Arrays, dtype: str) -> list[tw.Tensor]:
     return [arrays.tensor(x, dtype_of(x, dtype)) for x in args]
 
 
-# What references gave for the latest arguments, by all that it depends on. Instruction sets and layouts
-# are tested on the same numbers, one after the other.
+# What references gave for the latest arguments, by all that it depends on. Instruction sets and
+# layouts are tested on the same numbers, one after the other.
 _MOST_KNOWN = 500
 _known: OrderedDict[Any, Any] = OrderedDict()
 
