@@ -94,7 +94,7 @@ def lgamma_scale(x: np.ndarray) -> np.ndarray:
 
 def digamma_scale(x: np.ndarray) -> np.ndarray:
     x = x.astype(np.float64)
-    return np.abs(digamma(x)) + np.where(x < 0, np.abs(special.psi(1 - x)), 0)
+    return np.abs(digamma(x)) + np.where(x < 0, np.abs(special.psi(1 - np.minimum(x, 0))), 0)
 
 
 def polygamma_scale(x: np.ndarray, n: int = 1) -> np.ndarray:
@@ -102,7 +102,8 @@ def polygamma_scale(x: np.ndarray, n: int = 1) -> np.ndarray:
     x = x.astype(np.float64)
     with np.errstate(invalid="ignore"):
         inside = np.abs(special.polygamma(n, x - np.floor(x)))
-        beyond = np.abs(special.polygamma(n, 1 - x))
+        # (SciPy's goes step by step below 0.)
+        beyond = np.abs(special.polygamma(n, 1 - np.minimum(x, 0)))
     return np.abs(polygamma(x, n)) + np.where(x < 0, inside + beyond, 0)
 
 
