@@ -86,7 +86,7 @@ def sources() -> list[tuple[str, str, str]]:
 
 # One process for all of them: the emulator is this one's compiler. The first of a file compiles for
 # each generation, the others for one in turn; and where that takes more than half of the registers
-# or spills any, for the rest as well. (Of 224 kernels that were compiled for two, those with less
+# or spills any, for Hopper as well. (Of 224 kernels that were compiled for two, those with less
 # than half differed by at most 27 registers and 20 bytes of spills: within either budget.)
 PROGRAM = """
 import json, re, sys, tilewright as tw
@@ -95,9 +95,12 @@ files = set()
 for i, (file, kernel, settings) in enumerate(task["asked"]):
     everywhere = file not in files
     files.add(file)
-    turn = i % len(task["capabilities"])
-    capabilities = task["capabilities"][turn:] + task["capabilities"][:turn]
-    for capability in capabilities if file not in task["hopper"] else (90,):
+    capabilities = task["capabilities"]
+    if file in task["hopper"]:
+        capabilities = [90]
+    elif not everywhere:
+        capabilities = list(dict.fromkeys([capabilities[i % len(capabilities)], 90]))
+    for capability in capabilities:
         cubin, log = tw._core._gpu_compile(file, settings, capability)
         found = [(k, int(s), int(r)) for k, s, r in re.findall(task["figures"], log, re.S)]
         of = [file, kernel, settings, capability]
