@@ -87,7 +87,7 @@ def sources() -> list[tuple[str, str, str]]:
 # One process for all of them: the emulator is this one's compiler. The first of a file compiles for
 # each generation, the others for one in turn; and where that takes more than half of the registers
 # or spills any, for Hopper as well. (Of 224 kernels that were compiled for two, those with less
-# than half differed by at most 27 registers and 20 bytes of spills: within either budget.)
+# than half took at most 32 registers more on the other, and 20 bytes of spills.)
 PROGRAM = """
 import json, re, sys, tilewright as tw
 task = json.load(sys.stdin)
