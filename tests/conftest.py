@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import os
+import re
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,15 +42,35 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Millions of objects describe the tests: garbage collections leave them alone."""
+    """Millions of objects describe the tests: garbage collections leave them alone.
+
+    References compute on one thread: theirs wait by spinning, on a core that another process's test
+    has. (A test that is about them sets its own number.)
+    """
+    gc.collect()
+    gc.freeze()
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+    with contextlib.suppress(ImportError):  # a machine with a GPU may not have it
+        importlib.import_module("threadpoolctl").threadpool_limits(1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _settled() -> Iterator[None]:
+    """What the tests of a file leave behind for good, collections leave alone too."""
+    yield
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> list[int]:
-    """Differs between tests and depends on nothing but --seed and the test's name."""
-    value = [request.config.getoption("--seed"), zlib.crc32(request.node.nodeid.encode())]
+    """Differs between tests and depends on nothing but --seed and the test's name.
+
+    It is the same on every instruction set, so that a slow reference is computed once for all.
+    """
+    name = re.sub(rf"-?({'|'.join(tw.kernels.isas())})\]$", "", request.node.nodeid)
+    value = [request.config.getoption("--seed"), zlib.crc32(name.encode())]
     print(f"seed: {value}")  # pytest shows it when the test fails
     return value
 
@@ -61,11 +85,18 @@ def _seeded_engine(request: pytest.FixtureRequest) -> None:
     tw.manual_seed(request.config.getoption("--seed"))
 
 
-@pytest.fixture(params=tw.kernels.isas())
+@pytest.fixture
 def isa(request: pytest.FixtureRequest) -> Iterator[str]:
     """Runs the test once on each instruction set that this machine has."""
     with tw.kernels.use(isa=request.param):
         yield request.param
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Instruction sets are the last parameter: tests on the same data follow each other."""
+    if "isa" in metafunc.fixturenames:
+        metafunc.parametrize("isa", tw.kernels.isas(), indirect=True)
 
 
 @pytest.fixture

@@ -147,22 +147,18 @@ class TestEveryNativeFunction:
                 assert re.search(rf"\b({wrong.name}|value) must be ", text), text
                 assert "Foreign" in text
 
-    @pytest.mark.parametrize(
-        "junk",
-        [None, "text", [1, "a"], {}, Foreign(), -1, 2**70, lambda: None],
-        ids=["None", "text", "list", "dict", "foreign", "negative", "huge", "function"],
-    )
-    def test_junk_is_refused_in_words_or_taken(self, native: Any, junk: Any) -> None:
+    def test_junk_is_refused_in_words_or_taken(self, native: Any) -> None:
         name, call, parameters = native
         if name in ("set_device", "set_isa", "force_kernel"):
             return
-        for args in ([junk], [junk, junk], [good(p) for p in parameters[:1]] + [junk]):
-            try:
-                call(*args)
-            except (TypeError, ValueError, IndexError, OverflowError, tw.Error) as error:
-                text = str(error)
-                assert text.startswith((f"{name}: ", f"Tensor.{name}() ")), text
-                assert not RAW.search(text), text
+        for junk in (None, "text", [1, "a"], {}, Foreign(), -1, 2**70, lambda: None):
+            for args in ([junk], [junk, junk], [good(p) for p in parameters[:1]] + [junk]):
+                try:
+                    call(*args)
+                except (TypeError, ValueError, IndexError, OverflowError, tw.Error) as error:
+                    text = str(error)
+                    assert text.startswith((f"{name}: ", f"Tensor.{name}() ")), (text, args)
+                    assert not RAW.search(text), (text, args)
 
 
 # Functions whose parameters are the row's operands, any of which may be a number.

@@ -241,7 +241,7 @@ class TestLoading:
 
 class TestMarking:
     @pytest.mark.parametrize(
-        ("name", "isa"),
+        ("name", "of"),
         [
             ("SkylakeX", "avx512"),
             ("Cooperlake", "avx512"),
@@ -265,8 +265,8 @@ class TestMarking:
         ],
     )
     @pytest.mark.usefixtures("wide")
-    def test_names_of_kernels(self, name, isa):
-        assert isa_of(name) == isa
+    def test_names_of_kernels(self, name, of):
+        assert isa_of(name) == of
 
     def test_names_on_arm(self, monkeypatch):
         monkeypatch.setattr(tw.kernels, "isas", lambda: ["scalar", "neon"])

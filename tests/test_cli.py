@@ -11,6 +11,7 @@ import pytest
 
 import tilewright as tw
 from tilewright import train as job
+from tilewright.bench import memory, scheduler
 from tilewright.cli import main
 from tilewright.data.mnist import missing_files
 
@@ -257,6 +258,13 @@ class TestExplain:
 
 
 class TestBench:
+    @pytest.fixture(autouse=True)
+    def _few(self, monkeypatch):
+        """Rows are judged, not times: a hundred blocks and tasks, and a small network."""
+        monkeypatch.setattr(memory, "_ALLOCATIONS", 100)
+        monkeypatch.setattr(memory, "SIZES", (16, 32, 2))
+        monkeypatch.setattr(scheduler, "_SUBMISSIONS", 100)
+
     @pytest.mark.parametrize(
         "arguments",
         [

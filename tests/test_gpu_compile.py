@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -85,43 +84,63 @@ def sources() -> list[tuple[str, str, str]]:
     return [source for source in asked if source not in rows] + rows[::3]
 
 
-# One process for all of them: the emulator is this one's compiler.
+# One process for all of them: the emulator is this one's compiler. The first of a file compiles for
+# each generation, the others for one in turn; and where that takes more than half of the registers
+# or spills any, for Hopper as well. (Of 224 kernels that were compiled for two, those with less
+# than half took at most 32 registers more on the other, and 20 bytes of spills.)
 PROGRAM = """
-import json, sys, tilewright as tw
-hopper = ("matmul/hopper.cuh", "matmul/split_groups.cuh")
-for i, (file, kernel, settings) in enumerate(json.load(sys.stdin)):
-    for capability in {(80, 90, 100)[i % 3], 90} if file not in hopper else (90,):
+import json, re, sys, tilewright as tw
+task = json.load(sys.stdin)
+files = set()
+for i, (file, kernel, settings) in enumerate(task["asked"]):
+    everywhere = file not in files
+    files.add(file)
+    capabilities = task["capabilities"]
+    if file in task["hopper"]:
+        capabilities = [90]
+    elif not everywhere:
+        capabilities = list(dict.fromkeys([capabilities[i % len(capabilities)], 90]))
+    for capability in capabilities:
         cubin, log = tw._core._gpu_compile(file, settings, capability)
-        print(json.dumps([file, kernel, settings, capability, len(cubin), cubin[:4].hex(), log]))
+        found = [(k, int(s), int(r)) for k, s, r in re.findall(task["figures"], log, re.S)]
+        of = [file, kernel, settings, capability]
+        print(json.dumps([*of, len(cubin), cubin[:4].hex(), log, found]))
+        most = [task["most"].get(k, task["others_most"]) for k, _, _ in found]
+        if not everywhere and all(s == 0 and 2 * r <= m for (_, s, r), m in zip(found, most)):
+            break
 """
+FIGURES = r"entry function '(\w+)'.*?(\d+) bytes spill stores.*?Used (\d+) registers"
+OF_HOPPER = ("matmul/hopper.cuh", "matmul/split_groups.cuh")
 
 
 @pytest.mark.skipif(not tw.cuda.is_available(), reason="no GPU, and no emulator of one")
 def test_kernels_compile_within_their_budgets():
     library = nvrtc()
     asked = sources()
+    task = {
+        "asked": asked, "capabilities": CAPABILITIES, "hopper": OF_HOPPER, "figures": FIGURES,
+        "most": MOST_REGISTERS, "others_most": OTHERS_REGISTERS,
+    }  # fmt: skip
     environment = {**os.environ, "TILEWRIGHT_NVRTC": "", "LD_LIBRARY_PATH": str(library.parent)}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        input=json.dumps(asked), capture_output=True, text=True, env=environment, check=False,
+        input=json.dumps(task), capture_output=True, text=True, env=environment, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     made = [json.loads(line) for line in done.stdout.splitlines()]
     assert {(file, kernel) for file, kernel, *_ in made} == {(f, k) for f, k, _ in asked}
     assert len({file for file, *_ in made}) >= 8
-    assert not [log for *_, log in made if "serialized" in log]
-    figures = re.compile(
-        r"entry function '(\w+)'.*?(\d+) bytes spill stores.*?Used (\d+) registers", re.S
-    )
-    for file, _, settings, capability, size, magic, log in made:
+    generations = {(file, capability) for file, _, _, capability, *_ in made}
+    assert len(generations) >= len(CAPABILITIES) * len({f for f, _ in generations} - {*OF_HOPPER})
+    assert not [log for *_, log, _ in made if "serialized" in log]
+    for file, _, settings, capability, size, magic, log, found in made:
         assert size > 500, file
         assert magic == b"\x7fELF".hex(), file
-        found = figures.findall(log)
         assert found, (file, log)
         for kernel, spilled, registers in found:
             note = (file, kernel, capability, settings)
-            assert int(registers) <= MOST_REGISTERS.get(kernel, OTHERS_REGISTERS), note
-            assert int(spilled) <= MOST_SPILLED_BYTES, note
+            assert registers <= MOST_REGISTERS.get(kernel, OTHERS_REGISTERS), note
+            assert spilled <= MOST_SPILLED_BYTES, note
 
 
 # What the vendor's compiler makes of a rung: settings, and how many instructions of a kind.

@@ -358,10 +358,10 @@ def test_an_unknown_setting_is_refused() -> None:
     assert tw.get_float32_matmul_precision() == "highest"
 
 
-@pytest.mark.parametrize("isa", [i for i in tw.kernels.isas() if i != "avx512"])
-def test_other_instruction_sets_refuse(isa: str, rung: str) -> None:
+@pytest.mark.parametrize("other", [i for i in tw.kernels.isas() if i != "avx512"])
+def test_other_instruction_sets_refuse(other: str, rung: str) -> None:
     refused = pytest.raises(ValueError, match=f"'{rung}' does not accept .*: use avx512")
-    with refused, tw.kernels.use(isa=isa, matmul=rung):
+    with refused, tw.kernels.use(isa=other, matmul=rung):
         tw.ones((4, 4)) @ tw.ones((4, 4))
 
 

@@ -116,9 +116,9 @@ class TestLayers:
         ours, theirs = pair(name, 7, 260)
         assert_same(ours, theirs, *leaves((35, 33, 7)), False)
 
-    @pytest.mark.parametrize("isa", tw.kernels.isas())
+    @pytest.mark.parametrize("which", tw.kernels.isas())
     @pytest.mark.parametrize("kind", KINDS)
-    def test_a_rows_place_changes_no_bit(self, kind, isa):
+    def test_a_rows_place_changes_no_bit(self, kind, which):
         """In float32, on each instruction set, within its error of float64."""
         name, how = KINDS[kind]
         exact, _ = pair(name, 11, 21, **how)
@@ -132,7 +132,7 @@ class TestLayers:
             y, _ = module(given)
             return [y.detach().numpy(), tw.grad((y * y).sum(), [given])[0].numpy()]
 
-        with tw.kernels.use(isa=isa):
+        with tw.kernels.use(isa=which):
             made, moved = results(layer, x), results(layer, x[:, order])
         for a, b, c in zip(made, moved, results(exact, x.astype(np.float64)), strict=True):
             assert a[:, order].tobytes() == np.ascontiguousarray(b).tobytes()

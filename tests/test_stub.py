@@ -86,33 +86,37 @@ def test_package_is_marked_as_typed():
     assert (SOURCE / "py.typed").exists()
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """mypy, which reads the package once for all tests."""
+    cache = tmp_path_factory.mktemp("mypy")
+    return lambda *arguments: subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, *arguments],
+        cwd=SOURCE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 class TestMypy:
     @pytest.fixture(autouse=True)
     def _mypy(self):
         pytest.importorskip("mypy")
 
-    def run(self, path, *arguments):
-        return subprocess.run(
-            [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(path.parent), *arguments],
-            cwd=SOURCE.parent,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    def test_callers_pass(self, tmp_path):
+    def test_callers_pass(self, run, tmp_path):
         path = tmp_path / "caller.py"
         path.write_text(CALLER)
-        done = self.run(path, str(path))
+        done = run(path)
         assert done.returncode == 0, done.stdout
 
-    def test_wrong_callers_do_not(self, tmp_path):
+    def test_wrong_callers_do_not(self, run, tmp_path):
         path = tmp_path / "wrong.py"
         path.write_text(WRONG)
-        done = self.run(path, str(path))
+        done = run(path)
         lines = {int(line.split(":")[1]) for line in done.stdout.splitlines() if "error:" in line}
         assert lines == {4, 5, 6, 7}, done.stdout
 
-    def test_the_package_passes(self, tmp_path):
-        done = self.run(tmp_path / "x", "-p", "tilewright")
+    def test_the_package_passes(self, run):
+        done = run("-p", "tilewright")
         assert done.returncode == 0, done.stdout

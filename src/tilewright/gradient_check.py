@@ -24,8 +24,8 @@ class _Settings(NamedTuple):
     atol: float
     rtol: float
 
-    def close(self, analytical: float, numerical: float) -> bool:
-        """False for NaN on either side."""
+    def close(self, analytical: Any, numerical: Any) -> Any:
+        """Of numbers or tensors; False for NaN on either side."""
         return abs(analytical - numerical) <= self.atol + self.rtol * abs(numerical)
 
 
@@ -205,38 +205,43 @@ def _indices(shape: tuple[int, ...]) -> itertools.product[_Index]:
 def _compare_all(fn: _Function, inputs: tuple[Any, ...], settings: _Settings) -> None:
     outputs = _outputs(fn, inputs)
     checked = [i for i, x in enumerate(inputs) if _is_checked(x)]
-    analytical = [_jacobian(y, [inputs[i] for i in checked]) for y in outputs]
+    jacobians = [_jacobian(y, [inputs[i] for i in checked]) for y in outputs]
     for column, i in enumerate(checked):
-        for at in _indices(inputs[i].shape):
-            differences = _difference(fn, inputs, i, at, settings.eps)
-            for k, difference in enumerate(differences):
-                rows = analytical[k][column]
-                for out_at, numerical in zip(
-                    _indices(difference.shape), _flat(difference), strict=True
-                ):
-                    value = rows[out_at][at].item() if out_at in rows else 0.0
-                    if not settings.close(value, numerical):
-                        raise GradcheckError(
-                            f"gradcheck: d output {k}{list(out_at)} / d input {i}{list(at)}: "
-                            f"analytical {value:.9g}, numerical {numerical:.9g} "
-                            f"(difference {abs(value - numerical):.3g}, "
-                            f"atol {settings.atol:g}, rtol {settings.rtol:g})"
-                        )
+        places = list(_indices(inputs[i].shape))
+        differences = [_difference(fn, inputs, i, at, settings.eps) for at in places]
+        wrong = []
+        for k, y in enumerate(outputs if places else ()):
+            analytical = jacobians[k][column].T
+            numerical = _core.stack([each[k].reshape(-1) for each in differences])
+            close = settings.close(analytical, numerical)
+            if not close.all().item():
+                row, element = divmod(close.reshape(-1).tolist().index(False), y.size)
+                pair = (x[row, element].item() for x in (analytical, numerical))
+                wrong.append((row, k, element, *pair))
+        if wrong:
+            row, k, element, value, difference = min(wrong, key=lambda each: each[:3])
+            out_at = list(_indices(outputs[k].shape))[element]
+            raise GradcheckError(
+                f"gradcheck: d output {k}{list(out_at)} / d input {i}{list(places[row])}: "
+                f"analytical {value:.9g}, numerical {difference:.9g} "
+                f"(difference {abs(value - difference):.3g}, "
+                f"atol {settings.atol:g}, rtol {settings.rtol:g})"
+            )
 
 
-def _jacobian(y: Tensor, inputs: list[Tensor]) -> list[dict[_Index, Tensor]]:
-    """For each input: gradients of y's elements by their index; where there is none, it is 0."""
-    rows: list[dict[_Index, Tensor]] = [{} for _ in inputs]
+def _jacobian(y: Tensor, inputs: list[Tensor]) -> list[Tensor]:
+    """For each input: gradients of y's elements, a row each; where there is none, it is 0."""
+    rows = [_core.zeros((y.size, x.size), dtype=y.dtype) for x in inputs]
     if not y.requires_grad:
         return rows
-    for at in _indices(y.shape):
+    for i, at in enumerate(_indices(y.shape)):
         seed = _core.zeros(y.shape, dtype=y.dtype)
         seed[at] = 1.0
         grads = _core.grad(y, inputs, seed, retain_graph=True, allow_unused=True)
         for row, x, g in zip(rows, inputs, grads, strict=True):
             if g is not None:
                 _check_gradient(g, x)
-                row[at] = g.detach()
+                row[i] = g.detach().reshape(-1)
     return rows
 
 
@@ -245,10 +250,6 @@ def _check_gradient(g: Tensor, x: Tensor) -> None:
         raise GradcheckError(
             f"gradcheck: gradient is {g.dtype} {g.shape} for an input of {x.dtype} {x.shape}"
         )
-
-
-def _flat(x: Tensor) -> list[float]:
-    return list(x.reshape(-1).tolist())
 
 
 def _difference(

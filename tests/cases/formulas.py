@@ -51,7 +51,18 @@ def _exact(exact: Any, plain: Any, largest: float = 1e5) -> Any:
             return float(plain(*x))
 
     call = np.vectorize(at, otypes=[np.float64])
-    return lambda *x: call(*(t.astype(np.float64) for t in x))
+    latest: dict[Any, np.ndarray] = {}
+
+    def values(*x: np.ndarray) -> np.ndarray:
+        x = tuple(np.asarray(t, np.float64) for t in x)
+        # The scale of errors stands on the values that were asked for just before.
+        key = (x[-1].shape, *(t.tobytes() for t in x))
+        if key not in latest:
+            latest.clear()
+            latest[key] = call(*x)
+        return latest[key].copy()
+
+    return values
 
 
 erfinv = _exact(mp.erfinv, plain_erfinv)
@@ -83,15 +94,16 @@ def lgamma_scale(x: np.ndarray) -> np.ndarray:
 
 def digamma_scale(x: np.ndarray) -> np.ndarray:
     x = x.astype(np.float64)
-    return np.abs(digamma(x)) + np.where(x < 0, np.abs(digamma(1 - x)), 0)
+    return np.abs(digamma(x)) + np.where(x < 0, np.abs(special.psi(1 - np.minimum(x, 0))), 0)
 
 
 def polygamma_scale(x: np.ndarray, n: int = 1) -> np.ndarray:
-    """Below 0 terms of both ends of the unit that x lies in cancel."""
+    """Below 0 terms of both ends of the unit that x lies in cancel; SciPy's have enough digits."""
     x = x.astype(np.float64)
     with np.errstate(invalid="ignore"):
-        inside = np.abs(polygamma(x - np.floor(x), n))
-        beyond = np.abs(polygamma(1 - x, n))
+        inside = np.abs(special.polygamma(n, x - np.floor(x)))
+        # (SciPy's goes step by step below 0.)
+        beyond = np.abs(special.polygamma(n, 1 - np.minimum(x, 0)))
     return np.abs(polygamma(x, n)) + np.where(x < 0, inside + beyond, 0)
 
 

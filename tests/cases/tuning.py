@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import tilewright as tw
 from tilewright import tune
 from tilewright.tune import rungs
 from tilewright.tune.timing import Work
@@ -22,6 +23,8 @@ class Machine:
         self.time = 0.0
         self.samples = 0
         self.seen: list[Work] = []
+        self.usual = tune.defaults()
+        self.known: dict[object, dict[str, rungs.Estimate]] = {}
 
     def now(self):
         return self.time
@@ -32,20 +35,28 @@ class Machine:
     def seconds(self, work):
         self.samples += 1
         self.seen.append(work)
-        estimates = rungs.estimates(work)
+        current = tune.current()
+        estimates = self._estimates(work, current)
         rung = work.kernel or next(name for name, rung in estimates.items() if rung.chosen)
         overhead, rate = self.rates.get(rung, self._usual(rung))
         ns = overhead + rate * 2 * work.m * work.k * work.n
         # With packing free for columns, it makes no difference here which of them are dot products.
         ns += 0 if work.transposed else estimates[rung].fixed_ns
         for name, value in self.best.items():
-            ns *= 1 + self.loss * abs(np.log2(max(tune.current()[name], 1) / value))
+            ns *= 1 + self.loss * abs(np.log2(max(current[name], 1) / value))
         ns *= 1 + self.noise * abs(self.random.standard_normal())
         self.time += max(1e-3, 1e-9 * ns * self.speed)
         return 1e-9 * ns * self.speed
 
+    def _estimates(self, work, current):
+        """They follow from the product, the numbers in force and how many threads there are."""
+        key = (work, *current.values(), tw.get_num_threads())
+        if key not in self.known:
+            self.known[key] = rungs.estimates(work)
+        return self.known[key]
+
     def _usual(self, rung):
-        usual = tune.defaults()
+        usual = self.usual
         # A rung that stands on another has no rates of its own.
         own = rung if f"{rung}_overhead_ns" in usual else "packed"
         return usual[f"{own}_overhead_ns"], usual[f"{own}_ns_per_flop"]

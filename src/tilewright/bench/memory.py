@@ -10,7 +10,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from timeit import Timer
@@ -116,7 +116,7 @@ def peaks(ways: tuple[str, ...]) -> Iterator[Peak]:
     """Trains for a few steps in each way, in a fresh process."""
     for way in ways:
         done = subprocess.run(
-            [sys.executable, "-m", "tilewright.bench.memory", way],
+            [sys.executable, "-m", "tilewright.bench.memory", way, *map(str, SIZES)],
             capture_output=True,
             text=True,
             check=True,
@@ -124,7 +124,7 @@ def peaks(ways: tuple[str, ...]) -> Iterator[Peak]:
         yield Peak(**json.loads(done.stdout))
 
 
-def step_report(with_torch: bool, sizes: tuple[int, int, int] = SIZES) -> MemoryReport:
+def step_report(with_torch: bool, sizes: Sequence[int]) -> MemoryReport:
     """The memory report of one step of the same network, PyTorch's beside it."""
     ours = _loss_of(tw, tw.cross_entropy, sizes)
     if not with_torch:
@@ -134,7 +134,7 @@ def step_report(with_torch: bool, sizes: tuple[int, int, int] = SIZES) -> Memory
     return tw.memory.report(ours, torch=theirs)
 
 
-def _loss_of(m: Any, loss: Callable[..., Any], sizes: tuple[int, int, int]) -> Callable[[], Any]:
+def _loss_of(m: Any, loss: Callable[..., Any], sizes: Sequence[int]) -> Callable[[], Any]:
     model, x, t = _network(m, sizes)
     return lambda: loss(model(x), t)
 
@@ -153,7 +153,7 @@ def report_peaks(console: Console, peers: dict[str, Any]) -> dict[str, Any]:
         ["way", "MiB", "of torch's", "above start, MiB", "of torch's"],
         rows,
     )
-    report = step_report("torch" in peers)
+    report = step_report("torch" in peers, SIZES)
     console.table("memory of one step", report.columns(), report.rows())
     return {"peaks": [vars(peak) for peak in found], "step": dict(report)}
 
@@ -167,7 +167,7 @@ def _cells(peak: Peak, torch: Peak | None) -> list[str]:
     return cells
 
 
-def _network(m: Any, sizes: tuple[int, int, int] = SIZES) -> tuple[Any, Any, Any]:
+def _network(m: Any, sizes: Sequence[int]) -> tuple[Any, Any, Any]:
     """Model, inputs and targets, of Tilewright or PyTorch."""
     batch, width, depth = sizes
     layers: list[Any] = [m.nn.Linear(INPUT, width), m.nn.ReLU()]
@@ -177,10 +177,10 @@ def _network(m: Any, sizes: tuple[int, int, int] = SIZES) -> tuple[Any, Any, Any
     return model, m.randn(batch, INPUT), m.randint(0, CLASSES, (batch,))
 
 
-def _train(way: str) -> Peak:
+def _train(way: str, sizes: Sequence[int]) -> Peak:
     m = importlib.import_module("torch") if way == "torch" else tw
     start = _peak_resident()
-    model, x, t = _network(m)
+    model, x, t = _network(m, sizes)
     optimizer = m.optim.SGD(model.parameters(), lr=0.01)
     loss_of = m.nn.functional.cross_entropy if way == "torch" else tw.cross_entropy
     for _ in range(STEPS):
@@ -208,4 +208,4 @@ def _peak_resident() -> int:
 
 
 if __name__ == "__main__":
-    print(json.dumps(vars(_train(sys.argv[1]))))
+    print(json.dumps(vars(_train(sys.argv[1], [int(size) for size in sys.argv[2:]]))))

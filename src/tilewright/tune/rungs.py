@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
@@ -195,8 +196,9 @@ def _names(times: Times) -> list[str]:
     return list(dict.fromkeys(name for measured in times.values() for name in measured))
 
 
+@functools.cache
 def _rates_of(rung: str) -> bool:
-    return f"{rung}_ns_per_flop" in table.current()
+    return f"{rung}_ns_per_flop" in table.defaults()
 
 
 def _fit(rung: str, times: Times) -> dict[str, float]:
