@@ -1,4 +1,4 @@
-"""Vectors at the end of an array read and write nothing beyond it: the next page belongs to no one."""
+"""Vectors at the end of an array touch nothing beyond it: the next page belongs to no one."""
 
 from __future__ import annotations
 

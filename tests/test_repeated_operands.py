@@ -1,4 +1,4 @@
-"""Operands that repeat: `xlogy`, which takes their logarithm once, `where` by bytes, and gradients of softmax."""
+"""Operands that repeat: in `xlogy` (logarithms once), `where` (by bytes), gradients of softmax."""
 
 from __future__ import annotations
 
@@ -81,7 +81,15 @@ def test_where_by_truths_beside_numbers_and_large_results(isa: str) -> None:
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 @pytest.mark.parametrize(
     ("shape", "axis"),
-    [((37, 300), 1), ((300, 37), 0), ((3, 5, 4111), 1), ((1, 7), 0), ((5, 1), 1), ((0, 4), 1), ((6,), 0)],
+    [
+        ((37, 300), 1),
+        ((300, 37), 0),
+        ((3, 5, 4111), 1),
+        ((1, 7), 0),
+        ((5, 1), 1),
+        ((0, 4), 1),
+        ((6,), 0),
+    ],
 )
 def test_softmax_of_one_gradient_for_all_has_the_bits_of_many(
     shape: tuple[int, ...], axis: int, name: str, dtype: str, isa: str, rng: np.random.Generator

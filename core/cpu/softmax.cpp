@@ -344,8 +344,8 @@ void register_softmax_kernels() {
   add_kernel<Problem>("softmax_backward", kBackwardHelp, refuses, set_up_backward, bind<3>, cost_ns,
                       run<softmax_backward>, 1)
       .copies = copies_of_gradient;
-  add_kernel<Problem>("log_softmax_backward", kBackwardHelp, refuses, set_up_backward, bind<3>, cost_ns,
-                      run<log_softmax_backward>, 1)
+  add_kernel<Problem>("log_softmax_backward", kBackwardHelp, refuses, set_up_backward, bind<3>,
+                      cost_ns, run<log_softmax_backward>, 1)
       .copies = copies_of_gradient;
 }
 

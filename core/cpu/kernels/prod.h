@@ -287,8 +287,8 @@ template <bool narrow, class T> Scaled product_of_row(int64_t n, const T* x) {
 }
 // The product of lanes that are all near 1: that it fits float64 needs no powers. False: it may
 // not.
-template <int wides> TW_INLINE bool multiply_near_one(const Wide (&value)[wides], Wide rest,
-                                                      double& product) {
+template <int wides>
+TW_INLINE bool multiply_near_one(const Wide (&value)[wides], Wide rest, double& product) {
   constexpr int64_t bound = 960 / ((wides + 1) * kLanes<double>);
   Power far = (int64_t)0;
   Wide all = rest;

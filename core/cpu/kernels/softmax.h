@@ -147,9 +147,8 @@ template <class T> void logsumexp_rows(int64_t rows, int64_t n, const void* x, v
   }
 }
 
-template <class T>
-void softmax_backward_rows(int64_t rows, int64_t n, const void* y, const void* g, bool one_row,
-                           void* dx) {
+template <class T> void softmax_backward_rows(int64_t rows, int64_t n, const void* y, const void* g,
+                                              bool one_row, void* dx) {
   for (int64_t i = 0; i < rows; ++i) {
     auto *yi = (const T*)y + i * n, *gi = (const T*)g + (one_row ? 0 : i * n);
     auto* di = (T*)dx + i * n;
@@ -163,9 +162,8 @@ void softmax_backward_rows(int64_t rows, int64_t n, const void* y, const void* g
     });
   }
 }
-template <class T>
-void log_softmax_backward_rows(int64_t rows, int64_t n, const void* y, const void* g,
-                               bool one_row, void* dx) {
+template <class T> void log_softmax_backward_rows(int64_t rows, int64_t n, const void* y,
+                                                  const void* g, bool one_row, void* dx) {
   for (int64_t i = 0; i < rows; ++i) {
     auto *yi = (const T*)y + i * n, *gi = (const T*)g + (one_row ? 0 : i * n);
     auto* di = (T*)dx + i * n;
@@ -306,7 +304,7 @@ template <class T> void softmax_backward_columns(int64_t n, int64_t width, int64
 }
 template <class T> void log_softmax_backward_columns(int64_t n, int64_t width, int64_t inner,
                                                      const void* y, const void* g, bool one_row,
-                                                 void* dx) {
+                                                     void* dx) {
   each_strip(width, [=](int64_t first, int64_t some) TW_LAMBDA_INLINE {
     auto *yj = (const T*)y + first, *gj = (const T*)g + first;
     auto* to = (T*)dx + first;
