@@ -22,6 +22,8 @@ inline constexpr bool kStreams = false;
 // a few registers as accumulators, more than the 8 chains (2 ports x 4 cycles) that hide the
 // latency.
 inline constexpr int kTileVectors = kRegisters / 8;
+// Tiles whose rows are a line each are not written around the caches (core/cpu/matmul/parts.cpp).
+inline constexpr bool kStreamsTiles = kStreams && kTileVectors * kVectorBytes > 64;
 // Narrow tiles are bound by loads: beyond 8 chains more rows gain nothing (8 x 2 and 8 x 3 beat 12
 // x 2).
 inline constexpr int kMaxTileRows = 8;
@@ -257,7 +259,7 @@ TW_INLINE void finish_tile(typename Vec<T>::Raw (&sums)[rows][vectors], T* c, st
   }
   if (beta != 0) {
     store_tile<T, rows, vectors, Store::accumulate>(sums, c, c_row, last, beta);
-  } else if (kStreams && update.streams) {
+  } else if (kStreamsTiles && update.streams) {
     store_tile<T, rows, vectors, Store::stream>(sums, c, c_row, last, beta);
   } else {
     store_tile<T, rows, vectors, Store::write>(sums, c, c_row, last, beta);

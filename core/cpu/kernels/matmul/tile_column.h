@@ -49,7 +49,7 @@ template <class T> [[gnu::noinline]] void finish_apart(int rows, int vectors, T*
   const int width = vectors * lanes;
   for (int j = 0; j < rows * width; j += lanes)
     (Vec<T>::load(sums + j) * Vec<T>(update.alpha)).store(sums + j);
-  if (kStreams && update.streams) {
+  if (kStreamsTiles && update.streams) {
     for (int r = 0; r < rows; ++r)
       for (int j = 0; j < width; j += lanes)
         Vec<T>::load(sums + r * width + j).stream(c + r * c_row + j);
@@ -71,7 +71,7 @@ void tile_column(std::int64_t count, std::int64_t k, const T* a, std::int64_t a_
   // A masked load takes a slot of a multiply-add port. All rows but the last can do without: what
   // they read too much is the start of the next row, and those lanes are never stored.
   const std::int64_t whole = !masked ? k : b_row < lanes - last ? 0 : k - (k > 0);
-  const bool by_rows = c_col == 1 && !update.epilogue && !(kStreams && update.streams);
+  const bool by_rows = c_col == 1 && !update.epilogue && !(kStreamsTiles && update.streams);
   const TileEnd how = !by_rows || update.alpha != 1 ? TileEnd::apart
                       : update.beta == 0            ? TileEnd::write
                       : update.beta == 1            ? TileEnd::add
