@@ -84,18 +84,6 @@ template <class A> struct Range {
     const Vec<S> size = size_of(x);
     low = Vec<S>(size.v < low.v ? size.v : low.v);
   }
-  // Of several at once, in pairs: one after the other they would wait for `low`.
-  template <int n> TW_INLINE void see(const Vec<A> (&x)[n]) {
-    Vec<S> size[n];
-#pragma GCC unroll 8
-    for (int c = 0; c < n; ++c) size[c] = size_of(x[c]);
-#pragma GCC unroll 4
-    for (int d = 1; d < n; d *= 2)
-#pragma GCC unroll 8
-      for (int c = 0; c + d < n; c += 2 * d)
-        size[c] = Vec<S>(size[c + d].v < size[c].v ? size[c + d].v : size[c].v);
-    low = Vec<S>(size[0].v < low.v ? size[0].v : low.v);
-  }
   // Of the last: an infinity stays, or becomes NaN.
   TW_INLINE void see_last(Vec<A> x) { finite = finite & (size_of(x) < Vec<S>(infinity)); }
   TW_INLINE void join(Range x) {
@@ -204,12 +192,12 @@ template <class T, bool narrow> struct RowLanes {
     Vec<float> lanes[chains];
 #pragma GCC unroll 8
     for (int c = 0; c < chains; ++c) lanes[c] = Vec<float>::load(x + c * F);
-    for (int64_t i = 1; i < n; ++i) {
+    for (int64_t i = 1; i < n; ++i)
 #pragma GCC unroll 8
-      for (int c = 0; c < chains; ++c)
+      for (int c = 0; c < chains; ++c) {
         lanes[c] = lanes[c] * Vec<float>::load(x + i * width + c * F);
-      range.see(lanes);
-    }
+        range.see(lanes[c]);
+      }
     Wide low = 1.0, high = 1.0;  // four factors of float32 fit float64, whatever they are
 #pragma GCC unroll 4
     for (int c = 0; c < kProductVectors; ++c) {
