@@ -99,6 +99,21 @@ def test_rows_side_by_side(dtype: str, isa: str, rng) -> None:
             same(tw.sort(made), np.take_along_axis(x, expected, 1))
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64", "float64"])
+@pytest.mark.parametrize(
+    "shape",
+    [(1, 1025), (1, 8192), (1, 8193), (3, 3000), (66, 1025), (70, 2048), (17, 3000), (17, 8192)],
+    ids=str,
+)
+def test_networks_of_longer_rows(dtype: str, shape: tuple[int, int], isa: str, rng) -> None:
+    x = data(rng, dtype, shape)
+    made = arrays.tensor(x, dtype)
+    for descending in (False, True):
+        values, expected = torch.sort(theirs(x, dtype), dim=1, descending=descending, stable=True)
+        same(tw.argsort(made, descending=descending), expected)
+        same(tw.sort(made, descending=descending), values)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "int64", "float64"])
 def test_networks_of_every_length(dtype: str, isa: str, rng) -> None:
     """Powers of two, what is filled up to them and what is not; a row alone, and beside others."""

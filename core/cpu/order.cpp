@@ -68,6 +68,15 @@ double cost_of_sort(const void* problem) {
 bool is_short(const RowsProblem& p) {
   return p.n > 0 && p.n <= kNetworkRow && p.rows >= kNetworkRows;
 }
+// Whether networks sort rows side by side: longer ones where all lanes are in use, and with places
+// where keys have four digits to count and little is filled up.
+bool is_side_by_side(const RowsProblem& p, bool with_places) {
+  if (is_short(p)) return true;
+  const int64_t key = size_of(p.dtype), item = with_places ? 8 : key;
+  if (p.n <= kNetworkRow || p.n > kLongNetworkRow) return false;
+  if (p.rows * item < active_kernels().order->column_bytes) return false;
+  return !with_places || (key == 4 && is_nearly_power(p.n));
+}
 // Up to this length a network of one lane in use is faster for keys of 64 bits with places.
 constexpr int64_t kNetworkPair = 128;
 
@@ -79,7 +88,7 @@ void run_sort(const void* problem) {
   const auto& p = *static_cast<const RowsProblem*>(problem);
   visit_key(p.dtype, [&]<class K>(K) {
     K* const y = static_cast<K*>(p.y);
-    if (is_short(p)) return sort_short_rows(p.rows, row_of<K>(p), y);
+    if (is_side_by_side(p, false)) return sort_short_rows(p.rows, row_of<K>(p), y);
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
       const Scratch room(2 * static_cast<std::size_t>(item_room(p.n, sizeof(K))) * sizeof(K));
       for (int64_t row = begin; row < end; ++row)
@@ -92,7 +101,7 @@ void run_sort_places(const void* problem) {
   visit_key(p.dtype, [&]<class K>(K) {
     using Item = PlacedOf<K>;
     K* const y = static_cast<K*>(p.y);
-    if (is_short(p) || (sizeof(K) == 8 && p.n > 0 && p.n <= kNetworkPair))
+    if (is_side_by_side(p, true) || (sizeof(K) == 8 && p.n > 0 && p.n <= kNetworkPair))
       return sort_short_rows(p.rows, row_of<K>(p), y, p.places);
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
       const Scratch room(2 * static_cast<std::size_t>(item_room(p.n, sizeof(Item))) * sizeof(Item));

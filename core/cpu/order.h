@@ -6,8 +6,8 @@
 
 namespace tw {
 
-// The keys of as many rows as fit into so many bytes stand beside each other.
-inline constexpr int kColumnBytes = 64;
+// The widest vector of keys, in bytes.
+inline constexpr int kWidestKeys = 64;
 
 // Keys whose least is found at once.
 inline constexpr int kKeyBlock = 32;
@@ -19,14 +19,19 @@ inline constexpr std::int64_t column_rows(std::int64_t n) {
   return rows;
 }
 
+// Else filling up costs more than merges of any length, which pass through memory at each step.
+inline constexpr bool is_nearly_power(std::int64_t n) { return column_rows(n) <= n + n / 4; }
+
 struct OrderTable {
+  // The keys of as many rows as fit into so many bytes, a vector, stand beside each other.
+  int column_bytes;
   // Sorts each column of n rows of unsigned keys, in memory for column_rows(n).
   void (*sort_columns[4])(std::int64_t n, void* keys);  // by log2 of the key's size
   // The same of 64 bits, with places made beside them: equal keys keep their order.
   void (*sort_columns_stably)(std::int64_t n, std::uint64_t* keys, std::uint64_t* places);
   // The least of each kKeyBlock keys; n is a multiple of it.
   void (*block_least[4])(std::int64_t n, const void* keys, void* least);
-  // Sorts n keys, a power of two of at least kColumnBytes.
+  // Sorts n keys, a power of two of at least kWidestKeys.
   void (*sort_row[4])(std::int64_t n, void* keys);
   // Keys of n elements (order_keys.h), inverted where they descend, and back; null for complex.
   // Tells whether there is a negative zero, whose sign a key does not keep.

@@ -196,19 +196,23 @@ template <class Item, int lowest, int past> class DigitSort {
   std::uint32_t counts_[past][kDigitValues];
 };
 
-// Up to this length the exchanges of a network cost less than counting digits.
-inline constexpr std::int64_t kNetworkRow = 1024;
+// Up to these lengths the exchanges of a network cost less than counting digits: of keys with
+// places, of which half the digits need no counting, and of keys alone (docs/notes/order.md).
+inline constexpr std::int64_t kNetworkRow = 1024, kLongNetworkRow = 8192;
+template <class Item, int digits> inline constexpr std::int64_t kLongestAlone =
+    digits < int{sizeof(Item)} ? kNetworkRow
+                               : std::min<std::int64_t>(kLongNetworkRow, (1 << 15) / sizeof(Item));
 // Room for items that a network in registers puts in order: whole vectors of a power of two.
 inline std::int64_t item_room(std::int64_t n, std::int64_t size) {
-  if (n > kNetworkRow) return n;
+  if (n > kLongNetworkRow) return n;
   return static_cast<std::int64_t>(
-      std::bit_ceil(static_cast<std::uint64_t>(std::max(n, kColumnBytes / size))));
+      std::bit_ceil(static_cast<std::uint64_t>(std::max(n, kWidestKeys / size))));
 }
 // Puts n items in order, stable; `spare` is as large. Returns where they lie.
 template <int lowest, int past, class Item>
 Item* sort_items(std::int64_t n, Item* items, Item* spare) {
   if constexpr (std::is_integral_v<Item>)
-    if (n > kInsertionRow / 4 && n <= kNetworkRow) {
+    if (n > kInsertionRow / 4 && n <= kLongestAlone<Item, past - lowest>) {
       const std::int64_t room = item_room(n, sizeof(Item));
       std::fill(items + n, items + room, kAllBits<Item>);
       active_kernels().order->sort_row[std::countr_zero(sizeof(Item))](room, items);
@@ -243,40 +247,42 @@ inline constexpr std::int64_t kNetworkRows = 4;
 
 // Rows of keys, one after the other, and the same side by side for the networks.
 template <class K> struct SideBySide {
-  static constexpr std::int64_t kLanes = kColumnBytes / sizeof(K);
   static constexpr int kSize = std::countr_zero(sizeof(K));
+  const OrderTable& order = *active_kernels().order;
+  const std::int64_t lanes = order.column_bytes / std::int64_t{sizeof(K)};
   // Keys in the memory of a group.
-  static std::int64_t room(std::int64_t n) { return column_rows(n) * kLanes; }
+  std::int64_t room(std::int64_t n) const { return column_rows(n) * lanes; }
   // Copies the last of `count` rows to the lanes that are left.
-  static void fill(std::int64_t n, std::int64_t count, K* rows) {
-    for (std::int64_t lane = count; lane < kLanes; ++lane) std::copy_n(rows, n, rows + lane * n);
+  void fill(std::int64_t n, std::int64_t count, K* rows) const {
+    for (std::int64_t lane = count; lane < lanes; ++lane) std::copy_n(rows, n, rows + lane * n);
   }
-  static void to_columns(std::int64_t n, const K* rows, K* columns) {
-    active_kernels().convert->transpose[kSize](kLanes, n, rows, n * sizeof(K), columns,
-                                               kColumnBytes, false);
+  void to_columns(std::int64_t n, const K* rows, K* columns) const {
+    active_kernels().convert->transpose[kSize](lanes, n, rows, n * sizeof(K), columns,
+                                               order.column_bytes, false);
   }
-  static void to_rows(std::int64_t n, const K* columns, K* rows) {
-    active_kernels().convert->transpose[kSize](n, kLanes, columns, kColumnBytes, rows,
+  void to_rows(std::int64_t n, const K* columns, K* rows) const {
+    active_kernels().convert->transpose[kSize](n, lanes, columns, order.column_bytes, rows,
                                                n * sizeof(K), false);
   }
-  static void sort(std::int64_t n, std::int64_t count, K* rows, K* columns) {
+  void sort(std::int64_t n, std::int64_t count, K* rows, K* columns) const {
     fill(n, count, rows);
     to_columns(n, rows, columns);
-    active_kernels().order->sort_columns[kSize](n, columns);
+    order.sort_columns[kSize](n, columns);
     to_rows(n, columns, rows);
   }
 };
-// body(first row, rows, memory for `rooms` times the keys of a group) for groups that fill the
-// lanes.
+// body(networks, first row, rows, memory for `rooms` times the keys of a group) for groups that
+// fill the lanes.
 template <class K, class F>
 void each_group(std::int64_t rows, std::int64_t n, int rooms, F&& body) {
-  constexpr std::int64_t kLanes = SideBySide<K>::kLanes;
+  const SideBySide<K> networks;
+  const std::int64_t lanes = networks.lanes;
   parallel_ranges(
-      (rows + kLanes - 1) / kLanes, (1 << 14) / (n * kLanes) + 1,
+      (rows + lanes - 1) / lanes, (1 << 14) / (n * lanes) + 1,
       [&](std::int64_t first, std::int64_t last) {
-        const Scratch memory(static_cast<std::size_t>(rooms * column_rows(n) * kColumnBytes));
+        const Scratch memory(static_cast<std::size_t>(rooms * networks.room(n)) * sizeof(K));
         for (std::int64_t i = first; i < last; ++i)
-          body(i * kLanes, std::min(kLanes, rows - i * kLanes), memory.as<K>());
+          body(networks, i * lanes, std::min(lanes, rows - i * lanes), memory.as<K>());
       });
 }
 // Rows one after the other, of which `first` is the first.
@@ -285,10 +291,10 @@ template <class K> Row<K> row_at(const Row<K>& first, std::int64_t row, std::int
 }
 template <class K> void sort_short_rows(std::int64_t rows, const Row<K>& first, K* y) {
   const std::int64_t n = first.n;
-  each_group<K>(rows, n, 2, [&](std::int64_t begin, std::int64_t count, K* room) {
+  each_group<K>(rows, n, 2, [&](const auto& networks, auto begin, auto count, K* room) {
     const Row<K> group = row_at(first, begin, count);
     const bool zeros = group.keys(room);
-    SideBySide<K>::sort(n, count, room, room + SideBySide<K>::room(n));
+    networks.sort(n, count, room, room + networks.room(n));
     group.values(room, y + begin * n);
     for (std::int64_t row = begin; zeros && row < begin + count; ++row)
       row_at(first, row).keep_zeros(y + row * n);
@@ -299,23 +305,23 @@ template <class K> void sort_short_rows(std::int64_t rows, const Row<K>& first, 
 template <class K, class F> void each_ordered_row(std::int64_t rows, const Row<K>& first, F&& use) {
   using Item = std::uint64_t;
   const std::int64_t n = first.n;
-  each_group<Item>(rows, n, 4, [&](std::int64_t begin, std::int64_t count, Item* room) {
-    const std::int64_t whole = SideBySide<Item>::room(n);
+  each_group<Item>(rows, n, 4, [&](const auto& networks, auto begin, auto count, Item* room) {
+    const std::int64_t whole = networks.room(n);
     Item* const items = room;
     auto* const places = reinterpret_cast<std::int64_t*>(room + whole);
     auto* const keys = reinterpret_cast<K*>(room + 2 * whole);
     const bool zeros =
         row_at(first, begin, count).keys(sizeof(K) == 8 ? reinterpret_cast<K*>(items) : keys);
     if constexpr (sizeof(K) == 8) {
-      SideBySide<Item>::fill(n, count, items);
-      SideBySide<Item>::to_columns(n, items, keys);
-      active_kernels().order->sort_columns_stably(n, keys, room + 3 * whole);
-      SideBySide<Item>::to_rows(n, room + 3 * whole, room + whole);
-      SideBySide<Item>::to_rows(n, keys, items);
+      networks.fill(n, count, items);
+      networks.to_columns(n, items, keys);
+      networks.order.sort_columns_stably(n, keys, room + 3 * whole);
+      networks.to_rows(n, room + 3 * whole, room + whole);
+      networks.to_rows(n, keys, items);
       for (std::int64_t i = 0; i < count; ++i) use(begin + i, items + i * n, places + i * n, zeros);
     } else {
       for (std::int64_t i = 0; i < count; ++i) add_places(n, keys + i * n, items + i * n);
-      SideBySide<Item>::sort(n, count, items, room + 3 * whole);
+      networks.sort(n, count, items, room + 3 * whole);
       take_places(count * n, items, keys, places);
       for (std::int64_t i = 0; i < count; ++i) use(begin + i, keys + i * n, places + i * n, zeros);
     }

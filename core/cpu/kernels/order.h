@@ -12,6 +12,8 @@ namespace {
 
 using std::int64_t;
 
+// A register: wider vectors than the processor has the compiler takes apart through memory.
+inline constexpr int kColumnBytes = kVectorBytes < 16 ? 16 : kVectorBytes;
 template <class K> struct Columns {
   typedef K type __attribute__((vector_size(kColumnBytes)));
 };
@@ -39,7 +41,7 @@ template <class F> TW_INLINE void merge_exchange(int64_t n, F swap) {
 }
 
 // Rows that stay in registers for several steps: stores are the price of a step in memory.
-inline constexpr int kBlockRows = kVectorBytes >= kColumnBytes ? 16 : 4;
+inline constexpr int kBlockRows = 16;
 
 template <int distance, class Row> TW_INLINE void merge_block(Row (&rows)[kBlockRows]) {
   if constexpr (distance > 0) {
@@ -107,12 +109,11 @@ template <class Row> void bitonic_columns(int64_t n, Row* x) {
   }
 }
 
-// Where filling up to a power of two costs more than merges of any length.
 template <class K> void sort_columns(int64_t n, void* keys) {
   using Row = typename Columns<K>::type;
   auto* const x = static_cast<Row*>(keys);
   const int64_t whole = column_rows(n);
-  if (whole > n + n / 4)
+  if (!is_nearly_power(n))
     return merge_exchange(n, [x](int64_t i, int64_t j) TW_LAMBDA_INLINE { exchange(x[i], x[j]); });
   for (int64_t i = n; i < whole; ++i) x[i] = ~Row{};
   bitonic_columns(whole, x);
@@ -260,7 +261,8 @@ template <class T> void values(int64_t n, const void* from, bool descending, voi
 }
 
 constexpr OrderTable make_order_table() {
-  OrderTable table = {{sort_columns<std::uint8_t>, sort_columns<std::uint16_t>,
+  OrderTable table = {kColumnBytes,
+                      {sort_columns<std::uint8_t>, sort_columns<std::uint16_t>,
                        sort_columns<std::uint32_t>, sort_columns<std::uint64_t>},
                       sort_columns_stably,
                       {block_least<std::uint8_t>, block_least<std::uint16_t>,
