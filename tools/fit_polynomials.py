@@ -42,6 +42,12 @@ def scaled_erfc(t: mp.mpf) -> mp.mpf:
     return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
 
 
+def short_erfc(t: mp.mpf) -> mp.mpf:
+    """(1 + x) e^(x^2) erfc(x), t = 0.75 - 2 / (1 + x)."""
+    x = 2 / (0.75 - t) - 1
+    return (1 + x) * mp.exp(x * x) * mp.erfc(x)
+
+
 def scaled_share(t: mp.mpf) -> mp.mpf:
     """(3.5 + x) e^(x^2 / 2) times the normal distribution above x = 3.5 (1 + t) / (1 - t)."""
     x = mp.mpf(3.5) * (1 + t) / (1 - t)
@@ -198,10 +204,12 @@ FITS = {
     ),
     # erf(x) = x + x p(z), z = x^2, |x| <= 1/2
     "erf": Fit(
-        near_zero(root(lambda x: mp.erf(x) / x - 1), 2 / mp.sqrt(mp.pi) - 1), 0, 0.25, (4, 9)
+        near_zero(root(lambda x: mp.erf(x) / x - 1), 2 / mp.sqrt(mp.pi) - 1), 0, 0.25, (-1, 9)
     ),
     # erfc(x) e^(x^2) (1 + 2 x) from 1/2 to 28
-    "erfc": Fit(scaled_erfc, -2 / 3, 0.8361, (9, 22), parts=2),
+    "erfc": Fit(scaled_erfc, -2 / 3, 0.8361, (-1, 22), parts=2),
+    # in float32 erfc(x) e^(x^2) (1 + x) from 0 to 9.3
+    "erfc_float32": Fit(short_erfc, -1.25, 0.5558, (12, -1), lambda t: 1 / short_erfc(t), parts=2),
     # the same for the normal distribution from 0 to 14.5, relative to the result
     "normal_share": Fit(scaled_share, -1, 0.6111, (9, -1), lambda t: 1 / scaled_share(t), parts=2),
     # erfinv(x) = x p(w - 3.125) with w = -log(1 - x^2) up to 6.25

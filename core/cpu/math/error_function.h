@@ -6,30 +6,16 @@
 namespace tw::TW_ISA_NAME {
 namespace {
 
-// erf(x) / x - 1 in z = x^2 for |x| <= 1/2, 2^-29.2 and 2^-56.2.
-TW_INLINE Vec<float> erf_near(Vec<float> z) {
-  return polynomial(z, 0.12837917, -0.3761261, 0.11282857, -0.02675897, 0.004721164);
-}
+// erf(x) / x - 1 in z = x^2 for |x| <= 1/2, 2^-56.2.
 TW_INLINE Vec<double> erf_near(Vec<double> z) {
   return polynomial(z, 0.1283791670955126, -0.3761263890318405, 0.11283791670975778,
                     -0.026866170651684354, 0.005223977737817222, -0.0008548338296638083,
                     0.00012056011280202797, -1.4949514713328481e-05, 1.6901370278633376e-06,
                     -1.9084597867304202e-07);
 }
-// (1 + 2 x) e^(x^2) erfc(x) = c + c_lo + t p(t), 2^-25.8 and 2^-59.5, with
-// t = (x - 2.5) / (x + 2.5), the form
+// (1 + 2 x) e^(x^2) erfc(x) = c + c_lo + t p(t), 2^-59.5, with t = (x - 2.5) / (x + 2.5), the form
 // of M. M. Shepherd and J. G. Laframboise (1981).
-template <Floating T> struct ErfcCentre;
-template <> struct ErfcCentre<float> {
-  static constexpr float c = 1.2648382f, c_lo = -3.8530718e-08f;
-};
-template <> struct ErfcCentre<double> {
-  static constexpr double c = 1.2648381843668615, c_lo = 2.0711753749050335e-17;
-};
-TW_INLINE Vec<float> erfc_slope(Vec<float> t) {
-  return polynomial(t, -0.12235697, -0.0990242, 0.15763626, -0.10297224, 0.032708254, 0.00096351316,
-                    -0.0042089177, 0.00040562436, 0.00039593191);
-}
+inline constexpr double kErfcCentre = 1.2648381843668615, kErfcCentreLow = 2.0711753749050335e-17;
 TW_INLINE Vec<double> erfc_slope(Vec<double> t) {
   return polynomial(
       t, -0.12235676308240433, -0.09902453957360173, 0.1576299190232222, -0.10296705603857727,
@@ -40,24 +26,24 @@ TW_INLINE Vec<double> erfc_slope(Vec<double> t) {
       -1.41492103060377e-07, -2.2160049033694448e-08, 2.4204500485147855e-08);
 }
 // erfc(x) = y 2^n for x >= 1/2, in two parts; beyond 28 it is 0.
-template <Floating T> struct Scaled {
-  Pair<T> y;
-  Vec<T> n;
+struct Scaled {
+  Pair<double> y;
+  Vec<double> n;
 };
-template <Floating T> TW_INLINE Scaled<T> erfc_tail(Pair<T> x) {
-  using C = ErfcCentre<T>;
-  const Vec<T> size = at_most(at_least(x.hi, (T)0.5), 28);
-  const Vec<T> low = where(x.hi < 28, x.lo, 0);
-  const Pair<T> square = two_product(size, size);
+TW_INLINE Scaled erfc_tail(Pair<double> x) {
+  const Vec<double> size = at_most(at_least(x.hi, 0.5), 28);
+  const Vec<double> low = where(x.hi < 28, x.lo, 0);
+  const Pair<double> square = two_product(size, size);
   const auto reduced = reduce_exp(-square.hi);
-  const Pair<T> e = exp_pair<T>(reduced, -(square.lo + 2 * size * low));
-  const Vec<T> t = (size - (T)2.5) / (size + (T)2.5);
-  const Pair<T> p = fast_two_sum<T>(C::c, rounded(erfc_slope(t) * t));
-  const Pair<T> product = two_product(e.hi, p.hi);
-  const Pair<T> denominator = fast_two_sum<T>(2 * size, 1);
-  return {quotient<T>({product.hi, product.lo + (e.lo * p.hi + e.hi * (p.lo + C::c_lo))},
-                      {denominator.hi, denominator.lo + 2 * low}),
-          reduced.n};
+  const Pair<double> e = exp_pair<double>(reduced, -(square.lo + 2 * size * low));
+  const Vec<double> t = (size - 2.5) / (size + 2.5);
+  const Pair<double> p = fast_two_sum<double>(kErfcCentre, rounded(erfc_slope(t) * t));
+  const Pair<double> product = two_product(e.hi, p.hi);
+  const Pair<double> denominator = fast_two_sum<double>(2 * size, 1);
+  return {
+      quotient<double>({product.hi, product.lo + (e.lo * p.hi + e.hi * (p.lo + kErfcCentreLow))},
+                       {denominator.hi, denominator.lo + 2 * low}),
+      reduced.n};
 }
 
 #ifdef TW_HAS_LANE_TABLES
@@ -71,7 +57,7 @@ TW_INLINE Vec<double> erf(Vec<double> x) {
 #else
 TW_INLINE Vec<double> erf(Vec<double> x) {
   const Vec<double> size = abs(x);
-  const Scaled<double> tail = erfc_tail<double>({at_most(size, 6.0), 0});
+  const Scaled tail = erfc_tail({at_most(size, 6.0), 0});
   const Vec<double> far = 1 - tail.y.sum() * two_to(tail.n);
   return copysign(where(size < 0.5, erf_near(size * size) * size + size, far), x);
 }
@@ -103,24 +89,54 @@ TW_INLINE Vec<float> erf(Vec<float> x) {
   }
 }
 // factor erfc(x) = y 2^n.
-template <Floating T> TW_INLINE Scaled<T> erfc_pair(Pair<T> x, T factor) {
-  const Mask<T> below = x.hi < 0, near = abs(x.hi) < (T)0.5;
-  const Scaled<T> tail = erfc_tail<T>({abs(x.hi), where(below, -x.lo, x.lo)});
+TW_INLINE Scaled erfc_pair(Pair<double> x, double factor) {
+  const Mask<double> below = x.hi < 0, near = abs(x.hi) < 0.5;
+  const Scaled tail = erfc_tail({abs(x.hi), where(below, -x.lo, x.lo)});
   // 1 - x - x p near 0, 2 - tail below, the first difference exactly.
-  const Vec<T> s = two_to(at_least(tail.n, 1 - Format<T>::bias));
-  const Vec<T> less = where(near, x.hi, tail.y.hi * s);
-  const Vec<T> rest = where(near, erf_near(x.hi * x.hi) * x.hi + x.lo, tail.y.lo * s);
-  const Pair<T> head = fast_two_sum(where(near, Vec<T>(1), Vec<T>(2)), -less);
-  const Mask<T> inside = near | below;
-  const Vec<T> n = at_least(tail.n, 2 - 2 * Format<T>::bias);
+  const Vec<double> s = two_to(at_least(tail.n, 1 - Format<double>::bias));
+  const Vec<double> less = where(near, x.hi, tail.y.hi * s);
+  const Vec<double> rest = where(near, erf_near(x.hi * x.hi) * x.hi + x.lo, tail.y.lo * s);
+  const Pair<double> head = fast_two_sum(where(near, Vec<double>(1), Vec<double>(2)), -less);
+  const Mask<double> inside = near | below;
+  const Vec<double> n = at_least(tail.n, 2 - 2 * Format<double>::bias);
   return {{where(inside, head.hi, tail.y.hi) * factor,
            where(inside, head.lo - rest, tail.y.lo) * factor},
           where(inside, 0, n)};
 }
-template <Floating T> TW_INLINE Vec<T> erfc(Vec<T> x) {
+TW_INLINE Vec<double> erfc(Vec<double> x) {
+  const Scaled y = erfc_pair({x, 0}, 1);
+  return scale(y.y.sum(), y.n);
+}
+// In float (1 + x) e^(x^2) erfc(x) = c + c_lo + t q(t), 2^-27.4 of it, with t = 0.75 - 2 / (1 + x)
+// from 0 to 9.3, beyond which results are denormal: one division, and nothing else near 0. What a
+// rounding loses, `lost`, `low` and those that end in _lo keep, as far as it counts.
+TW_INLINE Vec<float> erfc(Vec<float> x) {
+  using T = float;
   TW_WIDEN(erfc) {
-    const Scaled<T> y = erfc_pair<T>({x, 0}, 1);
-    return scale(y.y.sum(), y.n);
+    using Limits = ExpLimits<T>;
+    constexpr T c = 0.7900999f, c_lo = 1.8290073e-08f;
+    const Vec<T> size = at_most(abs(x), 10.5f);
+    // e^(-x^2) = 2^n e^(r + low), e^r = 1 + r + h
+    const Pair<T> square = two_product(size, size);
+    const Power power = nearest_power(square.hi * -kLog2e);
+    const Vec<T> near = -square.hi - power.n * Limits::ln2_hi, r = near - power.n * Limits::ln2_lo;
+    const Vec<T> low = ((near - r) - power.n * Limits::ln2_lo) - square.lo;
+    const Vec<T> h = r * r * exp_short_tail(r);
+    // 1 / (1 + x) = inverse (1 + lost)
+    const Vec<T> d = size + 1, inverse = 1 / d;
+    const Vec<T> lost = fma(-((1 - d) + size), inverse, fma(-d, inverse, 1));
+    const Vec<T> m = -2 * inverse, t = m + 0.75f, t_lo = fma(m, lost, m - (t - 0.75f));
+    const Vec<T> q = polynomial(t, -0.2810922, -0.07427323, 0.044254433, 0.033504058, 0.00077118585,
+                                -0.011683682, -0.0075945775, -0.00032377508, 0.0028662952,
+                                0.0022062166, 0.0007632098, 0.00010699119);
+    const Vec<T> slope = fma(t, -0.157f, -0.264f);  // of t q(t), roughly
+    const Vec<T> p = fma(t, q, c), p_lo = fma(t_lo, slope, fma(t, q, c - p) + c_lo);
+    const Vec<T> share = rounded(p * inverse);
+    const Vec<T> share_lo = fma(p_lo, inverse, fma(share, lost + low, fma(p, inverse, -share)));
+    const Vec<T> y = fma(share, r, share);
+    const Vec<T> y_lo = fma(share, r, share - y) + fma(share_lo, (r + 1) + h, share * h);
+    const Vec<T> tail = scale_down(y + y_lo, power);
+    return where(x < 0, 2 - tail, tail);
   }
 }
 
@@ -130,14 +146,11 @@ template <Floating T> TW_INLINE Vec<T> normal_density(Vec<T> x) {
   return scale(exp_reduced(reduced), reduced.n) * 0.3989422804014327;
 }
 // The share of a normal distribution below x: erfc(-x / sqrt(2)) / 2.
-template <class T> inline constexpr T kHalfRootRest = 0;  // sqrt(1/2) - (T)sqrt(1/2)
-template <> inline constexpr float kHalfRootRest<float> = 0x1.9fcef4p-27f;
-template <> inline constexpr double kHalfRootRest<double> = -0x1.bdd3413b26456p-55;
-template <Floating T> TW_INLINE Scaled<T> normal_share_pair(Vec<T> x) {
-  constexpr T half_root = (T)0.7071067811865476;
-  const Vec<T> limited = clamp<T>(x, -64, 64);
-  const Pair<T> product = two_product<T>(limited, -half_root);
-  return erfc_pair<T>({product.hi, product.lo - limited * kHalfRootRest<T>}, 0.5);
+TW_INLINE Scaled normal_share_pair(Vec<double> x) {
+  constexpr double half_root = 0.7071067811865476, half_root_lo = -0x1.bdd3413b26456p-55;
+  const Vec<double> limited = clamp<double>(x, -64, 64);
+  const Pair<double> product = two_product<double>(limited, -half_root);
+  return erfc_pair({product.hi, product.lo - limited * half_root_lo}, 0.5);
 }
 // For float and v <= 0 the share is inverse y 2^n: e^(-v^2 / 2) / (3.5 - v) times a polynomial in
 // t = (-v - 3.5) / (3.5 - v), fitted from 0 to -14.5 within 2^-26.6.
@@ -158,7 +171,7 @@ TW_INLINE FloatShare float_share(Vec<float> v) {
   return {inverse, fma(p, fma(e.w, e.r, lost), p), e.p, e.power};
 }
 TW_INLINE Vec<double> normal_share(Vec<double> x) {
-  const Scaled<double> y = normal_share_pair(x);
+  const Scaled y = normal_share_pair(x);
   return scale(y.y.sum(), y.n);
 }
 TW_INLINE Vec<float> normal_share(Vec<float> x) {

@@ -8,7 +8,7 @@ namespace {
 
 TW_INLINE Vec<double> gelu_erf(Vec<double> x) {
   using T = double;
-  const Scaled<T> share = normal_share_pair(x);
+  const Scaled share = normal_share_pair(x);
   const Vec<T> limited = at_least(x, -64);
   const Pair<T> product = two_product(limited, share.y.hi);
   const Vec<T> y = scale(product.hi + (product.lo + limited * share.y.lo), share.n);
