@@ -31,6 +31,11 @@ template <class T> struct Sum {
   TW_INLINE void add(Vec<T> x) { total += x; }
   TW_INLINE void merge(Sum other) { total += other.total; }
   TW_INLINE T value() const { return sum_of_lanes(total); }
+  static TW_INLINE T of_few(int64_t n, const T* x) {
+    T sum = x[0];
+    for (int64_t i = 1; i < n; ++i) sum += x[i];
+    return sum;
+  }
   static TW_INLINE Vec<T> join(Vec<T> a, Vec<T> b) { return a + b; }
   static TW_INLINE Accumulator one(Accumulator a, Accumulator b) { return a + b; }
 };
@@ -87,6 +92,18 @@ template <class T, bool largest> struct Extremum {
       if (any_not_below(nan, 1)) [[unlikely]]
         return sum_of_lanes(nan);
     return largest ? max_of_lanes(best) : min_of_lanes(best);
+  }
+  static TW_INLINE T of_few(int64_t n, const T* x) {
+    T best = x[0], sum = x[0];  // NaN, or two infinities
+    for (int64_t i = 1; i < n; ++i) {
+      best = better(x[i], best) ? x[i] : best;
+      sum += x[i];
+    }
+    if (!is_nan(sum)) [[likely]]
+      return best;
+    best = x[0];
+    for (int64_t i = 1; i < n; ++i) best = one(best, x[i]);
+    return best;
   }
   static TW_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
     const Vec<T> best = better_of(a, b);  // b where either is NaN
@@ -198,9 +215,17 @@ TW_INLINE typename Op::Accumulator row_of(int64_t n, const S* row, auto of) {
   const bool whole = !Op::rounds || n <= kBlock<T>;
   return whole ? block_of_row<Op, T>(n, row, of) : long_row<Op, T>(n, row, of);
 }
+// Fewer elements one after the other take less time than to fold the lanes of a vector.
+inline constexpr int64_t kFew = 8;
 template <class Op, class T, class S = T>
 void rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
   auto* a = (typename Op::Accumulator*)acc;
+  if constexpr (std::is_floating_point_v<T> && std::is_same_v<S, T>)
+    if (n > 0 && n < kFew) {
+      for (int64_t i = 0; i < m; ++i)
+        a[i] = Op::one(a[i], Op::of_few(n, (const T*)((const char*)x + i * row_bytes)));
+      return;
+    }
   for (int64_t i = 0; i < m; ++i)
     a[i] = Op::one(a[i], row_of<Op, T>(n, (const S*)((const char*)x + i * row_bytes), Itself()));
 }
