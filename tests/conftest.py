@@ -7,6 +7,7 @@ import gc
 import importlib
 import os
 import re
+import signal
 import sys
 import zlib
 from collections.abc import Iterator
@@ -17,6 +18,10 @@ import pytest
 
 # Before the first import: a table of `tilewright tune` would change kernels and orders of addition.
 os.environ["TILEWRIGHT_TUNE"] = "0"
+
+# A shell starts jobs in the background with interrupts ignored, which programs under test inherit.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import emulator
 

@@ -17,7 +17,7 @@ SOURCES = ROOT / "core" / "cuda" / "emulator"
 # weak: what is shared by a block's threads is in a section of its own.
 FLAGS = (
     "-std=c++17 -O1 -fPIC -w -fno-strict-aliasing -fno-weak -ffp-contract=off "
-    "-fvisibility-inlines-hidden"
+    "-fvisibility-inlines-hidden -fno-threadsafe-statics"
 )
 
 

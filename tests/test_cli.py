@@ -429,10 +429,13 @@ class TestProcess:
             cwd=tmp_path,
             env={**os.environ, "TILEWRIGHT_CACHE_DIR": str(tmp_path / "cache")},
         )
-        told = process.stderr if "--json" in arguments else process.stdout
-        told.readline()  # it has begun
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        try:
+            told = process.stderr if "--json" in arguments else process.stdout
+            told.readline()  # it has begun
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
         # Where the interrupt falls into text that Python compiles (a dataclass being made), CPython
         # ends the process by the signal itself, which shells call 130 as well.
         assert process.returncode in (130, -signal.SIGINT)

@@ -291,6 +291,13 @@ TW_TEST(matmul_infinity_and_nan_propagate) {
   });
 }
 
+// Under the thread sanitizer, which makes it thirty times as slow, three threads alone.
+#ifdef __SANITIZE_THREAD__
+constexpr bool kRacesAlone = true;
+#else
+constexpr bool kRacesAlone = false;
+#endif
+
 TW_TEST(matmul_bits_do_not_depend_on_threads) {
   Random random;
   constexpr std::int64_t shapes[][3] = {{128, 256, 300}, {257, 300, 1300}, {1000, 40, 200},
@@ -305,13 +312,13 @@ TW_TEST(matmul_bits_do_not_depend_on_threads) {
             fill(a, random);
             fill(b, random);
             const MatmulProblem p = problem(a, b, c);
-            if (!rung(name).accepts(&p, nullptr)) continue;
-            with_threads(1, [&] { rung(name).run(&p); });
-            const std::vector<float> one = c.memory;
-            for (int threads : {2, 3}) {
+            if (!rung(name).accepts(&p, nullptr) || (kRacesAlone && la == lb)) continue;
+            const auto run = [&](int threads) {
               with_threads(threads, [&] { rung(name).run(&p); });
-              CHECK(c.memory == one);
-            }
+              return c.memory;
+            };
+            const std::vector<float> three = run(3);
+            if (!kRacesAlone) CHECK(three == run(1) && three == run(2));
           }
   });
 }

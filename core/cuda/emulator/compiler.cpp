@@ -44,10 +44,12 @@ int nvrtcCompileProgram(void* program, int, const char* const*) {
                     log = base + "/log";
   std::ofstream(source) << p.text;
   const char* compiler = std::getenv("CXX");
+  // C's library is this process's own, and to look through C++'s takes a linker half of a kernel's
+  // time.
   const std::string command = std::string(compiler ? compiler : "g++") +
                               " " TW_EMULATION_FLAGS " -include " TW_EMULATION_HEADER
-                              " -shared -o " +
-                              library + " " + source + " 2> " + log;
+                              " -shared -nostdlib -o " +
+                              library + " " + source + " -lgcc 2> " + log;
   const int status = std::system(command.c_str());
   p.log = read_all(log);
   p.code = status ? "" : read_all(library);

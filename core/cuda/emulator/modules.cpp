@@ -51,6 +51,8 @@ Result cuModuleLoadData(void** out, const void* image) {
   const char* bytes = static_cast<const char*>(image) + sizeof kMagic + sizeof size;
   const bool written = file >= 0 && write(file, bytes, size) == static_cast<ssize_t>(size);
   close(file);
+  // Kernels are linked with no library: what they call of C's is the process's own.
+  [[maybe_unused]] static const void* const functions = dlopen("libm.so.6", RTLD_NOW | RTLD_GLOBAL);
   void* const library = written ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
   unlink(path);
   if (!library) return kBadImage;
