@@ -44,8 +44,8 @@ int nvrtcCompileProgram(void* program, int, const char* const*) {
                     log = base + "/log";
   std::ofstream(source) << p.text;
   const char* compiler = std::getenv("CXX");
-  // C's library is this process's own, and to look through C++'s takes a linker half of a kernel's
-  // time.
+  // C's library is this process's own, and to look through C++'s takes the linker a third of a
+  // small kernel's time.
   const std::string command = std::string(compiler ? compiler : "g++") +
                               " " TW_EMULATION_FLAGS " -include " TW_EMULATION_HEADER
                               " -shared -nostdlib -o " +
