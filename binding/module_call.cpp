@@ -62,18 +62,21 @@ PyObject* call_module(PyObject* self, PyObject* args, PyObject* keywords) noexce
   return nullptr;
 }
 
-// With a dictionary of its own from the start: attributes in one that CPython (3.11, 3.12) makes
-// later, of values kept in the object until somebody asks for `__dict__`, are not found by the
-// interpreter's quick way.
 PyObject* new_module(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   const bool any = PyTuple_GET_SIZE(args) > 0 || (keywords && PyDict_GET_SIZE(keywords) > 0);
   if (any && type->tp_init == PyBaseObject_Type.tp_init)
     return PyErr_Format(PyExc_TypeError, "%s() takes no arguments", type->tp_name);
-  const nb::object attributes = nb::steal(PyDict_New());
-  if (!attributes.is_valid()) return nullptr;
   nb::object self = nb::steal(type->tp_alloc(type, 0));
-  if (!self.is_valid() || PyObject_GenericSetDict(self.ptr(), attributes.ptr(), nullptr) < 0)
+#if PY_VERSION_HEX < 0x030D0000
+  // With a dictionary of its own from the start: attributes in one that CPython 3.11 and 3.12 make
+  // later, of values kept in the object until somebody asks for `__dict__`, are not found by the
+  // interpreter's quick way. (From 3.13 on they are, and a dictionary set by this function would
+  // stand beside the values in the object.)
+  const nb::object attributes = nb::steal(PyDict_New());
+  if (!attributes.is_valid() || !self.is_valid() ||
+      PyObject_GenericSetDict(self.ptr(), attributes.ptr(), nullptr) < 0)
     return nullptr;
+#endif
   return self.release().ptr();
 }
 
