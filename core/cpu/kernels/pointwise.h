@@ -62,6 +62,7 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
       Mask<T> masks[M];
 #pragma GCC unroll 8
       for (int m = 0; m < M; ++m) {
+#pragma GCC unroll 8
         for (int k = 0; k < N; ++k) {
           v[k] = load_lanes<far>(p[k]);
           p[k] += advance[k];
@@ -86,6 +87,7 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
   }
   if constexpr (work != Work::light) return at;
   for (; at + L <= n; at += L) {
+#pragma GCC unroll 8
     for (int k = 0; k < N; ++k) {
       v[k] = load_lanes<far>(p[k]);
       p[k] += advance[k];
@@ -110,6 +112,7 @@ TW_INLINE void for_groups_of_vectors(std::int64_t n, T* y, const T* (&p)[N],
     T* out = y;
     if (count < group) [[unlikely]] {
       out = results;
+#pragma GCC unroll 8
       for (int k = 0; k < N; ++k) {
         if (advance[k] == 0) continue;
         for (int i = 0; i < group; ++i) rest[k][i] = p[k][i < count ? i : 0];
@@ -118,6 +121,7 @@ TW_INLINE void for_groups_of_vectors(std::int64_t n, T* y, const T* (&p)[N],
     }
     Vec<T> v[together][N];
     for (int u = 0; u < together; ++u) {
+#pragma GCC unroll 8
       for (int k = 0; k < N; ++k) {
         v[u][k] = Vec<T>::load(p[k]);
         p[k] += advance[k];
@@ -140,6 +144,7 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
   constexpr int L = kLanes<T>;
   const T* p[N];
   std::int64_t advance[N];
+#pragma GCC unroll 8
   for (int k = 0; k < N; ++k) {
     p[k] = static_cast<const T*>(inputs[k]);
     advance[k] = step[k] * L;
@@ -161,6 +166,7 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
   Vec<T> v[N];
   for (; at < n; at += L) {
     const int count = n - at < L ? static_cast<int>(n - at) : L;
+#pragma GCC unroll 8
     for (int k = 0; k < N; ++k) {
       v[k] = work == Work::light || count < L ? Vec<T>::load(p[k], count) : Vec<T>::load(p[k]);
       p[k] += advance[k];
