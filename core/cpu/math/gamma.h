@@ -305,9 +305,6 @@ TW_INLINE Vec<double> erfinv(Vec<double> x) { return erfinv_of<double>(x); }
 TW_INLINE Vec<float> erfinv_by_double(Vec<float> x) {
   return through_double(x, [](Vec<double> t) TW_LAMBDA_INLINE { return erfinv_of<float>(t); });
 }
-#ifdef TW_HAS_LANE_TABLES
-TW_INLINE Vec<float> erfinv(Vec<float> x) { return erfinv_by_double(x); }
-#else
 // Up to w = 4, which is |x| = 0.9908, x (c + s (slope + s q(s))), s = w - 2 in two parts, 2^-28.9.
 TW_INLINE Vec<float> erfinv(Vec<float> x) {
   using T = float;
@@ -333,7 +330,6 @@ TW_INLINE Vec<float> erfinv(Vec<float> x) {
     return near;
   return out_of_line([=]() TW_LAMBDA_INLINE { return where(inside, near, erfinv_by_double(x)); });
 }
-#endif
 
 }  // namespace
 }  // namespace tw::TW_ISA_NAME

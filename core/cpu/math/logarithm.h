@@ -153,6 +153,22 @@ template <Floating T> TW_INLINE Vec<T> log1p(Vec<T> x) {
   }
 }
 
+// A normal x as (1 + f) 2^e with 1 + f from `lowest` to twice that, which is from 1/2 to 1.
+TW_INLINE Exponent<float> decompose_normal(Vec<float> x, float lowest) {
+  const Bits<float> bits = bit_cast<std::int32_t>(x);
+  const Bits<float> above = bits - bit_cast<std::int32_t>(Vec<float>(lowest));
+  const Bits<float> field = above & (std::int32_t)0xff800000;
+  return {bit_cast<float>(bits - field) - 1, convert<float>(Bits<float>(above.v >> 23))};
+}
+TW_INLINE Vec<float> log_tail_by_pairs(Vec<float> f) {
+  const Vec<float> z = f * f;
+  const Vec<float> p = by_pairs(f, z, 0.3333331, -0.25000262, 0.20002249, -0.16654864, 0.14208853,
+                                -0.12617359, 0.12156164, -0.10582594, 0.049098764);
+  return fma(z, rounded(f * p), z * -0.5f);
+}
+// log(1 + f) in two parts.
+TW_INLINE Pair<float> log_mantissa(Vec<float> f) { return fast_two_sum(f, log_tail_by_pairs(f)); }
+
 #ifdef TW_HAS_LANE_TABLES
 // float by tables: x = (1 + r) 2^e / inverse, so that log(x) is e log 2 plus the table's value plus
 // log(1 + r), |r| < 2^-5. Beside 1 the inverse is 1 and r exact.
@@ -228,19 +244,6 @@ TW_INLINE Vec<float> log1p(Vec<float> x) {
 TW_INLINE Mask<float> is_normal(Vec<float> x) {
   return (x >= Format<float>::smallest_normal) & (x < kInfinity);
 }
-// A normal x as (1 + f) 2^e with 1 + f from `lowest` to twice that, which is from 1/2 to 1.
-TW_INLINE Exponent<float> decompose_normal(Vec<float> x, float lowest) {
-  const Bits<float> bits = bit_cast<std::int32_t>(x);
-  const Bits<float> above = bits - bit_cast<std::int32_t>(Vec<float>(lowest));
-  const Bits<float> field = above & (std::int32_t)0xff800000;
-  return {bit_cast<float>(bits - field) - 1, convert<float>(Bits<float>(above.v >> 23))};
-}
-TW_INLINE Vec<float> log_tail_by_pairs(Vec<float> f) {
-  const Vec<float> z = f * f;
-  const Vec<float> p = by_pairs(f, z, 0.3333331, -0.25000262, 0.20002249, -0.16654864, 0.14208853,
-                                -0.12617359, 0.12156164, -0.10582594, 0.049098764);
-  return fma(z, rounded(f * p), z * -0.5f);
-}
 template <class F> TW_INLINE Vec<float> where_normal(Vec<float> x, Vec<float> y, F others) {
   const Mask<float> normal = is_normal(x);
   if (!any(!normal)) [[likely]]
@@ -256,8 +259,6 @@ TW_INLINE Vec<float> log(Vec<float> x) {
                         [=]() TW_LAMBDA_INLINE { return log<T>(x); });
   }
 }
-// log(1 + f) in two parts.
-TW_INLINE Pair<float> log_mantissa(Vec<float> f) { return fast_two_sum(f, log_tail_by_pairs(f)); }
 // Powers of two give whole numbers.
 TW_INLINE Vec<float> log2(Vec<float> x) {
   using T = float;
