@@ -154,6 +154,11 @@ static inline float __fdividef(float a, float b) { return a / b; }
 static inline unsigned __umulhi(unsigned a, unsigned b) {
   return unsigned((std::uint64_t(a) * b) >> 32);
 }
+// Newer C libraries have functions of these names, of C23.
+#define sinpif tw_sinpif
+#define cospif tw_cospif
+#define sinpi tw_sinpi
+#define cospi tw_cospi
 static inline float sinpif(float x) { return float(sin(x * 3.141592653589793)); }
 static inline float cospif(float x) { return float(cos(x * 3.141592653589793)); }
 static inline double sinpi(double x) { return double(sinl(x * 3.14159265358979323846L)); }
