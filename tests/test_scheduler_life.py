@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -128,4 +129,4 @@ class TestFigures:
             scheduler.submit(int, after=failed)  # cancelled: never ran
         scheduler.plot(tmp_path / "tasks.svg")
         assert (tmp_path / "empty.png").read_bytes().startswith(b"\x89PNG")
-        assert "worker 0" in (tmp_path / "tasks.svg").read_text()
+        assert re.search("worker [01]", (tmp_path / "tasks.svg").read_text())
