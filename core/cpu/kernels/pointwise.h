@@ -50,6 +50,8 @@ TW_INLINE void write_lanes(void* y, std::int64_t at, Mask<T> m, int count, bool)
 enum class Work { light, heavy, tables };
 
 // Applies f(const Vec<T> (&)[N]) to each vector of N inputs; returns how many elements are done.
+// Loops over the inputs are unrolled by name: left to the compiler that comes too late for their
+// pointers to live in registers.
 template <bool far, Work work, class T, int N, class F>
 TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[N],
                                          const std::int64_t (&advance)[N], bool around, F f) {
