@@ -13,6 +13,9 @@ CXX_FILES = $(shell git ls-files 'core/*.h' 'core/*.cpp' 'binding/*.h' 'binding/
 # longest to compile. (A wheel, as `pip wheel .` makes it, has all.)
 ISAS ?= $(if $(shell grep -m1 -w avx2 /proc/cpuinfo 2>/dev/null | grep -vw avx512vl),scalar;avx2)
 INSTALL = $(BIN)/python -m pip install --no-build-isolation $(if $(ISAS),-C 'cmake.define.TW_ISAS=$(ISAS)')
+# Sets of vectors that this machine runs. Kernels of one element at a time are the same code.
+VECTORS := $(if $(shell grep -m1 -w avx512vl /proc/cpuinfo 2>/dev/null),avx2;avx512,$(if $(shell \
+  grep -m1 -w avx2 /proc/cpuinfo 2>/dev/null),avx2))
 comma := ,
 PY_FILES = src tests tools examples
 
@@ -64,7 +67,7 @@ build_core_tests = \
 sanitize = -DTW_SANITIZE=$(1) -DCMAKE_BUILD_TYPE=Sanitize
 
 test-core: $(VENV)/.tools  ## the C++ core alone, under address and undefined-behaviour sanitizers
-	$(call build_core_tests,$(call sanitize,address$(comma)undefined) $(if $(ISAS),'-DTW_ISAS=$(ISAS)'),build/sanitize)
+	$(call build_core_tests,$(call sanitize,address$(comma)undefined) $(if $(VECTORS),'-DTW_ISAS=$(VECTORS)'),build/sanitize)
 	build/sanitize/tilewright_tests -matmul & others=$$!; \
 	  build/sanitize/tilewright_tests matmul; own=$$?; \
 	  wait $$others && exit $$own
