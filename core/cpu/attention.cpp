@@ -239,12 +239,12 @@ void set_up_cache(const Call& call, void* problem) {
   CacheProblem& p = *new (problem) CacheProblem{};
   const Meta &q = call.in[0], &keys = call.in[3], &values = call.in[4];
   const double standard = 1 / std::sqrt(double(q.size(3)));
-  p.shape = {.dtype = q.dtype,
-             .queries = 1,
-             .keys = keys.size(2),
-             .size = q.size(3),
-             .value_size = values.size(3),
-             .scale = call.words.none(0) ? standard : call.words.real(0)};
+  p.shape.dtype = q.dtype;
+  p.shape.queries = 1;
+  p.shape.keys = keys.size(2);
+  p.shape.size = q.size(3);
+  p.shape.value_size = values.size(3);
+  p.shape.scale = call.words.none(0) ? standard : call.words.real(0);
   p.rows = q.size(2), p.batch = keys.size(0), p.heads = keys.size(1);
   p.groups = q.size(1) / p.heads;
   Steps* const steps[] = {&p.q, &p.k, &p.v};

@@ -169,8 +169,9 @@ struct PlaceProblem {
 void set_up_places(const Call& call, const Meta& wide, void* problem) {
   const Meta& places = call.in[1];
   const int space = call.words.list(0).count;
-  PlaceProblem& p = *new (problem) PlaceProblem{.dtype = call.in[0].dtype, .planes = 1};
-  p.size = p.places = 1;
+  PlaceProblem& p = *new (problem) PlaceProblem{};
+  p.dtype = call.in[0].dtype;
+  p.planes = p.size = p.places = 1;
   for (int i = 0; i < wide.rank(); ++i) {
     const bool leads = i < wide.rank() - space;
     if (leads) p.planes *= wide.size(i);

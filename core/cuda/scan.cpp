@@ -28,7 +28,12 @@ template <Kind kind> void set_up(const Call& call, void* problem) {
   constexpr bool is_extreme = kind == Kind::cummax || kind == Kind::cummin;
   const int axis = x.rank() ? normalize_axis(call.words[0], x.rank(), call.op->name) : 0;
   Problem& p = *static_cast<Problem*>(problem);
-  p = {{1, x.rank() ? x.size(axis) : 1, 1, !is_extreme && call.words.flag(1)}, kind, x.dtype};
+  p = {};
+  p.kind = kind;
+  p.dtype = x.dtype;
+  p.parameter.n = x.rank() ? x.size(axis) : 1;
+  p.parameter.inner = 1;
+  p.parameter.reverse = !is_extreme && call.words.flag(1);
   for (int i = axis + 1; i < x.rank(); ++i) p.parameter.inner *= x.size(i);
   p.parameter.lines = p.parameter.n ? x.count / p.parameter.n : 0;
 }

@@ -84,7 +84,8 @@ template <int row, int states> void set_up(const Call& call, void* memory) {
   for (int i = 0; i < p.words; ++i) p.word[i] = call.words[i];
   for (int i = 0; i < p.count; ++i) {
     const Meta& param = call.in[i * operands];
-    new (p.slices() + i) Typed{{.n = param.count}, param.dtype};
+    new (p.slices() + i)
+        Typed{{.n = param.count, .param = nullptr, .grad = nullptr, .states = {}}, param.dtype};
   }
 }
 template <int states> void bind(void* problem, void* const* at) {
