@@ -404,6 +404,14 @@ template <bool largest, class T> TW_INLINE bool replaces(T x, T best) {
   return (largest ? x > best : x < best) | (is_nan(x) & !is_nan(best));
 }
 #ifdef __AVX2__
+#ifndef __AVX512F__
+template <class T> TW_INLINE std::uint64_t bits_of(Mask<T> equal) {
+  if constexpr (sizeof(T) == 4)
+    return (unsigned)_mm256_movemask_ps((__m256)equal.v);
+  else
+    return (unsigned)_mm256_movemask_pd((__m256d)equal.v);
+}
+#endif
 // A bit for each lane of 32 or 64 bits.
 template <class T> TW_INLINE std::uint64_t which_equal(Vec<T> a, Vec<T> b) {
 #ifdef __AVX512F__
@@ -416,17 +424,20 @@ template <class T> TW_INLINE std::uint64_t which_equal(Vec<T> a, Vec<T> b) {
   else
     return _mm512_cmpeq_epi64_mask((__m512i)a.v, (__m512i)b.v);
 #else
-  const Mask<T> equal = a == b;
-  if constexpr (sizeof(T) == 4)
-    return (unsigned)_mm256_movemask_ps((__m256)equal.v);
-  else
-    return (unsigned)_mm256_movemask_pd((__m256d)equal.v);
+  return bits_of<T>(a == b);
 #endif
 }
 // In whole steps of four vectors; -1: it is in none.
 template <class T> int64_t first_place_in_steps(int64_t n, const T* row, T x) {
   constexpr int L = kLanes<T>, step = kChains * L;
   for (int64_t from = 0; from + step <= n; from += step) {
+#ifndef __AVX512F__
+    // One question for four vectors: most have none.
+    Mask<T> any = Vec<T>::load(row + from) == Vec<T>(x);
+#pragma GCC unroll 4
+    for (int c = 1; c < kChains; ++c) any.v |= (Vec<T>::load(row + from + c * L) == Vec<T>(x)).v;
+    if (!bits_of<T>(any)) continue;
+#endif
     std::uint64_t bits = 0;
 #pragma GCC unroll 4
     for (int c = 0; c < kChains; ++c)
