@@ -14,7 +14,7 @@ CXX_FILES = $(shell git ls-files 'core/*.h' 'core/*.cpp' 'binding/*.h' 'binding/
 ISAS ?= $(if $(shell grep -m1 -w avx2 /proc/cpuinfo 2>/dev/null | grep -vw avx512vl),scalar;avx2)
 INSTALL = $(BIN)/python -m pip install --no-build-isolation $(if $(ISAS),-C 'cmake.define.TW_ISAS=$(ISAS)')
 # Sets of vectors that this machine runs. Kernels of one element at a time are the same code.
-VECTORS := $(if $(shell grep -m1 -w avx512vl /proc/cpuinfo 2>/dev/null),avx2;avx512,$(if $(shell \
+VECTORS ?= $(if $(shell grep -m1 -w avx512vl /proc/cpuinfo 2>/dev/null),avx2;avx512,$(if $(shell \
   grep -m1 -w avx2 /proc/cpuinfo 2>/dev/null),avx2))
 comma := ,
 PY_FILES = src tests tools examples

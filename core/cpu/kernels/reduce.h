@@ -404,7 +404,7 @@ template <bool largest, class T> TW_INLINE bool replaces(T x, T best) {
   return (largest ? x > best : x < best) | (is_nan(x) & !is_nan(best));
 }
 #ifdef __AVX2__
-#ifndef __AVX512F__
+#ifndef __AVX512F__  // where a comparison gives such bits itself
 template <class T> TW_INLINE std::uint64_t bits_of(Mask<T> equal) {
   if constexpr (sizeof(T) == 4)
     return (unsigned)_mm256_movemask_ps((__m256)equal.v);
