@@ -45,6 +45,19 @@ TW_INLINE void write_lanes(void* y, std::int64_t at, Mask<T> m, int count, bool)
   store_lanes<T>(y, at, m, count);
 }
 
+// Whether loops over far memory differ from those over the caches: by loads of halves, or because
+// they ask how to write.
+template <class T, class Result> constexpr bool has_far_loop() {
+  [[maybe_unused]] constexpr bool whole = sizeof(Vec<T>) == kVectorBytes;
+#if defined TW_HAS_FAR_LOADS
+  return whole;
+#elif defined TW_HAS_STREAMING
+  return whole && std::is_same_v<Result, Vec<T>>;
+#else
+  return false;
+#endif
+}
+
 // How long a function takes: less than memory does; more; or it reads tables, which two vectors
 // share.
 enum class Work { light, heavy, tables };
@@ -158,10 +171,8 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
 #endif
   const bool around = traffic == Traffic::around;
   std::int64_t at = -1;
-#if defined TW_HAS_FAR_LOADS || defined TW_HAS_STREAMING
-  if constexpr (work == Work::light)
+  if constexpr (work == Work::light && has_far_loop<T, decltype(f({Vec<T>()}))>())
     if (traffic != Traffic::near) at = for_whole_vectors<true, work>(n, y, p, advance, around, f);
-#endif
   if (at < 0)
     at = for_whole_vectors<false, work>(n, y, p, advance, around && work != Work::light, f);
   // What is left: less than a vector, or all vectors of a longer formula, of which this is a copy.
