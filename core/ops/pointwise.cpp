@@ -16,7 +16,7 @@
 #include "core/ops/complex_rows.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
-#include "core/ops/pointwise_parts.h"
+#include "core/ops/pointwise_formulas.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "core/runtime/launch.h"
@@ -54,47 +54,6 @@ constexpr GradientRule kRules[kPointwiseOps] = {
 #define TW_UNARY(name, types, result, formula, gradient, help) rule(#gradient),
 #define TW_BINARY(name, types, result, formula, ga, gb, help) rule(#ga, #gb),
 #define TW_TERNARY(name, types, result, formula, ga, gb, gc, help) rule(#ga, #gb, #gc),
-#include "core/ops/pointwise.inc"
-#undef TW_UNARY
-#undef TW_BINARY
-#undef TW_TERNARY
-};
-
-// ---- the gradient formulas over tensors, for gradients of gradients ----
-
-struct None {};
-constexpr None none;
-Tensor as_tensor(const Tensor& x) { return x; }
-Tensor as_tensor(None) { return Tensor(); }
-Tensor as_tensor(int) { return Tensor(); }
-
-using TensorGradient = Tensor (*)(int input, const Tensor& g, const Tensor& a, const Tensor& b,
-                                  const Tensor& c, const Tensor& y);
-#define TW_UNARY(name, types, result, formula, gradient, help)                                    \
-  Tensor name##_gradient(int, [[maybe_unused]] const Tensor& g, [[maybe_unused]] const Tensor& x, \
-                         const Tensor&, const Tensor&, [[maybe_unused]] const Tensor& y) {        \
-    return as_tensor(gradient);                                                                   \
-  }
-#define TW_BINARY(name, types, result, formula, ga, gb, help)                                \
-  Tensor name##_gradient(int input, [[maybe_unused]] const Tensor& g,                        \
-                         [[maybe_unused]] const Tensor& a, [[maybe_unused]] const Tensor& b, \
-                         const Tensor&, [[maybe_unused]] const Tensor& y) {                  \
-    return input == 0 ? as_tensor(ga) : as_tensor(gb);                                       \
-  }
-#define TW_TERNARY(name, types, result, formula, ga, gb, gc, help)                             \
-  Tensor name##_gradient(int input, [[maybe_unused]] const Tensor& g,                          \
-                         [[maybe_unused]] const Tensor& a, [[maybe_unused]] const Tensor& b,   \
-                         [[maybe_unused]] const Tensor& c, [[maybe_unused]] const Tensor& y) { \
-    return input == 0 ? as_tensor(ga) : input == 1 ? as_tensor(gb) : as_tensor(gc);            \
-  }
-#include "core/ops/pointwise.inc"
-#undef TW_UNARY
-#undef TW_BINARY
-#undef TW_TERNARY
-constexpr TensorGradient kTensorGradients[kPointwiseOps] = {
-#define TW_UNARY(name, ...) name##_gradient,
-#define TW_BINARY(name, ...) name##_gradient,
-#define TW_TERNARY(name, ...) name##_gradient,
 #include "core/ops/pointwise.inc"
 #undef TW_UNARY
 #undef TW_BINARY
@@ -320,19 +279,6 @@ void infer_gradient(Call& call, Result* results) {
   infer_layout(call, results[0]);
 }
 
-// Where a formula holds for real numbers alone; else empty. Values: a, b, c and the result.
-Tensor complex_gradient(const GradientRow& row, const Tensor& g, const Tensor* values) {
-  const Tensor &a = values[0], &b = values[1];
-  if (row.op == PointwiseOp::asinh) return g / sqrt(a * a + 1);
-  if (row.op != PointwiseOp::pow) return Tensor();
-  const Tensor zero = a == 0;
-  if (row.input == 0) {
-    const Tensor none = b == 0;  // b a^(b - 1) is 0 there, whatever a is
-    return where(none, 0, g * b * pow(where(none, 1, a), b - 1));
-  }
-  return where(zero & (real(b) >= 0), 0, g * values[3] * log(astype(where(zero, 1, a), g.dtype())));
-}
-
 // In the type in which kernels compute a gradient of `type`, so that a step of the formula rounds
 // and overflows no earlier than theirs; what is real stays so beside complex numbers.
 Tensor as_computed(const Operand& x, DType type) {
@@ -352,10 +298,7 @@ void gradient_body(const Use& use, Tensor* out) {
       values[i] = has_condition && i == 0 && x.is_tensor() ? x.tensor : as_computed(x, type);
     }
   const auto formula = [&](const Tensor& g) {
-    if (is_complex(g.dtype()))
-      if (const Tensor dx = complex_gradient(row, g, values)) return dx;
-    return kTensorGradients[static_cast<int>(row.op)](row.input, g, values[0], values[1], values[2],
-                                                      values[3]);
+    return gradient_formula(row.op, row.input, g, values);
   };
   // g times the conjugate of the derivative: formulas are linear in g with real coefficients.
   const Tensor dx = is_complex(type) ? conj(formula(conj(g))) : formula(g);

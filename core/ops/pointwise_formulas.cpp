@@ -1,0 +1,104 @@
+// What gradients of gradients compute, op by op.
+#include "core/ops/pointwise_formulas.h"
+
+#include "core/ops/complex.h"
+#include "core/ops/copy.h"
+#include "core/ops/pointwise.h"
+
+namespace tw {
+
+namespace {
+
+// ---- what the formulas call beside the rows; core/cpu/math has the same over vectors ----
+
+Tensor quotient_or_0(const Tensor& a, const Tensor& b) {
+  const Tensor zero = b == 0;
+  return where(zero, 0, a / where(zero, 1, b));
+}
+// Where b is 0 as b a^b / a, whose derivatives are those of b a^(b - 1) without its powers of 1 /
+// a.
+Tensor power_slope(const Tensor& a, const Tensor& b) {
+  const Tensor zero = b == 0;
+  const Tensor base = where(zero & (a != 0) & (a == a), a, 1);
+  return where(zero, b * pow(base, where(zero, b, 0)) / base, b * pow(where(zero, 1, a), b - 1));
+}
+Tensor over_squared_length(const Tensor& x, const Tensor& a, const Tensor& b) {
+  const Tensor length = hypot(a, b);
+  return quotient_or_0(quotient_or_0(x, length), length);
+}
+
+Tensor polygamma(const Operand& n, const Operand& x) { return gamma_derivative(x, n); }
+Tensor normal_share(const Tensor& x) { return 0.5 * erfc(x * -0.7071067811865476); }
+Tensor normal_density(const Tensor& x) { return exp(x * x * -0.5) * 0.3989422804014327; }
+Tensor gelu_erf_slope(const Tensor& x) { return normal_share(x) + x * normal_density(x); }
+Tensor silu_slope(const Tensor& x) {
+  const Tensor s = sigmoid(x);
+  return s * (1 + x * (1 - s));
+}
+Tensor tanh_softplus(const Tensor& x) { return tanh(softplus(x, 1, 20)); }
+
+// ---- the formulas ----
+
+struct None {};
+constexpr None none;
+Tensor as_tensor(const Tensor& x) { return x; }
+Tensor as_tensor(None) { return Tensor(); }
+Tensor as_tensor(int) { return Tensor(); }
+
+using TensorGradient = Tensor (*)(int input, const Tensor& g, const Tensor& a, const Tensor& b,
+                                  const Tensor& c, const Tensor& y);
+#define TW_UNARY(name, types, result, formula, gradient, help)                                    \
+  Tensor name##_gradient(int, [[maybe_unused]] const Tensor& g, [[maybe_unused]] const Tensor& x, \
+                         const Tensor&, const Tensor&, [[maybe_unused]] const Tensor& y) {        \
+    return as_tensor(gradient);                                                                   \
+  }
+#define TW_BINARY(name, types, result, formula, ga, gb, help)                                \
+  Tensor name##_gradient(int input, [[maybe_unused]] const Tensor& g,                        \
+                         [[maybe_unused]] const Tensor& a, [[maybe_unused]] const Tensor& b, \
+                         const Tensor&, [[maybe_unused]] const Tensor& y) {                  \
+    return input == 0 ? as_tensor(ga) : as_tensor(gb);                                       \
+  }
+#define TW_TERNARY(name, types, result, formula, ga, gb, gc, help)                             \
+  Tensor name##_gradient(int input, [[maybe_unused]] const Tensor& g,                          \
+                         [[maybe_unused]] const Tensor& a, [[maybe_unused]] const Tensor& b,   \
+                         [[maybe_unused]] const Tensor& c, [[maybe_unused]] const Tensor& y) { \
+    return input == 0 ? as_tensor(ga) : input == 1 ? as_tensor(gb) : as_tensor(gc);            \
+  }
+#include "core/ops/pointwise.inc"
+#undef TW_UNARY
+#undef TW_BINARY
+#undef TW_TERNARY
+constexpr TensorGradient kTensorGradients[kPointwiseOps] = {
+#define TW_UNARY(name, ...) name##_gradient,
+#define TW_BINARY(name, ...) name##_gradient,
+#define TW_TERNARY(name, ...) name##_gradient,
+#include "core/ops/pointwise.inc"
+#undef TW_UNARY
+#undef TW_BINARY
+#undef TW_TERNARY
+};
+
+// Where a formula holds for real numbers alone; else empty. Values: a, b, c and the result.
+Tensor complex_gradient(PointwiseOp op, int input, const Tensor& g, const Tensor* values) {
+  const Tensor &a = values[0], &b = values[1];
+  if (op == PointwiseOp::asinh) return g / sqrt(a * a + 1);
+  if (op != PointwiseOp::pow) return Tensor();
+  const Tensor zero = a == 0;
+  if (input == 0) {
+    const Tensor none = b == 0;  // b a^(b - 1) is 0 there, whatever a is
+    return where(none, 0, g * b * pow(where(none, 1, a), b - 1));
+  }
+  return where(zero & (real(b) >= 0), 0, g * values[3] * log(astype(where(zero, 1, a), g.dtype())));
+}
+
+}  // namespace
+
+Tensor gradient_formula(PointwiseOp op, int input, const Tensor& g,
+                        const Tensor (&values)[kMaxRowInputs + 1]) {
+  if (is_complex(g.dtype()))
+    if (const Tensor dx = complex_gradient(op, input, g, values)) return dx;
+  const auto& [a, b, c, y] = values;
+  return kTensorGradients[static_cast<int>(op)](input, g, a, b, c, y);
+}
+
+}  // namespace tw
