@@ -175,6 +175,48 @@ def test_ranges_beyond_int64() -> None:
         tw.arange(3j)
 
 
+@pytest.mark.parametrize(
+    ("bounds", "dtype", "culprit"),
+    [
+        ((0, 257), "uint8", "256"),
+        ((250, 300, 10), "uint8", "290"),
+        ((-1, 5), "uint8", "-1"),
+        ((-5, -140, -5), "int8", "-135"),
+        ((0.0, 300.0), "uint8", "299"),
+        ((-1.5, 5), "uint16", "-1"),
+        ((2**63 - 1, 2**63 + 1), "int64", str(2**63)),
+        ((2**64 - 1, 2**64 + 4096), "uint64", "1.84467"),
+        ((-1, 3), "uint64", "-1"),
+        ((3, -2, -1), "uint32", "-1"),
+    ],
+)
+def test_ranges_that_a_type_does_not_hold(bounds: Any, dtype: str, culprit: str) -> None:
+    with pytest.raises(OverflowError, match=rf"arange: .*{culprit}.* does not fit {dtype}"):
+        tw.arange(*bounds, dtype=getattr(tw, dtype))
+
+
+def test_ranges_up_to_the_last_number_of_a_type() -> None:
+    assert tw.arange(0, 256, dtype=tw.uint8).tolist() == list(range(256))
+    assert tw.arange(250, 300, 50, dtype=tw.uint8).tolist() == [250]
+    assert tw.arange(-128, 128, 85, dtype=tw.int8).tolist() == [-128, -43, 42, 127]
+    assert tw.arange(2**64 - 2, 2**64, dtype=tw.uint64).tolist() == [2**64 - 2, 2**64 - 1]
+    assert tw.arange(300, 0, dtype=tw.uint8).shape == (0,)
+    assert tw.linspace(0, 255, 2, dtype=tw.uint8).tolist() == [0, 255]
+    assert tw.linspace(0, 300, 3, dtype=tw.uint8, endpoint=False).tolist() == [0, 100, 200]
+    np.testing.assert_array_equal(
+        np.asarray(tw.linspace(0, 2.0**64 - 2**11, 9, dtype=tw.uint64)),
+        np.linspace(0, 2.0**64 - 2**11, 9, dtype=np.uint64),
+    )
+    assert tw.full((2,), 2.0**63, dtype=tw.uint64).tolist() == [2**63] * 2
+    assert tw.full((2,), -(2.0**63), dtype=tw.int64).tolist() == [-(2**63)] * 2
+    for number in (2.0**64, -1.0, float("inf"), float("nan")):
+        with pytest.raises(OverflowError, match=r"full: .* does not fit uint64"):
+            tw.full((2,), number, dtype=tw.uint64)
+    for start, stop in ((0, 300), (-0.5, 5)):
+        with pytest.raises(OverflowError, match=r"linspace: .* does not fit uint8"):
+            tw.linspace(start, stop, 3, dtype=tw.uint8)
+
+
 @pytest.mark.parametrize("k", [-(2**63), 2**63 - 1, -3, 3, -2, 2, 0])
 def test_diagonals_far_away(k: int) -> None:
     reach = max(min(k, 9), -9)

@@ -67,7 +67,11 @@ void Scalar::store(DType dtype, void* out, const char* op) const {
     }
     std::int64_t value = i;
     if (kind == Kind::floating) {
-      if (!(std::abs(re) < 9.2e18))
+      if (dtype == DType::uint64 && re >= 0x1p63 && re < 0x1p64) {
+        *static_cast<std::uint64_t*>(out) = static_cast<std::uint64_t>(re);
+        return;
+      }
+      if (!(re >= -0x1p63 && re < 0x1p63))
         fail(ErrorKind::overflow, op, ": ", re, " does not fit ", name_of(dtype));
       value = static_cast<std::int64_t>(re);
     }

@@ -190,11 +190,28 @@ namespace {
 // Exact where doubles are not: numbers of up to 64 bits, whose differences have up to 65.
 using Wide = __int128;
 
+// Of wider numbers what a double holds, which is enough for the end of a range.
 bool is_whole(const Scalar& x) {
-  return x.kind <= Scalar::Kind::integer && x.reach != Scalar::Reach::wider;
+  return x.kind <= Scalar::Kind::integer && std::abs(x.re) < 0x1p100;
 }
 Wide whole(const Scalar& x) {
+  if (x.reach == Scalar::Reach::wider) return static_cast<Wide>(x.re);
   return x.reach == Scalar::Reach::uint64 ? Wide(static_cast<std::uint64_t>(x.i)) : Wide(x.i);
+}
+
+Scalar number_of(Wide x) {
+  if (x >= std::numeric_limits<std::int64_t>::min() &&
+      x <= std::numeric_limits<std::int64_t>::max())
+    return Scalar(static_cast<std::int64_t>(x));
+  if (x > 0 && x <= std::numeric_limits<std::uint64_t>::max())
+    return Scalar::of_uint64(static_cast<std::uint64_t>(x));
+  return Scalar::of_wider_integer(static_cast<double>(x));
+}
+// Raises OverflowError where an end, and so a number of the range, does not fit the type.
+void check_ends(const Scalar& first, const Scalar& last, DType dtype, const char* op) {
+  std::uint64_t unread;
+  first.store(dtype, &unread, op);
+  last.store(dtype, &unread, op);
 }
 
 // Of numbers that are whole: start + i * step modulo 2^64, exact for int64 and uint64 alike.
@@ -203,6 +220,8 @@ Tensor whole_range(Wide start, Wide stop, Wide step, DType dtype) {
   const Wide count = span > 0 ? (span + stride - 1) / stride : 0;
   if (count > std::numeric_limits<std::int64_t>::max())
     fail(ErrorKind::value, "arange: the range has more elements than 64 bits can count");
+  if (count > 0)
+    check_ends(number_of(start), number_of(start + (count - 1) * step), dtype, "arange");
   return apply(kSequence, {},
                WordList(8)
                    .set(0, static_cast<Word>(count))
@@ -234,6 +253,11 @@ Tensor spaced(double start, double stop, std::int64_t count, bool endpoint, DTyp
   const auto parts = static_cast<double>(std::max<std::int64_t>(gaps, 1));
   const double span = stop - start;
   const double step = std::isfinite(span) ? span / parts : stop / parts - start / parts;
+  if (is_integer(dtype) && count > 0) {
+    const double last =
+        endpoint && count > 1 ? stop : start + static_cast<double>(count - 1) * step;
+    check_ends(std::floor(start), std::floor(last), dtype, "linspace");
+  }
   // Whole numbers as NumPy has them: evenly on both sides of 0.
   return real_range(start, step, count, dtype,
                     endpoint ? std::optional<double>(stop) : std::nullopt, is_integer(dtype));
@@ -251,6 +275,8 @@ Tensor arange(const Scalar& start, const Scalar& stop, const Scalar& step, DType
   const double length = std::ceil((stop.re - start.re) / step.re);
   if (!(length < 9.2e18)) fail(ErrorKind::value, "arange: the range is not finite");
   const auto count = static_cast<std::int64_t>(std::max(0.0, length));
+  if (is_integer(dtype) && count > 0)
+    check_ends(start.re, start.re + static_cast<double>(count - 1) * step.re, dtype, "arange");
   return real_range(start.re, step.re, count, dtype, {}, false);
 }
 
@@ -264,7 +290,8 @@ constexpr OpRecord kArange = {
         "Shapes: the result is (ceil((stop - start) / step),), or (0,) where that is negative.\n"
         "Types: all. Result: dtype, by default int64 for integers, else the default floating "
         "type.\n"
-        "Raises ValueError for a step of 0 and for a range that is not finite.\n"
+        "Raises ValueError for a step of 0 and for a range that is not finite, OverflowError for "
+        "numbers that an integer type does not hold.\n"
         "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
@@ -285,7 +312,9 @@ constexpr OpRecord kLinspace = {
     .help =
         "num evenly spaced numbers from start to stop, which may be complex. Raises ValueError for "
         "a\n"
-        "negative num, TypeError for complex ends and a real dtype.\n"
+        "negative num, TypeError for complex ends and a real dtype, OverflowError for ends that an "
+        "integer\n"
+        "dtype does not hold.\n"
         "Shapes: the result is (num,).\n"
         "Types: all. Result: dtype, by default the default floating type.\n"
         "Source: Array API standard 2024.12.",

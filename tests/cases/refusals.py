@@ -174,6 +174,8 @@ MAKING = joined(
             lambda: tw.frombuffer(b"1234", tw.float32, offset=9),
         ],
         f"{TW}.is_tensor": [tw.is_tensor],
+        f"{TW}.arange": [lambda: tw.arange(300, dtype=tw.uint8)],
+        f"{TW}.linspace": [lambda: tw.linspace(0, 300, 3, dtype=tw.uint8)],
         f"{TW}.logspace": [lambda: tw.logspace(0, 1, -1), lambda: tw.logspace("a", 1, 3)],
         f"{TW}.full": [
             lambda: tw.full((2,), 300, dtype=tw.int8),
