@@ -41,7 +41,8 @@ constexpr OpRecord kTake = {
         "Only a tensor of one axis needs no `axis`: ValueError for others without.\n"
         "Shapes: x (..., n, ...), indices of any shape, which stands in place of the axis.\n"
         "Types: all. Result: the same type.\n"
-        "Raises IndexError for indices out of range, TypeError for indices that are not integers.\n"
+        "Negative indices count from the end. Raises IndexError for indices out of range, "
+        "TypeError for indices that are not integers.\n"
         "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
@@ -64,7 +65,8 @@ constexpr OpRecord kGather = {
     .help =
         "y[i, j, k] = x[i, index[i, j, k], k] for axis 1: the index has the shape of the result, "
         "and no axis but this is longer than that of x.\n"
-        "Raises IndexError for indices out of range, ValueError for other shapes.\n"
+        "Negative indices count from the end. Raises IndexError for indices out of range, "
+        "ValueError for other shapes.\n"
         "Shapes: x and index of as many dimensions; the result has index's shape.\n"
         "Types: all. Result: the same type.\n"
         "Raises TypeError for an index that is not integer.\n"
