@@ -41,7 +41,7 @@ struct Scalar {
   bool absent() const { return reach == Reach::none; }
   // Type of a tensor made from this number alone.
   DType natural_dtype() const;
-  // Writes the value as `dtype` to `out`; raises ValueError when an integer type cannot hold it.
+  // Writes the value as `dtype` to `out`; raises OverflowError when an integer type cannot hold it.
   void store(DType dtype, void* out, const char* op) const;
 };
 
