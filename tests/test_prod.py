@@ -139,3 +139,42 @@ def test_of_no_elements(shape: tuple[int, ...]) -> None:
     y.sum().backward()
     assert leaf.grad is not None
     assert leaf.grad.shape == shape
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_neighbours_out_of_range_change_nothing(dtype: str, axis: int) -> None:
+    # Of 16 rows or columns some leave the range, some reach it exactly (a subnormal that is a power
+    # of two, 0, an infinity), the others stay within.
+    rng = np.random.default_rng(7)
+    lines = rng.uniform(0.5, 2, (16, 203)).astype(dtype)
+    tiny = np.finfo(dtype).smallest_normal
+    lines[1, 5:9] = tiny * 1.7
+    lines[4, 8:12] = np.finfo(dtype).max / 3
+    lines[6, 16:19] = tiny, 2.0**-9, 2.0**14
+    lines[8, 100] = 0
+    lines[10, 3] = np.inf
+    lines[13, 200:] = tiny * 1.3, tiny * 1.1, tiny
+    x = np.ascontiguousarray(lines if axis == 1 else lines.T)
+    together = tw.prod(tw.asarray(x), axis=axis).numpy()
+    for i in range(16):
+        alone = np.ones_like(lines)
+        alone[i] = lines[i]
+        alone = np.ascontiguousarray(alone if axis == 1 else alone.T)
+        assert tw.prod(tw.asarray(alone), axis=axis).numpy()[i] == together[i], i
+    expected = np.prod(lines.astype(np.longdouble), axis=1).astype(dtype)
+    np.testing.assert_allclose(together, expected, rtol=203 * float(np.finfo(dtype).eps))
+
+
+@pytest.mark.parametrize("shape", [(40,), (1024,), (40, 128), (20000,)], ids=str)
+def test_digits_that_come_back(shape: tuple[int, ...]) -> None:
+    # Partial products pass through subnormal numbers of float32 and come back; an earlier op has
+    # left the range already.
+    tw.exp(tw.asarray([-100.0, 1000.0]))
+    x = np.full(shape, 1.0, "float32")
+    x[..., :24:8] = np.float32(1.3e-15)
+    x[..., 24:40:8] = np.float32(1.1e21)
+    for axis in range(len(shape)):
+        expected = np.prod(x.astype(np.longdouble), axis=axis).astype("float32")
+        got = tw.prod(tw.asarray(x), axis=axis).numpy()
+        np.testing.assert_allclose(got, expected, rtol=1e-6)

@@ -2,6 +2,7 @@
 // multiply on their own, so that their products may leave the range of float64 where the whole one
 // does not: each lane is a value and a power of two.
 #pragma once
+#include "core/cpu/kernels/range_watch.h"
 #include "core/cpu/kernels/wider.h"
 #include "core/cpu/reduce.h"
 
@@ -65,82 +66,35 @@ TW_INLINE bool is_normal(double x) {
 
 // ---- products of lanes ----
 
-// Magnitudes of values: whether all were normal. Those of float32 are compared as whole numbers,
-// which are in the same order; of 64 bits few instruction sets have a minimum of whole numbers.
-template <class A> struct Range {
-  using I = IntLike<A>;
-  using S = std::conditional_t<sizeof(A) == 4, I, A>;
-  static constexpr I all_but_sign = (I)(~((I)1 << (8 * sizeof(I) - 1)));
-  static constexpr S infinity = sizeof(A) == 4 ? (S)0x7f800000 : (S)__builtin_inf();
-  static constexpr S smallest = sizeof(A) == 4 ? (S)0x00800000 : (S)0x1p-1022;
-  Vec<S> low = infinity;
-  Mask<S> finite = {Vec<I>((I)-1).v};
-
-  static TW_INLINE Vec<S> size_of(Vec<A> x) {
-    return bit_cast<S>(bit_cast<I>(x) & Vec<I>(all_but_sign));
-  }
-  // Of each value on the way: what is too small for all digits may grow again.
-  TW_INLINE void see(Vec<A> x) {
-    const Vec<S> size = size_of(x);
-    low = Vec<S>(size.v < low.v ? size.v : low.v);
-  }
-  // Of the last: an infinity stays, or becomes NaN.
-  TW_INLINE void see_last(Vec<A> x) { finite = finite & (size_of(x) < Vec<S>(infinity)); }
-  TW_INLINE void join(Range x) {
-    low = Vec<S>(x.low.v < low.v ? x.low.v : low.v);
-    finite = finite & x.finite;
-  }
-  TW_INLINE Mask<S> normal_lanes() const { return (low >= Vec<S>(smallest)) & finite; }
-  // Bits where one was not normal, in whichever lanes.
-  TW_INLINE Power lost() const {
-    const Vec<I> bits((!normal_lanes()).v);
-    if constexpr (sizeof bits == sizeof(Power))
-      return Power((typename Power::Raw)bits.v);
-    else
-      return Power((int64_t)bits[0]);
-  }
-};
-TW_INLINE bool any(Power bits) {
-  return fold_lanes<int64_t, kLanes<int64_t>>(
-             bits.v, [](auto a, auto b) TW_LAMBDA_INLINE { return a | b; }) != 0;
-}
-
 // Rows of a matrix of vectors of float64 that are multiplied between two looks at their range: 64
 // factors of one size in [2^-15, 2^15] are within it. Of float32 16 in [2^-7, 2^7], as many as are
 // added up in float32.
 inline constexpr int64_t kRowsBetween = 64, kNarrowRows = 16;
 // Factors that fit the lanes together, whatever they are.
-template <class A, class T> inline constexpr int kFitting = sizeof(A) > sizeof(T) ? 4 : 1;
+template <class T> inline constexpr int kFitting = sizeof(double) > sizeof(T) ? 4 : 1;
 
 template <class A, class T> TW_INLINE Vec<A> factor(const T* x, int count) {
   const Vec<A> v = load_wider<A>(x, count);
   return count == kLanes<A> ? v : fill_after(v, count, (A)1);
 }
 
-// Multiplies n rows into `value`, `step` elements apart, and sees their range.
-template <int vectors, class A, class T>
-TW_INLINE void multiply_quickly(int64_t n, const T* x, int64_t step, int count,
-                                Vec<A> (&value)[vectors], Range<A> (&range)[vectors]) {
-  constexpr int L = kLanes<A>, group = kFitting<A, T>;
+// Multiplies n rows into `value`, `step` elements apart.
+template <int vectors, class T> TW_INLINE void multiply_quickly(int64_t n, const T* x, int64_t step,
+                                                                int count, Wide (&value)[vectors]) {
+  constexpr int L = kLanes<double>, group = kFitting<T>;
   const auto take = [&](auto rows, const T* from) TW_LAMBDA_INLINE {
 #pragma GCC unroll 8
     for (int c = 0; c < vectors; ++c) {
-      Vec<A> product = factor<A>(from + c * L, count);
+      Wide product = factor<double>(from + c * L, count);
 #pragma GCC unroll 4
       for (int i = 1; i < rows.value; ++i)
-        product = product * factor<A>(from + i * step + c * L, count);
+        product = product * factor<double>(from + i * step + c * L, count);
       value[c] = value[c] * product;
-      range[c].see(value[c]);
     }
   };
   int64_t i = 0;
   for (; i + group <= n; i += group) take(std::integral_constant<int, group>(), x + i * step);
   for (; i < n; ++i) take(std::integral_constant<int, 1>(), x + i * step);
-  for (int c = 0; c < vectors; ++c) range[c].see_last(value[c]);
-}
-template <class A, int vectors> TW_INLINE Power lost(Range<A> (&range)[vectors]) {
-  for (int c = 1; c < vectors; ++c) range[0].join(range[c]);
-  return range[0].lost();
 }
 
 template <int vectors, class T>
@@ -160,12 +114,14 @@ template <int vectors, class T> TW_INLINE void multiply_rows(int64_t n, const T*
     const int64_t rows = n - i < kRowsBetween ? n - i : kRowsBetween;
     Wide value[vectors];
     for (int c = 0; c < vectors; ++c) value[c] = total[c].value;
-    Range<double> range[vectors];
-    multiply_quickly<vectors>(rows, x + i * step, step, count, value, range);
-    if (!any(lost(range)))
+    const T* from = x + i * step;
+    const RangeWatch range(from);
+    multiply_quickly<vectors>(rows, from, step, count, value);
+    range.await(value);
+    if (!range.left())
       for (int c = 0; c < vectors; ++c) total[c].value = value[c];
     else
-      multiply_carefully<vectors>(rows, x + i * step, step, count, total);
+      multiply_carefully<vectors>(rows, from, step, count, total);
     for (int c = 0; c < vectors; ++c) total[c].normalize();
   }
 }
@@ -186,45 +142,32 @@ template <class T, bool narrow> struct RowLanes {
   static constexpr int64_t most_rows = narrow ? 8 * rows : rows;
 
   // A block of float32: the product of its lanes goes into `value`.
-  static TW_INLINE void multiply_block(int64_t n, const T* x, Range<float>& range,
-                                       Wide (&value)[wides]) {
+  static TW_INLINE void multiply_block(int64_t n, const T* x, Wide (&value)[wides]) {
     constexpr int F = kLanes<float>;
     Vec<float> lanes[chains];
 #pragma GCC unroll 8
     for (int c = 0; c < chains; ++c) lanes[c] = Vec<float>::load(x + c * F);
     for (int64_t i = 1; i < n; ++i)
 #pragma GCC unroll 8
-      for (int c = 0; c < chains; ++c) {
+      for (int c = 0; c < chains; ++c)
         lanes[c] = lanes[c] * Vec<float>::load(x + i * width + c * F);
-        range.see(lanes[c]);
-      }
     Wide low = 1.0, high = 1.0;  // four factors of float32 fit float64, whatever they are
 #pragma GCC unroll 4
     for (int c = 0; c < kProductVectors; ++c) {
       const Vec<float> both = lanes[c] * lanes[c + kProductVectors];
-      range.see(both);
-      range.see_last(both);
       low = low * widened_half<false>(both);
       if constexpr (wides == 2) high = high * widened_half<true>(both);
     }
     value[0] = value[0] * low;
     if constexpr (wides == 2) value[1] = value[1] * high;
   }
-  // Of at most most_rows rows. Bits where digits may be lost.
-  static TW_INLINE Power multiply_quickly(int64_t n, const T* x, Wide (&value)[wides]) {
-    Range<double> range[wides];
+  // Of at most most_rows rows.
+  static TW_INLINE void multiply_quickly(int64_t n, const T* x, Wide (&value)[wides]) {
     if constexpr (narrow) {
-      Range<float> of_blocks;
-      for (int64_t i = 0; i < n; i += rows) {
-        multiply_block(n - i < rows ? n - i : rows, x + i * width, of_blocks, value);
-        for (int c = 0; c < wides; ++c) range[c].see(value[c]);
-      }
-      if (n <= rows) return of_blocks.lost();  // one block fits, whatever its factors are
-      for (int c = 0; c < wides; ++c) range[c].see_last(value[c]);
-      return of_blocks.lost() | TW_ISA_NAME::lost<double>(range);
+      for (int64_t i = 0; i < n; i += rows)
+        multiply_block(n - i < rows ? n - i : rows, x + i * width, value);
     } else {
-      TW_ISA_NAME::multiply_quickly<kProductVectors>(n, x, width, L, value, range);
-      return TW_ISA_NAME::lost<double>(range);
+      TW_ISA_NAME::multiply_quickly<kProductVectors>(n, x, width, L, value);
     }
   }
   static void multiply(int64_t n, const T* x, int64_t at_once, Scaled (&total)[wides]) {
@@ -232,13 +175,17 @@ template <class T, bool narrow> struct RowLanes {
       const int64_t some = n - i < at_once ? n - i : at_once;
       Wide value[wides];
       for (int c = 0; c < wides; ++c) value[c] = total[c].value;
-      if (!any(multiply_quickly(some, x + i * width, value))) {
+      const T* from = x + i * width;
+      const RangeWatch range(from);
+      multiply_quickly(some, from, value);
+      range.await(value);
+      if (!range.left()) {
         for (int c = 0; c < wides; ++c) total[c].value = value[c];
       } else if (some > rows) {
-        multiply(some, x + i * width, rows, total);
+        multiply(some, from, rows, total);
       } else {
         constexpr int each = wides * L;
-        multiply_carefully<wides>(some * width / each, x + i * width, each, L, total);
+        multiply_carefully<wides>(some * width / each, from, each, L, total);
       }
       for (int c = 0; c < wides; ++c) total[c].normalize();
     }
@@ -273,77 +220,87 @@ template <bool narrow, class T> Scaled product_of_row(int64_t n, const T* x) {
   total[0].multiply(rest[0]);
   return product_of_all(total);
 }
-// The product of lanes that are all near 1: that it fits float64 needs no powers. False: it may
-// not.
-template <int wides>
-TW_INLINE bool multiply_near_one(const Wide (&value)[wides], Wide rest, double& product) {
-  constexpr int64_t bound = 960 / ((wides + 1) * kLanes<double>);
-  Power far = (int64_t)0;
-  Wide all = rest;
-  const auto see = [&](Wide x) TW_LAMBDA_INLINE {
-    const Power power = exponent_of(x) - Power((int64_t)(1023 - bound));
-    far = far | Power((power < Power((int64_t)0)).v) | Power((power > Power(2 * bound)).v);
-  };
-  see(rest);
-  for (int c = 0; c < wides; ++c) {
-    see(value[c]);
-    all = all * value[c];
-  }
-  if (any(far)) return false;
-  product *= product_of_lanes(all);
+// Times the product of lanes that are all near 1: that it fits float64 needs no powers, and no
+// underflow, which can cost a hundred cycles. False: it may not.
+TW_INLINE bool multiply_near_one(Wide lanes, double& product) {
+  constexpr int64_t bound = 960 / kLanes<double>;
+  const Power power = exponent_of(lanes) - Power((int64_t)(1023 - bound));
+  const auto far = (power.v < Power((int64_t)0).v) | (power.v > Power(2 * bound).v);
+  const auto either = [](auto a, auto b) TW_LAMBDA_INLINE { return a | b; };
+  if (fold_lanes<int64_t, kLanes<int64_t>>(Power(far).v, either) != 0) return false;
+  product *= product_of_lanes(lanes);
   return true;
 }
-template <bool narrow, class T>
-TW_INLINE void multiply_row(int64_t n, const T* x, double& product) {
-  using Row = RowLanes<T, narrow>;
-  constexpr int L = kLanes<double>;
-  Scaled row;
-  bool known = false;
-  if (const int64_t rows = n / Row::width; rows <= Row::most_rows) {  // looked at once
-    Wide value[Row::wides], rest[1] = {Wide(1.0)};
-    for (Wide& each : value) each = Wide(1.0);
-    Range<double> range[1];
-    const int64_t done = rows * Row::width, vectors = (n - done) / L;
-    multiply_quickly<1>(vectors, x + done, L, L, rest, range);
-    const int64_t at = done + vectors * L;
-    if (at < n) multiply_quickly<1>(1, x + at, 0, (int)(n - at), rest, range);
-    known = !any(Row::multiply_quickly(rows, x, value) | lost<double>(range));
-    if (known && multiply_near_one(value, rest[0], product)) return;
-    Scaled total[Row::wides + 1];
-    for (int c = 0; c < Row::wides; ++c) total[c].value = value[c];
-    total[Row::wides].value = rest[0];
-    for (Scaled& each : total) each.normalize();
-    row = product_of_all(total);
-  }
-  if (!known) row = product_of_row<narrow>(n, x);
-  Scaled before{Wide(product)};
-  before.normalize();
-  before.multiply(row);
-  product = unscaled(before)[0];
+TW_INLINE double times(double a, Scaled row) {
+  Scaled product{Wide(a)};
+  product.normalize();
+  product.multiply(row);
+  return unscaled(product)[0];
 }
 
-// Shorter rows are multiplied one factor after the other.
-inline constexpr int64_t kShortRow = 32;
+// Rows of so few elements that powers are taken out at their ends alone; shorter ones than
+// kShortRow are multiplied one factor after the other. Some rows are looked at together: a look
+// waits for all that was begun.
+inline constexpr int64_t kShortRow = 32, kRowsAtOneLook = 32;
+template <bool narrow, class T> struct ShortRow {
+  using Lanes = RowLanes<T, narrow>;
+  static constexpr int64_t most = Lanes::most_rows * Lanes::width;
+
+  static TW_INLINE Wide product_by_lanes(int64_t n, const T* x) {
+    constexpr int L = kLanes<double>;
+    Wide value[Lanes::wides], rest[1] = {Wide(1.0)};
+    for (Wide& each : value) each = Wide(1.0);
+    const int64_t rows = n / Lanes::width, done = rows * Lanes::width, vectors = (n - done) / L;
+    const int64_t at = done + vectors * L;
+    Lanes::multiply_quickly(rows, x, value);
+    multiply_quickly<1>(vectors, x + done, L, L, rest);
+    if (at < n) multiply_quickly<1>(1, x + at, 0, (int)(n - at), rest);
+    for (const Wide& each : value) rest[0] = rest[0] * each;
+    return rest[0];
+  }
+};
+// m rows, at most kRowsAtOneLook, of at most ShortRow::most elements. False: one left the range.
+template <bool narrow, class T>
+bool multiply_short_rows(int64_t m, int64_t n, const char* x, int64_t row_bytes, double* acc) {
+  Wide products[kRowsAtOneLook];
+  const RangeWatch range(x);
+  for (int64_t i = 0; i < m; ++i) {
+    products[i] = ShortRow<narrow, T>::product_by_lanes(n, (const T*)(x + i * row_bytes));
+    range.await(products[i].v);
+  }
+  if (range.left()) return false;
+  for (int64_t i = 0; i < m; ++i)
+    if (!multiply_near_one(products[i], acc[i])) {
+      Scaled row[1] = {{products[i]}};
+      row[0].normalize();
+      acc[i] = times(acc[i], product_of_all(row));
+    }
+  return true;
+}
 
 template <class T>
 void prod_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
   constexpr bool narrow = std::is_same_v<T, float>;
   auto* a = (double*)acc;
-  for (int64_t i = 0; i < m; ++i) {
-    const auto* row = (const T*)((const char*)x + i * row_bytes);
-    if (n < kShortRow) {
-      double product = a[i];
-      for (int64_t j = 0; j < n; ++j) product *= (double)row[j];
-      a[i] = product;
-    } else {
-      multiply_row<narrow>(n, row, a[i]);
+  const auto* row = (const char*)x;
+  for (int64_t i = 0, some; i < m; i += some, row += some * row_bytes, a += some) {
+    some = m - i < kRowsAtOneLook ? m - i : kRowsAtOneLook;
+    if (n >= kShortRow && n <= ShortRow<narrow, T>::most &&
+        multiply_short_rows<narrow, T>(some, n, row, row_bytes, a))
+      continue;
+    for (int64_t k = 0; k < some; ++k) {
+      const auto* factors = (const T*)(row + k * row_bytes);
+      if (n >= kShortRow)
+        a[k] = times(a[k], product_of_row<narrow>(n, factors));
+      else
+        for (int64_t j = 0; j < n; ++j) a[k] *= (double)factors[j];
     }
   }
 }
 
 // Rows that are multiplied in one visit to the accumulators: as many lines as a set of the
-// first-level cache has, where rows are a power of two apart; and vectors of float32, a line.
-inline constexpr int kFactorRows = 8, kFactorVectors = 2;
+// first-level cache has, where rows are a power of two apart.
+inline constexpr int kFactorRows = 8;
 template <int m, class T>
 TW_INLINE Wide product_down(const T* x, int64_t step, int count, Wide product) {
 #pragma GCC unroll 16
@@ -356,61 +313,68 @@ TW_INLINE void multiply_columns(int64_t n, const T* x, int64_t step, double* acc
     store_some(acc + at, product_down<m>(x + at, step, count, load_some(acc + at, count)), count);
   });
 }
-// Products of float32 where all of a column are normal numbers, of float64 else: what a column
-// gets does not depend on those beside it.
-template <int vectors>
-TW_INLINE void multiply_narrow_columns(const float* x, int64_t step, int count, double* acc) {
-  constexpr int L = kLanes<double>, F = kLanes<float>;
-  Vec<float> narrow[vectors];
-  Range<float> range[vectors];
-  for (Vec<float>& each : narrow) each = Vec<float>(1.0f);
-  multiply_quickly<vectors>(kFactorRows, x, step, count, narrow, range);
-  Range<float> all[vectors];
-  for (int c = 0; c < vectors; ++c) all[c] = range[c];
-  const bool normal = !any(lost(all));
-  if (normal && count == F) {
-#pragma GCC unroll 4
-    for (int c = 0; c < vectors; ++c) {
-      double* const to = acc + c * F;
-      (Wide::load(to) * widened_half<false>(narrow[c])).store(to);
-      if constexpr (F > L) (Wide::load(to + L) * widened_half<true>(narrow[c])).store(to + L);
-    }
+// Products of float32 where they keep their range, of float64 else: what a column gets does not
+// depend on those beside it.
+TW_INLINE double narrow_product(const float* x, int64_t step) {
+  const RangeWatch range(x);
+  float narrow = x[0];
+  for (int i = 1; i < kFactorRows; ++i) narrow *= x[i * step];
+  range.await(narrow);
+  if (!range.left()) return narrow;
+  double wide = x[0];
+  for (int i = 1; i < kFactorRows; ++i) wide *= x[i * step];
+  return wide;
+}
+// Groups of kFactorRows rows of so many columns are looked at together; their products stay in the
+// first-level cache.
+inline constexpr int kGroupsAtOneLook = 4, kNarrowColumns = 1024;
+template <int groups>
+TW_INLINE void multiply_narrow_columns(int64_t n, const float* x, int64_t step, double* acc) {
+  float products[groups][kNarrowColumns];
+  const RangeWatch range(x);
+  for (int g = 0; g < groups; ++g) {
+    const float* const rows = x + g * kFactorRows * step;
+    each_vector<float>(n, [&](int64_t at, int count) TW_LAMBDA_INLINE {
+      Vec<float> product = factor<float>(rows + at, count);
+#pragma GCC unroll 8
+      for (int i = 1; i < kFactorRows; ++i)
+        product = product * factor<float>(rows + i * step + at, count);
+      store_some(products[g] + at, product, count);
+    });
+  }
+  range.await(products);
+  if (range.left()) {
+    for (int g = 0; g < groups; ++g)
+      for (int64_t j = 0; j < n; ++j)
+        acc[j] *= narrow_product(x + g * kFactorRows * step + j, step);
     return;
   }
-  for (int c = 0; c < vectors; ++c) {
-    float lanes[F];
-    IntLike<float> bad[F];
-    narrow[c].store(lanes);
-    Vec<IntLike<float>>((!range[c].normal_lanes()).v).store(bad);
-    for (int at = 0; at < F && at < count; at += L) {
-      const int some = count - at < L ? count - at : L;
-      double* const to = acc + c * F + at;
-      Wide product = load_wider<double>(lanes + at, L);
-      if (!normal) {
-        const Wide wide = product_down<kFactorRows>(x + c * F + at, step, some, Wide(1.0));
-        for (int j = 0; j < L; ++j) product.v[j] = bad[at + j] ? wide[j] : product[j];
-      }
-      store_some(to, load_some(to, some) * product, some);
-    }
-  }
+  each_vector<double>(n, [&](int64_t at, int count) TW_LAMBDA_INLINE {
+    Wide product = load_some(acc + at, count);
+#pragma GCC unroll 4
+    for (int g = 0; g < groups; ++g)
+      product = product * load_wider<double>(products[g] + at, count);
+    store_some(acc + at, product, count);
+  });
+}
+template <int groups, class T>
+TW_INLINE void multiply_groups(int64_t& m, int64_t n, const T*& row, int64_t step, double* acc) {
+  constexpr int rows = groups * kFactorRows;
+  for (; m >= rows; m -= rows, row += rows * step)
+    if constexpr (std::is_same_v<T, float>)
+      for (int64_t at = 0; at < n; at += kNarrowColumns)
+        multiply_narrow_columns<groups>(n - at < kNarrowColumns ? n - at : kNarrowColumns, row + at,
+                                        step, acc + at);
+    else
+      multiply_columns<T, rows>(n, row, step, acc);
 }
 template <class T>
 void prod_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
-  constexpr int F = kLanes<float>, width = kFactorVectors * F;
   auto* a = (double*)acc;
   const auto* row = (const T*)x;
   const int64_t step = row_bytes / (int64_t)sizeof(T);
-  for (; m >= kFactorRows; m -= kFactorRows, row += kFactorRows * step) {
-    if constexpr (std::is_same_v<T, float>) {
-      int64_t at = 0;
-      for (; at + width <= n; at += width)
-        multiply_narrow_columns<kFactorVectors>(row + at, step, F, a + at);
-      for (; at < n; at += F)
-        multiply_narrow_columns<1>(row + at, step, n - at < F ? (int)(n - at) : F, a + at);
-    } else {
-      multiply_columns<T, kFactorRows>(n, row, step, a);
-    }
-  }
+  if constexpr (std::is_same_v<T, float>) multiply_groups<kGroupsAtOneLook>(m, n, row, step, a);
+  multiply_groups<1>(m, n, row, step, a);
   for (; m > 0; --m, row += step) multiply_columns<T, 1>(n, row, step, a);
 }
 
