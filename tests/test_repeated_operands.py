@@ -1,4 +1,5 @@
-"""Operands that repeat: in `xlogy` (logarithms once), `where` (by bytes), gradients of softmax."""
+"""Operands that repeat: in `xlogy` (logarithms once), `where` (by bytes), gradients of softmax and
+of pointwise ops."""
 
 from __future__ import annotations
 
@@ -103,3 +104,75 @@ def test_softmax_of_one_gradient_for_all_has_the_bits_of_many(
         assert leaf.grad is not None
         slopes.append(bits(leaf.grad))
     np.testing.assert_array_equal(*slopes)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("name", ["multiply", "divide", "subtract", "add", "pow", "square", "exp"])
+@pytest.mark.parametrize("along", [(), (7,), (5, 1), (4, 1, 1), (4, 5, 1)])
+@pytest.mark.parametrize(
+    ("a_shape", "b_shape"),
+    [
+        ((4, 5, 7), (4, 5, 7)),
+        ((4, 5, 7), (7,)),
+        ((4, 5, 7), (5, 1)),
+        ((1, 5, 7), (4, 1, 7)),
+        ((4, 5, 7), ()),
+        ((1,), (4, 5, 1)),
+    ],
+)
+def test_gradients_of_what_repeats_are_those_of_the_whole(
+    a_shape: tuple[int, ...],
+    b_shape: tuple[int, ...],
+    along: tuple[int, ...],
+    name: str,
+    dtype: str,
+    rng: np.random.Generator,
+) -> None:
+    kind = getattr(tw, dtype)
+    arrays = [rng.uniform(0.5, 2, s) for s in (a_shape, b_shape)]
+    if dtype.startswith("complex"):
+        arrays = [x * np.exp(1j * rng.uniform(-1, 1, x.shape)) for x in arrays]
+    arrays = arrays[:1] if name in ("square", "exp") else arrays
+    shape = np.broadcast_shapes(*(x.shape for x in arrays))
+    if np.broadcast_shapes(shape, along) != shape:
+        pytest.skip("the result is smaller")
+    seed = tw.asarray(rng.uniform(0.5, 2, along)).astype(kind)
+    slopes = []
+    for g in (tw.broadcast_to(seed, shape), tw.broadcast_to(seed, shape).copy()):
+        leaves = [tw.asarray(x).astype(kind).requires_grad_() for x in arrays]
+        slopes.append(tw.grad(getattr(tw, name)(*leaves), leaves, g))
+    tolerance = {"float16": 4e-3, "bfloat16": 3e-2, "float64": 1e-14}.get(dtype, 2e-6)
+    for once, whole, x in zip(*slopes, arrays, strict=True):
+        assert once.shape == whole.shape == x.shape
+        assert once.dtype == whole.dtype == kind
+        wide = tw.complex128 if dtype.startswith("complex") else tw.float64
+        got, expected = (np.asarray(y.astype(wide)) for y in (once, whole))
+        if x.shape == shape:
+            np.testing.assert_array_equal(got, expected)
+        np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_more_terms_than_float16_counts() -> None:
+    x = tw.ones((500, 400), dtype=tw.float16)
+    scale = tw.ones((), dtype=tw.float16).requires_grad_()
+    g = tw.full((), 2.0**-8, dtype=tw.float16).expand(500, 400)
+    (slope,) = tw.grad(x + scale, [scale], g)
+    assert float(slope) == 781.0  # of 781.25: float16 has whole and half numbers there
+
+
+def test_a_gradient_that_repeats_is_read_but_not_written() -> None:
+    x = tw.ones((3, 4)).requires_grad_()
+    (g,) = tw.grad((x * 3).sum(), [x])
+    np.testing.assert_array_equal(np.asarray(g), np.full((3, 4), 3.0))
+    with pytest.raises(ValueError, match="copy"):
+        g += 1
+    (x * 3).sum().backward()
+    x.grad += 1
+    np.testing.assert_array_equal(np.asarray(x.grad), np.full((3, 4), 4.0))
+
+
+def test_second_gradients_of_what_repeats() -> None:
+    x, row = tw.ones((3, 4)).requires_grad_(), tw.full((4,), 2.0).requires_grad_()
+    (g,) = tw.grad((x * x * row).sum(), [row], create_graph=True)
+    (second,) = tw.grad(g.sum(), [x])
+    np.testing.assert_array_equal(np.asarray(second), np.full((3, 4), 2.0))

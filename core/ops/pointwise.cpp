@@ -334,6 +334,39 @@ const GradientRecords& gradient_records() {
   return instance;
 }
 
+// Whether all operands that a formula reads repeat along an axis of g, which is longer than 1.
+bool repeats(const Operand* operands, int count, int rank, int axis) {
+  for (int i = 0; i < count; ++i) {
+    const Tensor& x = operands[i].tensor;
+    const int own = axis - (rank - (x ? x.rank() : 0));
+    if (x && own >= 0 && x.size(own) != 1 && x.strides()[own] != 0) return false;
+  }
+  return true;
+}
+// The formula's op on what does not repeat; the result repeats as the operands do.
+Tensor apply_once(const OpRecord& record, Operand* operands, int count) {
+  const Shape shape = operands[0].tensor.shape();
+  const int rank = shape.rank();
+  std::uint64_t repeated = 0;
+  for (int axis = 0; axis < rank; ++axis)
+    if (shape[axis] > 1 && repeats(operands, count, rank, axis)) repeated |= 1ull << axis;
+  for (int i = 0; repeated && i < count; ++i) {
+    const Tensor& x = operands[i].tensor;
+    if (!x) continue;
+    Shape once = x.shape();
+    for (int own = 0; own < x.rank(); ++own)
+      if (repeated >> (own + rank - x.rank()) & 1) once[own] = 1;
+    operands[i].tensor = view_of(x, once, x.strides());
+  }
+  Tensor dx;
+  apply(record, operands, count, {}, &dx);
+  if (!repeated) return dx;
+  Strides strides = dx.strides();
+  for (int axis = 0; axis < rank; ++axis)
+    if (repeated >> axis & 1) strides[axis] = 0;
+  return view_of(dx, shape, strides);
+}
+
 void give_formula(Vjp& v, PointwiseOp op, int input) {
   const OpRecord& record = gradient_records().records[static_cast<int>(op)][input];
   const std::uint8_t reads = reads_of(gradient_row(record));
@@ -342,6 +375,7 @@ void give_formula(Vjp& v, PointwiseOp op, int input) {
   for (int i = 0; i < kMaxRowInputs; ++i)
     if (reads >> i & 1) operands[count++] = v.in(i);
   if (reads & reads_y) operands[count++] = v.out();
+  if (!modes.grad && !v.g().contiguous()) return v.give(input, apply_once(record, operands, count));
   Tensor dx;
   apply(record, operands, count, {}, &dx);
   v.give(input, std::move(dx));
