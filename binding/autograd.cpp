@@ -156,10 +156,9 @@ void bind_autograd(nb::module_& m) {
         "plan"_a = false, "only_inputs"_a = true,
         "Gradients of outputs with respect to inputs, as a tuple; no grad is touched.\nShapes: "
         "outputs of any shapes, grad_outputs of theirs, which an output of one element needs not "
-        "have; the results have those of inputs. One that repeats numbers, as that of a sum does, "
-        "may "
-        "be a broadcast view: copy() it before you write to it.\nTypes: floating, complex. Result: "
-        "those of inputs.\nRaises RuntimeError for an input that does not require grad, for an "
+        "have; the results have those of inputs. That of a sum itself is a broadcast "
+        "view: copy() it before you write to it.\nTypes: floating, complex. Result: those of "
+        "inputs.\nRaises RuntimeError for an input that does not require grad, for an "
         "output that "
         "does not depend on it unless allow_unused, and for outputs of several elements without "
         "grad_outputs, ValueError for grad_outputs of other shapes.\nSource: PyTorch's "

@@ -160,15 +160,55 @@ def test_more_terms_than_float16_counts() -> None:
     assert float(slope) == 781.0  # of 781.25: float16 has whole and half numbers there
 
 
-def test_a_gradient_that_repeats_is_read_but_not_written() -> None:
+def test_gradients_that_a_program_gets_can_be_written_to() -> None:
     x = tw.ones((3, 4)).requires_grad_()
-    (g,) = tw.grad((x * 3).sum(), [x])
-    np.testing.assert_array_equal(np.asarray(g), np.full((3, 4), 3.0))
+    for plan in (False, True):
+        (g,) = tw.grad((x * 3).sum(), [x], plan=plan)
+        g += 1
+        np.testing.assert_array_equal(np.asarray(g), np.full((3, 4), 4.0))
+        np.asarray(g)[0, 0] = 9
+        assert float(g.sum()) == 4 * 11 + 9
+    (g,) = tw.grad((x * tw.ones(4)).mean(), [x])
+    g[0] = 0
+    g, _ = tw.func.grad_and_value(lambda w: (w * 2).sum())(tw.ones((3, 4)))
+    g /= 2
+    np.testing.assert_array_equal(np.asarray(g), np.ones((3, 4)))
+    y = x * 2
+    y.retain_grad()
+    (y * 3).sum().backward()
+    assert y.grad is not None
+    y.grad[0] = 0
+    np.testing.assert_array_equal(np.asarray(x.grad), np.full((3, 4), 6.0))
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_hooks_and_functions_may_write_to_what_they_get(rows: int) -> None:
+    def double(g: tw.Tensor) -> None:
+        g *= 2
+
+    class Half(tw.autograd.Function):
+        @staticmethod
+        def forward(context: object, x: tw.Tensor) -> tw.Tensor:
+            return x * 1
+
+        @staticmethod
+        def backward(context: object, g: tw.Tensor) -> tw.Tensor:
+            g /= 2
+            return g
+
+    x = tw.ones((rows, 3)).requires_grad_()
+    x.register_hook(double)
+    y = tw.relu(x)
+    y.register_hook(double)
+    (Half.apply(y) * tw.full((3,), 5.0)).sum().backward()
+    np.testing.assert_array_equal(np.asarray(x.grad), np.full((rows, 3), 10.0))
+
+
+def test_the_gradient_of_a_sum_is_a_view() -> None:
+    x = tw.ones((3, 4)).requires_grad_()
+    (g,) = tw.grad(x.sum(), [x])
     with pytest.raises(ValueError, match="copy"):
         g += 1
-    (x * 3).sum().backward()
-    x.grad += 1
-    np.testing.assert_array_equal(np.asarray(x.grad), np.full((3, 4), 4.0))
 
 
 def test_second_gradients_of_what_repeats() -> None:

@@ -86,7 +86,10 @@ class Walk final : public Waiting {
     for (const Tensor& root : roots) mark_useful(root);
   }
 
-  void seed(const Tensor& root, Tensor g) { deliver(Edge(root), std::move(g)); }
+  void seed(const Tensor& root, Tensor g) {
+    seeds_.push_back(g);
+    deliver(Edge(root), std::move(g));
+  }
 
   void run() {
     GradModeGuard mode(options_.create_graph);
@@ -99,10 +102,11 @@ class Walk final : public Waiting {
     for (auto& [leaf, g] : hooked_) {
       begin_step();
       if (!leaf->extras->backward_hooks.empty())
-        g = run_hooks(leaf->extras->backward_hooks, std::move(g), "leaf");
+        g = run_hooks(leaf->extras->backward_hooks, leaving(std::move(g)), "leaf");
       add_to(leaf, std::move(g));
       if (!capturing_ && !dry_ && !leaf->extras->grad_hooks.empty()) run_grad_hooks(leaf);
     }
+    seeds_.clear();
   }
 
   bool add(const Edge& edge, const Use& use) override {
@@ -160,8 +164,8 @@ class Walk final : public Waiting {
     Tensor g = std::move(place.pending);
     place.pending = Tensor();
     if (!g) return g;
-    if (place.hooks) g = run_hooks(*place.hooks, std::move(g), node.op);
-    if (place.retainer) keep(*place.retainer, g);
+    if (place.hooks) g = run_hooks(*place.hooks, leaving(std::move(g)), node.op);
+    if (place.retainer) keep(*place.retainer, g = leaving(std::move(g)));
     if (capturing_) collect(&place, g);
     return g;
   }
@@ -187,6 +191,15 @@ class Walk final : public Waiting {
     fail(ErrorKind::runtime, node.op,
          ": backward was called from a hook of the same graph, or by another thread meanwhile; one "
          "pass at a time may go through a graph");
+  }
+
+  // What a program may write to: a gradient that repeats gets all of its elements. What shows the
+  // pass's seed, as a sum's gradient does, stays a view.
+  Tensor leaving(Tensor g) const {
+    if (modes.grad || !repeats(g)) return g;
+    for (const Tensor& seed : seeds_)
+      if (seed->storage == g->storage) return g;
+    return arithmetic.copy(g);
   }
 
   void deliver(const Edge& edge, Tensor g) {
@@ -234,7 +247,8 @@ class Walk final : public Waiting {
   void collect(const void* key, const Tensor& g) {
     const auto found = captures_.find(key);
     if (found == captures_.end()) return;
-    for (std::size_t i : found->second) accumulate(captured[i], g);
+    const Tensor own = leaving(g);
+    for (std::size_t i : found->second) accumulate(captured[i], own);
   }
 
   void keep(TensorHeader& header, const Tensor& g) {
@@ -323,6 +337,7 @@ class Walk final : public Waiting {
   // Leaves with hooks in order of arrival, with what has arrived.
   std::vector<std::pair<Tensor, Tensor>> hooked_;
   std::unordered_map<const TensorHeader*, std::size_t> hooked_index_;
+  std::vector<Tensor> seeds_;
   bool capturing_ = false;
   std::unordered_map<const void*, std::vector<std::size_t>> captures_;
   std::unordered_map<const Node*, bool> useful_;
@@ -365,6 +380,11 @@ void start(Walk& walk, const std::vector<Tensor>& roots, const std::vector<Tenso
 }  // namespace
 
 void set_gradient_arithmetic(const GradientArithmetic& table) { arithmetic = table; }
+bool repeats(const Tensor& g) {
+  for (int axis = 0; axis < g.rank(); ++axis)
+    if (g.size(axis) > 1 && g.strides()[axis] == 0) return true;
+  return false;
+}
 const GradientArithmetic& gradient_arithmetic() { return arithmetic; }
 
 namespace {

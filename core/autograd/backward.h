@@ -18,6 +18,9 @@ struct GradientArithmetic {
   bool (*has_nan)(const Tensor& x);
   void (*apply)(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out);
 };
+// Whether an element of g stands for several.
+bool repeats(const Tensor& g);
+
 void set_gradient_arithmetic(const GradientArithmetic& arithmetic);
 const GradientArithmetic& gradient_arithmetic();
 

@@ -105,7 +105,10 @@ void CustomNode::apply(const Tensor* g, Tensor* input_grads, Waiting*) {
   // A copy: collecting garbage may take the node's own meanwhile.
   const CustomGradient gradient = gradient_;
   if (!gradient) fail(ErrorKind::runtime, op, ": its function has ended");
-  std::vector<Tensor> grads = gradient(saved, {g, g + results});
+  std::vector<Tensor> given(g, g + results);  // its function may write to them
+  for (Tensor& each : given)
+    if (each && !modes.grad && repeats(each)) each = gradient_arithmetic().copy(each);
+  std::vector<Tensor> grads = gradient(saved, given);
   for (int i = 0; i < inputs && i < static_cast<int>(grads.size()); ++i)
     if (wants(i) && grads[i]) input_grads[i] = fitting(std::move(grads[i]), i);
 }

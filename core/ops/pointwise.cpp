@@ -335,11 +335,12 @@ const GradientRecords& gradient_records() {
 }
 
 // Whether all operands that a formula reads repeat along an axis of g, which is longer than 1.
-bool repeats(const Operand* operands, int count, int rank, int axis) {
+bool all_repeat(const Operand* operands, int count, int rank, int axis) {
   for (int i = 0; i < count; ++i) {
     const Tensor& x = operands[i].tensor;
-    const int own = axis - (rank - (x ? x.rank() : 0));
-    if (x && own >= 0 && x.size(own) != 1 && x.strides()[own] != 0) return false;
+    if (!x) continue;
+    const int own = axis - (rank - x.rank());
+    if (own >= 0 && x.size(own) != 1 && x.strides()[own] != 0) return false;
   }
   return true;
 }
@@ -347,9 +348,9 @@ bool repeats(const Operand* operands, int count, int rank, int axis) {
 Tensor apply_once(const OpRecord& record, Operand* operands, int count) {
   const Shape shape = operands[0].tensor.shape();
   const int rank = shape.rank();
-  std::uint64_t repeated = 0;
+  std::uint32_t repeated = 0;
   for (int axis = 0; axis < rank; ++axis)
-    if (shape[axis] > 1 && repeats(operands, count, rank, axis)) repeated |= 1ull << axis;
+    if (shape[axis] > 1 && all_repeat(operands, count, rank, axis)) repeated |= 1u << axis;
   for (int i = 0; repeated && i < count; ++i) {
     const Tensor& x = operands[i].tensor;
     if (!x) continue;
@@ -360,11 +361,7 @@ Tensor apply_once(const OpRecord& record, Operand* operands, int count) {
   }
   Tensor dx;
   apply(record, operands, count, {}, &dx);
-  if (!repeated) return dx;
-  Strides strides = dx.strides();
-  for (int axis = 0; axis < rank; ++axis)
-    if (repeated >> axis & 1) strides[axis] = 0;
-  return view_of(dx, shape, strides);
+  return repeated ? broadcast_to(dx, shape) : dx;
 }
 
 void give_formula(Vjp& v, PointwiseOp op, int input) {

@@ -565,28 +565,23 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
   return reduced_by(kLogsumexp, x, axes, WordList(2).set(1, keepdims));
 }
 
-// How often each number repeats along the axes; `once`: the shape without that.
-static double repeats_along(const Tensor& x, const std::vector<std::int64_t>& axes, Shape& once) {
-  double times = 1;
-  once = x.shape();
-  for (const std::int64_t axis : axes)
-    if (x.size(static_cast<int>(axis)) > 1 && x.strides()[static_cast<int>(axis)] == 0) {
-      times *= static_cast<double>(x.size(static_cast<int>(axis)));
-      once[static_cast<int>(axis)] = 1;
-    }
-  return times;
-}
-
 Tensor sum_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   const int lead = x.rank() - shape.rank();
   std::vector<std::int64_t> axes;
   for (int i = 0; i < x.rank(); ++i)
     if (i < lead || (shape[i - lead] == 1 && x.size(i) != 1)) axes.push_back(i);
-  Shape once;
   if (axes.empty()) return reshape(x, shape);
-  const double times = is_complex(x.dtype()) || modes.grad ? 1 : repeats_along(x, axes, once);
-  if (times == 1) return reshape(sum(x, axes, true), shape);
+  double times = 1;  // how often a number repeats: those are a product
+  Shape once = x.shape();
+  for (const std::int64_t axis : axes) {
+    const int at = static_cast<int>(axis);
+    if (x.size(at) == 1 || x.strides()[at] != 0) continue;
+    times *= static_cast<double>(x.size(at));
+    once[at] = 1;
+  }
+  // A complex infinity times a real number would gain NaN.
+  if (times == 1 || is_complex(x.dtype()) || modes.grad) return reshape(sum(x, axes, true), shape);
   const Tensor terms = astype(view_of(x, once, x.strides()), working_dtype(x.dtype()));
   return reshape(astype(sum(terms, axes, true) * Scalar(times), x.dtype()), shape);
 }

@@ -170,6 +170,18 @@ template <class T, bool narrow> struct RowLanes {
       TW_ISA_NAME::multiply_quickly<kProductVectors>(n, x, width, L, value);
     }
   }
+  // Of a row that is looked at once, lane by lane.
+  static constexpr int64_t most_elements = most_rows * width;
+  static TW_INLINE Wide product_of_few(int64_t n, const T* x) {
+    Wide value[wides], rest[1] = {Wide(1.0)};
+    for (Wide& each : value) each = Wide(1.0);
+    const int64_t done = n / width * width, vectors = (n - done) / L, at = done + vectors * L;
+    multiply_quickly(n / width, x, value);
+    TW_ISA_NAME::multiply_quickly<1>(vectors, x + done, L, L, rest);
+    if (at < n) TW_ISA_NAME::multiply_quickly<1>(1, x + at, 0, (int)(n - at), rest);
+    for (const Wide& each : value) rest[0] = rest[0] * each;
+    return rest[0];
+  }
   static void multiply(int64_t n, const T* x, int64_t at_once, Scaled (&total)[wides]) {
     for (int64_t i = 0; i < n; i += at_once) {
       const int64_t some = n - i < at_once ? n - i : at_once;
@@ -242,30 +254,13 @@ TW_INLINE double times(double a, Scaled row) {
 // kShortRow are multiplied one factor after the other. Some rows are looked at together: a look
 // waits for all that was begun.
 inline constexpr int64_t kShortRow = 32, kRowsAtOneLook = 32;
-template <bool narrow, class T> struct ShortRow {
-  using Lanes = RowLanes<T, narrow>;
-  static constexpr int64_t most = Lanes::most_rows * Lanes::width;
-
-  static TW_INLINE Wide product_by_lanes(int64_t n, const T* x) {
-    constexpr int L = kLanes<double>;
-    Wide value[Lanes::wides], rest[1] = {Wide(1.0)};
-    for (Wide& each : value) each = Wide(1.0);
-    const int64_t rows = n / Lanes::width, done = rows * Lanes::width, vectors = (n - done) / L;
-    const int64_t at = done + vectors * L;
-    Lanes::multiply_quickly(rows, x, value);
-    multiply_quickly<1>(vectors, x + done, L, L, rest);
-    if (at < n) multiply_quickly<1>(1, x + at, 0, (int)(n - at), rest);
-    for (const Wide& each : value) rest[0] = rest[0] * each;
-    return rest[0];
-  }
-};
-// m rows, at most kRowsAtOneLook, of at most ShortRow::most elements. False: one left the range.
+// m rows, at most kRowsAtOneLook, of at most RowLanes::most_elements. False: one left the range.
 template <bool narrow, class T>
 bool multiply_short_rows(int64_t m, int64_t n, const char* x, int64_t row_bytes, double* acc) {
   Wide products[kRowsAtOneLook];
   const RangeWatch range(x);
   for (int64_t i = 0; i < m; ++i) {
-    products[i] = ShortRow<narrow, T>::product_by_lanes(n, (const T*)(x + i * row_bytes));
+    products[i] = RowLanes<T, narrow>::product_of_few(n, (const T*)(x + i * row_bytes));
     range.await(products[i].v);
   }
   if (range.left()) return false;
@@ -285,7 +280,7 @@ void prod_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc
   const auto* row = (const char*)x;
   for (int64_t i = 0, some; i < m; i += some, row += some * row_bytes, a += some) {
     some = m - i < kRowsAtOneLook ? m - i : kRowsAtOneLook;
-    if (n >= kShortRow && n <= ShortRow<narrow, T>::most &&
+    if (n >= kShortRow && n <= RowLanes<T, narrow>::most_elements &&
         multiply_short_rows<narrow, T>(some, n, row, row_bytes, a))
       continue;
     for (int64_t k = 0; k < some; ++k) {
@@ -357,6 +352,7 @@ TW_INLINE void multiply_narrow_columns(int64_t n, const float* x, int64_t step, 
     store_some(acc + at, product, count);
   });
 }
+// As many rows as fit whole groups, which m and row are then less.
 template <int groups, class T>
 TW_INLINE void multiply_groups(int64_t& m, int64_t n, const T*& row, int64_t step, double* acc) {
   constexpr int rows = groups * kFactorRows;

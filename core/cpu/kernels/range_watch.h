@@ -13,7 +13,9 @@ inline constexpr unsigned kRangeLeft = 8 | 16;
 TW_INLINE unsigned exceptions() {
   unsigned status;
   __asm__ volatile("stmxcsr %0" : "=m"(status));
-  return status;
+  // Subnormal numbers that are kept, but read as 0: an exact one would lose all digits unseen.
+  constexpr unsigned reads_zero = 0x40, keeps_none = 0x8000;
+  return (status & (reads_zero | keeps_none)) == reads_zero ? status | kRangeLeft : status;
 }
 TW_INLINE void forget_exceptions(unsigned status) {
   status &= ~kRangeLeft;
@@ -37,7 +39,11 @@ TW_INLINE void forget_exceptions(int) { std::feclearexcept(kRangeLeft); }
 
 // From its construction on, watches arithmetic on numbers that are read through `x`: IEEE 754's
 // exceptions of overflow, and of underflow, which is of results below the normal numbers that are
-// not exact. Factors that are 0, infinite or NaN are none.
+// not exact. Factors that are 0, infinite or NaN are none. What the program itself had noted of the
+// two is forgotten.
+//
+// Compilers are told that nobody looks (-fno-trapping-math): they may compute more than is asked
+// for, which notes more, but not less.
 class RangeWatch {
  public:
   template <class T> TW_INLINE explicit RangeWatch(const T*& x) {
