@@ -16,8 +16,9 @@ OURS = "tilewright"
 # that other work on the machine rarely hits all contenders' samples alike.
 _SAMPLE_SECONDS = 2e-3
 # A peer's threads may spin after a call: libgomp's 5 ms, OpenBLAS's 2^26 or 2^28 clock ticks (103
-# ms at 2.6 GHz). Whoever comes next would share a processor with them.
-_SETTLE_SECONDS, _LONGEST_SETTLE_SECONDS = 0.1, 0.25
+# ms at 2.6 GHz). Whoever comes next would share a processor with them. They sleep when two looks so
+# far apart find none at work.
+_SETTLE_SECONDS, _LONGEST_SETTLE_SECONDS = 0.005, 0.25
 # What is slow takes part in at least so many rounds.
 _FEWEST_SAMPLES = 3
 # Calls before a sample bring data and threads back. A last-level cache that takes what the second
@@ -119,9 +120,10 @@ def statement(text: str, **names: Any) -> Timer:
 def wait_for_peers() -> None:
     """Until the threads of what ran before sleep; where the system does not tell, long enough."""
     limit = time.monotonic() + _LONGEST_SETTLE_SECONDS
-    time.sleep(_SETTLE_SECONDS)
-    while time.monotonic() < limit and _other_threads_run():
-        time.sleep(_SETTLE_SECONDS / 10)
+    asleep = 0
+    while asleep < 2 and time.monotonic() < limit:
+        time.sleep(_SETTLE_SECONDS)
+        asleep = 0 if _other_threads_run() else asleep + 1
 
 
 def _other_threads_run() -> bool:
