@@ -151,18 +151,18 @@ std::vector<Tensor> PythonGradient::operator()(const std::vector<Tensor>& saved,
 
 void bind_autograd(nb::module_& m) {
   m.def("is_grad_enabled", [] { return modes.grad; }, "Whether this thread's ops are recorded.");
-  m.def("grad", gradients_of, "outputs"_a, "inputs"_a, "grad_outputs"_a = nb::none(),
-        "retain_graph"_a = nb::none(), "create_graph"_a = false, "allow_unused"_a = false,
-        "plan"_a = false, "only_inputs"_a = true,
-        "Gradients of outputs with respect to inputs, as a tuple; no grad is touched.\nShapes: "
-        "outputs of any shapes, grad_outputs of theirs, which an output of one element needs not "
-        "have; the results have those of inputs. That of a sum itself is a broadcast "
-        "view: copy() it before you write to it.\nTypes: floating, complex. Result: those of "
-        "inputs.\nRaises RuntimeError for an input that does not require grad, for an "
-        "output that "
-        "does not depend on it unless allow_unused, and for outputs of several elements without "
-        "grad_outputs, ValueError for grad_outputs of other shapes.\nSource: PyTorch's "
-        "torch.autograd.grad.");
+  m.def(
+      "grad", gradients_of, "outputs"_a, "inputs"_a, "grad_outputs"_a = nb::none(),
+      "retain_graph"_a = nb::none(), "create_graph"_a = false, "allow_unused"_a = false,
+      "plan"_a = false, "only_inputs"_a = true,
+      "Gradients of outputs with respect to inputs, as a tuple; no grad is touched.\nShapes: "
+      "outputs of any shapes, grad_outputs of theirs, which an output of one element needs not "
+      "have; the results have those of inputs. That of a sum itself is a broadcast "
+      "view: copy() it before you write to it.\nTypes: floating, complex. Result: those of "
+      "inputs.\nRaises RuntimeError for an input that does not require grad, for an output "
+      "that does not depend on it unless allow_unused, and for outputs of several elements without "
+      "grad_outputs, ValueError for grad_outputs of other shapes.\nSource: PyTorch's "
+      "torch.autograd.grad.");
   m.def("_record_custom", record_custom, "context"_a, "name"_a, "inputs"_a, "saved"_a, "results"_a,
         "differentiable"_a, "changed"_a);
   m.def("_backward", backward_of, "tensors"_a, "grad_tensors"_a, "retain_graph"_a = nb::none(),

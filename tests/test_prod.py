@@ -166,15 +166,19 @@ def test_neighbours_out_of_range_change_nothing(dtype: str, axis: int) -> None:
     np.testing.assert_allclose(together, expected, rtol=203 * float(np.finfo(dtype).eps))
 
 
-@pytest.mark.parametrize("shape", [(40,), (1024,), (40, 128), (20000,)], ids=str)
-def test_digits_that_come_back(shape: tuple[int, ...]) -> None:
-    # Partial products pass through subnormal numbers of float32 and come back; an earlier op has
-    # left the range already.
+@pytest.mark.parametrize("n", [1024, 20000])
+@pytest.mark.parametrize("step", [8, 32, 64, 128])
+def test_digits_that_come_back(step: int, n: int, isa: str) -> None:
+    # In one lane of some instruction set a partial product of float32 is below its normal numbers
+    # and comes back; an earlier op has left the range already.
     tw.exp(tw.asarray([-100.0, 1000.0]))
-    x = np.full(shape, 1.0, "float32")
-    x[..., :24:8] = np.float32(1.3e-15)
-    x[..., 24:40:8] = np.float32(1.1e21)
-    for axis in range(len(shape)):
-        expected = np.prod(x.astype(np.longdouble), axis=axis).astype("float32")
-        got = tw.prod(tw.asarray(x), axis=axis).numpy()
-        np.testing.assert_allclose(got, expected, rtol=1e-6)
+    x = np.ones((2, n), "float32")
+    x[0, [0, step, 2 * step]] = 1.3 * 2.0**-100, 1.7 * 2.0**-45, 1.1 * 2.0**90
+    x[0, [3 * step, 4 * step]] = 1.9 * 2.0**30, 1.3 * 2.0**20
+    expected = np.prod(x.astype(np.longdouble), axis=1).astype("float32")
+    np.testing.assert_allclose(tw.prod(tw.asarray(x), axis=1).numpy(), expected, rtol=1e-6)
+    np.testing.assert_allclose(tw.prod(tw.asarray(x)).numpy(), expected[0], rtol=1e-6)
+    x = np.ascontiguousarray(np.repeat(x[:1, : 5 * step : step], 40, axis=0).T)
+    expected = np.prod(x.astype(np.longdouble), axis=0).astype("float32")
+    columns = np.concatenate([x, np.ones((11, 40), "float32")])
+    np.testing.assert_allclose(tw.prod(tw.asarray(columns), axis=0).numpy(), expected, rtol=1e-6)

@@ -141,7 +141,7 @@ def test_gradients_of_what_repeats_are_those_of_the_whole(
     for g in (tw.broadcast_to(seed, shape), tw.broadcast_to(seed, shape).copy()):
         leaves = [tw.asarray(x).astype(kind).requires_grad_() for x in arrays]
         slopes.append(tw.grad(getattr(tw, name)(*leaves), leaves, g))
-    tolerance = {"float16": 4e-3, "bfloat16": 3e-2, "float64": 1e-14}.get(dtype, 2e-6)
+    tolerance = {"float16": 2e-3, "bfloat16": 1.2e-2, "float64": 1e-14}.get(dtype, 2e-6)
     for once, whole, x in zip(*slopes, arrays, strict=True):
         assert once.shape == whole.shape == x.shape
         assert once.dtype == whole.dtype == kind
@@ -209,6 +209,12 @@ def test_the_gradient_of_a_sum_is_a_view() -> None:
     (g,) = tw.grad(x.sum(), [x])
     with pytest.raises(ValueError, match="copy"):
         g += 1
+
+
+def test_no_terms_of_a_gradient_that_is_infinite() -> None:
+    row = tw.ones((4,)).requires_grad_()
+    (slope,) = tw.grad((tw.ones((0, 4)) + row).sum(), [row], tw.asarray(np.float32(np.inf)))
+    np.testing.assert_array_equal(np.asarray(slope), np.zeros(4))
 
 
 def test_second_gradients_of_what_repeats() -> None:

@@ -576,7 +576,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   Shape once = x.shape();
   for (const std::int64_t axis : axes) {
     const int at = static_cast<int>(axis);
-    if (x.size(at) == 1 || x.strides()[at] != 0) continue;
+    if (x.size(at) <= 1 || x.strides()[at] != 0) continue;
     times *= static_cast<double>(x.size(at));
     once[at] = 1;
   }
