@@ -6,6 +6,7 @@ here.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from timeit import Timer
 from typing import Any, NamedTuple
@@ -107,8 +108,8 @@ def problems_of(
     """In which an op has a meaning; 64 elements are one contiguous row."""
     for dtype in (dtype for dtype in dtypes if dtype in op.dtypes):
         for size in sizes:
-            kinds = [each for each in layouts if each in op.layouts]
-            for layout in kinds if size != SIZES[0] else kinds[:1]:
+            allowed = op.layouts if size != SIZES[0] else LAYOUTS[:1]
+            for layout in (each for each in layouts if each in op.layouts and each in allowed):
                 yield Problem(op.name, dtype, layout, size, False)
                 if op.smooth and dtype in _FLOATING:
                     yield Problem(op.name, dtype, layout, size, True)
@@ -164,6 +165,8 @@ def _torch_reduction(
 def _along(name: str, axis: int, smooth: bool = True) -> Op:
     def call(library: str, module: Any) -> Callable[..., Any]:
         function = _function(library, module, name)
+        if name == "argsort" and library in _STABLE:  # as ours and JAX's are by default
+            function = functools.partial(function, **_STABLE[library])
         if library == "torch":
             if name == "sort":
                 return lambda x: function(x, dim=axis)[0]
@@ -223,6 +226,8 @@ _OTHER_NAMES: dict[str, dict[str, str]] = {
     "numpy": {"cumulative_sum": "cumsum", "cumulative_prod": "cumprod"},
     "jax": {"cumulative_sum": "cumsum", "cumulative_prod": "cumprod"},
 }
+# How an argsort keeps the order of what is equal.
+_STABLE: dict[str, dict[str, Any]] = {"torch": {"stable": True}, "numpy": {"kind": "stable"}}
 # What gives back its very argument does nothing that could be timed.
 _NOTHING = {("torch", "positive")}
 
