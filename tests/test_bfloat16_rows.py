@@ -169,3 +169,126 @@ def test_extrema_and_sums_of_rows_and_columns(rows: int, n: int, isa: str, rng) 
                 check(tw.min(t, axis=axis), a.min(axis=axis), signs=False)
                 if given is ones:  # sums that are exact
                     check(tw.sum(t, axis=axis), a.sum(axis=axis), signs=False)
+
+
+# Gradients that are read and written as they lie, of g, the operands and the result; in float32.
+F = np.float32
+
+
+def chosen(where: np.ndarray, g: np.ndarray) -> np.ndarray:
+    return np.where(where, g, F(0))
+
+
+def shared(least: np.ndarray, most: np.ndarray, g: np.ndarray) -> np.ndarray:
+    return np.where(least < most, g, np.where(least == most, g / 2, F(0)))
+
+
+UNARY_GRADIENTS: dict[str, Callable[..., Any]] = {
+    "negative": lambda g, x, y: -g,
+    "abs": lambda g, x, y: g * np.sign(x),
+    "relu": lambda g, x, y: chosen(x > 0, g),
+    "relu6": lambda g, x, y: chosen((x > 0) & (x < 6), g),
+    "square": lambda g, x, y: 2 * g * x,
+    "sqrt": lambda g, x, y: g / (2 * y),
+    "rsqrt": lambda g, x, y: g * y * y * y / -2,
+    "reciprocal": lambda g, x, y: -g * y * y,
+    "exp": lambda g, x, y: g * y,
+    "log": lambda g, x, y: g / x,
+    "log2": lambda g, x, y: g / x * F(1.4426950408889634),
+    "log10": lambda g, x, y: g / x * F(0.4342944819032518),
+    "log1p": lambda g, x, y: g / (x + 1),
+    "tan": lambda g, x, y: g * (y * y + 1),
+    "atan": lambda g, x, y: g / (x * x + 1),
+    "tanh": lambda g, x, y: g * (1 - y * y),
+    "sigmoid": lambda g, x, y: g * y * (1 - y),
+    "hardsigmoid": lambda g, x, y: chosen((x > -3) & (x < 3), g / 6),
+    "hardswish": lambda g, x, y: np.where(x <= -3, F(0), np.where(x < 3, g * (x / 3 + F(0.5)), g)),
+    "softsign": lambda g, x, y: g / (1 + abs(x)) / (1 + abs(x)),
+}
+BINARY_GRADIENTS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "subtract": (lambda g, a, b: g, lambda g, a, b: -g),
+    "multiply": (lambda g, a, b: g * b, lambda g, a, b: g * a),
+    "divide": (lambda g, a, b: g / b, lambda g, a, b: -g * (a / b) / b),
+    "maximum": (lambda g, a, b: shared(b, a, g), lambda g, a, b: shared(a, b, g)),
+    "minimum": (lambda g, a, b: shared(a, b, g), lambda g, a, b: shared(b, a, g)),
+    "copysign": (
+        lambda g, a, b: g * np.sign(a) * np.copysign(F(1), b),
+        lambda g, a, b: np.zeros_like(g),
+    ),
+    "leaky_relu": (
+        lambda g, a, b: np.where(a > 0, g, g * b),
+        lambda g, a, b: chosen(~(a > 0), g * a),
+    ),
+}
+TERNARY_GRADIENTS: dict[str, tuple[Callable[..., Any], ...]] = {
+    "clip": (
+        lambda g, a, b, c: chosen((a >= b) & (a <= c), g),
+        lambda g, a, b, c: chosen((a < b) & (b <= c), g),
+        lambda g, a, b, c: chosen((a > c) | (b > c), g),
+    ),
+    "lerp": (
+        lambda g, a, b, c: g * (1 - c),
+        lambda g, a, b, c: g * c,
+        lambda g, a, b, c: g * (b - a),
+    ),
+}
+
+
+def check_gradient(got: tw.Tensor, want: np.ndarray) -> None:
+    """Rounded once: to a number that the reference may be rounded to, if that errs by 2^-20."""
+    assert got.dtype == tw.bfloat16
+    y = arrays.array(got)
+    with np.errstate(all="ignore"):
+        ends = arrays.to_bfloat16(want * F(1 - 2**-20)), arrays.to_bfloat16(want * F(1 + 2**-20))
+    np.testing.assert_array_equal(np.isnan(y), np.isnan(want))
+    near = (np.minimum(*ends) <= y) & (y <= np.maximum(*ends))
+    assert (near | np.isnan(want)).all(), (y[~near][:4], want[~near][:4])
+
+
+def gradients(op: Callable[..., tw.Tensor], given: list[np.ndarray], g: np.ndarray) -> Any:
+    operands = [bfloat16(x).requires_grad_() for x in given]
+    y = op(*operands)
+    return y, tw.grad(y, operands, grad_outputs=bfloat16(g))
+
+
+@pytest.mark.parametrize("name", UNARY_GRADIENTS)
+@np.errstate(all="ignore")
+def test_gradients_of_every_number(name: str, isa: str, rng) -> None:
+    for of_all in (rng.choice(GRID, EVERY.shape), rng.normal(size=EVERY.shape)):
+        g = arrays.to_bfloat16(of_all)
+        y, (dx,) = gradients(getattr(tw, name), [EVERY], g)
+        check_gradient(dx, UNARY_GRADIENTS[name](g, EVERY, arrays.array(y.detach())))
+
+
+@pytest.mark.parametrize("name", [*BINARY_GRADIENTS, *TERNARY_GRADIENTS])
+@np.errstate(all="ignore")
+def test_gradients_of_several(name: str, isa: str, rng) -> None:
+    formulas = (BINARY_GRADIENTS | TERNARY_GRADIENTS)[name]
+    for numbers in (GRID, arrays.to_bfloat16(rng.normal(size=4000))):
+        g, *given = (rng.choice(numbers, 20011) for _ in range(len(formulas) + 1))
+        _, found = gradients(getattr(tw, name), given, g)
+        for dx, formula in zip(found, formulas, strict=True):
+            check_gradient(dx, formula(g, *given))
+
+
+@np.errstate(all="ignore")
+def test_gradients_of_choices(isa: str, rng) -> None:
+    c = rng.integers(0, 2, 20011).astype(bool)
+    g, a, b = (rng.choice(GRID, 20011) for _ in range(3))
+    for condition in (tw.asarray(c), bfloat16(c.astype(np.float32) * 3)):
+        _, (da, db) = gradients(lambda x, y, at=condition: tw.where(at, x, y), [a, b], g)
+        check(da, chosen(c, g))
+        check(db, chosen(~c, g))
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@np.errstate(all="ignore")
+def test_gradients_of_every_length(n: int, isa: str, rng) -> None:
+    g, a = rng.choice(GRID, (2, 3, n))
+    column, row = rng.choice(GRID, (3, 1)), rng.choice(GRID, (1, n))
+    for b in (column, row):
+        x, other = bfloat16(a).requires_grad_(), bfloat16(b)
+        dx = tw.grad(x * other, [x], grad_outputs=bfloat16(g))[0]
+        check_gradient(dx, g * b)
+        dx = tw.grad(x / other, [x], grad_outputs=bfloat16(np.ascontiguousarray(g.T)).T)[0]
+        check_gradient(dx, g / b)

@@ -133,6 +133,32 @@ def test_repeats_stay_within_their_rows(dtype: str, isa: str, threads, rng) -> N
             np.testing.assert_array_equal(whole[:rows].numpy().reshape(-1), np.repeat(x, times))
 
 
+# A column's values are spread for 64 rows at once.
+@pytest.mark.parametrize("rows", [1, 2, 63, 64, 65, 127, 128, 129, 200])
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "float32", "float64", "complex128"])
+def test_columns_of_any_length(dtype: str, rows: int, isa: str, threads, rng) -> None:
+    a = rng.integers(1, 90, (3, rows, 333)).astype(dtype)
+    dense = rng.integers(1, 90, (3, rows, 1)).astype(dtype)
+    long = rng.integers(1, 90, (3, 2 * rows, 2)).astype(dtype)
+    small = rng.integers(1, 90, (3, rows, 1)).astype(np.int8)
+    one = dense[:, :1]
+    columns = {
+        "dense": (tw.asarray(dense), dense),
+        "every second": (tw.asarray(long)[:, ::2, :1], long[:, ::2, :1]),
+        "of another type": (tw.asarray(small), small),
+        "one for each matrix": (tw.asarray(one), one),
+    }
+    x, chosen = tw.asarray(a), tw.asarray(a.real > 40)
+    for name, (column, values) in columns.items():
+        for count in (1, 2):
+            tw.set_num_threads(count)
+            got = (x + column).numpy()
+            np.testing.assert_array_equal(got, (a + values).astype(got.dtype), err_msg=name)
+            np.testing.assert_array_equal((column - x).numpy(), values - a, err_msg=name)
+            got = tw.where(chosen, column, x).numpy()
+            np.testing.assert_array_equal(got, np.where(a.real > 40, values, a), err_msg=name)
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_gradients_of_gathers(axis: int, rng) -> None:
     x = tw.tensor(rng.normal(size=(40, 30)), requires_grad=True)

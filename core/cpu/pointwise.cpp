@@ -66,6 +66,7 @@ PointwiseFn pointwise_gradient(PointwiseOp op, int input, ComputeType type) {
   const int row = static_cast<int>(op);
   if (type == ComputeType::f32) return kernels.pointwise_float32->gradient[row][input];
   if (type == ComputeType::f64) return kernels.pointwise_float64->gradient[row][input];
+  if (type == ComputeType::bf16) return kernels.pointwise_bfloat16->gradient[row][input];
   return nullptr;
 }
 
@@ -107,7 +108,13 @@ class Row {
     std::copy_n(lanes, inputs_ + 1, row);
     const void* in[kMaxPointwiseInputs];
     for (std::int64_t r = 0; r < rows; ++r) {
-      for (int k = 0; k < inputs_; ++k) in[k] = step_[k] ? row[k + 1].data : repeat(k, row[k + 1]);
+      const std::int64_t at = r % kRepeatedRows, together = std::min(rows - r, kRepeatedRows);
+      for (int k = 0; k < inputs_; ++k) {
+        if (!step_[k] && at == 0) repeat(k, row[k + 1], row_bytes[k + 1], together);
+        in[k] = step_[k]           ? row[k + 1].data
+                : row_bytes[k + 1] ? buffers_[k].bytes + at * kRepeatedBytes
+                                   : buffers_[k].bytes;
+      }
       if (any_staged_ || !y_direct_)
         run_staged(row, n, in);
       else
@@ -120,6 +127,7 @@ class Row {
   struct alignas(64) Buffer {
     char bytes[kStageBytes];
   };
+  static constexpr std::int64_t kRepeatedBytes = 64, kRepeatedRows = kStageBytes / kRepeatedBytes;
 
   void look_at(const Lane* lanes, bool single) {
     seen_ = true;
@@ -139,22 +147,23 @@ class Row {
   // What the kernel reads.
   DType type_of(int k) const { return selects_ && k == 0 ? DType::bool_ : compute_; }
 
-  // By one store of a vector where the instruction set has such: the kernel's first load of what
-  // several had written would have to wait for all of them.
-  const void* repeat(int k, const Lane& x) {
-    char* const buffer = buffers_[k].bytes;
-    if (repeated_[k] == x.data) return buffer;
+  // The values of some rows, or of all where they are the same one, each as often as a kernel reads
+  // it at once. By one store of a vector where the instruction set has such: the kernel's first
+  // load of what several had written would have to wait for all of them.
+  void repeat(int k, const Lane& x, std::int64_t row_bytes, std::int64_t rows) {
+    if (row_bytes == 0) rows = 1;
+    if (rows == 1 && repeated_[k] == x.data) return;
     repeated_[k] = x.data;
     const DType type = type_of(k);
-    const auto size = static_cast<unsigned>(size_of(type));
-    const char* value = x.data;
-    alignas(16) char converted[16];
-    if (!same_representation(x.dtype, type)) {
-      convert_elements(x.dtype, type, 1, x.data, 0, converted, 0);
-      value = converted;
+    const auto size = static_cast<std::int64_t>(size_of(type));
+    const char* values = x.data;
+    alignas(16) char converted[kRepeatedRows * 16];
+    if (!same_representation(x.dtype, type) || (rows > 1 && row_bytes != size)) {
+      convert_elements(x.dtype, type, rows, x.data, row_bytes, converted, size);
+      values = converted;
     }
-    active_kernels().convert->spread[std::countr_zero(size)](1, 64 / size, value, buffer);
-    return buffer;
+    const int kind = std::countr_zero(static_cast<unsigned>(size));
+    active_kernels().convert->spread[kind](rows, kRepeatedBytes / size, values, buffers_[k].bytes);
   }
 
   void run_staged(const Lane* lanes, std::int64_t n, const void* const* in) {
@@ -408,9 +417,10 @@ bool is_of_one_type(const Call& call) {
     if (call.in[i].dtype != call.type && !is_bool(call.in[i].dtype)) return false;
   return true;
 }
-ComputeType compute_type_of(const Call& call, PointwiseOp op) {
-  const bool stored = call.type == DType::bfloat16 && pointwise_value(op, ComputeType::bf16);
-  return stored && is_of_one_type(call) ? ComputeType::bf16 : compute_type_of(call.type);
+// `stored`: the function of bfloat16 as it lies, or null.
+ComputeType compute_type_of(const Call& call, PointwiseFn stored) {
+  const bool as_it_lies = call.type == DType::bfloat16 && stored && is_of_one_type(call);
+  return as_it_lies ? ComputeType::bf16 : compute_type_of(call.type);
 }
 
 // Where truths choose among numbers of the result's type.
@@ -427,7 +437,7 @@ const PointwiseTable& floating_table(ComputeType type) {
 }
 
 template <PointwiseOp op> void set_up_value(const Call& call, void* problem) {
-  const ComputeType type = compute_type_of(call, op);
+  const ComputeType type = compute_type_of(call, pointwise_value(op, ComputeType::bf16));
   Problem& p = *static_cast<Problem*>(problem);
   set_up(call, pointwise_value(op_for(op, call.type), type), type, problem);
   p.checks_exponents = op == PointwiseOp::pow && is_signed_int(call.type);
@@ -438,7 +448,8 @@ template <PointwiseOp op> void set_up_value(const Call& call, void* problem) {
   }
 }
 template <PointwiseOp op, int input> void set_up_gradient(const Call& call, void* problem) {
-  const ComputeType type = compute_type_of(call.type);
+  const PointwiseFn stored = pointwise_gradient(op, input, ComputeType::bf16);
+  const ComputeType type = compute_type_of(call, stored);
   set_up(call, pointwise_gradient(op, input, type), type, problem);
   if constexpr (op == PointwiseOp::xlogy && input == 0) {
     const PointwiseTable& table = floating_table(type);

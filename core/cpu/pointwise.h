@@ -45,6 +45,7 @@ struct PointwiseIntegerTable {
 
 struct PointwiseBFloat16Table {
   PointwiseFn value[kPointwiseOps];  // null: computed as f32
+  PointwiseFn gradient[kPointwiseOps][3];
 };
 
 inline constexpr int kMaxPointwiseInputs = 5;  // g, a, b, c, y

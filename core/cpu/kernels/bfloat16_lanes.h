@@ -38,10 +38,11 @@ template <class T> TW_INLINE FloatPair floats_of_bfloat16(Vec<T> x) {
 }
 
 // Bits whose upper half is the bfloat16 nearest to x, ties to even; the lower half means nothing.
+// Of a NaN the lower half must be 0, as no carry may reach the upper one: it is in what processors
+// compute from numbers of bfloat16, since they give back an operand's NaN or their own.
 TW_INLINE Bits32 rounded_to_bfloat16(Vec<float> x) {
   const auto bits = (Bits32)x.v;
-  const Bits32 nearest = bits + 0x7fffu + (bits >> 16 & 1u), quiet = bits | 0x400000u;
-  return x.v == x.v ? nearest : quiet;
+  return bits + 0x7fffu + (bits >> 16 & 1u);
 }
 // The lanes whose bits are the upper halves of `even` and `odd`.
 template <class T = Stored16> TW_INLINE Vec<T> from_upper_halves(Bits32 even, Bits32 odd) {

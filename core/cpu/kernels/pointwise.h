@@ -195,10 +195,11 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
 // A formula need not read every argument.
 #define TW_UNREAD [[maybe_unused]]
 
-// Each row: how many inputs, the formula, and its gradients.
+// Each row: its types, the formula, and its gradients, also as text.
 #define TW_UNARY(name, types, result, formula, gradient, help)                      \
   struct name##_row {                                                               \
     static constexpr int kinds = kind::types;                                       \
+    static constexpr std::string_view gradients[] = {#gradient};                    \
     template <class V> static TW_INLINE auto value(const V (&in)[1]) {              \
       TW_UNREAD const V x = in[0];                                                  \
       return formula;                                                               \
@@ -211,6 +212,7 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
 #define TW_BINARY(name, types, result, formula, gradient_a, gradient_b, help)                   \
   struct name##_row {                                                                           \
     static constexpr int kinds = kind::types;                                                   \
+    static constexpr std::string_view gradients[] = {#gradient_a, #gradient_b};                 \
     template <class V> static TW_INLINE auto value(const V (&in)[2]) {                          \
       const V a = in[0], b = in[1];                                                             \
       return formula;                                                                           \
@@ -223,23 +225,24 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
         return gradient_b;                                                                      \
     }                                                                                           \
   };
-#define TW_TERNARY(name, types, result, formula, gradient_a, gradient_b, gradient_c, help) \
-  struct name##_row {                                                                      \
-    static constexpr int kinds = kind::types;                                              \
-    template <class V> static TW_INLINE auto value(const V (&in)[3]) {                     \
-      const V a = in[0], b = in[1], c = in[2];                                             \
-      return formula;                                                                      \
-    }                                                                                      \
-    template <int input, class V> static TW_INLINE auto grad(TW_UNREAD V g, TW_UNREAD V a, \
-                                                             TW_UNREAD V b, TW_UNREAD V c, \
-                                                             TW_UNREAD V y) {              \
-      if constexpr (input == 0)                                                            \
-        return gradient_a;                                                                 \
-      else if constexpr (input == 1)                                                       \
-        return gradient_b;                                                                 \
-      else                                                                                 \
-        return gradient_c;                                                                 \
-    }                                                                                      \
+#define TW_TERNARY(name, types, result, formula, gradient_a, gradient_b, gradient_c, help)   \
+  struct name##_row {                                                                        \
+    static constexpr int kinds = kind::types;                                                \
+    static constexpr std::string_view gradients[] = {#gradient_a, #gradient_b, #gradient_c}; \
+    template <class V> static TW_INLINE auto value(const V (&in)[3]) {                       \
+      const V a = in[0], b = in[1], c = in[2];                                               \
+      return formula;                                                                        \
+    }                                                                                        \
+    template <int input, class V> static TW_INLINE auto grad(TW_UNREAD V g, TW_UNREAD V a,   \
+                                                             TW_UNREAD V b, TW_UNREAD V c,   \
+                                                             TW_UNREAD V y) {                \
+      if constexpr (input == 0)                                                              \
+        return gradient_a;                                                                   \
+      else if constexpr (input == 1)                                                         \
+        return gradient_b;                                                                   \
+      else                                                                                   \
+        return gradient_c;                                                                   \
+    }                                                                                        \
   };
 #include "core/ops/pointwise.inc"
 #undef TW_UNARY
@@ -301,32 +304,33 @@ constexpr Reads reads_of(std::string_view text) {
           mentions(text, "y")};
 }
 
-template <class Row, class T, int input, Reads reads>
-void gradient_kernel(std::int64_t n, void* dx, const void* const* inputs, const int* step,
-                     Traffic traffic) {
+// The formula of the gradient by an input, of g and what it reads.
+template <class Row, int input, Reads reads, class T, int N>
+TW_INLINE Vec<T> slope(const Vec<T> (&in)[N]) {
+  constexpr int b = 1 + reads.a, c = b + reads.b, y = c + reads.c;
+  const Vec<T> unread = in[0];
+  return Vec<T>(Row::template grad<input>(in[0], reads.a ? in[1] : unread, reads.b ? in[b] : unread,
+                                          reads.c ? in[c] : unread, reads.y ? in[y] : unread));
+}
+
+template <class Row, class T, int input> void gradient_kernel(std::int64_t n, void* dx,
+                                                              const void* const* inputs,
+                                                              const int* step, Traffic traffic) {
+  constexpr Reads reads = reads_of(Row::gradients[input]);
   constexpr int N = 1 + reads.count();
   // What comes from the result alone is an operation or two.
   constexpr Work work = reads.a && work_of<Row, T>() != Work::light ? Work::heavy : Work::light;
-  for_each_vector<T, N, work>(
-      n, dx, inputs, step, traffic, [](const Vec<T>(&in)[N]) TW_LAMBDA_INLINE {
-        constexpr int b = 1 + reads.a, c = b + reads.b, y = c + reads.c;
-        const Vec<T> unread = in[0];
-        return Vec<T>(Row::template grad<input>(in[0], reads.a ? in[1] : unread,
-                                                reads.b ? in[b] : unread, reads.c ? in[c] : unread,
-                                                reads.y ? in[y] : unread));
-      });
+  for_each_vector<T, N, work>(n, dx, inputs, step, traffic,
+                              [](const Vec<T>(&in)[N])
+                                  TW_LAMBDA_INLINE { return slope<Row, input, reads>(in); });
 }
 
-template <class Row, class T, int input, Reads reads, bool exists>
-constexpr PointwiseFn gradient_function() {
-  if constexpr (exists)
-    return gradient_kernel<Row, T, input, reads>;
+template <class Row, class T, int input> constexpr PointwiseFn gradient_function() {
+  if constexpr ((kind::f & Row::kinds) != 0 && !mentions(Row::gradients[input], "none"))
+    return gradient_kernel<Row, T, input>;
   else
     return nullptr;
 }
-#define TW_GRADIENT(name, input, text)                    \
-  gradient_function<name##_row, T, input, reads_of(text), \
-                    (kind::f & name##_row::kinds) != 0 && !mentions(text, "none")>()
 
 // The row xlogy and its gradient by a, with l = log(b).
 struct XlogyByLog {
@@ -353,11 +357,12 @@ template <class T> constexpr PointwiseTable make_pointwise_table() {
 #undef TW_TERNARY
           },
           {
-#define TW_UNARY(name, types, result, formula, gradient, help) {TW_GRADIENT(name, 0, #gradient)},
-#define TW_BINARY(name, types, result, formula, ga, gb, help) \
-  {TW_GRADIENT(name, 0, #ga), TW_GRADIENT(name, 1, #gb)},
-#define TW_TERNARY(name, types, result, formula, ga, gb, gc, help) \
-  {TW_GRADIENT(name, 0, #ga), TW_GRADIENT(name, 1, #gb), TW_GRADIENT(name, 2, #gc)},
+#define TW_UNARY(name, ...) {gradient_function<name##_row, T, 0>()},
+#define TW_BINARY(name, ...) \
+  {gradient_function<name##_row, T, 0>(), gradient_function<name##_row, T, 1>()},
+#define TW_TERNARY(name, ...)                                                    \
+  {gradient_function<name##_row, T, 0>(), gradient_function<name##_row, T, 1>(), \
+   gradient_function<name##_row, T, 2>()},
 #include "core/ops/pointwise.inc"
 #undef TW_UNARY
 #undef TW_BINARY
@@ -367,7 +372,6 @@ template <class T> constexpr PointwiseTable make_pointwise_table() {
           value_kernel<XlogyByLog, T, 3>,
           value_kernel<XlogySlopeByLog, T, 4>};
 }
-#undef TW_GRADIENT
 
 }  // namespace
 }  // namespace tw::TW_ISA_NAME

@@ -1,6 +1,6 @@
-// Pointwise rows over bfloat16 as it lies in memory, without copies of operands and result: float32
-// in the registers, or bits where the formula asks for no more. Only rows whose formula costs
-// little beside those copies.
+// Pointwise rows and their gradients over bfloat16 as it lies in memory, without copies of operands
+// and result: float32 in the registers, or bits where the formula asks for no more. Only formulas
+// that cost little beside those copies.
 #pragma once
 #include "core/cpu/kernels/bfloat16_lanes.h"
 #include "core/cpu/kernels/pointwise.h"
@@ -20,19 +20,36 @@ template <bool> TW_INLINE Mask<Stored16> as_stored(Mask<float> even, Mask<float>
   return {from_upper_halves((Bits32)even.v, (Bits32)odd.v).v};
 }
 
-template <class Row, int N, bool exact> void stored_kernel(std::int64_t n, void* y,
-                                                           const void* const* inputs,
-                                                           const int* step, Traffic traffic) {
+// f of float32, of bfloat16.
+template <int N, bool exact, class F>
+TW_INLINE void for_each_stored(std::int64_t n, void* y, const void* const* inputs, const int* step,
+                               Traffic traffic, F f) {
   for_each_vector<Stored16, N>(n, y, inputs, step, traffic,
-                               [](const Vec<Stored16>(&in)[N]) TW_LAMBDA_INLINE {
+                               [f](const Vec<Stored16>(&in)[N]) TW_LAMBDA_INLINE {
                                  Vec<float> even[N], odd[N];
                                  for (int k = 0; k < N; ++k) {
                                    const FloatPair pair = floats_of_bfloat16(in[k]);
                                    even[k] = pair.even;
                                    odd[k] = pair.odd;
                                  }
-                                 return as_stored<exact>(Row::value(even), Row::value(odd));
+                                 return as_stored<exact>(f(even), f(odd));
                                });
+}
+template <class Row, int N, bool exact> void stored_kernel(std::int64_t n, void* y,
+                                                           const void* const* inputs,
+                                                           const int* step, Traffic traffic) {
+  for_each_stored<N, exact>(n, y, inputs, step, traffic,
+                            [](const Vec<float>(&in)[N])
+                                TW_LAMBDA_INLINE { return Row::value(in); });
+}
+template <class Row, int input, bool exact> void stored_gradient(std::int64_t n, void* dx,
+                                                                 const void* const* inputs,
+                                                                 const int* step, Traffic traffic) {
+  constexpr Reads reads = reads_of(Row::gradients[input]);
+  constexpr int N = 1 + reads.count();
+  for_each_stored<N, exact>(n, dx, inputs, step, traffic,
+                            [](const Vec<float>(&in)[N])
+                                TW_LAMBDA_INLINE { return slope<Row, input, reads>(in); });
 }
 
 // Numbers whose bits alone decide: twice as many in a vector, and no two halves to put together.
@@ -43,9 +60,15 @@ struct StoredBits {
   TW_INLINE Bits size() const { return bits & kSize; }
   TW_INLINE Bits sign() const { return bits & (Stored16)~kSize; }
   friend TW_INLINE StoredBits operator-(StoredBits x) { return {x.bits ^ (Stored16)~kSize}; }
-  // Only 0 is asked for.
+  // Of numbers only 0 is asked for.
   friend TW_INLINE Mask<Stored16> operator==(StoredBits x, int) { return x.size() == 0; }
   friend TW_INLINE Mask<Stored16> operator!=(StoredBits x, int) { return x.size() != 0; }
+  // Zeros of both signs are equal, and a NaN not to itself.
+  friend TW_INLINE Mask<Stored16> operator==(StoredBits a, StoredBits b) {
+    const Mask<Stored16> alike = (a.bits == b.bits) & (a.size() <= kInfinite);
+    return alike | (((a.bits | b.bits) & kSize) == 0);
+  }
+  friend TW_INLINE Mask<Stored16> operator!=(StoredBits a, StoredBits b) { return !(a == b); }
 };
 TW_INLINE StoredBits abs(StoredBits x) { return {x.size()}; }
 TW_INLINE StoredBits copysign(StoredBits x, StoredBits sign) { return {x.size() | sign.sign()}; }
@@ -94,6 +117,8 @@ constexpr PointwiseBFloat16Table make_bfloat16_table() {
   TW_BITS(logical_and, 2)
   TW_BITS(logical_or, 2)
   TW_BITS(logical_xor, 2)
+  TW_BITS(equal, 2)
+  TW_BITS(not_equal, 2)
   TW_EXACT(sign, 1)
   TW_EXACT(relu, 1)
   TW_EXACT(relu6, 1)
@@ -111,8 +136,6 @@ constexpr PointwiseBFloat16Table make_bfloat16_table() {
   TW_EXACT(maximum, 2)
   TW_EXACT(minimum, 2)
   TW_EXACT(hardshrink, 2)
-  TW_EXACT(equal, 2)
-  TW_EXACT(not_equal, 2)
   TW_EXACT(less, 2)
   TW_EXACT(less_equal, 2)
   TW_EXACT(greater, 2)
@@ -130,6 +153,61 @@ constexpr PointwiseBFloat16Table make_bfloat16_table() {
   TW_EXACT(threshold, 3)
   TW_ROUNDED(lerp, 3)
   TW_ROUNDED(multiply_add, 3)
+#define TW_SLOPE(name, input, exact) \
+  table.gradient[(int)PointwiseOp::name][input] = stored_gradient<name##_row, input, exact>;
+#define TW_CHOSEN(name, input) TW_SLOPE(name, input, true)
+#define TW_MADE(name, input) TW_SLOPE(name, input, false)
+  TW_CHOSEN(negative, 0)
+  TW_CHOSEN(abs, 0)
+  TW_CHOSEN(relu, 0)
+  TW_CHOSEN(relu6, 0)
+  TW_CHOSEN(subtract, 1)
+  TW_CHOSEN(copysign, 0)
+  TW_CHOSEN(hardshrink, 0)
+  TW_CHOSEN(softshrink, 0)
+  TW_CHOSEN(clip, 0)
+  TW_CHOSEN(clip, 1)
+  TW_CHOSEN(clip, 2)
+  TW_CHOSEN(hardtanh, 0)
+  TW_CHOSEN(threshold, 0)
+  TW_CHOSEN(where, 1)
+  TW_CHOSEN(where, 2)
+  TW_MADE(square, 0)
+  TW_MADE(sqrt, 0)
+  TW_MADE(rsqrt, 0)
+  TW_MADE(reciprocal, 0)
+  TW_MADE(exp, 0)
+  TW_MADE(log, 0)
+  TW_MADE(log2, 0)
+  TW_MADE(log10, 0)
+  TW_MADE(log1p, 0)
+  TW_MADE(tan, 0)
+  TW_MADE(atan, 0)
+  TW_MADE(tanh, 0)
+  TW_MADE(sigmoid, 0)
+  TW_MADE(hardsigmoid, 0)
+  TW_MADE(hardswish, 0)
+  TW_MADE(softsign, 0)
+  TW_MADE(multiply, 0)
+  TW_MADE(multiply, 1)
+  TW_MADE(divide, 0)
+  TW_MADE(divide, 1)
+  TW_MADE(maximum, 0)
+  TW_MADE(maximum, 1)
+  TW_MADE(minimum, 0)
+  TW_MADE(minimum, 1)
+  TW_MADE(leaky_relu, 0)
+  TW_MADE(leaky_relu, 1)
+  TW_MADE(huber_distance, 0)
+  TW_MADE(square_distance, 0)
+  TW_MADE(lerp, 0)
+  TW_MADE(lerp, 1)
+  TW_MADE(lerp, 2)
+  TW_MADE(multiply_add, 0)
+  TW_MADE(multiply_add, 1)
+#undef TW_SLOPE
+#undef TW_CHOSEN
+#undef TW_MADE
 #undef TW_BITS
 #undef TW_STORED
 #undef TW_EXACT
