@@ -100,9 +100,9 @@ bool is_wide(DType dtype) {
 
 // An operand of a type that the kernels refused, converted to one that they take.
 Tensor converted(const OpRecord& op, const Tensor& x, const char* why, DType result) {
-  if (why == kOtherType) return astype(x, result);
+  if (why == kOtherType) return astype_operand(x, result);
   const bool widens = !is_wide(x.dtype()) && (is_floating(x.dtype()) || (op.flags & kWidensAll));
-  return widens ? astype(x, is_floating(x.dtype()) ? DType::float32 : default_dtype()) : x;
+  return widens ? astype_operand(x, is_floating(x.dtype()) ? DType::float32 : default_dtype()) : x;
 }
 
 // The call on converted operands, with results in their own types.

@@ -174,6 +174,11 @@ Tensor astype(const Tensor& x, DType dtype, bool always_copy) {
   return apply(kAstype, {x}, WordList(3).set(0, word_of(dtype)).set(1, always_copy).set(2, kNone));
 }
 
+Tensor astype_operand(const Tensor& x, DType dtype) {
+  if (modes.grad) return astype(x, dtype);
+  return broadcast_operand(astype(without_repeats(x), dtype), x.shape());
+}
+
 void copy_into(const Tensor& target, const Tensor& x) {
   const Operand operands[] = {target, x};
   apply_into(kAssign, operands, 2, {}, target);
@@ -212,7 +217,7 @@ Tensor ones_like(const Tensor& x) {
 }
 // The gradient of a real input of a complex result is the real part.
 Tensor as_type_of_input(const Tensor& g, DType dtype) {
-  return astype(is_complex(dtype) ? g : real(g), dtype);
+  return astype_operand(is_complex(dtype) ? g : real(g), dtype);
 }
 Tensor add_tensors(const Tensor& a, const Tensor& b) { return add(a, b); }
 void add_in_place(const Tensor& into, const Tensor& x) {

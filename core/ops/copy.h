@@ -19,6 +19,9 @@ Tensor contiguous(const Tensor& x);
 // Converted to `dtype`; `x` itself when it has it and `always_copy` is false. Floating to integer
 // truncates; anything to bool is x != 0. Raises TypeError from complex to real types.
 Tensor astype(const Tensor& x, DType dtype, bool always_copy = false);
+// The same for what is only read: what repeats is converted once and repeats still, so that kernels
+// may know a gradient that is one number.
+Tensor astype_operand(const Tensor& x, DType dtype);
 // Overwrites `into` with `value`, broadcast and converted. Raises ValueError for shapes that do not
 // broadcast into it and the errors of an in-place change (in_place.h).
 void assign(Tensor& into, const Operand& value);

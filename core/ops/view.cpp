@@ -528,6 +528,12 @@ Tensor swap_axes(const Tensor& x, int a, int b) {
 Tensor broadcast_operand(const Tensor& x, const Shape& shape) {
   return x.shape() == shape ? x : broadcast_to(x, shape);
 }
+Tensor without_repeats(const Tensor& x) {
+  Shape once = x.shape();
+  for (int axis = 0; axis < x.rank(); ++axis)
+    if (once[axis] > 1 && x.strides()[axis] == 0) once[axis] = 1;
+  return once == x.shape() ? x : view_of(x, once, x.strides());
+}
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
   return apply(kBroadcastTo, {x}, WordList(1).set_list(0, shape));
 }

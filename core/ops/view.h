@@ -30,6 +30,9 @@ Tensor swap_axes(const Tensor& x, int a, int b);
 Tensor broadcast_to(const Tensor& x, const Shape& shape);
 // x itself where it has the shape: for what is only read.
 Tensor broadcast_operand(const Tensor& x, const Shape& shape);
+// With extent 1 along axes that repeat: what broadcast_to would make x of. Takes no place in the
+// graph.
+Tensor without_repeats(const Tensor& x);
 Tensor expand_dims(const Tensor& x, std::int64_t axis);
 // Drops the given axes, which must have extent 1.
 Tensor squeeze(const Tensor& x, const std::vector<std::int64_t>& axes);
