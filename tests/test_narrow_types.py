@@ -128,6 +128,136 @@ def test_large_reductions_along_either_axis(
             np.testing.assert_allclose(by_threads[0], want, rtol=tolerance, atol=1e-3 * tolerance)
 
 
+def exact(name: str, x: np.ndarray, g: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """The result and its gradient, in float64."""
+    t = x.astype(np.float64) - x.max(axis=axis, keepdims=True)
+    total = np.exp(t).sum(axis=axis, keepdims=True)
+    p = np.exp(t) / total
+    if name == "softmax":
+        return p, p * (g - (p * g).sum(axis=axis, keepdims=True))
+    return t - np.log(total), g - p * g.sum(axis=axis, keepdims=True)
+
+
+# The gradient is made of the result in float32, also where it is recorded.
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((3, 5000), 1), ((700, 129), 1), ((20000, 70), 0), ((130, 1030), 0), ((5, 40, 333), 1)],
+)
+@pytest.mark.parametrize("dtype", arrays.HALVES)
+def test_softmax_rounds_results_alone(
+    dtype: str, shape: tuple[int, ...], axis: int, name: str, threads: None, rng
+) -> None:
+    x = arrays.rounded(rng.normal(size=shape), dtype)
+    numbers = arrays.rounded(rng.normal(size=shape), dtype)
+    for g, one in ((numbers, False), (np.full_like(numbers, 0.75), True)):
+        given = tw.full((), 0.75).astype(getattr(tw, dtype)).expand(*shape)
+        given = given if one else arrays.tensor(g, dtype)
+        value, slope = exact(name, x, g.astype(np.float64), axis)
+        for order in (range(len(shape)), range(len(shape))[::-1]):
+            across = arrays.tensor(np.ascontiguousarray(x.transpose(order)), dtype)
+            leaf = across.permute(*np.argsort(order).tolist()).requires_grad_()
+            tw.set_num_threads(3 if one else 1)
+            y = getattr(tw, name)(leaf, axis=axis)
+            for recorded in (False, True):
+                (dx,) = tw.grad(
+                    y, [leaf], grad_outputs=given, retain_graph=True, create_graph=recorded
+                )
+                # What cancels is as exact as float32.
+                least = 2e-6 * np.abs(g).max() + 4 * arrays.smallest(dtype)
+                found = arrays.array(dx.detach())
+                np.testing.assert_allclose(found, slope, rtol=arrays.eps(dtype), atol=least)
+            found = arrays.array(y.detach())
+            least = 4 * arrays.smallest(dtype)
+            np.testing.assert_allclose(found, value, rtol=arrays.eps(dtype), atol=least)
+
+
+def test_the_sum_of_a_gradient_may_be_larger_than_float16() -> None:
+    x = tw.zeros((1, 200), dtype=tw.float16).requires_grad_()
+    y, g = tw.log_softmax(x, axis=1), tw.full((1, 200), 1024.0, dtype=tw.float16)
+    for recorded in (False, True):
+        (dx,) = tw.grad(y, [x], grad_outputs=g, retain_graph=True, create_graph=recorded)
+        np.testing.assert_allclose(arrays.array(dx.detach()), 0, atol=0.1)
+
+
+@pytest.mark.parametrize("dtype", arrays.HALVES)
+@pytest.mark.parametrize("given", ["float32", "float64", "int64"])
+def test_the_spread_of_numbers_that_the_type_of_the_result_lacks(given: str, dtype: str) -> None:
+    for row in ([1001, 1002, 1003, 1004], [70000, 70010, 70020], [5]):
+        a = np.array(row, given)
+        x = tw.asarray(a)
+        for name in ("var", "std"):
+            y = getattr(tw, name)(x, dtype=getattr(tw, dtype))
+            assert str(y.dtype) == dtype
+            want = arrays.rounded(getattr(np, name)(a.astype(np.float64)), dtype)
+            np.testing.assert_allclose(arrays.array(y), want, rtol=arrays.eps(dtype))
+        if given == "int64":
+            continue
+        leaf = x.detach().requires_grad_()
+        y = tw.var(leaf, dtype=getattr(tw, dtype))
+        for recorded in (False, True):
+            (dx,) = tw.grad(y, [leaf], retain_graph=True, create_graph=recorded)
+            want = 2 * (a - a.mean()) / a.size
+            np.testing.assert_allclose(dx.detach().numpy(), want, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("wide", ["float32", "float64"])
+@pytest.mark.parametrize("narrow", [*arrays.HALVES, "float32"])
+@pytest.mark.parametrize("layout", ["rows", "transposed", "every second"])
+def test_terms_are_widened_as_they_are_read(
+    layout: str, narrow: str, wide: str, isa: str, rng
+) -> None:
+    if narrow == wide:
+        return
+    x = arrays.rounded(rng.uniform(0.5, 1.5, size=(37, 300)), narrow)
+    t = arrays.tensor(x, narrow)
+    if layout == "transposed":
+        t, x = t.T, x.T
+    if layout == "every second":
+        t, x = t[:, ::2], x[:, ::2]
+    for axis in (None, 0, 1, (0, 1)):
+        for name in ("sum", "mean", "prod"):
+            leaf = t.detach().requires_grad_()
+            y = getattr(tw, name)(leaf, axis=axis, dtype=getattr(tw, wide))
+            assert str(y.dtype) == wide
+            want = getattr(np, name)(x.astype(np.float64), axis=axis)
+            # float32 sums are of blocks of a type that holds a few hundred terms
+            rtol = 1e-13 if wide == "float64" else 1e-5
+            np.testing.assert_allclose(arrays.array(y.detach()), want, rtol=rtol, atol=1e-37)
+            (dx,) = tw.grad(y.sum(), [leaf])
+            assert str(dx.dtype) == narrow
+    found = arrays.array(tw.sum(t, dtype=tw.int64))
+    assert found == x.astype(np.int64).sum()
+
+
+@pytest.mark.parametrize("dtype", [*arrays.HALVES, "float32", "float64"])
+def test_gradients_of_the_variance_of_numbers_far_from_zero(dtype: str, isa: str, rng) -> None:
+    a = arrays.rounded(rng.normal(size=(33, 70)) * 8 + 300, dtype)
+    for axis in (None, 0, 1):
+        for correction in (0, 1):
+            x = arrays.tensor(a, dtype).requires_grad_()
+            y = tw.var(x, axis=axis, correction=correction)
+            (dx,) = tw.grad(y.sum(), [x])
+            wide = a.astype(np.float64)
+            terms = wide.size if axis is None else wide.shape[axis]
+            want = 2 * (wide - wide.mean(axis=axis, keepdims=True)) / (terms - correction)
+            rtol = max(arrays.eps(dtype), 2e-5 if dtype == "float32" else 1e-11)
+            least = arrays.eps("float64" if dtype == "float64" else "float32") * 1200 / terms
+            np.testing.assert_allclose(arrays.array(dx), want, rtol=rtol, atol=least)
+    same = arrays.tensor(np.full((3, 5), 1.25, arrays.numpy_type(dtype)), dtype).requires_grad_()
+    (dx,) = tw.grad(tw.var(same, axis=1).sum(), [same])
+    np.testing.assert_array_equal(arrays.array(dx), 0)
+
+
+def test_second_gradients_of_variance(rng) -> None:
+    a, b = rng.normal(size=(2, 5, 7))
+    x = tw.asarray(a).requires_grad_()
+    (dx,) = tw.grad(tw.var(x, axis=1).sum(), [x], create_graph=True)
+    (found,) = tw.grad(dx, [x], grad_outputs=tw.asarray(b))
+    want = 2 * (b - b.mean(axis=1, keepdims=True)) / 7
+    np.testing.assert_allclose(found.numpy(), want, rtol=1e-12, atol=1e-14)
+
+
 # ---- complex numbers ----
 
 COMPLEX = np.array([[1 + 2j, 3 - 4j], [0, -2], [5j, 1 + 1j]], np.complex64)

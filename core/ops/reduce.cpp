@@ -384,6 +384,17 @@ DType spread_dtype(const Tensor& x, Words words) {
   return words.none(3) ? x.dtype() : words.dtype(3);
 }
 
+// The terms in a type of so many bits, where that is not x's in one that kernels compute in.
+Tensor spread_terms(const Tensor& x, Words words) {
+  const DType dtype = spread_dtype(x, words);
+  return dtype == x.dtype() ? x : astype(x, working_dtype(dtype));
+}
+
+// The mean, of 16-bit types in float32.
+Tensor centre_of(const Tensor& x, std::uint32_t axes) {
+  return reduced(k_mean, x, list_of(axes), true, working_dtype(x.dtype()));
+}
+
 // The root, with gradient 0 instead of NaN where all elements are equal, as in PyTorch.
 Tensor deviation(const Tensor& variance) {
   const Tensor zero = variance == 0;
@@ -423,22 +434,29 @@ constexpr OpRecord kVariance = {
         [](const Use& use, Tensor* out) {
           const Tensor& x_in = use.in[0].tensor;
           const Spread spread(x_in.shape(), use.words, "var");
-          const Tensor x = astype(x_in, working_dtype(spread_dtype(x_in, use.words)));
+          const Tensor x = spread_terms(x_in, use.words);
           WordList words(1);
           words.set_list(0, list_of(spread.axes).list);
-          const Tensor centre = mean(x, list_of(spread.axes), true);
+          const Tensor centre = centre_of(x, spread.axes);
           const Tensor y = apply(kSquaresAbout, {x, centre}, words) / spread.degrees;
           const Shape shape = kept_shape(x.shape(), spread.axes, use.words.flag(2));
           out[0] = owned(reshape(y, shape));
         },
     .vjp =
         [](Vjp& v) {
-          const DType dtype = spread_dtype(v.in(0).tensor, v.words());
-          const Tensor x = astype(v.in(0).tensor, working_dtype(dtype));
+          const Tensor x = spread_terms(v.in(0).tensor, v.words());
+          const DType type = working_dtype(x.dtype());
           const Spread spread(x.shape(), v.words(), "var");
           const Shape keepdims = kept_shape(x.shape(), spread.axes, true);
-          const Tensor g = reshape(astype(v.g(), part_dtype(x.dtype())), keepdims);
-          v.give(0, g * (2 / spread.degrees) * (x - mean(x, list_of(spread.axes), true)));
+          const Tensor g = reshape(astype(v.g(), part_dtype(type)), keepdims);
+          if (modes.grad || is_complex(type)) {  // in steps that are differentiated again
+            const Tensor wide = astype(x, type);
+            const Tensor centre = mean(wide, list_of(spread.axes), true);
+            return v.give(0, g * (2 / spread.degrees) * (wide - centre));
+          }
+          v.give(0, gradient_of(PointwiseOp::square_distance, 0,
+                                broadcast_to(g / spread.degrees, x.shape()),
+                                {x, centre_of(x, spread.axes)}));
         },
     .reads = {{.inputs = 1}}};
 namespace {
