@@ -38,8 +38,9 @@ template <class T> TW_INLINE FloatPair floats_of_bfloat16(Vec<T> x) {
 }
 
 // Bits whose upper half is the bfloat16 nearest to x, ties to even; the lower half means nothing.
-// Of a NaN the lower half must be 0, as no carry may reach the upper one: it is in what processors
-// compute from numbers of bfloat16, since they give back an operand's NaN or their own.
+// Not for any float32: a NaN whose lower half is not 0 may become an infinity or a 0 by a carry.
+// What processors compute from numbers of bfloat16 has none, since they give back an operand's NaN
+// or their own.
 TW_INLINE Bits32 rounded_to_bfloat16(Vec<float> x) {
   const auto bits = (Bits32)x.v;
   return bits + 0x7fffu + (bits >> 16 & 1u);
