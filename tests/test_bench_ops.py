@@ -72,6 +72,7 @@ def test_problems():
         "exp float32 256x256 transposed +backward",
     ]
     assert not list(ops.problems_of(ALL["exp"], (64,), ops.LAYOUTS, ("int32",)))
+    assert not list(ops.problems_of(ALL["contiguous"], (64,), ops.LAYOUTS, ops.DTYPES))
 
 
 def test_arguments_lie_as_the_layout_says():
@@ -114,6 +115,8 @@ def test_the_picture(tmp_path):
         "sum of rows",
         "add +backward",
     ]
+    ticks = [label.get_text() for label in first.get_xticklabels()]
+    assert ticks == ["64 contiguous", "256² row"]
     assert [text.get_text() for text in first.texts] == ["2.00", "2.25", "2.75", "3.00"]
     draw_ops(str(tmp_path / "ops.png"), [result(name) for name in names])
     assert (tmp_path / "ops.png").stat().st_size > 1000

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from tilewright import pictures
 from tilewright.bench.harness import Result
-from tilewright.bench.ops import DTYPES
+from tilewright.bench.ops import DTYPES, LAYOUTS
 from tilewright.cli.picture_ratios import draw_ratios, draw_scale
 
 _ROW_INCHES, _COLUMN_INCHES, _LABEL_INCHES = 0.24, 0.62, 2.2
@@ -28,7 +29,7 @@ def ops_figure(results: Sequence[Result]) -> Any:
         dtype, row, column = _place(result.name)
         cells.setdefault(dtype, {}).setdefault(row, {})[column] = result.ratio
     columns = {
-        dtype: list(dict.fromkeys(c for values in rows.values() for c in values))
+        dtype: sorted({c for values in rows.values() for c in values}, key=_column_order)
         for dtype, rows in cells.items()
     }
     deepest = max(len(rows) for rows in cells.values())
@@ -45,9 +46,10 @@ def ops_figure(results: Sequence[Result]) -> Any:
         axes.set_aspect("auto")
         axes.set_title(dtype, loc="left", fontsize=11)
         axes.set_yticks(range(len(rows)), list(rows), fontsize=8)
-        labels = [column.replace(" ", "\n") for column in columns[dtype]]
-        axes.set_xticks(range(len(labels)), labels, fontsize=8)
+        labels = [re.sub(r"\b(\d+)x\1\b", r"\1²", column) for column in columns[dtype]]
+        axes.set_xticks(range(len(labels)), labels, fontsize=8, rotation=60, ha="left")
         axes.xaxis.tick_top()
+        axes.tick_params(axis="x", pad=0)
     draw_scale(figure, image, panels)
     return figure
 
@@ -58,3 +60,8 @@ def _place(name: str) -> tuple[str, str, str]:
     at = next(i for i, word in enumerate(words) if word in DTYPES)
     more = " +backward" if words[-1] == "+backward" else ""
     return words[at], " ".join(words[:at]) + more, " ".join(words[at + 1 : at + 3])
+
+
+def _column_order(column: str) -> tuple[int, int]:
+    size, layout = column.split(" ")
+    return int(size.partition("x")[0]), LAYOUTS.index(layout)
