@@ -384,7 +384,8 @@ DType spread_dtype(const Tensor& x, Words words) {
   return words.none(3) ? x.dtype() : words.dtype(3);
 }
 
-// The terms in a type of so many bits, where that is not x's in one that kernels compute in.
+// x where it has the type that it counts in, else x in a type that kernels compute in: of 16 bits
+// that type would round the terms.
 Tensor spread_terms(const Tensor& x, Words words) {
   const DType dtype = spread_dtype(x, words);
   return dtype == x.dtype() ? x : astype(x, working_dtype(dtype));

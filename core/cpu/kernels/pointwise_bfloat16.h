@@ -20,7 +20,7 @@ template <bool> TW_INLINE Mask<Stored16> as_stored(Mask<float> even, Mask<float>
   return {from_upper_halves((Bits32)even.v, (Bits32)odd.v).v};
 }
 
-// f of float32, of bfloat16.
+// Applies f, of vectors of float32, to bfloat16.
 template <int N, bool exact, class F>
 TW_INLINE void for_each_stored(std::int64_t n, void* y, const void* const* inputs, const int* step,
                                Traffic traffic, F f) {
