@@ -204,6 +204,9 @@ UNARY_GRADIENTS: dict[str, Callable[..., Any]] = {
     "hardsigmoid": lambda g, x, y: chosen((x > -3) & (x < 3), g / 6),
     "hardswish": lambda g, x, y: np.where(x <= -3, F(0), np.where(x < 3, g * (x / 3 + F(0.5)), g)),
     "softsign": lambda g, x, y: g / (1 + abs(x)) / (1 + abs(x)),
+    "hardshrink": lambda g, x, y: chosen(~(abs(x) <= F(0.5)), g),
+    "softshrink": lambda g, x, y: chosen(~(abs(x) <= F(0.5)), g),
+    "hardtanh": lambda g, x, y: chosen((x > -1) & (x < 1), g),
 }
 BINARY_GRADIENTS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "subtract": (lambda g, a, b: g, lambda g, a, b: -g),
@@ -226,6 +229,7 @@ TERNARY_GRADIENTS: dict[str, tuple[Callable[..., Any], ...]] = {
         lambda g, a, b, c: chosen((a < b) & (b <= c), g),
         lambda g, a, b, c: chosen((a > c) | (b > c), g),
     ),
+    "addcmul": (lambda g, a, b, c: g, lambda g, a, b, c: g * c, lambda g, a, b, c: g * b),
     "lerp": (
         lambda g, a, b, c: g * (1 - c),
         lambda g, a, b, c: g * c,
