@@ -54,7 +54,8 @@ std::string annotation(const Parameter& p) {
     case Kind::operand: text = "Tensor | bool | int | float | complex"; break;
     case Kind::number: text = "bool | int | float | complex"; break;
     case Kind::tensors: text = "collections.abc.Sequence[Tensor]"; break;
-    case Kind::integer: text = "int"; break;
+    case Kind::integer:
+    case Kind::diagonal: text = "int"; break;
     case Kind::real: text = "float"; break;
     case Kind::flag:
     case Kind::grad:
@@ -77,7 +78,8 @@ Word default_word(const Parameter& p) {
   if (!p.has_default || p.default_text == "None") return kNone;
   switch (p.kind) {
     case Kind::flag: return p.default_text == "True";
-    case Kind::integer: return std::stoll(p.default_text);
+    case Kind::integer:
+    case Kind::diagonal: return std::stoll(p.default_text);
     case Kind::real: return word_of(std::stod(p.default_text));
     case Kind::choice:
       for (std::size_t i = 0; i < p.choices.size(); ++i)
@@ -153,6 +155,18 @@ bool read_few(PyObject* object, int slot, WordList& words) {
   return true;
 }
 
+bool read_diagonal(PyObject* object, Word& word) {
+  constexpr Word kFar = Word(1) << 62;  // further than extents reach
+  if (PyBool_Check(object) || !PyIndex_Check(object)) return false;
+  word = PyNumber_AsSsize_t(object, nullptr);  // the nearest
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    return false;
+  }
+  word = std::clamp(word, -kFar, kFar);
+  return true;
+}
+
 bool read_word(const OpRecord& op, const Parameter& p, PyObject* object, WordList& words) {
   Word word = kNone;
   if (object == Py_None && (p.optional || p.kind == Kind::axes)) {
@@ -162,6 +176,9 @@ bool read_word(const OpRecord& op, const Parameter& p, PyObject* object, WordLis
   switch (p.kind) {
     case Kind::integer:
       if (!read_integer(object, word)) return false;
+      break;
+    case Kind::diagonal:
+      if (!read_diagonal(object, word)) return false;
       break;
     case Kind::real: {
       double value;

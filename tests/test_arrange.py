@@ -468,6 +468,21 @@ def test_vander() -> None:
         assert str(tw.vander(tw.ones((2,), dtype=dtype)).dtype) == expected
 
 
+@pytest.mark.parametrize("far", [2**62, 2**63 - 1, 2**63, 2**100])
+def test_diagonals_further_than_integers_reach_are_empty(far: int) -> None:
+    x = tw.ones((2, 3))
+    for k in (far, -far):
+        assert tw.sum(tw.eye(2, 3, k=k)).item() == 0
+        assert tw.sum(tw.tril(x, k=k)).item() == (6 if k > 0 else 0)
+        assert tw.sum(tw.triu(x, k=k)).item() == (0 if k > 0 else 6)
+        assert tw.diagonal(x, k).shape == (0,)
+        assert tw.linalg.diagonal(x, offset=k).shape == (0,)
+        assert tw.trace(x, k).item() == tw.linalg.trace(x, offset=k).item() == 0
+    for wrong in (1.5, True, "1", None):
+        with pytest.raises(TypeError, match="k"):
+            tw.eye(2, 3, k=wrong)  # type: ignore[arg-type]
+
+
 def test_places_in_triangles() -> None:
     for rows, columns in product(range(5), repeat=2):
         for offset in (*range(-6, 7), 2**40, -(2**40)):

@@ -255,6 +255,28 @@ def test_special_cases_of_the_standard(name: str, z: complex, expected: complex)
     np.testing.assert_allclose(got.imag, both.imag, rtol=1e-6)
 
 
+@pytest.mark.parametrize("b", [0.0, 1.0, 2.0, 3.0, 1e16])
+def test_zeros_of_infinite_arguments_have_the_sign_of_the_other_part(b: float) -> None:
+    """tanh(inf + b j) is 1 + 0j and tan(b + inf j) is 0 + 1j, for each finite b."""
+    inf = float("inf")
+    for sign in (1.0, -1.0):
+        for c in (b, -b):
+            y = tw.tanh(complex(sign * inf, c)).item()
+            assert y == sign
+            assert np.signbit(y.imag) == np.signbit(c)
+            y = tw.tan(complex(c, sign * inf)).item()
+            assert y == sign * 1j
+            assert np.signbit(y.real) == np.signbit(c)
+
+
+def test_expm1_of_a_negative_zero_is_positive() -> None:
+    for z in (complex(-0.0, 0.0), complex(-0.0, -0.0)):
+        y = tw.expm1(tensor(np.array([z], NUMBER)))[0].item()
+        assert y == 0
+        assert not np.signbit(y.real)
+        assert np.signbit(y.imag) == np.signbit(z.imag)
+
+
 def test_functions_near_zero() -> None:
     x = (numbers((50,), 3) * 1e-6).astype(np.complex64)
     wide = x.astype(complex)

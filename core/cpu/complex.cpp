@@ -32,7 +32,7 @@ Z log1p(Z z) {
 }
 Z expm1(Z z) {
   const double x = z.real(), y = z.imag();
-  if (y == 0) return {std::expm1(x), y};
+  if (y == 0) return {std::expm1(x) + 0.0, y};  // the zero of a real -0 is positive
   const Z e = std::exp(z);
   if (!is_finite(z)) return {e.real() - 1, e.imag()};
   const double half = std::sin(y / 2);
@@ -60,6 +60,18 @@ Z pow(Z a, Z b) {
   return std::pow(a, b);
 }
 
+// Where the C library gives the zero beside 1 the sign of sin(2 y), the Array API asks for y's.
+Z tanh(Z z) {
+  if (std::isinf(z.real()) && std::isfinite(z.imag()))
+    return {std::copysign(1.0, z.real()), std::copysign(0.0, z.imag())};
+  return std::tanh(z);
+}
+Z tan(Z z) {
+  if (std::isinf(z.imag()) && std::isfinite(z.real()))
+    return {std::copysign(0.0, z.real()), std::copysign(1.0, z.imag())};
+  return std::tan(z);
+}
+
 // The others are the C library's.
 #define TW_LIBRARY(name) \
   Z name(Z z) { return std::name(z); }
@@ -68,13 +80,11 @@ TW_LIBRARY(exp)
 TW_LIBRARY(log)
 TW_LIBRARY(sin)
 TW_LIBRARY(cos)
-TW_LIBRARY(tan)
 TW_LIBRARY(asin)
 TW_LIBRARY(acos)
 TW_LIBRARY(atan)
 TW_LIBRARY(sinh)
 TW_LIBRARY(cosh)
-TW_LIBRARY(tanh)
 TW_LIBRARY(asinh)
 TW_LIBRARY(acosh)
 TW_LIBRARY(atanh)

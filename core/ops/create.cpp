@@ -351,7 +351,7 @@ Tensor diagonal_numbers(const Shape& shape, const char* op) {
 }  // namespace
 
 constexpr OpRecord kTril = {.name = "tril",
-                            .signature = "(x: Tensor, k: int = 0) -> Tensor",
+                            .signature = "(x: Tensor, k: Diagonal = 0) -> Tensor",
                             .help =
                                 "The part of the last two axes on and below diagonal k.\n"
                                 "Shapes: x (..., m, n); the result has x's shape.\n"
@@ -366,7 +366,7 @@ constexpr OpRecord kTril = {.name = "tril",
                               out[0] = where(below, x, zeros(Shape(), x.dtype()));
                             }};
 constexpr OpRecord kTriu = {.name = "triu",
-                            .signature = "(x: Tensor, k: int = 0) -> Tensor",
+                            .signature = "(x: Tensor, k: Diagonal = 0) -> Tensor",
                             .help =
                                 "The part of the last two axes on and above diagonal k.\n"
                                 "Shapes: x (..., m, n); the result has x's shape.\n"
@@ -383,7 +383,7 @@ constexpr OpRecord kTriu = {.name = "triu",
 constexpr OpRecord kEye = {
     .name = "eye",
     .signature =
-        "(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: dtype | None = None, "
+        "(n_rows: int, n_cols: int | None = None, k: Diagonal = 0, dtype: dtype | None = None, "
         "device: Device | None = None, requires_grad: grad = False) -> Tensor",
     .help =
         "Ones on the k-th diagonal, zeros elsewhere.\n"

@@ -93,7 +93,7 @@ Tensor embedded(const Tensor& x, Word offset, Word axis1, Word axis2, const char
 
 constexpr OpRecord kDiagonal = {
     .name = "diagonal",
-    .signature = "(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor",
+    .signature = "(x: Tensor, offset: Diagonal = 0, axis1: int = 0, axis2: int = 1) -> Tensor",
     .help =
         "The elements whose index along axis2 is `offset` above that along axis1, along a last "
         "axis in place of the two, as a view.\n"
@@ -176,7 +176,7 @@ constexpr OpRecord kDiagflat = {
     }};
 constexpr OpRecord kTrace = {
     .name = "trace",
-    .signature = "(x: Tensor, offset: int = 0) -> Tensor",
+    .signature = "(x: Tensor, offset: Diagonal = 0) -> Tensor",
     .help =
         "The sum of a diagonal of a matrix, of whole numbers as int64. Raises ValueError for other "
         "shapes; for stacks of matrices, sum over diagonal(x, 0, -2, -1).\n"

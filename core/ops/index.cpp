@@ -136,8 +136,8 @@ class Planner {
     if (!is_bool(indices.dtype()))
       fail(ErrorKind::index, "index: arrays must be integer or bool, got ",
            name_of(indices.dtype()));
-    for (int i = 0; i < indices.rank(); ++i)
-      if (indices.size(i) != x_.size(axis_ + i))
+    for (int i = 0; i < indices.rank(); ++i)  // an extent of 0 takes nothing, of any axis
+      if (indices.size(i) != x_.size(axis_ + i) && indices.size(i) != 0)
         fail(ErrorKind::index, "index: mask of shape ", indices.shape(), " does not match ",
              x_.shape(), " at axis ", axis_ + i);
     if (indices.rank() == 0) return push_truth(nonzero(reshape(indices, {1}))[0]);

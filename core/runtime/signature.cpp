@@ -36,7 +36,8 @@ ParameterKind kind_of(std::string_view type) {
   constexpr std::pair<const char*, ParameterKind> kKinds[] = {
       {"Tensor", ParameterKind::tensor},       {"Operand", ParameterKind::operand},
       {"Number", ParameterKind::number},       {"Sequence[Tensor]", ParameterKind::tensors},
-      {"int", ParameterKind::integer},         {"float", ParameterKind::real},
+      {"int", ParameterKind::integer},         {"Diagonal", ParameterKind::diagonal},
+      {"float", ParameterKind::real},
       {"bool", ParameterKind::flag},           {"dtype", ParameterKind::dtype},
       {"Shape", ParameterKind::shape},         {"Axes", ParameterKind::axes},
       {"Generator", ParameterKind::generator}, {"Device", ParameterKind::device},

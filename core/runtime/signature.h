@@ -11,6 +11,7 @@ namespace tw {
 // How a parameter is written in a signature:
 //   Tensor   Operand (a tensor or a number)   Number   Sequence[Tensor]     operands
 //   int  float  bool  dtype  Shape  Axes (one, several, None for all)       words
+//   Diagonal: an int of any size, as beyond 64 bits all diagonals are empty
 //   'a' | 'b' (the place among the choices is the word; behind a Shape, ~place)  Generator  Device
 //   grad: whether the results require grad, and in_place: whether the result takes the place of
 //   the first operand; frontends see to both
@@ -22,6 +23,7 @@ enum class ParameterKind : std::uint8_t {
   number,
   tensors,
   integer,
+  diagonal,
   real,
   flag,
   dtype,

@@ -47,7 +47,7 @@ TW_DEVICE Z exp_of(Z z) {
   return {e * c, e * s};
 }
 TW_DEVICE Z expm1_of(Z z) {
-  if (z.im == 0) return {::expm1(z.re), z.im};
+  if (z.im == 0) return {::expm1(z.re) + 0., z.im};
   const Z e = exp_of(z);
   if (!is_finite(z)) return {e.re - 1, e.im};
   const double half = ::sin(z.im / 2);
@@ -109,7 +109,7 @@ TW_DEVICE Z cosh_of(Z z) {
 TW_DEVICE Z tanh_of(Z z) {
   const double x = z.re, y = z.im;
   if (is_infinite(x))
-    return {::copysign(1., x), ::copysign(0., is_finite(y) ? ::sin(y) * ::cos(y) : y)};
+    return {::copysign(1., x), ::copysign(0., y)};
   if (x != x) return {x, y == 0 ? y : x};
   if (!is_finite(y)) return {x == 0 ? x : TW_NAN, TW_NAN};
   if (::fabs(x) >= 22) {

@@ -51,7 +51,8 @@ def diagonal(x: Tensor, /, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     if (dim1, dim2) != (-2, -1):
         x = tw.moveaxis(x, (dim1, dim2), (-2, -1))
     rows, columns = x.shape[-2:]
-    first = max(0, -operator.index(offset))
+    offset = min(max(operator.index(offset), -rows), columns)
+    first = max(0, -offset)
     count = max(0, min(rows - first, columns - max(0, offset)))
     places = tw.arange(count, dtype=tw.int64)
     return x[..., places + first, places + max(0, offset)]
