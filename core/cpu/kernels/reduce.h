@@ -150,14 +150,35 @@ template <class T, class S> TW_INLINE Vec<T> load_as(const S* p, int count) {
   }
 }
 
+// Whether two vectors of T come from one of S at once, as its even and its odd numbers: half the
+// instructions of widening in order.
+template <class T, class S>
+inline constexpr bool kByPairs = !std::is_same_v<S, T> && kLanes<Stored16> == 2 * kLanes<T>;
+// The numbers of kChains vectors from p on, not always in order.
+template <class T, class S> TW_INLINE void load_chains(const S* p, Vec<T>* v) {
+  constexpr int L = kLanes<T>, step = kByPairs<T, S> ? 2 : 1;
+#pragma GCC unroll 4
+  for (int c = 0; c < kChains; c += step)
+    if constexpr (kByPairs<T, S>) {
+      const FloatPair pair = floats_of_bfloat16(Vec<Stored16>::load((const Stored16*)p + c * L));
+      v[c] = pair.even;
+      v[c + 1] = pair.odd;
+    } else {
+      v[c] = load_as<T>(p + c * L);
+    }
+}
+
 template <class Op, class T, class S, class Of = Itself>
 TW_INLINE Op lanes_of_block(int64_t n, const S* x, Of of = {}) {
   constexpr int L = kLanes<T>;
   Op chain[kChains];
   int64_t at = 0;
-  for (; at + kChains * L <= n; at += kChains * L)
+  for (; at + kChains * L <= n; at += kChains * L) {
+    Vec<T> v[kChains];
+    load_chains(x + at, v);
 #pragma GCC unroll 4
-    for (int c = 0; c < kChains; ++c) chain[c].add(of(load_as<T>(x + at + c * L)));
+    for (int c = 0; c < kChains; ++c) chain[c].add(of(v[c]));
+  }
   chain[0].merge(chain[1]);
   chain[2].merge(chain[3]);
   chain[0].merge(chain[2]);
@@ -180,13 +201,16 @@ template <class S, class Of> double long_float_row(int64_t n, const S* x, Of of)
   Vec<double> low = 0.0, high = 0.0;
   int64_t at = 0;
   for (; at + kBlock<float> <= n; at += kBlock<float>) {
-    Vec<float> chain[kChains];
+    Vec<float> chain[kChains], v[kChains];
+    load_chains(x + at, v);
 #pragma GCC unroll 4
-    for (int c = 0; c < kChains; ++c) chain[c] = of(load_as<float>(x + at + c * L));
+    for (int c = 0; c < kChains; ++c) chain[c] = of(v[c]);
 #pragma GCC unroll 1
-    for (int64_t i = at + kChains * L; i < at + kBlock<float>; i += kChains * L)
+    for (int64_t i = at + kChains * L; i < at + kBlock<float>; i += kChains * L) {
+      load_chains(x + i, v);
 #pragma GCC unroll 4
-      for (int c = 0; c < kChains; ++c) chain[c] += of(load_as<float>(x + i + c * L));
+      for (int c = 0; c < kChains; ++c) chain[c] += of(v[c]);
+    }
     const Vec<float> block = (chain[0] + chain[1]) + (chain[2] + chain[3]);
     low += widened_half<false>(block);
     if constexpr (halves) high += widened_half<true>(block);
@@ -299,22 +323,49 @@ struct Never {
     return false;
   }
 };
+// load(0) ... load(m - 1) joined, pairwise. (Of an array GCC keeps copies on the stack.)
+template <int m, int first = 0> TW_INLINE auto joined(auto load, auto join) {
+  if constexpr (m == 1)
+    return load(first);
+  else
+    return join(joined<m / 2, first>(load, join), joined<m / 2, first + m / 2>(load, join));
+}
+// The lower or upper half of the numbers whose even and odd ones these are.
+template <bool upper, class T, int... lane>
+TW_INLINE Vec<T> in_order(Vec<T> even, Vec<T> odd, std::integer_sequence<int, lane...>) {
+  constexpr int L = sizeof...(lane), first = upper ? L / 2 : 0;
+  return Vec<T>(__builtin_shufflevector(even.v, odd.v, (first + lane / 2 + lane % 2 * L)...));
+}
+template <class Op, class T, class S, int m>
+TW_INLINE void join_pairs(const char* x, int64_t row_bytes, typename Op::Accumulator* acc) {
+  constexpr int L = kLanes<T>;
+  constexpr auto lanes = std::make_integer_sequence<int, L>();
+  const auto [even, odd] = joined<m>(
+      [=](int i) TW_LAMBDA_INLINE {
+        return floats_of_bfloat16(Vec<Stored16>::load((const Stored16*)(x + i * row_bytes)));
+      },
+      [](FloatPair a, FloatPair b) TW_LAMBDA_INLINE {
+        return FloatPair{Op::join(a.even, b.even), Op::join(a.odd, b.odd)};
+      });
+  add_into<Op, T>(acc, in_order<false>(even, odd, lanes), L);
+  add_into<Op, T>(acc + L, in_order<true>(even, odd, lanes), L);
+}
 template <class Op, class T, class S, int m, class F, class Taken>
 TW_INLINE void join_rows(int64_t n, const char* x, int64_t row_bytes, typename Op::Accumulator* acc,
                          F of, Taken taken) {
   constexpr int L = kLanes<T>;
   const auto join = [&](auto load, int64_t at, int count) TW_LAMBDA_INLINE {
     const auto part = of(at, count);
-    Vec<T> v[m];
-#pragma GCC unroll 8
-    for (int i = 0; i < m; ++i) v[i] = part(load((const S*)(x + i * row_bytes) + at));
-#pragma GCC unroll 3
-    for (int d = 1; d < m; d *= 2)
-#pragma GCC unroll 4
-      for (int i = 0; i + d < m; i += 2 * d) v[i] = Op::join(v[i], v[i + d]);
-    if (!taken(m, x, at, count, v[0])) add_into<Op, T>(acc + at, v[0], count);
+    const Vec<T> all = joined<m>(
+        [=](int i)
+            TW_LAMBDA_INLINE { return part(load((const S*)(x + i * row_bytes) + at)); },
+        [](Vec<T> a, Vec<T> b) TW_LAMBDA_INLINE { return Op::join(a, b); });
+    if (!taken(m, x, at, count, all)) add_into<Op, T>(acc + at, all, count);
   };
   int64_t at = 0;
+  if constexpr (kByPairs<T, S>)  // of each element itself
+    for (; at + 2 * L <= n; at += 2 * L)
+      join_pairs<Op, T, S, m>(x + at * (int64_t)sizeof(S), row_bytes, acc + at);
   for (; at + L <= n; at += L)
     join([](const S* p) TW_LAMBDA_INLINE { return load_as<T>(p); }, at, L);
   const int rest = (int)(n - at);
