@@ -175,11 +175,20 @@ Rounding rounding_of(const std::optional<std::string>& mode) {
        "'");
 }
 
+bool is_floating_number(const Operand& x) {
+  return x.is_tensor() ? is_floating(x.tensor.dtype()) : x.scalar.kind == Scalar::Kind::floating;
+}
+bool is_complex_number(const Operand& x) {
+  return x.is_tensor() ? is_complex(x.tensor.dtype()) : x.scalar.kind == Scalar::Kind::complex;
+}
+
 Tensor divided(const Operand& x, const Operand& y, Rounding rounding) {
   if (rounding == Rounding::none) return divide(x, y);
   if (rounding == Rounding::floor) return floor_divide(x, y);
+  const bool is_real = !is_complex_number(x) && !is_complex_number(y);
+  if (is_real && (is_floating_number(x) || is_floating_number(y))) return trunc(divide(x, y));
   const Tensor rest = fmod(x, y);
-  return is_floating(rest.dtype()) ? trunc(divide(x, y)) : floor_divide(x - rest, y);
+  return floor_divide(x - rest, y);
 }
 
 void bind_division() {

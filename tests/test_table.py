@@ -95,7 +95,8 @@ def functions_of_the_module() -> set[str]:
 
 def test_every_row_has_a_record_and_every_pointwise_record_a_row() -> None:
     assert set(TABLE) == {case.name for case in (*pointwise.RECORDS, *activations.ROWS)}
-    parts = {"gelu_erf", "gelu_tanh", "multiply_add", "logistic_loss"}
+    parts = {"log_odds", "add_quotient"}
+    parts |= {"gelu_erf", "gelu_tanh", "multiply_add", "logistic_loss"}
     parts |= {"huber_distance", "square_distance", "gamma_derivative"}
     assert parts == INTERNAL
 
@@ -151,7 +152,7 @@ def test_records_know_the_dtypes_of_the_row(name: str) -> None:
     taken = {dtype for kind in row["kinds"] for dtype in KINDS[kind]}
     if row["promotes"]:
         taken |= {"bool", *arrays.INTEGERS}
-    if name == "multiply_add":  # addcmul is a product and a sum of what is not floating
+    if name in ("multiply_add", "add_quotient"):  # addcmul and addcdiv take what is not floating
         taken = {dtype for dtype in taken if "float" in dtype}
         assert set(case.tolerance) > taken
     else:

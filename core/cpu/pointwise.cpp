@@ -337,6 +337,24 @@ void check_exponents(const Problem& p) {
          " are no integers; convert with astype(float32) first");
 }
 
+const PointwiseTable& floating_table(ComputeType type) {
+  const IsaKernels& kernels = active_kernels();
+  return type == ComputeType::f32 ? *kernels.pointwise_float32 : *kernels.pointwise_float64;
+}
+
+// The function by which few operations make a power of all elements by one exponent, or its gradient;
+// else null.
+PointwiseFn simple_power(const Problem& p) {
+  const bool is_slope = p.exponent == 3;
+  double power;
+  convert_elements(p.dtype[p.exponent], DType::float64, 1, p.data[p.exponent], 0, &power, 0);
+  if (is_slope && power == 0) return nullptr;  // 0, though a^-1 may be infinite
+  const auto* const found = std::ranges::find(kSimplePowers, is_slope ? power - 1 : power);
+  if (found == std::end(kSimplePowers)) return nullptr;
+  const PointwiseTable& table = floating_table(p.type);
+  return (is_slope ? table.simple_power_slope : table.simple_power)[found - kSimplePowers];
+}
+
 // ---- from calls to problems ----
 
 // Appends an axis, merged into the previous one where every operand allows.
@@ -387,6 +405,7 @@ void set_up(const Call& call, PointwiseFn fn, ComputeType type, void* problem) {
   p.operands = static_cast<std::int8_t>(call.inputs + 1);
   p.rank = 0;
   p.checks_exponents = false;
+  p.exponent = 0;
   p.dtype[0] = call.out->dtype;
   for (int i = 0; i < call.inputs; ++i) p.dtype[i + 1] = call.in[i].dtype;
   if (is_one_run(call)) {
@@ -431,9 +450,11 @@ PointwiseFn select_for(const Call& call, ComputeType type) {
   const int size = std::countr_zero(static_cast<unsigned>(size_of(made)));
   return active_kernels().pointwise_integer->select.of_size[size];
 }
-const PointwiseTable& floating_table(ComputeType type) {
-  const IsaKernels& kernels = active_kernels();
-  return type == ComputeType::f32 ? *kernels.pointwise_float32 : *kernels.pointwise_float64;
+
+// The operand of an input that is one number, where numbers are floating; 0 where it is more.
+std::int8_t one_exponent(const Call& call, int input) {
+  if (!is_floating(call.type) || call.in[input].rank() > 0) return 0;
+  return static_cast<std::int8_t>(input + 1);
 }
 
 template <PointwiseOp op> void set_up_value(const Call& call, void* problem) {
@@ -441,6 +462,7 @@ template <PointwiseOp op> void set_up_value(const Call& call, void* problem) {
   Problem& p = *static_cast<Problem*>(problem);
   set_up(call, pointwise_value(op_for(op, call.type), type), type, problem);
   p.checks_exponents = op == PointwiseOp::pow && is_signed_int(call.type);
+  if constexpr (op == PointwiseOp::pow) p.exponent = one_exponent(call, 1);
   if constexpr (op == PointwiseOp::where) p.select = select_for(call, type);
   if constexpr (op == PointwiseOp::xlogy) {
     const PointwiseTable& table = floating_table(type);
@@ -451,6 +473,8 @@ template <PointwiseOp op, int input> void set_up_gradient(const Call& call, void
   const PointwiseFn stored = pointwise_gradient(op, input, ComputeType::bf16);
   const ComputeType type = compute_type_of(call, stored);
   set_up(call, pointwise_gradient(op, input, type), type, problem);
+  if constexpr (op == PointwiseOp::pow && input == 0)
+    static_cast<Problem*>(problem)->exponent = one_exponent(call, 2);
   if constexpr (op == PointwiseOp::xlogy && input == 0) {
     const PointwiseTable& table = floating_table(type);
     static_cast<Problem*>(problem)->repeated = {table.logarithm, table.xlogy_slope_by_log, 3};
@@ -522,6 +546,13 @@ void register_pointwise_kernels() {
 void run_pointwise(const PointwiseProblem& p) {
   if (p.checks_exponents) check_exponents(p);
   if (p.count == 0) return;
+  if (p.exponent > 0)
+    if (const PointwiseFn simple = simple_power(p)) {
+      Problem by_number = p;
+      by_number.fn = simple;
+      by_number.exponent = 0;
+      return run_pointwise(by_number);
+    }
   if (p.repeated.part && run_repeated_part(p)) return;
   if (const int axis = crossing_axis(p); axis >= 0) return CrossingTiles(p, axis).run();
   if (has_short_rows(p)) return run_short_rows(p);

@@ -2,6 +2,7 @@
 // driver that feeds them operands of any shape, stride and element type.
 #pragma once
 #include <cstdint>
+#include <iterator>
 
 #include "core/base/shape.h"
 #include "core/ops/pointwise_rows.h"
@@ -24,6 +25,10 @@ enum class Traffic : std::uint8_t { near, far, around };
 using PointwiseFn = void (*)(std::int64_t n, void* y, const void* const* inputs, const int* step,
                              Traffic traffic);
 
+// Exponents by which one power of all elements is a few operations.
+inline constexpr double kSimplePowers[] = {0, 1, 2, 3, 4, -1, -2, 0.5, -0.5};
+inline constexpr int kSimplePowerCount = std::size(kSimplePowers);
+
 // Functions of one floating type: values, and gradients whose inputs are g and then those of a, b,
 // c, y that the formula mentions, in this order. Null where a row has none.
 //
@@ -32,6 +37,8 @@ struct PointwiseTable {
   PointwiseFn value[kPointwiseOps];
   PointwiseFn gradient[kPointwiseOps][3];
   PointwiseFn logarithm, xlogy_by_log, xlogy_slope_by_log;
+  // pow by kSimplePowers[i], of a; its gradient by a for b = kSimplePowers[i] + 1, of g, a and b.
+  PointwiseFn simple_power[kSimplePowerCount], simple_power_slope[kSimplePowerCount];
 };
 // `where` whose condition is of bytes, by log2 of an element's bytes; null: the condition becomes
 // numbers of the compute type.
@@ -67,6 +74,7 @@ struct PointwiseProblem {
   ComputeType type;
   std::int8_t operands, rank;
   bool checks_exponents;  // of integers: a negative power is refused
+  std::int8_t exponent;   // the operand that is the one exponent of a floating power; 0: none
   DType dtype[kMaxPointwiseInputs + 1];
   std::int64_t extent[kMaxRank];
   std::int64_t stride[kMaxPointwiseInputs + 1][kMaxRank];

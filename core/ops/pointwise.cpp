@@ -435,6 +435,8 @@ constexpr std::pair<PointwiseOp, const char*> kOwnSignatures[] = {
     {PointwiseOp::gelu_tanh, nullptr},
     {PointwiseOp::gamma_derivative, nullptr},
     {PointwiseOp::multiply_add, nullptr},
+    {PointwiseOp::add_quotient, nullptr},
+    {PointwiseOp::log_odds, nullptr},
     {PointwiseOp::logistic_loss, nullptr},
     {PointwiseOp::huber_distance, nullptr},
     {PointwiseOp::square_distance, nullptr}};

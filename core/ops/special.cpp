@@ -70,17 +70,11 @@ void xlog1py_body(const Use& use, Tensor* out) {
   out[0] = astype(a * log1p(where(nothing, 0, b)), result);
 }
 
-// Around 1/2, where the logarithm is near 0, by a difference that is exact.
 void logit_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  Tensor p = widened(x, "logit");
-  if (!use.words.none(0)) {
-    const double eps = use.words.real(0);
-    p = clip(p, eps, 1 - eps);
-  }
-  const Tensor inner = (p > 0.25) & (p < 0.75);
-  const Tensor near = where(inner, p, 0.5), far = where(inner, 0.25, p);
-  out[0] = narrowed(where(inner, log1p((2 * near - 1) / (1 - near)), log(far / (1 - far))), x);
+  check_real(x, "logit");
+  const double eps = use.words.none(0) ? 0 : use.words.real(0);
+  out[0] = log_odds(use.words.none(0) ? x : clip(astype(x, floating_dtype(x.dtype())), eps, 1 - eps));
 }
 
 double largest_of(DType type) {
@@ -100,7 +94,9 @@ void nan_to_num_body(const Use& use, Tensor* out) {
   const double largest = largest_of(x.dtype());
   const double high = use.words.none(1) ? largest : use.words.real(1);
   const double low = use.words.none(2) ? -largest : use.words.real(2);
-  const Tensor finite = where(x == kInfinity, high, where(x == -kInfinity, low, x));
+  const bool limits = high == largest && low == -largest;  // NaN stays NaN
+  const Tensor finite = limits ? clip(x, low, high)
+                               : where(x == kInfinity, high, where(x == -kInfinity, low, x));
   out[0] = where(isnan(x), use.words.real(0), finite);
 }
 
@@ -369,7 +365,12 @@ constexpr OpRecord kAddcdiv = {
         "Source: PyTorch's torch.addcdiv.",
     .flags = kFunction | kInPlace,
     .body = [](const Use& use, Tensor* out) {
-      out[0] = use.in[0] + use.in[3] * (use.in[1] / use.in[2]);
+      const Operand& value = use.in[3];
+      const bool plain = !value.is_tensor() && value.scalar.re == 1 && value.scalar.im == 0;
+      const Tensor &x = use.in[0].tensor, &a = use.in[1].tensor, &b = use.in[2].tensor;
+      const Tensor above = plain ? a : a * value;
+      const bool complex = is_complex(x.dtype()) || is_complex(above.dtype()) || is_complex(b.dtype());
+      out[0] = complex ? x + above / b : add_quotient(x, above, b);
     }};
 constexpr OpRecord kClampMin = {
     .name = "clamp_min",

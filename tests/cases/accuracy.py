@@ -106,6 +106,9 @@ EXACT = {
         _tanhshrink,
         lambda x: x - mp.tanh(x) if abs(x) > 1e-20 else x**3 / 3 - 2 * x**5 / 15,
     ),
+    "log_odds": Exact(
+        special.logit, lambda x: mp.log(mp.mpf(x) / (1 - mp.mpf(x))), (1e-300, 1 - 2.0**-53)
+    ),
     "gelu_erf": Exact(
         _product_with(lambda x: special.erfc(x * -math.sqrt(0.5)) / 2),
         lambda x: x * mp.erfc(-x / mp.sqrt(2)) / 2,
@@ -128,6 +131,7 @@ EXACT = {
 
 # Rows that are parts of a function with options.
 FUNCTIONS: dict[str, Callable[..., tw.Tensor]] = {
+    "log_odds": tw.logit,
     "gelu_erf": tw.nn.functional.gelu,
     "gelu_tanh": lambda x: tw.nn.functional.gelu(x, approximate="tanh"),
 }

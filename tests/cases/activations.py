@@ -162,7 +162,38 @@ def through_loss(name: str) -> Callable[..., tw.Tensor]:
     return call
 
 
+def quotient_size(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    return np.abs(b / c) + np.abs(a)
+
+
 ROWS = (
+    make(
+        "log_odds",
+        lambda x: np.log(x) - np.log1p(-x),
+        ((0.01, 0.95),),
+        {**floats(4, 4), **promoted(4)},
+        floating,
+        whole=((0.0, 1.0),),
+        call=tw.logit,
+        scale=lambda x: 1 + np.abs(np.log(x / (1 - x))),
+        smooth=((0.3, 0.7),),
+        gradient_tolerance=16,
+        no_errors=True,
+        signed_zero=False,
+    ),
+    make(
+        "add_quotient",
+        lambda a, b, c: a + b / c,
+        (LINE, LINE, (0.5, 4.0)),
+        {**floats(2, 2), **promoted(2), "complex64": 4.0, "complex128": 4.0},
+        floating,
+        call=tw.addcdiv,
+        scale=quotient_size,
+        gradient_tolerance=4,
+        no_errors=True,
+        signed_zero=False,
+        special=lambda dtype: [],
+    ),
     row("mish", mish, 8, 8, scale=by_magnitude),
     row("selu", selu, 2.5, 3, kinks=(0,)),
     row("relu6", relu6, 0, 0, kinks=(0, 6)),

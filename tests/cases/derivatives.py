@@ -547,5 +547,20 @@ ACTIVATIONS["square_distance"] = binary(
     (constant(2), constant(-2), constant(2)),
     pairs(0.0, -0.0, 0.25, 2.5, -3.0, 2.0**40, 2.0**-600),
 )
+ACTIVATIONS["log_odds"] = Derivatives(
+    tuple((x,) for x in (2.0**-100, 0.001, 0.25, 0.375, 0.5, 0.75, 0.9990234375)),
+    (lambda x: 1 / (x * (1 - x)),),
+    ((lambda x: (2 * x - 1) / (x * (1 - x)) ** 2,),),
+)
+ADD_QUOTIENT = Derivatives(
+    tuple((1.0, a, b) for a, b in pairs(0.25, 2.5, -3.0, 2.0**40)),
+    (constant(1), lambda a, b, c: 1 / c, lambda a, b, c: -b / c**2),
+    (
+        (zero, zero, zero),
+        (zero, zero, lambda a, b, c: -1 / c**2),
+        (zero, lambda a, b, c: -1 / c**2, lambda a, b, c: 2 * b / c**3),
+    ),
+)
+ACTIVATIONS["add_quotient"] = ADD_QUOTIENT
 ACTIVATIONS["leaky_relu"] = LEAKY
 ACTIVATIONS["multiply_add"] = MULTIPLY_ADD

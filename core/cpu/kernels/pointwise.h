@@ -346,8 +346,29 @@ struct XlogySlopeByLog {
   }
 };
 
+// The row pow by a simple exponent, and its gradient by a for b that is one above it.
+template <int which> inline constexpr int kHalves = (int)(2 * kSimplePowers[which]);
+template <int which> struct SimplePower {
+  template <class V> static TW_INLINE V value(const V (&in)[1]) {
+    return simple_power<kHalves<which>>(in[0]);
+  }
+};
+template <int which> struct SimplePowerSlope {
+  template <class V> static TW_INLINE V value(const V (&in)[3]) {
+    const V g = in[0], a = in[1], b = in[2];
+    return g * (b * simple_power<kHalves<which>>(a));
+  }
+};
+template <class T, int... which>
+constexpr PointwiseTable with_simple_powers(PointwiseTable table,
+                                            std::integer_sequence<int, which...>) {
+  ((table.simple_power[which] = value_kernel<SimplePower<which>, T, 1>), ...);
+  ((table.simple_power_slope[which] = value_kernel<SimplePowerSlope<which>, T, 3>), ...);
+  return table;
+}
+
 template <class T> constexpr PointwiseTable make_pointwise_table() {
-  return {{
+  const PointwiseTable table = {{
 #define TW_UNARY(name, ...) value_function<name##_row, T, 1>(),
 #define TW_BINARY(name, ...) value_function<name##_row, T, 2>(),
 #define TW_TERNARY(name, ...) value_function<name##_row, T, 3>(),
@@ -370,7 +391,10 @@ template <class T> constexpr PointwiseTable make_pointwise_table() {
           },
           value_kernel<log_row, T, 1>,
           value_kernel<XlogyByLog, T, 3>,
-          value_kernel<XlogySlopeByLog, T, 4>};
+          value_kernel<XlogySlopeByLog, T, 4>,
+          {},
+          {}};
+  return with_simple_powers<T>(table, std::make_integer_sequence<int, kSimplePowerCount>());
 }
 
 }  // namespace

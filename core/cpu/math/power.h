@@ -235,6 +235,24 @@ TW_INLINE Vec<float> atanh(Vec<float> x) {
   }
 }
 
+// log(x / (1 - x)) = 2 atanh(2 x - 1), where that is up to 1/8 by its series, as above.
+TW_INLINE Vec<float> log_odds(Vec<float> x) {
+  using T = float;
+  TW_WIDEN_AS(where(abs(t - 0.5) < 0.25, log1p((t + t - 1) / (1 - t)), log(t / (1 - t)))) {
+    const Vec<T> m = x + x - 1, z = m * m;
+    const Vec<T> near = fma(m * z, polynomial(z, 0.3333334, 0.19997096, 0.14617103), m);
+    const Pair<T> less = fast_two_sum<T>(1, -x);
+    const Vec<T> u = x / less.hi;
+    const Vec<T> rest = fma(-u, less.lo, fma(-u, less.hi, x));
+    const Vec<T> far = log_of(u, rest * near_reciprocal(at_least(x, 0x1p-100f)));
+    return where(abs(m) < 0.125f, near + near, log_domain(u, far));
+  }
+}
+TW_INLINE Vec<double> log_odds(Vec<double> x) {
+  const Vec<double> near = atanh(x + x - 1);
+  return where(abs(x - 0.5) < 0.25, near + near, log(x / (1 - x)));
+}
+
 // Signs and exceptional values as in C99's annex F; the magnitude is e^(b log|a|).
 template <Floating T> TW_INLINE Vec<T> signed_power(Vec<T> y, Vec<T> a, Vec<T> b) {
   const Vec<T> whole = trunc(b), half = b * (T)0.5;
@@ -384,6 +402,46 @@ TW_INLINE Vec<double> pow(Vec<double> a, Vec<double> b) {
 #else
 TW_INLINE Vec<double> pow(Vec<double> a, Vec<double> b) { return pow_by_pair(a, b); }
 #endif
+// Powers by exponents that many programs have, within 1 ulp: what the first product or quotient
+// loses is added again, where it is a number.
+template <Floating T> TW_INLINE Vec<T> plus_lost(Vec<T> y, Vec<T> lost) {
+  return where(lost == lost, y + lost, y);
+}
+template <Floating T> TW_INLINE Vec<T> cube(Vec<T> a) {
+  const Pair<T> square = two_product(a, a);
+  const Vec<T> y = fma(square.hi, a, square.lo * a);  // a zero keeps its sign
+  return where(square.lo == square.lo, y, square.hi * a);
+}
+template <Floating T> TW_INLINE Vec<T> fourth_power(Vec<T> a) {
+  const Pair<T> square = two_product(a, a), y = two_product(square.hi, square.hi);
+  return plus_lost(y.hi, fma(square.hi, square.lo + square.lo, y.lo));
+}
+template <Floating T> TW_INLINE Vec<T> inverse_square(Vec<T> a) {
+  const Vec<T> inverse = 1 / a, lack = fma(-a, inverse, 1);
+  const Pair<T> y = two_product(inverse, inverse);
+  return plus_lost(y.hi, fma(y.hi, lack + lack, y.lo));
+}
+// a^(halves / 2), where few operations make it.
+template <int halves, Floating T> TW_INLINE Vec<T> simple_power(Vec<T> a) {
+  if constexpr (halves == 0)
+    return (T)1;
+  else if constexpr (halves == 2)
+    return a;
+  else if constexpr (halves == 4)
+    return a * a;
+  else if constexpr (halves == 6)
+    return cube(a);
+  else if constexpr (halves == 8)
+    return fourth_power(a);
+  else if constexpr (halves == -2)
+    return 1 / a;
+  else if constexpr (halves == -4)
+    return inverse_square(a);
+  else if constexpr (halves == 1)  // of -0 it is 0, of -infinity infinity
+    return where(a == -kInfinity, kInfinity, sqrt(a + 0));
+  else if constexpr (halves == -1)
+    return where(a == -kInfinity, 0, rsqrt(a + 0));
+}
 // b a^(b - 1), the derivative of a^b by a: 0 for b = 0 also where a^-1 is infinite.
 template <Floating T> TW_INLINE Vec<T> power_slope(Vec<T> a, Vec<T> b) {
   return where(b == 0, 0, b * pow(a, b - 1));

@@ -237,6 +237,9 @@ TW_DEVICE L selu(L x) {
 }
 TW_DEVICE L logsigmoid(L x) { return minimum(x, 0) - log1p(exp(-abs(x))); }
 TW_DEVICE L tanhshrink(L x) { return x - tanh(x); }
+TW_DEVICE L log_odds(L x) {
+  return where(abs(x - 0.5) < 0.25, log1p((x + x - 1) / (1 - x)), log(x / (1 - x)));
+}
 TW_DEVICE L gelu_erf(L x) { return x * normal_share(x); }
 TW_DEVICE L gelu_erf_slope(L x) { return normal_share(x) + x * normal_density(x); }
 TW_DEVICE L gelu_tanh(L x) {
