@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import tilewright as tw
 from tilewright import Tensor
@@ -14,6 +15,18 @@ from tilewright.other_names import other_names
 # Of so many operands every order is tried; of more the cheapest pair goes first.
 _FEW = 5
 _Labels = tuple[Any, ...]
+_Shape = tuple[int, ...]
+# What is to be done with tensors of known shapes: found once for each call's shapes.
+_Step = Callable[[Tensor], Tensor]
+_Product = Callable[[Tensor, Tensor], Tensor]
+_Plan = Callable[[Sequence[Tensor]], Tensor]
+
+
+class _Term(NamedTuple):
+    """An operand: the sizes of its axes and their labels."""
+
+    shape: _Shape
+    labels: _Labels
 
 
 @other_names
@@ -58,7 +71,8 @@ def tensordot(
     for i, j in zip(first, second, strict=True):
         right[j] = i
     out = [i for i in left if i not in first] + [j for j in right if j not in first]
-    return _ordered(*_pair((x1, tuple(left)), (x2, tuple(right)), set(out)), tuple(out))
+    terms = [_Term(tuple(x1.shape), tuple(left)), _Term(tuple(x2.shape), tuple(right))]
+    return _contraction(terms, tuple(out))((x1, x2))
 
 
 @other_names
@@ -292,7 +306,8 @@ def multi_dot(tensors: Sequence[Tensor], /) -> Tensor:
     if chain[-1].ndim == 1:
         names[-1] = (len(chain) - 1,)
         out.remove(len(chain))
-    return _contract(list(zip(chain, names, strict=True)), tuple(out))
+    terms = [_Term(tuple(x.shape), labels) for x, labels in zip(chain, names, strict=True)]
+    return _contraction(terms, tuple(out))(chain)
 
 
 def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
@@ -319,40 +334,50 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = tuple(operands[0])
     _check_tensors("einsum", *operands)
-    inputs, out = _parse(subscripts, operands)
-    terms = [_diagonals(x, labels) for x, labels in zip(operands, inputs, strict=True)]
-    return _contract(_without_ones(terms, out), out)
+    return _plan(subscripts, tuple(tuple(x.shape) for x in operands))(operands)
+
+
+@lru_cache(maxsize=1024)
+def _plan(subscripts: str, shapes: tuple[_Shape, ...]) -> _Plan:
+    terms, out = _parse(subscripts, shapes)
+    steps: list[list[_Step]] = [[] for _ in terms]
+    terms = [_diagonals(term, todo) for term, todo in zip(terms, steps, strict=True)]
+    terms = _without_ones(terms, steps)
+    contract = _contraction(terms, out)
+    return lambda operands: contract(
+        [_through(x, todo) for x, todo in zip(operands, steps, strict=True)]
+    )
 
 
 # ---- subscripts ----
 
 
-def _parse(subscripts: str, operands: Sequence[Tensor]) -> tuple[list[_Labels], _Labels]:
+def _parse(subscripts: str, shapes: Sequence[_Shape]) -> tuple[list[_Term], _Labels]:
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
     parts = left.split(",")
-    if len(parts) != len(operands):
+    if len(parts) != len(shapes):
         raise ValueError(
-            f"einsum: {subscripts!r} names {len(parts)} operands, but {len(operands)} are given"
+            f"einsum: {subscripts!r} names {len(parts)} operands, but {len(shapes)} are given"
         )
-    inputs = [
-        _labels(part, subscripts, x.ndim, i)
-        for i, (part, x) in enumerate(zip(parts, operands, strict=True))
+    terms = [
+        _Term(shape, _labels(part, subscripts, len(shape), i))
+        for i, (part, shape) in enumerate(zip(parts, shapes, strict=True))
     ]
-    widest = max((sum(isinstance(n, int) for n in each) for each in inputs), default=0)
+    widest = max((sum(isinstance(n, int) for n in term.labels) for term in terms), default=0)
     broad = tuple(range(-widest, 0))
     if arrow:
         out = _labels(right, subscripts, None, None, broad)
     else:
-        every = [label for each in inputs for label in each if isinstance(label, str)]
+        every = [label for term in terms for label in term.labels if isinstance(label, str)]
         out = broad + tuple(sorted(label for label in {*every} if every.count(label) == 1))
     if len({*out}) < len(out):
         raise ValueError(f"einsum: a letter is twice in the result of {subscripts!r}")
-    known = {label for each in inputs for label in each}
+    known = {label for term in terms for label in term.labels}
     if missing := [str(label) for label in out if label not in known]:
         raise ValueError(f"einsum: {missing[0]!r} of the result is in no operand: {subscripts!r}")
-    _sizes("einsum", [(x, labels) for x, labels in zip(operands, inputs, strict=True)])
-    return inputs, out
+    _sizes("einsum", terms)
+    return terms, out
 
 
 def _labels(
@@ -371,11 +396,11 @@ def _labels(
     return (*before, *range(-rest, 0), *behind)
 
 
-def _sizes(who: str, terms: Iterable[tuple[Tensor, _Labels]]) -> dict[Any, int]:
+def _sizes(who: str, terms: Iterable[_Term]) -> dict[Any, int]:
     """Of each label; an axis of size 1 stretches."""
     sizes: dict[Any, int] = {}
-    for x, labels in terms:
-        for size, label in zip(x.shape, labels, strict=True):
+    for shape, labels in terms:
+        for size, label in zip(shape, labels, strict=True):
             if sizes.setdefault(label, size) == 1:
                 sizes[label] = size
             elif size not in (1, sizes[label]):
@@ -386,49 +411,76 @@ def _sizes(who: str, terms: Iterable[tuple[Tensor, _Labels]]) -> dict[Any, int]:
 # ---- contraction ----
 
 
-def _diagonals(x: Tensor, labels: _Labels) -> tuple[Tensor, _Labels]:
-    for label in dict.fromkeys(labels):
+def _through(x: Tensor, steps: Iterable[_Step]) -> Tensor:
+    for step in steps:
+        x = step(x)
+    return x
+
+
+def _diagonals(term: _Term, steps: list[_Step]) -> _Term:
+    """With each label once; `steps` gets what makes its tensor from the given one's."""
+    for label in dict.fromkeys(term.labels):
+        shape, labels = term
         places = [i for i, each in enumerate(labels) if each == label]
         if len(places) == 1:
             continue
-        size = max(x.shape[i] for i in places)
-        rest = [i for i in range(x.ndim) if i not in places]
-        every = tw.arange(size, dtype=tw.int64)
-        none = tw.zeros((size,), dtype=tw.int64)
-        x = tw.permute_dims(x, (*places, *rest))
-        x = x[tuple(every if x.shape[i] == size else none for i in range(len(places)))]
-        labels = (label, *(labels[i] for i in rest))
-    return x, labels
+        size = max(shape[i] for i in places)
+        rest = [i for i in range(len(shape)) if i not in places]
+        whole = [shape[i] == size for i in places]
+        steps.append(lambda x, order=(*places, *rest): tw.permute_dims(x, order))
+        steps.append(lambda x, size=size, whole=whole: _diagonal(x, size, whole))
+        names = (label, *(labels[i] for i in rest))
+        term = _Term((size, *(shape[i] for i in rest)), names)
+    return term
 
 
-def _without_ones(
-    terms: list[tuple[Tensor, _Labels]], out: _Labels
-) -> list[tuple[Tensor, _Labels]]:
+def _diagonal(x: Tensor, size: int, whole: list[bool]) -> Tensor:
+    """Of the leading axes, of which those that are not whole have size 1."""
+    every, none = tw.arange(size, dtype=tw.int64), tw.zeros((size,), dtype=tw.int64)
+    return x[tuple(every if each else none for each in whole)]
+
+
+def _without_ones(terms: list[_Term], steps: list[list[_Step]]) -> list[_Term]:
     """Without axes of size 1 that stretch to another operand's."""
     sizes, result = _sizes("einsum", terms), []
-    for x, labels in terms:
-        ones = [i for i, name in enumerate(labels) if x.shape[i] == 1 and sizes[name] != 1]
-        names = tuple(name for i, name in enumerate(labels) if i not in ones)
-        result.append((tw.squeeze(x, axis=tuple(ones)) if ones else x, names))
+    for (shape, labels), todo in zip(terms, steps, strict=True):
+        ones = [i for i, name in enumerate(labels) if shape[i] == 1 and sizes[name] != 1]
+        if ones:
+            todo.append(lambda x, axes=tuple(ones): tw.squeeze(x, axis=axes))
+        kept = [i for i in range(len(labels)) if i not in ones]
+        result.append(_Term(tuple(shape[i] for i in kept), tuple(labels[i] for i in kept)))
     return result
 
 
-def _contract(terms: list[tuple[Tensor, _Labels]], out: _Labels) -> Tensor:
+def _contraction(terms: list[_Term], out: _Labels) -> _Plan:
+    products: list[tuple[int, int, _Product]] = []
     while len(terms) > 1:
         i, j = _next_pair(terms, out)
         a, b = terms[i], terms[j]
         terms = [term for n, term in enumerate(terms) if n not in (i, j)]
-        needed = {*out, *(label for _, labels in terms for label in labels)}
-        terms.append(_pair(a, b, needed))
-    x, labels = terms[0]
-    return _ordered(*_summed(x, labels, {*out}), out)
+        needed = {*out, *(label for term in terms for label in term.labels)}
+        product, term = _pair(a, b, needed)
+        products.append((i, j, product))
+        terms.append(term)
+    finish: list[_Step] = []
+    _ordered(_summed(terms[0], {*out}, finish), out, finish)
+
+    def contract(operands: Sequence[Tensor]) -> Tensor:
+        left = list(operands)
+        for i, j, product in products:
+            both = product(left[i], left[j])
+            left = [x for n, x in enumerate(left) if n not in (i, j)]
+            left.append(both)
+        return _through(left[0], finish)
+
+    return contract
 
 
-def _next_pair(terms: list[tuple[Tensor, _Labels]], out: _Labels) -> tuple[int, int]:
+def _next_pair(terms: list[_Term], out: _Labels) -> tuple[int, int]:
     if len(terms) == 2:
         return 0, 1
     sizes = _sizes("einsum", terms)
-    names = [frozenset(labels) for _, labels in terms]
+    names = [frozenset(term.labels) for term in terms]
     pairs = [(i, j) for j in range(len(terms)) for i in range(j)]
     depth = len(terms) if len(terms) <= _FEW else 2
     return min(pairs, key=lambda pair: _cost(names, pair, frozenset(out), sizes, depth))
@@ -452,45 +504,54 @@ def _cost(
     return cost + min(_cost(left, each, out, sizes, depth - 1) for each in pairs)
 
 
-def _pair(
-    a: tuple[Tensor, _Labels], b: tuple[Tensor, _Labels], needed: set[Any]
-) -> tuple[Tensor, _Labels]:
+def _pair(a: _Term, b: _Term, needed: set[Any]) -> tuple[_Product, _Term]:
     """The product of two operands, summed over the axes that nobody needs."""
-    x, in_x = _summed(*a, needed | {*b[1]})
-    y, in_y = _summed(*b, needed | {*in_x})
-    batch = [label for label in in_x if label in in_y and label in needed]
-    summed = [label for label in in_x if label in in_y and label not in needed]
-    rows = [label for label in in_x if label not in in_y]
-    columns = [label for label in in_y if label not in in_x]
-    sizes = _sizes("einsum", [(x, in_x), (y, in_y)])
+    to_x: list[_Step] = []
+    to_y: list[_Step] = []
+    x = _summed(a, needed | {*b.labels}, to_x)
+    y = _summed(b, needed | {*x.labels}, to_y)
+    batch = [label for label in x.labels if label in y.labels and label in needed]
+    summed = [label for label in x.labels if label in y.labels and label not in needed]
+    rows = [label for label in x.labels if label not in y.labels]
+    columns = [label for label in y.labels if label not in x.labels]
+    sizes = _sizes("einsum", [x, y])
     shared = [batch] if batch else []
-    x = _grouped(x, in_x, [*shared, rows, summed], sizes)
-    y = _grouped(y, in_y, [*shared, summed, columns], sizes)
-    product = tw.matmul(x, y) if summed else x * y
+    _grouped(x, [*shared, rows, summed], sizes, to_x)
+    _grouped(y, [*shared, summed, columns], sizes, to_y)
     labels = (*batch, *rows, *columns)
-    return tw.reshape(product, tuple(sizes[label] for label in labels)), labels
+    shape = tuple(sizes[label] for label in labels)
+    multiply = tw.matmul if summed else operator.mul
+
+    def product(first: Tensor, second: Tensor) -> Tensor:
+        return tw.reshape(multiply(_through(first, to_x), _through(second, to_y)), shape)
+
+    return product, _Term(shape, labels)
 
 
 def _grouped(
-    x: Tensor, labels: _Labels, groups: Sequence[list[Any]], sizes: dict[Any, int]
-) -> Tensor:
-    order = [label for group in groups for label in group]
+    term: _Term, groups: Sequence[list[Any]], sizes: dict[Any, int], steps: list[_Step]
+) -> None:
+    ordered = _ordered(term, tuple(label for group in groups for label in group), steps)
     shape = tuple(math.prod(sizes[label] for label in group) for group in groups)
-    return tw.reshape(_ordered(x, labels, tuple(order)), shape)
+    if shape != ordered.shape:
+        steps.append(lambda x: tw.reshape(x, shape))
 
 
-def _summed(x: Tensor, labels: _Labels, needed: set[Any]) -> tuple[Tensor, _Labels]:
-    gone = tuple(i for i, label in enumerate(labels) if label not in needed)
+def _summed(term: _Term, needed: set[Any], steps: list[_Step]) -> _Term:
+    gone = tuple(i for i, label in enumerate(term.labels) if label not in needed)
     if not gone:
-        return x, labels
-    names = tuple(label for label in labels if label in needed)
-    return tw.sum(x, axis=gone, dtype=x.dtype), names
+        return term
+    steps.append(lambda x: tw.sum(x, axis=gone, dtype=x.dtype))
+    kept = [i for i in range(len(term.labels)) if i not in gone]
+    return _Term(tuple(term.shape[i] for i in kept), tuple(term.labels[i] for i in kept))
 
 
-def _ordered(x: Tensor, labels: _Labels, order: _Labels) -> Tensor:
-    if labels == order:
-        return x
-    return tw.permute_dims(x, tuple(labels.index(label) for label in order))
+def _ordered(term: _Term, order: _Labels, steps: list[_Step]) -> _Term:
+    if term.labels == order:
+        return term
+    axes = tuple(term.labels.index(label) for label in order)
+    steps.append(lambda x: tw.permute_dims(x, axes))
+    return _Term(tuple(term.shape[i] for i in axes), order)
 
 
 # ---- checks ----
