@@ -48,6 +48,15 @@ TW_INLINE BFloat16 to_bfloat16(float x) {
   const uint32_t quiet = all >> 16 | 0x40;
   return {(uint16_t)((all & 0x7fffffffu) > 0x7f800000u ? quiet : rounded)};
 }
+// A number that float32 holds, whose bfloat16 is that of x: of a large one, the last nine bits only
+// say whether they are all 0, far from where bfloat16 rounds.
+template <class T> TW_INLINE float float_for_bfloat16(T x) {
+  if constexpr (sizeof(T) < 4) return (float)x;
+  const uint32_t above = (uint32_t)x + (std::is_signed_v<T> ? 1u << 24 : 0);
+  const bool held = above <= (std::is_signed_v<T> ? 1u << 25 : 1u << 24);
+  const T cut = (x & ~(T)0x1ff) | (x & 0x1ff ? 0x100 : 0);
+  return (float)(held ? x : cut);
+}
 // Rounds to odd, so that a second rounding to fewer bits gives the nearest of the double.
 TW_INLINE float to_odd_float(double x) {
   const float nearest = (float)x;
@@ -133,9 +142,14 @@ template <> struct Cast<Half> {
       return to_half(to_odd_float(widen(x)));
   }
 };
+template <class From>
+inline constexpr bool kIsSmallInteger = std::is_integral_v<From> && sizeof(From) <= 4;
 template <> struct Cast<BFloat16> {
   template <class From> static TW_INLINE BFloat16 from(From x) {
-    return to_bfloat16(to_odd_float(widen(x)));
+    if constexpr (kIsSmallInteger<From>)
+      return to_bfloat16(float_for_bfloat16(x));
+    else
+      return to_bfloat16(to_odd_float(widen(x)));
   }
 };
 template <class Part> struct Cast<Complex<Part>> {
@@ -233,6 +247,8 @@ TW_INLINE void convert_step(const From* __restrict x, Stored<To>* __restrict y) 
     std::int32_t whole[kStep];
     whole_numbers(x, whole);
     cast_step<To>(whole, y);
+  } else if constexpr (kIsSmallInteger<From> && std::is_same_v<To, BFloat16>) {
+    cast_step<To>(x, y);
   } else if constexpr (!std::is_same_v<To, float> && !std::is_same_v<From, float> &&
                        kByFloat<From, To> && (kIsShort<From> || kIsShort<To>)) {
     float numbers[kStep];

@@ -21,7 +21,18 @@ template <> struct AccumulatorOf<float> {
   using type = double;
 };
 template <class T> TW_INLINE bool is_nan(T x) { return x != x; }
+// Where either is NaN.
+template <class T> TW_INLINE Mask<T> unordered(Vec<T> a, Vec<T> b) {
+  return !((a <= b) | (a > b));
+}
 
+// load(0) ... load(m - 1) joined, pairwise. (Of an array GCC keeps copies on the stack.)
+template <int m, int first = 0> TW_INLINE auto joined(auto load, auto join) {
+  if constexpr (m == 1)
+    return load(first);
+  else
+    return join(joined<m / 2, first>(load, join), joined<m / 2, first + m / 2>(load, join));
+}
 // What one vector of partial results is, for each way to combine; whether combining rounds.
 template <class T> struct Sum {
   using Accumulator = typename AccumulatorOf<T>::type;
@@ -37,6 +48,7 @@ template <class T> struct Sum {
     return sum;
   }
   static TW_INLINE Vec<T> join(Vec<T> a, Vec<T> b) { return a + b; }
+  template <int m> static TW_INLINE Vec<T> join_all(auto load) { return joined<m>(load, join); }
   static TW_INLINE Accumulator one(Accumulator a, Accumulator b) { return a + b; }
 };
 
@@ -53,6 +65,7 @@ template <class T> struct Product {
                                     [](auto a, auto b) TW_LAMBDA_INLINE { return a * b; });
   }
   static TW_INLINE Vec<T> join(Vec<T> a, Vec<T> b) { return a * b; }
+  template <int m> static TW_INLINE Vec<T> join_all(auto load) { return joined<m>(load, join); }
   static TW_INLINE T one(T a, T b) { return a * b; }
 };
 
@@ -109,6 +122,28 @@ template <class T, bool largest> struct Extremum {
     const Vec<T> best = better_of(a, b);  // b where either is NaN
     if constexpr (std::is_floating_point_v<T>) return where(a != a, a, best);
     return best;
+  }
+  // NaN is asked for once for each pair, and mostly there is none.
+  template <int m> static TW_INLINE Vec<T> join_all(auto load) {
+    if constexpr (!std::is_floating_point_v<T> || m == 1) {
+      return joined<m>(load, join);
+    } else {
+      struct Best {
+        Vec<T> best;
+        Mask<T> nan;
+      };
+      const Best all = joined<m / 2>(
+          [=](int i) TW_LAMBDA_INLINE {
+            const Vec<T> a = load(2 * i), b = load(2 * i + 1);
+            return Best{better_of(a, b), unordered(a, b)};
+          },
+          [](Best a, Best b) TW_LAMBDA_INLINE {
+            return Best{better_of(a.best, b.best), a.nan | b.nan};
+          });
+      if (!any(all.nan)) [[likely]]
+        return all.best;
+      return joined<m>(load, join);
+    }
   }
   static TW_INLINE T one(T a, T b) { return is_nan(a) || better(a, b) ? a : b; }
 };
@@ -323,13 +358,6 @@ struct Never {
     return false;
   }
 };
-// load(0) ... load(m - 1) joined, pairwise. (Of an array GCC keeps copies on the stack.)
-template <int m, int first = 0> TW_INLINE auto joined(auto load, auto join) {
-  if constexpr (m == 1)
-    return load(first);
-  else
-    return join(joined<m / 2, first>(load, join), joined<m / 2, first + m / 2>(load, join));
-}
 // The lower or upper half of the numbers whose even and odd ones these are.
 template <bool upper, class T, int... lane>
 TW_INLINE Vec<T> in_order(Vec<T> even, Vec<T> odd, std::integer_sequence<int, lane...>) {
@@ -356,10 +384,9 @@ TW_INLINE void join_rows(int64_t n, const char* x, int64_t row_bytes, typename O
   constexpr int L = kLanes<T>;
   const auto join = [&](auto load, int64_t at, int count) TW_LAMBDA_INLINE {
     const auto part = of(at, count);
-    const Vec<T> all = joined<m>(
-        [=](int i)
-            TW_LAMBDA_INLINE { return part(load((const S*)(x + i * row_bytes) + at)); },
-        [](Vec<T> a, Vec<T> b) TW_LAMBDA_INLINE { return Op::join(a, b); });
+    const Vec<T> all = Op::template join_all<m>([=](int i) TW_LAMBDA_INLINE {
+      return part(load((const S*)(x + i * row_bytes) + at));
+    });
     if (!taken(m, x, at, count, all)) add_into<Op, T>(acc + at, all, count);
   };
   int64_t at = 0;
