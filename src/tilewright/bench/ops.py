@@ -67,7 +67,9 @@ class Problem(NamedTuple):
 
 
 def all_ops() -> dict[str, Op]:
-    """By name: the table's rows, reductions along rows, columns and all, and what moves data."""
+    """By name: the table's rows, reductions along rows, columns and all, what moves data, and
+    further calls that people write.
+    """
     found = [_row(row) for row in tw._core.pointwise_table()]
     for name in ("sum", "mean", "prod", "max", "min", "argmax", "argmin", "any", "all", "var"):
         found += [_reduction(name, axis) for axis in (None, 0, 1)]
@@ -75,6 +77,7 @@ def all_ops() -> dict[str, Op]:
         found += [_along(name, axis) for axis in (0, 1)]
     found += [_along(name, 1, smooth=name == "sort") for name in ("sort", "argsort")]
     found += [_flip(), _joined("concat"), _joined("stack"), _copy()]
+    found += [_called(name, call) for name, call in _CALLS.items()]
     return {op.name: op for op in found if _is_public(op)}
 
 
@@ -211,6 +214,54 @@ def _copy() -> Op:
         return lambda x: x.contiguous()
 
     return Op("contiguous", 1, DTYPES, True, LAYOUTS[1:2], call)
+
+
+class _Call(NamedTuple):
+    """A call that all libraries have in one form but for the keyword of an axis."""
+
+    of: Callable[..., Any]  # of the library, that keyword and the arguments
+    arity: int = 1
+    dtypes: tuple[str, ...] = _FLOATING
+    smooth: bool = True
+
+
+def _norm(m: Any, x: Any, **axis: int) -> Any:
+    return (m.linalg.vector_norm if hasattr(m.linalg, "vector_norm") else m.linalg.norm)(x, **axis)
+
+
+def _pow(exponent: float) -> _Call:
+    return _Call(lambda m, axis, x: x**exponent)
+
+
+_CALLS = {
+    **{f"pow {exponent}": _pow(exponent) for exponent in (2, 3, 0.5, -1)},
+    "norm of all": _Call(lambda m, axis, x: _norm(m, x)),
+    "norm along columns": _Call(lambda m, axis, x: _norm(m, x, **{axis: 0})),
+    "norm along rows": _Call(lambda m, axis, x: _norm(m, x, **{axis: 1})),
+    "nansum of all": _Call(lambda m, axis, x: m.nansum(x)),
+    "nansum along rows": _Call(lambda m, axis, x: m.nansum(x, **{axis: 1})),
+    "nan_to_num": _Call(lambda m, axis, x: m.nan_to_num(x)),
+    "clip by numbers": _Call(lambda m, axis, x: m.clip(x, -1, 1), dtypes=DTYPES),
+    "divide by a number": _Call(lambda m, axis, x: x / 3),
+    "diff along rows": _Call(lambda m, axis, x: m.diff(x, **{axis: 1}), dtypes=DTYPES),
+    "trapezoid along rows": _Call(lambda m, axis, x: m.trapezoid(x, **{"dim": -1} if axis == "dim" else {})),
+    "median of all": _Call(lambda m, axis, x: m.median(x), smooth=False),
+    "tril": _Call(lambda m, axis, x: m.tril(x), dtypes=DTYPES),
+    "triu": _Call(lambda m, axis, x: m.triu(x), dtypes=DTYPES),
+    "roll along rows": _Call(lambda m, axis, x: m.roll(x, 5, 1), dtypes=DTYPES),
+    "tile": _Call(lambda m, axis, x: m.tile(x, (2, 1)), dtypes=DTYPES),
+    "rows of products": _Call(lambda m, axis, x, y: m.einsum("ij,ij->i", x, y), 2),
+    "isclose": _Call(lambda m, axis, x, y: m.isclose(x, y), 2, ("float32", "float64"), False),
+    "mask to zero": _Call(lambda m, axis, x: m.where(x > 0, x, 0), dtypes=DTYPES),
+}
+
+
+def _called(name: str, its: _Call) -> Op:
+    def call(library: str, module: Any) -> Callable[..., Any]:
+        m = module.numpy if library == "jax" else module
+        return functools.partial(its.of, m, "dim" if library == "torch" else "axis")
+
+    return Op(name, its.arity, its.dtypes, its.smooth, LAYOUTS[:2], call)
 
 
 # ---- libraries ----
