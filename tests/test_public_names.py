@@ -81,8 +81,8 @@ OTHER_NAMES = {
 FUNCTIONS = {
     "memory of other programs and files": """as_tensor asarray from_dlpack from_numpy frombuffer
         load save tensor""",
-    "made of ops": """adjoint aminmax argwhere cdist cholesky_inverse cholesky_solve corrcoef cov
-        cross cumulative_trapezoid
+    "made of ops": """adjoint aminmax argwhere cholesky_inverse cholesky_solve corrcoef cov
+        cumulative_trapezoid
         det dist fill_diagonal_ fmax fmin gcd gradient i0 index_put index_put_ inverse is_nonzero
         isreal istft lcm ldexp logdet logspace lu_unpack matrix_exp
         matrix_power mode msort mvlgamma norm pinverse resolve_conj slogdet std_mean stft

@@ -62,10 +62,10 @@ _OF_TENSORS = {
         "tilewright.statistics",
     ),
     "trapz": "tilewright.statistics:trapezoid",
-    **dict.fromkeys(("cdist", "dist", "norm"), "tilewright.distances"),
+    **dict.fromkeys(("dist", "norm"), "tilewright.distances"),
     **dict.fromkeys(("argwhere", "take_along_dim", "unravel_index"), "tilewright.positions"),
     **dict.fromkeys(
-        ("cholesky_inverse", "cholesky_solve", "cross", "det", "logdet", "lu_unpack", "matrix_exp",
+        ("cholesky_inverse", "cholesky_solve", "det", "logdet", "lu_unpack", "matrix_exp",
          "matrix_power", "slogdet"),
         "tilewright.linalg",
     ),
@@ -172,7 +172,6 @@ if _typing.TYPE_CHECKING:
     from tilewright.devices import device as device
     from tilewright.differences import gradient as gradient
     from tilewright.display import set_printoptions as set_printoptions
-    from tilewright.distances import cdist as cdist
     from tilewright.distances import dist as dist
     from tilewright.distances import norm as norm
     from tilewright.explanation import explain as explain
@@ -200,7 +199,6 @@ if _typing.TYPE_CHECKING:
     from tilewright.kernels import use_batch_invariant as use_batch_invariant
     from tilewright.linalg import cholesky_inverse as cholesky_inverse
     from tilewright.linalg import cholesky_solve as cholesky_solve
-    from tilewright.linalg import cross as cross
     from tilewright.linalg import det as det
     from tilewright.linalg import inv as _inv
     from tilewright.linalg import logdet as logdet

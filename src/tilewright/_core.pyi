@@ -650,7 +650,7 @@ class Tensor:
         generator: Generator | None=None,
     ) -> Self:
         """Overwritten with numbers of Cauchy's distribution."""
-    def cdist(self, x2: Tensor, p: _Float = 2.0) -> Tensor:
+    def cdist(self, x2: Tensor, p: _Float=2.0) -> Tensor:
         """Distances of all rows of x1 from all of x2: (..., n, k) and (..., m, k) to (..., ..."""
     def ceil(self) -> Tensor:
         """Smallest whole number not below x. Source: Array API standard 2024.12."""
@@ -803,8 +803,8 @@ class Tensor:
         """Covariances of the rows of a matrix, of which each column is one observation (n, n)."""
     def cpu(self, non_blocking: _Bool=False) -> Tensor:
         """In the CPU's memory; itself where it is there. With non_blocking=True in pinned ..."""
-    def cross(self, x2: Tensor, /, *, axis: _Int = -1) -> Tensor:
-        """Cross product of vectors of three numbers along an axis; other axes broadcast."""
+    def cross(self, x2: Tensor, *, axis: _Int=-1) -> Tensor:
+        """Cross product of vectors of three numbers along an axis; other axes broadcast. ..."""
     def cross_entropy(
         self,
         targets: Tensor,
@@ -3163,6 +3163,8 @@ def cauchy(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """Numbers of Cauchy's distribution. Raises ValueError for sigma <= 0 and for a ..."""
+def cdist(x1: Tensor, x2: Tensor, p: float=2.0) -> Tensor:
+    """Distances of all rows of x1 from all of x2: (..., n, k) and (..., m, k) to (..., ..."""
 def ceil(x: _Operand) -> Tensor:
     """Smallest whole number not below x. Source: Array API standard 2024.12."""
 def celu(x: Tensor, alpha: _Number=1.0, inplace: _Bool=False) -> Tensor:
@@ -3280,6 +3282,8 @@ def count_nonzero(
     """How many elements are not zero (int64), over all or some axes; NaN is not. ..."""
 def cpu_info() -> dict[str, Any]:
     """What the processor can do and what of it is in use."""
+def cross(x1: Tensor, x2: Tensor, *, axis: int=-1) -> Tensor:
+    """Cross product of vectors of three numbers along an axis; other axes broadcast. ..."""
 def cross_entropy(
     logits: Tensor,
     targets: Tensor,

@@ -1,4 +1,4 @@
-"""Distances between vectors, and norms by PyTorch's arguments."""
+"""The distance between two tensors, and norms by PyTorch's arguments."""
 
 from __future__ import annotations
 
@@ -9,33 +9,6 @@ from tilewright import Tensor
 from tilewright.other_names import other_names
 
 _Axes = int | Sequence[int] | None
-
-
-@other_names
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
-    """Distances of all rows of x1 from all of x2: (..., n, k) and (..., m, k) to (..., n, m).
-
-    (Sum of abs(a - b) ** p) ** (1 / p), from the differences themselves; leading axes broadcast.
-    Raises ValueError for rows of different lengths and for a negative p.
-
-    Shapes: x1 (..., n, k), x2 (..., m, k); the result is (..., n, m).
-    Types: floating, complex. Result: the same type, of complex numbers that of their parts.
-    Raises TypeError for operands that are no tensors.
-    Source: PyTorch's torch.cdist.
-
-    >>> import tilewright as tw
-    >>> tw.cdist(tw.asarray([[0.0, 0.0]]), tw.asarray([[3.0, 4.0], [0.0, 1.0]])).tolist()
-    [[5.0, 1.0]]
-    """
-    for x in (x1, x2):
-        if x.ndim < 2:
-            raise ValueError(f"cdist: needs at least 2 dimensions, got {x.shape}")
-    if x1.shape[-1] != x2.shape[-1]:
-        raise ValueError(f"cdist: rows of {x1.shape[-1]} and of {x2.shape[-1]} numbers")
-    if p < 0:
-        raise ValueError(f"cdist: p is at least 0, got {p}")
-    apart = tw.expand_dims(x1, -2) - tw.expand_dims(x2, -3)
-    return tw.linalg.vector_norm(apart, axis=-1, ord=p)
 
 
 @other_names

@@ -85,6 +85,7 @@ BY_OP: Mapping[str, Mapping[str, Any]] = {
     "channel_shuffle": {"input": IMAGE, "groups": 2},
     "local_response_norm": {"input": IMAGE},
     "resample": {"input": ones(1, 1, 4)},
+    "cross": {"x1": ones(2, 3), "x2": ones(2, 3)},
     "bilinear": {"weight": ones(2, 4, 4)},
     "dropout2d": {"input": IMAGE},
     "dropout3d": {"input": IMAGE},

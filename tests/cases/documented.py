@@ -58,7 +58,7 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
         """det logdet slogdet corrcoef cov inverse pinverse clone detach t""",
         lambda f, d: f(matrix(d)),
     ),
-    **each("tilewright", "mm kron cross cdist", lambda f, d: f(matrix(d), matrix(d))),
+    **each("tilewright", "mm kron", lambda f, d: f(matrix(d), matrix(d))),
     **each("tilewright", "std_mean var_mean", lambda f, d: f(vector(d), correction=1)),
     "tilewright.addbmm": lambda d: tw.addbmm(matrix(d), matrix(d)[None], matrix(d)[None]),
     "tilewright.addmv": lambda d: tw.addmv(vector(d), matrix(d), vector(d)),

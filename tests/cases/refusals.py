@@ -113,8 +113,11 @@ SEVERAL = joined(
     {
         f"{TW}.broadcast_shapes": [lambda: tw.broadcast_shapes((3,), (4,))],
         f"{TW}.trapezoid": [lambda: tw.trapezoid(v, w)],
-        f"{TW}.cdist": [lambda: tw.cdist(m, tw.ones((3, 4))), lambda: tw.cdist(m, m, -1.0)],
-        f"{TW}.cross": [lambda: tw.cross(w, w), lambda: tw.cross(v, v, axis=5)],
+        f"{TW}.cdist": [
+            lambda: tw.cdist(m, tw.ones((3, 4))),
+            lambda: tw.cdist(tw.ones((2, 3, 3)), tw.ones((4, 3, 3))),
+        ],
+        f"{TW}.cross": [lambda: tw.cross(v, tw.ones((2, 4, 3)), axis=0), lambda: tw.cross(r, m)],
         f"{TW}.norm": [lambda: tw.norm(v, "x"), lambda: tw.norm(v, axis=5)],
         f"{TW}.histogram": [
             lambda: tw.histogram(v, [2.0, 1.0]),

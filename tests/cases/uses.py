@@ -106,6 +106,8 @@ LARGE_SHAPES = {
     "ctc_loss": ((50, 40, 3), (40, 2), (40,), (40,)),
     "multi_margin_loss": (LARGE, (256,)),
     "multilabel_margin_loss": ((64, 40), (64, 40)),
+    "cross": ((5000, 3), (5000, 3)),
+    "cdist": ((90, 40), (70, 40)),
     "bilinear": ((64, 32), (64, 32), (32, 32, 32), (32,)),
     **{
         f"conv{axes}d": ((4, 8, *size), (8, 8, *[3] * axes), (8,))

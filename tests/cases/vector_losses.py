@@ -1,4 +1,4 @@
-"""Records of distances, and of the losses of vectors and classes, by formulas in NumPy."""
+"""Records of distances, cross products, and losses of vectors and classes, by formulas."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import tilewright as tw
+from cases.arrays import rounded, smallest
 from cases.generators import same, values
 from cases.losses import NARROW, halves, refused
 from cases.network import REDUCTIONS, reduced
@@ -24,6 +25,11 @@ def cosine(a: Any, b: Any, axis: int = 1, eps: float = 1e-8) -> Any:
 
 def distance(a: Any, b: Any, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> Any:
     return np.linalg.norm(np.asarray(a - b + eps, np.float64), p, axis=-1, keepdims=keepdims)
+
+
+def all_distances(a: Any, b: Any, p: float = 2.0) -> Any:
+    a, b = np.expand_dims(a, -2), np.expand_dims(b, -3)
+    return np.sign(np.abs(a - b)).sum(-1) if p == 0 else distance(a, b, p, eps=0.0)
 
 
 def cosine_embedding(a: Any, b: Any, t: Any, margin: float = 0.0, reduction: str = "mean") -> Any:
@@ -58,6 +64,37 @@ def vectors(rng: np.random.Generator, dtype: str) -> list[Arrays]:
         tuple(values(rng, dtype, (-3, 3), shape) for _ in range(2))
         for shape in ((5, 7), (2, 3, 33), (1, 1))
     ]
+
+
+def matrices(rng: np.random.Generator, dtype: str) -> list[Arrays]:
+    """Whole tiles and what is left of them, few rows beside many, more than one block of terms."""
+    shapes = (
+        ((5, 7), (4, 7)),
+        ((2, 1, 13, 3), (3, 70, 3)),
+        ((40, 130), (3, 130)),
+        ((7, 65), (67, 65)),
+        ((1, 1), (1, 1)),
+        ((3, 0), (2, 0)),
+        ((0, 3), (2, 3)),
+    )
+    return [tuple(values(rng, dtype, (-3, 3), shape) for shape in pair) for pair in shapes]
+
+
+def special_matrices(dtype: str) -> list[Arrays]:
+    x = np.array([[0.0, 1, 2], [np.inf, 1, 2], [-0.0, -np.inf, 2], [0, np.nan, 2]])
+    x[0, 0] = smallest(dtype)
+    return [(rounded(x, dtype), rounded(x[::-1], dtype))]
+
+
+def threes(rng: np.random.Generator, dtype: str) -> list[Arrays]:
+    shapes = (((67, 3), (67, 3)), ((3,), (2, 4, 3)), ((0, 3), (3,)))
+    return [tuple(values(rng, dtype, (-3, 3), shape) for shape in pair) for pair in shapes]
+
+
+def special_threes(dtype: str) -> list[Arrays]:
+    odd = (np.inf, -np.inf, np.nan, 0.0, -0.0, smallest(dtype))
+    x = np.array([[a, b, 1] for a in odd for b in odd])
+    return [(rounded(x, dtype), rounded(x[::-1], dtype))]
 
 
 def triples(rng: np.random.Generator, dtype: str) -> list[Arrays]:
@@ -129,6 +166,61 @@ WEIGHTED = (*REDUCTIONS, {"ignore_index": 3}, {"ignore_index": 3, "reduction": "
 x23, t2 = tw.ones((2, 3)), tw.asarray([0, 1])
 
 RECORDS = (
+    OpCase(
+        "cdist",
+        tw.cdist,
+        all_distances,
+        matrices,
+        {**NARROW, "float32": 16.0, "float64": 16.0},
+        same,
+        lambda a, b, **options: np.maximum(all_distances(a, b, **options), 1),
+        ({}, {"p": 0.0}, {"p": 1.0}, {"p": math.inf}, {"p": 3.0}, {"p": 1.5}),
+        special_matrices,
+        signed_zero=False,
+        differentiable=(0, 1),
+        smooth=lambda rng: [
+            (rng.normal(size=(3, 4)), rng.normal(size=(2, 4))),
+            (rng.normal(size=(2, 1, 2, 3)), rng.normal(size=(3, 2, 3))),
+        ],
+        gradient_tolerance=64,
+        errors=(
+            refused(
+                lambda: tw.cdist(x23, tw.ones((2, 4))), ValueError, "cdist: rows of 3 and of 4"
+            ),
+            refused(lambda: tw.cdist(x23, x23, p=-1.0), ValueError, "cdist: p is at least 0"),
+            refused(lambda: tw.cdist(x23, t2), ValueError, "cdist: needs at least 2 dimensions"),
+            refused(
+                lambda: tw.cdist(*[tw.ones((2, 3), dtype=tw.int32)] * 2), TypeError, "cdist: no"
+            ),
+        ),
+    ),
+    OpCase(
+        "cross",
+        tw.cross,
+        np.cross,
+        threes,
+        {
+            **dict.fromkeys(("float16", "bfloat16"), 2.0),
+            **dict.fromkeys(("float32", "float64", "complex64", "complex128"), 4.0),
+            **dict.fromkeys(("int32", "int64"), 0.0),
+        },
+        same,
+        lambda a, b, **options: np.full(np.shape(np.cross(a, b)), 18.0),
+        special=special_threes,
+        signed_zero=False,
+        differentiable=(0, 1),
+        smooth=lambda rng: [(rng.normal(size=(2, 3)), rng.normal(size=(4, 2, 3)))],
+        gradient_tolerance=32,
+        errors=(
+            refused(lambda: tw.cross(tw.ones(4), tw.ones(4)), ValueError, "cross: axis -1 must"),
+            refused(
+                lambda: tw.cross(tw.ones((3, 3)), tw.ones((3, 3, 3)), axis=0),
+                ValueError,
+                "cross: axis 0 lies differently",
+            ),
+            refused(lambda: tw.cross(x23, x23, axis=5), IndexError, "cross: axis 5"),
+        ),
+    ),
     OpCase(
         "cosine_similarity",
         tw.cosine_similarity,

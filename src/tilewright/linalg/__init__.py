@@ -7,6 +7,7 @@ batches in front, and lie on the CPU. All but `matrix_rank` have gradients.
 
 from __future__ import annotations
 
+from tilewright._core import cross as cross
 from tilewright.contraction import multi_dot as multi_dot
 from tilewright.contraction import outer as outer
 from tilewright.contraction import tensordot as tensordot
@@ -39,7 +40,6 @@ from tilewright.linalg.elimination import lu_factor as lu_factor
 from tilewright.linalg.elimination import lu_factor_ex as lu_factor_ex
 from tilewright.linalg.elimination import lu_solve as lu_solve
 from tilewright.linalg.elimination import lu_unpack as lu_unpack
-from tilewright.linalg.matrices import cross as cross
 from tilewright.linalg.matrices import diagonal as diagonal
 from tilewright.linalg.matrices import matmul as matmul
 from tilewright.linalg.matrices import matrix_power as matrix_power

@@ -1,4 +1,4 @@
-"""Matrices as tensors: their axes, diagonals, powers and cross products."""
+"""Matrices as tensors: their axes, diagonals and powers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import operator
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.linalg.checks import axis_of, shape_of
+from tilewright.linalg.checks import shape_of
 from tilewright.linalg.decompositions import inv
 from tilewright.other_names import other_names
 
@@ -96,33 +96,6 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
             assert result is not None
             return result
         square = tw.matmul(square, square)
-
-
-@other_names
-def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """Cross product of vectors of three numbers along an axis; other axes broadcast.
-
-    Raises ValueError where the axis does not have size 3.
-
-    Shapes: x1 and x2 (..., 3, ...), which broadcast; so is the result.
-    Types: integer, floating, complex. Result: the common type.
-    Raises ValueError for an axis out of range and for shapes that do not broadcast, TypeError
-    for operands that are no tensors.
-    Source: Array API standard 2024.12, linalg.cross.
-    """
-    at, also = axis_of("cross", axis, x1), axis_of("cross", axis, x2)
-    if x1.shape[at] != 3 or x2.shape[also] != 3:
-        raise ValueError(
-            f"cross: axis {axis} must have size 3, got {shape_of(x1)} and {shape_of(x2)}"
-        )
-    next_, after = tw.asarray([1, 2, 0]), tw.asarray([2, 0, 1])
-
-    def turned(x: Tensor, places: Tensor, along: int) -> Tensor:
-        return tw.index_select(x, along, places)
-
-    return turned(x1, next_, at) * turned(x2, after, also) - turned(x1, after, at) * turned(
-        x2, next_, also
-    )
 
 
 def vander(x: Tensor, /, *, N: int | None = None) -> Tensor:  # noqa: N803  (PyTorch's name)

@@ -104,7 +104,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     Raises ValueError for what is no matrix and a negative p.
 
     Shapes: input (n, k); the result is (n * (n - 1) / 2,).
-    Types: floating. Result: the same type.
+    Types: floating, complex. Result: the same type, of complex numbers that of their parts.
     Raises TypeError for other types.
     Source: PyTorch's torch.nn.functional.pdist.
 
@@ -117,7 +117,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     if not p >= 0:
         raise ValueError(f"pdist: p must not be negative, got {p}")
     rows, columns = tw.triu_indices(input.shape[0], input.shape[0], 1)
-    return tw.pairwise_distance(input[rows], input[columns], p, eps=0.0)
+    return tw.cdist(input, input, p)[rows, columns]
 
 
 def triplet_margin_with_distance_loss(
