@@ -590,6 +590,37 @@ def test_tril_and_triu_are_methods() -> None:
     both(lambda m, x: m.tril(x, diagonal=-1), *of_rank(2))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int8", "bool", "float16"])
+def test_triangles_of_any_layout_and_diagonal(dtype: str) -> None:
+    for shape in ((5, 7), (7, 5), (0, 3), (3, 0), (2, 3, 4, 5), (1, 1)):
+        x = (numbered(shape) + 1).astype(dtype)
+        for k in (-(2**70), -100, -6, -1, 0, 1, 3, 100, 2**63 - 1, 2**70):
+            near = max(-1000, min(1000, k))
+            np.testing.assert_array_equal(tw.tril(tw.asarray(x), k).numpy(), np.tril(x, near))
+            np.testing.assert_array_equal(tw.triu(tw.asarray(x), k).numpy(), np.triu(x, near))
+        turned = np.swapaxes(x, -1, -2)
+        np.testing.assert_array_equal(tw.tril(tw.asarray(x).mT).numpy(), np.tril(turned))
+        own, view = tw.asarray(x, copy=True), tw.asarray(x, copy=True)
+        np.testing.assert_array_equal(own.tril_().numpy(), np.tril(x))
+        view.mT.triu_(1)
+        np.testing.assert_array_equal(view.mT.numpy(), np.triu(turned, 1))
+    with tw.kernels.use(tril="body"):
+        assert tw.tril(tw.ones((2, 3))).tolist() == [[1, 0, 0], [1, 1, 0]]
+
+
+def test_gradients_of_triangles() -> None:
+    gradients(lambda m, x: m.tril(x, 1), (2, 3, 4))
+    gradients(lambda m, x: m.triu(x, -1), (4, 3))
+
+
+def test_ones_on_diagonals() -> None:
+    for rows, columns in ((3, 3), (3, 5), (5, 3), (0, 3), (3, 0)):
+        for k in (-(2**70), -4, -2, 0, 1, 4, 2**70):
+            want = np.eye(rows, columns, max(-9, min(9, k)))
+            np.testing.assert_array_equal(tw.eye(rows, columns, k=k).numpy(), want)
+    assert tw.eye(2, dtype=tw.bool).tolist() == [[True, False], [False, True]]
+
+
 # ---- bits ----
 
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/autograd/op_node.h"
 #include "core/base/error.h"
 #include "core/memory/events.h"
 #include "core/ops/apply.h"
@@ -340,13 +341,24 @@ constexpr OpRecord kLinspace = {
 namespace {
 
 // Column index minus row index, broadcast against the last two axes.
-Tensor diagonal_numbers(const Shape& shape, const char* op) {
+Tensor diagonal_numbers(const Shape& shape) {
   const int rank = shape.rank();
-  if (rank < 2) fail(ErrorKind::value, op, ": needs at least 2 dimensions, got ", shape);
   const Tensor column = arange(0, shape[rank - 1], 1, DType::int64);
   const Tensor row = arange(0, shape[rank - 2], 1, DType::int64);
   return column - expand_dims(row, 1);
 }
+void infer_triangle(Call& call, Result* results) {
+  const Meta& x = call.in[0];
+  if (x.rank() < 2)
+    fail(ErrorKind::value, call.op->name, ": needs at least 2 dimensions, got ", *x.shape);
+  results[0].like = 0;
+  results[0].dtype = x.dtype;
+}
+Estimate estimate_triangle(const Call& call) {
+  const Meta& x = call.in[0];
+  return {0, 1.5 * static_cast<double>(x.count) * static_cast<double>(size_of(x.dtype))};
+}
+void triangle_vjp(Vjp& v) { v.give(0, v.record(), {v.g()}, v.words()); }
 
 }  // namespace
 
@@ -359,12 +371,16 @@ constexpr OpRecord kTril = {.name = "tril",
                                 "Raises ValueError below 2 dimensions.\n"
                                 "Source: Array API standard 2024.12.",
                             .flags = kFunction | kInPlace,
-                            .body = [](const Use& use, Tensor* out) {
-                              const Tensor& x = use.in[0].tensor;
-                              const Tensor below = diagonal_numbers(x.shape(), "tril") <=
-                                                   Operand(Scalar(use.words[0]));
-                              out[0] = where(below, x, zeros(Shape(), x.dtype()));
-                            }};
+                            .infer = infer_triangle,
+                            .estimate = estimate_triangle,
+                            .body =
+                                [](const Use& use, Tensor* out) {
+                                  const Tensor& x = use.in[0].tensor;
+                                  const Tensor below =
+                                      diagonal_numbers(x.shape()) <= Operand(Scalar(use.words[0]));
+                                  out[0] = where(below, x, zeros(Shape(), x.dtype()));
+                                },
+                            .vjp = triangle_vjp};
 constexpr OpRecord kTriu = {.name = "triu",
                             .signature = "(x: Tensor, k: Diagonal = 0) -> Tensor",
                             .help =
@@ -374,12 +390,16 @@ constexpr OpRecord kTriu = {.name = "triu",
                                 "Raises ValueError below 2 dimensions.\n"
                                 "Source: Array API standard 2024.12.",
                             .flags = kFunction | kInPlace,
-                            .body = [](const Use& use, Tensor* out) {
-                              const Tensor& x = use.in[0].tensor;
-                              const Tensor above = diagonal_numbers(x.shape(), "triu") >=
-                                                   Operand(Scalar(use.words[0]));
-                              out[0] = where(above, x, zeros(Shape(), x.dtype()));
-                            }};
+                            .infer = infer_triangle,
+                            .estimate = estimate_triangle,
+                            .body =
+                                [](const Use& use, Tensor* out) {
+                                  const Tensor& x = use.in[0].tensor;
+                                  const Tensor above =
+                                      diagonal_numbers(x.shape()) >= Operand(Scalar(use.words[0]));
+                                  out[0] = where(above, x, zeros(Shape(), x.dtype()));
+                                },
+                            .vjp = triangle_vjp};
 constexpr OpRecord kEye = {
     .name = "eye",
     .signature =
@@ -397,8 +417,13 @@ constexpr OpRecord kEye = {
       const DType dtype = use.words.dtype(3, default_dtype());
       if (rows < 0 || columns < 0)
         fail(ErrorKind::value, "eye: shape ", Shape{rows, columns}, " has a negative extent");
-      const Tensor numbers = diagonal_numbers({rows, columns}, "eye");
-      out[0] = astype(numbers == Operand(Scalar(use.words[2])), dtype);
+      const Word k = use.words[2];
+      const std::int64_t row = k < 0 ? -k : 0, column = k > 0 ? k : 0;
+      const std::int64_t count = std::min(rows - row, columns - column);
+      const Shape shape{rows, columns};
+      out[0] = count > 0 ? apply(kDiagonalBackward, {full({count}, 1, dtype)},
+                                 WordList(4).set(0, k).set(1, 0).set(2, 1).set_list(3, shape))
+                         : zeros(shape, dtype);
     }};
 
 }  // namespace tw

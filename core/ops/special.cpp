@@ -9,6 +9,7 @@
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
+#include "core/ops/view.h"
 
 namespace tw {
 
@@ -124,18 +125,36 @@ Tensor sinc_slope(const Tensor& x) {
 }
 
 // In float64, so that tolerances are what the caller wrote.
-Tensor close(const Use& use) {
-  const char* const op = use.op.name;
+void close_values_body(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &y = use.in[1].tensor;
-  for (int i = 0; i < 2; ++i)
-    if (use.words.real(i) < 0)
-      fail(ErrorKind::value, op, ": ", i ? "atol" : "rtol", " is negative: ", use.words.real(i));
   const bool parts = is_complex(x.dtype()) || is_complex(y.dtype());
   const DType wide = parts ? DType::complex128 : DType::float64;
   const Tensor a = astype(x, wide), b = astype(y, wide);
   const Tensor within = abs(a - b) <= abs(b) * use.words.real(0) + use.words.real(1);
   const Tensor alike = (x == y) | (isfinite(b) & within);
-  return use.words.flag(2) ? alike | (isnan(a) & isnan(b)) : alike;
+  out[0] = use.words.flag(2) ? alike | (isnan(a) & isnan(b)) : alike;
+}
+void infer_close_values(Call& call, Result* results) {
+  const Meta &x = call.in[0], &y = call.in[1];
+  if (*x.shape == *y.shape)
+    results[0].like = 0;
+  else
+    results[0].shape = broadcast_shapes(*x.shape, *y.shape, call.op->name);
+  results[0].dtype = DType::bool_;
+}
+Tensor close(const Use& use) {
+  const char* const op = use.op.name;
+  for (int i = 0; i < 2; ++i)
+    if (use.words.real(i) < 0)
+      fail(ErrorKind::value, op, ": ", i ? "atol" : "rtol", " is negative: ", use.words.real(i));
+  Tensor x = use.in[0].tensor, y = use.in[1].tensor;
+  if (is_floating(x.dtype()) && is_floating(y.dtype())) {
+    const DType type = working_dtype(promote(x.dtype(), y.dtype()));
+    const Shape shape = broadcast_shapes(x.shape(), y.shape(), op);
+    x = broadcast_operand(astype(x, type), shape);
+    y = broadcast_operand(astype(y, type), shape);
+  }
+  return apply(kCloseValues, {x, y}, use.words);
 }
 
 }  // namespace
@@ -301,6 +320,19 @@ constexpr OpRecord kFloatPower = {
       const Tensor a = astype(use.in[0].tensor, DType::float64);
       out[0] = b.is_tensor() ? pow(a, astype(b.tensor, DType::float64)) : pow(a, b);
     }};
+constexpr OpRecord kCloseValues = {
+    .name = "close_values",
+    .signature = "(a: Tensor, b: Tensor, rtol: float, atol: float, equal_nan: bool) -> Tensor",
+    .help = "Whether a and b are equal or abs(a - b) <= atol + rtol * abs(b).",
+    .flags = kConstant,
+    .infer = infer_close_values,
+    .estimate =
+        [](const Call& call) {
+          const auto count = static_cast<double>(call.out[0].count);
+          const auto size = static_cast<double>(size_of(call.in[0].dtype));
+          return Estimate{4 * count, count * (2 * size + 1)};
+        },
+    .body = close_values_body};
 constexpr OpRecord kIsclose = {
     .name = "isclose",
     .signature =
