@@ -329,6 +329,20 @@ def test_topk_and_kthvalue_are_parts_of_the_order(dtype: str, largest: bool, rng
                         same(values, found if keepdims else found.squeeze(axis))
 
 
+@pytest.mark.parametrize("dtype", unsigned_too())
+def test_selection_in_rows_long_enough_for_counts_of_digits(dtype: str, rng) -> None:
+    n = 5000
+    spread = data(rng, dtype, (n,))
+    few = rng.choice(spread[:5], n)  # so that every digit is shared
+    for x in (spread, few, np.full(n, spread[0]), np.where(rng.random(n) < 0.5, spread, spread[0])):
+        made = arrays.tensor(x.astype(spread.dtype), dtype)
+        places = arrays.array(tw.argsort(made))
+        for k in (1, 2, n // 3, n - 1, n):
+            values, index = tw.kthvalue(made, k)
+            assert index.item() == places[k - 1]
+            same(values, arrays.array(made)[places[k - 1]])
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int64", "uint8"])
 def test_topk_against_pytorch(dtype: str, rng) -> None:
     x = arrays.tensor(data(rng, dtype, (20, 3000)), dtype)
@@ -651,6 +665,16 @@ def test_unique(dtype: str, rng) -> None:
         same(tw.unique_inverse(made).inverse_indices, inverse.reshape(shape))
         same(tw.unique(made), values)
         assert [y.tolist() for y in tw.unique(made, return_counts=True)[1:]] == [counts.tolist()]
+
+
+def test_unique_whole_numbers_at_the_ends_of_their_type() -> None:
+    for dtype in ("int8", "uint8", "int64", "uint64"):
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        for x in ([low, high], [low] * 3, [high, high - 1, high], [low, low + 2, low + 2, low]):
+            values, counts = np.unique(np.array(x, dtype), return_counts=True)
+            got = tw.unique(tw.asarray(np.array(x, dtype)), return_counts=True)
+            same(got[0], values)
+            same(got[1], counts)
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])

@@ -190,6 +190,36 @@ template <class F> int64_t place_in_order(const RowsProblem& p, F is_nan) {
   if (p.k == -kNanMedian) return numbers ? (numbers - 1) / 2 : 0;
   return numbers == p.n ? (p.n - 1) / 2 : numbers;
 }
+// Moves the items to the front whose keys share the leading digits of the one at place k, in their
+// order, and makes n and k theirs: two passes a digit, of which the first drops most of a long row.
+template <class K> void keep_digits_of(Ranked<K>* items, int64_t& n, int64_t& k) {
+  constexpr int kDigitBits = 11;
+  constexpr int64_t kFew = 1 << kDigitBits;  // whose counts take longer than parting them
+  for (int bits = 8 * static_cast<int>(sizeof(K)); bits > 0 && n > kFew;) {
+    const int digit_bits = std::min(kDigitBits, bits);
+    bits -= digit_bits;
+    const auto digit = [bits](const Ranked<K>& item) {
+      return static_cast<std::size_t>(item.key() >> bits & ((1u << kDigitBits) - 1));
+    };
+    // Two tables, as a counter is ready again some cycles after it was counted up.
+    std::uint32_t counts[2][1 << kDigitBits] = {};
+    for (int64_t i = 0; i < n; ++i) ++counts[i % 2][digit(items[i])];
+    std::size_t chosen = 0;
+    int64_t before = 0, own = 0;
+    for (;; ++chosen, before += own) {
+      own = int64_t{counts[0][chosen]} + counts[1][chosen];
+      if (before + own > k) break;
+    }
+    if (own == n) continue;
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      items[kept] = items[i];
+      kept += digit(items[i]) == chosen;
+    }
+    n = own;
+    k -= before;
+  }
+}
 void run_kth(const void* problem) {
   const auto& p = *static_cast<const RowsProblem*>(problem);
   visit_key(p.dtype, [&]<class K>(K) {
@@ -208,8 +238,9 @@ void run_kth(const void* problem) {
       auto* const items = memory.as<Item>();
       for (int64_t row = begin; row < end; ++row) {
         write_ranked(row_of<K>(p, row), items);
-        const int64_t k = place_in_order(p, [&](int64_t i) { return is_nan(items[i].key()); });
-        std::nth_element(items, items + k, items + p.n);
+        int64_t n = p.n, k = place_in_order(p, [&](int64_t i) { return is_nan(items[i].key()); });
+        keep_digits_of<K>(items, n, k);
+        std::nth_element(items, items + k, items + n);
         write_item<K>(p, row, row, items[k].place());
       }
     });
@@ -462,8 +493,8 @@ void register_order_kernels() {
   add_kernel<RowsProblem>("topk_rows", "candidates above the least of the best so far",
                           refuses_long, set_up_topk, bind_sort_places, cost_of_selection, run_topk,
                           1, "selection");
-  add_kernel<RowsProblem>("kth_rows", "keys parted at the place", refuses_long, set_up_kth,
-                          bind_sort_places, cost_of_selection, run_kth, 1, "selection");
+  add_kernel<RowsProblem>("kth_rows", "keys of the digits at the place, then parted", refuses_long,
+                          set_up_kth, bind_sort_places, cost_of_selection, run_kth, 1, "selection");
   add_kernel<SearchProblem>("search_rows", "sixteen searches in step", refuses_search,
                             set_up_search, bind_search, cost_of_search, run_search, 3, "bisection");
   add_kernel<BinsProblem>("last_bin", "the largest of whole numbers", nullptr, set_up_last_bin,

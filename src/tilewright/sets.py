@@ -95,6 +95,25 @@ def _runs(x: Tensor) -> tuple[Tensor, Tensor]:
     return order, _starts(ordered[1:] != ordered[:-1], x.size)
 
 
+# Types of whole numbers that int64 holds.
+_COUNTED = (
+    _core.int8, _core.int16, _core.int32, _core.int64, _core.uint8, _core.uint16, _core.uint32,
+)  # fmt: skip
+
+
+def _tally(x: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The different elements and their counts, by one counter for each whole number in between."""
+    if x.size == 0 or x.dtype not in _COUNTED:
+        return None
+    flat = x.detach().reshape((x.size,))
+    least, largest = int(_core.min(flat).item()), int(_core.max(flat).item())
+    if largest - least >= x.size:
+        return None
+    counts = _core.bincount(flat.astype(_core.int64) - least)
+    places = _core.nonzero(counts)[0]
+    return (places + least).astype(x.dtype), _core.take(counts, places)
+
+
 def unique_values(x: Tensor, /) -> Tensor:
     """The different elements of x in order (n,); NaN each on their own.
 
@@ -111,6 +130,9 @@ def unique_values(x: Tensor, /) -> Tensor:
     [1, 3]
     """
     _check(x, "unique_values")
+    tally = _tally(x)
+    if tally is not None:
+        return tally[0]
     ordered = _sorted(x)
     return _core.take(ordered, _starts(ordered[1:] != ordered[:-1], x.size))
 
@@ -126,6 +148,9 @@ def unique_counts(x: Tensor, /) -> UniqueCountsResult:
     Source: Array API standard 2024.12.
     """
     _check(x, "unique_counts")
+    tally = _tally(x)
+    if tally is not None:
+        return UniqueCountsResult(*tally)
     ordered = _sorted(x)
     starts = _starts(ordered[1:] != ordered[:-1], x.size)
     return UniqueCountsResult(_core.take(ordered, starts), _counts(starts, x.size))
@@ -197,6 +222,8 @@ def unique(
     if axis is not None and dim is not None:
         raise TypeError("unique: argument 'axis' given twice, by two names")
     axis = dim if axis is None else axis
+    if axis is None and not return_inverse:
+        return unique_counts(x)[:] if return_counts else unique_values(x)
     parts = _all(x, "unique") if axis is None else _slices(x, axis)
     values, _, inverse, counts = parts
     found = (values, *([inverse] if return_inverse else []), *([counts] if return_counts else []))
