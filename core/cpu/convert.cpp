@@ -351,8 +351,8 @@ void run_unslice(const void* problem) {
   run_copy(&p.window);
 }
 
-// start, start + step, ..., in int64 or uint64 modulo 2^64, or in float64; then as the result's
-// type. The last one of a range with its end is that end.
+// start, start + step, ..., in 64 bits modulo 2^64, or in float64; then as the result's type. The
+// last one of a range with its end is that end.
 struct SequenceProblem {
   DType dtype;
   int64_t count;
@@ -381,13 +381,24 @@ template <class T, class F> void fill_sequence(const SequenceProblem& p, F&& val
                      static_cast<char*>(p.y) + at * size, size);
   }
 }
+// In the result's own 64 bits, modulo 2^64.
+void count_up(const SequenceProblem& p) {
+  constexpr int64_t kPiece = kChunkBytes / static_cast<int64_t>(sizeof(std::uint64_t));
+  parallel_ranges(p.count, kPiece, [&](int64_t begin, int64_t end) {
+    const auto step = static_cast<std::uint64_t>(p.step);
+    std::uint64_t value =
+        static_cast<std::uint64_t>(p.start) + static_cast<std::uint64_t>(begin) * step;
+    for (int64_t i = begin; i < end; ++i, value += step)
+      static_cast<std::uint64_t*>(p.y)[i] = value;
+  });
+}
 void run_sequence(const void* problem) {
   const auto& p = *static_cast<const SequenceProblem*>(problem);
+  if (p.whole && (p.dtype == DType::int64 || p.dtype == DType::uint64)) return count_up(p);
   const auto whole = [&](int64_t i) {
     return static_cast<std::uint64_t>(p.start) +
            static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(p.step);
   };
-  if (p.whole && p.dtype == DType::uint64) return fill_sequence<std::uint64_t>(p, whole);
   if (p.whole)
     return fill_sequence<int64_t>(p, [&](int64_t i) { return static_cast<int64_t>(whole(i)); });
   fill_sequence<double>(p, [&](int64_t i) {
