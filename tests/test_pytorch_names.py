@@ -176,6 +176,26 @@ def test_divisors_of_the_least_integer_are_numpys(dtype: Any) -> None:
     np.testing.assert_array_equal(np.asarray(tw.gcd(tw.asarray(a), tw.asarray(b))), np.gcd(a, b))
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 40])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "bfloat16", "float32", "complex64"])
+def test_integrals_of_samples(count: int, dtype: str) -> None:
+    samples = np.random.default_rng(count).integers(-99, 99, (3, count)).astype(np.float64)
+    y = tw.asarray(samples).astype(getattr(tw, dtype))
+    result = "float32" if dtype == "int8" else dtype
+    for axis, dx in ((-1, None), (1, 0.5), (0, None)):
+        got = tw.trapezoid(y, axis=axis, dx=dx)
+        assert str(got.dtype).endswith(result)
+        spread = np.trapezoid if hasattr(np, "trapezoid") else np.trapz
+        expected = spread(samples, dx=1.0 if dx is None else dx, axis=axis)
+        np.testing.assert_allclose(
+            tw.real(got).astype(tw.float64).numpy(), expected, 2**-8 if "16" in dtype else 1e-6
+        )
+
+
+def test_an_integral_with_an_infinite_end_is_infinite() -> None:
+    assert tw.trapezoid(tw.asarray([tw.inf, 1.0, 2.0, 3.0])).item() == tw.inf
+
+
 def test_wrong_arguments_of_the_new_functions() -> None:
     x = tw.asarray(A)
     for call, error, text in (
