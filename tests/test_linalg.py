@@ -405,6 +405,20 @@ def test_norms_of_16_bit_numbers_are_summed_in_32(dtype):
     close(tw.nn.functional.normalize(x, dim=0).astype(tw.float32), np.array(values) / 500, 5e-3)
 
 
+@pytest.mark.parametrize("size", [1e-40, 1e-37, 1e-25, 1e25, 1e37])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_norms_and_their_gradients_beyond_the_range_of_squares(size, axis, rng):
+    values = (rng.uniform(0.5, 1, (5, 40)) * size).astype(np.float32)
+    x = tw.asarray(values).requires_grad_()
+    y = la.vector_norm(x, axis=axis, keepdims=True)
+    y.sum().backward()
+    wide = values.astype(np.float64)
+    norm = np.sqrt(np.sum(wide * wide, axis=axis, keepdims=True))
+    places = 1e-4 if size < 1e-38 else 1e-6  # numbers below 1.2e-38 have fewer digits
+    np.testing.assert_allclose(y.detach().numpy(), norm, rtol=places)
+    np.testing.assert_allclose(x.grad.numpy(), wide / norm, rtol=places)
+
+
 def test_cross_products_are_row_major():
     a = np.arange(27.0).reshape(3, 3, 3)
     x = tw.permute_dims(tw.asarray(a), (2, 0, 1))

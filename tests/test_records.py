@@ -157,17 +157,16 @@ def test_every_length_at_odd_offsets(case: OpCase, dtype: str, isa: str, rng) ->
 @per([case for case in RECORDS if not case.elementwise and "axis" in case.variants[-1]])
 def test_every_length_of_a_reduced_axis(case: OpCase, dtype: str, isa: str, rng) -> None:
     most = 2 * lanes(dtype)
-    data = np.resize(case.arguments(rng, dtype)[0][0], (3, most + 4))
-    x = arrays.tensor(data, dtype)
+    data = [np.resize(x, (3, most + 4)) for x in case.arguments(rng, dtype)[0]]
+    inputs = tensors(tuple(data), dtype)
     for length in range(1, most + 1):
         for start, axis in ((1, -1), (3, -1), (1, 0)):
-            part = data[:, start : start + length]
-            y = x[:, start : start + length]
-            if axis == 0:  # reduced along the far stride, `length` results
-                part, y = part[:2], y[:2]
-            expected = expected_values(case, (part,), dtype, {"axis": axis})
+            # Reduced along the far stride: `length` results.
+            place = (slice(2 if axis == 0 else None), slice(start, start + length))
+            expected = expected_values(case, tuple(x[place] for x in data), dtype, {"axis": axis})
+            y = case.call(*(x[place] for x in inputs), axis=axis)
             note = f"{length} at {start}, axis {axis}"
-            assert_close(case, case.call(y, axis=axis), expected, dtype, note)
+            assert_close(case, y, expected, dtype, note)
 
 
 IN_PLACE = {

@@ -39,18 +39,26 @@ constexpr int64_t kStage = 2048;
 constexpr int64_t kStageRows = 8;
 
 bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all; }
-bool is_additive(ReduceOp op) { return op == ReduceOp::sum || op == ReduceOp::prod; }
+bool is_additive(ReduceOp op) {
+  return op == ReduceOp::sum || op == ReduceOp::prod || op >= ReduceOp::numbers;
+}
 
 Combine combine_of(ReduceOp op) {
   switch (op) {
     case ReduceOp::sum: return Combine::sum;
     case ReduceOp::prod: return Combine::prod;
+    case ReduceOp::numbers: return Combine::numbers;
+    case ReduceOp::magnitudes: return Combine::magnitudes;
+    case ReduceOp::squares: return Combine::squares;
     case ReduceOp::max:
     case ReduceOp::argmax:
     case ReduceOp::any: return Combine::max;
     default: return Combine::min;
   }
 }
+
+// What accumulators are joined by.
+Combine joining(Combine combine) { return combine >= Combine::numbers ? Combine::sum : combine; }
 
 ReduceType type_of(ReduceOp op, DType in, DType out) {
   if (is_logic(op) || (is_bool(in) && !is_additive(op))) return ReduceType::truth;
@@ -92,7 +100,7 @@ void fill(DType dtype, int64_t n, void* acc, double value) {
 }
 // Extrema start from the end of the type's range; that of floating types is an infinity.
 void fill_identity(ReduceOp op, DType dtype, int64_t n, void* acc) {
-  const Combine combine = combine_of(op);
+  const Combine combine = joining(combine_of(op));
   if (combine == Combine::sum) return fill(dtype, n, acc, 0);
   if (combine == Combine::prod) return fill(dtype, n, acc, 1);
   const bool largest = combine == Combine::max;
@@ -146,7 +154,8 @@ class Reduction {
   int64_t segment_, segments_;  // of the first reduced axis
   ReduceFunction loop_, join_;
   ArgFunction arg_loop_;
-  SquaresFunction squares_loop_;
+  SecondFunction second_loop_ = nullptr;
+  std::int64_t factors_bytes_ = 0;  // from x to the factors
 };
 
 Reduction::Reduction(const ReduceProblem& p, ReduceType type)
@@ -168,13 +177,14 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
   cut(kept_.count(), reduced_.count());
 
   const ReduceTable& table = *active_kernels().reduce;
-  const int combine = static_cast<int>(combine_of(op_)), t = static_cast<int>(type);
+  const auto combine = static_cast<int>(combine_of(op_));
+  const int t = static_cast<int>(type);
   // Accumulators of sums and products are of 64 bits, and wrap alike whatever their sign.
   const int joined = static_cast<int>(!is_additive(op_)        ? type
                                       : acc_ == DType::float64 ? ReduceType::f64
                                                                : ReduceType::i64);
   loop_ = (by_rows_ ? table.rows : table.columns)[combine][t];
-  join_ = table.columns[combine][joined];
+  join_ = table.columns[static_cast<int>(joining(combine_of(op_)))][joined];
   const bool widened =
       in_ == DType::bfloat16 && type == ReduceType::f32 && !is_arg(op_) && !p.centres;
   const ReduceFunction reads_bfloat16 =
@@ -183,7 +193,13 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
     direct_ = true;
     loop_ = reads_bfloat16;
   }
-  if (p.centres) squares_loop_ = (by_rows_ ? table.squares_rows : table.squares_columns)[t];
+  if (p.centres) second_loop_ = (by_rows_ ? table.squares_rows : table.squares_columns)[t];
+  if (p.factors) {
+    second_loop_ = (by_rows_ ? table.product_rows : table.product_columns)[t];
+    if (widened)
+      second_loop_ = by_rows_ ? table.bfloat16_product_rows : table.bfloat16_product_columns;
+    factors_bytes_ = static_cast<const char*>(p.factors) - static_cast<const char*>(p.x);
+  }
   arg_loop_ = (by_rows_ ? table.arg_rows : table.arg_columns)[op_ == ReduceOp::argmin][t];
 }
 
@@ -301,8 +317,9 @@ void Reduction::call(int64_t m, int64_t n, const void* x, int64_t row_bytes, int
                      Results r) const {
   if (r.positions)
     arg_loop_(m, n, x, row_bytes, position, r.values, r.positions);
-  else if (r.centres)
-    squares_loop_(m, n, x, row_bytes, r.centres, r.values);
+  else if (second_loop_)
+    second_loop_(m, n, x, row_bytes,
+                 r.centres ? r.centres : static_cast<const char*>(x) + factors_bytes_, r.values);
   else
     loop_(m, n, x, row_bytes, r.values);
 }
@@ -420,7 +437,7 @@ template <class Part> void complex_product(const ReduceProblem& p) {
 template <ReduceOp op, ReduceFinish finish> void set_up(const Call& call, void* problem) {
   const Meta& x = call.in[0];
   ReduceProblem& p = *new (problem) ReduceProblem;
-  p.op = op;
+  p.op = op == ReduceOp::numbers && !is_floating(x.dtype) ? ReduceOp::sum : op;  // none is NaN
   p.finish = finish;
   p.in = x.dtype;
   p.out = call.out[0].dtype;
@@ -448,6 +465,12 @@ void bind_squares(void* problem, void* const* at) {
   p.centres = at[1];
   p.y = at[2];
 }
+void bind_products(void* problem, void* const* at) {
+  ReduceProblem& p = *static_cast<ReduceProblem*>(problem);
+  p.x = at[0];
+  p.factors = at[1];
+  p.y = at[2];
+}
 void run_reduce(const void* problem) { reduce(*static_cast<const ReduceProblem*>(problem)); }
 double reduce_cost_ns(const void* problem) {
   const auto& p = *static_cast<const ReduceProblem*>(problem);
@@ -460,6 +483,19 @@ const char* refuses_squares(const Call& call) {
   const bool of_wide = terms == DType::float64 && centres == DType::float64;
   const bool of_single = is_floating(terms) && size_of(terms) <= 4 && centres == DType::float32;
   return of_wide || of_single ? nullptr : "numbers of other types";
+}
+const char* refuses_products(const Call& call) {
+  const Meta &x = call.in[0], &y = call.in[1];
+  if (x.dtype != y.dtype || x.dtype == DType::float16) return "numbers of other types";
+  bool without_gaps = x.count <= 1;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (x.size(i) == 1) continue;
+    const int64_t step = (*x.strides)[i];
+    if (x.size(i) != y.size(i) || step != (*y.strides)[i]) return "factors lie otherwise";
+    if (step == 0 || step == -1) return "elements repeat or lie backwards";
+    without_gaps |= step == 1;
+  }
+  return without_gaps ? nullptr : "elements lie apart";
 }
 // Of a row with terms, whose third attribute is the type that they are converted to: loops widen
 // floating ones.
@@ -497,6 +533,9 @@ void register_reduce_kernels() {
 #undef TW_REDUCTION
   add_kernel<ReduceProblem>("squares_about", kHelp, refuses_squares, set_up<ReduceOp::sum, nullptr>,
                             bind_squares, reduce_cost_ns, run_reduce, 2);
+  add_kernel<ReduceProblem>("sum_of_products", kHelp, refuses_products,
+                            set_up<ReduceOp::sum, nullptr>, bind_products, reduce_cost_ns,
+                            run_reduce);
 }
 
 namespace {
@@ -506,7 +545,7 @@ namespace {
 template <class T> bool reduce_run(const ReduceProblem& p, ReduceType type) {
   const bool one_run = p.kept.rank() == 0 && p.reduced.rank() == 1 && p.reduced_strides[0] == 1 &&
                        p.reduced[0] > 0 && p.reduced[0] <= kChunk;
-  if (!one_run || is_arg(p.op) || is_logic(p.op) || p.centres) return false;
+  if (!one_run || is_arg(p.op) || is_logic(p.op) || p.centres || p.factors) return false;
   const ReduceFunction loop =
       active_kernels().reduce->rows[static_cast<int>(combine_of(p.op))][static_cast<int>(type)];
   T* const y = static_cast<T*>(p.y);

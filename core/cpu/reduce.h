@@ -8,7 +8,19 @@
 namespace tw {
 
 // What elements are joined by: the combinations of the rows of ops/reductions.inc.
-enum class ReduceOp : std::uint8_t { sum, prod, max, min, argmax, argmin, any, all };
+enum class ReduceOp : std::uint8_t {
+  sum,
+  prod,
+  max,
+  min,
+  argmax,
+  argmin,
+  any,
+  all,
+  numbers,
+  magnitudes,
+  squares
+};
 
 // Makes results of n combinations of `count` elements each.
 using ReduceFinish = void (*)(std::int64_t n, double count, double* y);
@@ -18,6 +30,9 @@ using ReduceFinish = void (*)(std::int64_t n, double count, double* y);
 // argmax and argmin count positions row-major over `reduced` as given. What is computed:
 //   sum, prod        in the wider of in and out; float16, bfloat16 and float32 sums accumulate in
 //                    float32 blocks that are added up in float64; integers in 64 bits, wrapping
+//   numbers          the sum of what is no NaN
+//   magnitudes, squares  the sums of those, of floating types; squares of float32 and bfloat16
+//                    neither overflow nor vanish
 //   max, min         NaN where there is one; out has in's dtype (any wider one works)
 //   argmax, argmin   out int64; first of equals, first NaN
 //   any, all         out bool; x != 0
@@ -25,7 +40,8 @@ using ReduceFinish = void (*)(std::int64_t n, double count, double* y);
 // others must not be asked. Where there is a `finish`, results are what it makes of the
 // combinations and of the number of elements in each, in double. The result does not depend on the
 // number of threads. With a centre for each result, of in's type (float32 or float64), a sum is
-// that of (x - centre)^2, and out float64.
+// that of (x - centre)^2, and out float64. With factors, which are of in's type and lie as x does,
+// one of the axes without gaps, a sum is that of x * factor.
 struct ReduceProblem {
   ReduceOp op;
   DType in, out;
@@ -35,6 +51,7 @@ struct ReduceProblem {
   void* y;
   const void* centres = nullptr;
   ReduceFinish finish = nullptr;
+  const void* factors = nullptr;
 };
 
 void reduce(const ReduceProblem& problem);
@@ -42,9 +59,10 @@ void reduce(const ReduceProblem& problem);
 // Types that the loops exist for; others are converted block by block. `truth` is bytes 0 and 1.
 enum class ReduceType : std::uint8_t { f32, f64, i64, u64, i32, u32, i16, u16, i8, u8, truth };
 inline constexpr int kReduceTypes = 11;
-// What a loop combines with; any and all are max and min of truths.
-enum class Combine : std::uint8_t { sum, prod, max, min };
-inline constexpr int kCombines = 4;
+// What a loop combines with; any and all are max and min of truths. Sums of numbers, magnitudes and
+// squares are of floating types.
+enum class Combine : std::uint8_t { sum, prod, max, min, numbers, magnitudes, squares };
+inline constexpr int kCombines = 7;
 
 // Row i of x starts at x + i * row_bytes, its elements are contiguous. Accumulators have x's type,
 // except that f32 sums and products have double, and sums of integers 64 bits.
@@ -57,9 +75,10 @@ using ReduceFunction = void (*)(std::int64_t m, std::int64_t n, const void* x,
 using ArgFunction = void (*)(std::int64_t m, std::int64_t n, const void* x, std::int64_t row_bytes,
                              std::int64_t base, void* best, std::int64_t* index);
 
-// The same for the sum of (x - centre)^2, where each accumulator has a centre of x's type.
-using SquaresFunction = void (*)(std::int64_t m, std::int64_t n, const void* x,
-                                 std::int64_t row_bytes, const void* centres, void* acc);
+// The same for sums with a second operand of x's type: of (x - centre)^2, where each accumulator
+// has a centre, and of x * y, where y lies as x does.
+using SecondFunction = void (*)(std::int64_t m, std::int64_t n, const void* x,
+                                std::int64_t row_bytes, const void* second, void* acc);
 
 // Gradients that read x again, from g and, for an extremum, y, of which each row or column has one.
 //   prod      g * the product of all other factors, whatever the range of products on the way; what
@@ -79,14 +98,18 @@ struct ReduceTable {
   ReduceFunction rows[kCombines]
                      [kReduceTypes];  // null: sums of truths, products of narrow integers
   ReduceFunction columns[kCombines][kReduceTypes];
-  // As f32, of bfloat16 as it lies; null: products.
+  // As f32, of bfloat16 as it lies; null: products, columns of squares.
   ReduceFunction bfloat16_rows[kCombines];
   ReduceFunction bfloat16_columns[kCombines];
   ArgFunction arg_rows[2][kReduceTypes];  // [0] largest, [1] smallest
   ArgFunction arg_columns[2][kReduceTypes];
   // [0] float32, [1] float64
-  SquaresFunction squares_rows[2];
-  SquaresFunction squares_columns[2];
+  SecondFunction squares_rows[2];
+  SecondFunction squares_columns[2];
+  SecondFunction product_rows[2];
+  SecondFunction product_columns[2];
+  SecondFunction bfloat16_product_rows;
+  SecondFunction bfloat16_product_columns;
   RowsBackward rows_backward[kGradients][2];
   ColumnsBackward columns_backward[kGradients][2];
   // An extremum's gradient in two steps, for parts of a long row: how many elements equal *y, and

@@ -12,7 +12,7 @@ namespace tw::cuda {
 namespace {
 
 // What elements are joined by, as kernels/reduce.cuh numbers them.
-enum class Kind { sum, prod, max, min, argmax, argmin, any, all };
+enum class Kind { sum, prod, max, min, argmax, argmin, any, all, numbers, magnitudes, squares };
 
 struct Row {
   Kind kind;
@@ -82,7 +82,7 @@ const char* state_type(const Problem& p) {
   if (kind == Kind::any || kind == Kind::all) return "int32_t";
   if (is_complex(p.in)) return "complex128";
   if (is_floating(p.in)) {
-    const bool adds = kind <= Kind::prod;
+    const bool adds = kind <= Kind::prod || kind >= Kind::numbers;
     return adds || p.in == DType::float64 ? "double" : "float";
   }
   return p.in == DType::uint64 ? "uint64_t" : "int64_t";

@@ -100,7 +100,8 @@ void infer(Call& call, Result* results) {
   results[0].dtype = outcome_of(row, x.dtype);
   if (converts) {
     const DType dtype = results[0].dtype = call.words.dtype(2);
-    if (row.types == types::inexact && !is_floating(dtype) && !is_complex(dtype))
+    const bool holds = is_floating(dtype) || (row.types == types::inexact && is_complex(dtype));
+    if ((row.types == types::inexact || row.types == types::floating) && !holds)
       fail(ErrorKind::type, op.name, ": dtype ", name_of(dtype),
            " cannot hold it; use a floating one");
     if (is_bool(dtype))
@@ -206,6 +207,17 @@ Tensor extremum_gradient(const Tensor& g, const Tensor& x, const Tensor& y, std:
   WordList words(1);
   words.set_list(0, list_of(axes).list);
   return apply(kExtremumBackward, {astype(x, g.dtype()), astype(y, g.dtype()), g}, words);
+}
+
+Tensor magnitude_gradient(const Tensor& g, const Tensor& x) {
+  return gradient_of(PointwiseOp::abs, 0, broadcast_to(g, x.shape()), {x});
+}
+// g * (x / y), which is xlogy's by its second input, in one pass whatever the range of g / y; 0
+// where y is 0.
+Tensor norm_gradient(const Tensor& g, const Tensor& x, const Tensor& y) {
+  const Tensor zero = y == 0;
+  const Tensor slope = broadcast_to(where(zero, 0, g), x.shape());
+  return gradient_of(PointwiseOp::xlogy, 1, slope, {x, where(zero, 1, y)});
 }
 
 struct None {};
@@ -344,6 +356,23 @@ Tensor prod(const Tensor& x, const Axes& axes, bool keepdims, std::optional<DTyp
 Tensor mean(const Tensor& x, const Axes& axes, bool keepdims) {
   return reduced(k_mean, x, axes, keepdims, std::nullopt);
 }
+Tensor nansum(const Tensor& x, const Axes& axes, bool keepdims, std::optional<DType> dtype) {
+  return reduced(k_nansum, x, axes, keepdims, dtype);
+}
+Tensor l1_norm(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduced(k_l1_norm, x, axes, keepdims, std::nullopt);
+}
+Tensor l2_norm(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduced(k_l2_norm, x, axes, keepdims, std::nullopt);
+}
+Tensor sum_of_products(const Tensor& x, const Tensor& y, const Axes& axes) {
+  WordList words(1);
+  if (axes.all)
+    words.set(0, kNone);
+  else
+    words.set_list(0, axes.list);
+  return apply(kSumOfProducts, {x, y}, words);
+}
 Tensor max(const Tensor& x, const Axes& axes, bool keepdims) {
   return reduced(k_max, x, axes, keepdims);
 }
@@ -425,6 +454,50 @@ constexpr OpRecord kSquaresAbout = {
           const Tensor squares = sum(squared_magnitude(x - centre), list_of(axes), true);
           out[0] = astype(squares, DType::float64);
         }};
+constexpr OpRecord kSumOfProducts = {
+    .name = "sum_of_products",
+    .signature = "(x: Tensor, y: Tensor, axis: Axes = None) -> Tensor",
+    .help =
+        "Sum of x * y over all or some axes of what they broadcast to.\n"
+        "Shapes: x and y broadcast; the result lacks the axes.\n"
+        "Types: floating. Result: the common type; 16-bit ones are multiplied in float32.\n"
+        "Raises TypeError for other types, ValueError for shapes that do not broadcast, IndexError "
+        "for an axis out of range.\n"
+        "Source: definition.",
+    .flags = kFunction,
+    .infer =
+        [](Call& call, Result* results) {
+          const char* const name = call.op->name;
+          for (int i = 0; i < 2; ++i) check_floating(call.in[i].dtype, name, false);
+          const Shape shape = broadcast_shapes(*call.in[0].shape, *call.in[1].shape, name);
+          results[0].dtype = promote(call.in[0].dtype, call.in[1].dtype);
+          results[0].shape = kept_shape(shape, call.words.axes(0, shape.rank(), name), false);
+        },
+    .estimate =
+        [](const Call& call) {
+          Estimate work = estimate(call);
+          work.flops *= 2;
+          work.bytes += static_cast<double>(call.in[1].count * size_of(call.in[1].dtype));
+          return work;
+        },
+    .body =
+        [](const Use& use, Tensor* out) {
+          const DType type = promote(use.in[0].tensor.dtype(), use.in[1].tensor.dtype());
+          const Tensor products = astype(use.in[0].tensor, working_dtype(type)) *
+                                  astype(use.in[1].tensor, working_dtype(type));
+          const std::uint32_t axes = use.words.axes(0, products.rank(), use.op.name);
+          out[0] = astype(sum(products, list_of(axes), false), type);
+        },
+    .vjp =
+        [](Vjp& v) {
+          const Shape shape = broadcast_shapes(v.shape(0), v.shape(1), v.record().name);
+          const std::uint32_t axes = v.words().axes(0, shape.rank(), v.record().name);
+          const Tensor g = reshape(v.g(), kept_shape(shape, axes, true));
+          for (const int i : {0, 1})
+            if (v.wants(i)) v.give(i, broadcast_operand(g * v.in(1 - i).tensor, shape));
+        },
+    .reads = {{.inputs = 2}, {.inputs = 1}},
+    .shapes = 3};
 constexpr OpRecord kVariance = {
     .name = "variance",
     .signature =

@@ -22,6 +22,12 @@ struct Axes {
 Tensor sum(const Tensor& x, const Axes& axes, bool keepdims, std::optional<DType> dtype = {});
 Tensor prod(const Tensor& x, const Axes& axes, bool keepdims, std::optional<DType> dtype = {});
 Tensor mean(const Tensor& x, const Axes& axes, bool keepdims);
+// The sum of what is no NaN, that of magnitudes, and the root of that of squares.
+Tensor nansum(const Tensor& x, const Axes& axes, bool keepdims, std::optional<DType> dtype = {});
+Tensor l1_norm(const Tensor& x, const Axes& axes, bool keepdims);
+Tensor l2_norm(const Tensor& x, const Axes& axes, bool keepdims);
+// Of what x and y broadcast to.
+Tensor sum_of_products(const Tensor& x, const Tensor& y, const Axes& axes);
 // Variance with `correction` degrees of freedom taken off, and its square root, whose gradient is 0
 // where it is 0. Of complex numbers: of their distances from the mean, a real number.
 Tensor var(const Tensor& x, const Axes& axes, double correction, bool keepdims);

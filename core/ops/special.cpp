@@ -438,25 +438,6 @@ std::optional<DType> given_dtype(const Use& use) {
 }
 }  // namespace
 
-constexpr OpRecord kNansum = {
-    .name = "nansum",
-    .signature =
-        "(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: dtype | None = "
-        "None) -> Tensor",
-    .help =
-        "Sum over all or some axes of what is no NaN.\n"
-        "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
-        "keepdims.\n"
-        "Types: bool, integer, floating. Result: the same type, of integers int64 or uint64, of "
-        "bool int64; dtype where given.\n"
-        "Source: PyTorch's torch.nansum.",
-    .flags = kFunction,
-    .body = [](const Use& use, Tensor* out) {
-      const Tensor& x = use.in[0].tensor;
-      check_real(x, "nansum");
-      const Tensor numbers = is_floating(x.dtype()) ? where(isnan(x), 0, x) : x;
-      out[0] = sum(numbers, axes_of(use), use.words.flag(1), given_dtype(use));
-    }};
 constexpr OpRecord kNanmean = {
     .name = "nanmean",
     .signature =
@@ -475,9 +456,8 @@ constexpr OpRecord kNanmean = {
         fail(ErrorKind::type, "nanmean: needs a floating-point input, got ", name_of(x.dtype()));
       const Axes axes = axes_of(use);
       const bool keepdims = use.words.flag(1);
-      const Tensor wide = widened(x, "nanmean"), missing = isnan(wide);
-      const Tensor total = sum(where(missing, 0, wide), axes, keepdims);
-      const Tensor y = total / sum(logical_not(missing), axes, keepdims);
+      const Tensor total = nansum(x, axes, keepdims, working_dtype(x.dtype()));
+      const Tensor y = total / sum(logical_not(isnan(x)), axes, keepdims);
       const std::optional<DType> dtype = given_dtype(use);
       if (dtype && !is_floating(*dtype))
         fail(ErrorKind::type, "nanmean: dtype ", name_of(*dtype),

@@ -15,18 +15,12 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The square root with gradient 0 at 0.
-Tensor root(const Tensor& x) {
-  const Tensor none = x == Operand(0);
-  return where(none, 0, sqrt(where(none, 1, x)));
-}
-
 // Of the last axis.
 Tensor norm(const Tensor& x, double p, bool keepdims) {
   const Axes last{-1};
-  if (p == 2) return root(sum(square(x), last, keepdims));
+  if (p == 2) return l2_norm(x, last, keepdims);
+  if (p == 1) return l1_norm(x, last, keepdims);
   const Tensor size = abs(x);
-  if (p == 1) return sum(size, last, keepdims);
   if (p == kInfinity) return max(size, last, keepdims);
   if (p == -kInfinity) return min(size, last, keepdims);
   if (p == 0) return sum(sign(size), last, keepdims);
@@ -57,13 +51,11 @@ void cosine_similarity_body(const Use& use, Tensor* out) {
       broadcast_shapes(use.in[0].tensor.shape(), use.in[1].tensor.shape(), use.op.name);
   const int at = normalize_axis(use.words[0], std::max(shape.rank(), 1), use.op.name);
   const Axes axis = shape.rank() ? Axes{at} : Axes(std::vector<std::int64_t>());
-  const double eps = use.words.real(1), least = eps * eps;
+  const double eps = use.words.real(1);
   if (!(eps >= 0)) fail(ErrorKind::value, use.op.name, ": eps is negative: ", eps);
   const Tensor a = broadcast_operand(in[0], shape), b = broadcast_operand(in[1], shape);
-  const auto length = [&](const Tensor& x) {
-    return sqrt(maximum(sum(square(x), axis, false), least));
-  };
-  out[0] = in.in_own_type(sum(a * b, axis, false) / length(a) / length(b));
+  const auto length = [&](const Tensor& x) { return maximum(l2_norm(x, axis, false), eps); };
+  out[0] = in.in_own_type(sum_of_products(a, b, axis) / length(a) / length(b));
 }
 
 // Words: margin, reduction.

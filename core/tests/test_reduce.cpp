@@ -31,11 +31,14 @@ bool beats(ReduceOp op, double x, double best) {
   return op == ReduceOp::max || op == ReduceOp::argmax ? x > best : x < best;
 }
 double expected(ReduceOp op, const std::vector<double>& terms) {
-  double sum = 0, product = 1, any = 0, all = 1;
+  double sum = 0, product = 1, any = 0, all = 1, numbers = 0, magnitudes = 0, squares = 0;
   std::size_t best = 0;
   for (std::size_t i = 0; i < terms.size(); ++i) {
     sum += terms[i];
     product *= terms[i];
+    if (!std::isnan(terms[i])) numbers += terms[i];
+    magnitudes += std::abs(terms[i]);
+    squares += terms[i] * terms[i];
     any = any != 0 || terms[i] != 0;
     all = all != 0 && terms[i] != 0;
     if (beats(op, terms[i], terms[best])) best = i;
@@ -43,6 +46,9 @@ double expected(ReduceOp op, const std::vector<double>& terms) {
   switch (op) {
     case ReduceOp::sum: return sum;
     case ReduceOp::prod: return product;
+    case ReduceOp::numbers: return numbers;
+    case ReduceOp::magnitudes: return magnitudes;
+    case ReduceOp::squares: return squares;
     case ReduceOp::any: return any;
     case ReduceOp::all: return all;
     case ReduceOp::max:
@@ -126,8 +132,10 @@ const Case kCases[] = {
     {{1}, {1}, {1}, {1}},           {{40}, {1}, {1}, {1}},
     {{0}, {1}, {3}, {1}},
 };
-constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::prod,   ReduceOp::max,    ReduceOp::min,
-                             ReduceOp::any, ReduceOp::argmax, ReduceOp::argmin, ReduceOp::all};
+constexpr ReduceOp kOps[] = {ReduceOp::sum,        ReduceOp::prod,   ReduceOp::max,
+                             ReduceOp::min,        ReduceOp::any,    ReduceOp::argmax,
+                             ReduceOp::argmin,     ReduceOp::all,    ReduceOp::numbers,
+                             ReduceOp::magnitudes, ReduceOp::squares};
 
 std::vector<double> random_values(double low, double high, bool whole) {
   std::mt19937 generator(1);
@@ -146,6 +154,7 @@ TW_TEST(reduce_matches_loops) {
       for (const ReduceOp op : kOps)
         for (const Case& c : kCases) {
           const DType in = static_cast<DType>(t);
+          if (op >= ReduceOp::numbers && !is_floating(in)) continue;
           if (op == ReduceOp::prod && is_floating(in) && element_count(c.reduced) > 50) continue;
           if (op == ReduceOp::prod && !is_floating(in) && element_count(c.reduced) > 20) continue;
           check_case(op, in, c, is_floating(in) ? real : whole);
@@ -189,6 +198,29 @@ TW_TEST(reduce_of_nothing) {
     CHECK(std::isnan(y[0]));
     reduce({ReduceOp::any, DType::float32, DType::bool_, {}, {}, {0}, {1}, nullptr, &truth});
     CHECK(!truth);
+  });
+}
+
+// Of float32, whose squares lie beyond its range: exact to the last places all the same.
+TW_TEST(reduce_squares_beyond_the_range) {
+  test::on_each_isa([] {
+    for (const float size : {1e-40f, 1e-30f, 1e30f})
+      for (const int n : {1, 5, 40, 3000}) {
+        const std::vector<float> x(n * 7, size);
+        for (const bool by_rows : {true, false}) {
+          double y[7];
+          reduce({ReduceOp::squares,
+                  DType::float32,
+                  DType::float64,
+                  {7},
+                  {by_rows ? n : 1},
+                  {n},
+                  {by_rows ? 1 : 7},
+                  x.data(),
+                  y});
+          for (const double sum : y) CHECK(std::abs(sum / (double(size) * size * n) - 1) < 1e-6);
+        }
+      }
   });
 }
 

@@ -1380,6 +1380,20 @@ class Tensor:
         """The k-th smallest element along an axis, from 1 on, and its index (int64). Of ..."""
     def l1_loss(self, target: Tensor, reduction: str='mean') -> Tensor:
         """Absolute differences, averaged by default; shapes must be equal. Shapes: input ..."""
+    def l1_norm(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+        dtype: _DTypeLike | None=None,
+    ) -> Tensor:
+        """Sum of absolute values over all or some axes. Source: PyTorch's ..."""
+    def l2_norm(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+        dtype: _DTypeLike | None=None,
+    ) -> Tensor:
+        """Root of the sum of squares over all or some axes, which neither overflow nor ..."""
     def layer_norm(
         self,
         normalized_shape: _Int | Sequence[_Int],
@@ -1768,7 +1782,7 @@ class Tensor:
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
     ) -> Tensor:
-        """Sum over all or some axes of what is no NaN. Shapes: x of any shape; the result ..."""
+        """Sum over all or some axes of what is no NaN; of integers in 64 bits. Source: ..."""
     def narrow(self, axis: _Int, start: _Int, length: _Int) -> Tensor:
         """`length` places along an axis from start on, as a view. Raises IndexError for a ..."""
     @property
@@ -2329,6 +2343,8 @@ class Tensor:
         dtype: _DTypeLike | None=None,
     ) -> Tensor:
         """Sum over all or some axes; of integers in 64 bits. Source: Array API standard ..."""
+    def sum_of_products(self, y: Tensor, axis: _Int | Sequence[_Int] | None=None) -> Tensor:
+        """Sum of x * y over all or some axes of what they broadcast to. Shapes: x and y ..."""
     def swapaxes(self, axis0: _Int | Sequence[_Int] | None=None, axis1: _Int | None=None) -> Tensor:
         """Two axes swapped, or all axes in another order, as a view. Two numbers are the ..."""
     def swapdims(self, axis0: _Int | Sequence[_Int] | None=None, axis1: _Int | None=None) -> Tensor:
@@ -3715,6 +3731,20 @@ def kthvalue(x: Tensor, k: int, axis: int=-1, keepdims: _Bool=False) -> ValuesAn
     """The k-th smallest element along an axis, from 1 on, and its index (int64). Of ..."""
 def l1_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
     """Absolute differences, averaged by default; shapes must be equal. Shapes: input ..."""
+def l1_norm(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+) -> Tensor:
+    """Sum of absolute values over all or some axes. Source: PyTorch's ..."""
+def l2_norm(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+) -> Tensor:
+    """Root of the sum of squares over all or some axes, which neither overflow nor ..."""
 def layer_norm(
     x: Tensor,
     normalized_shape: int | Sequence[int],
@@ -4068,7 +4098,7 @@ def nansum(
     keepdims: _Bool=False,
     dtype: _DTypeLike | None=None,
 ) -> Tensor:
-    """Sum over all or some axes of what is no NaN. Shapes: x of any shape; the result ..."""
+    """Sum over all or some axes of what is no NaN; of integers in 64 bits. Source: ..."""
 def narrow(x: Tensor, axis: int, start: int, length: int) -> Tensor:
     """`length` places along an axis from start on, as a view. Raises IndexError for a ..."""
 def ne(a: _Operand, b: _Operand) -> Tensor:
@@ -4596,6 +4626,8 @@ def sum(
     dtype: _DTypeLike | None=None,
 ) -> Tensor:
     """Sum over all or some axes; of integers in 64 bits. Source: Array API standard ..."""
+def sum_of_products(x: Tensor, y: Tensor, axis: int | Sequence[int] | None=None) -> Tensor:
+    """Sum of x * y over all or some axes of what they broadcast to. Shapes: x and y ..."""
 def swapaxes(x: Tensor, axis0: int | Sequence[int] | None=None, axis1: int | None=None) -> Tensor:
     """Two axes swapped, or all axes in another order, as a view. Two numbers are the ..."""
 def swapdims(x: Tensor, axis0: int | Sequence[int] | None=None, axis1: int | None=None) -> Tensor:

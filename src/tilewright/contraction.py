@@ -96,11 +96,10 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
         raise ValueError(
             f"vecdot: axis {axis} has size {x1.shape[at]} in x1 and {x2.shape[also]} in x2"
         )
-    dtype = tw.result_type(x1, x2)
-    x1 = tw.conj(x1)
-    if x1.ndim == x2.ndim == 1:
-        return tw.matmul(x1, x2)
-    return tw.sum(_last(x1, at) * _last(x2, also), axis=-1, dtype=dtype)
+    from_end = at - x1.ndim
+    if from_end != also - x2.ndim:
+        x1, x2, from_end = _last(x1, at), _last(x2, also), -1
+    return _products(tw.conj(x1), x2, from_end)
 
 
 @other_names
@@ -126,8 +125,8 @@ def dot(x1: Tensor, x2: Tensor, /) -> Tensor:
     Raises ValueError for other shapes, TypeError for operands that are no tensors.
     Source: PyTorch's torch.dot.
     """
-    _check_ranks("dot", (x1, 1), (x2, 1))
-    return tw.matmul(x1, x2)
+    _check_vectors("dot", x1, x2)
+    return _products(x1, x2, -1)
 
 
 @other_names
@@ -196,8 +195,8 @@ def vdot(x1: Tensor, x2: Tensor, /) -> Tensor:
     Raises ValueError for other shapes, TypeError for operands that are no tensors.
     Source: PyTorch's torch.vdot.
     """
-    _check_ranks("vdot", (x1, 1), (x2, 1))
-    return tw.matmul(tw.conj(x1), x2)
+    _check_vectors("vdot", x1, x2)
+    return _products(tw.conj(x1), x2, -1)
 
 
 @other_names
@@ -568,6 +567,21 @@ def _check_ranks(who: str, *pairs: tuple[Any, int]) -> None:
         _check_tensors(who, x)
         if x.ndim != rank:
             raise ValueError(f"{who}: {rank} axes are needed, got shape {tuple(x.shape)}")
+
+
+def _check_vectors(who: str, x1: Any, x2: Any) -> None:
+    _check_ranks(who, (x1, 1), (x2, 1))
+    if x1.shape != x2.shape:
+        raise ValueError(f"{who}: sizes {x1.shape[0]} and {x2.shape[0]} differ")
+
+
+def _products(x1: Tensor, x2: Tensor, axis: int) -> Tensor:
+    """Their sums along an axis counted from the end."""
+    if x1.is_floating_point() and x2.is_floating_point():
+        return tw.sum_of_products(x1, x2, axis=axis)
+    if x1.ndim == x2.ndim == 1:
+        return tw.matmul(x1, x2)
+    return tw.sum(x1 * x2, axis=axis, dtype=tw.result_type(x1, x2))
 
 
 def _axis(who: str, axis: int, x: Tensor) -> int:

@@ -23,6 +23,7 @@ from cases import (
     shapes,
     softmax,
     special,
+    sum_of_products,
     total_norm,
     vector_losses,
     windows,
@@ -53,6 +54,7 @@ RECORDS: tuple[OpCase, ...] = (
     *scatter.RECORDS,
     *arrange.RECORDS,
     *complex.RECORDS,
+    *sum_of_products.RECORDS,
     *total_norm.RECORDS,
     *order.RECORDS,
 )

@@ -354,6 +354,17 @@ def prod_second(x: Any) -> Any:
     return np.where(np.abs(x).max() > 2.0**60, np.nan, np.array(y))
 
 
+def direction(x: Any) -> Any:
+    """The gradient of the length, 0 where that is 0."""
+    length = np.sqrt(np.sum(x * x))
+    return x / length if length else 0 * x
+
+
+def turning(x: Any) -> Any:
+    length, u = np.sqrt(np.sum(x * x)), direction(x)
+    return (np.diag(u * 0 + 1) - u[:, None] * u) / length if length else np.diag(u)
+
+
 def ties(best: Formula) -> Formula:
     return lambda x: (x == best(x)) / np.sum(x == best(x))
 
@@ -395,6 +406,15 @@ ROWS = (
 )
 OF_REDUCTIONS = {
     "sum": RowDerivatives(ROWS, lambda x: 0 * x + 1, no_second),
+    "nansum": RowDerivatives(
+        (*ROWS, (math.nan, 2.0, 3.0), (math.nan,)), lambda x: 1.0 * ~np.isnan(x), no_second
+    ),
+    "l1_norm": RowDerivatives((*ROWS, (0.0, -0.0, -2.0)), np.sign, no_second),
+    "l2_norm": RowDerivatives(
+        (*ROWS, (2.0**-50, 2.0**-51), (2.0**100, -(2.0**101)), (0.0, 2.0**-50)),
+        direction,
+        turning,
+    ),
     "prod": RowDerivatives(
         (
             *ROWS,

@@ -127,8 +127,28 @@ def integer_error(name: str) -> ErrorInput:
     )
 
 
+def held_error(name: str) -> ErrorInput:
+    return ErrorInput(
+        lambda: getattr(tw, name)(tw.ones((2,)), dtype=tw.complex64),
+        TypeError,
+        f"{name}: dtype complex64 cannot hold it; use a floating one",
+    )
+
+
 def sum_reference(x: np.ndarray, **options: Any) -> np.ndarray:
     return np.sum(x, dtype=np.int64 if x.dtype == bool else None, **options)
+
+
+def nansum_reference(x: np.ndarray, **options: Any) -> np.ndarray:
+    return np.nansum(x, dtype=np.int64 if x.dtype == bool else None, **options)
+
+
+def l1_reference(x: np.ndarray, **options: Any) -> np.ndarray:
+    return np.sum(np.abs(x), **options)
+
+
+def l2_reference(x: np.ndarray, **options: Any) -> np.ndarray:
+    return np.sqrt(np.sum(np.square(x), **options))
 
 
 def prod_reference(x: np.ndarray, **options: Any) -> np.ndarray:
@@ -181,6 +201,52 @@ RECORDS = (
         smooth=smooth(-4, 4),
         gradient_tolerance=0,
         errors=axis_errors("sum"),
+    ),
+    OpCase(
+        "nansum",
+        with_axes(tw.nansum),
+        with_axes(nansum_reference),
+        arguments((-9, 9), (-(2.0**63), 2.0**63)),
+        {**SUM, **WHOLE, "bool": 0},
+        summed,
+        lambda x, **o: with_axes(nansum_reference)(np.abs(x), **o),
+        MANY_AXES,
+        special,
+        signed_zero=False,
+        differentiable=(0,),
+        smooth=smooth(-4, 4),
+        gradient_tolerance=0,
+        errors=(*axis_errors("nansum"), complex_error("nansum")),
+    ),
+    OpCase(
+        "l1_norm",
+        with_axes(tw.l1_norm),
+        with_axes(l1_reference),
+        arguments((-9, 9), (0, 0)),
+        SUM,
+        same,
+        None,
+        MANY_AXES,
+        special,
+        differentiable=(0,),
+        smooth=smooth(-4, 4),
+        gradient_tolerance=0,
+        errors=(*axis_errors("l1_norm"), integer_error("l1_norm"), held_error("l1_norm")),
+    ),
+    OpCase(
+        "l2_norm",
+        with_axes(tw.l2_norm),
+        with_axes(l2_reference),
+        arguments((-9, 9), (0, 0)),
+        SUM,
+        same,
+        None,
+        MANY_AXES,
+        special,
+        differentiable=(0,),
+        smooth=smooth(-4, 4),
+        gradient_tolerance=16,
+        errors=(*axis_errors("l2_norm"), integer_error("l2_norm"), held_error("l2_norm")),
     ),
     OpCase(
         "prod",

@@ -233,14 +233,6 @@ RECORDS = (
         errors=(ErrorInput(lambda: tw.clamp_max(tw.ones(2), tw.ones(3)), ValueError, ""),),
     ),
     make(
-        "nansum",
-        np.nansum,
-        (LINE,),
-        floats(2, 2),
-        same,
-        scale=lambda x: np.abs(x).sum() + 1,
-    ),
-    make(
         "nanmean",
         lambda x: np.nanmean(x) if x.size else np.nan,
         (LINE,),

@@ -4,6 +4,7 @@
 #include "core/cpu/kernels/extrema_bfloat16.h"
 #include "core/cpu/kernels/integer_sums.h"
 #include "core/cpu/kernels/prod.h"
+#include "core/cpu/math/basic.h"
 #include "core/cpu/math/lanes.h"
 #include "core/cpu/reduce.h"
 
@@ -33,6 +34,42 @@ template <int m, int first = 0> TW_INLINE auto joined(auto load, auto join) {
   else
     return join(joined<m / 2, first>(load, join), joined<m / 2, first + m / 2>(load, join));
 }
+// Where elements are read: a pointer, or the products of the elements that two pointers point to.
+template <class S> struct Products {
+  const S *x, *y;
+  friend TW_INLINE Products operator+(Products p, int64_t n) { return {p.x + n, p.y + n}; }
+};
+template <class S> TW_INLINE const S* beyond(const S* p, int64_t bytes) {
+  return (const S*)((const char*)p + bytes);
+}
+template <class S> TW_INLINE Products<S> beyond(Products<S> p, int64_t bytes) {
+  return {beyond(p.x, bytes), beyond(p.y, bytes)};
+}
+// Elements from there on, as T: bfloat16 is widened on the way, in the order of its numbers.
+template <class T> TW_INLINE T one_as(const T* p) { return *p; }
+template <class T> TW_INLINE T one_as(const BFloat16* p) {
+  return __builtin_bit_cast(T, (std::uint32_t)p->bits << 16);
+}
+template <class T, class S> TW_INLINE T one_as(Products<S> p) {
+  return one_as<T>(p.x) * one_as<T>(p.y);
+}
+template <class T> TW_INLINE Vec<T> load_as(const T* p) { return Vec<T>::load(p); }
+template <class T> TW_INLINE Vec<T> load_as(const T* p, int count) {
+  return Vec<T>::load(p, count);
+}
+template <class T> TW_INLINE Vec<T> load_as(const BFloat16* p) { return load_bfloat16(p); }
+template <class T> TW_INLINE Vec<T> load_as(const BFloat16* p, int count) {
+  BFloat16 all[kLanes<T>] = {};
+  __builtin_memcpy(all, p, count * sizeof(BFloat16));
+  return load_bfloat16(all);
+}
+template <class T, class S> TW_INLINE Vec<T> load_as(Products<S> p) {
+  return load_as<T>(p.x) * load_as<T>(p.y);
+}
+template <class T, class S> TW_INLINE Vec<T> load_as(Products<S> p, int count) {
+  return load_as<T>(p.x, count) * load_as<T>(p.y, count);
+}
+
 // What one vector of partial results is, for each way to combine; whether combining rounds.
 template <class T> struct Sum {
   using Accumulator = typename AccumulatorOf<T>::type;
@@ -42,9 +79,9 @@ template <class T> struct Sum {
   TW_INLINE void add(Vec<T> x) { total += x; }
   TW_INLINE void merge(Sum other) { total += other.total; }
   TW_INLINE T value() const { return sum_of_lanes(total); }
-  static TW_INLINE T of_few(int64_t n, const T* x) {
-    T sum = x[0];
-    for (int64_t i = 1; i < n; ++i) sum += x[i];
+  static TW_INLINE T of_few(int64_t n, auto x, auto of) {
+    T sum = of(one_as<T>(x));
+    for (int64_t i = 1; i < n; ++i) sum += of(one_as<T>(x + i));
     return sum;
   }
   static TW_INLINE Vec<T> join(Vec<T> a, Vec<T> b) { return a + b; }
@@ -106,7 +143,7 @@ template <class T, bool largest> struct Extremum {
         return sum_of_lanes(nan);
     return largest ? max_of_lanes(best) : min_of_lanes(best);
   }
-  static TW_INLINE T of_few(int64_t n, const T* x) {
+  template <class Itself> static TW_INLINE T of_few(int64_t n, const T* x, Itself) {
     T best = x[0], sum = x[0];  // NaN, or two infinities
     for (int64_t i = 1; i < n; ++i) {
       best = better(x[i], best) ? x[i] : best;
@@ -160,6 +197,19 @@ template <class T> inline constexpr int64_t kBlock = 16 * kChains * kLanes<T>;
 struct Itself {
   template <class V> TW_INLINE V operator()(V x) const { return x; }
 };
+struct Number {  // NaN counts as 0
+  template <class T> TW_INLINE T operator()(T x) const { return x == x ? x : 0; }
+  template <class T> TW_INLINE Vec<T> operator()(Vec<T> x) const {
+    return where(x == x, x, Vec<T>((T)0));
+  }
+};
+struct Magnitude {
+  template <class T> TW_INLINE T operator()(T x) const { return x < 0 ? -x : x; }
+  template <class T> TW_INLINE Vec<T> operator()(Vec<T> x) const { return abs(x); }
+};
+struct Square {
+  template <class V> TW_INLINE V operator()(V x) const { return x * x; }
+};
 template <class T> struct SquaredDistance {
   Vec<T> centre;
   TW_INLINE Vec<T> operator()(Vec<T> x) const {
@@ -168,33 +218,16 @@ template <class T> struct SquaredDistance {
   }
 };
 
-// Elements of a row, as T: bfloat16 is widened on the way, in the order of its numbers.
-template <class T, class S> TW_INLINE Vec<T> load_as(const S* p) {
-  if constexpr (std::is_same_v<S, T>)
-    return Vec<T>::load(p);
-  else
-    return load_bfloat16(p);
-}
-template <class T, class S> TW_INLINE Vec<T> load_as(const S* p, int count) {
-  if constexpr (std::is_same_v<S, T>) {
-    return Vec<T>::load(p, count);
-  } else {
-    S all[kLanes<T>] = {};
-    __builtin_memcpy(all, p, count * sizeof(S));
-    return load_as<T>((const S*)all);
-  }
-}
-
-// Whether two vectors of T come from one of S at once, as its even and its odd numbers: half the
-// instructions of widening in order.
-template <class T, class S>
-inline constexpr bool kByPairs = !std::is_same_v<S, T> && kLanes<Stored16> == 2 * kLanes<T>;
+// Whether two vectors of T come from one of bfloat16 at once, as its even and its odd numbers: half
+// the instructions of widening in order.
+template <class T, class P> inline constexpr bool kByPairs =
+    std::is_same_v<P, const BFloat16*> && kLanes<Stored16> == 2 * kLanes<T>;
 // The numbers of kChains vectors from p on, not always in order.
-template <class T, class S> TW_INLINE void load_chains(const S* p, Vec<T>* v) {
-  constexpr int L = kLanes<T>, step = kByPairs<T, S> ? 2 : 1;
+template <class T, class P> TW_INLINE void load_chains(P p, Vec<T>* v) {
+  constexpr int L = kLanes<T>, step = kByPairs<T, P> ? 2 : 1;
 #pragma GCC unroll 4
   for (int c = 0; c < kChains; c += step)
-    if constexpr (kByPairs<T, S>) {
+    if constexpr (kByPairs<T, P>) {
       const FloatPair pair = floats_of_bfloat16(Vec<Stored16>::load((const Stored16*)p + c * L));
       v[c] = pair.even;
       v[c + 1] = pair.odd;
@@ -203,8 +236,8 @@ template <class T, class S> TW_INLINE void load_chains(const S* p, Vec<T>* v) {
     }
 }
 
-template <class Op, class T, class S, class Of = Itself>
-TW_INLINE Op lanes_of_block(int64_t n, const S* x, Of of = {}) {
+template <class Op, class T, class P, class Of = Itself>
+TW_INLINE Op lanes_of_block(int64_t n, P x, Of of = {}) {
   constexpr int L = kLanes<T>;
   Op chain[kChains];
   int64_t at = 0;
@@ -224,13 +257,13 @@ TW_INLINE Op lanes_of_block(int64_t n, const S* x, Of of = {}) {
   }
   return chain[0];
 }
-template <class Op, class T, class S, class Of = Itself>
-TW_INLINE T block_of_row(int64_t n, const S* x, Of of = {}) {
+template <class Op, class T, class P, class Of = Itself>
+TW_INLINE T block_of_row(int64_t n, P x, Of of = {}) {
   return lanes_of_block<Op, T>(n, x, of).value();
 }
 // Whole blocks of float32 join accumulators of double lane by lane, which leaves nothing between
 // two blocks that waits for a result.
-template <class S, class Of> double long_float_row(int64_t n, const S* x, Of of) {
+template <class P, class Of> double long_float_row(int64_t n, P x, Of of) {
   constexpr int L = kLanes<float>;
   constexpr bool halves = L > kLanes<double>;
   Vec<double> low = 0.0, high = 0.0;
@@ -253,7 +286,7 @@ template <class S, class Of> double long_float_row(int64_t n, const S* x, Of of)
   return sum_of_lanes(low + high) + block_of_row<Sum<float>, float>(n - at, x + at, of);
 }
 // Pairwise by lanes, which are folded once.
-template <class Op, class T, class S, class Of> Op lanes_of_row(int64_t n, const S* x, Of of) {
+template <class Op, class T, class P, class Of> Op lanes_of_row(int64_t n, P x, Of of) {
   if (n <= kBlock<T>) return lanes_of_block<Op, T>(n, x, of);
   const int64_t half = (n / 2 + kBlock<T> - 1) / kBlock<T> * kBlock<T>;
   // One after the other: arguments may be computed last first, and memory read backwards by blocks
@@ -262,31 +295,17 @@ template <class Op, class T, class S, class Of> Op lanes_of_row(int64_t n, const
   first.merge(lanes_of_row<Op, T>(n - half, x + half, of));
   return first;
 }
-template <class Op, class T, class S, class Of>
-typename Op::Accumulator long_row(int64_t n, const S* x, Of of) {
+template <class Op, class T, class P, class Of>
+typename Op::Accumulator long_row(int64_t n, P x, Of of) {
   if constexpr (std::is_same_v<Op, Sum<float>>)
     return long_float_row(n, x, of);
   else
     return lanes_of_row<Op, T>(n, x, of).value();
 }
-template <class Op, class T, class S>
-TW_INLINE typename Op::Accumulator row_of(int64_t n, const S* row, auto of) {
+template <class Op, class T>
+TW_INLINE typename Op::Accumulator row_of(int64_t n, auto row, auto of) {
   const bool whole = !Op::rounds || n <= kBlock<T>;
   return whole ? block_of_row<Op, T>(n, row, of) : long_row<Op, T>(n, row, of);
-}
-// Fewer elements one after the other take less time than to fold the lanes of a vector.
-inline constexpr int64_t kFew = 8;
-template <class Op, class T, class S = T>
-void rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
-  auto* a = (typename Op::Accumulator*)acc;
-  if constexpr (std::is_floating_point_v<T> && std::is_same_v<S, T>)
-    if (n > 0 && n < kFew) {
-      for (int64_t i = 0; i < m; ++i)
-        a[i] = Op::one(a[i], Op::of_few(n, (const T*)((const char*)x + i * row_bytes)));
-      return;
-    }
-  for (int64_t i = 0; i < m; ++i)
-    a[i] = Op::one(a[i], row_of<Op, T>(n, (const S*)((const char*)x + i * row_bytes), Itself()));
 }
 // Squares of float32 overflow from 2^64 on, and vanish below 2^-75: a sum of them that is not in
 // between is found again in float64, of whose accumulators it is a part.
@@ -294,14 +313,15 @@ inline constexpr float kLeastSum = 1e-30f;
 template <class T> TW_INLINE bool is_lost(T sum) {
   return !(sum >= kLeastSum && sum < (T)__builtin_inf());
 }
-__attribute__((noinline)) double wide_squares(int64_t n, const float* x, float centre) {
+template <class S>
+__attribute__((noinline)) double wide_squares(int64_t n, const S* x, float centre) {
   constexpr int L = kLanes<float>;
   constexpr bool halves = L > kLanes<double>;
   Vec<double> low = 0.0, high = 0.0;
   const Vec<double> about = (double)centre;
   int64_t at = 0;
   for (; at + L <= n; at += L) {
-    const Vec<float> v = Vec<float>::load(x + at);
+    const Vec<float> v = load_as<float>(x + at);
     const Vec<double> near = widened_half<false>(v) - about;
     low += near * near;
     if constexpr (halves) {
@@ -310,24 +330,63 @@ __attribute__((noinline)) double wide_squares(int64_t n, const float* x, float c
     }
   }
   double sum = sum_of_lanes(low + high);
-  for (; at < n; ++at) {
-    const double distance = (double)x[at] - (double)centre;
-    sum += distance * distance;
+  if (at < n) {
+    const Vec<float> rest = load_as<float>(x + at, (int)(n - at));
+    for (int i = 0; at + i < n; ++i) {
+      const double distance = (double)rest[i] - (double)centre;
+      sum += distance * distance;
+    }
   }
   return sum;
+}
+// A sum of squares of distances from `centre`, of which this is what the lanes of T made.
+template <class T, class S>
+TW_INLINE double whole_squares(double sum, int64_t n, const S* row, T centre) {
+  if constexpr (std::is_same_v<T, float>)
+    if (is_lost(sum)) [[unlikely]]
+      return wide_squares(n, row, centre);
+  return sum;
+}
+
+// Fewer elements one after the other take less time than to fold the lanes of a vector.
+inline constexpr int64_t kFew = 8;
+template <class Op, class T, class S = T, class Of = Itself>
+void rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
+  auto* a = (typename Op::Accumulator*)acc;
+  const auto each = [=](auto combined) TW_LAMBDA_INLINE {
+    for (int64_t i = 0; i < m; ++i) {
+      const S* row = beyond((const S*)x, i * row_bytes);
+      typename Op::Accumulator part = combined(row);
+      if constexpr (std::is_same_v<Of, Square>) part = whole_squares(part, n, row, (T)0);
+      a[i] = Op::one(a[i], part);
+    }
+  };
+  if constexpr (std::is_floating_point_v<T>)
+    if (n > 0 && n < kFew)
+      return each([=](const S* row) TW_LAMBDA_INLINE { return Op::of_few(n, row, Of()); });
+  each([=](const S* row) TW_LAMBDA_INLINE { return row_of<Op, T>(n, row, Of()); });
 }
 template <class T> void squares_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes,
                                      const void* centres, void* acc) {
   auto* centre = (const T*)centres;
   auto* a = (double*)acc;
   for (int64_t i = 0; i < m; ++i) {
-    auto* row = (const T*)((const char*)x + i * row_bytes);
-    double part = row_of<Sum<T>, T>(n, row, SquaredDistance<T>{centre[i]});
-    if constexpr (std::is_same_v<T, float>)
-      if (is_lost(part)) [[unlikely]]
-        part = wide_squares(n, row, centre[i]);
-    a[i] += part;
+    const T* row = beyond((const T*)x, i * row_bytes);
+    const double part = row_of<Sum<T>, T>(n, row, SquaredDistance<T>{centre[i]});
+    a[i] += whole_squares(part, n, row, centre[i]);
   }
+}
+template <class T, class S> void product_rows(int64_t m, int64_t n, const void* x,
+                                              int64_t row_bytes, const void* y, void* acc) {
+  const Products<S> first = {(const S*)x, (const S*)y};
+  auto* a = (double*)acc;
+  if (n > 0 && n < kFew) {
+    for (int64_t i = 0; i < m; ++i)
+      a[i] += Sum<T>::of_few(n, beyond(first, i * row_bytes), Itself());
+    return;
+  }
+  for (int64_t i = 0; i < m; ++i)
+    a[i] += row_of<Sum<T>, T>(n, beyond(first, i * row_bytes), Itself());
 }
 
 template <class T> TW_INLINE void add_to(double* acc, Vec<T> x) {
@@ -354,7 +413,7 @@ inline constexpr int kRowsAtOnce = 8;
 // `of` gives, for `count` columns from `at` on, what of their elements is combined; `taken` may add
 // what comes of m rows itself.
 struct Never {
-  template <class V> TW_INLINE bool operator()(int64_t, const char*, int64_t, int, V) const {
+  template <class P, class V> TW_INLINE bool operator()(int64_t, P, int64_t, int, V) const {
     return false;
   }
 };
@@ -364,85 +423,99 @@ TW_INLINE Vec<T> in_order(Vec<T> even, Vec<T> odd, std::integer_sequence<int, la
   constexpr int L = sizeof...(lane), first = upper ? L / 2 : 0;
   return Vec<T>(__builtin_shufflevector(even.v, odd.v, (first + lane / 2 + lane % 2 * L)...));
 }
-template <class Op, class T, class S, int m>
-TW_INLINE void join_pairs(const char* x, int64_t row_bytes, typename Op::Accumulator* acc) {
+template <class Op, class T, int m, class Of>
+TW_INLINE void join_pairs(const char* x, int64_t row_bytes, typename Op::Accumulator* acc, Of of) {
   constexpr int L = kLanes<T>;
   constexpr auto lanes = std::make_integer_sequence<int, L>();
   const auto [even, odd] = joined<m>(
       [=](int i) TW_LAMBDA_INLINE {
-        return floats_of_bfloat16(Vec<Stored16>::load((const Stored16*)(x + i * row_bytes)));
+        const auto pair =
+            floats_of_bfloat16(Vec<Stored16>::load((const Stored16*)(x + i * row_bytes)));
+        return FloatPair{of(pair.even), of(pair.odd)};
       },
-      [](FloatPair a, FloatPair b) TW_LAMBDA_INLINE {
-        return FloatPair{Op::join(a.even, b.even), Op::join(a.odd, b.odd)};
-      });
+      [](FloatPair a, FloatPair b)
+          TW_LAMBDA_INLINE { return FloatPair{Op::join(a.even, b.even), Op::join(a.odd, b.odd)}; });
   add_into<Op, T>(acc, in_order<false>(even, odd, lanes), L);
   add_into<Op, T>(acc + L, in_order<true>(even, odd, lanes), L);
 }
-template <class Op, class T, class S, int m, class F, class Taken>
-TW_INLINE void join_rows(int64_t n, const char* x, int64_t row_bytes, typename Op::Accumulator* acc,
-                         F of, Taken taken) {
+template <class Op, class T, int m, class P, class F, class Taken>
+TW_INLINE void join_rows(int64_t n, P x, int64_t row_bytes, typename Op::Accumulator* acc, F of,
+                         Taken taken) {
   constexpr int L = kLanes<T>;
   const auto join = [&](auto load, int64_t at, int count) TW_LAMBDA_INLINE {
     const auto part = of(at, count);
-    const Vec<T> all = Op::template join_all<m>([=](int i) TW_LAMBDA_INLINE {
-      return part(load((const S*)(x + i * row_bytes) + at));
-    });
+    const Vec<T> all = Op::template join_all<m>(
+        [=](int i) TW_LAMBDA_INLINE { return part(load(beyond(x, i * row_bytes) + at)); });
     if (!taken(m, x, at, count, all)) add_into<Op, T>(acc + at, all, count);
   };
   int64_t at = 0;
-  if constexpr (kByPairs<T, S>)  // of each element itself
+  if constexpr (kByPairs<T, P>)
     for (; at + 2 * L <= n; at += 2 * L)
-      join_pairs<Op, T, S, m>(x + at * (int64_t)sizeof(S), row_bytes, acc + at);
-  for (; at + L <= n; at += L)
-    join([](const S* p) TW_LAMBDA_INLINE { return load_as<T>(p); }, at, L);
+      join_pairs<Op, T, m>((const char*)(x + at), row_bytes, acc + at, of(at, L));
+  for (; at + L <= n; at += L) join([](P p) TW_LAMBDA_INLINE { return load_as<T>(p); }, at, L);
   const int rest = (int)(n - at);
-  if (rest > 0) join([=](const S* p) TW_LAMBDA_INLINE { return load_as<T>(p, rest); }, at, rest);
+  if (rest > 0) join([=](P p) TW_LAMBDA_INLINE { return load_as<T>(p, rest); }, at, rest);
 }
-template <class Op, class T, class S, class F, class Taken = Never>
-TW_INLINE void each_column(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc, F of,
+template <class Op, class T, class P, class F, class Taken = Never>
+TW_INLINE void each_column(int64_t m, int64_t n, P x, int64_t row_bytes, void* acc, F of,
                            Taken taken = {}) {
   auto* a = (typename Op::Accumulator*)acc;
-  auto* row = (const char*)x;
-  for (; m >= kRowsAtOnce; m -= kRowsAtOnce, row += kRowsAtOnce * row_bytes)
-    join_rows<Op, T, S, kRowsAtOnce>(n, row, row_bytes, a, of, taken);
-  for (; m > 0; --m, row += row_bytes) join_rows<Op, T, S, 1>(n, row, row_bytes, a, of, taken);
+  for (; m >= kRowsAtOnce; m -= kRowsAtOnce, x = beyond(x, kRowsAtOnce * row_bytes))
+    join_rows<Op, T, kRowsAtOnce>(n, x, row_bytes, a, of, taken);
+  for (; m > 0; --m, x = beyond(x, row_bytes)) join_rows<Op, T, 1>(n, x, row_bytes, a, of, taken);
 }
-template <class Op, class T, class S = T>
+template <class Op, class T, class S = T, class Of = Itself>
 void columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
-  each_column<Op, T, S>(m, n, x, row_bytes, acc,
-                        [](int64_t, int) TW_LAMBDA_INLINE { return Itself(); });
+  each_column<Op, T>(m, n, (const S*)x, row_bytes, acc,
+                     [](int64_t, int) TW_LAMBDA_INLINE { return Of(); });
 }
-// `sums` of the columns of m rows of x, those that are lost in float64.
-__attribute__((noinline)) void add_lost(int64_t m, int count, const char* x, int64_t row_bytes,
+template <class T, class S> void product_columns(int64_t m, int64_t n, const void* x,
+                                                 int64_t row_bytes, const void* y, void* acc) {
+  each_column<Sum<T>, T>(m, n, Products<S>{(const S*)x, (const S*)y}, row_bytes, acc,
+                         [](int64_t, int) TW_LAMBDA_INLINE { return Itself(); });
+}
+// `sums` of the columns of m rows of x, those that are lost in float64; no centre: about 0.
+__attribute__((noinline)) void add_lost(int64_t m, int count, const float* x, int64_t row_bytes,
                                         const float* centre, Vec<float> sums, double* acc) {
   double wide[kLanes<float>] = {};
   for (int64_t i = 0; i < m; ++i) {
-    auto* row = (const float*)(x + i * row_bytes);
+    const float* row = beyond(x, i * row_bytes);
     for (int j = 0; j < count; ++j) {
-      const double distance = (double)row[j] - (double)centre[j];
+      const double distance = (double)row[j] - (centre ? (double)centre[j] : 0);
       wide[j] += distance * distance;
     }
   }
   for (int j = 0; j < count; ++j) acc[j] += is_lost(sums[j]) ? wide[j] : (double)sums[j];
 }
-template <class T> void squares_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes,
-                                        const void* centres, void* acc) {
-  auto* centre = (const T*)centres;
-  each_column<Sum<T>, T, T>(
-      m, n, x, row_bytes, acc,
-      [=](int64_t at, int count)
-          TW_LAMBDA_INLINE { return SquaredDistance<T>{load_some(centre + at, count)}; },
-      [=](int64_t rows, const char* first, int64_t at, int count, Vec<T> sums) TW_LAMBDA_INLINE {
+template <class T> TW_INLINE void each_column_of_squares(int64_t m, int64_t n, const void* x,
+                                                         int64_t row_bytes, const T* centre,
+                                                         void* acc, auto of) {
+  each_column<Sum<T>, T>(
+      m, n, (const T*)x, row_bytes, acc, of,
+      [=](int64_t rows, const T* first, int64_t at, int count, Vec<T> sums) TW_LAMBDA_INLINE {
         if constexpr (std::is_same_v<T, float>) {
           const Vec<float> shown = fill_after(sums, count, 1.0f);
           if (any_below(shown, kLeastSum) || any_not_below(shown, __builtin_inff())) [[unlikely]] {
-            add_lost(rows, count, first + at * (int64_t)sizeof(float), row_bytes, centre + at, sums,
+            add_lost(rows, count, first + at, row_bytes, centre ? centre + at : nullptr, sums,
                      (double*)acc + at);
             return true;
           }
         }
         return false;
       });
+}
+template <class T>
+void square_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
+  each_column_of_squares<T>(m, n, x, row_bytes, nullptr, acc,
+                            [](int64_t, int) TW_LAMBDA_INLINE { return Square(); });
+}
+template <class T> void squares_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes,
+                                        const void* centres, void* acc) {
+  auto* centre = (const T*)centres;
+  each_column_of_squares<T>(m, n, x, row_bytes, centre, acc,
+                            [=](int64_t at, int count) TW_LAMBDA_INLINE {
+                              return SquaredDistance<T>{load_some(centre + at, count)};
+                            });
 }
 
 // Extrema of bfloat16, into float32.
@@ -638,8 +711,16 @@ template <class T> constexpr void fill_floating(ReduceTable& table, ReduceType t
   table.columns[(int)Combine::sum][t] = columns<Sum<T>, T>;
   table.rows[(int)Combine::prod][t] = prod_rows<T>;
   table.columns[(int)Combine::prod][t] = prod_columns<T>;
+  table.rows[(int)Combine::numbers][t] = rows<Sum<T>, T, T, Number>;
+  table.columns[(int)Combine::numbers][t] = columns<Sum<T>, T, T, Number>;
+  table.rows[(int)Combine::magnitudes][t] = rows<Sum<T>, T, T, Magnitude>;
+  table.columns[(int)Combine::magnitudes][t] = columns<Sum<T>, T, T, Magnitude>;
+  table.rows[(int)Combine::squares][t] = rows<Sum<T>, T, T, Square>;
+  table.columns[(int)Combine::squares][t] = square_columns<T>;
   table.squares_rows[t] = squares_rows<T>;
   table.squares_columns[t] = squares_columns<T>;
+  table.product_rows[t] = product_rows<T, T>;
+  table.product_columns[t] = product_columns<T, T>;
   table.rows_backward[(int)Gradient::prod][t] = prod_rows_backward<T>;
   table.columns_backward[(int)Gradient::prod][t] = prod_columns_backward<T>;
   table.rows_backward[(int)Gradient::extremum][t] = extremum_rows_backward<T>;
@@ -663,6 +744,14 @@ template <class T> constexpr void fill_narrow(ReduceTable& table, ReduceType typ
 constexpr void fill_bfloat16(ReduceTable& table) {
   table.bfloat16_rows[(int)Combine::sum] = rows<Sum<float>, float, BFloat16>;
   table.bfloat16_columns[(int)Combine::sum] = columns<Sum<float>, float, BFloat16>;
+  table.bfloat16_rows[(int)Combine::numbers] = rows<Sum<float>, float, BFloat16, Number>;
+  table.bfloat16_columns[(int)Combine::numbers] = columns<Sum<float>, float, BFloat16, Number>;
+  table.bfloat16_rows[(int)Combine::magnitudes] = rows<Sum<float>, float, BFloat16, Magnitude>;
+  table.bfloat16_columns[(int)Combine::magnitudes] =
+      columns<Sum<float>, float, BFloat16, Magnitude>;
+  table.bfloat16_rows[(int)Combine::squares] = rows<Sum<float>, float, BFloat16, Square>;
+  table.bfloat16_product_rows = product_rows<float, BFloat16>;
+  table.bfloat16_product_columns = product_columns<float, BFloat16>;
   table.bfloat16_rows[(int)Combine::max] = bfloat16_extremum_rows<true>;
   table.bfloat16_columns[(int)Combine::max] = bfloat16_extremum_columns<true>;
   table.bfloat16_rows[(int)Combine::min] = bfloat16_extremum_rows<false>;

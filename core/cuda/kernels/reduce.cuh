@@ -13,6 +13,9 @@
 #define TW_ARGMIN 5
 #define TW_ANY 6
 #define TW_ALL 7
+#define TW_NUMBERS 8     // the sums of what is no NaN, of magnitudes, of squares
+#define TW_MAGNITUDES 9
+#define TW_SQUARES 10
 
 using T = TW_TYPE;
 
@@ -79,6 +82,15 @@ TW_DEVICE State state_of(TW_IN x, int64_t index) {
   return {convert<T>(x), index};
 #elif TW_KIND == TW_ANY || TW_KIND == TW_ALL
   return {T(is_true(x))};
+#elif TW_KIND == TW_NUMBERS
+  const T value = convert<T>(x);
+  return {value == value ? value : T(0)};
+#elif TW_KIND == TW_MAGNITUDES
+  const T value = convert<T>(x);
+  return {value < 0 ? -value : value};
+#elif TW_KIND == TW_SQUARES
+  const T value = convert<T>(x);
+  return {value * value};
 #else
   return {convert<T>(x)};
 #endif

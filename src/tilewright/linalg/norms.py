@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.linalg.checks import axis_of, check_floats, check_matrices
+from tilewright.linalg.checks import axis_of, check_floats, check_matrices, shape_of
 from tilewright.linalg.decompositions import eigvalsh, inv, least_of, svdvals
 from tilewright.other_names import other_names
 
@@ -28,23 +28,18 @@ def vector_norm(x: Tensor, /, ord: float = 2, axis: _Axes = None, keepdims: bool
     TypeError for other types.
     Source: Array API standard 2024.12, linalg.vector_norm.
     """
-    if x.dtype in (tw.float16, tw.bfloat16):
-        wide = vector_norm(x.astype(tw.float32), axis=axis, keepdims=keepdims, ord=ord)
-        return wide.astype(x.dtype)
-    check_floats("vector_norm", x, anywhere=True)
     axes = None if axis is None else axis if isinstance(axis, int) else tuple(axis)
-    size = tw.abs(x)
-    if math.isinf(ord):
-        return (_largest if ord > 0 else tw.min)(size, axis=axes, keepdims=keepdims)
-    if ord == 0:
-        return tw.sum(tw.astype(x != 0, size.dtype), axis=axes, keepdims=keepdims)
-    if ord == 1:
-        return tw.sum(size, axis=axes, keepdims=keepdims)
-    if ord == 2:
-        parts = [x] if size.dtype == x.dtype else [tw.real(x), tw.imag(x)]
-        squares = [tw.sum(part * part, axis=axes, keepdims=keepdims) for part in parts]
-        return _root(squares[0] if len(squares) == 1 else squares[0] + squares[1])
-    return _of_order(size, ord, axes, keepdims)
+    wide = tw.float32 if x.dtype in (tw.float16, tw.bfloat16) else x.dtype
+    if wide == x.dtype:
+        check_floats("vector_norm", x, anywhere=True)
+    if ord == 2 and x.is_complex():
+        return _of_complex(x, axes, keepdims)
+    if ord in (1, 2) and not x.is_complex():
+        of = tw.l1_norm if ord == 1 else tw.l2_norm
+        norm = of(x, axis=axes, keepdims=keepdims, dtype=wide)
+    else:
+        norm = _of_magnitudes(tw.abs(x.astype(wide)), ord, axes, keepdims)
+    return norm if wide == x.dtype else norm.astype(x.dtype)
 
 
 @other_names
@@ -177,6 +172,16 @@ def _largest(size: Tensor, axis: _Axes, keepdims: bool = False) -> Tensor:
     return tw.sum(size, axis=axis, keepdims=keepdims)
 
 
+def _of_magnitudes(size: Tensor, ord: float, axes: _Axes, keepdims: bool) -> Tensor:
+    if math.isinf(ord):
+        return (_largest if ord > 0 else tw.min)(size, axis=axes, keepdims=keepdims)
+    if ord == 0:
+        return tw.sum(tw.astype(size != 0, size.dtype), axis=axes, keepdims=keepdims)
+    if ord == 1:
+        return tw.sum(size, axis=axes, keepdims=keepdims)
+    return _of_order(size, ord, axes, keepdims)
+
+
 def _of_order(size: Tensor, ord: float, axes: _Axes, keepdims: bool) -> Tensor:
     """(Sum of size ** ord) ** (1 / ord); neither power has a slope at 0, which is taken as 0."""
     if not size.requires_grad:
@@ -188,9 +193,13 @@ def _of_order(size: Tensor, ord: float, axes: _Axes, keepdims: bool) -> Tensor:
     return tw.where(none, 0.0, tw.pow(tw.where(none, 1, total), 1 / ord))
 
 
-def _root(squares: Tensor) -> Tensor:
-    """Whose derivative at 0 is taken as 0."""
-    if not squares.requires_grad:
-        return tw.sqrt(squares)
-    positive = squares != 0
-    return tw.where(positive, tw.sqrt(tw.where(positive, squares, 1)), tw.zeros_like(squares))
+def _of_complex(x: Tensor, axes: _Axes, keepdims: bool) -> Tensor:
+    """The root of the squares of both parts, which lie along one axis more."""
+    places = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
+    rank = max(x.ndim, 1)  # a number has an axis 0, of its one element
+    for axis in places:
+        if not -rank <= axis < rank:
+            raise IndexError(f"vector_norm: axis {axis} is out of range for {shape_of(x)}")
+    both = (*(axis % rank for axis in places if x.ndim), x.ndim)
+    norm = tw.l2_norm(tw.view_as_real(x), axis=both, keepdims=keepdims)
+    return tw.squeeze(norm, axis=-1) if keepdims else norm
