@@ -44,7 +44,6 @@ template <class T> using IntLike = typename IntOfSize<sizeof(T)>::type;
 
 template <class T>
 inline constexpr int kLanes = kVectorBytes > (int)sizeof(T) ? kVectorBytes / (int)sizeof(T) : 1;
-template <class Part> inline constexpr int kLanes<Complex<Part>> = 1;
 
 template <class T> struct RawVec {
   typedef T type __attribute__((vector_size(kLanes<T> * sizeof(T))));
