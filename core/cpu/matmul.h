@@ -59,6 +59,9 @@ struct MatmulTable {  // filled in by kernels/matmul.h for each instruction set
     Rearrange apart;  // all real parts, then all imaginary ones
     void (*join)(std::int64_t m, std::int64_t n, const void* products, double alpha, double beta,
                  void* c, std::int64_t c_row, std::int64_t c_col);
+    // Of two vectors of k numbers one after the other: adds the products of their parts, re re, im
+    // im, re im and im re, to sums[0..3].
+    void (*products)(std::int64_t k, const void* a, const void* b, double* sums);
   };
   Run naive[kDTypes];
   Ladder floating[2];       // float32, float64

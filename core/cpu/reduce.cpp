@@ -37,6 +37,10 @@ constexpr int64_t kStrip = 2048;
 // Elements converted at once, 8 to 16 KiB: they stay in the first-level cache.
 constexpr int64_t kStage = 2048;
 constexpr int64_t kStageRows = 8;
+// Elements of the wide rows that rows of a few elements are taken as, and the fewest such rows: as
+// many as the loops of columns take at once.
+constexpr int64_t kWideRow = 64;
+constexpr int64_t kWideRows = 8;
 
 bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all; }
 bool is_additive(ReduceOp op) {
@@ -101,7 +105,10 @@ void fill(DType dtype, int64_t n, void* acc, double value) {
 // Extrema start from the end of the type's range; that of floating types is an infinity.
 void fill_identity(ReduceOp op, DType dtype, int64_t n, void* acc) {
   const Combine combine = joining(combine_of(op));
-  if (combine == Combine::sum) return fill(dtype, n, acc, 0);
+  if (combine == Combine::sum) {
+    std::memset(acc, 0, static_cast<std::size_t>(n) * size_of(dtype));
+    return;
+  }
   if (combine == Combine::prod) return fill(dtype, n, acc, 1);
   const bool largest = combine == Combine::max;
   if (is_floating(dtype)) return fill(dtype, n, acc, largest ? -__builtin_inf() : __builtin_inf());
@@ -130,6 +137,7 @@ class Reduction {
   void cut(int64_t points, int64_t terms);
   void work(const char* x, int64_t begin, int64_t end, int64_t segment, Results results) const;
   void panel(const char* x, int64_t a, int64_t b, int64_t position, Results results) const;
+  bool fold_columns(const char* x, int64_t a, int64_t b, Results results) const;
   void stage_rows(const char* x, int64_t a, int64_t b, int64_t position, Results results) const;
   void stage_columns(const char* x, int64_t a, int64_t b, int64_t position, Results results) const;
   void call(int64_t m, int64_t n, const void* x, int64_t row_bytes, int64_t position,
@@ -153,6 +161,7 @@ class Reduction {
   int64_t strip_, strips_;      // of the last kept axis
   int64_t segment_, segments_;  // of the first reduced axis
   ReduceFunction loop_, join_;
+  ReduceFunction pairs_ = nullptr;  // of the parts of complex numbers that lie one after the other
   ArgFunction arg_loop_;
   SecondFunction second_loop_ = nullptr;
   std::int64_t factors_bytes_ = 0;  // from x to the factors
@@ -193,6 +202,11 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
     direct_ = true;
     loop_ = reads_bfloat16;
   }
+  const bool of_pairs = kept.count == 2 && kept.x_bytes == in_bytes_ && in_ == element_ &&
+                        reduced.x_bytes == 2 * in_bytes_;
+  if (of_pairs && !by_rows_ && op_ == ReduceOp::sum && acc_ == DType::float64 && !p.centres &&
+      !p.factors)
+    pairs_ = table.pair_rows[t];
   if (p.centres) second_loop_ = (by_rows_ ? table.squares_rows : table.squares_columns)[t];
   if (p.factors) {
     second_loop_ = (by_rows_ ? table.product_rows : table.product_columns)[t];
@@ -309,8 +323,28 @@ void Reduction::panel(const char* x, int64_t a, int64_t b, int64_t position, Res
     return by_rows_ ? stage_rows(x, a, b, position, r) : stage_columns(x, a, b, position, r);
   if (by_rows_)
     call(a, b, x, kept_.last().x_bytes, position, r);
-  else
+  else if (pairs_)
+    pairs_(1, 2 * b, x, 0, r.values);
+  else if (!fold_columns(x, a, b, r))
     call(b, a, x, reduced_.last().x_bytes, position, r);
+}
+
+// Rows of a few elements without gaps, as the parts of complex numbers: some together are one wide
+// row, whose accumulators are then joined by halves. Whether they were.
+bool Reduction::fold_columns(const char* x, int64_t a, int64_t b, Results r) const {
+  if (r.positions || second_loop_ || reduced_.last().x_bytes != a * in_bytes_) return false;
+  int64_t together = 1;
+  while (2 * together * a <= kWideRow && 2 * together * kWideRows <= b) together *= 2;
+  if (together < 4) return false;
+  alignas(64) char wide[kWideRow * sizeof(double)];
+  fill_identity(op_, acc_, together * a, wide);
+  const int64_t rows = b / together, row_bytes = together * a * in_bytes_;
+  loop_(rows, together * a, x, row_bytes, wide);
+  if (const int64_t rest = b % together) loop_(1, rest * a, x + rows * row_bytes, 0, wide);
+  for (int64_t half = together / 2; half > 0; half /= 2)
+    join_(1, half * a, wide + half * a * acc_bytes_, 0, wide);
+  join_(1, a, wide, 0, r.values);
+  return true;
 }
 
 void Reduction::call(int64_t m, int64_t n, const void* x, int64_t row_bytes, int64_t position,

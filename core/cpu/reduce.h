@@ -101,6 +101,9 @@ struct ReduceTable {
   // As f32, of bfloat16 as it lies; null: products, columns of squares.
   ReduceFunction bfloat16_rows[kCombines];
   ReduceFunction bfloat16_columns[kCombines];
+  // Sums along rows of n / 2 pairs, which lie apart in two accumulators of float64: [0] float32,
+  // [1] float64. Null where a vector has one lane.
+  ReduceFunction pair_rows[2];
   ArgFunction arg_rows[2][kReduceTypes];  // [0] largest, [1] smallest
   ArgFunction arg_columns[2][kReduceTypes];
   // [0] float32, [1] float64

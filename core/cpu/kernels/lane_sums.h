@@ -1,8 +1,9 @@
-// Sums of the lanes of many vectors at once: folded together, a lane for each vector.
+// Sums of the lanes of many vectors at once: folded together, a lane for each vector. Sums of every
+// second lane.
 #pragma once
 #include <utility>
 
-#include "core/cpu/simd/vec.h"
+#include "core/cpu/kernels/lanes.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -26,6 +27,16 @@ TW_INLINE void sum_lanes(typename Vec<T>::Raw* vectors) {
       vectors[i] = add_lanes(vectors[i], vectors[i + step], std::integral_constant<int, step>(),
                              std::make_integer_sequence<int, kLanes<T>>());
     sum_lanes<T, step / 2>(vectors);
+  }
+}
+
+// The sums of the even lanes and of the odd ones.
+template <class T, int n = kLanes<T>> TW_INLINE auto pair_of_lanes(typename Lanes<T, n>::type v) {
+  if constexpr (n == 2) {
+    return v;
+  } else {
+    using Half = typename CountTo<n / 2>::type;
+    return pair_of_lanes<T, n / 2>(half_of<T, n>(v, Half(), false) + half_of<T, n>(v, Half(), true));
   }
 }
 

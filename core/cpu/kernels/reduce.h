@@ -3,6 +3,7 @@
 #include "core/cpu/kernels/extrema_backward.h"
 #include "core/cpu/kernels/extrema_bfloat16.h"
 #include "core/cpu/kernels/integer_sums.h"
+#include "core/cpu/kernels/lane_sums.h"
 #include "core/cpu/kernels/prod.h"
 #include "core/cpu/math/basic.h"
 #include "core/cpu/math/lanes.h"
@@ -263,12 +264,11 @@ TW_INLINE T block_of_row(int64_t n, P x, Of of = {}) {
 }
 // Whole blocks of float32 join accumulators of double lane by lane, which leaves nothing between
 // two blocks that waits for a result.
-template <class P, class Of> double long_float_row(int64_t n, P x, Of of) {
+template <class P, class Of> Vec<double> lanes_of_float_blocks(int64_t n, P x, Of of) {
   constexpr int L = kLanes<float>;
   constexpr bool halves = L > kLanes<double>;
   Vec<double> low = 0.0, high = 0.0;
-  int64_t at = 0;
-  for (; at + kBlock<float> <= n; at += kBlock<float>) {
+  for (int64_t at = 0; at < n; at += kBlock<float>) {
     Vec<float> chain[kChains], v[kChains];
     load_chains(x + at, v);
 #pragma GCC unroll 4
@@ -283,7 +283,12 @@ template <class P, class Of> double long_float_row(int64_t n, P x, Of of) {
     low += widened_half<false>(block);
     if constexpr (halves) high += widened_half<true>(block);
   }
-  return sum_of_lanes(low + high) + block_of_row<Sum<float>, float>(n - at, x + at, of);
+  return low + high;
+}
+template <class P, class Of> double long_float_row(int64_t n, P x, Of of) {
+  const int64_t blocks = n / kBlock<float> * kBlock<float>;
+  return sum_of_lanes(lanes_of_float_blocks(blocks, x, of)) +
+         block_of_row<Sum<float>, float>(n - blocks, x + blocks, of);
 }
 // Pairwise by lanes, which are folded once.
 template <class Op, class T, class P, class Of> Op lanes_of_row(int64_t n, P x, Of of) {
@@ -306,6 +311,27 @@ template <class Op, class T>
 TW_INLINE typename Op::Accumulator row_of(int64_t n, auto row, auto of) {
   const bool whole = !Op::rounds || n <= kBlock<T>;
   return whole ? block_of_row<Op, T>(n, row, of) : long_row<Op, T>(n, row, of);
+}
+// Rows of complex numbers, n parts each: sums of the real and of the imaginary ones.
+template <class T> void pair_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes,
+                                  void* acc) {
+  auto* a = (double*)acc;
+  for (int64_t i = 0; i < m; ++i, a += 2) {
+    auto* row = (const T*)((const char*)x + i * row_bytes);
+    const auto add = [a](auto pair) TW_LAMBDA_INLINE {
+      a[0] += pair[0];
+      a[1] += pair[1];
+    };
+    if constexpr (std::is_same_v<T, float>) {
+      const int64_t blocks = n / kBlock<float> * kBlock<float>;
+      if (blocks > 0)
+        add(pair_of_lanes<double>(lanes_of_float_blocks(blocks, row, Itself()).v));
+      add(pair_of_lanes<float>(
+          lanes_of_block<Sum<float>, float>(n - blocks, row + blocks).total.v));
+    } else {
+      add(pair_of_lanes<double>(lanes_of_row<Sum<double>, double>(n, row, Itself()).total.v));
+    }
+  }
 }
 // Squares of float32 overflow from 2^64 on, and vanish below 2^-75: a sum of them that is not in
 // between is found again in float64, of whose accumulators it is a part.
@@ -717,6 +743,7 @@ template <class T> constexpr void fill_floating(ReduceTable& table, ReduceType t
   table.columns[(int)Combine::magnitudes][t] = columns<Sum<T>, T, T, Magnitude>;
   table.rows[(int)Combine::squares][t] = rows<Sum<T>, T, T, Square>;
   table.columns[(int)Combine::squares][t] = square_columns<T>;
+  if constexpr (kLanes<T> > 1) table.pair_rows[t] = pair_rows<T>;
   table.squares_rows[t] = squares_rows<T>;
   table.squares_columns[t] = squares_columns<T>;
   table.product_rows[t] = product_rows<T, T>;

@@ -170,6 +170,43 @@ class Rearranged {
   const MatmulTable::ComplexParts& parts_;
 };
 
+// Sums of the products of two vectors, whose numbers lie one after the other: in pieces, so that
+// bits do not depend on the number of threads.
+bool is_of_vectors(const MatmulProblem& p) {
+  return p.m == 1 && p.n == 1 && is_unit(p.a_col, p.k) && is_unit(p.b_row, p.k);
+}
+template <class Part> void multiply_vectors(const MatmulProblem& p) {
+  constexpr int64_t kPiece = 1 << 15;  // about 10 us
+  struct Sums {
+    double of[4];
+  };
+  const auto products = parts_of(p.dtype).products;
+  const int64_t pieces = (p.k + kPiece - 1) / kPiece;
+  const Scratch memory(static_cast<std::size_t>(p.batch * pieces) * sizeof(Sums));
+  auto* const sums = memory.as<Sums>();
+  const int64_t grain = std::max<int64_t>(1, kPiece / (p.k + 1));
+  parallel_ranges(p.batch * pieces, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) {
+      const int64_t i = at / pieces, l = at % pieces * kPiece;
+      sums[at] = {};
+      products(std::min(kPiece, p.k - l),
+               static_cast<const Complex<Part>*>(p.a) + i * p.a_batch + l,
+               static_cast<const Complex<Part>*>(p.b) + i * p.b_batch + l, sums[at].of);
+    }
+  });
+  for (int64_t i = 0; i < p.batch; ++i) {
+    double re = 0, im = 0;
+    for (const Sums* s = sums + i * pieces; s < sums + (i + 1) * pieces; ++s) {
+      re += s->of[0] - s->of[1];
+      im += s->of[2] + s->of[3];
+    }
+    auto& c = static_cast<Complex<Part>*>(p.c)[i * p.c_batch];
+    re *= p.alpha, im *= p.alpha;
+    if (p.beta != 0) re += p.beta * c.re, im += p.beta * c.im;
+    c = {static_cast<Part>(re), static_cast<Part>(im)};
+  }
+}
+
 }  // namespace
 
 // Where a batch must not change a bit, the ways differ by layout alone.
@@ -190,6 +227,8 @@ RealProduct as_real(const MatmulProblem& p) {
 
 void run_complex(const MatmulProblem& p, void (*run)(const void*)) {
   if (is_empty(p)) return;
+  if (is_of_vectors(p) && !is_batch_invariant())
+    return p.dtype == DType::complex64 ? multiply_vectors<float>(p) : multiply_vectors<double>(p);
   const RealProduct plan = as_real(p);
   Rearranged(plan, run).multiply();
 }

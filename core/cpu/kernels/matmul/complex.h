@@ -1,20 +1,14 @@
 // A complex product as a real one: rows of complex numbers are rows of twice as many real ones, and
 // with each row of B twice, as it is and times i, their real product is the complex one. Where A
-// has few rows its parts are multiplied by B as it lies, and joined.
+// has few rows its parts are multiplied by B as it lies, and joined. Two vectors are multiplied as
+// they lie.
 #pragma once
-#include "core/cpu/kernels/lanes.h"
+#include "core/cpu/kernels/lane_sums.h"
+#include "core/cpu/simd/complex.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
 
-// The row times i: each pair (re, im) becomes (-im, re).
-template <class T, int... lane>
-TW_INLINE Vec<T> times_i(Vec<T> x, std::integer_sequence<int, lane...>) {
-  const typename Vec<T>::Raw swapped = __builtin_shufflevector(x.v, x.v, (lane ^ 1)...);
-  const typename Vec<T>::Raw negative = -swapped;
-  return Vec<T>(__builtin_shufflevector(swapped, negative,
-                                        (lane % 2 ? lane : lane + (int)sizeof...(lane))...));
-}
 template <class T> TW_INLINE void twice_row(std::int64_t n, const T* b, T* out) {
   constexpr int lanes = kLanes<T>;
   T* const turned = out + 2 * n;
@@ -23,7 +17,7 @@ template <class T> TW_INLINE void twice_row(std::int64_t n, const T* b, T* out) 
     for (; j + lanes <= 2 * n; j += lanes) {
       const Vec<T> row = Vec<T>::load(b + j);
       row.store(out + j);
-      times_i<T>(row, std::make_integer_sequence<int, lanes>()).store(turned + j);
+      Vec<T>(negated(exchanged(row.v), 0)).store(turned + j);  // times i
     }
   for (; j < 2 * n; j += 2) {
     out[j] = turned[j + 1] = b[j];
@@ -98,6 +92,42 @@ template <class T> void join_rows(std::int64_t m, std::int64_t n, const void* pr
       if (beta != 0) sum = {sum.re + (T)beta * out.re, sum.im + (T)beta * out.im};
       out = sum;
     }
+}
+
+// Adds the products of k numbers of a and of b to sums: those of the real parts, of the imaginary
+// ones, of a's real and b's imaginary ones, and of a's imaginary and b's real ones. A lane takes 16
+// at most in T, then they go to double.
+template <class T>
+void complex_products(std::int64_t k, const void* a, const void* b, double* sums) {
+  constexpr int L = kLanes<T>, chains = 2;
+  auto *x = (const T*)a, *y = (const T*)b;
+  std::int64_t at = 0;
+  if constexpr (L > 1) {
+    while (at < 2 * k) {
+      const std::int64_t block = 16 * chains * L, past = 2 * k - at > block ? at + block : 2 * k;
+      Vec<T> along[chains] = {(T)0, (T)0}, across[chains] = {(T)0, (T)0};
+      const auto add = [&](int chain, int count) TW_LAMBDA_INLINE {
+        const Vec<T> u = load_some(x + at, count), v = load_some(y + at, count);
+        along[chain] += u * v;
+        across[chain] += u * Vec<T>(exchanged(v.v));
+        at += count;
+      };
+      while (at + chains * L <= past) {
+        add(0, L);
+        add(1, L);
+      }
+      while (at < past) add(0, past - at < L ? (int)(past - at) : L);
+      const auto same = pair_of_lanes<T>((along[0] + along[1]).v);
+      const auto other = pair_of_lanes<T>((across[0] + across[1]).v);
+      for (int i = 0; i < 2; ++i) sums[i] += same[i], sums[2 + i] += other[i];
+    }
+  } else {
+    for (; at < 2 * k; at += 2) {
+      const double re = x[at], im = x[at + 1];
+      sums[0] += re * y[at], sums[1] += im * y[at + 1];
+      sums[2] += re * y[at + 1], sums[3] += im * y[at];
+    }
+  }
 }
 
 }  // namespace
