@@ -4,6 +4,7 @@
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
 #include "core/ops/key_value_cache.h"
+#include "core/ops/matmul.h"
 #include "core/ops/random.h"
 #include "core/ops/records.h"
 
@@ -148,6 +149,7 @@ void bind_ops(nb::module_& m) {
         return records;
       },
       "All ops: name, signature, help, where they are shown, and which parts they have.");
+  m.def("_vdot", vdot, "x1"_a, "x2"_a);
   bind_shapes(m);
 }
 

@@ -213,9 +213,8 @@ void run(const void* problem) {
     if (p.kind == ScanKind::product)
       return recur_complex(p.dtype, p.layout, p.reverse, p.x, nullptr, p.y);
     if (p.layout.inner == 1)
-      return p.dtype == DType::complex64
-                 ? sum_complex_rows<float>(p.layout, p.reverse, p.x, p.y)
-                 : sum_complex_rows<double>(p.layout, p.reverse, p.x, p.y);
+      return p.dtype == DType::complex64 ? sum_complex_rows<float>(p.layout, p.reverse, p.x, p.y)
+                                         : sum_complex_rows<double>(p.layout, p.reverse, p.x, p.y);
     p.layout.inner *= 2;  // both parts, each for itself
     p.dtype = part_dtype(p.dtype);
   }

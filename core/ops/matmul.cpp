@@ -249,6 +249,19 @@ constexpr OpRecord kMatmul = {
     .reads = {{.inputs = 2}, {.inputs = 1}},
     .autocast = Autocast::narrow,
     .shapes = kOfStacks | 3};
+constexpr OpRecord kVdotComplex = {
+    .name = "vdot_complex",
+    .signature = "(x1: Tensor, x2: Tensor) -> Tensor",
+    .help = "Sum of the products of two vectors of one complex type, the first conjugated.",
+    .infer = [](Call& call, Result* results) { results[0].dtype = call.in[0].dtype; },
+    .estimate = [](const Call& call) { return estimate_product(call, call.in[0], call.in[1]); },
+    .body = [](const Use& use,
+               Tensor* out) { out[0] = matmul(conj(use.in[0].tensor), use.in[1].tensor); }};
+Tensor vdot(const Tensor& x1, const Tensor& x2) {
+  const DType type = promote(x1.dtype(), x2.dtype());
+  if (!is_complex(type) || x1.size(0) != x2.size(0)) return matmul(conj(x1), x2);
+  return apply(kVdotComplex, {astype(x1, type, false), astype(x2, type, false)});
+}
 constexpr OpRecord kLinear = {
     .name = "linear",
     .signature =

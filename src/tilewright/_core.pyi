@@ -2847,6 +2847,7 @@ def _transfer_wait_idle(queue: str, timeout: float) -> _Bool:
     """Whether nothing is under way in a queue, within the timeout."""
 def _transfer_write(path: object, x: Tensor, offset_bytes: int, priority: int) -> TransferEvent:
     """Writes a tensor's bytes to a file."""
+def _vdot(x1: Tensor, x2: Tensor) -> Tensor: ...
 def abs(x: _Operand) -> Tensor:
     """Absolute value. Source: Array API standard 2024.12."""
 def absolute(x: _Operand) -> Tensor:

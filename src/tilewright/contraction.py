@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import tilewright as tw
-from tilewright import Tensor
+from tilewright import Tensor, _core
 from tilewright.other_names import other_names
 
 # Of so many operands every order is tried; of more the cheapest pair goes first.
@@ -99,7 +99,7 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     from_end = at - x1.ndim
     if from_end != also - x2.ndim:
         x1, x2, from_end = _last(x1, at), _last(x2, also), -1
-    return _products(tw.conj(x1), x2, from_end)
+    return _products_of_conjugates(x1, x2, from_end)
 
 
 @other_names
@@ -196,7 +196,7 @@ def vdot(x1: Tensor, x2: Tensor, /) -> Tensor:
     Source: PyTorch's torch.vdot.
     """
     _check_vectors("vdot", x1, x2)
-    return _products(tw.conj(x1), x2, -1)
+    return _products_of_conjugates(x1, x2, -1)
 
 
 @other_names
@@ -573,6 +573,13 @@ def _check_vectors(who: str, x1: Any, x2: Any) -> None:
     _check_ranks(who, (x1, 1), (x2, 1))
     if x1.shape != x2.shape:
         raise ValueError(f"{who}: sizes {x1.shape[0]} and {x2.shape[0]} differ")
+
+
+def _products_of_conjugates(x1: Tensor, x2: Tensor, axis: int) -> Tensor:
+    """Their sums along an axis counted from the end, of the conjugates of x1."""
+    if x1.ndim == x2.ndim == 1 and (x1.is_complex() or x2.is_complex()):
+        return _core._vdot(x1, x2)
+    return _products(tw.conj(x1), x2, axis)
 
 
 def _products(x1: Tensor, x2: Tensor, axis: int) -> Tensor:

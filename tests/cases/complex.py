@@ -105,6 +105,15 @@ RECORDS = (
         ),
     ),
     OpCase(
+        "vdot_complex",
+        lambda a, b: tw.vdot(tw.flatten(tw.complex(a, b)), tw.flatten(tw.complex(b, -a))),
+        lambda a, b: np.vdot(a + 1j * b, b - 1j * a),
+        of_shapes((7,), (1,), (0,), (70,), count=2),
+        {"float32": 4},
+        lambda _: "complex64",
+        scale=lambda a, b: np.sum(a * a + b * b),
+    ),
+    OpCase(
         "polar",
         tw.polar,
         lambda a, b: a * np.cos(b) + 1j * (a * np.sin(b)),

@@ -36,7 +36,8 @@ template <class T, int n = kLanes<T>> TW_INLINE auto pair_of_lanes(typename Lane
     return v;
   } else {
     using Half = typename CountTo<n / 2>::type;
-    return pair_of_lanes<T, n / 2>(half_of<T, n>(v, Half(), false) + half_of<T, n>(v, Half(), true));
+    return pair_of_lanes<T, n / 2>(half_of<T, n>(v, Half(), false) +
+                                   half_of<T, n>(v, Half(), true));
   }
 }
 

@@ -313,8 +313,8 @@ TW_INLINE typename Op::Accumulator row_of(int64_t n, auto row, auto of) {
   return whole ? block_of_row<Op, T>(n, row, of) : long_row<Op, T>(n, row, of);
 }
 // Rows of complex numbers, n parts each: sums of the real and of the imaginary ones.
-template <class T> void pair_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes,
-                                  void* acc) {
+template <class T>
+void pair_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
   auto* a = (double*)acc;
   for (int64_t i = 0; i < m; ++i, a += 2) {
     auto* row = (const T*)((const char*)x + i * row_bytes);
@@ -324,8 +324,7 @@ template <class T> void pair_rows(int64_t m, int64_t n, const void* x, int64_t r
     };
     if constexpr (std::is_same_v<T, float>) {
       const int64_t blocks = n / kBlock<float> * kBlock<float>;
-      if (blocks > 0)
-        add(pair_of_lanes<double>(lanes_of_float_blocks(blocks, row, Itself()).v));
+      if (blocks > 0) add(pair_of_lanes<double>(lanes_of_float_blocks(blocks, row, Itself()).v));
       add(pair_of_lanes<float>(
           lanes_of_block<Sum<float>, float>(n - blocks, row + blocks).total.v));
     } else {

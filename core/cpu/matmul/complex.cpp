@@ -170,12 +170,12 @@ class Rearranged {
   const MatmulTable::ComplexParts& parts_;
 };
 
-// Sums of the products of two vectors, whose numbers lie one after the other: in pieces, so that
-// bits do not depend on the number of threads.
+// The products of two vectors, whose numbers lie one after the other: in pieces, so that bits do
+// not depend on the number of threads.
 bool is_of_vectors(const MatmulProblem& p) {
   return p.m == 1 && p.n == 1 && is_unit(p.a_col, p.k) && is_unit(p.b_row, p.k);
 }
-template <class Part> void multiply_vectors(const MatmulProblem& p) {
+template <class Part> void multiply_vectors(const MatmulProblem& p, bool conjugate) {
   constexpr int64_t kPiece = 1 << 15;  // about 10 us
   struct Sums {
     double of[4];
@@ -194,11 +194,12 @@ template <class Part> void multiply_vectors(const MatmulProblem& p) {
                static_cast<const Complex<Part>*>(p.b) + i * p.b_batch + l, sums[at].of);
     }
   });
+  const double sign = conjugate ? -1 : 1;  // of a's imaginary parts
   for (int64_t i = 0; i < p.batch; ++i) {
     double re = 0, im = 0;
     for (const Sums* s = sums + i * pieces; s < sums + (i + 1) * pieces; ++s) {
-      re += s->of[0] - s->of[1];
-      im += s->of[2] + s->of[3];
+      re += s->of[0] - sign * s->of[1];
+      im += s->of[2] + sign * s->of[3];
     }
     auto& c = static_cast<Complex<Part>*>(p.c)[i * p.c_batch];
     re *= p.alpha, im *= p.alpha;
@@ -208,6 +209,11 @@ template <class Part> void multiply_vectors(const MatmulProblem& p) {
 }
 
 }  // namespace
+
+void multiply_vectors(const MatmulProblem& p, bool conjugate) {
+  p.dtype == DType::complex64 ? multiply_vectors<float>(p, conjugate)
+                              : multiply_vectors<double>(p, conjugate);
+}
 
 // Where a batch must not change a bit, the ways differ by layout alone.
 RealProduct as_real(const MatmulProblem& p) {
@@ -227,8 +233,7 @@ RealProduct as_real(const MatmulProblem& p) {
 
 void run_complex(const MatmulProblem& p, void (*run)(const void*)) {
   if (is_empty(p)) return;
-  if (is_of_vectors(p) && !is_batch_invariant())
-    return p.dtype == DType::complex64 ? multiply_vectors<float>(p) : multiply_vectors<double>(p);
+  if (is_of_vectors(p) && !is_batch_invariant()) return multiply_vectors(p, false);
   const RealProduct plan = as_real(p);
   Rearranged(plan, run).multiply();
 }

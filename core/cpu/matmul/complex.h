@@ -17,5 +17,8 @@ struct RealProduct {
 RealProduct as_real(const MatmulProblem& p);
 // By a kernel's `run` on real problems.
 void run_complex(const MatmulProblem& p, void (*run)(const void* problem));
+// Of one row and one column, whose numbers lie one after the other; `conjugate`: of the row's
+// conjugate.
+void multiply_vectors(const MatmulProblem& p, bool conjugate);
 
 }  // namespace tw

@@ -6,7 +6,9 @@
 #include <type_traits>
 
 #include "core/cpu/families.h"
+#include "core/cpu/lowering.h"
 #include "core/cpu/matmul.h"
+#include "core/cpu/matmul/complex.h"
 #include "core/runtime/registry.h"
 
 namespace tw {
@@ -127,10 +129,40 @@ constexpr Lowering kLowerings[] = {
     lowering<kAddmmRoles, 3>("addmm", refuses_addmm),
     lowering<kIntoRoles, 3>("matmul_into", refuses_into)};
 
+// ---- complex vectors, the first conjugated ----
+
+const char* refuses_vdot(const Call& call) {
+  return is_complex(call.in[0].dtype) ? nullptr : "real numbers are their own conjugates";
+}
+void set_up_vdot(const Call& call, void* problem) {
+  auto& p = *new (problem) MatmulProblem{};
+  p.dtype = call.in[0].dtype;
+  p.batch = p.m = p.n = 1;
+  p.k = call.in[0].count;
+  p.a_col = p.b_row = 1;
+  p.alpha = 1;
+}
+void bind_vdot(void* problem, void* const* at) {
+  auto& p = *static_cast<MatmulProblem*>(problem);
+  p.a = at[0];
+  p.b = at[1];
+  p.c = at[2];
+}
+double vdot_ns(const void* problem) {
+  constexpr double kBytesPerNs = 16;  // one core reading memory
+  const auto& p = *static_cast<const MatmulProblem*>(problem);
+  return 100 + 2 * double(p.k) * double(size_of(p.dtype)) / kBytesPerNs;
+}
+void run_vdot(const void* problem) {
+  multiply_vectors(*static_cast<const MatmulProblem*>(problem), true);
+}
+
 }  // namespace
 
 void register_matmul_lowerings() {
   for (const Lowering& each : kLowerings) register_lowering(&each);
+  add_kernel<MatmulProblem>("vdot_complex", "both vectors as they lie", refuses_vdot, set_up_vdot,
+                            bind_vdot, vdot_ns, run_vdot, 3);
 }
 
 }  // namespace tw

@@ -32,12 +32,10 @@ template <class Part> struct Mask<Complex<Part>> {
 
 // ---- pairs of numbers, real and imaginary parts in even and odd lanes ----
 
-template <class Raw, int... i>
-TW_INLINE Raw real_twice(Raw z, std::integer_sequence<int, i...>) {
+template <class Raw, int... i> TW_INLINE Raw real_twice(Raw z, std::integer_sequence<int, i...>) {
   return __builtin_shufflevector(z, z, (i & ~1)...);
 }
-template <class Raw, int... i>
-TW_INLINE Raw imag_twice(Raw z, std::integer_sequence<int, i...>) {
+template <class Raw, int... i> TW_INLINE Raw imag_twice(Raw z, std::integer_sequence<int, i...>) {
   return __builtin_shufflevector(z, z, (i | 1)...);
 }
 template <class Raw, int... i> TW_INLINE Raw exchanged(Raw z, std::integer_sequence<int, i...>) {
@@ -148,8 +146,7 @@ template <class Part> struct Vec<Complex<Part>> {
   friend TW_INLINE Vec operator-(Vec a, Vec b) { return a.v - b.v; }
   friend TW_INLINE Vec operator-(Vec a) { return -a.v; }
   friend TW_INLINE Vec operator*(Vec a, Vec b) {
-    return in_double<Part>(a.v, b.v,
-                           [](auto x, auto y) TW_LAMBDA_INLINE { return product(x, y); });
+    return in_double<Part>(a.v, b.v, [](auto x, auto y) TW_LAMBDA_INLINE { return product(x, y); });
   }
   friend TW_INLINE Vec operator/(Vec a, Vec b) {
     return in_double<Part>(a.v, b.v,
@@ -170,9 +167,7 @@ template <class Part> TW_INLINE Vec<Complex<Part>> where(Mask<Complex<Part>> c,
                                                          Vec<Complex<Part>> b) {
   return c.v ? a.v : b.v;
 }
-template <class Part> TW_INLINE Mask<Complex<Part>> isnan(Vec<Complex<Part>> z) {
-  return z != z;
-}
+template <class Part> TW_INLINE Mask<Complex<Part>> isnan(Vec<Complex<Part>> z) { return z != z; }
 template <class Part> TW_INLINE Mask<Complex<Part>> isfinite(Vec<Complex<Part>> z) {
   return z - z == Vec<Complex<Part>>(0);
 }
