@@ -342,8 +342,8 @@ const PointwiseTable& floating_table(ComputeType type) {
   return type == ComputeType::f32 ? *kernels.pointwise_float32 : *kernels.pointwise_float64;
 }
 
-// The function by which few operations make a power of all elements by one exponent, or its gradient;
-// else null.
+// The function by which few operations make a power of all elements by one exponent, or its
+// gradient; else null.
 PointwiseFn simple_power(const Problem& p) {
   const bool is_slope = p.exponent == 3;
   double power;

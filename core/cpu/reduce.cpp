@@ -135,7 +135,8 @@ class Reduction {
  private:
   void sort_axes(const ReduceProblem& p);
   void cut(int64_t points, int64_t terms);
-  void work(const char* x, int64_t begin, int64_t end, int64_t segment, Results results) const;
+  void work(const char* x, int64_t begin, int64_t end, int64_t segment, int64_t point,
+            Results results) const;
   void panel(const char* x, int64_t a, int64_t b, int64_t position, Results results) const;
   bool fold_columns(const char* x, int64_t a, int64_t b, Results results) const;
   void stage_rows(const char* x, int64_t a, int64_t b, int64_t position, Results results) const;
@@ -143,7 +144,10 @@ class Reduction {
   void call(int64_t m, int64_t n, const void* x, int64_t row_bytes, int64_t position,
             Results results) const;
   void join_segments(int64_t points, Results results) const;
-  void deliver(const ReduceProblem& p, int64_t points, Results results) const;
+  void deliver(const ReduceProblem& p, int64_t first, int64_t points, Results results) const;
+  int64_t first_point(int64_t strip) const {
+    return strip / strips_ * kept_.last().count + strip % strips_ * strip_;
+  }
   // The kept axes as they are worked through: extents, steps in y, steps in the accumulators.
   void kept_order(PlainDims& shape, PlainDims& in_y, PlainDims& in_results) const;
   Results at(Results r, int64_t i) const {
@@ -266,8 +270,12 @@ void Reduction::run(const ReduceProblem& p) const {
   if (points == 0) return;
   const bool in_place =
       segments_ == 1 && acc_ == p.out && !p.finish && !is_arg(op_) && kept_.rank == 1;
-  const Scratch values(in_place ? 0 : segments_ * points * acc_bytes_);
-  const Scratch positions(is_arg(op_) ? segments_ * points * sizeof(int64_t) : 0);
+  // Where the results stand in y's order, what a piece made goes on from the cache.
+  const bool by_pieces =
+      !in_place && segments_ == 1 && kept_.rank == 1 && kept_.axis[0].y_step == 1;
+  const int64_t held = in_place || by_pieces ? 0 : segments_ * points;
+  const Scratch values(held * acc_bytes_);
+  const Scratch positions(is_arg(op_) ? held * sizeof(int64_t) : 0);
   const bool moves_centres = p.centres && kept_.rank > 1;
   const Scratch moved(moves_centres ? points * element_bytes_ : 0);
   if (moves_centres) {
@@ -278,26 +286,31 @@ void Reduction::run(const ReduceProblem& p) const {
   const Results all = {in_place ? static_cast<char*>(p.y) : values.as<char>(),
                        is_arg(op_) ? positions.as<int64_t>() : nullptr,
                        moves_centres ? moved.as<char>() : static_cast<const char*>(p.centres)};
-  fill_identity(op_, acc_, segments_ * points, all.values);
-  if (all.positions) std::memset(all.positions, 0xff, segments_ * points * sizeof(int64_t));
-  if (terms > 0) {
-    const int64_t strips = kept_.count(0, kept_.rank - 1) * strips_;
-    const int64_t grain = kChunk / (strip_ * terms / segments_ + 1) + 1;
-    const int64_t pieces = (strips + grain - 1) / grain;
-    parallel_chunks(pieces * segments_, [&](int64_t chunk) {
-      const int64_t begin = chunk % pieces * grain, segment = chunk / pieces;
-      Results part = at(all, segment * points);
-      part.centres = all.centres;
-      work(static_cast<const char*>(p.x) + first_bytes_, begin,
-           begin + grain < strips ? begin + grain : strips, segment, part);
-    });
-  }
+  const int64_t strips = kept_.count(0, kept_.rank - 1) * strips_;
+  const int64_t grain = kChunk / (strip_ * terms / segments_ + 1) + 1;
+  const int64_t pieces = (strips + grain - 1) / grain;
+  parallel_chunks(pieces * segments_, [&](int64_t chunk) {
+    const int64_t begin = chunk % pieces * grain, segment = chunk / pieces;
+    const int64_t end = begin + grain < strips ? begin + grain : strips;
+    const int64_t first = first_point(begin);
+    const int64_t count = (end == strips ? points : first_point(end)) - first;
+    const Scratch own_values(by_pieces ? count * acc_bytes_ : 0);
+    const Scratch own_positions(by_pieces && is_arg(op_) ? count * sizeof(int64_t) : 0);
+    Results part = {own_values.as<char>(), is_arg(op_) ? own_positions.as<int64_t>() : nullptr, {}};
+    if (!by_pieces) part = at(all, segment * points + first);
+    part.centres = all.centres ? all.centres + first * element_bytes_ : nullptr;
+    fill_identity(op_, acc_, count, part.values);
+    if (part.positions) std::memset(part.positions, 0xff, count * sizeof(int64_t));
+    if (terms > 0)
+      work(static_cast<const char*>(p.x) + first_bytes_, begin, end, segment, first, part);
+    if (by_pieces) deliver(p, first, count, part);
+  });
   if (segments_ > 1) join_segments(points, all);
-  if (!in_place) deliver(p, points, all);
+  if (held > 0) deliver(p, 0, points, all);
 }
 
-// Strips [begin, end) over one segment of the terms.
-void Reduction::work(const char* x, int64_t begin, int64_t end, int64_t segment,
+// Strips [begin, end) over one segment of the terms; the results are those from `point` on.
+void Reduction::work(const char* x, int64_t begin, int64_t end, int64_t segment, int64_t point,
                      Results results) const {
   const OrderedAxis &kept = kept_.last(), &reduced = reduced_.last();
   const int64_t first = segment * segment_, count = reduced_.axis[0].count;
@@ -307,7 +320,7 @@ void Reduction::work(const char* x, int64_t begin, int64_t end, int64_t segment,
     const int64_t row = strip / strips_, column = strip % strips_ * strip_;
     const int64_t a = kept.count - column < strip_ ? kept.count - column : strip_;
     const char* here = x + kept_.offset(row, kept_.rank - 1) + column * kept.x_bytes;
-    const Results r = at(results, row * kept.count + column);
+    const Results r = at(results, row * kept.count + column - point);
     if (reduced_.rank == 1) {
       panel(here + first * reduced.x_bytes, a, past - first, first, r);
     } else {
@@ -425,18 +438,26 @@ void Reduction::kept_order(PlainDims& shape, PlainDims& in_y, PlainDims& in_resu
   }
 }
 
-// Brings the results into y's dtype and order.
-void Reduction::deliver(const ReduceProblem& p, int64_t points, Results r) const {
+// Brings the results of all points, or of some where they stand in y's order, into y's dtype and
+// order.
+void Reduction::deliver(const ReduceProblem& p, int64_t first, int64_t points, Results r) const {
   PlainDims shape, strides, from;
   kept_order(shape, strides, from);
-  if (r.positions) return copy_strided(DType::int64, p.out, shape, r.positions, from, p.y, strides);
-  if (!p.finish) return copy_strided(acc_, p.out, shape, r.values, from, p.y, strides);
+  if (points < kept_.count()) shape[0] = points;
+  char* const y = static_cast<char*>(p.y) + first * static_cast<int64_t>(size_of(p.out));
+  if (r.positions) return copy_strided(DType::int64, p.out, shape, r.positions, from, y, strides);
+  if (!p.finish) return copy_strided(acc_, p.out, shape, r.values, from, y, strides);
+  const ReducedCount count(reduced_.count(), p.out);
+  if (acc_ == DType::float64) {
+    double* const values = reinterpret_cast<double*>(r.values);
+    p.finish(points, count, values);
+    return copy_strided(acc_, p.out, shape, values, from, y, strides);
+  }
   const Scratch finished(points * sizeof(double));
-  double* y = finished.as<double>();
-  convert_elements(acc_, DType::float64, points, r.values, acc_bytes_, y, sizeof(double));
-  const double count = static_cast<double>(reduced_.count());
-  p.finish(points, count, y);
-  copy_strided(DType::float64, p.out, shape, y, from, p.y, strides);
+  double* const values = finished.as<double>();
+  convert_elements(acc_, DType::float64, points, r.values, acc_bytes_, values, sizeof(double));
+  p.finish(points, count, values);
+  copy_strided(DType::float64, p.out, shape, values, from, y, strides);
 }
 
 // A complex sum is that of its two parts: one more kept axis.
@@ -546,7 +567,7 @@ constexpr char kHelp[] = "rows and columns, fixed blocks added pairwise";
   constexpr ReduceFinish finish_##name =                                                       \
       std::string_view(#ending) == "y"                                                         \
           ? nullptr                                                                            \
-          : +[](std::int64_t n, [[maybe_unused]] double count, double* results) {              \
+          : +[](std::int64_t n, [[maybe_unused]] ReducedCount count, double* results) {        \
               for (std::int64_t i = 0; i < n; ++i) {                                           \
                 const double y = results[i];                                                   \
                 results[i] = ending;                                                           \
@@ -584,7 +605,7 @@ template <class T> bool reduce_run(const ReduceProblem& p, ReduceType type) {
       active_kernels().reduce->rows[static_cast<int>(combine_of(p.op))][static_cast<int>(type)];
   T* const y = static_cast<T*>(p.y);
   const auto finish = [&](double total) {
-    if (p.finish) p.finish(1, static_cast<double>(p.reduced[0]), &total);
+    if (p.finish) p.finish(1, ReducedCount(p.reduced[0], p.out), &total);
     *y = static_cast<T>(total);
     return true;
   };

@@ -22,8 +22,21 @@ enum class ReduceOp : std::uint8_t {
   squares
 };
 
+// How many elements are combined. Several divisions take the time of a pass over memory: a product
+// is exact where the count is a power of two, and as good where results are rounded once more.
+struct ReducedCount {
+  double count, inverse;  // 0: divide
+  ReducedCount(std::int64_t elements, DType out)
+      : count(static_cast<double>(elements)),
+        inverse(out != DType::float64 && out != DType::complex128  ? 1 / count
+                : elements > 0 && (elements & (elements - 1)) == 0 ? 1 / count
+                                                                   : 0) {}
+  friend double operator/(double y, const ReducedCount& by) {
+    return by.inverse != 0 ? y * by.inverse : y / by.count;
+  }
+};
 // Makes results of n combinations of `count` elements each.
-using ReduceFinish = void (*)(std::int64_t n, double count, double* y);
+using ReduceFinish = void (*)(std::int64_t n, ReducedCount count, double* y);
 
 // y[kept...] = op over `reduced` of x[kept..., reduced...]; strides of x in elements, any sign or
 // zero; y is contiguous over the kept axes in their order. Axes may come in any order, except that

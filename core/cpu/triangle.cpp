@@ -66,8 +66,8 @@ constexpr char kHelp[] = "rows, a part copied and a part zeros";
 }  // namespace
 
 void register_triangle_kernels() {
-  add_kernel<Problem>("tril", kHelp, nullptr, set_up, bind, cost_ns, run<true>, 1, "rows");
-  add_kernel<Problem>("triu", kHelp, nullptr, set_up, bind, cost_ns, run<false>, 1, "rows");
+  add_kernel<Problem>("tril", kHelp, nullptr, set_up, bind, cost_ns, run<true>, 1, "triangle");
+  add_kernel<Problem>("triu", kHelp, nullptr, set_up, bind, cost_ns, run<false>, 1, "triangle");
 }
 
 }  // namespace tw

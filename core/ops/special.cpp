@@ -75,7 +75,8 @@ void logit_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   check_real(x, "logit");
   const double eps = use.words.none(0) ? 0 : use.words.real(0);
-  out[0] = log_odds(use.words.none(0) ? x : clip(astype(x, floating_dtype(x.dtype())), eps, 1 - eps));
+  out[0] =
+      log_odds(use.words.none(0) ? x : clip(astype(x, floating_dtype(x.dtype())), eps, 1 - eps));
 }
 
 double largest_of(DType type) {
@@ -96,8 +97,8 @@ void nan_to_num_body(const Use& use, Tensor* out) {
   const double high = use.words.none(1) ? largest : use.words.real(1);
   const double low = use.words.none(2) ? -largest : use.words.real(2);
   const bool limits = high == largest && low == -largest;  // NaN stays NaN
-  const Tensor finite = limits ? clip(x, low, high)
-                               : where(x == kInfinity, high, where(x == -kInfinity, low, x));
+  const Tensor finite =
+      limits ? clip(x, low, high) : where(x == kInfinity, high, where(x == -kInfinity, low, x));
   out[0] = where(isnan(x), use.words.real(0), finite);
 }
 
@@ -401,7 +402,8 @@ constexpr OpRecord kAddcdiv = {
       const bool plain = !value.is_tensor() && value.scalar.re == 1 && value.scalar.im == 0;
       const Tensor &x = use.in[0].tensor, &a = use.in[1].tensor, &b = use.in[2].tensor;
       const Tensor above = plain ? a : a * value;
-      const bool complex = is_complex(x.dtype()) || is_complex(above.dtype()) || is_complex(b.dtype());
+      const bool complex =
+          is_complex(x.dtype()) || is_complex(above.dtype()) || is_complex(b.dtype());
       out[0] = complex ? x + above / b : add_quotient(x, above, b);
     }};
 constexpr OpRecord kClampMin = {

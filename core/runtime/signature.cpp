@@ -34,14 +34,14 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 ParameterKind kind_of(std::string_view type) {
   constexpr std::pair<const char*, ParameterKind> kKinds[] = {
-      {"Tensor", ParameterKind::tensor},       {"Operand", ParameterKind::operand},
-      {"Number", ParameterKind::number},       {"Sequence[Tensor]", ParameterKind::tensors},
-      {"int", ParameterKind::integer},         {"Diagonal", ParameterKind::diagonal},
-      {"float", ParameterKind::real},
-      {"bool", ParameterKind::flag},           {"dtype", ParameterKind::dtype},
-      {"Shape", ParameterKind::shape},         {"Axes", ParameterKind::axes},
-      {"Generator", ParameterKind::generator}, {"Device", ParameterKind::device},
-      {"grad", ParameterKind::grad},           {"in_place", ParameterKind::in_place}};
+      {"Tensor", ParameterKind::tensor},    {"Operand", ParameterKind::operand},
+      {"Number", ParameterKind::number},    {"Sequence[Tensor]", ParameterKind::tensors},
+      {"int", ParameterKind::integer},      {"Diagonal", ParameterKind::diagonal},
+      {"float", ParameterKind::real},       {"bool", ParameterKind::flag},
+      {"dtype", ParameterKind::dtype},      {"Shape", ParameterKind::shape},
+      {"Axes", ParameterKind::axes},        {"Generator", ParameterKind::generator},
+      {"Device", ParameterKind::device},    {"grad", ParameterKind::grad},
+      {"in_place", ParameterKind::in_place}};
   for (const auto& [name, kind] : kKinds)
     if (type == name) return kind;
   if (type.front() == '\'') return ParameterKind::choice;

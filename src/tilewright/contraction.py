@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import tilewright as tw
@@ -426,8 +426,8 @@ def _diagonals(term: _Term, steps: list[_Step]) -> _Term:
         size = max(shape[i] for i in places)
         rest = [i for i in range(len(shape)) if i not in places]
         whole = [shape[i] == size for i in places]
-        steps.append(lambda x, order=(*places, *rest): tw.permute_dims(x, order))
-        steps.append(lambda x, size=size, whole=whole: _diagonal(x, size, whole))
+        steps.append(partial(tw.permute_dims, axes=(*places, *rest)))
+        steps.append(partial(_diagonal, size=size, whole=whole))
         names = (label, *(labels[i] for i in rest))
         term = _Term((size, *(shape[i] for i in rest)), names)
     return term
@@ -445,7 +445,7 @@ def _without_ones(terms: list[_Term], steps: list[list[_Step]]) -> list[_Term]:
     for (shape, labels), todo in zip(terms, steps, strict=True):
         ones = [i for i, name in enumerate(labels) if shape[i] == 1 and sizes[name] != 1]
         if ones:
-            todo.append(lambda x, axes=tuple(ones): tw.squeeze(x, axis=axes))
+            todo.append(partial(tw.squeeze, axis=tuple(ones)))
         kept = [i for i in range(len(labels)) if i not in ones]
         result.append(_Term(tuple(shape[i] for i in kept), tuple(labels[i] for i in kept)))
     return result

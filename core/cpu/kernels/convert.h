@@ -142,8 +142,8 @@ template <> struct Cast<Half> {
       return to_half(to_odd_float(widen(x)));
   }
 };
-template <class From>
-inline constexpr bool kIsSmallInteger = std::is_integral_v<From> && sizeof(From) <= 4;
+template <class From> inline constexpr bool kIsSmallInteger =
+    std::is_integral_v<From> && sizeof(From) <= 4;
 template <> struct Cast<BFloat16> {
   template <class From> static TW_INLINE BFloat16 from(From x) {
     if constexpr (kIsSmallInteger<From>)

@@ -376,8 +376,8 @@ template <class T> constexpr PointwiseTable make_pointwise_table() {
 #undef TW_UNARY
 #undef TW_BINARY
 #undef TW_TERNARY
-          },
-          {
+                                },
+                                {
 #define TW_UNARY(name, ...) {gradient_function<name##_row, T, 0>()},
 #define TW_BINARY(name, ...) \
   {gradient_function<name##_row, T, 0>(), gradient_function<name##_row, T, 1>()},
@@ -388,12 +388,12 @@ template <class T> constexpr PointwiseTable make_pointwise_table() {
 #undef TW_UNARY
 #undef TW_BINARY
 #undef TW_TERNARY
-          },
-          value_kernel<log_row, T, 1>,
-          value_kernel<XlogyByLog, T, 3>,
-          value_kernel<XlogySlopeByLog, T, 4>,
-          {},
-          {}};
+                                },
+                                value_kernel<log_row, T, 1>,
+                                value_kernel<XlogyByLog, T, 3>,
+                                value_kernel<XlogySlopeByLog, T, 4>,
+                                {},
+                                {}};
   return with_simple_powers<T>(table, std::make_integer_sequence<int, kSimplePowerCount>());
 }
 

@@ -24,9 +24,7 @@ template <> struct AccumulatorOf<float> {
 };
 template <class T> TW_INLINE bool is_nan(T x) { return x != x; }
 // Where either is NaN.
-template <class T> TW_INLINE Mask<T> unordered(Vec<T> a, Vec<T> b) {
-  return !((a <= b) | (a > b));
-}
+template <class T> TW_INLINE Mask<T> unordered(Vec<T> a, Vec<T> b) { return !((a <= b) | (a > b)); }
 
 // load(0) ... load(m - 1) joined, pairwise. (Of an array GCC keeps copies on the stack.)
 template <int m, int first = 0> TW_INLINE auto joined(auto load, auto join) {
@@ -175,9 +173,8 @@ template <class T, bool largest> struct Extremum {
             const Vec<T> a = load(2 * i), b = load(2 * i + 1);
             return Best{better_of(a, b), unordered(a, b)};
           },
-          [](Best a, Best b) TW_LAMBDA_INLINE {
-            return Best{better_of(a.best, b.best), a.nan | b.nan};
-          });
+          [](Best a, Best b)
+              TW_LAMBDA_INLINE { return Best{better_of(a.best, b.best), a.nan | b.nan}; });
       if (!any(all.nan)) [[likely]]
         return all.best;
       return joined<m>(load, join);
@@ -485,9 +482,15 @@ template <class Op, class T, class P, class F, class Taken = Never>
 TW_INLINE void each_column(int64_t m, int64_t n, P x, int64_t row_bytes, void* acc, F of,
                            Taken taken = {}) {
   auto* a = (typename Op::Accumulator*)acc;
-  for (; m >= kRowsAtOnce; m -= kRowsAtOnce, x = beyond(x, kRowsAtOnce * row_bytes))
-    join_rows<Op, T, kRowsAtOnce>(n, x, row_bytes, a, of, taken);
-  for (; m > 0; --m, x = beyond(x, row_bytes)) join_rows<Op, T, 1>(n, x, row_bytes, a, of, taken);
+  const auto by = [&](auto together) TW_LAMBDA_INLINE {
+    constexpr int rows = together;
+    for (; m >= rows; m -= rows, x = beyond(x, rows * row_bytes))
+      join_rows<Op, T, rows>(n, x, row_bytes, a, of, taken);
+  };
+  by(std::integral_constant<int, kRowsAtOnce>());
+  by(std::integral_constant<int, 4>());
+  by(std::integral_constant<int, 2>());
+  by(std::integral_constant<int, 1>());
 }
 template <class Op, class T, class S = T, class Of = Itself>
 void columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {

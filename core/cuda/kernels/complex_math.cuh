@@ -1,6 +1,6 @@
-// Functions of complex numbers, in double. Special cases are those of C99's Annex G. Inverse functions
-// after W. Kahan, "Branch Cuts for Complex Elementary Functions" (1987): by square roots whose
-// arguments do not cancel. Read by math.cuh.
+// Functions of complex numbers, in double. Special cases are those of C99's Annex G. Inverse
+// functions after W. Kahan, "Branch Cuts for Complex Elementary Functions" (1987): by square roots
+// whose arguments do not cancel. Read by math.cuh.
 using Z = complex128;
 
 TW_DEVICE L operator/(L a, L b) { return a.v / b.v; }
@@ -108,8 +108,7 @@ TW_DEVICE Z cosh_of(Z z) {
 }
 TW_DEVICE Z tanh_of(Z z) {
   const double x = z.re, y = z.im;
-  if (is_infinite(x))
-    return {::copysign(1., x), ::copysign(0., y)};
+  if (is_infinite(x)) return {::copysign(1., x), ::copysign(0., y)};
   if (x != x) return {x, y == 0 ? y : x};
   if (!is_finite(y)) return {x == 0 ? x : TW_NAN, TW_NAN};
   if (::fabs(x) >= 22) {
@@ -207,7 +206,8 @@ TW_DEVICE L log_to_base(L z, double factor) {
 }
 TW_DEVICE L log2(L z) { return log_to_base(z, 1.4426950408889634); }
 TW_DEVICE L log10(L z) { return log_to_base(z, 0.4342944819032518); }
-#define TW_MATH(name) TW_DEVICE L name(L z) { return narrow(name##_of(wide(z))); }
+#define TW_MATH(name) \
+  TW_DEVICE L name(L z) { return narrow(name##_of(wide(z))); }
 TW_MATH(sqrt)
 TW_MATH(exp)
 TW_MATH(expm1)

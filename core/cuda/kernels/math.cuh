@@ -7,20 +7,36 @@ template <class T> struct Lane {
   TW_DEVICE Lane(T v) : v(v) {}
   template <class U> TW_DEVICE Lane(U v) : v(static_cast<T>(v)) {}
 };
-template <class T> struct IsFloat { static constexpr bool value = false; };
-template <> struct IsFloat<float> { static constexpr bool value = true; };
-template <> struct IsFloat<double> { static constexpr bool value = true; };
-template <class Part> struct IsFloat<Complex<Part>> { static constexpr bool value = true; };
-template <class T> struct IsSigned { static constexpr bool value = T(-1) < T(0); };
-template <class T> struct Unsigned { using type = T; };
-template <> struct Unsigned<int32_t> { using type = uint32_t; };
-template <> struct Unsigned<int64_t> { using type = uint64_t; };
+template <class T> struct IsFloat {
+  static constexpr bool value = false;
+};
+template <> struct IsFloat<float> {
+  static constexpr bool value = true;
+};
+template <> struct IsFloat<double> {
+  static constexpr bool value = true;
+};
+template <class Part> struct IsFloat<Complex<Part>> {
+  static constexpr bool value = true;
+};
+template <class T> struct IsSigned {
+  static constexpr bool value = T(-1) < T(0);
+};
+template <class T> struct Unsigned {
+  using type = T;
+};
+template <> struct Unsigned<int32_t> {
+  using type = uint32_t;
+};
+template <> struct Unsigned<int64_t> {
+  using type = uint64_t;
+};
 
 // Whole numbers wrap, as unsigned ones do.
-#define TW_OPERATOR(op)                                                                     \
-  TW_DEVICE L operator op(L a, L b) {                                                       \
-    using U = typename Unsigned<T>::type;                                                   \
-    return T(U(a.v) op U(b.v));                                                             \
+#define TW_OPERATOR(op)                   \
+  TW_DEVICE L operator op(L a, L b) {     \
+    using U = typename Unsigned<T>::type; \
+    return T(U(a.v) op U(b.v));           \
   }
 using T = TW_TYPE;
 using L = Lane<T>;
@@ -30,10 +46,13 @@ TW_OPERATOR(*)
 #undef TW_OPERATOR
 TW_DEVICE L operator-(L a) {
   using U = typename Unsigned<T>::type;
-  if constexpr (IsFloat<T>::value) return -a.v;
-  else return T(U(0) - U(a.v));
+  if constexpr (IsFloat<T>::value)
+    return -a.v;
+  else
+    return T(U(0) - U(a.v));
 }
-#define TW_COMPARE(op) TW_DEVICE bool operator op(L a, L b) { return a.v op b.v; }
+#define TW_COMPARE(op) \
+  TW_DEVICE bool operator op(L a, L b) { return a.v op b.v; }
 TW_COMPARE(==)
 TW_COMPARE(!=)
 TW_DEVICE L where(bool c, L a, L b) { return c ? a : b; }
@@ -58,8 +77,10 @@ TW_DEVICE L sign(L x) {
 
 #if TW_IS_FLOAT
 TW_DEVICE L operator/(L a, L b) { return a.v / b.v; }
-#define TW_MATH(name, function) TW_DEVICE L name(L x) { return function(x.v); }
-#define TW_MATH2(name, function) TW_DEVICE L name(L a, L b) { return function(a.v, b.v); }
+#define TW_MATH(name, function) \
+  TW_DEVICE L name(L x) { return function(x.v); }
+#define TW_MATH2(name, function) \
+  TW_DEVICE L name(L a, L b) { return function(a.v, b.v); }
 #if TW_IS_FLOAT == 4
 #define TW_F(name) name##f
 #else
@@ -111,22 +132,22 @@ TW_DEVICE L rsqrt(L x) {
 constexpr double kPi = 3.141592653589793;
 TW_DEVICE double infinity() { return TW_INFINITY; }
 TW_DEVICE double no_number() { return infinity() - infinity(); }
-// In double. digamma(1 + f) = (f - zero) p(f - 1/2) for f from 0 to 1, the CPU's polynomial, and the
-// recurrence; from 8 on the asymptotic series; below 0 reflection.
+// In double. digamma(1 + f) = (f - zero) p(f - 1/2) for f from 0 to 1, the CPU's polynomial, and
+// the recurrence; from 8 on the asymptotic series; below 0 reflection.
 TW_DEVICE double digamma_above(double x) {
   if (x >= 8) {
     const double z = 1 / (x * x);
     const double last = 1 / 240. - z * (1 / 132. - z * (691 / 32760. - z / 12));
     return ::log(x) - (0.5 / x + z * (1 / 12. - z * (1 / 120. - z * (1 / 252. - z * last))));
   }
-  const double p[] = {
-      0.9510558760318328, -0.4236274212814606, 0.24054248424080246, -0.14840492305388422,
-      0.09498872445125915, -0.06192213327528345, 0.04076083402004033, -0.026975796666111832,
-      0.0179072461845534, -0.011908219993127607, 0.007927056841969902, -0.005279938506234876,
-      0.003517737146491651, -0.002345485843135098, 0.0015659198845290262,
-      -0.0010364991518573721, 0.000679455712116107, -0.0004858348323176673,
-      0.00035632988129999686, -0.00014499222322385914, 4.4490567597334635e-05,
-      -0.0001780896909540723, 0.00015517879007296399};
+  const double p[] = {0.9510558760318328,     -0.4236274212814606,     0.24054248424080246,
+                      -0.14840492305388422,   0.09498872445125915,     -0.06192213327528345,
+                      0.04076083402004033,    -0.026975796666111832,   0.0179072461845534,
+                      -0.011908219993127607,  0.007927056841969902,    -0.005279938506234876,
+                      0.003517737146491651,   -0.002345485843135098,   0.0015659198845290262,
+                      -0.0010364991518573721, 0.000679455712116107,    -0.0004858348323176673,
+                      0.00035632988129999686, -0.00014499222322385914, 4.4490567597334635e-05,
+                      -0.0001780896909540723, 0.00015517879007296399};
   const double f = x - ::floor(x), zero = 0x1.d8b618d5af8fep-2, low = -0x1.1e563779a1f5bp-56;
   double y = 0, sum = 0;
   for (int k = 22; k >= 0; --k) y = y * (f - 0.5) + p[k];
@@ -149,8 +170,8 @@ TW_DEVICE double hurwitz_zeta(double s, double x) {
     if (!(term > sum * 0x1p-60)) return sum;
   }
   double rest = 0.5, product = s / x;
-  const double terms[] = {0.08333333333333333,    -0.001388888888888889, 3.306878306878307e-05,
-                          -8.267195767195768e-07, 2.08767569878681e-08,  -5.284190138687493e-10,
+  const double terms[] = {0.08333333333333333,    -0.001388888888888889,  3.306878306878307e-05,
+                          -8.267195767195768e-07, 2.08767569878681e-08,   -5.284190138687493e-10,
                           1.3382536530684679e-11, -3.3896802963225829e-13};
   for (int j = 0; j < 8; ++j) {
     rest += terms[j] * product;
@@ -165,9 +186,9 @@ TW_DEVICE double polygamma_of(double n, double x) {
   if (x > 0 && x * 0 != 0) return sign * 0.;
   if (x <= 0 && !(f < 0 || f > 0)) return sign * infinity();
   const double up = f > 0 ? f : 1 + f, down = f > 0 ? 1 - f : -f;
-  const double sum = x > 0 ? hurwitz_zeta(s, x)
-                           : hurwitz_zeta(s, up) +
-                                 sign * (hurwitz_zeta(s, down) - hurwitz_zeta(s, 1 - x));
+  const double sum =
+      x > 0 ? hurwitz_zeta(s, x)
+            : hurwitz_zeta(s, up) + sign * (hurwitz_zeta(s, down) - hurwitz_zeta(s, 1 - x));
   return sign * ::tgamma(s) * sum;
 }
 // Winitzki's approximation (2008), good to 2 / 1000, and Halley's steps.

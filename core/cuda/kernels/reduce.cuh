@@ -1,7 +1,8 @@
 // Reductions of strided tensors: y[kept] = op over reduced of x[kept, reduced]. Settings:
 //   TW_IN, TW_OUT   types in memory              TW_TYPE  what is combined in
 //   TW_KIND         one of the numbers below     TW_WIDTH  threads that share a row: 32 or 256
-//   TW_FINISH       the result from y, the combination in double, and count, how many elements it is
+//   TW_FINISH       the result from y, the combination in double, and count, how many elements it
+//   is
 //                   of; not defined: what they are combined to
 #include "prelude.cuh"
 
@@ -13,7 +14,7 @@
 #define TW_ARGMIN 5
 #define TW_ANY 6
 #define TW_ALL 7
-#define TW_NUMBERS 8     // the sums of what is no NaN, of magnitudes, of squares
+#define TW_NUMBERS 8  // the sums of what is no NaN, of magnitudes, of squares
 #define TW_MAGNITUDES 9
 #define TW_SQUARES 10
 
@@ -157,8 +158,7 @@ TW_DEVICE State walk_row(const Reduce& p, const TW_IN* row, int64_t begin, int64
 #pragma unroll
       for (int i = 0; i < kAhead; ++i)
 #pragma unroll
-        for (int e = 0; e < kTogether; ++e)
-          s = combine(s, state_of(x[i].at[e], k + i * step + e));
+        for (int e = 0; e < kTogether; ++e) s = combine(s, state_of(x[i].at[e], k + i * step + e));
     }
   for (; k < end; k += step)
 #pragma unroll
@@ -250,9 +250,9 @@ TW_KERNEL(reduce_rows, Reduce, 256) {
   const int64_t inside = row < p.kept ? row : p.kept - 1;  // all lanes take part in exchanges
   const TW_IN* x = static_cast<const TW_IN*>(p.x) + place(p.kept_extents, p.kept_strides, inside);
   const int64_t begin = int64_t(blockIdx.y) * p.segment, end = segment_end(p);
-  const State s = combine_group(p.reduced_extents.rank == 1
-                                    ? walk_row(p, x, begin, end, lane)
-                                    : walk(p, x, begin + lane, end, TW_WIDTH));
+  const State s =
+      combine_group(p.reduced_extents.rank == 1 ? walk_row(p, x, begin, end, lane)
+                                                : walk(p, x, begin + lane, end, TW_WIDTH));
   if (lane == 0 && row < p.kept) give(p, row, s);
   if (is_last(p)) join(p, row);
 }

@@ -244,8 +244,9 @@ _CALLS = {
     "clip by numbers": _Call(lambda m, axis, x: m.clip(x, -1, 1), dtypes=DTYPES),
     "divide by a number": _Call(lambda m, axis, x: x / 3),
     "diff along rows": _Call(lambda m, axis, x: m.diff(x, **{axis: 1}), dtypes=DTYPES),
-    "trapezoid along rows": _Call(lambda m, axis, x: m.trapezoid(x, **{"dim": -1} if axis == "dim" else {})),
-    "median of all": _Call(lambda m, axis, x: m.median(x), smooth=False),
+    "trapezoid along rows": _Call(
+        lambda m, axis, x: m.trapezoid(x, **{"dim": -1} if axis == "dim" else {})
+    ),
     "tril": _Call(lambda m, axis, x: m.tril(x), dtypes=DTYPES),
     "triu": _Call(lambda m, axis, x: m.triu(x), dtypes=DTYPES),
     "roll along rows": _Call(lambda m, axis, x: m.roll(x, 5, 1), dtypes=DTYPES),
