@@ -77,7 +77,7 @@ void run(const void* problem) {
 
 void register_cross_kernels() {
   add_kernel<Problem>("cross_along", "vector by vector", refuses, set_up, bind, cost_ns, run, 3,
-                      "one_pass");
+                      "vectors");
 }
 
 }  // namespace tw
