@@ -161,3 +161,31 @@ def test_operands_are_not_changed(rng):
     tw.einsum("ij,jk,kl->il", *tensors, tensors[0])
     for x, before in zip(tensors, kept, strict=True):
         np.testing.assert_array_equal(x.numpy(), before)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_products_of_operands_that_broadcast(dtype: str) -> None:
+    """Each pair of shapes of up to two axes, of which some have one element."""
+    shapes = [(), (1,), (3,), (1, 1), (1, 3), (4, 1), (4, 3)]
+    for first in shapes:
+        for second in shapes:
+            a = np.arange(1, np.prod(first, dtype=int) + 1.0).reshape(first)
+            b = np.arange(2, np.prod(second, dtype=int) + 2.0).reshape(second)
+            products = a * b
+            for axis in (None, *range(-products.ndim, 0)):
+                x, y = tw.asarray(a).astype(dtype), tw.asarray(b).astype(dtype)
+                got = tw.sum_of_products(x, y, axis=axis).astype(tw.float64).numpy()
+                expected = np.sum(products, axis=axis)
+                assert got.shape == expected.shape
+                np.testing.assert_allclose(got, expected, 0.004)
+    x, y = np.ones((1, 3)), np.arange(12.0).reshape(4, 3)
+    np.testing.assert_array_equal(tw.vecdot(tw.asarray(x), tw.asarray(y)).numpy(), y.sum(1))
+
+
+def test_products_in_a_batch_have_the_bits_of_each_alone() -> None:
+    rng = np.random.default_rng(7)
+    x, w = tw.asarray(rng.normal(size=(9, 301))), tw.asarray(rng.normal(size=(1, 301)))
+    with tw.use_batch_invariant():
+        together = tw.vecdot(x, w).numpy()
+        alone = [tw.vecdot(x[i : i + 1], w).numpy()[0] for i in range(9)]
+    np.testing.assert_array_equal(together, alone)

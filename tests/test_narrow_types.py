@@ -282,3 +282,41 @@ def test_spread_of_complex_numbers_is_that_of_their_distances(
     assert y.dtype == tw.float32
     assert y.shape == expected.shape
     np.testing.assert_allclose(np.asarray(y), expected, rtol=1e-6)
+
+
+def test_limits_of_logit_are_those_that_were_given() -> None:
+    """1 - eps is not rounded to 1."""
+    for dtype, eps in (("bfloat16", 1e-3), ("float16", 1e-6), ("float16", 1e-3)):
+        got = tw.logit(tw.asarray([1.0, 0.0]).astype(dtype), eps)
+        assert str(got.dtype) == dtype
+        largest = np.log((1 - eps) / eps)
+        np.testing.assert_allclose(got.astype(tw.float64).numpy(), [largest, -largest], 0.004)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "complex64"])
+def test_sums_without_nan_in_types_without_it(dtype: str) -> None:
+    x = tw.asarray([[1.5, float("nan"), 2.5], [float("nan")] * 3])
+    expected = np.array([3, 0]) if "int" in dtype else np.array([4, 0])
+    got = tw.nansum(x, axis=1, dtype=getattr(tw, dtype))
+    assert str(got.dtype) == dtype
+    np.testing.assert_array_equal(got.numpy(), expected)
+
+
+def test_addcdiv_divides_before_it_multiplies() -> None:
+    """Quotients of whole numbers are floating, and 16-bit operands need not hold the product."""
+
+    def of(values: list[float], dtype: str) -> tw.Tensor:
+        return tw.asarray(np.array(values)).astype(dtype)
+
+    small, large = of([100, 7], "int8"), of([200, 2], "uint8")
+    one = of([1], "float32")
+    got = tw.addcdiv(one, small[:1], small[1:], value=2)
+    assert got.item() == pytest.approx(1 + 200 / 7, 1e-6)
+    assert tw.addcdiv(one, large[:1], large[1:], value=-1).item() == -99
+    wide = of([2**62], "int64")
+    assert tw.addcdiv(one, wide, wide, value=4).item() == 5
+    half = of([60000, 4], "float16")
+    assert tw.addcdiv(of([0], "float16"), half[:1], half[1:], value=2).item() == 30000
+    assert (
+        str(tw.addcdiv(of([1], "float16"), of([3], "int32"), of([2], "int32")).dtype) == "float32"
+    )

@@ -29,7 +29,7 @@ def test_within_one_unit_in_the_last_place(isa: str, exponent: float, dtype: str
         near = exact.astype(dtype)
     y = (tw.asarray(x) ** exponent).numpy()
     finite = np.isfinite(near)
-    np.testing.assert_array_equal(np.isfinite(y), finite)
+    np.testing.assert_array_equal(y[~finite], near[~finite])
     unit = np.spacing(np.maximum(np.abs(near), np.finfo(dtype).tiny)).astype(np.longdouble)
     assert np.max(np.abs(y - exact)[finite] / unit[finite]) <= 1
 

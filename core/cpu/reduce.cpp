@@ -16,6 +16,7 @@
 #include "core/cpu/positions.h"
 #include "core/cpu/reduced_axes.h"
 #include "core/memory/scratch.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -541,12 +542,15 @@ const char* refuses_squares(const Call& call) {
 }
 const char* refuses_products(const Call& call) {
   const Meta &x = call.in[0], &y = call.in[1];
+  if (is_batch_invariant())
+    return "in a batch-invariant mode operands that broadcast go the same way";
+  if (!(*x.shape == *y.shape)) return "operands broadcast";
   if (x.dtype != y.dtype || x.dtype == DType::float16) return "numbers of other types";
   bool without_gaps = x.count <= 1;
   for (int i = 0; i < x.rank(); ++i) {
     if (x.size(i) == 1) continue;
     const int64_t step = (*x.strides)[i];
-    if (x.size(i) != y.size(i) || step != (*y.strides)[i]) return "factors lie otherwise";
+    if (step != (*y.strides)[i]) return "factors lie otherwise";
     if (step == 0 || step == -1) return "elements repeat or lie backwards";
     without_gaps |= step == 1;
   }

@@ -247,6 +247,15 @@ constexpr Reads reads_of(std::string_view gradient) {
           static_cast<std::uint16_t>(mentions(gradient, "y"))};
 }
 
+// Before what is NaN becomes a number of a type that has none.
+bool settle_numbers(const Use& use, Tensor* out) {
+  const Tensor& x = use.in[0].tensor;
+  if (use.words.none(2) || !is_floating(x.dtype()) || is_floating(use.words.dtype(2))) return false;
+  const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
+  out[0] = sum(where(isnan(x), 0, x), list_of(axes), use.words.flag(1), use.words.dtype(2));
+  return true;
+}
+
 constexpr const char* kSignatures[] = {
     "(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: dtype | None = None) -> Tensor",
     "(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor",
@@ -293,6 +302,7 @@ enum class Place {
       .help = text TW_REDUCED                                                                     \
           TW_TYPES_##kinds TW_RESULT_##outcome TW_GIVEN_##parameters TW_OF_NONE_##of_none,        \
       .flags = kFunction | (std::string_view(#formula) == "none" ? kConstant : 0),                \
+      .settle = std::string_view(#op) == "nansum" ? settle_numbers : nullptr,                     \
       .infer = infer,                                                                             \
       .estimate = estimate,                                                                       \
       .vjp = vjp,                                                                                 \

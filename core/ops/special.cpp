@@ -1,4 +1,5 @@
 // Functions of numbers that are made of pointwise rows.
+#include <algorithm>
 #include <limits>
 
 #include "core/autograd/mode.h"
@@ -74,9 +75,12 @@ void xlog1py_body(const Use& use, Tensor* out) {
 void logit_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   check_real(x, "logit");
-  const double eps = use.words.none(0) ? 0 : use.words.real(0);
-  out[0] =
-      log_odds(use.words.none(0) ? x : clip(astype(x, floating_dtype(x.dtype())), eps, 1 - eps));
+  if (use.words.none(0)) {
+    out[0] = log_odds(x);
+    return;
+  }
+  const double eps = use.words.real(0);
+  out[0] = narrowed(log_odds(clip(widened(x, "logit"), eps, 1 - eps)), x);
 }
 
 double largest_of(DType type) {
@@ -400,11 +404,11 @@ constexpr OpRecord kAddcdiv = {
     .body = [](const Use& use, Tensor* out) {
       const Operand& value = use.in[3];
       const bool plain = !value.is_tensor() && value.scalar.re == 1 && value.scalar.im == 0;
-      const Tensor &x = use.in[0].tensor, &a = use.in[1].tensor, &b = use.in[2].tensor;
-      const Tensor above = plain ? a : a * value;
-      const bool complex =
-          is_complex(x.dtype()) || is_complex(above.dtype()) || is_complex(b.dtype());
-      out[0] = complex ? x + above / b : add_quotient(x, above, b);
+      const bool fused = plain && std::all_of(use.in, use.in + 3, [](const Operand& x) {
+                           return is_floating(x.tensor.dtype());
+                         });
+      out[0] = fused ? add_quotient(use.in[0], use.in[1], use.in[2])
+                     : use.in[0] + value * (use.in[1] / use.in[2]);
     }};
 constexpr OpRecord kClampMin = {
     .name = "clamp_min",

@@ -16,7 +16,7 @@ from tilewright.other_names import other_names
 _FEW = 5
 _Labels = tuple[Any, ...]
 _Shape = tuple[int, ...]
-# What is to be done with tensors of known shapes: found once for each call's shapes.
+# What is to be done with tensors of known shapes; einsum keeps the plans of its last calls.
 _Step = Callable[[Tensor], Tensor]
 _Product = Callable[[Tensor, Tensor], Tensor]
 _Plan = Callable[[Sequence[Tensor]], Tensor]

@@ -156,7 +156,7 @@ def trapezoid(
     """
     _check_samples("trapezoid", y, x, dx, axis)
     last = y.shape[axis] - 1
-    if x is not None or last < 2:
+    if x is not None or last < 2 or not (dx is None or isinstance(dx, (int, float))):
         return tw.sum(_trapezoids(y, x, dx, axis), axis=axis)
     # All samples but two are sides of two trapezoids: their sum needs nothing as long as y.
     y = y if y.is_floating_point() or y.is_complex() else y * 1.0

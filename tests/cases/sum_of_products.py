@@ -19,7 +19,8 @@ def pairs(rng: np.random.Generator, dtype: str) -> list[Arrays]:
     """Of one shape, that broadcast, and that lie otherwise than each other."""
     shapes = (
         ((67,), (67,)), ((3, 5, 4), (3, 5, 4)), ((129, 3), (129, 3)), ((17, 33), (33,)),
-        ((5, 1), (4, 5, 7)), ((0,), (0,)), ((4, 0), (4, 0)), ((2, 600), (2, 600)),
+        ((5, 1), (4, 5, 7)), ((1, 3), (4, 3)), ((1,), (3,)), ((4, 3), (1, 3)),
+        ((0,), (0,)), ((4, 0), (4, 0)), ((2, 600), (2, 600)),
     )  # fmt: skip
     found = [tuple(values(rng, dtype, (-9, 9), shape) for shape in both) for both in shapes]
     x, y = (values(rng, dtype, (-9, 9), shape) for shape in ((19, 21), (21, 19)))

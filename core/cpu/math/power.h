@@ -403,14 +403,14 @@ TW_INLINE Vec<double> pow(Vec<double> a, Vec<double> b) {
 TW_INLINE Vec<double> pow(Vec<double> a, Vec<double> b) { return pow_by_pair(a, b); }
 #endif
 // Powers by exponents that many programs have, within 1 ulp: what the first product or quotient
-// loses is added again, where it is a number.
+// loses is added again, where both are numbers.
 template <Floating T> TW_INLINE Vec<T> plus_lost(Vec<T> y, Vec<T> lost) {
-  return where(lost == lost, y + lost, y);
+  return where((abs(y) < kInfinity) & (lost == lost), y + lost, y);
 }
 template <Floating T> TW_INLINE Vec<T> cube(Vec<T> a) {
   const Pair<T> square = two_product(a, a);
   const Vec<T> y = fma(square.hi, a, square.lo * a);  // a zero keeps its sign
-  return where(square.lo == square.lo, y, square.hi * a);
+  return where(square.hi < kInfinity, y, square.hi * a);
 }
 template <Floating T> TW_INLINE Vec<T> fourth_power(Vec<T> a) {
   const Pair<T> square = two_product(a, a), y = two_product(square.hi, square.hi);

@@ -1,9 +1,8 @@
 // Reductions of strided tensors: y[kept] = op over reduced of x[kept, reduced]. Settings:
 //   TW_IN, TW_OUT   types in memory              TW_TYPE  what is combined in
 //   TW_KIND         one of the numbers below     TW_WIDTH  threads that share a row: 32 or 256
-//   TW_FINISH       the result from y, the combination in double, and count, how many elements it
-//   is
-//                   of; not defined: what they are combined to
+//   TW_FINISH       the result from y, the combination in double, and count, how many elements
+//                   it is of; not defined: what they are combined to
 #include "prelude.cuh"
 
 #define TW_SUM 0

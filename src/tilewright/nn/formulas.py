@@ -117,7 +117,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     if not p >= 0:
         raise ValueError(f"pdist: p must not be negative, got {p}")
     rows, columns = tw.triu_indices(input.shape[0], input.shape[0], 1)
-    return tw.cdist(input, input, p)[rows, columns]
+    return tw.pairwise_distance(input[rows], input[columns], p, eps=0.0)
 
 
 def triplet_margin_with_distance_loss(
