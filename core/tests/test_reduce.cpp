@@ -78,7 +78,7 @@ double tolerance_of(DType in, DType out) {
 
 // The finish of a mean.
 void divide(int64_t n, ReducedCount count, double* y) {
-  for (int64_t i = 0; i < n; ++i) y[i] /= count;
+  for (int64_t i = 0; i < n; ++i) y[i] = y[i] / count;
 }
 
 struct Case {
