@@ -104,7 +104,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     Raises ValueError for what is no matrix and a negative p.
 
     Shapes: input (n, k); the result is (n * (n - 1) / 2,).
-    Types: floating, complex. Result: the same type, of complex numbers that of their parts.
+    Types: floating. Result: the same type.
     Raises TypeError for other types.
     Source: PyTorch's torch.nn.functional.pdist.
 
