@@ -480,7 +480,7 @@ def test_diagonals_further_than_integers_reach_are_empty(far: int) -> None:
         assert tw.trace(x, k).item() == tw.linalg.trace(x, offset=k).item() == 0
     for wrong in (1.5, True, "1", None):
         with pytest.raises(TypeError, match="k"):
-            tw.eye(2, 3, k=wrong)  # type: ignore[arg-type]
+            tw.eye(2, 3, k=wrong)  # type: ignore[arg-type]  # what is refused
 
 
 def test_places_in_triangles() -> None:

@@ -542,3 +542,13 @@ def test_seeds_and_repeatable_algorithms() -> None:
     assert tw.rand(3).tolist() == first
     tw.use_deterministic_algorithms(False, warn_only=True)
     assert tw.are_deterministic_algorithms_enabled() is True
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("axis", [True, 1.5, (0, True), "1", [0.0]])
+def test_what_is_no_axis_of_a_norm_is_refused(axis, dtype):
+    x = tw.ones((2, 3), dtype=getattr(tw, dtype))
+    with pytest.raises(TypeError, match="vector_norm: axis must be an int, a sequence of ints"):
+        tw.linalg.vector_norm(x, axis=axis)
+    norms = tw.linalg.vector_norm(x, axis=np.int64(1))
+    np.testing.assert_allclose(norms.numpy(), np.sqrt([3, 3]), 1e-6)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
+from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
@@ -28,7 +30,7 @@ def vector_norm(x: Tensor, /, ord: float = 2, axis: _Axes = None, keepdims: bool
     TypeError for other types.
     Source: Array API standard 2024.12, linalg.vector_norm.
     """
-    axes = None if axis is None else axis if isinstance(axis, int) else tuple(axis)
+    axes = _checked_axes(axis)
     wide = tw.float32 if x.dtype in (tw.float16, tw.bfloat16) else x.dtype
     if wide == x.dtype:
         check_floats("vector_norm", x, anywhere=True)
@@ -170,6 +172,19 @@ def _largest(size: Tensor, axis: _Axes, keepdims: bool = False) -> Tensor:
     if size.size > 0:
         return tw.max(size, axis=axis, keepdims=keepdims)
     return tw.sum(size, axis=axis, keepdims=keepdims)
+
+
+def _checked_axes(axis: _Axes) -> int | tuple[int, ...] | None:
+    if axis is None:
+        return None
+    several = isinstance(axis, (tuple, list))
+    each: tuple[Any, ...] = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    if not all(hasattr(place, "__index__") and not isinstance(place, bool) for place in each):
+        raise TypeError(
+            f"vector_norm: axis must be an int, a sequence of ints or None, got {axis!r}"
+        )
+    places = tuple(operator.index(place) for place in each)
+    return places if several else places[0]
 
 
 def _of_magnitudes(size: Tensor, ord: float, axes: _Axes, keepdims: bool) -> Tensor:
