@@ -87,6 +87,14 @@ def test_random_windows_are_pytorchs(case: Any, dtype: str, seed: int) -> None:
         assert_same(name, data, **options)
 
 
+@pytest.mark.parametrize("height", [3, 4, 9])
+def test_a_dilation_across_one_element_means_nothing(height: int) -> None:
+    """Also where the window covers the whole image, whose rows are then one."""
+    x = np.arange(height, dtype="float32").reshape(1, 1, height, 1)
+    assert_same("max_pool2d", x, (height, 1), dilation=(1, 2))
+    assert_same("max_pool3d", x[None], (1, height, 1), dilation=(3, 1, 2))
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.integers(1, 3), st.sampled_from(("max", "avg")), st.data())
 def test_random_adaptive_sizes_are_pytorchs(axes: int, kind: str, data: Any) -> None:

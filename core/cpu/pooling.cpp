@@ -128,6 +128,7 @@ void join_rows(Problem& p) {
   for (int d = 1; d >= 0 && covered(d); --d) {
     p.x[2] *= p.x[d], p.kernel[2] = p.stride[2] = p.x[2];
     p.x[d] = p.kernel[d] = p.stride[d] = 1;
+    p.dilation[2] = p.dilation[d] = 1;  // which may be another where the window was of one element
   }
 }
 void set_up_max(const Call& call, void* problem) {
