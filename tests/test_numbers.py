@@ -16,6 +16,9 @@ torch = pytest.importorskip("torch")
 
 EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-30, -1e-30, 1e30, math.inf, -math.inf, math.nan]
 FLOATS = ("float32", "float64")
+# Tolerances of isclose, absurd ones too.
+CLOSE = [(1e-5, 1e-8), (0, 0), (1e-7, 0), (0, 1e-45), (1e-5, 1e-35), (0.5, 1e39), (1e38, 1e-3)]
+CLOSE += [(1e300, 0), (math.nan, 0), (0, math.nan), (math.inf, 0), (0, math.inf)]
 
 
 def edges(dtype: str, arity: int) -> list[np.ndarray]:
@@ -183,6 +186,51 @@ def test_isclose(equal_nan: bool) -> None:
         same(got, np.isclose(a, b, **options))
         got = tw.allclose(tw.asarray(a), tw.asarray(a), **options)
         assert bool(got) is np.allclose(a, a, **options)
+
+
+def near_the_bound(rng: np.random.Generator, bound: float) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of float32 of all sizes, and others that lie about `bound` from them."""
+    edges = np.float32([0, -0.0, 1e-45, 2e-38, 3.4e38, -3.4e38, math.inf, -math.inf, math.nan, 1])
+    first, second = (x.ravel() for x in np.meshgrid(edges, edges))
+    b = rng.standard_normal(1500) * 10.0 ** rng.integers(-44, 38, 1500)
+    parts = bound * (1 + rng.integers(-3, 4, 1500) * 2.0 ** rng.integers(-26, -3, 1500))
+    with np.errstate(over="ignore"):
+        b = b.astype("float32")
+        a = (b * (1 + rng.choice([-1, 1], 1500) * parts)).astype("float32")
+    order = rng.permutation(len(first) + 1500)
+    return np.concatenate([first, a])[order], np.concatenate([second, b])[order]
+
+
+@pytest.mark.parametrize(("rtol", "atol"), CLOSE)
+def test_isclose_decides_as_float64_does(
+    rtol: float, atol: float, isa: str, rng: np.random.Generator
+) -> None:
+    a, b = near_the_bound(rng, rtol if 0 < rtol < 1 else 1e-6)
+    x, y = a.astype("float64"), b.astype("float64")
+    with np.errstate(invalid="ignore", over="ignore"):
+        close = (x == y) | (np.isfinite(y) & (np.abs(x - y) <= atol + rtol * np.abs(y)))
+    for n in (len(a), 5, 8, 33, 100):
+        for equal_nan in (False, True):
+            want = close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
+            got = tw.isclose(
+                tw.asarray(a[:n]), tw.asarray(b[:n]), rtol=rtol, atol=atol, equal_nan=equal_nan
+            )
+            np.testing.assert_array_equal(arrays.array(got), want[:n])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", *FLOATS])
+@pytest.mark.parametrize("nan", [0.0, -7.25, math.nan, math.inf])
+def test_nan_to_num_has_the_bits_of_pytorch(dtype: str, nan: float, isa: str) -> None:
+    values = [*EDGES, 6e4, -6e4, 3e38, -3e38, 3.4028234e38, 1e300, -1e300, *range(20)]
+    t = torch.tensor(values, dtype=torch.float64).to(getattr(torch, dtype)).requires_grad_()
+    x = tw.asarray(t.detach().double().numpy()).astype(getattr(tw, dtype)).requires_grad_()
+    y, u = tw.nan_to_num(x, nan), torch.nan_to_num(t, nan)
+    y.backward(tw.full_like(y, 3))
+    u.backward(torch.full_like(u, 3))
+    for ours, theirs in ((y.detach(), u.detach()), (x.grad, t.grad)):
+        got, want = np.asarray(ours.astype(tw.float64)), theirs.double().numpy()
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
 
 
 def test_heaviside() -> None:

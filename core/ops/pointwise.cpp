@@ -436,6 +436,7 @@ constexpr std::pair<PointwiseOp, const char*> kOwnSignatures[] = {
     {PointwiseOp::gamma_derivative, nullptr},
     {PointwiseOp::multiply_add, nullptr},
     {PointwiseOp::add_quotient, nullptr},
+    {PointwiseOp::finite_or, nullptr},
     {PointwiseOp::log_odds, nullptr},
     {PointwiseOp::logistic_loss, nullptr},
     {PointwiseOp::huber_distance, nullptr},

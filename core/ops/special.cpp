@@ -100,9 +100,11 @@ void nan_to_num_body(const Use& use, Tensor* out) {
   const double largest = largest_of(x.dtype());
   const double high = use.words.none(1) ? largest : use.words.real(1);
   const double low = use.words.none(2) ? -largest : use.words.real(2);
-  const bool limits = high == largest && low == -largest;  // NaN stays NaN
-  const Tensor finite =
-      limits ? clip(x, low, high) : where(x == kInfinity, high, where(x == -kInfinity, low, x));
+  if (high == largest && low == -largest) {
+    out[0] = finite_or(x, use.words.real(0), largest);
+    return;
+  }
+  const Tensor finite = where(x == kInfinity, high, where(x == -kInfinity, low, x));
   out[0] = where(isnan(x), use.words.real(0), finite);
 }
 

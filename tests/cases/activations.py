@@ -194,6 +194,18 @@ ROWS = (
         signed_zero=False,
         special=lambda dtype: [],
     ),
+    make(
+        "finite_or",
+        lambda x: x,
+        (RANGE,),
+        floats(0, 0),
+        same,
+        call=tw.nan_to_num,  # whose numbers tests/test_numbers.py checks
+        smooth=(LINE,),
+        gradient_tolerance=0,
+        no_errors=True,
+        special=lambda dtype: [],
+    ),
     row("mish", mish, 8, 8, scale=by_magnitude),
     row("selu", selu, 2.5, 3, kinks=(0,)),
     row("relu6", relu6, 0, 0, kinks=(0, 6)),

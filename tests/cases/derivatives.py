@@ -537,6 +537,7 @@ ACTIVATIONS = {
     "hardshrink": unary(outside(-0.5, 0.5), zero),
     "softshrink": unary(outside(-0.5, 0.5), zero),
     "hardtanh": unary(inside(-1, 1), zero),
+    "finite_or": unary(lambda x: np.isfinite(x) * np.longdouble(1), zero),
     "threshold": unary(lambda x: np.where(x <= 0.25, 0, 1) + zero(x), zero),
 }
 LEAKY = binary(

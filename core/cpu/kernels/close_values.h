@@ -1,4 +1,4 @@
-// Whether numbers are close to others, computed in float64 in one pass.
+// Whether numbers are close to others, as float64 has it, in one pass.
 #pragma once
 #include <cstdint>
 
@@ -23,10 +23,13 @@ namespace {
 
 using std::int64_t;
 
-template <class T, bool equal_nan>
-void close_values(int64_t n, const T* x, const T* y, double rtol, double atol, std::uint8_t* out) {
-  constexpr int D = kLanes<double>, masks_at_once = kMasksAtOnce<double>;
-  const auto close = [=](int64_t at, int count) TW_LAMBDA_INLINE {
+// ---- in float64, whatever the values ----
+
+template <class T, bool equal_nan> struct InDouble {
+  const T *x, *y;
+  double rtol, atol;
+
+  TW_INLINE Mask<double> operator()(int64_t at, int count) const {
     const Vec<double> a = load_wider<double>(x + at, count), b = load_wider<double>(y + at, count);
     const Vec<double> bound = rounded(abs(b) * rtol) + atol;
     const Mask<double> alike = (a == b) | (isfinite(b) & (abs(a - b) <= bound));
@@ -34,7 +37,13 @@ void close_values(int64_t n, const T* x, const T* y, double rtol, double atol, s
       return alike | (isnan(a) & isnan(b));
     else
       return alike;
-  };
+  }
+};
+template <class T, bool equal_nan> void close_in_double(int64_t n, const T* x, const T* y,
+                                                        double rtol, double atol,
+                                                        std::uint8_t* out) {
+  constexpr int D = kLanes<double>, masks_at_once = kMasksAtOnce<double>;
+  const InDouble<T, equal_nan> close = {x, y, rtol, atol};
   int64_t at = 0;
   if constexpr (masks_at_once > 1)
     for (; at + masks_at_once * D <= n; at += masks_at_once * D) {
@@ -49,10 +58,54 @@ void close_values(int64_t n, const T* x, const T* y, double rtol, double atol, s
     store_truths<double>(out + at, close(at, rest), rest);
   }
 }
+
+// ---- of float32 where that decides ----
+
+// What rounding moves a difference and its bound by is well below these.
+constexpr float kSlack = 0x1p-20f, kLeast = 0x1p-120f;
+
+// Whether a and b are close, and whether that is certain: infinities, NaN, what lies near the bound
+// and what float32 cannot hold are not.
+TW_INLINE Mask<float> close_floats(Vec<float> a, Vec<float> b, float rtol, float atol,
+                                   Mask<float>& certain) {
+  const Vec<float> apart = abs(a - b), bound = abs(b) * rtol + atol;
+  const Vec<float> inside = at_most(bound * (1 - kSlack) - kLeast, 0x1p127f);  // keeps NaN
+  const Mask<float> alike = (a == b) | (apart < inside);
+  certain = alike | (apart > bound * (1 + kSlack) + kLeast);
+  return alike;
+}
+template <bool equal_nan> void close_values(int64_t n, const float* x, const float* y, double rtol,
+                                            double atol, std::uint8_t* out) {
+  constexpr int L = kLanes<float>, vectors = 4;
+  int64_t at = 0;
+  for (; at + vectors * L <= n; at += vectors * L) {
+    Mask<float> masks[vectors], certain[vectors];
+#pragma GCC unroll 4
+    for (int i = 0; i < vectors; ++i)
+      masks[i] = close_floats(Vec<float>::load(x + at + i * L), Vec<float>::load(y + at + i * L),
+                              (float)rtol, (float)atol, certain[i]);
+    if (any(!(certain[0] & certain[1] & certain[2] & certain[3]))) {
+      close_in_double<float, equal_nan>(vectors * L, x + at, y + at, rtol, atol, out + at);
+    } else if constexpr (kMasksAtOnce<float> == vectors) {
+      store_truths<float>(out + at, masks);
+    } else {
+#pragma GCC unroll 4
+      for (int i = 0; i < vectors; ++i) store_truths<float>(out + at + i * L, masks[i], L);
+    }
+  }
+  close_in_double<float, equal_nan>(n - at, x + at, y + at, rtol, atol, out + at);
+}
+template <bool equal_nan> void close_values(int64_t n, const double* x, const double* y,
+                                            double rtol, double atol, std::uint8_t* out) {
+  close_in_double<double, equal_nan>(n, x, y, rtol, atol, out);
+}
 template <class T> void close_values_as(int64_t n, const void* a, const void* b, double rtol,
                                         double atol, bool equal_nan, std::uint8_t* y) {
-  const auto loop = equal_nan ? close_values<T, true> : close_values<T, false>;
-  loop(n, (const T*)a, (const T*)b, rtol, atol, y);
+  const auto x = (const T*)a, bound_by = (const T*)b;
+  if (equal_nan)
+    close_values<true>(n, x, bound_by, rtol, atol, y);
+  else
+    close_values<false>(n, x, bound_by, rtol, atol, y);
 }
 
 }  // namespace
@@ -120,8 +173,8 @@ void run(const void* problem) {
 }  // namespace
 
 void register_close_values_kernels() {
-  add_kernel<Problem>("close_values", "one pass, in float64", refuses, set_up, bind, cost_ns, run,
-                      3);
+  add_kernel<Problem>("close_values", "one pass; in float64 where float32 leaves a doubt", refuses,
+                      set_up, bind, cost_ns, run, 3);
 }
 
 }  // namespace tw
