@@ -25,11 +25,11 @@ using std::int64_t;
 
 // ---- in float64, whatever the values ----
 
-template <class T, bool equal_nan> struct InDouble {
-  const T *x, *y;
-  double rtol, atol;
-
-  TW_INLINE Mask<double> operator()(int64_t at, int count) const {
+template <class T, bool equal_nan> void close_in_double(int64_t n, const T* x, const T* y,
+                                                        double rtol, double atol,
+                                                        std::uint8_t* out) {
+  constexpr int D = kLanes<double>, masks_at_once = kMasksAtOnce<double>;
+  const auto close = [=](int64_t at, int count) TW_LAMBDA_INLINE {
     const Vec<double> a = load_wider<double>(x + at, count), b = load_wider<double>(y + at, count);
     const Vec<double> bound = rounded(abs(b) * rtol) + atol;
     const Mask<double> alike = (a == b) | (isfinite(b) & (abs(a - b) <= bound));
@@ -37,13 +37,7 @@ template <class T, bool equal_nan> struct InDouble {
       return alike | (isnan(a) & isnan(b));
     else
       return alike;
-  }
-};
-template <class T, bool equal_nan> void close_in_double(int64_t n, const T* x, const T* y,
-                                                        double rtol, double atol,
-                                                        std::uint8_t* out) {
-  constexpr int D = kLanes<double>, masks_at_once = kMasksAtOnce<double>;
-  const InDouble<T, equal_nan> close = {x, y, rtol, atol};
+  };
   int64_t at = 0;
   if constexpr (masks_at_once > 1)
     for (; at + masks_at_once * D <= n; at += masks_at_once * D) {
@@ -64,8 +58,8 @@ template <class T, bool equal_nan> void close_in_double(int64_t n, const T* x, c
 // What rounding moves a difference and its bound by is well below these.
 constexpr float kSlack = 0x1p-20f, kLeast = 0x1p-120f;
 
-// Whether a and b are close, and whether that is certain: infinities, NaN, what lies near the bound
-// and what float32 cannot hold are not.
+// Whether a and b are close; and whether that is certain, which it is not of infinities and NaN,
+// nor where their distance is near the bound or one of both is more than float32 holds.
 TW_INLINE Mask<float> close_floats(Vec<float> a, Vec<float> b, float rtol, float atol,
                                    Mask<float>& certain) {
   const Vec<float> apart = abs(a - b), bound = abs(b) * rtol + atol;
@@ -101,11 +95,11 @@ template <bool equal_nan> void close_values(int64_t n, const double* x, const do
 }
 template <class T> void close_values_as(int64_t n, const void* a, const void* b, double rtol,
                                         double atol, bool equal_nan, std::uint8_t* y) {
-  const auto x = (const T*)a, bound_by = (const T*)b;
+  const auto *const x = (const T*)a, *const other = (const T*)b;
   if (equal_nan)
-    close_values<true>(n, x, bound_by, rtol, atol, y);
+    close_values<true>(n, x, other, rtol, atol, y);
   else
-    close_values<false>(n, x, bound_by, rtol, atol, y);
+    close_values<false>(n, x, other, rtol, atol, y);
 }
 
 }  // namespace
