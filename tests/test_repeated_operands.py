@@ -1,5 +1,5 @@
-"""Operands that repeat: in `xlogy` (logarithms once), `where` (by bytes), gradients of softmax and
-of pointwise ops."""
+"""Operands that repeat: in `xlogy` (logarithms once), `where` (by bytes), reductions, gradients of
+softmax, of pointwise ops and of tiles."""
 
 from __future__ import annotations
 
@@ -222,3 +222,86 @@ def test_second_gradients_of_what_repeats() -> None:
     (g,) = tw.grad((x * x * row).sum(), [row], create_graph=True)
     (second,) = tw.grad(g.sum(), [x])
     np.testing.assert_array_equal(np.asarray(second), np.full((3, 4), 2.0))
+
+
+# What repeats, to which shape, and the axes reduced.
+REDUCED = [
+    ((1, 40, 33), (2, 40, 33), (0,)),
+    ((1, 40, 33), (3, 40, 33), (0, 1, 2)),
+    ((1, 40, 33), (3, 40, 33), (1,)),
+    ((1, 40, 33), (3, 40, 33), (2,)),
+    ((1, 40, 33), (70, 40, 33), (0, 2)),
+    ((40, 1, 33), (40, 2, 33), (1,)),
+    ((40, 1, 33), (40, 2, 33), (0, 2)),
+    ((40, 1, 33), (40, 5, 33), (0, 1)),
+    ((40, 33, 1), (40, 33, 2), (2,)),
+    ((40, 33, 1), (40, 33, 2), (0,)),
+    ((40, 33, 1), (40, 33, 3), (0, 1, 2)),
+    ((40, 9, 1), (40, 9, 64), (1, 2)),
+    ((1, 1, 33), (4, 5, 33), (0, 1)),
+    ((1, 1, 1), (4, 5, 33), (0, 2)),
+]
+REDUCTIONS = ("sum", "mean", "max", "min", "prod", "var", "any", "argmax", "logsumexp")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32"])
+@pytest.mark.parametrize(("few", "shape", "axes"), REDUCED)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_of_what_repeats(
+    name: str,
+    few: tuple[int, ...],
+    shape: tuple[int, ...],
+    axes: tuple[int, ...],
+    dtype: str,
+    isa: str,
+    rng: np.random.Generator,
+) -> None:
+    if dtype == "int32" and name in ("mean", "var", "logsumexp"):
+        pytest.skip("of floating-point numbers")
+    if name == "argmax" and len(axes) > 1:
+        pytest.skip("along one axis")
+    values = tw.asarray(rng.uniform(-1.2, 1.2, few) * (3 if dtype == "int32" else 1))
+    x = values.astype(getattr(tw, dtype))
+    axis = axes[0] if len(axes) == 1 else axes
+    rtol = {"bfloat16": 2.0**-7, "float32": 1e-5, "float64": 1e-12}.get(dtype, 0)
+    for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2)):
+        for there in (x, tw.flip(x)):
+            turned = tw.broadcast_to(there, shape).permute(order)
+            got = getattr(tw, name)(turned, axis=axis)
+            want = getattr(tw, name)(turned.contiguous(), axis=axis)
+            got, want = (np.asarray(y.astype(tw.float64)) for y in (got, want))
+            np.testing.assert_allclose(got, want, rtol=rtol, atol=4 * rtol)
+
+
+@pytest.mark.parametrize("rows", range(1, 11))
+def test_sums_of_few_rows(rows: int, isa: str, rng: np.random.Generator) -> None:
+    for n in (1, 3, 7, 8, 9, 16, 31, 1000, 70_000):
+        x = (rng.normal(size=(rows, 2 * n)) * 10.0 ** rng.integers(-3, 4, (rows, 2 * n))).astype(
+            "f"
+        )
+        x[:, 0] = -0.0
+        whole = tw.asarray(x)
+        for part, of in ((whole, x), (whole[:, :n], x[:, :n]), (whole[::-1, n:], x[::-1, n:])):
+            got = np.asarray(tw.sum(part, axis=0))
+            error = np.abs(got - of.sum(0, dtype="float64"))
+            assert (error <= 2.0**-24 * 4 * np.abs(of).sum(0, dtype="float64")).all()
+            assert not np.signbit(got[got == 0]).any()
+        x[0, -1], x[-1, -1] = np.inf, -np.inf
+        x[0, -2] = np.nan
+        got = np.asarray(tw.sum(tw.asarray(x), axis=0))
+        assert np.isnan(got[-2])
+        assert np.isnan(got[-1]) if rows > 1 else np.isinf(got[-1])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+def test_gradients_of_tiles(dtype: str, rng: np.random.Generator) -> None:
+    x = tw.asarray(rng.integers(-4, 5, (3, 5))).astype(getattr(tw, dtype)).requires_grad_()
+    for repetitions in ((2, 1), (4, 3), (2, 1, 3)):
+        x.grad = None
+        y = tw.tile(x, repetitions)
+        y.backward(tw.full_like(y.detach(), 0.5))
+        want = 0.5 * np.prod(repetitions)
+        assert x.grad is not None
+        np.testing.assert_array_equal(np.asarray(x.grad.astype(tw.complex128)), want)
+        x.grad *= 2  # all of its elements are there
+        np.testing.assert_array_equal(np.asarray(x.grad.astype(tw.complex128)), 2 * want)

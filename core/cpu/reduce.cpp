@@ -134,7 +134,9 @@ class Reduction {
   void run(const ReduceProblem& p) const;
 
  private:
-  void sort_axes(const ReduceProblem& p);
+  void sum_few_rows(const ReduceProblem& p) const;
+  int64_t longest_run(const ReduceProblem& p) const;
+  void sort_axes(const ReduceProblem& p, int64_t run);
   void cut(int64_t points, int64_t terms);
   void work(const char* x, int64_t begin, int64_t end, int64_t segment, int64_t point,
             Results results) const;
@@ -166,6 +168,7 @@ class Reduction {
   int64_t strip_, strips_;      // of the last kept axis
   int64_t segment_, segments_;  // of the first reduced axis
   ReduceFunction loop_, join_;
+  ReduceFunction few_rows_ = nullptr;  // of all rows at once, into y
   ReduceFunction pairs_ = nullptr;  // of the parts of complex numbers that lie one after the other
   ArgFunction arg_loop_;
   SecondFunction second_loop_ = nullptr;
@@ -180,10 +183,11 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
       in_bytes_(size_of(in_)),
       element_bytes_(size_of(element_)),
       acc_bytes_(size_of(acc_)) {
-  sort_axes(p);
+  const int64_t run = longest_run(p);
+  sort_axes(p, run);
   const OrderedAxis &kept = kept_.last(), &reduced = reduced_.last();
-  by_rows_ = kept.count == 1 ||
-             (reduced.count > 1 && std::llabs(reduced.x_bytes) <= std::llabs(kept.x_bytes));
+  by_rows_ =
+      kept.count == 1 || (reduced.count > 1 && width_of(reduced, run) <= width_of(kept, run));
   const OrderedAxis& inner = by_rows_ ? reduced : kept;
   const bool same = in_ == element_ || (is_bool(in_) && element_ == DType::uint8);
   const bool dense = inner.x_bytes == in_bytes_ || inner.count == 1;
@@ -219,6 +223,11 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
       second_loop_ = by_rows_ ? table.bfloat16_product_rows : table.bfloat16_product_columns;
     factors_bytes_ = static_cast<const char*>(p.factors) - static_cast<const char*>(p.x);
   }
+  const int64_t terms = reduced.count;
+  if (op_ == ReduceOp::sum && in_ == DType::float32 && p.out == DType::float32 && !p.finish &&
+      !p.factors && direct_ && !by_rows_ && reduced_.rank == 1 && terms > 1 && terms <= kFewRows &&
+      kept_.rank == 1 && kept.y_step == 1)
+    few_rows_ = table.few_rows;
   arg_loop_ = (by_rows_ ? table.arg_rows : table.arg_columns)[op_ == ReduceOp::argmin][t];
 }
 
@@ -245,14 +254,24 @@ void Reduction::cut(int64_t points, int64_t terms) {
   segments_ = segment_ == 0 ? 1 : (first + segment_ - 1) / segment_;
 }
 
-void Reduction::sort_axes(const ReduceProblem& p) {
+// Of elements of x without gaps.
+int64_t Reduction::longest_run(const ReduceProblem& p) const {
+  int64_t run = 0;
+  for (int i = 0; i < p.kept.rank(); ++i)
+    if (p.kept_strides[i] == 1) run = std::max(run, p.kept[i]);
+  for (int i = 0; i < p.reduced.rank(); ++i)
+    if (std::llabs(p.reduced_strides[i]) == 1) run = std::max(run, p.reduced[i]);
+  return run;
+}
+
+void Reduction::sort_axes(const ReduceProblem& p, int64_t run) {
   int64_t y_step = 1;
   OrderedAxes given;
   for (int i = p.kept.rank() - 1; i >= 0; --i) {
     if (p.kept[i] != 1) given.append({p.kept[i], p.kept_strides[i] * in_bytes_, y_step});
     y_step *= p.kept[i];
   }
-  for (int i = given.rank - 1; i >= 0; --i) kept_.insert_by_stride(given.axis[i]);
+  for (int i = given.rank - 1; i >= 0; --i) kept_.insert_by_width(given.axis[i], run);
   for (int i = 0; i < p.reduced.rank(); ++i) {
     OrderedAxis a = {p.reduced[i], p.reduced_strides[i] * in_bytes_, 0};
     if (a.count == 1) continue;
@@ -260,15 +279,25 @@ void Reduction::sort_axes(const ReduceProblem& p) {
       first_bytes_ += (a.count - 1) * a.x_bytes;
       a.x_bytes = -a.x_bytes;
     }
-    is_arg(op_) ? reduced_.append(a) : reduced_.insert_by_stride(a);
+    is_arg(op_) ? reduced_.append(a) : reduced_.insert_by_width(a, run);
   }
   kept_.merge();
   reduced_.merge();
 }
 
+void Reduction::sum_few_rows(const ReduceProblem& p) const {
+  const int64_t terms = reduced_.count();
+  const char* x = static_cast<const char*>(p.x) + first_bytes_;
+  parallel_ranges(kept_.count(), kChunk / terms, [&](int64_t begin, int64_t end) {
+    few_rows_(terms, end - begin, x + begin * in_bytes_, reduced_.last().x_bytes,
+              static_cast<char*>(p.y) + begin * in_bytes_);
+  });
+}
+
 void Reduction::run(const ReduceProblem& p) const {
   const int64_t points = kept_.count(), terms = reduced_.count();
   if (points == 0) return;
+  if (few_rows_) return sum_few_rows(p);
   const bool in_place =
       segments_ == 1 && acc_ == p.out && !p.finish && !is_arg(op_) && kept_.rank == 1;
   // Where the results stand in y's order, what a piece made goes on from the cache.

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 
 #include "core/base/shape.h"
 
@@ -33,6 +34,13 @@ struct OrderedAxis {
   std::int64_t y_step;  // of kept axes: elements of y
 };
 
+// How far out an axis belongs: by its stride. One that repeats does beside a longer run of elements
+// without gaps, which is then read again; among others that is read first which lies in one place.
+inline std::int64_t width_of(const OrderedAxis& a, std::int64_t run) {
+  if (a.x_bytes == 0 && a.count < run) return std::numeric_limits<std::int64_t>::max();
+  return std::llabs(a.x_bytes);
+}
+
 struct OrderedAxes {
   OrderedAxis axis[kMaxRank + 1];
   int rank = 0;
@@ -40,10 +48,9 @@ struct OrderedAxes {
   OrderedAxis& last() { return axis[rank - 1]; }
   const OrderedAxis& last() const { return axis[rank - 1]; }
   void append(OrderedAxis a) { axis[rank++] = a; }
-  void insert_by_stride(OrderedAxis a) {
+  void insert_by_width(OrderedAxis a, std::int64_t run) {
     int at = rank++;
-    for (; at > 0 && std::llabs(a.x_bytes) > std::llabs(axis[at - 1].x_bytes); --at)
-      axis[at] = axis[at - 1];
+    for (; at > 0 && width_of(a, run) > width_of(axis[at - 1], run); --at) axis[at] = axis[at - 1];
     axis[at] = a;
   }
   void merge() {

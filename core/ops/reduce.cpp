@@ -674,18 +674,19 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   for (int i = 0; i < x.rank(); ++i)
     if (i < lead || (shape[i - lead] == 1 && x.size(i) != 1)) axes.push_back(i);
   if (axes.empty()) return reshape(x, shape);
-  double times = 1;  // how often a number repeats: those are a product
-  Shape once = x.shape();
-  for (const std::int64_t axis : axes) {
-    const int at = static_cast<int>(axis);
-    if (x.size(at) <= 1 || x.strides()[at] != 0) continue;
-    times *= static_cast<double>(x.size(at));
-    once[at] = 1;
-  }
+  // How often a number repeats along these axes: such sums are products. Along the others the sums
+  // repeat as the numbers do.
+  double times = 1;
+  for (const std::int64_t axis : axes)
+    if (x.size(static_cast<int>(axis)) > 1 && x.strides()[static_cast<int>(axis)] == 0)
+      times *= static_cast<double>(x.size(static_cast<int>(axis)));
   // A complex infinity times a real number would gain NaN.
   if (times == 1 || is_complex(x.dtype()) || modes.grad) return reshape(sum(x, axes, true), shape);
-  const Tensor terms = astype(view_of(x, once, x.strides()), working_dtype(x.dtype()));
-  return reshape(astype(sum(terms, axes, true) * Scalar(times), x.dtype()), shape);
+  const Tensor terms = astype(without_repeats(x), working_dtype(x.dtype()));
+  Shape repeated = x.shape();
+  for (const std::int64_t axis : axes) repeated[static_cast<int>(axis)] = 1;
+  const Tensor once = astype(sum(terms, axes, true) * Scalar(times), x.dtype());
+  return reshape(broadcast_operand(once, repeated), shape);
 }
 
 }  // namespace tw
