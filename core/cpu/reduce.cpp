@@ -41,6 +41,11 @@ constexpr int64_t kStageRows = 8;
 // Elements of the wide rows that rows of a few elements are taken as, and the fewest such rows: as
 // many as the loops of columns take at once.
 constexpr int64_t kWideRow = 64;
+// Panels of at most so many elements are gathered, some together, into one that the loops are
+// worth.
+constexpr int64_t kSmallPanel = 32;
+// Rows and columns of fewer elements are gathered across.
+constexpr int64_t kNarrow = 16;
 constexpr int64_t kWideRows = 8;
 
 bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all; }
@@ -141,6 +146,11 @@ class Reduction {
   void work(const char* x, int64_t begin, int64_t end, int64_t segment, int64_t point,
             Results results) const;
   void panel(const char* x, int64_t a, int64_t b, int64_t position, Results results) const;
+  void gather(const char* x, int64_t n, int64_t step, int64_t n_out, int64_t a_out, int64_t b_out,
+              char* stage) const;
+  void work_along_kept(const char* x, int64_t begin, int64_t end, int64_t point,
+                       Results results) const;
+  void gather_along_reduced(const char* x, int64_t a, int64_t first, int64_t past, Results r) const;
   bool fold_columns(const char* x, int64_t a, int64_t b, Results results) const;
   void stage_rows(const char* x, int64_t a, int64_t b, int64_t position, Results results) const;
   void stage_columns(const char* x, int64_t a, int64_t b, int64_t position, Results results) const;
@@ -162,13 +172,15 @@ class Reduction {
   DType in_, element_, acc_;
   int64_t in_bytes_, element_bytes_, acc_bytes_;
   OrderedAxes kept_, reduced_;
-  int64_t first_bytes_ = 0;     // from x to the first term as the axes go
-  bool by_rows_;                // else by columns
-  bool direct_;                 // the loops can read x in place
+  int64_t first_bytes_ = 0;  // from x to the first term as the axes go
+  bool by_rows_;             // else by columns
+  bool direct_;              // the loops can read x in place
+  enum class Gather : std::uint8_t { none, along_kept, along_reduced } gather_ = Gather::none;
   int64_t strip_, strips_;      // of the last kept axis
   int64_t segment_, segments_;  // of the first reduced axis
   ReduceFunction loop_, join_;
-  ReduceFunction few_rows_ = nullptr;  // of all rows at once, into y
+  ReduceFunction row_loop_, column_loop_;  // of elements
+  ReduceFunction few_rows_ = nullptr;      // of all rows at once, into y
   ReduceFunction pairs_ = nullptr;  // of the parts of complex numbers that lie one after the other
   ArgFunction arg_loop_;
   SecondFunction second_loop_ = nullptr;
@@ -191,7 +203,8 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
   const OrderedAxis& inner = by_rows_ ? reduced : kept;
   const bool same = in_ == element_ || (is_bool(in_) && element_ == DType::uint8);
   const bool dense = inner.x_bytes == in_bytes_ || inner.count == 1;
-  direct_ = same && dense;
+  const bool short_truths = is_bool(element_) && by_rows_ && reduced.count <= kNarrow / 2;
+  direct_ = same && dense && !short_truths;
   cut(kept_.count(), reduced_.count());
 
   const ReduceTable& table = *active_kernels().reduce;
@@ -201,7 +214,9 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
   const int joined = static_cast<int>(!is_additive(op_)        ? type
                                       : acc_ == DType::float64 ? ReduceType::f64
                                                                : ReduceType::i64);
-  loop_ = (by_rows_ ? table.rows : table.columns)[combine][t];
+  row_loop_ = table.rows[combine][t];
+  column_loop_ = table.columns[combine][t];
+  loop_ = by_rows_ ? row_loop_ : column_loop_;
   join_ = table.columns[static_cast<int>(joining(combine_of(op_)))][joined];
   const bool widened =
       in_ == DType::bfloat16 && type == ReduceType::f32 && !is_arg(op_) && !p.centres;
@@ -222,6 +237,14 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
     if (widened)
       second_loop_ = by_rows_ ? table.bfloat16_product_rows : table.bfloat16_product_columns;
     factors_bytes_ = static_cast<const char*>(p.factors) - static_cast<const char*>(p.x);
+  }
+  if (!is_arg(op_) && !second_loop_ && !pairs_ && kept.count * reduced.count <= kSmallPanel) {
+    const int64_t kept_outside = kept_.rank > 1 ? kept_.axis[kept_.rank - 2].count : 1;
+    const int64_t reduced_outside = reduced_.rank > 1 ? reduced_.axis[reduced_.rank - 2].count : 1;
+    if (kept_outside >= kNarrow && kept_outside >= reduced_outside && segments_ == 1)
+      gather_ = Gather::along_kept;
+    else if (reduced_outside >= kNarrow)
+      gather_ = Gather::along_reduced;
   }
   const int64_t terms = reduced.count;
   if (op_ == ReduceOp::sum && in_ == DType::float32 && p.out == DType::float32 && !p.finish &&
@@ -254,13 +277,20 @@ void Reduction::cut(int64_t points, int64_t terms) {
   segments_ = segment_ == 0 ? 1 : (first + segment_ - 1) / segment_;
 }
 
-// Of elements of x without gaps.
+// How many elements of x lie one behind the other, each once.
 int64_t Reduction::longest_run(const ReduceProblem& p) const {
-  int64_t run = 0;
-  for (int i = 0; i < p.kept.rank(); ++i)
-    if (p.kept_strides[i] == 1) run = std::max(run, p.kept[i]);
-  for (int i = 0; i < p.reduced.rank(); ++i)
-    if (std::llabs(p.reduced_strides[i]) == 1) run = std::max(run, p.reduced[i]);
+  PlainDims counts = p.kept, strides = p.kept_strides;
+  for (int i = 0; i < p.reduced.rank(); ++i) {
+    counts.push_back(p.reduced[i]);
+    strides.push_back(p.reduced_strides[i]);
+  }
+  int64_t run = 1;
+  for (int i = 0; i < counts.rank(); ++i)  // the axis that goes on from there, each time
+    for (int k = 0; k < counts.rank(); ++k)
+      if (counts[k] > 1 && std::llabs(strides[k]) == run) {
+        run *= counts[k];
+        break;
+      }
   return run;
 }
 
@@ -346,17 +376,62 @@ void Reduction::work(const char* x, int64_t begin, int64_t end, int64_t segment,
   const int64_t first = segment * segment_, count = reduced_.axis[0].count;
   const int64_t past = first + segment_ < count ? first + segment_ : count;
   const int64_t inner = reduced_.rank == 1 ? 1 : reduced_.count(1, reduced_.rank - 1);
+  if (gather_ == Gather::along_kept) return work_along_kept(x, begin, end, point, results);
   for (int64_t strip = begin; strip < end; ++strip) {
     const int64_t row = strip / strips_, column = strip % strips_ * strip_;
     const int64_t a = kept.count - column < strip_ ? kept.count - column : strip_;
     const char* here = x + kept_.offset(row, kept_.rank - 1) + column * kept.x_bytes;
     const Results r = at(results, row * kept.count + column - point);
-    if (reduced_.rank == 1) {
+    if (gather_ == Gather::along_reduced) {
+      gather_along_reduced(here, a, first * inner, past * inner, r);
+    } else if (reduced_.rank == 1) {
       panel(here + first * reduced.x_bytes, a, past - first, first, r);
     } else {
       for (int64_t q = first * inner; q < past * inner; ++q)
         panel(here + reduced_.offset(q, reduced_.rank - 1), a, reduced.count, q * reduced.count, r);
     }
+  }
+}
+
+// n panels that are `step` bytes apart, as elements. In the stage their neighbours lie n_out
+// elements apart, neighbouring points a_out and neighbouring terms b_out.
+void Reduction::gather(const char* x, int64_t n, int64_t step, int64_t n_out, int64_t a_out,
+                       int64_t b_out, char* stage) const {
+  const OrderedAxis &kept = kept_.last(), &reduced = reduced_.last();
+  for (int64_t i = 0; i < reduced.count; ++i)
+    for (int64_t j = 0; j < kept.count; ++j)
+      convert_elements(in_, element_, n, x + i * reduced.x_bytes + j * kept.x_bytes, step,
+                       stage + (i * b_out + j * a_out) * element_bytes_, n_out * element_bytes_);
+}
+
+// Small panels side by side: rows of all their points, one for each of their terms.
+void Reduction::work_along_kept(const char* x, int64_t begin, int64_t end, int64_t point,
+                                Results results) const {
+  alignas(64) char stage[kStage * 8];
+  const int64_t a = kept_.last().count, b = reduced_.last().count;
+  const OrderedAxis& outside = kept_.axis[kept_.rank - 2];
+  const int64_t inner = reduced_.count(0, reduced_.rank - 1);
+  for (int64_t row = begin, n; row < end; row += n) {
+    n = std::min({kStage / (a * b), outside.count - row % outside.count, end - row});
+    const char* here = x + kept_.offset(row, kept_.rank - 1);
+    for (int64_t q = 0; q < inner; ++q) {
+      gather(here + reduced_.offset(q, reduced_.rank - 1), n, outside.x_bytes, a, 1, n * a, stage);
+      column_loop_(b, n * a, stage, n * a * element_bytes_, at(results, row * a - point).values);
+    }
+  }
+}
+
+// Small panels one behind the other, [first, past) of them: a row of all their terms for each
+// point.
+void Reduction::gather_along_reduced(const char* x, int64_t a, int64_t first, int64_t past,
+                                     Results r) const {
+  alignas(64) char stage[kStage * 8];
+  const int64_t b = reduced_.last().count;
+  const OrderedAxis& outside = reduced_.axis[reduced_.rank - 2];
+  for (int64_t q = first, n; q < past; q += n) {
+    n = std::min({kStage / (a * b), outside.count - q % outside.count, past - q});
+    gather(x + reduced_.offset(q, reduced_.rank - 1), n, outside.x_bytes, b, n * b, 1, stage);
+    row_loop_(a, n * b, stage, n * b * element_bytes_, r.values);
   }
 }
 
@@ -368,22 +443,23 @@ void Reduction::panel(const char* x, int64_t a, int64_t b, int64_t position, Res
     call(a, b, x, kept_.last().x_bytes, position, r);
   else if (pairs_)
     pairs_(1, 2 * b, x, 0, r.values);
-  else if (!fold_columns(x, a, b, r))
+  else if (reduced_.last().x_bytes != a * in_bytes_ || !fold_columns(x, a, b, r))
     call(b, a, x, reduced_.last().x_bytes, position, r);
 }
 
 // Rows of a few elements without gaps, as the parts of complex numbers: some together are one wide
 // row, whose accumulators are then joined by halves. Whether they were.
 bool Reduction::fold_columns(const char* x, int64_t a, int64_t b, Results r) const {
-  if (r.positions || second_loop_ || reduced_.last().x_bytes != a * in_bytes_) return false;
+  if (r.positions || second_loop_) return false;
   int64_t together = 1;
   while (2 * together * a <= kWideRow && 2 * together * kWideRows <= b) together *= 2;
   if (together < 4) return false;
   alignas(64) char wide[kWideRow * sizeof(double)];
   fill_identity(op_, acc_, together * a, wide);
-  const int64_t rows = b / together, row_bytes = together * a * in_bytes_;
-  loop_(rows, together * a, x, row_bytes, wide);
-  if (const int64_t rest = b % together) loop_(1, rest * a, x + rows * row_bytes, 0, wide);
+  const int64_t rows = b / together,
+                wide_bytes = together * a * (direct_ ? in_bytes_ : element_bytes_);
+  loop_(rows, together * a, x, wide_bytes, wide);
+  if (const int64_t rest = b % together) loop_(1, rest * a, x + rows * wide_bytes, 0, wide);
   for (int64_t half = together / 2; half > 0; half /= 2)
     join_(1, half * a, wide + half * a * acc_bytes_, 0, wide);
   join_(1, a, wide, 0, r.values);
@@ -404,7 +480,21 @@ void Reduction::call(int64_t m, int64_t n, const void* x, int64_t row_bytes, int
 void Reduction::stage_rows(const char* x, int64_t a, int64_t b, int64_t position, Results r) const {
   alignas(64) char stage[kStage * 8];
   const int64_t kept = kept_.last().x_bytes, step = reduced_.last().x_bytes;
-  if (kept == b * step && b <= kStage) {  // several rows at once
+  const bool lies_together = kept == b * step && b <= kStage;
+  // Of short rows the terms are taken as rows: where there are gaps, and of truths, whose rows are
+  // read one by one.
+  if (b <= kNarrow && b < a && !r.positions && !second_loop_ &&
+      (!lies_together || element_ == DType::bool_)) {
+    for (int64_t i = 0, m; i < a; i += m) {
+      m = std::min(a - i, kStage / b);
+      for (int64_t j = 0; j < b; ++j)
+        convert_elements(in_, element_, m, x + i * kept + j * step, kept,
+                         stage + j * m * element_bytes_, element_bytes_);
+      column_loop_(b, m, stage, m * element_bytes_, at(r, i).values);
+    }
+    return;
+  }
+  if (lies_together) {  // several rows at once
     const int64_t together = kStage / b;
     for (int64_t i = 0; i < a; i += together) {
       const int64_t m = a - i < together ? a - i : together;
@@ -426,6 +516,16 @@ void Reduction::stage_columns(const char* x, int64_t a, int64_t b, int64_t posit
                               Results r) const {
   alignas(64) char stage[kStage * 8];
   const int64_t kept = kept_.last().x_bytes, step = reduced_.last().x_bytes;
+  if (a <= kNarrow && a < b && step != a * kept) {  // rows with gaps, column by column of many
+    for (int64_t i = 0, m; i < b; i += m) {
+      m = std::min(b - i, kStage / a);
+      for (int64_t j = 0; j < a; ++j)
+        convert_elements(in_, element_, m, x + i * step + j * kept, step,
+                         stage + j * element_bytes_, a * element_bytes_);
+      if (!fold_columns(stage, a, m, r)) call(m, a, stage, a * element_bytes_, position + i, r);
+    }
+    return;
+  }
   // Rows that follow each other are converted whole, which reads memory straight through. Parts of
   // longer rows go on together, a little at a time: eight streams for the prefetcher. (Zen 4,
   // float32 from memory: 2.9 and 4.1 ms for 64 MB; each the other way 4.0 and 5.9.)

@@ -37,7 +37,7 @@ struct OrderedAxis {
 // How far out an axis belongs: by its stride. One that repeats does beside a longer run of elements
 // without gaps, which is then read again; among others that is read first which lies in one place.
 inline std::int64_t width_of(const OrderedAxis& a, std::int64_t run) {
-  if (a.x_bytes == 0 && a.count < run) return std::numeric_limits<std::int64_t>::max();
+  if (a.x_bytes == 0 && a.count <= run) return std::numeric_limits<std::int64_t>::max();
   return std::llabs(a.x_bytes);
 }
 
