@@ -333,7 +333,7 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = tuple(operands[0])
     _check_tensors("einsum", *operands)
-    return _plan(subscripts, tuple(tuple(x.shape) for x in operands))(operands)
+    return _plan(subscripts, tuple([x.shape for x in operands]))(operands)
 
 
 @lru_cache(maxsize=1024)
@@ -343,6 +343,8 @@ def _plan(subscripts: str, shapes: tuple[_Shape, ...]) -> _Plan:
     terms = [_diagonals(term, todo) for term, todo in zip(terms, steps, strict=True)]
     terms = _without_ones(terms, steps)
     contract = _contraction(terms, out)
+    if not any(steps):
+        return contract
     return lambda operands: contract(
         [_through(x, todo) for x, todo in zip(operands, steps, strict=True)]
     )
@@ -463,6 +465,9 @@ def _contraction(terms: list[_Term], out: _Labels) -> _Plan:
         terms.append(term)
     finish: list[_Step] = []
     _ordered(_summed(terms[0], {*out}, finish), out, finish)
+    if len(products) == 1 and not finish:
+        only = products[0][2]
+        return lambda operands: only(operands[0], operands[1])
 
     def contract(operands: Sequence[Tensor]) -> Tensor:
         left = list(operands)
@@ -513,6 +518,7 @@ def _pair(a: _Term, b: _Term, needed: set[Any]) -> tuple[_Product, _Term]:
     summed = [label for label in x.labels if label in y.labels and label not in needed]
     rows = [label for label in x.labels if label not in y.labels]
     columns = [label for label in y.labels if label not in x.labels]
+    whole = (tuple(to_x), tuple(to_y))
     sizes = _sizes("einsum", [x, y])
     shared = [batch] if batch else []
     _grouped(x, [*shared, rows, summed], sizes, to_x)
@@ -524,7 +530,32 @@ def _pair(a: _Term, b: _Term, needed: set[Any]) -> tuple[_Product, _Term]:
     def product(first: Tensor, second: Tensor) -> Tensor:
         return tw.reshape(multiply(_through(first, to_x), _through(second, to_y)), shape)
 
-    return product, _Term(shape, labels)
+    term = _Term(shape, labels)
+    if not summed or rows or columns:
+        return product, term
+    return _dot_products(x, y, summed, whole, product), term
+
+
+def _dot_products(
+    x: _Term,
+    y: _Term,
+    summed: list[Any],
+    steps: tuple[tuple[_Step, ...], tuple[_Step, ...]],
+    product: _Product,
+) -> _Product:
+    """Products of elements, summed, in one op; as matrices where that has no kernel."""
+    to_x, to_y = steps[0], list(steps[1])
+    _ordered(y, x.labels, to_y)
+    axes = tuple(x.labels.index(label) for label in summed)
+
+    def dot_products(first: Tensor, second: Tensor) -> Tensor:
+        floating = first.is_floating_point() and second.is_floating_point()
+        if not floating or tw.is_autocast_enabled():  # which turns operands of `matmul`
+            return product(first, second)
+        first, second = _through(first, to_x), _through(second, to_y)
+        return tw.sum_of_products(first, second, axis=axes)
+
+    return dot_products
 
 
 def _grouped(

@@ -34,8 +34,12 @@ def other_names(function: _Function) -> _Function:
         else:
             names[other] = own[place]
 
+    others = names.keys() | places.keys()
+
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
+        if others.isdisjoint(keywords):  # a call that uses none pays little
+            return function(*args, **keywords)
         for other in names.keys() & keywords.keys():
             ours = names[other]
             if ours in keywords:

@@ -14,6 +14,8 @@ from tilewright.linalg.decompositions import eigvalsh, inv, least_of, svdvals
 from tilewright.other_names import other_names
 
 _Axes = int | Sequence[int] | None
+# What is summed in its own type, and needs no further step.
+_WIDE = (tw.float32, tw.float64)
 
 
 @other_names
@@ -30,6 +32,8 @@ def vector_norm(x: Tensor, /, ord: float = 2, axis: _Axes = None, keepdims: bool
     TypeError for other types.
     Source: Array API standard 2024.12, linalg.vector_norm.
     """
+    if ord == 2 and (axis is None or type(axis) is int) and x.dtype in _WIDE:
+        return tw.l2_norm(x, axis=axis, keepdims=keepdims)
     axes = _checked_axes(axis)
     wide = tw.float32 if x.dtype in (tw.float16, tw.bfloat16) else x.dtype
     if wide == x.dtype:
