@@ -21,12 +21,48 @@ std::vector<Range> all_of(const Shape& shape) {
   return ranges;
 }
 
-void check_alike(const Tensor& first, const Tensor& x, int axis) {
+void check_alike(const Shape& first, const Shape& x, int axis) {
   bool alike = x.rank() == first.rank();
-  for (int i = 0; alike && i < x.rank(); ++i) alike = i == axis || x.size(i) == first.size(i);
+  for (int i = 0; alike && i < x.rank(); ++i) alike = i == axis || x[i] == first[i];
   if (!alike)
-    fail(ErrorKind::value, "concat: shapes differ outside axis ", axis, ": ", first.shape(),
-         " and ", x.shape());
+    fail(ErrorKind::value, "concat: shapes differ outside axis ", axis, ": ", first, " and ", x);
+}
+
+// Word: the axis, or none where all are flattened first.
+void infer_concat(Call& call, Result* results) {
+  if (call.inputs == 0) fail(ErrorKind::value, "concat: no tensors");
+  const Meta& first = call.in[0];
+  if (first.rank() == 0)
+    fail(ErrorKind::value, "concat: 0-d tensors have no axis to join along; use stack");
+  const int axis = normalize_axis(call.words[0], first.rank(), "concat");
+  DType dtype = first.dtype;
+  Shape& shape = results[0].shape = *first.shape;
+  shape[axis] = 0;
+  for (int i = 0; i < call.inputs; ++i) {
+    const Meta& x = call.in[i];
+    check_alike(*first.shape, *x.shape, axis);
+    dtype = promote(dtype, x.dtype);
+    if (__builtin_add_overflow(shape[axis], x.size(axis), &shape[axis]))
+      fail(ErrorKind::value, "concat: the result has more elements than 64 bits can count");
+  }
+  results[0].dtype = dtype;
+}
+
+// Word: the axis.
+void infer_stack(Call& call, Result* results) {
+  if (call.inputs == 0) fail(ErrorKind::value, "stack: no tensors");
+  const Meta& first = call.in[0];
+  const int axis = normalize_axis(call.words[0], first.rank() + 1, "stack");
+  Result& y = results[0];
+  y.dtype = first.dtype;
+  for (int i = 0; i < first.rank() + 1; ++i)
+    y.shape.push_back(i == axis ? call.inputs : first.size(i - (i > axis)));
+  for (int i = 0; i < call.inputs; ++i) {
+    const Meta& x = call.in[i];
+    if (!(*x.shape == *first.shape))
+      fail(ErrorKind::value, "stack: shapes differ: ", *first.shape, " and ", *x.shape);
+    y.dtype = promote(y.dtype, x.dtype);
+  }
 }
 
 // The ranges of one of several tensors along an axis of what they are joined to.
@@ -68,23 +104,16 @@ Strides common_layout(const Use& use, const Shape& shape, int joined) {
   return strides;
 }
 
-// Word: the axis, or none where all are flattened first.
+// Each by a copy of its own: what kernels leave over.
 void concat_body(const Use& use, Tensor* out) {
-  if (use.inputs == 0) fail(ErrorKind::value, "concat: no tensors");
-  const Tensor& first = use.in[0].tensor;
-  if (first.rank() == 0)
-    fail(ErrorKind::value, "concat: 0-d tensors have no axis to join along; use stack");
-  const int axis = normalize_axis(use.words[0], first.rank(), "concat");
-  DType dtype = first.dtype();
-  Shape shape = first.shape();
-  shape[axis] = 0;
-  for (int i = 0; i < use.inputs; ++i) {
-    const Tensor& x = use.in[i].tensor;
-    check_alike(first, x, axis);
-    dtype = promote(dtype, x.dtype());
-    if (__builtin_add_overflow(shape[axis], x.size(axis), &shape[axis]))
-      fail(ErrorKind::value, "concat: the result has more elements than 64 bits can count");
-  }
+  std::vector<Meta> operands(static_cast<std::size_t>(use.inputs));
+  for (std::size_t i = 0; i < operands.size(); ++i) describe_operand(use.in[i], operands[i]);
+  Call call{&use.op, operands.data(), use.inputs, nullptr, use.words};
+  Result result;
+  infer_concat(call, &result);
+  const Shape& shape = result.shape;
+  const DType dtype = result.dtype;
+  const int axis = normalize_axis(use.words[0], shape.rank(), "concat");
   const Strides strides = common_layout(use, shape, axis);
   if (strides.rank() == 0) {
     out[0] = Tensor::empty(shape, dtype);
@@ -133,6 +162,7 @@ constexpr OpRecord kConcat = {
         "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .settle = flatten,
+    .infer = infer_concat,
     .body = concat_body,
     .vjp = concat_vjp,
     .shapes = kAllShapes};
@@ -146,20 +176,24 @@ constexpr OpRecord kStack = {
         "Raises ValueError for no tensors and for shapes that differ.\n"
         "Source: Array API standard 2024.12.",
     .flags = kFunction,
-    .body = [](const Use& use, Tensor* out) {
-      if (use.inputs == 0) fail(ErrorKind::value, "stack: no tensors");
-      const Shape& shape = use.in[0].tensor.shape();
-      const Word axis = use.words[0];
-      std::vector<Operand> expanded;
-      for (int i = 0; i < use.inputs; ++i) {
-        const Tensor& x = use.in[i].tensor;
-        if (!(x.shape() == shape))
-          fail(ErrorKind::value, "stack: shapes differ: ", shape, " and ", x.shape());
-        expanded.push_back(expand_dims(x, axis));
-      }
-      const Word at = axis < 0 ? normalize_axis(axis, shape.rank() + 1, "stack") : axis;
-      apply(kConcat, expanded.data(), use.inputs, WordList(1).set(0, at), out);
-    }};
+    .infer = infer_stack,
+    .body =
+        [](const Use& use, Tensor* out) {
+          std::vector<Operand> expanded;
+          for (int i = 0; i < use.inputs; ++i)
+            expanded.push_back(expand_dims(use.in[i].tensor, use.words[0]));
+          const int axis = normalize_axis(use.words[0], use.in[0].tensor.rank() + 1, "stack");
+          apply(kConcat, expanded.data(), use.inputs, WordList(1).set(0, axis), out);
+        },
+    .vjp =
+        [](Vjp& v) {
+          const int axis = normalize_axis(v.words()[0], v.g().rank(), "stack");
+          std::vector<Range> ranges = all_of(v.g().shape());
+          for (int i = 0; i < v.inputs(); ++i) {
+            ranges[static_cast<std::size_t>(axis)] = {i, 1, 1};
+            if (v.wants(i)) v.give(i, slice(v.g(), ranges, 1u << axis));
+          }
+        }};
 
 Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis) {
   const std::vector<Operand> operands(tensors.begin(), tensors.end());
