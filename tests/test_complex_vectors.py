@@ -226,3 +226,54 @@ def test_gradients_of_products(isa: str) -> None:
     for f in (tw.multiply, tw.divide, tw.vdot, tw.dot, lambda z, w: tw.sum(z * z / w)):
         assert tw.gradcheck(f, (z, w))
         assert tw.gradgradcheck(f, (z, w))
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 64, 65, 1000, 4099])
+def test_products(isa: str, size: int) -> None:
+    """Of rows, of columns and of numbers that lie apart, whose magnitude comes back to about 1."""
+    rng = np.random.default_rng(size)
+    for kind in NUMBERS:
+        a = np.exp(rng.normal(size=(3, size)) + 6.3j * rng.random((3, size))).astype(kind)
+        for spread in (0, 4 if kind is np.complex64 else 60):  # too far for so many in double
+            a = (a * np.exp(np.where(np.arange(size) % 20 < 10, spread, -spread))).astype(kind)
+            x, wide = tw.asarray(a), a.astype(np.clongdouble)
+            expected = wide.prod(1)
+            fits = np.abs(expected) < 1e30
+            for got in (tw.prod(x, axis=1), tw.prod(x.mT.contiguous(), axis=0)):
+                error = np.abs(np.array(got).astype(np.clongdouble) - expected) / np.abs(expected)
+                bound = float(np.finfo(kind).eps) * (4 if kind is np.complex64 else 4 * size)
+                assert (error[fits] < bound).all()
+            near(
+                tw.prod(x[:, ::2], axis=1),
+                np.array(tw.prod(x[:, ::2].contiguous(), axis=1)),
+                np.abs(np.array(tw.prod(x[:, ::2], axis=1))),
+                4 * size,
+            )
+    z = np.ones((2, size), np.complex64)
+    z[0, size // 2], z[1, size // 2] = 0, np.inf
+    np.testing.assert_array_equal(np.array(tw.prod(tw.asarray(z), axis=1))[0], 0)
+    assert not np.isfinite(np.array(tw.prod(tw.asarray(z), axis=1))[1])
+
+
+def test_products_that_leave_the_range_on_the_way(isa: str) -> None:
+    factors = np.tile([1e250 + 1e250j, 1e-250 - 1e-250j], 40)
+    expected = np.prod(factors.astype(np.clongdouble))
+    for order in (factors, np.roll(factors, 1)):
+        x = tw.asarray(order)
+        wide = float(np.abs(expected))
+        near(tw.prod(x), expected.astype(complex), wide, 400)
+        columns = tw.prod(tw.stack([x, x], axis=1), axis=0)
+        near(columns, np.full(2, expected).astype(complex), wide, 400)
+
+
+def test_reciprocals(isa: str) -> None:
+    for kind in NUMBERS:
+        a = numbers(1000, 5, kind)
+        with np.errstate(all="ignore"):
+            expected = np.conj(a).astype(np.clongdouble) / np.abs(a.astype(np.clongdouble)) ** 2
+        near(
+            tw.reciprocal(tw.asarray(a)),
+            expected.astype(complex),
+            np.abs(expected).astype(float),
+            2,
+        )

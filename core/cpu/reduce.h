@@ -130,6 +130,13 @@ struct ReduceTable {
   SecondFunction product_columns[2];
   SecondFunction bfloat16_product_rows;
   SecondFunction bfloat16_product_columns;
+  // The product of a row of n complex numbers, and of m columns of n, whose rows are `step` parts
+  // apart, as parts of double; false where factors must be multiplied one after the other, since
+  // something left the range on the way. [0] parts of float32, [1] float64. Null where a vector has
+  // one lane.
+  bool (*complex_row[2])(std::int64_t n, const void* x, double* y);
+  bool (*complex_columns[2])(std::int64_t m, std::int64_t n, const void* x, std::int64_t step,
+                             double* y);
   RowsBackward rows_backward[kGradients][2];
   ColumnsBackward columns_backward[kGradients][2];
   // An extremum's gradient in two steps, for parts of a long row: how many elements equal *y, and

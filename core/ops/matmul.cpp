@@ -256,7 +256,13 @@ constexpr OpRecord kVdotComplex = {
     .infer = [](Call& call, Result* results) { results[0].dtype = call.in[0].dtype; },
     .estimate = [](const Call& call) { return estimate_product(call, call.in[0], call.in[1]); },
     .body = [](const Use& use,
-               Tensor* out) { out[0] = matmul(conj(use.in[0].tensor), use.in[1].tensor); }};
+               Tensor* out) { out[0] = matmul(conj(use.in[0].tensor), use.in[1].tensor); },
+    .vjp =
+        [](Vjp& v) {
+          if (v.wants(0)) v.give(0, conj(v.g()) * v.in(1).tensor);
+          if (v.wants(1)) v.give(1, v.g() * v.in(0).tensor);
+        },
+    .reads = {{.inputs = 2}, {.inputs = 1}}};
 Tensor vdot(const Tensor& x1, const Tensor& x2) {
   const DType type = promote(x1.dtype(), x2.dtype());
   if (!is_complex(type) || x1.size(0) != x2.size(0)) return matmul(conj(x1), x2);

@@ -5,6 +5,7 @@
 #include "core/cpu/kernels/integer_sums.h"
 #include "core/cpu/kernels/lane_sums.h"
 #include "core/cpu/kernels/prod.h"
+#include "core/cpu/kernels/prod_complex.h"
 #include "core/cpu/math/basic.h"
 #include "core/cpu/math/lanes.h"
 #include "core/cpu/reduce.h"
@@ -789,6 +790,10 @@ template <class T> constexpr void fill_floating(ReduceTable& table, ReduceType t
   table.squares_rows[t] = squares_rows<T>;
   table.squares_columns[t] = squares_columns<T>;
   table.product_rows[t] = product_rows<T, T>;
+  if constexpr (kLanes<double> > 1) {
+    table.complex_row[t] = complex_row<T>;
+    table.complex_columns[t] = complex_columns<T>;
+  }
   table.product_columns[t] = product_columns<T, T>;
   table.rows_backward[(int)Gradient::prod][t] = prod_rows_backward<T>;
   table.columns_backward[(int)Gradient::prod][t] = prod_columns_backward<T>;
