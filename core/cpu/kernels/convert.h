@@ -5,6 +5,7 @@
 #endif
 #include "core/cpu/convert.h"
 #include "core/cpu/kernels/truths.h"
+#include "core/cpu/math/lanes.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -42,10 +43,14 @@ TW_INLINE Half to_half(float x) {
   const uint32_t finite = magnitude < 113u << 23 ? denormal : normal;
   return {(uint16_t)((magnitude >= 143u << 23 ? special : finite) | (all >> 16 & 0x8000u))};
 }
-TW_INLINE BFloat16 to_bfloat16(float x) {
+// Of what is no NaN.
+TW_INLINE BFloat16 number_to_bfloat16(float x) {
   const uint32_t all = bits_as<uint32_t>(x);
-  const uint32_t rounded = (all + 0x7fff + (all >> 16 & 1)) >> 16;
-  const uint32_t quiet = all >> 16 | 0x40;
+  return {(uint16_t)((all + 0x7fff + (all >> 16 & 1)) >> 16)};
+}
+TW_INLINE BFloat16 to_bfloat16(float x) {
+  const uint32_t all = bits_as<uint32_t>(x), quiet = all >> 16 | 0x40;
+  const uint32_t rounded = number_to_bfloat16(x).bits;
   return {(uint16_t)((all & 0x7fffffffu) > 0x7f800000u ? quiet : rounded)};
 }
 // A number that float32 holds, whose bfloat16 is that of x: of a large one, the last nine bits only
@@ -146,8 +151,10 @@ template <class From> inline constexpr bool kIsSmallInteger =
     std::is_integral_v<From> && sizeof(From) <= 4;
 template <> struct Cast<BFloat16> {
   template <class From> static TW_INLINE BFloat16 from(From x) {
-    if constexpr (kIsSmallInteger<From>)
-      return to_bfloat16(float_for_bfloat16(x));
+    if constexpr (std::is_integral_v<From> && sizeof(From) == 1)  // held without rounding
+      return {(uint16_t)(bits_as<uint32_t>((float)x) >> 16)};
+    else if constexpr (kIsSmallInteger<From>)
+      return number_to_bfloat16(float_for_bfloat16(x));
     else
       return to_bfloat16(to_odd_float(widen(x)));
   }
@@ -209,6 +216,46 @@ TW_INLINE void odd_floats(const double* __restrict x, float* __restrict y) {
     __builtin_memcpy(y + i, &odd, sizeof odd);
   }
 }
+
+#if defined(__AVX2__) && !defined(__AVX512F__)
+// The same by whole numbers: what is cut off sets the last place that is left. Results below the
+// normal numbers are rounded to the nearest; returns whether there are any, or NaN. Eight at a time:
+// a vector's load of what two stores wrote would have to wait for both.
+TW_INLINE bool odd_normal_floats(const double* __restrict x, float* __restrict y) {
+  using Bits = typename Vec<int64_t>::Raw;
+  using Sizes = typename Vec<std::int32_t>::Raw;
+  const auto four = [](const double* p) TW_LAMBDA_INLINE {
+    constexpr int64_t cut = ((int64_t)1 << 29) - 1;
+    const Bits bits = (Bits)Vec<double>::load(p).v;
+    const Bits odd = (bits | ((bits & cut) + cut)) & ~cut;
+    return narrowed(Vec<double>((typename Vec<double>::Raw)odd));
+  };
+  Sizes others = {};
+  for (int i = 0; i < kStep; i += 8) {
+    const Vec<float> all(
+        __builtin_shufflevector(four(x + i), four(x + i + 4), 0, 1, 2, 3, 4, 5, 6, 7));
+    all.store(y + i);
+    const Sizes size = (Sizes)all.v & 0x7fffffff;
+    others |= ((size > 0) & (size < 0x800000)) | (size > 0x7f800000);
+  }
+  return any(Mask<std::int32_t>{others});
+}
+#endif
+template <class To>
+TW_INLINE void round_doubles(const double* __restrict x, Stored<To>* __restrict y) {
+  float numbers[kStep];
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  const bool others = odd_normal_floats(x, numbers);
+  // A float16 of a denormal number is 0.
+  if constexpr (std::is_same_v<To, Half>) return cast_step<To>((const float*)numbers, y);
+  if (!others) [[likely]] {
+    for (int i = 0; i < kStep; ++i) y[i] = Stored<To>{number_to_bfloat16(numbers[i]).bits};
+    return;
+  }
+#endif
+  odd_floats(x, numbers);
+  cast_step<To>((const float*)numbers, y);
+}
 TW_INLINE void whole_numbers(const float* __restrict x, std::int32_t* __restrict y) {
   for (int i = 0; i < kStep; i += kLanes<float>)
     convert<std::int32_t>(Vec<float>::load(x + i)).store(y + i);
@@ -255,9 +302,7 @@ TW_INLINE void convert_step(const From* __restrict x, Stored<To>* __restrict y) 
     cast_step<float>(x, numbers);
     convert_step<To>((const float*)numbers, y);
   } else if constexpr (kIsShort<To> && std::is_same_v<From, double>) {
-    float numbers[kStep];
-    odd_floats(x, numbers);
-    cast_step<To>((const float*)numbers, y);
+    round_doubles<To>(x, y);
   } else if constexpr (kIsShort<To> && std::is_integral_v<From>) {
     double numbers[kStep];
     cast_step<double>(x, numbers);
