@@ -626,7 +626,7 @@ template <class Part> void complex_product(const ReduceProblem& p) {
   OrderedAxes kept, reduced;
   for (int i = 0; i < p.kept.rank(); ++i) kept.append({p.kept[i], p.kept_strides[i] * size, 0});
   for (int i = 0; i < p.reduced.rank(); ++i)
-    reduced.insert_by_stride({p.reduced[i], p.reduced_strides[i] * size, 0});
+    reduced.insert_by_width({p.reduced[i], p.reduced_strides[i] * size, 0}, 0);
   reduced.merge();
   const ReduceTable& table = *active_kernels().reduce;
   constexpr int type = sizeof(Part) == sizeof(double);
