@@ -42,7 +42,7 @@ void infer_astype(Call& call, Result* results) {
          " would drop the imaginary part; real(x) and imag(x) are the two");
   results[0].like = 0;
   const Meta& x = call.in[0];
-  if (!x.contiguous && is_dense(*x.shape, *x.strides)) results[0].strides = *x.strides;
+  if (!x.contiguous) results[0].strides = dense_along(*x.shape, *x.strides);
   results[0].dtype = to;
 }
 

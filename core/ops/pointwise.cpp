@@ -137,22 +137,24 @@ bool is_stretched(const Meta& x) {
   return false;
 }
 
-// Where all operands that fill the result's shape lie alike, the result lies as they do: the op is
-// one run then. Those that are stretched have no say.
+// Where all operands that fill the result's shape have one order of axes, the result has it, too:
+// the op is one run then, but for gaps. Those that are stretched have no say.
 void infer_layout(const Call& call, Result& result) {
   const Shape& shape = result.like >= 0 ? *call.in[result.like].shape : result.shape;
-  const Meta* first = nullptr;
+  int first = -1;
   for (int i = 0; i < call.inputs; ++i) {
     const Meta& x = call.in[i];
     if (x.number || x.absent || !(*x.shape == shape)) continue;
     if (x.contiguous) return;
     if (is_stretched(x)) continue;
-    if (first && !(*x.strides == *first->strides)) return;
-    if (!first) first = &x;
+    if (first < 0)
+      first = i;
+    else if (!lies_along(AxisOrder(*call.in[first].strides), shape, *x.strides))
+      return;
   }
-  if (!first || !is_dense(shape, *first->strides)) return;
-  result.like = static_cast<int>(first - call.in);
-  result.strides = *first->strides;
+  if (first < 0) return;
+  result.strides = dense_along(shape, *call.in[first].strides);
+  result.like = first;
 }
 
 void infer(Call& call, Result* results) {
