@@ -105,6 +105,21 @@ def test_bounds_of_another_kind_promote() -> None:
     assert np.isnan(np.asarray(tw.clip(tw.asarray([NAN]), max=1.0))).all()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_numbers_bound_as_tensors_do(dtype: str, isa: str) -> None:
+    special = [NAN, -np.inf, -2.0, -0.0, 0.0, 1.5, np.inf]
+    x = tw.asarray(special * 7, dtype=getattr(tw, dtype))
+    for low in special:
+        for high in special:
+            every = [tw.full_like(x, bound) for bound in (low, high)]
+            got, want = (
+                tw.clip(x, *bounds).astype(tw.float64).numpy() for bounds in ((low, high), every)
+            )
+            np.testing.assert_array_equal(got, want, f"{low} to {high}")
+            number = want == want
+            np.testing.assert_array_equal(np.signbit(got[number]), np.signbit(want[number]))
+
+
 # ---- one_hot, nonzero ----
 
 

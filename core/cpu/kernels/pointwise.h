@@ -287,11 +287,30 @@ template <class Row, class T, int N> void value_kernel(std::int64_t n, void* y,
                                                TW_LAMBDA_INLINE { return Row::value(in); });
 }
 
+// The row clip. Two numbers stay in registers; where the lower is NaN, the upper is made so, too,
+// and x alone is asked for NaN.
+template <class T> void clip_kernel(std::int64_t n, void* y, const void* const* inputs,
+                                    const int* step, Traffic traffic) {
+  if (step[1] || step[2]) return value_kernel<clip_row, T, 3>(n, y, inputs, step, traffic);
+  const Vec<T> low = Vec<T>::load(static_cast<const T*>(inputs[1]));
+  const Vec<T> upper = Vec<T>::load(static_cast<const T*>(inputs[2]));
+  const Vec<T> high = where(low != low, low, upper);
+  for_each_vector<T, 1>(n, y, inputs, step, traffic, [=](const Vec<T>(&in)[1]) TW_LAMBDA_INLINE {
+    const Vec<T> x = in[0];
+    if constexpr (Integer<T>)
+      return minimum(maximum(x, low), high);
+    else
+      return where(x != x, x, at_most(high, at_least(low, x)));
+  });
+}
+
 template <class Row, class T, int N> constexpr PointwiseFn value_function() {
-  if constexpr ((Row::kinds & kind_of<T>()) != 0)
-    return value_kernel<Row, T, N>;
-  else
+  if constexpr ((Row::kinds & kind_of<T>()) == 0)
     return nullptr;
+  else if constexpr (std::is_same_v<Row, clip_row>)
+    return clip_kernel<T>;
+  else
+    return value_kernel<Row, T, N>;
 }
 
 // Which of a, b, c, y a gradient formula reads. A unary row's input x stands in the place of a.
