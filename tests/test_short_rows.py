@@ -78,3 +78,60 @@ def test_more_axes_in_place_and_threads(shape: tuple[int, ...], threads, rng) ->
         z *= tw.asarray(row)
         z += tw.asarray(column)
         np.testing.assert_array_equal(z.numpy(), x * row + column)
+
+
+# Indices that leave short rows with gaps.
+PARTS = {
+    "cut": (..., slice(1, -1)),
+    "cut twice": (..., slice(1, -1), slice(2, None)),
+    "every second": (..., slice(None, None, 2)),
+    "every second row": (..., slice(None, None, 2), slice(None)),
+    "backwards": (..., slice(None, None, -1)),
+    "rows backwards": (..., slice(-2, None, -1), slice(1, None)),
+    "some planes": (slice(1, None, 2), ..., slice(1, None)),
+}
+
+
+GAPPED = [
+    (700, 3),
+    (300, 9),
+    (90, 31),
+    (50, 140),
+    (400, 3, 4),
+    (60, 7, 5),
+    (30, 17, 35),
+    (2, 3, 4, 5),
+]
+
+
+@pytest.mark.parametrize("shape", GAPPED)
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float16", "float32", "float64", "complex128"])
+def test_rows_with_gaps(dtype: str, shape: tuple[int, ...], isa: str, threads, rng) -> None:
+    a, b = rng.integers(0, 50, (2, *shape)).astype(dtype)
+    for count in (1, 2):
+        tw.set_num_threads(count)
+        for name, part in PARTS.items():
+            x, y = tw.asarray(a)[part], tw.asarray(b)[part]
+            row, column = y[..., :1, :], y[..., :1]
+            u, v = a[part], b[part]
+            truths = tw.asarray(b == 20)[part]
+            got = {
+                "x + y": (x + y, u + v),
+                "x + whole": (x + tw.asarray(v.copy()), u + v),
+                "x * row": (x * row, u * v[..., :1, :]),
+                "x + column": (x + column, u + v[..., :1]),
+                "x * number": (x * 2, u * np.array(2, dtype)),
+                "x == y": (x == y, u == v),
+                "where": (tw.where(x == y, x, 7), np.where(u == v, u, np.array(7, dtype))),
+                "of two types": (x + truths, u + (v == 20)),
+            }
+            for which, (result, want) in got.items():
+                message = f"{name}: {which}"
+                np.testing.assert_array_equal(result.numpy(), want, message)
+                np.testing.assert_equal(result.numpy().dtype, want.dtype, message)
+            z, want = tw.asarray(a.copy()), a.copy()
+            z[part] += y
+            want[part] += v
+            z[part] *= z[part]
+            want[part] *= want[part]
+            np.testing.assert_array_equal(z.numpy(), want, name)

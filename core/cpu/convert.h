@@ -18,6 +18,13 @@ using TransposeFunction = void (*)(std::int64_t rows, std::int64_t cols, const v
                                    std::int64_t x_row_bytes, void* y, std::int64_t y_row_bytes,
                                    bool stream);
 
+// Rows of `count` elements, `run` bytes of y where they have no gaps; steps from one element to the
+// next and from one row to the next are in bytes.
+struct CopiedRows {
+  std::int64_t rows, count, run, x_step, x_row, y_step, y_row;
+};
+using CopyRowsFunction = void (*)(const CopiedRows& rows, const void* x, void* y);
+
 // Tiles that are transposed into a buffer on the way somewhere else: as many rows as a cache line
 // of the source has elements, so that each of its lines is read once, and half of a first-level
 // cache.
@@ -26,6 +33,7 @@ inline constexpr std::int64_t kTileWidth = 256, kTileBytes = 64 * kTileWidth;
 struct ConvertTable {
   ConvertFunction convert[kDTypes][kDTypes];  // [from][to]
   TransposeFunction transpose[5];             // by log2 of the element size
+  CopyRowsFunction copy_rows[5];              // by log2 of the element size, as the next
   // y[i][0:inner] = x[i], by log2 of the element size; up to 64 bytes behind the last are written.
   void (*spread[5])(std::int64_t rows, std::int64_t inner, const void* x, void* y);
 };

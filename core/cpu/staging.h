@@ -38,18 +38,10 @@ inline bool same_representation(DType a, DType b) {
 inline constexpr std::int64_t kShortRow = 128;
 // Nor where one value for each row must be laid out, if rows are no longer than this.
 inline constexpr std::int64_t kSpreadBytes = 384;
-// Whether the result's rows are short and lie one after the other, so that many can be computed as
-// one run.
-inline bool has_short_rows(const PointwiseProblem& p) {
-  if (p.rank < 2) return false;
-  const std::int64_t inner = p.extent[p.rank - 1];
-  for (int k = 1; k < p.operands; ++k) {
-    const bool spreads = p.stride[k][p.rank - 1] == 0 && p.stride[k][p.rank - 2] != 0;
-    if (spreads && inner * static_cast<std::int64_t>(size_of(p.dtype[0])) > kSpreadBytes)
-      return false;
-  }
-  return inner <= kShortRow && p.stride[0][p.rank - 1] == 1 && p.stride[0][p.rank - 2] == inner;
-}
+// Nor up to this where the result's rows lie apart, so that they must be copied to their places.
+inline constexpr std::int64_t kShortBytesApart = 64;
+// Whether rows are so short that many are computed as one run, in a buffer where need be.
+bool has_short_rows(const PointwiseProblem& p);
 // On all threads.
 void run_short_rows(const PointwiseProblem& p);
 

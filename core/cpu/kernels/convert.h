@@ -352,6 +352,18 @@ TW_INLINE void copy_reversed(int64_t n, const T* x, T* y, Indices<i...>) {
   for (; n > 0; --n) *y++ = *x--;
 }
 
+// Every second element.
+template <class T, int... i>
+TW_INLINE void copy_every_second(int64_t n, const T* x, T* y, Indices<i...>) {
+  constexpr int L = kLanes<T>;
+  for (; n > L; n -= L, x += 2 * L, y += L) {
+    const Vec<T> first = Vec<T>::load(x), second = Vec<T>::load(x + L);
+    Vec<T>(__builtin_shufflevector(first.v, second.v, (2 * i)...)).store(y);
+  }
+#pragma GCC unroll 1
+  for (; n > 0; --n, x += 2) *y++ = *x;
+}
+
 // From some KiB on the C library copies by a string instruction, whose time doubles on Zen 4 where
 // the two lie badly; shorter runs gain nothing, and long ones it writes around the caches.
 inline constexpr int64_t kLeastVectorCopy = 512, kMostVectorCopy = 8 << 20;
@@ -389,6 +401,8 @@ template <int bytes> void copy_array(int64_t n, const void* x, int64_t xs, void*
     using T = typename IntOfSize<bytes>::type;
     if (xs == -bytes && ys == bytes && kLanes<T> > 1)
       return copy_reversed(n, (const T*)x, (T*)y, typename CountTo<kLanes<T>>::type());
+    if (xs == 2 * bytes && ys == bytes && kLanes<T> > 1)
+      return copy_every_second(n, (const T*)x, (T*)y, typename CountTo<kLanes<T>>::type());
   }
 #pragma GCC unroll 4
   for (; n > 0; --n, in += xs, out += ys) __builtin_memcpy(out, in, bytes);
@@ -538,6 +552,82 @@ void spread_wide(int64_t rows, int64_t inner, const void* x, void* y) {
     for (int64_t j = 0; j < inner; ++j) ((Complex128*)y)[i * inner + j] = ((const Complex128*)x)[i];
 }
 
+// ---- rows of a few elements, many a call ----
+
+typedef std::uint8_t Bytes16 __attribute__((vector_size(16)));
+typedef std::uint8_t Bytes32 __attribute__((vector_size(32)));
+
+// Rows without gaps of one to two W: two moves, which may overlap.
+template <class W> void move_ends(const CopiedRows& r, const char* x, char* y) {
+  const int64_t last = r.run - (int64_t)sizeof(W);
+  for (int64_t i = 0; i < r.rows; ++i, x += r.x_row, y += r.y_row) {
+    W a, b;
+    __builtin_memcpy(&a, x, sizeof a);
+    __builtin_memcpy(&b, x + last, sizeof b);
+    __builtin_memcpy(y, &a, sizeof a);
+    __builtin_memcpy(y + last, &b, sizeof b);
+  }
+}
+void move_runs(const CopiedRows& r, const char* x, char* y) {
+  constexpr int64_t W = sizeof(Bytes32);
+  for (int64_t i = 0; i < r.rows; ++i, x += r.x_row, y += r.y_row) {
+    const auto move = [=](int64_t at) TW_LAMBDA_INLINE {
+      Bytes32 v;
+      __builtin_memcpy(&v, x + at, W);
+      __builtin_memcpy(y + at, &v, W);
+    };
+    for (int64_t at = 0; at + W < r.run; at += W) move(at);
+    move(r.run - W);
+  }
+}
+// The same of one value each, which `Lanes` repeats.
+template <class Lanes, class T> void fill_ends(const CopiedRows& r, const char* x, char* y) {
+  constexpr int64_t W = sizeof(Lanes);
+  for (int64_t i = 0; i < r.rows; ++i, x += r.x_row, y += r.y_row) {
+    T value;
+    __builtin_memcpy(&value, x, sizeof value);
+    const Lanes all = value - Lanes{};
+    for (int64_t at = 0; at + W < r.run; at += W) __builtin_memcpy(y + at, &all, W);
+    __builtin_memcpy(y + r.run - W, &all, W);
+  }
+}
+// n elements a row, wherever they lie; 0: any number.
+template <int n, class T> void move_elements(const CopiedRows& r, const char* x, char* y) {
+  for (int64_t i = 0; i < r.rows; ++i, x += r.x_row, y += r.y_row) {
+    const int64_t count = n ? n : r.count;
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < count; ++k)
+      __builtin_memcpy(y + k * r.y_step, x + k * r.x_step, sizeof(T));
+  }
+}
+template <class T> void move_few(const CopiedRows& r, const char* x, char* y) {
+  switch (r.count) {
+    case 1: return move_elements<1, T>(r, x, y);
+    case 2: return move_elements<2, T>(r, x, y);
+    case 3: return move_elements<3, T>(r, x, y);
+    case 4: return move_elements<4, T>(r, x, y);
+    default: return move_elements<0, T>(r, x, y);
+  }
+}
+template <class T> void copy_rows(const CopiedRows& r, const void* from, void* to) {
+  const auto* x = (const char*)from;
+  auto* y = (char*)to;
+  constexpr int64_t size = sizeof(T);
+  if (r.x_step == size && r.y_step == size) {
+    if (r.run >= 32) return move_runs(r, x, y);
+    if (r.run >= 16) return move_ends<Bytes16>(r, x, y);
+    if (r.run >= 8) return move_ends<uint64_t>(r, x, y);
+    if (r.run >= 4) return move_ends<uint32_t>(r, x, y);
+  }
+  if constexpr (size <= 8) {
+    if (r.x_step == 0 && r.y_step == size) {
+      if (r.run >= 32) return fill_ends<typename Lanes<T, 32 / size>::type, T>(r, x, y);
+      if (r.run >= 16) return fill_ends<typename Lanes<T, 16 / size>::type, T>(r, x, y);
+    }
+  }
+  move_few<T>(r, x, y);
+}
+
 template <class From> constexpr void fill_row(ConvertFunction (&row)[kDTypes]) {
 #define TW_ROW(To, id, text) row[index_of(DType::id)] = function_for<From, To>();
   TW_DTYPES(TW_ROW)
@@ -553,6 +643,11 @@ constexpr ConvertTable make_table() {
   table.transpose[2] = transpose<uint32_t>;
   table.transpose[3] = transpose<uint64_t>;
   table.transpose[4] = transpose_wide<Complex128>;
+  table.copy_rows[0] = copy_rows<std::uint8_t>;
+  table.copy_rows[1] = copy_rows<uint16_t>;
+  table.copy_rows[2] = copy_rows<uint32_t>;
+  table.copy_rows[3] = copy_rows<uint64_t>;
+  table.copy_rows[4] = copy_rows<Complex128>;
   table.spread[0] = spread<std::uint8_t>;
   table.spread[1] = spread<uint16_t>;
   table.spread[2] = spread<uint32_t>;
