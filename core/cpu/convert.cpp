@@ -138,10 +138,57 @@ void repeat_each(const Copy& copy, int64_t values, int64_t times, Position start
   });
 }
 
+// Rows of up to these bytes are copied many a call, along one of the loops outside them: the
+// innermost, unless another is longer and this a few rows. A piece of it, and with it all of the
+// other loops, stays in the first-level cache.
+constexpr int64_t kShortRow = 512, kShortPiece = 8 << 10, kFewRows = 16;
+int loop_of_short_rows(const Nest& outer) {
+  int best = outer.rank - 1;
+  if (outer.loops[best].count >= kFewRows) return best;
+  for (int i = 0; i < outer.rank; ++i)
+    if (outer.loops[i].count > outer.loops[best].count) best = i;
+  return best;
+}
+// With a conversion: the rows are laid side by side in a buffer first, which is one row then.
+void copy_short_rows(const Copy& copy, Nest outer, Loop row, Position start) {
+  const Loop down = outer.remove(loop_of_short_rows(outer));
+  const int64_t size = size_of(copy.from), bytes = row.count * size;
+  const CopyRowsFunction move = copy.table.copy_rows[log2_size(size)];
+  const bool converts = copy.from != copy.to;
+  const int64_t others = outer.count(), piece = std::min(down.count, kShortPiece / bytes);
+  const int64_t pieces = (down.count + piece - 1) / piece;
+  parallel_ranges(
+      pieces * others, at_least_one(kChunkBytes / (piece * row.count * copy.element_bytes)),
+      [&](int64_t begin, int64_t end) {
+        alignas(64) char buffer[kShortPiece];
+        for (int64_t i = begin; i < end; ++i) {
+          Position p = at(outer, start, i % others);
+          const int64_t first = i / others * piece, rows = std::min(piece, down.count - first);
+          p.x += first * down.x_bytes;
+          p.y += first * down.y_bytes;
+          if (!converts) {
+            move({rows, row.count, bytes, row.x_bytes, down.x_bytes, row.y_bytes, down.y_bytes},
+                 p.x, p.y);
+          } else {
+            move({rows, row.count, bytes, row.x_bytes, down.x_bytes, size, bytes}, p.x, buffer);
+            copy.convert(rows * row.count, buffer, size, p.y, row.y_bytes);
+          }
+        }
+      });
+}
+bool has_short_rows(const Copy& copy, const Nest& outer, Loop row) {
+  const int64_t bytes = row.count * size_of(copy.from);
+  if (outer.rank == 0 || bytes > kShortRow) return false;
+  if (row.x_bytes < 0 && bytes >= 64) return false;  // backwards by whole vectors
+  if (copy.from == copy.to) return true;
+  return row.y_bytes * row.count == outer.loops[loop_of_short_rows(outer)].y_bytes;
+}
+
 // All of `outer` times one row; long rows are cut, short ones gathered into chunks.
 void copy_rows(const Copy& copy, const Nest& outer, Loop row, Position start) {
   if (repeats_each(copy, outer, row))
     return repeat_each(copy, outer.loops[0].count, row.count, start);
+  if (has_short_rows(copy, outer, row)) return copy_short_rows(copy, outer, row, start);
   const int64_t rows = outer.count();
   const int64_t piece = at_least_one(kChunkBytes / copy.element_bytes);
   if (row.count >= 2 * piece) {
