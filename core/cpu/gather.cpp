@@ -240,6 +240,106 @@ void run_scatter(const void* problem) {
   scatter_rows(p.dtype, p.rows, p.row_count, p.x, Offsets(p).at(), p.y);
 }
 
+// ---- along one axis, the axes before it as they are ----
+
+struct TakeProblem {
+  DType dtype;
+  int64_t rows, count, step, run;  // of the lead, indices, bytes from one row to the next, of a row
+  PlainDims lead, strides;         // in elements
+  const int64_t* index;
+  const char* x;
+  char* y;
+};
+int take_axis(const Call& call) { return static_cast<int>(call.words[0]); }
+void set_up_take(const Call& call, void* problem) {
+  const Meta& x = call.in[0];
+  const int axis = take_axis(call);
+  const auto size = static_cast<int64_t>(size_of(x.dtype));
+  TakeProblem& p = *new (problem) TakeProblem;
+  p.dtype = x.dtype;
+  p.rows = 1;
+  p.count = call.in[1].count;
+  p.step = (*x.strides)[axis] * size;
+  p.run = size;
+  for (int i = 0; i < axis; ++i) {
+    p.rows *= x.size(i);
+    p.lead.push_back(x.size(i));
+    p.strides.push_back((*x.strides)[i] * size);
+  }
+  for (int i = axis + 1; i < x.rank(); ++i) p.run *= x.size(i);
+}
+void bind_take(void* problem, void* const* at) {
+  TakeProblem& p = *static_cast<TakeProblem*>(problem);
+  p.x = static_cast<const char*>(at[0]);
+  p.index = static_cast<const int64_t*>(at[1]);
+  p.y = static_cast<char*>(at[2]);
+}
+
+// Rows of one to two W: two moves, which may overlap; of one alone where it is all.
+template <class W, bool all = false>
+void take_ends(const TakeProblem& p, const char* x, int64_t begin, int64_t end, char* y) {
+  const int64_t run = all ? static_cast<int64_t>(sizeof(W)) : p.run;
+  for (int64_t i = begin; i < end; ++i, y += run) {
+    const char* const row = x + p.index[i] * p.step;
+    W first, last;
+    std::memcpy(&first, row, sizeof first);
+    if (!all) std::memcpy(&last, row + run - sizeof last, sizeof last);
+    std::memcpy(y, &first, sizeof first);
+    if (!all) std::memcpy(y + run - sizeof last, &last, sizeof last);
+  }
+}
+struct Bytes16 {
+  std::uint64_t at[2];
+};
+struct Bytes32 {
+  Bytes16 at[2];
+};
+void take_runs(const TakeProblem& p, const char* x, int64_t begin, int64_t end, char* y) {
+  const auto bytes = static_cast<std::size_t>(p.run);
+  for (int64_t i = begin; i < end; ++i, y += bytes) std::memcpy(y, x + p.index[i] * p.step, bytes);
+}
+auto loop_of_take(int64_t run) {
+  switch (run) {
+    case 1: return take_ends<std::uint8_t, true>;
+    case 2: return take_ends<std::uint16_t, true>;
+    case 4: return take_ends<std::uint32_t, true>;
+    case 8: return take_ends<std::uint64_t, true>;
+    case 16: return take_ends<Bytes16, true>;
+  }
+  if (run > 64) return take_runs;
+  if (run > 32) return take_ends<Bytes32>;
+  if (run > 16) return take_ends<Bytes16>;
+  if (run > 8) return take_ends<std::uint64_t>;
+  return run > 4 ? take_ends<std::uint32_t> : take_ends<std::uint16_t>;
+}
+void run_take(const void* problem) {
+  const auto& p = *static_cast<const TakeProblem*>(problem);
+  if (p.rows * p.count * p.run == 0) return;
+  const auto loop = loop_of_take(p.run);
+  parallel_ranges(p.rows * p.count, kGrainBytes / p.run + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end;) {
+      const int64_t first = at % p.count, stop = std::min(p.count, first + end - at);
+      const char* x = p.x;
+      int64_t row = at / p.count;
+      for (int i = p.lead.rank() - 1; i >= 0 && row > 0; row /= p.lead[i], --i)
+        x += row % p.lead[i] * p.strides[i];
+      loop(p, x, first, stop, p.y + at * p.run);
+      at += stop - first;
+    }
+  });
+}
+// Rows must have no gaps behind the axis, and neither the indices.
+std::uint32_t copies_of_take(const Call& call) {
+  const Meta& x = call.in[0];
+  std::uint32_t copies = call.in[1].contiguous ? 0 : 2;
+  int64_t step = 1;
+  for (int i = x.rank() - 1; i > take_axis(call); --i) {
+    if (x.size(i) != 1 && (*x.strides)[i] != step) copies |= 1;
+    step *= x.size(i);
+  }
+  return copies;
+}
+
 struct IndexProblem {
   int64_t count, extent, axis;
   bool is_uint64;
@@ -306,6 +406,9 @@ void register_gather_kernels() {
                               set_up_gather, bind_rows, nullptr, run_gather, 0, "rows");
   gather.copies = copies_of_gather;
   gather.bytes = bytes_of_rows<1>;
+  add_kernel<TakeProblem>("take_rows", "whole rows, shared between threads", nullptr, set_up_take,
+                          bind_take, nullptr, run_take, 0, "rows")
+      .copies = copies_of_take;
   add_kernel<RowsProblem>("scatter_add_rows", "whole rows in order", refuses_half,
                           set_up_scatter_add, bind_rows, nullptr, run_scatter_add, 1, "rows")
       .bytes = bytes_of_rows<1>;

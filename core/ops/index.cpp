@@ -194,6 +194,17 @@ void infer_gather(Call& call, Result* results) {
   results[0].shape = shape;
   results[0].dtype = x.dtype;
 }
+// Word: the axis.
+void infer_take(Call& call, Result* results) {
+  const Meta &x = call.in[0], &index = call.in[1];
+  const int axis = static_cast<int>(call.words[0]);
+  Shape shape;
+  for (int i = 0; i < axis; ++i) shape.push_back(x.size(i));
+  for (const std::int64_t extent : *index.shape) shape.push_back(extent);
+  for (int i = axis + 1; i < x.rank(); ++i) shape.push_back(x.size(i));
+  results[0].shape = shape;
+  results[0].dtype = x.dtype;
+}
 void infer_scatter_add(Call& call, Result* results) {
   results[0].shape = call.words.dims(0);
   results[0].dtype = call.in[0].dtype;
@@ -242,6 +253,14 @@ bool are_adjacent(const std::vector<int>& axes) {
   return axes.back() - axes.front() + 1 == static_cast<int>(axes.size());
 }
 
+// The inverse of an axis order.
+std::vector<std::int64_t> undone(const std::vector<std::int64_t>& order) {
+  std::vector<std::int64_t> back(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  return back;
+}
+
 // Axis order that puts the index shape (first `index_rank` axes) at position `at`.
 std::vector<std::int64_t> index_moved_to(int rank, int index_rank, int at) {
   std::vector<std::int64_t> order;
@@ -268,13 +287,9 @@ Tensor front(const Tensor& view, const Plan& plan) {
              : permute_dims(view, indexed_first(view.rank(), plan.axes));
 }
 
-Tensor read(const Tensor& x, const Plan& plan) {
-  const Tensor view = basic_view(x, plan);
-  if (plan.arrays.empty()) return view.is(x) ? reshape(x, x.shape()) : view;
-  const Tensor y = gather(front(view, plan), plan.arrays);
-  const int at = are_adjacent(plan.axes) ? plan.axes.front() : 0;
-  if (at == 0) return y;
-  return owned(permute_dims(y, index_moved_to(y.rank(), index_shape(plan.arrays).rank(), at)));
+// y, whose first axes are the index's, with these at position `at`.
+Tensor index_in_place(const Tensor& y, int index_rank, int at) {
+  return at ? owned(permute_dims(y, index_moved_to(y.rank(), index_rank, at))) : y;
 }
 
 // Whether rows of `x` are contiguous behind the indexed axes: the condition of the row kernels.
@@ -286,6 +301,17 @@ bool rows_contiguous(const Tensor& x, std::size_t indexed) {
     step *= x.size(i);
   }
   return true;
+}
+
+Tensor read(const Tensor& x, const Plan& plan) {
+  const Tensor view = basic_view(x, plan);
+  if (plan.arrays.empty()) return view.is(x) ? reshape(x, x.shape()) : view;
+  const Tensor leading = front(view, plan);
+  const int at = are_adjacent(plan.axes) ? plan.axes.front() : 0;
+  if (at && plan.arrays.size() == 1 && !leading.contiguous() &&
+      rows_contiguous(view, static_cast<std::size_t>(at + 1)))
+    return apply(kTakeRows, {view, plan.arrays[0]}, WordList(1).set(0, at));
+  return index_in_place(gather(leading, plan.arrays), index_shape(plan.arrays).rank(), at);
 }
 
 // Writes `value` (of the shape of x[arrays]) into the memory of x.
@@ -426,6 +452,33 @@ constexpr OpRecord kGatherRows = {
     .infer = infer_gather,
     .estimate = estimate_rows,
     .vjp = [](Vjp& v) { v.give(0, scatter_add(v.g(), arrays_of(v), v.shape(0))); },
+    .reads = {{.inputs = kAllArrays}},
+    .shapes = 1};
+constexpr OpRecord kTakeRows = {
+    .name = "take_rows",
+    .signature = "(x: Tensor, indices: Tensor, axis: int) -> Tensor",
+    .help = "x[:, ..., indices] along an axis behind others, for indices in range.",
+    .infer = infer_take,
+    .estimate = estimate_rows,
+    .body =
+        [](const Use& use, Tensor* out) {
+          const Tensor &x = use.in[0].tensor, &index = use.in[1].tensor;
+          const int axis = static_cast<int>(use.words[0]);
+          const Tensor y = gather(permute_dims(x, indexed_first(x.rank(), {axis})), {index});
+          out[0] = index_in_place(y, index.rank(), axis);
+        },
+    .vjp =
+        [](Vjp& v) {
+          const Tensor index = v.in(1).tensor;
+          const int axis = static_cast<int>(v.words()[0]), rank = v.g().rank();
+          const auto order = undone(index_moved_to(rank, index.rank(), axis));
+          const Shape shape = v.shape(0);
+          const auto first = indexed_first(shape.rank(), {axis});
+          Shape moved;
+          for (const std::int64_t i : first) moved.push_back(shape[static_cast<int>(i)]);
+          const Tensor g = scatter_add(permute_dims(v.g(), order), {index}, moved);
+          v.give(0, permute_dims(g, undone(first)));
+        },
     .reads = {{.inputs = kAllArrays}},
     .shapes = 1};
 constexpr OpRecord kScatterAddRows = {

@@ -138,8 +138,8 @@ TW_TEST(copy_strided_matches_a_loop) {
 // Rows of a few elements, which are copied many a call.
 TW_TEST(copy_strided_of_short_rows) {
   test::on_each_isa([] {
-    for (const DType dtype : {DType::int8, DType::float16, DType::float32, DType::complex64,
-                              DType::complex128})
+    for (const DType dtype :
+         {DType::int8, DType::float16, DType::float32, DType::complex64, DType::complex128})
       for (const int64_t n : {2, 3, 4, 5, 8, 11, 16, 33, 70}) {
         check_copy(dtype, {30, n}, {n + 3, 1}, {n + 1, 1});
         check_copy(dtype, {30, n}, {2 * n + 1, 2}, {n, 1});

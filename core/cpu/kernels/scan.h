@@ -123,10 +123,29 @@ void product_row(int64_t n, const void* x, void* y, const void*, void*, bool rev
 
 // ---- columns ----
 
+// Few columns have their sums in registers; vectors would be mostly empty.
+template <class Op, int width, class T, class A = Wider<T>>
+void few_columns(int64_t n, int64_t inner, const T* x, T* y, bool reverse) {
+  A sums[width];
+  for (A& sum : sums) sum = Op::identity;
+  const int64_t first = reverse ? (n - 1) * inner : 0, step = reverse ? -inner : inner;
+  x += first, y += first;
+  for (int64_t k = 0; k < n; ++k, x += step, y += step)
+#pragma GCC unroll 8
+    for (int j = 0; j < width; ++j) y[j] = (T)(sums[j] = Op::one(sums[j], (A)x[j]));
+}
 template <template <class> class Kind, class T>
 void scan_columns(int64_t n, int64_t width, int64_t inner, const void* x, void* y, bool reverse) {
   using A = Wider<T>;
   using Op = Kind<A>;
+  if constexpr (!std::is_same_v<Op, RunningLogSum<A>>) {
+    switch (width) {
+#define TW_FEW(columns) \
+  case columns: return few_columns<Op, columns>(n, inner, (const T*)x, (T*)y, reverse);
+      TW_FEW(1) TW_FEW(2) TW_FEW(3) TW_FEW(5) TW_FEW(6) TW_FEW(7)
+#undef TW_FEW
+    }
+  }
   alignas(64) A sums[kScanStrip];
   each_vector<A>(width, [&](int64_t j, int count) TW_LAMBDA_INLINE {
     store_some(sums + j, Vec<A>(Op::identity), count);
