@@ -151,6 +151,18 @@ template <class K, class Select> void each_selection(const RowsProblem& p, Selec
 void run_topk(const void* problem) {
   const auto& p = *static_cast<const RowsProblem*>(problem);
   if (p.k == 0) return;
+  if (p.k <= kFewest && (p.n <= kFewest || !orders_rows(p, p.k)) && !selects_by_blocks(p.n, p.k))
+    return visit_ordered(p.dtype, [&]<class T>(T) {
+      using K = Key<T>;
+      each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
+        Ranked<K> best[kFewest];
+        for (int64_t row = begin; row < end; ++row) {
+          select_few(p.n, static_cast<const T*>(p.x) + row * p.n, p.k, p.flag ? kAllBits<K> : K{0},
+                     best);
+          for (int64_t i = 0; i < p.k; ++i) write_item<K>(p, row, row * p.k + i, best[i].place());
+        }
+      });
+    });
   if (orders_rows(p, p.k))
     return visit_key(p.dtype, [&]<class K>(K) {
       each_ordered_row(p.rows, row_of<K>(p),

@@ -417,6 +417,23 @@ template <class T> void select_first(std::int64_t n, const T* x, std::int64_t k,
   }
   keep_best(k, count, room);
 }
+// The first few in order: in a row without order few elements come before the best so far.
+inline constexpr std::int64_t kFewest = 8;
+template <class T>
+void select_few(std::int64_t n, const T* x, std::int64_t k, Key<T> flip, Ranked<Key<T>>* best) {
+  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+    const std::int64_t end = std::min(begin + kBlock, n);
+    if (begin && !any_before(end - begin, x + begin, static_cast<Key<T>>(best[k - 1].key()), flip))
+      continue;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto item = Ranked<Key<T>>::of(static_cast<Key<T>>(key_of(x[i]) ^ flip), i);
+      if (i >= k && !(item < best[k - 1])) continue;
+      std::int64_t at = std::min(i, k - 1);
+      for (; at > 0 && item < best[at - 1]; --at) best[at] = best[at - 1];
+      best[at] = item;
+    }
+  }
+}
 // The same of a row of whole blocks: no element but those up to the k-th of the blocks' least ones
 // can be among the first. `keys`: for the row and a key for each block, twice.
 template <class K> void select_by_blocks(const Row<K>& row, std::int64_t k, K* keys,
