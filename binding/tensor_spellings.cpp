@@ -186,7 +186,7 @@ Tensor divided(const Operand& x, const Operand& y, Rounding rounding) {
   if (rounding == Rounding::none) return divide(x, y);
   if (rounding == Rounding::floor) return floor_divide(x, y);
   const bool is_real = !is_complex_number(x) && !is_complex_number(y);
-  if (is_real && (is_floating_number(x) || is_floating_number(y))) return trunc(divide(x, y));
+  if (is_real && (is_floating_number(x) || is_floating_number(y))) return truncated_quotient(x, y);
   const Tensor rest = fmod(x, y);
   return floor_divide(x - rest, y);
 }

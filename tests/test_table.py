@@ -98,6 +98,7 @@ def test_every_row_has_a_record_and_every_pointwise_record_a_row() -> None:
     parts = {"log_odds", "add_quotient", "finite_or"}
     parts |= {"gelu_erf", "gelu_tanh", "multiply_add", "logistic_loss"}
     parts |= {"huber_distance", "square_distance", "gamma_derivative"}
+    parts |= {"truncated_quotient"}
     assert parts == INTERNAL
 
 
@@ -152,7 +153,8 @@ def test_records_know_the_dtypes_of_the_row(name: str) -> None:
     taken = {dtype for kind in row["kinds"] for dtype in KINDS[kind]}
     if row["promotes"]:
         taken |= {"bool", *arrays.INTEGERS}
-    if name in ("multiply_add", "add_quotient"):  # addcmul and addcdiv take what is not floating
+    # addcmul, addcdiv and divide take what is not floating
+    if name in ("multiply_add", "add_quotient", "truncated_quotient"):
         taken = {dtype for dtype in taken if "float" in dtype}
         assert set(case.tolerance) > taken
     else:

@@ -601,8 +601,7 @@ ReduceProblem in_parts(ReduceProblem p) {
 }
 
 // One factor after the other.
-template <class Part>
-Complex<Part> product_of(const char* x, const OrderedAxes& reduced) {
+template <class Part> Complex<Part> product_of(const char* x, const OrderedAxes& reduced) {
   double re = 1, im = 0;
   for (int64_t j = 0; j < reduced.count(); ++j) {
     const auto& z = *reinterpret_cast<const Complex<Part>*>(x + reduced.offset(j, reduced.rank));
@@ -630,8 +629,8 @@ template <class Part> void complex_product(const ReduceProblem& p) {
   reduced.merge();
   const ReduceTable& table = *active_kernels().reduce;
   constexpr int type = sizeof(Part) == sizeof(double);
-  const auto row = reduced.rank == 1 && reduced.last().x_bytes == size ? table.complex_row[type]
-                                                                       : nullptr;
+  const auto row =
+      reduced.rank == 1 && reduced.last().x_bytes == size ? table.complex_row[type] : nullptr;
   const bool has_columns =
       !row && reduced.rank == 1 && kept.rank > 0 && kept.last().x_bytes == size;
   const auto columns = has_columns ? table.complex_columns[type] : nullptr;

@@ -442,7 +442,8 @@ constexpr std::pair<PointwiseOp, const char*> kOwnSignatures[] = {
     {PointwiseOp::log_odds, nullptr},
     {PointwiseOp::logistic_loss, nullptr},
     {PointwiseOp::huber_distance, nullptr},
-    {PointwiseOp::square_distance, nullptr}};
+    {PointwiseOp::square_distance, nullptr},
+    {PointwiseOp::truncated_quotient, nullptr}};
 
 constexpr decltype(OpRecord::quick) kQuick[] = {quick<1>, quick<2>, quick<3>};
 

@@ -166,6 +166,12 @@ def quotient_size(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     return np.abs(b / c) + np.abs(a)
 
 
+def truncated_quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Of the quotient in the type that the row computes in, which rounding may make a whole one."""
+    with np.errstate(over="ignore"):
+        return np.trunc((a / b).astype(np.float64 if a.dtype == np.longdouble else np.float32))
+
+
 ROWS = (
     make(
         "log_odds",
@@ -204,6 +210,20 @@ ROWS = (
         smooth=(LINE,),
         gradient_tolerance=0,
         no_errors=True,
+        special=lambda dtype: [],
+    ),
+    make(
+        "truncated_quotient",
+        truncated_quotient,
+        (LINE, (0.5, 4.0)),
+        {**floats(0.5, 0.5), **WHOLE},
+        same,
+        whole=((-99, 99), (1, 99)),
+        call=lambda a, b: a.divide(b, rounding_mode="trunc"),
+        smooth=((0.1, 0.4), (0.5, 0.9)),
+        gradient_tolerance=0,
+        no_errors=True,
+        signed_zero=False,
         special=lambda dtype: [],
     ),
     row("mish", mish, 8, 8, scale=by_magnitude),

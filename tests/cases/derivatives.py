@@ -568,6 +568,7 @@ ACTIVATIONS["square_distance"] = binary(
     (constant(2), constant(-2), constant(2)),
     pairs(0.0, -0.0, 0.25, 2.5, -3.0, 2.0**40, 2.0**-600),
 )
+ACTIVATIONS["truncated_quotient"] = binary((zero, zero), NO_SECOND)
 ACTIVATIONS["log_odds"] = Derivatives(
     tuple((x,) for x in (2.0**-100, 0.001, 0.25, 0.375, 0.5, 0.75, 0.9990234375)),
     (lambda x: 1 / (x * (1 - x)),),

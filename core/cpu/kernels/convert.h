@@ -219,8 +219,8 @@ TW_INLINE void odd_floats(const double* __restrict x, float* __restrict y) {
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
 // The same by whole numbers: what is cut off sets the last place that is left. Results below the
-// normal numbers are rounded to the nearest; returns whether there are any, or NaN. Eight at a time:
-// a vector's load of what two stores wrote would have to wait for both.
+// normal numbers are rounded to the nearest; returns whether there are any, or NaN. Eight at a
+// time: a vector's load of what two stores wrote would have to wait for both.
 TW_INLINE bool odd_normal_floats(const double* __restrict x, float* __restrict y) {
   using Bits = typename Vec<int64_t>::Raw;
   using Sizes = typename Vec<std::int32_t>::Raw;

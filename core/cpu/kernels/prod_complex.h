@@ -43,11 +43,11 @@ struct ComplexNumber {
   }
 };
 
-// Multiplies n factors of type Part, `step` parts apart, into each chain; of the last `parts` parts.
-// False where something left the range of double on the way.
-template <int chains, class Part>
-TW_INLINE bool multiply_pairs(int64_t n, const Part* x, int64_t step, int parts,
-                              ScaledPairs (&total)[chains]) {
+// Multiplies n factors of type Part, `step` parts apart, into each chain; of the last `parts`
+// parts. False where something left the range of double on the way.
+template <int chains, class Part> TW_INLINE bool multiply_pairs(int64_t n, const Part* x,
+                                                                int64_t step, int parts,
+                                                                ScaledPairs (&total)[chains]) {
   constexpr int L = kLanes<double>;
   for (int64_t i = 0; i < n; i += kFactorsBetween) {
     const int64_t past = n - i < kFactorsBetween ? n : i + kFactorsBetween;
@@ -68,7 +68,8 @@ TW_INLINE bool multiply_pairs(int64_t n, const Part* x, int64_t step, int parts,
   return true;
 }
 
-// The product of n numbers that follow each other; false where it must be found one after the other.
+// The product of n numbers that follow each other; false where it must be found one after the
+// other.
 template <class Part> bool complex_row(int64_t n, const void* from, double* y) {
   constexpr int L = kLanes<double>, width = kComplexChains * L;
   const auto* x = (const Part*)from;
