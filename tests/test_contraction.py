@@ -91,6 +91,20 @@ def test_integers_and_other_types(rng):
     assert tw.tensordot(tw.asarray(a), tw.asarray(b), axes=1).tolist() == (a @ b).tolist()
 
 
+@pytest.mark.parametrize("subscripts", ["ij,ij->i", "ij,ji->j", "ij,ij->", "i...,i...->..."])
+def test_products_without_other_axes_keep_their_type(subscripts, rng):
+    """Also where matrix products take their place: of whole and complex numbers, by autocast."""
+    values = rng.integers(-9, 9, (2, 4, 4)).astype(float)
+    expected = np.einsum(subscripts, *values)
+    for dtype in ("float32", "float64", "float16", "bfloat16", "int32", "complex64"):
+        got = tw.einsum(subscripts, *(tw.asarray(each).astype(dtype) for each in values))
+        assert str(got.dtype) == dtype
+        np.testing.assert_array_equal(got.astype(tw.complex128).numpy(), expected)
+    with tw.autocast():
+        got = tw.einsum(subscripts, *(tw.asarray(each).astype(tw.float32) for each in values))
+    assert got.dtype == tw.bfloat16
+
+
 @pytest.mark.parametrize(
     ("subscripts", "shapes", "message"),
     [

@@ -80,3 +80,25 @@ def test_gradients_and_types(rng) -> None:
     (joined * tw.asarray(weights)).sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), weights[:3])
     np.testing.assert_allclose(y.grad.numpy(), weights[3:], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64", "complex128"])
+def test_many_short_operands(dtype: str) -> None:
+    """Rows of each length that is copied in its own way, and what is left to copies one by one."""
+    rng = np.random.default_rng(11)
+    for sizes in ((1,) * 40, (2,) * 9, (4, 0, 4), (3, 1, 2, 9, 33), (8, 16), (70000, 5)):
+        parts = [(rng.normal(size=(3, size)) * 50).astype(dtype) for size in sizes]
+        made = [tw.asarray(part) for part in parts]
+        for axis in (1, -1):
+            y = tw.concat(made, axis=axis)
+            np.testing.assert_array_equal(y.numpy(), np.concatenate(parts, axis))
+        turned = [tw.asarray(part.T.copy()).T for part in parts]
+        gaps = [tw.asarray(np.repeat(part, 2, 0))[::2] for part in parts]
+        for others in (turned, gaps, [*made[:-1], gaps[-1]]):
+            y = tw.concat(others, axis=1)
+            np.testing.assert_array_equal(y.numpy(), np.concatenate(parts, 1))
+        if len({*sizes}) == 1:
+            for axis in range(-3, 3):
+                y = tw.stack(made, axis=axis)
+                np.testing.assert_array_equal(y.numpy(), np.stack(parts, axis))
+                assert y.is_contiguous

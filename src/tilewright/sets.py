@@ -95,6 +95,8 @@ def _runs(x: Tensor) -> tuple[Tensor, Tensor]:
     return order, _starts(ordered[1:] != ordered[:-1], x.size)
 
 
+# Elements from which counting takes less time than a sort, which needs fewer ops.
+_MANY = 512
 # Types of whole numbers that int64 holds.
 _COUNTED = (
     _core.int8, _core.int16, _core.int32, _core.int64, _core.uint8, _core.uint16, _core.uint32,
@@ -103,7 +105,7 @@ _COUNTED = (
 
 def _tally(x: Tensor) -> tuple[Tensor, Tensor] | None:
     """The different elements and their counts, by one counter for each whole number in between."""
-    if x.size == 0 or x.dtype not in _COUNTED:
+    if x.size < _MANY or x.dtype not in _COUNTED:
         return None
     flat = x.detach().reshape((x.size,))
     least, largest = int(_core.min(flat).item()), int(_core.max(flat).item())
