@@ -39,7 +39,7 @@ inline constexpr std::int64_t kShortRow = 128;
 // Nor where one value for each row must be laid out, if rows are no longer than this.
 inline constexpr std::int64_t kSpreadBytes = 384;
 // Nor up to this where the result's rows lie apart, so that they must be copied to their places.
-inline constexpr std::int64_t kShortBytesApart = 64;
+inline constexpr std::int64_t kShortBytesApart = 160;
 // Whether rows are so short that many are computed as one run, in a buffer where need be.
 bool has_short_rows(const PointwiseProblem& p);
 // On all threads.
