@@ -48,6 +48,32 @@ def short_erfc(t: mp.mpf) -> mp.mpf:
     return (1 + x) * mp.exp(x * x) * mp.erfc(x)
 
 
+def near_zero(f: Real, limit: mp.mpf, bound: float = 1e-25) -> Real:
+    return lambda x: limit if abs(x) < bound else f(x)
+
+
+# Beyond |x| = ERF_CENTRE sqrt(erfc(x)) = ERF_ROOT + u (ERF_TWICE + u): the centre is a float32 for
+# which the root of erfc, and twice the root of that, are float32 numbers within 2^-31.
+ERF_CENTRE, ERF_ROOT, ERF_TWICE = (float(np.float32(v)) for v in (0.9602013, 0.4177152, 1.2926178))
+
+
+def erf_rest(t: mp.mpf) -> mp.mpf:
+    half = mp.mpf(ERF_TWICE) / 2
+    return mp.sqrt(half**2 - ERF_ROOT + mp.sqrt(mp.erfc(t + ERF_CENTRE))) - half
+
+
+def log_rest(base: int) -> Fit:
+    """log(1 + f) to a base is f / log(base) + f^2 p(f), 1 + f from the root of 1/2 to that of 2."""
+    slope = 1 / mp.log(base)
+    return Fit(
+        near_zero(lambda f: (mp.log1p(f) - f) * slope / f**2, -slope / 2),
+        -0.2929,
+        0.41422,
+        (8, -1),
+        lambda f: f**2 / abs(mp.log1p(f)),
+    )
+
+
 def scaled_share(t: mp.mpf) -> mp.mpf:
     """(3.5 + x) e^(x^2 / 2) times the normal distribution above x = 3.5 (1 + t) / (1 - t)."""
     x = mp.mpf(3.5) * (1 + t) / (1 - t)
@@ -111,10 +137,6 @@ def stirling(x: mp.mpf) -> mp.mpf:
 
 
 # Taylor's first terms where the closed form cancels.
-def near_zero(f: Real, limit: mp.mpf, bound: float = 1e-25) -> Real:
-    return lambda x: limit if abs(x) < bound else f(x)
-
-
 FITS = {
     # e^r = 1 + r + r^2 p(r), |r| <= ln 2 / 2, so that e^r - 1 is right as well
     "exp": Fit(
@@ -132,6 +154,8 @@ FITS = {
         (9, -1),
         lambda f: f**2,
     ),
+    "log2_float32": log_rest(2),
+    "log10_float32": log_rest(10),
     # log(1 + f) = 2 s + 2 s^3 p(z), s = f / (2 + f), z = s^2
     "atanh": Fit(
         near_zero(root(lambda s: (mp.atanh(s) - s) * 2 / s**3), mp.mpf(2) / 3),
@@ -189,14 +213,14 @@ FITS = {
         (-1, -1),
         short=5,
     ),
-    "exp2": Fit(lambda r: mp.power(2, r), -0.5, 0.5, (-1, -1), short=7),
-    # tanh(x) = x + x z p(z), z = x^2, |x| <= 1.048
+    "exp2": Fit(lambda r: mp.power(2, r), -0.5, 0.5, (6, -1), short=7),
+    # tanh(x) = x + x z p(z), z = x^2, |x| <= 1
     "tanh": Fit(
         near_zero(root(lambda x: (mp.tanh(x) - x) / x**3), -mp.mpf(1) / 3),
         0,
-        1.1,
-        (7, -1),
-        lambda z: z,
+        1,
+        (6, -1),
+        lambda z: z * mp.sqrt(z) / mp.tanh(mp.sqrt(z)),
     ),
     # x - tanh(x) = x z p(z), z = x^2, |x| <= 0.6
     "tanhshrink": Fit(
@@ -205,6 +229,21 @@ FITS = {
     # erf(x) = x + x p(z), z = x^2, |x| <= 1/2
     "erf": Fit(
         near_zero(root(lambda x: mp.erf(x) / x - 1), 2 / mp.sqrt(mp.pi) - 1), 0, 0.25, (-1, 9)
+    ),
+    # in float32 up to 1; beyond ERF_CENTRE the root of 1 - erf(x), with u = t p(t)
+    "erf_float32": Fit(
+        near_zero(root(lambda x: mp.erf(x) / x - 1), 2 / mp.sqrt(mp.pi) - 1),
+        0,
+        1,
+        (6, -1),
+        lambda z: mp.sqrt(z) / mp.erf(mp.sqrt(z)),
+    ),
+    "erf_far": Fit(
+        near_zero(lambda t: erf_rest(t) / t, mp.diff(erf_rest, 0), 1e-7),
+        0,
+        3.92 - ERF_CENTRE,
+        (7, -1),
+        lambda t: 2 * t * (ERF_TWICE + 2 * erf_rest(t)) * mp.sqrt(mp.erfc(t + ERF_CENTRE)),
     ),
     # erfc(x) e^(x^2) (1 + 2 x) from 1/2 to 28
     "erfc": Fit(scaled_erfc, -2 / 3, 0.8361, (-1, 22), parts=2),

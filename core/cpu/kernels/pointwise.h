@@ -121,35 +121,35 @@ TW_INLINE void for_groups_of_vectors(std::int64_t n, T* y, const T* (&p)[N],
                                      const std::int64_t (&advance)[N], F f) {
   constexpr int L = kLanes<T>, group = together * L;
   T rest[N][group], results[group];
-  while (n > 0) {
-    std::int64_t count = n < group ? n : group;
-    asm("" : "+r"(count));  // else a loop for whole groups is split off, with a copy of the formula
-    T* out = y;
-    if (count < group) [[unlikely]] {
-      out = results;
+  T* out = y;
+  std::int64_t groups = n / group;
+  const auto left = static_cast<int>(n % group);
+  for (bool last = false;; last = true) {
+    asm("" : "+r"(groups));  // else what is left gets a copy of the formula
+    for (; groups > 0; --groups) {
+      Vec<T> v[together][N], of[together];
+      for (int u = 0; u < together; ++u) {
 #pragma GCC unroll 8
-      for (int k = 0; k < N; ++k) {
-        if (advance[k] == 0) continue;
-        for (int i = 0; i < group; ++i) rest[k][i] = p[k][i < count ? i : 0];
-        p[k] = rest[k];
+        for (int k = 0; k < N; ++k) {
+          v[u][k] = Vec<T>::load(p[k]);
+          p[k] += advance[k];
+        }
       }
+      for (int u = 0; u < together; ++u) of[u] = f(v[u]);
+      for (int u = 0; u < together; ++u) of[u].store(out + u * L);
+      out += group;
     }
-    Vec<T> v[together][N];
-    for (int u = 0; u < together; ++u) {
+    if (last || left == 0) break;
 #pragma GCC unroll 8
-      for (int k = 0; k < N; ++k) {
-        v[u][k] = Vec<T>::load(p[k]);
-        p[k] += advance[k];
-      }
+    for (int k = 0; k < N; ++k) {
+      if (advance[k] == 0) continue;
+      for (int i = 0; i < group; ++i) rest[k][i] = p[k][i < left ? i : 0];
+      p[k] = rest[k];
     }
-    Vec<T> of[together];
-    for (int u = 0; u < together; ++u) of[u] = f(v[u]);
-    for (int u = 0; u < together; ++u) of[u].store(out + u * L);
-    if (count < group) [[unlikely]]
-      __builtin_memcpy(y, results, static_cast<std::size_t>(count) * sizeof(T));
-    n -= count;
-    y += count;
+    out = results;
+    groups = 1;
   }
+  __builtin_memcpy(y + n - left, results, static_cast<std::size_t>(left) * sizeof(T));
 }
 #endif
 

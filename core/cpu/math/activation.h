@@ -61,15 +61,13 @@ TW_INLINE Vec<float> silu(Vec<float> x) {
     return out_of_line(
         [=]() TW_LAMBDA_INLINE { return where(v < kLogisticFrom, silu_by_exp(x), y); });
 #else
-    constexpr T lowest = -86;
-    const Vec<T> v = minus_abs(x);
-    const FloatExp e = float_exp(v);
-    const Vec<T> t = power_of(e.power);
-    const LogisticShare s = logistic_share(e, t);
-    const Vec<T> y = fma(fma(v, s.y, v * s.rest), t, at_least(x, -0.0));
-    if (!any_below(v, lowest)) [[likely]]
+    // x / (d + lost), less what the division lacks, so that -0.0 keeps its sign.
+    const auto [d, lost] = logistic_divisor(x);
+    const Vec<T> q = rounded(x / d), more = fma(q, lost, fma(q, d, -x));
+    const Vec<T> y = fma(-more, rough_reciprocal(d), q);
+    if (!any_larger(x, 86)) [[likely]]
       return y;
-    return out_of_line([=]() TW_LAMBDA_INLINE { return where(v < lowest, silu_by_exp(x), y); });
+    return out_of_line([=]() TW_LAMBDA_INLINE { return where(abs(x) <= 86, y, silu_by_exp(x)); });
 #endif
   }
 }
@@ -81,15 +79,19 @@ template <Floating T> TW_INLINE Vec<T> silu_slope(Vec<T> x) {
   return s * (1 + finite * (1 - s));
 }
 #ifndef TW_HAS_LANE_TABLES
-// With v = -|x| and s = e^v / (1 + e^v) it is s (1 + v (1 - s)), and 1 minus that for x > 0.
+// With e = e^-x and s = 1 / (1 + e) it is s + x e s s.
 TW_INLINE Vec<float> silu_slope(Vec<float> x) {
   using T = float;
   TW_WIDEN(silu_slope) {
-    const Vec<T> v = at_least(minus_abs(x), ExpLimits<T>::lowest);
-    const FloatExp p = float_exp(v);
-    const Vec<T> e = p.p * low_power_of(p.power), inverse = 1 / (e + 1), s = e * inverse;
-    const Vec<T> y = fma(v * inverse, s, s);
-    return where(x < 0, y, 1 - y);
+    constexpr T largest = 84;  // x e^x is finite; beyond it the slope is 1, or e^x (1 + x)
+    const FloatExp p = float_exp(-x);
+    const Vec<T> e = add_exponent(p.p, p.power.bits), s = 1 / (e + 1), y = fma(x * e * s, s, s);
+    if (!any_larger(x, largest)) [[likely]]
+      return y;
+    return out_of_line([=]() TW_LAMBDA_INLINE {
+      const Vec<T> below = exp(x) * (1 + at_least(x, -200));
+      return where(abs(x) <= largest, y, where(x > 0, 1, below));
+    });
   }
 }
 #endif

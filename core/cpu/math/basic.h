@@ -15,6 +15,11 @@ template <Integer T> TW_INLINE Vec<T> abs(Vec<T> x) {
 template <Floating T> TW_INLINE Vec<T> abs(Vec<T> x) {
   return Vec<T>((typename Vec<T>::Raw)(bit_cast<IntLike<T>>(x).v & ~sign_bit<T>().v));
 }
+// Whether a lane's size is above the limit, or NaN, which its bits are as well.
+TW_INLINE bool any_larger(Vec<float> x, float limit) {
+  return any(
+      Mask<float>{bit_cast<std::int32_t>(abs(x)).v > bit_cast<std::int32_t>(Vec<float>(limit)).v});
+}
 // -|x|, which is one instruction.
 template <Floating T> TW_INLINE Vec<T> minus_abs(Vec<T> x) {
   return bit_cast<T>(bit_cast<IntLike<T>>(x) | sign_bit<T>());

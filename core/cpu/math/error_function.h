@@ -62,8 +62,9 @@ TW_INLINE Vec<double> erf(Vec<double> x) {
   return copysign(where(size < 0.5, erf_near(size * size) * size + size, far), x);
 }
 #endif
-// Near 0 an odd polynomial; beyond, 1 - e^-(t + t q(t)) with q fitted to -log(1 - erf(t)) / t - 1:
-// in float that is exact enough and takes no division.
+// Near 0 an odd polynomial; beyond some c 1 - s^2, where s is the root of erfc. Its own root is
+// r + u with u = t p(t), t = x - c, so that s = r^2 + u (2 r + u), rounded once where it is large.
+// c is a float for which r^2 (`root`) and 2 r are almost floats.
 TW_INLINE Vec<float> erf(Vec<float> x) {
   using T = float;
   TW_WIDEN(erf) {
@@ -75,16 +76,15 @@ TW_INLINE Vec<float> erf(Vec<float> x) {
     for (int k = 4; k >= 0; --k) p = fma(p, t, look_up(kErfPieces[k], index));
     return copysign(fma(t, p, where(place < 17, size, look_up(kErfValues, index))), x);
 #else
-    const Vec<float> size = abs(x), z = size * size, t = at_most(size, 4.f);
-    const Vec<float> near = polynomial(z, 0.128379166, -0.376126289, 0.112836257, -0.0268557314,
-                                       0.00519240508, -0.000804976968, 7.99664995e-05) *
-                                size +
-                            size;
-    const Vec<float> q = polynomial(t, 0.128519952, 0.635699391, 0.105286792, -0.0229059681,
-                                    0.00321994815, -0.000214590706);
-    const auto reduced = reduce_exp(-(t * q + t));
-    const Vec<float> far = 1 - exp_reduced(reduced) * two_to(reduced.n);
-    return copysign(where(size < 0.92f, near, far), x);
+    constexpr T centre = 0.9602013f, root = 0.4177152f, twice = 1.2926178f;
+    const Vec<T> size = abs(x), z = size * size, t = at_most(size, 3.92f) - centre;
+    const Vec<T> near = polynomial(z, 0.12837917, -0.37612626, 0.112835824, -0.026853643,
+                                   0.0051879627, -0.0008006793, 7.842288e-05);
+    const Vec<T> u =
+        rounded(t * polynomial(t, -0.41558686, -0.001778245, 0.0513305, -0.0026345572, -0.005777035,
+                               0.0013032127, 3.4839093e-05, -2.5575e-05));
+    const Vec<T> s = fma(u, u + twice, root), far = fma(-s, s, 1);
+    return with_sign(where(signbit(t), fma(near, size, size), far), x);
 #endif
   }
 }
@@ -126,9 +126,14 @@ TW_INLINE Vec<float> erfc(Vec<float> x) {
     const Vec<T> d = size + 1, inverse = 1 / d;
     const Vec<T> lost = fma(-((1 - d) + size), inverse, fma(-d, inverse, 1));
     const Vec<T> m = -2 * inverse, t = m + 0.75f, t_lo = fma(m, lost, m - (t - 0.75f));
-    const Vec<T> q = polynomial(t, -0.2810922, -0.07427323, 0.044254433, 0.033504058, 0.00077118585,
-                                -0.011683682, -0.0075945775, -0.00032377508, 0.0028662952,
-                                0.0022062166, 0.0007632098, 0.00010699119);
+    // In two halves for a shorter chain, but for the last two terms, whose roundings count.
+    const Vec<T> z = t * t;
+    const Vec<T> high =
+        polynomial(t, -0.00032377508, 0.0028662952, 0.0022062166, 0.0007632098, 0.00010699119);
+    const Vec<T> low_half =
+        polynomial(t, 0.044254433, 0.033504058, 0.00077118585, -0.011683682, -0.0075945775);
+    const Vec<T> halves = fma(high, t * z * z, low_half);
+    const Vec<T> q = fma(t, fma(t, halves, -0.07427323), -0.2810922);
     const Vec<T> slope = fma(t, -0.157f, -0.264f);  // of t q(t), roughly
     const Vec<T> p = fma(t, q, c), p_lo = fma(t_lo, slope, fma(t, q, c - p) + c_lo);
     const Vec<T> share = rounded(p * inverse);

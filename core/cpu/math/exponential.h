@@ -210,7 +210,8 @@ struct Power {
 };
 // x 2^n, x and the result normal.
 TW_INLINE Vec<float> add_exponent(Vec<float> x, Bits<float> bits) {
-  return bit_cast<float>(bit_cast<std::int32_t>(x) + Bits<float>(bits.v << 23));
+  const auto more = bit_cast<std::uint32_t>(bits);  // unsigned, as lanes that do not count may wrap
+  return bit_cast<float>(bit_cast<std::uint32_t>(x) + Vec<std::uint32_t>(more.v << 23));
 }
 // x 2^max(n, -125) for x from 1/2 to 2.
 TW_INLINE Vec<float> scale_bounded(Vec<float> x, Bits<float> bits) {
@@ -253,10 +254,21 @@ TW_INLINE Vec<float> exp(Vec<float> x) {
   TW_WIDEN(exp) {
     const FloatExp e = float_exp(x);
     const Vec<T> y = add_exponent(e.p, e.power.bits);
-    const Mask<T> inside = abs(x) < 87;
-    if (!any(!inside)) [[likely]]
+    if (!any_larger(x, 87)) [[likely]]
       return y;
-    return out_of_line([=]() TW_LAMBDA_INLINE { return where(inside, y, exp<T>(x)); });
+    return out_of_line([=]() TW_LAMBDA_INLINE { return where(abs(x) <= 87, y, exp<T>(x)); });
+  }
+}
+// x = n + f: e^(f ln 2), the product's second part in the last term alone.
+TW_INLINE Vec<float> exp2(Vec<float> x) {
+  using T = float;
+  TW_WIDEN(exp2) {
+    const Power power = nearest_power(x);
+    const Vec<T> f = x - power.n, r = f * kLn2, w = exp_short_tail(r) * r + 1;
+    const Vec<T> y = add_exponent(fma(w, fma(f, kLn2Rest<T>, r), 1), power.bits);
+    if (!any_larger(x, 125)) [[likely]]
+      return y;
+    return out_of_line([=]() TW_LAMBDA_INLINE { return where(abs(x) <= 125, y, exp2<T>(x)); });
   }
 }
 #endif
@@ -291,28 +303,21 @@ TW_INLINE Vec<float> logistic_index(Vec<float> v, float steps) {
   return fma(v, -steps, Format<float>::rounder);
 }
 #else
-// The same with a division that is exact, as (y + rest) t, t = 2^n: with part = y t, 1 - part is
-// the inverse of 1 + e.
-struct LogisticShare {
-  Vec<float> y, rest;
+// 1 + e^-x = d + lost, x from -87 on, where e^-x = 2^n - 2^n r w and 1 + 2^n is not rounded. Beyond
+// 17.5 x is as good as infinite.
+struct LogisticDivisor {
+  Vec<float> d, lost;
 };
-TW_INLINE LogisticShare logistic_share(const FloatExp& x, Vec<float> t) {
-  const auto [w, r, p, power] = x;
-  const Vec<float> y = p / fma(p, t, 1), part = rounded(y * t);
-  const Vec<float> rest = fma(-part, p, p - y) + fma(w, r, 1 - p);
-  return {y, rest * (1 - part)};
-}
-// 2^n; and the same for n from -213 on, where it may be a denormal or 0.
-TW_INLINE Vec<float> power_of(Power power) { return add_exponent(1, power.bits); }
-TW_INLINE Vec<float> low_power_of(Power power) {
-  return add_exponent(0x1p64f, power.bits) * 0x1p-64f;
-}
-TW_INLINE Vec<float> sigmoid_by_exp(Vec<float> x) {
-  const FloatExp e = float_exp(at_least(minus_abs(x), ExpLimits<float>::lowest));
-  const Vec<float> t = low_power_of(e.power);
-  const LogisticShare s = logistic_share(e, t);
-  const Vec<float> share = s.y + s.rest;
-  return where(x < 0, share * t, fma(-share, t, 1));
+TW_INLINE LogisticDivisor logistic_divisor(Vec<float> x) {
+  using Limits = ExpLimits<float>;
+  const Vec<float> limited = at_most(x, 17.5f);
+  const Power power = nearest_power(limited * -kLog2e);
+  const Vec<float> r = fma(power.n, Limits::ln2_lo, fma(power.n, Limits::ln2_hi, limited));
+  const Vec<float> w =
+      polynomial(r, 1, -0.49999997, 0.166665152, -0.0416673198, 0.00836925767, -0.00138817774);
+  const Vec<float> s = add_exponent(-1, power.bits), product = rounded(s * r);
+  const Vec<float> d = fma(product, w, 1 - s);
+  return {d, fma(product, w, 1 - (s + d))};
 }
 #endif
 TW_INLINE Vec<float> sigmoid(Vec<float> x) {
@@ -328,7 +333,12 @@ TW_INLINE Vec<float> sigmoid(Vec<float> x) {
     return out_of_line(
         [=]() TW_LAMBDA_INLINE { return where(v < kLogisticFrom, sigmoid_by_exp(x), y); });
 #else
-    return sigmoid_by_exp(x);
+    constexpr T lowest = -86;  // below it e^x is as near
+    const auto [d, lost] = logistic_divisor(x);
+    const Vec<T> q = 1 / d, y = fma(-fma(q, lost, fma(q, d, -1)), q, q);
+    if (!any_below(x, lowest)) [[likely]]
+      return y;
+    return out_of_line([=]() TW_LAMBDA_INLINE { return where(x < lowest, exp(x), y); });
 #endif
   }
 }

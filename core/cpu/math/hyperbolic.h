@@ -35,17 +35,20 @@ TW_INLINE Vec<float> tanh(Vec<float> x) {
 }
 #else
 TW_INLINE Vec<double> tanh(Vec<double> x) { return copysign(tanh_pair(x).sum(), x); }
-// In float 1 - 2 / (e^2|x| + 1) is exact enough from 1 on; an odd polynomial, good to 2^-30,
-// reaches so far.
+// In float 1 - 2 / (1 + e^2|x|) is exact enough from 1 on, with e^2|x| = 2^n (1 + f w) in the sum
+// unrounded; an odd polynomial reaches so far.
 TW_INLINE Vec<float> tanh(Vec<float> x) {
   using T = float;
   TW_WIDEN(tanh) {
-    const Vec<T> size = abs(x), z = size * size;
-    const Vec<T> p = polynomial(z, -0.33333325, 0.13333102, -0.05394449, 0.021748967, -0.008515579,
-                                0.0029814919, -0.0007798095, 0.00010581424);
-    const auto reduced = reduce_exp(at_most(size, 10.f) * 2);
-    const Vec<T> far = 1 - 2 * reciprocal(exp_reduced(reduced) * two_to(reduced.n) + 1);
-    return copysign(where(size < 1.0f, p * z * size + size, far), x);
+    const Vec<T> size = abs(x), z = size * size, limited = at_most(size, 9.5f);
+    const Vec<T> p = polynomial(z, -0.33333293, 0.13332292, -0.053876553, 0.021477256, -0.007932272,
+                                0.0022913073, -0.00035558434);
+    const Power power = nearest_power(limited * (2 * kLog2e));
+    const Vec<T> f = fma(limited, 2 * kLog2e, -power.n), s = add_exponent(1, power.bits);
+    const Vec<T> w =
+        polynomial(f, 0.6931472, 0.2402265, 0.05550358, 0.009618077, 0.0013391643, 0.00015456358);
+    const Vec<T> far = 1 - 2 / fma(rounded(s * f), w, s + 1);
+    return with_sign(where(size < 1, fma(p * z, size, size), far), x);
   }
 }
 #endif

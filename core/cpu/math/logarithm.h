@@ -244,11 +244,17 @@ TW_INLINE Vec<float> log1p(Vec<float> x) {
 TW_INLINE Mask<float> is_normal(Vec<float> x) {
   return (x >= Format<float>::smallest_normal) & (x < kInfinity);
 }
+// One comparison of bits, turned so that those of normal numbers come first.
+TW_INLINE bool any_not_normal(Vec<float> x) {
+  constexpr std::uint32_t infinity = 0x7f800000;
+  constexpr std::int32_t last = -(1 << 24) - 1;
+  const Vec<std::uint32_t> turned = bit_cast<std::uint32_t>(x) + infinity;
+  return any(Mask<float>{bit_cast<std::int32_t>(turned).v > last});
+}
 template <class F> TW_INLINE Vec<float> where_normal(Vec<float> x, Vec<float> y, F others) {
-  const Mask<float> normal = is_normal(x);
-  if (!any(!normal)) [[likely]]
+  if (!any_not_normal(x)) [[likely]]
     return y;
-  return out_of_line([=]() TW_LAMBDA_INLINE { return where(normal, y, others()); });
+  return out_of_line([=]() TW_LAMBDA_INLINE { return where(is_normal(x), y, others()); });
 }
 TW_INLINE Vec<float> log(Vec<float> x) {
   using T = float;
@@ -259,29 +265,31 @@ TW_INLINE Vec<float> log(Vec<float> x) {
                         [=]() TW_LAMBDA_INLINE { return log<T>(x); });
   }
 }
-// Powers of two give whole numbers.
+// To another base log(1 + f) is f base + f^2 p(f), the product in two parts. Powers of two and of
+// ten give whole numbers.
 TW_INLINE Vec<float> log2(Vec<float> x) {
   using T = float;
   TW_WIDEN(log2) {
     using B = LogBases<T>;
     const auto [f, e] = decompose_normal(x, 0.70710678f);
-    const Pair<T> l = log_mantissa(f), p = two_product<T>(l.hi, B::log2e);
-    const Vec<T> rest = fma(l.hi, B::log2e_lo, fma(l.lo, B::log2e, p.lo));
-    const Pair<T> head = fast_two_sum(e, p.hi);
-    return where_normal(x, head.hi + (head.lo + rest),
+    const Pair<T> p = two_product<T>(f, B::log2e), head = fast_two_sum(e, p.hi);
+    const Vec<T> low = polynomial(f, B::log2e_lo, -0.72134733, 0.48089838, -0.3606979, 0.28855887,
+                                  -0.23958682, 0.2047509, -0.19143984, 0.18535852, -0.10807432);
+    return where_normal(x, head.hi + (head.lo + fma(f, low, p.lo)),
                         [=]() TW_LAMBDA_INLINE { return log2<T>(x); });
   }
 }
-// Powers of ten give whole numbers.
 TW_INLINE Vec<float> log10(Vec<float> x) {
   using T = float;
   TW_WIDEN(log10) {
     using B = LogBases<T>;
     const auto [f, e] = decompose_normal(x, 0.70710678f);
-    const Pair<T> l = log_mantissa(f), p = two_product<T>(l.hi, B::log10e);
-    const Vec<T> rest = fma(l.hi, B::log10e_lo, fma(l.lo, B::log10e, p.lo));
+    const Pair<T> p = two_product<T>(f, B::log10e);
     const Pair<T> head = fast_two_sum(rounded(e * B::log10_2), p.hi);
-    return where_normal(x, head.hi + (head.lo + fma(e, B::log10_2_lo, rest)),
+    const Vec<T> low = polynomial(f, B::log10e_lo, -0.21714719, 0.14476484, -0.10858075, 0.08686461,
+                                  -0.07212511, 0.061641913, -0.057618853, 0.05576151, -0.032511283);
+    const Vec<T> rest = fma(e, B::log10_2_lo, fma(f, low, p.lo));
+    return where_normal(x, head.hi + (head.lo + rest),
                         [=]() TW_LAMBDA_INLINE { return log10<T>(x); });
   }
 }

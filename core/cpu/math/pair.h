@@ -54,20 +54,19 @@ TW_INLINE Vec<float> near_reciprocal(Vec<float> x) {
   return 1 / x;
 #endif
 }
+// The same within 2^-11.
+TW_INLINE Vec<float> rough_reciprocal(Vec<float> x) {
+#if defined(__AVX2__) && !defined(TW_HAS_MASKED_ACCESS)
+  return Vec<float>((Vec<float>::Raw)_mm256_rcp_ps((__m256)x.v));
+#else
+  return near_reciprocal(x);
+#endif
+}
 #ifdef TW_HAS_MASKED_ACCESS
 TW_INLINE Vec<double> near_reciprocal(Vec<double> x) {
   return Vec<double>((Vec<double>::Raw)_mm512_maskz_rcp14_pd(0xff, (__m512d)x.v));
 }
 #endif
-// 1 / x for 1 <= x < 2^100, within 1 ulp.
-TW_INLINE Vec<float> reciprocal(Vec<float> x) {
-#ifdef TW_HAS_MASKED_ACCESS
-  const Vec<float> y = near_reciprocal(x);
-  return y * (1 - x * y) + y;  // Newton's step squares the error of 2^-14
-#else
-  return 1 / x;
-#endif
-}
 
 }  // namespace
 }  // namespace tw::TW_ISA_NAME
