@@ -19,6 +19,14 @@ template <class T> TW_INLINE Vec<T> exp_below(Vec<T> x) {
     return where(x < lowest, 0, fma(parts.t, wide_exp_rest(parts), parts.t));
   }
 #endif
+#ifndef TW_HAS_MASKED_ACCESS
+  // The power of two goes into the last multiply-add, beside the chain that leads there.
+  if constexpr (std::is_same_v<T, float> && kFused) {
+    const FloatExp e = float_exp(at_least(x, lowest));
+    const Vec<T> power = add_exponent(1, e.power.bits), y = fma(power * e.r, e.w, power);
+    return x.v < lowest ? Vec<T>((T)0).v : y.v;
+  }
+#endif
   const auto reduced = reduce_exp(at_least(x, lowest));
   const Vec<T> y = exp_reduced(reduced) * two_to(reduced.n);
   return x.v < lowest ? Vec<T>((T)0).v : y.v;
