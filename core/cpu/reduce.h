@@ -98,10 +98,11 @@ using SecondFunction = void (*)(std::int64_t m, std::int64_t n, const void* x,
 //             holds of zeros, infinities and NaN is what multiplying the others gives
 //   extremum  g shared by the elements that equal y, 0 for the others; NaN where y is
 // Rows: m contiguous rows of n. Columns: m columns of n elements that are `step` apart, m at most
-// kStripBackward.
+// kStripBackward, of extrema kExtremumColumns: pages are read faster where a row is long, and what
+// is known of so many columns stays in the first-level cache.
 enum class Gradient : std::uint8_t { prod, extremum };
 inline constexpr int kGradients = 2;
-inline constexpr int kStripBackward = 256;  // whole cache lines
+inline constexpr int kStripBackward = 256, kExtremumColumns = 1024;  // whole cache lines
 using RowsBackward = void (*)(std::int64_t m, std::int64_t n, const void* x, const void* y,
                               const void* g, void* dx);
 using ColumnsBackward = void (*)(std::int64_t m, std::int64_t n, std::int64_t step, const void* x,

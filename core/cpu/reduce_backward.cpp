@@ -1,4 +1,5 @@
 // Gradients of products and extrema: rows or strips of columns, shared between threads.
+#include <algorithm>
 #include <atomic>
 
 #include "core/cpu/families.h"
@@ -15,8 +16,12 @@ using std::int64_t;
 
 // Factors of a piece of work: about 20 us, a division each.
 constexpr int64_t kPiece = 32 << 10;
-// Columns of a piece.
-constexpr int64_t kStrip = kStripBackward;
+// Columns of a piece: long rows where all threads have work all the same.
+template <Gradient gradient> int64_t columns_together(int64_t outer, int64_t inner) {
+  constexpr int64_t most = kExtremumColumns;
+  const bool enough = outer * ((inner - 1) / most + 1) >= num_threads();
+  return std::min<int64_t>(inner, gradient == Gradient::extremum && enough ? most : kStripBackward);
+}
 
 // x and dx are [outer, n, inner], y and g are [outer, inner]; products have no y.
 struct Problem {
@@ -95,11 +100,12 @@ template <Gradient gradient> void run(const void* problem) {
       g_rows(end - begin, p.n, x + at, y + begin * bytes, g + begin * bytes, dx + at);
     });
   const auto g_columns = table.columns_backward[static_cast<int>(gradient)][type];
-  const int64_t wide = p.inner < kStrip ? p.inner : kStrip, strips = (p.inner - 1) / kStrip + 1;
+  const int64_t wide = columns_together<gradient>(p.outer, p.inner);
+  const int64_t strips = (p.inner - 1) / wide + 1;
   parallel_ranges(p.outer * strips, kPiece / (p.n * wide) + 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t outer = i / strips, column = i % strips * kStrip;
-      const int64_t count = p.inner - column < kStrip ? p.inner - column : kStrip;
+      const int64_t outer = i / strips, column = i % strips * wide;
+      const int64_t count = std::min(p.inner - column, wide);
       const int64_t at = (outer * p.n * p.inner + column) * bytes;
       const int64_t one = (outer * p.inner + column) * bytes;
       g_columns(count, p.n, p.inner, x + at, y + one, g + one, dx + at);

@@ -56,7 +56,7 @@ template <class T> void extremum_rows_backward(std::int64_t m, std::int64_t n, c
   }
 }
 
-// Up to kStripBackward columns, row by row: rows are read as long runs, and what belongs to the
+// Up to kExtremumColumns columns, row by row: rows are read as long runs, and what belongs to the
 // columns stays in the first-level cache.
 template <class T> void extremum_columns_backward(std::int64_t m, std::int64_t n, std::int64_t step,
                                                   const void* x_in, const void* y, const void* g,
@@ -64,8 +64,8 @@ template <class T> void extremum_columns_backward(std::int64_t m, std::int64_t n
   using I = IntLike<T>;
   auto *const x = (const T*)x_in, *const slope = (const T*)g, *const top = (const T*)y;
   auto* const dx = (T*)dx_in;
-  alignas(64) I found[kStripBackward];
-  alignas(64) T part[kStripBackward], other[kStripBackward];
+  alignas(64) I found[kExtremumColumns];
+  alignas(64) T part[kExtremumColumns], other[kExtremumColumns];
   const int columns = (int)m;
   const auto each = [&](auto f) TW_LAMBDA_INLINE {
     constexpr int L = kLanes<T>;
