@@ -154,3 +154,60 @@ def test_convolutions(rng: np.random.Generator, isa: str, kernel: int) -> None:
         with tw.use_batch_invariant():
             rows_agree(lambda x, w=w: tw.conv2d(x, w, padding="same"), x, f"conv {channels}")
             rows_agree(lambda g, w=w: tw.conv_transpose2d(g, w, padding=w.shape[2] // 2), g, "dx")
+
+
+def any_layout(rng: np.random.Generator, name: str) -> tuple[tw.Tensor, int]:
+    """A tensor of random extents, order of axes, gaps and repetition, and the axis of its batch."""
+    rank = int(rng.integers(2, 5))
+    shape = [int(n) for n in rng.choice([1, 2, 3, 4, 5, 8, 9, 17, 33, 70, 300], rank)]
+    batch = int(rng.integers(0, rank))
+    shape[batch] = max(shape[batch], 2)
+    while np.prod(shape) > 100_000:
+        shape[int(np.argmax(shape))] = 2
+    order = rng.permutation(rank)
+    x = uniform(rng, "float64", *(shape[i] for i in order)).astype(getattr(tw, name))
+    x = tw.permute_dims(x, tuple(map(int, np.argsort(order))))
+    steps = rng.choice([1, 1, 1, 2, -1], rank)
+    x = x[tuple(slice(None, None, None if i == batch else int(steps[i])) for i in range(rank))]
+    axis = int(rng.integers(0, rank))
+    if axis != batch and rng.random() < 0.5:
+        x = tw.broadcast_to(part_of(x, axis, 1), x.shape)
+    return x, batch
+
+
+def part_of(x: tw.Tensor, axis: int, count: int) -> tw.Tensor:
+    return x[tuple(slice(count if i == axis else None) for i in range(x.ndim))]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_reductions_of_any_layout(rng: np.random.Generator, dtype: str, isa: str) -> None:
+    with tw.use_batch_invariant():
+        for _ in range(200):
+            x, batch = any_layout(rng, dtype)
+            others = [i for i in range(x.ndim) if i != batch]
+            axes = tuple(i for i in others if rng.random() < 0.6) or (others[0],)
+            for op in (tw.sum, tw.var, tw.prod):
+                whole = op(x, axis=axes, keepdims=True).astype(tw.float64)
+                for count in {1, 2, x.shape[batch] // 2}:
+                    part = op(part_of(x, batch, count), axis=axes, keepdims=True)
+                    np.testing.assert_array_equal(
+                        np.asarray(part.astype(tw.float64)),
+                        np.asarray(part_of(whole, batch, count)),
+                        f"{op} of {x.shape} with strides {x.strides} over {axes}, {count}",
+                    )
+
+
+def test_long_rows_that_threads_share(rng: np.random.Generator) -> None:
+    """One long row is cut into segments: so are those of a batch."""
+    with tw.use_batch_invariant():
+        for shape, axes in (
+            ((20, 300_001), (1,)),
+            ((40, 70_001, 4), (1,)),
+            ((40, 3, 100_003), (1, 2)),
+        ):
+            x = uniform(rng, "float64", *shape)
+            whole = tw.sum(x, axis=axes)
+            for count in (1, 2, 16):
+                np.testing.assert_array_equal(
+                    bits(tw.sum(x[:count], axis=axes)), bits(whole[:count])
+                )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from cases import arrays
@@ -54,3 +56,23 @@ def test_reductions_of_views(dtype: str, isa: str, rng: np.random.Generator) -> 
             np.testing.assert_array_equal(
                 arrays.array(tw.argmax(t, axis=axes[0])), np.argmax(a, axis=axes[0])
             )
+
+
+SHAPES = [(16_385, 4, 4), (4, 16_385, 4), (65_537, 3), (33_000, 2, 2, 2), (600, 16, 16, 2, 2)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bool"])
+def test_small_panels_of_many_terms(
+    shape: tuple[int, ...], dtype: str, rng: np.random.Generator
+) -> None:
+    """More terms than a thread takes at a time, of which a few lie together."""
+    t = tw.asarray(rng.integers(-3, 4, shape)).astype(getattr(tw, dtype))
+    a = arrays.array(t)
+    axes = range(a.ndim)
+    for reduced in (c for n in axes for c in itertools.combinations(axes, n + 1)):
+        for order in (tuple(axes), tuple(reversed(axes))):
+            for name in ("sum", "any", "all") if dtype == "bool" else ("sum", "max", "any"):
+                got = getattr(tw, name)(tw.permute_dims(t, order), axis=reduced)
+                want = getattr(np, name)(a.transpose(order), axis=reduced)
+                np.testing.assert_array_equal(np.asarray(got), want, f"{name} {reduced} {order}")

@@ -35,6 +35,7 @@ OTHERS: dict[str, Function] = {
         *[x.reshape(2, 4)] * 3, attn_mask=tw.eye(2, dtype=tw.float64)
     ),
     "to": lambda x: x.to("null"),
+    "vdot": lambda x: tw.vdot(tw.complex(x, x * x), tw.complex(-x, x)),
     "windows": lambda x: x.unfold(0, 3, 2) ** 2,
 }
 

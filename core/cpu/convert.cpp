@@ -141,10 +141,10 @@ void repeat_each(const Copy& copy, int64_t values, int64_t times, Position start
 // Rows of up to these bytes are copied many a call, along one of the loops outside them: the
 // innermost, unless another is longer and this a few rows. A piece of it, and with it all of the
 // other loops, stays in the first-level cache.
-constexpr int64_t kShortRow = 512, kShortPiece = 8 << 10, kFewRows = 16;
+constexpr int64_t kCopiedRowBytes = 512, kCopiedPiece = 8 << 10, kFewCopied = 16;
 int loop_of_short_rows(const Nest& outer) {
   int best = outer.rank - 1;
-  if (outer.loops[best].count >= kFewRows) return best;
+  if (outer.loops[best].count >= kFewCopied) return best;
   for (int i = 0; i < outer.rank; ++i)
     if (outer.loops[i].count > outer.loops[best].count) best = i;
   return best;
@@ -155,12 +155,12 @@ void copy_short_rows(const Copy& copy, Nest outer, Loop row, Position start) {
   const int64_t size = size_of(copy.from), bytes = row.count * size;
   const CopyRowsFunction move = copy.table.copy_rows[log2_size(size)];
   const bool converts = copy.from != copy.to;
-  const int64_t others = outer.count(), piece = std::min(down.count, kShortPiece / bytes);
+  const int64_t others = outer.count(), piece = std::min(down.count, kCopiedPiece / bytes);
   const int64_t pieces = (down.count + piece - 1) / piece;
   parallel_ranges(
       pieces * others, at_least_one(kChunkBytes / (piece * row.count * copy.element_bytes)),
       [&](int64_t begin, int64_t end) {
-        alignas(64) char buffer[kShortPiece];
+        alignas(64) char buffer[kCopiedPiece];
         for (int64_t i = begin; i < end; ++i) {
           Position p = at(outer, start, i % others);
           const int64_t first = i / others * piece, rows = std::min(piece, down.count - first);
@@ -178,7 +178,7 @@ void copy_short_rows(const Copy& copy, Nest outer, Loop row, Position start) {
 }
 bool has_short_rows(const Copy& copy, const Nest& outer, Loop row) {
   const int64_t bytes = row.count * size_of(copy.from);
-  if (outer.rank == 0 || bytes > kShortRow) return false;
+  if (outer.rank == 0 || bytes > kCopiedRowBytes) return false;
   if (row.x_bytes < 0 && bytes >= 64) return false;  // backwards by whole vectors
   if (copy.from == copy.to) return true;
   return row.y_bytes * row.count == outer.loops[loop_of_short_rows(outer)].y_bytes;

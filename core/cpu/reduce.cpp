@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <string_view>
 
@@ -40,13 +41,12 @@ constexpr int64_t kStage = 2048;
 constexpr int64_t kStageRows = 8;
 // Elements of the wide rows that rows of a few elements are taken as, and the fewest such rows: as
 // many as the loops of columns take at once.
-constexpr int64_t kWideRow = 64;
+constexpr int64_t kWideRow = 64, kWideRows = 8;
 // Panels of at most so many elements are gathered, some together, into one that the loops are
 // worth.
 constexpr int64_t kSmallPanel = 32;
-// Rows and columns of fewer elements are gathered across.
+// Rows and columns of up to so many elements are gathered across.
 constexpr int64_t kNarrow = 16;
-constexpr int64_t kWideRows = 8;
 
 bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all; }
 bool is_additive(ReduceOp op) {
@@ -168,13 +168,16 @@ class Reduction {
             r.centres ? r.centres + i * element_bytes_ : nullptr};
   }
 
+  bool is_small_panel() const { return kept_.last().count * reduced_.last().count <= kSmallPanel; }
+
   ReduceOp op_;
   DType in_, element_, acc_;
   int64_t in_bytes_, element_bytes_, acc_bytes_;
   OrderedAxes kept_, reduced_;
-  int64_t first_bytes_ = 0;  // from x to the first term as the axes go
-  bool by_rows_;             // else by columns
-  bool direct_;              // the loops can read x in place
+  int64_t first_bytes_ = 0;                      // from x to the first term as the axes go
+  const bool invariant_ = is_batch_invariant();  // no choice may ask how many points there are
+  bool by_rows_;                                 // else by columns
+  bool direct_;                                  // the loops can read x in place
   enum class Gather : std::uint8_t { none, along_kept, along_reduced } gather_ = Gather::none;
   int64_t strip_, strips_;      // of the last kept axis
   int64_t segment_, segments_;  // of the first reduced axis
@@ -195,14 +198,14 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
       in_bytes_(size_of(in_)),
       element_bytes_(size_of(element_)),
       acc_bytes_(size_of(acc_)) {
-  const int64_t run = longest_run(p);
+  const int64_t run = invariant_ ? std::numeric_limits<int64_t>::max() : longest_run(p);
   sort_axes(p, run);
   const OrderedAxis &kept = kept_.last(), &reduced = reduced_.last();
-  by_rows_ =
-      kept.count == 1 || (reduced.count > 1 && width_of(reduced, run) <= width_of(kept, run));
+  by_rows_ = (kept.count == 1 && !invariant_) ||
+             (reduced.count > 1 && width_of(reduced, run) <= width_of(kept, run));
   const OrderedAxis& inner = by_rows_ ? reduced : kept;
   const bool same = in_ == element_ || (is_bool(in_) && element_ == DType::uint8);
-  const bool dense = inner.x_bytes == in_bytes_ || inner.count == 1;
+  const bool dense = inner.x_bytes == in_bytes_ || (inner.count == 1 && !invariant_);
   const bool short_truths = is_bool(element_) && by_rows_ && reduced.count <= kNarrow / 2;
   direct_ = same && dense && !short_truths;
   cut(kept_.count(), reduced_.count());
@@ -226,8 +229,8 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
     direct_ = true;
     loop_ = reads_bfloat16;
   }
-  const bool of_pairs = kept.count == 2 && kept.x_bytes == in_bytes_ && in_ == element_ &&
-                        reduced.x_bytes == 2 * in_bytes_;
+  const bool of_pairs = !invariant_ && kept.count == 2 && kept.x_bytes == in_bytes_ &&
+                        in_ == element_ && reduced.x_bytes == 2 * in_bytes_;
   if (of_pairs && !by_rows_ && op_ == ReduceOp::sum && acc_ == DType::float64 && !p.centres &&
       !p.factors)
     pairs_ = table.pair_rows[t];
@@ -238,7 +241,7 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
       second_loop_ = by_rows_ ? table.bfloat16_product_rows : table.bfloat16_product_columns;
     factors_bytes_ = static_cast<const char*>(p.factors) - static_cast<const char*>(p.x);
   }
-  if (!is_arg(op_) && !second_loop_ && !pairs_ && kept.count * reduced.count <= kSmallPanel) {
+  if (!invariant_ && !is_arg(op_) && !second_loop_ && !pairs_ && is_small_panel()) {
     const int64_t kept_outside = kept_.rank > 1 ? kept_.axis[kept_.rank - 2].count : 1;
     const int64_t reduced_outside = reduced_.rank > 1 ? reduced_.axis[reduced_.rank - 2].count : 1;
     if (kept_outside >= kNarrow && kept_outside >= reduced_outside && segments_ == 1)
@@ -258,10 +261,12 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
 void Reduction::cut(int64_t points, int64_t terms) {
   const int64_t chunk = in_bytes_ < 4 ? kChunk * 4 / in_bytes_ : kChunk;
   const int64_t width = kept_.last().count;
+  if (invariant_) points = 1;
   const bool shared = points * terms >= 4 * chunk;  // between threads
-  int64_t wanted = by_rows_ ? chunk / (terms + 1) + 1 : kStrip;
+  const bool whole = !by_rows_ || is_small_panel();
+  int64_t wanted = whole ? kStrip : chunk / (terms + 1) + 1;
   // Rows are cut into segments only where they are too few to be shared whole.
-  if (by_rows_ && shared) wanted = std::clamp<int64_t>(points / kMinPieces, 1, wanted);
+  if (!whole && shared) wanted = std::clamp<int64_t>(points / kMinPieces, 1, wanted);
   strip_ = wanted < width ? wanted : width;
   strips_ = strip_ == 0 ? 0 : (width + strip_ - 1) / strip_;
   const int64_t first = reduced_.axis[0].count;
@@ -298,7 +303,8 @@ void Reduction::sort_axes(const ReduceProblem& p, int64_t run) {
   int64_t y_step = 1;
   OrderedAxes given;
   for (int i = p.kept.rank() - 1; i >= 0; --i) {
-    if (p.kept[i] != 1) given.append({p.kept[i], p.kept_strides[i] * in_bytes_, y_step});
+    if (p.kept[i] != 1 || invariant_)
+      given.append({p.kept[i], p.kept_strides[i] * in_bytes_, y_step});
     y_step *= p.kept[i];
   }
   for (int i = given.rank - 1; i >= 0; --i) kept_.insert_by_width(given.axis[i], run);
@@ -450,7 +456,7 @@ void Reduction::panel(const char* x, int64_t a, int64_t b, int64_t position, Res
 // Rows of a few elements without gaps, as the parts of complex numbers: some together are one wide
 // row, whose accumulators are then joined by halves. Whether they were.
 bool Reduction::fold_columns(const char* x, int64_t a, int64_t b, Results r) const {
-  if (r.positions || second_loop_) return false;
+  if (r.positions || second_loop_ || invariant_) return false;
   int64_t together = 1;
   while (2 * together * a <= kWideRow && 2 * together * kWideRows <= b) together *= 2;
   if (together < 4) return false;
@@ -483,7 +489,7 @@ void Reduction::stage_rows(const char* x, int64_t a, int64_t b, int64_t position
   const bool lies_together = kept == b * step && b <= kStage;
   // Of short rows the terms are taken as rows: where there are gaps, and of truths, whose rows are
   // read one by one.
-  if (b <= kNarrow && b < a && !r.positions && !second_loop_ &&
+  if (!invariant_ && b <= kNarrow && b < a && !r.positions && !second_loop_ &&
       (!lies_together || element_ == DType::bool_)) {
     for (int64_t i = 0, m; i < a; i += m) {
       m = std::min(a - i, kStage / b);
@@ -516,7 +522,8 @@ void Reduction::stage_columns(const char* x, int64_t a, int64_t b, int64_t posit
                               Results r) const {
   alignas(64) char stage[kStage * 8];
   const int64_t kept = kept_.last().x_bytes, step = reduced_.last().x_bytes;
-  if (a <= kNarrow && a < b && step != a * kept) {  // rows with gaps, column by column of many
+  if (!invariant_ && a <= kNarrow && a < b &&
+      step != a * kept) {  // rows with gaps, column by column of many
     for (int64_t i = 0, m; i < b; i += m) {
       m = std::min(b - i, kStage / a);
       for (int64_t j = 0; j < a; ++j)

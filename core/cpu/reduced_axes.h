@@ -1,5 +1,5 @@
-// The axes of a reduction: row-major in three extents, or kept and reduced ones ordered by stride,
-// neighbours merged where steps allow.
+// The axes of a reduction: row-major in three extents, or kept and reduced ones ordered by how far
+// their elements lie apart, neighbours merged where steps allow.
 #pragma once
 #include <cstdint>
 #include <cstdlib>

@@ -67,6 +67,13 @@ def taken(rng: np.random.Generator, dtype: str) -> list[Arrays]:
     return [(values(rng, dtype, WIDE, (7, 5)), rng.integers(-7, 7, 11))]
 
 
+def taken_inside(rng: np.random.Generator, dtype: str) -> list[Arrays]:
+    return [
+        (values(rng, dtype, WIDE, x), rng.integers(-5, 5, i))
+        for x, i in (((7, 5), (11,)), ((2, 5, 3), (2, 2)), ((3, 5), (0,)))
+    ]
+
+
 def gathered(rng: np.random.Generator, dtype: str) -> list[Arrays]:
     return [
         (values(rng, dtype, WIDE, x), rng.integers(-4, 4, i))
@@ -245,6 +252,19 @@ RECORDS = (
         refused(lambda: tw.take(x23, tw.asarray([0.5]), axis=0), Exception, ""),
         arguments=taken,
         smooth=lambda rng: taken(rng, "float64"),
+    ),
+    record(
+        "take_rows",
+        lambda x, i: tw.take(x, i, axis=1),
+        lambda x, i: np.take(x, i.astype(np.int64), 1),
+        (),
+        refused(
+            lambda: tw.take(x23, tw.asarray([-4]), axis=1),
+            IndexError,
+            "-4 is out of range for axis 1 with size 3",
+        ),
+        arguments=taken_inside,
+        smooth=lambda rng: taken_inside(rng, "float64"),
     ),
     record(
         "gather",

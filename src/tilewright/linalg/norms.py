@@ -32,7 +32,8 @@ def vector_norm(x: Tensor, /, ord: float = 2, axis: _Axes = None, keepdims: bool
     TypeError for other types.
     Source: Array API standard 2024.12, linalg.vector_norm.
     """
-    if ord == 2 and (axis is None or type(axis) is int) and x.dtype in _WIDE:
+    one_axis = axis is None or type(axis) is int
+    if ord == 2 and one_axis and isinstance(x, Tensor) and x.dtype in _WIDE:
         return tw.l2_norm(x, axis=axis, keepdims=keepdims)
     axes = _checked_axes(axis)
     wide = tw.float32 if x.dtype in (tw.float16, tw.bfloat16) else x.dtype
