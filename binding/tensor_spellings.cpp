@@ -182,9 +182,12 @@ bool is_complex_number(const Operand& x) {
   return x.is_tensor() ? is_complex(x.tensor.dtype()) : x.scalar.kind == Scalar::Kind::complex;
 }
 
-// Quotients of these are rounded to their type first, as in PyTorch.
-bool has_16_bits(const Operand& x) {
-  return x.is_tensor() && is_floating(x.tensor.dtype()) && size_of(x.tensor.dtype()) == 2;
+// Whose quotients are of 16 bits: they are rounded to their type first, as in PyTorch.
+bool have_16_bits(const Operand& x, const Operand& y) {
+  const bool both = x.is_tensor() && y.is_tensor();
+  const DType type =
+      both ? promote(x.tensor.dtype(), y.tensor.dtype()) : (x.is_tensor() ? x : y).tensor.dtype();
+  return is_floating(type) && size_of(type) == 2;
 }
 
 Tensor divided(const Operand& x, const Operand& y, Rounding rounding) {
@@ -192,7 +195,7 @@ Tensor divided(const Operand& x, const Operand& y, Rounding rounding) {
   if (rounding == Rounding::floor) return floor_divide(x, y);
   const bool is_real = !is_complex_number(x) && !is_complex_number(y);
   if (is_real && (is_floating_number(x) || is_floating_number(y)))
-    return has_16_bits(x) || has_16_bits(y) ? trunc(divide(x, y)) : truncated_quotient(x, y);
+    return have_16_bits(x, y) ? trunc(divide(x, y)) : truncated_quotient(x, y);
   const Tensor rest = fmod(x, y);
   return floor_divide(x - rest, y);
 }
