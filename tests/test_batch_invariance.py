@@ -159,7 +159,7 @@ def test_convolutions(rng: np.random.Generator, isa: str, kernel: int) -> None:
 def any_layout(rng: np.random.Generator, name: str) -> tuple[tw.Tensor, int]:
     """A tensor of random extents, order of axes, gaps and repetition, and the axis of its batch."""
     rank = int(rng.integers(2, 5))
-    shape = [int(n) for n in rng.choice([1, 2, 3, 4, 5, 8, 9, 17, 33, 70, 300], rank)]
+    shape = [int(n) for n in rng.choice([1, 2, 3, 4, 5, 7, 8, 9, 17, 33, 70, 300], rank)]
     batch = int(rng.integers(0, rank))
     shape[batch] = max(shape[batch], 2)
     while np.prod(shape) > 100_000:
@@ -195,6 +195,22 @@ def test_reductions_of_any_layout(rng: np.random.Generator, dtype: str, isa: str
                         np.asarray(part_of(whole, batch, count)),
                         f"{op} of {x.shape} with strides {x.strides} over {axes}, {count}",
                     )
+
+
+def test_no_rows() -> None:
+    with tw.use_batch_invariant():
+        for shape in ((0, 300_000), (0, 3), (3, 0, 4)):
+            assert tw.sum(tw.zeros(shape), axis=-1).shape == shape[:-1]
+
+
+def test_columns_beside_one_that_overflows(rng: np.random.Generator) -> None:
+    x = rng.standard_normal((300, 40)) + 1j * rng.standard_normal((300, 40))
+    alone = tw.prod(tw.asarray(x), axis=0).numpy()
+    x[:, 3] *= 1e10
+    beside = tw.prod(tw.asarray(x), axis=0).numpy()
+    others = np.arange(40) != 3
+    np.testing.assert_array_equal(beside[others], alone[others])
+    assert not np.isfinite(beside[3])
 
 
 def test_long_rows_that_threads_share(rng: np.random.Generator) -> None:

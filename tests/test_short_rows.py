@@ -135,3 +135,23 @@ def test_rows_with_gaps(dtype: str, shape: tuple[int, ...], isa: str, threads, r
             z[part] *= z[part]
             want[part] *= want[part]
             np.testing.assert_array_equal(z.numpy(), want, name)
+
+
+@pytest.mark.parametrize("plane", [(8, 128), (33, 32), (40, 30), (64, 32), (41, 50)])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "bool", "int16", "float16"])
+def test_planes_of_narrow_numbers(
+    plane: tuple[int, int], dtype: str, isa: str, rng: np.random.Generator
+) -> None:
+    """These are computed in wider types, of which fewer fit into a buffer."""
+    rows, n = plane
+    x = rng.integers(0, 2 if dtype == "bool" else 60, (6, rows + 2, n + 2)).astype(dtype)
+    t = tw.asarray(x)
+    cut, whole = (slice(None), slice(-2), slice(-2)), (slice(None), slice(rows), slice(n))
+    for part in (cut, whole):
+        a, v = t[part], x[part]
+        for b, w in ((a[::-1], v[::-1]), (a[:1], v[:1]), (a[:, :, :1], v[:, :, :1]), (a, v)):
+            np.testing.assert_array_equal((a <= b).numpy(), v <= w)
+            np.testing.assert_array_equal(tw.maximum(a, b).numpy(), np.maximum(v, w))
+            np.testing.assert_array_equal(tw.where(a > 0, a, b).numpy(), np.where(v > 0, v, w))
+            if dtype != "bool":
+                np.testing.assert_array_equal((a + b).numpy(), v + w)

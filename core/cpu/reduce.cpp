@@ -47,6 +47,8 @@ constexpr int64_t kWideRow = 64, kWideRows = 8;
 constexpr int64_t kSmallPanel = 32;
 // Rows and columns of up to so many elements are gathered across.
 constexpr int64_t kNarrow = 16;
+// Longer than what any axis repeats.
+constexpr int64_t kAnyRun = std::numeric_limits<int64_t>::max();
 
 bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all; }
 bool is_additive(ReduceOp op) {
@@ -141,7 +143,7 @@ class Reduction {
  private:
   void sum_few_rows(const ReduceProblem& p) const;
   int64_t longest_run(const ReduceProblem& p) const;
-  void sort_axes(const ReduceProblem& p, int64_t run);
+  void sort_axes(const ReduceProblem& p, int64_t run, int64_t kept_run);
   void cut(int64_t points, int64_t terms);
   void work(const char* x, int64_t begin, int64_t end, int64_t segment, int64_t point,
             Results results) const;
@@ -198,11 +200,11 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
       in_bytes_(size_of(in_)),
       element_bytes_(size_of(element_)),
       acc_bytes_(size_of(acc_)) {
-  const int64_t run = invariant_ ? std::numeric_limits<int64_t>::max() : longest_run(p);
-  sort_axes(p, run);
+  const int64_t run = longest_run(p), kept_run = invariant_ ? kAnyRun : run;
+  sort_axes(p, run, kept_run);
   const OrderedAxis &kept = kept_.last(), &reduced = reduced_.last();
   by_rows_ = (kept.count == 1 && !invariant_) ||
-             (reduced.count > 1 && width_of(reduced, run) <= width_of(kept, run));
+             (reduced.count > 1 && width_of(reduced, run) <= width_of(kept, kept_run));
   const OrderedAxis& inner = by_rows_ ? reduced : kept;
   const bool same = in_ == element_ || (is_bool(in_) && element_ == DType::uint8);
   const bool dense = inner.x_bytes == in_bytes_ || (inner.count == 1 && !invariant_);
@@ -261,7 +263,7 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
 void Reduction::cut(int64_t points, int64_t terms) {
   const int64_t chunk = in_bytes_ < 4 ? kChunk * 4 / in_bytes_ : kChunk;
   const int64_t width = kept_.last().count;
-  if (invariant_) points = 1;
+  if (invariant_) points = std::min<int64_t>(points, 1);
   const bool shared = points * terms >= 4 * chunk;  // between threads
   const bool whole = !by_rows_ || is_small_panel();
   int64_t wanted = whole ? kStrip : chunk / (terms + 1) + 1;
@@ -282,9 +284,14 @@ void Reduction::cut(int64_t points, int64_t terms) {
   segments_ = segment_ == 0 ? 1 : (first + segment_ - 1) / segment_;
 }
 
-// How many elements of x lie one behind the other, each once.
+// How many elements of x lie one behind the other, each once; of those that are combined where the
+// others may not count.
 int64_t Reduction::longest_run(const ReduceProblem& p) const {
-  PlainDims counts = p.kept, strides = p.kept_strides;
+  PlainDims counts, strides;
+  if (!invariant_) {
+    counts = p.kept;
+    strides = p.kept_strides;
+  }
   for (int i = 0; i < p.reduced.rank(); ++i) {
     counts.push_back(p.reduced[i]);
     strides.push_back(p.reduced_strides[i]);
@@ -299,7 +306,7 @@ int64_t Reduction::longest_run(const ReduceProblem& p) const {
   return run;
 }
 
-void Reduction::sort_axes(const ReduceProblem& p, int64_t run) {
+void Reduction::sort_axes(const ReduceProblem& p, int64_t run, int64_t kept_run) {
   int64_t y_step = 1;
   OrderedAxes given;
   for (int i = p.kept.rank() - 1; i >= 0; --i) {
@@ -307,7 +314,7 @@ void Reduction::sort_axes(const ReduceProblem& p, int64_t run) {
       given.append({p.kept[i], p.kept_strides[i] * in_bytes_, y_step});
     y_step *= p.kept[i];
   }
-  for (int i = given.rank - 1; i >= 0; --i) kept_.insert_by_width(given.axis[i], run);
+  for (int i = given.rank - 1; i >= 0; --i) kept_.insert_by_width(given.axis[i], kept_run);
   for (int i = 0; i < p.reduced.rank(); ++i) {
     OrderedAxis a = {p.reduced[i], p.reduced_strides[i] * in_bytes_, 0};
     if (a.count == 1) continue;
@@ -632,7 +639,8 @@ template <class Part> void complex_product(const ReduceProblem& p) {
   OrderedAxes kept, reduced;
   for (int i = 0; i < p.kept.rank(); ++i) kept.append({p.kept[i], p.kept_strides[i] * size, 0});
   for (int i = 0; i < p.reduced.rank(); ++i)
-    reduced.insert_by_width({p.reduced[i], p.reduced_strides[i] * size, 0}, 0);
+    if (p.reduced[i] != 1)
+      reduced.insert_by_width({p.reduced[i], p.reduced_strides[i] * size, 0}, 0);
   reduced.merge();
   const ReduceTable& table = *active_kernels().reduce;
   constexpr int type = sizeof(Part) == sizeof(double);
@@ -650,11 +658,14 @@ template <class Part> void complex_product(const ReduceProblem& p) {
     const int64_t beside = columns ? kept.last().count - i % kept.last().count : 1;
     together = std::min(beside, most);
     double products[2 * most];
-    const bool found =
-        row ? row(reduced.count(), at(0), products)
-            : columns && columns(together, reduced.count(), at(0),
-                                 reduced.last().x_bytes / int64_t(sizeof(Part)), products);
+    const auto multiply = [&](int64_t k, int64_t points) {
+      if (row) return row(reduced.count(), at(k), products);
+      return columns && columns(points, reduced.count(), at(k),
+                                reduced.last().x_bytes / int64_t(sizeof(Part)), products + 2 * k);
+    };
+    const bool all_found = multiply(0, together);
     for (int64_t k = 0; k < together; ++k) {
+      const bool found = all_found || (together > 1 && multiply(k, 1));
       // What is infinite or NaN follows from the order of factors.
       if (found) y[i + k] = narrow<Part>(products + 2 * k);
       if (!found || !is_finite(y[i + k])) y[i + k] = product_of<Part>(at(k), reduced);

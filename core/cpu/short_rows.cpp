@@ -23,7 +23,7 @@ constexpr int kItem = 0, kRow = 1, kElement = 2;
 // into a buffer.
 int axes_of_item(const Problem& p) {
   if (p.rank < 3) return 1;
-  std::size_t widest = 1;
+  std::size_t widest = size_of(dtype_of(p.type));
   for (int k = 0; k < p.operands; ++k) widest = std::max(widest, size_of(p.dtype[k]));
   const std::int64_t plane = p.extent[p.rank - 1] * p.extent[p.rank - 2];
   return 2 * plane * static_cast<std::int64_t>(widest) <= kStageBytes ? 2 : 1;

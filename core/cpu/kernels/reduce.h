@@ -499,14 +499,16 @@ void columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) 
                      [](int64_t, int) TW_LAMBDA_INLINE { return Of(); });
 }
 // Of few rows nothing need be kept between two visits: their sums go from registers to y. Groups of
-// 4, 2 and 1 are joined in double, as visits to the columns' accumulators join them.
-template <int m, bool upper, int first = 0> TW_INLINE Vec<double> joined_wide(auto load) {
+// 4, 2 and 1 are joined in double, one after the other, as visits to the columns' accumulators join
+// them.
+template <int m, bool upper, int first = 0>
+TW_INLINE Vec<double> joined_wide(auto load, Vec<double> sum) {
   constexpr int group = m >= 4 ? 4 : m >= 2 ? 2 : 1;
-  const Vec<double> sum = widened_half<upper>(joined<group, first>(load, Sum<float>::join));
+  sum = sum + widened_half<upper>(joined<group, first>(load, Sum<float>::join));
   if constexpr (m == group)
     return sum;
   else
-    return sum + joined_wide<m - group, upper, first + group>(load);
+    return joined_wide<m - group, upper, first + group>(load, sum);
 }
 template <int m> TW_INLINE void sum_few_rows(auto load, float* y, int count) {
   constexpr int D = kLanes<double>;
@@ -514,9 +516,9 @@ template <int m> TW_INLINE void sum_few_rows(auto load, float* y, int count) {
     const Vec<float> sum = joined<m>(load, Sum<float>::join) + 0;  // no sum is -0.0
     count == kLanes<float> ? sum.store(y) : sum.store(y, count);
   } else {
-    store_narrower(y, joined_wide<m, false>(load) + 0, count < D ? count : D);
+    store_narrower(y, joined_wide<m, false>(load, 0.0), count < D ? count : D);
     if constexpr (kLanes<float> > D)
-      if (count > D) store_narrower(y + D, joined_wide<m, true>(load) + 0, count - D);
+      if (count > D) store_narrower(y + D, joined_wide<m, true>(load, 0.0), count - D);
   }
 }
 template <int m> void few_rows_of(int64_t n, const float* x, int64_t row_bytes, float* y) {
