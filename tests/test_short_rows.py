@@ -155,3 +155,61 @@ def test_planes_of_narrow_numbers(
             np.testing.assert_array_equal(tw.where(a > 0, a, b).numpy(), np.where(v > 0, v, w))
             if dtype != "bool":
                 np.testing.assert_array_equal((a + b).numpy(), v + w)
+
+
+def weights_of(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """Softmax and log-sum-exp in float64, as the formulas say."""
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        top = x.max(axis, keepdims=True)
+        shift = np.where(np.isfinite(top), top, 0)
+        total = np.log(np.exp(x - shift).sum(axis, keepdims=True)) + shift
+        return np.exp(x - top) / np.exp(x - top).sum(axis, keepdims=True), total
+
+
+@pytest.mark.parametrize(
+    "shape", [(16, 1), (700, 3), (5000, 16), (33, 5, 4), (20, 60, 3), (300, 2, 15)]
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_softmax_of_many_short_groups(
+    shape: tuple[int, ...], dtype: str, isa: str, threads: None, rng: np.random.Generator
+) -> None:
+    x = rng.normal(size=shape).astype(dtype) * 5
+    g = rng.normal(size=shape).astype(dtype)
+    tolerance = 1e-5 if dtype == "float32" else 1e-13
+    for count in (1, 2):
+        tw.set_num_threads(count)
+        beside = x.copy()
+        beside[:, 1:][rng.random(beside[:, 1:].shape) < 0.05] = -np.inf
+        for values in (x, beside):
+            p, total = weights_of(values.astype(np.float64), 1)
+            t = tw.asarray(values).requires_grad_()
+            near = {"rtol": tolerance, "atol": tolerance}
+            np.testing.assert_allclose(tw.softmax(t, axis=1).detach().numpy(), p, **near)
+            np.testing.assert_allclose(
+                tw.log_softmax(t, axis=1).detach().numpy(), values - total, **near
+            )
+            y = tw.logsumexp(t, axis=1, keepdims=True)
+            np.testing.assert_allclose(y.detach().numpy(), total, **near)
+            slope = g.sum(1, keepdims=True)
+            cases = {
+                "softmax": (tw.softmax(t, axis=1), g, p * (g - (p * g).sum(1, keepdims=True))),
+                "log_softmax": (tw.log_softmax(t, axis=1), g, g - p * slope),
+                "logsumexp": (y, slope, p * slope),
+                "one gradient for all": (tw.log_softmax(t, axis=1).sum(), None, 1 - p * shape[1]),
+            }
+            for name, (result, seed, want) in cases.items():
+                (got,) = tw.grad(result, [t], None if seed is None else tw.asarray(seed))
+                np.testing.assert_allclose(
+                    got.numpy(), want, rtol=tolerance, atol=20 * tolerance, err_msg=name
+                )
+
+
+@pytest.mark.parametrize("shape", [(64, 3), (32, 3, 2)])
+def test_softmax_of_short_groups_with_infinities(shape: tuple[int, ...], isa: str) -> None:
+    x = np.zeros(shape, np.float32)
+    x[1], x[2, 0], x[3, 0], x[4, 1] = -np.inf, np.inf, np.nan, -np.inf
+    y, total = weights_of(x.astype(np.float64), 1)
+    total[1], total[2], total[3] = -np.inf, np.inf, np.nan
+    t = tw.asarray(x)
+    np.testing.assert_allclose(tw.softmax(t, axis=1).numpy(), y, 1e-6)
+    np.testing.assert_allclose(tw.logsumexp(t, axis=1, keepdims=True).numpy(), total, 1e-6)

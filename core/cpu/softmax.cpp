@@ -6,11 +6,13 @@
 
 #include "core/base/error.h"
 
+#include "core/cpu/convert.h"
 #include "core/cpu/isa.h"
 #include "core/cpu/families.h"
 #include "core/cpu/lowering.h"
 #include "core/cpu/reduced_axes.h"
 #include "core/memory/scratch.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
 
@@ -63,56 +65,113 @@ struct Elements {
   int64_t bytes;
 };
 
-// row(rows, from, to, group, stream) and column(columns, from, to, group), where `group` is the
-// first of the span's groups.
-template <class Row, class Column>
-void forward(const SoftmaxShape& s, const void* x, void* y, bool grouped, Row row, Column column) {
+// Short rows, and few columns beside each other, are of less use to vectors than many of their
+// planes [n, inner] side by side: these are turned in a buffer, so that each is a column of it. The
+// order of terms then follows from the number of planes.
+constexpr int64_t kNarrow = 16, kMostTurned = 1024;
+bool is_turned(const SoftmaxShape& s) {
+  const bool narrow = s.inner == 1 ? s.n <= kNarrow : s.inner < kNarrow;
+  const int64_t plane = s.n * s.inner;
+  return narrow && plane > 0 && plane <= kMostTurned && s.outer >= kNarrow && !is_batch_invariant();
+}
+// Planes that are turned together: the buffer is 32 KiB of float32 for those of up to 512 elements.
+int64_t turned_at_once(const SoftmaxShape& s) {
+  return std::clamp<int64_t>((8 << 10) / (s.n * s.inner), 16, 512);
+}
+// body(first, planes, buffer): the buffer has room for so many elements a plane.
+template <class F> void each_turned(const SoftmaxShape& s, int64_t elements, F&& body) {
+  const int64_t most = turned_at_once(s);
+  parallel_ranges(s.outer, pieces_of(s.n * s.inner), [&](int64_t begin, int64_t end) {
+    const Scratch buffer(static_cast<std::size_t>(most * elements) * size_of(s.dtype));
+    for (int64_t i = begin; i < end; i += most) body(i, std::min(most, end - i), buffer.as<void>());
+  });
+}
+// y[j][i] = x[i][j].
+void turn(DType dtype, int64_t rows, int64_t columns, const void* x, void* y) {
+  const auto bytes = static_cast<int64_t>(size_of(dtype));
+  const int power = dtype == DType::float64 ? 3 : 2;
+  active_kernels().convert->transpose[power](rows, columns, x, columns * bytes, y, rows * bytes,
+                                             false);
+}
+
+// row(rows, from, slopes, to, stream) and column(columns, apart, from, slopes, to), whose rows are
+// so far apart; slopes are null or one a group, as results are if `grouped`.
+template <class Row, class Column> void forward(const SoftmaxShape& s, const void* x,
+                                                const void* slopes, void* y, bool grouped, Row row,
+                                                Column column) {
   const Elements e(s.dtype);
+  if (is_turned(s)) {
+    const int64_t plane = s.n * s.inner;
+    return each_turned(s, plane + s.inner, [&](int64_t first, int64_t m, void* buffer) {
+      const int64_t groups = m * s.inner;
+      void* const of_groups = e.at(buffer, m * plane);
+      turn(s.dtype, m, plane, e.at(x, first * plane), buffer);
+      if (slopes) turn(s.dtype, m, s.inner, e.at(slopes, first * s.inner), of_groups);
+      column(groups, groups, buffer, slopes ? of_groups : nullptr, grouped ? of_groups : buffer);
+      if (grouped)
+        turn(s.dtype, s.inner, m, of_groups, e.at(y, first * s.inner));
+      else
+        turn(s.dtype, plane, m, buffer, e.at(y, first * plane));
+    });
+  }
   const bool aligned =
       reinterpret_cast<std::uintptr_t>(y) % 64 == 0 && s.n * e.bytes % 64 == 0 && x != y;
   const bool stream = aligned && s.outer * s.n * e.bytes > kStreamBytes;
   each_span(s, [&](Span span) {
     const void* from = e.at(x, span.start);
+    const void* own = slopes ? e.at(slopes, span.group) : nullptr;
     void* to = e.at(y, grouped ? span.group : span.start);
     if (s.inner == 1)
-      row(span.count, from, to, span.group, stream);
+      row(span.count, from, own, to, stream);
     else
-      column(span.count, from, to, span.group);
+      column(span.count, s.inner, from, own, to);
   });
 }
 void forward(const SoftmaxShape& s, const void* x, void* y, bool grouped, SoftmaxLoops::Row row,
              SoftmaxLoops::Column column) {
   forward(
-      s, x, y, grouped,
-      [&](int64_t rows, const void* from, void* to, int64_t, bool stream) {
+      s, x, nullptr, y, grouped,
+      [&](int64_t rows, const void* from, const void*, void* to, bool stream) {
         row(rows, s.n, from, to, stream);
       },
-      [&](int64_t columns, const void* from, void* to, int64_t) {
-        column(s.n, columns, s.inner, from, to);
+      [&](int64_t columns, int64_t apart, const void* from, const void*, void* to) {
+        column(s.n, columns, apart, from, to);
       });
 }
 void scaled_softmax(const SoftmaxShape& s, const void* x, const void* slopes, void* y) {
   const SoftmaxLoops& loops = loops_of(s.dtype);
-  const Elements e(s.dtype);
-  const auto slopes_of = [&](int64_t group) { return slopes ? e.at(slopes, group) : nullptr; };
   forward(
-      s, x, y, false,
-      [&](int64_t rows, const void* from, void* to, int64_t group, bool stream) {
-        loops.softmax(rows, s.n, from, slopes_of(group), to, stream);
+      s, x, slopes, y, false,
+      [&](int64_t rows, const void* from, const void* own, void* to, bool stream) {
+        loops.softmax(rows, s.n, from, own, to, stream);
       },
-      [&](int64_t columns, const void* from, void* to, int64_t group) {
-        loops.softmax_columns(s.n, columns, s.inner, from, slopes_of(group), to);
+      [&](int64_t columns, int64_t apart, const void* from, const void* own, void* to) {
+        loops.softmax_columns(s.n, columns, apart, from, own, to);
       });
 }
 void backward(const SoftmaxShape& s, const void* y, const void* g, bool repeated, void* dx,
               SoftmaxLoops::RowBackward row, SoftmaxLoops::ColumnBackward column) {
   const Elements e(s.dtype);
-  const int64_t length = s.inner == 1 ? s.n : std::min(s.inner, kMostColumns);
+  const bool turned = is_turned(s);
+  const int64_t length = turned         ? turned_at_once(s) * s.inner
+                         : s.inner == 1 ? s.n
+                                        : std::min(s.inner, kMostColumns);
   const Scratch one_row(repeated ? static_cast<std::size_t>(length * e.bytes) : 0);
   if (repeated && s.dtype == DType::float64)
     std::fill_n(one_row.as<double>(), length, *static_cast<const double*>(g));
   else if (repeated)
     std::fill_n(one_row.as<float>(), length, *static_cast<const float*>(g));
+  if (turned) {
+    const int64_t plane = s.n * s.inner;
+    return each_turned(s, 2 * plane, [&](int64_t first, int64_t m, void* buffer) {
+      void* const gs = e.at(buffer, m * plane);
+      turn(s.dtype, m, plane, e.at(y, first * plane), buffer);
+      if (!repeated) turn(s.dtype, m, plane, e.at(g, first * plane), gs);
+      const int64_t groups = m * s.inner;
+      column(s.n, groups, groups, buffer, repeated ? one_row.as<void>() : gs, repeated, buffer);
+      turn(s.dtype, plane, m, buffer, e.at(dx, first * plane));
+    });
+  }
   each_span(s, [&](Span span) {
     const void* ys = e.at(y, span.start);
     const void* gs = repeated ? one_row.as<void>() : e.at(g, span.start);

@@ -77,7 +77,12 @@ TW_TEST(softmax_rows_and_columns) {
       check_shape<double>(2, 5, n);
     }
     check_shape<float>(2, 5000, 1);
-    check_shape<float>(40, 10, 1);
+    for (int64_t n : {1, 3, 10, 16}) {  // short rows, and narrow planes, of many groups
+      check_shape<float>(40, n, 1);
+      check_shape<double>(900, n, 1);
+      check_shape<float>(700, n, 3);
+      check_shape<double>(17, 4 * n, 15);
+    }
     check_shape<float>(1, 200, 300);
     check_shape<float>(1100, 2048, 1);  // written around the caches
   });
