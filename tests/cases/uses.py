@@ -65,6 +65,7 @@ LARGE_SHAPES = {
     "nll_loss": (LARGE, (256,), (256,)),
     "cosine_embedding_loss": (LARGE, LARGE, (256,)),
     "take": (LARGE, (300,)),
+    "take_rows": (LARGE, (300,)),
     "embedding": ((300,), LARGE),
     "embedding_bag": ((256, 8), LARGE),
     "index_select": (LARGE, (256,)),
