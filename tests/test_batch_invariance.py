@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -179,6 +179,15 @@ def part_of(x: tw.Tensor, axis: int, count: int) -> tw.Tensor:
     return x[tuple(slice(count if i == axis else None) for i in range(x.ndim))]
 
 
+def parts_of(x: tw.Tensor, axis: int) -> Iterator[tuple[int, tw.Tensor]]:
+    """Of one, two and half of all: as views, and as tensors of their own, whose strides differ."""
+    for count in {1, 2, x.shape[axis] // 2}:
+        part = part_of(x, axis, count)
+        yield count, part
+        yield count, tw.asarray(part, copy=True)
+        yield count, part.contiguous()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 def test_reductions_of_any_layout(rng: np.random.Generator, dtype: str, isa: str) -> None:
     with tw.use_batch_invariant():
@@ -188,13 +197,55 @@ def test_reductions_of_any_layout(rng: np.random.Generator, dtype: str, isa: str
             axes = tuple(i for i in others if rng.random() < 0.6) or (others[0],)
             for op in (tw.sum, tw.var, tw.prod):
                 whole = op(x, axis=axes, keepdims=True).astype(tw.float64)
-                for count in {1, 2, x.shape[batch] // 2}:
-                    part = op(part_of(x, batch, count), axis=axes, keepdims=True)
+                for count, part in parts_of(x, batch):
+                    y = op(part, axis=axes, keepdims=True)
                     np.testing.assert_array_equal(
-                        np.asarray(part.astype(tw.float64)),
+                        np.asarray(y.astype(tw.float64)),
                         np.asarray(part_of(whole, batch, count)),
-                        f"{op} of {x.shape} with strides {x.strides} over {axes}, {count}",
+                        f"{op} of {x.shape} with strides {part.strides} over {axes}, {count}",
                     )
+
+
+def gradient_of(f: Callable[..., tw.Tensor]) -> Callable[..., tw.Tensor]:
+    def gradient(x: tw.Tensor, axis: int) -> tw.Tensor:
+        x = x.detach().requires_grad_(True)
+        y = f(x, axis=axis)
+        y.backward(tw.cos(y.detach()))
+        assert x.grad is not None
+        return x.grad
+
+    return gradient
+
+
+AXIS_OPS: dict[str, Callable[..., tw.Tensor]] = {
+    "softmax": tw.softmax,
+    "log_softmax": tw.log_softmax,
+    "logsumexp": lambda x, axis: tw.logsumexp(x, axis=axis, keepdims=True),
+    "norm": lambda x, axis: tw.norm(x, axis=axis, keepdims=True),
+    "cumulative_sum": tw.cumulative_sum,
+    "cumulative_prod": tw.cumulative_prod,
+    "logcumsumexp": tw.logcumsumexp,
+    "prod": lambda x, axis: tw.prod(x, axis=axis, keepdims=True),
+}
+AXIS_OPS |= {f"gradient of {name}": gradient_of(f) for name, f in AXIS_OPS.items()}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", AXIS_OPS)
+def test_an_axis_of_any_layout(rng: np.random.Generator, dtype: str, isa: str, name: str) -> None:
+    """Batches that lie innermost, too, and of one."""
+    f = AXIS_OPS[name]
+    with tw.use_batch_invariant():
+        for _ in range(60):
+            x, batch = any_layout(rng, dtype)
+            axis = int(rng.choice([i for i in range(x.ndim) if i != batch]))
+            whole = f(x, axis=axis)
+            for count, part in parts_of(x, batch):
+                np.testing.assert_array_equal(
+                    bits(f(part, axis=axis)),
+                    bits(part_of(whole, batch, count)),
+                    f"{name} of {x.shape} with strides {part.strides} along {axis}, {count}",
+                )
 
 
 def test_no_rows() -> None:

@@ -6,18 +6,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
-#include <new>
-#include <string_view>
 
 #include "core/cpu/convert.h"
 #include "core/cpu/isa.h"
-#include "core/cpu/families.h"
-#include "core/cpu/lowering.h"
 #include "core/cpu/positions.h"
+#include "core/cpu/reduce_types.h"
 #include "core/cpu/reduced_axes.h"
 #include "core/memory/scratch.h"
-#include "core/runtime/choice.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -47,85 +42,6 @@ constexpr int64_t kWideRow = 64, kWideRows = 8;
 constexpr int64_t kSmallPanel = 32;
 // Rows and columns of up to so many elements are gathered across.
 constexpr int64_t kNarrow = 16;
-// Longer than what any axis repeats.
-constexpr int64_t kAnyRun = std::numeric_limits<int64_t>::max();
-
-bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all; }
-bool is_additive(ReduceOp op) {
-  return op == ReduceOp::sum || op == ReduceOp::prod || op >= ReduceOp::numbers;
-}
-
-Combine combine_of(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::sum: return Combine::sum;
-    case ReduceOp::prod: return Combine::prod;
-    case ReduceOp::numbers: return Combine::numbers;
-    case ReduceOp::magnitudes: return Combine::magnitudes;
-    case ReduceOp::squares: return Combine::squares;
-    case ReduceOp::max:
-    case ReduceOp::argmax:
-    case ReduceOp::any: return Combine::max;
-    default: return Combine::min;
-  }
-}
-
-// What accumulators are joined by.
-Combine joining(Combine combine) { return combine >= Combine::numbers ? Combine::sum : combine; }
-
-ReduceType type_of(ReduceOp op, DType in, DType out) {
-  if (is_logic(op) || (is_bool(in) && !is_additive(op))) return ReduceType::truth;
-  if (is_additive(op) && (in == DType::float64 || out == DType::float64)) return ReduceType::f64;
-  if (in == DType::float64) return ReduceType::f64;
-  if (is_floating(in)) return ReduceType::f32;
-  if (is_additive(op) && is_floating(out)) return ReduceType::f64;
-  if (op == ReduceOp::prod) return is_unsigned_int(in) ? ReduceType::u64 : ReduceType::i64;
-  switch (in) {
-    case DType::int8: return ReduceType::i8;
-    case DType::int16: return ReduceType::i16;
-    case DType::int32: return ReduceType::i32;
-    case DType::int64: return ReduceType::i64;
-    case DType::uint16: return ReduceType::u16;
-    case DType::uint32: return ReduceType::u32;
-    case DType::uint64: return ReduceType::u64;
-    default: return ReduceType::u8;
-  }
-}
-// The dtype that the loops of a type read.
-DType element_of(ReduceType type) {
-  constexpr DType kElements[kReduceTypes] = {
-      DType::float32, DType::float64, DType::int64, DType::uint64, DType::int32, DType::uint32,
-      DType::int16,   DType::uint16,  DType::int8,  DType::uint8,  DType::bool_};
-  return kElements[static_cast<int>(type)];
-}
-DType accumulator_of(ReduceOp op, ReduceType type) {
-  const DType element = element_of(type);
-  if (!is_additive(op)) return element;
-  if (is_floating(element)) return DType::float64;
-  return is_unsigned_int(element) ? DType::uint64 : DType::int64;
-}
-
-void fill(DType dtype, int64_t n, void* acc, double value) {
-  convert_elements(DType::float64, dtype, 1, &value, 0, acc, 0);
-  if (n > 1)
-    convert_elements(dtype, dtype, n - 1, acc, 0, static_cast<char*>(acc) + size_of(dtype),
-                     size_of(dtype));
-}
-// Extrema start from the end of the type's range; that of floating types is an infinity.
-void fill_identity(ReduceOp op, DType dtype, int64_t n, void* acc) {
-  const Combine combine = joining(combine_of(op));
-  if (combine == Combine::sum) {
-    std::memset(acc, 0, static_cast<std::size_t>(n) * size_of(dtype));
-    return;
-  }
-  if (combine == Combine::prod) return fill(dtype, n, acc, 1);
-  const bool largest = combine == Combine::max;
-  if (is_floating(dtype)) return fill(dtype, n, acc, largest ? -__builtin_inf() : __builtin_inf());
-  if (is_bool(dtype)) return fill(dtype, n, acc, largest ? 0 : 1);
-  const int64_t top = int64_t{1} << (8 * size_of(dtype) - 2);  // the highest bit but the sign
-  int64_t edge = largest ? -2 * top : top - 1 + top;
-  if (is_unsigned_int(dtype)) edge = largest ? 0 : -1;
-  convert_elements(dtype, dtype, n, &edge, 0, acc, size_of(dtype));
-}
 
 // Accumulators for some kept points: values, and positions where those are asked for; and their
 // centres.
@@ -143,7 +59,7 @@ class Reduction {
  private:
   void sum_few_rows(const ReduceProblem& p) const;
   int64_t longest_run(const ReduceProblem& p) const;
-  void sort_axes(const ReduceProblem& p, int64_t run, int64_t kept_run);
+  void sort_axes(const ReduceProblem& p, int64_t run);
   void cut(int64_t points, int64_t terms);
   void work(const char* x, int64_t begin, int64_t end, int64_t segment, int64_t point,
             Results results) const;
@@ -176,10 +92,10 @@ class Reduction {
   DType in_, element_, acc_;
   int64_t in_bytes_, element_bytes_, acc_bytes_;
   OrderedAxes kept_, reduced_;
-  int64_t first_bytes_ = 0;                      // from x to the first term as the axes go
-  const bool invariant_ = is_batch_invariant();  // no choice may ask how many points there are
-  bool by_rows_;                                 // else by columns
-  bool direct_;                                  // the loops can read x in place
+  int64_t first_bytes_ = 0;  // from x to the first term as the axes go
+  const bool invariant_;     // no choice may ask how many points there are
+  bool by_rows_;             // else by columns
+  bool direct_;              // the loops can read x in place
   enum class Gather : std::uint8_t { none, along_kept, along_reduced } gather_ = Gather::none;
   int64_t strip_, strips_;      // of the last kept axis
   int64_t segment_, segments_;  // of the first reduced axis
@@ -199,15 +115,19 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
       acc_(accumulator_of(p.op, type)),
       in_bytes_(size_of(in_)),
       element_bytes_(size_of(element_)),
-      acc_bytes_(size_of(acc_)) {
-  const int64_t run = longest_run(p), kept_run = invariant_ ? kAnyRun : run;
-  sort_axes(p, run, kept_run);
+      acc_bytes_(size_of(acc_)),
+      invariant_(p.by_place) {
+  const int64_t run = longest_run(p);
+  sort_axes(p, run);
   const OrderedAxis &kept = kept_.last(), &reduced = reduced_.last();
-  by_rows_ = (kept.count == 1 && !invariant_) ||
-             (reduced.count > 1 && width_of(reduced, run) <= width_of(kept, kept_run));
+  const int64_t width = width_of(reduced, run), kept_width = width_of(kept, run);
+  if (invariant_)
+    by_rows_ = width < kept_width;
+  else
+    by_rows_ = kept.count == 1 || (reduced.count > 1 && width <= kept_width);
   const OrderedAxis& inner = by_rows_ ? reduced : kept;
   const bool same = in_ == element_ || (is_bool(in_) && element_ == DType::uint8);
-  const bool dense = inner.x_bytes == in_bytes_ || (inner.count == 1 && !invariant_);
+  const bool dense = inner.x_bytes == in_bytes_ || inner.count == 1;
   const bool short_truths = is_bool(element_) && by_rows_ && reduced.count <= kNarrow / 2;
   direct_ = same && dense && !short_truths;
   cut(kept_.count(), reduced_.count());
@@ -284,14 +204,9 @@ void Reduction::cut(int64_t points, int64_t terms) {
   segments_ = segment_ == 0 ? 1 : (first + segment_ - 1) / segment_;
 }
 
-// How many elements of x lie one behind the other, each once; of those that are combined where the
-// others may not count.
+// How many elements of x lie one behind the other, each once.
 int64_t Reduction::longest_run(const ReduceProblem& p) const {
-  PlainDims counts, strides;
-  if (!invariant_) {
-    counts = p.kept;
-    strides = p.kept_strides;
-  }
+  PlainDims counts = p.kept, strides = p.kept_strides;
   for (int i = 0; i < p.reduced.rank(); ++i) {
     counts.push_back(p.reduced[i]);
     strides.push_back(p.reduced_strides[i]);
@@ -306,7 +221,7 @@ int64_t Reduction::longest_run(const ReduceProblem& p) const {
   return run;
 }
 
-void Reduction::sort_axes(const ReduceProblem& p, int64_t run, int64_t kept_run) {
+void Reduction::sort_axes(const ReduceProblem& p, int64_t run) {
   int64_t y_step = 1;
   OrderedAxes given;
   for (int i = p.kept.rank() - 1; i >= 0; --i) {
@@ -314,7 +229,7 @@ void Reduction::sort_axes(const ReduceProblem& p, int64_t run, int64_t kept_run)
       given.append({p.kept[i], p.kept_strides[i] * in_bytes_, y_step});
     y_step *= p.kept[i];
   }
-  for (int i = given.rank - 1; i >= 0; --i) kept_.insert_by_width(given.axis[i], kept_run);
+  for (int i = given.rank - 1; i >= 0; --i) kept_.insert_by_width(given.axis[i], run);
   for (int i = 0; i < p.reduced.rank(); ++i) {
     OrderedAxis a = {p.reduced[i], p.reduced_strides[i] * in_bytes_, 0};
     if (a.count == 1) continue;
@@ -325,7 +240,8 @@ void Reduction::sort_axes(const ReduceProblem& p, int64_t run, int64_t kept_run)
     is_arg(op_) ? reduced_.append(a) : reduced_.insert_by_width(a, run);
   }
   kept_.merge();
-  reduced_.merge();
+  if (!invariant_ || reduced_.rank == 0)
+    reduced_.merge();  // one kept point between them is an axis
 }
 
 void Reduction::sum_few_rows(const ReduceProblem& p) const {
@@ -614,174 +530,6 @@ ReduceProblem in_parts(ReduceProblem p) {
   return p;
 }
 
-// One factor after the other.
-template <class Part> Complex<Part> product_of(const char* x, const OrderedAxes& reduced) {
-  double re = 1, im = 0;
-  for (int64_t j = 0; j < reduced.count(); ++j) {
-    const auto& z = *reinterpret_cast<const Complex<Part>*>(x + reduced.offset(j, reduced.rank));
-    const double real = re * z.re - im * z.im;
-    im = re * z.im + im * z.re;
-    re = real;
-  }
-  return {static_cast<Part>(re), static_cast<Part>(im)};
-}
-template <class Part> Complex<Part> narrow(const double* z) {
-  return {static_cast<Part>(z[0]), static_cast<Part>(z[1])};
-}
-template <class Part> bool is_finite(Complex<Part> z) {
-  return std::isfinite(z.re) && std::isfinite(z.im);
-}
-
-template <class Part> void complex_product(const ReduceProblem& p) {
-  constexpr auto size = int64_t(sizeof(Complex<Part>));
-  // So many columns are multiplied together.
-  constexpr int64_t most = 128;
-  OrderedAxes kept, reduced;
-  for (int i = 0; i < p.kept.rank(); ++i) kept.append({p.kept[i], p.kept_strides[i] * size, 0});
-  for (int i = 0; i < p.reduced.rank(); ++i)
-    if (p.reduced[i] != 1)
-      reduced.insert_by_width({p.reduced[i], p.reduced_strides[i] * size, 0}, 0);
-  reduced.merge();
-  const ReduceTable& table = *active_kernels().reduce;
-  constexpr int type = sizeof(Part) == sizeof(double);
-  const auto row =
-      reduced.rank == 1 && reduced.last().x_bytes == size ? table.complex_row[type] : nullptr;
-  const bool has_columns =
-      !row && reduced.rank == 1 && kept.rank > 0 && kept.last().x_bytes == size;
-  const auto columns = has_columns ? table.complex_columns[type] : nullptr;
-  auto* const y = static_cast<Complex<Part>*>(p.y);
-  const int64_t count = kept.count();
-  for (int64_t i = 0, together; i < count; i += together) {
-    const auto at = [&](int64_t k) {
-      return static_cast<const char*>(p.x) + kept.offset(i + k, kept.rank);
-    };
-    const int64_t beside = columns ? kept.last().count - i % kept.last().count : 1;
-    together = std::min(beside, most);
-    double products[2 * most];
-    const auto multiply = [&](int64_t k, int64_t points) {
-      if (row) return row(reduced.count(), at(k), products);
-      return columns && columns(points, reduced.count(), at(k),
-                                reduced.last().x_bytes / int64_t(sizeof(Part)), products + 2 * k);
-    };
-    const bool all_found = multiply(0, together);
-    for (int64_t k = 0; k < together; ++k) {
-      const bool found = all_found || (together > 1 && multiply(k, 1));
-      // What is infinite or NaN follows from the order of factors.
-      if (found) y[i + k] = narrow<Part>(products + 2 * k);
-      if (!found || !is_finite(y[i + k])) y[i + k] = product_of<Part>(at(k), reduced);
-    }
-  }
-}
-
-template <ReduceOp op, ReduceFinish finish> void set_up(const Call& call, void* problem) {
-  const Meta& x = call.in[0];
-  ReduceProblem& p = *new (problem) ReduceProblem;
-  p.op = op == ReduceOp::numbers && !is_floating(x.dtype) ? ReduceOp::sum : op;  // none is NaN
-  p.finish = finish;
-  p.in = x.dtype;
-  p.out = call.out[0].dtype;
-  if (x.contiguous && call.out[0].count == 1 && x.count > 0) {  // one run, whatever its axes
-    p.reduced.push_back(x.count);
-    p.reduced_strides.push_back(1);
-    return;
-  }
-  const std::uint32_t reduced = is_arg(op) ? call.words.axis(0, x.rank(), call.op->name)
-                                           : call.words.axes(0, x.rank(), call.op->name);
-  for (int i = 0; i < x.rank(); ++i) {
-    const bool is_reduced = reduced >> i & 1;
-    (is_reduced ? p.reduced : p.kept).push_back(x.size(i));
-    (is_reduced ? p.reduced_strides : p.kept_strides).push_back((*x.strides)[i]);
-  }
-}
-void bind(void* problem, void* const* at) {
-  ReduceProblem& p = *static_cast<ReduceProblem*>(problem);
-  p.x = at[0];
-  p.y = at[1];
-}
-void bind_squares(void* problem, void* const* at) {
-  ReduceProblem& p = *static_cast<ReduceProblem*>(problem);
-  p.x = at[0];
-  p.centres = at[1];
-  p.y = at[2];
-}
-void bind_products(void* problem, void* const* at) {
-  ReduceProblem& p = *static_cast<ReduceProblem*>(problem);
-  p.x = at[0];
-  p.factors = at[1];
-  p.y = at[2];
-}
-void run_reduce(const void* problem) { reduce(*static_cast<const ReduceProblem*>(problem)); }
-double reduce_cost_ns(const void* problem) {
-  const auto& p = *static_cast<const ReduceProblem*>(problem);
-  constexpr double bytes_per_ns = 16;  // one core reading memory
-  return 100 +
-         double(p.kept.product()) * double(p.reduced.product()) * size_of(p.in) / bytes_per_ns;
-}
-const char* refuses_squares(const Call& call) {
-  const DType terms = call.in[0].dtype, centres = call.in[1].dtype;
-  const bool of_wide = terms == DType::float64 && centres == DType::float64;
-  const bool of_single = is_floating(terms) && size_of(terms) <= 4 && centres == DType::float32;
-  return of_wide || of_single ? nullptr : "numbers of other types";
-}
-const char* refuses_products(const Call& call) {
-  const Meta &x = call.in[0], &y = call.in[1];
-  if (is_batch_invariant())
-    return "in a batch-invariant mode operands that broadcast go the same way";
-  if (!(*x.shape == *y.shape)) return "operands broadcast";
-  if (x.dtype != y.dtype || x.dtype == DType::float16) return "numbers of other types";
-  bool without_gaps = x.count <= 1;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (x.size(i) == 1) continue;
-    const int64_t step = (*x.strides)[i];
-    if (step != (*y.strides)[i]) return "factors lie otherwise";
-    if (step == 0 || step == -1) return "elements repeat or lie backwards";
-    without_gaps |= step == 1;
-  }
-  return without_gaps ? nullptr : "elements lie apart";
-}
-// Of a row with terms, whose third attribute is the type that they are converted to: loops widen
-// floating ones.
-const char* refuses(const Call& call) {
-  const DType terms = call.in[0].dtype, type = call.words.none(2) ? terms : call.words.dtype(2);
-  const bool widens = is_floating(terms) && is_floating(type) && size_of(type) > size_of(terms);
-  return type == terms || widens ? nullptr : kOtherType;
-}
-constexpr char kHelp[] = "rows and columns, fixed blocks added pairwise";
-
-// The rows' ways to finish; null where nothing is left to do.
-#define TW_REDUCTION(name, parameters, kinds, outcome, of_none, combination, ending, gradient, \
-                     help)                                                                     \
-  constexpr ReduceFinish finish_##name =                                                       \
-      std::string_view(#ending) == "y"                                                         \
-          ? nullptr                                                                            \
-          : +[](std::int64_t n, [[maybe_unused]] ReducedCount count, double* results) {        \
-              for (std::int64_t i = 0; i < n; ++i) {                                           \
-                const double y = results[i];                                                   \
-                results[i] = ending;                                                           \
-              }                                                                                \
-            };
-#include "core/ops/reductions.inc"
-#undef TW_REDUCTION
-
-}  // namespace
-
-void register_reduce_kernels() {
-#define TW_REDUCTION(name, parameters, kinds, outcome, of_none, combination, ending, gradient, \
-                     help)                                                                     \
-  add_kernel<ReduceProblem>(                                                                   \
-      #name, kHelp, std::string_view(#parameters) == "terms" ? refuses : nullptr,              \
-      set_up<ReduceOp::combination, finish_##name>, bind, reduce_cost_ns, run_reduce);
-#include "core/ops/reductions.inc"
-#undef TW_REDUCTION
-  add_kernel<ReduceProblem>("squares_about", kHelp, refuses_squares, set_up<ReduceOp::sum, nullptr>,
-                            bind_squares, reduce_cost_ns, run_reduce, 2);
-  add_kernel<ReduceProblem>("sum_of_products", kHelp, refuses_products,
-                            set_up<ReduceOp::sum, nullptr>, bind_products, reduce_cost_ns,
-                            run_reduce);
-}
-
-namespace {
-
 // Small reductions of one run of floating numbers: one call of a loop, with the bits that the
 // general way gives.
 template <class T> bool reduce_run(const ReduceProblem& p, ReduceType type) {
@@ -812,8 +560,7 @@ void reduce(const ReduceProblem& p) {
   if (find_position_across(p)) return;
   if (p.in == p.out && p.in == DType::float32 && reduce_run<float>(p, ReduceType::f32)) return;
   if (p.in == p.out && p.in == DType::float64 && reduce_run<double>(p, ReduceType::f64)) return;
-  if (is_complex(p.in) && p.op == ReduceOp::prod)
-    return p.in == DType::complex64 ? complex_product<float>(p) : complex_product<double>(p);
+  if (is_complex(p.in) && p.op == ReduceOp::prod) return complex_product(p);
   const auto run = [](const ReduceProblem& real) {
     const DType terms = real.centres ? real.in : real.out;  // squares widen as they are added
     Reduction(real, type_of(real.op, real.in, terms)).run(real);

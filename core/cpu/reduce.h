@@ -54,7 +54,9 @@ using ReduceFinish = void (*)(std::int64_t n, ReducedCount count, double* y);
 // combinations and of the number of elements in each, in double. The result does not depend on the
 // number of threads. With a centre for each result, of in's type (float32 or float64), a sum is
 // that of (x - centre)^2, and out float64. With factors, which are of in's type and lie as x does,
-// one of the axes without gaps, a sum is that of x * factor.
+// one of the axes without gaps, a sum is that of x * factor. `by_place`: x is row-major, kept and
+// reduced axes take turns, and the bits of a result do not depend on how many there are, none of
+// which must be told from strides along one element.
 struct ReduceProblem {
   ReduceOp op;
   DType in, out;
@@ -65,9 +67,12 @@ struct ReduceProblem {
   const void* centres = nullptr;
   ReduceFinish finish = nullptr;
   const void* factors = nullptr;
+  bool by_place = false;
 };
 
 void reduce(const ReduceProblem& problem);
+// prod of complex numbers.
+void complex_product(const ReduceProblem& problem);
 
 // Types that the loops exist for; others are converted block by block. `truth` is bytes 0 and 1.
 enum class ReduceType : std::uint8_t { f32, f64, i64, u64, i32, u32, i16, u16, i8, u8, truth };

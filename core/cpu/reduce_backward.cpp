@@ -27,6 +27,7 @@ template <Gradient gradient> int64_t columns_together(int64_t outer, int64_t inn
 struct Problem {
   DType dtype;
   int64_t outer, n, inner;
+  bool are_rows;
   const void *x, *y, *g;
   void* dx;
 };
@@ -38,6 +39,7 @@ bool splits(const Call& call, Problem& p) {
   p.outer = axes.outer;
   p.n = axes.n;
   p.inner = axes.inner;
+  p.are_rows = axes.are_rows;
   return neighbours;
 }
 const char* refuses(const Call& call) {
@@ -87,14 +89,14 @@ template <Gradient gradient> void run(const void* problem) {
              *g = static_cast<const char*>(p.g);
   char* const dx = static_cast<char*>(p.dx);
   const ReduceTable& table = *active_kernels().reduce;
-  if (p.inner == 1 && gradient == Gradient::extremum && p.n >= 2 * kPiece) {
+  if (p.are_rows && gradient == Gradient::extremum && p.n >= 2 * kPiece) {
     for (int64_t i = 0; i < p.outer; ++i)
       share_row(table, type, p.n, x + i * p.n * bytes, y + i * bytes, g + i * bytes,
                 dx + i * p.n * bytes);
     return;
   }
   const auto g_rows = table.rows_backward[static_cast<int>(gradient)][type];
-  if (p.inner == 1)
+  if (p.are_rows)
     return parallel_ranges(p.outer, kPiece / p.n + 1, [&](int64_t begin, int64_t end) {
       const int64_t at = begin * p.n * bytes;
       g_rows(end - begin, p.n, x + at, y + begin * bytes, g + begin * bytes, dx + at);

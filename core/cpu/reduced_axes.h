@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/shape.h"
+#include "core/runtime/choice.h"
 
 namespace tw {
 
@@ -13,18 +14,23 @@ namespace tw {
 // neighbours.
 struct AxesSplit {
   std::int64_t outer = 1, n = 1, inner = 1;
+  // Nothing lies behind. A kept axis of one element does where no choice may ask how many there
+  // are.
+  bool are_rows = true;
 
   // False where they are not. Bit i of `reduced`: axis i is.
   bool split(const Shape& shape, std::uint32_t reduced) {
+    const bool invariant = is_batch_invariant();
     bool begun = false, ended = false;
     for (int i = 0; i < shape.rank(); ++i) {
       const bool is_reduced = reduced >> i & 1;
-      if (shape[i] == 1) continue;
+      if (shape[i] == 1 && (is_reduced || !invariant)) continue;
       if (is_reduced && ended) return false;
       begun |= is_reduced;
       ended = begun && !is_reduced;
       (is_reduced ? n : begun ? inner : outer) *= shape[i];
     }
+    are_rows = !ended;
     return true;
   }
 };

@@ -6,6 +6,7 @@
 #include "core/cpu/families.h"
 #include "core/cpu/isa.h"
 #include "core/cpu/lowering.h"
+#include "core/cpu/reduced_axes.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"
 
@@ -20,13 +21,12 @@ constexpr int64_t kPiece = 32 << 10;
 // An array as [outer, n, inner], scanned along n.
 struct Layout {
   int64_t outer, n, inner;
+  bool are_rows;  // else columns
 };
 Layout layout_of(const Meta& x, Word axis_word) {
-  const int axis = static_cast<int>(axis_word);
-  Layout out = {1, x.rank() ? x.size(axis) : 1, 1};
-  for (int i = 0; i < axis; ++i) out.outer *= x.size(i);
-  for (int i = axis + 1; i < x.rank(); ++i) out.inner *= x.size(i);
-  return out;
+  AxesSplit axes;
+  axes.split(*x.shape, 1u << axis_word);
+  return {axes.outer, axes.n, axes.inner, axes.are_rows};
 }
 
 // Calls body(start, columns) for strips of columns, each in one group of rows.
@@ -119,7 +119,7 @@ struct Scan {
 
   void run() const {
     const Layout& s = p.layout;
-    if (s.inner > 1)
+    if (!s.are_rows)
       return each_strip(s, [&](int64_t start, int64_t columns) {
         loops.columns(s.n, columns, s.inner, p.x + start * bytes, p.y + start * bytes, p.reverse);
       });
@@ -212,7 +212,7 @@ void run(const void* problem) {
   if (is_complex(p.dtype)) {
     if (p.kind == ScanKind::product)
       return recur_complex(p.dtype, p.layout, p.reverse, p.x, nullptr, p.y);
-    if (p.layout.inner == 1)
+    if (p.layout.are_rows)
       return p.dtype == DType::complex64 ? sum_complex_rows<float>(p.layout, p.reverse, p.x, p.y)
                                          : sum_complex_rows<double>(p.layout, p.reverse, p.x, p.y);
     p.layout.inner *= 2;  // both parts, each for itself
@@ -311,7 +311,7 @@ template <bool largest, class T> void run_extremes(const ExtremesProblem& p) {
   const auto* x = static_cast<const T*>(p.x);
   auto* y = static_cast<T*>(p.y);
   each_strip(p.layout, [&](int64_t start, int64_t columns) {
-    if (p.layout.inner == 1)
+    if (p.layout.are_rows)
       extremes_of_row<largest>(p.layout.n, x + start, y + start, p.places + start);
     else
       extremes<largest>(p.layout, start, columns, x, y, p.places);

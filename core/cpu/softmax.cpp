@@ -40,9 +40,9 @@ struct Span {
   int64_t start, group;  // first element of [outer, n, inner], and of [outer, inner]
   int64_t count;         // rows, or columns of the strip
 };
-// Calls body for runs of rows (inner == 1) or strips of columns; `width` is 1 per row.
+// Calls body for runs of rows or strips of columns; `width` is 1 per row.
 template <class F> void each_span(const SoftmaxShape& s, F&& body) {
-  if (s.inner == 1)
+  if (s.are_rows)
     return parallel_ranges(s.outer, pieces_of(s.n), [&](int64_t begin, int64_t end) {
       body(Span{begin * s.n, begin, end - begin});
     });
@@ -70,7 +70,7 @@ struct Elements {
 // order of terms then follows from the number of planes.
 constexpr int64_t kNarrow = 16, kMostTurned = 1024;
 bool is_turned(const SoftmaxShape& s) {
-  const bool narrow = s.inner == 1 ? s.n <= kNarrow : s.inner < kNarrow;
+  const bool narrow = s.are_rows ? s.n <= kNarrow : s.inner < kNarrow;
   const int64_t plane = s.n * s.inner;
   return narrow && plane > 0 && plane <= kMostTurned && s.outer >= kNarrow && !is_batch_invariant();
 }
@@ -121,7 +121,7 @@ template <class Row, class Column> void forward(const SoftmaxShape& s, const voi
     const void* from = e.at(x, span.start);
     const void* own = slopes ? e.at(slopes, span.group) : nullptr;
     void* to = e.at(y, grouped ? span.group : span.start);
-    if (s.inner == 1)
+    if (s.are_rows)
       row(span.count, from, own, to, stream);
     else
       column(span.count, s.inner, from, own, to);
@@ -153,9 +153,9 @@ void backward(const SoftmaxShape& s, const void* y, const void* g, bool repeated
               SoftmaxLoops::RowBackward row, SoftmaxLoops::ColumnBackward column) {
   const Elements e(s.dtype);
   const bool turned = is_turned(s);
-  const int64_t length = turned         ? turned_at_once(s) * s.inner
-                         : s.inner == 1 ? s.n
-                                        : std::min(s.inner, kMostColumns);
+  const int64_t length = turned       ? turned_at_once(s) * s.inner
+                         : s.are_rows ? s.n
+                                      : std::min(s.inner, kMostColumns);
   const Scratch one_row(repeated ? static_cast<std::size_t>(length * e.bytes) : 0);
   if (repeated && s.dtype == DType::float64)
     std::fill_n(one_row.as<double>(), length, *static_cast<const double*>(g));
@@ -176,7 +176,7 @@ void backward(const SoftmaxShape& s, const void* y, const void* g, bool repeated
     const void* ys = e.at(y, span.start);
     const void* gs = repeated ? one_row.as<void>() : e.at(g, span.start);
     void* ds = e.at(dx, span.start);
-    if (s.inner == 1)
+    if (s.are_rows)
       row(span.count, s.n, ys, gs, repeated, ds);
     else
       column(s.n, span.count, s.inner, ys, gs, repeated, ds);
@@ -262,13 +262,16 @@ const char* refuses(const Call& call) {
   }
   return nullptr;
 }
+// Along axes that are neighbours.
+void set_shape(void* problem, const Meta& x, std::uint32_t reduced) {
+  AxesSplit axes;
+  axes.split(*x.shape, reduced);
+  static_cast<Problem*>(problem)->shape = {x.dtype, axes.outer, axes.n, axes.inner, axes.are_rows};
+}
 void set_up(const Call& call, void* problem) {
   const Meta& x = call.in[0];
   const int axis = x.rank() ? normalize_axis(call.words[0], x.rank(), call.op->name) : 0;
-  SoftmaxShape shape{x.dtype, 1, x.rank() ? x.size(axis) : 1, 1};
-  for (int i = 0; i < axis; ++i) shape.outer *= x.size(i);
-  for (int i = axis + 1; i < x.rank(); ++i) shape.inner *= x.size(i);
-  static_cast<Problem*>(problem)->shape = shape;
+  set_shape(problem, x, 1u << axis);
 }
 // The gradient of a sum of the results comes as one element.
 bool is_one_element(const Meta& g) {
@@ -294,14 +297,13 @@ const char* refuses_axes(const Call& call) {
   AxesSplit axes;
   if (!axes.split(*x.shape, call.words.axes(0, x.rank(), call.op->name)))
     return "axes that are no neighbours are moved by copies";
-  const bool alone = axes.outer * axes.inner < kFewGroups && axes.n > kLongGroup;
+  const bool few = axes.outer * axes.inner < kFewGroups || is_batch_invariant();
+  const bool alone = few && axes.n > kLongGroup;
   return alone ? "few long rows are shared between threads by other ops" : nullptr;
 }
 void set_up_axes(const Call& call, void* problem) {
   const Meta& x = call.in[0];
-  AxesSplit axes;
-  axes.split(*x.shape, call.words.axes(0, x.rank(), call.op->name));
-  static_cast<Problem*>(problem)->shape = {x.dtype, axes.outer, axes.n, axes.inner};
+  set_shape(problem, x, call.words.axes(0, x.rank(), call.op->name));
 }
 template <int arrays> void bind(void* problem, void* const* at) {
   for (int i = 0; i < arrays; ++i) static_cast<Problem*>(problem)->at[i] = at[i];

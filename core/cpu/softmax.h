@@ -14,6 +14,7 @@ namespace tw {
 struct SoftmaxShape {
   DType dtype;
   std::int64_t outer, n, inner;
+  bool are_rows = inner == 1;  // else columns
 };
 // Columns that a kernel takes at once, so that rows are read as a whole.
 inline constexpr std::int64_t kMostColumns = 4096;

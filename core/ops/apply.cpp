@@ -12,6 +12,7 @@
 #include "core/ops/call_cache.h"
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/device.h"
 #include "core/runtime/launch.h"
 #include "core/tensor/access.h"
@@ -341,8 +342,10 @@ bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, co
 bool run(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out);
 
 // Along axes of operands that have all their memory in another order of axes, as a transposed
-// matrix has: in that order kernels read them as they lie.
+// matrix has: in that order kernels read them as they lie. (With one element along an axis there is
+// no such order, so a batch-invariant mode does without.)
 bool has_own_order(const OpRecord& op, const Call& call) {
+  if (is_batch_invariant()) return false;
   const Meta& x = call.in[0];
   if (!(op.flags & (kAlongAxis | kAlongAxes)) || x.contiguous || !is_dense(*x.shape, *x.strides))
     return false;

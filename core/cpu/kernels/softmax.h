@@ -314,7 +314,8 @@ template <class T> void log_softmax_backward_columns(int64_t n, int64_t width, i
     });
     each_of_columns<T>(n, some, inner, [&](int64_t at, int64_t j, int count) TW_LAMBDA_INLINE {
       const Vec<T> p = exp_below(load_some(yj + at, count));
-      store_some(to + at, load_some(gj + (one_row ? j : at), count) - p * sum.at(j, count), count);
+      const Vec<T> d = fma(-p, sum.at(j, count), load_some(gj + (one_row ? j : at), count));
+      store_some(to + at, d, count);
     });
   });
 }
