@@ -52,9 +52,10 @@ def others(x: np.ndarray, axis: int | tuple[int, ...] | None) -> np.ndarray:
     last = tuple(range(-len(axes), 0))
     moved = np.moveaxis(x.astype(np.longdouble), axes, last)
     rows = moved.reshape(*moved.shape[: x.ndim - len(axes)], -1)
-    result = np.stack(
-        [np.prod(np.delete(rows, i, -1), axis=-1) for i in range(rows.shape[-1])], axis=-1
-    )
+    before, behind = np.ones_like(rows), np.ones_like(rows)
+    np.cumprod(rows[..., :-1], axis=-1, out=before[..., 1:])
+    np.cumprod(rows[..., :0:-1], axis=-1, out=behind[..., -2::-1])
+    result = before * behind
     return np.moveaxis(result.reshape(moved.shape), last, axes)
 
 
