@@ -1,6 +1,7 @@
 // Extrema of bfloat16 as whole numbers of 16 bits, a whole vector at a time.
 #pragma once
 #include "core/cpu/kernels/bfloat16_lanes.h"
+#include "core/cpu/kernels/down_columns.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -62,6 +63,40 @@ TW_INLINE Vec<Stored16> extrema_of_columns(const char* x, std::int64_t row_bytes
 #pragma GCC unroll 8
   for (int i = 0; i < m; ++i) range.add(load_some((const Stored16*)(x + i * row_bytes), count));
   return range.template extremum<largest>();
+}
+
+// Into accumulators of float32.
+template <bool largest> void bfloat16_extremum_rows(std::int64_t m, std::int64_t n, const void* x,
+                                                    std::int64_t row_bytes, void* acc) {
+  for (std::int64_t i = 0; i < m; ++i) {
+    const auto* row = (const Stored16*)((const char*)x + i * row_bytes);
+    float& best = ((float*)acc)[i];
+    best = Extremum<float, largest>::one(best, extremum_of_row<largest>(n, row));
+  }
+}
+template <bool largest, int m> TW_INLINE void join_bfloat16_extrema(std::int64_t n, const char* x,
+                                                                    std::int64_t row_bytes,
+                                                                    float* acc) {
+  constexpr int L = kLanes<float>;
+  each_vector<Stored16>(n, [&](std::int64_t at, int count) TW_LAMBDA_INLINE {
+    const Vec<Stored16> extrema =
+        extrema_of_columns<largest, m>(x + at * sizeof(Stored16), row_bytes, count);
+    BFloat16 bits[kLanes<Stored16>];
+    __builtin_memcpy(bits, &extrema, sizeof bits);
+    for (int part = 0; part < count; part += L) {
+      const int here = count - part < L ? count - part : L;
+      add_into<Extremum<float, largest>, float>(acc + at + part, load_bfloat16(bits + part), here);
+    }
+  });
+}
+template <bool largest> void bfloat16_extremum_columns(std::int64_t m, std::int64_t n,
+                                                       const void* x, std::int64_t row_bytes,
+                                                       void* acc) {
+  auto* row = (const char*)x;
+  for (; m >= kRowsAtOnce; m -= kRowsAtOnce, row += kRowsAtOnce * row_bytes)
+    join_bfloat16_extrema<largest, kRowsAtOnce>(n, row, row_bytes, (float*)acc);
+  for (; m > 0; --m, row += row_bytes)
+    join_bfloat16_extrema<largest, 1>(n, row, row_bytes, (float*)acc);
 }
 
 }  // namespace
