@@ -1,4 +1,4 @@
-// Reductions: the rows of reductions.inc as records, and the ops that are made of them.
+// Reductions: the rows of reductions.inc as records, and what is summed to undo broadcasting.
 #include "core/ops/reduce.h"
 
 #include <algorithm>
@@ -14,9 +14,61 @@
 #include "core/ops/join.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
+#include "core/ops/reduction_records.h"
 #include "core/ops/view.h"
 
 namespace tw {
+
+// ---- what records of reductions share ----
+
+Shape kept_shape(const Shape& shape, std::uint32_t axes, bool keepdims) {
+  Shape out;
+  for (int i = 0; i < shape.rank(); ++i)
+    if (!(axes >> i & 1))
+      out.push_back(shape[i]);
+    else if (keepdims)
+      out.push_back(1);
+  return out;
+}
+std::int64_t count_of(const Shape& shape, std::uint32_t axes) {
+  std::int64_t count = 1;
+  for (int i = 0; i < shape.rank(); ++i)
+    if (axes >> i & 1) count *= shape[i];
+  return count;
+}
+Axes list_of(std::uint32_t axes) {
+  std::vector<std::int64_t> list;
+  for (int i = 0; i < kMaxRank; ++i)
+    if (axes >> i & 1) list.push_back(i);
+  return list;
+}
+
+void check_floating(DType dtype, const char* op, bool or_complex) {
+  if (!is_floating(dtype) && !(or_complex && is_complex(dtype)))
+    fail(ErrorKind::type, op, ": needs a floating-point input, got ", name_of(dtype),
+         "; convert with astype(float32)");
+}
+
+void check_ordered(DType dtype, const char* op) {
+  if (is_complex(dtype)) fail(ErrorKind::type, op, ": complex numbers have no order");
+}
+
+void infer_like_first(Call& call, Result* results) {
+  results[0].like = 0;
+  results[0].dtype = call.in[0].dtype;
+}
+Estimate estimate_reduction(const Call& call) {
+  const auto count = static_cast<double>(call.in[0].count);
+  return {count, count * static_cast<double>(size_of(call.in[0].dtype))};
+}
+
+Tensor reduced_by(const OpRecord& op, const Tensor& x, const Axes& axes, WordList& words) {
+  if (axes.all)
+    words.set(0, kNone);
+  else
+    words.set_list(0, axes.list);
+  return apply(op, {x}, words);
+}
 
 namespace {
 
@@ -41,38 +93,6 @@ const Row& reduction_row(const OpRecord& op) { return *static_cast<const Row*>(o
 std::uint32_t axes_of(const OpRecord& op, Words words, int rank) {
   return reduction_row(op).parameters == Parameters::position ? words.axis(0, rank, op.name)
                                                               : words.axes(0, rank, op.name);
-}
-Shape kept_shape(const Shape& shape, std::uint32_t axes, bool keepdims) {
-  Shape out;
-  for (int i = 0; i < shape.rank(); ++i)
-    if (!(axes >> i & 1))
-      out.push_back(shape[i]);
-    else if (keepdims)
-      out.push_back(1);
-  return out;
-}
-// Elements that go into one result.
-std::int64_t count_of(const Shape& shape, std::uint32_t axes) {
-  std::int64_t count = 1;
-  for (int i = 0; i < shape.rank(); ++i)
-    if (axes >> i & 1) count *= shape[i];
-  return count;
-}
-Axes list_of(std::uint32_t axes) {
-  std::vector<std::int64_t> list;
-  for (int i = 0; i < kMaxRank; ++i)
-    if (axes >> i & 1) list.push_back(i);
-  return list;
-}
-
-void check_floating(DType dtype, const char* op, bool or_complex = true) {
-  if (!is_floating(dtype) && !(or_complex && is_complex(dtype)))
-    fail(ErrorKind::type, op, ": needs a floating-point input, got ", name_of(dtype),
-         "; convert with astype(float32)");
-}
-
-void check_ordered(DType dtype, const char* op) {
-  if (is_complex(dtype)) fail(ErrorKind::type, op, ": complex numbers have no order");
 }
 
 DType outcome_of(const Row& row, DType in) {
@@ -108,11 +128,6 @@ void infer(Call& call, Result* results) {
       fail(ErrorKind::type, op.name, ": dtype bool cannot hold it; use any or all");
   }
   results[0].shape = kept_shape(*x.shape, axes, call.words.flag(1));
-}
-
-Estimate estimate(const Call& call) {
-  const auto count = static_cast<double>(call.in[0].count);
-  return {count, count * static_cast<double>(size_of(call.in[0].dtype))};
 }
 
 // ---- what gradients are made of: of x's rank, with extent 1 along the reduced axes ----
@@ -161,10 +176,6 @@ void prod_backward_body(const Use& use, Tensor* out) {
   const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
   out[0] = astype(g * product_of_others(x, axes), x.dtype());
 }
-void infer_like_first(Call& call, Result* results) {
-  results[0].like = 0;
-  results[0].dtype = call.in[0].dtype;
-}
 
 }  // namespace
 
@@ -174,7 +185,7 @@ constexpr OpRecord kProdBackward = {
     .help = "The gradient of prod: g times the product of the other elements along the axes.",
     .flags = kAlongAxes,
     .infer = infer_like_first,
-    .estimate = estimate,
+    .estimate = estimate_reduction,
     .body = prod_backward_body};
 // g for the one element that the result is, shared where several are; where none is, beside NaN,
 // NaN.
@@ -184,7 +195,7 @@ constexpr OpRecord kExtremumBackward = {
     .help = "The gradient of max and min: g shared by the elements along the axes that equal y.",
     .flags = kAlongAxes,
     .infer = infer_like_first,
-    .estimate = estimate,
+    .estimate = estimate_reduction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor &x = use.in[0].tensor, &y = use.in[1].tensor, &g = use.in[2].tensor;
       const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
@@ -304,7 +315,7 @@ enum class Place {
       .flags = kFunction | (std::string_view(#formula) == "none" ? kConstant : 0),                \
       .settle = std::string_view(#op) == "nansum" ? settle_numbers : nullptr,                     \
       .infer = infer,                                                                             \
-      .estimate = estimate,                                                                       \
+      .estimate = estimate_reduction,                                                             \
       .vjp = vjp,                                                                                 \
       .reads = {reads_of(#formula)},                                                              \
       .shapes = 1,                                                                                \
@@ -328,14 +339,6 @@ enum class Place {
 
 namespace {
 
-// The axes are the first attribute.
-Tensor reduced_by(const OpRecord& op, const Tensor& x, const Axes& axes, WordList& words) {
-  if (axes.all)
-    words.set(0, kNone);
-  else
-    words.set_list(0, axes.list);
-  return apply(op, {x}, words);
-}
 Tensor reduced(const OpRecord& op, const Tensor& x, const Axes& axes, bool keepdims) {
   return reduced_by(op, x, axes, WordList(2).set(1, keepdims));
 }
@@ -343,11 +346,6 @@ Tensor reduced(const OpRecord& op, const Tensor& x, const Axes& axes, bool keepd
                std::optional<DType> dtype) {
   return reduced_by(op, x, axes,
                     WordList(3).set(1, keepdims).set(2, dtype ? word_of(*dtype) : kNone));
-}
-Tensor deviating(const OpRecord& op, const Tensor& x, const Axes& axes, double correction,
-                 bool keepdims) {
-  return reduced_by(op, x, axes,
-                    WordList(4).set(1, word_of(correction)).set(2, keepdims).set(3, kNone));
 }
 
 Tensor position(const OpRecord& op, const Tensor& x, std::optional<std::int64_t> axis,
@@ -375,14 +373,6 @@ Tensor l1_norm(const Tensor& x, const Axes& axes, bool keepdims) {
 Tensor l2_norm(const Tensor& x, const Axes& axes, bool keepdims) {
   return reduced(k_l2_norm, x, axes, keepdims, std::nullopt);
 }
-Tensor sum_of_products(const Tensor& x, const Tensor& y, const Axes& axes) {
-  WordList words(1);
-  if (axes.all)
-    words.set(0, kNone);
-  else
-    words.set_list(0, axes.list);
-  return apply(kSumOfProducts, {x, y}, words);
-}
 Tensor max(const Tensor& x, const Axes& axes, bool keepdims) {
   return reduced(k_max, x, axes, keepdims);
 }
@@ -400,271 +390,6 @@ Tensor argmax(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) 
 }
 Tensor argmin(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
   return position(k_argmin, x, axis, keepdims);
-}
-
-// ---- ops made of others ----
-
-namespace {
-
-Tensor squared_magnitude(const Tensor& x) {
-  return is_complex(x.dtype()) ? square(real(x)) + square(imag(x)) : x * x;
-}
-
-struct Spread {
-  const std::uint32_t axes;
-  const double degrees;  // of freedom
-  Spread(const Shape& shape, Words words, const char* op)
-      : axes(words.axes(0, shape.rank(), op)),
-        degrees(std::max(static_cast<double>(count_of(shape, axes)) - words.real(1), 0.0)) {}
-};
-
-// The type that x counts in: its own, or that which was asked for.
-DType spread_dtype(const Tensor& x, Words words) {
-  return words.none(3) ? x.dtype() : words.dtype(3);
-}
-
-// x where it has the type that it counts in, else x in a type that kernels compute in: of 16 bits
-// that type would round the terms.
-Tensor spread_terms(const Tensor& x, Words words) {
-  const DType dtype = spread_dtype(x, words);
-  return dtype == x.dtype() ? x : astype(x, working_dtype(dtype));
-}
-
-// The mean, of 16-bit types in float32.
-Tensor centre_of(const Tensor& x, std::uint32_t axes) {
-  return reduced(k_mean, x, list_of(axes), true, working_dtype(x.dtype()));
-}
-
-// The root, with gradient 0 instead of NaN where all elements are equal, as in PyTorch.
-Tensor deviation(const Tensor& variance) {
-  const Tensor zero = variance == 0;
-  return where(zero, 0, sqrt(where(zero, 1, variance)));
-}
-
-}  // namespace
-
-constexpr OpRecord kSquaresAbout = {
-    .name = "squares_about",
-    .signature = "(x: Tensor, centre: Tensor, axis: Axes) -> Tensor",
-    .help =
-        "Sum of the squares of distances from a centre, which has extent 1 along the axes, in "
-        "float64: where a kernel sums them, squares of float32 do not overflow.",
-    .infer =
-        [](Call& call, Result* results) {
-          const Shape& shape = *call.in[0].shape;
-          const std::uint32_t axes = call.words.axes(0, shape.rank(), call.op->name);
-          results[0].dtype = DType::float64;
-          results[0].shape = kept_shape(shape, axes, true);
-        },
-    .estimate = estimate,
-    .body =
-        [](const Use& use, Tensor* out) {
-          const Tensor &x = use.in[0].tensor, &centre = use.in[1].tensor;
-          const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
-          const Tensor squares = sum(squared_magnitude(x - centre), list_of(axes), true);
-          out[0] = astype(squares, DType::float64);
-        }};
-constexpr OpRecord kSumOfProducts = {
-    .name = "sum_of_products",
-    .signature = "(x: Tensor, y: Tensor, axis: Axes = None) -> Tensor",
-    .help =
-        "Sum of x * y over all or some axes of what they broadcast to.\n"
-        "Shapes: x and y broadcast; the result lacks the axes.\n"
-        "Types: floating. Result: the common type; 16-bit ones are multiplied in float32.\n"
-        "Raises TypeError for other types, ValueError for shapes that do not broadcast, IndexError "
-        "for an axis out of range.\n"
-        "Source: definition.",
-    .flags = kFunction,
-    .infer =
-        [](Call& call, Result* results) {
-          const char* const name = call.op->name;
-          for (int i = 0; i < 2; ++i) check_floating(call.in[i].dtype, name, false);
-          const Shape shape = broadcast_shapes(*call.in[0].shape, *call.in[1].shape, name);
-          results[0].dtype = promote(call.in[0].dtype, call.in[1].dtype);
-          results[0].shape = kept_shape(shape, call.words.axes(0, shape.rank(), name), false);
-        },
-    .estimate =
-        [](const Call& call) {
-          Estimate work = estimate(call);
-          work.flops *= 2;
-          work.bytes += static_cast<double>(call.in[1].count * size_of(call.in[1].dtype));
-          return work;
-        },
-    .body =
-        [](const Use& use, Tensor* out) {
-          const DType type = promote(use.in[0].tensor.dtype(), use.in[1].tensor.dtype());
-          const Tensor products = astype(use.in[0].tensor, working_dtype(type)) *
-                                  astype(use.in[1].tensor, working_dtype(type));
-          const std::uint32_t axes = use.words.axes(0, products.rank(), use.op.name);
-          out[0] = astype(sum(products, list_of(axes), false), type);
-        },
-    .vjp =
-        [](Vjp& v) {
-          const Shape shape = broadcast_shapes(v.shape(0), v.shape(1), v.record().name);
-          const std::uint32_t axes = v.words().axes(0, shape.rank(), v.record().name);
-          const Tensor g = reshape(v.g(), kept_shape(shape, axes, true));
-          for (const int i : {0, 1})
-            if (v.wants(i)) v.give(i, broadcast_operand(g * v.in(1 - i).tensor, shape));
-        },
-    .reads = {{.inputs = 2}, {.inputs = 1}},
-    .shapes = 3};
-constexpr OpRecord kVariance = {
-    .name = "variance",
-    .signature =
-        "(x: Tensor, axis: Axes = None, correction: float = 0.0, keepdims: bool = False, "
-        "dtype: dtype | None = None) -> Tensor",
-    .help = "What var gives, in float64.",
-    .body =
-        [](const Use& use, Tensor* out) {
-          const Tensor& x_in = use.in[0].tensor;
-          const Spread spread(x_in.shape(), use.words, "var");
-          const Tensor x = spread_terms(x_in, use.words);
-          WordList words(1);
-          words.set_list(0, list_of(spread.axes).list);
-          const Tensor centre = centre_of(x, spread.axes);
-          const Tensor y = apply(kSquaresAbout, {x, centre}, words) / spread.degrees;
-          const Shape shape = kept_shape(x.shape(), spread.axes, use.words.flag(2));
-          out[0] = owned(reshape(y, shape));
-        },
-    .vjp =
-        [](Vjp& v) {
-          const Tensor x = spread_terms(v.in(0).tensor, v.words());
-          const DType type = working_dtype(x.dtype());
-          const Spread spread(x.shape(), v.words(), "var");
-          const Shape keepdims = kept_shape(x.shape(), spread.axes, true);
-          const Tensor g = reshape(astype(v.g(), part_dtype(type)), keepdims);
-          if (modes.grad || is_complex(type)) {  // in steps that are differentiated again
-            const Tensor wide = astype(x, type);
-            const Tensor centre = mean(wide, list_of(spread.axes), true);
-            return v.give(0, g * (2 / spread.degrees) * (wide - centre));
-          }
-          v.give(0, gradient_of(PointwiseOp::square_distance, 0,
-                                broadcast_to(g / spread.degrees, x.shape()),
-                                {x, centre_of(x, spread.axes)}));
-        },
-    .reads = {{.inputs = 1}}};
-namespace {
-Tensor variance_of(const Use& use) {
-  Tensor y;
-  apply(kVariance, use.in, 1, use.words, &y);
-  return y;
-}
-}  // namespace
-constexpr OpRecord kVar = {
-    .name = "var",
-    .signature =
-        "(x: Tensor, axis: Axes = None, correction: float = 0.0, keepdims: bool = False, "
-        "dtype: dtype | None = None) -> Tensor",
-    .help =
-        "Variance; correction is taken off the number of elements.\n"
-        "Of complex numbers: of their distances from the mean, a real number.\n"
-        "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
-        "keepdims.\n"
-        "Types: floating, complex. Result: the same type, of complex numbers that of their parts; "
-        "dtype where given, which x of any type is turned into first.\n"
-        "Source: Array API standard 2024.12.",
-    .flags = kFunction,
-    .body = [](const Use& use, Tensor* out) {
-      const DType dtype = spread_dtype(use.in[0].tensor, use.words);
-      check_floating(dtype, "var");
-      out[0] = astype(variance_of(use), part_dtype(dtype));
-    }};
-constexpr OpRecord kStd = {
-    .name = "std",
-    .signature =
-        "(x: Tensor, axis: Axes = None, correction: float = 0.0, keepdims: bool = False, "
-        "dtype: dtype | None = None) -> Tensor",
-    .help =
-        "Standard deviation; correction is taken off the number of elements.\n"
-        "Its gradient is 0 where it is 0.\n"
-        "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
-        "keepdims.\n"
-        "Types: floating, complex. Result: the same type, of complex numbers that of their parts; "
-        "dtype where given, which x of any type is turned into first.\n"
-        "Source: Array API standard 2024.12.",
-    .flags = kFunction,
-    .body = [](const Use& use, Tensor* out) {
-      const Tensor& x = use.in[0].tensor;
-      const DType dtype = spread_dtype(x, use.words);
-      check_floating(dtype, "std");
-      use.words.axes(0, x.rank(), "std");  // which speaks for itself
-      out[0] = astype(deviation(variance_of(use)), part_dtype(dtype));
-    }};
-
-namespace {
-// What is taken off before exponentials, so that they stay in range: any shift gives the same
-// result, so that it needs no gradient.
-Tensor shift_of(const Tensor& x, std::uint32_t axes) {
-  if (count_of(x.shape(), axes) == 0) return zeros(Shape(), x.dtype());  // log(0) is -infinity
-  const GradModeGuard off(false);
-  const Tensor largest = max(x, list_of(axes), true);
-  return where(isfinite(largest), largest, 0.0);
-}
-void infer_along(Call& call, Result* results) {
-  const Meta& x = call.in[0];
-  results[0].dtype = x.dtype;
-  results[0].shape = kept_shape(*x.shape, call.words.axes(0, x.rank(), call.op->name), true);
-}
-}  // namespace
-constexpr OpRecord kLogsumexpBackward = {
-    .name = "logsumexp_backward",
-    .signature = "(x: Tensor, g: Tensor, axis: Axes) -> Tensor",
-    .help = "The gradient of logsumexp: g * softmax(x).",
-    .flags = kAlongAxes,
-    .infer = infer_like_first,
-    .estimate = estimate,
-    .body = [](const Use& use, Tensor* out) {
-      const Tensor &x = use.in[0].tensor, &g = use.in[1].tensor;
-      const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
-      const Tensor terms = exp(x - shift_of(x, axes));
-      out[0] = terms * (g / sum(terms, list_of(axes), true));
-    }};
-constexpr OpRecord kLogsumexpAlong = {
-    .name = "logsumexp_along",
-    .signature = "(x: Tensor, axis: Axes) -> Tensor",
-    .help = "What logsumexp gives, with extent 1 along the axes.",
-    .flags = kAlongAxes,
-    .infer = infer_along,
-    .estimate = estimate,
-    .body =
-        [](const Use& use, Tensor* out) {
-          const Tensor& x = use.in[0].tensor;
-          const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
-          const Tensor shift = shift_of(x, axes);
-          out[0] = log(sum(exp(x - shift), list_of(axes), true)) + shift;
-        },
-    .vjp = [](Vjp& v) { v.give(0, apply(kLogsumexpBackward, {v.in(0), v.g()}, v.words())); },
-    .reads = {{.inputs = 1}}};
-constexpr OpRecord kLogsumexp = {
-    .name = "logsumexp",
-    .signature = "(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor",
-    .help =
-        "log(sum(exp(x))) without overflow.\n"
-        "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
-        "keepdims.\n"
-        "Types: floating; integers and bool become the default floating type. Result: the same "
-        "type.\n"
-        "Source: PyTorch's torch.logsumexp.",
-    .flags = kFunction,
-    .body = [](const Use& use, Tensor* out) {
-      check_ordered(use.in[0].tensor.dtype(), "logsumexp");
-      const DType result = floating_dtype(use.in[0].tensor.dtype());
-      const Tensor x = astype(use.in[0].tensor, working_dtype(result));
-      const std::uint32_t bits = use.words.axes(0, x.rank(), "logsumexp");
-      WordList words(1);
-      words.set_list(0, list_of(bits).list);
-      const Tensor y = apply(kLogsumexpAlong, {x}, words);
-      out[0] = astype(owned(reshape(y, kept_shape(x.shape(), bits, use.words.flag(1)))), result);
-    }};
-
-Tensor var(const Tensor& x, const Axes& axes, double correction, bool keepdims) {
-  return deviating(kVar, x, axes, correction, keepdims);
-}
-Tensor standard_deviation(const Tensor& x, const Axes& axes, double correction, bool keepdims) {
-  return deviating(kStd, x, axes, correction, keepdims);
-}
-Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduced_by(kLogsumexp, x, axes, WordList(2).set(1, keepdims));
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
