@@ -86,7 +86,7 @@ _LAZY = {
     "autocast": "tilewright.amp",
     "checkpoint": "tilewright.checkpointing",
     "checkpoint_sequential": "tilewright.checkpointing",
-    "einsum": "tilewright.contraction",
+    "einsum": "tilewright.subscripts",
     "auto_device": "tilewright.placement",
     "explain": "tilewright.explanation",
     "device": "tilewright.devices",
@@ -156,7 +156,6 @@ if _typing.TYPE_CHECKING:
     from tilewright.contraction import baddbmm as baddbmm
     from tilewright.contraction import bmm as bmm
     from tilewright.contraction import dot as dot
-    from tilewright.contraction import einsum as einsum
     from tilewright.contraction import inner as inner
     from tilewright.contraction import kron as kron
     from tilewright.contraction import mm as mm
@@ -241,6 +240,7 @@ if _typing.TYPE_CHECKING:
     from tilewright.statistics import std_mean as std_mean
     from tilewright.statistics import trapezoid as trapezoid
     from tilewright.statistics import var_mean as var_mean
+    from tilewright.subscripts import einsum as einsum
     from tilewright.torch_functions import adjoint as adjoint
     from tilewright.torch_functions import fill_diagonal_ as fill_diagonal_
     from tilewright.torch_functions import is_nonzero as is_nonzero
