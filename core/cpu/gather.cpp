@@ -263,8 +263,16 @@ void set_up_take(const Call& call, void* problem) {
   p.run = size;
   for (int i = 0; i < axis; ++i) {
     p.rows *= x.size(i);
-    p.lead.push_back(x.size(i));
-    p.strides.push_back((*x.strides)[i] * size);
+    if (x.size(i) == 1) continue;
+    const int64_t stride = (*x.strides)[i] * size;
+    const int last = p.lead.rank() - 1;
+    if (last >= 0 && p.strides[last] == x.size(i) * stride) {  // goes on where that axis does
+      p.lead[last] *= x.size(i);
+      p.strides[last] = stride;
+    } else {
+      p.lead.push_back(x.size(i));
+      p.strides.push_back(stride);
+    }
   }
   for (int i = axis + 1; i < x.rank(); ++i) p.run *= x.size(i);
 }
@@ -275,15 +283,18 @@ void bind_take(void* problem, void* const* at) {
   p.y = static_cast<char*>(at[2]);
 }
 
-// Rows of one to two W: two moves, which may overlap; of one alone where it is all.
-template <class W, bool all = false>
-void take_ends(const TakeProblem& p, const char* x, int64_t begin, int64_t end, char* y) {
-  const int64_t run = all ? static_cast<int64_t>(sizeof(W)) : p.run;
+// Bytes that a few moves copy.
+constexpr int64_t kShortRun = 64;
+// Rows of one to two W, which start at row(i): two moves, which may overlap; of one alone where it
+// is all.
+template <class W, bool all = false, class Row>
+void take_ends(int64_t bytes, int64_t begin, int64_t end, char* y, Row row) {
+  const int64_t run = all ? static_cast<int64_t>(sizeof(W)) : bytes;
   for (int64_t i = begin; i < end; ++i, y += run) {
-    const char* const row = x + p.index[i] * p.step;
+    const char* const from = row(i);
     W first, last;
-    std::memcpy(&first, row, sizeof first);
-    if (!all) std::memcpy(&last, row + run - sizeof last, sizeof last);
+    std::memcpy(&first, from, sizeof first);
+    if (!all) std::memcpy(&last, from + run - sizeof last, sizeof last);
     std::memcpy(y, &first, sizeof first);
     if (!all) std::memcpy(y + run - sizeof last, &last, sizeof last);
   }
@@ -294,39 +305,75 @@ struct Bytes16 {
 struct Bytes32 {
   Bytes16 at[2];
 };
-void take_runs(const TakeProblem& p, const char* x, int64_t begin, int64_t end, char* y) {
-  const auto bytes = static_cast<std::size_t>(p.run);
-  for (int64_t i = begin; i < end; ++i, y += bytes) std::memcpy(y, x + p.index[i] * p.step, bytes);
-}
-auto loop_of_take(int64_t run) {
+template <class Row> void take_runs(int64_t run, int64_t begin, int64_t end, char* y, Row row) {
   switch (run) {
-    case 1: return take_ends<std::uint8_t, true>;
-    case 2: return take_ends<std::uint16_t, true>;
-    case 4: return take_ends<std::uint32_t, true>;
-    case 8: return take_ends<std::uint64_t, true>;
-    case 16: return take_ends<Bytes16, true>;
+    case 1: return take_ends<std::uint8_t, true>(run, begin, end, y, row);
+    case 2: return take_ends<std::uint16_t, true>(run, begin, end, y, row);
+    case 4: return take_ends<std::uint32_t, true>(run, begin, end, y, row);
+    case 8: return take_ends<std::uint64_t, true>(run, begin, end, y, row);
+    case 16: return take_ends<Bytes16, true>(run, begin, end, y, row);
   }
-  if (run > 64) return take_runs;
-  if (run > 32) return take_ends<Bytes32>;
-  if (run > 16) return take_ends<Bytes16>;
-  if (run > 8) return take_ends<std::uint64_t>;
-  return run > 4 ? take_ends<std::uint32_t> : take_ends<std::uint16_t>;
+  if (run < 4) return take_ends<std::uint16_t>(run, begin, end, y, row);
+  if (run < 8) return take_ends<std::uint32_t>(run, begin, end, y, row);
+  if (run < 16) return take_ends<std::uint64_t>(run, begin, end, y, row);
+  if (run <= 32) return take_ends<Bytes16>(run, begin, end, y, row);
+  if (run <= kShortRun) return take_ends<Bytes32>(run, begin, end, y, row);
+  for (int64_t i = begin; i < end; ++i, y += run)
+    std::memcpy(y, row(i), static_cast<std::size_t>(run));
+}
+int64_t byte_of_row(const TakeProblem& p, int64_t row, int axes) {
+  int64_t bytes = 0;
+  for (int i = axes - 1; i >= 0 && row > 0; row /= p.lead[i], --i)
+    bytes += row % p.lead[i] * p.strides[i];
+  return bytes;
+}
+void take_along(const TakeProblem& p) {
+  parallel_ranges(p.rows * p.count, kGrainBytes / p.run + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end;) {
+      const int64_t first = at % p.count, stop = std::min(p.count, first + end - at);
+      const char* const x = p.x + byte_of_row(p, at / p.count, p.lead.rank());
+      take_runs(p.run, first, stop, p.y + at * p.run,
+                [&](int64_t i) { return x + p.index[i] * p.step; });
+      at += stop - first;
+    }
+  });
+}
+
+// Of few short runs some rows go together: where what they take lies is written down once, for all
+// rows of the last axes of the lead, or for a part of those of the last.
+constexpr int64_t kTogether = 256;
+bool is_short(const TakeProblem& p) {
+  return p.count <= kTogether / 4 && p.run <= kShortRun && p.rows > 1;
+}
+void take_some_rows(const TakeProblem& p) {
+  int axes = p.lead.rank();  // those before the rows that go together
+  int64_t rows = 1;
+  while (axes > 0 && rows * p.lead[axes - 1] * p.count <= kTogether) rows *= p.lead[--axes];
+  const bool is_part = rows == 1;
+  if (is_part) rows = p.lead[--axes];
+  const int64_t together = std::min(rows, kTogether / p.count);
+  int64_t offsets[kTogether];
+  for (int64_t i = 0; i < together; ++i) {
+    const int64_t row = byte_of_row(p, i, p.lead.rank());
+    for (int64_t j = 0; j < p.count; ++j) offsets[i * p.count + j] = row + p.index[j] * p.step;
+  }
+  const int64_t groups = (rows + together - 1) / together, row_bytes = p.count * p.run;
+  const int64_t grain = kGrainBytes / (together * row_bytes) + 1;
+  parallel_ranges(p.rows / rows * groups, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t outer = i / groups, first = i % groups * together;
+      const char* const x =
+          p.x + byte_of_row(p, outer, axes) + (is_part ? first * p.strides[axes] : 0);
+      take_runs(p.run, 0, std::min(together, rows - first) * p.count,
+                p.y + (outer * rows + first) * row_bytes,
+                [&](int64_t k) { return x + offsets[k]; });
+    }
+  });
 }
 void run_take(const void* problem) {
   const auto& p = *static_cast<const TakeProblem*>(problem);
   if (p.rows * p.count * p.run == 0) return;
-  const auto loop = loop_of_take(p.run);
-  parallel_ranges(p.rows * p.count, kGrainBytes / p.run + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end;) {
-      const int64_t first = at % p.count, stop = std::min(p.count, first + end - at);
-      const char* x = p.x;
-      int64_t row = at / p.count;
-      for (int i = p.lead.rank() - 1; i >= 0 && row > 0; row /= p.lead[i], --i)
-        x += row % p.lead[i] * p.strides[i];
-      loop(p, x, first, stop, p.y + at * p.run);
-      at += stop - first;
-    }
-  });
+  is_short(p) ? take_some_rows(p) : take_along(p);
 }
 // Rows must have no gaps behind the axis, and neither the indices.
 std::uint32_t copies_of_take(const Call& call) {
@@ -373,11 +420,18 @@ void bind_indices(void* problem, void* const* at) {
 void run_indices(const void* problem) {
   const auto& p = *static_cast<const IndexProblem*>(problem);
   const int64_t low = p.is_uint64 || p.axis == kNone ? 0 : -p.extent;
+  const auto is_bad = [&](int64_t index) {
+    const auto unsigned_low = static_cast<std::uint64_t>(low);
+    return static_cast<std::uint64_t>(index) - unsigned_low >=
+           static_cast<std::uint64_t>(p.extent) - unsigned_low;
+  };
+  bool any_bad = false;
   for (int64_t i = 0; i < p.count; ++i) {
     const int64_t index = p.x[i];
-    if (index < low || index >= p.extent) fail_index(p, index);
-    p.y[i] = index < 0 ? index + p.extent : index;
+    any_bad |= is_bad(index);
+    p.y[i] = index + (index < 0 ? p.extent : 0);
   }
+  if (any_bad) fail_index(p, *std::find_if(p.x, p.x + p.count, is_bad));
 }
 
 // Rows must be contiguous behind the indexed axes.
