@@ -54,7 +54,7 @@ void run_packed(const void* problem) {
 constexpr std::int64_t kFewDots = 4, kLongDot = 128;
 bool prefers_dots(const MatmulProblem& p) {
   if (!is_unit(p.a_col, p.k)) return false;
-  if (!is_unit(p.b_row, p.k)) return copies_for_dots(p.m, p.n, p.k);
+  if (!is_unit(p.b_row, p.k)) return copies_for_dots(p.m, p.n, p.k, lanes_of(p.dtype));
   if (p.n == 1) return true;
   if (reads_b_rows(p)) return false;
   return p.m <= kFewDots || p.n <= kFewDots ||

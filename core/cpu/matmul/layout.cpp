@@ -33,7 +33,8 @@ double cycles_of(const Way& way, double k, int lanes) {
   const double moved_b = way.b_rows ? 0 : way.b_columns ? kPackColumns : kPackStrided;
   const double store = way.m * way.n <= kNearElements ? kTransposedStore : kTransposedStoreFar;
   const double moved_c = way.c_rows ? 0 : store * (1 + k / 1024);
-  if (way.a_rows && copies_for_dots(std::int64_t(way.m), std::int64_t(way.n), std::int64_t(k)))
+  if (way.a_rows &&
+      copies_for_dots(std::int64_t(way.m), std::int64_t(way.n), std::int64_t(k), lanes))
     return way.m * k * way.n / lanes + (way.b_columns ? 0 : kCopiedColumn * k * way.n) +
            moved_c * way.m * way.n;
   return way.m * k * vectors / 2 * (vectors > 1 ? 1 : kNarrowTile) +

@@ -25,10 +25,13 @@ inline bool packs_rows(const MatmulProblem& p) { return p.a_col != 1 && p.k > 1;
 inline constexpr double kPackRows = 0.4, kPackColumns = 0.5, kPackStrided = 0.8;
 
 // Whether B's columns are copied one after the other, for dot products: a few of them would leave
-// vectors of C empty (8 columns and fewer half of each), long ones make up for adding lanes, and
-// some rows for the copy.
-inline bool copies_for_dots(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return n == 1 || (n <= 8 && k >= 16 * n && m >= 8);
+// vectors of C mostly empty, long ones make up for adding lanes, and some rows for the copy, of
+// which eight columns take twice as many.
+inline bool copies_for_dots(std::int64_t m, std::int64_t n, std::int64_t k, int lanes) {
+  if (n == 1) return true;
+  const bool masked = active_kernels().matmul->masked_access;
+  const bool fills = masked ? 4 * n >= 3 * lanes : n == lanes;
+  return n <= 8 && k >= 16 * n && m >= (n == 8 ? 16 : 8) && !fills;
 }
 
 // C^T = B^T A^T.
