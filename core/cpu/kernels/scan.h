@@ -98,18 +98,35 @@ void scan_row(int64_t n, const void* x, void* y, const void* before, void* total
   else
     row_by_vectors<Kind, T, false>(n, (const T*)x, (T*)y, earlier, (A*)total);
 }
-// In few elements nothing is to be had from lanes.
+// The compiler makes no vector of sums that lie beside each other, whose terms it would have to
+// shuffle.
+template <class A> TW_INLINE void keep_alone([[maybe_unused]] A& sum) {
+#ifdef __x86_64__
+  if constexpr (std::is_floating_point_v<A>) asm("" : "+x"(sum));
+#endif
+}
+// In few elements nothing is to be had from lanes; some rows beside each other do not wait.
+template <class Op, int rows, class T, class A = Wider<T>>
+TW_INLINE void rows_beside(int64_t n, int64_t step, const T* x, T* y) {
+  A sums[rows];
+  for (A& sum : sums) sum = Op::identity;
+  for (int64_t k = 0; k < n; ++k, x += step, y += step)
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; ++i) {
+      sums[i] = Op::one(sums[i], (A)x[i * n]);
+      keep_alone(sums[i]);
+      y[i * n] = (T)sums[i];
+    }
+}
 template <template <class> class Kind, class T>
 void short_rows(int64_t rows, int64_t n, const void* x, void* y, bool reverse) {
-  using A = Wider<T>;
-  using Op = Kind<A>;
+  using Op = Kind<Wider<T>>;
   const T* in = (const T*)x + (reverse ? n - 1 : 0);
   T* out = (T*)y + (reverse ? n - 1 : 0);
   const int64_t step = reverse ? -1 : 1;
-  for (int64_t i = 0; i < rows; ++i, in += n, out += n) {
-    A sum = Op::identity;
-    for (int64_t k = 0; k < n; ++k) out[k * step] = (T)(sum = Op::one(sum, (A)in[k * step]));
-  }
+  int64_t i = 0;
+  for (; i + 4 <= rows; i += 4) rows_beside<Op, 4>(n, step, in + i * n, out + i * n);
+  for (; i < rows; ++i) rows_beside<Op, 1>(n, step, in + i * n, out + i * n);
 }
 // One by one: products of a few neighbours may leave the range where those from the first on do
 // not.
@@ -139,10 +156,13 @@ void scan_columns(int64_t n, int64_t width, int64_t inner, const void* x, void* 
   using A = Wider<T>;
   using Op = Kind<A>;
   if constexpr (!std::is_same_v<Op, RunningLogSum<A>>) {
-    switch (width) {
-#define TW_FEW(columns) \
-  case columns: return few_columns<Op, columns>(n, inner, (const T*)x, (T*)y, reverse);
-      TW_FEW(1) TW_FEW(2) TW_FEW(3) TW_FEW(5) TW_FEW(6) TW_FEW(7)
+    switch (width) {  // four are a vector of AVX2
+#define TW_FEW(columns)                                                       \
+  case columns:                                                               \
+    if constexpr (columns != 4 || kLanes<A> != 4)                             \
+      return few_columns<Op, columns>(n, inner, (const T*)x, (T*)y, reverse); \
+    break;
+      TW_FEW(1) TW_FEW(2) TW_FEW(3) TW_FEW(4) TW_FEW(5) TW_FEW(6) TW_FEW(7)
 #undef TW_FEW
     }
   }
