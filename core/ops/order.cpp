@@ -54,6 +54,10 @@ class Rows {
       if (!flat_ && i != axis_) shape.push_back(shape_[i]);
     return owned(reshape(kept, shape));
   }
+  // All of a row is one element of memory.
+  bool repeat(const Tensor& x) const {
+    return !flat_ && shape_[axis_] > 1 && x.strides()[axis_] == 0;
+  }
   // Elements of x at places along the axis, in the graph.
   Tensor at(const Tensor& x, const Tensor& places) const {
     const Tensor rows = of(x);
@@ -105,7 +109,9 @@ void sort_body(const Use& use, Tensor* out) {
   const Rows rows(x, use.words[0], "sort");
   const bool descending = use.words.flag(1);
   if (!is_recorded(x)) {
-    out[0] = rows.back(apply(kSortRows, {rows.of(x)}, WordList(1).set(0, descending)));
+    out[0] = rows.repeat(x)
+                 ? copy(x)
+                 : rows.back(apply(kSortRows, {rows.of(x)}, WordList(1).set(0, descending)));
     return;
   }
   out[0] = rows.back(rows.at(x, sorted_rows(rows.of(x.detached()), descending).places));
