@@ -40,6 +40,8 @@ constexpr int64_t kWideRow = 64, kWideRows = 8;
 // Panels of at most so many elements are gathered, some together, into one that the loops are
 // worth.
 constexpr int64_t kSmallPanel = 32;
+// Shorter rows of bfloat16 are converted some at once, which takes less time than to widen each.
+constexpr int64_t kBFloat16Row = 32;
 // Rows and columns of up to so many elements are gathered across.
 constexpr int64_t kNarrow = 16;
 
@@ -57,7 +59,7 @@ class Reduction {
   void run(const ReduceProblem& p) const;
 
  private:
-  void sum_few_rows(const ReduceProblem& p) const;
+  void join_few_rows(const ReduceProblem& p) const;
   int64_t longest_run(const ReduceProblem& p) const;
   void sort_axes(const ReduceProblem& p, int64_t run);
   void cut(int64_t points, int64_t terms);
@@ -147,7 +149,11 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
       in_ == DType::bfloat16 && type == ReduceType::f32 && !is_arg(op_) && !p.centres;
   const ReduceFunction reads_bfloat16 =
       (by_rows_ ? table.bfloat16_rows : table.bfloat16_columns)[combine];
-  if (widened && dense && reads_bfloat16) {
+  const bool gapless = reduced.x_bytes == kept.count * in_bytes_;
+  const bool long_row = reduced.count >= kBFloat16Row;
+  const bool wide = kept.count >= table.bfloat16_width || gapless || invariant_;
+  const bool long_enough = (by_rows_ ? long_row : wide) || p.factors;  // which no others read
+  if (widened && dense && long_enough && reads_bfloat16) {
     direct_ = true;
     loop_ = reads_bfloat16;
   }
@@ -172,10 +178,16 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
       gather_ = Gather::along_reduced;
   }
   const int64_t terms = reduced.count;
-  if (op_ == ReduceOp::sum && in_ == DType::float32 && p.out == DType::float32 && !p.finish &&
-      !p.factors && direct_ && !by_rows_ && reduced_.rank == 1 && terms > 1 && terms <= kFewRows &&
-      kept_.rank == 1 && kept.y_step == 1)
-    few_rows_ = table.few_rows;
+  const bool is_product = op_ == ReduceOp::prod;
+  const bool few = terms > 1 && terms <= (is_product ? kFewFactors : kFewRows);
+  const bool of_singles = in_ == DType::float32 && p.out == DType::float32;
+  // Results stand in y's order, in rows that are worth a call.
+  const bool ordered =
+      kept.y_step == 1 && (kept_.rank == 1 || (kept_.rank == 2 && kept.count >= kNarrow &&
+                                               kept_.axis[0].y_step == kept.count));
+  if ((op_ == ReduceOp::sum || is_product) && of_singles && few && ordered && direct_ &&
+      !by_rows_ && reduced_.rank == 1 && !p.finish && !p.factors)
+    few_rows_ = table.few_rows[is_product];
   arg_loop_ = (by_rows_ ? table.arg_rows : table.arg_columns)[op_ == ReduceOp::argmin][t];
 }
 
@@ -244,19 +256,23 @@ void Reduction::sort_axes(const ReduceProblem& p, int64_t run) {
     reduced_.merge();  // one kept point between them is an axis
 }
 
-void Reduction::sum_few_rows(const ReduceProblem& p) const {
-  const int64_t terms = reduced_.count();
+void Reduction::join_few_rows(const ReduceProblem& p) const {
+  const int64_t terms = reduced_.count(), width = kept_.last().count;
   const char* x = static_cast<const char*>(p.x) + first_bytes_;
   parallel_ranges(kept_.count(), kChunk / terms, [&](int64_t begin, int64_t end) {
-    few_rows_(terms, end - begin, x + begin * in_bytes_, reduced_.last().x_bytes,
-              static_cast<char*>(p.y) + begin * in_bytes_);
+    for (int64_t at = begin, count; at < end; at += count) {
+      const int64_t column = at % width;
+      count = std::min(width - column, end - at);
+      few_rows_(terms, count, x + kept_.offset(at, kept_.rank), reduced_.last().x_bytes,
+                static_cast<char*>(p.y) + at * in_bytes_);
+    }
   });
 }
 
 void Reduction::run(const ReduceProblem& p) const {
   const int64_t points = kept_.count(), terms = reduced_.count();
   if (points == 0) return;
-  if (few_rows_) return sum_few_rows(p);
+  if (few_rows_) return join_few_rows(p);
   const bool in_place =
       segments_ == 1 && acc_ == p.out && !p.finish && !is_arg(op_) && kept_.rank == 1;
   // Where the results stand in y's order, what a piece made goes on from the cache.
@@ -445,13 +461,16 @@ void Reduction::stage_columns(const char* x, int64_t a, int64_t b, int64_t posit
                               Results r) const {
   alignas(64) char stage[kStage * 8];
   const int64_t kept = kept_.last().x_bytes, step = reduced_.last().x_bytes;
-  if (!invariant_ && a <= kNarrow && a < b &&
-      step != a * kept) {  // rows with gaps, column by column of many
+  // Of narrow rows many at once, those with gaps column by column.
+  if (!invariant_ && a <= kNarrow && a < b) {
     for (int64_t i = 0, m; i < b; i += m) {
       m = std::min(b - i, kStage / a);
-      for (int64_t j = 0; j < a; ++j)
-        convert_elements(in_, element_, m, x + i * step + j * kept, step,
-                         stage + j * element_bytes_, a * element_bytes_);
+      if (step == a * kept)
+        convert_elements(in_, element_, m * a, x + i * step, kept, stage, element_bytes_);
+      else
+        for (int64_t j = 0; j < a; ++j)
+          convert_elements(in_, element_, m, x + i * step + j * kept, step,
+                           stage + j * element_bytes_, a * element_bytes_);
       if (!fold_columns(stage, a, m, r)) call(m, a, stage, a * element_bytes_, position + i, r);
     }
     return;

@@ -113,7 +113,7 @@ using RowsBackward = void (*)(std::int64_t m, std::int64_t n, const void* x, con
 using ColumnsBackward = void (*)(std::int64_t m, std::int64_t n, std::int64_t step, const void* x,
                                  const void* y, const void* g, void* dx);
 
-inline constexpr int kFewRows = 8;
+inline constexpr int kFewRows = 8, kFewFactors = 7;
 
 struct ReduceTable {
   ReduceFunction rows[kCombines]
@@ -122,8 +122,10 @@ struct ReduceTable {
   // As f32, of bfloat16 as it lies; null: products, columns of squares.
   ReduceFunction bfloat16_rows[kCombines];
   ReduceFunction bfloat16_columns[kCombines];
-  // Sums down the columns of 2 to kFewRows rows of float32, into float32: y[j] of n.
-  ReduceFunction few_rows;
+  int bfloat16_width;  // fewer columns take less time when they are converted before
+  // [0] sums down the columns of 2 to kFewRows rows of float32, [1] products of 2 to kFewFactors:
+  // into float32, y[j] of n.
+  ReduceFunction few_rows[2];
   // Sums along rows of n / 2 pairs, which lie apart in two accumulators of float64: [0] float32,
   // [1] float64. Null where a vector has one lane.
   ReduceFunction pair_rows[2];

@@ -58,6 +58,11 @@ template <class T> struct Product {
     return fold_lanes<T, kLanes<T>>(product.v,
                                     [](auto a, auto b) TW_LAMBDA_INLINE { return a * b; });
   }
+  static TW_INLINE T of_few(int64_t n, auto x, auto of) {
+    T product = of(one_as<T>(x));
+    for (int64_t i = 1; i < n; ++i) product *= of(one_as<T>(x + i));
+    return product;
+  }
   static TW_INLINE Vec<T> join(Vec<T> a, Vec<T> b) { return a * b; }
   template <int m> static TW_INLINE Vec<T> join_all(auto load) { return joined<m>(load, join); }
   static TW_INLINE T one(T a, T b) { return a * b; }

@@ -143,7 +143,7 @@ void rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
       a[i] = Op::one(a[i], part);
     }
   };
-  if constexpr (std::is_floating_point_v<T>)
+  if constexpr (std::is_floating_point_v<T> || !Op::rounds)
     if (n > 0 && n < kFew)
       return each([=](const S* row) TW_LAMBDA_INLINE { return Op::of_few(n, row, Of()); });
   each([=](const S* row) TW_LAMBDA_INLINE { return row_of<Op, T>(n, row, Of()); });

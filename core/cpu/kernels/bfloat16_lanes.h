@@ -11,15 +11,18 @@ using Bits32 = typename RawVec<std::uint32_t>::type;
 
 // As many numbers as a vector of float32 has.
 typedef std::uint16_t ShortLanes __attribute__((vector_size(kLanes<float> * 2)));
-TW_INLINE Vec<float> load_bfloat16(const BFloat16* p) {
-  ShortLanes bits;
-  __builtin_memcpy(&bits, p, sizeof bits);
+TW_INLINE Vec<float> bfloat16_of_bits(ShortLanes bits) {
 #ifdef TW_HAS_WIDENING
   const Bits32 wide = widen_lanes(bits);
 #else
   const Bits32 wide = __builtin_convertvector(bits, Bits32);
 #endif
   return Vec<float>((typename Vec<float>::Raw)(wide << 16));
+}
+TW_INLINE Vec<float> load_bfloat16(const BFloat16* p) {
+  ShortLanes bits;
+  __builtin_memcpy(&bits, p, sizeof bits);
+  return bfloat16_of_bits(bits);
 }
 
 // Of a single lane, where vectors have no more, only `even` counts.

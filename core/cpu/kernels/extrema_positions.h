@@ -100,6 +100,18 @@ template <class T> int64_t first_place(int64_t n, const T* row, T x) {
   return at;
 }
 
+// Of few elements, one after the other.
+inline constexpr int64_t kFewPlaces = 12;
+template <class T, bool largest> TW_INLINE int64_t place_in_few(int64_t n, const T* row) {
+  T top = row[0];
+  int64_t place = 0;
+  for (int64_t i = 1; i < n; ++i) {
+    const bool better = replaces<largest>(row[i], top);
+    top = better ? row[i] : top;
+    place = better ? i : place;
+  }
+  return place;
+}
 // First the extremum of a block; where it is better, its place is looked for in the first-level
 // cache.
 template <class T, bool largest> void arg_rows(int64_t m, int64_t n, const void* x,
@@ -110,6 +122,13 @@ template <class T, bool largest> void arg_rows(int64_t m, int64_t n, const void*
   for (int64_t i = 0; i < m; ++i) {
     const auto* row = (const T*)((const char*)x + i * row_bytes);
     T top = ((T*)best)[i];
+    if (n > 0 && n <= kFewPlaces) {
+      const int64_t place = place_in_few<T, largest>(n, row);
+      if (index[i] >= 0 && !replaces<largest>(row[place], top)) continue;
+      index[i] = base + place;
+      ((T*)best)[i] = row[place];
+      continue;
+    }
     for (int64_t at = 0; at < n; at += block) {
       const int64_t count = n - at < block ? n - at : block;
       const T here = block_of_row<Op, T>(count, row + at);

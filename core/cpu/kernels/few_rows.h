@@ -1,4 +1,5 @@
-// Sums of few rows of float32 down their columns, which need no accumulators in memory.
+// Sums and products of few rows of float32 down their columns, which need no accumulators in
+// memory.
 #pragma once
 #include <utility>
 
@@ -34,24 +35,45 @@ template <int m> TW_INLINE void sum_few_rows(auto load, float* y, int count) {
       if (count > D) store_narrower(y + D, joined_wide<m, true>(load, 0.0), count - D);
   }
 }
-template <int m> void few_rows_of(int64_t n, const float* x, int64_t row_bytes, float* y) {
+// In double, whose range so many factors of float32 do not leave.
+template <int m, bool upper> TW_INLINE Vec<double> product_wide(auto load) {
+  Vec<double> product = widened_half<upper>(load(0));
+#pragma GCC unroll 8
+  for (int i = 1; i < m; ++i) product = product * widened_half<upper>(load(i));
+  return product;
+}
+template <int m> TW_INLINE void multiply_few_rows(auto load, float* y, int count) {
+  constexpr int D = kLanes<double>;
+  store_narrower(y, product_wide<m, false>(load), count < D ? count : D);
+  if constexpr (kLanes<float> > D)
+    if (count > D) store_narrower(y + D, product_wide<m, true>(load), count - D);
+}
+template <bool product, int m>
+void few_rows_of(int64_t n, const float* x, int64_t row_bytes, float* y) {
   constexpr int L = kLanes<float>;
+  const auto join = [=](auto load, float* to, int count) TW_LAMBDA_INLINE {
+    if constexpr (product)
+      multiply_few_rows<m>(load, to, count);
+    else
+      sum_few_rows<m>(load, to, count);
+  };
   int64_t at = 0;
   for (; at + L <= n; at += L)
-    sum_few_rows<m>(
-        [=](int i) TW_LAMBDA_INLINE { return Vec<float>::load(beyond(x, i * row_bytes) + at); },
-        y + at, L);
+    join([=](int i) TW_LAMBDA_INLINE { return Vec<float>::load(beyond(x, i * row_bytes) + at); },
+         y + at, L);
   if (const int rest = (int)(n - at))
-    sum_few_rows<m>(
-        [=](int i)
-            TW_LAMBDA_INLINE { return Vec<float>::load(beyond(x, i * row_bytes) + at, rest); },
-        y + at, rest);
+    join([=](int i)
+             TW_LAMBDA_INLINE { return Vec<float>::load(beyond(x, i * row_bytes) + at, rest); },
+         y + at, rest);
 }
-inline void few_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* y) {
+template <bool product>
+void few_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* y) {
   const auto by = [&]<int... i>(std::integer_sequence<int, i...>) {
-    ((m == i + 2 && (few_rows_of<i + 2>(n, (const float*)x, row_bytes, (float*)y), true)) || ...);
+    ((m == i + 2 &&
+      (few_rows_of<product, i + 2>(n, (const float*)x, row_bytes, (float*)y), true)) ||
+     ...);
   };
-  by(std::make_integer_sequence<int, kFewRows - 1>());
+  by(std::make_integer_sequence<int, (product ? kFewFactors : kFewRows) - 1>());
 }
 
 }  // namespace

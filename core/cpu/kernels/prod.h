@@ -253,7 +253,7 @@ TW_INLINE double times(double a, Scaled row) {
 // Rows of so few elements that powers are taken out at their ends alone; shorter ones than
 // kShortRow are multiplied one factor after the other. Some rows are looked at together: a look
 // waits for all that was begun.
-inline constexpr int64_t kShortRow = 32, kRowsAtOneLook = 32;
+inline constexpr int64_t kShortRow = 20, kRowsAtOneLook = 32;
 // m rows, at most kRowsAtOneLook, of at most RowLanes::most_elements. False: one left the range.
 template <bool narrow, class T>
 bool multiply_short_rows(int64_t m, int64_t n, const char* x, int64_t row_bytes, double* acc) {
@@ -285,10 +285,13 @@ void prod_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc
       continue;
     for (int64_t k = 0; k < some; ++k) {
       const auto* factors = (const T*)(row + k * row_bytes);
+      double product =
+          a[k];  // in a register: factors may be where a is, for all the compiler knows
       if (n >= kShortRow)
-        a[k] = times(a[k], product_of_row<narrow>(n, factors));
+        product = times(product, product_of_row<narrow>(n, factors));
       else
-        for (int64_t j = 0; j < n; ++j) a[k] *= (double)factors[j];
+        for (int64_t j = 0; j < n; ++j) product *= (double)factors[j];
+      a[k] = product;
     }
   }
 }
@@ -371,7 +374,13 @@ void prod_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* 
   const int64_t step = row_bytes / (int64_t)sizeof(T);
   if constexpr (std::is_same_v<T, float>) multiply_groups<kGroupsAtOneLook>(m, n, row, step, a);
   multiply_groups<1>(m, n, row, step, a);
-  for (; m > 0; --m, row += step) multiply_columns<T, 1>(n, row, step, a);
+  const auto by = [&](auto together) TW_LAMBDA_INLINE {
+    constexpr int rows = together;
+    for (; m >= rows; m -= rows, row += rows * step) multiply_columns<T, rows>(n, row, step, a);
+  };
+  by(std::integral_constant<int, 4>());
+  by(std::integral_constant<int, 2>());
+  by(std::integral_constant<int, 1>());
 }
 
 // ---- gradients: g times the product of all other factors ----

@@ -86,6 +86,11 @@ template <class T> constexpr void fill_narrow(ReduceTable& table, ReduceType typ
   table.columns[(int)Combine::sum][(int)type] = narrow_sum_columns<T>;
 }
 constexpr void fill_bfloat16(ReduceTable& table) {
+#ifdef TW_HAS_MASKED_HALVES
+  table.bfloat16_width = 1;
+#else
+  table.bfloat16_width = kLanes<Stored16>;
+#endif
   table.bfloat16_rows[(int)Combine::sum] = rows<Sum<float>, float, BFloat16>;
   table.bfloat16_columns[(int)Combine::sum] = columns<Sum<float>, float, BFloat16>;
   table.bfloat16_rows[(int)Combine::numbers] = rows<Sum<float>, float, BFloat16, Number>;
@@ -106,7 +111,8 @@ constexpr ReduceTable make_table() {
   fill_floating<float>(table, ReduceType::f32);
   fill_floating<double>(table, ReduceType::f64);
   fill_bfloat16(table);
-  table.few_rows = few_rows;
+  table.few_rows[0] = few_rows<false>;
+  table.few_rows[1] = few_rows<true>;
   fill_extrema<int64_t>(table, ReduceType::i64);
   fill_extrema<uint64_t>(table, ReduceType::u64);
   fill_wide(table, ReduceType::i64);

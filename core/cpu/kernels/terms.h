@@ -33,9 +33,13 @@ template <class T> TW_INLINE Vec<T> load_as(const T* p, int count) {
 }
 template <class T> TW_INLINE Vec<T> load_as(const BFloat16* p) { return load_bfloat16(p); }
 template <class T> TW_INLINE Vec<T> load_as(const BFloat16* p, int count) {
+#ifdef TW_HAS_MASKED_HALVES
+  return bfloat16_of_bits(load_half_of_bytes<ShortLanes>(p, count * (int)sizeof(BFloat16)));
+#else
   BFloat16 all[kLanes<T>] = {};
   __builtin_memcpy(all, p, count * sizeof(BFloat16));
   return load_bfloat16(all);
+#endif
 }
 template <class T, class S> TW_INLINE Vec<T> load_as(Products<S> p) {
   return load_as<T>(p.x) * load_as<T>(p.y);

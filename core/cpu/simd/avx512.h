@@ -3,6 +3,7 @@
 #include <immintrin.h>
 #define TW_ISA_NAME avx512
 #define TW_HAS_MASKED_ACCESS 1
+#define TW_HAS_MASKED_HALVES 1
 #define TW_HAS_PARTS 1
 #define TW_HAS_STREAMING 1
 #define TW_HAS_FAR_LOADS 1
@@ -21,6 +22,10 @@ template <class Raw> inline Raw load_bytes(const void* p, int bytes) {
 }
 template <class Raw> inline void store_bytes(void* p, Raw v, int bytes) {
   _mm512_mask_storeu_epi8(p, _bzhi_u64(~0ull, bytes), (__m512i)v);
+}
+// The same for half a vector: 0..32.
+template <class Half> inline Half load_half_of_bytes(const void* p, int bytes) {
+  return (Half)_mm256_maskz_loadu_epi8(_bzhi_u32(~0u, bytes), p);
 }
 // 64 bytes in two loads. Zen 4 splits a load of 64 bytes; one that misses its first-level cache
 // then waits for stores just before it to addresses that look alike: additions of 1024 x 1024 take
