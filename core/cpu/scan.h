@@ -21,7 +21,7 @@ struct ScanLoops {
   Columns columns;
   Rows short_rows;
 };
-inline constexpr std::int64_t kShortScan = 64;
+inline constexpr std::int64_t kShortScan = 16;
 // Accumulators of a strip of columns: 4 KB, which stay in the first-level cache.
 inline constexpr std::int64_t kScanStrip = 512;
 

@@ -100,14 +100,28 @@ template <class T> int64_t first_place(int64_t n, const T* row, T x) {
   return at;
 }
 
+// A whole number in x's place in the order: both zeros are one, and so are all NaN, which replace
+// any number.
+template <bool largest, class T> TW_INLINE auto place_in_order(T x) {
+  if constexpr (std::is_floating_point_v<T>) {
+    using Bits = IntLike<T>;
+    const Bits bits = __builtin_bit_cast(Bits, x), sign = bits >> (8 * sizeof(Bits) - 1);
+    const Bits size = bits & highest<Bits>();
+    const bool nan = size > __builtin_bit_cast(Bits, (T)__builtin_inf());
+    return nan ? (largest ? highest<Bits>() : lowest<Bits>()) : (Bits)((size ^ sign) - sign);
+  } else {
+    return x;
+  }
+}
 // Of few elements, one after the other.
-inline constexpr int64_t kFewPlaces = 12;
+template <class T> inline constexpr int64_t kFewPlaces = sizeof(T) < 4 ? 12 : 24;
 template <class T, bool largest> TW_INLINE int64_t place_in_few(int64_t n, const T* row) {
-  T top = row[0];
+  auto top = place_in_order<largest>(row[0]);
   int64_t place = 0;
   for (int64_t i = 1; i < n; ++i) {
-    const bool better = replaces<largest>(row[i], top);
-    top = better ? row[i] : top;
+    const auto here = place_in_order<largest>(row[i]);
+    const bool better = largest ? here > top : here < top;
+    top = better ? here : top;
     place = better ? i : place;
   }
   return place;
@@ -122,7 +136,7 @@ template <class T, bool largest> void arg_rows(int64_t m, int64_t n, const void*
   for (int64_t i = 0; i < m; ++i) {
     const auto* row = (const T*)((const char*)x + i * row_bytes);
     T top = ((T*)best)[i];
-    if (n > 0 && n <= kFewPlaces) {
+    if (n > 0 && n <= kFewPlaces<T>) {
       const int64_t place = place_in_few<T, largest>(n, row);
       if (index[i] >= 0 && !replaces<largest>(row[place], top)) continue;
       index[i] = base + place;
