@@ -252,8 +252,8 @@ void Reduction::sort_axes(const ReduceProblem& p, int64_t run) {
     is_arg(op_) ? reduced_.append(a) : reduced_.insert_by_width(a, run);
   }
   kept_.merge();
-  if (!invariant_ || reduced_.rank == 0)
-    reduced_.merge();  // one kept point between them is an axis
+  // By place they are merged already, but for those with a kept axis between them, even of one.
+  if (!invariant_ || reduced_.rank == 0) reduced_.merge();
 }
 
 void Reduction::join_few_rows(const ReduceProblem& p) const {

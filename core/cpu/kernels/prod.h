@@ -285,8 +285,8 @@ void prod_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc
       continue;
     for (int64_t k = 0; k < some; ++k) {
       const auto* factors = (const T*)(row + k * row_bytes);
-      double product =
-          a[k];  // in a register: factors may be where a is, for all the compiler knows
+      // In a register: factors may be where a is, for all the compiler knows.
+      double product = a[k];
       if (n >= kShortRow)
         product = times(product, product_of_row<narrow>(n, factors));
       else
