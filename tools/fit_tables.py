@@ -126,28 +126,15 @@ def piece(
     return coefficients(fit, degree, True)
 
 
-def show_tanh() -> None:
-    """For the leading bits of |x| + 1."""
-    points, values, pieces = [0.0] * 16, [0.0] * 16, [[mp.mpf(0)] * 6 for _ in range(16)]
-    for n in range(14):
-        first = (f32(1).view(np.uint32) >> np.uint32(21)) + np.uint32(n)
-        edges = (np.array([first, first + 1], np.uint32) << np.uint32(21)).view(f32)
-        low, high = float(edges[0]) - 1, min(float(edges[1]) - 1, 10.0)
-        k = int(first) & 15
-        if low > 0:
-            points[k] = good_points((low + high) / 2, 1 / 256, [np.tanh])[0]
-        values[k] = float(np.tanh(points[k]))
-        pieces[k], _ = piece(mp.tanh, points[k], low, high, 5, 1 if low == 0 else 0)
-    show("kTanhPoints", points)
-    show("kTanhValues", values)
-    show_pieces("kTanhPieces", pieces)
-
-
 ERF_STEPS, ERF_END = 4.0625, 3.94
 
 
-def erf(x: np.ndarray) -> np.ndarray:
-    return np.array([np.longdouble(mp.nstr(mp.erf(mp.mpf(float(v))), 25)) for v in x])
+def almost_float(middle: float, function: Real) -> float:
+    """Of 4,000 floats near the middle the one at which the function is nearest to a float."""
+    near = floats_around(middle, 1 / 256)
+    near = near[:: len(near) // 4000 + 1]
+    y = np.array([np.longdouble(mp.nstr(function(mp.mpf(float(v))), 25)) for v in near])
+    return float(near[np.argmin(np.abs(y - y.astype(f32)) / np.spacing(y.astype(f32)))])
 
 
 def show_erf() -> None:
@@ -156,15 +143,53 @@ def show_erf() -> None:
     for n in range(16):
         low, high = n / ERF_STEPS, min((n + 1) / ERF_STEPS, ERF_END)
         if n:
-            near = floats_around((low + high) / 2, 1 / 256)
-            near = near[:: len(near) // 4000 + 1]
-            y = erf(near)
-            off = np.abs(y - y.astype(f32)) / np.spacing(y.astype(f32))
-            points.append(near[np.argmin(off)])
+            points.append(almost_float((low + high) / 2, mp.erf))
         pieces.append(piece(mp.erf, points[n], low, high, 5, 0 if n else 1)[0])
     show("kErfPoints", points)
     show("kErfValues", [mp.erf(mp.mpf(float(p))) for p in points])
     show_pieces("kErfPieces", pieces)
+
+
+def leading_pieces(
+    name: str, f: Real, steps: float, offset: float, end: float, choose: Callable[[float], float]
+) -> None:
+    """f for the leading bits of steps x + offset, which is 1 or more, x up to `end`."""
+    points, values, pieces = [0.0] * 16, [0.0] * 16, [[mp.mpf(0)] * 6 for _ in range(16)]
+    first = f32(1).view(np.uint32) >> np.uint32(21)
+    for bits in range(int(first), int(first) + 16):
+        edges = (np.array([bits, bits + 1], np.uint32) << np.uint32(21)).view(f32)
+        low, high = ((float(edge) - offset) / steps for edge in edges)
+        if low >= end:
+            break
+        k, high = bits & 15, min(high, end)
+        if low > 0:
+            points[k] = choose((low + high) / 2)
+        values[k] = f(mp.mpf(points[k]))
+        from_0 = low <= 0 and values[k] == 0
+        pieces[k], _ = piece(f, points[k], low, high, 5, 1 if from_0 else 0, whole=f)
+    show(f"{name}Points", points)
+    show(f"{name}Values", values)
+    show_pieces(f"{name}Pieces", pieces)
+
+
+def show_tanh() -> None:
+    leading_pieces("kTanh", mp.tanh, 1, 1, 10, lambda x: good_points(x, 1 / 256, [np.tanh])[0])
+
+
+def show_tanhshrink() -> None:
+    def shrink(x: mp.mpf) -> mp.mpf:
+        return x - mp.tanh(x)
+
+    leading_pieces("kTanhshrink", shrink, 1 / 0.6, 0, 9.6, lambda x: almost_float(x, shrink))
+
+
+def show_erfc() -> None:
+    """Scaled by e^(x^2)."""
+
+    def scaled(x: mp.mpf) -> mp.mpf:
+        return mp.erfc(x) * mp.exp(x * x)
+
+    leading_pieces("kErfc", scaled, 1.428, 1, 10.5, lambda x: almost_float(x, scaled))
 
 
 ATAN_STEPS = 15.49
@@ -319,7 +344,9 @@ def show_near_zero() -> None:
 def main() -> None:
     show_logarithms()
     show_tanh()
+    show_tanhshrink()
     show_erf()
+    show_erfc()
     show_atan()
     show_tan()
     show_logistic()

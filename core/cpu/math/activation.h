@@ -194,13 +194,22 @@ TW_INLINE Vec<double> tanhshrink_slope(Vec<double> z) {
                     3.907009806247753e-05, -1.539879635393205e-05, 5.540874330195776e-06,
                     -1.5320028297923755e-06, 2.183492081122004e-07);
 }
+// x - tanh(x) from 0.6 on.
+template <Floating T> TW_INLINE Vec<T> far_tanhshrink(Vec<T> x) {
+#ifdef TW_HAS_LANE_TABLES
+  if constexpr (sizeof(T) == 4) {
+    const Vec<T> index = shifted_down<21>(x * (1 / 0.6f)),
+                 t = x - look_up(kTanhshrinkPoints, index);
+    return where(x < 9.6f, by_pieces(t, index, kTanhshrinkValues, kTanhshrinkPieces), x - 1);
+  }
+#endif
+  const Pair<T> t = tanh_pair(x), rest = fast_two_sum(x, -t.hi);
+  return where(x < kInfinity, rest.hi + (rest.lo - t.lo), x);
+}
 template <Floating T> TW_INLINE Vec<T> tanhshrink(Vec<T> x) {
   TW_WIDEN(tanhshrink) {
     using Cube = TanhshrinkCube<T>;
-    const Vec<T> size = abs(x), z = size * size;
-    const Pair<T> t = tanh_pair(x);
-    const Pair<T> rest = fast_two_sum(size, -t.hi);
-    const Vec<T> far = where(size < kInfinity, rest.hi + (rest.lo - t.lo), size);
+    const Vec<T> size = abs(x), z = size * size, far = far_tanhshrink(size);
     // The cube is scaled, so that what its roundings lose does not underflow.
     const Vec<T> scaled = at_most(size, 1) * Cube::up;
     const Pair<T> square = two_product(scaled, scaled), cube = two_product(square.hi, scaled);

@@ -71,9 +71,7 @@ TW_INLINE Vec<float> erf(Vec<float> x) {
 #ifdef TW_HAS_LANE_TABLES
     const Vec<T> size = at_most(abs(x), 3.93), place = fma(size, 4.0625, 16);
     const Vec<T> index = shifted_down<19>(place), t = size - look_up(kErfPoints, index);
-    Vec<T> p = look_up(kErfPieces[5], index);
-#pragma GCC unroll 5
-    for (int k = 4; k >= 0; --k) p = fma(p, t, look_up(kErfPieces[k], index));
+    const Vec<T> p = pieces_slope(t, index, kErfPieces);
     return copysign(fma(t, p, where(place < 17, size, look_up(kErfValues, index))), x);
 #else
     constexpr T centre = 0.9602013f, root = 0.4177152f, twice = 1.2926178f;
@@ -107,14 +105,43 @@ TW_INLINE Vec<double> erfc(Vec<double> x) {
   const Scaled y = erfc_pair({x, 0}, 1);
   return scale(y.y.sum(), y.n);
 }
-// In float (1 + x) e^(x^2) erfc(x) = c + c_lo + t q(t), 2^-27.4 of it, with t = 0.75 - 2 / (1 + x)
-// from 0 to 9.3, beyond which results are denormal: one division, and nothing else near 0. What a
-// rounding loses, `lost`, `low` and those that end in _lo keep, as far as it counts.
+// e^(x^2) erfc(x) from 0 to 10.5 in two parts: beyond 9.3 results are denormal.
+#ifdef TW_HAS_LANE_TABLES
+TW_INLINE Pair<float> scaled_erfc(Vec<float> x) {
+  const Vec<float> index = shifted_down<21>(fma(x, 1.428f, 1));
+  const Vec<float> t = x - look_up(kErfcPoints, index), value = look_up(kErfcValues, index);
+  const Vec<float> p = pieces_slope(t, index, kErfcPieces), y = fma(t, p, value);
+  return {y, fma(t, p, value - y)};
+}
+#else
+// (1 + x) times it is c + c_lo + t q(t), 2^-27.4 of it, with t = 0.75 - 2 / (1 + x): one division,
+// and nothing else near 0. What a rounding loses, `lost` and those that end in _lo keep, as far as
+// it counts.
+TW_INLINE Pair<float> scaled_erfc(Vec<float> x) {
+  using T = float;
+  constexpr T c = 0.7900999f, c_lo = 1.8290073e-08f;
+  // 1 / (1 + x) = inverse (1 + lost)
+  const Vec<T> d = x + 1, inverse = 1 / d;
+  const Vec<T> lost = fma(-((1 - d) + x), inverse, fma(-d, inverse, 1));
+  const Vec<T> m = -2 * inverse, t = m + 0.75f, t_lo = fma(m, lost, m - (t - 0.75f));
+  // In two halves for a shorter chain, but for the last two terms, whose roundings count.
+  const Vec<T> z = t * t;
+  const Vec<T> high =
+      polynomial(t, -0.00032377508, 0.0028662952, 0.0022062166, 0.0007632098, 0.00010699119);
+  const Vec<T> low_half =
+      polynomial(t, 0.044254433, 0.033504058, 0.00077118585, -0.011683682, -0.0075945775);
+  const Vec<T> halves = fma(high, t * z * z, low_half);
+  const Vec<T> q = fma(t, fma(t, halves, -0.07427323), -0.2810922);
+  const Vec<T> slope = fma(t, -0.157f, -0.264f);  // of t q(t), roughly
+  const Vec<T> p = fma(t, q, c), p_lo = fma(t_lo, slope, fma(t, q, c - p) + c_lo);
+  const Vec<T> share = rounded(p * inverse);
+  return {share, fma(p_lo, inverse, fma(share, lost, fma(p, inverse, -share)))};
+}
+#endif
 TW_INLINE Vec<float> erfc(Vec<float> x) {
   using T = float;
   TW_WIDEN(erfc) {
     using Limits = ExpLimits<T>;
-    constexpr T c = 0.7900999f, c_lo = 1.8290073e-08f;
     const Vec<T> size = at_most(abs(x), 10.5f);
     // e^(-x^2) = 2^n e^(r + low), e^r = 1 + r + h
     const Pair<T> square = two_product(size, size);
@@ -122,23 +149,8 @@ TW_INLINE Vec<float> erfc(Vec<float> x) {
     const Vec<T> near = -square.hi - power.n * Limits::ln2_hi, r = near - power.n * Limits::ln2_lo;
     const Vec<T> low = ((near - r) - power.n * Limits::ln2_lo) - square.lo;
     const Vec<T> h = r * r * exp_short_tail(r);
-    // 1 / (1 + x) = inverse (1 + lost)
-    const Vec<T> d = size + 1, inverse = 1 / d;
-    const Vec<T> lost = fma(-((1 - d) + size), inverse, fma(-d, inverse, 1));
-    const Vec<T> m = -2 * inverse, t = m + 0.75f, t_lo = fma(m, lost, m - (t - 0.75f));
-    // In two halves for a shorter chain, but for the last two terms, whose roundings count.
-    const Vec<T> z = t * t;
-    const Vec<T> high =
-        polynomial(t, -0.00032377508, 0.0028662952, 0.0022062166, 0.0007632098, 0.00010699119);
-    const Vec<T> low_half =
-        polynomial(t, 0.044254433, 0.033504058, 0.00077118585, -0.011683682, -0.0075945775);
-    const Vec<T> halves = fma(high, t * z * z, low_half);
-    const Vec<T> q = fma(t, fma(t, halves, -0.07427323), -0.2810922);
-    const Vec<T> slope = fma(t, -0.157f, -0.264f);  // of t q(t), roughly
-    const Vec<T> p = fma(t, q, c), p_lo = fma(t_lo, slope, fma(t, q, c - p) + c_lo);
-    const Vec<T> share = rounded(p * inverse);
-    const Vec<T> share_lo = fma(p_lo, inverse, fma(share, lost + low, fma(p, inverse, -share)));
-    const Vec<T> y = fma(share, r, share);
+    const auto [share, rest] = scaled_erfc(size);
+    const Vec<T> share_lo = fma(share, low, rest), y = fma(share, r, share);
     const Vec<T> y_lo = fma(share, r, share - y) + fma(share_lo, (r + 1) + h, share * h);
     const Vec<T> tail = scale_down(y + y_lo, power);
     return where(x < 0, 2 - tail, tail);

@@ -28,9 +28,7 @@ TW_INLINE Vec<double> tanh(Vec<double> x) {
 TW_INLINE Vec<float> tanh(Vec<float> x) {
   const Vec<float> size = at_most(abs(x), 10), place = size + 1, index = shifted_down<21>(place);
   const Vec<float> t = size - look_up(kTanhPoints, index);
-  Vec<float> p = look_up(kTanhPieces[5], index);
-#pragma GCC unroll 5
-  for (int k = 4; k >= 0; --k) p = fma(p, t, look_up(kTanhPieces[k], index));
+  const Vec<float> p = pieces_slope(t, index, kTanhPieces);
   return copysign(fma(t, p, where(place < 1.25f, size, look_up(kTanhValues, index))), x);
 }
 #else
@@ -69,11 +67,11 @@ TW_INLINE Vec<double> sinh_tail(Vec<double> z) {
                     2.7557323685998165e-06, 2.5048944519867226e-08, 1.6919423287994507e-10);
 }
 
-// With |x| = n ln 2 + r, a = cosh(n ln 2) / 2 and b = sinh(n ln 2) / 2, which 2^n and 2^-n give:
-// cosh(x) / 2 = a cosh(r) + b sinh(r) and sinh(x) / 2 = b cosh(r) + a sinh(r).
+// With |x| = n ln 2 + r + low, a = cosh(n ln 2) / 2 and b = sinh(n ln 2) / 2, which 2^n and 2^-n
+// give: cosh(x) / 2 = a cosh(r) + b sinh(r) and sinh(x) / 2 = b cosh(r) + a sinh(r).
 template <Floating T> struct HyperbolicSum {
   Pair<T> a, b;
-  Vec<T> r, cosh_rest, sinh_rest;  // cosh(r) - 1, sinh(r) - r
+  Vec<T> r, cosh_rest, sinh_rest;  // cosh(r) - 1, sinh(r) - r + low
 };
 template <Floating T> TW_INLINE HyperbolicSum<T> hyperbolic_sum(Vec<T> size) {
   const auto [n, r, low] = reduce_exp(at_most(size, ExpLimits<T>::highest + (T)0.5));
@@ -87,21 +85,20 @@ template <Floating T> TW_INLINE HyperbolicSum<T> hyperbolic_sum(Vec<T> size) {
   return {fast_two_sum(up, down),
           {less, (up - less) - down},
           r,
-          z * cosh_tail(z) + r * low,
+          z * cosh_tail(z),
           r * z * sinh_tail(z) + low};
 }
+// The larger summand is last, so that of the others' roundings a half at most counts.
 template <Floating T> TW_INLINE Vec<T> cosh(Vec<T> x) {
   TW_WIDEN(cosh) {
     const auto [a, b, r, c, s] = hyperbolic_sum(abs(x));
-    const Vec<T> hi = fma(b.hi, r, a.hi), lo = fma(b.hi, r, a.hi - hi) + a.lo;
-    return (hi + (lo + (a.hi * c + b.hi * s))) * 2;
+    return (a.hi + fma(b.hi, r, b.hi * s + (a.hi * c + a.lo))) * 2;
   }
 }
 template <Floating T> TW_INLINE Vec<T> sinh(Vec<T> x) {
   TW_WIDEN(sinh) {
     const auto [a, b, r, c, s] = hyperbolic_sum(abs(x));
-    const Vec<T> hi = fma(a.hi, r, b.hi), lo = fma(a.hi, r, b.hi - hi) + b.lo;
-    const Vec<T> y = (hi + (lo + (b.hi * c + a.hi * s))) * 2;
+    const Vec<T> y = (b.hi + fma(a.hi, r, a.hi * s + (b.hi * c + (a.lo * r + b.lo)))) * 2;
     return with_sign(where(abs(x) < kUnchanged<T>, x, y), x);
   }
 }
