@@ -86,9 +86,10 @@ cross_arm64 = -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
 
 # The emulator can neither fork a process with threads, as the tests of fork and exit do, nor reserve the
 # addresses that arenas ask for. The rung split is of x86 alone; its tiles would be emulated in an emulator.
+# That bits do not depend on threads is tested in the machine's own vectors, twice.
 test-arm64: $(VENV)/.tools  ## the C++ core built for arm64, its tests on NEON kernels in an emulator
 	$(call build_core_tests,$(cross_arm64),build/arm64)
-	$(ARM64_RUN) build/arm64/tilewright_tests -fork -exit -arena -split_
+	$(ARM64_RUN) build/arm64/tilewright_tests -fork -exit -arena -split_ -on_threads -number_of_threads
 
 # A process for each core, up to eight; `make test-python JOBS=0` runs all in one.
 JOBS ?= auto

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,12 @@ def sources() -> list[tuple[str, str, str]]:
     ]
 
 
+# In a process of their own, which ends without what it launched: 40 seconds of the emulator.
+ASK = """
+import json, os, conftest, test_gpu_compile
+print(json.dumps(test_gpu_compile.sources()), flush=True)
+os._exit(0)
+"""
 # One process for all of them: the emulator is this one's compiler. The first of a file compiles for
 # each generation, the others for one in turn; and where that takes more than half of the registers
 # or spills any, for Hopper as well. (Of 224 kernels that were compiled for two, those with less
@@ -120,21 +127,28 @@ FIGURES = r"entry function '(\w+)'.*?(\d+) bytes spill stores.*?Used (\d+) regis
 OF_HOPPER = ("matmul/hopper.cuh", "matmul/split_groups.cuh")
 
 
+def output_of(program: str, text: str = "", variables: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input=text, capture_output=True, text=True, check=False, cwd=Path(__file__).parent,
+        env={**os.environ, **(variables or {})},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
 @pytest.mark.skipif(not tw.cuda.is_available(), reason="no GPU, and no emulator of one")
 def test_kernels_compile_within_their_budgets():
     library = nvrtc()
-    asked = sources()
+    asked = json.loads(output_of(ASK))
     task = {
         "asked": asked, "capabilities": CAPABILITIES, "hopper": OF_HOPPER, "figures": FIGURES,
         "most": MOST_REGISTERS, "others_most": OTHERS_REGISTERS,
     }  # fmt: skip
-    environment = {**os.environ, "TILEWRIGHT_NVRTC": "", "LD_LIBRARY_PATH": str(library.parent)}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        input=json.dumps(task), capture_output=True, text=True, env=environment, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    made = [json.loads(line) for line in done.stdout.splitlines()]
+    variables = {"TILEWRIGHT_NVRTC": "", "LD_LIBRARY_PATH": str(library.parent)}
+    made = [
+        json.loads(line) for line in output_of(PROGRAM, json.dumps(task), variables).splitlines()
+    ]
     assert {(file, kernel) for file, kernel, *_ in made} == {(f, k) for f, k, _ in asked}
     assert len({file for file, *_ in made}) >= 8
     generations = {(file, capability) for file, _, _, capability, *_ in made}
