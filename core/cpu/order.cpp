@@ -74,8 +74,9 @@ bool is_side_by_side(const RowsProblem& p, bool with_places) {
   if (is_short(p)) return true;
   const int64_t key = size_of(p.dtype), item = with_places ? 8 : key;
   if (p.n <= kNetworkRow || p.n > kLongNetworkRow) return false;
-  if (p.rows * item < active_kernels().order->column_bytes) return false;
-  return !with_places || (key == 4 && is_nearly_power(p.n));
+  const int64_t column = active_kernels().order->column_bytes;
+  if (p.rows * item < column) return false;
+  return !with_places || (key == 4 && is_nearly_power(p.n, item, column));
 }
 // Up to this length a network of one lane in use is faster for keys of 64 bits with places.
 constexpr int64_t kNetworkPair = 128;

@@ -19,8 +19,13 @@ inline constexpr std::int64_t column_rows(std::int64_t n) {
   return rows;
 }
 
-// Else filling up costs more than merges of any length, which pass through memory at each step.
-inline constexpr bool is_nearly_power(std::int64_t n) { return column_rows(n) <= n + n / 4; }
+// Whether filling up costs less than merges of any length, which pass through memory at each step:
+// less of it where an exchange is several instructions, of 64 bits in vectors that are not the
+// widest.
+inline constexpr bool is_nearly_power(std::int64_t n, std::int64_t key_bytes,
+                                      std::int64_t column_bytes) {
+  return column_rows(n) <= n + n / (key_bytes < 8 || column_bytes == 64 ? 2 : 4);
+}
 
 struct OrderTable {
   // The keys of as many rows as fit into so many bytes, a vector, stand beside each other.

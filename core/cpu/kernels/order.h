@@ -17,8 +17,17 @@ inline constexpr int kColumnBytes = kVectorBytes < 16 ? 16 : kVectorBytes;
 template <class K> struct Columns {
   typedef K type __attribute__((vector_size(kColumnBytes)));
 };
+// The greater of two, of which the smaller is known: on Intel's processors one port alone compares
+// whole numbers in 64 bytes, and another one has exclusive ors.
+template <class Row> TW_INLINE Row greater_of(Row a, Row b, [[maybe_unused]] Row smaller) {
+#ifdef __AVX512F__
+  if constexpr (sizeof(Row) == 64)
+    return (Row)_mm512_ternarylogic_epi64((__m512i)a, (__m512i)b, (__m512i)smaller, 0x96);
+#endif
+  return a < b ? b : a;
+}
 template <class Row> TW_INLINE void exchange(Row& a, Row& b) {
-  const Row low = a < b ? a : b, high = a < b ? b : a;
+  const Row low = a < b ? a : b, high = greater_of(a, b, low);
   a = low;
   b = high;
 }
@@ -77,35 +86,55 @@ template <class Row> TW_INLINE void exchange_four(Row* a, Row* b, Row* c, Row* d
   exchange(w, x), exchange(y, z);
   *a = w, *b = x, *c = y, *d = z;
 }
-// Batcher's bitonic sort of a power of two, whose first step of each merge compares with the
-// mirrored place, so that all runs ascend (Knuth, 5.3.4).
+// The first step of merges of runs of size / 2, which compares with the mirrored place so that all
+// runs ascend, and the second one where it is as cheap. The distance of the step that follows.
+template <class Row> TW_INLINE int64_t merge_first(int64_t n, int64_t size, Row* x) {
+  const int64_t distance = size / 4;
+  const bool pairs = distance >= kBlockRows;
+  for (int64_t begin = 0; begin < n; begin += size) {
+    Row *const low = x + begin, *const high = low + size - 1;
+    if (pairs)
+      for (int64_t i = 0; i < distance; ++i) {
+        Row w = low[i], v = low[i + distance], y = high[-i], z = high[-i - distance];
+        exchange(w, y), exchange(v, z);
+        exchange(w, v), exchange(z, y);
+        low[i] = w, low[i + distance] = v, high[-i] = y, high[-i - distance] = z;
+      }
+    else
+      for (int64_t i = 0; i < size / 2; ++i) exchange(low[i], high[-i]);
+  }
+  return pairs ? distance / 2 : distance;
+}
+// Steps of that distance and half of it.
+template <class Row> TW_INLINE void merge_two(int64_t n, int64_t distance, Row* x) {
+  for (int64_t begin = 0; begin < n; begin += 2 * distance)
+    for (int64_t i = begin; i < begin + distance / 2; ++i)
+      exchange_four(x + i, x + i + distance / 2, x + i + distance, x + i + distance * 3 / 2);
+}
+// All steps from that distance on.
+template <class Row> void merge_rest(int64_t n, int64_t distance, Row* x) {
+  for (; distance >= 2 * kBlockRows; distance /= 4) merge_two(n, distance, x);
+  for (; distance >= kBlockRows; distance /= 2)
+    for (int64_t begin = 0; begin < n; begin += 2 * distance)
+      for (int64_t i = begin; i < begin + distance; ++i) exchange(x[i], x[i + distance]);
+  each_block(n, x,
+             [](Row(&rows)[kBlockRows]) TW_LAMBDA_INLINE { merge_block<kBlockRows / 2>(rows); });
+}
+// Batcher's bitonic sort of a power of two (Knuth, 5.3.4), in parts that stay in the first cache:
+// few steps reach further.
 template <class Row> void bitonic_columns(int64_t n, Row* x) {
-  each_block(n, x, [](Row(&rows)[kBlockRows]) TW_LAMBDA_INLINE { sort_block<2>(rows); });
-  for (int64_t size = 2 * kBlockRows; size <= n; size *= 2) {
-    int64_t distance = size / 4;
-    const bool pairs = distance >= kBlockRows;
-    for (int64_t begin = 0; begin < n; begin += size) {
-      Row *const low = x + begin, *const high = low + size - 1;
-      if (pairs)
-        for (int64_t i = 0; i < distance; ++i) {
-          Row w = low[i], v = low[i + distance], y = high[-i], z = high[-i - distance];
-          exchange(w, y), exchange(v, z);
-          exchange(w, v), exchange(z, y);
-          low[i] = w, low[i + distance] = v, high[-i] = y, high[-i - distance] = z;
-        }
-      else
-        for (int64_t i = 0; i < size / 2; ++i) exchange(low[i], high[-i]);
-    }
-    if (pairs) distance /= 2;
-    for (; distance >= 2 * kBlockRows; distance /= 4)
-      for (int64_t begin = 0; begin < n; begin += 2 * distance)
-        for (int64_t i = begin; i < begin + distance / 2; ++i)
-          exchange_four(x + i, x + i + distance / 2, x + i + distance, x + i + distance * 3 / 2);
-    for (; distance >= kBlockRows; distance /= 2)
-      for (int64_t begin = 0; begin < n; begin += 2 * distance)
-        for (int64_t i = begin; i < begin + distance; ++i) exchange(x[i], x[i + distance]);
-    each_block(n, x,
-               [](Row(&rows)[kBlockRows]) TW_LAMBDA_INLINE { merge_block<kBlockRows / 2>(rows); });
+  constexpr int64_t cached = (1 << 14) / sizeof(Row);
+  const int64_t part = n < cached ? n : cached;
+  for (int64_t begin = 0; begin < n; begin += part) {
+    Row* const first = x + begin;
+    each_block(part, first, [](Row(&rows)[kBlockRows]) TW_LAMBDA_INLINE { sort_block<2>(rows); });
+    for (int64_t size = 2 * kBlockRows; size <= part; size *= 2)
+      merge_rest(part, merge_first(part, size, first), first);
+  }
+  for (int64_t size = 2 * part; size <= n; size *= 2) {
+    int64_t distance = merge_first(n, size, x);
+    for (; 2 * distance > part; distance /= 4) merge_two(n, distance, x);
+    for (int64_t begin = 0; begin < n; begin += part) merge_rest(part, distance, x + begin);
   }
 }
 
@@ -113,8 +142,12 @@ template <class K> void sort_columns(int64_t n, void* keys) {
   using Row = typename Columns<K>::type;
   auto* const x = static_cast<Row*>(keys);
   const int64_t whole = column_rows(n);
-  if (!is_nearly_power(n))
-    return merge_exchange(n, [x](int64_t i, int64_t j) TW_LAMBDA_INLINE { exchange(x[i], x[j]); });
+  if (!is_nearly_power(n, sizeof(K), kColumnBytes))
+    return merge_exchange(n, [x](int64_t i, int64_t j) TW_LAMBDA_INLINE {
+      const Row a = x[i], b = x[j];  // soon read again: neither result waits for the other
+      x[i] = a < b ? a : b;
+      x[j] = a < b ? b : a;
+    });
   for (int64_t i = n; i < whole; ++i) x[i] = ~Row{};
   bitonic_columns(whole, x);
 }
@@ -156,7 +189,7 @@ template <class K> TW_INLINE Vec<K> smaller(Vec<K> x, Vec<K> y) {
   return Vec<K>(x.v < y.v ? x.v : y.v);
 }
 template <class K> TW_INLINE Vec<K> larger(Vec<K> x, Vec<K> y) {
-  return Vec<K>(x.v < y.v ? y.v : x.v);
+  return Vec<K>(greater_of(x.v, y.v, smaller(x, y).v));
 }
 // Each lane against the one at index ^ flip; the smaller goes where `bit` of the index is not set.
 template <class K, int flip, int bit> TW_INLINE Vec<K> compare_lanes(Vec<K> x) {
