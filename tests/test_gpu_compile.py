@@ -92,7 +92,7 @@ def sources() -> list[tuple[str, str, str]]:
     ]
 
 
-# In a process of their own, which ends without what it launched: 40 seconds of the emulator.
+# Asks for the kernels in a process that ends before they have run: 40 seconds of the emulator.
 ASK = """
 import json, os, conftest, test_gpu_compile
 print(json.dumps(test_gpu_compile.sources()), flush=True)

@@ -102,7 +102,17 @@ def test_rows_side_by_side(dtype: str, isa: str, rng) -> None:
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64", "float64"])
 @pytest.mark.parametrize(
     "shape",
-    [(1, 1025), (1, 8192), (1, 8193), (3, 3000), (66, 1025), (70, 2048), (17, 3000), (17, 8192)],
+    [
+        (1, 1025),
+        (1, 8192),
+        (1, 8193),
+        (3, 3000),
+        (66, 1025),
+        (66, 1366),
+        (70, 2048),
+        (17, 3000),
+        (17, 8192),
+    ],
     ids=str,
 )
 def test_networks_of_longer_rows(dtype: str, shape: tuple[int, int], isa: str, rng) -> None:
@@ -130,6 +140,8 @@ def test_networks_of_every_length(dtype: str, isa: str, rng) -> None:
         127,
         128,
         129,
+        170,  # filled up from 171 on
+        171,
         200,
         255,
         256,
