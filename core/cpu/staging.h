@@ -1,6 +1,7 @@
 // What pointwise kernels are fed by: how much is staged and taken at a time, and rows that are
 // short.
 #pragma once
+#include "core/base/cpu_info.h"
 #include "core/cpu/pointwise.h"
 
 namespace tw {
@@ -19,10 +20,10 @@ inline constexpr std::int64_t kStreamBytes = 32 << 20;
 // Results from this size on are made of operands that lie beyond the first-level cache.
 inline constexpr std::int64_t kFarBytes = 64 << 10;
 inline Traffic traffic_of(const PointwiseProblem& p) {
+  static const bool loads_halves = cpu_info().vector_path_bits == 256;
   const std::int64_t bytes = p.count * static_cast<std::int64_t>(size_of(p.dtype[0]));
-  return bytes >= kStreamBytes ? Traffic::around
-         : bytes >= kFarBytes  ? Traffic::far
-                               : Traffic::near;
+  if (bytes >= kStreamBytes) return Traffic::around;
+  return bytes >= kFarBytes && loads_halves ? Traffic::far : Traffic::near;
 }
 // For a run of the result that begins at y.
 inline Traffic traffic_at(Traffic whole, const void* y) {
