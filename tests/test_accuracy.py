@@ -179,6 +179,28 @@ def test_float64(name: str, rng: np.random.Generator) -> None:
     assert seen[worst] <= BOUNDS[name][1], f"{name}: {seen[worst]:.4f} ulp at {worst[1:]}"
 
 
+def rounded_root(x: float) -> float:
+    """The float64 number nearest to the root of x > 0, by whole numbers and a bit for the rest."""
+    mantissa, exponent = math.frexp(x)
+    square = int(math.ldexp(mantissa, 53)) << 121 - exponent % 2
+    root = math.isqrt(square)
+    return math.ldexp(float(2 * root + (root * root < square)), (exponent + exponent % 2) // 2 - 88)
+
+
+def test_roots_beside_halfway_are_correctly_rounded(isa: str, rng: np.random.Generator) -> None:
+    """Squares of what lies halfway between two numbers, and of numbers, as nearly as float64 holds
+    them, of every exponent; rare lanes, which go another way, among them."""
+    roots = rng.integers(1 << 52, 1 << 53, 4000).astype(float)
+    near = np.concatenate([roots * roots, roots * roots * (1 + 2.0**-53), 4.0 ** np.arange(60)])
+    x = (near[:, None].view(np.int64) + np.arange(-2, 3)).view(np.float64).ravel()
+    x = np.ldexp(x, 2 * rng.integers(-590, 450, x.size))
+    x = np.concatenate([x[x > 0], np.nextafter(2.0 ** np.arange(-1074.0, 1024), 0)[1:]])
+    y = np.asarray(tw.sqrt(tw.asarray(x)))
+    np.testing.assert_array_equal(y, [rounded_root(each) for each in x.tolist()])
+    x[:: x.size // 50] = 0
+    np.testing.assert_array_equal(np.asarray(tw.sqrt(tw.asarray(x)))[x > 0], y[x > 0])
+
+
 @pytest.mark.parametrize("name", list(BOUNDS))
 def test_float64_special_values(name: str, isa: str) -> None:
     """As C's annex F has them, which NumPy's functions follow."""

@@ -304,9 +304,16 @@ template <class T> void clip_kernel(std::int64_t n, void* y, const void* const* 
   });
 }
 
+// The row sqrt of real numbers.
+struct LoneSqrt {
+  template <class V> static TW_INLINE V value(const V (&in)[1]) { return lone_sqrt(in[0]); }
+};
+
 template <class Row, class T, int N> constexpr PointwiseFn value_function() {
   if constexpr ((Row::kinds & kind_of<T>()) == 0)
     return nullptr;
+  else if constexpr (std::is_same_v<Row, sqrt_row> && std::is_floating_point_v<T>)
+    return value_kernel<LoneSqrt, T, 1>;
   else if constexpr (std::is_same_v<Row, clip_row>)
     return clip_kernel<T>;
   else

@@ -115,6 +115,43 @@ TW_INLINE Vec<float> near_rsqrt(Vec<float> x) {
 TW_INLINE Vec<double> near_rsqrt(Vec<double> x) {
   return Vec<double>((Vec<double>::Raw)_mm512_maskz_rsqrt14_pd(0xff, (__m512d)x.v));
 }
+// a b + c, rounded down.
+TW_INLINE Vec<float> fma_down(Vec<float> a, Vec<float> b, Vec<float> c) {
+  return Vec<float>((Vec<float>::Raw)_mm512_fmadd_round_ps(
+      (__m512)a.v, (__m512)b.v, (__m512)c.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC));
+}
+TW_INLINE Vec<double> fma_down(Vec<double> a, Vec<double> b, Vec<double> c) {
+  return Vec<double>((Vec<double>::Raw)_mm512_fmadd_round_pd(
+      (__m512d)a.v, (__m512d)b.v, (__m512d)c.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC));
+}
+// Whether the bits of every lane, as a number, are one of `count` from `first` on.
+TW_INLINE bool all_bits_within(Vec<float> x, std::uint32_t first, std::uint32_t count) {
+  const __m512i from_first = _mm512_sub_epi32((__m512i)x.v, _mm512_set1_epi32((int)first));
+  return !_mm512_cmpge_epu32_mask(from_first, _mm512_set1_epi32((int)count));
+}
+TW_INLINE bool all_bits_within(Vec<double> x, std::uint64_t first, std::uint64_t count) {
+  const __m512i from_first = _mm512_sub_epi64((__m512i)x.v, _mm512_set1_epi64((long long)first));
+  return !_mm512_cmpge_epu64_mask(from_first, _mm512_set1_epi64((long long)count));
+}
+// sqrt where nothing else is computed beside it: on an Intel processor in 0.4 (float64) and 0.7 of
+// the instruction's time. A series from 14 bits errs by less than 0.4 ulp, so that, rounded down,
+// it gives the result or the number before it. Which, the sign of x - s next(s) tells, since no
+// root lies halfway between two numbers (Tuckerman's test). What is too small for that, 0,
+// infinities and NaN take the instruction.
+template <Floating T> TW_INLINE Vec<T> lone_sqrt(Vec<T> x) {
+  constexpr auto least =
+      std::bit_cast<std::make_unsigned_t<IntLike<T>>>((T)(sizeof(T) == 8 ? 0x1p-900 : 0x1p-80));
+  constexpr auto infinite = std::bit_cast<std::make_unsigned_t<IntLike<T>>>((T)kInfinity);
+  if (!all_bits_within(x, least, infinite - least)) [[unlikely]]
+    return sqrt(x);
+  const Vec<T> inverse = near_rsqrt(x), near = x * inverse, e = fma(-near, inverse, 1);
+  Vec<T> series = (T)0.5;        // (1 - e)^-1/2 = 1 + e series
+  if constexpr (sizeof(T) == 8)  // within 2^-55, for |e| up to 2^-13
+    series = fma(fma(e, 5.0 / 16, 3.0 / 8 + 105.0 / 512 * 0x1p-26), e, 0.5);
+  const Vec<T> s = fma_down(near * e, series, near);
+  const Vec<T> next = bit_cast<T>(bit_cast<IntLike<T>>(s) + 1);
+  return where(fma(-s, next, x) > 0, next, s);
+}
 // By steps from 14 bits, which take half of the time of a root and a division. Of 0, infinities,
 // NaN and numbers below 0 they make NaN.
 template <Floating T> TW_INLINE Vec<T> rsqrt(Vec<T> x) {
@@ -125,6 +162,7 @@ template <Floating T> TW_INLINE Vec<T> rsqrt(Vec<T> x) {
   return where(y == y, y, first);
 }
 #else
+template <Floating T> TW_INLINE Vec<T> lone_sqrt(Vec<T> x) { return sqrt(x); }
 // The quotient of two rounded numbers, and Newton's step with the exact remainder.
 template <Floating T> TW_INLINE Vec<T> rsqrt(Vec<T> x) {
   TW_WIDEN(rsqrt) {

@@ -438,7 +438,7 @@ template <int halves, Floating T> TW_INLINE Vec<T> simple_power(Vec<T> a) {
   else if constexpr (halves == -4)
     return inverse_square(a);
   else if constexpr (halves == 1)  // of -0 it is 0, of -infinity infinity
-    return where(a == -kInfinity, kInfinity, sqrt(a + 0));
+    return where(a == -kInfinity, kInfinity, lone_sqrt(a + 0));
   else if constexpr (halves == -1)
     return where(a == -kInfinity, 0, rsqrt(a + 0));
 }
