@@ -398,10 +398,17 @@ void run_in_own_order(const OpRecord& op, const Operand* in, int inputs, Words w
   }
 }
 
+bool widens_recorded(const OpKernels& kernels, const OpRecord& op, const Operand* in, int inputs) {
+  return kernels.lowering && kernels.lowering->widens_recorded && !is_wide(in[0].tensor.dtype()) &&
+         wants_recording(op, in, inputs, {in, inputs});
+}
+
 // Runs a kernel, or what takes its place. Returns what run_apart does.
 [[gnu::noinline]] bool run(const OpRecord& op, const Operand* in, int inputs, Words words,
                            Tensor* out) {
   const OpKernels& kernels = kernels_of(op);
+  if ((op.flags & kWidensAll) && widens_recorded(kernels, op, in, inputs)) [[unlikely]]
+    return run_apart(op, Inferred(op, in, inputs, words), kTooNarrow, in, out);
   const bool may_keep = kernels.lowering && is_plain();
   const CallKey key(may_keep, op, in, inputs, words);
   if (KnownCall* const known = find_known(key)) {

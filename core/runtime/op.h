@@ -257,6 +257,9 @@ struct Lowering {
   // What runs depends on the program's state at that time, a generator's: launches that are
   // recorded leave it out.
   bool reads_host = false;
+  // Of ops with kWidensAll: kernels take 16 bits, but a call that is recorded is widened all the
+  // same, so that gradients are made of results that are not rounded.
+  bool widens_recorded = false;
 };
 
 }  // namespace tw
