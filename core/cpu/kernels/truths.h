@@ -5,10 +5,10 @@
 namespace tw::TW_ISA_NAME {
 namespace {
 
-// Whether lanes become bytes by shuffles: where no instruction narrows them, the compiler's own
-// conversion goes lane by lane.
+// Whether the masks of several vectors become bytes together, by shuffles.
 #ifdef TW_HAS_NARROWING
-template <class T> inline constexpr bool kPacksMasks = sizeof(T) == 1;
+template <class T> inline constexpr bool kPacksMasks =
+    sizeof(T) == 1 || sizeof(T) == 4 || sizeof(T) == 8;
 #else
 template <class T> inline constexpr bool kPacksMasks = kLanes<T> > 1;
 #endif
@@ -24,7 +24,10 @@ TW_INLINE Narrow low_halves(Wide a, Wide b, Indices<i...>) {
 template <int n, class Wide> TW_INLINE auto low_bytes(const Wide (&wide)[n]) {
   if constexpr (n == 1) {
     return wide[0];
-#ifdef TW_HAS_PACKS
+#ifdef TW_HAS_NARROWING
+  } else if constexpr (n >= 4) {
+    return pack_masks(wide);
+#elif defined TW_HAS_PACKS
   } else if constexpr (n < 8) {
     return pack_masks(wide);
 #endif
@@ -46,9 +49,15 @@ template <class T, int n> TW_INLINE void store_truths(std::uint8_t* y, const Mas
   const auto bytes = low_bytes<n>(wide) & 1;
   __builtin_memcpy(y, &bytes, sizeof bytes);
 }
-// The first `count` lanes of one.
+// The first `count` lanes of one. Where no instruction narrows lanes, the compiler's own conversion
+// goes one by one.
 template <class T> TW_INLINE void store_truths(std::uint8_t* y, Mask<T> mask, int count) {
-  if constexpr (!kPacksMasks<T>) {
+#ifdef TW_HAS_NARROWING
+  constexpr bool narrows = sizeof(T) > 1;
+#else
+  constexpr bool narrows = !kPacksMasks<T>;
+#endif
+  if constexpr (narrows) {
     mask.store_bytes_01(y, count);
   } else {
     const Mask<T> masks[kMasksAtOnce<T>] = {mask};

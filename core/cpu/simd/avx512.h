@@ -75,5 +75,33 @@ inline SixteenInts widen_lanes(SixteenShorts x) {
 inline EightFloats narrow_lanes(EightDoubles x) {
   return (EightFloats)_mm512_maskz_cvtpd_ps(0xff, (__m512d)x);
 }
+
+// Masks of lanes of four bytes, or of eight, as bytes 0 or 1 in the lanes' order. Each mask takes a
+// byte of every lane; then the bytes of a mask are brought together, in 16 bytes first.
+typedef signed char SixtyFourBytes __attribute__((vector_size(64)));
+template <class Raw> inline SixtyFourBytes pack_masks(const Raw (&m)[4]) {
+  SixteenInts lanes = (SixteenInts)m[0] & 1;
+#pragma GCC unroll 4
+  for (int i = 1; i < 4; ++i) lanes |= (SixteenInts)m[i] & 1u << 8 * i;
+  const __m128i by_mask = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i near =
+      _mm512_shuffle_epi8((__m512i)lanes, _mm512_maskz_broadcast_i32x4(0xffff, by_mask));
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  return (SixtyFourBytes)_mm512_maskz_permutexvar_epi32(0xffff, order, near);
+}
+template <class Raw> inline SixtyFourBytes pack_masks(const Raw (&m)[8]) {
+  typedef unsigned long long Lanes __attribute__((vector_size(64)));
+  Lanes lanes = (Lanes)m[0] & 1;
+#pragma GCC unroll 8
+  for (int i = 1; i < 8; ++i) lanes |= (Lanes)m[i] & 1ull << 8 * i;
+  const __m128i by_mask = _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
+  const __m512i near =
+      _mm512_shuffle_epi8((__m512i)lanes, _mm512_maskz_broadcast_i32x4(0xffff, by_mask));
+  constexpr long long first = 0x0018'0010'0008'0000, next = 0x0001'0001'0001'0001;  // words
+  const __m512i order =
+      _mm512_setr_epi64(first, first + next, first + 2 * next, first + 3 * next, first + 4 * next,
+                        first + 5 * next, first + 6 * next, first + 7 * next);
+  return (SixtyFourBytes)_mm512_maskz_permutexvar_epi16(~0u, order, near);
+}
 }  // namespace
 }  // namespace tw::avx512
