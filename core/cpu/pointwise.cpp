@@ -342,17 +342,23 @@ const PointwiseTable& floating_table(ComputeType type) {
   return type == ComputeType::f32 ? *kernels.pointwise_float32 : *kernels.pointwise_float64;
 }
 
-// The function by which few operations make a power of all elements by one exponent, or its
-// gradient; else null.
-PointwiseFn simple_power(const Problem& p) {
+// Lets few operations make a power of all elements by one exponent, or its gradient, where they
+// can.
+void settle_exponent(Problem& p) {
   const bool is_slope = p.exponent == 3;
   double power;
   convert_elements(p.dtype[p.exponent], DType::float64, 1, p.data[p.exponent], 0, &power, 0);
-  if (is_slope && power == 0) return nullptr;  // 0, though a^-1 may be infinite
+  p.exponent = 0;
+  if (is_slope && power == 0) return;  // 0, though a^-1 may be infinite
   const auto* const found = std::ranges::find(kSimplePowers, is_slope ? power - 1 : power);
-  if (found == std::end(kSimplePowers)) return nullptr;
+  if (found == std::end(kSimplePowers)) return;
+  const auto which = found - kSimplePowers;
   const PointwiseTable& table = floating_table(p.type);
-  return (is_slope ? table.simple_power_slope : table.simple_power)[found - kSimplePowers];
+  p.fn = (is_slope ? table.simple_power_slope : table.simple_power)[which];
+  const bool stored = p.dtype[0] == DType::bfloat16 && p.dtype[1] == DType::bfloat16;
+  if (is_slope || !stored || p.type != ComputeType::f32) return;
+  p.fn = active_kernels().pointwise_bfloat16->simple_power[which];
+  p.type = ComputeType::bf16;
 }
 
 // ---- from calls to problems ----
@@ -546,13 +552,11 @@ void register_pointwise_kernels() {
 void run_pointwise(const PointwiseProblem& p) {
   if (p.checks_exponents) check_exponents(p);
   if (p.count == 0) return;
-  if (p.exponent > 0)
-    if (const PointwiseFn simple = simple_power(p)) {
-      Problem by_number = p;
-      by_number.fn = simple;
-      by_number.exponent = 0;
-      return run_pointwise(by_number);
-    }
+  if (p.exponent > 0) {
+    Problem settled = p;
+    settle_exponent(settled);
+    return run_pointwise(settled);
+  }
   if (p.repeated.part && run_repeated_part(p)) return;
   if (const int axis = crossing_axis(p); axis >= 0) return CrossingTiles(p, axis).run();
   if (has_short_rows(p)) return run_short_rows(p);

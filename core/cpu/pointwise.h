@@ -53,6 +53,7 @@ struct PointwiseIntegerTable {
 struct PointwiseBFloat16Table {
   PointwiseFn value[kPointwiseOps];  // null: computed as f32
   PointwiseFn gradient[kPointwiseOps][3];
+  PointwiseFn simple_power[kSimplePowerCount];
 };
 
 inline constexpr int kMaxPointwiseInputs = 5;  // g, a, b, c, y

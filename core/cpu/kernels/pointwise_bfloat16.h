@@ -97,8 +97,15 @@ template <class Row, int N> void bits_kernel(std::int64_t n, void* y, const void
                                });
 }
 
+template <int... which> constexpr void add_simple_powers(PointwiseBFloat16Table& table,
+                                                         std::integer_sequence<int, which...>) {
+  ((table.simple_power[which] = stored_kernel<SimplePower<which>, 1, false>), ...);
+}
+
 constexpr PointwiseBFloat16Table make_bfloat16_table() {
   PointwiseBFloat16Table table = {};
+  add_simple_powers(table, std::make_integer_sequence<int, kSimplePowerCount>());
+  table.value[(int)PointwiseOp::sqrt] = stored_kernel<LoneSqrt, 1, false>;
 #define TW_STORED(name, inputs, exact) \
   table.value[(int)PointwiseOp::name] = stored_kernel<name##_row, inputs, exact>;
 #define TW_EXACT(name, inputs) TW_STORED(name, inputs, true)
@@ -127,7 +134,6 @@ constexpr PointwiseBFloat16Table make_bfloat16_table() {
   TW_EXACT(trunc, 1)
   TW_EXACT(round, 1)
   TW_ROUNDED(square, 1)
-  TW_ROUNDED(sqrt, 1)
   TW_ROUNDED(rsqrt, 1)
   TW_ROUNDED(reciprocal, 1)
   TW_ROUNDED(hardsigmoid, 1)
