@@ -347,8 +347,8 @@ bool run(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor*
 bool has_own_order(const OpRecord& op, const Call& call) {
   if (is_batch_invariant()) return false;
   const Meta& x = call.in[0];
-  if (!(op.flags & (kAlongAxis | kAlongAxes)) || x.contiguous || !is_dense(*x.shape, *x.strides))
-    return false;
+  const bool may = op.flags & (kAlongAxis | kAlongAxes | kAnyOrder);
+  if (!may || x.contiguous || !is_dense(*x.shape, *x.strides)) return false;
   for (int i = 1; i < call.inputs; ++i)
     if (call.in[i].number || call.in[i].rank() != x.rank()) return false;
   return true;
@@ -367,6 +367,7 @@ WordList in_order(const OpRecord& op, Words words, int rank, const AxisOrder& or
     return std::find(order.at, order.at + rank, at) - order.at;
   };
   WordList moved(words.at, words.count);
+  if (op.flags & kAnyOrder) return moved;
   if (op.flags & kAlongAxis) return moved.set(0, place_of(words[0]));
   if (words.none(0)) return moved;
   const List axes = words.list(0);

@@ -331,7 +331,7 @@ constexpr OpRecord kCloseValues = {
     .name = "close_values",
     .signature = "(a: Tensor, b: Tensor, rtol: float, atol: float, equal_nan: bool) -> Tensor",
     .help = "Whether a and b are equal or abs(a - b) <= atol + rtol * abs(b).",
-    .flags = kConstant,
+    .flags = kConstant | kAnyOrder,
     .infer = infer_close_values,
     .estimate =
         [](const Call& call) {

@@ -171,7 +171,8 @@ enum OpFlags : std::uint16_t {
   // The first word is an axis, or a list of axes; operands and results have the same axes, and what
   // a call does along the others does not depend on their order.
   kAlongAxis = 128,
-  kAlongAxes = 256
+  kAlongAxes = 256,
+  kAnyOrder = 512  // the same, and no word is an axis: nothing depends on the order of axes
 };
 
 // What autocast does with an op's operands of float32, float16 and bfloat16.
