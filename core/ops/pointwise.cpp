@@ -2,6 +2,7 @@
 #include "core/ops/pointwise.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/pointwise_formulas.h"
+#include "core/ops/read.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "core/runtime/launch.h"
@@ -380,6 +382,44 @@ void give_formula(Vjp& v, PointwiseOp op, int input) {
   v.give(input, std::move(dx));
 }
 
+// So many that what a sum alone spares is more than what its few more ops cost.
+constexpr std::int64_t kManyProducts = 16 << 10;
+// The gradient by a factor that was stretched: the sum of g times the other factor, without their
+// products in memory. Of a g that is one number the factors alone are summed, in float64, unless it
+// or a sum is infinite or NaN: then products may differ in that. Returns whether it was given.
+bool give_sum_of_products(Vjp& v, int input) {
+  const Tensor& g = v.g();
+  const Shape own = v.own_shape(input);
+  if (modes.grad || own == g.shape() || !shows_values(g)) return false;
+  const Operand given = v.in(1 - input);
+  const Tensor& other = given.tensor;
+  if (!other || other.dtype() != g.dtype() || !is_floating(g.dtype())) return false;
+  if (!(other.shape() == g.shape())) return false;
+  bool is_number = true, alike = is_dense(g.shape(), g.strides());
+  Axes axes{std::vector<std::int64_t>()};
+  for (int axis = 0; axis < g.rank(); ++axis) {
+    if (g.size(axis) == 1) continue;
+    is_number &= g.strides()[axis] == 0;
+    alike &= g.strides()[axis] == other.strides()[axis];
+    const int at = axis - (g.rank() - own.rank());
+    if (at < 0 || own[at] == 1) axes.list.push_back(axis);
+  }
+  Tensor sums;
+  if (is_number && g.count() >= kManyProducts) {
+    const Tensor number = astype(view_of(g, Shape(), Strides()), DType::float64);
+    const Tensor whole = sum(other, axes, false, DType::float64);
+    if (!std::isfinite(*HostValues(number, "multiply").as<double>())) return false;
+    if (!*HostValues(all(isfinite(whole), {}, false), "multiply").as<bool>()) return false;
+    sums = astype(whole * number, g.dtype());
+  } else if (alike && g.dtype() != DType::float16) {
+    sums = sum_of_products(g, other, axes);
+  } else {
+    return false;
+  }
+  v.give(input, reshape(sums, own));
+  return true;
+}
+
 void vjp(Vjp& v) {
   const auto op = op_of(pointwise_row(v.record()));
   const GradientRule& rule = kRules[static_cast<int>(op)];
@@ -389,7 +429,8 @@ void vjp(Vjp& v) {
       case Form::none: break;
       case Form::zero: v.give(i, zeros(v.own_shape(i), v.g().dtype())); break;
       case Form::pass: v.give(i, v.g()); break;
-      case Form::formula: give_formula(v, op, i);
+      case Form::formula:
+        if (op != PointwiseOp::multiply || !give_sum_of_products(v, i)) give_formula(v, op, i);
     }
   }
 }
