@@ -58,9 +58,9 @@ template <class T, class Result> constexpr bool has_far_loop() {
 #endif
 }
 
-// How long a function takes: less than memory does; more; or it reads tables, which two vectors
-// share.
-enum class Work { light, heavy, tables };
+// How long a function takes: less than memory does; more; or so that two vectors at once take less
+// than one after the other.
+enum class Work { light, heavy, by_two };
 
 // Applies f(const Vec<T> (&)[N]) to each vector of N inputs; returns how many elements are done.
 // Loops over the inputs are unrolled by name: left to the compiler that comes too late for their
@@ -89,7 +89,7 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
   }
   // Two at once, so that the compiler interleaves two chains of dependent instructions.
   constexpr bool interleaves = sizeof(T) == 4 && std::is_floating_point_v<T>;
-  if constexpr (N == 1 && (interleaves || work == Work::tables)) {
+  if constexpr (N == 1 && (interleaves || work == Work::by_two)) {
     for (; at + 2 * L <= n; at += 2 * L) {
       Vec<T> w[1];
       v[0] = load_lanes<far>(p[0]);
@@ -267,14 +267,17 @@ template <class Row> inline constexpr bool kElementary = false;
 #include "core/ops/accuracy.inc"
 #undef TW_ACCURACY
 // Those of float64 whose tables, of 30 lines and more, do not fit in the registers: loads of them
-// are most of their time. Formulas with products that may be fused differently for two vectors than
-// for one must not be among these, as bits would depend on the place.
-template <class Row> inline constexpr bool kReadsTables =
-    std::is_same_v<Row, tanh_row> || std::is_same_v<Row, erf_row>;
+// are most of their time. And the shortest, which take an eighth less time two at once. Formulas
+// with products that may be fused differently for two vectors than for one must not be among these,
+// as bits would depend on the place.
+template <class Row, class... Rows> inline constexpr bool kIsAmong =
+    (std::is_same_v<Row, Rows> || ...);
+template <class Row> inline constexpr bool kByTwo =
+    kIsAmong<Row, tanh_row, erf_row, erfinv_row, exp_row, exp2_row, asin_row, acos_row>;
 template <class Row, class T> constexpr Work work_of() {
   if (!std::is_floating_point_v<T> || !kElementary<Row>) return Work::light;
 #ifdef TW_HAS_LANE_TABLES
-  if (sizeof(T) == 8 && kReadsTables<Row>) return Work::tables;
+  if (sizeof(T) == 8 && kByTwo<Row>) return Work::by_two;
 #endif
   return Work::heavy;
 }

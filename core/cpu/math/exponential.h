@@ -64,10 +64,10 @@ TW_INLINE Vec<float> exp_short_tail(Vec<float> r) {
   return polynomial(r, 0.49999997, 0.166665152, 0.0416673198, 0.00836925767, 0.00138817774);
 }
 TW_INLINE Vec<double> exp_short_tail(Vec<double> r) {
-  return polynomial(r, 0.5000000000000013, 0.16666666666666546, 0.041666666666512836,
-                    0.008333333333404086, 0.001388888894790924, 0.0001984126970937905,
-                    2.4801488869051047e-05, 2.755740046262936e-06, 2.763170163108362e-07,
-                    2.5060087358851158e-08);
+  return by_pairs<double>(r, r * r, 0.5000000000000013, 0.16666666666666546, 0.041666666666512836,
+                          0.008333333333404086, 0.001388888894790924, 0.0001984126970937905,
+                          2.4801488869051047e-05, 2.755740046262936e-06, 2.763170163108362e-07,
+                          2.5060087358851158e-08);
 }
 
 // x = n ln 2 + r + low.
@@ -108,6 +108,34 @@ template <Floating T> TW_INLINE Vec<T> exp2(Vec<T> x) {
     return scale(sizeof(T) == 4 ? exp_reduced(reduced) : (exp_rest(reduced) + r) + 1, n);
   }
 }
+#ifdef TW_HAS_MASKED_ACCESS
+// x - n for the whole number n nearest to x, and 0 for infinities.
+TW_INLINE Vec<double> fraction(Vec<double> x) {
+  return Vec<double>((Vec<double>::Raw)_mm512_maskz_reduce_pd(0xff, (__m512d)x.v, 0));
+}
+// x to `limit` on both sides, in one instruction; of NaN it makes the limit.
+TW_INLINE Vec<double> within(Vec<double> x, double limit) {
+  return Vec<double>(
+      (Vec<double>::Raw)_mm512_maskz_range_pd(0xff, (__m512d)x.v, _mm512_set1_pd(limit), 2));
+}
+// The instruction that scales has 0, infinity and NaN at the ends, so that x needs no limits; where
+// r is none, they keep it from making the result one of another sign.
+TW_INLINE Vec<double> exp(Vec<double> x) {
+  using Limits = ExpLimits<double>;
+  const Vec<double> n = fma(x, kLog2e, Format<double>::rounder) - Format<double>::rounder;
+  const Vec<double> r = within(fma(-n, Limits::ln2_lo, fma(-n, Limits::ln2_hi, x)), 1);
+  return scale(fma(fma(exp_short_tail(r), r, 1), r, 1), n);
+}
+// 2^f = 1 + f p(f) for |f| <= 1/2, within 2^-57.3.
+TW_INLINE Vec<double> exp2(Vec<double> x) {
+  const Vec<double> f = fraction(x);
+  const Vec<double> p = by_pairs<double>(
+      f, f * f, 0.24022650695910133, 0.055504108664822256, 0.009618129107593482,
+      0.001333355814638268, 0.00015403530457798738, 1.5252733803515011e-05, 1.3215434978831274e-06,
+      1.0178087584512348e-07, 7.073830649377912e-09, 4.449838733880283e-10);
+  return scale(fma(fma(p, f, kLn2), f, 1), x - f);
+}
+#endif
 // e^x - 1 as 2 (s (e^r - 1) + (s - 1/2)) with s = 2^(n - 1), finite as long as the result is.
 template <Floating T> TW_INLINE Pair<T> half_expm1_pair(Vec<T> x) {
   const T lowest = -Format<T>::mantissa_bits - 2;  // e^lowest is below half an ulp of -1
@@ -160,6 +188,12 @@ TW_INLINE WideExp wide_exp(Pair<double> x) {
   const Vec<double> index = fma(x.sum(), kPowerSteps, Format<double>::rounder);
   const Vec<double> k = index - Format<double>::rounder;
   return {index, wide_power(index), fma(-k, kPowerStep, x.hi) + fma(-k, kPowerStepLow, x.lo)};
+}
+// Of -x - low, x >= 0 and low at most half an ulp of it.
+TW_INLINE WideExp wide_exp_of_negative(Vec<double> x, Vec<double> low) {
+  const Vec<double> index = fma(x, -kPowerSteps, Format<double>::rounder);
+  const Vec<double> k = Format<double>::rounder - index;
+  return {index, wide_power(index), fma(k, kPowerStep, -x) + fma(k, kPowerStepLow, -low)};
 }
 // e^r - 1 and what t lost in rounding, within 2^-56 and 2^-65 of e^r.
 TW_INLINE Vec<double> wide_exp_rest(const WideExp& x) {
