@@ -220,6 +220,38 @@ template <Floating T> TW_INLINE Vec<T> tanhshrink(Vec<T> x) {
     return copysign(where(size < (T)0.6, near, far), x);
   }
 }
+#ifdef TW_HAS_LANE_TABLES
+// From 0.8 on by pieces, and x - 1 beyond the last; below it x^3 c, c = 1/3 + z q(z) and z = x^2,
+// all in two parts. Squares of small numbers would underflow.
+TW_INLINE Vec<double> tanhshrink(Vec<double> x) {
+  using T = double;
+  using Cube = TanhshrinkCube<T>;
+  constexpr T first = 0.8, step = 15 / 18.3, last = 19.06;
+  const Vec<T> size = abs(x), limited = at_most(size, last);
+  const Vec<T> index = shifted_down<50>(fma(limited, step, 1 - step * first));
+  const Vec<T> t = limited - look_up(wide::kTanhshrinkPoints, index);
+  const Vec<T> value = look_up(wide::kTanhshrinkValues, index);
+  const Vec<T> piece = wide::by_pieces(t, index, value, wide::kTanhshrinkPieces);
+  const Vec<T> far = where(size > last, size - 1, piece);
+  const Pair<T> square = two_product(size, size);
+  const Vec<T> z = square.hi;
+  const Vec<T> q = by_pairs<T>(
+      z, z * z, -0.13333333333333325, 0.05396825396824227, -0.021869488535581235,
+      0.008863235515520557, -0.0035921278214130466, 0.0014558322909976407, -0.0005900134238841523,
+      0.0002390626181385649, -9.6687215589872e-05, 3.8706894857219966e-05, -1.4873995643143536e-05,
+      5.0671105144740386e-06, -1.3028298829227774e-06, 1.7953281519779605e-07);
+  const Vec<T> c = fma(z, q, Cube::c), c_lo = fma(z, q, Cube::c - c) + Cube::c_lo;
+  const Vec<T> share = rounded(z * c), lost = fma(z, c, -share);
+  const Vec<T> near = fma(size, share, size * fma(z, c_lo, fma(square.lo, c, lost)));
+  const Vec<T> y = with_sign(where(size < first, near, far), x);
+  // -1, so that 0 is above the others.
+  const Vec<std::uint64_t> bits = bit_cast<std::uint64_t>(size) - 1;
+  const Mask<T> tiny = {bits.v < bit_cast<std::uint64_t>(Vec<T>(0x1p-240)).v};
+  if (!any(tiny)) [[likely]]
+    return y;
+  return out_of_line([=]() TW_LAMBDA_INLINE { return where(tiny, tanhshrink<T>(x), y); });
+}
+#endif
 
 // 1.0507 x, and 1.7581 (e^x - 1) below 0.
 template <Floating T> TW_INLINE Vec<T> selu(Vec<T> x) {

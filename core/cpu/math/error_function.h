@@ -1,7 +1,7 @@
 // The error function, its complement and the normal distribution.
 #pragma once
 #include "core/cpu/math/exponential.h"
-#include "core/cpu/math/wide_tables.h"
+#include "core/cpu/math/wide_pieces.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -101,10 +101,32 @@ TW_INLINE Scaled erfc_pair(Pair<double> x, double factor) {
            where(inside, head.lo - rest, tail.y.lo) * factor},
           where(inside, 0, n)};
 }
-TW_INLINE Vec<double> erfc(Vec<double> x) {
+TW_INLINE Vec<double> erfc_by_quotient(Vec<double> x) {
   const Scaled y = erfc_pair({x, 0}, 1);
   return scale(y.y.sum(), y.n);
 }
+#ifdef TW_HAS_LANE_TABLES
+// e^-hi e^-lo (S + what S lost in rounding), x^2 = hi + lo. From x = 26 on results come near the
+// denormal ones.
+TW_INLINE Vec<double> erfc(Vec<double> x) {
+  using T = double;
+  constexpr T far = 26;
+  const Vec<T> size = at_most(abs(x), far), index = shifted_down<50>(fma(size, 0.549, 1));
+  const Pair<T> s = pair_by_pieces(size - look_up(wide::kErfcPoints, index), index,
+                                   look_up(wide::kErfcValues, index), wide::kErfcPieces);
+  const Pair<T> square = two_product(size, size);
+  const WideExp e = wide_exp_of_negative(square.hi, square.lo);
+  const Vec<T> y = rounded(e.t * s.hi), lost = fma(e.t, s.hi, -y);
+  const Vec<T> tail = y + fma(y, wide_exp_rest(e), fma(e.t, s.lo, lost));
+  const Vec<T> inside = where(x < 0, 2 - tail, tail);
+  if (!any_above(x, far)) [[likely]]
+    return inside;
+  return out_of_line([=]()
+                         TW_LAMBDA_INLINE { return where(x > far, erfc_by_quotient(x), inside); });
+}
+#else
+TW_INLINE Vec<double> erfc(Vec<double> x) { return erfc_by_quotient(x); }
+#endif
 // e^(x^2) erfc(x) from 0 to 10.5 in two parts: beyond 9.3 results are denormal.
 #ifdef TW_HAS_LANE_TABLES
 TW_INLINE Pair<float> scaled_erfc(Vec<float> x) {

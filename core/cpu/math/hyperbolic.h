@@ -2,7 +2,7 @@
 #pragma once
 #include "core/cpu/math/exponential.h"
 #include "core/cpu/math/lane_tables.h"
-#include "core/cpu/math/wide_tables.h"
+#include "core/cpu/math/wide_pieces.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {

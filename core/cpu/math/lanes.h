@@ -232,6 +232,15 @@ TW_INLINE bool any_below(Vec<double> x, double limit) {
 #endif
 }
 
+// Whether a lane is above the limit; NaN is not.
+TW_INLINE bool any_above(Vec<double> x, double limit) {
+#if defined(__AVX512F__)
+  return _mm512_cmp_pd_mask((__m512d)x.v, _mm512_set1_pd(limit), _CMP_GT_OQ) != 0;
+#else
+  return any(x > limit);
+#endif
+}
+
 // Whether a lane is the limit, beyond it or NaN.
 TW_INLINE bool any_not_below(Vec<float> x, float limit) {
 #if defined(__AVX512F__)
