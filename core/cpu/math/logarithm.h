@@ -2,6 +2,7 @@
 #pragma once
 #include "core/cpu/math/exponential.h"
 #include "core/cpu/math/lane_tables.h"
+#include "core/cpu/math/wide_tables.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -59,13 +60,21 @@ TW_INLINE Vec<float> log_tail(Vec<float> f) {
   const Vec<float> z = f * f;
   return z * (f * p) - z * 0.5f;
 }
-// double: 2 atanh(s) with s = f / (2 + f), arranged as in FreeBSD's e_log.c; polynomial 2^-61.6.
+// double: 2 atanh(s) with s = f / (2 + f), arranged as in FreeBSD's e_log.c: f - f^2 / 2 + s (p +
+// f^2 / 2), with the polynomial p within 2^-61.6.
+struct LogSeries {
+  Vec<double> s, p;
+};
+TW_INLINE LogSeries log_series(Vec<double> f) {
+  const Vec<double> s = f / (f + 2), z = s * s;
+  return {s, z * polynomial(z, 0.666666666666666, 0.4000000000005667, 0.2857142855582956,
+                            0.22222224296516227, 0.18181665859844565, 0.15391112895803089,
+                            0.1317357638500592, 0.138432390054763)};
+}
 TW_INLINE Vec<double> log_tail(Vec<double> f) {
-  const Vec<double> s = f / (f + 2), z = s * s, half_square = f * f * 0.5;
-  const Vec<double> p =
-      polynomial(z, 0.666666666666666, 0.4000000000005667, 0.2857142855582956, 0.22222224296516227,
-                 0.18181665859844565, 0.15391112895803089, 0.1317357638500592, 0.138432390054763);
-  return s * (z * p + half_square) - half_square;
+  const auto [s, p] = log_series(f);
+  const Vec<double> half_square = f * f * 0.5;
+  return s * (p + half_square) - half_square;
 }
 
 // The result for x > 0, or what belongs at 0, below, at infinity and for NaN.
@@ -87,11 +96,20 @@ template <Floating T> TW_INLINE Vec<T> log_domain(Vec<T> x, Vec<T> y) {
 #endif
 }
 
+// log(1 + f) in two parts, where exponents cancel most of it: f - f^2 / 2 without error, and the
+// rest, which is below a twentieth.
+TW_INLINE Pair<double> log_pair(Vec<double> f) {
+  const auto [s, p] = log_series(f);
+  const Pair<double> half_square = two_product<double>(f, f * 0.5);
+  const Pair<double> head = fast_two_sum(f, -half_square.hi);
+  return {head.hi, fma(s, p + half_square.hi, head.lo - half_square.lo)};
+}
+TW_INLINE Pair<float> log_pair(Vec<float> f) { return fast_two_sum(f, log_tail(f)); }
 template <Floating T> TW_INLINE Vec<T> log(Vec<T> x) {
   TW_WIDEN(log) {
     const auto [f, e] = decompose(x);
-    const Vec<T> y = (log_tail(f) + e * ExpLimits<T>::ln2_lo + f) + e * ExpLimits<T>::ln2_hi;
-    return log_domain(x, y);
+    const Pair<T> log = log_pair(f), head = fast_two_sum(e * ExpLimits<T>::ln2_hi, log.hi);
+    return log_domain(x, head.hi + (head.lo + (log.lo + e * ExpLimits<T>::ln2_lo)));
   }
 }
 
@@ -109,13 +127,12 @@ template <> struct LogBases<double> {
   static constexpr double log10e = 0x1.bcb7b1526e50ep-2, log10e_lo = 0x1.95355baaafad3p-57;
   static constexpr double log10_2 = 0x1.34413509f78p-2, log10_2_lo = 0x1.fef311f12b358p-46;
 };
-// head + tail base. Where exponent and mantissa cancel, the tail is a fifth of the result or more,
-// and in float its product's rounding would count.
-template <Floating T> TW_INLINE Vec<T> with_tail(Pair<T> head, Vec<T> tail, T base) {
-  if constexpr (sizeof(T) == 8) return head.hi + (head.lo + tail * base);
-  const Pair<T> product = two_product<T>(tail, base);
-  const Pair<T> sum = fast_two_sum(head.hi, product.hi);
-  return sum.hi + (sum.lo + (head.lo + product.lo));
+// e step + step_lo e + base log(1 + f), where e step is exact and base has a second part.
+template <Floating T>
+TW_INLINE Vec<T> log_to_base(Vec<T> f, Vec<T> head, Vec<T> low, T base, T base_lo) {
+  const Pair<T> log = log_pair(f), p = two_product<T>(log.hi, base);
+  const Pair<T> sum = fast_two_sum(head, p.hi);
+  return sum.hi + (sum.lo + (p.lo + (log.hi * base_lo + (log.lo * base + low))));
 }
 // e + log2(1 + f). 1 + f is brought to the root of 2 at most, so that less of the two cancels.
 // Powers of two give whole numbers.
@@ -125,10 +142,8 @@ template <Floating T> TW_INLINE Vec<T> log2(Vec<T> x) {
     const auto parts = decompose(x);
     const Mask<T> high = parts.f > (T)(kRootOf2 - 1);
     const Vec<T> f = where(high, parts.f * (T)0.5 - (T)0.5, parts.f);
-    const Pair<T> p = two_product<T>(f, B::log2e);
-    const Pair<T> head = fast_two_sum(where(high, parts.e + 1, parts.e), p.hi);
-    const Vec<T> lo = head.lo + (p.lo + f * B::log2e_lo);
-    return log_domain(x, with_tail<T>({head.hi, lo}, log_tail(f), B::log2e));
+    const Vec<T> e = where(high, parts.e + 1, parts.e);
+    return log_domain(x, log_to_base<T>(f, e, 0, B::log2e, B::log2e_lo));
   }
 }
 // Powers of ten give whole numbers.
@@ -136,10 +151,8 @@ template <Floating T> TW_INLINE Vec<T> log10(Vec<T> x) {
   TW_WIDEN(log10) {
     using B = LogBases<T>;
     const auto [f, e] = decompose(x);
-    const Pair<T> p = two_product<T>(f, B::log10e);
-    const Pair<T> head = fast_two_sum(e * B::log10_2, p.hi);
-    const Vec<T> lo = head.lo + (p.lo + f * B::log10e_lo + e * B::log10_2_lo);
-    return log_domain(x, with_tail<T>({head.hi, lo}, log_tail(f), B::log10e));
+    return log_domain(
+        x, log_to_base<T>(f, e * B::log10_2, e * B::log10_2_lo, B::log10e, B::log10e_lo));
   }
 }
 // log(u) + c / u, where u = 1 + x rounded and c is what rounding lost.
@@ -214,6 +227,49 @@ TW_INLINE Vec<float> log2(Vec<float> x) {
       fma(square, fma(r, 0.2819332f, -0.3607706f), fma(r, 0.48090056f, -0.7213475f));
   const Vec<float> low = fma(r, fma(r, c, B::log2e_lo), lo * B::log2e);
   return log_domain(x, (p.e + p.value) + fma(hi, B::log2e, low));
+}
+// float64 the same way by 16 inverses and without a division: r is from -1/32 to 1/16.
+struct WideLogPiece {
+  Vec<double> e, value, r, low;  // m inverse = 1 + r + low
+};
+TW_INLINE WideLogPiece wide_log_piece(Vec<double> x, const double (&inverses)[16],
+                                      const double (&values)[16]) {
+  const auto [m, e] = mantissa(x);
+  const Vec<double> index = shifted_down<48>(m);
+  const Pair<double> product = two_product(m, look_up(inverses, index));
+  return {e, look_up(values, index), product.hi - 1, product.lo};
+}
+TW_INLINE Vec<double> log(Vec<double> x) {
+  using Limits = ExpLimits<double>;
+  const auto [e, value, r, r_low] = wide_log_piece(x, wide::kLnInverses, wide::kLnValues);
+  const Vec<double> c = by_pairs<double>(
+      r, r * r, -0.49999999999999994, 0.33333333333333454, -0.25000000000049527,
+      0.19999999999726556, -0.16666666533018146, 0.142857134184493, -0.12500138465854066,
+      0.11113365718979196, -0.09959413568650245, 0.07872770364650285);
+  const Vec<double> whole = r + r_low, low = fma(e, Limits::ln2_lo, r_low);
+  return log_domain(x, fma(e, Limits::ln2_hi, value) + (r + fma(whole * whole, c, low)));
+}
+TW_INLINE Vec<double> log2(Vec<double> x) {
+  using B = LogBases<double>;
+  const auto [e, value, r, r_low] = wide_log_piece(x, wide::kLog2Inverses, wide::kLog2Values);
+  const Vec<double> c = by_pairs<double>(
+      r, r * r, -0.7213475204444817, 0.4808983469629902, -0.360673760222626, 0.2885390081681424,
+      -0.24044917198179014, 0.2060992900935578, -0.18033876364503335, 0.1603261447959094,
+      -0.1436276688720468, 0.11343907070398523);
+  const Vec<double> whole = r + r_low, share = fma(whole, c, B::log2e_lo);
+  const Vec<double> low = fma(whole, share, r_low * B::log2e);
+  return log_domain(x, (e + value) + fma(r, B::log2e, low));
+}
+TW_INLINE Vec<double> log10(Vec<double> x) {
+  using B = LogBases<double>;
+  const auto [e, value, r, r_low] = wide_log_piece(x, wide::kLog10Inverses, wide::kLog10Values);
+  const Vec<double> c = by_pairs<double>(
+      r, r * r, -0.2171472409516259, 0.14476482730108464, -0.10857362047594032, 0.08685889637796125,
+      -0.07238241318439285, 0.0620420679978768, -0.05428738079951443, 0.048263188131913444,
+      -0.04323841175450602, 0.034154887643523334);
+  const Vec<double> rest = fma(r_low, B::log10e, e * B::log10_2_lo);
+  const Vec<double> whole = r + r_low, low = fma(whole, fma(whole, c, B::log10e_lo), rest);
+  return log_domain(x, fma(e, B::log10_2, value) + fma(r, B::log10e, low));
 }
 TW_INLINE Vec<float> log10(Vec<float> x) {
   using B = LogBases<float>;
