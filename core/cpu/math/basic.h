@@ -115,6 +115,11 @@ TW_INLINE Vec<float> near_rsqrt(Vec<float> x) {
 TW_INLINE Vec<double> near_rsqrt(Vec<double> x) {
   return Vec<double>((Vec<double>::Raw)_mm512_maskz_rsqrt14_pd(0xff, (__m512d)x.v));
 }
+TW_INLINE Vec<double> near_rsqrt_or_0(Vec<double> x) {
+  const auto v = (__m512d)x.v;
+  const __mmask8 other = _mm512_cmp_pd_mask(v, _mm512_setzero_pd(), _CMP_NEQ_UQ);
+  return Vec<double>((Vec<double>::Raw)_mm512_maskz_rsqrt14_pd(other, v));
+}
 // a b + c, rounded down.
 TW_INLINE Vec<float> fma_down(Vec<float> a, Vec<float> b, Vec<float> c) {
   return Vec<float>((Vec<float>::Raw)_mm512_fmadd_round_ps(

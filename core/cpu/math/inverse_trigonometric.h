@@ -167,5 +167,59 @@ template <Floating T> TW_INLINE Vec<T> acos(Vec<T> x) {
   }
 }
 
+#ifdef TW_HAS_MASKED_ACCESS
+// sqrt(x), almost rounded, and what it lacks as a product, rest half; of 0 it is 0. By R. E.
+// Goldschmidt's step for the root and half its inverse from 14 bits, and one with the exact rest:
+// the instruction that rounds a root exactly takes 24 cycles, and then a division what it lacks.
+struct Root {
+  Vec<double> root, rest, half;
+};
+TW_INLINE Root root_and_rest(Vec<double> x) {
+  const Vec<double> first = near_rsqrt_or_0(x), rough = rounded(x * first);
+  const Vec<double> rough_half = first * 0.5, lack = fma(-rough_half, rough, 0.5);
+  const Vec<double> near = fma(rough, lack, rough), half = fma(rough_half, lack, rough_half);
+  const Vec<double> root = fma(fma(-near, near, x), half, near);
+  return {root, fma(-root, root, x), half};
+}
+// asin(t) - t for |t| <= 1/2, z = t^2, within 2^-55.8 of asin.
+TW_INLINE Vec<double> asin_rest(Vec<double> t, Vec<double> z) {
+  const Vec<double> p = by_pairs<double>(
+      z, z * z, 0.166666666666654, 0.07500000000336571, 0.04464285682975012, 0.0303819590540379,
+      0.022371760376735165, 0.017359666747580316, 0.013885626655740555, 0.012166596838996945,
+      0.006539320472985381, 0.01949742366139942, -0.016176511462402874, 0.031880152648479196);
+  return p * (t * z);
+}
+// c + m (t + rest), with |c| >= |m t| or c = 0.
+TW_INLINE Vec<double> turned(Vec<double> c, Vec<double> c_lo, Vec<double> m, Vec<double> t,
+                             Vec<double> rest) {
+  const Vec<double> y = fma(m, t, c), lost = fma(m, t, c - y);
+  return y + (lost + fma(m, rest, c_lo));
+}
+TW_INLINE Vec<double> asin(Vec<double> x) {
+  using T = double;
+  constexpr T hi = 2 * QuarterPi<T>::hi, lo = 2 * QuarterPi<T>::lo;
+  const Vec<T> size = abs(x);
+  const Mask<T> large = size > 0.5;
+  const Vec<T> half = fma(size, -0.5, 0.5), z = where(large, half, size * size);
+  const auto [root, root_rest, half_inverse] = root_and_rest(half);
+  const Vec<T> t = where(large, root, size), rest = asin_rest(t, z);
+  const Vec<T> y = turned(where(large, hi, 0), where(large, lo, 0), where(large, -2, 1), t,
+                          where(large, fma(root_rest, half_inverse, rest), rest));
+  return with_sign(y, x);
+}
+TW_INLINE Vec<double> acos(Vec<double> x) {
+  using T = double;
+  constexpr T hi = 2 * QuarterPi<T>::hi, lo = 2 * QuarterPi<T>::lo;
+  const Vec<T> size = abs(x);
+  const Mask<T> large = size > 0.5, below = x < 0;
+  const Vec<T> half = fma(size, -0.5, 0.5), z = where(large, half, size * size);
+  const auto [root, root_rest, half_inverse] = root_and_rest(half);
+  const Vec<T> t = where(large, root, x), rest = asin_rest(t, z);
+  return turned(where(large, where(below, 2 * hi, 0), hi),
+                where(large, where(below, 2 * lo, 0), lo), where(large, where(below, -2, 2), -1), t,
+                where(large, fma(root_rest, half_inverse, rest), rest));
+}
+#endif
+
 }  // namespace
 }  // namespace tw::TW_ISA_NAME
