@@ -66,6 +66,13 @@ TW_INLINE Vec<float> rough_reciprocal(Vec<float> x) {
 TW_INLINE Vec<double> near_reciprocal(Vec<double> x) {
   return Vec<double>((Vec<double>::Raw)_mm512_maskz_rcp14_pd(0xff, (__m512d)x.v));
 }
+// The sum of a quotient's two parts within 2^-56 more than its rounding: by 28 bits of 1 / d, which
+// come sooner than a division's, and the remainder. -0.0 keeps its sign.
+TW_INLINE Vec<double> near_ratio(Pair<double> n, Pair<double> d) {
+  const Vec<double> rough = near_reciprocal(d.hi), lack = fma(-rough, d.hi, 1);
+  const Vec<double> inverse = fma(rough, lack, rough), q = rounded(n.hi * inverse);
+  return fma(-(fma(q, d.hi, -n.hi) + fma(q, d.lo, -n.lo)), inverse, q);
+}
 #endif
 
 }  // namespace

@@ -115,31 +115,70 @@ template <Floating T> TW_INLINE Vec<T> tan_by_quotient(Vec<T> x) {
 }
 template <Floating T> TW_INLINE Vec<T> tan(Vec<T> x) { return tan_by_quotient(x); }
 #ifdef TW_HAS_LANE_TABLES
-// x = k pi / 16 + r, tan(k pi / 16) = p / q and t = tan(r): (p + q t) / (q - p t).
-inline constexpr double kWideTanReducible = 0x1p17;
-TW_INLINE Vec<double> tan(Vec<double> x) {
+// x = k pi / 16 + r - minus_low. k + more stands in the low bits of `index`.
+struct Sixteenths {
+  Vec<double> index, r, minus_low;
+};
+inline constexpr double kWideReducible = 0x1p17;
+TW_INLINE Sixteenths reduce_sixteenths(Vec<double> x, double more) {
+  const double rounder = Format<double>::rounder + more;
+  const Vec<double> index = fma(x, 5.092958178940651, rounder), k = index - rounder;
+  const Vec<double> near = fma(k, -kHalfPi1 / 8, x), middle = rounded(k * (kHalfPi2 / 8));
+  const Vec<double> r = near - middle;
+  return {index, r, fma(k, kHalfPi3 / 8, middle - (near - r))};
+}
+// With S and C the sine and cosine of the multiple of pi / 16, S + C r, and what that loses and C
+// (sin(r) - r) + S (cos(r) - 1) add. A zero has the sign of S + C r, as what is taken off is +0.
+TW_INLINE Vec<double> wide_sine(const Sixteenths& x) {
   using T = double;
-  const Vec<T> index = fma(x, 5.092958178940651, Format<T>::rounder);
-  const Vec<T> k = index - Format<T>::rounder, near = fma(-k, kHalfPi1 / 8, x);
-  const Vec<T> middle = rounded(k * (kHalfPi2 / 8)), r = near - middle;
-  const Vec<T> low = fma(-k, kHalfPi3 / 8, (near - r) - middle), z = r * r, square = z * z;
-  const Vec<T> first = fma(z, 0.13333333333336347, 0.3333333333333333);
-  const Vec<T> second = fma(z, 0.02186949345044043, 0.05396825395065776);
-  const Vec<T> third = fma(z, 0.003643426161860994, 0.008862524894074792);
-  const Vec<T> tail = fma(square, fma(square, third, second), first);
-  const Pair<T> t = fast_two_sum(r, fma(r * z, tail, low));
-  const Vec<T> p = look_up(wide::kTanNumerators, index), q = look_up(wide::kTanDenominators, index);
-  const Vec<T> p_low = look_up(wide::kTanNumeratorLows, index);
-  const Vec<T> q_low = look_up(wide::kTanDenominatorLows, index);
-  const Vec<T> n = fma(q, t.hi, p), d = fma(-p, t.hi, q);
-  const Vec<T> n_low = fma(q, t.hi, p - n) + fma(q, t.lo, fma(q_low, t.hi, p_low));
-  const Vec<T> d_low = fma(-p, t.hi, q - d) + fma(-p, t.lo, fma(-p_low, t.hi, q_low));
-  const Vec<T> slope = ratio<T>({n, n_low}, {d, d_low});
-  const Vec<T> y = where(abs(x) < kUnchanged<T>, x, slope);
-  if (!any_not_below(abs(x), kWideTanReducible)) [[likely]]
+  const auto& [index, r, minus_low] = x;
+  const Vec<T> s = look_up(wide::kSines, index), c = look_up(wide::kCosines, index);
+  const Vec<T> z = r * r;
+  Vec<T> of_r = fma(z, -2.7551679116713812e-06, 0.0001984126941388732);
+  of_r = fma(z, fma(z, of_r, -0.008333333333321204), 0.16666666666666666);
+  Vec<T> of_1 = fma(z, -2.479510448765871e-05, 0.0013888888363240905);
+  of_1 = fma(z, fma(z, of_1, -0.041666666666498764), 0.49999999999999983);
+  const Vec<T> y = fma(c, r, s), lost = fma(-c, r, y - s);
+  const Vec<T> less =
+      fma(c, fma(r * z, of_r, minus_low), fma(s, z * of_1, -look_up(wide::kSineLows, index)));
+  const Bits<T> flip = Bits<T>(bit_cast<std::int64_t>(index).v << 59) & sign_bit<T>();
+  return bit_cast<T>(bit_cast<std::int64_t>(y - (lost + less)) ^ flip);
+}
+TW_INLINE Vec<double> sin(Vec<double> x) {
+  const Vec<double> y = wide_sine(reduce_sixteenths(x, 0));
+  if (!any_not_below(abs(x), kWideReducible)) [[likely]]
     return y;
   return out_of_line(
-      [=]() TW_LAMBDA_INLINE { return where(abs(x) < kWideTanReducible, y, tan_by_quotient(x)); });
+      [=]() TW_LAMBDA_INLINE { return where(abs(x) < kWideReducible, y, sin<double>(x)); });
+}
+TW_INLINE Vec<double> cos(Vec<double> x) {
+  const Vec<double> y = wide_sine(reduce_sixteenths(x, 8));
+  if (!any_not_below(abs(x), kWideReducible)) [[likely]]
+    return y;
+  return out_of_line(
+      [=]() TW_LAMBDA_INLINE { return where(abs(x) < kWideReducible, y, cos<double>(x)); });
+}
+// x = k pi / 16 + r, tan(k pi / 16) = p / q and t = tan(r): (p + q t) / (q - p t). Where k = 0, p
+// is -0.0, so that a zero keeps its sign.
+TW_INLINE Vec<double> tan(Vec<double> x) {
+  using T = double;
+  const auto [index, r, minus_low] = reduce_sixteenths(x, 0);
+  const Vec<T> z = r * r;
+  Vec<T> tail = fma(z, 0.008966485171560618, 0.02186838905022815);
+  tail = fma(z, fma(z, tail, 0.0539682592835421), 0.13333333332209735);
+  tail = fma(z, tail, 0.3333333333333411);
+  const Pair<T> t = fast_two_sum(r, fma(r * z, tail, -minus_low));
+  const Vec<T> p = look_up(wide::kTanNumerators, index), q = look_up(wide::kTanDenominators, index);
+  // Of the low parts of p and q those that t multiplies do not count.
+  const Vec<T> n = fma(q, t.hi, p), d = fma(-p, t.hi, q);
+  const Vec<T> n_low = fma(q, t.hi, p - n) + fma(q, t.lo, look_up(wide::kTanNumeratorLows, index));
+  const Vec<T> d_low =
+      fma(-p, t.hi, q - d) + fma(-p, t.lo, look_up(wide::kTanDenominatorLows, index));
+  const Vec<T> y = near_ratio({n, n_low}, {d, d_low});
+  if (!any_not_below(abs(x), kWideReducible)) [[likely]]
+    return y;
+  return out_of_line(
+      [=]() TW_LAMBDA_INLINE { return where(abs(x) < kWideReducible, y, tan_by_quotient(x)); });
 }
 // v plus a small rest, or in odd quadrants 1 / v plus one, v = |r|. Beyond 2^13 a quadrant may be
 // one off, and v so large that the rest rounds too much.
