@@ -161,11 +161,8 @@ def samples(name: str, rng: np.random.Generator) -> np.ndarray:
     return x[(x >= low) & (x <= high)]
 
 
-@pytest.mark.parametrize("name", [*UNARY, *BINARY])
-def test_float64(name: str, rng: np.random.Generator) -> None:
-    args = (samples(name, rng),) if ARITY[name] == 1 else pairs(name, rng, "float64")
-    if ARITY[name] == 2:
-        args = args[0][::8], args[1][::8]
+def float64_errors(name: str, *args: np.ndarray) -> dict[tuple[float, ...], float]:
+    """Errors in ulp by result and arguments, of all instruction sets."""
     seen: dict[tuple[float, ...], float] = {}
     for isa in tw.kernels.isas():
         with tw.kernels.use(isa=isa):
@@ -174,6 +171,15 @@ def test_float64(name: str, rng: np.random.Generator) -> None:
             key = (got, *at)
             if math.isfinite(got) and key not in seen:
                 seen[key] = exact_error(name, got, tuple(at), 53)
+    return seen
+
+
+@pytest.mark.parametrize("name", [*UNARY, *BINARY])
+def test_float64(name: str, rng: np.random.Generator) -> None:
+    args = (samples(name, rng),) if ARITY[name] == 1 else pairs(name, rng, "float64")
+    if ARITY[name] == 2:
+        args = args[0][::8], args[1][::8]
+    seen = float64_errors(name, *args)
     worst = max(seen, key=seen.__getitem__)
     assert len(seen) > len(args[0]) // 2
     assert seen[worst] <= BOUNDS[name][1], f"{name}: {seen[worst]:.4f} ulp at {worst[1:]}"
@@ -199,6 +205,56 @@ def test_roots_beside_halfway_are_correctly_rounded(isa: str, rng: np.random.Gen
     np.testing.assert_array_equal(y, [rounded_root(each) for each in x.tolist()])
     x[:: x.size // 50] = 0
     np.testing.assert_array_equal(np.asarray(tw.sqrt(tw.asarray(x)))[x > 0], y[x > 0])
+
+
+# Where formulas of float64 change: the intervals of tables, and the ends of what tables cover; and
+# where logarithms erred by 1 ulp and more once, as exponent and mantissa cancel.
+QUARTERS = np.array([2.0 ** (n // 4) * (1 + n % 4 / 4) - 1 for n in range(17)])
+MANTISSAS = np.concatenate([1 + np.arange(8) / 16, 0.75 + np.arange(8) / 32])
+TURNS = (np.arange(-20, 20) + 0.5) * (math.pi / 16)
+BORDERS = {
+    "erfc": [*(QUARTERS / 0.549), 26, 27.22],
+    "tanhshrink": [*(0.8 + QUARTERS * 1.22), 19.06, 2.0**-240],
+    "erfinv": np.sqrt(-np.expm1(-QUARTERS / 0.4155)),
+    "asin": [0.5, 1],
+    "acos": [0.5, 1],
+    "log": [*MANTISSAS, 0.74579793520395732],
+    "log2": [*MANTISSAS, 1.4134910783996129],
+    "log10": [*MANTISSAS, 0.74999999999995792, 0.74999099724180773],
+    "sin": [*TURNS, 2.0**17, 2.0**20],
+    "cos": [*TURNS, 2.0**17, 2.0**20],
+    "tan": [*TURNS, 2.0**17, 2.0**20],
+    "exp": (np.arange(-1075, 1024, 97) + 0.5) * math.log(2),
+    "exp2": np.arange(-1075, 1024, 97) + 0.5,
+}
+
+
+@pytest.mark.parametrize("name", list(BORDERS))
+def test_float64_where_formulas_change(name: str) -> None:
+    offsets = np.array([-1e-6, *(np.arange(-3, 4) * 2.0**-52), 1e-6])
+    x = np.multiply.outer(np.asarray(BORDERS[name]), 1 + offsets).ravel()
+    low, high = EXACT[name].domain
+    x = np.concatenate([x, -x])
+    seen = float64_errors(name, x[(x >= low) & (x <= high) & (np.abs(x) < 2.0**21)])
+    worst = max(seen, key=seen.__getitem__)
+    assert seen[worst] <= BOUNDS[name][1], f"{name}: {seen[worst]:.4f} ulp at {worst[1:]}"
+
+
+def test_whole_powers_and_their_logarithms_are_exact(isa: str) -> None:
+    whole = np.arange(-1074, 1024)
+    exponents, powers = tw.asarray(whole.astype(float)), tw.asarray(np.ldexp(1.0, whole))
+    assert (tw.exp2(exponents) == powers).all()
+    assert (tw.log2(powers) == exponents).all()
+    tens = np.array([10.0**n for n in range(23)])
+    np.testing.assert_array_equal(tw.log10(tw.asarray(tens)).numpy(), np.arange(23.0))
+
+
+def test_exponentials_reach_their_limits(isa: str) -> None:
+    """Where the number taken off x to reduce it is itself rounded, too."""
+    x = np.concatenate([2.0 ** np.arange(11, 1023, 0.37), 2.0**56 - 8 * np.arange(1.0, 2000)])
+    for f in (tw.exp, tw.exp2):
+        np.testing.assert_array_equal(f(tw.asarray(x)).numpy(), np.full_like(x, np.inf))
+        np.testing.assert_array_equal(f(tw.asarray(-x)).numpy(), np.zeros_like(x))
 
 
 @pytest.mark.parametrize("name", list(BOUNDS))
