@@ -267,13 +267,14 @@ template <class Row> inline constexpr bool kElementary = false;
 #include "core/ops/accuracy.inc"
 #undef TW_ACCURACY
 // Those of float64 whose tables, of 30 lines and more, do not fit in the registers: loads of them
-// are most of their time. And the shortest, which take an eighth less time two at once. Formulas
+// are most of their time. And some that take a twentieth to an eighth less two at once. Formulas
 // with products that may be fused differently for two vectors than for one must not be among these,
 // as bits would depend on the place.
 template <class Row, class... Rows> inline constexpr bool kIsAmong =
     (std::is_same_v<Row, Rows> || ...);
 template <class Row> inline constexpr bool kByTwo =
-    kIsAmong<Row, tanh_row, erf_row, erfinv_row, exp_row, exp2_row, asin_row, acos_row>;
+    kIsAmong<Row, tanh_row, erf_row, erfc_row, erfinv_row, exp_row, exp2_row, asin_row, acos_row,
+             tan_row>;
 template <class Row, class T> constexpr Work work_of() {
   if (!std::is_floating_point_v<T> || !kElementary<Row>) return Work::light;
 #ifdef TW_HAS_LANE_TABLES

@@ -106,16 +106,16 @@ TW_INLINE Vec<double> erfc_by_quotient(Vec<double> x) {
   return scale(y.y.sum(), y.n);
 }
 #ifdef TW_HAS_LANE_TABLES
-// e^-hi e^-lo (S + what S lost in rounding), x^2 = hi + lo. From x = 26 on results come near the
-// denormal ones.
+// e^(-x^2) (S + what S lost in rounding), the square in two parts. From x = 26 on results come near
+// the denormal ones.
 TW_INLINE Vec<double> erfc(Vec<double> x) {
   using T = double;
   constexpr T far = 26;
   const Vec<T> size = at_most(abs(x), far), index = shifted_down<50>(fma(size, 0.549, 1));
   const Pair<T> s = pair_by_pieces(size - look_up(wide::kErfcPoints, index), index,
                                    look_up(wide::kErfcValues, index), wide::kErfcPieces);
-  const Pair<T> square = two_product(size, size);
-  const WideExp e = wide_exp_of_negative(square.hi, square.lo);
+  const Vec<T> square = rounded(size * size);
+  const WideExp e = wide_exp_of_negative(square, fma(-size, size, square));
   const Vec<T> y = rounded(e.t * s.hi), lost = fma(e.t, s.hi, -y);
   const Vec<T> tail = y + fma(y, wide_exp_rest(e), fma(e.t, s.lo, lost));
   const Vec<T> inside = where(x < 0, 2 - tail, tail);

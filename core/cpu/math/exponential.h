@@ -189,11 +189,11 @@ TW_INLINE WideExp wide_exp(Pair<double> x) {
   const Vec<double> k = index - Format<double>::rounder;
   return {index, wide_power(index), fma(-k, kPowerStep, x.hi) + fma(-k, kPowerStepLow, x.lo)};
 }
-// Of -x - low, x >= 0 and low at most half an ulp of it.
-TW_INLINE WideExp wide_exp_of_negative(Vec<double> x, Vec<double> low) {
+// Of minus_low - x, x >= 0 and the other at most half an ulp of it.
+TW_INLINE WideExp wide_exp_of_negative(Vec<double> x, Vec<double> minus_low) {
   const Vec<double> index = fma(x, -kPowerSteps, Format<double>::rounder);
   const Vec<double> k = Format<double>::rounder - index;
-  return {index, wide_power(index), fma(k, kPowerStep, -x) + fma(k, kPowerStepLow, -low)};
+  return {index, wide_power(index), fma(k, kPowerStep, -x) + fma(k, kPowerStepLow, minus_low)};
 }
 // e^r - 1 and what t lost in rounding, within 2^-56 and 2^-65 of e^r.
 TW_INLINE Vec<double> wide_exp_rest(const WideExp& x) {
