@@ -202,8 +202,7 @@ def show_bases() -> None:
     for name, base in (("ln", mp.e), ("log2", mp.mpf(2)), ("log10", mp.mpf(10))):
         slope = 1 / mp.log(base)
         tail = near_zero(lambda r, s=slope: s * (mp.log1p(r) - r) / r**2, -slope / 2)
-        found, error = coefficients(Fit(tail, -1 / 31, 1 / 16, (-1, 9), lambda r: r), 9, False)
-        print(f"// {name} 2^{error:.1f}: {', '.join(repr(float(c)) for c in found)}")
+        show_weighted(name, tail, (-1 / 31, 1 / 16), 9, lambda r: r)
 
 
 ATAN_STEPS = 16.99
@@ -249,9 +248,13 @@ def show_tan() -> None:
 # ---- polynomials ----
 
 
-def show_fit(name: str, f: Real, high: float, degree: int, low: float = 0) -> None:
-    found, error = coefficients(Fit(f, low, high, (-1, degree), lambda x: x), degree, False)
+def show_weighted(name: str, f: Real, ends: tuple[float, float], degree: int, weight: Real) -> None:
+    found, error = coefficients(Fit(f, *ends, (-1, degree), weight), degree, False)
     print(f"// {name} 2^{error:.1f}: {', '.join(repr(float(c)) for c in found)}")
+
+
+def show_fit(name: str, f: Real, high: float, degree: int, low: float = 0) -> None:
+    show_weighted(name, f, (low, high), degree, lambda x: x)
 
 
 def cubic(f: Real, limit: mp.mpf) -> Real:
@@ -262,9 +265,13 @@ def cubic(f: Real, limit: mp.mpf) -> Real:
 def show_polynomials() -> None:
     exp = near_zero(lambda r: (mp.exp(r) - 1 - r) / r**2, mp.mpf(1) / 2)
     step = float(mp.log(2) / 32) * 1.001
-    found, error = coefficients(Fit(exp, -step, step, (-1, 4), lambda r: r**2), 4, False)
-    print(f"// exp, short 2^{error:.1f}: {', '.join(repr(float(c)) for c in found)}")
+    show_weighted("exp, short", exp, (-step, step), 4, lambda r: r**2)
     show_fit("exp", exp, step, 5, -step)
+    power = near_zero(lambda f: (mp.mpf(2) ** f - 1) / f, mp.log(2))
+    show_weighted("2^f", power, (-0.5001, 0.5001), 10, lambda f: f / mp.mpf(2) ** f)
+    tail = near_zero(lambda r: (mp.log1p(r) - r) / r**2, -mp.mpf(1) / 2)
+    show_weighted("rough log", tail, (-1 / 31, 1 / 16), 7, lambda r: r**2)
+    show_fit("asin to 1/2", cubic(mp.asin, mp.mpf(1) / 6), 0.2501, 11)
     show_fit("atanh to 1/63", cubic(mp.atanh, mp.mpf(1) / 3), 63**-2, 3)
     show_fit("atanh to 0.1", cubic(mp.atanh, mp.mpf(1) / 3), 0.1**2, 5)
     show_fit("asinh to 0.15", cubic(mp.asinh, -mp.mpf(1) / 6), 0.15**2, 7)
