@@ -227,9 +227,9 @@ TW_INLINE Vec<double> tanhshrink(Vec<double> x) {
   using T = double;
   using Cube = TanhshrinkCube<T>;
   constexpr T first = 0.8, step = 15 / 18.3, last = 19.06;
-  const Vec<T> size = abs(x), limited = at_most(size, last);
-  const Vec<T> index = shifted_down<50>(fma(limited, step, 1 - step * first));
-  const Vec<T> t = limited - look_up(wide::kTanhshrinkPoints, index);
+  const Vec<T> size = abs(x);
+  const Vec<T> index = shifted_down<50>(fma(size, step, 1 - step * first));
+  const Vec<T> t = size - look_up(wide::kTanhshrinkPoints, index);
   const Vec<T> value = look_up(wide::kTanhshrinkValues, index);
   const Vec<T> piece = wide::by_pieces(t, index, value, wide::kTanhshrinkPieces);
   const Vec<T> far = where(size > last, size - 1, piece);
