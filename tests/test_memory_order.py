@@ -79,3 +79,42 @@ def test_gradients_of_gradients(rng) -> None:
     x = moved(rng.normal(size=(3, 4)), (1, 0)).requires_grad_()
     assert tw.autograd.gradgradcheck(lambda x: tw.softmax(x, axis=0), (x,))
     assert tw.autograd.gradgradcheck(lambda x: tw.cumulative_prod(x, axis=1), (x,))
+
+
+@pytest.mark.parametrize("k", [0, 3, -2, 7, -7, 2**63 - 1, -(2**63)])
+@pytest.mark.parametrize("name", ["tril", "triu"])
+def test_triangles(name: str, k: int, rng) -> None:
+    values = rng.normal(size=SHAPE)
+    within = max(-9, min(9, k))  # as far as the matrix reaches
+    for order in permutations(range(3)):
+        x = moved(values, order).requires_grad_()
+        y = getattr(tw, name)(x, k)
+        np.testing.assert_array_equal(arrays.array(y.detach()), getattr(np, name)(values, within))
+        if order in ((0, 1, 2), (0, 2, 1)):
+            assert y.stride() == x.stride()
+        weights = rng.normal(size=SHAPE)
+        (slope,) = tw.grad(y, [x], tw.asarray(weights), create_graph=True)
+        expected = getattr(np, name)(weights, within)
+        np.testing.assert_array_equal(arrays.array(slope.detach()), expected)
+        changed = moved(values, order)
+        getattr(changed, name + "_")(k)
+        np.testing.assert_array_equal(arrays.array(changed), getattr(np, name)(values, within))
+
+
+@pytest.mark.parametrize("equal_nan", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_close_values(dtype: str, equal_nan: bool, rng) -> None:
+    a = rng.normal(size=SHAPE) * 100
+    b = a * (1 + rng.choice([0, 1e-6, 1e-3], SHAPE))
+    if dtype != "int32":
+        a[0, 0, 0] = b[0, 0, 0] = a[1, 1, 1] = np.nan
+        b[2, 2, 2] = a[2, 2, 2] = np.inf
+    a, b = a.astype(dtype), b.astype(dtype)
+    for first in permutations(range(3)):
+        for second in permutations(range(3)):
+            y = tw.isclose(moved(a, first), moved(b, second), equal_nan=equal_nan)
+            np.testing.assert_array_equal(arrays.array(y), np.isclose(a, b, equal_nan=equal_nan))
+            if first == second and dtype != "int32":
+                assert y.stride() == moved(a, first).stride()
+        y = tw.isclose(moved(a, first), tw.asarray(b[0]), equal_nan=equal_nan)
+        np.testing.assert_array_equal(arrays.array(y), np.isclose(a, b[0], equal_nan=equal_nan))

@@ -70,6 +70,19 @@ def test_bits_do_not_depend_on_the_layout(exponent: float) -> None:
 
 
 @pytest.mark.parametrize("exponent", [*SIMPLE, *OTHERS])
+def test_powers_of_every_bfloat16_number_are_those_of_float32_rounded(
+    isa: str, exponent: float
+) -> None:
+    every = tw.asarray((np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32))
+    y = every.astype(tw.bfloat16) ** exponent
+    assert y.dtype == tw.bfloat16
+    expected = (every**exponent).astype(tw.bfloat16)
+    np.testing.assert_array_equal(y.astype(tw.float32).numpy(), expected.astype(tw.float32).numpy())
+    apart = (every.astype(tw.bfloat16)[::3] ** exponent).astype(tw.float32)
+    np.testing.assert_array_equal(apart.numpy(), expected[::3].astype(tw.float32).numpy())
+
+
+@pytest.mark.parametrize("exponent", [*SIMPLE, *OTHERS])
 def test_gradients(exponent: float) -> None:
     values = np.array([0.5, 1.5, 3.0] if exponent % 1 else [-2.0, 0.5, 1.5, 3.0])
     x = tw.asarray(values)

@@ -152,6 +152,55 @@ def test_gradients_of_what_repeats_are_those_of_the_whole(
         np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("stretched", [(160,), (130, 1), (), (1, 160), (1, 1, 160), (3, 1, 160)])
+@pytest.mark.parametrize("across", [False, True])
+def test_gradients_by_a_stretched_factor_are_sums_of_products(
+    across: bool, stretched: tuple[int, ...], dtype: str, rng: np.random.Generator
+) -> None:
+    """Of an upstream gradient that is one number, finite or not, and of one for each element; what
+    lies in the other order of axes, too. 20,800 elements and three times as many."""
+    kind = getattr(tw, dtype)
+    shape = np.broadcast_shapes((130, 160), stretched)
+
+    def made(x: np.ndarray) -> tuple[tw.Tensor, np.ndarray]:
+        order = range(x.ndim)[::-1] if across else range(x.ndim)
+        t = tw.asarray(np.ascontiguousarray(x.transpose(order))).astype(kind).permute(*order)
+        return t, np.asarray(t.astype(tw.float64))
+
+    other, wide = made(rng.uniform(-1, 2, shape))
+    general, wide_general = made(rng.uniform(-1, 2, shape))
+    infinite, wide_infinite = made(np.where(wide > 1.99, np.inf, wide))
+    numbers = [tw.full((), g, dtype=kind).expand(*shape) for g in (0.75, -np.inf, np.nan, 0.0)]
+    cases = [(g, float(g.flatten()[0]), other, wide) for g in numbers]
+    cases += [(general, wide_general, other, wide), (numbers[3], 0.0, infinite, wide_infinite)]
+    scale = {"float16": 2e-3, "bfloat16": 1e-2, "float32": 1e-6, "float64": 1e-14}[dtype]
+    lead = len(shape) - len(stretched)
+    axes = tuple(i for i in range(len(shape)) if i < lead or stretched[i - lead] == 1)
+    for g, wide_g, factor, wide_factor in cases:
+        leaf = tw.ones(stretched, dtype=kind).requires_grad_()
+        (slope,) = tw.grad(leaf * factor, [leaf], g)
+        with np.errstate(invalid="ignore"):
+            products = wide_g * wide_factor
+            expected = products.sum(axis=axes).reshape(stretched)
+            size = np.nan_to_num(np.abs(products), posinf=0).sum(axis=axes).max()
+        assert slope.dtype == kind
+        got = np.asarray(slope.astype(tw.float64))
+        np.testing.assert_allclose(got, expected, rtol=scale, atol=scale * size)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_gradient_that_fits_though_the_sum_of_the_factors_does_not(dtype: str) -> None:
+    largest = float(np.finfo(dtype).max)
+    x = tw.full((3, 8192), largest, dtype=getattr(tw, dtype))
+    row = tw.ones((8192,), dtype=x.dtype).requires_grad_()
+    (row * x).backward(tw.full((), 0.25, dtype=x.dtype).expand(3, 8192))
+    assert row.grad is not None
+    np.testing.assert_array_equal(
+        np.asarray(row.grad), np.full(8192, np.dtype(dtype).type(largest * 0.75))
+    )
+
+
 def test_more_terms_than_float16_counts() -> None:
     x = tw.ones((500, 400), dtype=tw.float16)
     scale = tw.ones((), dtype=tw.float16).requires_grad_()
