@@ -207,6 +207,25 @@ def test_roots_beside_halfway_are_correctly_rounded(isa: str, rng: np.random.Gen
     np.testing.assert_array_equal(np.asarray(tw.sqrt(tw.asarray(x)))[x > 0], y[x > 0])
 
 
+def test_quotients_by_a_number_are_correctly_rounded(isa: str, rng: np.random.Generator) -> None:
+    """Beside halfway between two numbers, rare ones among them, and by numbers too small or too
+    large for steps."""
+    divisors = [3.0, -3.0, 0.1, 2 - 2.0**-52, 1 + 2.0**-52, math.pi, -1 / 255, 2.0**500, 2.0**-501]
+    divisors += [5e-324, 1e308, 0.0, math.inf, math.nan]
+    rare = np.array([0.0, -0.0, 5e-324, -1e-300, 1e300, 2.0**-400, 2.0**400, -math.inf, math.nan])
+    for c in divisors:
+        quotients = rng.integers(1 << 52, 1 << 53, 4000) * 2.0 ** rng.integers(-60, -40, 4000)
+        with np.errstate(all="ignore"):
+            near = np.concatenate([quotients * c * (1 + 2.0**-53), quotients * c])
+            x = (near.view(np.int64)[:, None] + np.arange(-2, 3)).view(np.float64).ravel()
+            x[::37] = rng.choice(rare, x[::37].size)
+            expected = x / c
+        y = np.asarray(tw.asarray(x) / c)
+        np.testing.assert_array_equal(y, expected)
+        known = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(y)[known], np.signbit(expected)[known])
+
+
 # Where formulas of float64 change: the intervals of tables, and the ends of what tables cover; and
 # where logarithms erred by 1 ulp and more once, as exponent and mantissa cancel.
 QUARTERS = np.array([2.0 ** (n // 4) * (1 + n % 4 / 4) - 1 for n in range(17)])

@@ -308,14 +308,32 @@ template <class T> void clip_kernel(std::int64_t n, void* y, const void* const* 
   });
 }
 
+#ifdef TW_HAS_MASKED_ACCESS
+// The row divide of float64, by one number.
+inline void divide_kernel(std::int64_t n, void* y, const void* const* inputs, const int* step,
+                          Traffic traffic) {
+  const Vec<double> c = *static_cast<const double*>(inputs[1]);
+  const double size = __builtin_fabs(c.v[0]);
+  if (step[1] || !(size >= 0x1p-500 && size <= 0x1p500))
+    return value_kernel<divide_row, double, 2>(n, y, inputs, step, traffic);
+  const Vec<double> z = 1 / c;
+  for_each_vector<double, 1>(n, y, inputs, step, traffic,
+                             [=](const Vec<double>(&in)[1])
+                                 TW_LAMBDA_INLINE { return quotient_by(in[0], c, z); });
+}
+#endif
+
 // The row sqrt of real numbers.
 struct LoneSqrt {
   template <class V> static TW_INLINE V value(const V (&in)[1]) { return lone_sqrt(in[0]); }
 };
 
 template <class Row, class T, int N> constexpr PointwiseFn value_function() {
-  if constexpr ((Row::kinds & kind_of<T>()) == 0)
-    return nullptr;
+  if constexpr ((Row::kinds & kind_of<T>()) == 0) return nullptr;
+#ifdef TW_HAS_MASKED_ACCESS
+  else if constexpr (std::is_same_v<Row, divide_row> && std::is_same_v<T, double>)
+    return divide_kernel;
+#endif
   else if constexpr (std::is_same_v<Row, sqrt_row> && std::is_floating_point_v<T>)
     return value_kernel<LoneSqrt, T, 1>;
   else if constexpr (std::is_same_v<Row, clip_row>)

@@ -157,6 +157,20 @@ template <Floating T> TW_INLINE Vec<T> lone_sqrt(Vec<T> x) {
   const Vec<T> next = bit_cast<T>(bit_cast<IntLike<T>>(s) + 1);
   return where(fma(-s, next, x) > 0, next, s);
 }
+// x / c, correctly rounded, for z = 1 / c and c from 2^-500 to 2^500, in a third of the
+// instruction's time. The product errs by 1.5 ulp at most, the first step makes it one of the two
+// numbers beside the quotient, and from there a step by a correctly rounded 1 / c rounds correctly
+// (Markstein, IA-64 and Elementary Functions, 2000). What is beyond 2^400 or below 2^-400, but 0,
+// takes the instruction.
+TW_INLINE Vec<double> quotient_by(Vec<double> x, Vec<double> c, Vec<double> z) {
+  constexpr auto least = std::bit_cast<std::uint64_t>(0x1p-400);
+  constexpr auto count = std::bit_cast<std::uint64_t>(0x1p400) - least;
+  const Vec<double> size = abs(x);
+  if (!all_bits_within(where(size == 0, 1, size), least, count)) [[unlikely]]
+    return x / c;
+  const Vec<double> near = x * z, beside = fma(fma(-near, c, x), z, near);
+  return copysign(fma(fma(-beside, c, x), z, beside), near);
+}
 // By steps from 14 bits, which take half of the time of a root and a division. Of 0, infinities,
 // NaN and numbers below 0 they make NaN.
 template <Floating T> TW_INLINE Vec<T> rsqrt(Vec<T> x) {
