@@ -2,7 +2,6 @@
 #include "core/ops/pointwise.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -18,7 +17,6 @@
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/pointwise_formulas.h"
-#include "core/ops/read.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "core/runtime/launch.h"
@@ -380,46 +378,6 @@ void give_formula(Vjp& v, PointwiseOp op, int input) {
   Tensor dx;
   apply(record, operands, count, {}, &dx);
   v.give(input, std::move(dx));
-}
-
-// So many that what a sum alone spares is more than what its few more ops cost.
-constexpr std::int64_t kManyProducts = 16 << 10;
-// The gradient by a factor that was stretched: the sum of g times the other factor, without their
-// products in memory. Of a g that is one number the factors alone are summed, in float64, unless it
-// or a sum is infinite or NaN: then products may differ in that. Returns whether it was given.
-bool give_sum_of_products(Vjp& v, int input) {
-  const Tensor& g = v.g();
-  const Shape own = v.own_shape(input);
-  if (modes.grad || g.device() || own == g.shape() || g.count() == 0) return false;
-  const Operand given = v.in(1 - input);
-  const Tensor& other = given.tensor;
-  if (!other || other.dtype() != g.dtype() || !is_floating(g.dtype())) return false;
-  if (!(other.shape() == g.shape())) return false;
-  bool is_number = true, alike = is_dense(g.shape(), g.strides());
-  Axes axes{std::vector<std::int64_t>()};
-  for (int axis = 0; axis < g.rank(); ++axis) {
-    if (g.size(axis) == 1) continue;
-    is_number &= g.strides()[axis] == 0;
-    alike &= g.strides()[axis] == other.strides()[axis];
-    const int at = axis - (g.rank() - own.rank());
-    if (at < 0 || own[at] == 1) axes.list.push_back(axis);
-  }
-  Tensor sums;
-  if (is_number && !modes.capture && g.count() >= kManyProducts) {
-    const Tensor number = astype(view_of(g, Shape(), Strides()), DType::float64);
-    const Tensor whole = sum(other, axes, false, DType::float64);
-    const auto holds = [](const Tensor& truth) {  // a plan of the pass is made as if it did
-      return modes.dry_run || *HostValues(truth, "multiply").as<bool>();
-    };
-    if (!holds(isfinite(number)) || !holds(all(isfinite(whole), {}, false))) return false;
-    sums = astype(whole * number, g.dtype());
-  } else if (alike && g.dtype() != DType::float16) {
-    sums = sum_of_products(g, other, axes);
-  } else {
-    return false;
-  }
-  v.give(input, reshape(sums, own));
-  return true;
 }
 
 void vjp(Vjp& v) {

@@ -8,6 +8,8 @@
 
 namespace tw {
 
+class Vjp;
+
 // All axes ({}), or those listed: an empty list reduces nothing.
 struct Axes {
   bool all = true;
@@ -28,6 +30,11 @@ Tensor l1_norm(const Tensor& x, const Axes& axes, bool keepdims);
 Tensor l2_norm(const Tensor& x, const Axes& axes, bool keepdims);
 // Of what x and y broadcast to.
 Tensor sum_of_products(const Tensor& x, const Tensor& y, const Axes& axes);
+// The gradient of a product by a factor that was stretched: the sum of g times the other factor,
+// without their products in memory. Of a g that is one number the factors alone are summed, in
+// float64, unless it or a sum is infinite or NaN: then products may differ in that. Returns whether
+// it was given.
+bool give_sum_of_products(Vjp& v, int input);
 // Variance with `correction` degrees of freedom taken off, and its square root, whose gradient is 0
 // where it is 0. Of complex numbers: of their distances from the mean, a real number.
 Tensor var(const Tensor& x, const Axes& axes, double correction, bool keepdims);
