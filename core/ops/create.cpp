@@ -360,20 +360,6 @@ Estimate estimate_triangle(const Call& call) {
 }
 void triangle_vjp(Vjp& v) { v.give(0, v.record(), {v.g()}, v.words()); }
 
-// Of matrices whose columns lie as rows do, the other triangle of the transposed ones.
-bool settle_triangle(const OpRecord& other, const Use& use, Tensor* out) {
-  const Tensor& x = use.in[0].tensor;
-  if (x.rank() < 2 || x.contiguous()) return false;
-  const Tensor across = swap_axes(x, x.rank() - 2, x.rank() - 1);
-  if (!across.contiguous()) return false;
-  constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();
-  const std::int64_t k = std::max<std::int64_t>(use.words[0], -beyond);
-  out[0] = swap_axes(apply(other, {across}, WordList(1).set(0, -k)), x.rank() - 2, x.rank() - 1);
-  return true;
-}
-bool settle_tril(const Use& use, Tensor* out) { return settle_triangle(kTriu, use, out); }
-bool settle_triu(const Use& use, Tensor* out) { return settle_triangle(kTril, use, out); }
-
 }  // namespace
 
 constexpr OpRecord kTril = {.name = "tril",
@@ -385,7 +371,6 @@ constexpr OpRecord kTril = {.name = "tril",
                                 "Raises ValueError below 2 dimensions.\n"
                                 "Source: Array API standard 2024.12.",
                             .flags = kFunction | kInPlace,
-                            .settle = settle_tril,
                             .infer = infer_triangle,
                             .estimate = estimate_triangle,
                             .body =
@@ -405,7 +390,6 @@ constexpr OpRecord kTriu = {.name = "triu",
                                 "Raises ValueError below 2 dimensions.\n"
                                 "Source: Array API standard 2024.12.",
                             .flags = kFunction | kInPlace,
-                            .settle = settle_triu,
                             .infer = infer_triangle,
                             .estimate = estimate_triangle,
                             .body =
