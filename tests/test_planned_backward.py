@@ -184,14 +184,6 @@ def test_every_op(record, rng):
             check(build, leaves)
 
 
-def test_gradients_whose_way_depends_on_values(rng):
-    """By a factor that was stretched: a sum of the other one, unless something is infinite."""
-    x = tw.asarray(rng.normal(size=(130, 160)))
-    for stretched in ((160,), (130, 1), ()):
-        w = tw.asarray(rng.normal(size=stretched)).requires_grad_()
-        check(lambda w=w: (w * x).sum(), [w])
-
-
 class TestHooks:
     def run(self, hook, plan):
         (w,) = parameters((6, 6))

@@ -179,7 +179,10 @@ def test_gradients_by_a_stretched_factor_are_sums_of_products(
     axes = tuple(i for i in range(len(shape)) if i < lead or stretched[i - lead] == 1)
     for g, wide_g, factor, wide_factor in cases:
         leaf = tw.ones(stretched, dtype=kind).requires_grad_()
-        (slope,) = tw.grad(leaf * factor, [leaf], g)
+        y = leaf * factor
+        (slope,) = tw.grad(y, [leaf], g, retain_graph=True)
+        (recorded,) = tw.grad(y, [leaf], g, create_graph=True)
+        np.testing.assert_array_equal(bits(slope), bits(recorded.detach()))
         with np.errstate(invalid="ignore"):
             products = wide_g * wide_factor
             expected = products.sum(axis=axes).reshape(stretched)

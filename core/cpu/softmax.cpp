@@ -98,28 +98,20 @@ void turn(DType dtype, int64_t rows, int64_t columns, const void* x, void* y) {
 // first-level cache, longer ones through one of their own.
 constexpr int64_t kStaged = 4096, kLongestStaged = 1 << 18;
 bool is_narrow(DType dtype) { return is_floating(dtype) && size_of(dtype) == 2; }
-int64_t staged_at_once(const SoftmaxShape& s) { return std::max<int64_t>(kStaged / s.n, 1); }
-// Room in float32 for `arrays` of rows that are taken together, and behind them for a number a row.
-struct Staged {
-  Staged(const SoftmaxShape& s, int arrays)
-      : dtype(s.dtype),
-        rows(staged_at_once(s)),
-        length(rows * s.n),
-        memory(static_cast<std::size_t>(arrays * length + rows) * sizeof(float)) {}
-  float* array(int i) const { return memory.as<float>() + i * length; }
-  void widen(int64_t n, const void* x, float* y) const {
-    convert_elements(dtype, DType::float32, n, x, 2, y, 4);
-  }
-  void narrow(int64_t n, const float* x, void* y) const {
-    convert_elements(DType::float32, dtype, n, x, 4, y, 2);
-  }
-  DType dtype;
-  int64_t rows, length;
-  Scratch memory;
-};
-// body(first, rows): so many as are taken together, from row `first` on.
-template <class F> void each_staged(const Staged& staged, int64_t begin, int64_t end, F&& body) {
-  for (int64_t i = begin; i < end; i += staged.rows) body(i, std::min(staged.rows, end - i));
+// row(rows, from, to).
+template <class Row> void forward_staged(const SoftmaxShape& s, const void* x, void* y, Row row) {
+  const Elements e(s.dtype);
+  const int64_t together = std::max<int64_t>(kStaged / s.n, 1);
+  parallel_ranges(s.outer, pieces_of(s.n), [&](int64_t begin, int64_t end) {
+    const Scratch buffer(static_cast<std::size_t>(together * s.n) * sizeof(float));
+    auto* const rows = buffer.as<float>();
+    for (int64_t i = begin; i < end; i += together) {
+      const int64_t m = std::min(together, end - i), n = m * s.n;
+      convert_elements(s.dtype, DType::float32, n, e.at(x, i * s.n), 2, rows, 4);
+      row(m, rows, rows);
+      convert_elements(DType::float32, s.dtype, n, rows, 4, e.at(y, i * s.n), 2);
+    }
+  });
 }
 
 // row(rows, from, slopes, to, stream) and column(columns, apart, from, slopes, to), whose rows are
@@ -143,18 +135,8 @@ template <class Row, class Column> void forward(const SoftmaxShape& s, const voi
     });
   }
   if (is_narrow(s.dtype))
-    return parallel_ranges(s.outer, pieces_of(s.n), [&](int64_t begin, int64_t end) {
-      const Staged staged(s, 1);
-      float *const rows = staged.array(0), *const of_rows = staged.array(1);
-      each_staged(staged, begin, end, [&](int64_t first, int64_t m) {
-        staged.widen(m * s.n, e.at(x, first * s.n), rows);
-        if (slopes) staged.widen(m, e.at(slopes, first), of_rows);
-        row(m, rows, slopes ? of_rows : nullptr, grouped ? of_rows : rows, false);
-        if (grouped)
-          staged.narrow(m, of_rows, e.at(y, first));
-        else
-          staged.narrow(m * s.n, rows, e.at(y, first * s.n));
-      });
+    return forward_staged(s, x, y, [&](int64_t rows, const void* from, void* to) {
+      row(rows, from, nullptr, to, false);
     });
   const bool aligned =
       reinterpret_cast<std::uintptr_t>(y) % 64 == 0 && s.n * e.bytes % 64 == 0 && x != y;
@@ -194,21 +176,6 @@ void scaled_softmax(const SoftmaxShape& s, const void* x, const void* slopes, vo
 void backward(const SoftmaxShape& s, const void* y, const void* g, bool repeated, void* dx,
               SoftmaxLoops::RowBackward row, SoftmaxLoops::ColumnBackward column) {
   const Elements e(s.dtype);
-  if (is_narrow(s.dtype))
-    return parallel_ranges(s.outer, pieces_of(s.n), [&](int64_t begin, int64_t end) {
-      const Staged staged(s, 2);
-      float *const ys = staged.array(0), *const gs = staged.array(1);
-      if (repeated) {
-        staged.widen(1, g, gs);
-        std::fill_n(gs, s.n, *gs);
-      }
-      each_staged(staged, begin, end, [&](int64_t first, int64_t m) {
-        staged.widen(m * s.n, e.at(y, first * s.n), ys);
-        if (!repeated) staged.widen(m * s.n, e.at(g, first * s.n), gs);
-        row(m, s.n, ys, gs, repeated, ys);
-        staged.narrow(m * s.n, ys, e.at(dx, first * s.n));
-      });
-    });
   const bool turned = is_turned(s);
   const int64_t length = turned       ? turned_at_once(s) * s.inner
                          : s.are_rows ? s.n
@@ -322,17 +289,19 @@ std::uint32_t reduced_by(const Call& call) {
   const int rank = call.in[0].rank();
   return 1u << (rank ? normalize_axis(call.words[0], rank, call.op->name) : 0);
 }
-const char* refuses_types(const Call& call, std::uint32_t reduced) {
-  const DType dtype = call.in[0].dtype;
+const char* refuses(const Call& call) {
   for (int i = 0; i < call.inputs; ++i) {
     if (is_complex(call.in[i].dtype)) return "no kernel for complex numbers";
-    if (!is_floating(dtype) || call.in[i].dtype != dtype) return kTooNarrow;
+    if (call.in[i].dtype != DType::float32 && call.in[i].dtype != DType::float64) return kTooNarrow;
   }
-  if (!is_narrow(dtype)) return nullptr;
-  const SoftmaxShape s = shape_of(call.in[0], reduced);
+  return nullptr;
+}
+// Rows of 16 bits besides.
+const char* refuses_values(const Call& call) {
+  if (!is_narrow(call.in[0].dtype)) return refuses(call);
+  const SoftmaxShape s = shape_of(call.in[0], reduced_by(call));
   return s.are_rows && s.n > 0 && s.n <= kLongestStaged && !is_turned(s) ? nullptr : kTooNarrow;
 }
-const char* refuses(const Call& call) { return refuses_types(call, reduced_by(call)); }
 void set_shape(void* problem, const Meta& x, std::uint32_t reduced) {
   static_cast<Problem*>(problem)->shape = shape_of(x, reduced);
 }
@@ -356,11 +325,11 @@ void set_up_backward(const Call& call, void* problem) {
 // ops of the body.
 constexpr int64_t kFewGroups = 16, kLongGroup = 4 * kPiece;
 const char* refuses_axes(const Call& call) {
+  if (const char* why = refuses(call)) return why;
   const Meta& x = call.in[0];
-  const std::uint32_t reduced = call.words.axes(0, x.rank(), call.op->name);
   AxesSplit axes;
-  if (!axes.split(*x.shape, reduced)) return "axes that are no neighbours are moved by copies";
-  if (const char* why = refuses_types(call, reduced)) return why;
+  if (!axes.split(*x.shape, call.words.axes(0, x.rank(), call.op->name)))
+    return "axes that are no neighbours are moved by copies";
   const bool few = axes.outer * axes.inner < kFewGroups || is_batch_invariant();
   const bool alone = few && axes.n > kLongGroup;
   return alone ? "few long rows are shared between threads by other ops" : nullptr;
@@ -460,9 +429,10 @@ void register_softmax_kernels() {
                           set_up_losses_backward, bind_losses_backward, nullptr,
                           run_losses_backward, 7)
       .copies = copies_of_losses;
-  add_kernel<Problem>("softmax", kHelp, refuses, set_up, bind<2>, cost_ns, run<softmax>, 1)
+  add_kernel<Problem>("softmax", kHelp, refuses_values, set_up, bind<2>, cost_ns, run<softmax>, 1)
       .widens_recorded = true;
-  add_kernel<Problem>("log_softmax", kHelp, refuses, set_up, bind<2>, cost_ns, run<log_softmax>, 1)
+  add_kernel<Problem>("log_softmax", kHelp, refuses_values, set_up, bind<2>, cost_ns,
+                      run<log_softmax>, 1)
       .widens_recorded = true;
   add_kernel<Problem>("logsumexp_along", kHelp, refuses_axes, set_up_axes, bind<2>, cost_ns,
                       run<logsumexp>, 1);

@@ -31,9 +31,8 @@ Tensor l2_norm(const Tensor& x, const Axes& axes, bool keepdims);
 // Of what x and y broadcast to.
 Tensor sum_of_products(const Tensor& x, const Tensor& y, const Axes& axes);
 // The gradient of a product by a factor that was stretched: the sum of g times the other factor,
-// without their products in memory. Of a g that is one number the factors alone are summed, in
-// float64, unless it or a sum is infinite or NaN: then products may differ in that. Returns whether
-// it was given.
+// without their products in memory, where a kernel reads both as they lie. Returns whether it was
+// given. That does not depend on values, nor on whether the gradient is recorded.
 bool give_sum_of_products(Vjp& v, int input);
 // Variance with `correction` degrees of freedom taken off, and its square root, whose gradient is 0
 // where it is 0. Of complex numbers: of their distances from the mean, a real number.

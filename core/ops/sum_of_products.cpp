@@ -4,11 +4,11 @@
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
-#include "core/ops/read.h"
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/reduction_records.h"
 #include "core/ops/view.h"
+#include "core/runtime/choice.h"
 
 namespace tw {
 
@@ -66,45 +66,23 @@ Tensor sum_of_products(const Tensor& x, const Tensor& y, const Axes& axes) {
   return apply(kSumOfProducts, {x, y}, words);
 }
 
-namespace {
-
-// So many that what a sum alone spares is more than what its few more ops cost.
-constexpr std::int64_t kManyProducts = 16 << 10;
-
-}  // namespace
-
 bool give_sum_of_products(Vjp& v, int input) {
   const Tensor& g = v.g();
-  const Shape own = v.own_shape(input);
-  if (modes.grad || g.device() || own == g.shape() || g.count() == 0) return false;
+  const Shape own = v.own_shape(input), shape = g.shape();
+  if (own == shape || g.device() || is_batch_invariant()) return false;
   const Operand given = v.in(1 - input);
   const Tensor& other = given.tensor;
-  if (!other || other.dtype() != g.dtype() || !is_floating(g.dtype())) return false;
-  if (!(other.shape() == g.shape())) return false;
-  bool is_number = true, alike = is_dense(g.shape(), g.strides());
+  const bool has_loops = is_floating(g.dtype()) && g.dtype() != DType::float16;
+  if (!has_loops || !other || other.dtype() != g.dtype() || !(other.shape() == shape)) return false;
+  if (!is_dense(shape, g.strides())) return false;
   Axes axes{std::vector<std::int64_t>()};
-  for (int axis = 0; axis < g.rank(); ++axis) {
-    if (g.size(axis) == 1) continue;
-    is_number &= g.strides()[axis] == 0;
-    alike &= g.strides()[axis] == other.strides()[axis];
-    const int at = axis - (g.rank() - own.rank());
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] == 1) continue;
+    if (g.strides()[axis] != other.strides()[axis]) return false;
+    const int at = axis - (shape.rank() - own.rank());
     if (at < 0 || own[at] == 1) axes.list.push_back(axis);
   }
-  Tensor sums;
-  if (is_number && !modes.capture && g.count() >= kManyProducts) {
-    const Tensor number = astype(view_of(g, Shape(), Strides()), DType::float64);
-    const Tensor whole = sum(other, axes, false, DType::float64);
-    const auto holds = [](const Tensor& truth) {  // a plan of the pass is made as if it did
-      return modes.dry_run || *HostValues(truth, "multiply").as<bool>();
-    };
-    if (!holds(isfinite(number)) || !holds(all(isfinite(whole), {}, false))) return false;
-    sums = astype(whole * number, g.dtype());
-  } else if (alike && g.dtype() != DType::float16) {
-    sums = sum_of_products(g, other, axes);
-  } else {
-    return false;
-  }
-  v.give(input, reshape(sums, own));
+  v.give(input, reshape(sum_of_products(g, other, axes), own));
   return true;
 }
 

@@ -144,9 +144,10 @@ TW_INLINE bool all_bits_within(Vec<double> x, std::uint64_t first, std::uint64_t
 // root lies halfway between two numbers (Tuckerman's test). What is too small for that, 0,
 // infinities and NaN take the instruction.
 template <Floating T> TW_INLINE Vec<T> lone_sqrt(Vec<T> x) {
-  constexpr auto least =
-      std::bit_cast<std::make_unsigned_t<IntLike<T>>>((T)(sizeof(T) == 8 ? 0x1p-900 : 0x1p-80));
-  constexpr auto infinite = std::bit_cast<std::make_unsigned_t<IntLike<T>>>((T)kInfinity);
+  using Unsigned = std::make_unsigned_t<IntLike<T>>;
+  constexpr T small = sizeof(T) == 8 ? 0x1p-900 : 0x1p-80, large = kInfinity;
+  constexpr auto least = __builtin_bit_cast(Unsigned, small);
+  constexpr auto infinite = __builtin_bit_cast(Unsigned, large);
   if (!all_bits_within(x, least, infinite - least)) [[unlikely]]
     return sqrt(x);
   const Vec<T> inverse = near_rsqrt(x), near = x * inverse, e = fma(-near, inverse, 1);
@@ -163,8 +164,8 @@ template <Floating T> TW_INLINE Vec<T> lone_sqrt(Vec<T> x) {
 // (Markstein, IA-64 and Elementary Functions, 2000). What is beyond 2^400 or below 2^-400, but 0,
 // takes the instruction.
 TW_INLINE Vec<double> quotient_by(Vec<double> x, Vec<double> c, Vec<double> z) {
-  constexpr auto least = std::bit_cast<std::uint64_t>(0x1p-400);
-  constexpr auto count = std::bit_cast<std::uint64_t>(0x1p400) - least;
+  constexpr auto least = __builtin_bit_cast(std::uint64_t, 0x1p-400);
+  constexpr auto count = __builtin_bit_cast(std::uint64_t, 0x1p400) - least;
   const Vec<double> size = abs(x);
   if (!all_bits_within(where(size == 0, 1, size), least, count)) [[unlikely]]
     return x / c;

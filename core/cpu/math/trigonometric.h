@@ -16,8 +16,9 @@ template <Floating T> struct Angle {
 };
 // Cody and Waite's reduction. float takes pi/2 in parts of 24 bits by fused multiply-add, whose
 // first difference is exact as its last bit is 2^-23 at least; double in parts of 33 bits, which a
-// quadrant below 2^20 multiplies without rounding.
-template <Floating T> inline constexpr T kReducible = sizeof(T) == 4 ? 0x1p17 : 0x1p20;
+// quadrant below 2^20 multiplies without rounding; from 2^18 on the third part has too few bits for
+// numbers that lie very near a multiple (413441.447: cos erred by 1.06 ulp, tan by 2.2).
+template <Floating T> inline constexpr T kReducible = 0x1p17;
 inline constexpr double kHalfPi1 = 0x1.921fb544p0, kHalfPi2 = 0x1.0b4611a6p-34,
                         kHalfPi3 = 0x1.3198a2e037073p-69;
 inline constexpr float kHalfPiA = 0x1.921fb6p0f, kHalfPiB = -0x1.777a5cp-25f,
@@ -119,7 +120,6 @@ template <Floating T> TW_INLINE Vec<T> tan(Vec<T> x) { return tan_by_quotient(x)
 struct Sixteenths {
   Vec<double> index, r, minus_low;
 };
-inline constexpr double kWideReducible = 0x1p17;
 TW_INLINE Sixteenths reduce_sixteenths(Vec<double> x, double more) {
   const double rounder = Format<double>::rounder + more;
   const Vec<double> index = fma(x, 5.092958178940651, rounder), k = index - rounder;
@@ -146,17 +146,17 @@ TW_INLINE Vec<double> wide_sine(const Sixteenths& x) {
 }
 TW_INLINE Vec<double> sin(Vec<double> x) {
   const Vec<double> y = wide_sine(reduce_sixteenths(x, 0));
-  if (!any_not_below(abs(x), kWideReducible)) [[likely]]
+  if (!any_not_below(abs(x), kReducible<double>)) [[likely]]
     return y;
   return out_of_line(
-      [=]() TW_LAMBDA_INLINE { return where(abs(x) < kWideReducible, y, sin<double>(x)); });
+      [=]() TW_LAMBDA_INLINE { return where(abs(x) < kReducible<double>, y, sin<double>(x)); });
 }
 TW_INLINE Vec<double> cos(Vec<double> x) {
   const Vec<double> y = wide_sine(reduce_sixteenths(x, 8));
-  if (!any_not_below(abs(x), kWideReducible)) [[likely]]
+  if (!any_not_below(abs(x), kReducible<double>)) [[likely]]
     return y;
   return out_of_line(
-      [=]() TW_LAMBDA_INLINE { return where(abs(x) < kWideReducible, y, cos<double>(x)); });
+      [=]() TW_LAMBDA_INLINE { return where(abs(x) < kReducible<double>, y, cos<double>(x)); });
 }
 // x = k pi / 16 + r, tan(k pi / 16) = p / q and t = tan(r): (p + q t) / (q - p t). Where k = 0, p
 // is -0.0, so that a zero keeps its sign.
@@ -175,10 +175,10 @@ TW_INLINE Vec<double> tan(Vec<double> x) {
   const Vec<T> d_low =
       fma(-p, t.hi, q - d) + fma(-p, t.lo, look_up(wide::kTanDenominatorLows, index));
   const Vec<T> y = near_ratio({n, n_low}, {d, d_low});
-  if (!any_not_below(abs(x), kWideReducible)) [[likely]]
+  if (!any_not_below(abs(x), kReducible<double>)) [[likely]]
     return y;
   return out_of_line(
-      [=]() TW_LAMBDA_INLINE { return where(abs(x) < kWideReducible, y, tan_by_quotient(x)); });
+      [=]() TW_LAMBDA_INLINE { return where(abs(x) < kReducible<double>, y, tan_by_quotient(x)); });
 }
 // v plus a small rest, or in odd quadrants 1 / v plus one, v = |r|. Beyond 2^13 a quadrant may be
 // one off, and v so large that the rest rounds too much.
