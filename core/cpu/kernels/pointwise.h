@@ -312,10 +312,11 @@ template <class T> void clip_kernel(std::int64_t n, void* y, const void* const* 
 // The row divide of float64, by one number.
 inline void divide_kernel(std::int64_t n, void* y, const void* const* inputs, const int* step,
                           Traffic traffic) {
+  const auto whole = value_kernel<divide_row, double, 2>;
+  if (step[1]) return whole(n, y, inputs, step, traffic);  // there may be no element
   const Vec<double> c = *static_cast<const double*>(inputs[1]);
   const double size = __builtin_fabs(c.v[0]);
-  if (step[1] || !(size >= 0x1p-500 && size <= 0x1p500))
-    return value_kernel<divide_row, double, 2>(n, y, inputs, step, traffic);
+  if (!(size >= 0x1p-500 && size <= 0x1p500)) return whole(n, y, inputs, step, traffic);
   const Vec<double> z = 1 / c;
   for_each_vector<double, 1>(n, y, inputs, step, traffic,
                              [=](const Vec<double>(&in)[1])
