@@ -343,7 +343,7 @@ const PointwiseTable& floating_table(ComputeType type) {
 }
 
 // Lets few operations make a power of all elements by one exponent, or its gradient, where they
-// can.
+// can; else the exponent is an operand like others.
 void settle_exponent(Problem& p) {
   const bool is_slope = p.exponent == 3;
   double power;
