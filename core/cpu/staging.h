@@ -17,7 +17,9 @@ inline constexpr std::int64_t kGrain = 32768;
 // reads them, which is worth more (measured both ways in docs/notes/pointwise.md).
 inline constexpr std::int64_t kStreamBytes = 32 << 20;
 
-// Results from this size on are made of operands that lie beyond the first-level cache.
+// Results from this size on are made of operands that lie beyond the first-level cache. Kernels
+// then load by halves of a vector, where units are no wider: others would lose
+// (docs/notes/pointwise.md).
 inline constexpr std::int64_t kFarBytes = 64 << 10;
 inline Traffic traffic_of(const PointwiseProblem& p) {
   static const bool loads_halves = cpu_info().vector_path_bits == 256;

@@ -266,12 +266,12 @@ template <class Row> inline constexpr bool kElementary = false;
   template <> inline constexpr bool kElementary<row##_row> = single > 0.5;
 #include "core/ops/accuracy.inc"
 #undef TW_ACCURACY
+template <class Row, class... Rows> inline constexpr bool kIsAmong =
+    (std::is_same_v<Row, Rows> || ...);
 // Those of float64 whose tables, of 30 lines and more, do not fit in the registers: loads of them
 // are most of their time. And some that take a twentieth to an eighth less two at once. Formulas
 // with products that may be fused differently for two vectors than for one must not be among these,
 // as bits would depend on the place.
-template <class Row, class... Rows> inline constexpr bool kIsAmong =
-    (std::is_same_v<Row, Rows> || ...);
 template <class Row> inline constexpr bool kByTwo =
     kIsAmong<Row, tanh_row, erf_row, erfc_row, erfinv_row, exp_row, exp2_row, asin_row, acos_row,
              tan_row>;

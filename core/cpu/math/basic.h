@@ -115,6 +115,7 @@ TW_INLINE Vec<float> near_rsqrt(Vec<float> x) {
 TW_INLINE Vec<double> near_rsqrt(Vec<double> x) {
   return Vec<double>((Vec<double>::Raw)_mm512_maskz_rsqrt14_pd(0xff, (__m512d)x.v));
 }
+// The same, and 0 of 0.
 TW_INLINE Vec<double> near_rsqrt_or_0(Vec<double> x) {
   const auto v = (__m512d)x.v;
   const __mmask8 other = _mm512_cmp_pd_mask(v, _mm512_setzero_pd(), _CMP_NEQ_UQ);
@@ -158,7 +159,7 @@ template <Floating T> TW_INLINE Vec<T> lone_sqrt(Vec<T> x) {
   const Vec<T> next = bit_cast<T>(bit_cast<IntLike<T>>(s) + 1);
   return where(fma(-s, next, x) > 0, next, s);
 }
-// x / c, correctly rounded, for z = 1 / c and c from 2^-500 to 2^500, in a third of the
+// x / c, correctly rounded, for z = 1 / c and c from 2^-500 to 2^500, in half of the
 // instruction's time. The product errs by 1.5 ulp at most, the first step makes it one of the two
 // numbers beside the quotient, and from there a step by a correctly rounded 1 / c rounds correctly
 // (Markstein, IA-64 and Elementary Functions, 2000). What is beyond 2^400 or below 2^-400, but 0,

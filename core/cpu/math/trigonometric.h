@@ -148,15 +148,13 @@ TW_INLINE Vec<double> sin(Vec<double> x) {
   const Vec<double> y = wide_sine(reduce_sixteenths(x, 0));
   if (!any_not_below(abs(x), kReducible<double>)) [[likely]]
     return y;
-  return out_of_line(
-      [=]() TW_LAMBDA_INLINE { return where(abs(x) < kReducible<double>, y, sin<double>(x)); });
+  return replace_lanes(y, irreducible(x), x, [](double t) { return __builtin_sin(t); });
 }
 TW_INLINE Vec<double> cos(Vec<double> x) {
   const Vec<double> y = wide_sine(reduce_sixteenths(x, 8));
   if (!any_not_below(abs(x), kReducible<double>)) [[likely]]
     return y;
-  return out_of_line(
-      [=]() TW_LAMBDA_INLINE { return where(abs(x) < kReducible<double>, y, cos<double>(x)); });
+  return replace_lanes(y, irreducible(x), x, [](double t) { return __builtin_cos(t); });
 }
 // x = k pi / 16 + r, tan(k pi / 16) = p / q and t = tan(r): (p + q t) / (q - p t). Where k = 0, p
 // is -0.0, so that a zero keeps its sign.
@@ -177,8 +175,7 @@ TW_INLINE Vec<double> tan(Vec<double> x) {
   const Vec<T> y = near_ratio({n, n_low}, {d, d_low});
   if (!any_not_below(abs(x), kReducible<double>)) [[likely]]
     return y;
-  return out_of_line(
-      [=]() TW_LAMBDA_INLINE { return where(abs(x) < kReducible<double>, y, tan_by_quotient(x)); });
+  return replace_lanes(y, irreducible(x), x, [](double t) { return __builtin_tan(t); });
 }
 // v plus a small rest, or in odd quadrants 1 / v plus one, v = |r|. Beyond 2^13 a quadrant may be
 // one off, and v so large that the rest rounds too much.
