@@ -16,6 +16,8 @@ from tilewright.other_names import other_names
 _Axes = int | Sequence[int] | None
 # What is summed in its own type, and needs no further step.
 _WIDE = (tw.float32, tw.float64)
+# What is summed in float32.
+_NARROW = (tw.float16, tw.bfloat16)
 
 
 @other_names
@@ -33,10 +35,13 @@ def vector_norm(x: Tensor, /, ord: float = 2, axis: _Axes = None, keepdims: bool
     Source: Array API standard 2024.12, linalg.vector_norm.
     """
     one_axis = axis is None or type(axis) is int
-    if ord == 2 and one_axis and isinstance(x, Tensor) and x.dtype in _WIDE:
-        return tw.l2_norm(x, axis=axis, keepdims=keepdims)
+    if ord == 2 and one_axis and isinstance(x, Tensor):
+        if x.dtype in _WIDE:
+            return tw.l2_norm(x, axis=axis, keepdims=keepdims)
+        if x.dtype in _NARROW:
+            return tw.l2_norm(x, axis=axis, keepdims=keepdims, dtype=tw.float32).astype(x.dtype)
     axes = _checked_axes(axis)
-    wide = tw.float32 if x.dtype in (tw.float16, tw.bfloat16) else x.dtype
+    wide = tw.float32 if x.dtype in _NARROW else x.dtype
     if wide == x.dtype:
         check_floats("vector_norm", x, anywhere=True)
     if ord == 2 and x.is_complex():
