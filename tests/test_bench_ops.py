@@ -1,6 +1,7 @@
 """`tilewright bench ops`: the same work in each library, results that are kept, the picture."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -81,6 +82,30 @@ def test_arguments_lie_as_the_layout_says():
         assert timer.timeit(1) > 0
     (x, y) = ops.arrays_of(ALL["add"], ops.Problem("add", "float32", "row", 256, False))
     assert (x.shape, y.shape) == ((256, 256), (1, 256))
+
+
+@pytest.mark.parametrize(
+    ("name", "lies"), [("exp", True), ("tril", False), ("sum along rows", False)]
+)
+def test_a_library_without_views_reads_and_writes_the_same_memory(name, lies):
+    op, problem = ALL[name], ops.Problem(name, "float32", "transposed", 8, False)
+    arrays = ops.arrays_of(op, problem)
+    assert ops.result_lies_transposed(op, problem, arrays) is lies
+    memory = np.ascontiguousarray(arrays[0].numpy().T)
+    got = ops.of_lying(op.call("numpy", np), lies)(memory)
+    expected = np.asarray(op.call(OURS, tw)(*arrays))
+    np.testing.assert_allclose(got.T if lies else got, expected, 1e-5)
+
+
+def test_jax_gets_transposed_arguments_as_they_lie():
+    problem = ops.Problem("exp", "float32", "transposed", 8, False)
+    (x,) = ops.arrays_of(ALL["exp"], problem)
+    given = ops.argument_of("jax", SimpleNamespace(numpy=np), x, problem)
+    np.testing.assert_array_equal(given, x.numpy().T)
+    given = ops.argument_of("numpy", np, x, problem)
+    np.testing.assert_array_equal(given, x.numpy())
+    assert given.flags.f_contiguous
+    assert not given.flags.c_contiguous
 
 
 def test_done_ones_are_not_run_again(tmp_path, capsys):

@@ -349,6 +349,8 @@ def _timer(
 ) -> Timer:
     function = op.call(library, module)
     own = [argument_of(library, module, x, problem) for x in arrays]
+    if library == "jax" and problem.layout == "transposed":
+        function = of_lying(function, result_lies_transposed(op, problem, arrays))
     names = {f"x{i}": x for i, x in enumerate(own)}
     call = f"f({', '.join(names)})"
     if problem.backward:
@@ -365,8 +367,9 @@ def argument_of(library: str, module: Any, x: tw.Tensor, problem: Problem) -> An
     """An argument as a library has it, in the problem's type and layout."""
     if problem.dtype != "int32" and str(x.dtype) != "bool":
         x = x.astype(getattr(tw, problem.dtype))
-    if problem.layout == "transposed" and library != "jax":  # whose arrays have no layout
-        x = x.T.contiguous().T
+    if problem.layout == "transposed":
+        lying = x.T.contiguous()
+        x = lying if library == "jax" else lying.T  # JAX has no views: it gets memory as it lies
     if library == OURS:
         return x
     if library == "torch":
@@ -376,6 +379,26 @@ def argument_of(library: str, module: Any, x: tw.Tensor, problem: Problem) -> An
             raise TypeError("no bfloat16")
         return module.numpy.asarray(x.astype(tw.float32).numpy()).astype(module.numpy.bfloat16)
     return x.numpy() if library == "numpy" else module.numpy.asarray(x.numpy())
+
+
+def result_lies_transposed(op: Op, problem: Problem, arrays: Sequence[tw.Tensor]) -> bool:
+    """Whether our result of arguments that lie transposed does too."""
+    result = op.call(OURS, tw)(*(argument_of(OURS, tw, x, problem) for x in arrays))
+    return bool(result.ndim == 2 and not result.is_contiguous and result.T.is_contiguous)
+
+
+def of_lying(function: Callable[..., Any], transposed: bool) -> Callable[..., Any]:
+    """`function` of the transposes of its arguments, its result `transposed` or not.
+
+    So a library without views reads and writes the memory that the others do; where transposing
+    changes nothing, as of one number for each element, its compiler leaves it out.
+    """
+
+    def of_memory(*lying: Any) -> Any:
+        result = function(*(x.T for x in lying))
+        return result.T if transposed else result
+
+    return of_memory
 
 
 def _backward(
