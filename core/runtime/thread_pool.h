@@ -27,19 +27,13 @@ inline constexpr int kMostThreads = 1024;
 void run_chunks(std::int64_t chunks, ChunkBody body, void* context,
                 int most_threads = kMostThreads);
 
-// One copy of a body's code for callers alone and for threads.
-template <class F> [[gnu::noinline]] void run_chunk(void* body, std::int64_t chunk) {
+template <class F> void run_chunk(void* body, std::int64_t chunk) {
   (*static_cast<F*>(body))(chunk);
 }
 template <class F>
 void parallel_chunks(std::int64_t chunks, F&& body, int most_threads = kMostThreads) {
-  const ChunkBody run = run_chunk<std::remove_reference_t<F>>;
   void* const context = const_cast<std::remove_cvref_t<F>*>(&body);
-  if (chunks == 1 || num_threads() == 1) {
-    for (std::int64_t i = 0; i < chunks; ++i) run(context, i);
-    return;
-  }
-  run_chunks(chunks, run, context, most_threads);
+  run_chunks(chunks, run_chunk<std::remove_reference_t<F>>, context, most_threads);
 }
 
 // Splits [0, count) into pieces of `grain` (the last may be shorter), independent of the number of

@@ -19,10 +19,15 @@ template <class T> TW_INLINE bool is_nan(T x) { return x != x; }
 // Where either is NaN.
 template <class T> TW_INLINE Mask<T> unordered(Vec<T> a, Vec<T> b) { return !((a <= b) | (a > b)); }
 
-// load(0) ... load(m - 1) joined, pairwise. (Of an array GCC keeps copies on the stack.)
+// load(0) ... load(m - 1) joined, pairwise. (Of an array GCC keeps copies on the stack. Four are
+// written out: each level of the recursion costs the compiler a function for each pair of loops.)
 template <int m, int first = 0> TW_INLINE auto joined(auto load, auto join) {
   if constexpr (m == 1)
     return load(first);
+  else if constexpr (m == 2)
+    return join(load(first), load(first + 1));
+  else if constexpr (m == 4)
+    return join(join(load(first), load(first + 1)), join(load(first + 2), load(first + 3)));
   else
     return join(joined<m / 2, first>(load, join), joined<m / 2, first + m / 2>(load, join));
 }

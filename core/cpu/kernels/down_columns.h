@@ -61,23 +61,28 @@ TW_INLINE void join_pairs(const char* x, int64_t row_bytes, typename Op::Accumul
   add_into<Op, T>(acc, in_order<false>(even, odd, lanes), L);
   add_into<Op, T>(acc + L, in_order<true>(even, odd, lanes), L);
 }
+// `count` columns from `at` on, a whole vector of them or what is left.
+template <class Op, class T, int m, bool whole, class P, class F, class Taken>
+TW_INLINE void join_vector(P x, int64_t row_bytes, int64_t at, int count,
+                           typename Op::Accumulator* acc, F of, Taken taken) {
+  const auto part = of(at, count);
+  const Vec<T> all = Op::template join_all<m>([=](int i) TW_LAMBDA_INLINE {
+    const P row = beyond(x, i * row_bytes) + at;
+    return part(whole ? load_as<T>(row) : load_as<T>(row, count));
+  });
+  if (!taken(m, x, at, count, all)) add_into<Op, T>(acc + at, all, count);
+}
 template <class Op, class T, int m, class P, class F, class Taken>
 TW_INLINE void join_rows(int64_t n, P x, int64_t row_bytes, typename Op::Accumulator* acc, F of,
                          Taken taken) {
   constexpr int L = kLanes<T>;
-  const auto join = [&](auto load, int64_t at, int count) TW_LAMBDA_INLINE {
-    const auto part = of(at, count);
-    const Vec<T> all = Op::template join_all<m>(
-        [=](int i) TW_LAMBDA_INLINE { return part(load(beyond(x, i * row_bytes) + at)); });
-    if (!taken(m, x, at, count, all)) add_into<Op, T>(acc + at, all, count);
-  };
   int64_t at = 0;
   if constexpr (kByPairs<T, P>)
     for (; at + 2 * L <= n; at += 2 * L)
       join_pairs<Op, T, m>((const char*)(x + at), row_bytes, acc + at, of(at, L));
-  for (; at + L <= n; at += L) join([](P p) TW_LAMBDA_INLINE { return load_as<T>(p); }, at, L);
-  const int rest = (int)(n - at);
-  if (rest > 0) join([=](P p) TW_LAMBDA_INLINE { return load_as<T>(p, rest); }, at, rest);
+  for (; at + L <= n; at += L) join_vector<Op, T, m, true>(x, row_bytes, at, L, acc, of, taken);
+  const int rest = L == 1 ? 0 : (int)(n - at);
+  if (rest > 0) join_vector<Op, T, m, false>(x, row_bytes, at, rest, acc, of, taken);
 }
 template <class Op, class T, class P, class F, class Taken = Never>
 TW_INLINE void each_column(int64_t m, int64_t n, P x, int64_t row_bytes, void* acc, F of,
