@@ -82,12 +82,11 @@ FUNCTIONS = {
     "memory of other programs and files": """as_tensor asarray from_dlpack from_numpy frombuffer
         load save tensor""",
     "made of ops": """adjoint aminmax argwhere cholesky_inverse cholesky_solve corrcoef cov
-        cumulative_trapezoid
-        det dist fill_diagonal_ fmax fmin gcd gradient i0 index_put index_put_ inverse is_nonzero
-        isreal istft lcm ldexp logdet logspace lu_unpack matrix_exp
-        matrix_power mode msort mvlgamma norm pinverse resolve_conj slogdet std_mean stft
-        take_along_dim trapezoid trapz
-        unravel_index var_mean""",
+        cumulative_trapezoid det diagonal_scatter dist fill_diagonal_ fmax fmin frexp
+        gcd gradient i0 index_put index_put_ index_reduce inverse is_nonzero isreal
+        istft lcm ldexp logdet logspace lu_unpack matrix_exp matrix_power mode msort
+        mvlgamma norm pdist pinverse put renorm resolve_conj slogdet std_mean stft
+        sum_to_size take_along_dim trapezoid trapz unravel_index var_mean""",
     "methods as well": "clone detach is_complex is_floating_point is_signed numel t",
     "numbers of Python": """bartlett_window blackman_window hamming_window hann_window
         kaiser_window""",

@@ -43,8 +43,9 @@ _OF_TENSORS = {
     "ger": "tilewright.contraction:outer",
     **dict.fromkeys(("istft", "stft"), "tilewright.spectra"),
     **dict.fromkeys(
-        ("adjoint", "fill_diagonal_", "is_nonzero", "isreal", "ldexp", "msort", "mvlgamma",
-         "resolve_conj", "split_with_sizes"),
+        ("adjoint", "diagonal_scatter", "fill_diagonal_", "frexp", "index_reduce", "is_nonzero",
+         "isreal", "ldexp", "msort", "mvlgamma", "put", "resolve_conj", "split_with_sizes",
+         "sum_to_size"),
         "tilewright.torch_functions",
     ),
     **dict.fromkeys(
@@ -62,7 +63,7 @@ _OF_TENSORS = {
         "tilewright.statistics",
     ),
     "trapz": "tilewright.statistics:trapezoid",
-    **dict.fromkeys(("dist", "norm"), "tilewright.distances"),
+    **dict.fromkeys(("dist", "norm", "renorm"), "tilewright.distances"),
     **dict.fromkeys(("argwhere", "take_along_dim", "unravel_index"), "tilewright.positions"),
     **dict.fromkeys(
         ("cholesky_inverse", "cholesky_solve", "det", "logdet", "lu_unpack", "matrix_exp",
@@ -101,6 +102,7 @@ _LAZY = {
         "tilewright.spectra",
     ),
     "gradient": "tilewright.differences",
+    "pdist": "tilewright.nn.formulas",
     "profile": "tilewright.profiling",
     "use_batch_invariant": "tilewright.kernels",
     "vmap": "tilewright.func",
@@ -173,6 +175,7 @@ if _typing.TYPE_CHECKING:
     from tilewright.display import set_printoptions as set_printoptions
     from tilewright.distances import dist as dist
     from tilewright.distances import norm as norm
+    from tilewright.distances import renorm as renorm
     from tilewright.explanation import explain as explain
     from tilewright.extremes import aminmax as aminmax
     from tilewright.extremes import fmax as fmax
@@ -206,6 +209,7 @@ if _typing.TYPE_CHECKING:
     from tilewright.linalg import matrix_power as matrix_power
     from tilewright.linalg import pinv as _pinv
     from tilewright.linalg import slogdet as slogdet
+    from tilewright.nn.formulas import pdist as pdist
     from tilewright.positions import argwhere as argwhere
     from tilewright.positions import take_along_dim as take_along_dim
     from tilewright.positions import unravel_index as unravel_index
@@ -242,14 +246,19 @@ if _typing.TYPE_CHECKING:
     from tilewright.statistics import var_mean as var_mean
     from tilewright.subscripts import einsum as einsum
     from tilewright.torch_functions import adjoint as adjoint
+    from tilewright.torch_functions import diagonal_scatter as diagonal_scatter
     from tilewright.torch_functions import fill_diagonal_ as fill_diagonal_
+    from tilewright.torch_functions import frexp as frexp
+    from tilewright.torch_functions import index_reduce as index_reduce
     from tilewright.torch_functions import is_nonzero as is_nonzero
     from tilewright.torch_functions import isreal as isreal
     from tilewright.torch_functions import ldexp as ldexp
     from tilewright.torch_functions import msort as msort
     from tilewright.torch_functions import mvlgamma as mvlgamma
+    from tilewright.torch_functions import put as put
     from tilewright.torch_functions import resolve_conj as resolve_conj
     from tilewright.torch_functions import split_with_sizes as split_with_sizes
+    from tilewright.torch_functions import sum_to_size as sum_to_size
 
     clone = _core.Tensor.clone
     detach = _core.Tensor.detach

@@ -19,6 +19,7 @@ from tilewright.sets import HistogramResult as _HistogramResult
 from tilewright.sets import UniqueAllResult as _UniqueAllResult
 from tilewright.sets import UniqueCountsResult as _UniqueCountsResult
 from tilewright.sets import UniqueInverseResult as _UniqueInverseResult
+from tilewright.torch_functions import FrexpResult as _FrexpResult
 
 _Bool: TypeAlias = builtins.bool
 # Tensor has methods of these names.
@@ -921,6 +922,14 @@ class Tensor:
         """A matrix of zeros with all elements of x, in row-major order, on a diagonal. ..."""
     def diagonal(self, offset: _Int=0, axis1: _Int=0, axis2: _Int=1) -> Tensor:
         """The elements whose index along axis2 is `offset` above that along axis1, along a ..."""
+    def diagonal_scatter(
+        self,
+        src: Tensor,
+        offset: _Int = 0,
+        dim1: _Int = 0,
+        dim2: _Int = 1,
+    ) -> Tensor:
+        """A copy of x whose `diagonal` is src."""
     def diff(
         self,
         n: _Int=1,
@@ -1111,6 +1120,8 @@ class Tensor:
         """x - trunc(x), with the sign of x. Shapes: x of any shape; the result has it. ..."""
     def frac_(self) -> Self:
         """`frac`, written in place. x - trunc(x), with the sign of x. Shapes: x of any ..."""
+    def frexp(self) -> _FrexpResult:
+        """x as mantissa * 2 ** exponent, exactly: 0.5 <= abs(mantissa) < 1."""
     def full_like(
         self,
         fill_value: _Number,
@@ -1279,6 +1290,16 @@ class Tensor:
         accumulate: _Bool = False,
     ) -> Tensor:
         """`index_put` in place, `x[indices] = values`, which gives x."""
+    def index_reduce(
+        self,
+        axis: _Int,
+        index: Tensor,
+        source: Tensor,
+        reduce: str,
+        *,
+        include_self: _Bool = True,
+    ) -> Tensor:
+        """A copy of x with source[i] joined to x[index[i]] along an axis, as ..."""
     def index_select(self, axis: _Int, index: Tensor) -> Tensor:
         """The parts of x at indices along an axis, a copy. index is a vector, or a number; ..."""
     def inner(self, x2: Tensor, /) -> Tensor:
@@ -1966,6 +1987,8 @@ class Tensor:
         dtype: _DTypeLike | None=None,
     ) -> Tensor:
         """Product over all or some axes; of integers in 64 bits. Source: Array API ..."""
+    def put(self, index: Tensor, source: Tensor, accumulate: _Bool = False) -> Tensor:
+        """A copy of x with elements of source at places of x, counted through x as if it ..."""
     def quantile(
         self,
         q: _Operand,
@@ -2042,6 +2065,8 @@ class Tensor:
         """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0. Source: Array ..."""
     def remainder_(self, b: _Operand) -> Self:
         """`remainder`, written in place. a - b * floor(a / b): the sign of b; 0 for whole ..."""
+    def renorm(self, p: _Float, axis: _Int, maxnorm: _Float) -> Tensor:
+        """x with each slice along an axis whose `p`-norm is above `maxnorm` scaled down to it."""
     def repeat_interleave(
         self,
         repeats: _Operand,
@@ -2345,6 +2370,8 @@ class Tensor:
         """Sum over all or some axes; of integers in 64 bits. Source: Array API standard ..."""
     def sum_of_products(self, y: Tensor, axis: _Int | Sequence[_Int] | None=None) -> Tensor:
         """Sum of x * y over all or some axes of what they broadcast to. Shapes: x and y ..."""
+    def sum_to_size(self, *size: Any) -> Tensor:
+        """x summed to a shape that broadcasts to its own: what a broadcast's gradient is."""
     def swapaxes(self, axis0: _Int | Sequence[_Int] | None=None, axis1: _Int | None=None) -> Tensor:
         """Two axes swapped, or all axes in another order, as a view. Two numbers are the ..."""
     def swapdims(self, axis0: _Int | Sequence[_Int] | None=None, axis1: _Int | None=None) -> Tensor:

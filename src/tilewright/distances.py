@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.other_names import other_names
+from tilewright.torch_functions import axis_of
 
 _Axes = int | Sequence[int] | None
 
@@ -49,3 +50,35 @@ def norm(
         raise ValueError(f"norm: p is a number, 'fro' or 'nuc', got {p!r}")
     order = 2.0 if p is None or isinstance(p, str) else p
     return tw.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=order)
+
+
+@other_names
+def renorm(x: Tensor, p: float, axis: int, maxnorm: float) -> Tensor:
+    """x with each slice along an axis whose `p`-norm is above `maxnorm` scaled down to it.
+
+    The factor is maxnorm / (norm + 1e-7), as in PyTorch.
+
+    Shapes: x (..., n, ...) of two dimensions or more has n slices; the result has x's shape.
+    Types: floating, complex. Result: the same type; norms of 16-bit types are in float32.
+    Raises IndexError for an axis out of range, ValueError for fewer dimensions, p of 0 or below
+    and a negative maxnorm, TypeError for other types.
+    Source: PyTorch's torch.renorm.
+
+    >>> import tilewright as tw
+    >>> tw.renorm(tw.asarray([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0).round(decimals=4).tolist()
+    [[0.6, 0.8], [0.3, 0.4]]
+    """
+    if not isinstance(x, Tensor):
+        raise TypeError(f"renorm: takes tensors, got {type(x).__name__}")
+    if x.ndim < 2:
+        raise ValueError(f"renorm: needs at least 2 dimensions, got {x.shape}")
+    if not p > 0:
+        raise ValueError(f"renorm: p must be above 0, got {p}")
+    if not maxnorm >= 0:
+        raise ValueError(f"renorm: maxnorm must not be negative, got {maxnorm}")
+    along = axis_of("renorm", axis, x)
+    others = tuple(i for i in range(x.ndim) if i != along)
+    wide = x.astype(tw.float32) if x.dtype in (tw.float16, tw.bfloat16) else x
+    length = tw.linalg.vector_norm(wide, axis=others, keepdims=True, ord=p)
+    factor = tw.where(length > maxnorm, maxnorm / (length + 1e-7), 1.0)
+    return (wide * factor).astype(x.dtype)

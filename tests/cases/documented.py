@@ -55,7 +55,8 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     ),
     **each(
         "tilewright",
-        """det logdet slogdet corrcoef cov inverse pinverse clone detach t""",
+        """det logdet slogdet corrcoef cov inverse pdist pinverse clone detach t sum_to_size
+            frexp""",
         lambda f, d: f(matrix(d)),
     ),
     **each("tilewright", "mm kron", lambda f, d: f(matrix(d), matrix(d))),
@@ -69,6 +70,10 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     "tilewright.ger": lambda d: tw.outer(vector(d), vector(d)),
     "tilewright.einsum": lambda d: tw.einsum("ij,jk->ik", matrix(d), matrix(d)),
     "tilewright.tensordot": lambda d: tw.tensordot(matrix(d), matrix(d), axes=1),
+    "tilewright.diagonal_scatter": lambda d: tw.diagonal_scatter(matrix(d), vector(d)),
+    "tilewright.index_reduce": lambda d: tw.index_reduce(vector(d), 0, INDEX, vector(d)[:2], "sum"),
+    "tilewright.put": lambda d: tw.put(matrix(d), INDEX, vector(d)[:2]),
+    "tilewright.renorm": lambda d: tw.renorm(matrix(d), 2, 0, 1.0),
     "tilewright.matrix_power": lambda d: tw.matrix_power(matrix(d), 2),
     "tilewright.histogram": lambda d: tw.histogram(vector(d), 3),
     **each("tilewright", "i0", lambda f, d: f(vector(d))),
