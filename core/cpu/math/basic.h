@@ -121,6 +121,11 @@ TW_INLINE Vec<double> near_rsqrt_or_0(Vec<double> x) {
   const __mmask8 other = _mm512_cmp_pd_mask(v, _mm512_setzero_pd(), _CMP_NEQ_UQ);
   return Vec<double>((Vec<double>::Raw)_mm512_maskz_rsqrt14_pd(other, v));
 }
+TW_INLINE Vec<float> near_rsqrt_or_0(Vec<float> x) {
+  const auto v = (__m512)x.v;
+  const __mmask16 other = _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+  return Vec<float>((Vec<float>::Raw)_mm512_maskz_rsqrt14_ps(other, v));
+}
 // a b + c, rounded down.
 TW_INLINE Vec<float> fma_down(Vec<float> a, Vec<float> b, Vec<float> c) {
   return Vec<float>((Vec<float>::Raw)_mm512_fmadd_round_ps(

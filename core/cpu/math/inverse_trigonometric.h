@@ -168,20 +168,22 @@ template <Floating T> TW_INLINE Vec<T> acos(Vec<T> x) {
 }
 
 #ifdef TW_HAS_MASKED_ACCESS
-// sqrt(x), almost rounded, and what it lacks as a product, rest half; of 0 it is 0. By R. E.
-// Goldschmidt's step for the root and half its inverse from 14 bits, and one with the exact rest:
-// the instruction that rounds a root exactly takes 24 cycles, and then a division what it lacks.
-struct Root {
-  Vec<double> root, rest, half;
+// 2 sqrt((1 - size) / 2), almost rounded, and what it lacks as a product, rest half; all with
+// `sign`, 1 or -1. Of 1 it is 0. By R. E. Goldschmidt's step for the root and half its inverse from
+// 14 bits, which is all of float32, and for float64 one with the exact rest: the instruction that
+// rounds a root exactly takes 24 cycles, and then a division what it lacks.
+template <Floating T> struct Root {
+  Vec<T> root, rest, half;
 };
-TW_INLINE Root root_and_rest(Vec<double> x) {
-  const Vec<double> first = near_rsqrt_or_0(x), rough = rounded(x * first);
-  const Vec<double> rough_half = first * 0.5, lack = fma(-rough_half, rough, 0.5);
-  const Vec<double> near = fma(rough, lack, rough), half = fma(rough_half, lack, rough_half);
-  const Vec<double> root = fma(fma(-near, near, x), half, near);
-  return {root, fma(-root, root, x), half};
+template <int sign, Floating T> TW_INLINE Root<T> twice_root(Vec<T> size, Vec<T> half_rest) {
+  const Vec<T> square = fma(size, (T)-2, (T)2), first = near_rsqrt_or_0(half_rest);
+  const Vec<T> rough = rounded((sign > 0 ? 1 - size : size - 1) * first);
+  const Vec<T> quarter = first * (T)(0.25 * sign), lack = fma(-quarter, rough, (T)0.5);
+  const Vec<T> near = fma(rough, lack, rough), half = fma(quarter, lack, quarter);
+  const Vec<T> root = sizeof(T) == 8 ? fma(fma(-near, near, square), half, near) : near;
+  return {root, fma(-root, root, square), half};
 }
-// asin(t) - t for |t| <= 1/2, z = t^2, within 2^-55.8 of asin.
+// m (asin(t) - t) of m t for |t| <= 1/2, z = t^2, within 2^-55.8 and 2^-27.6 of asin.
 TW_INLINE Vec<double> asin_rest(Vec<double> t, Vec<double> z) {
   const Vec<double> p = by_pairs<double>(
       z, z * z, 0.166666666666654, 0.07500000000336571, 0.04464285682975012, 0.0303819590540379,
@@ -189,36 +191,38 @@ TW_INLINE Vec<double> asin_rest(Vec<double> t, Vec<double> z) {
       0.006539320472985381, 0.01949742366139942, -0.016176511462402874, 0.031880152648479196);
   return p * (t * z);
 }
-// c + m (t + rest), with |c| >= |m t| or c = 0.
-TW_INLINE Vec<double> turned(Vec<double> c, Vec<double> c_lo, Vec<double> m, Vec<double> t,
-                             Vec<double> rest) {
-  const Vec<double> y = fma(m, t, c), lost = fma(m, t, c - y);
-  return y + (lost + fma(m, rest, c_lo));
+TW_INLINE Vec<float> asin_rest(Vec<float> t, Vec<float> z) { return asin_tail(z) * (t * z); }
+// c + t + rest, with |c| >= |t| or c = 0.
+template <Floating T> TW_INLINE Vec<T> turned(Vec<T> c, Vec<T> c_lo, Vec<T> t, Vec<T> rest) {
+  const Vec<T> y = c + t, lost = t + (c - y);
+  return y + (lost + (rest + c_lo));
 }
-TW_INLINE Vec<double> asin(Vec<double> x) {
-  using T = double;
+template <Floating T> TW_INLINE Vec<T> asin_by_root(Vec<T> x) {
   constexpr T hi = 2 * QuarterPi<T>::hi, lo = 2 * QuarterPi<T>::lo;
   const Vec<T> size = abs(x);
-  const Mask<T> large = size > 0.5;
-  const Vec<T> half = fma(size, -0.5, 0.5), z = where(large, half, size * size);
-  const auto [root, root_rest, half_inverse] = root_and_rest(half);
+  const Mask<T> large = size > (T)0.5;
+  const Vec<T> half_rest = fma(size, (T)-0.5, (T)0.5), z = where(large, half_rest, size * size);
+  const auto [root, root_rest, half] = twice_root<-1>(size, half_rest);
   const Vec<T> t = where(large, root, size), rest = asin_rest(t, z);
-  const Vec<T> y = turned(where(large, hi, 0), where(large, lo, 0), where(large, -2, 1), t,
-                          where(large, fma(root_rest, half_inverse, rest), rest));
+  const Vec<T> y = turned<T>(where(large, hi, 0), where(large, lo, 0), t,
+                             where(large, fma(root_rest, half, rest), rest));
   return with_sign(y, x);
 }
-TW_INLINE Vec<double> acos(Vec<double> x) {
-  using T = double;
+template <Floating T> TW_INLINE Vec<T> acos_by_root(Vec<T> x) {
   constexpr T hi = 2 * QuarterPi<T>::hi, lo = 2 * QuarterPi<T>::lo;
   const Vec<T> size = abs(x);
-  const Mask<T> large = size > 0.5, below = x < 0;
-  const Vec<T> half = fma(size, -0.5, 0.5), z = where(large, half, size * size);
-  const auto [root, root_rest, half_inverse] = root_and_rest(half);
-  const Vec<T> t = where(large, root, x), rest = asin_rest(t, z);
-  return turned(where(large, where(below, 2 * hi, 0), hi),
-                where(large, where(below, 2 * lo, 0), lo), where(large, where(below, -2, 2), -1), t,
-                where(large, fma(root_rest, half_inverse, rest), rest));
+  const Mask<T> large = size > (T)0.5, below = x < 0;
+  const Vec<T> half_rest = fma(size, (T)-0.5, (T)0.5), z = where(large, half_rest, size * size);
+  const auto [root, root_rest, half] = twice_root<1>(size, half_rest);
+  const Vec<T> t = where(large, with_sign(root, x), -x), rest = asin_rest(t, z);
+  return turned<T>(where(large, where(below, 2 * hi, 0), hi),
+                   where(large, where(below, 2 * lo, 0), lo), t,
+                   where(large, fma(root_rest, with_sign(half, x), rest), rest));
 }
+TW_INLINE Vec<double> asin(Vec<double> x) { return asin_by_root(x); }
+TW_INLINE Vec<float> asin(Vec<float> x) { return asin_by_root(x); }
+TW_INLINE Vec<double> acos(Vec<double> x) { return acos_by_root(x); }
+TW_INLINE Vec<float> acos(Vec<float> x) { return acos_by_root(x); }
 #endif
 
 }  // namespace
