@@ -84,17 +84,22 @@ def test_arguments_lie_as_the_layout_says():
     assert (x.shape, y.shape) == ((256, 256), (1, 256))
 
 
-@pytest.mark.parametrize(
-    ("name", "lies"), [("exp", True), ("tril", False), ("sum along rows", False)]
-)
-def test_a_library_without_views_reads_and_writes_the_same_memory(name, lies):
-    op, problem = ALL[name], ops.Problem(name, "float32", "transposed", 8, False)
+@pytest.mark.parametrize("name", [op.name for op in ALL.values() if "transposed" in op.layouts])
+def test_a_library_without_views_reads_and_writes_the_same_memory(name):
+    op = ALL[name]
+    problem = ops.Problem(name, op.dtypes[0], "transposed", 8, False)
     arrays = ops.arrays_of(op, problem)
-    assert ops.result_lies_transposed(op, problem, arrays) is lies
-    memory = np.ascontiguousarray(arrays[0].numpy().T)
-    got = ops.of_lying(op.call("numpy", np), lies)(memory)
-    expected = np.asarray(op.call(OURS, tw)(*arrays))
-    np.testing.assert_allclose(got.T if lies else got, expected, 1e-5)
+    given = [ops.argument_of(OURS, tw, x, problem) for x in arrays]
+    expected = op.call(OURS, tw)(*given)
+    memory = [np.ascontiguousarray(x.numpy().T) for x in arrays]
+    try:
+        function = ops.of_lying("numpy", np, op, problem, arrays)
+        got = np.asarray(function(*memory))
+    except (AttributeError, TypeError):
+        pytest.skip("NumPy has no such function")
+    lies = expected.ndim == 2 and not expected.is_contiguous
+    assert got.shape == (expected.T if lies else expected).shape
+    np.testing.assert_allclose(got.T if lies else got, np.asarray(expected), 1e-4, 1e-5)
 
 
 def test_jax_gets_transposed_arguments_as_they_lie():

@@ -124,12 +124,25 @@ def made(library: Any, value: Any, grad: bool) -> Any:
     return x.requires_grad_() if grad and value.dtype.kind in "fc" else x
 
 
+def test_slices_that_are_not_scaled_have_plain_gradients() -> None:
+    for limit in (np.inf, 1e30, 1.0):
+        ours, theirs = (made(library, A, True) for library in (tw, torch))
+        for library, x in ((tw, ours), (torch, theirs)):
+            (library.renorm(x, 2, 0, limit) ** 2).sum().backward()
+        np.testing.assert_allclose(ours.grad, theirs.grad, 1e-6)
+
+
+def test_pairs_of_rows_without_columns_have_distance_0() -> None:
+    for p in (0.0, 1.0, 2.0, np.inf):
+        assert tw.pdist(tw.zeros((3, 0)), p).tolist() == [0.0, 0.0, 0.0]
+
+
 @pytest.mark.parametrize("size", [(3, 1), (1,), (2, 1, 3), (2, 3, 3), ()])
 def test_sums_to_a_size(size: tuple[int, ...]) -> None:
     ours, theirs = (made(library, BATCH, True) for library in (tw, torch))
     for x in (ours, theirs):
         (x.sum_to_size(size) ** 2).sum().backward()
-    np.testing.assert_allclose(ours.sum_to_size(*size).detach(), theirs.sum_to_size(size).detach())
+    np.testing.assert_allclose(ours.sum_to_size(size).detach(), theirs.sum_to_size(size).detach())
     np.testing.assert_allclose(ours.grad, theirs.grad)
 
 

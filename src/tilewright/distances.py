@@ -70,6 +70,8 @@ def renorm(x: Tensor, p: float, axis: int, maxnorm: float) -> Tensor:
     """
     if not isinstance(x, Tensor):
         raise TypeError(f"renorm: takes tensors, got {type(x).__name__}")
+    if not (x.is_floating_point() or x.is_complex()):
+        raise TypeError(f"renorm: floating and complex numbers only, got {x.dtype}")
     if x.ndim < 2:
         raise ValueError(f"renorm: needs at least 2 dimensions, got {x.shape}")
     if not p > 0:
@@ -80,5 +82,6 @@ def renorm(x: Tensor, p: float, axis: int, maxnorm: float) -> Tensor:
     others = tuple(i for i in range(x.ndim) if i != along)
     wide = x.astype(tw.float32) if x.dtype in (tw.float16, tw.bfloat16) else x
     length = tw.linalg.vector_norm(wide, axis=others, keepdims=True, ord=p)
-    factor = tw.where(length > maxnorm, maxnorm / (length + 1e-7), 1.0)
+    longer = length > maxnorm  # the others' lengths take no part, nor have a gradient
+    factor = tw.where(longer, maxnorm / (tw.where(longer, length, 1.0) + 1e-7), 1.0)
     return (wide * factor).astype(x.dtype)

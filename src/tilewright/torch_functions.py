@@ -157,6 +157,7 @@ class FrexpResult(NamedTuple):
     exponent: Tensor
 
 
+@other_names
 def frexp(x: Tensor) -> FrexpResult:
     """x as mantissa * 2 ** exponent, exactly: 0.5 <= abs(mantissa) < 1.
 
@@ -212,7 +213,7 @@ def index_reduce(
     """
     for each in (x, index, source):
         _check("index_reduce", each)
-    if x.ndim == 0:
+    if x.ndim == 0 and axis in (0, -1):
         taken = source.reshape((1,)) if source.size == 1 else source
         y = index_reduce(x.reshape((1,)), axis, index, taken, reduce, include_self=include_self)
         return y.reshape(())
@@ -229,6 +230,7 @@ def index_reduce(
     return tw.scatter_reduce(x, along, spread, source, reduce, include_self=include_self)
 
 
+@other_names
 def diagonal_scatter(
     x: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Tensor:
@@ -257,6 +259,7 @@ def diagonal_scatter(
     return y
 
 
+@other_names
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of x with elements of source at places of x, counted through x as if it had one axis.
 
@@ -299,6 +302,8 @@ def sum_to_size(x: Tensor, *size: Any) -> Tensor:
     [[3.0], [3.0]]
     """
     _check("sum_to_size", x)
+    if not size:
+        raise TypeError("sum_to_size: needs the size")
     given = size[0] if len(size) == 1 and isinstance(size[0], Sequence) else size
     shape = tuple(operator.index(extent) for extent in given)
     lead = x.ndim - len(shape)

@@ -55,7 +55,7 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     ),
     **each(
         "tilewright",
-        """det logdet slogdet corrcoef cov inverse pdist pinverse clone detach t sum_to_size
+        """det logdet slogdet corrcoef cov inverse pdist pinverse clone detach t
             frexp""",
         lambda f, d: f(matrix(d)),
     ),
@@ -73,6 +73,7 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     "tilewright.diagonal_scatter": lambda d: tw.diagonal_scatter(matrix(d), vector(d)),
     "tilewright.index_reduce": lambda d: tw.index_reduce(vector(d), 0, INDEX, vector(d)[:2], "sum"),
     "tilewright.put": lambda d: tw.put(matrix(d), INDEX, vector(d)[:2]),
+    "tilewright.sum_to_size": lambda d: tw.sum_to_size(matrix(d), 1, 3),
     "tilewright.renorm": lambda d: tw.renorm(matrix(d), 2, 0, 1.0),
     "tilewright.matrix_power": lambda d: tw.matrix_power(matrix(d), 2),
     "tilewright.histogram": lambda d: tw.histogram(vector(d), 3),

@@ -37,10 +37,15 @@ _NUMBERS = {"leaky_relu": 0.1, "elu": 1.0, "celu": 1.0, "hardshrink": 0.5, "soft
 _TERNARY = ("where", "clip", "lerp")  # others take numbers in PyTorch, or are not there
 
 
+_Calls = Callable[[str, Any], Callable[..., Any]]
+
+
 class Op(NamedTuple):
     """One op as each library calls it: `call` of a library's namespace gives a function of arrays.
 
-    A library in which a name is missing takes no part.
+    A library in which a name is missing takes no part. `mirrored` is the same work on the
+    transposes, as far as that has a name: itself of one number for each element, along the other
+    axis of a reduction.
     """
 
     name: str
@@ -48,7 +53,8 @@ class Op(NamedTuple):
     dtypes: tuple[str, ...]
     smooth: bool
     layouts: tuple[str, ...]
-    call: Callable[[str, Any], Callable[..., Any]]
+    call: _Calls
+    mirrored: _Calls | None = None
 
 
 class Problem(NamedTuple):
@@ -136,21 +142,28 @@ def _row(row: Mapping[str, Any]) -> Op:
         function = _function(library, module, name)
         return function if number is None else lambda x: function(x, number)
 
-    return Op(name, taken, dtypes, smooth, layouts, call)
+    return Op(name, taken, dtypes, smooth, layouts, call, call)
 
 
 def _reduction(name: str, axis: int | None) -> Op:
     smooth = name in ("sum", "mean", "prod", "max", "min", "var")
 
-    def call(library: str, module: Any) -> Callable[..., Any]:
-        function = _function(library, module, name)
-        if library == "torch":
-            return _torch_reduction(module, name, function, axis)
-        return lambda x: function(x, axis=axis)
+    def along(axis: int | None) -> _Calls:
+        def call(library: str, module: Any) -> Callable[..., Any]:
+            function = _function(library, module, name)
+            if library == "torch":
+                return _torch_reduction(module, name, function, axis)
+            return lambda x: function(x, axis=axis)
+
+        return call
 
     where = {None: "of all", 0: "along columns", 1: "along rows"}[axis]
     dtypes = DTYPES if name not in ("mean", "var") else _FLOATING
-    return Op(f"{name} {where}", 1, dtypes, smooth, LAYOUTS[:2], call)
+    if axis is None and name in ("argmax", "argmin"):  # whose places are counted along rows
+        mirrored = None
+    else:
+        mirrored = along(None if axis is None else 1 - axis)
+    return Op(f"{name} {where}", 1, dtypes, smooth, LAYOUTS[:2], along(axis), mirrored)
 
 
 def _torch_reduction(
@@ -166,19 +179,22 @@ def _torch_reduction(
 
 
 def _along(name: str, axis: int, smooth: bool = True) -> Op:
-    def call(library: str, module: Any) -> Callable[..., Any]:
-        function = _function(library, module, name)
-        if name == "argsort" and library in _STABLE:  # as ours and JAX's are by default
-            function = functools.partial(function, **_STABLE[library])
-        if library == "torch":
-            if name == "sort":
-                return lambda x: function(x, dim=axis)[0]
-            return lambda x: function(x, dim=axis)
-        return lambda x: function(x, axis=axis)
+    def along(axis: int) -> _Calls:
+        def call(library: str, module: Any) -> Callable[..., Any]:
+            function = _function(library, module, name)
+            if name == "argsort" and library in _STABLE:  # as ours and JAX's are by default
+                function = functools.partial(function, **_STABLE[library])
+            if library == "torch":
+                if name == "sort":
+                    return lambda x: function(x, dim=axis)[0]
+                return lambda x: function(x, dim=axis)
+            return lambda x: function(x, axis=axis)
+
+        return call
 
     where = "along columns" if axis == 0 else "along rows"
     dtypes = DTYPES if name in ("sort", "argsort", "cumulative_sum") else _FLOATING
-    return Op(f"{name} {where}", 1, dtypes, smooth, LAYOUTS[:2], call)
+    return Op(f"{name} {where}", 1, dtypes, smooth, LAYOUTS[:2], along(axis), along(1 - axis))
 
 
 def _flip() -> Op:
@@ -195,11 +211,15 @@ def _flip() -> Op:
 
 
 def _joined(name: str) -> Op:
-    def call(library: str, module: Any) -> Callable[..., Any]:
-        function = _function(library, module, name)
-        return lambda x, y: function((x, y), 0)
+    def along(axis: int) -> _Calls:
+        def call(library: str, module: Any) -> Callable[..., Any]:
+            function = _function(library, module, name)
+            return lambda x, y: function((x, y), **{"dim" if library == "torch" else "axis": axis})
 
-    return Op(name, 2, DTYPES, True, LAYOUTS[:2], call)
+        return call
+
+    mirrored = along(1) if name == "concat" else None
+    return Op(name, 2, DTYPES, True, LAYOUTS[:2], along(0), mirrored)
 
 
 def _copy() -> Op:
@@ -223,6 +243,16 @@ class _Call(NamedTuple):
     arity: int = 1
     dtypes: tuple[str, ...] = _FLOATING
     smooth: bool = True
+    mirrored: Callable[..., Any] | None = None
+
+
+def _each(of: Callable[..., Any], **options: Any) -> _Call:
+    """A call that has no direction."""
+    return _Call(of, mirrored=of, **options)
+
+
+def _along_rows(of: Callable[..., Any], columns: Callable[..., Any], **options: Any) -> _Call:
+    return _Call(of, mirrored=columns, **options)
 
 
 def _norm(m: Any, x: Any, **axis: int) -> Any:
@@ -230,39 +260,72 @@ def _norm(m: Any, x: Any, **axis: int) -> Any:
 
 
 def _pow(exponent: float) -> _Call:
-    return _Call(lambda m, axis, x: x**exponent)
+    return _each(lambda m, axis, x: x**exponent)
+
+
+def _last(axis: str, place: int) -> dict[str, int]:
+    """`trapezoid`'s axis, whose default is the last."""
+    return {axis: place} if axis == "dim" or place != 1 else {}
 
 
 _CALLS = {
     **{f"pow {exponent}": _pow(exponent) for exponent in (2, 3, 0.5, -1)},
-    "norm of all": _Call(lambda m, axis, x: _norm(m, x)),
-    "norm along columns": _Call(lambda m, axis, x: _norm(m, x, **{axis: 0})),
-    "norm along rows": _Call(lambda m, axis, x: _norm(m, x, **{axis: 1})),
-    "nansum of all": _Call(lambda m, axis, x: m.nansum(x)),
-    "nansum along rows": _Call(lambda m, axis, x: m.nansum(x, **{axis: 1})),
-    "nan_to_num": _Call(lambda m, axis, x: m.nan_to_num(x)),
-    "clip by numbers": _Call(lambda m, axis, x: m.clip(x, -1, 1), dtypes=DTYPES),
-    "divide by a number": _Call(lambda m, axis, x: x / 3),
-    "diff along rows": _Call(lambda m, axis, x: m.diff(x, **{axis: 1}), dtypes=DTYPES),
-    "trapezoid along rows": _Call(
-        lambda m, axis, x: m.trapezoid(x, **{"dim": -1} if axis == "dim" else {})
+    "norm of all": _each(lambda m, axis, x: _norm(m, x)),
+    "norm along columns": _along_rows(
+        lambda m, axis, x: _norm(m, x, **{axis: 0}), lambda m, axis, x: _norm(m, x, **{axis: 1})
     ),
-    "tril": _Call(lambda m, axis, x: m.tril(x), dtypes=DTYPES),
-    "triu": _Call(lambda m, axis, x: m.triu(x), dtypes=DTYPES),
-    "roll along rows": _Call(lambda m, axis, x: m.roll(x, 5, 1), dtypes=DTYPES),
-    "tile": _Call(lambda m, axis, x: m.tile(x, (2, 1)), dtypes=DTYPES),
-    "rows of products": _Call(lambda m, axis, x, y: m.einsum("ij,ij->i", x, y), 2),
-    "isclose": _Call(lambda m, axis, x, y: m.isclose(x, y), 2, ("float32", "float64"), False),
-    "mask to zero": _Call(lambda m, axis, x: m.where(x > 0, x, 0), dtypes=DTYPES),
+    "norm along rows": _along_rows(
+        lambda m, axis, x: _norm(m, x, **{axis: 1}), lambda m, axis, x: _norm(m, x, **{axis: 0})
+    ),
+    "nansum of all": _each(lambda m, axis, x: m.nansum(x)),
+    "nansum along rows": _along_rows(
+        lambda m, axis, x: m.nansum(x, **{axis: 1}), lambda m, axis, x: m.nansum(x, **{axis: 0})
+    ),
+    "nan_to_num": _each(lambda m, axis, x: m.nan_to_num(x)),
+    "clip by numbers": _each(lambda m, axis, x: m.clip(x, -1, 1), dtypes=DTYPES),
+    "divide by a number": _each(lambda m, axis, x: x / 3),
+    "diff along rows": _along_rows(
+        lambda m, axis, x: m.diff(x, **{axis: 1}),
+        lambda m, axis, x: m.diff(x, **{axis: 0}),
+        dtypes=DTYPES,
+    ),
+    "trapezoid along rows": _along_rows(
+        lambda m, axis, x: m.trapezoid(x, **_last(axis, 1)),
+        lambda m, axis, x: m.trapezoid(x, **_last(axis, 0)),
+    ),
+    "tril": _along_rows(lambda m, axis, x: m.tril(x), lambda m, axis, x: m.triu(x), dtypes=DTYPES),
+    "triu": _along_rows(lambda m, axis, x: m.triu(x), lambda m, axis, x: m.tril(x), dtypes=DTYPES),
+    "roll along rows": _along_rows(
+        lambda m, axis, x: m.roll(x, 5, 1), lambda m, axis, x: m.roll(x, 5, 0), dtypes=DTYPES
+    ),
+    "tile": _along_rows(
+        lambda m, axis, x: m.tile(x, (2, 1)), lambda m, axis, x: m.tile(x, (1, 2)), dtypes=DTYPES
+    ),
+    "rows of products": _along_rows(
+        lambda m, axis, x, y: m.einsum("ij,ij->i", x, y),
+        lambda m, axis, x, y: m.einsum("ij,ij->j", x, y),
+        arity=2,
+    ),
+    "isclose": _each(
+        lambda m, axis, x, y: m.isclose(x, y),
+        arity=2,
+        dtypes=("float32", "float64"),
+        smooth=False,
+    ),
+    "mask to zero": _each(lambda m, axis, x: m.where(x > 0, x, 0), dtypes=DTYPES),
 }
 
 
 def _called(name: str, its: _Call) -> Op:
-    def call(library: str, module: Any) -> Callable[..., Any]:
-        m = module.numpy if library == "jax" else module
-        return functools.partial(its.of, m, "dim" if library == "torch" else "axis")
+    def calls(of: Callable[..., Any]) -> _Calls:
+        def call(library: str, module: Any) -> Callable[..., Any]:
+            m = module.numpy if library == "jax" else module
+            return functools.partial(of, m, "dim" if library == "torch" else "axis")
 
-    return Op(name, its.arity, its.dtypes, its.smooth, LAYOUTS[:2], call)
+        return call
+
+    mirrored = None if its.mirrored is None else calls(its.mirrored)
+    return Op(name, its.arity, its.dtypes, its.smooth, LAYOUTS[:2], calls(its.of), mirrored)
 
 
 # ---- libraries ----
@@ -276,7 +339,15 @@ _OTHER_NAMES: dict[str, dict[str, str]] = {
         "cumulative_prod": "cumprod",
     },
     "numpy": {"cumulative_sum": "cumsum", "cumulative_prod": "cumprod"},
-    "jax": {"cumulative_sum": "cumsum", "cumulative_prod": "cumprod"},
+    "jax": {
+        "cumulative_sum": "cumsum",
+        "cumulative_prod": "cumprod",
+        "lgamma": "gammaln",
+        "hardsigmoid": "hard_sigmoid",
+        "hardswish": "hard_swish",
+        "softsign": "soft_sign",
+        "logsigmoid": "log_sigmoid",
+    },
 }
 # How an argsort keeps the order of what is equal.
 _STABLE: dict[str, dict[str, Any]] = {"torch": {"stable": True}, "numpy": {"kind": "stable"}}
@@ -293,7 +364,7 @@ def _function(library: str, module: Any, name: str) -> Callable[..., Any]:
     if library == "torch":
         places.append(module.nn.functional)
     if library == "jax":
-        places = [module.numpy, module.nn, module.scipy.special]
+        places = [module.numpy, module.nn, module.scipy.special, module.lax]
     for place in places:
         if hasattr(place, name):
             function: Callable[..., Any] = getattr(place, name)
@@ -350,7 +421,7 @@ def _timer(
     function = op.call(library, module)
     own = [argument_of(library, module, x, problem) for x in arrays]
     if library == "jax" and problem.layout == "transposed":
-        function = of_lying(function, result_lies_transposed(op, problem, arrays))
+        function = of_lying(library, module, op, problem, arrays)
     names = {f"x{i}": x for i, x in enumerate(own)}
     call = f"f({', '.join(names)})"
     if problem.backward:
@@ -381,24 +452,26 @@ def argument_of(library: str, module: Any, x: tw.Tensor, problem: Problem) -> An
     return x.numpy() if library == "numpy" else module.numpy.asarray(x.numpy())
 
 
-def result_lies_transposed(op: Op, problem: Problem, arrays: Sequence[tw.Tensor]) -> bool:
-    """Whether our result of arguments that lie transposed does too."""
-    result = op.call(OURS, tw)(*(argument_of(OURS, tw, x, problem) for x in arrays))
-    return bool(result.ndim == 2 and not result.is_contiguous and result.T.is_contiguous)
+def of_lying(
+    library: str, module: Any, op: Op, problem: Problem, arrays: Sequence[tw.Tensor]
+) -> Callable[..., Any]:
+    """For a library without views, of arguments as they lie: the result lies as ours does.
 
-
-def of_lying(function: Callable[..., Any], transposed: bool) -> Callable[..., Any]:
-    """`function` of the transposes of its arguments, its result `transposed` or not.
-
-    So a library without views reads and writes the memory that the others do; where transposing
-    changes nothing, as of one number for each element, its compiler leaves it out.
+    The mirrored op where its result lies so, else the op of the transposes, with which its
+    compiler may do what it finds best. (Transposes that change nothing it leaves out of some ops
+    alone: `any` of all took 7 times as long with one.)
     """
+    ours = op.call(OURS, tw)(*(argument_of(OURS, tw, x, problem) for x in arrays))
+    in_rows = ours.ndim == 2 and bool(ours.is_contiguous)
+    if op.mirrored is not None and ours.ndim <= 2 and not in_rows:
+        return op.mirrored(library, module)
+    function = op.call(library, module)
 
-    def of_memory(*lying: Any) -> Any:
+    def of_transposes(*lying: Any) -> Any:
         result = function(*(x.T for x in lying))
-        return result.T if transposed else result
+        return result if in_rows or ours.ndim != 2 else result.T
 
-    return of_memory
+    return of_transposes
 
 
 def _backward(

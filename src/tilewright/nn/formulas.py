@@ -112,11 +112,15 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     >>> tw.nn.functional.pdist(tw.asarray([[0.0], [1.0], [3.0]])).tolist()
     [1.0, 3.0, 2.0]
     """
+    if not isinstance(input, Tensor):
+        raise TypeError(f"pdist: takes tensors, got {type(input).__name__}")
     if input.ndim != 2:
         raise ValueError(f"pdist: input must be a matrix, got shape {input.shape}")
     if not p >= 0:
         raise ValueError(f"pdist: p must not be negative, got {p}")
     rows, columns = tw.triu_indices(input.shape[0], input.shape[0], 1)
+    if input.shape[1] == 0:  # no largest difference either
+        return tw.sum(input[rows], axis=1)
     return tw.pairwise_distance(input[rows], input[columns], p, eps=0.0)
 
 
