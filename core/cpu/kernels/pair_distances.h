@@ -194,7 +194,7 @@ template <class Op, class T, int R, int V> TW_INLINE void tile(const Side<T>& s,
   const int64_t row_stride = s.row_stride, panel_stride = s.panel_stride;
   for (int64_t done = 0; done == 0 || done < s.terms; done += kRun) {
     Raw sums[R][V] = {};
-#pragma GCC unroll 1
+#pragma GCC unroll 1  // of at most kRun steps, GCC would write out all
     for (int64_t t = s.terms - done < kRun ? s.terms - done : kRun; t > 0; --t) {
       Raw other[V];
 #pragma GCC unroll 4

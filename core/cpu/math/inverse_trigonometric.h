@@ -168,10 +168,11 @@ template <Floating T> TW_INLINE Vec<T> acos(Vec<T> x) {
 }
 
 #ifdef TW_HAS_MASKED_ACCESS
-// 2 sqrt((1 - size) / 2), almost rounded, and what it lacks as a product, rest half; all with
-// `sign`, 1 or -1. Of 1 it is 0. By R. E. Goldschmidt's step for the root and half its inverse from
-// 14 bits, which is all of float32, and for float64 one with the exact rest: the instruction that
-// rounds a root exactly takes 24 cycles, and then a division what it lacks.
+// 2 sqrt(half_rest) for half_rest = (1 - size) / 2, almost rounded, and what it lacks as a product,
+// rest half; all times `sign`, 1 or -1. Of size 1 it is 0. By R. E. Goldschmidt's step for the root
+// and half its inverse from 14 bits, which is all of float32, and for float64 one with the exact
+// rest: the instruction that rounds a root exactly takes 24 cycles, and then a division what it
+// lacks.
 template <Floating T> struct Root {
   Vec<T> root, rest, half;
 };
