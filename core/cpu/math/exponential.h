@@ -30,10 +30,13 @@ template <Floating T> TW_INLINE Vec<T> clamp(Vec<T> x, T lowest, T highest) {
 template <Floating T> TW_INLINE Vec<T> nearest(Vec<T> x) {
   return (x + Format<T>::rounder) - Format<T>::rounder;
 }
+// The bits of 2^n from those of n + rounder + bias, as its exponent is then the low ones.
+template <Floating T> TW_INLINE Bits<T> power_bits(Vec<T> shifted) {
+  return Bits<T>(bit_cast<IntLike<T>>(shifted).v << Format<T>::mantissa_bits);
+}
 // 2^n for whole n from the smallest normal exponent to the largest.
 template <Floating T> TW_INLINE Vec<T> two_to(Vec<T> n) {
-  const Vec<T> biased = n + (Format<T>::rounder + Format<T>::bias);
-  return bit_cast<T>(Bits<T>(bit_cast<IntLike<T>>(biased).v << Format<T>::mantissa_bits));
+  return bit_cast<T>(power_bits(n + (Format<T>::rounder + Format<T>::bias)));
 }
 // x 2^n, rounded once where the result is denormal. |n| up to twice the largest exponent.
 template <Floating T> TW_INLINE Vec<T> scale(Vec<T> x, Vec<T> n) {
@@ -74,10 +77,16 @@ TW_INLINE Vec<double> exp_short_tail(Vec<double> r) {
 template <Floating T> struct ReducedExp {
   Vec<T> n, r, low;
 };
+// With n + more + rounder in place of n: the low bits are those of the whole number n + more.
+template <Floating T> TW_INLINE ReducedExp<T> reduce_exp_shifted(Vec<T> x, T more) {
+  const T rounder = Format<T>::rounder + more;
+  const Vec<T> shifted = x * kLog2e + rounder, n = shifted - rounder;
+  const Vec<T> near = x - n * ExpLimits<T>::ln2_hi, r = near - n * ExpLimits<T>::ln2_lo;
+  return {shifted, r, (near - r) - n * ExpLimits<T>::ln2_lo};
+}
 template <Floating T> TW_INLINE ReducedExp<T> reduce_exp(Vec<T> x) {
-  const Vec<T> n = nearest(x * kLog2e), near = x - n * ExpLimits<T>::ln2_hi;
-  const Vec<T> r = near - n * ExpLimits<T>::ln2_lo;
-  return {n, r, (near - r) - n * ExpLimits<T>::ln2_lo};
+  const auto [shifted, r, low] = reduce_exp_shifted<T>(x, 0);
+  return {shifted - Format<T>::rounder, r, low};
 }
 // e^(r + low) - 1 - r.
 template <Floating T> TW_INLINE Vec<T> exp_rest(const ReducedExp<T>& x) {
@@ -139,8 +148,9 @@ TW_INLINE Vec<double> exp2(Vec<double> x) {
 // e^x - 1 as 2 (s (e^r - 1) + (s - 1/2)) with s = 2^(n - 1), finite as long as the result is.
 template <Floating T> TW_INLINE Pair<T> half_expm1_pair(Vec<T> x) {
   const T lowest = -Format<T>::mantissa_bits - 2;  // e^lowest is below half an ulp of -1
-  const auto reduced = reduce_exp(clamp<T>(x, lowest, ExpLimits<T>::highest));
-  const Vec<T> s = two_to(reduced.n - 1), less = s - (T)0.5;
+  const auto reduced =
+      reduce_exp_shifted<T>(clamp<T>(x, lowest, ExpLimits<T>::highest), Format<T>::bias - 1);
+  const Vec<T> s = bit_cast<T>(power_bits(reduced.n)), less = s - (T)0.5;
   const Pair<T> head = fast_two_sum<T>(less, s * reduced.r);
   const Vec<T> lost = head.lo + ((s - less) - (T)0.5);
   return {head.hi, lost + s * exp_rest(reduced)};
@@ -148,6 +158,30 @@ template <Floating T> TW_INLINE Pair<T> half_expm1_pair(Vec<T> x) {
 template <Floating T> TW_INLINE Vec<T> expm1(Vec<T> x) {
   TW_WIDEN(expm1) { return where(abs(x) < kUnchanged<T>, x, half_expm1_pair(x).sum() * 2); }
 }
+#ifdef TW_HAS_LANE_TABLES
+// 2^(k / 32), where k stands in the low bits of `index`.
+TW_INLINE Vec<float> table_power(Vec<float> index) {
+  return bit_cast<float>(bit_cast<std::int32_t>(look_up(kPowBits, index)) +
+                         Bits<float>(bit_cast<std::int32_t>(index).v << 18));
+}
+// x = k ln 2 / 32 + r + low, r exact for |k| < 2, and t = e^(k ln 2 / 32): (t - 1) + t r in two
+// parts, and t (e^r - 1 - r + low). Down to -16 and up to 16, where t - 1 loses something below 1
+// alone.
+inline constexpr float kExpm1Most = 16;
+TW_INLINE Vec<float> expm1(Vec<float> x) {
+  using T = float;
+  const Vec<T> index = fma(x, kPowSteps, Format<T>::rounder), minus_k = Format<T>::rounder - index;
+  const Vec<T> r = fma(minus_k, kPowStep, x);
+  const Vec<T> low = fma(minus_k, kPowStepLow, look_up(kPowRests, index));
+  const Vec<T> t = table_power(index), less = t - 1, head = fma(t, r, less);
+  const Vec<T> lost = fma(t, r, less - head) + (t - (less + 1));
+  const Vec<T> sum = r + low, rest = fma(sum * sum, fma(sum, 0.16666757f, 0.5000043f), low);
+  const Vec<T> y = copysign(head + fma(t, rest, lost), x);
+  if (!any_not_below(abs(x), kExpm1Most)) [[likely]]
+    return y;
+  return out_of_line([=]() TW_LAMBDA_INLINE { return where(abs(x) < kExpm1Most, y, expm1<T>(x)); });
+}
+#endif
 
 // e^-|x| = 2^n p, also where x times it is a denormal, and 1 + 2^n p.
 template <Floating T> struct Logistic {

@@ -74,12 +74,12 @@ template <Floating T> struct HyperbolicSum {
   Vec<T> r, cosh_rest, sinh_rest;  // cosh(r) - 1, sinh(r) - r + low
 };
 template <Floating T> TW_INLINE HyperbolicSum<T> hyperbolic_sum(Vec<T> size) {
-  const auto [n, r, low] = reduce_exp(at_most(size, ExpLimits<T>::highest + (T)0.5));
   // Powers of two by their bits; where the one below would leave the normal range it is 0.
   constexpr T lowered = Format<T>::bias - 2;
   constexpr auto both = (IntLike<T>)(2 * lowered) << Format<T>::mantissa_bits;
-  const Bits<T> field = bit_cast<IntLike<T>>(n + (Format<T>::rounder + lowered));
-  const Bits<T> up_bits = Bits<T>(field.v << Format<T>::mantissa_bits), down_bits = both - up_bits;
+  const auto [shifted, r, low] =
+      reduce_exp_shifted<T>(at_most(size, ExpLimits<T>::highest + (T)0.5), lowered);
+  const Bits<T> up_bits = power_bits(shifted), down_bits = both - up_bits;
   const Vec<T> z = r * r, up = bit_cast<T>(up_bits);
   const Vec<T> down = bit_cast<T>(at_least(down_bits, 0)), less = up - down;
   return {fast_two_sum(up, down),

@@ -339,8 +339,7 @@ TW_INLINE Vec<float> exp_of(Pair<float> y) {
   const Vec<float> low = fma(-n, kPowStepLow, y.lo + look_up(kPowRests, index));
   const Vec<float> r = fma(-n, kPowStep, y.hi) + low;
   const Vec<float> g = fma(r * r, fma(r, 0.16666757f, 0.5000043f), r);
-  const Vec<float> power = bit_cast<float>(bit_cast<std::int32_t>(look_up(kPowBits, index)) +
-                                           Bits<float>(bit_cast<std::int32_t>(index).v << 18));
+  const Vec<float> power = table_power(index);
   return fma(power, g, power);
 }
 // Whether all numbers are such that their power by the two is good: within 1/4 ulp before the last

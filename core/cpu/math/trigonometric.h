@@ -27,11 +27,9 @@ inline constexpr float kHalfPiA = 0x1.921fb6p0f, kHalfPiB = -0x1.777a5cp-25f,
 TW_INLINE Angle<float> reduce_angle(Vec<float> x) {
   const Vec<float> shifted = x * kTwoOverPi + Format<float>::rounder;
   const Vec<float> n = shifted - Format<float>::rounder;
-  const Vec<float> near = fma(-n, kHalfPiA, x);
-  const Pair<float> middle = two_product<float>(n, kHalfPiB);
-  const Vec<float> r = near - middle.hi;
-  return {bit_cast<std::int32_t>(shifted), r,
-          ((near - r) - middle.hi) - (middle.lo + n * kHalfPiC)};
+  const Vec<float> near = fma(-n, kHalfPiA, x), r = near - rounded(n * kHalfPiB);
+  // near - r is exact, and what the product lost is in the next one.
+  return {bit_cast<std::int32_t>(shifted), r, fma(-n, kHalfPiC, fma(-n, kHalfPiB, near - r))};
 }
 TW_INLINE Angle<double> reduce_angle(Vec<double> x) {
   const Vec<double> shifted = x * kTwoOverPi + Format<double>::rounder;
@@ -180,22 +178,34 @@ TW_INLINE Vec<double> tan(Vec<double> x) {
 // v plus a small rest, or in odd quadrants 1 / v plus one, v = |r|. Beyond 2^13 a quadrant may be
 // one off, and v so large that the rest rounds too much.
 inline constexpr float kTanReducible = 0x1p13f;
+// Masks of lanes as they are in registers, where the compiler made two of one.
+using ChosenLanes = __mmask16;
+TW_INLINE ChosenLanes negative(Bits<float> x) { return _mm512_movepi32_mask((__m512i)x.v); }
+TW_INLINE Vec<float> choose(ChosenLanes lanes, Vec<float> a, Vec<float> b) {
+  return Vec<float>((Vec<float>::Raw)_mm512_mask_blend_ps(lanes, (__m512)b.v, (__m512)a.v));
+}
+// x, its sign the other where that of `sign` is set.
+TW_INLINE Vec<float> flip_sign(Vec<float> x, Bits<float> sign) {
+  constexpr int first_unless_both = 0x78;  // first ^ (second & third)
+  return Vec<float>((Vec<float>::Raw)_mm512_ternarylogic_epi32(
+      (__m512i)x.v, (__m512i)sign.v, (__m512i)sign_bit<float>().v, first_unless_both));
+}
 TW_INLINE Vec<float> tan(Vec<float> x) {
   using T = float;
   const Vec<T> size = abs(x);
   const auto [quadrant, r, r_low] = reduce_angle(size);
-  const Bits<T> sign = bit_cast<std::int32_t>(r) & sign_bit<T>();
-  const Vec<T> v = abs(r), low = bit_cast<T>(bit_cast<std::int32_t>(r_low) ^ sign);
-  const Mask<T> odd = {(quadrant & 1).v != 0};
+  const Bits<T> odd_sign = Bits<T>(quadrant.v << 31);
+  const ChosenLanes odd = negative(odd_sign);
+  const Vec<T> v = abs(r), low = flip_sign(r_low, bit_cast<std::int32_t>(r));
   constexpr T rounder = Format<T>::rounder;  // its low bits are those of a whole number
-  const Vec<T> index = fma(v, kTanSteps, where(odd, rounder + 16, rounder));
+  const Vec<T> index = fma(v, kTanSteps, choose(odd, rounder + 16, rounder));
   const Vec<T> rest =
       by_pieces((v - look_up(kTanPoints, index)) + low, index, kTanValues, kTanPieces);
   const Vec<T> inverse = near_reciprocal(v), e = fma(-low, inverse, fma(-v, inverse, 1));
-  const Vec<T> more = where(odd, inverse * fma(e, e, e), low);
-  const Vec<T> y = where(odd, inverse, v) + (rest + more);
-  const Bits<T> flip = (bit_cast<std::int32_t>(x) ^ Bits<T>(quadrant.v << 31)) & sign_bit<T>();
-  const Vec<T> signed_y = bit_cast<T>(bit_cast<std::int32_t>(y) ^ flip ^ sign);
+  const Vec<T> more = choose(odd, inverse * fma(e, e, e), low);
+  const Vec<T> y = choose(odd, inverse, v) + (rest + more);
+  const Vec<T> signed_y =
+      flip_sign(y, bit_cast<std::int32_t>(x) ^ odd_sign ^ bit_cast<std::int32_t>(r));
   if (!any_not_below(size, kTanReducible)) [[likely]]
     return signed_y;
   return out_of_line(
