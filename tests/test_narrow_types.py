@@ -173,20 +173,27 @@ def test_softmax_rounds_results_alone(
             np.testing.assert_allclose(found, value, rtol=arrays.eps(dtype), atol=least)
 
 
-@pytest.mark.parametrize("shape", [(3, 5000), (700, 129), (40, 17), (5, 17), (2, 9, 4097)])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [
+        *(((3, 5000), 1), ((700, 129), 1), ((40, 17), 1), ((5, 17), 1), ((2, 9, 4097), 2)),
+        *(((5000, 7), 0), ((700, 129), 0), ((2, 900, 1030), 1), ((40, 300), 0), ((9000, 33), 0)),
+        *(((1, 64), 0), ((3, 17, 20), 1), ((20, 8, 5), 1), ((2, 300, 4, 40), 1)),
+    ],
+)
 @pytest.mark.parametrize("dtype", arrays.HALVES)
-def test_rows_that_no_gradient_needs_are_those_of_float32_rounded(
-    dtype: str, shape: tuple[int, ...], threads: None, rng
+def test_results_that_no_gradient_needs_are_those_of_float32_rounded(
+    dtype: str, shape: tuple[int, ...], axis: int, threads: None, rng
 ) -> None:
     """Also where they pass through a buffer, and beside infinities and NaN."""
     x = arrays.tensor(arrays.rounded(rng.normal(size=shape), dtype), dtype)
-    x[0, ..., 3], x[1, ..., 5], x[1, ..., 6] = math.inf, -math.inf, 3
-    x[-1, ..., 1] = math.nan
+    ends = x.reshape(-1)
+    ends[3], ends[shape[-1] % 7 + 5], ends[6], ends[-2] = math.inf, -math.inf, 3, math.nan
     wide = x.astype(tw.float32)
     for count in (1, 3):
         tw.set_num_threads(count)
         for name in ("softmax", "log_softmax", "logsumexp"):
-            found, wanted = (getattr(tw, name)(each, axis=-1) for each in (x, wide))
+            found, wanted = (getattr(tw, name)(each, axis=axis) for each in (x, wide))
             wanted = wanted.astype(found.dtype)
             np.testing.assert_array_equal(arrays.array(found), arrays.array(wanted), err_msg=name)
 

@@ -40,14 +40,8 @@ struct Span {
   int64_t start, group;  // first element of [outer, n, inner], and of [outer, inner]
   int64_t count;         // rows, or columns of the strip
 };
-// Calls body for runs of rows or strips of columns; `width` is 1 per row.
-template <class F> void each_span(const SoftmaxShape& s, F&& body) {
-  if (s.are_rows)
-    return parallel_ranges(s.outer, pieces_of(s.n), [&](int64_t begin, int64_t end) {
-      body(Span{begin * s.n, begin, end - begin});
-    });
-  const bool whole = s.inner <= kMostColumns && s.outer >= num_threads();
-  const int64_t wide = std::clamp<int64_t>(s.inner, 1, whole ? kMostColumns : kStrip);
+// Calls body for strips of columns, `wide` of them at most.
+template <class F> void each_strip(const SoftmaxShape& s, int64_t wide, F&& body) {
   const int64_t strips = (s.inner + wide - 1) / wide;
   parallel_ranges(s.outer * strips, pieces_of(s.n * wide), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -56,6 +50,15 @@ template <class F> void each_span(const SoftmaxShape& s, F&& body) {
       body(Span{outer * s.n * s.inner + at, outer * s.inner + at, count});
     }
   });
+}
+// Calls body for runs of rows or strips of columns; `width` is 1 per row.
+template <class F> void each_span(const SoftmaxShape& s, F&& body) {
+  if (s.are_rows)
+    return parallel_ranges(s.outer, pieces_of(s.n), [&](int64_t begin, int64_t end) {
+      body(Span{begin * s.n, begin, end - begin});
+    });
+  const bool whole = s.inner <= kMostColumns && s.outer >= num_threads();
+  each_strip(s, std::clamp<int64_t>(s.inner, 1, whole ? kMostColumns : kStrip), body);
 }
 
 struct Elements {
@@ -99,7 +102,7 @@ void turn(DType dtype, int64_t rows, int64_t columns, const void* x, void* y) {
 constexpr int64_t kStaged = 4096, kLongestStaged = 1 << 18;
 bool is_narrow(DType dtype) { return is_floating(dtype) && size_of(dtype) == 2; }
 // row(rows, from, to).
-template <class Row> void forward_staged(const SoftmaxShape& s, const void* x, void* y, Row row) {
+template <class Row> void rows_staged(const SoftmaxShape& s, const void* x, void* y, Row row) {
   const Elements e(s.dtype);
   const int64_t together = std::max<int64_t>(kStaged / s.n, 1);
   parallel_ranges(s.outer, pieces_of(s.n), [&](int64_t begin, int64_t end) {
@@ -111,6 +114,41 @@ template <class Row> void forward_staged(const SoftmaxShape& s, const void* x, v
       row(m, rows, rows);
       convert_elements(DType::float32, s.dtype, n, rows, 4, e.at(y, i * s.n), 2);
     }
+  });
+}
+
+// Columns in strips of all their rows, of about the same width each. Rows of a strip are converted
+// one by one, which narrower ones would not be worth; few columns are one strip.
+constexpr int64_t kStagedStrip = 1 << 17, kLeastStagedColumns = 128;
+bool are_staged_columns(const SoftmaxShape& s) {
+  return s.n * std::min(s.inner, kLeastStagedColumns) <= kLongestStaged;
+}
+// column(columns, apart, from, to).
+template <class Column>
+void columns_staged(const SoftmaxShape& s, const void* x, void* y, Column column) {
+  const Elements e(s.dtype);
+  const int64_t most = std::max(kStagedStrip / s.n, kLeastStagedColumns);
+  const int64_t strips = std::max<int64_t>((s.inner + most - 1) / most, 1);
+  const int64_t even = std::max<int64_t>((s.inner + strips - 1) / strips, 1);
+  const int64_t wide = strips > 1 ? (even + 15) / 16 * 16 : even;
+  const auto& convert = active_kernels().convert->convert;
+  const auto narrow = index_of(s.dtype), single = index_of(DType::float32);
+  const ConvertFunction widened = convert[narrow][single], narrowed = convert[single][narrow];
+  each_strip(s, wide, [&](Span span) {
+    const int64_t elements = s.n * span.count;
+    // In place, but for rows that end amid a vector: their masked stores would delay the next
+    // loads.
+    const bool apart = span.count * sizeof(float) % 64 != 0;
+    const Scratch buffer(static_cast<std::size_t>(elements * (1 + apart)) * sizeof(float));
+    auto* const from = buffer.as<float>();
+    auto* const to = apart ? from + elements : from;
+    const bool whole = span.count == s.inner;
+    const int64_t rows = whole ? 1 : s.n, length = whole ? elements : span.count;
+    for (int64_t i = 0; i < rows; ++i)
+      widened(length, e.at(x, span.start + i * s.inner), 2, from + i * length, 4);
+    column(span.count, span.count, from, to);
+    for (int64_t i = 0; i < rows; ++i)
+      narrowed(length, to + i * length, 4, e.at(y, span.start + i * s.inner), 2);
   });
 }
 
@@ -134,8 +172,12 @@ template <class Row, class Column> void forward(const SoftmaxShape& s, const voi
         turn(s.dtype, plane, m, buffer, e.at(y, first * plane));
     });
   }
+  if (is_narrow(s.dtype) && !s.are_rows)
+    return columns_staged(s, x, y, [&](int64_t columns, int64_t apart, float* from, float* to) {
+      column(columns, apart, from, nullptr, to);
+    });
   if (is_narrow(s.dtype))
-    return forward_staged(s, x, y, [&](int64_t rows, const void* from, void* to) {
+    return rows_staged(s, x, y, [&](int64_t rows, const void* from, void* to) {
       row(rows, from, nullptr, to, false);
     });
   const bool aligned =
@@ -296,11 +338,12 @@ const char* refuses(const Call& call) {
   }
   return nullptr;
 }
-// Rows of 16 bits besides.
+// Numbers of 16 bits besides, where a buffer holds them.
 const char* refuses_values(const Call& call) {
   if (!is_narrow(call.in[0].dtype)) return refuses(call);
   const SoftmaxShape s = shape_of(call.in[0], reduced_by(call));
-  return s.are_rows && s.n > 0 && s.n <= kLongestStaged && !is_turned(s) ? nullptr : kTooNarrow;
+  const bool fit = s.are_rows ? s.n <= kLongestStaged : are_staged_columns(s);
+  return s.n > 0 && fit && !is_turned(s) ? nullptr : kTooNarrow;
 }
 void set_shape(void* problem, const Meta& x, std::uint32_t reduced) {
   static_cast<Problem*>(problem)->shape = shape_of(x, reduced);
