@@ -9,7 +9,9 @@
 #include "core/autograd/custom.h"
 #include "core/autograd/mode.h"
 #include "core/base/error.h"
+#include "core/ops/create.h"
 #include "core/ops/in_place.h"
+#include "core/runtime/device.h"
 
 namespace tw::binding {
 
@@ -19,9 +21,8 @@ namespace {
 
 std::vector<Tensor> read_sequence(nb::handle source, const char* what) {
   if (is_tensor(source.ptr())) return {current_tensor(source.ptr())};
-  if (!nb::isinstance<nb::sequence>(source))
-    fail(ErrorKind::type, "grad: ", what, " must be a tensor or a sequence of tensors, got ",
-         told(source.ptr()));
+  if (!nb::isinstance<nb::iterable>(source))
+    fail(ErrorKind::type, "grad: ", what, " must be a tensor or tensors, got ", told(source.ptr()));
   std::vector<Tensor> out;
   for (nb::handle item : source) {
     if (!item.is_none() && !is_tensor(item.ptr()))
@@ -31,12 +32,13 @@ std::vector<Tensor> read_sequence(nb::handle source, const char* what) {
   return out;
 }
 
-using ToldTensors = Told<"Tensor | collections.abc.Sequence[Tensor]">;
-using ToldSeeds = Told<"Tensor | collections.abc.Sequence[Tensor | None]">;
+using ToldTensors = Told<"Tensor | collections.abc.Iterable[Tensor]">;
+using ToldSeeds = Told<"Tensor | collections.abc.Iterable[Tensor | None]">;
 
 Told<"tuple[Tensor, ...]"> gradients_of(ToldTensors outputs, ToldTensors inputs, ToldSeeds seeds,
                                         std::optional<bool> retain_graph, bool create_graph,
-                                        bool allow_unused, bool plan, bool only_inputs) {
+                                        bool allow_unused, bool plan, bool only_inputs,
+                                        bool materialize_grads) {
   if (!only_inputs)
     fail(ErrorKind::value,
          "grad: only_inputs=False is what backward() does: it adds to every grad");
@@ -47,10 +49,12 @@ Told<"tuple[Tensor, ...]"> gradients_of(ToldTensors outputs, ToldTensors inputs,
                 {retain_graph.value_or(create_graph), create_graph, plan});
   nb::list out;
   for (std::size_t i = 0; i < grads.size(); ++i) {
-    if (!grads[i] && !allow_unused)
+    if (!grads[i] && !allow_unused && !materialize_grads)
       fail(ErrorKind::runtime, "grad: input ", describe(in[i]),
            " was not used for the outputs; pass allow_unused=True to get None for it");
-    out.append(nb::steal(wrap(grads[i])));
+    const DeviceGuard device(in[i].device());
+    const bool missing = !grads[i] && materialize_grads;
+    out.append(nb::steal(wrap(missing ? zeros(in[i].shape(), in[i].dtype()) : grads[i])));
   }
   return nb::object(nb::tuple(out));
 }
@@ -151,18 +155,20 @@ std::vector<Tensor> PythonGradient::operator()(const std::vector<Tensor>& saved,
 
 void bind_autograd(nb::module_& m) {
   m.def("is_grad_enabled", [] { return modes.grad; }, "Whether this thread's ops are recorded.");
-  m.def(
-      "grad", gradients_of, "outputs"_a, "inputs"_a, "grad_outputs"_a = nb::none(),
-      "retain_graph"_a = nb::none(), "create_graph"_a = false, "allow_unused"_a = false,
-      "plan"_a = false, "only_inputs"_a = true,
-      "Gradients of outputs with respect to inputs, as a tuple; no grad is touched.\nShapes: "
-      "outputs of any shapes, grad_outputs of theirs, which an output of one element needs not "
-      "have; the results have those of inputs. That of a sum itself is a broadcast "
-      "view: copy() it before you write to it.\nTypes: floating, complex. Result: those of "
-      "inputs.\nRaises RuntimeError for an input that does not require grad, for an output "
-      "that does not depend on it unless allow_unused, and for outputs of several elements without "
-      "grad_outputs, ValueError for grad_outputs of other shapes.\nSource: PyTorch's "
-      "torch.autograd.grad.");
+  m.def("grad", gradients_of, "outputs"_a, "inputs"_a, "grad_outputs"_a = nb::none(),
+        "retain_graph"_a = nb::none(), "create_graph"_a = false, "allow_unused"_a = false,
+        "plan"_a = false, "only_inputs"_a = true, "materialize_grads"_a = false,
+        "Gradients of outputs with respect to inputs, as a tuple; no grad is touched. With "
+        "allow_unused those that no output depends on are None, with materialize_grads "
+        "zeros.\nShapes: "
+        "outputs of any shapes, grad_outputs of theirs, which an output of one element needs not "
+        "have; the results have those of inputs. That of a sum itself is a broadcast "
+        "view: copy() it before you write to it.\nTypes: floating, complex. Result: those of "
+        "inputs.\nRaises RuntimeError for an input that does not require grad, for an output "
+        "that does not depend on it unless one of these is set, and for outputs of several "
+        "elements without "
+        "grad_outputs, ValueError for grad_outputs of other shapes.\nSource: PyTorch's "
+        "torch.autograd.grad.");
   m.def("_record_custom", record_custom, "context"_a, "name"_a, "inputs"_a, "saved"_a, "results"_a,
         "differentiable"_a, "changed"_a);
   m.def("_backward", backward_of, "tensors"_a, "grad_tensors"_a, "retain_graph"_a = nb::none(),

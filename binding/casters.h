@@ -130,7 +130,7 @@ template <> struct type_caster<tw::Operand> {
 };
 
 template <> struct type_caster<tw::Scalar> {
-  TW_RAISING_CASTER(tw::Scalar, "bool | int | float | complex", tw::binding::read_scalar,
+  TW_RAISING_CASTER(tw::Scalar, "bool | int | float | complex", tw::binding::read_number,
                     tw::Scalar(0))
 };
 
@@ -168,7 +168,7 @@ bool read_optional(PyObject* object, std::optional<T>& out) {
   };
 TW_OPTIONAL_CASTER(tw::Tensor, "Tensor", tw::binding::read_tensor)
 TW_OPTIONAL_CASTER(tw::Operand, "Tensor | bool | int | float | complex", tw::binding::read_operand)
-TW_OPTIONAL_CASTER(tw::Scalar, "bool | int | float | complex", tw::binding::read_scalar)
+TW_OPTIONAL_CASTER(tw::Scalar, "bool | int | float | complex", tw::binding::read_number)
 TW_OPTIONAL_CASTER(tw::DType, "dtype", tw::binding::require_dtype)
 TW_OPTIONAL_CASTER(tw::Dims, "int | collections.abc.Sequence[int]", tw::binding::read_shape)
 

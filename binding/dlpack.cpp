@@ -1,6 +1,7 @@
 // DLPack both ways: capsules over tensors, and tensors over capsules.
 #include "binding/dlpack.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -96,11 +97,21 @@ Tensor on_dlpack_device(const Tensor& x, nb::handle device, nb::handle copy_arg)
   return to_device(x, nullptr);
 }
 
+// Some consumers end the process where a stride is negative.
+bool steps_backwards(const Tensor& x) {
+  return std::ranges::any_of(x.strides(), [](std::int64_t stride) { return stride < 0; });
+}
+
 PyObject* to_dlpack(const Tensor& x_in, nb::handle stream, nb::handle max_version,
                     nb::handle device, nb::handle copy_arg) {
   refuse_graph(x_in, "__dlpack__");
   const Tensor moved = on_dlpack_device(x_in, device, copy_arg);
-  const bool copied = copy_arg.is(nb::handle(Py_True)) || !moved.is(x_in);
+  const bool backwards = steps_backwards(moved);
+  if (backwards && copy_arg.is(nb::handle(Py_False)))
+    fail(ErrorKind::buffer,
+         "__dlpack__: a view that steps backwards through memory needs a copy, but copy=False was "
+         "given");
+  const bool copied = copy_arg.is(nb::handle(Py_True)) || backwards || !moved.is(x_in);
   const Tensor x = copied && moved.is(x_in) ? copy(x_in) : moved;
   const nb::handle consumer = moved.is(x_in) ? stream : nb::handle(Py_None);
   if (!max_version.is_none() && nb::cast<int>(max_version[0]) >= 1)

@@ -1,12 +1,17 @@
 // Functions around ops that are no ops themselves, or return other things than tensors.
+#include <cstring>
+
 #include "binding/module.h"
 #include "binding/record.h"
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
+#include "core/ops/copy.h"
 #include "core/ops/key_value_cache.h"
 #include "core/ops/matmul.h"
 #include "core/ops/random.h"
 #include "core/ops/records.h"
+#include "core/runtime/device.h"
+#include "core/tensor/access.h"
 
 namespace tw::binding {
 
@@ -14,11 +19,34 @@ using namespace nb::literals;
 
 namespace {
 
+Tensor state_of(const Generator& g) {
+  const DeviceGuard cpu(nullptr);
+  const Tensor state = Tensor::empty({2}, DType::uint64);
+  const std::uint64_t words[2] = {g.seed, g.position};
+  Access at;
+  std::memcpy(at(state), words, sizeof words);
+  return state;
+}
+void set_state(Generator& g, const Tensor& state) {
+  if (state.dtype() != DType::uint64 || !(state.shape() == Shape{2}))
+    fail(ErrorKind::value, "set_state: state must be what get_state gave");
+  refuse_in_capture("random numbers are seeded");
+  std::uint64_t words[2];
+  Access at;
+  std::memcpy(words, at(contiguous(state)), sizeof words);
+  g = {words[0], words[1]};
+}
+
 void bind_random(nb::module_& m) {
   nb::class_<Generator>(m, "Generator", "A stream of random numbers: seed and position.")
       .def(
-          "__init__", [](Generator* self, std::uint64_t seed) { new (self) Generator{seed}; },
-          "seed"_a = 0)
+          "__init__",
+          [](Generator* self, std::uint64_t seed, const std::optional<std::string>& device) {
+            if (device) find_device(*device);
+            new (self) Generator{seed};
+          },
+          "seed"_a = 0, nb::kw_only(), "device"_a.none() = nb::none(),
+          "`device` is taken for PyTorch's programs: a seed gives the same numbers on all.")
       .def(
           "manual_seed",
           [](nb::object self, std::uint64_t seed) {
@@ -29,6 +57,9 @@ void bind_random(nb::module_& m) {
           "Starts the stream of another seed and returns the generator.")
       .def(
           "initial_seed", [](const Generator& g) { return g.seed; }, "The seed, as `seed`.")
+      .def("get_state", state_of, "Seed and position, two numbers of uint64 for `set_state`.")
+      .def("set_state", set_state, "state"_a,
+           "Goes on from a state that `get_state` gave; raises ValueError for anything else.")
       .def("__repr__",
            [](const Generator& g) {
              return "<Generator: seed " + std::to_string(g.seed) + ", position " +

@@ -223,21 +223,13 @@ bool read_word(const OpRecord& op, const Parameter& p, PyObject* object, WordLis
   return true;
 }
 
-// The number that a tensor of no dimensions holds. One that requires grad would lose it silently.
-bool read_number_in(PyObject* object, Scalar& out) {
-  if (!is_tensor(object)) return false;
-  const Tensor x = unwrap(object);
-  return x.rank() == 0 && !x.requires_grad() && read_scalar(nb::steal(item_of(x)).ptr(), out);
-}
-
 bool read_one(const Parameter& p, PyObject* object, Operand& out) {
   if (object == Py_None && p.optional) {
     out = Operand::none();
     return true;
   }
   if (p.kind == Kind::tensor) return read_tensor(object, out.tensor);
-  if (p.kind == Kind::number)
-    return read_scalar(object, out.scalar) || read_number_in(object, out.scalar);
+  if (p.kind == Kind::number) return read_number(object, out.scalar);
   return read_operand(object, out);
 }
 

@@ -201,6 +201,7 @@ void bind_runtime(nb::module_& m) {
       "_enter_grad_mode",
       [](nb::handle block, bool enabled) { enter_modes(owner_of(block), {.grad = enabled}); },
       "block"_a, "enabled"_a);
+  m.def("_set_grad_enabled", [](bool enabled) { modes.grad = enabled; }, "enabled"_a);
   m.def(
       "_enter_anomaly_mode",
       [](nb::handle block, bool enabled) { enter_modes(owner_of(block), {.anomaly = enabled}); },
@@ -227,11 +228,15 @@ void bind_runtime(nb::module_& m) {
   m.def("is_batch_invariant", is_batch_invariant,
         "Whether this thread's kernels give a row the same bits whatever the rows beside it.");
   m.def(
-      "is_autocast_enabled", [] { return modes.autocast != 0; },
+      "is_autocast_enabled", [](const std::optional<std::string>&) { return modes.autocast != 0; },
+      "device_type"_a.none() = nb::none(),
       "Whether products of this thread run in a narrower type.");
   m.def(
       "get_autocast_dtype",
-      [] { return modes.autocast ? static_cast<DType>(modes.autocast - 1) : DType::bfloat16; },
+      [](const std::optional<std::string>&) {
+        return modes.autocast ? static_cast<DType>(modes.autocast - 1) : DType::bfloat16;
+      },
+      "device_type"_a.none() = nb::none(),
       "The type that products run in within `autocast`; where it is off, its default.");
   m.def("_enter_kernels", enter_kernels, "block"_a, "isa"_a.none(), "forced"_a);
   m.def("_leave_modes", leave, "block"_a);

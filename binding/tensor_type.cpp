@@ -465,6 +465,13 @@ bool read_scalar(PyObject* object, Scalar& out) {
   return true;
 }
 
+bool read_number(PyObject* object, Scalar& out) {
+  if (read_scalar(object, out)) return true;
+  if (!is_tensor(object) && !is_array(object)) return false;
+  const Tensor x = is_tensor(object) ? unwrap(object) : as_tensor(object);
+  return x.rank() == 0 && !x.requires_grad() && read_scalar(nb::steal(item_of(x)).ptr(), out);
+}
+
 bool read_operand(PyObject* object, Operand& out) {
   if (is_tensor(object)) {
     out.tensor = unwrap(object);
@@ -504,10 +511,11 @@ IndexItem read_index_item(PyObject* object) {
       return {.kind = Kind::integer, .integer = nb::cast<std::int64_t>(nb::steal(item_of(x)))};
     return {.kind = Kind::tensor, .tensor = x};
   }
-  if (is_array(object) || PyList_Check(object)) {
+  const bool is_list = PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object);
+  if (is_array(object) || is_list) {
     Tensor x = as_tensor(object, "index");
     // A list without numbers has no type of its own.
-    if (PyList_Check(object) && x.count() == 0) x = astype(x, DType::int64);
+    if (is_list && x.count() == 0) x = astype(x, DType::int64);
     return {.kind = Kind::tensor, .tensor = x};
   }
   if (PyIndex_Check(object)) return {.kind = Kind::integer, .integer = read_bound(object).value()};

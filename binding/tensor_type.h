@@ -34,8 +34,11 @@ PyObject* wrap(const Tensor& tensor);
 // Reads a tensor or anything convertible (numbers stay weak; arrays with the buffer protocol or
 // DLPack become tensors). False, without an error set, where `object` is none of these.
 bool read_operand(PyObject* object, Operand& out);
-// Numbers alone.
+// Python's numbers alone.
 bool read_scalar(PyObject* object, Scalar& out);
+// And what a tensor or an array of no dimensions holds, as NumPy's own numbers are. A tensor that
+// requires grad is none: it would lose that silently.
+bool read_number(PyObject* object, Scalar& out);
 std::vector<IndexItem> read_index(PyObject* key);
 
 // Turns the C++ exception in flight into a Python one; returns null for use in `return`.

@@ -133,6 +133,16 @@ void create_dtypes(nb::module_& m) {
           "NumPy's letter: 'b' of bool, 'i' and 'u' of integers with and without a sign, 'f' of "
           "floating, 'c' of complex numbers.")
       .def_prop_ro(
+          "is_floating_point", [](const DTypeObject& t) { return is_floating(t.type); },
+          "Whether it is a floating type; complex ones are not.")
+      .def_prop_ro(
+          "is_complex", [](const DTypeObject& t) { return is_complex(t.type); },
+          "Whether it is a complex type.")
+      .def_prop_ro(
+          "is_signed",
+          [](const DTypeObject& t) { return !is_bool(t.type) && !is_unsigned_int(t.type); },
+          "Whether its numbers may be negative.")
+      .def_prop_ro(
           "dtype", [](const DTypeObject& t)->Told<"typing.Any"> {
             // NumPy has no bfloat16: no attribute is what it takes for no type.
             if (t.type == DType::bfloat16) throw nb::attribute_error("NumPy has no bfloat16");

@@ -33,7 +33,7 @@ RAW = re.compile(
 # One good value for each annotation, so that a single argument is the wrong one.
 GOOD: dict[str, Any] = {
     "Tensor": tw.ones((2, 3)),
-    "Tensor | Sequence[Tensor]": tw.ones((), requires_grad=True),
+    "Tensor | Iterable[Tensor]": tw.ones((), requires_grad=True),
     "Sequence[Tensor]": [tw.ones((2, 3))],
     "Sequence[int | Sequence[int]]": [(2, 3)],
     "int": 1,
@@ -214,7 +214,7 @@ class TestPointwiseFunctions:
         (lambda: tw.tensor("a"), "tensor: cannot make a tensor of str"),
         (lambda: tw.Tensor.sum(3), "sum: self must be a Tensor, got 3"),
         (lambda: tw.ones((2,)).register_hook(None), "register_hook: hook must be a function"),
-        (lambda: tw.grad(3, 4), "grad: inputs must be a tensor or a sequence of tensors, got 4"),
+        (lambda: tw.grad(3, 4), "grad: inputs must be a tensor or tensors, got 4"),
         (lambda: tw.memory.report(lambda: None), "memory.report: function() must return its loss"),
         (lambda: tw.memory.report(3), "memory.report: function must be a function"),
         (lambda: tw.memory.report(lambda: tw.ones(2).sum()), "memory.report: the loss of"),

@@ -92,7 +92,7 @@ def test_refusals_change_nothing():
     loss = (a * b).sum()
     for inputs, error, text in (
         ([], RuntimeError, "backward: inputs are empty"),
-        (3, TypeError, "backward: inputs must be a tensor or a sequence of tensors, got 3"),
+        (3, TypeError, "backward: inputs must be a tensor or tensors, got 3"),
         ([a, 3], TypeError, "backward: inputs must be tensors, got int"),
     ):
         with pytest.raises(error, match=text):

@@ -111,8 +111,8 @@ class TestThreads:
 
     @pytest.mark.parametrize("block", [
         tw.no_grad, lambda: tw.kernels.use(matmul="naive", isa=other_isa()),
-        lambda: tw.set_grad_enabled(False),
-    ], ids=["no_grad", "use", "set_grad_enabled"])  # fmt: skip
+        tw.inference_mode,
+    ], ids=["no_grad", "use", "inference_mode"])  # fmt: skip
     def test_one_object_for_all(self, block):
         shared = block()
 
@@ -258,7 +258,7 @@ class TestOrder:
 
     @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
     def test_of_recording(self, order):
-        blocks = [tw.no_grad(), tw.enable_grad(), tw.set_grad_enabled(False)]
+        blocks = [tw.no_grad(), tw.enable_grad(), tw.inference_mode()]
         wanted = [False, True, False]
         for block in blocks:
             block.__enter__()
@@ -343,7 +343,7 @@ class TestOrder:
         assert modes() == DEFAULTS
 
     def test_blocks_show_what_they_choose(self):
-        assert repr(tw.no_grad()) == "<no_grad: enabled=False>"
+        assert repr(tw.no_grad()) == "<no_grad: mode=False>"
         forced = tw.kernels.use(matmul="naive")
         assert repr(forced) == "<use: isa=None, forced={'matmul': 'naive'}>"
         assert repr(tw.autocast()) == "<autocast: dtype=tilewright.bfloat16, enabled=True>"

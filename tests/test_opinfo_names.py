@@ -111,7 +111,6 @@ REASONS = {
     "NaN and infinities are no whole numbers": "long",
     "an axis is asked for; the standard": "take",
     "the index has as many axes as the tensor": "gather",
-    "empty tensors have axes like all others; the standard": "cat",
     "a negative power of whole numbers is refused": "__rpow__",
     "factors are real numbers": "addmm",
     "the number of classes is asked for, and the result floating": "nn.functional.one_hot",

@@ -27,7 +27,7 @@ HEADER = '''"""The engine: tensors, ops, gradients, kernels. Made by tools/make_
 # fmt: off
 
 import builtins
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
 from typing import Any, Protocol, SupportsIndex, TypeAlias, overload
 

@@ -66,7 +66,9 @@ DType like_dtype(const Use& use) { return use.words.dtype(0, use.in[0].tensor.dt
 #define TW_MAKES                                                             \
   "shape: Shape, dtype: dtype | None = None, device: Device | None = None, " \
   "requires_grad: grad = False) -> Tensor"
-#define TW_LIKE "dtype: dtype | None = None, device: Device | None = None) -> Tensor"
+#define TW_LIKE                                                \
+  "dtype: dtype | None = None, device: Device | None = None, " \
+  "requires_grad: grad = False) -> Tensor"
 constexpr OpRecord kEmpty = {
     .name = "empty",
     .signature = "(" TW_MAKES,
@@ -309,7 +311,7 @@ constexpr OpRecord kLinspace = {
     .name = "linspace",
     .signature =
         "(start: Number, stop: Number, num: int, dtype: dtype | None = None, device: Device "
-        "| None = None, endpoint: bool = True) -> Tensor",
+        "| None = None, endpoint: bool = True, requires_grad: grad = False) -> Tensor",
     .help =
         "num evenly spaced numbers from start to stop, which may be complex. Raises ValueError for "
         "a\n"

@@ -1,6 +1,7 @@
 // Several tensors into one.
 #include "core/ops/join.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "core/autograd/op_node.h"
@@ -139,9 +140,31 @@ void concat_vjp(Vjp& v) {
   }
 }
 
+// PyTorch's programs begin what they gather with tensor([]), which has one axis: beside tensors of
+// more axes its type alone counts.
+bool leave_out_empty(const Use& use, Tensor* out) {
+  const auto is_empty = [](const Tensor& x) { return x.rank() == 1 && x.count() == 0; };
+  int rank = 0;
+  bool any_empty = false;
+  for (int i = 0; i < use.inputs; ++i) {
+    rank = std::max(rank, use.in[i].tensor.rank());
+    any_empty |= is_empty(use.in[i].tensor);
+  }
+  if (!any_empty || rank < 2) return false;
+  std::vector<Operand> kept;
+  DType dtype = use.in[0].tensor.dtype();
+  for (int i = 0; i < use.inputs; ++i) {
+    dtype = promote(dtype, use.in[i].tensor.dtype());
+    if (!is_empty(use.in[i].tensor)) kept.push_back(use.in[i]);
+  }
+  apply(use.op, kept.data(), static_cast<int>(kept.size()), use.words, out);
+  out[0] = astype(out[0], dtype);
+  return true;
+}
+
 // Flat where there is no axis.
-bool flatten(const Use& use, Tensor* out) {
-  if (!use.words.none(0)) return false;
+bool settle_concat(const Use& use, Tensor* out) {
+  if (!use.words.none(0)) return leave_out_empty(use, out);
   std::vector<Operand> flat;
   for (int i = 0; i < use.inputs; ++i) flat.push_back(reshape(use.in[i].tensor, {-1}));
   apply(use.op, flat.data(), use.inputs, WordList(1).set(0, 0), out);
@@ -158,10 +181,11 @@ constexpr OpRecord kConcat = {
         "Shapes: tensors whose extents differ along the axis alone; the result has the sum of "
         "these there.\n"
         "Types: all. Result: the common type.\n"
+        "Beside tensors of more axes, empty ones of shape (0,) are left out, as in PyTorch.\n"
         "Raises ValueError for no tensors, for 0-d ones and for other extents that differ.\n"
         "Source: Array API standard 2024.12.",
     .flags = kFunction,
-    .settle = flatten,
+    .settle = settle_concat,
     .infer = infer_concat,
     .body = concat_body,
     .vjp = concat_vjp,

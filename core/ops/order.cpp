@@ -401,7 +401,8 @@ constexpr OpRecord kSort = {
     .body = sort_body};
 constexpr OpRecord kArgsort = {
     .name = "argsort",
-    .signature = TW_ORDER_WORDS " -> Tensor",
+    .signature =
+        "(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor",
     .help =
         "The indices (int64) that put the elements along an axis in order.\n"
         "NaN is last, or first where it descends; equal elements keep their order, whatever stable "

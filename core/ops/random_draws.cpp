@@ -99,7 +99,7 @@ void randint_like_body(const Use& use, Tensor* out) {
   "device: Device | None = None, requires_grad: grad = False) -> Tensor"
 #define TW_LIKE                                                                       \
   "dtype: dtype | None = None, generator: Generator | None = None, device: Device | " \
-  "None = None) -> Tensor"
+  "None = None, requires_grad: grad = False) -> Tensor"
 
 constexpr OpRecord drawn(const char* name, const char* signature, const char* help,
                          void (*body)(const Use&, Tensor*)) {

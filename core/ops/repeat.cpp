@@ -148,6 +148,19 @@ Tensor repeated(const Use& use, Word axis_word, Word size) {
   return repeat_by_counts(x, wide, size, axis);
 }
 
+// The repeats alone: so often each of their places.
+Tensor repeated_places(const Tensor& counts, Word size) {
+  const char* const op = "repeat_interleave";
+  if (counts.rank() != 1 || !is_integer(counts.dtype()))
+    fail(ErrorKind::type, op, ": repeats alone must be whole numbers along one axis, got ",
+         name_of(counts.dtype()), " of shape ", counts.shape());
+  const Tensor wide = astype(counts, DType::int64);
+  if (size == kNone) size = read_total(wide);
+  if (size < 0) fail(ErrorKind::value, op, ": the repeats add up to ", size);
+  const Tensor places = arange(0, counts.size(0), 1, DType::int64);
+  return repeat_by_counts(places, wide, size, 0);
+}
+
 // ---- what counts enumerate ----
 
 // How many choices of k among n there are.
@@ -262,18 +275,19 @@ constexpr OpRecord kRepeat = {
 constexpr OpRecord kRepeatInterleave = {
     .name = "repeat_interleave",
     .signature =
-        "(x: Tensor, repeats: Operand, axis: int | None = None, *, output_size: int | None = "
-        "None) -> Tensor",
+        "(x: Tensor, repeats: Operand | None = None, axis: int | None = None, *, output_size: "
+        "int | None = None) -> Tensor",
     .help = TW_REPEAT_HELP
     " With output_size, the sum of the repeats, a tensor of them is not read for it; ValueError "
-    "where it is another.\n"
+    "where it is another. One tensor alone holds the repeats of 0, 1, 2 and so on.\n"
     "Shapes: x (..., n, ...), repeats a number or (n,); the result is (..., sum of the repeats, "
     "...).\n"
     "Types: all. Result: the same type.\n"
     "Source: PyTorch's torch.repeat_interleave.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
-      out[0] = repeated(use, use.words[0], use.words[1]);
+      out[0] = use.in[1].absent() ? repeated_places(use.in[0].tensor, use.words[1])
+                                  : repeated(use, use.words[0], use.words[1]);
     }};
 #undef TW_REPEAT_HELP
 constexpr OpRecord kCombinations = {

@@ -20,10 +20,12 @@ Tensor view_of(const Tensor& x, const Shape& shape, const Strides& strides,
       x->storage, x->offset_bytes + offset_elements * static_cast<std::int64_t>(x.item_bytes()),
       shape, strides, x.dtype());
   y->is_view = true;
-  if (x->is_view && !x->family)
+  if (x->is_view && !x->family) {
     y->recorded_seen = x->recorded_seen;
-  else if (modes.grad && is_differentiable(x.dtype()))
+    y->outside_graph = x->outside_graph;
+  } else if (modes.grad && is_differentiable(x.dtype())) {
     ViewFamily::join(*x.get(), *y.get());
+  }
   return y;
 }
 
@@ -31,6 +33,8 @@ Tensor view_as(const Tensor& x, DType dtype, const Shape& shape, const Strides& 
   Tensor y = Tensor::over(x->storage, x->offset_bytes, shape, strides, dtype);
   y->is_view = true;
   y->recorded_seen = x->storage->recorded_changes;
+  y->outside_graph =
+      x->storage->in_graph && !x.requires_grad() && (!x->is_view || x->family || x->outside_graph);
   return y;
 }
 

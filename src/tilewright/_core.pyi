@@ -4,7 +4,7 @@
 # fmt: off
 
 import builtins
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
 from typing import Any, Protocol, SupportsIndex, TypeAlias, overload
 
@@ -48,6 +48,15 @@ class dtype:
     def dtype(self) -> Any:
         """NumPy's type, by which NumPy takes this one where it asks for a type."""
     @property
+    def is_complex(self) -> _Bool:
+        """Whether it is a complex type."""
+    @property
+    def is_floating_point(self) -> _Bool:
+        """Whether it is a floating type; complex ones are not."""
+    @property
+    def is_signed(self) -> _Bool:
+        """Whether its numbers may be negative."""
+    @property
     def itemsize(self) -> int:
         """Bytes an element."""
     @property
@@ -62,8 +71,11 @@ _DTypeLike: TypeAlias = dtype | str | type[Any] | Any
 class Generator:
     """A stream of random numbers: seed and position."""
 
-    def __init__(self, seed: int=0) -> None: ...
+    def __init__(self, seed: int=0, *, device: str | None=None) -> None:
+        """`device` is taken for PyTorch's programs: a seed gives the same numbers on all."""
     def __repr__(self) -> str: ...
+    def get_state(self) -> Tensor:
+        """Seed and position, two numbers of uint64 for `set_state`."""
     def initial_seed(self) -> int:
         """The seed, as `seed`."""
     def manual_seed(self, seed: int) -> Generator:
@@ -75,6 +87,8 @@ class Generator:
     def position(self, value: int, /) -> None: ...
     @property
     def seed(self) -> int: ...
+    def set_state(self, state: Tensor) -> None:
+        """Goes on from a state that `get_state` gave; raises ValueError for anything else."""
 
 class HookHandle:
     """A registered hook."""
@@ -481,7 +495,7 @@ class Tensor:
         """Index of the first largest element (of the flattened x by default). Source: ..."""
     def argmin(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
         """Index of the first smallest element (of the flattened x by default). Source: ..."""
-    def argsort(self, *, axis: _Int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
+    def argsort(self, axis: _Int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
         """The indices (int64) that put the elements along an axis in order. NaN is last, ..."""
     def argwhere(self) -> Tensor:
         """The indices of the elements that are not 0, a row for each (n, x.ndim), as int64."""
@@ -1011,7 +1025,12 @@ class Tensor:
         padding_idx: _Int | None=None,
     ) -> Tensor:
         """Rows of weight (rows, features) at the indices of each bag, a row of input ..."""
-    def empty_like(self, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
+    def empty_like(
+        self,
+        dtype: _DTypeLike | None=None,
+        device: str | None=None,
+        requires_grad: _Bool=False,
+    ) -> Tensor:
         """Like empty, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
     def eq(self, b: _Operand) -> Tensor:
         """Whether a equals b. Source: Array API standard 2024.12."""
@@ -1127,6 +1146,7 @@ class Tensor:
         fill_value: _Number,
         dtype: _DTypeLike | None=None,
         device: str | None=None,
+        requires_grad: _Bool=False,
     ) -> Tensor:
         """Like full, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
     def gather(self, axis: _Int, index: Tensor) -> Tensor:
@@ -1910,7 +1930,12 @@ class Tensor:
         """A NumPy array over the same memory."""
     def one_hot(self, num_classes: _Int, dtype: _DTypeLike=...) -> Tensor:
         """1 at each index along a new last axis, else 0. Shapes: indices of any shape; the ..."""
-    def ones_like(self, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
+    def ones_like(
+        self,
+        dtype: _DTypeLike | None=None,
+        device: str | None=None,
+        requires_grad: _Bool=False,
+    ) -> Tensor:
         """Like ones, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
     @property
     def op(self) -> str | None:
@@ -2007,6 +2032,7 @@ class Tensor:
         dtype: _DTypeLike | None=None,
         generator: Generator | None=None,
         device: str | None=None,
+        requires_grad: _Bool=False,
     ) -> Tensor:
         """Like rand, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
     def randint_like(
@@ -2016,6 +2042,7 @@ class Tensor:
         dtype: _DTypeLike | None=None,
         generator: Generator | None=None,
         device: str | None=None,
+        requires_grad: _Bool=False,
     ) -> Tensor:
         """Like randint, shape and dtype from x; one number alone is high. Raises ..."""
     def randn_like(
@@ -2023,6 +2050,7 @@ class Tensor:
         dtype: _DTypeLike | None=None,
         generator: Generator | None=None,
         device: str | None=None,
+        requires_grad: _Bool=False,
     ) -> Tensor:
         """Like randn, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
     def random_(
@@ -2069,7 +2097,7 @@ class Tensor:
         """x with each slice along an axis whose `p`-norm is above `maxnorm` scaled down to it."""
     def repeat_interleave(
         self,
-        repeats: _Operand,
+        repeats: _Operand | None=None,
         axis: _Int | None=None,
         *,
         output_size: _Int | None=None,
@@ -2404,7 +2432,6 @@ class Tensor:
         self,
         x2: Tensor,
         /,
-        *,
         axes: _Int | tuple[Sequence[_Int],
         Sequence[_Int]] = 2,
     ) -> Tensor:
@@ -2594,7 +2621,12 @@ class Tensor:
         """`xlogy`, written in place. a * log(b), and 0 where a is 0 and b no NaN. Source: ..."""
     def zero_(self) -> Self:
         """Every element set to 0."""
-    def zeros_like(self, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
+    def zeros_like(
+        self,
+        dtype: _DTypeLike | None=None,
+        device: str | None=None,
+        requires_grad: _Bool=False,
+    ) -> Tensor:
         """Like zeros, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
 
 class _Task:
@@ -2832,6 +2864,7 @@ def _set_batch_invariant(on: _Bool) -> None: ...
 def _set_faults_after(arg: int, /) -> None: ...
 def _set_gpu_rates(measured: dict[str, Any]) -> None:
     """Replaces all measured rates, by key and name; opens no GPU."""
+def _set_grad_enabled(enabled: _Bool) -> None: ...
 def _set_module(path: str) -> str:
     """Names the module whose forward this thread runs; returns the name before."""
 def _set_package_folder(arg: str, /) -> None: ...
@@ -3059,7 +3092,7 @@ def argmax(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Index of the first largest element (of the flattened x by default). Source: ..."""
 def argmin(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
     """Index of the first smallest element (of the flattened x by default). Source: ..."""
-def argsort(x: Tensor, *, axis: int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
+def argsort(x: Tensor, axis: int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
     """The indices (int64) that put the elements along an axis in order. NaN is last, ..."""
 def asarray(
     obj: object,
@@ -3468,7 +3501,12 @@ def empty(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor: ...
-def empty_like(x: Tensor, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
+def empty_like(
+    x: Tensor,
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
     """Like empty, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
 def env_text(name: str) -> str:
     """Value of TILEWRIGHT_<name>, or '' where unset."""
@@ -3575,6 +3613,7 @@ def full_like(
     fill_value: _Number,
     dtype: _DTypeLike | None=None,
     device: str | None=None,
+    requires_grad: _Bool=False,
 ) -> Tensor:
     """Like full, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
 def gather(x: Tensor, axis: int, index: Tensor) -> Tensor:
@@ -3600,7 +3639,7 @@ def geometric(
     device: str | None=None,
 ) -> Tensor:
     """Numbers of trials until one succeeds, each with probability p: 1, 2, ... Raises ..."""
-def get_autocast_dtype() -> _DType:
+def get_autocast_dtype(device_type: str | None=None) -> _DType:
     """The type that products run in within `autocast`; where it is off, its default."""
 def get_default_dtype() -> _DType:
     """The type that set_default_dtype chose: float32."""
@@ -3613,14 +3652,15 @@ def get_thread_pinning() -> _Bool:
 def glu(x: Tensor, axis: int=-1) -> Tensor:
     """The first half along an axis times the sigmoid of the second (Dauphin et al., ..."""
 def grad(
-    outputs: Tensor | Sequence[Tensor],
-    inputs: Tensor | Sequence[Tensor],
-    grad_outputs: Tensor | Sequence[Tensor | None] | None=None,
+    outputs: Tensor | Iterable[Tensor],
+    inputs: Tensor | Iterable[Tensor],
+    grad_outputs: Tensor | Iterable[Tensor | None] | None=None,
     retain_graph: _Bool | None=None,
     create_graph: _Bool=False,
     allow_unused: _Bool=False,
     plan: _Bool=False,
     only_inputs: _Bool=True,
+    materialize_grads: _Bool=False,
 ) -> tuple[Tensor, ...]:
     """Gradients of outputs with respect to inputs, as a tuple; no grad is touched. ..."""
 def greater(a: _Operand, b: _Operand) -> Tensor:
@@ -3717,7 +3757,7 @@ def instance_norm(
     eps: float=1e-05,
 ) -> Tensor:
     """Each channel of each sample of (batch, channels, ...) with mean 0 and variance ..."""
-def is_autocast_enabled() -> _Bool:
+def is_autocast_enabled(device_type: str | None=None) -> _Bool:
     """Whether products of this thread run in a narrower type."""
 def is_batch_invariant() -> _Bool:
     """Whether this thread's kernels give a row the same bits whatever the rows beside it."""
@@ -3808,6 +3848,7 @@ def linspace(
     dtype: _DTypeLike | None=None,
     device: str | None=None,
     endpoint: _Bool=True,
+    requires_grad: _Bool=False,
 ) -> Tensor:
     """num evenly spaced numbers from start to stop, which may be complex. Raises ..."""
 def lion_step(
@@ -4189,7 +4230,12 @@ def ones(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor: ...
-def ones_like(x: Tensor, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
+def ones_like(
+    x: Tensor,
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
     """Like ones, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
 def pad(
     x: Tensor,
@@ -4300,6 +4346,7 @@ def rand_like(
     dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     device: str | None=None,
+    requires_grad: _Bool=False,
 ) -> Tensor:
     """Like rand, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
 def randint(
@@ -4318,6 +4365,7 @@ def randint_like(
     dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     device: str | None=None,
+    requires_grad: _Bool=False,
 ) -> Tensor:
     """Like randint, shape and dtype from x; one number alone is high. Raises ..."""
 @overload
@@ -4343,6 +4391,7 @@ def randn_like(
     dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     device: str | None=None,
+    requires_grad: _Bool=False,
 ) -> Tensor:
     """Like randn, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
 def randperm(n: int, generator: Generator | None=None, device: str | None=None) -> Tensor:
@@ -4363,7 +4412,7 @@ def repeat(x: Tensor, repeats: _Operand, axis: int | None=None) -> Tensor:
     """Each position of an axis (None: of all elements in row-major order) `repeats` ..."""
 def repeat_interleave(
     x: Tensor,
-    repeats: _Operand,
+    repeats: _Operand | None=None,
     axis: int | None=None,
     *,
     output_size: int | None=None,
@@ -4806,5 +4855,10 @@ def zeros(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor: ...
-def zeros_like(x: Tensor, dtype: _DTypeLike | None=None, device: str | None=None) -> Tensor:
+def zeros_like(
+    x: Tensor,
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor:
     """Like zeros, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""

@@ -20,9 +20,9 @@ class autocast(ModeBlock):  # noqa: N801  (PyTorch's name)
     Put the forward pass and the loss inside, backward and the optimizer's step outside. With
     float16, whose small gradients underflow, scale the loss: `GradScaler`.
 
-    `device_type`, "cpu" or "cuda", is taken for PyTorch's programs and changes nothing. Raises
-    TypeError for a `dtype` other than bfloat16 and float16. Source: Micikevicius et al., "Mixed
-    precision training" (2018).
+    `device_type`, "cpu" or "cuda", and `cache_enabled` are taken for PyTorch's programs and change
+    nothing. Raises TypeError for a `dtype` other than bfloat16 and float16. Source: Micikevicius
+    et al., "Mixed precision training" (2018).
 
     >>> import tilewright as tw
     >>> layer = tw.nn.Linear(4, 3)
@@ -32,7 +32,11 @@ class autocast(ModeBlock):  # noqa: N801  (PyTorch's name)
     """
 
     def __init__(
-        self, device_type: str = "cpu", dtype: dtype = bfloat16, enabled: bool = True
+        self,
+        device_type: str = "cpu",
+        dtype: dtype = bfloat16,
+        enabled: bool = True,
+        cache_enabled: bool | None = None,
     ) -> None:
         if device_type not in ("cpu", "cuda"):
             raise ValueError(f"autocast: device_type is 'cpu' or 'cuda', got {device_type!r}")

@@ -7,7 +7,7 @@ import difflib
 import inspect
 import re
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tilewright import _core
@@ -290,7 +290,10 @@ def _last_name(annotation: Any) -> str:
 
 
 def _is_sequence(annotation: Any) -> bool:
-    return isinstance(annotation, ast.Subscript) and _last_name(annotation) == "Sequence"
+    return isinstance(annotation, ast.Subscript) and _last_name(annotation) in (
+        "Sequence",
+        "Iterable",
+    )
 
 
 def _fits(annotation: Any, value: object) -> bool:
@@ -302,7 +305,9 @@ def _fits_one(annotation: Any, value: Any) -> bool:
     if name == "None":
         return value is None
     if _is_sequence(annotation):
-        return isinstance(value, (list, tuple)) and all(_fits(annotation.slice, v) for v in value)
+        if isinstance(value, (list, tuple)):
+            return all(_fits(annotation.slice, v) for v in value)
+        return name == "Iterable" and isinstance(value, Iterable)
     if name in _PLAIN:
         fits, _ = _PLAIN[name]
         return fits(value)

@@ -19,7 +19,12 @@ class _Place:
 
 
 def checkpoint(
-    function: Callable[..., _T], *args: Any, use_reentrant: bool = False, **kwargs: Any
+    function: Callable[..., _T],
+    *args: Any,
+    use_reentrant: bool = False,
+    preserve_rng_state: bool = True,
+    determinism_check: str = "default",
+    **kwargs: Any,
 ) -> _T:
     """`function(*args, **kwargs)`, whose intermediate values backward computes again.
 
@@ -30,7 +35,8 @@ def checkpoint(
     where the second run saves values of another number, shape or type, draws other random numbers,
     or saves what comes from tensors that were changed in place since; numbers that Python took out
     of such tensors are not compared. It works as PyTorch's with `use_reentrant=False`, which may be
-    said; ValueError for the other way. Source: Chen et al., "Training deep nets with sublinear
+    said; ValueError for the other way. `preserve_rng_state` and `determinism_check` are taken and
+    change nothing. Source: Chen et al., "Training deep nets with sublinear
     memory cost" (2016).
 
     >>> import tilewright as tw

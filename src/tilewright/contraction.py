@@ -14,7 +14,7 @@ from tilewright.other_names import other_names
 
 @other_names
 def tensordot(
-    x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
+    x1: Tensor, x2: Tensor, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Tensor:
     """Sum of products over pairs of axes: the last `axes` of x1 with the first of x2, or as listed.
 

@@ -61,6 +61,7 @@ def logspace(
     base: float = 10.0,
     dtype: Any = None,
     device: str | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """`num` numbers from base ** start to base ** stop, evenly spaced in their logarithms.
 
@@ -74,7 +75,8 @@ def logspace(
     [1.0, 10.0, 100.0]
     """
     exponents = tw.linspace(start, stop, num, dtype=tw.float64, device=device)
-    return tw.pow(float(base), exponents).astype(tw.get_default_dtype() if dtype is None else dtype)
+    y = tw.pow(float(base), exponents).astype(tw.get_default_dtype() if dtype is None else dtype)
+    return y.requires_grad_(requires_grad)
 
 
 def new(x: Tensor, *size: Any) -> Tensor:

@@ -194,11 +194,11 @@ def jvp(
         return tw.autograd.functional.jvp(func, tuple(primals), tuple(tangents), keep)
 
 
-def jacrev(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """The function that computes func's Jacobian by one argument, a row of results at a time.
 
-    Called, it raises IndexError for an argument that is not there, TypeError for one that is no
-    tensor.
+    A tuple of arguments gives a tuple. Called, it raises IndexError for an argument that is not
+    there, TypeError for one that is no tensor.
 
     Shapes: the Jacobian is (*result's, *argument's). Types: floating, complex. Result: the same
     type.
@@ -208,14 +208,15 @@ def jacrev(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     >>> tw.func.jacrev(lambda x: x * x)(tw.asarray([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
-    return _of_one("jacrev", func, argnums, tw.autograd.functional.jacobian)
+    return _of_arguments("jacrev", func, argnums, tw.autograd.functional.jacobian)
 
 
-def hessian(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """The function that computes the second derivatives of func, one number, by one argument.
 
-    Called, it raises ValueError where func gives no single number, IndexError for an argument that
-    is not there, TypeError for one that is no tensor.
+    A tuple of arguments gives a tuple of tuples, for each pair. Called, it raises ValueError where
+    func gives no single number, IndexError for an argument that is not there, TypeError for one
+    that is no tensor.
 
     Shapes: the result is (*argument's, *argument's). Types: floating, complex. Result: the same
     type.
@@ -225,7 +226,7 @@ def hessian(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     >>> tw.func.hessian(lambda x: (x**3).sum())(tw.asarray([1.0, 2.0])).tolist()
     [[6.0, 0.0], [0.0, 12.0]]
     """
-    return _of_one("hessian", func, argnums, tw.autograd.functional.hessian)
+    return _of_arguments("hessian", func, argnums, tw.autograd.functional.hessian)
 
 
 def vmap(
@@ -291,12 +292,12 @@ def vmap(
     return mapped
 
 
-def jacfwd(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """The function that computes func's Jacobian by one argument, an element of it at a time.
 
     Fewer steps than `jacrev` where the argument has fewer elements than the result; each is a call
-    of func and two passes backwards. Called, it raises IndexError for an argument that is not
-    there, TypeError for one that is no tensor.
+    of func and two passes backwards. A tuple of arguments gives a tuple. Called, it raises
+    IndexError for an argument that is not there, TypeError for one that is no tensor.
 
     Shapes: the Jacobian is (*result's, *argument's). Types: floating, complex. Result: the same
     type.
@@ -306,7 +307,7 @@ def jacfwd(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     >>> tw.func.jacfwd(lambda x: x * x)(tw.asarray([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
-    return _of_one("jacfwd", func, argnums, _columns)
+    return _of_arguments("jacfwd", func, argnums, _columns)
 
 
 def stack_module_state(
@@ -336,17 +337,28 @@ def stack_module_state(
     return parameters, buffers
 
 
-def _of_one(
-    who: str, func: Callable[..., Any], argnums: int, derivative: Callable[..., Any]
+def _of_arguments(
+    who: str,
+    func: Callable[..., Any],
+    argnums: int | tuple[int, ...],
+    derivative: Callable[..., Any],
 ) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        x = _argument(who, args, argnums)
-        if not isinstance(x, Tensor):
-            raise TypeError(f"{who}: argument {argnums} is a {type(x).__name__}, not a tensor")
-        at = argnums % len(args)
+        chosen = argnums if isinstance(argnums, tuple) else (argnums,)
+        xs = tuple(_argument(who, args, number) for number in chosen)
+        for number, x in zip(chosen, xs, strict=True):
+            if not isinstance(x, Tensor):
+                raise TypeError(f"{who}: argument {number} is a {type(x).__name__}, not a tensor")
+
+        def of_chosen(*values: Tensor) -> Any:
+            given = list(args)
+            for number, value in zip(chosen, values, strict=True):
+                given[number] = value
+            return func(*given, **kwargs)
+
         with _level() as nested:
             keep = nested or any(x.requires_grad for x in _tensors(args))
-            return derivative(lambda x: func(*args[:at], x, *args[at + 1 :], **kwargs), x, keep)
+            return derivative(of_chosen, xs if isinstance(argnums, tuple) else xs[0], keep)
 
     return call
 
@@ -523,8 +535,15 @@ def _stacked_by_name(states: list[dict[str, Tensor]]) -> dict[str, Tensor]:
     return {name: tw.stack([state[name].detach() for state in states]) for name in states[0]}
 
 
-def _columns(func: Callable[..., Any], x: Tensor, create_graph: bool) -> Any:
-    """A Jacobian by products with the unit vectors of x."""
+def _columns(func: Callable[..., Any], x: Tensor | tuple[Tensor, ...], create_graph: bool) -> Any:
+    """A Jacobian by products with the unit vectors of x, or one by each of several."""
+    if isinstance(x, tuple):
+        by_each = [
+            _columns(lambda value, i=i: func(*x[:i], value, *x[i + 1 :]), x[i], create_graph)
+            for i in range(len(x))
+        ]
+        several = isinstance(by_each[0], tuple)
+        return tuple(zip(*by_each, strict=True)) if several else tuple(by_each)
     units = tw.unstack(tw.eye(x.size, dtype=x.dtype, device=x.device)) if x.size else []
     columns = [
         tw.autograd.functional.jvp(func, x, unit.reshape(x.shape), create_graph)[1]

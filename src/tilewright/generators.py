@@ -22,8 +22,7 @@ def get_rng_state() -> Tensor:
     >>> tw.rand(3).tolist() == x.tolist()
     True
     """
-    generator = _core._default_generator()
-    return _core.asarray([generator.seed, generator.position], dtype=_core.uint64)
+    return _core._default_generator().get_state()
 
 
 def set_rng_state(state: Tensor) -> None:
@@ -37,9 +36,7 @@ def set_rng_state(state: Tensor) -> None:
     """
     if not isinstance(state, Tensor) or state.shape != (2,) or state.dtype != _core.uint64:
         raise ValueError("set_rng_state: state must be what get_rng_state gave")
-    seed, position = state.tolist()
-    _core.manual_seed(seed)
-    _core._default_generator().position = position
+    _core._default_generator().set_state(state)
 
 
 def initial_seed() -> int:

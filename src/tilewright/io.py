@@ -42,6 +42,12 @@ _CODES = {
 _NAMES = {code: name for name, code in _CODES.items()}
 # The format's own limit on headers; a longer one is damage, and must not be read into memory.
 _LARGEST_HEADER_BYTES = 100_000_000
+# What else tensors are kept in, by its first bytes.
+_OTHER_FORMATS = {
+    b"PK\x03\x04": "an archive, as torch.save and numpy.savez write: load it with torch or NumPy",
+    b"\x93NUMPY": "an array of NumPy: read it with numpy.load",
+    b"\x89HDF": "an HDF5 file",
+}
 # The engine's own limit on axes.
 _LARGEST_RANK = 32
 TEMPORARY_SUFFIX = ".tilewright-tmp"
@@ -50,6 +56,7 @@ _STRUCTURE = "tilewright:structure"
 
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+File = Path | IO[bytes]
 
 
 class _Entry(NamedTuple):
@@ -64,7 +71,7 @@ class _Entry(NamedTuple):
 
 def save(
     tensors: Mapping[str, Any],
-    path: Path,
+    path: File,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
     """Writes named tensors, such as a module's `state_dict()`, as a safetensors file.
@@ -73,8 +80,9 @@ def save(
     checkpoint is one file: tensors get dotted names, the rest stands as JSON in the metadata.
 
     The file appears whole or not at all: after a failure or a kill an older file of that name is
-    intact. Raises TypeError for what is neither, ValueError for a name that is no valid Unicode and
-    OSError, with the path, where the file cannot be written.
+    intact. A binary file that is open, such as io.BytesIO, is written to where it stands. Raises
+    TypeError for what is neither, ValueError for a name that is no valid Unicode and OSError, with
+    the path, where the file cannot be written.
 
     >>> import tempfile, tilewright as tw
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -91,7 +99,7 @@ def save(
     # Largest elements first keeps every tensor aligned to its element size.
     names = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
     header = _header({name: tensors[name] for name in names}, metadata)
-    with atomic_writer(os.fsdecode(path), "save") as file:
+    with _written(path) as file:
         file.write(header)
         for name in names:
             if tensors[name].size:
@@ -101,20 +109,20 @@ def save(
 
 
 def load(
-    path: Path, map_location: str | None = None, *, weights_only: bool = True
+    path: File, map_location: str | None = None, *, weights_only: bool = True
 ) -> dict[str, Any]:
     """Reads all tensors of a safetensors file, in the nested structure in which they were saved.
 
-    `map_location` is the device that they go to, the CPU where left out. `weights_only` is taken
-    for PyTorch's programs and changes nothing: a file holds no code.
+    An open binary file is read from where it stands to its end. `map_location` is the device that
+    they go to, the CPU where left out. `weights_only` is taken for PyTorch's programs and changes
+    nothing: a file holds no code.
 
     Raises FileNotFoundError, ValueError that says what is wrong with a damaged or truncated file,
     and TypeError for element types that Tilewright does not have.
     """
-    path = os.fsdecode(path)
-    with open(path, "rb") as file:
-        entries, metadata, first = _read_header(file, path)
-        tensors = {entry.name: _read_tensor(file, first, entry, path) for entry in entries}
+    with _opened(path) as (file, shown):
+        entries, metadata, first = _read_header(file, shown)
+        tensors = {entry.name: _read_tensor(file, first, entry, shown) for entry in entries}
     if map_location is not None:
         tensors = {name: tensor.to(map_location) for name, tensor in tensors.items()}
     if _STRUCTURE not in metadata:
@@ -122,44 +130,71 @@ def load(
     try:
         return nesting.restore(metadata[_STRUCTURE], tensors)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{shown}: {error}") from None
 
 
-def load_metadata(path: Path) -> dict[str, str]:
+def load_metadata(path: File) -> dict[str, str]:
     """The texts that were saved beside the tensors.
 
     Raises FileNotFoundError, and ValueError for a damaged file.
     """
-    path = os.fsdecode(path)
-    with open(path, "rb") as file:
-        metadata = _read_header(file, path)[1]
+    with _opened(path) as (file, shown):
+        metadata = _read_header(file, shown)[1]
     metadata.pop(_STRUCTURE, None)
     return metadata
 
 
-def names(path: Path) -> list[str]:
+def names(path: File) -> list[str]:
     """The names of the tensors in a safetensors file, in the order of their bytes.
 
     Raises FileNotFoundError, and ValueError for a damaged file.
     """
-    path = os.fsdecode(path)
-    with open(path, "rb") as file:
-        return [entry.name for entry in _read_header(file, path)[0]]
+    with _opened(path) as (file, shown):
+        return [entry.name for entry in _read_header(file, shown)[0]]
 
 
-def locate(path: Path, name: str) -> tuple[tuple[int, ...], Any, int]:
+def locate(path: File, name: str) -> tuple[tuple[int, ...], Any, int]:
     """Shape, dtype and first byte of one tensor in a safetensors file.
 
     Raises KeyError, with the names there are, for another name, and what `load` raises.
     """
-    path = os.fsdecode(path)
-    with open(path, "rb") as file:
-        entries, _, first = _read_header(file, path)
+    with _opened(path) as (file, shown):
+        entries, _, first = _read_header(file, shown)
     for entry in entries:
         if entry.name == name:
             return entry.shape, entry.dtype, first + entry.start
     known = ", ".join(repr(entry.name) for entry in entries) or "none"
-    raise KeyError(f"{path}: no tensor {name!r}; there are: {known}")
+    raise KeyError(f"{shown}: no tensor {name!r}; there are: {known}")
+
+
+@contextmanager
+def _opened(file: File) -> Iterator[tuple[IO[bytes], str]]:
+    """The file, and its name in messages."""
+    if not isinstance(file, (str, bytes, os.PathLike)):
+        _check_open("load", file, "readinto")
+        yield file, str(getattr(file, "name", type(file).__name__))
+        return
+    path = os.fsdecode(file)
+    with open(path, "rb") as opened:
+        yield opened, path
+
+
+@contextmanager
+def _written(file: File) -> Iterator[IO[bytes]]:
+    if not isinstance(file, (str, bytes, os.PathLike)):
+        _check_open("save", file, "write")
+        yield file
+        return
+    with atomic_writer(os.fsdecode(file), "save") as opened:
+        yield opened
+
+
+def _check_open(who: str, file: Any, method: str) -> None:
+    if not hasattr(file, method) or hasattr(file, "encoding"):
+        got = type(file).__name__
+        raise TypeError(
+            f"{who}: expected str, bytes or os.PathLike, or an open binary file, got {got}"
+        )
 
 
 def _check_names(tensors: Any) -> None:
@@ -305,11 +340,19 @@ def _sync_folder(folder: str) -> None:
 
 def _read_header(file: IO[bytes], path: str) -> tuple[list[_Entry], dict[str, str], int]:
     """Checked entries, metadata, and where the tensors' bytes start."""
-    file_bytes = os.fstat(file.fileno()).st_size
+    if not file.seekable():
+        raise ValueError(f"{path}: not a safetensors file: it cannot be read out of order")
+    begin = file.tell()
+    file_bytes = file.seek(0, os.SEEK_END) - begin
+    file.seek(begin)
     if file_bytes < 8:
         raise ValueError(f"{path}: not a safetensors file: {file_bytes} bytes are no header")
-    (length,) = struct.unpack("<Q", file.read(8))
+    start = file.read(8)
+    (length,) = struct.unpack("<Q", start)
     if length > min(file_bytes - 8, _LARGEST_HEADER_BYTES):
+        for magic, other in _OTHER_FORMATS.items():
+            if start.startswith(magic):
+                raise ValueError(f"{path}: not a safetensors file but {other}")
         raise ValueError(
             f"{path}: truncated or not a safetensors file: it promises a header of {length} bytes "
             f"and has {file_bytes - 8}"
@@ -320,7 +363,7 @@ def _read_header(file: IO[bytes], path: str) -> tuple[list[_Entry], dict[str, st
         raise ValueError(f"{path}: metadata is not a table of texts")
     entries = [_parse_entry(name, value, path) for name, value in header.items()]
     _check_layout(entries, file_bytes - 8 - length, path)
-    return entries, metadata, 8 + length
+    return entries, metadata, begin + 8 + length
 
 
 def _parse_json(text: bytes, path: str) -> dict[str, Any]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from tilewright import _core
-from tilewright.modes import ModeBlock
-
-_F = TypeVar("_F", bound=Callable[..., Any])
+from tilewright.modes import ModeBlock, Switch
 
 
 def ops() -> list[str]:
@@ -90,7 +87,7 @@ class use(ModeBlock):  # noqa: N801  (a context manager, used like a function)
         _core._enter_kernels(self, self.isa, self.forced)
 
 
-class use_batch_invariant(ModeBlock):  # noqa: N801  (a switch, called like a function)
+class use_batch_invariant(Switch):  # noqa: N801  (a switch, called like a function)
     """Whether a row gets the same bits however many rows are computed with it.
 
     Sets it for this thread; as a context manager or decorator, for what is inside. Kernels that add
@@ -107,18 +104,13 @@ class use_batch_invariant(ModeBlock):  # noqa: N801  (a switch, called like a fu
 
     def __init__(self, enabled: bool = True) -> None:
         self.enabled = bool(enabled)
-        self._before: bool | None = _core.is_batch_invariant()
-        _core._set_batch_invariant(self.enabled)
+        super().__init__(self.enabled)
+
+    def _value(self) -> bool:
+        return _core.is_batch_invariant()
+
+    def _set(self, value: bool) -> None:
+        _core._set_batch_invariant(value)
 
     def _enter(self) -> None:
-        self._becomes_a_block()
         _core._enter_batch_invariance(self, self.enabled)
-
-    def __call__(self, function: _F) -> _F:
-        self._becomes_a_block()
-        return super().__call__(function)
-
-    def _becomes_a_block(self) -> None:
-        if self._before is not None:
-            _core._set_batch_invariant(self._before)
-            self._before = None

@@ -12,6 +12,7 @@ decorated instead (`@tw.no_grad()`) has the mode while it runs itself, and nobod
 
 from __future__ import annotations
 
+import threading
 import types
 from collections.abc import Callable, Coroutine, Generator
 from functools import partial, wraps
@@ -43,6 +44,10 @@ class ModeBlock:
         return f"<{type(self).__name__}: {', '.join(chosen)}>"
 
     def __call__(self, function: _F) -> _F:
+        if not callable(function):
+            raise TypeError(
+                f"{type(self).__name__}: expected a function, got {type(function).__name__}"
+            )
         import inspect  # noqa: PLC0415  # 15 ms of an import that most programs can do without
 
         if inspect.isasyncgenfunction(function):
@@ -88,6 +93,36 @@ class ModeBlock:
                 raise
             except BaseException as error:  # which inner may handle
                 step = partial(inner.throw, error)
+
+
+class Switch(ModeBlock):
+    """A mode that the call itself sets; as a context manager or decorator, for what is inside."""
+
+    def __init__(self, value: bool) -> None:
+        self._before: tuple[int, bool] | None = (threading.get_ident(), self._value())
+        self._set(value)
+
+    def _value(self) -> bool:
+        raise NotImplementedError
+
+    def _set(self, value: bool) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> None:
+        self._becomes_a_block()
+        super().__enter__()
+
+    def __call__(self, function: _F) -> _F:
+        self._becomes_a_block()
+        return super().__call__(function)
+
+    def _becomes_a_block(self) -> None:
+        if self._before is None:
+            return
+        thread, value = self._before
+        self._before = None
+        if thread == threading.get_ident():
+            self._set(value)
 
 
 def bind_modes(function: _F) -> _F:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from tilewright import Tensor, _core
 from tilewright.grad_mode import set_grad_enabled
 
 
 def backward(
-    tensors: Tensor | Sequence[Tensor],
-    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    tensors: Tensor | Iterable[Tensor],
+    grad_tensors: Tensor | Iterable[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Tensor | Sequence[Tensor] | None = None,
+    inputs: Tensor | Iterable[Tensor] | None = None,
 ) -> None:
     """Adds the gradients of all `tensors` together to the grads of the leaves, in one pass.
 
@@ -51,19 +51,18 @@ def backward(
             _add_grad(x, g)
 
 
-def _listed(inputs: Tensor | Sequence[Tensor]) -> list[Tensor]:
+def _listed(inputs: Tensor | Iterable[Tensor]) -> list[Tensor]:
     if isinstance(inputs, Tensor):
         return [inputs]
-    if not isinstance(inputs, Sequence):
-        raise TypeError(
-            f"backward: inputs must be a tensor or a sequence of tensors, got {inputs!r}"
-        )
-    for x in inputs:
+    if not isinstance(inputs, Iterable):
+        raise TypeError(f"backward: inputs must be a tensor or tensors, got {inputs!r}")
+    listed = list(inputs)
+    for x in listed:
         if not isinstance(x, Tensor):
             raise TypeError(f"backward: inputs must be tensors, got {type(x).__name__}")
-    if not inputs:
+    if not listed:
         raise RuntimeError("backward: inputs are empty; leave them out to reach all leaves")
-    return list(inputs)
+    return listed
 
 
 def _add_grad(x: Tensor, g: Tensor | None) -> None:

@@ -19,7 +19,7 @@ from tilewright.linalg.checks import check_floats, check_matrices, default_rtol,
 from tilewright.other_names import other_names
 
 
-class LinAlgError(ValueError):
+class LinAlgError(ValueError, RuntimeError):
     """A matrix is singular, not positive definite, or an iteration did not converge."""
 
 

@@ -65,7 +65,20 @@ class Tanh(Module):
         return tw.tanh(x)
 
 
-class Softmax(Module):
+class _AlongAxis(Module):
+    def __init__(self, axis: int = -1, *, dim: int | None = None) -> None:
+        self.axis = axis if dim is None else dim
+
+    @property
+    def dim(self) -> int:
+        """The axis, by PyTorch's name."""
+        return self.axis
+
+    def extra_repr(self) -> str:
+        return f"axis={self.axis}"
+
+
+class Softmax(_AlongAxis):
     """exp(x) / sum(exp(x)) along `axis`; `dim` is PyTorch's name of it.
 
     >>> import tilewright as tw
@@ -73,14 +86,8 @@ class Softmax(Module):
     [[0.25, 0.25, 0.25, 0.25]]
     """
 
-    def __init__(self, axis: int = -1, *, dim: int | None = None) -> None:
-        self.axis = axis if dim is None else dim
-
     def forward(self, x: Tensor) -> Tensor:
         return tw.softmax(x, axis=self.axis)
-
-    def extra_repr(self) -> str:
-        return f"axis={self.axis}"
 
 
 class ReLU6(_Activation):
@@ -363,7 +370,7 @@ class Threshold(_Activation):
         return [f"threshold={self.threshold}", f"value={self.value}"]
 
 
-class GLU(Module):
+class GLU(_AlongAxis):
     """The first half along `axis` times the sigmoid of the second (Dauphin et al., 2017).
 
     `dim` is PyTorch's name of the axis.
@@ -373,17 +380,11 @@ class GLU(Module):
     (3, 2)
     """
 
-    def __init__(self, axis: int = -1, *, dim: int | None = None) -> None:
-        self.axis = axis if dim is None else dim
-
     def forward(self, x: Tensor) -> Tensor:
         return tw.glu(x, axis=self.axis)
 
-    def extra_repr(self) -> str:
-        return f"axis={self.axis}"
 
-
-class LogSoftmax(Module):
+class LogSoftmax(_AlongAxis):
     """log(softmax(x)) along `axis`; `dim` is PyTorch's name of it.
 
     >>> import tilewright as tw
@@ -391,17 +392,11 @@ class LogSoftmax(Module):
     [[0.0]]
     """
 
-    def __init__(self, axis: int = -1, *, dim: int | None = None) -> None:
-        self.axis = axis if dim is None else dim
-
     def forward(self, x: Tensor) -> Tensor:
         return tw.log_softmax(x, axis=self.axis)
 
-    def extra_repr(self) -> str:
-        return f"axis={self.axis}"
 
-
-class Softmin(Module):
+class Softmin(_AlongAxis):
     """softmax(-x) along `axis`; `dim` is PyTorch's name of it.
 
     >>> import tilewright as tw
@@ -409,14 +404,8 @@ class Softmin(Module):
     [[0.5, 0.5]]
     """
 
-    def __init__(self, axis: int = -1, *, dim: int | None = None) -> None:
-        self.axis = axis if dim is None else dim
-
     def forward(self, x: Tensor) -> Tensor:
         return tw.softmax(-x, axis=self.axis)
-
-    def extra_repr(self) -> str:
-        return f"axis={self.axis}"
 
 
 class PReLU(Module):

@@ -36,6 +36,16 @@ class Flatten(Module):
         self.start_axis = start_axis
         self.end_axis = end_axis
 
+    @property
+    def start_dim(self) -> int:
+        """`start_axis`, by PyTorch's name."""
+        return self.start_axis
+
+    @property
+    def end_dim(self) -> int:
+        """`end_axis`, by PyTorch's name."""
+        return self.end_axis
+
     def forward(self, x: Tensor) -> Tensor:
         start = self._axis(self.start_axis, x)
         end = self._axis(self.end_axis, x)

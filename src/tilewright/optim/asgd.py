@@ -51,6 +51,7 @@ class ASGD(Optimizer):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        capturable: bool = False,
         fused: bool | None = None,
     ) -> None:
         defaults = {

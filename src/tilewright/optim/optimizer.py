@@ -53,8 +53,8 @@ class Optimizer:
 
     Pairs, as `model.named_parameters()` gives them, put names into errors and "param_names".
 
-    `foreach` and `fused`, PyTorch's ways of computing, are taken and change nothing: a step is one
-    fused call for all parameters.
+    `foreach`, `fused` and `capturable`, PyTorch's ways of computing, are taken and change nothing:
+    a step is one fused call for all parameters.
 
     A subclass sets its defaults, checks a group's settings, names its state and updates a list of
     parameters that have all done the same number of steps. Parameters without a gradient are left

@@ -43,6 +43,7 @@ class RAdam(Optimizer):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        capturable: bool = False,
         fused: bool | None = None,
     ) -> None:
         defaults = {

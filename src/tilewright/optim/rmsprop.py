@@ -53,6 +53,7 @@ class RMSprop(Optimizer):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        capturable: bool = False,
         fused: bool | None = None,
     ) -> None:
         defaults = {

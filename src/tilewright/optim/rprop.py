@@ -45,6 +45,7 @@ class Rprop(Optimizer):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        capturable: bool = False,
         fused: bool | None = None,
     ) -> None:
         defaults = {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize}

@@ -1,5 +1,7 @@
 """Limits for gradients: one native pass for their norm, one to scale them.
 
+`foreach`, PyTorch's choice between ways of computing, is taken and changes nothing.
+
 Source: R. Pascanu, T. Mikolov and Y. Bengio, "On the difficulty of training recurrent neural
 networks", ICML 2013.
 """
@@ -16,7 +18,10 @@ _EPS = 1e-6
 
 
 def get_total_norm(
-    tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False
+    tensors: Tensor | Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
     """The norm of all elements of all tensors as one vector, 0-d; 0 for no tensors.
 
@@ -39,6 +44,7 @@ def clip_grad_norm_(
     max_norm: float,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
     """Scales all gradients in place so that their norm together is at most `max_norm`.
 
@@ -61,7 +67,10 @@ def clip_grad_norm_(
 
 
 def clip_grads_with_norm_(
-    parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    total_norm: Tensor,
+    foreach: bool | None = None,
 ) -> None:
     """Scales all gradients in place by max_norm / total_norm, where that is below 1.
 
@@ -73,7 +82,9 @@ def clip_grads_with_norm_(
     _scale(_grads(parameters), max_norm, total_norm)
 
 
-def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+def clip_grad_value_(
+    parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
+) -> None:
     """Limits all elements of all gradients in place to [-clip_value, clip_value]; NaN stays.
 
     Shapes: parameters of any shapes.
