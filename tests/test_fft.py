@@ -13,9 +13,9 @@ torch = pytest.importorskip("torch")
 
 NORMS = ("backward", "ortho", "forward")
 ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
-SEVERAL = ("fftn", "ifftn", "rfftn", "irfftn", "fft2", "ifft2", "rfft2", "irfft2")
-TAKES_REAL = ("rfft", "ihfft", "rfftn", "rfft2")
-GIVES_REAL = ("irfft", "hfft", "irfftn", "irfft2")
+OF_NUMPY = ("fftn", "ifftn", "rfftn", "irfftn", "fft2", "ifft2", "rfft2", "irfft2")
+SEVERAL = (*OF_NUMPY, "hfftn", "ihfftn", "hfft2", "ihfft2")
+TAKES_REAL = ("rfft", "ihfft", "rfftn", "rfft2", "ihfftn", "ihfft2")
 TOLERANCE = {"float32": 2e-6, "complex64": 2e-6, "float64": 1e-13, "complex128": 1e-13}
 
 
@@ -88,7 +88,21 @@ def test_along_several_axes(name: str, norm: str) -> None:
             agree(name, x, dim=(0,), norm=norm)
 
 
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_axes_in_single_precision(name: str) -> None:
+    for norm in NORMS:
+        agree(name, numbers(name, (3, 5), False), norm=norm)
+        agree(name, numbers(name, (3, 5), False), s=(4, 7), norm=norm)
+
+
 @pytest.mark.parametrize("name", [*ONE, *SEVERAL])
+def test_gradients_by_differences(name: str) -> None:
+    x = tw.asarray(numbers(name, (3, 4), True)).requires_grad_()
+    size: dict[str, Any] = {"n": 5} if name in ONE else {"s": (2, 5)}
+    assert tw.gradcheck(lambda z: getattr(tw.fft, name)(z, **size, norm="ortho"), (x,))
+
+
+@pytest.mark.parametrize("name", [*ONE, *OF_NUMPY])
 def test_the_names_of_numpy(name: str) -> None:
     x = numbers(name, (4, 6), True)
     call, numpys = getattr(tw.fft, name), getattr(np.fft, name)
@@ -138,6 +152,10 @@ def test_there_and_back() -> None:
         np.testing.assert_allclose(tw.fft.irfft(tw.fft.rfft(x, norm=norm), 9, norm=norm), x)
         np.testing.assert_allclose(tw.fft.hfft(tw.fft.ihfft(x, norm=norm), 9, norm=norm), x)
         np.testing.assert_allclose(tw.fft.irfftn(tw.fft.rfftn(x), (6, 9)), x)
+        y = tw.fft.ihfftn(x, norm=norm)
+        np.testing.assert_allclose(tw.fft.hfftn(y, (6, 9), norm=norm), x)
+        y = tw.fft.ihfft2(x, axes=(1, 0), norm=norm)
+        np.testing.assert_allclose(tw.fft.hfft2(y, (9, 6), axes=(1, 0), norm=norm), x)
 
 
 def test_errors() -> None:
@@ -147,6 +165,13 @@ def test_errors() -> None:
         (lambda: tw.fft.rfft(z), TypeError, "rfft: takes real numbers, got complex64"),
         (lambda: tw.fft.ihfft(z), TypeError, "ihfft: takes real numbers"),
         (lambda: tw.fft.rfftn(z), TypeError, "rfftn: takes real numbers"),
+        (lambda: tw.fft.ihfftn(z), TypeError, "ihfftn: takes real numbers"),
+        (lambda: tw.fft.hfftn(z[:, :1]), ValueError, "hfftn: a transform of 0 elements"),
+        (lambda: tw.fft.hfftn(z, (3, 0)), ValueError, "hfftn: a transform of 0 elements"),
+        (lambda: tw.fft.hfftn(z, axes=()), ValueError, "hfftn: needs an axis"),
+        (lambda: tw.fft.ihfftn(x, axes=()), ValueError, "ihfftn: needs an axis"),
+        (lambda: tw.fft.hfft2(z[0]), IndexError, "axis -2 is out of range"),
+        (lambda: tw.fft.hfft2(z, axes=(0, 1), dim=(0, 1)), TypeError, "axes or dim, not both"),
         (lambda: tw.fft.fft(x, 0), ValueError, "fft: a transform of 0 elements"),
         (lambda: tw.fft.fft(x, -1), ValueError, "fft: a transform of -1 elements"),
         (lambda: tw.fft.fft(x, 2.5), TypeError, "integer"),

@@ -18,19 +18,31 @@ twice and for a norm that is none, IndexError for an axis that there is not.
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.autograd import Function
-from tilewright.extras import require
+from tilewright.fourier import (
+    Axes,
+    Norm,
+    Plan,
+    as_complex,
+    at_least_one,
+    complex_transform,
+    counted_axes,
+    from_halves,
+    halves,
+    one_axis,
+    one_size,
+    several_axes,
+)
 
-_Axes = Sequence[int] | int | None
-_Norm = str | None
-
+__all__ = [
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2",
+    "ifftn", "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft",
+    "rfft2", "rfftfreq", "rfftn",
+]  # fmt: skip
 
 # ---- along one axis ----
 
@@ -40,7 +52,7 @@ def fft(
     /,
     n: int | None = None,
     axis: int = -1,
-    norm: _Norm = "backward",
+    norm: Norm = "backward",
     *,
     dim: int | None = None,
 ) -> Tensor:
@@ -52,8 +64,8 @@ def fft(
     another norm.
     Source: Array API standard 2024.12, fft.fft.
     """
-    plan = _Plan("fft", x, _size("fft", n), _one("fft", axis, dim), norm, inverse=False)
-    return _complex(plan.fitted(_as_complex(x)), plan.axes, False, plan.scale)
+    plan = Plan("fft", x, one_size("fft", n), one_axis("fft", axis, dim), norm, inverse=False)
+    return complex_transform(plan.fitted(as_complex(x)), plan.axes, False, plan.scale)
 
 
 def ifft(
@@ -61,7 +73,7 @@ def ifft(
     /,
     n: int | None = None,
     axis: int = -1,
-    norm: _Norm = "backward",
+    norm: Norm = "backward",
     *,
     dim: int | None = None,
 ) -> Tensor:
@@ -73,8 +85,8 @@ def ifft(
     another norm.
     Source: Array API standard 2024.12, fft.ifft.
     """
-    plan = _Plan("ifft", x, _size("ifft", n), _one("ifft", axis, dim), norm, inverse=True)
-    return _complex(plan.fitted(_as_complex(x)), plan.axes, True, plan.scale)
+    plan = Plan("ifft", x, one_size("ifft", n), one_axis("ifft", axis, dim), norm, inverse=True)
+    return complex_transform(plan.fitted(as_complex(x)), plan.axes, True, plan.scale)
 
 
 def rfft(
@@ -82,7 +94,7 @@ def rfft(
     /,
     n: int | None = None,
     axis: int = -1,
-    norm: _Norm = "backward",
+    norm: Norm = "backward",
     *,
     dim: int | None = None,
 ) -> Tensor:
@@ -94,8 +106,8 @@ def rfft(
     another norm, TypeError for complex numbers.
     Source: Array API standard 2024.12, fft.rfft.
     """
-    plan = _Plan("rfft", x, _size("rfft", n), _one("rfft", axis, dim), norm, inverse=False)
-    return _halves(plan, x)
+    plan = Plan("rfft", x, one_size("rfft", n), one_axis("rfft", axis, dim), norm, inverse=False)
+    return halves(plan, x)
 
 
 def irfft(
@@ -103,7 +115,7 @@ def irfft(
     /,
     n: int | None = None,
     axis: int = -1,
-    norm: _Norm = "backward",
+    norm: Norm = "backward",
     *,
     dim: int | None = None,
 ) -> Tensor:
@@ -115,10 +127,16 @@ def irfft(
     another norm.
     Source: Array API standard 2024.12, fft.irfft.
     """
-    plan = _Plan(
-        "irfft", x, _size("irfft", n), _one("irfft", axis, dim), norm, inverse=True, half=True
+    plan = Plan(
+        "irfft",
+        x,
+        one_size("irfft", n),
+        one_axis("irfft", axis, dim),
+        norm,
+        inverse=True,
+        half=True,
     )
-    return _from_halves(plan, x, True)
+    return from_halves(plan, x, True)
 
 
 def hfft(
@@ -126,7 +144,7 @@ def hfft(
     /,
     n: int | None = None,
     axis: int = -1,
-    norm: _Norm = "backward",
+    norm: Norm = "backward",
     *,
     dim: int | None = None,
 ) -> Tensor:
@@ -138,10 +156,10 @@ def hfft(
     another norm.
     Source: Array API standard 2024.12, fft.hfft.
     """
-    plan = _Plan(
-        "hfft", x, _size("hfft", n), _one("hfft", axis, dim), norm, inverse=False, half=True
+    plan = Plan(
+        "hfft", x, one_size("hfft", n), one_axis("hfft", axis, dim), norm, inverse=False, half=True
     )
-    return _from_halves(plan, x, False)
+    return from_halves(plan, x, False)
 
 
 def ihfft(
@@ -149,7 +167,7 @@ def ihfft(
     /,
     n: int | None = None,
     axis: int = -1,
-    norm: _Norm = "backward",
+    norm: Norm = "backward",
     *,
     dim: int | None = None,
 ) -> Tensor:
@@ -161,8 +179,8 @@ def ihfft(
     another norm, TypeError for complex numbers.
     Source: Array API standard 2024.12, fft.ihfft.
     """
-    plan = _Plan("ihfft", x, _size("ihfft", n), _one("ihfft", axis, dim), norm, inverse=True)
-    return tw.conj(_halves(plan, x))
+    plan = Plan("ihfft", x, one_size("ihfft", n), one_axis("ihfft", axis, dim), norm, inverse=True)
+    return tw.conj(halves(plan, x))
 
 
 # ---- along several ----
@@ -172,10 +190,10 @@ def fftn(
     x: Tensor,
     /,
     s: Sequence[int] | None = None,
-    axes: _Axes = None,
-    norm: _Norm = "backward",
+    axes: Axes = None,
+    norm: Norm = "backward",
     *,
-    dim: _Axes = None,
+    dim: Axes = None,
 ) -> Tensor:
     """`fft` along several axes: all, or the last ones that `s` has sizes for, by default.
 
@@ -185,18 +203,18 @@ def fftn(
     no elements and another norm.
     Source: Array API standard 2024.12, fft.fftn.
     """
-    plan = _Plan("fftn", x, s, _several(axes, dim), norm, inverse=False)
-    return _complex(plan.fitted(_as_complex(x)), plan.axes, False, plan.scale)
+    plan = Plan("fftn", x, s, several_axes(axes, dim), norm, inverse=False)
+    return complex_transform(plan.fitted(as_complex(x)), plan.axes, False, plan.scale)
 
 
 def ifftn(
     x: Tensor,
     /,
     s: Sequence[int] | None = None,
-    axes: _Axes = None,
-    norm: _Norm = "backward",
+    axes: Axes = None,
+    norm: Norm = "backward",
     *,
-    dim: _Axes = None,
+    dim: Axes = None,
 ) -> Tensor:
     """The inverse of `fftn`.
 
@@ -206,18 +224,18 @@ def ifftn(
     no elements and another norm.
     Source: Array API standard 2024.12, fft.ifftn.
     """
-    plan = _Plan("ifftn", x, s, _several(axes, dim), norm, inverse=True)
-    return _complex(plan.fitted(_as_complex(x)), plan.axes, True, plan.scale)
+    plan = Plan("ifftn", x, s, several_axes(axes, dim), norm, inverse=True)
+    return complex_transform(plan.fitted(as_complex(x)), plan.axes, True, plan.scale)
 
 
 def rfftn(
     x: Tensor,
     /,
     s: Sequence[int] | None = None,
-    axes: _Axes = None,
-    norm: _Norm = "backward",
+    axes: Axes = None,
+    norm: Norm = "backward",
     *,
-    dim: _Axes = None,
+    dim: Axes = None,
 ) -> Tensor:
     """`rfft` along the last of the axes, then `fft` along the others.
 
@@ -228,17 +246,17 @@ def rfftn(
     no elements and another norm, TypeError for complex numbers.
     Source: Array API standard 2024.12, fft.rfftn.
     """
-    return _halves(_Plan("rfftn", x, s, _several(axes, dim), norm, inverse=False), x)
+    return halves(Plan("rfftn", x, s, several_axes(axes, dim), norm, inverse=False), x)
 
 
 def irfftn(
     x: Tensor,
     /,
     s: Sequence[int] | None = None,
-    axes: _Axes = None,
-    norm: _Norm = "backward",
+    axes: Axes = None,
+    norm: Norm = "backward",
     *,
-    dim: _Axes = None,
+    dim: Axes = None,
 ) -> Tensor:
     """The inverse of `rfftn`; `s` has the sizes of the result.
 
@@ -248,18 +266,62 @@ def irfftn(
     no elements and another norm.
     Source: Array API standard 2024.12, fft.irfftn.
     """
-    plan = _Plan("irfftn", x, s, _several(axes, dim), norm, inverse=True, half=True)
-    return _from_halves(plan, x, True)
+    plan = Plan("irfftn", x, s, several_axes(axes, dim), norm, inverse=True, half=True)
+    return from_halves(plan, x, True)
+
+
+def hfftn(
+    x: Tensor,
+    /,
+    s: Sequence[int] | None = None,
+    axes: Axes = None,
+    norm: Norm = "backward",
+    *,
+    dim: Axes = None,
+) -> Tensor:
+    """`fft` along all of the axes but the last, then `hfft` along that: real numbers.
+
+    Shapes: x of any shape; the result has the sizes s along the axes, x's by default, but 2 *
+    (m - 1) of m along the last.
+    Types: all. Result: float32, of float64 and complex128 float64.
+    Raises IndexError for axes out of range, ValueError for an axis named twice, a transform of
+    no elements and another norm.
+    Source: PyTorch's torch.fft.hfftn.
+    """
+    plan = Plan("hfftn", x, s, several_axes(axes, dim), norm, inverse=False, half=True)
+    return from_halves(plan, x, False)
+
+
+def ihfftn(
+    x: Tensor,
+    /,
+    s: Sequence[int] | None = None,
+    axes: Axes = None,
+    norm: Norm = "backward",
+    *,
+    dim: Axes = None,
+) -> Tensor:
+    """The inverse of `hfftn`: `ihfft` along the last of the axes, then `ifft` along the others.
+
+    Shapes: x of any shape; the result has the sizes s along the axes, x's by default, but n //
+    2 + 1 along the last.
+    Types: bool, integer, floating. Result: complex64, of float64 complex128.
+    Raises IndexError for axes out of range, ValueError for an axis named twice, a transform of
+    no elements and another norm, TypeError for complex numbers.
+    Source: PyTorch's torch.fft.ihfftn.
+    """
+    plan = Plan("ihfftn", x, s, several_axes(axes, dim), norm, inverse=True)
+    return tw.conj(halves(plan, x))
 
 
 def fft2(
     x: Tensor,
     /,
     s: Sequence[int] | None = None,
-    axes: _Axes = (-2, -1),
-    norm: _Norm = "backward",
+    axes: Axes = (-2, -1),
+    norm: Norm = "backward",
     *,
-    dim: _Axes = None,
+    dim: Axes = None,
 ) -> Tensor:
     """`fftn` along the last two axes.
 
@@ -268,17 +330,17 @@ def fft2(
     Raises IndexError, ValueError and TypeError as `fftn`.
     Source: PyTorch's torch.fft.fft2.
     """
-    return fftn(x, s, _several(axes, dim, (-2, -1)), norm)
+    return fftn(x, s, several_axes(axes, dim, (-2, -1)), norm)
 
 
 def ifft2(
     x: Tensor,
     /,
     s: Sequence[int] | None = None,
-    axes: _Axes = (-2, -1),
-    norm: _Norm = "backward",
+    axes: Axes = (-2, -1),
+    norm: Norm = "backward",
     *,
-    dim: _Axes = None,
+    dim: Axes = None,
 ) -> Tensor:
     """`ifftn` along the last two axes.
 
@@ -287,17 +349,17 @@ def ifft2(
     Raises IndexError, ValueError and TypeError as `ifftn`.
     Source: PyTorch's torch.fft.ifft2.
     """
-    return ifftn(x, s, _several(axes, dim, (-2, -1)), norm)
+    return ifftn(x, s, several_axes(axes, dim, (-2, -1)), norm)
 
 
 def rfft2(
     x: Tensor,
     /,
     s: Sequence[int] | None = None,
-    axes: _Axes = (-2, -1),
-    norm: _Norm = "backward",
+    axes: Axes = (-2, -1),
+    norm: Norm = "backward",
     *,
-    dim: _Axes = None,
+    dim: Axes = None,
 ) -> Tensor:
     """`rfftn` along the last two axes.
 
@@ -307,17 +369,17 @@ def rfft2(
     Raises IndexError, ValueError and TypeError as `rfftn`.
     Source: PyTorch's torch.fft.rfft2.
     """
-    return rfftn(x, s, _several(axes, dim, (-2, -1)), norm)
+    return rfftn(x, s, several_axes(axes, dim, (-2, -1)), norm)
 
 
 def irfft2(
     x: Tensor,
     /,
     s: Sequence[int] | None = None,
-    axes: _Axes = (-2, -1),
-    norm: _Norm = "backward",
+    axes: Axes = (-2, -1),
+    norm: Norm = "backward",
     *,
-    dim: _Axes = None,
+    dim: Axes = None,
 ) -> Tensor:
     """`irfftn` along the last two axes.
 
@@ -326,7 +388,46 @@ def irfft2(
     Raises IndexError, ValueError and TypeError as `irfftn`.
     Source: PyTorch's torch.fft.irfft2.
     """
-    return irfftn(x, s, _several(axes, dim, (-2, -1)), norm)
+    return irfftn(x, s, several_axes(axes, dim, (-2, -1)), norm)
+
+
+def hfft2(
+    x: Tensor,
+    /,
+    s: Sequence[int] | None = None,
+    axes: Axes = (-2, -1),
+    norm: Norm = "backward",
+    *,
+    dim: Axes = None,
+) -> Tensor:
+    """`hfftn` along the last two axes.
+
+    Shapes: x (..., n, m); the result has the sizes s along the axes.
+    Types: all. Result: float32, of float64 and complex128 float64.
+    Raises IndexError, ValueError and TypeError as `hfftn`.
+    Source: PyTorch's torch.fft.hfft2.
+    """
+    return hfftn(x, s, several_axes(axes, dim, (-2, -1)), norm)
+
+
+def ihfft2(
+    x: Tensor,
+    /,
+    s: Sequence[int] | None = None,
+    axes: Axes = (-2, -1),
+    norm: Norm = "backward",
+    *,
+    dim: Axes = None,
+) -> Tensor:
+    """`ihfftn` along the last two axes.
+
+    Shapes: x (..., n, m); the result has the sizes s along the axes, x's by default, but n // 2
+    + 1 along the last.
+    Types: bool, integer, floating. Result: complex64, of float64 complex128.
+    Raises IndexError, ValueError and TypeError as `ihfftn`.
+    Source: PyTorch's torch.fft.ihfft2.
+    """
+    return ihfftn(x, s, several_axes(axes, dim, (-2, -1)), norm)
 
 
 # ---- frequencies, and where they lie ----
@@ -340,7 +441,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None 
     Raises ValueError for an n below 1, TypeError for a dtype that is not floating.
     Source: Array API standard 2024.12, fft.fftfreq.
     """
-    half = (_count("fftfreq", n) - 1) // 2 + 1
+    half = (at_least_one("fftfreq", n) - 1) // 2 + 1
     places = tw.concat([tw.arange(half, device=device), tw.arange(half - n, 0, device=device)])
     return _frequencies("fftfreq", places, n, d, dtype)
 
@@ -353,11 +454,11 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None
     Raises ValueError for an n below 1, TypeError for a dtype that is not floating.
     Source: Array API standard 2024.12, fft.rfftfreq.
     """
-    places = tw.arange(_count("rfftfreq", n) // 2 + 1, device=device)
+    places = tw.arange(at_least_one("rfftfreq", n) // 2 + 1, device=device)
     return _frequencies("rfftfreq", places, n, d, dtype)
 
 
-def fftshift(x: Tensor, /, axes: _Axes = None, *, dim: _Axes = None) -> Tensor:
+def fftshift(x: Tensor, /, axes: Axes = None, *, dim: Axes = None) -> Tensor:
     """Rolled so that frequency 0 comes to the middle, along all axes or those given.
 
     Shapes: x of any shape; the result has it.
@@ -365,11 +466,11 @@ def fftshift(x: Tensor, /, axes: _Axes = None, *, dim: _Axes = None) -> Tensor:
     Raises IndexError for axes out of range.
     Source: Array API standard 2024.12, fft.fftshift.
     """
-    at = _shifted_axes("fftshift", x, _several(axes, dim))
+    at = _shifted_axes("fftshift", x, several_axes(axes, dim))
     return tw.roll(x, [x.shape[axis] // 2 for axis in at], axis=at) if at else x
 
 
-def ifftshift(x: Tensor, /, axes: _Axes = None, *, dim: _Axes = None) -> Tensor:
+def ifftshift(x: Tensor, /, axes: Axes = None, *, dim: Axes = None) -> Tensor:
     """The inverse of `fftshift`.
 
     Shapes: x of any shape; the result has it.
@@ -377,207 +478,17 @@ def ifftshift(x: Tensor, /, axes: _Axes = None, *, dim: _Axes = None) -> Tensor:
     Raises IndexError for axes out of range.
     Source: Array API standard 2024.12, fft.ifftshift.
     """
-    at = _shifted_axes("ifftshift", x, _several(axes, dim))
+    at = _shifted_axes("ifftshift", x, several_axes(axes, dim))
     return tw.roll(x, [-(x.shape[axis] // 2) for axis in at], axis=at) if at else x
 
 
-# ---- three transforms without a factor of their own, each another's transpose ----
-
-
-class _Complex(Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, axes: tuple[int, ...], inverse: bool, scale: float) -> Tensor:
-        ctx.given = axes, inverse, scale
-        run = _numpy_fft().ifftn if inverse else _numpy_fft().fftn
-        # The norm that leaves the result as it is.
-        return _scaled(
-            run(_array(x), axes=axes, norm="forward" if inverse else "backward"), x, scale
-        )
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None, None, None]:
-        axes, inverse, scale = ctx.given
-        return _complex(g, axes, not inverse, scale), None, None, None
-
-
-class _RealToHalf(Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, axis: int, scale: float) -> Tensor:
-        ctx.given = axis, scale, x.shape[axis]
-        return _scaled(_numpy_fft().rfft(_array(x), axis=axis), x, scale)
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None, None]:
-        axis, scale, n = ctx.given
-        # The sum below counts what lies between the ends twice.
-        return _half_to_real(g * _weights(g, axis, n, 0.5), axis, n, scale), None, None
-
-
-class _HalfToReal(Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, axis: int, n: int, scale: float) -> Tensor:
-        ctx.given = axis, scale, n
-        return _scaled(_numpy_fft().irfft(_array(x), n, axis=axis, norm="forward"), x, scale)
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None, None, None]:
-        axis, scale, n = ctx.given
-        half = _real_to_half(g, axis, scale)
-        return half * _weights(half, axis, n, 2.0), None, None, None
-
-
-def _complex(x: Tensor, axes: tuple[int, ...], inverse: bool, scale: float) -> Tensor:
-    result: Tensor = _Complex.apply(x, axes, inverse, scale) if axes else x
-    return result
-
-
-def _real_to_half(x: Tensor, axis: int, scale: float) -> Tensor:
-    result: Tensor = _RealToHalf.apply(x, axis, scale)
-    return result
-
-
-def _half_to_real(x: Tensor, axis: int, n: int, scale: float) -> Tensor:
-    result: Tensor = _HalfToReal.apply(x, axis, n, scale)
-    return result
-
-
-def _weights(half: Tensor, axis: int, n: int, inner: float) -> Tensor:
-    """1 for the elements that stand for themselves alone, frequency 0 and half of n."""
-    values = [1.0] + [inner] * (half.shape[axis] - 1)
-    if n % 2 == 0:
-        values[-1] = 1.0
-    shape = [1] * half.ndim
-    shape[axis] = len(values)
-    return tw.asarray(values, dtype=tw.real(half).dtype).reshape(shape)
-
-
-def _halves(plan: _Plan, x: Tensor) -> Tensor:
-    if x.dtype in (tw.complex64, tw.complex128):
-        raise TypeError(f"{plan.who}: takes real numbers, got {x.dtype}")
-    half = _real_to_half(plan.fitted(_as_real(x)), plan.axes[-1], plan.scale)
-    return _complex(half, plan.axes[:-1], False, 1.0)
-
-
-def _from_halves(plan: _Plan, x: Tensor, inverse: bool) -> Tensor:
-    half = plan.fitted(_as_complex(x))
-    half = _complex(half, plan.axes[:-1], True, 1.0) if inverse else tw.conj(half)
-    return _half_to_real(half, plan.axes[-1], plan.sizes[-1], plan.scale)
-
-
-# ---- what is asked for ----
-
-
-class _Plan:
-    """Axes counted from 0, the sizes of the transform along them, and its factor.
-
-    `half`: the last axis of the input holds the first half of what is transformed.
-    """
-
-    def __init__(
-        self,
-        who: str,
-        x: Any,
-        sizes: Sequence[int] | None,
-        axes: Sequence[int] | None,
-        norm: _Norm,
-        inverse: bool,
-        half: bool = False,
-    ) -> None:
-        _check(who, x)
-        self.who, self.half = who, half
-        if sizes is not None:
-            sizes = [operator.index(size) for size in sizes]
-            if axes is None:
-                axes = range(-len(sizes), 0)
-        self.axes = _counted(who, x, range(x.ndim) if axes is None else axes)
-        if not self.axes and (half or who.startswith(("r", "ih"))):
-            raise ValueError(f"{who}: needs an axis to transform along")
-        if sizes is None:
-            sizes = [-1] * len(self.axes)
-        if len(sizes) != len(self.axes):
-            raise ValueError(f"{who}: {len(sizes)} sizes for {len(self.axes)} axes")
-        own = [x.shape[axis] for axis in self.axes]
-        if half:
-            own[-1] = 2 * (own[-1] - 1)
-        self.sizes = [a if b == -1 else b for a, b in zip(own, sizes, strict=True)]
-        for axis, size in zip(self.axes, self.sizes, strict=True):
-            if size < 1:
-                raise ValueError(f"{who}: a transform of {size} elements along axis {axis}")
-        self.scale = _scale(who, norm, math.prod(self.sizes), inverse)
-
-    def fitted(self, x: Tensor) -> Tensor:
-        """Cut, or filled with zeros at the end."""
-        sizes = [*self.sizes]
-        if self.half:
-            sizes[-1] = sizes[-1] // 2 + 1
-        for axis, size in zip(self.axes, sizes, strict=True):
-            missing = size - x.shape[axis]
-            if missing < 0:
-                x = x[(slice(None),) * axis + (slice(size),)]
-            elif missing > 0:
-                shape = [*x.shape[:axis], missing, *x.shape[axis + 1 :]]
-                x = tw.concat([x, tw.zeros(shape, dtype=x.dtype)], axis=axis)
-        return x
-
-
-def _check(who: str, x: Any) -> None:
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{who}: takes tensors, got {type(x).__name__}")
-    if x.device != "cpu":
-        raise ValueError(
-            f"{who}: runs on the CPU, and the tensor lies on {x.device!r}: x.to('cpu')"
-        )
-
-
-def _counted(who: str, x: Tensor, axes: Sequence[int]) -> tuple[int, ...]:
-    counted = []
-    for axis in axes:
-        if not -x.ndim <= operator.index(axis) < x.ndim:
-            raise IndexError(f"{who}: axis {axis} is out of range for shape {tuple(x.shape)}")
-        counted.append(axis % x.ndim)
-    if len({*counted}) < len(counted):
-        raise ValueError(f"{who}: an axis is named twice: {tuple(axes)}")
-    return tuple(counted)
-
-
-def _scale(who: str, norm: _Norm, count: int, inverse: bool) -> float:
-    if norm == "ortho":
-        return 1 / math.sqrt(count)
-    if norm not in (None, "backward", "forward"):
-        raise ValueError(f"{who}: norm is 'backward', 'ortho' or 'forward', got {norm!r}")
-    return 1 / count if inverse == (norm != "forward") else 1.0
-
-
-def _size(who: str, n: int | None) -> list[int] | None:
-    return None if n is None else [_count(who, n)]
-
-
-def _one(who: str, axis: int, dim: int | None) -> list[int]:
-    if dim is not None and axis != -1:
-        raise TypeError(f"{who}: give axis or dim, not both")
-    return [axis if dim is None else dim]
-
-
-def _several(
-    axes: _Axes, dim: _Axes, default: tuple[int, ...] | None = None
-) -> Sequence[int] | None:
-    if dim is not None:
-        if axes != default:
-            raise TypeError("give axes or dim, not both")
-        axes = dim
-    return axes if axes is None or isinstance(axes, Sequence) else [operator.index(axes)]
+# ---- what places and frequencies are made of ----
 
 
 def _shifted_axes(who: str, x: Any, axes: Sequence[int] | None) -> tuple[int, ...]:
     if not isinstance(x, Tensor):
         raise TypeError(f"{who}: takes tensors, got {type(x).__name__}")
-    return _counted(who, x, range(x.ndim) if axes is None else axes)
-
-
-def _count(who: str, n: int) -> int:
-    if operator.index(n) < 1:
-        raise ValueError(f"{who}: a transform of {n} elements")
-    return n
+    return counted_axes(who, x, range(x.ndim) if axes is None else axes)
 
 
 def _frequencies(who: str, places: Tensor, n: int, d: float, dtype: Any) -> Tensor:
@@ -585,40 +496,3 @@ def _frequencies(who: str, places: Tensor, n: int, d: float, dtype: Any) -> Tens
     if not tw.isdtype(dtype, "real floating"):
         raise TypeError(f"{who}: dtype must be a floating one, got {dtype}")
     return (places.astype(tw.float64) / (n * d)).astype(dtype)
-
-
-# ---- there and back ----
-
-
-def _as_real(x: Tensor) -> Tensor:
-    if x.dtype in (tw.float32, tw.float64):
-        return x
-    return x.astype(tw.float32 if x.is_floating_point() else tw.get_default_dtype())
-
-
-def _as_complex(x: Tensor) -> Tensor:
-    if x.dtype in (tw.complex64, tw.complex128):
-        return x
-    real = _as_real(x)
-    return real.astype(tw.complex64 if real.dtype == tw.float32 else tw.complex128)
-
-
-def _numpy_fft() -> Any:
-    return require("numpy", purpose="tilewright.fft", install="numpy").fft
-
-
-def _array(x: Tensor) -> Any:
-    return x.detach().numpy()
-
-
-def _scaled(y: Any, x: Tensor, scale: float) -> Tensor:
-    """Of x's precision: NumPy before 2.0 computes in double."""
-    if scale != 1:
-        y *= scale
-    narrow = x.dtype in (tw.float32, tw.complex64)
-    kind = (
-        ("complex64" if narrow else "complex128")
-        if y.dtype.kind == "c"
-        else ("float32" if narrow else "float64")
-    )
-    return tw.asarray(y.astype(kind, copy=False))

@@ -172,8 +172,8 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     "tilewright.linalg.matrix_exp": lambda d: linalg.matrix_exp(matrix(d)),
     **each(
         "tilewright.fft",
-        """fft ifft rfft irfft hfft ihfft fftn ifftn rfftn irfftn fft2 ifft2 rfft2 irfft2
-            fftshift ifftshift""",
+        """fft ifft rfft irfft hfft ihfft fftn ifftn rfftn irfftn hfftn ihfftn
+            fft2 ifft2 rfft2 irfft2 hfft2 ihfft2 fftshift ifftshift""",
         lambda f, d: f(matrix(d)),
     ),
     "tilewright.fft.fftfreq": lambda d: fft.fftfreq(4, dtype=getattr(tw, d)),

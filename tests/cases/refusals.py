@@ -433,12 +433,13 @@ TRANSFORMS = joined(
     ),
     each(
         FFT,
-        "fftn ifftn rfftn irfftn fft2 ifft2 rfft2 irfft2",
+        """fftn ifftn rfftn irfftn hfftn ihfftn
+            fft2 ifft2 rfft2 irfft2 hfft2 ihfft2""",
         lambda f: f(m, axes=(7,)),
         lambda f: f(m, axes=(0, 0)),
         lambda f: f(m, norm="x"),
     ),
-    each(FFT, "fft2 ifft2 irfft2", lambda f: f(nothing)),
+    each(FFT, "fft2 ifft2 irfft2 hfft2", lambda f: f(nothing)),
     each(FFT, "fftshift ifftshift", lambda f: f(v, axes=5)),
     each(FFT, "fftfreq rfftfreq", lambda f: f(0), lambda f: f(4, dtype=tw.int32)),
 )
