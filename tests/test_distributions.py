@@ -300,3 +300,9 @@ def test_log_probabilities_far_out_are_numbers() -> None:
 def test_wrong_arguments(make, error, text) -> None:
     with pytest.raises(error, match=text):
         make()
+
+
+def test_one_normal_vector_has_an_entropy() -> None:
+    one = ours.MultivariateNormal(tw.zeros(2), tw.eye(2))
+    assert one.entropy().shape == ()
+    np.testing.assert_allclose(one.entropy(), 1 + np.log(2 * np.pi), rtol=1e-6)

@@ -57,13 +57,13 @@ class MultivariateNormal(Distribution):
             matrix = tw.linalg.cholesky(matrix)
         self.batch_shape = tw.broadcast_shapes(loc.shape[:-1], matrix.shape[:-2])
         self.event_shape = loc.shape[-1:]
-        self.loc = loc.expand(*self.batch_shape, *self.event_shape)
+        self.loc = loc.expand((*self.batch_shape, *self.event_shape))
         self._factor = matrix
 
     @property
     def scale_tril(self) -> Tensor:
         """The lower triangular factor of the covariance."""
-        return self._factor.expand(*self.batch_shape, *self.event_shape, *self.event_shape)
+        return self._factor.expand((*self.batch_shape, *self.event_shape, *self.event_shape))
 
     @property
     def covariance_matrix(self) -> Tensor:
@@ -97,7 +97,7 @@ class MultivariateNormal(Distribution):
 
     def entropy(self) -> Tensor:
         half = 0.5 * self.event_shape[0] * (1 + math.log(2 * math.pi))
-        return (half + self.log_volume()).expand(*self.batch_shape)
+        return (half + self.log_volume()).expand(self.batch_shape)
 
     def distances(self, apart: Tensor) -> Tensor:
         """Squared lengths of vectors (..., n), measured by the covariance."""
