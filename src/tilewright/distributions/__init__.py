@@ -14,6 +14,8 @@ from tilewright.distributions.categorical import (
 )
 from tilewright.distributions.counts import Binomial as Binomial
 from tilewright.distributions.counts import Geometric as Geometric
+from tilewright.distributions.counts import Multinomial as Multinomial
+from tilewright.distributions.counts import NegativeBinomial as NegativeBinomial
 from tilewright.distributions.counts import Poisson as Poisson
 from tilewright.distributions.distribution import Distribution as Distribution
 from tilewright.distributions.gamma import Beta as Beta
@@ -30,6 +32,7 @@ from tilewright.distributions.relaxed import RelaxedBernoulli as RelaxedBernoull
 from tilewright.distributions.relaxed import RelaxedOneHotCategorical as RelaxedOneHotCategorical
 from tilewright.distributions.tails import Cauchy as Cauchy
 from tilewright.distributions.tails import Gumbel as Gumbel
+from tilewright.distributions.tails import HalfCauchy as HalfCauchy
 from tilewright.distributions.tails import Laplace as Laplace
 from tilewright.distributions.tails import StudentT as StudentT
 from tilewright.distributions.transformed import LogNormal as LogNormal

@@ -7,10 +7,44 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution, Number, one_of
+from tilewright.distributions.distribution import Distribution, Number, Support, one_of
+
+# What a probability is, in symbols and in words.
+CHANCE = (lambda x: (x >= 0) & (x <= 1), "from 0 to 1")
 
 
-class Bernoulli(Distribution):
+class Chances(Distribution):
+    """The base of what trials make that succeed with probability `probs`.
+
+    `logits` are log(probs / (1 - probs)).
+    """
+
+    _given: str
+    probs_given: Tensor  # the one or the other
+    logits_given: Tensor
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities of success."""
+        return self.logits_given.sigmoid() if self._given == "logits_given" else self.probs_given
+
+    @property
+    def logits(self) -> Tensor:
+        """log(probs / (1 - probs))."""
+        if self._given == "logits_given":
+            return self.logits_given
+        return tw.log(self.probs_given) - tw.log1p(-self.probs_given)
+
+    def _log_chance(self, successes: Number, failures: Tensor) -> Tensor:
+        """The logarithm of the probability of so many of both, in one order."""
+        if self._given == "logits_given":
+            x = self.logits_given
+            return tw.logsigmoid(x) * successes + tw.logsigmoid(-x) * failures
+        p = self.probs_given
+        return tw.xlogy(successes, p) + tw.xlog1py(failures, -p)
+
+
+class Bernoulli(Chances):
     """1 with probability `probs`, else 0; `logits` are log(probs / (1 - probs)).
 
     Shapes: probs or logits are the batch. Types: floating. Result: the same type.
@@ -22,23 +56,15 @@ class Bernoulli(Distribution):
     0.1875
     """
 
-    probs_given: Tensor  # the one or the other
-    logits_given: Tensor
+    _support = Support("0 or 1", lambda _, x: (x == 0) | (x == 1))
 
-    def __init__(self, probs: Number | None = None, logits: Number | None = None) -> None:
-        self._given = one_of(self, probs, logits)
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of 1."""
-        return self.logits_given.sigmoid() if self._given == "logits_given" else self.probs_given
-
-    @property
-    def logits(self) -> Tensor:
-        """log(probs / (1 - probs))."""
-        if self._given == "logits_given":
-            return self.logits_given
-        return tw.log(self.probs_given) - tw.log1p(-self.probs_given)
+    def __init__(
+        self,
+        probs: Number | None = None,
+        logits: Number | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._given = one_of(self, validate_args, probs, logits, *CHANCE)
 
     @property
     def mean(self) -> Tensor:
@@ -57,9 +83,9 @@ class Bernoulli(Distribution):
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
         return tw.bernoulli(self.probs, shape, generator=generator)
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         if self._given == "probs_given":
-            return tw.xlogy(value, self.probs) + tw.xlog1py(1 - value, -self.probs)
+            return self._log_chance(value, 1 - value)
         x, t = tw.broadcast_tensors(self.logits, value)
         return -tw.binary_cross_entropy_with_logits(x, t.astype(x.dtype), reduction="none")
 

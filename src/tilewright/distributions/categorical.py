@@ -7,7 +7,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution, Size, one_of
+from tilewright.distributions.distribution import Distribution, Size, Support, one_of
 
 
 class Categorical(Distribution):
@@ -25,11 +25,20 @@ class Categorical(Distribution):
     0.25
     """
 
+    _support = Support(
+        "classes, from 0 to their number less 1",
+        lambda d, x: (x >= 0) & (x < getattr(d, d._given).shape[-1]),
+    )
     probs_given: Tensor  # the one or the other
     logits_given: Tensor
 
-    def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None) -> None:
-        self._given = one_of(self, probs, logits)
+    def __init__(
+        self,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._given = one_of(self, validate_args, probs, logits)
         x = getattr(self, self._given)
         if x.ndim == 0:
             raise ValueError("Categorical: expected probabilities (..., classes), got a number")
@@ -62,7 +71,7 @@ class Categorical(Distribution):
         drawn = tw.multinomial(rows, count, replacement=True, generator=generator)
         return drawn.mT.reshape(shape)
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         if not tw.isdtype(value.dtype, "integral"):
             raise TypeError(f"Categorical: values are classes, integers, got {value.dtype}")
         shape = tw.broadcast_shapes(value.shape, self.batch_shape)
@@ -88,8 +97,19 @@ class OneHotCategorical(Distribution):
     [0.0, 1.0]
     """
 
-    def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None) -> None:
-        self._classes = Categorical(probs, logits)
+    _support = Support(
+        "rows of 0 with a single 1",
+        lambda _, x: ((x == 0) | (x == 1)).all(axis=-1) & (x.sum(axis=-1) == 1),
+    )
+
+    def __init__(
+        self,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._validate = validate_args
+        self._classes = Categorical(probs, logits, validate_args)
         self.batch_shape = self._classes.batch_shape
         self.event_shape = self.probs.shape[-1:]
 
@@ -123,8 +143,8 @@ class OneHotCategorical(Distribution):
         classes = tw.arange(self.event_shape[0], dtype=tw.int64, device=chosen.device)
         return (chosen.unsqueeze(-1) == classes).astype(self.probs.dtype)
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        return self._classes.log_prob(value.argmax(axis=-1))
+    def _log_prob(self, value: Tensor) -> Tensor:
+        return self._classes._log_prob(value.argmax(axis=-1))
 
     def entropy(self) -> Tensor:
         return self._classes.entropy()
@@ -138,7 +158,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     torch.distributions.OneHotCategoricalStraightThrough.
 
     >>> import tilewright as tw
-    >>> p = tw.asarray([0.0, 1.0], requires_grad=True)
+    >>> p = tw.tensor([0.0, 1.0], requires_grad=True)
     >>> tw.distributions.OneHotCategoricalStraightThrough(p).rsample().requires_grad
     True
     """

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution, Number
+from tilewright.distributions.bernoulli import CHANCE, Chances
+from tilewright.distributions.categorical import Categorical
+from tilewright.distributions.distribution import WHOLE, Distribution, Number, Support, one_of
 
 
 class Poisson(Distribution):
@@ -22,10 +26,11 @@ class Poisson(Distribution):
     2.0
     """
 
+    _support = WHOLE
     rate: Tensor
 
-    def __init__(self, rate: Number) -> None:
-        self._set(rate=rate)
+    def __init__(self, rate: Number, validate_args: bool | None = None) -> None:
+        self._set(validate_args, rate=rate)
         self._check("rate", lambda x: x >= 0, "at least 0")
 
     @property
@@ -44,27 +49,32 @@ class Poisson(Distribution):
         rates = tw.broadcast_to(self.rate.detach(), shape) * 1
         return tw.poisson(rates, generator=generator)
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         return tw.xlogy(value, self.rate) - self.rate - tw.lgamma(value + 1)
 
 
-class Geometric(Distribution):
+class Geometric(Chances):
     """How many trials of probability `probs` fail before the first success.
 
-    Shapes: probs is the batch. Types: floating. Result: the same type.
-    Raises ValueError for probs outside (0, 1], where they are on the CPU, and TypeError for other
-    types. Source: PyTorch's torch.distributions.Geometric.
+    Shapes: probs or logits are the batch. Types: floating. Result: the same type.
+    Raises ValueError unless one of both is given and for probs outside (0, 1], where they are on
+    the CPU, and TypeError for other types. Source: PyTorch's torch.distributions.Geometric.
 
     >>> import tilewright as tw
     >>> tw.distributions.Geometric(0.25).mean.item()
     3.0
     """
 
-    probs: Tensor
+    _support = WHOLE
 
-    def __init__(self, probs: Number) -> None:
-        self._set(probs=probs)
-        self._check("probs", lambda x: (x > 0) & (x <= 1), "above 0 and up to 1")
+    def __init__(
+        self,
+        probs: Number | None = None,
+        logits: Number | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        told = "above 0 and up to 1"
+        self._given = one_of(self, validate_args, probs, logits, lambda x: (x > 0) & (x <= 1), told)
 
     @property
     def mean(self) -> Tensor:
@@ -83,35 +93,203 @@ class Geometric(Distribution):
         waits = tw.exponential(1.0, shape, dtype=p.dtype, device=p.device, generator=generator)
         return tw.floor(waits / -tw.log1p(-p))
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        return tw.xlog1py(value, -self.probs) + self.probs.log()
+    def _log_prob(self, value: Tensor) -> Tensor:
+        return self._log_chance(1.0, value)
 
     def entropy(self) -> Tensor:
         p = self.probs
         return (-tw.xlogy(p, p) - tw.xlog1py(1 - p, -p)) / p
 
 
-class Binomial(Distribution):
+class Binomial(Chances):
     """How many of `total_count` trials of probability `probs` succeed.
 
-    Shapes: total_count and probs broadcast to the batch. Types: floating. Result: the common type.
-    Raises ValueError for probs outside [0, 1] and a total_count below 0, where they are on the CPU,
-    and TypeError for other types. Source: PyTorch's torch.distributions.Binomial.
+    Shapes: total_count and probs or logits broadcast to the batch. Types: floating. Result: the
+    common type.
+    Raises ValueError unless one of probs and logits is given, for probs outside [0, 1] and a
+    total_count below 0, where they are on the CPU, and TypeError for other types. Source: PyTorch's
+    torch.distributions.Binomial.
 
     >>> import tilewright as tw
     >>> tw.distributions.Binomial(4.0, 0.5).variance.item()
     1.0
     """
 
+    _support = Support(
+        "whole numbers from 0 to total_count",
+        lambda d, x: (x >= 0) & (x <= d.total_count) & (x == tw.floor(x)),
+    )
     total_count: Tensor
-    probs: Tensor
 
-    def __init__(self, total_count: Number, probs: Number) -> None:
-        if isinstance(total_count, int) and isinstance(probs, Tensor):
-            total_count = tw.full((), float(total_count), dtype=probs.dtype, device=probs.device)
-        self._set(total_count=total_count, probs=probs)
+    def __init__(
+        self,
+        total_count: Number = 1,
+        probs: Number | None = None,
+        logits: Number | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._given = one_of(self, validate_args, probs, logits, *CHANCE, total_count=total_count)
         self._check("total_count", lambda x: x >= 0, "at least 0")
-        self._check("probs", lambda x: (x >= 0) & (x <= 1), "from 0 to 1")
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return tw.minimum(tw.floor((self.total_count + 1) * self.probs), self.total_count)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
+        """Trial by trial: for totals of up to some hundreds."""
+        numbers = self._counts(len(shape))[:-1]
+        size = (numbers.shape[0], *shape)
+        trials = tw.bernoulli(self.probs.detach(), size, generator=generator)
+        return tw.where(numbers < self.total_count, trials, 0.0).sum(axis=0)
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        n = self.total_count
+        ways = tw.lgamma(n + 1) - tw.lgamma(value + 1) - tw.lgamma(n - value + 1)
+        inside = (value >= 0) & (value <= n)
+        return tw.where(inside, ways + self._log_chance(value, n - value), -math.inf)
+
+    def entropy(self) -> Tensor:
+        return -self.expected(self._log_prob)
+
+    def expected(self, function: Callable[[Tensor], Tensor]) -> Tensor:
+        """The mean of a function of the count, by a sum over all counts."""
+        numbers = self._counts(len(self.batch_shape))
+        inside = numbers <= self.total_count
+        counts = tw.where(inside, numbers, 0.0)
+        logs = self._log_prob(counts)
+        terms = logs.exp() * function(counts)
+        return tw.where(inside & (logs > -math.inf), terms, 0.0).sum(axis=0)
+
+    def _counts(self, axes: int) -> Tensor:
+        """0, 1, ... up to the largest total, along an axis in front of others."""
+        n = self.total_count
+        most = int(n.max().item()) if n.size else 0
+        return tw.arange(most + 1, dtype=n.dtype, device=n.device).reshape((-1, *[1] * axes))
+
+
+class NegativeBinomial(Chances):
+    """How many trials of probability `probs` succeed before `total_count` fail.
+
+    A total_count between whole numbers stands for a Poisson distribution with a gamma-distributed
+    rate.
+
+    Shapes: total_count and probs or logits broadcast to the batch. Types: floating. Result: the
+    common type.
+    Raises ValueError unless one of probs and logits is given, for probs outside [0, 1) and a
+    total_count below 0, where they are on the CPU, and TypeError for other types. Source: PyTorch's
+    torch.distributions.NegativeBinomial.
+
+    >>> import tilewright as tw
+    >>> tw.distributions.NegativeBinomial(3.0, 0.5).variance.item()
+    6.0
+    """
+
+    _support = WHOLE
+    total_count: Tensor
+
+    def __init__(
+        self,
+        total_count: Number,
+        probs: Number | None = None,
+        logits: Number | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        told = "from 0 and below 1"
+        self._given = one_of(
+            self,
+            validate_args,
+            probs,
+            logits,
+            lambda x: (x >= 0) & (x < 1),
+            told,
+            total_count=total_count,
+        )
+        self._check("total_count", lambda x: x >= 0, "at least 0")
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self._odds()
+
+    @property
+    def mode(self) -> Tensor:
+        return tw.floor((self.total_count - 1) * self._odds()).clip(0.0)
+
+    @property
+    def variance(self) -> Tensor:
+        odds = self._odds()
+        return self.total_count * odds * (1 + odds)
+
+    def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
+        given = tw.broadcast_to(self.total_count.detach(), shape)
+        least = float(tw.finfo(given.dtype).smallest_normal)
+        rates = tw.standard_gamma(given.clip(least), generator=generator) * self._odds().detach()
+        return tw.poisson(rates, generator=generator)
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        # Without a failure to wait for, 0 is certain.
+        n = tw.where(self.total_count + value == 0, 1.0, self.total_count)
+        ways = tw.lgamma(n + value) - tw.lgamma(value + 1) - tw.lgamma(n)
+        return ways + self._log_chance(value, self.total_count)
+
+    def _odds(self) -> Tensor:
+        if self._given == "logits_given":
+            return self.logits_given.exp()
+        return self.probs_given / (1 - self.probs_given)
+
+
+class Multinomial(Distribution):
+    """How many of `total_count` draws come from each of several classes.
+
+    Shapes: probs or logits (..., classes), of which (...) is the batch and (classes,) the event;
+    total_count is one number. Types: floating. Result: the same type.
+    Raises ValueError unless one of both is given, for numbers without an axis, for probs below 0,
+    where they are on the CPU, and for a total_count below 0, and TypeError for one that is not
+    whole and for other types. Source: PyTorch's torch.distributions.Multinomial.
+
+    >>> import tilewright as tw
+    >>> tw.distributions.Multinomial(8, tw.asarray([1.0, 3.0])).mean.tolist()
+    [2.0, 6.0]
+    """
+
+    _support = Support(
+        "whole numbers from 0 that add up to total_count",
+        lambda d, x: (
+            ((x >= 0) & (x == tw.floor(x))).all(axis=-1) & (x.sum(axis=-1) == d.total_count)
+        ),
+    )
+
+    def __init__(
+        self,
+        total_count: int = 1,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.total_count = operator.index(total_count)
+        if self.total_count < 0:
+            raise ValueError(f"Multinomial: total_count must be at least 0, got {total_count}")
+        self._validate = validate_args
+        self._classes = Categorical(probs, logits, validate_args)
+        self.batch_shape = self._classes.batch_shape
+        self.event_shape = self.probs.shape[-1:]
+
+    @property
+    def logits(self) -> Tensor:
+        """Logarithms of the probabilities."""
+        return self._classes.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """Probabilities, whose sum is 1."""
+        return self._classes.probs
 
     @property
     def mean(self) -> Tensor:
@@ -122,15 +300,18 @@ class Binomial(Distribution):
         return self.total_count * self.probs * (1 - self.probs)
 
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
-        """Trial by trial: for totals of up to some hundreds."""
-        most = int(self.total_count.max().item()) if self.total_count.size else 0
-        trials = tw.bernoulli(self.probs.detach(), (most, *shape), generator=generator)
-        numbers = tw.arange(most, dtype=trials.dtype, device=trials.device)
-        counted = numbers.reshape((most, *(1 for _ in shape))) < self.total_count
-        return tw.where(counted, trials, 0.0).sum(axis=0)
+        drawn = self._classes._draw((self.total_count, *shape[:-1]), generator)
+        chosen = tw.moveaxis(drawn, 0, -1)
+        ones = tw.ones(chosen.shape, dtype=self.probs.dtype, device=chosen.device)
+        counts = tw.zeros(shape, dtype=ones.dtype, device=ones.device)
+        return counts.scatter_add(-1, chosen, ones)
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        n, p = self.total_count, self.probs
-        ways = tw.lgamma(n + 1) - tw.lgamma(value + 1) - tw.lgamma(n - value + 1)
-        inside = (value >= 0) & (value <= n)
-        return tw.where(inside, ways + tw.xlogy(value, p) + tw.xlog1py(n - value, -p), -math.inf)
+    def _log_prob(self, value: Tensor) -> Tensor:
+        ways = tw.lgamma(value.sum(axis=-1) + 1) - tw.lgamma(value + 1).sum(axis=-1)
+        return ways + tw.where(value == 0, 0.0, value * self.logits).sum(axis=-1)
+
+    def entropy(self) -> Tensor:
+        n = float(self.total_count)
+        in_order = n * self._classes.entropy() - math.lgamma(n + 1)
+        each = Binomial(n, self.probs, validate_args=False)
+        return in_order + each.expected(lambda count: tw.lgamma(count + 1)).sum(axis=-1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution, Number
+from tilewright.distributions.distribution import NONNEGATIVE, SHARES, UNIT, Distribution, Number
 
 
 class Exponential(Distribution):
@@ -23,10 +23,11 @@ class Exponential(Distribution):
     """
 
     has_rsample = True
+    _support = NONNEGATIVE
     rate: Tensor
 
-    def __init__(self, rate: Number) -> None:
-        self._set(rate=rate)
+    def __init__(self, rate: Number, validate_args: bool | None = None) -> None:
+        self._set(validate_args, rate=rate)
         self._check("rate", lambda x: x > 0, "above 0")
 
     @property
@@ -47,12 +48,14 @@ class Exponential(Distribution):
             self.rate
         )
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         return tw.where(value >= 0, self.rate.log() - self.rate * value, -math.inf)
 
-    def cdf(self, value: Tensor) -> Tensor:
-        """The probability of at most `value`."""
-        return -tw.expm1(-self.rate * value)
+    def _cdf(self, value: Tensor) -> Tensor:
+        return (-tw.expm1(-self.rate * value)).clip(0.0)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return -tw.log1p(-value) / self.rate
 
     def entropy(self) -> Tensor:
         return 1 - self.rate.log()
@@ -70,11 +73,14 @@ class Gamma(Distribution):
     1.5
     """
 
+    _support = NONNEGATIVE
     concentration: Tensor
     rate: Tensor
 
-    def __init__(self, concentration: Number, rate: Number) -> None:
-        self._set(concentration=concentration, rate=rate)
+    def __init__(
+        self, concentration: Number, rate: Number, validate_args: bool | None = None
+    ) -> None:
+        self._set(validate_args, concentration=concentration, rate=rate)
         self._check("concentration", lambda x: x > 0, "above 0")
         self._check("rate", lambda x: x > 0, "above 0")
 
@@ -93,7 +99,7 @@ class Gamma(Distribution):
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
         return _gammas(self.concentration, shape, generator) / self.rate
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         a = self.concentration
         powers = a * self.rate.log() + tw.xlogy(a - 1, value)
         return powers - self.rate * value - tw.lgamma(a)
@@ -116,10 +122,11 @@ class Dirichlet(Distribution):
     [0.25, 0.75]
     """
 
+    _support = SHARES
     concentration: Tensor
 
-    def __init__(self, concentration: Tensor) -> None:
-        self._set(concentration=concentration)
+    def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
+        self._set(validate_args, concentration=concentration)
         self._check("concentration", lambda x: x > 0, "above 0")
         if self.concentration.ndim == 0:
             raise ValueError("Dirichlet: expected concentrations (..., n), got a number")
@@ -131,6 +138,11 @@ class Dirichlet(Distribution):
         return self.concentration / self._total().unsqueeze(-1)
 
     @property
+    def mode(self) -> Tensor:
+        above = (self.concentration - 1).clip(0.0)
+        return above / above.sum(axis=-1, keepdims=True)  # NaN where none is above 1
+
+    @property
     def variance(self) -> Tensor:
         total = self._total().unsqueeze(-1)
         mean = self.concentration / total
@@ -140,7 +152,7 @@ class Dirichlet(Distribution):
         drawn = _gammas(self.concentration, shape, generator)
         return drawn / drawn.sum(axis=-1, keepdims=True)
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         powers = tw.xlogy(self.concentration - 1, value).sum(axis=-1)
         return powers - self.log_beta()
 
@@ -170,18 +182,26 @@ class Beta(Distribution):
     0.25
     """
 
+    _support = UNIT
     concentration1: Tensor
     concentration0: Tensor
 
-    def __init__(self, concentration1: Number, concentration0: Number) -> None:
-        self._set(concentration1=concentration1, concentration0=concentration0)
+    def __init__(
+        self, concentration1: Number, concentration0: Number, validate_args: bool | None = None
+    ) -> None:
+        self._set(validate_args, concentration1=concentration1, concentration0=concentration0)
         self._check("concentration1", lambda x: x > 0, "above 0")
         self._check("concentration0", lambda x: x > 0, "above 0")
-        self.pair = Dirichlet(tw.stack([self.concentration1, self.concentration0], axis=-1))
+        both = tw.stack([self.concentration1, self.concentration0], axis=-1)
+        self.pair = Dirichlet(both, validate_args=False)
 
     @property
     def mean(self) -> Tensor:
         return self.pair.mean[..., 0]
+
+    @property
+    def mode(self) -> Tensor:
+        return self.pair.mode[..., 0]
 
     @property
     def variance(self) -> Tensor:
@@ -190,7 +210,7 @@ class Beta(Distribution):
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
         return self.pair._draw((*shape, 2), generator)[..., 0]
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         powers = tw.xlogy(self.concentration1 - 1, value)
         return powers + tw.xlog1py(self.concentration0 - 1, -value) - self.pair.log_beta()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution
+from tilewright.distributions.distribution import Distribution, Support
 
 
 class Independent(Distribution):
@@ -20,13 +20,23 @@ class Independent(Distribution):
     ((2,), (3,), (2,))
     """
 
-    def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int) -> None:
+    _support = Support(
+        "in the base's support", lambda d, x: d.base_dist._support.holds(d.base_dist, x)
+    )
+
+    def __init__(
+        self,
+        base_distribution: Distribution,
+        reinterpreted_batch_ndims: int,
+        validate_args: bool | None = None,
+    ) -> None:
         if not isinstance(base_distribution, Distribution):
             kind = type(base_distribution).__name__
             raise TypeError(f"Independent: expected a distribution, got {kind}")
         batch, n = base_distribution.batch_shape, reinterpreted_batch_ndims
         if not 0 <= n <= len(batch):
             raise ValueError(f"Independent: {n} axes of a batch {batch}")
+        self._validate = validate_args
         self.base_dist = base_distribution
         self.reinterpreted_batch_ndims = n
         self.has_rsample = base_distribution.has_rsample
@@ -48,7 +58,7 @@ class Independent(Distribution):
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
         return self.base_dist._draw(shape, generator)
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         return self.summed(self.base_dist.log_prob(value))
 
     def entropy(self) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.distributions.categorical import Categorical
-from tilewright.distributions.distribution import Distribution
+from tilewright.distributions.distribution import Distribution, Support
 
 
 class MixtureSameFamily(Distribution):
@@ -27,8 +27,18 @@ class MixtureSameFamily(Distribution):
     2.0
     """
 
+    _support = Support(
+        "in the components' support",
+        lambda d, x: d.component_distribution._support.holds(
+            d.component_distribution, x.unsqueeze(d._place())
+        ),
+    )
+
     def __init__(
-        self, mixture_distribution: Categorical, component_distribution: Distribution
+        self,
+        mixture_distribution: Categorical,
+        component_distribution: Distribution,
+        validate_args: bool | None = None,
     ) -> None:
         if not isinstance(mixture_distribution, Categorical):
             raise TypeError("MixtureSameFamily: the mixture is a Categorical")
@@ -37,6 +47,7 @@ class MixtureSameFamily(Distribution):
         shape, count = component_distribution.batch_shape, mixture_distribution.probs.shape[-1]
         if shape[-1:] != (count,):
             raise ValueError(f"MixtureSameFamily: {count} classes and a batch {shape}")
+        self._validate = validate_args
         self.mixture_distribution = mixture_distribution
         self.component_distribution = component_distribution
         self.batch_shape = shape[:-1]
@@ -52,9 +63,13 @@ class MixtureSameFamily(Distribution):
         mean = self.mean.unsqueeze(self._place())
         return self._weighted(parts.variance + (parts.mean - mean).square())
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         of_parts = self.component_distribution.log_prob(value.unsqueeze(self._place()))
         return tw.logsumexp(of_parts + self.mixture_distribution.logits, axis=-1)
+
+    def _cdf(self, value: Tensor) -> Tensor:
+        of_parts = self.component_distribution.cdf(value.unsqueeze(self._place()))
+        return (of_parts * self.mixture_distribution.probs).sum(axis=-1)
 
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
         parts, event = self.component_distribution, len(self.event_shape)

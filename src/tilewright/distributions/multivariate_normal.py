@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution
+from tilewright.distributions.distribution import Distribution, Size
 
 
 class MultivariateNormal(Distribution):
@@ -18,8 +19,9 @@ class MultivariateNormal(Distribution):
 
     Shapes: loc (..., n), the matrices (..., n, n); batches broadcast, (n,) is the event. Types:
     float32, float64. Result: the common type.
-    Raises ValueError unless one matrix is given and for shapes that do not fit, LinAlgError for a
-    matrix that is not positive definite, and TypeError for other types. Source: PyTorch's
+    Raises ValueError unless one matrix is given, for shapes that do not fit and for a factor whose
+    diagonal is not above 0, where it is on the CPU, LinAlgError for a matrix that is not positive
+    definite, and TypeError for other types. Source: PyTorch's
     torch.distributions.MultivariateNormal.
 
     >>> import tilewright as tw
@@ -36,6 +38,7 @@ class MultivariateNormal(Distribution):
         covariance_matrix: Tensor | None = None,
         precision_matrix: Tensor | None = None,
         scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         given = [x for x in (covariance_matrix, precision_matrix, scale_tril) if x is not None]
         if len(given) != 1:
@@ -59,6 +62,16 @@ class MultivariateNormal(Distribution):
         self.event_shape = loc.shape[-1:]
         self.loc = loc.expand((*self.batch_shape, *self.event_shape))
         self._factor = matrix
+        self._validate = validate_args
+        if scale_tril is not None:
+            positive = "a triangle whose diagonal is above 0"
+            self._check("scale_tril", lambda x: x.diagonal(0, -2, -1) > 0, positive)
+
+    def expand(self, batch_shape: Size) -> MultivariateNormal:
+        new = copy.copy(self)
+        new.batch_shape = (batch_shape,) if isinstance(batch_shape, int) else tuple(batch_shape)
+        new.loc = tw.broadcast_to(self.loc, (*new.batch_shape, *self.event_shape))
+        return new
 
     @property
     def scale_tril(self) -> Tensor:
@@ -91,7 +104,7 @@ class MultivariateNormal(Distribution):
         noise = tw.randn(*shape, dtype=self.loc.dtype, device=self.loc.device, generator=generator)
         return self.loc + (self._factor @ noise.unsqueeze(-1)).squeeze(-1)
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         squares = self.distances(value - self.loc)
         return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + squares) - self.log_volume()
 

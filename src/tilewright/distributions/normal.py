@@ -7,7 +7,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution, LocationScale, Number
+from tilewright.distributions.distribution import NONNEGATIVE, Distribution, LocationScale, Number
 
 
 class Normal(LocationScale):
@@ -34,13 +34,15 @@ class Normal(LocationScale):
         noise = tw.randn(*shape, dtype=self.loc.dtype, device=self.loc.device, generator=generator)
         return self.loc + self.scale * noise
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         z = (value - self.loc) / self.scale
         return -0.5 * z.square() - self.scale.log() - 0.5 * math.log(2 * math.pi)
 
-    def cdf(self, value: Tensor) -> Tensor:
-        """The probability of at most `value`."""
+    def _cdf(self, value: Tensor) -> Tensor:
         return 0.5 * tw.erfc((self.loc - value) / (self.scale * math.sqrt(2)))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc + self.scale * tw.special.ndtri(value)
 
     def entropy(self) -> Tensor:
         return self.scale.log() + 0.5 * math.log(2 * math.pi * math.e)
@@ -59,10 +61,11 @@ class HalfNormal(Distribution):
     """
 
     has_rsample = True
+    _support = NONNEGATIVE
     scale: Tensor
 
-    def __init__(self, scale: Number) -> None:
-        self._set(scale=scale)
+    def __init__(self, scale: Number, validate_args: bool | None = None) -> None:
+        self._set(validate_args, scale=scale)
         self._check("scale", lambda x: x > 0, "above 0")
 
     @property
@@ -83,10 +86,16 @@ class HalfNormal(Distribution):
             tw.randn(*shape, dtype=dtype, device=device, generator=generator)
         )
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         z = value / self.scale
         inside = -0.5 * z.square() - self.scale.log() + 0.5 * math.log(2 / math.pi)
         return tw.where(value >= 0, inside, -math.inf)
+
+    def _cdf(self, value: Tensor) -> Tensor:
+        return tw.erf(value / (self.scale * math.sqrt(2))).clip(0.0)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.scale * (math.sqrt(2) * tw.erfinv(value))
 
     def entropy(self) -> Tensor:
         return self.scale.log() + 0.5 * math.log(math.pi * math.e / 2)

@@ -9,7 +9,7 @@ import tilewright as tw
 from tilewright import Tensor
 from tilewright.distributions.bernoulli import Bernoulli
 from tilewright.distributions.categorical import Categorical
-from tilewright.distributions.distribution import Distribution, Number
+from tilewright.distributions.distribution import SHARES, UNIT, Distribution, Number
 
 
 class RelaxedOneHotCategorical(Distribution):
@@ -32,10 +32,17 @@ class RelaxedOneHotCategorical(Distribution):
 
     has_rsample = True
 
+    _support = SHARES
+
     def __init__(
-        self, temperature: Number, probs: Tensor | None = None, logits: Tensor | None = None
+        self,
+        temperature: Number,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
     ) -> None:
-        self._classes = Categorical(probs, logits)
+        self._validate = validate_args
+        self._classes = Categorical(probs, logits, validate_args)
         self.temperature = temperature
         self.batch_shape = self._classes.batch_shape
         self.event_shape = self.logits.shape[-1:]
@@ -54,7 +61,7 @@ class RelaxedOneHotCategorical(Distribution):
         noise = _logarithms(self.logits, shape, generator)
         return tw.softmax((self.logits - tw.log(-noise)) / self.temperature, -1)
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         n, t = self.event_shape[0], tw.asarray(self.temperature, dtype=value.dtype)
         scores = self.logits - t * value.log()
         scores = (scores - tw.logsumexp(scores, axis=-1, keepdims=True)).sum(axis=-1)
@@ -79,10 +86,17 @@ class RelaxedBernoulli(Distribution):
 
     has_rsample = True
 
+    _support = UNIT
+
     def __init__(
-        self, temperature: Number, probs: Number | None = None, logits: Number | None = None
+        self,
+        temperature: Number,
+        probs: Number | None = None,
+        logits: Number | None = None,
+        validate_args: bool | None = None,
     ) -> None:
-        self._outcome = Bernoulli(probs, logits)
+        self._validate = validate_args
+        self._outcome = Bernoulli(probs, logits, validate_args)
         self.temperature = temperature
         self.batch_shape = self._outcome.batch_shape
 
@@ -101,7 +115,7 @@ class RelaxedBernoulli(Distribution):
         noise = lower - tw.log(-tw.expm1(lower))
         return tw.sigmoid((self.logits + noise) / self.temperature)
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         t = tw.asarray(self.temperature, dtype=value.dtype)
         place = value.log() - tw.log1p(-value)
         apart = self.logits - t * place

@@ -7,7 +7,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution, LocationScale, Number
+from tilewright.distributions.distribution import NONNEGATIVE, Distribution, LocationScale, Number
 
 
 class Laplace(LocationScale):
@@ -31,16 +31,18 @@ class Laplace(LocationScale):
         return 2 * self.scale.square()
 
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
-        u = _shares(self.loc, shape, generator) - 0.5
-        return self.loc - self.scale * tw.sign(u) * tw.log1p(-2 * tw.abs(u))
+        return self.icdf(_shares(self.loc, shape, generator))
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         return -tw.abs(value - self.loc) / self.scale - tw.log(2 * self.scale)
 
-    def cdf(self, value: Tensor) -> Tensor:
-        """The probability of at most `value`."""
+    def _cdf(self, value: Tensor) -> Tensor:
         z = (value - self.loc) / self.scale
         return 0.5 - 0.5 * tw.sign(z) * tw.expm1(-tw.abs(z))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        z = tw.where(value < 0.5, tw.log(2 * value), -tw.log(2 - 2 * value))
+        return self.loc + self.scale * z
 
     def entropy(self) -> Tensor:
         return 1 + tw.log(2 * self.scale)
@@ -67,19 +69,69 @@ class Cauchy(LocationScale):
         return tw.full_like(self.loc, math.inf)
 
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
-        u = _shares(self.loc, shape, generator)
-        return self.loc + self.scale * tw.tan(math.pi * (u - 0.5))
+        return self.icdf(_shares(self.loc, shape, generator))
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         z = (value - self.loc) / self.scale
         return -math.log(math.pi) - self.scale.log() - tw.log1p(z.square())
 
-    def cdf(self, value: Tensor) -> Tensor:
-        """The probability of at most `value`."""
+    def _cdf(self, value: Tensor) -> Tensor:
         return tw.atan((value - self.loc) / self.scale) / math.pi + 0.5
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc + self.scale * tw.tan(math.pi * (value - 0.5))
 
     def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + self.scale.log()
+
+
+class HalfCauchy(Distribution):
+    """The absolute values of Cauchy's distributions about 0, with half of it within `scale`.
+
+    Shapes: scale is the batch. Types: floating. Result: the same type.
+    Raises ValueError for scales that are not above 0, where they are on the CPU, and TypeError for
+    other types. Source: PyTorch's torch.distributions.HalfCauchy.
+
+    >>> import tilewright as tw
+    >>> tw.distributions.HalfCauchy(1.0).cdf(tw.asarray(1.0)).item()
+    0.5
+    """
+
+    has_rsample = True
+    _support = NONNEGATIVE
+    scale: Tensor
+
+    def __init__(self, scale: Number, validate_args: bool | None = None) -> None:
+        self._set(validate_args, scale=scale)
+        self._check("scale", lambda x: x > 0, "above 0")
+
+    @property
+    def mean(self) -> Tensor:
+        return tw.full_like(self.scale, math.inf)
+
+    @property
+    def mode(self) -> Tensor:
+        return tw.zeros_like(self.scale)
+
+    @property
+    def variance(self) -> Tensor:
+        return tw.full_like(self.scale, math.inf)
+
+    def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
+        return self.icdf(_shares(self.scale, shape, generator))
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        inside = math.log(2 / math.pi) - self.scale.log() - tw.log1p((value / self.scale).square())
+        return tw.where(value >= 0, inside, -math.inf)
+
+    def _cdf(self, value: Tensor) -> Tensor:
+        return tw.atan(value / self.scale).clip(0.0) * (2 / math.pi)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.scale * tw.tan(value * (math.pi / 2))
+
+    def entropy(self) -> Tensor:
+        return math.log(2 * math.pi) + self.scale.log()
 
 
 class Gumbel(LocationScale):
@@ -103,11 +155,17 @@ class Gumbel(LocationScale):
         return self.scale.square() * (math.pi**2 / 6)
 
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
-        return self.loc - self.scale * tw.log(-tw.log(_shares(self.loc, shape, generator)))
+        return self.icdf(_shares(self.loc, shape, generator))
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         z = (value - self.loc) / self.scale
         return -z - tw.exp(-z) - self.scale.log()
+
+    def _cdf(self, value: Tensor) -> Tensor:
+        return tw.exp(-tw.exp((self.loc - value) / self.scale))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc - self.scale * tw.log(-tw.log(value))
 
     def entropy(self) -> Tensor:
         return self.scale.log() + (1 + _EULER)
@@ -129,8 +187,14 @@ class StudentT(Distribution):
     loc: Tensor
     scale: Tensor
 
-    def __init__(self, df: Number, loc: Number = 0.0, scale: Number = 1.0) -> None:
-        self._set(df=df, loc=loc, scale=scale)
+    def __init__(
+        self,
+        df: Number,
+        loc: Number = 0.0,
+        scale: Number = 1.0,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._set(validate_args, df=df, loc=loc, scale=scale)
         self._check("df", lambda x: x > 0, "above 0")
         self._check("scale", lambda x: x > 0, "above 0")
 
@@ -155,7 +219,7 @@ class StudentT(Distribution):
         squares = 2 * tw.standard_gamma(half, generator=generator)
         return self.loc + self.scale * z * tw.sqrt(self.df / squares)
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         z, half = (value - self.loc) / self.scale, self.df / 2
         return (
             -(half + 0.5) * tw.log1p(z.square() / self.df)

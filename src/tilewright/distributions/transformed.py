@@ -7,7 +7,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution, Number
+from tilewright.distributions.distribution import Distribution, Number, Support
 from tilewright.distributions.normal import Normal
 from tilewright.distributions.transforms import ComposeTransform, ExpTransform, Transform
 
@@ -26,8 +26,13 @@ class TransformedDistribution(Distribution):
     -0.7821
     """
 
+    _support = Support("what transforms make of the base's", lambda d, x: d._made(x))
+
     def __init__(
-        self, base_distribution: Distribution, transforms: Transform | Sequence[Transform]
+        self,
+        base_distribution: Distribution,
+        transforms: Transform | Sequence[Transform],
+        validate_args: bool | None = None,
     ) -> None:
         if not isinstance(base_distribution, Distribution):
             kind = type(base_distribution).__name__
@@ -37,6 +42,7 @@ class TransformedDistribution(Distribution):
             if not isinstance(part, Transform):
                 kind = type(part).__name__
                 raise TypeError(f"TransformedDistribution: expected transforms, got {kind}")
+        self._validate = validate_args
         self.base_dist = base_distribution
         self.transforms = parts
         self.has_rsample = base_distribution.has_rsample
@@ -46,13 +52,33 @@ class TransformedDistribution(Distribution):
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
         return ComposeTransform(self.transforms)(self.base_dist._draw(shape, generator))
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         whole = ComposeTransform(self.transforms)
         x = whole.inv(value)
         slopes = whole.log_abs_det_jacobian(x, value)
         if self.event_shape:
             slopes = slopes.sum(axis=tuple(range(-len(self.event_shape), 0)))
         return self.base_dist.log_prob(x) - slopes
+
+    def _cdf(self, value: Tensor) -> Tensor:
+        whole = ComposeTransform(self.transforms)
+        return _turned(self.base_dist.cdf(whole.inv(value)), whole.sign)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        whole = ComposeTransform(self.transforms)
+        return whole(self.base_dist.icdf(_turned(value, whole.sign)))
+
+    def _made(self, value: Tensor) -> Tensor:
+        """Whether values have an inverse, in the support of the base."""
+        x = ComposeTransform(self.transforms).inv(value)
+        return tw.isfinite(x).all() & self.base_dist._support.holds(self.base_dist, x).all()
+
+
+def _turned(share: Tensor, sign: Number) -> Tensor:
+    """A probability, or where the transforms fall the one of the other side."""
+    if isinstance(sign, Tensor):
+        return tw.where(sign < 0, 1 - share, share)
+    return 1 - share if sign < 0 else share
 
 
 class LogNormal(TransformedDistribution):
@@ -67,14 +93,28 @@ class LogNormal(TransformedDistribution):
     1.6487
     """
 
-    def __init__(self, loc: Number, scale: Number) -> None:
-        base = Normal(loc, scale)
-        super().__init__(base, ExpTransform())
-        self.loc, self.scale = base.loc, base.scale
+    base_dist: Normal
+
+    def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
+        super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
+
+    @property
+    def loc(self) -> Tensor:
+        """The mean of logarithms."""
+        return self.base_dist.loc
+
+    @property
+    def scale(self) -> Tensor:
+        """The standard deviation of logarithms."""
+        return self.base_dist.scale
 
     @property
     def mean(self) -> Tensor:
         return tw.exp(self.loc + self.scale.square() / 2)
+
+    @property
+    def mode(self) -> Tensor:
+        return tw.exp(self.loc - self.scale.square())
 
     @property
     def variance(self) -> Tensor:

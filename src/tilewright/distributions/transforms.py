@@ -28,6 +28,11 @@ class Transform:
         """log |dy / dx|."""
         raise NotImplementedError(f"{type(self).__name__}: log_abs_det_jacobian")
 
+    @property
+    def sign(self) -> Number:
+        """The slope's, 1 or -1."""
+        raise NotImplementedError(f"{type(self).__name__}: sign")
+
 
 class AffineTransform(Transform):
     """y = loc + scale x, where scale is not 0. Source: torch.distributions.AffineTransform."""
@@ -46,9 +51,16 @@ class AffineTransform(Transform):
             return tw.abs(self.scale).log() + tw.zeros_like(x)
         return tw.full_like(x, math.log(abs(self.scale)))
 
+    @property
+    def sign(self) -> Number:
+        scale = self.scale
+        return tw.sign(scale) if isinstance(scale, Tensor) else math.copysign(1.0, scale)
+
 
 class ExpTransform(Transform):
     """y = exp(x). Source: torch.distributions.ExpTransform."""
+
+    sign = 1.0
 
     def __call__(self, x: Tensor) -> Tensor:
         return x.exp()
@@ -63,6 +75,8 @@ class ExpTransform(Transform):
 class SigmoidTransform(Transform):
     """y = 1 / (1 + exp(-x)). Source: torch.distributions.SigmoidTransform."""
 
+    sign = 1.0
+
     def __call__(self, x: Tensor) -> Tensor:
         return x.sigmoid()
 
@@ -75,6 +89,8 @@ class SigmoidTransform(Transform):
 
 class TanhTransform(Transform):
     """y = tanh(x). Source: torch.distributions.TanhTransform."""
+
+    sign = 1.0
 
     def __init__(self, cache_size: int = 0) -> None:
         """`cache_size` is taken and changes nothing: `rsample` and `log_prob` need no memory."""
@@ -112,3 +128,7 @@ class ComposeTransform(Transform):
             total = total + part.log_abs_det_jacobian(x, after)
             x = after
         return total
+
+    @property
+    def sign(self) -> Number:
+        return math.prod((part.sign for part in self.parts), start=1.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution, Number
+from tilewright.distributions.distribution import Distribution, Number, Support
 
 
 class Uniform(Distribution):
@@ -23,16 +23,21 @@ class Uniform(Distribution):
     """
 
     has_rsample = True
+    _support = Support("from low to high", lambda d, x: (x >= d.low) & (x <= d.high))
     low: Tensor
     high: Tensor
 
-    def __init__(self, low: Number, high: Number) -> None:
-        self._set(low=low, high=high)
+    def __init__(self, low: Number, high: Number, validate_args: bool | None = None) -> None:
+        self._set(validate_args, low=low, high=high)
         self._check("low", lambda x: x < self.high.detach(), "below high")
 
     @property
     def mean(self) -> Tensor:
         return (self.low + self.high) / 2
+
+    @property
+    def mode(self) -> Tensor:
+        return tw.full_like(self.low, math.nan)  # none is
 
     @property
     def variance(self) -> Tensor:
@@ -42,9 +47,15 @@ class Uniform(Distribution):
         share = tw.rand(*shape, dtype=self.low.dtype, device=self.low.device, generator=generator)
         return self.low + (self.high - self.low) * share
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def _log_prob(self, value: Tensor) -> Tensor:
         inside = (value >= self.low) & (value < self.high)
         return tw.where(inside, -(self.high - self.low).log(), -math.inf)
+
+    def _cdf(self, value: Tensor) -> Tensor:
+        return ((value - self.low) / (self.high - self.low)).clip(0.0, 1.0)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.low + (self.high - self.low) * value
 
     def entropy(self) -> Tensor:
         return (self.high - self.low).log()
