@@ -191,11 +191,14 @@ void bind_conversions() {
       "Converted to another dtype; itself where it has it.");
   method(
       "numpy",
-      [](nb::object self) {
+      [](nb::object self, bool force) {
+        if (force) self = self.attr("detach")().attr("to")("cpu");
         refuse_graph(raw_tensor(self.ptr()), "numpy");
         return nb::module_::import_("numpy").attr("asarray")(nb::memoryview(self));
       },
-      "A NumPy array over the same memory.");
+      nb::kw_only(), "force"_a = false,
+      "A NumPy array over the same memory; with force also of a tensor in the graph, detached, and "
+      "of one on another device, copied.");
   method(
       "__array__",
       [](nb::object self, nb::object dtype, nb::object copy_arg) {

@@ -275,3 +275,48 @@ def test_options_of_pytorchs_ways_change_nothing():
     tw.optim.Adam([x], capturable=False, foreach=True)
     with tw.autocast("cpu", cache_enabled=False):
         assert tw.is_autocast_enabled("cpu")
+
+
+@pytest.mark.filterwarnings("ignore")  # of PyTorch's
+@pytest.mark.parametrize("name", ["SGD", "Adam", "NAdam", "ASGD", "Rprop", "LBFGS"])
+def test_state_of_optimisers(name: str) -> None:
+    """By parameter, empty at first; of LBFGS all that it has is the first parameter's."""
+    own, theirs = [], []
+    for m, names in ((tw, own), (torch, theirs)):
+        params = [leaf(m, 1, 2), leaf(m, 3)]
+        options = {"momentum": 0.9} if name == "SGD" else {}
+        optimizer = getattr(m.optim, name)(params, **options)
+        assert not optimizer.state.get(params[0])
+
+        def closure(params=params, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = (params[0].square().sum() * params[1]).sum()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+        names += [sorted({*optimizer.state.get(param, {})} - {"step"}) for param in params]
+    if name != "LBFGS":
+        assert own == theirs
+    assert own[0]
+    assert bool(own[1]) == (name != "LBFGS")
+
+
+def test_state_of_optimisers_is_their_own() -> None:
+    weight = tw.ones(2, requires_grad=True)
+    optimizer = tw.optim.SGD([weight], lr=1.0, momentum=0.5)
+    weight.sum().backward()
+    optimizer.step()
+    optimizer.state[weight]["momentum_buffer"].zero_()
+    optimizer.step()
+    assert weight.tolist() == [-1.0, -1.0]
+
+
+def test_arrays_by_force() -> None:
+    weight = tw.ones(2, requires_grad=True)
+    array = weight.numpy(force=True)
+    array[0] = 5.0
+    assert weight.tolist() == [5.0, 1.0]
+    assert (weight * 2).numpy(force=True).tolist() == [10.0, 2.0]
+    with pytest.raises(RuntimeError, match="detach"):
+        weight.numpy()

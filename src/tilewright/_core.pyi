@@ -1926,8 +1926,8 @@ class Tensor:
         """`not_equal`, written in place. Whether a differs from b. Source: Array API ..."""
     def numel(self) -> _Int:
         """Number of elements, as `size`."""
-    def numpy(self) -> Any:
-        """A NumPy array over the same memory."""
+    def numpy(self, *, force: _Bool=False) -> Any:
+        """A NumPy array over the same memory; with force also of a tensor in the graph, ..."""
     def one_hot(self, num_classes: _Int, dtype: _DTypeLike=...) -> Tensor:
         """1 at each index along a new last axis, else 0. Shapes: indices of any shape; the ..."""
     def ones_like(

@@ -185,6 +185,16 @@ class Optimizer:
         for group in self.param_groups:
             clear_grads(group["params"], set_to_none)
 
+    @property
+    def state(self) -> dict[Tensor, dict[str, Any]]:
+        """State by parameter, as in `state_dict`; empty before a parameter's first step.
+
+        The tensors are the optimiser's own; what else is changed in the dicts is not.
+        """
+        by_number = self.state_dict()["state"]
+        params = [param for group in self.param_groups for param in group["params"]]
+        return {param: by_number.get(number, {}) for number, param in enumerate(params)}
+
     def state_dict(self) -> dict[str, Any]:
         """Settings and state by parameter number: {"state": {...}, "param_groups": [...]}.
 
